@@ -1,0 +1,142 @@
+//! Samples → Metrics. Pure: no clock, no file, no terminal; the same two samples always give the same numbers.
+//! It knows `sample` and nothing else of ours. Unknown is `None` from here to the last cell: a first sample, a counter
+//! that went backwards, a core that came online have no rate.
+
+pub mod claim;
+pub mod cores;
+pub mod finding;
+pub mod history;
+pub mod links;
+pub mod moves;
+pub mod placement;
+pub mod threads;
+
+use crate::sample::{Event, Host, Item, OwnCost, Problem, Sample, ThreadId, Topology};
+use history::History;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+pub use claim::Basis;
+pub use cores::CoreMetrics;
+pub use finding::Finding;
+pub use links::LinkMetrics;
+pub use moves::{Evidence, MoveClass, MovesByClass};
+pub use threads::ThreadMetrics;
+
+/// Everything derived from two or more samples: what every face shows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Metrics {
+    /// Wall clock of the newer sample, milliseconds since 1970, UTC.
+    pub wall_ms: u64,
+    /// `CLOCK_MONOTONIC` of the newer sample, ns.
+    pub at_ns: u64,
+    /// True time between the two samples, seconds; none for the first.
+    pub elapsed_s: Option<f64>,
+    /// The machine.
+    pub host: Arc<Host>,
+    /// Where each core sits.
+    pub topology: Arc<Topology>,
+    /// Inode of the links' network namespace.
+    pub netns: u64,
+    /// Every link, sorted by ifindex.
+    pub links: Vec<LinkMetrics>,
+    /// Every present core, sorted by core.
+    pub cores: Vec<CoreMetrics>,
+    /// Every watched thread, sorted by (pid, tid).
+    pub threads: Vec<ThreadMetrics>,
+    /// vnettop's own CPU time, share of one core; none for the first sample.
+    pub own_cpu: Option<f64>,
+    /// vnettop's own counters.
+    pub own: OwnCost,
+    /// Sources that could not be read.
+    pub problems: Arc<Vec<Problem>>,
+    /// Sentences of advice, most important first.
+    pub findings: Vec<Finding>,
+}
+
+/// Folds the stream of a run into metrics; keeps the previous sample and what needs more than two.
+#[derive(Debug, Default)]
+pub struct Derivation {
+    previous: Option<Sample>,
+    history: History,
+    pinned: HashSet<ThreadId>,
+}
+
+impl Derivation {
+    /// Takes the next item of the stream; a sample gives metrics, an event is remembered.
+    pub fn advance(&mut self, item: Item) -> Option<Metrics> {
+        match item {
+            Item::Sample(sample) => Some(self.sample(*sample)),
+            Item::Event(event) => {
+                self.event(&event);
+                None
+            }
+        }
+    }
+
+    /// What needs more than two samples: strips, trails, sampled moves.
+    #[must_use]
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// The newest sample.
+    #[must_use]
+    pub fn latest(&self) -> Option<&Sample> {
+        self.previous.as_ref()
+    }
+
+    fn event(&mut self, event: &Event) {
+        match event {
+            Event::Pinned { thread, .. } => {
+                self.pinned.insert(*thread);
+            }
+            Event::Restored { thread, .. } => {
+                self.pinned.remove(thread);
+            }
+            Event::Mark { .. } => {}
+        }
+    }
+
+    fn sample(&mut self, next: Sample) -> Metrics {
+        let previous = self.previous.as_ref();
+        let elapsed_s = previous.and_then(|prev| seconds(prev.at_ns, next.at_ns));
+        self.history.observe_threads(previous, &next);
+        let mut metrics = Metrics {
+            wall_ms: next.wall_ms,
+            at_ns: next.at_ns,
+            elapsed_s,
+            host: Arc::clone(&next.host),
+            topology: Arc::clone(&next.topology),
+            netns: next.netns,
+            links: links::between(previous, &next),
+            cores: cores::between(previous, &next),
+            threads: threads::between(previous, &next, &self.history, &self.pinned),
+            own_cpu: previous.and_then(|prev| own_share(prev, &next)),
+            own: next.own,
+            problems: Arc::clone(&next.problems),
+            findings: Vec::new(),
+        };
+        self.history.observe_metrics(&metrics);
+        metrics.findings = finding::all(&metrics, &self.history);
+        self.previous = Some(next);
+        metrics
+    }
+}
+
+/// Seconds from one monotonic instant to a later one; none when they do not advance.
+#[must_use]
+pub(crate) fn seconds(from_ns: u64, to_ns: u64) -> Option<f64> {
+    to_ns.checked_sub(from_ns).filter(|&ns| ns > 0).map(|ns| ns as f64 / 1e9)
+}
+
+/// How much a counter rose a second; none when it went backwards (reset, wrap, another device under the same index).
+#[must_use]
+pub(crate) fn per_second(from: u64, to: u64, seconds: f64) -> Option<f64> {
+    to.checked_sub(from).map(|rise| rise as f64 / seconds)
+}
+
+fn own_share(prev: &Sample, next: &Sample) -> Option<f64> {
+    let seconds = seconds(prev.at_ns, next.at_ns)?;
+    per_second(prev.own.cpu_ns, next.own.cpu_ns, seconds).map(|ns| ns / 1e9)
+}

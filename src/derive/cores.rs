@@ -1,0 +1,111 @@
+//! Per-core counters of two samples → shares of time, softirqs a second, backlog trouble.
+
+use super::{per_second, seconds};
+use crate::sample::{CoreCounters, CorePlace, Sample, Softnet};
+
+/// One core: where it sits and what it did between two samples.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CoreMetrics {
+    /// Where it sits; `online` is in here.
+    pub place: CorePlace,
+    /// What it did; none while offline, in the first sample and in the tick it came online.
+    pub load: Option<CoreLoad>,
+}
+
+/// What a core did between two samples.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CoreLoad {
+    /// Shares of its time; none when the clock ticks did not advance (an interval below one tick).
+    pub shares: Option<Shares>,
+    /// By [`crate::sample::SOFTIRQ_KINDS`], a second.
+    pub softirqs_per_s: [Option<f64>; 10],
+    /// Packets taken from the backlog a second.
+    pub softnet_processed_per_s: Option<f64>,
+    /// Packets the full backlog dropped, a second.
+    pub softnet_dropped_per_s: Option<f64>,
+    /// Times the softirq ran out of budget, a second.
+    pub softnet_squeezed_per_s: Option<f64>,
+    /// Share of the time that `ksoftirqd` ran: softirqs have left interrupt context.
+    pub ksoftirqd: Option<f64>,
+}
+
+/// Shares of one core's time; they sum to 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[allow(missing_docs, reason = "the words of /proc/stat; user has nice in it, idle has iowait in it")]
+pub struct Shares {
+    pub user: f64,
+    pub system: f64,
+    pub irq: f64,
+    pub softirq: f64,
+    pub steal: f64,
+    pub idle: f64,
+}
+
+impl Shares {
+    /// Everything but idle and steal.
+    #[must_use]
+    pub fn busy(&self) -> f64 {
+        self.user + self.system + self.irq + self.softirq
+    }
+}
+
+impl CoreMetrics {
+    /// Shares of its time, where known.
+    #[must_use]
+    pub fn shares(&self) -> Option<Shares> {
+        self.load?.shares
+    }
+}
+
+/// Every present core of the newer sample.
+#[must_use]
+pub fn between(previous: Option<&Sample>, next: &Sample) -> Vec<CoreMetrics> {
+    let elapsed = previous.and_then(|prev| seconds(prev.cores_at_ns, next.cores_at_ns));
+    let load = |place: &CorePlace| {
+        let old = counters(previous?, place)?;
+        Some(load(old, counters(next, place)?, elapsed?))
+    };
+    next.topology.cores.iter().map(|place| CoreMetrics { place: *place, load: load(place) }).collect()
+}
+
+fn counters<'a>(sample: &'a Sample, place: &CorePlace) -> Option<&'a CoreCounters> {
+    let at = sample.cores.binary_search_by_key(&place.core, |row| row.core).ok()?;
+    Some(&sample.cores[at])
+}
+
+fn load(old: &CoreCounters, new: &CoreCounters, seconds: f64) -> CoreLoad {
+    let rate = |from: Option<u64>, to: Option<u64>| per_second(from?, to?, seconds);
+    let wrapping = |field: fn(&Softnet) -> u32| {
+        let (from, to) = (field(&old.softnet?), field(&new.softnet?));
+        Some(f64::from(to.wrapping_sub(from)) / seconds)
+    };
+    CoreLoad {
+        shares: shares(old, new),
+        softirqs_per_s: std::array::from_fn(|kind| rate(old.softirqs[kind], new.softirqs[kind])),
+        softnet_processed_per_s: wrapping(|row| row.processed),
+        softnet_dropped_per_s: wrapping(|row| row.dropped),
+        softnet_squeezed_per_s: wrapping(|row| row.squeezed),
+        ksoftirqd: rate(old.ksoftirqd_ns, new.ksoftirqd_ns).map(|ns| (ns / 1e9).min(1.0)),
+    }
+}
+
+/// Shares over the ticks that the core itself counted. `idle` may step back by a tick (the kernel estimates it on idle
+/// cores); such a step counts as none. Any other counter going backwards means the core was offline in between.
+fn shares(old: &CoreCounters, new: &CoreCounters) -> Option<Shares> {
+    let user = new.user.checked_sub(old.user)?;
+    let system = new.system.checked_sub(old.system)?;
+    let irq = new.irq.checked_sub(old.irq)?;
+    let softirq = new.softirq.checked_sub(old.softirq)?;
+    let steal = new.steal.checked_sub(old.steal)?;
+    let idle = new.idle.saturating_sub(old.idle);
+    let total = user + system + irq + softirq + steal + idle;
+    let share = |ticks: u64| ticks as f64 / total as f64;
+    (total > 0).then(|| Shares {
+        user: share(user),
+        system: share(system),
+        irq: share(irq),
+        softirq: share(softirq),
+        steal: share(steal),
+        idle: share(idle),
+    })
+}

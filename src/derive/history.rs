@@ -1,0 +1,152 @@
+//! What needs more than two samples: each link's rate second by second, each thread's cores and moves.
+
+use super::Metrics;
+use super::links::LinkMetrics;
+use super::moves::{MoveClass, MovesByClass};
+use crate::sample::{CoreId, Ifindex, Sample, ThreadId};
+use std::collections::{HashMap, VecDeque};
+
+/// Seconds of rate kept for every link that ever moved anything.
+pub const LINK_SECONDS: usize = 600;
+/// Samples of core kept for every thread.
+pub const THREAD_SAMPLES: usize = 240;
+
+/// The strips and trails of everything now present.
+#[derive(Debug, Default)]
+pub struct History {
+    /// Sorted by ifindex, one for every link of the newest metrics.
+    links: Vec<LinkTrack>,
+    threads: HashMap<ThreadId, ThreadTrack>,
+    /// Seconds (monotonic, whole) of the bin now being filled.
+    second: Option<u64>,
+    /// Bins begun since the start, so that a link that never moved needs no memory to know how many it has.
+    bins: usize,
+}
+
+/// A link's larger direction, one bin a second; the newest last. Empty until the link moves something.
+#[derive(Debug)]
+struct LinkTrack {
+    ifindex: Ifindex,
+    born: u64,
+    bins: VecDeque<f32>,
+    born_bin: usize,
+    sum: f64,
+    seconds: f64,
+}
+
+/// Where a thread ran, sample by sample, and the moves that showed.
+#[derive(Debug, Default)]
+pub struct ThreadTrack {
+    /// The core at each sample, newest last.
+    pub cores: VecDeque<CoreId>,
+    /// Changes of core from one sample to the next.
+    pub seen_moves: u64,
+    /// The same by class.
+    pub by_class: MovesByClass,
+    /// Class of the last one.
+    pub last_class: Option<MoveClass>,
+}
+
+impl History {
+    /// A thread's trail.
+    #[must_use]
+    pub fn thread(&self, id: ThreadId) -> Option<&ThreadTrack> {
+        self.threads.get(&id)
+    }
+
+    /// The last `count` finished seconds of a link, bits/s in its larger direction, oldest first; none before it was born
+    /// or where the rate was unknown.
+    #[must_use]
+    pub fn link_strip(&self, ifindex: Ifindex, born: u64, count: usize) -> Vec<Option<f32>> {
+        let at = self.links.binary_search_by_key(&ifindex, |track| track.ifindex);
+        let Some(track) = at.ok().map(|at| &self.links[at]).filter(|track| track.born == born) else {
+            return vec![None; count];
+        };
+        let lived = self.bins.saturating_sub(track.born_bin).min(count);
+        let mut strip = vec![None; count - lived];
+        let idle = lived.saturating_sub(track.bins.len());
+        strip.extend(std::iter::repeat_n(Some(0.0), idle));
+        let newest = track.bins.len().saturating_sub(lived);
+        strip.extend(track.bins.iter().skip(newest).map(|&bits| (bits >= 0.0).then_some(bits)));
+        strip
+    }
+
+    /// Notes where each thread is now; called before the thread metrics are derived.
+    pub(super) fn observe_threads(&mut self, previous: Option<&Sample>, next: &Sample) {
+        let same_stream = previous.is_some();
+        self.threads.retain(|id, _| same_stream && next.threads.iter().any(|thread| thread.id == *id));
+        for thread in &next.threads {
+            let track = self.threads.entry(thread.id).or_default();
+            if let Some(&from) = track.cores.back().filter(|&&from| from != thread.core) {
+                track.seen_moves += 1;
+                track.last_class = MoveClass::of(&next.topology, from, thread.core);
+                if let Some(class) = track.last_class {
+                    track.by_class.add(class);
+                }
+            }
+            if track.cores.len() == THREAD_SAMPLES {
+                track.cores.pop_front();
+            }
+            track.cores.push_back(thread.core);
+        }
+    }
+
+    /// Adds each link's rate to the bin of its second; closes bins when the second turns.
+    pub(super) fn observe_metrics(&mut self, metrics: &Metrics) {
+        let second = metrics.at_ns / 1_000_000_000;
+        let turned = self.second.is_some_and(|current| current != second);
+        if turned {
+            self.bins += 1;
+            self.links.iter_mut().for_each(LinkTrack::close);
+        }
+        self.second = Some(second);
+        self.follow(metrics);
+        let Some(elapsed_s) = metrics.elapsed_s else { return };
+        for (track, link) in self.links.iter_mut().zip(&metrics.links) {
+            if let Some(bits) = link.rates.and_then(|rates| rates.peak_bits_per_s()) {
+                track.sum += bits * elapsed_s;
+                track.seconds += elapsed_s;
+            }
+        }
+    }
+
+    /// Makes the tracks those of the links now present, in the same order; nothing to do in a quiet tick.
+    fn follow(&mut self, metrics: &Metrics) {
+        let same = |(track, link): (&LinkTrack, &LinkMetrics)| {
+            track.ifindex == link.facts.ifindex && track.born == link.facts.born
+        };
+        if self.links.len() == metrics.links.len() && self.links.iter().zip(&metrics.links).all(same) {
+            return;
+        }
+        let mut old = std::mem::take(&mut self.links).into_iter().peekable();
+        for link in &metrics.links {
+            while old.next_if(|track| track.ifindex < link.facts.ifindex).is_some() {}
+            let kept =
+                old.next_if(|track| track.ifindex == link.facts.ifindex).filter(|track| track.born == link.facts.born);
+            self.links.push(kept.unwrap_or_else(|| LinkTrack::new(link.facts.ifindex, link.facts.born, self.bins)));
+        }
+    }
+}
+
+/// Stands for "unknown" inside a strip; never leaves this file.
+const UNKNOWN: f32 = -1.0;
+
+impl LinkTrack {
+    fn new(ifindex: Ifindex, born: u64, born_bin: usize) -> Self {
+        Self { ifindex, born, bins: VecDeque::new(), born_bin, sum: 0.0, seconds: 0.0 }
+    }
+
+    /// Ends the bin: its mean rate, or unknown when no rate was known in it.
+    fn close(&mut self) {
+        let mean = if self.seconds > 0.0 { self.sum / self.seconds } else { f64::from(UNKNOWN) };
+        (self.sum, self.seconds) = (0.0, 0.0);
+        if self.bins.is_empty() && mean == 0.0 {
+            return;
+        }
+        if self.bins.len() == LINK_SECONDS {
+            self.bins.pop_front();
+        }
+        #[allow(clippy::cast_possible_truncation, reason = "a strip needs three digits")]
+        self.bins.push_back(mean as f32);
+    }
+}

@@ -1,0 +1,130 @@
+//! Link facts and counters of two samples → what each link claims, moves, drops.
+
+use super::claim::{Basis, basis};
+use super::{per_second, seconds};
+use crate::sample::{LinkCounters, LinkFacts, Sample};
+use std::sync::Arc;
+
+/// One link: what it is, what it claims, what it moved between two samples.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinkMetrics {
+    /// What it is, and its `speed_mbps` claim.
+    pub facts: Arc<LinkFacts>,
+    /// What the claim is worth.
+    pub basis: Basis,
+    /// Absolute counters; none in the tick a link is created.
+    pub counters: Option<LinkCounters>,
+    /// Rates; none for a link seen for the first time, or whose counters went backwards.
+    pub rates: Option<LinkRates>,
+}
+
+/// What a link moved a second. A field is none when its own counter went backwards.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[allow(missing_docs, reason = "the unit is in each name")]
+pub struct LinkRates {
+    pub rx_bits_per_s: Option<f64>,
+    pub tx_bits_per_s: Option<f64>,
+    pub rx_packets_per_s: Option<f64>,
+    pub tx_packets_per_s: Option<f64>,
+    pub rx_dropped_per_s: Option<f64>,
+    pub tx_dropped_per_s: Option<f64>,
+    pub rx_errors_per_s: Option<f64>,
+    pub tx_errors_per_s: Option<f64>,
+}
+
+impl LinkRates {
+    /// The larger direction, bits/s.
+    #[must_use]
+    pub fn peak_bits_per_s(&self) -> Option<f64> {
+        match (self.rx_bits_per_s, self.tx_bits_per_s) {
+            (Some(rx), Some(tx)) => Some(rx.max(tx)),
+            _ => None,
+        }
+    }
+
+    /// Packets in both directions a second.
+    #[must_use]
+    pub fn packets_per_s(&self) -> Option<f64> {
+        Some(self.rx_packets_per_s? + self.tx_packets_per_s?)
+    }
+
+    /// Packets dropped in both directions a second.
+    #[must_use]
+    pub fn dropped_per_s(&self) -> Option<f64> {
+        Some(self.rx_dropped_per_s? + self.tx_dropped_per_s?)
+    }
+
+    /// Mean packet size over both directions, bytes; none without packets.
+    #[must_use]
+    pub fn mean_packet_bytes(&self) -> Option<f64> {
+        let packets = self.packets_per_s().filter(|&packets| packets > 0.0)?;
+        Some((self.rx_bits_per_s? + self.tx_bits_per_s?) / 8.0 / packets)
+    }
+}
+
+impl LinkMetrics {
+    /// How many times its label the link moves; only where the claim is no real limit and is exceeded.
+    #[must_use]
+    pub fn times_label(&self) -> Option<f64> {
+        let claim = f64::from(self.facts.speed_mbps.filter(|&mbps| mbps > 0)?) * 1e6;
+        let times = self.rates?.peak_bits_per_s()? / claim;
+        (self.basis != Basis::Real && times > 1.0).then_some(times)
+    }
+}
+
+/// Every link of the newer sample, with rates over its own time between the two reads.
+#[must_use]
+pub fn between(previous: Option<&Sample>, next: &Sample) -> Vec<LinkMetrics> {
+    let mut before = previous.map(Previous::of);
+    let mut counters = next.counters.iter().peekable();
+    let link = |facts: &Arc<LinkFacts>| {
+        while counters.next_if(|row| row.ifindex < facts.ifindex).is_some() {}
+        let counters = counters.next_if(|row| row.ifindex == facts.ifindex).copied();
+        let old = before.as_mut().and_then(|before| before.counters_of(facts));
+        LinkMetrics {
+            basis: basis(facts, &next.host.kernel),
+            counters,
+            rates: old.zip(counters).and_then(|(old, new)| rates(&old, &new)),
+            facts: Arc::clone(facts),
+        }
+    };
+    next.links.iter().map(link).collect()
+}
+
+/// The older sample, walked in step with the newer one: both are sorted by ifindex.
+struct Previous<'a> {
+    facts: std::iter::Peekable<std::slice::Iter<'a, Arc<LinkFacts>>>,
+    counters: std::iter::Peekable<std::slice::Iter<'a, LinkCounters>>,
+}
+
+impl<'a> Previous<'a> {
+    fn of(sample: &'a Sample) -> Self {
+        Self { facts: sample.links.iter().peekable(), counters: sample.counters.iter().peekable() }
+    }
+
+    /// The older counters of the same link: same ifindex, and not created anew since.
+    fn counters_of(&mut self, link: &LinkFacts) -> Option<LinkCounters> {
+        while self.facts.next_if(|old| old.ifindex < link.ifindex).is_some() {}
+        while self.counters.next_if(|old| old.ifindex < link.ifindex).is_some() {}
+        self.facts.next_if(|old| old.ifindex == link.ifindex).filter(|old| old.born == link.born)?;
+        self.counters.next_if(|old| old.ifindex == link.ifindex).copied()
+    }
+}
+
+/// None when the time did not advance or bytes or packets went backwards: the device was reset, nothing of it is a rate.
+fn rates(old: &LinkCounters, new: &LinkCounters) -> Option<LinkRates> {
+    let seconds = seconds(old.at_ns, new.at_ns)?;
+    let rate = |from: u64, to: u64| per_second(from, to, seconds);
+    let rx_bytes = rate(old.rx_bytes, new.rx_bytes)?;
+    let tx_bytes = rate(old.tx_bytes, new.tx_bytes)?;
+    Some(LinkRates {
+        rx_bits_per_s: Some(rx_bytes * 8.0),
+        tx_bits_per_s: Some(tx_bytes * 8.0),
+        rx_packets_per_s: rate(old.rx_packets, new.rx_packets),
+        tx_packets_per_s: rate(old.tx_packets, new.tx_packets),
+        rx_dropped_per_s: rate(old.rx_dropped, new.rx_dropped),
+        tx_dropped_per_s: rate(old.tx_dropped, new.tx_dropped),
+        rx_errors_per_s: rate(old.rx_errors, new.rx_errors),
+        tx_errors_per_s: rate(old.tx_errors, new.tx_errors),
+    })
+}

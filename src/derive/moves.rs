@@ -1,0 +1,94 @@
+//! What a move crosses, and what our knowledge of it rests on.
+
+use crate::sample::{CoreId, Topology};
+
+/// The circle a move crossed, told by the smallest circle that still holds both cores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum MoveClass {
+    /// To the SMT sibling: same physical core.
+    Smt,
+    /// Same cluster, another physical core.
+    Cluster,
+    /// Same last-level cache, another cluster.
+    Llc,
+    /// Another last-level cache or node, same socket.
+    Node,
+    /// Another socket.
+    Socket,
+}
+
+impl MoveClass {
+    /// The word shown and written.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Smt => "smt",
+            Self::Cluster => "cluster",
+            Self::Llc => "llc",
+            Self::Node => "node",
+            Self::Socket => "socket",
+        }
+    }
+
+    /// The class of a move; none when a core is not in the topology, or no circle that holds both is known.
+    #[must_use]
+    pub fn of(topology: &Topology, from: CoreId, to: CoreId) -> Option<Self> {
+        let (from, to) = (topology.place(from)?, topology.place(to)?);
+        let same = |a: Option<u32>, b: Option<u32>| a.is_some() && a == b;
+        if same(from.physical, to.physical) {
+            Some(Self::Smt)
+        } else if same(from.cluster, to.cluster) {
+            Some(Self::Cluster)
+        } else if same(from.llc, to.llc) {
+            Some(Self::Llc)
+        } else if same(from.socket, to.socket) || same(from.node, to.node) {
+            Some(Self::Node)
+        } else {
+            (from.socket.is_some() && to.socket.is_some()).then_some(Self::Socket)
+        }
+    }
+}
+
+/// What a count of moves rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Evidence {
+    /// `se.nr_migrations`: every move is in it.
+    Counted,
+    /// The core seen at each sample: an under-count, marked `≥`.
+    Sampled,
+}
+
+impl Evidence {
+    /// The word written to JSON.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Counted => "counted",
+            Self::Sampled => "sampled",
+        }
+    }
+}
+
+/// Moves seen from sample to sample, by class: their from and to are known, so they are never more than the count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the words of MoveClass")]
+pub struct MovesByClass {
+    pub smt: u64,
+    pub cluster: u64,
+    pub llc: u64,
+    pub node: u64,
+    pub socket: u64,
+}
+
+impl MovesByClass {
+    /// Counts one move.
+    pub fn add(&mut self, class: MoveClass) {
+        match class {
+            MoveClass::Smt => self.smt += 1,
+            MoveClass::Cluster => self.cluster += 1,
+            MoveClass::Llc => self.llc += 1,
+            MoveClass::Node => self.node += 1,
+            MoveClass::Socket => self.socket += 1,
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Thread counters of two samples → CPU share, moves, switches, waiting.
+
+use super::history::History;
+use super::moves::{Evidence, MoveClass, MovesByClass};
+use super::{per_second, seconds};
+use crate::sample::{Sample, ThreadId, ThreadSample};
+use std::collections::HashSet;
+
+/// One watched thread: who it is, where it ran, how often it was moved.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ThreadMetrics {
+    /// The newer sample of it: identity, name, role, core, masks.
+    pub sample: ThreadSample,
+    /// CPU time, share of one core.
+    pub cpu: Option<f64>,
+    /// Moves: since its birth where counted, since it was first seen where sampled.
+    pub moves: u64,
+    /// Moves a second.
+    pub moves_per_s: Option<f64>,
+    /// What the two figures above rest on.
+    pub evidence: Evidence,
+    /// Class of the last move seen.
+    pub last_class: Option<MoveClass>,
+    /// Moves seen by class since the thread was first seen.
+    pub by_class: MovesByClass,
+    /// Voluntary context switches a second.
+    pub voluntary_per_s: Option<f64>,
+    /// Involuntary context switches a second.
+    pub involuntary_per_s: Option<f64>,
+    /// Run-queue wait, share of the time.
+    pub wait: Option<f64>,
+    /// vnettop pinned it and has not put it back.
+    pub pinned: bool,
+}
+
+/// Every watched thread of the newer sample. `history` has already observed it.
+#[must_use]
+pub fn between(
+    previous: Option<&Sample>,
+    next: &Sample,
+    history: &History,
+    pinned: &HashSet<ThreadId>,
+) -> Vec<ThreadMetrics> {
+    let old = |id: ThreadId| {
+        let threads = &previous?.threads;
+        threads
+            .binary_search_by_key(&(id.pid, id.tid), |t| (t.id.pid, t.id.tid))
+            .ok()
+            .map(|at| &threads[at])
+            .filter(|t| t.id == id)
+    };
+    next.threads.iter().map(|new| metrics(old(new.id), new, history, pinned.contains(&new.id))).collect()
+}
+
+fn metrics(old: Option<&ThreadSample>, new: &ThreadSample, history: &History, pinned: bool) -> ThreadMetrics {
+    let track = history.thread(new.id);
+    let elapsed = old.and_then(|old| seconds(old.at_ns, new.at_ns));
+    let rate = |field: fn(&ThreadSample) -> Option<u64>| per_second(field(old?)?, field(new)?, elapsed?);
+    let nanoseconds = |field: fn(&ThreadSample) -> Option<u64>| rate(field).map(|ns| ns / 1e9);
+    let sampled_per_s = || Some(f64::from(u8::from(old?.core != new.core)) / elapsed?);
+    ThreadMetrics {
+        cpu: nanoseconds(|t| Some(t.cpu_ns)),
+        moves: new.migrations.unwrap_or_else(|| track.map_or(0, |track| track.seen_moves)),
+        moves_per_s: if new.migrations.is_some() { rate(|t| t.migrations) } else { sampled_per_s() },
+        evidence: if new.migrations.is_some() { Evidence::Counted } else { Evidence::Sampled },
+        last_class: track.and_then(|track| track.last_class),
+        by_class: track.map_or_else(MovesByClass::default, |track| track.by_class),
+        voluntary_per_s: rate(|t| t.voluntary),
+        involuntary_per_s: rate(|t| t.involuntary),
+        wait: nanoseconds(|t| t.wait_ns),
+        pinned,
+        sample: new.clone(),
+    }
+}

@@ -1,0 +1,2 @@
+//! vnettop.
+fn main() {}

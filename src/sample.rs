@@ -1,0 +1,117 @@
+//! The plain data every other room speaks of: absolute counters and facts of one instant, as read.
+//! It imports nothing of ours, computes no rate, and is the same whether it came from the kernel, a recording
+//! or a test. Everything here can be written to a recording and read back bit for bit, so only integers and text.
+
+mod core_set;
+mod cores;
+mod links;
+mod threads;
+
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+pub use core_set::{CoreSet, CoreSetError};
+pub use cores::{CoreCounters, CoreId, CorePlace, SOFTIRQ_KINDS, SoftirqKind, Softnet, Topology};
+pub use links::{Ifindex, Kind, LinkCounters, LinkFacts, LinkState, PeerRef};
+pub use threads::{Duty, Side, ThreadId, ThreadSample};
+
+/// What the stream of a run is made of, live or replayed: samples, and what happened between them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Item {
+    /// Absolute counters and facts of one instant.
+    Sample(Box<Sample>),
+    /// Something done by vnettop or its user between two samples.
+    Event(Event),
+}
+
+/// Absolute counters and facts of one instant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Wall clock, milliseconds since 1970 (UTC); for people only, never for rates.
+    pub wall_ms: u64,
+    /// `CLOCK_MONOTONIC` of the first datagram of the link counters, ns; elapsed time is the difference of two.
+    pub at_ns: u64,
+    /// The machine; the same `Arc` from sample to sample until something changes.
+    pub host: Arc<Host>,
+    /// Inode of the network namespace the links belong to (`/proc/self/ns/net`).
+    pub netns: u64,
+    /// What each link is, sorted by ifindex; the same `Arc` until a notification changes it.
+    pub links: Arc<Vec<Arc<LinkFacts>>>,
+    /// What each link moved, sorted by ifindex; a link just created may be missing.
+    pub counters: Vec<LinkCounters>,
+    /// Where each core sits; the same `Arc` until a core goes on- or offline.
+    pub topology: Arc<Topology>,
+    /// `CLOCK_MONOTONIC` of the per-core files, ns.
+    pub cores_at_ns: u64,
+    /// Per-core counters of online cores, sorted by core.
+    pub cores: Vec<CoreCounters>,
+    /// The watched threads, sorted by (pid, tid).
+    pub threads: Vec<ThreadSample>,
+    /// What vnettop itself costs.
+    pub own: OwnCost,
+    /// Sources that could not be read, each with its reason; empty is the normal case.
+    pub problems: Arc<Vec<Problem>>,
+}
+
+/// Facts of the machine that do not change while it runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Host {
+    /// Host name (`uname`).
+    pub name: String,
+    /// Kernel release as `uname -r` prints it.
+    pub kernel: String,
+    /// Machine as `uname -m` prints it.
+    pub arch: String,
+}
+
+/// What vnettop itself costs, absolute.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnCost {
+    /// CPU time of all threads of this process since it started, ns (`CLOCK_PROCESS_CPUTIME_ID`).
+    pub cpu_ns: u64,
+    /// Ticks that began more than a tenth of the interval late or not at all, since the start.
+    pub late_ticks: u64,
+    /// The sampler runs at real-time priority.
+    pub realtime: bool,
+    /// The interval asked for, ns.
+    pub interval_ns: u64,
+}
+
+/// A source that could not be read: one sentence for the person at the terminal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// Which room it concerns: `links`, `speed`, `cores`, `topology`, `threads`, `replay`, …
+    pub source: String,
+    /// What failed, on what, what to do next.
+    pub text: String,
+}
+
+/// Something that happened between two samples and that a recording must tell again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Event {
+    /// vnettop set a thread's affinity mask.
+    Pinned {
+        /// The thread.
+        thread: ThreadId,
+        /// The mask before.
+        old: CoreSet,
+        /// The mask asked for.
+        asked: CoreSet,
+        /// The mask read back.
+        got: CoreSet,
+    },
+    /// vnettop put a thread's mask back.
+    Restored {
+        /// The thread.
+        thread: ThreadId,
+        /// The mask read back.
+        got: CoreSet,
+    },
+    /// The user pressed the mark key.
+    Mark {
+        /// `CLOCK_MONOTONIC`, ns.
+        at_ns: u64,
+    },
+}

@@ -1,0 +1,218 @@
+//! A set of cores, written as the kernel writes it (`0-3,8-11:2`), of any width.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// A set of cores. Width is not part of its value: trailing zero words are dropped, so equality is set equality.
+#[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct CoreSet {
+    words: Vec<u64>,
+}
+
+/// Why a text is not a list of cores.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{text}' is not a list of cores: write it as the kernel does, for example 0-3,8")]
+pub struct CoreSetError {
+    text: String,
+}
+
+/// More than any kernel can have (`NR_CPUS` ends at 8192); keeps a hostile list from taking all memory.
+const MOST_CORES: u32 = 65_536;
+
+impl CoreSet {
+    /// The empty set.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The set of one core.
+    #[must_use]
+    pub fn single(core: u32) -> Self {
+        let mut set = Self::new();
+        set.insert(core);
+        set
+    }
+
+    /// From the words of an affinity mask, least significant first.
+    #[must_use]
+    pub fn from_words(words: &[u64]) -> Self {
+        let used = words.iter().rposition(|&word| word != 0).map_or(0, |last| last + 1);
+        Self { words: words[..used].to_vec() }
+    }
+
+    /// The words of the mask, least significant first, without trailing zero words.
+    #[must_use]
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// Adds a core.
+    pub fn insert(&mut self, core: u32) {
+        let word = core as usize / 64;
+        if self.words.len() <= word {
+            self.words.resize(word + 1, 0);
+        }
+        self.words[word] |= 1 << (core % 64);
+    }
+
+    /// Whether the core is in the set.
+    #[must_use]
+    pub fn contains(&self, core: u32) -> bool {
+        self.words.get(core as usize / 64).is_some_and(|word| word >> (core % 64) & 1 == 1)
+    }
+
+    /// How many cores.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.words.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// No core at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// The lowest core.
+    #[must_use]
+    pub fn first(&self) -> Option<u32> {
+        self.iter().next()
+    }
+
+    /// The cores, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.words
+            .iter()
+            .zip(0u32..)
+            .flat_map(|(&word, index)| (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| index * 64 + bit))
+    }
+
+    /// The cores in both sets.
+    #[must_use]
+    pub fn intersection(&self, other: &Self) -> Self {
+        let words: Vec<u64> = self.words.iter().zip(&other.words).map(|(a, b)| a & b).collect();
+        Self::from_words(&words)
+    }
+
+    /// Every core of this set is in the other.
+    #[must_use]
+    pub fn is_subset(&self, other: &Self) -> bool {
+        self.intersection(other) == *self
+    }
+}
+
+impl FromIterator<u32> for CoreSet {
+    fn from_iter<I: IntoIterator<Item = u32>>(cores: I) -> Self {
+        let mut set = Self::new();
+        cores.into_iter().for_each(|core| set.insert(core));
+        set
+    }
+}
+
+impl fmt::Display for CoreSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut cores = self.iter().peekable();
+        let mut separator = "";
+        while let Some(first) = cores.next() {
+            let mut last = first;
+            while cores.next_if_eq(&(last + 1)).is_some() {
+                last += 1;
+            }
+            match last - first {
+                0 => write!(f, "{separator}{first}")?,
+                _ => write!(f, "{separator}{first}-{last}")?,
+            }
+            separator = ",";
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for CoreSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CoreSet({self})")
+    }
+}
+
+impl FromStr for CoreSet {
+    type Err = CoreSetError;
+
+    /// Parses the kernel's list syntax: `0-3,8`, with an optional stride as in `0-15:2`. Empty is the empty set.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = || CoreSetError { text: text.chars().filter(|c| !c.is_control()).take(60).collect() };
+        let mut set = Self::new();
+        for part in text.trim().split(',').filter(|_| !text.trim().is_empty()) {
+            let (range, step) = match part.split_once(':') {
+                Some((range, step)) => (range, step.trim().parse().map_err(|_| wrong())?),
+                None => (part, 1usize),
+            };
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            let first: u32 = first.trim().parse().map_err(|_| wrong())?;
+            let last: u32 = last.trim().parse().map_err(|_| wrong())?;
+            if first > last || last >= MOST_CORES || step == 0 {
+                return Err(wrong());
+            }
+            (first..=last).step_by(step).for_each(|core| set.insert(core));
+        }
+        Ok(set)
+    }
+}
+
+impl TryFrom<String> for CoreSet {
+    type Error = CoreSetError;
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<CoreSet> for String {
+    fn from(set: CoreSet) -> Self {
+        set.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn lists_are_written_as_the_kernel_writes_them() {
+        for text in ["", "0", "0-3", "0-3,8,10-11", "127", "5,91"] {
+            let set: CoreSet = text.parse().expect("a kernel list parses");
+            assert_eq!(set.to_string(), text, "a list reads back as it was written");
+        }
+        let strided: CoreSet = "8-12:2".parse().expect("a stride parses");
+        assert_eq!(strided.to_string(), "8,10,12", "a stride names every second core");
+    }
+
+    #[test]
+    fn what_is_not_a_list_is_one_clear_sentence() {
+        for text in ["x", "3-1", "0-", "-", "0,,1", "0-99999999", "0-3:0", "0x3"] {
+            let error = text.parse::<CoreSet>().expect_err("not a list");
+            assert!(error.to_string().contains("for example 0-3,8"), "'{text}' says what to write instead: {error}");
+        }
+    }
+
+    #[test]
+    fn equality_is_set_equality_whatever_the_width() {
+        assert_eq!(CoreSet::from_words(&[1, 0, 0]), CoreSet::single(0), "trailing zero words do not count");
+        assert_eq!(CoreSet::single(200).first(), Some(200), "cores beyond 64 are kept");
+    }
+
+    proptest! {
+        #[test]
+        fn any_set_survives_its_own_text(cores in proptest::collection::vec(0u32..600, 0..40)) {
+            let set: CoreSet = cores.into_iter().collect();
+            prop_assert_eq!(set.to_string().parse::<CoreSet>(), Ok(set));
+        }
+
+        #[test]
+        fn no_text_panics(text in "\\PC{0,30}") {
+            let _ = text.parse::<CoreSet>();
+        }
+    }
+}

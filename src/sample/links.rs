@@ -1,0 +1,209 @@
+//! What a link is and what it has moved, as the kernel's netlink messages say it.
+
+use serde::{Deserialize, Serialize};
+
+/// The kernel's index of a link within its network namespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Ifindex(pub u32);
+
+/// What a link is (`RTM_NEWLINK`), without its counters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkFacts {
+    /// Identity within the namespace, together with `born`.
+    pub ifindex: Ifindex,
+    /// Counts up whenever an ifindex is seen to be created anew, so a reused index is a new link.
+    pub born: u64,
+    /// `IFLA_IFNAME`, a label; control characters replaced.
+    pub name: String,
+    /// `IFLA_IFALIAS`; control characters replaced.
+    pub alias: Option<String>,
+    /// What the link is.
+    pub kind: Kind,
+    /// `IFLA_OPERSTATE` (and the administrative flag).
+    pub state: LinkState,
+    /// `IFLA_MTU`, bytes.
+    pub mtu: u32,
+    /// `IFLA_MASTER`: the bridge, bond or `ovs-system` it is a port of.
+    pub master: Option<Ifindex>,
+    /// `IFLA_INFO_SLAVE_KIND`: what its master takes it for (`bridge`, `bond`, `openvswitch`, …).
+    pub slave_kind: Option<String>,
+    /// `IFLA_LINK` of a veth (or netkit): the other end.
+    pub peer: Option<PeerRef>,
+    /// `IFLA_LINK` of anything stacked (vlan, macvlan, vxlan with `dev`, …): the link below it.
+    pub lower: Option<PeerRef>,
+    /// Bond mode (`IFLA_BOND_MODE`), the kernel's number; for bonds only.
+    pub bond_mode: Option<u8>,
+    /// `ETHTOOL_A_LINKMODES_SPEED`, Mb/s; none where the driver says nothing or "unknown".
+    pub speed_mbps: Option<u32>,
+    /// The speed of this link was seen to be set by someone (ethtool's notification) while it was watched.
+    pub speed_was_set: bool,
+}
+
+/// A link named by another: an index, in this namespace or in one the kernel numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PeerRef {
+    /// `IFLA_LINK_NETNSID`; none means the same namespace.
+    pub netnsid: Option<i32>,
+    /// `IFLA_LINK`.
+    pub ifindex: Ifindex,
+}
+
+/// Operational state, RFC 2863 words as `ip link` prints them, in lower case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LinkState {
+    /// `IF_OPER_UP`.
+    Up,
+    /// `IF_OPER_DOWN`, or administratively down.
+    Down,
+    /// `IF_OPER_LOWERLAYERDOWN`.
+    LowerLayerDown,
+    /// `IF_OPER_DORMANT`.
+    Dormant,
+    /// `IF_OPER_TESTING`.
+    Testing,
+    /// `IF_OPER_NOTPRESENT`.
+    NotPresent,
+    /// `IF_OPER_UNKNOWN`: the driver does not say (tun, lo); it may well carry traffic.
+    Unknown,
+}
+
+impl LinkState {
+    /// The word shown and written.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Up => "up",
+            Self::Down => "down",
+            Self::LowerLayerDown => "lowerlayerdown",
+            Self::Dormant => "dormant",
+            Self::Testing => "testing",
+            Self::NotPresent => "notpresent",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// What a link is: the kernel's own word (`IFLA_INFO_KIND`), with the few that need telling apart.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum Kind {
+    /// `lo` (ARPHRD 772).
+    Loopback,
+    /// A device with hardware behind it that is not virtio.
+    Physical,
+    /// A device on the virtio bus.
+    Virtio,
+    /// Kernel kind `tun`, layer 3.
+    Tun,
+    /// Kernel kind `tun`, layer 2.
+    Tap,
+    /// One end of a pair.
+    Veth,
+    /// The kernel's bridge.
+    Bridge,
+    /// Open vSwitch bridge or internal port, kernel datapath.
+    OpenVSwitch,
+    /// A second MAC address on a lower link.
+    Macvlan,
+    /// The same with a character device.
+    Macvtap,
+    /// A second IP address on a lower link.
+    Ipvlan,
+    /// 802.1Q.
+    Vlan,
+    /// UDP overlay.
+    Vxlan,
+    /// Aggregation.
+    Bond,
+    /// Every other kind, in the kernel's own word.
+    Other(String),
+}
+
+impl Kind {
+    /// The word shown and written: DESIGN's word, or the kernel's own.
+    #[must_use]
+    pub fn word(&self) -> &str {
+        match self {
+            Self::Loopback => "loopback",
+            Self::Physical => "physical",
+            Self::Virtio => "virtio",
+            Self::Tun => "tun",
+            Self::Tap => "tap",
+            Self::Veth => "veth",
+            Self::Bridge => "bridge",
+            Self::OpenVSwitch => "openvswitch",
+            Self::Macvlan => "macvlan",
+            Self::Macvtap => "macvtap",
+            Self::Ipvlan => "ipvlan",
+            Self::Vlan => "vlan",
+            Self::Vxlan => "vxlan",
+            Self::Bond => "bond",
+            Self::Other(word) => word,
+        }
+    }
+}
+
+impl From<String> for Kind {
+    fn from(word: String) -> Self {
+        match word.as_str() {
+            "loopback" => Self::Loopback,
+            "physical" => Self::Physical,
+            "virtio" => Self::Virtio,
+            "tun" => Self::Tun,
+            "tap" => Self::Tap,
+            "veth" => Self::Veth,
+            "bridge" => Self::Bridge,
+            "openvswitch" => Self::OpenVSwitch,
+            "macvlan" => Self::Macvlan,
+            "macvtap" => Self::Macvtap,
+            "ipvlan" => Self::Ipvlan,
+            "vlan" => Self::Vlan,
+            "vxlan" => Self::Vxlan,
+            "bond" => Self::Bond,
+            _ => Self::Other(word),
+        }
+    }
+}
+
+impl From<Kind> for String {
+    fn from(kind: Kind) -> Self {
+        kind.word().to_owned()
+    }
+}
+
+/// What a link has moved since it was created (`IFLA_STATS_LINK_64` of `RTM_GETSTATS`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkCounters {
+    /// The link.
+    #[serde(rename = "i")]
+    pub ifindex: Ifindex,
+    /// `CLOCK_MONOTONIC` at which the kernel wrote this row, ns.
+    #[serde(rename = "t")]
+    pub at_ns: u64,
+    /// Bytes received.
+    #[serde(rename = "rb")]
+    pub rx_bytes: u64,
+    /// Bytes sent.
+    #[serde(rename = "tb")]
+    pub tx_bytes: u64,
+    /// Packets received.
+    #[serde(rename = "rp")]
+    pub rx_packets: u64,
+    /// Packets sent.
+    #[serde(rename = "tp")]
+    pub tx_packets: u64,
+    /// Received packets dropped.
+    #[serde(rename = "rd")]
+    pub rx_dropped: u64,
+    /// Packets dropped before sending.
+    #[serde(rename = "td")]
+    pub tx_dropped: u64,
+    /// Received packets with errors.
+    #[serde(rename = "re")]
+    pub rx_errors: u64,
+    /// Packets that failed to be sent.
+    #[serde(rename = "te")]
+    pub tx_errors: u64,
+}

@@ -1,0 +1,79 @@
+//! One watched thread at one instant (`/proc/PID/task/TID/{stat,sched,schedstat}`, `sched_getaffinity`).
+
+use super::{CoreId, CoreSet};
+use serde::{Deserialize, Serialize};
+
+/// A thread, unmistakable: a reused tid has another start time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ThreadId {
+    /// The process.
+    pub pid: u32,
+    /// The task.
+    pub tid: u32,
+    /// Field 22 of stat: clock ticks since boot at which the thread was born.
+    pub start: u64,
+}
+
+/// Which end of a benchmark the thread's process is (from its command line).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    /// iperf3 `-s`.
+    Server,
+    /// iperf3 `-c`.
+    Client,
+}
+
+/// What the thread does in its process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Duty {
+    /// It carries the traffic: every thread but the main one, or the only thread.
+    Worker,
+    /// The main thread of a process that has others.
+    Control,
+}
+
+/// One watched thread at one instant; absolute counters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadSample {
+    /// Which thread.
+    pub id: ThreadId,
+    /// `CLOCK_MONOTONIC` at which its files were read, ns.
+    pub at_ns: u64,
+    /// `comm` of the thread; control characters replaced.
+    pub name: String,
+    /// Which end of the benchmark, where the command line tells.
+    pub side: Option<Side>,
+    /// Worker or control.
+    pub duty: Duty,
+    /// The core it last ran on (field 39 of stat).
+    pub core: CoreId,
+    /// Its affinity mask as `sched_getaffinity` gives it; none where it could not be read.
+    pub allowed: Option<CoreSet>,
+    /// The cores its cgroup's cpuset allows (`cpuset.cpus.effective` or v1's); none where it could not be read.
+    pub cpuset: Option<CoreSet>,
+    /// CPU time, ns (first number of schedstat; utime + stime of stat where that is missing).
+    pub cpu_ns: u64,
+    /// Run-queue wait, ns (second number of schedstat).
+    pub wait_ns: Option<u64>,
+    /// `se.nr_migrations` of sched: moves since the thread was born.
+    pub migrations: Option<u64>,
+    /// `nr_voluntary_switches` of sched.
+    pub voluntary: Option<u64>,
+    /// `nr_involuntary_switches` of sched.
+    pub involuntary: Option<u64>,
+}
+
+impl ThreadSample {
+    /// The role as one word: the side where it is known, else what the thread does.
+    #[must_use]
+    pub fn role(&self) -> &'static str {
+        match (self.duty, self.side) {
+            (Duty::Control, _) => "control",
+            (Duty::Worker, Some(Side::Server)) => "server",
+            (Duty::Worker, Some(Side::Client)) => "client",
+            (Duty::Worker, None) => "worker",
+        }
+    }
+}

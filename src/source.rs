@@ -1,0 +1,58 @@
+//! Kernel → [`crate::sample::Sample`]. Readers take their root path or bytes, so that any machine can be read on any
+//! other. They read and parse; they compute no rate and decide nothing.
+
+pub mod cores;
+pub mod host;
+pub mod links;
+pub mod text;
+pub mod threads;
+
+use crate::sample::Problem;
+use std::io;
+use std::path::PathBuf;
+
+/// A source that could not be read: what failed, on what, why.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// A file of /proc or /sys.
+    #[error("cannot read {path}: {error}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        error: io::Error,
+    },
+    /// A netlink request.
+    #[error("netlink: cannot {operation}: {error}")]
+    Netlink {
+        /// What was tried, as in "open a socket", "dump link counters".
+        operation: &'static str,
+        /// Why.
+        #[source]
+        error: io::Error,
+    },
+    /// Text or bytes that are not what the kernel is known to write.
+    #[error("{what} is not as the kernel writes it: {found}")]
+    Format {
+        /// The file or message.
+        what: String,
+        /// The beginning of what was found instead.
+        found: String,
+    },
+}
+
+impl SourceError {
+    /// The same as a sentence for the person at the terminal.
+    #[must_use]
+    pub fn problem(&self, source: &str) -> Problem {
+        Problem { source: source.to_owned(), text: self.to_string() }
+    }
+}
+
+/// `CLOCK_MONOTONIC` now, ns.
+#[must_use]
+pub fn now_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
+}

@@ -1,0 +1,1 @@
+//! The machine, by name. (to be written)

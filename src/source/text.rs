@@ -1,0 +1,27 @@
+//! Text that comes from outside is cleaned where it enters, so that nothing behind has to think of it.
+
+/// Bytes from outside as text that changes nothing on a screen but its own cell: invalid UTF-8, control characters and
+/// characters that steer (bidirectional marks, zero-width, line separators) each become `?`.
+#[must_use]
+pub fn clean(bytes: &[u8]) -> String {
+    let steers = |c: char| {
+        c.is_control()
+            || c == char::REPLACEMENT_CHARACTER
+            || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+    };
+    String::from_utf8_lossy(bytes).chars().map(|c| if steers(c) { '?' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escape_codes_and_steering_characters_lose_their_power() {
+        assert_eq!(clean(b"\x1b[31mred\x07"), "?[31mred?", "no control character is left");
+        assert_eq!(clean("a\u{202e}b\u{200b}c\u{9b}".as_bytes()), "a?b?c?", "nothing that steers is left");
+        assert_eq!(clean(&[0xff, b'x']), "?x", "bytes that are no UTF-8 are told");
+        assert_eq!(clean("网络0".as_bytes()), "网络0", "wide characters are text");
+    }
+}

@@ -1,0 +1,1 @@
+//! The watched threads. (to be written)
