@@ -1,1 +1,3 @@
-//! (to be written)
+//! Metrics → text for other programs. The same numbers as on the screen; unknown is null.
+
+pub mod json;

@@ -16,8 +16,7 @@ pub use links::{Ifindex, Kind, LinkCounters, LinkFacts, LinkState, PeerRef};
 pub use threads::{Duty, Side, ThreadId, ThreadSample};
 
 /// What the stream of a run is made of, live or replayed: samples, and what happened between them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Item {
     /// Absolute counters and facts of one instant.
     Sample(Box<Sample>),
@@ -26,7 +25,7 @@ pub enum Item {
 }
 
 /// Absolute counters and facts of one instant.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
     /// Wall clock, milliseconds since 1970 (UTC); for people only, never for rates.
     pub wall_ms: u64,

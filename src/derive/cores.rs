@@ -98,9 +98,9 @@ fn shares(old: &CoreCounters, new: &CoreCounters) -> Option<Shares> {
     let softirq = new.softirq.checked_sub(old.softirq)?;
     let steal = new.steal.checked_sub(old.steal)?;
     let idle = new.idle.saturating_sub(old.idle);
-    let total = user + system + irq + softirq + steal + idle;
-    let share = |ticks: u64| ticks as f64 / total as f64;
-    (total > 0).then(|| Shares {
+    let total: f64 = [user, system, irq, softirq, steal, idle].iter().map(|&ticks| ticks as f64).sum();
+    let share = |ticks: u64| ticks as f64 / total;
+    (total > 0.0).then(|| Shares {
         user: share(user),
         system: share(system),
         irq: share(irq),

@@ -1,0 +1,174 @@
+//! Reads a recording back into the items it was written from. A recording is outside input: whatever is in it gives
+//! items or a sentence, never a panic.
+
+use super::{Header, Line, RecordError, Row, SCHEMA_VERSION};
+use crate::sample::{Host, Item, LinkFacts, Problem, Sample, Topology};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// No line of a real recording comes near it (8,000 links take about 3 MB); a longer one is not read into memory.
+const LONGEST_LINE: u64 = 64 << 20;
+const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+/// A recording being read.
+pub struct Recording {
+    path: PathBuf,
+    input: Box<dyn BufRead + Send>,
+    line: usize,
+    buffer: Vec<u8>,
+    host: Arc<Host>,
+    links: Arc<Vec<Arc<LinkFacts>>>,
+    topology: Arc<Topology>,
+    problems: Arc<Vec<Problem>>,
+    truncated: Option<String>,
+}
+
+impl Recording {
+    /// Opens a recording and checks its first line.
+    ///
+    /// # Errors
+    /// The file cannot be read, is something else, or of another version.
+    pub fn open(path: &Path) -> Result<Self, RecordError> {
+        let at = |error| RecordError::File { operation: "read", path: path.to_owned(), error };
+        let mut file = BufReader::new(File::open(path).map_err(at)?);
+        let compressed = file.fill_buf().map_err(at)?.starts_with(&ZSTD_MAGIC);
+        let input: Box<dyn BufRead + Send> = if compressed {
+            Box::new(BufReader::new(zstd::stream::read::Decoder::with_buffer(file).map_err(at)?))
+        } else {
+            Box::new(file)
+        };
+        let mut recording = Self {
+            path: path.to_owned(),
+            input,
+            line: 0,
+            buffer: Vec::new(),
+            host: Arc::default(),
+            links: Arc::default(),
+            topology: Arc::default(),
+            problems: Arc::default(),
+            truncated: None,
+        };
+        recording.header()?;
+        Ok(recording)
+    }
+
+    /// Said once the end is reached, when the recording ends in the middle of a line.
+    #[must_use]
+    pub fn truncated(&self) -> Option<&str> {
+        self.truncated.as_deref()
+    }
+
+    /// The next item; none at the end.
+    ///
+    /// # Errors
+    /// A line in the middle that cannot be used.
+    pub fn next_item(&mut self) -> Result<Option<Item>, RecordError> {
+        while self.read_line()? {
+            let line: Line<'static> = match serde_json::from_slice(&self.buffer) {
+                Ok(line) => line,
+                Err(_) if self.is_cut_off()? => {
+                    self.cut_off("in the middle of a line");
+                    return Ok(None);
+                }
+                Err(error) => return Err(self.damaged(error.to_string())),
+            };
+            match line {
+                Line::Host(host) => self.host = host,
+                Line::Links(links) => {
+                    self.sorted(links.iter().map(|link| link.ifindex), "links")?;
+                    self.links = links;
+                }
+                Line::Topology(topology) => {
+                    self.sorted(topology.cores.iter().map(|place| place.core), "cores")?;
+                    self.topology = topology;
+                }
+                Line::Problems(problems) => self.problems = problems,
+                Line::Event(event) => return Ok(Some(Item::Event(event.into_owned()))),
+                Line::Sample(row) => return self.sample(row).map(Some),
+            }
+        }
+        Ok(None)
+    }
+
+    fn header(&mut self) -> Result<(), RecordError> {
+        let foreign = || RecordError::Foreign(self.path.clone());
+        // The first line of something else may be endless; a header is short.
+        let mut first = Vec::new();
+        let read = (&mut self.input).take(4096).read_until(b'\n', &mut first);
+        read.map_err(|error| self.file_error(error)).or_else(|_| Err(foreign()))?;
+        let header: Header = serde_json::from_slice(&first).map_err(|_| foreign())?;
+        self.line = 1;
+        if header.vnettop_recording != SCHEMA_VERSION {
+            return Err(RecordError::Version { path: self.path.clone(), version: header.vnettop_recording });
+        }
+        Ok(())
+    }
+
+    /// Reads one line into the buffer; false at the end, which may also be the torn end of a compressed file.
+    fn read_line(&mut self) -> Result<bool, RecordError> {
+        self.buffer.clear();
+        self.line += 1;
+        match (&mut self.input).take(LONGEST_LINE).read_until(b'\n', &mut self.buffer) {
+            Ok(0) => Ok(false),
+            Ok(_) if self.buffer.len() as u64 == LONGEST_LINE => Err(self.damaged("it is too long".to_owned())),
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                self.cut_off("in the middle of a compressed block");
+                Ok(false)
+            }
+            Err(error) => Err(self.file_error(error)),
+        }
+    }
+
+    /// The line just read is the last and has no end of line: the writer was stopped in the middle of it.
+    fn is_cut_off(&mut self) -> Result<bool, RecordError> {
+        if self.buffer.ends_with(b"\n") {
+            return Ok(false);
+        }
+        let rest = self.input.fill_buf().map_err(|error| RecordError::File { operation: "read", path: self.path.clone(), error })?;
+        Ok(rest.is_empty())
+    }
+
+    fn cut_off(&mut self, place: &str) {
+        self.truncated = Some(format!(
+            "recording {} ends {place} (line {}): the writer was stopped; everything before it is shown",
+            self.path.display(),
+            self.line
+        ));
+    }
+
+    fn sample(&self, row: Row<'static>) -> Result<Item, RecordError> {
+        self.sorted(row.counters.iter().map(|row| row.ifindex), "counters")?;
+        self.sorted(row.cores.iter().map(|row| row.core), "cores")?;
+        self.sorted(row.threads.iter().map(|thread| (thread.id.pid, thread.id.tid)), "threads")?;
+        Ok(Item::Sample(Box::new(Sample {
+            wall_ms: row.wall_ms,
+            at_ns: row.at_ns,
+            host: Arc::clone(&self.host),
+            netns: row.netns,
+            links: Arc::clone(&self.links),
+            counters: row.counters.into_owned(),
+            topology: Arc::clone(&self.topology),
+            cores_at_ns: row.cores_at_ns,
+            cores: row.cores.into_owned(),
+            threads: row.threads.into_owned(),
+            own: row.own,
+            problems: Arc::clone(&self.problems),
+        })))
+    }
+
+    /// Everything behind relies on this order; a recording that breaks it was not written by vnettop.
+    fn sorted<K: PartialOrd>(&self, keys: impl Iterator<Item = K>, what: &str) -> Result<(), RecordError> {
+        if keys.is_sorted_by(|a, b| a < b) { Ok(()) } else { Err(self.damaged(format!("its {what} are out of order"))) }
+    }
+
+    fn damaged(&self, reason: String) -> RecordError {
+        RecordError::Line { path: self.path.clone(), line: self.line, reason }
+    }
+
+    fn file_error(&self, error: io::Error) -> RecordError {
+        RecordError::File { operation: "read", path: self.path.clone(), error }
+    }
+}

@@ -1,0 +1,149 @@
+//! Writes a recording, line by line as the samples come, so that a crash loses at most the last second.
+
+use super::{Header, Line, RecordError, Row, SCHEMA_VERSION};
+use crate::sample::{Host, Item, LinkFacts, Problem, Sample, Topology};
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// How much time of a compressed recording may be lost to a crash, ns.
+const FLUSH_EVERY_NS: u64 = 1_000_000_000;
+
+/// A recording being written.
+pub struct Recorder {
+    path: PathBuf,
+    out: Out,
+    facts: Facts,
+    flushed_at_ns: u64,
+}
+
+enum Out {
+    Plain(BufWriter<File>),
+    Zstd(zstd::stream::write::Encoder<'static, BufWriter<File>>),
+}
+
+/// The facts last written; the same `Arc` again needs no look at its content.
+#[derive(Default)]
+struct Facts {
+    host: Option<Arc<Host>>,
+    links: Option<Arc<Vec<Arc<LinkFacts>>>>,
+    topology: Option<Arc<Topology>>,
+    problems: Option<Arc<Vec<Problem>>>,
+}
+
+impl Recorder {
+    /// Begins a recording in a file that is new or empty.
+    ///
+    /// # Errors
+    /// The file holds something already, or cannot be written.
+    pub fn create(path: &Path) -> Result<Self, RecordError> {
+        if path.metadata().is_ok_and(|meta| meta.is_file() && meta.len() > 0) {
+            return Err(RecordError::Exists(path.to_owned()));
+        }
+        let at = |error| RecordError::File { operation: "write", path: path.to_owned(), error };
+        let file = BufWriter::new(File::create(path).map_err(at)?);
+        let out = match path.extension() {
+            Some(ending) if ending == "zst" => Out::Zstd(zstd::stream::write::Encoder::new(file, 3).map_err(at)?),
+            _ => Out::Plain(file),
+        };
+        let mut recorder = Self { path: path.to_owned(), out, facts: Facts::default(), flushed_at_ns: 0 };
+        let header =
+            Header { vnettop_recording: SCHEMA_VERSION, vnettop: env!("CARGO_PKG_VERSION").to_owned() };
+        recorder.line(&header).and_then(|()| recorder.flush()).map_err(at)?;
+        Ok(recorder)
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Appends one item.
+    ///
+    /// # Errors
+    /// The file cannot be written, for example because the disk is full.
+    pub fn write(&mut self, item: &Item) -> Result<(), RecordError> {
+        let written = match item {
+            Item::Sample(sample) => self.sample(sample),
+            Item::Event(event) => self.line(&Line::Event(Cow::Borrowed(event))).and_then(|()| self.flush()),
+        };
+        written.map_err(|error| self.error(error))
+    }
+
+    /// Ends the recording.
+    ///
+    /// # Errors
+    /// What was still in memory cannot be written.
+    pub fn finish(self) -> Result<(), RecordError> {
+        let Self { path, out, .. } = self;
+        let written = match out {
+            Out::Plain(mut file) => file.flush(),
+            Out::Zstd(encoder) => encoder.finish().and_then(|mut file| file.flush()),
+        };
+        written.map_err(|error| RecordError::File { operation: "write", path, error })
+    }
+
+    fn error(&self, error: io::Error) -> RecordError {
+        RecordError::File { operation: "write", path: self.path.clone(), error }
+    }
+
+    fn sample(&mut self, sample: &Sample) -> io::Result<()> {
+        if changed(&mut self.facts.host, &sample.host) {
+            self.line(&Line::Host(Arc::clone(&sample.host)))?;
+        }
+        if changed(&mut self.facts.topology, &sample.topology) {
+            self.line(&Line::Topology(Arc::clone(&sample.topology)))?;
+        }
+        if changed(&mut self.facts.links, &sample.links) {
+            self.line(&Line::Links(Arc::clone(&sample.links)))?;
+        }
+        if changed(&mut self.facts.problems, &sample.problems) {
+            self.line(&Line::Problems(Arc::clone(&sample.problems)))?;
+        }
+        self.line(&Line::Sample(Row {
+            wall_ms: sample.wall_ms,
+            at_ns: sample.at_ns,
+            netns: sample.netns,
+            cores_at_ns: sample.cores_at_ns,
+            own: sample.own,
+            counters: Cow::Borrowed(&sample.counters),
+            cores: Cow::Borrowed(&sample.cores),
+            threads: Cow::Borrowed(&sample.threads),
+        }))?;
+        let compressed = matches!(self.out, Out::Zstd(_));
+        if !compressed || sample.at_ns.saturating_sub(self.flushed_at_ns) >= FLUSH_EVERY_NS {
+            self.flushed_at_ns = sample.at_ns;
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, value: &impl serde::Serialize) -> io::Result<()> {
+        let out = self.out.writer();
+        serde_json::to_writer(&mut *out, value)?;
+        out.write_all(b"\n")
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.writer().flush()
+    }
+}
+
+impl Out {
+    fn writer(&mut self) -> &mut dyn Write {
+        match self {
+            Self::Plain(file) => file,
+            Self::Zstd(encoder) => encoder,
+        }
+    }
+}
+
+/// Whether the fact is another than the one last written; remembers it.
+fn changed<T: PartialEq>(last: &mut Option<Arc<T>>, now: &Arc<T>) -> bool {
+    let same = last.as_ref().is_some_and(|last| Arc::ptr_eq(last, now) || last == now);
+    *last = Some(Arc::clone(now));
+    !same
+}

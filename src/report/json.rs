@@ -1,0 +1,368 @@
+//! One JSON object a sample, on one line. Field names, units and nulls are the contract of the README.
+
+use crate::derive::{CoreMetrics, Finding, LinkMetrics, Metrics, ThreadMetrics};
+use crate::sample::{Ifindex, PeerRef, Problem, SOFTIRQ_KINDS};
+use serde::ser::{SerializeMap, SerializeSeq};
+use serde::{Serialize, Serializer};
+use std::io::{self, Write};
+
+/// Raised when a field changes its meaning or goes away; new fields do not raise it.
+const SCHEMA_VERSION: u32 = 1;
+
+/// Writes one object and its end of line.
+///
+/// # Errors
+/// The output cannot be written; a closed pipe is an error of kind `BrokenPipe`.
+pub fn write(out: &mut impl Write, metrics: &Metrics) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, &Object::of(metrics))?;
+    out.write_all(b"\n")
+}
+
+#[derive(Serialize)]
+struct Object<'a> {
+    schema_version: u32,
+    ts: String,
+    elapsed_s: Option<f64>,
+    host: Host<'a>,
+    own: Own,
+    links: Each<'a, LinkMetrics>,
+    cores: Each<'a, CoreMetrics>,
+    threads: Each<'a, ThreadMetrics>,
+    flows: [(); 0],
+    events: [(); 0],
+    findings: Each<'a, Finding>,
+    problems: &'a [Problem],
+}
+
+#[derive(Serialize)]
+struct Host<'a> {
+    name: &'a str,
+    kernel: &'a str,
+    arch: &'a str,
+    cores: usize,
+    nodes: u32,
+}
+
+#[derive(Serialize)]
+struct Own {
+    cpu: Option<f64>,
+    interval_s: f64,
+    late_ticks: u64,
+    realtime: bool,
+}
+
+/// A list whose rows are made while they are written, so that thousands of links need no second copy.
+struct Each<'a, T> {
+    rows: &'a [T],
+    metrics: &'a Metrics,
+}
+
+impl<'a> Object<'a> {
+    fn of(metrics: &'a Metrics) -> Self {
+        Self {
+            schema_version: SCHEMA_VERSION,
+            ts: timestamp(metrics.wall_ms),
+            elapsed_s: metrics.elapsed_s,
+            host: Host {
+                name: &metrics.host.name,
+                kernel: &metrics.host.kernel,
+                arch: &metrics.host.arch,
+                cores: metrics.cores.len(),
+                nodes: metrics.topology.nodes,
+            },
+            own: Own {
+                cpu: metrics.own_cpu,
+                interval_s: metrics.own.interval_ns as f64 / 1e9,
+                late_ticks: metrics.own.late_ticks,
+                realtime: metrics.own.realtime,
+            },
+            links: Each { rows: &metrics.links, metrics },
+            cores: Each { rows: &metrics.cores, metrics },
+            threads: Each { rows: &metrics.threads, metrics },
+            flows: [],
+            events: [],
+            findings: Each { rows: &metrics.findings, metrics },
+            problems: &metrics.problems,
+        }
+    }
+}
+
+/// RFC 3339, UTC, milliseconds.
+#[must_use]
+pub fn timestamp(wall_ms: u64) -> String {
+    let instant = i64::try_from(wall_ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
+    instant.map_or_else(String::new, |instant| format!("{instant:.3}"))
+}
+
+trait Row {
+    type Out<'a>: Serialize
+    where
+        Self: 'a;
+    fn row<'a>(&'a self, metrics: &'a Metrics) -> Self::Out<'a>;
+}
+
+impl<T: Row> Serialize for Each<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(Some(self.rows.len()))?;
+        for row in self.rows {
+            list.serialize_element(&row.row(self.metrics))?;
+        }
+        list.end()
+    }
+}
+
+#[derive(Serialize)]
+struct Link<'a> {
+    netns: u64,
+    netns_name: Option<&'a str>,
+    ifindex: Ifindex,
+    name: &'a str,
+    alias: Option<&'a str>,
+    kind: &'a str,
+    state: &'a str,
+    mtu: u32,
+    master: Option<&'a str>,
+    slave_kind: Option<&'a str>,
+    peer: Option<Peer<'a>>,
+    lower: Option<Peer<'a>>,
+    owner: Option<()>,
+    claim_mbps: Option<u32>,
+    claim_basis: &'a str,
+    rx_bits_per_s: Option<f64>,
+    tx_bits_per_s: Option<f64>,
+    rx_packets_per_s: Option<f64>,
+    tx_packets_per_s: Option<f64>,
+    mean_packet_bytes: Option<f64>,
+    rx_dropped_per_s: Option<f64>,
+    tx_dropped_per_s: Option<f64>,
+    rx_errors_per_s: Option<f64>,
+    tx_errors_per_s: Option<f64>,
+    rx_bytes: Option<u64>,
+    tx_bytes: Option<u64>,
+    rx_packets: Option<u64>,
+    tx_packets: Option<u64>,
+    rx_dropped: Option<u64>,
+    tx_dropped: Option<u64>,
+    rx_errors: Option<u64>,
+    tx_errors: Option<u64>,
+}
+
+/// A link named by another. Its namespace is known only when it is ours.
+#[derive(Serialize)]
+struct Peer<'a> {
+    netns: Option<u64>,
+    ifindex: Ifindex,
+    name: Option<&'a str>,
+}
+
+fn link_named(metrics: &Metrics, ifindex: Ifindex) -> Option<&str> {
+    let at = metrics.links.binary_search_by_key(&ifindex, |link| link.facts.ifindex).ok()?;
+    Some(&metrics.links[at].facts.name)
+}
+
+fn peer(metrics: &Metrics, of: PeerRef) -> Peer<'_> {
+    let here = of.netnsid.is_none();
+    Peer {
+        netns: here.then_some(metrics.netns),
+        ifindex: of.ifindex,
+        name: if here { link_named(metrics, of.ifindex) } else { None },
+    }
+}
+
+impl Row for LinkMetrics {
+    type Out<'a> = Link<'a>;
+
+    fn row<'a>(&'a self, metrics: &'a Metrics) -> Link<'a> {
+        let (facts, rates, counters) = (&*self.facts, self.rates.as_ref(), self.counters.as_ref());
+        Link {
+            netns: metrics.netns,
+            netns_name: None,
+            ifindex: facts.ifindex,
+            name: &facts.name,
+            alias: facts.alias.as_deref(),
+            kind: facts.kind.word(),
+            state: facts.state.word(),
+            mtu: facts.mtu,
+            master: facts.master.and_then(|master| link_named(metrics, master)),
+            slave_kind: facts.slave_kind.as_deref(),
+            peer: facts.peer.map(|of| peer(metrics, of)),
+            lower: facts.lower.map(|of| peer(metrics, of)),
+            owner: None,
+            claim_mbps: facts.speed_mbps,
+            claim_basis: self.basis.word(),
+            rx_bits_per_s: rates.and_then(|rates| rates.rx_bits_per_s),
+            tx_bits_per_s: rates.and_then(|rates| rates.tx_bits_per_s),
+            rx_packets_per_s: rates.and_then(|rates| rates.rx_packets_per_s),
+            tx_packets_per_s: rates.and_then(|rates| rates.tx_packets_per_s),
+            mean_packet_bytes: rates.and_then(|rates| rates.mean_packet_bytes()),
+            rx_dropped_per_s: rates.and_then(|rates| rates.rx_dropped_per_s),
+            tx_dropped_per_s: rates.and_then(|rates| rates.tx_dropped_per_s),
+            rx_errors_per_s: rates.and_then(|rates| rates.rx_errors_per_s),
+            tx_errors_per_s: rates.and_then(|rates| rates.tx_errors_per_s),
+            rx_bytes: counters.map(|row| row.rx_bytes),
+            tx_bytes: counters.map(|row| row.tx_bytes),
+            rx_packets: counters.map(|row| row.rx_packets),
+            tx_packets: counters.map(|row| row.tx_packets),
+            rx_dropped: counters.map(|row| row.rx_dropped),
+            tx_dropped: counters.map(|row| row.tx_dropped),
+            rx_errors: counters.map(|row| row.rx_errors),
+            tx_errors: counters.map(|row| row.tx_errors),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Core {
+    core: u32,
+    cluster: Option<u32>,
+    llc: Option<u32>,
+    node: Option<u32>,
+    socket: Option<u32>,
+    physical: Option<u32>,
+    capacity: Option<u32>,
+    online: bool,
+    isolated: bool,
+    user: Option<f64>,
+    system: Option<f64>,
+    irq: Option<f64>,
+    softirq: Option<f64>,
+    steal: Option<f64>,
+    idle: Option<f64>,
+    net_rx_per_s: Option<f64>,
+    net_tx_per_s: Option<f64>,
+    softirqs_per_s: Softirqs,
+    softnet_processed_per_s: Option<f64>,
+    softnet_dropped_per_s: Option<f64>,
+    softnet_squeezed_per_s: Option<f64>,
+    ksoftirqd: Option<f64>,
+}
+
+/// Every kind by the kernel's label; all null while nothing is known.
+struct Softirqs([Option<f64>; 10]);
+
+impl Serialize for Softirqs {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for ((_, label), rate) in SOFTIRQ_KINDS.iter().zip(&self.0) {
+            map.serialize_entry(label, rate)?;
+        }
+        map.end()
+    }
+}
+
+const NET_TX: usize = 2;
+const NET_RX: usize = 3;
+
+impl Row for CoreMetrics {
+    type Out<'a> = Core;
+
+    fn row<'a>(&'a self, metrics: &'a Metrics) -> Core {
+        let (place, load, shares) = (&self.place, self.load.as_ref(), self.shares());
+        let softirqs = load.map_or([None; 10], |load| load.softirqs_per_s);
+        Core {
+            core: place.core,
+            cluster: place.cluster,
+            llc: place.llc,
+            node: place.node,
+            socket: place.socket,
+            physical: place.physical,
+            capacity: place.capacity,
+            online: place.online,
+            isolated: metrics.topology.isolated.contains(place.core),
+            user: shares.map(|shares| shares.user),
+            system: shares.map(|shares| shares.system),
+            irq: shares.map(|shares| shares.irq),
+            softirq: shares.map(|shares| shares.softirq),
+            steal: shares.map(|shares| shares.steal),
+            idle: shares.map(|shares| shares.idle),
+            net_rx_per_s: softirqs[NET_RX],
+            net_tx_per_s: softirqs[NET_TX],
+            softirqs_per_s: Softirqs(softirqs),
+            softnet_processed_per_s: load.and_then(|load| load.softnet_processed_per_s),
+            softnet_dropped_per_s: load.and_then(|load| load.softnet_dropped_per_s),
+            softnet_squeezed_per_s: load.and_then(|load| load.softnet_squeezed_per_s),
+            ksoftirqd: load.and_then(|load| load.ksoftirqd),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Thread<'a> {
+    pid: u32,
+    tid: u32,
+    start: u64,
+    name: &'a str,
+    role: &'a str,
+    core: u32,
+    allowed: Option<String>,
+    cpuset: Option<String>,
+    cpu: Option<f64>,
+    moves: u64,
+    moves_per_s: Option<f64>,
+    moves_by_class: ByClass,
+    moves_evidence: &'a str,
+    voluntary_per_s: Option<f64>,
+    involuntary_per_s: Option<f64>,
+    wait: Option<f64>,
+    pinned: bool,
+}
+
+#[derive(Serialize)]
+struct ByClass {
+    smt: u64,
+    cluster: u64,
+    llc: u64,
+    node: u64,
+    socket: u64,
+}
+
+impl Row for ThreadMetrics {
+    type Out<'a> = Thread<'a>;
+
+    fn row<'a>(&'a self, _: &'a Metrics) -> Thread<'a> {
+        let (sample, by) = (&self.sample, self.by_class);
+        Thread {
+            pid: sample.id.pid,
+            tid: sample.id.tid,
+            start: sample.id.start,
+            name: &sample.name,
+            role: sample.role(),
+            core: sample.core,
+            allowed: sample.allowed.as_ref().map(ToString::to_string),
+            cpuset: sample.cpuset.as_ref().map(ToString::to_string),
+            cpu: self.cpu,
+            moves: self.moves,
+            moves_per_s: self.moves_per_s,
+            moves_by_class: ByClass { smt: by.smt, cluster: by.cluster, llc: by.llc, node: by.node, socket: by.socket },
+            moves_evidence: self.evidence.word(),
+            voluntary_per_s: self.voluntary_per_s,
+            involuntary_per_s: self.involuntary_per_s,
+            wait: self.wait,
+            pinned: self.pinned,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Advice<'a> {
+    id: &'a str,
+    text: &'a str,
+    numbers: Numbers<'a>,
+    key: Option<char>,
+}
+
+struct Numbers<'a>(&'a [(&'static str, f64)]);
+
+impl Serialize for Numbers<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
+}
+
+impl Row for Finding {
+    type Out<'a> = Advice<'a>;
+
+    fn row<'a>(&'a self, _: &'a Metrics) -> Advice<'a> {
+        Advice { id: self.id, text: &self.text, numbers: Numbers(&self.numbers), key: self.key }
+    }
+}
