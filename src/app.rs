@@ -1,1 +1,251 @@
-//! (to be written)
+//! The loops over an injected world: the screen, the JSON lines, the printed frame. They wait, hand items and keys on,
+//! and perform effects; they compute nothing and draw nothing themselves.
+
+mod headless;
+mod screen;
+mod signals;
+mod stream;
+
+use crate::action::Key;
+use crate::derive::Metrics;
+use crate::effect::{Effect, Hand, Line, Outcome};
+use crate::sample::{Event, Item};
+use crate::source::SourceError;
+use crate::source::feed::{Command, Feed, Next};
+use crate::state::State;
+use crate::view::{self, View};
+use std::io;
+use std::path::PathBuf;
+
+pub use headless::{json, print};
+pub use screen::screen;
+pub use signals::Signals;
+pub use stream::Stream;
+
+/// What ends a run.
+#[derive(Debug, thiserror::Error)]
+pub enum AppError {
+    /// The source.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// The recording being written.
+    #[error(transparent)]
+    Record(#[from] crate::record::RecordError),
+    /// The terminal.
+    #[error("the terminal failed: {0}")]
+    Terminal(#[source] io::Error),
+    /// Standard output.
+    #[error("cannot write to standard output: {0}")]
+    Output(#[source] io::Error),
+    /// The keys of `--keys`.
+    #[error("{0}")]
+    Keys(String),
+    /// No sample came.
+    #[error("the recording has fewer than two samples: there is no interval to show")]
+    NoSample,
+}
+
+/// How a run ended well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// As asked: quit, the count reached, the recording at its end, nobody reads any more.
+    Done,
+    /// By this signal.
+    Signal(i32),
+}
+
+/// One run with a screen, real or printed: what has been chosen, what is shown, what may be changed.
+pub struct App {
+    /// What is chosen and shown.
+    pub state: State,
+    stream: Stream,
+    hand: Hand,
+    feed: Feed,
+    /// The data are a recording: nothing of this machine may be changed for them.
+    replay: bool,
+    restore_on_exit: bool,
+    left: Option<u64>,
+    ended: bool,
+}
+
+impl App {
+    /// Puts the world together. `count` limits the intervals shown.
+    #[must_use]
+    pub fn new(state: State, stream: Stream, hand: Hand, feed: Feed, options: Options) -> Self {
+        let Options { replay, restore_on_exit, count } = options;
+        Self { state, stream, hand, feed, replay, restore_on_exit, left: count, ended: false }
+    }
+
+    /// Takes everything that waits in the feed; true when something new can be shown. A frozen replay takes nothing, a
+    /// frozen live run goes on recording: the next interval shown is the whole frozen time.
+    fn take_waiting(&mut self) -> Result<bool, AppError> {
+        let mut news = false;
+        while !(self.ended || self.replay && self.state.frozen()) {
+            match self.feed.next()? {
+                Next::Item(item) => news |= self.take(item)?,
+                Next::Waiting => break,
+                Next::End => self.ended = true,
+            }
+        }
+        Ok(news)
+    }
+
+    /// Takes one item.
+    fn take(&mut self, item: Item) -> Result<bool, AppError> {
+        if let Err(error) = self.stream.record(&item) {
+            self.state.outcome(&warning(&error));
+            self.state.set_recording(None);
+        }
+        if self.state.frozen() && !self.replay {
+            return Ok(false);
+        }
+        let Some(metrics) = self.stream.derive(item) else { return Ok(false) };
+        self.count_down(&metrics);
+        self.state.receive(metrics);
+        Ok(true)
+    }
+
+    fn count_down(&mut self, metrics: &Metrics) {
+        if metrics.elapsed_s.is_some() {
+            self.left = self.left.map(|left| left.saturating_sub(1));
+        }
+    }
+
+    /// The count is reached.
+    fn counted_out(&self) -> bool {
+        self.left == Some(0)
+    }
+
+    /// Presses one key and does what follows from it.
+    fn press(&mut self, key: Key) -> Result<(), AppError> {
+        let Some(action) = crate::action::action_of(key, &self.state.context()) else { return Ok(()) };
+        self.act(action)
+    }
+
+    fn act(&mut self, action: crate::action::Action) -> Result<(), AppError> {
+        match crate::update::update(&mut self.state, action) {
+            Some(effect) => self.perform(effect),
+            None => Ok(()),
+        }
+    }
+
+    /// The only place where a wish becomes a deed.
+    fn perform(&mut self, effect: Effect) -> Result<(), AppError> {
+        let outcome = match effect {
+            Effect::Pin(_) | Effect::Restore if self.replay => sentence("a recording is shown: there is nothing to pin"),
+            Effect::Pin(requests) => self.hand.pin(&requests),
+            Effect::Restore => self.hand.restore(),
+            Effect::SetInterval(interval) => {
+                self.feed.command(Command::Interval(interval));
+                return Ok(());
+            }
+            Effect::ToggleRecording => self.toggle_recording(),
+            Effect::WriteReport => self.write_report(),
+            Effect::Mark => Outcome {
+                lines: vec![line("marked: the recording, if one runs, has the time")],
+                events: vec![Event::Mark { at_ns: crate::source::now_ns() }],
+            },
+            Effect::Step => return self.step(),
+        };
+        self.tell(&outcome);
+        Ok(())
+    }
+
+    /// Shows an outcome, records its events and derives from them.
+    fn tell(&mut self, outcome: &Outcome) {
+        for event in &outcome.events {
+            let item = Item::Event(event.clone());
+            if let Err(error) = self.stream.record(&item) {
+                self.state.outcome(&warning(&error));
+            }
+            self.stream.derive(item);
+        }
+        self.state.set_pins(self.hand.pins());
+        self.state.outcome(outcome);
+    }
+
+    fn toggle_recording(&mut self) -> Outcome {
+        match self.stream.toggle_recording() {
+            Ok(stream::Toggled::Begun(path)) => {
+                let text = format!("recording to {}", path.display());
+                self.state.set_recording(Some(path.display().to_string()));
+                sentence(&text)
+            }
+            Ok(stream::Toggled::Ended(path)) => {
+                self.state.set_recording(None);
+                sentence(&format!("recording {} is closed", path.display()))
+            }
+            Err(error) => {
+                self.state.set_recording(None);
+                warning(&error)
+            }
+        }
+    }
+
+    /// The report is the frame as it is, wide enough for every column, in a file of its own.
+    fn write_report(&mut self) -> Outcome {
+        let stamp = self.state.metrics().map_or(0, |metrics| metrics.wall_ms);
+        let path = PathBuf::from(format!("vnettop-report-{}.txt", stream::file_stamp(stamp)));
+        let text = self.view(200, 60).to_text();
+        let written = std::fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(&path)
+            .and_then(|mut file| io::Write::write_all(&mut file, text.as_bytes()));
+        match written {
+            Ok(()) => sentence(&format!("report written to {}", path.display())),
+            Err(error) => warning(&format!("cannot write report {}: {error}", path.display())),
+        }
+    }
+
+    /// One more sample of a frozen replay.
+    fn step(&mut self) -> Result<(), AppError> {
+        while !self.ended {
+            match self.feed.next()? {
+                Next::Item(item) if self.take(item)? => break,
+                Next::Item(_) => {}
+                Next::Waiting => break,
+                Next::End => self.ended = true,
+            }
+        }
+        Ok(())
+    }
+
+    /// The frame of this moment.
+    fn view(&self, width: u16, height: u16) -> View {
+        view::prepare(&self.state, self.stream.history(), width, height)
+    }
+
+    /// Puts masks back if that was asked for, closes the recording.
+    fn close(mut self) -> Result<Outcome, AppError> {
+        let outcome = if self.restore_on_exit { self.hand.restore() } else { Outcome::default() };
+        for event in &outcome.events {
+            self.stream.record(&Item::Event(event.clone()))?;
+        }
+        self.stream.finish()?;
+        Ok(outcome)
+    }
+}
+
+/// How a run differs from the plain one.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// The data are a recording.
+    pub replay: bool,
+    /// Put every replaced mask back at the end.
+    pub restore_on_exit: bool,
+    /// Intervals to show.
+    pub count: Option<u64>,
+}
+
+fn line(text: &str) -> Line {
+    Line { warning: false, text: text.to_owned() }
+}
+
+fn sentence(text: &str) -> Outcome {
+    Outcome { lines: vec![line(text)], events: Vec::new() }
+}
+
+fn warning(error: &impl ToString) -> Outcome {
+    Outcome { lines: vec![Line { warning: true, text: error.to_string() }], events: Vec::new() }
+}

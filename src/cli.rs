@@ -1,1 +1,302 @@
-//! (to be written)
+//! Arguments → [`Config`]. Nothing is opened here; what cannot be meant is refused in one sentence.
+
+use clap::error::ErrorKind;
+use clap::{Args, Parser, Subcommand};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What the user asked for.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where the data come from.
+    pub origin: Origin,
+    /// What is made of them.
+    pub face: Face,
+    /// Time from tick to tick.
+    pub interval: Duration,
+    /// Intervals to show; none means until told to stop.
+    pub count: Option<u64>,
+    /// Names and pids to watch.
+    pub watch: Vec<String>,
+    /// Write a recording here.
+    pub record: Option<PathBuf>,
+    /// Change nothing on the machine.
+    pub readonly: bool,
+    /// Real-time priority for the sampler.
+    pub realtime: bool,
+    /// Put every replaced mask back on exit.
+    pub restore_on_exit: bool,
+    /// Rates in bytes.
+    pub bytes: bool,
+    /// Only ASCII on the screen.
+    pub ascii: bool,
+    /// No colour on the screen.
+    pub no_color: bool,
+    /// Leave the mouse to the terminal.
+    pub no_mouse: bool,
+}
+
+/// Where the data come from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Origin {
+    /// The kernel.
+    Live,
+    /// The kernel, in the namespaces of the demo.
+    Demo,
+    /// A recording, this many times its own speed; none means as fast as it goes.
+    Replay {
+        /// The recording.
+        file: PathBuf,
+        /// Times its own speed.
+        speed: Option<f64>,
+    },
+}
+
+/// What is made of the data.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Face {
+    /// The live screen.
+    Screen,
+    /// JSON lines.
+    Json,
+    /// One frame as text.
+    Print {
+        /// Columns.
+        width: u16,
+        /// Rows.
+        height: u16,
+        /// Keys pressed before.
+        keys: String,
+    },
+    /// Nothing of the above: put back what a killed vnettop left pinned.
+    Undo,
+}
+
+/// Why there is no [`Config`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CliError {
+    /// Help or version was asked for: text for standard output, exit code 0.
+    Text(String),
+    /// Wrong arguments: one sentence for standard error, exit code 2.
+    Usage(String),
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  vnettop                         the live screen; ? shows the keys, q leaves
+  vnettop demo                    the same on a bridge, two namespaces and a tun made for it
+  vnettop --json -d 0.5 -n 20     twenty JSON objects, one every half second
+  vnettop --watch nginx -d 0.1    nginx's threads, ten times a second
+  vnettop --record run.zst        the screen, and a recording of it
+  vnettop --replay run.zst        that recording
+  vnettop undo                    put back what a killed vnettop left pinned
+
+Not a terminal: JSON lines. See README.md for the fields, the keys and the permissions.";
+
+#[derive(Debug, Parser)]
+#[command(name = "vnettop", version, about, after_help = EXAMPLES, args_conflicts_with_subcommands = false)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    options: Options,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// The live screen on a bridge, two namespaces and a tun made for it; nothing is left behind
+    Demo,
+    /// Put back every affinity mask that a vnettop which no longer runs left replaced
+    Undo,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Options")]
+struct Options {
+    /// Time from tick to tick, fractions allowed [default: 0.5 on the screen, 1 otherwise]
+    #[arg(short = 'd', long = "delay", value_name = "SECONDS", value_parser = seconds, global = true)]
+    delay: Option<Duration>,
+    /// Show N intervals, then exit
+    #[arg(short = 'n', long = "count", value_name = "N", value_parser = clap::value_parser!(u64).range(1..), global = true)]
+    count: Option<u64>,
+    /// Threads to watch: a command name or a pid; repeatable [default: iperf3]
+    #[arg(long, value_name = "NAME|PID", value_parser = watch, global = true)]
+    watch: Vec<String>,
+    /// JSON lines on standard output, one object a sample
+    #[arg(long, conflicts_with = "print", global = true)]
+    json: bool,
+    /// Record every sample to FILE, compressed when it ends in .zst
+    #[arg(long, value_name = "FILE", global = true)]
+    record: Option<PathBuf>,
+    /// Show the recording FILE instead of this machine
+    #[arg(long, value_name = "FILE", conflicts_with = "record")]
+    replay: Option<PathBuf>,
+    /// Speed of a replay: times its own, or max
+    #[arg(long, value_name = "TIMES|max", value_parser = speed, requires = "replay")]
+    speed: Option<Speed>,
+    /// Press these keys before printing, as in 'tt<tab>' ('<tick>' waits for a sample)
+    #[arg(long, value_name = "STRING", requires = "print", global = true)]
+    keys: Option<String>,
+    /// Print one frame of this size as text, then exit
+    #[arg(long, value_name = "WxH", value_parser = size, global = true)]
+    print: Option<(u16, u16)>,
+    /// Change nothing on this machine: no pins, no undo
+    #[arg(long, global = true)]
+    readonly: bool,
+    /// Sample at ordinary priority even where real-time priority is allowed
+    #[arg(long, global = true)]
+    no_realtime: bool,
+    /// Put every replaced mask back on exit
+    #[arg(long, global = true)]
+    restore_on_exit: bool,
+    /// Rates in bytes instead of bits
+    #[arg(long, global = true)]
+    bytes: bool,
+    /// Only ASCII characters on the screen [default: where the locale has no UTF-8]
+    #[arg(long, global = true)]
+    ascii: bool,
+    /// No colour on the screen [default: where NO_COLOR is set]
+    #[arg(long, global = true)]
+    no_color: bool,
+    /// Leave the mouse to the terminal
+    #[arg(long, global = true)]
+    no_mouse: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Speed {
+    Times(f64),
+    Max,
+}
+
+/// Parses the arguments after the program's name. `terminal` tells whether standard output is one.
+///
+/// # Errors
+/// Help, version, or one sentence of what is wrong.
+pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> Result<Config, CliError> {
+    let program = std::iter::once(OsString::from("vnettop"));
+    let arguments = Arguments::try_parse_from(program.chain(arguments)).map_err(|error| cli_error(&error))?;
+    let options = arguments.options;
+    let face = match (&arguments.command, options.print) {
+        (Some(Command::Undo), _) => Face::Undo,
+        (_, Some((width, height))) => Face::Print { width, height, keys: options.keys.unwrap_or_default() },
+        _ if options.json || !terminal => Face::Json,
+        _ => Face::Screen,
+    };
+    let screen = face == Face::Screen;
+    let origin = match (arguments.command, options.replay) {
+        (Some(_), Some(_)) => return Err(CliError::Usage("--replay does not go with a command".to_owned())),
+        (Some(Command::Demo), None) => Origin::Demo,
+        (_, None) => Origin::Live,
+        (None, Some(file)) => Origin::Replay {
+            file,
+            speed: match options.speed {
+                Some(Speed::Times(times)) => Some(times),
+                Some(Speed::Max) => None,
+                None => screen.then_some(1.0),
+            },
+        },
+    };
+    Ok(Config {
+        interval: options.delay.unwrap_or(Duration::from_millis(if screen { 500 } else { 1000 })),
+        origin,
+        face,
+        count: options.count,
+        watch: if options.watch.is_empty() { vec!["iperf3".to_owned()] } else { options.watch },
+        record: options.record,
+        readonly: options.readonly,
+        realtime: !options.no_realtime,
+        restore_on_exit: options.restore_on_exit,
+        bytes: options.bytes,
+        ascii: options.ascii,
+        no_color: options.no_color,
+        no_mouse: options.no_mouse,
+    })
+}
+
+/// Clap's several lines as one sentence; help and version as they are.
+fn cli_error(error: &clap::Error) -> CliError {
+    let text = error.render().to_string();
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        return CliError::Text(text);
+    }
+    let sentence = text.split("\n\n").next().unwrap_or_default();
+    let words: Vec<&str> = sentence.split_whitespace().collect();
+    let clean: String = words.join(" ").chars().filter(|c| !c.is_control()).collect();
+    CliError::Usage(clean.trim_start_matches("error: ").to_owned())
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "give seconds, for example 0.5".to_owned())?;
+    if (0.01..=3600.0).contains(&seconds) {
+        Ok(Duration::from_secs_f64(seconds))
+    } else {
+        Err("an interval is between 0.01 and 3600 seconds".to_owned())
+    }
+}
+
+fn watch(text: &str) -> Result<String, String> {
+    if text.is_empty() || text == "0" {
+        Err("give a command name or a pid".to_owned())
+    } else {
+        Ok(text.to_owned())
+    }
+}
+
+fn speed(text: &str) -> Result<Speed, String> {
+    if text == "max" {
+        return Ok(Speed::Max);
+    }
+    match text.trim_end_matches('x').parse::<f64>() {
+        Ok(times) if (0.01..=1000.0).contains(&times) => Ok(Speed::Times(times)),
+        _ => Err("a speed is between 0.01 and 1000 times its own, or max".to_owned()),
+    }
+}
+
+fn size(text: &str) -> Result<(u16, u16), String> {
+    let wrong = || "give columns and rows, for example 80x24 (at most 1000x500)".to_owned();
+    let (width, height) = text.split_once(['x', 'X']).ok_or_else(wrong)?;
+    match (width.parse::<u16>(), height.parse::<u16>()) {
+        (Ok(width @ 1..=1000), Ok(height @ 1..=500)) => Ok((width, height)),
+        _ => Err(wrong()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Config, CliError> {
+        parse(line.split_whitespace().map(OsString::from), true)
+    }
+
+    #[test]
+    fn every_wrong_argument_is_one_sentence() {
+        let lines = "-d 0|-d x|-d nan|-d inf|-d -1|-d|-n 0|-n x|-n -1|--watch|--print 80|--print 0x24|--print 80x|--print axb\
+            |--keys q|--speed 2|--json --print 80x24|--replay a --record b|--replay a demo|frob|--frob|undo frob|--speed 0 --replay a";
+        for line in lines.split('|') {
+            match parsed(line) {
+                Err(CliError::Usage(sentence)) => {
+                    assert!(!sentence.contains('\n') && sentence.len() > 10, "'{line}' gives one sentence: {sentence:?}");
+                }
+                other => panic!("'{line}' is refused, not {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn help_and_version_are_text_not_errors() {
+        for line in ["--help", "-h", "--version", "-V", "demo --help"] {
+            assert!(matches!(parsed(line), Err(CliError::Text(_))), "'{line}' is answered on standard output");
+        }
+    }
+
+    #[test]
+    fn what_is_no_terminal_gets_json() {
+        let config = parse([OsString::from("-d"), OsString::from("0.25")], false).expect("good arguments");
+        assert_eq!(config.face, Face::Json, "a pipe gets JSON lines");
+        assert_eq!(config.interval, Duration::from_millis(250), "fractions of seconds are allowed");
+        assert_eq!(config.watch, ["iperf3"], "iperf3 is watched unless something else is named");
+    }
+}

@@ -1,2 +1,161 @@
-//! vnettop.
-fn main() {}
+//! Parses, builds the world, runs, prints the error chain, sets the exit code. Everything else is in the library.
+
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+use vnettop::app::{self, App, AppError, Ended, Signals, Stream};
+use vnettop::cli::{self, CliError, Config, Face, Origin};
+use vnettop::demo::{self, Demo};
+use vnettop::effect::{self, Hand, Outcome};
+use vnettop::record::{Recorder, Recording};
+use vnettop::source::feed::{Feed, Pace};
+use vnettop::source::{sampler, threads::Watch};
+use vnettop::state::{Mode, Settings, State};
+use vnettop::{term, ui};
+
+fn main() -> ExitCode {
+    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    // The demo's own children; they are started by vnettop, not by a person.
+    if arguments.first().is_some_and(|first| first == "demo-child") {
+        return demo::run_child(&arguments[1..]);
+    }
+    match cli::parse(arguments, io::stdout().is_terminal()) {
+        Ok(config) => run(&config).unwrap_or_else(|error| {
+            eprintln!("vnettop: {error}");
+            ExitCode::from(1)
+        }),
+        Err(CliError::Text(text)) => {
+            let _ = io::stdout().write_all(text.as_bytes());
+            ExitCode::SUCCESS
+        }
+        Err(CliError::Usage(sentence)) => {
+            eprintln!("vnettop: {sentence} (try vnettop --help)");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    if config.face == Face::Undo {
+        return Ok(undo(config));
+    }
+    if config.face == Face::Screen {
+        ui::terminal_can_show(std::env::var("TERM").ok().as_deref())?;
+    }
+    // Before any thread: entering namespaces is for single-threaded processes.
+    let demo = if config.origin == Origin::Demo { Some(Demo::start(1)?) } else { None };
+    let signals = Signals::take()?;
+    let recorder = config.record.as_deref().map(Recorder::create).transpose()?;
+    let feed = feed(config, demo.as_ref())?;
+    let stream = Stream::new(recorder);
+    let ended = match &config.face {
+        Face::Json => app::json(stream, &feed, &signals, config.count, &mut io::stdout().lock())?,
+        Face::Print { width, height, keys } => {
+            app::print(world(config, demo.as_ref(), stream, feed), &signals, keys, (*width, *height))?
+        }
+        Face::Screen | Face::Undo => live_screen(config, demo.as_ref(), stream, feed, &signals)?,
+    };
+    Ok(match ended {
+        Ended::Done => ExitCode::SUCCESS,
+        Ended::Signal(signal) => ExitCode::from(u8::try_from(128 + signal).unwrap_or(1)),
+    })
+}
+
+fn live_screen(
+    config: &Config,
+    demo: Option<&Demo>,
+    stream: Stream,
+    feed: Feed,
+    signals: &Signals,
+) -> Result<Ended, AppError> {
+    let app = world(config, demo, stream, feed);
+    let theme = ui::Theme::new(!no_color(config), !ascii(config));
+    let (guard, mut screen) = term::Guard::take(!config.no_mouse).map_err(AppError::Terminal)?;
+    let result = app::screen(app, signals, &guard, &mut screen, &theme);
+    drop(guard);
+    result.map(|(ended, outcome)| {
+        tell(&outcome);
+        ended
+    })
+}
+
+fn feed(config: &Config, demo: Option<&Demo>) -> Result<Feed, Box<dyn std::error::Error>> {
+    if let Origin::Replay { file, speed } = &config.origin {
+        let pace = speed.map_or(Pace::Fast, Pace::Times);
+        return Ok(Feed::replay(Recording::open(file)?, pace)?);
+    }
+    Ok(Feed::live(sampler::Settings {
+        roots: vnettop::source::Roots::default(),
+        watch: watched(config, demo).iter().map(|name| Watch::of(name)).collect(),
+        interval: config.interval,
+        realtime: config.realtime,
+        count: config.count.map(|intervals| intervals + 1).filter(|_| config.face == Face::Json),
+    })?)
+}
+
+fn world(config: &Config, demo: Option<&Demo>, stream: Stream, feed: Feed) -> App {
+    let replay = matches!(config.origin, Origin::Replay { .. });
+    let mode = match config.origin {
+        Origin::Live => Mode::Live,
+        Origin::Demo => Mode::Demo,
+        Origin::Replay { .. } => Mode::Replay,
+    };
+    let mut state = State::new(Settings {
+        mode,
+        readonly: config.readonly,
+        bytes: config.bytes,
+        interval: config.interval,
+        watch: watched(config, demo),
+        utf8: !ascii(config),
+    });
+    if let Some(demo) = demo {
+        state.notice(&demo.notice);
+    }
+    if let Some(path) = &config.record {
+        state.set_recording(Some(path.display().to_string()));
+    }
+    let hand = Hand::new(Box::new(effect::Kernel), effect::journal_dir(), config.readonly);
+    let options = app::Options { replay, restore_on_exit: config.restore_on_exit, count: config.count };
+    App::new(state, stream, hand, feed, options)
+}
+
+fn watched(config: &Config, demo: Option<&Demo>) -> Vec<String> {
+    demo.map_or_else(|| config.watch.clone(), |demo| demo.watch.clone())
+}
+
+fn undo(config: &Config) -> ExitCode {
+    if config.readonly {
+        eprintln!("vnettop: --readonly refuses to undo: leave it away");
+        return ExitCode::from(1);
+    }
+    let dir = match effect::journal_dir() {
+        Ok(dir) => dir,
+        Err(reason) => {
+            eprintln!("vnettop: {reason}");
+            return ExitCode::from(1);
+        }
+    };
+    let outcome = effect::undo(&mut effect::Kernel, &dir);
+    tell(&outcome);
+    ExitCode::from(u8::from(outcome.lines.iter().any(|line| line.warning)))
+}
+
+fn tell(outcome: &Outcome) {
+    for line in &outcome.lines {
+        if line.warning {
+            eprintln!("vnettop: {}", line.text);
+        } else {
+            println!("{}", line.text);
+        }
+    }
+}
+
+fn no_color(config: &Config) -> bool {
+    config.no_color || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+}
+
+/// Without UTF-8 in the locale every character of the screen is ASCII.
+fn ascii(config: &Config) -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));
+    let utf8 = locale.is_some_and(|locale| locale.to_lowercase().replace('-', "").contains("utf8"));
+    config.ascii || !utf8
+}

@@ -2,8 +2,12 @@
 //! other. They read and parse; they compute no rate and decide nothing.
 
 pub mod cores;
+pub mod feed;
 pub mod host;
 pub mod links;
+pub mod live;
+mod replay;
+pub mod sampler;
 pub mod text;
 pub mod threads;
 
@@ -32,6 +36,23 @@ pub enum SourceError {
         #[source]
         error: io::Error,
     },
+    /// The timer that paces the sampler.
+    #[error("cannot set up the sampling timer: {error}")]
+    Timer {
+        /// Why.
+        #[source]
+        error: io::Error,
+    },
+    /// The thread or its channel.
+    #[error("cannot start the sampling thread: {error}")]
+    Thread {
+        /// Why.
+        #[source]
+        error: io::Error,
+    },
+    /// A recording being replayed.
+    #[error(transparent)]
+    Recording(#[from] crate::record::RecordError),
     /// Text or bytes that are not what the kernel is known to write.
     #[error("{what} is not as the kernel writes it: {found}")]
     Format {

@@ -1,1 +1,80 @@
-//! (to be written)
+//! The terminal: raw mode and the alternate screen, given back however the program ends.
+
+use crossterm::event::{DisableMouseCapture, EnableMouseCapture};
+use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
+use crossterm::{cursor, execute};
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Once;
+
+/// What the screen is painted on. A frame is one write: the buffer holds any frame that changes within a tick.
+pub type Screen = Terminal<CrosstermBackend<BufWriter<File>>>;
+
+const FRAME_BYTES: usize = 128 << 10;
+
+/// Holds the terminal; dropping it gives it back.
+pub struct Guard {
+    /// Where keys come from.
+    input: OwnedFd,
+}
+
+impl Guard {
+    /// Takes the terminal.
+    ///
+    /// # Errors
+    /// It is no terminal, or refuses raw mode.
+    pub fn take(mouse: bool) -> io::Result<(Self, Screen)> {
+        // The same choice that crossterm makes, so that waiting and reading mean one descriptor.
+        let stdin = io::stdin();
+        let input = if stdin.is_terminal() {
+            stdin.as_fd().try_clone_to_owned()?
+        } else {
+            File::open("/dev/tty")?.into()
+        };
+        give_back_on_panic();
+        enable_raw_mode()?;
+        let guard = Self { input };
+        let mut out = BufWriter::with_capacity(FRAME_BYTES, File::from(io::stdout().as_fd().try_clone_to_owned()?));
+        execute!(out, EnterAlternateScreen, cursor::Hide)?;
+        if mouse {
+            execute!(out, EnableMouseCapture)?;
+        }
+        let screen = Terminal::new(CrosstermBackend::new(out))?;
+        Ok((guard, screen))
+    }
+
+    /// Readable when a key waits.
+    #[must_use]
+    pub fn input(&self) -> &OwnedFd {
+        &self.input
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        give_back();
+    }
+}
+
+/// Nothing can be done about a failure here: the terminal may be gone.
+fn give_back() {
+    let mut out = io::stdout();
+    let _ = execute!(out, DisableMouseCapture, LeaveAlternateScreen, cursor::Show);
+    let _ = out.flush();
+    let _ = disable_raw_mode();
+}
+
+/// A panic's message is only readable after the terminal is given back.
+fn give_back_on_panic() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let print = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            give_back();
+            print(panic);
+        }));
+    });
+}

@@ -1,0 +1,105 @@
+//! Without a terminal: JSON lines, and one frame as text.
+
+use super::signals::wait;
+use super::{App, AppError, Ended, Signals, Stream};
+use crate::action::{Step, parse_keys};
+use crate::report::json as json_lines;
+use crate::source::feed::{Feed, Next};
+use std::io::{self, ErrorKind, Write};
+
+/// One JSON object an interval, flushed, until the count, the end, a signal or a closed pipe.
+///
+/// # Errors
+/// The source, the recording or the output failed.
+pub fn json(
+    mut stream: Stream,
+    feed: &Feed,
+    signals: &Signals,
+    count: Option<u64>,
+    out: &mut impl Write,
+) -> Result<Ended, AppError> {
+    let mut left = count;
+    let mut broken_recording = None;
+    let mut buffer = Vec::new();
+    let ended = loop {
+        if let Some(signal) = signals.ending() {
+            break Ended::Signal(signal);
+        }
+        let item = match feed.next()? {
+            Next::Item(item) => item,
+            Next::End => break Ended::Done,
+            Next::Waiting => {
+                wait(&[feed.ready(), signals.fd()]);
+                continue;
+            }
+        };
+        if let Err(error) = stream.record(&item) {
+            eprintln!("vnettop: {error}; the run goes on without it");
+            broken_recording = Some(error);
+        }
+        let Some(metrics) = stream.derive(item).filter(|metrics| metrics.elapsed_s.is_some()) else { continue };
+        buffer.clear();
+        json_lines::write(&mut buffer, &metrics).map_err(AppError::Output)?;
+        match out.write_all(&buffer).and_then(|()| out.flush()) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => break Ended::Done,
+            Err(error) => return Err(AppError::Output(error)),
+        }
+        left = left.map(|left| left - 1);
+        if left == Some(0) {
+            break Ended::Done;
+        }
+    };
+    stream.finish()?;
+    broken_recording.map_or(Ok(ended), |error| Err(error.into()))
+}
+
+/// Waits for the intervals asked for (at least one), presses the keys, prints the frame.
+///
+/// # Errors
+/// The source or the output failed, or the keys name a key that does not exist.
+pub fn print(mut app: App, signals: &Signals, keys: &str, (width, height): (u16, u16)) -> Result<Ended, AppError> {
+    let steps = parse_keys(keys).map_err(AppError::Keys)?;
+    let intervals = app.left.unwrap_or(1).max(1);
+    app.left = None;
+    for _ in 0..=intervals {
+        if let Some(signal) = next_sample(&mut app, signals)? {
+            return Ok(Ended::Signal(signal));
+        }
+    }
+    app.state.metrics().and_then(|metrics| metrics.elapsed_s).ok_or(AppError::NoSample)?;
+    for step in steps {
+        let signal = match step {
+            Step::Press(key) => {
+                app.press(key)?;
+                None
+            }
+            Step::Tick => next_sample(&mut app, signals)?,
+        };
+        if let Some(signal) = signal {
+            return Ok(Ended::Signal(signal));
+        }
+    }
+    let text = app.view(width, height).to_text();
+    app.close()?;
+    match io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(AppError::Output(error)),
+        _ => Ok(Ended::Done),
+    }
+}
+
+/// Waits for one sample; a signal that came instead is given back. At the end of a recording there is none to wait for.
+fn next_sample(app: &mut App, signals: &Signals) -> Result<Option<i32>, AppError> {
+    while !app.ended {
+        if let Some(signal) = signals.ending() {
+            return Ok(Some(signal));
+        }
+        match app.feed.next()? {
+            Next::Item(item) if app.take(item)? => return Ok(None),
+            Next::Item(_) => {}
+            Next::End => app.ended = true,
+            Next::Waiting => wait(&[app.feed.ready(), signals.fd()]),
+        }
+    }
+    Ok(None)
+}

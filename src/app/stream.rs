@@ -1,0 +1,86 @@
+//! What happens to every item whatever the face: it is recorded as it is, then derived from.
+
+use crate::derive::history::History;
+use crate::derive::{Derivation, Metrics};
+use crate::record::{RecordError, Recorder};
+use crate::sample::Item;
+use std::path::PathBuf;
+
+/// The recording, if one runs, and the derivation.
+#[derive(Default)]
+pub struct Stream {
+    derivation: Derivation,
+    recorder: Option<Recorder>,
+}
+
+/// What the record key did.
+pub enum Toggled {
+    /// A recording was begun in this file.
+    Begun(PathBuf),
+    /// The recording in this file was closed.
+    Ended(PathBuf),
+}
+
+impl Stream {
+    /// A stream that is recorded from the first item on, if a recorder is given.
+    #[must_use]
+    pub fn new(recorder: Option<Recorder>) -> Self {
+        Self { derivation: Derivation::default(), recorder }
+    }
+
+    /// Records the item; the recording is given up when it cannot be written.
+    ///
+    /// # Errors
+    /// The reason.
+    pub fn record(&mut self, item: &Item) -> Result<(), RecordError> {
+        let Some(recorder) = &mut self.recorder else { return Ok(()) };
+        recorder.write(item).inspect_err(|_| self.recorder = None)
+    }
+
+    /// Derives from the item; a sample gives metrics.
+    pub fn derive(&mut self, item: Item) -> Option<Metrics> {
+        self.derivation.advance(item)
+    }
+
+    /// Strips and trails.
+    #[must_use]
+    pub fn history(&self) -> &History {
+        self.derivation.history()
+    }
+
+    /// Begins a recording in the current directory, or closes the one that runs. One that begins in the middle starts
+    /// with the newest sample, so that its first interval is whole.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn toggle_recording(&mut self) -> Result<Toggled, RecordError> {
+        if let Some(recorder) = self.recorder.take() {
+            let path = recorder.path().to_owned();
+            return recorder.finish().map(|()| Toggled::Ended(path));
+        }
+        let latest = self.derivation.latest().cloned();
+        let stamp = file_stamp(latest.as_ref().map_or(0, |sample| sample.wall_ms));
+        let path = PathBuf::from(format!("vnettop-{stamp}.jsonl.zst"));
+        let mut recorder = Recorder::create(&path)?;
+        if let Some(sample) = latest {
+            recorder.write(&Item::Sample(Box::new(sample)))?;
+        }
+        self.recorder = Some(recorder);
+        Ok(Toggled::Begun(path))
+    }
+
+    /// Closes the recording.
+    ///
+    /// # Errors
+    /// Its end cannot be written.
+    pub fn finish(self) -> Result<(), RecordError> {
+        self.recorder.map_or(Ok(()), Recorder::finish)
+    }
+}
+
+/// A time as part of a file name, UTC: `20260102-030405`.
+#[must_use]
+pub fn file_stamp(wall_ms: u64) -> String {
+    let text = crate::report::json::timestamp(wall_ms);
+    text.chars().take(19).filter(|c| !matches!(c, '-' | ':')).map(|c| if c == 'T' { '-' } else { c }).collect()
+}

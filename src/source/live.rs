@@ -1,0 +1,96 @@
+//! The kernel as a source: joins the readers of links, cores and threads into one [`Sample`] a tick.
+
+use super::cores::CoreReader;
+use super::links::LinkReader;
+use super::threads::{ThreadReader, Watch};
+use super::{Roots, SourceError, host};
+use crate::sample::{Host, OwnCost, Problem, Sample};
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Every kernel descriptor of a run; owned by the sampler thread.
+pub struct Live {
+    host: Arc<Host>,
+    links: LinkReader,
+    cores: CoreReader,
+    threads: ThreadReader,
+    problems: Arc<Vec<Problem>>,
+}
+
+impl Live {
+    /// Opens everything in the current network namespace.
+    ///
+    /// # Errors
+    /// Links or per-core counters cannot be read at all; what is merely missing becomes a problem of each sample.
+    pub fn open(roots: &Roots, watch: Vec<Watch>) -> Result<Self, SourceError> {
+        Ok(Self {
+            host: Arc::new(host::read()),
+            links: LinkReader::open()?,
+            cores: CoreReader::open(roots)?,
+            threads: ThreadReader::open(roots, watch),
+            problems: Arc::default(),
+        })
+    }
+
+    /// Readable when link notifications wait; see [`Live::drain`].
+    #[must_use]
+    pub fn notifications(&self) -> BorrowedFd<'_> {
+        self.links.notifications()
+    }
+
+    /// Applies link notifications between ticks, so that a storm of them does not overrun the socket.
+    ///
+    /// # Errors
+    /// The kernel refused a new dump after an overrun.
+    pub fn drain(&mut self) -> Result<(), SourceError> {
+        self.links.drain()
+    }
+
+    /// Reads everything once. `own` is filled in by the sampler, but for the CPU time.
+    ///
+    /// # Errors
+    /// Links or per-core counters could not be read.
+    pub fn sample(&mut self, own: OwnCost, more: &[Problem]) -> Result<Sample, SourceError> {
+        let links = self.links.read()?;
+        let cores = self.cores.read()?;
+        let threads = self.threads.read();
+        self.update_problems(more);
+        Ok(Sample {
+            wall_ms: wall_ms(),
+            at_ns: links.at_ns,
+            host: Arc::clone(&self.host),
+            netns: self.links.netns(),
+            links: links.links,
+            counters: links.counters,
+            topology: cores.topology,
+            cores_at_ns: cores.at_ns,
+            cores: cores.cores,
+            threads,
+            own: OwnCost { cpu_ns: cpu_ns(rustix::time::ClockId::ProcessCPUTime), ..own },
+            problems: Arc::clone(&self.problems),
+        })
+    }
+
+    /// Keeps the same `Arc` while the problems are the same.
+    fn update_problems(&mut self, more: &[Problem]) {
+        let now = || {
+            let readers = self.links.problems().iter().chain(self.cores.problems()).chain(self.threads.problems());
+            readers.chain(more)
+        };
+        if !now().eq(self.problems.iter()) {
+            self.problems = Arc::new(now().cloned().collect());
+        }
+    }
+}
+
+/// Milliseconds since 1970, UTC.
+fn wall_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// CPU time of the calling thread or of the process, ns.
+pub(super) fn cpu_ns(clock: rustix::time::ClockId) -> u64 {
+    let time = rustix::time::clock_gettime(clock);
+    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
+}

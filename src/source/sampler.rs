@@ -1,0 +1,189 @@
+//! The sampler thread: owns the kernel descriptors, wakes on an absolute schedule, hands every sample over by value.
+//!
+//! It may run at real-time priority, because a benchmark fills the cores a monitor needs; in return it keeps a budget and
+//! gives the priority back when it exceeds it. Late ticks are counted, and make no rate wrong: the elapsed time is read.
+
+use super::affinity;
+use super::feed::{Command, Sender};
+use super::live::{Live, cpu_ns};
+use super::threads::Watch;
+use super::{Roots, SourceError, now_ns};
+use crate::sample::{Item, OwnCost, Problem};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::time::{ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags};
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+/// What the sampler is asked to do.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where /proc and /sys are.
+    pub roots: Roots,
+    /// Whose threads to read.
+    pub watch: Vec<Watch>,
+    /// Time from tick to tick.
+    pub interval: Duration,
+    /// Ask for real-time priority.
+    pub realtime: bool,
+    /// Samples to take; none means until told to stop.
+    pub count: Option<u64>,
+}
+
+/// `SCHED_RR` at the lowest real-time priority: above every ordinary thread, below every other real-time one.
+const PRIORITY: i32 = 1;
+/// The sampler's own budget at real-time priority, share of one core, over [`BUDGET_TICKS`] ticks.
+const BUDGET_SHARE: f64 = 0.25;
+const BUDGET_TICKS: u32 = 10;
+
+/// Samples until told to stop, until the count is reached or until nobody listens. Everything that happens, errors too,
+/// goes through the feed.
+pub(super) fn run(settings: &Settings, feed: &Sender) {
+    if let Err(error) = sample_until_stopped(settings, feed) {
+        feed.send(Err(error));
+    }
+}
+
+fn sample_until_stopped(settings: &Settings, feed: &Sender) -> Result<(), SourceError> {
+    let mut live = Live::open(&settings.roots, settings.watch.clone())?;
+    let mut schedule = Schedule::start(settings.interval)?;
+    let mut priority = Priority::take(settings.realtime);
+    let mut taken = 0;
+    let mut late_ticks = 0;
+    loop {
+        let own = OwnCost {
+            cpu_ns: 0,
+            late_ticks,
+            realtime: priority.held,
+            interval_ns: u64::try_from(schedule.interval.as_nanos()).unwrap_or(u64::MAX),
+        };
+        let sample = live.sample(own, priority.problem.as_slice())?;
+        if !feed.send(Ok(Item::Sample(Box::new(sample)))) {
+            return Ok(());
+        }
+        taken += 1;
+        if settings.count.is_some_and(|count| taken >= count) {
+            return Ok(());
+        }
+        priority.keep_budget(schedule.interval);
+        match schedule.wait(&mut live, feed)? {
+            Wake::Stop => return Ok(()),
+            Wake::Tick { late } => late_ticks += late,
+        }
+    }
+}
+
+enum Wake {
+    Tick { late: u64 },
+    Stop,
+}
+
+/// Ticks at start, start + interval, start + 2 × interval …, whatever the ticks themselves take.
+struct Schedule {
+    timer: OwnedFd,
+    interval: Duration,
+    /// When the last tick was due, monotonic ns.
+    due_ns: u64,
+}
+
+impl Schedule {
+    fn start(interval: Duration) -> Result<Self, SourceError> {
+        let failed = |error: Errno| SourceError::Timer { error: error.into() };
+        let timer = rustix::time::timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)
+            .map_err(failed)?;
+        let mut schedule = Self { timer, interval, due_ns: 0 };
+        schedule.set(interval).map_err(failed)?;
+        Ok(schedule)
+    }
+
+    fn set(&mut self, interval: Duration) -> Result<(), Errno> {
+        let it_interval = Timespec {
+            tv_sec: i64::try_from(interval.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(interval.subsec_nanos()),
+        };
+        let timer = Itimerspec { it_interval, it_value: it_interval };
+        rustix::time::timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &timer)?;
+        (self.interval, self.due_ns) = (interval, now_ns());
+        Ok(())
+    }
+
+    /// Sleeps until the next tick is due; applies notifications and commands that come before it.
+    fn wait(&mut self, live: &mut Live, feed: &Sender) -> Result<Wake, SourceError> {
+        let failed = |error: Errno| SourceError::Timer { error: error.into() };
+        loop {
+            let [timer, notified, commanded] = {
+                let mut waits = [
+                    PollFd::from_borrowed_fd(self.timer.as_fd(), PollFlags::IN),
+                    PollFd::from_borrowed_fd(live.notifications(), PollFlags::IN),
+                    PollFd::from_borrowed_fd(feed.commands(), PollFlags::IN),
+                ];
+                match poll(&mut waits, None) {
+                    Ok(_) => waits.map(|wait| !wait.revents().is_empty()),
+                    Err(Errno::INTR) => continue,
+                    Err(error) => return Err(failed(error)),
+                }
+            };
+            if commanded {
+                match feed.command() {
+                    Some(Command::Interval(interval)) => self.set(interval).map_err(failed)?,
+                    None => {}
+                    Some(Command::Stop) => return Ok(Wake::Stop),
+                }
+            }
+            if timer && let Some(late) = self.expired() {
+                return Ok(Wake::Tick { late });
+            }
+            if notified {
+                live.drain()?;
+            }
+        }
+    }
+
+    /// How many ticks were late or lost, if the timer has expired: all but the last, and the last too when it comes
+    /// more than a tenth of the interval after it was due.
+    fn expired(&mut self) -> Option<u64> {
+        let mut expirations = [0; 8];
+        rustix::io::read(&self.timer, &mut expirations).ok()?;
+        let expirations = u64::from_ne_bytes(expirations);
+        let interval_ns = u64::try_from(self.interval.as_nanos()).unwrap_or(u64::MAX);
+        self.due_ns += interval_ns.saturating_mul(expirations);
+        let late = now_ns().saturating_sub(self.due_ns) > interval_ns / 10;
+        Some(expirations.saturating_sub(1) + u64::from(late))
+    }
+}
+
+/// Real-time priority, held as long as the budget is kept.
+struct Priority {
+    held: bool,
+    problem: Option<Problem>,
+    ticks: u32,
+    spent_ns: u64,
+}
+
+impl Priority {
+    fn take(wanted: bool) -> Self {
+        let held = wanted && affinity::set_realtime(PRIORITY).is_ok();
+        Self { held, problem: None, ticks: 0, spent_ns: cpu_ns(ClockId::ThreadCPUTime) }
+    }
+
+    /// Looks every few ticks at what this thread has spent; over budget it becomes an ordinary thread again.
+    fn keep_budget(&mut self, interval: Duration) {
+        self.ticks += 1;
+        if !self.held || self.ticks < BUDGET_TICKS {
+            return;
+        }
+        let spent_ns = cpu_ns(ClockId::ThreadCPUTime);
+        let share = (spent_ns - self.spent_ns) as f64 / 1e9 / (interval.as_secs_f64() * f64::from(self.ticks));
+        (self.ticks, self.spent_ns) = (0, spent_ns);
+        if share > BUDGET_SHARE && affinity::set_normal().is_ok() {
+            self.held = false;
+            self.problem = Some(Problem {
+                source: "sampler".to_owned(),
+                text: format!(
+                    "sampling took {:.0} % of a core, so its real-time priority was given back: choose a longer interval",
+                    share * 100.0
+                ),
+            });
+        }
+    }
+}

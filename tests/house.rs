@@ -1,0 +1,183 @@
+//! The house keeps its own rules: arrows go one way, each outside package stays in its room, `unsafe` has a room of its
+//! own, every fixture and snapshot is used. It reads the source as text, so a turned arrow fails without a build.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Room → the rooms it may import. A room is the first name below `src/`.
+const MAY_IMPORT: &[(&str, &[&str])] = &[
+    ("sample", &[]),
+    ("record", &["sample"]),
+    ("source", &["sample", "record"]),
+    ("derive", &["sample"]),
+    ("report", &["sample", "derive"]),
+    ("effect", &["sample"]),
+    ("action", &["sample"]),
+    ("input", &["action"]),
+    ("state", &["sample", "derive", "effect", "action"]),
+    ("update", &["sample", "derive", "effect", "action", "state"]),
+    ("view", &["sample", "derive", "effect", "action", "state"]),
+    ("ui", &["view"]),
+    ("term", &[]),
+    ("cli", &[]),
+    ("demo", &[]),
+    (
+        "app",
+        &[
+            "sample", "record", "source", "derive", "report", "effect", "action", "input", "state", "update", "view", "ui",
+            "term",
+        ],
+    ),
+    ("lib", &[]),
+    ("main", &["app", "cli", "demo", "effect", "record", "source", "state", "term", "ui"]),
+];
+
+/// Outside package → the only places that may name it (prefixes below `src/`).
+const CONFINED: &[(&str, &[&str])] = &[
+    ("netlink_packet_core", &["source/links", "demo"]),
+    ("netlink_packet_route", &["source/links", "demo"]),
+    ("netlink_sys", &["source/links", "demo"]),
+    ("procfs", &["source"]),
+    ("sysinfo", &["source"]),
+    ("crossterm", &["term", "input", "app/screen"]),
+    ("ratatui", &["ui", "app", "term"]),
+    ("clap", &["cli"]),
+    ("zstd", &["record"]),
+    ("serde_json", &["record", "report", "effect"]),
+    ("jiff", &["report", "effect"]),
+    ("signal_hook", &["app"]),
+];
+
+fn sources() -> BTreeMap<String, String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = BTreeMap::new();
+    let mut folders = vec![root.clone()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("src is readable") {
+            let path: PathBuf = entry.expect("src is readable").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                let name = path.strip_prefix(&root).expect("below src").display().to_string();
+                files.insert(name, fs::read_to_string(&path).expect("source is text"));
+            }
+        }
+    }
+    files
+}
+
+fn room(file: &str) -> &str {
+    file.split(['/', '.']).next().unwrap_or(file)
+}
+
+/// The code of a file without its comments and without its unit tests.
+fn code(text: &str) -> String {
+    let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or(text);
+    text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+}
+
+/// Every room named after `crate::` or `vnettop::`, also inside `use crate::{a::x, b}`.
+fn imported_rooms(code: &str) -> Vec<String> {
+    let mut rooms = Vec::new();
+    for prefix in ["crate::", "vnettop::"] {
+        for (at, _) in code.match_indices(prefix) {
+            let rest = &code[at + prefix.len()..];
+            match rest.strip_prefix('{') {
+                None => rooms.push(first_word(rest)),
+                Some(list) => rooms.extend(top_level_names(list)),
+            }
+        }
+    }
+    rooms.retain(|room| MAY_IMPORT.iter().any(|(known, _)| known == room));
+    rooms
+}
+
+fn first_word(text: &str) -> String {
+    text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+}
+
+fn top_level_names(list: &str) -> Vec<String> {
+    let (mut depth, mut names, mut name) = (0, Vec::new(), String::new());
+    for c in list.chars() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            ',' if depth == 0 => names.push(first_word(std::mem::take(&mut name).trim())),
+            _ if depth == 0 => name.push(c),
+            _ => {}
+        }
+    }
+    names.push(first_word(name.trim()));
+    names
+}
+
+#[test]
+fn no_arrow_runs_backwards() {
+    let mut wrong = Vec::new();
+    for (file, text) in sources() {
+        let here = room(&file).to_owned();
+        let (_, allowed) = MAY_IMPORT
+            .iter()
+            .find(|(known, _)| *known == here)
+            .unwrap_or_else(|| panic!("src/{file} opens a room that MAY_IMPORT and ARCHITECTURE.md do not know"));
+        for there in imported_rooms(&code(&text)) {
+            if there != here && !allowed.contains(&there.as_str()) {
+                wrong.push(format!("src/{file} imports {there}, which {here} may not"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "the flow of ARCHITECTURE.md goes one way:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_flow_test_sees_a_turned_arrow() {
+    let seen = imported_rooms("use crate::{sample::{Item, Sample}, view};\nlet x = crate::ui::paint();");
+    assert_eq!(seen, ["sample", "view", "ui"], "imports are found in lists and in paths");
+}
+
+#[test]
+fn outside_packages_stay_in_their_rooms() {
+    let mut wrong = Vec::new();
+    for (file, text) in sources() {
+        let code = code(&text);
+        for (package, places) in CONFINED {
+            let named = code.contains(&format!("{package}::"));
+            if named && !places.iter().any(|place| file.starts_with(place)) {
+                wrong.push(format!("src/{file} names {package}, which belongs to {places:?}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn unsafe_code_lives_alone() {
+    for (file, text) in sources() {
+        let code = code(&text);
+        let blocks = code.matches("unsafe {").count() + code.matches("unsafe fn").count();
+        if blocks == 0 {
+            continue;
+        }
+        assert!(code.contains("#![allow(unsafe_code"), "src/{file} says at its top why it needs unsafe");
+        assert!(code.lines().count() <= 150, "src/{file} does nothing but its unsafe calls, so it is short");
+        let reasons = text.matches("// SAFETY:").count();
+        assert!(reasons >= blocks, "src/{file} gives a SAFETY reason for each of its {blocks} unsafe blocks, not for {reasons}");
+    }
+}
+
+#[test]
+fn every_file_says_what_it_owns() {
+    for (file, text) in sources() {
+        assert!(text.starts_with("//!"), "src/{file} begins with what it owns and refuses");
+    }
+}
+
+#[test]
+fn every_room_is_in_the_architecture() {
+    let architecture = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("ARCHITECTURE.md")).expect("it is there");
+    for (room, _) in MAY_IMPORT.iter().filter(|(room, _)| *room != "lib") {
+        assert!(architecture.contains(&format!("`{room}`")), "ARCHITECTURE.md names the room `{room}`");
+    }
+}
