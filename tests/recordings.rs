@@ -1,0 +1,166 @@
+//! Recordings: what is read back is what was written; what is not a recording is one sentence.
+
+use proptest::prelude::*;
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use vnettop::record::{Recorder, Recording};
+use vnettop::sample::{
+    CoreSet, Event, Host, Ifindex, Item, Kind, LinkCounters, LinkFacts, LinkState, OwnCost, Problem, Sample, ThreadId, Topology,
+};
+
+fn facts(ifindex: u32, name: &str) -> Arc<LinkFacts> {
+    Arc::new(LinkFacts {
+        ifindex: Ifindex(ifindex),
+        born: 0,
+        name: name.to_owned(),
+        alias: Some("uplink".to_owned()),
+        kind: Kind::Other("wireguard".to_owned()),
+        state: LinkState::Unknown,
+        mtu: 1420,
+        master: Some(Ifindex(9)),
+        slave_kind: Some("bridge".to_owned()),
+        peer: None,
+        lower: None,
+        bond_mode: None,
+        speed_mbps: None,
+        speed_was_set: false,
+    })
+}
+
+fn sample(tick: u64, links: &Arc<Vec<Arc<LinkFacts>>>) -> Item {
+    let row = |link: &Arc<LinkFacts>| LinkCounters {
+        ifindex: link.ifindex,
+        at_ns: tick * 100,
+        rx_bytes: u64::MAX - tick,
+        tx_bytes: tick,
+        rx_packets: 0,
+        tx_packets: 0,
+        rx_dropped: 0,
+        tx_dropped: 0,
+        rx_errors: 0,
+        tx_errors: 0,
+    };
+    Item::Sample(Box::new(Sample {
+        wall_ms: 1_700_000_000_000 + tick,
+        at_ns: tick * 100,
+        host: Arc::new(Host { name: "h".into(), kernel: "6.18".into(), arch: "x86_64".into() }),
+        netns: 4_026_531_840,
+        links: Arc::clone(links),
+        counters: links.iter().map(row).collect(),
+        topology: Arc::new(Topology::default()),
+        cores_at_ns: tick,
+        cores: Vec::new(),
+        threads: Vec::new(),
+        own: OwnCost { cpu_ns: tick, late_ticks: 0, realtime: true, interval_ns: 100 },
+        problems: Arc::new(vec![Problem { source: "speed".into(), text: "unknown".into() }]),
+    }))
+}
+
+fn items() -> Vec<Item> {
+    let (few, more) = (Arc::new(vec![facts(1, "wg0")]), Arc::new(vec![facts(1, "wg0"), facts(2, "网络")]));
+    let id = ThreadId { pid: 1, tid: 2, start: 3 };
+    let pinned = Event::Pinned { thread: id, old: "0-127".parse().expect("a list"), asked: CoreSet::single(4), got: CoreSet::single(4) };
+    vec![sample(1, &few), sample(2, &few), Item::Event(pinned), sample(3, &more), Item::Event(Event::Mark { at_ns: 9 }), sample(4, &few)]
+}
+
+fn written(name: &str) -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join(name);
+    let mut recorder = Recorder::create(&path).expect("a new file");
+    items().iter().for_each(|item| recorder.write(item).expect("it is written"));
+    recorder.finish().expect("it is closed");
+    (dir, path)
+}
+
+fn read(path: &PathBuf) -> (Vec<Item>, Option<String>) {
+    let mut recording = Recording::open(path).expect("a recording");
+    let mut items = Vec::new();
+    while let Some(item) = recording.next_item().expect("good lines") {
+        items.push(item);
+    }
+    (items, recording.truncated().map(str::to_owned))
+}
+
+#[test]
+fn what_is_read_back_is_what_was_written() {
+    for name in ["run.jsonl", "run.jsonl.zst"] {
+        let (_dir, path) = written(name);
+        assert_eq!(read(&path), (items(), None), "{name} comes back item by item, to the last bit");
+    }
+}
+
+#[test]
+fn facts_are_written_once_while_they_hold() {
+    let (_dir, path) = written("run.jsonl");
+    let text = fs::read_to_string(path).expect("plain text");
+    assert_eq!(text.matches("{\"links\":").count(), 3, "three times, for two changes");
+    assert_eq!(text.matches("{\"host\":").count(), 1, "the host does not change");
+}
+
+#[test]
+fn a_torn_end_is_tolerated_and_told() {
+    for name in ["run.jsonl", "run.jsonl.zst"] {
+        let (_dir, path) = written(name);
+        let bytes = fs::read(&path).expect("readable");
+        fs::write(&path, &bytes[..bytes.len() - 20]).expect("writable");
+        let (read, told) = read(&path);
+        assert!(items().starts_with(&read), "{name}: everything before the tear is right");
+        let told = told.expect("the tear is told");
+        assert!(told.contains("ends in the middle"), "{name}: {told}");
+    }
+}
+
+#[test]
+fn what_is_no_recording_is_one_sentence() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("x");
+    let cases: [(&[u8], &str); 6] = [
+        (b"", "is not a vnettop recording"),
+        (b"hello\n", "is not a vnettop recording"),
+        (&[0xff; 9000], "is not a vnettop recording"),
+        (b"{\"vnettop_recording\":9,\"vnettop\":\"9\"}\n", "schema version 9"),
+        (b"{\"vnettop_recording\":1,\"vnettop\":\"0\"}\n{\"frob\":1}\n{}\n", "damaged in line 2"),
+        (&[0x28, 0xb5, 0x2f, 0xfd, 9, 9, 9, 9, 9, 9, 9, 9], "is not a vnettop recording"),
+    ];
+    for (bytes, says) in cases {
+        fs::write(&path, bytes).expect("writable");
+        let mut opened = Recording::open(&path);
+        let error = match &mut opened {
+            Err(error) => error.to_string(),
+            Ok(recording) => recording.next_item().expect_err("it is refused").to_string(),
+        };
+        assert!(error.contains(says) && !error.contains('\n'), "{says:?} is said: {error}");
+    }
+}
+
+#[test]
+fn a_recording_is_never_overwritten() {
+    let (_dir, path) = written("run.jsonl");
+    let error = Recorder::create(&path).err().expect("it is refused").to_string();
+    assert!(error.contains("exists already"), "{error}");
+    assert_eq!(read(&path).0, items(), "and nothing is lost");
+}
+
+#[test]
+fn an_empty_file_may_be_recorded_to() {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    assert!(Recorder::create(file.path()).is_ok(), "mktemp's empty file is no recording to lose");
+}
+
+proptest! {
+    #[test]
+    fn no_damage_panics(at in 0usize..4000, byte: u8, extra in proptest::collection::vec(any::<u8>(), 0..20)) {
+        let (dir, path) = written("run.jsonl");
+        let mut bytes = fs::read(&path).expect("readable");
+        let at = at % bytes.len();
+        bytes[at] = byte;
+        bytes.extend(extra);
+        let path = dir.path().join("damaged");
+        fs::File::create(&path).and_then(|mut file| file.write_all(&bytes)).expect("writable");
+        if let Ok(mut recording) = Recording::open(&path) {
+            while let Ok(Some(_)) = recording.next_item() {}
+        }
+    }
+}
