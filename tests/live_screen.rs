@@ -1,0 +1,131 @@
+//! The screen in a real terminal (tmux): moving rates at once, keys answered under a storm, the terminal given back.
+
+mod live;
+
+use live::{Netns, VNETTOP, await_that, can_run};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// A tmux server of its own with one window; gone with the value.
+struct Tmux {
+    socket: String,
+}
+
+impl Tmux {
+    fn start(name: &str, width: u16, height: u16, command: &str) -> Self {
+        let tmux = Self { socket: format!("vnettop-{name}-{}", std::process::id()) };
+        let (width, height) = (width.to_string(), height.to_string());
+        let arguments = ["-u", "-f", "/dev/null", "new-session", "-d", "-x", &width, "-y", &height, command];
+        let out = Command::new("tmux").args(["-L", &tmux.socket]).args(arguments).env("LC_ALL", "C.UTF-8").output().expect("tmux runs");
+        assert!(out.status.success(), "tmux starts: {}", String::from_utf8_lossy(&out.stderr));
+        tmux
+    }
+
+    fn tmux(&self, arguments: &[&str]) -> String {
+        let out = Command::new("tmux").args(["-L", &self.socket]).args(arguments).output().expect("tmux runs");
+        String::from_utf8_lossy(&out.stdout).into_owned()
+    }
+
+    fn frame(&self) -> String {
+        self.tmux(&["capture-pane", "-p"])
+    }
+
+    fn press(&self, keys: &str) {
+        self.tmux(&["send-keys", keys]);
+    }
+
+    fn shows(&self, what: &str) -> bool {
+        self.frame().contains(what)
+    }
+}
+
+impl Drop for Tmux {
+    fn drop(&mut self) {
+        self.tmux(&["kill-server"]);
+    }
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+#[test]
+fn the_demo_shows_moving_rates_within_two_ticks_and_leaves_the_terminal_as_it_was() {
+    if !can_run("the_demo_shows_moving_rates_within_two_ticks_and_leaves_the_terminal_as_it_was", &["tmux"]) {
+        return;
+    }
+    let tmux = Tmux::start("demo", 120, 40, "sh");
+    await_that("the shell is there", 5, || !tmux.frame().trim().is_empty());
+    let stty = |file: &str| tmux.press(&format!("stty -a > {file}"));
+    let dir = tempfile::tempdir().expect("a directory");
+    let (before, after) = (dir.path().join("before").display().to_string(), dir.path().join("after").display().to_string());
+    stty(&before);
+    tmux.press("Enter");
+    tmux.press(&format!("{VNETTOP} demo"));
+    tmux.press("Enter");
+    await_that("the screen is there", 10, || tmux.shows("Links"));
+    let bridge_moves = || tmux.frame().lines().any(|line| line.contains("demo0") && (line.contains('G') || line.contains('M')));
+    await_that("the bridge moves", 5, bridge_moves);
+    tmux.tmux(&["resize-window", "-x", "60", "-y", "15"]);
+    await_that("it fits 60×15", 5, || tmux.shows("demo0") || tmux.shows("Links"));
+    tmux.tmux(&["resize-window", "-x", "40", "-y", "10"]);
+    await_that("too small a terminal says so", 5, || tmux.shows("60×15"));
+    tmux.tmux(&["resize-window", "-x", "200", "-y", "60"]);
+    await_that("it is back", 5, || tmux.shows("Links"));
+    tmux.press("q");
+    await_that("the shell is back", 5, || !tmux.shows("Links"));
+    stty(&after);
+    tmux.press("Enter");
+    await_that("stty ran", 5, || std::fs::read_to_string(&after).is_ok_and(|text| text.contains("echoke") || text.contains("iutf8")));
+    // The window was resized in between, which stty tells too.
+    let modes = |file: &str| std::fs::read_to_string(file).expect("written").lines().skip(1).collect::<Vec<_>>().join("\n");
+    assert_eq!(modes(&before), modes(&after), "the terminal's modes are as they were");
+    let cursor = tmux.tmux(&["display-message", "-p", "#{cursor_flag} #{alternate_on} #{mouse_any_flag}"]);
+    assert_eq!(cursor.trim(), "1 0 0", "cursor, screen and mouse are given back");
+}
+
+#[test]
+fn keys_are_answered_while_another_namespace_storms() {
+    if !can_run("keys_are_answered_while_another_namespace_storms", &["tmux", "ip", "nsenter"]) {
+        return;
+    }
+    let storm = Netns::new();
+    let _storm = storm.keep("sh", &["-c", "while :; do ip link add a type veth peer name b; ip link del a; done"]);
+    let tmux = Tmux::start("storm", 120, 40, &format!("{VNETTOP} -d 0.1"));
+    await_that("the screen is there", 10, || tmux.shows("Links"));
+    let mut times = Vec::new();
+    for round in 0..20 {
+        let begin = Instant::now();
+        tmux.press("?");
+        // Opened in even rounds, closed in odd ones.
+        while tmux.shows("Ctrl-C") != (round % 2 == 0) {
+            assert!(begin.elapsed() < Duration::from_secs(5), "the help answers its key: {}", tmux.frame());
+        }
+        times.push(begin.elapsed());
+    }
+    let median = median(times.clone());
+    eprintln!("key to frame, with tmux's own time in it: median {median:?}, all {times:?}");
+    assert!(median < Duration::from_millis(50), "keys are answered within 50 ms, not {median:?}");
+}
+
+#[test]
+fn a_signal_gives_the_terminal_back() {
+    if !can_run("a_signal_gives_the_terminal_back", &["tmux", "pkill"]) {
+        return;
+    }
+    for signal in ["TERM", "HUP"] {
+        let tmux = Tmux::start(&format!("signal-{signal}"), 100, 30, "sh");
+        let dir = tempfile::tempdir().expect("a directory");
+        let pid = dir.path().join("pid").display().to_string();
+        // The shell writes the pid that exec then keeps.
+        tmux.press(&format!("sh -c 'echo $$ > {pid}; exec {VNETTOP}'; echo ended with $?"));
+        tmux.press("Enter");
+        await_that("the screen is there", 10, || tmux.shows("Links"));
+        let pid = std::fs::read_to_string(&pid).expect("written").trim().to_owned();
+        Command::new("kill").args([&format!("-{signal}"), &pid]).status().expect("kill runs");
+        await_that("it ends and says with what", 5, || tmux.shows("ended with 1"));
+        let state = tmux.tmux(&["display-message", "-p", "#{cursor_flag} #{alternate_on} #{mouse_any_flag}"]);
+        assert_eq!(state.trim(), "1 0 0", "after SIG{signal} cursor, screen and mouse are given back");
+    }
+}
