@@ -1,4 +1,21 @@
-//! The only room that changes the machine: pins, their journal, their undoing. (to be written)
+//! The only room that changes the machine: pins, their journal, their undoing. Every mask is journalled before it is
+//! set, read back after, and put back exactly. It decides nothing: which thread gets which core is told to it, and it
+//! refuses to touch a thread whose start time is not the one it was told.
+
+mod affinity;
+mod hand;
+mod journal;
+mod kernel;
+mod pin;
+mod put_back;
+#[cfg(test)]
+mod tests;
+mod undo;
+
+pub use hand::Hand;
+pub use journal::{Journal, journal_dir};
+pub use kernel::{Kernel, Pinner};
+pub use undo::undo;
 
 use crate::sample::{CoreSet, Event, ThreadId};
 use std::time::Duration;
@@ -49,4 +66,32 @@ pub struct Line {
     pub warning: bool,
     /// The sentence.
     pub text: String,
+}
+
+impl Outcome {
+    /// What every request gets where vnettop was told to change nothing.
+    #[must_use]
+    pub fn readonly() -> Self {
+        let mut outcome = Self::default();
+        outcome
+            .warn("nothing was changed: vnettop runs with --readonly, start it without to pin or put back".to_owned());
+        outcome
+    }
+
+    fn say(&mut self, text: String) {
+        self.lines.push(Line { warning: false, text });
+    }
+
+    fn warn(&mut self, text: String) {
+        self.lines.push(Line { warning: true, text });
+    }
+}
+
+/// `core 4`, `cores 0-3`: a mask inside a sentence.
+fn cores_of(mask: &CoreSet) -> String {
+    match mask.len() {
+        0 => "no core".to_owned(),
+        1 => format!("core {mask}"),
+        _ => format!("cores {mask}"),
+    }
 }

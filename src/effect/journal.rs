@@ -1,0 +1,195 @@
+//! The file that outlives a killed vnettop: one JSON line for each mask about to be set, given and put back. It only
+//! writes its own file; reading those of others is in `past`. A file is made at the first pin and removed with the last.
+
+pub(super) mod past;
+
+use crate::sample::{CoreSet, ThreadId};
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case")]
+pub(super) enum Entry {
+    /// The first line: whose journal it is.
+    Begun {
+        /// The vnettop that writes.
+        #[serde(flatten)]
+        owner: Owner,
+        /// The boot it runs in.
+        boot: String,
+    },
+    /// A mask is about to be set.
+    Pin {
+        #[serde(flatten)]
+        thread: ThreadId,
+        /// Name and role, for people.
+        label: String,
+        /// The mask before vnettop touched the thread first.
+        old: CoreSet,
+        asked: CoreSet,
+        /// Wall clock, milliseconds since 1970; for people.
+        wall_ms: u64,
+        /// `CLOCK_MONOTONIC`, ns: which of two vnettops pinned a thread first.
+        at_ns: u64,
+    },
+    /// It was set; the kernel gave this.
+    Pinned {
+        #[serde(flatten)]
+        thread: ThreadId,
+        got: CoreSet,
+    },
+    /// It was not set.
+    Failed {
+        #[serde(flatten)]
+        thread: ThreadId,
+    },
+    /// The old mask is in force again, or the thread is gone.
+    Restored {
+        #[serde(flatten)]
+        thread: ThreadId,
+    },
+}
+
+/// One vnettop, unmistakable within a boot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Owner {
+    pub(super) pid: u32,
+    /// Field 22 of its stat.
+    pub(super) start: u64,
+}
+
+impl Owner {
+    /// Its main thread, as the kernel is asked for it.
+    pub(super) fn main_thread(self) -> ThreadId {
+        ThreadId { pid: self.pid, tid: self.pid, start: self.start }
+    }
+}
+
+/// The append-only file of one vnettop.
+#[derive(Debug)]
+pub struct Journal {
+    dir: Result<PathBuf, String>,
+    open: Option<Open>,
+}
+
+#[derive(Debug)]
+struct Open {
+    file: File,
+    path: PathBuf,
+    /// Bytes of whole lines.
+    len: u64,
+}
+
+/// Where journals are kept: `$XDG_STATE_HOME/vnettop`, else `$HOME/.local/state/vnettop`. Takes the environment as a
+/// function, so that it reads none itself.
+///
+/// # Errors
+/// A sentence, where neither variable holds an absolute path.
+pub fn journal_dir(env: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, String> {
+    let absolute = |name: &str| env(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
+    state.map(|state| state.join("vnettop")).ok_or_else(|| {
+        "neither XDG_STATE_HOME nor HOME is set: set XDG_STATE_HOME to a directory that you can write".to_owned()
+    })
+}
+
+impl Journal {
+    /// A journal that will be kept in `dir`; nothing is opened before the first pin.
+    #[must_use]
+    pub fn new(dir: Result<PathBuf, String>) -> Self {
+        Self { dir, open: None }
+    }
+
+    /// Writes these lines and waits until they are on the disk; makes the file, beginning with `begun`, if there is none.
+    /// The error is a sentence of what failed and what to do.
+    pub(super) fn intend(
+        &mut self,
+        begun: impl FnOnce() -> Result<Entry, String>,
+        pins: &[Entry],
+    ) -> Result<(), String> {
+        let dir = self.dir.clone()?;
+        let failed = |path: &Path, error: &io::Error| {
+            format!("{}: {error}; set XDG_STATE_HOME to a directory that you can write", path.display())
+        };
+        if let Some(open) = &mut self.open {
+            return open.append(pins, true).map_err(|error| failed(&open.path, &error));
+        }
+        let begun = begun()?;
+        let mut open = Open::create(&dir, &begun).map_err(|error| failed(&dir, &error))?;
+        let lines = [std::slice::from_ref(&begun), pins].concat();
+        if let Err(error) = open.append(&lines, true) {
+            let _ = std::fs::remove_file(&open.path);
+            return Err(failed(&open.path, &error));
+        }
+        self.open = Some(open);
+        Ok(())
+    }
+
+    /// Adds what came of an intention. It is not waited for, and may fail: the intention alone is enough to undo.
+    pub(super) fn note(&mut self, entry: Entry) {
+        if let Some(open) = &mut self.open {
+            let _ = open.append(&[entry], false);
+        }
+    }
+
+    /// Removes the file: nothing of it is in force any more.
+    pub(super) fn close(&mut self) {
+        if let Some(open) = self.open.take() {
+            let _ = std::fs::remove_file(open.path);
+        }
+    }
+}
+
+impl Open {
+    /// The name holds pid and start time, so that even a journal whose first line is damaged tells whose it is.
+    fn create(dir: &Path, begun: &Entry) -> io::Result<Self> {
+        let Entry::Begun { owner, .. } = begun else { return Err(io::ErrorKind::InvalidInput.into()) };
+        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        let mut options = OpenOptions::new();
+        options.append(true).create_new(true).mode(0o600).custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC);
+        let mut tries = 0;
+        loop {
+            let path = dir.join(past::file_name(*owner, tries));
+            match options.open(&path) {
+                Ok(file) => return Ok(Self { file, path, len: 0 }),
+                // A leftover of another boot with the same pid and start time.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && tries < 100 => tries += 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// One write for all lines; a write that failed halfway is taken back, so that only a crash can leave a torn line.
+    fn append(&mut self, entries: &[Entry], durable: bool) -> io::Result<()> {
+        let text = lines(entries)?;
+        let written = self.file.write_all(&text).and_then(|()| if durable { self.file.sync_data() } else { Ok(()) });
+        match &written {
+            Ok(()) => self.len += text.len() as u64,
+            Err(_) => drop(self.file.set_len(self.len)),
+        }
+        written
+    }
+}
+
+fn lines(entries: &[Entry]) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    for entry in entries {
+        serde_json::to_writer(&mut text, entry)?;
+        text.push(b'\n');
+    }
+    Ok(text)
+}
+
+/// Adds lines to a journal of the past, after some of it was undone.
+pub(super) fn add_to(path: &Path, entries: &[Entry]) -> io::Result<()> {
+    let mut file = OpenOptions::new().append(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
+    // Whatever a crash left of a last line ends here.
+    file.write_all(b"\n")?;
+    file.write_all(&lines(entries)?)?;
+    file.sync_data()
+}

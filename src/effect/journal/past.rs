@@ -1,0 +1,167 @@
+//! Journals of vnettops that may be gone, read back. A line torn by a crash is nothing, a damaged line is told and left
+//! out, and no line can make vnettop do more than put a mask back on the very thread it names.
+
+use super::{Entry, Owner};
+use crate::effect::put_back::Held;
+use crate::sample::ThreadId;
+use std::collections::HashMap;
+use std::fs::OpenOptions;
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// More than a vnettop can write in a day of pinning; the rest of a longer file is not read.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// One journal, replayed.
+#[derive(Debug)]
+pub(in crate::effect) struct Past {
+    pub(in crate::effect) path: PathBuf,
+    pub(in crate::effect) owner: Owner,
+    /// The boot it was written in; none where its first line is damaged.
+    pub(in crate::effect) boot: Option<String>,
+    /// What was in force at its end, oldest first, each with the time it was pinned first (`CLOCK_MONOTONIC`, ns).
+    pub(in crate::effect) held: Vec<(u64, Held)>,
+    /// Numbers of lines that are not journal lines, from 1.
+    pub(in crate::effect) damaged: Vec<usize>,
+}
+
+const PREFIX: &str = "pins-";
+const SUFFIX: &str = ".jsonl";
+
+/// `pins-PID-START.jsonl`, and with a number behind it where that is taken.
+pub(super) fn file_name(owner: Owner, tries: u32) -> String {
+    let Owner { pid, start } = owner;
+    if tries == 0 { format!("{PREFIX}{pid}-{start}{SUFFIX}") } else { format!("{PREFIX}{pid}-{start}-{tries}{SUFFIX}") }
+}
+
+fn owner_in(name: &str) -> Option<Owner> {
+    let mut numbers = name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?.split('-');
+    Some(Owner { pid: numbers.next()?.parse().ok()?, start: numbers.next()?.parse().ok()? })
+}
+
+/// The journals in a directory, in the order of their names; none where there is no directory.
+pub(in crate::effect) fn list(dir: &Path) -> io::Result<Vec<(PathBuf, Owner)>> {
+    let entries = match std::fs::read_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut journals = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        if let Some(owner) = entry.file_name().to_str().and_then(owner_in) {
+            journals.push((entry.path(), owner));
+        }
+    }
+    journals.sort_by(|(a, _), (b, _)| a.cmp(b));
+    Ok(journals)
+}
+
+/// Reads one journal. `named` is whose it is by its name; its first line knows better, if it is whole.
+pub(in crate::effect) fn read(path: PathBuf, named: Owner) -> io::Result<Past> {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(&path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(MOST_BYTES).read_to_end(&mut bytes)?;
+    Ok(replay(path, named, &bytes))
+}
+
+fn replay(path: PathBuf, named: Owner, bytes: &[u8]) -> Past {
+    let mut past = Past { path, owner: named, boot: None, held: Vec::new(), damaged: Vec::new() };
+    let mut place = HashMap::new();
+    let mut rows: Vec<Option<(u64, Held)>> = Vec::new();
+    for (number, line) in (1..).zip(bytes.split_inclusive(|&byte| byte == b'\n')) {
+        let (line, whole) = line.strip_suffix(b"\n").map_or((line, false), |line| (line, true));
+        let sound = match serde_json::from_slice::<Entry>(line) {
+            Ok(Entry::Begun { owner, boot }) if number == 1 => {
+                (past.owner, past.boot) = (owner, Some(boot));
+                true
+            }
+            Ok(entry) => apply(entry, &mut place, &mut rows),
+            Err(_) => line.is_empty() || !whole,
+        };
+        if !sound {
+            past.damaged.push(number);
+        }
+    }
+    past.held = rows.into_iter().flatten().collect();
+    past
+}
+
+/// Takes one line into account; false when it makes no sense.
+fn apply(entry: Entry, place: &mut HashMap<ThreadId, usize>, rows: &mut Vec<Option<(u64, Held)>>) -> bool {
+    match entry {
+        Entry::Begun { .. } => return false,
+        Entry::Pin { old, .. } if old.is_empty() => return false,
+        Entry::Pin { thread, label, old, asked, at_ns, .. } => {
+            if let Some((_, held)) = place.get(&thread).and_then(|&at| rows[at].as_mut()) {
+                held.asked = Some(asked);
+                return true;
+            }
+            let label = label.chars().filter(|c| !c.is_control()).take(64).collect();
+            place.insert(thread, rows.len());
+            rows.push(Some((at_ns, Held { thread, label, old, given: None, asked: Some(asked) })));
+        }
+        Entry::Pinned { thread, got } => {
+            let Some((_, held)) = place.get(&thread).and_then(|&at| rows[at].as_mut()) else { return false };
+            (held.given, held.asked) = (Some(got), None);
+        }
+        Entry::Failed { thread } => {
+            let Some(row) = place.get(&thread).map(|&at| &mut rows[at]) else { return false };
+            match row {
+                Some((_, held)) if held.given.is_some() => held.asked = None,
+                _ => *row = None,
+            }
+        }
+        Entry::Restored { thread } => {
+            let Some(at) = place.remove(&thread) else { return false };
+            rows[at] = None;
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const NAMED: Owner = Owner { pid: 1, start: 2 };
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = replay(PathBuf::new(), NAMED, &bytes);
+        }
+    }
+
+    #[test]
+    fn a_journal_is_known_by_its_name() {
+        assert_eq!(owner_in("pins-12-345.jsonl"), Some(Owner { pid: 12, start: 345 }), "pid and start stand in it");
+        assert_eq!(owner_in(&file_name(NAMED, 3)), Some(NAMED), "also with a number behind them");
+        for name in ["pins-12.jsonl", "pins-a-b.jsonl", "pins-1-2.jsonl.damaged", "notes.txt"] {
+            assert_eq!(owner_in(name), None, "{name} is no journal");
+        }
+    }
+
+    #[test]
+    fn what_is_in_force_is_what_was_pinned_and_not_put_back() {
+        let text = br#"{"op":"begun","pid":9,"start":8,"boot":"b"}
+{"op":"pin","pid":5,"tid":5,"start":1,"label":"a\u001b[2Jb","old":"0-7","asked":"1","wall_ms":0,"at_ns":10}
+{"op":"pinned","pid":5,"tid":5,"start":1,"got":"1"}
+{"op":"pin","pid":5,"tid":6,"start":1,"label":"x","old":"0-7","asked":"2","wall_ms":0,"at_ns":11}
+{"op":"restored","pid":5,"tid":6,"start":1}
+{"op":"pin","pid":5,"tid":5,"start":1,"label":"a","old":"0-7","asked":"3","wall_ms":0,"at_ns":12}
+{"op":"pinned","pid":5,"ti"#;
+        let past = replay(PathBuf::new(), NAMED, text);
+        assert_eq!((past.owner.pid, past.boot.as_deref()), (9, Some("b")), "the first line says whose it is");
+        assert_eq!(past.damaged, Vec::<usize>::new(), "a torn last line is no damage");
+        let [(10, held)] = past.held.as_slice() else { panic!("one thread is still pinned: {:?}", past.held) };
+        assert_eq!(held.label, "a[2Jb", "no control character survives");
+        assert!(held.gave(&"1".parse().expect("cores")), "the first mask may still be in force");
+        assert!(held.gave(&"3".parse().expect("cores")), "the second may be already");
+        assert!(!held.gave(&held.old), "the old one was never given");
+    }
+}

@@ -1,0 +1,83 @@
+//! The seam between this room and the machine, and the real machine behind it. It judges nothing: errors go up as the
+//! kernel gave them.
+
+use super::affinity;
+use crate::sample::{CoreSet, ThreadId};
+use std::{fs, io};
+
+/// What pinning needs from a machine; tests put a recording fake in its place.
+pub trait Pinner {
+    /// When the thread with this pid and tid was born: field 22 of `/proc/PID/task/TID/stat`, clock ticks since boot.
+    ///
+    /// # Errors
+    /// `NotFound` or ESRCH when there is no such thread.
+    fn start_of(&mut self, thread: ThreadId) -> io::Result<u64>;
+
+    /// The thread's affinity mask (`sched_getaffinity`).
+    ///
+    /// # Errors
+    /// ESRCH when there is no such thread.
+    fn mask_of(&mut self, tid: u32) -> io::Result<CoreSet>;
+
+    /// Sets the thread's affinity mask (`sched_setaffinity`); the kernel may silently give less than asked.
+    ///
+    /// # Errors
+    /// EPERM, EINVAL, ESRCH as `sched_setaffinity(2)` gives them.
+    fn set_mask(&mut self, tid: u32, cores: &CoreSet) -> io::Result<()>;
+
+    /// What tells this boot from every other (`/proc/sys/kernel/random/boot_id`).
+    ///
+    /// # Errors
+    /// Where /proc is not mounted.
+    fn boot_id(&mut self) -> io::Result<String>;
+}
+
+/// The kernel that vnettop runs on.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Kernel;
+
+impl Pinner for Kernel {
+    fn start_of(&mut self, thread: ThreadId) -> io::Result<u64> {
+        let stat = fs::read(format!("/proc/{}/task/{}/stat", thread.pid, thread.tid))?;
+        start_in(&stat).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
+    }
+
+    fn mask_of(&mut self, tid: u32) -> io::Result<CoreSet> {
+        affinity::mask_of(tid)
+    }
+
+    fn set_mask(&mut self, tid: u32, cores: &CoreSet) -> io::Result<()> {
+        affinity::set_mask(tid, cores)
+    }
+
+    fn boot_id(&mut self) -> io::Result<String> {
+        fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned())
+    }
+}
+
+/// Field 22 of a stat line. The name in brackets is field 2 and may hold anything, brackets and spaces too.
+fn start_in(stat: &[u8]) -> Option<u64> {
+    let after_name = stat.iter().rposition(|&byte| byte == b')')? + 1;
+    let fields = std::str::from_utf8(&stat[after_name..]).ok()?;
+    fields.split_ascii_whitespace().nth(22 - 3)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_start_time_is_found_behind_any_name() {
+        let line = b"7 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 987654 20 21\n";
+        assert_eq!(start_in(line), Some(987_654), "field 22, counted after the last bracket");
+        assert_eq!(start_in(b"7 (a"), None, "a line without its bracket is nothing");
+        assert_eq!(start_in(b"7 (a) S 1"), None, "a short line is nothing");
+    }
+
+    #[test]
+    fn a_thread_that_is_not_there_is_not_found() {
+        let nobody = ThreadId { pid: u32::MAX, tid: u32::MAX, start: 0 };
+        let error = Kernel.start_of(nobody).expect_err("no such thread");
+        assert_eq!(error.kind(), io::ErrorKind::NotFound, "the caller can tell that it ended");
+    }
+}

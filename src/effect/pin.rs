@@ -1,0 +1,128 @@
+//! One thread gets one mask: looked at, set, read back, and every way it can go otherwise in its own sentence. It
+//! neither journals nor remembers.
+
+use super::{PinRequest, Pinner, cores_of};
+use crate::sample::{CoreSet, ThreadId};
+use std::io;
+
+/// How a thread is called in a sentence.
+pub(super) fn who(label: &str, thread: ThreadId) -> String {
+    format!("{label} {}", thread.tid)
+}
+
+/// Whether the tid still belongs to the same thread, or what has become of it.
+pub(super) enum Identity {
+    Same,
+    Ended,
+    /// The tid now belongs to a thread with another start time.
+    Reused,
+    Unknown(io::Error),
+}
+
+pub(super) fn identity(pinner: &mut dyn Pinner, thread: ThreadId) -> Identity {
+    match pinner.start_of(thread) {
+        Ok(start) if start == thread.start => Identity::Same,
+        Ok(_) => Identity::Reused,
+        Err(error) if gone(&error) => Identity::Ended,
+        Err(error) => Identity::Unknown(error),
+    }
+}
+
+/// The kernel's two ways of saying that there is no such thread.
+pub(super) fn gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
+}
+
+/// The mask the thread has now, if it is still the thread that was meant.
+pub(super) fn look(pinner: &mut dyn Pinner, request: &PinRequest) -> Result<CoreSet, String> {
+    let who = who(&request.label, request.thread);
+    if request.cores.is_empty() {
+        return Err(format!("{who} was not pinned: no core was chosen for it"));
+    }
+    same(pinner, &who, request.thread)?;
+    pinner.mask_of(request.thread.tid).map_err(|error| refusal(&who, &request.cores, None, &error))
+}
+
+/// Sets the mask and reads back what the kernel gave. The start time is checked right before and right after, because
+/// nothing in Linux keeps a tid from being reused between two calls.
+pub(super) fn set(pinner: &mut dyn Pinner, request: &PinRequest, before: &CoreSet) -> Result<CoreSet, Failure> {
+    let (thread, who) = (request.thread, who(&request.label, request.thread));
+    same(pinner, &who, thread).map_err(Failure::NotSet)?;
+    pinner
+        .set_mask(thread.tid, &request.cores)
+        .map_err(|error| Failure::NotSet(refusal(&who, &request.cores, Some(before), &error)))?;
+    let got = pinner.mask_of(thread.tid);
+    match (identity(pinner, thread), got) {
+        (Identity::Same | Identity::Unknown(_), Ok(got)) => Ok(got),
+        (Identity::Reused, _) => Err(Failure::NotSet(taken_over(&who, thread.tid, &request.cores))),
+        (_, Err(error)) if !gone(&error) => Err(Failure::NotReadBack(format!(
+            "{who} was pinned, but its mask cannot be read back ({error}): look with taskset -cp {}",
+            thread.tid
+        ))),
+        _ => Err(Failure::NotSet(format!("{who} ended right after it was pinned"))),
+    }
+}
+
+/// Why a thread does not count as pinned, in a sentence.
+pub(super) enum Failure {
+    /// Its mask is as it was, or it is gone.
+    NotSet(String),
+    /// The kernel took the mask but does not show it: it must be put back like any other.
+    NotReadBack(String),
+}
+
+fn same(pinner: &mut dyn Pinner, who: &str, thread: ThreadId) -> Result<(), String> {
+    match identity(pinner, thread) {
+        Identity::Same => Ok(()),
+        Identity::Ended => Err(format!("{who} ended before it could be pinned")),
+        Identity::Reused => {
+            Err(format!("{who} ended before it could be pinned; its number now belongs to another thread"))
+        }
+        Identity::Unknown(error) => Err(format!(
+            "{who} was not pinned: its start time cannot be read ({error}); is /proc mounted for this user?"
+        )),
+    }
+}
+
+/// The tid changed hands between the check and the call: the one case where a stranger was touched.
+pub(super) fn taken_over(who: &str, tid: u32, asked: &CoreSet) -> String {
+    format!(
+        "{who} ended while its mask was set and another thread took its number: that one may now be limited to {}; \
+         look with taskset -cp {tid}",
+        cores_of(asked)
+    )
+}
+
+/// Why the kernel said no, and what to do.
+pub(super) fn refusal(who: &str, asked: &CoreSet, before: Option<&CoreSet>, error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::ESRCH) => format!("{who} ended before it could be pinned"),
+        Some(libc::EPERM) => {
+            format!("{who} belongs to another user: run vnettop as root or with CAP_SYS_NICE")
+        }
+        Some(libc::EINVAL) => {
+            let now = before.map_or_else(String::new, |mask| format!("; it may run on {}", cores_of(mask)));
+            format!("{who} was not pinned: {} offline or not allowed for it{now}", are(asked))
+        }
+        _ => format!("{who} was not pinned to {}: {error}", cores_of(asked)),
+    }
+}
+
+/// The beginning of a sentence on a mask of which nothing can be used.
+pub(super) fn are(mask: &CoreSet) -> String {
+    format!("{} {}", cores_of(mask), if mask.len() == 1 { "is" } else { "are all" })
+}
+
+/// What was asked against what the kernel gave; none when they are the same.
+pub(super) fn shortfall(who: &str, asked: &CoreSet, got: &CoreSet) -> Option<String> {
+    if got == asked {
+        return None;
+    }
+    Some(if got.is_subset(asked) {
+        format!(
+            "{who}: asked {asked}, the kernel gave {got}: the cpuset of its cgroup allows no more, or the rest is offline"
+        )
+    } else {
+        format!("{who}: asked {asked}, but it has {got}: something else set its mask at the same moment")
+    })
+}

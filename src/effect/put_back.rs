@@ -1,0 +1,112 @@
+//! One thread gets back the mask it had before vnettop: only if it is still the same thread and still has what vnettop
+//! gave it. A mask that someone else set since is never overwritten.
+
+use super::pin::{Identity, are, gone, identity, refusal, shortfall, taken_over, who};
+use super::{Outcome, Pinner, cores_of};
+use crate::sample::{CoreSet, Event, ThreadId};
+
+/// A pin in force: what is needed to take it back.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Held {
+    pub(super) thread: ThreadId,
+    pub(super) label: String,
+    /// The mask before vnettop touched the thread first.
+    pub(super) old: CoreSet,
+    /// The mask the kernel gave last; none when vnettop was killed before it could note it.
+    pub(super) given: Option<CoreSet>,
+    /// A mask that was about to be set; it may or may not have been.
+    pub(super) asked: Option<CoreSet>,
+}
+
+impl Held {
+    /// Whether the mask is one that vnettop gave the thread, as far as can be told.
+    pub(super) fn gave(&self, mask: &CoreSet) -> bool {
+        self.given.as_ref() == Some(mask)
+            || self.asked.as_ref().is_some_and(|asked| !mask.is_empty() && mask.is_subset(asked))
+    }
+}
+
+/// What came of putting one mask back.
+pub(super) enum Verdict {
+    /// The kernel gave this.
+    Restored(CoreSet),
+    /// It has its old mask already.
+    Already,
+    /// The thread is gone.
+    Ended,
+    /// It has this mask, which is neither the old one nor vnettop's.
+    Changed(CoreSet),
+    /// The tid changed hands in the very moment.
+    TakenOver,
+    /// The kernel said no, in a sentence.
+    Refused(String),
+}
+
+impl Verdict {
+    /// There is nothing left to try on this thread.
+    pub(super) fn is_final(&self) -> bool {
+        !matches!(self, Self::Changed(_) | Self::Refused(_))
+    }
+}
+
+pub(super) fn put_back(pinner: &mut dyn Pinner, held: &Held, gave: impl Fn(&CoreSet) -> bool) -> Verdict {
+    let (tid, who) = (held.thread.tid, who(&held.label, held.thread));
+    let refused = |error: &std::io::Error| match error {
+        error if gone(error) => Verdict::Ended,
+        error => Verdict::Refused(not_restored(&who, &held.old, error)),
+    };
+    match identity(pinner, held.thread) {
+        Identity::Same => {}
+        Identity::Ended | Identity::Reused => return Verdict::Ended,
+        Identity::Unknown(error) => return refused(&error),
+    }
+    match pinner.mask_of(tid) {
+        Ok(now) if now == held.old => return Verdict::Already,
+        Ok(now) if !gave(&now) => return Verdict::Changed(now),
+        Ok(_) => {}
+        Err(error) => return refused(&error),
+    }
+    if let Err(error) = pinner.set_mask(tid, &held.old) {
+        return refused(&error);
+    }
+    match (pinner.mask_of(tid), identity(pinner, held.thread)) {
+        (_, Identity::Reused) => Verdict::TakenOver,
+        (Ok(got), _) => Verdict::Restored(got),
+        (Err(error), _) => refused(&error),
+    }
+}
+
+fn not_restored(who: &str, old: &CoreSet, error: &std::io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::EINVAL) => format!("{who} keeps its pin: its old {} offline or not allowed for it now", are(old)),
+        Some(libc::EPERM) => refusal(who, old, None, error),
+        _ => format!("{who} keeps its pin: its old mask {old} cannot be put back ({error})"),
+    }
+}
+
+/// Adds what came of it to the outcome: one sentence, and an event where the old mask is in force again.
+pub(super) fn tell(outcome: &mut Outcome, held: &Held, verdict: &Verdict) {
+    let (thread, old, who) = (held.thread, &held.old, who(&held.label, held.thread));
+    match verdict {
+        Verdict::Restored(got) => {
+            match shortfall(&who, old, got) {
+                None => outcome.say(format!("{who} is back on {}", cores_of(got))),
+                Some(sentence) => outcome.warn(sentence),
+            }
+            outcome.events.push(Event::Restored { thread, got: got.clone() });
+        }
+        Verdict::Already => {
+            outcome.say(format!("{who} is on {} already, as before vnettop", cores_of(old)));
+            outcome.events.push(Event::Restored { thread, got: old.clone() });
+        }
+        Verdict::Ended => outcome.say(format!("{who} ended, nothing to put back")),
+        Verdict::Changed(now) => outcome.warn(format!(
+            "{who} is on {}, which vnettop did not set: someone else changed it since, so it was left alone; \
+             taskset -cp {old} {} puts back what it had before vnettop",
+            cores_of(now),
+            thread.tid
+        )),
+        Verdict::TakenOver => outcome.warn(taken_over(&who, thread.tid, old)),
+        Verdict::Refused(sentence) => outcome.warn(sentence.clone()),
+    }
+}

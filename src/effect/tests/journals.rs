@@ -1,0 +1,174 @@
+//! `vnettop undo` after vnettops that were killed, that still run, that ran before a reboot, and after hostile files.
+
+use super::super::undo;
+use super::*;
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::symlink;
+
+/// A vnettop pins these and is killed: its journal stays, its process is gone.
+fn killed_after(fake: &Fake, dir: &TempDir, requests: &[PinRequest]) {
+    hand(fake, dir).pin(requests);
+    kill_vnettop(fake);
+}
+
+fn kill_vnettop(fake: &Fake) {
+    fake.end(std::process::id());
+}
+
+fn undone(fake: &Fake, dir: &TempDir) -> String {
+    fake.0.borrow_mut().dir = None;
+    said(&undo(&mut fake.clone(), dir.path()))
+}
+
+#[test]
+fn undo_puts_back_what_a_killed_vnettop_left() {
+    let (fake, dir) = (Fake::new(), temporary());
+    killed_after(&fake, &dir, &[request(101, "4"), request(102, "5")]);
+    fake.end(102);
+    assert_eq!(
+        undone(&fake, &dir),
+        "iperf3 server 102 ended, nothing to put back\niperf3 server 101 is back on cores 0-7\n"
+    );
+    assert_eq!(fake.mask(101), "0-7", "the old mask is in force");
+    assert_eq!(journals_in(dir.path()), Vec::<PathBuf>::new(), "a journal that is undone is removed");
+    assert_eq!(undone(&fake, &dir), "nothing to put back: no vnettop left a pin behind\n");
+}
+
+#[test]
+fn undo_without_any_journal_has_nothing_to_do() {
+    let fake = Fake::new();
+    let outcome = undo(&mut fake.clone(), std::path::Path::new("/nonexistent/vnettop"));
+    assert_eq!(said(&outcome), "nothing to put back: no vnettop left a pin behind\n");
+}
+
+#[test]
+fn a_kill_at_any_byte_of_the_journal_can_be_undone() {
+    let (fake, dir) = (Fake::new(), temporary());
+    killed_after(&fake, &dir, &[request(101, "4")]);
+    let path = journals_in(dir.path()).remove(0);
+    let whole = fs::read(&path).expect("the journal");
+    let intended = whole.split_inclusive(|&byte| byte == b'\n').take(2).map(<[u8]>::len).sum::<usize>();
+    for length in 0..=whole.len() {
+        // Before the intention is whole, no mask was set; from then on it may have been or not.
+        for was_set in [false, true].into_iter().filter(|&was_set| length >= intended || !was_set) {
+            fake.change(101, |thread| thread.mask = cores(if was_set { "4" } else { "0-7" }));
+            fs::write(&path, &whole[..length]).expect("a torn journal");
+            let told = undone(&fake, &dir);
+            assert_eq!(fake.mask(101), "0-7", "cut at byte {length} it is undone: {told}");
+            assert!(!told.contains('!'), "cut at byte {length} nothing is wrong: {told}");
+            assert_eq!(journals_in(dir.path()), Vec::<PathBuf>::new(), "cut at byte {length} the journal is removed");
+        }
+    }
+}
+
+#[test]
+fn a_vnettop_that_still_runs_keeps_its_pins() {
+    let (fake, dir) = (Fake::new(), temporary());
+    hand(&fake, &dir).pin(&[request(101, "4")]);
+    assert_eq!(undone(&fake, &dir), format!("vnettop {} still runs: press U there\n", std::process::id()));
+    assert_eq!((fake.mask(101), journals_in(dir.path()).len()), ("4".to_owned(), 1), "nothing was touched");
+    fake.change(std::process::id(), |vnettop| vnettop.start = 99);
+    assert_eq!(undone(&fake, &dir), "iperf3 server 101 is back on cores 0-7\n", "a reused pid is not that vnettop");
+}
+
+#[test]
+fn after_a_reboot_there_is_nothing_to_put_back() {
+    let (fake, dir) = (Fake::new(), temporary());
+    killed_after(&fake, &dir, &[request(101, "4")]);
+    fake.0.borrow_mut().boot = "another boot".to_owned();
+    assert_eq!(undone(&fake, &dir), "nothing to put back: no vnettop left a pin behind\n");
+    assert_eq!((fake.mask(101), journals_in(dir.path()).len()), ("4".to_owned(), 0), "no thread is the same one");
+}
+
+#[test]
+fn the_oldest_mask_wins_over_several_journals() {
+    let (fake, dir) = (Fake::new(), temporary());
+    killed_after(&fake, &dir, &[request(101, "4")]);
+    fake.add(std::process::id(), 78);
+    killed_after(&fake, &dir, &[request(101, "5")]);
+    assert_eq!(journals_in(dir.path()).len(), 2, "two vnettops were killed");
+    assert_eq!(undone(&fake, &dir), "iperf3 server 101 is back on cores 0-7\n", "one thread is one sentence");
+    assert_eq!((fake.mask(101), journals_in(dir.path()).len()), ("0-7".to_owned(), 0), "the first old mask is back");
+}
+
+#[test]
+fn a_thread_that_a_running_vnettop_holds_is_left_to_it() {
+    let (fake, dir) = (Fake::new(), temporary());
+    killed_after(&fake, &dir, &[request(101, "4")]);
+    fake.add(std::process::id(), 78);
+    let mut running = hand(&fake, &dir);
+    running.pin(&[request(101, "5")]);
+    let told = undone(&fake, &dir);
+    assert!(told.contains("press U there, then run vnettop undo again"), "it says what to do: {told}");
+    assert_eq!(fake.mask(101), "5", "the running vnettop's pin stands");
+    running.restore();
+    undone(&fake, &dir);
+    assert_eq!(fake.mask(101), "0-7", "done as told, the first old mask is back");
+}
+
+#[test]
+fn a_refusal_keeps_the_journal_for_another_try() {
+    let (fake, dir) = (Fake::new(), temporary());
+    killed_after(&fake, &dir, &[request(101, "4"), request(102, "5")]);
+    fake.change(102, |thread| thread.refuses = Some(libc::EPERM));
+    let told = undone(&fake, &dir);
+    assert!(told.contains("! iperf3 server 102 belongs to another user: run vnettop as root"), "it says why: {told}");
+    assert!(told.contains("! 1 thread is still pinned: "), "and how many are left: {told}");
+    fake.change(102, |thread| thread.refuses = None);
+    assert_eq!(undone(&fake, &dir), "iperf3 server 102 is back on cores 0-7\n", "only what was left is done");
+}
+
+#[test]
+fn someone_elses_mask_is_told_once() {
+    let (fake, dir) = (Fake::new(), temporary());
+    killed_after(&fake, &dir, &[request(101, "4")]);
+    fake.change(101, |thread| thread.mask = cores("1"));
+    let told = undone(&fake, &dir);
+    assert!(told.contains("taskset -cp 0-7 101 puts back"), "the user gets the line: {told}");
+    assert_eq!(undone(&fake, &dir), "nothing to put back: no vnettop left a pin behind\n");
+}
+
+#[test]
+fn damaged_and_hostile_lines_are_told_and_the_others_honoured() {
+    let (fake, dir) = (Fake::new(), temporary());
+    killed_after(&fake, &dir, &[request(101, "4")]);
+    let path = journals_in(dir.path()).remove(0);
+    let mut file = fs::OpenOptions::new().append(true).open(&path).expect("the journal");
+    let hostile = [
+        "not a line",
+        r#"{"op":"pin","pid":0,"tid":0,"start":0,"label":"\u001b[2J","old":"","asked":"1","wall_ms":0,"at_ns":0}"#,
+        r#"{"op":"pin","pid":0,"tid":0,"start":0,"label":"x","old":"0-99999999","asked":"1","wall_ms":0,"at_ns":0}"#,
+        r#"{"op":"pinned","pid":1,"tid":1,"start":1,"got":"0"}"#,
+        r#"{"op":"begun","pid":1,"start":1,"boot":"x"}"#,
+    ];
+    file.write_all(hostile.join("\n").as_bytes()).expect("written");
+    file.write_all(b"\n\xff\xfe\n").expect("written");
+    let told = undone(&fake, &dir);
+    assert_eq!(told.matches("is no journal line and was left out").count(), 6, "each is told: {told}");
+    assert!(told.contains("iperf3 server 101 is back on cores 0-7\n"), "the sound lines count: {told}");
+    assert!(told.contains(".jsonl.damaged"), "the damaged file is kept aside: {told}");
+    assert_eq!(undone(&fake, &dir), "nothing to put back: no vnettop left a pin behind\n", "and is not read again");
+}
+
+#[test]
+fn what_is_not_a_plain_file_is_not_read() {
+    let (fake, dir) = (Fake::new(), temporary());
+    symlink("/etc/passwd", dir.path().join("pins-1-1.jsonl")).expect("a link");
+    fs::create_dir(dir.path().join("pins-2-2.jsonl")).expect("a directory");
+    fs::write(dir.path().join("notes.txt"), "mine").expect("a file");
+    let told = undone(&fake, &dir);
+    assert_eq!(told.matches("! cannot read the journal ").count(), 2, "both are told: {told}");
+    assert_eq!(journals_in(dir.path()).len(), 3, "and nothing is removed");
+}
+
+#[test]
+fn a_leftover_of_the_same_name_is_not_written_to() {
+    let (fake, dir) = (Fake::new(), temporary());
+    let name = dir.path().join(format!("pins-{}-77.jsonl", std::process::id()));
+    symlink(dir.path().join("target"), &name).expect("a link in the way");
+    let mut hand = hand(&fake, &dir);
+    fake.0.borrow_mut().dir = None;
+    assert!(said(&hand.pin(&[request(101, "4")])).contains("1 of 1 pinned"), "another name is taken");
+    assert!(!dir.path().join("target").exists(), "the link was not followed");
+}

@@ -1,0 +1,133 @@
+//! `vnettop undo`: puts back what vnettops that no longer run left pinned. All their journals are judged together, a
+//! thread at a time, so that the oldest old mask wins; what a running vnettop holds is left to it.
+
+use super::journal::past::{self, Past};
+use super::journal::{self, Entry};
+use super::pin::{Identity, identity};
+use super::put_back::{self, Held};
+use super::{Outcome, Pinner};
+use crate::sample::{CoreSet, ThreadId};
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::path::Path;
+
+/// Puts back every mask that a vnettop which no longer runs left in force, by the journals in `dir`. Journals with
+/// nothing left to do are removed.
+pub fn undo(pinner: &mut dyn Pinner, dir: &Path) -> Outcome {
+    let mut outcome = Outcome::default();
+    let Some(journals) = journals(pinner, dir, &mut outcome) else { return outcome };
+    let settled = put_back_all(pinner, &journals, &mut outcome);
+    for journal in &journals.dead {
+        tidy(journal, &settled, &mut outcome);
+    }
+    if outcome.lines.is_empty() {
+        outcome.say("nothing to put back: no vnettop left a pin behind".to_owned());
+    }
+    outcome
+}
+
+/// The journals of this boot.
+struct Journals {
+    /// Of vnettops that no longer run.
+    dead: Vec<Past>,
+    /// Threads held by vnettops that run, each with the pid of its vnettop.
+    running: HashMap<ThreadId, u32>,
+}
+
+/// Reads all journals and sorts them; none where the directory or the boot id cannot be read.
+fn journals(pinner: &mut dyn Pinner, dir: &Path, outcome: &mut Outcome) -> Option<Journals> {
+    let found = past::list(dir).map_err(|error| {
+        outcome.warn(format!("cannot read the journals in {}: {error}; nothing was put back", dir.display()));
+    });
+    let boot = pinner.boot_id().map_err(|error| {
+        outcome.warn(format!("cannot read the boot id: {error}; is /proc mounted? nothing was put back"));
+    });
+    let (found, boot) = (found.ok()?, boot.ok()?);
+    let mut journals = Journals { dead: Vec::new(), running: HashMap::new() };
+    for (path, named) in found {
+        match past::read(path.clone(), named) {
+            Ok(past) => sort(pinner, past, &boot, &mut journals, outcome),
+            Err(error) => outcome.warn(format!("cannot read the journal {}: {error}; it was left out", path.display())),
+        }
+    }
+    Some(journals)
+}
+
+fn sort(pinner: &mut dyn Pinner, past: Past, boot: &str, journals: &mut Journals, outcome: &mut Outcome) {
+    if past.boot.as_ref().is_some_and(|written_in| written_in != boot) {
+        // None of its threads can have lived through the reboot.
+        return remove(&past.path, outcome);
+    }
+    if !matches!(identity(pinner, past.owner.main_thread()), Identity::Ended | Identity::Reused) {
+        let pid = past.owner.pid;
+        outcome.say(format!("vnettop {pid} still runs: press U there"));
+        journals.running.extend(past.held.iter().map(|(_, held)| (held.thread, pid)));
+        return;
+    }
+    for line in &past.damaged {
+        outcome.warn(format!("line {line} of {} is no journal line and was left out", past.path.display()));
+    }
+    journals.dead.push(past);
+}
+
+/// Judges every thread once; returns those with nothing left to try.
+fn put_back_all(pinner: &mut dyn Pinner, journals: &Journals, outcome: &mut Outcome) -> HashSet<ThreadId> {
+    let mut rows: Vec<&(u64, Held)> = journals.dead.iter().flat_map(|past| &past.held).collect();
+    rows.sort_by_key(|(at_ns, _)| *at_ns);
+    let mut by_thread: HashMap<ThreadId, Vec<&Held>> = HashMap::new();
+    for (_, held) in &rows {
+        by_thread.entry(held.thread).or_default().push(held);
+    }
+    let mut settled = HashSet::new();
+    for (_, oldest) in rows.iter().rev() {
+        let Some(same_thread) = by_thread.remove(&oldest.thread) else { continue };
+        if let Some(pid) = journals.running.get(&oldest.thread) {
+            let who = super::pin::who(&oldest.label, oldest.thread);
+            outcome.warn(format!("{who} is held by vnettop {pid}: press U there, then run vnettop undo again"));
+            continue;
+        }
+        let gave = |mask: &CoreSet| same_thread.iter().any(|held| held.gave(mask));
+        let verdict = put_back::put_back(pinner, same_thread[0], gave);
+        put_back::tell(outcome, same_thread[0], &verdict);
+        // A mask that someone else set is told once, with the line that mends it; only what the kernel refused is kept.
+        if !matches!(verdict, put_back::Verdict::Refused(_)) {
+            settled.insert(oldest.thread);
+        }
+    }
+    settled
+}
+
+/// Removes a journal with nothing left to do, or writes into it what was done.
+fn tidy(past: &Past, settled: &HashSet<ThreadId>, outcome: &mut Outcome) {
+    let (done, left): (Vec<_>, Vec<_>) =
+        past.held.iter().map(|(_, held)| held.thread).partition(|t| settled.contains(t));
+    let path = past.path.display();
+    if !left.is_empty() {
+        let lines: Vec<Entry> = done.into_iter().map(|thread| Entry::Restored { thread }).collect();
+        let noted = if lines.is_empty() { Ok(()) } else { journal::add_to(&past.path, &lines) };
+        let trouble = noted.err().map_or_else(String::new, |error| format!(" (it cannot be written: {error})"));
+        let state = past.path.parent().and_then(Path::parent).unwrap_or(&past.path).display();
+        return outcome.warn(format!(
+            "{} still pinned: {path} is kept for another vnettop undo, as root with XDG_STATE_HOME={state}{trouble}",
+            threads(left.len())
+        ));
+    }
+    if past.damaged.is_empty() {
+        return remove(&past.path, outcome);
+    }
+    let kept = past.path.with_extension("jsonl.damaged");
+    match fs::rename(&past.path, &kept) {
+        Ok(()) => outcome.say(format!("the damaged journal is kept as {}", kept.display())),
+        Err(error) => outcome.warn(format!("cannot rename {path}: {error}")),
+    }
+}
+
+fn threads(count: usize) -> String {
+    if count == 1 { "1 thread is".to_owned() } else { format!("{count} threads are") }
+}
+
+fn remove(path: &Path, outcome: &mut Outcome) {
+    if let Err(error) = fs::remove_file(path) {
+        outcome.warn(format!("cannot remove the journal {}: {error}; remove it by hand", path.display()));
+    }
+}
