@@ -129,16 +129,15 @@ mod tests {
         let policy = move || policy().rsplit(')').next().and_then(|rest| rest.split(' ').nth(39).map(str::to_owned));
         std::thread::spawn(move || {
             set_normal().expect("an ordinary thread may become one");
-            match set_realtime(1) {
-                Err(error) => assert_eq!(error.raw_os_error(), Some(libc::EPERM), "the only reason is a missing right"),
-                Ok(()) => {
-                    assert_eq!(policy().as_deref(), Some("2"), "the thread is SCHED_RR");
-                    let child = std::thread::spawn(policy).join().expect("the child ends");
-                    assert_eq!(child.as_deref(), Some("0"), "a thread it starts is ordinary");
-                    set_normal().expect("back to ordinary");
-                    assert_eq!(policy().as_deref(), Some("0"), "the thread is ordinary again");
-                }
+            if let Err(error) = set_realtime(1) {
+                assert_eq!(error.raw_os_error(), Some(libc::EPERM), "the only reason is a missing right");
+                return;
             }
+            assert_eq!(policy().as_deref(), Some("2"), "the thread is SCHED_RR");
+            let child = std::thread::spawn(policy).join().expect("the child ends");
+            assert_eq!(child.as_deref(), Some("0"), "a thread it starts is ordinary");
+            set_normal().expect("back to ordinary");
+            assert_eq!(policy().as_deref(), Some("0"), "the thread is ordinary again");
         })
         .join()
         .expect("the thread ends");

@@ -92,7 +92,9 @@ fn forget_single_cores(cores: &mut [CorePlace]) {
         place.cluster.is_some_and(|cluster| *first_of.entry(cluster).or_insert(physical) != physical)
     });
     if !told {
-        cores.iter_mut().for_each(|place| place.cluster = None);
+        for place in cores {
+            place.cluster = None;
+        }
     }
 }
 
@@ -124,7 +126,9 @@ fn sockets(cores: &mut [CorePlace], package_of: impl Fn(CoreId) -> Option<i64>) 
 fn capacities(cores: &mut [CorePlace], capacity_of: impl Fn(CoreId) -> Option<u32>) {
     cores.iter_mut().filter(|place| place.online).for_each(|place| place.capacity = capacity_of(place.core));
     if count(cores.iter().filter_map(|place| place.capacity)) < 2 {
-        cores.iter_mut().for_each(|place| place.capacity = None);
+        for place in cores {
+            place.capacity = None;
+        }
     }
 }
 
