@@ -1,6 +1,7 @@
 //! Kernel → [`crate::sample::Sample`]. Readers take their root path or bytes, so that any machine can be read on any
 //! other. They read and parse; they compute no rate and decide nothing.
 
+pub mod affinity;
 pub mod cores;
 pub mod feed;
 pub mod host;
@@ -8,12 +9,29 @@ pub mod links;
 pub mod live;
 mod replay;
 pub mod sampler;
+mod proc_file;
+mod scan;
 pub mod text;
 pub mod threads;
 
 use crate::sample::Problem;
 use std::io;
 use std::path::PathBuf;
+
+/// Where the kernel's two file systems are mounted; another pair of directories is another machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Roots {
+    /// `/proc`, or a tree that looks like it.
+    pub proc: PathBuf,
+    /// `/sys`, or a tree that looks like it.
+    pub sys: PathBuf,
+}
+
+impl Default for Roots {
+    fn default() -> Self {
+        Self { proc: PathBuf::from("/proc"), sys: PathBuf::from("/sys") }
+    }
+}
 
 /// A source that could not be read: what failed, on what, why.
 #[derive(Debug, thiserror::Error)]

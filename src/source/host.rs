@@ -1,1 +1,38 @@
-//! The machine, by name. (to be written)
+//! The machine, by name: what does not change while it runs. It refreshes no list of processes.
+
+use super::{Roots, proc_file, text};
+use crate::sample::Host;
+use sysinfo::System;
+
+/// This machine (`uname` and `gethostname`, three system calls).
+#[must_use]
+pub fn read() -> Host {
+    let clean = |word: String| text::clean(word.as_bytes());
+    Host {
+        name: clean(System::host_name().unwrap_or_default()),
+        kernel: clean(System::kernel_version().unwrap_or_default()),
+        arch: clean(System::cpu_arch()),
+    }
+}
+
+/// The machine of a captured tree (`sys/kernel/{hostname,osrelease,arch}` of /proc; `arch` since Linux 6.1). What the
+/// tree does not tell is empty.
+#[must_use]
+pub fn read_from(roots: &Roots) -> Host {
+    let kernel = roots.proc.join("sys/kernel");
+    let word = |file: &str| text::clean(proc_file::text(&kernel.join(file)).unwrap_or_default().as_bytes());
+    Host { name: word("hostname"), kernel: word("osrelease"), arch: word("arch") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_is_the_one_that_proc_names() {
+        let (host, proc) = (read(), read_from(&Roots::default()));
+        assert!(!host.name.is_empty(), "a machine has a name");
+        assert_eq!((&host.name, &host.kernel), (&proc.name, &proc.kernel), "uname and /proc name the same machine");
+        assert_eq!(host.arch, rustix::system::uname().machine().to_string_lossy(), "the machine is as uname -m says");
+    }
+}

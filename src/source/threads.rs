@@ -1,1 +1,179 @@
-//! The watched threads. (to be written)
+//! The watched threads: found on the tick after they are born, read from descriptors that stay open, dropped on the tick
+//! after they die. It computes no rate, and moves nothing.
+
+mod census;
+mod parse;
+mod proc_dir;
+mod process;
+mod task;
+mod visibility;
+mod watch;
+
+use super::{Roots, SourceError, now_ns, proc_file};
+use crate::sample::{Problem, ThreadSample};
+use census::{Census, Change};
+use proc_dir::ProcDir;
+use std::collections::BTreeMap;
+use task::{Known, Reading, Seen, Task};
+use visibility::Namespace;
+use watch::Watched;
+
+pub use watch::Watch;
+
+/// How often a watched process' command line and control group are read again, ...
+const KNOWN_FOR_NS: u64 = 2_000_000_000;
+/// ... and how soon for the first time: a process has its new name a moment before its new command line.
+const FIRST_KNOWN_FOR_NS: u64 = 300_000_000;
+/// How many of them one tick reads again at most.
+const MOST_RENEWED: usize = 4;
+
+/// Reads the watched threads again and again.
+#[derive(Debug)]
+pub struct ThreadReader {
+    roots: Roots,
+    reading: Reading,
+    census: Census,
+    /// By process and thread.
+    tasks: BTreeMap<(u32, u32), Task>,
+    /// By process, with when it has to be read again.
+    known: BTreeMap<u32, (Known, u64)>,
+    /// How many descriptors may be kept.
+    most_kept: usize,
+    lasting: Vec<Problem>,
+    problems: Vec<Problem>,
+    /// What the second part of `problems` was made from.
+    told: (bool, Option<u32>),
+}
+
+impl ThreadReader {
+    /// Opens /proc; nothing is looked for before the first reading.
+    ///
+    /// # Errors
+    /// When /proc cannot be listed.
+    pub fn open(roots: &Roots, watches: Vec<Watch>) -> Result<Self, SourceError> {
+        let namespace = visibility::namespace(&roots.proc);
+        let lasting = visibility::problems(roots, namespace);
+        Ok(Self {
+            reading: Reading {
+                proc: ProcDir::open(roots)?,
+                is_own: namespace == Namespace::Own,
+                mask: Vec::new(),
+                tick_ns: 1_000_000_000 / procfs::ticks_per_second().max(1),
+            },
+            census: Census::new(roots, namespace, Watched::new(watches)),
+            roots: roots.clone(),
+            tasks: BTreeMap::new(),
+            known: BTreeMap::new(),
+            most_kept: proc_file::descriptor_limit() / 2,
+            problems: lasting.clone(),
+            lasting,
+            told: (false, None),
+        })
+    }
+
+    /// Reads every watched thread there is, sorted by process and thread.
+    pub fn read(&mut self) -> Vec<ThreadSample> {
+        let now_ns = now_ns();
+        let changes: Vec<Change> = self.census.look(&mut self.reading.proc, now_ns).collect();
+        for change in changes {
+            self.follow(change);
+        }
+        self.renew(now_ns);
+        let (samples, uncounted) = self.read_tasks();
+        let missing = self.census.missing_pid(|tid| self.tasks.keys().any(|(_, watched)| *watched == tid));
+        self.tell((uncounted, missing));
+        samples
+    }
+
+    /// What could not be read; empty is the normal case.
+    #[must_use]
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    fn follow(&mut self, change: Change) {
+        match change {
+            Change::Unwatch(pid) => {
+                self.tasks.retain(|key, task| key.0 != pid || task.for_itself);
+            }
+            Change::Watch { pid, tid, for_itself } => match self.tasks.get_mut(&(pid, tid)) {
+                Some(task) => task.for_itself &= for_itself,
+                None => self.add_task(pid, tid, for_itself),
+            },
+        }
+    }
+
+    fn add_task(&mut self, pid: u32, tid: u32, for_itself: bool) {
+        let mut task = Task::new(pid, tid, for_itself);
+        // Where descriptors are scarce (or there are none left to open), the files are opened on every reading.
+        let kept: usize = self.tasks.values().map(Task::descriptors).sum();
+        let _ = kept + 3 <= self.most_kept && task.keep(&mut self.reading.proc);
+        self.tasks.insert((pid, tid), task);
+    }
+
+    /// Learns what is known of each watched process, and forgets processes without watched threads.
+    fn renew(&mut self, now_ns: u64) {
+        self.known.retain(|pid, _| self.tasks.range((*pid, 0)..=(*pid, u32::MAX)).next().is_some());
+        let mut renewed = 0;
+        let mut last = None;
+        for pid in self.tasks.keys().map(|(pid, _)| *pid) {
+            if last.replace(pid) == Some(pid) {
+                continue;
+            }
+            match self.known.get(&pid) {
+                Some((_, due_ns)) if *due_ns > now_ns => continue,
+                Some(_) if renewed >= MOST_RENEWED => continue,
+                known => renewed += usize::from(known.is_some()),
+            }
+            let known_for_ns = if self.known.contains_key(&pid) { KNOWN_FOR_NS } else { FIRST_KNOWN_FOR_NS };
+            let known = Known { side: process::side(&self.roots, pid), cpuset: process::cpuset(&self.roots, pid) };
+            self.known.insert(pid, (known, now_ns + known_for_ns));
+        }
+    }
+
+    /// The samples, and whether there is a thread whose moves the kernel does not count.
+    fn read_tasks(&mut self) -> (Vec<ThreadSample>, bool) {
+        let mut samples = Vec::with_capacity(self.tasks.len());
+        let mut uncounted = false;
+        self.tasks.retain(|&(pid, tid), task| {
+            let Some((known, _)) = self.known.get(&pid) else { return true };
+            let mut seen = task.read(&mut self.reading, known);
+            if matches!(seen, Seen::Gone) && task.renew(&mut self.reading.proc) {
+                seen = task.read(&mut self.reading, known);
+            }
+            match seen {
+                // It took another name, and was watched for the one it had.
+                Seen::Sample { .. } if task.for_itself && !self.census.answers(tid, task.comm()) => return false,
+                Seen::Sample { sample, counted } => {
+                    uncounted |= !counted;
+                    samples.push(sample);
+                }
+                Seen::Ended => {}
+                Seen::Gone => return false,
+            }
+            true
+        });
+        (samples, uncounted)
+    }
+
+    fn tell(&mut self, told: (bool, Option<u32>)) {
+        if std::mem::replace(&mut self.told, told) == told {
+            return;
+        }
+        let (uncounted, missing) = told;
+        let mut texts = Vec::new();
+        if uncounted {
+            texts.push(
+                "this kernel does not count moves (no /proc/PID/sched): they are only sampled, so each figure is an \
+                 under-count; a kernel with CONFIG_SCHED_DEBUG counts them"
+                    .to_owned(),
+            );
+        }
+        if let Some(pid) = missing {
+            texts.push(format!("there is no process {pid}: watch it by its command name to catch it when it starts"));
+        }
+        self.problems.clone_from(&self.lasting);
+        let problem = |text| Problem { source: "threads".to_owned(), text };
+        self.problems.extend(texts.into_iter().map(problem));
+    }
+}

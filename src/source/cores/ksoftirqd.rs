@@ -1,0 +1,80 @@
+//! CPU time of `ksoftirqd/N`, the kernel thread that takes over when softirqs of core N pile up
+//! (`/proc/PID/schedstat`). The threads are found once; one that its core's softirq time says nothing new of is not read.
+
+use crate::sample::{CoreCounters, CoreId};
+use crate::source::proc_file;
+use crate::source::scan;
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+/// The `ksoftirqd` threads, each with what it was last seen at.
+#[derive(Debug, Default)]
+pub(super) struct Ksoftirqd {
+    threads: BTreeMap<CoreId, Thread>,
+}
+
+#[derive(Debug)]
+struct Thread {
+    schedstat: OwnedFd,
+    /// The core's softirq ticks and the thread's CPU time at the last reading.
+    seen: Option<(u64, u64)>,
+}
+
+impl Ksoftirqd {
+    /// Finds the threads of the cores in `rows`. There are none in a process namespace of its own (a container).
+    pub(super) fn find(proc: &Path, rows: &[CoreCounters]) -> Self {
+        let mut threads = BTreeMap::new();
+        if proc_file::text(&proc.join("2/comm")).is_ok_and(|name| name == "kthreadd") {
+            // The other descriptors are left to watched threads and links; a core without one is unknown.
+            let most = rows.len().min(proc_file::descriptor_limit() / 4);
+            for pid in kernel_pids(proc, rows.len()) {
+                if threads.len() >= most {
+                    break;
+                }
+                if let Some((core, thread)) = open(&proc.join(pid.to_string())) {
+                    threads.insert(core, thread);
+                }
+            }
+        }
+        Self { threads }
+    }
+
+    /// Fills `ksoftirqd_ns` of the rows.
+    pub(super) fn read(&mut self, rows: &mut [CoreCounters]) {
+        for row in rows {
+            let Some(thread) = self.threads.get_mut(&row.core) else { continue };
+            row.ksoftirqd_ns = match thread.seen {
+                Some((softirq, ns)) if softirq == row.softirq => Some(ns),
+                _ => thread.read(),
+            };
+            thread.seen = row.ksoftirqd_ns.map(|ns| (row.softirq, ns));
+        }
+    }
+}
+
+impl Thread {
+    fn read(&self) -> Option<u64> {
+        let mut buffer = [0; 128];
+        let text = proc_file::once(&self.schedstat, &mut buffer).ok()?;
+        scan::number(scan::fields(text).next()?)
+    }
+}
+
+/// The pids that per-core kernel threads get while a machine starts: a handful a core, from the first ones on.
+fn kernel_pids(proc: &Path, cores: usize) -> Vec<u32> {
+    let most = 2048 + 32 * cores;
+    let entries = std::fs::read_dir(proc).into_iter().flatten().flatten();
+    let pid = |name: std::ffi::OsString| name.to_str()?.parse::<u32>().ok();
+    let mut pids: Vec<u32> = entries.filter_map(|entry| pid(entry.file_name())).collect();
+    pids.sort_unstable();
+    pids.truncate(most);
+    pids
+}
+
+fn open(directory: &Path) -> Option<(CoreId, Thread)> {
+    let name = proc_file::text(&directory.join("comm")).ok()?;
+    let core = name.strip_prefix("ksoftirqd/")?.parse().ok()?;
+    let schedstat = std::fs::File::open(directory.join("schedstat")).ok()?;
+    Some((core, Thread { schedstat: schedstat.into(), seen: None }))
+}

@@ -1,0 +1,78 @@
+//! Files of /proc and /sys: kept open and read again from the start, or read once. It knows no file's content.
+
+use super::SourceError;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+/// What one read asks for; the kernel gives seq files in pieces of a page or more, a buffer is never shrunk.
+const PIECE: usize = 16 * 1024;
+
+/// A file of /proc that stays open: reading it again costs a system call or two and no path lookup.
+#[derive(Debug)]
+pub(crate) struct KeptFile {
+    file: File,
+    path: PathBuf,
+}
+
+impl KeptFile {
+    /// Opens the file.
+    pub(crate) fn open(path: PathBuf) -> Result<Self, SourceError> {
+        match File::open(&path) {
+            Ok(file) => Ok(Self { file, path }),
+            Err(error) => Err(SourceError::File { path, error }),
+        }
+    }
+
+    /// The whole content, into a buffer that is used again and again.
+    pub(crate) fn read<'a>(&self, buffer: &'a mut Vec<u8>) -> Result<&'a [u8], SourceError> {
+        whole(&self.file, buffer).map_err(|error| SourceError::File { path: self.path.clone(), error: error.into() })
+    }
+}
+
+/// The whole content of an open file, from its beginning, until the kernel says 0: `softnet_stat` comes a page at a time.
+pub(crate) fn whole(file: impl AsFd, buffer: &mut Vec<u8>) -> Result<&[u8], Errno> {
+    let mut filled = 0;
+    loop {
+        if buffer.len() < filled + PIECE {
+            buffer.resize(filled + PIECE, 0);
+        }
+        match rustix::io::pread(&file, &mut buffer[filled..], filled as u64) {
+            Ok(0) => return Ok(&buffer[..filled]),
+            Ok(read) => filled += read,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// What one read gives, for files that the kernel writes in one piece when the buffer has room (`stat`, `sched`).
+pub(crate) fn once(file: impl AsFd, buffer: &mut [u8]) -> Result<&[u8], Errno> {
+    let read = rustix::io::pread(file, &mut *buffer, 0)?;
+    Ok(&buffer[..read])
+}
+
+/// How many descriptors this process may have (`RLIMIT_NOFILE`, the soft limit in force).
+pub(crate) fn descriptor_limit() -> usize {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX)
+}
+
+/// Opens a file below a directory for reading.
+pub(crate) fn open_below(directory: impl AsFd, path: &str) -> Result<OwnedFd, Errno> {
+    rustix::fs::openat(directory, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// Opens a directory for listing.
+pub(crate) fn open_directory(path: &Path) -> Result<OwnedFd, SourceError> {
+    rustix::fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        .map_err(|error| SourceError::File { path: path.to_owned(), error: error.into() })
+}
+
+/// A short text file of sysfs, without the blanks around it.
+pub(crate) fn text(path: &Path) -> io::Result<String> {
+    std::fs::read_to_string(path).map(|text| text.trim().to_owned())
+}

@@ -1,0 +1,299 @@
+//! Who is there to be watched: finds processes and threads that answer to what the user asked for, on the tick after
+//! they were born, and yet lists no directory while nothing is born.
+//!
+//! The kernel numbers tasks one after the other and tells the last number (`/proc/loadavg`, field 5): only the numbers
+//! after the last one seen are looked at. A new task still bears its creator's name until it executes or renames itself,
+//! so young ones are looked at on every tick; old processes are looked at in turns, each about once a second.
+
+use super::proc_dir::ProcDir;
+use super::visibility::Namespace;
+use super::watch::Watched;
+use crate::source::{Roots, proc_file, scan};
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::fs::File;
+use std::ops::RangeInclusive;
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// How long a task is young.
+const YOUNG_NS: u64 = 3 * SECOND_NS;
+/// How often everything is listed anyway: numbers may be given out of order (checkpoint and restore).
+const LISTING_NS: u64 = 5 * SECOND_NS;
+/// In how many ticks a number may turn up in /proc after the kernel gave it; a starved creator can take a while.
+const TRIES: u8 = 3;
+/// More new numbers than this are found faster by listing.
+const MOST_NEW: u32 = 1024;
+/// Most young tasks, and most old ones, that one tick looks at.
+const MOST_LOOKS: usize = 100;
+
+/// What a look at the tasks brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Change {
+    /// To be watched: a thread, and whether it is for its own name or number rather than for its process'.
+    Watch { pid: u32, tid: u32, for_itself: bool },
+    /// No longer to be watched: a process.
+    Unwatch(u32),
+}
+
+/// A process that is known, by its number.
+#[derive(Debug, Clone, Copy)]
+struct Process {
+    start: u64,
+    watched: bool,
+}
+
+/// What one look at a task tells.
+#[derive(Debug, Clone, Copy)]
+struct Glance {
+    start: u64,
+    threads: u64,
+    kernel: bool,
+    answers: bool,
+}
+
+/// Everyone seen so far.
+#[derive(Debug)]
+pub(super) struct Census {
+    watched: Watched,
+    /// None where the numbers of this /proc are not ours: then processes are listed on every tick.
+    loadavg: Option<File>,
+    newest: Option<u32>,
+    processes: BTreeMap<u32, Process>,
+    /// Kernel threads never execute anything: old ones are not looked at again.
+    kernel: HashSet<u32>,
+    /// Process, thread and start of those that may still change their name.
+    young: VecDeque<(u32, u32, u64)>,
+    unborn: Vec<(u32, u8)>,
+    swept_to: u32,
+    swept_at_ns: u64,
+    listed_at_ns: Option<u64>,
+    boot_ns: u64,
+    tick_ns: u64,
+    changes: Vec<Change>,
+}
+
+impl Census {
+    pub(super) fn new(roots: &Roots, namespace: Namespace, watched: Watched) -> Self {
+        let is_own = namespace == Namespace::Own;
+        Self {
+            watched,
+            loadavg: is_own.then(|| File::open(roots.proc.join("loadavg")).ok()).flatten(),
+            newest: None,
+            processes: BTreeMap::new(),
+            kernel: HashSet::new(),
+            young: VecDeque::new(),
+            unborn: Vec::new(),
+            swept_to: 0,
+            swept_at_ns: 0,
+            listed_at_ns: None,
+            boot_ns: 0,
+            tick_ns: SECOND_NS / procfs::ticks_per_second().max(1),
+            changes: Vec::new(),
+        }
+    }
+
+    /// Whether a thread of this number and command name is asked for.
+    pub(super) fn answers(&self, id: u32, comm: &[u8]) -> bool {
+        self.watched.answers(id, comm)
+    }
+
+    /// The first number asked for that is neither a process nor a watched thread.
+    pub(super) fn missing_pid(&self, is_thread: impl Fn(u32) -> bool) -> Option<u32> {
+        let known = |pid: &u32| self.processes.contains_key(pid) || self.kernel.contains(pid) || is_thread(*pid);
+        self.watched.pids().iter().copied().find(|pid| !known(pid))
+    }
+
+    /// Looks once; the changes are in the order in which they have to be followed.
+    pub(super) fn look(&mut self, proc: &mut ProcDir, now_ns: u64) -> std::vec::Drain<'_, Change> {
+        self.boot_ns = boot_ns();
+        let newest = self.read_newest();
+        let born = newest.zip(self.newest).and_then(|(newest, seen)| newest.checked_sub(seen));
+        let born = born.filter(|&born| born <= MOST_NEW);
+        let is_due = self.listed_at_ns.is_none_or(|listed| now_ns.saturating_sub(listed) >= LISTING_NS);
+        let everyone = if newest.is_some() { born.is_none() } else { is_due };
+        if everyone || is_due || newest.is_none() {
+            self.list(proc, everyone);
+        }
+        if is_due {
+            self.listed_at_ns = Some(now_ns);
+        }
+        if let Some((newest, born)) = newest.zip(born) {
+            self.probe(proc, newest - born + 1..=newest);
+        }
+        self.newest = newest;
+        self.look_at_young(proc);
+        self.sweep(proc, now_ns);
+        self.changes.drain(..)
+    }
+
+    /// Field 5 of loadavg: the number given last.
+    fn read_newest(&self) -> Option<u32> {
+        let mut buffer = [0; 128];
+        let text = proc_file::once(self.loadavg.as_ref()?, &mut buffer).ok()?;
+        scan::number32(scan::fields(text.trim_ascii_end()).nth(4)?)
+    }
+
+    /// Lists the processes, and the threads of those that are watched; with `everyone`, the threads of all.
+    fn list(&mut self, proc: &mut ProcDir, everyone: bool) {
+        let listed = proc.processes();
+        let is_gone = |pid: u32| listed.binary_search(&pid).is_err();
+        self.kernel.retain(|&pid| !is_gone(pid));
+        let gone: Vec<u32> = self.processes.keys().copied().filter(|&pid| is_gone(pid)).collect();
+        for pid in gone {
+            self.forget(pid);
+        }
+        for pid in listed {
+            match self.processes.get(&pid) {
+                Some(process) if process.watched => self.watch_all(proc, pid),
+                Some(_) if everyone => self.meet_threads(proc, pid),
+                Some(_) => {}
+                None if self.kernel.contains(&pid) => {}
+                None => {
+                    if let Some(glance) = self.glance(proc, pid, pid) {
+                        self.meet_process(proc, pid, glance);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Looks at the numbers given since the last tick, and again at those that had nobody behind them yet.
+    fn probe(&mut self, proc: &mut ProcDir, given: RangeInclusive<u32>) {
+        let mut ids = std::mem::take(&mut self.unborn);
+        ids.extend(given.map(|id| (id, TRIES)));
+        ids.retain_mut(|(id, tries)| {
+            *tries -= 1;
+            !self.meet(proc, *id) && *tries > 0
+        });
+        self.unborn = ids;
+    }
+
+    /// Meets whoever has this number; false when nobody has.
+    fn meet(&mut self, proc: &mut ProcDir, id: u32) -> bool {
+        let Some(glance) = self.glance(proc, id, id) else { return false };
+        // Only a process of several threads can have one whose number is not its own.
+        let process = if glance.threads > 1 { proc.process_of(id) } else { Some(id) };
+        match process {
+            Some(pid) if pid != id => {
+                self.meet_thread(pid, id, glance.answers);
+                self.remember_young(pid, id, glance.start);
+            }
+            Some(pid) => self.meet_process(proc, pid, glance),
+            None => return false,
+        }
+        true
+    }
+
+    fn meet_process(&mut self, proc: &mut ProcDir, pid: u32, glance: Glance) {
+        // A number given again is another process.
+        self.kernel.remove(&pid);
+        if self.processes.get(&pid).is_some_and(|known| known.start == glance.start) {
+            return;
+        }
+        self.forget(pid);
+        self.remember_young(pid, pid, glance.start);
+        if glance.kernel {
+            self.kernel.insert(pid);
+        } else {
+            self.processes.insert(pid, Process { start: glance.start, watched: glance.answers });
+        }
+        if glance.answers {
+            self.watch_all(proc, pid);
+        } else if glance.threads > 1 {
+            self.meet_threads(proc, pid);
+        }
+    }
+
+    fn meet_threads(&mut self, proc: &mut ProcDir, pid: u32) {
+        let tasks = proc.tasks(pid);
+        for tid in tasks.into_iter().filter(|&tid| tid != pid) {
+            if let Some(glance) = self.glance(proc, pid, tid) {
+                self.meet_thread(pid, tid, glance.answers);
+                self.remember_young(pid, tid, glance.start);
+            }
+        }
+    }
+
+    fn meet_thread(&mut self, pid: u32, tid: u32, answers: bool) {
+        let is_process_watched = self.processes.get(&pid).is_some_and(|process| process.watched);
+        if is_process_watched || answers {
+            self.changes.push(Change::Watch { pid, tid, for_itself: !is_process_watched });
+        }
+    }
+
+    fn watch_all(&mut self, proc: &mut ProcDir, pid: u32) {
+        let watch = |tid| Change::Watch { pid, tid, for_itself: false };
+        self.changes.extend(proc.tasks(pid).into_iter().map(watch));
+    }
+
+    fn forget(&mut self, pid: u32) {
+        if self.processes.remove(&pid).is_some_and(|process| process.watched) {
+            self.changes.push(Change::Unwatch(pid));
+        }
+    }
+
+    fn look_at_young(&mut self, proc: &mut ProcDir) {
+        for _ in 0..self.young.len().min(MOST_LOOKS) {
+            let Some((pid, tid, start)) = self.young.pop_front() else { break };
+            if self.look_again(proc, pid, tid) {
+                self.remember_young(pid, tid, start);
+            }
+        }
+    }
+
+    /// Looks at the next few processes, so many that all have had their turn within a second.
+    fn sweep(&mut self, proc: &mut ProcDir, now_ns: u64) {
+        let elapsed_ns = now_ns.saturating_sub(std::mem::replace(&mut self.swept_at_ns, now_ns)).min(SECOND_NS);
+        let share = (self.processes.len() as u64 * elapsed_ns).div_ceil(SECOND_NS);
+        let share = usize::try_from(share).unwrap_or(MOST_LOOKS).min(MOST_LOOKS);
+        let after = self.swept_to + 1;
+        let in_turn = self.processes.range(after..).chain(self.processes.range(..after));
+        let pids: Vec<u32> = in_turn.map(|(pid, _)| *pid).take(share).collect();
+        for pid in pids {
+            self.look_again(proc, pid, pid);
+            self.swept_to = pid;
+        }
+    }
+
+    /// Looks whether a known task still has the name it had; false when it is gone.
+    fn look_again(&mut self, proc: &mut ProcDir, pid: u32, tid: u32) -> bool {
+        let Ok(text) = proc.read_file(pid, tid, "comm") else {
+            if pid == tid {
+                self.forget(pid);
+            }
+            return false;
+        };
+        let answers = self.watched.answers(tid, text.strip_suffix(b"\n").unwrap_or(text));
+        match self.processes.get_mut(&pid) {
+            Some(process) if pid == tid && process.watched != answers => {
+                process.watched = answers;
+                if answers {
+                    self.watch_all(proc, pid);
+                } else {
+                    self.changes.push(Change::Unwatch(pid));
+                    self.meet_threads(proc, pid);
+                }
+            }
+            Some(_) if pid == tid => {}
+            _ => self.meet_thread(pid, tid, answers),
+        }
+        true
+    }
+
+    fn glance(&self, proc: &mut ProcDir, pid: u32, tid: u32) -> Option<Glance> {
+        let stat = proc.stat(pid, tid)?;
+        let answers = self.watched.answers(tid, stat.comm);
+        Some(Glance { start: stat.start, threads: stat.threads, kernel: stat.kernel, answers })
+    }
+
+    fn remember_young(&mut self, pid: u32, tid: u32, start: u64) {
+        if self.boot_ns.saturating_sub(start.saturating_mul(self.tick_ns)) < YOUNG_NS {
+            self.young.push_back((pid, tid, start));
+        }
+    }
+}
+
+/// `CLOCK_BOOTTIME` now, ns: what the start of a task is counted in.
+fn boot_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    u64::try_from(now.tv_sec).unwrap_or(0) * SECOND_NS + u64::try_from(now.tv_nsec).unwrap_or(0)
+}

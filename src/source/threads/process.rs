@@ -1,0 +1,132 @@
+//! What is asked of a watched process now and then rather than on every tick: which end of a benchmark it is, and the
+//! cores that its control group allows.
+
+use crate::sample::{CoreSet, Side};
+use crate::source::{Roots, proc_file};
+use procfs::ProcessCGroup;
+use procfs::process::Process;
+use std::path::{Path, PathBuf};
+
+/// Which end of a benchmark the process is, where it is iperf3 by its command name or its first argument.
+pub(super) fn side(roots: &Roots, pid: u32) -> Option<Side> {
+    let directory = roots.proc.join(pid.to_string());
+    let arguments = Process::new_with_root(directory.clone()).ok()?.cmdline().ok()?;
+    let (program, arguments) = arguments.split_first()?;
+    let is_iperf3 = program.rsplit('/').next() == Some("iperf3");
+    if is_iperf3 || proc_file::text(&directory.join("comm")).is_ok_and(|comm| comm == "iperf3") {
+        side_of(arguments)
+    } else {
+        None
+    }
+}
+
+/// iperf3's flags that take no value: others may stand behind them in the same argument.
+const PLAIN_FLAGS: &str = "46dDhJmNRuvVZ1";
+
+fn side_of(arguments: &[String]) -> Option<Side> {
+    let mut is_value = false;
+    for argument in arguments {
+        if std::mem::take(&mut is_value) {
+            continue;
+        }
+        if let Some(long) = argument.strip_prefix("--") {
+            match long.split('=').next() {
+                Some("server") => return Some(Side::Server),
+                Some("client") => return Some(Side::Client),
+                _ => continue,
+            }
+        }
+        let flags = argument.strip_prefix('-').unwrap_or_default();
+        match flags.trim_start_matches(|flag| PLAIN_FLAGS.contains(flag)).as_bytes() {
+            [b's', ..] => return Some(Side::Server),
+            [b'c', ..] => return Some(Side::Client),
+            [_takes_value] => is_value = true,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The cores that the process' cpuset allows: v1 where a hierarchy has it, else v2. A group without the file (the
+/// controller is off, or the mount shows only a part of the tree) has what its parent has.
+pub(super) fn cpuset(roots: &Roots, pid: u32) -> Option<CoreSet> {
+    let process = Process::new_with_root(roots.proc.join(pid.to_string())).ok()?;
+    let groups = process.cgroups().ok()?.0;
+    let mounts = roots.sys.join("fs/cgroup");
+    let v1 = groups.iter().find(|group| group.controllers.iter().any(|name| name == "cpuset"));
+    let v2 = groups.iter().find(|group| group.hierarchy == 0 && group.controllers.is_empty());
+    let in_v1 = || effective(&mounts.join("cpuset"), v1?, &["cpuset.effective_cpus", "cpuset.cpus"]);
+    let in_v2 = |mount: &Path| effective(mount, v2?, &["cpuset.cpus.effective"]);
+    in_v1().or_else(|| in_v2(&mounts)).or_else(|| in_v2(&mounts.join("unified")))
+}
+
+/// The first of the files that is there, from the group upwards to the mount point.
+fn effective(mount: &Path, group: &ProcessCGroup, files: &[&str]) -> Option<CoreSet> {
+    let below = group.pathname.strip_prefix('/')?;
+    // A group outside of this cgroup namespace is shown as `/../…`; it is not below the mount.
+    if below.split('/').any(|part| part == "..") {
+        return None;
+    }
+    let mut directory = PathBuf::from(below);
+    loop {
+        let found = files.iter().find_map(|file| proc_file::text(&mount.join(&directory).join(file)).ok());
+        if let Some(list) = found {
+            return list.parse().ok().filter(|cores: &CoreSet| !cores.is_empty());
+        }
+        if !directory.pop() {
+            return None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_side_is_read_as_iperf3_reads_its_arguments() {
+        let side = |line: &str| side_of(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        for line in ["-s", "-s -1", "--server", "-sD", "-p 5202 -s", "-p5202 -1s", "-4Vs", "--port 5 --server"] {
+            assert_eq!(side(line), Some(Side::Server), "iperf3 {line} serves");
+        }
+        for line in ["-c h", "-ch", "-c198.18.0.1", "--client h", "--client=h", "-uc h", "-T s -c h", "-u -b 200M -c h"]
+        {
+            assert_eq!(side(line), Some(Side::Client), "iperf3 {line} sends");
+        }
+        for line in ["", "--version", "-Bs", "-T -s", "s", "--cport 1", "-ps"] {
+            assert_eq!(side(line), None, "iperf3 {line} is neither");
+        }
+    }
+
+    fn write(root: &Path, file: &str, text: &str) {
+        let path = root.join(file);
+        std::fs::create_dir_all(path.parent().expect("a file is in a directory")).expect("writable");
+        std::fs::write(path, text).expect("writable");
+    }
+
+    fn allowed(groups: &str, files: &[(&str, &str)]) -> Option<String> {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        let roots = Roots { proc: root.path().join("proc"), sys: root.path().join("sys") };
+        write(&roots.proc, "7/cgroup", groups);
+        for (file, text) in files {
+            write(&roots.sys.join("fs/cgroup"), file, text);
+        }
+        cpuset(&roots, 7).map(|set| set.to_string())
+    }
+
+    #[test]
+    fn the_cpuset_is_found_in_both_versions_and_upwards() {
+        let root = ("cpuset.cpus.effective", "0-127\n");
+        assert_eq!(allowed("0::/a/b\n", &[root]).as_deref(), Some("0-127"), "v2 without the controller: the root's");
+        let group = ("a/cpuset.cpus.effective", "4-7\n");
+        assert_eq!(allowed("0::/a/b\n", &[root, group]).as_deref(), Some("4-7"), "v2: the nearest ancestor's");
+        let v1 = ("cpuset/d/cpuset.cpus", "1,3\n");
+        assert_eq!(allowed("3:cpuset:/d\n0::/\n", &[root, v1]).as_deref(), Some("1,3"), "v1 goes before v2");
+        let effective = ("cpuset/d/cpuset.effective_cpus", "1\n");
+        assert_eq!(allowed("3:cpuset:/d\n", &[v1, effective]).as_deref(), Some("1"), "what is in force goes first");
+        let hybrid = ("unified/x/cpuset.cpus.effective", "2\n");
+        assert_eq!(allowed("1:name=systemd:/x\n0::/x\n", &[hybrid]).as_deref(), Some("2"), "hybrid mounts");
+        assert_eq!(allowed("0::/../b\n", &[root]), None, "a group outside of the namespace is not below the mount");
+        assert_eq!(allowed("0::/a\n", &[]), None, "no cgroup file system: unknown");
+    }
+}

@@ -1,0 +1,71 @@
+//! What the user asked to watch, and whether a command name or a number answers to it.
+
+/// Longest command name the kernel keeps of a user's thread (`TASK_COMM_LEN` − 1).
+const LONGEST_NAME: usize = 15;
+
+/// One thing to watch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Watch {
+    /// Every thread of processes with this command name, and threads of others that bear it themselves.
+    Name(String),
+    /// Every thread of this process; or this one thread, when the number is a thread's.
+    Pid(u32),
+}
+
+impl From<&str> for Watch {
+    /// A number is a pid, anything else a command name.
+    fn from(text: &str) -> Self {
+        text.parse().map_or_else(|_| Self::Name(text.to_owned()), Self::Pid)
+    }
+}
+
+/// All that is watched, in the form in which it is asked for.
+#[derive(Debug)]
+pub(super) struct Watched {
+    names: Vec<Vec<u8>>,
+    pids: Vec<u32>,
+}
+
+impl Watched {
+    pub(super) fn new(watches: Vec<Watch>) -> Self {
+        let (mut names, mut pids) = (Vec::new(), Vec::new());
+        for watch in watches {
+            match watch {
+                Watch::Name(name) => names.push(name.into_bytes()),
+                Watch::Pid(pid) => pids.push(pid),
+            }
+        }
+        Self { names, pids }
+    }
+
+    /// Whether a process or a thread of this number and command name is asked for.
+    pub(super) fn answers(&self, id: u32, comm: &[u8]) -> bool {
+        self.pids.contains(&id) || self.names.iter().any(|name| is_called(comm, name))
+    }
+
+    /// The numbers asked for.
+    pub(super) fn pids(&self) -> &[u32] {
+        &self.pids
+    }
+}
+
+/// The kernel cuts a user's command name after 15 bytes; names of kernel threads may be longer.
+fn is_called(comm: &[u8], name: &[u8]) -> bool {
+    !name.is_empty() && (comm == name || comm == &name[..name.len().min(LONGEST_NAME)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_a_pid_and_a_name_is_cut_as_the_kernel_cuts_it() {
+        assert_eq!(Watch::from("4711"), Watch::Pid(4711), "a number is a pid");
+        assert_eq!(Watch::from("iperf3"), Watch::Name("iperf3".to_owned()), "a word is a name");
+        let watched = Watched::new(vec!["iperf3".into(), "a-very-long-command".into(), "7".into(), "".into()]);
+        assert!(watched.answers(1, b"iperf3") && !watched.answers(1, b"iperf"), "a name is the whole name");
+        assert!(watched.answers(1, b"a-very-long-com"), "a long name is known by its first 15 bytes");
+        assert!(watched.answers(7, b"sh") && !watched.answers(8, b"sh"), "a pid is that pid");
+        assert!(!watched.answers(1, b""), "an empty name is nobody's");
+    }
+}
