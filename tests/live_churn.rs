@@ -112,16 +112,16 @@ fn a_link_is_right_one_tick_after_every_change() {
         watching.next();
         watching.next()
     };
-    let made = after("ip link add a type veth peer name b");
-    assert_eq!(link(&made, "a").expect("it is there")["peer"]["name"], "b", "a veth names its peer");
-    let renamed = after("ip link set a name aa");
-    assert!(link(&renamed, "a").is_none() && link(&renamed, "aa").is_some(), "it has its new name only");
-    assert_eq!(link(&renamed, "b").expect("still there")["peer"]["name"], "aa", "and the peer knows it");
+    let made = after("ip link add la type veth peer name lb");
+    assert_eq!(link(&made, "la").expect("it is there")["peer"]["name"], "lb", "a veth names its peer");
+    let renamed = after("ip link set la name aa");
+    assert!(link(&renamed, "la").is_none() && link(&renamed, "aa").is_some(), "it has its new name only");
+    assert_eq!(link(&renamed, "lb").expect("still there")["peer"]["name"], "aa", "and the peer knows it");
     let index = link(&renamed, "aa").expect("there")["ifindex"].as_u64().expect("an index");
     let again = after(&format!("ip link del aa; ip link add aa index {index} type ifb"));
     let link_again = link(&again, "aa").expect("the new one is there");
     assert_eq!((&link_again["kind"], &link_again["ifindex"]), (&"ifb".into(), &index.into()), "same name, same index, another link");
-    assert!(link(&again, "b").is_none(), "the old peer is gone");
+    assert!(link(&again, "lb").is_none(), "the old peer is gone");
     let moved = after(&format!("ip link set aa netns {}", other.pid()));
     assert!(link(&moved, "aa").is_none(), "a link moved to another namespace is gone");
     await_that("it is in the other namespace", 5, || other.output("ip -o link").contains("aa"));

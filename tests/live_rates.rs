@@ -39,9 +39,14 @@ fn observed(arguments: &[&str]) -> (Value, Vec<Value>) {
     let mut watching = Watching::start(command);
     let mut objects = vec![watching.next()];
     let report = iperf3(&far, arguments);
-    // Two more intervals: the one in which iperf3 ended, and a quiet one.
-    objects.extend([watching.next(), watching.next()]);
-    objects.extend(watching.stop());
+    // What was printed meanwhile waits in the pipe; the interval in which iperf3 ended is followed by quiet ones.
+    let rate = |object: &Value| link(object, "v0").and_then(|link| link["rx_bits_per_s"].as_f64()).unwrap_or(0.0);
+    let mut moved_before = false;
+    while !(moved_before && rate(&objects[objects.len() - 1]) < 1e6) {
+        objects.push(watching.next());
+        moved_before |= rate(&objects[objects.len() - 1]) > 1e7;
+    }
+    drop(watching);
     (report["end"].clone(), objects)
 }
 

@@ -28,7 +28,7 @@ impl Live {
             host: Arc::new(host::read()),
             links: LinkReader::open()?,
             cores: CoreReader::open(roots)?,
-            threads: ThreadReader::open(roots, watch),
+            threads: ThreadReader::open(roots, watch)?,
             problems: Arc::default(),
         })
     }

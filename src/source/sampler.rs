@@ -31,7 +31,7 @@ pub struct Settings {
 }
 
 /// `SCHED_RR` at the lowest real-time priority: above every ordinary thread, below every other real-time one.
-const PRIORITY: i32 = 1;
+const PRIORITY: u8 = 1;
 /// The sampler's own budget at real-time priority, share of one core, over [`BUDGET_TICKS`] ticks.
 const BUDGET_SHARE: f64 = 0.25;
 const BUDGET_TICKS: u32 = 10;
