@@ -1,15 +1,112 @@
-//! Links of the current network namespace (rtnetlink, ethtool netlink). (to be written)
+//! Links of one network namespace: what each is (`RTM_GETLINK` once, then notifications), what each moved
+//! (`RTM_GETSTATS` every tick), what each claims (ethtool's family, when something changed). A namespace is entered by
+//! whoever opens the reader; its sockets stay there. It computes no rate and judges no claim.
 
-use crate::sample::{LinkCounters, LinkFacts};
+mod claims;
+mod counters;
+mod dialogue;
+mod facts;
+mod message;
+mod reader;
+mod socket;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use crate::sample::{LinkCounters, LinkFacts, Problem};
+use crate::source::SourceError;
+use claims::Claims;
+use dialogue::Dialogue;
+use reader::Reader;
+use socket::KernelSocket;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::Arc;
+
+/// Holds about 600 unread notifications; the default buffer holds 92.
+const NOTIFICATION_BUFFER: usize = 1024 * 1024;
+/// The calling thread's network namespace; its inode is the namespace's name.
+const OWN_NETNS: &str = "/proc/thread-self/ns/net";
 
 /// One reading of every link.
 #[derive(Debug)]
 pub struct LinkReading {
     /// `CLOCK_MONOTONIC` of the first datagram of counters, ns.
     pub at_ns: u64,
-    /// What each link is, sorted by ifindex; the same `Arc` as before when no notification came.
+    /// What each link is, sorted by ifindex; the same `Arc` as before when nothing changed.
     pub links: Arc<Vec<Arc<LinkFacts>>>,
     /// What each moved, sorted by ifindex, only of links that are in `links`.
     pub counters: Vec<LinkCounters>,
+}
+
+/// Reads the links of one network namespace, tick by tick.
+#[derive(Debug)]
+pub struct LinkReader {
+    netns: u64,
+    reader: Reader<KernelSocket>,
+}
+
+impl LinkReader {
+    /// Opens the calling thread's network namespace and reads which links it has.
+    ///
+    /// # Errors
+    /// No netlink (a sandbox, a missing permission), no /proc, or a kernel that cannot list its links. Missing speeds
+    /// are no error but a [problem](Self::problems).
+    pub fn open() -> Result<Self, SourceError> {
+        let netns =
+            std::fs::metadata(OWN_NETNS).map_err(|error| SourceError::File { path: OWN_NETNS.into(), error })?.ino();
+        let failed = |operation| move |error: io::Error| SourceError::Netlink { operation, error };
+        let route = || KernelSocket::open(netlink_sys::protocols::NETLINK_ROUTE);
+        let dumps = route().map_err(failed("open a socket"))?;
+        dumps.check_strictly();
+        let mut news = route().map_err(failed("open a socket"))?;
+        news.enlarge(NOTIFICATION_BUFFER);
+        news.join(libc::RTNLGRP_LINK).map_err(failed("subscribe to link notifications"))?;
+        let mut buffer = vec![0; dialogue::BUFFER];
+        let claims = Claims::open(&mut buffer);
+        let reader = Reader::open(Dialogue::new(dumps), news, claims, buffer, Path::new(facts::SYSFS))?;
+        Ok(Self { netns, reader })
+    }
+
+    /// Inode of the network namespace the links belong to.
+    #[must_use]
+    pub fn netns(&self) -> u64 {
+        self.netns
+    }
+
+    /// One tick: counters first, then what became of the links meanwhile, then both together.
+    ///
+    /// # Errors
+    /// The kernel refused or broke off a dump. The next call starts afresh.
+    pub fn read(&mut self) -> Result<LinkReading, SourceError> {
+        self.reader.read()
+    }
+
+    /// Becomes readable when a link changed: for `poll`, so that a storm can be [drained](Self::drain) between ticks.
+    #[must_use]
+    pub fn notifications(&self) -> BorrowedFd<'_> {
+        self.reader.news().as_fd()
+    }
+
+    /// Takes in pending notifications without sampling.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn drain(&mut self) -> Result<(), SourceError> {
+        self.reader.drain()
+    }
+
+    /// How often the kernel had to drop notifications, each answered by a new dump of all links.
+    #[must_use]
+    pub fn overruns(&self) -> u64 {
+        self.reader.overruns()
+    }
+
+    /// What cannot be read and why; empty is the normal case.
+    #[must_use]
+    pub fn problems(&self) -> &[Problem] {
+        self.reader.problems()
+    }
 }

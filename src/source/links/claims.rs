@@ -1,0 +1,151 @@
+//! What drivers claim: speeds from the kernel's ethtool family (generic netlink, Linux 5.6), and the news that someone
+//! set one. It knows nothing of links but their index, and nothing of what a claim is worth.
+
+use super::dialogue::Dialogue;
+use super::message::{Message, Request, attribute, attributes, messages, text, u16_at, u32_at};
+use super::socket::{KernelSocket, Wire};
+use crate::sample::Ifindex;
+use crate::source::SourceError;
+use netlink_packet_core::{NLA_F_NESTED, NLM_F_DUMP};
+use std::io;
+
+/// `GENL_ID_CTRL`, `CTRL_CMD_GETFAMILY` and what it answers with.
+const CONTROL: u16 = 16;
+const GET_FAMILY: u8 = 3;
+const FAMILY_ID: u16 = 1;
+const FAMILY_NAME: u16 = 2;
+const FAMILY_GROUPS: u16 = 7;
+const GROUP_NAME: u16 = 1;
+const GROUP_ID: u16 = 2;
+
+/// `ETHTOOL_MSG_LINKMODES_GET` and, from the kernel, `…_GET_REPLY`; `ETHTOOL_MSG_LINKMODES_NTF`.
+const LINKMODES_GET: u8 = 4;
+const LINKMODES_NTF: u8 = 5;
+/// `ETHTOOL_A_LINKMODES_HEADER`, `ETHTOOL_A_LINKMODES_SPEED`.
+const HEADER: u16 = 1;
+const SPEED: u16 = 5;
+/// `ETHTOOL_A_HEADER_DEV_INDEX`, `ETHTOOL_A_HEADER_FLAGS`.
+const DEV_INDEX: u16 = 1;
+const FLAGS: u16 = 3;
+/// `ETHTOOL_FLAG_COMPACT_BITSETS`: the link modes as bits, not as a list of names.
+const COMPACT_BITSETS: u32 = 1;
+/// `struct genlmsghdr`, bytes.
+const FIXED: usize = 4;
+
+/// The ethtool family as this kernel numbers it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Family {
+    pub id: u16,
+    /// The multicast group `monitor`.
+    pub monitor: Option<u32>,
+}
+
+/// A driver's word on a link's speed, Mb/s.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Claim {
+    pub ifindex: Ifindex,
+    pub mbps: Option<u32>,
+}
+
+/// Sockets to ask for claims and to hear of set ones.
+#[derive(Debug)]
+pub(super) struct Claims<W> {
+    dialogue: Dialogue<W>,
+    monitor: W,
+    family: Family,
+    everyone: Request,
+}
+
+impl Claims<KernelSocket> {
+    /// Finds the family and begins to listen.
+    pub fn open(buffer: &mut Vec<u8>) -> io::Result<Self> {
+        let mut dialogue = Dialogue::new(KernelSocket::open(netlink_sys::protocols::NETLINK_GENERIC)?);
+        let family = find_family(&mut dialogue, buffer)?;
+        let mut monitor = KernelSocket::open(netlink_sys::protocols::NETLINK_GENERIC)?;
+        if let Some(group) = family.monitor {
+            monitor.join(group)?;
+        }
+        Ok(Self::new(dialogue, monitor, family))
+    }
+}
+
+impl<W: Wire> Claims<W> {
+    pub fn new(dialogue: Dialogue<W>, monitor: W, family: Family) -> Self {
+        Self { dialogue, monitor, family, everyone: request(family.id, None) }
+    }
+
+    /// Every link whose driver says something. An error ends it early: what was heard until then stands.
+    pub fn dump(&mut self, buffer: &mut Vec<u8>, mut each: impl FnMut(Claim)) -> Result<(), SourceError> {
+        let heard = self.dialogue.dump(&mut self.everyone, buffer, "dump link speeds", |message, _| {
+            if let Some(claim) = claim(message, LINKMODES_GET) {
+                each(claim);
+            }
+        });
+        heard.map(drop)
+    }
+
+    /// One link's driver; `Unsupported` when it says nothing at all.
+    pub fn ask(&mut self, ifindex: Ifindex, buffer: &mut Vec<u8>) -> io::Result<Option<u32>> {
+        let mut request = request(self.family.id, Some(ifindex));
+        let answer = self.dialogue.get(&mut request, buffer, |message| claim(message, LINKMODES_GET))?;
+        Ok(answer.and_then(|claim| claim.mbps))
+    }
+
+    /// Hands over what was set since the last call; true if any claim may have changed.
+    pub fn announced(&self, buffer: &mut [u8], mut each: impl FnMut(Claim)) -> bool {
+        let mut stale = false;
+        loop {
+            match self.monitor.receive(buffer) {
+                Ok(length) => {
+                    stale = true;
+                    let datagram = &buffer[..length.min(buffer.len())];
+                    messages(datagram).filter_map(|message| claim(&message, LINKMODES_NTF)).for_each(&mut each);
+                }
+                Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => stale = true,
+                Err(_) => return stale,
+            }
+        }
+    }
+}
+
+/// `LINKMODES_GET` of one link or of all.
+fn request(family: u16, ifindex: Option<Ifindex>) -> Request {
+    let dump = if ifindex.is_none() { NLM_F_DUMP } else { 0 };
+    let header = [(DEV_INDEX, ifindex.map(|ifindex| ifindex.0)), (FLAGS, Some(COMPACT_BITSETS))];
+    let mut nested = Vec::with_capacity(16);
+    for (kind, value) in header.into_iter().filter_map(|(kind, value)| Some((kind, value?))) {
+        nested.extend_from_slice(&8_u16.to_ne_bytes());
+        nested.extend_from_slice(&kind.to_ne_bytes());
+        nested.extend_from_slice(&value.to_ne_bytes());
+    }
+    Request::new(family, dump, &[LINKMODES_GET, 1, 0, 0]).with(HEADER | NLA_F_NESTED, &nested)
+}
+
+/// The claim in a reply or a notification of that command.
+pub(super) fn claim(message: &Message<'_>, command: u8) -> Option<Claim> {
+    let (fixed, body) = message.body.split_at_checked(FIXED)?;
+    let header = attribute(body, HEADER).filter(|_| fixed[0] == command)?;
+    let ifindex = Ifindex(u32_at(attribute(header, DEV_INDEX)?, 0)?);
+    Some(Claim { ifindex, mbps: attribute(body, SPEED).and_then(|value| known(u32_at(value, 0)?)) })
+}
+
+/// The values for which `ethtool` prints "Unknown!".
+fn known(mbps: u32) -> Option<u32> {
+    Some(mbps).filter(|&mbps| mbps != 0 && mbps != u32::from(u16::MAX) && mbps != u32::MAX)
+}
+
+fn find_family<W: Wire>(dialogue: &mut Dialogue<W>, buffer: &mut Vec<u8>) -> io::Result<Family> {
+    let mut request = Request::new(CONTROL, 0, &[GET_FAMILY, 1, 0, 0]).with(FAMILY_NAME, b"ethtool\0");
+    let answer = dialogue.get(&mut request, buffer, |message| family(message.body))?;
+    answer.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the kernel's answer names no family"))
+}
+
+/// `CTRL_CMD_NEWFAMILY`.
+pub(super) fn family(body: &[u8]) -> Option<Family> {
+    let body = body.get(FIXED..)?;
+    let id = u16_at(attribute(body, FAMILY_ID)?, 0)?;
+    let groups = attributes(attribute(body, FAMILY_GROUPS).unwrap_or_default());
+    let mut monitor = groups.filter(|(_, group)| attribute(group, GROUP_NAME).is_some_and(|n| text(n) == b"monitor"));
+    let monitor = monitor.next().and_then(|(_, group)| u32_at(attribute(group, GROUP_ID)?, 0));
+    Some(Family { id, monitor })
+}

@@ -1,0 +1,155 @@
+//! Asking the kernel and hearing it out: one request, its datagrams, its end. Knows sequence numbers, errors,
+//! truncation and interrupted dumps; knows no message's meaning.
+
+use super::message::{Message, Request, i32_at, messages};
+use super::socket::Wire;
+use crate::source::{SourceError, now_ns};
+use netlink_packet_core::NLM_F_DUMP_INTR;
+use std::io;
+
+/// `NLMSG_ERROR`: the request failed (or, with errno 0, succeeded).
+const ERROR: u16 = 2;
+/// `NLMSG_DONE`: the end of a dump, with an errno.
+const DONE: u16 = 3;
+/// Types below this one are netlink's own.
+const MIN_TYPE: u16 = 16;
+/// The kernel caps a dump's datagram at 32 KiB, so this is never too small for one.
+pub(super) const BUFFER: usize = 64 * 1024;
+/// A single message beyond the buffer makes it grow, up to here.
+const LARGEST_BUFFER: usize = 4 * 1024 * 1024;
+
+/// More datagrams than any unfinished dump has left (32 KiB each).
+const MOST_LEFTOVERS: usize = 100_000;
+
+/// How a dump ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Heard {
+    /// `CLOCK_MONOTONIC` at which the kernel had filled the first datagram, ns.
+    pub at_ns: u64,
+    /// Something changed meanwhile (`NLM_F_DUMP_INTR`) or a datagram was cut: an entry may be missing or come twice.
+    pub interrupted: bool,
+}
+
+/// A socket that asks and is answered.
+#[derive(Debug)]
+pub(super) struct Dialogue<W> {
+    wire: W,
+    sequence: u32,
+    /// An answer was not heard to its end; what is left of it must not be taken for the next one's.
+    unfinished: bool,
+}
+
+impl<W: Wire> Dialogue<W> {
+    pub fn new(wire: W) -> Self {
+        Self { wire, sequence: 0, unfinished: false }
+    }
+
+    /// Sends a dump request and hands over every message of the answer with the time at which the kernel wrote it.
+    ///
+    /// The kernel fills a dump's first datagram inside the send and each further one inside the receive of the one before
+    /// (`netlink_dump_start` and `netlink_recvmsg` of net/netlink/af_netlink.c), so the clock is read right after those
+    /// calls: a dump that waited 40 ms for RTNL halfway must not make its later rows look 40 ms older than they are.
+    pub fn dump(
+        &mut self,
+        request: &mut Request,
+        buffer: &mut Vec<u8>,
+        operation: &'static str,
+        mut each: impl FnMut(&Message<'_>, u64),
+    ) -> Result<Heard, SourceError> {
+        self.ask(request, buffer).map_err(|error| SourceError::Netlink { operation, error })?;
+        let mut at_ns = now_ns();
+        let mut heard = Heard { at_ns, interrupted: false };
+        loop {
+            let datagram = self.hear(buffer).map_err(|error| SourceError::Netlink { operation, error })?;
+            let next_at_ns = now_ns();
+            heard.interrupted |= datagram.cut;
+            for message in messages(&buffer[..datagram.length]).filter(|message| message.sequence == self.sequence) {
+                heard.interrupted |= message.flags & NLM_F_DUMP_INTR != 0;
+                match verdict(&message) {
+                    Verdict::Content => each(&message, at_ns),
+                    Verdict::Skip => {}
+                    Verdict::End(end) => {
+                        self.unfinished = false;
+                        return end.map(|()| heard).map_err(|error| SourceError::Netlink { operation, error });
+                    }
+                }
+            }
+            if datagram.cut {
+                buffer.resize(datagram.needed, 0);
+            }
+            at_ns = next_at_ns;
+        }
+    }
+
+    /// Sends a request that one message answers.
+    pub fn get<T>(
+        &mut self,
+        request: &mut Request,
+        buffer: &mut Vec<u8>,
+        mut answer: impl FnMut(&Message<'_>) -> T,
+    ) -> io::Result<T> {
+        self.ask(request, buffer)?;
+        loop {
+            let datagram = self.hear(buffer)?;
+            for message in messages(&buffer[..datagram.length]).filter(|message| message.sequence == self.sequence) {
+                match verdict(&message) {
+                    Verdict::Content => {
+                        self.unfinished = false;
+                        return Ok(answer(&message));
+                    }
+                    Verdict::End(Err(error)) => {
+                        self.unfinished = false;
+                        return Err(error);
+                    }
+                    Verdict::Skip | Verdict::End(Ok(())) => {}
+                }
+            }
+        }
+    }
+
+    fn ask(&mut self, request: &mut Request, buffer: &mut [u8]) -> io::Result<()> {
+        if self.unfinished {
+            // Hearing a dump out is also what ends it: while it runs the kernel refuses the next with EBUSY.
+            let silent = |heard: io::Result<usize>| heard.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock);
+            let _heard_out = (0..MOST_LEFTOVERS).any(|_| silent(self.wire.receive(buffer)));
+        }
+        self.sequence = self.sequence.wrapping_add(1);
+        self.wire.send(request.numbered(self.sequence))?;
+        self.unfinished = true;
+        Ok(())
+    }
+
+    /// The next datagram. The kernel answers inside the calls that ask, so finding none means that it will not answer.
+    fn hear(&self, buffer: &mut [u8]) -> io::Result<Datagram> {
+        let length = self.wire.receive(buffer).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => io::Error::new(io::ErrorKind::UnexpectedEof, "the kernel's answer broke off"),
+            _ => error,
+        })?;
+        let cut = length > buffer.len();
+        let needed = length.next_power_of_two().clamp(buffer.len(), LARGEST_BUFFER.max(buffer.len()));
+        Ok(Datagram { length: length.min(buffer.len()), cut, needed })
+    }
+}
+
+struct Datagram {
+    length: usize,
+    cut: bool,
+    needed: usize,
+}
+
+enum Verdict {
+    Content,
+    Skip,
+    End(io::Result<()>),
+}
+
+fn verdict(message: &Message<'_>) -> Verdict {
+    match message.kind {
+        DONE | ERROR => match i32_at(message.body, 0).unwrap_or(0) {
+            0 => Verdict::End(Ok(())),
+            errno => Verdict::End(Err(io::Error::from_raw_os_error(errno.saturating_neg()))),
+        },
+        kind if kind < MIN_TYPE => Verdict::Skip,
+        _ => Verdict::Content,
+    }
+}

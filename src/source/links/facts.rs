@@ -1,0 +1,226 @@
+//! `RTM_NEWLINK`, `RTM_DELLINK` → what became of which link. Attributes are picked one by one, so that a name that is no
+//! UTF-8, a struct that has grown or an attribute nobody knows yet costs that attribute at most, never the link.
+
+use super::message::{Message, Request, attribute, attributes, i32_at, text, u32_at};
+use crate::sample::{Ifindex, Kind, LinkFacts, LinkState, PeerRef};
+use crate::source::text::clean;
+use netlink_packet_core::NLM_F_DUMP;
+use netlink_packet_route::link::{LinkFlags, LinkHeader, LinkLayerType, State};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// Where a link's device is looked for when the kernel is too old to name its parent (before Linux 5.14).
+pub(super) const SYSFS: &str = "/sys/class/net";
+
+/// `struct ifinfomsg`, bytes.
+const FIXED: usize = 16;
+/// `RTEXT_FILTER_SKIP_STATS`: counters come from `RTM_GETSTATS`.
+const SKIP_STATS: u32 = 1 << 3;
+/// `IFLA_TUN_TYPE` within tun's `IFLA_INFO_DATA` (Linux 4.15): 1 layer 3, 2 layer 2.
+const TUN_TYPE: u16 = 3;
+const IFF_TUN: u8 = 1;
+const IFF_TAP: u8 = 2;
+/// `IFLA_BOND_MODE` within bond's `IFLA_INFO_DATA`.
+const BOND_MODE: u16 = 1;
+
+/// What a message says of a link.
+#[derive(Debug)]
+pub(super) enum Change {
+    /// It exists and is this.
+    Is(Box<Described>),
+    /// It was deleted, or moved to another namespace.
+    Gone(Ifindex),
+}
+
+/// A link as one message describes it: `born`, `speed_mbps` and `speed_was_set` are not its to say.
+#[derive(Debug)]
+pub(super) struct Described {
+    pub facts: LinkFacts,
+    /// `IFLA_ADDRESS`: whether a link seen after an overrun is the one known before.
+    pub address: Box<[u8]>,
+}
+
+/// The dump of every link.
+pub(super) fn request() -> Request {
+    Request::new(libc::RTM_GETLINK, NLM_F_DUMP, &[0; FIXED]).with(libc::IFLA_EXT_MASK, &SKIP_STATS.to_ne_bytes())
+}
+
+/// One link.
+pub(super) fn request_one(ifindex: Ifindex) -> Request {
+    let mut fixed = [0; FIXED];
+    fixed[4..8].copy_from_slice(&ifindex.0.to_ne_bytes());
+    Request::new(libc::RTM_GETLINK, 0, &fixed).with(libc::IFLA_EXT_MASK, &SKIP_STATS.to_ne_bytes())
+}
+
+/// None for whatever does not tell of a link: other messages, a bridge's view of its port (`AF_BRIDGE`, whose
+/// `RTM_DELLINK` means that the port left the bridge), a wireless event (a fragment with `IFLA_WIRELESS`).
+pub(super) fn change(message: &Message<'_>, sysfs: &Path) -> Option<Change> {
+    let family = *message.body.first()?;
+    let header = LinkHeader::parse(message.body).ok().filter(|header| header.index != 0)?;
+    if i32::from(family) != libc::AF_UNSPEC {
+        return None;
+    }
+    match message.kind {
+        libc::RTM_DELLINK => Some(Change::Gone(Ifindex(header.index))),
+        libc::RTM_NEWLINK => {
+            let raw = Raw::gather(message.body.get(FIXED..)?);
+            (!raw.wireless).then(|| Change::Is(Box::new(raw.described(&header, sysfs))))
+        }
+        _ => None,
+    }
+}
+
+/// The attributes that matter, as found.
+#[derive(Default)]
+struct Raw<'a> {
+    name: &'a [u8],
+    alias: Option<&'a [u8]>,
+    address: &'a [u8],
+    mtu: u32,
+    operstate: u8,
+    master: Option<u32>,
+    link: Option<u32>,
+    link_netnsid: Option<i32>,
+    parent_bus: Option<&'a [u8]>,
+    parent: bool,
+    wireless: bool,
+    info_kind: Option<&'a [u8]>,
+    info_data: &'a [u8],
+    slave_kind: Option<&'a [u8]>,
+}
+
+impl<'a> Raw<'a> {
+    fn gather(bytes: &'a [u8]) -> Self {
+        let mut raw = Self::default();
+        for (kind, value) in attributes(bytes) {
+            match kind {
+                libc::IFLA_IFNAME => raw.name = text(value),
+                libc::IFLA_IFALIAS => raw.alias = Some(text(value)),
+                libc::IFLA_ADDRESS => raw.address = value,
+                libc::IFLA_MTU => raw.mtu = u32_at(value, 0).unwrap_or(0),
+                libc::IFLA_OPERSTATE => raw.operstate = value.first().copied().unwrap_or(0),
+                libc::IFLA_MASTER => raw.master = u32_at(value, 0).filter(|&index| index != 0),
+                libc::IFLA_LINK => raw.link = u32_at(value, 0).filter(|&index| index != 0),
+                libc::IFLA_LINK_NETNSID => raw.link_netnsid = i32_at(value, 0),
+                libc::IFLA_PARENT_DEV_NAME => raw.parent = true,
+                libc::IFLA_PARENT_DEV_BUS_NAME => raw.parent_bus = Some(text(value)),
+                libc::IFLA_WIRELESS => raw.wireless = true,
+                libc::IFLA_LINKINFO => raw.gather_info(value),
+                _ => {}
+            }
+        }
+        raw
+    }
+
+    fn gather_info(&mut self, bytes: &'a [u8]) {
+        for (kind, value) in attributes(bytes) {
+            match kind {
+                libc::IFLA_INFO_KIND => self.info_kind = Some(text(value)),
+                libc::IFLA_INFO_DATA => self.info_data = value,
+                libc::IFLA_INFO_SLAVE_KIND => self.slave_kind = Some(text(value)),
+                _ => {}
+            }
+        }
+    }
+
+    fn described(&self, header: &LinkHeader, sysfs: &Path) -> Described {
+        let ifindex = Ifindex(header.index);
+        let kind = self.kind(header, sysfs);
+        let paired = kind == Kind::Veth || kind.word() == "netkit";
+        let (peer, lower) = match self.linked(ifindex) {
+            peer if paired => (peer, None),
+            lower => (None, lower),
+        };
+        let bond_mode = || attribute(self.info_data, BOND_MODE)?.first().copied();
+        let facts = LinkFacts {
+            ifindex,
+            born: 0,
+            name: if self.name.is_empty() { "?".to_owned() } else { clean(self.name) },
+            alias: self.alias.filter(|alias| !alias.is_empty()).map(clean),
+            state: state(header.flags, self.operstate),
+            mtu: self.mtu,
+            master: self.master.map(Ifindex),
+            slave_kind: self.slave_kind.map(clean),
+            peer,
+            lower,
+            bond_mode: if kind == Kind::Bond { bond_mode() } else { None },
+            speed_mbps: None,
+            speed_was_set: false,
+            kind,
+        };
+        Described { facts, address: self.address.into() }
+    }
+
+    /// `IFLA_LINK`. An index equal to the link's own is no link at all, unless it counts in another namespace: both
+    /// ends of a container's veth are often number 2.
+    fn linked(&self, own: Ifindex) -> Option<PeerRef> {
+        let linked = PeerRef { netnsid: self.link_netnsid, ifindex: Ifindex(self.link?) };
+        (linked.netnsid.is_some() || linked.ifindex != own).then_some(linked)
+    }
+
+    fn kind(&self, header: &LinkHeader, sysfs: &Path) -> Kind {
+        match self.info_kind {
+            Some(b"tun") => self.tun_or_tap(header.link_layer_type),
+            Some(word) if !word.is_empty() => Kind::from(clean(word)),
+            _ => self.kind_without_info(header, sysfs),
+        }
+    }
+
+    /// Before Linux 4.15 only the link layer tells: a tap is an Ethernet device.
+    fn tun_or_tap(&self, layer: LinkLayerType) -> Kind {
+        match attribute(self.info_data, TUN_TYPE).and_then(|value| value.first().copied()) {
+            Some(IFF_TUN) => Kind::Tun,
+            Some(IFF_TAP) => Kind::Tap,
+            _ if layer == LinkLayerType::Ether => Kind::Tap,
+            _ => Kind::Tun,
+        }
+    }
+
+    /// Loopback and whatever a bus brings have no `IFLA_LINKINFO`. What has neither a kind nor a parent gets the word
+    /// of its link layer, as `ip link` prints it.
+    fn kind_without_info(&self, header: &LinkHeader, sysfs: &Path) -> Kind {
+        if header.flags.contains(LinkFlags::Loopback) || header.link_layer_type == LinkLayerType::Loopback {
+            return Kind::Loopback;
+        }
+        match self.parent_bus {
+            Some(b"virtio") => return Kind::Virtio,
+            Some(_) => return Kind::Physical,
+            None if self.parent => return Kind::Physical,
+            None => {}
+        }
+        kind_by_sysfs(sysfs, self.name, header.index)
+            .unwrap_or_else(|| Kind::Other(header.link_layer_type.to_string().to_lowercase()))
+    }
+}
+
+/// /sys/class/net/NAME/device, for kernels that do not name the parent. sysfs shows the namespace it was mounted in, so
+/// the ifindex must agree before it is believed.
+fn kind_by_sysfs(sysfs: &Path, name: &[u8], ifindex: u32) -> Option<Kind> {
+    if name.is_empty() || name.contains(&b'/') || name.starts_with(b".") {
+        return None;
+    }
+    let link = sysfs.join(OsStr::from_bytes(name));
+    let told: u32 = std::fs::read_to_string(link.join("ifindex")).ok()?.trim().parse().ok()?;
+    if told != ifindex {
+        return None;
+    }
+    let bus = std::fs::read_link(link.join("device/subsystem")).ok()?;
+    Some(if bus.file_name() == Some(OsStr::new("virtio")) { Kind::Virtio } else { Kind::Physical })
+}
+
+/// Administratively down is down, whatever the operational state still says.
+fn state(flags: LinkFlags, operstate: u8) -> LinkState {
+    if !flags.contains(LinkFlags::Up) {
+        return LinkState::Down;
+    }
+    match State::from(operstate) {
+        State::Up => LinkState::Up,
+        State::Down => LinkState::Down,
+        State::LowerLayerDown => LinkState::LowerLayerDown,
+        State::Dormant => LinkState::Dormant,
+        State::Testing => LinkState::Testing,
+        State::NotPresent => LinkState::NotPresent,
+        _ => LinkState::Unknown,
+    }
+}

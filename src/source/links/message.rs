@@ -1,0 +1,133 @@
+//! Netlink framing: messages in a datagram, attributes in a message, requests to send. Every byte is treated as
+//! hostile: what does not fit ends the walk, nothing panics. It knows no message's meaning.
+
+use netlink_packet_core::{NLM_F_REQUEST, NlasIterator};
+
+/// `struct nlmsghdr`, bytes.
+const HEADER: usize = 16;
+
+/// One netlink message.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Message<'a> {
+    /// `nlmsg_type`.
+    pub kind: u16,
+    /// `nlmsg_flags`.
+    pub flags: u16,
+    /// `nlmsg_seq`: that of the request it answers; 0 in a notification.
+    pub sequence: u32,
+    /// What follows the header.
+    pub body: &'a [u8],
+}
+
+/// The messages of one datagram; a length that does not fit ends them.
+pub(super) fn messages(datagram: &[u8]) -> Messages<'_> {
+    Messages { rest: datagram }
+}
+
+/// See [`messages`].
+pub(super) struct Messages<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Iterator for Messages<'a> {
+    type Item = Message<'a>;
+
+    fn next(&mut self) -> Option<Message<'a>> {
+        let rest = self.rest;
+        let length = usize::try_from(u32_at(rest, 0)?).ok()?;
+        let message = Message {
+            kind: u16_at(rest, 4)?,
+            flags: u16_at(rest, 6)?,
+            sequence: u32_at(rest, 8)?,
+            body: rest.get(HEADER..length)?,
+        };
+        self.rest = rest.get(aligned(length)..).unwrap_or_default();
+        Some(message)
+    }
+}
+
+/// The attributes in `bytes` as (type without flag bits, value); the first malformed one ends them.
+pub(super) fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    NlasIterator::new(bytes).map_while(|attribute| {
+        let attribute = attribute.ok()?;
+        let (kind, length) = (attribute.kind(), usize::from(attribute.length()));
+        Some((kind, attribute.into_inner().get(4..length)?))
+    })
+}
+
+/// The value of the first attribute of that type.
+pub(super) fn attribute(bytes: &[u8], wanted: u16) -> Option<&[u8]> {
+    attributes(bytes).find(|&(kind, _)| kind == wanted).map(|(_, value)| value)
+}
+
+/// Native-endian, as netlink is.
+#[inline]
+pub(super) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+/// Native-endian, as netlink is.
+#[inline]
+pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+/// Native-endian, as netlink is.
+#[inline]
+pub(super) fn i32_at(bytes: &[u8], at: usize) -> Option<i32> {
+    Some(i32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+/// Native-endian, as netlink is.
+#[inline]
+pub(super) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+/// A string attribute without its closing NUL and what follows it.
+pub(super) fn text(value: &[u8]) -> &[u8] {
+    value.split(|&byte| byte == 0).next().unwrap_or_default()
+}
+
+/// Lengths are rounded up to 4 between messages and attributes.
+#[inline]
+pub(super) const fn aligned(length: usize) -> usize {
+    length.saturating_add(3) & !3
+}
+
+/// A message to the kernel, put together once and sent with a new sequence number each time.
+#[derive(Debug, Clone)]
+pub(super) struct Request(Vec<u8>);
+
+impl Request {
+    /// `flags` in addition to `NLM_F_REQUEST`; `fixed` is the family's own header, already of aligned length.
+    pub fn new(kind: u16, flags: u16, fixed: &[u8]) -> Self {
+        let mut bytes = vec![0; HEADER];
+        bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
+        bytes[6..8].copy_from_slice(&(NLM_F_REQUEST | flags).to_ne_bytes());
+        bytes.extend_from_slice(fixed);
+        Self(bytes).closed()
+    }
+
+    /// The same with one more attribute.
+    pub fn with(mut self, kind: u16, value: &[u8]) -> Self {
+        let length = u16::try_from(value.len() + 4).expect("requests carry a few bytes an attribute");
+        self.0.extend_from_slice(&length.to_ne_bytes());
+        self.0.extend_from_slice(&kind.to_ne_bytes());
+        self.0.extend_from_slice(value);
+        self.closed()
+    }
+
+    /// The bytes to send under that sequence number.
+    pub fn numbered(&mut self, sequence: u32) -> &[u8] {
+        self.0[8..12].copy_from_slice(&sequence.to_ne_bytes());
+        &self.0
+    }
+
+    fn closed(mut self) -> Self {
+        self.0.resize(aligned(self.0.len()), 0);
+        let length = u32::try_from(self.0.len()).expect("requests are short");
+        self.0[0..4].copy_from_slice(&length.to_ne_bytes());
+        self
+    }
+}

@@ -1,0 +1,243 @@
+//! The order of things in a tick. Counters are dumped first and notifications taken in afterwards: the kernel sends those
+//! while it holds the lock (RTNL) that the dump takes, so by then the table knows every link the dump saw, a deleted
+//! link's row finds no link and is dropped, and a link created since has facts but no counters yet.
+
+use super::LinkReading;
+use super::claims::Claims;
+use super::counters;
+use super::dialogue::{Dialogue, Heard};
+use super::facts::{self, Change, Described};
+use super::message::{Request, messages};
+use super::socket::Wire;
+use super::table::Table;
+use crate::sample::{Ifindex, LinkCounters, Problem};
+use crate::source::SourceError;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Dumps of the links in a row while they keep changing under it. What several interrupted dumps saw is put together,
+/// and what was deleted since is told by notifications.
+const MOST_DUMPS: usize = 4;
+/// New dumps after overruns in one drain; if even these do not catch up, the next tick goes on.
+const MOST_OVERRUNS: usize = 3;
+/// Beyond as many single questions a dump is the better one.
+const MOST_ASKED: usize = 64;
+/// Room for links that appear between two ticks.
+const SPARE_ROWS: usize = 16;
+
+/// [`super::LinkReader`] over any wire.
+#[derive(Debug)]
+pub(super) struct Reader<W> {
+    dumps: Dialogue<W>,
+    news: W,
+    claims: Option<Claims<W>>,
+    table: Table,
+    buffer: Vec<u8>,
+    counters_request: Request,
+    links_request: Request,
+    sysfs: PathBuf,
+    /// Notifications were lost: only a new dump tells what there is.
+    links_stale: bool,
+    claims_stale: bool,
+    overruns: u64,
+    problems: Vec<Problem>,
+    /// How many of `problems` were there from the start and stay.
+    lasting_problems: usize,
+}
+
+impl<W: Wire> Reader<W> {
+    /// First dump of links and claims. `news` must already be subscribed, or a change in between would be lost.
+    pub fn open(
+        dumps: Dialogue<W>,
+        news: W,
+        claims: io::Result<Claims<W>>,
+        buffer: Vec<u8>,
+        sysfs: &Path,
+    ) -> Result<Self, SourceError> {
+        let problems: Vec<Problem> = claims.as_ref().err().map(no_claims).into_iter().collect();
+        let mut reader = Self {
+            dumps,
+            news,
+            claims: claims.ok(),
+            table: Table::default(),
+            buffer,
+            counters_request: counters::request(),
+            links_request: facts::request(),
+            sysfs: sysfs.to_owned(),
+            links_stale: false,
+            claims_stale: true,
+            overruns: 0,
+            lasting_problems: problems.len(),
+            problems,
+        };
+        reader.dump_links()?;
+        reader.catch_up()?;
+        Ok(reader)
+    }
+
+    pub fn news(&self) -> &W {
+        &self.news
+    }
+
+    pub fn overruns(&self) -> u64 {
+        self.overruns
+    }
+
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// One tick.
+    pub fn read(&mut self) -> Result<LinkReading, SourceError> {
+        self.table.begin();
+        let mut counters = Vec::with_capacity(self.table.len() + SPARE_ROWS);
+        let heard = self.dump_counters(&mut counters)?;
+        self.catch_up()?;
+        self.table.keep_known(&mut counters);
+        if heard.interrupted && self.table.lacks_a_row(&counters) {
+            // Every row of an interrupted dump is right, but one may have been skipped. What a second dump skips too is
+            // left unknown for this tick.
+            self.dump_counters(&mut counters)?;
+            self.catch_up()?;
+            self.table.keep_known(&mut counters);
+        }
+        Ok(LinkReading { at_ns: heard.at_ns, links: self.table.publish().clone(), counters })
+    }
+
+    /// Takes in what happened to links and to set speeds.
+    pub fn drain(&mut self) -> Result<(), SourceError> {
+        for _ in 0..=MOST_OVERRUNS {
+            if self.links_stale {
+                self.discard_news();
+                self.dump_links()?;
+            }
+            if self.hear_news()? {
+                break;
+            }
+            self.links_stale = true;
+            self.overruns += 1;
+        }
+        self.ask_outdated()?;
+        if let Some(claims) = &self.claims {
+            let table = &mut self.table;
+            self.claims_stale |=
+                claims.announced(&mut self.buffer, |claim| table.claim_announced(claim.ifindex, claim.mbps));
+        }
+        Ok(())
+    }
+
+    /// The same, then one dump of claims for all of it, then the new list of links.
+    fn catch_up(&mut self) -> Result<(), SourceError> {
+        self.drain()?;
+        if std::mem::take(&mut self.claims_stale) {
+            self.dump_claims();
+        }
+        self.table.publish();
+        Ok(())
+    }
+
+    fn dump_counters(&mut self, rows: &mut Vec<LinkCounters>) -> Result<Heard, SourceError> {
+        self.dumps.dump(&mut self.counters_request, &mut self.buffer, "dump link counters", |message, at_ns| {
+            rows.extend(counters::row(message, at_ns));
+        })
+    }
+
+    fn dump_links(&mut self) -> Result<(), SourceError> {
+        let mut found: BTreeMap<Ifindex, Described> = BTreeMap::new();
+        let sysfs = &self.sysfs;
+        for _ in 0..MOST_DUMPS {
+            let heard =
+                self.dumps.dump(&mut self.links_request, &mut self.buffer, "dump the links", |message, _| {
+                    if let Some(Change::Is(described)) = facts::change(message, sysfs) {
+                        found.insert(described.facts.ifindex, *described);
+                    }
+                })?;
+            if !heard.interrupted {
+                break;
+            }
+        }
+        self.table.replace(found);
+        self.links_stale = false;
+        self.claims_stale = true;
+        Ok(())
+    }
+
+    /// Asks again for links that changed unannounced, one by one while they are few.
+    fn ask_outdated(&mut self) -> Result<(), SourceError> {
+        let outdated = self.table.outdated();
+        if outdated.len() > MOST_ASKED {
+            return self.dump_links();
+        }
+        for ifindex in outdated {
+            let mut request = facts::request_one(ifindex);
+            let answer = self.dumps.get(&mut request, &mut self.buffer, |message| facts::change(message, &self.sysfs));
+            // An error means that it is gone meanwhile, which a notification tells.
+            if let Ok(Some(change)) = answer {
+                self.table.apply(change);
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies pending notifications; false if some were lost.
+    fn hear_news(&mut self) -> Result<bool, SourceError> {
+        loop {
+            let length = match self.news.receive(&mut self.buffer) {
+                Ok(length) if length <= self.buffer.len() => length,
+                Ok(_) => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(true),
+                Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => return Ok(false),
+                Err(error) => return Err(SourceError::Netlink { operation: "hear link notifications", error }),
+            };
+            for change in messages(&self.buffer[..length]).filter_map(|message| facts::change(&message, &self.sysfs)) {
+                self.table.apply(change);
+                self.claims_stale = true;
+            }
+        }
+    }
+
+    /// After an overrun the queue begins with messages from before the gap. Applied after the dump they would bring back
+    /// links whose deletion fell into the gap.
+    fn discard_news(&self) {
+        let mut cut = [0; 1];
+        while match self.news.receive(&mut cut) {
+            Ok(_) => true,
+            Err(error) => error.raw_os_error() == Some(libc::ENOBUFS),
+        } {}
+    }
+
+    fn dump_claims(&mut self) {
+        let Some(claims) = &mut self.claims else { return };
+        let (table, buffer) = (&mut self.table, &mut self.buffer);
+        table.begin_claims();
+        let mut told = 0_usize;
+        let dumped = claims.dump(buffer, |claim| {
+            told += 1;
+            table.claim(claim.ifindex, claim.mbps);
+        });
+        if dumped.is_err() {
+            // One driver's error (a sleeping device answers ENODEV) ends the dump for all behind it: ask those one by one.
+            for ifindex in table.unclaimed() {
+                if let Ok(mbps) = claims.ask(ifindex, buffer) {
+                    told += 1;
+                    table.claim(ifindex, mbps);
+                }
+            }
+        }
+        table.close_claims();
+        self.problems.truncate(self.lasting_problems);
+        self.problems.extend(dumped.err().filter(|_| told == 0).map(|error| error.problem("speed")));
+    }
+}
+
+/// Why no link's claim is known.
+fn no_claims(error: &io::Error) -> Problem {
+    let text = match error.raw_os_error() {
+        Some(libc::ENOENT) => {
+            "this kernel has no ethtool family (Linux 5.6 and newer have it): claimed speeds are unknown".into()
+        }
+        _ => format!("cannot reach the kernel's ethtool family ({error}): claimed speeds are unknown"),
+    };
+    Problem { source: "speed".into(), text }
+}

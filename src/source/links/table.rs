@@ -1,0 +1,217 @@
+//! Which links there are, kept current by what the kernel tells. It owns identity (a reused ifindex is a new link) and
+//! decides which counter rows may be believed; it asks nobody anything.
+
+use super::facts::{Change, Described};
+use crate::sample::{Ifindex, LinkCounters, LinkFacts, PeerRef};
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+/// The links of one namespace.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    links: BTreeMap<Ifindex, Entry>,
+    /// How often a link was seen to be created; the newest one's `born`.
+    births: u64,
+    /// `births` when the running reading began: links born later may have no row yet.
+    births_before: u64,
+    /// Deleted since the running reading began.
+    deleted: HashSet<Ifindex>,
+    /// Deleted and created anew since then: nobody knows which of the two a row of that index counted.
+    doubtful: HashSet<Ifindex>,
+    published: Arc<Vec<Arc<LinkFacts>>>,
+    /// The indexes of `published`, next to each other.
+    indexes: Vec<Ifindex>,
+    changed: bool,
+    claim_round: u64,
+    /// Deleted since [`Table::outdated`] was asked; whoever names one of them as its peer or lower link is outdated.
+    left: HashSet<Ifindex>,
+    /// The peers of links created since then.
+    met: Vec<PeerRef>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    facts: Arc<LinkFacts>,
+    address: Box<[u8]>,
+    /// The last round of claims that asked about this link; 0 before the first.
+    claim_round: u64,
+}
+
+impl Table {
+    /// A reading begins: from now on a deleted link's row is not its successor's.
+    pub fn begin(&mut self) {
+        self.births_before = self.births;
+        self.deleted.clear();
+        self.doubtful.clear();
+    }
+
+    pub fn len(&self) -> usize {
+        self.links.len()
+    }
+
+    /// One notification.
+    pub fn apply(&mut self, change: Change) {
+        match change {
+            Change::Is(described) => match self.links.get(&described.facts.ifindex) {
+                Some(_) => self.describe(*described),
+                None => self.create(*described, true),
+            },
+            Change::Gone(ifindex) => self.delete(ifindex),
+        }
+    }
+
+    /// A whole dump: what it does not name is gone.
+    pub fn replace(&mut self, found: BTreeMap<Ifindex, Described>) {
+        let first = self.births == 0 && self.links.is_empty();
+        let gone = |old: &(&Ifindex, &Entry)| !found.get(old.0).is_some_and(|new| old.1.same_link(new));
+        let gone: Vec<Ifindex> = self.links.iter().filter(gone).map(|(&ifindex, _)| ifindex).collect();
+        gone.into_iter().for_each(|ifindex| self.delete(ifindex));
+        for (ifindex, described) in found {
+            match self.links.get(&ifindex) {
+                Some(_) => self.describe(described),
+                None => self.create(described, !first),
+            }
+        }
+        self.left.clear();
+        self.met.clear();
+    }
+
+    fn create(&mut self, described: Described, seen_to_be_born: bool) {
+        let Described { mut facts, address } = described;
+        self.births += u64::from(seen_to_be_born);
+        facts.born = self.births;
+        let ifindex = facts.ifindex;
+        if self.deleted.contains(&ifindex) {
+            self.doubtful.insert(ifindex);
+        }
+        self.met.extend(facts.peer.filter(|peer| peer.netnsid.is_none()));
+        self.links.insert(ifindex, Entry { facts: Arc::new(facts), address, claim_round: 0 });
+        self.changed = true;
+    }
+
+    fn describe(&mut self, described: Described) {
+        let Described { mut facts, address } = described;
+        let Some(entry) = self.links.get_mut(&facts.ifindex) else { return };
+        facts.born = entry.facts.born;
+        facts.speed_mbps = entry.facts.speed_mbps;
+        facts.speed_was_set = entry.facts.speed_was_set;
+        entry.address = address;
+        if *entry.facts != facts {
+            entry.facts = Arc::new(facts);
+            self.changed = true;
+        }
+    }
+
+    fn delete(&mut self, ifindex: Ifindex) {
+        if self.links.remove(&ifindex).is_some() {
+            self.changed = true;
+        }
+        self.deleted.insert(ifindex);
+        self.left.insert(ifindex);
+    }
+
+    /// Links whose facts changed without a word from the kernel: when one end of a veth moves to another namespace or
+    /// back, only that end is announced.
+    pub fn outdated(&mut self) -> Vec<Ifindex> {
+        let (left, met) = (std::mem::take(&mut self.left), std::mem::take(&mut self.met));
+        let names_one_that_left = |link: &LinkFacts| {
+            let named = link.peer.or(link.lower).filter(|named| named.netnsid.is_none());
+            named.is_some_and(|named| left.contains(&named.ifindex))
+        };
+        let mut outdated: Vec<Ifindex> = if left.is_empty() {
+            Vec::new()
+        } else {
+            let outdated = self.links.values().filter(|entry| names_one_that_left(&entry.facts));
+            outdated.map(|entry| entry.facts.ifindex).collect()
+        };
+        let thinks_it_is_away = |peer: &PeerRef| {
+            let entry = self.links.get(&peer.ifindex);
+            entry.and_then(|entry| entry.facts.peer).is_some_and(|back| back.netnsid.is_some())
+        };
+        outdated.extend(met.iter().filter(|peer| thinks_it_is_away(peer)).map(|peer| peer.ifindex));
+        outdated
+    }
+
+    /// A round of claims begins: whoever is not heard of until it is closed claims nothing.
+    pub fn begin_claims(&mut self) {
+        self.claim_round += 1;
+    }
+
+    /// What a link's driver says, asked for in this round.
+    pub fn claim(&mut self, ifindex: Ifindex, mbps: Option<u32>) {
+        let Some(entry) = self.links.get_mut(&ifindex) else { return };
+        entry.claim_round = self.claim_round;
+        if entry.facts.speed_mbps != mbps {
+            Arc::make_mut(&mut entry.facts).speed_mbps = mbps;
+            self.changed = true;
+        }
+    }
+
+    /// Links not heard of in this round.
+    pub fn unclaimed(&self) -> Vec<Ifindex> {
+        let silent = self.links.iter().filter(|(_, entry)| entry.claim_round != self.claim_round);
+        silent.map(|(&ifindex, _)| ifindex).collect()
+    }
+
+    /// The round is over.
+    pub fn close_claims(&mut self) {
+        self.unclaimed().into_iter().for_each(|ifindex| self.claim(ifindex, None));
+    }
+
+    /// Someone set a link's mode. It counts as a set speed only if that differs from a speed known before: the kernel
+    /// announces every change of mode.
+    pub fn claim_announced(&mut self, ifindex: Ifindex, mbps: Option<u32>) {
+        let Some(entry) = self.links.get_mut(&ifindex) else { return };
+        if entry.claim_round == 0 || entry.facts.speed_mbps == mbps {
+            return;
+        }
+        let facts = Arc::make_mut(&mut entry.facts);
+        facts.speed_mbps = mbps;
+        facts.speed_was_set = true;
+        self.changed = true;
+    }
+
+    /// The links as they are now; the same `Arc` as before when nothing changed.
+    pub fn publish(&mut self) -> &Arc<Vec<Arc<LinkFacts>>> {
+        if std::mem::take(&mut self.changed) {
+            self.published = Arc::new(self.links.values().map(|entry| Arc::clone(&entry.facts)).collect());
+            self.indexes = self.links.keys().copied().collect();
+        }
+        &self.published
+    }
+
+    /// Keeps the rows of published links, one a link, sorted; the first heard where there are two.
+    pub fn keep_known(&self, rows: &mut Vec<LinkCounters>) {
+        let quiet = self.doubtful.is_empty() && rows.len() == self.indexes.len();
+        if quiet && rows.iter().zip(&self.indexes).all(|(row, &ifindex)| row.ifindex == ifindex) {
+            return;
+        }
+        if !rows.is_sorted_by_key(|row| row.ifindex) {
+            // Kernels before 6.10 dump by hash bucket.
+            rows.sort_by_key(|row| row.ifindex);
+        }
+        let mut known = self.indexes.iter().peekable();
+        rows.retain(|row| {
+            while known.next_if(|&&ifindex| ifindex < row.ifindex).is_some() {}
+            known.next_if(|&&ifindex| ifindex == row.ifindex).is_some() && !self.doubtful.contains(&row.ifindex)
+        });
+    }
+
+    /// Whether a published link that was there before the reading began has no row among these (see `keep_known`).
+    pub fn lacks_a_row(&self, rows: &[LinkCounters]) -> bool {
+        let mut rows = rows.iter().peekable();
+        self.published.iter().any(|link| {
+            let has_row = rows.next_if(|row| row.ifindex == link.ifindex).is_some();
+            !has_row && link.born <= self.births_before && !self.doubtful.contains(&link.ifindex)
+        })
+    }
+}
+
+impl Entry {
+    /// After an overrun nobody saw what happened: the same index is taken for the same link unless its kind changed, or
+    /// its name and its address both did.
+    fn same_link(&self, new: &Described) -> bool {
+        let same_label = self.facts.name == new.facts.name || self.address == new.address;
+        self.facts.kind == new.facts.kind && same_label
+    }
+}
