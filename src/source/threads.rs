@@ -177,3 +177,6 @@ impl ThreadReader {
         self.problems.extend(texts.into_iter().map(problem));
     }
 }
+
+#[cfg(test)]
+mod tests;

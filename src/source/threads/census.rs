@@ -173,10 +173,7 @@ impl Census {
         // Only a process of several threads can have one whose number is not its own.
         let process = if glance.threads > 1 { proc.process_of(id) } else { Some(id) };
         match process {
-            Some(pid) if pid != id => {
-                self.meet_thread(pid, id, glance.answers);
-                self.remember_young(pid, id, glance.start);
-            }
+            Some(pid) if pid != id => self.meet_thread(pid, id, glance),
             Some(pid) => self.meet_process(proc, pid, glance),
             None => return false,
         }
@@ -207,16 +204,19 @@ impl Census {
         let tasks = proc.tasks(pid);
         for tid in tasks.into_iter().filter(|&tid| tid != pid) {
             if let Some(glance) = self.glance(proc, pid, tid) {
-                self.meet_thread(pid, tid, glance.answers);
-                self.remember_young(pid, tid, glance.start);
+                self.meet_thread(pid, tid, glance);
             }
         }
     }
 
-    fn meet_thread(&mut self, pid: u32, tid: u32, answers: bool) {
-        let is_process_watched = self.processes.get(&pid).is_some_and(|process| process.watched);
-        if is_process_watched || answers {
-            self.changes.push(Change::Watch { pid, tid, for_itself: !is_process_watched });
+    fn meet_thread(&mut self, pid: u32, tid: u32, glance: Glance) {
+        let for_itself = !self.processes.get(&pid).is_some_and(|process| process.watched);
+        if glance.answers || !for_itself {
+            self.changes.push(Change::Watch { pid, tid, for_itself });
+        }
+        // A thread that is watched for its process may call itself what it likes.
+        if for_itself {
+            self.remember_young(pid, tid, glance.start);
         }
     }
 
@@ -273,8 +273,10 @@ impl Census {
                     self.meet_threads(proc, pid);
                 }
             }
+            Some(process) if pid != tid && process.watched => return false,
             Some(_) if pid == tid => {}
-            _ => self.meet_thread(pid, tid, answers),
+            _ if answers => self.changes.push(Change::Watch { pid, tid, for_itself: true }),
+            _ => {}
         }
         true
     }
@@ -297,3 +299,6 @@ fn boot_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     u64::try_from(now.tv_sec).unwrap_or(0) * SECOND_NS + u64::try_from(now.tv_nsec).unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests;
