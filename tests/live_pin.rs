@@ -1,5 +1,5 @@
 //! Pinning on the real kernel: real busy threads, read back by taskset, a vnettop killed in the middle, a cpuset of one
-//! core, another user's thread. What cannot run here says so by name; with VNETTOP_REQUIRE_LIVE=1 that is a failure.
+//! core, another user's thread. What cannot run here says so by name; with `VNETTOP_REQUIRE_LIVE=1` that is a failure.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Lines};
@@ -38,7 +38,7 @@ impl Part {
     /// What stands behind `word` in the next line that begins with it.
     fn next(&mut self, word: &str) -> String {
         let lines = self.lines.by_ref().map(|line| line.expect("its output is text"));
-        let found = lines.filter_map(|line| line.strip_prefix(word).map(|rest| rest.trim().to_owned())).next();
+        let found = { lines }.find_map(|line| line.strip_prefix(word).map(|rest| rest.trim().to_owned()));
         found.unwrap_or_else(|| panic!("the child ended without saying '{word}'"))
     }
 

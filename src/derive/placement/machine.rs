@@ -1,0 +1,189 @@
+//! Machines and benchmarks built by hand, for tests of what is derived from them.
+
+use super::RecentLoad;
+use crate::derive::Metrics;
+use crate::derive::cores::{CoreLoad, CoreMetrics, Shares};
+use crate::derive::moves::{Evidence, MovesByClass};
+use crate::derive::threads::ThreadMetrics;
+use crate::sample::{CoreId, CorePlace, CoreSet, Duty, Host, OwnCost, Side, ThreadId, ThreadSample, Topology};
+use std::sync::Arc;
+
+/// A machine with watched threads, at one instant.
+#[derive(Clone)]
+pub(in crate::derive) struct Machine {
+    pub(in crate::derive) topology: Topology,
+    /// (core, process, irq, softirq): what others do.
+    loads: Vec<(CoreId, f64, f64, f64)>,
+    threads: Vec<ThreadMetrics>,
+}
+
+impl Machine {
+    /// `cores` cores of which nothing is known but that they are online.
+    pub(in crate::derive) fn bare(cores: u32) -> Self {
+        let place = |core| CorePlace {
+            core,
+            online: true,
+            physical: None,
+            cluster: None,
+            llc: None,
+            node: None,
+            socket: None,
+            capacity: None,
+        };
+        let topology = Topology { cores: (0..cores).map(place).collect(), isolated: CoreSet::new(), nodes: 0 };
+        Self { topology, loads: Vec::new(), threads: Vec::new() }
+    }
+
+    /// Changes every place.
+    pub(in crate::derive) fn placed(mut self, change: impl Fn(&mut CorePlace)) -> Self {
+        self.topology.cores.iter_mut().for_each(change);
+        let nodes: std::collections::BTreeSet<_> = self.topology.cores.iter().filter_map(|place| place.node).collect();
+        self.topology.nodes = u32::try_from(nodes.len()).expect("few nodes");
+        self
+    }
+
+    /// One cache, one node, no SMT.
+    pub(in crate::derive) fn small(cores: u32) -> Self {
+        Self::bare(cores).placed(|place| {
+            place.physical = Some(place.core);
+            (place.llc, place.node, place.socket) = (Some(0), Some(0), Some(0));
+        })
+    }
+
+    /// Kunpeng 920, two sockets: 128 cores, 4 nodes of 32 which are the caches, clusters of 4.
+    pub(in crate::derive) fn kunpeng() -> Self {
+        Self::bare(128).placed(|place| {
+            let core = place.core;
+            (place.physical, place.cluster) = (Some(core), Some(core / 4));
+            (place.llc, place.node, place.socket) = (Some(core / 32), Some(core / 32), Some(core / 64));
+        })
+    }
+
+    /// Others use these shares of each of these cores.
+    pub(in crate::derive) fn busy(mut self, cores: &str, process: f64, softirq: f64) -> Self {
+        let cores: CoreSet = cores.parse().expect("a list of cores");
+        self.loads.extend(cores.iter().map(|core| (core, process, 0.0, softirq)));
+        self
+    }
+
+    /// Devices interrupt these cores.
+    pub(in crate::derive) fn interrupted(mut self, cores: &str, irq: f64) -> Self {
+        let cores: CoreSet = cores.parse().expect("a list of cores");
+        self.loads.extend(cores.iter().map(|core| (core, 0.0, irq, 0.0)));
+        self
+    }
+
+    pub(in crate::derive) fn isolated(mut self, cores: &str) -> Self {
+        self.topology.isolated = cores.parse().expect("a list of cores");
+        self
+    }
+
+    /// A thread of an iperf3 process that uses 90 % of its core, its mask that of all cores.
+    pub(in crate::derive) fn thread(self, pid: u32, tid: u32, side: Side, core: CoreId) -> Self {
+        let all = self.topology.online();
+        self.thread_with(pid, tid, core, |thread| {
+            thread.sample.side = Some(side);
+            (thread.sample.allowed, thread.sample.cpuset) = (Some(all.clone()), Some(all));
+        })
+    }
+
+    /// A thread of which `change` says the rest.
+    pub(in crate::derive) fn thread_with(
+        mut self,
+        pid: u32,
+        tid: u32,
+        core: CoreId,
+        change: impl FnOnce(&mut ThreadMetrics),
+    ) -> Self {
+        let sample = ThreadSample {
+            id: ThreadId { pid, tid, start: 7 },
+            at_ns: 0,
+            name: "iperf3".to_owned(),
+            side: None,
+            duty: Duty::Worker,
+            core,
+            allowed: None,
+            cpuset: None,
+            cpu_ns: 0,
+            wait_ns: None,
+            migrations: Some(0),
+            voluntary: None,
+            involuntary: None,
+        };
+        let mut thread = ThreadMetrics {
+            sample,
+            cpu: Some(0.9),
+            moves: 0,
+            moves_per_s: Some(0.0),
+            evidence: Evidence::Counted,
+            last_class: None,
+            by_class: MovesByClass::default(),
+            voluntary_per_s: None,
+            involuntary_per_s: None,
+            wait: None,
+            pinned: false,
+        };
+        change(&mut thread);
+        self.threads.push(thread);
+        self.threads.sort_by_key(|thread| (thread.sample.id.pid, thread.sample.id.tid));
+        self
+    }
+
+    /// One client and one server, single-threaded, on these cores.
+    pub(in crate::derive) fn pair(self, server: CoreId, client: CoreId) -> Self {
+        self.thread(39081, 39081, Side::Server, server).thread(39082, 39082, Side::Client, client)
+    }
+
+    /// The last changed thread-by-thread.
+    pub(in crate::derive) fn each_thread(mut self, change: impl Fn(&mut ThreadMetrics)) -> Self {
+        self.threads.iter_mut().for_each(change);
+        self
+    }
+
+    /// What vnettop derives of it: watched threads use their core, 60 % as process and the rest of it as softirq.
+    pub(in crate::derive) fn metrics(&self) -> Metrics {
+        let core = |place: &CorePlace| {
+            let mut shares = Shares { user: 0.0, system: 0.0, irq: 0.0, softirq: 0.0, steal: 0.0, idle: 0.0 };
+            for &(_, process, irq, softirq) in self.loads.iter().filter(|load| load.0 == place.core) {
+                (shares.user, shares.irq, shares.softirq) =
+                    (shares.user + process, shares.irq + irq, shares.softirq + softirq);
+            }
+            for thread in self.threads.iter().filter(|thread| thread.sample.core == place.core) {
+                let cpu = thread.cpu.unwrap_or(0.0);
+                (shares.system, shares.softirq) = (shares.system + 0.6 * cpu, shares.softirq + 0.4 * cpu);
+            }
+            shares.idle = (1.0 - shares.busy()).max(0.0);
+            let load = CoreLoad {
+                shares: Some(shares),
+                softirqs_per_s: [None; 10],
+                softnet_processed_per_s: None,
+                softnet_dropped_per_s: None,
+                softnet_squeezed_per_s: None,
+                ksoftirqd: None,
+            };
+            CoreMetrics { place: *place, load: place.online.then_some(load) }
+        };
+        Metrics {
+            wall_ms: 0,
+            at_ns: 1_000_000_000,
+            elapsed_s: Some(0.5),
+            host: Arc::new(Host::default()),
+            topology: Arc::new(self.topology.clone()),
+            netns: 1,
+            links: Vec::new(),
+            cores: self.topology.cores.iter().map(core).collect(),
+            threads: self.threads.clone(),
+            own_cpu: None,
+            own: OwnCost { interval_ns: 500_000_000, ..OwnCost::default() },
+            problems: Arc::default(),
+            findings: Vec::new(),
+        }
+    }
+
+    /// Ten ticks of it.
+    pub(in crate::derive) fn recent(&self) -> RecentLoad {
+        let (mut recent, metrics) = (RecentLoad::default(), self.metrics());
+        (0..10).for_each(|_| recent.observe(&metrics));
+        recent
+    }
+}

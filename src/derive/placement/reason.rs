@@ -1,0 +1,161 @@
+//! The sentences of a proposal: why this core, why this circle, what was left out. Numbers with their units, no promise.
+
+use super::place::Placement;
+use super::seat::{Circle, Seat};
+use super::{RecentLoad, Step, Want};
+use crate::derive::Metrics;
+use crate::derive::moves::MoveClass;
+use crate::derive::threads::ThreadMetrics;
+use crate::sample::{CoreId, CoreSet, Topology};
+use std::collections::BTreeSet;
+
+/// Name and role of a thread, for people.
+pub(super) fn label(thread: &ThreadMetrics) -> String {
+    format!("{} {}", thread.sample.name, thread.sample.role())
+}
+
+pub(super) fn steps(
+    metrics: &Metrics,
+    recent: &RecentLoad,
+    seats: &[Seat],
+    wants: &[Want<'_>],
+    placement: &Placement,
+) -> Vec<Step> {
+    let step = |(nth, want): (usize, &Want<'_>)| {
+        let seat = &seats[placement.seats[nth]];
+        let partner = nth.checked_sub(1).map(|before| seats[placement.seats[before]].core);
+        let mut parts = vec![whereabouts(&metrics.topology, seat, partner)];
+        parts.extend(strength(&metrics.topology, seat));
+        parts.extend(load(recent, seat.core));
+        parts.extend(company(placement, seats, seat));
+        parts.extend(want.allowed.note.clone());
+        Step {
+            thread: want.thread.sample.id,
+            label: label(want.thread),
+            old: want.thread.sample.allowed.clone(),
+            core: seat.core,
+            reason: parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", "),
+        }
+    };
+    wants.iter().enumerate().map(step).collect()
+}
+
+/// Where the core sits, seen from the core of the thread before it.
+fn whereabouts(topology: &Topology, seat: &Seat, partner: Option<CoreId>) -> String {
+    let near = partner.filter(|&partner| partner != seat.core).and_then(|partner| {
+        let same_node = topology.place(partner).and_then(|place| place.node) == seat.place.node;
+        Some(match MoveClass::of(topology, partner, seat.core)? {
+            MoveClass::Smt => format!("SMT sibling of core {partner}"),
+            MoveClass::Cluster => format!("same cluster as core {partner}"),
+            MoveClass::Llc => format!("same cache as core {partner}"),
+            MoveClass::Node if same_node => format!("same node as core {partner}"),
+            MoveClass::Node => format!("same socket as core {partner}"),
+            MoveClass::Socket => format!("another socket than core {partner}"),
+        })
+    });
+    let own = || seat.place.cluster.map(|cluster| format!("cluster {cluster}"));
+    let node = seat.place.node.map(|node| format!("node {node}"));
+    [near.or_else(own), node].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// Which other threads of the proposal it must share its physical core with.
+fn company(placement: &Placement, seats: &[Seat], seat: &Seat) -> Option<String> {
+    let on = |at: &&usize| seats[**at].physical == seat.physical;
+    let others = placement.seats.iter().filter(on).count() - 1;
+    (others > 0).then(|| format!("shares its physical core with {} of these", count(others, "other thread")))
+}
+
+/// A word on capacity, where cores differ.
+fn strength(topology: &Topology, seat: &Seat) -> Option<String> {
+    let own = seat.place.capacity?;
+    let capacities = || topology.cores.iter().filter_map(|place| place.capacity);
+    (capacities().any(|capacity| capacity != own))
+        .then(|| format!("capacity {own} of {}", capacities().max().unwrap_or(own)))
+}
+
+/// What others do on the core.
+fn load(recent: &RecentLoad, core: CoreId) -> Option<String> {
+    let Some(load) = recent.core(core) else { return Some("its load is not known".to_owned()) };
+    let interrupts = match percent(load.others_interrupts) {
+        0 => "no interrupts".to_owned(),
+        percent => format!("{percent} % interrupts"),
+    };
+    Some(match percent(load.others) {
+        0 => format!("no other work, {interrupts}"),
+        percent => format!("{percent} % busy with other work, {interrupts}"),
+    })
+}
+
+fn percent(share: f64) -> u32 {
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to 0..100 first")]
+    let percent = (share.clamp(0.0, 1.0) * 100.0).round() as u32;
+    percent
+}
+
+/// Sentences on the whole placement.
+pub(super) fn on_the_whole(
+    metrics: &Metrics,
+    recent: &RecentLoad,
+    seats: &[Seat],
+    wants: &[Want<'_>],
+    placement: &Placement,
+) -> Vec<String> {
+    let mut reasons = vec![circle(&metrics.topology, seats, wants, placement)];
+    if placement.shares {
+        let physical: BTreeSet<_> = seats.iter().map(|seat| seat.physical).collect();
+        let cores = count(physical.len(), "physical core");
+        reasons.push(format!("{} for {cores} they may use: some share one", count(wants.len(), "busy thread")));
+    } else if placement.taken {
+        reasons.push("other work keeps half or more of some of these cores busy: there are no freer ones".to_owned());
+    }
+    if let Some(seats) = placement.runner_up.as_ref().map(|chosen| cores(chosen, seats)) {
+        reasons.push(format!("next best: cores {seats}"));
+    }
+    if recent.seconds() < 2.0 {
+        reasons.push(format!("this rests on {:.1} s of load only", recent.seconds()));
+    }
+    reasons
+}
+
+fn circle(topology: &Topology, seats: &[Seat], wants: &[Want<'_>], placement: &Placement) -> String {
+    let places = placement.seats.iter().map(|&at| &seats[at].place);
+    let innermost = [Circle::Cluster, Circle::Llc, Circle::Node, Circle::Socket].into_iter().find(|circle| {
+        let mut keys = places.clone().map(|place| circle.of(place));
+        let first = keys.next().flatten();
+        first.is_some() && keys.all(|key| key == first)
+    });
+    let threads = count(wants.len(), "busy thread");
+    let members = |circle: Circle| -> CoreSet {
+        let key = circle.of(&seats[placement.seats[0]].place);
+        topology.cores.iter().filter(|place| circle.of(place) == key).map(|place| place.core).collect()
+    };
+    let within = |name: &str, circle: Circle| format!("{threads} within one {name} (cores {})", members(circle));
+    match innermost {
+        _ if wants.len() == 1 => format!("{threads}: a core of its own"),
+        Some(Circle::Cluster) => within("cluster", Circle::Cluster),
+        Some(Circle::Llc) => within("last-level cache", Circle::Llc),
+        Some(Circle::Node) => within("node", Circle::Node),
+        Some(Circle::Socket) => format!("{}: no node has room for all", within("socket", Circle::Socket)),
+        Some(Circle::Machine) | None if topology.cores.iter().all(|place| place.node.is_none()) => {
+            format!("{threads} on cores {}: the machine tells no caches or nodes", cores(&placement.seats, seats))
+        }
+        Some(Circle::Machine) | None => {
+            format!("{threads} on cores {}: no socket has room for all", cores(&placement.seats, seats))
+        }
+    }
+}
+
+fn cores(chosen: &[usize], seats: &[Seat]) -> CoreSet {
+    chosen.iter().map(|&at| seats[at].core).collect()
+}
+
+/// The control threads, which carry no traffic.
+pub(super) fn left_alone(control: &[u32]) -> Option<String> {
+    let tids: Vec<String> = control.iter().map(ToString::to_string).collect();
+    let threads = count(control.len(), "control thread");
+    (!control.is_empty()).then(|| format!("{threads} left alone, idle: {}", tids.join(", ")))
+}
+
+fn count(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}

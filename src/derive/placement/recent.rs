@@ -1,0 +1,151 @@
+//! The last seconds of every core and of every watched thread: means that follow the present and forget the past, so
+//! that one odd tick proposes nothing. It also tells what others put on a core from what the watched threads put there.
+
+use crate::derive::Metrics;
+use crate::derive::cores::CoreMetrics;
+use crate::sample::{CoreId, ThreadId};
+use std::collections::HashMap;
+
+/// Seconds after which a load has faded to a third.
+const MEMORY_S: f64 = 3.0;
+
+/// Means over the last seconds; fed with every metrics.
+#[derive(Debug, Clone, Default)]
+pub struct RecentLoad {
+    /// As many as the metrics have cores, in the same order.
+    cores: Vec<CoreMean>,
+    threads: HashMap<ThreadId, ThreadMean>,
+    /// Seconds observed since the first of an unbroken stream.
+    seconds: f64,
+}
+
+/// What a core did over the last seconds; shares of its time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CoreRecent {
+    /// Everything but idle and steal.
+    pub busy: f64,
+    /// `irq` and `softirq`.
+    pub interrupts: f64,
+    /// The part of `busy` that the watched threads did not cause.
+    pub others: f64,
+    /// The part of `interrupts` that the watched threads did not cause.
+    pub others_interrupts: f64,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct CoreMean {
+    core: CoreId,
+    /// Seconds behind the means.
+    seconds: f64,
+    process: f64,
+    irq: f64,
+    softirq: f64,
+    /// CPU time of the watched threads while they were seen here.
+    watched: f64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct ThreadMean {
+    seconds: f64,
+    cpu: f64,
+    core: CoreId,
+}
+
+impl RecentLoad {
+    /// Takes one more tick into account; one without an elapsed time begins anew.
+    pub fn observe(&mut self, metrics: &Metrics) {
+        let Some(elapsed) = metrics.elapsed_s else {
+            *self = Self::default();
+            return;
+        };
+        self.seconds += elapsed;
+        let same = self.cores.len() == metrics.cores.len()
+            && self.cores.iter().zip(&metrics.cores).all(|(mean, core)| mean.core == core.place.core);
+        if !same {
+            let fresh = |core: &CoreMetrics| CoreMean { core: core.place.core, ..CoreMean::default() };
+            self.cores = metrics.cores.iter().map(fresh).collect();
+        }
+        let mut watched = vec![0.0; self.cores.len()];
+        self.observe_threads(metrics, elapsed, &mut watched);
+        for ((mean, core), watched) in self.cores.iter_mut().zip(&metrics.cores).zip(watched) {
+            mean.observe(core, watched, elapsed);
+        }
+    }
+
+    /// Seconds of load behind the means, at most what was observed since the stream began.
+    #[must_use]
+    pub fn seconds(&self) -> f64 {
+        self.seconds
+    }
+
+    /// A watched thread's CPU time, share of one core; none before its second sample.
+    #[must_use]
+    pub fn thread_cpu(&self, thread: ThreadId) -> Option<f64> {
+        self.threads.get(&thread).filter(|mean| mean.seconds > 0.0).map(|mean| mean.cpu)
+    }
+
+    /// What the core did; none where it is not known.
+    #[must_use]
+    pub fn core(&self, core: CoreId) -> Option<CoreRecent> {
+        let at = self.cores.binary_search_by_key(&core, |mean| mean.core).ok()?;
+        Some(&self.cores[at]).filter(|mean| mean.seconds > 0.0).map(CoreMean::told)
+    }
+
+    /// Follows every watched thread and adds up, core by core, what they used in this tick. Of a thread that moved, half
+    /// goes to either core: when in between it moved is not known.
+    fn observe_threads(&mut self, metrics: &Metrics, elapsed: f64, watched: &mut [f64]) {
+        let ids = metrics.threads.iter().map(|thread| thread.sample.id);
+        if self.threads.len() != metrics.threads.len() || ids.clone().any(|id| !self.threads.contains_key(&id)) {
+            let mut old = std::mem::take(&mut self.threads);
+            self.threads = ids.filter_map(|id| Some((id, old.remove(&id)?))).collect();
+        }
+        for thread in &metrics.threads {
+            let now = thread.sample.core;
+            let fresh = ThreadMean { seconds: 0.0, cpu: 0.0, core: now };
+            let mean = self.threads.entry(thread.sample.id).or_insert(fresh);
+            let before = std::mem::replace(&mut mean.core, now);
+            let Some(cpu) = thread.cpu else { continue };
+            mean.cpu += weight(mean.seconds, elapsed) * (cpu - mean.cpu);
+            mean.seconds += elapsed;
+            for core in [before, now] {
+                if let Ok(at) = self.cores.binary_search_by_key(&core, |mean| mean.core) {
+                    watched[at] += cpu / 2.0;
+                }
+            }
+        }
+    }
+}
+
+impl CoreMean {
+    fn observe(&mut self, core: &CoreMetrics, watched: f64, elapsed: f64) {
+        let Some(shares) = core.shares() else { return };
+        let weight = weight(self.seconds, elapsed);
+        self.seconds += elapsed;
+        self.process += weight * (shares.user + shares.system - self.process);
+        self.irq += weight * (shares.irq - self.irq);
+        self.softirq += weight * (shares.softirq - self.softirq);
+        self.watched += weight * (watched - self.watched);
+    }
+
+    /// Softirq time is shared between the watched threads and others as the process time is: what a sender sends is
+    /// carried on in softirq on its own core. Interrupts of devices are never the watched threads'. Whether a thread's
+    /// CPU time has softirq time in it depends on the kernel's configuration, so the larger reading counts as theirs.
+    fn told(&self) -> CoreRecent {
+        let busy = self.process + self.irq + self.softirq;
+        let part = if self.watched > 0.0 { (self.watched / self.process.max(f64::EPSILON)).min(1.0) } else { 0.0 };
+        let own_softirq = self.softirq * part;
+        let own = self.watched.max(self.watched.min(self.process) + own_softirq);
+        CoreRecent {
+            busy,
+            interrupts: self.irq + self.softirq,
+            others: (busy - own).max(self.irq).max(0.0),
+            others_interrupts: self.irq + self.softirq - own_softirq,
+        }
+    }
+}
+
+/// The weight of a new observation: the plain mean at first, fading later.
+fn weight(seconds: f64, elapsed: f64) -> f64 {
+    let fading = 1.0 - (-elapsed / MEMORY_S).exp();
+    fading.max(elapsed / (seconds + elapsed)).min(1.0)
+}
