@@ -6,14 +6,18 @@ mod screen;
 mod signals;
 mod stream;
 
-use crate::action::Key;
+use crate::action::{Action, Key};
 use crate::derive::Metrics;
 use crate::effect::{Effect, Hand, Line, Outcome};
 use crate::sample::{Event, Item};
 use crate::source::SourceError;
 use crate::source::feed::{Command, Feed, Next};
 use crate::state::State;
+use crate::ui::{self, Theme};
+use crate::update;
 use crate::view::{self, View};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
 use std::io;
 use std::path::PathBuf;
 
@@ -76,33 +80,40 @@ impl App {
         Self { state, stream, hand, feed, replay, restore_on_exit, left: count, ended: false }
     }
 
-    /// Takes everything that waits in the feed; true when something new can be shown. A frozen replay takes nothing, a
-    /// frozen live run goes on recording: the next interval shown is the whole frozen time.
-    fn take_waiting(&mut self) -> Result<bool, AppError> {
-        let mut news = false;
-        while !(self.ended || self.replay && self.state.frozen()) {
+    /// Nothing more is taken from the feed: it ended, or it is a replay that stands still.
+    fn holds(&self) -> bool {
+        self.ended || self.replay && self.state.frozen()
+    }
+
+    /// Takes everything that waits in the feed.
+    fn take_waiting(&mut self) -> Result<(), AppError> {
+        while !self.holds() {
             match self.feed.next()? {
-                Next::Item(item) => news |= self.take(item)?,
+                Next::Item(item) => {
+                    self.take(item);
+                }
                 Next::Waiting => break,
                 Next::End => self.ended = true,
             }
         }
-        Ok(news)
+        Ok(())
     }
 
-    /// Takes one item.
-    fn take(&mut self, item: Item) -> Result<bool, AppError> {
-        if let Err(error) = self.stream.record(&item) {
-            self.state.outcome(&warning(&error));
-            self.state.set_recording(None);
-        }
-        if self.state.frozen() && !self.replay {
-            return Ok(false);
-        }
-        let Some(metrics) = self.stream.derive(item) else { return Ok(false) };
+    /// Takes one item; true when it was a sample.
+    fn take(&mut self, item: Item) -> bool {
+        self.record(&item);
+        let Some(metrics) = self.stream.derive(item) else { return false };
         self.count_down(&metrics);
         self.state.receive(metrics);
-        Ok(true)
+        true
+    }
+
+    /// A recording that fails is told, and the run goes on without it.
+    fn record(&mut self, item: &Item) {
+        if let Err(error) = self.stream.record(item) {
+            self.state.notice(true, error.to_string());
+            self.state.set_recording(None);
+        }
     }
 
     fn count_down(&mut self, metrics: &Metrics) {
@@ -118,15 +129,12 @@ impl App {
 
     /// Presses one key and does what follows from it.
     fn press(&mut self, key: Key) -> Result<(), AppError> {
-        let Some(action) = crate::action::action_of(key, &self.state.context()) else { return Ok(()) };
-        self.act(action)
+        update::press(&mut self.state, key).map_or(Ok(()), |effect| self.perform(effect))
     }
 
-    fn act(&mut self, action: crate::action::Action) -> Result<(), AppError> {
-        match crate::update::update(&mut self.state, action) {
-            Some(effect) => self.perform(effect),
-            None => Ok(()),
-        }
+    /// Does what the mouse asked for.
+    fn act(&mut self, action: Action) -> Result<(), AppError> {
+        update::update(&mut self.state, action).map_or(Ok(()), |effect| self.perform(effect))
     }
 
     /// The only place where a wish becomes a deed.
@@ -155,12 +163,9 @@ impl App {
     fn tell(&mut self, outcome: &Outcome) {
         for event in &outcome.events {
             let item = Item::Event(event.clone());
-            if let Err(error) = self.stream.record(&item) {
-                self.state.outcome(&warning(&error));
-            }
+            self.record(&item);
             self.stream.derive(item);
         }
-        self.state.set_pins(self.hand.pins());
         self.state.outcome(outcome);
     }
 
@@ -186,7 +191,7 @@ impl App {
     fn write_report(&mut self) -> Outcome {
         let stamp = self.state.metrics().map_or(0, |metrics| metrics.wall_ms);
         let path = PathBuf::from(format!("vnettop-report-{}.txt", stream::file_stamp(stamp)));
-        let text = self.view(200, 60).to_text();
+        let text = self.frame(200, 60, &Theme { color: false, utf8: true });
         let written = std::fs::OpenOptions::new()
             .write(true)
             .create_new(true)
@@ -202,7 +207,7 @@ impl App {
     fn step(&mut self) -> Result<(), AppError> {
         while !self.ended {
             match self.feed.next()? {
-                Next::Item(item) if self.take(item)? => break,
+                Next::Item(item) if self.take(item) => break,
                 Next::Item(_) => {}
                 Next::Waiting => break,
                 Next::End => self.ended = true,
@@ -214,6 +219,13 @@ impl App {
     /// The frame of this moment.
     fn view(&self, width: u16, height: u16) -> View {
         view::prepare(&self.state, self.stream.history(), width, height)
+    }
+
+    /// The same as text.
+    fn frame(&self, width: u16, height: u16, theme: &Theme) -> String {
+        let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
+        ui::paint(&self.view(width, height), theme, &mut buffer);
+        ui::text(&buffer)
     }
 
     /// Puts masks back if that was asked for, closes the recording.

@@ -9,8 +9,9 @@ use vnettop::effect::{self, Hand, Outcome};
 use vnettop::record::{Recorder, Recording};
 use vnettop::source::feed::{Feed, Pace};
 use vnettop::source::{sampler, threads::Watch};
-use vnettop::state::{Mode, Settings, State};
-use vnettop::{term, ui};
+use vnettop::state::{Mode, Settings, State, Units};
+use vnettop::term;
+use vnettop::ui::Theme;
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
@@ -39,7 +40,7 @@ fn run(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
         return Ok(undo(config));
     }
     if config.face == Face::Screen {
-        ui::terminal_can_show(std::env::var("TERM").ok().as_deref())?;
+        term::can_show(std::env::var("TERM").ok().as_deref())?;
     }
     // Before any thread: entering namespaces is for single-threaded processes.
     let demo = if config.origin == Origin::Demo { Some(Demo::start(1)?) } else { None };
@@ -50,7 +51,9 @@ fn run(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let ended = match &config.face {
         Face::Json => app::json(stream, &feed, &signals, config.count, &mut io::stdout().lock())?,
         Face::Print { width, height, keys } => {
-            app::print(world(config, demo.as_ref(), stream, feed), &signals, keys, (*width, *height))?
+            // A pipe takes UTF-8 whatever the locale says.
+            let theme = Theme { color: false, utf8: !config.ascii };
+            app::print(world(config, demo.as_ref(), stream, feed), &signals, keys, (*width, *height), &theme)?
         }
         Face::Screen | Face::Undo => live_screen(config, demo.as_ref(), stream, feed, &signals)?,
     };
@@ -68,7 +71,7 @@ fn live_screen(
     signals: &Signals,
 ) -> Result<Ended, AppError> {
     let app = world(config, demo, stream, feed);
-    let theme = ui::Theme::new(!no_color(config), !ascii(config));
+    let theme = Theme { color: !no_color(config), utf8: !ascii(config) };
     let (guard, mut screen) = term::Guard::take(!config.no_mouse).map_err(AppError::Terminal)?;
     let result = app::screen(app, signals, &guard, &mut screen, &theme);
     drop(guard);
@@ -85,7 +88,7 @@ fn feed(config: &Config, demo: Option<&Demo>) -> Result<Feed, Box<dyn std::error
     }
     Ok(Feed::live(sampler::Settings {
         roots: vnettop::source::Roots::default(),
-        watch: watched(config, demo).iter().map(|name| Watch::of(name)).collect(),
+        watch: watched(config, demo).iter().map(|name| Watch::from(name.as_str())).collect(),
         interval: config.interval,
         realtime: config.realtime,
         count: config.count.map(|intervals| intervals + 1).filter(|_| config.face == Face::Json),
@@ -102,18 +105,19 @@ fn world(config: &Config, demo: Option<&Demo>, stream: Stream, feed: Feed) -> Ap
     let mut state = State::new(Settings {
         mode,
         readonly: config.readonly,
-        bytes: config.bytes,
+        units: if config.bytes { Units::Bytes } else { Units::Bits },
         interval: config.interval,
         watch: watched(config, demo),
         utf8: !ascii(config),
+        color: !no_color(config),
     });
     if let Some(demo) = demo {
-        state.notice(&demo.notice);
+        state.notice(false, demo.notice.clone());
     }
     if let Some(path) = &config.record {
         state.set_recording(Some(path.display().to_string()));
     }
-    let hand = Hand::new(Box::new(effect::Kernel), effect::journal_dir(), config.readonly);
+    let hand = Hand::new(Box::new(effect::Kernel), effect::journal_dir(|name| std::env::var_os(name)), config.readonly);
     let options = app::Options { replay, restore_on_exit: config.restore_on_exit, count: config.count };
     App::new(state, stream, hand, feed, options)
 }
@@ -127,7 +131,7 @@ fn undo(config: &Config) -> ExitCode {
         eprintln!("vnettop: --readonly refuses to undo: leave it away");
         return ExitCode::from(1);
     }
-    let dir = match effect::journal_dir() {
+    let dir = match effect::journal_dir(|name| std::env::var_os(name)) {
         Ok(dir) => dir,
         Err(reason) => {
             eprintln!("vnettop: {reason}");

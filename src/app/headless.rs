@@ -5,6 +5,7 @@ use super::{App, AppError, Ended, Signals, Stream};
 use crate::action::{Step, parse_keys};
 use crate::report::json as json_lines;
 use crate::source::feed::{Feed, Next};
+use crate::ui::Theme;
 use std::io::{self, ErrorKind, Write};
 
 /// One JSON object an interval, flushed, until the count, the end, a signal or a closed pipe.
@@ -58,7 +59,7 @@ pub fn json(
 ///
 /// # Errors
 /// The source or the output failed, or the keys name a key that does not exist.
-pub fn print(mut app: App, signals: &Signals, keys: &str, (width, height): (u16, u16)) -> Result<Ended, AppError> {
+pub fn print(mut app: App, signals: &Signals, keys: &str, size: (u16, u16), theme: &Theme) -> Result<Ended, AppError> {
     let steps = parse_keys(keys).map_err(AppError::Keys)?;
     let intervals = app.left.unwrap_or(1).max(1);
     app.left = None;
@@ -80,7 +81,7 @@ pub fn print(mut app: App, signals: &Signals, keys: &str, (width, height): (u16,
             return Ok(Ended::Signal(signal));
         }
     }
-    let text = app.view(width, height).to_text();
+    let text = app.frame(size.0, size.1, theme);
     app.close()?;
     match io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(AppError::Output(error)),
@@ -95,7 +96,7 @@ fn next_sample(app: &mut App, signals: &Signals) -> Result<Option<i32>, AppError
             return Ok(Some(signal));
         }
         match app.feed.next()? {
-            Next::Item(item) if app.take(item)? => return Ok(None),
+            Next::Item(item) if app.take(item) => return Ok(None),
             Next::Item(_) => {}
             Next::End => app.ended = true,
             Next::Waiting => wait(&[app.feed.ready(), signals.fd()]),

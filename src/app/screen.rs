@@ -3,9 +3,9 @@
 use super::signals::wait;
 use super::{App, AppError, Ended, Signals};
 use crate::effect::Outcome;
-use crate::input;
+use crate::input::{self, Input};
 use crate::term::{Guard, Screen};
-use crate::ui;
+use crate::ui::{self, Theme};
 use crate::view::View;
 use crossterm::event;
 use std::io;
@@ -21,22 +21,22 @@ pub fn screen(
     signals: &Signals,
     guard: &Guard,
     screen: &mut Screen,
-    theme: &ui::Theme,
+    theme: &Theme,
 ) -> Result<(Ended, Outcome), AppError> {
-    let mut painted = None;
+    let mut painted: Option<View> = None;
     let ended = loop {
         if let Some(signal) = signals.ending() {
             break Ended::Signal(signal);
         }
         app.take_waiting()?;
-        read_keys(&mut app)?;
-        if app.state.quit() || app.counted_out() {
+        read_input(&mut app, painted.as_ref())?;
+        if app.state.quitting() || app.counted_out() {
             break Ended::Done;
         }
         paint(&app, screen, theme, &mut painted)?;
         let mut fds: Vec<BorrowedFd<'_>> = vec![guard.input().as_fd(), signals.fd()];
-        // Nothing is taken from a frozen replay or an ended one, so waiting for it would not wait.
-        if !(app.ended || app.replay && app.state.frozen()) {
+        // What is not taken would make the wait no wait.
+        if !app.holds() {
             fds.push(app.feed.ready());
         }
         wait(&fds);
@@ -45,25 +45,25 @@ pub fn screen(
     Ok((ended, outcome))
 }
 
-/// Everything typed since: a held key must not queue up frames.
-fn read_keys(app: &mut App) -> Result<(), AppError> {
+/// Everything typed and clicked since: a held key must not queue up frames.
+fn read_input(app: &mut App, painted: Option<&View>) -> Result<(), AppError> {
     while event::poll(Duration::ZERO).map_err(AppError::Terminal)? {
         let event = event::read().map_err(AppError::Terminal)?;
-        match input::of(&event) {
-            Some(input::Input::Key(key)) => app.press(key)?,
-            Some(input::Input::Mouse(mouse)) => {
-                if let Some(action) = app.state.mouse(mouse) {
+        match input::input(&event) {
+            Some(Input::Key(key)) => app.press(key)?,
+            Some(Input::Mouse(mouse)) => {
+                if let Some(action) = painted.and_then(|view| view.action_for(mouse)) {
                     app.act(action)?;
                 }
             }
-            None => {}
+            Some(Input::Resize { .. }) | None => {}
         }
     }
     Ok(())
 }
 
 /// Paints the frame if it is another one than last time, or of another size.
-fn paint(app: &App, screen: &mut Screen, theme: &ui::Theme, painted: &mut Option<View>) -> Result<(), AppError> {
+fn paint(app: &App, screen: &mut Screen, theme: &Theme, painted: &mut Option<View>) -> Result<(), AppError> {
     let size = screen.size().map_err(AppError::Terminal)?;
     let view = app.view(size.width, size.height);
     if painted.as_ref() == Some(&view) {
