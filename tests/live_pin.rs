@@ -37,8 +37,8 @@ impl Part {
 
     /// What stands behind `word` in the next line that begins with it.
     fn next(&mut self, word: &str) -> String {
-        let lines = self.lines.by_ref().map(|line| line.expect("its output is text"));
-        let found = { lines }.find_map(|line| line.strip_prefix(word).map(|rest| rest.trim().to_owned()));
+        let mut lines = self.lines.by_ref().map(|line| line.expect("its output is text"));
+        let found = lines.find_map(|line| line.strip_prefix(word).map(|rest| rest.trim().to_owned()));
         found.unwrap_or_else(|| panic!("the child ended without saying '{word}'"))
     }
 

@@ -26,7 +26,7 @@ pub(super) fn steps(
         let partner = nth.checked_sub(1).map(|before| seats[placement.seats[before]].core);
         let mut parts = vec![whereabouts(&metrics.topology, seat, partner)];
         parts.extend(strength(&metrics.topology, seat));
-        parts.extend(load(recent, seat.core));
+        parts.push(load(recent, seat.core));
         parts.extend(company(placement, seats, seat));
         parts.extend(want.allowed.note.clone());
         Step {
@@ -74,16 +74,16 @@ fn strength(topology: &Topology, seat: &Seat) -> Option<String> {
 }
 
 /// What others do on the core.
-fn load(recent: &RecentLoad, core: CoreId) -> Option<String> {
-    let Some(load) = recent.core(core) else { return Some("its load is not known".to_owned()) };
+fn load(recent: &RecentLoad, core: CoreId) -> String {
+    let Some(load) = recent.core(core) else { return "its load is not known".to_owned() };
     let interrupts = match percent(load.others_interrupts) {
         0 => "no interrupts".to_owned(),
         percent => format!("{percent} % interrupts"),
     };
-    Some(match percent(load.others) {
+    match percent(load.others) {
         0 => format!("no other work, {interrupts}"),
         percent => format!("{percent} % busy with other work, {interrupts}"),
-    })
+    }
 }
 
 fn percent(share: f64) -> u32 {

@@ -1,0 +1,63 @@
+//! Backlog trouble of single cores: packets dropped because the backlog was full, softirq rounds cut short.
+
+use super::{Said, count, rate};
+use crate::derive::Metrics;
+use crate::derive::cores::CoreLoad;
+use crate::derive::history::History;
+use crate::sample::CoreId;
+
+/// Packets dropped by a full backlog (`softnet_stat`, second column).
+pub(super) fn dropped(metrics: &Metrics, _: &History) -> Option<Said> {
+    let trouble = Trouble::of(metrics, |load| load.softnet_dropped_per_s)?;
+    let text = format!(
+        "core {} drops {} packets/s because its backlog is full{} (net.core.netdev_max_backlog)",
+        trouble.core,
+        rate(trouble.worst),
+        trouble.beside("packets/s")
+    );
+    Some(Said { text, numbers: trouble.numbers("dropped_per_s") })
+}
+
+/// Softirq rounds that ran out of budget or time (`softnet_stat`, third column).
+pub(super) fn squeezed(metrics: &Metrics, _: &History) -> Option<Said> {
+    let trouble = Trouble::of(metrics, |load| load.softnet_squeezed_per_s)?;
+    let text = format!(
+        "core {} has more packets waiting than one softirq round may take, {} times/s{} (net.core.netdev_budget)",
+        trouble.core,
+        rate(trouble.worst),
+        trouble.beside("times/s")
+    );
+    Some(Said { text, numbers: trouble.numbers("squeezed_per_s") })
+}
+
+/// The core that has it worst, and the sum over all that have it.
+struct Trouble {
+    core: CoreId,
+    worst: f64,
+    sum: f64,
+    cores: usize,
+}
+
+impl Trouble {
+    fn of(metrics: &Metrics, of: impl Fn(&CoreLoad) -> Option<f64>) -> Option<Self> {
+        let mut trouble = Self { core: 0, worst: 0.0, sum: 0.0, cores: 0 };
+        for core in &metrics.cores {
+            let Some(per_s) = core.load.as_ref().and_then(&of).filter(|&per_s| per_s > 0.0) else { continue };
+            (trouble.sum, trouble.cores) = (trouble.sum + per_s, trouble.cores + 1);
+            if per_s > trouble.worst {
+                (trouble.worst, trouble.core) = (per_s, core.place.core);
+            }
+        }
+        (trouble.cores > 0).then_some(trouble)
+    }
+
+    /// What all cores have together, where it is more than one.
+    fn beside(&self, unit: &str) -> String {
+        let Self { sum, cores, .. } = *self;
+        if cores == 1 { String::new() } else { format!("; {} {unit} on {cores} cores together", rate(sum)) }
+    }
+
+    fn numbers(&self, name: &'static str) -> Vec<(&'static str, f64)> {
+        vec![("core", f64::from(self.core)), (name, self.worst), ("cores", count(self.cores))]
+    }
+}

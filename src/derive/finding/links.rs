@@ -1,0 +1,62 @@
+//! Links that move more than they claim.
+
+use super::{Said, count};
+use crate::derive::Metrics;
+use crate::derive::claim::Basis;
+use crate::derive::history::History;
+use crate::derive::links::LinkMetrics;
+
+/// The link that passes its claim the most, where the claim is no limit.
+pub(super) fn beyond_label(metrics: &Metrics, _: &History) -> Option<Said> {
+    let (mut links, mut most): (usize, Option<(f64, &LinkMetrics)>) = (0, None);
+    for link in &metrics.links {
+        let Some(times) = link.times_label() else { continue };
+        links += 1;
+        if most.is_none_or(|(so_far, _)| times > so_far) {
+            most = Some((times, link));
+        }
+    }
+    let (times, link) = most?;
+    let bits = link.rates?.peak_bits_per_s()?;
+    let claim = f64::from(link.facts.speed_mbps?);
+    let others = match links - 1 {
+        0 => String::new(),
+        1 => "; 1 more link passes its own".to_owned(),
+        more => format!("; {more} more links pass theirs"),
+    };
+    let text = format!(
+        "{} moves {}, {times:.1} times the {} it claims: the claim is {}, no limit{others}",
+        link.facts.name,
+        speed(bits),
+        speed(claim * 1e6),
+        meaning(link.basis)
+    );
+    Some(Said {
+        text,
+        numbers: vec![("times", times), ("bits_per_s", bits), ("claim_mbps", claim), ("links", count(links))],
+    })
+}
+
+/// What the claim is, in words.
+fn meaning(basis: Basis) -> &'static str {
+    match basis {
+        Basis::Real => "what the hardware says",
+        Basis::Constant => "a constant in the driver",
+        Basis::Inherited => "that of the link below it",
+        Basis::MaxOfPorts => "that of its fastest port",
+        Basis::SumOfPorts => "the sum of its ports'",
+        Basis::UserSet => "what someone set",
+        Basis::None => "unknown",
+    }
+}
+
+/// A speed in the unit that fits, SI.
+fn speed(bits_per_s: f64) -> String {
+    let (scaled, unit) = match bits_per_s {
+        1e9.. => (bits_per_s / 1e9, "Gbit/s"),
+        1e6.. => (bits_per_s / 1e6, "Mbit/s"),
+        _ => (bits_per_s / 1e3, "kbit/s"),
+    };
+    let text = format!("{scaled:.1}");
+    format!("{} {unit}", text.strip_suffix(".0").unwrap_or(&text))
+}

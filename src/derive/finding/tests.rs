@@ -1,0 +1,173 @@
+//! Each finding on a machine built by hand, and its silence where there is nothing to say.
+
+use super::{Finding, all};
+use crate::derive::history::History;
+use crate::derive::links::{LinkMetrics, LinkRates};
+use crate::derive::moves::{Evidence, MovesByClass};
+use crate::derive::placement::machine::Machine;
+use crate::derive::{Basis, Derivation, Metrics};
+use crate::sample::{Ifindex, Item, Kind, LinkFacts, LinkState, Sample};
+use std::sync::Arc;
+
+fn found<'a>(findings: &'a [Finding], id: &str) -> Option<&'a Finding> {
+    findings.iter().find(|finding| finding.id == id)
+}
+
+/// The findings on metrics without any past.
+fn at_once(metrics: &Metrics) -> Vec<Finding> {
+    all(metrics, &History::default())
+}
+
+fn text(findings: &[Finding], id: &str) -> String {
+    found(findings, id).map_or_else(|| format!("no finding '{id}'"), |finding| finding.text.clone())
+}
+
+fn link(name: &str, bits: f64, mbps: Option<u32>, basis: Basis) -> LinkMetrics {
+    let facts = LinkFacts {
+        ifindex: Ifindex(4),
+        born: 0,
+        name: name.to_owned(),
+        alias: None,
+        kind: Kind::Veth,
+        state: LinkState::Up,
+        mtu: 1500,
+        master: None,
+        slave_kind: None,
+        peer: None,
+        lower: None,
+        bond_mode: None,
+        speed_mbps: mbps,
+        speed_was_set: false,
+    };
+    let rates = LinkRates {
+        rx_bits_per_s: Some(bits),
+        tx_bits_per_s: Some(0.0),
+        rx_packets_per_s: Some(1.0),
+        tx_packets_per_s: Some(1.0),
+        rx_dropped_per_s: Some(0.0),
+        tx_dropped_per_s: Some(0.0),
+        rx_errors_per_s: Some(0.0),
+        tx_errors_per_s: Some(0.0),
+    };
+    LinkMetrics { facts: Arc::new(facts), basis, counters: None, rates: Some(rates) }
+}
+
+#[test]
+fn a_quiet_machine_has_no_finding() {
+    let quiet = Machine::small(4).pair(0, 1).metrics();
+    assert_eq!(at_once(&quiet), [], "nothing is wrong, nothing is said");
+}
+
+#[test]
+fn a_link_beyond_its_label_is_told_with_what_the_claim_is() {
+    let mut metrics = Machine::small(2).metrics();
+    metrics.links = vec![
+        link("eth0", 2e10, Some(10_000), Basis::Real),
+        link("lo", 5e10, None, Basis::None),
+        link("tap0", 2.4e7, Some(10), Basis::Constant),
+        link("vetha6c37c1", 3.48e10, Some(10_000), Basis::Constant),
+    ];
+    let findings = at_once(&metrics);
+    assert_eq!(
+        text(&findings, "label"),
+        "vetha6c37c1 moves 34.8 Gbit/s, 3.5 times the 10 Gbit/s it claims: the claim is a constant in the driver, no limit; \
+         1 more link passes its own"
+    );
+    let finding = found(&findings, "label").expect("there is one");
+    assert_eq!((finding.key, finding.numbers[2]), (None, ("claim_mbps", 10_000.0)), "no key mends a label");
+}
+
+#[test]
+fn moves_of_busy_threads_are_told_without_blaming_them() {
+    let mut machine = Machine::kunpeng().pair(5, 91).each_thread(|thread| {
+        thread.moves_per_s = Some(29.5);
+        thread.by_class = MovesByClass { smt: 0, cluster: 10, llc: 4, node: 2, socket: 4 };
+    });
+    let findings = at_once(&machine.metrics());
+    let told = "2 busy threads move from core to core, 59 times/s; of 40 moves whose cores were seen, 12 went to another cache or node";
+    assert_eq!(text(&findings, "moves"), told);
+    assert_eq!(found(&findings, "moves").expect("there is one").key, Some('p'), "p mends it");
+
+    machine = machine.each_thread(|thread| (thread.evidence, thread.moves_per_s) = (Evidence::Sampled, Some(2.0)));
+    let told = text(&at_once(&machine.metrics()), "moves");
+    assert!(told.contains("at least 4.0 times/s"), "an under-count is marked: {told}");
+
+    let idle = machine.each_thread(|thread| thread.cpu = Some(0.0)).metrics();
+    assert!(found(&at_once(&idle), "moves").is_none(), "moves of idle threads matter to nobody");
+}
+
+#[test]
+fn backlog_trouble_names_the_worst_core() {
+    let mut metrics = Machine::small(4).metrics();
+    for (core, dropped, squeezed) in [(1, 30.0, 0.0), (2, 120.0, 4.5)] {
+        let load = metrics.cores[core].load.as_mut().expect("it is online");
+        (load.softnet_dropped_per_s, load.softnet_squeezed_per_s) = (Some(dropped), Some(squeezed));
+    }
+    let findings = at_once(&metrics);
+    assert_eq!(
+        text(&findings, "softnet"),
+        "core 2 drops 120 packets/s because its backlog is full; 150 packets/s on 2 cores together \
+         (net.core.netdev_max_backlog)"
+    );
+    assert!(text(&findings, "squeeze").starts_with("core 2 has more packets waiting"), "squeezes are told too");
+    assert_eq!(findings[0].id, "softnet", "lost packets come first");
+}
+
+#[test]
+fn two_busy_threads_on_one_core_are_told_once_it_lasts() {
+    let machine = Machine::small(4).pair(1, 1).each_thread(|thread| thread.wait = Some(0.48));
+    let metrics = machine.metrics();
+    let mut derivation = Derivation::default();
+    for samples in 1..=4 {
+        derivation.advance(Item::Sample(Box::new(sample(&metrics))));
+        let told = text(&all(&metrics, derivation.history()), "same_core");
+        if samples < 3 {
+            assert_eq!(told, "no finding 'same_core'", "{samples} samples may be chance");
+        } else {
+            assert_eq!(told, "2 busy threads (39081, 39082) share core 1 and wait up to 48 % of the time");
+        }
+    }
+}
+
+#[test]
+fn a_move_stays_told_for_some_seconds() {
+    let machine = Machine::small(4).pair(1, 2);
+    let mut derivation = Derivation::default();
+    derivation.advance(Item::Sample(Box::new(sample(&Machine::small(4).pair(0, 2).metrics()))));
+    let mut ticks = 0;
+    while found(&all(&machine.metrics(), derivation.history()), "moves").is_some() || ticks == 0 {
+        derivation.advance(Item::Sample(Box::new(sample(&machine.metrics()))));
+        ticks += 1;
+        assert!(ticks < 100, "an old move is forgotten");
+    }
+    assert_eq!(ticks, 11, "at two samples a second it is told for five seconds");
+}
+
+#[test]
+fn late_ticks_are_counted_and_the_remedy_named() {
+    let mut metrics = Machine::small(2).metrics();
+    metrics.own.late_ticks = 12;
+    let told = "12 ticks of vnettop were late since its start, waiting for a core; rates are over the true time all the same; \
+                as root or with CAP_SYS_NICE its sampler can go first";
+    assert_eq!(text(&at_once(&metrics), "late"), told);
+    metrics.own.realtime = true;
+    assert!(!text(&at_once(&metrics), "late").contains("CAP_SYS_NICE"), "who has the right needs no advice");
+}
+
+/// A sample with the threads of these metrics, for a history of where they ran.
+fn sample(metrics: &Metrics) -> Sample {
+    Sample {
+        wall_ms: 0,
+        at_ns: metrics.at_ns,
+        host: Arc::clone(&metrics.host),
+        netns: metrics.netns,
+        links: Arc::default(),
+        counters: Vec::new(),
+        topology: Arc::clone(&metrics.topology),
+        cores_at_ns: metrics.at_ns,
+        cores: Vec::new(),
+        threads: metrics.threads.iter().map(|thread| thread.sample.clone()).collect(),
+        own: metrics.own,
+        problems: Arc::default(),
+    }
+}

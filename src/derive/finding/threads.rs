@@ -1,0 +1,83 @@
+//! Busy watched threads that are moved, or that share a core.
+
+use super::{Said, count, rate};
+use crate::derive::Metrics;
+use crate::derive::history::History;
+use crate::derive::moves::Evidence;
+use crate::derive::placement::BUSY;
+use crate::derive::threads::ThreadMetrics;
+use crate::sample::CoreId;
+
+/// A move counts as present for so long, so that the sentence does not flicker from tick to tick.
+const RECENT_S: f64 = 5.0;
+/// Two threads share a core when they were seen on it together so many samples in a row.
+const SAMPLES_TOGETHER: usize = 3;
+
+fn busy(metrics: &Metrics) -> impl Iterator<Item = &ThreadMetrics> {
+    metrics.threads.iter().filter(|thread| thread.cpu.is_some_and(|cpu| cpu > BUSY))
+}
+
+/// Busy threads that the scheduler moves from core to core.
+pub(super) fn moving(metrics: &Metrics, history: &History) -> Option<Said> {
+    let moving: Vec<&ThreadMetrics> = busy(metrics).filter(|thread| has_moved(thread, metrics, history)).collect();
+    if moving.is_empty() {
+        return None;
+    }
+    let per_s: f64 = moving.iter().filter_map(|thread| thread.moves_per_s).sum();
+    let classes = || moving.iter().map(|thread| thread.by_class);
+    let seen: u64 = classes().map(|c| c.smt + c.cluster + c.llc + c.node + c.socket).sum();
+    let far: u64 = classes().map(|c| c.node + c.socket).sum();
+    let at_least = if moving.iter().any(|thread| thread.evidence == Evidence::Sampled) { "at least " } else { "" };
+    let (threads, verb) = if moving.len() == 1 { ("1 busy thread", "moves") } else { ("busy threads", "move") };
+    let number = if moving.len() == 1 { String::new() } else { format!("{} ", moving.len()) };
+    let crossing = if seen > 0 && metrics.topology.nodes > 1 {
+        format!("; of {seen} moves whose cores were seen, {far} went to another cache or node")
+    } else {
+        String::new()
+    };
+    Some(Said {
+        text: format!("{number}{threads} {verb} from core to core, {at_least}{} times/s{crossing}", rate(per_s)),
+        numbers: vec![
+            ("threads", count(moving.len())),
+            ("moves_per_s", per_s),
+            ("moves_seen", seen as f64),
+            ("moves_seen_across_nodes", far as f64),
+        ],
+    })
+}
+
+/// In this tick, or within the last seconds of its trail.
+fn has_moved(thread: &ThreadMetrics, metrics: &Metrics, history: &History) -> bool {
+    if thread.moves_per_s.is_some_and(|per_s| per_s > 0.0) {
+        return true;
+    }
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive number of samples")]
+    let samples = (RECENT_S * 1e9 / metrics.own.interval_ns.max(1) as f64) as usize;
+    history.thread(thread.sample.id).is_some_and(|track| {
+        track.cores.iter().rev().take(samples.saturating_add(1)).any(|&core| core != thread.sample.core)
+    })
+}
+
+/// Busy threads that have to take turns on one core.
+pub(super) fn on_the_same_core(metrics: &Metrics, history: &History) -> Option<Said> {
+    let mut settled: Vec<(CoreId, &ThreadMetrics)> = busy(metrics)
+        .filter(|thread| {
+            let trail = history.thread(thread.sample.id);
+            let stays = |core: &CoreId| *core == thread.sample.core;
+            trail.is_some_and(|track| {
+                track.cores.len() >= SAMPLES_TOGETHER && track.cores.iter().rev().take(SAMPLES_TOGETHER).all(stays)
+            })
+        })
+        .map(|thread| (thread.sample.core, thread))
+        .collect();
+    settled.sort_by_key(|(core, thread)| (*core, thread.sample.id));
+    let together = settled.chunk_by(|a, b| a.0 == b.0).max_by_key(|threads| threads.len()).filter(|t| t.len() > 1)?;
+    let core = together[0].0;
+    let tids: Vec<String> = together.iter().map(|(_, thread)| thread.sample.id.tid.to_string()).collect();
+    let waits = together.iter().filter_map(|(_, thread)| thread.wait).reduce(f64::max);
+    let waiting = waits.map_or_else(String::new, |wait| format!(" and wait up to {:.0} % of the time", wait * 100.0));
+    let mut numbers = vec![("core", f64::from(core)), ("threads", count(together.len()))];
+    numbers.extend(waits.map(|wait| ("wait", wait)));
+    let text = format!("{} busy threads ({}) share core {core}{waiting}", together.len(), tids.join(", "));
+    Some(Said { text, numbers })
+}
