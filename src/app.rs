@@ -207,8 +207,11 @@ impl App {
     fn step(&mut self) -> Result<(), AppError> {
         while !self.ended {
             match self.feed.next()? {
-                Next::Item(item) if self.take(item) => break,
-                Next::Item(_) => {}
+                Next::Item(item) => {
+                    if self.take(item) {
+                        break;
+                    }
+                }
                 Next::Waiting => break,
                 Next::End => self.ended = true,
             }

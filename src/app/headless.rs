@@ -96,8 +96,11 @@ fn next_sample(app: &mut App, signals: &Signals) -> Result<Option<i32>, AppError
             return Ok(Some(signal));
         }
         match app.feed.next()? {
-            Next::Item(item) if app.take(item) => return Ok(None),
-            Next::Item(_) => {}
+            Next::Item(item) => {
+                if app.take(item) {
+                    return Ok(None);
+                }
+            }
             Next::End => app.ended = true,
             Next::Waiting => wait(&[app.feed.ready(), signals.fd()]),
         }
