@@ -43,7 +43,7 @@ fn run(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
         term::can_show(std::env::var("TERM").ok().as_deref())?;
     }
     // Before any thread: entering namespaces is for single-threaded processes.
-    let demo = if config.origin == Origin::Demo { Some(Demo::start(1)?) } else { None };
+    let demo = if config.origin == Origin::Demo { Some(demo::start(1)?) } else { None };
     let signals = Signals::take()?;
     let recorder = config.record.as_deref().map(Recorder::create).transpose()?;
     let feed = feed(config, demo.as_ref())?;
