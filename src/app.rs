@@ -140,7 +140,9 @@ impl App {
     /// The only place where a wish becomes a deed.
     fn perform(&mut self, effect: Effect) -> Result<(), AppError> {
         let outcome = match effect {
-            Effect::Pin(_) | Effect::Restore if self.replay => sentence("a recording is shown: there is nothing to pin"),
+            Effect::Pin(_) | Effect::Restore if self.replay => {
+                sentence("a recording is shown: there is nothing to pin")
+            }
             Effect::Pin(requests) => self.hand.pin(&requests),
             Effect::Restore => self.hand.restore(),
             Effect::SetInterval(interval) => {

@@ -237,11 +237,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 fn watch(text: &str) -> Result<String, String> {
-    if text.is_empty() || text == "0" {
-        Err("give a command name or a pid".to_owned())
-    } else {
-        Ok(text.to_owned())
-    }
+    if text.is_empty() || text == "0" { Err("give a command name or a pid".to_owned()) } else { Ok(text.to_owned()) }
 }
 
 fn speed(text: &str) -> Result<Speed, String> {
@@ -278,7 +274,10 @@ mod tests {
         for line in lines.split('|') {
             match parsed(line) {
                 Err(CliError::Usage(sentence)) => {
-                    assert!(!sentence.contains('\n') && sentence.len() > 10, "'{line}' gives one sentence: {sentence:?}");
+                    assert!(
+                        !sentence.contains('\n') && sentence.len() > 10,
+                        "'{line}' gives one sentence: {sentence:?}"
+                    );
                 }
                 other => panic!("'{line}' is refused, not {other:?}"),
             }

@@ -2,7 +2,6 @@
 //! set, read back after, and put back exactly. It decides nothing: which thread gets which core is told to it, and it
 //! refuses to touch a thread whose start time is not the one it was told.
 
-mod affinity;
 mod hand;
 mod journal;
 mod kernel;

@@ -19,6 +19,7 @@ pub mod input;
 pub mod record;
 pub mod report;
 pub mod sample;
+pub mod sched;
 pub mod source;
 pub mod state;
 pub mod term;

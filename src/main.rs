@@ -159,7 +159,8 @@ fn no_color(config: &Config) -> bool {
 
 /// Without UTF-8 in the locale every character of the screen is ASCII.
 fn ascii(config: &Config) -> bool {
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));
+    let locale =
+        ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));
     let utf8 = locale.is_some_and(|locale| locale.to_lowercase().replace('-', "").contains("utf8"));
     config.ascii || !utf8
 }

@@ -1,15 +1,14 @@
 //! Kernel → [`crate::sample::Sample`]. Readers take their root path or bytes, so that any machine can be read on any
 //! other. They read and parse; they compute no rate and decide nothing.
 
-pub mod affinity;
 pub mod cores;
 pub mod feed;
 pub mod host;
 pub mod links;
 pub mod live;
+mod proc_file;
 mod replay;
 pub mod sampler;
-mod proc_file;
 mod scan;
 pub mod text;
 pub mod threads;

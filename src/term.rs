@@ -42,11 +42,8 @@ impl Guard {
     pub fn take(mouse: bool) -> io::Result<(Self, Screen)> {
         // The same choice that crossterm makes, so that waiting and reading mean one descriptor.
         let stdin = io::stdin();
-        let input = if stdin.is_terminal() {
-            stdin.as_fd().try_clone_to_owned()?
-        } else {
-            File::open("/dev/tty")?.into()
-        };
+        let input =
+            if stdin.is_terminal() { stdin.as_fd().try_clone_to_owned()? } else { File::open("/dev/tty")?.into() };
         give_back_on_panic();
         enable_raw_mode()?;
         let guard = Self { input };

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use vnettop::derive::claim::{Basis, basis};
 use vnettop::derive::{Derivation, Evidence, Metrics, MoveClass};
 use vnettop::sample::{
-    CoreCounters, CoreId, CorePlace, CoreSet, Duty, Event, Host, Ifindex, Item, Kind, LinkCounters, LinkFacts, LinkState,
-    OwnCost, Sample, Softnet, ThreadId, ThreadSample, Topology,
+    CoreCounters, CoreId, CorePlace, CoreSet, Duty, Event, Host, Ifindex, Item, Kind, LinkCounters, LinkFacts,
+    LinkState, OwnCost, Sample, Softnet, ThreadId, ThreadSample, Topology,
 };
 
 const SECOND: u64 = 1_000_000_000;
@@ -236,10 +236,15 @@ fn a_core_that_comes_online_has_no_load_for_one_interval() {
 
 #[test]
 fn softnet_counters_of_32_bits_wrap() {
-    let row = |processed| CoreCounters { softnet: Some(Softnet { processed, dropped: 0, squeezed: 0 }), ..core(0, 0, 0) };
+    let row =
+        |processed| CoreCounters { softnet: Some(Softnet { processed, dropped: 0, squeezed: 0 }), ..core(0, 0, 0) };
     let at = |at_ns, cores| Sample { cores, ..sample(at_ns) };
     let metrics = last(vec![at(SECOND, vec![row(u32::MAX - 9)]), at(2 * SECOND, vec![row(90)])]);
-    assert_eq!(metrics.cores[0].load.expect("load").softnet_processed_per_s, Some(100.0), "a wrap is a hundred packets");
+    assert_eq!(
+        metrics.cores[0].load.expect("load").softnet_processed_per_s,
+        Some(100.0),
+        "a wrap is a hundred packets"
+    );
 }
 
 #[test]
@@ -259,7 +264,8 @@ fn moves_are_classed_by_the_smallest_circle_that_holds_both() {
 
 #[test]
 fn counted_moves_are_the_kernels_and_sampled_ones_are_an_under_count() {
-    let at = |at_ns, core, migrations| Sample { threads: vec![thread(101, 7, at_ns, core, migrations)], ..sample(at_ns) };
+    let at =
+        |at_ns, core, migrations| Sample { threads: vec![thread(101, 7, at_ns, core, migrations)], ..sample(at_ns) };
     let counted = last(vec![at(SECOND, 0, Some(40)), at(2 * SECOND, 1, Some(43))]);
     let moves = &counted.threads[0];
     assert_eq!((moves.moves, moves.moves_per_s, moves.evidence), (43, Some(3.0), Evidence::Counted));
@@ -275,17 +281,27 @@ fn a_reused_tid_is_a_new_thread() {
     let at = |at_ns, start, core| Sample { threads: vec![thread(101, start, at_ns, core, Some(5))], ..sample(at_ns) };
     let metrics = last(vec![at(SECOND, 7, 0), at(2 * SECOND, 8, 1)]);
     let thread = &metrics.threads[0];
-    assert_eq!((thread.cpu, thread.moves_per_s, thread.last_class), (None, None, None), "nothing of the old thread is its");
+    assert_eq!(
+        (thread.cpu, thread.moves_per_s, thread.last_class),
+        (None, None, None),
+        "nothing of the old thread is its"
+    );
 }
 
 #[test]
 fn pinned_is_told_until_it_is_put_back() {
     let id = ThreadId { pid: 100, tid: 101, start: 7 };
-    let at = |at_ns| Item::Sample(Box::new(Sample { threads: vec![thread(101, 7, at_ns, 0, Some(0))], ..sample(at_ns) }));
+    let at =
+        |at_ns| Item::Sample(Box::new(Sample { threads: vec![thread(101, 7, at_ns, 0, Some(0))], ..sample(at_ns) }));
     let one = CoreSet::single(0);
     let mut derivation = Derivation::default();
     derivation.advance(at(SECOND));
-    derivation.advance(Item::Event(Event::Pinned { thread: id, old: one.clone(), asked: one.clone(), got: one.clone() }));
+    derivation.advance(Item::Event(Event::Pinned {
+        thread: id,
+        old: one.clone(),
+        asked: one.clone(),
+        got: one.clone(),
+    }));
     assert!(derivation.advance(at(2 * SECOND)).expect("metrics").threads[0].pinned, "it is pinned");
     derivation.advance(Item::Event(Event::Restored { thread: id, got: one }));
     assert!(!derivation.advance(at(3 * SECOND)).expect("metrics").threads[0].pinned, "it is put back");

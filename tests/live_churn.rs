@@ -87,12 +87,18 @@ fn a_storm_of_links_makes_no_rate_wrong_and_leaves_nothing_behind() {
     let (now_kib, now_descriptors) = (resident_kib(pid), descriptors(pid));
     assert_eq!(now_descriptors, warm.1, "no descriptor is left open");
     assert!(now_kib < warm.0 + 1024, "memory does not grow: {} KiB then, {now_kib} KiB now", warm.0);
-    eprintln!("{seconds} s: most links {most_links}, resident {} then {now_kib} KiB, descriptors {now_descriptors}", warm.0);
+    eprintln!(
+        "{seconds} s: most links {most_links}, resident {} then {now_kib} KiB, descriptors {now_descriptors}",
+        warm.0
+    );
     let group = format!("-{}", churn.0.id());
     Command::new("kill").args(["-KILL", "--", &group]).status().expect("kill runs");
     drop(churn);
-    let left: HashSet<String> =
-        netns.output("ls /proc/thread-self/net/dev >/dev/null; ip -o link | awk -F': ' '{print $2}' | cut -d@ -f1").split_whitespace().map(str::to_owned).collect();
+    let left: HashSet<String> = netns
+        .output("ls /proc/thread-self/net/dev >/dev/null; ip -o link | awk -F': ' '{print $2}' | cut -d@ -f1")
+        .split_whitespace()
+        .map(str::to_owned)
+        .collect();
     watching.next();
     assert_eq!(names(&watching.next()), left, "one tick after the storm the rows are the links");
 }
@@ -120,7 +126,11 @@ fn a_link_is_right_one_tick_after_every_change() {
     let index = link(&renamed, "aa").expect("there")["ifindex"].as_u64().expect("an index");
     let again = after(&format!("ip link del aa; ip link add aa index {index} type ifb"));
     let link_again = link(&again, "aa").expect("the new one is there");
-    assert_eq!((&link_again["kind"], &link_again["ifindex"]), (&"ifb".into(), &index.into()), "same name, same index, another link");
+    assert_eq!(
+        (&link_again["kind"], &link_again["ifindex"]),
+        (&"ifb".into(), &index.into()),
+        "same name, same index, another link"
+    );
     assert!(link(&again, "lb").is_none(), "the old peer is gone");
     let moved = after(&format!("ip link set aa netns {}", other.pid()));
     assert!(link(&moved, "aa").is_none(), "a link moved to another namespace is gone");

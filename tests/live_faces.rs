@@ -15,7 +15,10 @@ fn assert_refused(arguments: &[&str], code: i32, says: &str) {
     let stderr = String::from_utf8_lossy(&out.stderr);
     assert_eq!(out.status.code(), Some(code), "{arguments:?} ends with {code}: {stderr}");
     assert!(out.stdout.is_empty(), "{arguments:?} prints nothing else");
-    assert!(stderr.lines().count() == 1 && stderr.contains(says), "{arguments:?} says one sentence with {says:?}: {stderr}");
+    assert!(
+        stderr.lines().count() == 1 && stderr.contains(says),
+        "{arguments:?} says one sentence with {says:?}: {stderr}"
+    );
 }
 
 #[test]
@@ -55,7 +58,11 @@ fn recordings_that_cannot_be_read_are_one_sentence_and_one() {
     };
     assert_refused(&["--json", "--replay", "/nowhere/at/all"], 1, "No such file");
     assert_refused(&["--json", "--replay", &path("foreign", "hello\n")], 1, "not a vnettop recording");
-    assert_refused(&["--json", "--replay", &path("newer", "{\"vnettop_recording\":7,\"vnettop\":\"x\"}\n")], 1, "schema version 7");
+    assert_refused(
+        &["--json", "--replay", &path("newer", "{\"vnettop_recording\":7,\"vnettop\":\"x\"}\n")],
+        1,
+        "schema version 7",
+    );
     let damaged = path("damaged", "{\"vnettop_recording\":1,\"vnettop\":\"x\"}\n{\"frob\":1}\n{}\n");
     assert_refused(&["--json", "--replay", &damaged], 1, "line 2");
     assert_refused(&["--json", "--record", "/nowhere/at/all"], 1, "cannot write recording");
@@ -73,7 +80,8 @@ fn help_and_version_need_no_terminal() {
 #[test]
 fn a_dumb_terminal_is_told_about_json() {
     // `script` gives the program a terminal; TERM says that it cannot place text.
-    let out = Command::new("script").args(["-qec", VNETTOP, "/dev/null"]).env("TERM", "dumb").stdin(Stdio::null()).output();
+    let out =
+        Command::new("script").args(["-qec", VNETTOP, "/dev/null"]).env("TERM", "dumb").stdin(Stdio::null()).output();
     let out = out.expect("script runs");
     let said = String::from_utf8_lossy(&out.stdout);
     assert!(said.contains("--json") && !said.contains('\u{1b}'), "it suggests --json and draws nothing: {said}");
@@ -91,20 +99,32 @@ fn a_replay_is_the_live_run_object_by_object_and_frame_by_frame() {
     let dir = tempfile::tempdir().expect("a directory");
     for name in ["run.jsonl", "run.jsonl.zst"] {
         let file = dir.path().join(name).display().to_string();
-        let live = netns.command(VNETTOP).args(["--json", "-d", "0.1", "-n", "20", "--watch", "ping", "--record", &file]).output();
+        let live = netns
+            .command(VNETTOP)
+            .args(["--json", "-d", "0.1", "-n", "20", "--watch", "ping", "--record", &file])
+            .output();
         let live = live.expect("vnettop runs");
         let replayed = vnettop(&["--json", "--replay", &file]);
         assert_eq!(objects(&live).len(), 20, "as many objects as asked for");
-        assert_eq!(String::from_utf8_lossy(&live.stdout), String::from_utf8_lossy(&replayed.stdout), "{name}: every object is the same");
+        assert_eq!(
+            String::from_utf8_lossy(&live.stdout),
+            String::from_utf8_lossy(&replayed.stdout),
+            "{name}: every object is the same"
+        );
     }
     let file = dir.path().join("frame.jsonl").display().to_string();
     let frame = ["--print", "120x40", "-d", "0.1", "-n", "7", "--keys", "<tick><tick>u"];
-    let live = netns.command(VNETTOP).args(frame).args(["--watch", "ping", "--record", &file]).output().expect("vnettop runs");
+    let live =
+        netns.command(VNETTOP).args(frame).args(["--watch", "ping", "--record", &file]).output().expect("vnettop runs");
     let replayed = vnettop(&[&frame[..], &["--watch", "ping", "--replay", &file]].concat());
     let (live, replayed) = (String::from_utf8_lossy(&live.stdout), String::from_utf8_lossy(&replayed.stdout));
     let below_the_header = |frame: &str| frame.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
     assert!(live.lines().count() == 40 && live.contains("br0"), "a frame was printed:\n{live}");
-    assert_eq!(below_the_header(&live), below_the_header(&replayed), "the frame is the same but for the word 'replay' in its header");
+    assert_eq!(
+        below_the_header(&live),
+        below_the_header(&replayed),
+        "the frame is the same but for the word 'replay' in its header"
+    );
 }
 
 #[test]
@@ -117,7 +137,10 @@ fn names_full_of_escape_codes_are_only_names() {
     let out = netns.command(VNETTOP).args(["--print", "100x30", "-d", "0.05"]).output().expect("vnettop runs");
     let frame = String::from_utf8(out.stdout).expect("the frame is UTF-8");
     assert!(!frame.contains('\u{1b}'), "no escape code is drawn");
-    assert!(frame.contains("?[31mred") && frame.contains("网络0") && frame.contains("a?b"), "each has its row:\n{frame}");
+    assert!(
+        frame.contains("?[31mred") && frame.contains("网络0") && frame.contains("a?b"),
+        "each has its row:\n{frame}"
+    );
     let json = netns.command(VNETTOP).args(["--json", "-n", "1", "-d", "0.05"]).output().expect("vnettop runs");
     assert_eq!(objects(&json)[0]["links"].as_array().expect("links").len(), 4, "lo and the three");
 }
@@ -140,6 +163,10 @@ fn an_ordinary_user_sees_what_an_ordinary_user_may() {
     let object = &objects(&out)[0];
     assert!(!object["links"].as_array().expect("links").is_empty(), "links are shown");
     let thread = &object["threads"][0];
-    assert_eq!((&thread["pid"], &thread["moves_evidence"]), (&1.into(), &"counted".into()), "another user's thread, its moves counted");
+    assert_eq!(
+        (&thread["pid"], &thread["moves_evidence"]),
+        (&1.into(), &"counted".into()),
+        "another user's thread, its moves counted"
+    );
     assert_eq!(object["own"]["realtime"], false, "without the right there is no real-time priority, and it is said");
 }

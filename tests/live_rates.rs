@@ -26,7 +26,12 @@ fn moved(objects: &[Value], name: &str, direction: &str) -> Moved {
 }
 
 fn iperf3(client: &Netns, arguments: &[&str]) -> Value {
-    let out = client.command("iperf3").args(["-c", "198.18.0.1", "-J", "-t", "10"]).args(arguments).output().expect("iperf3 runs");
+    let out = client
+        .command("iperf3")
+        .args(["-c", "198.18.0.1", "-J", "-t", "10"])
+        .args(arguments)
+        .output()
+        .expect("iperf3 runs");
     serde_json::from_slice(&out.stdout).expect("iperf3 prints JSON")
 }
 
@@ -66,7 +71,11 @@ fn tcp_rates_are_iperf3s_own() {
     let received = end["sum_received"]["bytes"].as_f64().expect("bytes");
     assert_within_one_percent("bytes received over TCP", rx.bytes - rx.packets * TCP_HEADERS, received);
     let claim = link(&objects[2], "v0").expect("v0 is there");
-    assert_eq!((&claim["claim_mbps"], &claim["claim_basis"]), (&10_000.into(), &"constant".into()), "veth's label is a constant");
+    assert_eq!(
+        (&claim["claim_mbps"], &claim["claim_basis"]),
+        (&10_000.into(), &"constant".into()),
+        "veth's label is a constant"
+    );
 }
 
 #[test]
@@ -84,7 +93,9 @@ fn udp_rates_and_packets_are_iperf3s_own() {
 
 #[test]
 fn a_pipe_that_closes_ends_it_quietly() {
-    let out = Command::new("sh").args(["-c", &format!("{VNETTOP} --json -d 0.05 | head -n 2 | wc -l; echo ${{PIPESTATUS:-}}")]).output();
+    let out = Command::new("sh")
+        .args(["-c", &format!("{VNETTOP} --json -d 0.05 | head -n 2 | wc -l; echo ${{PIPESTATUS:-}}")])
+        .output();
     let out = out.expect("sh runs");
     assert_eq!(String::from_utf8_lossy(&out.stdout).lines().next(), Some("2"), "two objects came through");
     assert!(out.stderr.is_empty(), "nothing is said about the closed pipe: {}", String::from_utf8_lossy(&out.stderr));

@@ -25,7 +25,8 @@ fn saturated(more: &[&str]) -> (Vec<Value>, Value) {
         .stdout(Stdio::piped())
         .spawn()
         .expect("iperf3 starts");
-    let out = near.command(VNETTOP).args(["--json", "-d", "0.1", "-n", "120"]).args(more).output().expect("vnettop runs");
+    let out =
+        near.command(VNETTOP).args(["--json", "-d", "0.1", "-n", "120"]).args(more).output().expect("vnettop runs");
     let report = client.wait_with_output().expect("iperf3 ends");
     (objects(&out), serde_json::from_slice(&report.stdout).expect("iperf3 prints JSON"))
 }
@@ -46,7 +47,10 @@ fn assert_rate_is_iperf3s(objects: &[Value], report: &Value) {
     // What crossed the link lies between what one end was given to send and what the other took in time.
     let theirs = |sum: &str| report["end"][sum]["bytes"].as_f64().expect("bytes");
     let (received, sent) = (theirs("sum_received"), theirs("sum_sent"));
-    assert!(total > received * 0.99 && total < sent * 1.01, "and iperf3's own: {total:.0}, received {received:.0}, sent {sent:.0}");
+    assert!(
+        total > received * 0.99 && total < sent * 1.01,
+        "and iperf3's own: {total:.0}, received {received:.0}, sent {sent:.0}"
+    );
 }
 
 #[test]
@@ -58,8 +62,12 @@ fn with_real_time_priority_78_of_80_ticks_are_on_time() {
     let under_load = &objects[..80];
     assert_eq!(under_load[79]["own"]["realtime"], true, "as root the sampler runs at real-time priority");
     let late = under_load[79]["own"]["late_ticks"].as_u64().expect("a count");
-    let irregular = under_load.iter().filter(|object| (object["elapsed_s"].as_f64().expect("a time") - 0.1).abs() > 0.02).count();
-    assert!(late <= 2 && irregular <= 4, "at least 78 of 80 on time: {late} late, {irregular} intervals off by more than 20 ms");
+    let irregular =
+        under_load.iter().filter(|object| (object["elapsed_s"].as_f64().expect("a time") - 0.1).abs() > 0.02).count();
+    assert!(
+        late <= 2 && irregular <= 4,
+        "at least 78 of 80 on time: {late} late, {irregular} intervals off by more than 20 ms"
+    );
     eprintln!("real-time: {late} of 80 late, {irregular} intervals off");
     assert_rate_is_iperf3s(&objects, &report);
 }

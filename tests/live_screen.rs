@@ -16,7 +16,12 @@ impl Tmux {
         let tmux = Self { socket: format!("vnettop-{name}-{}", std::process::id()) };
         let (width, height) = (width.to_string(), height.to_string());
         let arguments = ["-u", "-f", "/dev/null", "new-session", "-d", "-x", &width, "-y", &height, command];
-        let out = Command::new("tmux").args(["-L", &tmux.socket]).args(arguments).env("LC_ALL", "C.UTF-8").output().expect("tmux runs");
+        let out = Command::new("tmux")
+            .args(["-L", &tmux.socket])
+            .args(arguments)
+            .env("LC_ALL", "C.UTF-8")
+            .output()
+            .expect("tmux runs");
         assert!(out.status.success(), "tmux starts: {}", String::from_utf8_lossy(&out.stderr));
         tmux
     }
@@ -59,13 +64,15 @@ fn the_demo_shows_moving_rates_within_two_ticks_and_leaves_the_terminal_as_it_wa
     await_that("the shell is there", 5, || !tmux.frame().trim().is_empty());
     let stty = |file: &str| tmux.press(&format!("stty -a > {file}"));
     let dir = tempfile::tempdir().expect("a directory");
-    let (before, after) = (dir.path().join("before").display().to_string(), dir.path().join("after").display().to_string());
+    let (before, after) =
+        (dir.path().join("before").display().to_string(), dir.path().join("after").display().to_string());
     stty(&before);
     tmux.press("Enter");
     tmux.press(&format!("{VNETTOP} demo"));
     tmux.press("Enter");
     await_that("the screen is there", 10, || tmux.shows("Links"));
-    let bridge_moves = || tmux.frame().lines().any(|line| line.contains("demo0") && (line.contains('G') || line.contains('M')));
+    let bridge_moves =
+        || tmux.frame().lines().any(|line| line.contains("demo0") && (line.contains('G') || line.contains('M')));
     await_that("the bridge moves", 5, bridge_moves);
     tmux.tmux(&["resize-window", "-x", "60", "-y", "15"]);
     await_that("it fits 60×15", 5, || tmux.shows("demo0") || tmux.shows("Links"));
@@ -77,9 +84,12 @@ fn the_demo_shows_moving_rates_within_two_ticks_and_leaves_the_terminal_as_it_wa
     await_that("the shell is back", 5, || !tmux.shows("Links"));
     stty(&after);
     tmux.press("Enter");
-    await_that("stty ran", 5, || std::fs::read_to_string(&after).is_ok_and(|text| text.contains("echoke") || text.contains("iutf8")));
+    await_that("stty ran", 5, || {
+        std::fs::read_to_string(&after).is_ok_and(|text| text.contains("echoke") || text.contains("iutf8"))
+    });
     // The window was resized in between, which stty tells too.
-    let modes = |file: &str| std::fs::read_to_string(file).expect("written").lines().skip(1).collect::<Vec<_>>().join("\n");
+    let modes =
+        |file: &str| std::fs::read_to_string(file).expect("written").lines().skip(1).collect::<Vec<_>>().join("\n");
     assert_eq!(modes(&before), modes(&after), "the terminal's modes are as they were");
     let cursor = tmux.tmux(&["display-message", "-p", "#{cursor_flag} #{alternate_on} #{mouse_any_flag}"]);
     assert_eq!(cursor.trim(), "1 0 0", "cursor, screen and mouse are given back");

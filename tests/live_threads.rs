@@ -78,7 +78,10 @@ fn pinned_ends_agree_with_taskset_proc_and_mpstat() {
     for (kept, core) in [(&server, 1), (&client, 0)] {
         let shown = thread(&object, pid(kept)).expect("both ends are shown");
         let allowed = taskset(&["-cp", &pid(kept).to_string()]);
-        assert!(allowed.ends_with(&format!(": {}", shown["allowed"].as_str().expect("a list"))), "{allowed} against {shown}");
+        assert!(
+            allowed.ends_with(&format!(": {}", shown["allowed"].as_str().expect("a list"))),
+            "{allowed} against {shown}"
+        );
         assert_eq!(shown["core"], core, "it runs where it is pinned");
         assert_eq!(shown["role"], if core == 1 { "server" } else { "client" }, "the role is told");
     }
@@ -88,8 +91,13 @@ fn pinned_ends_agree_with_taskset_proc_and_mpstat() {
         let row = rows.iter().find(|row| row["cpu"] == core["core"].to_string()).expect("mpstat has the core");
         for (ours, theirs) in [("softirq", "soft"), ("system", "sys"), ("user", "usr"), ("idle", "idle")] {
             let nice = if ours == "user" { row["nice"].as_f64().expect("a share") } else { 0.0 };
-            let (ours_is, theirs_is) = (core[ours].as_f64().expect("a share") * 100.0, row[theirs].as_f64().expect("a share") + nice);
-            assert!((ours_is - theirs_is).abs() < 2.0, "core {} {ours}: {ours_is:.2} % against mpstat's {theirs_is:.2} %", core["core"]);
+            let (ours_is, theirs_is) =
+                (core[ours].as_f64().expect("a share") * 100.0, row[theirs].as_f64().expect("a share") + nice);
+            assert!(
+                (ours_is - theirs_is).abs() < 2.0,
+                "core {} {ours}: {ours_is:.2} % against mpstat's {theirs_is:.2} %",
+                core["core"]
+            );
         }
     }
 }

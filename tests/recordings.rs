@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use vnettop::record::{Recorder, Recording};
 use vnettop::sample::{
-    CoreSet, Event, Host, Ifindex, Item, Kind, LinkCounters, LinkFacts, LinkState, OwnCost, Problem, Sample, ThreadId, Topology,
+    CoreSet, Event, Host, Ifindex, Item, Kind, LinkCounters, LinkFacts, LinkState, OwnCost, Problem, Sample, ThreadId,
+    Topology,
 };
 
 fn facts(ifindex: u32, name: &str) -> Arc<LinkFacts> {
@@ -61,8 +62,20 @@ fn sample(tick: u64, links: &Arc<Vec<Arc<LinkFacts>>>) -> Item {
 fn items() -> Vec<Item> {
     let (few, more) = (Arc::new(vec![facts(1, "wg0")]), Arc::new(vec![facts(1, "wg0"), facts(2, "网络")]));
     let id = ThreadId { pid: 1, tid: 2, start: 3 };
-    let pinned = Event::Pinned { thread: id, old: "0-127".parse().expect("a list"), asked: CoreSet::single(4), got: CoreSet::single(4) };
-    vec![sample(1, &few), sample(2, &few), Item::Event(pinned), sample(3, &more), Item::Event(Event::Mark { at_ns: 9 }), sample(4, &few)]
+    let pinned = Event::Pinned {
+        thread: id,
+        old: "0-127".parse().expect("a list"),
+        asked: CoreSet::single(4),
+        got: CoreSet::single(4),
+    };
+    vec![
+        sample(1, &few),
+        sample(2, &few),
+        Item::Event(pinned),
+        sample(3, &more),
+        Item::Event(Event::Mark { at_ns: 9 }),
+        sample(4, &few),
+    ]
 }
 
 fn written(name: &str) -> (tempfile::TempDir, PathBuf) {

@@ -13,9 +13,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use vnettop::sample::{CoreSet, Duty, Side, ThreadSample};
-use vnettop::source::affinity::{get_affinity, set_affinity};
+use vnettop::sched;
+use vnettop::sched::{get_affinity, set_affinity};
+use vnettop::source::Roots;
 use vnettop::source::threads::{ThreadReader, Watch};
-use vnettop::source::{Roots, affinity};
 
 fn reader(roots: &Roots, watches: &[&str]) -> ThreadReader {
     ThreadReader::open(roots, watches.iter().map(|&text| Watch::from(text)).collect()).expect("/proc can be listed")
@@ -242,7 +243,7 @@ fn fifty_moves_of_a_busy_thread_are_counted_to_the_last() {
         (one, &Some(CoreSet::single(one))),
         "it is pinned"
     );
-    affinity::set_affinity(tid, &allowed).expect("put back");
+    sched::set_affinity(tid, &allowed).expect("put back");
     stop.store(true, Ordering::Relaxed);
     busy.join().expect("it ends");
 }

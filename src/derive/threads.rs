@@ -35,7 +35,7 @@ pub struct ThreadMetrics {
 
 /// Every watched thread of the newer sample. `history` has already observed it.
 #[must_use]
-pub fn between(
+pub(super) fn between(
     previous: Option<&Sample>,
     next: &Sample,
     history: &History,

@@ -1,8 +1,8 @@
 //! The seam between this room and the machine, and the real machine behind it. It judges nothing: errors go up as the
 //! kernel gave them.
 
-use super::affinity;
 use crate::sample::{CoreSet, ThreadId};
+use crate::sched;
 use std::{fs, io};
 
 /// What pinning needs from a machine; tests put a recording fake in its place.
@@ -43,11 +43,11 @@ impl Pinner for Kernel {
     }
 
     fn mask_of(&mut self, tid: u32) -> io::Result<CoreSet> {
-        affinity::mask_of(tid)
+        sched::get_affinity(tid, &mut Vec::new())
     }
 
     fn set_mask(&mut self, tid: u32, cores: &CoreSet) -> io::Result<()> {
-        affinity::set_mask(tid, cores)
+        sched::set_affinity(tid, cores)
     }
 
     fn boot_id(&mut self) -> io::Result<String> {

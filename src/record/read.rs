@@ -127,7 +127,11 @@ impl Recording {
         if self.buffer.ends_with(b"\n") {
             return Ok(false);
         }
-        let rest = self.input.fill_buf().map_err(|error| RecordError::File { operation: "read", path: self.path.clone(), error })?;
+        let rest = self.input.fill_buf().map_err(|error| RecordError::File {
+            operation: "read",
+            path: self.path.clone(),
+            error,
+        })?;
         Ok(rest.is_empty())
     }
 

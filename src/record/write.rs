@@ -49,8 +49,7 @@ impl Recorder {
             _ => Out::Plain(file),
         };
         let mut recorder = Self { path: path.to_owned(), out, facts: Facts::default(), flushed_at_ns: 0 };
-        let header =
-            Header { vnettop_recording: SCHEMA_VERSION, vnettop: env!("CARGO_PKG_VERSION").to_owned() };
+        let header = Header { vnettop_recording: SCHEMA_VERSION, vnettop: env!("CARGO_PKG_VERSION").to_owned() };
         recorder.line(&header).and_then(|()| recorder.flush()).map_err(at)?;
         Ok(recorder)
     }

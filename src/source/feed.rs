@@ -1,8 +1,8 @@
 //! The one channel between the thread that has the data and the thread that shows them, live or replayed.
 
+use super::SourceError;
 use super::replay;
 use super::sampler::{self, Settings};
-use super::SourceError;
 use crate::record::Recording;
 use crate::sample::Item;
 use rustix::event::{EventfdFlags, eventfd};

@@ -3,12 +3,12 @@
 //! It may run at real-time priority, because a benchmark fills the cores a monitor needs; in return it keeps a budget and
 //! gives the priority back when it exceeds it. Late ticks are counted, and make no rate wrong: the elapsed time is read.
 
-use super::affinity;
 use super::feed::{Command, Sender};
 use super::live::{Live, cpu_ns};
 use super::threads::Watch;
 use super::{Roots, SourceError, now_ns};
 use crate::sample::{Item, OwnCost, Problem};
+use crate::sched;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::time::{ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags};
@@ -89,8 +89,9 @@ struct Schedule {
 impl Schedule {
     fn start(interval: Duration) -> Result<Self, SourceError> {
         let failed = |error: Errno| SourceError::Timer { error: error.into() };
-        let timer = rustix::time::timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)
-            .map_err(failed)?;
+        let timer =
+            rustix::time::timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)
+                .map_err(failed)?;
         let mut schedule = Self { timer, interval, due_ns: 0 };
         schedule.set(interval).map_err(failed)?;
         Ok(schedule)
@@ -162,7 +163,7 @@ struct Priority {
 
 impl Priority {
     fn take(wanted: bool) -> Self {
-        let held = wanted && affinity::set_realtime(PRIORITY).is_ok();
+        let held = wanted && sched::set_realtime(PRIORITY).is_ok();
         Self { held, problem: None, ticks: 0, spent_ns: cpu_ns(ClockId::ThreadCPUTime) }
     }
 
@@ -175,7 +176,7 @@ impl Priority {
         let spent_ns = cpu_ns(ClockId::ThreadCPUTime);
         let share = (spent_ns - self.spent_ns) as f64 / 1e9 / (interval.as_secs_f64() * f64::from(self.ticks));
         (self.ticks, self.spent_ns) = (0, spent_ns);
-        if share > BUDGET_SHARE && affinity::set_normal().is_ok() {
+        if share > BUDGET_SHARE && sched::set_normal().is_ok() {
             self.held = false;
             self.problem = Some(Problem {
                 source: "sampler".to_owned(),

@@ -62,7 +62,10 @@ impl Netns {
     pub fn pid(&self) -> u32 {
         // unshare --kill-child forks: the sleeping child is the one inside.
         let children = format!("/proc/{0}/task/{0}/children", self.holder.0.id());
-        std::fs::read_to_string(children).ok().and_then(|text| text.split_whitespace().next()?.parse().ok()).unwrap_or(self.holder.0.id())
+        std::fs::read_to_string(children)
+            .ok()
+            .and_then(|text| text.split_whitespace().next()?.parse().ok())
+            .unwrap_or(self.holder.0.id())
     }
 
     /// A command inside.
@@ -87,7 +90,15 @@ impl Netns {
     /// A program that runs inside until the test ends.
     pub fn keep(&self, program: &str, arguments: &[&str]) -> Kept {
         let command = &mut self.command(program);
-        Kept(command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts"))
+        Kept(
+            command
+                .args(arguments)
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .expect("it starts"),
+        )
     }
 }
 
@@ -137,7 +148,8 @@ pub struct Watching {
 impl Watching {
     /// Starts it; `command` is vnettop, perhaps inside a namespace.
     pub fn start(mut command: Command) -> Self {
-        let mut child = Kept(command.arg("--json").stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("vnettop starts"));
+        let mut child =
+            Kept(command.arg("--json").stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("vnettop starts"));
         let lines = BufReader::new(child.0.stdout.take().expect("piped")).lines();
         Self { child, lines }
     }
@@ -156,7 +168,9 @@ impl Watching {
     /// Ends it as a user would, and gives every object it still printed.
     pub fn stop(mut self) -> Vec<Value> {
         let _ = Command::new("kill").args(["-INT", &self.pid().to_string()]).status();
-        std::iter::from_fn(|| self.lines.next()?.ok()).map(|line| serde_json::from_str(&line).expect("an object")).collect()
+        std::iter::from_fn(|| self.lines.next()?.ok())
+            .map(|line| serde_json::from_str(&line).expect("an object"))
+            .collect()
     }
 }
 

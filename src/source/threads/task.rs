@@ -4,7 +4,8 @@
 use super::parse::{self, Sched};
 use super::proc_dir::ProcDir;
 use crate::sample::{CoreSet, Duty, Side, ThreadId, ThreadSample};
-use crate::source::{affinity, now_ns, text};
+use crate::sched;
+use crate::source::{now_ns, text};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 
@@ -132,7 +133,7 @@ impl Task {
     /// The affinity mask: from the kernel where the number means the same thread there, else from `status`.
     fn allowed(&self, reading: &mut Reading) -> Option<CoreSet> {
         if reading.is_own {
-            return affinity::get_affinity(self.tid, &mut reading.mask).ok();
+            return sched::get_affinity(self.tid, &mut reading.mask).ok();
         }
         parse::parse_allowed(reading.proc.read_file(self.pid, self.tid, "status").ok()?)
     }

@@ -1,6 +1,6 @@
-#![allow(unsafe_code, reason = "masks wider than 1024 cores and SCHED_RESET_ON_FORK have no safe wrapper")]
 //! The scheduler's system calls: affinity masks of any width, and the calling thread's priority. It decides nothing:
 //! who may be moved, and where to, is for `effect` alone, which is also the only caller of [`set_affinity`].
+#![allow(unsafe_code, reason = "masks wider than 1024 cores and SCHED_RESET_ON_FORK have no safe wrapper")]
 
 use crate::sample::CoreSet;
 use std::io;
