@@ -69,13 +69,7 @@ pub struct Demo {
 
 impl Drop for Demo {
     fn drop(&mut self) {
-        // A child that is gone already needs no killing.
-        for child in &mut self.children {
-            let _ = child.kill();
-        }
-        for child in &mut self.children {
-            let _ = child.wait();
-        }
+        self.children.iter_mut().for_each(end);
     }
 }
 
@@ -128,9 +122,9 @@ pub fn start(streams: usize) -> Result<Demo, DemoError> {
     rtnl.set_up("lo")?;
     rtnl.create_bridge(BRIDGE)?;
     let mut demo = Demo { watch: vec![generator.name().to_owned()], notice: String::new(), children: Vec::new() };
-    let tun = demo.add("tun", &[]);
-    demo.add("server", &["--generator", generator.name()])?;
-    demo.add("client", &["--generator", generator.name(), "--streams", &streams.max(1).to_string()])?;
+    let tun = demo.add(child::PART_TUN, &[]);
+    demo.add(child::PART_SERVER, &["--generator", generator.name()])?;
+    demo.add(child::PART_CLIENT, &["--generator", generator.name(), "--streams", &streams.max(1).to_string()])?;
     demo.notice = notice(generator, tun);
     Ok(demo)
 }
@@ -140,14 +134,23 @@ impl Demo {
     fn add(&mut self, role: &'static str, options: &[&str]) -> Result<(), DemoError> {
         let mut child = child::command(role).args(options).spawn().map_err(|error| DemoError::Spawn { role, error })?;
         let line = first_line(&mut child, Instant::now() + PATIENCE);
-        self.children.push(child);
+        if line.as_ref().is_ok_and(|line| line == child::READY) {
+            self.children.push(child);
+            return Ok(());
+        }
+        end(&mut child);
         match line {
-            Ok(line) if line == child::READY => Ok(()),
             Ok(text) if text.is_empty() => Err(DemoError::Child { role, text: "it ended without a word".to_owned() }),
             Ok(text) => Err(DemoError::Child { role, text }),
             Err(error) => Err(DemoError::Spawn { role, error }),
         }
     }
+}
+
+/// Kills a child and collects it; one that is gone already needs neither, so failures mean nothing.
+fn end(child: &mut Child) {
+    let _ = child.kill();
+    let _ = child.wait();
 }
 
 fn notice(generator: Generator, tun: Result<(), DemoError>) -> String {

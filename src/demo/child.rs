@@ -19,6 +19,12 @@ use std::time::{Duration, Instant};
 pub const SUBCOMMAND: &str = "demo-child";
 /// The first line a child writes when its part of the demo stands; anything else is its error.
 pub const READY: &str = "ready";
+/// The child with the receiving end.
+pub const PART_SERVER: &str = "server";
+/// The child with the sending end.
+pub const PART_CLIENT: &str = "client";
+/// The child behind the tun device.
+pub const PART_TUN: &str = "tun";
 /// The name of the processes that hold things but do no work; `comm` has 15 bytes.
 const HOLDER: &str = "vnettop-demo";
 /// iperf3's port, used by the stand-in too.
@@ -48,10 +54,10 @@ pub fn run_child(args: &[OsString]) -> ExitCode {
         Err(Failure::Usage(text)) => (text, 2),
         Err(Failure::Run(text)) => (text, 1),
     };
-    // The children of `start` are heard on standard output; the stand-ins and `hold` speak to a person or a test. Both
-    // readers may be gone already.
-    let _ = writeln!(io::stdout(), "{text}");
-    let _ = writeln!(io::stderr(), "vnettop: {text}");
+    // The children of `start` are heard through the pipe that their ready line would have taken; the others speak to a
+    // person or a test. Either reader may be gone already.
+    let heard = [PART_SERVER, PART_CLIENT, PART_TUN].iter().any(|part| args.first().is_some_and(|role| role == part));
+    let _ = if heard { writeln!(io::stdout(), "{text}") } else { writeln!(io::stderr(), "vnettop: {text}") };
     ExitCode::from(code)
 }
 
@@ -63,9 +69,9 @@ fn dispatch(args: &[OsString]) -> Result<(), Failure> {
     }
     let options = Options::parse(rest)?;
     match role.as_ref() {
-        "server" => server(&options),
-        "client" => client(&options),
-        "tun" => tun(&options),
+        PART_SERVER => server(&options),
+        PART_CLIENT => client(&options),
+        PART_TUN => tun(&options),
         "standin-server" => standin_server(&options),
         "standin-client" => standin_client(&options),
         "hold" => hold(&options),
@@ -87,6 +93,11 @@ pub fn command(role: &str) -> Command {
 fn die_with(parent: Pid) -> Result<(), Failure> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if getppid() == Some(parent) { Ok(()) } else { Err(Failure::Run("the demo ended before its child began".into())) }
+}
+
+/// The same for a stand-in started alone, which may outlive whoever started it unless `--parent` says otherwise.
+fn die_with_given(options: &Options) -> Result<(), Failure> {
+    if options.given("--parent").is_some() { die_with(options.parent()?) } else { Ok(()) }
 }
 
 fn server(options: &Options) -> Result<(), Failure> {
@@ -182,6 +193,7 @@ fn exec(args: &[OsString]) -> Result<(), Failure> {
 }
 
 fn standin_server(options: &Options) -> Result<(), Failure> {
+    die_with_given(options)?;
     let name: String = options.required("--name")?;
     let listener = standin::listen(options.required("--bind")?, &name)?;
     writeln!(io::stdout(), "listening {}", listener.local_addr()?)?;
@@ -189,6 +201,7 @@ fn standin_server(options: &Options) -> Result<(), Failure> {
 }
 
 fn standin_client(options: &Options) -> Result<(), Failure> {
+    die_with_given(options)?;
     let server: SocketAddr = options.required("--connect")?;
     let seconds: f64 = options.required("--seconds")?;
     let duration = Duration::try_from_secs_f64(seconds)

@@ -47,7 +47,8 @@ pub fn run(mut device: File) -> io::Result<()> {
             let _ = socket.send(&payload);
         }
         echo_pending(&mut device, &mut packet);
-        while socket.recv(&mut packet).is_ok() {}
+        // What came back has done its work by moving; one byte of it is read so that the socket drops nothing.
+        while socket.recv(&mut packet[..1]).is_ok() {}
         // A late tick is not made up for: the flow is gentle first and exact second.
         next = (next + TICK).max(Instant::now());
         std::thread::sleep(next.saturating_duration_since(Instant::now()));

@@ -2,9 +2,8 @@
 //! It leaves no file anywhere and never touches the namespace it came from.
 
 use super::sys;
-use rustix::io::Errno;
 use rustix::process::{getegid, geteuid};
-use rustix::thread::UnshareFlags;
+use rustix::thread::{CapabilitySet, UnshareFlags, capabilities};
 use std::path::Path;
 use std::{fs, io};
 
@@ -21,13 +20,17 @@ pub struct NamespaceError {
 /// Moves this process, which must have a single thread, into a network namespace of its own: directly where it may,
 /// otherwise inside a user namespace in which the own user is root.
 pub fn enter_private() -> Result<(), NamespaceError> {
-    // Only root keeps its capabilities through the exec of the demo's children; anyone else needs the user namespace.
-    let direct = if geteuid().is_root() { sys::unshare(UnshareFlags::NEWNET) } else { Err(Errno::PERM.into()) };
-    match direct {
-        Ok(()) => Ok(()),
-        Err(error) if Errno::from_io_error(&error) == Some(Errno::PERM) => enter_as_user(),
-        Err(error) => Err(refused("unshare(CLONE_NEWNET)", error)),
+    if !is_capable_root() {
+        return enter_as_user();
     }
+    sys::unshare(UnshareFlags::NEWNET).map_err(|error| refused("unshare(CLONE_NEWNET)", error))
+}
+
+/// Only root keeps its capabilities through the exec of the demo's children, and in a container root may have none:
+/// anyone else needs the user namespace.
+fn is_capable_root() -> bool {
+    let needed = CapabilitySet::SYS_ADMIN | CapabilitySet::NET_ADMIN;
+    geteuid().is_root() && capabilities(None).is_ok_and(|sets| sets.effective.contains(needed))
 }
 
 fn enter_as_user() -> Result<(), NamespaceError> {
@@ -48,24 +51,30 @@ fn enter_as_user() -> Result<(), NamespaceError> {
 }
 
 fn refused(step: &'static str, error: io::Error) -> NamespaceError {
-    NamespaceError { step, error, advice: advice(Path::new("/proc/sys")) }
+    NamespaceError { step, error, advice: advice(Path::new("/proc/sys"), geteuid().is_root()) }
 }
 
-/// What to do, from the switches by which distributions turn user namespaces off.
-fn advice(sys: &Path) -> String {
+/// What to do, from the switches by which distributions turn namespaces off.
+fn advice(sys: &Path, root: bool) -> String {
     let set_to = |file: &str, value: &str| fs::read_to_string(sys.join(file)).is_ok_and(|text| text.trim() == value);
-    let switch = if set_to("kernel/apparmor_restrict_unprivileged_userns", "1") {
+    let switch = if set_to("user/max_net_namespaces", "0") {
+        "user.max_net_namespaces=1000"
+    } else if set_to("kernel/apparmor_restrict_unprivileged_userns", "1") {
         "kernel.apparmor_restrict_unprivileged_userns=0"
     } else if set_to("kernel/unprivileged_userns_clone", "0") {
         "kernel.unprivileged_userns_clone=1"
     } else if set_to("user/max_user_namespaces", "0") {
         "user.max_user_namespaces=1000"
-    } else if set_to("user/max_net_namespaces", "0") {
-        "user.max_net_namespaces=1000"
+    } else if root {
+        return "give this container CAP_SYS_ADMIN and CAP_NET_ADMIN, or run it outside".to_owned();
     } else {
-        return "run it as root, and in a container with CAP_SYS_ADMIN and CAP_NET_ADMIN".to_owned();
+        return "run it as root".to_owned();
     };
-    format!("run it as root, or allow it with: sysctl -w {switch}")
+    if root {
+        format!("allow it with: sysctl -w {switch}")
+    } else {
+        format!("run it as root, or allow it with: sysctl -w {switch}")
+    }
 }
 
 #[cfg(test)]
@@ -79,7 +88,7 @@ mod tests {
             fs::create_dir_all(path.parent().expect("a joined path has a parent")).expect("the directory can be made");
             fs::write(path, value).expect("the switch can be written");
         }
-        advice(root.path())
+        advice(root.path(), false)
     }
 
     #[test]
@@ -97,15 +106,17 @@ mod tests {
 
     #[test]
     fn advice_without_a_known_switch_names_the_rights() {
-        let text = advice_with(&[("user/max_user_namespaces", "96365\n")]);
-        assert!(text.contains("root") && text.contains("CAP_SYS_ADMIN"), "the rights must be named, but: {text}");
+        let empty = tempfile::tempdir().expect("a temporary directory can be made");
+        assert_eq!(advice(empty.path(), false), "run it as root", "an ordinary user is told the way that works");
+        let text = advice(empty.path(), true);
+        assert!(text.contains("CAP_SYS_ADMIN"), "root in a container is told what it lacks, but reads: {text}");
     }
 
     #[test]
     fn a_refusal_is_one_sentence_with_cause_and_advice() {
-        let error = refused("unshare(CLONE_NEWUSER | CLONE_NEWNET)", Errno::NOSPC.into()).to_string();
+        let error = refused("unshare(CLONE_NEWNET)", io::Error::from_raw_os_error(28)).to_string();
         assert!(error.starts_with("cannot make a private network namespace"), "starts with what failed: {error}");
-        assert!(error.contains("run it as root"), "says what to do: {error}");
+        assert!(error.contains("No space left"), "names the kernel's answer: {error}");
         assert!(!error.contains('\n'), "is one line: {error}");
     }
 }
