@@ -193,7 +193,7 @@ impl App {
     fn write_report(&mut self) -> Outcome {
         let stamp = self.state.metrics().map_or(0, |metrics| metrics.wall_ms);
         let path = PathBuf::from(format!("vnettop-report-{}.txt", stream::file_stamp(stamp)));
-        let text = self.frame(200, 60, &Theme { color: false, utf8: true });
+        let text = self.frame(200, 60, Theme { color: false, utf8: true });
         let written = std::fs::OpenOptions::new()
             .write(true)
             .create_new(true)
@@ -227,7 +227,7 @@ impl App {
     }
 
     /// The same as text.
-    fn frame(&self, width: u16, height: u16, theme: &Theme) -> String {
+    fn frame(&self, width: u16, height: u16, theme: Theme) -> String {
         let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
         ui::paint(&self.view(width, height), theme, &mut buffer);
         ui::text(&buffer)

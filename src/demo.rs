@@ -1,1 +1,186 @@
-//! (to be written)
+//! A network to look at for someone with none: a bridge with two namespaces behind veth pairs, a tun device, and
+//! traffic through all of them, in a private network namespace.
+//! It measures nothing, writes no file, and leaves nothing behind: every link belongs to a namespace or descriptor of a
+//! child, and the kernel kills the children when this process dies in whatever way.
+
+mod child;
+mod echo;
+mod namespace;
+mod rtnl;
+mod standin;
+mod sys;
+
+pub use child::run_child;
+pub use namespace::NamespaceError;
+pub use rtnl::RtnlError;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io::{self, Read};
+use std::process::{Child, Command, Stdio};
+use std::str::FromStr;
+use std::time::{Duration, Instant};
+
+/// The bridge of the demo.
+const BRIDGE: &str = "demo0";
+/// What the processes that replace iperf3 are called.
+const STANDIN: &str = "standin";
+/// Set to 1 it makes the demo use its own traffic generator even where iperf3 is installed.
+const FORCE_STANDIN: &str = "VNETTOP_DEMO_STANDIN";
+/// A child that has not set up its part by then never will.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Why the demo could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum DemoError {
+    /// No private namespace.
+    #[error(transparent)]
+    Namespace(#[from] NamespaceError),
+    /// A link or an address of the demo was refused.
+    #[error("the demo {0}")]
+    Link(#[from] RtnlError),
+    /// A process of the demo could not be started.
+    #[error("the demo cannot start its {role} process: {error}")]
+    Spawn {
+        /// Its part: server, client or tun.
+        role: &'static str,
+        /// Why.
+        #[source]
+        error: io::Error,
+    },
+    /// A process of the demo could not do its part.
+    #[error("the {role} process of the demo failed: {text}")]
+    Child {
+        /// Its part: server, client or tun.
+        role: &'static str,
+        /// Its own words.
+        text: String,
+    },
+}
+
+/// A running demo; dropping it ends it.
+#[derive(Debug)]
+pub struct Demo {
+    /// The command names whose threads are worth watching.
+    pub watch: Vec<String>,
+    /// What runs, and what is missing, in one line for the screen.
+    pub notice: String,
+    children: Vec<Child>,
+}
+
+impl Drop for Demo {
+    fn drop(&mut self) {
+        self.children.iter_mut().for_each(end);
+    }
+}
+
+/// Who drives the traffic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Generator {
+    Iperf3,
+    Standin,
+}
+
+impl Generator {
+    /// iperf3 where it runs, else the stand-in.
+    fn available() -> Self {
+        if std::env::var_os(FORCE_STANDIN).is_some_and(|value| value == "1") {
+            return Self::Standin;
+        }
+        let mut version = Command::new("iperf3");
+        version.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        if version.status().is_ok_and(|status| status.success()) { Self::Iperf3 } else { Self::Standin }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Iperf3 => "iperf3",
+            Self::Standin => STANDIN,
+        }
+    }
+}
+
+impl FromStr for Generator {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        [Self::Iperf3, Self::Standin].into_iter().find(|generator| generator.name() == text).ok_or(())
+    }
+}
+
+/// Builds the demo with `streams` TCP connections across the bridge and moves this process into its namespace.
+///
+/// Call it from the main thread before any other thread is started: only the calling thread changes namespace, and the
+/// children die with the thread that started them.
+///
+/// # Errors
+/// Where namespaces, links or children are refused; the sentence says what to do. The process may then be in the
+/// private namespace already and should end.
+pub fn start(streams: usize) -> Result<Demo, DemoError> {
+    let generator = Generator::available();
+    namespace::enter_private()?;
+    let mut rtnl = rtnl::Rtnl::open()?;
+    rtnl.set_up("lo")?;
+    rtnl.create_bridge(BRIDGE)?;
+    let mut demo = Demo { watch: vec![generator.name().to_owned()], notice: String::new(), children: Vec::new() };
+    let tun = demo.add(child::PART_TUN, &[]);
+    demo.add(child::PART_SERVER, &["--generator", generator.name()])?;
+    demo.add(child::PART_CLIENT, &["--generator", generator.name(), "--streams", &streams.max(1).to_string()])?;
+    demo.notice = notice(generator, tun);
+    Ok(demo)
+}
+
+impl Demo {
+    /// Starts a child and waits until its part of the demo stands.
+    fn add(&mut self, role: &'static str, options: &[&str]) -> Result<(), DemoError> {
+        let mut child = child::command(role).args(options).spawn().map_err(|error| DemoError::Spawn { role, error })?;
+        let line = first_line(&mut child, Instant::now() + PATIENCE);
+        if line.as_ref().is_ok_and(|line| line == child::READY) {
+            self.children.push(child);
+            return Ok(());
+        }
+        end(&mut child);
+        match line {
+            Ok(text) if text.is_empty() => Err(DemoError::Child { role, text: "it ended without a word".to_owned() }),
+            Ok(text) => Err(DemoError::Child { role, text }),
+            Err(error) => Err(DemoError::Spawn { role, error }),
+        }
+    }
+}
+
+/// Kills a child and collects it; one that is gone already needs neither, so failures mean nothing.
+fn end(child: &mut Child) {
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+fn notice(generator: Generator, tun: Result<(), DemoError>) -> String {
+    let traffic = match generator {
+        Generator::Iperf3 => "iperf3",
+        Generator::Standin => "a stand-in for iperf3",
+    };
+    let bridge = format!("demo: {traffic} between two private namespaces on {BRIDGE}");
+    match tun {
+        Ok(()) => format!("{bridge}, 20 Mbit/s of UDP through {}", echo::NAME),
+        Err(DemoError::Child { text, .. }) => format!("{bridge}; no {}: {text}", echo::NAME),
+        Err(error) => format!("{bridge}; no {}: {error}", echo::NAME),
+    }
+}
+
+/// What a child writes up to its first line end, its own end or the deadline.
+fn first_line(child: &mut Child, deadline: Instant) -> io::Result<String> {
+    let Some(mut out) = child.stdout.take() else { return Ok(String::new()) };
+    let mut line = Vec::new();
+    loop {
+        let left = Timespec::try_from(deadline.saturating_duration_since(Instant::now())).map_err(io::Error::other)?;
+        if poll(&mut [PollFd::new(&out, PollFlags::IN)], Some(&left))? == 0 {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        let mut piece = [0; 256];
+        let bytes = out.read(&mut piece)?;
+        line.extend_from_slice(&piece[..bytes]);
+        if bytes == 0 || line.contains(&b'\n') {
+            let text = String::from_utf8_lossy(&line);
+            return Ok(text.lines().next().unwrap_or_default().to_owned());
+        }
+    }
+}

@@ -53,7 +53,7 @@ fn run(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
         Face::Print { width, height, keys } => {
             // A pipe takes UTF-8 whatever the locale says.
             let theme = Theme { color: false, utf8: !config.ascii };
-            app::print(world(config, demo.as_ref(), stream, feed), &signals, keys, (*width, *height), &theme)?
+            app::print(world(config, demo.as_ref(), stream, feed), &signals, keys, (*width, *height), theme)?
         }
         Face::Screen | Face::Undo => live_screen(config, demo.as_ref(), stream, feed, &signals)?,
     };
@@ -73,7 +73,7 @@ fn live_screen(
     let app = world(config, demo, stream, feed);
     let theme = Theme { color: !no_color(config), utf8: !ascii(config) };
     let (guard, mut screen) = term::Guard::take(!config.no_mouse).map_err(AppError::Terminal)?;
-    let result = app::screen(app, signals, &guard, &mut screen, &theme);
+    let result = app::screen(app, signals, &guard, &mut screen, theme);
     drop(guard);
     result.map(|(ended, outcome)| {
         tell(&outcome);

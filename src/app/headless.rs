@@ -59,7 +59,7 @@ pub fn json(
 ///
 /// # Errors
 /// The source or the output failed, or the keys name a key that does not exist.
-pub fn print(mut app: App, signals: &Signals, keys: &str, size: (u16, u16), theme: &Theme) -> Result<Ended, AppError> {
+pub fn print(mut app: App, signals: &Signals, keys: &str, size: (u16, u16), theme: Theme) -> Result<Ended, AppError> {
     let steps = parse_keys(keys).map_err(AppError::Keys)?;
     let intervals = app.left.unwrap_or(1).max(1);
     app.left = None;

@@ -21,7 +21,7 @@ pub fn screen(
     signals: &Signals,
     guard: &Guard,
     screen: &mut Screen,
-    theme: &Theme,
+    theme: Theme,
 ) -> Result<(Ended, Outcome), AppError> {
     let mut painted: Option<View> = None;
     let ended = loop {
@@ -63,7 +63,7 @@ fn read_input(app: &mut App, painted: Option<&View>) -> Result<(), AppError> {
 }
 
 /// Paints the frame if it is another one than last time, or of another size.
-fn paint(app: &App, screen: &mut Screen, theme: &Theme, painted: &mut Option<View>) -> Result<(), AppError> {
+fn paint(app: &App, screen: &mut Screen, theme: Theme, painted: &mut Option<View>) -> Result<(), AppError> {
     let size = screen.size().map_err(AppError::Terminal)?;
     let view = app.view(size.width, size.height);
     if painted.as_ref() == Some(&view) {

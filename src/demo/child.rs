@@ -1,0 +1,262 @@
+//! The processes that the demo consists of, re-executed from the own program: two ends with a namespace each, the tun
+//! echo, and the stand-ins that tests also start alone. None outlives its parent, none keeps the terminal.
+
+use super::rtnl::Rtnl;
+use super::standin::{self, Run};
+use super::{BRIDGE, Generator, echo, sys};
+use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
+use rustix::thread::UnshareFlags;
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode, Stdio};
+use std::str::FromStr;
+use std::time::{Duration, Instant};
+
+/// The word on the command line that leads here.
+pub const SUBCOMMAND: &str = "demo-child";
+/// The first line a child writes when its part of the demo stands; anything else is its error.
+pub const READY: &str = "ready";
+/// The child with the receiving end.
+pub const PART_SERVER: &str = "server";
+/// The child with the sending end.
+pub const PART_CLIENT: &str = "client";
+/// The child behind the tun device.
+pub const PART_TUN: &str = "tun";
+/// The name of the processes that hold things but do no work; `comm` has 15 bytes.
+const HOLDER: &str = "vnettop-demo";
+/// iperf3's port, used by the stand-in too.
+const PORT: u16 = 5201;
+const SERVER: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
+const CLIENT: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
+/// The longest run that iperf3 accepts, s; then it is started again.
+const IPERF3_SECONDS: &str = "86400";
+
+/// What went wrong, and whether it was the command line.
+enum Failure {
+    Usage(String),
+    Run(String),
+}
+
+impl<E: std::error::Error> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::Run(error.to_string())
+    }
+}
+
+/// Runs one child of the demo; `args` is what follows `demo-child` on the command line. Internal: its words may change.
+#[must_use]
+pub fn run_child(args: &[OsString]) -> ExitCode {
+    let (text, code) = match dispatch(args) {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(Failure::Usage(text)) => (text, 2),
+        Err(Failure::Run(text)) => (text, 1),
+    };
+    // The children of `start` are heard through the pipe that their ready line would have taken; the others speak to a
+    // person or a test. Either reader may be gone already.
+    let heard = [PART_SERVER, PART_CLIENT, PART_TUN].iter().any(|part| args.first().is_some_and(|role| role == part));
+    let _ = if heard { writeln!(io::stdout(), "{text}") } else { writeln!(io::stderr(), "vnettop: {text}") };
+    ExitCode::from(code)
+}
+
+fn dispatch(args: &[OsString]) -> Result<(), Failure> {
+    let (role, rest) = args.split_first().ok_or_else(|| Failure::Usage(format!("{SUBCOMMAND}: a role is missing")))?;
+    let role = role.to_string_lossy();
+    if role == "exec" {
+        return exec(rest);
+    }
+    let options = Options::parse(rest)?;
+    match role.as_ref() {
+        PART_SERVER => server(&options),
+        PART_CLIENT => client(&options),
+        PART_TUN => tun(&options),
+        "standin-server" => standin_server(&options),
+        "standin-client" => standin_client(&options),
+        "hold" => hold(&options),
+        other => Err(Failure::Usage(format!("{SUBCOMMAND}: {other:?} is not a role"))),
+    }
+}
+
+/// A command that runs this program again as a child of the demo, without the terminal: null input and error, a pipe
+/// for the ready line, and a process group of its own so that Ctrl-C does not reach it.
+pub fn command(role: &str) -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    command.arg0("vnettop").args([SUBCOMMAND, role]);
+    command.args(["--parent", &getpid().as_raw_nonzero().to_string()]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
+    command
+}
+
+/// Makes the kernel kill this process when its parent dies, also if that happened before this line ran.
+fn die_with(parent: Pid) -> Result<(), Failure> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    if getppid() == Some(parent) { Ok(()) } else { Err(Failure::Run("the demo ended before its child began".into())) }
+}
+
+/// The same for a stand-in started alone, which may outlive whoever started it unless `--parent` says otherwise.
+fn die_with_given(options: &Options) -> Result<(), Failure> {
+    if options.given("--parent").is_some() { die_with(options.parent()?) } else { Ok(()) }
+}
+
+fn server(options: &Options) -> Result<(), Failure> {
+    end_of_veth(options, "veth-srv", SERVER)?;
+    match options.required("--generator")? {
+        Generator::Iperf3 => {
+            ready()?;
+            keep_running(&["-s"])
+        }
+        Generator::Standin => {
+            let listener = standin::listen((SERVER, PORT).into(), super::STANDIN)?;
+            ready()?;
+            Ok(standin::serve(&listener, super::STANDIN)?)
+        }
+    }
+}
+
+fn client(options: &Options) -> Result<(), Failure> {
+    end_of_veth(options, "veth-cli", CLIENT)?;
+    let streams: usize = options.required("--streams")?;
+    let generator = options.required("--generator")?;
+    ready()?;
+    match generator {
+        Generator::Iperf3 => {
+            let (server, streams) = (SERVER.to_string(), streams.to_string());
+            keep_running(&["-c", &server, "-t", IPERF3_SECONDS, "-P", &streams, "-i", "0"])
+        }
+        Generator::Standin => {
+            let name = super::STANDIN.to_owned();
+            let run =
+                Run { server: (SERVER, PORT).into(), streams, name, duration: None, patience: Duration::from_mins(1) };
+            loop {
+                run.send()?;
+            }
+        }
+    }
+}
+
+/// Moves this process into a namespace of its own at the far end of a veth whose near end is a port of the bridge.
+fn end_of_veth(options: &Options, near: &str, address: Ipv4Addr) -> Result<(), Failure> {
+    die_with(options.parent()?)?;
+    standin::rename(HOLDER)?;
+    // Opened first, this socket stays with the namespace of the bridge.
+    let mut outside = Rtnl::open()?;
+    sys::unshare(UnshareFlags::NEWNET)
+        .map_err(|error| Failure::Run(format!("cannot make a network namespace for {near}: {error}")))?;
+    outside.create_veth(near, BRIDGE, "eth0", getpid().as_raw_nonzero().get().unsigned_abs())?;
+    let mut inside = Rtnl::open()?;
+    inside.set_up("lo")?;
+    inside.add_address("eth0", address, 24)?;
+    Ok(inside.set_up("eth0")?)
+}
+
+fn tun(options: &Options) -> Result<(), Failure> {
+    die_with(options.parent()?)?;
+    standin::rename(HOLDER)?;
+    let device = echo::open().map_err(Failure::Run)?;
+    ready()?;
+    Ok(echo::run(device)?)
+}
+
+/// Tells the parent that this part stands.
+fn ready() -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{READY}")?;
+    out.flush()
+}
+
+/// Runs iperf3 and runs it again when it ends: the client's first attempt may come before the server listens, and a
+/// refused connection is no event to wait for, so attempts are spaced, at most a second apart.
+fn keep_running(args: &[&str]) -> Result<(), Failure> {
+    let own = getpid().as_raw_nonzero().to_string();
+    let mut pause = Duration::from_millis(25);
+    loop {
+        let began = Instant::now();
+        let mut command = Command::new("/proc/self/exe");
+        command.args([SUBCOMMAND, "exec", &own, "iperf3"]).args(args);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
+        let held = began.elapsed() > Duration::from_secs(5);
+        pause = if held { Duration::from_millis(25) } else { (pause * 2).min(Duration::from_secs(1)) };
+        std::thread::sleep(pause);
+    }
+}
+
+/// Becomes another program that dies with its parent: `exec PARENT PROGRAM ARGS...`.
+fn exec(args: &[OsString]) -> Result<(), Failure> {
+    let [parent, program, args @ ..] = args else {
+        return Err(Failure::Usage(format!("{SUBCOMMAND} exec: PARENT and PROGRAM are missing")));
+    };
+    die_with(pid(parent)?)?;
+    let error = Command::new(program).args(args).exec();
+    Err(Failure::Run(format!("cannot run {}: {error}", program.display())))
+}
+
+fn standin_server(options: &Options) -> Result<(), Failure> {
+    die_with_given(options)?;
+    let name: String = options.required("--name")?;
+    let listener = standin::listen(options.required("--bind")?, &name)?;
+    writeln!(io::stdout(), "listening {}", listener.local_addr()?)?;
+    Ok(standin::serve(&listener, &name)?)
+}
+
+fn standin_client(options: &Options) -> Result<(), Failure> {
+    die_with_given(options)?;
+    let server: SocketAddr = options.required("--connect")?;
+    let seconds: f64 = options.required("--seconds")?;
+    let duration = Duration::try_from_secs_f64(seconds)
+        .map_err(|error| Failure::Usage(format!("{SUBCOMMAND}: --seconds {seconds}: {error}")))?;
+    let streams = options.required("--streams")?;
+    let name = options.required("--name")?;
+    let run = Run { server, streams, name, duration: Some(duration), patience: Duration::from_secs(5) };
+    let began = Instant::now();
+    let bytes = run.send().map_err(|error| Failure::Run(format!("cannot connect to {server}: {error}")))?;
+    writeln!(io::stdout(), "{{\"seconds\":{:.6},\"bytes\":{bytes}}}", began.elapsed().as_secs_f64())?;
+    Ok(())
+}
+
+/// Holds a whole demo without a screen until standard input ends; `--end panic` then ends it by a panic.
+fn hold(options: &Options) -> Result<(), Failure> {
+    let demo = super::start(options.required("--streams")?)?;
+    writeln!(io::stdout(), "watch {}: {}", demo.watch.join(" "), demo.notice)?;
+    io::stdin().read_to_end(&mut Vec::new())?;
+    assert!(options.given("--end") != Some(OsStr::new("panic")), "the demo is asked to end by a panic");
+    Ok(())
+}
+
+/// `--key value` pairs.
+struct Options(HashMap<String, OsString>);
+
+impl Options {
+    fn parse(args: &[OsString]) -> Result<Self, Failure> {
+        let mut options = HashMap::new();
+        for pair in args.chunks(2) {
+            let [key, value] = pair else {
+                return Err(Failure::Usage(format!("{SUBCOMMAND}: {} lacks its value", pair[0].display())));
+            };
+            options.insert(key.to_string_lossy().into_owned(), value.clone());
+        }
+        Ok(Self(options))
+    }
+
+    fn given(&self, key: &str) -> Option<&OsStr> {
+        self.0.get(key).map(OsString::as_os_str)
+    }
+
+    fn required<T: FromStr>(&self, key: &str) -> Result<T, Failure> {
+        let text = self.given(key).ok_or_else(|| Failure::Usage(format!("{SUBCOMMAND}: {key} is missing")))?;
+        let parsed = text.to_str().and_then(|text| text.parse().ok());
+        parsed.ok_or_else(|| Failure::Usage(format!("{SUBCOMMAND}: {key} {}: not understood", text.display())))
+    }
+
+    fn parent(&self) -> Result<Pid, Failure> {
+        pid(self.given("--parent").unwrap_or_default())
+    }
+}
+
+fn pid(text: &OsStr) -> Result<Pid, Failure> {
+    let number = text.to_str().and_then(|text| text.parse().ok());
+    number
+        .and_then(Pid::from_raw)
+        .ok_or_else(|| Failure::Usage(format!("{SUBCOMMAND}: {} is not a process id", text.display())))
+}
