@@ -10,6 +10,11 @@ removes, with 20 watched threads and a little traffic over lo. CPU time is user 
 import fcntl, os, pty, select, signal, statistics, struct, subprocess, sys, termios, time
 
 VNETTOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../target/release/vnettop")
+SENDER = """
+import socket, time
+out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+while True:
+    out.sendto(b'x' * 1000, ('127.0.0.1', 9)); time.sleep(0.01)"""
 SECONDS = float(os.environ.get("SECONDS", 20))
 
 
@@ -86,7 +91,7 @@ def measure(links):
     subprocess.run(["ip", "-batch", "-"], input=batch, text=True, check=True)
     quiet = dict(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     kept = [subprocess.Popen(["sleep", "3600"]) for _ in range(20)]
-    kept.append(subprocess.Popen(["ping", "-q", "-i", "0.002", "127.0.0.1"], **quiet))
+    kept.append(subprocess.Popen([sys.executable, "-c", SENDER], **quiet))
     try:
         print(f"{links} links, 20 threads, {os.cpu_count()} cores, 200x60:")
         cost("vnettop 10 Hz", [VNETTOP, "-d", "0.1", "--watch", "sleep"], 10)

@@ -2,7 +2,7 @@
 
 mod live;
 
-use live::{Netns, VNETTOP, can_run, objects};
+use live::{Netns, UDP_SENDER, VNETTOP, can_run, objects};
 use std::fs;
 use std::process::{Command, Output, Stdio};
 
@@ -90,18 +90,18 @@ fn a_dumb_terminal_is_told_about_json() {
 
 #[test]
 fn a_replay_is_the_live_run_object_by_object_and_frame_by_frame() {
-    if !can_run("a_replay_is_the_live_run_object_by_object_and_frame_by_frame", &["ip", "nsenter", "ping"]) {
+    if !can_run("a_replay_is_the_live_run_object_by_object_and_frame_by_frame", &["ip", "nsenter", "python3"]) {
         return;
     }
     let netns = Netns::new();
     netns.run("ip link add br0 type bridge; ip link add p0 type veth peer name p1; ip link set p0 master br0 up; ip link set p1 up");
-    let _traffic = netns.keep("ping", &["-q", "-i", "0.01", "127.0.0.1"]);
+    let _traffic = netns.keep("python3", &["-c", UDP_SENDER]);
     let dir = tempfile::tempdir().expect("a directory");
     for name in ["run.jsonl", "run.jsonl.zst"] {
         let file = dir.path().join(name).display().to_string();
         let live = netns
             .command(VNETTOP)
-            .args(["--json", "-d", "0.1", "-n", "20", "--watch", "ping", "--record", &file])
+            .args(["--json", "-d", "0.1", "-n", "20", "--watch", "python3", "--record", &file])
             .output();
         let live = live.expect("vnettop runs");
         let replayed = vnettop(&["--json", "--replay", &file]);
@@ -115,8 +115,8 @@ fn a_replay_is_the_live_run_object_by_object_and_frame_by_frame() {
     let file = dir.path().join("frame.jsonl").display().to_string();
     let frame = ["--print", "120x40", "-d", "0.1", "-n", "7", "--keys", "<tick><tick>u"];
     let live =
-        netns.command(VNETTOP).args(frame).args(["--watch", "ping", "--record", &file]).output().expect("vnettop runs");
-    let replayed = vnettop(&[&frame[..], &["--watch", "ping", "--replay", &file]].concat());
+        netns.command(VNETTOP).args(frame).args(["--watch", "python3", "--record", &file]).output().expect("vnettop runs");
+    let replayed = vnettop(&[&frame[..], &["--watch", "python3", "--replay", &file]].concat());
     let (live, replayed) = (String::from_utf8_lossy(&live.stdout), String::from_utf8_lossy(&replayed.stdout));
     let below_the_header = |frame: &str| frame.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
     assert!(live.lines().count() == 40 && live.contains("br0"), "a frame was printed:\n{live}");

@@ -28,6 +28,13 @@ fn has(program: &str) -> bool {
     Command::new("sh").args(["-c", &format!("command -v {program}")]).output().is_ok_and(|out| out.status.success())
 }
 
+/// Python: 1,000 bytes of UDP to a closed port of lo, every 10 ms.
+pub const UDP_SENDER: &str = "
+import socket, time
+out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+while True:
+    out.sendto(b'x' * 1000, ('127.0.0.1', 9)); time.sleep(0.01)";
+
 /// A child that is stopped when the test ends, however it ends.
 pub struct Kept(pub Child);
 
