@@ -1,6 +1,8 @@
 //! Links of real kernel namespaces, compared with what `ip` and `ethtool` say in the same namespace at the same time.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+#[path = "live_links/capture.rs"]
+mod capture;
 #[path = "live_links/namespace.rs"]
 mod namespace;
 
@@ -79,7 +81,8 @@ fn assert_equals_ip(reading: &LinkReading) {
             "so is what {name} is to it"
         );
         let linked = link.peer.or(link.lower).filter(|linked| linked.netnsid.is_none());
-        assert_eq!(ip["link"].as_str(), linked.map(|linked| names[&linked.ifindex.0]), "so is the link behind {name}");
+        let by_ip = ip["link"].as_str().or(ip["linkinfo"]["info_data"]["link"].as_str());
+        assert_eq!(by_ip, linked.map(|linked| names[&linked.ifindex.0]), "so is the link behind {name}");
         assert_eq!(ip["operstate"].as_str().unwrap().to_lowercase(), link.state.word(), "so is the state of {name}");
     }
 }
