@@ -34,11 +34,11 @@ fn main() {
 
 /// `lo`, veth pairs in a bridge up to 200 links, the rest ifb (cheap to make).
 fn measure(size: usize) {
-    let mut lines = String::from("link add br0 type bridge\n");
+    let mut lines = vec!["link add br0 type bridge".to_owned()];
     let pairs = size.min(200) / 2 - 1;
-    (0..pairs).for_each(|n| lines += &format!("link add a{n} master br0 type veth peer name b{n}\n"));
-    (0..size - 2 * pairs - 2).for_each(|n| lines += &format!("link add f{n} type ifb\n"));
-    batch(&lines);
+    lines.extend((0..pairs).map(|n| format!("link add a{n} master br0 type veth peer name b{n}")));
+    lines.extend((0..size - 2 * pairs - 2).map(|n| format!("link add f{n} type ifb")));
+    batch(lines);
     let rounds = (400_000 / size).clamp(60, 4000);
     let mut bare = Bare::open();
     let mut reader = LinkReader::open().unwrap();
@@ -52,11 +52,11 @@ fn measure(size: usize) {
     }
     let [bare_us, crate_us, tick_us] = times.map(median);
     let changed_us = median((0..60).map(|n| {
-        batch(&format!("link set br0 mtu {}\n", 1400 + n % 2));
+        batch([format!("link set br0 mtu {}", 1400 + n % 2)]);
         cpu(|| reader.read().unwrap().counters.len())
     }));
     let storm = 300;
-    batch(&(0..storm).map(|n| format!("link set br0 mtu {}\n", 1402 + n % 2)).collect::<String>());
+    batch((0..storm).map(|n| format!("link set br0 mtu {}", 1402 + n % 2)));
     let notification_us = cpu(|| reader.drain().unwrap()) as f64 / 1e3 / f64::from(storm);
     println!(
         "{size:5}  {bare_us:9.1}  {crate_us:14.1}  {tick_us:6.1} ({:.2}×)  {changed_us:19.1}  {notification_us:12.2}",
@@ -64,8 +64,10 @@ fn measure(size: usize) {
     );
 }
 
-fn batch(lines: &str) {
+/// `ip -batch`.
+fn batch(lines: impl IntoIterator<Item = String>) {
     let mut child = Command::new("ip").args(["-batch", "-"]).stdin(Stdio::piped()).spawn().unwrap();
+    let lines = lines.into_iter().collect::<Vec<_>>().join("\n") + "\n";
     child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
     assert!(child.wait().unwrap().success(), "`ip -batch` failed");
 }

@@ -35,10 +35,12 @@ fn traffic() {
     ip("addr add 198.18.0.1/24 dev pair0");
     ip("neigh add 198.18.0.2 lladdr 02:00:00:00:00:02 dev pair0");
     let socket = std::net::UdpSocket::bind("198.18.0.1:0").unwrap();
-    (0..10).for_each(|_| drop(socket.send_to(&[0; 100], "198.18.0.2:9").unwrap()));
+    for _ in 0..10 {
+        socket.send_to(&[0; 100], "198.18.0.2:9").unwrap();
+    }
 }
 
-/// What RTNLGRP_LINK says when a port leaves its bridge and when a link is deleted.
+/// What `RTNLGRP_LINK` says when a port leaves its bridge and when a link is deleted.
 fn notifications() {
     let mut news = Socket::new(NETLINK_ROUTE).unwrap();
     news.bind_auto().unwrap();

@@ -25,10 +25,10 @@ const CAPTURED: [&str; 9] = [
 /// Everything that looks at bytes looks at these.
 fn look(bytes: &[u8]) {
     for message in messages(bytes) {
-        change(&message, Path::new("/nonexistent"));
-        counters::row(&message, 0);
-        claim(&message, 4);
-        family(message.body);
+        let _ = change(&message, Path::new("/nonexistent"));
+        let _ = counters::row(&message, 0);
+        let _ = claim(&message, 4);
+        let _ = family(message.body);
     }
 }
 
@@ -38,7 +38,9 @@ fn mutated() -> impl Strategy<Value = Vec<u8>> {
     (captured, vec((any::<prop::sample::Index>(), any::<u8>()), 0..12), any::<prop::sample::Index>()).prop_map(
         |(mut bytes, changes, cut)| {
             let length = bytes.len();
-            changes.into_iter().for_each(|(at, byte)| bytes[at.index(length)] = byte);
+            for (at, byte) in changes {
+                bytes[at.index(length)] = byte;
+            }
             // Half of them whole.
             bytes.truncate(cut.index(2 * length).min(length));
             bytes
