@@ -17,7 +17,8 @@ pub fn live(name: &str, test: impl FnOnce() + Send) {
     if let Some(obstacle) = obstacle() {
         assert!(std::env::var_os("VNETTOP_REQUIRE_LIVE").is_none(), "{name} must run here and cannot: {obstacle}");
         // Not eprintln: a passing test's output is swallowed, and this must be seen.
-        writeln!(std::io::stderr(), "NOT RUN: {name}: {obstacle}").unwrap();
+        let told = format!("NOT RUN: {name}: {obstacle}\n");
+        std::io::stderr().write_all(told.as_bytes()).unwrap();
         return;
     }
     in_namespace(|| {

@@ -58,10 +58,11 @@ impl Wire for Line {
         let mut ends = self.0.borrow_mut();
         let kind = u16::from_ne_bytes([request[4], request[5]]);
         ends.asked.push(kind);
-        let answer = match ends.queue.is_empty() {
-            true => ends.answers.get_mut(&kind).and_then(VecDeque::pop_front),
+        let answer = if ends.queue.is_empty() {
+            ends.answers.get_mut(&kind).and_then(VecDeque::pop_front)
+        } else {
             // As the kernel does while a dump on the same socket is not heard out.
-            false => Some(vec![error(libc::EBUSY)]),
+            Some(vec![error(libc::EBUSY)])
         };
         for mut datagram in answer.unwrap_or_else(|| vec![done(0)]) {
             number(&mut datagram, &request[8..12]);
