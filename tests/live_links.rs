@@ -1,12 +1,15 @@
 //! Links of real kernel namespaces, compared with what `ip` and `ethtool` say in the same namespace at the same time.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+#[path = "live_links/capture.rs"]
+mod capture;
 #[path = "live_links/namespace.rs"]
 mod namespace;
 
 use namespace::{ethtool_speed, in_namespace, ip, ip_batch, ip_links, live, run};
 use std::collections::BTreeMap;
 use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, mpsc};
 use vnettop::derive::claim::{Basis, basis};
@@ -79,7 +82,8 @@ fn assert_equals_ip(reading: &LinkReading) {
             "so is what {name} is to it"
         );
         let linked = link.peer.or(link.lower).filter(|linked| linked.netnsid.is_none());
-        assert_eq!(ip["link"].as_str(), linked.map(|linked| names[&linked.ifindex.0]), "so is the link behind {name}");
+        let by_ip = ip["link"].as_str().or(ip["linkinfo"]["info_data"]["link"].as_str());
+        assert_eq!(by_ip, linked.map(|linked| names[&linked.ifindex.0]), "so is the link behind {name}");
         assert_eq!(ip["operstate"].as_str().unwrap().to_lowercase(), link.state.word(), "so is the state of {name}");
     }
 }
@@ -273,7 +277,6 @@ fn names_and_aliases_that_would_steer_a_terminal_are_only_text() {
         ip("link add \x1b[2J\x07x type ifb");
         ip("link set \x1b[2J\x07x up");
         ip("link set \x1b[2J\x07x alias \x1b]0;owned\x07");
-        use std::os::unix::ffi::OsStrExt;
         let raw = std::ffi::OsStr::from_bytes(b"\xffraw\x9b");
         let made =
             std::process::Command::new("ip").args(["link", "add"]).arg(raw).args(["type", "ifb"]).status().unwrap();
@@ -321,9 +324,8 @@ fn a_storm_of_links_never_leaves_a_row_of_a_deleted_one() {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 for round in 0..6 {
-                    let lines = |line: &dyn Fn(i32) -> String| (0..500).map(|n| line(n) + "\n").collect::<String>();
-                    ip_batch(&lines(&|n| format!("link add g{round}n{n} group 7 type ifb")));
-                    ip_batch(&lines(&|n| format!("link set g{round}n{n} name g{round}m{n}")));
+                    ip_batch((0..500).map(|n| format!("link add g{round}n{n} group 7 type ifb")));
+                    ip_batch((0..500).map(|n| format!("link set g{round}n{n} name g{round}m{n}")));
                     ip("link del group 7");
                     deleted_up_to.store(round, Ordering::SeqCst);
                 }
@@ -352,12 +354,12 @@ fn a_storm_of_links_never_leaves_a_row_of_a_deleted_one() {
 #[test]
 fn lost_notifications_are_made_good_by_a_new_dump() {
     live("lost_notifications_are_made_good_by_a_new_dump", || {
-        ip_batch(&(0..1200).map(|n| format!("link add old{n} group 7 type ifb\n")).collect::<String>());
+        ip_batch((0..1200).map(|n| format!("link add old{n} group 7 type ifb")));
         let mut reader = LinkReader::open().unwrap();
         let before = reader.read().unwrap();
         assert_eq!(before.counters.len(), 1201, "the storm's links are there, over many datagrams");
         // Nobody reads while the queue overflows, and what is deleted last is lost.
-        ip_batch(&(0..1200).map(|n| format!("link set old{n} mtu 1400\n")).collect::<String>());
+        ip_batch((0..1200).map(|n| format!("link set old{n} mtu 1400")));
         ip("link del group 7");
         ip("link add new0 type ifb");
         let after = reader.read().unwrap();

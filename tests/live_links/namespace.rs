@@ -3,6 +3,7 @@
 #![allow(unsafe_code, reason = "unshare has no safe wrapper; a thread of its own enters the namespace")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its namespace has failed")]
 
+use std::io::Write;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
@@ -15,7 +16,9 @@ pub fn live(name: &str, test: impl FnOnce() + Send) {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(obstacle) = obstacle() {
         assert!(std::env::var_os("VNETTOP_REQUIRE_LIVE").is_none(), "{name} must run here and cannot: {obstacle}");
-        eprintln!("NOT RUN: {name}: {obstacle}");
+        // Not eprintln: a passing test's output is swallowed, and this must be seen.
+        let told = format!("NOT RUN: {name}: {obstacle}\n");
+        std::io::stderr().write_all(told.as_bytes()).unwrap();
         return;
     }
     in_namespace(|| {
@@ -53,9 +56,9 @@ pub fn ip(words: &str) {
 }
 
 /// Runs `ip -batch` with these lines.
-pub fn ip_batch(lines: &str) {
-    use std::io::Write;
+pub fn ip_batch(lines: impl Iterator<Item = String>) {
     let mut child = Command::new("ip").args(["-batch", "-"]).stdin(Stdio::piped()).spawn().unwrap();
+    let lines = lines.collect::<Vec<_>>().join("\n") + "\n";
     child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
     assert!(child.wait().unwrap().success(), "`ip -batch` failed");
 }

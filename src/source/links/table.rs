@@ -65,7 +65,9 @@ impl Table {
         let first = self.births == 0 && self.links.is_empty();
         let gone = |old: &(&Ifindex, &Entry)| !found.get(old.0).is_some_and(|new| old.1.same_link(new));
         let gone: Vec<Ifindex> = self.links.iter().filter(gone).map(|(&ifindex, _)| ifindex).collect();
-        gone.into_iter().for_each(|ifindex| self.delete(ifindex));
+        for ifindex in gone {
+            self.delete(ifindex);
+        }
         for (ifindex, described) in found {
             match self.links.get(&ifindex) {
                 Some(_) => self.describe(described),
@@ -155,7 +157,9 @@ impl Table {
 
     /// The round is over.
     pub fn close_claims(&mut self) {
-        self.unclaimed().into_iter().for_each(|ifindex| self.claim(ifindex, None));
+        for ifindex in self.unclaimed() {
+            self.claim(ifindex, None);
+        }
     }
 
     /// Someone set a link's mode. It counts as a set speed only if that differs from a speed known before: the kernel
@@ -187,7 +191,7 @@ impl Table {
             return;
         }
         if !rows.is_sorted_by_key(|row| row.ifindex) {
-            // Kernels before 6.10 dump by hash bucket.
+            // Older kernels dump by hash bucket.
             rows.sort_by_key(|row| row.ifindex);
         }
         let mut known = self.indexes.iter().peekable();

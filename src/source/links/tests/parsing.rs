@@ -1,0 +1,236 @@
+//! What messages mean, captured ones first. The captures are little-endian; messages put together here are native.
+
+use super::super::claims::{Claim, Family, claim, family};
+use super::super::counters;
+use super::super::facts::{Change, Described, SYSFS, change};
+use super::super::message::messages;
+use super::fixture;
+use super::kernel::{ifinfo, link, message};
+use crate::sample::{Ifindex, Kind, LinkFacts, LinkState, PeerRef};
+use std::path::Path;
+
+fn described(bytes: &[u8], sysfs: &Path) -> Option<Described> {
+    match change(&messages(bytes).next()?, sysfs)? {
+        Change::Is(described) => Some(*described),
+        Change::Gone(_) => None,
+    }
+}
+
+fn facts(bytes: &[u8]) -> LinkFacts {
+    described(bytes, Path::new("/nonexistent")).expect("the message describes a link").facts
+}
+
+/// Nested attributes.
+fn nest(attributes: &[(u16, &[u8])]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (kind, value) in attributes {
+        bytes.extend_from_slice(&u16::try_from(value.len() + 4).unwrap().to_ne_bytes());
+        bytes.extend_from_slice(&kind.to_ne_bytes());
+        bytes.extend_from_slice(value);
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+    }
+    bytes
+}
+
+fn info(kind: &str, data: &[(u16, &[u8])]) -> Vec<u8> {
+    nest(&[(1, &[kind.as_bytes(), b"\0"].concat()), (2, &nest(data))])
+}
+
+#[cfg(target_endian = "little")]
+#[test]
+fn captured_links_are_what_they_were_made_as() {
+    let here = |ifindex| Some(PeerRef { netnsid: None, ifindex: Ifindex(ifindex) });
+    let links = [
+        ("lo", Kind::Loopback, None, None, None, LinkState::Unknown),
+        ("pair0", Kind::Veth, here(2), None, None, LinkState::Up),
+        ("port0", Kind::Veth, here(4), None, Some(6), LinkState::Up),
+        ("br0", Kind::Bridge, None, None, None, LinkState::Down),
+        ("tap1", Kind::Tap, None, None, Some(6), LinkState::Down),
+        ("tap0", Kind::Tap, None, None, None, LinkState::Down),
+        ("tun0", Kind::Tun, None, None, None, LinkState::Down),
+        ("mac0", Kind::Macvlan, None, here(3), None, LinkState::Up),
+        ("mtap0", Kind::Macvtap, None, here(3), None, LinkState::Down),
+        ("vx0", Kind::Vxlan, None, here(3), None, LinkState::Unknown),
+        ("vx1", Kind::Vxlan, None, None, None, LinkState::Down),
+        ("fb0", Kind::Other("ifb".into()), None, None, None, LinkState::Unknown),
+    ];
+    for (name, kind, peer, lower, master, state) in links {
+        let link = facts(&fixture(&format!("newlink-{name}")));
+        assert_eq!((link.name.as_str(), &link.kind), (name, &kind), "{name} is of its kind");
+        assert_eq!((link.peer, link.lower), (peer, lower), "{name} knows the link behind it");
+        assert_eq!(link.master, master.map(Ifindex), "{name} knows its bridge");
+        assert_eq!(link.slave_kind.as_deref(), master.map(|_| "bridge"), "{name} knows what it is to it");
+        assert_eq!(link.state, state, "the state of {name}");
+        let alias = (name == "pair0").then_some("uplink");
+        assert_eq!(link.alias.as_deref(), alias, "the alias of {name}");
+    }
+    assert_eq!(facts(&fixture("newlink-lo")).mtu, 65536, "an MTU is in bytes");
+}
+
+#[cfg(target_endian = "little")]
+#[test]
+fn captured_counters_are_read_row_by_row() {
+    let datagram = fixture("getstats-0");
+    let rows: Vec<_> = messages(&datagram).filter_map(|message| counters::row(&message, 7)).collect();
+    assert_eq!(rows.iter().map(|row| row.ifindex.0).collect::<Vec<_>>(), (1..=14).collect::<Vec<_>>(), "a row a link");
+    let (sender, receiver) = (rows[2], rows[1]);
+    assert!(sender.tx_packets >= 10, "ten datagrams left one end: {sender:?}");
+    // 100 bytes of payload, 8 of UDP, 20 of IP, 14 of Ethernet.
+    assert!(sender.tx_bytes >= 10 * 142 && sender.tx_bytes < 20 * 142, "with their headers: {sender:?}");
+    let entered = (receiver.rx_packets, receiver.rx_bytes);
+    assert_eq!(entered, (sender.tx_packets, sender.tx_bytes), "and entered the other end");
+    assert!(rows.iter().all(|row| row.at_ns == 7), "stamped as told");
+}
+
+#[cfg(target_endian = "little")]
+#[test]
+fn captured_notifications_tell_what_became_of_links() {
+    let bytes = fixture("notifications-port-leaves-bridge");
+    let families: Vec<u8> = messages(&bytes).filter(|m| m.kind == libc::RTM_DELLINK).map(|m| m.body[0]).collect();
+    assert_eq!(families, [7], "the bridge announces the port's leaving as RTM_DELLINK");
+    let changes: Vec<_> = messages(&bytes).filter_map(|message| change(&message, Path::new(SYSFS))).collect();
+    assert!(changes.iter().all(|change| matches!(change, Change::Is(_))), "which is no link's end");
+    let Some(Change::Is(last)) = changes.iter().rfind(|c| matches!(c, Change::Is(d) if d.facts.name == "tap1")) else {
+        panic!("the port is described")
+    };
+    assert_eq!((last.facts.master, &last.facts.slave_kind), (None, &None), "in the end it is nobody's port");
+    let bytes = fixture("notifications-link-deleted");
+    let last = messages(&bytes).filter_map(|message| change(&message, Path::new(SYSFS))).last();
+    assert!(matches!(last, Some(Change::Gone(Ifindex(14)))), "a deleted link is gone: {last:?}");
+}
+
+#[cfg(target_endian = "little")]
+#[test]
+fn captured_claims_are_those_of_ethtool() {
+    let bytes = fixture("ethtool-family");
+    let found = family(messages(&bytes).next().unwrap().body);
+    assert_eq!(found, Some(Family { id: 21, monitor: Some(6) }), "the family and its monitor group");
+    let bytes = fixture("linkmodes");
+    let claims: Vec<(u32, Option<u32>)> =
+        messages(&bytes).filter_map(|message| claim(&message, 4)).map(|claim| (claim.ifindex.0, claim.mbps)).collect();
+    assert!(claims.contains(&(2, Some(10_000))), "a veth says 10000: {claims:?}");
+    assert!(claims.contains(&(6, Some(10_000))), "a bridge what its largest port says: {claims:?}");
+    assert!(!claims.iter().any(|&(ifindex, _)| ifindex == 1 || ifindex == 14), "lo and ifb say nothing: {claims:?}");
+    let bytes = fixture("notifications-speed-set");
+    let set = messages(&bytes).find_map(|message| claim(&message, 5));
+    assert_eq!(set, Some(Claim { ifindex: Ifindex(9), mbps: Some(25_000) }), "a set speed is announced");
+}
+
+#[test]
+fn speeds_that_ethtool_calls_unknown_are_none() {
+    for (mbps, known) in [(0, None), (65535, None), (u32::MAX, None), (10, Some(10)), (400_000, Some(400_000))] {
+        let bytes = super::kernel::linkmodes(4, 3, mbps);
+        let claim = claim(&messages(&bytes).next().unwrap(), 4);
+        assert_eq!(claim, Some(Claim { ifindex: Ifindex(3), mbps: known }), "{mbps} Mb/s");
+    }
+}
+
+#[test]
+fn tun_and_tap_are_told_apart_with_and_without_a_type() {
+    let tun = |layer: u16, data: &[(u16, &[u8])]| {
+        message(16, &ifinfo(0, layer, 3, 1), &[(libc::IFLA_IFNAME, b"t\0"), (libc::IFLA_LINKINFO, &info("tun", data))])
+    };
+    assert_eq!(facts(&tun(65534, &[(3, &[1])])).kind, Kind::Tun, "type 1 is layer 3");
+    assert_eq!(facts(&tun(1, &[(3, &[2])])).kind, Kind::Tap, "type 2 is layer 2");
+    assert_eq!(facts(&tun(65534, &[])).kind, Kind::Tun, "before Linux 4.15 the link layer tells");
+    assert_eq!(facts(&tun(1, &[])).kind, Kind::Tap, "Ethernet is a tap");
+}
+
+#[test]
+fn a_bond_has_its_mode_and_its_ports_know_it() {
+    let bond = facts(&link(5, "bond0", &[(libc::IFLA_LINKINFO, &info("bond", &[(1, &[1]), (99, &[1, 2, 3])]))]));
+    assert_eq!((bond.kind, bond.bond_mode), (Kind::Bond, Some(1)), "active-backup is mode 1");
+    let port = nest(&[(1, b"veth\0"), (4, b"bond\0"), (5, b"\x04\0\x01\0")]);
+    let port = facts(&link(6, "p", &[(libc::IFLA_MASTER, &5_u32.to_ne_bytes()), (libc::IFLA_LINKINFO, &port)]));
+    assert_eq!((port.master, port.slave_kind.as_deref()), (Some(Ifindex(5)), Some("bond")), "a port names its bond");
+    assert_eq!(port.bond_mode, None, "a mode is for bonds only");
+}
+
+#[test]
+fn kinds_the_kernel_words_itself() {
+    let kind = |word: &str| facts(&link(5, "x", &[(libc::IFLA_LINKINFO, &info(word, &[]))])).kind;
+    assert_eq!(kind("openvswitch"), Kind::OpenVSwitch, "an OVS bridge or internal port, kernel datapath");
+    assert_eq!(kind("vlan"), Kind::Vlan, "802.1Q");
+    assert_eq!(kind("wireguard"), Kind::Other("wireguard".into()), "every other kind keeps the kernel's word");
+    assert_eq!(kind("a\x1bkind"), Kind::Other("a?kind".into()), "without what could steer a terminal");
+}
+
+#[test]
+fn hardware_is_known_by_its_parent() {
+    let on = |bus: &[u8]| {
+        facts(&link(2, "eth0", &[(libc::IFLA_PARENT_DEV_NAME, b"x0\0"), (libc::IFLA_PARENT_DEV_BUS_NAME, bus)])).kind
+    };
+    assert_eq!(on(b"virtio\0"), Kind::Virtio, "the virtio bus");
+    assert_eq!(on(b"pci\0"), Kind::Physical, "any other bus");
+    assert_eq!(
+        facts(&link(2, "x", &[])).kind,
+        Kind::Other("ether".into()),
+        "no parent, no kind: the link layer's word"
+    );
+    let lo = message(16, &ifinfo(0, 772, 1, 8), &[(libc::IFLA_IFNAME, b"lo\0")]);
+    assert_eq!(facts(&lo).kind, Kind::Loopback, "ARPHRD 772");
+}
+
+#[test]
+fn older_kernels_name_the_parent_only_in_sysfs() {
+    let sysfs = tempfile::tempdir().unwrap();
+    let device = |name: &str, ifindex: u32, bus: &str| {
+        let device = sysfs.path().join(name).join("device");
+        std::fs::create_dir_all(&device).unwrap();
+        std::fs::write(sysfs.path().join(name).join("ifindex"), format!("{ifindex}\n")).unwrap();
+        std::os::unix::fs::symlink(format!("../../../bus/{bus}"), device.join("subsystem")).unwrap();
+    };
+    device("eth0", 2, "virtio");
+    device("eth1", 3, "pci");
+    let kind = |ifindex, name| described(&link(ifindex, name, &[]), sysfs.path()).unwrap().facts.kind;
+    assert_eq!(kind(2, "eth0"), Kind::Virtio, "the bus of its device");
+    assert_eq!(kind(3, "eth1"), Kind::Physical, "the bus of its device");
+    assert_eq!(kind(9, "eth1"), Kind::Other("ether".into()), "another namespace's eth1 is not this one");
+    assert_eq!(kind(3, "../eth1"), Kind::Other("ether".into()), "a name is not a path");
+}
+
+#[test]
+fn the_other_end_may_have_the_same_index_in_another_namespace() {
+    let veth = info("veth", &[]);
+    let two = 2_u32.to_ne_bytes();
+    let away = facts(&link(
+        2,
+        "eth0",
+        &[(libc::IFLA_LINKINFO, &veth), (libc::IFLA_LINK, &two), (libc::IFLA_LINK_NETNSID, &[0; 4])],
+    ));
+    assert_eq!(away.peer, Some(PeerRef { netnsid: Some(0), ifindex: Ifindex(2) }), "it is not the link itself");
+    let own = facts(&link(2, "x", &[(libc::IFLA_LINK, &two)]));
+    assert_eq!((own.peer, own.lower), (None, None), "in the same namespace it is");
+}
+
+#[test]
+fn a_link_survives_whatever_one_attribute_says() {
+    let broken = facts(&message(
+        16,
+        &ifinfo(0, 1, 3, 1),
+        &[
+            (libc::IFLA_IFNAME, b"\xff\x1b[2Jx\0"),
+            (libc::IFLA_MTU, b"\x01"),
+            (libc::IFLA_OPERSTATE, b""),
+            (4242, b"new"),
+        ],
+    ));
+    assert_eq!(
+        (broken.name.as_str(), broken.mtu, broken.state),
+        ("??[2Jx", 0, LinkState::Unknown),
+        "what is left is read"
+    );
+    assert_eq!(facts(&message(16, &ifinfo(0, 1, 3, 1), &[])).name, "?", "even without a name");
+    let grown = facts(&message(16, &ifinfo(0, 1, 3, 1), &[(libc::IFLA_MTU, &[220, 5, 0, 0, 9, 9, 9, 9])]));
+    assert_eq!(grown.mtu, u32::from_ne_bytes([220, 5, 0, 0]), "a value that has grown keeps its beginning");
+}
+
+#[test]
+fn fragments_and_views_of_others_are_no_links() {
+    let wireless = link(3, "wlan0", &[(libc::IFLA_WIRELESS, b"event")]);
+    assert!(described(&wireless, Path::new(SYSFS)).is_none(), "a wireless event describes no link");
+    let nobody = message(16, &ifinfo(0, 1, 0, 1), &[(libc::IFLA_IFNAME, b"x\0")]);
+    assert!(described(&nobody, Path::new(SYSFS)).is_none(), "nothing has index 0");
+    let bridge = message(16, &ifinfo(7, 1, 3, 1), &[(libc::IFLA_IFNAME, b"x\0")]);
+    assert!(described(&bridge, Path::new(SYSFS)).is_none(), "a bridge's view of its port is not the port");
+}
