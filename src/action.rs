@@ -101,7 +101,7 @@ pub enum Motion {
 pub enum Place {
     /// The panes.
     Main,
-    /// The help overlay.
+    /// Something that is only read: the help, or why there is no placement.
     Help,
     /// The proposed placement, waiting for yes or no.
     Proposal,

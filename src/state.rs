@@ -188,8 +188,8 @@ impl State {
     pub fn place(&self) -> Place {
         match &self.overlay {
             Overlay::None => Place::Main,
-            Overlay::Help { .. } => Place::Help,
-            Overlay::Proposal { .. } => Place::Proposal,
+            Overlay::Help { .. } | Overlay::Proposal { result: Err(_), .. } => Place::Help,
+            Overlay::Proposal { result: Ok(_), .. } => Place::Proposal,
             Overlay::Filter { .. } | Overlay::ChooseCores { .. } => Place::Text,
         }
     }

@@ -65,7 +65,7 @@ pub const KEYS: &[Binding] = &[
     row(&[Key::Char('m')], Action::Mark, MAIN, "put a mark into the recording", ""),
     row(&[Key::Char('w')], Action::Report, MAIN, "write a report of this moment to a file", ""),
     row(&[Key::Char('R')], Action::Record, MAIN, "begin or end a recording", ""),
-    row(&[Key::Enter], Action::Accept, &[Place::Text], "keep the filter; apply the cores", "keep"),
+    row(&[Key::Enter], Action::Accept, &[Place::Text], "keep the filter; apply the cores", "ok"),
     row(&[Key::Backspace], Action::Erase, &[Place::Text], "take the last character away", ""),
     row(&[Key::Ctrl('u')], Action::EraseAll, &[Place::Text], "take the whole text away", ""),
     row(&[Key::Esc], Action::Cancel, MAIN, LEAVES, ""),

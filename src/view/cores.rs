@@ -13,10 +13,13 @@ const FEW: usize = 16;
 const DETAIL_ROWS: u16 = 3;
 
 /// What the pane shows and how, as its title.
-pub(super) fn title(state: &State) -> Vec<String> {
+pub(super) fn title(state: &State, height: u16) -> Vec<String> {
     let list = &state.cores;
     let mut parts = vec!["softirq time".to_owned()];
-    let by_node = state.metrics().is_some_and(|metrics| metrics.topology.nodes > 1 && metrics.cores.len() > FEW);
+    let by_node = state.metrics().is_some_and(|metrics| {
+        let nodes = metrics.topology.nodes;
+        nodes > 1 && metrics.cores.len() > FEW && nodes + u32::from(DETAIL_ROWS) <= u32::from(height)
+    });
     if list.sort != CoreSort::Number || list.reversed {
         parts.push(format!("by {}{}", list.sort.word(), if list.reversed { ", reversed" } else { "" }));
     } else if by_node {
@@ -73,14 +76,15 @@ pub(super) fn prepare(state: &State, area: Area) -> Canvas {
 /// The map, its legend, and bars of the loudest cores where there is room for them; returns the rows used.
 fn as_map(canvas: &mut Canvas, state: &State, metrics: &Metrics, watched: &CoreSet, room: u16) -> u16 {
     let height = canvas.area.height;
-    let mut used = map::Map::of(metrics, canvas.area.width, room).prepare(canvas, state, metrics, watched);
-    if height - used > DETAIL_ROWS {
-        map::legend(canvas, used);
+    let map = map::Map::of(metrics, canvas.area.width, room);
+    let mut used = map.prepare(canvas, state, metrics, watched);
+    if height - used > DETAIL_ROWS || (map.group() > 1 && height - used > 1) {
+        map::legend(canvas, used, map.group());
         used += 1;
     }
     let spare = (height - used).saturating_sub(DETAIL_ROWS + 3);
-    if spare > 1 {
-        let loudest = loudest(metrics, usize::from(spare - 1).min(FEW));
+    let loudest = loudest(metrics, usize::from(spare.saturating_sub(1)).min(FEW));
+    if !loudest.is_empty() {
         used += bars::prepare(canvas, state, metrics, watched, (used, 1), &loudest);
         bars::legend(canvas, used);
         used += 1;
@@ -91,7 +95,8 @@ fn as_map(canvas: &mut Canvas, state: &State, metrics: &Metrics, watched: &CoreS
 /// The cores with most softirq time, then those most busy: the bars that the map has no room for.
 fn loudest(metrics: &Metrics, count: usize) -> Vec<usize> {
     let key = |index: usize| metrics.cores[index].shares().map_or((-1.0, -1.0), |s| (s.softirq, s.busy()));
-    let mut order: Vec<usize> = (0..metrics.cores.len()).collect();
+    let works = |index: &usize| key(*index).0 > 0.005 || key(*index).1 > 0.05;
+    let mut order: Vec<usize> = (0..metrics.cores.len()).filter(works).collect();
     order.sort_by(|&a, &b| key(b).0.total_cmp(&key(a).0).then(key(b).1.total_cmp(&key(a).1)));
     order.truncate(count);
     order

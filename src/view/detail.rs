@@ -44,7 +44,9 @@ fn phrases(core: &CoreMetrics) -> Vec<Phrase> {
     let kinds = kinds(load);
     let (first, rest) = kinds.split_at(kinds.len().min(2));
     phrases.extend(first.iter().cloned());
-    phrases.extend(softnet(load));
+    let (trouble, quiet): (Vec<Phrase>, Vec<Phrase>) =
+        softnet(load).into_iter().partition(|(tone, _)| *tone != Tone::Muted);
+    phrases.extend(trouble);
     if let Some(shares) = &load.shares {
         let parts = [
             ("user", shares.user),
@@ -55,6 +57,7 @@ fn phrases(core: &CoreMetrics) -> Vec<Phrase> {
         ];
         phrases.extend(parts.map(|(word, share)| (Tone::Muted, format!("{} {word}", Percent(Some(share))))));
     }
+    phrases.extend(quiet);
     phrases.extend(load.ksoftirqd.map(|share| {
         (if share > 0.01 { Tone::Warning } else { Tone::Muted }, format!("ksoftirqd {} %", Percent(Some(share))))
     }));

@@ -99,7 +99,7 @@ fn title(canvas: &mut Canvas, state: &State, pane: Pane, area: Area) {
     let focused = state.focus == pane;
     let (parts, range) = match pane {
         Pane::Links => (links::title(state), rows(state.links.selection.anchor(), state.links.rows().len(), area)),
-        Pane::Cores => (cores::title(state), None),
+        Pane::Cores => (cores::title(state, area.height), None),
         Pane::Threads => {
             (threads::title(state), rows(state.threads.selection.anchor(), state.threads.rows().len(), area))
         }

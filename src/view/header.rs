@@ -22,10 +22,7 @@ pub(super) fn prepare(state: &State, area: Area) -> Canvas {
     let room = usize::from(area.width).saturating_sub(status_cells + 2);
     let mut pieces = state.metrics().map_or_else(Vec::new, |metrics| pieces(state, metrics));
     let name = " vnettop ";
-    while name.len() + pieces.iter().map(|piece| cells(&piece.text) + 3).sum::<usize>() > room {
-        let Some(at) = (0..pieces.len()).max_by_key(|&at| pieces[at].rank) else { break };
-        pieces.remove(at);
-    }
+    keep_what_fits(&mut pieces, room.saturating_sub(name.len()));
     let mut x = canvas.left(0, 0, area.width, Tone::FocusedTitle, name);
     for (at, piece) in pieces.iter().enumerate() {
         x += canvas.left(x, 0, 3, Tone::Muted, if at == 0 { " " } else { " · " });
@@ -36,6 +33,28 @@ pub(super) fn prepare(state: &State, area: Area) -> Canvas {
         x += canvas.left(x, 0, area.width, tone, text) + 2;
     }
     canvas
+}
+
+/// Takes pieces in the order of their rank as long as there is room.
+fn keep_what_fits(pieces: &mut Vec<Piece>, mut room: usize) {
+    let mut ranks: Vec<u8> = pieces.iter().map(|piece| piece.rank).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    let mut kept = Vec::new();
+    for rank in ranks {
+        for (at, piece) in pieces.iter().enumerate().filter(|(_, piece)| piece.rank == rank) {
+            let needed = cells(&piece.text) + 3;
+            if needed <= room {
+                room -= needed;
+                kept.push(at);
+            }
+        }
+    }
+    let mut at = 0;
+    pieces.retain(|_| {
+        at += 1;
+        kept.contains(&(at - 1))
+    });
 }
 
 fn pieces(state: &State, metrics: &Metrics) -> Vec<Piece> {

@@ -13,6 +13,9 @@ use crate::sample::{Ifindex, LinkState, PeerRef};
 use crate::state::{Idle, LinkList, LinkRow, LinkSort, Shape, State};
 use std::fmt::{self, Display, Formatter};
 
+/// From here on a longer strip is worth less than further columns.
+const WIDE: u16 = 140;
+
 /// A column of this pane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cell {
@@ -37,7 +40,7 @@ const COLUMNS: [Column<Cell>; 14] = [
     Column { id: Cell::Name, title: "NAME", least: 15, most: 19, rank: 0, right: false },
     Column { id: Cell::Kind, title: "KIND", least: 8, most: 11, rank: 5, right: false },
     Column { id: Cell::State, title: "STATE", least: 5, most: 14, rank: 8, right: false },
-    fixed(Cell::Claims, "CLAIMS", 11, 3, false),
+    Column { id: Cell::Claims, title: "CLAIMS", least: 11, most: 13, rank: 3, right: false },
     fixed(Cell::Rx, "RX ↓", 6, 1, true),
     fixed(Cell::Tx, "TX ↑", 6, 2, true),
     fixed(Cell::Times, "×CLAIM", 6, 4, true),
@@ -102,8 +105,17 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
 
 /// A column that says nothing here makes room for others.
 fn columns(list: &LinkList, width: u16) -> Vec<Placed<Cell>> {
-    let says = |column: &&Column<Cell>| column.id != Cell::State || list.any_down();
-    let columns: Vec<Column<Cell>> = COLUMNS.iter().filter(says).copied().collect();
+    let says = |column: &&Column<Cell>| match column.id {
+        Cell::State => list.any_down(),
+        Cell::Peer | Cell::Mtu => width >= WIDE,
+        _ => true,
+    };
+    let roomy = |column: Column<Cell>| match column.id {
+        Cell::Name | Cell::Strip => column,
+        _ if width >= WIDE => column,
+        _ => Column { most: column.least, ..column },
+    };
+    let columns: Vec<Column<Cell>> = COLUMNS.iter().filter(says).copied().map(roomy).collect();
     table::fit(&columns, width)
 }
 
@@ -258,10 +270,10 @@ impl Display for Peer<'_> {
             (None, None) => return Ok(()),
         };
         match other {
-            PeerRef { netnsid: Some(netns), ifindex } => write!(f, "{word}{} in ns {netns}", ifindex.0),
+            PeerRef { netnsid: Some(netns), ifindex } => write!(f, "{word}if{} in netns {netns}", ifindex.0),
             PeerRef { netnsid: None, ifindex } => match name(ifindex) {
                 Some(name) => write!(f, "{word}{name}"),
-                None => write!(f, "{word}link {}", ifindex.0),
+                None => write!(f, "{word}if{}", ifindex.0),
             },
         }
     }

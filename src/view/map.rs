@@ -1,5 +1,6 @@
 //! The heat map: one character a core, a row a node, wrapped where a node is wider than the pane. When even that does
-//! not fit, one character stands for two, four or eight cores and shows the highest of them.
+//! not fit, one character stands for several cores and shows the highest of them; nodes share rows only when there are
+//! fewer rows than nodes.
 
 use super::canvas::Canvas;
 use super::cores::softirq_tone;
@@ -29,9 +30,17 @@ pub(super) struct Map {
 }
 
 impl Map {
-    /// The most detailed map that fits.
+    /// The most detailed map that fits, by node if it can be.
     pub fn of(metrics: &Metrics, width: u16, rows: u16) -> Self {
-        let nodes = nodes(metrics);
+        let by_node = Self::by(nodes(metrics), metrics, width, rows);
+        if by_node.rows() <= rows {
+            return by_node;
+        }
+        let cores = (0..metrics.cores.len()).collect();
+        Self::by(vec![Node { name: "cores".to_owned(), cores }], metrics, width, rows)
+    }
+
+    fn by(nodes: Vec<Node>, metrics: &Metrics, width: u16, rows: u16) -> Self {
         let highest = metrics.cores.last().map_or(0, |core| core.place.core);
         let digits = highest.to_string().len();
         let name = nodes.iter().map(|node| node.name.len()).max().unwrap_or(0);
@@ -39,7 +48,7 @@ impl Map {
         let room = usize::from(width.saturating_sub(label)).max(1);
         let widest = nodes.iter().map(|node| node.cores.len()).max().unwrap_or(1);
         let mut map = Self { nodes, label, per_row: 1, group: 1, roomy: false };
-        for group in [1, 2, 4, 8] {
+        for group in [1, 2, 4, 8, 16, 32] {
             map.group = group;
             map.per_row = in_a_row(widest.div_ceil(group), room);
             if map.rows() <= rows {
@@ -54,6 +63,11 @@ impl Map {
     pub fn rows(&self) -> u16 {
         let rows = |node: &Node| node.cores.len().div_ceil(self.group).div_ceil(self.per_row);
         u16::try_from(self.nodes.iter().map(rows).sum::<usize>()).unwrap_or(u16::MAX)
+    }
+
+    /// How many cores a character stands for.
+    pub fn group(&self) -> usize {
+        self.group
     }
 
     /// Draws every core; returns the rows used.
@@ -110,10 +124,14 @@ impl Map {
 }
 
 /// What the characters mean.
-pub(super) fn legend(canvas: &mut Canvas, y: u16) {
+pub(super) fn legend(canvas: &mut Canvas, y: u16, group: usize) {
     let blocks: String = (0..8).map(|eighth| strip::block(f64::from(eighth) / 8.0)).collect();
     let used = canvas.left(1, y, canvas.area.width, Tone::Normal, blocks);
-    canvas.left(used + 2, y, canvas.area.width, Tone::Muted, "0-100 % softirq");
+    let width = canvas.area.width;
+    match group {
+        1 => canvas.left(used + 2, y, width, Tone::Muted, "0-100 % softirq"),
+        _ => canvas.left(used + 2, y, width, Tone::Muted, format_args!("softirq, {group} cores each")),
+    };
 }
 
 /// All in one row, else the largest power of two, so that rows begin at round numbers.

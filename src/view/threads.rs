@@ -13,6 +13,9 @@ use crate::sample::{CoreSet, Duty, Side};
 use crate::state::{State, ThreadSort};
 use std::fmt::{self, Display, Formatter};
 
+/// From here on a longer strip is worth less than further columns.
+const WIDE: u16 = 100;
+
 /// A column of this pane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cell {
@@ -76,8 +79,16 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
         empty(&mut canvas, state, metrics.threads.is_empty());
         return canvas;
     }
-    let says = |column: &&Column<Cell>| column.id != Cell::Name || state.threads.several_names();
-    let columns: Vec<Column<Cell>> = COLUMNS.iter().filter(says).copied().collect();
+    let says = |column: &&Column<Cell>| match column.id {
+        Cell::Name => state.threads.several_names(),
+        Cell::Voluntary | Cell::Involuntary => area.width >= WIDE,
+        _ => true,
+    };
+    let roomy = |column: Column<Cell>| match column.id {
+        Cell::Allowed if area.width < WIDE => Column { most: column.least, ..column },
+        _ => column,
+    };
+    let columns: Vec<Column<Cell>> = COLUMNS.iter().filter(says).copied().map(roomy).collect();
     let columns = table::fit(&columns, area.width);
     head(&mut canvas, &columns, state.threads.sort);
     let body = usize::from(area.height.saturating_sub(1));

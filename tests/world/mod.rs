@@ -2,6 +2,7 @@
 //! real derivation, so a screen test shows what the same numbers would show live.
 #![allow(dead_code, reason = "every test file uses its part of the world")]
 
+pub mod scenes;
 pub mod stage;
 
 use std::sync::Arc;

@@ -39,6 +39,15 @@ impl Stage {
         stage
     }
 
+    /// So many more seconds of samples; the world may change before each.
+    pub fn play(&mut self, seconds: usize, mut change: impl FnMut(&mut World, usize)) {
+        for second in 0..seconds {
+            change(&mut self.world, second);
+            self.tick();
+            self.tick();
+        }
+    }
+
     /// One sample, half a second after the one before.
     pub fn tick(&mut self) {
         let metrics = self.derive();
