@@ -10,6 +10,7 @@ mod overlay;
 mod selection;
 mod settings;
 mod threads;
+mod tree;
 
 use crate::action::{Pane, Place};
 use crate::derive::Metrics;

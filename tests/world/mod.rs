@@ -131,7 +131,7 @@ impl World {
 
     /// Adds a link; its ifindex is its place.
     pub fn link(&mut self, name: &str, kind: Kind, speed_mbps: Option<u32>, traffic: Traffic) -> Ifindex {
-        let ifindex = Ifindex(u32::try_from(self.links.len()).unwrap() + 1);
+        let ifindex = Ifindex(u32::try_from(self.links.len()).expect("worlds are small") + 1);
         let facts = LinkFacts {
             ifindex,
             born: u64::from(ifindex.0),
@@ -187,7 +187,7 @@ impl World {
     /// A thread of iperf3: a server's worker when its number is odd, a client's when it is even.
     pub fn iperf3(&mut self, tid: u32, trail: &[CoreId], moves_per_s: f64) -> ThreadId {
         let id = ThreadId { pid: tid, tid, start: 4_000 + u64::from(tid) };
-        let highest = u32::try_from(self.cores.len()).unwrap() - 1;
+        let highest = u32::try_from(self.cores.len()).expect("worlds are small") - 1;
         let all: CoreSet = (0..=highest).collect();
         let sample = ThreadSample {
             id,
@@ -263,7 +263,11 @@ impl World {
         let mut nodes: Vec<u32> = cores.iter().filter_map(|place| place.node).collect();
         nodes.sort_unstable();
         nodes.dedup();
-        Topology { cores, isolated: self.isolated.clone(), nodes: u32::try_from(nodes.len()).unwrap() }
+        Topology {
+            cores,
+            isolated: self.isolated.clone(),
+            nodes: u32::try_from(nodes.len()).expect("worlds are small"),
+        }
     }
 }
 
@@ -292,6 +296,7 @@ fn move_link(counters: &mut LinkCounters, traffic: &Traffic, seconds: f64, at_ns
     counters.rx_errors += whole(traffic.errors * seconds);
 }
 
+#[allow(clippy::cast_possible_truncation, reason = "the kernel keeps 32 bits of these")]
 fn run_core(counters: &mut CoreCounters, work: &Work, seconds: f64) {
     let ticks = |share: f64| whole(share * HERTZ * 100.0 * seconds);
     let busy = work.user + work.system + work.irq + work.softirq + work.steal;
