@@ -1,1 +1,201 @@
-//! (to be written)
+//! What a person can ask for, as values: the keys, the mouse, the actions, and the one KEYS table that the help
+//! overlay, the footer and the README are made from. It knows identities (`sample`), never the terminal and never the
+//! state: what an action does is `update`'s business.
+
+mod keys;
+mod parse;
+
+use crate::sample::{CoreId, Ifindex, ThreadId};
+use std::fmt;
+
+pub use keys::{Binding, KEYS, action_for, help_lines, hints, markdown};
+pub use parse::parse_keys;
+
+/// A key as pressed, free of any terminal library.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the names on the keys")]
+pub enum Key {
+    Char(char),
+    Ctrl(char),
+    Enter,
+    Esc,
+    Tab,
+    BackTab,
+    Up,
+    Down,
+    Left,
+    Right,
+    PageUp,
+    PageDown,
+    Home,
+    End,
+    Backspace,
+}
+
+/// One step of a `--keys` string.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Press this key.
+    Press(Key),
+    /// Wait for the next sample.
+    Tick,
+}
+
+/// What the mouse did, in cells counted from the top left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "x is the column, y the row")]
+pub enum Mouse {
+    Click { x: u16, y: u16 },
+    ScrollUp { x: u16, y: u16 },
+    ScrollDown { x: u16, y: u16 },
+}
+
+/// A pane that can have the focus.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the words of the house")]
+pub enum Pane {
+    Links,
+    Cores,
+    Threads,
+}
+
+impl Pane {
+    /// In the order of Tab.
+    pub const ALL: [Self; 3] = [Self::Links, Self::Cores, Self::Threads];
+
+    /// The word in its title.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Links => "Links",
+            Self::Cores => "Cores",
+            Self::Threads => "Threads",
+        }
+    }
+}
+
+/// One link, unmistakable: a reused ifindex has another `born`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "see LinkFacts")]
+pub struct LinkId {
+    pub ifindex: Ifindex,
+    pub born: u64,
+}
+
+/// A movement of the selection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names on the keys")]
+pub enum Motion {
+    Up,
+    Down,
+    Left,
+    Right,
+    PageUp,
+    PageDown,
+    Home,
+    End,
+}
+
+/// What listens to the keys at the moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// The panes.
+    Main,
+    /// Something that is only read: the help, or why there is no placement.
+    Help,
+    /// The proposed placement, waiting for yes or no.
+    Proposal,
+    /// A text being typed: a filter or a list of cores.
+    Text,
+}
+
+/// Everything a person can ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// End the program.
+    Quit,
+    /// Move the selection of the focused pane, or scroll the overlay.
+    Move(Motion),
+    /// Give the focus to the next pane.
+    NextPane,
+    /// Give the focus to the pane before.
+    PreviousPane,
+    /// Give the focus to this pane.
+    Focus(Pane),
+    /// Select this link.
+    SelectLink(LinkId),
+    /// Select this core.
+    SelectCore(CoreId),
+    /// Select this thread.
+    SelectThread(ThreadId),
+    /// Move the selection of a pane by this many rows, wherever the focus is.
+    Scroll(Pane, i8),
+    /// Begin to type a filter.
+    StartFilter,
+    /// Sort by the next column.
+    NextSort,
+    /// Turn the order round.
+    ReverseSort,
+    /// Links as a tree or as a flat list.
+    ToggleTree,
+    /// Show or hide links that move nothing.
+    ToggleIdle,
+    /// Bits or bytes.
+    ToggleUnits,
+    /// Hold the screen, or let it go on.
+    ToggleFreeze,
+    /// Sample more often.
+    Faster,
+    /// Sample less often.
+    Slower,
+    /// Show where the busy threads should be.
+    Propose,
+    /// Put back every mask that was replaced.
+    Undo,
+    /// Choose cores for the selected thread by hand.
+    ChooseCores,
+    /// Put a mark into the recording.
+    Mark,
+    /// Write a report.
+    Report,
+    /// Begin or end a recording.
+    Record,
+    /// Show the next sample of a frozen replay.
+    Step,
+    /// Open the help overlay.
+    Help,
+    /// Add a character to the text being typed.
+    Insert(char),
+    /// Take the last character away.
+    Erase,
+    /// Take the whole text away.
+    EraseAll,
+    /// Say yes to the overlay.
+    Accept,
+    /// Leave the overlay; without one, clear filter and selection.
+    Cancel,
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self {
+            Self::Char(' ') => "Space",
+            Self::Char(c) => return write!(f, "{c}"),
+            Self::Ctrl(c) => return write!(f, "Ctrl-{}", c.to_ascii_uppercase()),
+            Self::Enter => "Enter",
+            Self::Esc => "Esc",
+            Self::Tab => "Tab",
+            Self::BackTab => "Shift-Tab",
+            Self::Up => "↑",
+            Self::Down => "↓",
+            Self::Left => "←",
+            Self::Right => "→",
+            Self::PageUp => "PgUp",
+            Self::PageDown => "PgDn",
+            Self::Home => "Home",
+            Self::End => "End",
+            Self::Backspace => "Backspace",
+        };
+        f.write_str(name)
+    }
+}

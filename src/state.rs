@@ -1,1 +1,221 @@
-//! (to be written)
+//! What is chosen and what is shown: settings, focus, sort, filter, selection, overlay, and the newest metrics.
+//! Selections are identities, never row numbers. Choices are written by `update` only; samples and outcomes come in
+//! through [`State::receive`] and [`State::outcome`]. It reads no clock and draws nothing.
+
+mod cores;
+mod family;
+mod links;
+mod notices;
+mod overlay;
+mod selection;
+mod settings;
+mod threads;
+mod tree;
+
+use crate::action::{Pane, Place};
+use crate::derive::Metrics;
+use crate::derive::placement::{Proposal, RecentLoad};
+use crate::effect::Outcome;
+use std::time::Duration;
+
+pub use cores::{CoreList, CoreSort};
+pub use links::{Idle, LinkList, LinkRow, LinkSort, Shape};
+pub use notices::{Notice, Notices};
+pub use overlay::Overlay;
+pub use selection::Selection;
+pub use settings::{Mode, Settings, Units};
+pub use threads::{ThreadList, ThreadSort};
+
+/// Whether the screen follows the samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Every sample is shown.
+    Running,
+    /// The screen holds what it shows.
+    Frozen,
+    /// The program is to end.
+    Quitting,
+}
+
+/// How far a frozen screen is behind the history, which goes on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Behind {
+    /// Finished one-second bins since what is shown.
+    pub seconds: usize,
+    /// Samples since what is shown.
+    pub samples: usize,
+}
+
+/// Everything the screen depends on, but for the history.
+#[derive(Debug)]
+pub struct State {
+    pub(crate) settings: Settings,
+    pub(crate) phase: Phase,
+    pub(crate) focus: Pane,
+    pub(crate) links: LinkList,
+    pub(crate) cores: CoreList,
+    pub(crate) threads: ThreadList,
+    pub(crate) overlay: Overlay,
+    pub(crate) notices: Notices,
+    recording: Option<String>,
+    recent: RecentLoad,
+    shown: Option<Metrics>,
+    waiting: Option<Metrics>,
+    behind: Behind,
+}
+
+impl State {
+    /// Nothing received, nothing chosen.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            phase: Phase::Running,
+            focus: Pane::Links,
+            links: LinkList::default(),
+            cores: CoreList::default(),
+            threads: ThreadList::default(),
+            overlay: Overlay::None,
+            notices: Notices::default(),
+            recording: None,
+            recent: RecentLoad::default(),
+            shown: None,
+            waiting: None,
+            behind: Behind::default(),
+        }
+    }
+
+    /// Takes the newest metrics. A frozen live screen keeps showing what it shows and remembers the newest; a frozen
+    /// replay is only sent what was stepped to, so it shows it.
+    pub fn receive(&mut self, metrics: Metrics) {
+        self.recent.observe(&metrics);
+        self.notices.age(metrics.at_ns);
+        let holds = self.phase == Phase::Frozen && self.settings.mode != Mode::Replay;
+        match &self.shown {
+            Some(shown) if holds => {
+                let second = |at_ns: u64| usize::try_from(at_ns / 1_000_000_000).unwrap_or(usize::MAX);
+                self.behind.seconds = second(metrics.at_ns).saturating_sub(second(shown.at_ns));
+                self.behind.samples += 1;
+                self.waiting = Some(metrics);
+            }
+            _ => self.show(metrics),
+        }
+    }
+
+    /// What came of an effect: its sentences replace those of the one before.
+    pub fn outcome(&mut self, outcome: &Outcome) {
+        let lines = outcome.lines.iter().map(|line| (line.warning, line.text.clone()));
+        self.notices.replace(lines, self.newest().map(|metrics| metrics.at_ns));
+    }
+
+    /// One sentence for the person at the screen; it replaces those before.
+    pub fn notice(&mut self, warning: bool, text: impl Into<String>) {
+        let at_ns = self.newest().map(|metrics| metrics.at_ns);
+        self.notices.replace(std::iter::once((warning, text.into())), at_ns);
+    }
+
+    /// Shows a proposed placement, or the sentence why there is none.
+    pub fn open_proposal(&mut self, result: Result<Proposal, String>) {
+        self.overlay = Overlay::Proposal { result, scroll: 0 };
+    }
+
+    /// Tells the name of the recording that now runs, or that none does.
+    pub fn set_recording(&mut self, name: Option<String>) {
+        self.recording = name;
+    }
+
+    /// The metrics on screen.
+    #[must_use]
+    pub fn metrics(&self) -> Option<&Metrics> {
+        self.shown.as_ref()
+    }
+
+    /// The newest metrics, on screen or not: what effects are decided by.
+    #[must_use]
+    pub fn newest(&self) -> Option<&Metrics> {
+        self.waiting.as_ref().or(self.shown.as_ref())
+    }
+
+    /// What the last seconds say of cores and threads.
+    #[must_use]
+    pub fn recent(&self) -> &RecentLoad {
+        &self.recent
+    }
+
+    /// The program is to end.
+    #[must_use]
+    pub fn quitting(&self) -> bool {
+        self.phase == Phase::Quitting
+    }
+
+    /// The screen holds what it shows; a replay must not go on by itself.
+    #[must_use]
+    pub fn frozen(&self) -> bool {
+        self.phase == Phase::Frozen
+    }
+
+    /// The interval asked for.
+    #[must_use]
+    pub fn interval(&self) -> Duration {
+        self.settings.interval
+    }
+
+    /// What was decided at the start, and changed by keys since.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The recording that runs.
+    #[must_use]
+    pub fn recording(&self) -> Option<&str> {
+        self.recording.as_deref()
+    }
+
+    /// Threads on screen that vnettop pinned.
+    #[must_use]
+    pub fn pins(&self) -> usize {
+        self.shown.as_ref().map_or(0, |metrics| metrics.threads.iter().filter(|thread| thread.pinned).count())
+    }
+
+    /// How far the screen is behind the history.
+    #[must_use]
+    pub fn behind(&self) -> Behind {
+        self.behind
+    }
+
+    /// What listens to the keys now.
+    #[must_use]
+    pub fn place(&self) -> Place {
+        match &self.overlay {
+            Overlay::None => Place::Main,
+            Overlay::Help { .. } | Overlay::Proposal { result: Err(_), .. } => Place::Help,
+            Overlay::Proposal { result: Ok(_), .. } => Place::Proposal,
+            Overlay::Filter { .. } | Overlay::ChooseCores { .. } => Place::Text,
+        }
+    }
+
+    /// Lets the screen go on with the newest metrics.
+    pub(crate) fn thaw(&mut self) {
+        self.phase = Phase::Running;
+        if let Some(metrics) = self.waiting.take() {
+            self.show(metrics);
+        }
+    }
+
+    /// Brings the rows in line with what is chosen.
+    pub(crate) fn arrange(&mut self) {
+        if let Some(metrics) = &self.shown {
+            self.links.arrange(metrics);
+            self.cores.arrange(metrics);
+            self.threads.arrange(metrics);
+        }
+    }
+
+    fn show(&mut self, metrics: Metrics) {
+        self.links.follow(&metrics);
+        self.shown = Some(metrics);
+        self.behind = Behind::default();
+        self.arrange();
+    }
+}

@@ -1,1 +1,146 @@
-//! (to be written)
+//! The only writer of choices: one action in, the state changed, at most one effect asked for. Nothing has happened to
+//! the machine when it returns.
+
+mod motion;
+mod overlay;
+
+use crate::action::{Action, Key, Pane, action_for};
+use crate::derive::placement::propose;
+use crate::effect::Effect;
+use crate::state::{Idle, Mode, Overlay, Phase, Shape, State, Units};
+use std::time::Duration;
+
+/// The intervals that `+` and `-` go through, milliseconds.
+const INTERVALS_MS: [u64; 7] = [100, 200, 500, 1000, 2000, 5000, 10_000];
+
+/// Does what a key asks for where the keys now go.
+pub fn press(state: &mut State, key: Key) -> Option<Effect> {
+    action_for(key, state.place()).and_then(|action| update(state, action))
+}
+
+/// Changes what is chosen; returns what the world is to do.
+pub fn update(state: &mut State, action: Action) -> Option<Effect> {
+    let effect = dispatch(state, action);
+    state.arrange();
+    effect
+}
+
+fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
+    match action {
+        Action::Quit => state.phase = Phase::Quitting,
+        Action::Move(motion) => motion::step(state, motion),
+        Action::Scroll(pane, by) => motion::scroll(state, pane, by),
+        Action::NextPane => state.focus = turn(state.focus, 1),
+        Action::PreviousPane => state.focus = turn(state.focus, Pane::ALL.len() - 1),
+        Action::Focus(pane) => state.focus = pane,
+        Action::SelectLink(id) => {
+            state.focus = Pane::Links;
+            state.links.selection.set(id);
+        }
+        Action::SelectCore(core) => {
+            state.focus = Pane::Cores;
+            state.cores.selection.set(core);
+        }
+        Action::SelectThread(id) => {
+            state.focus = Pane::Threads;
+            state.threads.selection.set(id);
+        }
+        Action::NextSort => next_sort(state),
+        Action::ReverseSort => reverse_sort(state),
+        Action::ToggleTree => {
+            state.links.shape = if state.links.shape == Shape::Tree { Shape::Flat } else { Shape::Tree };
+        }
+        Action::ToggleIdle => {
+            state.links.idle = if state.links.idle == Idle::Shown { Idle::Hidden } else { Idle::Shown };
+        }
+        Action::ToggleUnits => {
+            state.settings.units = if state.settings.units == Units::Bits { Units::Bytes } else { Units::Bits };
+        }
+        Action::ToggleFreeze if state.frozen() => state.thaw(),
+        Action::ToggleFreeze => state.phase = Phase::Frozen,
+        Action::Faster => return interval(state, INTERVALS_MS.iter().rev().find(|&&ms| ms < current_ms(state))),
+        Action::Slower => return interval(state, INTERVALS_MS.iter().find(|&&ms| ms > current_ms(state))),
+        Action::Propose => open_proposal(state),
+        Action::Undo => return undo(state),
+        Action::Mark => return Some(Effect::Mark),
+        Action::Report => return Some(Effect::WriteReport),
+        Action::Record => return Some(Effect::ToggleRecording),
+        Action::Step => return step(state),
+        Action::Help => state.overlay = Overlay::Help { scroll: 0 },
+        Action::StartFilter => overlay::start_filter(state),
+        Action::ChooseCores => overlay::choose_cores(state),
+        Action::Insert(_) | Action::Erase | Action::EraseAll => overlay::edit(state, action),
+        Action::Accept => return overlay::accept(state),
+        Action::Cancel => overlay::cancel(state),
+    }
+    None
+}
+
+/// Why nothing of this machine may be changed from here; none when it may.
+fn refusal(state: &State) -> Option<&'static str> {
+    match state.settings.mode {
+        _ if state.settings.readonly => Some("--readonly: no thread is pinned or put back; start without it to do so"),
+        Mode::Replay => Some("this is a replay: its threads are not here to be pinned"),
+        Mode::Live | Mode::Demo => None,
+    }
+}
+
+fn turn(focus: Pane, by: usize) -> Pane {
+    let at = Pane::ALL.iter().position(|pane| *pane == focus).unwrap_or(0);
+    Pane::ALL[(at + by) % Pane::ALL.len()]
+}
+
+fn next_sort(state: &mut State) {
+    match state.focus {
+        Pane::Links => state.links.sort = state.links.sort.next(),
+        Pane::Cores => state.cores.sort = state.cores.sort.next(),
+        Pane::Threads => state.threads.sort = state.threads.sort.next(),
+    }
+}
+
+fn reverse_sort(state: &mut State) {
+    let reversed = match state.focus {
+        Pane::Links => &mut state.links.reversed,
+        Pane::Cores => &mut state.cores.reversed,
+        Pane::Threads => &mut state.threads.reversed,
+    };
+    *reversed = !*reversed;
+}
+
+fn current_ms(state: &State) -> u64 {
+    u64::try_from(state.settings.interval.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn interval(state: &mut State, ms: Option<&u64>) -> Option<Effect> {
+    let Some(&ms) = ms else {
+        state.notice(false, "intervals go from 100 ms to 10 s");
+        return None;
+    };
+    state.settings.interval = Duration::from_millis(ms);
+    Some(Effect::SetInterval(state.settings.interval))
+}
+
+fn open_proposal(state: &mut State) {
+    let result = match state.newest() {
+        Some(metrics) => propose(metrics, state.recent()),
+        None => Err("nothing is known yet: wait for the first samples".to_owned()),
+    };
+    state.open_proposal(result);
+}
+
+fn undo(state: &mut State) -> Option<Effect> {
+    if let Some(why) = refusal(state) {
+        state.notice(true, why);
+        return None;
+    }
+    Some(Effect::Restore)
+}
+
+fn step(state: &mut State) -> Option<Effect> {
+    match (state.settings.mode, state.frozen()) {
+        (Mode::Replay, true) => return Some(Effect::Step),
+        (Mode::Replay, false) => state.notice(false, "'.' steps a frozen replay: press Space first"),
+        _ => state.notice(false, "'.' steps through a replay only; this is live"),
+    }
+    None
+}

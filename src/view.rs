@@ -1,1 +1,122 @@
-//! (to be written)
+//! State and history → a [`View`]: every string and tone of one frame, cut and placed, only for what is visible. It is
+//! pure: no clock, no file, no terminal. Painting it is the business of `ui`.
+
+mod bars;
+mod canvas;
+mod cores;
+mod detail;
+mod finding;
+mod footer;
+mod format;
+mod frame;
+mod header;
+mod layout;
+mod links;
+mod map;
+mod overlay;
+mod strip;
+mod summary;
+mod table;
+mod text;
+mod threads;
+
+use crate::action::{Action, Mouse, Pane};
+use crate::derive::history::History;
+use crate::state::State;
+use layout::Layout;
+
+/// Marks a number that is an under-count.
+const UNDER_COUNT: &str = "≥";
+
+pub use canvas::{Area, Canvas, Span};
+
+/// What a piece of text means; the theme decides how it looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "each says what the text is")]
+pub enum Tone {
+    Normal,
+    /// Borders, zeros, what is only there for context.
+    Muted,
+    /// The head of a column.
+    Header,
+    /// The title of a pane, and of the one with the focus.
+    Title,
+    FocusedTitle,
+    /// What the eye should find: the sorted column, a link above its label, a core that changed.
+    Accent,
+    /// A key to press.
+    Key,
+    Good,
+    Warning,
+    Bad,
+    /// A core that a watched thread is on.
+    Watched,
+    /// A NUMA node, so that neighbours differ.
+    Node(u8),
+}
+
+/// One frame, ready to be painted. Two equal views need one painting.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[allow(missing_docs, reason = "the regions of the screen, top to bottom")]
+pub struct View {
+    /// Columns and rows it was prepared for.
+    pub width: u16,
+    pub height: u16,
+    pub header: Canvas,
+    /// Borders and titles.
+    pub frame: Canvas,
+    pub links: Canvas,
+    pub cores: Canvas,
+    pub threads: Canvas,
+    pub finding: Canvas,
+    pub footer: Canvas,
+    /// What lies over the panes; of no size when nothing does.
+    pub overlay: Canvas,
+}
+
+impl View {
+    /// The regions in the order they are painted.
+    #[must_use]
+    pub fn layers(&self) -> [&Canvas; 8] {
+        let Self { header, frame, links, cores, threads, finding, footer, overlay, .. } = self;
+        [header, frame, links, cores, threads, finding, footer, overlay]
+    }
+
+    /// What the mouse asks for on this frame: what was clicked is what was seen there, even if it has moved since.
+    #[must_use]
+    pub fn action_for(&self, mouse: Mouse) -> Option<Action> {
+        match mouse {
+            Mouse::Click { x, y } if self.overlay.area.height > 0 => self.footer.action_at(x, y),
+            Mouse::Click { x, y } => {
+                let spot = self.layers().into_iter().find_map(|canvas| canvas.action_at(x, y));
+                spot.or_else(|| self.pane_at(x, y).map(Action::Focus))
+            }
+            Mouse::ScrollUp { x, y } => self.pane_at(x, y).map(|pane| Action::Scroll(pane, -3)),
+            Mouse::ScrollDown { x, y } => self.pane_at(x, y).map(|pane| Action::Scroll(pane, 3)),
+        }
+    }
+
+    fn pane_at(&self, x: u16, y: u16) -> Option<Pane> {
+        let panes = [(Pane::Links, &self.links), (Pane::Cores, &self.cores), (Pane::Threads, &self.threads)];
+        panes.into_iter().find(|(_, canvas)| canvas.area.contains(x, y)).map(|(pane, _)| pane)
+    }
+}
+
+/// Prepares one frame of this size.
+#[must_use]
+pub fn prepare(state: &State, history: &History, width: u16, height: u16) -> View {
+    let mut view = View { width, height, ..View::default() };
+    let Some(layout) = Layout::of(state, width, height) else {
+        view.frame = frame::too_small(width, height);
+        return view;
+    };
+    view.header = header::prepare(state, layout.header);
+    view.footer = footer::prepare(state, layout.footer);
+    view.links = layout.links.map_or_else(Canvas::default, |area| links::prepare(state, history, area));
+    view.cores = layout.cores.map_or_else(Canvas::default, |area| cores::prepare(state, area));
+    view.threads = layout.threads.map_or_else(Canvas::default, |area| threads::prepare(state, history, area));
+    view.finding = finding::prepare(state, layout.finding);
+    view.frame = frame::prepare(state, &layout);
+    view.overlay = overlay::prepare(state, width, height);
+    view
+}

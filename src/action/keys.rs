@@ -1,0 +1,164 @@
+//! The KEYS table: every key, what it does, where it is valid, and the words for people. Nothing else in the program
+//! knows which key does what.
+
+use super::{Action, Key, Motion, Place};
+use std::fmt::Write as _;
+
+/// One row of the table.
+#[derive(Debug)]
+pub struct Binding {
+    /// Any of these.
+    pub keys: &'static [Key],
+    /// What it asks for.
+    pub action: Action,
+    /// Where it is valid.
+    pub places: &'static [Place],
+    /// What it does, for the help overlay and the README; neighbours with the same words share a line.
+    pub help: &'static str,
+    /// One word for the footer; empty where the footer does not name it.
+    pub hint: &'static str,
+}
+
+const MAIN: &[Place] = &[Place::Main];
+const EVERYWHERE: &[Place] = &[Place::Main, Place::Help, Place::Proposal, Place::Text];
+const SCROLLS: &[Place] = &[Place::Main, Place::Help, Place::Proposal];
+const MOVES: &str = "move the selection (Up and Down go from node to node among many cores)";
+const LEAVES: &str = "leave what lies over the panes; else clear notices, filter and selection";
+const PAGES: &str = "move it by ten rows, to the first, to the last";
+
+const fn row(
+    keys: &'static [Key],
+    action: Action,
+    places: &'static [Place],
+    help: &'static str,
+    hint: &'static str,
+) -> Binding {
+    Binding { keys, action, places, help, hint }
+}
+
+/// Every key there is, in the order people read them.
+pub const KEYS: &[Binding] = &[
+    row(&[Key::Up, Key::Char('k')], Action::Move(Motion::Up), SCROLLS, MOVES, ""),
+    row(&[Key::Down, Key::Char('j')], Action::Move(Motion::Down), SCROLLS, MOVES, ""),
+    row(&[Key::Left, Key::Char('h')], Action::Move(Motion::Left), MAIN, MOVES, ""),
+    row(&[Key::Right, Key::Char('l')], Action::Move(Motion::Right), MAIN, MOVES, ""),
+    row(&[Key::PageUp], Action::Move(Motion::PageUp), SCROLLS, PAGES, ""),
+    row(&[Key::PageDown], Action::Move(Motion::PageDown), SCROLLS, PAGES, ""),
+    row(&[Key::Home], Action::Move(Motion::Home), SCROLLS, PAGES, ""),
+    row(&[Key::End], Action::Move(Motion::End), SCROLLS, PAGES, ""),
+    row(&[Key::Tab], Action::NextPane, MAIN, "give the focus to the next pane, or to the one before", "pane"),
+    row(&[Key::BackTab], Action::PreviousPane, MAIN, "give the focus to the next pane, or to the one before", ""),
+    row(&[Key::Char('p')], Action::Propose, MAIN, "propose cores for the busy threads; again: pin them there", "pin"),
+    row(&[Key::Char('p'), Key::Enter], Action::Accept, &[Place::Proposal], "apply what is proposed", "apply"),
+    row(&[Key::Char('U')], Action::Undo, MAIN, "undo: put back every mask that vnettop replaced", "undo"),
+    row(&[Key::Char('a')], Action::ChooseCores, MAIN, "choose cores for the selected thread by hand", "cores"),
+    row(&[Key::Char('/')], Action::StartFilter, MAIN, "filter links or threads by a part of the name", "filter"),
+    row(&[Key::Char('s')], Action::NextSort, MAIN, "sort by the next column", "sort"),
+    row(&[Key::Char('S')], Action::ReverseSort, MAIN, "turn the order round", ""),
+    row(&[Key::Char('t')], Action::ToggleTree, MAIN, "links as a tree or as a flat list", "tree"),
+    row(&[Key::Char('i')], Action::ToggleIdle, MAIN, "hide or show links that moved nothing for 5 s", "idle"),
+    row(&[Key::Char('u')], Action::ToggleUnits, MAIN, "bits or bytes", "units"),
+    row(&[Key::Char(' ')], Action::ToggleFreeze, MAIN, "freeze the screen, or let it go on", "freeze"),
+    row(&[Key::Char('.')], Action::Step, MAIN, "show the next sample of a frozen replay", ""),
+    row(&[Key::Char('+'), Key::Char('=')], Action::Faster, MAIN, "sample more often", ""),
+    row(&[Key::Char('-')], Action::Slower, MAIN, "sample less often", ""),
+    row(&[Key::Char('m')], Action::Mark, MAIN, "put a mark into the recording", ""),
+    row(&[Key::Char('w')], Action::Report, MAIN, "write a report of this moment to a file", ""),
+    row(&[Key::Char('R')], Action::Record, MAIN, "begin or end a recording", ""),
+    row(&[Key::Enter], Action::Accept, &[Place::Text], "keep the filter; apply the cores", "ok"),
+    row(&[Key::Backspace], Action::Erase, &[Place::Text], "take the last character away", ""),
+    row(&[Key::Ctrl('u')], Action::EraseAll, &[Place::Text], "take the whole text away", ""),
+    row(&[Key::Esc], Action::Cancel, MAIN, LEAVES, ""),
+    row(&[Key::Esc], Action::Cancel, &[Place::Text], LEAVES, "leave"),
+    row(&[Key::Esc, Key::Char('q')], Action::Cancel, &[Place::Help, Place::Proposal], LEAVES, "leave"),
+    row(&[Key::Char('?')], Action::Cancel, &[Place::Help], "this help", ""),
+    row(&[Key::Char('?')], Action::Help, MAIN, "this help", "help"),
+    row(&[Key::Char('q')], Action::Quit, MAIN, "quit", "quit"),
+    row(&[Key::Ctrl('c')], Action::Quit, EVERYWHERE, "quit, from anywhere", ""),
+];
+
+/// What a key asks for where the keys now go; none where it is not valid.
+#[must_use]
+pub fn action_for(key: Key, place: Place) -> Option<Action> {
+    let valid = |binding: &&Binding| binding.places.contains(&place) && binding.keys.contains(&key);
+    match (place, key) {
+        (Place::Text, Key::Char(c)) => Some(Action::Insert(c)),
+        _ => KEYS.iter().find(valid).map(|binding| binding.action),
+    }
+}
+
+/// The footer of a place: the first key of each hinted binding and its word.
+pub fn hints(place: Place) -> impl Iterator<Item = (Key, &'static str)> {
+    KEYS.iter()
+        .filter(move |binding| binding.places.contains(&place) && !binding.hint.is_empty())
+        .map(|binding| (binding.keys[0], binding.hint))
+}
+
+/// The table for people: keys and what they do, one line for neighbours with the same words.
+#[must_use]
+pub fn help_lines() -> Vec<(String, &'static str)> {
+    let mut lines: Vec<(String, &'static str)> = Vec::new();
+    for binding in KEYS {
+        let at = lines.iter().position(|(_, help)| *help == binding.help).unwrap_or_else(|| {
+            lines.push((String::new(), binding.help));
+            lines.len() - 1
+        });
+        for key in binding.keys {
+            let name = key.to_string();
+            let shown = &mut lines[at].0;
+            if !shown.split(' ').any(|other| other == name) {
+                let gap = if shown.is_empty() { "" } else { " " };
+                let _ = write!(shown, "{gap}{name}");
+            }
+        }
+    }
+    lines
+}
+
+/// The table as Markdown, for the README.
+#[must_use]
+pub fn markdown() -> String {
+    let mut table = String::from("| key | what it does |\n|---|---|\n");
+    for (keys, help) in help_lines() {
+        let keys: Vec<String> = keys.split(' ').map(|key| format!("`{key}`")).collect();
+        let _ = writeln!(table, "| {} | {help} |", keys.join(" "));
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_key_means_two_things_in_one_place() {
+        for place in [Place::Main, Place::Help, Place::Proposal, Place::Text] {
+            let here: Vec<Key> =
+                KEYS.iter().filter(|b| b.places.contains(&place)).flat_map(|b| b.keys.iter().copied()).collect();
+            for key in &here {
+                let times = here.iter().filter(|other| *other == key).count();
+                assert_eq!(times, 1, "'{key}' has one meaning in {place:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn ctrl_c_quits_everywhere_and_letters_are_text_while_typing() {
+        for place in [Place::Main, Place::Help, Place::Proposal, Place::Text] {
+            assert_eq!(action_for(Key::Ctrl('c'), place), Some(Action::Quit), "Ctrl-C quits from {place:?}");
+        }
+        assert_eq!(action_for(Key::Char('q'), Place::Text), Some(Action::Insert('q')), "q can be typed into a filter");
+        assert_eq!(action_for(Key::Char('p'), Place::Proposal), Some(Action::Accept), "the second p applies");
+    }
+
+    #[test]
+    fn the_tables_for_people_name_every_key() {
+        let table = markdown();
+        for binding in KEYS {
+            for key in binding.keys {
+                assert!(table.contains(&format!("`{key}`")), "the README's table names '{key}'");
+            }
+        }
+        assert!(help_lines().len() < KEYS.len(), "neighbours with the same words share a line");
+    }
+}

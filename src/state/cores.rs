@@ -1,0 +1,129 @@
+//! In which order cores are listed, and which one is looked at.
+
+use super::selection::Selection;
+use crate::action::Motion;
+use crate::derive::{CoreMetrics, Metrics};
+use crate::sample::CoreId;
+
+/// From this many cores on, Up and Down go from node to node.
+const MANY: usize = 32;
+
+/// What cores are sorted by, where they are a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the words of the columns")]
+pub enum CoreSort {
+    Number,
+    Softirq,
+    Busy,
+}
+
+impl CoreSort {
+    /// The word in the title.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Number => "number",
+            Self::Softirq => "softirq",
+            Self::Busy => "busy",
+        }
+    }
+
+    pub(crate) fn next(self) -> Self {
+        match self {
+            Self::Number => Self::Softirq,
+            Self::Softirq => Self::Busy,
+            Self::Busy => Self::Number,
+        }
+    }
+
+    fn key(self, core: &CoreMetrics) -> f64 {
+        let shares = core.shares();
+        match self {
+            Self::Number => Some(-f64::from(core.place.core)),
+            Self::Softirq => shares.map(|shares| shares.softirq),
+            Self::Busy => shares.map(|shares| shares.busy()),
+        }
+        .unwrap_or(-1.0)
+    }
+}
+
+/// The cores as listed.
+#[derive(Debug)]
+pub struct CoreList {
+    pub(crate) sort: CoreSort,
+    pub(crate) reversed: bool,
+    pub(crate) selection: Selection<CoreId>,
+    rows: Vec<usize>,
+    busiest: Option<usize>,
+}
+
+impl Default for CoreList {
+    fn default() -> Self {
+        Self {
+            sort: CoreSort::Number,
+            reversed: false,
+            selection: Selection::default(),
+            rows: Vec::new(),
+            busiest: None,
+        }
+    }
+}
+
+impl CoreList {
+    /// Indices into `Metrics::cores`, top to bottom.
+    #[must_use]
+    pub fn rows(&self) -> &[usize] {
+        &self.rows
+    }
+
+    /// Index of the core whose details are shown: the selected one, else the one with most softirq time.
+    #[must_use]
+    pub fn looked_at(&self) -> Option<usize> {
+        self.selection.row().map(|row| self.rows[row]).or(self.busiest)
+    }
+
+    /// The row a motion leads to.
+    #[must_use]
+    pub(crate) fn target(&self, metrics: &Metrics, motion: Motion) -> Option<usize> {
+        let by_node = self.sort == CoreSort::Number && self.rows.len() > MANY && metrics.topology.nodes > 1;
+        match (motion, self.selection.row()) {
+            (Motion::Up | Motion::Down, Some(row)) if by_node => {
+                let forward = (motion == Motion::Down) != self.reversed;
+                let core = neighbour(&metrics.cores, self.rows[row], forward)?;
+                self.rows.iter().position(|&index| index == core)
+            }
+            _ => self.selection.target(motion, self.rows.len()),
+        }
+    }
+
+    pub(super) fn arrange(&mut self, metrics: &Metrics) {
+        let cores = &metrics.cores;
+        self.rows = (0..cores.len()).collect();
+        if self.sort != CoreSort::Number {
+            let keys: Vec<f64> = cores.iter().map(|core| self.sort.key(core)).collect();
+            self.rows.sort_by(|&a, &b| keys[b].total_cmp(&keys[a]));
+        }
+        if self.reversed {
+            self.rows.reverse();
+        }
+        let softirq = |&index: &usize| CoreSort::Softirq.key(&cores[index]);
+        self.busiest = (0..cores.len()).rev().max_by(|a, b| softirq(a).total_cmp(&softirq(b)));
+        let row =
+            self.selection.id().and_then(|core| self.rows.iter().position(|&index| cores[index].place.core == core));
+        if row.is_none() {
+            self.selection.forget();
+        }
+        self.selection.settle(row, self.rows.len());
+    }
+}
+
+/// The core that has the same place in the next node, or in the one before; the core itself in the last one.
+fn neighbour(cores: &[CoreMetrics], from: usize, forward: bool) -> Option<usize> {
+    let node = cores[from].place.node;
+    let place = cores[..from].iter().filter(|core| core.place.node == node).count();
+    let beyond: Box<dyn Iterator<Item = &CoreMetrics>> =
+        if forward { Box::new(cores[from..].iter()) } else { Box::new(cores[..from].iter().rev()) };
+    let Some(other) = beyond.map(|core| core.place.node).find(|other| *other != node) else { return Some(from) };
+    let there: Vec<usize> = (0..cores.len()).filter(|&index| cores[index].place.node == other).collect();
+    there.get(place).or(there.last()).copied()
+}

@@ -1,0 +1,46 @@
+//! The sentences that the last thing done has left; they age with the stream, not with a clock.
+
+/// A notice stays this long unless another takes its place.
+const LIFE_NS: u64 = 20_000_000_000;
+
+/// One sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// It went otherwise than asked.
+    pub warning: bool,
+    /// The sentence.
+    pub text: String,
+}
+
+/// The sentences of the last thing done.
+#[derive(Debug, Default)]
+pub struct Notices {
+    list: Vec<Notice>,
+    since_ns: Option<u64>,
+}
+
+impl Notices {
+    /// The sentences, in order.
+    #[must_use]
+    pub fn list(&self) -> &[Notice] {
+        &self.list
+    }
+
+    pub(super) fn replace(&mut self, lines: impl Iterator<Item = (bool, String)>, at_ns: Option<u64>) {
+        self.list = lines.map(|(warning, text)| Notice { warning, text }).collect();
+        self.since_ns = at_ns;
+    }
+
+    /// Lets sentences go that have been read; one that was there before the first sample ages from that sample on.
+    pub(super) fn age(&mut self, now_ns: u64) {
+        let since_ns = *self.since_ns.get_or_insert(now_ns);
+        if now_ns.saturating_sub(since_ns) > LIFE_NS {
+            self.clear();
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.list.clear();
+        self.since_ns = None;
+    }
+}

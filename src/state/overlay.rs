@@ -1,0 +1,40 @@
+//! What lies over the panes: at most one thing.
+
+use crate::action::Pane;
+use crate::derive::placement::Proposal;
+use crate::sample::ThreadId;
+
+/// What lies over the panes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Overlay {
+    /// Nothing.
+    None,
+    /// The keys.
+    Help {
+        /// First line shown.
+        scroll: usize,
+    },
+    /// A filter being typed; the text is the list's own, so that it works while it is typed.
+    Filter {
+        /// Links or threads.
+        pane: Pane,
+    },
+    /// A proposed placement, or why there is none. It is what was shown that is applied, whatever happens meanwhile.
+    Proposal {
+        /// The placement.
+        result: Result<Proposal, String>,
+        /// First line shown.
+        scroll: usize,
+    },
+    /// Cores being typed for one thread.
+    ChooseCores {
+        /// The thread.
+        thread: ThreadId,
+        /// Its name and role.
+        label: String,
+        /// What was typed.
+        text: String,
+        /// Why it was not accepted.
+        error: Option<String>,
+    },
+}

@@ -1,0 +1,67 @@
+//! What was decided on the command line; units and interval may be changed by keys.
+
+use std::time::Duration;
+
+/// Where the samples come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// The kernel.
+    Live,
+    /// A recording: nothing of it can be pinned.
+    Replay,
+    /// The kernel, with a network built for show.
+    Demo,
+}
+
+/// The unit of rates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Units {
+    /// Bits a second, SI.
+    Bits,
+    /// Bytes a second, SI.
+    Bytes,
+}
+
+impl Units {
+    /// As written in a title.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Bits => "bits/s",
+            Self::Bytes => "bytes/s",
+        }
+    }
+}
+
+/// What was decided on the command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Where the samples come from.
+    pub mode: Mode,
+    /// Nothing on the machine may be changed.
+    pub readonly: bool,
+    /// The unit of rates.
+    pub units: Units,
+    /// Time between two samples.
+    pub interval: Duration,
+    /// Names or pids of the watched threads, as typed.
+    pub watch: Vec<String>,
+    /// The terminal shows UTF-8.
+    pub utf8: bool,
+    /// The terminal shows colour, and nobody asked it not to.
+    pub color: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Live,
+            readonly: false,
+            units: Units::Bits,
+            interval: Duration::from_millis(500),
+            watch: vec!["iperf3".to_owned()],
+            utf8: true,
+            color: true,
+        }
+    }
+}

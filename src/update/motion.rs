@@ -1,0 +1,73 @@
+//! Moving the selection, or scrolling what lies over the panes.
+
+use crate::action::{Motion, Pane, help_lines};
+use crate::state::{LinkList, Overlay, State};
+
+/// Lines that Page Up and Page Down scroll an overlay by.
+const PAGE: usize = 10;
+
+/// A motion key: it scrolls the overlay if there is one.
+pub(super) fn step(state: &mut State, motion: Motion) {
+    match &mut state.overlay {
+        Overlay::Help { scroll } => *scroll = scrolled(*scroll, motion, help_lines().len()),
+        Overlay::Proposal { result: Ok(proposal), scroll } => {
+            *scroll = scrolled(*scroll, motion, proposal.reasons.len() + 3 * proposal.steps.len());
+        }
+        Overlay::None => select(state, motion),
+        _ => {}
+    }
+}
+
+/// The wheel over a pane.
+pub(super) fn scroll(state: &mut State, pane: Pane, by: i8) {
+    if state.overlay != Overlay::None {
+        return step(state, if by < 0 { Motion::Up } else { Motion::Down });
+    }
+    let row = match pane {
+        Pane::Links => state.links.selection.offset(by, state.links.rows().len()),
+        Pane::Cores => state.cores.selection.offset(by, state.cores.rows().len()),
+        Pane::Threads => state.threads.selection.offset(by, state.threads.rows().len()),
+    };
+    choose(state, pane, row);
+}
+
+fn select(state: &mut State, motion: Motion) {
+    let Some(metrics) = state.metrics() else { return };
+    let row = match state.focus {
+        Pane::Links => state.links.selection.target(motion, state.links.rows().len()),
+        Pane::Cores => state.cores.target(metrics, motion),
+        Pane::Threads => state.threads.selection.target(motion, state.threads.rows().len()),
+    };
+    choose(state, state.focus, row);
+}
+
+/// Selects what is in a row now: its identity, not the row.
+fn choose(state: &mut State, pane: Pane, row: Option<usize>) {
+    let (Some(row), Some(metrics)) = (row, state.metrics()) else { return };
+    match pane {
+        Pane::Links => {
+            let id = LinkList::id(metrics, &state.links.rows()[row]);
+            state.links.selection.set(id);
+        }
+        Pane::Cores => {
+            let core = metrics.cores[state.cores.rows()[row]].place.core;
+            state.cores.selection.set(core);
+        }
+        Pane::Threads => {
+            let id = metrics.threads[state.threads.rows()[row]].sample.id;
+            state.threads.selection.set(id);
+        }
+    }
+}
+
+fn scrolled(from: usize, motion: Motion, lines: usize) -> usize {
+    let to = match motion {
+        Motion::Up | Motion::Left => from.saturating_sub(1),
+        Motion::Down | Motion::Right => from + 1,
+        Motion::PageUp => from.saturating_sub(PAGE),
+        Motion::PageDown => from + PAGE,
+        Motion::Home => 0,
+        Motion::End => lines,
+    };
+    to.min(lines.saturating_sub(1))
+}

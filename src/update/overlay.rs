@@ -1,0 +1,122 @@
+//! What lies over the panes: opening it, typing into it, saying yes or no.
+
+use super::refusal;
+use crate::action::{Action, Pane};
+use crate::derive::Metrics;
+use crate::derive::placement::Proposal;
+use crate::effect::{Effect, PinRequest};
+use crate::sample::{CoreSet, ThreadId};
+use crate::state::{Overlay, State};
+
+/// A text longer than this is no filter and no list of cores.
+const MOST_TYPED: usize = 200;
+
+pub(super) fn start_filter(state: &mut State) {
+    let pane = if state.focus == Pane::Threads { Pane::Threads } else { Pane::Links };
+    state.focus = pane;
+    state.overlay = Overlay::Filter { pane };
+}
+
+pub(super) fn choose_cores(state: &mut State) {
+    if let Some(why) = refusal(state) {
+        return state.notice(true, why);
+    }
+    let selected = state.threads.selection.id();
+    let thread = selected.and_then(|id| state.newest()?.threads.iter().find(|thread| thread.sample.id == id));
+    let Some(thread) = thread else {
+        return state.notice(false, "no thread is selected: Tab to the threads, choose one with the arrows, press a");
+    };
+    let label = format!("{} {} {}", thread.sample.name, thread.sample.role(), thread.sample.id.tid);
+    state.overlay = Overlay::ChooseCores { thread: thread.sample.id, label, text: String::new(), error: None };
+}
+
+/// A key of the text being typed.
+pub(super) fn edit(state: &mut State, action: Action) {
+    let text = match &mut state.overlay {
+        Overlay::Filter { pane: Pane::Threads } => &mut state.threads.filter,
+        Overlay::Filter { .. } => &mut state.links.filter,
+        Overlay::ChooseCores { text, error, .. } => {
+            *error = None;
+            text
+        }
+        _ => return,
+    };
+    match action {
+        Action::Insert(c) if text.len() < MOST_TYPED && !c.is_control() => text.push(c),
+        Action::Erase => drop(text.pop()),
+        Action::EraseAll => text.clear(),
+        _ => {}
+    }
+}
+
+/// Yes. A list of cores that cannot be meant keeps its overlay and gets its sentence.
+pub(super) fn accept(state: &mut State) -> Option<Effect> {
+    match std::mem::replace(&mut state.overlay, Overlay::None) {
+        Overlay::Proposal { result: Ok(proposal), .. } => apply(state, &proposal),
+        Overlay::ChooseCores { thread, label, text, .. } => match cores_for(state.newest(), thread, &text) {
+            Ok(cores) => Some(Effect::Pin(vec![PinRequest { thread, label, cores }])),
+            Err(why) => {
+                state.overlay = Overlay::ChooseCores { thread, label, text, error: Some(why) };
+                None
+            }
+        },
+        _ => None,
+    }
+}
+
+/// No; without an overlay, away with notices, the filter and the selection of the focused pane.
+pub(super) fn cancel(state: &mut State) {
+    match std::mem::replace(&mut state.overlay, Overlay::None) {
+        Overlay::Filter { pane: Pane::Threads } => state.threads.filter.clear(),
+        Overlay::Filter { .. } => state.links.filter.clear(),
+        Overlay::None => clear(state),
+        _ => {}
+    }
+}
+
+fn clear(state: &mut State) {
+    state.notices.clear();
+    match state.focus {
+        Pane::Links => {
+            state.links.filter.clear();
+            state.links.selection.clear();
+        }
+        Pane::Cores => state.cores.selection.clear(),
+        Pane::Threads => {
+            state.threads.filter.clear();
+            state.threads.selection.clear();
+        }
+    }
+}
+
+fn apply(state: &mut State, proposal: &Proposal) -> Option<Effect> {
+    if let Some(why) = refusal(state) {
+        state.notice(true, why);
+        return None;
+    }
+    let request = |step: &crate::derive::placement::Step| PinRequest {
+        thread: step.thread,
+        label: step.label.clone(),
+        cores: CoreSet::single(step.core),
+    };
+    Some(Effect::Pin(proposal.steps.iter().map(request).collect()))
+}
+
+/// The cores typed, if they can be meant on this machine.
+fn cores_for(metrics: Option<&Metrics>, thread: ThreadId, text: &str) -> Result<CoreSet, String> {
+    let metrics = metrics.ok_or("nothing is known yet: wait for the first samples")?;
+    if !metrics.threads.iter().any(|other| other.sample.id == thread) {
+        return Err(format!("thread {} has ended: press Esc", thread.tid));
+    }
+    let cores: CoreSet = text.parse().map_err(|error: crate::sample::CoreSetError| error.to_string())?;
+    if cores.is_empty() {
+        return Err("no core is named: write a list such as 0-3,8, or press Esc".to_owned());
+    }
+    let present: CoreSet = metrics.topology.cores.iter().map(|place| place.core).collect();
+    if let Some(missing) = cores.iter().find(|&core| !present.contains(core)) {
+        return Err(format!("core {missing} does not exist here: there are {present}"));
+    }
+    let online = metrics.topology.online();
+    let offline = cores.iter().find(|&core| !online.contains(core));
+    offline.map_or(Ok(cores), |core| Err(format!("core {core} is offline: {online} are online")))
+}

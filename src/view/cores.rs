@@ -1,0 +1,119 @@
+//! The cores pane: softirq time first. Bars while every core has room for one, a heat map by node when not, and the
+//! details of one core below.
+
+use super::canvas::{Area, Canvas};
+use super::{Tone, bars, detail, map};
+use crate::derive::Metrics;
+use crate::sample::CoreSet;
+use crate::state::{CoreSort, State};
+
+/// Up to this many cores the pane asks for a bar for each, one below the other.
+const FEW: usize = 16;
+/// Rows kept for the details.
+const DETAIL_ROWS: u16 = 3;
+
+/// What the pane shows and how, as its title.
+pub(super) fn title(state: &State, height: u16) -> Vec<String> {
+    let list = &state.cores;
+    let mut parts = vec!["softirq time".to_owned()];
+    let by_node = state.metrics().is_some_and(|metrics| {
+        let nodes = metrics.topology.nodes;
+        nodes > 1 && metrics.cores.len() > FEW && nodes + u32::from(DETAIL_ROWS) <= u32::from(height)
+    });
+    if list.sort != CoreSort::Number || list.reversed {
+        parts.push(format!("by {}{}", list.sort.word(), if list.reversed { ", reversed" } else { "" }));
+    } else if by_node {
+        parts.push("by node".to_owned());
+    }
+    parts
+}
+
+/// Rows that would show every core and some details.
+pub(super) fn wanted_rows(state: &State, width: u16) -> u16 {
+    let Some(metrics) = state.metrics() else { return DETAIL_ROWS };
+    let rows = if metrics.cores.len() <= FEW {
+        u16::try_from(metrics.cores.len()).unwrap_or(u16::MAX)
+    } else {
+        map::Map::of(metrics, width, u16::MAX).rows()
+    };
+    rows.saturating_add(DETAIL_ROWS + 1)
+}
+
+/// Columns that would show every core well.
+pub(super) fn wanted_width(state: &State, width: u16) -> u16 {
+    let cores = state.metrics().map_or(0, |metrics| metrics.cores.len());
+    match cores {
+        0..=FEW => (width * 3 / 10).clamp(36, 60),
+        _ => 80,
+    }
+}
+
+/// Every core, and the one looked at.
+pub(super) fn prepare(state: &State, area: Area) -> Canvas {
+    let mut canvas = Canvas::new(area);
+    let Some(metrics) = state.metrics().filter(|metrics| !metrics.cores.is_empty()) else {
+        let why = if state.metrics().is_some() { "no core is known" } else { "" };
+        canvas.left(1, 0, area.width, Tone::Muted, why);
+        return canvas;
+    };
+    let room = area.height.saturating_sub(if area.height < 7 { 2 } else { DETAIL_ROWS });
+    let watched = watched(metrics);
+    let used = match bars::columns(metrics.cores.len(), area.width, room) {
+        Some(columns) => {
+            let used = bars::prepare(&mut canvas, state, metrics, &watched, (0, columns), state.cores.rows());
+            let legend = area.height - used > DETAIL_ROWS;
+            if legend {
+                bars::legend(&mut canvas, used);
+            }
+            used + u16::from(legend)
+        }
+        None => as_map(&mut canvas, state, metrics, &watched, room),
+    };
+    detail::prepare(&mut canvas, state, metrics, &watched, used);
+    canvas
+}
+
+/// The map, its legend, and bars of the loudest cores where there is room for them; returns the rows used.
+fn as_map(canvas: &mut Canvas, state: &State, metrics: &Metrics, watched: &CoreSet, room: u16) -> u16 {
+    let height = canvas.area.height;
+    let map = map::Map::of(metrics, canvas.area.width, room);
+    let mut used = map.prepare(canvas, state, metrics, watched);
+    if height - used > DETAIL_ROWS || (map.group() > 1 && height - used > 1) {
+        map::legend(canvas, used, map.group());
+        used += 1;
+    }
+    let spare = (height - used).saturating_sub(DETAIL_ROWS + 3);
+    let loudest = loudest(metrics, usize::from(spare.saturating_sub(1)).min(FEW));
+    if !loudest.is_empty() {
+        used += bars::prepare(canvas, state, metrics, watched, (used, 1), &loudest);
+        bars::legend(canvas, used);
+        used += 1;
+    }
+    used
+}
+
+/// The cores with most softirq time, then those most busy: the bars that the map has no room for.
+fn loudest(metrics: &Metrics, count: usize) -> Vec<usize> {
+    let key = |index: usize| metrics.cores[index].shares().map_or((-1.0, -1.0), |s| (s.softirq, s.busy()));
+    let works = |index: &usize| key(*index).0 > 0.005 || key(*index).1 > 0.05;
+    let mut order: Vec<usize> = (0..metrics.cores.len()).filter(works).collect();
+    order.sort_by(|&a, &b| key(b).0.total_cmp(&key(a).0).then(key(b).1.total_cmp(&key(a).1)));
+    order.truncate(count);
+    order
+}
+
+/// The cores that busy watched threads are on.
+fn watched(metrics: &Metrics) -> CoreSet {
+    let busy = metrics.threads.iter().filter(|thread| thread.cpu.is_none_or(|cpu| cpu >= 0.01));
+    busy.map(|thread| thread.sample.core).collect()
+}
+
+/// How loud a share of softirq time is.
+pub(super) fn softirq_tone(share: f64) -> Tone {
+    match share {
+        ..0.02 => Tone::Muted,
+        ..0.25 => Tone::Good,
+        ..0.60 => Tone::Warning,
+        _ => Tone::Bad,
+    }
+}

@@ -1,0 +1,43 @@
+//! The last line: the keys that are valid now, or the filter being typed.
+
+use super::Tone;
+use super::canvas::{Area, Canvas, cells};
+use crate::action::{Pane, Place, action_for, hints};
+use crate::state::{Overlay, State};
+
+/// The last line of the screen.
+pub(super) fn prepare(state: &State, area: Area) -> Canvas {
+    let mut canvas = Canvas::new(area);
+    match &state.overlay {
+        Overlay::Filter { pane } => {
+            let text = if *pane == Pane::Threads { &state.threads.filter } else { &state.links.filter };
+            let used = canvas.left(1, 0, area.width / 2, Tone::Key, format_args!("/{text}_"));
+            canvas.left(used + 4, 0, area.width, Tone::Muted, "Enter keeps the filter, Esc clears it");
+        }
+        _ => keys(&mut canvas, state.place()),
+    }
+    canvas
+}
+
+/// As many as fit, and always the way out.
+fn keys(canvas: &mut Canvas, place: Place) {
+    let last = if place == Place::Main { 17 } else { 0 };
+    let end = canvas.area.width.saturating_sub(last);
+    let all: Vec<_> = hints(place).map(|(key, word)| (key, key.to_string(), word)).collect();
+    let (tail, head): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|(_, _, word)| place == Place::Main && (*word == "help" || *word == "quit"));
+    let mut x = 1;
+    for (hints, end) in [(head, end), (tail, canvas.area.width)] {
+        for (key, name, word) in hints {
+            let needed = u16::try_from(cells(&name) + 1 + word.len()).unwrap_or(u16::MAX);
+            if x + needed > end {
+                break;
+            }
+            if let Some(action) = action_for(key, place) {
+                canvas.spot(x, 0, needed, action);
+            }
+            x += canvas.left(x, 0, canvas.area.width, Tone::Key, &name) + 1;
+            x += canvas.left(x, 0, canvas.area.width, Tone::Muted, word) + 2;
+        }
+    }
+}

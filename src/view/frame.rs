@@ -1,0 +1,130 @@
+//! Borders and titles.
+
+use super::canvas::{Area, Canvas, cells};
+use super::layout::{Layout, SMALLEST, Shape};
+use super::{Tone, cores, links, table, threads};
+use crate::action::Pane;
+use crate::state::State;
+
+/// The one sentence of a screen that is too small.
+pub(super) fn too_small(width: u16, height: u16) -> Canvas {
+    let mut canvas = Canvas::new(Area::new(0, 0, width, height));
+    let text = format!("{}×{} or more needed (now {width}×{height})", SMALLEST.0, SMALLEST.1);
+    let x = width.saturating_sub(u16::try_from(cells(&text)).unwrap_or(u16::MAX)) / 2;
+    canvas.left(x, height / 2, width, Tone::Warning, text);
+    canvas
+}
+
+/// Borders around the panes of this layout.
+pub(super) fn prepare(state: &State, layout: &Layout) -> Canvas {
+    let last = layout.footer.y;
+    let mut canvas = Canvas::new(Area::new(0, 0, layout.width, last));
+    match layout.shape {
+        Shape::Full => full(&mut canvas, state, layout),
+        Shape::Stacked => stacked(&mut canvas, state, layout),
+        Shape::Compact => compact(&mut canvas, state, layout),
+    }
+    canvas
+}
+
+fn full(canvas: &mut Canvas, state: &State, layout: &Layout) {
+    let (Some(links), Some(cores), Some(threads)) = (layout.links, layout.cores, layout.threads) else { return };
+    let right = layout.width - 1;
+    let split = threads.x - 1;
+    line(canvas, links.y - 1, ('┌', '┐'));
+    sides(canvas, links);
+    line(canvas, cores.y - 1, ('├', '┤'));
+    canvas.glyph(split, cores.y - 1, Tone::Muted, '┬');
+    for y in cores.y..cores.y + cores.height {
+        for x in [0, split, right] {
+            canvas.glyph(x, y, Tone::Muted, '│');
+        }
+    }
+    let below = cores.y + cores.height;
+    line(canvas, below, ('├', '┤'));
+    canvas.glyph(split, below, Tone::Muted, '┴');
+    title(canvas, state, Pane::Links, links);
+    title(canvas, state, Pane::Cores, cores);
+    title(canvas, state, Pane::Threads, threads);
+    finding(canvas, layout);
+}
+
+fn stacked(canvas: &mut Canvas, state: &State, layout: &Layout) {
+    let panes = [(Pane::Links, layout.links), (Pane::Cores, layout.cores), (Pane::Threads, layout.threads)];
+    for (pane, area) in panes.into_iter().filter_map(|(pane, area)| Some((pane, area?))) {
+        line(canvas, area.y - 1, if pane == Pane::Links { ('┌', '┐') } else { ('├', '┤') });
+        sides(canvas, area);
+        title(canvas, state, pane, area);
+    }
+    line(canvas, layout.finding.y - 1, ('├', '┤'));
+    finding(canvas, layout);
+}
+
+fn compact(canvas: &mut Canvas, state: &State, layout: &Layout) {
+    let area = layout.links.or(layout.cores).or(layout.threads);
+    let Some(area) = area else { return };
+    line(canvas, area.y - 1, ('┌', '┐'));
+    sides(canvas, area);
+    line(canvas, area.y + area.height, ('└', '┘'));
+    title(canvas, state, state.focus, area);
+    for &(pane, at) in &layout.summaries {
+        super::summary::prepare(canvas, state, pane, at.y);
+    }
+}
+
+/// The border of the finding; its upper line is drawn already.
+fn finding(canvas: &mut Canvas, layout: &Layout) {
+    let area = layout.finding;
+    canvas.left(1, area.y - 1, 20, Tone::Title, " Finding ");
+    sides(canvas, Area::new(1, area.y, layout.width - 2, area.height));
+    line(canvas, area.y + area.height, ('└', '┘'));
+}
+
+fn line(canvas: &mut Canvas, y: u16, (left, right): (char, char)) {
+    let width = canvas.area.width;
+    canvas.glyph(0, y, Tone::Muted, left);
+    canvas.run(1, y, width - 2, Tone::Muted, '─');
+    canvas.glyph(width - 1, y, Tone::Muted, right);
+}
+
+fn sides(canvas: &mut Canvas, area: Area) {
+    for y in area.y..area.y + area.height {
+        canvas.glyph(area.x - 1, y, Tone::Muted, '│');
+        canvas.glyph(area.x + area.width, y, Tone::Muted, '│');
+    }
+}
+
+/// A pane's title in the line above it; the focused one has a mark, and the rows in sight stand at the right.
+fn title(canvas: &mut Canvas, state: &State, pane: Pane, area: Area) {
+    let focused = state.focus == pane;
+    let (parts, range) = match pane {
+        Pane::Links => (links::title(state), rows(state.links.selection.anchor(), state.links.rows().len(), area)),
+        Pane::Cores => (cores::title(state, area.height), None),
+        Pane::Threads => {
+            (threads::title(state), rows(state.threads.selection.anchor(), state.threads.rows().len(), area))
+        }
+    };
+    let (x, y) = (area.x, area.y - 1);
+    let room = area.width.saturating_sub(1);
+    let tone = if focused { Tone::FocusedTitle } else { Tone::Title };
+    let mark = if focused { '▸' } else { ' ' };
+    let mut used = canvas.left(x, y, room, tone, format_args!("{mark}{} ", pane.word()));
+    for part in parts {
+        if used + 4 + u16::try_from(cells(&part)).unwrap_or(u16::MAX - used - 4) > room {
+            continue;
+        }
+        used += canvas.left(x + used, y, 2, Tone::Muted, "──");
+        used += canvas.left(x + used, y, room - used, Tone::Title, format_args!(" {part} "));
+    }
+    if let Some(range) = range {
+        let width = u16::try_from(cells(&range)).unwrap_or(u16::MAX);
+        if used + width + 2 < room {
+            canvas.left(x + area.width - width - 1, y, width, Tone::Title, range);
+        }
+    }
+}
+
+fn rows(anchor: usize, rows: usize, area: Area) -> Option<String> {
+    let (first, last) = table::shown_range(anchor, rows, area.height)?;
+    Some(format!(" rows {first}-{last} of {rows} "))
+}

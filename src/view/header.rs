@@ -1,0 +1,101 @@
+//! The first line: which machine, how often, at what cost, and whether it is live.
+
+use super::Tone;
+use super::canvas::{Area, Canvas, cells};
+use super::format::{Interval, Percent};
+use super::text::plural;
+use crate::derive::Metrics;
+use crate::state::{Mode, State};
+
+/// A piece of the line; the highest rank goes first when there is no room.
+struct Piece {
+    rank: u8,
+    tone: Tone,
+    text: String,
+}
+
+/// The first line of the screen.
+pub(super) fn prepare(state: &State, area: Area) -> Canvas {
+    let mut canvas = Canvas::new(area);
+    let status = status(state);
+    let status_cells: usize = status.iter().map(|(_, text)| cells(text) + 2).sum();
+    let room = usize::from(area.width).saturating_sub(status_cells + 2);
+    let mut pieces = state.metrics().map_or_else(Vec::new, |metrics| pieces(state, metrics));
+    let name = " vnettop ";
+    keep_what_fits(&mut pieces, room.saturating_sub(name.len()));
+    let mut x = canvas.left(0, 0, area.width, Tone::FocusedTitle, name);
+    for (at, piece) in pieces.iter().enumerate() {
+        x += canvas.left(x, 0, 3, Tone::Muted, if at == 0 { " " } else { " · " });
+        x += canvas.left(x, 0, area.width, piece.tone, &piece.text);
+    }
+    let mut x = area.width.saturating_sub(u16::try_from(status_cells).unwrap_or(u16::MAX));
+    for (tone, text) in status {
+        x += canvas.left(x, 0, area.width, tone, text) + 2;
+    }
+    canvas
+}
+
+/// Takes pieces in the order of their rank as long as there is room.
+fn keep_what_fits(pieces: &mut Vec<Piece>, mut room: usize) {
+    let mut ranks: Vec<u8> = pieces.iter().map(|piece| piece.rank).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    let mut kept = Vec::new();
+    for rank in ranks {
+        for (at, piece) in pieces.iter().enumerate().filter(|(_, piece)| piece.rank == rank) {
+            let needed = cells(&piece.text) + 3;
+            if needed <= room {
+                room -= needed;
+                kept.push(at);
+            }
+        }
+    }
+    let mut at = 0;
+    pieces.retain(|_| {
+        at += 1;
+        kept.contains(&(at - 1))
+    });
+}
+
+fn pieces(state: &State, metrics: &Metrics) -> Vec<Piece> {
+    let piece = |rank, tone, text: String| Piece { rank, tone, text };
+    let host = &metrics.host;
+    let mut machine = plural(metrics.cores.len(), "core");
+    if metrics.topology.nodes > 1 {
+        machine = format!("{machine} / {}", plural(metrics.topology.nodes as usize, "node"));
+    }
+    let mut pieces = vec![
+        piece(3, Tone::Normal, host.name.clone()),
+        piece(6, Tone::Muted, format!("Linux {} {}", host.kernel, host.arch)),
+        piece(4, Tone::Muted, machine),
+        piece(1, Tone::Normal, Interval(state.interval()).to_string()),
+        piece(2, Tone::Muted, format!("{} % of one core", Percent(metrics.own_cpu))),
+        piece(5, Tone::Muted, if metrics.own.realtime { "RT" } else { "no RT" }.to_owned()),
+    ];
+    if metrics.own.late_ticks > 0 {
+        pieces.push(piece(0, Tone::Warning, format!("late {}", metrics.own.late_ticks)));
+    }
+    if state.settings().readonly {
+        pieces.push(piece(3, Tone::Normal, "readonly".to_owned()));
+    }
+    pieces
+}
+
+fn status(state: &State) -> Vec<(Tone, String)> {
+    let mode = match (state.frozen(), state.settings().mode) {
+        (true, _) => (Tone::Warning, "❄ frozen"),
+        (false, Mode::Live) => (Tone::Good, "● live"),
+        (false, Mode::Replay) => (Tone::Accent, "▶ replay"),
+        (false, Mode::Demo) => (Tone::Good, "● demo"),
+    };
+    let mut status = Vec::new();
+    if state.recording().is_some() {
+        status.push((Tone::Bad, "● rec".to_owned()));
+    }
+    if state.frozen() && state.settings().mode == Mode::Replay {
+        status.push((Tone::Accent, "▶ replay".to_owned()));
+    }
+    status.push((mode.0, mode.1.to_owned()));
+    status.push((Tone::Key, "? help".to_owned()));
+    status
+}

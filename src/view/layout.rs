@@ -1,0 +1,166 @@
+//! Which pane gets which cells. Three shapes: the full picture, panes below each other where it is narrow and tall, and
+//! the focused pane with one line for each other where it is small.
+
+use super::canvas::Area;
+use super::{cores, summary};
+use crate::action::Pane;
+use crate::state::State;
+
+/// The smallest screen that can show anything useful.
+pub(crate) const SMALLEST: (u16, u16) = (60, 15);
+
+/// From here on links lie above cores and threads, as in the picture.
+const FULL: (u16, u16) = (76, 20);
+/// From here on a narrow screen shows all panes below each other.
+const STACKED_HEIGHT: u16 = 32;
+/// No pane is worth less than this many rows.
+const LEAST_ROWS: u16 = 4;
+
+/// How the panes lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    Full,
+    Stacked,
+    Compact,
+}
+
+/// Where everything lies; a pane without an area is only summed up.
+#[derive(Debug, Clone)]
+pub(crate) struct Layout {
+    pub shape: Shape,
+    pub width: u16,
+    pub header: Area,
+    pub links: Option<Area>,
+    pub cores: Option<Area>,
+    pub threads: Option<Area>,
+    pub finding: Area,
+    /// One line a pane, in the compact shape.
+    pub summaries: Vec<(Pane, Area)>,
+    pub footer: Area,
+}
+
+impl Layout {
+    /// None where the screen is too small.
+    pub fn of(state: &State, width: u16, height: u16) -> Option<Self> {
+        if width < SMALLEST.0 || height < SMALLEST.1 {
+            return None;
+        }
+        let base = Self {
+            shape: Shape::Compact,
+            width,
+            header: Area::new(0, 0, width, 1),
+            links: None,
+            cores: None,
+            threads: None,
+            finding: Area::default(),
+            summaries: Vec::new(),
+            footer: Area::new(0, height - 1, width, 1),
+        };
+        Some(if width >= FULL.0 && height >= FULL.1 {
+            base.full(state, height)
+        } else if height >= STACKED_HEIGHT {
+            base.stacked(state, height)
+        } else {
+            base.compact(state.focus, height)
+        })
+    }
+
+    /// Header, border, links, border, cores beside threads, border, finding, border, footer.
+    fn full(mut self, state: &State, height: u16) -> Self {
+        let finding = finding_rows(height);
+        let cores_width = cores_width(state, self.width);
+        let threads_width = self.width - cores_width - 3;
+        let below = thread_rows(state).max(cores::wanted_rows(state, cores_width));
+        let (above, below) = share(height - 6 - finding, link_rows(state), below);
+        let middle = 2 + above + 1;
+        self.shape = Shape::Full;
+        self.links = Some(Area::new(1, 2, self.width - 2, above));
+        self.cores = Some(Area::new(1, middle, cores_width, below));
+        self.threads = Some(Area::new(cores_width + 2, middle, threads_width, below));
+        self.finding = Area::new(2, middle + below + 1, self.width - 4, finding);
+        self
+    }
+
+    /// Header, border, links, border, cores, border, threads, border, finding, border, footer.
+    fn stacked(mut self, state: &State, height: u16) -> Self {
+        let finding = finding_rows(height);
+        let width = self.width - 2;
+        let total = height - 7 - finding;
+        let cores = cores::wanted_rows(state, width).clamp(LEAST_ROWS, total / 3);
+        let (links, threads) = share(total - cores, link_rows(state), thread_rows(state));
+        self.shape = Shape::Stacked;
+        self.links = Some(Area::new(1, 2, width, links));
+        self.cores = Some(Area::new(1, 3 + links, width, cores));
+        self.threads = Some(Area::new(1, 4 + links + cores, width, threads));
+        self.finding = Area::new(2, 5 + links + cores + threads, self.width - 4, finding);
+        self
+    }
+
+    /// Header, border, the focused pane, border, one line for each other, the finding, footer.
+    fn compact(mut self, focus: Pane, height: u16) -> Self {
+        let rows = height - 7;
+        let area = Some(Area::new(1, 2, self.width - 2, rows));
+        match focus {
+            Pane::Links => self.links = area,
+            Pane::Cores => self.cores = area,
+            Pane::Threads => self.threads = area,
+        }
+        let line = |at: u16| Area::new(0, 3 + rows + at, self.width, 1);
+        self.summaries = summary::others(focus).into_iter().zip((0..).map(line)).collect();
+        self.finding = Area { x: 1, width: self.width - 2, ..line(2) };
+        self
+    }
+}
+
+fn finding_rows(height: u16) -> u16 {
+    match height {
+        0..30 => 2,
+        30..50 => 3,
+        _ => 4,
+    }
+}
+
+fn cores_width(state: &State, width: u16) -> u16 {
+    let most = if width < 100 { width * 2 / 5 } else { width * 9 / 20 };
+    cores::wanted_width(state, width).min(most)
+}
+
+/// In steps of four, so that one link coming or going does not move the panes.
+fn link_rows(state: &State) -> u16 {
+    rows(state.links.rows().len().next_multiple_of(4) + 1)
+}
+
+fn thread_rows(state: &State) -> u16 {
+    rows(state.threads.rows().len().next_multiple_of(4) + 1)
+}
+
+fn rows(count: usize) -> u16 {
+    u16::try_from(count).unwrap_or(u16::MAX)
+}
+
+/// Shares rows between two: who wants less than half gets what it wants; what both leave is halved.
+fn share(total: u16, first: u16, second: u16) -> (u16, u16) {
+    let (first, second) = (first.max(LEAST_ROWS), second.max(LEAST_ROWS));
+    let half = total / 2;
+    let first = match (u32::from(first) + u32::from(second) <= u32::from(total), first <= half, second <= half) {
+        (true, ..) => first + (total - first - second) / 2,
+        (_, true, _) => first,
+        (_, _, true) => total - second,
+        _ => half,
+    };
+    (first, total - first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_shared_by_want() {
+        assert_eq!(share(20, 5, 5), (10, 10), "what both leave is halved");
+        assert_eq!(share(20, 5, 30), (5, 15), "who wants little gets it");
+        assert_eq!(share(20, 2001, 6), (14, 6), "many links get what the threads leave");
+        assert_eq!(share(20, 2001, 65), (10, 10), "two that want everything get half each");
+        assert_eq!(share(10, 0, 0), (5, 5), "nothing wanted is no panic");
+    }
+}

@@ -1,0 +1,280 @@
+//! The links pane: what each link claims beside what it moves.
+
+use super::canvas::{Area, Canvas};
+use super::format::{Bytes, Claim, Count, Rate, Times, UNKNOWN};
+use super::table::{self, Column, Placed, fixed};
+use super::text::plural;
+use super::{Tone, strip};
+use crate::action::{Action, Pane};
+use crate::derive::history::History;
+use crate::derive::links::LinkRates;
+use crate::derive::{LinkMetrics, Metrics};
+use crate::sample::{Ifindex, LinkState, PeerRef};
+use crate::state::{Idle, LinkList, LinkRow, LinkSort, Shape, State};
+use std::fmt::{self, Display, Formatter};
+
+/// From here on a longer strip is worth less than further columns.
+const WIDE: u16 = 140;
+
+/// A column of this pane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cell {
+    Name,
+    Kind,
+    State,
+    Claims,
+    Rx,
+    Tx,
+    Times,
+    Pps,
+    Mean,
+    Drops,
+    Errors,
+    Strip,
+    Peer,
+    Mtu,
+}
+
+/// In the order they stand; name and rates go last when there is no room.
+const COLUMNS: [Column<Cell>; 14] = [
+    Column { id: Cell::Name, title: "NAME", least: 15, most: 19, rank: 0, right: false },
+    Column { id: Cell::Kind, title: "KIND", least: 8, most: 11, rank: 5, right: false },
+    Column { id: Cell::State, title: "STATE", least: 5, most: 14, rank: 8, right: false },
+    Column { id: Cell::Claims, title: "CLAIMS", least: 11, most: 13, rank: 3, right: false },
+    fixed(Cell::Rx, "RX ↓", 6, 1, true),
+    fixed(Cell::Tx, "TX ↑", 6, 2, true),
+    fixed(Cell::Times, "×CLAIM", 6, 4, true),
+    fixed(Cell::Pps, "PPS", 5, 6, true),
+    fixed(Cell::Mean, "AVG", 5, 10, true),
+    fixed(Cell::Drops, "DROP/s", 6, 7, true),
+    fixed(Cell::Errors, "ERR/s", 5, 12, true),
+    Column { id: Cell::Strip, title: "LAST", least: 8, most: 120, rank: 9, right: false },
+    Column { id: Cell::Peer, title: "PEER", least: 15, most: 15, rank: 13, right: false },
+    fixed(Cell::Mtu, "MTU", 5, 14, true),
+];
+
+/// What the pane shows and how, as its title.
+pub(super) fn title(state: &State) -> Vec<String> {
+    let list = &state.links;
+    let total = state.metrics().map_or(0, |metrics| metrics.links.len());
+    let mut parts = vec![state.settings.units.word().to_owned()];
+    if list.sort != LinkSort::Name || list.reversed {
+        parts.push(format!("by {}{}", list.sort.word(), if list.reversed { ", reversed" } else { "" }));
+    }
+    let hidden = if list.idle == Idle::Hidden { " (idle hidden)" } else { "" };
+    parts.push(if list.matched() == total {
+        format!("{}{hidden}", plural(total, "link"))
+    } else {
+        format!("{} of {total}{hidden}", list.matched())
+    });
+    if !list.filter.is_empty() {
+        parts.push(format!("filter {}", list.filter));
+    }
+    if list.shape == Shape::Flat {
+        parts.push("flat".to_owned());
+    }
+    parts
+}
+
+/// The rows in sight.
+pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
+    let mut canvas = Canvas::new(area);
+    let Some(metrics) = state.metrics() else {
+        canvas.left(1, 0, area.width, Tone::Muted, "waiting for the first sample");
+        return canvas;
+    };
+    let rows = state.links.rows();
+    let columns = columns(&state.links, area.width);
+    head(&mut canvas, &columns, state.links.sort);
+    let body = usize::from(area.height.saturating_sub(1));
+    let first = table::window(state.links.selection.anchor(), rows.len(), body);
+    let pane = LinksPane { state, metrics, history, columns: &columns };
+    for (y, row) in (1..).zip(rows.iter().skip(first).take(body)) {
+        pane.row(&mut canvas, y, row);
+    }
+    if rows.is_empty() {
+        let why = if metrics.links.is_empty() {
+            "no link in this namespace"
+        } else {
+            "no link matches: Esc clears the filter, i shows idle ones"
+        };
+        canvas.left(1, 1, area.width - 1, Tone::Muted, why);
+    }
+    canvas
+}
+
+/// A column that says nothing here makes room for others.
+fn columns(list: &LinkList, width: u16) -> Vec<Placed<Cell>> {
+    let says = |column: &&Column<Cell>| match column.id {
+        Cell::State => list.any_down(),
+        Cell::Peer | Cell::Mtu => width >= WIDE,
+        _ => true,
+    };
+    let roomy = |column: Column<Cell>| match column.id {
+        Cell::Name | Cell::Strip => column,
+        _ if width >= WIDE => column,
+        _ => Column { most: column.least, ..column },
+    };
+    let columns: Vec<Column<Cell>> = COLUMNS.iter().filter(says).copied().map(roomy).collect();
+    table::fit(&columns, width)
+}
+
+fn head(canvas: &mut Canvas, columns: &[Placed<Cell>], sort: LinkSort) {
+    let sorted = match sort {
+        LinkSort::Name => Cell::Name,
+        LinkSort::Rx => Cell::Rx,
+        LinkSort::Tx => Cell::Tx,
+        LinkSort::Pps => Cell::Pps,
+        LinkSort::Drops => Cell::Drops,
+    };
+    for column in columns {
+        let tone = if column.id == sorted { Tone::Accent } else { Tone::Header };
+        match column.id {
+            Cell::Strip => drop(canvas.left(column.x, 0, column.width, tone, format_args!("LAST {} s", column.width))),
+            _ => table::cell(canvas, column, 0, tone, column.title),
+        }
+    }
+}
+
+/// What every row of the pane needs.
+struct LinksPane<'a> {
+    state: &'a State,
+    metrics: &'a Metrics,
+    history: &'a History,
+    columns: &'a [Placed<Cell>],
+}
+
+impl LinksPane<'_> {
+    fn row(&self, canvas: &mut Canvas, y: u16, row: &LinkRow) {
+        let link = &self.metrics.links[row.index];
+        let id = LinkList::id(self.metrics, row);
+        let width = canvas.area.width;
+        canvas.spot(0, y, width, Action::SelectLink(id));
+        if self.state.links.selection.id() == Some(id) {
+            canvas.glyph(0, y, Tone::Accent, '▸');
+            if self.state.focus == Pane::Links {
+                canvas.select(0, y, width);
+            }
+        }
+        for column in self.columns {
+            self.cell(canvas, y, column, row, link);
+        }
+    }
+
+    fn cell(&self, canvas: &mut Canvas, y: u16, column: &Placed<Cell>, row: &LinkRow, link: &LinkMetrics) {
+        let mut put = |tone: Tone, value: &dyn Display| table::cell(canvas, column, y, tone, value);
+        let units = self.state.settings.units;
+        let rates = link.rates.as_ref();
+        match column.id {
+            Cell::Name => put(name_tone(row, link), &Name { row, name: &link.facts.name }),
+            Cell::Kind => put(Tone::Muted, &link.facts.kind.word()),
+            Cell::State => put(Tone::Warning, &state_word(link.facts.state)),
+            Cell::Claims => put(Tone::Muted, &self.claim(row, link)),
+            Cell::Rx => rate(put, rates.and_then(|rates| rates.rx_bits_per_s), |bits| Rate(bits, units)),
+            Cell::Tx => rate(put, rates.and_then(|rates| rates.tx_bits_per_s), |bits| Rate(bits, units)),
+            Cell::Times => drop(link.times_label().map(|times| put(Tone::Accent, &Times(times)))),
+            Cell::Pps => rate(put, rates.and_then(LinkRates::packets_per_s), Count),
+            Cell::Mean => match rates.and_then(LinkRates::mean_packet_bytes) {
+                Some(bytes) => put(Tone::Normal, &Bytes(Some(bytes))),
+                None => put(Tone::Muted, &UNKNOWN),
+            },
+            Cell::Drops => trouble(put, self.drops(rates), Tone::Warning),
+            Cell::Errors => trouble(put, rates.and_then(errors), Tone::Bad),
+            Cell::Strip => self.strip(canvas, y, column, link),
+            Cell::Peer => put(Tone::Muted, &Peer { metrics: self.metrics, link }),
+            Cell::Mtu => put(Tone::Muted, &link.facts.mtu),
+        }
+    }
+
+    fn claim(&self, row: &LinkRow, link: &LinkMetrics) -> Claim {
+        Claim { mbps: link.facts.speed_mbps, basis: link.basis, ports: self.state.links.ports(row.index) }
+    }
+
+    /// Drops, and errors with them where these have no column of their own.
+    fn drops(&self, rates: Option<&LinkRates>) -> Option<f64> {
+        let dropped = rates?.dropped_per_s();
+        if self.columns.iter().any(|column| column.id == Cell::Errors) {
+            return dropped;
+        }
+        Some(dropped? + rates.and_then(errors)?)
+    }
+
+    /// A frozen screen keeps its strip: the seconds that have passed since are left out.
+    fn strip(&self, canvas: &mut Canvas, y: u16, column: &Placed<Cell>, link: &LinkMetrics) {
+        let count = usize::from(column.width);
+        let behind = self.state.behind().seconds;
+        let values = self.history.link_strip(link.facts.ifindex, link.facts.born, count + behind);
+        strip::rates(canvas, column.x, y, Tone::Good, &values[..count]);
+    }
+}
+
+fn errors(rates: &LinkRates) -> Option<f64> {
+    Some(rates.rx_errors_per_s? + rates.tx_errors_per_s?)
+}
+
+/// A rate: unknown and nothing are quiet.
+fn rate<D: Display>(mut put: impl FnMut(Tone, &dyn Display), value: Option<f64>, show: impl Fn(Option<f64>) -> D) {
+    let quiet = value.is_none_or(|value| value == 0.0);
+    put(if quiet { Tone::Muted } else { Tone::Normal }, &show(value));
+}
+
+/// A rate that should be nothing.
+fn trouble(mut put: impl FnMut(Tone, &dyn Display), value: Option<f64>, tone: Tone) {
+    let quiet = value.is_none_or(|value| value == 0.0);
+    put(if quiet { Tone::Muted } else { tone }, &Count(value));
+}
+
+fn name_tone(row: &LinkRow, link: &LinkMetrics) -> Tone {
+    let down = !matches!(link.facts.state, LinkState::Up | LinkState::Unknown);
+    if row.context || down { Tone::Muted } else { Tone::Normal }
+}
+
+fn state_word(state: LinkState) -> &'static str {
+    if matches!(state, LinkState::Up | LinkState::Unknown) { "" } else { state.word() }
+}
+
+/// A name with the branches that lead to it.
+struct Name<'a> {
+    row: &'a LinkRow,
+    name: &'a str,
+}
+
+impl Display for Name<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let last = |depth: u8| self.row.last >> depth & 1 == 1;
+        for depth in 1..self.row.depth {
+            f.write_str(if last(depth) { "  " } else { "│ " })?;
+        }
+        if self.row.depth > 0 {
+            f.write_str(if last(self.row.depth) { "└ " } else { "├ " })?;
+        }
+        f.write_str(self.name)
+    }
+}
+
+/// The other end of a pair, or the link below.
+struct Peer<'a> {
+    metrics: &'a Metrics,
+    link: &'a LinkMetrics,
+}
+
+impl Display for Peer<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let name = |ifindex: Ifindex| {
+            let at = self.metrics.links.binary_search_by_key(&ifindex, |link| link.facts.ifindex).ok()?;
+            Some(&self.metrics.links[at].facts.name)
+        };
+        let (word, other) = match (&self.link.facts.peer, &self.link.facts.lower) {
+            (Some(peer), _) => ("", *peer),
+            (None, Some(lower)) => ("on ", *lower),
+            (None, None) => return Ok(()),
+        };
+        match other {
+            PeerRef { netnsid: Some(netns), ifindex } => write!(f, "{word}if{} in netns {netns}", ifindex.0),
+            PeerRef { netnsid: None, ifindex } => match name(ifindex) {
+                Some(name) => write!(f, "{word}{name}"),
+                None => write!(f, "{word}if{}", ifindex.0),
+            },
+        }
+    }
+}

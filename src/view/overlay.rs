@@ -1,0 +1,143 @@
+//! What lies over the panes: the keys, a proposed placement, cores being typed.
+
+use super::Tone;
+use super::canvas::{Area, Canvas, cells};
+use super::text::wrap;
+use crate::action::help_lines;
+use crate::derive::placement::{Proposal, Step};
+use crate::sample::ThreadId;
+use crate::state::{Mode, Overlay, State};
+
+/// Pieces of one line, one after the other.
+type Line = Vec<(Tone, String)>;
+
+/// The box in the middle of the screen, or nothing.
+pub(super) fn prepare(state: &State, width: u16, height: u16) -> Canvas {
+    let inner = (width - 8).min(100);
+    let (title, lines, scroll, foot) = match &state.overlay {
+        Overlay::None | Overlay::Filter { .. } => return Canvas::default(),
+        Overlay::Help { scroll } => ("Keys", help(inner), *scroll, "Esc leaves · ↑ ↓ scroll"),
+        Overlay::Proposal { result: Ok(proposal), scroll } => {
+            ("Proposed placement", placement(proposal, inner), *scroll, answer(state))
+        }
+        Overlay::Proposal { result: Err(why), .. } => {
+            ("No placement", sentences(Tone::Normal, why, inner), 0, "Esc leaves")
+        }
+        Overlay::ChooseCores { thread, label, text, error } => {
+            let lines = choose(state, *thread, (label, text, error.as_deref()), inner);
+            ("Choose cores", lines, 0, "Enter pins · Esc leaves")
+        }
+    };
+    boxed((width, height), title, &lines, scroll, foot)
+}
+
+fn answer(state: &State) -> &'static str {
+    match state.settings().mode {
+        _ if state.settings().readonly => "--readonly: nothing is changed here · Esc leaves",
+        Mode::Replay => "a replay: nothing to pin here · Esc leaves",
+        Mode::Live | Mode::Demo => "p again or Enter applies · Esc leaves",
+    }
+}
+
+fn help(width: u16) -> Vec<Line> {
+    let table = help_lines();
+    let keys = table.iter().map(|(keys, _)| cells(keys)).max().unwrap_or(0);
+    let room = width.saturating_sub(u16::try_from(keys + 3).unwrap_or(width));
+    let mut lines = Vec::new();
+    for (names, help) in table {
+        for (at, part) in wrap(help, room).into_iter().enumerate() {
+            let names = if at == 0 { names.as_str() } else { "" };
+            let gap = " ".repeat(keys - cells(names) + 2);
+            lines.push(vec![(Tone::Key, names.to_owned()), (Tone::Normal, format!("{gap}{part}"))]);
+        }
+    }
+    lines
+}
+
+fn placement(proposal: &Proposal, width: u16) -> Vec<Line> {
+    let mut lines: Vec<Line> = proposal.reasons.iter().flat_map(|why| sentences(Tone::Normal, why, width)).collect();
+    if !lines.is_empty() {
+        lines.push(Vec::new());
+    }
+    let label = proposal.steps.iter().map(|step| cells(&step.label)).max().unwrap_or(0).min(40);
+    lines.extend(proposal.steps.iter().flat_map(|step| step_lines(step, label, width)));
+    lines.push(Vec::new());
+    lines.push(vec![(Tone::Muted, "the same by hand:".to_owned())]);
+    lines.extend(proposal.taskset_lines().into_iter().map(|line| vec![(Tone::Accent, line)]));
+    lines
+}
+
+/// `iperf3 server 39083  0-127 → 4  why`, the reason below where it does not fit beside.
+fn step_lines(step: &Step, label: usize, width: u16) -> Vec<Line> {
+    let old = step.old.as_ref().map_or_else(|| super::format::UNKNOWN.to_owned(), ToString::to_string);
+    let name = format!("{}{}", step.label, " ".repeat(label.saturating_sub(cells(&step.label)) + 2));
+    let change = format!("{old} → {}", step.core);
+    let used = cells(&name) + cells(&change) + 2;
+    let mut lines = vec![vec![(Tone::Normal, name), (Tone::Good, change)]];
+    if used + cells(&step.reason) <= usize::from(width) {
+        lines[0].push((Tone::Muted, format!("  {}", step.reason)));
+    } else {
+        let reason = wrap(&step.reason, width.saturating_sub(4));
+        lines.extend(reason.into_iter().map(|part| vec![(Tone::Muted, format!("    {part}"))]));
+    }
+    lines
+}
+
+fn choose(state: &State, thread: ThreadId, (label, text, error): (&str, &str, Option<&str>), width: u16) -> Vec<Line> {
+    let mut lines = vec![
+        vec![(Tone::Normal, format!("cores for {label}"))],
+        vec![(Tone::Key, format!("> {text}_"))],
+        vec![(Tone::Muted, "a list as the kernel writes it: 0-3,8 or 0-15:2".to_owned())],
+    ];
+    if let Some(metrics) = state.newest() {
+        let known = metrics.threads.iter().find(|other| other.sample.id == thread);
+        let allowed = known.and_then(|thread| thread.sample.allowed.as_ref());
+        let now = allowed.map_or_else(String::new, |allowed| format!(", allowed now {allowed}"));
+        lines.push(vec![(Tone::Muted, format!("online {}{now}", metrics.topology.online()))]);
+    }
+    lines.extend(error.into_iter().flat_map(|why| sentences(Tone::Warning, why, width)));
+    lines
+}
+
+fn sentences(tone: Tone, text: &str, width: u16) -> Vec<Line> {
+    wrap(text, width).into_iter().map(|line| vec![(tone, line)]).collect()
+}
+
+/// A box around the lines, as wide as they need, as high as there is room.
+fn boxed((width, height): (u16, u16), title: &str, lines: &[Line], scroll: usize, foot: &str) -> Canvas {
+    let line_cells = |line: &Line| line.iter().map(|(_, text)| cells(text)).sum::<usize>();
+    let widest = lines.iter().map(line_cells).chain([cells(title) + 2, cells(foot) + 2]).max().unwrap_or(0);
+    let inner = u16::try_from(widest).unwrap_or(u16::MAX).min(width - 6);
+    let rows = u16::try_from(lines.len()).unwrap_or(u16::MAX).min(height - 4);
+    let (w, h) = (inner + 4, rows + 2);
+    let mut canvas = Canvas::new(Area::new((width - w) / 2, (height - h) / 2, w, h));
+    canvas.opaque = true;
+    border(&mut canvas, title, foot);
+    let first = scroll.min(lines.len().saturating_sub(usize::from(rows)));
+    for (y, line) in (1..=rows).zip(lines.iter().skip(first)) {
+        let mut x = 2;
+        for (tone, text) in line {
+            x += canvas.left(x, y, (inner + 2).saturating_sub(x), *tone, text);
+        }
+    }
+    if lines.len() > usize::from(rows) {
+        let range = format!(" {}-{} of {} ", first + 1, first + usize::from(rows), lines.len());
+        canvas.right(2, 0, w - 4, Tone::Title, range);
+    }
+    canvas
+}
+
+fn border(canvas: &mut Canvas, title: &str, foot: &str) {
+    let Area { width, height, .. } = canvas.area;
+    for (y, left, right) in [(0, '╔', '╗'), (height - 1, '╚', '╝')] {
+        canvas.glyph(0, y, Tone::Accent, left);
+        canvas.run(1, y, width - 2, Tone::Accent, '═');
+        canvas.glyph(width - 1, y, Tone::Accent, right);
+    }
+    for y in 1..height - 1 {
+        canvas.glyph(0, y, Tone::Accent, '║');
+        canvas.glyph(width - 1, y, Tone::Accent, '║');
+    }
+    canvas.left(2, 0, width - 4, Tone::FocusedTitle, format_args!(" {title} "));
+    canvas.left(2, height - 1, width - 4, Tone::Key, format_args!(" {foot} "));
+}

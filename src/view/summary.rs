@@ -1,0 +1,63 @@
+//! One line for each pane that has no room.
+
+use super::canvas::Canvas;
+use super::format::{Count, Percent, Rate};
+use super::{Tone, text};
+use crate::action::{Action, Pane};
+use crate::derive::{LinkMetrics, Metrics};
+use crate::state::State;
+
+/// The panes without the focus.
+pub(super) fn others(focus: Pane) -> Vec<Pane> {
+    Pane::ALL.into_iter().filter(|pane| *pane != focus).collect()
+}
+
+/// The line of a pane.
+pub(super) fn prepare(canvas: &mut Canvas, state: &State, pane: Pane, y: u16) {
+    let width = canvas.area.width;
+    canvas.left(1, y, width, Tone::Title, pane.word());
+    if let Some(metrics) = state.metrics() {
+        let line = match pane {
+            Pane::Links => links(state, metrics),
+            Pane::Cores => cores(state, metrics),
+            Pane::Threads => threads(state, metrics),
+        };
+        canvas.left(9, y, width - 10, Tone::Normal, line);
+    }
+    canvas.spot(0, y, width, Action::Focus(pane));
+}
+
+fn links(state: &State, metrics: &Metrics) -> String {
+    let peak = |link: &&LinkMetrics| link.rates.and_then(|rates| rates.peak_bits_per_s()).unwrap_or(-1.0);
+    let busiest = metrics.links.iter().rev().max_by(|a, b| peak(a).total_cmp(&peak(b)));
+    let count = text::plural(metrics.links.len(), "link");
+    let Some((link, rates)) = busiest.and_then(|link| Some((link, link.rates?))) else { return count };
+    let units = state.settings.units;
+    let (rx, tx) = (Rate(rates.rx_bits_per_s, units), Rate(rates.tx_bits_per_s, units));
+    format!("{count} · busiest {} ↓ {rx} ↑ {tx} {}", link.facts.name, units.word())
+}
+
+fn cores(state: &State, metrics: &Metrics) -> String {
+    let count = text::plural(metrics.cores.len(), "core");
+    let core = state.cores.looked_at().map(|index| &metrics.cores[index]);
+    match core.and_then(|core| Some((core.place.core, core.shares()?.softirq))) {
+        Some((core, softirq)) => format!("{count} · core {core}: {} % softirq", Percent(Some(softirq))),
+        None => count,
+    }
+}
+
+fn threads(state: &State, metrics: &Metrics) -> String {
+    let names = state.settings.watch.join(" or ");
+    if metrics.threads.is_empty() {
+        return format!("no thread named {names} yet");
+    }
+    let moves: Option<f64> = metrics.threads.iter().map(|thread| thread.moves_per_s).sum();
+    let sampled = metrics.threads.iter().any(|thread| thread.evidence == crate::derive::Evidence::Sampled);
+    let mark = if sampled && moves.is_some() { super::UNDER_COUNT } else { "" };
+    let pins = match state.pins() {
+        0 => String::new(),
+        pins => format!(" · {pins} pinned"),
+    };
+    let count = metrics.threads.len();
+    format!("{count} of {names} · {mark}{} moves/s{pins}", Count(moves))
+}

@@ -1,0 +1,40 @@
+//! Sentences that have to be broken into lines.
+
+use super::canvas::cells;
+
+/// Breaks a text at spaces into lines of at most so many cells; a word longer than a line stays whole and is cut later.
+pub(crate) fn wrap(text: &str, width: u16) -> Vec<String> {
+    let width = usize::from(width);
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if cells(line) + 1 + cells(word) <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// `1 core`, `2 cores`.
+pub(crate) fn plural(count: usize, one: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_break_at_spaces() {
+        assert_eq!(
+            wrap("moved from core to core", 10),
+            ["moved from", "core to", "core"],
+            "at the last space that fits"
+        );
+        assert_eq!(wrap("unbreakable", 4), ["unbreakable"], "a long word stays whole");
+        assert_eq!(wrap("", 4), [""], "an empty text is one empty line");
+    }
+}

@@ -1,0 +1,236 @@
+//! The threads pane: where each watched thread is, where it was, how often it was moved.
+
+use super::canvas::{Area, Canvas};
+use super::format::{Count, Percent, Total};
+use super::strip::{self, CoreLetters};
+use super::table::{self, Column, Placed, fixed};
+use super::text::plural;
+use super::{Tone, UNDER_COUNT};
+use crate::action::{Action, Pane};
+use crate::derive::history::History;
+use crate::derive::{Evidence, ThreadMetrics};
+use crate::sample::{CoreSet, Duty, Side};
+use crate::state::{State, ThreadSort};
+use std::fmt::{self, Display, Formatter};
+
+/// From here on a longer strip is worth less than further columns.
+const WIDE: u16 = 100;
+
+/// A column of this pane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cell {
+    Tid,
+    Name,
+    Role,
+    Core,
+    Allowed,
+    Cpu,
+    Moves,
+    MovesRate,
+    Class,
+    Wait,
+    Voluntary,
+    Involuntary,
+    Strip,
+}
+
+/// In the order they stand.
+const COLUMNS: [Column<Cell>; 13] = [
+    fixed(Cell::Tid, "TID", 7, 0, true),
+    Column { id: Cell::Name, title: "NAME", least: 8, most: 15, rank: 6, right: false },
+    fixed(Cell::Role, "ROLE", 8, 4, false),
+    fixed(Cell::Core, "CORE", 4, 1, true),
+    Column { id: Cell::Allowed, title: "ALLOWED", least: 8, most: 20, rank: 5, right: false },
+    fixed(Cell::Cpu, "CPU%", 4, 2, true),
+    fixed(Cell::Moves, "MOVES", 6, 9, true),
+    fixed(Cell::MovesRate, "MOVES/s", 7, 3, true),
+    fixed(Cell::Class, "CLASS", 7, 8, false),
+    fixed(Cell::Wait, "WAIT%", 5, 10, true),
+    fixed(Cell::Voluntary, "VOL/s", 5, 11, true),
+    fixed(Cell::Involuntary, "INVOL/s", 7, 12, true),
+    Column { id: Cell::Strip, title: "CORE OVER TIME", least: 8, most: 240, rank: 7, right: false },
+];
+
+/// What the pane shows and how, as its title.
+pub(super) fn title(state: &State) -> Vec<String> {
+    let list = &state.threads;
+    let mut parts = vec![state.settings.watch.join(", ")];
+    if list.sort != ThreadSort::Cpu || list.reversed {
+        parts.push(format!("by {}{}", list.sort.word(), if list.reversed { ", reversed" } else { "" }));
+    }
+    let total = state.metrics().map_or(0, |metrics| metrics.threads.len());
+    if list.rows().len() < total {
+        parts.push(format!("{} of {total}", list.rows().len()));
+    } else if total > 0 {
+        parts.push(plural(total, "thread"));
+    }
+    if !list.filter.is_empty() {
+        parts.push(format!("filter {}", list.filter));
+    }
+    parts
+}
+
+/// The rows in sight.
+pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
+    let mut canvas = Canvas::new(area);
+    let Some(metrics) = state.metrics() else { return canvas };
+    let rows = state.threads.rows();
+    if rows.is_empty() {
+        empty(&mut canvas, state, metrics.threads.is_empty());
+        return canvas;
+    }
+    let says = |column: &&Column<Cell>| match column.id {
+        Cell::Name => state.threads.several_names(),
+        Cell::Voluntary | Cell::Involuntary => area.width >= WIDE,
+        _ => true,
+    };
+    let roomy = |column: Column<Cell>| match column.id {
+        Cell::Allowed if area.width < WIDE => Column { most: column.least, ..column },
+        _ => column,
+    };
+    let columns: Vec<Column<Cell>> = COLUMNS.iter().filter(says).copied().map(roomy).collect();
+    let columns = table::fit(&columns, area.width);
+    head(&mut canvas, &columns, state.threads.sort);
+    let body = usize::from(area.height.saturating_sub(1));
+    let first = table::window(state.threads.selection.anchor(), rows.len(), body);
+    let pane = ThreadsPane { state, history, letters: CoreLetters::of(&metrics.topology), columns: &columns };
+    for (y, &index) in (1..).zip(rows.iter().skip(first).take(body)) {
+        pane.row(&mut canvas, y, &metrics.threads[index]);
+    }
+    canvas
+}
+
+fn empty(canvas: &mut Canvas, state: &State, none_watched: bool) {
+    let names = state.settings.watch.join(" or ");
+    let text = if none_watched {
+        format!("no thread named {names} yet: start it, or --watch NAME|PID")
+    } else {
+        "no thread matches: Esc clears the filter".to_owned()
+    };
+    for (y, line) in (0..).zip(super::text::wrap(&text, canvas.area.width.saturating_sub(2))) {
+        canvas.left(1, y, canvas.area.width.saturating_sub(1), Tone::Muted, line);
+    }
+}
+
+fn head(canvas: &mut Canvas, columns: &[Placed<Cell>], sort: ThreadSort) {
+    let sorted = match sort {
+        ThreadSort::Cpu => Cell::Cpu,
+        ThreadSort::Moves => Cell::Moves,
+        ThreadSort::Tid => Cell::Tid,
+    };
+    for column in columns {
+        let tone = if column.id == sorted { Tone::Accent } else { Tone::Header };
+        let title = if column.id == Cell::Strip && column.width < 14 { "CORES" } else { column.title };
+        table::cell(canvas, column, 0, tone, title);
+    }
+}
+
+/// What every row of the pane needs.
+struct ThreadsPane<'a> {
+    state: &'a State,
+    history: &'a History,
+    letters: CoreLetters<'a>,
+    columns: &'a [Placed<Cell>],
+}
+
+impl ThreadsPane<'_> {
+    fn row(&self, canvas: &mut Canvas, y: u16, thread: &ThreadMetrics) {
+        let id = thread.sample.id;
+        let width = canvas.area.width;
+        canvas.spot(0, y, width, Action::SelectThread(id));
+        if self.state.threads.selection.id() == Some(id) {
+            canvas.glyph(0, y, Tone::Accent, '▸');
+            if self.state.focus == Pane::Threads {
+                canvas.select(0, y, width);
+            }
+        }
+        for column in self.columns {
+            self.cell(canvas, y, column, thread);
+        }
+    }
+
+    fn cell(&self, canvas: &mut Canvas, y: u16, column: &Placed<Cell>, thread: &ThreadMetrics) {
+        let mut put = |tone: Tone, value: &dyn Display| table::cell(canvas, column, y, tone, value);
+        let sampled = thread.evidence == Evidence::Sampled;
+        let idle = if thread.cpu.is_none_or(|cpu| cpu < 0.01) { Tone::Muted } else { Tone::Normal };
+        match column.id {
+            Cell::Tid => put(idle, &thread.sample.id.tid),
+            Cell::Name => put(idle, &thread.sample.name),
+            Cell::Role => put(Tone::Muted, &role(thread)),
+            Cell::Core => put(idle, &thread.sample.core),
+            Cell::Allowed => put(
+                if thread.pinned { Tone::Good } else { Tone::Muted },
+                &Allowed { cores: thread.sample.allowed.as_ref(), pinned: thread.pinned },
+            ),
+            Cell::Cpu => put(idle, &Percent(thread.cpu)),
+            Cell::Moves => put(Tone::Normal, &AtLeast(sampled, Total(thread.moves))),
+            Cell::MovesRate => {
+                put(moves_tone(thread), &AtLeast(sampled && thread.moves_per_s.is_some(), Count(thread.moves_per_s)));
+            }
+            Cell::Class => put(Tone::Muted, &thread.last_class.map_or("", |class| class.word())),
+            Cell::Wait => put(wait_tone(thread), &Percent(thread.wait)),
+            Cell::Voluntary => put(Tone::Muted, &Count(thread.voluntary_per_s)),
+            Cell::Involuntary => put(Tone::Muted, &Count(thread.involuntary_per_s)),
+            Cell::Strip => {
+                if let Some(track) = self.history.thread(thread.sample.id) {
+                    let behind = self.state.behind().samples;
+                    strip::cores(canvas, (column.x, y, column.width), &self.letters, track, behind);
+                }
+            }
+        }
+    }
+}
+
+fn moves_tone(thread: &ThreadMetrics) -> Tone {
+    match thread.moves_per_s {
+        Some(rate) if rate > 0.0 => Tone::Warning,
+        _ => Tone::Muted,
+    }
+}
+
+fn wait_tone(thread: &ThreadMetrics) -> Tone {
+    match thread.wait {
+        Some(wait) if wait >= 0.05 => Tone::Warning,
+        _ => Tone::Muted,
+    }
+}
+
+/// The side where it is known, with what the thread does.
+fn role(thread: &ThreadMetrics) -> &'static str {
+    match (thread.sample.duty, thread.sample.side) {
+        (Duty::Control, _) => "control",
+        (Duty::Worker, Some(Side::Server)) => "server w",
+        (Duty::Worker, Some(Side::Client)) => "client w",
+        (Duty::Worker, None) => "worker",
+    }
+}
+
+/// A number that may be an under-count.
+struct AtLeast<D>(bool, D);
+
+impl<D: Display> Display for AtLeast<D> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.0 {
+            f.write_str(UNDER_COUNT)?;
+        }
+        self.1.fmt(f)
+    }
+}
+
+/// An affinity mask, and whether it is vnettop's.
+struct Allowed<'a> {
+    cores: Option<&'a CoreSet>,
+    pinned: bool,
+}
+
+impl Display for Allowed<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.pinned {
+            f.write_str("PIN ")?;
+        }
+        match self.cores {
+            Some(cores) => cores.fmt(f),
+            None => f.write_str(super::format::UNKNOWN),
+        }
+    }
+}

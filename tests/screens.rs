@@ -1,0 +1,240 @@
+//! Whole frames, sizes × cases: symbols, then the tone of every cell. Clock and host are the world's own, so nothing has
+//! to be filtered out.
+
+mod world;
+
+use vnettop::effect::{Line, Outcome};
+use vnettop::sample::{CoreSet, Event, Ifindex, Kind, LinkState, PeerRef, Problem};
+use vnettop::state::{Mode, Settings, Units};
+use world::scenes;
+use world::stage::Stage;
+use world::{Traffic, World, stream};
+
+/// Freezes the frame under the case's name and size.
+fn freeze(case: &str, stage: &Stage, width: u16, height: u16) {
+    insta::with_settings!({snapshot_suffix => format!("{width}x{height}"), omit_expression => true}, {
+        insta::assert_snapshot!(case, stage.frame(width, height));
+    });
+}
+
+fn replay() -> Settings {
+    Settings { mode: Mode::Replay, ..Settings::default() }
+}
+
+#[test]
+fn iperf3_over_a_bridge_at_every_size() {
+    let mut stage = scenes::swinging(Settings::default());
+    stage.press("jj");
+    for (width, height) in [(60, 15), (80, 24), (120, 40), (200, 60), (300, 80), (66, 40)] {
+        freeze("bridge", &stage, width, height);
+    }
+}
+
+#[test]
+fn a_machine_of_128_cores() {
+    let stage = Stage::after(20, scenes::kunpeng());
+    for (width, height) in [(80, 24), (120, 40), (200, 60)] {
+        freeze("kunpeng", &stage, width, height);
+    }
+}
+
+#[test]
+fn a_machine_of_512_cores_on_a_small_screen() {
+    let mut world = World::new(512, 8, Some(4));
+    scenes::containers(&mut world);
+    world.work(300).softirq = 0.9;
+    let mut stage = Stage::after(2, world);
+    stage.press("<tab><end>");
+    freeze("cores_512", &stage, 80, 24);
+    freeze("cores_512", &stage, 60, 15);
+}
+
+#[test]
+fn before_and_at_the_first_sample_no_rate_is_made_up() {
+    let mut stage = Stage::new(scenes::bridge(), Settings::default());
+    freeze("waiting", &stage, 80, 24);
+    stage.tick();
+    freeze("first_sample", &stage, 80, 24);
+}
+
+#[test]
+fn two_thousand_links_of_which_few_are_busy() {
+    let mut stage = Stage::after(3, scenes::crowd());
+    stage.press("isjjj");
+    freeze("crowd_idle_hidden", &stage, 80, 24);
+    freeze("crowd_idle_hidden", &stage, 200, 60);
+    stage.press("i<end>");
+    freeze("crowd_end", &stage, 80, 24);
+}
+
+#[test]
+fn hostile_names_change_nothing_but_their_own_cell() {
+    let stage = Stage::after(3, scenes::hostile());
+    freeze("hostile", &stage, 80, 24);
+    freeze("hostile", &stage, 120, 40);
+}
+
+#[test]
+fn every_kind_of_nesting_in_bytes() {
+    let mut world = World::small();
+    let bridge = world.link("br0", Kind::Bridge, Some(20_000), stream(9e9, 1e9));
+    let bond = world.link("bond0", Kind::Bond, Some(20_000), stream(9e9, 1e9));
+    for name in ["eth0", "eth1"] {
+        let port = world.link(name, Kind::Physical, Some(10_000), stream(4.5e9, 0.5e9));
+        world.facts(port).master = Some(bond);
+    }
+    world.facts(bond).master = Some(bridge);
+    let tap = world.link("tap0", Kind::Tap, Some(25_000), Traffic { drops: 24.0, errors: 2.0, ..stream(1e9, 9e9) });
+    world.facts(tap).master = Some(bridge);
+    world.facts(tap).speed_was_set = true;
+    let vlan = world.link("bond0.100", Kind::Vlan, Some(20_000), stream(1e8, 1e8));
+    world.facts(vlan).lower = Some(PeerRef { netnsid: None, ifindex: bond });
+    for (name, peer) in [("va", 8), ("vb", 7)] {
+        let veth = world.link(name, Kind::Veth, Some(10_000), stream(20e9, 20e9));
+        world.facts(veth).peer = Some(PeerRef { netnsid: None, ifindex: Ifindex(peer) });
+    }
+    let wireguard = world.link("wg0", Kind::Other("wireguard".into()), None, Traffic::default());
+    world.facts(wireguard).state = LinkState::LowerLayerDown;
+    let stage = Stage::with(3, world, Settings { units: Units::Bytes, ..Settings::default() });
+    freeze("nesting", &stage, 200, 60);
+    freeze("nesting", &stage, 80, 24);
+}
+
+#[test]
+fn a_proposed_placement() {
+    let mut stage = Stage::after(3, scenes::kunpeng());
+    let ids = [0, 1].map(|at: usize| stage.world.threads[at].sample.id);
+    stage.state.open_proposal(Ok(scenes::proposal(ids[0], ids[1], [4, 5])));
+    freeze("proposal", &stage, 120, 40);
+    freeze("proposal", &stage, 60, 15);
+    stage.state.open_proposal(Err("no watched thread is busy: start the benchmark, then press p".into()));
+    freeze("no_proposal", &stage, 80, 24);
+}
+
+#[test]
+fn cores_typed_by_hand_and_refused() {
+    let mut stage = Stage::after(3, scenes::kunpeng());
+    stage.press("<tab><tab>ja0-3,200<enter>");
+    freeze("choose_cores", &stage, 80, 24);
+}
+
+#[test]
+fn pinned_threads_and_what_came_of_it() {
+    let mut stage = Stage::after(3, scenes::kunpeng());
+    let server = stage.world.threads[0].sample.id;
+    let core = CoreSet::single(4);
+    stage.world.threads[0].sample.allowed = Some(core.clone());
+    stage.world.threads[0].trail = vec![4];
+    stage.world.threads[0].moves_per_s = 0.0;
+    let old = "0-127".parse().expect("a list of cores");
+    stage.event(Event::Pinned { thread: server, old, asked: core.clone(), got: core });
+    stage.state.outcome(&Outcome {
+        lines: vec![
+            Line { warning: false, text: "iperf3 server 39081: 0-127 → 4".into() },
+            Line { warning: true, text: "cannot pin thread 39082: it has ended; press p for a new proposal".into() },
+        ],
+        events: Vec::new(),
+    });
+    stage.play(3, |_, _| {});
+    freeze("pinned", &stage, 120, 40);
+}
+
+#[test]
+fn the_keys() {
+    let mut stage = Stage::after(3, scenes::bridge());
+    stage.press("?");
+    freeze("help", &stage, 120, 40);
+    stage.press("<pgdn>");
+    freeze("help", &stage, 60, 15);
+}
+
+#[test]
+fn a_filter_while_it_is_typed() {
+    let mut stage = Stage::after(3, scenes::bridge());
+    stage.press("/VETHA");
+    freeze("filter", &stage, 80, 24);
+}
+
+#[test]
+fn replay_and_freeze_are_told() {
+    let mut stage = Stage::with(3, scenes::bridge(), replay());
+    freeze("replay", &stage, 80, 24);
+    stage.press(" ");
+    stage.state.set_recording(Some("run.vnt".into()));
+    freeze("replay_frozen", &stage, 120, 40);
+}
+
+#[test]
+fn without_colour_and_without_utf8() {
+    let plain = Settings { utf8: false, color: false, ..Settings::default() };
+    let mut stage = scenes::swinging(plain);
+    stage.press("j");
+    freeze("ascii", &stage, 120, 40);
+    let buffer = stage.paint(&stage.view(120, 40));
+    assert!(buffer.content.iter().all(|cell| cell.symbol().is_ascii()), "no cell holds more than ASCII");
+    let colour = |cell: &&ratatui::buffer::Cell| cell.fg != ratatui::style::Color::Reset;
+    assert_eq!(buffer.content.iter().find(colour), None, "no cell has a colour");
+}
+
+#[test]
+fn moves_that_were_only_sampled_are_marked() {
+    let mut world = scenes::bridge();
+    world.iperf3(39_090, &[0], 0.0);
+    for runner in &mut world.threads {
+        runner.sample.migrations = None;
+    }
+    world.threads[2].sample.name = "sshd".into();
+    world.threads[2].sample.allowed = None;
+    world.threads[2].cpu = 0.0;
+    let watch = vec!["iperf3".to_owned(), "sshd".to_owned()];
+    let stage = Stage::with(5, world, Settings { watch, ..Settings::default() });
+    freeze("sampled", &stage, 120, 40);
+}
+
+#[test]
+fn nothing_watched_and_things_that_could_not_be_read() {
+    let mut world = World::small();
+    scenes::containers(&mut world);
+    world.own.late_ticks = 12;
+    world.own.realtime = false;
+    let problem = |source: &str, text: &str| Problem { source: source.into(), text: text.into() };
+    world.problems = vec![
+        problem("speed", "netlink: cannot open the ethtool family: Operation not permitted; claims are not shown"),
+        problem("threads", "cannot read /proc/39081/task: Permission denied (hidepid?); run as root to see it"),
+    ];
+    let stage = Stage::with(3, world, Settings { readonly: true, ..Settings::default() });
+    freeze("no_threads", &stage, 80, 24);
+    freeze("no_threads", &stage, 60, 15);
+}
+
+#[test]
+fn each_pane_has_the_small_screen_to_itself() {
+    let mut stage = Stage::after(5, scenes::kunpeng());
+    stage.press("<tab>");
+    freeze("small_cores", &stage, 60, 15);
+    stage.press("<tab>");
+    freeze("small_threads", &stage, 60, 15);
+    freeze("too_small", &stage, 40, 10);
+}
+
+#[test]
+fn every_size_is_drawn_within_its_borders() {
+    let mut crowd = Stage::after(1, scenes::crowd());
+    crowd.press("<end>");
+    let mut hostile = Stage::after(1, scenes::hostile());
+    hostile.press("?");
+    for stage in [&crowd, &hostile, &Stage::after(1, scenes::kunpeng())] {
+        for (width, height) in (0..=310).step_by(7).flat_map(|w| (0..=90).step_by(3).map(move |h| (w, h))) {
+            let view = stage.view(width, height);
+            for span in view.layers().into_iter().flat_map(vnettop::view::Canvas::spans) {
+                let cells: usize =
+                    span.text.chars().map(|c| unicode_width::UnicodeWidthChar::width(c).unwrap_or(99)).sum();
+                let end = usize::from(span.x) + cells;
+                assert!(end <= usize::from(width), "'{}' ends inside {width}×{height}", span.text);
+                assert!(span.y < height.max(1), "'{}' is inside {width}×{height}", span.text);
+            }
+            let buffer = stage.paint(&view);
+            assert_eq!(buffer.content.len(), usize::from(width) * usize::from(height), "{width}×{height} is painted");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What a frame costs. Not a test of right or wrong: run it in release and read it,
+//! `cargo test --release --test screens_cost -- --ignored --nocapture`.
+
+mod world;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use std::time::{Duration, Instant};
+use vnettop::derive::Metrics;
+use vnettop::sample::Kind;
+use vnettop::ui::{self, Theme};
+use vnettop::view::prepare;
+use world::stage::Stage;
+use world::{World, stream};
+
+fn busy_world(cores: World, links: u32, threads: u32) -> World {
+    let mut world = cores;
+    for n in 0..links {
+        world.link(&format!("veth{n}"), Kind::Veth, Some(10_000), stream(1e9 + f64::from(n) * 1e6, 1e6));
+    }
+    for n in 0..threads {
+        world.iperf3(39_081 + n, &[0, 1, 1], 12.0);
+    }
+    world
+}
+
+fn measure(name: &str, world: World, keys: &str) {
+    let mut stage = Stage::after(60, world);
+    stage.press(keys);
+    let rounds = 200;
+    let metrics: Vec<Metrics> = (0..rounds).map(|_| stage.derive()).collect();
+    let mut buffer = Buffer::empty(Rect::new(0, 0, 200, 60));
+    let theme = Theme { color: true, utf8: true };
+    let (mut receive, mut prepared, mut painted) = (Vec::new(), Vec::new(), Vec::new());
+    for metrics in metrics {
+        let start = Instant::now();
+        stage.state.receive(metrics);
+        receive.push(start.elapsed());
+        let start = Instant::now();
+        let view = prepare(&stage.state, stage.derivation.history(), 200, 60);
+        prepared.push(start.elapsed());
+        buffer.reset();
+        let start = Instant::now();
+        ui::paint(&view, theme, &mut buffer);
+        painted.push(start.elapsed());
+    }
+    let median = |times: &mut Vec<Duration>| {
+        times.sort();
+        times[times.len() / 2].as_secs_f64() * 1e6
+    };
+    println!(
+        "{name}: receive {:.0} µs, prepare {:.0} µs, paint {:.0} µs (medians of {rounds} at 200×60)",
+        median(&mut receive),
+        median(&mut prepared),
+        median(&mut painted)
+    );
+}
+
+#[test]
+#[ignore = "prints times, run it in release"]
+fn what_a_frame_costs() {
+    measure("20 links, 2 cores, 20 threads", busy_world(World::small(), 20, 20), "");
+    measure("2000 links by name", busy_world(World::small(), 2000, 20), "");
+    measure("2000 links by rx, idle hidden", busy_world(World::small(), 2000, 20), "si");
+    measure("60 links, 128 cores, 64 threads", busy_world(World::kunpeng(), 60, 64), "");
+    measure("60 links, 512 cores, 64 threads", busy_world(World::new(512, 8, Some(4)), 60, 64), "");
+}
