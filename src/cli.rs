@@ -8,6 +8,7 @@ use std::time::Duration;
 
 /// What the user asked for.
 #[derive(Debug, Clone)]
+#[allow(clippy::struct_excessive_bools, reason = "one for each switch of the command line, free of each other")]
 pub struct Config {
     /// Where the data come from.
     pub origin: Origin,
@@ -112,6 +113,7 @@ enum Command {
 }
 
 #[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "one for each switch")]
 #[command(next_help_heading = "Options")]
 struct Options {
     /// Time from tick to tick, fractions allowed [default: 0.5 on the screen, 1 otherwise]
@@ -156,7 +158,7 @@ struct Options {
     /// Only ASCII characters on the screen [default: where the locale has no UTF-8]
     #[arg(long, global = true)]
     ascii: bool,
-    /// No colour on the screen [default: where NO_COLOR is set]
+    /// No colour on the screen [default: where `NO_COLOR` is set]
     #[arg(long, global = true)]
     no_color: bool,
     /// Leave the mouse to the terminal

@@ -114,8 +114,12 @@ fn a_replay_is_the_live_run_object_by_object_and_frame_by_frame() {
     }
     let file = dir.path().join("frame.jsonl").display().to_string();
     let frame = ["--print", "120x40", "-d", "0.1", "-n", "7", "--keys", "<tick><tick>u"];
-    let live =
-        netns.command(VNETTOP).args(frame).args(["--watch", "python3", "--record", &file]).output().expect("vnettop runs");
+    let live = netns
+        .command(VNETTOP)
+        .args(frame)
+        .args(["--watch", "python3", "--record", &file])
+        .output()
+        .expect("vnettop runs");
     let replayed = vnettop(&[&frame[..], &["--watch", "python3", "--replay", &file]].concat());
     let (live, replayed) = (String::from_utf8_lossy(&live.stdout), String::from_utf8_lossy(&replayed.stdout));
     let below_the_header = |frame: &str| frame.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();

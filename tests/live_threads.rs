@@ -88,7 +88,10 @@ fn pinned_ends_agree_with_taskset_proc_and_mpstat() {
     let mpstat: Value = serde_json::from_slice(&mpstat.stdout).expect("mpstat prints JSON");
     let rows = mpstat["sysstat"]["hosts"][0]["statistics"][0]["cpu-load"].as_array().expect("rows");
     for core in object["cores"].as_array().expect("cores") {
-        let row = rows.iter().find(|row| row["cpu"] == core["core"].to_string()).expect("mpstat has the core");
+        let row = rows
+            .iter()
+            .find(|row| row["cpu"].as_str().and_then(|cpu| cpu.parse::<u64>().ok()) == core["core"].as_u64())
+            .expect("mpstat has the core");
         for (ours, theirs) in [("softirq", "soft"), ("system", "sys"), ("user", "usr"), ("idle", "idle")] {
             let nice = if ours == "user" { row["nice"].as_f64().expect("a share") } else { 0.0 };
             let (ours_is, theirs_is) =

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use vnettop::record::{Recorder, Recording};
 use vnettop::sample::{
@@ -82,12 +82,14 @@ fn written(name: &str) -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join(name);
     let mut recorder = Recorder::create(&path).expect("a new file");
-    items().iter().for_each(|item| recorder.write(item).expect("it is written"));
+    for item in items() {
+        recorder.write(&item).expect("it is written");
+    }
     recorder.finish().expect("it is closed");
     (dir, path)
 }
 
-fn read(path: &PathBuf) -> (Vec<Item>, Option<String>) {
+fn read(path: &Path) -> (Vec<Item>, Option<String>) {
     let mut recording = Recording::open(path).expect("a recording");
     let mut items = Vec::new();
     while let Some(item) = recording.next_item().expect("good lines") {

@@ -193,7 +193,7 @@ fn moves_and_mask_are_those_of_the_kernels_files() {
         assert_eq!(shown.allowed, list, "the mask is what taskset prints: {text}");
     }
     assert_eq!(
-        shown.cpuset.as_ref().map(|set| set.is_empty()),
+        shown.cpuset.as_ref().map(CoreSet::is_empty),
         shown.cpuset.as_ref().map(|_| false),
         "a cpuset has cores"
     );

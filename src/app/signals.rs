@@ -40,6 +40,7 @@ impl Signals {
     }
 
     /// The signal that asks for an end, if one came.
+    #[must_use]
     pub fn ending(&self) -> Option<i32> {
         let mut bytes = [0; 64];
         while (&self.pipe).read(&mut bytes).is_ok_and(|read| read == bytes.len()) {}

@@ -97,7 +97,7 @@ impl Recording {
         // The first line of something else may be endless; a header is short.
         let mut first = Vec::new();
         let read = (&mut self.input).take(4096).read_until(b'\n', &mut first);
-        read.map_err(|error| self.file_error(error)).or_else(|_| Err(foreign()))?;
+        read.map_err(|_| foreign())?;
         let header: Header = serde_json::from_slice(&first).map_err(|_| foreign())?;
         self.line = 1;
         if header.vnettop_recording != SCHEMA_VERSION {

@@ -1,5 +1,6 @@
 //! One JSON object a sample, on one line. Field names, units and nulls are the contract of the README.
 
+use crate::derive::links::LinkRates;
 use crate::derive::{CoreMetrics, Finding, LinkMetrics, Metrics, ThreadMetrics};
 use crate::sample::{Ifindex, PeerRef, Problem, SOFTIRQ_KINDS};
 use serde::ser::{SerializeMap, SerializeSeq};
@@ -194,7 +195,7 @@ impl Row for LinkMetrics {
             tx_bits_per_s: rates.and_then(|rates| rates.tx_bits_per_s),
             rx_packets_per_s: rates.and_then(|rates| rates.rx_packets_per_s),
             tx_packets_per_s: rates.and_then(|rates| rates.tx_packets_per_s),
-            mean_packet_bytes: rates.and_then(|rates| rates.mean_packet_bytes()),
+            mean_packet_bytes: rates.and_then(LinkRates::mean_packet_bytes),
             rx_dropped_per_s: rates.and_then(|rates| rates.rx_dropped_per_s),
             tx_dropped_per_s: rates.and_then(|rates| rates.tx_dropped_per_s),
             rx_errors_per_s: rates.and_then(|rates| rates.rx_errors_per_s),
@@ -212,6 +213,7 @@ impl Row for LinkMetrics {
 }
 
 #[derive(Serialize)]
+#[allow(clippy::struct_field_names, reason = "the names of the JSON")]
 struct Core {
     core: u32,
     cluster: Option<u32>,

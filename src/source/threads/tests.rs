@@ -40,7 +40,7 @@ fn a_thread_watched_for_its_own_name_is_left_when_it_takes_another() {
     assert_eq!(tids(reader.read()), [tid], "one thread of this process bears the name");
     done.send(()).expect("the thread waits");
     name.recv().expect("it has renamed itself");
-    assert_eq!(tids(reader.read()), [], "nobody bears it any more");
+    assert_eq!(tids(reader.read()), Vec::<u32>::new(), "nobody bears it any more");
     done.send(()).expect("the thread waits");
     thread.expect("it started").join().expect("it ends");
 }
