@@ -108,7 +108,7 @@ fn p_shows_and_p_again_applies() {
     stage.press("<esc>");
     stage.state.open_proposal(Ok(scenes::proposal(server, client, [4, 5])));
     assert!(shows(&stage, "0-127 → 4"), "the old mask and the new core are shown");
-    let wanted = [Effect::Pin(vec![pin(server, "iperf3 server 39081", "4"), pin(client, "iperf3 client 39082", "5")])];
+    let wanted = [Effect::Pin(vec![pin(server, "iperf3 server", "4"), pin(client, "iperf3 client", "5")])];
     assert_eq!(stage.press("<tick>p"), wanted, "the second press asks for exactly what was shown");
     assert!(!shows(&stage, "Proposed placement"), "and the overlay is gone");
 }
@@ -137,7 +137,7 @@ fn cores_are_chosen_by_hand_for_the_selected_thread() {
     assert!(shows(&stage, "core 127 is offline"), "an offline core is named");
     assert_eq!(stage.press("<c-u><enter>"), [], "no core at all is refused");
     let client = thread(&stage, 1);
-    let wanted = [Effect::Pin(vec![pin(client, "iperf3 client 39082", "8-11")])];
+    let wanted = [Effect::Pin(vec![pin(client, "iperf3 client", "8-11")])];
     assert_eq!(stage.press("8-11,1<bs><bs><enter>"), wanted, "the list is asked for as it stands");
 }
 
@@ -325,6 +325,15 @@ fn the_way_out_is_always_open() {
 }
 
 #[test]
+fn the_whole_help_can_be_read_on_the_smallest_screen() {
+    let mut stage = Stage::after(2, scenes::bridge());
+    stage.press("?<end>");
+    assert!(stage.text(60, 15).contains("quit, from anywhere"), "the last line is reached");
+    stage.press("<home>");
+    assert!(stage.text(60, 15).contains("move the selection"), "and the first again");
+}
+
+#[test]
 fn keys_before_the_first_sample_do_no_harm() {
     let mut stage = Stage::new(scenes::bridge(), Settings::default());
     let effects = stage.press("jkhl<pgdn><end>sStiu /x<enter>p<esc>a<tab>j<tab>j?<pgdn><esc>  ");
@@ -364,6 +373,6 @@ fn masks_are_asked_for_beyond_64_cores() {
     let server = thread(&stage, 0);
     let effects = stage.press("<tab><tab>ja64-66,100<enter>");
     let cores: CoreSet = [64, 65, 66, 100].into_iter().collect();
-    let label = "iperf3 server 39081".to_owned();
+    let label = "iperf3 server".to_owned();
     assert_eq!(effects, [Effect::Pin(vec![PinRequest { thread: server, label, cores }])], "no 64-bit mask anywhere");
 }

@@ -107,6 +107,8 @@ fn a_proposed_placement() {
     stage.state.open_proposal(Ok(scenes::proposal(ids[0], ids[1], [4, 5])));
     freeze("proposal", &stage, 120, 40);
     freeze("proposal", &stage, 60, 15);
+    stage.press("<esc>p");
+    freeze("proposal_derived", &stage, 120, 40);
     stage.state.open_proposal(Err("no watched thread is busy: start the benchmark, then press p".into()));
     freeze("no_proposal", &stage, 80, 24);
 }

@@ -6,12 +6,16 @@ use crate::state::{LinkList, Overlay, State};
 /// Lines that Page Up and Page Down scroll an overlay by.
 const PAGE: usize = 10;
 
+/// Lines that a sentence takes at most on the smallest screen; the view stops at the last line by itself.
+const WRAPPED: usize = 2;
+
 /// A motion key: it scrolls the overlay if there is one.
 pub(super) fn step(state: &mut State, motion: Motion) {
     match &mut state.overlay {
-        Overlay::Help { scroll } => *scroll = scrolled(*scroll, motion, help_lines().len()),
+        Overlay::Help { scroll } => *scroll = scrolled(*scroll, motion, WRAPPED * help_lines().len()),
         Overlay::Proposal { result: Ok(proposal), scroll } => {
-            *scroll = scrolled(*scroll, motion, proposal.reasons.len() + 3 * proposal.steps.len());
+            let sentences = proposal.reasons.len() + 2 * proposal.steps.len();
+            *scroll = scrolled(*scroll, motion, WRAPPED * sentences);
         }
         Overlay::None => select(state, motion),
         _ => {}

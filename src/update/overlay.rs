@@ -26,7 +26,7 @@ pub(super) fn choose_cores(state: &mut State) {
     let Some(thread) = thread else {
         return state.notice(false, "no thread is selected: Tab to the threads, choose one with the arrows, press a");
     };
-    let label = format!("{} {} {}", thread.sample.name, thread.sample.role(), thread.sample.id.tid);
+    let label = format!("{} {}", thread.sample.name, thread.sample.role());
     state.overlay = Overlay::ChooseCores { thread: thread.sample.id, label, text: String::new(), error: None };
 }
 

@@ -47,8 +47,8 @@ fn sentences(state: &State) -> Vec<(Tone, String)> {
     let problems = metrics.problems.iter();
     all.extend(problems.map(|problem| (Tone::Warning, format!("{}: {}", problem.source, problem.text))));
     for finding in &metrics.findings {
-        let key = finding.key.map_or_else(String::new, |key| format!(" [{key}]"));
-        all.push((Tone::Normal, format!("{}{key}", finding.text)));
+        let key = finding.key.map_or_else(String::new, |key| format!("[{key}] "));
+        all.push((Tone::Normal, format!("{key}{}", finding.text)));
     }
     all.extend(next_step(state, metrics).map(|text| (Tone::Muted, text)));
     if all.is_empty() {

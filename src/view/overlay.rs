@@ -59,8 +59,9 @@ fn placement(proposal: &Proposal, width: u16) -> Vec<Line> {
     if !lines.is_empty() {
         lines.push(Vec::new());
     }
-    let label = proposal.steps.iter().map(|step| cells(&step.label)).max().unwrap_or(0).min(40);
-    lines.extend(proposal.steps.iter().flat_map(|step| step_lines(step, label, width)));
+    let who: Vec<String> = proposal.steps.iter().map(|step| format!("{} {}", step.label, step.thread.tid)).collect();
+    let widest = who.iter().map(|who| cells(who)).max().unwrap_or(0).min(40);
+    lines.extend(proposal.steps.iter().zip(&who).flat_map(|(step, who)| step_lines(step, who, widest, width)));
     lines.push(Vec::new());
     lines.push(vec![(Tone::Muted, "the same by hand:".to_owned())]);
     lines.extend(proposal.taskset_lines().into_iter().map(|line| vec![(Tone::Accent, line)]));
@@ -68,9 +69,9 @@ fn placement(proposal: &Proposal, width: u16) -> Vec<Line> {
 }
 
 /// `iperf3 server 39083  0-127 → 4  why`, the reason below where it does not fit beside.
-fn step_lines(step: &Step, label: usize, width: u16) -> Vec<Line> {
+fn step_lines(step: &Step, who: &str, widest: usize, width: u16) -> Vec<Line> {
     let old = step.old.as_ref().map_or_else(|| super::format::UNKNOWN.to_owned(), ToString::to_string);
-    let name = format!("{}{}", step.label, " ".repeat(label.saturating_sub(cells(&step.label)) + 2));
+    let name = format!("{who}{}", " ".repeat(widest.saturating_sub(cells(who)) + 2));
     let change = format!("{old} → {}", step.core);
     let used = cells(&name) + cells(&change) + 2;
     let mut lines = vec![vec![(Tone::Normal, name), (Tone::Good, change)]];
@@ -85,7 +86,7 @@ fn step_lines(step: &Step, label: usize, width: u16) -> Vec<Line> {
 
 fn choose(state: &State, thread: ThreadId, (label, text, error): (&str, &str, Option<&str>), width: u16) -> Vec<Line> {
     let mut lines = vec![
-        vec![(Tone::Normal, format!("cores for {label}"))],
+        vec![(Tone::Normal, format!("cores for {label} {}", thread.tid))],
         vec![(Tone::Key, format!("> {text}_"))],
         vec![(Tone::Muted, "a list as the kernel writes it: 0-3,8 or 0-15:2".to_owned())],
     ];

@@ -107,7 +107,7 @@ pub fn hostile() -> World {
 pub fn proposal(server: ThreadId, client: ThreadId, cores: [CoreId; 2]) -> Proposal {
     let step = |thread: ThreadId, role: &str, core: CoreId, reason: &str| Step {
         thread,
-        label: format!("iperf3 {role} {}", thread.tid),
+        label: format!("iperf3 {role}"),
         old: Some("0-127".parse().expect("a list of cores")),
         core,
         reason: reason.to_owned(),
