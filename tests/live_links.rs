@@ -88,6 +88,22 @@ fn assert_equals_ip(reading: &LinkReading) {
     }
 }
 
+/// A reading whose states and claims are those of this moment: carriers that came up just now are announced up to a second
+/// later.
+fn settled(reader: &mut LinkReader) -> LinkReading {
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(3);
+    loop {
+        let reading = reader.read().unwrap();
+        let speeds = reading.links.iter().all(|link| link.speed_mbps == ethtool_speed(&link.name));
+        let states: Vec<String> = ip_links().iter().map(|ip| ip["operstate"].to_string().to_lowercase()).collect();
+        let same =
+            reading.links.iter().zip(&states).all(|(link, state)| *state == format!("\"{}\"", link.state.word()));
+        if speeds && same || std::time::Instant::now() > end {
+            return reading;
+        }
+    }
+}
+
 fn assert_equals_ethtool(reading: &LinkReading) {
     for link in reading.links.iter() {
         assert_eq!(link.speed_mbps, ethtool_speed(&link.name), "{} claims what `ethtool` says", link.name);
@@ -100,7 +116,7 @@ fn kinds_claims_and_bases_are_what_ip_and_ethtool_say() {
         zoo();
         let mut reader = LinkReader::open().unwrap();
         assert_eq!(reader.problems(), [], "nothing is missing here");
-        let reading = reader.read().unwrap();
+        let reading = settled(&mut reader);
         assert_equals_ip(&reading);
         assert_equals_ethtool(&reading);
         let expected = [

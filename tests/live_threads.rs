@@ -43,8 +43,12 @@ fn moves_rise_by_exactly_what_the_kernel_counted() {
     }
     let to = migrations(tid);
     assert!(to > from, "the loop moved the thread: {from} to {to}");
-    // The pin is on one core now, so the count stands still; the sample after the next was begun after the loop.
-    watching.next();
+    // Objects from before the loop's end still wait in the pipe; the last of them is followed by the whole count, and the
+    // thread sits on one core now, so the count stands still from there on.
+    let moves = |object: &Value| thread(object, tid).expect("still there")["moves"].as_u64().expect("a count");
+    let arrived =
+        (0..200).map(|_| watching.next()).find(|object| moves(object) >= to).expect("the whole count arrives");
+    assert_eq!(moves(&arrived), to, "moves rose by exactly what se.nr_migrations rose");
     let after = watching.next();
     let shown = thread(&after, tid).expect("still there");
     assert_eq!(shown["moves"], to, "moves rose by exactly what se.nr_migrations rose");

@@ -66,7 +66,7 @@ impl LinkReader {
         news.join(libc::RTNLGRP_LINK).map_err(failed("subscribe to link notifications"))?;
         let mut buffer = vec![0; dialogue::BUFFER];
         let claims = Claims::open(&mut buffer);
-        let reader = Reader::open(Dialogue::new(dumps), news, claims, buffer, Path::new(facts::SYSFS))?;
+        let reader = Reader::open(Dialogue::new(dumps), news, claims, buffer, Path::new(facts::SYSFS))?.settling();
         Ok(Self { netns, reader })
     }
 

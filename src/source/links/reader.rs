@@ -11,7 +11,7 @@ use super::message::{Request, messages};
 use super::socket::Wire;
 use super::table::Table;
 use crate::sample::{Ifindex, LinkCounters, Problem};
-use crate::source::SourceError;
+use crate::source::{SourceError, now_ns};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,6 +23,9 @@ const MOST_DUMPS: usize = 4;
 const MOST_OVERRUNS: usize = 3;
 /// Beyond as many single questions a dump is the better one.
 const MOST_ASKED: usize = 64;
+/// A bridge follows the carrier of its ports at once, the kernel announces a carrier up to a second later (linkwatch):
+/// for so long after any change the claims are asked for every tick.
+const CLAIMS_SETTLE_NS: u64 = 1_200_000_000;
 /// Room for links that appear between two ticks.
 const SPARE_ROWS: usize = 16;
 
@@ -40,6 +43,9 @@ pub(super) struct Reader<W> {
     /// Notifications were lost: only a new dump tells what there is.
     links_stale: bool,
     claims_stale: bool,
+    /// For how long after news claims are asked for without news, ns; and until when that is, `CLOCK_MONOTONIC`.
+    claims_settle_ns: u64,
+    claims_settled_ns: u64,
     overruns: u64,
     problems: Vec<Problem>,
     /// How many of `problems` were there from the start and stay.
@@ -67,6 +73,8 @@ impl<W: Wire> Reader<W> {
             sysfs: sysfs.to_owned(),
             links_stale: false,
             claims_stale: true,
+            claims_settle_ns: 0,
+            claims_settled_ns: 0,
             overruns: 0,
             lasting_problems: problems.len(),
             problems,
@@ -74,6 +82,13 @@ impl<W: Wire> Reader<W> {
         reader.dump_links()?;
         reader.catch_up()?;
         Ok(reader)
+    }
+
+    /// Asks for claims for so long after any news: see [`CLAIMS_SETTLE_NS`].
+    pub fn settling(mut self) -> Self {
+        self.claims_settle_ns = CLAIMS_SETTLE_NS;
+        self.claims_settled_ns = now_ns() + CLAIMS_SETTLE_NS;
+        self
     }
 
     pub fn news(&self) -> &W {
@@ -130,7 +145,11 @@ impl<W: Wire> Reader<W> {
     /// The same, then one dump of claims for all of it, then the new list of links.
     fn catch_up(&mut self) -> Result<(), SourceError> {
         self.drain()?;
+        let now_ns = now_ns();
         if std::mem::take(&mut self.claims_stale) {
+            self.claims_settled_ns = now_ns + self.claims_settle_ns;
+            self.dump_claims();
+        } else if now_ns < self.claims_settled_ns {
             self.dump_claims();
         }
         self.table.publish();

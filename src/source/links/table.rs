@@ -25,7 +25,7 @@ pub(super) struct Table {
     claim_round: u64,
     /// Deleted since [`Table::outdated`] was asked; whoever names one of them as its peer or lower link is outdated.
     left: HashSet<Ifindex>,
-    /// The peers of links created since then.
+    /// The peers that links were told to have since then.
     met: Vec<PeerRef>,
 }
 
@@ -86,7 +86,7 @@ impl Table {
         if self.deleted.contains(&ifindex) {
             self.doubtful.insert(ifindex);
         }
-        self.met.extend(facts.peer.filter(|peer| peer.netnsid.is_none()));
+        self.met.extend(facts.peer.filter(here));
         self.links.insert(ifindex, Entry { facts: Arc::new(facts), address, claim_round: 0 });
         self.changed = true;
     }
@@ -98,6 +98,9 @@ impl Table {
         facts.speed_mbps = entry.facts.speed_mbps;
         facts.speed_was_set = entry.facts.speed_was_set;
         entry.address = address;
+        if entry.facts.peer != facts.peer {
+            self.met.extend(facts.peer.filter(here));
+        }
         if *entry.facts != facts {
             entry.facts = Arc::new(facts);
             self.changed = true;
@@ -113,7 +116,7 @@ impl Table {
     }
 
     /// Links whose facts changed without a word from the kernel: when one end of a veth moves to another namespace or
-    /// back, only that end is announced.
+    /// back, only that end is announced; and a new pair's first end is announced before it has a peer.
     pub fn outdated(&mut self) -> Vec<Ifindex> {
         let (left, met) = (std::mem::take(&mut self.left), std::mem::take(&mut self.met));
         let names_one_that_left = |link: &LinkFacts| {
@@ -126,11 +129,11 @@ impl Table {
             let outdated = self.links.values().filter(|entry| names_one_that_left(&entry.facts));
             outdated.map(|entry| entry.facts.ifindex).collect()
         };
-        let thinks_it_is_away = |peer: &PeerRef| {
+        let knows_no_peer_here = |peer: &PeerRef| {
             let entry = self.links.get(&peer.ifindex);
-            entry.and_then(|entry| entry.facts.peer).is_some_and(|back| back.netnsid.is_some())
+            entry.is_some_and(|entry| !entry.facts.peer.as_ref().is_some_and(here))
         };
-        outdated.extend(met.iter().filter(|peer| thinks_it_is_away(peer)).map(|peer| peer.ifindex));
+        outdated.extend(met.iter().filter(|peer| knows_no_peer_here(peer)).map(|peer| peer.ifindex));
         outdated
     }
 
@@ -209,6 +212,11 @@ impl Table {
             !has_row && link.born <= self.births_before && !self.doubtful.contains(&link.ifindex)
         })
     }
+}
+
+/// The named link is in this namespace.
+fn here(named: &PeerRef) -> bool {
+    named.netnsid.is_none()
 }
 
 impl Entry {
