@@ -111,8 +111,8 @@ fn offline_cores_are_present_and_bring_the_topology_up_to_date() {
         assert_eq!(row.softirqs[SoftirqKind::NetRx as usize], Some(core + 100), "core {core} has its own column");
         assert_eq!(row.softnet.map(|row| u64::from(row.processed)), Some(core), "core {core} has its own row");
     }
-    let three = place(&before.topology, 3);
-    assert_eq!((three.online, three.physical, three.node), (false, None, None), "an offline core sits nowhere");
+    let offline = place(&before.topology, 3);
+    assert_eq!((offline.online, offline.physical, offline.node), (false, None, None), "an offline core sits nowhere");
     assert_eq!(place(&before.topology, 2).physical, Some(2), "its sibling is alone");
     machine.offline = CoreSet::new();
     machine.write_online(&tree);

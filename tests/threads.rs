@@ -192,11 +192,7 @@ fn moves_and_mask_are_those_of_the_kernels_files() {
         let list: Option<CoreSet> = text.trim().rsplit(' ').next().and_then(|list| list.parse().ok());
         assert_eq!(shown.allowed, list, "the mask is what taskset prints: {text}");
     }
-    assert_eq!(
-        shown.cpuset.as_ref().map(CoreSet::is_empty),
-        shown.cpuset.as_ref().map(|_| false),
-        "a cpuset has cores"
-    );
+    assert!(shown.cpuset.as_ref().is_none_or(|set| !set.is_empty()), "a cpuset that is known has cores");
     thread.end();
 }
 

@@ -14,7 +14,7 @@ use crate::sample::{Problem, ThreadSample};
 use census::{Census, Change};
 use proc_dir::ProcDir;
 use std::collections::BTreeMap;
-use task::{Known, Reading, Seen, Task};
+use task::{Known, Lost, Reading, Task};
 use visibility::Namespace;
 use watch::Watched;
 
@@ -137,19 +137,19 @@ impl ThreadReader {
         let mut uncounted = false;
         self.tasks.retain(|&(pid, tid), task| {
             let Some((known, _)) = self.known.get(&pid) else { return true };
-            let mut seen = task.read(&mut self.reading, known);
-            if matches!(seen, Seen::Gone) && task.renew(&mut self.reading.proc) {
-                seen = task.read(&mut self.reading, known);
+            let mut read = task.read(&mut self.reading, known);
+            if read == Err(Lost::Gone) && task.renew(&mut self.reading.proc) {
+                read = task.read(&mut self.reading, known);
             }
-            match seen {
+            match read {
                 // It took another name, and was watched for the one it had.
-                Seen::Sample { .. } if task.for_itself && !self.census.answers(tid, task.comm()) => return false,
-                Seen::Sample { sample, counted } => {
-                    uncounted |= !counted;
+                Ok(_) if task.for_itself && !self.census.answers(tid, task.comm()) => return false,
+                Ok(sample) => {
+                    uncounted |= sample.migrations.is_none();
                     samples.push(sample);
                 }
-                Seen::Ended => {}
-                Seen::Gone => return false,
+                Err(Lost::Ended) => {}
+                Err(Lost::Gone) => return false,
             }
             true
         });
@@ -170,7 +170,9 @@ impl ThreadReader {
             );
         }
         if let Some(pid) = missing {
-            texts.push(format!("there is no process {pid}: watch it by its command name to catch it when it starts"));
+            texts.push(format!(
+                "no process {pid} is to be seen: it has ended or is hidden; watch a command name instead"
+            ));
         }
         self.problems.clone_from(&self.lasting);
         let problem = |text| Problem { source: "threads".to_owned(), text };

@@ -27,7 +27,7 @@ impl Ksoftirqd {
         let mut threads = BTreeMap::new();
         if proc_file::text(&proc.join("2/comm")).is_ok_and(|name| name == "kthreadd") {
             // The other descriptors are left to watched threads and links; a core without one is unknown.
-            let most = rows.len().min(proc_file::descriptor_limit() / 4);
+            let most = rows.len().min(proc_file::descriptor_limit() / 8);
             for pid in kernel_pids(proc, rows.len()) {
                 if threads.len() >= most {
                     break;

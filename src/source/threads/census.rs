@@ -2,8 +2,9 @@
 //! they were born, and yet lists no directory while nothing is born.
 //!
 //! The kernel numbers tasks one after the other and tells the last number (`/proc/loadavg`, field 5): only the numbers
-//! after the last one seen are looked at. A new task still bears its creator's name until it executes or renames itself,
-//! so young ones are looked at on every tick; old processes are looked at in turns, each about once a second.
+//! after the last one seen are looked at. Those who take another name later are the matter of `renames`.
+
+mod renames;
 
 use super::proc_dir::ProcDir;
 use super::visibility::Namespace;
@@ -12,18 +13,15 @@ use crate::source::{Roots, proc_file, scan};
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::fs::File;
 use std::ops::RangeInclusive;
+use std::os::fd::OwnedFd;
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// How long a task is young.
-const YOUNG_NS: u64 = 3 * SECOND_NS;
 /// How often everything is listed anyway: numbers may be given out of order (checkpoint and restore).
 const LISTING_NS: u64 = 5 * SECOND_NS;
 /// In how many ticks a number may turn up in /proc after the kernel gave it; a starved creator can take a while.
 const TRIES: u8 = 3;
 /// More new numbers than this are found faster by listing.
 const MOST_NEW: u32 = 1024;
-/// Most young tasks, and most old ones, that one tick looks at.
-const MOST_LOOKS: usize = 100;
 
 /// What a look at the tasks brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,10 +33,12 @@ pub(super) enum Change {
 }
 
 /// A process that is known, by its number.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct Process {
     start: u64,
     watched: bool,
+    /// Its `comm`, opened when it is looked at for the second time: most processes do not live that long.
+    comm: Option<OwnedFd>,
 }
 
 /// What one look at a task tells.
@@ -65,6 +65,9 @@ pub(super) struct Census {
     unborn: Vec<(u32, u8)>,
     swept_to: u32,
     swept_at_ns: u64,
+    /// How many `comm` are open, and how many may be.
+    kept: usize,
+    most_kept: usize,
     listed_at_ns: Option<u64>,
     boot_ns: u64,
     tick_ns: u64,
@@ -84,6 +87,8 @@ impl Census {
             unborn: Vec::new(),
             swept_to: 0,
             swept_at_ns: 0,
+            kept: 0,
+            most_kept: proc_file::descriptor_limit() / 8,
             listed_at_ns: None,
             boot_ns: 0,
             tick_ns: SECOND_NS / procfs::ticks_per_second().max(1),
@@ -191,7 +196,7 @@ impl Census {
         if glance.kernel {
             self.kernel.insert(pid);
         } else {
-            self.processes.insert(pid, Process { start: glance.start, watched: glance.answers });
+            self.processes.insert(pid, Process { start: glance.start, watched: glance.answers, comm: None });
         }
         if glance.answers {
             self.watch_all(proc, pid);
@@ -226,71 +231,17 @@ impl Census {
     }
 
     fn forget(&mut self, pid: u32) {
-        if self.processes.remove(&pid).is_some_and(|process| process.watched) {
+        let Some(process) = self.processes.remove(&pid) else { return };
+        self.kept -= usize::from(process.comm.is_some());
+        if process.watched {
             self.changes.push(Change::Unwatch(pid));
         }
-    }
-
-    fn look_at_young(&mut self, proc: &mut ProcDir) {
-        for _ in 0..self.young.len().min(MOST_LOOKS) {
-            let Some((pid, tid, start)) = self.young.pop_front() else { break };
-            if self.look_again(proc, pid, tid) {
-                self.remember_young(pid, tid, start);
-            }
-        }
-    }
-
-    /// Looks at the next few processes, so many that all have had their turn within a second.
-    fn sweep(&mut self, proc: &mut ProcDir, now_ns: u64) {
-        let elapsed_ns = now_ns.saturating_sub(std::mem::replace(&mut self.swept_at_ns, now_ns)).min(SECOND_NS);
-        let share = (self.processes.len() as u64 * elapsed_ns).div_ceil(SECOND_NS);
-        let share = usize::try_from(share).unwrap_or(MOST_LOOKS).min(MOST_LOOKS);
-        let after = self.swept_to + 1;
-        let in_turn = self.processes.range(after..).chain(self.processes.range(..after));
-        let pids: Vec<u32> = in_turn.map(|(pid, _)| *pid).take(share).collect();
-        for pid in pids {
-            self.look_again(proc, pid, pid);
-            self.swept_to = pid;
-        }
-    }
-
-    /// Looks whether a known task still has the name it had; false when it is gone.
-    fn look_again(&mut self, proc: &mut ProcDir, pid: u32, tid: u32) -> bool {
-        let Ok(text) = proc.read_file(pid, tid, "comm") else {
-            if pid == tid {
-                self.forget(pid);
-            }
-            return false;
-        };
-        let answers = self.watched.answers(tid, text.strip_suffix(b"\n").unwrap_or(text));
-        match self.processes.get_mut(&pid) {
-            Some(process) if pid == tid && process.watched != answers => {
-                process.watched = answers;
-                if answers {
-                    self.watch_all(proc, pid);
-                } else {
-                    self.changes.push(Change::Unwatch(pid));
-                    self.meet_threads(proc, pid);
-                }
-            }
-            Some(process) if pid != tid && process.watched => return false,
-            Some(_) if pid == tid => {}
-            _ if answers => self.changes.push(Change::Watch { pid, tid, for_itself: true }),
-            _ => {}
-        }
-        true
     }
 
     fn glance(&self, proc: &mut ProcDir, pid: u32, tid: u32) -> Option<Glance> {
         let stat = proc.stat(pid, tid)?;
         let answers = self.watched.answers(tid, stat.comm);
         Some(Glance { start: stat.start, threads: stat.threads, kernel: stat.kernel, answers })
-    }
-
-    fn remember_young(&mut self, pid: u32, tid: u32, start: u64) {
-        if self.boot_ns.saturating_sub(start.saturating_mul(self.tick_ns)) < YOUNG_NS {
-            self.young.push_back((pid, tid, start));
-        }
     }
 }
 

@@ -79,12 +79,22 @@ pub(super) fn parse_sched(bytes: &[u8]) -> Sched {
     sched
 }
 
-/// `/proc/PID/task/TID/schedstat`: CPU time and run-queue wait, ns. All zero where the kernel does not count them, or
-/// the thread never ran.
-pub(super) fn parse_schedstat(bytes: &[u8]) -> Option<(u64, u64)> {
+/// What `/proc/PID/task/TID/schedstat` tells. All zero where the kernel does not count, or the thread never ran.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Schedstat {
+    /// CPU time, ns.
+    pub cpu_ns: u64,
+    /// Run-queue wait, ns.
+    pub wait_ns: u64,
+    /// How often it was given a core.
+    pub slices: u64,
+}
+
+/// Three numbers on one line.
+pub(super) fn parse_schedstat(bytes: &[u8]) -> Option<Schedstat> {
     let mut fields = scan::fields(bytes.trim_ascii_end());
-    let (cpu_ns, wait_ns) = (scan::number(fields.next()?)?, scan::number(fields.next()?)?);
-    Some((cpu_ns, wait_ns))
+    let mut next = || scan::number(fields.next()?);
+    Some(Schedstat { cpu_ns: next()?, wait_ns: next()?, slices: next()? })
 }
 
 /// `Tgid` of `/proc/TID/status`: the process a thread belongs to.

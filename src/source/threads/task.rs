@@ -1,7 +1,7 @@
 //! One watched thread: its three files kept open, read into one sample. A dead thread's descriptors give ESRCH, also
 //! when its number has been given again, so a kept thread is never mistaken for another.
 
-use super::parse::{self, Sched};
+use super::parse::{self, Sched, Schedstat};
 use super::proc_dir::ProcDir;
 use crate::sample::{CoreSet, Duty, Side, ThreadId, ThreadSample};
 use crate::sched;
@@ -14,6 +14,12 @@ const FILES: [&str; 3] = ["schedstat", "sched", "stat"];
 const SCHEDSTAT: usize = 0;
 const SCHED: usize = 1;
 const STAT: usize = 2;
+
+/// How long `stat` is taken for true while nothing hints at a change: others may rename a thread while it sleeps, and the
+/// kernel may wake it on another core, where it still waits for its turn. Up to twice as long for some.
+const TRUSTED_NS: u64 = 1_000_000_000;
+/// How long a thread may still take its name, from when it was met.
+const YOUNG_NS: u64 = 3 * TRUSTED_NS;
 
 /// What a watched thread's process is known by.
 #[derive(Debug, Clone, Default)]
@@ -42,14 +48,50 @@ pub(super) struct Task {
     /// None: opened on every reading, because descriptors are scarce.
     kept: Option<[Option<OwnedFd>; 3]>,
     comm: Vec<u8>,
-    name: String,
+    met_at_ns: Option<u64>,
+    last: Option<Last>,
 }
 
-/// What a reading of a thread gave.
+/// What was last read of a thread.
 #[derive(Debug)]
-pub(super) enum Seen {
-    /// A sample; `counted` is false where the kernel does not count moves.
-    Sample { sample: ThreadSample, counted: bool },
+struct Last {
+    sample: ThreadSample,
+    schedstat: Option<Schedstat>,
+    /// When `stat` was read.
+    stat_at_ns: u64,
+    /// It was read when the thread had not run since the reading before: as it is now, it stays.
+    is_settled: bool,
+}
+
+/// Which files have something new to tell, beside `schedstat`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    Nothing,
+    Sched,
+    SchedAndStat,
+}
+
+impl Last {
+    fn wanted(&self, schedstat: Option<Schedstat>, now_ns: u64, is_young: bool) -> Wanted {
+        let counts = schedstat.is_some_and(|times| times.slices > 0);
+        let is_quiet = counts && schedstat == self.schedstat;
+        // Not all threads in the same tick.
+        let trusted_ns = TRUSTED_NS + u64::from(self.sample.id.tid % 8) * TRUSTED_NS / 8;
+        if now_ns.saturating_sub(self.stat_at_ns) >= trusted_ns || (is_quiet && !self.is_settled) {
+            Wanted::SchedAndStat
+        } else if is_quiet {
+            Wanted::Nothing
+        } else if is_young || !counts {
+            Wanted::SchedAndStat
+        } else {
+            Wanted::Sched
+        }
+    }
+}
+
+/// Why there is nothing to be read of a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lost {
     /// It has ended and waits for its parent: it runs nowhere.
     Ended,
     /// There is no such thread.
@@ -58,7 +100,7 @@ pub(super) enum Seen {
 
 impl Task {
     pub(super) fn new(pid: u32, tid: u32, for_itself: bool) -> Self {
-        Self { pid, tid, for_itself, kept: None, comm: Vec::new(), name: String::new() }
+        Self { pid, tid, for_itself, kept: None, comm: Vec::new(), met_at_ns: None, last: None }
     }
 
     /// Opens the files and keeps them; false when there is no such thread (any more).
@@ -70,6 +112,7 @@ impl Task {
 
     /// Opens the files anew when the thread they belonged to is gone: its number may have been given again.
     pub(super) fn renew(&mut self, proc: &mut ProcDir) -> bool {
+        (self.last, self.met_at_ns) = (None, None);
         self.kept.is_some() && self.keep(proc)
     }
 
@@ -83,43 +126,89 @@ impl Task {
         &self.comm
     }
 
-    /// Reads the thread.
-    pub(super) fn read(&mut self, reading: &mut Reading, known: &Known) -> Seen {
+    /// Reads the thread, and of its files only those that may tell something new: one that `schedstat` says nothing new
+    /// of has not run, and one that was not moved is on the core it was on.
+    pub(super) fn read(&mut self, reading: &mut Reading, known: &Known) -> Result<ThreadSample, Lost> {
         let at_ns = now_ns();
-        let schedstat = self.file(SCHEDSTAT, &mut reading.proc).ok().and_then(parse::parse_schedstat);
-        let sched = self.file(SCHED, &mut reading.proc).map(parse::parse_sched);
-        let counted = sched.is_ok_and(|sched| sched.migrations.is_some());
-        let Sched { migrations, voluntary, involuntary } = sched.unwrap_or_default();
-        let Some(stat) = self.file(STAT, &mut reading.proc).ok().and_then(parse::parse_stat) else { return Seen::Gone };
-        if matches!(stat.state, b'Z' | b'X' | b'x') {
-            return Seen::Ended;
-        }
-        let ticks_ns = stat.cpu_ticks.saturating_mul(reading.tick_ns);
-        // All zero although it has run: this kernel keeps no schedstat.
-        let schedstat = schedstat.filter(|times| *times != (0, 0) || stat.cpu_ticks == 0);
-        let id = ThreadId { pid: self.pid, tid: self.tid, start: stat.start };
-        let core = stat.core;
-        let duty = if self.tid == self.pid && stat.threads > 1 { Duty::Control } else { Duty::Worker };
-        if self.comm != stat.comm {
-            self.comm = stat.comm.to_vec();
-            self.name = text::clean(stat.comm);
-        }
-        let sample = ThreadSample {
-            id,
-            at_ns,
-            name: self.name.clone(),
-            side: known.side,
-            duty,
-            core,
-            allowed: self.allowed(reading),
-            cpuset: known.cpuset.clone(),
-            cpu_ns: schedstat.map_or(ticks_ns, |(cpu_ns, _)| cpu_ns),
-            wait_ns: schedstat.map(|(_, wait_ns)| wait_ns),
-            migrations,
-            voluntary,
-            involuntary,
+        let schedstat = match self.file(SCHEDSTAT, &mut reading.proc) {
+            Ok(text) => parse::parse_schedstat(text),
+            Err(Errno::SRCH) => return Err(Lost::Gone),
+            Err(_) => None,
         };
-        Seen::Sample { sample, counted }
+        let is_young = at_ns.saturating_sub(*self.met_at_ns.get_or_insert(at_ns)) < YOUNG_NS;
+        // Only a kept descriptor is surely the same thread's as before.
+        let last = self.last.take().filter(|_| self.kept.is_some());
+        let last = last.map(|last| (last.wanted(schedstat, at_ns, is_young), last));
+        let mut last = self.renewed(last, reading, schedstat, at_ns)?;
+        last.sample.at_ns = at_ns;
+        last.sample.side = known.side;
+        last.sample.cpuset.clone_from(&known.cpuset);
+        last.sample.allowed = self.allowed(reading);
+        let sample = last.sample.clone();
+        self.last = Some(last);
+        Ok(sample)
+    }
+
+    fn renewed(
+        &mut self,
+        last: Option<(Wanted, Last)>,
+        reading: &mut Reading,
+        schedstat: Option<Schedstat>,
+        at_ns: u64,
+    ) -> Result<Last, Lost> {
+        if let Some((Wanted::Nothing, last)) = last {
+            return Ok(last);
+        }
+        let sched = self.file(SCHED, &mut reading.proc).map(parse::parse_sched).unwrap_or_default();
+        match (last, schedstat) {
+            (Some((Wanted::Sched, mut last)), Some(times))
+                if sched.migrations.is_some() && sched.migrations == last.sample.migrations =>
+            {
+                last.sample.cpu_ns = times.cpu_ns;
+                last.sample.wait_ns = Some(times.wait_ns);
+                last.sample.voluntary = sched.voluntary;
+                last.sample.involuntary = sched.involuntary;
+                Ok(Last { schedstat, is_settled: false, ..last })
+            }
+            (last, _) => {
+                let is_settled = last.is_some_and(|(_, last)| schedstat.is_some() && last.schedstat == schedstat);
+                let sample = self.sample(reading, sched, schedstat)?;
+                Ok(Last { sample, schedstat, stat_at_ns: at_ns, is_settled })
+            }
+        }
+    }
+
+    /// All that the three files tell.
+    fn sample(
+        &mut self,
+        reading: &mut Reading,
+        sched: Sched,
+        schedstat: Option<Schedstat>,
+    ) -> Result<ThreadSample, Lost> {
+        let text = self.file(STAT, &mut reading.proc).map_err(|_| Lost::Gone)?;
+        let stat = parse::parse_stat(text).ok_or(Lost::Gone)?;
+        if matches!(stat.state, b'Z' | b'X' | b'x') {
+            return Err(Lost::Ended);
+        }
+        self.comm.clear();
+        self.comm.extend_from_slice(stat.comm);
+        // All zero although it has run: this kernel keeps no schedstat.
+        let schedstat = schedstat.filter(|times| *times != Schedstat::default() || stat.cpu_ticks == 0);
+        Ok(ThreadSample {
+            id: ThreadId { pid: self.pid, tid: self.tid, start: stat.start },
+            at_ns: 0,
+            name: text::clean(stat.comm),
+            side: None,
+            duty: if self.tid == self.pid && stat.threads > 1 { Duty::Control } else { Duty::Worker },
+            core: stat.core,
+            allowed: None,
+            cpuset: None,
+            cpu_ns: schedstat.map_or(stat.cpu_ticks.saturating_mul(reading.tick_ns), |times| times.cpu_ns),
+            wait_ns: schedstat.map(|times| times.wait_ns),
+            migrations: sched.migrations,
+            voluntary: sched.voluntary,
+            involuntary: sched.involuntary,
+        })
     }
 
     /// The text of one of the three files.
