@@ -3,15 +3,14 @@
 use crossterm::event::{DisableMouseCapture, EnableMouseCapture};
 use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
 use crossterm::{cursor, execute};
-use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Once;
 
-/// What the screen is painted on. A frame is one write: the buffer holds any frame that changes within a tick.
-pub type Screen = Terminal<CrosstermBackend<BufWriter<File>>>;
+/// What the screen is painted on. A frame is one write: the buffer holds all that changes within a tick.
+pub type Screen = CrosstermBackend<BufWriter<File>>;
 
 const FRAME_BYTES: usize = 128 << 10;
 
@@ -52,8 +51,17 @@ impl Guard {
         if mouse {
             execute!(out, EnableMouseCapture)?;
         }
-        let screen = Terminal::new(CrosstermBackend::new(out))?;
-        Ok((guard, screen))
+        Ok((guard, CrosstermBackend::new(out)))
+    }
+
+    /// Columns and rows of the terminal. Asked of the descriptor at hand: the usual way opens /dev/tty each time, which
+    /// costs a tenth of a tick.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub fn size(&self) -> io::Result<(u16, u16)> {
+        let size = rustix::termios::tcgetwinsize(&self.input)?;
+        Ok((size.ws_col, size.ws_row))
     }
 
     /// Readable when a key waits.

@@ -2,6 +2,7 @@
 //! state. The theme decides how a tone looks; without UTF-8 a last pass leaves ASCII only.
 
 mod ascii;
+mod painter;
 mod theme;
 
 use crate::view::{Area, Canvas, View};
@@ -9,15 +10,21 @@ use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::Position;
 use unicode_width::UnicodeWidthChar;
 
+pub use painter::Painter;
 pub use theme::Theme;
 
 /// Paints the frame into a buffer that is blank.
 pub fn paint(view: &View, theme: Theme, buffer: &mut Buffer) {
-    for canvas in view.layers() {
-        paint_canvas(canvas, theme, buffer);
-    }
+    paint_rows(view, theme, buffer, |_| true);
     if !theme.utf8 {
-        ascii::translate(buffer);
+        ascii::translate(&mut buffer.content);
+    }
+}
+
+/// The same for some rows, still without the pass to ASCII.
+fn paint_rows(view: &View, theme: Theme, buffer: &mut Buffer, wanted: impl Fn(u16) -> bool) {
+    for canvas in view.layers() {
+        paint_canvas(canvas, theme, buffer, &wanted);
     }
 }
 
@@ -42,11 +49,11 @@ pub fn text(buffer: &Buffer) -> String {
     out
 }
 
-fn paint_canvas(canvas: &Canvas, theme: Theme, buffer: &mut Buffer) {
+fn paint_canvas(canvas: &Canvas, theme: Theme, buffer: &mut Buffer, wanted: impl Fn(u16) -> bool) {
     if canvas.opaque {
-        clear(canvas.area, buffer);
+        clear(canvas.area, buffer, &wanted);
     }
-    for span in canvas.spans() {
+    for span in canvas.spans().filter(|span| wanted(span.y)) {
         let style = theme.style(span.tone);
         let Some(row) = row(buffer, span.y, span.x) else { continue };
         let mut cells = row.iter_mut();
@@ -61,7 +68,7 @@ fn paint_canvas(canvas: &Canvas, theme: Theme, buffer: &mut Buffer) {
             }
         }
     }
-    for area in &canvas.selected {
+    for area in canvas.selected.iter().filter(|area| wanted(area.y)) {
         let style = theme.selected();
         let Some(row) = row(buffer, area.y, area.x) else { continue };
         for cell in row.iter_mut().take(usize::from(area.width)) {
@@ -81,8 +88,8 @@ fn row(buffer: &mut Buffer, y: u16, x: u16) -> Option<&mut [Cell]> {
 }
 
 /// Blanks an area; a wide character that reaches into it from the left goes with it.
-fn clear(area: Area, buffer: &mut Buffer) {
-    for y in area.y..area.y + area.height {
+fn clear(area: Area, buffer: &mut Buffer, wanted: impl Fn(u16) -> bool) {
+    for y in (area.y..area.y + area.height).filter(|&y| wanted(y)) {
         if let Some(before) = area.x.checked_sub(1).and_then(|x| buffer.cell_mut(Position::new(x, y)))
             && wide(before.symbol()) > 0
         {

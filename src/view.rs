@@ -102,6 +102,19 @@ impl View {
     }
 }
 
+#[cfg(test)]
+impl View {
+    /// Plain rows, for those who paint.
+    pub(crate) fn of_rows(width: u16, rows: &[&str]) -> Self {
+        let height = u16::try_from(rows.len()).expect("few rows");
+        let mut canvas = Canvas::new(Area::new(0, 0, width, height));
+        for (y, text) in (0u16..).zip(rows) {
+            canvas.left(0, y, width, Tone::Normal, text);
+        }
+        Self { width, height, links: canvas, ..Self::default() }
+    }
+}
+
 /// Prepares one frame of this size.
 #[must_use]
 pub fn prepare(state: &State, history: &History, width: u16, height: u16) -> View {

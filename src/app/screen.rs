@@ -5,10 +5,9 @@ use super::{App, AppError, Ended, Signals};
 use crate::effect::Outcome;
 use crate::input::{self, Input};
 use crate::term::{Guard, Screen};
-use crate::ui::{self, Theme};
+use crate::ui::{Painter, Theme};
 use crate::view::View;
 use crossterm::event;
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
@@ -23,17 +22,21 @@ pub fn screen(
     screen: &mut Screen,
     theme: Theme,
 ) -> Result<(Ended, Outcome), AppError> {
-    let mut painted: Option<View> = None;
+    let mut painter = Painter::default();
+    let mut last: Option<View> = None;
     let ended = loop {
         if let Some(signal) = signals.ending() {
             break Ended::Signal(signal);
         }
         app.take_waiting()?;
-        read_input(&mut app, painted.as_ref())?;
+        read_input(&mut app, last.as_ref())?;
         if app.state.quitting() || app.counted_out() {
             break Ended::Done;
         }
-        paint(&app, screen, theme, &mut painted)?;
+        let (width, height) = guard.size().map_err(AppError::Terminal)?;
+        let view = app.view(width, height);
+        painter.show(&view, theme, screen).map_err(AppError::Terminal)?;
+        last = Some(view);
         let mut fds: Vec<BorrowedFd<'_>> = vec![guard.input().as_fd(), signals.fd()];
         // What is not taken would make the wait no wait.
         if !app.holds() {
@@ -60,20 +63,4 @@ fn read_input(app: &mut App, painted: Option<&View>) -> Result<(), AppError> {
         }
     }
     Ok(())
-}
-
-/// Paints the frame if it is another one than last time, or of another size.
-fn paint(app: &App, screen: &mut Screen, theme: Theme, painted: &mut Option<View>) -> Result<(), AppError> {
-    let size = screen.size().map_err(AppError::Terminal)?;
-    let view = app.view(size.width, size.height);
-    if painted.as_ref() == Some(&view) {
-        return Ok(());
-    }
-    let drawn = screen.draw(|frame| ui::paint(&view, theme, frame.buffer_mut()));
-    *painted = Some(view);
-    match drawn {
-        // The terminal went away; the hang-up signal says the rest.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        drawn => drawn.map(|_| ()).map_err(AppError::Terminal),
-    }
 }
