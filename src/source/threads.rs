@@ -20,12 +20,13 @@ use watch::Watched;
 
 pub use watch::Watch;
 
-/// How often a watched process' command line and control group are read again, ...
-const KNOWN_FOR_NS: u64 = 2_000_000_000;
-/// ... and how soon for the first time: a process has its new name a moment before its new command line.
+/// How often the cpuset of a watched process is read again: some 25 system calls, so seldom and one process a tick.
+const KNOWN_FOR_NS: u64 = 5_000_000_000;
+/// How soon it and the command line are read for the second time: a process has its new name a moment before its new
+/// command line, which does not change after that.
 const FIRST_KNOWN_FOR_NS: u64 = 300_000_000;
-/// How many of them one tick reads again at most.
-const MOST_RENEWED: usize = 4;
+/// How many processes one tick reads again at most.
+const MOST_RENEWED: usize = 1;
 
 /// Reads the watched threads again and again.
 #[derive(Debug)]
@@ -35,14 +36,22 @@ pub struct ThreadReader {
     census: Census,
     /// By process and thread.
     tasks: BTreeMap<(u32, u32), Task>,
-    /// By process, with when it has to be read again.
-    known: BTreeMap<u32, (Known, u64)>,
+    /// By process.
+    known: BTreeMap<u32, Learnt>,
     /// How many descriptors may be kept.
     most_kept: usize,
     lasting: Vec<Problem>,
     problems: Vec<Problem>,
     /// What the second part of `problems` was made from.
     told: (bool, Option<u32>),
+}
+
+/// What is known of a process, when it has to be read again, and whether its command line is its last.
+#[derive(Debug)]
+struct Learnt {
+    known: Known,
+    due_ns: u64,
+    settled: bool,
 }
 
 impl ThreadReader {
@@ -121,13 +130,24 @@ impl ThreadReader {
                 continue;
             }
             match self.known.get(&pid) {
-                Some((_, due_ns)) if *due_ns > now_ns => continue,
+                Some(learnt) if learnt.due_ns > now_ns => continue,
                 Some(_) if renewed >= MOST_RENEWED => continue,
                 known => renewed += usize::from(known.is_some()),
             }
-            let known_for_ns = if self.known.contains_key(&pid) { KNOWN_FOR_NS } else { FIRST_KNOWN_FOR_NS };
-            let known = Known { side: process::side(&self.roots, pid), cpuset: process::cpuset(&self.roots, pid) };
-            self.known.insert(pid, (known, now_ns + known_for_ns));
+            let cpuset = process::cpuset(&self.roots, pid);
+            match self.known.get_mut(&pid) {
+                None => {
+                    let known = Known { side: process::side(&self.roots, pid), cpuset };
+                    self.known.insert(pid, Learnt { known, due_ns: now_ns + FIRST_KNOWN_FOR_NS, settled: false });
+                }
+                Some(learnt) => {
+                    if !std::mem::replace(&mut learnt.settled, true) {
+                        learnt.known.side = process::side(&self.roots, pid);
+                    }
+                    learnt.known.cpuset = cpuset;
+                    learnt.due_ns = now_ns + KNOWN_FOR_NS;
+                }
+            }
         }
     }
 
@@ -136,7 +156,7 @@ impl ThreadReader {
         let mut samples = Vec::with_capacity(self.tasks.len());
         let mut uncounted = false;
         self.tasks.retain(|&(pid, tid), task| {
-            let Some((known, _)) = self.known.get(&pid) else { return true };
+            let Some(Learnt { known, .. }) = self.known.get(&pid) else { return true };
             let mut read = task.read(&mut self.reading, known);
             if read == Err(Lost::Gone) && task.renew(&mut self.reading.proc) {
                 read = task.read(&mut self.reading, known);
