@@ -151,8 +151,11 @@ impl App {
             }
             Effect::ToggleRecording => self.toggle_recording(),
             Effect::WriteReport => self.write_report(),
+            Effect::Mark if !self.stream.is_recorded() => {
+                sentence("nothing is recorded, so nothing was marked: R begins a recording")
+            }
             Effect::Mark => Outcome {
-                lines: vec![line("marked: the recording, if one runs, has the time")],
+                lines: vec![line("marked in the recording")],
                 events: vec![Event::Mark { at_ns: crate::source::now_ns() }],
             },
             Effect::Step => return self.step(),

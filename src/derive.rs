@@ -11,9 +11,9 @@ pub mod moves;
 pub mod placement;
 pub mod threads;
 
-use crate::sample::{Event, Host, Item, OwnCost, Problem, Sample, ThreadId, Topology};
+use crate::sample::{CoreSet, Event, Host, Item, OwnCost, Problem, Sample, ThreadId, Topology};
 use history::History;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 pub use claim::Basis;
@@ -48,6 +48,8 @@ pub struct Metrics {
     pub own_cpu: Option<f64>,
     /// vnettop's own counters.
     pub own: OwnCost,
+    /// What vnettop or its user did since the sample before.
+    pub events: Vec<Event>,
     /// Sources that could not be read.
     pub problems: Arc<Vec<Problem>>,
     /// Sentences of advice, most important first.
@@ -59,7 +61,10 @@ pub struct Metrics {
 pub struct Derivation {
     previous: Option<Sample>,
     history: History,
-    pinned: HashSet<ThreadId>,
+    /// The mask that vnettop's pin gave each thread.
+    pinned: HashMap<ThreadId, CoreSet>,
+    /// What happened since the last sample.
+    events: Vec<Event>,
 }
 
 impl Derivation {
@@ -88,14 +93,15 @@ impl Derivation {
 
     fn event(&mut self, event: &Event) {
         match event {
-            Event::Pinned { thread, .. } => {
-                self.pinned.insert(*thread);
+            Event::Pinned { thread, got, .. } => {
+                self.pinned.insert(*thread, got.clone());
             }
             Event::Restored { thread, .. } => {
                 self.pinned.remove(thread);
             }
             Event::Mark { .. } => {}
         }
+        self.events.push(event.clone());
     }
 
     fn sample(&mut self, next: Sample) -> Metrics {
@@ -114,6 +120,7 @@ impl Derivation {
             threads: threads::between(previous, &next, &self.history, &self.pinned),
             own_cpu: previous.and_then(|prev| own_share(prev, &next)),
             own: next.own,
+            events: std::mem::take(&mut self.events),
             problems: Arc::clone(&next.problems),
             findings: Vec::new(),
         };

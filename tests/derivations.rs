@@ -292,20 +292,26 @@ fn a_reused_tid_is_a_new_thread() {
 #[test]
 fn pinned_is_told_until_it_is_put_back() {
     let id = ThreadId { pid: 100, tid: 101, start: 7 };
-    let at =
-        |at_ns| Item::Sample(Box::new(Sample { threads: vec![thread(101, 7, at_ns, 0, Some(0))], ..sample(at_ns) }));
-    let one = CoreSet::single(0);
+    let at = |at_ns, allowed: &CoreSet| {
+        let thread = ThreadSample { allowed: Some(allowed.clone()), ..thread(101, 7, at_ns, 0, Some(0)) };
+        Item::Sample(Box::new(Sample { threads: vec![thread], ..sample(at_ns) }))
+    };
+    let (one, both) = (CoreSet::single(0), CoreSet::from_words(&[3]));
     let mut derivation = Derivation::default();
-    derivation.advance(at(SECOND));
+    derivation.advance(at(SECOND, &both));
     derivation.advance(Item::Event(Event::Pinned {
         thread: id,
-        old: one.clone(),
+        old: both.clone(),
         asked: one.clone(),
         got: one.clone(),
     }));
-    assert!(derivation.advance(at(2 * SECOND)).expect("metrics").threads[0].pinned, "it is pinned");
-    derivation.advance(Item::Event(Event::Restored { thread: id, got: one }));
-    assert!(!derivation.advance(at(3 * SECOND)).expect("metrics").threads[0].pinned, "it is put back");
+    let metrics = derivation.advance(at(2 * SECOND, &one)).expect("metrics");
+    assert!(metrics.threads[0].pinned, "it is pinned");
+    assert_eq!(metrics.events.len(), 1, "and the sample after it says so");
+    let undone = derivation.advance(at(3 * SECOND, &both)).expect("metrics");
+    assert!(!undone.threads[0].pinned && undone.events.is_empty(), "a pin that someone else undid is none");
+    derivation.advance(Item::Event(Event::Restored { thread: id, got: one.clone() }));
+    assert!(!derivation.advance(at(4 * SECOND, &one)).expect("metrics").threads[0].pinned, "it is put back");
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn before_and_at_the_first_sample_no_rate_is_made_up() {
 #[test]
 fn two_thousand_links_of_which_few_are_busy() {
     let mut stage = Stage::after(3, scenes::crowd());
-    stage.press("isjjj");
+    stage.press("sjjj");
     freeze("crowd_idle_hidden", &stage, 80, 24);
     freeze("crowd_idle_hidden", &stage, 200, 60);
     stage.press("i<end>");

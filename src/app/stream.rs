@@ -37,6 +37,12 @@ impl Stream {
         recorder.write(item).inspect_err(|_| self.recorder = None)
     }
 
+    /// A recording runs.
+    #[must_use]
+    pub fn is_recorded(&self) -> bool {
+        self.recorder.is_some()
+    }
+
     /// Derives from the item; a sample gives metrics.
     pub fn derive(&mut self, item: Item) -> Option<Metrics> {
         self.derivation.advance(item)

@@ -3,8 +3,8 @@
 use super::history::History;
 use super::moves::{Evidence, MoveClass, MovesByClass};
 use super::{per_second, seconds};
-use crate::sample::{Sample, ThreadId, ThreadSample};
-use std::collections::HashSet;
+use crate::sample::{CoreSet, Sample, ThreadId, ThreadSample};
+use std::collections::HashMap;
 
 /// One watched thread: who it is, where it ran, how often it was moved.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,7 +29,7 @@ pub struct ThreadMetrics {
     pub involuntary_per_s: Option<f64>,
     /// Run-queue wait, share of the time.
     pub wait: Option<f64>,
-    /// vnettop pinned it and has not put it back.
+    /// vnettop pinned it, and it still has the mask that the pin gave it.
     pub pinned: bool,
 }
 
@@ -39,7 +39,7 @@ pub(super) fn between(
     previous: Option<&Sample>,
     next: &Sample,
     history: &History,
-    pinned: &HashSet<ThreadId>,
+    pinned: &HashMap<ThreadId, CoreSet>,
 ) -> Vec<ThreadMetrics> {
     let old = |id: ThreadId| {
         let threads = &previous?.threads;
@@ -49,7 +49,10 @@ pub(super) fn between(
             .map(|at| &threads[at])
             .filter(|t| t.id == id)
     };
-    next.threads.iter().map(|new| metrics(old(new.id), new, history, pinned.contains(&new.id))).collect()
+    let is_pinned = |new: &ThreadSample| {
+        pinned.get(&new.id).is_some_and(|gave| new.allowed.as_ref().is_none_or(|allowed| allowed == gave))
+    };
+    next.threads.iter().map(|new| metrics(old(new.id), new, history, is_pinned(new))).collect()
 }
 
 fn metrics(old: Option<&ThreadSample>, new: &ThreadSample, history: &History, pinned: bool) -> ThreadMetrics {

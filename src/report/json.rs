@@ -2,7 +2,7 @@
 
 use crate::derive::links::LinkRates;
 use crate::derive::{CoreMetrics, Finding, LinkMetrics, Metrics, ThreadMetrics};
-use crate::sample::{Ifindex, PeerRef, Problem, SOFTIRQ_KINDS};
+use crate::sample::{CoreSet, Event, Ifindex, PeerRef, Problem, SOFTIRQ_KINDS};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use std::io::{self, Write};
@@ -30,7 +30,7 @@ struct Object<'a> {
     cores: Each<'a, CoreMetrics>,
     threads: Each<'a, ThreadMetrics>,
     flows: [(); 0],
-    events: [(); 0],
+    events: Vec<Happened<'a>>,
     findings: Each<'a, Finding>,
     problems: &'a [Problem],
 }
@@ -81,7 +81,7 @@ impl<'a> Object<'a> {
             cores: Each { rows: &metrics.cores, metrics },
             threads: Each { rows: &metrics.threads, metrics },
             flows: [],
-            events: [],
+            events: metrics.events.iter().map(Happened::of).collect(),
             findings: Each { rows: &metrics.findings, metrics },
             problems: &metrics.problems,
         }
@@ -341,6 +341,27 @@ impl Row for ThreadMetrics {
             involuntary_per_s: self.involuntary_per_s,
             wait: self.wait,
             pinned: self.pinned,
+        }
+    }
+}
+
+/// What vnettop or its user did since the object before.
+#[derive(Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum Happened<'a> {
+    Mark { t_ns: u64 },
+    Pinned { pid: u32, tid: u32, old: &'a CoreSet, asked: &'a CoreSet, got: &'a CoreSet },
+    Restored { pid: u32, tid: u32, got: &'a CoreSet },
+}
+
+impl<'a> Happened<'a> {
+    fn of(event: &'a Event) -> Self {
+        match event {
+            Event::Mark { at_ns } => Self::Mark { t_ns: *at_ns },
+            Event::Pinned { thread, old, asked, got } => {
+                Self::Pinned { pid: thread.pid, tid: thread.tid, old, asked, got }
+            }
+            Event::Restored { thread, got } => Self::Restored { pid: thread.pid, tid: thread.tid, got },
         }
     }
 }

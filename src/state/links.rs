@@ -107,6 +107,11 @@ pub struct LinkList {
     family: Family,
 }
 
+/// From more links than this on, those that move nothing are hidden until they are asked for.
+const FEW_LINKS: usize = 24;
+/// Masters of masters of masters that still take part in the order.
+const MOST_NESTED: usize = 3;
+
 impl Default for LinkList {
     fn default() -> Self {
         Self {
@@ -157,7 +162,11 @@ impl LinkList {
 
     /// Takes in which links there are and which of them move.
     pub(super) fn follow(&mut self, metrics: &Metrics) {
+        let first = self.family.active_ns.is_empty();
         self.family.follow(&metrics.links);
+        if first && metrics.links.len() > FEW_LINKS {
+            self.idle = Idle::Hidden;
+        }
         for (active_ns, link) in self.family.active_ns.iter_mut().zip(&metrics.links) {
             let packets = link.rates.as_ref().and_then(LinkRates::packets_per_s);
             if packets.is_some_and(|packets| packets > 0.0) {
@@ -206,7 +215,10 @@ impl LinkList {
     fn order(&self, links: &[LinkMetrics]) -> Vec<u32> {
         let mut order = self.family.by_name.clone();
         if self.sort != LinkSort::Name {
-            let keys: Vec<f64> = links.iter().map(|link| self.sort.key(link)).collect();
+            let mut keys: Vec<f64> = links.iter().map(|link| self.sort.key(link)).collect();
+            if self.shape == Shape::Tree {
+                lift(&mut keys, &self.family.master);
+            }
             let rank = &self.family.rank;
             let compare = |&a: &u32, &b: &u32| -> Ordering {
                 let (a, b) = (a as usize, b as usize);
@@ -218,5 +230,16 @@ impl LinkList {
             order.reverse();
         }
         order
+    }
+}
+
+/// A master ranks with its largest port: on many kernels what crosses a bridge is counted on its ports only.
+fn lift(keys: &mut [f64], master: &[Option<u32>]) {
+    for _ in 0..MOST_NESTED {
+        for index in 0..keys.len() {
+            if let Some(above) = master[index] {
+                keys[above as usize] = keys[above as usize].max(keys[index]);
+            }
+        }
     }
 }

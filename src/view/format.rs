@@ -44,6 +44,8 @@ pub(crate) struct Claim {
     pub basis: Basis,
     /// Ports, for a bridge.
     pub ports: u32,
+    /// The unit of the rates beside it.
+    pub units: Units,
 }
 
 /// A stretch of time between two samples: `500 ms`, `2 s`.
@@ -93,7 +95,10 @@ impl Display for Total {
 impl Display for Claim {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Some(mbps) = self.mbps.filter(|_| self.basis != Basis::None) else { return f.write_str(UNKNOWN) };
-        label(f, mbps)?;
+        match self.units {
+            Units::Bits => label(f, mbps)?,
+            Units::Bytes => number(f, Some(f64::from(mbps) * 1e6 / 8.0), Digits::Three)?,
+        }
         match self.basis {
             Basis::Real => f.write_str(" real"),
             Basis::Constant => f.write_str(" const"),
@@ -246,7 +251,7 @@ mod tests {
 
     #[test]
     fn claims_say_what_they_are_worth() {
-        let claim = |mbps, basis| Claim { mbps: Some(mbps), basis, ports: 2 }.to_string();
+        let claim = |mbps, basis| Claim { mbps: Some(mbps), basis, ports: 2, units: Units::Bits }.to_string();
         assert_eq!(claim(10_000, Basis::Constant), "10G const", "veth");
         assert_eq!(claim(10, Basis::Constant), "10M const", "tun before 6.2");
         assert_eq!(claim(25_000, Basis::UserSet), "25G set", "ethtool -s");
@@ -254,8 +259,14 @@ mod tests {
         assert_eq!(claim(2_500, Basis::Inherited), "2.5G inherit", "a vlan");
         assert_eq!(claim(1_000, Basis::Real), "1G real", "hardware");
         assert_eq!(claim(20_000, Basis::SumOfPorts), "20G sum", "a bond");
+        let bytes = Claim { mbps: Some(10_000), basis: Basis::Constant, ports: 0, units: Units::Bytes };
+        assert_eq!(bytes.to_string(), "1.25G const", "in the unit of the rates beside it");
         assert_eq!(claim(u32::MAX, Basis::Constant), "4294.9T const", "no overflow");
-        assert_eq!(Claim { mbps: None, basis: Basis::None, ports: 0 }.to_string(), "–", "lo says nothing");
+        assert_eq!(
+            Claim { mbps: None, basis: Basis::None, ports: 0, units: Units::Bits }.to_string(),
+            "–",
+            "lo says nothing"
+        );
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::format::{Interval, Percent};
 use super::text::plural;
 use crate::derive::Metrics;
 use crate::state::{Mode, State};
+use std::time::Duration;
 
 /// A piece of the line; the highest rank goes first when there is no room.
 struct Piece {
@@ -68,7 +69,7 @@ fn pieces(state: &State, metrics: &Metrics) -> Vec<Piece> {
         piece(3, Tone::Normal, host.name.clone()),
         piece(6, Tone::Muted, format!("Linux {} {}", host.kernel, host.arch)),
         piece(4, Tone::Muted, machine),
-        piece(1, Tone::Normal, Interval(state.interval()).to_string()),
+        piece(1, Tone::Normal, Interval(interval(state, metrics)).to_string()),
         piece(2, Tone::Muted, format!("{} % of one core", Percent(metrics.own_cpu))),
         piece(5, Tone::Muted, if metrics.own.realtime { "RT" } else { "no RT" }.to_owned()),
     ];
@@ -79,6 +80,14 @@ fn pieces(state: &State, metrics: &Metrics) -> Vec<Piece> {
         pieces.push(piece(3, Tone::Normal, "readonly".to_owned()));
     }
     pieces
+}
+
+/// The interval asked for; of a recording, the one it was made with.
+fn interval(state: &State, metrics: &Metrics) -> Duration {
+    match state.settings().mode {
+        Mode::Replay => Duration::from_nanos(metrics.own.interval_ns),
+        Mode::Live | Mode::Demo => state.interval(),
+    }
 }
 
 fn status(state: &State) -> Vec<(Tone, String)> {

@@ -115,8 +115,9 @@ impl Layout {
 fn finding_rows(height: u16) -> u16 {
     match height {
         0..30 => 2,
-        30..50 => 3,
-        _ => 4,
+        30..40 => 3,
+        40..50 => 5,
+        _ => 6,
     }
 }
 

@@ -187,7 +187,12 @@ impl LinksPane<'_> {
     }
 
     fn claim(&self, row: &LinkRow, link: &LinkMetrics) -> Claim {
-        Claim { mbps: link.facts.speed_mbps, basis: link.basis, ports: self.state.links.ports(row.index) }
+        Claim {
+            mbps: link.facts.speed_mbps,
+            basis: link.basis,
+            ports: self.state.links.ports(row.index),
+            units: self.state.settings().units,
+        }
     }
 
     /// Drops, and errors with them where these have no column of their own.

@@ -10,6 +10,8 @@ use crate::sample::CoreId;
 
 /// A move counts as present for so long, so that the sentence does not flicker from tick to tick.
 const RECENT_S: f64 = 5.0;
+/// What is shown as 0.0 a second.
+const LEAST_RATE: f64 = 0.05;
 /// Two threads share a core when they were seen on it together so many samples in a row.
 const SAMPLES_TOGETHER: usize = 3;
 
@@ -35,8 +37,14 @@ pub(super) fn moving(metrics: &Metrics, history: &History) -> Option<Said> {
     } else {
         String::new()
     };
+    // Between two moves the rate of one interval is zero, and zero moves are no finding.
+    let often = if per_s < LEAST_RATE {
+        format!("moved from core to core in the last {RECENT_S:.0} s")
+    } else {
+        format!("{verb} from core to core, {at_least}{} times/s", rate(per_s))
+    };
     Some(Said {
-        text: format!("{number}{threads} {verb} from core to core, {at_least}{} times/s{crossing}", rate(per_s)),
+        text: format!("{number}{threads} {often}{crossing}"),
         numbers: vec![
             ("threads", count(moving.len())),
             ("moves_per_s", per_s),
@@ -48,6 +56,10 @@ pub(super) fn moving(metrics: &Metrics, history: &History) -> Option<Said> {
 
 /// In this tick, or within the last seconds of its trail.
 fn has_moved(thread: &ThreadMetrics, metrics: &Metrics, history: &History) -> bool {
+    // Pinned to one core it has made its last move.
+    if thread.sample.allowed.as_ref().is_some_and(|allowed| allowed.len() == 1) {
+        return false;
+    }
     if thread.moves_per_s.is_some_and(|per_s| per_s > 0.0) {
         return true;
     }

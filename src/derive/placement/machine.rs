@@ -175,6 +175,7 @@ impl Machine {
             threads: self.threads.clone(),
             own_cpu: None,
             own: OwnCost { interval_ns: 500_000_000, ..OwnCost::default() },
+            events: Vec::new(),
             problems: Arc::default(),
             findings: Vec::new(),
         }
