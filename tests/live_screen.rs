@@ -2,53 +2,10 @@
 
 mod live;
 
+use live::tmux::Tmux;
 use live::{Netns, VNETTOP, await_that, can_run};
 use std::process::Command;
 use std::time::{Duration, Instant};
-
-/// A tmux server of its own with one window; gone with the value.
-struct Tmux {
-    socket: String,
-}
-
-impl Tmux {
-    fn start(name: &str, width: u16, height: u16, command: &str) -> Self {
-        let tmux = Self { socket: format!("vnettop-{name}-{}", std::process::id()) };
-        let (width, height) = (width.to_string(), height.to_string());
-        let arguments = ["-u", "-f", "/dev/null", "new-session", "-d", "-x", &width, "-y", &height, command];
-        let out = Command::new("tmux")
-            .args(["-L", &tmux.socket])
-            .args(arguments)
-            .env("LC_ALL", "C.UTF-8")
-            .output()
-            .expect("tmux runs");
-        assert!(out.status.success(), "tmux starts: {}", String::from_utf8_lossy(&out.stderr));
-        tmux
-    }
-
-    fn tmux(&self, arguments: &[&str]) -> String {
-        let out = Command::new("tmux").args(["-L", &self.socket]).args(arguments).output().expect("tmux runs");
-        String::from_utf8_lossy(&out.stdout).into_owned()
-    }
-
-    fn frame(&self) -> String {
-        self.tmux(&["capture-pane", "-p"])
-    }
-
-    fn press(&self, keys: &str) {
-        self.tmux(&["send-keys", keys]);
-    }
-
-    fn shows(&self, what: &str) -> bool {
-        self.frame().contains(what)
-    }
-}
-
-impl Drop for Tmux {
-    fn drop(&mut self) {
-        self.tmux(&["kill-server"]);
-    }
-}
 
 fn median(mut times: Vec<Duration>) -> Duration {
     times.sort();

@@ -4,8 +4,10 @@ use super::signals::wait;
 use super::{App, AppError, Ended, Signals, Stream};
 use crate::action::{Step, parse_keys};
 use crate::report::json as json_lines;
+use crate::sample::Problem;
 use crate::source::feed::{Feed, Next};
 use crate::ui::Theme;
+use std::collections::HashSet;
 use std::io::{self, ErrorKind, Write};
 
 /// One JSON object an interval, flushed, until the count, the end, a signal or a closed pipe.
@@ -22,6 +24,7 @@ pub fn json(
     let mut left = count;
     let mut broken_recording = None;
     let mut buffer = Vec::new();
+    let mut told = Told::default();
     let ended = loop {
         if let Some(signal) = signals.ending() {
             break Ended::Signal(signal);
@@ -38,7 +41,11 @@ pub fn json(
             eprintln!("vnettop: {error}; the run goes on without it");
             broken_recording = Some(error);
         }
-        let Some(metrics) = stream.derive(item).filter(|metrics| metrics.elapsed_s.is_some()) else { continue };
+        let metrics = stream.derive(item);
+        if let Some(metrics) = &metrics {
+            told.tell(&metrics.problems);
+        }
+        let Some(metrics) = metrics.filter(|metrics| metrics.elapsed_s.is_some()) else { continue };
         buffer.clear();
         json_lines::write(&mut buffer, &metrics).map_err(AppError::Output)?;
         match out.write_all(&buffer).and_then(|()| out.flush()) {
@@ -53,6 +60,20 @@ pub fn json(
     };
     stream.finish()?;
     broken_recording.map_or(Ok(ended), |error| Err(error.into()))
+}
+
+/// What is missing, said once on standard error: whoever reads the objects with a program may not look at `problems`.
+#[derive(Default)]
+struct Told(HashSet<String>);
+
+impl Told {
+    fn tell(&mut self, problems: &[Problem]) {
+        for problem in problems {
+            if self.0.insert(problem.text.clone()) {
+                eprintln!("vnettop: {}: {}", problem.source, problem.text);
+            }
+        }
+    }
 }
 
 /// Waits for the intervals asked for (at least one), presses the keys, prints the frame.

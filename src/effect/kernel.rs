@@ -39,7 +39,9 @@ pub struct Kernel;
 impl Pinner for Kernel {
     fn start_of(&mut self, thread: ThreadId) -> io::Result<u64> {
         let stat = fs::read(format!("/proc/{}/task/{}/stat", thread.pid, thread.tid))?;
-        start_in(&stat).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
+        let (state, start) = start_in(&stat).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
+        // A zombie has ended; it may wait for ever to be collected by a parent that does not care.
+        if matches!(state, 'Z' | 'X') { Err(io::ErrorKind::NotFound.into()) } else { Ok(start) }
     }
 
     fn mask_of(&mut self, tid: u32) -> io::Result<CoreSet> {
@@ -55,11 +57,12 @@ impl Pinner for Kernel {
     }
 }
 
-/// Field 22 of a stat line. The name in brackets is field 2 and may hold anything, brackets and spaces too.
-fn start_in(stat: &[u8]) -> Option<u64> {
+/// State and field 22 of a stat line. The name in brackets is field 2 and may hold anything, brackets and spaces too.
+fn start_in(stat: &[u8]) -> Option<(char, u64)> {
     let after_name = stat.iter().rposition(|&byte| byte == b')')? + 1;
     let fields = std::str::from_utf8(&stat[after_name..]).ok()?;
-    fields.split_ascii_whitespace().nth(22 - 3)?.parse().ok()
+    let state = fields.trim_start().chars().next()?;
+    Some((state, fields.split_ascii_whitespace().nth(22 - 3)?.parse().ok()?))
 }
 
 #[cfg(test)]
@@ -69,9 +72,21 @@ mod tests {
     #[test]
     fn the_start_time_is_found_behind_any_name() {
         let line = b"7 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 987654 20 21\n";
-        assert_eq!(start_in(line), Some(987_654), "field 22, counted after the last bracket");
+        assert_eq!(start_in(line), Some(('S', 987_654)), "field 22, counted after the last bracket");
         assert_eq!(start_in(b"7 (a"), None, "a line without its bracket is nothing");
         assert_eq!(start_in(b"7 (a) S 1"), None, "a short line is nothing");
+    }
+
+    #[test]
+    fn a_zombie_has_ended() {
+        let mut child = std::process::Command::new("true").spawn().expect("true runs");
+        let of = |pid| Kernel.start_of(ThreadId { pid, tid: pid, start: 0 });
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(5);
+        while of(child.id()).is_ok() && std::time::Instant::now() < end {
+            std::thread::yield_now();
+        }
+        assert!(of(child.id()).is_err(), "an uncollected child counts as ended");
+        child.wait().expect("it is collected");
     }
 
     #[test]
