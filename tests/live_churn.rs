@@ -6,6 +6,7 @@ use live::{Kept, Netns, VNETTOP, Watching, await_that, can_run, link};
 use serde_json::Value;
 use std::collections::HashSet;
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Creates 500 links, renames them, deletes them, again and again, in batches that `ip` applies one by one.
@@ -34,8 +35,14 @@ fn resident_kib(pid: u32) -> u64 {
     line.split_whitespace().nth(1).expect("a figure").parse().expect("a number")
 }
 
+/// Open descriptors, but for those of other processes' files: these come and go with whatever else the machine runs.
 fn descriptors(pid: u32) -> usize {
-    fs::read_dir(format!("/proc/{pid}/fd")).expect("it runs").count()
+    let others =
+        |target: &Path| target.strip_prefix("/proc").is_ok_and(|below| below.to_string_lossy().contains("/task/"));
+    let open = fs::read_dir(format!("/proc/{pid}/fd"))
+        .expect("it runs")
+        .filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+    open.filter(|target| !others(target)).count()
 }
 
 fn names(object: &Value) -> HashSet<String> {

@@ -25,8 +25,11 @@ fn masks(pids: &[u32]) -> BTreeMap<u32, String> {
 
 /// By pid: other tests run iperf3 at the same time.
 fn watch(pids: &[u32]) -> String {
-    pids.iter().map(|pid| format!("--watch {pid} ")).collect()
+    pids.iter().fold(String::new(), |words, pid| words + &format!("--watch {pid} "))
 }
+
+/// One at each end.
+const WORKERS: usize = 2;
 
 fn is_one_core(mask: &str) -> bool {
     mask.parse::<u32>().is_ok()
@@ -53,11 +56,15 @@ impl Screen {
     /// Waits until the busy threads have been seen long enough, then asks for a proposal and applies it.
     fn pin(&self, threads: usize) {
         await_that("the threads are shown", 10, || self.tmux.shows(&format!("{threads} threads")));
+        let overlay = || self.tmux.shows("Esc leaves");
         await_that("a placement is proposed", 20, || {
             self.tmux.press("p");
-            let proposed = self.tmux.shows("taskset -cp");
+            await_that("p is answered", 5, overlay);
+            let proposed = self.tmux.frame().matches("taskset -cp").count() == WORKERS;
             if !proposed {
+                // Too early to tell who is busy. Escape and a key at once would be Alt and that key.
                 self.tmux.press("Escape");
+                await_that("Esc is obeyed", 5, || !overlay());
             }
             proposed
         });
@@ -115,7 +122,9 @@ fn p_p_pins_the_workers_and_not_the_main_threads() {
     screen.pin(before.len());
     let pinned =
         || masks(&pids).into_iter().filter(|(_, mask)| is_one_core(mask)).map(|(tid, _)| tid).collect::<Vec<u32>>();
-    await_that("two workers sit on one core each", 5, || pinned().len() == 2);
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(4);
+    while pinned().len() != 2 && std::time::Instant::now() < end {}
+    assert_eq!(pinned().len(), 2, "two workers sit on one core each:\n{}\n{:?}", screen.tmux.frame(), masks(&pids));
     assert!(pids.iter().all(|main| !pinned().contains(main)), "the idle main threads are left alone: {:?}", pinned());
     let said = screen.undo();
     assert!(said.contains("press U"), "undo leaves a running vnettop its pins: {said}");

@@ -38,8 +38,8 @@ pub struct Kernel;
 
 impl Pinner for Kernel {
     fn start_of(&mut self, thread: ThreadId) -> io::Result<u64> {
-        let stat = fs::read(format!("/proc/{}/task/{}/stat", thread.pid, thread.tid))?;
-        let (state, start) = start_in(&stat).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
+        let line = fs::read(format!("/proc/{}/task/{}/stat", thread.pid, thread.tid))?;
+        let (state, start) = start_in(&line).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
         // A zombie has ended; it may wait for ever to be collected by a parent that does not care.
         if matches!(state, 'Z' | 'X') { Err(io::ErrorKind::NotFound.into()) } else { Ok(start) }
     }
