@@ -77,7 +77,7 @@ def first_frame(command):
     for _ in range(9):
         begin = time.monotonic()
         pid, master = in_terminal(command)
-        _, seen = read_for(master, 5, b"Links")
+        _, seen = read_for(master, 5, b"ifb")
         times.append(((seen or float("inf")) - begin) * 1000)
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)

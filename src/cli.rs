@@ -114,7 +114,7 @@ enum Command {
 
 #[derive(Debug, Args)]
 #[allow(clippy::struct_excessive_bools, reason = "one for each switch")]
-#[command(next_help_heading = "Options")]
+
 struct Options {
     /// Time from tick to tick, fractions allowed [default: 0.5 on the screen, 1 otherwise]
     #[arg(short = 'd', long = "delay", value_name = "SECONDS", value_parser = seconds, global = true)]
@@ -137,7 +137,7 @@ struct Options {
     /// Speed of a replay: times its own, or max
     #[arg(long, value_name = "TIMES|max", value_parser = speed, requires = "replay")]
     speed: Option<Speed>,
-    /// Press these keys before printing, as in 'tt<tab>' ('<tick>' waits for a sample)
+    /// Press these keys before printing, as in `tt<tab>` (`<tick>` waits for a sample)
     #[arg(long, value_name = "STRING", requires = "print", global = true)]
     keys: Option<String>,
     /// Print one frame of this size as text, then exit
@@ -158,7 +158,7 @@ struct Options {
     /// Only ASCII characters on the screen [default: where the locale has no UTF-8]
     #[arg(long, global = true)]
     ascii: bool,
-    /// No colour on the screen [default: where `NO_COLOR` is set]
+    /// No colour on the screen [default: as the environment asks (`NO_COLOR`)]
     #[arg(long, global = true)]
     no_color: bool,
     /// Leave the mouse to the terminal
