@@ -9,6 +9,7 @@ mod stream;
 use crate::action::{Action, Key};
 use crate::derive::Metrics;
 use crate::effect::{Effect, Hand, Line, Outcome};
+use crate::record::RecordError;
 use crate::sample::{Event, Item};
 use crate::source::SourceError;
 use crate::source::feed::{Command, Feed, Next};
@@ -70,6 +71,8 @@ pub struct App {
     restore_on_exit: bool,
     left: Option<u64>,
     ended: bool,
+    /// Why the recording that was asked for is not whole.
+    broken: Option<RecordError>,
 }
 
 impl App {
@@ -77,7 +80,7 @@ impl App {
     #[must_use]
     pub fn new(state: State, stream: Stream, hand: Hand, feed: Feed, options: Options) -> Self {
         let Options { replay, restore_on_exit, count } = options;
-        Self { state, stream, hand, feed, replay, restore_on_exit, left: count, ended: false }
+        Self { state, stream, hand, feed, replay, restore_on_exit, left: count, ended: false, broken: None }
     }
 
     /// Nothing more is taken from the feed: it ended, or it is a replay that stands still.
@@ -113,6 +116,7 @@ impl App {
         if let Err(error) = self.stream.record(item) {
             self.state.notice(true, error.to_string());
             self.state.set_recording(None);
+            self.broken = Some(error);
         }
     }
 
@@ -243,7 +247,7 @@ impl App {
             self.stream.record(&Item::Event(event.clone()))?;
         }
         self.stream.finish()?;
-        Ok(outcome)
+        self.broken.map_or(Ok(outcome), |error| Err(error.into()))
     }
 }
 

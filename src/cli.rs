@@ -114,7 +114,6 @@ enum Command {
 
 #[derive(Debug, Args)]
 #[allow(clippy::struct_excessive_bools, reason = "one for each switch")]
-
 struct Options {
     /// Time from tick to tick, fractions allowed [default: 0.5 on the screen, 1 otherwise]
     #[arg(short = 'd', long = "delay", value_name = "SECONDS", value_parser = seconds, global = true)]
@@ -138,7 +137,7 @@ struct Options {
     #[arg(long, value_name = "TIMES|max", value_parser = speed, requires = "replay")]
     speed: Option<Speed>,
     /// Press these keys before printing, as in `tt<tab>` (`<tick>` waits for a sample)
-    #[arg(long, value_name = "STRING", requires = "print", global = true)]
+    #[arg(long, value_name = "STRING", requires = "print", value_parser = keys, global = true)]
     keys: Option<String>,
     /// Print one frame of this size as text, then exit
     #[arg(long, value_name = "WxH", value_parser = size, global = true)]
@@ -250,6 +249,11 @@ fn speed(text: &str) -> Result<Speed, String> {
         Ok(times) if (0.01..=1000.0).contains(&times) => Ok(Speed::Times(times)),
         _ => Err("a speed is between 0.01 and 1000 times its own, or max".to_owned()),
     }
+}
+
+/// Only checked here: what they mean is the business of who presses them.
+fn keys(text: &str) -> Result<String, String> {
+    crate::action::parse_keys(text).map(|_| text.to_owned())
 }
 
 fn size(text: &str) -> Result<(u16, u16), String> {

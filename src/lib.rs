@@ -23,6 +23,7 @@ pub mod sched;
 pub mod source;
 pub mod state;
 pub mod term;
+pub mod text;
 pub mod ui;
 pub mod update;
 pub mod view;

@@ -21,15 +21,12 @@ fn main() -> ExitCode {
     }
     match cli::parse(arguments, io::stdout().is_terminal()) {
         Ok(config) => run(&config).unwrap_or_else(|error| {
-            eprintln!("vnettop: {error}");
+            term::say(error);
             ExitCode::from(1)
         }),
-        Err(CliError::Text(text)) => {
-            let _ = io::stdout().write_all(text.as_bytes());
-            ExitCode::SUCCESS
-        }
+        Err(CliError::Text(text)) => ExitCode::from(u8::from(io::stdout().write_all(text.as_bytes()).is_err())),
         Err(CliError::Usage(sentence)) => {
-            eprintln!("vnettop: {sentence} (try vnettop --help)");
+            term::say(format_args!("{sentence} (try vnettop --help)"));
             ExitCode::from(2)
         }
     }
@@ -44,9 +41,11 @@ fn run(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
     }
     // Before any thread: entering namespaces is for single-threaded processes.
     let demo = if config.origin == Origin::Demo { Some(demo::start(1)?) } else { None };
-    let signals = Signals::take()?;
     let recorder = config.record.as_deref().map(Recorder::create).transpose()?;
     let feed = feed(config, demo.as_ref())?;
+    // Only after the files are open: a fifo may keep us waiting for ever. JSON lines alone have nothing to put in order.
+    let plain = config.face == Face::Json && config.record.is_none();
+    let signals = if plain { Signals::none()? } else { Signals::take()? };
     let stream = Stream::new(recorder);
     let ended = match &config.face {
         Face::Json => app::json(stream, &feed, &signals, config.count, &mut io::stdout().lock())?,
@@ -72,6 +71,7 @@ fn live_screen(
 ) -> Result<Ended, AppError> {
     let app = world(config, demo, stream, feed);
     let theme = Theme { color: !no_color(config), utf8: !ascii(config) };
+    signals.take_terminal().map_err(AppError::Terminal)?;
     let (guard, mut screen) = term::Guard::take(!config.no_mouse).map_err(AppError::Terminal)?;
     let result = app::screen(app, signals, &guard, &mut screen, theme);
     drop(guard);
@@ -128,13 +128,13 @@ fn watched(config: &Config, demo: Option<&Demo>) -> Vec<String> {
 
 fn undo(config: &Config) -> ExitCode {
     if config.readonly {
-        eprintln!("vnettop: --readonly refuses to undo: leave it away");
+        term::say("--readonly refuses to undo: leave it away");
         return ExitCode::from(1);
     }
     let dir = match effect::journal_dir(|name| std::env::var_os(name)) {
         Ok(dir) => dir,
         Err(reason) => {
-            eprintln!("vnettop: {reason}");
+            term::say(reason);
             return ExitCode::from(1);
         }
     };
@@ -146,9 +146,9 @@ fn undo(config: &Config) -> ExitCode {
 fn tell(outcome: &Outcome) {
     for line in &outcome.lines {
         if line.warning {
-            eprintln!("vnettop: {}", line.text);
+            term::say(&line.text);
         } else {
-            println!("{}", line.text);
+            term::print_line(&line.text);
         }
     }
 }

@@ -3,6 +3,7 @@
 //! The first line names the format. Facts (host, links, topology, problems) are written when they change and hold until
 //! they change again; counters are integers, so what is read back is what was written, bit for bit.
 
+mod clean;
 mod read;
 mod write;
 

@@ -10,7 +10,7 @@ mod threads;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-pub use core_set::{CoreSet, CoreSetError};
+pub use core_set::{CoreSet, CoreSetError, MOST_CORES};
 pub use cores::{CoreCounters, CoreId, CorePlace, SOFTIRQ_KINDS, SoftirqKind, Softnet, Topology};
 pub use links::{Ifindex, Kind, LinkCounters, LinkFacts, LinkState, PeerRef};
 pub use threads::{Duty, Side, ThreadId, ThreadSample};

@@ -10,7 +10,6 @@ mod proc_file;
 mod replay;
 pub mod sampler;
 mod scan;
-pub mod text;
 pub mod threads;
 
 use crate::sample::Problem;

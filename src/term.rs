@@ -1,5 +1,6 @@
 //! The terminal: raw mode and the alternate screen, given back however the program ends.
 
+use crate::text;
 use crossterm::event::{DisableMouseCapture, EnableMouseCapture};
 use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
 use crossterm::{cursor, execute};
@@ -12,7 +13,22 @@ use std::sync::Once;
 /// What the screen is painted on. A frame is one write: the buffer holds all that changes within a tick.
 pub type Screen = CrosstermBackend<BufWriter<File>>;
 
+/// A terminal may claim 65,535 x 65,535 cells.
+const MOST_COLUMNS: u16 = 1000;
+const MOST_ROWS: u16 = 500;
+
 const FRAME_BYTES: usize = 128 << 10;
+
+/// One sentence on standard error, whatever it is about: nothing in it steers a terminal, and a closed one is no panic.
+pub fn say(sentence: impl std::fmt::Display) {
+    let text = text::clean(sentence.to_string().as_bytes());
+    let _ = writeln!(io::stderr(), "vnettop: {text}");
+}
+
+/// One line on standard output, likewise.
+pub fn print_line(line: &str) {
+    let _ = writeln!(io::stdout(), "{}", text::clean(line.as_bytes()));
+}
 
 /// A terminal that cannot place text shows no screen.
 ///
@@ -31,6 +47,7 @@ pub fn can_show(term: Option<&str>) -> Result<(), String> {
 pub struct Guard {
     /// Where keys come from.
     input: OwnedFd,
+    mouse: bool,
 }
 
 impl Guard {
@@ -45,23 +62,42 @@ impl Guard {
             if stdin.is_terminal() { stdin.as_fd().try_clone_to_owned()? } else { File::open("/dev/tty")?.into() };
         give_back_on_panic();
         enable_raw_mode()?;
-        let guard = Self { input };
+        let guard = Self { input, mouse };
         let mut out = BufWriter::with_capacity(FRAME_BYTES, File::from(io::stdout().as_fd().try_clone_to_owned()?));
-        execute!(out, EnterAlternateScreen, cursor::Hide)?;
-        if mouse {
-            execute!(out, EnableMouseCapture)?;
-        }
+        guard.enter(&mut out)?;
         Ok((guard, CrosstermBackend::new(out)))
     }
 
-    /// Columns and rows of the terminal. Asked of the descriptor at hand: the usual way opens /dev/tty each time, which
+    fn enter(&self, out: &mut impl Write) -> io::Result<()> {
+        execute!(out, EnterAlternateScreen, cursor::Hide)?;
+        if self.mouse { execute!(out, EnableMouseCapture) } else { Ok(()) }
+    }
+
+    /// Gives the terminal back and stops this process until someone continues it.
+    #[allow(clippy::unused_self, reason = "only who holds the terminal can give it back")]
+    pub fn stop(&self) {
+        give_back();
+        let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
+    }
+
+    /// Takes the terminal again after a stop: the shell has set its own modes meanwhile.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub fn take_again(&self) -> io::Result<()> {
+        disable_raw_mode()?;
+        enable_raw_mode()?;
+        self.enter(&mut io::stdout())
+    }
+
+    /// Columns and rows of the terminal, at most what anybody can read. Asked of the descriptor at hand: the usual way opens /dev/tty each time, which
     /// costs a tenth of a tick.
     ///
     /// # Errors
     /// The terminal is gone.
     pub fn size(&self) -> io::Result<(u16, u16)> {
         let size = rustix::termios::tcgetwinsize(&self.input)?;
-        Ok((size.ws_col, size.ws_row))
+        Ok((size.ws_col.min(MOST_COLUMNS), size.ws_row.min(MOST_ROWS)))
     }
 
     /// Readable when a key waits.

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("sample", &[]),
     ("sched", &["sample"]),
-    ("record", &["sample"]),
-    ("source", &["sample", "sched", "record"]),
+    ("record", &["sample", "text"]),
+    ("source", &["sample", "sched", "record", "text"]),
     ("derive", &["sample"]),
     ("report", &["sample", "derive"]),
     ("effect", &["sample", "sched"]),
@@ -20,8 +20,9 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("update", &["sample", "derive", "effect", "action", "state"]),
     ("view", &["sample", "derive", "effect", "action", "state"]),
     ("ui", &["view"]),
-    ("term", &[]),
-    ("cli", &[]),
+    ("text", &[]),
+    ("term", &["text"]),
+    ("cli", &["action"]),
     ("demo", &[]),
     (
         "app",

@@ -45,7 +45,7 @@ fn wrong_arguments_are_one_sentence_and_two() {
 
 #[test]
 fn keys_that_do_not_exist_are_named() {
-    assert_refused(&["--print", "80x24", "-d", "0.05", "--keys", "<frob>"], 1, "<frob");
+    assert_refused(&["--print", "80x24", "-d", "0.05", "--keys", "<frob>"], 2, "<frob");
 }
 
 #[test]

@@ -96,3 +96,46 @@ fn a_signal_gives_the_terminal_back() {
         assert_eq!(state.trim(), "1 0 0", "after SIG{signal} cursor, screen and mouse are given back");
     }
 }
+
+#[test]
+fn a_terminal_that_goes_away_ends_it() {
+    if !can_run("a_terminal_that_goes_away_ends_it", &["tmux"]) {
+        return;
+    }
+    for shell in ["", "exec "] {
+        let tmux = Tmux::start("gone", 100, 30, "sh");
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = dir.path().join("pid").display().to_string();
+        // In a shell of its own vnettop leads no session, so no hang-up signal comes.
+        tmux.press(&format!("{shell}sh -c 'echo $$ > {file}; exec {VNETTOP}'"));
+        tmux.press("Enter");
+        await_that("the screen is there", 10, || tmux.shows("Links"));
+        let pid = std::fs::read_to_string(&file).expect("written").trim().to_owned();
+        drop(tmux);
+        let stat = || std::fs::read_to_string(format!("/proc/{pid}/stat"));
+        await_that("it ends with its terminal", 5, || stat().map_or(true, |stat| stat.contains(") Z ")));
+    }
+}
+
+#[test]
+fn stopped_and_continued_it_has_its_screen_again() {
+    if !can_run("stopped_and_continued_it_has_its_screen_again", &["tmux", "bash"]) {
+        return;
+    }
+    let tmux = Tmux::start("stop", 100, 30, "bash --norc");
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("pid").display().to_string();
+    tmux.press(&format!("bash -c 'echo $$ > {file}; exec {VNETTOP}'"));
+    tmux.press("Enter");
+    await_that("the screen is there", 10, || tmux.shows("Links"));
+    let pid = std::fs::read_to_string(&file).expect("written").trim().to_owned();
+    Command::new("kill").args(["-TSTP", &pid]).status().expect("kill runs");
+    await_that("the shell has its screen", 5, || tmux.shows("Stopped"));
+    let state = || tmux.tmux(&["display-message", "-p", "#{cursor_flag} #{alternate_on} #{mouse_any_flag}"]);
+    assert_eq!(state().trim(), "1 0 0", "the terminal is given back while it is stopped");
+    tmux.press("fg");
+    tmux.press("Enter");
+    await_that("the screen is whole again", 5, || tmux.shows("Links") && tmux.shows("Finding"));
+    tmux.press("q");
+    await_that("a single key is obeyed", 5, || state().trim() == "1 0 0" && !tmux.shows("Finding"));
+}

@@ -6,6 +6,7 @@ use crate::action::{Step, parse_keys};
 use crate::report::json as json_lines;
 use crate::sample::Problem;
 use crate::source::feed::{Feed, Next};
+use crate::term;
 use crate::ui::Theme;
 use std::collections::HashSet;
 use std::io::{self, ErrorKind, Write};
@@ -25,12 +26,14 @@ pub fn json(
     let mut broken_recording = None;
     let mut buffer = Vec::new();
     let mut told = Told::default();
+    let mut nothing_yet = true;
     let ended = loop {
         if let Some(signal) = signals.ending() {
             break Ended::Signal(signal);
         }
         let item = match feed.next()? {
             Next::Item(item) => item,
+            Next::End if nothing_yet => return Err(AppError::NoSample),
             Next::End => break Ended::Done,
             Next::Waiting => {
                 wait(&[feed.ready(), signals.fd()]);
@@ -38,7 +41,7 @@ pub fn json(
             }
         };
         if let Err(error) = stream.record(&item) {
-            eprintln!("vnettop: {error}; the run goes on without it");
+            term::say(format_args!("{error}; the run goes on without it"));
             broken_recording = Some(error);
         }
         let metrics = stream.derive(item);
@@ -46,6 +49,7 @@ pub fn json(
             told.tell(&metrics.problems);
         }
         let Some(metrics) = metrics.filter(|metrics| metrics.elapsed_s.is_some()) else { continue };
+        nothing_yet = false;
         buffer.clear();
         json_lines::write(&mut buffer, &metrics).map_err(AppError::Output)?;
         match out.write_all(&buffer).and_then(|()| out.flush()) {
@@ -70,7 +74,7 @@ impl Told {
     fn tell(&mut self, problems: &[Problem]) {
         for problem in problems {
             if self.0.insert(problem.text.clone()) {
-                eprintln!("vnettop: {}: {}", problem.source, problem.text);
+                term::say(format_args!("{}: {}", problem.source, problem.text));
             }
         }
     }
@@ -82,32 +86,40 @@ impl Told {
 /// The source or the output failed, or the keys name a key that does not exist.
 pub fn print(mut app: App, signals: &Signals, keys: &str, size: (u16, u16), theme: Theme) -> Result<Ended, AppError> {
     let steps = parse_keys(keys).map_err(AppError::Keys)?;
-    let intervals = app.left.unwrap_or(1).max(1);
-    app.left = None;
-    for _ in 0..=intervals {
-        if let Some(signal) = next_sample(&mut app, signals)? {
-            return Ok(Ended::Signal(signal));
-        }
-    }
-    app.state.metrics().and_then(|metrics| metrics.elapsed_s).ok_or(AppError::NoSample)?;
-    for step in steps {
-        let signal = match step {
-            Step::Press(key) => {
-                app.press(key)?;
-                None
-            }
-            Step::Tick => next_sample(&mut app, signals)?,
-        };
-        if let Some(signal) = signal {
-            return Ok(Ended::Signal(signal));
-        }
-    }
+    let ended = press_all(&mut app, signals, steps);
     let text = app.frame(size.0, size.1, theme);
-    app.close()?;
+    // However it ended: masks are put back if that was asked for, and the recording is closed.
+    let closed = app.close();
+    if let Some(signal) = ended? {
+        return Ok(Ended::Signal(signal));
+    }
+    closed?;
     match io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(AppError::Output(error)),
         _ => Ok(Ended::Done),
     }
+}
+
+/// Waits for the intervals, presses the keys; the signal that came instead, if one did.
+fn press_all(app: &mut App, signals: &Signals, steps: Vec<Step>) -> Result<Option<i32>, AppError> {
+    let intervals = app.left.take().unwrap_or(1).max(1);
+    for _ in 0..=intervals {
+        if let Some(signal) = next_sample(app, signals)? {
+            return Ok(Some(signal));
+        }
+    }
+    app.state.metrics().and_then(|metrics| metrics.elapsed_s).ok_or(AppError::NoSample)?;
+    for step in steps {
+        match step {
+            Step::Press(key) => app.press(key)?,
+            Step::Tick => {
+                if let Some(signal) = next_sample(app, signals)? {
+                    return Ok(Some(signal));
+                }
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// Waits for one sample; a signal that came instead is given back. At the end of a recording there is none to wait for.

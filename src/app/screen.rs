@@ -1,6 +1,6 @@
 //! The live screen: waits for keys, items and signals at once, and paints only a frame that differs from the last.
 
-use super::signals::wait;
+use super::signals::{Waiting, look, wait};
 use super::{App, AppError, Ended, Signals};
 use crate::effect::Outcome;
 use crate::input::{self, Input};
@@ -22,16 +22,35 @@ pub fn screen(
     screen: &mut Screen,
     theme: Theme,
 ) -> Result<(Ended, Outcome), AppError> {
+    let ended = run(&mut app, signals, guard, screen, theme);
+    // However it ended: masks are put back if that was asked for, and the recording is closed.
+    let closed = app.close();
+    let ended = ended?;
+    Ok((ended, closed?))
+}
+
+fn run(app: &mut App, signals: &Signals, guard: &Guard, screen: &mut Screen, theme: Theme) -> Result<Ended, AppError> {
     let mut painter = Painter::default();
     let mut last: Option<View> = None;
-    let ended = loop {
+    loop {
         if let Some(signal) = signals.ending() {
-            break Ended::Signal(signal);
+            return Ok(Ended::Signal(signal));
+        }
+        if signals.stop_asked() {
+            guard.stop();
+        }
+        if signals.continued() {
+            guard.take_again().map_err(AppError::Terminal)?;
+            painter.forget();
         }
         app.take_waiting()?;
-        read_input(&mut app, last.as_ref())?;
+        match look(guard.input().as_fd()) {
+            Waiting::HungUp => return Ok(Ended::Signal(signal_hook::consts::SIGHUP)),
+            Waiting::Input => read_input(app, last.as_ref())?,
+            Waiting::Nothing => {}
+        }
         if app.state.quitting() || app.counted_out() {
-            break Ended::Done;
+            return Ok(Ended::Done);
         }
         let (width, height) = guard.size().map_err(AppError::Terminal)?;
         let view = app.view(width, height);
@@ -43,9 +62,7 @@ pub fn screen(
             fds.push(app.feed.ready());
         }
         wait(&fds);
-    };
-    let outcome = app.close()?;
-    Ok((ended, outcome))
+    }
 }
 
 /// Everything typed and clicked since: a held key must not queue up frames.

@@ -1,36 +1,68 @@
 //! Signals as something to wait for: a byte in a pipe, not code that runs in between.
 
-use rustix::event::{PollFd, PollFlags, poll};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGWINCH};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// The signals that end a run, and the one that tells of a resized terminal.
+/// The signals that end a run, and those that concern its terminal.
 pub struct Signals {
     pipe: UnixStream,
-    /// Written by the handler before the pipe, read after it.
+    /// What the handlers write to.
+    write: UnixStream,
+    /// Written by the handlers before the pipe, read after it.
     ending: Arc<AtomicUsize>,
+    stop: Arc<AtomicBool>,
+    continued: Arc<AtomicBool>,
 }
 
 impl Signals {
-    /// Takes over SIGINT, SIGTERM, SIGHUP and SIGWINCH.
+    /// Takes over SIGINT, SIGTERM and SIGHUP. A second one, where the first found us waiting for something that does not
+    /// come, ends the program as it would end any other.
     ///
     /// # Errors
     /// The kernel refuses a pipe or a handler.
     pub fn take() -> io::Result<Self> {
+        let signals = Self::none()?;
+        let asked = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            signal_hook::flag::register_conditional_default(signal, Arc::clone(&asked))?;
+            signal_hook::flag::register(signal, Arc::clone(&asked))?;
+            signal_hook::flag::register_usize(
+                signal,
+                Arc::clone(&signals.ending),
+                usize::try_from(signal).unwrap_or(0),
+            )?;
+            signal_hook::low_level::pipe::register(signal, signals.write.try_clone()?)?;
+        }
+        Ok(signals)
+    }
+
+    /// Takes over SIGWINCH, SIGTSTP and SIGCONT too: for a run that owns a terminal.
+    ///
+    /// # Errors
+    /// The kernel refuses a handler.
+    pub fn take_terminal(&self) -> io::Result<()> {
+        signal_hook::flag::register(SIGTSTP, Arc::clone(&self.stop))?;
+        signal_hook::flag::register(SIGCONT, Arc::clone(&self.continued))?;
+        for signal in [SIGWINCH, SIGTSTP, SIGCONT] {
+            signal_hook::low_level::pipe::register(signal, self.write.try_clone()?)?;
+        }
+        Ok(())
+    }
+
+    /// Takes over none: every signal does what it always does. For a run that has nothing to put in order.
+    ///
+    /// # Errors
+    /// The kernel refuses a pipe.
+    pub fn none() -> io::Result<Self> {
         let (pipe, write) = UnixStream::pair()?;
         pipe.set_nonblocking(true)?;
-        let ending = Arc::new(AtomicUsize::new(0));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
-            signal_hook::flag::register_usize(signal, Arc::clone(&ending), usize::try_from(signal).unwrap_or(0))?;
-        }
-        for signal in [SIGINT, SIGTERM, SIGHUP, SIGWINCH] {
-            signal_hook::low_level::pipe::register(signal, write.try_clone()?)?;
-        }
-        Ok(Self { pipe, ending })
+        write.set_nonblocking(true)?;
+        Ok(Self { pipe, write, ending: Arc::default(), stop: Arc::default(), continued: Arc::default() })
     }
 
     /// Readable when a signal came.
@@ -46,6 +78,16 @@ impl Signals {
         while (&self.pipe).read(&mut bytes).is_ok_and(|read| read == bytes.len()) {}
         i32::try_from(self.ending.load(Ordering::SeqCst)).ok().filter(|&signal| signal != 0)
     }
+
+    /// Someone asks this program to stop for a while (SIGTSTP); told once.
+    pub(super) fn stop_asked(&self) -> bool {
+        self.stop.swap(false, Ordering::SeqCst)
+    }
+
+    /// It goes on after having been stopped; told once.
+    pub(super) fn continued(&self) -> bool {
+        self.continued.swap(false, Ordering::SeqCst)
+    }
 }
 
 /// Waits until one of the descriptors is readable.
@@ -53,4 +95,24 @@ pub(super) fn wait(fds: &[BorrowedFd<'_>]) {
     let mut waits: Vec<PollFd<'_>> = fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
     // An interruption is a signal, and a signal is in the pipe.
     let _ = poll(&mut waits, None);
+}
+
+/// What a descriptor has for its reader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Waiting {
+    Nothing,
+    Input,
+    /// The other end is gone: reading would give nothing, for ever.
+    HungUp,
+}
+
+/// Looks without waiting.
+pub(super) fn look(fd: BorrowedFd<'_>) -> Waiting {
+    let mut waits = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    match poll(&mut waits, Some(&at_once)) {
+        Ok(1..) if waits[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) => Waiting::HungUp,
+        Ok(1..) => Waiting::Input,
+        _ => Waiting::Nothing,
+    }
 }

@@ -1,8 +1,9 @@
 //! Reads a recording back into the items it was written from. A recording is outside input: whatever is in it gives
 //! items or a sentence, never a panic.
 
+use super::clean;
 use super::{Header, Line, RecordError, Row, SCHEMA_VERSION};
-use crate::sample::{Host, Item, LinkFacts, Problem, Sample, Topology};
+use crate::sample::{CoreId, Host, Item, LinkFacts, MOST_CORES, Problem, Sample, Topology};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -75,16 +76,17 @@ impl Recording {
                 Err(error) => return Err(self.damaged(error.to_string())),
             };
             match line {
-                Line::Host(host) => self.host = host,
+                Line::Host(host) => self.host = clean::host(host),
                 Line::Links(links) => {
                     self.sorted(links.iter().map(|link| link.ifindex), "links")?;
-                    self.links = links;
+                    self.links = clean::links(links);
                 }
                 Line::Topology(topology) => {
                     self.sorted(topology.cores.iter().map(|place| place.core), "cores")?;
+                    self.possible(topology.cores.iter().map(|place| place.core))?;
                     self.topology = topology;
                 }
-                Line::Problems(problems) => self.problems = problems,
+                Line::Problems(problems) => self.problems = clean::problems(problems),
                 Line::Event(event) => return Ok(Some(Item::Event(event.into_owned()))),
                 Line::Sample(row) => return self.sample(row).map(Some),
             }
@@ -147,6 +149,7 @@ impl Recording {
         self.sorted(row.counters.iter().map(|row| row.ifindex), "counters")?;
         self.sorted(row.cores.iter().map(|row| row.core), "cores")?;
         self.sorted(row.threads.iter().map(|thread| (thread.id.pid, thread.id.tid)), "threads")?;
+        self.possible(row.cores.iter().map(|row| row.core).chain(row.threads.iter().map(|thread| thread.core)))?;
         Ok(Item::Sample(Box::new(Sample {
             wall_ms: row.wall_ms,
             at_ns: row.at_ns,
@@ -157,7 +160,7 @@ impl Recording {
             topology: Arc::clone(&self.topology),
             cores_at_ns: row.cores_at_ns,
             cores: row.cores.into_owned(),
-            threads: row.threads.into_owned(),
+            threads: clean::threads(row.threads.into_owned()),
             own: row.own,
             problems: Arc::clone(&self.problems),
         })))
@@ -166,6 +169,14 @@ impl Recording {
     /// Everything behind relies on this order; a recording that breaks it was not written by vnettop.
     fn sorted<K: PartialOrd>(&self, keys: impl Iterator<Item = K>, what: &str) -> Result<(), RecordError> {
         if keys.is_sorted_by(|a, b| a < b) { Ok(()) } else { Err(self.damaged(format!("its {what} are out of order"))) }
+    }
+
+    /// A core that no kernel can have would only be memory wasted.
+    fn possible(&self, mut cores: impl Iterator<Item = CoreId>) -> Result<(), RecordError> {
+        match cores.find(|&core| core >= MOST_CORES) {
+            Some(core) => Err(self.damaged(format!("there is no core {core}"))),
+            None => Ok(()),
+        }
     }
 
     fn damaged(&self, reason: String) -> RecordError {

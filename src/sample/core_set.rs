@@ -19,7 +19,7 @@ pub struct CoreSetError {
 }
 
 /// More than any kernel can have (`NR_CPUS` ends at 8192); keeps a hostile list from taking all memory.
-const MOST_CORES: u32 = 65_536;
+pub const MOST_CORES: u32 = 65_536;
 
 impl CoreSet {
     /// The empty set.

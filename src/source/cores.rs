@@ -78,7 +78,7 @@ impl CoreReader {
         let text = self.stat.read(&mut self.buffer)?;
         stat::parse_stat(text, &mut cores);
         if cores.is_empty() {
-            let found = super::text::clean(&text[..text.len().min(60)]);
+            let found = crate::text::clean(&text[..text.len().min(60)]);
             return Err(SourceError::Format { what: self.roots.proc.join("stat").display().to_string(), found });
         }
         if let Some(Ok(text)) = self.softirqs.as_ref().map(|file| file.read(&mut self.buffer)) {

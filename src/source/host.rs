@@ -1,7 +1,8 @@
 //! The machine, by name: what does not change while it runs. It refreshes no list of processes.
 
-use super::{Roots, proc_file, text};
+use super::{Roots, proc_file};
 use crate::sample::Host;
+use crate::text;
 use sysinfo::System;
 
 /// This machine (`uname` and `gethostname`, three system calls).

@@ -3,7 +3,7 @@
 
 use super::message::{Message, Request, attribute, attributes, i32_at, text, u32_at};
 use crate::sample::{Ifindex, Kind, LinkFacts, LinkState, PeerRef};
-use crate::source::text::clean;
+use crate::text::clean;
 use netlink_packet_core::NLM_F_DUMP;
 use netlink_packet_route::link::{LinkFlags, LinkHeader, LinkLayerType, State};
 use std::ffi::OsStr;

@@ -5,7 +5,8 @@ use super::parse::{self, Sched, Schedstat};
 use super::proc_dir::ProcDir;
 use crate::sample::{CoreSet, Duty, Side, ThreadId, ThreadSample};
 use crate::sched;
-use crate::source::{now_ns, text};
+use crate::source::now_ns;
+use crate::text;
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 
