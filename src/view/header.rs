@@ -71,7 +71,7 @@ fn pieces(state: &State, metrics: &Metrics) -> Vec<Piece> {
         piece(4, Tone::Muted, machine),
         piece(1, Tone::Normal, Interval(interval(state, metrics)).to_string()),
         piece(2, Tone::Muted, format!("{} % of one core", Percent(metrics.own_cpu))),
-        piece(5, Tone::Muted, if metrics.own.realtime { "RT" } else { "no RT" }.to_owned()),
+        piece(5, Tone::Muted, if metrics.own.realtime { "real-time" } else { "no real-time" }.to_owned()),
     ];
     if metrics.own.late_ticks > 0 {
         pieces.push(piece(0, Tone::Warning, format!("late {}", metrics.own.late_ticks)));
