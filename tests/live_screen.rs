@@ -58,7 +58,8 @@ fn keys_are_answered_while_another_namespace_storms() {
         return;
     }
     let storm = Netns::new();
-    let _storm = storm.keep("sh", &["-c", "while :; do ip link add st0 type veth peer name st1; ip link del st0; done"]);
+    let _storm =
+        storm.keep("sh", &["-c", "while :; do ip link add st0 type veth peer name st1; ip link del st0; done"]);
     let tmux = Tmux::start("storm", 120, 40, &format!("{VNETTOP} -d 0.1"));
     await_that("the screen is there", 10, || tmux.shows("Links"));
     let mut times = Vec::new();
