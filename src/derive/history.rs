@@ -19,6 +19,9 @@ pub struct History {
     threads: HashMap<ThreadId, ThreadTrack>,
     /// Seconds (monotonic, whole) of the bin now being filled.
     second: Option<u64>,
+    /// Late ticks of vnettop so far, and when the last of them was, monotonic ns.
+    late_ticks: u64,
+    late_at_ns: Option<u64>,
     /// Bins begun since the start, so that a link that never moved needs no memory to know how many it has.
     bins: usize,
 }
@@ -52,6 +55,12 @@ impl History {
     #[must_use]
     pub fn thread(&self, id: ThreadId) -> Option<&ThreadTrack> {
         self.threads.get(&id)
+    }
+
+    /// A tick of vnettop was late within the last so many seconds.
+    #[must_use]
+    pub fn was_late(&self, now_ns: u64, within_s: u64) -> bool {
+        self.late_at_ns.is_some_and(|late_ns| now_ns.saturating_sub(late_ns) < within_s * 1_000_000_000)
     }
 
     /// The last `count` finished seconds of a link, bits/s in its larger direction, oldest first; none before it was born
@@ -93,6 +102,10 @@ impl History {
 
     /// Adds each link's rate to the bin of its second; closes bins when the second turns.
     pub(super) fn observe_metrics(&mut self, metrics: &Metrics) {
+        if metrics.own.late_ticks > self.late_ticks {
+            self.late_at_ns = Some(metrics.at_ns);
+        }
+        self.late_ticks = metrics.own.late_ticks;
         let second = metrics.at_ns / 1_000_000_000;
         let turned = self.second.is_some_and(|current| current != second);
         if turned {

@@ -4,8 +4,11 @@ use super::Said;
 use crate::derive::Metrics;
 use crate::derive::history::History;
 
-/// Ticks that began late or not at all since the start.
-pub(super) fn late(metrics: &Metrics, _: &History) -> Option<Said> {
+/// How long one late tick is worth a sentence, s; the count itself stays in the header.
+const RECENT_S: u64 = 30;
+
+/// Ticks that began late or not at all, the last of them not long ago.
+pub(super) fn late(metrics: &Metrics, history: &History) -> Option<Said> {
     let ticks = metrics.own.late_ticks;
     let what = if ticks == 1 {
         "1 tick of vnettop was late".to_owned()
@@ -13,7 +16,7 @@ pub(super) fn late(metrics: &Metrics, _: &History) -> Option<Said> {
         format!("{ticks} ticks of vnettop were late")
     };
     let remedy = if metrics.own.realtime { "" } else { "; as root or with CAP_SYS_NICE its sampler can go first" };
-    (ticks > 0).then(|| Said {
+    history.was_late(metrics.at_ns, RECENT_S).then(|| Said {
         text: format!("{what} since its start, waiting for a core; rates are over the true time all the same{remedy}"),
         numbers: vec![("late_ticks", ticks as f64)],
     })

@@ -13,9 +13,11 @@ fn found<'a>(findings: &'a [Finding], id: &str) -> Option<&'a Finding> {
     findings.iter().find(|finding| finding.id == id)
 }
 
-/// The findings on metrics without any past.
+/// The findings on metrics that are the first of their run.
 fn at_once(metrics: &Metrics) -> Vec<Finding> {
-    all(metrics, &History::default())
+    let mut history = History::default();
+    history.observe_metrics(metrics);
+    all(metrics, &history)
 }
 
 fn text(findings: &[Finding], id: &str) -> String {
@@ -152,6 +154,11 @@ fn late_ticks_are_counted_and_the_remedy_named() {
     assert_eq!(text(&at_once(&metrics), "late"), told);
     metrics.own.realtime = true;
     assert!(!text(&at_once(&metrics), "late").contains("CAP_SYS_NICE"), "who has the right needs no advice");
+    let mut history = History::default();
+    history.observe_metrics(&metrics);
+    metrics.at_ns += 31_000_000_000;
+    history.observe_metrics(&metrics);
+    assert!(found(&all(&metrics, &history), "late").is_none(), "half a minute later only the header still counts them");
 }
 
 /// A sample with the threads of these metrics, for a history of where they ran.
