@@ -3,6 +3,7 @@
 use super::signals::wait;
 use super::{App, AppError, Ended, Signals, Stream};
 use crate::action::{Step, parse_keys};
+use crate::record::RecordError;
 use crate::report::json as json_lines;
 use crate::sample::Problem;
 use crate::source::feed::{Feed, Next};
@@ -22,19 +23,35 @@ pub fn json(
     count: Option<u64>,
     out: &mut impl Write,
 ) -> Result<Ended, AppError> {
-    let mut left = count;
-    let mut broken_recording = None;
+    let mut broken = None;
+    let ended = write_objects(&mut stream, &mut broken, feed, signals, count, out);
+    // However it ended, the recording is closed.
+    let finished = stream.finish();
+    let ended = ended?;
+    finished?;
+    broken.map_or(Ok(ended), |error: RecordError| Err(error.into()))
+}
+
+/// The loop of [`json`]; a recording that fails is told, remembered and given up.
+fn write_objects(
+    stream: &mut Stream,
+    broken: &mut Option<RecordError>,
+    feed: &Feed,
+    signals: &Signals,
+    mut left: Option<u64>,
+    out: &mut impl Write,
+) -> Result<Ended, AppError> {
     let mut buffer = Vec::new();
     let mut told = Told::default();
     let mut nothing_yet = true;
-    let ended = loop {
+    loop {
         if let Some(signal) = signals.ending() {
-            break Ended::Signal(signal);
+            return Ok(Ended::Signal(signal));
         }
         let item = match feed.next()? {
             Next::Item(item) => item,
             Next::End if nothing_yet => return Err(AppError::NoSample),
-            Next::End => break Ended::Done,
+            Next::End => return Ok(Ended::Done),
             Next::Waiting => {
                 wait(&[feed.ready(), signals.fd()]);
                 continue;
@@ -42,28 +59,26 @@ pub fn json(
         };
         if let Err(error) = stream.record(&item) {
             term::say(format_args!("{error}; the run goes on without it"));
-            broken_recording = Some(error);
+            *broken = Some(error);
         }
-        let metrics = stream.derive(item);
-        if let Some(metrics) = &metrics {
-            told.tell(&metrics.problems);
+        let Some(metrics) = stream.derive(item) else { continue };
+        told.tell(&metrics.problems);
+        if metrics.elapsed_s.is_none() {
+            continue;
         }
-        let Some(metrics) = metrics.filter(|metrics| metrics.elapsed_s.is_some()) else { continue };
         nothing_yet = false;
         buffer.clear();
         json_lines::write(&mut buffer, &metrics).map_err(AppError::Output)?;
         match out.write_all(&buffer).and_then(|()| out.flush()) {
             Ok(()) => {}
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => break Ended::Done,
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(Ended::Done),
             Err(error) => return Err(AppError::Output(error)),
         }
         left = left.map(|left| left - 1);
         if left == Some(0) {
-            break Ended::Done;
+            return Ok(Ended::Done);
         }
-    };
-    stream.finish()?;
-    broken_recording.map_or(Ok(ended), |error| Err(error.into()))
+    }
 }
 
 /// What is missing, said once on standard error: whoever reads the objects with a program may not look at `problems`.

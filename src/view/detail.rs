@@ -55,7 +55,7 @@ fn phrases(core: &CoreMetrics) -> Vec<Phrase> {
             ("steal", shares.steal),
             ("idle", shares.idle),
         ];
-        phrases.extend(parts.map(|(word, share)| (Tone::Muted, format!("{} {word}", Percent(Some(share))))));
+        phrases.extend(parts.map(|(word, share)| (Tone::Muted, format!("{} % {word}", Percent(Some(share))))));
     }
     phrases.extend(quiet);
     phrases.extend(load.ksoftirqd.map(|share| {
