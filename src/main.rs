@@ -8,7 +8,8 @@ use vnettop::demo::{self, Demo};
 use vnettop::effect::{self, Hand, Outcome};
 use vnettop::record::{Recorder, Recording};
 use vnettop::source::feed::{Feed, Pace};
-use vnettop::source::{sampler, threads::Watch};
+use vnettop::source::sampler::{self, Thrift};
+use vnettop::source::threads::Watch;
 use vnettop::state::{Mode, Settings, State, Units};
 use vnettop::term;
 use vnettop::ui::Theme;
@@ -86,10 +87,13 @@ fn feed(config: &Config, demo: Option<&Demo>) -> Result<Feed, Box<dyn std::error
         let pace = speed.map_or(Pace::Fast, Pace::Times);
         return Ok(Feed::replay(Recording::open(file)?, pace)?);
     }
+    // What somebody keeps may be added up later.
+    let looked_at_only = config.face == Face::Screen && config.record.is_none();
     Ok(Feed::live(sampler::Settings {
         roots: vnettop::source::Roots::default(),
         watch: watched(config, demo).iter().map(|name| Watch::from(name.as_str())).collect(),
         interval: config.interval,
+        thrift: if looked_at_only { Thrift::StillLinks } else { Thrift::Nothing },
         realtime: config.realtime,
         count: config.count.map(|intervals| intervals + 1).filter(|_| config.face == Face::Json),
     })?)

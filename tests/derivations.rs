@@ -122,6 +122,18 @@ fn last(samples: Vec<Sample>) -> Metrics {
 }
 
 #[test]
+fn a_link_that_was_not_read_again_stands_still_and_one_that_starts_has_the_mean_of_its_whole_time() {
+    let row = |at_ns, bytes| Some(counters(4, at_ns, bytes));
+    let rx = |samples| last(samples).links[0].rates.and_then(|rates| rates.rx_bits_per_s);
+    let first = with_link(SECOND, 0, row(SECOND, 1_000));
+    let skipped = with_link(2 * SECOND, 0, row(SECOND, 1_000));
+    assert_eq!(rx(vec![first.clone(), skipped.clone()]), Some(0.0), "it stood still, or it would have been read");
+    let started = with_link(3 * SECOND, 0, row(3 * SECOND, 2_000));
+    assert_eq!(rx(vec![first.clone(), skipped, started]), Some(4_000.0), "1,000 bytes in two seconds");
+    assert_eq!(rx(vec![first.clone(), first]), None, "the same sample twice has no rate");
+}
+
+#[test]
 fn a_rate_is_over_the_true_time_of_the_row_not_of_the_tick() {
     // The tick says one second, but the row of this link was written 1.5 s after the last.
     let metrics = last(vec![

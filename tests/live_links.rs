@@ -389,3 +389,53 @@ fn lost_notifications_are_made_good_by_a_new_dump() {
         assert_eq!(reader.overruns(), overruns, "and it is over");
     });
 }
+
+/// Sends this many UDP packets to itself, over `lo`.
+fn send(packets: usize) {
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    for _ in 0..packets {
+        socket.send_to(&[0; 1000], socket.local_addr().unwrap()).unwrap();
+    }
+}
+
+#[test]
+fn among_very_many_links_no_packet_is_lost_from_those_that_move_and_no_link_is_forgotten() {
+    live("among_very_many_links_no_packet_is_lost_from_those_that_move_and_no_link_is_forgotten", || {
+        ip_batch((0..400).map(|n| format!("link add still{n} type ifb")));
+        let mut reader = LinkReader::open().unwrap().still_ones_less_often();
+        let received = |reading: &LinkReading| {
+            let index = named(reading, "lo").ifindex;
+            let row = reading.counters.iter().find(|row| row.ifindex == index).unwrap();
+            (row.rx_packets, row.at_ns)
+        };
+        let mut tick = || {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            reader.read().unwrap()
+        };
+        let first = tick();
+        let (before, _) = received(&first);
+        let (mut sent, mut skipped) = (0, 0);
+        for _ in 0..70 {
+            send(3);
+            sent += 3;
+            let reading = tick();
+            let (packets, at_ns) = received(&reading);
+            assert_eq!(packets - before, sent, "what was sent before a tick is in that tick");
+            assert_eq!(reading.counters.len(), reading.links.len(), "every link has a row");
+            let oldest = reading.counters.iter().map(|row| row.at_ns).min().unwrap();
+            assert!(at_ns - oldest < 650_000_000, "a link that stands still was read at most a round ago");
+            skipped += usize::from(oldest < at_ns);
+        }
+        assert!(skipped >= 15, "most ticks of the second half leave the still ones alone: {skipped}");
+        ip("link del still7");
+        let reading = tick();
+        assert!(!has(&reading, "still7"), "a deleted link is gone on the next tick");
+        assert_eq!(reading.counters.len(), reading.links.len(), "and so is its row");
+        ip("link add still7 type ifb");
+        let reading = tick();
+        assert!(
+            has_row(&reading, named(&reading, "still7")),
+            "a new one is read on the tick that sees it, or the next"
+        );
+    });
+}

@@ -76,6 +76,7 @@ impl LinkMetrics {
 #[must_use]
 pub fn between(previous: Option<&Sample>, next: &Sample) -> Vec<LinkMetrics> {
     let mut before = previous.map(Previous::of);
+    let ticked = previous.is_some_and(|previous| previous.at_ns < next.at_ns);
     let mut counters = next.counters.iter().peekable();
     let link = |facts: &Arc<LinkFacts>| {
         while counters.next_if(|row| row.ifindex < facts.ifindex).is_some() {}
@@ -84,12 +85,26 @@ pub fn between(previous: Option<&Sample>, next: &Sample) -> Vec<LinkMetrics> {
         LinkMetrics {
             basis: basis(facts, &next.host.kernel),
             counters,
-            rates: old.zip(counters).and_then(|(old, new)| rates(&old, &new)),
+            rates: old
+                .zip(counters)
+                .and_then(|(old, new)| if ticked && old == new { Some(STILL) } else { rates(&old, &new) }),
             facts: Arc::clone(facts),
         }
     };
     next.links.iter().map(link).collect()
 }
+
+/// The rates of a link that was not read again, because it had stood still for long: see `source::links`.
+const STILL: LinkRates = LinkRates {
+    rx_bits_per_s: Some(0.0),
+    tx_bits_per_s: Some(0.0),
+    rx_packets_per_s: Some(0.0),
+    tx_packets_per_s: Some(0.0),
+    rx_dropped_per_s: Some(0.0),
+    tx_dropped_per_s: Some(0.0),
+    rx_errors_per_s: Some(0.0),
+    tx_errors_per_s: Some(0.0),
+};
 
 /// The older sample, walked in step with the newer one: both are sorted by ifindex.
 struct Previous<'a> {

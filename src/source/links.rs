@@ -9,6 +9,7 @@ mod facts;
 mod message;
 mod reader;
 mod socket;
+mod still;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -68,6 +69,14 @@ impl LinkReader {
         let claims = Claims::open(&mut buffer);
         let reader = Reader::open(Dialogue::new(dumps), news, claims, buffer, Path::new(facts::SYSFS))?.settling();
         Ok(Self { netns, reader })
+    }
+
+    /// Where there are very many links, reads those that stand still less often than those that move. Their rows keep
+    /// the time at which they were read.
+    #[must_use]
+    pub fn still_ones_less_often(mut self) -> Self {
+        self.reader.read_still_ones_less_often();
+        self
     }
 
     /// Inode of the network namespace the links belong to.

@@ -9,6 +9,15 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+/// What a tick may leave unread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Thrift {
+    /// Nothing: for whoever adds up the objects.
+    Nothing,
+    /// Where there are very many links, those that stand still, now and then: for whoever looks at them.
+    StillLinks,
+}
+
 /// Every kernel descriptor of a run; owned by the sampler thread.
 pub struct Live {
     host: Arc<Host>,
@@ -23,10 +32,11 @@ impl Live {
     ///
     /// # Errors
     /// Links or per-core counters cannot be read at all; what is merely missing becomes a problem of each sample.
-    pub fn open(roots: &Roots, watch: Vec<Watch>) -> Result<Self, SourceError> {
+    pub fn open(roots: &Roots, watch: Vec<Watch>, thrift: Thrift) -> Result<Self, SourceError> {
+        let links = LinkReader::open()?;
         Ok(Self {
             host: Arc::new(host::read()),
-            links: LinkReader::open()?,
+            links: if thrift == Thrift::StillLinks { links.still_ones_less_often() } else { links },
             cores: CoreReader::open(roots)?,
             threads: ThreadReader::open(roots, watch)?,
             problems: Arc::default(),

@@ -4,6 +4,7 @@
 //! gives the priority back when it exceeds it. Late ticks are counted, and make no rate wrong: the elapsed time is read.
 
 use super::feed::{Command, Sender};
+pub use super::live::Thrift;
 use super::live::{Live, cpu_ns};
 use super::threads::Watch;
 use super::{Roots, SourceError, now_ns};
@@ -24,6 +25,8 @@ pub struct Settings {
     pub watch: Vec<Watch>,
     /// Time from tick to tick.
     pub interval: Duration,
+    /// What a tick may leave unread.
+    pub thrift: Thrift,
     /// Ask for real-time priority.
     pub realtime: bool,
     /// Samples to take; none means until told to stop.
@@ -45,7 +48,7 @@ pub(super) fn run(settings: &Settings, feed: &Sender) {
 }
 
 fn sample_until_stopped(settings: &Settings, feed: &Sender) -> Result<(), SourceError> {
-    let mut live = Live::open(&settings.roots, settings.watch.clone())?;
+    let mut live = Live::open(&settings.roots, settings.watch.clone(), settings.thrift)?;
     let mut schedule = Schedule::start(settings.interval)?;
     let mut priority = Priority::take(settings.realtime);
     let mut taken = 0;

@@ -13,6 +13,7 @@ use super::{Roots, SourceError, now_ns, proc_file};
 use crate::sample::{Problem, ThreadSample};
 use census::{Census, Change};
 use proc_dir::ProcDir;
+use process::Cpusets;
 use std::collections::BTreeMap;
 use task::{Known, Lost, Reading, Task};
 use visibility::Namespace;
@@ -38,6 +39,7 @@ pub struct ThreadReader {
     tasks: BTreeMap<(u32, u32), Task>,
     /// By process.
     known: BTreeMap<u32, Learnt>,
+    cpusets: Cpusets,
     /// How many descriptors may be kept.
     most_kept: usize,
     lasting: Vec<Problem>,
@@ -73,6 +75,7 @@ impl ThreadReader {
             roots: roots.clone(),
             tasks: BTreeMap::new(),
             known: BTreeMap::new(),
+            cpusets: Cpusets::default(),
             most_kept: proc_file::descriptor_limit() / 2,
             problems: lasting.clone(),
             lasting,
@@ -134,7 +137,7 @@ impl ThreadReader {
                 Some(_) if renewed >= MOST_RENEWED => continue,
                 known => renewed += usize::from(known.is_some()),
             }
-            let cpuset = process::cpuset(&self.roots, pid);
+            let cpuset = self.cpusets.of(&self.roots, pid, now_ns);
             match self.known.get_mut(&pid) {
                 None => {
                     let known = Known { side: process::side(&self.roots, pid), cpuset };

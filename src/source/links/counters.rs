@@ -22,6 +22,14 @@ pub(super) fn request() -> Request {
     Request::new(GETSTATS, NLM_F_DUMP, &fixed)
 }
 
+/// One link's counters.
+pub(super) fn request_one(ifindex: Ifindex) -> Request {
+    let mut fixed = [0; FIXED];
+    fixed[4..8].copy_from_slice(&ifindex.0.to_ne_bytes());
+    fixed[8..12].copy_from_slice(&(1_u32 << (LINK_64 - 1)).to_ne_bytes());
+    Request::new(GETSTATS, 0, &fixed)
+}
+
 /// One link's counters; none if the message is something else.
 pub(super) fn row(message: &Message<'_>, at_ns: u64) -> Option<LinkCounters> {
     if message.kind != NEWSTATS {

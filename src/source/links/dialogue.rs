@@ -107,16 +107,51 @@ impl<W: Wire> Dialogue<W> {
         }
     }
 
+    /// Sends requests together that one message answers each; hands over the answers and leaves out what failed, which
+    /// is a link that has gone. They must be few: all answers wait in the socket's buffer.
+    ///
+    /// Returns the time that sending and answering took, ns, which the kernel does in one call.
+    pub fn get_each(
+        &mut self,
+        requests: &mut [Request],
+        buffer: &mut [u8],
+        mut each: impl FnMut(&Message<'_>, u64),
+    ) -> io::Result<u64> {
+        self.hear_out(buffer);
+        let together: Vec<u8> = requests.iter_mut().flat_map(|one| one.numbered(self.sequence)).copied().collect();
+        let asked_at_ns = now_ns();
+        self.wire.send(&together)?;
+        self.unfinished = true;
+        let at_ns = now_ns();
+        let mut missing = requests.len();
+        while missing > 0 {
+            let datagram = self.hear(buffer)?;
+            for message in messages(&buffer[..datagram.length]).filter(|message| message.sequence == self.sequence) {
+                missing -= usize::from(message.kind >= MIN_TYPE || message.kind == ERROR).min(missing);
+                if let Verdict::Content = verdict(&message) {
+                    each(&message, at_ns);
+                }
+            }
+        }
+        self.unfinished = false;
+        Ok(at_ns - asked_at_ns)
+    }
+
     fn ask(&mut self, request: &mut Request, buffer: &mut [u8]) -> io::Result<()> {
+        self.hear_out(buffer);
+        self.wire.send(request.numbered(self.sequence))?;
+        self.unfinished = true;
+        Ok(())
+    }
+
+    /// Leaves nothing of the last answer, and begins a new sequence number.
+    fn hear_out(&mut self, buffer: &mut [u8]) {
         if self.unfinished {
             // Hearing a dump out is also what ends it: while it runs the kernel refuses the next with EBUSY.
             let silent = |heard: io::Result<usize>| heard.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock);
             let _heard_out = (0..MOST_LEFTOVERS).any(|_| silent(self.wire.receive(buffer)));
         }
         self.sequence = self.sequence.wrapping_add(1);
-        self.wire.send(request.numbered(self.sequence))?;
-        self.unfinished = true;
-        Ok(())
     }
 
     /// The next datagram. The kernel answers inside the calls that ask, so finding none means that it will not answer.

@@ -9,6 +9,7 @@ use super::dialogue::{Dialogue, Heard};
 use super::facts::{self, Change, Described};
 use super::message::{Request, messages};
 use super::socket::Wire;
+use super::still::Still;
 use super::table::Table;
 use crate::sample::{Ifindex, LinkCounters, Problem};
 use crate::source::{SourceError, now_ns};
@@ -26,6 +27,10 @@ const MOST_ASKED: usize = 64;
 /// A bridge follows the carrier of its ports at once, the kernel announces a carrier up to a second later (linkwatch):
 /// for so long after any change the claims are asked for every tick.
 const CLAIMS_SETTLE_NS: u64 = 1_200_000_000;
+/// Links asked for in one call: the answers, about a kilobyte of its memory each, must fit the socket's buffer.
+const MOST_TOGETHER: usize = 48;
+/// A call that took longer was kept waiting by whoever held RTNL, so that nobody knows when its rows were written.
+const MOST_PROMPT_NS: u64 = 1_000_000;
 /// Room for links that appear between two ticks.
 const SPARE_ROWS: usize = 16;
 
@@ -36,6 +41,8 @@ pub(super) struct Reader<W> {
     news: W,
     claims: Option<Claims<W>>,
     table: Table,
+    /// None: every link is read on every tick.
+    still: Option<Still>,
     buffer: Vec<u8>,
     counters_request: Request,
     links_request: Request,
@@ -67,6 +74,7 @@ impl<W: Wire> Reader<W> {
             news,
             claims: claims.ok(),
             table: Table::default(),
+            still: None,
             buffer,
             counters_request: counters::request(),
             links_request: facts::request(),
@@ -91,6 +99,10 @@ impl<W: Wire> Reader<W> {
         self
     }
 
+    pub fn read_still_ones_less_often(&mut self) {
+        self.still = Some(Still::default());
+    }
+
     pub fn news(&self) -> &W {
         &self.news
     }
@@ -106,6 +118,21 @@ impl<W: Wire> Reader<W> {
     /// One tick.
     pub fn read(&mut self) -> Result<LinkReading, SourceError> {
         self.table.begin();
+        if let Some(at_ns) = self.ask_moving() {
+            let mut counters = self.still.as_ref().map_or_else(Vec::new, |still| still.rows().to_vec());
+            self.catch_up()?;
+            self.table.keep_known(&mut counters);
+            return Ok(LinkReading { at_ns, links: self.table.publish().clone(), counters });
+        }
+        let reading = self.read_all()?;
+        if let Some(still) = &mut self.still {
+            still.replace(&reading.links, &reading.counters, reading.at_ns);
+        }
+        Ok(reading)
+    }
+
+    /// Every link's counters.
+    fn read_all(&mut self) -> Result<LinkReading, SourceError> {
         let mut counters = Vec::with_capacity(self.table.len() + SPARE_ROWS);
         let heard = self.dump_counters(&mut counters)?;
         self.catch_up()?;
@@ -154,6 +181,24 @@ impl<W: Wire> Reader<W> {
         }
         self.table.publish();
         Ok(())
+    }
+
+    /// Asks only for the links that move, where that is enough, and says when the last of them were read.
+    fn ask_moving(&mut self) -> Option<u64> {
+        let still = self.still.as_mut()?;
+        let mut at_ns = now_ns();
+        let moving = still.moving(self.table.publish(), at_ns)?;
+        for together in moving.chunks(MOST_TOGETHER) {
+            let mut requests: Vec<Request> = together.iter().copied().map(counters::request_one).collect();
+            let answered = self.dumps.get_each(&mut requests, &mut self.buffer, |message, written_at_ns| {
+                at_ns = written_at_ns;
+                if let Some(row) = counters::row(message, written_at_ns) {
+                    still.take(row);
+                }
+            });
+            answered.ok().filter(|&took_ns| took_ns <= MOST_PROMPT_NS)?;
+        }
+        Some(at_ns)
     }
 
     fn dump_counters(&mut self, rows: &mut Vec<LinkCounters>) -> Result<Heard, SourceError> {

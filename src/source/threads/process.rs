@@ -3,8 +3,8 @@
 
 use crate::sample::{CoreSet, Side};
 use crate::source::{Roots, proc_file};
-use procfs::ProcessCGroup;
 use procfs::process::Process;
+use procfs::{FromRead, ProcessCGroup, ProcessCGroups};
 use std::path::{Path, PathBuf};
 
 /// Which end of a benchmark the process is, where it is iperf3 by its command name or its first argument.
@@ -47,11 +47,42 @@ fn side_of(arguments: &[String]) -> Option<Side> {
     None
 }
 
-/// The cores that the process' cpuset allows: v1 where a hierarchy has it, else v2. A group without the file (the
+/// How long what one process' groups allow is taken for what the same groups of the next one allow: the processes of a
+/// benchmark are mostly of one group, and finding its cpuset takes some 25 system calls.
+const SAME_GROUPS_NS: u64 = 1_000_000_000;
+
+/// The cpusets of processes, with the last one found.
+#[derive(Debug, Default)]
+pub(super) struct Cpusets {
+    last: Option<Found>,
+}
+
+#[derive(Debug)]
+struct Found {
+    /// The text of `/proc/PID/cgroup`.
+    groups: String,
+    allowed: Option<CoreSet>,
+    at_ns: u64,
+}
+
+impl Cpusets {
+    /// The cores that the cpuset of a process allows now.
+    pub(super) fn of(&mut self, roots: &Roots, pid: u32, now_ns: u64) -> Option<CoreSet> {
+        let groups = proc_file::text(&roots.proc.join(pid.to_string()).join("cgroup")).ok()?;
+        let is_fresh = |last: &&Found| last.groups == groups && now_ns.saturating_sub(last.at_ns) < SAME_GROUPS_NS;
+        if let Some(last) = self.last.as_ref().filter(is_fresh) {
+            return last.allowed.clone();
+        }
+        let allowed = cpuset(roots, &groups);
+        self.last = Some(Found { groups, allowed: allowed.clone(), at_ns: now_ns });
+        allowed
+    }
+}
+
+/// The cores that these groups' cpuset allows: v1 where a hierarchy has it, else v2. A group without the file (the
 /// controller is off, or the mount shows only a part of the tree) has what its parent has.
-pub(super) fn cpuset(roots: &Roots, pid: u32) -> Option<CoreSet> {
-    let process = Process::new_with_root(roots.proc.join(pid.to_string())).ok()?;
-    let groups = process.cgroups().ok()?.0;
+fn cpuset(roots: &Roots, groups: &str) -> Option<CoreSet> {
+    let groups = ProcessCGroups::from_read(groups.as_bytes()).ok()?.0;
     let mounts = roots.sys.join("fs/cgroup");
     let v1 = groups.iter().find(|group| group.controllers.iter().any(|name| name == "cpuset"));
     let v2 = groups.iter().find(|group| group.hierarchy == 0 && group.controllers.is_empty());
@@ -111,7 +142,7 @@ mod tests {
         for (file, text) in files {
             write(&roots.sys.join("fs/cgroup"), file, text);
         }
-        cpuset(&roots, 7).map(|set| set.to_string())
+        Cpusets::default().of(&roots, 7, 0).map(|set| set.to_string())
     }
 
     #[test]
@@ -128,5 +159,23 @@ mod tests {
         assert_eq!(allowed("1:name=systemd:/x\n0::/x\n", &[hybrid]).as_deref(), Some("2"), "hybrid mounts");
         assert_eq!(allowed("0::/../b\n", &[root]), None, "a group outside of the namespace is not below the mount");
         assert_eq!(allowed("0::/a\n", &[]), None, "no cgroup file system: unknown");
+    }
+
+    #[test]
+    fn a_group_that_another_process_was_just_found_in_is_not_looked_up_again() {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        let roots = Roots { proc: root.path().join("proc"), sys: root.path().join("sys") };
+        for (pid, group) in [(7, "0::/a\n"), (8, "0::/a\n"), (9, "0::/b\n")] {
+            write(&roots.proc, &format!("{pid}/cgroup"), group);
+        }
+        write(&roots.sys, "fs/cgroup/a/cpuset.cpus.effective", "0-3\n");
+        write(&roots.sys, "fs/cgroup/b/cpuset.cpus.effective", "5\n");
+        let mut cpusets = Cpusets::default();
+        let mut of = |pid, now_ns| cpusets.of(&roots, pid, now_ns).map(|set| set.to_string());
+        assert_eq!(of(7, 0).as_deref(), Some("0-3"));
+        write(&roots.sys, "fs/cgroup/a/cpuset.cpus.effective", "0-1\n");
+        assert_eq!(of(8, SAME_GROUPS_NS - 1).as_deref(), Some("0-3"), "the same group, a moment later");
+        assert_eq!(of(9, SAME_GROUPS_NS - 1).as_deref(), Some("5"), "another group");
+        assert_eq!(of(8, SAME_GROUPS_NS).as_deref(), Some("0-1"), "the same group, looked up anew");
     }
 }

@@ -1,10 +1,11 @@
 //! What a reading says when the kernel errs, hurries, forgets or is interrupted.
 
-use super::super::LinkReading;
+use super::super::dialogue::Dialogue;
+use super::super::{LinkReading, counters};
 use super::kernel::{
-    FAMILY, GETLINK, GETSTATS, Kernel, done, error, flagged, gone, ifinfo, link, linkmodes, message, row,
+    FAMILY, GETLINK, GETSTATS, Kernel, Line, done, error, flagged, gone, ifinfo, link, linkmodes, message, row,
 };
-use crate::sample::LinkFacts;
+use crate::sample::{Ifindex, LinkFacts};
 use crate::source::SourceError;
 use std::sync::Arc;
 
@@ -307,4 +308,26 @@ fn claims_that_cannot_be_read_are_unknown_and_told_until_they_can() {
     kernel.ethtool.answer(FAMILY, &[linkmodes(4, 1, 100), done(0)]);
     reader.read().unwrap();
     assert_eq!(reader.problems(), [], "it is over when an answer comes");
+}
+
+#[test]
+fn single_answers_leave_out_what_failed_and_an_answer_that_breaks_off_is_an_error() {
+    let line = Line::default();
+    let mut dialogue = Dialogue::new(line.clone());
+    let mut buffer = vec![0; 4096];
+    let mut ask = |count: u32| {
+        let mut requests: Vec<_> = (1..=count).map(|ifindex| counters::request_one(Ifindex(ifindex))).collect();
+        let mut heard = Vec::new();
+        let asked = dialogue.get_each(&mut requests, &mut buffer, |message, at_ns| {
+            heard.extend(counters::row(message, at_ns).map(|row| (row.ifindex.0, row.rx_bytes)));
+        });
+        (heard, asked.is_ok())
+    };
+    line.answer(GETSTATS, &[row(1, 10), error(libc::ENODEV), row(3, 30)]);
+    assert_eq!(ask(3), (vec![(1, 10), (3, 30)], true), "the second has gone, which is no error");
+    line.answer(GETSTATS, &[row(1, 11)]);
+    assert_eq!(ask(2), (vec![(1, 11)], false), "the second answer never came");
+    line.push(Ok(row(2, 21)));
+    line.answer(GETSTATS, &[row(1, 12), row(2, 22)]);
+    assert_eq!(ask(2), (vec![(1, 12), (2, 22)], true), "a late answer is not the next question's");
 }
