@@ -3,12 +3,11 @@
 
 mod world;
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::backend::TestBackend;
 use std::time::{Duration, Instant};
 use vnettop::derive::Metrics;
-use vnettop::sample::Kind;
-use vnettop::ui::{self, Theme};
+use vnettop::sample::{Item, Kind};
+use vnettop::ui::{Painter, Theme};
 use vnettop::view::prepare;
 use world::stage::Stage;
 use world::{World, stream};
@@ -28,8 +27,16 @@ fn measure(name: &str, world: World, keys: &str) {
     let mut stage = Stage::after(60, world);
     stage.press(keys);
     let rounds = 200;
-    let metrics: Vec<Metrics> = (0..rounds).map(|_| stage.derive()).collect();
-    let mut buffer = Buffer::empty(Rect::new(0, 0, 200, 60));
+    let mut derived = Vec::new();
+    let mut derive = |_| {
+        let item = Item::Sample(Box::new(stage.world.tick(0.5)));
+        let start = Instant::now();
+        let metrics = stage.derivation.advance(item).expect("a sample gives metrics");
+        derived.push(start.elapsed());
+        metrics
+    };
+    let metrics: Vec<Metrics> = (0..rounds).map(&mut derive).collect();
+    let (mut painter, mut terminal) = (Painter::default(), TestBackend::new(200, 60));
     let theme = Theme { color: true, utf8: true };
     let (mut receive, mut prepared, mut painted) = (Vec::new(), Vec::new(), Vec::new());
     for metrics in metrics {
@@ -39,9 +46,8 @@ fn measure(name: &str, world: World, keys: &str) {
         let start = Instant::now();
         let view = prepare(&stage.state, stage.derivation.history(), 200, 60);
         prepared.push(start.elapsed());
-        buffer.reset();
         let start = Instant::now();
-        ui::paint(&view, theme, &mut buffer);
+        painter.show(&view, theme, &mut terminal).expect("a test terminal takes everything");
         painted.push(start.elapsed());
     }
     let median = |times: &mut Vec<Duration>| {
@@ -49,7 +55,8 @@ fn measure(name: &str, world: World, keys: &str) {
         times[times.len() / 2].as_secs_f64() * 1e6
     };
     println!(
-        "{name}: receive {:.0} µs, prepare {:.0} µs, paint {:.0} µs (medians of {rounds} at 200×60)",
+        "{name}: derive {:.0} µs, receive {:.0} µs, prepare {:.0} µs, paint {:.0} µs (medians of {rounds} at 200×60)",
+        median(&mut derived),
         median(&mut receive),
         median(&mut prepared),
         median(&mut painted)
@@ -60,6 +67,7 @@ fn measure(name: &str, world: World, keys: &str) {
 #[ignore = "prints times, run it in release"]
 fn what_a_frame_costs() {
     measure("20 links, 2 cores, 20 threads", busy_world(World::small(), 20, 20), "");
+    measure("20 links, 128 cores, 64 threads", busy_world(World::kunpeng(), 20, 64), "");
     measure("2000 links by name", busy_world(World::small(), 2000, 20), "");
     measure("2000 links by rx, idle hidden", busy_world(World::small(), 2000, 20), "si");
     measure("60 links, 128 cores, 64 threads", busy_world(World::kunpeng(), 60, 64), "");

@@ -33,7 +33,11 @@ impl KeptFile {
     }
 }
 
-/// The whole content of an open file, from its beginning, until the kernel says 0: `softnet_stat` comes a page at a time.
+/// A read that gives less than this gave all there is: the kernel stops before the end of a file only when the next line
+/// does not fit into its page, and no line of the files that are read in lines (`softnet_stat`) is as long as half a page.
+const LAST_PIECE: usize = 2048;
+
+/// The whole content of an open file, from its beginning: `softnet_stat` comes a page at a time.
 pub(crate) fn whole(file: impl AsFd, buffer: &mut Vec<u8>) -> Result<&[u8], Errno> {
     let mut filled = 0;
     loop {
@@ -41,8 +45,12 @@ pub(crate) fn whole(file: impl AsFd, buffer: &mut Vec<u8>) -> Result<&[u8], Errn
             buffer.resize(filled + PIECE, 0);
         }
         match rustix::io::pread(&file, &mut buffer[filled..], filled as u64) {
-            Ok(0) => return Ok(&buffer[..filled]),
-            Ok(read) => filled += read,
+            Ok(read) => {
+                filled += read;
+                if read < LAST_PIECE {
+                    return Ok(&buffer[..filled]);
+                }
+            }
             Err(Errno::INTR) => {}
             Err(error) => return Err(error),
         }

@@ -4,10 +4,11 @@
 
 use super::{Theme, ascii, paint_rows, wide};
 use crate::view::View;
+use foldhash::quality::FixedState;
 use ratatui::backend::Backend;
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::Rect;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasher, Hash, Hasher};
 
 /// What the terminal shows.
 #[derive(Debug, Default)]
@@ -73,7 +74,7 @@ impl Painter {
 
 /// One number a row, of everything that is painted on it in the order of painting.
 fn fingerprints(view: &View) -> Vec<u64> {
-    let mut rows = vec![DefaultHasher::new(); usize::from(view.height)];
+    let mut rows = vec![FixedState::default().build_hasher(); usize::from(view.height)];
     for (layer, canvas) in view.layers().into_iter().enumerate() {
         let area = canvas.area;
         if canvas.opaque {
