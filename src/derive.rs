@@ -5,10 +5,13 @@
 pub mod claim;
 pub mod cores;
 pub mod finding;
+pub mod flow;
 pub mod history;
+pub mod jitter;
 pub mod links;
 pub mod moves;
 pub mod placement;
+pub mod proof;
 pub mod threads;
 
 use crate::sample::{CoreSet, Event, Host, Item, OwnCost, Problem, Sample, ThreadId, Topology};
@@ -19,8 +22,11 @@ use std::sync::Arc;
 pub use claim::Basis;
 pub use cores::CoreMetrics;
 pub use finding::Finding;
+pub use flow::{Bin, FlowBasis};
+pub use jitter::Jitter;
 pub use links::LinkMetrics;
-pub use moves::{Evidence, MoveClass, MovesByClass};
+pub use moves::{Evidence, MoveClass, MovesByClass, TracedMove};
+pub use proof::Card;
 pub use threads::ThreadMetrics;
 
 /// Everything derived from two or more samples: what every face shows.
@@ -44,6 +50,12 @@ pub struct Metrics {
     pub cores: Vec<CoreMetrics>,
     /// Every watched thread, sorted by (pid, tid).
     pub threads: Vec<ThreadMetrics>,
+    /// The spread of the watched flow's rate over the last half minute; none before there is one.
+    pub jitter: Option<Jitter>,
+    /// What a pin brought; none before the first pin, and while its windows fill.
+    pub card: Option<Card>,
+    /// The moves since the sample before, as traced; empty where they are not.
+    pub moves: Vec<TracedMove>,
     /// vnettop's own CPU time, share of one core; none for the first sample.
     pub own_cpu: Option<f64>,
     /// vnettop's own counters.
@@ -118,6 +130,9 @@ impl Derivation {
             links: links::between(previous, &next),
             cores: cores::between(previous, &next),
             threads: threads::between(previous, &next, &self.history, &self.pinned),
+            jitter: None,
+            card: None,
+            moves: Vec::new(),
             own_cpu: previous.and_then(|prev| own_share(prev, &next)),
             own: next.own,
             events: std::mem::take(&mut self.events),

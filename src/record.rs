@@ -7,7 +7,9 @@ mod clean;
 mod read;
 mod write;
 
-use crate::sample::{CoreCounters, Event, Host, LinkCounters, LinkFacts, OwnCost, Problem, ThreadSample, Topology};
+use crate::sample::{
+    CoreCounters, Event, FlowSample, Host, LinkCounters, LinkFacts, OwnCost, Problem, ThreadSample, Topology, Trace,
+};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::io;
@@ -90,4 +92,12 @@ struct Row<'a> {
     counters: Cow<'a, [LinkCounters]>,
     cores: Cow<'a, [CoreCounters]>,
     threads: Cow<'a, [ThreadSample]>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    trace: Option<Cow<'a, Trace>>,
+    #[serde(default, skip_serializing_if = "is_empty")]
+    flows: Cow<'a, [FlowSample]>,
+}
+
+fn is_empty(flows: &[FlowSample]) -> bool {
+    flows.is_empty()
 }

@@ -4,16 +4,20 @@
 
 mod core_set;
 mod cores;
+mod flows;
 mod links;
 mod threads;
+mod trace;
 
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 pub use core_set::{CoreSet, CoreSetError, MOST_CORES};
 pub use cores::{CoreCounters, CoreId, CorePlace, SOFTIRQ_KINDS, SoftirqKind, Softnet, Topology};
+pub use flows::{FlowSample, Pulse};
 pub use links::{Ifindex, Kind, LinkCounters, LinkFacts, LinkState, PeerRef};
 pub use threads::{Duty, Side, ThreadId, ThreadSample};
+pub use trace::{Move, Trace, TraceSource};
 
 /// What the stream of a run is made of, live or replayed: samples, and what happened between them.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,6 +51,10 @@ pub struct Sample {
     pub cores: Vec<CoreCounters>,
     /// The watched threads, sorted by (pid, tid).
     pub threads: Vec<ThreadSample>,
+    /// The moves of the watched threads since the sample before; none where they are not traced.
+    pub trace: Option<Trace>,
+    /// The connections of the watched processes, sorted by cookie; empty where there are none or they cannot be read.
+    pub flows: Vec<FlowSample>,
     /// What vnettop itself costs.
     pub own: OwnCost,
     /// Sources that could not be read, each with its reason; empty is the normal case.

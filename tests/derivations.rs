@@ -105,6 +105,8 @@ fn sample(at_ns: u64) -> Sample {
         cores_at_ns: at_ns,
         cores: Vec::new(),
         threads: Vec::new(),
+        trace: None,
+        flows: Vec::new(),
         own: OwnCost { cpu_ns: 0, late_ticks: 0, realtime: false, interval_ns: SECOND },
         problems: Arc::default(),
     }

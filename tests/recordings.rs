@@ -54,6 +54,8 @@ fn sample(tick: u64, links: &Arc<Vec<Arc<LinkFacts>>>) -> Item {
         cores_at_ns: tick,
         cores: Vec::new(),
         threads: Vec::new(),
+        trace: None,
+        flows: Vec::new(),
         own: OwnCost { cpu_ns: tick, late_ticks: 0, realtime: true, interval_ns: 100 },
         problems: Arc::new(vec![Problem { source: "speed".into(), text: "unknown".into() }]),
     }))

@@ -10,6 +10,8 @@ use std::collections::{HashMap, VecDeque};
 pub const LINK_SECONDS: usize = 600;
 /// Samples of core kept for every thread.
 pub const THREAD_SAMPLES: usize = 240;
+/// Moves kept for every thread with their instants.
+pub const THREAD_MOVES: usize = 4096;
 
 /// The strips and trails of everything now present.
 #[derive(Debug, Default)]
@@ -48,6 +50,34 @@ pub struct ThreadTrack {
     pub by_class: MovesByClass,
     /// Class of the last one.
     pub last_class: Option<MoveClass>,
+    /// Where it was first seen, then each move: monotonic ns and the core from then on. Newest last.
+    path: VecDeque<(u64, CoreId)>,
+    /// When it was last seen, monotonic ns.
+    seen_at_ns: u64,
+}
+
+impl ThreadTrack {
+    /// The core it was on at that instant; none before it was first seen, after it was last seen, or too long ago.
+    #[must_use]
+    pub fn core_at(&self, at_ns: u64) -> Option<CoreId> {
+        let later = self.path.partition_point(|&(from_ns, _)| from_ns <= at_ns);
+        (at_ns <= self.seen_at_ns && later > 0).then(|| self.path[later - 1].1)
+    }
+
+    /// How many moves are known to have happened from one instant (without it) to another (with it).
+    #[must_use]
+    pub fn moves_in(&self, from_ns: u64, to_ns: u64) -> usize {
+        // The first entry is where it was first seen: no move.
+        let until = |at_ns: u64| self.path.iter().skip(1).take_while(|&&(moved_ns, _)| moved_ns <= at_ns).count();
+        until(to_ns) - until(from_ns.min(to_ns))
+    }
+
+    fn arrive(&mut self, at_ns: u64, core: CoreId) {
+        if self.path.len() == THREAD_MOVES {
+            self.path.pop_front();
+        }
+        self.path.push_back((at_ns, core));
+    }
 }
 
 impl History {
@@ -86,6 +116,10 @@ impl History {
         self.threads.retain(|id, _| same_stream && next.threads.iter().any(|thread| thread.id == *id));
         for thread in &next.threads {
             let track = self.threads.entry(thread.id).or_default();
+            track.seen_at_ns = thread.at_ns;
+            if track.path.back().is_none_or(|&(_, core)| core != thread.core) {
+                track.arrive(thread.at_ns, thread.core);
+            }
             if let Some(&from) = track.cores.back().filter(|&&from| from != thread.core) {
                 track.seen_moves += 1;
                 track.last_class = MoveClass::of(&next.topology, from, thread.core);

@@ -1,6 +1,6 @@
 //! What a move crosses, and what our knowledge of it rests on.
 
-use crate::sample::{CoreId, Topology};
+use crate::sample::{CoreId, ThreadId, Topology};
 
 /// The circle a move crossed, told by the smallest circle that still holds both cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -49,9 +49,26 @@ impl MoveClass {
     }
 }
 
+/// One move as the kernel made it, and what it crossed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TracedMove {
+    /// `CLOCK_MONOTONIC`, ns.
+    pub at_ns: u64,
+    /// The thread.
+    pub thread: ThreadId,
+    /// The core it left.
+    pub from: CoreId,
+    /// The core it went to.
+    pub to: CoreId,
+    /// None where the topology does not tell.
+    pub class: Option<MoveClass>,
+}
+
 /// What a count of moves rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Evidence {
+    /// Every move came as an event too: classes and instants are exact.
+    Traced,
     /// `se.nr_migrations`: every move is in it.
     Counted,
     /// The core seen at each sample: an under-count, marked `≥`.
@@ -63,6 +80,7 @@ impl Evidence {
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
+            Self::Traced => "traced",
             Self::Counted => "counted",
             Self::Sampled => "sampled",
         }

@@ -4,6 +4,7 @@
 use super::clean;
 use super::{Header, Line, RecordError, Row, SCHEMA_VERSION};
 use crate::sample::{CoreId, Host, Item, LinkFacts, MOST_CORES, Problem, Sample, Topology};
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -149,7 +150,9 @@ impl Recording {
         self.sorted(row.counters.iter().map(|row| row.ifindex), "counters")?;
         self.sorted(row.cores.iter().map(|row| row.core), "cores")?;
         self.sorted(row.threads.iter().map(|thread| (thread.id.pid, thread.id.tid)), "threads")?;
+        self.sorted(row.flows.iter().map(|flow| flow.cookie), "flows")?;
         self.possible(row.cores.iter().map(|row| row.core).chain(row.threads.iter().map(|thread| thread.core)))?;
+        self.possible(row.trace.iter().flat_map(|trace| &trace.moves).flat_map(|moved| [moved.from, moved.to]))?;
         Ok(Item::Sample(Box::new(Sample {
             wall_ms: row.wall_ms,
             at_ns: row.at_ns,
@@ -161,6 +164,8 @@ impl Recording {
             cores_at_ns: row.cores_at_ns,
             cores: row.cores.into_owned(),
             threads: clean::threads(row.threads.into_owned()),
+            trace: row.trace.map(Cow::into_owned),
+            flows: row.flows.into_owned(),
             own: row.own,
             problems: Arc::clone(&self.problems),
         })))

@@ -111,6 +111,8 @@ impl Recorder {
             counters: Cow::Borrowed(&sample.counters),
             cores: Cow::Borrowed(&sample.cores),
             threads: Cow::Borrowed(&sample.threads),
+            trace: sample.trace.as_ref().map(Cow::Borrowed),
+            flows: Cow::Borrowed(&sample.flows),
         }))?;
         let compressed = matches!(self.out, Out::Zstd(_));
         if !compressed || sample.at_ns.saturating_sub(self.flushed_at_ns) >= FLUSH_EVERY_NS {

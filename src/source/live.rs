@@ -77,6 +77,8 @@ impl Live {
             cores_at_ns: cores.at_ns,
             cores: cores.cores,
             threads,
+            trace: None,
+            flows: Vec::new(),
             own: OwnCost { cpu_ns: cpu_ns(rustix::time::ClockId::ProcessCPUTime), ..own },
             problems: Arc::clone(&self.problems),
         })

@@ -253,6 +253,8 @@ impl World {
             cores_at_ns: at_ns,
             cores: self.cores.iter().filter(|(place, ..)| place.online).map(|(_, counters, _)| *counters).collect(),
             threads: self.threads.iter().map(|runner| runner.sample.clone()).collect(),
+            trace: None,
+            flows: Vec::new(),
             own: self.own,
             problems: Arc::new(self.problems.clone()),
         }

@@ -174,6 +174,8 @@ fn sample(metrics: &Metrics) -> Sample {
         cores_at_ns: metrics.at_ns,
         cores: Vec::new(),
         threads: metrics.threads.iter().map(|thread| thread.sample.clone()).collect(),
+        trace: None,
+        flows: Vec::new(),
         own: metrics.own,
         problems: Arc::default(),
     }

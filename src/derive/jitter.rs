@@ -1,0 +1,134 @@
+//! The spread of a rate over a window of bins.
+
+use super::flow::Bin;
+
+/// The spread of the watched flow's rate; every rate in bits/s.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Jitter {
+    /// Bins with a known rate.
+    pub bins: usize,
+    /// Length of a bin, seconds (the median, where they differ).
+    pub bin_s: f64,
+    /// From the first bin to the last, seconds.
+    pub window_s: f64,
+    /// Mean.
+    pub mean: f64,
+    /// Standard deviation (of the sample, n - 1).
+    pub deviation: f64,
+    /// Coefficient of variation: deviation / mean; none where the mean is 0.
+    pub cv: Option<f64>,
+    /// 5th percentile.
+    pub p5: f64,
+    /// Median.
+    pub p50: f64,
+    /// 95th percentile.
+    pub p95: f64,
+    /// Longest time in a row below half of the median, seconds.
+    pub longest_dip_s: f64,
+}
+
+/// Fewer bins than this have no spread worth a number.
+pub const LEAST_BINS: usize = 10;
+
+impl Jitter {
+    /// The spread over these bins; none below [`LEAST_BINS`] known rates.
+    #[must_use]
+    pub fn of<'a>(bins: impl IntoIterator<Item = &'a Bin>) -> Option<Self> {
+        let bins: Vec<&Bin> = bins.into_iter().filter(|bin| bin.bits_per_s.is_some()).collect();
+        let mut sorted: Vec<f64> = bins.iter().filter_map(|bin| bin.bits_per_s).collect();
+        if sorted.len() < LEAST_BINS {
+            return None;
+        }
+        sorted.sort_by(f64::total_cmp);
+        let count = sorted.len() as f64;
+        let mean = sorted.iter().sum::<f64>() / count;
+        let deviation = (sorted.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / (count - 1.0)).sqrt();
+        let p50 = percentile(&sorted, 0.5);
+        let mut lengths: Vec<u64> = bins.iter().map(|bin| bin.to_ns.saturating_sub(bin.from_ns)).collect();
+        lengths.sort_unstable();
+        let window_ns = bins[bins.len() - 1].to_ns.saturating_sub(bins[0].from_ns);
+        Some(Self {
+            bins: bins.len(),
+            bin_s: lengths[lengths.len() / 2] as f64 / 1e9,
+            window_s: window_ns as f64 / 1e9,
+            mean,
+            deviation,
+            cv: (mean > 0.0).then(|| deviation / mean),
+            p5: percentile(&sorted, 0.05),
+            p50,
+            p95: percentile(&sorted, 0.95),
+            longest_dip_s: longest_dip_s(&bins, p50 / 2.0),
+        })
+    }
+}
+
+/// Linear between the two nearest ranks, as most tools do it (Hyndman and Fan's type 7).
+fn percentile(sorted: &[f64], share: f64) -> f64 {
+    let at = share * (sorted.len() - 1) as f64;
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rank within the slice")]
+    let below = at.floor() as usize;
+    let above = (below + 1).min(sorted.len() - 1);
+    sorted[below] + (sorted[above] - sorted[below]) * (at - below as f64)
+}
+
+/// Longest run of neighbouring bins below a rate, seconds.
+fn longest_dip_s(bins: &[&Bin], below: f64) -> f64 {
+    let (mut longest, mut current, mut ended_ns) = (0_u64, 0_u64, 0_u64);
+    for bin in bins {
+        let is_dip = bin.bits_per_s.is_some_and(|rate| rate < below);
+        let joins = bin.from_ns == ended_ns;
+        current = match (is_dip, joins) {
+            (true, true) => current + (bin.to_ns - bin.from_ns),
+            (true, false) => bin.to_ns.saturating_sub(bin.from_ns),
+            (false, _) => 0,
+        };
+        ended_ns = bin.to_ns;
+        longest = longest.max(current);
+    }
+    longest as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::derive::flow::BIN_NS;
+    use crate::derive::moves::MovesByClass;
+
+    fn bins(rates: &[f64]) -> Vec<Bin> {
+        let bin = |(n, &rate): (usize, &f64)| Bin {
+            from_ns: n as u64 * BIN_NS,
+            to_ns: (n as u64 + 1) * BIN_NS,
+            bits_per_s: Some(rate),
+            moves: MovesByClass::default(),
+            unclassed: 0.0,
+        };
+        rates.iter().enumerate().map(bin).collect()
+    }
+
+    #[test]
+    fn the_published_seconds_have_the_spread_that_any_other_tool_computes() {
+        // Unpinned, FACTS of the Kunpeng case; figures by numpy (ddof = 1, default percentiles).
+        let rates = [
+            34.9, 34.9, 34.5, 34.7, 34.5, 34.5, 34.7, 35.1, 30.7, 20.0, 13.8, 20.8, 16.5, 14.2, 15.8, 15.4, 30.9, 35.4,
+            35.5, 35.3, 35.7, 35.7,
+        ];
+        let jitter = Jitter::of(&bins(&rates)).expect("enough bins");
+        let near = |got: f64, wanted: f64| (got - wanted).abs() < 0.005;
+        assert!(near(jitter.mean, 28.795), "{jitter:?}");
+        assert!(near(jitter.deviation, 8.714), "{jitter:?}");
+        assert!(near(jitter.p50, 34.5), "{jitter:?}");
+        assert!(near(jitter.p5, 14.26), "{jitter:?}");
+        assert!(near(jitter.p95, 35.69), "{jitter:?}");
+        assert!(near(jitter.longest_dip_s, 0.4), "13.8, then 16.5 14.2 15.8 15.4 below 17.25: {jitter:?}");
+        assert_eq!((jitter.bins, jitter.bin_s), (22, 0.1));
+    }
+
+    #[test]
+    fn too_few_bins_have_no_spread_and_unknown_ones_do_not_count() {
+        let mut some = bins(&[1.0; LEAST_BINS]);
+        assert!(Jitter::of(&some).is_some_and(|jitter| jitter.cv == Some(0.0) && jitter.longest_dip_s == 0.0));
+        some[3].bits_per_s = None;
+        assert_eq!(Jitter::of(&some), None);
+        assert_eq!(Jitter::of(&bins(&[0.0; 20])).and_then(|jitter| jitter.cv), None, "no mean, no share of it");
+    }
+}

@@ -1,0 +1,39 @@
+//! Moves as the kernel made them (tracepoint `sched:sched_migrate_task`), where rights allow a trace of it.
+
+use super::CoreId;
+use serde::{Deserialize, Serialize};
+
+/// One migration of a watched thread from a core to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Move {
+    /// `CLOCK_MONOTONIC` at which the kernel moved it, ns.
+    #[serde(rename = "t")]
+    pub at_ns: u64,
+    /// The thread. Its number only: who bore it at that time is known from the sample.
+    pub tid: u32,
+    /// The core it left (`orig_cpu`).
+    pub from: CoreId,
+    /// The core it went to (`dest_cpu`).
+    pub to: CoreId,
+}
+
+/// Where the moves come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TraceSource {
+    /// An ftrace instance of vnettop's own: every move.
+    Ftrace,
+    /// perf samples of the tracepoint: some are lost without a record, the event's own counter tells how many.
+    Perf,
+}
+
+/// The moves since the sample before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trace {
+    /// Where they come from.
+    pub source: TraceSource,
+    /// Moves that happened and are not among the events, since the trace began.
+    pub lost: u64,
+    /// In the order of time.
+    pub moves: Vec<Move>,
+}
