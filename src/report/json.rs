@@ -1,7 +1,7 @@
 //! One JSON object a sample, on one line. Field names, units and nulls are the contract of the README.
 
 use crate::derive::links::LinkRates;
-use crate::derive::{CoreMetrics, Finding, LinkMetrics, Metrics, ThreadMetrics};
+use crate::derive::{CoreMetrics, Finding, LinkMetrics, Metrics, ThreadMetrics, UndonePin};
 use crate::sample::{CoreSet, Event, Ifindex, PeerRef, Problem, SOFTIRQ_KINDS};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
@@ -81,7 +81,12 @@ impl<'a> Object<'a> {
             cores: Each { rows: &metrics.cores, metrics },
             threads: Each { rows: &metrics.threads, metrics },
             flows: [],
-            events: metrics.events.iter().map(Happened::of).collect(),
+            events: metrics
+                .events
+                .iter()
+                .map(Happened::of)
+                .chain(metrics.undone.iter().map(Happened::undone))
+                .collect(),
             findings: Each { rows: &metrics.findings, metrics },
             problems: &metrics.problems,
         }
@@ -352,9 +357,14 @@ enum Happened<'a> {
     Mark { t_ns: u64 },
     Pinned { pid: u32, tid: u32, old: &'a CoreSet, asked: &'a CoreSet, got: &'a CoreSet },
     Restored { pid: u32, tid: u32, got: &'a CoreSet },
+    PinUndone { pid: u32, tid: u32, gave: &'a CoreSet, now: &'a CoreSet },
 }
 
 impl<'a> Happened<'a> {
+    fn undone(pin: &'a UndonePin) -> Self {
+        Self::PinUndone { pid: pin.thread.pid, tid: pin.thread.tid, gave: &pin.gave, now: &pin.now }
+    }
+
     fn of(event: &'a Event) -> Self {
         match event {
             Event::Mark { at_ns } => Self::Mark { t_ns: *at_ns },

@@ -1,0 +1,68 @@
+//! Sticky mode: which processes had workers pinned, and which of their workers were born since and have no pin yet. It
+//! only keeps count; what is asked for is `update`'s business. Off until somebody turns it on.
+
+use crate::derive::Metrics;
+use crate::sample::{Duty, Event, ThreadId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Whether new workers of pinned processes get a pin as well, and what that takes to know.
+#[derive(Debug, Default)]
+pub struct Sticky {
+    pub(crate) on: bool,
+    /// Processes with a pin of vnettop's, each with the threads that are not (or no longer) new.
+    processes: BTreeMap<u32, BTreeSet<ThreadId>>,
+}
+
+impl Sticky {
+    /// New workers get a pin.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        self.on
+    }
+
+    /// Follows pins and births. Whoever was there when its process got its first pin is not new, and what the user put
+    /// back is his own again.
+    pub(super) fn observe(&mut self, metrics: &Metrics) {
+        for event in &metrics.events {
+            if let Event::Restored { thread, .. } = event {
+                self.processes.remove(&thread.pid);
+            }
+        }
+        let pinned = metrics.threads.iter().filter(|thread| thread.pinned && thread.sample.duty == Duty::Worker);
+        for thread in pinned {
+            let id = thread.sample.id;
+            let known = self.processes.entry(id.pid).or_insert_with(|| everyone(metrics, id.pid));
+            known.insert(id);
+        }
+        if !self.processes.is_empty() {
+            self.forget_the_dead(metrics);
+        }
+    }
+
+    fn forget_the_dead(&mut self, metrics: &Metrics) {
+        self.processes.retain(|&pid, known| {
+            let alive = everyone(metrics, pid);
+            known.retain(|id| alive.contains(id));
+            !alive.is_empty()
+        });
+    }
+
+    /// Workers born since their process was pinned, which nothing has been tried for yet.
+    #[must_use]
+    pub fn new_workers(&self, metrics: &Metrics) -> Vec<ThreadId> {
+        let is_new = |id: &ThreadId| self.processes.get(&id.pid).is_some_and(|known| !known.contains(id));
+        let workers = metrics.threads.iter().filter(|thread| thread.sample.duty == Duty::Worker);
+        workers.map(|thread| thread.sample.id).filter(is_new).collect()
+    }
+
+    /// Nothing more is to be tried for it.
+    pub(crate) fn settle(&mut self, thread: ThreadId) {
+        if let Some(known) = self.processes.get_mut(&thread.pid) {
+            known.insert(thread);
+        }
+    }
+}
+
+fn everyone(metrics: &Metrics, pid: u32) -> BTreeSet<ThreadId> {
+    metrics.threads.iter().map(|thread| thread.sample.id).filter(|id| id.pid == pid).collect()
+}
