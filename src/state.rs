@@ -106,13 +106,18 @@ impl State {
             }
             _ => self.show(metrics),
         }
-        undone.into_iter().for_each(|sentence| self.add_notice(true, sentence));
+        for sentence in undone {
+            self.add_notice(true, sentence);
+        }
     }
 
     /// What came of an effect: its sentences replace those of the one before.
     pub fn outcome(&mut self, outcome: &Outcome) {
         let lines = outcome.lines.iter().map(|line| (line.warning, line.text.clone()));
         self.notices.replace(lines, self.newest().map(|metrics| metrics.at_ns));
+        if let Some(newest) = self.waiting.as_ref().or(self.shown.as_ref()) {
+            self.sticky.done(&outcome.events, newest);
+        }
     }
 
     /// One sentence for the person at the screen; it replaces those before.

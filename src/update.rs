@@ -137,6 +137,8 @@ fn undo(state: &mut State) -> Option<Effect> {
         state.notice(true, why);
         return None;
     }
+    // Whatever becomes of each mask: no process is to be pinned on without being asked again.
+    state.sticky.forget();
     Some(Effect::Restore)
 }
 

@@ -72,6 +72,7 @@ fn perform(stage: &mut Stage, effects: &[Effect]) -> Vec<(u32, CoreId)> {
     let mut pinned = Vec::new();
     for effect in effects {
         let Effect::Pin(requests) = effect else { continue };
+        let mut events = Vec::new();
         for request in requests {
             let runner = stage.world.threads.iter_mut().find(|runner| runner.sample.id == request.thread);
             let runner = runner.expect("the thread is there");
@@ -80,12 +81,18 @@ fn perform(stage: &mut Stage, effects: &[Effect]) -> Vec<(u32, CoreId)> {
             runner.trail = vec![core];
             pinned.push((request.thread.tid, core));
             let (asked, got) = (request.cores.clone(), request.cores.clone());
-            stage.event(Event::Pinned { thread: request.thread, old, asked, got });
+            events.push(Event::Pinned { thread: request.thread, old, asked, got });
         }
         let line = Line { warning: false, text: format!("{} of {} pinned", requests.len(), requests.len()) };
-        stage.state.outcome(&Outcome { lines: vec![line], events: Vec::new() });
+        tell(stage, &Outcome { lines: vec![line], events });
     }
     pinned
+}
+
+/// What the program does with an outcome: derives from its events, and shows it.
+fn tell(stage: &mut Stage, outcome: &Outcome) {
+    outcome.events.iter().for_each(|event| stage.event(event.clone()));
+    stage.state.outcome(outcome);
 }
 
 /// One sample, and what sticky mode asks for after it.
@@ -119,6 +126,16 @@ fn new_workers_of_a_pinned_process_get_a_core_of_their_own_in_sticky_mode() {
 }
 
 #[test]
+fn a_worker_born_in_the_tick_of_the_pin_is_new() {
+    let mut stage = Stage::after(3, two_streams());
+    let effects = stage.press("Ppp");
+    worker(&mut stage.world, 501, 515, 7);
+    perform(&mut stage, &effects);
+    let pinned: Vec<(u32, CoreId)> = (0..3).flat_map(|_| tick(&mut stage)).collect();
+    assert!(matches!(pinned[..], [(515, _)]), "it was not there when the pin was decided: {pinned:?}");
+}
+
+#[test]
 fn without_sticky_mode_new_workers_are_left_alone() {
     let (mut stage, _) = pinned_stage("");
     worker(&mut stage.world, 501, 515, 7);
@@ -134,9 +151,8 @@ fn without_sticky_mode_new_workers_are_left_alone() {
 fn sticky_mode_never_shares_and_forgets_what_was_put_back() {
     let (mut stage, _) = pinned_stage("P");
     let threads: Vec<ThreadId> = stage.world.threads.iter().map(|runner| runner.sample.id).collect();
-    for thread in threads {
-        stage.event(Event::Restored { thread, got: (0..16).collect() });
-    }
+    let events = threads.into_iter().map(|thread| Event::Restored { thread, got: (0..16).collect() }).collect();
+    tell(&mut stage, &Outcome { lines: Vec::new(), events });
     stage.world.threads.iter_mut().for_each(|runner| runner.sample.allowed = Some((0..16).collect()));
     tick(&mut stage);
     worker(&mut stage.world, 501, 515, 7);
@@ -148,6 +164,9 @@ fn sticky_mode_never_shares_and_forgets_what_was_put_back() {
     }
     assert_eq!((0..4).flat_map(|_| tick(&mut stage)).count(), 0, "17 threads do not fit 16 cores");
     assert!(stage.text(120, 40).contains("no core is left"), "and it says so");
+    stage.world.threads.retain(|runner| runner.sample.id.tid < 521 || runner.sample.id.tid > 541);
+    let late = (0..4).flat_map(|_| tick(&mut stage)).count();
+    assert_eq!(late, 2, "when most of them have ended the others get theirs");
 }
 
 #[test]

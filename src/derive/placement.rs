@@ -101,14 +101,11 @@ struct Want<'a> {
     rank: usize,
     /// It sends, as far as the command line tells: its core also does the softirq work of the whole path.
     sender: bool,
+    /// The one core it is bound to already.
+    bound_to: Option<CoreId>,
 }
 
 impl Want<'_> {
-    /// The one core it is bound to already.
-    fn bound_to(&self) -> Option<CoreId> {
-        bound_to(self.thread)
-    }
-
     /// The other end of the same stream, as far as that can be told.
     fn is_partner_of(&self, other: &Want<'_>) -> bool {
         let sides = (self.thread.sample.side, other.thread.sample.side);
@@ -179,7 +176,7 @@ fn proposal(room: &Room<'_>, seats: &[Seat], wants: &[Want<'_>], placement: &Pla
 
 /// Where the threads are, if each of them is bound to one core already.
 fn settled(seats: &[Seat], wants: &[Want<'_>]) -> Option<Vec<usize>> {
-    let seat = |want: &Want<'_>| seats.binary_search_by_key(&want.bound_to()?, |seat| seat.core).ok();
+    let seat = |want: &Want<'_>| seats.binary_search_by_key(&want.bound_to?, |seat| seat.core).ok();
     wants.iter().map(seat).collect()
 }
 
@@ -207,7 +204,13 @@ fn wants<'a>(metrics: &'a Metrics, recent: &RecentLoad) -> Result<(Vec<Want<'a>>
             continue;
         }
         let rank = wants.iter().filter(|want| want.thread.sample.side == thread.sample.side).count();
-        wants.push(Want { thread, allowed, rank, sender: senders.sends(thread) == Some(true) });
+        wants.push(Want {
+            thread,
+            allowed,
+            rank,
+            sender: senders.sends(thread) == Some(true),
+            bound_to: bound_to(thread),
+        });
     }
     left_out.extend(reason::left_alone(&control));
     if wants.is_empty() {

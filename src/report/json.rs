@@ -81,12 +81,7 @@ impl<'a> Object<'a> {
             cores: Each { rows: &metrics.cores, metrics },
             threads: Each { rows: &metrics.threads, metrics },
             flows: [],
-            events: metrics
-                .events
-                .iter()
-                .map(Happened::of)
-                .chain(metrics.undone.iter().map(Happened::undone))
-                .collect(),
+            events: Happened::all(metrics),
             findings: Each { rows: &metrics.findings, metrics },
             problems: &metrics.problems,
         }
@@ -361,8 +356,12 @@ enum Happened<'a> {
 }
 
 impl<'a> Happened<'a> {
-    fn undone(pin: &'a UndonePin) -> Self {
-        Self::PinUndone { pid: pin.thread.pid, tid: pin.thread.tid, gave: &pin.gave, now: &pin.now }
+    fn all(metrics: &'a Metrics) -> Vec<Self> {
+        metrics.events.iter().map(Self::of).chain(metrics.undone.iter().map(Self::undone)).collect()
+    }
+
+    fn undone(UndonePin { thread, gave, now, .. }: &'a UndonePin) -> Self {
+        Self::PinUndone { pid: thread.pid, tid: thread.tid, gave, now }
     }
 
     fn of(event: &'a Event) -> Self {

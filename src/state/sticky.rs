@@ -11,6 +11,8 @@ pub struct Sticky {
     pub(crate) on: bool,
     /// Processes with a pin of vnettop's, each with the threads that are not (or no longer) new.
     processes: BTreeMap<u32, BTreeSet<ThreadId>>,
+    /// New workers that no core was left for, and that was told of.
+    refused: BTreeSet<ThreadId>,
 }
 
 impl Sticky {
@@ -20,20 +22,31 @@ impl Sticky {
         self.on
     }
 
-    /// Follows pins and births. Whoever was there when its process got its first pin is not new, and what the user put
-    /// back is his own again.
-    pub(super) fn observe(&mut self, metrics: &Metrics) {
-        for event in &metrics.events {
-            if let Event::Restored { thread, .. } = event {
-                self.processes.remove(&thread.pid);
+    /// Follows what was done. Whoever was there when its process got its first pin is not new, and what the user put back
+    /// is his own again. `newest` is what the pins were decided by.
+    pub(super) fn done(&mut self, events: &[Event], newest: &Metrics) {
+        for event in events {
+            match event {
+                Event::Pinned { thread, .. } if is_worker(newest, *thread) => {
+                    let known = self.processes.entry(thread.pid).or_insert_with(|| everyone(newest, thread.pid));
+                    known.insert(*thread);
+                }
+                Event::Restored { thread, .. } => {
+                    self.processes.remove(&thread.pid);
+                }
+                _ => {}
             }
         }
-        let pinned = metrics.threads.iter().filter(|thread| thread.pinned && thread.sample.duty == Duty::Worker);
-        for thread in pinned {
-            let id = thread.sample.id;
-            let known = self.processes.entry(id.pid).or_insert_with(|| everyone(metrics, id.pid));
-            known.insert(id);
-        }
+    }
+
+    /// Every process is the user's own again; the mode itself stays as it is.
+    pub(crate) fn forget(&mut self) {
+        self.processes.clear();
+        self.refused.clear();
+    }
+
+    /// Forgets processes and threads that have ended.
+    pub(super) fn observe(&mut self, metrics: &Metrics) {
         if !self.processes.is_empty() {
             self.forget_the_dead(metrics);
         }
@@ -43,6 +56,7 @@ impl Sticky {
         self.processes.retain(|&pid, known| {
             let alive = everyone(metrics, pid);
             known.retain(|id| alive.contains(id));
+            self.refused.retain(|id| id.pid != pid || alive.contains(id));
             !alive.is_empty()
         });
     }
@@ -55,6 +69,13 @@ impl Sticky {
         workers.map(|thread| thread.sample.id).filter(is_new).collect()
     }
 
+    /// No core is left for these; true when one of them is told of for the first time.
+    pub(crate) fn refuse(&mut self, threads: &[ThreadId]) -> bool {
+        let before = self.refused.len();
+        self.refused.extend(threads);
+        self.refused.len() > before
+    }
+
     /// Nothing more is to be tried for it.
     pub(crate) fn settle(&mut self, thread: ThreadId) {
         if let Some(known) = self.processes.get_mut(&thread.pid) {
@@ -65,4 +86,8 @@ impl Sticky {
 
 fn everyone(metrics: &Metrics, pid: u32) -> BTreeSet<ThreadId> {
     metrics.threads.iter().map(|thread| thread.sample.id).filter(|id| id.pid == pid).collect()
+}
+
+fn is_worker(metrics: &Metrics, thread: ThreadId) -> bool {
+    metrics.threads.iter().any(|other| other.sample.id == thread && other.sample.duty == Duty::Worker)
 }

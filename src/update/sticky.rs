@@ -32,12 +32,18 @@ pub fn tick(state: &mut State) -> Option<Effect> {
     if new.is_empty() {
         return None;
     }
-    let proposed = placement::propose_for(metrics, state.recent(), &new);
-    new.into_iter().for_each(|thread| state.sticky.settle(thread));
-    match proposed {
-        Ok(proposal) => Some(Effect::Pin(requests(&proposal))),
+    match placement::propose_for(metrics, state.recent(), &new) {
+        Ok(proposal) => {
+            for thread in new {
+                state.sticky.settle(thread);
+            }
+            Some(Effect::Pin(requests(&proposal)))
+        }
+        // A core may become free, so they are asked about again; but the sentence is said once.
         Err(why) => {
-            state.add_notice(true, format!("sticky: {why}"));
+            if state.sticky.refuse(&new) {
+                state.add_notice(true, format!("sticky: {why}"));
+            }
             None
         }
     }

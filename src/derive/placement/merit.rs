@@ -8,6 +8,7 @@ use crate::sample::CoreId;
 
 /// The less the better, first field first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a question with two answers")]
 pub(super) struct Merit {
     /// Threads that have this very core, and its physical core.
     pub(super) sharers: (u32, u32),
@@ -53,7 +54,9 @@ impl<'a> Company<'a> {
         let none = || vec![0; seats.len()];
         let (core, physical, cluster, cache) = (none(), none(), none(), none());
         let mut company = Self { seats, wants, core, physical, cluster, cache, total: 0 };
-        chosen.iter().for_each(|&at| company.count(at, 1));
+        for &at in chosen {
+            company.count(at, 1);
+        }
         company
     }
 
@@ -74,15 +77,16 @@ impl<'a> Company<'a> {
     pub(super) fn merits(&mut self, nth: usize, chosen: &[usize]) -> Vec<(Merit, usize)> {
         let (seats, want) = (self.seats, &self.wants[nth]);
         self.count(chosen[nth], -1);
+        let partner = partner(nth, self.wants).map(|other| &seats[chosen[other]]);
+        let home = home(want, seats);
         let may = |at: &usize| want.allowed.cores.contains(seats[*at].core);
-        let found = (0..seats.len()).filter(may).map(|at| (self.merit(nth, at, chosen), at)).collect();
+        let found = (0..seats.len()).filter(may).map(|at| (self.merit(want, at, partner, home), at)).collect();
         self.count(chosen[nth], 1);
         found
     }
 
-    fn merit(&self, nth: usize, at: usize, chosen: &[usize]) -> Merit {
-        let (seat, want) = (&self.seats[at], &self.wants[nth]);
-        let partner = partner(nth, self.wants).map(|other| &self.seats[chosen[other]]);
+    fn merit(&self, want: &Want<'_>, at: usize, partner: Option<&Seat>, home: Option<u32>) -> Merit {
+        let seat = &self.seats[at];
         let lack = seat.lack_for(want);
         let apart = partner.is_some_and(|partner| partner.cluster != seat.cluster);
         let ends = u32::from(partner.is_some() && !apart);
@@ -95,8 +99,8 @@ impl<'a> Company<'a> {
             heavy: lack / 3,
             from_card: seat.from_card,
             lack,
-            unsettled: want.bound_to().is_some_and(|core| core != seat.core),
-            uprooted: is_uprooted(seat, want, self.seats),
+            unsettled: want.bound_to.is_some_and(|core| core != seat.core),
+            uprooted: home.is_none() || home != seat.place.node,
             apart,
             crowd: self.cluster[seat.cluster].saturating_sub(ends),
             noisy: seat.noisy,
@@ -106,10 +110,16 @@ impl<'a> Company<'a> {
     }
 }
 
+/// The node the thread is on now; none where that is no seat, or not known.
+fn home(want: &Want<'_>, seats: &[Seat]) -> Option<u32> {
+    let here = seats.binary_search_by_key(&want.thread.sample.core, |seat| seat.core).ok();
+    here.and_then(|at| seats[at].place.node)
+}
+
 /// The seat is on another node than the one that the thread is on now.
 pub(super) fn is_uprooted(seat: &Seat, want: &Want<'_>, seats: &[Seat]) -> bool {
-    let here = seats.binary_search_by_key(&want.thread.sample.core, |seat| seat.core).ok();
-    here.map(|at| seats[at].place.node) != Some(seat.place.node)
+    let home = home(want, seats);
+    home.is_none() || home != seat.place.node
 }
 
 /// The other end of a thread's stream: it stands right before or after it.

@@ -208,7 +208,7 @@ impl Used {
         // The ends of a stream share a cache; so the first of them does not take a cache's last core.
         let parted = need.beside.map_or(need.leads && self.room[rank] < 2, |(partners, _)| partners != rank);
         let lack = seat.lack_for(need.want);
-        let settled = need.want.bound_to() == Some(seat.core);
+        let settled = need.want.bound_to == Some(seat.core);
         // The ends of a stream belong together; streams spread over the clusters.
         let neighbours = match need.beside {
             Some((_, cluster)) => u32::from(cluster != seat.cluster),
@@ -229,7 +229,7 @@ fn score(chosen: &[usize], seats: &[Seat], wants: &[Want<'_>]) -> Score {
         heavy: pairs().map(|(seat, want)| seat.lack_for(want) / 3).sum(),
         from_card: pairs().map(|(seat, _)| seat.from_card).sum(),
         lack: pairs().map(|(seat, want)| seat.lack_for(want)).sum(),
-        unsettled: pairs().filter(|(seat, want)| want.bound_to().is_some_and(|core| core != seat.core)).count(),
+        unsettled: pairs().filter(|(seat, want)| want.bound_to.is_some_and(|core| core != seat.core)).count(),
         uprooted: pairs().filter(|(seat, want)| merit::is_uprooted(seat, want, seats)).count(),
         noisy: pairs().filter(|(seat, _)| seat.noisy).count(),
         rather_not: pairs().map(|(seat, _)| seat.rather_not).max().unwrap_or(0),

@@ -197,7 +197,7 @@ fn count(number: usize, what: &str) -> String {
 
 /// Why nothing is proposed where every busy thread is bound to the same core.
 pub(super) fn only_core(core: CoreId, wants: &[Want<'_>], topology: &Topology) -> String {
-    let widest = wants.iter().filter_map(|want| want.thread.sample.cpuset.as_ref()).next();
+    let widest = wants.iter().find_map(|want| want.thread.sample.cpuset.as_ref());
     let wider = widest.map(|cpuset| cpuset.intersection(&topology.online())).filter(|cores| cores.len() > 1);
     let pids: BTreeSet<u32> = wants.iter().map(|want| want.thread.sample.id.pid).collect();
     let mend = wider.map(|cores| {

@@ -66,7 +66,7 @@ impl Words<'_> {
         } else if own.heavy != next.heavy || own.from_card == next.from_card && own.lack != next.lack {
             self.lacking(own, seat)
         } else if own.from_card != next.from_card {
-            self.from_card(next.from_card)
+            self.beside_card(next.from_card)
         } else if own.unsettled != next.unsettled {
             "it is bound to this one already".to_owned()
         } else if own.uprooted != next.uprooted {
@@ -126,7 +126,7 @@ impl Words<'_> {
             .unwrap_or(0)
     }
 
-    fn from_card(&self, distance: u32) -> String {
+    fn beside_card(&self, distance: u32) -> String {
         let Some(card) = self.room.card else { return String::new() };
         match distance {
             2 => format!("not on node {}, where {} is", card.node, card.name),

@@ -46,7 +46,7 @@ impl Seat {
     /// most. A core that the thread is bound to already has a tenth's credit: noise of the measurement moves nobody.
     pub(super) fn lack_for(&self, want: &Want<'_>) -> u32 {
         let lack = self.lack + if want.sender { self.interrupts } else { 0 };
-        lack.saturating_sub(u32::from(want.bound_to() == Some(self.core)))
+        lack.saturating_sub(u32::from(want.bound_to == Some(self.core)))
     }
 
     /// On no node that the thread's memory may be on.

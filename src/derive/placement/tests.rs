@@ -352,6 +352,12 @@ proptest! {
             }
             let told = proposal.reasons.iter().any(|reason| reason.contains("some share one"));
             prop_assert_eq!(physicals.len() < proposal.steps.len(), told, "sharing is told, and only then");
+            for step in &proposal.steps {
+                let next = step.runner_up.as_ref().map(|next| next.core);
+                prop_assert!(next != Some(step.core) && !step.as_good.contains(step.core), "it is no other than itself");
+                let may = step.old.as_ref().map_or(0, CoreSet::len);
+                prop_assert_eq!(next.is_some() || !step.as_good.is_empty(), may > 1, "whoever has a choice has a next");
+            }
         }
     }
 }
