@@ -150,6 +150,8 @@ pub enum Action {
     Slower,
     /// Show where the busy threads should be.
     Propose,
+    /// Pin new workers of pinned processes as well, or no longer.
+    ToggleSticky,
     /// Put back every mask that was replaced.
     Undo,
     /// Choose cores for the selected thread by hand.

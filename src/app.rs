@@ -93,7 +93,7 @@ impl App {
         while !self.holds() {
             match self.feed.next()? {
                 Next::Item(item) => {
-                    self.take(item);
+                    self.take(item)?;
                 }
                 Next::Waiting => break,
                 Next::End => self.ended = true,
@@ -102,13 +102,14 @@ impl App {
         Ok(())
     }
 
-    /// Takes one item; true when it was a sample.
-    fn take(&mut self, item: Item) -> bool {
+    /// Takes one item and does what follows from it without a key; true when it was a sample.
+    fn take(&mut self, item: Item) -> Result<bool, AppError> {
         self.record(&item);
-        let Some(metrics) = self.stream.derive(item) else { return false };
+        let Some(metrics) = self.stream.derive(item) else { return Ok(false) };
         self.count_down(&metrics);
         self.state.receive(metrics);
-        true
+        update::tick(&mut self.state).map_or(Ok(()), |effect| self.perform(effect))?;
+        Ok(true)
     }
 
     /// A recording that fails is told, and the run goes on without it.
@@ -217,7 +218,7 @@ impl App {
         while !self.ended {
             match self.feed.next()? {
                 Next::Item(item) => {
-                    if self.take(item) {
+                    if self.take(item)? {
                         break;
                     }
                 }

@@ -10,13 +10,14 @@ pub mod history;
 pub mod jitter;
 pub mod links;
 pub mod moves;
+pub mod pins;
 pub mod placement;
 pub mod proof;
 pub mod threads;
 
-use crate::sample::{CoreSet, Event, Host, Item, OwnCost, Problem, Sample, ThreadId, Topology};
+use crate::sample::{Event, Host, Item, OwnCost, Problem, Sample, Topology};
 use history::History;
-use std::collections::HashMap;
+use pins::Pins;
 use std::sync::Arc;
 
 pub use claim::Basis;
@@ -26,6 +27,7 @@ pub use flow::{Bin, FlowBasis};
 pub use jitter::Jitter;
 pub use links::LinkMetrics;
 pub use moves::{Evidence, MoveClass, MovesByClass, TracedMove};
+pub use pins::UndonePin;
 pub use proof::Card;
 pub use threads::ThreadMetrics;
 
@@ -62,6 +64,8 @@ pub struct Metrics {
     pub own: OwnCost,
     /// What vnettop or its user did since the sample before.
     pub events: Vec<Event>,
+    /// Pins of vnettop that were found undone by something else since the sample before.
+    pub undone: Vec<UndonePin>,
     /// Sources that could not be read.
     pub problems: Arc<Vec<Problem>>,
     /// Sentences of advice, most important first.
@@ -73,8 +77,8 @@ pub struct Metrics {
 pub struct Derivation {
     previous: Option<Sample>,
     history: History,
-    /// The mask that vnettop's pin gave each thread.
-    pinned: HashMap<ThreadId, CoreSet>,
+    /// The pins of vnettop that stand.
+    pins: Pins,
     /// What happened since the last sample.
     events: Vec<Event>,
 }
@@ -104,15 +108,7 @@ impl Derivation {
     }
 
     fn event(&mut self, event: &Event) {
-        match event {
-            Event::Pinned { thread, got, .. } => {
-                self.pinned.insert(*thread, got.clone());
-            }
-            Event::Restored { thread, .. } => {
-                self.pinned.remove(thread);
-            }
-            Event::Mark { .. } => {}
-        }
+        self.pins.event(event);
         self.events.push(event.clone());
     }
 
@@ -129,16 +125,18 @@ impl Derivation {
             netns: next.netns,
             links: links::between(previous, &next),
             cores: cores::between(previous, &next),
-            threads: threads::between(previous, &next, &self.history, &self.pinned),
+            threads: threads::between(previous, &next, &self.history, &self.pins),
             jitter: None,
             card: None,
             moves: Vec::new(),
             own_cpu: previous.and_then(|prev| own_share(prev, &next)),
             own: next.own,
             events: std::mem::take(&mut self.events),
+            undone: Vec::new(),
             problems: Arc::clone(&next.problems),
             findings: Vec::new(),
         };
+        metrics.undone = self.pins.undone(&metrics.threads);
         self.history.observe_metrics(&metrics);
         metrics.findings = finding::all(&metrics, &self.history);
         self.previous = Some(next);

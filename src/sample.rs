@@ -16,7 +16,7 @@ pub use core_set::{CoreSet, CoreSetError, MOST_CORES};
 pub use cores::{CoreCounters, CoreId, CorePlace, SOFTIRQ_KINDS, SoftirqKind, Softnet, Topology};
 pub use flows::{FlowSample, Pulse};
 pub use links::{Ifindex, Kind, LinkCounters, LinkFacts, LinkState, PeerRef};
-pub use threads::{Duty, Side, ThreadId, ThreadSample};
+pub use threads::{Direction, Duty, Side, ThreadId, ThreadSample};
 pub use trace::{Move, Trace, TraceSource};
 
 /// What the stream of a run is made of, live or replayed: samples, and what happened between them.

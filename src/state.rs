@@ -9,12 +9,13 @@ mod notices;
 mod overlay;
 mod selection;
 mod settings;
+mod sticky;
 mod threads;
 mod tree;
 
 use crate::action::{Pane, Place};
-use crate::derive::Metrics;
 use crate::derive::placement::{Proposal, RecentLoad};
+use crate::derive::{Metrics, UndonePin};
 use crate::effect::Outcome;
 use std::time::Duration;
 
@@ -24,6 +25,7 @@ pub use notices::{Notice, Notices};
 pub use overlay::Overlay;
 pub use selection::Selection;
 pub use settings::{Mode, Settings, Units};
+pub use sticky::Sticky;
 pub use threads::{ThreadList, ThreadSort};
 
 /// Whether the screen follows the samples.
@@ -57,6 +59,7 @@ pub struct State {
     pub(crate) threads: ThreadList,
     pub(crate) overlay: Overlay,
     pub(crate) notices: Notices,
+    pub(crate) sticky: Sticky,
     recording: Option<String>,
     recent: RecentLoad,
     shown: Option<Metrics>,
@@ -77,6 +80,7 @@ impl State {
             threads: ThreadList::default(),
             overlay: Overlay::None,
             notices: Notices::default(),
+            sticky: Sticky::default(),
             recording: None,
             recent: RecentLoad::default(),
             shown: None,
@@ -90,6 +94,8 @@ impl State {
     pub fn receive(&mut self, metrics: Metrics) {
         self.recent.observe(&metrics);
         self.notices.age(metrics.at_ns);
+        self.sticky.observe(&metrics);
+        let undone: Vec<String> = metrics.undone.iter().map(UndonePin::sentence).collect();
         let holds = self.phase == Phase::Frozen && self.settings.mode != Mode::Replay;
         match &self.shown {
             Some(shown) if holds => {
@@ -100,18 +106,36 @@ impl State {
             }
             _ => self.show(metrics),
         }
+        for sentence in undone {
+            self.add_notice(true, sentence);
+        }
     }
 
     /// What came of an effect: its sentences replace those of the one before.
     pub fn outcome(&mut self, outcome: &Outcome) {
         let lines = outcome.lines.iter().map(|line| (line.warning, line.text.clone()));
         self.notices.replace(lines, self.newest().map(|metrics| metrics.at_ns));
+        if let Some(newest) = self.waiting.as_ref().or(self.shown.as_ref()) {
+            self.sticky.done(&outcome.events, newest);
+        }
     }
 
     /// One sentence for the person at the screen; it replaces those before.
     pub fn notice(&mut self, warning: bool, text: impl Into<String>) {
         let at_ns = self.newest().map(|metrics| metrics.at_ns);
         self.notices.replace(std::iter::once((warning, text.into())), at_ns);
+    }
+
+    /// One more sentence, beside those of the last thing done: something happened that nobody asked for.
+    pub(crate) fn add_notice(&mut self, warning: bool, text: String) {
+        let at_ns = self.newest().map(|metrics| metrics.at_ns);
+        self.notices.add(warning, text, at_ns);
+    }
+
+    /// Whether new workers of pinned processes are pinned as well.
+    #[must_use]
+    pub fn sticky(&self) -> &Sticky {
+        &self.sticky
     }
 
     /// Shows a proposed placement, or the sentence why there is none.

@@ -3,12 +3,15 @@
 
 mod motion;
 mod overlay;
+mod sticky;
 
 use crate::action::{Action, Key, Pane, action_for};
 use crate::derive::placement::propose;
 use crate::effect::Effect;
 use crate::state::{Idle, Mode, Overlay, Phase, Shape, State, Units};
 use std::time::Duration;
+
+pub use sticky::tick;
 
 /// The intervals that `+` and `-` go through, milliseconds.
 const INTERVALS_MS: [u64; 7] = [100, 200, 500, 1000, 2000, 5000, 10_000];
@@ -61,6 +64,7 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         Action::Faster => return interval(state, INTERVALS_MS.iter().rev().find(|&&ms| ms < current_ms(state))),
         Action::Slower => return interval(state, INTERVALS_MS.iter().find(|&&ms| ms > current_ms(state))),
         Action::Propose => open_proposal(state),
+        Action::ToggleSticky => sticky::toggle(state),
         Action::Undo => return undo(state),
         Action::Mark => return Some(Effect::Mark),
         Action::Report => return Some(Effect::WriteReport),
@@ -133,6 +137,8 @@ fn undo(state: &mut State) -> Option<Effect> {
         state.notice(true, why);
         return None;
     }
+    // Whatever becomes of each mask: no process is to be pinned on without being asked again.
+    state.sticky.forget();
     Some(Effect::Restore)
 }
 

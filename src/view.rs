@@ -14,6 +14,7 @@ mod layout;
 mod links;
 mod map;
 mod overlay;
+mod placement;
 mod strip;
 mod summary;
 mod table;

@@ -55,12 +55,16 @@ impl Screen {
 
     /// Waits until the busy threads have been seen long enough, then asks for a proposal and applies it.
     fn pin(&self, threads: usize) {
+        self.pin_so_many(threads, WORKERS);
+    }
+
+    fn pin_so_many(&self, threads: usize, workers: usize) {
         await_that("the threads are shown", 10, || self.tmux.shows(&format!("{threads} threads")));
         let overlay = || self.tmux.shows("Esc leaves");
         await_that("a placement is proposed", 20, || {
             self.tmux.press("p");
             await_that("p is answered", 5, overlay);
-            let proposed = self.tmux.frame().matches("taskset -cp").count() == WORKERS;
+            let proposed = self.tmux.frame().matches("taskset -cp").count() == workers;
             if !proposed {
                 // Too early to tell who is busy. Escape and a key at once would be Alt and that key.
                 self.tmux.press("Escape");
@@ -85,7 +89,8 @@ impl Screen {
 struct StandIn {
     server: Kept,
     client: Kept,
-    _netns: Netns,
+    address: String,
+    netns: Netns,
 }
 
 impl StandIn {
@@ -97,16 +102,25 @@ impl StandIn {
         let mut line = String::new();
         BufReader::new(server.0.stdout.take().expect("piped")).read_line(&mut line).expect("it says where it listens");
         let address = line.trim().rsplit(' ').next().expect("an address").to_owned();
-        let mut command = netns.command(VNETTOP);
-        command.args(["demo-child", "standin-client", "--connect", &address, "--name", "iperf3", "--seconds", "120"]);
-        command.args(["--streams", &streams.to_string()]);
-        let client = Kept(command.stdout(Stdio::null()).spawn().expect("the client starts"));
-        Self { server, client, _netns: netns }
+        let client = client(&netns, &address, streams);
+        Self { server, client, address, netns }
+    }
+
+    /// The same once more; whoever replaces the first by it ends the first.
+    fn another_client(&self) -> Kept {
+        client(&self.netns, &self.address, 1)
     }
 
     fn pids(&self) -> [u32; 2] {
         [pid(&self.server), pid(&self.client)]
     }
+}
+
+fn client(netns: &Netns, address: &str, streams: u32) -> Kept {
+    let mut command = netns.command(VNETTOP);
+    command.args(["demo-child", "standin-client", "--connect", address, "--name", "iperf3", "--seconds", "120"]);
+    command.args(["--streams", &streams.to_string()]);
+    Kept(command.stdout(Stdio::null()).spawn().expect("the client starts"))
 }
 
 #[test]
@@ -163,6 +177,37 @@ fn undo_repairs_what_a_killed_vnettop_left() {
     let said = screen.undo();
     assert_eq!(masks(&pids), before, "undo puts the exact masks back: {said}");
     assert!(screen.undo().contains("nothing"), "a second undo finds nothing to do");
+}
+
+#[test]
+fn sticky_pins_the_next_worker_and_what_something_else_sets_is_told_and_left() {
+    let name = "sticky_pins_the_next_worker_and_what_something_else_sets_is_told_and_left";
+    if !can_run(name, &["tmux", "taskset", "nsenter"]) {
+        return;
+    }
+    let mut stand_in = StandIn::start(1);
+    let pids = stand_in.pids();
+    await_that("both have a worker", 10, || masks(&pids).len() >= 4);
+    let server = pids[0];
+    let screen = Screen::open("sticky", &watch(&[server]));
+    screen.tmux.press("P");
+    await_that("the header says sticky", 5, || screen.tmux.shows("sticky"));
+    screen.pin_so_many(2, 1);
+    let workers = || masks(&[server]).into_iter().filter(|(tid, _)| *tid != server).collect::<Vec<(u32, String)>>();
+    await_that("the worker is pinned", 5, || workers().iter().all(|(_, mask)| is_one_core(mask)));
+    let first = workers();
+    stand_in.client = stand_in.another_client();
+    await_that("the server has a new worker, and it is pinned as well", 20, || {
+        let now = workers();
+        now.iter().any(|worker| !first.iter().any(|old| old.0 == worker.0) && is_one_core(&worker.1))
+    });
+    let (tid, mask) = workers().into_iter().find(|(tid, _)| !first.iter().any(|old| old.0 == *tid)).expect("it lives");
+    let other = if mask == "0" { "1" } else { "0" };
+    Command::new("taskset").args(["-cp", other, &tid.to_string()]).output().expect("taskset runs");
+    await_that("the screen tells it", 10, || screen.tmux.shows("something else undid its pin"));
+    screen.tmux.press("U");
+    await_that("U tells that it left it alone", 5, || screen.tmux.shows("someone else changed it since"));
+    assert_eq!(workers().iter().find(|worker| worker.0 == tid).expect("it lives").1, other, "their mask stands");
 }
 
 #[test]

@@ -25,6 +25,7 @@ fn facts(ifindex: u32, name: &str) -> Arc<LinkFacts> {
         peer: None,
         lower: None,
         bond_mode: None,
+        node: None,
         speed_mbps: None,
         speed_was_set: false,
     })

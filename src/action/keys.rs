@@ -50,6 +50,13 @@ pub const KEYS: &[Binding] = &[
     row(&[Key::BackTab], Action::PreviousPane, MAIN, "give the focus to the next pane, or to the one before", ""),
     row(&[Key::Char('p')], Action::Propose, MAIN, "propose cores for the busy threads; again: pin them there", "pin"),
     row(&[Key::Char('p'), Key::Enter], Action::Accept, &[Place::Proposal], "apply what is proposed", "apply"),
+    row(
+        &[Key::Char('P')],
+        Action::ToggleSticky,
+        MAIN,
+        "sticky: pin new workers of a pinned process too, or no longer",
+        "",
+    ),
     row(&[Key::Char('U')], Action::Undo, MAIN, "undo: put back every mask that vnettop replaced", "undo"),
     row(&[Key::Char('a')], Action::ChooseCores, MAIN, "choose cores for the selected thread by hand", "cores"),
     row(&[Key::Char('/')], Action::StartFilter, MAIN, "filter links or threads by a part of the name", "filter"),

@@ -145,7 +145,7 @@ fn next_sample(app: &mut App, signals: &Signals) -> Result<Option<i32>, AppError
         }
         match app.feed.next()? {
             Next::Item(item) => {
-                if app.take(item) {
+                if app.take(item)? {
                     return Ok(None);
                 }
             }

@@ -2,21 +2,30 @@
 //! seconds' load go in, a proposal with its reasons comes out. It sets nothing and promises nothing about the rate.
 
 mod allowed;
+mod direction;
 #[cfg(test)]
 pub(in crate::derive) mod machine;
+mod merit;
+mod network_card;
 mod place;
+mod preview;
 mod reason;
 mod recent;
+mod runner_up;
 mod seat;
 #[cfg(test)]
 mod tests;
 
+pub use preview::CoreChange;
 pub use recent::{CoreRecent, RecentLoad};
 
 use super::Metrics;
 use super::threads::ThreadMetrics;
-use crate::sample::{CoreId, CoreSet, Duty, Side, ThreadId};
+use crate::sample::{CoreId, CoreSet, Duty, ThreadId};
 use allowed::Allowed;
+use direction::Senders;
+use place::Placement;
+use seat::{Room, Seat};
 
 /// A thread is busy from this share of a core on, over the last seconds.
 pub const BUSY: f64 = 0.05;
@@ -28,6 +37,8 @@ pub struct Proposal {
     pub steps: Vec<Step>,
     /// Sentences on the whole: which circle was chosen and why; what was left out.
     pub reasons: Vec<String>,
+    /// The cores it touches, before and after.
+    pub cores: Vec<CoreChange>,
 }
 
 /// One thread and the core it should have.
@@ -39,10 +50,39 @@ pub struct Step {
     pub label: String,
     /// Its mask now, where it is known.
     pub old: Option<CoreSet>,
+    /// The core it was seen on last.
+    pub on: CoreId,
     /// The core it should have.
     pub core: CoreId,
     /// Why this core.
     pub reason: String,
+    /// Cores that would do as well.
+    pub as_good: CoreSet,
+    /// The core that would have been next; none where there is none that is not as good.
+    pub runner_up: Option<RunnerUp>,
+}
+
+impl Step {
+    /// The cores that were not chosen, in one sentence: those that would do as well, and the next best with its reason.
+    #[must_use]
+    pub fn others(&self) -> Option<String> {
+        let as_good = match self.as_good.len() {
+            0 => None,
+            1 => Some(format!("core {} would do as well", self.as_good)),
+            _ => Some(format!("cores {} would do as well", self.as_good)),
+        };
+        let next = self.runner_up.as_ref().map(|next| format!("core {} next best: {}", next.core, next.why));
+        Some([as_good, next].into_iter().flatten().collect::<Vec<_>>().join("; ")).filter(|text| !text.is_empty())
+    }
+}
+
+/// The second best core for a thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunnerUp {
+    /// The core.
+    pub core: CoreId,
+    /// Where it is, seen from the one that was chosen, and what decided against it.
+    pub why: String,
 }
 
 impl Proposal {
@@ -61,19 +101,21 @@ struct Want<'a> {
     rank: usize,
     /// It sends, as far as the command line tells: its core also does the softirq work of the whole path.
     sender: bool,
+    /// The one core it is bound to already.
+    bound_to: Option<CoreId>,
 }
 
 impl Want<'_> {
-    /// The one core it is bound to already.
-    fn bound_to(&self) -> Option<CoreId> {
-        self.thread.sample.allowed.as_ref().filter(|mask| mask.len() == 1)?.first()
-    }
-
     /// The other end of the same stream, as far as that can be told.
     fn is_partner_of(&self, other: &Want<'_>) -> bool {
         let sides = (self.thread.sample.side, other.thread.sample.side);
         self.rank == other.rank && matches!(sides, (Some(a), Some(b)) if a != b)
     }
+}
+
+/// The core of a mask of one.
+fn bound_to(thread: &ThreadMetrics) -> Option<CoreId> {
+    thread.sample.allowed.as_ref().filter(|mask| mask.len() == 1)?.first()
 }
 
 /// Proposes a core of its own for every busy watched thread.
@@ -86,17 +128,56 @@ pub fn propose(metrics: &Metrics, recent: &RecentLoad) -> Result<Proposal, Strin
     }
     let (wants, left_out) = wants(metrics, recent)?;
     if let Some(core) = only_core(&wants) {
-        return Err(format!("only core {core} may run the busy threads: there is nothing to choose"));
+        return Err(reason::only_core(core, &wants, &metrics.topology));
     }
-    let seats = seat::seats(&metrics.topology, recent, &wants);
+    let card = network_card::of(metrics, recent);
+    let room = Room { topology: &metrics.topology, recent, card: card.as_ref(), held: &[] };
+    let seats = seat::seats(&room, &wants);
     let placement = place::best(&seats, &wants);
-    let steps: Vec<Step> = reason::steps(metrics, recent, &seats, &wants, &placement);
-    if steps.iter().all(|step| step.old.as_ref() == Some(&CoreSet::single(step.core))) {
-        return Err(nothing_to_change(&steps));
+    if let Some(settled) = settled(&seats, &wants)
+        && place::gist(&settled, &seats, &wants) <= place::gist(&placement.seats, &seats, &wants)
+    {
+        return Err(reason::nothing_to_gain(&room, &seats, &wants, &settled));
     }
-    let mut reasons = reason::on_the_whole(metrics, recent, &seats, &wants, &placement);
-    reasons.extend(left_out);
-    Ok(Proposal { steps, reasons })
+    let mut proposal = proposal(&room, &seats, &wants, &placement);
+    proposal.reasons.extend(left_out);
+    Ok(proposal)
+}
+
+/// Proposes a core for each of these threads alone, which have just been born: what is pinned stays, and its cores are
+/// not given again.
+///
+/// # Errors
+/// A sentence why nothing is proposed: their load is not known yet, or no physical core is left.
+pub fn propose_for(metrics: &Metrics, recent: &RecentLoad, threads: &[ThreadId]) -> Result<Proposal, String> {
+    let (mut wants, _) = wants(metrics, recent)?;
+    wants.retain(|want| threads.contains(&want.thread.sample.id));
+    if wants.is_empty() {
+        return Err("none of the new threads is busy".to_owned());
+    }
+    let pinned = metrics.threads.iter().filter(|thread| thread.pinned);
+    let held: Vec<CoreId> = pinned.filter_map(bound_to).collect();
+    let card = network_card::of(metrics, recent);
+    let room = Room { topology: &metrics.topology, recent, card: card.as_ref(), held: &held };
+    let seats = seat::seats(&room, &wants);
+    let placement = place::best(&seats, &wants);
+    if placement.shares {
+        let who: Vec<String> = wants.iter().map(|want| want.thread.sample.id.tid.to_string()).collect();
+        return Err(format!("no core is left for {}: press p to place all threads anew", who.join(", ")));
+    }
+    Ok(proposal(&room, &seats, &wants, &placement))
+}
+
+fn proposal(room: &Room<'_>, seats: &[Seat], wants: &[Want<'_>], placement: &Placement) -> Proposal {
+    let steps = reason::steps(room, seats, wants, placement);
+    let cores = preview::of(&steps, room.topology, room.recent);
+    Proposal { steps, reasons: reason::on_the_whole(room, seats, wants, placement), cores }
+}
+
+/// Where the threads are, if each of them is bound to one core already.
+fn settled(seats: &[Seat], wants: &[Want<'_>]) -> Option<Vec<usize>> {
+    let seat = |want: &Want<'_>| seats.binary_search_by_key(&want.bound_to?, |seat| seat.core).ok();
+    wants.iter().map(seat).collect()
 }
 
 /// The busy threads, those with the fewest cores to choose from first, then stream by stream; and sentences on those
@@ -109,6 +190,7 @@ fn wants<'a>(metrics: &'a Metrics, recent: &RecentLoad) -> Result<(Vec<Want<'a>>
         return Err("the load of the watched threads is not known yet: wait for the next sample".to_owned());
     }
     let online = metrics.topology.online();
+    let senders = Senders::of(metrics);
     let (mut wants, mut left_out, mut control) = (Vec::<Want>::new(), Vec::new(), Vec::new());
     for thread in &metrics.threads {
         let id = thread.sample.id;
@@ -122,7 +204,13 @@ fn wants<'a>(metrics: &'a Metrics, recent: &RecentLoad) -> Result<(Vec<Want<'a>>
             continue;
         }
         let rank = wants.iter().filter(|want| want.thread.sample.side == thread.sample.side).count();
-        wants.push(Want { thread, allowed, rank, sender: thread.sample.side == Some(Side::Client) });
+        wants.push(Want {
+            thread,
+            allowed,
+            rank,
+            sender: senders.sends(thread) == Some(true),
+            bound_to: bound_to(thread),
+        });
     }
     left_out.extend(reason::left_alone(&control));
     if wants.is_empty() {
@@ -139,9 +227,4 @@ fn wants<'a>(metrics: &'a Metrics, recent: &RecentLoad) -> Result<(Vec<Want<'a>>
 fn only_core(wants: &[Want<'_>]) -> Option<CoreId> {
     let cores = &wants.first()?.allowed.cores;
     (cores.len() == 1 && wants.iter().all(|want| want.allowed.cores == *cores)).then(|| cores.first())?
-}
-
-fn nothing_to_change(steps: &[Step]) -> String {
-    let on: Vec<String> = steps.iter().map(|step| format!("{} on core {}", step.thread.tid, step.core)).collect();
-    format!("the busy threads already are where they would be pinned: {}", on.join(", "))
 }

@@ -2,9 +2,9 @@
 
 use super::history::History;
 use super::moves::{Evidence, MoveClass, MovesByClass};
+use super::pins::{Pin, Pins};
 use super::{per_second, seconds};
 use crate::sample::{CoreSet, Sample, ThreadId, ThreadSample};
-use std::collections::HashMap;
 
 /// One watched thread: who it is, where it ran, how often it was moved.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,16 +31,13 @@ pub struct ThreadMetrics {
     pub wait: Option<f64>,
     /// vnettop pinned it, and it still has the mask that the pin gave it.
     pub pinned: bool,
+    /// Where it is pinned: the mask that the pin replaced.
+    pub before_pin: Option<CoreSet>,
 }
 
 /// Every watched thread of the newer sample. `history` has already observed it.
 #[must_use]
-pub(super) fn between(
-    previous: Option<&Sample>,
-    next: &Sample,
-    history: &History,
-    pinned: &HashMap<ThreadId, CoreSet>,
-) -> Vec<ThreadMetrics> {
+pub(super) fn between(previous: Option<&Sample>, next: &Sample, history: &History, pins: &Pins) -> Vec<ThreadMetrics> {
     let old = |id: ThreadId| {
         let threads = &previous?.threads;
         threads
@@ -49,13 +46,13 @@ pub(super) fn between(
             .map(|at| &threads[at])
             .filter(|t| t.id == id)
     };
-    let is_pinned = |new: &ThreadSample| {
-        pinned.get(&new.id).is_some_and(|gave| new.allowed.as_ref().is_none_or(|allowed| allowed == gave))
+    let pin = |new: &ThreadSample| {
+        pins.of(new.id).filter(|pin| new.allowed.as_ref().is_none_or(|allowed| *allowed == pin.gave))
     };
-    next.threads.iter().map(|new| metrics(old(new.id), new, history, is_pinned(new))).collect()
+    next.threads.iter().map(|new| metrics(old(new.id), new, history, pin(new))).collect()
 }
 
-fn metrics(old: Option<&ThreadSample>, new: &ThreadSample, history: &History, pinned: bool) -> ThreadMetrics {
+fn metrics(old: Option<&ThreadSample>, new: &ThreadSample, history: &History, pin: Option<&Pin>) -> ThreadMetrics {
     let track = history.thread(new.id);
     let elapsed = old.and_then(|old| seconds(old.at_ns, new.at_ns));
     let rate = |field: fn(&ThreadSample) -> Option<u64>| per_second(field(old?)?, field(new)?, elapsed?);
@@ -71,7 +68,8 @@ fn metrics(old: Option<&ThreadSample>, new: &ThreadSample, history: &History, pi
         voluntary_per_s: rate(|t| t.voluntary),
         involuntary_per_s: rate(|t| t.involuntary),
         wait: nanoseconds(|t| t.wait_ns),
-        pinned,
+        pinned: pin.is_some(),
+        before_pin: pin.map(|pin| pin.old.clone()),
         sample: new.clone(),
     }
 }

@@ -1,5 +1,6 @@
 //! The pins now in force, and the two things that can be done about them: add some, put all back. It journals before it
-//! sets, and it keeps for every thread the mask from before vnettop touched it first.
+//! sets, and it keeps for every thread the mask from before vnettop touched it first,
+//! or the one that someone else has set since.
 
 use super::journal::{Entry, Journal, Owner};
 use super::pin::{self, Failure};
@@ -96,7 +97,7 @@ impl Hand {
         let line = |(request, before): &(&PinRequest, CoreSet)| Entry::Pin {
             thread: request.thread,
             label: request.label.clone(),
-            old: self.held(request.thread).map_or(before, |held| &held.old).clone(),
+            old: self.replaced(request.thread, before),
             asked: request.cores.clone(),
             wall_ms,
             at_ns,
@@ -134,6 +135,11 @@ impl Hand {
         }
     }
 
+    /// The mask to go back to: the one from before vnettop, or what someone else has set since.
+    fn replaced(&self, thread: ThreadId, before: &CoreSet) -> CoreSet {
+        self.held(thread).filter(|held| held.gave(before)).map_or(before, |held| &held.old).clone()
+    }
+
     fn held(&self, thread: ThreadId) -> Option<&Held> {
         self.held.iter().find(|held| held.thread == thread)
     }
@@ -141,12 +147,13 @@ impl Hand {
     /// Remembers a pin. `given` is none where the kernel did not show what it gave.
     fn hold(&mut self, request: &PinRequest, before: &CoreSet, given: Option<CoreSet>) {
         let asked = given.is_none().then(|| request.cores.clone());
+        let old = self.replaced(request.thread, before);
         if let Some(held) = self.held.iter_mut().find(|held| held.thread == request.thread) {
             held.given = given.or(held.given.take());
-            held.asked = asked;
+            (held.asked, held.old) = (asked, old);
             return;
         }
-        let (label, old) = (request.label.clone(), before.clone());
+        let label = request.label.clone();
         self.held.push(Held { thread: request.thread, label, old, given, asked });
     }
 

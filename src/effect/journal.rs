@@ -29,7 +29,7 @@ pub(super) enum Entry {
         thread: ThreadId,
         /// Name and role, for people.
         label: String,
-        /// The mask before vnettop touched the thread first.
+        /// The mask before vnettop touched the thread first, or what someone else has set since.
         old: CoreSet,
         asked: CoreSet,
         /// Wall clock, milliseconds since 1970; for people.

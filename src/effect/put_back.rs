@@ -10,7 +10,7 @@ use crate::sample::{CoreSet, Event, ThreadId};
 pub(super) struct Held {
     pub(super) thread: ThreadId,
     pub(super) label: String,
-    /// The mask before vnettop touched the thread first.
+    /// The mask before vnettop touched the thread first, or what someone else has set since.
     pub(super) old: CoreSet,
     /// The mask the kernel gave last; none when vnettop was killed before it could note it.
     pub(super) given: Option<CoreSet>,

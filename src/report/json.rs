@@ -1,7 +1,7 @@
 //! One JSON object a sample, on one line. Field names, units and nulls are the contract of the README.
 
 use crate::derive::links::LinkRates;
-use crate::derive::{CoreMetrics, Finding, LinkMetrics, Metrics, ThreadMetrics};
+use crate::derive::{CoreMetrics, Finding, LinkMetrics, Metrics, ThreadMetrics, UndonePin};
 use crate::sample::{CoreSet, Event, Ifindex, PeerRef, Problem, SOFTIRQ_KINDS};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
@@ -81,7 +81,7 @@ impl<'a> Object<'a> {
             cores: Each { rows: &metrics.cores, metrics },
             threads: Each { rows: &metrics.threads, metrics },
             flows: [],
-            events: metrics.events.iter().map(Happened::of).collect(),
+            events: Happened::all(metrics),
             findings: Each { rows: &metrics.findings, metrics },
             problems: &metrics.problems,
         }
@@ -352,9 +352,18 @@ enum Happened<'a> {
     Mark { t_ns: u64 },
     Pinned { pid: u32, tid: u32, old: &'a CoreSet, asked: &'a CoreSet, got: &'a CoreSet },
     Restored { pid: u32, tid: u32, got: &'a CoreSet },
+    PinUndone { pid: u32, tid: u32, gave: &'a CoreSet, now: &'a CoreSet },
 }
 
 impl<'a> Happened<'a> {
+    fn all(metrics: &'a Metrics) -> Vec<Self> {
+        metrics.events.iter().map(Self::of).chain(metrics.undone.iter().map(Self::undone)).collect()
+    }
+
+    fn undone(UndonePin { thread, gave, now, .. }: &'a UndonePin) -> Self {
+        Self::PinUndone { pid: thread.pid, tid: thread.tid, gave, now }
+    }
+
     fn of(event: &'a Event) -> Self {
         match event {
             Event::Mark { at_ns } => Self::Mark { t_ns: *at_ns },

@@ -34,6 +34,9 @@ pub struct LinkFacts {
     pub lower: Option<PeerRef>,
     /// Bond mode (`IFLA_BOND_MODE`), the kernel's number; for bonds only.
     pub bond_mode: Option<u8>,
+    /// NUMA node of the device behind it (`device/numa_node` of sysfs), for physical and virtio links.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<u32>,
     /// `ETHTOOL_A_LINKMODES_SPEED`, Mb/s; none where the driver says nothing or "unknown".
     pub speed_mbps: Option<u32>,
     /// The speed of this link was seen to be set by someone (ethtool's notification) while it was watched.

@@ -24,6 +24,18 @@ pub enum Side {
     Client,
 }
 
+/// Which way the payload of a client's test goes (from its command line; a server's does not tell).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// The client sends, as iperf3 does unless told otherwise.
+    Forward,
+    /// The server sends: iperf3 `-R`.
+    Reverse,
+    /// Both send: iperf3 `--bidir`.
+    Both,
+}
+
 /// What the thread does in its process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -45,6 +57,9 @@ pub struct ThreadSample {
     pub name: String,
     /// Which end of the benchmark, where the command line tells.
     pub side: Option<Side>,
+    /// Which way its test goes; known of clients only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direction: Option<Direction>,
     /// Worker or control.
     pub duty: Duty,
     /// The core it last ran on (field 39 of stat).
@@ -53,6 +68,9 @@ pub struct ThreadSample {
     pub allowed: Option<CoreSet>,
     /// The cores its cgroup's cpuset allows (`cpuset.cpus.effective` or v1's); none where it could not be read.
     pub cpuset: Option<CoreSet>,
+    /// The NUMA nodes its memory may be on, where its cgroup's cpuset says so (`cpuset.mems.effective` or v1's).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_nodes: Option<CoreSet>,
     /// CPU time, ns (first number of schedstat; utime + stime of stat where that is missing).
     pub cpu_ns: u64,
     /// Run-queue wait, ns (second number of schedstat).

@@ -13,7 +13,7 @@ use super::{Roots, SourceError, now_ns, proc_file};
 use crate::sample::{Problem, ThreadSample};
 use census::{Census, Change};
 use proc_dir::ProcDir;
-use process::Cpusets;
+use process::{Cpuset, Cpusets};
 use std::collections::BTreeMap;
 use task::{Known, Lost, Reading, Task};
 use visibility::Namespace;
@@ -137,17 +137,18 @@ impl ThreadReader {
                 Some(_) if renewed >= MOST_RENEWED => continue,
                 known => renewed += usize::from(known.is_some()),
             }
-            let cpuset = self.cpusets.of(&self.roots, pid, now_ns);
+            let Cpuset { cores: cpuset, memory_nodes } = self.cpusets.of(&self.roots, pid, now_ns);
             match self.known.get_mut(&pid) {
                 None => {
-                    let known = Known { side: process::side(&self.roots, pid), cpuset };
+                    let (side, direction) = process::test(&self.roots, pid);
+                    let known = Known { side, direction, cpuset, memory_nodes };
                     self.known.insert(pid, Learnt { known, due_ns: now_ns + FIRST_KNOWN_FOR_NS, settled: false });
                 }
                 Some(learnt) => {
                     if !std::mem::replace(&mut learnt.settled, true) {
-                        learnt.known.side = process::side(&self.roots, pid);
+                        (learnt.known.side, learnt.known.direction) = process::test(&self.roots, pid);
                     }
-                    learnt.known.cpuset = cpuset;
+                    (learnt.known.cpuset, learnt.known.memory_nodes) = (cpuset, memory_nodes);
                     learnt.due_ns = now_ns + KNOWN_FOR_NS;
                 }
             }

@@ -3,6 +3,9 @@
 /// A notice stays this long unless another takes its place.
 const LIFE_NS: u64 = 20_000_000_000;
 
+/// More than these are not kept beside one another.
+const MOST: usize = 6;
+
 /// One sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
@@ -28,6 +31,14 @@ impl Notices {
 
     pub(super) fn replace(&mut self, lines: impl Iterator<Item = (bool, String)>, at_ns: Option<u64>) {
         self.list = lines.map(|(warning, text)| Notice { warning, text }).collect();
+        self.since_ns = at_ns;
+    }
+
+    /// One more; the oldest go when there are many.
+    pub(super) fn add(&mut self, warning: bool, text: String, at_ns: Option<u64>) {
+        self.list.push(Notice { warning, text });
+        let surplus = self.list.len().saturating_sub(MOST);
+        self.list.drain(..surplus);
         self.since_ns = at_ns;
     }
 

@@ -14,8 +14,8 @@ pub(super) fn step(state: &mut State, motion: Motion) {
     match &mut state.overlay {
         Overlay::Help { scroll } => *scroll = scrolled(*scroll, motion, WRAPPED * help_lines().len()),
         Overlay::Proposal { result: Ok(proposal), scroll } => {
-            let sentences = proposal.reasons.len() + 2 * proposal.steps.len();
-            *scroll = scrolled(*scroll, motion, WRAPPED * sentences);
+            let sentences = proposal.reasons.len() + 4 * proposal.steps.len() + proposal.cores.len();
+            *scroll = scrolled(*scroll, motion, WRAPPED * (sentences + 3));
         }
         Overlay::None => select(state, motion),
         _ => {}

@@ -1,6 +1,7 @@
 //! What lies over the panes: opening it, typing into it, saying yes or no.
 
 use super::refusal;
+use super::sticky::requests;
 use crate::action::{Action, Pane};
 use crate::derive::Metrics;
 use crate::derive::placement::Proposal;
@@ -94,12 +95,7 @@ fn apply(state: &mut State, proposal: &Proposal) -> Option<Effect> {
         state.notice(true, why);
         return None;
     }
-    let request = |step: &crate::derive::placement::Step| PinRequest {
-        thread: step.thread,
-        label: step.label.clone(),
-        cores: CoreSet::single(step.core),
-    };
-    Some(Effect::Pin(proposal.steps.iter().map(request).collect()))
+    Some(Effect::Pin(requests(proposal)))
 }
 
 /// The cores typed, if they can be meant on this machine.

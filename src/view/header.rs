@@ -76,6 +76,9 @@ fn pieces(state: &State, metrics: &Metrics) -> Vec<Piece> {
     if metrics.own.late_ticks > 0 {
         pieces.push(piece(0, Tone::Warning, format!("late {}", metrics.own.late_ticks)));
     }
+    if state.sticky().is_on() {
+        pieces.push(piece(0, Tone::Accent, "sticky".to_owned()));
+    }
     if state.settings().readonly {
         pieces.push(piece(3, Tone::Normal, "readonly".to_owned()));
     }

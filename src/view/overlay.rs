@@ -2,14 +2,14 @@
 
 use super::Tone;
 use super::canvas::{Area, Canvas, cells};
+use super::placement;
 use super::text::wrap;
 use crate::action::help_lines;
-use crate::derive::placement::{Proposal, Step};
 use crate::sample::ThreadId;
 use crate::state::{Mode, Overlay, State};
 
 /// Pieces of one line, one after the other.
-type Line = Vec<(Tone, String)>;
+pub(super) type Line = Vec<(Tone, String)>;
 
 /// The box in the middle of the screen, or nothing.
 pub(super) fn prepare(state: &State, width: u16, height: u16) -> Canvas {
@@ -18,7 +18,7 @@ pub(super) fn prepare(state: &State, width: u16, height: u16) -> Canvas {
         Overlay::None | Overlay::Filter { .. } => return Canvas::default(),
         Overlay::Help { scroll } => ("Keys", help(inner), *scroll, "Esc leaves · ↑ ↓ scroll"),
         Overlay::Proposal { result: Ok(proposal), scroll } => {
-            ("Proposed placement", placement(proposal, inner), *scroll, answer(state))
+            ("Proposed placement", placement::lines(proposal, state.metrics(), inner), *scroll, answer(state))
         }
         Overlay::Proposal { result: Err(why), .. } => {
             ("No placement", sentences(Tone::Normal, why, inner), 0, "Esc leaves")
@@ -54,36 +54,6 @@ fn help(width: u16) -> Vec<Line> {
     lines
 }
 
-fn placement(proposal: &Proposal, width: u16) -> Vec<Line> {
-    let mut lines: Vec<Line> = proposal.reasons.iter().flat_map(|why| sentences(Tone::Normal, why, width)).collect();
-    if !lines.is_empty() {
-        lines.push(Vec::new());
-    }
-    let who: Vec<String> = proposal.steps.iter().map(|step| format!("{} {}", step.label, step.thread.tid)).collect();
-    let widest = who.iter().map(|who| cells(who)).max().unwrap_or(0).min(40);
-    lines.extend(proposal.steps.iter().zip(&who).flat_map(|(step, who)| step_lines(step, who, widest, width)));
-    lines.push(Vec::new());
-    lines.push(vec![(Tone::Muted, "the same by hand:".to_owned())]);
-    lines.extend(proposal.taskset_lines().into_iter().map(|line| vec![(Tone::Accent, line)]));
-    lines
-}
-
-/// `iperf3 server 39083  0-127 → 4  why`, the reason below where it does not fit beside.
-fn step_lines(step: &Step, who: &str, widest: usize, width: u16) -> Vec<Line> {
-    let old = step.old.as_ref().map_or_else(|| super::format::UNKNOWN.to_owned(), ToString::to_string);
-    let name = format!("{who}{}", " ".repeat(widest.saturating_sub(cells(who)) + 2));
-    let change = format!("{old} → {}", step.core);
-    let used = cells(&name) + cells(&change) + 2;
-    let mut lines = vec![vec![(Tone::Normal, name), (Tone::Good, change)]];
-    if used + cells(&step.reason) <= usize::from(width) {
-        lines[0].push((Tone::Muted, format!("  {}", step.reason)));
-    } else {
-        let reason = wrap(&step.reason, width.saturating_sub(4));
-        lines.extend(reason.into_iter().map(|part| vec![(Tone::Muted, format!("    {part}"))]));
-    }
-    lines
-}
-
 fn choose(state: &State, thread: ThreadId, (label, text, error): (&str, &str, Option<&str>), width: u16) -> Vec<Line> {
     let mut lines = vec![
         vec![(Tone::Normal, format!("cores for {label} {}", thread.tid))],
@@ -100,7 +70,7 @@ fn choose(state: &State, thread: ThreadId, (label, text, error): (&str, &str, Op
     lines
 }
 
-fn sentences(tone: Tone, text: &str, width: u16) -> Vec<Line> {
+pub(super) fn sentences(tone: Tone, text: &str, width: u16) -> Vec<Line> {
     wrap(text, width).into_iter().map(|line| vec![(tone, line)]).collect()
 }
 

@@ -64,6 +64,9 @@ pub(super) fn title(state: &State) -> Vec<String> {
     } else if total > 0 {
         parts.push(plural(total, "thread"));
     }
+    if state.sticky().is_on() {
+        parts.push("sticky".to_owned());
+    }
     if !list.filter.is_empty() {
         parts.push(format!("filter {}", list.filter));
     }

@@ -2,8 +2,8 @@
 
 use super::stage::Stage;
 use super::{QUIET, Traffic, Work, World, stream};
-use vnettop::derive::placement::{Proposal, Step};
-use vnettop::sample::{CoreId, Ifindex, Kind, LinkState, PeerRef, ThreadId};
+use vnettop::derive::placement::{CoreChange, Proposal, Step};
+use vnettop::sample::{CoreId, CoreSet, Ifindex, Kind, LinkState, PeerRef, ThreadId};
 use vnettop::state::Settings;
 
 /// Gbit/s second by second of one TCP stream over a docker bridge, both ends moved about by the scheduler
@@ -110,13 +110,25 @@ pub fn proposal(server: ThreadId, client: ThreadId, cores: [CoreId; 2]) -> Propo
         label: format!("iperf3 {role}"),
         old: Some("0-127".parse().expect("a list of cores")),
         core,
+        on: 91,
         reason: reason.to_owned(),
+        as_good: CoreSet::new(),
+        runner_up: None,
     };
     Proposal {
         steps: vec![
             step(server, "server", cores[0], "idle, no interrupt work there"),
             step(client, "client", cores[1], "same cluster as its server, another physical core"),
         ],
+        cores: [(server, cores[0]), (client, cores[1])]
+            .map(|(thread, core)| CoreChange {
+                core,
+                node: Some(0),
+                load: None,
+                now: Vec::new(),
+                then: vec![thread.tid],
+            })
+            .to_vec(),
         reasons: vec!["both ends on node 0, where the bridge's memory is; core 0 is left to the rest".to_owned()],
     }
 }

@@ -38,6 +38,7 @@ fn link(name: &str, bits: f64, mbps: Option<u32>, basis: Basis) -> LinkMetrics {
         peer: None,
         lower: None,
         bond_mode: None,
+        node: None,
         speed_mbps: mbps,
         speed_was_set: false,
     };

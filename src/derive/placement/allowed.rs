@@ -14,7 +14,9 @@ pub(super) fn of(thread: &ThreadMetrics, topology: &Topology, online: &CoreSet) 
     let sample = &thread.sample;
     let cpuset = sample.cpuset.as_ref().map(|cpuset| cpuset.intersection(online)).filter(|cores| !cores.is_empty());
     let whole = cpuset.as_ref().unwrap_or(online);
-    let mask = sample.allowed.as_ref().filter(|_| !thread.pinned).map(|mask| mask.intersection(online));
+    // Of a thread that vnettop pinned, the mask from before the pin is its owner's wish.
+    let wish = if thread.pinned { thread.before_pin.as_ref() } else { sample.allowed.as_ref() };
+    let mask = wish.map(|mask| mask.intersection(online)).filter(|mask| !mask.is_empty() || !thread.pinned);
     let mut narrowed = None;
     let cores = match mask {
         None => whole.clone(),

@@ -2,10 +2,15 @@
 
 use super::RecentLoad;
 use crate::derive::Metrics;
+use crate::derive::claim::Basis;
 use crate::derive::cores::{CoreLoad, CoreMetrics, Shares};
+use crate::derive::links::{LinkMetrics, LinkRates};
 use crate::derive::moves::{Evidence, MovesByClass};
 use crate::derive::threads::ThreadMetrics;
-use crate::sample::{CoreId, CorePlace, CoreSet, Duty, Host, OwnCost, Side, ThreadId, ThreadSample, Topology};
+use crate::sample::{
+    CoreId, CorePlace, CoreSet, Duty, Host, Ifindex, Kind, LinkFacts, LinkState, OwnCost, Side, ThreadId, ThreadSample,
+    Topology,
+};
 use std::sync::Arc;
 
 /// A machine with watched threads, at one instant.
@@ -15,6 +20,7 @@ pub(in crate::derive) struct Machine {
     /// (core, process, irq, softirq): what others do.
     loads: Vec<(CoreId, f64, f64, f64)>,
     threads: Vec<ThreadMetrics>,
+    links: Vec<LinkMetrics>,
 }
 
 impl Machine {
@@ -31,7 +37,7 @@ impl Machine {
             capacity: None,
         };
         let topology = Topology { cores: (0..cores).map(place).collect(), isolated: CoreSet::new(), nodes: 0 };
-        Self { topology, loads: Vec::new(), threads: Vec::new() }
+        Self { topology, loads: Vec::new(), threads: Vec::new(), links: Vec::new() }
     }
 
     /// Changes every place.
@@ -73,6 +79,48 @@ impl Machine {
         self
     }
 
+    /// A physical link on this node receives so much.
+    pub(in crate::derive) fn card(mut self, name: &str, node: Option<u32>, bits_per_s: f64) -> Self {
+        let facts = LinkFacts {
+            ifindex: Ifindex(u32::try_from(self.links.len()).expect("few links") + 1),
+            born: 1,
+            name: name.to_owned(),
+            alias: None,
+            kind: if node.is_some() { Kind::Physical } else { Kind::Veth },
+            state: LinkState::Up,
+            mtu: 1500,
+            master: None,
+            slave_kind: None,
+            peer: None,
+            lower: None,
+            bond_mode: None,
+            node,
+            speed_mbps: None,
+            speed_was_set: false,
+        };
+        let rates = LinkRates {
+            rx_bits_per_s: Some(bits_per_s),
+            tx_bits_per_s: Some(0.0),
+            rx_packets_per_s: Some(0.0),
+            tx_packets_per_s: Some(0.0),
+            rx_dropped_per_s: Some(0.0),
+            tx_dropped_per_s: Some(0.0),
+            rx_errors_per_s: Some(0.0),
+            tx_errors_per_s: Some(0.0),
+        };
+        self.links.push(LinkMetrics { facts: Arc::new(facts), basis: Basis::None, counters: None, rates: Some(rates) });
+        self
+    }
+
+    /// Two Xeons: a node each of 20 physical cores with two threads; siblings are 40 apart.
+    pub(in crate::derive) fn xeon() -> Self {
+        Self::bare(80).placed(|place| {
+            let physical = place.core % 40;
+            place.physical = Some(physical);
+            (place.llc, place.node, place.socket) = (Some(physical / 20), Some(physical / 20), Some(physical / 20));
+        })
+    }
+
     pub(in crate::derive) fn isolated(mut self, cores: &str) -> Self {
         self.topology.isolated = cores.parse().expect("a list of cores");
         self
@@ -100,10 +148,12 @@ impl Machine {
             at_ns: 0,
             name: "iperf3".to_owned(),
             side: None,
+            direction: None,
             duty: Duty::Worker,
             core,
             allowed: None,
             cpuset: None,
+            memory_nodes: None,
             cpu_ns: 0,
             wait_ns: None,
             migrations: Some(0),
@@ -122,6 +172,7 @@ impl Machine {
             involuntary_per_s: None,
             wait: None,
             pinned: false,
+            before_pin: None,
         };
         change(&mut thread);
         self.threads.push(thread);
@@ -170,7 +221,7 @@ impl Machine {
             host: Arc::new(Host::default()),
             topology: Arc::new(self.topology.clone()),
             netns: 1,
-            links: Vec::new(),
+            links: self.links.clone(),
             cores: self.topology.cores.iter().map(core).collect(),
             threads: self.threads.clone(),
             jitter: None,
@@ -179,6 +230,7 @@ impl Machine {
             own_cpu: None,
             own: OwnCost { interval_ns: 500_000_000, ..OwnCost::default() },
             events: Vec::new(),
+            undone: Vec::new(),
             problems: Arc::default(),
             findings: Vec::new(),
         }

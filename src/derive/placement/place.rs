@@ -1,10 +1,11 @@
 //! Seats for threads: the innermost circle that has a physical core for each, and in it the best cores. Greedy on
 //! purpose: threads with the fewest choices go first, every thread looks at every seat once, so 64 threads on 512 cores
-//! stay well under a millisecond. The same input always gives the same placement.
+//! stay well under a millisecond; single threads are moved to better seats after. The same input always gives the same
+//! placement.
 
 use super::Want;
+use super::merit::{self, Company};
 use super::seat::{Circle, Seat};
-use crate::sample::CorePlace;
 use std::collections::BTreeMap;
 
 /// Which seat each thread gets.
@@ -24,12 +25,22 @@ pub(super) struct Placement {
 /// The less the better, first field first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Score {
+    /// Threads that would run off the nodes their memory is bound to.
+    off_memory: usize,
+    /// Pinned threads on other caches, for each thread.
+    strangers: u32,
+    /// Sum of what the cores lack, roughly.
+    heavy: u32,
+    /// Sum of how far the cores are from the network card.
+    from_card: u32,
     /// Sum of what the cores lack, in tenths.
     lack: u32,
     /// Threads that would leave the one core they are bound to.
     unsettled: usize,
     /// Threads that would leave the node they are on, where their memory is.
     uprooted: usize,
+    /// Cores whose cluster others keep busy.
+    noisy: usize,
     rather_not: u32,
     first: u32,
 }
@@ -46,6 +57,33 @@ struct Manner {
 
 /// The best placement there is: there always is one, if only by sharing.
 pub(super) fn best(seats: &[Seat], wants: &[Want<'_>]) -> Placement {
+    let mut placement = greedy(seats, wants);
+    merit::mend(&mut placement, seats, wants);
+    placement
+}
+
+/// What counts of a placement when it is asked whether another is worth moving for: sharing, others' work, memory, the
+/// ends of streams on one cache, the network card, and cores that lack much.
+pub(super) fn gist(chosen: &[usize], seats: &[Seat], wants: &[Want<'_>]) -> impl Ord + use<> {
+    let mut company = Company::of(chosen, seats, wants);
+    let merits = (0..wants.len()).filter_map(|nth| {
+        let merits = company.merits(nth, chosen);
+        merits.into_iter().find(|&(_, at)| at == chosen[nth]).map(|(merit, _)| merit)
+    });
+    merits.fold((0, 0, 0, 0, 0, 0, 0), |sum, merit| {
+        (
+            sum.0 + merit.sharers.0 + merit.sharers.1,
+            sum.1 + u32::from(merit.taken),
+            sum.2 + u32::from(merit.off_memory),
+            sum.3 + u32::from(merit.parted),
+            sum.4 + merit.outside,
+            sum.5 + merit.heavy,
+            sum.6 + merit.from_card / 2,
+        )
+    })
+}
+
+fn greedy(seats: &[Seat], wants: &[Want<'_>]) -> Placement {
     let pair = [Circle::Cluster, Circle::Llc, Circle::Node, Circle::Socket, Circle::Machine];
     let circles = if wants.len() == 2 { &pair[..] } else { &pair[1..] };
     for taken in [false, true] {
@@ -96,7 +134,8 @@ fn fill(manner: Manner, members: &[usize], seats: &[Seat], wants: &[Want<'_>]) -
             spread: wants.len() > 2,
         };
         let open = |&(at, _): &(usize, usize)| {
-            want.allowed.cores.contains(seats[at].core) && (manner.share || used.physical[seats[at].physical] == 0)
+            want.allowed.cores.contains(seats[at].core)
+                && (manner.share || used.physical[seats[at].physical] + seats[at].held == 0)
         };
         let ranked = members.iter().copied().zip(ranks.iter().copied());
         let (at, rank) = ranked.filter(open).min_by_key(|&(at, rank)| used.key(at, rank, &seats[at], &need))?;
@@ -111,15 +150,15 @@ fn fill(manner: Manner, members: &[usize], seats: &[Seat], wants: &[Want<'_>]) -
 /// For each member the rank of its cache (or node) among those in this circle, roomiest first: a circle of several
 /// caches is filled cache by cache, so that the two ends of a stream stay together.
 fn cache_ranks(members: &[usize], seats: &[Seat]) -> Vec<usize> {
-    let key = |place: &CorePlace| Circle::Llc.of(place).or_else(|| Circle::Node.of(place));
+    let key = |at: usize| Circle::cache(&seats[at].place);
     let mut rooms: BTreeMap<_, usize> = BTreeMap::new();
     for &at in members {
-        *rooms.entry(key(&seats[at].place)).or_default() += 1;
+        *rooms.entry(key(at)).or_default() += 1;
     }
     let mut order: Vec<_> = rooms.iter().map(|(key, room)| (std::cmp::Reverse(*room), *key)).collect();
     order.sort_unstable();
     let ranks: BTreeMap<_, usize> = order.into_iter().zip(0..).map(|((_, key), rank)| (key, rank)).collect();
-    members.iter().map(|&at| ranks[&key(&seats[at].place)]).collect()
+    members.iter().map(|&at| ranks[&key(at)]).collect()
 }
 
 /// One thread's turn.
@@ -143,7 +182,8 @@ struct Used {
 
 impl Used {
     fn new(seats: &[Seat], members: &[usize], ranks: &[usize]) -> Self {
-        let mut physicals: Vec<_> = members.iter().zip(ranks).map(|(&at, &rank)| (seats[at].physical, rank)).collect();
+        let free = members.iter().zip(ranks).filter(|&(&at, _)| seats[at].held == 0);
+        let mut physicals: Vec<_> = free.map(|(&at, &rank)| (seats[at].physical, rank)).collect();
         physicals.sort_unstable();
         physicals.dedup();
         let mut room = vec![0; members.len()];
@@ -164,32 +204,34 @@ impl Used {
 
     /// What makes one seat better than another for this thread: the less the better, first field first.
     fn key(&self, at: usize, rank: usize, seat: &Seat, need: &Need<'_>) -> impl Ord + use<> {
-        let sharers = (self.core[at], self.physical[seat.physical]);
+        let sharers = (self.core[at], self.physical[seat.physical] + seat.held);
         // The ends of a stream share a cache; so the first of them does not take a cache's last core.
         let parted = need.beside.map_or(need.leads && self.room[rank] < 2, |(partners, _)| partners != rank);
-        // The sender's core carries the whole path in softirq: others' interrupts hurt it most.
-        let lack = seat.lack + if need.want.sender { seat.interrupts } else { 0 };
-        let settled = need.want.bound_to() == Some(seat.core);
+        let lack = seat.lack_for(need.want);
+        let settled = need.want.bound_to == Some(seat.core);
         // The ends of a stream belong together; streams spread over the clusters.
         let neighbours = match need.beside {
             Some((_, cluster)) => u32::from(cluster != seat.cluster),
             None if need.spread => self.cluster[seat.cluster],
             None => 0,
         };
-        (sharers, parted, rank, lack, !settled, neighbours, seat.rather_not, seat.core)
+        let off_memory = seat.is_off_memory(need.want);
+        let load = (lack / 3, seat.from_card, lack);
+        (sharers, off_memory, parted, rank, load, !settled, (neighbours, seat.noisy), seat.rather_not, seat.core)
     }
 }
 
 fn score(chosen: &[usize], seats: &[Seat], wants: &[Want<'_>]) -> Score {
     let pairs = || chosen.iter().map(|&at| &seats[at]).zip(wants);
-    let uprooted = |(seat, want): &(&Seat, &Want<'_>)| {
-        let here = seats.binary_search_by_key(&want.thread.sample.core, |seat| seat.core).ok();
-        here.map(|at| seats[at].place.node) != Some(seat.place.node)
-    };
     Score {
-        lack: pairs().map(|(seat, want)| seat.lack + if want.sender { seat.interrupts } else { 0 }).sum(),
-        unsettled: pairs().filter(|(seat, want)| want.bound_to().is_some_and(|core| core != seat.core)).count(),
-        uprooted: pairs().filter(uprooted).count(),
+        off_memory: pairs().filter(|(seat, want)| seat.is_off_memory(want)).count(),
+        strangers: pairs().map(|(seat, _)| seat.strangers).sum(),
+        heavy: pairs().map(|(seat, want)| seat.lack_for(want) / 3).sum(),
+        from_card: pairs().map(|(seat, _)| seat.from_card).sum(),
+        lack: pairs().map(|(seat, want)| seat.lack_for(want)).sum(),
+        unsettled: pairs().filter(|(seat, want)| want.bound_to.is_some_and(|core| core != seat.core)).count(),
+        uprooted: pairs().filter(|(seat, want)| merit::is_uprooted(seat, want, seats)).count(),
+        noisy: pairs().filter(|(seat, _)| seat.noisy).count(),
         rather_not: pairs().map(|(seat, _)| seat.rather_not).max().unwrap_or(0),
         first: chosen.iter().map(|&at| seats[at].core).min().unwrap_or(0),
     }

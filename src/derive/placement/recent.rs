@@ -1,6 +1,8 @@
 //! The last seconds of every core and of every watched thread: means that follow the present and forget the past, so
 //! that one odd tick proposes nothing. It also tells what others put on a core from what the watched threads put there.
 
+use super::direction::Senders;
+use super::network_card;
 use crate::derive::Metrics;
 use crate::derive::cores::CoreMetrics;
 use crate::sample::{CoreId, ThreadId};
@@ -42,6 +44,8 @@ struct CoreMean {
     softirq: f64,
     /// CPU time of the watched threads while they were seen here.
     watched: f64,
+    /// The part of it that is of threads which only receive what a card brings: the softirq work here is the card's.
+    receiving: f64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -65,7 +69,7 @@ impl RecentLoad {
             let fresh = |core: &CoreMetrics| CoreMean { core: core.place.core, ..CoreMean::default() };
             self.cores = metrics.cores.iter().map(fresh).collect();
         }
-        let mut watched = vec![0.0; self.cores.len()];
+        let mut watched = vec![(0.0, 0.0); self.cores.len()];
         self.observe_threads(metrics, elapsed, &mut watched);
         for ((mean, core), watched) in self.cores.iter_mut().zip(&metrics.cores).zip(watched) {
             mean.observe(core, watched, elapsed);
@@ -93,13 +97,16 @@ impl RecentLoad {
 
     /// Follows every watched thread and adds up, core by core, what they used in this tick. Of a thread that moved, half
     /// goes to either core: when in between it moved is not known.
-    fn observe_threads(&mut self, metrics: &Metrics, elapsed: f64, watched: &mut [f64]) {
+    fn observe_threads(&mut self, metrics: &Metrics, elapsed: f64, watched: &mut [(f64, f64)]) {
         let ids = metrics.threads.iter().map(|thread| thread.sample.id);
         if self.threads.len() != metrics.threads.len() || ids.clone().any(|id| !self.threads.contains_key(&id)) {
             let mut old = std::mem::take(&mut self.threads);
             self.threads = ids.filter_map(|id| Some((id, old.remove(&id)?))).collect();
         }
+        let from_card = !metrics.threads.is_empty() && network_card::carrier(metrics).is_some();
+        let senders = Senders::of(metrics);
         for thread in &metrics.threads {
+            let receives = from_card && senders.sends(thread) == Some(false);
             let now = thread.sample.core;
             let fresh = ThreadMean { seconds: 0.0, cpu: 0.0, core: now };
             let mean = self.threads.entry(thread.sample.id).or_insert(fresh);
@@ -109,7 +116,8 @@ impl RecentLoad {
             mean.seconds += elapsed;
             for core in [before, now] {
                 if let Ok(at) = self.cores.binary_search_by_key(&core, |mean| mean.core) {
-                    watched[at] += cpu / 2.0;
+                    watched[at].0 += cpu / 2.0;
+                    watched[at].1 += if receives { cpu / 2.0 } else { 0.0 };
                 }
             }
         }
@@ -117,7 +125,7 @@ impl RecentLoad {
 }
 
 impl CoreMean {
-    fn observe(&mut self, core: &CoreMetrics, watched: f64, elapsed: f64) {
+    fn observe(&mut self, core: &CoreMetrics, (watched, receiving): (f64, f64), elapsed: f64) {
         let Some(shares) = core.shares() else { return };
         let weight = weight(self.seconds, elapsed);
         self.seconds += elapsed;
@@ -125,14 +133,18 @@ impl CoreMean {
         self.irq += weight * (shares.irq - self.irq);
         self.softirq += weight * (shares.softirq - self.softirq);
         self.watched += weight * (watched - self.watched);
+        self.receiving += weight * (receiving - self.receiving);
     }
 
     /// Softirq time is shared between the watched threads and others as the process time is: what a sender sends is
-    /// carried on in softirq on its own core. Interrupts of devices are never the watched threads'. Whether a thread's
+    /// carried on in softirq on its own core. A thread that only receives what a card brings causes none where it runs:
+    /// its time is left out of that sharing. Interrupts of devices are never the watched threads'. Whether a thread's
     /// CPU time has softirq time in it depends on the kernel's configuration, so the larger reading counts as theirs.
     fn told(&self) -> CoreRecent {
         let busy = self.process + self.irq + self.softirq;
-        let part = if self.watched > 0.0 { (self.watched / self.process.max(f64::EPSILON)).min(1.0) } else { 0.0 };
+        let sending = (self.watched - self.receiving).max(0.0);
+        let rest = (self.process - self.receiving).max(f64::EPSILON);
+        let part = if sending > f64::EPSILON { (sending / rest).min(1.0) } else { 0.0 };
         let own_softirq = self.softirq * part;
         let own = self.watched.max(self.watched.min(self.process) + own_softirq);
         CoreRecent {

@@ -1,9 +1,9 @@
 //! Proposals on machines built by hand, from one core to 512, as a user would read them.
 
 use super::machine::Machine;
-use super::{Proposal, propose};
+use super::{Proposal, propose, propose_for};
 use crate::derive::Metrics;
-use crate::sample::{CoreSet, Duty, Side};
+use crate::sample::{CoreSet, Direction, Duty, Side};
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use std::collections::HashSet;
@@ -20,7 +20,8 @@ fn read(machine: &Machine) -> String {
     };
     let steps = proposal.steps.iter().map(|step| {
         let old = step.old.as_ref().map_or_else(|| "?".to_owned(), ToString::to_string);
-        format!("{} {}: {old} → core {}: {}", step.label, step.thread.tid, step.core, step.reason)
+        let next = step.others().map_or_else(String::new, |others| format!("\n  {others}"));
+        format!("{} {}: {old} → core {}: {}{next}", step.label, step.thread.tid, step.core, step.reason)
     });
     let lines: Vec<String> = proposal.reasons.iter().cloned().chain(steps).chain(proposal.taskset_lines()).collect();
     lines.join("\n")
@@ -111,6 +112,124 @@ fn kunpeng_with_eight_streams() {
 }
 
 #[test]
+fn xeon_with_its_card_on_the_second_node() {
+    // One end only: what it sends or receives leaves the machine, and core 22 takes the card's interrupts.
+    let receiving = Machine::xeon().interrupted("22", 0.3).card("docker0", None, 9e9).card("eth0", Some(1), 9.4e9);
+    let server = receiving.clone().thread(500, 500, Side::Server, 22);
+    assert_snapshot!("xeon_server_on_the_interrupted_core", read(&server));
+    let two = receiving.thread(500, 501, Side::Client, 3).thread(500, 502, Side::Client, 62);
+    assert_snapshot!("xeon_two_senders", read(&two));
+    // Between containers of this machine the card carries next to nothing, and its node is no reason to go there.
+    let inside = Machine::xeon().card("eth0", Some(1), 2e6).card("veth1", None, 30e9).pair(3, 5);
+    assert_snapshot!("xeon_within_the_machine", read(&inside));
+}
+
+#[test]
+fn on_arm_the_cluster_of_the_interrupted_core_is_next_to_the_card() {
+    let machine = Machine::kunpeng().interrupted("70", 0.3).card("eth0", Some(2), 9.4e9);
+    assert_snapshot!(read(&machine.thread(500, 500, Side::Server, 5)));
+}
+
+#[test]
+fn offline_cores_of_an_smt_machine() {
+    let machine = smt_laptop().placed(|place| place.online = ![1, 5, 6, 7].contains(&place.core));
+    assert_snapshot!(read(&machine.pair(0, 4)));
+}
+
+#[test]
+fn a_container_with_a_core_it_may_not_use() {
+    // docker run --cpuset-cpus 30-35 --cpuset-mems 1, and a taskset inside that leaves core 33 out.
+    let inside = Machine::kunpeng().busy("32", 0.4, 0.0).pair(30, 34).each_thread(|thread| {
+        thread.sample.cpuset = Some(cores("30-35"));
+        thread.sample.allowed = Some(cores("30-32,34-35"));
+        thread.sample.memory_nodes = Some(cores("1"));
+    });
+    assert_snapshot!(read(&inside));
+}
+
+#[test]
+fn one_stream_on_two_sockets_keeps_to_one_of_them() {
+    assert_snapshot!(read(&Machine::xeon().busy("1", 0.0, 0.12).pair(3, 25)));
+}
+
+#[test]
+fn the_server_sends_when_its_client_runs_in_reverse() {
+    let machine = Machine::small(4).busy("1", 0.0, 0.2).pair(0, 0).each_thread(|thread| {
+        thread.sample.direction = (thread.sample.side == Some(Side::Client)).then_some(Direction::Reverse);
+    });
+    let steps = proposed(&machine).expect("a proposal").steps;
+    let first = &steps[0];
+    assert!(first.label.contains("server") && first.reason.contains("sends"), "it chooses first: {first:?}");
+    assert!(!steps[1].reason.contains("sends"), "and the client only receives: {:?}", steps[1]);
+}
+
+#[test]
+fn a_pin_of_vnettop_does_not_widen_what_its_owner_allowed() {
+    let pinned = Machine::kunpeng().pair(70, 70).each_thread(|thread| {
+        (thread.pinned, thread.before_pin) = (true, Some(cores("70-71")));
+        thread.sample.allowed = Some(CoreSet::single(70));
+    });
+    let given: CoreSet = proposed(&pinned).expect("they share a core").steps.iter().map(|step| step.core).collect();
+    assert_eq!(given.to_string(), "70-71", "the mask from before the pin still counts");
+}
+
+#[test]
+fn masks_of_one_core_are_told_with_the_line_that_widens_them() {
+    let machine = Machine::small(4).pair(2, 2).each_thread(|thread| thread.sample.allowed = Some(CoreSet::single(2)));
+    let told = proposed(&machine).expect_err("one core for both");
+    assert!(told.contains("taskset -acp 0-3 39081; taskset -acp 0-3 39082 widens them"), "{told}");
+}
+
+#[test]
+fn a_tenth_more_or_less_moves_nobody_who_is_pinned() {
+    let pinned = |machine: Machine| {
+        machine.pair(9, 8).each_thread(|thread| {
+            (thread.pinned, thread.sample.allowed) = (true, Some(CoreSet::single(thread.sample.core)));
+        })
+    };
+    let told = proposed(&pinned(Machine::kunpeng().busy("8-9", 0.12, 0.0))).expect_err("it is not worth a move");
+    assert!(told.starts_with("nothing to gain"), "{told}");
+    let parted = Machine::kunpeng().pair(9, 72).each_thread(|thread| {
+        (thread.pinned, thread.sample.allowed) = (true, Some(CoreSet::single(thread.sample.core)));
+    });
+    let steps = proposed(&parted).expect("two sockets are worth it").steps;
+    assert_eq!(steps.iter().filter(|step| step.core == step.on).count(), 1, "and one of the two stays: {steps:?}");
+}
+
+#[test]
+fn new_threads_alone_get_cores_that_nobody_holds() {
+    let pin = |thread: &mut crate::derive::ThreadMetrics| {
+        if thread.sample.id.tid <= 602 {
+            (thread.pinned, thread.sample.allowed) = (true, Some(CoreSet::single(thread.sample.core)));
+        }
+    };
+    let machine = Machine::kunpeng().thread(500, 601, Side::Server, 36).thread(600, 602, Side::Client, 37);
+    let machine = machine.thread(500, 603, Side::Server, 99).thread(600, 604, Side::Client, 100).each_thread(pin);
+    let new: Vec<_> =
+        machine.metrics().threads.iter().map(|thread| thread.sample.id).filter(|id| id.tid > 602).collect();
+    let steps = propose_for(&machine.metrics(), &machine.recent(), &new).expect("there is room").steps;
+    assert_eq!(steps.len(), 2, "only the new ones are placed");
+    assert!(steps.iter().all(|step| (32..64).contains(&step.core)), "beside the pinned ones: {steps:?}");
+    assert!(steps.iter().all(|step| step.core != 36 && step.core != 37), "on cores of their own: {steps:?}");
+    let full = Machine::small(2).thread(500, 601, Side::Server, 0).thread(600, 602, Side::Client, 1);
+    let full = full.thread(500, 603, Side::Server, 0).each_thread(pin);
+    let told = propose_for(&full.metrics(), &full.recent(), &[new[0]]).expect_err("both cores are held");
+    assert!(told.contains("no core is left for 603"), "{told}");
+}
+
+#[test]
+fn the_preview_has_every_core_before_and_after() {
+    let cores = proposed(&Machine::kunpeng().pair(5, 91)).expect("a proposal").cores;
+    let read: Vec<_> = cores.iter().map(|core| (core.core, core.now.as_slice(), core.then.as_slice())).collect();
+    let (server, client) = ([39_081], [39_082]);
+    assert_eq!(
+        read,
+        [(4, &[][..], &client[..]), (5, &server, &server), (91, &client, &[])],
+        "who was and will be where"
+    );
+}
+
+#[test]
 fn more_threads_than_cores_share_fairly() {
     let mut machine = smt_laptop();
     for tid in 1..=10 {
@@ -126,8 +245,7 @@ fn a_machine_that_tells_no_circles() {
 
 #[test]
 fn one_core_only() {
-    let told = read(&Machine::small(1).pair(0, 0));
-    assert_eq!(told, "nothing is proposed: only core 0 may run the busy threads: there is nothing to choose");
+    assert_snapshot!(read(&Machine::small(1).pair(0, 0)));
 }
 
 #[test]
@@ -168,7 +286,7 @@ fn what_is_pinned_well_is_proposed_to_stay() {
             (true, step.core, Some(CoreSet::single(step.core)));
     });
     let told = proposed(&pinned).expect_err("nothing is to be changed");
-    assert!(told.starts_with("the busy threads already are where they would be pinned"), "{told}");
+    assert!(told.starts_with("nothing to gain: the busy threads are pinned to cores of their own"), "{told}");
     // An interrupt storm on the sender's core is a reason to move.
     let client = steps.iter().find(|step| step.label.contains("client")).expect("a client").core;
     let moved = proposed(&pinned.interrupted(&client.to_string(), 0.3)).expect("another core is better now");
@@ -234,6 +352,12 @@ proptest! {
             }
             let told = proposal.reasons.iter().any(|reason| reason.contains("some share one"));
             prop_assert_eq!(physicals.len() < proposal.steps.len(), told, "sharing is told, and only then");
+            for step in &proposal.steps {
+                let next = step.runner_up.as_ref().map(|next| next.core);
+                prop_assert!(next != Some(step.core) && !step.as_good.contains(step.core), "it is no other than itself");
+                let may = step.old.as_ref().map_or(0, CoreSet::len);
+                prop_assert_eq!(next.is_some() || !step.as_good.is_empty(), may > 1, "whoever has a choice has a next");
+            }
         }
     }
 }

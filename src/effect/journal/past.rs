@@ -97,7 +97,8 @@ fn apply(entry: Entry, place: &mut HashMap<ThreadId, usize>, rows: &mut Vec<Opti
         Entry::Pin { old, .. } if old.is_empty() => return false,
         Entry::Pin { thread, label, old, asked, at_ns, .. } => {
             if let Some((_, held)) = place.get(&thread).and_then(|&at| rows[at].as_mut()) {
-                held.asked = Some(asked);
+                // The same as before, unless someone else had set another mask in between.
+                (held.asked, held.old) = (Some(asked), old);
                 return true;
             }
             let label = label.chars().filter(|c| !c.is_control()).take(64).collect();

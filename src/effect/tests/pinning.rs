@@ -41,6 +41,18 @@ fn a_second_pin_keeps_the_first_old_mask() {
 }
 
 #[test]
+fn a_mask_that_someone_else_set_between_two_pins_is_the_one_to_go_back_to() {
+    let (fake, dir) = (Fake::new(), temporary());
+    let mut first = hand(&fake, &dir);
+    first.pin(&[request(101, "4")]);
+    fake.change(101, |thread| thread.mask = cores("2-3"));
+    first.pin(&[request(101, "5")]);
+    assert!(text_of_the_journal(dir.path()).contains(r#""old":"2-3","asked":"5""#), "the journal says the same");
+    first.restore();
+    assert_eq!(fake.mask(101), "2-3", "not the older mask over that of someone else");
+}
+
+#[test]
 fn a_mask_that_the_cpuset_shrinks_is_told() {
     let (fake, dir) = (Fake::new(), temporary());
     fake.change(101, |thread| (thread.mask, thread.cpuset) = (cores("0"), cores("0")));

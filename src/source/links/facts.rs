@@ -8,7 +8,7 @@ use netlink_packet_core::NLM_F_DUMP;
 use netlink_packet_route::link::{LinkFlags, LinkHeader, LinkLayerType, State};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Where a link's device is looked for when the kernel is too old to name its parent (before Linux 5.14).
 pub(super) const SYSFS: &str = "/sys/class/net";
@@ -146,6 +146,11 @@ impl<'a> Raw<'a> {
             slave_kind: self.slave_kind.map(clean),
             peer,
             lower,
+            node: if matches!(kind, Kind::Physical | Kind::Virtio) {
+                node(sysfs, self.name, header.index)
+            } else {
+                None
+            },
             bond_mode: if kind == Kind::Bond { bond_mode() } else { None },
             speed_mbps: None,
             speed_was_set: false,
@@ -199,18 +204,27 @@ impl<'a> Raw<'a> {
 }
 
 /// /sys/class/net/NAME/device, for kernels that do not name the parent. sysfs shows the namespace it was mounted in, so
-/// the ifindex must agree before it is believed.
+/// the ifindex must agree before it is believed: see [`directory`].
 fn kind_by_sysfs(sysfs: &Path, name: &[u8], ifindex: u32) -> Option<Kind> {
+    let bus = std::fs::read_link(directory(sysfs, name, ifindex)?.join("device/subsystem")).ok()?;
+    Some(if bus.file_name() == Some(OsStr::new("virtio")) { Kind::Virtio } else { Kind::Physical })
+}
+
+/// The node of the device, or of the one it sits on (a virtio device on its PCI device); -1 is none.
+fn node(sysfs: &Path, name: &[u8], ifindex: u32) -> Option<u32> {
+    let link = directory(sysfs, name, ifindex)?;
+    let read = |file: &str| std::fs::read_to_string(link.join(file)).ok();
+    read("device/numa_node").or_else(|| read("device/../numa_node"))?.trim().parse().ok()
+}
+
+/// The link's directory, if it is the same link there.
+fn directory(sysfs: &Path, name: &[u8], ifindex: u32) -> Option<PathBuf> {
     if name.is_empty() || name.contains(&b'/') || name.starts_with(b".") {
         return None;
     }
     let link = sysfs.join(OsStr::from_bytes(name));
     let told: u32 = std::fs::read_to_string(link.join("ifindex")).ok()?.trim().parse().ok()?;
-    if told != ifindex {
-        return None;
-    }
-    let bus = std::fs::read_link(link.join("device/subsystem")).ok()?;
-    Some(if bus.file_name() == Some(OsStr::new("virtio")) { Kind::Virtio } else { Kind::Physical })
+    (told == ifindex).then_some(link)
 }
 
 /// Administratively down is down, whatever the operational state still says.

@@ -1,22 +1,24 @@
 //! What is asked of a watched process now and then rather than on every tick: which end of a benchmark it is, and the
 //! cores that its control group allows.
 
-use crate::sample::{CoreSet, Side};
+use crate::sample::{CoreSet, Direction, Side};
 use crate::source::{Roots, proc_file};
 use procfs::process::Process;
 use procfs::{FromRead, ProcessCGroup, ProcessCGroups};
 use std::path::{Path, PathBuf};
 
 /// Which end of a benchmark the process is, where it is iperf3 by its command name or its first argument.
-pub(super) fn side(roots: &Roots, pid: u32) -> Option<Side> {
+/// A client's command line also tells which way the payload goes.
+pub(super) fn test(roots: &Roots, pid: u32) -> (Option<Side>, Option<Direction>) {
     let directory = roots.proc.join(pid.to_string());
-    let arguments = Process::new_with_root(directory.clone()).ok()?.cmdline().ok()?;
-    let (program, arguments) = arguments.split_first()?;
+    let line = Process::new_with_root(directory.clone()).and_then(|process| process.cmdline()).unwrap_or_default();
+    let Some((program, arguments)) = line.split_first() else { return (None, None) };
     let is_iperf3 = program.rsplit('/').next() == Some("iperf3");
     if is_iperf3 || proc_file::text(&directory.join("comm")).is_ok_and(|comm| comm == "iperf3") {
-        side_of(arguments)
+        let side = side_of(arguments);
+        (side, (side == Some(Side::Client)).then(|| direction_of(arguments)))
     } else {
-        None
+        (None, None)
     }
 }
 
@@ -24,32 +26,62 @@ pub(super) fn side(roots: &Roots, pid: u32) -> Option<Side> {
 const PLAIN_FLAGS: &str = "46dDhJmNRuvVZ1";
 
 fn side_of(arguments: &[String]) -> Option<Side> {
+    flags(arguments).find_map(|flag| match flag {
+        Flag::Long("server") | Flag::Short('s') => Some(Side::Server),
+        Flag::Long("client") | Flag::Short('c') => Some(Side::Client),
+        _ => None,
+    })
+}
+
+fn direction_of(arguments: &[String]) -> Direction {
+    let told = flags(arguments).filter_map(|flag| match flag {
+        Flag::Long("bidir") => Some(Direction::Both),
+        Flag::Long("reverse") | Flag::Short('R') => Some(Direction::Reverse),
+        _ => None,
+    });
+    told.last().unwrap_or(Direction::Forward)
+}
+
+/// A flag of the command line, without its value.
+#[derive(Clone, Copy)]
+enum Flag<'a> {
+    Long(&'a str),
+    Short(char),
+}
+
+/// The flags, as `getopt` takes them apart: `-4Vs`, `-p 5202`, `-p5202`, `--client=h`.
+fn flags(arguments: &[String]) -> impl Iterator<Item = Flag<'_>> {
     let mut is_value = false;
-    for argument in arguments {
+    arguments.iter().flat_map(move |argument| {
         if std::mem::take(&mut is_value) {
-            continue;
+            return Vec::new();
         }
         if let Some(long) = argument.strip_prefix("--") {
-            match long.split('=').next() {
-                Some("server") => return Some(Side::Server),
-                Some("client") => return Some(Side::Client),
-                _ => continue,
-            }
+            return vec![Flag::Long(long.split('=').next().unwrap_or(long))];
         }
-        let flags = argument.strip_prefix('-').unwrap_or_default();
-        match flags.trim_start_matches(|flag| PLAIN_FLAGS.contains(flag)).as_bytes() {
-            [b's', ..] => return Some(Side::Server),
-            [b'c', ..] => return Some(Side::Client),
-            [_takes_value] => is_value = true,
-            _ => {}
+        let letters = argument.strip_prefix('-').unwrap_or_default();
+        let plain = letters.len() - letters.trim_start_matches(|flag| PLAIN_FLAGS.contains(flag)).len();
+        let mut found: Vec<Flag<'_>> = letters[..plain].chars().map(Flag::Short).collect();
+        let mut rest = letters[plain..].chars();
+        if let Some(flag) = rest.next() {
+            found.push(Flag::Short(flag));
+            // `s` takes no value either, but ends the search for the side.
+            is_value = rest.next().is_none() && flag != 's';
         }
-    }
-    None
+        found
+    })
 }
 
 /// How long what one process' groups allow is taken for what the same groups of the next one allow: the processes of a
 /// benchmark are mostly of one group, and finding its cpuset takes some 25 system calls.
 const SAME_GROUPS_NS: u64 = 1_000_000_000;
+
+/// What a cpuset allows; none where it could not be read.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Cpuset {
+    pub cores: Option<CoreSet>,
+    pub memory_nodes: Option<CoreSet>,
+}
 
 /// The cpusets of processes, with the last one found.
 #[derive(Debug, Default)]
@@ -61,14 +93,16 @@ pub(super) struct Cpusets {
 struct Found {
     /// The text of `/proc/PID/cgroup`.
     groups: String,
-    allowed: Option<CoreSet>,
+    allowed: Cpuset,
     at_ns: u64,
 }
 
 impl Cpusets {
-    /// The cores that the cpuset of a process allows now.
-    pub(super) fn of(&mut self, roots: &Roots, pid: u32, now_ns: u64) -> Option<CoreSet> {
-        let groups = proc_file::text(&roots.proc.join(pid.to_string()).join("cgroup")).ok()?;
+    /// What the cpuset of a process allows now.
+    pub(super) fn of(&mut self, roots: &Roots, pid: u32, now_ns: u64) -> Cpuset {
+        let Ok(groups) = proc_file::text(&roots.proc.join(pid.to_string()).join("cgroup")) else {
+            return Cpuset::default();
+        };
         let is_fresh = |last: &&Found| last.groups == groups && now_ns.saturating_sub(last.at_ns) < SAME_GROUPS_NS;
         if let Some(last) = self.last.as_ref().filter(is_fresh) {
             return last.allowed.clone();
@@ -79,16 +113,22 @@ impl Cpusets {
     }
 }
 
-/// The cores that these groups' cpuset allows: v1 where a hierarchy has it, else v2. A group without the file (the
-/// controller is off, or the mount shows only a part of the tree) has what its parent has.
-fn cpuset(roots: &Roots, groups: &str) -> Option<CoreSet> {
-    let groups = ProcessCGroups::from_read(groups.as_bytes()).ok()?.0;
+/// What these groups' cpuset allows: v1 where a hierarchy has it, else v2. A group without the file (the controller is
+/// off, or the mount shows only a part of the tree) has what its parent has.
+fn cpuset(roots: &Roots, groups: &str) -> Cpuset {
+    let Ok(groups) = ProcessCGroups::from_read(groups.as_bytes()) else { return Cpuset::default() };
     let mounts = roots.sys.join("fs/cgroup");
-    let v1 = groups.iter().find(|group| group.controllers.iter().any(|name| name == "cpuset"));
-    let v2 = groups.iter().find(|group| group.hierarchy == 0 && group.controllers.is_empty());
-    let in_v1 = || effective(&mounts.join("cpuset"), v1?, &["cpuset.effective_cpus", "cpuset.cpus"]);
-    let in_v2 = |mount: &Path| effective(mount, v2?, &["cpuset.cpus.effective"]);
-    in_v1().or_else(|| in_v2(&mounts)).or_else(|| in_v2(&mounts.join("unified")))
+    let v1 = groups.0.iter().find(|group| group.controllers.iter().any(|name| name == "cpuset"));
+    let v2 = groups.0.iter().find(|group| group.hierarchy == 0 && group.controllers.is_empty());
+    let in_v1 = |files: &[&str]| effective(&mounts.join("cpuset"), v1?, files);
+    let in_v2 = |mount: &Path, file| effective(mount, v2?, &[file]);
+    let found = |v1_files: &[&str], v2_file| {
+        in_v1(v1_files).or_else(|| in_v2(&mounts, v2_file)).or_else(|| in_v2(&mounts.join("unified"), v2_file))
+    };
+    Cpuset {
+        cores: found(&["cpuset.effective_cpus", "cpuset.cpus"], "cpuset.cpus.effective"),
+        memory_nodes: found(&["cpuset.effective_mems", "cpuset.mems"], "cpuset.mems.effective"),
+    }
 }
 
 /// The first of the files that is there, from the group upwards to the mount point.
@@ -129,6 +169,18 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_direction_is_read_from_the_clients_arguments() {
+        let direction = |line: &str| direction_of(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        for line in ["-c h -R", "-Rc h", "--client h --reverse", "-uRc h", "-t 5 -c h -P 8 -R"] {
+            assert_eq!(direction(line), Direction::Reverse, "iperf3 {line}: the server sends");
+        }
+        assert_eq!(direction("-c h --bidir"), Direction::Both, "both send");
+        for line in ["-c h", "-c h -T -R", "-c h -B R", "-c R"] {
+            assert_eq!(direction(line), Direction::Forward, "iperf3 {line}: the client sends");
+        }
+    }
+
     fn write(root: &Path, file: &str, text: &str) {
         let path = root.join(file);
         std::fs::create_dir_all(path.parent().expect("a file is in a directory")).expect("writable");
@@ -142,7 +194,7 @@ mod tests {
         for (file, text) in files {
             write(&roots.sys.join("fs/cgroup"), file, text);
         }
-        Cpusets::default().of(&roots, 7, 0).map(|set| set.to_string())
+        Cpusets::default().of(&roots, 7, 0).cores.map(|set| set.to_string())
     }
 
     #[test]
@@ -162,6 +214,16 @@ mod tests {
     }
 
     #[test]
+    fn the_memory_nodes_stand_beside_the_cores() {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        let roots = Roots { proc: root.path().join("proc"), sys: root.path().join("sys") };
+        write(&roots.proc, "7/cgroup", "0::/a\n");
+        write(&roots.sys, "fs/cgroup/a/cpuset.mems.effective", "1\n");
+        let nodes = Cpusets::default().of(&roots, 7, 0).memory_nodes.map(|set| set.to_string());
+        assert_eq!(nodes.as_deref(), Some("1"), "the container's memory is on node 1");
+    }
+
+    #[test]
     fn a_group_that_another_process_was_just_found_in_is_not_looked_up_again() {
         let root = tempfile::tempdir().expect("a temporary directory");
         let roots = Roots { proc: root.path().join("proc"), sys: root.path().join("sys") };
@@ -171,7 +233,7 @@ mod tests {
         write(&roots.sys, "fs/cgroup/a/cpuset.cpus.effective", "0-3\n");
         write(&roots.sys, "fs/cgroup/b/cpuset.cpus.effective", "5\n");
         let mut cpusets = Cpusets::default();
-        let mut of = |pid, now_ns| cpusets.of(&roots, pid, now_ns).map(|set| set.to_string());
+        let mut of = |pid, now_ns| cpusets.of(&roots, pid, now_ns).cores.map(|set| set.to_string());
         assert_eq!(of(7, 0).as_deref(), Some("0-3"));
         write(&roots.sys, "fs/cgroup/a/cpuset.cpus.effective", "0-1\n");
         assert_eq!(of(8, SAME_GROUPS_NS - 1).as_deref(), Some("0-3"), "the same group, a moment later");

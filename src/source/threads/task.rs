@@ -3,7 +3,7 @@
 
 use super::parse::{self, Sched, Schedstat};
 use super::proc_dir::ProcDir;
-use crate::sample::{CoreSet, Duty, Side, ThreadId, ThreadSample};
+use crate::sample::{CoreSet, Direction, Duty, Side, ThreadId, ThreadSample};
 use crate::sched;
 use crate::source::now_ns;
 use crate::text;
@@ -27,7 +27,9 @@ const YOUNG_NS: u64 = 3_000_000_000;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Known {
     pub side: Option<Side>,
+    pub direction: Option<Direction>,
     pub cpuset: Option<CoreSet>,
+    pub memory_nodes: Option<CoreSet>,
 }
 
 /// How a thread is read on this machine.
@@ -144,7 +146,9 @@ impl Task {
         let mut last = self.renewed(last, reading, schedstat, at_ns)?;
         last.sample.at_ns = at_ns;
         last.sample.side = known.side;
+        last.sample.direction = known.direction;
         last.sample.cpuset.clone_from(&known.cpuset);
+        last.sample.memory_nodes.clone_from(&known.memory_nodes);
         last.sample.allowed = self.allowed(reading);
         let sample = last.sample.clone();
         self.last = Some(last);
@@ -201,10 +205,12 @@ impl Task {
             at_ns: 0,
             name: text::clean(stat.comm),
             side: None,
+            direction: None,
             duty: if self.tid == self.pid && stat.threads > 1 { Duty::Control } else { Duty::Worker },
             core: stat.core,
             allowed: None,
             cpuset: None,
+            memory_nodes: None,
             cpu_ns: schedstat.map_or(stat.cpu_ticks.saturating_mul(reading.tick_ns), |times| times.cpu_ns),
             wait_ns: schedstat.map(|times| times.wait_ns),
             migrations: sched.migrations,

@@ -190,6 +190,31 @@ fn older_kernels_name_the_parent_only_in_sysfs() {
 }
 
 #[test]
+fn a_physical_link_is_on_the_node_of_its_device() {
+    let sysfs = tempfile::tempdir().unwrap();
+    let pci = sysfs.path().join("pci0");
+    let device = |name: &str, ifindex: u32, bus: &str, device: &str, file: &str, node: &str| {
+        let link = sysfs.path().join(name);
+        std::fs::create_dir_all(&link).unwrap();
+        std::fs::create_dir_all(sysfs.path().join(device)).unwrap();
+        std::fs::write(link.join("ifindex"), format!("{ifindex}\n")).unwrap();
+        let real = sysfs.path().join(device);
+        std::os::unix::fs::symlink(format!("../../../bus/{bus}"), real.join("subsystem")).unwrap();
+        std::os::unix::fs::symlink(&real, link.join("device")).unwrap();
+        std::fs::write(real.join(file), node).unwrap();
+    };
+    device("eth0", 2, "pci", "pci0", "numa_node", "1\n");
+    device("eth1", 3, "virtio", "pci0/virtio0", "driver", "");
+    device("eth2", 4, "pci", "pci1", "numa_node", "-1\n");
+    assert!(pci.is_dir(), "the virtio device sits on the PCI device");
+    let node = |ifindex, name| described(&link(ifindex, name, &[]), sysfs.path()).unwrap().facts.node;
+    assert_eq!(node(2, "eth0"), Some(1), "its own device says so");
+    assert_eq!(node(3, "eth1"), Some(1), "a virtio device is where the device below it is");
+    assert_eq!(node(4, "eth2"), None, "-1 is no node");
+    assert_eq!(node(9, "eth0"), None, "another namespace's eth0 is not this one");
+}
+
+#[test]
 fn the_other_end_may_have_the_same_index_in_another_namespace() {
     let veth = info("veth", &[]);
     let two = 2_u32.to_ne_bytes();

@@ -1,0 +1,95 @@
+//! The pins of vnettop that stand, by the events of a run, and which of them something else has undone: irqbalance, tuned,
+//! numad, taskset, the benchmark itself. It is told once; nobody fights over a mask here.
+
+use super::threads::ThreadMetrics;
+use crate::sample::{CoreSet, Event, ThreadId};
+use std::collections::HashMap;
+
+/// A pin that something else undid.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UndonePin {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Its name and role, for people.
+    pub label: String,
+    /// The mask that vnettop gave it.
+    pub gave: CoreSet,
+    /// The mask it has now.
+    pub now: CoreSet,
+}
+
+impl UndonePin {
+    /// One sentence: what happened, that it is left alone, what can be done.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let Self { thread, label, gave, now } = self;
+        format!(
+            "{label} {}: something else undid its pin to {gave}, it may run on {now} now; vnettop leaves that alone: find who \
+             sets masks (irqbalance, tuned, numad, iperf3 -A), then p pins anew",
+            thread.tid
+        )
+    }
+}
+
+/// What vnettop's pin gave a thread, and what it replaced.
+#[derive(Debug, Clone)]
+pub(super) struct Pin {
+    pub(super) gave: CoreSet,
+    /// The mask from before vnettop touched the thread first, or that someone else had set since.
+    pub(super) old: CoreSet,
+    /// It was seen in force. A sample may be older than the pin it is received after.
+    is_seen: bool,
+    /// Samples in a row that saw another mask.
+    others: u32,
+}
+
+/// Every pin that was not put back.
+#[derive(Debug, Default)]
+pub(super) struct Pins(HashMap<ThreadId, Pin>);
+
+impl Pins {
+    pub(super) fn of(&self, thread: ThreadId) -> Option<&Pin> {
+        self.0.get(&thread)
+    }
+
+    pub(super) fn event(&mut self, event: &Event) {
+        match event {
+            Event::Pinned { thread, old, got, .. } => {
+                let before = self.0.remove(thread).filter(|pin| pin.gave == *old);
+                let old = before.map_or_else(|| old.clone(), |pin| pin.old);
+                self.0.insert(*thread, Pin { gave: got.clone(), old, is_seen: false, others: 0 });
+            }
+            Event::Restored { thread, .. } => {
+                self.0.remove(thread);
+            }
+            Event::Mark { .. } => {}
+        }
+    }
+
+    /// Those that were found undone now and not before. A pin that came back by itself can be undone again.
+    pub(super) fn undone(&mut self, threads: &[ThreadMetrics]) -> Vec<UndonePin> {
+        let mut undone = Vec::new();
+        if self.0.is_empty() {
+            return undone;
+        }
+        for thread in threads {
+            let Some(pin) = self.0.get_mut(&thread.sample.id) else { continue };
+            // A mask that cannot be read says nothing.
+            let Some(now) = thread.sample.allowed.as_ref() else { continue };
+            if *now == pin.gave {
+                (pin.is_seen, pin.others) = (true, 0);
+                continue;
+            }
+            pin.others = pin.others.saturating_add(1);
+            if pin.others == if pin.is_seen { 1 } else { 2 } {
+                undone.push(UndonePin {
+                    thread: thread.sample.id,
+                    label: format!("{} {}", thread.sample.name, thread.sample.role()),
+                    gave: pin.gave.clone(),
+                    now: now.clone(),
+                });
+            }
+        }
+        undone
+    }
+}

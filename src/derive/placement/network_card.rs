@@ -1,0 +1,42 @@
+//! The physical link that the benchmark leaves by, if it leaves the machine: which node it is on, which cores it interrupts.
+
+use super::RecentLoad;
+use crate::derive::Metrics;
+use crate::derive::links::LinkMetrics;
+use crate::sample::{CoreSet, Kind};
+
+/// A physical link carries the benchmark when it moves at least this part of what the busiest link moves: on a path of
+/// virtual links within the machine it carries next to nothing.
+const PART: f64 = 0.5;
+/// And at least so much, bits/s.
+const LEAST: f64 = 1e6;
+/// A core is one that it interrupts from this share of its time on.
+pub(super) const INTERRUPTED: f64 = 0.1;
+
+/// A link with hardware behind it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct NetworkCard {
+    pub(super) name: String,
+    pub(super) node: u32,
+    /// Cores of its node that interrupts keep busy.
+    pub(super) interrupted: CoreSet,
+}
+
+/// The physical link that carries the benchmark; none where it stays within the machine.
+pub(super) fn carrier(metrics: &Metrics) -> Option<&LinkMetrics> {
+    let peak = |link: &LinkMetrics| link.rates.and_then(|rates| rates.peak_bits_per_s()).unwrap_or(0.0);
+    let most = metrics.links.iter().map(peak).fold(0.0, f64::max);
+    let cards = metrics.links.iter().filter(|link| matches!(link.facts.kind, Kind::Physical | Kind::Virtio));
+    let busiest = cards.max_by(|a, b| peak(a).total_cmp(&peak(b)))?;
+    (peak(busiest) >= LEAST && peak(busiest) >= PART * most).then_some(busiest)
+}
+
+/// The card that carries the benchmark; none where there is none, or where its node is not known.
+pub(super) fn of(metrics: &Metrics, recent: &RecentLoad) -> Option<NetworkCard> {
+    let carrier = carrier(metrics)?;
+    let node = carrier.facts.node?;
+    let here = metrics.topology.cores.iter().filter(|place| place.online && place.node == Some(node));
+    let busy = |core| recent.core(core).is_some_and(|load| load.others_interrupts >= INTERRUPTED);
+    let interrupted = here.map(|place| place.core).filter(|&core| busy(core)).collect();
+    Some(NetworkCard { name: carrier.facts.name.clone(), node, interrupted })
+}

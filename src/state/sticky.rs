@@ -1,0 +1,93 @@
+//! Sticky mode: which processes had workers pinned, and which of their workers were born since and have no pin yet. It
+//! only keeps count; what is asked for is `update`'s business. Off until somebody turns it on.
+
+use crate::derive::Metrics;
+use crate::sample::{Duty, Event, ThreadId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Whether new workers of pinned processes get a pin as well, and what that takes to know.
+#[derive(Debug, Default)]
+pub struct Sticky {
+    pub(crate) on: bool,
+    /// Processes with a pin of vnettop's, each with the threads that are not (or no longer) new.
+    processes: BTreeMap<u32, BTreeSet<ThreadId>>,
+    /// New workers that no core was left for, and that was told of.
+    refused: BTreeSet<ThreadId>,
+}
+
+impl Sticky {
+    /// New workers get a pin.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        self.on
+    }
+
+    /// Follows what was done. Whoever was there when its process got its first pin is not new, and what the user put back
+    /// is his own again. `newest` is what the pins were decided by.
+    pub(super) fn done(&mut self, events: &[Event], newest: &Metrics) {
+        for event in events {
+            match event {
+                Event::Pinned { thread, .. } if is_worker(newest, *thread) => {
+                    let known = self.processes.entry(thread.pid).or_insert_with(|| everyone(newest, thread.pid));
+                    known.insert(*thread);
+                }
+                Event::Restored { thread, .. } => {
+                    self.processes.remove(&thread.pid);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Every process is the user's own again; the mode itself stays as it is.
+    pub(crate) fn forget(&mut self) {
+        self.processes.clear();
+        self.refused.clear();
+    }
+
+    /// Forgets processes and threads that have ended.
+    pub(super) fn observe(&mut self, metrics: &Metrics) {
+        if !self.processes.is_empty() {
+            self.forget_the_dead(metrics);
+        }
+    }
+
+    fn forget_the_dead(&mut self, metrics: &Metrics) {
+        self.processes.retain(|&pid, known| {
+            let alive = everyone(metrics, pid);
+            known.retain(|id| alive.contains(id));
+            self.refused.retain(|id| id.pid != pid || alive.contains(id));
+            !alive.is_empty()
+        });
+    }
+
+    /// Workers born since their process was pinned, which nothing has been tried for yet.
+    #[must_use]
+    pub fn new_workers(&self, metrics: &Metrics) -> Vec<ThreadId> {
+        let is_new = |id: &ThreadId| self.processes.get(&id.pid).is_some_and(|known| !known.contains(id));
+        let workers = metrics.threads.iter().filter(|thread| thread.sample.duty == Duty::Worker);
+        workers.map(|thread| thread.sample.id).filter(is_new).collect()
+    }
+
+    /// No core is left for these; true when one of them is told of for the first time.
+    pub(crate) fn refuse(&mut self, threads: &[ThreadId]) -> bool {
+        let before = self.refused.len();
+        self.refused.extend(threads);
+        self.refused.len() > before
+    }
+
+    /// Nothing more is to be tried for it.
+    pub(crate) fn settle(&mut self, thread: ThreadId) {
+        if let Some(known) = self.processes.get_mut(&thread.pid) {
+            known.insert(thread);
+        }
+    }
+}
+
+fn everyone(metrics: &Metrics, pid: u32) -> BTreeSet<ThreadId> {
+    metrics.threads.iter().map(|thread| thread.sample.id).filter(|id| id.pid == pid).collect()
+}
+
+fn is_worker(metrics: &Metrics, thread: ThreadId) -> bool {
+    metrics.threads.iter().any(|other| other.sample.id == thread && other.sample.duty == Duty::Worker)
+}

@@ -1,0 +1,60 @@
+//! Sticky mode: turning it on and off, and a pin for every new worker that has become busy. Asked after every sample; it
+//! changes nothing by itself, the effect is performed like that of a key.
+
+use super::refusal;
+use crate::derive::placement::{self, BUSY};
+use crate::effect::{Effect, PinRequest};
+use crate::sample::{CoreSet, ThreadId};
+use crate::state::State;
+
+/// Turns it on or off, and says what it does.
+pub(super) fn toggle(state: &mut State) {
+    if let Some(why) = refusal(state) {
+        return state.notice(true, why);
+    }
+    state.sticky.on = !state.sticky.on;
+    let text = if state.sticky.on {
+        "sticky: new busy workers of a process that vnettop pinned get a core of their own as well; P ends that, U puts all back"
+    } else {
+        "sticky is off: workers born from now on are not pinned"
+    };
+    state.notice(false, text);
+}
+
+/// What a new sample asks for: pins of new workers, or nothing.
+pub fn tick(state: &mut State) -> Option<Effect> {
+    if !state.sticky.is_on() || refusal(state).is_some() {
+        return None;
+    }
+    let metrics = state.newest()?;
+    let busy = |id: &ThreadId| state.recent().thread_cpu(*id).is_some_and(|cpu| cpu > BUSY);
+    let new: Vec<ThreadId> = state.sticky.new_workers(metrics).into_iter().filter(busy).collect();
+    if new.is_empty() {
+        return None;
+    }
+    match placement::propose_for(metrics, state.recent(), &new) {
+        Ok(proposal) => {
+            for thread in new {
+                state.sticky.settle(thread);
+            }
+            Some(Effect::Pin(requests(&proposal)))
+        }
+        // A core may become free, so they are asked about again; but the sentence is said once.
+        Err(why) => {
+            if state.sticky.refuse(&new) {
+                state.add_notice(true, format!("sticky: {why}"));
+            }
+            None
+        }
+    }
+}
+
+/// The masks that a proposal asks for.
+pub(super) fn requests(proposal: &placement::Proposal) -> Vec<PinRequest> {
+    let request = |step: &placement::Step| PinRequest {
+        thread: step.thread,
+        label: step.label.clone(),
+        cores: CoreSet::single(step.core),
+    };
+    proposal.steps.iter().map(request).collect()
+}

@@ -1,0 +1,126 @@
+//! A proposed placement as lines of its overlay: why, the cores before and after, each thread with its reason and the
+//! core that would have been next, the same by hand.
+
+use super::format::{Percent, UNKNOWN};
+use super::overlay::{Line, sentences};
+use super::text::wrap;
+use super::{Tone, canvas::cells, strip};
+use crate::derive::Metrics;
+use crate::derive::placement::{CoreChange, Proposal, Step};
+use crate::sample::{CoreId, CorePlace};
+use std::collections::BTreeMap;
+
+/// Up to so many cores are a table of their own.
+const MOST_ROWS: usize = 8;
+/// From so many cores of the machine on, each touched node is a strip.
+const STRIPS_FROM: usize = 16;
+/// Cores in one row of a strip.
+const IN_A_ROW: usize = 32;
+
+/// Everything, top to bottom.
+pub(super) fn lines(proposal: &Proposal, metrics: Option<&Metrics>, width: u16) -> Vec<Line> {
+    let mut lines: Vec<Line> = proposal.reasons.iter().flat_map(|why| sentences(Tone::Normal, why, width)).collect();
+    let strips = metrics.filter(|metrics| metrics.topology.cores.len() >= STRIPS_FROM);
+    lines.extend(strips.into_iter().flat_map(|metrics| self::strips(proposal, metrics)));
+    if strips.is_none() || proposal.cores.len() <= MOST_ROWS {
+        lines.extend(table(&proposal.cores, &proposal.steps));
+    }
+    lines.push(Vec::new());
+    let who: Vec<String> = proposal.steps.iter().map(|step| format!("{} {}", step.label, step.thread.tid)).collect();
+    let widest = who.iter().map(|who| cells(who)).max().unwrap_or(0).min(40);
+    lines.extend(proposal.steps.iter().zip(&who).flat_map(|(step, who)| step_lines(step, who, widest, width)));
+    lines.push(Vec::new());
+    lines.push(vec![(Tone::Muted, "the same by hand:".to_owned())]);
+    lines.extend(proposal.taskset_lines().into_iter().map(|line| vec![(Tone::Accent, line)]));
+    lines
+}
+
+/// `iperf3 server 39083  core 91 of 0-127 → 4  why`, the reason below where it does not fit beside, then the other cores.
+fn step_lines(step: &Step, who: &str, widest: usize, width: u16) -> Vec<Line> {
+    let old = step.old.as_ref().map_or_else(|| UNKNOWN.to_owned(), ToString::to_string);
+    let name = format!("{who}{}", " ".repeat(widest.saturating_sub(cells(who)) + 2));
+    let change = format!("core {} of {old} → {}", step.on, step.core);
+    let used = cells(&name) + cells(&change) + 2;
+    let mut lines = vec![vec![(Tone::Normal, name), (Tone::Good, change)]];
+    let below = |text: &str| {
+        wrap(text, width.saturating_sub(4)).into_iter().map(|part| vec![(Tone::Muted, format!("    {part}"))])
+    };
+    if used + cells(&step.reason) <= usize::from(width) {
+        lines[0].push((Tone::Muted, format!("  {}", step.reason)));
+    } else {
+        lines.extend(below(&step.reason));
+    }
+    lines.extend(step.others().iter().flat_map(|others| below(others)));
+    lines
+}
+
+/// One row a core: its load now, who is there now, who would be there.
+fn table(cores: &[CoreChange], steps: &[Step]) -> Vec<Line> {
+    let row = |core: &dyn std::fmt::Display, node: &str, busy: &str, others: &str, now: &str| {
+        format!("{core:>4} {node:>4} {busy:>6} {others:>6}  {now:<22}")
+    };
+    let head = row(&"CORE", "NODE", "BUSY%", "OTHERS", "THERE NOW");
+    let mut lines = vec![vec![(Tone::Header, head), (Tone::Header, "THEN".to_owned())]];
+    for change in cores {
+        let node = change.node.map_or_else(|| UNKNOWN.to_owned(), |node| node.to_string());
+        let busy = Percent(change.load.map(|load| load.busy)).to_string();
+        let others = Percent(change.load.map(|load| load.others)).to_string();
+        let text = row(&change.core, &node, &busy, &others, &names(&change.now, steps));
+        lines.push(vec![(Tone::Muted, text), (Tone::Good, names(&change.then, steps))]);
+    }
+    lines
+}
+
+/// `client 39082`; of many only the first and how many more.
+fn names(tids: &[u32], steps: &[Step]) -> String {
+    let role = |tid: u32| steps.iter().find(|step| step.thread.tid == tid).map_or("", role);
+    match tids {
+        [] => UNKNOWN.to_owned(),
+        [tid] => format!("{} {tid}", role(*tid)),
+        [tid, rest @ ..] => format!("{} {tid} +{}", role(*tid), rest.len()),
+    }
+}
+
+fn role(step: &Step) -> &str {
+    step.label.rsplit(' ').next().unwrap_or("")
+}
+
+/// Two rows for each touched node: loads now with the threads where they are, and the threads where they would be.
+fn strips(proposal: &Proposal, metrics: &Metrics) -> Vec<Line> {
+    let mut nodes: BTreeMap<Option<u32>, Vec<&CorePlace>> = BTreeMap::new();
+    for place in &metrics.topology.cores {
+        nodes.entry(place.node).or_default().push(place);
+    }
+    let touched = |core: CoreId| proposal.cores.iter().any(|change| change.core == core);
+    let rows = nodes.iter().flat_map(|(node, places)| places.chunks(IN_A_ROW).map(move |row| (*node, row)));
+    let rows = rows.filter(|(_, row)| row.iter().any(|place| touched(place.core)));
+    rows.flat_map(|(node, row)| strip_lines(node, row, proposal, metrics)).collect()
+}
+
+fn strip_lines(node: Option<u32>, row: &[&CorePlace], proposal: &Proposal, metrics: &Metrics) -> [Line; 2] {
+    let name = node.map_or_else(String::new, |node| format!("node{node}"));
+    let range = format!("{}-{}", row[0].core, row[row.len() - 1].core);
+    let busy = |place: &CorePlace| {
+        let at = metrics.cores.binary_search_by_key(&place.core, |core| core.place.core).ok()?;
+        metrics.cores[at].shares().map(|shares| shares.busy())
+    };
+    let threads = |place: &CorePlace, core: &dyn Fn(&Step) -> CoreId| {
+        let mut here = proposal.steps.iter().filter(|step| core(step) == place.core).map(role);
+        let first = here.next()?.chars().next()?;
+        Some(if here.next().is_some() { '*' } else { first })
+    };
+    let now = row.iter().map(|place| match (threads(place, &|step| step.on), busy(place)) {
+        (Some(letter), _) => (Tone::Watched, letter.to_string()),
+        (None, Some(busy)) => (Tone::Muted, strip::block(busy).to_string()),
+        (None, None) => (Tone::Muted, if place.online { "·" } else { "x" }.to_owned()),
+    });
+    let then = row.iter().map(|place| match threads(place, &|step| step.core) {
+        Some(letter) => (Tone::Good, letter.to_string()),
+        None => (Tone::Muted, "·".to_owned()),
+    });
+    let label = |text: String, word: &str| (Tone::Header, format!("{text:<14} {word:<5}"));
+    [
+        std::iter::once(label(format!("{name:<6} {range}"), "now")).chain(now).collect(),
+        std::iter::once(label(String::new(), "then")).chain(then).collect(),
+    ]
+}
