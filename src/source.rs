@@ -6,6 +6,7 @@ pub mod feed;
 pub mod host;
 pub mod links;
 pub mod live;
+mod netlink;
 mod proc_file;
 mod replay;
 pub mod sampler;
