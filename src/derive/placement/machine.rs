@@ -173,6 +173,7 @@ impl Machine {
             links: Vec::new(),
             cores: self.topology.cores.iter().map(core).collect(),
             threads: self.threads.clone(),
+            flow: crate::derive::FlowMetrics::default(),
             jitter: None,
             card: None,
             moves: Vec::new(),

@@ -1,0 +1,166 @@
+//! The watched threads' own traffic against iperf3's figures; and vnettop out of their way.
+
+mod live;
+
+use live::{Kept, VNETTOP, Watching, await_that, can_run, iperf3_server, pid, veth_pair};
+use serde_json::Value;
+use std::fs;
+use std::process::{Command, Stdio};
+
+/// An iperf3 test between two namespaces: its own end figures, every object of vnettop from before to after it.
+fn observed(arguments: &[&str]) -> (Value, Vec<Value>) {
+    let (near, far) = veth_pair();
+    let _server = iperf3_server(&near, &["-1"]);
+    let mut command = near.command(VNETTOP);
+    command.args(["-d", "0.5"]);
+    let mut watching = Watching::start(command);
+    let mut objects = vec![watching.next()];
+    let client = far.command("iperf3").args(["-c", "198.18.0.1", "-J", "-t", "8"]).args(arguments).output();
+    let report: Value =
+        serde_json::from_slice(&client.expect("iperf3 runs").stdout).expect("iperf3 prints its figures as JSON");
+    // What was printed meanwhile waits in the pipe; the end of the test is an object without connections.
+    let flows = |object: &Value| object["flows"].as_array().expect("a list").len();
+    let mut had_some = false;
+    while !(had_some && flows(&objects[objects.len() - 1]) == 0) {
+        objects.push(watching.next());
+        had_some |= flows(&objects[objects.len() - 1]) > 0;
+    }
+    (report["end"].clone(), objects)
+}
+
+/// Bytes of all connections of an object's tick.
+fn moved(object: &Value) -> f64 {
+    let rates = object["flows"].as_array().expect("a list").iter().filter_map(|flow| flow["bits_per_s"].as_f64());
+    rates.sum::<f64>() / 8.0 * object["elapsed_s"].as_f64().expect("a time")
+}
+
+fn assert_iperf3s_own(streams: usize) {
+    let streams_word = streams.to_string();
+    let (end, objects) = observed(&["-P", &streams_word]);
+    let received = end["sum_received"]["bits_per_second"].as_f64().expect("a rate");
+    let jitters: Vec<&Value> = objects.iter().map(|object| &object["jitter"]).filter(|it| it.is_object()).collect();
+    let jitter = jitters.last().expect("there is a spread");
+    let mean = jitter["mean_bits_per_s"].as_f64().expect("a mean");
+    let off = (mean / received - 1.0) * 100.0;
+    let bytes: f64 = objects.iter().map(moved).sum();
+    eprintln!(
+        "-P {streams}: bins' mean {mean:.0}, iperf3 {received:.0} bits/s, {off:+.2} %; ticks' bytes {bytes:.0} of {}; {jitter}",
+        end["sum_received"]["bytes"]
+    );
+    assert!(off.abs() < 1.0, "the mean of the bins is within 1 % of iperf3's own: {off:+.2} %");
+    assert_eq!(jitter["basis"], "sockets", "the rate is that of the connections themselves");
+    assert_eq!(jitter["bin_s"], 0.1, "bins of 100 ms, although ticks are 500 ms");
+    let window = jitter["window_s"].as_f64().expect("a window");
+    assert!((6.5..8.5).contains(&window), "the bins cover the test of 8 s, but for its ends: {window}");
+    let busy = objects.iter().filter(|object| moved(object) > 1e6);
+    let counts: Vec<usize> = busy.map(|object| object["flows"].as_array().expect("a list").len()).collect();
+    assert!(
+        counts.iter().all(|&count| count <= streams + 1) && counts.contains(&(streams + 1)),
+        "each stream and the control connection count once, though both ends are here: {counts:?}"
+    );
+    let flows = objects.iter().flat_map(|object| object["flows"].as_array().expect("a list"));
+    let full = flows
+        .max_by(|a, b| a["bits_per_s"].as_f64().unwrap_or(0.0).total_cmp(&b["bits_per_s"].as_f64().unwrap_or(0.0)));
+    let full = full.expect("a connection");
+    assert_eq!(
+        (&full["proto"], &full["to"]["addr"], &full["to"]["port"]),
+        (&"tcp".into(), &"198.18.0.1".into(), &5201.into())
+    );
+    assert!(full["from"]["pid"].is_u64() && full["to"]["pid"].is_u64(), "both processes are named: {full}");
+    assert_ne!(full["from"]["netns"], full["to"]["netns"], "and both namespaces: {full}");
+    let problems = objects.iter().flat_map(|object| object["problems"].as_array().expect("a list"));
+    assert!(problems.clone().all(|problem| problem["source"] != "flows"), "nothing stays unseen");
+}
+
+#[test]
+fn one_streams_bins_are_iperf3s_own_rate() {
+    if can_run("one_streams_bins_are_iperf3s_own_rate", &["iperf3", "ip", "nsenter"]) {
+        assert_iperf3s_own(1);
+    }
+}
+
+#[test]
+fn four_streams_bins_are_iperf3s_own_rate() {
+    if can_run("four_streams_bins_are_iperf3s_own_rate", &["iperf3", "ip", "nsenter"]) {
+        assert_iperf3s_own(4);
+    }
+}
+
+/// The number of a process' thread of that name.
+fn thread_named(pid: u32, name: &str) -> Option<u32> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    let tids = tasks.filter_map(|task| task.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    let comm = |tid: u32| fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")).unwrap_or_default();
+    tids.into_iter().find(|&tid| comm(tid).trim() == name)
+}
+
+/// CPU time of a thread and how often it ran, from schedstat: ns, times.
+fn spent(pid: u32, tid: u32) -> (u64, u64) {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).expect("schedstat is readable");
+    let mut numbers = text.split_whitespace().map(|word| word.parse().expect("a number"));
+    let (cpu, _wait, times) = (numbers.next(), numbers.next(), numbers.next());
+    (cpu.expect("CPU time"), times.expect("a count"))
+}
+
+#[test]
+fn a_pulse_costs_little() {
+    if !can_run("a_pulse_costs_little", &["iperf3", "ip", "nsenter"]) {
+        return;
+    }
+    let (near, far) = veth_pair();
+    let _server = iperf3_server(&near, &[]);
+    let _client = far.keep("iperf3", &["-c", "198.18.0.1", "-t", "60", "-b", "100M"]);
+    let mut command = near.command(VNETTOP);
+    command.args(["-d", "3"]);
+    let mut watching = Watching::start(command);
+    let vnettop = watching.pid();
+    let has_flows = |object: &Value| object["flows"].as_array().expect("a list").len() == 2;
+    (0..5).find(|_| has_flows(&watching.next())).expect("the connections are found");
+    let sampler = thread_named(vnettop, "sampler").expect("vnettop has a sampler");
+    // Between two ticks there are only pulses: the first of them begins the measurement, 20 more end it.
+    let (_, ran) = spent(vnettop, sampler);
+    await_that("the next pulse", 2, || spent(vnettop, sampler).1 > ran);
+    let from = spent(vnettop, sampler);
+    await_that("20 pulses", 10, || spent(vnettop, sampler).1 >= from.1 + 20);
+    let to = spent(vnettop, sampler);
+    let each_us = (to.0 - from.0) as f64 / 1e3 / (to.1 - from.1) as f64;
+    eprintln!(
+        "a pulse of 2 connections with both ends here: {each_us:.1} µs of CPU (debug build: {})",
+        cfg!(debug_assertions)
+    );
+    assert!(each_us < 300.0, "a pulse is a matter of microseconds: {each_us:.1}");
+}
+
+fn allowed(pid: u32, tid: u32) -> String {
+    let status = fs::read_to_string(format!("/proc/{pid}/task/{tid}/status")).expect("status is readable");
+    let line = status.lines().find(|line| line.starts_with("Cpus_allowed_list")).expect("it has a mask");
+    line.split_whitespace().nth(1).expect("a list").to_owned()
+}
+
+#[test]
+fn vnettop_sits_away_from_a_busy_watched_thread_and_says_where() {
+    if !can_run("vnettop_sits_away_from_a_busy_watched_thread_and_says_where", &["taskset"]) {
+        return;
+    }
+    let busy = |core: &str| {
+        let mut command = Command::new("taskset");
+        command.args(["-c", core, "sh", "-c", "while :; do :; done"]).stdin(Stdio::null());
+        Kept(command.spawn().expect("taskset starts"))
+    };
+    let loop_ = busy("0");
+    let mut command = Command::new("taskset");
+    command.args(["-c", "0,1", VNETTOP, "-d", "0.2", "--watch", &pid(&loop_).to_string()]);
+    let mut watching = Watching::start(command);
+    let vnettop = watching.pid();
+    let seated = (0..60).map(|_| watching.next()).find(|object| object["own"]["seat"].is_u64());
+    assert_eq!(seated.expect("a seat within 12 s")["own"]["seat"], 1, "JSON says the core beside the busy one");
+    let sampler = thread_named(vnettop, "sampler").expect("vnettop has a sampler");
+    assert_eq!(allowed(vnettop, sampler), "1", "the sampler sits there");
+    assert_eq!(allowed(vnettop, vnettop), "1", "so does the thread that shows");
+    assert_eq!(allowed(pid(&loop_), pid(&loop_)), "0", "the watched thread is where it was");
+    // The benchmark ends: vnettop runs anywhere again.
+    drop(loop_);
+    let left = (0..60).map(|_| watching.next()).find(|object| object["own"]["seat"].is_null());
+    left.expect("the seat is given up within 12 s");
+    assert_eq!(allowed(vnettop, sampler), "0-1", "the mask from before is back");
+}
