@@ -179,9 +179,8 @@ impl FlowTrack {
         let until_ns = self.connections.read_to_ns();
         let most_ns = BIN_NS * MOST_BINS as u64;
         self.next_ns = self.next_ns.max(next_edge(until_ns.saturating_sub(most_ns)));
-        while self.next_ns + BIN_NS <= until_ns {
-            let (from_ns, to_ns) = (self.next_ns, self.next_ns + BIN_NS);
-            self.next_ns = to_ns;
+        while let Some(to_ns) = self.next_ns.checked_add(BIN_NS).filter(|&to_ns| to_ns <= until_ns) {
+            let from_ns = std::mem::replace(&mut self.next_ns, to_ns);
             if self.connections.exist_in(from_ns, to_ns) {
                 let bits_per_s = self.connections.bytes(from_ns, to_ns).map(|bytes| bytes * 8e9 / BIN_NS as f64);
                 self.push(Bin { from_ns, to_ns, bits_per_s, moves: MovesByClass::default(), unclassed: 0.0 });
@@ -208,7 +207,7 @@ impl FlowTrack {
 
 /// The first edge of bins not before an instant.
 fn next_edge(at_ns: u64) -> u64 {
-    at_ns.div_ceil(BIN_NS) * BIN_NS
+    at_ns.div_ceil(BIN_NS).saturating_mul(BIN_NS)
 }
 
 #[cfg(test)]

@@ -13,6 +13,9 @@ const MOST_GAP_NS: u64 = 5 * BIN_NS / 2;
 /// An end whose last pulse is so much older than the tick's has ended.
 const SILENT_NS: u64 = BIN_NS / 2;
 
+/// All connections are read within less than this.
+const ROUND_NS: u64 = BIN_NS / 10;
+
 /// One connection of the watched processes in one tick.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Connection {
@@ -191,9 +194,12 @@ impl Connections {
         for end in &mut self.ends {
             let last_ns = end.pulses.back().map_or(0, |pulse| pulse.at_ns);
             let is_there = next.flows.binary_search_by_key(&end.cookie, |flow| flow.cookie).is_ok();
-            end.over = !is_there || last_ns + SILENT_NS < now_ns;
+            end.over = !is_there || last_ns.saturating_add(SILENT_NS) < now_ns;
             if end.over && end.carries_from_ns.is_some() {
-                unknown.push((last_ns.saturating_sub(BIN_NS), now_ns.max(last_ns)));
+                // The first round of pulses that it did not answer.
+                let rounds = next.flows.iter().flat_map(|flow| &flow.pulses).map(|pulse| pulse.at_ns);
+                let missed_ns = rounds.filter(|&at_ns| at_ns > last_ns.saturating_add(ROUND_NS)).min();
+                unknown.push((last_ns.saturating_sub(BIN_NS), missed_ns.unwrap_or(now_ns.max(last_ns))));
             }
         }
         for &(one, other) in &self.pairs {
@@ -230,9 +236,12 @@ fn translated(ends: &[Track], paired: &[bool], one: usize) -> Option<usize> {
     let free = || (0..ends.len()).filter(|&at| at != one && !paired[at]);
     let names = |a: usize, b: usize| ends[a].remote == ends[b].local;
     let alone = |address: SocketAddr| ends.iter().filter(|end| end.local == address).count() == 1;
-    let only = |mut found: Box<dyn Iterator<Item = usize> + '_>| found.next().filter(|_| found.next().is_none());
-    let server = only(Box::new(free().filter(|&at| names(at, one)))).filter(|_| alone(ends[one].local));
-    server.or_else(|| only(Box::new(free().filter(|&at| names(one, at)))).filter(|&at| alone(ends[at].local)))
+    let only = |found: &dyn Fn(usize) -> bool| {
+        let mut found = free().filter(|&at| found(at));
+        found.next().filter(|_| found.next().is_none())
+    };
+    let server = only(&|at| names(at, one)).filter(|_| alone(ends[one].local));
+    server.or_else(|| only(&|at| names(one, at)).filter(|&at| alone(ends[at].local)))
 }
 
 impl Track {
