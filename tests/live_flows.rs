@@ -2,21 +2,59 @@
 
 mod live;
 
-use live::{Kept, VNETTOP, Watching, await_that, can_run, iperf3_server, pid, veth_pair};
+use live::{Kept, Netns, VNETTOP, Watching, await_that, can_run, pid, veth_pair};
 use serde_json::Value;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Stdio};
+
+/// iperf3 under a name that no other test's has, so that only this one's processes are watched.
+struct Iperf3 {
+    directory: tempfile::TempDir,
+    name: String,
+}
+
+impl Iperf3 {
+    fn new() -> Self {
+        let out = Command::new("sh").args(["-c", "command -v iperf3"]).output().expect("sh runs");
+        let program = String::from_utf8(out.stdout).expect("a path is text");
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        // A command is called as the link that it was started by.
+        let inode = fs::metadata(directory.path()).expect("it is there").ino();
+        let name = format!("ip{}", inode % 1_000_000_000);
+        std::os::unix::fs::symlink(program.trim(), directory.path().join(&name)).expect("writable");
+        Self { directory, name }
+    }
+
+    fn path(&self) -> String {
+        self.directory.path().join(&self.name).display().to_string()
+    }
+
+    /// A server that listens.
+    fn serve(&self, netns: &Netns) -> Kept {
+        let server = netns.keep(&self.path(), &["-s"]);
+        // Port 5201 in state LISTEN.
+        let listens = || netns.output("cat /proc/net/tcp6 /proc/net/tcp").contains(":1451 ");
+        await_that("the server listens", 10, listens);
+        server
+    }
+
+    /// vnettop that watches these processes.
+    fn watched(&self, netns: &Netns, interval: &str) -> Watching {
+        let mut command = netns.command(VNETTOP);
+        command.args(["-d", interval, "--watch", &self.name]);
+        Watching::start(command)
+    }
+}
 
 /// An iperf3 test between two namespaces: its own end figures, every object of vnettop from before to after it. It sends at
 /// a rate of its own choice, because the first tick of a test has no bins: a mean over the rest is comparable only then.
 fn observed(arguments: &[&str]) -> (Value, Vec<Value>) {
-    let (near, far) = veth_pair();
-    let _server = iperf3_server(&near, &["-1"]);
-    let mut command = near.command(VNETTOP);
-    command.args(["-d", "0.5"]);
-    let mut watching = Watching::start(command);
+    let ((near, far), iperf3) = (veth_pair(), Iperf3::new());
+    let _server = iperf3.serve(&near);
+    let mut watching = iperf3.watched(&near, "0.5");
     let mut objects = vec![watching.next()];
-    let client = far.command("iperf3").args(["-c", "198.18.0.1", "-J", "-t", "8"]).args(arguments).output();
+    let client = far.command(&iperf3.path()).args(["-c", "198.18.0.1", "-J", "-t", "8"]).args(arguments).output();
     let report: Value =
         serde_json::from_slice(&client.expect("iperf3 runs").stdout).expect("iperf3 prints its figures as JSON");
     // What was printed meanwhile waits in the pipe; the end of the test is an object without connections.
@@ -87,6 +125,22 @@ fn four_streams_bins_are_iperf3s_own_rate() {
     }
 }
 
+#[test]
+fn udp_has_no_connection_so_the_busiest_link_stands_for_it() {
+    if !can_run("udp_has_no_connection_so_the_busiest_link_stands_for_it", &["iperf3", "ip", "nsenter"]) {
+        return;
+    }
+    let (end, objects) = observed(&["-u", "-b", "200M"]);
+    let mut jitters = objects.iter().map(|object| &object["jitter"]).filter(|jitter| jitter.is_object());
+    let jitter = jitters.next_back().expect("there is a spread");
+    assert_eq!(jitter["basis"], "link:v0", "it is said which link's rate it is");
+    assert!((jitter["bin_s"].as_f64().expect("a length") - 0.5).abs() < 0.1, "bins are the ticks: {jitter}");
+    let (median, sent) = (jitter["p50"].as_f64(), end["sum"]["bits_per_second"].as_f64());
+    let times = median.expect("a median") / sent.expect("a rate");
+    // 42 bytes of headers on 1,448 of data.
+    assert!((0.98..1.1).contains(&times), "the link moves what iperf3 sends, and headers: {times:.3}");
+}
+
 /// The number of a process' thread of that name.
 fn thread_named(pid: u32, name: &str) -> Option<u32> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
@@ -108,12 +162,10 @@ fn a_pulse_costs_little() {
     if !can_run("a_pulse_costs_little", &["iperf3", "ip", "nsenter"]) {
         return;
     }
-    let (near, far) = veth_pair();
-    let _server = iperf3_server(&near, &[]);
-    let _client = far.keep("iperf3", &["-c", "198.18.0.1", "-t", "60", "-b", "100M"]);
-    let mut command = near.command(VNETTOP);
-    command.args(["-d", "3"]);
-    let mut watching = Watching::start(command);
+    let ((near, far), iperf3) = (veth_pair(), Iperf3::new());
+    let _server = iperf3.serve(&near);
+    let _client = far.keep(&iperf3.path(), &["-c", "198.18.0.1", "-t", "60", "-b", "100M"]);
+    let mut watching = iperf3.watched(&near, "3");
     let vnettop = watching.pid();
     let has_flows = |object: &Value| object["flows"].as_array().expect("a list").len() == 2;
     (0..5).find(|_| has_flows(&watching.next())).expect("the connections are found");
