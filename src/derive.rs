@@ -23,13 +23,16 @@ use std::sync::Arc;
 pub use claim::Basis;
 pub use cores::CoreMetrics;
 pub use finding::Finding;
-pub use flow::{Bin, FlowBasis};
+pub use flow::{Bin, FlowBasis, FlowMetrics};
 pub use jitter::Jitter;
 pub use links::LinkMetrics;
 pub use moves::{Evidence, MoveClass, MovesByClass, TracedMove};
 pub use pins::UndonePin;
 pub use proof::Card;
 pub use threads::ThreadMetrics;
+
+/// Over how much time the spread of the watched flow's rate is told, ns.
+const JITTER_NS: u64 = 30_000_000_000;
 
 /// Everything derived from two or more samples: what every face shows.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,6 +55,8 @@ pub struct Metrics {
     pub cores: Vec<CoreMetrics>,
     /// Every watched thread, sorted by (pid, tid).
     pub threads: Vec<ThreadMetrics>,
+    /// The connections of the watched processes, and how fast their traffic runs.
+    pub flow: FlowMetrics,
     /// The spread of the watched flow's rate over the last half minute; none before there is one.
     pub jitter: Option<Jitter>,
     /// What a pin brought; none before the first pin, and while its windows fill.
@@ -116,6 +121,9 @@ impl Derivation {
         let previous = self.previous.as_ref();
         let elapsed_s = previous.and_then(|prev| seconds(prev.at_ns, next.at_ns));
         self.history.observe_threads(previous, &next);
+        let links = links::between(previous, &next);
+        self.history.observe_flow(previous, &next, &links);
+        let flow = self.history.flow();
         let mut metrics = Metrics {
             wall_ms: next.wall_ms,
             at_ns: next.at_ns,
@@ -123,10 +131,11 @@ impl Derivation {
             host: Arc::clone(&next.host),
             topology: Arc::clone(&next.topology),
             netns: next.netns,
-            links: links::between(previous, &next),
+            links,
             cores: cores::between(previous, &next),
             threads: threads::between(previous, &next, &self.history, &self.pins),
-            jitter: None,
+            flow: flow.metrics(),
+            jitter: Jitter::of(flow.between(next.at_ns.saturating_sub(JITTER_NS), next.at_ns)),
             card: None,
             moves: Vec::new(),
             own_cpu: previous.and_then(|prev| own_share(prev, &next)),

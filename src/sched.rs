@@ -1,9 +1,12 @@
-//! The scheduler's system calls: affinity masks of any width, and the calling thread's priority. It decides nothing:
-//! who may be moved, and where to, is for `effect` alone, which is also the only caller of [`set_affinity`].
+//! The scheduler's system calls: affinity masks of any width, and the calling thread's priority. It decides nothing: who
+//! of others may be moved, and where to, is for `effect` alone; where vnettop itself sits, for `source`.
 #![allow(unsafe_code, reason = "masks wider than 1024 cores and SCHED_RESET_ON_FORK have no safe wrapper")]
 
 use crate::sample::CoreSet;
 use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::sync::OnceLock;
 
 /// 1024 cores, what most kernels' masks are not wider than.
 const FIRST_WORDS: usize = 16;
@@ -48,12 +51,41 @@ fn grow(words: &mut Vec<u64>, error: io::Error) -> io::Result<()> {
 /// # Errors
 /// EINVAL when no core of the set is allowed, EPERM for another user's thread, ESRCH when the thread is gone.
 pub fn set_affinity(tid: u32, cores: &CoreSet) -> io::Result<()> {
+    set_words(tid, &mask(cores))
+}
+
+/// The words of a mask as wide as the kernel wants them.
+fn mask(cores: &CoreSet) -> Vec<u64> {
     let mut words = cores.words().to_vec();
     words.resize(words.len().max(FIRST_WORDS), 0);
+    words
+}
+
+fn set_words(tid: u32, words: &[u64]) -> io::Result<()> {
     // SAFETY: the pointer and the size in bytes are those of a live, aligned buffer that the kernel only reads.
-    let done =
-        unsafe { libc::syscall(libc::SYS_sched_setaffinity, tid, size_of_val(words.as_slice()), words.as_ptr()) };
+    let done = unsafe { libc::syscall(libc::SYS_sched_setaffinity, tid, size_of_val(words), words.as_ptr()) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The cores that this process was started with: the mask of its main thread when this is first called, which whoever
+/// narrows the mask of vnettop does before. Empty where it cannot be read.
+pub fn started_with() -> &'static CoreSet {
+    static CORES: OnceLock<CoreSet> = OnceLock::new();
+    CORES.get_or_init(|| get_affinity(std::process::id(), &mut Vec::new()).unwrap_or_default())
+}
+
+/// Makes a command start with the cores that vnettop was started with, wherever vnettop itself sits by then. A mask that
+/// is no longer allowed is left as it is inherited.
+pub fn unseated(command: &mut Command) -> &mut Command {
+    let words = mask(started_with());
+    // SAFETY: between fork and exec the closure makes one system call with memory of its own: it allocates nothing,
+    // takes no lock and touches no descriptor.
+    unsafe {
+        command.pre_exec(move || {
+            let _no_longer_allowed = set_words(0, &words);
+            Ok(())
+        })
+    }
 }
 
 /// Gives the calling thread round-robin real-time priority (1 to 99); threads it starts are ordinary ones.
@@ -113,6 +145,28 @@ mod tests {
         let mut fresh = Vec::new();
         let (a, b) = (get_affinity(own_tid(), &mut dirty), get_affinity(own_tid(), &mut fresh));
         assert_eq!(a.expect("readable"), b.expect("readable"), "bits beyond the kernel's mask are not cores");
+    }
+
+    #[test]
+    fn a_child_starts_with_the_cores_that_its_parent_was_started_with() {
+        let all = started_with().clone();
+        // In a thread of its own, whose narrowed mask is gone with it.
+        let child = std::thread::spawn(|| {
+            let one = CoreSet::single(started_with().first().expect("a process may run somewhere"));
+            set_affinity(own_tid(), &one).expect("an allowed core is accepted");
+            let mut command = Command::new("grep");
+            command.args(["Cpus_allowed_list", "/proc/self/status"]);
+            let inherited = command.output().expect("grep runs").stdout;
+            let unseated = unseated(&mut command).output().expect("grep runs").stdout;
+            (one, inherited, unseated)
+        });
+        let (one, inherited, unseated) = child.join().expect("it ends");
+        let list = |out: Vec<u8>| {
+            let text = String::from_utf8(out).expect("text");
+            text.split_whitespace().nth(1).and_then(|list| list.parse::<CoreSet>().ok())
+        };
+        assert_eq!(list(inherited), Some(one), "an ordinary child inherits the narrowed mask");
+        assert_eq!(list(unseated), Some(all), "an unseated one has the mask from before");
     }
 
     #[test]

@@ -3,13 +3,17 @@
 
 pub mod cores;
 pub mod feed;
+pub mod flows;
 pub mod host;
 pub mod links;
 pub mod live;
+mod netlink;
 mod proc_file;
+mod pulse;
 mod replay;
 pub mod sampler;
 mod scan;
+mod seat;
 pub mod threads;
 
 use crate::sample::Problem;

@@ -37,9 +37,9 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
 
 /// Outside package → the only places that may name it (prefixes below `src/`).
 const CONFINED: &[(&str, &[&str])] = &[
-    ("netlink_packet_core", &["source/links", "demo"]),
-    ("netlink_packet_route", &["source/links", "demo"]),
-    ("netlink_sys", &["source/links", "demo"]),
+    ("netlink_packet_core", &["source/netlink", "source/links", "source/flows", "demo"]),
+    ("netlink_packet_route", &["source/netlink", "source/links", "source/flows", "demo"]),
+    ("netlink_sys", &["source/netlink", "source/links", "source/flows", "demo"]),
     ("procfs", &["source"]),
     ("sysinfo", &["source"]),
     ("crossterm", &["term", "input", "app/screen"]),

@@ -1,13 +1,26 @@
 //! How fast the watched threads' own traffic runs, in bins of 100 ms with the moves that fell into each: what jitter,
-//! its cause and the proof of a pin are computed from.
+//! its cause and the proof of a pin are computed from. Where no connection can be read, the busiest link stands for it.
 
+mod busiest;
+mod connections;
+mod scatter;
+
+use super::links::LinkMetrics;
 use super::moves::MovesByClass;
+use crate::sample::Sample;
+use busiest::Busiest;
+use connections::Connections;
+use scatter::Scatter;
 use std::collections::VecDeque;
+
+pub use connections::{Connection, End};
 
 /// Length of a bin where the source reads that often, ns.
 pub const BIN_NS: u64 = 100_000_000;
 /// Bins kept: ten minutes of them.
 pub const MOST_BINS: usize = 6_000;
+/// So long after the last connection that carried anything, a link may stand for it, ns.
+const SOCKETS_KEPT_NS: u64 = 3_000_000_000;
 
 /// One bin of the watched flow.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -27,10 +40,32 @@ pub struct Bin {
 /// What the rate of the bins is the rate of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FlowBasis {
-    /// So many connections of the watched processes (`tcp_info`), both ends counted once.
+    /// So many connections of the watched processes that carry data (`tcp_info`), both ends counted once.
     Sockets(usize),
     /// The busiest link, by name, because no connection can be read.
     Link(String),
+}
+
+impl FlowBasis {
+    /// As one word: `sockets`, or `link:` and its name.
+    #[must_use]
+    pub fn word(&self) -> String {
+        match self {
+            Self::Sockets(_) => "sockets".to_owned(),
+            Self::Link(name) => format!("link:{name}"),
+        }
+    }
+}
+
+/// The watched flow in one tick.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FlowMetrics {
+    /// The connections of the watched processes, both ends in one; also those that carry next to nothing.
+    pub connections: Vec<Connection>,
+    /// What the bins are the rate of; none before there is a benchmark.
+    pub basis: Option<FlowBasis>,
+    /// Rate of the newest bin, bits/s; none where that is not known, or nothing runs.
+    pub bits_per_s: Option<f64>,
 }
 
 /// The watched flow as of the newest sample.
@@ -40,6 +75,15 @@ pub struct FlowTrack {
     bins: VecDeque<Bin>,
     /// None before the first bin.
     basis: Option<FlowBasis>,
+    connections: Connections,
+    busiest: Busiest,
+    scatter: Scatter,
+    /// Where the next bin of connections begins.
+    next_ns: u64,
+    /// When a connection carried data last.
+    carried_at_ns: Option<u64>,
+    /// Time of the newest sample.
+    now_ns: u64,
 }
 
 impl FlowTrack {
@@ -54,4 +98,117 @@ impl FlowTrack {
     pub fn basis(&self) -> Option<&FlowBasis> {
         self.basis.as_ref()
     }
+
+    /// The bins that lie wholly between two instants, oldest first.
+    pub fn between(&self, from_ns: u64, to_ns: u64) -> impl Iterator<Item = &Bin> {
+        let first = self.bins.partition_point(|bin| bin.from_ns < from_ns);
+        let end = self.bins.partition_point(|bin| bin.to_ns <= to_ns);
+        self.bins.range(first.min(end)..end)
+    }
+
+    /// The bins of so much time up to the end of the newest one, oldest first.
+    pub fn last(&self, window_ns: u64) -> impl Iterator<Item = &Bin> {
+        let to_ns = self.bins.back().map_or(0, |bin| bin.to_ns);
+        self.between(to_ns.saturating_sub(window_ns), to_ns)
+    }
+
+    /// Rate of the newest bin, bits/s; none where it is not known, or none ended within the last second.
+    #[must_use]
+    pub fn bits_per_s(&self) -> Option<f64> {
+        let newest = self.bins.back()?;
+        let length_ns = newest.to_ns - newest.from_ns;
+        let is_old = self.now_ns.saturating_sub(newest.to_ns) > length_ns.max(10 * BIN_NS);
+        newest.bits_per_s.filter(|_| !is_old)
+    }
+
+    /// The newest tick.
+    #[must_use]
+    pub fn metrics(&self) -> FlowMetrics {
+        FlowMetrics { connections: self.connections.list(), basis: self.basis.clone(), bits_per_s: self.bits_per_s() }
+    }
+
+    /// Takes the next sample; `links` are what was derived of it.
+    pub(super) fn observe(&mut self, previous: Option<&Sample>, next: &Sample, links: &[LinkMetrics]) {
+        // Another stream, or a clock that was set back: nothing of before belongs to it.
+        let Some(previous) = previous.filter(|previous| previous.at_ns < next.at_ns) else {
+            *self = Self::default();
+            self.connections.observe(None, next);
+            (self.now_ns, self.next_ns) = (next.at_ns, next_edge(next.at_ns));
+            return;
+        };
+        self.now_ns = next.at_ns;
+        self.scatter.observe(previous, next, &mut self.bins);
+        for (from_ns, to_ns) in self.connections.observe(Some(previous.at_ns), next) {
+            let unknown = self.bins.iter_mut().rev().take_while(|bin| bin.to_ns > from_ns);
+            unknown.filter(|bin| bin.from_ns < to_ns).for_each(|bin| bin.bits_per_s = None);
+        }
+        let carrying = self.connections.carrying();
+        if carrying > 0 {
+            self.carried_at_ns = Some(next.at_ns);
+            self.take_basis(FlowBasis::Sockets(carrying));
+        }
+        let waits = self.carried_at_ns.is_some_and(|at_ns| next.at_ns.saturating_sub(at_ns) < SOCKETS_KEPT_NS);
+        if matches!(self.basis, Some(FlowBasis::Sockets(_))) {
+            self.close_bins();
+        }
+        self.connections.forget(self.next_ns);
+        if waits {
+            self.busiest = Busiest::default();
+        } else if let Some((link, bin)) = self.busiest.observe(previous, next, links) {
+            self.take_basis(FlowBasis::Link(link));
+            self.push(bin);
+        }
+        self.scatter.forget(self.pending_from());
+    }
+
+    /// Another kind of rate, or another link's: the bins of before cannot stand beside it.
+    fn take_basis(&mut self, basis: FlowBasis) {
+        let goes_on = match (&self.basis, &basis) {
+            (Some(FlowBasis::Sockets(_)), FlowBasis::Sockets(_)) => true,
+            (was, now) => was.as_ref() == Some(now),
+        };
+        if !goes_on {
+            self.bins.clear();
+            self.next_ns = self.next_ns.max(next_edge(self.now_ns.saturating_sub(SOCKETS_KEPT_NS)));
+        }
+        self.basis = Some(basis);
+    }
+
+    /// Closes the bins that every living connection has been read beyond.
+    fn close_bins(&mut self) {
+        let until_ns = self.connections.read_to_ns();
+        let most_ns = BIN_NS * MOST_BINS as u64;
+        self.next_ns = self.next_ns.max(next_edge(until_ns.saturating_sub(most_ns)));
+        while let Some(to_ns) = self.next_ns.checked_add(BIN_NS).filter(|&to_ns| to_ns <= until_ns) {
+            let from_ns = std::mem::replace(&mut self.next_ns, to_ns);
+            if self.connections.exist_in(from_ns, to_ns) {
+                let bits_per_s = self.connections.bytes(from_ns, to_ns).map(|bytes| bytes * 8e9 / BIN_NS as f64);
+                self.push(Bin { from_ns, to_ns, bits_per_s, moves: MovesByClass::default(), unclassed: 0.0 });
+            }
+        }
+    }
+
+    fn push(&mut self, mut bin: Bin) {
+        self.scatter.fill(&mut bin);
+        if self.bins.len() == MOST_BINS {
+            self.bins.pop_front();
+        }
+        self.bins.push_back(bin);
+    }
+
+    /// Moves from before this belong to no bin that is still to come.
+    fn pending_from(&self) -> u64 {
+        match self.basis {
+            Some(FlowBasis::Link(_)) => self.bins.back().map_or(0, |bin| bin.to_ns),
+            _ => self.next_ns.max(self.now_ns.saturating_sub(SOCKETS_KEPT_NS)),
+        }
+    }
 }
+
+/// The first edge of bins not before an instant.
+fn next_edge(at_ns: u64) -> u64 {
+    at_ns.div_ceil(BIN_NS).saturating_mul(BIN_NS)
+}
+
+#[cfg(test)]
+mod tests;

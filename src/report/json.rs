@@ -1,8 +1,12 @@
 //! One JSON object a sample, on one line. Field names, units and nulls are the contract of the README.
 
+mod flow;
+
+use crate::derive::flow::Connection;
 use crate::derive::links::LinkRates;
 use crate::derive::{CoreMetrics, Finding, LinkMetrics, Metrics, ThreadMetrics, UndonePin};
 use crate::sample::{CoreSet, Event, Ifindex, PeerRef, Problem, SOFTIRQ_KINDS};
+use flow::Spread;
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use std::io::{self, Write};
@@ -29,7 +33,8 @@ struct Object<'a> {
     links: Each<'a, LinkMetrics>,
     cores: Each<'a, CoreMetrics>,
     threads: Each<'a, ThreadMetrics>,
-    flows: [(); 0],
+    flows: Each<'a, Connection>,
+    jitter: Option<Spread>,
     events: Vec<Happened<'a>>,
     findings: Each<'a, Finding>,
     problems: &'a [Problem],
@@ -50,6 +55,7 @@ struct Own {
     interval_s: f64,
     late_ticks: u64,
     realtime: bool,
+    seat: Option<u32>,
 }
 
 /// A list whose rows are made while they are written, so that thousands of links need no second copy.
@@ -76,11 +82,13 @@ impl<'a> Object<'a> {
                 interval_s: metrics.own.interval_ns as f64 / 1e9,
                 late_ticks: metrics.own.late_ticks,
                 realtime: metrics.own.realtime,
+                seat: metrics.own.seat,
             },
             links: Each { rows: &metrics.links, metrics },
             cores: Each { rows: &metrics.cores, metrics },
             threads: Each { rows: &metrics.threads, metrics },
-            flows: [],
+            flows: Each { rows: &metrics.flow.connections, metrics },
+            jitter: Spread::of(metrics),
             events: Happened::all(metrics),
             findings: Each { rows: &metrics.findings, metrics },
             problems: &metrics.problems,

@@ -4,11 +4,8 @@
 
 mod claims;
 mod counters;
-mod dialogue;
 mod facts;
-mod message;
 mod reader;
-mod socket;
 mod still;
 mod table;
 #[cfg(test)]
@@ -16,10 +13,10 @@ mod tests;
 
 use crate::sample::{LinkCounters, LinkFacts, Problem};
 use crate::source::SourceError;
+use crate::source::netlink::dialogue::{self, Dialogue};
+use crate::source::netlink::socket::KernelSocket;
 use claims::Claims;
-use dialogue::Dialogue;
 use reader::Reader;
-use socket::KernelSocket;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;

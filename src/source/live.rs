@@ -1,6 +1,7 @@
-//! The kernel as a source: joins the readers of links, cores and threads into one [`Sample`] a tick.
+//! The kernel as a source: joins the readers of links, cores, threads and flows into one [`Sample`] a tick.
 
 use super::cores::CoreReader;
+use super::flows::FlowReader;
 use super::links::LinkReader;
 use super::threads::{ThreadReader, Watch};
 use super::{Roots, SourceError, host};
@@ -24,6 +25,7 @@ pub struct Live {
     links: LinkReader,
     cores: CoreReader,
     threads: ThreadReader,
+    flows: FlowReader,
     problems: Arc<Vec<Problem>>,
 }
 
@@ -39,6 +41,7 @@ impl Live {
             links: if thrift == Thrift::StillLinks { links.still_ones_less_often() } else { links },
             cores: CoreReader::open(roots)?,
             threads: ThreadReader::open(roots, watch)?,
+            flows: FlowReader::new(roots),
             problems: Arc::default(),
         })
     }
@@ -57,6 +60,17 @@ impl Live {
         self.links.drain()
     }
 
+    /// There is something to read between ticks; see [`Live::pulse`].
+    #[must_use]
+    pub fn has_flows(&self) -> bool {
+        self.flows.has_flows()
+    }
+
+    /// Reads between ticks how far the connections of the watched processes have come; the next sample has it.
+    pub fn pulse(&mut self) {
+        self.flows.pulse();
+    }
+
     /// Reads everything once. `own` is filled in by the sampler, but for the CPU time.
     ///
     /// # Errors
@@ -65,6 +79,7 @@ impl Live {
         let links = self.links.read()?;
         let cores = self.cores.read()?;
         let threads = self.threads.read();
+        let flows = self.flows.read(&threads);
         self.update_problems(more);
         Ok(Sample {
             wall_ms: wall_ms(),
@@ -78,7 +93,7 @@ impl Live {
             cores: cores.cores,
             threads,
             trace: None,
-            flows: Vec::new(),
+            flows,
             own: OwnCost { cpu_ns: cpu_ns(rustix::time::ClockId::ProcessCPUTime), ..own },
             problems: Arc::clone(&self.problems),
         })
@@ -88,7 +103,7 @@ impl Live {
     fn update_problems(&mut self, more: &[Problem]) {
         let now = || {
             let readers = self.links.problems().iter().chain(self.cores.problems()).chain(self.threads.problems());
-            readers.chain(more)
+            readers.chain(self.flows.problems()).chain(more)
         };
         if !now().eq(self.problems.iter()) {
             self.problems = Arc::new(now().cloned().collect());

@@ -2,10 +2,13 @@
 //!
 //! It may run at real-time priority, because a benchmark fills the cores a monitor needs; in return it keeps a budget and
 //! gives the priority back when it exceeds it. Late ticks are counted, and make no rate wrong: the elapsed time is read.
+//! Between ticks it wakes for pulses while watched processes have connections, and it sits where it disturbs them least.
 
 use super::feed::{Command, Sender};
 pub use super::live::Thrift;
 use super::live::{Live, cpu_ns};
+use super::pulse::PulseTimer;
+use super::seat::Seat;
 use super::threads::Watch;
 use super::{Roots, SourceError, now_ns};
 use crate::sample::{Item, OwnCost, Problem};
@@ -51,6 +54,7 @@ fn sample_until_stopped(settings: &Settings, feed: &Sender) -> Result<(), Source
     let mut live = Live::open(&settings.roots, settings.watch.clone(), settings.thrift)?;
     let mut schedule = Schedule::start(settings.interval)?;
     let mut priority = Priority::take(settings.realtime);
+    let mut seat = Seat::default();
     let mut taken = 0;
     let mut late_ticks = 0;
     loop {
@@ -59,8 +63,10 @@ fn sample_until_stopped(settings: &Settings, feed: &Sender) -> Result<(), Source
             late_ticks,
             realtime: priority.held,
             interval_ns: u64::try_from(schedule.interval.as_nanos()).unwrap_or(u64::MAX),
+            seat: seat.core(),
         };
         let sample = live.sample(own, priority.problem.as_slice())?;
+        seat.choose(&sample);
         if !feed.send(Ok(Item::Sample(Box::new(sample)))) {
             return Ok(());
         }
@@ -84,6 +90,7 @@ enum Wake {
 /// Ticks at start, start + interval, start + 2 × interval …, whatever the ticks themselves take.
 struct Schedule {
     timer: OwnedFd,
+    pulse: PulseTimer,
     interval: Duration,
     /// When the last tick was due, monotonic ns.
     due_ns: u64,
@@ -95,7 +102,7 @@ impl Schedule {
         let timer =
             rustix::time::timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)
                 .map_err(failed)?;
-        let mut schedule = Self { timer, interval, due_ns: 0 };
+        let mut schedule = Self { timer, pulse: PulseTimer::new()?, interval, due_ns: 0 };
         schedule.set(interval).map_err(failed)?;
         Ok(schedule)
     }
@@ -111,13 +118,15 @@ impl Schedule {
         Ok(())
     }
 
-    /// Sleeps until the next tick is due; applies notifications and commands that come before it.
+    /// Sleeps until the next tick is due; pulses, and applies notifications and commands that come before it.
     fn wait(&mut self, live: &mut Live, feed: &Sender) -> Result<Wake, SourceError> {
         let failed = |error: Errno| SourceError::Timer { error: error.into() };
         loop {
-            let [timer, notified, commanded] = {
+            self.pulse.run(live.has_flows(), self.interval, now_ns())?;
+            let [timer, pulsed, notified, commanded] = {
                 let mut waits = [
                     PollFd::from_borrowed_fd(self.timer.as_fd(), PollFlags::IN),
+                    PollFd::from_borrowed_fd(self.pulse.as_fd(), PollFlags::IN),
                     PollFd::from_borrowed_fd(live.notifications(), PollFlags::IN),
                     PollFd::from_borrowed_fd(feed.commands(), PollFlags::IN),
                 ];
@@ -136,6 +145,9 @@ impl Schedule {
             }
             if timer && let Some(late) = self.expired() {
                 return Ok(Wake::Tick { late });
+            }
+            if pulsed && self.pulse.is_due() {
+                live.pulse();
             }
             if notified {
                 live.drain()?;

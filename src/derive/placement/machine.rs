@@ -224,6 +224,7 @@ impl Machine {
             links: self.links.clone(),
             cores: self.topology.cores.iter().map(core).collect(),
             threads: self.threads.clone(),
+            flow: crate::derive::FlowMetrics::default(),
             jitter: None,
             card: None,
             moves: Vec::new(),

@@ -1,11 +1,11 @@
 //! What drivers claim: speeds from the kernel's ethtool family (generic netlink, Linux 5.6), and the news that someone
 //! set one. It knows nothing of links but their index, and nothing of what a claim is worth.
 
-use super::dialogue::Dialogue;
-use super::message::{Message, Request, attribute, attributes, messages, text, u16_at, u32_at};
-use super::socket::{KernelSocket, Wire};
 use crate::sample::Ifindex;
 use crate::source::SourceError;
+use crate::source::netlink::dialogue::Dialogue;
+use crate::source::netlink::message::{Message, Request, attribute, attributes, messages, text, u16_at, u32_at};
+use crate::source::netlink::socket::{KernelSocket, Wire};
 use netlink_packet_core::{NLA_F_NESTED, NLM_F_DUMP};
 use std::io;
 

@@ -2,8 +2,8 @@
 //! and nothing else. Measured by benches/links.rs at 2,000 links against the bare dump: a whole tick with this scan 1.03
 //! times, the dump parsed by netlink-packet-route 1.34 times.
 
-use super::message::{Message, Request, aligned, attribute, u16_at, u32_at, u64_at};
 use crate::sample::{Ifindex, LinkCounters};
+use crate::source::netlink::message::{Message, Request, aligned, attribute, u16_at, u32_at, u64_at};
 use netlink_packet_core::NLM_F_DUMP;
 
 /// `RTM_NEWSTATS`, Linux 4.7.

@@ -1,8 +1,8 @@
 //! `RTM_NEWLINK`, `RTM_DELLINK` → what became of which link. Attributes are picked one by one, so that a name that is no
 //! UTF-8, a struct that has grown or an attribute nobody knows yet costs that attribute at most, never the link.
 
-use super::message::{Message, Request, attribute, attributes, i32_at, text, u32_at};
 use crate::sample::{Ifindex, Kind, LinkFacts, LinkState, PeerRef};
+use crate::source::netlink::message::{Message, Request, attribute, attributes, i32_at, text, u32_at};
 use crate::text::clean;
 use netlink_packet_core::NLM_F_DUMP;
 use netlink_packet_route::link::{LinkFlags, LinkHeader, LinkLayerType, State};

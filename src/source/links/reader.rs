@@ -5,13 +5,13 @@
 use super::LinkReading;
 use super::claims::Claims;
 use super::counters;
-use super::dialogue::{Dialogue, Heard};
 use super::facts::{self, Change, Described};
-use super::message::{Request, messages};
-use super::socket::Wire;
 use super::still::Still;
 use super::table::Table;
 use crate::sample::{Ifindex, LinkCounters, Problem};
+use crate::source::netlink::dialogue::{Dialogue, Heard};
+use crate::source::netlink::message::{Request, messages};
+use crate::source::netlink::socket::Wire;
 use crate::source::{SourceError, now_ns};
 use std::collections::BTreeMap;
 use std::io;

@@ -1,10 +1,10 @@
 //! A kernel to play with: sockets that answer what a test put down for them, and messages to put down.
 
 use super::super::claims::{Claims, Family};
-use super::super::dialogue::Dialogue;
-use super::super::message::Request;
 use super::super::reader::Reader;
-use super::super::socket::Wire;
+use crate::source::netlink::dialogue::Dialogue;
+use crate::source::netlink::message::Request;
+use crate::source::netlink::socket::Wire;
 use crate::source::{SourceError, now_ns};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};

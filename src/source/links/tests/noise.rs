@@ -3,9 +3,9 @@
 use super::super::claims::{claim, family};
 use super::super::counters;
 use super::super::facts::change;
-use super::super::message::messages;
 use super::fixture;
 use super::kernel::{FAMILY, GETSTATS, Kernel, done, link, linkmodes, row};
+use crate::source::netlink::message::messages;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::path::Path;

@@ -3,10 +3,10 @@
 use super::super::claims::{Claim, Family, claim, family};
 use super::super::counters;
 use super::super::facts::{Change, Described, SYSFS, change};
-use super::super::message::messages;
 use super::fixture;
 use super::kernel::{ifinfo, link, message};
 use crate::sample::{Ifindex, Kind, LinkFacts, LinkState, PeerRef};
+use crate::source::netlink::message::messages;
 use std::path::Path;
 
 fn described(bytes: &[u8], sysfs: &Path) -> Option<Described> {

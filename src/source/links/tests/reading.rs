@@ -1,12 +1,12 @@
 //! What a reading says when the kernel errs, hurries, forgets or is interrupted.
 
-use super::super::dialogue::Dialogue;
 use super::super::{LinkReading, counters};
 use super::kernel::{
     FAMILY, GETLINK, GETSTATS, Kernel, Line, done, error, flagged, gone, ifinfo, link, linkmodes, message, row,
 };
 use crate::sample::{Ifindex, LinkFacts};
 use crate::source::SourceError;
+use crate::source::netlink::dialogue::Dialogue;
 use std::sync::Arc;
 
 const INTERRUPTED: u16 = 16;

@@ -8,7 +8,7 @@ const HEADER: usize = 16;
 
 /// One netlink message.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Message<'a> {
+pub(in crate::source) struct Message<'a> {
     /// `nlmsg_type`.
     pub kind: u16,
     /// `nlmsg_flags`.
@@ -20,12 +20,12 @@ pub(super) struct Message<'a> {
 }
 
 /// The messages of one datagram; a length that does not fit ends them.
-pub(super) fn messages(datagram: &[u8]) -> Messages<'_> {
+pub(in crate::source) fn messages(datagram: &[u8]) -> Messages<'_> {
     Messages { rest: datagram }
 }
 
 /// See [`messages`].
-pub(super) struct Messages<'a> {
+pub(in crate::source) struct Messages<'a> {
     rest: &'a [u8],
 }
 
@@ -47,7 +47,7 @@ impl<'a> Iterator for Messages<'a> {
 }
 
 /// The attributes in `bytes` as (type without flag bits, value); the first malformed one ends them.
-pub(super) fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+pub(in crate::source) fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     NlasIterator::new(bytes).map_while(|attribute| {
         let attribute = attribute.ok()?;
         let (kind, length) = (attribute.kind(), usize::from(attribute.length()));
@@ -56,48 +56,48 @@ pub(super) fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
 }
 
 /// The value of the first attribute of that type.
-pub(super) fn attribute(bytes: &[u8], wanted: u16) -> Option<&[u8]> {
+pub(in crate::source) fn attribute(bytes: &[u8], wanted: u16) -> Option<&[u8]> {
     attributes(bytes).find(|&(kind, _)| kind == wanted).map(|(_, value)| value)
 }
 
 /// Native-endian, as netlink is.
 #[inline]
-pub(super) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+pub(in crate::source) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
 /// Native-endian, as netlink is.
 #[inline]
-pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+pub(in crate::source) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
 /// Native-endian, as netlink is.
 #[inline]
-pub(super) fn i32_at(bytes: &[u8], at: usize) -> Option<i32> {
+pub(in crate::source) fn i32_at(bytes: &[u8], at: usize) -> Option<i32> {
     Some(i32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
 /// Native-endian, as netlink is.
 #[inline]
-pub(super) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+pub(in crate::source) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
 /// A string attribute without its closing NUL and what follows it.
-pub(super) fn text(value: &[u8]) -> &[u8] {
+pub(in crate::source) fn text(value: &[u8]) -> &[u8] {
     value.split(|&byte| byte == 0).next().unwrap_or_default()
 }
 
 /// Lengths are rounded up to 4 between messages and attributes.
 #[inline]
-pub(super) const fn aligned(length: usize) -> usize {
+pub(in crate::source) const fn aligned(length: usize) -> usize {
     length.saturating_add(3) & !3
 }
 
 /// A message to the kernel, put together once and sent with a new sequence number each time.
 #[derive(Debug, Clone)]
-pub(super) struct Request(Vec<u8>);
+pub(in crate::source) struct Request(Vec<u8>);
 
 impl Request {
     /// `flags` in addition to `NLM_F_REQUEST`; `fixed` is the family's own header, already of aligned length.

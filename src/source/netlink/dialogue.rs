@@ -14,7 +14,7 @@ const DONE: u16 = 3;
 /// Types below this one are netlink's own.
 const MIN_TYPE: u16 = 16;
 /// The kernel caps a dump's datagram at 32 KiB, so this is never too small for one.
-pub(super) const BUFFER: usize = 64 * 1024;
+pub(in crate::source) const BUFFER: usize = 64 * 1024;
 /// A single message beyond the buffer makes it grow, up to here.
 const LARGEST_BUFFER: usize = 4 * 1024 * 1024;
 
@@ -23,7 +23,7 @@ const MOST_LEFTOVERS: usize = 100_000;
 
 /// How a dump ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Heard {
+pub(in crate::source) struct Heard {
     /// `CLOCK_MONOTONIC` at which the kernel had filled the first datagram, ns.
     pub at_ns: u64,
     /// Something changed meanwhile (`NLM_F_DUMP_INTR`) or a datagram was cut: an entry may be missing or come twice.
@@ -32,7 +32,7 @@ pub(super) struct Heard {
 
 /// A socket that asks and is answered.
 #[derive(Debug)]
-pub(super) struct Dialogue<W> {
+pub(in crate::source) struct Dialogue<W> {
     wire: W,
     sequence: u32,
     /// An answer was not heard to its end; what is left of it must not be taken for the next one's.

@@ -1,0 +1,346 @@
+//! Ticks of half a second with pulses every tenth, made by hand: what a user would see as a dip must be one.
+
+use super::*;
+use crate::derive::links;
+use crate::sample::{
+    CorePlace, CoreSet, Duty, FlowSample, Host, Ifindex, Kind, LinkCounters, LinkFacts, LinkState, Move, OwnCost,
+    Pulse, ThreadId, ThreadSample, Topology, Trace, TraceSource,
+};
+use std::sync::Arc;
+
+const MS: u64 = 1_000_000;
+/// Ticks do not fall onto edges of bins.
+const PHASE: u64 = 37 * MS;
+const TICK: u64 = 500 * MS;
+/// 100 Mbit/s.
+const BYTES_PER_MS: u64 = 12_500;
+
+/// The instant of a tick, counted from 10 s.
+fn tick_ns(tick: u64) -> u64 {
+    10_000 * MS + PHASE + tick * TICK
+}
+
+fn sample(tick: u64) -> Sample {
+    let place = |core| CorePlace {
+        core,
+        online: true,
+        physical: Some(core),
+        cluster: None,
+        llc: Some(core / 2),
+        node: Some(core / 2),
+        socket: Some(0),
+        capacity: None,
+    };
+    Sample {
+        wall_ms: 0,
+        at_ns: tick_ns(tick),
+        host: Arc::new(Host::default()),
+        netns: 1,
+        links: Arc::default(),
+        counters: Vec::new(),
+        topology: Arc::new(Topology { cores: (0..4).map(place).collect(), isolated: CoreSet::new(), nodes: 2 }),
+        cores_at_ns: tick_ns(tick),
+        cores: Vec::new(),
+        threads: Vec::new(),
+        trace: None,
+        flows: Vec::new(),
+        own: OwnCost::default(),
+        problems: Arc::default(),
+    }
+}
+
+/// The instants at which the connections are read from one tick (without it) to the next: whole tenths, then the tick.
+fn pulses(tick: u64) -> Vec<u64> {
+    let first = (tick_ns(tick) - TICK) / BIN_NS + 1;
+    (first..=tick_ns(tick) / BIN_NS).map(|edge| edge * BIN_NS).chain([tick_ns(tick)]).collect()
+}
+
+/// An end: `moved` says how many bytes it has acknowledged and received at an instant; none where it does not exist.
+fn end(tick: u64, cookie: u64, ends: (&str, &str), moved: impl Fn(u64) -> Option<(u64, u64)>) -> Option<FlowSample> {
+    let pulse = |at_ns| moved(at_ns).map(|(acked, received)| Pulse { at_ns, acked, received });
+    let pulses: Vec<Pulse> = pulses(tick).into_iter().filter_map(pulse).collect();
+    let address = |text: &str| text.parse().expect("an address");
+    let (local, remote) = (address(ends.0), address(ends.1));
+    let pid = u32::try_from(cookie).expect("small");
+    (!pulses.is_empty()).then_some(FlowSample { cookie, netns: cookie, pid, local, remote, pulses })
+}
+
+const CLIENT: (&str, &str) = ("10.0.0.2:4000", "10.0.0.1:5201");
+const SERVER: (&str, &str) = ("10.0.0.1:5201", "10.0.0.2:4000");
+
+/// Bytes at a steady rate since an instant, above what makes it a benchmark.
+fn steady(since_ns: u64, at_ns: u64) -> u64 {
+    1_000_000 + at_ns.saturating_sub(since_ns) / MS * BYTES_PER_MS
+}
+
+/// Folds ticks into a track; `change` makes the tick.
+fn run(ticks: std::ops::Range<u64>, change: impl Fn(u64, &mut Sample)) -> FlowTrack {
+    let (mut track, mut previous) = (FlowTrack::default(), None);
+    for tick in ticks {
+        let mut next = sample(tick);
+        change(tick, &mut next);
+        next.flows.sort_by_key(|flow| flow.cookie);
+        track.observe(previous.as_ref(), &next, &links::between(previous.as_ref(), &next));
+        previous = Some(next);
+    }
+    track
+}
+
+fn rates(track: &FlowTrack) -> Vec<f64> {
+    track.bins().iter().filter_map(|bin| bin.bits_per_s).collect()
+}
+
+fn assert_steady(track: &FlowTrack, least: usize, bits_per_s: f64) {
+    let rates = rates(track);
+    assert!(rates.len() >= least, "there are {least} bins at least: {rates:?}");
+    let off = |rate: &&f64| (**rate / bits_per_s - 1.0).abs() > 1e-3;
+    assert_eq!(rates.iter().find(off), None, "every known bin has the one rate {bits_per_s}: {rates:?}");
+}
+
+#[test]
+fn both_ends_on_this_machine_count_once_and_bins_are_finer_than_ticks() {
+    let track = run(0..9, |tick, sample| {
+        sample.flows.extend(end(tick, 1, CLIENT, |at| Some((steady(0, at) / 2, 0))));
+        sample.flows.extend(end(tick, 2, SERVER, |at| Some((0, steady(0, at)))));
+    });
+    assert_eq!(track.basis(), Some(&FlowBasis::Sockets(1)), "one connection");
+    assert_steady(&track, 39, 1e8);
+    assert!(track.bins().iter().all(|bin| bin.from_ns % BIN_NS == 0 && bin.to_ns - bin.from_ns == BIN_NS), "aligned");
+    assert!(track.bins().iter().zip(track.bins().iter().skip(1)).all(|(a, b)| a.to_ns == b.from_ns), "no gap");
+    let metrics = track.metrics();
+    let [one] = metrics.connections[..] else { panic!("one connection: {metrics:?}") };
+    assert_eq!((one.from.pid, one.to.pid), (Some(1), Some(2)), "from the sender to the receiver");
+    assert!((one.bits_per_s.expect("a rate") / 1e8 - 1.0).abs() < 1e-3, "rate of the tick: {one:?}");
+    assert!(metrics.bits_per_s.is_some(), "the newest rate is told");
+    assert_eq!(track.last(10 * BIN_NS).count(), 10, "a second of bins");
+    let from = track.bins()[5].from_ns;
+    assert_eq!(track.between(from + 1, from + 3 * BIN_NS).count(), 2, "only bins that lie wholly between");
+}
+
+#[test]
+fn a_sender_alone_counts_what_was_acknowledged() {
+    let track = run(0..6, |tick, sample| sample.flows.extend(end(tick, 1, CLIENT, |at| Some((steady(0, at), 60)))));
+    assert_steady(&track, 24, 1e8);
+    let connection = track.metrics().connections[0];
+    assert_eq!((connection.from.pid, connection.to.pid), (Some(1), None), "whose the other end is, is not known");
+}
+
+#[test]
+fn a_published_port_makes_no_second_connection_of_it() {
+    let behind = ("172.17.0.2:5201", "10.0.0.2:4000");
+    let track = run(0..6, |tick, sample| {
+        sample.flows.extend(end(tick, 1, CLIENT, |at| Some((steady(0, at), 60))));
+        sample.flows.extend(end(tick, 2, behind, |at| Some((60, steady(0, at)))));
+    });
+    assert_steady(&track, 24, 1e8);
+}
+
+#[test]
+fn streams_that_begin_and_end_leave_no_dips() {
+    // A control connection, and two streams of 100 Mbit/s each that last from 10.6 s to 13.05 s and to 14.05 s.
+    let (born, first_over, over) = (10_612 * MS, 13_050 * MS, 14_050 * MS);
+    let lives = |at: u64, until: u64| (born..until).contains(&at);
+    let second = ("10.0.0.1:5201", "10.0.0.2:4001");
+    let control = ("10.0.0.1:5201", "10.0.0.2:3999");
+    let track = run(0..12, |tick, sample| {
+        let stream = |at: u64| at.saturating_sub(born) / MS * BYTES_PER_MS;
+        sample.flows.extend(end(tick, 1, control, |at| (at < over + 40 * MS).then_some((100, 200))));
+        sample.flows.extend(end(tick, 2, SERVER, |at| lives(at, first_over).then(|| (0, stream(at)))));
+        sample.flows.extend(end(tick, 3, second, |at| lives(at, over).then(|| (0, stream(at)))));
+    });
+    let known: Vec<(u64, f64)> =
+        track.bins().iter().filter_map(|bin| Some((bin.from_ns / MS, bin.bits_per_s? / 1e6))).collect();
+    let right = |ms: u64| if ms < 13_000 { 200.0 } else { 100.0 };
+    let wrong = known.iter().find(|&&(ms, rate)| (rate - right(ms)).abs() > 0.5);
+    assert_eq!(wrong, None, "two streams, then one, nothing in between: {known:?}");
+    assert!(known.first().is_some_and(|&(ms, _)| ms <= 11_100), "known soon after its birth: {known:?}");
+    assert!(known.last().is_some_and(|&(ms, _)| (13_800..14_050).contains(&ms)), "and nearly to its end: {known:?}");
+    assert!(known.len() >= 28, "most bins are known: {known:?}");
+}
+
+#[test]
+fn a_stall_is_a_dip_and_a_starved_reader_is_not() {
+    let stalls = |at: u64| at.min(12_000 * MS) + at.saturating_sub(12_400 * MS);
+    let track = run(0..8, |tick, sample| {
+        sample.flows.extend(end(tick, 1, SERVER, |at| Some((0, steady(0, stalls(at))))));
+    });
+    let still = track.bins().iter().filter(|bin| bin.bits_per_s.is_some_and(|rate| rate < 1.0)).count();
+    assert_eq!(still, 4, "400 ms without a byte are four bins of 0: {:?}", rates(&track));
+    let starved = run(0..8, |tick, sample| {
+        let read = |at: u64| !(12_000 * MS..12_900 * MS).contains(&at);
+        sample.flows.extend(end(tick, 1, SERVER, |at| read(at).then(|| (0, steady(0, at)))));
+    });
+    assert_steady(&starved, 20, 1e8);
+}
+
+#[test]
+fn a_clock_that_was_set_back_begins_anew() {
+    let mut track = run(0..6, |tick, sample| sample.flows.extend(end(tick, 1, SERVER, |at| Some((0, steady(0, at))))));
+    assert!(!track.bins().is_empty());
+    let (late, early) = (sample(5), sample(2));
+    track.observe(Some(&late), &early, &[]);
+    assert!(track.bins().is_empty() && track.basis().is_none(), "nothing of before belongs to it");
+}
+
+fn thread(cpu_ns: u64, at_ns: u64, migrations: Option<u64>, core: u32) -> ThreadSample {
+    ThreadSample {
+        id: ThreadId { pid: 7, tid: 7, start: 1 },
+        at_ns,
+        name: "t".to_owned(),
+        side: None,
+        direction: None,
+        duty: Duty::Worker,
+        core,
+        allowed: None,
+        cpuset: None,
+        memory_nodes: None,
+        cpu_ns,
+        wait_ns: None,
+        migrations,
+        voluntary: None,
+        involuntary: None,
+    }
+}
+
+#[test]
+fn traced_moves_fall_into_the_bin_of_their_instant() {
+    let at = |ms: u64| 10_000 * MS + ms * MS;
+    let moves = [(at(1234), 0, 1), (at(1250), 1, 2), (at(1399), 2, 3), (at(1530), 3, 9)];
+    let track = run(0..8, |tick, sample| {
+        sample.flows.extend(end(tick, 1, SERVER, |at| Some((0, steady(0, at)))));
+        let here = |at_ns: u64| at_ns > tick_ns(tick) - TICK && at_ns <= tick_ns(tick);
+        let moves = moves.iter().filter(|(at_ns, ..)| here(*at_ns));
+        let moves = moves.map(|&(at_ns, from, to)| Move { at_ns, tid: 7, from, to }).collect();
+        sample.trace = Some(Trace { source: TraceSource::Ftrace, lost: 0, moves });
+    });
+    let bin = |ms: u64| *track.bins().iter().find(|bin| bin.from_ns == at(ms)).expect("a bin");
+    assert_eq!((bin(1200).moves.llc, bin(1200).moves.node), (1, 1), "two moves in one bin, by class");
+    assert_eq!(bin(1300).moves.llc, 1, "the next bin has the third");
+    assert!((bin(1500).unclassed - 1.0).abs() < 1e-9, "a core that no topology knows has no class");
+    let (moves, unclassed) = track
+        .bins()
+        .iter()
+        .fold((0, 0.0), |(moves, unclassed), bin| (moves + bin.moves.llc + bin.moves.node, unclassed + bin.unclassed));
+    assert!(moves == 3 && (unclassed - 1.0).abs() < 1e-9, "each of them once: {moves} {unclassed}");
+}
+
+#[test]
+fn counted_moves_are_spread_over_the_bins_of_their_tick() {
+    let counted = |migrations: fn(u64) -> Option<u64>| {
+        run(0..8, |tick, sample| {
+            sample.flows.extend(end(tick, 1, SERVER, |at| Some((0, steady(0, at)))));
+            let core = u32::from(tick >= 4);
+            sample.threads.push(thread(0, tick_ns(tick), migrations(tick), core));
+        })
+    };
+    for (track, moves) in [(counted(|tick| Some(if tick >= 4 { 17 } else { 7 })), 10.0), (counted(|_| None), 1.0)] {
+        let sum: f64 = track.bins().iter().map(|bin| bin.unclassed).sum();
+        assert!((sum - moves).abs() < 1e-9, "all {moves} are in the bins: {sum}");
+        let inside = track.bins().iter().filter(|bin| bin.unclassed > 0.0);
+        let inside: Vec<f64> = inside.map(|bin| bin.unclassed / moves).collect();
+        assert_eq!(inside.len(), 6, "five bins' time, beginning and ending within one: {inside:?}");
+        assert!(inside[1..5].iter().all(|share| (share - 0.2).abs() < 1e-9), "evenly: {inside:?}");
+    }
+}
+
+/// A link that has moved so many bytes.
+fn add_link(sample: &mut Sample, ifindex: u32, rx_bytes: u64) {
+    let facts = LinkFacts {
+        ifindex: Ifindex(ifindex),
+        born: 1,
+        name: format!("v{ifindex}"),
+        alias: None,
+        kind: Kind::Veth,
+        state: LinkState::Up,
+        node: None,
+        mtu: 1500,
+        master: None,
+        slave_kind: None,
+        peer: None,
+        lower: None,
+        bond_mode: None,
+        speed_mbps: None,
+        speed_was_set: false,
+    };
+    Arc::make_mut(&mut sample.links).push(Arc::new(facts));
+    sample.counters.push(LinkCounters {
+        ifindex: Ifindex(ifindex),
+        at_ns: sample.at_ns + MS,
+        rx_bytes,
+        tx_bytes: 0,
+        rx_packets: rx_bytes / 1000,
+        tx_packets: 0,
+        rx_dropped: 0,
+        tx_dropped: 0,
+        rx_errors: 0,
+        tx_errors: 0,
+    });
+}
+
+#[test]
+fn without_a_connection_that_carries_anything_the_busiest_link_stands_for_it() {
+    // UDP: iperf3 has a control connection, the data are elsewhere. v2 is faster for a moment only.
+    let track = run(0..20, |tick, sample| {
+        sample.flows.extend(end(tick, 1, SERVER, |_| Some((300, 400))));
+        sample.threads.push(thread(tick * 100 * MS, tick_ns(tick), Some(0), 0));
+        add_link(sample, 1, tick * 6_250_000);
+        add_link(sample, 2, tick * 5_000_000 + if tick > 10 { 9_000_000 } else { 0 });
+    });
+    assert_eq!(track.basis(), Some(&FlowBasis::Link("v1".to_owned())), "the basis names the link, and stays");
+    assert_eq!(track.basis().map(FlowBasis::word).as_deref(), Some("link:v1"));
+    assert_steady(&track, 15, 1e8);
+    assert!(track.bins().iter().all(|bin| bin.to_ns - bin.from_ns == TICK), "bins are the ticks");
+}
+
+#[test]
+fn another_basis_begins_anew_and_idle_threads_drive_no_link() {
+    let track = run(0..24, |tick, sample| {
+        sample.threads.push(thread(tick * 100 * MS, tick_ns(tick), Some(0), 0));
+        add_link(sample, 1, tick * 6_250_000);
+        if tick >= 12 {
+            sample.flows.extend(end(tick, 1, SERVER, |at| Some((0, steady(0, at)))));
+        }
+    });
+    assert_eq!(track.basis(), Some(&FlowBasis::Sockets(1)), "connections go before a link");
+    assert!(track.bins().iter().all(|bin| bin.to_ns - bin.from_ns == BIN_NS), "no bin of the link is left");
+    let idle = run(0..12, |tick, sample| {
+        sample.threads.push(thread(5, tick_ns(tick), Some(0), 0));
+        add_link(sample, 1, tick * 6_250_000);
+    });
+    assert_eq!((idle.basis(), idle.bins().len()), (None, 0), "somebody else's traffic is not the watched flow");
+}
+
+#[test]
+fn between_two_tests_the_bins_of_the_first_stay() {
+    let track = run(0..30, |tick, sample| {
+        sample.threads.push(thread(tick * MS / 10, tick_ns(tick), Some(0), 0));
+        add_link(sample, 1, tick * 6_250_000);
+        let lives = |at: u64| !(13_000 * MS..22_000 * MS).contains(&at);
+        let cookie = if tick < 15 { 1 } else { 2 };
+        sample.flows.extend(end(tick, cookie, SERVER, |at| lives(at).then(|| (0, steady(0, at)))));
+    });
+    assert_steady(&track, 40, 1e8);
+    let gap = track.bins().iter().zip(track.bins().iter().skip(1)).any(|(a, b)| b.from_ns - a.to_ns > 5 * TICK);
+    assert!(gap, "and the time between them has none: {:?}", track.bins().len());
+}
+
+#[test]
+fn a_recording_with_impossible_times_is_survived() {
+    let (mut track, mut previous) = (FlowTrack::default(), None);
+    for at_ns in [0, 1, 5, u64::MAX - 1, u64::MAX, 7, 7] {
+        let mut next = sample(0);
+        let pulse = Pulse { at_ns, acked: u64::MAX, received: at_ns };
+        next.flows.extend(end(0, 1, SERVER, |_| Some((0, 1_000_000))));
+        next.flows[0].pulses.push(pulse);
+        (next.at_ns, next.cores_at_ns) = (at_ns, at_ns);
+        track.observe(previous.as_ref(), &next, &[]);
+        previous = Some(next);
+    }
+    assert!(track.bins().len() <= MOST_BINS, "it neither ends nor grows");
+}
+
+#[test]
+fn memory_is_bounded() {
+    let track = run(0..1400, |tick, sample| sample.flows.extend(end(tick, 1, SERVER, |at| Some((0, steady(0, at))))));
+    assert_eq!(track.bins().len(), MOST_BINS, "ten minutes of bins");
+}

@@ -1,0 +1,85 @@
+//! The watched flow as JSON: its connections, and the spread of its rate.
+
+use super::Row;
+use crate::derive::flow::{Connection, End};
+use crate::derive::{FlowBasis, Metrics};
+use serde::Serialize;
+use std::net::IpAddr;
+
+/// A connection; what is not read of it yet is null.
+#[derive(Serialize)]
+pub(super) struct Flow {
+    proto: &'static str,
+    from: FlowEnd,
+    to: FlowEnd,
+    bits_per_s: Option<f64>,
+    retransmits_per_s: Option<f64>,
+    cwnd_bytes: Option<u64>,
+    rtt_us: Option<u64>,
+    lost_per_s: Option<f64>,
+    path: [(); 0],
+}
+
+/// One end; its namespace and process are known only of a watched process.
+#[derive(Serialize)]
+struct FlowEnd {
+    netns: Option<u64>,
+    addr: IpAddr,
+    port: u16,
+    pid: Option<u32>,
+}
+
+impl FlowEnd {
+    fn of(end: &End) -> Self {
+        Self { netns: end.netns, addr: end.address.ip(), port: end.address.port(), pid: end.pid }
+    }
+}
+
+impl Row for Connection {
+    type Out<'a> = Flow;
+
+    fn row<'a>(&'a self, _: &'a Metrics) -> Flow {
+        Flow {
+            proto: "tcp",
+            from: FlowEnd::of(&self.from),
+            to: FlowEnd::of(&self.to),
+            bits_per_s: self.bits_per_s,
+            retransmits_per_s: None,
+            cwnd_bytes: None,
+            rtt_us: None,
+            lost_per_s: None,
+            path: [],
+        }
+    }
+}
+
+/// The spread of the watched flow's rate.
+#[derive(Serialize)]
+pub(super) struct Spread {
+    basis: Option<String>,
+    bin_s: f64,
+    window_s: f64,
+    mean_bits_per_s: f64,
+    cv: Option<f64>,
+    p5: f64,
+    p50: f64,
+    p95: f64,
+    longest_dip_s: f64,
+}
+
+impl Spread {
+    pub fn of(metrics: &Metrics) -> Option<Self> {
+        let jitter = metrics.jitter.as_ref()?;
+        Some(Self {
+            basis: metrics.flow.basis.as_ref().map(FlowBasis::word),
+            bin_s: jitter.bin_s,
+            window_s: jitter.window_s,
+            mean_bits_per_s: jitter.mean,
+            cv: jitter.cv,
+            p5: jitter.p5,
+            p50: jitter.p50,
+            p95: jitter.p95,
+            longest_dip_s: jitter.longest_dip_s,
+        })
+    }
+}

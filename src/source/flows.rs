@@ -1,0 +1,259 @@
+//! The connections of the watched processes: which established TCP sockets they hold (`/proc/PID/fd` joined with
+//! `sock_diag`), in whatever network namespace, and how far each has come, pulse by pulse. It computes no rate, and does
+//! not see what another user's process holds without the right to.
+
+mod diag;
+mod holder;
+mod netns;
+mod space;
+
+use super::netlink::{dialogue, socket::KernelSocket};
+use super::{Roots, SourceError, now_ns};
+use crate::sample::{FlowSample, Problem, ThreadSample};
+use holder::Holder;
+use rustix::io::Errno;
+use space::Space;
+use std::collections::BTreeMap;
+use std::io;
+use std::mem::MaybeUninit;
+use std::path::PathBuf;
+
+/// Connections that are followed at most: 128 streams with both ends here, and their controls.
+const MOST_FLOWS: usize = 320;
+/// Entries of about 300 descriptors a call.
+const ENTRIES: usize = 8 * 1024;
+
+/// Follows the connections of the watched processes.
+#[derive(Debug)]
+pub struct FlowReader {
+    proc: PathBuf,
+    own_netns: Option<u64>,
+    /// By process; none where its descriptors may not be seen.
+    holders: BTreeMap<u32, Option<Holder>>,
+    /// By namespace; none where it cannot be entered.
+    spaces: BTreeMap<u64, Option<Space<KernelSocket>>>,
+    buffer: Vec<u8>,
+    entries: Vec<MaybeUninit<u8>>,
+    blind: Vec<Blind>,
+    problems: Vec<Problem>,
+}
+
+/// Why connections stay unseen, told once each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Blind {
+    Descriptors(u32),
+    Namespace(u32, String),
+    Sockets(String),
+    TooMany,
+}
+
+impl FlowReader {
+    /// Nothing is opened before a watched process holds a socket.
+    #[must_use]
+    pub fn new(roots: &Roots) -> Self {
+        Self {
+            proc: roots.proc.clone(),
+            own_netns: netns::own(),
+            holders: BTreeMap::new(),
+            spaces: BTreeMap::new(),
+            buffer: Vec::new(),
+            entries: Vec::new(),
+            blind: Vec::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    /// There are connections, so pulses between ticks have something to read.
+    #[must_use]
+    pub fn has_flows(&self) -> bool {
+        self.spaces.values().flatten().any(|space| space.len() > 0)
+    }
+
+    /// What cannot be seen and why; empty is the normal case.
+    #[must_use]
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// Reads how far every known connection has come.
+    pub fn pulse(&mut self) {
+        for space in self.spaces.values_mut().flatten().filter(|space| space.len() > 0) {
+            space.pulse(&mut self.buffer);
+        }
+    }
+
+    /// One tick: finds the connections of these threads' processes, and hands over every pulse since the tick before,
+    /// sorted by cookie.
+    pub fn read(&mut self, threads: &[ThreadSample]) -> Vec<FlowSample> {
+        if threads.is_empty() && self.holders.is_empty() {
+            return Vec::new();
+        }
+        let now_ns = now_ns();
+        let told = self.blind.len();
+        self.meet(threads, now_ns);
+        self.enter();
+        self.find(now_ns);
+        self.pulse();
+        let mut flows = Vec::new();
+        let holders = &mut self.holders;
+        for space in self.spaces.values_mut().flatten() {
+            space.take(&mut flows, |pid, lives| {
+                let Some(holder) = holders.get_mut(&pid).and_then(Option::as_mut) else { return true };
+                if !lives {
+                    holder.lost_one();
+                }
+                !lives
+            });
+        }
+        flows.sort_unstable_by_key(|flow| flow.cookie);
+        // An open socket keeps a namespace alive after its last process.
+        self.spaces.retain(|&netns, _| holders.values().flatten().any(|holder| holder.netns == netns));
+        if self.blind.len() != told {
+            self.problems = self.blind.iter().map(Blind::problem).collect();
+        }
+        flows
+    }
+
+    /// Keeps one holder for each process of the threads, with an up-to-date list of its sockets.
+    fn meet(&mut self, threads: &[ThreadSample], now_ns: u64) {
+        let is_watched = |pid: u32| threads.binary_search_by_key(&pid, |thread| thread.id.pid).is_ok();
+        self.holders.retain(|&pid, _| is_watched(pid));
+        if self.entries.is_empty() {
+            self.entries.resize(ENTRIES, MaybeUninit::uninit());
+        }
+        let mut last = None;
+        for pid in threads.iter().map(|thread| thread.id.pid) {
+            if last.replace(pid) == Some(pid) {
+                continue;
+            }
+            let holder = match self.holders.remove(&pid) {
+                Some(known) => known,
+                None => match Holder::open(&self.proc, pid, now_ns) {
+                    Err(Errno::ACCESS | Errno::PERM) => {
+                        self.tell(Blind::Descriptors(pid));
+                        None
+                    }
+                    // It is gone, or there is no descriptor left for us: the next tick tries again.
+                    Err(_) => continue,
+                    opened => opened.ok(),
+                },
+            };
+            let look =
+                |mut holder: Holder| holder.look(&self.proc, pid, now_ns, &mut self.entries).ok().map(|()| holder);
+            match holder.map(look) {
+                None => drop(self.holders.insert(pid, None)),
+                Some(Some(holder)) => drop(self.holders.insert(pid, Some(holder))),
+                // Another process has the number by now, or none.
+                Some(None) => {}
+            }
+        }
+    }
+
+    /// Opens the namespaces of the holders.
+    fn enter(&mut self) {
+        let mut refused = Vec::new();
+        for (&pid, holder) in &self.holders {
+            let Some(netns) = holder.as_ref().map(|holder| holder.netns) else { continue };
+            if self.spaces.contains_key(&netns) {
+                continue;
+            }
+            let is_own = self.own_netns == Some(netns);
+            let opened = if is_own { netns::open_here() } else { netns::open_inside(&self.proc, pid) };
+            let space = opened.map_err(|error| refused.push(blind(is_own, pid, &error))).ok();
+            self.spaces.insert(netns, space.map(|dialogue| Space::new(netns, dialogue)));
+        }
+        for blind in refused {
+            self.tell(blind);
+        }
+        if self.buffer.is_empty() && !self.spaces.is_empty() {
+            self.buffer.resize(dialogue::BUFFER, 0);
+        }
+    }
+
+    /// Follows the sockets of the holders that have become connections.
+    fn find(&mut self, now_ns: u64) {
+        let mut followed: usize = self.spaces.values().flatten().map(Space::len).sum();
+        let mut refused = Vec::new();
+        for (&netns, space) in &mut self.spaces {
+            let Some(space) = space else { continue };
+            let mut here: Vec<(u32, &mut Holder)> = self
+                .holders
+                .iter_mut()
+                .filter_map(|(&pid, holder)| Some((pid, holder.as_mut()?)))
+                .filter(|(_, holder)| holder.netns == netns)
+                .collect();
+            if here.iter().all(|(_, holder)| holder.unsettled(now_ns).next().is_none()) {
+                continue;
+            }
+            let mut found = Vec::new();
+            let listed = space.dump(&mut self.buffer, |told| {
+                for (pid, holder) in &mut here {
+                    if told.is_connecting() {
+                        holder.hope(told.inode, now_ns);
+                    } else if told.is_established() && holder.follow(told.inode) {
+                        found.push((*pid, told.id));
+                        break;
+                    }
+                }
+            });
+            if let Err(error) = listed {
+                refused.push(Blind::Sockets(error.to_string()));
+            }
+            followed += found.len();
+            if followed > MOST_FLOWS {
+                refused.push(Blind::TooMany);
+                found.truncate(MOST_FLOWS.saturating_sub(followed - found.len()));
+            }
+            for (pid, id) in &found {
+                space.follow(*pid, id);
+            }
+        }
+        for blind in refused {
+            self.tell(blind);
+        }
+    }
+
+    /// Remembers a reason; one of each kind is enough.
+    fn tell(&mut self, blind: Blind) {
+        let kind = std::mem::discriminant(&blind);
+        if !self.blind.iter().any(|known| std::mem::discriminant(known) == kind) {
+            self.blind.push(blind);
+        }
+    }
+}
+
+fn blind(is_own: bool, pid: u32, error: &io::Error) -> Blind {
+    if is_own {
+        let error =
+            SourceError::Netlink { operation: "open a socket of sock_diag", error: io::Error::from(error.kind()) };
+        return Blind::Sockets(error.to_string());
+    }
+    Blind::Namespace(pid, error.to_string())
+}
+
+impl Blind {
+    fn problem(&self) -> Problem {
+        let text = match self {
+            Self::Descriptors(pid) => format!(
+                "the sockets of process {pid} belong to another user and are not seen, so the rate of the busiest link \
+                 stands for its own; run vnettop as that user or as root"
+            ),
+            Self::Namespace(pid, error) => format!(
+                "cannot enter the network namespace of process {pid} ({error}), so the rate of the busiest link stands \
+                 for its own; run vnettop in that namespace or as root"
+            ),
+            Self::Sockets(error) => format!(
+                "connections cannot be read, so the rate of the busiest link stands for theirs: {error}; a kernel with \
+                 CONFIG_INET_TCP_DIAG lists them"
+            ),
+            Self::TooMany => format!(
+                "the watched processes hold more than {MOST_FLOWS} connections and only so many are followed; watch \
+                 fewer processes"
+            ),
+        };
+        Problem { source: "flows".to_owned(), text }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,178 @@
+//! Which sockets a watched process has open (`/proc/PID/fd`), listed again when that may have changed. It knows inodes
+//! only; what kind of socket each is, is for `sock_diag` to say.
+
+use super::netns;
+use crate::source::scan;
+use rustix::fs::{Mode, OFlags, RawDir, SeekFrom};
+use rustix::io::Errno;
+use std::ffi::CStr;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+/// A process opens its connections when it is young: so long it is listed on every tick.
+const YOUNG_NS: u64 = 3_000_000_000;
+/// And afterwards so often, if nothing hints at a change.
+const LISTING_NS: u64 = 1_000_000_000;
+/// Listing so many descriptors costs little (a microsecond each), and is done whenever there is a hint or none is given.
+const FEW: usize = 64;
+/// A descriptor that led to no connection within this time is of another kind, or waits for connections itself.
+const UNSETTLED_NS: u64 = 2_000_000_000;
+
+/// A watched process and the sockets it has open.
+#[derive(Debug)]
+pub(super) struct Holder {
+    descriptors: OwnedFd,
+    /// Inode of its network namespace.
+    pub netns: u64,
+    /// Sorted by inode.
+    sockets: Vec<Socket>,
+    met_at_ns: u64,
+    listed_at_ns: Option<u64>,
+    /// `st_size` of the directory: the number of descriptors from Linux 6.2 on, 0 before.
+    count: Option<i64>,
+    /// Descriptors of any kind when last listed.
+    listed: usize,
+    /// A connection of it was lost.
+    stale: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Socket {
+    inode: u32,
+    /// When it was first seen, or last seen to be about to connect.
+    hoped_at_ns: u64,
+    /// It is a connection that is followed.
+    followed: bool,
+}
+
+impl Holder {
+    /// Opens the directory of its descriptors.
+    pub fn open(proc: &Path, pid: u32, now_ns: u64) -> Result<Self, Errno> {
+        let path = proc.join(pid.to_string()).join("fd");
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let descriptors = rustix::fs::open(&path, flags, Mode::empty())?;
+        let netns = netns::of(proc, pid).ok_or(Errno::ACCESS)?;
+        let (met_at_ns, listed_at_ns) = (now_ns, None);
+        Ok(Self {
+            descriptors,
+            netns,
+            sockets: Vec::new(),
+            met_at_ns,
+            listed_at_ns,
+            count: None,
+            listed: 0,
+            stale: false,
+        })
+    }
+
+    /// Looks whether its sockets are other ones.
+    ///
+    /// # Errors
+    /// The process is gone, or was given to another user.
+    pub fn look(&mut self, proc: &Path, pid: u32, now_ns: u64, entries: &mut [MaybeUninit<u8>]) -> Result<(), Errno> {
+        let age_ns = self.listed_at_ns.map_or(u64::MAX, |listed| now_ns.saturating_sub(listed));
+        if age_ns >= LISTING_NS {
+            // It may have gone into another namespace before it opened anything there.
+            self.netns = netns::of(proc, pid).ok_or(Errno::NOENT)?;
+        }
+        let count = rustix::fs::fstat(&self.descriptors)?.st_size;
+        let hinted = count > 0 && self.count == Some(count) && !self.stale;
+        let is_young = now_ns.saturating_sub(self.met_at_ns) < YOUNG_NS;
+        let is_cheap = self.listed <= FEW && (is_young || !hinted);
+        if age_ns >= LISTING_NS || is_cheap {
+            self.list(now_ns, entries)?;
+            (self.count, self.listed_at_ns, self.stale) = (Some(count), Some(now_ns), false);
+        }
+        Ok(())
+    }
+
+    /// Sockets that may be or become connections and are not followed yet.
+    pub fn unsettled(&self, now_ns: u64) -> impl Iterator<Item = u32> {
+        let hoped = move |socket: &&Socket| now_ns.saturating_sub(socket.hoped_at_ns) < UNSETTLED_NS;
+        self.sockets.iter().filter(|socket| !socket.followed).filter(hoped).map(|socket| socket.inode)
+    }
+
+    /// This socket is followed from now on; false if the process does not hold it, or it is followed already.
+    pub fn follow(&mut self, inode: u32) -> bool {
+        let socket = self.find(inode).filter(|socket| !socket.followed);
+        socket.is_some_and(|socket| !std::mem::replace(&mut socket.followed, true))
+    }
+
+    /// This socket is about to connect: worth asking for again.
+    pub fn hope(&mut self, inode: u32, now_ns: u64) {
+        if let Some(socket) = self.find(inode) {
+            socket.hoped_at_ns = now_ns;
+        }
+    }
+
+    /// A connection of it has ended: others may stand where it stood.
+    pub fn lost_one(&mut self) {
+        self.stale = true;
+    }
+
+    fn find(&mut self, inode: u32) -> Option<&mut Socket> {
+        let at = self.sockets.binary_search_by_key(&inode, |socket| socket.inode).ok()?;
+        self.sockets.get_mut(at)
+    }
+
+    fn list(&mut self, now_ns: u64, entries: &mut [MaybeUninit<u8>]) -> Result<(), Errno> {
+        rustix::fs::seek(&self.descriptors, SeekFrom::Start(0))?;
+        let mut sockets = Vec::with_capacity(self.sockets.len() + 2);
+        self.listed = 0;
+        let mut listing = RawDir::new(&self.descriptors, entries);
+        while let Some(entry) = listing.next() {
+            let entry = entry?;
+            self.listed += 1;
+            let Some(inode) = socket(&self.descriptors, entry.file_name()) else { continue };
+            let known = self.sockets.binary_search_by_key(&inode, |socket| socket.inode).ok();
+            let new = Socket { inode, hoped_at_ns: now_ns, followed: false };
+            sockets.push(known.map_or(new, |at| self.sockets[at]));
+        }
+        sockets.sort_unstable_by_key(|socket| socket.inode);
+        sockets.dedup_by_key(|socket| socket.inode);
+        self.sockets = sockets;
+        Ok(())
+    }
+}
+
+/// The inode of the socket behind a descriptor; none for anything else.
+fn socket(directory: &OwnedFd, name: &CStr) -> Option<u32> {
+    let mut buffer = [MaybeUninit::uninit(); 64];
+    let (link, _) = rustix::fs::readlinkat_raw(directory, name, &mut buffer).ok()?;
+    inode(link)
+}
+
+/// `socket:[123]`.
+fn inode(link: &[u8]) -> Option<u32> {
+    scan::number32(link.strip_prefix(b"socket:[")?.strip_suffix(b"]")?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_names_a_socket_or_something_else() {
+        assert_eq!(inode(b"socket:[4711]"), Some(4711));
+        for other in [&b"pipe:[4711]"[..], b"/dev/null", b"socket:[x]", b"socket:[", b"socket:[]", b""] {
+            assert_eq!(inode(other), None, "{:?} is no socket", String::from_utf8_lossy(other));
+        }
+    }
+
+    #[test]
+    fn a_socket_is_found_when_it_is_opened_and_forgotten_when_it_is_closed() {
+        let (proc, pid, mut entries) = (Path::new("/proc"), std::process::id(), [MaybeUninit::uninit(); 8192]);
+        let mut holder = Holder::open(proc, pid, 0).expect("the own descriptors can be listed");
+        holder.look(proc, pid, 0, &mut entries).expect("listable");
+        let (one, other) = std::os::unix::net::UnixStream::pair().expect("a pair");
+        let inode = rustix::fs::fstat(&one).expect("it has an inode").st_ino;
+        let seen = |holder: &Holder, now_ns| holder.unsettled(now_ns).any(|found| u64::from(found) == inode);
+        holder.look(proc, pid, 1, &mut entries).expect("listable");
+        assert!(seen(&holder, 1), "a young process is listed on every tick");
+        assert!(!seen(&holder, 1 + UNSETTLED_NS), "what never became a connection is left alone after a while");
+        drop((one, other));
+        holder.look(proc, pid, 1 + LISTING_NS, &mut entries).expect("listable");
+        assert!(!seen(&holder, 2), "a closed socket is forgotten");
+    }
+}

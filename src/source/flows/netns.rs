@@ -1,0 +1,42 @@
+//! A `sock_diag` socket inside the network namespace of a process. The socket stays bound to that namespace, so it is
+//! entered once, by a thread that does nothing else and ends; the sampler itself never leaves its own.
+
+use crate::source::netlink::dialogue::Dialogue;
+use crate::source::netlink::socket::KernelSocket;
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// The namespace of a process, as a file.
+fn file_of(proc: &Path, pid: u32) -> PathBuf {
+    proc.join(pid.to_string()).join("ns/net")
+}
+
+/// Inode of the network namespace of a process; none where it may not be looked at.
+pub(super) fn of(proc: &Path, pid: u32) -> Option<u64> {
+    Some(file_of(proc, pid).metadata().ok()?.ino())
+}
+
+/// Inode of our own.
+pub(super) fn own() -> Option<u64> {
+    Some(Path::new("/proc/thread-self/ns/net").metadata().ok()?.ino())
+}
+
+/// Opens a dialogue in the calling thread's namespace.
+pub(super) fn open_here() -> io::Result<Dialogue<KernelSocket>> {
+    KernelSocket::open(netlink_sys::protocols::NETLINK_SOCK_DIAG).map(Dialogue::new)
+}
+
+/// Opens a dialogue in the namespace of a process; needs `CAP_SYS_ADMIN`.
+pub(super) fn open_inside(proc: &Path, pid: u32) -> io::Result<Dialogue<KernelSocket>> {
+    let file = File::open(file_of(proc, pid))?;
+    let enter = move || {
+        move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))?;
+        open_here()
+    };
+    let entered = std::thread::Builder::new().name("netns".to_owned()).spawn(enter)?;
+    entered.join().unwrap_or_else(|_| Err(io::Error::other("the thread that enters it broke off")))
+}

@@ -1,0 +1,117 @@
+//! One network namespace with watched processes in it: finding their connections by a dump, then asking for those alone,
+//! pulse after pulse. A connection that does not answer any more has ended.
+
+use super::diag::{self, SocketId, Told};
+use crate::sample::{FlowSample, Pulse};
+use crate::source::SourceError;
+use crate::source::netlink::dialogue::Dialogue;
+use crate::source::netlink::message::Request;
+use crate::source::netlink::socket::Wire;
+use std::net::SocketAddr;
+
+/// Asked for in one call: the answers, about a kilobyte of the kernel's memory each, must fit the socket's buffer.
+const MOST_TOGETHER: usize = 48;
+
+/// The connections of one namespace.
+#[derive(Debug)]
+pub(super) struct Space<W> {
+    dialogue: Dialogue<W>,
+    netns: u64,
+    /// Sorted by cookie, as `requests` is.
+    flows: Vec<Followed>,
+    requests: Vec<Request>,
+    dumps: [Request; 2],
+}
+
+#[derive(Debug)]
+struct Followed {
+    cookie: u64,
+    pid: u32,
+    local: SocketAddr,
+    remote: SocketAddr,
+    /// Since the last tick.
+    pulses: Vec<Pulse>,
+    /// It answered the last time it was asked.
+    lives: bool,
+}
+
+impl<W: Wire> Space<W> {
+    pub fn new(netns: u64, dialogue: Dialogue<W>) -> Self {
+        let dumps = [diag::dump(diag::IPV4), diag::dump(diag::IPV6)];
+        Self { dialogue, netns, flows: Vec::new(), requests: Vec::new(), dumps }
+    }
+
+    /// How many connections are followed.
+    pub fn len(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Every TCP socket of the namespace that is connected or about to be.
+    ///
+    /// # Errors
+    /// The kernel refused or broke off a dump.
+    pub fn dump(&mut self, buffer: &mut Vec<u8>, mut each: impl FnMut(&Told)) -> Result<(), SourceError> {
+        for request in &mut self.dumps {
+            self.dialogue.dump(request, buffer, "list TCP sockets", |message, _| {
+                if let Some(told) = diag::told(message) {
+                    each(&told);
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Follows a connection of that process from the next pulse on.
+    pub fn follow(&mut self, pid: u32, id: &SocketId) {
+        let cookie = id.cookie();
+        let Err(at) = self.flows.binary_search_by_key(&cookie, |flow| flow.cookie) else { return };
+        let (local, remote) = (id.local(), id.remote());
+        self.flows.insert(at, Followed { cookie, pid, local, remote, pulses: Vec::new(), lives: true });
+        self.requests.insert(at, diag::one(id));
+    }
+
+    /// Reads how far every connection has come.
+    pub fn pulse(&mut self, buffer: &mut [u8]) {
+        for flow in &mut self.flows {
+            flow.lives = false;
+        }
+        let flows = &mut self.flows;
+        for requests in self.requests.chunks_mut(MOST_TOGETHER) {
+            let asked = self.dialogue.get_each(requests, buffer, |message, at_ns| {
+                let Some(told) = diag::told(message).filter(Told::lives) else { return };
+                let Some((acked, received)) = told.bytes else { return };
+                if let Ok(at) = flows.binary_search_by_key(&told.id.cookie(), |flow| flow.cookie) {
+                    flows[at].lives = true;
+                    flows[at].pulses.push(Pulse { at_ns, acked, received });
+                }
+            });
+            // Not hearing is not an end: the next pulse asks again.
+            if asked.is_err() {
+                for flow in flows.iter_mut() {
+                    flow.lives = true;
+                }
+            }
+        }
+    }
+
+    /// Hands over what was read since the last time, and forgets the connections that have ended or whose process
+    /// `ended`; true for each process that lost one.
+    pub fn take(&mut self, into: &mut Vec<FlowSample>, mut ended: impl FnMut(u32, bool) -> bool) {
+        let netns = self.netns;
+        for flow in self.flows.iter_mut().filter(|flow| !flow.pulses.is_empty()) {
+            let room = Vec::with_capacity(flow.pulses.len());
+            into.push(FlowSample {
+                cookie: flow.cookie,
+                netns,
+                pid: flow.pid,
+                local: flow.local,
+                remote: flow.remote,
+                pulses: std::mem::replace(&mut flow.pulses, room),
+            });
+        }
+        let keeps: Vec<bool> = self.flows.iter().map(|flow| !ended(flow.pid, flow.lives)).collect();
+        let (mut flows, mut requests) = (keeps.iter(), keeps.iter());
+        self.flows.retain(|_| flows.next().copied().unwrap_or(true));
+        self.requests.retain(|_| requests.next().copied().unwrap_or(true));
+    }
+}

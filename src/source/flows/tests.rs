@@ -1,0 +1,114 @@
+//! A connection of this very process is found, followed and forgotten; a kernel that talks noise is survived.
+
+use super::*;
+use crate::sample::{Duty, Pulse, ThreadId};
+use crate::source::netlink::dialogue::Dialogue;
+use crate::source::netlink::socket::Wire;
+use proptest::prelude::*;
+use std::cell::RefCell;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+
+/// A thread of that process.
+fn thread(pid: u32) -> ThreadSample {
+    ThreadSample {
+        id: ThreadId { pid, tid: pid, start: 1 },
+        at_ns: 0,
+        name: "t".to_owned(),
+        side: None,
+        direction: None,
+        duty: Duty::Worker,
+        core: 0,
+        allowed: None,
+        cpuset: None,
+        memory_nodes: None,
+        cpu_ns: 0,
+        wait_ns: None,
+        migrations: None,
+        voluntary: None,
+        involuntary: None,
+    }
+}
+
+/// A connection over loopback between two sockets of this process.
+fn connection(address: &str) -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind(address).expect("loopback can be listened on");
+    let near = TcpStream::connect(listener.local_addr().expect("it has a port")).expect("it connects");
+    let (far, _) = listener.accept().expect("it is accepted");
+    (near, far)
+}
+
+fn end<'a>(flows: &'a [FlowSample], socket: &TcpStream) -> Option<&'a FlowSample> {
+    let (local, remote) = (socket.local_addr().expect("bound"), socket.peer_addr().expect("connected"));
+    flows.iter().find(|flow| flow.local == local && flow.remote == remote)
+}
+
+#[test]
+fn both_ends_of_a_connection_are_found_and_their_bytes_counted() {
+    for address in ["127.0.0.1:0", "[::1]:0"] {
+        let (mut reader, threads) = (FlowReader::new(&Roots::default()), [thread(std::process::id())]);
+        let (mut near, mut far) = connection(address);
+        reader.read(&threads);
+        near.write_all(&[7; 5000]).expect("it is sent");
+        far.read_exact(&mut [0; 5000]).expect("it arrives");
+        reader.pulse();
+        let flows = reader.read(&threads);
+        let (sender, receiver) = (end(&flows, &near), end(&flows, &far));
+        let (Some(sender), Some(receiver)) = (sender, receiver) else { panic!("both ends are seen: {flows:?}") };
+        assert_eq!(receiver.pulses.len(), 2, "the pulse and the tick's own");
+        assert_eq!(receiver.pulses[1].received, 5000, "what arrived has been received");
+        assert!(sender.pulses[1].acked >= 5000, "and acknowledged (the connection itself counts as one): {sender:?}");
+        assert_eq!((sender.pid, Some(sender.netns)), (std::process::id(), netns::own()), "whose and where");
+        assert!(flows.is_sorted_by_key(|flow| flow.cookie) && reader.has_flows(), "sorted by cookie");
+        drop((near, far));
+        reader.read(&threads);
+        let after = reader.read(&threads);
+        assert!(end_is_gone(&after, &flows), "a closed connection is dropped: {after:?}");
+    }
+}
+
+fn end_is_gone(after: &[FlowSample], before: &[FlowSample]) -> bool {
+    let loopback = |flow: &&FlowSample| flow.remote.ip().is_loopback();
+    // Other tests of this process have connections of their own.
+    let ports: Vec<_> = before.iter().filter(loopback).filter(|flow| flow.pulses.len() == 2).collect();
+    let still = after.iter().filter(|flow| ports.iter().any(|known| known.cookie == flow.cookie)).count();
+    still < ports.len()
+}
+
+#[test]
+fn nobody_watched_means_nothing_opened() {
+    let mut reader = FlowReader::new(&Roots::default());
+    assert!(reader.read(&[]).is_empty() && !reader.has_flows());
+    assert!(reader.buffer.is_empty() && reader.spaces.is_empty(), "no memory and no socket before there is a process");
+    let gone = [thread(u32::MAX >> 2)];
+    assert!(reader.read(&gone).is_empty() && reader.problems().is_empty(), "a process that has ended is no problem");
+}
+
+/// A kernel that answers every request with the next of these datagrams.
+struct Noise(RefCell<Vec<Vec<u8>>>);
+
+impl Wire for Noise {
+    fn send(&self, _: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        let datagram = self.0.borrow_mut().pop().ok_or_else(|| io::Error::from(io::ErrorKind::WouldBlock))?;
+        let length = datagram.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&datagram[..length]);
+        Ok(datagram.len())
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_kernel_that_talks_noise_is_survived(datagrams: Vec<Vec<u8>>) {
+        let mut space = Space::new(1, Dialogue::new(Noise(RefCell::new(datagrams))));
+        let mut buffer = vec![0; 4096];
+        let _ = space.dump(&mut buffer, |told| { let _ = told.id.cookie(); });
+        space.pulse(&mut buffer);
+        let mut flows = Vec::new();
+        space.take(&mut flows, |_, _| true);
+        prop_assert!(flows.iter().all(|flow| flow.pulses.iter().all(|pulse: &Pulse| pulse.at_ns > 0)));
+    }
+}
