@@ -2,6 +2,7 @@
 //! It knows `sample` and nothing else of ours. Unknown is `None` from here to the last cell: a first sample, a counter
 //! that went backwards, a core that came online have no rate.
 
+pub mod cause;
 pub mod claim;
 pub mod cores;
 pub mod finding;
@@ -19,6 +20,7 @@ use history::History;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+pub use cause::{Cause, Crossing};
 pub use claim::Basis;
 pub use cores::CoreMetrics;
 pub use finding::Finding;
