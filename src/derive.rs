@@ -8,6 +8,7 @@ pub mod cores;
 pub mod finding;
 pub mod flow;
 pub mod history;
+pub mod inquiry;
 pub mod jitter;
 pub mod links;
 pub mod moves;
@@ -16,7 +17,10 @@ pub mod proof;
 pub mod threads;
 
 use crate::sample::{CoreSet, Event, Host, Item, OwnCost, Problem, Sample, ThreadId, Topology};
+use flow::FlowTrack;
 use history::History;
+use inquiry::Inquiry;
+use proof::Trial;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -75,6 +79,9 @@ pub struct Metrics {
 pub struct Derivation {
     previous: Option<Sample>,
     history: History,
+    flow: FlowTrack,
+    inquiry: Inquiry,
+    trial: Trial,
     /// The mask that vnettop's pin gave each thread.
     pinned: HashMap<ThreadId, CoreSet>,
     /// What happened since the last sample.
@@ -115,6 +122,8 @@ impl Derivation {
             }
             Event::Mark { .. } => {}
         }
+        self.inquiry.event(event);
+        self.trial.event(event);
         self.events.push(event.clone());
     }
 
@@ -142,7 +151,10 @@ impl Derivation {
             findings: Vec::new(),
         };
         self.history.observe_metrics(&metrics);
-        metrics.findings = finding::all(&metrics, &self.history);
+        self.trial.tick(previous.map_or(next.at_ns, |previous| previous.at_ns), next.at_ns, self.flow.bins());
+        metrics.card = self.trial.card().cloned();
+        self.inquiry.observe(&next, &metrics, &self.flow);
+        metrics.findings = finding::all(&metrics, &self.history, &self.inquiry);
         self.previous = Some(next);
         metrics
     }

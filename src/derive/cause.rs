@@ -5,7 +5,7 @@
 pub mod bootstrap;
 pub mod chance;
 mod exposure;
-mod permute;
+pub(in crate::derive) mod permute;
 pub mod series;
 
 use super::flow::Bin;
@@ -101,7 +101,7 @@ struct Suspicion<'a> {
     crossing: Crossing,
     moves: f64,
     /// Seconds.
-    bin_s: f64,
+    length_s: f64,
     rates: Vec<f64>,
     /// Share of each bin after a move, drift taken out, by [`LASTS`].
     touched: Vec<Vec<f64>>,
@@ -120,7 +120,7 @@ impl<'a> Suspicion<'a> {
         let origin = bins[0].from_ns;
         let slots: Vec<Slot> = bins.iter().map(|bin| slot(bin, origin, crossing)).collect();
         let instants = instants(bins, traced, crossing, moves);
-        let bin_s = slots.iter().map(|slot| slot.to - slot.from).sum::<f64>() / slots.len() as f64;
+        let length_s = slots.iter().map(|slot| slot.to - slot.from).sum::<f64>() / slots.len() as f64;
         let known = |shares: &[f64]| series.at.iter().map(|&at| shares[at]).collect::<Vec<f64>>();
         let fast = |values: &[f64]| without_trend(values, &series.stretches, DRIFT_REACH);
         let mut suspicion = Self {
@@ -128,15 +128,15 @@ impl<'a> Suspicion<'a> {
             series,
             crossing,
             moves,
-            bin_s,
+            length_s,
             rates: fast(&series.rates),
             touched: Vec::new(),
             turned: Vec::new(),
             means: Vec::new(),
         };
         for lasts in LASTS {
-            let after = known(&exposure::after(&slots, instants.as_deref(), lasts * bin_s));
-            let before = known(&exposure::before(&slots, instants.as_deref(), lasts * bin_s));
+            let after = known(&exposure::after(&slots, instants.as_deref(), lasts * length_s));
+            let before = known(&exposure::before(&slots, instants.as_deref(), lasts * length_s));
             let turned: Vec<f64> = after.iter().zip(&before).map(|(after, before)| after - before).collect();
             suspicion.means.push(mean(&after));
             suspicion.touched.push(fast(&after));
@@ -161,7 +161,7 @@ impl<'a> Suspicion<'a> {
         }
         let turned = &self.turned[best];
         let loss_after = -2.0 * dot(&self.rates, turned) / dot(turned, turned);
-        if !(loss_after >= LEAST_AFTER * loss) {
+        if loss_after.is_nan() || loss_after < LEAST_AFTER * loss {
             return None;
         }
         let p_turned = permute::flipped(&self.scores(turned));
@@ -185,14 +185,14 @@ impl<'a> Suspicion<'a> {
     }
 
     fn told(&self, best: usize, base: f64, slowdown: f64, explained: f64, p: f64) -> Cause {
-        let lasts_s = LASTS[best] * self.bin_s;
+        let lasts_s = LASTS[best] * self.length_s;
         let (mut with, mut without) = (Vec::new(), Vec::new());
         for (&at, &rate) in self.series.at.iter().zip(&self.series.rates) {
             let here = moves_in(&self.bins[at], self.crossing) > 0.0;
             let earlier = at > 0 && moves_in(&self.bins[at - 1], self.crossing) > 0.0;
             if here || earlier { &mut with } else { &mut without }.push(rate);
         }
-        let seconds = self.bin_s * self.bins.len() as f64;
+        let seconds = self.length_s * self.bins.len() as f64;
         Cause {
             crossing: self.crossing,
             moves_per_s: self.moves / seconds,

@@ -5,7 +5,7 @@ use super::chance::Chance;
 use super::series::dot;
 
 /// Shifts tried: the smallest p-value is one in so many and one.
-pub(super) const SHIFTS: usize = 199;
+const SHIFTS: usize = 199;
 /// Sign patterns tried.
 const FLIPS: usize = 499;
 /// A shift that puts the moves nearly where they are says nothing: this correlation with the unshifted is too much.
@@ -14,7 +14,7 @@ const SAME: f64 = 0.5;
 /// How likely the lowest of these inner products with `rates` is as low by chance, when each series of `touched` is
 /// shifted in a circle. All of them are shifted together, so having chosen the best of several costs what it must.
 /// `scales` makes them comparable (the length of each); `chosen` is the one that was best.
-pub(super) fn shifted(rates: &[f64], touched: &[Vec<f64>], scales: &[f64], chosen: usize) -> f64 {
+pub(in crate::derive) fn shifted(rates: &[f64], touched: &[Vec<f64>], scales: &[f64], chosen: usize) -> f64 {
     let count = rates.len();
     let lowest = |shift: usize| {
         let products = touched.iter().zip(scales).map(|(touched, scale)| shifted_dot(rates, touched, shift) / scale);
@@ -23,8 +23,8 @@ pub(super) fn shifted(rates: &[f64], touched: &[Vec<f64>], scales: &[f64], chose
     let observed = lowest(0);
     let itself = dot(&touched[chosen], &touched[chosen]);
     let (mut tried, mut as_low) = (0_u32, 0_u32);
-    let tries = SHIFTS.min(count.saturating_sub(1));
-    for shift in (1..=tries).map(|step| (step * count) / (tries + 1)) {
+    let shifts = SHIFTS.min(count.saturating_sub(1));
+    for shift in (1..=shifts).map(|step| (step * count) / (shifts + 1)) {
         if shifted_dot(&touched[chosen], &touched[chosen], shift) > SAME * itself {
             continue;
         }
