@@ -17,7 +17,6 @@ pub mod proof;
 pub mod threads;
 
 use crate::sample::{CoreSet, Event, Host, Item, OwnCost, Problem, Sample, ThreadId, Topology};
-use flow::FlowTrack;
 use history::History;
 use inquiry::Inquiry;
 use proof::Trial;
@@ -79,7 +78,6 @@ pub struct Metrics {
 pub struct Derivation {
     previous: Option<Sample>,
     history: History,
-    flow: FlowTrack,
     inquiry: Inquiry,
     trial: Trial,
     /// The mask that vnettop's pin gave each thread.
@@ -151,9 +149,10 @@ impl Derivation {
             findings: Vec::new(),
         };
         self.history.observe_metrics(&metrics);
-        self.trial.tick(previous.map_or(next.at_ns, |previous| previous.at_ns), next.at_ns, self.flow.bins());
+        let flow = self.history.flow();
+        self.trial.tick(previous.map_or(next.at_ns, |previous| previous.at_ns), next.at_ns, flow.bins());
         metrics.card = self.trial.card().cloned();
-        self.inquiry.observe(&next, &metrics, &self.flow);
+        self.inquiry.observe(&next, &metrics, flow);
         metrics.findings = finding::all(&metrics, &self.history, &self.inquiry);
         self.previous = Some(next);
         metrics

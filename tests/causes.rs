@@ -1,6 +1,8 @@
 //! What makes the rate swing, on generated runs whose cause is known: moves that cost something are found with what they
 //! cost, and everything else that swings is not blamed on them. Every run comes from a fixed seed.
 
+#![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive times and places")]
+
 use vnettop::derive::cause::chance::Chance;
 use vnettop::derive::flow::BIN_NS;
 use vnettop::derive::moves::{MoveClass, MovesByClass, TracedMove};
@@ -78,7 +80,8 @@ impl Run {
             let lasts = -(1.0 - self.chance.share()).ln() * mean_s;
             self.slower(at, lasts, by);
             let mut moved = at;
-            while more > 0.0 {
+            loop {
+                // Without more moves the next one is infinitely far.
                 moved -= (1.0 - self.chance.share()).ln() / more;
                 if moved >= (at + lasts).min(Self::seconds()) {
                     break;
@@ -246,6 +249,8 @@ fn gaps_and_unknown_rates_make_no_cause_and_hide_none() {
         .for_each(|bin| (bin.from_ns, bin.to_ns) = (bin.from_ns + 7 * BIN_NS, bin.to_ns + 7 * BIN_NS));
     assert!(Cause::of(&bins, &[]).is_some(), "two gaps do not hide it");
     assert!(Cause::of(&bins[..40], &traced).is_none(), "four seconds are too few");
-    bins.iter_mut().for_each(|bin| bin.bits_per_s = Some(1e9));
+    for bin in &mut bins {
+        bin.bits_per_s = Some(1e9);
+    }
     assert!(Cause::of(&bins, &traced).is_none(), "a rate that does not swing has no cause");
 }

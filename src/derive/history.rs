@@ -1,6 +1,7 @@
 //! What needs more than two samples: each link's rate second by second, each thread's cores and moves.
 
 use super::Metrics;
+use super::flow::FlowTrack;
 use super::links::LinkMetrics;
 use super::moves::{MoveClass, MovesByClass};
 use crate::sample::{CoreId, Ifindex, Sample, ThreadId};
@@ -19,6 +20,7 @@ pub struct History {
     /// Sorted by ifindex, one for every link of the newest metrics.
     links: Vec<LinkTrack>,
     threads: HashMap<ThreadId, ThreadTrack>,
+    flow: FlowTrack,
     /// Seconds (monotonic, whole) of the bin now being filled.
     second: Option<u64>,
     /// Late ticks of vnettop so far, and when the last of them was, monotonic ns.
@@ -85,6 +87,12 @@ impl History {
     #[must_use]
     pub fn thread(&self, id: ThreadId) -> Option<&ThreadTrack> {
         self.threads.get(&id)
+    }
+
+    /// How fast the watched threads' own traffic runs, bin by bin.
+    #[must_use]
+    pub fn flow(&self) -> &FlowTrack {
+        &self.flow
     }
 
     /// A tick of vnettop was late within the last so many seconds.
