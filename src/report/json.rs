@@ -1,6 +1,5 @@
 //! One JSON object a sample, on one line. Field names, units and nulls are the contract of the README.
 
-use super::card;
 use crate::derive::links::LinkRates;
 use crate::derive::{CoreMetrics, Finding, LinkMetrics, Metrics, ThreadMetrics};
 use crate::sample::{CoreSet, Event, Ifindex, PeerRef, Problem, SOFTIRQ_KINDS};
@@ -30,10 +29,10 @@ struct Object<'a> {
     links: Each<'a, LinkMetrics>,
     cores: Each<'a, CoreMetrics>,
     threads: Each<'a, ThreadMetrics>,
-    card: Option<card::Proof<'a>>,
     flows: [(); 0],
     events: Vec<Happened<'a>>,
     findings: Each<'a, Finding>,
+    card: Option<super::card::Proof<'a>>,
     problems: &'a [Problem],
 }
 
@@ -82,10 +81,10 @@ impl<'a> Object<'a> {
             links: Each { rows: &metrics.links, metrics },
             cores: Each { rows: &metrics.cores, metrics },
             threads: Each { rows: &metrics.threads, metrics },
-            card: metrics.card.as_ref().map(card::Proof::of),
             flows: [],
             events: metrics.events.iter().map(Happened::of).collect(),
             findings: Each { rows: &metrics.findings, metrics },
+            card: metrics.card.as_ref().map(super::card::Proof::of),
             problems: &metrics.problems,
         }
     }
