@@ -49,8 +49,9 @@ pub struct Cause {
 
 /// How long a move may be felt, in bins.
 pub const LASTS: [f64; 4] = [0.5, 1.0, 2.0, 4.0];
-/// Fewer bins or moves than this say nothing.
-const LEAST_BINS: usize = 50;
+/// Fewer bins than this say nothing.
+pub const LEAST_BINS: usize = 50;
+/// Nor do fewer moves.
 const LEAST_MOVES: f64 = 5.0;
 /// What is slower than so many bins to either side is a drift.
 const DRIFT_REACH: usize = 15;

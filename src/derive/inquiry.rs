@@ -7,6 +7,7 @@ mod surroundings;
 use super::Metrics;
 use super::cause::{Cause, Crossing, moves_in};
 use super::flow::{Bin, FlowBasis, FlowTrack};
+use super::jitter::Jitter;
 use super::moves::TracedMove;
 use super::placement::RecentLoad;
 use crate::sample::{Event, Sample};
@@ -47,6 +48,8 @@ pub struct Inquiry {
 /// What was found out about the last half minute.
 #[derive(Debug, Default)]
 pub struct Conclusion {
+    /// The spread of the bins that were looked at: none of them is from before a pin.
+    pub jitter: Option<Jitter>,
     /// Moves lower the rate; none where that is not shown.
     pub cause: Option<Cause>,
     /// What else the rate follows; looked for only where moves are not the cause.
@@ -130,9 +133,11 @@ impl Inquiry {
         let vague: f64 = window.iter().map(|bin| bin.unclassed).sum();
         let moves = sum(Crossing::Any);
         let cause = Cause::of(&window, self.traced.make_contiguous());
-        let unexplained = cause.is_none() && metrics.jitter.is_some();
+        let jitter = Jitter::of(&window);
+        let unexplained = cause.is_none() && jitter.is_some();
         let from_ns = window.first().map_or(u64::MAX, |first| first.from_ns);
         self.conclusion = Conclusion {
+            jitter,
             cause,
             rival: if unexplained { self.surroundings.rival(from_ns) } else { None },
             basis: basis.cloned(),

@@ -74,3 +74,33 @@ fn interval(difference: Difference) -> Interval {
     let Difference { is, from, to } = difference;
     Interval { is, from, to }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::derive::Bin;
+    use crate::derive::flow::BIN_NS;
+    use crate::derive::moves::MovesByClass;
+
+    #[test]
+    fn figures_are_named_with_their_units_and_the_verdict_is_in_words() {
+        let bins = |rates: [f64; 2]| -> Vec<Bin> {
+            let bin = |at: u64| Bin {
+                from_ns: at * BIN_NS,
+                to_ns: (at + 1) * BIN_NS,
+                bits_per_s: Some(rates[usize::from(at % 2 == 1)]),
+                moves: MovesByClass::default(),
+                unclassed: 1.0,
+            };
+            (0..100).map(bin).collect()
+        };
+        let card = Card::of(&bins([10e9, 30e9]), &bins([34e9, 35e9])).expect("enough bins");
+        let json = serde_json::to_value(Proof::of(&card)).expect("it can be written");
+        assert_eq!(json["verdict"], "steadier and faster", "{json}");
+        assert_eq!(json["before"]["mean_bits_per_s"], 20e9, "{json}");
+        assert!(json["after"]["moves_per_s"].as_f64().is_some_and(|per_s| (per_s - 10.0).abs() < 1e-6), "{json}");
+        assert_eq!(json["mean_difference_bits_per_s"]["is"], 14.5e9, "{json}");
+        assert_eq!(json["pinned_t_ns"], serde_json::Value::Null, "nobody pinned anything");
+        assert!(json["text"].as_str().is_some_and(|text| text.starts_with("steadier and faster: mean +7")), "{json}");
+    }
+}

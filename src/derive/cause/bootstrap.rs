@@ -5,6 +5,9 @@ use super::chance::Chance;
 use super::series::{Series, block_length};
 use std::ops::Range;
 
+/// Shorter blocks are no better and cost more draws.
+const SHORTEST: usize = 5;
+
 /// A series ready to be resampled: sums of its prefixes make a block's sum two subtractions.
 #[derive(Debug)]
 pub struct Resampler {
@@ -48,7 +51,7 @@ impl Resampler {
         let squares: Vec<f64> = values.iter().map(|value| (value - mean).powi(2)).collect();
         let block = block_length(values, &series.stretches).max(block_length(&squares, &series.stretches));
         // The best length for the variance itself makes intervals that are too narrow; a longer one is safer.
-        let block = (2 * block - 1).min((values.len() / 6).max(1));
+        let block = (2 * block - 1).max(SHORTEST).min((values.len() / 6).max(1));
         Self { sums, stretches: series.stretches.clone(), block, mean }
     }
 

@@ -3,7 +3,7 @@
 use super::figure::{Unit, bytes, percent, rate};
 use super::{Said, Scene};
 use crate::derive::FlowBasis;
-use crate::derive::cause::{Cause, Crossing};
+use crate::derive::cause::{Cause, Crossing, LEAST_BINS};
 use crate::derive::inquiry::{Conclusion, Suspect};
 use crate::derive::jitter::Jitter;
 
@@ -17,7 +17,7 @@ const TRAFFIC: f64 = 1e6;
 const LEAST_RATE: f64 = 0.05;
 
 fn swinging<'a>(scene: &Scene<'a>, from: f64) -> Option<(&'a Jitter, f64)> {
-    let jitter = scene.metrics.jitter.as_ref().filter(|jitter| jitter.mean >= TRAFFIC)?;
+    let jitter = scene.inquiry.conclusion().jitter.as_ref().filter(|jitter| jitter.mean >= TRAFFIC)?;
     Some((jitter, jitter.cv.filter(|&cv| cv >= from)?))
 }
 
@@ -50,13 +50,14 @@ pub(super) fn by_moves(scene: &Scene<'_>) -> Option<Said> {
 pub(super) fn unexplained(scene: &Scene<'_>) -> Option<Said> {
     let (jitter, cv) = swinging(scene, SWINGS_MUCH)?;
     let conclusion = scene.inquiry.conclusion();
-    if conclusion.cause.is_some() {
+    // With fewer nobody has looked for a cause.
+    if conclusion.cause.is_some() || jitter.bins < LEAST_BINS {
         return None;
     }
     let not_moves = if conclusion.moves_per_s < LEAST_RATE {
         "No moves".to_owned()
     } else {
-        format!("{}, which do not explain it", moves(conclusion, scene.metrics.topology.nodes))
+        format!("{}, which are not shown to cause it", moves(conclusion, scene.metrics.topology.nodes))
     };
     let mut numbers = spread(jitter, cv, conclusion);
     let instead = match conclusion.rival {

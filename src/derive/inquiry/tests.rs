@@ -120,7 +120,9 @@ fn a_pin_begins_a_new_inquiry() {
     let (old, new) = (CoreSet::single(0), CoreSet::single(1));
     let thread = ThreadId { pid: 39081, tid: 39081, start: 7 };
     watched.inquiry.event(&Event::Pinned { thread, old, asked: new.clone(), got: new });
-    assert!(text(&watched.until(22), "jitter").starts_with("no finding"), "what was before the pin is over");
+    let findings = watched.until(23);
+    assert!(text(&findings, "jitter").starts_with("no finding"), "what was before the pin is over");
+    assert!(text(&findings, "jitter_unexplained").starts_with("no finding"), "and swings no more: {findings:?}");
 }
 
 #[test]
@@ -140,7 +142,10 @@ fn jitter_without_a_known_cause_says_so_and_what_it_follows_instead() {
     }
     let findings = watched.until(30);
     let told = text(&findings, "jitter_unexplained");
-    assert!(told.contains(" moves/s, which do not explain it; it falls with steal on their cores (1"), "{told}");
+    assert!(
+        told.contains(" moves/s, which are not shown to cause it; it falls with steal on their cores (1"),
+        "{told}"
+    );
     assert!(told.contains("correlation −"), "{told}");
     assert!(text(&findings, "steal").starts_with("the hypervisor takes "), "steal is told on its own too");
     assert!(text(&findings, "jitter").starts_with("no finding"), "moves are not blamed");
