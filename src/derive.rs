@@ -2,11 +2,13 @@
 //! It knows `sample` and nothing else of ours. Unknown is `None` from here to the last cell: a first sample, a counter
 //! that went backwards, a core that came online have no rate.
 
+pub mod cause;
 pub mod claim;
 pub mod cores;
 pub mod finding;
 pub mod flow;
 pub mod history;
+pub mod inquiry;
 pub mod jitter;
 pub mod links;
 pub mod moves;
@@ -17,9 +19,12 @@ pub mod threads;
 
 use crate::sample::{Event, Host, Item, OwnCost, Problem, Sample, Topology};
 use history::History;
+use inquiry::Inquiry;
 use pins::Pins;
+use proof::Trial;
 use std::sync::Arc;
 
+pub use cause::{Cause, Crossing};
 pub use claim::Basis;
 pub use cores::CoreMetrics;
 pub use finding::Finding;
@@ -84,6 +89,8 @@ pub struct Derivation {
     history: History,
     /// The pins of vnettop that stand.
     pins: Pins,
+    inquiry: Inquiry,
+    trial: Trial,
     /// What happened since the last sample.
     events: Vec<Event>,
 }
@@ -114,6 +121,8 @@ impl Derivation {
 
     fn event(&mut self, event: &Event) {
         self.pins.event(event);
+        self.inquiry.event(event);
+        self.trial.event(event);
         self.events.push(event.clone());
     }
 
@@ -147,7 +156,11 @@ impl Derivation {
         };
         metrics.undone = self.pins.undone(&metrics.threads);
         self.history.observe_metrics(&metrics);
-        metrics.findings = finding::all(&metrics, &self.history);
+        let flow = self.history.flow();
+        self.trial.tick(previous.map_or(next.at_ns, |previous| previous.at_ns), next.at_ns, flow.bins());
+        metrics.card = self.trial.card().cloned();
+        self.inquiry.observe(&next, &metrics, flow);
+        metrics.findings = finding::all(&metrics, &self.history, &self.inquiry);
         self.previous = Some(next);
         metrics
     }

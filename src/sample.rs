@@ -70,6 +70,30 @@ pub struct Host {
     pub kernel: String,
     /// Machine as `uname -m` prints it.
     pub arch: String,
+    /// What it does behind a benchmark's back, as of the start.
+    #[serde(default, skip_serializing_if = "Policy::is_unknown")]
+    pub policy: Policy,
+}
+
+/// What the machine does with frequencies, pages and interrupts; each unknown where it does not tell.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Policy {
+    /// `scaling_governor` of core 0.
+    pub governor: Option<String>,
+    /// `scaling_max_freq` of core 0, kHz: what it may run at.
+    pub limit_khz: Option<u64>,
+    /// `cpuinfo_max_freq` of core 0, kHz: what it could.
+    pub most_khz: Option<u64>,
+    /// `kernel.numa_balancing` moves pages and threads between nodes.
+    pub numa_balancing: Option<bool>,
+    /// A process named irqbalance runs.
+    pub irqbalance: Option<bool>,
+}
+
+impl Policy {
+    fn is_unknown(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// What vnettop itself costs, absolute.

@@ -8,6 +8,7 @@ pub mod host;
 pub mod links;
 pub mod live;
 mod netlink;
+pub mod policy;
 mod proc_file;
 mod pulse;
 mod replay;

@@ -100,7 +100,7 @@ fn sample(at_ns: u64) -> Sample {
     Sample {
         wall_ms: 0,
         at_ns,
-        host: Arc::new(Host { name: "h".into(), kernel: "6.18.0".into(), arch: "x86_64".into() }),
+        host: Arc::new(Host { name: "h".into(), kernel: "6.18.0".into(), arch: "x86_64".into(), ..Host::default() }),
         netns: 1,
         links: Arc::default(),
         counters: Vec::new(),

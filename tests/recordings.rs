@@ -47,7 +47,7 @@ fn sample(tick: u64, links: &Arc<Vec<Arc<LinkFacts>>>) -> Item {
     Item::Sample(Box::new(Sample {
         wall_ms: 1_700_000_000_000 + tick,
         at_ns: tick * 100,
-        host: Arc::new(Host { name: "h".into(), kernel: "6.18".into(), arch: "x86_64".into() }),
+        host: Arc::new(Host { name: "h".into(), kernel: "6.18".into(), arch: "x86_64".into(), ..Host::default() }),
         netns: 4_026_531_840,
         links: Arc::clone(links),
         counters: links.iter().map(row).collect(),

@@ -1,20 +1,28 @@
-//! Sentences of advice with the numbers behind them, most important first. Plain facts only: no finding says what made
-//! the rate swing, because on some machines moves cost nothing. It runs every tick, so a check looks at each row once.
+//! Sentences of advice with the numbers behind them, the dearest first. A finding says what made the rate swing only
+//! where it was shown ([`super::cause`]), because on some machines moves cost nothing. It runs every tick, so a check
+//! looks at each row once and computes nothing that the inquiry has not.
 
 mod cores;
+mod figure;
+mod iperf;
+mod jitter;
 mod links;
+mod masks;
 mod own;
+mod pairs;
+mod policy;
 #[cfg(test)]
-mod tests;
+pub(in crate::derive) mod tests;
 mod threads;
 
 use super::Metrics;
 use super::history::History;
+use super::inquiry::Inquiry;
 
 /// One sentence of advice.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    /// Stable id: `softnet`, `same_core`, `moves`, `squeeze`, `label`, `late`.
+    /// Stable id, one of the lints': `jitter`, `softnet`, `same_core`, `moves`, …
     pub id: &'static str,
     /// The sentence, with its numbers and units.
     pub text: String,
@@ -29,41 +37,62 @@ struct Lint {
     id: &'static str,
     /// The key that mends it.
     key: Option<char>,
-    check: fn(&Metrics, &History) -> Option<Said>,
+    /// What it may cost, share of the throughput, where the check itself does not tell: for the order only.
+    weight: f64,
+    check: fn(&Scene<'_>) -> Option<Said>,
 }
 
-/// What a lint has to say: a sentence and its numbers.
+/// What a lint may look at.
+struct Scene<'a> {
+    metrics: &'a Metrics,
+    history: &'a History,
+    inquiry: &'a Inquiry,
+}
+
+/// What a lint has to say: a sentence, its numbers, and the share of the throughput that it costs where that is known.
 struct Said {
     text: String,
+    cost: Option<f64>,
     numbers: Vec<(&'static str, f64)>,
 }
 
-/// Everything that is looked for, most important first: lost packets, then what slows threads down, then what misleads.
-const LINTS: [Lint; 6] = [
-    Lint { id: "softnet", key: None, check: cores::dropped },
-    Lint { id: "same_core", key: Some('p'), check: threads::on_the_same_core },
-    Lint { id: "moves", key: Some('p'), check: threads::moving },
-    Lint { id: "squeeze", key: None, check: cores::squeezed },
-    Lint { id: "label", key: None, check: links::beyond_label },
-    Lint { id: "late", key: None, check: own::late },
+const fn lint(id: &'static str, key: Option<char>, weight: f64, check: fn(&Scene<'_>) -> Option<Said>) -> Lint {
+    Lint { id, key, weight, check }
+}
+
+/// Everything that is looked for: lost packets, then what slows threads down, then what may, then what misleads.
+const LINTS: [Lint; 20] = [
+    lint("softnet", None, 1.0, cores::dropped),
+    lint("jitter", Some('p'), 0.5, jitter::by_moves),
+    lint("same_core", Some('p'), 0.5, threads::on_the_same_core),
+    lint("mask_changed", None, 0.35, masks::changed),
+    lint("iperf3_main", Some('p'), 0.33, iperf::only_the_main_thread),
+    lint("other_node", Some('p'), 0.3, pairs::other_node),
+    lint("smt_siblings", Some('p'), 0.28, pairs::siblings),
+    lint("iperf3_single", None, 0.25, iperf::one_thread_for_all),
+    lint("steal", None, 0.2, cores::stolen),
+    lint("shared_core", Some('p'), 0.2, threads::among_interrupts),
+    lint("jitter_unexplained", None, 0.15, jitter::unexplained),
+    lint("moves", Some('p'), 0.1, threads::moving),
+    lint("squeeze", None, 0.09, cores::squeezed),
+    lint("frequency", None, 0.08, policy::capped),
+    lint("governor", None, 0.07, policy::powersave),
+    lint("numa_balancing", None, 0.06, policy::balancing),
+    lint("label", None, 0.05, links::beyond_label),
+    lint("irqbalance", None, 0.04, policy::irqbalance),
+    lint("late", None, 0.03, own::late),
+    lint("untraced", None, 0.02, jitter::untraced),
 ];
 
-/// Every finding of this moment, most important first.
+/// Every finding of this moment, the dearest first.
 #[must_use]
-pub fn all(metrics: &Metrics, history: &History) -> Vec<Finding> {
+pub fn all(metrics: &Metrics, history: &History, inquiry: &Inquiry) -> Vec<Finding> {
+    let scene = Scene { metrics, history, inquiry };
     let found = |lint: &Lint| {
-        let Said { text, numbers } = (lint.check)(metrics, history)?;
-        Some(Finding { id: lint.id, text, numbers, key: lint.key })
+        let Said { text, cost, numbers } = (lint.check)(&scene)?;
+        Some((cost.unwrap_or(lint.weight), Finding { id: lint.id, text, numbers, key: lint.key }))
     };
-    LINTS.iter().filter_map(found).collect()
-}
-
-/// A count a second, with as many digits as it deserves.
-fn rate(per_s: f64) -> String {
-    if per_s < 10.0 { format!("{per_s:.1}") } else { format!("{per_s:.0}") }
-}
-
-/// Whole things, as a number of a finding.
-fn count(things: usize) -> f64 {
-    things as f64
+    let mut found: Vec<(f64, Finding)> = LINTS.iter().filter_map(found).collect();
+    found.sort_by(|one, other| other.0.total_cmp(&one.0));
+    found.into_iter().map(|(_, finding)| finding).collect()
 }

@@ -9,8 +9,8 @@ fn clean(word: &mut String) {
 }
 
 pub(super) fn host(mut host: Arc<Host>) -> Arc<Host> {
-    let Host { name, kernel, arch } = Arc::make_mut(&mut host);
-    [name, kernel, arch].into_iter().for_each(clean);
+    let Host { name, kernel, arch, policy } = Arc::make_mut(&mut host);
+    [name, kernel, arch].into_iter().chain(policy.governor.as_mut()).for_each(clean);
     host
 }
 

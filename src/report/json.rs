@@ -37,6 +37,7 @@ struct Object<'a> {
     jitter: Option<Spread>,
     events: Vec<Happened<'a>>,
     findings: Each<'a, Finding>,
+    card: Option<super::card::Proof<'a>>,
     problems: &'a [Problem],
 }
 
@@ -91,6 +92,7 @@ impl<'a> Object<'a> {
             jitter: Spread::of(metrics),
             events: Happened::all(metrics),
             findings: Each { rows: &metrics.findings, metrics },
+            card: metrics.card.as_ref().map(super::card::Proof::of),
             problems: &metrics.problems,
         }
     }

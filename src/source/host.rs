@@ -1,11 +1,11 @@
 //! The machine, by name: what does not change while it runs. It refreshes no list of processes.
 
-use super::{Roots, proc_file};
+use super::{Roots, policy, proc_file};
 use crate::sample::Host;
 use crate::text;
 use sysinfo::System;
 
-/// This machine (`uname` and `gethostname`, three system calls).
+/// This machine (`uname` and `gethostname`, three system calls; its policy from /proc and /sys).
 #[must_use]
 pub fn read() -> Host {
     let clean = |word: String| text::clean(word.as_bytes());
@@ -13,6 +13,7 @@ pub fn read() -> Host {
         name: clean(System::host_name().unwrap_or_default()),
         kernel: clean(System::kernel_version().unwrap_or_default()),
         arch: clean(System::cpu_arch()),
+        policy: policy::read(&Roots::default()),
     }
 }
 
@@ -22,7 +23,7 @@ pub fn read() -> Host {
 pub fn read_from(roots: &Roots) -> Host {
     let kernel = roots.proc.join("sys/kernel");
     let word = |file: &str| text::clean(proc_file::text(&kernel.join(file)).unwrap_or_default().as_bytes());
-    Host { name: word("hostname"), kernel: word("osrelease"), arch: word("arch") }
+    Host { name: word("hostname"), kernel: word("osrelease"), arch: word("arch"), policy: policy::read(roots) }
 }
 
 #[cfg(test)]

@@ -99,7 +99,7 @@ impl World {
                 capacity: None,
             }
         };
-        let host = Host { name: "bench1".into(), kernel: "6.18.1".into(), arch: "x86_64".into() };
+        let host = Host { name: "bench1".into(), kernel: "6.18.1".into(), arch: "x86_64".into(), ..Host::default() };
         Self {
             host,
             links: Vec::new(),
@@ -125,7 +125,7 @@ impl World {
     /// 128 cores, 4 nodes, clusters of 4, no SMT.
     pub fn kunpeng() -> Self {
         let mut world = Self::new(128, 4, Some(4));
-        world.host = Host { name: "kp920".into(), kernel: "6.6.0".into(), arch: "aarch64".into() };
+        world.host = Host { name: "kp920".into(), kernel: "6.6.0".into(), arch: "aarch64".into(), ..Host::default() };
         world
     }
 

@@ -1,33 +1,33 @@
 //! Backlog trouble of single cores: packets dropped because the backlog was full, softirq rounds cut short.
 
-use super::{Said, count, rate};
+use super::figure::{count, percent, rate};
+use super::{Said, Scene};
 use crate::derive::Metrics;
 use crate::derive::cores::CoreLoad;
-use crate::derive::history::History;
 use crate::sample::CoreId;
 
 /// Packets dropped by a full backlog (`softnet_stat`, second column).
-pub(super) fn dropped(metrics: &Metrics, _: &History) -> Option<Said> {
-    let trouble = Trouble::of(metrics, |load| load.softnet_dropped_per_s)?;
+pub(super) fn dropped(scene: &Scene<'_>) -> Option<Said> {
+    let trouble = Trouble::of(scene.metrics, |load| load.softnet_dropped_per_s)?;
     let text = format!(
         "core {} drops {} packets/s because its backlog is full{} (net.core.netdev_max_backlog)",
         trouble.core,
         rate(trouble.worst),
         trouble.beside("packets/s")
     );
-    Some(Said { text, numbers: trouble.numbers("dropped_per_s") })
+    Some(Said { text, cost: None, numbers: trouble.numbers("dropped_per_s") })
 }
 
 /// Softirq rounds that ran out of budget or time (`softnet_stat`, third column).
-pub(super) fn squeezed(metrics: &Metrics, _: &History) -> Option<Said> {
-    let trouble = Trouble::of(metrics, |load| load.softnet_squeezed_per_s)?;
+pub(super) fn squeezed(scene: &Scene<'_>) -> Option<Said> {
+    let trouble = Trouble::of(scene.metrics, |load| load.softnet_squeezed_per_s)?;
     let text = format!(
         "core {} has more packets waiting than one softirq round may take, {} times/s{} (net.core.netdev_budget)",
         trouble.core,
         rate(trouble.worst),
         trouble.beside("times/s")
     );
-    Some(Said { text, numbers: trouble.numbers("squeezed_per_s") })
+    Some(Said { text, cost: None, numbers: trouble.numbers("squeezed_per_s") })
 }
 
 /// The core that has it worst, and the sum over all that have it.
@@ -60,4 +60,17 @@ impl Trouble {
     fn numbers(&self, name: &'static str) -> Vec<(&'static str, f64)> {
         vec![("core", f64::from(self.core)), (name, self.worst), ("cores", count(self.cores))]
     }
+}
+
+/// From this share on, time taken by the hypervisor is worth a sentence.
+const STOLEN: f64 = 0.05;
+
+/// Time that the hypervisor gave to others (`steal` of `/proc/stat`).
+pub(super) fn stolen(scene: &Scene<'_>) -> Option<Said> {
+    let steal = scene.inquiry.steal().filter(|&steal| steal >= STOLEN)?;
+    let text = format!(
+        "the hypervisor takes {} % of the time of the cores that the watched threads run on (steal)",
+        percent(steal)
+    );
+    Some(Said { text, cost: Some(steal), numbers: vec![("steal", steal)] })
 }

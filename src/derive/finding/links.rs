@@ -1,15 +1,14 @@
 //! Links that move more than they claim.
 
-use super::{Said, count};
-use crate::derive::Metrics;
+use super::figure::{count, speed};
+use super::{Said, Scene};
 use crate::derive::claim::Basis;
-use crate::derive::history::History;
 use crate::derive::links::LinkMetrics;
 
 /// The link that passes its claim the most, where the claim is no limit.
-pub(super) fn beyond_label(metrics: &Metrics, _: &History) -> Option<Said> {
+pub(super) fn beyond_label(scene: &Scene<'_>) -> Option<Said> {
     let (mut links, mut most): (usize, Option<(f64, &LinkMetrics)>) = (0, None);
-    for link in &metrics.links {
+    for link in &scene.metrics.links {
         let Some(times) = link.times_label() else { continue };
         links += 1;
         if most.is_none_or(|(so_far, _)| times > so_far) {
@@ -33,6 +32,7 @@ pub(super) fn beyond_label(metrics: &Metrics, _: &History) -> Option<Said> {
     );
     Some(Said {
         text,
+        cost: None,
         numbers: vec![("times", times), ("bits_per_s", bits), ("claim_mbps", claim), ("links", count(links))],
     })
 }
@@ -48,15 +48,4 @@ fn meaning(basis: Basis) -> &'static str {
         Basis::UserSet => "what someone set",
         Basis::None => "unknown",
     }
-}
-
-/// A speed in the unit that fits, SI.
-fn speed(bits_per_s: f64) -> String {
-    let (scaled, unit) = match bits_per_s {
-        1e9.. => (bits_per_s / 1e9, "Gbit/s"),
-        1e6.. => (bits_per_s / 1e6, "Mbit/s"),
-        _ => (bits_per_s / 1e3, "kbit/s"),
-    };
-    let text = format!("{scaled:.1}");
-    format!("{} {unit}", text.strip_suffix(".0").unwrap_or(&text))
 }

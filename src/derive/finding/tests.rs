@@ -1,7 +1,8 @@
 //! Each finding on a machine built by hand, and its silence where there is nothing to say.
 
-use super::{Finding, all};
+use super::Finding;
 use crate::derive::history::History;
+use crate::derive::inquiry::Inquiry;
 use crate::derive::links::{LinkMetrics, LinkRates};
 use crate::derive::moves::{Evidence, MovesByClass};
 use crate::derive::placement::machine::Machine;
@@ -11,6 +12,10 @@ use std::sync::Arc;
 
 fn found<'a>(findings: &'a [Finding], id: &str) -> Option<&'a Finding> {
     findings.iter().find(|finding| finding.id == id)
+}
+
+fn all(metrics: &Metrics, history: &History) -> Vec<Finding> {
+    super::all(metrics, history, &Inquiry::default())
 }
 
 /// The findings on metrics that are the first of their run.
@@ -163,7 +168,7 @@ fn late_ticks_are_counted_and_the_remedy_named() {
 }
 
 /// A sample with the threads of these metrics, for a history of where they ran.
-fn sample(metrics: &Metrics) -> Sample {
+pub(in crate::derive) fn sample(metrics: &Metrics) -> Sample {
     Sample {
         wall_ms: 0,
         at_ns: metrics.at_ns,

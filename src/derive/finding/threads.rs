@@ -1,6 +1,7 @@
 //! Busy watched threads that are moved, or that share a core.
 
-use super::{Said, count, rate};
+use super::figure::{count, percent, rate};
+use super::{Said, Scene};
 use crate::derive::Metrics;
 use crate::derive::history::History;
 use crate::derive::moves::Evidence;
@@ -13,14 +14,19 @@ const RECENT_S: f64 = 5.0;
 /// What is shown as 0.0 a second.
 const LEAST_RATE: f64 = 0.05;
 /// Two threads share a core when they were seen on it together so many samples in a row.
-const SAMPLES_TOGETHER: usize = 3;
+pub(super) const SAMPLES_TOGETHER: usize = 3;
 
-fn busy(metrics: &Metrics) -> impl Iterator<Item = &ThreadMetrics> {
+pub(super) fn busy(metrics: &Metrics) -> impl Iterator<Item = &ThreadMetrics> {
     metrics.threads.iter().filter(|thread| thread.cpu.is_some_and(|cpu| cpu > BUSY))
 }
 
 /// Busy threads that the scheduler moves from core to core.
-pub(super) fn moving(metrics: &Metrics, history: &History) -> Option<Said> {
+pub(super) fn moving(scene: &Scene<'_>) -> Option<Said> {
+    let (metrics, history) = (scene.metrics, scene.history);
+    // What they cost is told already.
+    if scene.inquiry.conclusion().cause.is_some() {
+        return None;
+    }
     let moving: Vec<&ThreadMetrics> = busy(metrics).filter(|thread| has_moved(thread, metrics, history)).collect();
     if moving.is_empty() {
         return None;
@@ -45,6 +51,7 @@ pub(super) fn moving(metrics: &Metrics, history: &History) -> Option<Said> {
     };
     Some(Said {
         text: format!("{number}{threads} {often}{crossing}"),
+        cost: None,
         numbers: vec![
             ("threads", count(moving.len())),
             ("moves_per_s", per_s),
@@ -71,7 +78,8 @@ fn has_moved(thread: &ThreadMetrics, metrics: &Metrics, history: &History) -> bo
 }
 
 /// Busy threads that have to take turns on one core.
-pub(super) fn on_the_same_core(metrics: &Metrics, history: &History) -> Option<Said> {
+pub(super) fn on_the_same_core(scene: &Scene<'_>) -> Option<Said> {
+    let (metrics, history) = (scene.metrics, scene.history);
     let mut settled: Vec<(CoreId, &ThreadMetrics)> = busy(metrics)
         .filter(|thread| {
             let trail = history.thread(thread.sample.id);
@@ -91,5 +99,34 @@ pub(super) fn on_the_same_core(metrics: &Metrics, history: &History) -> Option<S
     let mut numbers = vec![("core", f64::from(core)), ("threads", count(together.len()))];
     numbers.extend(waits.map(|wait| ("wait", wait)));
     let text = format!("{} busy threads ({}) share core {core}{waiting}", together.len(), tids.join(", "));
-    Some(Said { text, numbers })
+    Some(Said { text, cost: waits, numbers })
+}
+
+/// Interrupts and softirqs of others take this share of a core before it is said.
+const INTERRUPTED: f64 = 0.10;
+/// And were watched so long, seconds.
+const WATCHED_S: f64 = 2.0;
+
+/// A busy thread whose core works for others' packets and devices too.
+pub(super) fn among_interrupts(scene: &Scene<'_>) -> Option<Said> {
+    let recent = scene.inquiry.recent();
+    let stays = |thread: &&ThreadMetrics| {
+        let track = scene.history.thread(thread.sample.id);
+        track.is_some_and(|track| {
+            track.cores.iter().rev().take(SAMPLES_TOGETHER).all(|&core| core == thread.sample.core)
+        })
+    };
+    let share = |thread: &ThreadMetrics| recent.core(thread.sample.core).map_or(0.0, |core| core.others_interrupts);
+    let threads = busy(scene.metrics).filter(stays).map(|thread| (thread, share(thread)));
+    let (thread, share) = threads.max_by(|one, other| one.1.total_cmp(&other.1))?;
+    (share >= INTERRUPTED && recent.seconds() >= WATCHED_S).then(|| Said {
+        text: format!(
+            "thread {} shares core {} with interrupts and softirqs of others, {} % of its time",
+            thread.sample.id.tid,
+            thread.sample.core,
+            percent(share)
+        ),
+        cost: Some(share),
+        numbers: vec![("core", f64::from(thread.sample.core)), ("others_interrupts", share)],
+    })
 }

@@ -1,0 +1,147 @@
+//! A rate that swings: because of moves, where that is shown, or for another reason, which is said too.
+
+use super::figure::{Unit, bytes, percent, rate};
+use super::{Said, Scene};
+use crate::derive::FlowBasis;
+use crate::derive::cause::{Cause, Crossing, LEAST_BINS};
+use crate::derive::inquiry::{Conclusion, Suspect};
+use crate::derive::jitter::Jitter;
+
+/// Moves that are shown to lower the rate are told from this coefficient of variation on.
+const SWINGS: f64 = 0.05;
+/// A swing without a known cause from this one on.
+const SWINGS_MUCH: f64 = 0.10;
+/// A rate below this is no benchmark, bits/s.
+const TRAFFIC: f64 = 1e6;
+/// What is shown as 0.0 a second.
+const LEAST_RATE: f64 = 0.05;
+
+fn swinging<'a>(scene: &Scene<'a>, from: f64) -> Option<(&'a Jitter, f64)> {
+    let jitter = scene.inquiry.conclusion().jitter.as_ref().filter(|jitter| jitter.mean >= TRAFFIC)?;
+    Some((jitter, jitter.cv.filter(|&cv| cv >= from)?))
+}
+
+/// Moves lower the rate: how often, how much, what one costs.
+pub(super) fn by_moves(scene: &Scene<'_>) -> Option<Said> {
+    let (jitter, cv) = swinging(scene, SWINGS)?;
+    let conclusion = scene.inquiry.conclusion();
+    let cause = conclusion.cause?;
+    let unit = Unit::of(jitter.mean);
+    let kind = match cause.crossing {
+        Crossing::Any => "a move",
+        Crossing::Nodes => "a cross-node move",
+    };
+    let text = format!(
+        "{}. {}; bins with {kind} run at {}, others at {}; {kind} costs about {}, {} % of the rate for {:.0} ms",
+        swing(jitter, cv, conclusion),
+        moves(conclusion, scene.metrics.topology.nodes),
+        unit.figure(cause.rate_with),
+        unit.figure(cause.rate_without),
+        bytes(cause.bytes_per_move),
+        percent(cause.slowdown),
+        cause.lasts_s * 1e3,
+    );
+    let mut numbers = spread(jitter, cv, conclusion);
+    numbers.extend(figures(&cause));
+    Some(Said { text, cost: Some(cause.lost), numbers })
+}
+
+/// The rate swings, and moves are not shown to be why.
+pub(super) fn unexplained(scene: &Scene<'_>) -> Option<Said> {
+    let (jitter, cv) = swinging(scene, SWINGS_MUCH)?;
+    let conclusion = scene.inquiry.conclusion();
+    // With fewer nobody has looked for a cause.
+    if conclusion.cause.is_some() || jitter.bins < LEAST_BINS {
+        return None;
+    }
+    let not_moves = if conclusion.moves_per_s < LEAST_RATE {
+        "No moves".to_owned()
+    } else {
+        format!("{}, which are not shown to cause it", moves(conclusion, scene.metrics.topology.nodes))
+    };
+    let mut numbers = spread(jitter, cv, conclusion);
+    let instead = match conclusion.rival {
+        Some(rival) => {
+            numbers.extend([("correlation", rival.correlation), ("correlates_with_mean", rival.mean)]);
+            let what = match rival.suspect {
+                Suspect::Steal => format!("steal on their cores ({} % of the time)", percent(rival.mean)),
+                Suspect::Softirq => {
+                    format!("interrupts and softirqs of others on their cores ({} %)", percent(rival.mean))
+                }
+                Suspect::Wait => format!("the threads' waiting for a core ({} % of the time)", percent(rival.mean)),
+                Suspect::Squeezed => format!("softirq rounds cut short on their cores ({} times/s)", rate(rival.mean)),
+            };
+            format!("it falls with {what}, correlation {:.2}", rival.correlation).replace('-', "−")
+        }
+        None => "nor does it follow steal, softirqs of others, waiting or squeezes".to_owned(),
+    };
+    Some(Said { text: format!("{}. {not_moves}; {instead}", swing(jitter, cv, conclusion)), cost: None, numbers })
+}
+
+/// Moves are only counted, so that what they cost cannot be told.
+pub(super) fn untraced(scene: &Scene<'_>) -> Option<Said> {
+    swinging(scene, SWINGS_MUCH)?;
+    let conclusion = scene.inquiry.conclusion();
+    (conclusion.cause.is_none() && conclusion.vague && conclusion.moves_per_s >= LEAST_RATE).then(|| Said {
+        text: "moves are counted once a tick, too coarse to tell what one costs: as root or with CAP_PERFMON each is \
+               traced; a shorter interval (-) helps too"
+            .to_owned(),
+        cost: None,
+        numbers: vec![("moves_per_s", conclusion.moves_per_s)],
+    })
+}
+
+/// `JITTER 38 %: 24.1 Gbit/s ± 9.2 over 30 s (100 ms bins of 2 connections)`.
+fn swing(jitter: &Jitter, cv: f64, conclusion: &Conclusion) -> String {
+    let unit = Unit::of(jitter.mean);
+    let basis = match &conclusion.basis {
+        Some(FlowBasis::Sockets(1)) => " of 1 connection".to_owned(),
+        Some(FlowBasis::Sockets(connections)) => format!(" of {connections} connections"),
+        Some(FlowBasis::Link(name)) => format!(" of link {name}"),
+        None => String::new(),
+    };
+    format!(
+        "JITTER {} %: {} {} ± {} over {:.0} s ({:.0} ms bins{basis})",
+        percent(cv),
+        unit.figure(jitter.mean),
+        unit.word,
+        unit.figure(jitter.deviation),
+        jitter.window_s,
+        jitter.bin_s * 1e3,
+    )
+}
+
+fn moves(conclusion: &Conclusion, nodes: u32) -> String {
+    let far = if nodes > 1 && conclusion.far_per_s >= LEAST_RATE {
+        format!(", {} across nodes", rate(conclusion.far_per_s))
+    } else {
+        String::new()
+    };
+    format!("{} moves/s{far}", rate(conclusion.moves_per_s))
+}
+
+fn spread(jitter: &Jitter, cv: f64, conclusion: &Conclusion) -> Vec<(&'static str, f64)> {
+    vec![
+        ("cv", cv),
+        ("mean_bits_per_s", jitter.mean),
+        ("deviation_bits_per_s", jitter.deviation),
+        ("window_s", jitter.window_s),
+        ("bin_s", jitter.bin_s),
+        ("moves_per_s", conclusion.moves_per_s),
+        ("moves_across_nodes_per_s", conclusion.far_per_s),
+    ]
+}
+
+fn figures(cause: &Cause) -> [(&'static str, f64); 9] {
+    [
+        ("blamed_moves_per_s", cause.moves_per_s),
+        ("with_move_bits_per_s", cause.rate_with),
+        ("without_move_bits_per_s", cause.rate_without),
+        ("bytes_per_move", cause.bytes_per_move),
+        ("slowdown", cause.slowdown),
+        ("slowdown_lasts_s", cause.lasts_s),
+        ("lost", cause.lost),
+        ("explained", cause.explained),
+        ("p_value", cause.p),
+    ]
+}

@@ -1,0 +1,53 @@
+//! What the machine does behind a benchmark's back: clocks held down, pages and interrupts moved.
+
+use super::threads::busy;
+use super::{Said, Scene};
+use crate::sample::Policy;
+
+/// A cap closer to the top than this share is none.
+const CAPPED: f64 = 0.98;
+
+fn policy<'a>(scene: &Scene<'a>) -> Option<&'a Policy> {
+    busy(scene.metrics).next().map(|_| &scene.metrics.host.policy)
+}
+
+/// The clock may not go as high as it could.
+pub(super) fn capped(scene: &Scene<'_>) -> Option<Said> {
+    let policy = policy(scene)?;
+    let (limit, most) = (policy.limit_khz? as f64, policy.most_khz? as f64);
+    (limit < CAPPED * most).then(|| Said {
+        text: format!("core 0 is capped at {:.1} of its {:.1} GHz (cpufreq/scaling_max_freq)", limit / 1e6, most / 1e6),
+        cost: None,
+        numbers: vec![("limit_khz", limit), ("most_khz", most)],
+    })
+}
+
+/// A governor that saves power at the cost of speed.
+pub(super) fn powersave(scene: &Scene<'_>) -> Option<Said> {
+    (policy(scene)?.governor.as_deref()? == "powersave").then(|| Said {
+        text: "core 0's frequency governor is powersave, which may hold the clock down (cpufreq/scaling_governor)"
+            .to_owned(),
+        cost: None,
+        numbers: Vec::new(),
+    })
+}
+
+/// The kernel moves pages and threads between nodes.
+pub(super) fn balancing(scene: &Scene<'_>) -> Option<Said> {
+    let on = policy(scene)?.numa_balancing? && scene.metrics.topology.nodes > 1;
+    on.then(|| Said {
+        text: "NUMA balancing is on: it moves threads and pages between nodes (kernel.numa_balancing)".to_owned(),
+        cost: None,
+        numbers: vec![("nodes", f64::from(scene.metrics.topology.nodes))],
+    })
+}
+
+/// Interrupts may follow the pins.
+pub(super) fn irqbalance(scene: &Scene<'_>) -> Option<Said> {
+    let beside = policy(scene)?.irqbalance? && scene.metrics.threads.iter().any(|thread| thread.pinned);
+    beside.then(|| Said {
+        text: "irqbalance runs: it may move interrupts onto the cores that threads are pinned to".to_owned(),
+        cost: None,
+        numbers: Vec::new(),
+    })
+}

@@ -1,0 +1,85 @@
+//! The affinity masks of the watched threads over time: which of them something else than vnettop changed. It is told,
+//! never fought.
+
+use crate::derive::Metrics;
+use crate::sample::{CoreSet, Event, Side, ThreadId};
+use std::collections::HashMap;
+
+/// How long a change is told, ns.
+const TOLD_NS: u64 = 30_000_000_000;
+
+/// A mask that something else changed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MaskChange {
+    /// When it was noticed, `CLOCK_MONOTONIC`, ns.
+    pub at_ns: u64,
+    /// Whose.
+    pub thread: ThreadId,
+    /// Its name.
+    pub name: String,
+    /// Which end of the benchmark.
+    pub side: Option<Side>,
+    /// Before.
+    pub from: CoreSet,
+    /// Now.
+    pub to: CoreSet,
+    /// The mask before was a pin of vnettop.
+    pub was_pin: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Masks {
+    threads: HashMap<ThreadId, Mask>,
+    /// Set by vnettop, not yet seen: a sample may be older than the pin it follows.
+    pending: HashMap<ThreadId, (CoreSet, bool)>,
+    changes: Vec<MaskChange>,
+}
+
+#[derive(Debug)]
+struct Mask {
+    allowed: CoreSet,
+    is_pin: bool,
+    seen_at_ns: u64,
+}
+
+impl Masks {
+    pub(super) fn event(&mut self, event: &Event) {
+        match event {
+            Event::Pinned { thread, got, .. } => self.pending.insert(*thread, (got.clone(), true)),
+            Event::Restored { thread, got } => self.pending.insert(*thread, (got.clone(), false)),
+            Event::Mark { .. } => None,
+        };
+    }
+
+    pub(super) fn observe(&mut self, metrics: &Metrics) {
+        let at_ns = metrics.at_ns;
+        for thread in &metrics.threads {
+            let (id, Some(allowed)) = (thread.sample.id, &thread.sample.allowed) else { continue };
+            let pending = self.pending.get(&id).filter(|(mask, _)| mask == allowed).map(|(_, is_pin)| *is_pin);
+            let known = self.threads.entry(id).or_insert_with(|| Mask {
+                allowed: allowed.clone(),
+                is_pin: pending.unwrap_or(false),
+                seen_at_ns: at_ns,
+            });
+            known.seen_at_ns = at_ns;
+            if let Some(is_pin) = pending {
+                self.pending.remove(&id);
+                (known.allowed, known.is_pin) = (allowed.clone(), is_pin);
+            } else if known.allowed != *allowed {
+                let from = std::mem::replace(&mut known.allowed, allowed.clone());
+                let was_pin = std::mem::take(&mut known.is_pin);
+                let (name, side) = (thread.sample.name.clone(), thread.sample.side);
+                self.changes.push(MaskChange { at_ns, thread: id, name, side, from, to: allowed.clone(), was_pin });
+            }
+        }
+        if self.threads.len() > metrics.threads.len() {
+            self.threads.retain(|_, mask| mask.seen_at_ns == at_ns);
+            self.pending.retain(|id, _| self.threads.contains_key(id));
+        }
+        self.changes.retain(|change| at_ns.saturating_sub(change.at_ns) < TOLD_NS);
+    }
+
+    pub(super) fn changes(&self) -> &[MaskChange] {
+        &self.changes
+    }
+}

@@ -1,0 +1,113 @@
+//! From a pin to its card: which bins are before and which are after, while the second window fills.
+
+use super::Card;
+use crate::derive::flow::Bin;
+use crate::sample::Event;
+use std::collections::VecDeque;
+
+/// Time after a pin that belongs to neither window, ns.
+pub const SETTLING_NS: u64 = 2_000_000_000;
+/// A card needs so much time after the pin, settling dropped, ns.
+pub const LEAST_AFTER_NS: u64 = 10_000_000_000;
+/// And looks at so much at most, ns.
+pub const MOST_AFTER_NS: u64 = 30_000_000_000;
+/// A card that is still filling is made anew so often, ns.
+const RENEW_NS: u64 = 1_000_000_000;
+
+/// The last pin, and the card that comes of it. Fed with every event and every tick.
+#[derive(Debug, Default)]
+pub struct Trial {
+    pin: Option<Pin>,
+    /// The last pin or restore before that one, ns: earlier bins are of another machine.
+    changed_at_ns: u64,
+    card: Option<Card>,
+    /// What happened since the last tick.
+    pinned: bool,
+    restored: bool,
+}
+
+/// Events of one press lie between two ticks, or in ticks that follow each other.
+#[derive(Debug, Clone, Copy)]
+struct Pin {
+    /// The tick before the first of its events, ns.
+    before_ns: u64,
+    /// The tick after the last of them, ns.
+    at_ns: u64,
+    /// Bins before this instant are of another machine, ns.
+    since_ns: u64,
+    renewed_at_ns: u64,
+    over: bool,
+}
+
+impl Trial {
+    /// Notes what was done since the last tick.
+    pub fn event(&mut self, event: &Event) {
+        match event {
+            Event::Pinned { .. } => self.pinned = true,
+            Event::Restored { .. } => self.restored = true,
+            Event::Mark { .. } => {}
+        }
+    }
+
+    /// Takes the tick into account: from the tick before (`CLOCK_MONOTONIC`, ns) to this one.
+    pub fn tick(&mut self, before_ns: u64, at_ns: u64, bins: &VecDeque<Bin>) {
+        if std::mem::take(&mut self.restored) {
+            self.end(before_ns, bins);
+            self.changed_at_ns = at_ns;
+        }
+        if std::mem::take(&mut self.pinned) {
+            self.pin(before_ns, at_ns, bins);
+        }
+        let Some(pin) = self.pin.filter(|pin| !pin.over && at_ns >= pin.renewed_at_ns + RENEW_NS) else { return };
+        self.renew(pin, at_ns, bins);
+    }
+
+    /// The card of the last pin that has one.
+    #[must_use]
+    pub fn card(&self) -> Option<&Card> {
+        self.card.as_ref()
+    }
+
+    fn pin(&mut self, before_ns: u64, at_ns: u64, bins: &VecDeque<Bin>) {
+        let joined = self.pin.filter(|pin| !pin.over && before_ns < pin.at_ns + SETTLING_NS);
+        if joined.is_none() {
+            self.end(before_ns, bins);
+            self.card = None;
+        }
+        let first = joined.map_or(before_ns, |pin| pin.before_ns);
+        let since_ns = joined.map_or(self.changed_at_ns, |pin| pin.since_ns);
+        self.pin = Some(Pin { before_ns: first, at_ns, since_ns, renewed_at_ns: at_ns, over: false });
+        self.changed_at_ns = at_ns;
+    }
+
+    /// Closes the window after the pin, with what it has.
+    fn end(&mut self, at_ns: u64, bins: &VecDeque<Bin>) {
+        if let Some(pin) = self.pin.filter(|pin| !pin.over) {
+            self.renew(pin, at_ns, bins);
+        }
+        if let Some(pin) = &mut self.pin {
+            pin.over = true;
+        }
+    }
+
+    fn renew(&mut self, pin: Pin, at_ns: u64, bins: &VecDeque<Bin>) {
+        let from_ns = pin.at_ns + SETTLING_NS;
+        let to_ns = at_ns.min(from_ns + MOST_AFTER_NS);
+        let over = at_ns >= from_ns + MOST_AFTER_NS;
+        self.pin = Some(Pin { renewed_at_ns: at_ns, over, ..pin });
+        let within = |from_ns: u64, to_ns: u64| -> Vec<Bin> {
+            let from = bins.partition_point(|bin| bin.from_ns < from_ns);
+            bins.range(from..).take_while(|bin| bin.to_ns <= to_ns).copied().collect()
+        };
+        let after = within(from_ns, to_ns);
+        let length = after.last().map_or(0, |last| last.to_ns.saturating_sub(after[0].from_ns));
+        // The bins at the edges are cut: a window of ten seconds may lack most of two.
+        if to_ns.saturating_sub(from_ns) < LEAST_AFTER_NS || length == 0 {
+            return;
+        }
+        let settled = if pin.since_ns > 0 { pin.since_ns + SETTLING_NS } else { 0 };
+        let before = within(settled.max(pin.before_ns.saturating_sub(length)), pin.before_ns);
+        let made = Card::of(&before, &after);
+        self.card = made.map(|card| Card { pinned_at_ns: Some(pin.at_ns), ..card }).or(self.card.take());
+    }
+}
