@@ -12,6 +12,7 @@ pub mod links;
 pub mod moves;
 pub mod placement;
 pub mod proof;
+pub mod run;
 pub mod threads;
 
 use crate::sample::{CoreSet, Event, Host, Item, OwnCost, Problem, Sample, ThreadId, Topology};
@@ -111,7 +112,11 @@ impl Derivation {
             Event::Restored { thread, .. } => {
                 self.pinned.remove(thread);
             }
-            Event::Mark { .. } => {}
+            Event::Mark { .. }
+            | Event::RunAsked(_)
+            | Event::RunStarted { .. }
+            | Event::Stretch { .. }
+            | Event::RunEnded { .. } => {}
         }
         self.events.push(event.clone());
     }
