@@ -2,6 +2,7 @@
 //! and perform effects; they compute nothing and draw nothing themselves.
 
 mod headless;
+pub mod run;
 mod screen;
 mod signals;
 mod stream;
@@ -45,6 +46,12 @@ pub enum AppError {
     /// The keys of `--keys`.
     #[error("{0}")]
     Keys(String),
+    /// The signals of a run.
+    #[error("cannot take over signals, so the command was not started: {0}")]
+    Signals(#[source] io::Error),
+    /// A recording without a run.
+    #[error("the recording has no run of a command: only those of vnettop run --record have a card")]
+    NoRun,
     /// No sample came.
     #[error("the recording has fewer than two samples: there is no interval to show")]
     NoSample,

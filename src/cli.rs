@@ -1,7 +1,12 @@
 //! Arguments → [`Config`]. Nothing is opened here; what cannot be meant is refused in one sentence.
 
+mod run;
+
+pub use run::{CardFormat, Pin, Run};
+
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
+use run::{CardArguments, RunArguments};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -72,6 +77,17 @@ pub enum Face {
     },
     /// Nothing of the above: put back what a killed vnettop left pinned.
     Undo,
+    /// A command under observation, and its card.
+    Run(Run),
+    /// The card of a recorded run.
+    Card {
+        /// The recording.
+        recording: PathBuf,
+        /// How it is written.
+        format: CardFormat,
+        /// Where to; none is standard output.
+        card: Option<PathBuf>,
+    },
 }
 
 /// Why there is no [`Config`].
@@ -91,6 +107,7 @@ Examples:
   vnettop --watch nginx -d 0.1    nginx's threads, ten times a second
   vnettop --record run.zst        the screen, and a recording of it
   vnettop --replay run.zst        that recording
+  vnettop run -- iperf3 -c HOST   that command, and how steady its rate was
   vnettop undo                    put back what a killed vnettop left pinned
 
 Not a terminal: JSON lines. See README.md for the fields, the keys and the permissions.";
@@ -110,12 +127,17 @@ enum Command {
     Demo,
     /// Put back every affinity mask that a vnettop which no longer runs left replaced
     Undo,
+    /// Run a benchmark under observation, then print a card: how steady it was, what moved, what was dropped
+    Run(RunArguments),
+    /// Print the card of a recording made with `vnettop run --record`
+    Card(CardArguments),
 }
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Options of every command")]
 #[allow(clippy::struct_excessive_bools, reason = "one for each switch")]
 struct Options {
-    /// Time from tick to tick, fractions allowed [default: 0.5 on the screen, 1 otherwise]
+    /// Time from tick to tick, fractions allowed [default: 0.5 on the screen, 0.1 in a run, 1 otherwise]
     #[arg(short = 'd', long = "delay", value_name = "SECONDS", value_parser = seconds, global = true)]
     delay: Option<Duration>,
     /// Show N intervals, then exit
@@ -179,11 +201,21 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> 
     let program = std::iter::once(OsString::from("vnettop"));
     let arguments = Arguments::try_parse_from(program.chain(arguments)).map_err(|error| cli_error(&error))?;
     let options = arguments.options;
+    if let Some(Command::Run(_) | Command::Card(_)) = arguments.command {
+        run::refuse_others(&options)?;
+    }
     let face = match (&arguments.command, options.print) {
         (Some(Command::Undo), _) => Face::Undo,
+        (Some(Command::Run(run)), _) => Face::Run(run.checked(options.readonly)?),
+        (Some(Command::Card(card)), _) => card.face(),
         (_, Some((width, height))) => Face::Print { width, height, keys: options.keys.unwrap_or_default() },
         _ if options.json || !terminal => Face::Json,
         _ => Face::Screen,
+    };
+    let interval_ms = match face {
+        Face::Screen => 500,
+        Face::Run(_) => 100,
+        _ => 1000,
     };
     let screen = face == Face::Screen;
     let origin = match (arguments.command, options.replay) {
@@ -200,7 +232,7 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> 
         },
     };
     Ok(Config {
-        interval: options.delay.unwrap_or(Duration::from_millis(if screen { 500 } else { 1000 })),
+        interval: options.delay.unwrap_or(Duration::from_millis(interval_ms)),
         origin,
         face,
         count: options.count,

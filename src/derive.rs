@@ -15,6 +15,7 @@ pub mod moves;
 pub mod pins;
 pub mod placement;
 pub mod proof;
+pub mod run;
 pub mod threads;
 
 use crate::sample::{Event, Host, Item, OwnCost, Problem, Sample, Topology};

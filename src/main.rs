@@ -1,6 +1,7 @@
 //! Parses, builds the world, runs, prints the error chain, sets the exit code. Everything else is in the library.
 
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use vnettop::app::{self, App, AppError, Ended, Signals, Stream};
 use vnettop::cli::{self, CliError, Config, Face, Origin};
@@ -37,6 +38,15 @@ fn run(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
     if config.face == Face::Undo {
         return Ok(undo(config));
     }
+    match &config.face {
+        Face::Run(run) => return run_command(config, run),
+        Face::Card { recording, format, card } => {
+            let observed = app::run::card(recording)?;
+            write_card(&app::run::text(&observed, card_format(*format)), card.as_deref(), &mut io::stdout())?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        _ => {}
+    }
     if config.face == Face::Screen {
         term::can_show(std::env::var("TERM").ok().as_deref())?;
     }
@@ -55,7 +65,9 @@ fn run(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
             let theme = Theme { color: false, utf8: !config.ascii };
             app::print(world(config, demo.as_ref(), stream, feed), &signals, keys, (*width, *height), theme)?
         }
-        Face::Screen | Face::Undo => live_screen(config, demo.as_ref(), stream, feed, &signals)?,
+        Face::Screen | Face::Undo | Face::Run(_) | Face::Card { .. } => {
+            live_screen(config, demo.as_ref(), stream, feed, &signals)?
+        }
     };
     Ok(match ended {
         Ended::Done => ExitCode::SUCCESS,
@@ -80,6 +92,72 @@ fn live_screen(
         tell(&outcome);
         ended
     })
+}
+
+/// A command under observation: its output is its own, the card comes after it, and its exit code counts.
+fn run_command(config: &Config, run: &cli::Run) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    // Before the command is started, which may take hours: whether its card and its recording can be written.
+    if let Some(path) = &run.card {
+        std::fs::File::create(path).map_err(|error| format!("cannot write the card {}: {error}", path.display()))?;
+    }
+    let recorder = config.record.as_deref().map(Recorder::create).transpose()?;
+    let hand = Hand::new(Box::new(effect::Kernel), effect::journal_dir(|name| std::env::var_os(name)), config.readonly);
+    let feed = feed(config, None)?;
+    let observed = app::run::run(&plan(config, run), feed, hand, recorder)?;
+    observed.notes.iter().for_each(term::say);
+    let Some(card) = &observed.card else { return Ok(ExitCode::from(observed.code)) };
+    let text = app::run::text(card, card_format(run.format));
+    let written = write_card(&text, run.card.as_deref(), &mut io::stderr());
+    if let Err(error) = &written {
+        term::say(error);
+    }
+    let limits = app::run::limits(card);
+    for (_, sentence) in &limits {
+        term::say(sentence);
+    }
+    Ok(ExitCode::from(match observed.code {
+        0 if limits.iter().any(|(broken, _)| *broken) => LIMIT_BROKEN,
+        0 if written.is_err() => 1,
+        code => code,
+    }))
+}
+
+/// The command went well, but not within the limits.
+const LIMIT_BROKEN: u8 = 3;
+
+fn plan(config: &Config, run: &cli::Run) -> app::run::Plan {
+    app::run::Plan {
+        command: run.command.clone(),
+        watch: config.watch.clone(),
+        interval: config.interval,
+        pin: match run.pin {
+            cli::Pin::Never => app::run::PinMode::Never,
+            cli::Pin::Propose => app::run::PinMode::Propose,
+            cli::Pin::Compare => app::run::PinMode::Compare,
+        },
+        repeat: run.repeat,
+        stretch: run.stretch,
+        settle: run.settle,
+        max_cv_ppm: run.max_cv_ppm,
+        max_drops: run.max_drops,
+    }
+}
+
+fn card_format(format: cli::CardFormat) -> app::run::Format {
+    match format {
+        cli::CardFormat::Text => app::run::Format::Text,
+        cli::CardFormat::Markdown => app::run::Format::Markdown,
+        cli::CardFormat::Json => app::run::Format::Json,
+    }
+}
+
+fn write_card(text: &str, path: Option<&Path>, otherwise: &mut dyn Write) -> Result<(), String> {
+    match path {
+        Some(path) => {
+            std::fs::write(path, text).map_err(|error| format!("cannot write the card {}: {error}", path.display()))
+        }
+        None => otherwise.write_all(text.as_bytes()).map_err(|error| format!("cannot write the card: {error}")),
+    }
 }
 
 fn feed(config: &Config, demo: Option<&Demo>) -> Result<Feed, Box<dyn std::error::Error>> {

@@ -2,3 +2,4 @@
 
 mod card;
 pub mod json;
+pub mod run;

@@ -6,6 +6,7 @@ mod core_set;
 mod cores;
 mod flows;
 mod links;
+mod run;
 mod threads;
 mod trace;
 
@@ -16,6 +17,7 @@ pub use core_set::{CoreSet, CoreSetError, MOST_CORES};
 pub use cores::{CoreCounters, CoreId, CorePlace, SOFTIRQ_KINDS, SoftirqKind, Softnet, Topology};
 pub use flows::{FlowSample, Pulse};
 pub use links::{Ifindex, Kind, LinkCounters, LinkFacts, LinkState, PeerRef};
+pub use run::{PinMode, RunAsked, StretchSide};
 pub use threads::{Direction, Duty, Side, ThreadId, ThreadSample};
 pub use trace::{Move, Trace, TraceSource};
 
@@ -147,5 +149,28 @@ pub enum Event {
     Mark {
         /// `CLOCK_MONOTONIC`, ns.
         at_ns: u64,
+    },
+    /// A benchmark is put under observation (`vnettop run`).
+    RunAsked(RunAsked),
+    /// Its command was started.
+    RunStarted {
+        /// `CLOCK_MONOTONIC`, ns.
+        at_ns: u64,
+        /// The command's process.
+        pid: u32,
+    },
+    /// A stretch of it begins, and the one before ends.
+    Stretch {
+        /// `CLOCK_MONOTONIC`, ns.
+        at_ns: u64,
+        /// None: from here on nothing is compared.
+        side: Option<StretchSide>,
+    },
+    /// Its command has ended.
+    RunEnded {
+        /// `CLOCK_MONOTONIC`, ns.
+        at_ns: u64,
+        /// Its exit code, 128 + the signal that ended it.
+        code: i32,
     },
 }

@@ -27,8 +27,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     (
         "app",
         &[
-            "sample", "record", "source", "derive", "report", "effect", "action", "input", "state", "update", "view",
-            "ui", "term",
+            "sample", "sched", "record", "source", "derive", "report", "effect", "action", "input", "state", "update",
+            "view", "ui", "term", "text",
         ],
     ),
     ("lib", &[]),

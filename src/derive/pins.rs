@@ -62,7 +62,7 @@ impl Pins {
             Event::Restored { thread, .. } => {
                 self.0.remove(thread);
             }
-            Event::Mark { .. } => {}
+            _ => {}
         }
     }
 

@@ -1,6 +1,6 @@
 //! Text in a recording is outside input like the names of links: made harmless where it enters.
 
-use crate::sample::{Host, Kind, LinkFacts, Problem, ThreadSample};
+use crate::sample::{Event, Host, Kind, LinkFacts, Problem, ThreadSample};
 use crate::text;
 use std::sync::Arc;
 
@@ -40,4 +40,11 @@ pub(super) fn threads(mut threads: Vec<ThreadSample>) -> Vec<ThreadSample> {
         clean(&mut thread.name);
     }
     threads
+}
+
+pub(super) fn event(mut event: Event) -> Event {
+    if let Event::RunAsked(asked) = &mut event {
+        asked.command.iter_mut().chain(&mut asked.watch).for_each(clean);
+    }
+    event
 }

@@ -88,7 +88,7 @@ impl Recording {
                     self.topology = topology;
                 }
                 Line::Problems(problems) => self.problems = clean::problems(problems),
-                Line::Event(event) => return Ok(Some(Item::Event(event.into_owned()))),
+                Line::Event(event) => return Ok(Some(Item::Event(clean::event(event.into_owned())))),
                 Line::Sample(row) => return self.sample(row).map(Some),
             }
         }

@@ -363,6 +363,10 @@ enum Happened<'a> {
     Pinned { pid: u32, tid: u32, old: &'a CoreSet, asked: &'a CoreSet, got: &'a CoreSet },
     Restored { pid: u32, tid: u32, got: &'a CoreSet },
     PinUndone { pid: u32, tid: u32, gave: &'a CoreSet, now: &'a CoreSet },
+    RunAsked { command: &'a [String], pin: &'a str },
+    RunStarted { t_ns: u64, pid: u32 },
+    Stretch { t_ns: u64, side: Option<crate::sample::StretchSide> },
+    RunEnded { t_ns: u64, code: i32 },
 }
 
 impl<'a> Happened<'a> {
@@ -381,6 +385,10 @@ impl<'a> Happened<'a> {
                 Self::Pinned { pid: thread.pid, tid: thread.tid, old, asked, got }
             }
             Event::Restored { thread, got } => Self::Restored { pid: thread.pid, tid: thread.tid, got },
+            Event::RunAsked(asked) => Self::RunAsked { command: &asked.command, pin: asked.pin.word() },
+            Event::RunStarted { at_ns, pid } => Self::RunStarted { t_ns: *at_ns, pid: *pid },
+            Event::Stretch { at_ns, side } => Self::Stretch { t_ns: *at_ns, side: *side },
+            Event::RunEnded { at_ns, code } => Self::RunEnded { t_ns: *at_ns, code: *code },
         }
     }
 }

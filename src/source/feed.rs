@@ -20,6 +20,8 @@ const WAITING: usize = 1024;
 pub enum Command {
     /// Another interval.
     Interval(Duration),
+    /// This process watched too, instead of the one named so before.
+    Watch(u32),
     /// An end.
     Stop,
 }

@@ -99,6 +99,11 @@ impl Live {
         })
     }
 
+    /// Watches this process too, instead of the one named so before.
+    pub fn watch(&mut self, pid: u32) {
+        self.threads.watch(pid);
+    }
+
     /// Keeps the same `Arc` while the problems are the same.
     fn update_problems(&mut self, more: &[Problem]) {
         let now = || {

@@ -139,6 +139,7 @@ impl Schedule {
             if commanded {
                 match feed.command() {
                     Some(Command::Interval(interval)) => self.set(interval).map_err(failed)?,
+                    Some(Command::Watch(pid)) => live.watch(pid),
                     None => {}
                     Some(Command::Stop) => return Ok(Wake::Stop),
                 }

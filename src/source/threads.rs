@@ -83,6 +83,11 @@ impl ThreadReader {
         })
     }
 
+    /// Watches this process too, instead of the one named so before.
+    pub fn watch(&mut self, pid: u32) {
+        self.census.watch(&mut self.reading.proc, pid);
+    }
+
     /// Reads every watched thread there is, sorted by process and thread.
     pub fn read(&mut self) -> Vec<ThreadSample> {
         let now_ns = now_ns();

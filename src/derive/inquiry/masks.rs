@@ -47,7 +47,7 @@ impl Masks {
         match event {
             Event::Pinned { thread, got, .. } => self.pending.insert(*thread, (got.clone(), true)),
             Event::Restored { thread, got } => self.pending.insert(*thread, (got.clone(), false)),
-            Event::Mark { .. } => None,
+            _ => None,
         };
     }
 

@@ -45,7 +45,7 @@ impl Trial {
         match event {
             Event::Pinned { .. } => self.pinned = true,
             Event::Restored { .. } => self.restored = true,
-            Event::Mark { .. } => {}
+            _ => {}
         }
     }
 

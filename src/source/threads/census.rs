@@ -101,6 +101,15 @@ impl Census {
         self.watched.answers(id, comm)
     }
 
+    /// From here on this process is asked for too, whether it was seen already or not.
+    pub(super) fn watch(&mut self, proc: &mut ProcDir, pid: u32) {
+        self.watched.command(pid);
+        if self.processes.get(&pid).is_none_or(|process| !process.watched) {
+            self.forget(pid);
+            self.meet(proc, pid);
+        }
+    }
+
     /// The first number asked for that is neither a process nor a watched thread.
     pub(super) fn missing_pid(&self, is_thread: impl Fn(u32) -> bool) -> Option<u32> {
         let known = |pid: &u32| self.processes.contains_key(pid) || self.kernel.contains(pid) || is_thread(*pid);

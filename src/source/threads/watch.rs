@@ -24,6 +24,8 @@ impl From<&str> for Watch {
 pub(super) struct Watched {
     names: Vec<Vec<u8>>,
     pids: Vec<u32>,
+    /// The process that vnettop started itself. That it has ended is no news.
+    command: Option<u32>,
 }
 
 impl Watched {
@@ -35,12 +37,17 @@ impl Watched {
                 Watch::Pid(pid) => pids.push(pid),
             }
         }
-        Self { names, pids }
+        Self { names, pids, command: None }
     }
 
     /// Whether a process or a thread of this number and command name is asked for.
     pub(super) fn answers(&self, id: u32, comm: &[u8]) -> bool {
-        self.pids.contains(&id) || self.names.iter().any(|name| is_called(comm, name))
+        self.command == Some(id) || self.pids.contains(&id) || self.names.iter().any(|name| is_called(comm, name))
+    }
+
+    /// Asks for the process that vnettop has just started.
+    pub(super) fn command(&mut self, pid: u32) {
+        self.command = Some(pid);
     }
 
     /// The numbers asked for.

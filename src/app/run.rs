@@ -1,0 +1,128 @@
+//! A benchmark under observation: starts the command with vnettop's own input, output and terminal, watches it, pins
+//! and unpins in turn where that was asked for, and gives its exit code back. It prints nothing while the command runs.
+
+mod passing;
+mod session;
+mod turns;
+
+use super::AppError;
+use super::stream::Stream;
+use crate::derive::run::{Observation, RunCard};
+use crate::effect::Hand;
+use crate::record::{Recorder, Recording};
+use crate::sample::{Item, RunAsked};
+use crate::source::feed::{Feed, Next, Pace};
+use crate::text::clean;
+use passing::Passing;
+use session::Session;
+use std::ffi::OsString;
+use std::io;
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+pub use crate::report::run::{Format, card as text, limits};
+pub use crate::sample::PinMode;
+
+/// What is to be run, and how it is watched.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The command and its arguments; not empty.
+    pub command: Vec<OsString>,
+    /// Names and pids watched beside the command.
+    pub watch: Vec<String>,
+    /// Time from tick to tick.
+    pub interval: Duration,
+    /// What is done about pins.
+    pub pin: PinMode,
+    /// How often the command is run.
+    pub repeat: u32,
+    /// Length of a stretch.
+    pub stretch: Duration,
+    /// Dropped at the start of the traffic and of every stretch.
+    pub settle: Duration,
+    /// The largest coefficient of variation allowed, millionths.
+    pub max_cv_ppm: Option<u64>,
+    /// The most packets that may be dropped.
+    pub max_drops: Option<u64>,
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Observed {
+    /// The exit code of the command, as a shell would give it: 127 and 126 where it could not be started.
+    pub code: u8,
+    /// The card; none where the command could not be started.
+    pub card: Option<RunCard>,
+    /// What else is to be said: one sentence each.
+    pub notes: Vec<String>,
+}
+
+/// Runs the command as often as asked, or until it fails. The feed watches everything but the command itself.
+///
+/// # Errors
+/// Signals cannot be taken over; nothing was started then.
+pub fn run(plan: &Plan, feed: Feed, hand: Hand, recorder: Option<Recorder>) -> Result<Observed, AppError> {
+    let signals = Passing::take().map_err(AppError::Signals)?;
+    let mut session = Session::new(plan, Stream::new(recorder), feed, hand, signals);
+    session.tell(crate::sample::Event::RunAsked(asked(plan)));
+    let mut code = 0;
+    for nth in 0..plan.repeat.max(1) {
+        match session.run_once(nth) {
+            Ok(ended) => code = ended,
+            Err(error) => return Ok(session.not_started(&plan.command[0], &error)),
+        }
+        if code != 0 || session.was_asked_to_end() {
+            break;
+        }
+    }
+    Ok(session.close(code))
+}
+
+/// The card of a recording that `run` made.
+///
+/// # Errors
+/// It cannot be read, or is of something else.
+pub fn card(file: &Path) -> Result<RunCard, AppError> {
+    let feed = Feed::replay(Recording::open(file)?, Pace::Fast)?;
+    let (mut stream, mut observation) = (Stream::default(), Observation::default());
+    loop {
+        match feed.next()? {
+            Next::Item(item) => drop(observe(&mut stream, &mut observation, item)),
+            Next::Waiting => super::signals::wait(&[feed.ready()]),
+            Next::End => return observation.card().ok_or(AppError::NoRun),
+        }
+    }
+}
+
+/// The one way of every item, live or replayed.
+fn observe(stream: &mut Stream, observation: &mut Observation, item: Item) -> Option<crate::derive::Metrics> {
+    observation.item(&item);
+    let metrics = stream.derive(item)?;
+    observation.metrics(&metrics, stream.history());
+    Some(metrics)
+}
+
+fn asked(plan: &Plan) -> RunAsked {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let ns = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+    RunAsked {
+        wall_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
+        command: plan.command.iter().map(|word| clean(word.as_encoded_bytes())).collect(),
+        watch: plan.watch.iter().map(|name| clean(name.as_bytes())).collect(),
+        pin: plan.pin,
+        repeat: plan.repeat,
+        stretch_ns: ns(plan.stretch),
+        settle_ns: ns(plan.settle),
+        max_cv_ppm: plan.max_cv_ppm,
+        max_drops: plan.max_drops,
+    }
+}
+
+/// Why a command was not started: the exit code of a shell, and a sentence.
+fn refusal(program: &OsString, error: &io::Error) -> (u8, String) {
+    let name = program.display();
+    match error.kind() {
+        io::ErrorKind::NotFound => (127, format!("{name}: command not found: check the name and PATH")),
+        _ => (126, format!("{name} cannot be run: {error}")),
+    }
+}

@@ -1,0 +1,237 @@
+//! One `vnettop run` from its first start to its card: items in, pins and events out, the command waited for. Whatever
+//! fails here, the command goes on and its exit code counts.
+
+use super::super::signals::wait;
+use super::passing::Passing;
+use super::turns::{Rule, Turns, Wish};
+use super::{Observed, PinMode, Plan, observe, refusal};
+use crate::app::Stream;
+use crate::derive::Metrics;
+use crate::derive::run::Observation;
+use crate::effect::{Hand, Outcome};
+use crate::sample::{Event, Item, StretchSide};
+use crate::sched;
+use crate::source::feed::{Command as Ask, Feed, Next};
+use crate::source::now_ns;
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus};
+use std::time::Duration;
+
+/// A last tick soon, however long the interval is.
+const AT_ONCE: Duration = Duration::from_millis(50);
+
+pub(super) struct Session<'a> {
+    plan: &'a Plan,
+    stream: Stream,
+    /// None once nothing more comes.
+    feed: Option<Feed>,
+    observation: Observation,
+    hand: Hand,
+    signals: Passing,
+    turns: Turns,
+    /// The masks were put back because of a signal.
+    stopped: bool,
+    /// Each sentence once.
+    notes: Vec<String>,
+}
+
+impl<'a> Session<'a> {
+    pub(super) fn new(plan: &'a Plan, stream: Stream, feed: Feed, hand: Hand, signals: Passing) -> Self {
+        let (observation, turns) = (Observation::default(), Turns::new(Rule::Never));
+        Self { plan, stream, feed: Some(feed), observation, hand, signals, turns, stopped: false, notes: Vec::new() }
+    }
+
+    /// Starts the command, watches it until it ends, and puts every mask back; its exit code.
+    ///
+    /// # Errors
+    /// It could not be started.
+    pub(super) fn run_once(&mut self, nth: u32) -> io::Result<u8> {
+        if nth == 0 {
+            // What is dropped from the first moment on is told by a sample from before.
+            self.sample_after(0);
+        }
+        // Descriptors of ours are closed on exec, the standard library gives the child an empty signal mask, and it may use
+        // the cores that vnettop was started with, not the one that it sits on.
+        let mut command = Command::new(&self.plan.command[0]);
+        let mut child = sched::unseated(command.args(&self.plan.command[1..])).spawn()?;
+        self.tell(Event::RunStarted { at_ns: now_ns(), pid: child.id() });
+        self.turns = Turns::new(self.rule(nth));
+        if self.rule(nth) != Rule::Pinned {
+            self.stretch(Some(StretchSide::Unpinned));
+        }
+        if let Some(feed) = &self.feed {
+            feed.command(Ask::Watch(child.id()));
+            feed.command(Ask::Interval(self.plan.interval));
+        }
+        let status = self.wait(&mut child)?;
+        let (at_ns, code) = (now_ns(), code(status));
+        self.restore();
+        // What happened up to the end is in the next sample.
+        self.sample_after(at_ns);
+        self.tell(Event::RunEnded { at_ns, code: i32::from(code) });
+        Ok(code)
+    }
+
+    /// A signal asked for an end: the command is not started again.
+    pub(super) fn was_asked_to_end(&self) -> bool {
+        self.signals.asked().is_some()
+    }
+
+    /// Takes an event in, as a replay will.
+    pub(super) fn tell(&mut self, event: Event) {
+        self.take(Item::Event(event));
+    }
+
+    /// The end of a run whose command could not be started.
+    pub(super) fn not_started(self, program: &OsString, error: &io::Error) -> Observed {
+        let (code, sentence) = refusal(program, error);
+        let mut observed = self.close(code);
+        (observed.card, observed.notes) = (None, vec![sentence]);
+        observed
+    }
+
+    /// Closes the recording and makes the card.
+    pub(super) fn close(mut self, code: u8) -> Observed {
+        let card = self.observation.card();
+        if let Err(error) = std::mem::take(&mut self.stream).finish() {
+            self.note(error.to_string());
+        }
+        Observed { code, card, notes: self.notes }
+    }
+
+    /// How turns are taken in this start of the command.
+    fn rule(&self, nth: u32) -> Rule {
+        let stretch_ns = u64::try_from(self.plan.stretch.as_nanos()).unwrap_or(u64::MAX);
+        match self.plan.pin {
+            PinMode::Compare if self.plan.repeat <= 1 => Rule::Stretches(stretch_ns),
+            PinMode::Compare if nth % 2 == 1 => Rule::Pinned,
+            PinMode::Compare | PinMode::Never | PinMode::Propose => Rule::Never,
+        }
+    }
+
+    /// Until the command has ended: hands on signals, takes samples.
+    fn wait(&mut self, child: &mut Child) -> io::Result<ExitStatus> {
+        loop {
+            self.signals.hand_on(child);
+            if let Some(status) = child.try_wait()? {
+                return Ok(status);
+            }
+            if self.was_asked_to_end() && !std::mem::replace(&mut self.stopped, true) {
+                self.turns.stop();
+                self.restore();
+            }
+            if let Some(metrics) = self.next() {
+                self.turn(&metrics);
+            } else {
+                let ready = self.feed.as_ref().map(Feed::ready);
+                wait(&ready.into_iter().chain([self.signals.fd()]).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    /// Takes the next item, if one waits; what was derived from it, if it was a sample.
+    fn next(&mut self) -> Option<Metrics> {
+        match self.feed.as_ref()?.next() {
+            Ok(Next::Item(item)) => self.take(item),
+            Ok(Next::Waiting) => None,
+            Ok(Next::End) => self.blind(&"the source has ended"),
+            Err(error) => self.blind(&error),
+        }
+    }
+
+    /// Waits for a sample that was begun after an instant; a source that gives none any more is not waited for.
+    fn sample_after(&mut self, at_ns: u64) {
+        if let Some(feed) = &self.feed {
+            feed.command(Ask::Interval(AT_ONCE));
+        }
+        while let Some(feed) = &self.feed {
+            wait(&[feed.ready()]);
+            if self.next().is_some_and(|metrics| metrics.at_ns >= at_ns) {
+                return;
+            }
+        }
+    }
+
+    /// Nothing is seen any more, so nothing is pinned any more.
+    fn blind<T>(&mut self, error: &impl ToString) -> Option<T> {
+        self.note(format!("{}; the command went on unobserved", error.to_string()));
+        self.feed = None;
+        self.turns.stop();
+        self.restore();
+        None
+    }
+
+    fn take(&mut self, item: Item) -> Option<Metrics> {
+        if let Err(error) = self.stream.record(&item) {
+            self.note(format!("{error}; the run went on without it"));
+        }
+        observe(&mut self.stream, &mut self.observation, item)
+    }
+
+    fn turn(&mut self, metrics: &Metrics) {
+        match self.turns.next(metrics, self.observation.recent()) {
+            None => {}
+            Some(Wish::Restore) => {
+                self.restore();
+                self.stretch(Some(StretchSide::Unpinned));
+                self.turns.begin(metrics.at_ns, false);
+            }
+            Some(Wish::Pin(requests)) => {
+                // What was being compared ends before the first mask is set.
+                let ended_ns = now_ns();
+                let outcome = self.hand.pin(&requests);
+                let pinned = !outcome.events.is_empty();
+                if pinned {
+                    self.tell(Event::Stretch { at_ns: ended_ns, side: None });
+                }
+                self.outcome(outcome);
+                if pinned {
+                    self.stretch(Some(StretchSide::Pinned));
+                    self.turns.begin(metrics.at_ns, true);
+                } else {
+                    self.turns.refused(metrics.at_ns);
+                }
+            }
+            Some(Wish::Refuse(sentence)) => {
+                self.note(format!("nothing was pinned: {sentence}"));
+                self.turns.refused(metrics.at_ns);
+            }
+        }
+    }
+
+    fn stretch(&mut self, side: Option<StretchSide>) {
+        self.tell(Event::Stretch { at_ns: now_ns(), side });
+    }
+
+    /// Puts every mask back that is pinned now.
+    fn restore(&mut self) {
+        if self.hand.pins() > 0 {
+            self.stretch(None);
+            let outcome = self.hand.restore();
+            self.outcome(outcome);
+        }
+    }
+
+    fn outcome(&mut self, outcome: Outcome) {
+        for event in outcome.events {
+            self.tell(event);
+        }
+        for line in outcome.lines.into_iter().filter(|line| line.warning) {
+            self.note(line.text);
+        }
+    }
+
+    fn note(&mut self, sentence: String) {
+        if !self.notes.contains(&sentence) {
+            self.notes.push(sentence);
+        }
+    }
+}
+
+/// As shells tell it: the exit code, or 128 and the signal.
+fn code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}

@@ -1,0 +1,120 @@
+//! Whose turn it is, unpinned or pinned: decides from what was derived and sets nothing itself. Without `compare` it
+//! never wishes for anything.
+
+use crate::derive::Metrics;
+use crate::derive::placement::{self, BUSY, RecentLoad};
+use crate::effect::PinRequest;
+use crate::sample::{CoreSet, ThreadId};
+use std::collections::BTreeSet;
+
+/// How long a busy thread is looked at before it is pinned at the start of a pinned run, ns.
+const LOOK_NS: u64 = 1_000_000_000;
+
+/// How turns are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rule {
+    /// Nobody is ever pinned.
+    Never,
+    /// Within a run, one stretch of this many ns after the other.
+    Stretches(u64),
+    /// This whole run is pinned.
+    Pinned,
+}
+
+/// What should be done now.
+#[derive(Debug, PartialEq)]
+pub(super) enum Wish {
+    /// Pin these.
+    Pin(Vec<PinRequest>),
+    /// Put every mask back.
+    Restore,
+    /// Nothing can be pinned, for this reason.
+    Refuse(String),
+}
+
+/// Where a run stands.
+#[derive(Debug)]
+pub(super) struct Turns {
+    rule: Rule,
+    /// Since when this turn lasts; none before the first busy thread.
+    since_ns: Option<u64>,
+    /// When a placement was looked for in vain, ns.
+    refused_ns: Option<u64>,
+    pinned: bool,
+    /// The placement that is compared: the same in every pinned stretch, as long as it covers the busy threads.
+    placement: Vec<PinRequest>,
+}
+
+impl Turns {
+    pub(super) fn new(rule: Rule) -> Self {
+        Self { rule, since_ns: None, refused_ns: None, pinned: false, placement: Vec::new() }
+    }
+
+    /// What to do after this sample.
+    pub(super) fn next(&mut self, metrics: &Metrics, recent: &RecentLoad) -> Option<Wish> {
+        let busy = busy(metrics, recent);
+        let length_ns = match self.rule {
+            Rule::Never => return None,
+            Rule::Stretches(length_ns) => length_ns,
+            Rule::Pinned => LOOK_NS,
+        };
+        if busy.is_empty() {
+            return None;
+        }
+        let lasted_ns = metrics.at_ns.saturating_sub(*self.since_ns.get_or_insert(metrics.at_ns));
+        let over = lasted_ns >= length_ns;
+        match (self.pinned, self.rule) {
+            (true, Rule::Stretches(_)) if over => Some(Wish::Restore),
+            // A worker that was born after the others were pinned.
+            (true, _) if !self.covers(&busy) && self.may_look(metrics.at_ns) => Some(self.pin(metrics, recent, &busy)),
+            (false, _) if over => Some(self.pin(metrics, recent, &busy)),
+            _ => None,
+        }
+    }
+
+    /// A wish was fulfilled: a turn begins.
+    pub(super) fn begin(&mut self, at_ns: u64, pinned: bool) {
+        (self.since_ns, self.pinned, self.refused_ns) = (Some(at_ns), pinned, None);
+    }
+
+    /// Nobody could be pinned: unpinned, the turn begins again; pinned, it goes on as it is.
+    pub(super) fn refused(&mut self, at_ns: u64) {
+        self.refused_ns = Some(at_ns);
+        if !self.pinned {
+            self.since_ns = Some(at_ns);
+        }
+    }
+
+    fn may_look(&self, at_ns: u64) -> bool {
+        self.refused_ns.is_none_or(|refused_ns| at_ns.saturating_sub(refused_ns) >= LOOK_NS)
+    }
+
+    /// Nobody is pinned from here on, whatever comes.
+    pub(super) fn stop(&mut self) {
+        self.rule = Rule::Never;
+    }
+
+    fn covers(&self, busy: &BTreeSet<ThreadId>) -> bool {
+        busy.iter().all(|id| self.placement.iter().any(|request| request.thread == *id))
+    }
+
+    fn pin(&mut self, metrics: &Metrics, recent: &RecentLoad, busy: &BTreeSet<ThreadId>) -> Wish {
+        if !self.covers(busy) {
+            match placement::propose(metrics, recent) {
+                Ok(proposal) => self.placement = proposal.steps.into_iter().map(request).collect(),
+                Err(sentence) => return Wish::Refuse(sentence),
+            }
+        }
+        let there = |request: &&PinRequest| metrics.threads.iter().any(|thread| thread.sample.id == request.thread);
+        Wish::Pin(self.placement.iter().filter(there).cloned().collect())
+    }
+}
+
+fn request(step: placement::Step) -> PinRequest {
+    PinRequest { thread: step.thread, label: step.label, cores: CoreSet::single(step.core) }
+}
+
+fn busy(metrics: &Metrics, recent: &RecentLoad) -> BTreeSet<ThreadId> {
+    let ids = metrics.threads.iter().map(|thread| thread.sample.id);
+    ids.filter(|id| recent.thread_cpu(*id).is_some_and(|cpu| cpu > BUSY)).collect()
+}

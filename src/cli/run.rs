@@ -1,0 +1,194 @@
+//! The arguments of `vnettop run` and `vnettop card`.
+
+use super::{CliError, Face, Options};
+use clap::{Args, ValueEnum};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A command under observation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// The command and its arguments; not empty.
+    pub command: Vec<OsString>,
+    /// What is done about pins.
+    pub pin: Pin,
+    /// How often the command is run.
+    pub repeat: u32,
+    /// Length of a stretch.
+    pub stretch: Duration,
+    /// Dropped at the start of the traffic and of every stretch.
+    pub settle: Duration,
+    /// The largest coefficient of variation allowed, millionths.
+    pub max_cv_ppm: Option<u64>,
+    /// The most packets that may be dropped.
+    pub max_drops: Option<u64>,
+    /// How the card is written.
+    pub format: CardFormat,
+    /// Where to; none is standard error.
+    pub card: Option<PathBuf>,
+}
+
+/// What is done about pins while the command runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Pin {
+    /// Watch only
+    Never,
+    /// Say which core each busy thread should have, with the taskset lines; change nothing
+    Propose,
+    /// Pin and unpin in turn, and compare; every mask is put back at the end
+    Compare,
+}
+
+/// How a card is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CardFormat {
+    /// For a terminal
+    Text,
+    /// For a report or an issue
+    Markdown,
+    /// For a program: one object on one line
+    Json,
+}
+
+/// How long settling takes at most.
+const MOST_SETTLE: Duration = Duration::from_secs(2);
+
+const EXAMPLES: &str = "\
+The command keeps its input, output, signals and exit code; the card is printed to standard error when it
+has ended. Watched are the command's process and every thread named iperf3, or what --watch
+names; an iperf3 server on this machine counts. Exit code 3 means that the command went well, but a limit
+is broken; 127 and 126 that it could not be started. A limit that could not be measured is told, not broken.
+With --pin compare, --max-cv is about the pinned stretches; every mask is put back at the end, and if vnettop
+itself is killed, by vnettop undo.
+
+Examples:
+  How steady is it? Fails in CI when the rate varies by more than 5 % or a packet is dropped:
+    vnettop run --max-cv 5% --max-drops 0 -- iperf3 -c 198.18.0.2 -t 20
+
+  Would pinning help? Ten seconds as it is, ten pinned, and so on, with a verdict, as Markdown:
+    vnettop run --pin compare --format markdown -- iperf3 -c 198.18.0.2 -t 60";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct RunArguments {
+    /// Pins: never, propose (say which, change nothing) or compare (pin and unpin in turn)
+    #[arg(long, value_enum, default_value = "never", value_name = "WHAT", hide_possible_values = true)]
+    pin: Pin,
+    /// Run the command N times; with --pin compare every second run is pinned
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repeat: u32,
+    /// With --pin compare and one run: length of each unpinned and pinned stretch
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = stretch)]
+    stretch: Duration,
+    /// Dropped at the start of the traffic and of each stretch [default: a fifth of --stretch, at most 2]
+    #[arg(long, value_name = "SECONDS", value_parser = settle)]
+    settle: Option<Duration>,
+    /// Exit with 3 when the rate's standard deviation is above this share of its mean: 5% or 0.05
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    max_cv: Option<u64>,
+    /// Exit with 3 when links and softnet dropped more than N packets during the run
+    #[arg(long, value_name = "N")]
+    max_drops: Option<u64>,
+    /// How the card is written: text, markdown or json
+    #[arg(long, value_enum, default_value = "text", hide_possible_values = true)]
+    format: CardFormat,
+    /// Write the card to FILE instead of standard error
+    #[arg(long, value_name = "FILE")]
+    card: Option<PathBuf>,
+    /// The benchmark and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CardArguments {
+    /// The recording
+    recording: PathBuf,
+    /// How the card is written: text, markdown or json
+    #[arg(long, value_enum, default_value = "text", hide_possible_values = true)]
+    format: CardFormat,
+    /// Write the card to FILE instead of standard output
+    #[arg(long, value_name = "FILE")]
+    card: Option<PathBuf>,
+}
+
+impl RunArguments {
+    pub(super) fn checked(&self, readonly: bool) -> Result<Run, CliError> {
+        if readonly && self.pin == Pin::Compare {
+            return Err(usage("--readonly pins nothing, so there is nothing to compare: choose --pin propose"));
+        }
+        if self.pin == Pin::Compare && self.settle.is_some_and(|settle| settle >= self.stretch) {
+            return Err(usage("nothing is left of a stretch that is not longer than --settle"));
+        }
+        Ok(Run {
+            command: self.command.clone(),
+            pin: self.pin,
+            repeat: self.repeat,
+            stretch: self.stretch,
+            settle: self.settle.unwrap_or(MOST_SETTLE.min(self.stretch / 5)),
+            max_cv_ppm: self.max_cv,
+            max_drops: self.max_drops,
+            format: self.format,
+            card: self.card.clone(),
+        })
+    }
+}
+
+impl CardArguments {
+    pub(super) fn face(&self) -> Face {
+        Face::Card { recording: self.recording.clone(), format: self.format, card: self.card.clone() }
+    }
+}
+
+/// Options of every command that mean nothing where a card is the result.
+pub(super) fn refuse_others(options: &Options) -> Result<(), CliError> {
+    let given = [
+        (options.json, "--json does not go with a card: choose --format json"),
+        (options.print.is_some(), "--print does not go with a card"),
+        (options.count.is_some(), "--count does not go with a card: the command decides when it ends"),
+    ];
+    given.iter().find(|(given, _)| *given).map_or(Ok(()), |(_, sentence)| Err(usage(sentence)))
+}
+
+fn usage(sentence: &str) -> CliError {
+    CliError::Usage(sentence.to_owned())
+}
+
+fn stretch(text: &str) -> Result<Duration, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (1.0..=3600.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
+        _ => Err("a stretch is between 1 and 3600 seconds".to_owned()),
+    }
+}
+
+fn settle(text: &str) -> Result<Duration, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.0..=600.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
+        _ => Err("settling takes between 0 and 600 seconds".to_owned()),
+    }
+}
+
+/// A share, as such or in percent, in millionths.
+fn share(text: &str) -> Result<u64, String> {
+    let (number, whole) = text.strip_suffix('%').map_or((text, 1.0), |number| (number.trim_end(), 100.0));
+    match number.parse::<f64>().map(|number| number / whole) {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and ten millions")]
+        Ok(share) if (0.0..=10.0).contains(&share) && (whole > 1.0 || share <= 1.0) => Ok((share * 1e6).round() as u64),
+        _ => Err("give a share, for example 5% or 0.05".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_the_same_in_percent() {
+        assert_eq!((share("5%"), share("0.05"), share("5 %")), (Ok(50_000), Ok(50_000), Ok(50_000)));
+        assert_eq!((share("150%"), share("0")), (Ok(1_500_000), Ok(0)), "a rate may vary by more than its mean");
+        for text in ["5", "-1%", "x", "", "nan", "1e9%", "%"] {
+            assert!(share(text).is_err(), "'{text}' is refused: 5 may have meant 5 %");
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! A benchmark under observation: folds the items of a run into its card. Live or from a recording the same items give
+//! the same card, because nothing but them goes in. It watches; who is pinned when is decided elsewhere and comes here
+//! as events.
+
+mod card;
+mod drops;
+mod stretches;
+#[cfg(test)]
+mod tests;
+mod tracks;
+
+pub use card::{Comparison, Limit, MovesSeen, RunCard, WatchedThreads};
+pub use drops::Drops;
+
+use super::history::History;
+use super::moves::Evidence;
+use super::placement::{self, BUSY, Proposal, RecentLoad};
+use super::{Finding, Metrics};
+use crate::sample::{CoreSet, Event, Host, Item, PinMode, RunAsked, StretchSide, ThreadId};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use stretches::Stretch;
+use tracks::Tracks;
+
+/// How often a proposal is made anew, ns: it takes longer than everything else here.
+const PROPOSE_EVERY_NS: u64 = 2_000_000_000;
+
+/// One start of the command.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ran {
+    /// `CLOCK_MONOTONIC` at which it was started, ns.
+    pub from_ns: u64,
+    /// And had ended, ns; none while it runs, and where a recording stops before.
+    pub to_ns: Option<u64>,
+    /// Its exit code, 128 + the signal that ended it.
+    pub code: Option<i32>,
+}
+
+/// A finding and how long it was there while the benchmark was busy.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seen {
+    /// As it was last.
+    pub finding: Finding,
+    /// Seconds it was there.
+    pub seconds: f64,
+}
+
+/// Everything a card is made of, collected item by item. Takes 80 bytes for every bin of 100 ms.
+#[derive(Debug, Default)]
+pub struct Observation {
+    asked: Option<RunAsked>,
+    host: Arc<Host>,
+    cores: usize,
+    runs: Vec<Ran>,
+    stretches: Vec<Stretch>,
+    tracks: Tracks,
+    recent: RecentLoad,
+    /// Watched threads that were seen, and those of them that were busy: name, role.
+    watched: BTreeMap<ThreadId, (String, &'static str)>,
+    busy: BTreeMap<ThreadId, (String, &'static str)>,
+    /// The weakest that the moves of a busy thread rest on.
+    evidence: Option<Evidence>,
+    busy_s: f64,
+    drops: Drops,
+    findings: Vec<Seen>,
+    proposal: Option<Result<Proposal, String>>,
+    proposed_at_ns: u64,
+    pins: BTreeMap<ThreadId, CoreSet>,
+}
+
+impl Observation {
+    /// Takes an item of the stream, before it is derived from.
+    pub fn item(&mut self, item: &Item) {
+        match item {
+            Item::Sample(sample) => {
+                let counts = self.runs();
+                self.drops.observe(sample, counts);
+            }
+            Item::Event(event) => self.event(event),
+        }
+    }
+
+    /// Takes what was derived from a sample.
+    pub fn metrics(&mut self, metrics: &Metrics, history: &History) {
+        let flow = history.flow();
+        self.tracks.follow(flow.bins(), flow.basis());
+        self.recent.observe(metrics);
+        self.host = Arc::clone(&metrics.host);
+        self.cores = metrics.cores.len();
+        if !self.runs() {
+            return;
+        }
+        for thread in &metrics.threads {
+            let (id, who) = (thread.sample.id, || (thread.sample.name.clone(), thread.sample.role()));
+            self.watched.entry(id).or_insert_with(who);
+            if self.is_busy(id) {
+                self.busy.entry(id).or_insert_with(who);
+                self.evidence = Some(self.evidence.map_or(thread.evidence, |known| weaker(known, thread.evidence)));
+            }
+        }
+        if metrics.threads.iter().any(|thread| self.is_busy(thread.sample.id)) {
+            self.busy_s += metrics.elapsed_s.unwrap_or(0.0);
+            self.findings(metrics);
+            self.propose(metrics);
+        }
+    }
+
+    /// The last seconds' load: what a placement is proposed from.
+    #[must_use]
+    pub fn recent(&self) -> &RecentLoad {
+        &self.recent
+    }
+
+    /// The card as of now.
+    #[must_use]
+    pub fn card(&self) -> Option<RunCard> {
+        self.asked.as_ref().map(|asked| card::of(self, asked))
+    }
+
+    /// The command runs.
+    fn runs(&self) -> bool {
+        self.runs.last().is_some_and(|run| run.to_ns.is_none())
+    }
+
+    fn is_busy(&self, thread: ThreadId) -> bool {
+        self.recent.thread_cpu(thread).is_some_and(|cpu| cpu > BUSY)
+    }
+
+    fn event(&mut self, event: &Event) {
+        match event {
+            Event::RunAsked(asked) => self.asked = Some(asked.clone()),
+            Event::RunStarted { at_ns, .. } => {
+                self.runs.push(Ran { from_ns: *at_ns, to_ns: None, code: None });
+            }
+            Event::Stretch { at_ns, side } => self.stretch(*at_ns, *side),
+            Event::RunEnded { at_ns, code } => {
+                self.stretch(*at_ns, None);
+                if let Some(run) = self.runs.last_mut() {
+                    (run.to_ns, run.code) = (Some(*at_ns), Some(*code));
+                }
+            }
+            Event::Pinned { thread, got, .. } => {
+                self.pins.insert(*thread, got.clone());
+            }
+            Event::Restored { .. } | Event::Mark { .. } => {}
+        }
+    }
+
+    fn stretch(&mut self, at_ns: u64, side: Option<StretchSide>) {
+        if let Some(last) = self.stretches.last_mut() {
+            last.to_ns = last.to_ns.min(at_ns);
+        }
+        self.stretches.extend(side.map(|side| Stretch { side, from_ns: at_ns, to_ns: u64::MAX }));
+    }
+
+    fn findings(&mut self, metrics: &Metrics) {
+        let elapsed_s = metrics.elapsed_s.unwrap_or(0.0);
+        for finding in &metrics.findings {
+            match self.findings.iter_mut().find(|seen| seen.finding.id == finding.id) {
+                Some(seen) => {
+                    seen.seconds += elapsed_s;
+                    seen.finding.clone_from(finding);
+                }
+                None => self.findings.push(Seen { finding: finding.clone(), seconds: elapsed_s }),
+            }
+        }
+    }
+
+    /// The newest proposal is the one that rests on most; one that was possible is not lost to a later refusal.
+    fn propose(&mut self, metrics: &Metrics) {
+        let asked = self.asked.as_ref().is_some_and(|asked| asked.pin == PinMode::Propose);
+        if !asked || metrics.at_ns.saturating_sub(self.proposed_at_ns) < PROPOSE_EVERY_NS {
+            return;
+        }
+        self.proposed_at_ns = metrics.at_ns;
+        let proposal = placement::propose(metrics, &self.recent);
+        if proposal.is_ok() || !matches!(self.proposal, Some(Ok(_))) {
+            self.proposal = Some(proposal);
+        }
+    }
+}
+
+fn weaker(a: Evidence, b: Evidence) -> Evidence {
+    match (a, b) {
+        (Evidence::Sampled, _) | (_, Evidence::Sampled) => Evidence::Sampled,
+        (Evidence::Counted, _) | (_, Evidence::Counted) => Evidence::Counted,
+        _ => Evidence::Traced,
+    }
+}

@@ -1,0 +1,227 @@
+//! The card of a run: what was watched, how steady its rate was, what moved, what was dropped, and what a pin changed.
+//! What could not be measured is a sentence in `missing`, never a figure.
+
+use super::stretches::{Counted, counted};
+use super::{Drops, Observation, Ran, Seen};
+use crate::derive::flow::{Bin, FlowBasis};
+use crate::derive::jitter::{Jitter, LEAST_BINS};
+use crate::derive::moves::{Evidence, MovesByClass};
+use crate::derive::placement::Proposal;
+use crate::derive::proof::Card;
+use crate::sample::{CoreSet, Host, PinMode, RunAsked, StretchSide};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Everything that is printed at the end of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunCard {
+    /// What was asked for.
+    pub asked: RunAsked,
+    /// The machine.
+    pub host: Arc<Host>,
+    /// Its cores.
+    pub cores: usize,
+    /// Every start of the command.
+    pub runs: Vec<Ran>,
+    /// The busy watched threads, by name and role.
+    pub watched: Vec<WatchedThreads>,
+    /// What the rate is the rate of.
+    pub basis: Option<FlowBasis>,
+    /// Spread of the rate while nothing was pinned by vnettop.
+    pub jitter: Option<Jitter>,
+    /// Moves of watched threads over the same bins.
+    pub moves: Option<MovesSeen>,
+    /// Packets dropped while the command ran; none before its second sample.
+    pub drops: Option<Drops>,
+    /// What was found, and for how long.
+    pub findings: Vec<Seen>,
+    /// Seconds with a busy watched thread.
+    pub busy_s: f64,
+    /// What would be pinned, or why nothing would; none where it was not asked for.
+    pub proposal: Option<Result<Proposal, String>>,
+    /// Unpinned against pinned; none where it was not asked for.
+    pub comparison: Option<Comparison>,
+    /// The limits asked for.
+    pub limits: Vec<Limit>,
+    /// What could not be measured, and what to do about it: one sentence each.
+    pub missing: Vec<String>,
+}
+
+/// Busy watched threads of one name and role.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WatchedThreads {
+    /// `comm`.
+    pub name: String,
+    /// Role, as everywhere.
+    pub role: &'static str,
+    /// How many.
+    pub threads: usize,
+}
+
+/// Moves of watched threads.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MovesSeen {
+    /// A second.
+    pub per_s: f64,
+    /// Those whose class is known.
+    pub by_class: MovesByClass,
+    /// What they rest on.
+    pub evidence: Evidence,
+}
+
+/// Unpinned against pinned stretches.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comparison {
+    /// The figures; none while a side has too few bins.
+    pub card: Option<Card>,
+    /// Stretches behind the unpinned side.
+    pub unpinned: usize,
+    /// And behind the pinned one.
+    pub pinned: usize,
+    /// Who was pinned where: name, role, tid, cores.
+    pub pins: Vec<(String, u32, CoreSet)>,
+}
+
+/// A limit and what was measured against it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limit {
+    /// `max_cv` (a share) or `max_drops` (packets).
+    pub name: &'static str,
+    /// What is allowed.
+    pub limit: f64,
+    /// What was measured; none where it could not be, and then it is not broken.
+    pub measured: Option<f64>,
+}
+
+impl Limit {
+    /// More was measured than is allowed.
+    #[must_use]
+    pub fn is_broken(&self) -> bool {
+        self.measured.is_some_and(|measured| measured > self.limit)
+    }
+}
+
+pub(super) fn of(seen: &Observation, asked: &RunAsked) -> RunCard {
+    let (bins, basis) = seen.tracks.best();
+    let side = |side| counted(side, &seen.runs, &seen.stretches, bins, basis, asked.settle_ns);
+    let (unpinned, pinned) = (side(StretchSide::Unpinned), side(StretchSide::Pinned));
+    let jitter = Jitter::of(&unpinned.bins);
+    let comparison = (asked.pin == PinMode::Compare).then(|| comparison(seen, &unpinned, &pinned));
+    let drops = seen.drops.is_known().then(|| seen.drops.clone());
+    RunCard {
+        asked: asked.clone(),
+        host: Arc::clone(&seen.host),
+        cores: seen.cores,
+        runs: seen.runs.clone(),
+        watched: watched(seen),
+        basis: basis.cloned(),
+        jitter,
+        moves: jitter.and_then(|_| moves(&unpinned.bins, seen.evidence)),
+        limits: limits(asked, jitter, comparison.as_ref(), drops.as_ref()),
+        missing: missing(seen, asked, &unpinned, &pinned),
+        drops,
+        findings: seen.findings.clone(),
+        busy_s: seen.busy_s,
+        proposal: seen.proposal.clone(),
+        comparison,
+    }
+}
+
+fn watched(seen: &Observation) -> Vec<WatchedThreads> {
+    let mut counts = BTreeMap::<(&str, &'static str), usize>::new();
+    for (name, role) in seen.busy.values() {
+        *counts.entry((name, role)).or_default() += 1;
+    }
+    counts.into_iter().map(|((name, role), threads)| WatchedThreads { name: name.to_owned(), role, threads }).collect()
+}
+
+fn comparison(seen: &Observation, unpinned: &Counted, pinned: &Counted) -> Comparison {
+    let pin = |(thread, cores): (&crate::sample::ThreadId, &CoreSet)| {
+        let label = seen.watched.get(thread).map_or_else(String::new, |(name, role)| format!("{name} {role}"));
+        (label, thread.tid, cores.clone())
+    };
+    Comparison {
+        card: Card::of(&unpinned.bins, &pinned.bins),
+        unpinned: unpinned.stretches,
+        pinned: pinned.stretches,
+        pins: seen.pins.iter().map(pin).collect(),
+    }
+}
+
+fn moves(bins: &[Bin], evidence: Option<Evidence>) -> Option<MovesSeen> {
+    let seconds: f64 = bins.iter().map(|bin| bin.to_ns.saturating_sub(bin.from_ns) as f64 / 1e9).sum();
+    let mut by_class = MovesByClass::default();
+    for MovesByClass { smt, cluster, llc, node, socket } in bins.iter().map(|bin| bin.moves) {
+        by_class.smt += smt;
+        by_class.cluster += cluster;
+        by_class.llc += llc;
+        by_class.node += node;
+        by_class.socket += socket;
+    }
+    let MovesByClass { smt, cluster, llc, node, socket } = by_class;
+    let all = (smt + cluster + llc + node + socket) as f64 + bins.iter().map(|bin| bin.unclassed).sum::<f64>();
+    Some(MovesSeen { per_s: (seconds > 0.0).then(|| all / seconds)?, by_class, evidence: evidence? })
+}
+
+/// Where pinned is compared with unpinned, the pinned side is what is held to the limit.
+fn limits(
+    asked: &RunAsked,
+    jitter: Option<Jitter>,
+    comparison: Option<&Comparison>,
+    drops: Option<&Drops>,
+) -> Vec<Limit> {
+    let side = comparison.map_or(jitter, |both| both.card.as_ref().map(|card| card.after.jitter));
+    let cv = asked.max_cv_ppm.map(|ppm| Limit {
+        name: "max_cv",
+        limit: ppm as f64 / 1e6,
+        measured: side.and_then(|jitter| jitter.cv),
+    });
+    let dropped = asked.max_drops.map(|packets| Limit {
+        name: "max_drops",
+        limit: packets as f64,
+        measured: drops.map(|drops| drops.total() as f64),
+    });
+    cv.into_iter().chain(dropped).collect()
+}
+
+/// The first thing that is missing on the way from a thread to a figure; what comes after it would be missing anyway.
+fn missing(seen: &Observation, asked: &RunAsked, unpinned: &Counted, pinned: &Counted) -> Vec<String> {
+    let known = |bins: &[Bin]| bins.iter().filter(|bin| bin.bits_per_s.is_some()).count();
+    let settle_s = asked.settle_ns as f64 / 1e9;
+    let few = |what: &str, bins: usize| {
+        format!(
+            "the {what} was too short: after the first {settle_s} s, which are dropped, {bins} readings of the rate were \
+             left and {LEAST_BINS} are the least; let it run longer, or drop less with --settle"
+        )
+    };
+    let sentence = if seen.watched.is_empty() {
+        let names = asked.watch.join(", ");
+        format!(
+            "no watched thread was seen ({names} and the command itself): name the benchmark's program with --watch"
+        )
+    } else if seen.busy.is_empty() {
+        "no watched thread used more than 5 % of a core: name the program that does the work with --watch".to_owned()
+    } else if known(seen.tracks.best().0) == 0 {
+        "the rate of the watched threads is not known: no connection of theirs and no link with traffic could be read; \
+         run vnettop as root, and in the network namespace of the benchmark"
+            .to_owned()
+    } else if known(&unpinned.bins) < LEAST_BINS {
+        few("unpinned part of the run", known(&unpinned.bins))
+    } else if asked.pin == PinMode::Compare && pinned.stretches == 0 {
+        let stretch_s = asked.stretch_ns as f64 / 1e9;
+        let longer = if asked.repeat > 1 {
+            "no run was pinned long enough to compare".to_owned()
+        } else {
+            format!(
+                "the run ended before there was a pinned stretch: an unpinned and a pinned one take {} s; run longer, or choose a shorter --stretch",
+                stretch_s * 2.0
+            )
+        };
+        if seen.pins.is_empty() { longer } else { few("pinned part of the run", 0) }
+    } else if asked.pin == PinMode::Compare && known(&pinned.bins) < LEAST_BINS {
+        few("pinned part of the run", known(&pinned.bins))
+    } else {
+        return Vec::new();
+    };
+    vec![sentence]
+}

@@ -1,0 +1,84 @@
+//! Packets dropped while the command ran: by link and by the cores' backlogs, from absolute counters.
+
+use crate::sample::{CoreId, Ifindex, Sample};
+use std::collections::BTreeMap;
+
+/// Packets dropped over a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Drops {
+    links: BTreeMap<Ifindex, (String, u64)>,
+    softnet: u64,
+    last_links: Vec<(Ifindex, u64)>,
+    last_softnet: Vec<(CoreId, u32)>,
+    /// Two samples of a run were compared.
+    known: bool,
+}
+
+impl Drops {
+    /// Two samples at least were compared.
+    pub(super) fn is_known(&self) -> bool {
+        self.known
+    }
+
+    /// Adds what was dropped since the sample before, if that counts.
+    pub(super) fn observe(&mut self, sample: &Sample, counts: bool) {
+        if counts {
+            self.known |= !self.last_links.is_empty();
+            self.add(sample);
+        }
+        self.last_links.clear();
+        self.last_links.extend(sample.counters.iter().map(|row| (row.ifindex, row.rx_dropped + row.tx_dropped)));
+        self.last_softnet.clear();
+        let cores = sample.cores.iter().filter_map(|core| Some((core.core, core.softnet?.dropped)));
+        self.last_softnet.extend(cores);
+    }
+
+    fn add(&mut self, sample: &Sample) {
+        for row in &sample.counters {
+            let at = self.last_links.binary_search_by_key(&row.ifindex, |(ifindex, _)| *ifindex);
+            // A counter that went backwards is another link's.
+            let more = at.ok().and_then(|at| (row.rx_dropped + row.tx_dropped).checked_sub(self.last_links[at].1));
+            if let Some(more) = more.filter(|&more| more > 0) {
+                let entry = self.links.entry(row.ifindex).or_insert_with(|| (name(sample, row.ifindex), 0));
+                entry.1 += more;
+            }
+        }
+        for core in &sample.cores {
+            let Some(softnet) = core.softnet else { continue };
+            if let Ok(at) = self.last_softnet.binary_search_by_key(&core.core, |(core, _)| *core) {
+                self.softnet += u64::from(softnet.dropped.wrapping_sub(self.last_softnet[at].1));
+            }
+        }
+    }
+
+    /// Links that dropped packets in either direction: name and packets, most first.
+    #[must_use]
+    pub fn links(&self) -> Vec<(&str, u64)> {
+        let mut links: Vec<_> = self.links.values().map(|(name, packets)| (name.as_str(), *packets)).collect();
+        links.sort_by_key(|(_, packets)| std::cmp::Reverse(*packets));
+        links
+    }
+
+    /// Packets dropped by links.
+    #[must_use]
+    pub fn by_links(&self) -> u64 {
+        self.links.values().map(|(_, packets)| packets).sum()
+    }
+
+    /// Packets dropped because a core's backlog was full.
+    #[must_use]
+    pub fn by_softnet(&self) -> u64 {
+        self.softnet
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.by_links() + self.softnet
+    }
+}
+
+fn name(sample: &Sample, ifindex: Ifindex) -> String {
+    let at = sample.links.binary_search_by_key(&ifindex, |link| link.ifindex);
+    at.map_or_else(|_| format!("link {}", ifindex.0), |at| sample.links[at].name.clone())
+}

@@ -1,0 +1,162 @@
+//! Made-up runs with known figures.
+
+use super::*;
+use crate::derive::flow::{BIN_NS, Bin, FlowBasis};
+use crate::derive::jitter::LEAST_BINS;
+use crate::derive::moves::MovesByClass;
+use std::collections::VecDeque;
+
+const S: u64 = 1_000_000_000;
+
+fn bin(nth: u64, bits_per_s: Option<f64>) -> Bin {
+    let moves = MovesByClass { node: 1, ..MovesByClass::default() };
+    Bin { from_ns: nth * BIN_NS, to_ns: (nth + 1) * BIN_NS, bits_per_s, moves, unclassed: 1.0 }
+}
+
+fn asked(pin: PinMode, settle_ns: u64) -> RunAsked {
+    RunAsked {
+        wall_ms: 0,
+        command: vec!["iperf3".to_owned()],
+        watch: vec!["iperf3".to_owned()],
+        pin,
+        repeat: 1,
+        stretch_ns: 4 * S,
+        settle_ns,
+        max_cv_ppm: Some(100_000),
+        max_drops: Some(0),
+    }
+}
+
+/// A run of 20 s; its rates begin after `idle` bins.
+fn observed(pin: PinMode, settle_ns: u64, turns: &[(u64, Option<StretchSide>)], rates: &[Option<f64>]) -> Observation {
+    let mut seen = Observation::default();
+    let mut tell = |event| seen.item(&Item::Event(event));
+    tell(Event::RunAsked(asked(pin, settle_ns)));
+    tell(Event::RunStarted { at_ns: 0, pid: 7 });
+    for (at_ns, side) in turns {
+        tell(Event::Stretch { at_ns: *at_ns, side: *side });
+    }
+    tell(Event::RunEnded { at_ns: 20 * S, code: 0 });
+    follow(&mut seen, &FlowBasis::Sockets(2), rates);
+    let id = ThreadId { pid: 7, tid: 8, start: 9 };
+    seen.watched.insert(id, ("iperf3".to_owned(), "client"));
+    seen.busy.insert(id, ("iperf3".to_owned(), "client"));
+    seen.evidence = Some(Evidence::Counted);
+    seen
+}
+
+/// The bins as they come: some twice.
+fn follow(seen: &mut Observation, basis: &FlowBasis, rates: &[Option<f64>]) {
+    let bins: VecDeque<Bin> = rates.iter().enumerate().map(|(nth, rate)| bin(nth as u64, *rate)).collect();
+    seen.tracks.follow(&bins.iter().take(bins.len() / 2).copied().collect(), Some(basis));
+    seen.tracks.follow(&bins, Some(basis));
+}
+
+const UNPINNED: Option<StretchSide> = Some(StretchSide::Unpinned);
+const PINNED: Option<StretchSide> = Some(StretchSide::Pinned);
+
+#[test]
+fn what_is_idle_before_and_after_the_traffic_and_the_settling_do_not_count() {
+    let mut rates = vec![None; 10];
+    rates.extend([Some(0.0); 5]);
+    rates.extend([Some(1e9); 10]);
+    rates.extend([Some(10e9); 100]);
+    rates.extend([Some(0.0); 20]);
+    let card = observed(PinMode::Never, S, &[(0, UNPINNED)], &rates).card().expect("a run");
+    let jitter = card.jitter.expect("enough bins");
+    assert_eq!(
+        (jitter.bins, jitter.mean, jitter.cv),
+        (100, 10e9, Some(0.0)),
+        "the ramp of the first second is dropped, and the idle ends are no dip"
+    );
+    let moves = card.moves.expect("counted");
+    assert_eq!((moves.per_s.round(), moves.by_class.node), (20.0, 100), "moves of the same bins, both kinds of them");
+    assert_eq!(card.missing, Vec::<String>::new(), "nothing is missing");
+}
+
+#[test]
+fn a_dip_in_the_middle_counts() {
+    let mut rates = vec![Some(10e9); 60];
+    rates[30..40].fill(Some(0.0));
+    let card = observed(PinMode::Never, 0, &[(0, UNPINNED)], &rates).card().expect("a run");
+    let jitter = card.jitter.expect("enough bins");
+    assert_eq!((jitter.bins, jitter.longest_dip_s), (60, 1.0), "a second without a byte is the longest dip");
+    assert!(card.limits[0].is_broken() && card.limits[0].name == "max_cv", "and breaks the limit of 10 %");
+    assert!(!card.limits[1].is_broken() && card.limits[1].measured.is_none(), "drops were not read, so not judged");
+}
+
+#[test]
+fn the_partly_filled_bins_at_both_ends_of_a_link_do_not_count() {
+    let mut rates = vec![Some(10e9); 40];
+    rates[0] = Some(3e9);
+    rates[39] = Some(2e9);
+    let mut seen = observed(PinMode::Never, 0, &[(0, UNPINNED)], &[]);
+    follow(&mut seen, &FlowBasis::Link("v0".to_owned()), &rates);
+    follow(&mut seen, &FlowBasis::Link("eth0".to_owned()), &[Some(1e3); 40]);
+    let jitter = seen.card().and_then(|card| card.jitter).expect("enough bins");
+    assert_eq!((jitter.bins, jitter.deviation), (38, 0.0), "a link's first and last bins are partly without traffic");
+}
+
+#[test]
+fn stretches_are_told_apart_and_each_settles() {
+    // 2 s unpinned at 1, pinned at 2, unpinned at 1, pinned at 2; the first half second of each is another rate.
+    let rates: Vec<Option<f64>> = (0..80)
+        .map(|nth| match (nth % 20 < 5, nth / 20 % 2) {
+            (true, _) => Some(5e9),
+            (false, 0) => Some(1e9),
+            (false, _) => Some(2e9),
+        })
+        .collect();
+    let turns = [(0, UNPINNED), (2 * S, None), (2 * S, PINNED), (4 * S, None), (4 * S, UNPINNED), (6 * S, PINNED)];
+    let seen = observed(PinMode::Compare, S / 2, &turns, &rates);
+    let side = |side| stretches::counted(side, &seen.runs, &seen.stretches, seen.tracks.best().0, None, S / 2);
+    for (which, rate) in [(StretchSide::Unpinned, 1e9), (StretchSide::Pinned, 2e9)] {
+        let counted = side(which);
+        assert_eq!((counted.stretches, counted.bins.len()), (2, 30), "{which:?}: two stretches of 1.5 s");
+        assert!(counted.bins.iter().all(|bin| bin.bits_per_s == Some(rate)), "{which:?}: only its own bins");
+        let gap = counted.bins.windows(2).filter(|two| two[0].to_ns != two[1].from_ns).count();
+        assert_eq!(gap, 1, "{which:?}: the gap between its stretches shows");
+    }
+    let both = seen.card().and_then(|card| card.comparison).expect("compared");
+    assert_eq!((both.unpinned, both.pinned), (2, 2), "the card tells how many stretches are behind it");
+}
+
+#[test]
+fn what_is_missing_is_one_sentence() {
+    let says = |seen: &Observation, words: &str| {
+        let card = seen.card().expect("a run");
+        assert!(card.missing.len() == 1 && card.missing[0].contains(words), "{words}: {:?}", card.missing);
+    };
+    let short = vec![Some(1e9); LEAST_BINS + 5];
+    let full = observed(PinMode::Never, 0, &[(0, UNPINNED)], &short);
+    assert!(full.card().is_some_and(|card| card.jitter.is_some() && card.missing.is_empty()), "enough is enough");
+    let mut seen = observed(PinMode::Never, S, &[(0, UNPINNED)], &short);
+    says(&seen, "too short");
+    assert!(seen.card().is_some_and(|card| card.jitter.is_none() && card.moves.is_none()), "no figures of five bins");
+    seen.tracks = Tracks::default();
+    says(&seen, "is not known");
+    seen.busy.clear();
+    says(&seen, "5 % of a core");
+    seen.watched.clear();
+    says(&seen, "--watch");
+    let long = vec![Some(1e9); 100];
+    says(&observed(PinMode::Compare, 0, &[(0, UNPINNED)], &long), "--stretch");
+    says(&observed(PinMode::Compare, S, &[(0, UNPINNED), (8 * S + S / 2, PINNED)], &long), "pinned part");
+}
+
+#[test]
+fn a_run_that_was_never_asked_for_has_no_card() {
+    assert!(Observation::default().card().is_none(), "a plain recording is no run");
+}
+
+#[test]
+fn bins_of_a_link_do_not_mix_with_those_of_connections_and_late_corrections_count() {
+    let mut seen = observed(PinMode::Never, 0, &[(0, UNPINNED)], &[Some(10e9); 100]);
+    follow(&mut seen, &FlowBasis::Link("v0".to_owned()), &[Some(99e9); 120]);
+    let mut rates = [Some(10e9); 100];
+    rates[95] = None;
+    follow(&mut seen, &FlowBasis::Sockets(3), &rates);
+    let card = seen.card().expect("a run");
+    assert_eq!(card.basis, Some(FlowBasis::Sockets(3)), "connections are what was asked for, the most there were");
+    assert_eq!(card.jitter.map(|jitter| (jitter.bins, jitter.p95)), Some((99, 10e9)), "a bin became unknown later");
+}

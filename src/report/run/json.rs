@@ -1,0 +1,113 @@
+//! The card as one JSON object. Field names, units and nulls are the contract of the README; rates are bits a second,
+//! shares 0..1, times seconds.
+
+use crate::derive::moves::MovesByClass;
+use crate::derive::placement::Proposal;
+use crate::derive::proof::{Difference, Side};
+use crate::derive::run::{Comparison, RunCard, Seen};
+use crate::derive::{FlowBasis, Jitter};
+use crate::report::json::timestamp;
+use serde_json::{Map, Value, json};
+
+/// Raised when a field changes its meaning or goes away; new fields do not raise it.
+const SCHEMA_VERSION: u32 = 1;
+
+/// The object and its end of line.
+pub(super) fn json(card: &RunCard) -> String {
+    let asked = &card.asked;
+    let object = json!({
+        "schema_version": SCHEMA_VERSION,
+        "ts": timestamp(asked.wall_ms),
+        "command": asked.command,
+        "watch": asked.watch,
+        "pin": asked.pin.word(),
+        "repeat": asked.repeat,
+        "stretch_s": asked.stretch_ns as f64 / 1e9,
+        "settle_s": asked.settle_ns as f64 / 1e9,
+        "host": { "name": card.host.name, "kernel": card.host.kernel, "arch": card.host.arch, "cores": card.cores },
+        "runs": card.runs.iter().map(|run| json!({
+            "exit_code": run.code,
+            "seconds": run.to_ns.map(|to_ns| to_ns.saturating_sub(run.from_ns) as f64 / 1e9),
+        })).collect::<Vec<_>>(),
+        "watched": card.watched.iter().map(|of| json!({
+            "name": of.name, "role": of.role, "threads": of.threads,
+        })).collect::<Vec<_>>(),
+        "busy_s": card.busy_s,
+        "basis": card.basis.as_ref().map(basis),
+        "jitter": card.jitter.as_ref().map(jitter),
+        "moves": card.moves.map(|moves| json!({
+            "per_s": moves.per_s, "by_class": classes(moves.by_class), "evidence": moves.evidence.word(),
+        })),
+        "drops": card.drops.as_ref().map(|drops| json!({
+            "links": drops.by_links(),
+            "softnet": drops.by_softnet(),
+            "by_link": drops.links().iter().map(|(name, packets)| json!({ "name": name, "packets": packets }))
+                .collect::<Vec<_>>(),
+        })),
+        "findings": card.findings.iter().map(finding).collect::<Vec<_>>(),
+        "proposal": card.proposal.as_ref().map(proposal),
+        "comparison": card.comparison.as_ref().map(comparison),
+        "limits": card.limits.iter().map(|limit| json!({
+            "name": limit.name, "limit": limit.limit, "measured": limit.measured, "broken": limit.is_broken(),
+        })).collect::<Vec<_>>(),
+        "missing": card.missing,
+    });
+    object.to_string() + "\n"
+}
+
+fn basis(basis: &FlowBasis) -> Value {
+    match basis {
+        FlowBasis::Sockets(connections) => json!({ "of": "connections", "connections": connections, "link": null }),
+        FlowBasis::Link(name) => json!({ "of": "link", "connections": null, "link": name }),
+    }
+}
+
+fn jitter(jitter: &Jitter) -> Value {
+    json!({
+        "bins": jitter.bins, "bin_s": jitter.bin_s, "window_s": jitter.window_s,
+        "mean_bits_per_s": jitter.mean, "deviation_bits_per_s": jitter.deviation, "cv": jitter.cv,
+        "p5_bits_per_s": jitter.p5, "p50_bits_per_s": jitter.p50, "p95_bits_per_s": jitter.p95,
+        "longest_dip_s": jitter.longest_dip_s,
+    })
+}
+
+fn classes(by: MovesByClass) -> Value {
+    json!({ "smt": by.smt, "cluster": by.cluster, "llc": by.llc, "node": by.node, "socket": by.socket })
+}
+
+fn finding(seen: &Seen) -> Value {
+    let numbers: Map<String, Value> =
+        seen.finding.numbers.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+    json!({ "id": seen.finding.id, "text": seen.finding.text, "numbers": numbers, "seconds": seen.seconds })
+}
+
+fn proposal(proposal: &Result<Proposal, String>) -> Value {
+    match proposal {
+        Ok(proposal) => json!({
+            "steps": proposal.steps.iter().zip(proposal.taskset_lines()).map(|(step, taskset)| json!({
+                "pid": step.thread.pid, "tid": step.thread.tid, "label": step.label, "core": step.core,
+                "old": step.old, "reason": step.reason, "taskset": taskset,
+            })).collect::<Vec<_>>(),
+            "reasons": proposal.reasons,
+            "refused": null,
+        }),
+        Err(sentence) => json!({ "steps": [], "reasons": [], "refused": sentence }),
+    }
+}
+
+fn comparison(both: &Comparison) -> Value {
+    let side = |side: &Side| json!({ "jitter": jitter(&side.jitter), "moves_per_s": side.moves_per_s });
+    let difference = |of: &Difference| json!({ "is": of.is, "from": of.from, "to": of.to });
+    let card = both.card.as_ref();
+    json!({
+        "unpinned_stretches": both.unpinned,
+        "pinned_stretches": both.pinned,
+        "unpinned": card.map(|card| side(&card.before)),
+        "pinned": card.map(|card| side(&card.after)),
+        "mean_difference_bits_per_s": card.map(|card| difference(&card.mean)),
+        "cv_difference": card.and_then(|card| card.cv.as_ref().map(difference)),
+        "verdict": card.map(|card| card.verdict.words()),
+        "pins": both.pins.iter().map(|(label, tid, cores)| json!({ "label": label, "tid": tid, "cores": cores }))
+            .collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,150 @@
+//! A made-up card in its three forms.
+
+use super::*;
+use crate::derive::jitter::Jitter;
+use crate::derive::moves::{Evidence, MovesByClass};
+use crate::derive::proof::{Card, Difference, Side, Verdict};
+use crate::derive::run::{Comparison, Limit, MovesSeen, Ran, Seen, WatchedThreads};
+use crate::derive::{Finding, FlowBasis};
+use crate::sample::{CoreSet, Host, PinMode, RunAsked};
+use std::sync::Arc;
+
+fn jitter(mean: f64, deviation: f64) -> Jitter {
+    Jitter {
+        bins: 160,
+        bin_s: 0.1,
+        window_s: 19.8,
+        mean,
+        deviation,
+        cv: Some(deviation / mean),
+        p5: mean - deviation,
+        p50: mean,
+        p95: mean + deviation,
+        longest_dip_s: 0.4,
+    }
+}
+
+fn never() -> RunCard {
+    RunCard {
+        asked: RunAsked {
+            wall_ms: 1_767_323_045_678,
+            command: ["iperf3", "-c", "198.18.0.2"].map(str::to_owned).to_vec(),
+            watch: vec!["iperf3".to_owned()],
+            pin: PinMode::Never,
+            repeat: 1,
+            stretch_ns: 10_000_000_000,
+            settle_ns: 2_000_000_000,
+            max_cv_ppm: Some(50_000),
+            max_drops: Some(0),
+        },
+        host: Arc::new(Host {
+            name: "kp920".to_owned(),
+            kernel: "6.6.0".to_owned(),
+            arch: "aarch64".to_owned(),
+            ..Host::default()
+        }),
+        cores: 128,
+        runs: vec![Ran { from_ns: 0, to_ns: Some(20_040_000_000), code: Some(0) }],
+        watched: vec![WatchedThreads { name: "iperf3".to_owned(), role: "client", threads: 1 }],
+        basis: Some(FlowBasis::Sockets(2)),
+        jitter: Some(jitter(28.8e9, 8.71e9)),
+        moves: Some(MovesSeen {
+            per_s: 37.25,
+            by_class: MovesByClass { node: 25, cluster: 12, ..MovesByClass::default() },
+            evidence: Evidence::Counted,
+        }),
+        drops: None,
+        findings: vec![Seen {
+            finding: Finding {
+                id: "moves",
+                text: "iperf3 client moves | 37 times a second".to_owned(),
+                numbers: vec![("moves_per_s", 37.25)],
+                key: Some('p'),
+            },
+            seconds: 12.0,
+        }],
+        busy_s: 20.0,
+        proposal: Some(Err("only core 0 may run the busy threads".to_owned())),
+        comparison: None,
+        limits: vec![
+            Limit { name: "max_cv", limit: 0.05, measured: Some(0.302) },
+            Limit { name: "max_drops", limit: 0.0, measured: None },
+        ],
+        missing: Vec::new(),
+    }
+}
+
+fn compared() -> RunCard {
+    let side = |mean, deviation, moves_per_s| Side { jitter: jitter(mean, deviation), moves_per_s };
+    let card = Card {
+        pinned_at_ns: None,
+        before: side(28.8e9, 8.71e9, Some(37.25)),
+        after: side(35.0e9, 0.42e9, None),
+        mean: Difference { is: 6.2e9, from: 4.9e9, to: 7.4e9 },
+        cv: Some(Difference { is: -0.29, from: -0.35, to: -0.22 }),
+        verdict: Verdict::SteadierAndFaster,
+    };
+    let pins = vec![("iperf3 client".to_owned(), 39081, CoreSet::single(4))];
+    let comparison = Some(Comparison { card: Some(card), unpinned: 3, pinned: 2, pins });
+    RunCard { comparison, proposal: None, ..never() }
+}
+
+#[test]
+fn the_text_says_what_was_measured_in_words_and_units() {
+    let text = card(&never(), Format::Text);
+    for line in [
+        "vnettop run: iperf3 -c 198.18.0.2",
+        "  ended     exit code 0 after 20 s",
+        "  machine   kp920, Linux 6.6.0 aarch64, 128 cores, 2026-01-02T03:04:05.678Z",
+        "  watched   1 iperf3 client (busy threads)",
+        "  rate of   2 connections",
+        "  window    19.8 s in 160 bins of 0.1 s, without the first 2 s",
+        "  rate      mean 28.8 Gbit/s, sd 8.71 Gbit/s, CV 30.2 %",
+        "  spread    p5 20.1 Gbit/s, p50 28.8 Gbit/s, p95 37.5 Gbit/s, longest dip 0.4 s",
+        "  moves     37.2/s (counted), by class: 12 cluster, 25 node",
+        "  drops     not known: the run was too short for two readings",
+        "  proposal  only core 0 may run the busy threads",
+        "  finding   iperf3 client moves | 37 times a second [12 s of 20 s]",
+        "  limit     --max-cv is broken: CV 30.2 %, at most 5.00 % allowed",
+        "  limit     --max-drops 0 was not checked, because that could not be measured",
+    ] {
+        assert!(text.lines().any(|got| got == line), "there is the line {line:?}:\n{text}");
+    }
+    assert_eq!(text.lines().count(), 14, "and no other:\n{text}");
+}
+
+#[test]
+fn a_comparison_is_a_table_with_a_verdict() {
+    let text = card(&compared(), Format::Text);
+    assert!(text.contains("28.8 Gbit/s  35.0 Gbit/s  +6.20 Gbit/s (+4.90 Gbit/s to +7.40 Gbit/s)"), "{text}");
+    assert!(text.contains("30.2 %       1.20 %"), "both CVs stand in their columns:\n{text}");
+    assert!(text.contains("37.2/s            –"), "an unknown figure is a dash, not 0:\n{text}");
+    assert!(text.contains("verdict   steadier and faster: 3 unpinned and 2 pinned stretches"), "{text}");
+    assert!(text.contains("iperf3 client 39081 → 4"), "who was pinned where:\n{text}");
+    assert!(!text.contains("longest dip"), "the unpinned figures are not told twice:\n{text}");
+}
+
+#[test]
+fn markdown_is_a_table_and_nothing_in_it_is_taken_for_markup() {
+    let text = card(&compared(), Format::Markdown);
+    assert!(text.contains("|---|---:|---:|---:|") && text.contains("| mean | 28.8 Gbit/s | 35.0 Gbit/s |"), "{text}");
+    assert!(text.contains("moves \\| 37"), "a bar in a finding ends no cell:\n{text}");
+    assert!(text.contains("- **verdict** steadier and faster"), "{text}");
+}
+
+#[test]
+fn json_has_the_figures_and_nulls_for_what_is_not_known() {
+    let value: serde_json::Value = serde_json::from_str(&card(&compared(), Format::Json)).expect("one object");
+    assert_eq!(value["comparison"]["verdict"], "steadier and faster");
+    assert_eq!(value["comparison"]["mean_difference_bits_per_s"]["from"], 4.9e9);
+    assert_eq!(value["comparison"]["pinned"]["moves_per_s"], serde_json::Value::Null);
+    assert_eq!((&value["drops"], &value["limits"][0]["broken"]), (&serde_json::Value::Null, &true.into()));
+    assert_eq!(value["limits"][1]["measured"], serde_json::Value::Null, "a limit that was not measured is not broken");
+    assert_eq!(value["jitter"]["mean_bits_per_s"], 28.8e9);
+}
+
+#[test]
+fn limits_that_are_not_kept_are_told() {
+    let told = limits(&never());
+    assert!(told.len() == 2 && told[0].0 && !told[1].0, "one is broken, one could not be checked: {told:?}");
+}

@@ -1,0 +1,420 @@
+//! `vnettop run` on the real kernel: what passes through, what is pinned and put back, and a card that can be made again.
+//! What cannot run here says so by name; with `VNETTOP_REQUIRE_LIVE=1` that is a failure.
+
+mod live;
+
+use live::{Kept, Netns, VNETTOP, await_that, can_run, iperf3_server, veth_pair};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+/// `vnettop run` with these options and this command.
+fn run(options: &[&str], command: &[&str]) -> Command {
+    let mut vnettop = Command::new(VNETTOP);
+    vnettop.arg("run").args(options).arg("--").args(command).stdin(Stdio::null());
+    vnettop
+}
+
+fn output(mut command: Command) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = command.output().expect("vnettop runs");
+    let text = |bytes| String::from_utf8(bytes).expect("text");
+    (status.code(), text(stdout), text(stderr))
+}
+
+fn signal(pid: u32, name: &str) {
+    let sent = Command::new("kill").args([name, &pid.to_string()]).status().expect("kill runs");
+    assert!(sent.success(), "{pid} gets {name}");
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("the card is an object ({error}): {text}"))
+}
+
+fn kept(mut command: Command) -> Kept {
+    Kept(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("vnettop starts"))
+}
+
+#[test]
+fn output_input_and_exit_code_pass_through() {
+    let (code, out, err) = output(run(&[], &["sh", "-c", "printf 'o\\000ut'; echo err >&2; exit 7"]));
+    assert_eq!(
+        (code, out.as_str()),
+        (Some(7), "o\0ut"),
+        "the exit code and the output are the command's, byte for byte"
+    );
+    assert!(err.starts_with("err\nvnettop run: sh -c"), "the card comes after what the command said: {err}");
+
+    let mut command = run(&["--card", "/dev/null"], &["cat"]);
+    command.stdin(Stdio::from(fs::File::open("/proc/version").expect("readable")));
+    let (code, out, err) = output(command);
+    let version = fs::read_to_string("/proc/version").expect("readable");
+    assert_eq!(
+        (code, out, err.as_str()),
+        (Some(0), version, ""),
+        "the command has vnettop's input, and nothing is added"
+    );
+}
+
+#[test]
+fn a_signal_that_ended_the_command_is_its_exit_code() {
+    let (code, ..) = output(run(&[], &["sh", "-c", "kill -9 $$"]));
+    assert_eq!(code, Some(137), "128 and the signal, as shells tell it");
+}
+
+#[test]
+fn what_cannot_be_started_is_one_sentence() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("no-program");
+    fs::write(&file, "text").expect("writable");
+    let cases = [("no-such-command-anywhere", 127, "not found"), (file.to_str().expect("text"), 126, "cannot be run")];
+    for (program, code, says) in cases {
+        let (got, out, err) = output(run(&["--max-cv", "5%"], &[program]));
+        assert_eq!((got, out.as_str()), (Some(code), ""), "{program}: {err}");
+        assert!(err.lines().count() == 1 && err.contains(says), "{program} is told in one sentence: {err}");
+    }
+}
+
+#[test]
+fn wrong_arguments_are_one_sentence_and_two() {
+    let cases: &[(&[&str], &str)] = &[
+        (&["run"], "COMMAND"),
+        (&["run", "--"], "COMMAND"),
+        (&["run", "true"], "true"),
+        (&["run", "--max-cv", "5", "--", "true"], "5% or 0.05"),
+        (&["run", "--max-drops", "-1", "--", "true"], "-1"),
+        (&["run", "--pin", "always", "--", "true"], "compare"),
+        (&["run", "--repeat", "0", "--", "true"], "repeat"),
+        (&["run", "--stretch", "0.2", "--", "true"], "between 1 and 3600"),
+        (&["run", "--pin", "compare", "--stretch", "2", "--settle", "2", "--", "true"], "--settle"),
+        (&["run", "--pin", "compare", "--readonly", "--", "true"], "--readonly"),
+        (&["run", "--json", "--", "true"], "--format json"),
+        (&["run", "--print", "80x24", "--", "true"], "--print"),
+        (&["run", "-n", "3", "--", "true"], "--count"),
+        (&["run", "--format", "xml", "--", "true"], "markdown"),
+        (&["card"], "RECORDING"),
+    ];
+    for (arguments, says) in cases {
+        let mut vnettop = Command::new(VNETTOP);
+        vnettop.args(*arguments).stdin(Stdio::null());
+        let (code, out, err) = output(vnettop);
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{arguments:?}: {err}");
+        assert!(err.lines().count() == 1 && err.contains(says), "{arguments:?} says one sentence with {says:?}: {err}");
+    }
+}
+
+#[test]
+fn what_cannot_be_written_is_told_before_the_command_runs() {
+    for option in ["--card", "--record"] {
+        let (code, out, err) = output(run(&[option, "/nowhere/at/all"], &["echo", "ran"]));
+        assert_eq!((code, out.as_str()), (Some(1), ""), "{option}: the command was not started: {err}");
+        assert!(err.lines().count() == 1 && err.contains("/nowhere/at/all"), "{option}: {err}");
+    }
+}
+
+#[test]
+fn help_is_for_somebody_new() {
+    let (code, out, _) = output({
+        let mut vnettop = Command::new(VNETTOP);
+        vnettop.args(["run", "--help"]);
+        vnettop
+    });
+    assert_eq!(code, Some(0));
+    assert!(out.matches("    vnettop run ").count() == 2, "there are two examples:\n{out}");
+    assert!(out.lines().all(|line| line.chars().count() <= 160), "no line is endless:\n{out}");
+}
+
+#[test]
+fn nothing_of_vnettop_is_inherited() {
+    // Which descriptors, which signals blocked and ignored, which cores, which policy.
+    let script = "ls /proc/$$/fd; grep -E 'Sig(Blk|Ign)|Cpus_allowed_list' /proc/self/status; cut -d' ' -f41 /proc/self/stat; \
+        umask; ulimit -n";
+    let without = Command::new("sh").args(["-c", script]).stdin(Stdio::null()).output().expect("sh runs");
+    let (_, out, _) = output(run(&["--card", "/dev/null"], &["sh", "-c", script]));
+    let without = String::from_utf8(without.stdout).expect("text");
+    assert_eq!(usual(&out), usual(&without), "the command finds what it would find without vnettop");
+}
+
+/// Without the two signals that the C library keeps for itself (32 and 33) and leaves ignored now and then.
+fn usual(text: &str) -> Vec<String> {
+    let line = |line: &str| match line.strip_prefix("SigIgn:\t").and_then(|mask| u64::from_str_radix(mask, 16).ok()) {
+        Some(mask) => format!("ignored {:x}", mask & !(0b11 << 31)),
+        None => line.to_owned(),
+    };
+    text.lines().map(line).collect()
+}
+
+#[test]
+fn too_short_a_run_says_what_is_missing() {
+    let (code, out, err) = output(run(&["--format", "json", "--max-cv", "1%"], &["sh", "-c", "echo out"]));
+    assert_eq!((code, out.as_str()), (Some(0), "out\n"), "the command's code counts where nothing could be measured");
+    let mut lines = err.lines();
+    let card = json(lines.next().expect("a card"));
+    assert_eq!((&card["jitter"], &card["limits"][0]["measured"]), (&Value::Null, &Value::Null), "no figure is made up");
+    assert_eq!(card["missing"].as_array().map(Vec::len), Some(1), "one sentence says what is missing: {card}");
+    assert!(lines.next().is_some_and(|line| line.contains("was not checked")), "an unchecked limit is told: {err}");
+}
+
+/// A command that tells its pid and which signals it gets, until it gets one it ends by.
+const TELLS: &str = "
+import os, signal, sys
+def tell(number, frame):
+    print('got', number, flush=True)
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+    signal.signal(number, tell)
+print('pid', os.getpid(), flush=True)
+for line in sys.stdin:
+    pass
+sys.exit(5)";
+
+#[test]
+fn signals_are_handed_on_and_waited_for() {
+    use std::io::{BufRead, BufReader};
+    let mut command = run(&["--card", "/dev/null"], &["python3", "-c", TELLS]);
+    let mut vnettop = Kept(command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("vnettop starts"));
+    let mut lines = BufReader::new(vnettop.0.stdout.take().expect("piped")).lines().map(|line| line.expect("text"));
+    assert!(lines.next().is_some_and(|line| line.starts_with("pid ")), "the command runs");
+    for (name, number) in [("-TERM", 15), ("-INT", 2), ("-HUP", 1), ("-QUIT", 3), ("-TERM", 15)] {
+        signal(vnettop.0.id(), name);
+        assert_eq!(lines.next(), Some(format!("got {number}")), "{name} reaches the command, also a second time");
+    }
+    drop(vnettop.0.stdin.take());
+    assert_eq!(vnettop.0.wait().expect("it ends").code(), Some(5), "vnettop waits for the end the command chooses");
+    assert_eq!(lines.next(), None, "and no signal came twice");
+
+    let mut vnettop = kept(run(&[], &["sleep", "60"]));
+    await_that("the command runs", 10, || child_of(vnettop.0.id()).is_some());
+    signal(vnettop.0.id(), "-TERM");
+    assert_eq!(vnettop.0.wait().expect("it ends").code(), Some(143), "ended by TERM like the command");
+}
+
+fn child_of(pid: u32) -> Option<u32> {
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
+    children.split_whitespace().next()?.parse().ok()
+}
+
+#[test]
+fn ctrl_c_reaches_the_command_once() {
+    if !can_run("ctrl_c_reaches_the_command_once", &["python3"]) {
+        return;
+    }
+    // Python gives vnettop a terminal of its own and types Ctrl-C into it.
+    let script = format!(
+        "
+import os, pty, sys
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv({VNETTOP:?}, ['vnettop', 'run', '--card', '/dev/null', '--', sys.executable, '-c', {TELLS:?}])
+seen = b''
+def until(words):
+    global seen
+    while words not in seen:
+        seen += os.read(terminal, 1000)
+until(b'pid')
+os.write(terminal, b'\\x03')
+until(b'got 2')
+os.write(terminal, b'\\x04')
+try:
+    while True:
+        part = os.read(terminal, 1000)
+        if not part: break
+        seen += part
+except OSError:
+    pass
+print(seen.count(b'got 2'), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))"
+    );
+    let out = Command::new("python3").args(["-c", &script]).output().expect("python runs");
+    let said = String::from_utf8_lossy(&out.stdout);
+    assert_eq!(
+        said.trim(),
+        "1 5",
+        "Ctrl-C comes once, and the exit code too: {}",
+        String::from_utf8_lossy(&out.stderr)
+    );
+}
+
+/// The mask of every thread of a process, as the kernel writes it.
+fn masks(pid: u32) -> Vec<String> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("it runs");
+    let status = |task: fs::DirEntry| fs::read_to_string(task.path().join("status")).unwrap_or_default();
+    let mask = |text: String| text.lines().find(|line| line.starts_with("Cpus_allowed_list")).map(str::to_owned);
+    tasks.filter_map(|task| mask(status(task.ok()?))).collect()
+}
+
+/// A busy process named `vnt-busy`, on cores `on`.
+fn busy(dir: &Path, on: &str) -> Kept {
+    let program = dir.join("vnt-busy");
+    if !program.exists() {
+        fs::copy("/bin/dash", &program).or_else(|_| fs::copy("/bin/sh", &program)).expect("there is a shell");
+    }
+    let mut command = Command::new("taskset");
+    command.args(["-c", on]).arg(&program).args(["-c", "while :; do :; done"]);
+    Kept(command.stdin(Stdio::null()).spawn().expect("taskset runs"))
+}
+
+/// Whether there are two cores to pin to, and root.
+fn can_pin(test: &str) -> bool {
+    can_run(test, &["taskset"]) && std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1)
+}
+
+fn journals(state: &Path) -> usize {
+    fs::read_dir(state.join("vnettop")).map_or(0, Iterator::count)
+}
+
+/// Options and a command that pin `vnt-busy` every other second for ever.
+fn pinning(state: &Path) -> Command {
+    let mut vnettop = run(&["--watch", "vnt-busy", "--pin", "compare", "--stretch", "1"], &["sleep", "120"]);
+    vnettop.env("XDG_STATE_HOME", state);
+    vnettop
+}
+
+#[test]
+fn masks_are_as_before_after_a_signal_in_a_pinned_stretch() {
+    if !can_pin("masks_are_as_before_after_a_signal_in_a_pinned_stretch") {
+        return;
+    }
+    for name in ["-TERM", "-INT", "-HUP"] {
+        let dir = tempfile::tempdir().expect("a directory");
+        let spinner = busy(dir.path(), "0-1");
+        await_that("the spinner spins", 10, || masks(spinner.0.id()) == ["Cpus_allowed_list:\t0-1"]);
+        let mut vnettop = kept(pinning(dir.path()));
+        await_that("it is pinned", 20, || masks(spinner.0.id()) != ["Cpus_allowed_list:\t0-1"]);
+        assert_eq!(journals(dir.path()), 1, "the journal is written before the mask");
+        signal(vnettop.0.id(), name);
+        let code = vnettop.0.wait().expect("it ends").code();
+        assert!(code.is_some_and(|code| code > 128), "the command was ended by {name}: {code:?}");
+        assert_eq!(masks(spinner.0.id()), ["Cpus_allowed_list:\t0-1"], "{name}: the exact old mask is back");
+        assert_eq!(journals(dir.path()), 0, "{name}: nothing is left behind");
+    }
+}
+
+#[test]
+fn killed_in_a_pinned_stretch_it_is_undone() {
+    if !can_pin("killed_in_a_pinned_stretch_it_is_undone") {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let spinner = busy(dir.path(), "0-1");
+    let mut vnettop = kept(pinning(dir.path()));
+    await_that("it is pinned", 20, || {
+        let masks = masks(spinner.0.id());
+        masks == ["Cpus_allowed_list:\t0"] || masks == ["Cpus_allowed_list:\t1"]
+    });
+    let command = child_of(vnettop.0.id());
+    vnettop.0.kill().expect("it is killed");
+    vnettop.0.wait().expect("it is gone");
+    signal(command.expect("the command runs on"), "-KILL");
+    let mut undo = Command::new(VNETTOP);
+    undo.arg("undo").env("XDG_STATE_HOME", dir.path());
+    let (code, _, err) = output(undo);
+    assert_eq!(code, Some(0), "{err}");
+    assert_eq!(masks(spinner.0.id()), ["Cpus_allowed_list:\t0-1"], "the exact old mask is back");
+    assert_eq!(journals(dir.path()), 0, "nothing is left behind");
+}
+
+#[test]
+fn turns_are_taken_and_the_command_is_found_anew_in_every_run() {
+    if !can_pin("turns_are_taken_and_the_command_is_found_anew_in_every_run") {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let record = dir.path().join("run.jsonl");
+    // Watched by its pid alone: the command itself is busy for two seconds.
+    let script = "end=$(($(date +%s) + 3)); while [ $(date +%s) -lt $end ]; do i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; done";
+    let paths = ["--record", record.to_str().expect("text"), "--card", "/dev/null"];
+    let options = [&["--watch", "nobody", "--pin", "compare", "--repeat", "4"][..], &paths].concat();
+    let mut vnettop = run(&options, &["sh", "-c", script]);
+    vnettop.env("XDG_STATE_HOME", dir.path());
+    let (code, _, err) = output(vnettop);
+    assert_eq!((code, err.as_str()), (Some(0), ""), "nothing went otherwise than asked");
+    let events = events(&record);
+    let kinds: Vec<&str> = events.iter().filter_map(|event| event["kind"].as_str()).collect();
+    assert_eq!(kinds.iter().filter(|kind| **kind == "run_started").count(), 4, "it ran four times: {kinds:?}");
+    let pids = |kind: &str, key: &dyn Fn(&Value) -> Value| -> Vec<Value> {
+        events.iter().filter(|event| event["kind"] == kind).map(key).collect()
+    };
+    let started = pids("run_started", &|event| event["pid"].clone());
+    let pinned = pids("pinned", &|event| event["thread"]["pid"].clone());
+    assert_eq!(pinned, [started[1].clone(), started[3].clone()], "every second run was pinned, as the process it was");
+}
+
+fn events(record: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(record).expect("a recording");
+    text.lines().map(json).filter_map(|mut line| line.get_mut("event").map(Value::take)).collect()
+}
+
+/// Every iperf3 of the machine is watched: one test at a time.
+static IPERF3: Mutex<()> = Mutex::new(());
+
+/// iperf3 between two namespaces under observation; the options come first.
+fn iperf3(dir: &Path, options: &[&str], seconds: &str) -> (Option<i32>, String, PathBuf, (Netns, Netns)) {
+    let (near, far) = veth_pair();
+    let server = iperf3_server(&far, &[]);
+    let before = masks(server.0.id());
+    let (record, card) = (dir.join("run.zst"), dir.join("card.json"));
+    let mut vnettop = near.command(VNETTOP);
+    vnettop.args(["run", "--format", "json", "--card", card.to_str().expect("text")]).args(options);
+    vnettop.args(["--record", record.to_str().expect("text"), "--", "iperf3", "-c", "198.18.0.2", "-t", seconds]);
+    vnettop.env("XDG_STATE_HOME", dir).stdin(Stdio::null());
+    let (code, out, err) = output(vnettop);
+    assert!(out.contains("iperf Done."), "iperf3 ran and its output is there: {out}{err}");
+    assert_eq!(masks(server.0.id()), before, "the server has its old mask");
+    let printed = fs::read_to_string(card).expect("a card");
+    (code, printed, record, (near, far))
+}
+
+fn made_again(record: &Path) -> String {
+    let mut vnettop = Command::new(VNETTOP);
+    vnettop.arg("card").arg(record).args(["--format", "json"]).stdin(Stdio::null());
+    output(vnettop).1
+}
+
+#[test]
+fn iperf3_is_compared_and_its_card_made_again_from_the_recording() {
+    if !can_run("iperf3_is_compared_and_its_card_made_again_from_the_recording", &["iperf3", "zstd"]) {
+        return;
+    }
+    let _alone = IPERF3.lock().unwrap_or_else(PoisonError::into_inner);
+    let dir = tempfile::tempdir().expect("a directory");
+    let (code, printed, record, _netns) = iperf3(dir.path(), &["--pin", "compare", "--stretch", "4"], "17");
+    assert_eq!(code, Some(0), "the command's own code");
+    assert_eq!(made_again(&record), printed, "the recording gives the same card");
+    let card = json(&printed);
+    assert!(card["runs"][0]["seconds"].as_f64().is_some_and(|seconds| (16.0..25.0).contains(&seconds)), "{card}");
+    assert!(card["busy_s"].as_f64().is_some_and(|busy| busy > 10.0), "iperf3 was busy: {card}");
+    let roles: Vec<&str> =
+        card["watched"].as_array().into_iter().flatten().filter_map(|of| of["role"].as_str()).collect();
+    assert_eq!(roles, ["client", "server"], "the client and the server of this machine: {card}");
+    let plain = dir.path().join("run.jsonl");
+    let unpacked = Command::new("zstd").args(["-q", "-d"]).arg(&record).arg("-o").arg(&plain).status();
+    assert!(unpacked.is_ok_and(|status| status.success()), "the recording is whole");
+    let turns: Vec<Value> = events(&plain)
+        .into_iter()
+        .filter(|event| event["kind"] == "stretch")
+        .map(|event| event["side"].clone())
+        .collect();
+    let mut sides: Vec<&str> = turns.iter().filter_map(Value::as_str).collect();
+    sides.dedup();
+    assert_eq!(sides[..4], ["unpinned", "pinned", "unpinned", "pinned"], "turns are taken: {turns:?}");
+    let both = &card["comparison"];
+    let stretches = |side: &str| both[side].as_u64().is_some_and(|stretches| stretches >= 2);
+    assert!(stretches("unpinned_stretches") && stretches("pinned_stretches"), "two of each: {card}");
+    assert!(both["verdict"].is_string() && card["missing"] == Value::Array(Vec::new()), "{card}");
+    assert_eq!(card["basis"]["of"], "connections", "root reads the connections: {card}");
+}
+
+#[test]
+fn a_broken_limit_is_three() {
+    if !can_run("a_broken_limit_is_three", &["iperf3"]) {
+        return;
+    }
+    let _alone = IPERF3.lock().unwrap_or_else(PoisonError::into_inner);
+    let dir = tempfile::tempdir().expect("a directory");
+    let (code, printed, ..) = iperf3(dir.path(), &["--max-cv", "0.0001%"], "5");
+    assert_eq!(code, Some(3), "no benchmark is as steady as that: {printed}");
+    assert_eq!(json(&printed)["limits"][0]["broken"], true, "{printed}");
+    let dir = tempfile::tempdir().expect("a directory");
+    let (code, printed, ..) = iperf3(dir.path(), &["--max-cv", "500%", "--settle", "0.5"], "3");
+    assert_eq!(code, Some(0), "a wide limit is kept: {printed}");
+}
