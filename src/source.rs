@@ -6,6 +6,7 @@ pub mod feed;
 pub mod host;
 pub mod links;
 pub mod live;
+pub mod moves;
 mod proc_file;
 mod replay;
 pub mod sampler;

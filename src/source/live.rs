@@ -2,6 +2,7 @@
 
 use super::cores::CoreReader;
 use super::links::LinkReader;
+use super::moves::MoveReader;
 use super::threads::{ThreadReader, Watch};
 use super::{Roots, SourceError, host};
 use crate::sample::{Host, OwnCost, Problem, Sample};
@@ -24,6 +25,7 @@ pub struct Live {
     links: LinkReader,
     cores: CoreReader,
     threads: ThreadReader,
+    moves: MoveReader,
     problems: Arc<Vec<Problem>>,
 }
 
@@ -39,6 +41,7 @@ impl Live {
             links: if thrift == Thrift::StillLinks { links.still_ones_less_often() } else { links },
             cores: CoreReader::open(roots)?,
             threads: ThreadReader::open(roots, watch)?,
+            moves: MoveReader::new(roots),
             problems: Arc::default(),
         })
     }
@@ -65,6 +68,7 @@ impl Live {
         let links = self.links.read()?;
         let cores = self.cores.read()?;
         let threads = self.threads.read();
+        let trace = self.moves.read(&threads, own.interval_ns);
         self.update_problems(more);
         Ok(Sample {
             wall_ms: wall_ms(),
@@ -77,7 +81,7 @@ impl Live {
             cores_at_ns: cores.at_ns,
             cores: cores.cores,
             threads,
-            trace: None,
+            trace,
             flows: Vec::new(),
             own: OwnCost { cpu_ns: cpu_ns(rustix::time::ClockId::ProcessCPUTime), ..own },
             problems: Arc::clone(&self.problems),
@@ -88,7 +92,7 @@ impl Live {
     fn update_problems(&mut self, more: &[Problem]) {
         let now = || {
             let readers = self.links.problems().iter().chain(self.cores.problems()).chain(self.threads.problems());
-            readers.chain(more)
+            readers.chain(self.moves.problems()).chain(more)
         };
         if !now().eq(self.problems.iter()) {
             self.problems = Arc::new(now().cloned().collect());
