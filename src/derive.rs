@@ -14,7 +14,7 @@ pub mod placement;
 pub mod proof;
 pub mod threads;
 
-use crate::sample::{CoreSet, Event, Host, Item, OwnCost, Problem, Sample, ThreadId, Topology};
+use crate::sample::{CoreSet, Event, Host, Item, OwnCost, Problem, Sample, ThreadId, Topology, TraceSource};
 use history::History;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -56,6 +56,8 @@ pub struct Metrics {
     pub card: Option<Card>,
     /// The moves since the sample before, as traced; empty where they are not.
     pub moves: Vec<TracedMove>,
+    /// Where the traced moves come from, and how many were lost since the trace began; none where nothing is traced.
+    pub trace: Option<(TraceSource, u64)>,
     /// vnettop's own CPU time, share of one core; none for the first sample.
     pub own_cpu: Option<f64>,
     /// vnettop's own counters.
@@ -132,9 +134,10 @@ impl Derivation {
             threads: threads::between(previous, &next, &self.history, &self.pinned),
             jitter: None,
             card: None,
-            moves: Vec::new(),
+            moves: moves::traced(previous, &next),
             own_cpu: previous.and_then(|prev| own_share(prev, &next)),
             own: next.own,
+            trace: next.trace.as_ref().map(|trace| (trace.source, trace.lost)),
             events: std::mem::take(&mut self.events),
             problems: Arc::clone(&next.problems),
             findings: Vec::new(),

@@ -1,8 +1,11 @@
 //! One JSON object a sample, on one line. Field names, units and nulls are the contract of the README.
 
+mod events;
+
 use crate::derive::links::LinkRates;
 use crate::derive::{CoreMetrics, Finding, LinkMetrics, Metrics, ThreadMetrics};
-use crate::sample::{CoreSet, Event, Ifindex, PeerRef, Problem, SOFTIRQ_KINDS};
+use crate::sample::{Ifindex, PeerRef, Problem, SOFTIRQ_KINDS};
+use events::{Happened, Tracing};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use std::io::{self, Write};
@@ -26,6 +29,7 @@ struct Object<'a> {
     elapsed_s: Option<f64>,
     host: Host<'a>,
     own: Own,
+    trace: Option<Tracing>,
     links: Each<'a, LinkMetrics>,
     cores: Each<'a, CoreMetrics>,
     threads: Each<'a, ThreadMetrics>,
@@ -77,11 +81,12 @@ impl<'a> Object<'a> {
                 late_ticks: metrics.own.late_ticks,
                 realtime: metrics.own.realtime,
             },
+            trace: Tracing::of(metrics),
             links: Each { rows: &metrics.links, metrics },
             cores: Each { rows: &metrics.cores, metrics },
             threads: Each { rows: &metrics.threads, metrics },
             flows: [],
-            events: metrics.events.iter().map(Happened::of).collect(),
+            events: Happened::all(metrics),
             findings: Each { rows: &metrics.findings, metrics },
             problems: &metrics.problems,
         }
@@ -341,27 +346,6 @@ impl Row for ThreadMetrics {
             involuntary_per_s: self.involuntary_per_s,
             wait: self.wait,
             pinned: self.pinned,
-        }
-    }
-}
-
-/// What vnettop or its user did since the object before.
-#[derive(Serialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-enum Happened<'a> {
-    Mark { t_ns: u64 },
-    Pinned { pid: u32, tid: u32, old: &'a CoreSet, asked: &'a CoreSet, got: &'a CoreSet },
-    Restored { pid: u32, tid: u32, got: &'a CoreSet },
-}
-
-impl<'a> Happened<'a> {
-    fn of(event: &'a Event) -> Self {
-        match event {
-            Event::Mark { at_ns } => Self::Mark { t_ns: *at_ns },
-            Event::Pinned { thread, old, asked, got } => {
-                Self::Pinned { pid: thread.pid, tid: thread.tid, old, asked, got }
-            }
-            Event::Restored { thread, got } => Self::Restored { pid: thread.pid, tid: thread.tid, got },
         }
     }
 }

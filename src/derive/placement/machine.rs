@@ -175,6 +175,7 @@ impl Machine {
             threads: self.threads.clone(),
             jitter: None,
             card: None,
+            trace: None,
             moves: Vec::new(),
             own_cpu: None,
             own: OwnCost { interval_ns: 500_000_000, ..OwnCost::default() },
