@@ -18,7 +18,7 @@ pub mod proof;
 pub mod run;
 pub mod threads;
 
-use crate::sample::{Event, Host, Item, OwnCost, Problem, Sample, Topology};
+use crate::sample::{Event, Host, Item, OwnCost, Problem, Sample, Topology, TraceSource};
 use history::History;
 use inquiry::Inquiry;
 use pins::Pins;
@@ -69,6 +69,8 @@ pub struct Metrics {
     pub card: Option<Card>,
     /// The moves since the sample before, as traced; empty where they are not.
     pub moves: Vec<TracedMove>,
+    /// Where the traced moves come from, and how many were lost since the trace began; none where nothing is traced.
+    pub trace: Option<(TraceSource, u64)>,
     /// vnettop's own CPU time, share of one core; none for the first sample.
     pub own_cpu: Option<f64>,
     /// vnettop's own counters.
@@ -147,9 +149,10 @@ impl Derivation {
             flow: flow.metrics(),
             jitter: Jitter::of(flow.between(next.at_ns.saturating_sub(JITTER_NS), next.at_ns)),
             card: None,
-            moves: Vec::new(),
+            moves: moves::traced(previous, &next),
             own_cpu: previous.and_then(|prev| own_share(prev, &next)),
             own: next.own,
+            trace: next.trace.as_ref().map(|trace| (trace.source, trace.lost)),
             events: std::mem::take(&mut self.events),
             undone: Vec::new(),
             problems: Arc::clone(&next.problems),

@@ -9,6 +9,7 @@ use vnettop::demo::{self, Demo};
 use vnettop::effect::{self, Hand, Outcome};
 use vnettop::record::{Recorder, Recording};
 use vnettop::source::feed::{Feed, Pace};
+use vnettop::source::moves::keeper;
 use vnettop::source::sampler::{self, Thrift};
 use vnettop::source::threads::Watch;
 use vnettop::state::{Mode, Settings, State, Units};
@@ -20,6 +21,9 @@ fn main() -> ExitCode {
     // The demo's own children; they are started by vnettop, not by a person.
     if arguments.first().is_some_and(|first| first == "demo-child") {
         return demo::run_child(&arguments[1..]);
+    }
+    if arguments.first().is_some_and(|first| first == keeper::SUBCOMMAND) {
+        return keeper::run(&arguments[1..]);
     }
     match cli::parse(arguments, io::stdout().is_terminal()) {
         Ok(config) => run(&config).unwrap_or_else(|error| {

@@ -7,6 +7,7 @@ pub mod flows;
 pub mod host;
 pub mod links;
 pub mod live;
+pub mod moves;
 mod netlink;
 pub mod policy;
 mod proc_file;

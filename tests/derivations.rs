@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 use vnettop::derive::claim::{Basis, basis};
-use vnettop::derive::{Derivation, Evidence, Metrics, MoveClass};
+use vnettop::derive::{Derivation, Evidence, Metrics, MoveClass, MovesByClass};
 use vnettop::sample::{
     CoreCounters, CoreId, CorePlace, CoreSet, Duty, Event, Host, Ifindex, Item, Kind, LinkCounters, LinkFacts,
-    LinkState, OwnCost, Sample, Softnet, ThreadId, ThreadSample, Topology,
+    LinkState, Move, OwnCost, Sample, Softnet, ThreadId, ThreadSample, Topology, Trace, TraceSource,
 };
 
 const SECOND: u64 = 1_000_000_000;
@@ -292,6 +292,76 @@ fn counted_moves_are_the_kernels_and_sampled_ones_are_an_under_count() {
     let sampled = last(vec![at(SECOND, 0, None), at(2 * SECOND, 1, None), at(3 * SECOND, 1, None)]);
     let moves = &sampled.threads[0];
     assert_eq!((moves.moves, moves.moves_per_s, moves.evidence), (1, Some(0.0), Evidence::Sampled));
+}
+
+fn traced(at_ns: u64, core: CoreId, count: Option<u64>, moves: &[(u64, CoreId, CoreId)]) -> Sample {
+    let moves = moves.iter().map(|&(at_ns, from, to)| Move { at_ns, tid: 101, from, to }).collect();
+    let trace = Some(Trace { source: TraceSource::Ftrace, lost: 0, moves, partly: vec![] });
+    let topology = Arc::new(topology(4));
+    Sample { threads: vec![thread(101, 7, at_ns, core, count)], trace, topology, ..sample(at_ns) }
+}
+
+fn known(by: MovesByClass) -> u64 {
+    by.smt + by.cluster + by.llc + by.node + by.socket
+}
+
+#[test]
+fn traced_moves_are_told_one_by_one_and_never_twice() {
+    let mut derivation = Derivation::default();
+    let mut advance = |sample: Sample| derivation.advance(Item::Sample(Box::new(sample))).expect("a sample");
+    let first = advance(traced(SECOND, 0, Some(40), &[]));
+    assert_eq!(first.threads[0].evidence, Evidence::Counted, "nothing is known of the time before the first sample");
+    let there_and_back = [(SECOND + 10, 0, 1), (SECOND + 20, 1, 2), (SECOND + 30, 2, 0)];
+    let second = advance(traced(2 * SECOND, 0, Some(43), &there_and_back));
+    let row = &second.threads[0];
+    assert_eq!((row.moves, row.evidence), (43, Evidence::Traced), "the count is the kernel's, each move is known");
+    assert_eq!(known(row.by_class), 3, "all three are classed: {:?}", row.by_class);
+    let told: Vec<_> = second.moves.iter().map(|one| (one.at_ns, one.thread.tid, one.from, one.to)).collect();
+    assert_eq!(told, there_and_back.map(|(at_ns, from, to)| (at_ns, 101, from, to)), "events with their times");
+    // The last one happened after the thread was read and before the trace was.
+    let third = advance(traced(3 * SECOND, 1, Some(44), &[(2 * SECOND + 5, 0, 1), (3 * SECOND + 5, 1, 0)]));
+    let fourth = advance(traced(4 * SECOND, 0, Some(45), &[]));
+    assert_eq!(known(third.threads[0].by_class), 5, "the trace is a little ahead");
+    let row = &fourth.threads[0];
+    assert_eq!(known(row.by_class), 5, "the change of core that a sample shows is not counted again");
+    let track = derivation.history().thread(row.sample.id).expect("it has a track");
+    assert_eq!(track.core_at(SECOND + 25), Some(2), "where it was between two samples is known");
+    assert_eq!(track.moves_in(SECOND, 2 * SECOND), 3, "and how often it moved");
+    assert_eq!((track.moves_in(2 * SECOND, 3 * SECOND), track.moves_in(3 * SECOND, 4 * SECOND)), (1, 1), "by its time");
+}
+
+#[test]
+fn a_trace_with_holes_falls_back_to_the_count() {
+    let evidence = |change: fn(&mut Trace)| {
+        let mut second = traced(2 * SECOND, 2, Some(3), &[]);
+        second.trace.iter_mut().for_each(change);
+        let metrics = last(vec![traced(SECOND, 0, Some(1), &[]), second]);
+        (metrics.threads[0].evidence, metrics.threads[0].by_class)
+    };
+    assert_eq!(evidence(|_| ()).0, Evidence::Traced, "without holes each move is an event");
+    let (lossy, by_class) = evidence(|trace| trace.lost = 1);
+    assert_eq!(lossy, Evidence::Counted, "something was lost");
+    assert_eq!(known(by_class), 1, "a change of core that no event told is still a move");
+    assert_eq!(evidence(|trace| trace.partly = vec![101]).0, Evidence::Counted, "not asked for all the time");
+    let begun = last(vec![sample_of(0, Some(1)), traced(2 * SECOND, 2, Some(2), &[])]);
+    assert_eq!(begun.threads[0].evidence, Evidence::Counted, "the trace began in between");
+}
+
+#[test]
+fn a_thread_found_after_its_first_moves_has_them_and_one_that_ended_too() {
+    let mut derivation = Derivation::default();
+    let mut advance = |sample: Sample| derivation.advance(Item::Sample(Box::new(sample))).expect("a sample");
+    advance(Sample { threads: vec![], ..traced(SECOND, 0, None, &[]) });
+    let born = advance(traced(2 * SECOND, 2, Some(2), &[(SECOND + 10, 0, 1), (SECOND + 20, 1, 2)]));
+    assert_eq!((born.moves.len(), born.threads[0].evidence), (2, Evidence::Traced), "traced from its first move");
+    let by_class = born.threads[0].by_class;
+    assert_eq!(known(by_class), 2, "both are classed");
+    let ended = advance(Sample { threads: vec![], ..traced(3 * SECOND, 0, None, &[(2 * SECOND + 10, 2, 0)]) });
+    assert_eq!(ended.moves.len(), 1, "its last move is told though it is gone");
+}
+
+fn sample_of(core: CoreId, count: Option<u64>) -> Sample {
+    Sample { threads: vec![thread(101, 7, SECOND, core, count)], trace: None, ..traced(SECOND, core, count, &[]) }
 }
 
 #[test]

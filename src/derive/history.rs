@@ -4,7 +4,7 @@ use super::Metrics;
 use super::flow::FlowTrack;
 use super::links::LinkMetrics;
 use super::moves::{MoveClass, MovesByClass};
-use crate::sample::{CoreId, Ifindex, Sample, ThreadId};
+use crate::sample::{CoreId, Ifindex, Move, Sample, ThreadId, ThreadSample, Topology};
 use std::collections::{HashMap, VecDeque};
 
 /// Seconds of rate kept for every link that ever moved anything.
@@ -46,7 +46,7 @@ struct LinkTrack {
 pub struct ThreadTrack {
     /// The core at each sample, newest last.
     pub cores: VecDeque<CoreId>,
-    /// Changes of core from one sample to the next.
+    /// The moves known one by one: those traced, and changes of core from one sample to the next that no trace told of.
     pub seen_moves: u64,
     /// The same by class.
     pub by_class: MovesByClass,
@@ -70,15 +70,63 @@ impl ThreadTrack {
     #[must_use]
     pub fn moves_in(&self, from_ns: u64, to_ns: u64) -> usize {
         // The first entry is where it was first seen: no move.
-        let until = |at_ns: u64| self.path.iter().skip(1).take_while(|&&(moved_ns, _)| moved_ns <= at_ns).count();
+        let until = |at_ns: u64| self.path.partition_point(|&(moved_ns, _)| moved_ns <= at_ns).saturating_sub(1);
         until(to_ns) - until(from_ns.min(to_ns))
     }
 
+    /// Takes the moves that the kernel told of this thread, in the order of time.
+    fn trace<'a>(&mut self, moves: impl Iterator<Item = &'a Move>, topology: &Topology) {
+        for one in moves {
+            if self.path.is_empty() {
+                self.arrive(one.at_ns.saturating_sub(1), one.from);
+            }
+            let (last_ns, last_core) = self.path.back().copied().unwrap_or_default();
+            // It came to where it left from by a move that nobody told of.
+            if last_ns <= one.at_ns && last_core != one.from {
+                self.count(topology, last_core, one.from);
+            }
+            self.count(topology, one.from, one.to);
+            self.arrive(one.at_ns, one.to);
+        }
+    }
+
+    /// Takes the core that a sample shows: one that the path does not have is a move seen from sample to sample.
+    fn sample(&mut self, thread: &ThreadSample, topology: &Topology) {
+        self.seen_at_ns = thread.at_ns;
+        let before = self.path.partition_point(|&(from_ns, _)| from_ns <= thread.at_ns).checked_sub(1);
+        match before.map(|at| self.path[at].1) {
+            None if self.path.is_empty() => self.arrive(thread.at_ns, thread.core),
+            Some(from) if from != thread.core => {
+                self.count(topology, from, thread.core);
+                self.arrive(thread.at_ns, thread.core);
+            }
+            _ => {}
+        }
+        if self.cores.len() == THREAD_SAMPLES {
+            self.cores.pop_front();
+        }
+        self.cores.push_back(thread.core);
+    }
+
+    fn count(&mut self, topology: &Topology, from: CoreId, to: CoreId) {
+        self.seen_moves += 1;
+        self.last_class = MoveClass::of(topology, from, to);
+        if let Some(class) = self.last_class {
+            self.by_class.add(class);
+        }
+    }
+
+    /// Nearly always at the end; a move that was written late goes where it belongs.
     fn arrive(&mut self, at_ns: u64, core: CoreId) {
         if self.path.len() == THREAD_MOVES {
             self.path.pop_front();
         }
-        self.path.push_back((at_ns, core));
+        if self.path.back().is_none_or(|&(last_ns, _)| last_ns <= at_ns) {
+            self.path.push_back((at_ns, core));
+        } else {
+            let at = self.path.partition_point(|&(from_ns, _)| from_ns <= at_ns);
+            self.path.insert(at, (at_ns, core));
+        }
     }
 }
 
@@ -122,23 +170,14 @@ impl History {
     pub(super) fn observe_threads(&mut self, previous: Option<&Sample>, next: &Sample) {
         let same_stream = previous.is_some();
         self.threads.retain(|id, _| same_stream && next.threads.iter().any(|thread| thread.id == *id));
+        // By thread, and in the order of time for each.
+        let mut moves: Vec<&Move> = next.trace.iter().flat_map(|trace| &trace.moves).collect();
+        moves.sort_by_key(|one| one.tid);
         for thread in &next.threads {
             let track = self.threads.entry(thread.id).or_default();
-            track.seen_at_ns = thread.at_ns;
-            if track.path.back().is_none_or(|&(_, core)| core != thread.core) {
-                track.arrive(thread.at_ns, thread.core);
-            }
-            if let Some(&from) = track.cores.back().filter(|&&from| from != thread.core) {
-                track.seen_moves += 1;
-                track.last_class = MoveClass::of(&next.topology, from, thread.core);
-                if let Some(class) = track.last_class {
-                    track.by_class.add(class);
-                }
-            }
-            if track.cores.len() == THREAD_SAMPLES {
-                track.cores.pop_front();
-            }
-            track.cores.push_back(thread.core);
+            let first = moves.partition_point(|one| one.tid < thread.id.tid);
+            track.trace(moves[first..].iter().copied().take_while(|one| one.tid == thread.id.tid), &next.topology);
+            track.sample(thread, &next.topology);
         }
     }
 

@@ -1,6 +1,6 @@
 //! What a move crosses, and what our knowledge of it rests on.
 
-use crate::sample::{CoreId, ThreadId, Topology};
+use crate::sample::{CoreId, Sample, ThreadId, Topology};
 
 /// The circle a move crossed, told by the smallest circle that still holds both cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -62,6 +62,34 @@ pub struct TracedMove {
     pub to: CoreId,
     /// None where the topology does not tell.
     pub class: Option<MoveClass>,
+}
+
+/// The moves of the newer sample, each with the thread it belongs to: one that ended in between is known from the older.
+#[must_use]
+pub(super) fn traced(previous: Option<&Sample>, next: &Sample) -> Vec<TracedMove> {
+    let Some(trace) = next.trace.as_ref().filter(|trace| !trace.moves.is_empty()) else { return Vec::new() };
+    let earlier = previous.map_or(&[][..], |previous| &previous.threads);
+    // The newer sample comes last, and so is asked first where both know the number.
+    let mut threads: Vec<ThreadId> = earlier.iter().chain(&next.threads).map(|thread| thread.id).collect();
+    threads.sort_by_key(|thread| thread.tid);
+    let thread = |tid: u32| {
+        let after = threads.partition_point(|thread| thread.tid <= tid);
+        threads[..after].last().copied().filter(|thread| thread.tid == tid)
+    };
+    let traced = trace.moves.iter().filter_map(|one| {
+        let class = MoveClass::of(&next.topology, one.from, one.to);
+        Some(TracedMove { at_ns: one.at_ns, thread: thread(one.tid)?, from: one.from, to: one.to, class })
+    });
+    traced.collect()
+}
+
+/// Whether every move of this thread since the older sample came as an event.
+#[must_use]
+pub(super) fn is_traced(previous: Option<&Sample>, next: &Sample, tid: u32) -> bool {
+    let Some((before, now)) = previous.and_then(|sample| sample.trace.as_ref()).zip(next.trace.as_ref()) else {
+        return false;
+    };
+    before.lost == now.lost && now.partly.binary_search(&tid).is_err()
 }
 
 /// What a count of moves rests on.

@@ -1,7 +1,7 @@
 //! Thread counters of two samples → CPU share, moves, switches, waiting.
 
 use super::history::History;
-use super::moves::{Evidence, MoveClass, MovesByClass};
+use super::moves::{Evidence, MoveClass, MovesByClass, is_traced};
 use super::pins::{Pin, Pins};
 use super::{per_second, seconds};
 use crate::sample::{CoreSet, Sample, ThreadId, ThreadSample};
@@ -49,20 +49,28 @@ pub(super) fn between(previous: Option<&Sample>, next: &Sample, history: &Histor
     let pin = |new: &ThreadSample| {
         pins.of(new.id).filter(|pin| new.allowed.as_ref().is_none_or(|allowed| *allowed == pin.gave))
     };
-    next.threads.iter().map(|new| metrics(old(new.id), new, history, pin(new))).collect()
+    let evidence = |new: &ThreadSample| match new.migrations {
+        _ if is_traced(previous, next, new.id.tid) => Evidence::Traced,
+        Some(_) => Evidence::Counted,
+        None => Evidence::Sampled,
+    };
+    let metrics = |new| ThreadMetrics { evidence: evidence(new), ..metrics(old(new.id), new, history, pin(new)) };
+    next.threads.iter().map(metrics).collect()
 }
 
+/// Everything but the evidence.
 fn metrics(old: Option<&ThreadSample>, new: &ThreadSample, history: &History, pin: Option<&Pin>) -> ThreadMetrics {
     let track = history.thread(new.id);
     let elapsed = old.and_then(|old| seconds(old.at_ns, new.at_ns));
     let rate = |field: fn(&ThreadSample) -> Option<u64>| per_second(field(old?)?, field(new)?, elapsed?);
     let nanoseconds = |field: fn(&ThreadSample) -> Option<u64>| rate(field).map(|ns| ns / 1e9);
-    let sampled_per_s = || Some(f64::from(u8::from(old?.core != new.core)) / elapsed?);
+    // Those known one by one: every one where it is traced.
+    let known = || Some(track?.moves_in(old?.at_ns, new.at_ns) as f64 / elapsed?);
     ThreadMetrics {
         cpu: nanoseconds(|t| Some(t.cpu_ns)),
         moves: new.migrations.unwrap_or_else(|| track.map_or(0, |track| track.seen_moves)),
-        moves_per_s: if new.migrations.is_some() { rate(|t| t.migrations) } else { sampled_per_s() },
-        evidence: if new.migrations.is_some() { Evidence::Counted } else { Evidence::Sampled },
+        moves_per_s: if new.migrations.is_some() { rate(|t| t.migrations) } else { known() },
+        evidence: Evidence::Sampled,
         last_class: track.and_then(|track| track.last_class),
         by_class: track.map_or_else(MovesByClass::default, |track| track.by_class),
         voluntary_per_s: rate(|t| t.voluntary),

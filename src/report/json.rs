@@ -1,11 +1,13 @@
 //! One JSON object a sample, on one line. Field names, units and nulls are the contract of the README.
 
+mod events;
 mod flow;
 
 use crate::derive::flow::Connection;
 use crate::derive::links::LinkRates;
-use crate::derive::{CoreMetrics, Finding, LinkMetrics, Metrics, ThreadMetrics, UndonePin};
-use crate::sample::{CoreSet, Event, Ifindex, PeerRef, Problem, SOFTIRQ_KINDS};
+use crate::derive::{CoreMetrics, Finding, LinkMetrics, Metrics, ThreadMetrics};
+use crate::sample::{Ifindex, PeerRef, Problem, SOFTIRQ_KINDS};
+use events::{Happened, Tracing};
 use flow::Spread;
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
@@ -30,6 +32,7 @@ struct Object<'a> {
     elapsed_s: Option<f64>,
     host: Host<'a>,
     own: Own,
+    trace: Option<Tracing>,
     links: Each<'a, LinkMetrics>,
     cores: Each<'a, CoreMetrics>,
     threads: Each<'a, ThreadMetrics>,
@@ -85,6 +88,7 @@ impl<'a> Object<'a> {
                 realtime: metrics.own.realtime,
                 seat: metrics.own.seat,
             },
+            trace: Tracing::of(metrics),
             links: Each { rows: &metrics.links, metrics },
             cores: Each { rows: &metrics.cores, metrics },
             threads: Each { rows: &metrics.threads, metrics },
@@ -351,44 +355,6 @@ impl Row for ThreadMetrics {
             involuntary_per_s: self.involuntary_per_s,
             wait: self.wait,
             pinned: self.pinned,
-        }
-    }
-}
-
-/// What vnettop or its user did since the object before.
-#[derive(Serialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-enum Happened<'a> {
-    Mark { t_ns: u64 },
-    Pinned { pid: u32, tid: u32, old: &'a CoreSet, asked: &'a CoreSet, got: &'a CoreSet },
-    Restored { pid: u32, tid: u32, got: &'a CoreSet },
-    PinUndone { pid: u32, tid: u32, gave: &'a CoreSet, now: &'a CoreSet },
-    RunAsked { command: &'a [String], pin: &'a str },
-    RunStarted { t_ns: u64, pid: u32 },
-    Stretch { t_ns: u64, side: Option<crate::sample::StretchSide> },
-    RunEnded { t_ns: u64, code: i32 },
-}
-
-impl<'a> Happened<'a> {
-    fn all(metrics: &'a Metrics) -> Vec<Self> {
-        metrics.events.iter().map(Self::of).chain(metrics.undone.iter().map(Self::undone)).collect()
-    }
-
-    fn undone(UndonePin { thread, gave, now, .. }: &'a UndonePin) -> Self {
-        Self::PinUndone { pid: thread.pid, tid: thread.tid, gave, now }
-    }
-
-    fn of(event: &'a Event) -> Self {
-        match event {
-            Event::Mark { at_ns } => Self::Mark { t_ns: *at_ns },
-            Event::Pinned { thread, old, asked, got } => {
-                Self::Pinned { pid: thread.pid, tid: thread.tid, old, asked, got }
-            }
-            Event::Restored { thread, got } => Self::Restored { pid: thread.pid, tid: thread.tid, got },
-            Event::RunAsked(asked) => Self::RunAsked { command: &asked.command, pin: asked.pin.word() },
-            Event::RunStarted { at_ns, pid } => Self::RunStarted { t_ns: *at_ns, pid: *pid },
-            Event::Stretch { at_ns, side } => Self::Stretch { t_ns: *at_ns, side: *side },
-            Event::RunEnded { at_ns, code } => Self::RunEnded { t_ns: *at_ns, code: *code },
         }
     }
 }

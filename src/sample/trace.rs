@@ -36,4 +36,8 @@ pub struct Trace {
     pub lost: u64,
     /// In the order of time.
     pub moves: Vec<Move>,
+    /// Watched threads (their numbers, sorted) some of whose moves since the sample before were not asked for: they were
+    /// found, or the trace began, in between. Nearly always empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub partly: Vec<u32>,
 }

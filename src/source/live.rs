@@ -3,6 +3,7 @@
 use super::cores::CoreReader;
 use super::flows::FlowReader;
 use super::links::LinkReader;
+use super::moves::MoveReader;
 use super::threads::{ThreadReader, Watch};
 use super::{Roots, SourceError, host};
 use crate::sample::{Host, OwnCost, Problem, Sample};
@@ -26,6 +27,7 @@ pub struct Live {
     cores: CoreReader,
     threads: ThreadReader,
     flows: FlowReader,
+    moves: MoveReader,
     problems: Arc<Vec<Problem>>,
 }
 
@@ -42,6 +44,7 @@ impl Live {
             cores: CoreReader::open(roots)?,
             threads: ThreadReader::open(roots, watch)?,
             flows: FlowReader::new(roots),
+            moves: MoveReader::new(roots),
             problems: Arc::default(),
         })
     }
@@ -79,6 +82,7 @@ impl Live {
         let links = self.links.read()?;
         let cores = self.cores.read()?;
         let threads = self.threads.read();
+        let trace = self.moves.read(&threads, own.interval_ns);
         let flows = self.flows.read(&threads);
         self.update_problems(more);
         Ok(Sample {
@@ -92,7 +96,7 @@ impl Live {
             cores_at_ns: cores.at_ns,
             cores: cores.cores,
             threads,
-            trace: None,
+            trace,
             flows,
             own: OwnCost { cpu_ns: cpu_ns(rustix::time::ClockId::ProcessCPUTime), ..own },
             problems: Arc::clone(&self.problems),
@@ -108,7 +112,7 @@ impl Live {
     fn update_problems(&mut self, more: &[Problem]) {
         let now = || {
             let readers = self.links.problems().iter().chain(self.cores.problems()).chain(self.threads.problems());
-            readers.chain(self.flows.problems()).chain(more)
+            readers.chain(self.moves.problems()).chain(self.flows.problems()).chain(more)
         };
         if !now().eq(self.problems.iter()) {
             self.problems = Arc::new(now().cloned().collect());

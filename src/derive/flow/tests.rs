@@ -211,7 +211,7 @@ fn traced_moves_fall_into_the_bin_of_their_instant() {
         let here = |at_ns: u64| at_ns > tick_ns(tick) - TICK && at_ns <= tick_ns(tick);
         let moves = moves.iter().filter(|(at_ns, ..)| here(*at_ns));
         let moves = moves.map(|&(at_ns, from, to)| Move { at_ns, tid: 7, from, to }).collect();
-        sample.trace = Some(Trace { source: TraceSource::Ftrace, lost: 0, moves });
+        sample.trace = Some(Trace { source: TraceSource::Ftrace, lost: 0, partly: Vec::new(), moves });
     });
     let bin = |ms: u64| *track.bins().iter().find(|bin| bin.from_ns == at(ms)).expect("a bin");
     assert_eq!((bin(1200).moves.llc, bin(1200).moves.node), (1, 1), "two moves in one bin, by class");

@@ -227,6 +227,7 @@ impl Machine {
             flow: crate::derive::FlowMetrics::default(),
             jitter: None,
             card: None,
+            trace: None,
             moves: Vec::new(),
             own_cpu: None,
             own: OwnCost { interval_ns: 500_000_000, ..OwnCost::default() },

@@ -1,0 +1,58 @@
+//! The keeper: a process that outlives vnettop by a moment and removes its ftrace instance, however vnettop ended. It is
+//! this program again, waiting for the end of a pipe; it does nothing else.
+
+use super::{ftrace, sys};
+use std::ffi::OsString;
+use std::io::{self, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::Duration;
+
+/// The word on the command line that leads here; for vnettop itself, not for people.
+pub const SUBCOMMAND: &str = "trace-keeper";
+/// The kernel closes the files of a dead process a moment after the pipe: asked again this often, for a minute.
+const PAUSE: Duration = Duration::from_millis(20);
+const ATTEMPTS: u32 = 3000;
+
+/// A running keeper; it does its work when this is dropped, or gone in any other way.
+#[derive(Debug)]
+pub(super) struct Keeper {
+    /// With it goes the pipe.
+    _child: Child,
+}
+
+impl Keeper {
+    /// Starts it, and waits until nothing but SIGKILL to itself can keep it from its work.
+    ///
+    /// # Errors
+    /// The program cannot be run again.
+    pub(super) fn start(instance: &Path) -> io::Result<Self> {
+        let mut command = Command::new("/proc/self/exe");
+        command.arg0("vnettop").arg(SUBCOMMAND).arg(instance).current_dir("/").process_group(0);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+        let mut ready = [0; 1];
+        child.stdout.take().map_or(Ok(()), |mut out| out.read_exact(&mut ready))?;
+        Ok(Self { _child: child })
+    }
+}
+
+/// Runs the keeper; `args` is what follows the word on the command line.
+#[must_use]
+pub fn run(args: &[OsString]) -> ExitCode {
+    let Some(instance) = args.first() else { return ExitCode::from(2) };
+    sys::ignore_ends();
+    let _ = rustix::thread::set_name(c"vnettop-keeper");
+    let mut out = io::stdout();
+    if out.write_all(b"\n").and_then(|()| out.flush()).is_err() {
+        return ExitCode::from(1);
+    }
+    let _ = io::stdin().read_to_end(&mut Vec::new());
+    for _ in 0..ATTEMPTS {
+        if ftrace::remove(Path::new(instance)).is_ok() {
+            return ExitCode::SUCCESS;
+        }
+        std::thread::sleep(PAUSE);
+    }
+    ExitCode::from(1)
+}
