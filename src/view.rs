@@ -51,8 +51,13 @@ pub enum Tone {
     Bad,
     /// A core that a watched thread is on.
     Watched,
-    /// A NUMA node, so that neighbours differ.
+    /// A NUMA node (or the core itself, where there is only one), so that neighbours differ; in three strengths, so
+    /// that cores of one node do.
     Node(u8),
+    NodeBright(u8),
+    NodeDim(u8),
+    /// The same where a thread has just come to it.
+    Moved(u8),
 }
 
 /// One frame, ready to be painted. Two equal views need one painting.

@@ -72,6 +72,13 @@ impl ThreadTrack {
         until(to_ns) - until(from_ns.min(to_ns))
     }
 
+    /// Where it was from an instant on: when it came to each core, and the core, oldest first. The first may lie before
+    /// that instant: it is where the thread was then.
+    pub fn trail(&self, from_ns: u64) -> impl Iterator<Item = (u64, CoreId)> {
+        let later = self.path.partition_point(|&(at_ns, _)| at_ns <= from_ns);
+        self.path.range(later.saturating_sub(1)..).copied()
+    }
+
     fn arrive(&mut self, at_ns: u64, core: CoreId) {
         if self.path.len() == THREAD_MOVES {
             self.path.pop_front();
