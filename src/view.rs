@@ -3,9 +3,11 @@
 
 mod bars;
 mod canvas;
+mod card;
 mod cores;
 mod detail;
 mod finding;
+mod flow;
 mod footer;
 mod format;
 mod frame;
@@ -21,6 +23,7 @@ mod text;
 mod threads;
 
 use crate::action::{Action, Mouse, Pane};
+use crate::derive::flow::FlowTrack;
 use crate::derive::history::History;
 use crate::state::State;
 use layout::Layout;
@@ -128,13 +131,14 @@ pub fn prepare(state: &State, history: &History, width: u16, height: u16) -> Vie
         view.frame = frame::too_small(width, height);
         return view;
     };
+    let flow = FlowTrack::default();
     view.header = header::prepare(state, layout.header);
     view.footer = footer::prepare(state, layout.footer);
     view.links = layout.links.map_or_else(Canvas::default, |area| links::prepare(state, history, area));
     view.cores = layout.cores.map_or_else(Canvas::default, |area| cores::prepare(state, area));
     view.threads = layout.threads.map_or_else(Canvas::default, |area| threads::prepare(state, history, area));
     view.finding = finding::prepare(state, layout.finding);
-    view.frame = frame::prepare(state, &layout);
+    view.frame = frame::prepare(state, flow.basis(), &layout);
     view.overlay = overlay::prepare(state, width, height);
     view
 }

@@ -1,15 +1,15 @@
 //! What lies over the panes: the keys, a proposed placement, cores being typed.
 
-use super::Tone;
 use super::canvas::{Area, Canvas, cells};
 use super::text::wrap;
+use super::{Tone, card, finding};
 use crate::action::help_lines;
 use crate::derive::placement::{Proposal, Step};
 use crate::sample::ThreadId;
 use crate::state::{Mode, Overlay, State};
 
 /// Pieces of one line, one after the other.
-type Line = Vec<(Tone, String)>;
+pub(super) type Line = Vec<(Tone, String)>;
 
 /// The box in the middle of the screen, or nothing.
 pub(super) fn prepare(state: &State, width: u16, height: u16) -> Canvas {
@@ -17,6 +17,8 @@ pub(super) fn prepare(state: &State, width: u16, height: u16) -> Canvas {
     let (title, lines, scroll, foot) = match &state.overlay {
         Overlay::None | Overlay::Filter { .. } => return Canvas::default(),
         Overlay::Help { scroll } => ("Keys", help(inner), *scroll, "Esc leaves · ↑ ↓ scroll"),
+        Overlay::Findings { scroll } => ("Findings", finding::list(state, inner), *scroll, "Esc leaves · ↑ ↓ scroll"),
+        Overlay::Card { scroll } => ("Before and after the pin", card::lines(state, inner), *scroll, card::foot(state)),
         Overlay::Proposal { result: Ok(proposal), scroll } => {
             ("Proposed placement", placement(proposal, inner), *scroll, answer(state))
         }

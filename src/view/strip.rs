@@ -35,28 +35,36 @@ pub(crate) fn rates(canvas: &mut Canvas, x: u16, y: u16, tone: Tone, values: &[O
 pub(crate) struct CoreLetters<'a> {
     topology: &'a Topology,
     whole: bool,
-    circle: fn(&CorePlace) -> Option<u32>,
+    word: &'static str,
+    circle: Circle,
 }
+
+/// The number of a circle around a core.
+type Circle = fn(&CorePlace) -> Option<u32>;
 
 impl<'a> CoreLetters<'a> {
     pub fn of(topology: &'a Topology) -> Self {
-        let several = |circle: fn(&CorePlace) -> Option<u32>| {
-            topology.cores.iter().filter_map(circle).collect::<BTreeSet<u32>>().len() > 1
-        };
-        let circle = if topology.nodes > 1 {
-            |place: &CorePlace| place.node
-        } else if several(|place| place.llc) {
-            |place: &CorePlace| place.llc
-        } else {
-            |place: &CorePlace| place.cluster
-        };
+        let several = |circle: Circle| topology.cores.iter().filter_map(circle).collect::<BTreeSet<u32>>().len() > 1;
         let few = topology.cores.last().is_none_or(|place| place.core < 36);
-        Self { topology, whole: topology.nodes <= 1 && few, circle }
+        let whole = topology.nodes <= 1 && few;
+        let (word, circle): (_, Circle) = if whole || topology.nodes > 1 {
+            (if whole { "CORE" } else { "NODE" }, |place| place.node)
+        } else if several(|place| place.llc) {
+            ("LLC", |place| place.llc)
+        } else {
+            ("CLUSTER", |place| place.cluster)
+        };
+        Self { topology, whole, word, circle }
     }
 
-    /// How the head of the strip says that a thread moved.
-    pub fn legend(&self) -> &'static str {
-        if self.whole { "* THERE AND BACK" } else { "CAPITAL: MOVED" }
+    /// What a character stands for.
+    pub fn word(&self) -> &'static str {
+        self.word
+    }
+
+    /// How a move is marked, after the word for what moves rest on.
+    pub fn mark(&self) -> &'static str {
+        if self.whole { ", * there and back" } else { ", in CAPITALS" }
     }
 
     /// The circle's number, for its tone.
@@ -127,17 +135,17 @@ impl Window {
     }
 
     /// The head of a strip of so many cells: what it shows, the time it spans, the length of a cell.
-    pub fn head(self, width: u16, legend: &str) -> String {
+    pub fn head(self, width: u16, word: &str) -> String {
         let span = Interval(Duration::from_nanos(self.slice_ns.saturating_mul(u64::from(width))));
         let cell = Interval(Duration::from_nanos(self.slice_ns));
         let heads = [
-            format!("CORE, LAST {span}, {cell} A CELL, {legend}"),
-            format!("CORE, LAST {span}, {cell} A CELL"),
-            format!("CORE, LAST {span}"),
+            format!("{word}, LAST {span}, {cell} A CELL"),
+            format!("{word}, LAST {span}"),
+            format!("{word}, {span}"),
             format!("LAST {span}"),
         ];
         let fits = |head: &String| head.len() <= usize::from(width);
-        heads.into_iter().find(fits).unwrap_or_else(|| "CORES".to_owned())
+        heads.into_iter().find(fits).unwrap_or_else(|| word.to_owned())
     }
 }
 

@@ -9,15 +9,23 @@ use super::{Tone, UNDER_COUNT};
 use crate::action::{Action, Pane};
 use crate::derive::history::History;
 use crate::derive::{Evidence, Metrics, ThreadMetrics};
-use crate::sample::{CoreSet, Duty, Side};
+use crate::sample::CoreSet;
 use crate::state::{State, ThreadSort};
 use std::fmt::{self, Display, Formatter};
 
 /// From here on a longer strip is worth less than further columns.
 const WIDE: u16 = 100;
 
+/// From here on the title has room for how a move is marked.
+const ROOM_FOR_MARK: u16 = 60;
 /// A strip shorter than this shows no movement.
 const STRIP_LEAST: u16 = 10;
+
+/// What a strip asks for before columns of less worth: little where even the masks would not fit, else half of what the
+/// first columns leave.
+fn strip_least(width: u16) -> u16 {
+    if width < 60 { width / 5 } else { (width - 30) / 2 }.clamp(STRIP_LEAST, 60)
+}
 
 /// A column of this pane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +49,7 @@ enum Cell {
 const COLUMNS: [Column<Cell>; 13] = [
     fixed(Cell::Tid, "TID", 7, 0, true),
     Column { id: Cell::Name, title: "NAME", least: 8, most: 15, rank: 7, right: false },
-    fixed(Cell::Role, "ROLE", 8, 5, false),
+    fixed(Cell::Role, "ROLE", 7, 5, false),
     fixed(Cell::Core, "CORE", 4, 1, true),
     Column { id: Cell::Allowed, title: "ALLOWED", least: 8, most: 20, rank: 6, right: false },
     fixed(Cell::Cpu, "CPU%", 4, 3, true),
@@ -55,14 +63,14 @@ const COLUMNS: [Column<Cell>; 13] = [
 ];
 
 /// What the pane shows and how, as its title.
-pub(super) fn title(state: &State) -> Vec<String> {
+pub(super) fn title(state: &State, width: u16) -> Vec<String> {
     let list = &state.threads;
     let mut parts = vec![state.settings.watch.join(", ")];
     if list.sort != ThreadSort::Cpu || list.reversed {
         parts.push(format!("by {}{}", list.sort.word(), if list.reversed { ", reversed" } else { "" }));
     }
     let total = state.metrics().map_or(0, |metrics| metrics.threads.len());
-    parts.extend(state.metrics().and_then(evidence));
+    parts.extend(state.metrics().and_then(|metrics| evidence(metrics, width)));
     if list.rows().len() < total {
         parts.push(format!("{} of {total}", list.rows().len()));
     } else if total > 0 {
@@ -75,7 +83,7 @@ pub(super) fn title(state: &State) -> Vec<String> {
 }
 
 /// What the moves rest on, best first; several words where threads differ.
-fn evidence(metrics: &Metrics) -> Option<String> {
+fn evidence(metrics: &Metrics, width: u16) -> Option<String> {
     let kinds = [(Evidence::Traced, ""), (Evidence::Counted, ""), (Evidence::Sampled, UNDER_COUNT)];
     let there = kinds.into_iter().filter(|(kind, _)| metrics.threads.iter().any(|thread| thread.evidence == *kind));
     let words = |(kind, mark): (Evidence, &str)| {
@@ -83,7 +91,8 @@ fn evidence(metrics: &Metrics) -> Option<String> {
         format!("{mark}{gap}{}", kind.word())
     };
     let words: Vec<String> = there.map(words).collect();
-    (!words.is_empty()).then(|| format!("moves {}", words.join(", ")))
+    let mark = if width < ROOM_FOR_MARK { "" } else { CoreLetters::of(&metrics.topology).mark() };
+    (!words.is_empty()).then(|| format!("moves {}{mark}", words.join(", ")))
 }
 
 /// The rows in sight.
@@ -102,7 +111,7 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
     };
     let roomy = |column: Column<Cell>| match column.id {
         Cell::Allowed if area.width < WIDE => Column { most: column.least, ..column },
-        Cell::Strip => Column { least: (area.width / 5).clamp(STRIP_LEAST, 40), ..column },
+        Cell::Strip => Column { least: strip_least(area.width), ..column },
         _ => column,
     };
     let columns: Vec<Column<Cell>> = COLUMNS.iter().filter(says).copied().map(roomy).collect();
@@ -110,7 +119,7 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
     let letters = CoreLetters::of(&metrics.topology);
     let strip = columns.iter().find(|column| column.id == Cell::Strip).map_or(0, |column| column.width);
     let window = Window::of(metrics, strip);
-    head(&mut canvas, &columns, state.threads.sort, &window.head(strip, letters.legend()));
+    head(&mut canvas, &columns, state.threads.sort, &window.head(strip, letters.word()));
     let body = usize::from(area.height.saturating_sub(1));
     let first = table::window(state.threads.selection.anchor(), rows.len(), body);
     let pane = ThreadsPane { state, history, letters, window, columns: &columns };
@@ -177,7 +186,7 @@ impl ThreadsPane<'_> {
         match column.id {
             Cell::Tid => put(idle, &thread.sample.id.tid),
             Cell::Name => put(idle, &thread.sample.name),
-            Cell::Role => put(Tone::Muted, &role(thread)),
+            Cell::Role => put(Tone::Muted, &thread.sample.role()),
             Cell::Core => put(if thread.pinned { Tone::Good } else { idle }, &thread.sample.core),
             Cell::Allowed => put(
                 if thread.pinned { Tone::Good } else { Tone::Muted },
@@ -212,16 +221,6 @@ fn wait_tone(thread: &ThreadMetrics) -> Tone {
     match thread.wait {
         Some(wait) if wait >= 0.05 => Tone::Warning,
         _ => Tone::Muted,
-    }
-}
-
-/// The side where it is known, with what the thread does.
-fn role(thread: &ThreadMetrics) -> &'static str {
-    match (thread.sample.duty, thread.sample.side) {
-        (Duty::Control, _) => "control",
-        (Duty::Worker, Some(Side::Server)) => "server w",
-        (Duty::Worker, Some(Side::Client)) => "client w",
-        (Duty::Worker, None) => "worker",
     }
 }
 
