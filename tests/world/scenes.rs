@@ -10,10 +10,13 @@ use vnettop::state::Settings;
 
 /// Gbit/s second by second of one TCP stream over a docker bridge, both ends moved about by the scheduler
 /// (Kunpeng 920, published measurement).
-const SWINGS: [f64; 22] = [
+pub const SWINGS: [f64; 22] = [
     34.9, 34.9, 34.5, 34.7, 34.5, 34.5, 34.7, 35.1, 30.7, 20.0, 13.8, 20.8, 16.5, 14.2, 15.8, 15.4, 30.9, 35.4, 35.5,
     35.3, 35.7, 35.7,
 ];
+
+/// The same with both ends pinned, `taskset -cp 0` and `-cp 1`.
+pub const PINNED: [f64; 14] = [34.8, 34.7, 35.0, 35.2, 35.0, 35.0, 33.6, 34.8, 35.0, 34.9, 34.9, 35.0, 35.2, 34.9];
 
 /// A small machine, iperf3 between two containers on a docker bridge.
 pub fn bridge() -> World {
