@@ -83,6 +83,9 @@ pub struct OwnCost {
     pub realtime: bool,
     /// The interval asked for, ns.
     pub interval_ns: u64,
+    /// The core that vnettop keeps itself on, away from those of the watched threads; none while it runs anywhere.
+    #[serde(default)]
+    pub seat: Option<CoreId>,
 }
 
 /// A source that could not be read: one sentence for the person at the terminal.

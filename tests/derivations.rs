@@ -107,7 +107,7 @@ fn sample(at_ns: u64) -> Sample {
         threads: Vec::new(),
         trace: None,
         flows: Vec::new(),
-        own: OwnCost { cpu_ns: 0, late_ticks: 0, realtime: false, interval_ns: SECOND },
+        own: OwnCost { cpu_ns: 0, late_ticks: 0, realtime: false, interval_ns: SECOND, seat: None },
         problems: Arc::default(),
     }
 }

@@ -37,9 +37,9 @@ fn recorded() -> Vec<Item> {
     std::iter::from_fn(|| recording.next_item().expect("it is whole")).collect()
 }
 
-fn samples(items: &[Item]) -> Vec<&Sample> {
-    let sample = |item| match item {
-        &Item::Sample(ref sample) => Some(&**sample),
+fn samples<'a>(items: &'a [Item]) -> Vec<&'a Sample> {
+    let sample = |item: &'a Item| match item {
+        Item::Sample(sample) => Some(&**sample),
         Item::Event(_) => None,
     };
     items.iter().filter_map(sample).collect()

@@ -59,6 +59,7 @@ fn sample_until_stopped(settings: &Settings, feed: &Sender) -> Result<(), Source
             late_ticks,
             realtime: priority.held,
             interval_ns: u64::try_from(schedule.interval.as_nanos()).unwrap_or(u64::MAX),
+            seat: None,
         };
         let sample = live.sample(own, priority.problem.as_slice())?;
         if !feed.send(Ok(Item::Sample(Box::new(sample)))) {

@@ -57,9 +57,10 @@ fn plain(tone: Tone) -> Style {
     let modifier = match tone {
         Tone::Normal | Tone::Title | Tone::Good | Tone::Node(_) => return Style::new(),
         Tone::Muted | Tone::NodeDim(_) => Modifier::DIM,
-        Tone::NodeBright(_) => Modifier::BOLD,
         Tone::Moved(_) => Modifier::REVERSED,
-        Tone::Header | Tone::FocusedTitle | Tone::Key | Tone::Accent | Tone::Warning => Modifier::BOLD,
+        Tone::Header | Tone::FocusedTitle | Tone::Key | Tone::Accent | Tone::Warning | Tone::NodeBright(_) => {
+            Modifier::BOLD
+        }
         Tone::Bad => Modifier::BOLD.union(Modifier::REVERSED),
         Tone::Watched => Modifier::BOLD.union(Modifier::UNDERLINED),
     };

@@ -149,12 +149,11 @@ fn nodes(metrics: &Metrics) -> Vec<Node> {
             (_, Some(socket)) => ("socket", Some(socket)),
             _ => ("cores", None),
         };
-        match nodes.iter_mut().find(|(other, _)| *other == key) {
-            Some((_, node)) => node.cores.push(index),
-            None => {
-                let number = key.1.map_or_else(String::new, |number| number.to_string());
-                nodes.push((key, Node { name: format!("{}{number}", key.0), cores: vec![index] }));
-            }
+        if let Some((_, node)) = nodes.iter_mut().find(|(other, _)| *other == key) {
+            node.cores.push(index);
+        } else {
+            let number = key.1.map_or_else(String::new, |number| number.to_string());
+            nodes.push((key, Node { name: format!("{}{number}", key.0), cores: vec![index] }));
         }
     }
     nodes.into_iter().map(|(_, node)| node).collect()

@@ -24,7 +24,7 @@ const STRIP_LEAST: u16 = 10;
 /// What a strip asks for before columns of less worth: little where even the masks would not fit, else half of what the
 /// first columns leave.
 fn strip_least(width: u16) -> u16 {
-    if width < 60 { width / 5 } else { (width - 30) / 2 }.clamp(STRIP_LEAST, 60)
+    if width < 62 { width / 5 } else { (width - 25) / 2 }.clamp(STRIP_LEAST, 60)
 }
 
 /// A column of this pane.

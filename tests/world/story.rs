@@ -45,7 +45,7 @@ pub fn bins(seconds: &[f64]) -> Vec<f64> {
         let below = (t - 0.5).floor().clamp(0.0, last as f64);
         let above = (below + 1.0).min(last as f64);
         let share = (t - 0.5 - below).clamp(0.0, 1.0);
-        let rate = |second: f64| seconds[super::whole(second) as usize];
+        let rate = |second: f64| seconds[usize::try_from(super::whole(second)).expect("few seconds")];
         rate(below) * (1.0 - share) + rate(above) * share
     };
     let mut bins = Vec::new();
