@@ -38,7 +38,7 @@ fn measure(name: &str, world: World, keys: &str) {
     let metrics: Vec<Metrics> = (0..rounds).map(&mut derive).collect();
     let (mut painter, mut terminal) = (Painter::default(), TestBackend::new(200, 60));
     let theme = Theme { color: true, utf8: true };
-    let (mut received, mut laid_out, mut painted) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut received, mut laid_out, mut shown) = (Vec::new(), Vec::new(), Vec::new());
     for metrics in metrics {
         let start = Instant::now();
         stage.state.receive(metrics);
@@ -48,7 +48,7 @@ fn measure(name: &str, world: World, keys: &str) {
         laid_out.push(start.elapsed());
         let start = Instant::now();
         painter.show(&view, theme, &mut terminal).expect("a test terminal takes everything");
-        painted.push(start.elapsed());
+        shown.push(start.elapsed());
     }
     let median = |times: &mut Vec<Duration>| {
         times.sort();
@@ -59,7 +59,7 @@ fn measure(name: &str, world: World, keys: &str) {
         median(&mut derived),
         median(&mut received),
         median(&mut laid_out),
-        median(&mut painted)
+        median(&mut shown)
     );
 }
 

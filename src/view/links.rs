@@ -16,7 +16,8 @@ use std::fmt::{self, Display, Formatter};
 /// From here on a longer strip is worth less than further columns.
 const WIDE: u16 = 140;
 
-/// Cells that a name and an alias can use.
+/// Cells that a name and an alias can use, and those that a name alone fills.
+const LEAST_FOR_ALIAS: u16 = 19;
 const WITH_ALIAS: u16 = 27;
 
 /// A column of this pane.
@@ -174,6 +175,7 @@ impl LinksPane<'_> {
         match column.id {
             Cell::Name => {
                 let (text, alias) = (link.facts.name.as_str(), link.facts.alias.as_deref());
+                let alias = alias.filter(|_| column.width > LEAST_FOR_ALIAS);
                 put(name_tone(row, link), &Name { row, text, alias });
             }
             Cell::Kind => put(Tone::Muted, &link.facts.kind.word()),

@@ -108,7 +108,7 @@ impl Dice {
 /// The machine before the first sample.
 fn machine() -> (World, [ThreadId; 2]) {
     let mut world = World::kunpeng();
-    world.host = Host { name: "kunpeng920 (rebuilt)".into(), kernel: "–".into(), arch: "aarch64".into() };
+    world.host = Host { name: "kp920 rebuilt".into(), kernel: "–".into(), arch: "aarch64".into() };
     let bridge = world.link("docker0", Kind::Bridge, Some(10_000), Traffic::default());
     for (name, container, netnsid) in [("vetha6c37c1", "container1", 0), ("vethe61f5c0", "container2", 1)] {
         let port = world.link(name, Kind::Veth, Some(10_000), Traffic::default());
