@@ -57,6 +57,13 @@ pub struct ThreadTrack {
 }
 
 impl ThreadTrack {
+    /// Where it was from an instant on: when it came to each core, and the core, oldest first. The first may lie before
+    /// that instant: it is where the thread was then.
+    pub fn trail(&self, from_ns: u64) -> impl Iterator<Item = (u64, CoreId)> {
+        let later = self.path.partition_point(|&(at_ns, _)| at_ns <= from_ns);
+        self.path.range(later.saturating_sub(1)..).copied()
+    }
+
     /// The core it was on at that instant; none before it was first seen, after it was last seen, or too long ago.
     #[must_use]
     pub fn core_at(&self, at_ns: u64) -> Option<CoreId> {
@@ -70,13 +77,6 @@ impl ThreadTrack {
         // The first entry is where it was first seen: no move.
         let until = |at_ns: u64| self.path.iter().skip(1).take_while(|&&(moved_ns, _)| moved_ns <= at_ns).count();
         until(to_ns) - until(from_ns.min(to_ns))
-    }
-
-    /// Where it was from an instant on: when it came to each core, and the core, oldest first. The first may lie before
-    /// that instant: it is where the thread was then.
-    pub fn trail(&self, from_ns: u64) -> impl Iterator<Item = (u64, CoreId)> {
-        let later = self.path.partition_point(|&(at_ns, _)| at_ns <= from_ns);
-        self.path.range(later.saturating_sub(1)..).copied()
     }
 
     fn arrive(&mut self, at_ns: u64, core: CoreId) {
