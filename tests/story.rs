@@ -118,7 +118,7 @@ fn the_story_is_told() {
     let start = played(4);
     freeze("start", &start);
     assert!(start.text(120, 40).contains("illustrative"), "what is not measured is said on the screen");
-    freeze("jitter", &played(20));
+    freeze("jitter", &played(16));
     freeze("cause", &played(38));
     let mut proposal = played(43);
     assert_eq!(proposal.press("p"), [], "a proposal is only shown");

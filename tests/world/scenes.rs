@@ -150,7 +150,7 @@ pub fn card(verdict: Verdict) -> Card {
     let (before, after, mean, cv) = match verdict {
         Verdict::NoDifference => (swings, as_before, [0.5, -1.4, 2.3], [-0.02, -0.06, 0.03]),
         Verdict::Worse => (steady, swings, [-10.8, -12.4, -9.1], [0.368, 0.33, 0.40]),
-        Verdict::SteadierAndFaster | Verdict::Steadier => (swings, steady, [10.8, 9.1, 12.4], [-0.368, -0.40, -0.33]),
+        _ => (swings, steady, [10.8, 9.1, 12.4], [-0.368, -0.40, -0.33]),
     };
     let side = |(mean, cv), moves| Side { jitter: jitter(mean, cv, 30), moves_per_s: Some(moves) };
     let difference =
