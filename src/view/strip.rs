@@ -74,20 +74,20 @@ impl<'a> CoreLetters<'a> {
 
     /// The character. Where several cores share one, a capital tells that the thread moved; where each has its own, it
     /// shows by itself, but for a thread that came back within the slice.
-    fn glyph(&self, core: CoreId, moved: Moved) -> char {
+    fn glyph(&self, core: CoreId, number: u32, moved: Moved) -> char {
         match (self.whole, moved) {
             (true, Moved::Back) => '*',
             (true, _) => char::from_digit(core, 36).unwrap_or('?'),
             (false, moved) => {
-                let letter = char::from(b'a' + u8::try_from(self.number(core) % 26).unwrap_or(0));
+                let letter = char::from(b'a' + u8::try_from(number % 26).unwrap_or(0));
                 if moved == Moved::No { letter } else { letter.to_ascii_uppercase() }
             }
         }
     }
 
     /// Colour by node, strength by core.
-    fn tone(&self, core: CoreId, moved: Moved) -> Tone {
-        let number = u8::try_from(self.number(core) % 256).unwrap_or(0);
+    fn tone(&self, core: CoreId, number: u32, moved: Moved) -> Tone {
+        let number = u8::try_from(number % 256).unwrap_or(0);
         match (moved, if self.whole { 0 } else { core % 3 }) {
             (Moved::Away | Moved::Back, _) => Tone::Moved(number),
             (Moved::No, 0) => Tone::Node(number),
@@ -161,6 +161,7 @@ pub(crate) fn cores(
     let from_ns = first * window.slice_ns;
     let mut trail = track.trail(from_ns).peekable();
     let mut core = trail.next_if(|&(at_ns, _)| at_ns <= from_ns).map(|(_, core)| core);
+    let mut number = core.map_or(0, |core| letters.number(core));
     for (x, slice) in (x..).zip(first..=window.last) {
         let end_ns = (slice + 1) * window.slice_ns;
         let before = core;
@@ -175,7 +176,11 @@ pub(crate) fn cores(
             true if before == Some(core) => Moved::Back,
             true => Moved::Away,
         };
-        canvas.glyph(x, y, letters.tone(core, moved), letters.glyph(core, moved));
+        // A thread that stays needs no second look at the topology.
+        if before != Some(core) {
+            number = letters.number(core);
+        }
+        canvas.glyph(x, y, letters.tone(core, number, moved), letters.glyph(core, number, moved));
     }
 }
 
