@@ -103,6 +103,10 @@ pub enum Place {
     Main,
     /// Something that is only read: the help, or why there is no placement.
     Help,
+    /// The list of findings.
+    Findings,
+    /// Before and after a pin.
+    Card,
     /// The proposed placement, waiting for yes or no.
     Proposal,
     /// A text being typed: a filter or a list of cores.
@@ -154,6 +158,10 @@ pub enum Action {
     ToggleSticky,
     /// Put back every mask that was replaced.
     Undo,
+    /// Show every finding with its numbers.
+    Findings,
+    /// Show before and after the pin.
+    Card,
     /// Choose cores for the selected thread by hand.
     ChooseCores,
     /// Put a mark into the recording.

@@ -17,6 +17,7 @@ use crate::action::{Pane, Place};
 use crate::derive::placement::{Proposal, RecentLoad};
 use crate::derive::{Metrics, UndonePin};
 use crate::effect::Outcome;
+use crate::sample::Event;
 use std::time::Duration;
 
 pub use cores::{CoreList, CoreSort};
@@ -44,8 +45,6 @@ pub enum Phase {
 pub struct Behind {
     /// Finished one-second bins since what is shown.
     pub seconds: usize,
-    /// Samples since what is shown.
-    pub samples: usize,
 }
 
 /// Everything the screen depends on, but for the history.
@@ -65,6 +64,7 @@ pub struct State {
     shown: Option<Metrics>,
     waiting: Option<Metrics>,
     behind: Behind,
+    pinned_at_ns: Option<u64>,
 }
 
 impl State {
@@ -86,6 +86,7 @@ impl State {
             shown: None,
             waiting: None,
             behind: Behind::default(),
+            pinned_at_ns: None,
         }
     }
 
@@ -96,12 +97,12 @@ impl State {
         self.notices.age(metrics.at_ns);
         self.sticky.observe(&metrics);
         let undone: Vec<String> = metrics.undone.iter().map(UndonePin::sentence).collect();
+        self.follow_pins(&metrics);
         let holds = self.phase == Phase::Frozen && self.settings.mode != Mode::Replay;
         match &self.shown {
             Some(shown) if holds => {
                 let second = |at_ns: u64| usize::try_from(at_ns / 1_000_000_000).unwrap_or(usize::MAX);
                 self.behind.seconds = second(metrics.at_ns).saturating_sub(second(shown.at_ns));
-                self.behind.samples += 1;
                 self.waiting = Some(metrics);
             }
             _ => self.show(metrics),
@@ -146,6 +147,37 @@ impl State {
     /// Tells the name of the recording that now runs, or that none does.
     pub fn set_recording(&mut self, name: Option<String>) {
         self.recording = name;
+    }
+
+    /// Remembers when threads were pinned, tells the pins of a recording, and says once when the card is there.
+    fn follow_pins(&mut self, metrics: &Metrics) {
+        let had_card = self.newest().is_some_and(|newest| newest.card.is_some());
+        let mut told = Vec::new();
+        for event in &metrics.events {
+            match event {
+                Event::Pinned { thread, got, .. } => {
+                    self.pinned_at_ns = Some(metrics.at_ns);
+                    told.push(format!("{} pinned to {got}", thread.tid));
+                }
+                Event::Restored { thread, got } => {
+                    self.pinned_at_ns = None;
+                    told.push(format!("{} put back to {got}", thread.tid));
+                }
+                _ => {}
+            }
+        }
+        if self.settings.mode == Mode::Replay && !told.is_empty() {
+            self.notice(false, format!("in the recording: {}", told.join(", ")));
+        }
+        if metrics.card.is_some() && !had_card && self.newest().is_some() {
+            self.notice(false, "the card is ready: press c to see before and after the pin");
+        }
+    }
+
+    /// When the last pin was seen, monotonic ns; none before it, or when it was taken back.
+    #[must_use]
+    pub fn pinned_at_ns(&self) -> Option<u64> {
+        self.pinned_at_ns
     }
 
     /// The metrics on screen.
@@ -213,6 +245,8 @@ impl State {
     pub fn place(&self) -> Place {
         match &self.overlay {
             Overlay::None => Place::Main,
+            Overlay::Findings { .. } => Place::Findings,
+            Overlay::Card { .. } => Place::Card,
             Overlay::Help { .. } | Overlay::Proposal { result: Err(_), .. } => Place::Help,
             Overlay::Proposal { result: Ok(_), .. } => Place::Proposal,
             Overlay::Filter { .. } | Overlay::ChooseCores { .. } => Place::Text,

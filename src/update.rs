@@ -65,11 +65,17 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         Action::Slower => return interval(state, INTERVALS_MS.iter().find(|&&ms| ms > current_ms(state))),
         Action::Propose => open_proposal(state),
         Action::ToggleSticky => sticky::toggle(state),
-        Action::Undo => return undo(state),
+        Action::Undo => {
+            // What comes of it is told where the list or the card would lie over it.
+            state.overlay = Overlay::None;
+            return undo(state);
+        }
         Action::Mark => return Some(Effect::Mark),
         Action::Report => return Some(Effect::WriteReport),
         Action::Record => return Some(Effect::ToggleRecording),
         Action::Step => return step(state),
+        Action::Findings => state.overlay = Overlay::Findings { scroll: 0 },
+        Action::Card => state.overlay = Overlay::Card { scroll: 0 },
         Action::Help => state.overlay = Overlay::Help { scroll: 0 },
         Action::StartFilter => overlay::start_filter(state),
         Action::ChooseCores => overlay::choose_cores(state),

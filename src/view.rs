@@ -3,9 +3,11 @@
 
 mod bars;
 mod canvas;
+mod card;
 mod cores;
 mod detail;
 mod finding;
+mod flow;
 mod footer;
 mod format;
 mod frame;
@@ -52,8 +54,13 @@ pub enum Tone {
     Bad,
     /// A core that a watched thread is on.
     Watched,
-    /// A NUMA node, so that neighbours differ.
+    /// A NUMA node (or the core itself, where there is only one), so that neighbours differ; in three strengths, so
+    /// that cores of one node do.
     Node(u8),
+    NodeBright(u8),
+    NodeDim(u8),
+    /// The same where a thread has just come to it.
+    Moved(u8),
 }
 
 /// One frame, ready to be painted. Two equal views need one painting.
@@ -130,7 +137,7 @@ pub fn prepare(state: &State, history: &History, width: u16, height: u16) -> Vie
     view.cores = layout.cores.map_or_else(Canvas::default, |area| cores::prepare(state, area));
     view.threads = layout.threads.map_or_else(Canvas::default, |area| threads::prepare(state, history, area));
     view.finding = finding::prepare(state, layout.finding);
-    view.frame = frame::prepare(state, &layout);
+    view.frame = frame::prepare(state, state.metrics().and_then(|metrics| metrics.flow.basis.as_ref()), &layout);
     view.overlay = overlay::prepare(state, width, height);
     view
 }

@@ -5,8 +5,9 @@ mod world;
 use std::time::Duration;
 use vnettop::action::{Action, Mouse};
 use vnettop::derive::Metrics;
+use vnettop::derive::proof::Verdict;
 use vnettop::effect::{Effect, PinRequest};
-use vnettop::sample::{CoreSet, Ifindex, Kind, ThreadId};
+use vnettop::sample::{CoreSet, Event, Ifindex, Kind, ThreadId};
 use vnettop::state::{Mode, Settings};
 use vnettop::update::update;
 use world::scenes;
@@ -365,6 +366,82 @@ fn what_update_sees_is_the_newest_even_when_the_screen_is_frozen() {
 
 fn newest(stage: &Stage) -> &Metrics {
     stage.state.newest().expect("samples have come")
+}
+
+fn pinned(stage: &mut Stage) {
+    let (thread, old) = (thread(stage, 0), "0-127".parse::<CoreSet>().expect("a list of cores"));
+    let core = CoreSet::single(4);
+    stage.event(Event::Pinned { thread, old, asked: core.clone(), got: core });
+}
+
+#[test]
+fn the_card_counts_down_tells_when_it_is_ready_and_never_opens_by_itself() {
+    let mut stage = Stage::after(3, scenes::kunpeng());
+    stage.press("c");
+    assert!(shows(&stage, "no thread was pinned yet"), "before a pin there is nothing to compare");
+    stage.press("<esc>");
+    pinned(&mut stage);
+    stage.press("<tick>c<tick><tick><tick><tick>");
+    assert!(shows(&stage, "ready in 10 s"), "two seconds later there are ten to go:\n{}", stage.text(120, 40));
+    stage.press("c");
+    assert!(!shows(&stage, "ready in"), "c closes what c opened");
+    let mut metrics = stage.derive();
+    metrics.card = Some(scenes::card(Verdict::Worse));
+    stage.state.receive(metrics.clone());
+    assert!(shows(&stage, "the card is ready: press c"), "one sentence says it is there");
+    assert!(!shows(&stage, "before and after the pin ═"), "and nothing else is covered");
+    stage.press("c");
+    assert!(shows(&stage, "24.1") && shows(&stage, "worse"), "the figures and the verdict");
+    assert_eq!(stage.press("U"), [Effect::Restore], "a card that says worse is answered with U");
+    assert!(!shows(&stage, "(95 % interval)"), "and what comes of it is not covered");
+    stage.press("<esc>");
+    stage.state.receive(metrics);
+    assert!(!shows(&stage, "the card is ready"), "it is said once");
+}
+
+#[test]
+fn pins_of_a_recording_are_told() {
+    let mut stage = Stage::with(3, scenes::kunpeng(), Settings { mode: Mode::Replay, ..Settings::default() });
+    pinned(&mut stage);
+    stage.press("<tick>");
+    assert!(shows(&stage, "in the recording: 39081 pinned to 4"), "the story says what was done");
+}
+
+#[test]
+fn every_finding_can_be_read_and_answered() {
+    let mut stage = Stage::after(3, scenes::kunpeng());
+    let mut metrics = stage.derive();
+    metrics.findings = scenes::findings();
+    stage.state.receive(metrics);
+    assert!(
+        shows(&stage, "(+2 more: F)") && !shows(&stage, "is stolen"),
+        "three on the pane, and where the others are"
+    );
+    stage.press("F");
+    assert!(shows(&stage, "is stolen 2 %") && shows(&stage, "difference -0.004"), "the list has all, with numbers");
+    stage.press("F");
+    assert!(!shows(&stage, "is stolen"), "F closes what F opened");
+    stage.press("F<end>");
+    assert!(stage.text(60, 15).contains("times 3.48"), "the last number is reached on the smallest screen");
+    stage.press("p");
+    assert!(shows(&stage, "lacement ═"), "a finding that names p is answered with p");
+}
+
+#[test]
+fn a_strip_shows_where_a_thread_was_and_marks_where_it_moved() {
+    let mut world = World::kunpeng();
+    world.iperf3(39_081, &[5, 5, 5, 5, 6, 6, 6, 100, 100, 100], 1.0);
+    let mut stage = Stage::after(20, world);
+    let row = line(&stage, "39081");
+    assert!(row.contains("aaDddAaaaAaaDddA"), "letter by node, a capital where it moved, also within a node: {row}");
+    assert!(line(&stage, "ROLE").contains("NODE, LAST"), "the head says how long");
+    stage.world.threads[0].trail = vec![5];
+    stage.press("+<tick><tick>");
+    assert!(line(&stage, "39081").contains("aa"), "it goes on");
+    let mut small = World::small();
+    small.iperf3(7, &[0, 0, 1], 1.0);
+    let stage = Stage::after(20, small);
+    assert!(line(&stage, "server").contains("100100100"), "on few cores each has its own character");
 }
 
 #[test]

@@ -3,6 +3,8 @@
 
 mod world;
 
+use vnettop::derive::Evidence;
+use vnettop::derive::proof::Verdict;
 use vnettop::effect::{Line, Outcome};
 use vnettop::sample::{CoreSet, Event, Ifindex, Kind, LinkState, PeerRef, Problem};
 use vnettop::state::{Mode, Settings, Units};
@@ -139,6 +141,58 @@ fn pinned_threads_and_what_came_of_it() {
     });
     stage.play(3, |_, _| {});
     freeze("pinned", &stage, 120, 40);
+}
+
+/// The machine of 128 cores with all that is known of its flow.
+fn measured(settings: Settings, verdict: Option<Verdict>) -> Stage {
+    let mut stage = Stage::with(20, scenes::kunpeng(), settings);
+    let mut metrics = stage.derive();
+    metrics.jitter = Some(scenes::jitter(24.1, 0.38, 30));
+    metrics.findings = scenes::findings();
+    metrics.card = verdict.map(scenes::card);
+    for thread in &mut metrics.threads {
+        thread.evidence = Evidence::Traced;
+    }
+    stage.state.receive(metrics);
+    stage
+}
+
+#[test]
+fn the_spread_of_the_flow_and_three_findings_at_every_size() {
+    let stage = measured(Settings::default(), None);
+    for (width, height) in [(60, 15), (80, 24), (120, 40), (160, 50), (200, 60)] {
+        freeze("jitter", &stage, width, height);
+    }
+}
+
+#[test]
+fn every_finding_on_a_key() {
+    let mut stage = measured(Settings::default(), None);
+    stage.press("F");
+    freeze("findings", &stage, 120, 40);
+    freeze("findings", &stage, 60, 15);
+    stage.press("<end>");
+    freeze("findings_end", &stage, 60, 15);
+}
+
+#[test]
+fn before_and_after_a_pin() {
+    for (name, verdict) in [
+        ("card_faster", Verdict::SteadierAndFaster),
+        ("card_same", Verdict::NoDifference),
+        ("card_worse", Verdict::Worse),
+    ] {
+        let mut stage = measured(Settings::default(), Some(verdict));
+        stage.press("c");
+        freeze(name, &stage, 60, 15);
+        if verdict == Verdict::SteadierAndFaster {
+            freeze(name, &stage, 120, 40);
+        }
+    }
+    let plain = Settings { utf8: false, color: false, units: Units::Bytes, ..Settings::default() };
+    let mut stage = measured(plain, Some(Verdict::Steadier));
+    stage.press("c");
+    freeze("card_plain", &stage, 80, 24);
 }
 
 #[test]

@@ -38,17 +38,17 @@ fn measure(name: &str, world: World, keys: &str) {
     let metrics: Vec<Metrics> = (0..rounds).map(&mut derive).collect();
     let (mut painter, mut terminal) = (Painter::default(), TestBackend::new(200, 60));
     let theme = Theme { color: true, utf8: true };
-    let (mut receive, mut prepared, mut painted) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut received, mut laid_out, mut shown) = (Vec::new(), Vec::new(), Vec::new());
     for metrics in metrics {
         let start = Instant::now();
         stage.state.receive(metrics);
-        receive.push(start.elapsed());
+        received.push(start.elapsed());
         let start = Instant::now();
         let view = prepare(&stage.state, stage.derivation.history(), 200, 60);
-        prepared.push(start.elapsed());
+        laid_out.push(start.elapsed());
         let start = Instant::now();
         painter.show(&view, theme, &mut terminal).expect("a test terminal takes everything");
-        painted.push(start.elapsed());
+        shown.push(start.elapsed());
     }
     let median = |times: &mut Vec<Duration>| {
         times.sort();
@@ -57,9 +57,9 @@ fn measure(name: &str, world: World, keys: &str) {
     println!(
         "{name}: derive {:.0} µs, receive {:.0} µs, prepare {:.0} µs, paint {:.0} µs (medians of {rounds} at 200×60)",
         median(&mut derived),
-        median(&mut receive),
-        median(&mut prepared),
-        median(&mut painted)
+        median(&mut received),
+        median(&mut laid_out),
+        median(&mut shown)
     );
 }
 

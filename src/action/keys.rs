@@ -20,10 +20,16 @@ pub struct Binding {
 }
 
 const MAIN: &[Place] = &[Place::Main];
-const EVERYWHERE: &[Place] = &[Place::Main, Place::Help, Place::Proposal, Place::Text];
-const SCROLLS: &[Place] = &[Place::Main, Place::Help, Place::Proposal];
+const EVERYWHERE: &[Place] = &[Place::Main, Place::Help, Place::Findings, Place::Card, Place::Proposal, Place::Text];
+const SCROLLS: &[Place] = &[Place::Main, Place::Help, Place::Findings, Place::Card, Place::Proposal];
+/// What lies over the panes and takes no text.
+const READ: &[Place] = &[Place::Help, Place::Findings, Place::Card, Place::Proposal];
+/// Where a finding or a card may be answered at once.
+const ANSWERS: &[Place] = &[Place::Main, Place::Findings, Place::Card];
 const MOVES: &str = "move the selection (Up and Down go from node to node among many cores)";
 const LEAVES: &str = "leave what lies over the panes; else clear notices, filter and selection";
+const CARD: &str = "the card: before and after the pin, and whether it helped";
+const FINDINGS: &str = "every finding, whole, with its numbers";
 const PAGES: &str = "move it by ten rows, to the first, to the last";
 
 const fn row(
@@ -48,7 +54,13 @@ pub const KEYS: &[Binding] = &[
     row(&[Key::End], Action::Move(Motion::End), SCROLLS, PAGES, ""),
     row(&[Key::Tab], Action::NextPane, MAIN, "give the focus to the next pane, or to the one before", "pane"),
     row(&[Key::BackTab], Action::PreviousPane, MAIN, "give the focus to the next pane, or to the one before", ""),
-    row(&[Key::Char('p')], Action::Propose, MAIN, "propose cores for the busy threads; again: pin them there", "pin"),
+    row(
+        &[Key::Char('p')],
+        Action::Propose,
+        ANSWERS,
+        "propose cores for the busy threads; again: pin them there",
+        "pin",
+    ),
     row(&[Key::Char('p'), Key::Enter], Action::Accept, &[Place::Proposal], "apply what is proposed", "apply"),
     row(
         &[Key::Char('P')],
@@ -57,7 +69,11 @@ pub const KEYS: &[Binding] = &[
         "sticky: pin new workers of a pinned process too, or no longer",
         "",
     ),
-    row(&[Key::Char('U')], Action::Undo, MAIN, "undo: put back every mask that vnettop replaced", "undo"),
+    row(&[Key::Char('U')], Action::Undo, ANSWERS, "undo: put back every mask that vnettop replaced", "undo"),
+    row(&[Key::Char('c')], Action::Card, &[Place::Main, Place::Findings], CARD, ""),
+    row(&[Key::Char('c')], Action::Cancel, &[Place::Card], CARD, ""),
+    row(&[Key::Char('F')], Action::Findings, &[Place::Main, Place::Card], FINDINGS, "findings"),
+    row(&[Key::Char('F')], Action::Cancel, &[Place::Findings], FINDINGS, ""),
     row(&[Key::Char('a')], Action::ChooseCores, MAIN, "choose cores for the selected thread by hand", "cores"),
     row(&[Key::Char('/')], Action::StartFilter, MAIN, "filter links or threads by a part of the name", "filter"),
     row(&[Key::Char('s')], Action::NextSort, MAIN, "sort by the next column", "sort"),
@@ -77,7 +93,7 @@ pub const KEYS: &[Binding] = &[
     row(&[Key::Ctrl('u')], Action::EraseAll, &[Place::Text], "take the whole text away", ""),
     row(&[Key::Esc], Action::Cancel, MAIN, LEAVES, ""),
     row(&[Key::Esc], Action::Cancel, &[Place::Text], LEAVES, "leave"),
-    row(&[Key::Esc, Key::Char('q')], Action::Cancel, &[Place::Help, Place::Proposal], LEAVES, "leave"),
+    row(&[Key::Esc, Key::Char('q')], Action::Cancel, READ, LEAVES, "leave"),
     row(&[Key::Char('?')], Action::Cancel, &[Place::Help], "this help", ""),
     row(&[Key::Char('?')], Action::Help, MAIN, "this help", "help"),
     row(&[Key::Char('q')], Action::Quit, MAIN, "quit", "quit"),
@@ -139,7 +155,7 @@ mod tests {
 
     #[test]
     fn no_key_means_two_things_in_one_place() {
-        for place in [Place::Main, Place::Help, Place::Proposal, Place::Text] {
+        for &place in EVERYWHERE {
             let here: Vec<Key> =
                 KEYS.iter().filter(|b| b.places.contains(&place)).flat_map(|b| b.keys.iter().copied()).collect();
             for key in &here {
@@ -151,7 +167,7 @@ mod tests {
 
     #[test]
     fn ctrl_c_quits_everywhere_and_letters_are_text_while_typing() {
-        for place in [Place::Main, Place::Help, Place::Proposal, Place::Text] {
+        for &place in EVERYWHERE {
             assert_eq!(action_for(Key::Ctrl('c'), place), Some(Action::Quit), "Ctrl-C quits from {place:?}");
         }
         assert_eq!(action_for(Key::Char('q'), Place::Text), Some(Action::Insert('q')), "q can be typed into a filter");

@@ -59,6 +59,13 @@ pub struct ThreadTrack {
 }
 
 impl ThreadTrack {
+    /// Where it was from an instant on: when it came to each core, and the core, oldest first. The first may lie before
+    /// that instant: it is where the thread was then.
+    pub fn trail(&self, from_ns: u64) -> impl Iterator<Item = (u64, CoreId)> {
+        let later = self.path.partition_point(|&(at_ns, _)| at_ns <= from_ns);
+        self.path.range(later.saturating_sub(1)..).copied()
+    }
+
     /// The core it was on at that instant; none before it was first seen, after it was last seen, or too long ago.
     #[must_use]
     pub fn core_at(&self, at_ns: u64) -> Option<CoreId> {

@@ -14,6 +14,16 @@ pub enum Overlay {
         /// First line shown.
         scroll: usize,
     },
+    /// Every finding, with its numbers.
+    Findings {
+        /// First line shown.
+        scroll: usize,
+    },
+    /// Before and after a pin.
+    Card {
+        /// First line shown.
+        scroll: usize,
+    },
     /// A filter being typed; the text is the list's own, so that it works while it is typed.
     Filter {
         /// Links or threads.

@@ -42,15 +42,25 @@ fn colored(tone: Tone) -> Style {
         Tone::Warning => style.fg(Color::Yellow).add_modifier(Modifier::BOLD),
         Tone::Bad => style.fg(Color::Red).add_modifier(Modifier::BOLD),
         Tone::Watched => style.fg(Color::Magenta).add_modifier(Modifier::BOLD.union(Modifier::UNDERLINED)),
-        Tone::Node(number) => style.fg(NODES[usize::from(number) % NODES.len()]),
+        Tone::Node(number) => style.fg(node(number)),
+        Tone::NodeBright(number) => style.fg(node(number)).add_modifier(Modifier::BOLD),
+        Tone::NodeDim(number) => style.fg(node(number)).add_modifier(Modifier::DIM),
+        Tone::Moved(number) => style.fg(node(number)).add_modifier(Modifier::REVERSED),
     }
+}
+
+fn node(number: u8) -> Color {
+    NODES[usize::from(number) % NODES.len()]
 }
 
 fn plain(tone: Tone) -> Style {
     let modifier = match tone {
         Tone::Normal | Tone::Title | Tone::Good | Tone::Node(_) => return Style::new(),
-        Tone::Muted => Modifier::DIM,
-        Tone::Header | Tone::FocusedTitle | Tone::Key | Tone::Accent | Tone::Warning => Modifier::BOLD,
+        Tone::Muted | Tone::NodeDim(_) => Modifier::DIM,
+        Tone::Moved(_) => Modifier::REVERSED,
+        Tone::Header | Tone::FocusedTitle | Tone::Key | Tone::Accent | Tone::Warning | Tone::NodeBright(_) => {
+            Modifier::BOLD
+        }
         Tone::Bad => Modifier::BOLD.union(Modifier::REVERSED),
         Tone::Watched => Modifier::BOLD.union(Modifier::UNDERLINED),
     };
@@ -61,7 +71,7 @@ fn plain(tone: Tone) -> Style {
 mod tests {
     use super::*;
 
-    const TONES: [Tone; 12] = [
+    const TONES: [Tone; 15] = [
         Tone::Normal,
         Tone::Muted,
         Tone::Header,
@@ -74,6 +84,9 @@ mod tests {
         Tone::Bad,
         Tone::Watched,
         Tone::Node(3),
+        Tone::NodeBright(3),
+        Tone::NodeDim(3),
+        Tone::Moved(3),
     ];
 
     #[test]
@@ -83,6 +96,7 @@ mod tests {
             let style = theme.style(tone);
             assert_eq!((style.fg, style.bg), (None, None), "{tone:?} is told by modifiers only");
         }
+        assert_ne!(theme.style(Tone::Moved(3)), theme.style(Tone::Node(3)), "a move stands out too");
         assert_ne!(theme.style(Tone::Bad), theme.style(Tone::Normal), "what is bad still stands out");
     }
 }

@@ -6,20 +6,37 @@ use crate::state::{LinkList, Overlay, State};
 /// Lines that Page Up and Page Down scroll an overlay by.
 const PAGE: usize = 10;
 
+/// Characters of a line on the smallest screen, and the lines of a card there.
+const NARROW: usize = 40;
+const CARD: usize = 16;
+
 /// Lines that a sentence takes at most on the smallest screen; the view stops at the last line by itself.
 const WRAPPED: usize = 2;
 
 /// A motion key: it scrolls the overlay if there is one.
 pub(super) fn step(state: &mut State, motion: Motion) {
+    let most = findings_lines(state);
     match &mut state.overlay {
         Overlay::Help { scroll } => *scroll = scrolled(*scroll, motion, WRAPPED * help_lines().len()),
         Overlay::Proposal { result: Ok(proposal), scroll } => {
             let sentences = proposal.reasons.len() + 4 * proposal.steps.len() + proposal.cores.len();
             *scroll = scrolled(*scroll, motion, WRAPPED * (sentences + 3));
         }
+        Overlay::Findings { scroll } => *scroll = scrolled(*scroll, motion, most),
+        Overlay::Card { scroll } => *scroll = scrolled(*scroll, motion, CARD),
         Overlay::None => select(state, motion),
         _ => {}
     }
+}
+
+/// Lines that the list of findings takes at most; the view stops at the last line by itself.
+fn findings_lines(state: &State) -> usize {
+    let lines = |text: &str| text.len() / NARROW + WRAPPED;
+    let notices: usize = state.notices.list().iter().map(|notice| lines(&notice.text)).sum();
+    let Some(metrics) = state.metrics() else { return notices };
+    let problems: usize = metrics.problems.iter().map(|problem| lines(&problem.text)).sum();
+    let findings = metrics.findings.iter().map(|finding| lines(&finding.text) + finding.numbers.len() + WRAPPED);
+    notices + problems + findings.sum::<usize>()
 }
 
 /// The wheel over a pane.

@@ -9,6 +9,8 @@ use crate::state::{CoreSort, State};
 
 /// Up to this many cores the pane asks for a bar for each, one below the other.
 const FEW: usize = 16;
+/// A map narrower than this leaves its details no room.
+const LEAST_FOR_MAP: u16 = 48;
 /// Rows kept for the details.
 const DETAIL_ROWS: u16 = 3;
 
@@ -40,11 +42,10 @@ pub(super) fn wanted_rows(state: &State, width: u16) -> u16 {
 }
 
 /// Columns that would show every core well.
-pub(super) fn wanted_width(state: &State, width: u16) -> u16 {
-    let cores = state.metrics().map_or(0, |metrics| metrics.cores.len());
-    match cores {
-        0..=FEW => (width * 3 / 10).clamp(36, 60),
-        _ => 80,
+pub(super) fn wanted_width(state: &State, width: u16, most: u16) -> u16 {
+    match state.metrics() {
+        Some(metrics) if metrics.cores.len() > FEW => map::wanted_width(metrics, most).clamp(LEAST_FOR_MAP, 80),
+        _ => (width * 3 / 10).clamp(36, 60),
     }
 }
 

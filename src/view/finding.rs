@@ -1,19 +1,23 @@
 //! What there is to say: what the last thing done has left, sources that could not be read, findings, and the next step.
+//! The pane shows what is most pressing; the list that lies over the panes shows all of it, with the numbers.
 
 use super::Tone;
 use super::canvas::{Area, Canvas};
+use super::format::Signed;
+use super::overlay::Line;
 use super::text::{plural, wrap};
-use crate::derive::Metrics;
+use crate::derive::{Finding, Metrics};
 use crate::state::State;
 
 /// A sentence never takes more lines than this.
 const MOST_LINES: usize = 3;
+/// The pane never shows more findings than this; the others are in the list.
+const MOST_FINDINGS: usize = 3;
 
 /// The sentences, most pressing first, and how many there was no room for.
 pub(super) fn prepare(state: &State, area: Area) -> Canvas {
     let mut canvas = Canvas::new(area);
-    let sentences = sentences(state);
-    let width = area.width;
+    let (sentences, left_out) = sentences(state);
     let mut y = 0;
     for (at, (tone, text)) in sentences.iter().enumerate() {
         let rows = area.height - y;
@@ -22,46 +26,97 @@ pub(super) fn prepare(state: &State, area: Area) -> Canvas {
         }
         let later = sentences.len() - at - 1;
         let most = MOST_LINES.min(usize::from(rows).saturating_sub(later).max(1));
-        let lines = wrap(text, width);
-        let more = if rows == 1 && later > 0 { format!(" (+{later} more)") } else { String::new() };
-        let room = width.saturating_sub(u16::try_from(more.len()).unwrap_or(0));
-        for (row, line) in lines.iter().take(most).enumerate() {
-            let rest =
-                if row + 1 == most && lines.len() > most { format!("{line} {}", lines[most]) } else { line.clone() };
-            let last = usize::from(y + 1) == usize::from(area.height);
-            let used = canvas.left(0, y, if last { room } else { width }, *tone, rest);
-            if last && !more.is_empty() {
-                canvas.left(used, y, width, Tone::Muted, &more);
-            }
-            y += 1;
-        }
+        // On the last line that is written stands how many sentences are not.
+        let hidden = match (rows, later) {
+            (1, _) => later + left_out,
+            (_, 0) => left_out,
+            _ => 0,
+        };
+        y += sentence(&mut canvas, y, (*tone, text), most, hidden);
     }
     canvas
 }
 
-fn sentences(state: &State) -> Vec<(Tone, String)> {
-    let notices = state.notices.list().iter();
-    let mut all: Vec<(Tone, String)> =
-        notices.map(|notice| (if notice.warning { Tone::Warning } else { Tone::Good }, notice.text.clone())).collect();
-    let Some(metrics) = state.metrics() else { return all };
-    let problems = metrics.problems.iter();
-    all.extend(problems.map(|problem| (Tone::Warning, format!("{}: {}", problem.source, problem.text))));
-    for finding in &metrics.findings {
-        let key = finding.key.map_or_else(String::new, |key| format!("[{key}] "));
-        all.push((Tone::Normal, format!("{key}{}", finding.text)));
+/// One sentence in at most so many lines; returns the lines used.
+fn sentence(canvas: &mut Canvas, y: u16, (tone, text): (Tone, &str), most: usize, hidden: usize) -> u16 {
+    let width = canvas.area.width;
+    let more = if hidden > 0 { format!(" (+{hidden} more: F)") } else { String::new() };
+    let room = width.saturating_sub(u16::try_from(more.len()).unwrap_or(0));
+    let lines = wrap(text, width);
+    let shown = lines.len().min(most);
+    let mut row = y;
+    for (at, line) in lines.iter().take(shown).enumerate() {
+        let last = at + 1 == shown;
+        let rest = if last && lines.len() > shown { format!("{line} {}", lines[shown]) } else { line.clone() };
+        let used = canvas.left(0, row, if last { room } else { width }, tone, rest);
+        if last && hidden > 0 {
+            canvas.left(used, row, width, Tone::Muted, &more);
+        }
+        row += 1;
     }
+    row - y
+}
+
+/// What the pane says, and how many findings it leaves to the list.
+fn sentences(state: &State) -> (Vec<(Tone, String)>, usize) {
+    let mut all = reports(state);
+    let Some(metrics) = state.metrics() else { return (all, 0) };
+    all.extend(metrics.findings.iter().take(MOST_FINDINGS).map(|finding| (Tone::Normal, text(finding))));
     all.extend(next_step(state, metrics).map(|text| (Tone::Muted, text)));
     if all.is_empty() {
         all.push((Tone::Muted, "nothing to report".to_owned()));
     }
+    (all, metrics.findings.len().saturating_sub(MOST_FINDINGS))
+}
+
+/// What the last thing done has left, and what could not be read.
+fn reports(state: &State) -> Vec<(Tone, String)> {
+    let notices = state.notices.list().iter();
+    let mut all: Vec<(Tone, String)> =
+        notices.map(|notice| (if notice.warning { Tone::Warning } else { Tone::Good }, notice.text.clone())).collect();
+    let problems = state.metrics().into_iter().flat_map(|metrics| metrics.problems.iter());
+    all.extend(problems.map(|problem| (Tone::Warning, format!("{}: {}", problem.source, problem.text))));
     all
+}
+
+fn text(finding: &Finding) -> String {
+    let key = finding.key.map_or_else(String::new, |key| format!("[{key}] "));
+    format!("{key}{}", finding.text)
+}
+
+/// Everything, whole, each finding with its name and the numbers behind it.
+pub(super) fn list(state: &State, width: u16) -> Vec<Line> {
+    let sentence = |tone, text: &str| wrap(text, width).into_iter().map(move |line| vec![(tone, line)]);
+    let mut lines: Vec<Line> = Vec::new();
+    for (tone, text) in reports(state) {
+        lines.extend(sentence(tone, &text));
+    }
+    for finding in state.metrics().into_iter().flat_map(|metrics| &metrics.findings) {
+        if !lines.is_empty() {
+            lines.push(Line::new());
+        }
+        lines.extend(sentence(Tone::Normal, &text(finding)));
+        let numbers: Vec<String> =
+            finding.numbers.iter().map(|(name, value)| format!("{name} {}", Signed(*value))).collect();
+        let numbers = format!("{}: {}", finding.id, numbers.join(" · "));
+        if finding.numbers.is_empty() {
+            continue;
+        }
+        let indented = wrap(&numbers, width.saturating_sub(4)).into_iter();
+        lines.extend(indented.map(|line| vec![(Tone::Muted, format!("    {line}"))]));
+    }
+    if lines.is_empty() {
+        lines.push(vec![(Tone::Muted, "nothing to report".to_owned())]);
+    }
+    lines
 }
 
 /// What can be done now.
 fn next_step(state: &State, metrics: &Metrics) -> Option<String> {
     let pins = state.pins();
     if pins > 0 {
-        return Some(format!("{} pinned by vnettop · U puts the masks back", plural(pins, "thread")));
+        let card = metrics.card.as_ref().map_or_else(String::new, |card| format!(" · c: {}", card.verdict.words()));
+        return Some(format!("{} pinned by vnettop · U puts the masks back{card}", plural(pins, "thread")));
     }
     let busy = metrics.threads.iter().filter(|thread| thread.cpu.is_some_and(|cpu| cpu >= 0.05)).count();
     let offered = metrics.findings.iter().any(|finding| finding.key == Some('p'));

@@ -48,6 +48,24 @@ pub(crate) struct Claim {
     pub units: Units,
 }
 
+/// Rates that are read together, all in the unit that suits the largest: `24.1 Gbit/s`, `9.2`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scale {
+    /// Bits/s that make one.
+    per: f64,
+    /// The unit's word.
+    pub unit: &'static str,
+}
+
+/// A share as percent with its sign, a decimal below ten: `38 %`, `1.2 %`.
+pub(crate) struct Share(pub f64);
+
+/// Any number of a finding, three digits, SI, with its sign.
+pub(crate) struct Signed(pub f64);
+
+/// Seconds, a decimal below ten: `2.1 s`, `30 s`.
+pub(crate) struct Seconds(pub f64);
+
 /// A stretch of time between two samples: `500 ms`, `2 s`.
 pub(crate) struct Interval(pub Duration);
 
@@ -118,6 +136,63 @@ impl Display for Interval {
             (0, ms) => write!(f, "{ms} ms"),
             (s, 0) => write!(f, "{s} s"),
             (s, ms) => write!(f, "{s}.{} s", ms / 100),
+        }
+    }
+}
+
+impl Scale {
+    /// The scale for a rate, bits/s.
+    pub fn of(bits_per_s: f64, units: Units) -> Self {
+        const BITS: [&str; 5] = ["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"];
+        const BYTES: [&str; 5] = ["B/s", "kB/s", "MB/s", "GB/s", "TB/s"];
+        let (mut per, words) = if units == Units::Bytes { (8.0, BYTES) } else { (1.0, BITS) };
+        let mut unit = words[0];
+        for word in &words[1..] {
+            if bits_per_s.abs() / per < 999.5 {
+                break;
+            }
+            (per, unit) = (per * 1000.0, word);
+        }
+        Self { per, unit }
+    }
+
+    /// A rate without its unit; two decimals below ten, one below a hundred.
+    pub fn number(self, bits_per_s: f64) -> String {
+        let value = bits_per_s / self.per;
+        match value.abs() {
+            ..9.995 => format!("{value:.2}"),
+            ..99.95 => format!("{value:.1}"),
+            _ => format!("{value:.0}"),
+        }
+    }
+}
+
+impl Display for Share {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let percent = self.0 * 100.0;
+        if percent.abs() < 9.95 { write!(f, "{percent:.1} %") } else { write!(f, "{percent:.0} %") }
+    }
+}
+
+impl Display for Signed {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.0.abs() {
+            below if below > 0.0 && below < 0.1 => write!(f, "{:.3}", self.0),
+            below if below < 10.0 && below.fract() != 0.0 => write!(f, "{:.2}", self.0),
+            other => {
+                f.write_str(if self.0 < 0.0 { "-" } else { "" })?;
+                number(f, Some(other), Digits::Three)
+            }
+        }
+    }
+}
+
+impl Display for Seconds {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.0 < 9.95 && (self.0.fract() * 10.0).round() % 10.0 != 0.0 {
+            write!(f, "{:.1} s", self.0)
+        } else {
+            write!(f, "{:.0} s", self.0)
         }
     }
 }
@@ -267,6 +342,20 @@ mod tests {
             "–",
             "lo says nothing"
         );
+    }
+
+    #[test]
+    fn rates_read_together_have_one_unit() {
+        let scale = Scale::of(24.1e9, Units::Bits);
+        assert_eq!((scale.number(24.1e9).as_str(), scale.unit), ("24.1", "Gbit/s"));
+        assert_eq!(scale.number(9.2e9), "9.20", "the same unit for all");
+        assert_eq!(scale.number(-0.01e9), "-0.01", "differences may be negative");
+        assert_eq!(Scale::of(999.6e6, Units::Bits).unit, "Gbit/s", "never 1000 Mbit/s");
+        assert_eq!(Scale::of(24.1e9, Units::Bytes).number(24.0e9), "3.00", "an eighth, in GB/s");
+        assert_eq!(Scale::of(0.0, Units::Bytes).unit, "B/s", "nothing has the smallest unit");
+        assert_eq!((Share(0.38).to_string(), Share(0.012).to_string()), ("38 %".into(), "1.2 %".into()));
+        let seconds = [2.1, 30.2, 9.96, 4.0].map(|s| Seconds(s).to_string());
+        assert_eq!(seconds, ["2.1 s", "30 s", "10 s", "4 s"], "a decimal where it says something");
     }
 
     #[test]

@@ -2,8 +2,9 @@
 
 use super::canvas::{Area, Canvas, cells};
 use super::layout::{Layout, SMALLEST, Shape};
-use super::{Tone, cores, links, table, threads};
+use super::{Tone, cores, flow, links, table, threads};
 use crate::action::Pane;
+use crate::derive::FlowBasis;
 use crate::state::State;
 
 /// The one sentence of a screen that is too small.
@@ -16,7 +17,7 @@ pub(super) fn too_small(width: u16, height: u16) -> Canvas {
 }
 
 /// Borders around the panes of this layout.
-pub(super) fn prepare(state: &State, layout: &Layout) -> Canvas {
+pub(super) fn prepare(state: &State, flow: Option<&FlowBasis>, layout: &Layout) -> Canvas {
     let last = layout.footer.y;
     let mut canvas = Canvas::new(Area::new(0, 0, layout.width, last));
     match layout.shape {
@@ -24,6 +25,7 @@ pub(super) fn prepare(state: &State, layout: &Layout) -> Canvas {
         Shape::Stacked => stacked(&mut canvas, state, layout),
         Shape::Compact => compact(&mut canvas, state, layout),
     }
+    spread(&mut canvas, state, flow, layout);
     canvas
 }
 
@@ -80,6 +82,19 @@ fn finding(canvas: &mut Canvas, layout: &Layout) {
     line(canvas, area.y + area.height, ('└', '┘'));
 }
 
+/// The spread of the watched flow: beside the title of the finding, or in the lower border of the only pane.
+fn spread(canvas: &mut Canvas, state: &State, basis: Option<&FlowBasis>, layout: &Layout) {
+    let Some(jitter) = state.metrics().and_then(|metrics| metrics.jitter) else { return };
+    let (x, y) = match layout.shape {
+        Shape::Compact => (2, layout.finding.y - 3),
+        Shape::Full | Shape::Stacked => (12, layout.finding.y - 1),
+    };
+    let room = layout.width.saturating_sub(x + 3);
+    canvas.glyph(x, y, Tone::Muted, ' ');
+    let used = flow::line(canvas, (x + 1, y, room), &jitter, basis, state.settings.units);
+    canvas.glyph(x + 1 + used, y, Tone::Muted, ' ');
+}
+
 fn line(canvas: &mut Canvas, y: u16, (left, right): (char, char)) {
     let width = canvas.area.width;
     canvas.glyph(0, y, Tone::Muted, left);
@@ -100,9 +115,10 @@ fn title(canvas: &mut Canvas, state: &State, pane: Pane, area: Area) {
     let (parts, range) = match pane {
         Pane::Links => (links::title(state), rows(state.links.selection.anchor(), state.links.rows().len(), area)),
         Pane::Cores => (cores::title(state, area.height), None),
-        Pane::Threads => {
-            (threads::title(state), rows(state.threads.selection.anchor(), state.threads.rows().len(), area))
-        }
+        Pane::Threads => (
+            threads::title(state, area.width),
+            rows(state.threads.selection.anchor(), state.threads.rows().len(), area),
+        ),
     };
     let (x, y) = (area.x, area.y - 1);
     let room = area.width.saturating_sub(1);

@@ -70,7 +70,7 @@ fn pieces(state: &State, metrics: &Metrics) -> Vec<Piece> {
         piece(6, Tone::Muted, format!("Linux {} {}", host.kernel, host.arch)),
         piece(4, Tone::Muted, machine),
         piece(1, Tone::Normal, Interval(interval(state, metrics)).to_string()),
-        piece(2, Tone::Muted, format!("{} % of one core", Percent(metrics.own_cpu))),
+        piece(2, Tone::Muted, own_cost(metrics)),
         piece(5, Tone::Muted, if metrics.own.realtime { "real-time" } else { "no real-time" }.to_owned()),
     ];
     if metrics.own.late_ticks > 0 {
@@ -83,6 +83,15 @@ fn pieces(state: &State, metrics: &Metrics) -> Vec<Piece> {
         pieces.push(piece(3, Tone::Normal, "readonly".to_owned()));
     }
     pieces
+}
+
+/// What vnettop takes of a core, and of which where it keeps to one.
+fn own_cost(metrics: &Metrics) -> String {
+    let share = Percent(metrics.own_cpu);
+    match metrics.own.seat {
+        Some(core) => format!("{share} % of core {core}"),
+        None => format!("{share} % of one core"),
+    }
 }
 
 /// The interval asked for; of a recording, the one it was made with.

@@ -123,7 +123,7 @@ fn finding_rows(height: u16) -> u16 {
 
 fn cores_width(state: &State, width: u16) -> u16 {
     let most = if width < 100 { width * 2 / 5 } else { width * 9 / 20 };
-    cores::wanted_width(state, width).min(most)
+    cores::wanted_width(state, width, most).min(most)
 }
 
 /// In steps of four, so that one link coming or going does not move the panes.

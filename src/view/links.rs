@@ -16,6 +16,10 @@ use std::fmt::{self, Display, Formatter};
 /// From here on a longer strip is worth less than further columns.
 const WIDE: u16 = 140;
 
+/// Cells that a name and an alias can use, and those that a name alone fills.
+const LEAST_FOR_ALIAS: u16 = 19;
+const WITH_ALIAS: u16 = 27;
+
 /// A column of this pane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cell {
@@ -84,10 +88,12 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
         return canvas;
     };
     let rows = state.links.rows();
-    let columns = columns(&state.links, area.width);
-    head(&mut canvas, &columns, state.links.sort);
     let body = usize::from(area.height.saturating_sub(1));
     let first = table::window(state.links.selection.anchor(), rows.len(), body);
+    let has_alias = |row: &LinkRow| metrics.links[row.index].facts.alias.is_some();
+    let aliases = rows.iter().skip(first).take(body).any(has_alias);
+    let columns = columns(&state.links, area.width, aliases);
+    head(&mut canvas, &columns, state.links.sort);
     let pane = LinksPane { state, metrics, history, columns: &columns };
     for (y, row) in (1..).zip(rows.iter().skip(first).take(body)) {
         pane.row(&mut canvas, y, row);
@@ -104,13 +110,14 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
 }
 
 /// A column that says nothing here makes room for others.
-fn columns(list: &LinkList, width: u16) -> Vec<Placed<Cell>> {
+fn columns(list: &LinkList, width: u16, aliases: bool) -> Vec<Placed<Cell>> {
     let says = |column: &&Column<Cell>| match column.id {
         Cell::State => list.any_down(),
         Cell::Peer | Cell::Mtu => width >= WIDE,
         _ => true,
     };
     let roomy = |column: Column<Cell>| match column.id {
+        Cell::Name if aliases => Column { most: WITH_ALIAS, ..column },
         Cell::Name | Cell::Strip => column,
         _ if width >= WIDE => column,
         _ => Column { most: column.least, ..column },
@@ -166,7 +173,11 @@ impl LinksPane<'_> {
         let units = self.state.settings.units;
         let rates = link.rates.as_ref();
         match column.id {
-            Cell::Name => put(name_tone(row, link), &Name { row, name: &link.facts.name }),
+            Cell::Name => {
+                let (text, alias) = (link.facts.name.as_str(), link.facts.alias.as_deref());
+                let alias = alias.filter(|_| column.width > LEAST_FOR_ALIAS);
+                put(name_tone(row, link), &Name { row, text, alias });
+            }
             Cell::Kind => put(Tone::Muted, &link.facts.kind.word()),
             Cell::State => put(Tone::Warning, &state_word(link.facts.state)),
             Cell::Claims => put(Tone::Muted, &self.claim(row, link)),
@@ -238,10 +249,11 @@ fn state_word(state: LinkState) -> &'static str {
     if matches!(state, LinkState::Up | LinkState::Unknown) { "" } else { state.word() }
 }
 
-/// A name with the branches that lead to it.
+/// A name with the branches that lead to it, and the alias that someone gave the link.
 struct Name<'a> {
     row: &'a LinkRow,
-    name: &'a str,
+    text: &'a str,
+    alias: Option<&'a str>,
 }
 
 impl Display for Name<'_> {
@@ -253,7 +265,8 @@ impl Display for Name<'_> {
         if self.row.depth > 0 {
             f.write_str(if last(self.row.depth) { "└ " } else { "├ " })?;
         }
-        f.write_str(self.name)
+        f.write_str(self.text)?;
+        self.alias.map_or(Ok(()), |alias| write!(f, " {alias}"))
     }
 }
 

@@ -141,20 +141,30 @@ fn in_a_row(cells: usize, room: usize) -> usize {
 
 /// The cores by node, else by socket, else all together.
 fn nodes(metrics: &Metrics) -> Vec<Node> {
-    let mut nodes: Vec<Node> = Vec::new();
+    let mut nodes: Vec<((&'static str, Option<u32>), Node)> = Vec::new();
     let by_node = metrics.topology.nodes > 0;
     for (index, core) in metrics.cores.iter().enumerate() {
-        let name = match (core.place.node, core.place.socket) {
-            (Some(node), _) if by_node => format!("node{node}"),
-            (_, Some(socket)) => format!("socket{socket}"),
-            _ => "cores".to_owned(),
+        let key = match (core.place.node, core.place.socket) {
+            (Some(node), _) if by_node => ("node", Some(node)),
+            (_, Some(socket)) => ("socket", Some(socket)),
+            _ => ("cores", None),
         };
-        match nodes.iter_mut().find(|node| node.name == name) {
-            Some(node) => node.cores.push(index),
-            None => nodes.push(Node { name, cores: vec![index] }),
+        if let Some((_, node)) = nodes.iter_mut().find(|(other, _)| *other == key) {
+            node.cores.push(index);
+        } else {
+            let number = key.1.map_or_else(String::new, |number| number.to_string());
+            nodes.push((key, Node { name: format!("{}{number}", key.0), cores: vec![index] }));
         }
     }
-    nodes
+    nodes.into_iter().map(|(_, node)| node).collect()
+}
+
+/// Columns that a row a node needs, with a second cell a core where so many are left for it.
+pub(super) fn wanted_width(metrics: &Metrics, most: u16) -> u16 {
+    let map = Map::of(metrics, u16::MAX, u16::MAX);
+    let row = u16::try_from(map.per_row).unwrap_or(u16::MAX);
+    let roomy = map.label.saturating_add(row.saturating_mul(2));
+    if roomy <= most { roomy } else { map.label.saturating_add(row) }
 }
 
 fn heat(core: &CoreMetrics) -> f64 {

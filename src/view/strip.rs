@@ -1,10 +1,14 @@
-//! Strips: a row of characters, one a second or one a sample.
+//! Strips: a row of characters, one a second of a rate or one a slice of time of a thread's cores. It writes letters and
+//! tones; what a node's colour is, the theme knows.
 
 use super::Tone;
 use super::canvas::Canvas;
+use super::format::Interval;
 use crate::derive::history::ThreadTrack;
-use crate::sample::{CoreId, Topology};
+use crate::derive::{Evidence, Metrics};
+use crate::sample::{CoreId, CorePlace, Topology};
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 /// Eight heights.
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -26,65 +30,157 @@ pub(crate) fn rates(canvas: &mut Canvas, x: u16, y: u16, tone: Tone, values: &[O
     }
 }
 
-/// How a core is written in one character: itself in base 36 where that is enough, else a letter for its node (or the
-/// circle that tells the cores apart best).
+/// How a core is written in one character: a letter for its node where there are several; else itself in base 36 where
+/// that is enough, else a letter for the circle that tells the cores apart best.
 pub(crate) struct CoreLetters<'a> {
     topology: &'a Topology,
     whole: bool,
-    circle: fn(&crate::sample::CorePlace) -> Option<u32>,
+    word: &'static str,
+    circle: Circle,
 }
+
+/// The number of a circle around a core.
+type Circle = fn(&CorePlace) -> Option<u32>;
 
 impl<'a> CoreLetters<'a> {
     pub fn of(topology: &'a Topology) -> Self {
-        let several = |circle: fn(&crate::sample::CorePlace) -> Option<u32>| {
-            topology.cores.iter().filter_map(circle).collect::<BTreeSet<u32>>().len() > 1
-        };
-        let circle = if topology.nodes > 1 {
-            |place: &crate::sample::CorePlace| place.node
+        let several = |circle: Circle| topology.cores.iter().filter_map(circle).collect::<BTreeSet<u32>>().len() > 1;
+        let few = topology.cores.last().is_none_or(|place| place.core < 36);
+        let whole = topology.nodes <= 1 && few;
+        let (word, circle): (_, Circle) = if whole || topology.nodes > 1 {
+            (if whole { "CORE" } else { "NODE" }, |place| place.node)
         } else if several(|place| place.llc) {
-            |place: &crate::sample::CorePlace| place.llc
+            ("LLC", |place| place.llc)
         } else {
-            |place: &crate::sample::CorePlace| place.cluster
+            ("CLUSTER", |place| place.cluster)
         };
-        Self { topology, whole: topology.cores.last().is_none_or(|place| place.core < 36), circle }
+        Self { topology, whole, word, circle }
+    }
+
+    /// What a character stands for.
+    pub fn word(&self) -> &'static str {
+        self.word
+    }
+
+    /// How a move is marked, after the word for what moves rest on.
+    pub fn mark(&self) -> &'static str {
+        if self.whole { ", * there and back" } else { ", in CAPITALS" }
     }
 
     /// The circle's number, for its tone.
     fn number(&self, core: CoreId) -> u32 {
-        self.topology.place(core).and_then(self.circle).unwrap_or(0)
+        if self.whole { core } else { self.topology.place(core).and_then(self.circle).unwrap_or(0) }
     }
 
-    /// The character; where several cores share one, a capital tells that the thread has just come to this core.
-    fn glyph(&self, core: CoreId, moved: bool) -> char {
-        if self.whole {
-            return char::from_digit(core, 36).unwrap_or('?');
+    /// The character. Where several cores share one, a capital tells that the thread moved; where each has its own, it
+    /// shows by itself, but for a thread that came back within the slice.
+    fn glyph(&self, core: CoreId, number: u32, moved: Moved) -> char {
+        match (self.whole, moved) {
+            (true, Moved::Back) => '*',
+            (true, _) => char::from_digit(core, 36).unwrap_or('?'),
+            (false, moved) => {
+                let letter = char::from(b'a' + u8::try_from(number % 26).unwrap_or(0));
+                if moved == Moved::No { letter } else { letter.to_ascii_uppercase() }
+            }
         }
-        let letter = char::from(b'a' + u8::try_from(self.number(core) % 26).unwrap_or(0));
-        if moved { letter.to_ascii_uppercase() } else { letter }
     }
 
-    fn tone(&self, core: CoreId, moved: bool) -> Tone {
-        let number = if self.whole { core } else { self.number(core) };
-        if moved { Tone::Accent } else { Tone::Node(u8::try_from(number % 256).unwrap_or(0)) }
+    /// Colour by node, strength by core.
+    fn tone(&self, core: CoreId, number: u32, moved: Moved) -> Tone {
+        let number = u8::try_from(number % 256).unwrap_or(0);
+        match (moved, if self.whole { 0 } else { core % 3 }) {
+            (Moved::Away | Moved::Back, _) => Tone::Moved(number),
+            (Moved::No, 0) => Tone::Node(number),
+            (Moved::No, 1) => Tone::NodeBright(number),
+            (Moved::No, _) => Tone::NodeDim(number),
+        }
     }
 }
 
-/// Where a thread was, the newest at the right; the newest `behind` samples are left out.
+/// What a thread did within a slice of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Moved {
+    No,
+    /// It ended on another core.
+    Away,
+    /// It moved, and ended where it began.
+    Back,
+}
+
+/// The time that a strip of cores shows: so many slices, one a cell, each beginning at a multiple of its length, so that
+/// what is over stands still.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Window {
+    slice_ns: u64,
+    /// Number of the slice that holds the newest instant.
+    last: u64,
+}
+
+/// A slice where moves are known to the instant.
+const SLICE_NS: u64 = 100_000_000;
+/// A strip wider than this has room for slices of half of that.
+const VERY_WIDE: u16 = 200;
+
+impl Window {
+    /// Slices as fine as what is known: of a tenth of a second where moves are traced, of a tick where they are not.
+    pub fn of(metrics: &Metrics, width: u16) -> Self {
+        let traced = metrics.threads.iter().any(|thread| thread.evidence == Evidence::Traced);
+        let slice_ns = match traced {
+            true if width > VERY_WIDE => SLICE_NS / 2,
+            true => SLICE_NS,
+            false => metrics.own.interval_ns.max(SLICE_NS),
+        };
+        let newest = metrics.threads.iter().map(|thread| thread.sample.at_ns).fold(metrics.at_ns, u64::max);
+        Self { slice_ns, last: newest / slice_ns }
+    }
+
+    /// The head of a strip of so many cells: what it shows, the time it spans, the length of a cell.
+    pub fn head(self, width: u16, word: &str) -> String {
+        let span = Interval(Duration::from_nanos(self.slice_ns.saturating_mul(u64::from(width))));
+        let cell = Interval(Duration::from_nanos(self.slice_ns));
+        let heads = [
+            format!("{word}, LAST {span}, {cell} A CELL"),
+            format!("{word}, LAST {span}"),
+            format!("{word}, {span}"),
+            format!("LAST {span}"),
+        ];
+        let fits = |head: &String| head.len() <= usize::from(width);
+        heads.into_iter().find(fits).unwrap_or_else(|| word.to_owned())
+    }
+}
+
+/// Where a thread was, slice by slice, the newest at the right, and in which of them it moved.
 pub(crate) fn cores(
     canvas: &mut Canvas,
     (x, y, width): (u16, u16, u16),
     letters: &CoreLetters<'_>,
     track: &ThreadTrack,
-    behind: usize,
+    window: Window,
 ) {
-    let end = track.cores.len().saturating_sub(behind);
-    let start = end.saturating_sub(usize::from(width));
-    let mut before = start.checked_sub(1).map(|at| track.cores[at]);
-    let first = x + width - u16::try_from(end - start).unwrap_or(width);
-    for (at, &core) in (first..).zip(track.cores.range(start..end)) {
-        let moved = before.is_some_and(|before| before != core);
-        canvas.glyph(at, y, letters.tone(core, moved), letters.glyph(core, moved));
-        before = Some(core);
+    let first = (window.last + 1).saturating_sub(u64::from(width));
+    let from_ns = first * window.slice_ns;
+    let mut trail = track.trail(from_ns).peekable();
+    let mut core = trail.next_if(|&(at_ns, _)| at_ns <= from_ns).map(|(_, core)| core);
+    let mut number = core.map_or(0, |core| letters.number(core));
+    for (x, slice) in (x..).zip(first..=window.last) {
+        let end_ns = (slice + 1) * window.slice_ns;
+        let before = core;
+        let mut moved = false;
+        while let Some((_, to)) = trail.next_if(|&(at_ns, _)| at_ns < end_ns) {
+            moved |= core.is_some_and(|from| from != to);
+            core = Some(to);
+        }
+        let Some(core) = core else { continue };
+        let moved = match moved {
+            false => Moved::No,
+            true if before == Some(core) => Moved::Back,
+            true => Moved::Away,
+        };
+        // A thread that stays needs no second look at the topology.
+        if before != Some(core) {
+            number = letters.number(core);
+        }
+        canvas.glyph(x, y, letters.tone(core, number, moved), letters.glyph(core, number, moved));
     }
 }
 

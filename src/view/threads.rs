@@ -2,19 +2,30 @@
 
 use super::canvas::{Area, Canvas};
 use super::format::{Count, Percent, Total};
-use super::strip::{self, CoreLetters};
+use super::strip::{self, CoreLetters, Window};
 use super::table::{self, Column, Placed, fixed};
 use super::text::plural;
 use super::{Tone, UNDER_COUNT};
 use crate::action::{Action, Pane};
 use crate::derive::history::History;
-use crate::derive::{Evidence, ThreadMetrics};
-use crate::sample::{CoreSet, Duty, Side};
+use crate::derive::{Evidence, Metrics, ThreadMetrics};
+use crate::sample::CoreSet;
 use crate::state::{State, ThreadSort};
 use std::fmt::{self, Display, Formatter};
 
 /// From here on a longer strip is worth less than further columns.
 const WIDE: u16 = 100;
+
+/// From here on the title has room for how a move is marked.
+const ROOM_FOR_MARK: u16 = 60;
+/// A strip shorter than this shows no movement.
+const STRIP_LEAST: u16 = 10;
+
+/// What a strip asks for before columns of less worth: little where even the masks would not fit, else half of what the
+/// first columns leave.
+fn strip_least(width: u16) -> u16 {
+    if width < 62 { width / 5 } else { (width - 25) / 2 }.clamp(STRIP_LEAST, 60)
+}
 
 /// A column of this pane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,28 +48,29 @@ enum Cell {
 /// In the order they stand.
 const COLUMNS: [Column<Cell>; 13] = [
     fixed(Cell::Tid, "TID", 7, 0, true),
-    Column { id: Cell::Name, title: "NAME", least: 8, most: 15, rank: 6, right: false },
-    fixed(Cell::Role, "ROLE", 8, 4, false),
+    Column { id: Cell::Name, title: "NAME", least: 8, most: 15, rank: 7, right: false },
+    fixed(Cell::Role, "ROLE", 7, 5, false),
     fixed(Cell::Core, "CORE", 4, 1, true),
-    Column { id: Cell::Allowed, title: "ALLOWED", least: 8, most: 20, rank: 5, right: false },
-    fixed(Cell::Cpu, "CPU%", 4, 2, true),
+    Column { id: Cell::Allowed, title: "ALLOWED", least: 8, most: 20, rank: 6, right: false },
+    fixed(Cell::Cpu, "CPU%", 4, 3, true),
     fixed(Cell::Moves, "MOVES", 6, 9, true),
-    fixed(Cell::MovesRate, "MOVES/s", 7, 3, true),
+    fixed(Cell::MovesRate, "MOVES/s", 7, 2, true),
     fixed(Cell::Class, "CLASS", 7, 8, false),
     fixed(Cell::Wait, "WAIT%", 5, 10, true),
     fixed(Cell::Voluntary, "VOL/s", 5, 11, true),
     fixed(Cell::Involuntary, "INVOL/s", 7, 12, true),
-    Column { id: Cell::Strip, title: "CORE OVER TIME", least: 8, most: 240, rank: 7, right: false },
+    Column { id: Cell::Strip, title: "CORES", least: STRIP_LEAST, most: 240, rank: 4, right: false },
 ];
 
 /// What the pane shows and how, as its title.
-pub(super) fn title(state: &State) -> Vec<String> {
+pub(super) fn title(state: &State, width: u16) -> Vec<String> {
     let list = &state.threads;
     let mut parts = vec![state.settings.watch.join(", ")];
     if list.sort != ThreadSort::Cpu || list.reversed {
         parts.push(format!("by {}{}", list.sort.word(), if list.reversed { ", reversed" } else { "" }));
     }
     let total = state.metrics().map_or(0, |metrics| metrics.threads.len());
+    parts.extend(state.metrics().and_then(|metrics| evidence(metrics, width)));
     if list.rows().len() < total {
         parts.push(format!("{} of {total}", list.rows().len()));
     } else if total > 0 {
@@ -71,6 +83,19 @@ pub(super) fn title(state: &State) -> Vec<String> {
         parts.push(format!("filter {}", list.filter));
     }
     parts
+}
+
+/// What the moves rest on, best first; several words where threads differ.
+fn evidence(metrics: &Metrics, width: u16) -> Option<String> {
+    let kinds = [(Evidence::Traced, ""), (Evidence::Counted, ""), (Evidence::Sampled, UNDER_COUNT)];
+    let there = kinds.into_iter().filter(|(kind, _)| metrics.threads.iter().any(|thread| thread.evidence == *kind));
+    let words = |(kind, mark): (Evidence, &str)| {
+        let gap = if mark.is_empty() { "" } else { " " };
+        format!("{mark}{gap}{}", kind.word())
+    };
+    let words: Vec<String> = there.map(words).collect();
+    let mark = if width < ROOM_FOR_MARK { "" } else { CoreLetters::of(&metrics.topology).mark() };
+    (!words.is_empty()).then(|| format!("moves {}{mark}", words.join(", ")))
 }
 
 /// The rows in sight.
@@ -89,14 +114,18 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
     };
     let roomy = |column: Column<Cell>| match column.id {
         Cell::Allowed if area.width < WIDE => Column { most: column.least, ..column },
+        Cell::Strip => Column { least: strip_least(area.width), ..column },
         _ => column,
     };
     let columns: Vec<Column<Cell>> = COLUMNS.iter().filter(says).copied().map(roomy).collect();
     let columns = table::fit(&columns, area.width);
-    head(&mut canvas, &columns, state.threads.sort);
+    let letters = CoreLetters::of(&metrics.topology);
+    let strip = columns.iter().find(|column| column.id == Cell::Strip).map_or(0, |column| column.width);
+    let window = Window::of(metrics, strip);
+    head(&mut canvas, &columns, state.threads.sort, &window.head(strip, letters.word()));
     let body = usize::from(area.height.saturating_sub(1));
     let first = table::window(state.threads.selection.anchor(), rows.len(), body);
-    let pane = ThreadsPane { state, history, letters: CoreLetters::of(&metrics.topology), columns: &columns };
+    let pane = ThreadsPane { state, history, letters, window, columns: &columns };
     for (y, &index) in (1..).zip(rows.iter().skip(first).take(body)) {
         pane.row(&mut canvas, y, &metrics.threads[index]);
     }
@@ -115,7 +144,7 @@ fn empty(canvas: &mut Canvas, state: &State, none_watched: bool) {
     }
 }
 
-fn head(canvas: &mut Canvas, columns: &[Placed<Cell>], sort: ThreadSort) {
+fn head(canvas: &mut Canvas, columns: &[Placed<Cell>], sort: ThreadSort, strip: &str) {
     let sorted = match sort {
         ThreadSort::Cpu => Cell::Cpu,
         ThreadSort::Moves => Cell::Moves,
@@ -123,7 +152,7 @@ fn head(canvas: &mut Canvas, columns: &[Placed<Cell>], sort: ThreadSort) {
     };
     for column in columns {
         let tone = if column.id == sorted { Tone::Accent } else { Tone::Header };
-        let title = if column.id == Cell::Strip && column.width < 14 { "CORES" } else { column.title };
+        let title = if column.id == Cell::Strip { strip } else { column.title };
         table::cell(canvas, column, 0, tone, title);
     }
 }
@@ -133,6 +162,7 @@ struct ThreadsPane<'a> {
     state: &'a State,
     history: &'a History,
     letters: CoreLetters<'a>,
+    window: Window,
     columns: &'a [Placed<Cell>],
 }
 
@@ -159,8 +189,8 @@ impl ThreadsPane<'_> {
         match column.id {
             Cell::Tid => put(idle, &thread.sample.id.tid),
             Cell::Name => put(idle, &thread.sample.name),
-            Cell::Role => put(Tone::Muted, &role(thread)),
-            Cell::Core => put(idle, &thread.sample.core),
+            Cell::Role => put(Tone::Muted, &thread.sample.role()),
+            Cell::Core => put(if thread.pinned { Tone::Good } else { idle }, &thread.sample.core),
             Cell::Allowed => put(
                 if thread.pinned { Tone::Good } else { Tone::Muted },
                 &Allowed { cores: thread.sample.allowed.as_ref(), pinned: thread.pinned },
@@ -176,8 +206,7 @@ impl ThreadsPane<'_> {
             Cell::Involuntary => put(Tone::Muted, &Count(thread.involuntary_per_s)),
             Cell::Strip => {
                 if let Some(track) = self.history.thread(thread.sample.id) {
-                    let behind = self.state.behind().samples;
-                    strip::cores(canvas, (column.x, y, column.width), &self.letters, track, behind);
+                    strip::cores(canvas, (column.x, y, column.width), &self.letters, track, self.window);
                 }
             }
         }
@@ -195,16 +224,6 @@ fn wait_tone(thread: &ThreadMetrics) -> Tone {
     match thread.wait {
         Some(wait) if wait >= 0.05 => Tone::Warning,
         _ => Tone::Muted,
-    }
-}
-
-/// The side where it is known, with what the thread does.
-fn role(thread: &ThreadMetrics) -> &'static str {
-    match (thread.sample.duty, thread.sample.side) {
-        (Duty::Control, _) => "control",
-        (Duty::Worker, Some(Side::Server)) => "server w",
-        (Duty::Worker, Some(Side::Client)) => "client w",
-        (Duty::Worker, None) => "worker",
     }
 }
 

@@ -4,6 +4,7 @@
 
 pub mod scenes;
 pub mod stage;
+pub mod story;
 
 use std::sync::Arc;
 use vnettop::sample::*;

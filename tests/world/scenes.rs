@@ -3,15 +3,20 @@
 use super::stage::Stage;
 use super::{QUIET, Traffic, Work, World, stream};
 use vnettop::derive::placement::{CoreChange, Proposal, Step};
+use vnettop::derive::proof::{Card, Difference, Side, Verdict};
+use vnettop::derive::{Finding, Jitter};
 use vnettop::sample::{CoreId, CoreSet, Ifindex, Kind, LinkState, PeerRef, ThreadId};
 use vnettop::state::Settings;
 
 /// Gbit/s second by second of one TCP stream over a docker bridge, both ends moved about by the scheduler
 /// (Kunpeng 920, published measurement).
-const SWINGS: [f64; 22] = [
+pub const SWINGS: [f64; 22] = [
     34.9, 34.9, 34.5, 34.7, 34.5, 34.5, 34.7, 35.1, 30.7, 20.0, 13.8, 20.8, 16.5, 14.2, 15.8, 15.4, 30.9, 35.4, 35.5,
     35.3, 35.7, 35.7,
 ];
+
+/// The same with both ends pinned, `taskset -cp 0` and `-cp 1`.
+pub const PINNED: [f64; 14] = [34.8, 34.7, 35.0, 35.2, 35.0, 35.0, 33.6, 34.8, 35.0, 34.9, 34.9, 35.0, 35.2, 34.9];
 
 /// A small machine, iperf3 between two containers on a docker bridge.
 pub fn bridge() -> World {
@@ -131,4 +136,66 @@ pub fn proposal(server: ThreadId, client: ThreadId, cores: [CoreId; 2]) -> Propo
             .to_vec(),
         reasons: vec!["both ends on node 0, where the bridge's memory is; core 0 is left to the rest".to_owned()],
     }
+}
+
+/// The spread of a rate with this mean, Gbit/s, and coefficient of variation, over so many seconds of 100 ms bins.
+pub fn jitter(mean: f64, cv: f64, seconds: usize) -> Jitter {
+    let deviation = mean * cv;
+    let gigabits = |value: f64| value.max(0.1) * 1e9;
+    Jitter {
+        bins: seconds * 10,
+        bin_s: 0.1,
+        window_s: seconds as f64,
+        mean: gigabits(mean),
+        deviation: gigabits(deviation),
+        cv: Some(cv),
+        p5: gigabits(mean - 1.1 * deviation),
+        p50: gigabits(mean + deviation),
+        p95: gigabits(mean + 1.2 * deviation),
+        longest_dip_s: if cv > 0.1 { 2.1 } else { 0.0 },
+    }
+}
+
+/// A card with this verdict.
+pub fn card(verdict: Verdict) -> Card {
+    let (swings, steady, as_before) = ((24.1, 0.38), (34.9, 0.012), (24.6, 0.36));
+    let (before, after, mean, cv) = match verdict {
+        Verdict::NoDifference => (swings, as_before, [0.5, -1.4, 2.3], [-0.02, -0.06, 0.03]),
+        Verdict::Worse => (steady, swings, [-10.8, -12.4, -9.1], [0.368, 0.33, 0.40]),
+        _ => (swings, steady, [10.8, 9.1, 12.4], [-0.368, -0.40, -0.33]),
+    };
+    let side = |(mean, cv), moves| Side { jitter: jitter(mean, cv, 30), moves_per_s: Some(moves) };
+    let difference =
+        |[is, from, to]: [f64; 3], unit: f64| Difference { is: is * unit, from: from * unit, to: to * unit };
+    Card {
+        pinned_at_ns: None,
+        before: side(before, 59.0),
+        after: side(after, 0.0),
+        mean: difference(mean, 1e9),
+        cv: Some(difference(cv, 1.0)),
+        verdict,
+    }
+}
+
+/// Findings as a bad day has them.
+pub fn findings() -> Vec<Finding> {
+    let finding = |id, key, text: &str, numbers: &[(&'static str, f64)]| Finding {
+        id,
+        text: text.to_owned(),
+        numbers: numbers.to_vec(),
+        key,
+    };
+    vec![
+        finding(
+            "jitter",
+            Some('p'),
+            "moves lower the rate: bins with a move to another node run at 14.9 Gbit/s, others at 34.6; 59 moves/s, 11 of \
+             them across nodes, cost 2.1 GB each second",
+            &[("mean_bits_per_s", 2.41e10), ("cv", 0.38), ("p_value", 0.001), ("moves_per_s", 59.0)],
+        ),
+        finding("nodes", Some('p'), "sender and receiver are on different nodes: 91 on node 2, 5 on node 0", &[]),
+        finding("softnet", None, "core 5 drops 812 packets/s from its backlog", &[("softnet_dropped_per_s", 812.0)]),
+        finding("steal", None, "core 1 is stolen 2 % of the time", &[("steal", 0.02), ("difference", -0.004)]),
+        finding("label", None, "docker0 moves 34.8 Gbit/s, 3.5 times the 10 Gbit/s it claims", &[("times", 3.48)]),
+    ]
 }

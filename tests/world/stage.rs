@@ -153,6 +153,7 @@ fn letter(tone: Tone) -> char {
         Tone::Warning => 'w',
         Tone::Bad => 'b',
         Tone::Watched => '_',
-        Tone::Node(number) => char::from(b'0' + number % 10),
+        Tone::Moved(_) => 'M',
+        Tone::Node(number) | Tone::NodeBright(number) | Tone::NodeDim(number) => char::from(b'0' + number % 10),
     }
 }

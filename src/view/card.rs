@@ -1,0 +1,118 @@
+//! The card after a pin: before and after side by side, what differs and how surely, a verdict in words. While its windows
+//! fill it says for how long still. It compares nothing itself.
+
+use super::Tone;
+use super::canvas::cells;
+use super::format::{Count, Interval, Scale, Seconds, Share, UNKNOWN};
+use super::overlay::Line;
+use super::text::wrap;
+use crate::derive::proof::{Difference, LEAST_AFTER_NS, SETTLING_NS, Side, Verdict};
+use crate::derive::{Card, Metrics};
+use crate::state::State;
+use std::time::Duration;
+
+/// What is dropped after a pin until things have settled, and the least that is compared after it, s.
+const SETTLING_S: f64 = SETTLING_NS as f64 / 1e9;
+const LEAST_WINDOW_S: f64 = LEAST_AFTER_NS as f64 / 1e9;
+
+/// Cells of the name of a figure, and of each side.
+const NAME: usize = 9;
+const SIDE: usize = 12;
+
+/// The card, or why there is none yet.
+pub(super) fn lines(state: &State, width: u16) -> Vec<Line> {
+    let Some(metrics) = state.metrics() else { return sentence(Tone::Muted, "nothing is known yet", width) };
+    match &metrics.card {
+        Some(card) => filled(state, card, width),
+        None => empty(state, metrics, width),
+    }
+}
+
+/// The keys that make sense beside this card.
+pub(super) fn foot(state: &State) -> &'static str {
+    match state.metrics().and_then(|metrics| metrics.card.as_ref()) {
+        Some(card) if card.verdict == Verdict::Worse => "U puts the masks back · Esc leaves",
+        _ => "Esc leaves",
+    }
+}
+
+fn empty(state: &State, metrics: &Metrics, width: u16) -> Vec<Line> {
+    let Some(pinned_ns) = state.pinned_at_ns() else {
+        let text = "no thread was pinned yet: p proposes cores; about 12 s after the pin this card compares the flow before \
+                    and after it";
+        return sentence(Tone::Normal, text, width);
+    };
+    let since_s = metrics.at_ns.saturating_sub(pinned_ns) as f64 / 1e9;
+    let left_s = SETTLING_S + LEAST_WINDOW_S - since_s;
+    let text = if left_s > 0.0 {
+        let (settling, window) = (Seconds(SETTLING_S), Seconds(LEAST_WINDOW_S));
+        let left = left_s.ceil();
+        format!("comparing: ready in {left:.0} s ({settling} to settle after the pin, then at least {window} of rates)")
+    } else {
+        "the card waits for enough known rates on both sides of the pin: is the benchmark still running, and did it run for \
+         10 s before the pin?"
+            .to_owned()
+    };
+    sentence(Tone::Normal, &text, width)
+}
+
+fn filled(state: &State, card: &Card, width: u16) -> Vec<Line> {
+    let Card { before, after, .. } = card;
+    let scale = Scale::of(before.jitter.mean.max(after.jitter.mean), state.settings.units);
+    let rate = |bits: f64| scale.number(bits);
+    let cv = |side: &Side| side.jitter.cv.map_or_else(|| UNKNOWN.to_owned(), |cv| Share(cv).to_string());
+    let moves = |side: &Side| Count(side.moves_per_s).to_string();
+    let window = |side: &Side| Seconds(side.jitter.window_s).to_string();
+    let mut lines = vec![row("", "before", "after", "change (95 % interval)", Tone::Header)];
+    let mean = format!("{} {}", rate(before.jitter.mean), scale.unit);
+    let plain = |name, before: &str, after: &str| row(name, before, after, "", Tone::Normal);
+    lines.push(row("mean", &mean, &rate(after.jitter.mean), &difference(&card.mean, &rate), Tone::Normal));
+    let points = |share: f64| format!("{:.1}", share * 100.0);
+    let of_cv = card.cv.as_ref().map_or_else(String::new, |cv| difference(cv, &points));
+    lines.push(row("CV", &cv(before), &cv(after), &of_cv, Tone::Normal));
+    lines.push(plain("p5", &rate(before.jitter.p5), &rate(after.jitter.p5)));
+    lines.push(plain("moves/s", &moves(before), &moves(after)));
+    let dip = |side: &Side| Seconds(side.jitter.longest_dip_s).to_string();
+    lines.push(plain("dip", &dip(before), &dip(after)));
+    let bin = Interval(Duration::from_secs_f64(after.jitter.bin_s.clamp(0.0, 1e6)));
+    let bins = format!("{}, {} bins of {bin}", before.jitter.bins, after.jitter.bins);
+    lines.push(row("window", &window(before), &window(after), &bins, Tone::Muted));
+    lines.push(Line::new());
+    lines.extend(verdict(card.verdict, width));
+    lines
+}
+
+/// `name      before      after       what differs`
+fn row(name: &str, before: &str, after: &str, differs: &str, tone: Tone) -> Line {
+    let pad = |text: &str, width: usize| format!("{text}{}", " ".repeat(width.saturating_sub(cells(text)).max(1)));
+    let name_tone = if tone == Tone::Normal { Tone::Header } else { tone };
+    vec![
+        (name_tone, pad(name, NAME)),
+        (tone, format!("{}{}", pad(before, SIDE), pad(after, SIDE - 3))),
+        (if tone == Tone::Normal { Tone::Accent } else { tone }, differs.to_owned()),
+    ]
+}
+
+/// `+10.8 (+9.10 to +12.4)`
+fn difference(difference: &Difference, number: &impl Fn(f64) -> String) -> String {
+    let signed = |value: f64| format!("{}{}", if value > 0.0 { "+" } else { "" }, number(value));
+    let Difference { is, from, to } = *difference;
+    format!("{} ({} to {})", signed(is), signed(from), signed(to))
+}
+
+fn verdict(verdict: Verdict, width: u16) -> Vec<Line> {
+    let (tone, why) = match verdict {
+        Verdict::SteadierAndFaster => (Tone::Good, "the spread fell and the mean rose"),
+        Verdict::Faster => (Tone::Good, "the mean rose, the spread stayed"),
+        Verdict::Steadier => (Tone::Good, "the spread fell, the mean did not drop by more than 3 %"),
+        Verdict::NoDifference => {
+            (Tone::Normal, "neither spread nor mean differs by more than chance makes it; the pin brought nothing here")
+        }
+        Verdict::Worse => (Tone::Bad, "more spread, or a mean lower by more than 3 %"),
+    };
+    sentence(tone, &format!("{}: {why}", verdict.words()), width)
+}
+
+fn sentence(tone: Tone, text: &str, width: u16) -> Vec<Line> {
+    wrap(text, width).into_iter().map(|line| vec![(tone, line)]).collect()
+}

@@ -1,0 +1,117 @@
+//! The watched flow in one line: its mean rate, how much it swings, over which time, and what it is the rate of. It is
+//! on screen at all times when it is known, so it is cut to any width, the least needed figures first.
+
+use super::Tone;
+use super::canvas::{Canvas, cells};
+use super::format::{Interval, Scale, Seconds, Share};
+use super::text::plural;
+use crate::derive::{FlowBasis, Jitter};
+use crate::state::Units;
+use std::time::Duration;
+
+/// From this coefficient of variation on the rate swings; below the other one it is steady.
+const SWINGS: f64 = 0.10;
+const STEADY: f64 = 0.05;
+
+/// A figure of the line; the highest rank goes first when there is no room.
+struct Piece {
+    rank: u8,
+    tone: Tone,
+    text: String,
+}
+
+/// Draws as much of the line as fits; returns the cells used.
+pub(super) fn line(
+    canvas: &mut Canvas,
+    (x, y, width): (u16, u16, u16),
+    jitter: &Jitter,
+    basis: Option<&FlowBasis>,
+    units: Units,
+) -> u16 {
+    let mut used = 0;
+    for Piece { tone, text, .. } in fitting(pieces(jitter, basis, units), usize::from(width)) {
+        used += canvas.left(x + used, y, width - used, tone, text);
+    }
+    used
+}
+
+/// The figures in the order they stand. What belongs to the figure before it has no dot before it.
+fn pieces(jitter: &Jitter, basis: Option<&FlowBasis>, units: Units) -> Vec<Piece> {
+    let piece = |rank, text: String| Piece { rank, tone: Tone::Title, text };
+    let scale = Scale::of(jitter.mean, units);
+    let number = |rate| scale.number(rate);
+    let tone = match jitter.cv {
+        Some(cv) if cv >= SWINGS => Tone::Warning,
+        Some(cv) if cv < STEADY => Tone::Good,
+        _ => Tone::Title,
+    };
+    let cv = jitter.cv.map_or_else(String::new, |cv| format!(" (CV {})", Share(cv)));
+    let spread = format!("flow {} {} ± {}{cv}", number(jitter.mean), scale.unit, number(jitter.deviation));
+    let bin = Interval(Duration::from_secs_f64(jitter.bin_s.clamp(0.0, 1e6)));
+    let of = basis.map(|basis| match basis {
+        FlowBasis::Sockets(count) => format!(" of {}", plural(*count, "connection")),
+        FlowBasis::Link(name) => format!(" of link {name}"),
+    });
+    let mut pieces = vec![
+        Piece { rank: 0, tone, text: spread },
+        piece(3, format!(" · p5 {}", number(jitter.p5))),
+        piece(5, format!(" · p50 {}", number(jitter.p50))),
+        piece(4, format!(" · p95 {}", number(jitter.p95))),
+        piece(2, format!(" · dip {}", Seconds(jitter.longest_dip_s))),
+        piece(1, format!(" · {}", Seconds(jitter.window_s))),
+        piece(7, format!(" in {bin} bins")),
+    ];
+    pieces.extend(of.map(|text| piece(6, text)));
+    pieces
+}
+
+/// Takes figures by rank until one does not fit.
+fn fitting(mut pieces: Vec<Piece>, mut room: usize) -> Vec<Piece> {
+    let mut ranks: Vec<(u8, usize)> = pieces.iter().map(|piece| (piece.rank, cells(&piece.text))).collect();
+    ranks.sort_unstable();
+    let mut most = None;
+    for (rank, needed) in ranks {
+        if needed > room {
+            break;
+        }
+        room -= needed;
+        most = Some(rank);
+    }
+    pieces.retain(|piece| most.is_some_and(|most| piece.rank <= most));
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(width: usize, basis: &FlowBasis) -> String {
+        let jitter = Jitter {
+            bins: 300,
+            bin_s: 0.1,
+            window_s: 30.0,
+            mean: 24.1e9,
+            deviation: 9.2e9,
+            cv: Some(0.382),
+            p5: 13.9e9,
+            p50: 34.1e9,
+            p95: 35.6e9,
+            longest_dip_s: 2.1,
+        };
+        let pieces = fitting(pieces(&jitter, Some(basis), Units::Bits), width);
+        pieces.into_iter().map(|piece| piece.text).collect()
+    }
+
+    #[test]
+    fn the_line_says_what_it_can_and_stays_within_its_width() {
+        assert_eq!(
+            shown(200, &FlowBasis::Sockets(2)),
+            "flow 24.1 Gbit/s ± 9.20 (CV 38 %) · p5 13.9 · p50 34.1 · p95 35.6 · dip 2.1 s · 30 s in 100 ms bins of 2 connections"
+        );
+        assert_eq!(shown(50, &FlowBasis::Sockets(1)), "flow 24.1 Gbit/s ± 9.20 (CV 38 %) · 30 s", "the window next");
+        assert!(shown(200, &FlowBasis::Link("docker0".into())).ends_with("of link docker0"), "what it is the rate of");
+        for width in 0..130 {
+            assert!(cells(&shown(width, &FlowBasis::Sockets(1))) <= width, "within {width}");
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! The recording in `assets/`: what it is made of, and the story that it tells frame by frame.
+//!
+//! `cargo test --test story -- --ignored write` writes it anew.
+
+mod world;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use vnettop::action::parse_keys;
+use vnettop::derive::Metrics;
+use vnettop::record::{Recorder, Recording};
+use vnettop::sample::{Event, Item, Sample};
+use vnettop::state::{Mode, Settings};
+use world::stage::Stage;
+use world::story::{self, PINNED_FROM_S};
+use world::{World, scenes};
+
+fn asset() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/kunpeng.vnettop.zst")
+}
+
+#[test]
+#[ignore = "writes the recording anew"]
+fn write() {
+    let path = asset();
+    std::fs::create_dir_all(path.parent().expect("a folder")).expect("the folder can be made");
+    let _ = std::fs::remove_file(&path);
+    let mut recorder = Recorder::create(&path).expect("a new file");
+    for item in story::items() {
+        recorder.write(&item).expect("it is written");
+    }
+    recorder.finish().expect("it is closed");
+}
+
+fn recorded() -> Vec<Item> {
+    let mut recording = Recording::open(&asset()).expect("the recording is there");
+    std::iter::from_fn(|| recording.next_item().expect("it is whole")).collect()
+}
+
+fn samples<'a>(items: &'a [Item]) -> Vec<&'a Sample> {
+    let sample = |item: &'a Item| match item {
+        Item::Sample(sample) => Some(&**sample),
+        Item::Event(_) => None,
+    };
+    items.iter().filter_map(sample).collect()
+}
+
+/// A replay of so many seconds.
+fn played(seconds: usize) -> Stage {
+    let settings = Settings { mode: Mode::Replay, ..Settings::default() };
+    let mut stage = Stage::new(World::small(), settings);
+    let mut left = seconds * 2 + 1;
+    for item in recorded() {
+        left -= usize::from(matches!(item, Item::Sample(_)));
+        if let Some(metrics) = stage.derivation.advance(item) {
+            stage.state.receive(metrics);
+        }
+        if left == 0 {
+            break;
+        }
+    }
+    stage
+}
+
+fn freeze(chapter: &str, stage: &Stage) {
+    insta::with_settings!({omit_expression => true}, {
+        insta::assert_snapshot!(chapter, stage.frame(120, 40));
+    });
+}
+
+#[test]
+fn the_recording_is_what_its_generator_writes_and_small() {
+    assert!(recorded() == story::items(), "assets/ holds what tests/world/story.rs makes; write it anew");
+    let size = asset().metadata().expect("it is there").len();
+    assert!(size < 300 * 1024, "{size} bytes are under 300 KiB");
+}
+
+#[test]
+fn every_second_has_its_published_rate() {
+    let items = recorded();
+    let samples = samples(&items);
+    let pulses: Vec<_> = samples.iter().flat_map(|sample| &sample.flows[1].pulses).collect();
+    assert_eq!(pulses.len(), story::seconds().len() * 10 + 1, "a pulse every 100 ms, and one at the beginning");
+    for (second, published) in story::seconds().iter().enumerate() {
+        let (from, to) = (pulses[second * 10], pulses[second * 10 + 10]);
+        assert_eq!(to.at_ns - from.at_ns, 1_000_000_000, "ten pulses are a second");
+        let gigabits = (to.acked - from.acked) as f64 * 8.0 / 1e9;
+        assert!((gigabits - published).abs() < 1e-6, "second {second} moves {published} Gbit, not {gigabits}");
+    }
+    for sample in &samples {
+        assert_eq!(sample.flows[0].pulses.last().map(|p| p.received), sample.flows[1].pulses.last().map(|p| p.acked));
+    }
+}
+
+#[test]
+fn its_traced_moves_lead_from_core_to_core_and_are_as_many_as_counted() {
+    let items = recorded();
+    let samples = samples(&items);
+    let mut cores = [4, 6];
+    let mut moves = [0, 0];
+    for pair in samples.windows(2) {
+        for step in &pair[1].trace.as_ref().expect("traced").moves {
+            let end = usize::from(step.tid == 39_082);
+            assert_eq!(step.from, cores[end], "a move begins where the one before ended");
+            assert!(pair[0].at_ns <= step.at_ns && step.at_ns < pair[1].at_ns, "within its tick");
+            cores[end] = step.to;
+            moves[end] += 1;
+        }
+        for (end, thread) in pair[1].threads.iter().enumerate() {
+            assert_eq!((thread.core, thread.migrations), (cores[end], Some(moves[end])), "trace and counter agree");
+        }
+    }
+    assert_eq!(cores, [0, 1], "at the end both are where they were pinned");
+}
+
+#[test]
+fn the_story_is_told() {
+    let start = played(4);
+    freeze("start", &start);
+    assert!(start.text(120, 40).contains("illustrative"), "what is not measured is said on the screen");
+    freeze("jitter", &played(16));
+    freeze("cause", &played(38));
+    let mut proposal = played(43);
+    assert_eq!(proposal.press("p"), [], "a proposal is only shown");
+    freeze("proposal", &proposal);
+    assert_eq!(proposal.press("p"), [], "and a recording's threads cannot be pinned");
+    let pinned = played(PINNED_FROM_S + 2);
+    freeze("pinned", &pinned);
+    assert!(pinned.text(120, 40).contains("39081 pinned to 0, 39082 pinned to 1"), "the pin of the recording is told");
+    let mut proof = played(story::seconds().len());
+    proof.press("c");
+    freeze("proof", &proof);
+    assert_eq!(proof.press("U"), [], "nothing can be put back either");
+    freeze("end", &proof);
+}
+
+#[test]
+fn what_moves_where_and_how_fast_does_not_depend_on_the_way_it_is_told() {
+    let moves_per_s = |metrics: &Metrics| metrics.threads.iter().filter_map(|t| t.moves_per_s).sum::<f64>();
+    let (calm, slow) = (played(5), played(13));
+    let (calm, slow) = (calm.state.metrics().expect("metrics"), slow.state.metrics().expect("metrics"));
+    assert!(moves_per_s(calm) <= 4.0 && moves_per_s(slow) >= 20.0, "slow seconds are those with moves");
+    let end = played(story::seconds().len());
+    let end = end.state.metrics().expect("metrics");
+    assert!(end.threads.iter().all(|thread| thread.pinned), "at the end both are pinned");
+    let pins = recorded().iter().filter(|item| matches!(item, Item::Event(Event::Pinned { .. }))).count();
+    assert_eq!(pins, 2, "one pin a thread");
+    let veth = slow.links.iter().find(|link| link.facts.name == "vethe61f5c0").and_then(|link| link.rates);
+    let rate = veth.and_then(|rates| rates.rx_bits_per_s).expect("a rate");
+    assert!((14e9..17e9).contains(&rate), "second 13 was published with {} Gbit/s: {rate}", scenes::SWINGS[12]);
+}
+
+#[test]
+fn keys_on_the_replay_change_nothing_on_this_machine() {
+    let home = tempfile::tempdir().expect("a directory");
+    let keys = "pp<tick>pU<tick>";
+    assert!(parse_keys(keys).is_ok());
+    let output = Command::new(env!("CARGO_BIN_EXE_vnettop"))
+        .args(["--replay", &asset().display().to_string(), "--keys", keys, "--print", "120x40", "-n", "80"])
+        .env("XDG_STATE_HOME", home.path())
+        .env("LC_ALL", "C.UTF-8")
+        .output()
+        .expect("vnettop runs");
+    let frame = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(frame.contains("this is a replay: its threads are not here to be pinned"), "it says why not:\n{frame}");
+    let journals = std::fs::read_dir(home.path()).expect("readable").count();
+    assert_eq!(journals, 0, "no journal was begun, so no mask was touched");
+}

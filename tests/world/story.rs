@@ -1,0 +1,254 @@
+//! The case that vnettop exists for, rebuilt: one TCP stream between two containers on a docker bridge of a Kunpeng 920,
+//! first as the scheduler likes it, then with both ends pinned. The rate of every second is a published one; what lies
+//! between two seconds is interpolated, and where threads and softirqs ran is illustrative.
+
+use super::scenes::{PINNED, SWINGS};
+use super::{QUIET, Traffic, Work, World};
+use std::net::SocketAddr;
+use vnettop::sample::*;
+
+/// Both patterns are shown so often, so that there are bins enough to compare.
+pub const TIMES: usize = 2;
+/// Unpinned seconds before the pin.
+pub const PINNED_FROM_S: usize = SWINGS.len() * TIMES;
+
+const BINS_A_SECOND: usize = 10;
+const BIN_NS: u64 = 100_000_000;
+/// Bins of a sample.
+const BINS_A_TICK: usize = 5;
+/// Below this many Gbit/s the threads wander.
+const SLOW: f64 = 31.0;
+/// The problem that says what this is stands on screen so many seconds.
+const TOLD_S: usize = 12;
+/// A packet as the kernel counts it with segmentation offload, and what of it is payload.
+const PACKET: f64 = 65_226.0;
+const PAYLOAD: f64 = 65_160.0;
+
+/// Where the two ends are while nothing moves them, and where they are pinned: `taskset -cp 0` and `-cp 1`.
+const HOME: [CoreId; 2] = [4, 6];
+const PIN: [CoreId; 2] = [0, 1];
+const SERVER: usize = 0;
+const CLIENT: usize = 1;
+const TIDS: [u32; 2] = [39_081, 39_082];
+
+/// Gbit/s of every second, in order.
+pub fn seconds() -> Vec<f64> {
+    let mut seconds = SWINGS.repeat(TIMES);
+    seconds.extend(PINNED.repeat(TIMES));
+    seconds
+}
+
+/// Gbit/s of every tenth of a second: linear from second to second, then scaled so that each second keeps its mean.
+pub fn bins(seconds: &[f64]) -> Vec<f64> {
+    let at = |t: f64| {
+        let last = seconds.len() - 1;
+        let below = (t - 0.5).floor().clamp(0.0, last as f64);
+        let above = (below + 1.0).min(last as f64);
+        let share = (t - 0.5 - below).clamp(0.0, 1.0);
+        let rate = |second: f64| seconds[usize::try_from(super::whole(second)).expect("few seconds")];
+        rate(below) * (1.0 - share) + rate(above) * share
+    };
+    let mut bins = Vec::new();
+    for (second, mean) in seconds.iter().enumerate() {
+        let raw: Vec<f64> = (0..BINS_A_SECOND).map(|bin| at(second as f64 + (bin as f64 + 0.5) / 10.0)).collect();
+        let raw_mean = raw.iter().sum::<f64>() / raw.len() as f64;
+        bins.extend(raw.iter().map(|rate| rate * mean / raw_mean));
+    }
+    bins
+}
+
+/// A thread is on this core from this instant on (ns since the beginning).
+type Arrival = (u64, usize, CoreId);
+
+/// Where the threads go: about while the flow is slow, home when it recovers, to their pins at the end.
+fn arrivals(bins: &[f64]) -> Vec<Arrival> {
+    let mut all = Vec::new();
+    let mut cores = HOME;
+    let mut dice = Dice(920);
+    for (bin, rate) in bins.iter().enumerate().take(PINNED_FROM_S * BINS_A_SECOND) {
+        let from_ns = bin as u64 * BIN_NS;
+        let mut go = |ns: u64, end: usize, core: CoreId| {
+            if cores[end] != core {
+                cores[end] = core;
+                all.push((from_ns + ns * 1_000_000, end, core));
+            }
+        };
+        let recovers = bins.get(bin + 1).is_none_or(|next| *next >= SLOW);
+        match (*rate < SLOW, recovers) {
+            (true, false) => {
+                go(12 + u64::from(dice.below(20)), CLIENT, dice.below(128));
+                go(45 + u64::from(dice.below(20)), SERVER, dice.below(128));
+                go(75 + u64::from(dice.below(20)), CLIENT, dice.below(128));
+            }
+            (true, true) => {
+                go(40, SERVER, HOME[SERVER]);
+                go(60, CLIENT, HOME[CLIENT]);
+            }
+            // A neighbour now and then, as schedulers do.
+            (false, _) if bin % 23 == 11 => go(50, CLIENT, HOME[CLIENT] + 1),
+            (false, _) if bin % 23 == 12 => go(50, CLIENT, HOME[CLIENT]),
+            _ => {}
+        }
+    }
+    let pinned_ns = (PINNED_FROM_S * BINS_A_SECOND) as u64 * BIN_NS;
+    all.extend([SERVER, CLIENT].map(|end| (pinned_ns + 1_000_000 * (1 + end as u64), end, PIN[end])));
+    all
+}
+
+/// The same throws every time.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: u32) -> u32 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        u32::try_from(self.0 >> 33).expect("31 bits") % limit
+    }
+}
+
+/// The machine before the first sample.
+fn machine() -> (World, [ThreadId; 2]) {
+    let mut world = World::kunpeng();
+    world.host = Host { name: "kp920 rebuilt".into(), kernel: "–".into(), arch: "aarch64".into(), ..Host::default() };
+    let bridge = world.link("docker0", Kind::Bridge, Some(10_000), Traffic::default());
+    for (name, container, netnsid) in [("vetha6c37c1", "container1", 0), ("vethe61f5c0", "container2", 1)] {
+        let port = world.link(name, Kind::Veth, Some(10_000), Traffic::default());
+        let facts = world.facts(port);
+        facts.master = Some(bridge);
+        facts.alias = Some(container.to_owned());
+        facts.peer = Some(PeerRef { netnsid: Some(netnsid), ifindex: Ifindex(2) });
+    }
+    world.link("lo", Kind::Loopback, None, Traffic::default());
+    let threads = [0, 1].map(|end| world.iperf3(TIDS[end], &[HOME[end]], 0.0));
+    (world, threads)
+}
+
+/// One end of the connection, with a pulse for every bin of a tick.
+fn flow(end: usize, pulses: &[(u64, u64)]) -> FlowSample {
+    let addresses: [SocketAddr; 2] =
+        ["172.17.0.2:5201", "172.17.0.3:43210"].map(|address| address.parse().expect("an address"));
+    let pulse = |&(at_ns, bytes): &(u64, u64)| {
+        let (acked, received) = if end == CLIENT { (bytes, 0) } else { (0, bytes) };
+        Pulse { at_ns, acked, received }
+    };
+    FlowSample {
+        cookie: 1 + end as u64,
+        netns: 4_026_532_291 + end as u64,
+        pid: TIDS[end],
+        local: addresses[end],
+        remote: addresses[1 - end],
+        pulses: pulses.iter().map(pulse).collect(),
+    }
+}
+
+/// What each end's work does to the core it is on: the sender's core also does the softirq work of the whole path.
+fn work(world: &mut World, shares: &[[f64; 128]; 2], packets: f64) {
+    for core in 0..128_u32 {
+        let [server, client] = [0, 1].map(|end: usize| shares[end][core as usize]);
+        *world.work(core) = Work {
+            user: 0.01 + 0.05 * server + 0.03 * client,
+            system: 0.01 + 0.85 * server + 0.40 * client,
+            softirq: 0.02 * server + 0.52 * client,
+            net_rx: packets * client,
+            ..QUIET
+        };
+    }
+}
+
+/// The share of a tick that each end spent on each core.
+fn shares(arrivals: &[Arrival], mut cores: [CoreId; 2], from_ns: u64, to_ns: u64) -> [[f64; 128]; 2] {
+    let mut shares = [[0.0; 128]; 2];
+    let mut since = [from_ns; 2];
+    let mut spend = |end: usize, core: CoreId, ns: u64| {
+        shares[end][core as usize] += ns as f64 / (to_ns - from_ns) as f64;
+    };
+    for &(at_ns, end, core) in arrivals {
+        spend(end, cores[end], at_ns - since[end]);
+        (cores[end], since[end]) = (core, at_ns);
+    }
+    for end in [SERVER, CLIENT] {
+        spend(end, cores[end], to_ns - since[end]);
+    }
+    shares
+}
+
+/// The whole recording.
+pub fn items() -> Vec<Item> {
+    let bins = bins(&seconds());
+    let arrivals = arrivals(&bins);
+    let (mut world, threads) = machine();
+    let mut items = Vec::new();
+    let (mut cores, mut bytes, mut begin_ns) = (HOME, 0.0, None);
+    for tick in 0..=bins.len() / BINS_A_TICK {
+        world.problems = if tick < TOLD_S * 2 { vec![told()] } else { Vec::new() };
+        let passed = &bins[tick.saturating_sub(1) * BINS_A_TICK..tick * BINS_A_TICK];
+        let to_ns = (tick * BINS_A_TICK) as u64 * BIN_NS;
+        let from_ns = to_ns - passed.len() as u64 * BIN_NS;
+        let moves: Vec<Arrival> =
+            arrivals.iter().filter(|(at_ns, ..)| (from_ns..to_ns).contains(at_ns)).copied().collect();
+        let rate = passed.iter().sum::<f64>() * 1e9 / BINS_A_TICK as f64;
+        travel(&mut world, rate);
+        work(&mut world, &shares(&moves, cores, from_ns, to_ns.max(1)), rate / 8.0 / PAYLOAD);
+        let mut sample = world.tick(0.5);
+        let begin_ns = *begin_ns.get_or_insert(sample.at_ns);
+        let mut pulses = Vec::new();
+        for (nth, rate) in (1..).zip(passed) {
+            bytes += rate * 1e9 / 8.0 / BINS_A_SECOND as f64;
+            pulses.push((begin_ns + from_ns + nth * BIN_NS, super::whole(bytes)));
+        }
+        if tick == 0 {
+            pulses.push((begin_ns, 0));
+        }
+        let step = |&(at_ns, end, to): &Arrival| {
+            let from = std::mem::replace(&mut cores[end], to);
+            *world.threads[end].sample.migrations.as_mut().expect("counted") += 1;
+            Move { at_ns: begin_ns + at_ns, tid: TIDS[end], from, to }
+        };
+        let moves = moves.iter().map(step).collect();
+        sample.trace = Some(Trace { source: TraceSource::Ftrace, lost: 0, partly: Vec::new(), moves });
+        sample.flows = vec![flow(SERVER, &pulses), flow(CLIENT, &pulses)];
+        for end in [SERVER, CLIENT] {
+            sample.threads[end].core = cores[end];
+            sample.threads[end].migrations = world.threads[end].sample.migrations;
+        }
+        items.push(Item::Sample(Box::new(sample)));
+        if tick == PINNED_FROM_S * 2 {
+            items.extend(pin(&mut world, threads));
+        }
+    }
+    items
+}
+
+/// The problem that says what this recording is.
+fn told() -> Problem {
+    Problem {
+        source: "recording".into(),
+        text: format!(
+            "rebuilt from the per-second rates published for one TCP stream over a docker bridge on a Kunpeng 920: {} s \
+             unpinned and {} s pinned, each shown {TIMES} times; what lies between the seconds is interpolated, and where \
+             threads and softirqs ran is illustrative",
+            SWINGS.len(),
+            PINNED.len()
+        ),
+    }
+}
+
+/// Payload at this rate crosses the bridge from one port to the other, with its headers, and is acknowledged.
+fn travel(world: &mut World, bits_per_s: f64) {
+    let packets = bits_per_s / 8.0 / PAYLOAD;
+    let (there, back) = (packets * PACKET * 8.0, packets / 2.0 * 66.0 * 8.0);
+    let container1 =
+        Traffic { rx_bits: back, tx_bits: there, rx_packets: packets / 2.0, tx_packets: packets, ..Traffic::default() };
+    let container2 =
+        Traffic { rx_bits: there, tx_bits: back, rx_packets: packets, tx_packets: packets / 2.0, ..Traffic::default() };
+    *world.traffic(Ifindex(2)) = container1;
+    *world.traffic(Ifindex(3)) = container2;
+}
+
+/// Both ends are pinned.
+fn pin(world: &mut World, threads: [ThreadId; 2]) -> [Item; 2] {
+    [SERVER, CLIENT].map(|end| {
+        let mask = CoreSet::single(PIN[end]);
+        let old = world.threads[end].sample.allowed.replace(mask.clone()).expect("a mask");
+        Item::Event(Event::Pinned { thread: threads[end], old, asked: mask.clone(), got: mask })
+    })
+}
