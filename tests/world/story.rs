@@ -1,23 +1,28 @@
 //! The case that vnettop exists for, rebuilt: one TCP stream between two containers on a docker bridge of a Kunpeng 920,
-//! first as the scheduler likes it, then with both ends pinned. The rate of every second is a published one; what lies
-//! between two seconds is interpolated, and where threads and softirqs ran is illustrative.
+//! first as the scheduler likes it, then with both ends pinned. The rate of every second is a published one; how a second's
+//! rate is made up of tenths, and where threads and softirqs ran, is illustrative: a slow second is one with moves, each
+//! of which is followed by a tenth at a fraction of the rate.
 
 use super::scenes::{PINNED, SWINGS};
 use super::{QUIET, Traffic, Work, World};
 use std::net::SocketAddr;
 use vnettop::sample::*;
 
-/// Both patterns are shown so often, so that there are bins enough to compare.
-pub const TIMES: usize = 2;
+/// The unpinned seconds are shown once and then so many of them again: the pin comes in the middle of the second dip.
+const AGAIN: usize = 16;
+/// The pinned ones are shown so often, so that there is as much after the pin as before it.
+const PINNED_TIMES: usize = 3;
 /// Unpinned seconds before the pin.
-pub const PINNED_FROM_S: usize = SWINGS.len() * TIMES;
+pub const PINNED_FROM_S: usize = SWINGS.len() + AGAIN;
 
 const BINS_A_SECOND: usize = 10;
 const BIN_NS: u64 = 100_000_000;
 /// Bins of a sample.
 const BINS_A_TICK: usize = 5;
-/// Below this many Gbit/s the threads wander.
-const SLOW: f64 = 31.0;
+/// A second below this many Gbit/s has moves; what it lacks to this rate is what they cost.
+const FULL: f64 = 34.0;
+/// A tenth after a move runs at least at this share of the full rate.
+const DEEPEST: f64 = 0.12;
 /// The problem that says what this is stands on screen so many seconds.
 const TOLD_S: usize = 12;
 /// A packet as the kernel counts it with segmentation offload, and what of it is payload.
@@ -33,61 +38,74 @@ const TIDS: [u32; 2] = [39_081, 39_082];
 
 /// Gbit/s of every second, in order.
 pub fn seconds() -> Vec<f64> {
-    let mut seconds = SWINGS.repeat(TIMES);
-    seconds.extend(PINNED.repeat(TIMES));
+    let mut seconds = SWINGS.to_vec();
+    seconds.extend(&SWINGS[..AGAIN]);
+    seconds.extend(PINNED.repeat(PINNED_TIMES));
     seconds
 }
 
-/// Gbit/s of every tenth of a second: linear from second to second, then scaled so that each second keeps its mean.
-pub fn bins(seconds: &[f64]) -> Vec<f64> {
-    let at = |t: f64| {
-        let last = seconds.len() - 1;
-        let below = (t - 0.5).floor().clamp(0.0, last as f64);
-        let above = (below + 1.0).min(last as f64);
-        let share = (t - 0.5 - below).clamp(0.0, 1.0);
-        let rate = |second: f64| seconds[usize::try_from(super::whole(second)).expect("few seconds")];
-        rate(below) * (1.0 - share) + rate(above) * share
-    };
-    let mut bins = Vec::new();
-    for (second, mean) in seconds.iter().enumerate() {
-        let raw: Vec<f64> = (0..BINS_A_SECOND).map(|bin| at(second as f64 + (bin as f64 + 0.5) / 10.0)).collect();
-        let raw_mean = raw.iter().sum::<f64>() / raw.len() as f64;
-        bins.extend(raw.iter().map(|rate| rate * mean / raw_mean));
+/// A tenth of a second.
+#[derive(Clone, Copy)]
+pub struct Tenth {
+    /// Gbit/s.
+    pub rate: f64,
+    /// It begins with a move.
+    moved: bool,
+}
+
+/// Every tenth of a second; ten together have the published mean.
+pub fn bins(seconds: &[f64]) -> Vec<Tenth> {
+    let mut dice = Dice(6426);
+    seconds.iter().flat_map(|&mean| second(mean, &mut dice)).collect()
+}
+
+/// As few moves as can cost what the second lacks, at tenths chosen by lot, and a percent of noise on all.
+fn second(mean: f64, dice: &mut Dice) -> [Tenth; BINS_A_SECOND] {
+    let tenths = BINS_A_SECOND as f64;
+    let lacks = ((FULL - mean) * tenths).max(0.0);
+    let moves = super::whole((lacks / (FULL * (1.0 - DEEPEST))).ceil());
+    let slow = if moves > 0 { FULL - lacks / moves as f64 } else { mean };
+    let mut moved = [false; BINS_A_SECOND];
+    for _ in 0..moves {
+        let free: Vec<usize> = (0..BINS_A_SECOND).filter(|&bin| !moved[bin]).collect();
+        moved[free[dice.below(u32::try_from(free.len()).expect("ten")) as usize]] = true;
     }
-    bins
+    let full = if moves > 0 { FULL } else { mean };
+    let noise: [f64; BINS_A_SECOND] = std::array::from_fn(|_| (f64::from(dice.below(2001)) / 1000.0 - 1.0) * 0.015);
+    let raw: [f64; BINS_A_SECOND] =
+        std::array::from_fn(|bin| (if moved[bin] { slow } else { full }) * (1.0 + noise[bin]));
+    let scale = mean * tenths / raw.iter().sum::<f64>();
+    std::array::from_fn(|bin| Tenth { rate: raw[bin] * scale, moved: moved[bin] })
 }
 
 /// A thread is on this core from this instant on (ns since the beginning).
 type Arrival = (u64, usize, CoreId);
 
 /// Where the threads go: about while the flow is slow, home when it recovers, to their pins at the end.
-fn arrivals(bins: &[f64]) -> Vec<Arrival> {
+fn arrivals(bins: &[Tenth]) -> Vec<Arrival> {
     let mut all = Vec::new();
     let mut cores = HOME;
     let mut dice = Dice(920);
-    for (bin, rate) in bins.iter().enumerate().take(PINNED_FROM_S * BINS_A_SECOND) {
-        let from_ns = bin as u64 * BIN_NS;
-        let mut go = |ns: u64, end: usize, core: CoreId| {
+    let seconds: Vec<&[Tenth]> = bins.chunks(BINS_A_SECOND).take(PINNED_FROM_S).collect();
+    for (second, tenths) in seconds.iter().enumerate() {
+        let mut go = |tenth: usize, ms: u64, end: usize, core: CoreId| {
             if cores[end] != core {
                 cores[end] = core;
-                all.push((from_ns + ns * 1_000_000, end, core));
+                all.push(((second * BINS_A_SECOND + tenth) as u64 * BIN_NS + ms * 1_000_000, end, core));
             }
         };
-        let recovers = bins.get(bin + 1).is_none_or(|next| *next >= SLOW);
-        match (*rate < SLOW, recovers) {
-            (true, false) => {
-                go(12 + u64::from(dice.below(20)), CLIENT, dice.below(128));
-                go(45 + u64::from(dice.below(20)), SERVER, dice.below(128));
-                go(75 + u64::from(dice.below(20)), CLIENT, dice.below(128));
+        let last = tenths.iter().rposition(|tenth| tenth.moved);
+        let recovers = seconds.get(second + 1).is_some_and(|next| !next.iter().any(|tenth| tenth.moved));
+        for (tenth, _) in tenths.iter().enumerate().filter(|(_, tenth)| tenth.moved) {
+            if recovers && Some(tenth) == last {
+                go(tenth, 3, SERVER, HOME[SERVER]);
+                go(tenth, 5, CLIENT, HOME[CLIENT]);
+            } else {
+                let away = |core: CoreId, dice: &mut Dice| (core + 32 * (1 + dice.below(3)) + dice.below(7)) % 128;
+                let end = if dice.below(3) == 0 { SERVER } else { CLIENT };
+                let to = away(HOME[end] + dice.below(24), &mut dice);
+                go(tenth, 2 + u64::from(dice.below(6)), end, to);
             }
-            (true, true) => {
-                go(40, SERVER, HOME[SERVER]);
-                go(60, CLIENT, HOME[CLIENT]);
-            }
-            // A neighbour now and then, as schedulers do.
-            (false, _) if bin % 23 == 11 => go(50, CLIENT, HOME[CLIENT] + 1),
-            (false, _) if bin % 23 == 12 => go(50, CLIENT, HOME[CLIENT]),
-            _ => {}
         }
     }
     let pinned_ns = (PINNED_FROM_S * BINS_A_SECOND) as u64 * BIN_NS;
@@ -185,14 +203,14 @@ pub fn items() -> Vec<Item> {
         let from_ns = to_ns - passed.len() as u64 * BIN_NS;
         let moves: Vec<Arrival> =
             arrivals.iter().filter(|(at_ns, ..)| (from_ns..to_ns).contains(at_ns)).copied().collect();
-        let rate = passed.iter().sum::<f64>() * 1e9 / BINS_A_TICK as f64;
+        let rate = passed.iter().map(|tenth| tenth.rate).sum::<f64>() * 1e9 / BINS_A_TICK as f64;
         travel(&mut world, rate);
         work(&mut world, &shares(&moves, cores, from_ns, to_ns.max(1)), rate / 8.0 / PAYLOAD);
         let mut sample = world.tick(0.5);
         let begin_ns = *begin_ns.get_or_insert(sample.at_ns);
         let mut pulses = Vec::new();
-        for (nth, rate) in (1..).zip(passed) {
-            bytes += rate * 1e9 / 8.0 / BINS_A_SECOND as f64;
+        for (nth, tenth) in (1..).zip(passed) {
+            bytes += tenth.rate * 1e9 / 8.0 / BINS_A_SECOND as f64;
             pulses.push((begin_ns + from_ns + nth * BIN_NS, super::whole(bytes)));
         }
         if tick == 0 {
@@ -224,8 +242,8 @@ fn told() -> Problem {
         source: "recording".into(),
         text: format!(
             "rebuilt from the per-second rates published for one TCP stream over a docker bridge on a Kunpeng 920: {} s \
-             unpinned and {} s pinned, each shown {TIMES} times; what lies between the seconds is interpolated, and where \
-             threads and softirqs ran is illustrative",
+             unpinned, the first {AGAIN} of them again, then {} s pinned, {PINNED_TIMES} times; how a second is made up of \
+             tenths, and where threads and softirqs ran, is illustrative",
             SWINGS.len(),
             PINNED.len()
         ),

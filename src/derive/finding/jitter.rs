@@ -32,14 +32,14 @@ pub(super) fn by_moves(scene: &Scene<'_>) -> Option<Said> {
         Crossing::Nodes => "a cross-node move",
     };
     let text = format!(
-        "{}. {}; bins with {kind} run at {}, others at {}; {kind} costs about {}, {} % of the rate for {:.0} ms",
+        "{}. {}; bins with {kind} run at {}, others at {}; {kind} costs about {}, as much as {:.0} ms of the \
+         others' rate",
         swing(jitter, cv, conclusion),
         moves(conclusion, scene.metrics.topology.nodes),
         unit.figure(cause.rate_with),
         unit.figure(cause.rate_without),
         bytes(cause.bytes_per_move),
-        percent(cause.slowdown),
-        cause.lasts_s * 1e3,
+        cause.bytes_per_move * 8.0 / cause.rate_without * 1e3,
     );
     let mut numbers = spread(jitter, cv, conclusion);
     numbers.extend(figures(&cause));
