@@ -121,11 +121,9 @@ impl FlowReader {
         if self.entries.is_empty() {
             self.entries.resize(ENTRIES, MaybeUninit::uninit());
         }
-        let mut last = None;
-        for pid in threads.iter().map(|thread| thread.id.pid) {
-            if last.replace(pid) == Some(pid) {
-                continue;
-            }
+        for threads in threads.chunk_by(|one, next| one.id.pid == next.id.pid) {
+            let pid = threads[0].id.pid;
+            let ran_ns = threads.iter().map(|thread| thread.cpu_ns).fold(0, u64::wrapping_add);
             let holder = match self.holders.remove(&pid) {
                 Some(known) => known,
                 None => match Holder::open(&self.proc, pid, now_ns) {
@@ -138,8 +136,9 @@ impl FlowReader {
                     opened => opened.ok(),
                 },
             };
-            let look =
-                |mut holder: Holder| holder.look(&self.proc, pid, now_ns, &mut self.entries).ok().map(|()| holder);
+            let look = |mut holder: Holder| {
+                holder.look(&self.proc, (pid, ran_ns), now_ns, &mut self.entries).ok().map(|()| holder)
+            };
             match holder.map(look) {
                 None => drop(self.holders.insert(pid, None)),
                 Some(Some(holder)) => drop(self.holders.insert(pid, Some(holder))),

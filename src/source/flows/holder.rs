@@ -14,6 +14,8 @@ use std::path::Path;
 const YOUNG_NS: u64 = 3_000_000_000;
 /// And afterwards so often, if nothing hints at a change.
 const LISTING_NS: u64 = 1_000_000_000;
+/// One whose watched threads have not run opened nothing, as far as they can tell: it is left alone for so long.
+const PARKED_NS: u64 = 5_000_000_000;
 /// Listing so many descriptors costs little (a microsecond each), and is done whenever there is a hint or none is given.
 const FEW: usize = 64;
 /// A descriptor that led to no connection within this time is of another kind, or waits for connections itself.
@@ -35,6 +37,8 @@ pub(super) struct Holder {
     listed: usize,
     /// A connection of it was lost.
     stale: bool,
+    /// CPU time of its watched threads when last listed, ns.
+    ran_ns: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,15 +67,25 @@ impl Holder {
             count: None,
             listed: 0,
             stale: false,
+            ran_ns: 0,
         })
     }
 
-    /// Looks whether its sockets are other ones.
+    /// Looks whether its sockets are other ones; its watched threads have run for so long.
     ///
     /// # Errors
     /// The process is gone, or was given to another user.
-    pub fn look(&mut self, proc: &Path, pid: u32, now_ns: u64, entries: &mut [MaybeUninit<u8>]) -> Result<(), Errno> {
+    pub fn look(
+        &mut self,
+        proc: &Path,
+        (pid, ran_ns): (u32, u64),
+        now_ns: u64,
+        entries: &mut [MaybeUninit<u8>],
+    ) -> Result<(), Errno> {
         let age_ns = self.listed_at_ns.map_or(u64::MAX, |listed| now_ns.saturating_sub(listed));
+        if self.ran_ns == ran_ns && !self.stale && age_ns < PARKED_NS {
+            return Ok(());
+        }
         if age_ns >= LISTING_NS {
             // It may have gone into another namespace before it opened anything there.
             self.netns = netns::of(proc, pid).ok_or(Errno::NOENT)?;
@@ -83,6 +97,7 @@ impl Holder {
         if age_ns >= LISTING_NS || is_cheap {
             self.list(now_ns, entries)?;
             (self.count, self.listed_at_ns, self.stale) = (Some(count), Some(now_ns), false);
+            self.ran_ns = ran_ns;
         }
         Ok(())
     }
@@ -164,15 +179,17 @@ mod tests {
     fn a_socket_is_found_when_it_is_opened_and_forgotten_when_it_is_closed() {
         let (proc, pid, mut entries) = (Path::new("/proc"), std::process::id(), [MaybeUninit::uninit(); 8192]);
         let mut holder = Holder::open(proc, pid, 0).expect("the own descriptors can be listed");
-        holder.look(proc, pid, 0, &mut entries).expect("listable");
+        holder.look(proc, (pid, 1), 0, &mut entries).expect("listable");
         let (one, other) = std::os::unix::net::UnixStream::pair().expect("a pair");
         let inode = rustix::fs::fstat(&one).expect("it has an inode").st_ino;
         let seen = |holder: &Holder, now_ns| holder.unsettled(now_ns).any(|found| u64::from(found) == inode);
-        holder.look(proc, pid, 1, &mut entries).expect("listable");
+        holder.look(proc, (pid, 1), 1, &mut entries).expect("listable");
+        assert!(!seen(&holder, 1), "a process that has not run has opened nothing");
+        holder.look(proc, (pid, 2), 1, &mut entries).expect("listable");
         assert!(seen(&holder, 1), "a young process is listed on every tick");
         assert!(!seen(&holder, 1 + UNSETTLED_NS), "what never became a connection is left alone after a while");
         drop((one, other));
-        holder.look(proc, pid, 1 + LISTING_NS, &mut entries).expect("listable");
+        holder.look(proc, (pid, 3), 1 + LISTING_NS, &mut entries).expect("listable");
         assert!(!seen(&holder, 2), "a closed socket is forgotten");
     }
 }
