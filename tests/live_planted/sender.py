@@ -24,6 +24,9 @@ while True:
     except OSError:
         break
     log.write(f"{time.monotonic_ns()} {amount}\n")
+    # Work, so that it is a busy thread.
+    while time.monotonic() < now + 0.0006:
+        pass
     due += 0.002
     ahead = due - time.monotonic()
     if ahead > 0:

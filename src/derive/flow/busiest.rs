@@ -22,7 +22,7 @@ const PAUSE_NS: u64 = 1_000_000_000;
 /// The choice, and what it is made from.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Busiest {
-    /// Links that move something.
+    /// Links that move something, sorted.
     rates: Vec<Smoothed>,
     chosen: Option<(Ifindex, u64)>,
     /// Since when another one has been faster.
@@ -74,9 +74,9 @@ impl Busiest {
                 continue;
             }
             let link = (link.facts.ifindex, link.facts.born);
-            match self.rates.iter_mut().find(|rate| rate.link == link) {
-                Some(rate) => rate.bits_per_s += share * bits_per_s,
-                None => self.rates.push(Smoothed { link, bits_per_s: share * bits_per_s }),
+            match self.rates.binary_search_by_key(&link, |rate| rate.link) {
+                Ok(at) => self.rates[at].bits_per_s += share * bits_per_s,
+                Err(at) => self.rates.insert(at, Smoothed { link, bits_per_s: share * bits_per_s }),
             }
         }
         self.rates.retain(|rate| rate.bits_per_s >= LEAST_BITS_PER_S / 100.0);

@@ -1,0 +1,196 @@
+//! A cause that is known because it was planted: a sender that works at half speed for 100 ms after each move it notices,
+//! and the same sender whose slow stretches have nothing to do with moves. What vnettop says of both is compared with what
+//! the sender wrote down itself.
+
+mod live;
+
+use live::tmux::Tmux;
+use live::{Kept, Netns, VNETTOP, await_that, can_run, pid};
+use serde_json::Value;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const SENDER: &str = include_str!("live_planted/sender.py");
+const RECEIVER: &str = include_str!("live_planted/receiver.py");
+const MOVER: &str = include_str!("live_planted/mover.py");
+
+/// What a move costs the sender: half of 40 MB/s for 100 ms.
+const PLANTED_BYTES: f64 = 2e6;
+const BIN_NS: u64 = 100_000_000;
+
+/// How long the flow is watched before the pin, s; and after it.
+fn seconds() -> (u64, u64) {
+    let before = std::env::var("VNETTOP_PLANTED_SECONDS").map_or(20, |text| text.parse().expect("a number"));
+    (before, before.max(14) + 3)
+}
+
+/// The sender with its receiver and its mover, watched by vnettop on a terminal.
+struct Plant {
+    directory: tempfile::TempDir,
+    screen: Tmux,
+    sender: Kept,
+    _others: [Kept; 2],
+    began: Instant,
+}
+
+impl Plant {
+    fn start(name: &str, plant: &str, manners: &str) -> Self {
+        let netns = Netns::new();
+        netns.run("ip link set lo up");
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = |file: &str| directory.path().join(file).display().to_string();
+        let mut receiver = netns.command("python3");
+        receiver.args(["-c", RECEIVER]).stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut receiver = Kept(receiver.spawn().expect("it starts"));
+        let mut port = String::new();
+        let mut out = BufReader::new(receiver.0.stdout.take().expect("piped"));
+        out.read_line(&mut port).expect("it prints its port");
+        let sender = netns.keep("python3", &["-c", SENDER, port.trim(), plant, &path("log")]);
+        let tid = pid(&sender).to_string();
+        let mover = netns.keep("python3", &["-c", MOVER, &tid, manners]);
+        let command = format!(
+            "XDG_STATE_HOME={} exec {VNETTOP} -d 0.2 --watch {tid} --record {}",
+            path("state"),
+            path("run.zst")
+        );
+        let screen = Tmux::start(name, 120, 40, &command);
+        await_that("the flow's rate is shown", 20, || screen.shows("1 connection"));
+        Self { directory, screen, sender, _others: [receiver, mover], began: Instant::now() }
+    }
+
+    /// Lets so many seconds of the flow pass.
+    fn watch_until(&self, seconds: u64) {
+        await_that("the flow is watched", seconds + 5, || self.began.elapsed() >= Duration::from_secs(seconds));
+    }
+
+    fn pin(&self) {
+        self.screen.press("p");
+        await_that("a placement is proposed", 5, || self.screen.shows("taskset -cp"));
+        self.screen.press("p");
+        await_that("it is pinned", 5, || self.screen.shows("pinned"));
+    }
+
+    /// Ends the screen; every object of its recording.
+    fn objects(&self) -> Vec<Value> {
+        let file = self.directory.path().join("run.zst");
+        self.screen.press("q");
+        await_that("vnettop ends", 10, || self.screen.tmux(&["list-sessions"]).is_empty());
+        let out = Command::new(VNETTOP).args(["--json", "--replay"]).arg(file).output().expect("vnettop runs");
+        live::objects(&out)
+    }
+
+    fn log(&self) -> Vec<(u64, f64)> {
+        log(&self.directory.path().join("log"))
+    }
+}
+
+/// When the sender sent how many bytes.
+fn log(path: &Path) -> Vec<(u64, f64)> {
+    let text = fs::read_to_string(path).expect("the sender's log");
+    let line = |line: &str| {
+        let (at_ns, bytes) = line.split_once(' ')?;
+        Some((at_ns.parse().ok()?, bytes.parse().ok()?))
+    };
+    text.lines().filter_map(line).collect()
+}
+
+/// Mean (bits/s) and coefficient of variation of the log's bins in a window.
+fn spread(log: &[(u64, f64)], from_ns: u64, to_ns: u64) -> (f64, f64) {
+    let bins = (to_ns - from_ns) / BIN_NS;
+    let mut rates = vec![0.0; usize::try_from(bins).expect("few bins")];
+    for (at_ns, bytes) in log.iter().filter(|(at_ns, _)| (from_ns..from_ns + bins * BIN_NS).contains(at_ns)) {
+        rates[usize::try_from((at_ns - from_ns) / BIN_NS).expect("few bins")] += bytes * 8.0 / 0.1;
+    }
+    let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+    let variance = rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / (rates.len() - 1) as f64;
+    (mean, variance.sqrt() / mean)
+}
+
+fn findings<'a>(objects: &'a [Value], id: &'a str) -> impl Iterator<Item = &'a Value> {
+    objects
+        .iter()
+        .flat_map(|object| object["findings"].as_array().expect("findings"))
+        .filter(move |one| one["id"] == id)
+}
+
+#[test]
+fn moves_that_cost_are_found_priced_stopped_and_the_card_is_the_senders_own() {
+    if !can_run("moves_that_cost_are_found_priced_stopped_and_the_card_is_the_senders_own", &["tmux", "python3", "ip"])
+    {
+        return;
+    }
+    let plant = Plant::start("planted", "moves", "polite");
+    let (before, after) = seconds();
+    plant.watch_until(before);
+    plant.pin();
+    plant.watch_until(before + after);
+    let objects = plant.objects();
+    let blamed = findings(&objects, "jitter").last().expect("the jitter is explained by moves");
+    let cost = blamed["numbers"]["bytes_per_move"].as_f64().expect("what a move costs");
+    println!("{} (planted: {PLANTED_BYTES} bytes)", blamed["text"]);
+    assert!((cost / PLANTED_BYTES - 1.0).abs() < 0.15, "a move costs {PLANTED_BYTES} bytes, not {cost}: {blamed}");
+    let card = &objects.iter().rev().find(|object| !object["card"].is_null()).expect("a card after the pin")["card"];
+    println!("{}", card["text"]);
+    assert_eq!(card["verdict"], "steadier and faster", "{card}");
+    let pinned_ns = card["pinned_t_ns"].as_u64().expect("when it was pinned");
+    let figure = |side: &str, name: &str| card[side][name].as_f64().expect("a figure");
+    let moves = figure("after", "moves_per_s");
+    assert!(moves < 0.2 && figure("before", "moves_per_s") > 4.0, "the pin stopped the moves: {card}");
+    let log = plant.log();
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a window in ns")]
+    let window_ns = |side: &str| (figure(side, "window_s") * 1e9) as u64;
+    let pinned_bin_ns = pinned_ns / BIN_NS * BIN_NS;
+    let windows = [
+        ("before", pinned_bin_ns - window_ns("before"), pinned_bin_ns),
+        ("after", pinned_bin_ns + 2_100_000_000, pinned_bin_ns + 2_100_000_000 + window_ns("after")),
+    ];
+    for (side, from_ns, to_ns) in windows {
+        let (mean, cv) = spread(&log, from_ns, to_ns);
+        let (said, said_cv) = (figure(side, "mean_bits_per_s"), figure(side, "cv"));
+        println!("{side}: mean {said:.4e} against {mean:.4e} of the log, CV {said_cv:.4} against {cv:.4}");
+        assert!((said / mean - 1.0).abs() < 0.02, "{side}: the card's mean {said} is the log's {mean}");
+        assert!((said_cv - cv).abs() < 0.02, "{side}: the card's CV {said_cv} is the log's {cv}");
+    }
+    drop(plant.sender);
+}
+
+#[test]
+fn a_helper_that_undoes_the_pin_is_told_and_not_fought() {
+    if !can_run("a_helper_that_undoes_the_pin_is_told_and_not_fought", &["tmux", "python3", "ip"]) {
+        return;
+    }
+    let plant = Plant::start("rude", "moves", "rude");
+    plant.watch_until(6);
+    plant.pin();
+    plant.watch_until(12);
+    let objects = plant.objects();
+    let undone =
+        |object: &Value| object["events"].as_array().expect("events").iter().any(|e| e["kind"] == "pin_undone");
+    assert!(objects.iter().any(undone), "that something else undid the pin is an event");
+    let told = findings(&objects, "mask_changed").last().expect("and a finding");
+    println!("{}", told["text"]);
+    drop(plant.sender);
+}
+
+#[test]
+fn slow_stretches_that_do_not_follow_moves_are_not_blamed_on_them() {
+    if !can_run("slow_stretches_that_do_not_follow_moves_are_not_blamed_on_them", &["tmux", "python3", "ip"]) {
+        return;
+    }
+    let plant = Plant::start("dice", "dice", "polite");
+    let (before, _) = seconds();
+    plant.watch_until(before);
+    let objects = plant.objects();
+    let last = objects.last().expect("objects");
+    assert!(last["jitter"]["cv"].as_f64().expect("jitter") > 0.1, "it swings: {}", last["jitter"]);
+    let moves: f64 = last["threads"][0]["moves"].as_f64().expect("moves");
+    assert!(moves > 3.0 * before as f64, "and it is moved all the time: {moves}");
+    let blamed = findings(&objects, "jitter").count();
+    let unexplained = findings(&objects, "jitter_unexplained").last().expect("the jitter is said to be unexplained");
+    println!("{}", unexplained["text"]);
+    assert!(blamed * 20 <= objects.len(), "moves are blamed in {blamed} of {} objects", objects.len());
+    drop(plant.sender);
+}
