@@ -72,11 +72,35 @@ impl Masks {
                 self.changes.push(MaskChange { at_ns, thread: id, name, side, from, to: allowed.clone(), was_pin });
             }
         }
+        self.take_undone(metrics);
         if self.threads.len() > metrics.threads.len() {
             self.threads.retain(|_, mask| mask.seen_at_ns == at_ns);
             self.pending.retain(|id, _| self.threads.contains_key(id));
         }
         self.changes.retain(|change| at_ns.saturating_sub(change.at_ns) < TOLD_NS);
+    }
+
+    /// A pin that was undone before any sample saw it leaves no change of masks to be seen.
+    fn take_undone(&mut self, metrics: &Metrics) {
+        for undone in &metrics.undone {
+            let is_known = |change: &MaskChange| change.was_pin && change.thread == undone.thread;
+            if self.changes.iter().any(is_known) {
+                continue;
+            }
+            let Some(thread) = metrics.threads.iter().find(|thread| thread.sample.id == undone.thread) else {
+                continue;
+            };
+            self.pending.remove(&undone.thread);
+            self.changes.push(MaskChange {
+                at_ns: metrics.at_ns,
+                thread: undone.thread,
+                name: thread.sample.name.clone(),
+                side: thread.sample.side,
+                from: undone.gave.clone(),
+                to: undone.now.clone(),
+                was_pin: true,
+            });
+        }
     }
 
     pub(super) fn changes(&self) -> &[MaskChange] {
