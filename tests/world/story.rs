@@ -65,17 +65,17 @@ fn second(mean: f64, dice: &mut Dice) -> [Tenth; BINS_A_SECOND] {
     let lacks = ((FULL - mean) * tenths).max(0.0);
     let moves = super::whole((lacks / (FULL * (1.0 - DEEPEST))).ceil());
     let slow = if moves > 0 { FULL - lacks / moves as f64 } else { mean };
-    let mut moved = [false; BINS_A_SECOND];
+    let mut is_slow = [false; BINS_A_SECOND];
     for _ in 0..moves {
-        let free: Vec<usize> = (0..BINS_A_SECOND).filter(|&bin| !moved[bin]).collect();
-        moved[free[dice.below(u32::try_from(free.len()).expect("ten")) as usize]] = true;
+        let free: Vec<usize> = (0..BINS_A_SECOND).filter(|&bin| !is_slow[bin]).collect();
+        is_slow[free[dice.below(u32::try_from(free.len()).expect("ten")) as usize]] = true;
     }
     let full = if moves > 0 { FULL } else { mean };
     let noise: [f64; BINS_A_SECOND] = std::array::from_fn(|_| (f64::from(dice.below(2001)) / 1000.0 - 1.0) * 0.015);
     let raw: [f64; BINS_A_SECOND] =
-        std::array::from_fn(|bin| (if moved[bin] { slow } else { full }) * (1.0 + noise[bin]));
+        std::array::from_fn(|bin| (if is_slow[bin] { slow } else { full }) * (1.0 + noise[bin]));
     let scale = mean * tenths / raw.iter().sum::<f64>();
-    std::array::from_fn(|bin| Tenth { rate: raw[bin] * scale, moved: moved[bin] })
+    std::array::from_fn(|bin| Tenth { rate: raw[bin] * scale, moved: is_slow[bin] })
 }
 
 /// A thread is on this core from this instant on (ns since the beginning).
