@@ -188,10 +188,16 @@ impl MoveReader {
         let Stage::Running { source, ring, .. } = &mut self.stage else { return None };
         let counted = threads.iter().map(|thread| thread.migrations).sum::<Option<u64>>();
         // A thread's count rises after its move is in the ring: where no count rose there is nothing to be read.
-        let still = counted.is_some() && counted == self.counted && tids == self.watched;
+        // Not so with perf, whose rings hold the moves of the whole machine.
+        let is_filtered = *source == TraceSource::Ftrace;
+        let still = is_filtered && counted.is_some() && counted == self.counted && tids == self.watched;
         let mut moves = Vec::new();
         if !still || now_ns.saturating_sub(self.rings_read_at_ns) >= READ_ANYWAY_NS {
-            ring.read(self.claims.waiting());
+            let waiting = self.claims.waiting();
+            ring.read(waiting);
+            if !is_filtered {
+                waiting.retain(|one| self.ordered.holds(one.tid));
+            }
             moves = self.claims.claim(tids, now_ns);
             self.rings_read_at_ns = now_ns;
         }

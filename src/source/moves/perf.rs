@@ -1,8 +1,8 @@
 //! Moves from perf samples of the tracepoint, for those with `CAP_PERFMON` alone. Some samples are lost without a record
-//! (a move made in an interrupt on an idle core): the event's own counter tells how many.
+//! (a move made in an interrupt on an idle core): the event's own counter tells how many. They come unfiltered, because
+//! the kernel takes a filter for such an event once and no other afterwards (EEXIST), and threads come and go.
 
 use super::Ring;
-use super::filter::Filter;
 use super::format::EventLayout;
 use super::{btf, sys};
 use crate::sample::{CoreSet, Move};
@@ -11,7 +11,6 @@ use std::ffi::CString;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
 
 /// Some 900 moves a core between two readings; less than the kernel lets every user lock.
 const RING: usize = 64 * 1024;
@@ -27,25 +26,11 @@ const ONLY_MOVES_HAVE: &str = "orig_cpu==0&&dest_cpu==0&&pid==0&&prio==0";
 /// `perf_event_header.type`.
 const SAMPLE: u32 = 9;
 
-/// The events, one a core, where filters are written to.
-pub(super) struct Events(Arc<Vec<OwnedFd>>);
-
-impl Events {
-    /// Puts another filter in the place of the one in force.
-    ///
-    /// # Errors
-    /// The kernel refuses it.
-    pub(super) fn write_filter(&self, filter: &Filter) -> io::Result<()> {
-        let text = CString::new(filter.text())?;
-        self.0.iter().try_for_each(|event| sys::set_filter(event.as_fd(), &text))
-    }
-}
-
 /// Opens the events and their rings.
 ///
 /// # Errors
 /// The right is missing, or this kernel has no such tracepoint or does not describe its record.
-pub(super) fn begin(roots: &Roots, filter: &Filter) -> io::Result<(Events, Perf)> {
+pub(super) fn begin(roots: &Roots) -> io::Result<Perf> {
     let cores = fs::read_to_string(roots.sys.join("devices/system/cpu/online"))?;
     let cores: CoreSet = cores.trim().parse().map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
     let first = cores.first().and_then(|core| i32::try_from(core).ok()).ok_or(io::ErrorKind::InvalidData)?;
@@ -53,20 +38,16 @@ pub(super) fn begin(roots: &Roots, filter: &Filter) -> io::Result<(Events, Perf)
     // Without the right the first attempt says so, before megabytes are read.
     let id = find_id(first)?;
     let layout = btf::layout(&roots.sys.join("kernel/btf/vmlinux"))?.ok_or_else(unknown)?;
-    let text = CString::new(filter.text())?;
     let mut events = Vec::new();
     let mut rings = Vec::new();
     for core in cores.iter().filter_map(|core| i32::try_from(core).ok()) {
         let event = sys::tracepoint(id, core)?;
-        sys::set_filter(event.as_fd(), &text)?;
         rings.push(sys::Mapping::new(&event, RING)?);
         events.push(event);
     }
     events.iter().try_for_each(|event| sys::enable(event.as_fd()))?;
-    let events = Arc::new(events);
     let layout = EventLayout { id: u16::try_from(id).ok(), ..layout };
-    let perf = Perf { events: Arc::clone(&events), rings, layout, bytes: Vec::new(), seen: 0, lost: 0 };
-    Ok((Events(events), perf))
+    Ok(Perf { events, rings, layout, bytes: Vec::new(), seen: 0, lost: 0 })
 }
 
 /// The tracepoint's number, which is not to be read without tracefs: only an event with these fields takes this filter.
@@ -102,7 +83,7 @@ fn likely_first() -> impl Iterator<Item = u64> {
 
 /// The rings, read by the sampler.
 pub(super) struct Perf {
-    events: Arc<Vec<OwnedFd>>,
+    events: Vec<OwnedFd>,
     rings: Vec<sys::Mapping>,
     layout: EventLayout,
     bytes: Vec<u8>,

@@ -60,8 +60,12 @@ impl Setup {
 
 /// Where filters are written to.
 enum Target {
-    Ftrace { instance: PathBuf, _keeper: Keeper },
-    Perf(perf::Events),
+    Ftrace {
+        instance: PathBuf,
+        _keeper: Keeper,
+    },
+    /// Everything passes; whoever reads leaves out what is not asked for.
+    Perf,
 }
 
 fn run(
@@ -83,7 +87,7 @@ fn run(
         }
         match &target {
             Target::Ftrace { instance, .. } => ftrace::write_filter(instance, &filter)?,
-            Target::Perf(events) => events.write_filter(&filter)?,
+            Target::Perf => {}
         }
         send(Report::InForce(filter, now_ns()))?;
     }
@@ -100,8 +104,8 @@ fn begin(roots: &Roots, first: &Filter, interval_ns: u64) -> io::Result<(TraceSo
         let target = Target::Ftrace { instance, _keeper: keeper };
         Ok((TraceSource::Ftrace, target, Box::new(rings) as Box<dyn Ring>))
     };
-    by_ftrace().or_else(|error| match perf::begin(roots, first) {
-        Ok((events, rings)) => Ok((TraceSource::Perf, Target::Perf(events), Box::new(rings) as Box<dyn Ring>)),
+    by_ftrace().or_else(|error| match perf::begin(roots) {
+        Ok(rings) => Ok((TraceSource::Perf, Target::Perf, Box::new(rings) as Box<dyn Ring>)),
         // The reason of the better way is the one to mend, where there is one.
         Err(perf) => Err(if error.kind() == io::ErrorKind::PermissionDenied { perf } else { error }),
     })
