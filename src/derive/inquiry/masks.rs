@@ -8,6 +8,9 @@ use std::collections::HashMap;
 /// How long a change is told, ns.
 const TOLD_NS: u64 = 30_000_000_000;
 
+/// How soon after a mask was seen the news comes that vnettop set it.
+const NEWS_NS: u64 = 2_000_000_000;
+
 /// A mask that something else changed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MaskChange {
@@ -33,6 +36,7 @@ pub(super) struct Masks {
     /// Set by vnettop, not yet seen: a sample may be older than the pin it follows.
     pending: HashMap<ThreadId, (CoreSet, bool)>,
     changes: Vec<MaskChange>,
+    observed_at_ns: u64,
 }
 
 #[derive(Debug)]
@@ -45,14 +49,30 @@ struct Mask {
 impl Masks {
     pub(super) fn event(&mut self, event: &Event) {
         match event {
-            Event::Pinned { thread, got, .. } => self.pending.insert(*thread, (got.clone(), true)),
-            Event::Restored { thread, got } => self.pending.insert(*thread, (got.clone(), false)),
-            _ => None,
+            Event::Pinned { thread, got, .. } => self.set(*thread, got, true),
+            Event::Restored { thread, got } => self.set(*thread, got, false),
+            _ => {}
+        }
+    }
+
+    /// vnettop set this mask. A sample may be older than the news of it, or may have seen the mask before the news came:
+    /// then what looked like somebody else's change was this one.
+    fn set(&mut self, thread: ThreadId, got: &CoreSet, is_pin: bool) {
+        let newest_ns = self.observed_at_ns;
+        let is_this = |change: &MaskChange| {
+            change.thread == thread && change.to == *got && newest_ns.saturating_sub(change.at_ns) < NEWS_NS
         };
+        let changes = self.changes.len();
+        self.changes.retain(|change| !is_this(change));
+        match self.threads.get_mut(&thread) {
+            Some(known) if self.changes.len() < changes && known.allowed == *got => known.is_pin = is_pin,
+            _ => drop(self.pending.insert(thread, (got.clone(), is_pin))),
+        }
     }
 
     pub(super) fn observe(&mut self, metrics: &Metrics) {
         let at_ns = metrics.at_ns;
+        self.observed_at_ns = at_ns;
         for thread in &metrics.threads {
             let (id, Some(allowed)) = (thread.sample.id, &thread.sample.allowed) else { continue };
             let pending = self.pending.get(&id).filter(|(mask, _)| mask == allowed).map(|(_, is_pin)| *is_pin);

@@ -184,6 +184,21 @@ fn a_core_shared_with_interrupts_of_others_is_told() {
 }
 
 #[test]
+fn a_pin_that_a_sample_saw_before_its_news_came_is_nobody_elses() {
+    let mut watched = Watched::new(Machine::small(4).pair(0, 1));
+    watched.until(2);
+    watched.change = |metrics, _| metrics.threads[0].sample.allowed = Some(CoreSet::single(2));
+    assert!(!text(&watched.until(3), "mask_changed").starts_with("no finding"), "as yet nobody knows whose it is");
+    let (id, old, new) =
+        (ThreadId { pid: 39081, tid: 39081, start: 7 }, "0-3".parse().expect("cores"), CoreSet::single(2));
+    watched.inquiry.event(&Event::Pinned { thread: id, old, asked: new.clone(), got: new });
+    assert!(text(&watched.until(4), "mask_changed").starts_with("no finding"), "it was vnettop's own");
+    watched.change = |_, _| {};
+    let told = text(&watched.until(6), "mask_changed");
+    assert!(told.contains("undid the pin"), "and it is known for a pin: {told}");
+}
+
+#[test]
 fn a_mask_that_something_else_changed_is_told_and_vnettops_own_is_not() {
     let mut watched = Watched::new(Machine::small(4).pair(0, 1));
     watched.until(2);
