@@ -74,7 +74,7 @@ fn sample_until_stopped(settings: &Settings, feed: &Sender) -> Result<(), Source
         if settings.count.is_some_and(|count| taken >= count) {
             return Ok(());
         }
-        priority.keep_budget(schedule.interval);
+        priority.keep_budget();
         match schedule.wait(&mut live, feed)? {
             Wake::Stop => return Ok(()),
             Wake::Tick { late } => late_ticks += late,
@@ -174,24 +174,29 @@ struct Priority {
     held: bool,
     problem: Option<Problem>,
     ticks: u32,
+    /// CPU time of this thread, and when it was looked at, ns.
     spent_ns: u64,
+    since_ns: u64,
 }
 
 impl Priority {
     fn take(wanted: bool) -> Self {
         let held = wanted && sched::set_realtime(PRIORITY).is_ok();
-        Self { held, problem: None, ticks: 0, spent_ns: cpu_ns(ClockId::ThreadCPUTime) }
+        Self { held, problem: None, ticks: 0, spent_ns: cpu_ns(ClockId::ThreadCPUTime), since_ns: now_ns() }
     }
 
     /// Looks every few ticks at what this thread has spent; over budget it becomes an ordinary thread again.
-    fn keep_budget(&mut self, interval: Duration) {
+    fn keep_budget(&mut self) {
         self.ticks += 1;
         if !self.held || self.ticks < BUDGET_TICKS {
             return;
         }
         let spent_ns = cpu_ns(ClockId::ThreadCPUTime);
-        let share = (spent_ns - self.spent_ns) as f64 / 1e9 / (interval.as_secs_f64() * f64::from(self.ticks));
-        (self.ticks, self.spent_ns) = (0, spent_ns);
+        // Over the true time: late ticks are fewer than the interval makes them.
+        let now_ns = now_ns();
+        let elapsed_ns = now_ns.saturating_sub(self.since_ns).max(1);
+        let share = spent_ns.saturating_sub(self.spent_ns) as f64 / elapsed_ns as f64;
+        (self.ticks, self.spent_ns, self.since_ns) = (0, spent_ns, now_ns);
         if share > BUDGET_SHARE && sched::set_normal().is_ok() {
             self.held = false;
             self.problem = Some(Problem {
