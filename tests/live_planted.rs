@@ -20,6 +20,8 @@ const MOVER: &str = include_str!("live_planted/mover.py");
 /// What a move costs the sender: half of 40 MB/s for 100 ms.
 const PLANTED_BYTES: f64 = 2e6;
 const BIN_NS: u64 = 100_000_000;
+/// What vnettop is told to take as its interval.
+const TICK_NS: u64 = 2 * BIN_NS;
 
 /// How long the flow is watched before the pin, s; and after it.
 fn seconds() -> (u64, u64) {
@@ -143,8 +145,10 @@ fn moves_that_cost_are_found_priced_stopped_and_the_card_is_the_senders_own() {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a window in ns")]
     let window_ns = |side: &str| (figure(side, "window_s") * 1e9) as u64;
     let pinned_bin_ns = pinned_ns / BIN_NS * BIN_NS;
+    // The card's window ends with the tick before the pin.
+    let before_ns = (pinned_ns - TICK_NS) / BIN_NS * BIN_NS;
     let windows = [
-        ("before", pinned_bin_ns - window_ns("before"), pinned_bin_ns),
+        ("before", before_ns - window_ns("before"), before_ns),
         ("after", pinned_bin_ns + 2_100_000_000, pinned_bin_ns + 2_100_000_000 + window_ns("after")),
     ];
     for (side, from_ns, to_ns) in windows {
@@ -152,7 +156,8 @@ fn moves_that_cost_are_found_priced_stopped_and_the_card_is_the_senders_own() {
         let (said, said_cv) = (figure(side, "mean_bits_per_s"), figure(side, "cv"));
         println!("{side}: mean {said:.4e} against {mean:.4e} of the log, CV {said_cv:.4} against {cv:.4}");
         assert!((said / mean - 1.0).abs() < 0.02, "{side}: the card's mean {said} is the log's {mean}");
-        assert!((said_cv - cv).abs() < 0.02, "{side}: the card's CV {said_cv} is the log's {cv}");
+        // A rate that stands still has next to no spread: a share of that is no measure.
+        assert!((said_cv - cv).abs() < (0.02 * cv).max(0.004), "{side}: the card's CV {said_cv} is the log's {cv}");
     }
     drop(plant.sender);
 }

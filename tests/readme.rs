@@ -18,10 +18,11 @@ fn its_keys_are_the_keys_table() {
 
 #[test]
 fn its_options_exist() {
-    let help = match vnettop::cli::parse(["--help".into()], true) {
+    let help = |words: &[&str]| match vnettop::cli::parse(words.iter().map(Into::into), true) {
         Err(vnettop::cli::CliError::Text(help)) => help,
         other => panic!("--help gives a text, not {other:?}"),
     };
+    let help = help(&["--help"]) + &help(&["run", "--help"]);
     let readme = readme();
     let named = readme
         .split(|c: char| !(c.is_alphanumeric() || c == '-'))
