@@ -33,9 +33,9 @@ pub struct Cause {
     pub rate_with: f64,
     /// Mean rate of the others; what it is reckoned to be where there are nearly none.
     pub rate_without: f64,
-    /// How long a move is felt, seconds: the one of [`LASTS`] bins that fits best.
+    /// How long a move is felt, seconds: the one of [`LASTS`] bins that fits best, or longer where all of the rate is lost.
     pub lasts_s: f64,
-    /// How much slower it is that long, share of the rate.
+    /// How much slower it is that long, share of the rate, at most 1.
     pub slowdown: f64,
     /// What one move on its own costs, bytes.
     pub bytes_per_move: f64,
@@ -186,7 +186,9 @@ impl<'a> Suspicion<'a> {
     }
 
     fn told(&self, best: usize, base: f64, slowdown: f64, explained: f64, p: f64) -> Cause {
-        let lasts_s = LASTS[best] * self.length_s;
+        let shortest_s = LASTS[best] * self.length_s;
+        // No more than the whole rate can be lost: then it was lost for longer than was tried.
+        let lasts_s = shortest_s * slowdown.max(1.0);
         let (mut with, mut without) = (Vec::new(), Vec::new());
         for (&at, &rate) in self.series.at.iter().zip(&self.series.rates) {
             let here = moves_in(&self.bins[at], self.crossing) > 0.0;
@@ -200,8 +202,8 @@ impl<'a> Suspicion<'a> {
             rate_with: mean(&with),
             rate_without: if without.len() < LEAST_UNTOUCHED { base } else { mean(&without) },
             lasts_s,
-            slowdown,
-            bytes_per_move: base * slowdown * lasts_s / 8.0,
+            slowdown: slowdown.min(1.0),
+            bytes_per_move: base * slowdown * shortest_s / 8.0,
             lost: slowdown * self.means[best],
             explained,
             p,

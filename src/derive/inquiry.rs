@@ -69,7 +69,7 @@ pub struct Conclusion {
 impl Inquiry {
     /// Notes what was done to masks.
     pub fn event(&mut self, event: &Event) {
-        self.changed |= !matches!(event, Event::Mark { .. });
+        self.changed |= matches!(event, Event::Pinned { .. } | Event::Restored { .. });
         self.masks.event(event);
     }
 
