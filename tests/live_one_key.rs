@@ -59,7 +59,7 @@ impl Screen {
     }
 
     fn pin_so_many(&self, threads: usize, workers: usize) {
-        await_that("the threads are shown", 10, || self.tmux.shows(&format!("{threads} threads")));
+        self.tmux.await_shown("the threads are shown", 10, &format!("{threads} threads"));
         let overlay = || self.tmux.shows("Esc leaves");
         await_that("a placement is proposed", 20, || {
             self.tmux.press("p");
@@ -191,7 +191,7 @@ fn sticky_pins_the_next_worker_and_what_something_else_sets_is_told_and_left() {
     let server = pids[0];
     let screen = Screen::open("sticky", &watch(&[server]));
     screen.tmux.press("P");
-    await_that("the header says sticky", 5, || screen.tmux.shows("sticky"));
+    screen.tmux.await_shown("the header says sticky", 5, "sticky");
     screen.pin_so_many(2, 1);
     let workers = || masks(&[server]).into_iter().filter(|(tid, _)| *tid != server).collect::<Vec<(u32, String)>>();
     await_that("the worker is pinned", 5, || workers().iter().all(|(_, mask)| is_one_core(mask)));
@@ -204,9 +204,9 @@ fn sticky_pins_the_next_worker_and_what_something_else_sets_is_told_and_left() {
     let (tid, mask) = workers().into_iter().find(|(tid, _)| !first.iter().any(|old| old.0 == *tid)).expect("it lives");
     let other = if mask == "0" { "1" } else { "0" };
     Command::new("taskset").args(["-cp", other, &tid.to_string()]).output().expect("taskset runs");
-    await_that("the screen tells it", 10, || screen.tmux.shows("something else undid its pin"));
+    screen.tmux.await_shown("the screen tells it", 10, "something else undid its pin");
     screen.tmux.press("U");
-    await_that("U tells that it left it alone", 5, || screen.tmux.shows("someone else changed it since"));
+    screen.tmux.await_shown("U tells that it left it alone", 5, "someone else changed it since");
     assert_eq!(workers().iter().find(|worker| worker.0 == tid).expect("it lives").1, other, "their mask stands");
 }
 
@@ -221,6 +221,6 @@ fn readonly_pins_nothing() {
     let before = masks(&pids);
     let screen = Screen::open("readonly", &format!("--readonly {}", watch(&pids)));
     screen.pin(before.len());
-    await_that("it says why not", 5, || screen.tmux.shows("readonly"));
+    screen.tmux.await_shown("it says why not", 5, "readonly");
     assert_eq!(masks(&pids), before, "no mask is touched");
 }

@@ -27,16 +27,16 @@ fn the_demo_shows_moving_rates_within_two_ticks_and_leaves_the_terminal_as_it_wa
     tmux.press("Enter");
     tmux.press(&format!("{VNETTOP} demo"));
     tmux.press("Enter");
-    await_that("the screen is there", 10, || tmux.shows("Links"));
+    tmux.await_shown("the screen is there", 10, "Links");
     let bridge_moves =
         || tmux.frame().lines().any(|line| line.contains("demo0") && (line.contains('G') || line.contains('M')));
     await_that("the bridge moves", 5, bridge_moves);
     tmux.tmux(&["resize-window", "-x", "60", "-y", "15"]);
     await_that("it fits 60×15", 5, || tmux.shows("demo0") || tmux.shows("Links"));
     tmux.tmux(&["resize-window", "-x", "40", "-y", "10"]);
-    await_that("too small a terminal says so", 5, || tmux.shows("60×15"));
+    tmux.await_shown("too small a terminal says so", 5, "60×15");
     tmux.tmux(&["resize-window", "-x", "200", "-y", "60"]);
-    await_that("it is back", 5, || tmux.shows("Links"));
+    tmux.await_shown("it is back", 5, "Links");
     tmux.press("q");
     await_that("the shell is back", 5, || !tmux.shows("Links"));
     stty(&after);
@@ -61,7 +61,7 @@ fn keys_are_answered_while_another_namespace_storms() {
     let _storm =
         storm.keep("sh", &["-c", "while :; do ip link add st0 type veth peer name st1; ip link del st0; done"]);
     let tmux = Tmux::start("storm", 120, 40, &format!("{VNETTOP} -d 0.1"));
-    await_that("the screen is there", 10, || tmux.shows("Links"));
+    tmux.await_shown("the screen is there", 10, "Links");
     let mut times = Vec::new();
     for round in 0..20 {
         let begin = Instant::now();
@@ -89,10 +89,10 @@ fn a_signal_gives_the_terminal_back() {
         // The shell writes the pid that exec then keeps.
         tmux.press(&format!("sh -c 'echo $$ > {pid}; exec {VNETTOP}'; echo ended with $?"));
         tmux.press("Enter");
-        await_that("the screen is there", 10, || tmux.shows("Links"));
+        tmux.await_shown("the screen is there", 10, "Links");
         let pid = std::fs::read_to_string(&pid).expect("written").trim().to_owned();
         Command::new("kill").args([&format!("-{signal}"), &pid]).status().expect("kill runs");
-        await_that("it ends and says with what", 5, || tmux.shows("ended with 1"));
+        tmux.await_shown("it ends and says with what", 5, "ended with 1");
         let state = tmux.tmux(&["display-message", "-p", "#{cursor_flag} #{alternate_on} #{mouse_any_flag}"]);
         assert_eq!(state.trim(), "1 0 0", "after SIG{signal} cursor, screen and mouse are given back");
     }
@@ -110,7 +110,7 @@ fn a_terminal_that_goes_away_ends_it() {
         // In a shell of its own vnettop leads no session, so no hang-up signal comes.
         tmux.press(&format!("{shell}sh -c 'echo $$ > {file}; exec {VNETTOP}'"));
         tmux.press("Enter");
-        await_that("the screen is there", 10, || tmux.shows("Links"));
+        tmux.await_shown("the screen is there", 10, "Links");
         let pid = std::fs::read_to_string(&file).expect("written").trim().to_owned();
         drop(tmux);
         let stat = || std::fs::read_to_string(format!("/proc/{pid}/stat"));
@@ -128,10 +128,10 @@ fn stopped_and_continued_it_has_its_screen_again() {
     let file = dir.path().join("pid").display().to_string();
     tmux.press(&format!("bash -c 'echo $$ > {file}; exec {VNETTOP}'"));
     tmux.press("Enter");
-    await_that("the screen is there", 10, || tmux.shows("Links"));
+    tmux.await_shown("the screen is there", 10, "Links");
     let pid = std::fs::read_to_string(&file).expect("written").trim().to_owned();
     Command::new("kill").args(["-TSTP", &pid]).status().expect("kill runs");
-    await_that("the shell has its screen", 5, || tmux.shows("Stopped"));
+    tmux.await_shown("the shell has its screen", 5, "Stopped");
     let state = || tmux.tmux(&["display-message", "-p", "#{cursor_flag} #{alternate_on} #{mouse_any_flag}"]);
     assert_eq!(state().trim(), "1 0 0", "the terminal is given back while it is stopped");
     tmux.press("fg");

@@ -1,6 +1,7 @@
 //! A real terminal for the screen: tmux.
 
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 /// A tmux server of its own with one window; gone with the value.
 pub struct Tmux {
@@ -37,6 +38,15 @@ impl Tmux {
     /// Presses keys, in tmux's words.
     pub fn press(&self, keys: &str) {
         self.tmux(&["send-keys", keys]);
+    }
+
+    /// Waits until the window shows this text; fails with the sentence and the frame after so many seconds.
+    pub fn await_shown(&self, why: &str, seconds: u64, what: &str) {
+        let end = Instant::now() + Duration::from_secs(seconds);
+        while !self.shows(what) {
+            assert!(Instant::now() < end, "{why} within {seconds} s ({what:?}):\n{}", self.frame());
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// Whether the window shows this text.
