@@ -1,6 +1,7 @@
 //! The one channel between the thread that has the data and the thread that shows them, live or replayed.
 
 use super::SourceError;
+use super::proc_file;
 use super::replay;
 use super::sampler::{self, Settings};
 use crate::record::Recording;
@@ -83,6 +84,7 @@ impl Feed {
         let failed = |error: std::io::Error| SourceError::Thread { error };
         let event = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map(Arc::new);
         let (ready, commanded) = (event().map_err(|e| failed(e.into()))?, event().map_err(|e| failed(e.into()))?);
+        proc_file::make_room_for_descriptors(&ready);
         let (to_feed, items) = mpsc::sync_channel(waiting);
         let (commands, from_feed) = mpsc::channel();
         let sender = Sender {
