@@ -166,8 +166,9 @@ fn moves_that_cost_are_found_priced_stopped_and_the_card_is_the_senders_own() {
         let (said, said_cv) = (figure(side, "mean_bits_per_s"), figure(side, "cv"));
         println!("{side}: mean {said:.4e} against {mean:.4e} of the log, CV {said_cv:.4} against {cv:.4}");
         assert!((said / mean - 1.0).abs() < 0.02, "{side}: the card's mean {said} is the log's {mean}");
-        // A rate that stands still has next to no spread: a share of that is no measure.
-        assert!((said_cv - cv).abs() < (0.02 * cv).max(0.004), "{side}: the card's CV {said_cv} is the log's {cv}");
+        // The log counts whole pieces, 50 a bin: where the rate stands still, one of them more or fewer is all its spread.
+        let allowed = if cv > 0.05 { 0.02 * cv } else { 0.02 };
+        assert!((said_cv - cv).abs() < allowed, "{side}: the card's CV {said_cv} is the log's {cv}");
     }
     drop(plant.sender);
 }
