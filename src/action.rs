@@ -5,7 +5,7 @@
 mod keys;
 mod parse;
 
-use crate::sample::{CoreId, Ifindex, ThreadId};
+use crate::sample::{CoreId, LinkKey, ThreadId};
 use std::fmt;
 
 pub use keys::{Binding, KEYS, action_for, help_lines, hints, markdown};
@@ -78,7 +78,7 @@ impl Pane {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "see LinkFacts")]
 pub struct LinkId {
-    pub ifindex: Ifindex,
+    pub key: LinkKey,
     pub born: u64,
 }
 

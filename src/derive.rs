@@ -18,7 +18,7 @@ pub mod proof;
 pub mod run;
 pub mod threads;
 
-use crate::sample::{Event, Host, Item, OwnCost, Problem, Sample, Topology, TraceSource};
+use crate::sample::{Event, Host, Item, LinkKey, OwnCost, Problem, Sample, Topology, TraceSource};
 use history::History;
 use inquiry::Inquiry;
 use pins::Pins;
@@ -53,9 +53,9 @@ pub struct Metrics {
     pub host: Arc<Host>,
     /// Where each core sits.
     pub topology: Arc<Topology>,
-    /// Inode of the links' network namespace.
+    /// Inode of vnettop's own network namespace.
     pub netns: u64,
-    /// Every link, sorted by ifindex.
+    /// Every link, sorted by namespace and ifindex.
     pub links: Vec<LinkMetrics>,
     /// Every present core, sorted by core.
     pub cores: Vec<CoreMetrics>,
@@ -83,6 +83,15 @@ pub struct Metrics {
     pub problems: Arc<Vec<Problem>>,
     /// Sentences of advice, most important first.
     pub findings: Vec<Finding>,
+}
+
+impl Metrics {
+    /// A link by its place.
+    #[must_use]
+    pub fn link(&self, key: LinkKey) -> Option<&LinkMetrics> {
+        let at = self.links.binary_search_by_key(&key, |link| link.facts.key()).ok()?;
+        Some(&self.links[at])
+    }
 }
 
 /// Folds the stream of a run into metrics; keeps the previous sample and what needs more than two.

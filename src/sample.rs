@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub use core_set::{CoreSet, CoreSetError, MOST_CORES};
 pub use cores::{CoreCounters, CoreId, CorePlace, SOFTIRQ_KINDS, SoftirqKind, Softnet, Topology};
 pub use flows::{FlowSample, Pulse};
-pub use links::{Ifindex, Kind, LinkCounters, LinkFacts, LinkState, PeerRef};
+pub use links::{Ifindex, Kind, LinkCounters, LinkFacts, LinkKey, LinkState, PeerRef};
 pub use run::{PinMode, RunAsked, StretchSide};
 pub use threads::{Direction, Duty, Side, ThreadId, ThreadSample};
 pub use trace::{Move, Trace, TraceSource};
@@ -39,11 +39,11 @@ pub struct Sample {
     pub at_ns: u64,
     /// The machine; the same `Arc` from sample to sample until something changes.
     pub host: Arc<Host>,
-    /// Inode of the network namespace the links belong to (`/proc/self/ns/net`).
+    /// Inode of vnettop's own network namespace (`/proc/self/ns/net`).
     pub netns: u64,
-    /// What each link is, sorted by ifindex; the same `Arc` until a notification changes it.
+    /// What each link is, sorted by namespace and ifindex; the same `Arc` until a notification changes it.
     pub links: Arc<Vec<Arc<LinkFacts>>>,
-    /// What each link moved, sorted by ifindex; a link just created may be missing.
+    /// What each link moved, sorted likewise; a link just created may be missing.
     pub counters: Vec<LinkCounters>,
     /// Where each core sits; the same `Arc` until a core goes on- or offline.
     pub topology: Arc<Topology>,

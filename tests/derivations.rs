@@ -5,7 +5,7 @@ use std::sync::Arc;
 use vnettop::derive::claim::{Basis, basis};
 use vnettop::derive::{Derivation, Evidence, Metrics, MoveClass, MovesByClass};
 use vnettop::sample::{
-    CoreCounters, CoreId, CorePlace, CoreSet, Duty, Event, Host, Ifindex, Item, Kind, LinkCounters, LinkFacts,
+    CoreCounters, CoreId, CorePlace, CoreSet, Duty, Event, Host, Ifindex, Item, Kind, LinkCounters, LinkFacts, LinkKey,
     LinkState, Move, OwnCost, Sample, Softnet, ThreadId, ThreadSample, Topology, Trace, TraceSource,
 };
 
@@ -13,6 +13,7 @@ const SECOND: u64 = 1_000_000_000;
 
 fn facts(ifindex: u32, born: u64, kind: Kind, speed_mbps: Option<u32>) -> LinkFacts {
     LinkFacts {
+        netns: 1,
         ifindex: Ifindex(ifindex),
         born,
         name: format!("l{ifindex}"),
@@ -33,6 +34,7 @@ fn facts(ifindex: u32, born: u64, kind: Kind, speed_mbps: Option<u32>) -> LinkFa
 
 fn counters(ifindex: u32, at_ns: u64, bytes: u64) -> LinkCounters {
     LinkCounters {
+        netns: 1,
         ifindex: Ifindex(ifindex),
         at_ns,
         rx_bytes: bytes,
@@ -410,9 +412,13 @@ fn strips_have_a_bin_a_second_and_know_what_was_before_the_link() {
         let bytes = 1_000_000 * tick.saturating_sub(2);
         derivation.advance(Item::Sample(Box::new(with_link(at_ns, 0, Some(counters(4, at_ns, bytes))))));
     }
-    let strip = derivation.history().link_strip(Ifindex(4), 0, 5);
+    let strip = derivation.history().link_strip(LinkKey { netns: 1, ifindex: Ifindex(4) }, 0, 5);
     assert_eq!(strip.len(), 5, "as many as asked for");
     assert_eq!(strip[4], Some(16e6), "the last whole second");
     assert_eq!(strip[0], None, "before the link was seen nothing is known");
-    assert_eq!(derivation.history().link_strip(Ifindex(4), 1, 3), [None; 3], "another link of that index has no past");
+    assert_eq!(
+        derivation.history().link_strip(LinkKey { netns: 1, ifindex: Ifindex(4) }, 1, 3),
+        [None; 3],
+        "another link of that index has no past"
+    );
 }

@@ -13,6 +13,7 @@ use vnettop::sample::{
 
 fn facts(ifindex: u32, name: &str) -> Arc<LinkFacts> {
     Arc::new(LinkFacts {
+        netns: 1,
         ifindex: Ifindex(ifindex),
         born: 0,
         name: name.to_owned(),
@@ -33,6 +34,7 @@ fn facts(ifindex: u32, name: &str) -> Arc<LinkFacts> {
 
 fn sample(tick: u64, links: &Arc<Vec<Arc<LinkFacts>>>) -> Item {
     let row = |link: &Arc<LinkFacts>| LinkCounters {
+        netns: 1,
         ifindex: link.ifindex,
         at_ns: tick * 100,
         rx_bytes: u64::MAX - tick,

@@ -90,10 +90,10 @@ fn every_kind_of_nesting_in_bytes() {
     world.facts(tap).master = Some(bridge);
     world.facts(tap).speed_was_set = true;
     let vlan = world.link("bond0.100", Kind::Vlan, Some(20_000), stream(1e8, 1e8));
-    world.facts(vlan).lower = Some(PeerRef { netnsid: None, ifindex: bond });
+    world.facts(vlan).lower = Some(PeerRef { netnsid: None, netns: Some(world::NETNS), ifindex: bond });
     for (name, peer) in [("va", 8), ("vb", 7)] {
         let veth = world.link(name, Kind::Veth, Some(10_000), stream(20e9, 20e9));
-        world.facts(veth).peer = Some(PeerRef { netnsid: None, ifindex: Ifindex(peer) });
+        world.facts(veth).peer = Some(PeerRef { netnsid: None, netns: Some(world::NETNS), ifindex: Ifindex(peer) });
     }
     let wireguard = world.link("wg0", Kind::Other("wireguard".into()), None, Traffic::default());
     world.facts(wireguard).state = LinkState::LowerLayerDown;

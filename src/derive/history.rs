@@ -4,7 +4,7 @@ use super::Metrics;
 use super::flow::FlowTrack;
 use super::links::LinkMetrics;
 use super::moves::{MoveClass, MovesByClass};
-use crate::sample::{CoreId, Ifindex, Move, Sample, ThreadId, ThreadSample, Topology};
+use crate::sample::{CoreId, LinkKey, Move, Sample, ThreadId, ThreadSample, Topology};
 use std::collections::{HashMap, VecDeque};
 
 /// Seconds of rate kept for every link that ever moved anything.
@@ -17,7 +17,7 @@ pub const THREAD_MOVES: usize = 4096;
 /// The strips and trails of everything now present.
 #[derive(Debug, Default)]
 pub struct History {
-    /// Sorted by ifindex, one for every link of the newest metrics.
+    /// Sorted by key, one for every link of the newest metrics.
     links: Vec<LinkTrack>,
     threads: HashMap<ThreadId, ThreadTrack>,
     flow: FlowTrack,
@@ -33,7 +33,7 @@ pub struct History {
 /// A link's larger direction, one bin a second; the newest last. Empty until the link moves something.
 #[derive(Debug)]
 struct LinkTrack {
-    ifindex: Ifindex,
+    key: LinkKey,
     born: u64,
     bins: VecDeque<f32>,
     born_bin: usize,
@@ -159,8 +159,8 @@ impl History {
     /// The last `count` finished seconds of a link, bits/s in its larger direction, oldest first; none before it was born
     /// or where the rate was unknown.
     #[must_use]
-    pub fn link_strip(&self, ifindex: Ifindex, born: u64, count: usize) -> Vec<Option<f32>> {
-        let at = self.links.binary_search_by_key(&ifindex, |track| track.ifindex);
+    pub fn link_strip(&self, key: LinkKey, born: u64, count: usize) -> Vec<Option<f32>> {
+        let at = self.links.binary_search_by_key(&key, |track| track.key);
         let Some(track) = at.ok().map(|at| &self.links[at]).filter(|track| track.born == born) else {
             return vec![None; count];
         };
@@ -218,18 +218,16 @@ impl History {
 
     /// Makes the tracks those of the links now present, in the same order; nothing to do in a quiet tick.
     fn follow(&mut self, metrics: &Metrics) {
-        let same = |(track, link): (&LinkTrack, &LinkMetrics)| {
-            track.ifindex == link.facts.ifindex && track.born == link.facts.born
-        };
+        let same =
+            |(track, link): (&LinkTrack, &LinkMetrics)| track.key == link.facts.key() && track.born == link.facts.born;
         if self.links.len() == metrics.links.len() && self.links.iter().zip(&metrics.links).all(same) {
             return;
         }
         let mut old = std::mem::take(&mut self.links).into_iter().peekable();
         for link in &metrics.links {
-            while old.next_if(|track| track.ifindex < link.facts.ifindex).is_some() {}
-            let kept =
-                old.next_if(|track| track.ifindex == link.facts.ifindex).filter(|track| track.born == link.facts.born);
-            self.links.push(kept.unwrap_or_else(|| LinkTrack::new(link.facts.ifindex, link.facts.born, self.bins)));
+            while old.next_if(|track| track.key < link.facts.key()).is_some() {}
+            let kept = old.next_if(|track| track.key == link.facts.key()).filter(|track| track.born == link.facts.born);
+            self.links.push(kept.unwrap_or_else(|| LinkTrack::new(link.facts.key(), link.facts.born, self.bins)));
         }
     }
 }
@@ -238,8 +236,8 @@ impl History {
 const UNKNOWN: f32 = -1.0;
 
 impl LinkTrack {
-    fn new(ifindex: Ifindex, born: u64, born_bin: usize) -> Self {
-        Self { ifindex, born, bins: VecDeque::new(), born_bin, sum: 0.0, seconds: 0.0 }
+    fn new(key: LinkKey, born: u64, born_bin: usize) -> Self {
+        Self { key, born, bins: VecDeque::new(), born_bin, sum: 0.0, seconds: 0.0 }
     }
 
     /// Ends the bin: its mean rate, or unknown when no rate was known in it.

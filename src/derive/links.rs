@@ -79,8 +79,8 @@ pub fn between(previous: Option<&Sample>, next: &Sample) -> Vec<LinkMetrics> {
     let ticked = previous.is_some_and(|previous| previous.at_ns < next.at_ns);
     let mut counters = next.counters.iter().peekable();
     let link = |facts: &Arc<LinkFacts>| {
-        while counters.next_if(|row| row.ifindex < facts.ifindex).is_some() {}
-        let counters = counters.next_if(|row| row.ifindex == facts.ifindex).copied();
+        while counters.next_if(|row| row.key() < facts.key()).is_some() {}
+        let counters = counters.next_if(|row| row.key() == facts.key()).copied();
         let old = before.as_mut().and_then(|before| before.counters_of(facts));
         LinkMetrics {
             basis: basis(facts, &next.host.kernel),
@@ -106,7 +106,7 @@ const STILL: LinkRates = LinkRates {
     tx_errors_per_s: Some(0.0),
 };
 
-/// The older sample, walked in step with the newer one: both are sorted by ifindex.
+/// The older sample, walked in step with the newer one: both are sorted by key.
 struct Previous<'a> {
     facts: std::iter::Peekable<std::slice::Iter<'a, Arc<LinkFacts>>>,
     counters: std::iter::Peekable<std::slice::Iter<'a, LinkCounters>>,
@@ -119,10 +119,10 @@ impl<'a> Previous<'a> {
 
     /// The older counters of the same link: same ifindex, and not created anew since.
     fn counters_of(&mut self, link: &LinkFacts) -> Option<LinkCounters> {
-        while self.facts.next_if(|old| old.ifindex < link.ifindex).is_some() {}
-        while self.counters.next_if(|old| old.ifindex < link.ifindex).is_some() {}
-        self.facts.next_if(|old| old.ifindex == link.ifindex).filter(|old| old.born == link.born)?;
-        self.counters.next_if(|old| old.ifindex == link.ifindex).copied()
+        while self.facts.next_if(|old| old.key() < link.key()).is_some() {}
+        while self.counters.next_if(|old| old.key() < link.key()).is_some() {}
+        self.facts.next_if(|old| old.key() == link.key()).filter(|old| old.born == link.born)?;
+        self.counters.next_if(|old| old.key() == link.key()).copied()
     }
 }
 

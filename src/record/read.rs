@@ -3,7 +3,7 @@
 
 use super::clean;
 use super::{Header, Line, RecordError, Row, SCHEMA_VERSION};
-use crate::sample::{CoreId, Host, Item, LinkFacts, MOST_CORES, Problem, Sample, Topology};
+use crate::sample::{CoreId, Host, Item, LinkCounters, LinkFacts, MOST_CORES, Problem, Sample, Topology};
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -79,7 +79,7 @@ impl Recording {
             match line {
                 Line::Host(host) => self.host = clean::host(host),
                 Line::Links(links) => {
-                    self.sorted(links.iter().map(|link| link.ifindex), "links")?;
+                    self.sorted(links.iter().map(|link| link.key()), "links")?;
                     self.links = clean::links(links);
                 }
                 Line::Topology(topology) => {
@@ -147,7 +147,7 @@ impl Recording {
     }
 
     fn sample(&self, row: Row<'static>) -> Result<Item, RecordError> {
-        self.sorted(row.counters.iter().map(|row| row.ifindex), "counters")?;
+        self.sorted(row.counters.iter().map(LinkCounters::key), "counters")?;
         self.sorted(row.cores.iter().map(|row| row.core), "cores")?;
         self.sorted(row.threads.iter().map(|thread| (thread.id.pid, thread.id.tid)), "threads")?;
         self.sorted(row.flows.iter().map(|flow| flow.cookie), "flows")?;

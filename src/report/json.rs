@@ -6,7 +6,7 @@ mod flow;
 use crate::derive::flow::Connection;
 use crate::derive::links::LinkRates;
 use crate::derive::{CoreMetrics, Finding, LinkMetrics, Metrics, ThreadMetrics};
-use crate::sample::{Ifindex, PeerRef, Problem, SOFTIRQ_KINDS};
+use crate::sample::{Ifindex, LinkKey, PeerRef, Problem, SOFTIRQ_KINDS};
 use events::{Happened, Tracing};
 use flow::Spread;
 use serde::ser::{SerializeMap, SerializeSeq};
@@ -162,7 +162,7 @@ struct Link<'a> {
     tx_errors: Option<u64>,
 }
 
-/// A link named by another. Its namespace is known only when it is ours.
+/// A link named by another; its namespace and name are null where they are not known.
 #[derive(Serialize)]
 struct Peer<'a> {
     netns: Option<u64>,
@@ -170,18 +170,13 @@ struct Peer<'a> {
     name: Option<&'a str>,
 }
 
-fn link_named(metrics: &Metrics, ifindex: Ifindex) -> Option<&str> {
-    let at = metrics.links.binary_search_by_key(&ifindex, |link| link.facts.ifindex).ok()?;
-    Some(&metrics.links[at].facts.name)
+fn link_named(metrics: &Metrics, key: LinkKey) -> Option<&str> {
+    metrics.link(key).map(|link| &*link.facts.name)
 }
 
 fn peer(metrics: &Metrics, of: PeerRef) -> Peer<'_> {
-    let here = of.netnsid.is_none();
-    Peer {
-        netns: here.then_some(metrics.netns),
-        ifindex: of.ifindex,
-        name: if here { link_named(metrics, of.ifindex) } else { None },
-    }
+    let key = of.netns.map(|netns| LinkKey { netns, ifindex: of.ifindex });
+    Peer { netns: of.netns, ifindex: of.ifindex, name: key.and_then(|key| link_named(metrics, key)) }
 }
 
 impl Row for LinkMetrics {
@@ -190,7 +185,7 @@ impl Row for LinkMetrics {
     fn row<'a>(&'a self, metrics: &'a Metrics) -> Link<'a> {
         let (facts, rates, counters) = (&*self.facts, self.rates.as_ref(), self.counters.as_ref());
         Link {
-            netns: metrics.netns,
+            netns: facts.netns,
             netns_name: None,
             ifindex: facts.ifindex,
             name: &facts.name,
@@ -198,7 +193,7 @@ impl Row for LinkMetrics {
             kind: facts.kind.word(),
             state: facts.state.word(),
             mtu: facts.mtu,
-            master: facts.master.and_then(|master| link_named(metrics, master)),
+            master: facts.master.and_then(|master| link_named(metrics, facts.beside(master))),
             slave_kind: facts.slave_kind.as_deref(),
             peer: facts.peer.map(|of| peer(metrics, of)),
             lower: facts.lower.map(|of| peer(metrics, of)),

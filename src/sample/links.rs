@@ -7,9 +7,20 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct Ifindex(pub u32);
 
+/// A link at one instant: two namespaces may use the same index. Ordered by namespace, then index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct LinkKey {
+    /// Inode of its network namespace.
+    pub netns: u64,
+    /// Its index there.
+    pub ifindex: Ifindex,
+}
+
 /// What a link is (`RTM_NEWLINK`), without its counters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkFacts {
+    /// Inode of the network namespace it is in.
+    pub netns: u64,
     /// Identity within the namespace, together with `born`.
     pub ifindex: Ifindex,
     /// Counts up whenever an ifindex is seen to be created anew, so a reused index is a new link.
@@ -43,11 +54,36 @@ pub struct LinkFacts {
     pub speed_was_set: bool,
 }
 
+impl LinkFacts {
+    /// Where it is.
+    #[must_use]
+    pub fn key(&self) -> LinkKey {
+        LinkKey { netns: self.netns, ifindex: self.ifindex }
+    }
+
+    /// Another link of its namespace.
+    #[must_use]
+    pub fn beside(&self, ifindex: Ifindex) -> LinkKey {
+        LinkKey { netns: self.netns, ifindex }
+    }
+}
+
+impl LinkCounters {
+    /// Whose they are.
+    #[must_use]
+    pub fn key(&self) -> LinkKey {
+        LinkKey { netns: self.netns, ifindex: self.ifindex }
+    }
+}
+
 /// A link named by another: an index, in this namespace or in one the kernel numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PeerRef {
     /// `IFLA_LINK_NETNSID`; none means the same namespace.
     pub netnsid: Option<i32>,
+    /// Inode of the namespace meant, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub netns: Option<u64>,
     /// `IFLA_LINK`.
     pub ifindex: Ifindex,
 }
@@ -179,6 +215,9 @@ impl From<Kind> for String {
 /// What a link has moved since it was created (`IFLA_STATS_LINK_64` of `RTM_GETSTATS`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkCounters {
+    /// Inode of the link's network namespace.
+    #[serde(rename = "n")]
+    pub netns: u64,
     /// The link.
     #[serde(rename = "i")]
     pub ifindex: Ifindex,

@@ -16,11 +16,11 @@ use crate::source::SourceError;
 use crate::source::netlink::dialogue::{self, Dialogue};
 use crate::source::netlink::socket::KernelSocket;
 use claims::Claims;
+use facts::Place;
 use reader::Reader;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 use std::sync::Arc;
 
 /// Holds about 600 unread notifications; the default buffer holds 92.
@@ -55,6 +55,7 @@ impl LinkReader {
     pub fn open() -> Result<Self, SourceError> {
         let netns =
             std::fs::metadata(OWN_NETNS).map_err(|error| SourceError::File { path: OWN_NETNS.into(), error })?.ino();
+        let place = Place { netns, sysfs: facts::SYSFS.into() };
         let failed = |operation| move |error: io::Error| SourceError::Netlink { operation, error };
         let route = || KernelSocket::open(netlink_sys::protocols::NETLINK_ROUTE);
         let dumps = route().map_err(failed("open a socket"))?;
@@ -64,7 +65,7 @@ impl LinkReader {
         news.join(libc::RTNLGRP_LINK).map_err(failed("subscribe to link notifications"))?;
         let mut buffer = vec![0; dialogue::BUFFER];
         let claims = Claims::open(&mut buffer);
-        let reader = Reader::open(Dialogue::new(dumps), news, claims, buffer, Path::new(facts::SYSFS))?.settling();
+        let reader = Reader::open(Dialogue::new(dumps), news, claims, buffer, place)?.settling();
         Ok(Self { netns, reader })
     }
 

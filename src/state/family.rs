@@ -62,7 +62,7 @@ impl Family {
 
     fn find_masters(&mut self) {
         let index = |link: &Arc<LinkFacts>| {
-            let at = self.facts.binary_search_by_key(&link.master?, |other| other.ifindex).ok()?;
+            let at = self.facts.binary_search_by_key(&link.beside(link.master?), |other| other.key()).ok()?;
             u32::try_from(at).ok()
         };
         self.master = self.facts.iter().map(index).collect();
@@ -85,12 +85,12 @@ impl Family {
     }
 }
 
-/// When each of these links last moved, as far as it was known before; both lists are sorted by ifindex.
+/// When each of these links last moved, as far as it was known before; both lists are sorted by key.
 fn carried(facts: &[Arc<LinkFacts>], active_ns: &[u64], links: &[LinkMetrics]) -> Vec<u64> {
     let mut old = facts.iter().zip(active_ns).peekable();
     let active = |link: &LinkMetrics| {
-        while old.next_if(|(known, _)| known.ifindex < link.facts.ifindex).is_some() {}
-        let known = old.next_if(|(known, _)| known.ifindex == link.facts.ifindex);
+        while old.next_if(|(known, _)| known.key() < link.facts.key()).is_some() {}
+        let known = old.next_if(|(known, _)| known.key() == link.facts.key());
         known.filter(|(known, _)| known.born == link.facts.born).map_or(0, |(_, active)| *active)
     };
     links.iter().map(active).collect()

@@ -157,7 +157,7 @@ impl LinkList {
     #[must_use]
     pub fn id(metrics: &Metrics, row: &LinkRow) -> LinkId {
         let facts = &metrics.links[row.index].facts;
-        LinkId { ifindex: facts.ifindex, born: facts.born }
+        LinkId { key: facts.key(), born: facts.born }
     }
 
     /// Takes in which links there are and which of them move.
@@ -197,7 +197,7 @@ impl LinkList {
     /// Index of the selected link; forgets it when it is gone.
     fn find_selected(&mut self, metrics: &Metrics) -> Option<usize> {
         let id = self.selection.id()?;
-        let at = metrics.links.binary_search_by_key(&id.ifindex, |link| link.facts.ifindex).ok();
+        let at = metrics.links.binary_search_by_key(&id.key, |link| link.facts.key()).ok();
         let at = at.filter(|&at| metrics.links[at].facts.born == id.born);
         if at.is_none() {
             self.selection.forget();

@@ -9,7 +9,7 @@ use crate::action::{Action, Pane};
 use crate::derive::history::History;
 use crate::derive::links::LinkRates;
 use crate::derive::{LinkMetrics, Metrics};
-use crate::sample::{Ifindex, LinkState, PeerRef};
+use crate::sample::{LinkKey, LinkState, PeerRef};
 use crate::state::{Idle, LinkList, LinkRow, LinkSort, Shape, State};
 use std::fmt::{self, Display, Formatter};
 
@@ -219,7 +219,7 @@ impl LinksPane<'_> {
     fn strip(&self, canvas: &mut Canvas, y: u16, column: &Placed<Cell>, link: &LinkMetrics) {
         let count = usize::from(column.width);
         let behind = self.state.behind().seconds;
-        let values = self.history.link_strip(link.facts.ifindex, link.facts.born, count + behind);
+        let values = self.history.link_strip(link.facts.key(), link.facts.born, count + behind);
         strip::rates(canvas, column.x, y, Tone::Good, &values[..count]);
     }
 }
@@ -278,21 +278,19 @@ struct Peer<'a> {
 
 impl Display for Peer<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let name = |ifindex: Ifindex| {
-            let at = self.metrics.links.binary_search_by_key(&ifindex, |link| link.facts.ifindex).ok()?;
-            Some(&self.metrics.links[at].facts.name)
-        };
         let (word, other) = match (&self.link.facts.peer, &self.link.facts.lower) {
             (Some(peer), _) => ("", *peer),
             (None, Some(lower)) => ("on ", *lower),
             (None, None) => return Ok(()),
         };
         match other {
-            PeerRef { netnsid: Some(netns), ifindex } => write!(f, "{word}if{} in netns {netns}", ifindex.0),
-            PeerRef { netnsid: None, ifindex } => match name(ifindex) {
-                Some(name) => write!(f, "{word}{name}"),
-                None => write!(f, "{word}if{}", ifindex.0),
-            },
+            PeerRef { netns: None, netnsid: Some(id), ifindex } => write!(f, "{word}if{} in netns {id}", ifindex.0),
+            PeerRef { netns, ifindex, .. } => {
+                match netns.and_then(|netns| self.metrics.link(LinkKey { netns, ifindex })) {
+                    Some(link) => write!(f, "{word}{}", link.facts.name),
+                    None => write!(f, "{word}if{}", ifindex.0),
+                }
+            }
         }
     }
 }

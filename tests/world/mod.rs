@@ -134,6 +134,7 @@ impl World {
     pub fn link(&mut self, name: &str, kind: Kind, speed_mbps: Option<u32>, traffic: Traffic) -> Ifindex {
         let ifindex = Ifindex(u32::try_from(self.links.len()).expect("worlds are small") + 1);
         let facts = LinkFacts {
+            netns: NETNS,
             ifindex,
             born: u64::from(ifindex.0),
             name: name.to_owned(),
@@ -151,6 +152,7 @@ impl World {
             speed_was_set: false,
         };
         let counters = LinkCounters {
+            netns: NETNS,
             ifindex,
             at_ns: 0,
             rx_bytes: 1_000,

@@ -40,8 +40,11 @@ pub fn containers(world: &mut World) {
         let port = world.link(name, Kind::Veth, Some(10_000), stream(rx, tx));
         let facts = world.facts(port);
         facts.master = Some(bridge);
-        facts.peer =
-            Some(PeerRef { netnsid: Some(i32::try_from(port.0).expect("worlds are small") - 4), ifindex: Ifindex(2) });
+        facts.peer = Some(PeerRef {
+            netnsid: Some(i32::try_from(port.0).expect("worlds are small") - 4),
+            netns: None,
+            ifindex: Ifindex(2),
+        });
     }
     let tun = world.link("tun0", Kind::Tun, Some(10_000), Traffic::default());
     world.facts(tun).state = LinkState::Down;

@@ -133,7 +133,7 @@ fn machine() -> (World, [ThreadId; 2]) {
         let facts = world.facts(port);
         facts.master = Some(bridge);
         facts.alias = Some(container.to_owned());
-        facts.peer = Some(PeerRef { netnsid: Some(netnsid), ifindex: Ifindex(2) });
+        facts.peer = Some(PeerRef { netnsid: Some(netnsid), netns: None, ifindex: Ifindex(2) });
     }
     world.link("lo", Kind::Loopback, None, Traffic::default());
     let threads = [0, 1].map(|end| world.iperf3(TIDS[end], &[HOME[end]], 0.0));

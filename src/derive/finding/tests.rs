@@ -31,6 +31,7 @@ fn text(findings: &[Finding], id: &str) -> String {
 
 fn link(name: &str, bits: f64, mbps: Option<u32>, basis: Basis) -> LinkMetrics {
     let facts = LinkFacts {
+        netns: 1,
         ifindex: Ifindex(4),
         born: 0,
         name: name.to_owned(),

@@ -5,7 +5,7 @@ use super::Bin;
 use crate::derive::links::LinkMetrics;
 use crate::derive::moves::MovesByClass;
 use crate::derive::seconds;
-use crate::sample::{Ifindex, Sample};
+use crate::sample::{LinkCounters, LinkKey, Sample};
 
 /// Slower links drive no benchmark.
 const LEAST_BITS_PER_S: f64 = 1e6;
@@ -24,7 +24,7 @@ const PAUSE_NS: u64 = 1_000_000_000;
 pub(super) struct Busiest {
     /// Links that move something, sorted.
     rates: Vec<Smoothed>,
-    chosen: Option<(Ifindex, u64)>,
+    chosen: Option<(LinkKey, u64)>,
     /// Since when another one has been faster.
     beaten_since_ns: Option<u64>,
     worked_at_ns: Option<u64>,
@@ -32,7 +32,7 @@ pub(super) struct Busiest {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Smoothed {
-    link: (Ifindex, u64),
+    link: (LinkKey, u64),
     bits_per_s: f64,
 }
 
@@ -49,10 +49,10 @@ impl Busiest {
         }
         self.smooth(links, seconds(previous.at_ns, next.at_ns)?);
         self.choose(links, next.at_ns);
-        let (ifindex, _) = self.chosen?;
-        let link = &links[links.binary_search_by_key(&ifindex, |link| link.facts.ifindex).ok()?];
+        let (key, _) = self.chosen?;
+        let link = &links[links.binary_search_by_key(&key, |link| link.facts.key()).ok()?];
         let row = |sample: &Sample| {
-            let at = sample.counters.binary_search_by_key(&ifindex, |row| row.ifindex).ok()?;
+            let at = sample.counters.binary_search_by_key(&key, LinkCounters::key).ok()?;
             Some(sample.counters[at].at_ns)
         };
         // A link that stood still may not have been read again: then the ticks are its times.
@@ -73,7 +73,7 @@ impl Busiest {
             if bits_per_s < LEAST_BITS_PER_S {
                 continue;
             }
-            let link = (link.facts.ifindex, link.facts.born);
+            let link = (link.facts.key(), link.facts.born);
             match self.rates.binary_search_by_key(&link, |rate| rate.link) {
                 Ok(at) => self.rates[at].bits_per_s += share * bits_per_s,
                 Err(at) => self.rates.insert(at, Smoothed { link, bits_per_s: share * bits_per_s }),
@@ -83,8 +83,8 @@ impl Busiest {
     }
 
     fn choose(&mut self, links: &[LinkMetrics], now_ns: u64) {
-        let is_there = |chosen: &(Ifindex, u64)| {
-            let at = links.binary_search_by_key(&chosen.0, |link| link.facts.ifindex);
+        let is_there = |chosen: &(LinkKey, u64)| {
+            let at = links.binary_search_by_key(&chosen.0, |link| link.facts.key());
             at.is_ok_and(|at| links[at].facts.born == chosen.1)
         };
         self.chosen = self.chosen.filter(is_there);

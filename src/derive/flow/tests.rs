@@ -246,6 +246,7 @@ fn counted_moves_are_spread_over_the_bins_of_their_tick() {
 /// A link that has moved so many bytes.
 fn add_link(sample: &mut Sample, ifindex: u32, rx_bytes: u64) {
     let facts = LinkFacts {
+        netns: 1,
         ifindex: Ifindex(ifindex),
         born: 1,
         name: format!("v{ifindex}"),
@@ -264,6 +265,7 @@ fn add_link(sample: &mut Sample, ifindex: u32, rx_bytes: u64) {
     };
     Arc::make_mut(&mut sample.links).push(Arc::new(facts));
     sample.counters.push(LinkCounters {
+        netns: 1,
         ifindex: Ifindex(ifindex),
         at_ns: sample.at_ns + MS,
         rx_bytes,

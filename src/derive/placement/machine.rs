@@ -82,6 +82,7 @@ impl Machine {
     /// A physical link on this node receives so much.
     pub(in crate::derive) fn card(mut self, name: &str, node: Option<u32>, bits_per_s: f64) -> Self {
         let facts = LinkFacts {
+            netns: 1,
             ifindex: Ifindex(u32::try_from(self.links.len()).expect("few links") + 1),
             born: 1,
             name: name.to_owned(),

@@ -1,14 +1,14 @@
 //! Packets dropped while the command ran: by link and by the cores' backlogs, from absolute counters.
 
-use crate::sample::{CoreId, Ifindex, Sample};
+use crate::sample::{CoreId, LinkKey, Sample};
 use std::collections::BTreeMap;
 
 /// Packets dropped over a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Drops {
-    links: BTreeMap<Ifindex, (String, u64)>,
+    links: BTreeMap<LinkKey, (String, u64)>,
     softnet: u64,
-    last_links: Vec<(Ifindex, u64)>,
+    last_links: Vec<(LinkKey, u64)>,
     last_softnet: Vec<(CoreId, u32)>,
     /// Two samples of a run were compared.
     known: bool,
@@ -27,7 +27,7 @@ impl Drops {
             self.add(sample);
         }
         self.last_links.clear();
-        self.last_links.extend(sample.counters.iter().map(|row| (row.ifindex, row.rx_dropped + row.tx_dropped)));
+        self.last_links.extend(sample.counters.iter().map(|row| (row.key(), row.rx_dropped + row.tx_dropped)));
         self.last_softnet.clear();
         let cores = sample.cores.iter().filter_map(|core| Some((core.core, core.softnet?.dropped)));
         self.last_softnet.extend(cores);
@@ -35,11 +35,11 @@ impl Drops {
 
     fn add(&mut self, sample: &Sample) {
         for row in &sample.counters {
-            let at = self.last_links.binary_search_by_key(&row.ifindex, |(ifindex, _)| *ifindex);
+            let at = self.last_links.binary_search_by_key(&row.key(), |(key, _)| *key);
             // A counter that went backwards is another link's.
             let more = at.ok().and_then(|at| (row.rx_dropped + row.tx_dropped).checked_sub(self.last_links[at].1));
             if let Some(more) = more.filter(|&more| more > 0) {
-                let entry = self.links.entry(row.ifindex).or_insert_with(|| (name(sample, row.ifindex), 0));
+                let entry = self.links.entry(row.key()).or_insert_with(|| (name(sample, row.key()), 0));
                 entry.1 += more;
             }
         }
@@ -78,7 +78,7 @@ impl Drops {
     }
 }
 
-fn name(sample: &Sample, ifindex: Ifindex) -> String {
-    let at = sample.links.binary_search_by_key(&ifindex, |link| link.ifindex);
-    at.map_or_else(|_| format!("link {}", ifindex.0), |at| sample.links[at].name.clone())
+fn name(sample: &Sample, key: LinkKey) -> String {
+    let at = sample.links.binary_search_by_key(&key, |link| link.key());
+    at.map_or_else(|_| format!("link {}", key.ifindex.0), |at| sample.links[at].name.clone())
 }

@@ -31,7 +31,7 @@ pub(super) fn request_one(ifindex: Ifindex) -> Request {
 }
 
 /// One link's counters; none if the message is something else.
-pub(super) fn row(message: &Message<'_>, at_ns: u64) -> Option<LinkCounters> {
+pub(super) fn row(message: &Message<'_>, netns: u64, at_ns: u64) -> Option<LinkCounters> {
     if message.kind != NEWSTATS {
         return None;
     }
@@ -40,6 +40,7 @@ pub(super) fn row(message: &Message<'_>, at_ns: u64) -> Option<LinkCounters> {
     let numbers: &[u8; 64] = stats(message.body.get(FIXED..)?)?.first_chunk()?;
     let number = |at: usize| u64_at(numbers, at * 8).unwrap_or_default();
     Some(LinkCounters {
+        netns,
         ifindex,
         at_ns,
         rx_packets: number(0),

@@ -26,6 +26,15 @@ const BOND_MODE: u16 = 1;
 /// `IFLA_VXLAN_LINK` within vxlan's `IFLA_INFO_DATA`: vxlan has no `IFLA_LINK`.
 const VXLAN_LINK: u16 = 3;
 
+/// The namespace that messages come from.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Place {
+    /// Its inode.
+    pub netns: u64,
+    /// Where its devices are looked for; empty where the mounted sysfs shows another namespace.
+    pub sysfs: PathBuf,
+}
+
 /// What a message says of a link.
 #[derive(Debug)]
 pub(super) enum Change {
@@ -57,7 +66,7 @@ pub(super) fn request_one(ifindex: Ifindex) -> Request {
 
 /// None for whatever does not tell of a link: other messages, a bridge's view of its port (`AF_BRIDGE`, whose
 /// `RTM_DELLINK` means that the port left the bridge), a wireless event (a fragment with `IFLA_WIRELESS`).
-pub(super) fn change(message: &Message<'_>, sysfs: &Path) -> Option<Change> {
+pub(super) fn change(message: &Message<'_>, place: &Place) -> Option<Change> {
     let family = *message.body.first()?;
     let header = LinkHeader::parse(message.body).ok().filter(|header| header.index != 0)?;
     if i32::from(family) != libc::AF_UNSPEC {
@@ -67,7 +76,7 @@ pub(super) fn change(message: &Message<'_>, sysfs: &Path) -> Option<Change> {
         libc::RTM_DELLINK => Some(Change::Gone(Ifindex(header.index))),
         libc::RTM_NEWLINK => {
             let raw = Raw::gather(message.body.get(FIXED..)?);
-            (!raw.wireless).then(|| Change::Is(Box::new(raw.described(&header, sysfs))))
+            (!raw.wireless).then(|| Change::Is(Box::new(raw.described(&header, place))))
         }
         _ => None,
     }
@@ -126,16 +135,18 @@ impl<'a> Raw<'a> {
         }
     }
 
-    fn described(&self, header: &LinkHeader, sysfs: &Path) -> Described {
+    fn described(&self, header: &LinkHeader, place: &Place) -> Described {
+        let sysfs = &*place.sysfs;
         let ifindex = Ifindex(header.index);
         let kind = self.kind(header, sysfs);
         let paired = kind == Kind::Veth || kind.word() == "netkit";
-        let (peer, lower) = match self.linked(ifindex, &kind) {
+        let (peer, lower) = match self.linked(ifindex, &kind, place.netns) {
             peer if paired => (peer, None),
             lower => (None, lower),
         };
         let bond_mode = || attribute(self.info_data, BOND_MODE)?.first().copied();
         let facts = LinkFacts {
+            netns: place.netns,
             ifindex,
             born: 0,
             name: if self.name.is_empty() { "?".to_owned() } else { clean(self.name) },
@@ -161,10 +172,11 @@ impl<'a> Raw<'a> {
 
     /// `IFLA_LINK`, or vxlan's own word for it. An index equal to the link's own is no link at all, unless it counts in another namespace: both
     /// ends of a container's veth are often number 2.
-    fn linked(&self, own: Ifindex, kind: &Kind) -> Option<PeerRef> {
+    fn linked(&self, own: Ifindex, kind: &Kind, netns: u64) -> Option<PeerRef> {
         let below = || u32_at(attribute(self.info_data, VXLAN_LINK)?, 0).filter(|&index| index != 0);
         let index = self.link.or_else(|| if *kind == Kind::Vxlan { below() } else { None })?;
-        let linked = PeerRef { netnsid: self.link_netnsid, ifindex: Ifindex(index) };
+        let here = self.link_netnsid.is_none().then_some(netns);
+        let linked = PeerRef { netnsid: self.link_netnsid, netns: here, ifindex: Ifindex(index) };
         (linked.netnsid.is_some() || linked.ifindex != own).then_some(linked)
     }
 

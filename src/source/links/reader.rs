@@ -5,7 +5,7 @@
 use super::LinkReading;
 use super::claims::Claims;
 use super::counters;
-use super::facts::{self, Change, Described};
+use super::facts::{self, Change, Described, Place};
 use super::still::Still;
 use super::table::Table;
 use crate::sample::{Ifindex, LinkCounters, Problem};
@@ -15,7 +15,6 @@ use crate::source::netlink::socket::Wire;
 use crate::source::{SourceError, now_ns};
 use std::collections::BTreeMap;
 use std::io;
-use std::path::{Path, PathBuf};
 
 /// Dumps of the links in a row while they keep changing under it. What several interrupted dumps saw is put together,
 /// and what was deleted since is told by notifications.
@@ -46,7 +45,7 @@ pub(super) struct Reader<W> {
     buffer: Vec<u8>,
     counters_request: Request,
     links_request: Request,
-    sysfs: PathBuf,
+    place: Place,
     /// Notifications were lost: only a new dump tells what there is.
     links_stale: bool,
     claims_stale: bool,
@@ -66,7 +65,7 @@ impl<W: Wire> Reader<W> {
         news: W,
         claims: io::Result<Claims<W>>,
         buffer: Vec<u8>,
-        sysfs: &Path,
+        place: Place,
     ) -> Result<Self, SourceError> {
         let problems: Vec<Problem> = claims.as_ref().err().map(no_claims).into_iter().collect();
         let mut reader = Self {
@@ -78,7 +77,7 @@ impl<W: Wire> Reader<W> {
             buffer,
             counters_request: counters::request(),
             links_request: facts::request(),
-            sysfs: sysfs.to_owned(),
+            place,
             links_stale: false,
             claims_stale: true,
             claims_settle_ns: 0,
@@ -185,6 +184,7 @@ impl<W: Wire> Reader<W> {
 
     /// Asks only for the links that move, where that is enough, and says when the last of them were read.
     fn ask_moving(&mut self) -> Option<u64> {
+        let netns = self.place.netns;
         let still = self.still.as_mut()?;
         let mut at_ns = now_ns();
         let moving = still.moving(self.table.publish(), at_ns)?;
@@ -192,7 +192,7 @@ impl<W: Wire> Reader<W> {
             let mut requests: Vec<Request> = together.iter().copied().map(counters::request_one).collect();
             let answered = self.dumps.get_each(&mut requests, &mut self.buffer, |message, written_at_ns| {
                 at_ns = written_at_ns;
-                if let Some(row) = counters::row(message, written_at_ns) {
+                if let Some(row) = counters::row(message, netns, written_at_ns) {
                     still.take(row);
                 }
             });
@@ -202,18 +202,19 @@ impl<W: Wire> Reader<W> {
     }
 
     fn dump_counters(&mut self, rows: &mut Vec<LinkCounters>) -> Result<Heard, SourceError> {
+        let netns = self.place.netns;
         self.dumps.dump(&mut self.counters_request, &mut self.buffer, "dump link counters", |message, at_ns| {
-            rows.extend(counters::row(message, at_ns));
+            rows.extend(counters::row(message, netns, at_ns));
         })
     }
 
     fn dump_links(&mut self) -> Result<(), SourceError> {
         let mut found: BTreeMap<Ifindex, Described> = BTreeMap::new();
-        let sysfs = &self.sysfs;
+        let place = &self.place;
         for _ in 0..MOST_DUMPS {
             let heard =
                 self.dumps.dump(&mut self.links_request, &mut self.buffer, "dump the links", |message, _| {
-                    if let Some(Change::Is(described)) = facts::change(message, sysfs) {
+                    if let Some(Change::Is(described)) = facts::change(message, place) {
                         found.insert(described.facts.ifindex, *described);
                     }
                 })?;
@@ -235,7 +236,7 @@ impl<W: Wire> Reader<W> {
         }
         for ifindex in outdated {
             let mut request = facts::request_one(ifindex);
-            let answer = self.dumps.get(&mut request, &mut self.buffer, |message| facts::change(message, &self.sysfs));
+            let answer = self.dumps.get(&mut request, &mut self.buffer, |message| facts::change(message, &self.place));
             // An error means that it is gone meanwhile, which a notification tells.
             if let Ok(Some(change)) = answer {
                 self.table.apply(change);
@@ -254,7 +255,7 @@ impl<W: Wire> Reader<W> {
                 Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => return Ok(false),
                 Err(error) => return Err(SourceError::Netlink { operation: "hear link notifications", error }),
             };
-            for change in messages(&self.buffer[..length]).filter_map(|message| facts::change(&message, &self.sysfs)) {
+            for change in messages(&self.buffer[..length]).filter_map(|message| facts::change(&message, &self.place)) {
                 self.table.apply(change);
                 self.claims_stale = true;
             }

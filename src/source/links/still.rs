@@ -98,6 +98,7 @@ mod tests {
     /// Rows read at that time; `moves` has moved as many bytes as the time has nanoseconds.
     fn rows(count: u32, at_ns: u64, moves: u32) -> Vec<LinkCounters> {
         let row = |ifindex| LinkCounters {
+            netns: 1,
             ifindex: Ifindex(ifindex),
             at_ns,
             rx_bytes: if ifindex == moves { at_ns } else { 7 },

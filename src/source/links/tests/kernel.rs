@@ -1,6 +1,7 @@
 //! A kernel to play with: sockets that answer what a test put down for them, and messages to put down.
 
 use super::super::claims::{Claims, Family};
+use super::super::facts::Place;
 use super::super::reader::Reader;
 use crate::source::netlink::dialogue::Dialogue;
 use crate::source::netlink::message::Request;
@@ -9,7 +10,6 @@ use crate::source::{SourceError, now_ns};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::path::Path;
 use std::rc::Rc;
 
 pub const FAMILY: u16 = 21;
@@ -120,7 +120,7 @@ impl Kernel {
         let family = Family { id: FAMILY, monitor: Some(6) };
         let claims = Claims::new(Dialogue::new(self.ethtool.clone()), self.monitor.clone(), family);
         let dumps = Dialogue::new(self.dumps.clone());
-        Reader::open(dumps, self.news.clone(), Ok(claims), vec![0; bytes], Path::new("/nonexistent"))
+        Reader::open(dumps, self.news.clone(), Ok(claims), vec![0; bytes], Place::default())
     }
 }
 

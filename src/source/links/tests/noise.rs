@@ -2,13 +2,12 @@
 
 use super::super::claims::{claim, family};
 use super::super::counters;
-use super::super::facts::change;
+use super::super::facts::{Place, change};
 use super::fixture;
 use super::kernel::{FAMILY, GETSTATS, Kernel, done, link, linkmodes, row};
 use crate::source::netlink::message::messages;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use std::path::Path;
 
 const CAPTURED: [&str; 9] = [
     "newlink-br0",
@@ -25,8 +24,8 @@ const CAPTURED: [&str; 9] = [
 /// Everything that looks at bytes looks at these.
 fn look(bytes: &[u8]) {
     for message in messages(bytes) {
-        let _ = change(&message, Path::new("/nonexistent"));
-        let _ = counters::row(&message, 0);
+        let _ = change(&message, &Place::default());
+        let _ = counters::row(&message, 0, 0);
         let _ = claim(&message, 4);
         let _ = family(message.body);
     }

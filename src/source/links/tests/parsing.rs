@@ -2,6 +2,7 @@
 
 use super::super::claims::{Claim, Family, claim, family};
 use super::super::counters;
+use super::super::facts::Place;
 use super::super::facts::{Change, Described, SYSFS, change};
 use super::fixture;
 use super::kernel::{ifinfo, link, message};
@@ -10,7 +11,7 @@ use crate::source::netlink::message::messages;
 use std::path::Path;
 
 fn described(bytes: &[u8], sysfs: &Path) -> Option<Described> {
-    match change(&messages(bytes).next()?, sysfs)? {
+    match change(&messages(bytes).next()?, &Place { netns: 0, sysfs: sysfs.to_owned() })? {
         Change::Is(described) => Some(*described),
         Change::Gone(_) => None,
     }
@@ -39,7 +40,7 @@ fn info(kind: &str, data: &[(u16, &[u8])]) -> Vec<u8> {
 #[cfg(target_endian = "little")]
 #[test]
 fn captured_links_are_what_they_were_made_as() {
-    let here = |ifindex| Some(PeerRef { netnsid: None, ifindex: Ifindex(ifindex) });
+    let here = |ifindex| Some(PeerRef { netnsid: None, netns: Some(0), ifindex: Ifindex(ifindex) });
     let links = [
         ("lo", Kind::Loopback, None, None, None, LinkState::Unknown),
         ("pair0", Kind::Veth, here(2), None, None, LinkState::Up),
@@ -71,7 +72,7 @@ fn captured_links_are_what_they_were_made_as() {
 #[test]
 fn captured_counters_are_read_row_by_row() {
     let datagram = fixture("getstats-0");
-    let rows: Vec<_> = messages(&datagram).filter_map(|message| counters::row(&message, 7)).collect();
+    let rows: Vec<_> = messages(&datagram).filter_map(|message| counters::row(&message, 0, 7)).collect();
     assert_eq!(rows.iter().map(|row| row.ifindex.0).collect::<Vec<_>>(), (1..=14).collect::<Vec<_>>(), "a row a link");
     let (sender, receiver) = (rows[2], rows[1]);
     assert!(sender.tx_packets >= 10, "ten datagrams left one end: {sender:?}");
@@ -88,14 +89,14 @@ fn captured_notifications_tell_what_became_of_links() {
     let bytes = fixture("notifications-port-leaves-bridge");
     let families: Vec<u8> = messages(&bytes).filter(|m| m.kind == libc::RTM_DELLINK).map(|m| m.body[0]).collect();
     assert_eq!(families, [7], "the bridge announces the port's leaving as RTM_DELLINK");
-    let changes: Vec<_> = messages(&bytes).filter_map(|message| change(&message, Path::new(SYSFS))).collect();
+    let changes: Vec<_> = messages(&bytes).filter_map(|message| change(&message, &Place::default())).collect();
     assert!(changes.iter().all(|change| matches!(change, Change::Is(_))), "which is no link's end");
     let Some(Change::Is(last)) = changes.iter().rfind(|c| matches!(c, Change::Is(d) if d.facts.name == "tap1")) else {
         panic!("the port is described")
     };
     assert_eq!((last.facts.master, &last.facts.slave_kind), (None, &None), "in the end it is nobody's port");
     let bytes = fixture("notifications-link-deleted");
-    let last = messages(&bytes).filter_map(|message| change(&message, Path::new(SYSFS))).last();
+    let last = messages(&bytes).filter_map(|message| change(&message, &Place::default())).last();
     assert!(matches!(last, Some(Change::Gone(Ifindex(14)))), "a deleted link is gone: {last:?}");
 }
 
@@ -223,7 +224,11 @@ fn the_other_end_may_have_the_same_index_in_another_namespace() {
         "eth0",
         &[(libc::IFLA_LINKINFO, &veth), (libc::IFLA_LINK, &two), (libc::IFLA_LINK_NETNSID, &[0; 4])],
     ));
-    assert_eq!(away.peer, Some(PeerRef { netnsid: Some(0), ifindex: Ifindex(2) }), "it is not the link itself");
+    assert_eq!(
+        away.peer,
+        Some(PeerRef { netnsid: Some(0), netns: None, ifindex: Ifindex(2) }),
+        "it is not the link itself"
+    );
     let own = facts(&link(2, "x", &[(libc::IFLA_LINK, &two)]));
     assert_eq!((own.peer, own.lower), (None, None), "in the same namespace it is");
 }

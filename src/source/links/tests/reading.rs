@@ -319,7 +319,7 @@ fn single_answers_leave_out_what_failed_and_an_answer_that_breaks_off_is_an_erro
         let mut requests: Vec<_> = (1..=count).map(|ifindex| counters::request_one(Ifindex(ifindex))).collect();
         let mut heard = Vec::new();
         let asked = dialogue.get_each(&mut requests, &mut buffer, |message, at_ns| {
-            heard.extend(counters::row(message, at_ns).map(|row| (row.ifindex.0, row.rx_bytes)));
+            heard.extend(counters::row(message, 0, at_ns).map(|row| (row.ifindex.0, row.rx_bytes)));
         });
         (heard, asked.is_ok())
     };
