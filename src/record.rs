@@ -8,7 +8,8 @@ mod read;
 mod write;
 
 use crate::sample::{
-    CoreCounters, Event, FlowSample, Host, LinkCounters, LinkFacts, OwnCost, Problem, ThreadSample, Topology, Trace,
+    CoreCounters, Event, FlowPath, FlowSample, Host, LinkCounters, LinkFacts, OvsSwitch, OwnCost, Owned, Problem,
+    ProtocolCounters, QdiscCounters, Space, ThreadSample, Topology, Trace,
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -77,6 +78,10 @@ enum Line<'a> {
     Links(Arc<Vec<Arc<LinkFacts>>>),
     Topology(Arc<Topology>),
     Problems(Arc<Vec<Problem>>),
+    Spaces(Arc<Vec<Space>>),
+    Owners(Arc<Vec<Owned>>),
+    Ovs(Arc<Vec<OvsSwitch>>),
+    Paths(Arc<Vec<FlowPath>>),
     Sample(Row<'a>),
     Event(Cow<'a, Event>),
 }
@@ -96,8 +101,12 @@ struct Row<'a> {
     trace: Option<Cow<'a, Trace>>,
     #[serde(default, skip_serializing_if = "is_empty")]
     flows: Cow<'a, [FlowSample]>,
+    #[serde(default, skip_serializing_if = "is_empty")]
+    qdiscs: Cow<'a, [QdiscCounters]>,
+    #[serde(default, skip_serializing_if = "is_empty")]
+    protocols: Cow<'a, [ProtocolCounters]>,
 }
 
-fn is_empty(flows: &[FlowSample]) -> bool {
-    flows.is_empty()
+fn is_empty<T>(rows: &[T]) -> bool {
+    rows.is_empty()
 }

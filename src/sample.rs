@@ -6,7 +6,12 @@ mod core_set;
 mod cores;
 mod flows;
 mod links;
+mod losses;
+mod ovs;
+mod owners;
+mod paths;
 mod run;
+mod spaces;
 mod threads;
 mod trace;
 
@@ -15,9 +20,14 @@ use std::sync::Arc;
 
 pub use core_set::{CoreSet, CoreSetError, MOST_CORES};
 pub use cores::{CoreCounters, CoreId, CorePlace, SOFTIRQ_KINDS, SoftirqKind, Softnet, Topology};
-pub use flows::{FlowSample, Pulse};
+pub use flows::{FlowSample, Proto, Pulse, TcpState, UdpState};
 pub use links::{Ifindex, Kind, LinkCounters, LinkFacts, LinkKey, LinkState, PeerRef};
+pub use losses::{Conntrack, ProtocolCounters, QdiscCounters};
+pub use ovs::{OvsBridge, OvsPort, OvsSwitch};
+pub use owners::{Owned, Owner, OwnerKind};
+pub use paths::{FlowPath, Hop, HopBy, HopWay};
 pub use run::{PinMode, RunAsked, StretchSide};
+pub use spaces::Space;
 pub use threads::{Direction, Duty, Side, ThreadId, ThreadSample};
 pub use trace::{Move, Trace, TraceSource};
 
@@ -45,6 +55,18 @@ pub struct Sample {
     pub links: Arc<Vec<Arc<LinkFacts>>>,
     /// What each link moved, sorted likewise; a link just created may be missing.
     pub counters: Vec<LinkCounters>,
+    /// The network namespaces whose links these are, sorted by inode; the same `Arc` until one comes, goes or changes.
+    pub spaces: Arc<Vec<Space>>,
+    /// Who the links belong to, sorted by link; the same `Arc` until it changes.
+    pub owners: Arc<Vec<Owned>>,
+    /// What Open vSwitch says, sorted by socket; the same `Arc` until it changes.
+    pub ovs: Arc<Vec<OvsSwitch>>,
+    /// Which way the flows go; the same `Arc` until one changes.
+    pub paths: Arc<Vec<FlowPath>>,
+    /// The qdiscs of the links on a path, sorted by link and handle.
+    pub qdiscs: Vec<QdiscCounters>,
+    /// What the protocols count in the namespaces that a flow ends in or crosses, sorted by inode.
+    pub protocols: Vec<ProtocolCounters>,
     /// Where each core sits; the same `Arc` until a core goes on- or offline.
     pub topology: Arc<Topology>,
     /// `CLOCK_MONOTONIC` of the per-core files, ns.

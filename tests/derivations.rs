@@ -112,6 +112,12 @@ fn sample(at_ns: u64) -> Sample {
         threads: Vec::new(),
         trace: None,
         flows: Vec::new(),
+        spaces: Arc::default(),
+        owners: Arc::default(),
+        ovs: Arc::default(),
+        paths: Arc::default(),
+        qdiscs: Vec::new(),
+        protocols: Vec::new(),
         own: OwnCost { cpu_ns: 0, late_ticks: 0, realtime: false, interval_ns: SECOND, seat: None },
         problems: Arc::default(),
     }

@@ -59,6 +59,12 @@ fn sample(tick: u64, links: &Arc<Vec<Arc<LinkFacts>>>) -> Item {
         threads: Vec::new(),
         trace: None,
         flows: Vec::new(),
+        spaces: Arc::default(),
+        owners: Arc::default(),
+        ovs: Arc::default(),
+        paths: Arc::default(),
+        qdiscs: Vec::new(),
+        protocols: Vec::new(),
         own: OwnCost { cpu_ns: tick, late_ticks: 0, realtime: true, interval_ns: 100, seat: Some(3) },
         problems: Arc::new(vec![Problem { source: "speed".into(), text: "unknown".into() }]),
     }))

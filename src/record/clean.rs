@@ -1,6 +1,9 @@
 //! Text in a recording is outside input like the names of links: made harmless where it enters.
 
-use crate::sample::{Event, Host, Kind, LinkFacts, Problem, ThreadSample};
+use crate::sample::{
+    Event, FlowPath, Host, Kind, LinkFacts, OvsBridge, OvsPort, OvsSwitch, Owned, Problem, QdiscCounters, Space,
+    ThreadSample,
+};
 use crate::text;
 use std::sync::Arc;
 
@@ -26,6 +29,49 @@ pub(super) fn links(mut links: Arc<Vec<Arc<LinkFacts>>>) -> Arc<Vec<Arc<LinkFact
         }
     }
     links
+}
+
+pub(super) fn spaces(mut spaces: Arc<Vec<Space>>) -> Arc<Vec<Space>> {
+    for space in Arc::make_mut(&mut spaces) {
+        space.name.iter_mut().for_each(clean);
+    }
+    spaces
+}
+
+pub(super) fn owners(mut owners: Arc<Vec<Owned>>) -> Arc<Vec<Owned>> {
+    for Owned { owner, .. } in Arc::make_mut(&mut owners) {
+        [&mut owner.name, &mut owner.by].into_iter().chain(owner.id.as_mut()).for_each(clean);
+    }
+    owners
+}
+
+pub(super) fn ovs(mut ovs: Arc<Vec<OvsSwitch>>) -> Arc<Vec<OvsSwitch>> {
+    for OvsSwitch { socket, version, bridges, .. } in Arc::make_mut(&mut ovs) {
+        [socket].into_iter().chain(version).for_each(clean);
+        for OvsBridge { name, datapath, fail_mode, ports } in bridges {
+            [name, datapath].into_iter().chain(fail_mode).for_each(clean);
+            for port in ports {
+                let OvsPort { name, port, kind, peer, remote_ip, local_ip, key, error, .. } = port;
+                let optional = [peer, remote_ip, local_ip, key, error].into_iter().flatten();
+                [name, port, kind].into_iter().chain(optional).for_each(clean);
+            }
+        }
+    }
+    ovs
+}
+
+pub(super) fn paths(mut paths: Arc<Vec<FlowPath>>) -> Arc<Vec<FlowPath>> {
+    for path in Arc::make_mut(&mut paths) {
+        path.gap.iter_mut().for_each(clean);
+    }
+    paths
+}
+
+pub(super) fn qdiscs(mut qdiscs: Vec<QdiscCounters>) -> Vec<QdiscCounters> {
+    for qdisc in &mut qdiscs {
+        clean(&mut qdisc.kind);
+    }
+    qdiscs
 }
 
 pub(super) fn problems(mut problems: Arc<Vec<Problem>>) -> Arc<Vec<Problem>> {

@@ -3,7 +3,10 @@
 
 use super::clean;
 use super::{Header, Line, RecordError, Row, SCHEMA_VERSION};
-use crate::sample::{CoreId, Host, Item, LinkCounters, LinkFacts, MOST_CORES, Problem, Sample, Topology};
+use crate::sample::{
+    CoreId, FlowPath, Host, Item, LinkCounters, LinkFacts, MOST_CORES, OvsSwitch, Owned, Problem, Sample, Space,
+    Topology,
+};
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -24,6 +27,10 @@ pub struct Recording {
     links: Arc<Vec<Arc<LinkFacts>>>,
     topology: Arc<Topology>,
     problems: Arc<Vec<Problem>>,
+    spaces: Arc<Vec<Space>>,
+    owners: Arc<Vec<Owned>>,
+    ovs: Arc<Vec<OvsSwitch>>,
+    paths: Arc<Vec<FlowPath>>,
     truncated: Option<String>,
 }
 
@@ -50,6 +57,10 @@ impl Recording {
             links: Arc::default(),
             topology: Arc::default(),
             problems: Arc::default(),
+            spaces: Arc::default(),
+            owners: Arc::default(),
+            ovs: Arc::default(),
+            paths: Arc::default(),
             truncated: None,
         };
         recording.header()?;
@@ -88,6 +99,16 @@ impl Recording {
                     self.topology = topology;
                 }
                 Line::Problems(problems) => self.problems = clean::problems(problems),
+                Line::Spaces(spaces) => {
+                    self.sorted(spaces.iter().map(|space| space.netns), "spaces")?;
+                    self.spaces = clean::spaces(spaces);
+                }
+                Line::Owners(owners) => {
+                    self.sorted(owners.iter().map(|owned| owned.link), "owners")?;
+                    self.owners = clean::owners(owners);
+                }
+                Line::Ovs(ovs) => self.ovs = clean::ovs(ovs),
+                Line::Paths(paths) => self.paths = clean::paths(paths),
                 Line::Event(event) => return Ok(Some(Item::Event(clean::event(event.into_owned())))),
                 Line::Sample(row) => return self.sample(row).map(Some),
             }
@@ -151,6 +172,8 @@ impl Recording {
         self.sorted(row.cores.iter().map(|row| row.core), "cores")?;
         self.sorted(row.threads.iter().map(|thread| (thread.id.pid, thread.id.tid)), "threads")?;
         self.sorted(row.flows.iter().map(|flow| flow.cookie), "flows")?;
+        self.sorted(row.qdiscs.iter().map(|qdisc| (qdisc.link, qdisc.handle)), "qdiscs")?;
+        self.sorted(row.protocols.iter().map(|counters| counters.netns), "protocols")?;
         self.possible(row.cores.iter().map(|row| row.core).chain(row.threads.iter().map(|thread| thread.core)))?;
         self.possible(row.trace.iter().flat_map(|trace| &trace.moves).flat_map(|moved| [moved.from, moved.to]))?;
         Ok(Item::Sample(Box::new(Sample {
@@ -166,6 +189,12 @@ impl Recording {
             threads: clean::threads(row.threads.into_owned()),
             trace: row.trace.map(Cow::into_owned),
             flows: row.flows.into_owned(),
+            spaces: Arc::clone(&self.spaces),
+            owners: Arc::clone(&self.owners),
+            ovs: Arc::clone(&self.ovs),
+            paths: Arc::clone(&self.paths),
+            qdiscs: clean::qdiscs(row.qdiscs.into_owned()),
+            protocols: row.protocols.into_owned(),
             own: row.own,
             problems: Arc::clone(&self.problems),
         })))

@@ -1,7 +1,7 @@
 //! Writes a recording, line by line as the samples come, so that a crash loses at most the last second.
 
 use super::{Header, Line, RecordError, Row, SCHEMA_VERSION};
-use crate::sample::{Host, Item, LinkFacts, Problem, Sample, Topology};
+use crate::sample::{FlowPath, Host, Item, LinkFacts, OvsSwitch, Owned, Problem, Sample, Space, Topology};
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -31,6 +31,10 @@ struct Facts {
     links: Option<Arc<Vec<Arc<LinkFacts>>>>,
     topology: Option<Arc<Topology>>,
     problems: Option<Arc<Vec<Problem>>>,
+    spaces: Arc<Vec<Space>>,
+    owners: Arc<Vec<Owned>>,
+    ovs: Arc<Vec<OvsSwitch>>,
+    paths: Arc<Vec<FlowPath>>,
 }
 
 impl Recorder {
@@ -102,6 +106,7 @@ impl Recorder {
         if changed(&mut self.facts.problems, &sample.problems) {
             self.line(&Line::Problems(Arc::clone(&sample.problems)))?;
         }
+        self.network(sample)?;
         self.line(&Line::Sample(Row {
             wall_ms: sample.wall_ms,
             at_ns: sample.at_ns,
@@ -113,11 +118,30 @@ impl Recorder {
             threads: Cow::Borrowed(&sample.threads),
             trace: sample.trace.as_ref().map(Cow::Borrowed),
             flows: Cow::Borrowed(&sample.flows),
+            qdiscs: Cow::Borrowed(&sample.qdiscs),
+            protocols: Cow::Borrowed(&sample.protocols),
         }))?;
         let compressed = matches!(self.out, Out::Zstd(_));
         if !compressed || sample.at_ns.saturating_sub(self.flushed_at_ns) >= FLUSH_EVERY_NS {
             self.flushed_at_ns = sample.at_ns;
             self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// The facts about namespaces, owners, switches and paths that changed.
+    fn network(&mut self, sample: &Sample) -> io::Result<()> {
+        if differs(&mut self.facts.spaces, &sample.spaces) {
+            self.line(&Line::Spaces(Arc::clone(&sample.spaces)))?;
+        }
+        if differs(&mut self.facts.owners, &sample.owners) {
+            self.line(&Line::Owners(Arc::clone(&sample.owners)))?;
+        }
+        if differs(&mut self.facts.ovs, &sample.ovs) {
+            self.line(&Line::Ovs(Arc::clone(&sample.ovs)))?;
+        }
+        if differs(&mut self.facts.paths, &sample.paths) {
+            self.line(&Line::Paths(Arc::clone(&sample.paths)))?;
         }
         Ok(())
     }
@@ -146,5 +170,12 @@ impl Out {
 fn changed<T: PartialEq>(last: &mut Option<Arc<T>>, now: &Arc<T>) -> bool {
     let same = last.as_ref().is_some_and(|last| Arc::ptr_eq(last, now) || last == now);
     *last = Some(Arc::clone(now));
+    !same
+}
+
+/// The same of a list that is empty until a line says otherwise.
+fn differs<T: PartialEq>(last: &mut Arc<Vec<T>>, now: &Arc<Vec<T>>) -> bool {
+    let same = Arc::ptr_eq(last, now) || last == now;
+    *last = Arc::clone(now);
     !same
 }

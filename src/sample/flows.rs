@@ -17,9 +17,69 @@ pub struct Pulse {
     pub received: u64,
 }
 
-/// One established TCP connection of a watched process.
+/// What carries a flow.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Proto {
+    /// TCP.
+    #[default]
+    Tcp,
+    /// UDP.
+    Udp,
+}
+
+impl Proto {
+    /// The word shown and written.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+        }
+    }
+
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+    fn is_tcp(&self) -> bool {
+        *self == Self::Tcp
+    }
+}
+
+/// How a TCP connection stands (`struct tcp_info`), this tick. What an older kernel does not tell is none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TcpState {
+    /// `tcpi_snd_mss`, bytes.
+    pub mss: u32,
+    /// `tcpi_snd_cwnd`, segments of `mss`.
+    pub cwnd: u32,
+    /// `tcpi_rtt`, smoothed, us; 0 before the first measurement.
+    pub rtt_us: u32,
+    /// `tcpi_total_retrans`, segments since the connection began.
+    pub retransmits: u32,
+    /// `tcpi_pacing_rate`, bytes/s (Linux 3.15); none where it is not paced.
+    pub pacing: Option<u64>,
+    /// `tcpi_delivery_rate`, bytes/s (Linux 4.9).
+    pub delivery: Option<u64>,
+}
+
+/// How a UDP socket stands (`sock_diag`), this tick.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UdpState {
+    /// `idiag_rqueue`: bytes of the receive buffer in use.
+    pub rx_queue: u32,
+    /// `idiag_wqueue`: bytes of the send buffer in use.
+    pub tx_queue: u32,
+    /// `SK_MEMINFO_RCVBUF`, bytes.
+    pub rcvbuf: u32,
+    /// `SK_MEMINFO_DROPS`: datagrams dropped at this socket since it was opened, mod 2^32.
+    pub drops: u32,
+}
+
+/// One established TCP connection, or one UDP socket, of a watched process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowSample {
+    /// What it speaks.
+    #[serde(default, skip_serializing_if = "Proto::is_tcp")]
+    pub proto: Proto,
     /// The socket's cookie (`idiag_cookie`): unique on this machine, never given again.
     pub cookie: u64,
     /// Inode of its network namespace.
@@ -28,8 +88,15 @@ pub struct FlowSample {
     pub pid: u32,
     /// Its own end.
     pub local: SocketAddr,
-    /// The other end.
+    /// The other end; of a UDP socket that is not connected the unspecified address and port 0.
     pub remote: SocketAddr,
-    /// Oldest first, about every 100 ms; the last one is this tick's.
+    /// How a TCP connection stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tcp: Option<TcpState>,
+    /// How a UDP socket stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub udp: Option<UdpState>,
+    /// Oldest first, about every 100 ms; the last one is this tick's. Empty for UDP, which
+    /// counts no bytes.
     pub pulses: Vec<Pulse>,
 }

@@ -3,9 +3,14 @@
 use super::cores::CoreReader;
 use super::flows::FlowReader;
 use super::links::LinkReader;
+use super::losses::LossReader;
 use super::moves::MoveReader;
+use super::ovs::OvsReader;
+use super::owners::OwnerReader;
+use super::paths::{Ground, PathReader};
+use super::spaces::Spaces;
 use super::threads::{ThreadReader, Watch};
-use super::{Roots, SourceError, host};
+use super::{Roots, SourceError, host, now_ns};
 use crate::sample::{Host, OwnCost, Problem, Sample};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -28,6 +33,11 @@ pub struct Live {
     threads: ThreadReader,
     flows: FlowReader,
     moves: MoveReader,
+    spaces: Spaces,
+    owners: OwnerReader,
+    ovs: OvsReader,
+    paths: PathReader,
+    losses: LossReader,
     problems: Arc<Vec<Problem>>,
 }
 
@@ -45,6 +55,11 @@ impl Live {
             threads: ThreadReader::open(roots, watch)?,
             flows: FlowReader::new(roots),
             moves: MoveReader::new(roots),
+            spaces: Spaces::new(roots),
+            owners: OwnerReader::new(roots),
+            ovs: OvsReader::new(roots),
+            paths: PathReader::default(),
+            losses: LossReader::new(roots),
             problems: Arc::default(),
         })
     }
@@ -84,6 +99,13 @@ impl Live {
         let threads = self.threads.read();
         let trace = self.moves.read(&threads, own.interval_ns);
         let flows = self.flows.read(&threads);
+        let now_ns = now_ns();
+        let spaces = self.spaces.read();
+        let ovs = self.ovs.read(&links.links, now_ns);
+        let owners = self.owners.read(&spaces, &links.links, now_ns);
+        let ground = Ground { spaces: &self.spaces, links: &links.links, ovs: &ovs };
+        let paths = self.paths.read(ground, &flows, now_ns);
+        let (qdiscs, protocols) = self.losses.read(&self.spaces, &flows, &paths);
         self.update_problems(more);
         Ok(Sample {
             wall_ms: wall_ms(),
@@ -98,6 +120,12 @@ impl Live {
             threads,
             trace,
             flows,
+            spaces,
+            owners,
+            ovs,
+            paths,
+            qdiscs,
+            protocols,
             own: OwnCost { cpu_ns: cpu_ns(rustix::time::ClockId::ProcessCPUTime), ..own },
             problems: Arc::clone(&self.problems),
         })
@@ -112,7 +140,9 @@ impl Live {
     fn update_problems(&mut self, more: &[Problem]) {
         let now = || {
             let readers = self.links.problems().iter().chain(self.cores.problems()).chain(self.threads.problems());
-            readers.chain(self.moves.problems()).chain(self.flows.problems()).chain(more)
+            let readers = readers.chain(self.moves.problems()).chain(self.flows.problems());
+            let network = self.spaces.problems().iter().chain(self.owners.problems()).chain(self.ovs.problems());
+            readers.chain(network).chain(self.paths.problems()).chain(self.losses.problems()).chain(more)
         };
         if !now().eq(self.problems.iter()) {
             self.problems = Arc::new(now().cloned().collect());

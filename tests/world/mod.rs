@@ -261,6 +261,12 @@ impl World {
             threads: self.threads.iter().map(|runner| runner.sample.clone()).collect(),
             trace: None,
             flows: Vec::new(),
+            spaces: Arc::default(),
+            owners: Arc::default(),
+            ovs: Arc::default(),
+            paths: Arc::default(),
+            qdiscs: Vec::new(),
+            protocols: Vec::new(),
             own: self.own,
             problems: Arc::new(self.problems.clone()),
         }

@@ -149,6 +149,9 @@ fn flow(end: usize, pulses: &[(u64, u64)]) -> FlowSample {
         Pulse { at_ns, acked, received }
     };
     FlowSample {
+        proto: Proto::Tcp,
+        tcp: None,
+        udp: None,
         cookie: 1 + end as u64,
         netns: 4_026_532_291 + end as u64,
         pid: TIDS[end],

@@ -183,6 +183,12 @@ pub(in crate::derive) fn sample(metrics: &Metrics) -> Sample {
         threads: metrics.threads.iter().map(|thread| thread.sample.clone()).collect(),
         trace: None,
         flows: Vec::new(),
+        spaces: Arc::default(),
+        owners: Arc::default(),
+        ovs: Arc::default(),
+        paths: Arc::default(),
+        qdiscs: Vec::new(),
+        protocols: Vec::new(),
         own: metrics.own,
         problems: Arc::default(),
     }

@@ -4,7 +4,7 @@ use super::*;
 use crate::derive::links;
 use crate::sample::{
     CorePlace, CoreSet, Duty, FlowSample, Host, Ifindex, Kind, LinkCounters, LinkFacts, LinkState, Move, OwnCost,
-    Pulse, ThreadId, ThreadSample, Topology, Trace, TraceSource,
+    Proto, Pulse, ThreadId, ThreadSample, Topology, Trace, TraceSource,
 };
 use std::sync::Arc;
 
@@ -44,6 +44,12 @@ fn sample(tick: u64) -> Sample {
         threads: Vec::new(),
         trace: None,
         flows: Vec::new(),
+        spaces: Arc::default(),
+        owners: Arc::default(),
+        ovs: Arc::default(),
+        paths: Arc::default(),
+        qdiscs: Vec::new(),
+        protocols: Vec::new(),
         own: OwnCost::default(),
         problems: Arc::default(),
     }
@@ -62,7 +68,17 @@ fn end(tick: u64, cookie: u64, ends: (&str, &str), moved: impl Fn(u64) -> Option
     let address = |text: &str| text.parse().expect("an address");
     let (local, remote) = (address(ends.0), address(ends.1));
     let pid = u32::try_from(cookie).expect("small");
-    (!pulses.is_empty()).then_some(FlowSample { cookie, netns: cookie, pid, local, remote, pulses })
+    (!pulses.is_empty()).then_some(FlowSample {
+        proto: Proto::Tcp,
+        cookie,
+        netns: cookie,
+        pid,
+        local,
+        remote,
+        tcp: None,
+        udp: None,
+        pulses,
+    })
 }
 
 const CLIENT: (&str, &str) = ("10.0.0.2:4000", "10.0.0.1:5201");

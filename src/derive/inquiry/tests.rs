@@ -8,7 +8,7 @@ use crate::derive::history::History;
 use crate::derive::jitter::Jitter;
 use crate::derive::moves::{MoveClass, MovesByClass};
 use crate::derive::placement::machine::Machine;
-use crate::sample::{CoreSet, Duty, FlowSample, Policy, Side, ThreadId};
+use crate::sample::{CoreSet, Duty, FlowSample, Policy, Proto, Side, ThreadId};
 use std::sync::Arc;
 
 const TICK_NS: u64 = 500_000_000;
@@ -219,6 +219,9 @@ fn a_mask_that_something_else_changed_is_told_and_vnettops_own_is_not() {
 #[test]
 fn the_traps_of_iperf3_are_told() {
     let flow = |cookie| FlowSample {
+        proto: Proto::Tcp,
+        tcp: None,
+        udp: None,
         cookie,
         netns: 1,
         pid: 39082,

@@ -2,7 +2,7 @@
 //! pulse after pulse. A connection that does not answer any more has ended.
 
 use super::diag::{self, SocketId, Told};
-use crate::sample::{FlowSample, Pulse};
+use crate::sample::{FlowSample, Proto, Pulse};
 use crate::source::SourceError;
 use crate::source::netlink::dialogue::Dialogue;
 use crate::source::netlink::message::Request;
@@ -101,6 +101,9 @@ impl<W: Wire> Space<W> {
         for flow in self.flows.iter_mut().filter(|flow| !flow.pulses.is_empty()) {
             let room = Vec::with_capacity(flow.pulses.len());
             into.push(FlowSample {
+                proto: Proto::Tcp,
+                tcp: None,
+                udp: None,
                 cookie: flow.cookie,
                 netns,
                 pid: flow.pid,

@@ -1,0 +1,68 @@
+//! Where packets can be lost besides links and backlogs: qdiscs, and the protocols of one namespace. Absolute counters.
+
+use super::LinkKey;
+use serde::{Deserialize, Serialize};
+
+/// One qdisc (`RTM_GETQDISC`, `TCA_STATS2`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QdiscCounters {
+    /// The link it is on.
+    pub link: LinkKey,
+    /// `TCA_KIND`: `noqueue`, `fq_codel`, `netem`, …
+    pub kind: String,
+    /// `tcm_handle`.
+    pub handle: u32,
+    /// `tcm_parent`; `0xffff_ffff` is the root.
+    pub parent: u32,
+    /// `CLOCK_MONOTONIC`, ns.
+    pub at_ns: u64,
+    /// Bytes sent.
+    pub bytes: u64,
+    /// Packets sent.
+    pub packets: u64,
+    /// Packets dropped.
+    pub drops: u64,
+    /// Packets waiting.
+    pub backlog_packets: u32,
+}
+
+/// What the protocols of one network namespace count (`/proc/PID/net/snmp`, `netstat`, `snmp6`).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the kernel's names, in packets unless said otherwise")]
+pub struct ProtocolCounters {
+    /// Inode of the namespace.
+    pub netns: u64,
+    /// `CLOCK_MONOTONIC`, ns.
+    pub at_ns: u64,
+    pub ip_in_receives: u64,
+    pub ip_in_discards: u64,
+    pub ip_in_hdr_errors: u64,
+    pub ip_out_discards: u64,
+    pub ip_out_no_routes: u64,
+    pub ip_forwarded: u64,
+    pub ip_frag_fails: u64,
+    pub ip_reasm_fails: u64,
+    pub udp_in_datagrams: u64,
+    pub udp_out_datagrams: u64,
+    pub udp_no_ports: u64,
+    pub udp_in_errors: u64,
+    pub udp_rcvbuf_errors: u64,
+    pub udp_sndbuf_errors: u64,
+    pub udp_in_csum_errors: u64,
+    pub tcp_out_segs: u64,
+    pub tcp_retrans_segs: u64,
+    pub tcp_in_errs: u64,
+    /// Connection tracking; none where the namespace does not track.
+    pub conntrack: Option<Conntrack>,
+}
+
+/// Connection tracking of one namespace (`/proc/net/stat/nf_conntrack`, `nf_conntrack_count`, `nf_conntrack_max`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the kernel's names")]
+pub struct Conntrack {
+    pub count: u64,
+    pub max: u64,
+    pub drop: u64,
+    pub early_drop: u64,
+    pub insert_failed: u64,
+}

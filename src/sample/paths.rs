@@ -1,0 +1,69 @@
+//! Which links a flow crosses, as the kernel's own lookups say.
+
+use super::{LinkKey, Proto};
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+
+/// The way of one flow's data, from its sender to its receiver.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowPath {
+    /// Inode of the sender's network namespace.
+    pub netns: u64,
+    /// TCP or UDP.
+    pub proto: Proto,
+    /// The sender's end.
+    pub from: SocketAddr,
+    /// The receiver's end as the sender names it; NAT or a proxy may make it another.
+    pub to: SocketAddr,
+    /// The links in the order of the packets.
+    pub hops: Vec<Hop>,
+    /// Why the path ends before the receiver; none where it is whole.
+    pub gap: Option<String>,
+}
+
+/// One link of a path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hop {
+    /// The link.
+    pub link: LinkKey,
+    /// Whether the flow's packets count as received or as sent there.
+    pub way: HopWay,
+    /// Why it is the next one.
+    pub by: HopBy,
+}
+
+/// On which side of a link's counters the flow's packets are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HopWay {
+    /// They leave through it: its sent packets.
+    Sent,
+    /// They come in through it: its received packets.
+    Received,
+}
+
+/// What said that a link is the next one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HopBy {
+    /// The namespace's routes (`RTM_GETROUTE`).
+    Route,
+    /// The other end of a pair.
+    Peer,
+    /// A bridge it is a port of.
+    Bridge,
+    /// A bridge's forwarding table.
+    Fdb,
+    /// A port that Open vSwitch forwards to.
+    Ovs,
+    /// The link a vlan, macvlan, ipvlan or bond stands on.
+    Lower,
+    /// A link that stands on this one.
+    Upper,
+    /// The far end of a tunnel, by its remote address.
+    Tunnel,
+    /// Both ends are addresses of one namespace.
+    Local,
+    /// A program that copies from one connection to another (Docker's proxy).
+    Proxy,
+}
