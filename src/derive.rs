@@ -18,7 +18,7 @@ pub mod proof;
 pub mod run;
 pub mod threads;
 
-use crate::sample::{Event, Host, Item, LinkKey, OwnCost, Problem, Sample, Topology, TraceSource};
+use crate::sample::{Event, Host, Item, LinkKey, OwnCost, Problem, Sample, Space, Topology, TraceSource};
 use history::History;
 use inquiry::Inquiry;
 use pins::Pins;
@@ -55,6 +55,8 @@ pub struct Metrics {
     pub topology: Arc<Topology>,
     /// Inode of vnettop's own network namespace.
     pub netns: u64,
+    /// The network namespaces the links are in.
+    pub spaces: Arc<Vec<Space>>,
     /// Every link, sorted by namespace and ifindex.
     pub links: Vec<LinkMetrics>,
     /// Every present core, sorted by core.
@@ -86,6 +88,13 @@ pub struct Metrics {
 }
 
 impl Metrics {
+    /// A namespace by its inode.
+    #[must_use]
+    pub fn space(&self, netns: u64) -> Option<&Space> {
+        let at = self.spaces.binary_search_by_key(&netns, |space| space.netns).ok()?;
+        Some(&self.spaces[at])
+    }
+
     /// A link by its place.
     #[must_use]
     pub fn link(&self, key: LinkKey) -> Option<&LinkMetrics> {
@@ -152,6 +161,7 @@ impl Derivation {
             host: Arc::clone(&next.host),
             topology: Arc::clone(&next.topology),
             netns: next.netns,
+            spaces: Arc::clone(&next.spaces),
             links,
             cores: cores::between(previous, &next),
             threads: threads::between(previous, &next, &self.history, &self.pins),
