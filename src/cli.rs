@@ -29,6 +29,8 @@ pub struct Config {
     pub netns: Option<String>,
     /// Write a recording here.
     pub record: Option<PathBuf>,
+    /// What iperf 3 writes with `--json-stream`.
+    pub iperf3_json: Option<PathBuf>,
     /// Change nothing on the machine.
     pub readonly: bool,
     /// Real-time priority for the sampler.
@@ -145,13 +147,16 @@ struct Options {
     /// Show N intervals, then exit
     #[arg(short = 'n', long = "count", value_name = "N", value_parser = clap::value_parser!(u64).range(1..), global = true)]
     count: Option<u64>,
-    /// Threads to watch: a command name or a pid; repeatable [default: iperf3]
+    /// Threads to watch: a command name or a pid; repeatable [default: iperf3 and iperf]
     #[arg(long, value_name = "NAME|PID", value_parser = watch, global = true)]
     watch: Vec<String>,
     /// Network namespaces to show: all, self, or one by its name, inode or a process in it [default: all where vnettop runs
     /// in the machine's own, otherwise self]
     #[arg(long, value_name = "NAME|all|self", value_parser = netns, global = true)]
     netns: Option<String>,
+    /// Show beside vnettop's own figures what iperf3 writes into FILE with --json-stream
+    #[arg(long, value_name = "FILE", global = true)]
+    iperf3_json: Option<PathBuf>,
     /// JSON lines on standard output, one object a sample
     #[arg(long, conflicts_with = "print", global = true)]
     json: bool,
@@ -159,7 +164,7 @@ struct Options {
     #[arg(long, value_name = "FILE", global = true)]
     record: Option<PathBuf>,
     /// Show the recording FILE instead of this machine
-    #[arg(long, value_name = "FILE", conflicts_with = "record")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["record", "iperf3_json"])]
     replay: Option<PathBuf>,
     /// Speed of a replay: times its own, or max
     #[arg(long, value_name = "TIMES|max", value_parser = speed, requires = "replay")]
@@ -242,9 +247,10 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> 
         origin,
         face,
         count: options.count,
-        watch: if options.watch.is_empty() { vec!["iperf3".to_owned()] } else { options.watch },
+        watch: if options.watch.is_empty() { vec!["iperf3".to_owned(), "iperf".to_owned()] } else { options.watch },
         netns: options.netns,
         record: options.record,
+        iperf3_json: options.iperf3_json,
         readonly: options.readonly,
         realtime: !options.no_realtime,
         restore_on_exit: options.restore_on_exit,
@@ -319,7 +325,7 @@ mod tests {
     #[test]
     fn every_wrong_argument_is_one_sentence() {
         let lines = "-d 0|-d x|-d nan|-d inf|-d -1|-d|--netns|-n 0|-n x|-n -1|--watch|--print 80|--print 0x24|--print 80x|--print axb\
-            |--keys q|--speed 2|--json --print 80x24|--replay a --record b|--replay a demo|frob|--frob|undo frob|--speed 0 --replay a";
+            |--keys q|--speed 2|--json --print 80x24|--replay a --record b|--replay a --iperf3-json b|--iperf3-json|--replay a demo|frob|--frob|undo frob|--speed 0 --replay a";
         for line in lines.split('|') {
             match parsed(line) {
                 Err(CliError::Usage(sentence)) => {
@@ -345,6 +351,6 @@ mod tests {
         let config = parse([OsString::from("-d"), OsString::from("0.25")], false).expect("good arguments");
         assert_eq!(config.face, Face::Json, "a pipe gets JSON lines");
         assert_eq!(config.interval, Duration::from_millis(250), "fractions of seconds are allowed");
-        assert_eq!(config.watch, ["iperf3"], "iperf3 is watched unless something else is named");
+        assert_eq!(config.watch, ["iperf3", "iperf"], "both are watched unless something else is named");
     }
 }

@@ -2,6 +2,7 @@
 //! It knows `sample` and nothing else of ours. Unknown is `None` from here to the last cell: a first sample, a counter
 //! that went backwards, a core that came online have no rate.
 
+pub mod benchmarks;
 pub mod cause;
 pub mod claim;
 pub mod cores;
@@ -25,6 +26,7 @@ use pins::Pins;
 use proof::Trial;
 use std::sync::Arc;
 
+pub use benchmarks::BenchmarkMetrics;
 pub use cause::{Cause, Crossing};
 pub use claim::Basis;
 pub use cores::CoreMetrics;
@@ -65,6 +67,8 @@ pub struct Metrics {
     pub threads: Vec<ThreadMetrics>,
     /// The connections of the watched processes, and how fast their traffic runs.
     pub flow: FlowMetrics,
+    /// The benchmark programs among the watched processes, sorted by pid.
+    pub benchmarks: Vec<BenchmarkMetrics>,
     /// The spread of the watched flow's rate over the last half minute; none before there is one.
     pub jitter: Option<Jitter>,
     /// What a pin brought; none before the first pin, and while its windows fill.
@@ -166,6 +170,7 @@ impl Derivation {
             cores: cores::between(previous, &next),
             threads: threads::between(previous, &next, &self.history, &self.pins),
             flow: flow.metrics(),
+            benchmarks: Vec::new(),
             jitter: Jitter::of(flow.between(next.at_ns.saturating_sub(JITTER_NS), next.at_ns)),
             card: None,
             moves: moves::traced(previous, &next),
@@ -177,6 +182,7 @@ impl Derivation {
             problems: Arc::clone(&next.problems),
             findings: Vec::new(),
         };
+        metrics.benchmarks = benchmarks::all(&next.benchmarks, &metrics.flow.connections);
         metrics.undone = self.pins.undone(&metrics.threads);
         self.history.observe_metrics(&metrics);
         let flow = self.history.flow();

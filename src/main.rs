@@ -178,6 +178,7 @@ fn feed(config: &Config, demo: Option<&Demo>) -> Result<Feed, Box<dyn std::error
         interval: config.interval,
         thrift: if looked_at_only { Thrift::StillLinks } else { Thrift::Nothing },
         realtime: config.realtime,
+        iperf3_json: config.iperf3_json.clone(),
         count: config.count.map(|intervals| intervals + 1).filter(|_| config.face == Face::Json),
     })?)
 }

@@ -2,6 +2,7 @@
 //! It imports nothing of ours, computes no rate, and is the same whether it came from the kernel, a recording
 //! or a test. Everything here can be written to a recording and read back bit for bit, so only integers and text.
 
+mod benchmarks;
 mod core_set;
 mod cores;
 mod flows;
@@ -18,9 +19,10 @@ mod trace;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
+pub use benchmarks::{Benchmark, Program, Reported};
 pub use core_set::{CoreSet, CoreSetError, MOST_CORES};
 pub use cores::{CoreCounters, CoreId, CorePlace, SOFTIRQ_KINDS, SoftirqKind, Softnet, Topology};
-pub use flows::{FlowSample, Proto, Pulse, TcpState, UdpState};
+pub use flows::{Congestion, FlowSample, Proto, Pulse, TcpState, UdpState};
 pub use links::{Ifindex, Kind, LinkCounters, LinkFacts, LinkKey, LinkState, PeerRef};
 pub use losses::{Conntrack, ProtocolCounters, QdiscCounters};
 pub use ovs::{OvsBridge, OvsPort, OvsSwitch};
@@ -79,6 +81,8 @@ pub struct Sample {
     pub trace: Option<Trace>,
     /// The connections of the watched processes, sorted by cookie; empty where there are none or they cannot be read.
     pub flows: Vec<FlowSample>,
+    /// The benchmark programs among the watched processes, sorted by pid; the same `Arc` until one comes, goes or reports.
+    pub benchmarks: Arc<Vec<Benchmark>>,
     /// What vnettop itself costs.
     pub own: OwnCost,
     /// Sources that could not be read, each with its reason; empty is the normal case.

@@ -116,6 +116,7 @@ fn sample(at_ns: u64) -> Sample {
         owners: Arc::default(),
         ovs: Arc::default(),
         paths: Arc::default(),
+        benchmarks: Arc::default(),
         qdiscs: Vec::new(),
         protocols: Vec::new(),
         own: OwnCost { cpu_ns: 0, late_ticks: 0, realtime: false, interval_ns: SECOND, seat: None },

@@ -141,6 +141,228 @@ fn udp_has_no_connection_so_the_busiest_link_stands_for_it() {
     assert!((0.98..1.1).contains(&times), "the link moves what iperf3 sends, and headers: {times:.3}");
 }
 
+/// Stops or continues a process.
+fn signal(kept: &Kept, signal: &str) {
+    let sent = Command::new("kill").args([signal, &pid(kept).to_string()]).status();
+    assert!(sent.expect("kill runs").success(), "{signal} is sent");
+}
+
+/// vnettop in that namespace, watching these two.
+fn watching(netns: &Netns, server: &Kept, client: &Kept, interval: &str) -> Watching {
+    let mut command = netns.command(VNETTOP);
+    let (server, client) = (pid(server).to_string(), pid(client).to_string());
+    command.args(["-d", interval, "--watch", &server, "--watch", &client]);
+    Watching::start(command)
+}
+
+fn list<'a>(object: &'a Value, name: &str) -> &'a Vec<Value> {
+    object[name].as_array().expect("a list")
+}
+
+/// The number behind a word of what ss prints, as in `cwnd:10` and `pacing_rate 5bps`.
+fn number(text: &str, word: &str) -> Option<f64> {
+    let rest = &text[text.find(word)? + word.len()..];
+    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+    rest[..end].parse().ok()
+}
+
+/// What ss prints of the socket with that port at this end, on one line.
+fn ss(netns: &Netns, options: &str, port: &Value) -> String {
+    let all = netns.output(&format!("ss {options}OHn sport = :{port}"));
+    all.lines().find(|line| !line.contains("LISTEN")).unwrap_or_else(|| panic!("ss shows {port}: {all}")).to_owned()
+}
+
+#[test]
+fn a_connections_state_is_what_ss_says_and_the_reversed_test_is_named() {
+    let test = "a_connections_state_is_what_ss_says_and_the_reversed_test_is_named";
+    if !can_run(test, &["iperf3", "ip", "nsenter", "ss", "tc"]) {
+        return;
+    }
+    let (near, far) = veth_pair();
+    // What the server sends too fast is lost.
+    near.run("tc qdisc add dev v0 root tbf rate 50mbit burst 16k limit 30k");
+    let server = live::iperf3_server(&near, &[]);
+    let client = far.keep("iperf3", &["-c", "198.18.0.1", "-RP2", "-t", "60"]);
+    let mut vnettop = watching(&near, &server, &client, "0.3");
+    let retransmits = |object: &Value| -> f64 {
+        list(object, "flows").iter().filter_map(|flow| flow["retransmits_per_s"].as_f64()).sum()
+    };
+    let object = (0..60).map(|_| vnettop.next()).find(|object| {
+        let mut ends = list(object, "benchmarks").iter();
+        let streams = ends.find(|one| one["side"] == "server").map(|one| &one["streams"]);
+        retransmits(object) > 0.0 && streams.is_some_and(|streams| streams == 2)
+    });
+    let object = object.expect("segments are sent again within 18 s, and the server's streams are known");
+    let benchmarks = list(&object, "benchmarks");
+    for (side, process) in [("server", &server), ("client", &client)] {
+        let one = benchmarks.iter().find(|one| one["side"] == side).expect("both ends are recognised");
+        let told = [&one["program"], &one["pid"], &one["port"], &one["proto"], &one["streams"], &one["reverse"]];
+        let expected: [Value; 6] =
+            ["iperf3".into(), pid(process).into(), 5201.into(), "tcp".into(), 2.into(), true.into()];
+        assert!(told.into_iter().eq(&expected), "the {side} by its command line or its sockets: {one}");
+    }
+    let sides: Vec<&Value> =
+        list(&object, "flows").iter().filter(|flow| flow["bits_per_s"].as_f64() > Some(1e6)).collect();
+    assert_eq!(sides.len(), 2, "two streams: {object}");
+    for flow in &sides {
+        assert_eq!(flow["from"]["pid"], pid(&server), "the server sends: {flow}");
+        assert_eq!(flow["to"]["pid"], pid(&client), "and the client receives: {flow}");
+    }
+    // Both stand still: what ss says stands still too.
+    signal(&server, "-STOP");
+    signal(&client, "-STOP");
+    let port = sides[0]["to"]["port"].clone();
+    let shown = || near.output(&format!("ss -tminOH dport = :{port}"));
+    let mut last = String::new();
+    await_that("the connection rests", 20, || {
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        let now = shown();
+        let still = |text: &str| text.split("lastsnd").next().map(str::to_owned);
+        still(&std::mem::replace(&mut last, now.clone())) == still(&now)
+    });
+    vnettop.next();
+    let object = vnettop.next();
+    let flow = list(&object, "flows").iter().find(|flow| flow["to"]["port"] == port).expect("it is still there");
+    let equal = |field: &str, word: &str, times: f64| {
+        let (ours, theirs) = (flow[field].as_f64(), number(&last, word).map(|number| number * times));
+        let close = ours.zip(theirs).is_some_and(|(ours, theirs)| (ours - theirs).abs() <= theirs * 1e-6 + 0.5);
+        assert!(close, "{field} is ss' {word}: {ours:?}, {theirs:?}\n{flow}\n{last}");
+    };
+    let mss = number(&last, " mss:").expect("ss tells it");
+    equal("mss_bytes", " mss:", 1.0);
+    equal("cwnd_bytes", " cwnd:", mss);
+    equal("rtt_us", " rtt:", 1000.0);
+    equal("pacing_bits_per_s", "pacing_rate ", 1.0);
+    equal("delivery_bits_per_s", "delivery_rate ", 1.0);
+    let columns: Vec<&str> = last.split_whitespace().collect();
+    assert_eq!(flow["tx_queue_bytes"].to_string(), columns[2], "the sender's queue is ss' Send-Q: {last}");
+    assert!(columns.iter().any(|word| flow["congestion"] == *word), "{} is in {last}", flow["congestion"]);
+    let receiver = ss(&far, "-tmi", &port);
+    let queue = receiver.split_whitespace().nth(1);
+    assert_eq!(Some(&*flow["rx_queue_bytes"].to_string()), queue, "the receiver's is its Recv-Q: {receiver}");
+    signal(&client, "-CONT");
+    signal(&server, "-CONT");
+}
+
+#[test]
+fn datagrams_lost_at_the_receivers_socket_are_what_ss_says() {
+    let test = "datagrams_lost_at_the_receivers_socket_are_what_ss_says";
+    if !can_run(test, &["iperf3", "ip", "nsenter", "ss"]) {
+        return;
+    }
+    let (near, far) = veth_pair();
+    let server = live::iperf3_server(&near, &[]);
+    let client = far.keep("iperf3", &["-c", "198.18.0.1", "-u", "-b", "20M", "-t", "60"]);
+    let mut vnettop = watching(&near, &server, &client, "0.3");
+    let udp = |object: &Value| list(object, "flows").iter().find(|flow| flow["proto"] == "udp").cloned();
+    let is_whole = |flow: &Value| flow["from"]["pid"] == pid(&client) && flow["to"]["pid"] == pid(&server);
+    let flow =
+        (0..30).find_map(|_| udp(&vnettop.next()).filter(is_whole)).expect("one flow, both ends known, within 9 s");
+    assert_eq!(flow["to"]["addr"], "198.18.0.1", "the server's end: {flow}");
+    assert!(flow["bits_per_s"].is_null() && flow["retransmits_per_s"].is_null(), "UDP has neither: {flow}");
+    let before = number(&ss(&near, "-uam", &"5201".into()), ",d").expect("ss tells the drops");
+    assert!(before.abs() < 0.5, "nothing is dropped yet");
+    // The server reads nothing more: its buffer fills, and the rest is dropped.
+    signal(&server, "-STOP");
+    let dropping = (0..40)
+        .map(|_| vnettop.next())
+        .find(|object| udp(object).is_some_and(|flow| flow["lost_per_s"].as_f64() > Some(100.0)));
+    let dropping = udp(&dropping.expect("the drops are told within 12 s")).expect("it is there");
+    let (lost, sent) = (dropping["lost_per_s"].as_f64().expect("a rate"), 20e6 / 8.0 / 1448.0);
+    assert!(lost < sent * 1.5, "not more than is sent ({sent:.0}): {lost:.0}");
+    // The client stops too: the socket stands still.
+    signal(&client, "-STOP");
+    vnettop.next();
+    vnettop.next();
+    let flow = udp(&vnettop.next()).expect("it is still there");
+    let all = near.output("ss -uamnOH sport = :5201");
+    let told = all.lines().find(|line| line.contains("198.18.0.2")).unwrap_or_else(|| panic!("ss shows it: {all}"));
+    for (field, word) in [("rx_queue_bytes", "skmem:(r"), ("rx_buffer_bytes", ",rb")] {
+        assert_eq!(flow[field].as_f64(), number(told, word), "{field} is ss' {word}: {flow}\n{told}");
+    }
+    assert_eq!(flow["lost_per_s"], 0.0, "nothing more is lost");
+    let [told] =
+        &list(&vnettop.next(), "benchmarks").iter().filter(|one| one["side"] == "server").cloned().collect::<Vec<_>>()
+            [..]
+    else {
+        panic!("one server")
+    };
+    let expected: [Value; 3] = ["udp".into(), 1.into(), false.into()];
+    assert!([&told["proto"], &told["streams"], &told["reverse"]].into_iter().eq(&expected), "its test: {told}");
+    signal(&client, "-CONT");
+    signal(&server, "-CONT");
+}
+
+#[test]
+fn iperf_2_is_watched_and_recognised_unasked() {
+    if !can_run("iperf_2_is_watched_and_recognised_unasked", &["iperf", "ip", "nsenter"]) {
+        return;
+    }
+    let (near, far) = veth_pair();
+    let server = near.keep("iperf", &["-s", "-p", "5011"]);
+    await_that("the server listens", 10, || near.output("cat /proc/net/tcp6 /proc/net/tcp").contains(":1393 "));
+    let client = far.keep("iperf", &["-c", "198.18.0.1", "--port=5011", "-P3", "-t60", "-b5m"]);
+    let mut command = near.command(VNETTOP);
+    command.args(["-d", "0.3"]);
+    let mut vnettop = Watching::start(command);
+    let find = |object: &Value, kept: &Kept| {
+        list(object, "benchmarks").iter().find(|one| one["pid"] == pid(kept)).filter(|one| one["streams"] == 3).cloned()
+    };
+    let both = (0..40).find_map(|_| {
+        let object = vnettop.next();
+        find(&object, &server).zip(find(&object, &client))
+    });
+    let (one, asked) = both.expect("both ends with three streams within 12 s");
+    assert_eq!((&one["program"], &one["side"], &one["reverse"]), (&"iperf".into(), &"server".into(), &false.into()));
+    assert_eq!(
+        (&asked["target"], &asked["port"], &asked["proto"]),
+        (&"198.18.0.1".into(), &5011.into(), &"tcp".into())
+    );
+    assert_eq!((&asked["time_s"], &asked["asked_bits_per_s"]), (&60.0.into(), &5_000_000.into()), "as asked: {asked}");
+}
+
+#[test]
+fn what_iperf3_reports_itself_stands_beside_it() {
+    if !can_run("what_iperf3_reports_itself_stands_beside_it", &["sh"]) {
+        return;
+    }
+    // A shell under iperf3's name and with its arguments waits for a line: not every iperf3 has --json-stream.
+    let (directory, netns) = (tempfile::tempdir().expect("a directory"), Netns::new());
+    let program = directory.path().join("iperf3");
+    std::os::unix::fs::symlink("/bin/sh", &program).expect("writable");
+    let mut command = Command::new(&program);
+    command.args(["-c", "read line", "--json-stream", "-u"]).stdin(Stdio::piped());
+    let client = Kept(command.spawn().expect("sh starts"));
+    let file = directory.path().join("out.json");
+    let path = file.display().to_string();
+    let mut command = netns.command(VNETTOP);
+    command.args(["-d", "0.2", "--watch", &pid(&client).to_string(), "--iperf3-json", &path]);
+    let mut vnettop = Watching::start(command);
+    let object = vnettop.next();
+    let problems = list(&object, "problems");
+    assert!(
+        problems.iter().any(|problem| problem["source"] == "benchmarks"),
+        "no file yet, and that is said: {object}"
+    );
+    let interval = r#"{"event":"interval","data":{"sum":{"end":2.5,"seconds":1,"bits_per_second":5e6,"lost_packets":3,"packets":90}}}"#;
+    fs::write(&file, format!("{interval}\n")).expect("writable");
+    let reported = (0..30).find_map(|_| {
+        let object = vnettop.next();
+        let one = list(&object, "benchmarks").first().filter(|one| one["reported"].is_object()).cloned()?;
+        Some((one, list(&object, "problems").clone()))
+    });
+    let (one, problems) = reported.expect("the interval is told within 6 s");
+    assert_eq!((&one["json_stream"], &one["proto"], &one["pid"]), (&true.into(), &"udp".into(), &pid(&client).into()));
+    let told = &one["reported"];
+    let expected: [Value; 4] = [2.5.into(), 5_000_000.into(), 3.into(), 90.into()];
+    let figures = [&told["at_s"], &told["bits_per_s"], &told["lost_packets"], &told["packets"]];
+    assert!(figures.into_iter().eq(&expected), "as iperf3 wrote it: {told}");
+    assert!(
+        problems.iter().all(|problem| problem["source"] != "benchmarks"),
+        "nothing is missing any more: {problems:?}"
+    );
+}
+
 /// The number of a process' thread of that name.
 fn thread_named(pid: u32, name: &str) -> Option<u32> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).ok()?;

@@ -57,6 +57,7 @@ fn watch_and_record(file: &Path, ticks: u64) -> Vec<Vec<Buffer>> {
         thrift: Thrift::Nothing,
         realtime: true,
         count: Some(ticks),
+        iperf3_json: None,
     })
     .unwrap();
     let mut recorder = Recorder::create(file).unwrap();

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use vnettop::record::{Recorder, Recording};
 use vnettop::sample::{
-    CoreSet, Event, Host, Ifindex, Item, Kind, LinkCounters, LinkFacts, LinkState, OwnCost, Problem, Sample, ThreadId,
-    Topology,
+    Benchmark, Congestion, CoreSet, Direction, Event, FlowSample, Host, Ifindex, Item, Kind, LinkCounters, LinkFacts,
+    LinkState, OwnCost, Problem, Program, Proto, Pulse, Reported, Sample, Side, TcpState, ThreadId, Topology, UdpState,
 };
 
 fn facts(ifindex: u32, name: &str) -> Arc<LinkFacts> {
@@ -58,16 +58,63 @@ fn sample(tick: u64, links: &Arc<Vec<Arc<LinkFacts>>>) -> Item {
         cores: Vec::new(),
         threads: Vec::new(),
         trace: None,
-        flows: Vec::new(),
+        flows: vec![connection(tick), datagrams(tick)],
         spaces: Arc::default(),
         owners: Arc::default(),
         ovs: Arc::default(),
         paths: Arc::default(),
+        benchmarks: Arc::new(vec![benchmark(tick / 2)]),
         qdiscs: Vec::new(),
         protocols: Vec::new(),
         own: OwnCost { cpu_ns: tick, late_ticks: 0, realtime: true, interval_ns: 100, seat: Some(3) },
         problems: Arc::new(vec![Problem { source: "speed".into(), text: "unknown".into() }]),
     }))
+}
+
+fn connection(tick: u64) -> FlowSample {
+    let tcp = TcpState {
+        retransmits: 3,
+        pacing: Some(tick),
+        congestion: Some(Congestion::new(b"cubic")),
+        ..TcpState::default()
+    };
+    FlowSample {
+        proto: Proto::Tcp,
+        cookie: 1,
+        netns: 7,
+        pid: 1,
+        local: "198.18.0.1:5201".parse().expect("an address"),
+        remote: "[2001:db8::1]:4000".parse().expect("an address"),
+        tcp: Some(tcp),
+        udp: None,
+        pulses: vec![Pulse { at_ns: tick, acked: 1, received: 2 }],
+    }
+}
+
+fn datagrams(tick: u64) -> FlowSample {
+    let drops = u32::try_from(tick).expect("small");
+    let udp = Some(UdpState { rx_queue: 1, tx_queue: 2, rcvbuf: 3, drops });
+    FlowSample { proto: Proto::Udp, cookie: 2, tcp: None, udp, pulses: Vec::new(), ..connection(tick) }
+}
+
+fn benchmark(second: u64) -> Benchmark {
+    Benchmark {
+        pid: 1,
+        program: Program::Iperf3,
+        side: Side::Client,
+        target: Some("198.18.0.1".into()),
+        port: 5201,
+        proto: Some(Proto::Udp),
+        streams: Some(8),
+        direction: Some(Direction::Both),
+        json_stream: true,
+        omit_ms: Some(1000),
+        time_ms: Some(10_000),
+        bitrate: Some(1_000_000),
+        length: Some(1470),
+        affinity: Some("2,3".into()),
+        reported: Some(Reported { at_ms: second * 1000, packets: Some(9), ..Reported::default() }),
+    }
 }
 
 fn items() -> Vec<Item> {

@@ -56,7 +56,7 @@ const MOST_SETTLE: Duration = Duration::from_secs(2);
 
 const EXAMPLES: &str = "\
 The command keeps its input, output, signals and exit code; the card is printed to standard error when it
-has ended. Watched are the command's process and every thread named iperf3, or what --watch
+has ended. Watched are the command's process and every thread named iperf3 or iperf, or what --watch
 names; an iperf3 server on this machine counts. Exit code 3 means that the command went well, but a limit
 is broken; 127 and 126 that it could not be started. A limit that could not be measured is told, not broken.
 With --pin compare, --max-cv is about the pinned stretches; every mask is put back at the end, and if vnettop

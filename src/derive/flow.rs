@@ -3,7 +3,9 @@
 
 mod busiest;
 mod connections;
+mod join;
 mod scatter;
+mod udp;
 
 use super::links::LinkMetrics;
 use super::moves::MovesByClass;
@@ -12,6 +14,7 @@ use busiest::Busiest;
 use connections::Connections;
 use scatter::Scatter;
 use std::collections::VecDeque;
+use udp::Datagrams;
 
 pub use connections::{Connection, End};
 
@@ -60,7 +63,8 @@ impl FlowBasis {
 /// The watched flow in one tick.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FlowMetrics {
-    /// The connections of the watched processes, both ends in one; also those that carry next to nothing.
+    /// The connections of the watched processes, and their UDP sockets, both ends in one; also those that carry next to
+    /// nothing.
     pub connections: Vec<Connection>,
     /// What the bins are the rate of; none before there is a benchmark.
     pub basis: Option<FlowBasis>,
@@ -76,6 +80,7 @@ pub struct FlowTrack {
     /// None before the first bin.
     basis: Option<FlowBasis>,
     connections: Connections,
+    datagrams: Datagrams,
     busiest: Busiest,
     scatter: Scatter,
     /// Where the next bin of connections begins.
@@ -124,7 +129,8 @@ impl FlowTrack {
     /// The newest tick.
     #[must_use]
     pub fn metrics(&self) -> FlowMetrics {
-        FlowMetrics { connections: self.connections.list(), basis: self.basis.clone(), bits_per_s: self.bits_per_s() }
+        let connections = self.connections.list().chain(self.datagrams.list()).collect();
+        FlowMetrics { connections, basis: self.basis.clone(), bits_per_s: self.bits_per_s() }
     }
 
     /// Takes the next sample; `links` are what was derived of it.
@@ -133,11 +139,13 @@ impl FlowTrack {
         let Some(previous) = previous.filter(|previous| previous.at_ns < next.at_ns) else {
             *self = Self::default();
             self.connections.observe(None, next);
+            self.datagrams.observe(None, next);
             (self.now_ns, self.next_ns) = (next.at_ns, next_edge(next.at_ns));
             return;
         };
         self.now_ns = next.at_ns;
         self.scatter.observe(previous, next, &mut self.bins);
+        self.datagrams.observe(Some(previous), next);
         for (from_ns, to_ns) in self.connections.observe(Some(previous.at_ns), next) {
             let unknown = self.bins.iter_mut().rev().take_while(|bin| bin.to_ns > from_ns);
             unknown.filter(|bin| bin.from_ns < to_ns).for_each(|bin| bin.bits_per_s = None);

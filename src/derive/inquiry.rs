@@ -146,7 +146,8 @@ impl Inquiry {
             vague: vague > 0.5 * moves && metrics.own.interval_ns > LONG_BIN_NS,
             connections: HashMap::new(),
         };
-        for flow in &sample.flows {
+        // What waits for anyone is no connection.
+        for flow in sample.flows.iter().filter(|flow| flow.remote.port() != 0) {
             *self.conclusion.connections.entry(flow.pid).or_default() += 1;
         }
     }

@@ -1,8 +1,8 @@
 //! Text in a recording is outside input like the names of links: made harmless where it enters.
 
 use crate::sample::{
-    Event, FlowPath, Host, Kind, LinkFacts, OvsBridge, OvsPort, OvsSwitch, Owned, Problem, QdiscCounters, Space,
-    ThreadSample,
+    Benchmark, Event, FlowPath, Host, Kind, LinkFacts, OvsBridge, OvsPort, OvsSwitch, Owned, Problem, QdiscCounters,
+    Space, ThreadSample,
 };
 use crate::text;
 use std::sync::Arc;
@@ -65,6 +65,13 @@ pub(super) fn paths(mut paths: Arc<Vec<FlowPath>>) -> Arc<Vec<FlowPath>> {
         path.gap.iter_mut().for_each(clean);
     }
     paths
+}
+
+pub(super) fn benchmarks(mut benchmarks: Arc<Vec<Benchmark>>) -> Arc<Vec<Benchmark>> {
+    for Benchmark { target, affinity, .. } in Arc::make_mut(&mut benchmarks) {
+        [target, affinity].into_iter().flatten().for_each(clean);
+    }
+    benchmarks
 }
 
 pub(super) fn qdiscs(mut qdiscs: Vec<QdiscCounters>) -> Vec<QdiscCounters> {

@@ -4,8 +4,8 @@
 use super::clean;
 use super::{Header, Line, RecordError, Row, SCHEMA_VERSION};
 use crate::sample::{
-    CoreId, FlowPath, Host, Item, LinkCounters, LinkFacts, MOST_CORES, OvsSwitch, Owned, Problem, Sample, Space,
-    Topology,
+    Benchmark, CoreId, FlowPath, Host, Item, LinkCounters, LinkFacts, MOST_CORES, OvsSwitch, Owned, Problem, Sample,
+    Space, Topology,
 };
 use std::borrow::Cow;
 use std::fs::File;
@@ -31,6 +31,7 @@ pub struct Recording {
     owners: Arc<Vec<Owned>>,
     ovs: Arc<Vec<OvsSwitch>>,
     paths: Arc<Vec<FlowPath>>,
+    benchmarks: Arc<Vec<Benchmark>>,
     truncated: Option<String>,
 }
 
@@ -61,6 +62,7 @@ impl Recording {
             owners: Arc::default(),
             ovs: Arc::default(),
             paths: Arc::default(),
+            benchmarks: Arc::default(),
             truncated: None,
         };
         recording.header()?;
@@ -109,6 +111,10 @@ impl Recording {
                 }
                 Line::Ovs(ovs) => self.ovs = clean::ovs(ovs),
                 Line::Paths(paths) => self.paths = clean::paths(paths),
+                Line::Benchmarks(benchmarks) => {
+                    self.sorted(benchmarks.iter().map(|one| one.pid), "benchmarks")?;
+                    self.benchmarks = clean::benchmarks(benchmarks);
+                }
                 Line::Event(event) => return Ok(Some(Item::Event(clean::event(event.into_owned())))),
                 Line::Sample(row) => return self.sample(row).map(Some),
             }
@@ -193,6 +199,7 @@ impl Recording {
             owners: Arc::clone(&self.owners),
             ovs: Arc::clone(&self.ovs),
             paths: Arc::clone(&self.paths),
+            benchmarks: Arc::clone(&self.benchmarks),
             qdiscs: clean::qdiscs(row.qdiscs.into_owned()),
             protocols: row.protocols.into_owned(),
             own: row.own,

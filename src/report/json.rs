@@ -1,11 +1,12 @@
 //! One JSON object a sample, on one line. Field names, units and nulls are the contract of the README.
 
+mod benchmark;
 mod events;
 mod flow;
 
 use crate::derive::flow::Connection;
 use crate::derive::links::LinkRates;
-use crate::derive::{CoreMetrics, Finding, LinkMetrics, Metrics, ThreadMetrics};
+use crate::derive::{BenchmarkMetrics, CoreMetrics, Finding, LinkMetrics, Metrics, ThreadMetrics};
 use crate::sample::{Ifindex, LinkKey, PeerRef, Problem, SOFTIRQ_KINDS, Space};
 use events::{Happened, Tracing};
 use flow::Spread;
@@ -38,6 +39,7 @@ struct Object<'a> {
     cores: Each<'a, CoreMetrics>,
     threads: Each<'a, ThreadMetrics>,
     flows: Each<'a, Connection>,
+    benchmarks: Each<'a, BenchmarkMetrics>,
     jitter: Option<Spread>,
     events: Vec<Happened<'a>>,
     findings: Each<'a, Finding>,
@@ -95,6 +97,7 @@ impl<'a> Object<'a> {
             cores: Each { rows: &metrics.cores, metrics },
             threads: Each { rows: &metrics.threads, metrics },
             flows: Each { rows: &metrics.flow.connections, metrics },
+            benchmarks: Each { rows: &metrics.benchmarks, metrics },
             jitter: Spread::of(metrics),
             events: Happened::all(metrics),
             findings: Each { rows: &metrics.findings, metrics },

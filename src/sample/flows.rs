@@ -1,6 +1,6 @@
 //! The connections of the watched processes (`sock_diag`), and how far each had come at several instants of a tick.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::net::SocketAddr;
 
 /// How far a connection had come at one instant; absolute.
@@ -57,8 +57,57 @@ pub struct TcpState {
     pub retransmits: u32,
     /// `tcpi_pacing_rate`, bytes/s (Linux 3.15); none where it is not paced.
     pub pacing: Option<u64>,
-    /// `tcpi_delivery_rate`, bytes/s (Linux 4.9).
+    /// `tcpi_delivery_rate`, bytes/s (Linux 4.9); none before the first measurement.
     pub delivery: Option<u64>,
+    /// `idiag_rqueue`: bytes that the process has not read yet.
+    #[serde(default)]
+    pub rx_queue: u32,
+    /// `idiag_wqueue`: bytes that are not acknowledged yet, sent or not.
+    #[serde(default)]
+    pub tx_queue: u32,
+    /// `INET_DIAG_CONG`; none where the kernel does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub congestion: Option<Congestion>,
+}
+
+/// The name of a congestion control, as `cubic`: up to 15 bytes of printable ASCII, anything else is `?`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Congestion {
+    bytes: [u8; 15],
+    length: u8,
+}
+
+impl Congestion {
+    /// A name without its closing NUL and what follows it.
+    #[must_use]
+    pub fn new(name: &[u8]) -> Self {
+        let mut bytes = [0; 15];
+        let mut length = 0;
+        for (to, &from) in bytes.iter_mut().zip(name.split(|&byte| byte == 0).next().unwrap_or_default()) {
+            *to = if from.is_ascii_graphic() { from } else { b'?' };
+            length += 1;
+        }
+        Self { bytes, length }
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn word(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..usize::from(self.length)]).unwrap_or_default()
+    }
+}
+
+impl Serialize for Congestion {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.word())
+    }
+}
+
+impl<'de> Deserialize<'de> for Congestion {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        Ok(Self::new(name.as_bytes()))
+    }
 }
 
 /// How a UDP socket stands (`sock_diag`), this tick.

@@ -1,15 +1,17 @@
 //! The connections of the watched processes: which established TCP sockets they hold (`/proc/PID/fd` joined with
-//! `sock_diag`), in whatever network namespace, and how far each has come, pulse by pulse. It computes no rate, and does
-//! not see what another user's process holds without the right to.
+//! `sock_diag`), in whatever network namespace, and how far each has come, pulse by pulse; and their UDP sockets, tick by
+//! tick. It computes no rate, and does not see what another user's process holds without the right to.
 
 mod diag;
 mod holder;
 mod netns;
 mod space;
+mod udp;
 
 use super::netlink::{dialogue, socket::KernelSocket};
 use super::{Roots, SourceError, now_ns};
-use crate::sample::{FlowSample, Problem, ThreadSample};
+use crate::sample::{FlowSample, Problem, Proto, ThreadSample};
+use diag::Told;
 use holder::Holder;
 use rustix::io::Errno;
 use space::Space;
@@ -44,6 +46,7 @@ enum Blind {
     Descriptors(u32),
     Namespace(u32, String),
     Sockets(String),
+    Datagrams(String),
     TooMany,
 }
 
@@ -94,6 +97,9 @@ impl FlowReader {
         self.enter();
         self.find(now_ns);
         self.pulse();
+        for space in self.spaces.values_mut().flatten() {
+            space.read_udp(&mut self.buffer);
+        }
         let mut flows = Vec::new();
         let holders = &mut self.holders;
         for space in self.spaces.values_mut().flatten() {
@@ -169,9 +175,9 @@ impl FlowReader {
         }
     }
 
-    /// Follows the sockets of the holders that have become connections.
+    /// Follows the sockets of the holders that have become connections, and their UDP sockets.
     fn find(&mut self, now_ns: u64) {
-        let mut followed: usize = self.spaces.values().flatten().map(Space::len).sum();
+        let mut followed: usize = self.spaces.values().flatten().map(Space::followed).sum();
         let mut refused = Vec::new();
         for (&netns, space) in &mut self.spaces {
             let Some(space) = space else { continue };
@@ -181,30 +187,27 @@ impl FlowReader {
                 .filter_map(|(&pid, holder)| Some((pid, holder.as_mut()?)))
                 .filter(|(_, holder)| holder.netns == netns)
                 .collect();
-            if here.iter().all(|(_, holder)| holder.unsettled(now_ns).next().is_none()) {
-                continue;
-            }
-            let mut found = Vec::new();
-            let listed = space.dump(&mut self.buffer, |told| {
-                for (pid, holder) in &mut here {
-                    if told.is_connecting() {
-                        holder.hope(told.inode, now_ns);
-                    } else if told.is_established() && holder.follow(told.inode) {
-                        found.push((*pid, told.id));
-                        break;
-                    }
+            for proto in [Proto::Tcp, Proto::Udp] {
+                // What is no connection of TCP may be a socket of UDP; where nothing is left, none is asked for.
+                if here.iter().all(|(_, holder)| holder.unsettled(now_ns).next().is_none()) {
+                    break;
                 }
-            });
-            if let Err(error) = listed {
-                refused.push(Blind::Sockets(error.to_string()));
-            }
-            followed += found.len();
-            if followed > MOST_FLOWS {
-                refused.push(Blind::TooMany);
-                found.truncate(MOST_FLOWS.saturating_sub(followed - found.len()));
-            }
-            for (pid, id) in &found {
-                space.follow(*pid, id);
+                let mut found = Vec::new();
+                let listed = space.dump(proto, &mut self.buffer, |told| {
+                    found.extend(claim(&mut here, proto, told, now_ns).map(|pid| (pid, *told)));
+                });
+                refused.extend(listed.err().map(|error| match proto {
+                    Proto::Tcp => Blind::Sockets(error.to_string()),
+                    Proto::Udp => Blind::Datagrams(error.to_string()),
+                }));
+                followed += found.len();
+                if followed > MOST_FLOWS {
+                    refused.push(Blind::TooMany);
+                    found.truncate(MOST_FLOWS.saturating_sub(followed - found.len()));
+                }
+                for (pid, told) in &found {
+                    space.follow(proto, *pid, told);
+                }
             }
         }
         for blind in refused {
@@ -219,6 +222,18 @@ impl FlowReader {
             self.blind.push(blind);
         }
     }
+}
+
+/// The process that holds this socket and from now on follows it.
+fn claim(here: &mut [(u32, &mut Holder)], proto: Proto, told: &Told, now_ns: u64) -> Option<u32> {
+    for (pid, holder) in here {
+        if proto == Proto::Tcp && told.is_connecting() {
+            holder.hope(told.inode, now_ns);
+        } else if (proto == Proto::Udp || told.is_established()) && holder.follow(told.inode) {
+            return Some(*pid);
+        }
+    }
+    None
 }
 
 fn blind(is_own: bool, pid: u32, error: &io::Error) -> Blind {
@@ -245,8 +260,12 @@ impl Blind {
                 "connections cannot be read, so the rate of the busiest link stands for theirs: {error}; a kernel with \
                  CONFIG_INET_TCP_DIAG lists them"
             ),
+            Self::Datagrams(error) => format!(
+                "the queues and drops of UDP sockets cannot be read: {error}; a kernel with CONFIG_INET_UDP_DIAG lists \
+                 them"
+            ),
             Self::TooMany => format!(
-                "the watched processes hold more than {MOST_FLOWS} connections and only so many are followed; watch \
+                "the watched processes hold more than {MOST_FLOWS} sockets and only so many are followed; watch \
                  fewer processes"
             ),
         };

@@ -1,5 +1,6 @@
 //! The kernel as a source: joins the readers of links, cores, threads and flows into one [`Sample`] a tick.
 
+use super::benchmarks::stream::Reports;
 use super::cores::CoreReader;
 use super::flows::FlowReader;
 use super::links::LinkReader;
@@ -14,6 +15,7 @@ use super::threads::{ThreadReader, Watch};
 use super::{Roots, SourceError, host, now_ns};
 use crate::sample::{Host, OwnCost, Problem, Sample};
 use std::os::fd::BorrowedFd;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -39,6 +41,7 @@ pub struct Live {
     ovs: OvsReader,
     paths: PathReader,
     losses: LossReader,
+    reports: Option<Reports>,
     problems: Arc<Vec<Problem>>,
 }
 
@@ -63,6 +66,7 @@ impl Live {
             ovs: OvsReader::new(roots),
             paths: PathReader::default(),
             losses: LossReader::new(roots),
+            reports: None,
             problems: Arc::default(),
         })
     }
@@ -114,6 +118,11 @@ impl Live {
         let links = self.links.read(&mut self.spaces, now_ns)?;
         let cores = self.cores.read()?;
         let threads = self.threads.read();
+        let benchmarks = self.threads.benchmarks();
+        let benchmarks = match &mut self.reports {
+            Some(reports) => reports.join(benchmarks),
+            None => benchmarks,
+        };
         let trace = self.moves.read(&threads, own.interval_ns);
         let flows = self.flows.read(&threads);
         let spaces = spaces_read;
@@ -142,9 +151,15 @@ impl Live {
             paths,
             qdiscs,
             protocols,
+            benchmarks,
             own: OwnCost { cpu_ns: cpu_ns(rustix::time::ClockId::ProcessCPUTime), ..own },
             problems: Arc::clone(&self.problems),
         })
+    }
+
+    /// Reads from here on what iperf 3 writes into this file with `--json-stream`.
+    pub fn follow_reports(&mut self, path: PathBuf) {
+        self.reports = Some(Reports::new(path));
     }
 
     /// Watches this process too, instead of the one named so before.
@@ -158,6 +173,7 @@ impl Live {
             let readers = self.links.problems().iter().chain(self.cores.problems()).chain(self.threads.problems());
             let readers = readers.chain(self.moves.problems()).chain(self.flows.problems());
             let network = self.spaces.problems().iter().chain(self.owners.problems()).chain(self.ovs.problems());
+            let network = network.chain(self.reports.iter().flat_map(Reports::problems));
             readers.chain(network).chain(self.paths.problems()).chain(self.losses.problems()).chain(more)
         };
         if !now().eq(self.problems.iter()) {

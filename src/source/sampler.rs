@@ -18,6 +18,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::time::{ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags};
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// What the sampler is asked to do.
@@ -37,6 +38,8 @@ pub struct Settings {
     pub realtime: bool,
     /// Samples to take; none means until told to stop.
     pub count: Option<u64>,
+    /// What iperf 3 writes with `--json-stream`.
+    pub iperf3_json: Option<PathBuf>,
 }
 
 /// `SCHED_RR` at the lowest real-time priority: above every ordinary thread, below every other real-time one.
@@ -55,6 +58,9 @@ pub(super) fn run(settings: &Settings, feed: &Sender) {
 
 fn sample_until_stopped(settings: &Settings, feed: &Sender) -> Result<(), SourceError> {
     let mut live = Live::open(&settings.roots, settings.watch.clone(), settings.thrift, settings.netns.clone())?;
+    if let Some(path) = &settings.iperf3_json {
+        live.follow_reports(path.clone());
+    }
     let mut schedule = Schedule::start(settings.interval)?;
     let mut priority = Priority::take(settings.realtime);
     let mut seat = Seat::default();

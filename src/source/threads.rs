@@ -9,12 +9,13 @@ mod task;
 mod visibility;
 mod watch;
 
-use super::{Roots, SourceError, now_ns, proc_file};
-use crate::sample::{Problem, ThreadSample};
+use super::{Roots, SourceError, benchmarks, now_ns, proc_file};
+use crate::sample::{Benchmark, Problem, ThreadSample};
 use census::{Census, Change};
 use proc_dir::ProcDir;
 use process::{Cpuset, Cpusets};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use task::{Known, Lost, Reading, Task};
 use visibility::Namespace;
 use watch::Watched;
@@ -40,6 +41,7 @@ pub struct ThreadReader {
     /// By process.
     known: BTreeMap<u32, Learnt>,
     cpusets: Cpusets,
+    benchmarks: Arc<Vec<Benchmark>>,
     /// How many descriptors may be kept.
     most_kept: usize,
     lasting: Vec<Problem>,
@@ -76,6 +78,7 @@ impl ThreadReader {
             tasks: BTreeMap::new(),
             known: BTreeMap::new(),
             cpusets: Cpusets::default(),
+            benchmarks: Arc::default(),
             most_kept: proc_file::descriptor_limit() / 2,
             problems: lasting.clone(),
             lasting,
@@ -107,6 +110,15 @@ impl ThreadReader {
         let missing = self.census.missing_pid(|tid| self.tasks.keys().any(|(_, watched)| *watched == tid));
         self.tell((uncounted, missing));
         samples
+    }
+
+    /// The benchmarks among the watched processes, sorted by pid; the same `Arc` until that changes.
+    pub fn benchmarks(&mut self) -> Arc<Vec<Benchmark>> {
+        let now = || self.known.values().filter_map(|learnt| learnt.known.benchmark.as_ref());
+        if !now().eq(self.benchmarks.iter()) {
+            self.benchmarks = Arc::new(now().cloned().collect());
+        }
+        Arc::clone(&self.benchmarks)
     }
 
     /// What could not be read; empty is the normal case.
@@ -152,13 +164,13 @@ impl ThreadReader {
             let Cpuset { cores: cpuset, memory_nodes } = self.cpusets.of(&self.roots, pid, now_ns);
             match self.known.get_mut(&pid) {
                 None => {
-                    let (side, direction) = process::test(&self.roots, pid);
-                    let known = Known { side, direction, cpuset, memory_nodes };
+                    let benchmark = benchmarks::of(&self.roots, pid);
+                    let known = Known { benchmark, cpuset, memory_nodes };
                     self.known.insert(pid, Learnt { known, due_ns: now_ns + FIRST_KNOWN_FOR_NS, settled: false });
                 }
                 Some(learnt) => {
                     if !std::mem::replace(&mut learnt.settled, true) {
-                        (learnt.known.side, learnt.known.direction) = process::test(&self.roots, pid);
+                        learnt.known.benchmark = benchmarks::of(&self.roots, pid);
                     }
                     (learnt.known.cpuset, learnt.known.memory_nodes) = (cpuset, memory_nodes);
                     learnt.due_ns = now_ns + KNOWN_FOR_NS;

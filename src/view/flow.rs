@@ -5,7 +5,8 @@ use super::Tone;
 use super::canvas::{Canvas, cells};
 use super::format::{Interval, Scale, Seconds, Share};
 use super::text::plural;
-use crate::derive::{FlowBasis, Jitter};
+use crate::derive::{BenchmarkMetrics, FlowBasis, Jitter};
+use crate::sample::{Direction, Side};
 use crate::state::Units;
 use std::time::Duration;
 
@@ -26,17 +27,18 @@ pub(super) fn line(
     (x, y, width): (u16, u16, u16),
     jitter: &Jitter,
     basis: Option<&FlowBasis>,
+    benchmarks: &[BenchmarkMetrics],
     units: Units,
 ) -> u16 {
     let mut used = 0;
-    for Piece { tone, text, .. } in fitting(pieces(jitter, basis, units), usize::from(width)) {
+    for Piece { tone, text, .. } in fitting(pieces(jitter, basis, benchmarks, units), usize::from(width)) {
         used += canvas.left(x + used, y, width - used, tone, text);
     }
     used
 }
 
 /// The figures in the order they stand. What belongs to the figure before it has no dot before it.
-fn pieces(jitter: &Jitter, basis: Option<&FlowBasis>, units: Units) -> Vec<Piece> {
+fn pieces(jitter: &Jitter, basis: Option<&FlowBasis>, benchmarks: &[BenchmarkMetrics], units: Units) -> Vec<Piece> {
     let piece = |rank, text: String| Piece { rank, tone: Tone::Title, text };
     let scale = Scale::of(jitter.mean, units);
     let number = |rate| scale.number(rate);
@@ -59,10 +61,35 @@ fn pieces(jitter: &Jitter, basis: Option<&FlowBasis>, units: Units) -> Vec<Piece
         piece(4, format!(" · p95 {}", number(jitter.p95))),
         piece(2, format!(" · dip {}", Seconds(jitter.longest_dip_s))),
         piece(1, format!(" · {}", Seconds(jitter.window_s))),
-        piece(7, format!(" in {bin} bins")),
+        piece(8, format!(" in {bin} bins")),
     ];
-    pieces.extend(of.map(|text| piece(6, text)));
+    pieces.extend(of.map(|text| piece(7, text)));
+    pieces.extend(test(benchmarks).map(|text| piece(6, format!(" · {text}"))));
     pieces
+}
+
+/// The test that runs, in the program's own words: the clients', or where they are elsewhere the servers'.
+fn test(benchmarks: &[BenchmarkMetrics]) -> Option<String> {
+    let running = |side| benchmarks.iter().filter(move |one| one.test.side == side && one.runs());
+    let (one, all) = match running(Side::Client).next() {
+        Some(client) => (client, running(Side::Client).count()),
+        None => (running(Side::Server).next()?, running(Side::Server).count()),
+    };
+    let target = one.test.target.as_deref().unwrap_or_default();
+    let side = if one.test.side == Side::Client { "-c " } else { "-s " };
+    let target = if target.contains(':') { format!("[{target}]") } else { target.to_owned() };
+    let mut text = format!("{} {side}{target}:{}", one.test.program.word(), one.test.port);
+    text.extend(one.proto.map(|proto| format!(" {}", proto.word().to_uppercase())));
+    text.extend(one.streams.filter(|&streams| streams > 1).map(|streams| format!(" x{streams}")));
+    text.push_str(match one.direction {
+        Some(Direction::Reverse) => " reverse",
+        Some(Direction::Both) => " both ways",
+        _ => "",
+    });
+    if all > 1 {
+        text = format!("{text} +{}", all - 1);
+    }
+    Some(text)
 }
 
 /// Takes figures by rank until one does not fit.
@@ -84,8 +111,13 @@ fn fitting(mut pieces: Vec<Piece>, mut room: usize) -> Vec<Piece> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sample::{Benchmark, Program, Proto};
 
     fn shown(width: usize, basis: &FlowBasis) -> String {
+        shown_with(width, basis, &[])
+    }
+
+    fn shown_with(width: usize, basis: &FlowBasis, tests: &[BenchmarkMetrics]) -> String {
         let jitter = Jitter {
             bins: 300,
             bin_s: 0.1,
@@ -98,7 +130,7 @@ mod tests {
             p95: 35.6e9,
             longest_dip_s: 2.1,
         };
-        let pieces = fitting(pieces(&jitter, Some(basis), Units::Bits), width);
+        let pieces = fitting(pieces(&jitter, Some(basis), tests, Units::Bits), width);
         pieces.into_iter().map(|piece| piece.text).collect()
     }
 
@@ -112,6 +144,44 @@ mod tests {
         assert!(shown(200, &FlowBasis::Link("docker0".into())).ends_with("of link docker0"), "what it is the rate of");
         for width in 0..130 {
             assert!(cells(&shown(width, &FlowBasis::Sockets(1))) <= width, "within {width}");
+        }
+    }
+    fn running(side: Side) -> BenchmarkMetrics {
+        let test = Benchmark {
+            pid: 1,
+            program: Program::Iperf3,
+            side,
+            target: (side == Side::Client).then(|| "198.18.0.1".to_owned()),
+            port: 5201,
+            proto: None,
+            streams: None,
+            direction: None,
+            json_stream: false,
+            omit_ms: None,
+            time_ms: None,
+            bitrate: None,
+            length: None,
+            affinity: None,
+            reported: None,
+        };
+        BenchmarkMetrics { test, proto: Some(Proto::Tcp), streams: Some(8), direction: Some(Direction::Reverse) }
+    }
+
+    #[test]
+    fn the_running_test_is_named_where_there_is_room() {
+        let of = FlowBasis::Sockets(8);
+        let (client, server) = (running(Side::Client), running(Side::Server));
+        let both = shown_with(200, &of, &[server.clone(), client.clone()]);
+        assert!(both.ends_with(" of 8 connections · iperf3 -c 198.18.0.1:5201 TCP x8 reverse"), "the client's: {both}");
+        let alone = shown_with(200, &of, std::slice::from_ref(&server));
+        assert!(alone.ends_with(" · iperf3 -s :5201 TCP x8 reverse"), "a server whose client is elsewhere: {alone}");
+        let two = shown_with(200, &of, &[client.clone(), client.clone()]);
+        assert!(two.ends_with(" reverse +1"), "of two tests one, and that there is another: {two}");
+        let idle = BenchmarkMetrics { streams: None, direction: None, proto: None, ..server };
+        assert!(!shown_with(200, &of, &[idle]).contains("iperf3"), "a server that waits is no test");
+        for width in 0..170 {
+            let text = shown_with(width, &of, std::slice::from_ref(&client));
+            assert!(cells(&text) <= width, "within {width}: {text}");
         }
     }
 }

@@ -280,6 +280,7 @@ impl World {
             owners: Arc::default(),
             ovs: Arc::default(),
             paths: Arc::default(),
+            benchmarks: Arc::default(),
             qdiscs: Vec::new(),
             protocols: Vec::new(),
             own: self.own,

@@ -187,6 +187,7 @@ pub(in crate::derive) fn sample(metrics: &Metrics) -> Sample {
         owners: Arc::default(),
         ovs: Arc::default(),
         paths: Arc::default(),
+        benchmarks: Arc::default(),
         qdiscs: Vec::new(),
         protocols: Vec::new(),
         own: metrics.own,

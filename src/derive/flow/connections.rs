@@ -2,7 +2,9 @@
 //! the time in which a connection begins or ends is not known, so that neither looks like a dip.
 
 use super::BIN_NS;
-use crate::sample::{FlowSample, Pulse, Sample};
+use super::join::{self, Place};
+use crate::derive::seconds;
+use crate::sample::{Congestion, FlowSample, Proto, Pulse, Sample, TcpState};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
@@ -16,15 +18,66 @@ const SILENT_NS: u64 = BIN_NS / 2;
 /// All connections are read within less than this.
 const ROUND_NS: u64 = BIN_NS / 10;
 
-/// One connection of the watched processes in one tick.
+/// One connection of the watched processes in one tick, or two UDP sockets that send to each other. What belongs to an
+/// end that is not a watched process' is none.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Connection {
+    /// What it speaks.
+    pub proto: Proto,
     /// The end that sends more.
     pub from: End,
     /// The end that receives more.
     pub to: End,
-    /// Rate over the tick in that direction, bits/s; none for a connection that is new.
+    /// It carries data, and does not only control a test.
+    pub carries: bool,
+    /// Rate over the tick in that direction, bits/s; none for a connection that is new, and for UDP.
     pub bits_per_s: Option<f64>,
+    /// Segments that the sender sent again, a second.
+    pub retransmits_per_s: Option<f64>,
+    /// The sender's segment size, bytes.
+    pub mss_bytes: Option<u32>,
+    /// The sender's congestion window, bytes: segments of `mss_bytes`.
+    pub cwnd_bytes: Option<u64>,
+    /// The sender's smoothed round-trip time, us; none before it was measured.
+    pub rtt_us: Option<u32>,
+    /// Rate at which the sender paces itself, bits/s.
+    pub pacing_bits_per_s: Option<f64>,
+    /// Rate at which data was delivered last, as the sender measured, bits/s.
+    pub delivery_bits_per_s: Option<f64>,
+    /// The sender's congestion control.
+    pub congestion: Option<Congestion>,
+    /// What waits at the sender, sent and not acknowledged (TCP) or not sent (UDP), bytes.
+    pub tx_queue_bytes: Option<u64>,
+    /// What waits at the receiver to be read, bytes.
+    pub rx_queue_bytes: Option<u64>,
+    /// How much the receiver's UDP socket may hold, bytes.
+    pub rx_buffer_bytes: Option<u64>,
+    /// Datagrams dropped at the receiver's UDP socket, a second.
+    pub drops_per_s: Option<f64>,
+}
+
+impl Connection {
+    /// One of TCP of which nothing else is known.
+    pub(in crate::derive) fn between(from: End, to: End) -> Self {
+        Self {
+            proto: Proto::Tcp,
+            from,
+            to,
+            carries: false,
+            bits_per_s: None,
+            retransmits_per_s: None,
+            mss_bytes: None,
+            cwnd_bytes: None,
+            rtt_us: None,
+            pacing_bits_per_s: None,
+            delivery_bits_per_s: None,
+            congestion: None,
+            tx_queue_bytes: None,
+            rx_queue_bytes: None,
+            rx_buffer_bytes: None,
+            drops_per_s: None,
+        }
+    }
 }
 
 /// One end of a connection; whose it is is known only of a watched process.
@@ -51,14 +104,15 @@ pub(super) struct Connections {
 #[derive(Debug, Clone, PartialEq)]
 struct Track {
     cookie: u64,
-    netns: u64,
+    place: Place,
     pid: u32,
-    local: SocketAddr,
-    remote: SocketAddr,
     /// Oldest first; from the last one before the next bin on.
     pulses: VecDeque<Pulse>,
     /// The last pulse of the tick before.
     before: Option<Pulse>,
+    /// How it stands, and stood in the tick before.
+    tcp: Option<TcpState>,
+    tcp_before: Option<TcpState>,
     /// Since when it is known to carry data.
     carries_from_ns: Option<u64>,
     /// It is gone.
@@ -72,17 +126,18 @@ impl Connections {
     pub fn observe(&mut self, previous_ns: Option<u64>, next: &Sample) -> Vec<(u64, u64)> {
         let mut unknown = Vec::new();
         for end in &mut self.ends {
-            end.before = end.pulses.back().copied();
+            (end.before, end.tcp_before) = (end.pulses.back().copied(), end.tcp);
         }
         let mut is_other = false;
-        for flow in &next.flows {
+        for flow in next.flows.iter().filter(|flow| flow.proto == Proto::Tcp) {
             match self.ends.binary_search_by_key(&flow.cookie, |end| end.cookie) {
                 Ok(at) => unknown.extend(self.ends[at].extend(flow)),
                 Err(at) => {
                     let mut end = Track::new(flow);
                     let began = end.extend(flow).map(|(from_ns, to_ns)| (previous_ns.unwrap_or(from_ns), to_ns));
                     // The other end may have been known for long.
-                    let is_known = self.ends.iter().any(|other| other.carries_from_ns.is_some() && end.faces(other));
+                    let is_known =
+                        self.ends.iter().any(|other| other.carries_from_ns.is_some() && end.place.faces(&other.place));
                     unknown.extend(began.filter(|_| !is_known));
                     self.ends.insert(at, end);
                     is_other = true;
@@ -160,18 +215,30 @@ impl Connections {
     }
 
     /// Every connection with its rate over the tick.
-    pub fn list(&self) -> Vec<Connection> {
-        let connection = |&pair: &(usize, Option<usize>)| {
+    pub fn list(&self) -> impl Iterator<Item = Connection> {
+        self.pairs.iter().filter_map(|&pair| {
             let (to, from) = self.direction(pair);
             let end = |track: Option<&Track>, faced: Option<&Track>| {
-                let address = track.map(|end| end.local).or(faced.map(|end| end.remote))?;
-                Some(End { netns: track.map(|end| end.netns), address, pid: track.map(|end| end.pid) })
+                let address = track.map(|end| end.place.local).or(faced.map(|end| end.place.remote))?;
+                Some(End { netns: track.map(|end| end.place.netns), address, pid: track.map(|end| end.pid) })
             };
             let arrived = to.and_then(|end| end.tick_bits_per_s(|pulse| pulse.received));
-            let bits_per_s = arrived.or_else(|| from?.tick_bits_per_s(|pulse| pulse.acked));
-            Some(Connection { from: end(from, to)?, to: end(to, from)?, bits_per_s })
-        };
-        self.pairs.iter().filter_map(connection).collect()
+            let (sender, receiver) = (from.and_then(|end| end.tcp), to.and_then(|end| end.tcp));
+            Some(Connection {
+                carries: [from, to].into_iter().flatten().any(|end| end.carries_from_ns.is_some()),
+                bits_per_s: arrived.or_else(|| from?.tick_bits_per_s(|pulse| pulse.acked)),
+                retransmits_per_s: from.and_then(Track::retransmits_per_s),
+                mss_bytes: sender.map(|tcp| tcp.mss),
+                cwnd_bytes: sender.map(|tcp| u64::from(tcp.cwnd) * u64::from(tcp.mss)),
+                rtt_us: sender.map(|tcp| tcp.rtt_us).filter(|&rtt| rtt > 0),
+                pacing_bits_per_s: sender.and_then(|tcp| tcp.pacing).map(|rate| rate as f64 * 8.0),
+                delivery_bits_per_s: sender.and_then(|tcp| tcp.delivery).map(|rate| rate as f64 * 8.0),
+                congestion: sender.and_then(|tcp| tcp.congestion),
+                tx_queue_bytes: sender.map(|tcp| u64::from(tcp.tx_queue)),
+                rx_queue_bytes: receiver.map(|tcp| u64::from(tcp.rx_queue)),
+                ..Connection::between(end(from, to)?, end(to, from)?)
+            })
+        })
     }
 
     /// The end that receives and the end that sends, of a connection whose busier direction is meant.
@@ -211,63 +278,30 @@ impl Connections {
     }
 
     fn pair(&mut self) {
-        let ends = &self.ends;
-        let mut paired = vec![false; ends.len()];
-        self.pairs.clear();
-        for one in 0..ends.len() {
-            if paired[one] {
-                continue;
-            }
-            let is_other = |&other: &usize| other != one && !paired[other];
-            let exact = (0..ends.len()).filter(is_other).find(|&other| ends[one].faces(&ends[other]));
-            let other = exact.or_else(|| translated(ends, &paired, one));
-            paired[one] = true;
-            if let Some(other) = other {
-                paired[other] = true;
-            }
-            self.pairs.push((one, other));
-        }
+        self.pairs = join::pairs(&self.ends.iter().map(|end| end.place).collect::<Vec<_>>());
     }
-}
-
-/// The other end behind a translated address (a published port): it sees the client as the client sees itself, and no
-/// other connection does.
-fn translated(ends: &[Track], paired: &[bool], one: usize) -> Option<usize> {
-    let free = || (0..ends.len()).filter(|&at| at != one && !paired[at]);
-    let names = |a: usize, b: usize| ends[a].remote == ends[b].local;
-    let alone = |address: SocketAddr| ends.iter().filter(|end| end.local == address).count() == 1;
-    let only = |found: &dyn Fn(usize) -> bool| {
-        let mut found = free().filter(|&at| found(at));
-        found.next().filter(|_| found.next().is_none())
-    };
-    let server = only(&|at| names(at, one)).filter(|_| alone(ends[one].local));
-    server.or_else(|| only(&|at| names(one, at)).filter(|&at| alone(ends[at].local)))
 }
 
 impl Track {
     fn new(flow: &FlowSample) -> Self {
         Self {
             cookie: flow.cookie,
-            netns: flow.netns,
+            place: Place { netns: flow.netns, local: flow.local, remote: flow.remote },
             pid: flow.pid,
-            local: flow.local,
-            remote: flow.remote,
             pulses: VecDeque::new(),
             before: None,
+            tcp: None,
+            tcp_before: None,
             carries_from_ns: None,
             over: false,
             ended: false,
         }
     }
 
-    /// It is the other end of the same connection.
-    fn faces(&self, other: &Self) -> bool {
-        self.cookie != other.cookie && self.local == other.remote && self.remote == other.local
-    }
-
     /// Takes new pulses; tells the time in which it began to carry data, if it did.
     fn extend(&mut self, flow: &FlowSample) -> Option<(u64, u64)> {
         let mut began = None;
+        self.tcp = flow.tcp;
         for pulse in &flow.pulses {
             let last = self.pulses.back();
             if last.is_some_and(|last| last.at_ns >= pulse.at_ns) {
@@ -306,6 +340,12 @@ impl Track {
         let last = self.pulses.get(after.checked_sub(1)?)?;
         let share = (at_ns - last.at_ns) as f64 / (next.at_ns - last.at_ns) as f64;
         Some(counter(last) as f64 + share * counter(next).saturating_sub(counter(last)) as f64)
+    }
+
+    /// Segments sent again over the tick.
+    fn retransmits_per_s(&self) -> Option<f64> {
+        let rise = self.tcp?.retransmits.wrapping_sub(self.tcp_before?.retransmits);
+        Some(f64::from(rise) / seconds(self.before?.at_ns, self.pulses.back()?.at_ns)?)
     }
 
     fn tick_bits_per_s(&self, counter: impl Fn(&Pulse) -> u64) -> Option<f64> {

@@ -3,8 +3,9 @@
 use super::*;
 use crate::derive::links;
 use crate::sample::{
-    CorePlace, CoreSet, Duty, FlowSample, Host, Ifindex, Kind, LinkCounters, LinkFacts, LinkState, Move, OwnCost,
-    Proto, Pulse, ThreadId, ThreadSample, Topology, Trace, TraceSource,
+    Benchmark, Congestion, CorePlace, CoreSet, Direction, Duty, FlowSample, Host, Ifindex, Kind, LinkCounters,
+    LinkFacts, LinkState, Move, OwnCost, Program, Proto, Pulse, Side, TcpState, ThreadId, ThreadSample, Topology,
+    Trace, TraceSource, UdpState,
 };
 use std::sync::Arc;
 
@@ -48,6 +49,7 @@ fn sample(tick: u64) -> Sample {
         owners: Arc::default(),
         ovs: Arc::default(),
         paths: Arc::default(),
+        benchmarks: Arc::default(),
         qdiscs: Vec::new(),
         protocols: Vec::new(),
         own: OwnCost::default(),
@@ -361,4 +363,94 @@ fn a_recording_with_impossible_times_is_survived() {
 fn memory_is_bounded() {
     let track = run(0..1400, |tick, sample| sample.flows.extend(end(tick, 1, SERVER, |at| Some((0, steady(0, at))))));
     assert_eq!(track.bins().len(), MOST_BINS, "ten minutes of bins");
+}
+
+#[test]
+fn how_a_connection_stands_is_told_of_its_sender() {
+    let state = |tick: u64, queue| TcpState {
+        mss: 1000,
+        cwnd: 20,
+        rtt_us: 41,
+        retransmits: u32::MAX.wrapping_add(u32::try_from(tick).expect("small") * 10),
+        pacing: Some(125),
+        delivery: None,
+        rx_queue: queue,
+        tx_queue: queue,
+        congestion: Some(Congestion::new(b"bbr")),
+    };
+    let track = run(0..4, |tick, sample| {
+        sample.flows.extend(end(tick, 1, CLIENT, |at| Some((steady(0, at), 0))));
+        sample.flows.extend(end(tick, 2, SERVER, |at| Some((0, steady(0, at)))));
+        (sample.flows[0].tcp, sample.flows[1].tcp) = (Some(state(tick, 5)), Some(state(0, 7)));
+    });
+    let one = track.metrics().connections[0];
+    assert!(
+        (one.retransmits_per_s.expect("a rate") - 20.0).abs() < 0.1,
+        "ten in half a second, over the wrap: {one:?}"
+    );
+    assert_eq!((one.cwnd_bytes, one.rtt_us, one.mss_bytes), (Some(20_000), Some(41), Some(1000)), "in bytes");
+    assert_eq!((one.pacing_bits_per_s, one.delivery_bits_per_s), (Some(1000.0), None), "what is not known is none");
+    assert_eq!((one.tx_queue_bytes, one.rx_queue_bytes), (Some(5), Some(7)), "the sender's and the receiver's queue");
+    assert_eq!((one.congestion.expect("named").word(), one.proto, one.carries), ("bbr", Proto::Tcp, true));
+}
+
+/// A UDP socket.
+fn datagrams(cookie: u64, ends: (&str, &str), udp: UdpState) -> FlowSample {
+    let address = |text: &str| text.parse().expect("an address");
+    let (pid, netns) = (u32::try_from(cookie).expect("small"), cookie);
+    let (local, remote) = (address(ends.0), address(ends.1));
+    FlowSample { proto: Proto::Udp, cookie, netns, pid, local, remote, tcp: None, udp: Some(udp), pulses: Vec::new() }
+}
+
+#[test]
+fn datagrams_go_from_whose_command_line_says_so_and_are_lost_where_they_arrive() {
+    let flow = |direction: Option<Direction>, ends: (&str, &str), full: bool| {
+        let track = run(0..3, |tick, sample| {
+            let drops = u32::try_from(tick).expect("small") * 50;
+            let state = UdpState { rx_queue: u32::from(full) * 9, tx_queue: 0, rcvbuf: 100, drops };
+            sample.flows.extend([datagrams(1, CLIENT, UdpState::default()), datagrams(2, ends, state)]);
+            let test = direction.map(|direction| Benchmark { direction: Some(direction), ..client(1) });
+            sample.benchmarks = Arc::new(test.into_iter().collect());
+        });
+        assert!(track.bins().is_empty() && track.basis().is_none(), "it counts no bytes");
+        let connections = track.metrics().connections;
+        let [one] = connections[..] else { panic!("one flow: {connections:?}") };
+        one
+    };
+    for direction in [Some(Direction::Forward), Some(Direction::Both), None] {
+        let one = flow(direction, SERVER, true);
+        assert_eq!((one.from.pid, one.to.pid), (Some(1), Some(2)), "{direction:?}: from the client, {one:?}");
+        assert_eq!((one.drops_per_s, one.rx_queue_bytes, one.rx_buffer_bytes), (Some(100.0), Some(9), Some(100)));
+        assert_eq!(
+            (one.bits_per_s, one.retransmits_per_s, one.cwnd_bytes),
+            (None, None, None),
+            "UDP has none of these"
+        );
+    }
+    let reversed = flow(Some(Direction::Reverse), SERVER, true);
+    assert_eq!((reversed.from.pid, reversed.to.pid), (Some(2), Some(1)), "the server sends");
+    assert_eq!(reversed.drops_per_s, Some(0.0), "nothing is lost at the client's socket");
+    let waiting = flow(None, ("0.0.0.0:5201", "0.0.0.0:0"), false);
+    assert_eq!((waiting.from.pid, waiting.to.pid), (Some(1), Some(2)), "a server that is not connected is joined");
+    assert_eq!(waiting.to.address, CLIENT.1.parse().expect("an address"), "by the address it is called");
+}
+
+fn client(pid: u32) -> Benchmark {
+    Benchmark {
+        pid,
+        program: Program::Iperf3,
+        side: Side::Client,
+        target: None,
+        port: 5201,
+        proto: Some(Proto::Udp),
+        streams: Some(1),
+        direction: None,
+        json_stream: false,
+        omit_ms: None,
+        time_ms: None,
+        bitrate: None,
+        length: None,
+        affinity: None,
+        reported: None,
+    }
 }

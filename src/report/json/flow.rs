@@ -3,52 +3,73 @@
 use super::Row;
 use crate::derive::flow::{Connection, End};
 use crate::derive::{FlowBasis, Metrics};
+use crate::sample::Congestion;
 use serde::Serialize;
 use std::net::IpAddr;
 
-/// A connection; what is not read of it yet is null.
+/// A connection; what is not known of it is null.
 #[derive(Serialize)]
-pub(super) struct Flow {
-    proto: &'static str,
+pub(super) struct Flow<'a> {
+    proto: &'a str,
     from: FlowEnd,
     to: FlowEnd,
     bits_per_s: Option<f64>,
     retransmits_per_s: Option<f64>,
+    mss_bytes: Option<u32>,
     cwnd_bytes: Option<u64>,
-    rtt_us: Option<u64>,
+    rtt_us: Option<u32>,
+    pacing_bits_per_s: Option<f64>,
+    delivery_bits_per_s: Option<f64>,
+    congestion: Option<&'a str>,
+    rx_queue_bytes: Option<u64>,
+    tx_queue_bytes: Option<u64>,
+    rx_buffer_bytes: Option<u64>,
     lost_per_s: Option<f64>,
-    path: [(); 0],
+    path: Vec<()>,
 }
 
-/// One end; its namespace and process are known only of a watched process.
+/// One end; its namespace and process are known only of a watched process, its address not where nobody is called.
 #[derive(Serialize)]
 struct FlowEnd {
     netns: Option<u64>,
-    addr: IpAddr,
-    port: u16,
+    addr: Option<IpAddr>,
+    port: Option<u16>,
     pid: Option<u32>,
 }
 
 impl FlowEnd {
     fn of(end: &End) -> Self {
-        Self { netns: end.netns, addr: end.address.ip(), port: end.address.port(), pid: end.pid }
+        let address = Some(end.address).filter(|address| address.port() != 0);
+        Self {
+            netns: end.netns,
+            addr: address.map(|address| address.ip()),
+            port: address.map(|address| address.port()),
+            pid: end.pid,
+        }
     }
 }
 
 impl Row for Connection {
-    type Out<'a> = Flow;
+    type Out<'a> = Flow<'a>;
 
-    fn row<'a>(&'a self, _: &'a Metrics) -> Flow {
+    fn row<'a>(&'a self, _: &'a Metrics) -> Flow<'a> {
         Flow {
-            proto: "tcp",
+            proto: self.proto.word(),
             from: FlowEnd::of(&self.from),
             to: FlowEnd::of(&self.to),
             bits_per_s: self.bits_per_s,
-            retransmits_per_s: None,
-            cwnd_bytes: None,
-            rtt_us: None,
-            lost_per_s: None,
-            path: [],
+            retransmits_per_s: self.retransmits_per_s,
+            mss_bytes: self.mss_bytes,
+            cwnd_bytes: self.cwnd_bytes,
+            rtt_us: self.rtt_us,
+            pacing_bits_per_s: self.pacing_bits_per_s,
+            delivery_bits_per_s: self.delivery_bits_per_s,
+            congestion: self.congestion.as_ref().map(Congestion::word),
+            rx_queue_bytes: self.rx_queue_bytes,
+            tx_queue_bytes: self.tx_queue_bytes,
+            rx_buffer_bytes: self.rx_buffer_bytes,
+            lost_per_s: self.drops_per_s,
+            path: Vec::new(),
         }
     }
 }

@@ -1,7 +1,8 @@
-//! `sock_diag`: requests for TCP sockets, and what an answer says of one. Every byte is treated as hostile: what does not
-//! fit is no socket, nothing panics. It knows no process.
+//! `sock_diag`: requests for TCP and UDP sockets, and what an answer says of one. Every byte is treated as hostile: what
+//! does not fit is no socket, nothing panics. It knows no process.
 
-use crate::source::netlink::message::{Message, Request, attribute, u32_at, u64_at};
+use crate::sample::{Congestion, Proto, TcpState, UdpState};
+use crate::source::netlink::message::{Message, Request, attributes, u32_at, u64_at};
 use netlink_packet_core::NLM_F_DUMP;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -11,9 +12,9 @@ pub(super) const IPV4: u8 = 2;
 pub(super) const IPV6: u8 = 10;
 /// `SOCK_DIAG_BY_FAMILY`: of requests and of answers.
 const BY_FAMILY: u16 = 20;
-/// `IPPROTO_TCP`.
-const TCP: u8 = 6;
-/// `TCP_ESTABLISHED`.
+/// `IPPROTO_TCP` and `IPPROTO_UDP`.
+const NUMBERS: [u8; 2] = [6, 17];
+/// `TCP_ESTABLISHED`: also of UDP sockets that are connected; the others are closed.
 const ESTABLISHED: u8 = 1;
 /// `TCP_SYN_SENT`: about to be established.
 const CONNECTING: u8 = 2;
@@ -21,14 +22,31 @@ const CONNECTING: u8 = 2;
 const OVER: [u8; 2] = [6, 7];
 /// `INET_DIAG_INFO`: a `struct tcp_info`.
 const INFO: u16 = 2;
-/// Offset of `tcpi_bytes_acked` in `struct tcp_info`, the same since it was added (Linux 4.1).
+/// `INET_DIAG_CONG`: the name of the congestion control.
+const CONG: u16 = 4;
+/// `INET_DIAG_SKMEMINFO`: `SK_MEMINFO_VARS` numbers of 32 bits (Linux 3.4).
+const SKMEMINFO: u16 = 7;
+/// Offset of `tcpi_bytes_acked` in `struct tcp_info` of `linux/tcp.h`, the same since it was added (Linux 4.1).
 const ACKED: usize = 120;
 /// And of `tcpi_bytes_received` (Linux 4.1).
 const RECEIVED: usize = 128;
+/// `tcpi_snd_mss`, `tcpi_rtt`, `tcpi_snd_cwnd`, `tcpi_total_retrans`: of 32 bits, as long as the structure is known.
+const MSS: usize = 16;
+const RTT: usize = 68;
+const CWND: usize = 80;
+const TOTAL_RETRANS: usize = 100;
+/// `tcpi_pacing_rate` (Linux 3.15) and `tcpi_delivery_rate` (Linux 4.9), of 64 bits.
+const PACING: usize = 104;
+const DELIVERY: usize = 160;
+/// `SK_MEMINFO_RCVBUF` (Linux 2.6.29) and `SK_MEMINFO_DROPS` (Linux 4.7), in numbers of 32 bits.
+const RCVBUF: usize = 4;
+const DROPS: usize = 8 * 4;
 /// `struct inet_diag_sockid`, bytes: ports at 0 and 2, addresses at 4 and 20, interface at 36, cookie at 40.
 const ID: usize = 48;
-/// `struct inet_diag_msg`, bytes: family, state, timer, retransmits, the id at 4, inode at 68.
+/// `struct inet_diag_msg`, bytes: family, state, timer, retransmits, the id at 4, `idiag_rqueue`, `idiag_wqueue`, inode.
 const FIXED: usize = 72;
+const RX_QUEUE: usize = 56;
+const TX_QUEUE: usize = 60;
 const INODE: usize = 68;
 
 /// A socket as the kernel finds it again.
@@ -47,6 +65,10 @@ pub(super) struct Told {
     pub inode: u32,
     /// Bytes acknowledged and received; none where they were not asked for or the kernel does not count them.
     pub bytes: Option<(u64, u64)>,
+    /// How a TCP connection stands, where it was asked for.
+    pub tcp: Option<TcpState>,
+    /// How a socket's buffers stand, where they were asked for.
+    pub udp: Option<UdpState>,
 }
 
 impl Told {
@@ -96,21 +118,36 @@ impl SocketId {
     }
 }
 
-/// The dump of a family's TCP sockets that are connected or about to be.
-pub(super) fn dump(family: u8) -> Request {
-    Request::new(BY_FAMILY, NLM_F_DUMP, &fixed(family, 0, &[0; ID]))
+/// The dump of a family's sockets: of TCP those that are connected or about to be, of UDP all.
+pub(super) fn dump(proto: Proto, family: u8) -> Request {
+    Request::new(BY_FAMILY, NLM_F_DUMP, &fixed(proto, family, &[0; ID]))
 }
 
-/// One socket with its `tcp_info`.
-pub(super) fn one(id: &SocketId) -> Request {
-    Request::new(BY_FAMILY, 0, &fixed(id.family, 1 << (INFO - 1), &id.bytes))
+/// One socket: of TCP with its `tcp_info`, of UDP with its buffers.
+pub(super) fn one(proto: Proto, id: &SocketId) -> Request {
+    let mut bytes = id.bytes;
+    if proto == Proto::Udp {
+        // `udp_dump_one` looks the socket up with source and destination swapped, for historical reasons.
+        bytes[..2].copy_from_slice(&id.bytes[2..4]);
+        bytes[2..4].copy_from_slice(&id.bytes[..2]);
+        bytes[4..20].copy_from_slice(&id.bytes[20..36]);
+        bytes[20..36].copy_from_slice(&id.bytes[4..20]);
+    }
+    Request::new(BY_FAMILY, 0, &fixed(proto, id.family, &bytes))
 }
 
 /// `struct inet_diag_req_v2`.
-fn fixed(family: u8, extensions: u8, id: &[u8; ID]) -> [u8; 8 + ID] {
+fn fixed(proto: Proto, family: u8, id: &[u8; ID]) -> [u8; 8 + ID] {
+    let bit = |extension: u16| 1_u8 << (extension - 1);
+    let is_dump = id == &[0; ID];
+    let (number, extensions, states) = match proto {
+        Proto::Tcp if is_dump => (NUMBERS[0], 0, 1_u32 << ESTABLISHED | 1 << CONNECTING),
+        Proto::Tcp => (NUMBERS[0], bit(INFO) | bit(CONG), 1 << ESTABLISHED | 1 << CONNECTING),
+        Proto::Udp => (NUMBERS[1], bit(SKMEMINFO), u32::MAX),
+    };
     let mut fixed = [0; 8 + ID];
-    fixed[..3].copy_from_slice(&[family, TCP, extensions]);
-    fixed[4..8].copy_from_slice(&(1_u32 << ESTABLISHED | 1 << CONNECTING).to_ne_bytes());
+    fixed[..3].copy_from_slice(&[family, number, extensions]);
+    fixed[4..8].copy_from_slice(&states.to_ne_bytes());
     fixed[8..].copy_from_slice(id);
     fixed
 }
@@ -124,9 +161,44 @@ pub(super) fn told(message: &Message<'_>) -> Option<Told> {
     }
     let bytes = *body.get(4..)?.first_chunk::<ID>()?;
     let inode = u32_at(body, INODE)?;
-    let info = attribute(body.get(FIXED..)?, INFO);
-    let counted = info.and_then(|info| Some((u64_at(info, ACKED)?, u64_at(info, RECEIVED)?)));
-    Some(Told { id: SocketId { family, bytes }, state, inode, bytes: counted })
+    let queues = (u32_at(body, RX_QUEUE)?, u32_at(body, TX_QUEUE)?);
+    let (mut info, mut congestion, mut memory) = (None, None, None);
+    for (kind, value) in attributes(body.get(FIXED..)?) {
+        match kind {
+            INFO => info = Some(value),
+            CONG => congestion = Some(Congestion::new(value)),
+            SKMEMINFO => memory = Some(value),
+            _ => {}
+        }
+    }
+    Some(Told {
+        id: SocketId { family, bytes },
+        state,
+        inode,
+        bytes: info.and_then(|info| Some((u64_at(info, ACKED)?, u64_at(info, RECEIVED)?))),
+        tcp: info.and_then(|info| tcp_state(info, queues, congestion)),
+        udp: memory.and_then(|memory| udp_state(memory, queues)),
+    })
+}
+
+fn tcp_state(info: &[u8], (rx_queue, tx_queue): (u32, u32), congestion: Option<Congestion>) -> Option<TcpState> {
+    Some(TcpState {
+        mss: u32_at(info, MSS)?,
+        cwnd: u32_at(info, CWND)?,
+        rtt_us: u32_at(info, RTT)?,
+        retransmits: u32_at(info, TOTAL_RETRANS)?,
+        // All ones: as fast as it goes.
+        pacing: u64_at(info, PACING).filter(|&rate| rate != 0 && rate != u64::MAX),
+        delivery: u64_at(info, DELIVERY).filter(|&rate| rate != 0),
+        rx_queue,
+        tx_queue,
+        congestion,
+    })
+}
+
+fn udp_state(memory: &[u8], (rx_queue, tx_queue): (u32, u32)) -> Option<UdpState> {
+    let (rcvbuf, drops) = (u32_at(memory, RCVBUF)?, u32_at(memory, DROPS)?);
+    Some(UdpState { rx_queue, tx_queue, rcvbuf, drops })
 }
 
 #[cfg(test)]
@@ -135,13 +207,19 @@ mod tests {
     use crate::source::netlink::message::messages;
     use proptest::prelude::*;
 
-    /// An answer as the kernel lays it out.
-    fn answer(family: u8, state: u8, id: [u8; ID], inode: u32, info: &[u8]) -> Vec<u8> {
+    /// `struct inet_diag_msg` with 300 bytes in the receive queue and 400 in the other.
+    fn head(family: u8, state: u8, id: [u8; ID], inode: u32) -> Vec<u8> {
         let mut fixed = vec![family, state, 0, 0];
         fixed.extend_from_slice(&id);
-        fixed.extend_from_slice(&[0; 16]);
-        fixed.extend_from_slice(&inode.to_ne_bytes());
-        let request = Request::new(BY_FAMILY, 0, &fixed);
+        for number in [0, 300, 400, 0, inode] {
+            fixed.extend_from_slice(&number.to_ne_bytes());
+        }
+        fixed
+    }
+
+    /// An answer as the kernel lays it out.
+    fn answer(family: u8, state: u8, id: [u8; ID], inode: u32, info: &[u8]) -> Vec<u8> {
+        let request = Request::new(BY_FAMILY, 0, &head(family, state, id, inode));
         let mut whole = if info.is_empty() { request } else { request.with(INFO, info) };
         whole.numbered(7).to_vec()
     }
@@ -174,6 +252,46 @@ mod tests {
         assert_eq!(told.id.cookie(), 0x0001_0000_0042, "the cookie is whole");
         assert_eq!((told.inode, told.bytes), (99, Some((5_000_000_000, 37))), "inode and bytes");
         assert!(told.is_established() && told.lives());
+    }
+
+    #[test]
+    fn how_a_connection_stands_is_read_from_as_much_as_the_kernel_tells() {
+        let mut info = [0; 232];
+        for (at, value) in [(MSS, 1448_u32), (RTT, 41), (CWND, 10), (TOTAL_RETRANS, 7)] {
+            info[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+        }
+        for (at, value) in [(PACING, 5_000_000_u64), (DELIVERY, 4_000_000)] {
+            info[at..at + 8].copy_from_slice(&value.to_ne_bytes());
+        }
+        let ends = id((1, 2), &[], &[], 1);
+        let mut request = Request::new(BY_FAMILY, 0, &head(IPV4, ESTABLISHED, ends, 5)).with(INFO, &info);
+        request = request.with(CONG, b"cubic\0");
+        let told = parsed(request.numbered(7));
+        let tcp = told[0].tcp.expect("it is told");
+        assert_eq!((tcp.mss, tcp.rtt_us, tcp.cwnd, tcp.retransmits), (1448, 41, 10, 7), "as in linux/tcp.h");
+        assert_eq!((tcp.pacing, tcp.delivery), (Some(5_000_000), Some(4_000_000)), "the rates too");
+        assert_eq!((tcp.rx_queue, tcp.tx_queue), (300, 400), "the queues are of the answer itself");
+        assert_eq!(tcp.congestion.expect("named").word(), "cubic", "without its closing NUL");
+        let old = parsed(&answer(IPV4, ESTABLISHED, ends, 5, &info[..PACING]));
+        let old = old[0].tcp.expect("it is told");
+        assert_eq!((old.retransmits, old.pacing, old.delivery), (7, None, None), "a kernel before 3.15 tells no rates");
+        info[PACING..PACING + 8].fill(0xff);
+        let free = parsed(&answer(IPV4, ESTABLISHED, ends, 5, &info));
+        assert_eq!(free[0].tcp.expect("it is told").pacing, None, "all ones is no rate");
+    }
+
+    #[test]
+    fn a_udp_sockets_buffers_are_told() {
+        let mut memory = Vec::new();
+        (0..9_u32).for_each(|at| memory.extend_from_slice(&(1000 + at).to_ne_bytes()));
+        let ends = id((5201, 0), &[], &[], 1);
+        let answer = |memory: &[u8]| {
+            let mut request = Request::new(BY_FAMILY, 0, &head(IPV6, OVER[1], ends, 5)).with(SKMEMINFO, memory);
+            parsed(request.numbered(7))[0].udp
+        };
+        let expected = UdpState { rx_queue: 300, tx_queue: 400, rcvbuf: 1001, drops: 1008 };
+        assert_eq!(answer(&memory), Some(expected), "buffer and drops");
+        assert_eq!(answer(&memory[..32]), None, "a kernel before 4.7 tells no drops");
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! One network namespace with watched processes in it: finding their connections by a dump, then asking for those alone,
-//! pulse after pulse. A connection that does not answer any more has ended.
+//! pulse after pulse. A connection that does not answer any more has ended. Its UDP sockets are the matter of `udp`.
 
 use super::diag::{self, SocketId, Told};
-use crate::sample::{FlowSample, Proto, Pulse};
+use super::udp::UdpSockets;
+use crate::sample::{FlowSample, Proto, Pulse, TcpState};
 use crate::source::SourceError;
 use crate::source::netlink::dialogue::Dialogue;
 use crate::source::netlink::message::Request;
@@ -21,6 +22,7 @@ pub(super) struct Space<W> {
     flows: Vec<Followed>,
     requests: Vec<Request>,
     dumps: [Request; 2],
+    udp: UdpSockets,
 }
 
 #[derive(Debug)]
@@ -31,14 +33,17 @@ struct Followed {
     remote: SocketAddr,
     /// Since the last tick.
     pulses: Vec<Pulse>,
+    /// At the last of them.
+    tcp: Option<TcpState>,
     /// It answered the last time it was asked.
     lives: bool,
 }
 
 impl<W: Wire> Space<W> {
     pub fn new(netns: u64, dialogue: Dialogue<W>) -> Self {
-        let dumps = [diag::dump(diag::IPV4), diag::dump(diag::IPV6)];
-        Self { dialogue, netns, flows: Vec::new(), requests: Vec::new(), dumps }
+        let dumps = [diag::dump(Proto::Tcp, diag::IPV4), diag::dump(Proto::Tcp, diag::IPV6)];
+        let udp = UdpSockets::new();
+        Self { dialogue, netns, flows: Vec::new(), requests: Vec::new(), dumps, udp }
     }
 
     /// How many connections are followed.
@@ -46,11 +51,19 @@ impl<W: Wire> Space<W> {
         self.flows.len()
     }
 
-    /// Every TCP socket of the namespace that is connected or about to be.
+    /// How many connections and UDP sockets are followed.
+    pub fn followed(&self) -> usize {
+        self.flows.len() + self.udp.len()
+    }
+
+    /// Every TCP socket of the namespace that is connected or about to be, or every UDP socket.
     ///
     /// # Errors
     /// The kernel refused or broke off a dump.
-    pub fn dump(&mut self, buffer: &mut Vec<u8>, mut each: impl FnMut(&Told)) -> Result<(), SourceError> {
+    pub fn dump(&mut self, proto: Proto, buffer: &mut Vec<u8>, mut each: impl FnMut(&Told)) -> Result<(), SourceError> {
+        if proto == Proto::Udp {
+            return self.udp.dump(&mut self.dialogue, buffer, each);
+        }
         for request in &mut self.dumps {
             self.dialogue.dump(request, buffer, "list TCP sockets", |message, _| {
                 if let Some(told) = diag::told(message) {
@@ -61,13 +74,20 @@ impl<W: Wire> Space<W> {
         Ok(())
     }
 
-    /// Follows a connection of that process from the next pulse on.
-    pub fn follow(&mut self, pid: u32, id: &SocketId) {
+    /// Follows a socket of that process from the next reading on.
+    pub fn follow(&mut self, proto: Proto, pid: u32, told: &Told) {
+        match proto {
+            Proto::Tcp => self.follow_connection(pid, &told.id),
+            Proto::Udp => self.udp.follow(pid, told),
+        }
+    }
+
+    fn follow_connection(&mut self, pid: u32, id: &SocketId) {
         let cookie = id.cookie();
         let Err(at) = self.flows.binary_search_by_key(&cookie, |flow| flow.cookie) else { return };
         let (local, remote) = (id.local(), id.remote());
-        self.flows.insert(at, Followed { cookie, pid, local, remote, pulses: Vec::new(), lives: true });
-        self.requests.insert(at, diag::one(id));
+        self.flows.insert(at, Followed { cookie, pid, local, remote, pulses: Vec::new(), tcp: None, lives: true });
+        self.requests.insert(at, diag::one(Proto::Tcp, id));
     }
 
     /// Reads how far every connection has come.
@@ -82,6 +102,7 @@ impl<W: Wire> Space<W> {
                 let Some((acked, received)) = told.bytes else { return };
                 if let Ok(at) = flows.binary_search_by_key(&told.id.cookie(), |flow| flow.cookie) {
                     flows[at].lives = true;
+                    flows[at].tcp = told.tcp;
                     flows[at].pulses.push(Pulse { at_ns, acked, received });
                 }
             });
@@ -94,6 +115,11 @@ impl<W: Wire> Space<W> {
         }
     }
 
+    /// Reads how the UDP sockets stand; no system call where there are none.
+    pub fn read_udp(&mut self, buffer: &mut Vec<u8>) {
+        self.udp.read(&mut self.dialogue, buffer);
+    }
+
     /// Hands over what was read since the last time, and forgets the connections that have ended or whose process
     /// `ended`; true for each process that lost one.
     pub fn take(&mut self, into: &mut Vec<FlowSample>, mut ended: impl FnMut(u32, bool) -> bool) {
@@ -102,7 +128,7 @@ impl<W: Wire> Space<W> {
             let room = Vec::with_capacity(flow.pulses.len());
             into.push(FlowSample {
                 proto: Proto::Tcp,
-                tcp: None,
+                tcp: flow.tcp,
                 udp: None,
                 cookie: flow.cookie,
                 netns,
@@ -116,5 +142,6 @@ impl<W: Wire> Space<W> {
         let (mut flows, mut requests) = (keeps.iter(), keeps.iter());
         self.flows.retain(|_| flows.next().copied().unwrap_or(true));
         self.requests.retain(|_| requests.next().copied().unwrap_or(true));
+        self.udp.take(netns, into, ended);
     }
 }

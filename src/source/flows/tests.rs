@@ -7,7 +7,7 @@ use crate::source::netlink::socket::Wire;
 use proptest::prelude::*;
 use std::cell::RefCell;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 
 /// A thread of that process.
 fn thread(pid: u32) -> ThreadSample {
@@ -84,6 +84,45 @@ fn nobody_watched_means_nothing_opened() {
     assert!(reader.read(&gone).is_empty() && reader.problems().is_empty(), "a process that has ended is no problem");
 }
 
+/// The UDP socket of that own end.
+fn udp(flows: &[FlowSample], socket: &UdpSocket) -> FlowSample {
+    let local = socket.local_addr().expect("bound");
+    let local = SocketAddr::new(local.ip().to_canonical(), local.port());
+    let is_it = |flow: &&FlowSample| flow.proto == Proto::Udp && flow.local == local;
+    flows.iter().find(is_it).unwrap_or_else(|| panic!("{local} is seen: {flows:?}")).clone()
+}
+
+#[test]
+fn a_udp_sockets_queue_and_drops_are_read() {
+    for address in ["127.0.0.1:0", "[::1]:0", "[::ffff:127.0.0.1]:0"] {
+        let (mut reader, threads) = (FlowReader::new(&Roots::default()), [thread(std::process::id())]);
+        let server = UdpSocket::bind(address).expect("loopback can be listened on");
+        let client = UdpSocket::bind(address).expect("loopback can be listened on");
+        client.connect(server.local_addr().expect("bound")).expect("it is connected");
+        let flows = reader.read(&threads);
+        let (near, far) = (udp(&flows, &client), udp(&flows, &server));
+        assert_eq!(near.remote.port(), far.local.port(), "the client's other end is the server");
+        assert_eq!(far.remote.port(), 0, "a server that is not connected has no other end");
+        let before = far.udp.expect("its buffers are told");
+        assert!(near.pulses.is_empty() && before.rcvbuf > 0 && before.drops == 0, "nothing yet: {before:?}");
+        // More than it can hold, and nobody reads.
+        for _ in 0..before.rcvbuf / 1000 {
+            client.send(&[7; 1400]).expect("it is sent");
+        }
+        let after = udp(&reader.read(&threads), &server).udp.expect("its buffers are told");
+        assert!(after.rx_queue > 0 && after.drops > 0, "{address}: full, and what did not fit is dropped: {after:?}");
+        // It goes over to another identity: found again, by its cookie.
+        server.connect(client.local_addr().expect("bound")).expect("it is connected");
+        let flows = reader.read(&threads);
+        let connected = udp(&flows, &server);
+        assert_eq!((connected.cookie, connected.remote.port()), (far.cookie, near.local.port()), "the same socket");
+        drop(server);
+        reader.read(&threads);
+        let gone = reader.read(&threads).iter().all(|flow| flow.cookie != far.cookie);
+        assert!(gone, "a closed socket is dropped");
+    }
+}
+
 /// A kernel that answers every request with the next of these datagrams.
 struct Noise(RefCell<Vec<Vec<u8>>>);
 
@@ -105,7 +144,14 @@ proptest! {
     fn a_kernel_that_talks_noise_is_survived(datagrams: Vec<Vec<u8>>) {
         let mut space = Space::new(1, Dialogue::new(Noise(RefCell::new(datagrams))));
         let mut buffer = vec![0; 4096];
-        let _ = space.dump(&mut buffer, |told| { let _ = told.id.cookie(); });
+        let mut found = Vec::new();
+        for proto in [Proto::Tcp, Proto::Udp] {
+            let _ = space.dump(proto, &mut buffer, |told| found.push(*told));
+            for told in &found {
+                space.follow(proto, 7, told);
+            }
+        }
+        space.read_udp(&mut buffer);
         space.pulse(&mut buffer);
         let mut flows = Vec::new();
         space.take(&mut flows, |_, _| true);

@@ -1,76 +1,10 @@
-//! What is asked of a watched process now and then rather than on every tick: which end of a benchmark it is, and the
-//! cores that its control group allows.
+//! What is asked of a watched process now and then rather than on every tick: the cores that its control group allows.
+//! Which benchmark it is, `source::benchmarks` tells.
 
-use crate::sample::{CoreSet, Direction, Side};
+use crate::sample::CoreSet;
 use crate::source::{Roots, proc_file};
-use procfs::process::Process;
 use procfs::{FromRead, ProcessCGroup, ProcessCGroups};
 use std::path::{Path, PathBuf};
-
-/// Which end of a benchmark the process is, where it is iperf3 by its command name or its first argument.
-/// A client's command line also tells which way the payload goes.
-pub(super) fn test(roots: &Roots, pid: u32) -> (Option<Side>, Option<Direction>) {
-    let directory = roots.proc.join(pid.to_string());
-    let line = Process::new_with_root(directory.clone()).and_then(|process| process.cmdline()).unwrap_or_default();
-    let Some((program, arguments)) = line.split_first() else { return (None, None) };
-    let is_iperf3 = program.rsplit('/').next() == Some("iperf3");
-    if is_iperf3 || proc_file::text(&directory.join("comm")).is_ok_and(|comm| comm == "iperf3") {
-        let side = side_of(arguments);
-        (side, (side == Some(Side::Client)).then(|| direction_of(arguments)))
-    } else {
-        (None, None)
-    }
-}
-
-/// iperf3's flags that take no value: others may stand behind them in the same argument.
-const PLAIN_FLAGS: &str = "46dDhJmNRuvVZ1";
-
-fn side_of(arguments: &[String]) -> Option<Side> {
-    flags(arguments).find_map(|flag| match flag {
-        Flag::Long("server") | Flag::Short('s') => Some(Side::Server),
-        Flag::Long("client") | Flag::Short('c') => Some(Side::Client),
-        _ => None,
-    })
-}
-
-fn direction_of(arguments: &[String]) -> Direction {
-    let told = flags(arguments).filter_map(|flag| match flag {
-        Flag::Long("bidir") => Some(Direction::Both),
-        Flag::Long("reverse") | Flag::Short('R') => Some(Direction::Reverse),
-        _ => None,
-    });
-    told.last().unwrap_or(Direction::Forward)
-}
-
-/// A flag of the command line, without its value.
-#[derive(Clone, Copy)]
-enum Flag<'a> {
-    Long(&'a str),
-    Short(char),
-}
-
-/// The flags, as `getopt` takes them apart: `-4Vs`, `-p 5202`, `-p5202`, `--client=h`.
-fn flags(arguments: &[String]) -> impl Iterator<Item = Flag<'_>> {
-    let mut is_value = false;
-    arguments.iter().flat_map(move |argument| {
-        if std::mem::take(&mut is_value) {
-            return Vec::new();
-        }
-        if let Some(long) = argument.strip_prefix("--") {
-            return vec![Flag::Long(long.split('=').next().unwrap_or(long))];
-        }
-        let letters = argument.strip_prefix('-').unwrap_or_default();
-        let plain = letters.len() - letters.trim_start_matches(|flag| PLAIN_FLAGS.contains(flag)).len();
-        let mut found: Vec<Flag<'_>> = letters[..plain].chars().map(Flag::Short).collect();
-        let mut rest = letters[plain..].chars();
-        if let Some(flag) = rest.next() {
-            found.push(Flag::Short(flag));
-            // `s` takes no value either, but ends the search for the side.
-            is_value = rest.next().is_none() && flag != 's';
-        }
-        found
-    })
-}
 
 /// How long what one process' groups allow is taken for what the same groups of the next one allow: the processes of a
 /// benchmark are mostly of one group, and finding its cpuset takes some 25 system calls.
@@ -153,33 +87,6 @@ fn effective(mount: &Path, group: &ProcessCGroup, files: &[&str]) -> Option<Core
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_side_is_read_as_iperf3_reads_its_arguments() {
-        let side = |line: &str| side_of(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
-        for line in ["-s", "-s -1", "--server", "-sD", "-p 5202 -s", "-p5202 -1s", "-4Vs", "--port 5 --server"] {
-            assert_eq!(side(line), Some(Side::Server), "iperf3 {line} serves");
-        }
-        for line in ["-c h", "-ch", "-c198.18.0.1", "--client h", "--client=h", "-uc h", "-T s -c h", "-u -b 200M -c h"]
-        {
-            assert_eq!(side(line), Some(Side::Client), "iperf3 {line} sends");
-        }
-        for line in ["", "--version", "-Bs", "-T -s", "s", "--cport 1", "-ps"] {
-            assert_eq!(side(line), None, "iperf3 {line} is neither");
-        }
-    }
-
-    #[test]
-    fn the_direction_is_read_from_the_clients_arguments() {
-        let direction = |line: &str| direction_of(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
-        for line in ["-c h -R", "-Rc h", "--client h --reverse", "-uRc h", "-t 5 -c h -P 8 -R"] {
-            assert_eq!(direction(line), Direction::Reverse, "iperf3 {line}: the server sends");
-        }
-        assert_eq!(direction("-c h --bidir"), Direction::Both, "both send");
-        for line in ["-c h", "-c h -T -R", "-c h -B R", "-c R"] {
-            assert_eq!(direction(line), Direction::Forward, "iperf3 {line}: the client sends");
-        }
-    }
 
     fn write(root: &Path, file: &str, text: &str) {
         let path = root.join(file);

@@ -3,7 +3,7 @@
 
 use super::parse::{self, Sched, Schedstat};
 use super::proc_dir::ProcDir;
-use crate::sample::{CoreSet, Direction, Duty, Side, ThreadId, ThreadSample};
+use crate::sample::{Benchmark, CoreSet, Duty, ThreadId, ThreadSample};
 use crate::sched;
 use crate::source::now_ns;
 use crate::text;
@@ -26,8 +26,7 @@ const YOUNG_NS: u64 = 3_000_000_000;
 /// What a watched thread's process is known by.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Known {
-    pub side: Option<Side>,
-    pub direction: Option<Direction>,
+    pub benchmark: Option<Benchmark>,
     pub cpuset: Option<CoreSet>,
     pub memory_nodes: Option<CoreSet>,
 }
@@ -145,8 +144,8 @@ impl Task {
         let last = last.map(|last| (last.wanted(schedstat, at_ns, is_young), last));
         let mut last = self.renewed(last, reading, schedstat, at_ns)?;
         last.sample.at_ns = at_ns;
-        last.sample.side = known.side;
-        last.sample.direction = known.direction;
+        last.sample.side = known.benchmark.as_ref().map(|test| test.side);
+        last.sample.direction = known.benchmark.as_ref().and_then(|test| test.direction);
         last.sample.cpuset.clone_from(&known.cpuset);
         last.sample.memory_nodes.clone_from(&known.memory_nodes);
         last.sample.allowed = self.allowed(reading);

@@ -1,0 +1,117 @@
+//! The benchmark tests that run: what a client's command line says, and what a server's connections show, because its own
+//! command line says nothing of the test.
+
+use super::flow::Connection;
+use crate::sample::{Benchmark, Direction, Proto, Side};
+
+/// One benchmark program in one tick.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BenchmarkMetrics {
+    /// Its command line.
+    pub test: Benchmark,
+    /// What its test speaks; none for a server without one.
+    pub proto: Option<Proto>,
+    /// Streams a direction; none for a server without a test.
+    pub streams: Option<u32>,
+    /// Which way the payload goes, forward from client to server; none for a server without a test, and for a client that
+    /// goes first one way, then the other.
+    pub direction: Option<Direction>,
+}
+
+impl BenchmarkMetrics {
+    /// A test runs, as far as is known.
+    #[must_use]
+    pub fn runs(&self) -> bool {
+        self.streams.is_some()
+    }
+}
+
+/// Every benchmark with what its connections tell.
+pub(super) fn all(benchmarks: &[Benchmark], connections: &[Connection]) -> Vec<BenchmarkMetrics> {
+    let metrics = |test: &Benchmark| match test.side {
+        Side::Client => {
+            let (proto, streams, direction) = (test.proto, test.streams, test.direction);
+            BenchmarkMetrics { test: test.clone(), proto, streams, direction }
+        }
+        Side::Server => served(test, connections),
+    };
+    benchmarks.iter().map(metrics).collect()
+}
+
+/// What a server serves: the connections to its port that carry data.
+fn served(test: &Benchmark, connections: &[Connection]) -> BenchmarkMetrics {
+    let data = || connections.iter().filter(|connection| connection.carries);
+    let is_here = |end: &super::flow::End| end.pid == Some(test.pid) && end.address.port() == test.port;
+    let received = data().filter(|connection| is_here(&connection.to)).count();
+    let sent = data().filter(|connection| is_here(&connection.from)).count();
+    let proto = data().find(|connection| is_here(&connection.to) || is_here(&connection.from));
+    BenchmarkMetrics {
+        test: test.clone(),
+        proto: proto.map(|connection| connection.proto).or(test.proto),
+        streams: u32::try_from(received.max(sent)).ok().filter(|&streams| streams > 0),
+        direction: match (received > 0, sent > 0) {
+            (true, false) => Some(Direction::Forward),
+            (false, true) => Some(Direction::Reverse),
+            (true, true) => Some(Direction::Both),
+            (false, false) => None,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::derive::flow::End;
+    use crate::sample::Program;
+
+    const SERVER: u32 = 7;
+
+    fn server() -> Benchmark {
+        Benchmark {
+            pid: SERVER,
+            program: Program::Iperf3,
+            side: Side::Server,
+            target: None,
+            port: 5201,
+            proto: None,
+            streams: None,
+            direction: None,
+            json_stream: false,
+            omit_ms: None,
+            time_ms: None,
+            bitrate: None,
+            length: None,
+            affinity: None,
+            reported: None,
+        }
+    }
+
+    /// A connection of the server's with somebody elsewhere.
+    fn connection(sends: bool, carries: bool) -> Connection {
+        let end = |address: &str, pid| End { netns: None, address: address.parse().expect("an address"), pid };
+        let (here, there) = (end("10.0.0.1:5201", Some(SERVER)), end("10.0.0.2:4000", None));
+        let (from, to) = if sends { (here, there) } else { (there, here) };
+        Connection { carries, ..Connection::between(from, to) }
+    }
+
+    fn told(connections: &[Connection]) -> (Option<u32>, Option<Direction>) {
+        let all = all(&[server()], connections);
+        (all[0].streams, all[0].direction)
+    }
+
+    #[test]
+    fn a_server_learns_its_test_from_the_connections_that_carry_data() {
+        let control = connection(false, false);
+        assert_eq!(
+            told(&[control]),
+            (None, None),
+            "a server that waits, or has only a control connection, has no test"
+        );
+        let (received, sent) = (connection(false, true), connection(true, true));
+        assert_eq!(told(&[control, received, received]), (Some(2), Some(Direction::Forward)), "two streams come in");
+        assert_eq!(told(&[control, sent]), (Some(1), Some(Direction::Reverse)), "one goes out: iperf3 -R");
+        assert_eq!(told(&[sent, received]), (Some(1), Some(Direction::Both)), "one each way: --bidir");
+        let foreign = Connection { to: End { pid: Some(8), ..received.to }, ..received };
+        assert_eq!(told(&[foreign]), (None, None), "another process' connection is none of its");
+    }
+}

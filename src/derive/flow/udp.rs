@@ -1,0 +1,134 @@
+//! UDP from its sockets: both ends of one test put together, what is dropped at the receiver's. UDP counts no bytes, so
+//! which end sends is told by the benchmark's command line, else by whose queues fill, else by who calls whom.
+
+use super::connections::{Connection, End};
+use super::join::{self, Place};
+use crate::derive::seconds;
+use crate::sample::{Benchmark, Direction, Proto, Sample, Side, UdpState};
+
+/// Every UDP socket that is known.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Datagrams {
+    /// Sorted by cookie.
+    ends: Vec<Socket>,
+    /// Both ends, or the one that is known; indices into `ends`.
+    pairs: Vec<(usize, Option<usize>)>,
+    /// Of the newest tick; none for the first.
+    elapsed_s: Option<f64>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Socket {
+    cookie: u64,
+    pid: u32,
+    place: Place,
+    state: Option<UdpState>,
+    before: Option<UdpState>,
+    /// What its benchmark says: it sends, or it does not.
+    sends: Option<bool>,
+    /// What was seen waiting to be sent, and waiting to be read or dropped, summed up over the ticks.
+    seen_sent: u64,
+    seen_received: u64,
+}
+
+impl Datagrams {
+    /// Takes the UDP sockets of a sample.
+    pub fn observe(&mut self, previous: Option<&Sample>, next: &Sample) {
+        self.elapsed_s = previous.and_then(|previous| seconds(previous.at_ns, next.at_ns));
+        let flows = || next.flows.iter().filter(|flow| flow.proto == Proto::Udp);
+        if self.ends.is_empty() && flows().next().is_none() {
+            return;
+        }
+        let known = std::mem::take(&mut self.ends);
+        let places = |ends: &[Socket]| ends.iter().map(|end| end.place).collect::<Vec<_>>();
+        let before = places(&known);
+        for flow in flows() {
+            let place = Place { netns: flow.netns, local: flow.local, remote: flow.remote };
+            let old = known.binary_search_by_key(&flow.cookie, |end| end.cookie).ok().map(|at| &known[at]);
+            let mut end = Socket {
+                cookie: flow.cookie,
+                pid: flow.pid,
+                place,
+                state: flow.udp,
+                before: old.and_then(|old| old.state),
+                sends: sends(&next.benchmarks, flow.pid),
+                seen_sent: old.map_or(0, |old| old.seen_sent),
+                seen_received: old.map_or(0, |old| old.seen_received),
+            };
+            end.look();
+            self.ends.push(end);
+        }
+        let now = places(&self.ends);
+        if now != before {
+            self.pairs = join::pairs(&now);
+        }
+    }
+
+    /// Every pair of ends, and every end alone that is connected or was seen to carry something.
+    pub fn list(&self) -> impl Iterator<Item = Connection> {
+        let is_flow = |end: &Socket| end.place.is_connected() || end.seen_sent > 0 || end.seen_received > 0;
+        let pairs = self.pairs.iter().map(|&(one, other)| (&self.ends[one], other.map(|other| &self.ends[other])));
+        pairs.filter(move |(one, other)| other.is_some() || is_flow(one)).map(|(one, other)| self.flow(one, other))
+    }
+
+    fn flow(&self, one: &Socket, other: Option<&Socket>) -> Connection {
+        let (from, to) = if is_sender(one, other) { (Some(one), other) } else { (other, Some(one)) };
+        let end = |own: Option<&Socket>, faced: Option<&Socket>| {
+            // A server that listens on any address is called by one of them.
+            let called = faced.map(|faced| faced.place.remote).filter(|called| called.port() != 0);
+            let own_address = own.map(|own| own.place.local).filter(|own| !own.ip().is_unspecified());
+            let address = own_address.or(called).or(own.map(|own| own.place.local)).unwrap_or(one.place.remote);
+            End { netns: own.map(|own| own.place.netns), address, pid: own.map(|own| own.pid) }
+        };
+        let (sender, receiver) = (from.and_then(|from| from.state), to.and_then(|to| to.state));
+        Connection {
+            proto: Proto::Udp,
+            carries: true,
+            tx_queue_bytes: sender.map(|state| u64::from(state.tx_queue)),
+            rx_queue_bytes: receiver.map(|state| u64::from(state.rx_queue)),
+            rx_buffer_bytes: receiver.map(|state| u64::from(state.rcvbuf)),
+            drops_per_s: to.and_then(|to| Some(f64::from(to.dropped()?) / self.elapsed_s?)),
+            ..Connection::between(end(from, to), end(to, from))
+        }
+    }
+}
+
+impl Socket {
+    /// Datagrams dropped since the tick before.
+    fn dropped(&self) -> Option<u32> {
+        Some(self.state?.drops.wrapping_sub(self.before?.drops))
+    }
+
+    fn look(&mut self) {
+        let Some(state) = self.state else { return };
+        let dropped = u64::from(self.dropped().unwrap_or(0));
+        self.seen_sent = self.seen_sent.saturating_add(u64::from(state.tx_queue));
+        self.seen_received = self.seen_received.saturating_add(u64::from(state.rx_queue)).saturating_add(dropped);
+    }
+}
+
+/// Whether a process sends, as its own command line says.
+fn sends(benchmarks: &[Benchmark], pid: u32) -> Option<bool> {
+    let at = benchmarks.binary_search_by_key(&pid, |test| test.pid).ok()?;
+    let test = Some(&benchmarks[at]).filter(|test| test.side == Side::Client && test.proto == Some(Proto::Udp))?;
+    match test.direction? {
+        Direction::Forward => Some(true),
+        Direction::Reverse => Some(false),
+        Direction::Both => None,
+    }
+}
+
+fn is_sender(one: &Socket, other: Option<&Socket>) -> bool {
+    if let Some(sends) = one.sends.or_else(|| other?.sends.map(|sends| !sends)) {
+        return sends;
+    }
+    let of_other = other.map_or((0, 0), |other| (other.seen_sent, other.seen_received));
+    let there = one.seen_sent.saturating_add(of_other.1);
+    let back = one.seen_received.saturating_add(of_other.0);
+    if there != back {
+        return there > back;
+    }
+    // Who calls sends: one that waits is not connected, and its port is a low one.
+    let other_port = other.map_or(one.place.remote.port(), |other| other.place.local.port());
+    one.place.is_connected() && one.place.local.port() >= other_port
+}

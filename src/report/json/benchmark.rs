@@ -1,0 +1,75 @@
+//! The benchmark tests that run, as JSON.
+
+use super::Row;
+use crate::derive::{BenchmarkMetrics, Metrics};
+use crate::sample::{Direction, Proto, Reported, Side};
+use serde::Serialize;
+
+/// One benchmark program; what its command line and its connections do not tell is null.
+#[derive(Serialize)]
+pub(super) struct Benchmark<'a> {
+    pid: u32,
+    program: &'a str,
+    side: Side,
+    target: Option<&'a str>,
+    port: u16,
+    proto: Option<&'a str>,
+    streams: Option<u32>,
+    reverse: Option<bool>,
+    bidir: Option<bool>,
+    json_stream: bool,
+    omit_s: Option<f64>,
+    time_s: Option<f64>,
+    asked_bits_per_s: Option<u64>,
+    length_bytes: Option<u64>,
+    affinity: Option<&'a str>,
+    reported: Option<Interval>,
+}
+
+/// What iperf 3 reported last itself.
+#[derive(Serialize)]
+struct Interval {
+    at_s: f64,
+    length_s: f64,
+    bits_per_s: u64,
+    retransmits: Option<u64>,
+    lost_packets: Option<u64>,
+    packets: Option<u64>,
+}
+
+impl Interval {
+    fn of(reported: Reported) -> Self {
+        let Reported { at_ms, length_ms, bits_per_s, retransmits, lost_packets, packets } = reported;
+        Self { at_s: seconds(at_ms), length_s: seconds(length_ms), bits_per_s, retransmits, lost_packets, packets }
+    }
+}
+
+fn seconds(ms: u64) -> f64 {
+    ms as f64 / 1000.0
+}
+
+impl Row for BenchmarkMetrics {
+    type Out<'a> = Benchmark<'a>;
+
+    fn row<'a>(&'a self, _: &'a Metrics) -> Benchmark<'a> {
+        let test = &self.test;
+        Benchmark {
+            pid: test.pid,
+            program: test.program.word(),
+            side: test.side,
+            target: test.target.as_deref(),
+            port: test.port,
+            proto: self.proto.map(Proto::word),
+            streams: self.streams,
+            reverse: self.direction.map(|direction| direction == Direction::Reverse),
+            bidir: self.direction.map(|direction| direction == Direction::Both),
+            json_stream: test.json_stream,
+            omit_s: test.omit_ms.map(seconds),
+            time_s: test.time_ms.map(seconds),
+            asked_bits_per_s: test.bitrate,
+            length_bytes: test.length,
+            affinity: test.affinity.as_deref(),
+            reported: test.reported.map(Interval::of),
+        }
+    }
+}

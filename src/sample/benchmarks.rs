@@ -1,0 +1,90 @@
+//! The benchmark programs among the watched processes, and what their command lines ask for. What a server does is not
+//! in its command line: its sockets tell.
+
+use super::{Direction, Proto, Side};
+use serde::{Deserialize, Serialize};
+
+/// A benchmark program that is recognised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Program {
+    /// iperf 3.
+    Iperf3,
+    /// iperf 2, which calls itself `iperf`.
+    Iperf,
+}
+
+impl Program {
+    /// Its command name.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Iperf3 => "iperf3",
+            Self::Iperf => "iperf",
+        }
+    }
+}
+
+/// One running benchmark program, from its command line (`/proc/PID/cmdline`). None is what the line does not say;
+/// port, protocol, streams and direction are then what the program takes. Text from outside, control characters replaced.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Benchmark {
+    /// The process.
+    pub pid: u32,
+    /// Which program.
+    pub program: Program,
+    /// Server or client.
+    pub side: Side,
+    /// The client's server, as it was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// The port of the server.
+    pub port: u16,
+    /// Of a client; an iperf 3 server takes what it is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proto: Option<Proto>,
+    /// Of a client: streams a direction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams: Option<u32>,
+    /// Of a client: which way its payload goes; none where it goes first one way and then the other (iperf 2's `-r`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direction: Option<Direction>,
+    /// `--json-stream`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub json_stream: bool,
+    /// `-O`: left out of the test's own figures at its start, ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub omit_ms: Option<u64>,
+    /// `-t`, ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_ms: Option<u64>,
+    /// `-b`: the rate asked for a stream, bits/s; 0 is as fast as it goes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bitrate: Option<u64>,
+    /// `-l`: length of a read, write or datagram, bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub length: Option<u64>,
+    /// `-A` of iperf 3: cores, as written: `2`, or `2,3` for client and server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub affinity: Option<String>,
+    /// What it reported last itself (iperf 3's `--json-stream`), where vnettop was given the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reported: Option<Reported>,
+}
+
+/// An interval as iperf 3 itself reports it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reported {
+    /// Its end, counted from the start of the test, ms.
+    pub at_ms: u64,
+    /// Its length, ms.
+    pub length_ms: u64,
+    /// Sum of all streams, bits/s.
+    pub bits_per_s: u64,
+    /// Segments sent again within it; told by senders of TCP.
+    pub retransmits: Option<u64>,
+    /// Datagrams lost within it; told by receivers of UDP.
+    pub lost_packets: Option<u64>,
+    /// Datagrams of it.
+    pub packets: Option<u64>,
+}

@@ -1,0 +1,123 @@
+//! Benchmark programs by their command lines: iperf 3 and iperf 2, read as the programs themselves read them. It looks at
+//! no socket: what a server does is not in its command line. `stream` follows what iperf 3 itself reports.
+
+mod getopt;
+mod iperf2;
+mod iperf3;
+pub(super) mod stream;
+
+use super::{Roots, proc_file};
+use crate::sample::{Benchmark, Direction, Program, Proto, Side};
+use crate::text;
+use procfs::process::Process;
+
+/// What a process' command line asks for, where it is a benchmark by its command name or its first argument.
+pub(super) fn of(roots: &Roots, pid: u32) -> Option<Benchmark> {
+    let directory = roots.proc.join(pid.to_string());
+    let comm = proc_file::text(&directory.join("comm")).unwrap_or_default();
+    let line = Process::new_with_root(directory).and_then(|process| process.cmdline()).unwrap_or_default();
+    let (first, arguments) = line.split_first()?;
+    let name = first.rsplit('/').next().unwrap_or(first);
+    let program = [comm.as_str(), name].into_iter().find_map(program)?;
+    parse(pid, program, arguments)
+}
+
+fn program(name: &str) -> Option<Program> {
+    [Program::Iperf3, Program::Iperf].into_iter().find(|program| program.word() == name)
+}
+
+/// What the arguments ask for; none where they make neither a server nor a client (`--version`).
+fn parse(pid: u32, program: Program, arguments: &[String]) -> Option<Benchmark> {
+    let asked = match program {
+        Program::Iperf3 => iperf3::asked(arguments),
+        Program::Iperf => iperf2::asked(arguments),
+    };
+    let side = asked.side?;
+    let of_client = side == Side::Client;
+    Some(Benchmark {
+        pid,
+        program,
+        side,
+        target: asked.target.filter(|_| of_client).map(|target| text::clean(target.as_bytes())),
+        port: asked.port,
+        // A server of iperf 3 takes what the client asks for, one of iperf 2 has to be told.
+        proto: (of_client || program == Program::Iperf).then_some(asked.proto),
+        streams: of_client.then_some(asked.streams),
+        direction: asked.direction.filter(|_| of_client),
+        json_stream: asked.json_stream,
+        omit_ms: asked.omit_ms,
+        time_ms: asked.time_ms,
+        bitrate: asked.bitrate,
+        length: asked.length,
+        affinity: asked.affinity.map(|cores| text::clean(cores.as_bytes())),
+        reported: None,
+    })
+}
+
+/// What a command line asks for, before it is known of which side it is.
+struct Asked<'a> {
+    side: Option<Side>,
+    target: Option<&'a str>,
+    port: u16,
+    proto: Proto,
+    streams: u32,
+    direction: Option<Direction>,
+    json_stream: bool,
+    omit_ms: Option<u64>,
+    time_ms: Option<u64>,
+    bitrate: Option<u64>,
+    length: Option<u64>,
+    affinity: Option<&'a str>,
+}
+
+impl Asked<'_> {
+    fn nothing(port: u16) -> Self {
+        Self {
+            side: None,
+            target: None,
+            port,
+            proto: Proto::Tcp,
+            streams: 1,
+            direction: Some(Direction::Forward),
+            json_stream: false,
+            omit_ms: None,
+            time_ms: None,
+            bitrate: None,
+            length: None,
+            affinity: None,
+        }
+    }
+}
+
+/// The number at the beginning of a text as C's `sscanf("%lf%c")` takes it, and the letter behind it.
+fn number(text: &str) -> Option<(f64, Option<char>)> {
+    let text = text.trim_start();
+    let end = text.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '+' | '-')).unwrap_or(text.len());
+    let number = text[..end].parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0)?;
+    Some((number, text[end..].chars().next()))
+}
+
+/// A number with a unit, in whole units; `factor` knows the letters.
+fn whole(text: &str, factor: impl Fn(char) -> f64) -> Option<u64> {
+    let (number, letter) = number(text)?;
+    rounded(number * letter.map_or(1.0, factor))
+}
+
+/// Seconds with a fraction, ms.
+fn milliseconds(text: &str) -> Option<u64> {
+    rounded(number(text)?.0 * 1000.0)
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be within the range")]
+fn rounded(number: f64) -> Option<u64> {
+    (0.0..1e18).contains(&number).then_some(number as u64)
+}
+
+/// The digits at the beginning of a text, as C's `atoi` takes them.
+fn integer<T: std::str::FromStr>(text: &str) -> Option<T> {
+    let text = text.trim_start();
+    text[..text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len())].parse().ok()
+}
+
+#[cfg(test)]
+mod tests;

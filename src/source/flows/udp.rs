@@ -1,0 +1,146 @@
+//! The UDP sockets of watched processes in one network namespace: asked for one by one on every tick, all of the
+//! namespace only when one of them does not answer. UDP counts no bytes, so there are no pulses.
+
+use super::diag::{self, SocketId, Told};
+use crate::sample::{FlowSample, Proto, UdpState};
+use crate::source::SourceError;
+use crate::source::netlink::dialogue::Dialogue;
+use crate::source::netlink::message::Request;
+use crate::source::netlink::socket::Wire;
+
+/// Asked for in one call: the answers must fit the socket's buffer.
+const MOST_TOGETHER: usize = 48;
+
+/// The UDP sockets that are followed.
+#[derive(Debug)]
+pub(super) struct UdpSockets {
+    /// Sorted by cookie, as `requests` is.
+    sockets: Vec<Held>,
+    requests: Vec<Request>,
+    dumps: [Request; 2],
+}
+
+#[derive(Debug)]
+struct Held {
+    cookie: u64,
+    pid: u32,
+    id: SocketId,
+    state: Option<UdpState>,
+    /// It answered the last time it was asked.
+    lives: bool,
+}
+
+impl UdpSockets {
+    pub fn new() -> Self {
+        let dumps = [diag::dump(Proto::Udp, diag::IPV4), diag::dump(Proto::Udp, diag::IPV6)];
+        Self { sockets: Vec::new(), requests: Vec::new(), dumps }
+    }
+
+    pub fn len(&self) -> usize {
+        self.sockets.len()
+    }
+
+    /// Every UDP socket of the namespace that has a port.
+    ///
+    /// # Errors
+    /// The kernel refused or broke off a dump.
+    pub fn dump<W: Wire>(
+        &mut self,
+        dialogue: &mut Dialogue<W>,
+        buffer: &mut Vec<u8>,
+        mut each: impl FnMut(&Told),
+    ) -> Result<(), SourceError> {
+        for request in &mut self.dumps {
+            dialogue.dump(request, buffer, "list UDP sockets", |message, _| {
+                if let Some(told) = diag::told(message) {
+                    each(&told);
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Follows a socket of that process.
+    pub fn follow(&mut self, pid: u32, told: &Told) {
+        let (id, cookie) = (told.id, told.id.cookie());
+        let Err(at) = self.sockets.binary_search_by_key(&cookie, |held| held.cookie) else { return };
+        self.sockets.insert(at, Held { cookie, pid, id, state: told.udp, lives: true });
+        self.requests.insert(at, diag::one(Proto::Udp, &id));
+    }
+
+    /// Reads how every socket stands.
+    pub fn read<W: Wire>(&mut self, dialogue: &mut Dialogue<W>, buffer: &mut Vec<u8>) {
+        if self.sockets.is_empty() {
+            return;
+        }
+        for held in &mut self.sockets {
+            held.lives = false;
+        }
+        let sockets = &mut self.sockets;
+        for requests in self.requests.chunks_mut(MOST_TOGETHER) {
+            // Whoever was not heard is looked for below.
+            let _ = dialogue.get_each(requests, buffer, |message, _| {
+                if let Some(told) = diag::told(message) {
+                    hear(sockets, &told);
+                }
+            });
+        }
+        if self.sockets.iter().any(|held| !held.lives) {
+            self.find_again(dialogue, buffer);
+        }
+    }
+
+    /// Looks for those that did not answer among all: one that has been connected meanwhile is known by other addresses,
+    /// and of several that share a port the kernel may find another one.
+    fn find_again<W: Wire>(&mut self, dialogue: &mut Dialogue<W>, buffer: &mut Vec<u8>) {
+        let mut sockets = std::mem::take(&mut self.sockets);
+        let listed = self.dump(dialogue, buffer, |told| {
+            hear(&mut sockets, told);
+        });
+        // Not hearing is not an end: the next tick asks again.
+        if listed.is_err() {
+            for held in &mut sockets {
+                held.lives = true;
+            }
+        }
+        for (held, request) in sockets.iter().zip(&mut self.requests) {
+            *request = diag::one(Proto::Udp, &held.id);
+        }
+        self.sockets = sockets;
+    }
+
+    /// Hands over every socket, and forgets those that are closed or whose process `ended`.
+    pub fn take(&mut self, netns: u64, into: &mut Vec<FlowSample>, mut ended: impl FnMut(u32, bool) -> bool) {
+        let (mut kept, mut of_kept) = (Vec::new(), Vec::new());
+        if self.sockets.is_empty() {
+            return;
+        }
+        for (held, request) in self.sockets.drain(..).zip(self.requests.drain(..)) {
+            if held.lives {
+                into.push(FlowSample {
+                    proto: Proto::Udp,
+                    cookie: held.cookie,
+                    netns,
+                    pid: held.pid,
+                    local: held.id.local(),
+                    remote: held.id.remote(),
+                    tcp: None,
+                    udp: held.state,
+                    pulses: Vec::new(),
+                });
+            }
+            if !ended(held.pid, held.lives) {
+                kept.push(held);
+                of_kept.push(request);
+            }
+        }
+        (self.sockets, self.requests) = (kept, of_kept);
+    }
+}
+
+/// Takes what is told of a socket, if it is one of these.
+fn hear(sockets: &mut [Held], told: &Told) {
+    let Ok(at) = sockets.binary_search_by_key(&told.id.cookie(), |held| held.cookie) else { return };
+    let held = &mut sockets[at];
+    (held.lives, held.id, held.state) = (told.inode != 0, told.id, told.udp);
+}
