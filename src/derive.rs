@@ -12,13 +12,14 @@ pub mod inquiry;
 pub mod jitter;
 pub mod links;
 pub mod moves;
+pub mod paths;
 pub mod pins;
 pub mod placement;
 pub mod proof;
 pub mod run;
 pub mod threads;
 
-use crate::sample::{Event, Host, Item, LinkKey, OwnCost, Problem, Sample, Space, Topology, TraceSource};
+use crate::sample::{Event, FlowPath, Host, Item, LinkKey, OwnCost, Problem, Sample, Space, Topology, TraceSource};
 use history::History;
 use inquiry::Inquiry;
 use pins::Pins;
@@ -65,6 +66,8 @@ pub struct Metrics {
     pub threads: Vec<ThreadMetrics>,
     /// The connections of the watched processes, and how fast their traffic runs.
     pub flow: FlowMetrics,
+    /// Which way the flows go; see [`paths::of`].
+    pub paths: Arc<Vec<FlowPath>>,
     /// The spread of the watched flow's rate over the last half minute; none before there is one.
     pub jitter: Option<Jitter>,
     /// What a pin brought; none before the first pin, and while its windows fill.
@@ -166,6 +169,7 @@ impl Derivation {
             cores: cores::between(previous, &next),
             threads: threads::between(previous, &next, &self.history, &self.pins),
             flow: flow.metrics(),
+            paths: Arc::clone(&next.paths),
             jitter: Jitter::of(flow.between(next.at_ns.saturating_sub(JITTER_NS), next.at_ns)),
             card: None,
             moves: moves::traced(previous, &next),

@@ -2,6 +2,7 @@
 
 mod events;
 mod flow;
+mod path;
 
 use crate::derive::flow::Connection;
 use crate::derive::links::LinkRates;

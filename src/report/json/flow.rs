@@ -1,14 +1,15 @@
 //! The watched flow as JSON: its connections, and the spread of its rate.
 
 use super::Row;
+use super::path::Hop;
 use crate::derive::flow::{Connection, End};
-use crate::derive::{FlowBasis, Metrics};
+use crate::derive::{FlowBasis, Metrics, paths};
 use serde::Serialize;
 use std::net::IpAddr;
 
 /// A connection; what is not read of it yet is null.
 #[derive(Serialize)]
-pub(super) struct Flow {
+pub(super) struct Flow<'a> {
     proto: &'static str,
     from: FlowEnd,
     to: FlowEnd,
@@ -17,7 +18,8 @@ pub(super) struct Flow {
     cwnd_bytes: Option<u64>,
     rtt_us: Option<u64>,
     lost_per_s: Option<f64>,
-    path: [(); 0],
+    path: Vec<Hop<'a>>,
+    path_gap: Option<&'a str>,
 }
 
 /// One end; its namespace and process are known only of a watched process.
@@ -36,9 +38,10 @@ impl FlowEnd {
 }
 
 impl Row for Connection {
-    type Out<'a> = Flow;
+    type Out<'a> = Flow<'a>;
 
-    fn row<'a>(&'a self, _: &'a Metrics) -> Flow {
+    fn row<'a>(&'a self, metrics: &'a Metrics) -> Flow<'a> {
+        let path = paths::of(metrics, self);
         Flow {
             proto: "tcp",
             from: FlowEnd::of(&self.from),
@@ -48,7 +51,8 @@ impl Row for Connection {
             cwnd_bytes: None,
             rtt_us: None,
             lost_per_s: None,
-            path: [],
+            path: Hop::all(path.as_ref()),
+            path_gap: path.as_ref().and_then(|path| path.gap),
         }
     }
 }
