@@ -105,6 +105,8 @@ pub enum Place {
     Help,
     /// The list of findings.
     Findings,
+    /// The paths of the flows.
+    Paths,
     /// Before and after a pin.
     Card,
     /// The proposed placement, waiting for yes or no.
@@ -160,6 +162,8 @@ pub enum Action {
     Undo,
     /// Show every finding with its numbers.
     Findings,
+    /// Show which way the flows go, hop by hop.
+    Paths,
     /// Show before and after the pin.
     Card,
     /// Choose cores for the selected thread by hand.

@@ -13,13 +13,14 @@ pub mod inquiry;
 pub mod jitter;
 pub mod links;
 pub mod moves;
+pub mod paths;
 pub mod pins;
 pub mod placement;
 pub mod proof;
 pub mod run;
 pub mod threads;
 
-use crate::sample::{Event, Host, Item, LinkKey, OwnCost, Problem, Sample, Space, Topology, TraceSource};
+use crate::sample::{Event, FlowPath, Host, Item, LinkKey, OwnCost, Problem, Sample, Space, Topology, TraceSource};
 use history::History;
 use inquiry::Inquiry;
 use pins::Pins;
@@ -69,6 +70,8 @@ pub struct Metrics {
     pub flow: FlowMetrics,
     /// The benchmark programs among the watched processes, sorted by pid.
     pub benchmarks: Vec<BenchmarkMetrics>,
+    /// Which way the flows go; see [`paths::of`].
+    pub paths: Arc<Vec<FlowPath>>,
     /// The spread of the watched flow's rate over the last half minute; none before there is one.
     pub jitter: Option<Jitter>,
     /// What a pin brought; none before the first pin, and while its windows fill.
@@ -171,6 +174,7 @@ impl Derivation {
             threads: threads::between(previous, &next, &self.history, &self.pins),
             flow: flow.metrics(),
             benchmarks: Vec::new(),
+            paths: Arc::clone(&next.paths),
             jitter: Jitter::of(flow.between(next.at_ns.saturating_sub(JITTER_NS), next.at_ns)),
             card: None,
             moves: moves::traced(previous, &next),

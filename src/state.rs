@@ -246,6 +246,7 @@ impl State {
         match &self.overlay {
             Overlay::None => Place::Main,
             Overlay::Findings { .. } => Place::Findings,
+            Overlay::Paths { .. } => Place::Paths,
             Overlay::Card { .. } => Place::Card,
             Overlay::Help { .. } | Overlay::Proposal { result: Err(_), .. } => Place::Help,
             Overlay::Proposal { result: Ok(_), .. } => Place::Proposal,

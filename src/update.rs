@@ -75,6 +75,7 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         Action::Record => return Some(Effect::ToggleRecording),
         Action::Step => return step(state),
         Action::Findings => state.overlay = Overlay::Findings { scroll: 0 },
+        Action::Paths => state.overlay = Overlay::Paths { scroll: 0 },
         Action::Card => state.overlay = Overlay::Card { scroll: 0 },
         Action::Help => state.overlay = Overlay::Help { scroll: 0 },
         Action::StartFilter => overlay::start_filter(state),

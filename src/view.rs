@@ -16,6 +16,7 @@ mod layout;
 mod links;
 mod map;
 mod overlay;
+mod path;
 mod placement;
 mod strip;
 mod summary;

@@ -205,6 +205,30 @@ fn before_and_after_a_pin() {
     freeze("card_plain", &stage, 80, 24);
 }
 
+/// Two streams between two containers on a bridge, the test's control connection, and one through a tun.
+fn with_paths(settings: Settings) -> Stage {
+    let mut stage = Stage::with(3, scenes::between_containers(), settings);
+    let mut metrics = stage.derive();
+    (metrics.flow.connections, metrics.paths) = scenes::ways();
+    metrics.spaces = scenes::spaces();
+    stage.state.receive(metrics);
+    stage
+}
+
+#[test]
+fn the_paths_of_the_flows() {
+    let mut stage = with_paths(Settings::default());
+    stage.press("v");
+    freeze("paths", &stage, 80, 24);
+    freeze("paths", &stage, 160, 50);
+    freeze("paths", &stage, 60, 15);
+    stage.press("<end>");
+    freeze("paths_end", &stage, 60, 15);
+    let mut empty = Stage::after(3, scenes::bridge());
+    empty.press("v");
+    freeze("paths_none", &empty, 80, 24);
+}
+
 #[test]
 fn the_keys() {
     let mut stage = Stage::after(3, scenes::bridge());

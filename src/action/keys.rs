@@ -20,16 +20,18 @@ pub struct Binding {
 }
 
 const MAIN: &[Place] = &[Place::Main];
-const EVERYWHERE: &[Place] = &[Place::Main, Place::Help, Place::Findings, Place::Card, Place::Proposal, Place::Text];
-const SCROLLS: &[Place] = &[Place::Main, Place::Help, Place::Findings, Place::Card, Place::Proposal];
+const EVERYWHERE: &[Place] =
+    &[Place::Main, Place::Help, Place::Findings, Place::Paths, Place::Card, Place::Proposal, Place::Text];
+const SCROLLS: &[Place] = &[Place::Main, Place::Help, Place::Findings, Place::Paths, Place::Card, Place::Proposal];
 /// What lies over the panes and takes no text.
-const READ: &[Place] = &[Place::Help, Place::Findings, Place::Card, Place::Proposal];
+const READ: &[Place] = &[Place::Help, Place::Findings, Place::Paths, Place::Card, Place::Proposal];
 /// Where a finding or a card may be answered at once.
 const ANSWERS: &[Place] = &[Place::Main, Place::Findings, Place::Card];
 const MOVES: &str = "move the selection (Up and Down go from node to node among many cores)";
 const LEAVES: &str = "leave what lies over the panes; else clear notices, filter and selection";
 const CARD: &str = "the card: before and after the pin, and whether it helped";
 const FINDINGS: &str = "every finding, whole, with its numbers";
+const PATHS: &str = "the path of each flow: every link it crosses, hop by hop";
 const PAGES: &str = "move it by ten rows, to the first, to the last";
 
 const fn row(
@@ -72,8 +74,10 @@ pub const KEYS: &[Binding] = &[
     row(&[Key::Char('U')], Action::Undo, ANSWERS, "undo: put back every mask that vnettop replaced", "undo"),
     row(&[Key::Char('c')], Action::Card, &[Place::Main, Place::Findings], CARD, ""),
     row(&[Key::Char('c')], Action::Cancel, &[Place::Card], CARD, ""),
-    row(&[Key::Char('F')], Action::Findings, &[Place::Main, Place::Card], FINDINGS, "findings"),
+    row(&[Key::Char('F')], Action::Findings, &[Place::Main, Place::Paths, Place::Card], FINDINGS, "findings"),
     row(&[Key::Char('F')], Action::Cancel, &[Place::Findings], FINDINGS, ""),
+    row(&[Key::Char('v')], Action::Paths, &[Place::Main, Place::Findings, Place::Card], PATHS, ""),
+    row(&[Key::Char('v')], Action::Cancel, &[Place::Paths], PATHS, ""),
     row(&[Key::Char('a')], Action::ChooseCores, MAIN, "choose cores for the selected thread by hand", "cores"),
     row(&[Key::Char('/')], Action::StartFilter, MAIN, "filter links or threads by a part of the name", "filter"),
     row(&[Key::Char('s')], Action::NextSort, MAIN, "sort by the next column", "sort"),

@@ -3,6 +3,7 @@
 mod benchmark;
 mod events;
 mod flow;
+mod path;
 
 use crate::derive::flow::Connection;
 use crate::derive::links::LinkRates;

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 /// The way of one flow's data, from its sender to its receiver.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowPath {
-    /// Inode of the sender's network namespace.
+    /// Inode of the sender's network namespace; 0 where it is not known.
     pub netns: u64,
     /// TCP or UDP.
     pub proto: Proto,
@@ -40,6 +40,21 @@ pub enum HopWay {
     Sent,
     /// They come in through it: its received packets.
     Received,
+    /// They cross it, and none of its counters counts them: a bridge counts what it itself sends and receives, not what
+    /// it forwards from port to port.
+    Passed,
+}
+
+impl HopWay {
+    /// The word shown and written.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Sent => "sent",
+            Self::Received => "received",
+            Self::Passed => "passed",
+        }
+    }
 }
 
 /// What said that a link is the next one.
@@ -66,4 +81,23 @@ pub enum HopBy {
     Local,
     /// A program that copies from one connection to another (Docker's proxy).
     Proxy,
+}
+
+impl HopBy {
+    /// The word shown and written.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Route => "route",
+            Self::Peer => "peer",
+            Self::Bridge => "bridge",
+            Self::Fdb => "fdb",
+            Self::Ovs => "ovs",
+            Self::Lower => "lower",
+            Self::Upper => "upper",
+            Self::Tunnel => "tunnel",
+            Self::Local => "local",
+            Self::Proxy => "proxy",
+        }
+    }
 }

@@ -6,7 +6,7 @@ mod claims;
 mod counters;
 pub mod everywhere;
 mod facts;
-mod nsid;
+pub(super) mod nsid;
 mod reader;
 mod still;
 mod table;

@@ -95,6 +95,7 @@ impl Live {
     pub fn leave(&mut self) {
         self.spaces.hear();
         self.links.follow(&self.spaces);
+        self.paths.leave(&self.spaces);
     }
 
     /// There is something to read between ticks; see [`Live::pulse`].

@@ -1,8 +1,26 @@
-//! Which links each flow crosses: asks the kernel hop by hop, from the sender to the receiver.
+//! Which links each flow crosses: asks the kernel hop by hop, from the sender to the receiver. Without flows it asks
+//! nothing and keeps nothing open; with them when flows change, soon after links or switches do, and every two seconds
+//! besides.
+
+mod ends;
+mod kernel;
+mod lookups;
+mod map;
+mod walk;
 
 use crate::sample::{FlowPath, FlowSample, LinkFacts, OvsSwitch, Problem};
 use crate::source::spaces::Spaces;
+use ends::Wanted;
+use kernel::{Kernel, Sockets};
+use lookups::Lookups;
+use map::Map;
+use std::net::SocketAddr;
 use std::sync::Arc;
+
+/// Routes and forwarding tables change without a word to anyone who only looks at links.
+const AGAIN_NS: u64 = 2_000_000_000;
+/// While links come and go all the time, the paths of hundreds of flows are not asked for on every tick.
+const UNREST_NS: u64 = 250_000_000;
 
 /// What a path is found with.
 #[derive(Debug, Clone, Copy)]
@@ -10,9 +28,9 @@ pub struct Ground<'a> {
     /// The namespaces.
     pub spaces: &'a Spaces,
     /// Every link, sorted by key.
-    pub links: &'a [Arc<LinkFacts>],
+    pub links: &'a Arc<Vec<Arc<LinkFacts>>>,
     /// What Open vSwitch says.
-    pub ovs: &'a [OvsSwitch],
+    pub ovs: &'a Arc<Vec<OvsSwitch>>,
 }
 
 /// Finds and keeps the paths of the flows.
@@ -20,12 +38,48 @@ pub struct Ground<'a> {
 pub struct PathReader {
     published: Arc<Vec<FlowPath>>,
     problems: Vec<Problem>,
+    sockets: Sockets,
+    /// What the published paths were found with.
+    links: Arc<Vec<Arc<LinkFacts>>>,
+    ovs: Arc<Vec<OvsSwitch>>,
+    /// By cookie: whether it sends, whether it receives.
+    ends: Vec<(u64, (bool, bool))>,
+    wanted: Vec<Wanted>,
+    found_at_ns: u64,
 }
 
 impl PathReader {
-    /// The paths of these flows.
-    pub fn read(&mut self, _ground: Ground<'_>, _flows: &[FlowSample], _now_ns: u64) -> Arc<Vec<FlowPath>> {
+    /// The paths of these flows; the same `Arc` until one changes.
+    pub fn read(&mut self, ground: Ground<'_>, flows: &[FlowSample], now_ns: u64) -> Arc<Vec<FlowPath>> {
+        if flows.is_empty() {
+            self.rest();
+            return Arc::clone(&self.published);
+        }
+        let ends = || flows.iter().map(|flow| (flow.cookie, ends::directions(flow)));
+        let flows_changed = !ends().eq(self.ends.iter().copied());
+        let same_ground = Arc::ptr_eq(&self.links, ground.links) && Arc::ptr_eq(&self.ovs, ground.ovs);
+        let wait_ns = match (flows_changed, same_ground) {
+            (true, _) => 0,
+            (false, false) => UNREST_NS,
+            (false, true) => AGAIN_NS,
+        };
+        if now_ns.saturating_sub(self.found_at_ns) < wait_ns {
+            return Arc::clone(&self.published);
+        }
+        if flows_changed {
+            self.ends = ends().collect();
+            self.wanted = ends::wanted(flows);
+            self.sockets.forget_proxies();
+        }
+        (self.links, self.ovs) = (Arc::clone(ground.links), Arc::clone(ground.ovs));
+        self.found_at_ns = now_ns;
+        self.find(ground, flows);
         Arc::clone(&self.published)
+    }
+
+    /// Closes what is in namespaces that nobody else keeps.
+    pub fn leave(&mut self, spaces: &Spaces) {
+        self.sockets.keep(|netns| spaces.knows(netns));
     }
 
     /// What cannot be seen and why.
@@ -33,4 +87,57 @@ impl PathReader {
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
+
+    /// No flows: nothing stays open.
+    fn rest(&mut self) {
+        if !self.ends.is_empty() {
+            *self = Self::default();
+        }
+    }
+
+    fn find(&mut self, ground: Ground<'_>, flows: &[FlowSample]) {
+        let map = Map::new(ground.links, ground.ovs);
+        self.sockets.begin();
+        let held: Vec<(u64, SocketAddr)> = flows.iter().map(|flow| (flow.netns, flow.local)).collect();
+        let mut kernel = Kernel { sockets: &mut self.sockets, spaces: ground.spaces, map };
+        let paths: Vec<FlowPath> = self.wanted.iter().map(|wanted| path(map, &mut kernel, &held, wanted)).collect();
+        if paths != *self.published {
+            self.published = Arc::new(paths);
+        }
+        let crossed = |netns| {
+            let mut hops = self.published.iter().flat_map(|path| &path.hops);
+            hops.any(|hop| hop.link.netns == netns) || held.iter().any(|&(holder, _)| holder == netns)
+        };
+        let refused = self.sockets.refused().map(|(_, why)| Problem {
+            source: "paths".to_owned(),
+            text: format!("{why}, so paths through it end there; run vnettop as root"),
+        });
+        let refused: Vec<Problem> = refused.take(1).collect();
+        self.sockets.keep(crossed);
+        self.problems = refused;
+    }
 }
+
+/// One path, forwards or backwards.
+fn path<L: Lookups>(map: Map<'_>, lookups: &mut L, held: &[(u64, SocketAddr)], wanted: &Wanted) -> FlowPath {
+    let Wanted { packet, netns, backwards } = *wanted;
+    if !backwards {
+        let way = walk::walk(map, lookups, held, netns, packet);
+        return FlowPath { netns, proto: packet.proto, from: packet.from, to: packet.to, hops: way.hops, gap: way.gap };
+    }
+    let answer = lookups::Packet { from: packet.to, to: packet.from, ..packet };
+    let way = walk::walk(map, lookups, held, netns, answer);
+    let sender = if way.gap.is_none() { way.netns } else { 0 };
+    let gap = way.gap.map(|why| format!("found backwards from the receiver; before the first link: {why}"));
+    FlowPath {
+        netns: sender,
+        proto: packet.proto,
+        from: packet.from,
+        to: packet.to,
+        hops: ends::turned(&way.hops),
+        gap,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -19,6 +19,11 @@ pub enum Overlay {
         /// First line shown.
         scroll: usize,
     },
+    /// The path of each flow.
+    Paths {
+        /// First line shown.
+        scroll: usize,
+    },
     /// Before and after a pin.
     Card {
         /// First line shown.

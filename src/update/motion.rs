@@ -15,7 +15,7 @@ const WRAPPED: usize = 2;
 
 /// A motion key: it scrolls the overlay if there is one.
 pub(super) fn step(state: &mut State, motion: Motion) {
-    let most = findings_lines(state);
+    let (most, path_lines) = (findings_lines(state), path_lines(state));
     match &mut state.overlay {
         Overlay::Help { scroll } => *scroll = scrolled(*scroll, motion, WRAPPED * help_lines().len()),
         Overlay::Proposal { result: Ok(proposal), scroll } => {
@@ -23,6 +23,7 @@ pub(super) fn step(state: &mut State, motion: Motion) {
             *scroll = scrolled(*scroll, motion, WRAPPED * (sentences + 3));
         }
         Overlay::Findings { scroll } => *scroll = scrolled(*scroll, motion, most),
+        Overlay::Paths { scroll } => *scroll = scrolled(*scroll, motion, path_lines),
         Overlay::Card { scroll } => *scroll = scrolled(*scroll, motion, CARD),
         Overlay::None => select(state, motion),
         _ => {}
@@ -37,6 +38,13 @@ fn findings_lines(state: &State) -> usize {
     let problems: usize = metrics.problems.iter().map(|problem| lines(&problem.text)).sum();
     let findings = metrics.findings.iter().map(|finding| lines(&finding.text) + finding.numbers.len() + WRAPPED);
     notices + problems + findings.sum::<usize>()
+}
+
+/// Lines that the list of paths takes at most.
+fn path_lines(state: &State) -> usize {
+    let Some(metrics) = state.metrics() else { return 0 };
+    let hops: usize = metrics.paths.iter().map(|path| path.hops.len() + PAGE).sum();
+    hops + PAGE * metrics.flow.connections.len()
 }
 
 /// The wheel over a pane.

@@ -3,7 +3,7 @@
 use super::canvas::{Area, Canvas, cells};
 use super::placement;
 use super::text::wrap;
-use super::{Tone, card, finding};
+use super::{Tone, card, finding, path};
 use crate::action::help_lines;
 use crate::sample::ThreadId;
 use crate::state::{Mode, Overlay, State};
@@ -18,6 +18,7 @@ pub(super) fn prepare(state: &State, width: u16, height: u16) -> Canvas {
         Overlay::None | Overlay::Filter { .. } => return Canvas::default(),
         Overlay::Help { scroll } => ("Keys", help(inner), *scroll, "Esc leaves · ↑ ↓ scroll"),
         Overlay::Findings { scroll } => ("Findings", finding::list(state, inner), *scroll, "Esc leaves · ↑ ↓ scroll"),
+        Overlay::Paths { scroll } => ("Paths", path::lines(state, inner), *scroll, "Esc leaves · ↑ ↓ scroll"),
         Overlay::Card { scroll } => ("Before and after the pin", card::lines(state, inner), *scroll, card::foot(state)),
         Overlay::Proposal { result: Ok(proposal), scroll } => {
             ("Proposed placement", placement::lines(proposal, state.metrics(), inner), *scroll, answer(state))

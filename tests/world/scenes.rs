@@ -2,10 +2,13 @@
 
 use super::stage::Stage;
 use super::{NETNS, QUIET, Traffic, Work, World, stream};
+use vnettop::derive::flow::{Connection, End};
 use vnettop::derive::placement::{CoreChange, Proposal, Step};
 use vnettop::derive::proof::{Card, Difference, Side, Verdict};
 use vnettop::derive::{Finding, Jitter};
-use vnettop::sample::{CoreId, CoreSet, Ifindex, Kind, LinkState, PeerRef, Space, ThreadId};
+use vnettop::sample::{
+    CoreId, CoreSet, FlowPath, Hop, HopBy, HopWay, Ifindex, Kind, LinkKey, LinkState, PeerRef, Proto, Space, ThreadId,
+};
 use vnettop::state::Settings;
 
 /// Gbit/s second by second of one TCP stream over a docker bridge, both ends moved about by the scheduler
@@ -220,4 +223,69 @@ pub fn findings() -> Vec<Finding> {
         finding("steal", None, "core 1 is stolen 2 % of the time", &[("steal", 0.02), ("difference", -0.004)]),
         finding("label", None, "docker0 moves 34.8 Gbit/s, 3.5 times the 10 Gbit/s it claims", &[("times", 3.48)]),
     ]
+}
+
+/// The bridge with both containers' own ends of their pairs: namespaces 4026532291 and 4026532377, the second with a
+/// smaller MTU.
+pub fn between_containers() -> World {
+    let mut world = bridge();
+    for (netns, rx, tx) in [(CONTAINERS[0], 106e6, 34.8e9), (CONTAINERS[1], 34.8e9, 106e6)] {
+        let end = world.link("eth0", Kind::Veth, Some(10_000), stream(rx, tx));
+        let (facts, counters, _) = world.links.iter_mut().find(|(facts, ..)| facts.ifindex == end).expect("just made");
+        (facts.netns, counters.netns) = (netns, netns);
+        facts.mtu = if netns == CONTAINERS[1] { 1450 } else { 1500 };
+    }
+    world.traffic(Ifindex(4)).drops = 812.0;
+    world
+}
+
+/// Where the containers live.
+const CONTAINERS: [u64; 2] = [4_026_532_291, 4_026_532_377];
+
+/// Their namespaces.
+pub fn spaces() -> std::sync::Arc<Vec<Space>> {
+    let space = |netns, name: Option<&str>, pid| Space { netns, name: name.map(str::to_owned), pid, rests: false };
+    std::sync::Arc::new(vec![
+        space(NETNS, None, Some(1)),
+        space(CONTAINERS[0], None, Some(39_001)),
+        space(CONTAINERS[1], Some("container2"), Some(39_002)),
+    ])
+}
+
+/// Two streams one way, a control connection, and one that leaves through a tun.
+pub fn ways() -> (Vec<Connection>, std::sync::Arc<Vec<FlowPath>>) {
+    let at = |text: &str| text.parse().expect("an address");
+    let end = |netns, address, pid| End { netns: Some(netns), address, pid: Some(pid) };
+    let connection = |from: &str, to: &str, bits_per_s| Connection {
+        from: end(CONTAINERS[0], at(from), 39_082),
+        to: end(CONTAINERS[1], at(to), 39_081),
+        bits_per_s: Some(bits_per_s),
+    };
+    let hop = |netns, ifindex, way, by| Hop { link: LinkKey { netns, ifindex: Ifindex(ifindex) }, way, by };
+    let across = [
+        hop(CONTAINERS[0], 7, HopWay::Sent, HopBy::Route),
+        hop(NETNS, 4, HopWay::Received, HopBy::Peer),
+        hop(NETNS, 3, HopWay::Passed, HopBy::Bridge),
+        hop(NETNS, 5, HopWay::Sent, HopBy::Fdb),
+        hop(CONTAINERS[1], 8, HopWay::Received, HopBy::Peer),
+    ];
+    let path = |from: &str, to: &str, hops: &[Hop], gap: Option<&str>| FlowPath {
+        netns: CONTAINERS[0],
+        proto: Proto::Tcp,
+        from: at(from),
+        to: at(to),
+        hops: hops.to_vec(),
+        gap: gap.map(str::to_owned),
+    };
+    let tun = [hop(NETNS, 6, HopWay::Sent, HopBy::Route), hop(NETNS, 99, HopWay::Sent, HopBy::Lower)];
+    let gap = "the packets leave through tun0, to the program that holds it open";
+    let rows = [
+        ("172.17.0.2:43210", "172.17.0.3:5201", 17.4e9, &across[..], None),
+        ("172.17.0.2:43211", "172.17.0.3:5201", 17.3e9, &across[..], None),
+        ("172.17.0.2:43209", "172.17.0.3:5201", 900.0, &across[..], None),
+        ("172.17.0.2:43300", "10.8.0.1:5201", 1.2e6, &tun[..], Some(gap)),
+    ];
+    let connections = rows.iter().map(|(from, to, bits, ..)| connection(from, to, *bits)).collect();
+    let paths = rows.iter().map(|(from, to, _, hops, gap)| path(from, to, hops, *gap)).collect();
+    (connections, std::sync::Arc::new(paths))
 }

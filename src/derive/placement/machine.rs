@@ -228,6 +228,7 @@ impl Machine {
             cores: self.topology.cores.iter().map(core).collect(),
             threads: self.threads.clone(),
             flow: crate::derive::FlowMetrics::default(),
+            paths: Arc::default(),
             jitter: None,
             card: None,
             trace: None,

@@ -1,8 +1,9 @@
 //! The watched flow as JSON: its connections, and the spread of its rate.
 
 use super::Row;
+use super::path::Hop;
 use crate::derive::flow::{Connection, End};
-use crate::derive::{FlowBasis, Metrics};
+use crate::derive::{FlowBasis, Metrics, paths};
 use crate::sample::Congestion;
 use serde::Serialize;
 use std::net::IpAddr;
@@ -25,7 +26,8 @@ pub(super) struct Flow<'a> {
     tx_queue_bytes: Option<u64>,
     rx_buffer_bytes: Option<u64>,
     lost_per_s: Option<f64>,
-    path: Vec<()>,
+    path: Vec<Hop<'a>>,
+    path_gap: Option<&'a str>,
 }
 
 /// One end; its namespace and process are known only of a watched process, its address not where nobody is called.
@@ -52,7 +54,8 @@ impl FlowEnd {
 impl Row for Connection {
     type Out<'a> = Flow<'a>;
 
-    fn row<'a>(&'a self, _: &'a Metrics) -> Flow<'a> {
+    fn row<'a>(&'a self, metrics: &'a Metrics) -> Flow<'a> {
+        let path = paths::of(metrics, self);
         Flow {
             proto: self.proto.word(),
             from: FlowEnd::of(&self.from),
@@ -69,7 +72,8 @@ impl Row for Connection {
             tx_queue_bytes: self.tx_queue_bytes,
             rx_buffer_bytes: self.rx_buffer_bytes,
             lost_per_s: self.drops_per_s,
-            path: Vec::new(),
+            path: Hop::all(path.as_ref()),
+            path_gap: path.as_ref().and_then(|path| path.gap),
         }
     }
 }

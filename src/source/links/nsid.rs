@@ -13,12 +13,12 @@ const FD: u16 = 3;
 const FIXED: [u8; 4] = [0; 4];
 
 /// Asks for the number of the namespace that this descriptor of ours is open on.
-pub(super) fn request(descriptor: i32) -> Request {
+pub(in crate::source) fn request(descriptor: i32) -> Request {
     Request::new(GETNSID, 0, &FIXED).with(FD, &descriptor.to_ne_bytes())
 }
 
 /// The number; none where the namespace has none here (`NETNSA_NSID_NOT_ASSIGNED`, -1).
-pub(super) fn number(message: &Message<'_>) -> Option<i32> {
+pub(in crate::source) fn number(message: &Message<'_>) -> Option<i32> {
     let value = attribute(message.body.get(FIXED.len()..)?, NSID).filter(|_| message.kind == NEWNSID)?;
     i32_at(value, 0).filter(|&number| number >= 0)
 }

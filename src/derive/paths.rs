@@ -1,0 +1,122 @@
+//! Paths joined with the links' rates: what each hop moves in the flow's direction, what it claims, and which of them is
+//! the narrowest. Made when a face asks for it; a tick without faces costs nothing.
+
+use super::{Basis, LinkMetrics, Metrics};
+use crate::derive::flow::Connection;
+use crate::sample::{FlowPath, Hop, HopWay};
+
+/// The way of one connection, with what each of its links does now.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PathMetrics<'a> {
+    /// Its links, in the order of the packets.
+    pub hops: Vec<HopMetrics<'a>>,
+    /// Why it ends before the receiver; none where it is whole.
+    pub gap: Option<&'a str>,
+}
+
+/// One link of a path, in the flow's direction.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct HopMetrics<'a> {
+    /// Which link, and why it is the next.
+    pub hop: &'a Hop,
+    /// The link; none where it has gone since.
+    pub link: Option<&'a LinkMetrics>,
+    /// Everything that the link moves in that direction, bits/s; none also where its counters do not count what crosses
+    /// it.
+    pub bits_per_s: Option<f64>,
+    /// The same in packets/s.
+    pub packets_per_s: Option<f64>,
+    /// Packets dropped there in that direction a second.
+    pub dropped_per_s: Option<f64>,
+}
+
+impl<'a> HopMetrics<'a> {
+    fn of(metrics: &'a Metrics, hop: &'a Hop) -> Self {
+        let link = metrics.link(hop.link);
+        let (bits_per_s, packets_per_s, dropped_per_s) = match (link.and_then(|link| link.rates), hop.way) {
+            (Some(rates), HopWay::Sent) => (rates.tx_bits_per_s, rates.tx_packets_per_s, rates.tx_dropped_per_s),
+            (Some(rates), HopWay::Received) => (rates.rx_bits_per_s, rates.rx_packets_per_s, rates.rx_dropped_per_s),
+            (None, _) | (_, HopWay::Passed) => (None, None, None),
+        };
+        Self { hop, link, bits_per_s, packets_per_s, dropped_per_s }
+    }
+
+    /// `IFLA_MTU`, bytes.
+    #[must_use]
+    pub fn mtu(&self) -> Option<u32> {
+        self.link.map(|link| link.facts.mtu)
+    }
+}
+
+impl PathMetrics<'_> {
+    /// The first of the hops with the smallest MTU, where not all have the same.
+    #[must_use]
+    pub fn smallest_mtu(&self) -> Option<usize> {
+        let known = || self.hops.iter().enumerate().filter_map(|(at, hop)| Some((hop.mtu()?, at)));
+        let (smallest, at) = known().min()?;
+        known().any(|(mtu, _)| mtu > smallest).then_some(at)
+    }
+
+    /// The hop whose claim is the lowest real limit.
+    #[must_use]
+    pub fn narrowest(&self) -> Option<usize> {
+        let real = self.hops.iter().enumerate().filter_map(|(at, hop)| {
+            let link = hop.link.filter(|link| link.basis == Basis::Real)?;
+            Some((link.facts.speed_mbps?, at))
+        });
+        real.min().map(|(_, at)| at)
+    }
+}
+
+/// The path of a connection; none where none is known.
+#[must_use]
+pub fn of<'a>(metrics: &'a Metrics, connection: &Connection) -> Option<PathMetrics<'a>> {
+    let path = found(&metrics.paths, connection)?;
+    let hops = path.hops.iter().map(|hop| HopMetrics::of(metrics, hop)).collect();
+    Some(PathMetrics { hops, gap: path.gap.as_deref() })
+}
+
+/// The path with the connection's ends. NAT gives the receiver another name than its sender uses.
+fn found<'a>(paths: &'a [FlowPath], connection: &Connection) -> Option<&'a FlowPath> {
+    let (from, to) = (&connection.from, &connection.to);
+    let from_here = |path: &&FlowPath| {
+        let same_netns = from.netns.is_none_or(|netns| path.netns == netns);
+        path.proto == connection.proto && path.from == from.address && same_netns
+    };
+    let to_there = |path: &&FlowPath| path.to == to.address;
+    let exact = paths.iter().filter(from_here).find(to_there);
+    exact.or_else(|| paths.iter().find(from_here))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::derive::flow::End;
+    use crate::sample::{HopBy, Ifindex, LinkKey, Proto};
+
+    fn path(netns: u64, from: &str, to: &str) -> FlowPath {
+        let hop = Hop { link: LinkKey { netns, ifindex: Ifindex(2) }, way: HopWay::Sent, by: HopBy::Route };
+        let at = |text: &str| text.parse().expect("an address");
+        FlowPath { netns, proto: Proto::Tcp, from: at(from), to: at(to), hops: vec![hop], gap: None }
+    }
+
+    fn connection(netns: Option<u64>, from: &str, to: &str) -> Connection {
+        let end = |netns, text: &str| End { netns, address: text.parse().expect("an address"), pid: None };
+        Connection::between(end(netns, from), end(None, to))
+    }
+
+    #[test]
+    fn a_connection_finds_its_own_path() {
+        let paths = [
+            path(1, "198.18.0.1:1", "198.18.0.9:5201"),
+            path(2, "198.18.0.1:1", "198.18.0.9:5201"),
+            path(3, "198.18.0.3:1", "198.18.0.8:80"),
+        ];
+        let netns = |connection: &Connection| found(&paths, connection).map(|path| path.netns);
+        let same = connection(Some(2), "198.18.0.1:1", "198.18.0.9:5201");
+        assert_eq!(netns(&same), Some(2), "two namespaces may use the same addresses");
+        let published = connection(Some(3), "198.18.0.3:1", "172.17.0.2:5201");
+        assert_eq!(netns(&published), Some(3), "the server behind a published port has another address");
+        assert_eq!(netns(&connection(Some(9), "198.18.0.7:1", "198.18.0.6:1")), None, "no path is not another's");
+    }
+}

@@ -1,0 +1,211 @@
+//! The kernel as [`Lookups`]: one rtnetlink socket in each namespace that a path crosses, opened once and kept while
+//! there are flows. Every question is one request for one entry; no table is dumped where the kernel can be asked.
+
+mod conntrack;
+mod link;
+mod neighbour;
+mod proxy;
+mod route;
+
+use super::lookups::{Bridged, Detail, Lookups, Mac, Packet, Route};
+use super::map::Map;
+use crate::sample::{Ifindex, LinkKey};
+use crate::source::links::nsid;
+use crate::source::netlink::dialogue::{self, Dialogue};
+use crate::source::netlink::message::{Message, Request};
+use crate::source::netlink::socket::KernelSocket;
+use crate::source::spaces::Spaces;
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsRawFd;
+
+/// `NETLINK_ROUTE` and `NETLINK_NETFILTER`.
+const ROUTE: isize = 0;
+const NETFILTER: isize = 12;
+/// One of these is there for whoever reads it where the kernel can track connections.
+const TRACKED: [&str; 2] = ["/proc/thread-self/net/nf_conntrack", "/proc/sys/net/netfilter/nf_conntrack_count"];
+
+/// The sockets, and what was asked with them.
+#[derive(Debug, Default)]
+pub(super) struct Sockets {
+    inside: BTreeMap<u64, Result<Inside, String>>,
+    round: Round,
+    /// While the flows stay as they are.
+    proxies: HashMap<(u64, SocketAddr), Option<SocketAddr>>,
+    buffer: Vec<u8>,
+}
+
+/// What was answered in one round: hundreds of streams share their neighbours and bridges.
+#[derive(Debug, Default)]
+struct Round {
+    details: HashMap<LinkKey, Detail>,
+    neighbours: HashMap<(LinkKey, IpAddr), Option<Mac>>,
+    bridged: HashMap<(LinkKey, Mac), Option<Bridged>>,
+    remotes: HashMap<(LinkKey, Mac), Option<IpAddr>>,
+}
+
+/// The sockets of one namespace.
+#[derive(Debug)]
+struct Inside {
+    route: Dialogue<KernelSocket>,
+    /// None where connections are not tracked, or that may not be asked.
+    conntrack: Option<Dialogue<KernelSocket>>,
+}
+
+/// The kernel, asked for one round of walks.
+pub(super) struct Kernel<'a> {
+    pub sockets: &'a mut Sockets,
+    pub spaces: &'a Spaces,
+    pub map: Map<'a>,
+}
+
+impl Sockets {
+    /// Begins a new round: what was answered before may have changed without a word.
+    pub fn begin(&mut self) {
+        self.round = Round::default();
+    }
+
+    /// Who holds which connection has changed.
+    pub fn forget_proxies(&mut self) {
+        self.proxies.clear();
+    }
+
+    /// Closes what is in namespaces that no way crosses any more, and tries those again that could not be entered.
+    pub fn keep(&mut self, crossed: impl Fn(u64) -> bool) {
+        self.inside.retain(|&netns, inside| inside.is_ok() && crossed(netns));
+    }
+
+    /// Namespaces that could not be entered, and why.
+    pub fn refused(&self) -> impl Iterator<Item = (u64, &str)> {
+        self.inside.iter().filter_map(|(&netns, inside)| Some((netns, inside.as_ref().err()?.as_str())))
+    }
+}
+
+impl Inside {
+    fn open() -> io::Result<Self> {
+        let route = Dialogue::new(KernelSocket::open(ROUTE)?);
+        // Where nothing tracks, asking would load the module that does.
+        let tracks = TRACKED.iter().any(|file| std::path::Path::new(file).exists());
+        let conntrack = if tracks { KernelSocket::open(NETFILTER).ok().map(Dialogue::new) } else { None };
+        Ok(Self { route, conntrack })
+    }
+}
+
+impl Kernel<'_> {
+    fn inside(&mut self, netns: u64) -> Result<(&mut Inside, &mut Vec<u8>), String> {
+        let Sockets { inside, buffer, .. } = &mut *self.sockets;
+        if buffer.is_empty() {
+            buffer.resize(dialogue::BUFFER, 0);
+        }
+        let entered = inside.entry(netns).or_insert_with(|| {
+            let opened = self.spaces.inside(netns, Inside::open);
+            opened.map_err(|error| format!("namespace {netns} cannot be entered to ask for its routes ({error})"))
+        });
+        entered.as_mut().map(|inside| (inside, buffer)).map_err(|why| why.clone())
+    }
+
+    /// One answer of rtnetlink.
+    fn ask<T>(&mut self, netns: u64, mut request: Request, answer: impl FnMut(&Message<'_>) -> Option<T>) -> Option<T> {
+        let (inside, buffer) = self.inside(netns).ok()?;
+        inside.route.get(&mut request, buffer, answer).ok().flatten()
+    }
+
+    /// A neighbour as the kernel has it now.
+    fn ask_neighbour(&mut self, link: LinkKey, ip: IpAddr) -> Option<Mac> {
+        let one = self.ask(link.netns, neighbour::request(link.ifindex, ip), neighbour::mac);
+        if one.is_some() {
+            return one;
+        }
+        // Linux before 5.0 has the list only.
+        let (inside, buffer) = self.inside(link.netns).ok()?;
+        let mut found = None;
+        let mut each = |message: &Message<'_>, _: u64| {
+            found = found.or_else(|| neighbour::listed(message, link.ifindex, ip));
+        };
+        inside.route.dump(&mut neighbour::list(ip), buffer, "list neighbours", &mut each).ok()?;
+        found
+    }
+
+    /// The namespace that another one means by a number of its own.
+    fn numbered(&mut self, netns: u64, number: i32) -> Option<u64> {
+        let spaces = self.spaces;
+        self.map.namespaces().find(|&other| {
+            let Some(file) = spaces.file(other) else { return false };
+            self.ask(netns, nsid::request(file.as_raw_fd()), nsid::number) == Some(number)
+        })
+    }
+}
+
+impl Lookups for Kernel<'_> {
+    fn route(&mut self, netns: u64, packet: &Packet, from: Option<Ifindex>) -> Result<Route, String> {
+        let (inside, buffer) = self.inside(netns)?;
+        let answered = inside.route.get(&mut route::request(packet, from), buffer, route::route);
+        match answered {
+            Ok(route) => route.unwrap_or_else(|| Err("the kernel's answer about a route is not understood".to_owned())),
+            Err(error) => Err(route::refusal(packet, &error)),
+        }
+    }
+
+    fn neighbour(&mut self, link: LinkKey, ip: IpAddr) -> Option<Mac> {
+        if let Some(known) = self.sockets.round.neighbours.get(&(link, ip)) {
+            return *known;
+        }
+        let mac = self.ask_neighbour(link, ip);
+        self.sockets.round.neighbours.insert((link, ip), mac);
+        mac
+    }
+
+    fn detail(&mut self, link: LinkKey) -> Detail {
+        if let Some(known) = self.sockets.round.details.get(&link) {
+            return *known;
+        }
+        let told = self.ask(link.netns, link::request(link.ifindex), link::told);
+        let detail = told.map_or_else(Detail::default, |(detail, number)| {
+            let outside = number.map_or(Some(link.netns), |number| self.numbered(link.netns, number));
+            Detail { outside, ..detail }
+        });
+        self.sockets.round.details.insert(link, detail);
+        detail
+    }
+
+    fn bridged(&mut self, bridge: LinkKey, mac: Mac) -> Option<Bridged> {
+        if let Some(known) = self.sockets.round.bridged.get(&(bridge, mac)) {
+            return *known;
+        }
+        // A bridge with vlans has learnt it under a number, 1 unless someone chose another.
+        let mut ask =
+            |vlan| self.ask(bridge.netns, neighbour::bridged(bridge.ifindex, mac, vlan), neighbour::bridge_port);
+        let bridged = ask(None).or_else(|| ask(Some(1)));
+        self.sockets.round.bridged.insert((bridge, mac), bridged);
+        bridged
+    }
+
+    fn remote(&mut self, tunnel: LinkKey, mac: Mac) -> Option<IpAddr> {
+        if let Some(known) = self.sockets.round.remotes.get(&(tunnel, mac)) {
+            return *known;
+        }
+        // What is for no learnt address goes where all zeros point.
+        let mut ask = |mac| self.ask(tunnel.netns, neighbour::tunnelled(tunnel.ifindex, mac), neighbour::far_end);
+        let remote = ask(mac).or_else(|| ask([0; 6]));
+        self.sockets.round.remotes.insert((tunnel, mac), remote);
+        remote
+    }
+
+    fn translated(&mut self, netns: u64, packet: &Packet) -> Option<Packet> {
+        if packet.from.ip().is_unspecified() {
+            return None;
+        }
+        let (inside, buffer) = self.inside(netns).ok()?;
+        let dialogue = inside.conntrack.as_mut()?;
+        let answered = dialogue.get(&mut conntrack::request(packet), buffer, conntrack::tracked);
+        conntrack::translated(packet, answered.ok()??)
+    }
+
+    fn proxied(&mut self, netns: u64, to: SocketAddr) -> Option<SocketAddr> {
+        *self.sockets.proxies.entry((netns, to)).or_insert_with(|| proxy::behind(netns, to))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,116 @@
+//! `RTM_GETROUTE`: which way one packet goes, with the namespace's rules, tables and multipath hashing applied by the
+//! kernel. Marks that netfilter puts on packets are not known here.
+
+use crate::sample::{Ifindex, Proto};
+use crate::source::netlink::message::{Message, Request, attribute, u32_at};
+use crate::source::paths::lookups::{Packet, Route};
+use std::io;
+use std::net::IpAddr;
+
+/// `struct rtmsg`, bytes: family, lengths of destination and source at 1 and 2, type at 7.
+const FIXED: usize = 12;
+const DST: u16 = 1;
+const SRC: u16 = 2;
+const IIF: u16 = 3;
+const OIF: u16 = 4;
+const GATEWAY: u16 = 5;
+/// `RTA_PREFSRC`.
+const PREFERRED: u16 = 7;
+/// `RTA_VIA`: a gateway of the other family (Linux 5.2 for IPv4 routes).
+const VIA: u16 = 18;
+/// `RTA_IP_PROTO`, `RTA_SPORT`, `RTA_DPORT`: Linux 4.17; older kernels pass over them.
+const IP_PROTO: u16 = 27;
+const SOURCE_PORT: u16 = 28;
+const DESTINATION_PORT: u16 = 29;
+/// `RTN_UNICAST` and `RTN_LOCAL`.
+const UNICAST: u8 = 1;
+const LOCAL: u8 = 2;
+
+/// Asks for a packet's route: of one that came in through a link, or of the namespace's own.
+pub(super) fn request(packet: &Packet, from: Option<Ifindex>) -> Request {
+    let (dst, src) = (packet.to.ip(), packet.from.ip());
+    let bits = if dst.is_ipv4() { 32 } else { 128 };
+    let mut fixed = [0; FIXED];
+    fixed[0] = family(dst);
+    fixed[1] = bits;
+    let with_source = !src.is_unspecified() && src.is_ipv4() == dst.is_ipv4();
+    fixed[2] = if with_source { bits } else { 0 };
+    let mut request = Request::new(libc::RTM_GETROUTE, 0, &fixed).with(DST, &octets(dst));
+    if with_source {
+        request = request.with(SRC, &octets(src));
+    }
+    if let Some(from) = from {
+        request = request.with(IIF, &from.0.to_ne_bytes());
+    }
+    let protocol = match packet.proto {
+        Proto::Tcp => libc::IPPROTO_TCP,
+        Proto::Udp => libc::IPPROTO_UDP,
+    };
+    request = request.with(IP_PROTO, &[u8::try_from(protocol).unwrap_or_default()]);
+    for (kind, port) in [(SOURCE_PORT, packet.from.port()), (DESTINATION_PORT, packet.to.port())] {
+        if port != 0 {
+            request = request.with(kind, &port.to_be_bytes());
+        }
+    }
+    request
+}
+
+/// What the answer says; none if it is something else.
+pub(super) fn route(message: &Message<'_>) -> Option<Result<Route, String>> {
+    let kind = *message.body.get(7)?;
+    if message.kind != libc::RTM_NEWROUTE {
+        return None;
+    }
+    let attributes = message.body.get(FIXED..)?;
+    match kind {
+        LOCAL => Some(Ok(Route::Here)),
+        UNICAST => {
+            let link = Ifindex(u32_at(attribute(attributes, OIF)?, 0)?);
+            let via = || address(attribute(attributes, VIA)?.get(2..)?);
+            let gateway = attribute(attributes, GATEWAY).and_then(address).or_else(via);
+            let source = attribute(attributes, PREFERRED).and_then(address);
+            Some(Ok(Route::Out { link, gateway, source }))
+        }
+        3 | 5 => Some(Err("it is sent to many at once, which is no way between two ends".to_owned())),
+        other => Some(Err(format!("the route is of type {other}, which leads nowhere"))),
+    }
+}
+
+/// Why there is no route, for people.
+pub(super) fn refusal(packet: &Packet, error: &io::Error) -> String {
+    let to = packet.to.ip();
+    match error.raw_os_error() {
+        Some(libc::ENETUNREACH) => format!("there is no route to {to}"),
+        Some(libc::EHOSTUNREACH) => {
+            format!("{to} is not reachable from here: unreachable by a route, or not forwarded")
+        }
+        Some(libc::EACCES) => format!("a route prohibits {to}"),
+        Some(libc::EINVAL) => {
+            format!("the way to {to} ends in a blackhole, or its source is not one that comes in here")
+        }
+        Some(libc::EXDEV) => {
+            format!("packets for {to} come in on another link than their answers would leave (rp_filter)")
+        }
+        _ => format!("the route to {to} cannot be asked for ({error})"),
+    }
+}
+
+pub(super) fn family(ip: IpAddr) -> u8 {
+    u8::try_from(if ip.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 }).unwrap_or_default()
+}
+
+pub(super) fn octets(ip: IpAddr) -> Vec<u8> {
+    match ip {
+        IpAddr::V4(ip) => ip.octets().to_vec(),
+        IpAddr::V6(ip) => ip.octets().to_vec(),
+    }
+}
+
+/// An address of 4 or 16 octets.
+pub(super) fn address(octets: &[u8]) -> Option<IpAddr> {
+    match octets.len() {
+        4 => Some(IpAddr::from(*octets.first_chunk::<4>()?)),
+        16 => Some(IpAddr::from(*octets.first_chunk::<16>()?)),
+        _ => None,
+    }
+}

@@ -1,0 +1,113 @@
+//! What the kernel's answers say, and that no bytes break the reading of them.
+
+use super::{conntrack, link, neighbour, route};
+use crate::sample::{Ifindex, Proto};
+use crate::source::links::nsid;
+use crate::source::netlink::message::{Request, messages};
+use crate::source::paths::lookups::{Bridged, Packet, Route, any_port};
+use proptest::prelude::*;
+
+fn packet(from: &str, to: &str) -> Packet {
+    let at = |text: &str| text.parse().expect("an address");
+    Packet { proto: Proto::Tcp, from: at(from), to: at(to) }
+}
+
+/// `struct rtmsg` of that type.
+fn routed(kind: u8) -> Request {
+    let mut fixed = [0; 12];
+    fixed[7] = kind;
+    Request::new(libc::RTM_NEWROUTE, 0, &fixed)
+}
+
+fn route_of(mut request: Request) -> Option<Result<Route, String>> {
+    messages(request.numbered(1)).next().and_then(|message| route::route(&message))
+}
+
+#[test]
+fn a_route_leads_here_or_out_through_a_link() {
+    assert_eq!(route_of(routed(2)), Some(Ok(Route::Here)), "RTN_LOCAL");
+    let gateway = [198, 18, 0, 254];
+    let out = routed(1).with(4, &7_u32.to_ne_bytes()).with(5, &gateway).with(7, &[198, 18, 0, 1]);
+    let (gateway, source) = (Some(gateway.into()), Some([198, 18, 0, 1].into()));
+    assert_eq!(route_of(out), Some(Ok(Route::Out { link: Ifindex(7), gateway, source })), "RTN_UNICAST");
+    assert!(route_of(routed(6)).is_some_and(|route| route.is_err()), "a blackhole leads nowhere");
+    let via = routed(1).with(4, &7_u32.to_ne_bytes()).with(18, &[[10, 0].as_slice(), &[9; 16]].concat());
+    let Some(Ok(Route::Out { gateway: Some(via), .. })) = route_of(via) else { panic!("RTA_VIA is a gateway") };
+    assert!(via.is_ipv6(), "of the other family");
+}
+
+#[test]
+fn a_request_leaves_to_the_kernel_what_is_not_known() {
+    let length = |mut request: Request| request.numbered(1).len();
+    let whole = length(route::request(&packet("198.18.0.1:1", "198.18.0.2:2"), Some(Ifindex(3))));
+    let open = packet("0.0.0.0:0", "198.18.0.2:2");
+    let less = length(route::request(&open, None));
+    assert_eq!(whole - less, 3 * 8, "no source, no source port, no link");
+    let portless = Packet { to: any_port(open.to.ip()), ..open };
+    assert_eq!(less - length(route::request(&portless, None)), 8, "nor a port of the destination");
+}
+
+#[test]
+fn a_bridges_own_address_is_told_from_a_learnt_one() {
+    let told = |state: u8| {
+        let mut fixed = [0; 12];
+        (fixed[4], fixed[8]) = (5, state);
+        let mut answer = Request::new(libc::RTM_NEWNEIGH, 0, &fixed).with(2, &[2, 0, 0, 0, 0, 1]);
+        messages(answer.numbered(1)).next().and_then(|message| neighbour::bridge_port(&message))
+    };
+    assert_eq!(told(0x80), Some(Bridged::Here), "NUD_PERMANENT is the bridge's or a port's own");
+    assert_eq!(told(0x02), Some(Bridged::Port(Ifindex(5))), "what was learnt is behind its port");
+    assert_eq!(told(0x40), Some(Bridged::Port(Ifindex(5))), "and so is what someone wrote");
+}
+
+#[test]
+fn translation_is_told_for_both_directions() {
+    let ends = |text: [&str; 2]| (text[0].parse().expect("an address"), text[1].parse().expect("an address"));
+    let original = ["198.18.7.5:40000", "198.18.7.254:8080"];
+    let reply = ["198.18.0.2:80", "198.18.0.254:40000"];
+    let told = |from: &str, to: &str| conntrack::translated(&packet(from, to), (ends(original), ends(reply)));
+    assert_eq!(
+        told("198.18.7.5:40000", "198.18.7.254:8080"),
+        Some(packet("198.18.0.254:40000", "198.18.0.2:80")),
+        "a published port with masquerading"
+    );
+    assert_eq!(
+        told("198.18.0.2:80", "198.18.0.254:40000"),
+        Some(packet("198.18.7.254:8080", "198.18.7.5:40000")),
+        "and its answers"
+    );
+    assert_eq!(told("198.18.7.6:40000", "198.18.7.254:8080"), None, "another connection's entry is none");
+    let plain = [["198.18.0.1:1", "198.18.0.2:2"], ["198.18.0.2:2", "198.18.0.1:1"]];
+    let untouched = conntrack::translated(&packet("198.18.0.1:1", "198.18.0.2:2"), (ends(plain[0]), ends(plain[1])));
+    assert_eq!(untouched, None, "what is only tracked stays as it is");
+}
+
+/// Reads the bytes as every kind of answer.
+fn read(bytes: &[u8]) {
+    for message in messages(bytes) {
+        let _ = (route::route(&message), link::told(&message), nsid::number(&message), conntrack::tracked(&message));
+        let _ = (neighbour::mac(&message), neighbour::bridge_port(&message), neighbour::far_end(&message));
+        let _ = neighbour::listed(&message, Ifindex(2), [198, 18, 0, 1].into());
+    }
+}
+
+/// Messages of every kind that is read.
+const KINDS: [u16; 5] = [libc::RTM_NEWROUTE, libc::RTM_NEWLINK, libc::RTM_NEWNEIGH, 88, 0x0100];
+
+proptest! {
+    #[test]
+    fn any_bytes_are_survived(bytes: Vec<u8>) {
+        read(&bytes);
+    }
+
+    #[test]
+    fn any_attributes_are_survived(
+        kind in 0..KINDS.len(),
+        fixed in prop::collection::vec(any::<u8>(), 0..20),
+        list in prop::collection::vec((0_u16..32, prop::collection::vec(any::<u8>(), 0..40)), 0..6),
+    ) {
+        let request = Request::new(KINDS[kind], 0, &fixed);
+        let mut request = list.iter().fold(request, |request, (kind, value)| request.with(*kind, value));
+        read(request.numbered(1));
+    }
+}

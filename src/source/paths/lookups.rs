@@ -1,0 +1,97 @@
+//! What a walk asks of the machine, as a trait: the kernel answers it live, a made-up network in the tests. It decides
+//! nothing and knows no flow.
+
+use crate::sample::{Ifindex, LinkKey, Proto};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// An Ethernet address.
+pub(super) type Mac = [u8; 6];
+
+/// A packet as it is at one place of its way; NAT makes it another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Packet {
+    pub proto: Proto,
+    /// The unspecified address where the kernel is to choose one.
+    pub from: SocketAddr,
+    pub to: SocketAddr,
+}
+
+/// Where a namespace's routes lead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Route {
+    /// The address is its own.
+    Here,
+    /// Out through a link, to the gateway or to the destination itself.
+    Out {
+        link: Ifindex,
+        gateway: Option<IpAddr>,
+        /// What the kernel chooses where the packet has none.
+        source: Option<IpAddr>,
+    },
+}
+
+/// Where a bridge's forwarding table leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bridged {
+    /// To the bridge itself.
+    Here,
+    /// Out through that port.
+    Port(Ifindex),
+}
+
+/// The configuration of a tunnel.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Tunnel {
+    /// VNI or key; 0 where it has none.
+    pub key: u32,
+    pub remote: Option<IpAddr>,
+    pub local: Option<IpAddr>,
+    /// UDP port; 0 where it uses none.
+    pub port: u16,
+}
+
+/// What the facts of a link leave out and a walk needs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Detail {
+    pub mac: Option<Mac>,
+    pub tunnel: Option<Tunnel>,
+    /// Namespace in which the outer packets of a tunnel go; none where it is not known.
+    pub outside: Option<u64>,
+    /// Number of a vlan.
+    pub vlan: Option<u16>,
+    /// `IFLA_MACVLAN_MODE`.
+    pub macvlan_mode: Option<u32>,
+    /// `IFLA_BOND_ACTIVE_SLAVE`.
+    pub active_port: Option<Ifindex>,
+}
+
+/// What a walk asks, place by place.
+pub(super) trait Lookups {
+    /// The namespace's route for a packet: of its own, or one that came in through `from`.
+    ///
+    /// # Errors
+    /// One clause that says why there is none.
+    fn route(&mut self, netns: u64, packet: &Packet, from: Option<Ifindex>) -> Result<Route, String>;
+    /// The Ethernet address of a neighbour on a link.
+    fn neighbour(&mut self, link: LinkKey, ip: IpAddr) -> Option<Mac>;
+    /// More of a link.
+    fn detail(&mut self, link: LinkKey) -> Detail;
+    /// What a bridge has learnt of an address.
+    fn bridged(&mut self, bridge: LinkKey, mac: Mac) -> Option<Bridged>;
+    /// Which far end a vxlan has for an address.
+    fn remote(&mut self, tunnel: LinkKey, mac: Mac) -> Option<IpAddr>;
+    /// The packet as NAT of that namespace makes it (connection tracking); none where it stays as it is.
+    fn translated(&mut self, netns: u64, packet: &Packet) -> Option<Packet>;
+    /// Where a proxy in that namespace takes what comes for this address; none where there is no proxy.
+    fn proxied(&mut self, netns: u64, to: SocketAddr) -> Option<SocketAddr>;
+}
+
+/// The address that leaves the choice to the kernel, of the other one's family.
+pub(super) fn unspecified(beside: IpAddr) -> IpAddr {
+    if beside.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() }
+}
+
+/// An address whose port the kernel chooses.
+pub(super) fn any_port(ip: IpAddr) -> SocketAddr {
+    SocketAddr::new(ip, 0)
+}

@@ -1,0 +1,238 @@
+//! A network made by hand: links, addresses, routes, tables. Every link has an Ethernet address of its own.
+
+use crate::sample::{
+    Hop, HopWay, Ifindex, Kind, LinkFacts, LinkKey, LinkState, OvsBridge, OvsPort, OvsSwitch, PeerRef, Proto,
+};
+use crate::source::paths::lookups::{Bridged, Detail, Lookups, Mac, Packet, Route};
+use crate::source::paths::map::Map;
+use crate::source::paths::walk::{Way, walk};
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+/// The network.
+#[derive(Debug, Default)]
+pub(super) struct Net {
+    links: Vec<LinkFacts>,
+    details: HashMap<LinkKey, Detail>,
+    pub routes: HashMap<(u64, IpAddr), Route>,
+    owners: HashMap<IpAddr, LinkKey>,
+    pub fdb: HashMap<(LinkKey, Mac), Ifindex>,
+    pub remotes: HashMap<(LinkKey, Mac), IpAddr>,
+    nats: Vec<(u64, [SocketAddr; 2], [SocketAddr; 2])>,
+    pub proxies: HashMap<(u64, SocketAddr), SocketAddr>,
+    pub held: Vec<(u64, SocketAddr)>,
+    pub switches: Vec<OvsSwitch>,
+}
+
+fn ip(text: &str) -> IpAddr {
+    text.parse().expect("the test's own address")
+}
+
+fn end(text: &str) -> SocketAddr {
+    text.parse().expect("the test's own address")
+}
+
+impl Net {
+    /// A link; the first of a namespace brings `lo`.
+    pub fn link(&mut self, netns: u64, name: &str, kind: &str) -> LinkKey {
+        if name != "lo" && !self.links.iter().any(|link| link.netns == netns) {
+            self.link(netns, "lo", "loopback");
+        }
+        let count = self.links.iter().filter(|link| link.netns == netns).count();
+        let ifindex = Ifindex(u32::try_from(count).expect("few") + 1);
+        let facts = LinkFacts {
+            netns,
+            ifindex,
+            born: 1,
+            name: name.into(),
+            alias: None,
+            kind: Kind::from(kind.to_owned()),
+            state: LinkState::Up,
+            mtu: 1500,
+            master: None,
+            slave_kind: None,
+            peer: None,
+            lower: None,
+            bond_mode: None,
+            node: None,
+            speed_mbps: None,
+            speed_was_set: false,
+        };
+        let key = facts.key();
+        self.links.push(facts);
+        self.details.insert(key, Detail { mac: Some(Self::mac(key)), outside: Some(netns), ..Detail::default() });
+        key
+    }
+
+    pub fn mac(link: LinkKey) -> Mac {
+        let byte = |number: u64| u8::try_from(number).expect("tests are small");
+        [2, 0, 0, 0, byte(link.netns), byte(u64::from(link.ifindex.0))]
+    }
+
+    pub fn named(&self, netns: u64, name: &str) -> LinkKey {
+        self.links.iter().find(|link| link.netns == netns && link.name == name).expect("the test made it").key()
+    }
+
+    pub fn facts(&mut self, link: LinkKey) -> &mut LinkFacts {
+        self.links.iter_mut().find(|facts| facts.key() == link).expect("the test made it")
+    }
+
+    pub fn detail(&mut self, link: LinkKey) -> &mut Detail {
+        self.details.get_mut(&link).expect("the test made it")
+    }
+
+    /// A veth pair.
+    pub fn pair(&mut self, one: (u64, &str), other: (u64, &str)) -> [LinkKey; 2] {
+        let ends = [one, other].map(|(netns, name)| self.link(netns, name, "veth"));
+        for (end, peer) in [(ends[0], ends[1]), (ends[1], ends[0])] {
+            self.facts(end).peer = Some(named(peer));
+        }
+        ends
+    }
+
+    /// A link that stands on another one.
+    pub fn upon(&mut self, lower: LinkKey, netns: u64, name: &str, kind: &str) -> LinkKey {
+        let link = self.link(netns, name, kind);
+        self.facts(link).lower = Some(named(lower));
+        link
+    }
+
+    /// Gives a link an address; its own namespace has it as local, and links of the same first three octets reach it.
+    pub fn address(&mut self, link: LinkKey, text: &str) {
+        let address = ip(text);
+        let near = |other: &IpAddr| {
+            other.to_string().rsplit_once('.').map(|(net, _)| net.to_owned())
+                == text.rsplit_once('.').map(|(net, _)| net.to_owned())
+        };
+        let others: Vec<(IpAddr, LinkKey)> = self
+            .owners
+            .iter()
+            .filter(|(other, owner)| near(other) && owner.netns != link.netns)
+            .map(|(ip, key)| (*ip, *key))
+            .collect();
+        for (other, owner) in others {
+            self.routes.entry((link.netns, other)).or_insert(out(link, None));
+            self.routes.entry((owner.netns, address)).or_insert(out(owner, None));
+        }
+        self.owners.insert(address, link);
+        self.routes.insert((link.netns, address), Route::Here);
+    }
+
+    pub fn route(&mut self, netns: u64, to: &str, link: LinkKey, gateway: Option<&str>) {
+        self.routes.insert((netns, ip(to)), out(link, gateway.map(ip)));
+    }
+
+    /// A tracked connection: as it began, and as its answers look, source first.
+    pub fn nat(&mut self, netns: u64, original: [&str; 2], reply: [&str; 2]) {
+        self.nats.push((netns, original.map(end), reply.map(end)));
+    }
+
+    /// A bridge of Open vSwitch with these ports: link, type, and what else is to be set.
+    pub fn switch(&mut self, netns: u64, name: &str, ports: &[(LinkKey, &str)]) -> &mut Vec<OvsPort> {
+        let port = |&(link, kind): &(LinkKey, &str)| OvsPort {
+            name: self.links.iter().find(|facts| facts.key() == link).expect("the test made it").name.clone(),
+            port: String::new(),
+            kind: kind.into(),
+            link: Some(link),
+            ofport: None,
+            vlan: None,
+            peer: None,
+            remote_ip: None,
+            local_ip: None,
+            key: None,
+            error: None,
+        };
+        let ports = ports.iter().map(port).collect();
+        let bridge = OvsBridge { name: name.into(), datapath: "system".into(), fail_mode: None, ports };
+        if !self.switches.iter().any(|switch| switch.netns == netns) {
+            let socket = format!("/run/{netns}/db.sock");
+            self.switches.push(OvsSwitch { socket, netns, version: None, bridges: Vec::new() });
+        }
+        let switch = self.switches.iter_mut().find(|switch| switch.netns == netns).expect("just made");
+        switch.bridges.push(bridge);
+        &mut switch.bridges.last_mut().expect("just made").ports
+    }
+
+    pub fn way(&mut self, netns: u64, from: &str, to: &str) -> Way {
+        let mut links: Vec<Arc<LinkFacts>> = self.links.iter().cloned().map(Arc::new).collect();
+        links.sort_by_key(|link| link.key());
+        let (switches, held) = (self.switches.clone(), self.held.clone());
+        let packet = Packet { proto: Proto::Tcp, from: end(from), to: end(to) };
+        walk(Map::new(&links, &switches), self, &held, netns, packet)
+    }
+
+    /// The way as words, with ` … ` and the gap behind it.
+    pub fn walked_from(&mut self, netns: u64, from: &str, to: &str) -> String {
+        let way = self.way(netns, from, to);
+        let word = |hop: &Hop| {
+            let way: HopWay = hop.way;
+            let name = self.links.iter().find(|facts| facts.key() == hop.link).map_or("?", |facts| &facts.name);
+            format!("{}:{name} {} {}", hop.link.netns, way.word(), hop.by.word())
+        };
+        let hops: Vec<String> = way.hops.iter().map(word).collect();
+        hops.join(", ") + &way.gap.map_or_else(String::new, |gap| format!(" … {gap}"))
+    }
+
+    /// The same from an address that the kernel chooses.
+    pub fn walked(&mut self, netns: u64, to: &str) -> String {
+        self.walked_from(netns, "0.0.0.0:0", to)
+    }
+}
+
+fn named(link: LinkKey) -> PeerRef {
+    PeerRef { netnsid: None, netns: Some(link.netns), ifindex: link.ifindex }
+}
+
+fn out(link: LinkKey, gateway: Option<IpAddr>) -> Route {
+    Route::Out { link: link.ifindex, gateway, source: None }
+}
+
+impl Lookups for Net {
+    fn route(&mut self, netns: u64, packet: &Packet, _: Option<Ifindex>) -> Result<Route, String> {
+        let to = packet.to.ip();
+        let own = |link: Ifindex| {
+            let mut owners = self.owners.iter();
+            owners.find(|(_, owner)| **owner == LinkKey { netns, ifindex: link }).map(|(ip, _)| *ip)
+        };
+        match self.routes.get(&(netns, to)) {
+            Some(&Route::Out { link, gateway, .. }) => Ok(Route::Out { link, gateway, source: own(link) }),
+            Some(Route::Here) => Ok(Route::Here),
+            None => Err(format!("there is no route to {to}")),
+        }
+    }
+
+    fn neighbour(&mut self, _: LinkKey, ip: IpAddr) -> Option<Mac> {
+        self.owners.get(&ip).map(|&owner| Self::mac(owner))
+    }
+
+    fn detail(&mut self, link: LinkKey) -> Detail {
+        self.details.get(&link).copied().unwrap_or_default()
+    }
+
+    fn bridged(&mut self, bridge: LinkKey, mac: Mac) -> Option<Bridged> {
+        self.fdb.get(&(bridge, mac)).map(|&port| Bridged::Port(port))
+    }
+
+    fn remote(&mut self, tunnel: LinkKey, mac: Mac) -> Option<IpAddr> {
+        self.remotes.get(&(tunnel, mac)).copied()
+    }
+
+    fn translated(&mut self, netns: u64, packet: &Packet) -> Option<Packet> {
+        let asked = [packet.from, packet.to];
+        self.nats.iter().filter(|nat| nat.0 == netns).find_map(|(_, original, reply)| {
+            let other = if asked == *original {
+                reply
+            } else if asked == *reply {
+                original
+            } else {
+                return None;
+            };
+            Some(Packet { from: other[1], to: other[0], ..*packet })
+        })
+    }
+
+    fn proxied(&mut self, netns: u64, to: SocketAddr) -> Option<SocketAddr> {
+        self.proxies.get(&(netns, to)).copied()
+    }
+}

@@ -1,0 +1,167 @@
+//! The walk of one packet from its sender: at every place the machine is asked where it goes next. Pure over
+//! [`Lookups`]; it never guesses, and ends with a sentence where nothing says what comes next.
+
+mod bridge;
+mod link;
+mod ovs;
+mod tunnel;
+
+use super::lookups::{Lookups, Mac, Packet, Route, any_port, unspecified};
+use super::map::Map;
+use crate::sample::{Hop, HopBy, HopWay, Kind, LinkKey};
+use std::net::SocketAddr;
+
+/// Longer ways do not exist outside of loops.
+const MOST_HOPS: usize = 64;
+/// Steps that add no hop are few between two that do.
+const MOST_STEPS: usize = 4 * MOST_HOPS;
+
+/// A way as far as it is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Way {
+    pub hops: Vec<Hop>,
+    /// Why it ends before the receiver.
+    pub gap: Option<String>,
+    /// Namespace it ended in.
+    pub netns: u64,
+}
+
+/// Where the packet is, and what happens to it next.
+#[derive(Debug, Clone, Copy)]
+enum At {
+    /// A namespace routes it: its own, or what came in through a link.
+    Route { netns: u64, from: Option<LinkKey> },
+    /// A link has been given it to send, to that Ethernet address.
+    Send { link: LinkKey, mac: Option<Mac> },
+    /// A link has received it.
+    Receive { link: LinkKey, mac: Option<Mac> },
+    /// It is at an address of this namespace.
+    Arrived { netns: u64, from: Option<LinkKey> },
+    /// At the receiver.
+    Done { netns: u64 },
+}
+
+/// A packet within another one.
+#[derive(Debug, Clone)]
+struct Inner {
+    packet: Packet,
+    mac: Option<Mac>,
+    /// Kind and key of the tunnel.
+    kind: String,
+    key: u32,
+    /// The tunnel it went into.
+    through: LinkKey,
+}
+
+/// A walk under way.
+struct Walk<'a, L> {
+    map: Map<'a>,
+    lookups: &'a mut L,
+    /// Ends of connections that watched processes hold: (namespace, own end).
+    held: &'a [(u64, SocketAddr)],
+    packet: Packet,
+    inner: Vec<Inner>,
+    /// Numbers that vlans have put on the frame.
+    tags: Vec<u16>,
+    hops: Vec<Hop>,
+    /// The next hop comes after a proxy.
+    after_proxy: bool,
+}
+
+/// Walks from a namespace that sends the packet.
+pub(super) fn walk<L: Lookups>(
+    map: Map<'_>,
+    lookups: &mut L,
+    held: &[(u64, SocketAddr)],
+    netns: u64,
+    packet: Packet,
+) -> Way {
+    let (inner, tags, hops) = (Vec::new(), Vec::new(), Vec::new());
+    let mut walk = Walk { map, lookups, held, packet, inner, tags, hops, after_proxy: false };
+    let (netns, gap) = walk.run(netns);
+    Way { hops: walk.hops, gap, netns }
+}
+
+impl<L: Lookups> Walk<'_, L> {
+    fn run(&mut self, netns: u64) -> (u64, Option<String>) {
+        let mut at = At::Route { netns, from: None };
+        for _ in 0..MOST_STEPS {
+            let next = match at {
+                At::Route { netns, from } => self.route(netns, from),
+                At::Send { link, mac } => self.send(link, mac),
+                At::Receive { link, mac } => self.receive(link, mac),
+                At::Arrived { netns, from } => self.arrived(netns, from),
+                At::Done { netns } => return (netns, None),
+            };
+            match next {
+                Ok(next) => at = next,
+                Err(why) => return (at.netns(), Some(why)),
+            }
+        }
+        (at.netns(), Some("the way does not come to an end".to_owned()))
+    }
+
+    /// Adds a hop; the same link in the same way a second time is a loop.
+    fn push(&mut self, link: LinkKey, way: HopWay, by: HopBy) -> Result<(), String> {
+        let by = if std::mem::take(&mut self.after_proxy) { HopBy::Proxy } else { by };
+        if self.hops.len() == MOST_HOPS {
+            return Err(format!("it crosses more than {MOST_HOPS} links"));
+        }
+        if self.hops.iter().any(|hop| hop.link == link && hop.way == way) {
+            return Err(format!(
+                "it would cross {} a second time: the routes or bridges make a loop",
+                self.map.name(link)
+            ));
+        }
+        self.hops.push(Hop { link, way, by });
+        Ok(())
+    }
+
+    fn route(&mut self, netns: u64, from: Option<LinkKey>) -> Result<At, String> {
+        // The destination is translated before the route is looked up, the source after it.
+        let translated = if self.inner.is_empty() { self.lookups.translated(netns, &self.packet) } else { None };
+        let to = translated.map_or(self.packet.to, |packet| packet.to);
+        let asked = Packet { to, ..self.packet };
+        let route = self.lookups.route(netns, &asked, from.map(|link| link.ifindex))?;
+        self.packet = translated.unwrap_or(asked);
+        let Route::Out { link, gateway, source } = route else { return Ok(At::Arrived { netns, from }) };
+        if let Some(source) = source.filter(|_| self.packet.from.ip().is_unspecified()) {
+            self.packet.from.set_ip(source);
+        }
+        let link = LinkKey { netns, ifindex: link };
+        if self.map.link(link).is_some_and(|facts| facts.kind == Kind::Loopback) {
+            return Ok(At::Arrived { netns, from: None });
+        }
+        let way = if self.is_in_userspace(link) { HopWay::Passed } else { HopWay::Sent };
+        self.push(link, way, HopBy::Route)?;
+        let mac = self.lookups.neighbour(link, gateway.unwrap_or(to.ip()));
+        Ok(At::Send { link, mac })
+    }
+
+    fn arrived(&mut self, netns: u64, from: Option<LinkKey>) -> Result<At, String> {
+        if let Some(inner) = self.inner.pop() {
+            return self.unpack(netns, &inner);
+        }
+        if from.is_none() {
+            let lo = self.map.loopback(netns).ok_or("the loopback link of the namespace is not seen")?;
+            self.push(lo, HopWay::Sent, HopBy::Local)?;
+        }
+        if !self.held.contains(&(netns, self.packet.to))
+            && let Some(to) = self.lookups.proxied(netns, self.packet.to)
+        {
+            self.packet = Packet { from: any_port(unspecified(to.ip())), to, ..self.packet };
+            self.after_proxy = true;
+            return Ok(At::Route { netns, from: None });
+        }
+        Ok(At::Done { netns })
+    }
+}
+
+impl At {
+    fn netns(self) -> u64 {
+        match self {
+            Self::Route { netns, .. } | Self::Arrived { netns, .. } | Self::Done { netns } => netns,
+            Self::Send { link, .. } | Self::Receive { link, .. } => link.netns,
+        }
+    }
+}

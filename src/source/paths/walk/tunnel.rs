@@ -1,0 +1,101 @@
+//! Into a tunnel and out at its far end; the outer packet walks like any other in between.
+
+use super::{At, Inner, Walk};
+use crate::sample::{HopBy, HopWay, LinkFacts, LinkKey, Proto};
+use crate::source::paths::lookups::{Lookups, Mac, Packet, Tunnel, any_port, unspecified};
+use crate::source::paths::map::SwitchPort;
+use std::net::{IpAddr, SocketAddr};
+
+/// Where a tunnel leads, as a link or a port of a switch has it.
+#[derive(Debug, Clone)]
+pub(super) struct Far {
+    /// The tunnel's own link.
+    pub through: LinkKey,
+    pub kind: String,
+    pub tunnel: Tunnel,
+    pub remote: IpAddr,
+    /// Namespace in which the outer packets go.
+    pub outside: u64,
+}
+
+impl<L: Lookups> Walk<'_, L> {
+    /// A tunnel link has been given the frame.
+    pub(super) fn pack(&mut self, link: &LinkFacts, mac: Option<Mac>) -> Result<At, String> {
+        let (name, detail) = (&link.name, self.lookups.detail(link.key()));
+        let tunnel = detail.tunnel.ok_or_else(|| format!("the configuration of {name} cannot be read"))?;
+        let learnt = mac.and_then(|mac| self.lookups.remote(link.key(), mac));
+        let remote = learnt.or(tunnel.remote).filter(|remote| !remote.is_unspecified());
+        let remote = remote.ok_or_else(|| format!("{name} has no far end for the destination's Ethernet address"))?;
+        if remote.is_multicast() {
+            return Err(format!("{name} asks the group {remote} for the destination, whose far end it has not learnt"));
+        }
+        let outside = detail.outside;
+        let outside = outside.ok_or_else(|| format!("the packets of {name} go on in a namespace that is not seen"))?;
+        let far = Far { through: link.key(), kind: link.kind.word().to_owned(), tunnel, remote, outside };
+        Ok(self.outer(far, mac))
+    }
+
+    /// The outer packet goes on.
+    pub(super) fn outer(&mut self, far: Far, mac: Option<Mac>) -> At {
+        let from = far.tunnel.local.unwrap_or(unspecified(far.remote));
+        let to = SocketAddr::new(far.remote, far.tunnel.port);
+        let (packet, key) = (self.packet, far.tunnel.key);
+        self.inner.push(Inner { packet, mac, kind: far.kind, key, through: far.through });
+        self.packet = Packet { proto: Proto::Udp, from: any_port(from), to };
+        At::Route { netns: far.outside, from: None }
+    }
+
+    /// The outer packet is at its address: the tunnel of that kind and key takes the inner one out.
+    pub(super) fn unpack(&mut self, netns: u64, inner: &Inner) -> Result<At, String> {
+        let far = self.far_port(netns, inner).or_else(|| self.far_link(netns, inner)).ok_or_else(|| {
+            let (kind, key, at) = (&inner.kind, inner.key, self.packet.to.ip());
+            format!("at {at} no {kind} with key {key} is seen that takes the packets out")
+        })?;
+        self.packet = inner.packet;
+        self.push(far, HopWay::Received, HopBy::Tunnel)?;
+        Ok(At::Receive { link: far, mac: inner.mac })
+    }
+
+    /// The port of a switch that is that tunnel, rather the one that leads back to the sender.
+    fn far_port(&self, netns: u64, inner: &Inner) -> Option<LinkKey> {
+        let sender = self.packet.from.ip().to_string();
+        let fits = |at: &SwitchPort<'_>| {
+            let key = at.port.key.as_deref();
+            let same_key = key == Some("flow") || key.map_or(Some(0), |key| key.parse().ok()) == Some(inner.key);
+            at.switch.netns == netns && same_key && same_kind(&at.port.kind, &inner.kind)
+        };
+        let links = |back: bool| {
+            let sender = &sender;
+            let ports = self.map.switch_ports().filter(fits);
+            let ports = ports.filter(move |at| !back || at.port.remote_ip.as_deref() == Some(sender.as_str()));
+            ports.filter_map(|at| at.port.link).find(|&link| link != inner.through)
+        };
+        links(true).or_else(|| links(false))
+    }
+
+    /// The kernel's tunnel whose outer packets arrive in that namespace, rather the one that leads back to the sender. It
+    /// may be in another namespace itself.
+    fn far_link(&mut self, netns: u64, inner: &Inner) -> Option<LinkKey> {
+        let (sender, local) = (self.packet.from.ip(), self.packet.to.ip());
+        let links = self.map.all().filter(|link| same_kind(link.kind.word(), &inner.kind)).map(LinkFacts::key);
+        let mut found = None;
+        for link in links.filter(|&link| link != inner.through) {
+            let detail = self.lookups.detail(link);
+            let Some(tunnel) = detail.tunnel.filter(|_| detail.outside == Some(netns)) else { continue };
+            if tunnel.key != inner.key || tunnel.local.is_some_and(|own| own != local) {
+                continue;
+            }
+            if tunnel.remote == Some(sender) {
+                return Some(link);
+            }
+            found = found.or(Some(link));
+        }
+        found
+    }
+}
+
+/// Kernel and Open vSwitch name a tunnel alike, but for gre, which is `gretap` in the kernel where it carries Ethernet.
+pub(super) fn same_kind(one: &str, other: &str) -> bool {
+    let plain = |kind| if kind == "gretap" { "gre" } else { kind };
+    plain(one) == plain(other)
+}
