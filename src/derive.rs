@@ -11,6 +11,7 @@ pub mod history;
 pub mod inquiry;
 pub mod jitter;
 pub mod links;
+pub mod losses;
 pub mod moves;
 pub mod pins;
 pub mod placement;
@@ -18,7 +19,9 @@ pub mod proof;
 pub mod run;
 pub mod threads;
 
-use crate::sample::{Event, Host, Item, LinkKey, OwnCost, Problem, Sample, Topology, TraceSource};
+use crate::sample::{
+    Event, FlowPath, Host, Item, LinkKey, Offloads, OwnCost, Problem, Sample, Space, Topology, TraceSource,
+};
 use history::History;
 use inquiry::Inquiry;
 use pins::Pins;
@@ -32,6 +35,7 @@ pub use finding::Finding;
 pub use flow::{Bin, FlowBasis, FlowMetrics};
 pub use jitter::Jitter;
 pub use links::LinkMetrics;
+pub use losses::{Loss, LossPlace, Losses};
 pub use moves::{Evidence, MoveClass, MovesByClass, TracedMove};
 pub use pins::UndonePin;
 pub use proof::Card;
@@ -63,6 +67,14 @@ pub struct Metrics {
     pub threads: Vec<ThreadMetrics>,
     /// The connections of the watched processes, and how fast their traffic runs.
     pub flow: FlowMetrics,
+    /// Where packets of the watched flows were lost since the sample before.
+    pub losses: Losses,
+    /// Which way the watched flows go.
+    pub paths: Arc<Vec<FlowPath>>,
+    /// The offloads of the links on these paths, sorted by link.
+    pub offloads: Arc<Vec<Offloads>>,
+    /// The network namespaces, sorted by inode.
+    pub spaces: Arc<Vec<Space>>,
     /// The spread of the watched flow's rate over the last half minute; none before there is one.
     pub jitter: Option<Jitter>,
     /// What a pin brought; none before the first pin, and while its windows fill.
@@ -152,6 +164,10 @@ impl Derivation {
             host: Arc::clone(&next.host),
             topology: Arc::clone(&next.topology),
             netns: next.netns,
+            losses: losses::between(previous, &next, &links),
+            paths: Arc::clone(&next.paths),
+            offloads: Arc::clone(&next.offloads),
+            spaces: Arc::clone(&next.spaces),
             links,
             cores: cores::between(previous, &next),
             threads: threads::between(previous, &next, &self.history, &self.pins),

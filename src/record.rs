@@ -8,8 +8,8 @@ mod read;
 mod write;
 
 use crate::sample::{
-    CoreCounters, Event, FlowPath, FlowSample, Host, LinkCounters, LinkFacts, OvsSwitch, OwnCost, Owned, Problem,
-    ProtocolCounters, QdiscCounters, Space, ThreadSample, Topology, Trace,
+    CoreCounters, Event, FlowPath, FlowSample, Host, LinkCounters, LinkFacts, Offloads, OvsSwitch, OwnCost, Owned,
+    Problem, ProtocolCounters, QdiscCounters, Space, ThreadSample, Topology, Trace,
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -82,6 +82,7 @@ enum Line<'a> {
     Owners(Arc<Vec<Owned>>),
     Ovs(Arc<Vec<OvsSwitch>>),
     Paths(Arc<Vec<FlowPath>>),
+    Offloads(Arc<Vec<Offloads>>),
     Sample(Row<'a>),
     Event(Cow<'a, Event>),
 }

@@ -65,6 +65,7 @@ fn sample(tick: u64, links: &Arc<Vec<Arc<LinkFacts>>>) -> Item {
         paths: Arc::default(),
         qdiscs: Vec::new(),
         protocols: Vec::new(),
+        offloads: Arc::default(),
         own: OwnCost { cpu_ns: tick, late_ticks: 0, realtime: true, interval_ns: 100, seat: Some(3) },
         problems: Arc::new(vec![Problem { source: "speed".into(), text: "unknown".into() }]),
     }))

@@ -4,8 +4,8 @@
 use super::clean;
 use super::{Header, Line, RecordError, Row, SCHEMA_VERSION};
 use crate::sample::{
-    CoreId, FlowPath, Host, Item, LinkCounters, LinkFacts, MOST_CORES, OvsSwitch, Owned, Problem, Sample, Space,
-    Topology,
+    CoreId, FlowPath, Host, Item, LinkCounters, LinkFacts, MOST_CORES, Offloads, OvsSwitch, Owned, Problem, Sample,
+    Space, Topology,
 };
 use std::borrow::Cow;
 use std::fs::File;
@@ -31,6 +31,7 @@ pub struct Recording {
     owners: Arc<Vec<Owned>>,
     ovs: Arc<Vec<OvsSwitch>>,
     paths: Arc<Vec<FlowPath>>,
+    offloads: Arc<Vec<Offloads>>,
     truncated: Option<String>,
 }
 
@@ -61,6 +62,7 @@ impl Recording {
             owners: Arc::default(),
             ovs: Arc::default(),
             paths: Arc::default(),
+            offloads: Arc::default(),
             truncated: None,
         };
         recording.header()?;
@@ -109,6 +111,10 @@ impl Recording {
                 }
                 Line::Ovs(ovs) => self.ovs = clean::ovs(ovs),
                 Line::Paths(paths) => self.paths = clean::paths(paths),
+                Line::Offloads(offloads) => {
+                    self.sorted(offloads.iter().map(|told| told.link), "offloads")?;
+                    self.offloads = offloads;
+                }
                 Line::Event(event) => return Ok(Some(Item::Event(clean::event(event.into_owned())))),
                 Line::Sample(row) => return self.sample(row).map(Some),
             }
@@ -195,6 +201,7 @@ impl Recording {
             paths: Arc::clone(&self.paths),
             qdiscs: clean::qdiscs(row.qdiscs.into_owned()),
             protocols: row.protocols.into_owned(),
+            offloads: Arc::clone(&self.offloads),
             own: row.own,
             problems: Arc::clone(&self.problems),
         })))

@@ -1,7 +1,7 @@
 //! Writes a recording, line by line as the samples come, so that a crash loses at most the last second.
 
 use super::{Header, Line, RecordError, Row, SCHEMA_VERSION};
-use crate::sample::{FlowPath, Host, Item, LinkFacts, OvsSwitch, Owned, Problem, Sample, Space, Topology};
+use crate::sample::{FlowPath, Host, Item, LinkFacts, Offloads, OvsSwitch, Owned, Problem, Sample, Space, Topology};
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -35,6 +35,7 @@ struct Facts {
     owners: Arc<Vec<Owned>>,
     ovs: Arc<Vec<OvsSwitch>>,
     paths: Arc<Vec<FlowPath>>,
+    offloads: Arc<Vec<Offloads>>,
 }
 
 impl Recorder {
@@ -142,6 +143,9 @@ impl Recorder {
         }
         if differs(&mut self.facts.paths, &sample.paths) {
             self.line(&Line::Paths(Arc::clone(&sample.paths)))?;
+        }
+        if differs(&mut self.facts.offloads, &sample.offloads) {
+            self.line(&Line::Offloads(Arc::clone(&sample.offloads)))?;
         }
         Ok(())
     }

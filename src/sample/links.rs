@@ -184,6 +184,20 @@ impl Kind {
     }
 }
 
+impl Kind {
+    /// Whether Ethernet frames cross it: its counters then include their headers.
+    #[must_use]
+    pub fn has_frames(&self) -> bool {
+        const WITHOUT: [&str; 10] =
+            ["wireguard", "gre", "ip6gre", "ipip", "sit", "ip6tnl", "vti", "vti6", "xfrm", "ppp"];
+        match self {
+            Self::Loopback | Self::Tun => false,
+            Self::Other(word) => !WITHOUT.contains(&word.as_str()),
+            _ => true,
+        }
+    }
+}
+
 impl From<String> for Kind {
     fn from(word: String) -> Self {
         match word.as_str() {

@@ -267,6 +267,7 @@ impl World {
             paths: Arc::default(),
             qdiscs: Vec::new(),
             protocols: Vec::new(),
+            offloads: Arc::default(),
             own: self.own,
             problems: Arc::new(self.problems.clone()),
         }

@@ -189,6 +189,7 @@ pub(in crate::derive) fn sample(metrics: &Metrics) -> Sample {
         paths: Arc::default(),
         qdiscs: Vec::new(),
         protocols: Vec::new(),
+        offloads: Arc::default(),
         own: metrics.own,
         problems: Arc::default(),
     }

@@ -50,6 +50,7 @@ fn sample(tick: u64) -> Sample {
         paths: Arc::default(),
         qdiscs: Vec::new(),
         protocols: Vec::new(),
+        offloads: Arc::default(),
         own: OwnCost::default(),
         problems: Arc::default(),
     }
