@@ -59,6 +59,8 @@ pub struct Metrics {
     pub topology: Arc<Topology>,
     /// Inode of vnettop's own network namespace.
     pub netns: u64,
+    /// The network namespaces the links are in.
+    pub spaces: Arc<Vec<Space>>,
     /// Every link, sorted by namespace and ifindex.
     pub links: Vec<LinkMetrics>,
     /// Every present core, sorted by core.
@@ -73,8 +75,6 @@ pub struct Metrics {
     pub paths: Arc<Vec<FlowPath>>,
     /// The offloads of the links on these paths, sorted by link.
     pub offloads: Arc<Vec<Offloads>>,
-    /// The network namespaces, sorted by inode.
-    pub spaces: Arc<Vec<Space>>,
     /// The spread of the watched flow's rate over the last half minute; none before there is one.
     pub jitter: Option<Jitter>,
     /// What a pin brought; none before the first pin, and while its windows fill.
@@ -98,6 +98,13 @@ pub struct Metrics {
 }
 
 impl Metrics {
+    /// A namespace by its inode.
+    #[must_use]
+    pub fn space(&self, netns: u64) -> Option<&Space> {
+        let at = self.spaces.binary_search_by_key(&netns, |space| space.netns).ok()?;
+        Some(&self.spaces[at])
+    }
+
     /// A link by its place.
     #[must_use]
     pub fn link(&self, key: LinkKey) -> Option<&LinkMetrics> {

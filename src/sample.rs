@@ -21,7 +21,7 @@ use std::sync::Arc;
 pub use core_set::{CoreSet, CoreSetError, MOST_CORES};
 pub use cores::{CoreCounters, CoreId, CorePlace, SOFTIRQ_KINDS, SoftirqKind, Softnet, Topology};
 pub use flows::{FlowSample, Proto, Pulse, TcpState, UdpState};
-pub use links::{Ifindex, Kind, LinkCounters, LinkFacts, LinkKey, LinkState, PeerRef};
+pub use links::{Ifindex, Kind, LinkCounters, LinkFacts, LinkKey, LinkState, PeerRef, PortState};
 pub use losses::{Conntrack, Offloads, ProtocolCounters, QdiscCounters};
 pub use ovs::{OvsBridge, OvsPort, OvsSwitch};
 pub use owners::{Owned, Owner, OwnerKind};

@@ -23,6 +23,7 @@ fn facts(ifindex: u32, born: u64, kind: Kind, speed_mbps: Option<u32>) -> LinkFa
         mtu: 1500,
         master: None,
         slave_kind: None,
+        port_state: None,
         peer: None,
         lower: None,
         bond_mode: None,

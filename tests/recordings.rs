@@ -23,6 +23,7 @@ fn facts(ifindex: u32, name: &str) -> Arc<LinkFacts> {
         mtu: 1420,
         master: Some(Ifindex(9)),
         slave_kind: Some("bridge".to_owned()),
+        port_state: None,
         peer: None,
         lower: None,
         bond_mode: None,

@@ -90,6 +90,8 @@ pub struct Losses {
     pub sent_per_s: Option<f64>,
     /// TCP segments sent again a second, in the senders' namespaces.
     pub retransmits_per_s: Option<f64>,
+    /// Entries that connection tracking has and may have, where it is fullest.
+    pub conntrack: Option<(u64, u64)>,
 }
 
 impl Losses {
@@ -125,7 +127,9 @@ pub fn between(previous: Option<&Sample>, next: &Sample, links: &[LinkMetrics]) 
         loss.share = share.map(|share| share.min(1.0));
     }
     let again = senders.iter().map(|span| span.rise(|of| of.tcp_retrans_segs)).sum::<Option<f64>>();
-    Losses { places: losses, sent_per_s, retransmits_per_s: again.filter(|_| !senders.is_empty()) }
+    let tables = next.protocols.iter().filter_map(|now| now.conntrack).filter(|table| table.max > 0);
+    let conntrack = tables.max_by_key(|table| table.count * 1000 / table.max).map(|table| (table.count, table.max));
+    Losses { places: losses, sent_per_s, conntrack, retransmits_per_s: again.filter(|_| !senders.is_empty()) }
 }
 
 /// The protocols of one namespace in both samples.

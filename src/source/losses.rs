@@ -192,9 +192,9 @@ impl LossReader {
             let proc = self.proc.clone();
             let inside = spaces.inside(netns, move || Place::here(&proc));
             let place = inside.map_err(|error| {
-                let problem = problem(netns, want.pid, &error);
-                if !self.problems.contains(&problem) {
-                    self.problems.push(problem);
+                // One that is not known is one that nobody wants to look into, or that is gone.
+                if error.kind() != std::io::ErrorKind::NotFound {
+                    self.problems = vec![problem(netns, want.pid, &error)];
                 }
                 want.pid.and_then(|pid| Place::of_process(&self.proc, pid).ok())
             });

@@ -147,6 +147,12 @@ impl LinkList {
         self.family.ports.get(index).copied().unwrap_or(0)
     }
 
+    /// Links of several namespaces are shown.
+    #[must_use]
+    pub fn several_namespaces(&self) -> bool {
+        self.family.several_namespaces
+    }
+
     /// Some link is neither up nor of unknown state.
     #[must_use]
     pub fn any_down(&self) -> bool {
@@ -163,7 +169,7 @@ impl LinkList {
     /// Takes in which links there are and which of them move.
     pub(super) fn follow(&mut self, metrics: &Metrics) {
         let first = self.family.active_ns.is_empty();
-        self.family.follow(&metrics.links);
+        self.family.follow(metrics);
         if first && metrics.links.len() > FEW_LINKS {
             self.idle = Idle::Hidden;
         }

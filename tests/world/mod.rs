@@ -144,6 +144,7 @@ impl World {
             state: LinkState::Up,
             master: None,
             slave_kind: None,
+            port_state: None,
             peer: None,
             lower: None,
             bond_mode: None,

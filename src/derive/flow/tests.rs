@@ -274,6 +274,7 @@ fn add_link(sample: &mut Sample, ifindex: u32, rx_bytes: u64) {
         mtu: 1500,
         master: None,
         slave_kind: None,
+        port_state: None,
         peer: None,
         lower: None,
         bond_mode: None,

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::sample::{Hop, HopBy, HopWay, Proto};
+use crate::source::spaces::Choice;
 
 fn flow(netns: u64) -> FlowSample {
     let end = |port| std::net::SocketAddr::from(([127, 0, 0, 1], port));
@@ -36,7 +37,7 @@ fn watched<'a>(spaces: &'a Spaces, flows: &'a [FlowSample], paths: &'a [FlowPath
 
 #[test]
 fn nothing_is_opened_while_there_are_no_flows() {
-    let spaces = Spaces::new(&Roots::default());
+    let spaces = Spaces::new(&Roots::default(), Choice::Own);
     let mut reader = LossReader::new(&Roots::default());
     assert_eq!(reader.read(watched(&spaces, &[], &[]), 1), LossReading::default(), "there is nothing to say");
     assert!(reader.places.is_empty() && reader.buffer.is_empty(), "and nothing was opened for it");
@@ -45,7 +46,7 @@ fn nothing_is_opened_while_there_are_no_flows() {
 #[test]
 fn a_flows_namespace_is_read_and_closed_after_it_has_ended() {
     let roots = Roots::default();
-    let (spaces, mut reader) = (Spaces::new(&roots), LossReader::new(&roots));
+    let (spaces, mut reader) = (Spaces::new(&roots, Choice::Own), LossReader::new(&roots));
     let (flows, paths) = ([flow(spaces.own())], [path(spaces.own())]);
     let reading = reader.read(watched(&spaces, &flows, &paths), 1);
     let [counters] = &reading.protocols[..] else { panic!("one namespace: {:?}", reading.protocols) };
@@ -61,16 +62,17 @@ fn a_flows_namespace_is_read_and_closed_after_it_has_ended() {
 }
 
 #[test]
-fn a_namespace_that_cannot_be_entered_is_named_once_and_read_from_outside() {
+fn a_namespace_that_nobody_asked_for_is_read_from_outside() {
     let roots = Roots::default();
-    let (spaces, mut reader) = (Spaces::new(&roots), LossReader::new(&roots));
-    let flows = [flow(7)];
-    for tick in 1..4 {
-        let reading = reader.read(watched(&spaces, &flows, &[]), tick);
-        assert_eq!(reading.protocols.len(), 1, "through the process that lives there");
-        assert_eq!(reading.qdiscs, [], "its qdiscs cannot be seen");
-    }
-    let [problem] = reader.problems() else { panic!("one problem: {:?}", reader.problems()) };
-    let process = format!("process {}", std::process::id());
-    assert!(problem.text.contains(&process), "it says whose namespace: {}", problem.text);
+    let (spaces, mut reader) = (Spaces::new(&roots, Choice::Own), LossReader::new(&roots));
+    let reading = reader.read(watched(&spaces, &[flow(7)], &[]), 1);
+    assert_eq!(reading.protocols.len(), 1, "through the process that lives there");
+    assert_eq!(reading.qdiscs, [], "its qdiscs cannot be seen");
+    assert_eq!(reader.problems(), [], "which is no problem: only the own namespace was wanted");
+}
+
+#[test]
+fn a_namespace_that_may_not_be_entered_is_named_with_a_way_out() {
+    let told = problem(7, Some(812), &std::io::Error::from_raw_os_error(libc::EPERM));
+    assert!(told.text.contains("process 812") && told.text.contains("as root"), "whose, and what to do: {}", told.text);
 }
