@@ -57,12 +57,6 @@ impl Line {
         server
     }
 
-    fn inode(&self, netns: &Netns) -> u64 {
-        let link = fs::read_link(format!("/proc/{}/ns/net", netns.pid())).expect("the holder lives");
-        let text = link.to_string_lossy().into_owned();
-        text.trim_start_matches("net:[").trim_end_matches(']').parse().expect("an inode")
-    }
-
     /// One iperf3 test of 6 s: what it reports at its end, and every object of vnettop until the connections are gone.
     fn observe(&self, arguments: &[&str], meanwhile: impl FnOnce(&AtomicBool) + Send) -> (Value, Vec<Value>) {
         let mut command = self.near.command(VNETTOP);
@@ -86,6 +80,10 @@ impl Line {
         }
         (report, objects)
     }
+}
+
+fn inode(netns: &Netns) -> u64 {
+    fs::metadata(format!("/proc/{}/ns/net", netns.pid())).expect("the holder lives").ino()
 }
 
 /// Packets lost by place, namespace and name.
@@ -145,9 +143,9 @@ fn loss_in_the_senders_qdisc_is_found_there() {
     }
     let line = Line::new();
     let _server = line.serve();
-    let netns = line.inode(&line.near);
+    let netns = inode(&line.near);
     for (size, arguments, rate) in SIZES {
-        line.near.run(&format!("tc qdisc replace dev a0 root tbf rate {rate} burst 10k limit 30k"));
+        line.near.run(&format!("tc qdisc replace dev a0 root tbf rate {rate} burst 10k limit 10k"));
         let is_it = |place: &(String, u64, String)| *place == ("qdisc".into(), netns, "tbf on a0".into());
         assert_found(&format!("sender's qdisc, {size}"), || line.observe(arguments, |_| ()), is_it);
     }
@@ -160,12 +158,12 @@ fn loss_on_a_hop_in_the_middle_is_found_there() {
     }
     let line = Line::new();
     let _server = line.serve();
-    let netns = line.inode(&line.router);
+    let netns = inode(&line.router);
     // Not every kernel has netem.
     let netem = line.router.output("tc qdisc add dev r1 root netem loss 20% && echo yes").contains("yes");
     for (size, arguments, rate) in SIZES {
         if !netem {
-            line.router.run(&format!("tc qdisc replace dev r1 root tbf rate {rate} burst 10k limit 30k"));
+            line.router.run(&format!("tc qdisc replace dev r1 root tbf rate {rate} burst 10k limit 10k"));
         }
         let name = if netem { "netem on r1" } else { "tbf on r1" };
         let is_it = |place: &(String, u64, String)| *place == ("qdisc".into(), netns, name.into());
@@ -182,10 +180,10 @@ fn loss_in_a_full_backlog_is_found_there() {
     let _server = line.serve();
     // No setting of the machine is touched: one core gets all packets of the router, and each takes it long, so that its
     // backlog of 1,000 fills. Many streams, because what waits there still counts against a sender's own buffer.
-    let rules: String =
-        (1..=RULES).map(|rule| format!("rule add from 203.0.113.9 iif r1 table 100 priority {rule}\n")).collect();
+    let rules: Vec<String> =
+        (1..=RULES).map(|rule| format!("rule add from 203.0.113.9 iif r1 table 100 priority {rule}")).collect();
     let file = line.directory.path().join("rules");
-    fs::write(&file, rules).expect("writable");
+    fs::write(&file, rules.join("\n")).expect("writable");
     line.router.run(&format!("ip -batch {}", file.display()));
     let router = line.router.pid().to_string();
     let set = "mount -t sysfs none /sys; for queue in /sys/class/net/r0/queues/rx-*; do echo 2 > $queue/rps_cpus; done";
@@ -206,7 +204,7 @@ fn loss_in_the_receivers_buffer_is_found_there() {
     }
     let line = Line::new();
     let server = line.serve();
-    let netns = line.inode(&line.far);
+    let netns = inode(&line.far);
     let signal = |name: &str| {
         let _sent = Command::new("kill").args([name, &pid(&server).to_string()]).status();
     };

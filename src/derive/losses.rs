@@ -21,7 +21,7 @@ use route::Route;
 
 /// What is left of one counter after another has taken its share is believed from this share of the other on: they are read
 /// at slightly different instants.
-const BELIEVED: f64 = 0.05;
+const BELIEVED: f64 = 0.2;
 
 /// Where packets can be lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

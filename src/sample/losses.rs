@@ -59,6 +59,7 @@ pub struct ProtocolCounters {
 /// What a link of a path puts together, takes apart or checks instead of packet by packet (`ETHTOOL_MSG_FEATURES_GET`,
 /// Linux 5.7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct Offloads {
     /// The link.
     pub link: LinkKey,

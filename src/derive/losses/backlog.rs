@@ -3,7 +3,7 @@
 use super::route::Route;
 use super::{Loss, LossPlace, left};
 use crate::derive::links::{LinkMetrics, LinkRates};
-use crate::sample::{CoreId, LinkKey, Sample};
+use crate::sample::{CoreId, LinkCounters, LinkKey, Sample};
 use std::collections::BTreeMap;
 
 /// Adds the drops of the links on the way, and gives by namespace what its links refused to send, whatever became of it.
@@ -25,7 +25,9 @@ pub(super) fn links(
     }
     for link in links.iter().filter(|link| route.sent(link.facts.key())) {
         let dropped = rate(link, |rates| rates.tx_dropped_per_s);
-        *refused.entry(link.facts.netns).or_insert(0.0) += dropped;
+        // A link that was not read this time may have refused anything.
+        let is_read = link.rates.is_some() && link.counters.map(|row| row.at_ns) != read_before(previous, link);
+        *refused.entry(link.facts.netns).or_insert(0.0) += if is_read { dropped } else { f64::INFINITY };
         // What the other end of a pair dropped on its way in was refused here.
         let rest = match other_end(link).and_then(|other| dropped_in.get(&other)) {
             Some(&counted) => left(dropped, counted),
@@ -38,6 +40,12 @@ pub(super) fn links(
         backlog.rest(into);
     }
     refused
+}
+
+/// When the link's counters were read the time before.
+fn read_before(previous: &Sample, link: &LinkMetrics) -> Option<u64> {
+    let at = previous.counters.binary_search_by_key(&link.facts.key(), LinkCounters::key).ok()?;
+    Some(previous.counters[at].at_ns)
 }
 
 fn rate(link: &LinkMetrics, of: impl Fn(&LinkRates) -> Option<f64>) -> f64 {
@@ -91,15 +99,14 @@ impl Backlog {
     fn take(&mut self, link: &LinkMetrics, dropped: f64, into: &mut Vec<Loss>) -> f64 {
         let taken = dropped.min(self.open);
         let rest = left(dropped, taken);
-        // Both count the same packets, at slightly different instants.
-        self.open = left(self.open, taken);
+        self.open -= taken;
         self.tell(Some((link.facts.key(), &link.facts.name)), dropped - rest, into);
         rest
     }
 
     /// What no known link has claimed: the path has a part that is not seen.
     fn rest(self, into: &mut Vec<Loss>) {
-        self.tell(None, self.open, into);
+        self.tell(None, left(self.whole, self.whole - self.open), into);
     }
 
     fn tell(&self, link: Option<(LinkKey, &String)>, packets_per_s: f64, into: &mut Vec<Loss>) {
