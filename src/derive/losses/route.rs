@@ -40,10 +40,11 @@ impl Route {
             route.is_whole &= path.gap.is_none() && !path.hops.is_empty();
             route.senders.insert(path.netns);
             for hop in &path.hops {
-                match hop.way {
-                    HopWay::Sent => route.sent.insert(hop.link),
-                    HopWay::Received => route.received.insert(hop.link),
-                };
+                if hop.way == HopWay::Sent {
+                    route.sent.insert(hop.link);
+                } else if hop.way == HopWay::Received {
+                    route.received.insert(hop.link);
+                }
             }
         }
         route
