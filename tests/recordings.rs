@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use vnettop::record::{Recorder, Recording};
 use vnettop::sample::{
-    CoreSet, Event, Host, Ifindex, Item, Kind, LinkCounters, LinkFacts, LinkState, OwnCost, Problem, Sample, ThreadId,
-    Topology,
+    CoreSet, Event, Host, Ifindex, Item, Kind, LinkCounters, LinkFacts, LinkKey, LinkState, Offloads, OwnCost,
+    PortState, Problem, Sample, ThreadId, Topology,
 };
 
 fn facts(ifindex: u32, name: &str) -> Arc<LinkFacts> {
@@ -23,7 +23,7 @@ fn facts(ifindex: u32, name: &str) -> Arc<LinkFacts> {
         mtu: 1420,
         master: Some(Ifindex(9)),
         slave_kind: Some("bridge".to_owned()),
-        port_state: None,
+        port_state: Some(PortState::Learning),
         peer: None,
         lower: None,
         bond_mode: None,
@@ -66,7 +66,14 @@ fn sample(tick: u64, links: &Arc<Vec<Arc<LinkFacts>>>) -> Item {
         paths: Arc::default(),
         qdiscs: Vec::new(),
         protocols: Vec::new(),
-        offloads: Arc::default(),
+        offloads: Arc::new(vec![Offloads {
+            link: LinkKey { netns: 4_026_531_840, ifindex: Ifindex(2) },
+            tso: tick > 3,
+            gso: true,
+            gro: false,
+            tx_checksum: true,
+            rx_checksum: false,
+        }]),
         own: OwnCost { cpu_ns: tick, late_ticks: 0, realtime: true, interval_ns: 100, seat: Some(3) },
         problems: Arc::new(vec![Problem { source: "speed".into(), text: "unknown".into() }]),
     }))

@@ -92,7 +92,7 @@ impl LossReader {
     /// The counters of these flows' way. What was lost since the last sample that had flows is read once more after they ended.
     pub fn read(&mut self, watched: Watched<'_>, now_ns: u64) -> LossReading {
         if watched.flows.is_empty() && self.wants.is_empty() {
-            return LossReading::default();
+            return self.nothing();
         }
         let ended = watched.flows.is_empty();
         if !ended {
@@ -100,7 +100,7 @@ impl LossReader {
             self.enter(watched.spaces);
             self.ask(now_ns);
         }
-        let mut reading = LossReading { offloads: Arc::clone(&self.offloads), ..LossReading::default() };
+        let mut reading = self.nothing();
         for (&netns, place) in &mut self.places {
             let (Some(place), Some(want)) = (place, self.wants.get(&netns)) else { continue };
             // A namespace that cannot be read any more has no counters this time; nothing else depends on it.
@@ -118,6 +118,11 @@ impl LossReader {
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
+    }
+
+    /// No counters, and the offloads as they were: nothing is allocated for it.
+    fn nothing(&self) -> LossReading {
+        LossReading { qdiscs: Vec::new(), protocols: Vec::new(), offloads: Arc::clone(&self.offloads) }
     }
 
     /// Closes everything: an open file keeps a namespace alive.

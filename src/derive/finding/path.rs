@@ -190,3 +190,6 @@ pub(super) fn one_core(scene: &Scene<'_>) -> Option<Said> {
         numbers: vec![("core", f64::from(core)), ("softirq", softirq), ("idle_cores", idle as f64)],
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -42,6 +42,8 @@ pub(super) struct Place {
 pub(super) enum Change {
     /// It exists and is this.
     Is(Box<Described>),
+    /// Its bridge, which alone announces this, lets so much through it (`IFLA_PROTINFO` of `AF_BRIDGE`).
+    Port(Ifindex, PortState),
     /// It was deleted, or moved to another namespace.
     Gone(Ifindex),
 }
@@ -67,10 +69,14 @@ pub(super) fn request_one(ifindex: Ifindex) -> Request {
 }
 
 /// None for whatever does not tell of a link: other messages, a bridge's view of its port (`AF_BRIDGE`, whose
-/// `RTM_DELLINK` means that the port left the bridge), a wireless event (a fragment with `IFLA_WIRELESS`).
+/// `RTM_DELLINK` means that the port left the bridge) but for the port's state, a wireless event (a fragment with `IFLA_WIRELESS`).
 pub(super) fn change(message: &Message<'_>, place: &Place) -> Option<Change> {
     let family = *message.body.first()?;
     let header = LinkHeader::parse(message.body).ok().filter(|header| header.index != 0)?;
+    if i32::from(family) == libc::AF_BRIDGE && message.kind == libc::RTM_NEWLINK {
+        let port = attribute(attribute(message.body.get(FIXED..)?, libc::IFLA_PROTINFO)?, PORT_STATE)?;
+        return Some(Change::Port(Ifindex(header.index), PortState::of(*port.first()?)?));
+    }
     if i32::from(family) != libc::AF_UNSPEC {
         return None;
     }
