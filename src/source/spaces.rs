@@ -144,23 +144,23 @@ impl Spaces {
         }
     }
 
-    /// Readable when a namespace may have gone or been mounted; then [`Spaces::hear`].
+    /// Readable when a namespace may have gone or been mounted; then, and only then, [`Spaces::hear`].
     #[must_use]
     pub fn events(&self) -> Option<BorrowedFd<'_>> {
         self.events.as_ref().map(AsFd::as_fd)
     }
 
     /// Takes in who ended and what was mounted; lets go of what nobody else keeps.
-    /// `woken`: the descriptor was seen to be readable. A change of the mounts is told once, to whoever polls first, so
-    /// that a wake without another reason means it.
-    pub fn hear(&mut self, woken: bool) {
+    /// A change of the mounts is told once, to whoever polls the descriptor first, so that a wake without another reason
+    /// means it.
+    pub fn hear(&mut self) {
         let Some(events) = &self.events else { return };
         let mut heard = Vec::with_capacity(EVENTS);
         let none = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
         if epoll::wait(events, rustix::buffer::spare_capacity(&mut heard), Some(&none)).is_err() {
             return;
         }
-        if woken && heard.is_empty() {
+        if heard.is_empty() {
             self.read_mounts();
         }
         for event in heard {
@@ -174,7 +174,6 @@ impl Spaces {
     /// Looks for namespaces that came or went. `newest` is the process number that the kernel gave last.
     pub fn read(&mut self, newest: Option<u32>, now_ns: u64) -> Arc<Vec<Space>> {
         if self.events.is_some() {
-            self.hear(false);
             let mut met = Vec::new();
             self.residents.look(newest, now_ns, |pid, netns| met.push((pid, netns)));
             for (pid, netns) in met {
