@@ -146,7 +146,7 @@ pub enum Action {
     ToggleTree,
     /// Show or hide links that move nothing.
     ToggleIdle,
-    /// Bits or bytes.
+    /// Bits, bytes or packets.
     ToggleUnits,
     /// Hold the screen, or let it go on.
     ToggleFreeze,

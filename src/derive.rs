@@ -12,6 +12,7 @@ pub mod history;
 pub mod inquiry;
 pub mod jitter;
 pub mod links;
+pub mod losses;
 pub mod moves;
 pub mod paths;
 pub mod pins;
@@ -20,7 +21,9 @@ pub mod proof;
 pub mod run;
 pub mod threads;
 
-use crate::sample::{Event, FlowPath, Host, Item, LinkKey, OwnCost, Problem, Sample, Space, Topology, TraceSource};
+use crate::sample::{
+    Event, FlowPath, Host, Item, LinkKey, Offloads, OwnCost, Problem, Sample, Space, Topology, TraceSource,
+};
 use history::History;
 use inquiry::Inquiry;
 use pins::Pins;
@@ -35,6 +38,7 @@ pub use finding::Finding;
 pub use flow::{Bin, FlowBasis, FlowMetrics};
 pub use jitter::Jitter;
 pub use links::LinkMetrics;
+pub use losses::{Loss, LossPlace, Losses};
 pub use moves::{Evidence, MoveClass, MovesByClass, TracedMove};
 pub use pins::UndonePin;
 pub use proof::Card;
@@ -70,8 +74,12 @@ pub struct Metrics {
     pub flow: FlowMetrics,
     /// The benchmark programs among the watched processes, sorted by pid.
     pub benchmarks: Vec<BenchmarkMetrics>,
+    /// Where packets of the watched flows were lost since the sample before.
+    pub losses: Losses,
     /// Which way the flows go; see [`paths::of`].
     pub paths: Arc<Vec<FlowPath>>,
+    /// The offloads of the links on these paths, sorted by link.
+    pub offloads: Arc<Vec<Offloads>>,
     /// The spread of the watched flow's rate over the last half minute; none before there is one.
     pub jitter: Option<Jitter>,
     /// What a pin brought; none before the first pin, and while its windows fill.
@@ -168,13 +176,15 @@ impl Derivation {
             host: Arc::clone(&next.host),
             topology: Arc::clone(&next.topology),
             netns: next.netns,
+            losses: losses::between(previous, &next, &links),
+            paths: Arc::clone(&next.paths),
+            offloads: Arc::clone(&next.offloads),
             spaces: Arc::clone(&next.spaces),
             links,
             cores: cores::between(previous, &next),
             threads: threads::between(previous, &next, &self.history, &self.pins),
             flow: flow.metrics(),
             benchmarks: Vec::new(),
-            paths: Arc::clone(&next.paths),
             jitter: Jitter::of(flow.between(next.at_ns.saturating_sub(JITTER_NS), next.at_ns)),
             card: None,
             moves: moves::traced(previous, &next),

@@ -8,8 +8,8 @@ mod read;
 mod write;
 
 use crate::sample::{
-    Benchmark, CoreCounters, Event, FlowPath, FlowSample, Host, LinkCounters, LinkFacts, OvsSwitch, OwnCost, Owned,
-    Problem, ProtocolCounters, QdiscCounters, Space, ThreadSample, Topology, Trace,
+    Benchmark, CoreCounters, Event, FlowPath, FlowSample, Host, LinkCounters, LinkFacts, Offloads, OvsSwitch, OwnCost,
+    Owned, Problem, ProtocolCounters, QdiscCounters, Space, ThreadSample, Topology, Trace,
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -83,6 +83,7 @@ enum Line<'a> {
     Ovs(Arc<Vec<OvsSwitch>>),
     Paths(Arc<Vec<FlowPath>>),
     Benchmarks(Arc<Vec<Benchmark>>),
+    Offloads(Arc<Vec<Offloads>>),
     Sample(Row<'a>),
     Event(Cow<'a, Event>),
 }

@@ -23,8 +23,8 @@ pub use benchmarks::{Benchmark, Program, Reported};
 pub use core_set::{CoreSet, CoreSetError, MOST_CORES};
 pub use cores::{CoreCounters, CoreId, CorePlace, SOFTIRQ_KINDS, SoftirqKind, Softnet, Topology};
 pub use flows::{Congestion, FlowSample, Proto, Pulse, TcpState, UdpState};
-pub use links::{Ifindex, Kind, LinkCounters, LinkFacts, LinkKey, LinkState, PeerRef};
-pub use losses::{Conntrack, ProtocolCounters, QdiscCounters};
+pub use links::{Ifindex, Kind, LinkCounters, LinkFacts, LinkKey, LinkState, PeerRef, PortState};
+pub use losses::{Conntrack, Offloads, ProtocolCounters, QdiscCounters};
 pub use ovs::{OvsBridge, OvsPort, OvsSwitch};
 pub use owners::{Owned, Owner, OwnerKind};
 pub use paths::{FlowPath, Hop, HopBy, HopWay};
@@ -69,6 +69,8 @@ pub struct Sample {
     pub qdiscs: Vec<QdiscCounters>,
     /// What the protocols count in the namespaces that a flow ends in or crosses, sorted by inode.
     pub protocols: Vec<ProtocolCounters>,
+    /// The offloads of the links on a path, sorted by link; the same `Arc` until one changes.
+    pub offloads: Arc<Vec<Offloads>>,
     /// Where each core sits; the same `Arc` until a core goes on- or offline.
     pub topology: Arc<Topology>,
     /// `CLOCK_MONOTONIC` of the per-core files, ns.

@@ -8,7 +8,7 @@ mod sticky;
 use crate::action::{Action, Key, Pane, action_for};
 use crate::derive::placement::propose;
 use crate::effect::Effect;
-use crate::state::{Idle, Mode, Overlay, Phase, Shape, State, Units};
+use crate::state::{Idle, Mode, Overlay, Phase, Shape, State};
 use std::time::Duration;
 
 pub use sticky::tick;
@@ -57,7 +57,7 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
             state.links.idle = if state.links.idle == Idle::Shown { Idle::Hidden } else { Idle::Shown };
         }
         Action::ToggleUnits => {
-            state.settings.units = if state.settings.units == Units::Bits { Units::Bytes } else { Units::Bits };
+            state.settings.units = state.settings.units.next();
         }
         Action::ToggleFreeze if state.frozen() => state.thaw(),
         Action::ToggleFreeze => state.phase = Phase::Frozen,

@@ -23,6 +23,7 @@ fn facts(ifindex: u32, born: u64, kind: Kind, speed_mbps: Option<u32>) -> LinkFa
         mtu: 1500,
         master: None,
         slave_kind: None,
+        port_state: None,
         peer: None,
         lower: None,
         bond_mode: None,
@@ -119,6 +120,7 @@ fn sample(at_ns: u64) -> Sample {
         benchmarks: Arc::default(),
         qdiscs: Vec::new(),
         protocols: Vec::new(),
+        offloads: Arc::default(),
         own: OwnCost { cpu_ns: 0, late_ticks: 0, realtime: false, interval_ns: SECOND, seat: None },
         problems: Arc::default(),
     }

@@ -185,6 +185,8 @@ fn a_frozen_screen_holds_every_cell_and_goes_on_with_the_newest() {
     assert_eq!(stage.frame(200, 60), before, "rates, strips and trails stand still");
     stage.press("u");
     assert!(shows(&stage, "bytes/s"), "keys still work");
+    stage.press("u");
+    assert!(shows(&stage, "packets/s"), "the third unit is packets");
     stage.press("u ");
     assert!(line(&stage, "docker0").contains("5.00G"), "the newest sample is shown at once");
 }

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use vnettop::record::{Recorder, Recording};
 use vnettop::sample::{
     Benchmark, Congestion, CoreSet, Direction, Event, FlowSample, Host, Ifindex, Item, Kind, LinkCounters, LinkFacts,
-    LinkState, OwnCost, Problem, Program, Proto, Pulse, Reported, Sample, Side, TcpState, ThreadId, Topology, UdpState,
+    LinkKey, LinkState, Offloads, OwnCost, PortState, Problem, Program, Proto, Pulse, Reported, Sample, Side, TcpState,
+    ThreadId, Topology, UdpState,
 };
 
 fn facts(ifindex: u32, name: &str) -> Arc<LinkFacts> {
@@ -23,6 +24,7 @@ fn facts(ifindex: u32, name: &str) -> Arc<LinkFacts> {
         mtu: 1420,
         master: Some(Ifindex(9)),
         slave_kind: Some("bridge".to_owned()),
+        port_state: Some(PortState::Learning),
         peer: None,
         lower: None,
         bond_mode: None,
@@ -66,6 +68,14 @@ fn sample(tick: u64, links: &Arc<Vec<Arc<LinkFacts>>>) -> Item {
         benchmarks: Arc::new(vec![benchmark(tick / 2)]),
         qdiscs: Vec::new(),
         protocols: Vec::new(),
+        offloads: Arc::new(vec![Offloads {
+            link: LinkKey { netns: 4_026_531_840, ifindex: Ifindex(2) },
+            tso: tick > 3,
+            gso: true,
+            gro: false,
+            tx_checksum: true,
+            rx_checksum: false,
+        }]),
         own: OwnCost { cpu_ns: tick, late_ticks: 0, realtime: true, interval_ns: 100, seat: Some(3) },
         problems: Arc::new(vec![Problem { source: "speed".into(), text: "unknown".into() }]),
     }))

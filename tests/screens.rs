@@ -113,6 +113,20 @@ fn every_kind_of_nesting_in_bytes() {
 }
 
 #[test]
+fn packets_and_their_sizes() {
+    let mut world = World::small();
+    let small = Traffic { rx_bits: 1.2e6 * 60.0 * 8.0, rx_packets: 1.2e6, ..Traffic::default() };
+    world.link("eth0", Kind::Physical, Some(1_000), small);
+    world.link("tun0", Kind::Tun, Some(10_000), stream(1e9, 1e7));
+    let merged = Traffic { rx_bits: 8e9, rx_packets: 1e5, tx_bits: 1e7, tx_packets: 2e4, ..Traffic::default() };
+    world.link("veth7", Kind::Veth, Some(10_000), merged);
+    let mut stage = Stage::after(3, world);
+    stage.press("uu");
+    freeze("packets", &stage, 80, 24);
+    freeze("packets", &stage, 200, 60);
+}
+
+#[test]
 fn a_proposed_placement() {
     let mut stage = Stage::after(3, scenes::kunpeng());
     let ids = [0, 1].map(|at: usize| stage.world.threads[at].sample.id);

@@ -7,9 +7,11 @@ mod figure;
 mod iperf;
 mod jitter;
 mod links;
+mod loss;
 mod masks;
 mod own;
 mod pairs;
+mod path;
 mod policy;
 #[cfg(test)]
 pub(in crate::derive) mod tests;
@@ -61,7 +63,12 @@ const fn lint(id: &'static str, key: Option<char>, weight: f64, check: fn(&Scene
 }
 
 /// Everything that is looked for: lost packets, then what slows threads down, then what may, then what misleads.
-const LINTS: [Lint; 20] = [
+const LINTS: [Lint; 30] = [
+    lint("loss", None, 2.0, loss::lost),
+    lint("path_mtu", None, 1.5, path::mtu),
+    lint("half_down", None, 1.4, path::half_down),
+    lint("port_waits", None, 1.3, path::port_waits),
+    lint("vxlan_headroom", None, 1.2, path::headroom),
     lint("softnet", None, 1.0, cores::dropped),
     lint("jitter", Some('p'), 0.5, jitter::by_moves),
     lint("same_core", Some('p'), 0.5, threads::on_the_same_core),
@@ -70,6 +77,10 @@ const LINTS: [Lint; 20] = [
     lint("other_node", Some('p'), 0.3, pairs::other_node),
     lint("smt_siblings", Some('p'), 0.28, pairs::siblings),
     lint("iperf3_single", None, 0.25, iperf::one_thread_for_all),
+    lint("proxy", None, 0.24, path::proxied),
+    lint("through_lo", None, 0.23, path::through_lo),
+    lint("offloads", None, 0.22, path::offloads),
+    lint("one_core", None, 0.21, path::one_core),
     lint("steal", None, 0.2, cores::stolen),
     lint("shared_core", Some('p'), 0.2, threads::among_interrupts),
     lint("jitter_unexplained", None, 0.15, jitter::unexplained),
@@ -78,6 +89,7 @@ const LINTS: [Lint; 20] = [
     lint("frequency", None, 0.08, policy::capped),
     lint("governor", None, 0.07, policy::powersave),
     lint("numa_balancing", None, 0.06, policy::balancing),
+    lint("retransmits", None, 0.055, loss::retransmitted),
     lint("label", None, 0.05, links::beyond_label),
     lint("irqbalance", None, 0.04, policy::irqbalance),
     lint("late", None, 0.03, own::late),

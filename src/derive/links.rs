@@ -72,6 +72,42 @@ impl LinkMetrics {
     }
 }
 
+/// A frame is padded to this, without its checksum (FCS), bytes.
+const LEAST_FRAME: f64 = 60.0;
+/// What a frame takes on the wire beside what the kernel counts: checksum 4, preamble and start 8, gap 12, bytes.
+const BESIDE_FRAME: f64 = 24.0;
+/// What a frame may have beyond its MTU in the kernel's counters: Ethernet's header 14, a tag 4, bytes.
+const AROUND_MTU: f64 = 18.0;
+
+impl LinkMetrics {
+    /// What a mean packet takes on an Ethernet wire, bytes: 84 for the smallest. The kernel's counters hold the Ethernet header
+    /// and neither the checksum nor what lies between two frames. None where the link has no Ethernet frames (lo and tun count
+    /// from the IP header on), and where segments are counted before they are cut (a mean above the MTU).
+    #[must_use]
+    pub fn wire_packet_bytes(&self) -> Option<f64> {
+        self.wire_bytes(self.rates?.mean_packet_bytes()?)
+    }
+
+    /// Share of the packets that the wire could carry at this size, in the busier direction; only of a claim that is real.
+    #[must_use]
+    pub fn wire_share(&self) -> Option<f64> {
+        let claim = f64::from(self.facts.speed_mbps.filter(|_| self.basis == Basis::Real)?) * 1e6;
+        let rates = self.rates.as_ref()?;
+        let share = |bits: Option<f64>, packets: Option<f64>| {
+            let (bits, packets) = (bits?, packets?);
+            let wire = if packets > 0.0 { self.wire_bytes(bits / 8.0 / packets)? } else { 0.0 };
+            Some(packets * wire * 8.0 / claim)
+        };
+        let rx = share(rates.rx_bits_per_s, rates.rx_packets_per_s)?;
+        Some(rx.max(share(rates.tx_bits_per_s, rates.tx_packets_per_s)?))
+    }
+
+    fn wire_bytes(&self, mean: f64) -> Option<f64> {
+        let whole = mean <= f64::from(self.facts.mtu) + AROUND_MTU;
+        (whole && self.facts.kind.has_frames()).then(|| mean.max(LEAST_FRAME) + BESIDE_FRAME)
+    }
+}
+
 /// Every link of the newer sample, with rates over its own time between the two reads.
 #[must_use]
 pub fn between(previous: Option<&Sample>, next: &Sample) -> Vec<LinkMetrics> {

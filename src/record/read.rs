@@ -4,8 +4,8 @@
 use super::clean;
 use super::{Header, Line, RecordError, Row, SCHEMA_VERSION};
 use crate::sample::{
-    Benchmark, CoreId, FlowPath, Host, Item, LinkCounters, LinkFacts, MOST_CORES, OvsSwitch, Owned, Problem, Sample,
-    Space, Topology,
+    Benchmark, CoreId, FlowPath, Host, Item, LinkCounters, LinkFacts, MOST_CORES, Offloads, OvsSwitch, Owned, Problem,
+    Sample, Space, Topology,
 };
 use std::borrow::Cow;
 use std::fs::File;
@@ -32,6 +32,7 @@ pub struct Recording {
     ovs: Arc<Vec<OvsSwitch>>,
     paths: Arc<Vec<FlowPath>>,
     benchmarks: Arc<Vec<Benchmark>>,
+    offloads: Arc<Vec<Offloads>>,
     truncated: Option<String>,
 }
 
@@ -63,6 +64,7 @@ impl Recording {
             ovs: Arc::default(),
             paths: Arc::default(),
             benchmarks: Arc::default(),
+            offloads: Arc::default(),
             truncated: None,
         };
         recording.header()?;
@@ -114,6 +116,10 @@ impl Recording {
                 Line::Benchmarks(benchmarks) => {
                     self.sorted(benchmarks.iter().map(|one| one.pid), "benchmarks")?;
                     self.benchmarks = clean::benchmarks(benchmarks);
+                }
+                Line::Offloads(offloads) => {
+                    self.sorted(offloads.iter().map(|told| told.link), "offloads")?;
+                    self.offloads = offloads;
                 }
                 Line::Event(event) => return Ok(Some(Item::Event(clean::event(event.into_owned())))),
                 Line::Sample(row) => return self.sample(row).map(Some),
@@ -202,6 +208,7 @@ impl Recording {
             benchmarks: Arc::clone(&self.benchmarks),
             qdiscs: clean::qdiscs(row.qdiscs.into_owned()),
             protocols: row.protocols.into_owned(),
+            offloads: Arc::clone(&self.offloads),
             own: row.own,
             problems: Arc::clone(&self.problems),
         })))

@@ -1,7 +1,9 @@
 //! Writes a recording, line by line as the samples come, so that a crash loses at most the last second.
 
 use super::{Header, Line, RecordError, Row, SCHEMA_VERSION};
-use crate::sample::{Benchmark, FlowPath, Host, Item, LinkFacts, OvsSwitch, Owned, Problem, Sample, Space, Topology};
+use crate::sample::{
+    Benchmark, FlowPath, Host, Item, LinkFacts, Offloads, OvsSwitch, Owned, Problem, Sample, Space, Topology,
+};
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -36,6 +38,7 @@ struct Facts {
     ovs: Arc<Vec<OvsSwitch>>,
     paths: Arc<Vec<FlowPath>>,
     benchmarks: Arc<Vec<Benchmark>>,
+    offloads: Arc<Vec<Offloads>>,
 }
 
 impl Recorder {
@@ -146,6 +149,9 @@ impl Recorder {
         }
         if differs(&mut self.facts.benchmarks, &sample.benchmarks) {
             self.line(&Line::Benchmarks(Arc::clone(&sample.benchmarks)))?;
+        }
+        if differs(&mut self.facts.offloads, &sample.offloads) {
+            self.line(&Line::Offloads(Arc::clone(&sample.offloads)))?;
         }
         Ok(())
     }

@@ -3,11 +3,12 @@
 mod benchmark;
 mod events;
 mod flow;
+mod loss;
 mod path;
 
 use crate::derive::flow::Connection;
 use crate::derive::links::LinkRates;
-use crate::derive::{BenchmarkMetrics, CoreMetrics, Finding, LinkMetrics, Metrics, ThreadMetrics};
+use crate::derive::{BenchmarkMetrics, CoreMetrics, Finding, LinkMetrics, Loss, Metrics, ThreadMetrics};
 use crate::sample::{Ifindex, LinkKey, PeerRef, Problem, SOFTIRQ_KINDS, Space};
 use events::{Happened, Tracing};
 use flow::Spread;
@@ -41,6 +42,7 @@ struct Object<'a> {
     threads: Each<'a, ThreadMetrics>,
     flows: Each<'a, Connection>,
     benchmarks: Each<'a, BenchmarkMetrics>,
+    losses: Each<'a, Loss>,
     jitter: Option<Spread>,
     events: Vec<Happened<'a>>,
     findings: Each<'a, Finding>,
@@ -99,6 +101,7 @@ impl<'a> Object<'a> {
             threads: Each { rows: &metrics.threads, metrics },
             flows: Each { rows: &metrics.flow.connections, metrics },
             benchmarks: Each { rows: &metrics.benchmarks, metrics },
+            losses: Each { rows: &metrics.losses.places, metrics },
             jitter: Spread::of(metrics),
             events: Happened::all(metrics),
             findings: Each { rows: &metrics.findings, metrics },
@@ -154,6 +157,8 @@ struct Link<'a> {
     rx_packets_per_s: Option<f64>,
     tx_packets_per_s: Option<f64>,
     mean_packet_bytes: Option<f64>,
+    wire_packet_bytes: Option<f64>,
+    wire_share: Option<f64>,
     rx_dropped_per_s: Option<f64>,
     tx_dropped_per_s: Option<f64>,
     rx_errors_per_s: Option<f64>,
@@ -211,6 +216,8 @@ impl Row for LinkMetrics {
             rx_packets_per_s: rates.and_then(|rates| rates.rx_packets_per_s),
             tx_packets_per_s: rates.and_then(|rates| rates.tx_packets_per_s),
             mean_packet_bytes: rates.and_then(LinkRates::mean_packet_bytes),
+            wire_packet_bytes: self.wire_packet_bytes(),
+            wire_share: self.wire_share(),
             rx_dropped_per_s: rates.and_then(|rates| rates.rx_dropped_per_s),
             tx_dropped_per_s: rates.and_then(|rates| rates.tx_dropped_per_s),
             rx_errors_per_s: rates.and_then(|rates| rates.rx_errors_per_s),

@@ -39,6 +39,9 @@ pub struct LinkFacts {
     pub master: Option<Ifindex>,
     /// `IFLA_INFO_SLAVE_KIND`: what its master takes it for (`bridge`, `bond`, `openvswitch`, …).
     pub slave_kind: Option<String>,
+    /// `IFLA_BRPORT_STATE`: what its bridge lets through it; of a bridge's ports only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port_state: Option<PortState>,
     /// `IFLA_LINK` of a veth (or netkit): the other end.
     pub peer: Option<PeerRef>,
     /// `IFLA_LINK` of anything stacked (vlan, macvlan, vxlan with `dev`, …): the link below it.
@@ -124,6 +127,49 @@ impl LinkState {
     }
 }
 
+/// What a bridge lets through a port (spanning tree), as `bridge link` prints it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PortState {
+    /// `BR_STATE_DISABLED`: nothing.
+    Disabled,
+    /// `BR_STATE_LISTENING`: nothing yet.
+    Listening,
+    /// `BR_STATE_LEARNING`: nothing yet, but addresses are learnt.
+    Learning,
+    /// `BR_STATE_FORWARDING`: everything.
+    Forwarding,
+    /// `BR_STATE_BLOCKING`: nothing, another way is taken.
+    Blocking,
+}
+
+impl PortState {
+    /// The kernel's number.
+    #[must_use]
+    pub fn of(number: u8) -> Option<Self> {
+        let states = [Self::Disabled, Self::Listening, Self::Learning, Self::Forwarding, Self::Blocking];
+        states.get(usize::from(number)).copied()
+    }
+
+    /// The word shown and written.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Disabled => "disabled",
+            Self::Listening => "listening",
+            Self::Learning => "learning",
+            Self::Forwarding => "forwarding",
+            Self::Blocking => "blocking",
+        }
+    }
+
+    /// Packets pass.
+    #[must_use]
+    pub fn forwards(self) -> bool {
+        self == Self::Forwarding
+    }
+}
+
 /// What a link is: the kernel's own word (`IFLA_INFO_KIND`), with the few that need telling apart.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
@@ -180,6 +226,20 @@ impl Kind {
             Self::Vxlan => "vxlan",
             Self::Bond => "bond",
             Self::Other(word) => word,
+        }
+    }
+}
+
+impl Kind {
+    /// Whether Ethernet frames cross it: its counters then include their headers.
+    #[must_use]
+    pub fn has_frames(&self) -> bool {
+        const WITHOUT: [&str; 10] =
+            ["wireguard", "gre", "ip6gre", "ipip", "sit", "ip6tnl", "vti", "vti6", "xfrm", "ppp"];
+        match self {
+            Self::Loopback | Self::Tun => false,
+            Self::Other(word) => !WITHOUT.contains(&word.as_str()),
+            _ => true,
         }
     }
 }

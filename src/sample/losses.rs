@@ -56,6 +56,25 @@ pub struct ProtocolCounters {
     pub conntrack: Option<Conntrack>,
 }
 
+/// What a link of a path puts together, takes apart or checks instead of packet by packet (`ETHTOOL_MSG_FEATURES_GET`,
+/// Linux 5.7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+pub struct Offloads {
+    /// The link.
+    pub link: LinkKey,
+    /// `tx-tcp-segmentation`.
+    pub tso: bool,
+    /// `tx-generic-segmentation`.
+    pub gso: bool,
+    /// `rx-gro`.
+    pub gro: bool,
+    /// `tx-checksum-ip-generic` or `tx-checksum-ipv4`.
+    pub tx_checksum: bool,
+    /// `rx-checksum`.
+    pub rx_checksum: bool,
+}
+
 /// Connection tracking of one namespace (`/proc/net/stat/nf_conntrack`, `nf_conntrack_count`, `nf_conntrack_max`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the kernel's names")]

@@ -5,7 +5,7 @@ use super::cores::CoreReader;
 use super::flows::FlowReader;
 use super::links::LinkReader;
 use super::links::everywhere::AllLinks;
-use super::losses::LossReader;
+use super::losses::{LossReader, Watched};
 use super::moves::MoveReader;
 use super::ovs::OvsReader;
 use super::owners::OwnerReader;
@@ -131,7 +131,8 @@ impl Live {
         let owners = self.owners.read(&spaces, &links.links, now_ns);
         let ground = Ground { spaces: &self.spaces, links: &links.links, ovs: &ovs };
         let paths = self.paths.read(ground, &flows, now_ns);
-        let (qdiscs, protocols) = self.losses.read(&self.spaces, &flows, &paths);
+        let watched = Watched { spaces: &self.spaces, list: &spaces, flows: &flows, paths: &paths };
+        let losses = self.losses.read(watched, now_ns);
         self.update_problems(more);
         Ok(Sample {
             wall_ms: wall_ms(),
@@ -150,9 +151,10 @@ impl Live {
             owners,
             ovs,
             paths,
-            qdiscs,
-            protocols,
             benchmarks,
+            qdiscs: losses.qdiscs,
+            protocols: losses.protocols,
+            offloads: losses.offloads,
             own: OwnCost { cpu_ns: cpu_ns(rustix::time::ClockId::ProcessCPUTime), ..own },
             problems: Arc::clone(&self.problems),
         })

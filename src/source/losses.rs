@@ -1,31 +1,117 @@
 //! Where packets can be lost besides links and backlogs: qdiscs of the links on a path, protocols of the namespaces that
-//! flows end in or cross. Nothing is read while there are no flows.
+//! flows end in or cross. Nothing is read while there are no flows, and nothing is kept open. It attributes nothing.
 
-use crate::sample::{FlowPath, FlowSample, Problem, ProtocolCounters, QdiscCounters};
+mod conntrack;
+mod offloads;
+mod place;
+mod qdisc;
+mod snmp;
+
+use super::netlink::dialogue;
+use crate::sample::{
+    FlowPath, FlowSample, Ifindex, LinkKey, Offloads, Problem, ProtocolCounters, QdiscCounters, Space,
+};
 use crate::source::Roots;
 use crate::source::spaces::Spaces;
+use place::Place;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::path::PathBuf;
+use std::sync::Arc;
 
-/// Reads qdiscs and protocol counters.
+/// Namespaces that are read at most: the two ends and what lies between, of many flows.
+const MOST_PLACES: usize = 64;
+/// How often the offloads of an unchanged path are asked for again, ns.
+const OFFLOADS_EVERY_NS: u64 = 3_000_000_000;
+
+/// Whose counters are read.
+#[derive(Debug, Clone, Copy)]
+pub struct Watched<'a> {
+    /// The namespaces, to enter them.
+    pub spaces: &'a Spaces,
+    /// And who lives in them.
+    pub list: &'a [Space],
+    /// The connections of the watched processes.
+    pub flows: &'a [FlowSample],
+    /// Which way they go.
+    pub paths: &'a [FlowPath],
+}
+
+/// What was read.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LossReading {
+    /// Sorted by link and handle.
+    pub qdiscs: Vec<QdiscCounters>,
+    /// Sorted by namespace.
+    pub protocols: Vec<ProtocolCounters>,
+    /// Sorted by link; the same `Arc` while it is the same.
+    pub offloads: Arc<Vec<Offloads>>,
+}
+
+/// What is wanted of one namespace.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Want {
+    /// Links on a path, sorted; none where no path through it is known.
+    links: Vec<Ifindex>,
+    /// A process that lives in it.
+    pid: Option<u32>,
+    /// A flow speaks IPv6 there, or has spoken it.
+    ipv6: bool,
+    /// IPv6 has just been added to its counters: they do not compare with those of before.
+    jumps: bool,
+}
+
+/// Reads qdiscs, protocol counters and offloads.
 #[derive(Debug)]
 pub struct LossReader {
+    proc: PathBuf,
+    /// By namespace; none where it cannot be looked into.
+    places: BTreeMap<u64, Option<Place>>,
+    wants: BTreeMap<u64, Want>,
+    offloads: Arc<Vec<Offloads>>,
+    offloads_at_ns: u64,
+    buffer: Vec<u8>,
     problems: Vec<Problem>,
 }
 
 impl LossReader {
     /// Nothing is opened yet.
     #[must_use]
-    pub fn new(_roots: &Roots) -> Self {
-        Self { problems: Vec::new() }
+    pub fn new(roots: &Roots) -> Self {
+        Self {
+            proc: roots.proc.clone(),
+            places: BTreeMap::new(),
+            wants: BTreeMap::new(),
+            offloads: Arc::default(),
+            offloads_at_ns: 0,
+            buffer: Vec::new(),
+            problems: Vec::new(),
+        }
     }
 
-    /// The counters of these flows' way, both sorted.
-    pub fn read(
-        &mut self,
-        _spaces: &Spaces,
-        _flows: &[FlowSample],
-        _paths: &[FlowPath],
-    ) -> (Vec<QdiscCounters>, Vec<ProtocolCounters>) {
-        (Vec::new(), Vec::new())
+    /// The counters of these flows' way. What was lost since the last sample that had flows is read once more after they ended.
+    pub fn read(&mut self, watched: Watched<'_>, now_ns: u64) -> LossReading {
+        if watched.flows.is_empty() && self.wants.is_empty() {
+            return self.nothing();
+        }
+        let ended = watched.flows.is_empty();
+        if !ended {
+            self.want(watched, now_ns);
+            self.enter(watched.spaces);
+            self.ask(now_ns);
+        }
+        let mut reading = self.nothing();
+        for (&netns, place) in &mut self.places {
+            let (Some(place), Some(want)) = (place, self.wants.get(&netns)) else { continue };
+            // A namespace that cannot be read any more has no counters this time; nothing else depends on it.
+            let told = place.protocols(netns, want.ipv6, &mut self.buffer);
+            reading.protocols.extend(told.ok().filter(|_| !want.jumps));
+            let _partly = place.qdiscs(netns, &want.links, &mut self.buffer, &mut reading.qdiscs);
+        }
+        if ended {
+            self.rest();
+        }
+        reading
     }
 
     /// What cannot be seen and why.
@@ -33,4 +119,105 @@ impl LossReader {
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
+
+    /// No counters, and the offloads as they were: nothing is allocated for it.
+    fn nothing(&self) -> LossReading {
+        LossReading { qdiscs: Vec::new(), protocols: Vec::new(), offloads: Arc::clone(&self.offloads) }
+    }
+
+    /// Closes everything: an open file keeps a namespace alive.
+    fn rest(&mut self) {
+        self.places.clear();
+        self.wants.clear();
+        self.problems.clear();
+        self.offloads = Arc::default();
+    }
+
+    /// Which namespaces and links are wanted now; other links than before are asked for their offloads.
+    fn want(&mut self, watched: Watched<'_>, now_ns: u64) {
+        let mut wants: BTreeMap<u64, Want> = BTreeMap::new();
+        for flow in watched.flows {
+            let want = wants.entry(flow.netns).or_default();
+            want.pid = Some(flow.pid);
+            want.ipv6 |= flow.local.is_ipv6();
+        }
+        for path in watched.paths {
+            for LinkKey { netns, ifindex } in path.hops.iter().map(|hop| hop.link) {
+                let want = wants.entry(netns).or_default();
+                want.ipv6 |= path.from.is_ipv6();
+                want.links.extend(Some(ifindex).filter(|ifindex| ifindex.kernel().is_some()));
+            }
+        }
+        for (netns, want) in &mut wants {
+            want.links.sort_unstable();
+            want.links.dedup();
+            let lives = || watched.list.binary_search_by_key(netns, |space| space.netns).ok();
+            want.pid = want.pid.or_else(|| watched.list[lives()?].pid);
+            let before = self.wants.get(netns);
+            want.ipv6 |= before.is_some_and(|before| before.ipv6);
+            want.jumps = before.is_some_and(|before| before.ipv6 != want.ipv6);
+        }
+        while wants.len() > MOST_PLACES {
+            wants.pop_last();
+        }
+        let is_same = wants.len() == self.wants.len()
+            && wants.iter().zip(&self.wants).all(|(one, other)| one.0 == other.0 && one.1.links == other.1.links);
+        self.wants = wants;
+        let wants = &self.wants;
+        self.places.retain(|netns, _| wants.contains_key(netns));
+        if !is_same || now_ns.saturating_sub(self.offloads_at_ns) >= OFFLOADS_EVERY_NS {
+            self.offloads_at_ns = 0;
+        }
+    }
+
+    /// Asks for offloads, where that is due.
+    fn ask(&mut self, now_ns: u64) {
+        if self.offloads_at_ns != 0 {
+            return;
+        }
+        self.offloads_at_ns = now_ns;
+        let mut told = Vec::new();
+        for (&netns, place) in &mut self.places {
+            let (Some(place), Some(want)) = (place, self.wants.get(&netns)) else { continue };
+            told.extend(place.offloads(netns, &want.links, &mut self.buffer));
+        }
+        if *self.offloads != told {
+            self.offloads = Arc::new(told);
+        }
+    }
+
+    /// Opens what is not open yet. From outside, through a process, only qdiscs and offloads are missing.
+    fn enter(&mut self, spaces: &Spaces) {
+        if self.buffer.is_empty() {
+            self.buffer.resize(dialogue::BUFFER, 0);
+        }
+        let mut came = false;
+        for (&netns, want) in &self.wants {
+            let Entry::Vacant(empty) = self.places.entry(netns) else { continue };
+            let proc = self.proc.clone();
+            let inside = spaces.inside(netns, move || Place::here(&proc));
+            let place = inside.map_err(|error| {
+                // One that is not known is one that nobody wants to look into, or that is gone.
+                if error.kind() != std::io::ErrorKind::NotFound {
+                    self.problems = vec![problem(netns, want.pid, &error)];
+                }
+                want.pid.and_then(|pid| Place::of_process(&self.proc, pid).ok())
+            });
+            empty.insert(place.map_or_else(|outside| outside, Some));
+            came = true;
+        }
+        if came {
+            self.offloads_at_ns = 0;
+        }
+    }
 }
+
+fn problem(netns: u64, pid: Option<u32>, error: &std::io::Error) -> Problem {
+    let whose =
+        pid.map_or_else(|| format!("namespace {netns}"), |pid| format!("the network namespace of process {pid}"));
+    let text = format!("cannot enter {whose} ({error}), so what its qdiscs drop is not seen; run vnettop as root");
+    Problem { source: "losses".to_owned(), text }
+}
+
+#[cfg(test)]
+mod tests;

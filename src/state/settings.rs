@@ -20,6 +20,8 @@ pub enum Units {
     Bits,
     /// Bytes a second, SI.
     Bytes,
+    /// Packets a second, and how large they are; what has no packets is in bits.
+    Packets,
 }
 
 impl Units {
@@ -29,6 +31,17 @@ impl Units {
         match self {
             Self::Bits => "bits/s",
             Self::Bytes => "bytes/s",
+            Self::Packets => "packets/s",
+        }
+    }
+
+    /// The next one.
+    #[must_use]
+    pub fn next(self) -> Self {
+        match self {
+            Self::Bits => Self::Bytes,
+            Self::Bytes => Self::Packets,
+            Self::Packets => Self::Bits,
         }
     }
 }

@@ -114,7 +114,7 @@ impl Display for Claim {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Some(mbps) = self.mbps.filter(|_| self.basis != Basis::None) else { return f.write_str(UNKNOWN) };
         match self.units {
-            Units::Bits => label(f, mbps)?,
+            Units::Bits | Units::Packets => label(f, mbps)?,
             Units::Bytes => number(f, Some(f64::from(mbps) * 1e6 / 8.0), Digits::Three)?,
         }
         match self.basis {

@@ -1,7 +1,7 @@
 //! The links pane: what each link claims beside what it moves.
 
 use super::canvas::{Area, Canvas};
-use super::format::{Bytes, Claim, Count, Rate, Times, UNKNOWN};
+use super::format::{Bytes, Claim, Count, Percent, Rate, Times};
 use super::table::{self, Column, Placed, fixed};
 use super::text::plural;
 use super::{Tone, strip};
@@ -10,7 +10,7 @@ use crate::derive::history::History;
 use crate::derive::links::LinkRates;
 use crate::derive::{LinkMetrics, Metrics};
 use crate::sample::{LinkKey, LinkState, PeerRef, Space};
-use crate::state::{Idle, LinkList, LinkRow, LinkSort, Shape, State};
+use crate::state::{Idle, LinkList, LinkRow, LinkSort, Shape, State, Units};
 use std::fmt::{self, Display, Formatter};
 
 /// From here on a longer strip is worth less than further columns.
@@ -33,6 +33,8 @@ enum Cell {
     Times,
     Pps,
     Mean,
+    Wire,
+    WireShare,
     Drops,
     Errors,
     Strip,
@@ -41,7 +43,7 @@ enum Cell {
 }
 
 /// In the order they stand; name and rates go last when there is no room.
-const COLUMNS: [Column<Cell>; 15] = [
+const COLUMNS: [Column<Cell>; 17] = [
     Column { id: Cell::Name, title: "NAME", least: 15, most: 19, rank: 0, right: false },
     Column { id: Cell::Netns, title: "NETNS", least: 9, most: 15, rank: 5, right: false },
     Column { id: Cell::Kind, title: "KIND", least: 8, most: 11, rank: 5, right: false },
@@ -52,6 +54,8 @@ const COLUMNS: [Column<Cell>; 15] = [
     fixed(Cell::Times, "×CLAIM", 6, 4, true),
     fixed(Cell::Pps, "PPS", 5, 6, true),
     fixed(Cell::Mean, "AVG", 5, 10, true),
+    fixed(Cell::Wire, "WIRE", 5, 6, true),
+    fixed(Cell::WireShare, "WIRE%", 5, 6, true),
     fixed(Cell::Drops, "DROP/s", 6, 7, true),
     fixed(Cell::Errors, "ERR/s", 5, 12, true),
     Column { id: Cell::Strip, title: "LAST", least: 8, most: 120, rank: 9, right: false },
@@ -98,7 +102,7 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
     let first = table::window(state.links.selection.anchor(), rows.len(), body);
     let has_alias = |row: &LinkRow| metrics.links[row.index].facts.alias.is_some();
     let aliases = rows.iter().skip(first).take(body).any(has_alias);
-    let columns = columns(&state.links, area.width, aliases);
+    let columns = columns(&state.links, state.settings.units, area.width, aliases);
     head(&mut canvas, &columns, state.links.sort);
     let pane = LinksPane { state, metrics, history, columns: &columns };
     for (y, row) in (1..).zip(rows.iter().skip(first).take(body)) {
@@ -116,15 +120,19 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
 }
 
 /// A column that says nothing here makes room for others.
-fn columns(list: &LinkList, width: u16, aliases: bool) -> Vec<Placed<Cell>> {
+fn columns(list: &LinkList, units: Units, width: u16, aliases: bool) -> Vec<Placed<Cell>> {
     let says = |column: &&Column<Cell>| match column.id {
         Cell::Netns => list.several_namespaces(),
         Cell::State => list.any_down(),
+        // Beside packets stand their sizes, in place of a speed that is passed.
+        Cell::Pps | Cell::Times => units != Units::Packets,
+        Cell::Wire | Cell::WireShare => units == Units::Packets,
         Cell::Peer | Cell::Mtu => width >= WIDE,
         _ => true,
     };
     let roomy = |column: Column<Cell>| match column.id {
         Cell::Name if aliases => Column { most: WITH_ALIAS, ..column },
+        Cell::Mean if units == Units::Packets => Column { rank: 6, ..column },
         Cell::Name | Cell::Strip => column,
         _ if width >= WIDE => column,
         _ => Column { most: column.least, ..column },
@@ -189,14 +197,15 @@ impl LinksPane<'_> {
             Cell::Kind => put(Tone::Muted, &link.facts.kind.word()),
             Cell::State => put(Tone::Warning, &state_word(link.facts.state)),
             Cell::Claims => put(Tone::Muted, &self.claim(row, link)),
+            Cell::Rx if units == Units::Packets => rate(put, rates.and_then(|rates| rates.rx_packets_per_s), Count),
+            Cell::Tx if units == Units::Packets => rate(put, rates.and_then(|rates| rates.tx_packets_per_s), Count),
             Cell::Rx => rate(put, rates.and_then(|rates| rates.rx_bits_per_s), |bits| Rate(bits, units)),
             Cell::Tx => rate(put, rates.and_then(|rates| rates.tx_bits_per_s), |bits| Rate(bits, units)),
             Cell::Times => drop(link.times_label().map(|times| put(Tone::Accent, &Times(times)))),
             Cell::Pps => rate(put, rates.and_then(LinkRates::packets_per_s), Count),
-            Cell::Mean => match rates.and_then(LinkRates::mean_packet_bytes) {
-                Some(bytes) => put(Tone::Normal, &Bytes(Some(bytes))),
-                None => put(Tone::Muted, &UNKNOWN),
-            },
+            Cell::Mean => known(put, rates.and_then(LinkRates::mean_packet_bytes), Bytes),
+            Cell::Wire => known(put, link.wire_packet_bytes(), Bytes),
+            Cell::WireShare => known(put, link.wire_share(), Percent),
             Cell::Drops => trouble(put, self.drops(rates), Tone::Warning),
             Cell::Errors => trouble(put, rates.and_then(errors), Tone::Bad),
             Cell::Strip => self.strip(canvas, y, column, link),
@@ -249,6 +258,12 @@ fn errors(rates: &LinkRates) -> Option<f64> {
 fn rate<D: Display>(mut put: impl FnMut(Tone, &dyn Display), value: Option<f64>, show: impl Fn(Option<f64>) -> D) {
     let quiet = value.is_none_or(|value| value == 0.0);
     put(if quiet { Tone::Muted } else { Tone::Normal }, &show(value));
+}
+
+/// A number that is quiet only where it is not known.
+fn known<D: Display>(mut put: impl FnMut(Tone, &dyn Display), value: Option<f64>, show: impl Fn(Option<f64>) -> D) {
+    let tone = if value.is_some() { Tone::Normal } else { Tone::Muted };
+    put(tone, &show(value));
 }
 
 /// A rate that should be nothing.

@@ -5,7 +5,7 @@ use super::format::{Count, Percent, Rate};
 use super::{Tone, text};
 use crate::action::{Action, Pane};
 use crate::derive::{LinkMetrics, Metrics};
-use crate::state::State;
+use crate::state::{State, Units};
 
 /// The panes without the focus.
 pub(super) fn others(focus: Pane) -> Vec<Pane> {
@@ -33,7 +33,10 @@ fn links(state: &State, metrics: &Metrics) -> String {
     let count = text::plural(metrics.links.len(), "link");
     let Some((link, rates)) = busiest.and_then(|link| Some((link, link.rates?))) else { return count };
     let units = state.settings.units;
-    let (rx, tx) = (Rate(rates.rx_bits_per_s, units), Rate(rates.tx_bits_per_s, units));
+    let (rx, tx) = match units {
+        Units::Packets => (Count(rates.rx_packets_per_s).to_string(), Count(rates.tx_packets_per_s).to_string()),
+        _ => (Rate(rates.rx_bits_per_s, units).to_string(), Rate(rates.tx_bits_per_s, units).to_string()),
+    };
     format!("{count} · busiest {} ↓ {rx} ↑ {tx} {}", link.facts.name, units.word())
 }
 

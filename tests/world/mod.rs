@@ -159,6 +159,7 @@ impl World {
             state: LinkState::Up,
             master: None,
             slave_kind: None,
+            port_state: None,
             peer: None,
             lower: None,
             bond_mode: None,
@@ -283,6 +284,7 @@ impl World {
             benchmarks: Arc::default(),
             qdiscs: Vec::new(),
             protocols: Vec::new(),
+            offloads: Arc::default(),
             own: self.own,
             problems: Arc::new(self.problems.clone()),
         }

@@ -257,9 +257,8 @@ pub fn ways() -> (Vec<Connection>, std::sync::Arc<Vec<FlowPath>>) {
     let at = |text: &str| text.parse().expect("an address");
     let end = |netns, address, pid| End { netns: Some(netns), address, pid: Some(pid) };
     let connection = |from: &str, to: &str, bits_per_s| Connection {
-        from: end(CONTAINERS[0], at(from), 39_082),
-        to: end(CONTAINERS[1], at(to), 39_081),
         bits_per_s: Some(bits_per_s),
+        ..Connection::between(end(CONTAINERS[0], at(from), 39_082), end(CONTAINERS[1], at(to), 39_081))
     };
     let hop = |netns, ifindex, way, by| Hop { link: LinkKey { netns, ifindex: Ifindex(ifindex) }, way, by };
     let across = [

@@ -41,6 +41,7 @@ fn link(name: &str, bits: f64, mbps: Option<u32>, basis: Basis) -> LinkMetrics {
         mtu: 1500,
         master: None,
         slave_kind: None,
+        port_state: None,
         peer: None,
         lower: None,
         bond_mode: None,
@@ -190,6 +191,7 @@ pub(in crate::derive) fn sample(metrics: &Metrics) -> Sample {
         benchmarks: Arc::default(),
         qdiscs: Vec::new(),
         protocols: Vec::new(),
+        offloads: Arc::default(),
         own: metrics.own,
         problems: Arc::default(),
     }

@@ -58,7 +58,8 @@ pub struct Connection {
 
 impl Connection {
     /// One of TCP of which nothing else is known.
-    pub(in crate::derive) fn between(from: End, to: End) -> Self {
+    #[must_use]
+    pub fn between(from: End, to: End) -> Self {
         Self {
             proto: Proto::Tcp,
             from,

@@ -52,6 +52,7 @@ fn sample(tick: u64) -> Sample {
         benchmarks: Arc::default(),
         qdiscs: Vec::new(),
         protocols: Vec::new(),
+        offloads: Arc::default(),
         own: OwnCost::default(),
         problems: Arc::default(),
     }
@@ -275,6 +276,7 @@ fn add_link(sample: &mut Sample, ifindex: u32, rx_bytes: u64) {
         mtu: 1500,
         master: None,
         slave_kind: None,
+        port_state: None,
         peer: None,
         lower: None,
         bond_mode: None,

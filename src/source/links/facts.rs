@@ -1,7 +1,7 @@
 //! `RTM_NEWLINK`, `RTM_DELLINK` → what became of which link. Attributes are picked one by one, so that a name that is no
 //! UTF-8, a struct that has grown or an attribute nobody knows yet costs that attribute at most, never the link.
 
-use crate::sample::{Ifindex, Kind, LinkFacts, LinkState, PeerRef};
+use crate::sample::{Ifindex, Kind, LinkFacts, LinkState, PeerRef, PortState};
 use crate::source::netlink::message::{Message, Request, attribute, attributes, i32_at, text, u32_at};
 use crate::text::clean;
 use netlink_packet_core::NLM_F_DUMP;
@@ -23,6 +23,8 @@ const IFF_TUN: u8 = 1;
 const IFF_TAP: u8 = 2;
 /// `IFLA_BOND_MODE` within bond's `IFLA_INFO_DATA`.
 const BOND_MODE: u16 = 1;
+/// `IFLA_BRPORT_STATE` within a bridge port's `IFLA_INFO_SLAVE_DATA`.
+const PORT_STATE: u16 = 1;
 /// `IFLA_VXLAN_LINK` within vxlan's `IFLA_INFO_DATA`: vxlan has no `IFLA_LINK`.
 const VXLAN_LINK: u16 = 3;
 
@@ -40,6 +42,8 @@ pub(super) struct Place {
 pub(super) enum Change {
     /// It exists and is this.
     Is(Box<Described>),
+    /// Its bridge, which alone announces this, lets so much through it (`IFLA_PROTINFO` of `AF_BRIDGE`).
+    Port(Ifindex, PortState),
     /// It was deleted, or moved to another namespace.
     Gone(Ifindex),
 }
@@ -65,10 +69,14 @@ pub(super) fn request_one(ifindex: Ifindex) -> Request {
 }
 
 /// None for whatever does not tell of a link: other messages, a bridge's view of its port (`AF_BRIDGE`, whose
-/// `RTM_DELLINK` means that the port left the bridge), a wireless event (a fragment with `IFLA_WIRELESS`).
+/// `RTM_DELLINK` means that the port left the bridge) but for the port's state, a wireless event (a fragment with `IFLA_WIRELESS`).
 pub(super) fn change(message: &Message<'_>, place: &Place) -> Option<Change> {
     let family = *message.body.first()?;
     let header = LinkHeader::parse(message.body).ok().filter(|header| header.index != 0)?;
+    if i32::from(family) == libc::AF_BRIDGE && message.kind == libc::RTM_NEWLINK {
+        let port = attribute(attribute(message.body.get(FIXED..)?, libc::IFLA_PROTINFO)?, PORT_STATE)?;
+        return Some(Change::Port(Ifindex(header.index), PortState::of(*port.first()?)?));
+    }
     if i32::from(family) != libc::AF_UNSPEC {
         return None;
     }
@@ -99,6 +107,7 @@ struct Raw<'a> {
     info_kind: Option<&'a [u8]>,
     info_data: &'a [u8],
     slave_kind: Option<&'a [u8]>,
+    slave_data: &'a [u8],
 }
 
 impl<'a> Raw<'a> {
@@ -130,6 +139,7 @@ impl<'a> Raw<'a> {
                 libc::IFLA_INFO_KIND => self.info_kind = Some(text(value)),
                 libc::IFLA_INFO_DATA => self.info_data = value,
                 libc::IFLA_INFO_SLAVE_KIND => self.slave_kind = Some(text(value)),
+                libc::IFLA_INFO_SLAVE_DATA => self.slave_data = value,
                 _ => {}
             }
         }
@@ -155,6 +165,7 @@ impl<'a> Raw<'a> {
             mtu: self.mtu,
             master: self.master.map(Ifindex),
             slave_kind: self.slave_kind.map(clean),
+            port_state: self.port_state(),
             peer,
             lower,
             node: if matches!(kind, Kind::Physical | Kind::Virtio) {
@@ -178,6 +189,11 @@ impl<'a> Raw<'a> {
         let here = self.link_netnsid.is_none().then_some(netns);
         let linked = PeerRef { netnsid: self.link_netnsid, netns: here, ifindex: Ifindex(index) };
         (linked.netnsid.is_some() || linked.ifindex != own).then_some(linked)
+    }
+
+    fn port_state(&self) -> Option<PortState> {
+        self.slave_kind.filter(|&kind| kind == b"bridge")?;
+        PortState::of(*attribute(self.slave_data, PORT_STATE)?.first()?)
     }
 
     fn kind(&self, header: &LinkHeader, sysfs: &Path) -> Kind {

@@ -2,7 +2,7 @@
 //! decides which counter rows may be believed; it asks nobody anything.
 
 use super::facts::{Change, Described};
-use crate::sample::{Ifindex, LinkCounters, LinkFacts, PeerRef};
+use crate::sample::{Ifindex, LinkCounters, LinkFacts, PeerRef, PortState};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
@@ -58,7 +58,17 @@ impl Table {
                 Some(_) => self.describe(*described),
                 None => self.create(*described, true),
             },
+            Change::Port(ifindex, state) => self.let_through(ifindex, state),
             Change::Gone(ifindex) => self.delete(ifindex),
+        }
+    }
+
+    /// A bridge's port has another state.
+    fn let_through(&mut self, ifindex: Ifindex, state: PortState) {
+        let Some(entry) = self.links.get_mut(&ifindex) else { return };
+        if entry.facts.master.is_some() && entry.facts.port_state != Some(state) {
+            Arc::make_mut(&mut entry.facts).port_state = Some(state);
+            self.changed = true;
         }
     }
 

@@ -6,14 +6,14 @@ use super::super::facts::Place;
 use super::super::facts::{Change, Described, SYSFS, change};
 use super::fixture;
 use super::kernel::{ifinfo, link, message};
-use crate::sample::{Ifindex, Kind, LinkFacts, LinkState, PeerRef};
+use crate::sample::{Ifindex, Kind, LinkFacts, LinkState, PeerRef, PortState};
 use crate::source::netlink::message::messages;
 use std::path::Path;
 
 fn described(bytes: &[u8], sysfs: &Path) -> Option<Described> {
     match change(&messages(bytes).next()?, &Place { netns: 0, sysfs: sysfs.to_owned() })? {
         Change::Is(described) => Some(*described),
-        Change::Gone(_) => None,
+        Change::Gone(_) | Change::Port(..) => None,
     }
 }
 
@@ -90,7 +90,12 @@ fn captured_notifications_tell_what_became_of_links() {
     let families: Vec<u8> = messages(&bytes).filter(|m| m.kind == libc::RTM_DELLINK).map(|m| m.body[0]).collect();
     assert_eq!(families, [7], "the bridge announces the port's leaving as RTM_DELLINK");
     let changes: Vec<_> = messages(&bytes).filter_map(|message| change(&message, &Place::default())).collect();
-    assert!(changes.iter().all(|change| matches!(change, Change::Is(_))), "which is no link's end");
+    assert!(!changes.iter().any(|change| matches!(change, Change::Gone(_))), "which is no link's end");
+    let mut ports = changes.iter().filter_map(|change| match change {
+        Change::Port(_, state) => Some(*state),
+        _ => None,
+    });
+    assert_eq!(ports.next_back(), Some(PortState::Disabled), "the bridge says what it still let through the port");
     let Some(Change::Is(last)) = changes.iter().rfind(|c| matches!(c, Change::Is(d) if d.facts.name == "tap1")) else {
         panic!("the port is described")
     };

@@ -58,6 +58,7 @@ impl Net {
             node: None,
             speed_mbps: None,
             speed_was_set: false,
+            port_state: None,
         };
         let key = facts.key();
         self.links.push(facts);

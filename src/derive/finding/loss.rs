@@ -1,0 +1,117 @@
+//! Where packets go missing, and what is done about that place.
+
+use super::figure::{percent, rate};
+use super::{Said, Scene};
+use crate::derive::Metrics;
+use crate::derive::losses::{Loss, LossPlace, Losses};
+
+/// Less than one packet a second is nothing that a test would notice.
+const LEAST_PER_S: f64 = 1.0;
+/// From this share on, segments sent again are worth a sentence of their own.
+const RETRANSMITTED: f64 = 0.001;
+
+/// The place where most is lost.
+pub(super) fn lost(scene: &Scene<'_>) -> Option<Said> {
+    let losses = &scene.metrics.losses;
+    let whole = losses.packets_per_s();
+    let (worst, here) = worst(losses).filter(|_| whole >= LEAST_PER_S)?;
+    let sent = losses.sent_per_s.filter(|&sent| sent > 0.0);
+    let share = |packets: f64| sent.map(|sent| (packets / sent).min(1.0));
+    let how_many = match (share(here), share(whole)) {
+        (Some(here), Some(all)) if percent(here) == percent(all) => {
+            format!("{} % of the packets are lost", percent(all))
+        }
+        (Some(here), Some(all)) => format!("{} of {} % of the packets are lost", percent(here), percent(all)),
+        _ if here < whole => format!("{} of {} lost packets/s are lost", rate(here), rate(whole)),
+        _ => format!("{} packets/s are lost", rate(whole)),
+    };
+    let text = format!("{how_many} {}: {}", place(worst, scene.metrics), remedy(worst, scene.metrics));
+    let mut numbers = vec![("packets_per_s", here), ("all_packets_per_s", whole)];
+    numbers.extend(sent.map(|sent| ("sent_per_s", sent)));
+    numbers.extend(share(here).map(|share| ("share", share)));
+    numbers.extend(share(whole).map(|share| ("all_share", share)));
+    numbers.extend(worst.core.map(|core| ("core", f64::from(core))));
+    Some(Said { text, cost: None, numbers })
+}
+
+/// The first loss of the worst place, and what is lost there over all cores.
+fn worst(losses: &Losses) -> Option<(&Loss, f64)> {
+    let same = |one: &Loss, other: &Loss| (one.place, one.netns, one.link) == (other.place, other.netns, other.link);
+    let sum = |one: &Loss| losses.places.iter().filter(|other| same(one, other)).map(|other| other.packets_per_s).sum();
+    losses.places.iter().map(|loss| (loss, sum(loss))).max_by(|one: &(_, f64), other| one.1.total_cmp(&other.1))
+}
+
+/// The place in words, with its namespace where there is more than one.
+fn place(loss: &Loss, metrics: &Metrics) -> String {
+    let name = loss.name.as_deref().unwrap_or("a link");
+    let what = match loss.place {
+        LossPlace::Qdisc => format!("in the qdisc {name}"),
+        LossPlace::Link => format!("by link {name}"),
+        LossPlace::Ovs => format!("by Open vSwitch's port {name}"),
+        LossPlace::Backlog => {
+            let core = loss.core.map_or_else(String::new, |core| format!(" of core {core}"));
+            let through =
+                loss.name.as_deref().map_or_else(String::new, |name| format!(" on the way in through {name}"));
+            format!("in the full backlog{core}{through}")
+        }
+        LossPlace::Ip => "by IP".to_owned(),
+        LossPlace::ReceiveBuffer => "in the receiver's socket buffer".to_owned(),
+        LossPlace::SendBuffer => "in the sender's socket buffer".to_owned(),
+        LossPlace::Conntrack => "by connection tracking".to_owned(),
+    };
+    format!("{what}{}", space(loss, metrics))
+}
+
+/// The namespace as people know it.
+fn space(loss: &Loss, metrics: &Metrics) -> String {
+    let Some(netns) = loss.netns.filter(|_| metrics.spaces.len() > 1) else { return String::new() };
+    match metrics.space(netns) {
+        _ if netns == metrics.netns => " in vnettop's own namespace".to_owned(),
+        Some(space) => match (&space.name, space.pid) {
+            (Some(name), _) => format!(" on {name}"),
+            (None, Some(pid)) => format!(" in the namespace of process {pid}"),
+            (None, None) => format!(" in namespace {netns}"),
+        },
+        None => format!(" in namespace {netns}"),
+    }
+}
+
+fn remedy(loss: &Loss, metrics: &Metrics) -> String {
+    match loss.place {
+        LossPlace::Qdisc => "its queue is full or it is there to drop (tc -s qdisc); a higher limit or rate mends it",
+        LossPlace::Link => "its queue is full or its other end takes nothing (ip -s link, ethtool -S)",
+        LossPlace::Ovs => "ovs-appctl dpctl/show and dpif-netdev/pmd-stats-show say why",
+        LossPlace::Backlog => "a larger net.core.netdev_max_backlog bears bursts; RPS on more cores bears more packets",
+        LossPlace::Ip => "no route, no memory or a fragment missing (nstat -az there says which)",
+        LossPlace::ReceiveBuffer => {
+            "a larger net.core.rmem_max with -w bears bursts; else the receiver's core is too busy"
+        }
+        LossPlace::SendBuffer => "a larger net.core.wmem_max with -w mends it",
+        LossPlace::Conntrack => return conntrack(metrics),
+    }
+    .to_owned()
+}
+
+fn conntrack(metrics: &Metrics) -> String {
+    let full = metrics.losses.conntrack.filter(|(count, max)| *max > 0 && count * 10 >= max * 9);
+    match full {
+        Some((count, max)) => format!("it has {count} of {max} entries (net.netfilter.nf_conntrack_max)"),
+        None => "its table refuses entries (conntrack -S there says why)".to_owned(),
+    }
+}
+
+/// TCP sends again, and no place is seen where packets are lost.
+pub(super) fn retransmitted(scene: &Scene<'_>) -> Option<Said> {
+    let losses = &scene.metrics.losses;
+    let (again, sent) = (losses.retransmits_per_s?, losses.sent_per_s?);
+    let share = again / sent;
+    (share >= RETRANSMITTED && again >= LEAST_PER_S && losses.packets_per_s() < LEAST_PER_S).then(|| Said {
+        text: format!(
+            "TCP sends {} segments/s again, {} % of all: they are lost or late where vnettop sees no drop",
+            rate(again),
+            percent(share)
+        ),
+        cost: None,
+        numbers: vec![("retransmits_per_s", again), ("share", share)],
+    })
+}

@@ -1,0 +1,67 @@
+//! What the protocols lose: of the sender's namespace, of the receiver's, and of those between.
+
+use super::route::Route;
+use super::{Loss, LossPlace, Span, left};
+use crate::sample::{Proto, ProtocolCounters, Sample};
+use std::collections::BTreeMap;
+
+/// What the sender's socket and its IP refused that neither a qdisc nor a link refused.
+pub(super) fn sender(
+    span: &Span<'_>,
+    route: &Route,
+    qdiscs: &[Loss],
+    refused: &BTreeMap<u64, f64>,
+    into: &mut Vec<Loss>,
+) {
+    let netns = span.now.netns;
+    if !route.senders.contains(&netns) {
+        return;
+    }
+    let here = qdiscs.iter().filter(|loss| loss.netns == Some(netns));
+    let queued: f64 = here.map(|loss| loss.packets_per_s).sum();
+    let local = queued + refused.get(&netns).copied().unwrap_or(0.0) + conntrack(span);
+    let no_room = span.lost(|of| of.udp_sndbuf_errors);
+    let discarded = span.lost(|of| of.ip_out_discards);
+    into.push(Loss::in_space(LossPlace::SendBuffer, netns, left(no_room, local)));
+    into.push(Loss::in_space(LossPlace::Ip, netns, left(discarded, local.max(no_room))));
+}
+
+/// What the sockets of one namespace had no room for: their own drops where they are read, otherwise those of the namespace,
+/// which has other sockets too.
+pub(super) fn receiver(previous: &Sample, next: &Sample, span: &Span<'_>, into: &mut Vec<Loss>) {
+    let netns = span.now.netns;
+    let whole = span.lost(|of| of.udp_rcvbuf_errors);
+    let (mut known, mut new, mut sockets) = (0.0, 0.0, 0);
+    for flow in next.flows.iter().filter(|flow| flow.netns == netns && flow.proto == Proto::Udp) {
+        let Some(now) = flow.udp.map(|udp| udp.drops) else { continue };
+        let at = previous.flows.binary_search_by_key(&flow.cookie, |before| before.cookie).ok();
+        sockets += 1;
+        match at.and_then(|at| previous.flows[at].udp) {
+            Some(before) => known += f64::from(now.wrapping_sub(before.drops)) / span.seconds,
+            None => new += f64::from(now) / span.seconds,
+        }
+    }
+    // A socket that is seen for the first time may have dropped long before.
+    let packets = if sockets == 0 { whole } else { known + new.min(left(whole, known)) };
+    into.push(Loss::in_space(LossPlace::ReceiveBuffer, netns, packets));
+}
+
+/// What IP and connection tracking lose anywhere on the way.
+pub(super) fn between(span: &Span<'_>, into: &mut Vec<Loss>) {
+    let ip = |of: &ProtocolCounters| {
+        of.ip_in_discards + of.ip_in_hdr_errors + of.ip_out_no_routes + of.ip_frag_fails + of.ip_reasm_fails
+    };
+    let netns = span.now.netns;
+    let packets = span.lost(ip);
+    match into.iter_mut().find(|loss| loss.place == LossPlace::Ip && loss.netns == Some(netns)) {
+        Some(loss) => loss.packets_per_s += packets,
+        None => into.push(Loss::in_space(LossPlace::Ip, netns, packets)),
+    }
+    into.push(Loss::in_space(LossPlace::Conntrack, netns, conntrack(span)));
+}
+
+/// Packets that connection tracking refused; those of `early_drop` are entries, not packets.
+fn conntrack(span: &Span<'_>) -> f64 {
+    let refused = |of: &ProtocolCounters| of.conntrack.map_or(0, |conntrack| conntrack.drop + conntrack.insert_failed);
+    if span.before.conntrack.is_none() { 0.0 } else { span.lost(refused) }
+}

@@ -1,0 +1,96 @@
+//! Which links the watched flows leave through and come in through, and where they start. Where no path is known, the busy
+//! links of the namespaces they end in stand for it.
+
+use super::Span;
+use crate::derive::links::LinkMetrics;
+use crate::sample::{FlowPath, HopWay, LinkKey, Sample};
+use std::collections::BTreeSet;
+
+/// A link that carries less of the packets than this share of the busiest one of its namespace is not on the way.
+const BUSY: f64 = 0.1;
+
+/// The way of all watched flows together.
+#[derive(Debug, Default)]
+pub(super) struct Route {
+    sent: BTreeSet<LinkKey>,
+    received: BTreeSet<LinkKey>,
+    /// Namespaces in which flows start.
+    pub senders: BTreeSet<u64>,
+    /// Every path is known to its end.
+    pub is_whole: bool,
+}
+
+impl Route {
+    /// The way in the newer sample, or, when the flows have just ended, in the older one.
+    pub fn of(previous: &Sample, next: &Sample, links: &[LinkMetrics], spans: &[Span<'_>]) -> Option<Self> {
+        let sample = if next.flows.is_empty() { previous } else { next };
+        if sample.flows.is_empty() {
+            return None;
+        }
+        Some(if sample.paths.iter().any(|path| !path.hops.is_empty()) {
+            Self::along(&sample.paths)
+        } else {
+            Self::around(sample, links, spans)
+        })
+    }
+
+    fn along(paths: &[FlowPath]) -> Self {
+        let mut route = Self { is_whole: true, ..Self::default() };
+        for path in paths {
+            route.is_whole &= path.gap.is_none() && !path.hops.is_empty();
+            route.senders.insert(path.netns);
+            for hop in &path.hops {
+                if hop.way == HopWay::Sent {
+                    route.sent.insert(hop.link);
+                } else if hop.way == HopWay::Received {
+                    route.received.insert(hop.link);
+                }
+            }
+        }
+        route
+    }
+
+    /// The namespace that sends the most is the sender's.
+    fn around(sample: &Sample, links: &[LinkMetrics], spans: &[Span<'_>]) -> Self {
+        let ends: BTreeSet<u64> = sample.flows.iter().map(|flow| flow.netns).collect();
+        let sender = spans.iter().filter(|span| ends.contains(&span.now.netns));
+        let sender = sender.max_by(|a, b| a.sent().unwrap_or(0.0).total_cmp(&b.sent().unwrap_or(0.0)));
+        let mut route = Self { senders: sender.map(|span| span.now.netns).into_iter().collect(), ..Self::default() };
+        for netns in ends {
+            let packets = |link: &LinkMetrics| link.rates?.packets_per_s();
+            let here = || links.iter().filter(move |link| link.facts.netns == netns);
+            let most = here().filter_map(packets).fold(0.0, f64::max);
+            let busy = here().filter(|link| packets(link).is_some_and(|packets| packets >= BUSY * most) || drops(link));
+            for link in busy {
+                route.sent.insert(link.facts.key());
+                route.received.insert(link.facts.key());
+            }
+        }
+        route
+    }
+
+    /// Packets leave through it.
+    pub fn sent(&self, link: LinkKey) -> bool {
+        self.sent.contains(&link)
+    }
+
+    /// Packets come in through it.
+    pub fn received(&self, link: LinkKey) -> bool {
+        self.received.contains(&link)
+    }
+
+    /// It is on the way.
+    pub fn has(&self, link: LinkKey) -> bool {
+        self.sent(link) || self.received(link)
+    }
+}
+
+fn drops(link: &LinkMetrics) -> bool {
+    link.rates.and_then(|rates| rates.dropped_per_s()).is_some_and(|packets| packets > 0.0)
+}
+
+/// What a link is called.
+pub(super) fn name(links: &[LinkMetrics], key: LinkKey) -> Option<String> {
+    let at = links.binary_search_by_key(&key, |link| link.facts.key()).ok()?;
+    Some(links[at].facts.name.clone())
+}

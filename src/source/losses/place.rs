@@ -1,0 +1,115 @@
+//! One namespace's descriptors: its protocol counters, its connection tracking, its qdiscs. They are opened once inside it and
+//! keep showing it; while they are open they keep it alive, so they are closed as soon as no flow needs them.
+
+use super::offloads::Asker;
+use super::{conntrack, qdisc, snmp};
+use crate::sample::{Ifindex, Offloads, ProtocolCounters, QdiscCounters};
+use crate::source::netlink::dialogue::Dialogue;
+use crate::source::netlink::message::Request;
+use crate::source::netlink::socket::KernelSocket;
+use crate::source::proc_file::KeptFile;
+use crate::source::{SourceError, now_ns, scan};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The protocol of qdiscs.
+const NETLINK_ROUTE: isize = 0;
+/// Beyond as many qdiscs of a namespace in which no path is known, the rest is left out.
+const MOST_QDISCS: usize = 512;
+
+/// What is kept open of one namespace.
+#[derive(Debug)]
+pub(super) struct Place {
+    snmp: KeptFile,
+    snmp6: Option<KeptFile>,
+    conntrack: Option<KeptFile>,
+    /// Entries that connection tracking may have.
+    most_entries: u64,
+    /// None where the namespace may not be entered.
+    qdiscs: Option<Dialogue<KernelSocket>>,
+    request: Request,
+    /// None where the namespace may not be entered, or its kernel has no ethtool family (before Linux 5.6).
+    offloads: Option<Asker>,
+}
+
+impl Place {
+    /// Opens the namespace of the calling thread.
+    pub fn here(proc: &Path) -> io::Result<Self> {
+        let mut place = Self::of_files(&proc.join("thread-self/net"), proc)?;
+        let socket = KernelSocket::open(NETLINK_ROUTE)?;
+        socket.check_strictly();
+        place.qdiscs = Some(Dialogue::new(socket));
+        place.offloads = Asker::open().ok();
+        Ok(place)
+    }
+
+    /// Opens the namespace of a process from outside, which needs no right but shows no qdisc.
+    pub fn of_process(proc: &Path, pid: u32) -> io::Result<Self> {
+        Self::of_files(&proc.join(pid.to_string()).join("net"), proc)
+    }
+
+    fn of_files(net: &Path, proc: &Path) -> io::Result<Self> {
+        let kept = |path: PathBuf| KeptFile::open(path);
+        let snmp = kept(net.join("snmp")).map_err(|error| match error {
+            SourceError::File { error, .. } => error,
+            other => io::Error::other(other.to_string()),
+        })?;
+        let most = std::fs::read(proc.join("sys/net/netfilter/nf_conntrack_max")).ok();
+        Ok(Self {
+            snmp,
+            snmp6: kept(net.join("snmp6")).ok(),
+            conntrack: kept(net.join("stat/nf_conntrack")).ok(),
+            most_entries: most.and_then(|text| scan::number(text.trim_ascii())).unwrap_or(0),
+            qdiscs: None,
+            request: qdisc::request(),
+            offloads: None,
+        })
+    }
+
+    /// What the protocols have counted; IPv6, whose file is the longest, only where a flow speaks it.
+    pub fn protocols(&self, netns: u64, ipv6: bool, buffer: &mut Vec<u8>) -> Result<ProtocolCounters, SourceError> {
+        let mut counters = ProtocolCounters { netns, at_ns: now_ns(), ..ProtocolCounters::default() };
+        snmp::parse_snmp(self.snmp.read(buffer)?, &mut counters);
+        if let Some(file) = self.snmp6.as_ref().filter(|_| ipv6) {
+            snmp::parse_snmp6(file.read(buffer)?, &mut counters);
+        }
+        if let Some(file) = &self.conntrack {
+            counters.conntrack = conntrack::parse(file.read(buffer)?, self.most_entries);
+        }
+        Ok(counters)
+    }
+
+    /// The qdiscs of these links, or of all where there are none of them; sorted by link and handle, one each.
+    pub fn qdiscs(
+        &mut self,
+        netns: u64,
+        links: &[Ifindex],
+        buffer: &mut Vec<u8>,
+        into: &mut Vec<QdiscCounters>,
+    ) -> Result<(), SourceError> {
+        let Some(dialogue) = &mut self.qdiscs else { return Ok(()) };
+        let first = into.len();
+        let is_wanted = |ifindex| links.is_empty() || links.binary_search(&ifindex).is_ok();
+        let heard = dialogue.dump(&mut self.request, buffer, "list qdiscs", |message, at_ns| {
+            let told = qdisc::qdisc(message, netns, at_ns).filter(|told| is_wanted(told.link.ifindex));
+            if into.len() - first < MOST_QDISCS {
+                into.extend(told);
+            }
+        });
+        // Children of a `mq` without a handle share handle 0 with it: the root, which adds them up, stands for them.
+        into[first..].sort_by_key(|told| (told.link, told.handle, told.parent != u32::MAX));
+        let mut last = None;
+        let mut at = 0;
+        into.retain(|told| {
+            at += 1;
+            at <= first || last.replace((told.link, told.handle)) != Some((told.link, told.handle))
+        });
+        heard.map(drop)
+    }
+
+    /// What these links leave to their device or do for others; a link that does not say is left out.
+    pub fn offloads(&mut self, netns: u64, links: &[Ifindex], buffer: &mut [u8]) -> Vec<Offloads> {
+        let Some(asker) = &mut self.offloads else { return Vec::new() };
+        links.iter().filter_map(|&ifindex| asker.ask(netns, ifindex, buffer)).collect()
+    }
+}

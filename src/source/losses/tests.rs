@@ -1,0 +1,78 @@
+//! The reader on this machine's own namespace: silent without flows, right with them, closed after them.
+
+use super::*;
+use crate::sample::{Hop, HopBy, HopWay, Proto};
+use crate::source::spaces::Choice;
+
+fn flow(netns: u64) -> FlowSample {
+    let end = |port| std::net::SocketAddr::from(([127, 0, 0, 1], port));
+    FlowSample {
+        proto: Proto::Tcp,
+        cookie: 1,
+        netns,
+        pid: std::process::id(),
+        local: end(5201),
+        remote: end(43210),
+        tcp: None,
+        udp: None,
+        pulses: Vec::new(),
+    }
+}
+
+fn path(netns: u64) -> FlowPath {
+    let link = LinkKey { netns, ifindex: Ifindex(1) };
+    FlowPath {
+        netns,
+        proto: Proto::Tcp,
+        from: ([127, 0, 0, 1], 43210).into(),
+        to: ([127, 0, 0, 1], 5201).into(),
+        hops: vec![Hop { link, way: HopWay::Received, by: HopBy::Local }],
+        gap: None,
+    }
+}
+
+fn watched<'a>(spaces: &'a Spaces, flows: &'a [FlowSample], paths: &'a [FlowPath]) -> Watched<'a> {
+    Watched { spaces, list: &[], flows, paths }
+}
+
+#[test]
+fn nothing_is_opened_while_there_are_no_flows() {
+    let spaces = Spaces::new(&Roots::default(), Choice::Own);
+    let mut reader = LossReader::new(&Roots::default());
+    assert_eq!(reader.read(watched(&spaces, &[], &[]), 1), LossReading::default(), "there is nothing to say");
+    assert!(reader.places.is_empty() && reader.buffer.is_empty(), "and nothing was opened for it");
+}
+
+#[test]
+fn a_flows_namespace_is_read_and_closed_after_it_has_ended() {
+    let roots = Roots::default();
+    let (spaces, mut reader) = (Spaces::new(&roots, Choice::Own), LossReader::new(&roots));
+    let (flows, paths) = ([flow(spaces.own())], [path(spaces.own())]);
+    let reading = reader.read(watched(&spaces, &flows, &paths), 1);
+    let [counters] = &reading.protocols[..] else { panic!("one namespace: {:?}", reading.protocols) };
+    assert_eq!(counters.netns, spaces.own(), "it is the flow's");
+    assert!(counters.at_ns > 0, "with the time it was read at");
+    assert_eq!(reader.problems(), [], "the own namespace needs no right");
+    let again = reader.read(watched(&spaces, &flows, &paths), 2);
+    assert!(Arc::ptr_eq(&again.offloads, &reading.offloads), "what rarely changes is not read again");
+    let last = reader.read(watched(&spaces, &[], &[]), 3);
+    assert_eq!(last.protocols.len(), 1, "what was lost until the flow ended is still read");
+    assert!(reader.places.is_empty(), "then everything is closed");
+    assert_eq!(reader.read(watched(&spaces, &[], &[]), 4), LossReading::default(), "and stays so");
+}
+
+#[test]
+fn a_namespace_that_nobody_asked_for_is_read_from_outside() {
+    let roots = Roots::default();
+    let (spaces, mut reader) = (Spaces::new(&roots, Choice::Own), LossReader::new(&roots));
+    let reading = reader.read(watched(&spaces, &[flow(7)], &[]), 1);
+    assert_eq!(reading.protocols.len(), 1, "through the process that lives there");
+    assert_eq!(reading.qdiscs, [], "its qdiscs cannot be seen");
+    assert_eq!(reader.problems(), [], "which is no problem: only the own namespace was wanted");
+}
+
+#[test]
+fn a_namespace_that_may_not_be_entered_is_named_with_a_way_out() {
+    let told = problem(7, Some(812), &std::io::Error::from_raw_os_error(libc::EPERM));
+    assert!(told.text.contains("process 812") && told.text.contains("as root"), "whose, and what to do: {}", told.text);
+}
