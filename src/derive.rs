@@ -12,15 +12,17 @@ pub mod inquiry;
 pub mod jitter;
 pub mod links;
 pub mod moves;
+pub mod owners;
 pub mod pins;
 pub mod placement;
 pub mod proof;
 pub mod run;
 pub mod threads;
 
-use crate::sample::{Event, Host, Item, LinkKey, OwnCost, Problem, Sample, Topology, TraceSource};
+use crate::sample::{Event, Host, Item, LinkKey, OwnCost, Owned, Owner, Problem, Sample, Topology, TraceSource};
 use history::History;
 use inquiry::Inquiry;
+use owners::Owners;
 use pins::Pins;
 use proof::Trial;
 use std::sync::Arc;
@@ -57,6 +59,8 @@ pub struct Metrics {
     pub netns: u64,
     /// Every link, sorted by namespace and ifindex.
     pub links: Vec<LinkMetrics>,
+    /// Who the links belong to, sorted by link; the same `Arc` until it changes.
+    pub owners: Arc<Vec<Owned>>,
     /// Every present core, sorted by core.
     pub cores: Vec<CoreMetrics>,
     /// Every watched thread, sorted by (pid, tid).
@@ -92,12 +96,20 @@ impl Metrics {
         let at = self.links.binary_search_by_key(&key, |link| link.facts.key()).ok()?;
         Some(&self.links[at])
     }
+
+    /// Who a link belongs to.
+    #[must_use]
+    pub fn owner(&self, link: LinkKey) -> Option<&Owner> {
+        let at = self.owners.binary_search_by_key(&link, |owned| owned.link).ok()?;
+        Some(&self.owners[at].owner)
+    }
 }
 
 /// Folds the stream of a run into metrics; keeps the previous sample and what needs more than two.
 #[derive(Debug, Default)]
 pub struct Derivation {
     previous: Option<Sample>,
+    owners: Owners,
     history: History,
     /// The pins of vnettop that stand.
     pins: Pins,
@@ -153,6 +165,7 @@ impl Derivation {
             topology: Arc::clone(&next.topology),
             netns: next.netns,
             links,
+            owners: self.owners.join(&next.owners, &next.ovs),
             cores: cores::between(previous, &next),
             threads: threads::between(previous, &next, &self.history, &self.pins),
             flow: flow.metrics(),

@@ -163,7 +163,7 @@ impl LinkList {
     /// Takes in which links there are and which of them move.
     pub(super) fn follow(&mut self, metrics: &Metrics) {
         let first = self.family.active_ns.is_empty();
-        self.family.follow(&metrics.links);
+        self.family.follow(metrics);
         if first && metrics.links.len() > FEW_LINKS {
             self.idle = Idle::Hidden;
         }

@@ -64,6 +64,7 @@ pub struct World {
     pub isolated: CoreSet,
     pub threads: Vec<Runner>,
     pub problems: Vec<Problem>,
+    pub owners: Arc<Vec<Owned>>,
     pub own: OwnCost,
     pub own_share: f64,
     at_ns: u64,
@@ -108,6 +109,7 @@ impl World {
             isolated: CoreSet::new(),
             threads: Vec::new(),
             problems: Vec::new(),
+            owners: Arc::default(),
             own: OwnCost { interval_ns: 500_000_000, realtime: true, ..OwnCost::default() },
             own_share: 0.0031,
             at_ns: 98_000_000_000_000,
@@ -167,6 +169,12 @@ impl World {
         self.links.push((facts, counters, traffic));
         self.changed();
         ifindex
+    }
+
+    /// Gives a link an owner; the links are given theirs in their order.
+    pub fn owned(&mut self, ifindex: Ifindex, owner: Owner) {
+        let link = LinkKey { netns: NETNS, ifindex };
+        Arc::make_mut(&mut self.owners).push(Owned { link, owner });
     }
 
     /// The facts of a link, to be changed.
@@ -262,7 +270,7 @@ impl World {
             trace: None,
             flows: Vec::new(),
             spaces: Arc::default(),
-            owners: Arc::default(),
+            owners: Arc::clone(&self.owners),
             ovs: Arc::default(),
             paths: Arc::default(),
             qdiscs: Vec::new(),

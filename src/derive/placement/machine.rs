@@ -223,6 +223,7 @@ impl Machine {
             topology: Arc::new(self.topology.clone()),
             netns: 1,
             links: self.links.clone(),
+            owners: Arc::default(),
             cores: self.topology.cores.iter().map(core).collect(),
             threads: self.threads.clone(),
             flow: crate::derive::FlowMetrics::default(),
