@@ -31,8 +31,8 @@ const PYTHON: &str = "eval $(python3 -c 'import sys; print(f\"program={sys.execu
     PYTHONHOME=$home exec -a $0 $program";
 
 /// A process in this namespace that holds a link, by this name for itself.
-fn holder(netns: &Netns, call_it: &str, link: &str, mode: &str, more: &str) -> Kept {
-    let script = format!("{PYTHON} -c \"$1\" {link} {mode} {more}");
+fn holder(netns: &Netns, call_it: &str, link: &str, mode: &str, options: &str) -> Kept {
+    let script = format!("{PYTHON} -c \"$1\" {link} {mode} {options}");
     held(netns.command("bash").args(["-c", &script, call_it, HOLDER]))
 }
 
@@ -235,7 +235,7 @@ fn a_namespace_is_its_container_s_by_the_control_group() {
 }
 
 /// A Docker on a unix socket, good or bad as its second argument says.
-const DOCKER: &str = r#"
+const DOCKER: &str = r"
 import json, socket, sys, threading, time
 path, manner = sys.argv[1:3]
 server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -261,7 +261,7 @@ print('ready', flush=True)
 while True:
     peer, _ = server.accept()
     threading.Thread(target=answer, args=[peer], daemon=True).start()
-"#;
+";
 
 /// vnettop beside docker0 and such a Docker.
 fn beside_docker(netns: &Netns, manner: &str) -> (Kept, Watching, tempfile::TempDir) {

@@ -108,8 +108,7 @@ impl OwnerReader {
         }
         if changed || news || self.holders.must_check(now_ns) {
             let containers = &self.containers;
-            let free = self.links.iter().map(|link| &**link).filter(|link| containers.owner(link.netns).is_none());
-            self.holders.follow(free, now_ns);
+            self.holders.follow(&self.links, |link| containers.owner(link.netns).is_none(), now_ns);
         }
         self.holders.look(now_ns) || news
     }
@@ -217,8 +216,12 @@ impl OwnerReader {
     }
 
     fn network_of(&self, space: &Space) -> Option<&Network> {
-        let id = network_id(space)?;
-        self.docker.networks().iter().find(|network| network.id.starts_with(id))
+        let is_ingress = space.name.as_deref() == Some("ingress_sbox");
+        let id = network_id(space);
+        let is_it = |network: &&Network| {
+            id.is_some_and(|id| network.id.starts_with(id)) || is_ingress && network.name == "ingress"
+        };
+        self.docker.networks().iter().find(is_it)
     }
 
     fn name_of_master(&self, link: &LinkFacts) -> Option<&str> {

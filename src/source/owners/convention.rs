@@ -4,7 +4,7 @@
 use crate::sample::{Kind, LinkFacts, Owner, OwnerKind};
 
 /// How the names of links begin, what they are (none: anything), whose they are, who says so.
-const CONVENTIONS: [(&str, Option<Kind>, &str, &str); 18] = [
+static CONVENTIONS: [(&str, Option<Kind>, &str, &str); 18] = [
     ("cali", Some(Kind::Veth), "calico", "kubernetes"),
     ("vxlan.calico", None, "calico", "kubernetes"),
     ("wireguard.cali", None, "calico", "kubernetes"),

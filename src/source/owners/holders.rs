@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Pause between the first passages, ns: who makes a link opens it at once.
 const PAUSE_NS: u64 = 1_000_000_000;
@@ -25,8 +26,10 @@ const LONGEST: u64 = 128 * 1024;
 #[derive(Debug)]
 pub(super) struct Holders {
     proc: PathBuf,
-    /// Without a known holder, sorted.
-    wanted: Vec<Wanted>,
+    /// Every link that may have a holder, sorted.
+    links: Vec<Holdable>,
+    /// The namespaces whose links are seen, sorted.
+    seen_in: Vec<u64>,
     held: BTreeMap<LinkKey, Held>,
     passage: Option<Passage>,
     /// Passages since the links wanted were others.
@@ -38,10 +41,12 @@ pub(super) struct Holders {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Wanted {
+struct Holdable {
     key: LinkKey,
     name: String,
     by_index: bool,
+    /// It belongs to nobody else.
+    free: bool,
     /// Nothing says that nobody holds it: a tap that nobody holds has no carrier.
     likely: bool,
 }
@@ -56,7 +61,8 @@ impl Holders {
     pub fn new(proc: &Path) -> Self {
         Self {
             proc: proc.to_owned(),
-            wanted: Vec::new(),
+            links: Vec::new(),
+            seen_in: Vec::new(),
             held: BTreeMap::new(),
             passage: None,
             passages: 0,
@@ -82,29 +88,42 @@ impl Holders {
         self.problem.as_ref()
     }
 
-    /// Follows the links that may have a holder and belong to nobody else.
-    pub fn follow<'a>(&mut self, links: impl Iterator<Item = &'a LinkFacts>, now_ns: u64) {
-        let mut all: Vec<Wanted> = links.filter(|link| is_held(&link.kind)).map(Wanted::of).collect();
-        if all.is_empty() && self.held.is_empty() && self.wanted.is_empty() {
+    /// Follows the links that may have a holder; those that are not free belong to somebody anyhow.
+    pub fn follow(&mut self, links: &[Arc<LinkFacts>], is_free: impl Fn(&LinkFacts) -> bool, now_ns: u64) {
+        let holdable = links.iter().filter(|link| is_held(&link.kind));
+        let all: Vec<Holdable> = holdable.map(|link| Holdable::of(link, is_free(link))).collect();
+        if all.is_empty() && self.links.is_empty() {
             return;
         }
+        self.seen_in = links.iter().map(|link| link.netns).collect();
+        self.seen_in.dedup();
+        let lost = self.check(&all, now_ns);
+        if lost || all != self.links {
+            (self.links, self.passages, self.passage, self.due_ns) = (all, 0, None, now_ns);
+        }
+        if self.wanted().next().is_none() {
+            (self.passage, self.due_ns, self.problem) = (None, u64::MAX, None);
+        }
+    }
+
+    /// Forgets the holders that have let go or whose link has gone; true when there were some.
+    fn check(&mut self, all: &[Holdable], now_ns: u64) -> bool {
         let names: BTreeMap<LinkKey, &str> = all.iter().map(|link| (link.key, &*link.name)).collect();
+        let (proc, known) = (&self.proc, self.held.len());
         let can_check = now_ns.saturating_sub(self.checked_ns) >= LEAST_CHECK_NS;
-        let proc = &self.proc;
-        let check = |seen: &Seen, name: &str| !can_check || seen.still_holds(proc, name);
-        self.held.retain(|key, held| names.get(key).is_some_and(|name| check(&held.seen, name)));
+        let holds = |seen: &Seen, name: &str| !can_check || seen.still_holds(proc, name);
+        self.held.retain(|key, held| names.get(key).is_some_and(|name| holds(&held.seen, name)));
+        let pause_ns = if can_check { CHECK_NS } else { LEAST_CHECK_NS };
         if can_check {
             self.checked_ns = now_ns;
         }
-        let pause_ns = if can_check { CHECK_NS } else { LEAST_CHECK_NS };
         self.check_ns = if self.held.is_empty() { u64::MAX } else { self.checked_ns.saturating_add(pause_ns) };
-        all.retain(|link| !self.held.contains_key(&link.key));
-        if all != self.wanted {
-            (self.wanted, self.passages, self.passage, self.due_ns) = (all, 0, None, now_ns);
-        }
-        if self.wanted.is_empty() {
-            (self.due_ns, self.problem) = (u64::MAX, None);
-        }
+        self.held.len() != known
+    }
+
+    /// Links whose holder is worth looking for.
+    fn wanted(&self) -> impl Iterator<Item = &Holdable> {
+        self.links.iter().filter(|link| link.free && !self.held.contains_key(&link.key))
     }
 
     /// The holders that are known are to be looked after again.
@@ -114,9 +133,6 @@ impl Holders {
 
     /// Goes on looking through the processes, if it is time; true when a holder was found.
     pub fn look(&mut self, now_ns: u64) -> bool {
-        if self.wanted.is_empty() {
-            return false;
-        }
         if self.passage.is_none() && now_ns >= self.due_ns {
             self.passage = Passage::begin(&self.proc, self.passages == 0);
         }
@@ -136,16 +152,17 @@ impl Holders {
 
     /// Which link a process was seen to hold, and takes note of it.
     fn found(&mut self, seen: Seen) -> bool {
-        let matches = |link: &&Wanted| match (&seen.name, seen.ifindex) {
+        let matches = |link: &&Holdable| match (&seen.name, seen.ifindex) {
             (Some(name), _) => !link.by_index && link.name == *name,
             (None, index) => link.by_index && Some(link.key.ifindex.0) == index,
         };
         let Some(netns) = super::netns_of(&self.proc.join(seen.pid.to_string())) else { return false };
-        let mut possible = self.wanted.iter().filter(matches);
-        let (first, here) = (possible.next(), self.wanted.iter().filter(matches).find(|link| link.key.netns == netns));
-        // Its link may have been moved elsewhere since; of two so named elsewhere nobody can tell which.
-        let only = first.filter(|_| possible.next().is_none());
-        let Some(key) = here.or(only).map(|link| link.key) else { return false };
+        let here = self.links.iter().filter(matches).find(|link| link.key.netns == netns);
+        // Its link may have been moved elsewhere since; of two so named elsewhere nobody can tell which, nor whether one
+        // is meant that is not seen.
+        let mut elsewhere = self.links.iter().filter(matches).filter(|_| self.seen_in.binary_search(&netns).is_ok());
+        let only = elsewhere.next().filter(|_| elsewhere.next().is_none());
+        let Some(key) = here.or(only).filter(|link| link.free).map(|link| link.key) else { return false };
         let owner = self.who(seen.pid, seen.ifindex.is_some());
         // Of several that hold it, the machine counts: the program that started it holds it too for a moment.
         let is_better =
@@ -173,9 +190,8 @@ impl Holders {
     fn end_passage(&mut self, now_ns: u64) {
         let Some(passage) = self.passage.take() else { return };
         self.passages = self.passages.saturating_add(1);
-        self.wanted.retain(|link| !self.held.contains_key(&link.key));
-        let likely = self.wanted.iter().find(|link| link.likely);
-        self.problem = likely.filter(|_| passage.refused > 0).map(|link| Problem {
+        let likely = self.wanted().find(|link| link.likely);
+        let problem = likely.filter(|_| passage.refused > 0).map(|link| Problem {
             source: "owners".to_owned(),
             text: format!(
                 "cannot see who holds {}: the descriptors of {} processes of other users may not be listed; run as root to see",
@@ -188,7 +204,9 @@ impl Holders {
             None if self.passages < HASTY => PAUSE_NS * 2,
             None => LONGEST_PAUSE_NS,
         };
-        self.due_ns = if self.wanted.is_empty() { u64::MAX } else { now_ns.saturating_add(pause_ns) };
+        let is_done = self.wanted().next().is_none();
+        self.due_ns = if is_done { u64::MAX } else { now_ns.saturating_add(pause_ns) };
+        self.problem = problem;
     }
 }
 
@@ -201,9 +219,9 @@ fn is_by_index(kind: &Kind) -> bool {
     matches!(kind, Kind::Macvtap) || kind.word() == "ipvtap"
 }
 
-impl Wanted {
-    fn of(link: &LinkFacts) -> Self {
+impl Holdable {
+    fn of(link: &LinkFacts, free: bool) -> Self {
         let likely = matches!(link.state, LinkState::Up | LinkState::Unknown | LinkState::Dormant);
-        Self { key: link.key(), name: link.name.clone(), by_index: is_by_index(&link.kind), likely }
+        Self { key: link.key(), name: link.name.clone(), by_index: is_by_index(&link.kind), free, likely }
     }
 }

@@ -238,12 +238,15 @@ fn of_two_links_of_one_name_the_holder_s_own_namespace_decides() {
     machine.holder(70, "openvpn", "/dev/net/tun", "tun0");
     let spaces = Arc::new(vec![space(OWN, Some(1)), space(20, None), space(30, None)]);
     let tun = |netns, name| link(netns, 5, name, Kind::Tun);
-    let both = links(vec![tun(OWN, "tun0"), tun(20, "tun0")]);
+    let lo = || link(OWN, 1, "lo", Kind::Loopback);
+    let both = links(vec![lo(), tun(OWN, "tun0"), tun(20, "tun0")]);
     let owned = machine.reader.read(&spaces, &both, 0);
     assert_eq!(owned.iter().map(|owned| owned.link.netns).collect::<Vec<_>>(), [OWN], "the one beside it");
-    let elsewhere = links(vec![tun(20, "tun0"), tun(30, "tun0")]);
+    let elsewhere = links(vec![lo(), tun(20, "tun0"), tun(30, "tun0")]);
     assert_eq!(machine.reader.read(&spaces, &elsewhere, SECOND).len(), 0, "of two elsewhere nobody can tell which");
-    let moved = links(vec![tun(20, "tun0"), tun(30, "tun1")]);
+    let unseen = links(vec![tun(20, "tun0")]);
+    assert_eq!(machine.reader.read(&spaces, &unseen, SECOND).len(), 0, "nor whether one is meant that is not seen");
+    let moved = links(vec![lo(), tun(20, "tun0"), tun(30, "tun1")]);
     assert_eq!(machine.reader.read(&spaces, &moved, 2 * SECOND).len(), 1, "the only one was moved there");
 }
 
@@ -261,5 +264,49 @@ fn an_overlay_s_namespace_is_its_network_s() {
         std::thread::sleep(std::time::Duration::from_millis(1));
         now_ns += 1_000_000;
         assert!(now_ns < 60 * SECOND, "Docker's name for it is there before a minute has passed");
+    }
+}
+
+#[test]
+fn a_held_link_s_namesake_is_not_its_holder_s() {
+    let mut machine = Machine::new();
+    machine.holder(70, "openvpn", "/dev/net/tun", "tun0");
+    let spaces = Arc::new(vec![space(OWN, Some(1)), space(20, None)]);
+    let tun = |netns| link(netns, 5, "tun0", Kind::Tun);
+    let both = links(vec![tun(OWN), tun(20)]);
+    for second in 0..40 {
+        let owned = machine.reader.read(&spaces, &both, second * SECOND);
+        let owners = owned.iter().map(|owned| owned.link.netns).collect::<Vec<_>>();
+        assert_eq!(owners, [OWN], "the other tun0 stays nobody's, also after {second} s");
+    }
+}
+
+#[test]
+fn what_a_real_docker_answered_is_understood() {
+    let mut machine = Machine::new();
+    let path = machine.root.path().join("docker.sock");
+    let listener = UnixListener::bind(&path).expect("a socket");
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut question = [0; 1024];
+            let length = stream.read(&mut question).unwrap_or(0);
+            let answer = match String::from_utf8_lossy(&question[..length]).split(' ').nth(1) {
+                Some("/networks") => &include_bytes!("../../../tests/fixtures/owners/docker-20.10-networks.http")[..],
+                _ => &include_bytes!("../../../tests/fixtures/owners/docker-20.10-containers.http")[..],
+            };
+            let _ = stream.write_all(answer);
+        }
+    });
+    let id = "283257723f025754f0e7b3f7692b5f2d2ca509fca3c8b345690129a5e4b5d676";
+    machine.process(7, 20, &format!("/docker/{id}"));
+    let spaces = Arc::new(vec![space(OWN, Some(1)), space(20, Some(7))]);
+    let bridge = link(OWN, 4, "br-c05cd12c0d73", Kind::Bridge);
+    let links = links(vec![link(OWN, 3, "docker0", Kind::Bridge), bridge, veth(OWN, 6, "veth49302c0", 20)]);
+    let expected = [(3, "bridge".to_owned()), (4, "bench-net".to_owned()), (6, "container1".to_owned())];
+    let mut now_ns = 0;
+    while machine.read(&spaces, &links, now_ns) != expected {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        now_ns += 1_000_000;
+        assert!(now_ns < 60 * SECOND, "both networks and the container have their names before a minute has passed");
     }
 }
