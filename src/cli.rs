@@ -25,6 +25,8 @@ pub struct Config {
     pub count: Option<u64>,
     /// Names and pids to watch.
     pub watch: Vec<String>,
+    /// `all`, `self` or which network namespace; none means what is usual here.
+    pub netns: Option<String>,
     /// Write a recording here.
     pub record: Option<PathBuf>,
     /// Change nothing on the machine.
@@ -146,6 +148,10 @@ struct Options {
     /// Threads to watch: a command name or a pid; repeatable [default: iperf3]
     #[arg(long, value_name = "NAME|PID", value_parser = watch, global = true)]
     watch: Vec<String>,
+    /// Network namespaces to show: all, self, or one by its name, inode or a process in it [default: all where vnettop runs
+    /// in the machine's own, otherwise self]
+    #[arg(long, value_name = "NAME|all|self", value_parser = netns, global = true)]
+    netns: Option<String>,
     /// JSON lines on standard output, one object a sample
     #[arg(long, conflicts_with = "print", global = true)]
     json: bool,
@@ -237,6 +243,7 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> 
         face,
         count: options.count,
         watch: if options.watch.is_empty() { vec!["iperf3".to_owned()] } else { options.watch },
+        netns: options.netns,
         record: options.record,
         readonly: options.readonly,
         realtime: !options.no_realtime,
@@ -273,6 +280,10 @@ fn watch(text: &str) -> Result<String, String> {
     if text.is_empty() || text == "0" { Err("give a command name or a pid".to_owned()) } else { Ok(text.to_owned()) }
 }
 
+fn netns(text: &str) -> Result<String, String> {
+    if text.is_empty() { Err("give all, self or the name of a namespace".to_owned()) } else { Ok(text.to_owned()) }
+}
+
 fn speed(text: &str) -> Result<Speed, String> {
     if text == "max" {
         return Ok(Speed::Max);
@@ -307,7 +318,7 @@ mod tests {
 
     #[test]
     fn every_wrong_argument_is_one_sentence() {
-        let lines = "-d 0|-d x|-d nan|-d inf|-d -1|-d|-n 0|-n x|-n -1|--watch|--print 80|--print 0x24|--print 80x|--print axb\
+        let lines = "-d 0|-d x|-d nan|-d inf|-d -1|-d|--netns|-n 0|-n x|-n -1|--watch|--print 80|--print 0x24|--print 80x|--print axb\
             |--keys q|--speed 2|--json --print 80x24|--replay a --record b|--replay a demo|frob|--frob|undo frob|--speed 0 --replay a";
         for line in lines.split('|') {
             match parsed(line) {

@@ -19,7 +19,7 @@ pub mod proof;
 pub mod run;
 pub mod threads;
 
-use crate::sample::{Event, Host, Item, LinkKey, OwnCost, Owned, Owner, Problem, Sample, Topology, TraceSource};
+use crate::sample::{Event, Host, Item, LinkKey, OwnCost, Owned, Owner, Problem, Sample, Space, Topology, TraceSource};
 use history::History;
 use inquiry::Inquiry;
 use owners::Owners;
@@ -57,6 +57,8 @@ pub struct Metrics {
     pub topology: Arc<Topology>,
     /// Inode of vnettop's own network namespace.
     pub netns: u64,
+    /// The network namespaces the links are in.
+    pub spaces: Arc<Vec<Space>>,
     /// Every link, sorted by namespace and ifindex.
     pub links: Vec<LinkMetrics>,
     /// Who the links belong to, sorted by link; the same `Arc` until it changes.
@@ -90,6 +92,13 @@ pub struct Metrics {
 }
 
 impl Metrics {
+    /// A namespace by its inode.
+    #[must_use]
+    pub fn space(&self, netns: u64) -> Option<&Space> {
+        let at = self.spaces.binary_search_by_key(&netns, |space| space.netns).ok()?;
+        Some(&self.spaces[at])
+    }
+
     /// A link by its place.
     #[must_use]
     pub fn link(&self, key: LinkKey) -> Option<&LinkMetrics> {
@@ -164,6 +173,7 @@ impl Derivation {
             host: Arc::clone(&next.host),
             topology: Arc::clone(&next.topology),
             netns: next.netns,
+            spaces: Arc::clone(&next.spaces),
             links,
             owners: self.owners.join(&next.owners, &next.ovs),
             cores: cores::between(previous, &next),

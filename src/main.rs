@@ -10,7 +10,7 @@ use vnettop::effect::{self, Hand, Outcome};
 use vnettop::record::{Recorder, Recording};
 use vnettop::source::feed::{Feed, Pace};
 use vnettop::source::moves::keeper;
-use vnettop::source::sampler::{self, Thrift};
+use vnettop::source::sampler::{self, Choice, Thrift};
 use vnettop::source::threads::Watch;
 use vnettop::state::{Mode, Settings, State, Units};
 use vnettop::term;
@@ -174,11 +174,23 @@ fn feed(config: &Config, demo: Option<&Demo>) -> Result<Feed, Box<dyn std::error
     Ok(Feed::live(sampler::Settings {
         roots: vnettop::source::Roots::default(),
         watch: watched(config, demo).iter().map(|name| Watch::from(name.as_str())).collect(),
+        netns: choice(config, demo),
         interval: config.interval,
         thrift: if looked_at_only { Thrift::StillLinks } else { Thrift::Nothing },
         realtime: config.realtime,
         count: config.count.map(|intervals| intervals + 1).filter(|_| config.face == Face::Json),
     })?)
+}
+
+/// The demo's links are all reached from its own namespace, and nobody else's belong on its screen.
+fn choice(config: &Config, demo: Option<&Demo>) -> Choice {
+    match config.netns.as_deref() {
+        None if demo.is_some() => Choice::Own,
+        None => Choice::usual(),
+        Some("all") => Choice::All,
+        Some("self") => Choice::Own,
+        Some(name) => Choice::Named(name.to_owned()),
+    }
 }
 
 fn world(config: &Config, demo: Option<&Demo>, stream: Stream, feed: Feed) -> App {

@@ -3,6 +3,7 @@
 #![allow(unsafe_code, reason = "masks wider than 1024 cores and SCHED_RESET_ON_FORK have no safe wrapper")]
 
 use crate::sample::CoreSet;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -74,15 +75,28 @@ pub fn started_with() -> &'static CoreSet {
     CORES.get_or_init(|| get_affinity(std::process::id(), &mut Vec::new()).unwrap_or_default())
 }
 
-/// Makes a command start with the cores that vnettop was started with, wherever vnettop itself sits by then. A mask that
+/// The limit of descriptors that this process was started with.
+static STARTED_WITH_DESCRIPTORS: OnceLock<Rlimit> = OnceLock::new();
+
+/// Lets this process have as many descriptors as its hard limit allows: a machine full of network namespaces takes five for
+/// each.
+pub fn raise_descriptor_limit() {
+    let started_with = *STARTED_WITH_DESCRIPTORS.get_or_init(|| getrlimit(Resource::Nofile));
+    let raised = Rlimit { current: started_with.maximum, ..started_with };
+    let _as_many_as_before = setrlimit(Resource::Nofile, raised);
+}
+
+/// Makes a command start with the cores and the limit of descriptors that vnettop was started with, wherever vnettop itself sits by then. A mask that
 /// is no longer allowed is left as it is inherited.
 pub fn unseated(command: &mut Command) -> &mut Command {
     let words = mask(started_with());
-    // SAFETY: between fork and exec the closure makes one system call with memory of its own: it allocates nothing,
+    let descriptors = STARTED_WITH_DESCRIPTORS.get().copied();
+    // SAFETY: between fork and exec the closure makes two system calls with memory of its own: it allocates nothing,
     // takes no lock and touches no descriptor.
     unsafe {
         command.pre_exec(move || {
             let _no_longer_allowed = set_words(0, &words);
+            let _lowering_is_always_allowed = descriptors.map(|limit| setrlimit(Resource::Nofile, limit));
             Ok(())
         })
     }

@@ -14,7 +14,7 @@ use vnettop::derive::Derivation;
 use vnettop::record::{Recorder, Recording};
 use vnettop::sample::Item;
 use vnettop::source::feed::{Feed, Next};
-use vnettop::source::sampler::{Settings, Thrift};
+use vnettop::source::sampler::{Choice, Settings, Thrift};
 use vnettop::source::{Roots, threads::Watch};
 use vnettop::state::{self, State};
 use vnettop::ui::{self, Theme};
@@ -53,6 +53,7 @@ fn watch_and_record(file: &Path, ticks: u64) -> Vec<Vec<Buffer>> {
         roots: Roots::default(),
         watch: vec![Watch::from(std::process::id().to_string().as_str())],
         interval: Duration::from_millis(100),
+        netns: Choice::Own,
         thrift: Thrift::Nothing,
         realtime: true,
         count: Some(ticks),

@@ -52,6 +52,16 @@ fn a_machine_of_512_cores_on_a_small_screen() {
 }
 
 #[test]
+fn a_containers_own_end_stands_under_its_end_outside() {
+    let mut stage = Stage::after(3, scenes::namespaces());
+    for (width, height) in [(80, 24), (120, 40)] {
+        freeze("namespaces", &stage, width, height);
+    }
+    stage.press("t/blue<enter>");
+    freeze("namespaces_filtered", &stage, 120, 40);
+}
+
+#[test]
 fn before_and_at_the_first_sample_no_rate_is_made_up() {
     let mut stage = Stage::new(scenes::bridge(), Settings::default());
     freeze("waiting", &stage, 80, 24);

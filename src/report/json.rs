@@ -7,7 +7,7 @@ mod owner;
 use crate::derive::flow::Connection;
 use crate::derive::links::LinkRates;
 use crate::derive::{CoreMetrics, Finding, LinkMetrics, Metrics, ThreadMetrics};
-use crate::sample::{Ifindex, LinkKey, PeerRef, Problem, SOFTIRQ_KINDS};
+use crate::sample::{Ifindex, LinkKey, PeerRef, Problem, SOFTIRQ_KINDS, Space};
 use events::{Happened, Tracing};
 use flow::Spread;
 use owner::BelongsTo;
@@ -35,6 +35,7 @@ struct Object<'a> {
     host: Host<'a>,
     own: Own,
     trace: Option<Tracing>,
+    namespaces: &'a [Space],
     links: Each<'a, LinkMetrics>,
     cores: Each<'a, CoreMetrics>,
     threads: Each<'a, ThreadMetrics>,
@@ -91,6 +92,7 @@ impl<'a> Object<'a> {
                 seat: metrics.own.seat,
             },
             trace: Tracing::of(metrics),
+            namespaces: &metrics.spaces,
             links: Each { rows: &metrics.links, metrics },
             cores: Each { rows: &metrics.cores, metrics },
             threads: Each { rows: &metrics.threads, metrics },
@@ -188,7 +190,7 @@ impl Row for LinkMetrics {
         let (facts, rates, counters) = (&*self.facts, self.rates.as_ref(), self.counters.as_ref());
         Link {
             netns: facts.netns,
-            netns_name: None,
+            netns_name: metrics.space(facts.netns).and_then(|space| space.name.as_deref()),
             ifindex: facts.ifindex,
             name: &facts.name,
             alias: facts.alias.as_deref(),

@@ -4,7 +4,9 @@
 
 mod claims;
 mod counters;
+pub mod everywhere;
 mod facts;
+mod nsid;
 mod reader;
 mod still;
 mod table;
@@ -15,11 +17,12 @@ use crate::sample::{LinkCounters, LinkFacts, Problem};
 use crate::source::SourceError;
 use crate::source::netlink::dialogue::{self, Dialogue};
 use crate::source::netlink::socket::KernelSocket;
+use crate::source::spaces::Spaces;
 use claims::Claims;
 use facts::Place;
 use reader::Reader;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
@@ -53,9 +56,13 @@ impl LinkReader {
     /// No netlink (a sandbox, a missing permission), no /proc, or a kernel that cannot list its links. Missing speeds
     /// are no error but a [problem](Self::problems).
     pub fn open() -> Result<Self, SourceError> {
+        Self::open_with(facts::SYSFS)
+    }
+
+    fn open_with(sysfs: &str) -> Result<Self, SourceError> {
         let netns =
             std::fs::metadata(OWN_NETNS).map_err(|error| SourceError::File { path: OWN_NETNS.into(), error })?.ino();
-        let place = Place { netns, sysfs: facts::SYSFS.into() };
+        let place = Place { netns, sysfs: sysfs.into() };
         let failed = |operation| move |error: io::Error| SourceError::Netlink { operation, error };
         let route = || KernelSocket::open(netlink_sys::protocols::NETLINK_ROUTE);
         let dumps = route().map_err(failed("open a socket"))?;
@@ -67,6 +74,25 @@ impl LinkReader {
         let claims = Claims::open(&mut buffer);
         let reader = Reader::open(Dialogue::new(dumps), news, claims, buffer, place)?.settling();
         Ok(Self { netns, reader })
+    }
+
+    /// Opens the calling thread's network namespace although the mounted /sys shows another one.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_elsewhere() -> Result<Self, SourceError> {
+        Self::open_with("")
+    }
+
+    /// The links as they were last read.
+    pub fn links(&mut self) -> Arc<Vec<Arc<LinkFacts>>> {
+        self.reader.links()
+    }
+
+    /// Finds out which namespaces the links mean that they name by a number of this namespace (`RTM_GETNSID`), among
+    /// `known` ones, the likeliest first.
+    pub fn find_namespaces(&mut self, own: u64, known: &[u64], spaces: &Spaces) {
+        self.reader.find_namespaces(own, known, |netns| spaces.file(netns).map(|file| file.as_raw_fd()));
     }
 
     /// Where there are very many links, reads those that stand still less often than those that move. Their rows keep

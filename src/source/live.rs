@@ -3,12 +3,13 @@
 use super::cores::CoreReader;
 use super::flows::FlowReader;
 use super::links::LinkReader;
+use super::links::everywhere::AllLinks;
 use super::losses::LossReader;
 use super::moves::MoveReader;
 use super::ovs::OvsReader;
 use super::owners::OwnerReader;
 use super::paths::{Ground, PathReader};
-use super::spaces::Spaces;
+use super::spaces::{Choice, Spaces};
 use super::threads::{ThreadReader, Watch};
 use super::{Roots, SourceError, host, now_ns};
 use crate::sample::{Host, OwnCost, Problem, Sample};
@@ -28,7 +29,7 @@ pub enum Thrift {
 /// Every kernel descriptor of a run; owned by the sampler thread.
 pub struct Live {
     host: Arc<Host>,
-    links: LinkReader,
+    links: AllLinks,
     cores: CoreReader,
     threads: ThreadReader,
     flows: FlowReader,
@@ -46,16 +47,18 @@ impl Live {
     ///
     /// # Errors
     /// Links or per-core counters cannot be read at all; what is merely missing becomes a problem of each sample.
-    pub fn open(roots: &Roots, watch: Vec<Watch>, thrift: Thrift) -> Result<Self, SourceError> {
+    pub fn open(roots: &Roots, watch: Vec<Watch>, thrift: Thrift, choice: Choice) -> Result<Self, SourceError> {
         let links = LinkReader::open()?;
+        let looked_at = thrift == Thrift::StillLinks;
+        let links = if looked_at { links.still_ones_less_often() } else { links };
         Ok(Self {
             host: Arc::new(host::read()),
-            links: if thrift == Thrift::StillLinks { links.still_ones_less_often() } else { links },
+            links: AllLinks::new(links, looked_at)?,
             cores: CoreReader::open(roots)?,
             threads: ThreadReader::open(roots, watch)?,
             flows: FlowReader::new(roots),
             moves: MoveReader::new(roots),
-            spaces: Spaces::new(roots),
+            spaces: Spaces::new(roots, choice),
             owners: OwnerReader::new(roots),
             ovs: OvsReader::new(roots),
             paths: PathReader::default(),
@@ -78,6 +81,18 @@ impl Live {
         self.links.drain()
     }
 
+    /// Readable when a namespace may have gone; see [`Live::leave`].
+    #[must_use]
+    pub fn departures(&self) -> Option<BorrowedFd<'_>> {
+        self.spaces.events()
+    }
+
+    /// Lets go of namespaces that nobody else keeps: an open socket in one would keep it alive.
+    pub fn leave(&mut self) {
+        self.spaces.hear();
+        self.links.follow(&self.spaces);
+    }
+
     /// There is something to read between ticks; see [`Live::pulse`].
     #[must_use]
     pub fn has_flows(&self) -> bool {
@@ -94,13 +109,14 @@ impl Live {
     /// # Errors
     /// Links or per-core counters could not be read.
     pub fn sample(&mut self, own: OwnCost, more: &[Problem]) -> Result<Sample, SourceError> {
-        let links = self.links.read()?;
+        let now_ns = now_ns();
+        let spaces_read = self.spaces.read(self.threads.newest(), now_ns);
+        let links = self.links.read(&mut self.spaces, now_ns)?;
         let cores = self.cores.read()?;
         let threads = self.threads.read();
         let trace = self.moves.read(&threads, own.interval_ns);
         let flows = self.flows.read(&threads);
-        let now_ns = now_ns();
-        let spaces = self.spaces.read();
+        let spaces = spaces_read;
         let ovs = self.ovs.read(&links.links, now_ns);
         let owners = self.owners.read(&spaces, &links.links, now_ns);
         let ground = Ground { spaces: &self.spaces, links: &links.links, ovs: &ovs };
@@ -111,7 +127,7 @@ impl Live {
             wall_ms: wall_ms(),
             at_ns: links.at_ns,
             host: Arc::clone(&self.host),
-            netns: self.links.netns(),
+            netns: self.spaces.own(),
             links: links.links,
             counters: links.counters,
             topology: cores.topology,

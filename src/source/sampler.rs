@@ -9,6 +9,7 @@ pub use super::live::Thrift;
 use super::live::{Live, cpu_ns};
 use super::pulse::PulseTimer;
 use super::seat::Seat;
+pub use super::spaces::Choice;
 use super::threads::Watch;
 use super::{Roots, SourceError, now_ns};
 use crate::sample::{Item, OwnCost, Problem};
@@ -26,6 +27,8 @@ pub struct Settings {
     pub roots: Roots,
     /// Whose threads to read.
     pub watch: Vec<Watch>,
+    /// Whose links to read.
+    pub netns: Choice,
     /// Time from tick to tick.
     pub interval: Duration,
     /// What a tick may leave unread.
@@ -51,7 +54,7 @@ pub(super) fn run(settings: &Settings, feed: &Sender) {
 }
 
 fn sample_until_stopped(settings: &Settings, feed: &Sender) -> Result<(), SourceError> {
-    let mut live = Live::open(&settings.roots, settings.watch.clone(), settings.thrift)?;
+    let mut live = Live::open(&settings.roots, settings.watch.clone(), settings.thrift, settings.netns.clone())?;
     let mut schedule = Schedule::start(settings.interval)?;
     let mut priority = Priority::take(settings.realtime);
     let mut seat = Seat::default();
@@ -123,12 +126,17 @@ impl Schedule {
         let failed = |error: Errno| SourceError::Timer { error: error.into() };
         loop {
             self.pulse.run(live.has_flows(), self.interval, now_ns())?;
-            let [timer, pulsed, notified, commanded] = {
+            let [timer, pulsed, notified, commanded, departed] = {
                 let mut waits = [
                     PollFd::from_borrowed_fd(self.timer.as_fd(), PollFlags::IN),
                     PollFd::from_borrowed_fd(self.pulse.as_fd(), PollFlags::IN),
                     PollFd::from_borrowed_fd(live.notifications(), PollFlags::IN),
                     PollFd::from_borrowed_fd(feed.commands(), PollFlags::IN),
+                    // Where no namespace but the own one is looked for there is nothing to wait for.
+                    match live.departures() {
+                        Some(departures) => PollFd::from_borrowed_fd(departures, PollFlags::IN),
+                        None => PollFd::from_borrowed_fd(self.timer.as_fd(), PollFlags::empty()),
+                    },
                 ];
                 match poll(&mut waits, None) {
                     Ok(_) => waits.map(|wait| !wait.revents().is_empty()),
@@ -143,6 +151,10 @@ impl Schedule {
                     None => {}
                     Some(Command::Stop) => return Ok(Wake::Stop),
                 }
+            }
+            // Before the tick: who asks for these events takes them.
+            if departed {
+                live.leave();
             }
             if timer && let Some(late) = self.expired() {
                 return Ok(Wake::Tick { late });

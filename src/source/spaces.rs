@@ -1,30 +1,116 @@
-//! The network namespaces of the machine: finding them, keeping each open, running something inside one.
+//! The network namespaces of the machine: finds them by their processes and mounts, holds each open, runs something
+//! inside one. An open descriptor keeps a namespace alive, so one that nobody else keeps is let go at once.
+
+mod mounts;
+mod residents;
+#[cfg(test)]
+mod tests;
 
 use crate::sample::{Problem, Space};
+use crate::sched;
 use crate::source::Roots;
+use mounts::Mount;
+use residents::Residents;
+use rustix::event::epoll;
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::collections::BTreeMap;
-use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
+
+/// Which namespaces are wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Choice {
+    /// Every one of the machine.
+    All,
+    /// vnettop's own.
+    Own,
+    /// The one of that name, inode, or with that process in it.
+    Named(String),
+}
+
+impl Choice {
+    /// All of them where vnettop runs in the machine's own namespace, that of process 1 (or of the kernel's threads, 2,
+    /// where that one hides): who enters another one wants to see that one.
+    #[must_use]
+    pub fn usual() -> Self {
+        let inode = |path: &str| Path::new(path).metadata().ok().map(|file| file.ino());
+        let first = inode("/proc/1/ns/net").or_else(|| inode("/proc/2/ns/net"));
+        match (first, inode("/proc/thread-self/ns/net")) {
+            (Some(first), Some(own)) if first != own => Self::Own,
+            _ => Self::All,
+        }
+    }
+}
+
+/// Inhabitants that are remembered of a namespace: when the one that is watched ends, another takes its place.
+const MOST_LIVING: usize = 4;
+/// What the descriptor of the mounts is called among the inodes.
+const MOUNTS: u64 = u64::MAX;
+const EVENTS: usize = 64;
 
 /// Finds network namespaces and holds them open.
 #[derive(Debug)]
 pub struct Spaces {
     own: u64,
-    known: BTreeMap<u64, Arc<OwnedFd>>,
+    choice: Choice,
+    events: Option<OwnedFd>,
+    mountinfo: Option<File>,
+    known: BTreeMap<u64, Known>,
+    residents: Residents,
     published: Arc<Vec<Space>>,
+    changed: bool,
     problems: Vec<Problem>,
 }
 
+/// A namespace held open.
+#[derive(Debug)]
+struct Known {
+    file: Arc<OwnedFd>,
+    name: Option<String>,
+    mounted: bool,
+    living: Vec<u32>,
+    /// Tells when the first of the living ends.
+    watch: Option<OwnedFd>,
+    rests: bool,
+}
+
 impl Spaces {
-    /// Knows its own namespace only.
+    /// Knows its own namespace only, until it is read.
     #[must_use]
-    pub fn new(_roots: &Roots) -> Self {
+    pub fn new(roots: &Roots, choice: Choice) -> Self {
         let own = Path::new("/proc/thread-self/ns/net").metadata().map_or(0, |file| file.ino());
-        Self { own, known: BTreeMap::new(), published: Arc::default(), problems: Vec::new() }
+        let looks = choice != Choice::Own;
+        if looks {
+            sched::raise_descriptor_limit();
+        }
+        let mut spaces = Self {
+            own,
+            events: looks.then(|| epoll::create(epoll::CreateFlags::CLOEXEC).ok()).flatten(),
+            mountinfo: looks.then(|| File::open("/proc/thread-self/mountinfo").ok()).flatten(),
+            choice,
+            known: BTreeMap::new(),
+            residents: Residents::new(roots),
+            published: Arc::default(),
+            changed: true,
+            problems: Vec::new(),
+        };
+        if let Ok(file) = open(Path::new("/proc/thread-self/ns/net")) {
+            let living = if looks { Vec::new() } else { vec![std::process::id()] };
+            let own_one = Known { file: Arc::new(file), name: None, mounted: true, living, watch: None, rests: false };
+            spaces.known.insert(own, own_one);
+        }
+        if let (Some(events), Some(mountinfo)) = (&spaces.events, &spaces.mountinfo) {
+            let _polled_in_turn_then =
+                epoll::add(events, mountinfo, epoll::EventData::new_u64(MOUNTS), epoll::EventFlags::PRI);
+            spaces.read_mounts();
+        }
+        spaces
     }
 
     /// Inode of vnettop's own namespace.
@@ -33,15 +119,89 @@ impl Spaces {
         self.own
     }
 
-    /// Looks for namespaces that came or went.
-    pub fn read(&mut self) -> Arc<Vec<Space>> {
-        Arc::clone(&self.published)
+    /// The namespace is there and held open.
+    #[must_use]
+    pub fn knows(&self, netns: u64) -> bool {
+        self.known.contains_key(&netns)
+    }
+
+    /// Every known one, in the order of inodes.
+    pub fn all(&self) -> impl Iterator<Item = u64> {
+        self.known.keys().copied()
+    }
+
+    /// Its links are wanted.
+    #[must_use]
+    pub fn wants(&self, netns: u64) -> bool {
+        match &self.choice {
+            Choice::All => true,
+            Choice::Own => netns == self.own,
+            Choice::Named(name) => self.known.get(&netns).is_some_and(|known| {
+                let number = name.parse::<u64>().ok();
+                let lives = |pid: &u32| Some(u64::from(*pid)) == number;
+                known.name.as_ref() == Some(name) || number == Some(netns) || known.living.iter().any(lives)
+            }),
+        }
+    }
+
+    /// Readable when a namespace may have gone or been mounted; then, and only then, [`Spaces::hear`].
+    #[must_use]
+    pub fn events(&self) -> Option<BorrowedFd<'_>> {
+        self.events.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Takes in who ended and what was mounted; lets go of what nobody else keeps.
+    /// A change of the mounts is told once, to whoever polls the descriptor first, so that a wake without another reason
+    /// means it.
+    pub fn hear(&mut self) {
+        let Some(events) = &self.events else { return };
+        let mut heard = Vec::with_capacity(EVENTS);
+        let none = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+        if epoll::wait(events, rustix::buffer::spare_capacity(&mut heard), Some(&none)).is_err() {
+            return;
+        }
+        if heard.is_empty() {
+            self.read_mounts();
+        }
+        for event in heard {
+            match event.data.u64() {
+                MOUNTS => self.read_mounts(),
+                netns => self.ended(netns),
+            }
+        }
+    }
+
+    /// Looks for namespaces that came or went. `newest` is the process number that the kernel gave last.
+    pub fn read(&mut self, newest: Option<u32>, now_ns: u64) -> Arc<Vec<Space>> {
+        if self.events.is_some() {
+            let mut met = Vec::new();
+            self.residents.look(newest, now_ns, |pid, netns| met.push((pid, netns)));
+            for (pid, netns) in met {
+                self.settle(pid, netns);
+            }
+            self.tell();
+        }
+        self.publish()
+    }
+
+    /// Marks a namespace as one that is read less often.
+    pub fn set_resting(&mut self, netns: u64, rests: bool) {
+        if let Some(known) = self.known.get_mut(&netns).filter(|known| known.rests != rests) {
+            known.rests = rests;
+            self.changed = true;
+        }
     }
 
     /// What cannot be seen and why.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
+    }
+
+    /// The namespace's descriptor.
+    #[must_use]
+    pub fn file(&self, netns: u64) -> Option<BorrowedFd<'_>> {
+        self.known.get(&netns).map(|known| known.file.as_fd())
     }
 
     /// Runs something inside a namespace, on a thread of its own that ends with it: whatever it opens stays bound to that
@@ -57,7 +217,7 @@ impl Spaces {
         if netns == self.own {
             return work();
         }
-        let file = self.known.get(&netns).cloned();
+        let file = self.known.get(&netns).map(|known| Arc::clone(&known.file));
         let file = file.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the namespace is not known"))?;
         let enter = move || {
             move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))?;
@@ -66,4 +226,142 @@ impl Spaces {
         let entered = std::thread::Builder::new().name("netns".to_owned()).spawn(enter)?;
         entered.join().unwrap_or_else(|_| Err(io::Error::other("the thread that enters it broke off")))
     }
+
+    /// A process lives in that namespace.
+    fn settle(&mut self, pid: u32, netns: u64) {
+        if let Some(known) = self.known.get_mut(&netns) {
+            if known.living.len() < MOST_LIVING && !known.living.contains(&pid) {
+                known.living.push(pid);
+                self.changed |= known.living.len() == 1;
+                self.watch(netns);
+            }
+            return;
+        }
+        let Ok(file) = open(&self.residents.file_of(pid)) else { return };
+        self.hold(netns, file, None, vec![pid]);
+        self.watch(netns);
+    }
+
+    /// Keeps a namespace if the file is still the one that was meant.
+    fn hold(&mut self, netns: u64, file: OwnedFd, name: Option<String>, living: Vec<u32>) {
+        if rustix::fs::fstat(&file).is_ok_and(|stat| stat.st_ino == netns) {
+            let mounted = name.is_some();
+            self.known.insert(netns, Known { file: Arc::new(file), name, mounted, living, watch: None, rests: false });
+            self.changed = true;
+        }
+    }
+
+    /// Has the first of the living watched; those that have gone meanwhile are forgotten.
+    fn watch(&mut self, netns: u64) {
+        let (Some(events), Some(known)) = (&self.events, self.known.get_mut(&netns)) else { return };
+        if netns == self.own {
+            return;
+        }
+        while known.watch.is_none() && !known.living.is_empty() {
+            let opened = i32::try_from(known.living[0]).ok().and_then(Pid::from_raw);
+            let opened = opened.and_then(|pid| pidfd_open(pid, PidfdFlags::NONBLOCK).ok());
+            // Looked at after it was opened: from here on the number cannot be another process'.
+            let opened = opened.filter(|_| self.residents.of(known.living[0]) == Some(netns));
+            let data = epoll::EventData::new_u64(netns);
+            let watched = opened.filter(|watch| epoll::add(events, watch, data, epoll::EventFlags::IN).is_ok());
+            if watched.is_none() {
+                known.living.remove(0);
+                self.changed = true;
+            }
+            known.watch = watched;
+        }
+    }
+
+    /// The watched inhabitant of a namespace has ended.
+    fn ended(&mut self, netns: u64) {
+        let Some(known) = self.known.get_mut(&netns) else { return };
+        known.watch = None;
+        if !known.living.is_empty() {
+            known.living.remove(0);
+        }
+        self.changed = true;
+        self.watch(netns);
+        self.let_go(netns);
+    }
+
+    /// Lets go of a namespace that neither a known process nor a mount keeps.
+    fn let_go(&mut self, netns: u64) {
+        let is_empty = |known: &Known| known.living.is_empty() && !known.mounted;
+        if netns != self.own && self.known.get(&netns).is_some_and(is_empty) {
+            self.known.remove(&netns);
+            self.changed = true;
+            // It may have had more inhabitants than were remembered.
+            self.residents.hurry();
+        }
+    }
+
+    fn read_mounts(&mut self) {
+        let Some(mountinfo) = &mut self.mountinfo else { return };
+        let mut text = Vec::new();
+        if mountinfo.rewind().and_then(|()| mountinfo.read_to_end(&mut text)).is_err() {
+            return;
+        }
+        let mounts: BTreeMap<u64, Mount> =
+            mounts::mounts(&text).into_iter().rev().map(|mount| (mount.netns, mount)).collect();
+        let own = self.own;
+        for (&netns, known) in &mut self.known {
+            let name = mounts.get(&netns).map(Mount::name);
+            self.changed |= known.name != name;
+            known.mounted = name.is_some() || netns == own;
+            known.name = name;
+        }
+        let known: Vec<u64> = self.known.keys().copied().collect();
+        for netns in known {
+            self.let_go(netns);
+        }
+        for (&netns, mount) in &mounts {
+            if !self.known.contains_key(&netns)
+                && let Ok(file) = open(&mount.path)
+            {
+                self.hold(netns, file, Some(mount.name()), Vec::new());
+            }
+        }
+    }
+
+    /// Says once what may not be seen.
+    fn tell(&mut self) {
+        if let Choice::Named(name) = &self.choice {
+            let is_there = self.known.keys().any(|&netns| self.wants(netns));
+            let text = format!(
+                "there is no network namespace {name} (by name, inode or a process in it), so no link is shown; ip netns \
+                 and lsns -t net list them"
+            );
+            self.problems = if is_there { Vec::new() } else { vec![problem(text)] };
+            return;
+        }
+        if self.residents.denied && self.problems.is_empty() {
+            let text = "the network namespaces of other users' processes may not be looked at, so links in them are not \
+                        seen; run vnettop as root, or with CAP_SYS_PTRACE and CAP_SYS_ADMIN";
+            self.problems.push(problem(text.to_owned()));
+        }
+    }
+
+    fn publish(&mut self) -> Arc<Vec<Space>> {
+        if std::mem::take(&mut self.changed) {
+            let space = |(&netns, known): (&u64, &Known)| Space {
+                netns,
+                name: known.name.clone(),
+                pid: known.living.iter().min().copied(),
+                rests: known.rests,
+            };
+            let spaces: Vec<Space> = self.known.iter().map(space).collect();
+            if spaces != *self.published {
+                self.published = Arc::new(spaces);
+            }
+        }
+        Arc::clone(&self.published)
+    }
+}
+
+fn problem(text: String) -> Problem {
+    Problem { source: "namespaces".to_owned(), text }
+}
+
+fn open(path: &Path) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)
 }

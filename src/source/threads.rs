@@ -88,6 +88,13 @@ impl ThreadReader {
         self.census.watch(&mut self.reading.proc, pid);
     }
 
+    /// The process or thread number that the kernel had given last when the threads were read; none where that is not
+    /// known.
+    #[must_use]
+    pub fn newest(&self) -> Option<u32> {
+        self.census.newest()
+    }
+
     /// Reads every watched thread there is, sorted by process and thread.
     pub fn read(&mut self) -> Vec<ThreadSample> {
         let now_ns = now_ns();

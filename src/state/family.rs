@@ -2,8 +2,9 @@
 //! when the links or the filter change, not in every tick.
 
 use crate::derive::{LinkMetrics, Metrics};
-use crate::sample::{LinkFacts, LinkState, Owned};
+use crate::sample::{LinkFacts, LinkKey, LinkState, Owned, Space};
 use std::cmp::Ordering;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Facts about the set of links now present; every list is indexed like `Metrics::links`.
@@ -26,15 +27,21 @@ pub(super) struct Family {
     pub active_ns: Vec<u64>,
     /// Some link is neither up nor of unknown state.
     pub any_down: bool,
+    /// Some link is not in vnettop's own namespace.
+    pub several_namespaces: bool,
+    spaces: Arc<Vec<Space>>,
+    /// What the other namespaces are called.
+    labels: HashMap<u64, String>,
 }
 
 impl Family {
     /// Brings everything in line with these links; a quiet tick costs one pointer comparison a link.
     pub fn follow(&mut self, metrics: &Metrics) {
-        let links = metrics.links.as_slice();
+        let links = &metrics.links;
         let owners = std::mem::replace(&mut self.owners, Arc::clone(&metrics.owners));
         let same = |(known, link): (&Arc<LinkFacts>, &LinkMetrics)| Arc::ptr_eq(known, &link.facts);
-        if self.facts.len() == links.len() && self.facts.iter().zip(links).all(same) {
+        let same_spaces = Arc::ptr_eq(&self.spaces, &metrics.spaces);
+        if same_spaces && self.facts.len() == links.len() && self.facts.iter().zip(links).all(same) {
             if !Arc::ptr_eq(&owners, &self.owners) {
                 self.find_matches();
             }
@@ -42,8 +49,11 @@ impl Family {
         }
         self.active_ns = carried(&self.facts, &self.active_ns, links);
         self.facts = links.iter().map(|link| Arc::clone(&link.facts)).collect();
+        self.spaces = Arc::clone(&metrics.spaces);
+        self.labels = labels(metrics);
+        self.several_namespaces = self.facts.iter().any(|link| link.netns != metrics.netns);
         self.order();
-        self.find_masters();
+        self.find_masters(metrics.netns);
         self.any_down = self.facts.iter().any(|link| !matches!(link.state, LinkState::Up | LinkState::Unknown));
         self.find_matches();
     }
@@ -59,23 +69,44 @@ impl Family {
     fn order(&mut self) {
         let facts = &self.facts;
         self.by_name = (0u32..).take(facts.len()).collect();
-        self.by_name.sort_by(|&a, &b| natural(&facts[a as usize].name, &facts[b as usize].name));
+        let place = |link: &LinkFacts| self.labels.get(&link.netns);
+        self.by_name.sort_by(|&a, &b| {
+            let (a, b) = (&facts[a as usize], &facts[b as usize]);
+            let by_space = || place(a).cmp(&place(b)).then(a.netns.cmp(&b.netns));
+            // The own namespace has no label and comes first.
+            if a.netns == b.netns { natural(&a.name, &b.name) } else { by_space() }
+        });
         self.rank = vec![0; facts.len()];
         for (place, &index) in (0u32..).zip(&self.by_name) {
             self.rank[index as usize] = place;
         }
     }
 
-    fn find_masters(&mut self) {
-        let index = |link: &Arc<LinkFacts>| {
-            let at = self.facts.binary_search_by_key(&link.beside(link.master?), |other| other.key()).ok()?;
+    fn find_masters(&mut self, own: u64) {
+        let index = |key: LinkKey| {
+            let at = self.facts.binary_search_by_key(&key, |other| other.key()).ok()?;
             u32::try_from(at).ok()
         };
-        self.master = self.facts.iter().map(index).collect();
+        let above = |link: &Arc<LinkFacts>| match link.master {
+            Some(master) => index(link.beside(master)),
+            None => self.outer_end(link, own).and_then(index),
+        };
+        self.master = self.facts.iter().map(above).collect();
         self.ports = vec![0; self.facts.len()];
-        for master in self.master.iter().flatten() {
-            self.ports[*master as usize] += 1;
+        for (link, master) in self.facts.iter().zip(&self.master) {
+            if let Some(master) = master.filter(|_| link.master.is_some()) {
+                self.ports[master as usize] += 1;
+            }
         }
+    }
+
+    /// The end of a pair under which its other end stands: what leaves a container comes in there. It is in the own
+    /// namespace, or it is the one that is a port of something.
+    fn outer_end(&self, link: &LinkFacts, own: u64) -> Option<LinkKey> {
+        let peer = link.peer.filter(|_| link.netns != own)?;
+        let key = LinkKey { netns: peer.netns.filter(|&netns| netns != link.netns)?, ifindex: peer.ifindex };
+        let at = self.facts.binary_search_by_key(&key, |other| other.key()).ok()?;
+        (key.netns == own || self.facts[at].master.is_some()).then_some(key)
     }
 
     fn find_matches(&mut self) {
@@ -85,6 +116,7 @@ impl Family {
             wanted.is_empty()
                 || holds(&link.name)
                 || holds(link.kind.word())
+                || self.labels.get(&link.netns).is_some_and(|label| holds(label))
                 || link.alias.as_deref().is_some_and(holds)
                 || self.owner_of(link).is_some_and(holds)
         };
@@ -96,6 +128,12 @@ impl Family {
         let at = self.owners.binary_search_by_key(&link.key(), |owned| owned.link).ok()?;
         Some(&self.owners[at].owner.name)
     }
+}
+
+/// What to call the namespaces other than the own one.
+fn labels(metrics: &Metrics) -> HashMap<u64, String> {
+    let others = metrics.spaces.iter().filter(|space| space.netns != metrics.netns);
+    others.map(|space| (space.netns, space.label())).collect()
 }
 
 /// When each of these links last moved, as far as it was known before; both lists are sorted by key.

@@ -147,6 +147,12 @@ impl LinkList {
         self.family.ports.get(index).copied().unwrap_or(0)
     }
 
+    /// Links of several namespaces are shown.
+    #[must_use]
+    pub fn several_namespaces(&self) -> bool {
+        self.family.several_namespaces
+    }
+
     /// Some link is neither up nor of unknown state.
     #[must_use]
     pub fn any_down(&self) -> bool {

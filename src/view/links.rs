@@ -9,7 +9,7 @@ use crate::action::{Action, Pane};
 use crate::derive::history::History;
 use crate::derive::links::LinkRates;
 use crate::derive::{LinkMetrics, Metrics};
-use crate::sample::{LinkKey, LinkState, Owner, OwnerKind, PeerRef};
+use crate::sample::{LinkKey, LinkState, Owner, OwnerKind, PeerRef, Space};
 use crate::state::{Idle, LinkList, LinkRow, LinkSort, Shape, State};
 use std::fmt::{self, Display, Formatter};
 
@@ -27,6 +27,7 @@ const LEAST_FOR_OWNER: u16 = 63;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cell {
     Name,
+    Netns,
     Kind,
     Owner,
     State,
@@ -44,8 +45,9 @@ enum Cell {
 }
 
 /// In the order they stand; name and rates go last when there is no room.
-const COLUMNS: [Column<Cell>; 15] = [
+const COLUMNS: [Column<Cell>; 16] = [
     Column { id: Cell::Name, title: "NAME", least: 15, most: 19, rank: 0, right: false },
+    Column { id: Cell::Netns, title: "NETNS", least: 9, most: 15, rank: 5, right: false },
     Column { id: Cell::Kind, title: "KIND", least: 8, most: 11, rank: 5, right: false },
     Column { id: Cell::Owner, title: "OWNER", least: 13, most: 20, rank: 5, right: false },
     Column { id: Cell::State, title: "STATE", least: 5, most: 14, rank: 8, right: false },
@@ -82,6 +84,10 @@ pub(super) fn title(state: &State) -> Vec<String> {
     if list.shape == Shape::Flat {
         parts.push("flat".to_owned());
     }
+    let resting = state.metrics().map_or(0, |metrics| metrics.spaces.iter().filter(|space| space.rests).count());
+    if resting > 0 {
+        parts.push(format!("{} read twice a second", plural(resting, "idle namespace")));
+    }
     parts
 }
 
@@ -117,6 +123,7 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
 /// A column that says nothing here makes room for others.
 fn columns(metrics: &Metrics, list: &LinkList, width: u16, aliases: bool) -> Vec<Placed<Cell>> {
     let says = |column: &&Column<Cell>| match column.id {
+        Cell::Netns => list.several_namespaces(),
         Cell::State => list.any_down(),
         Cell::Owner => !metrics.owners.is_empty(),
         Cell::Peer | Cell::Mtu => width >= WIDE,
@@ -189,6 +196,7 @@ impl LinksPane<'_> {
                 let alias = alias.filter(|_| column.width > LEAST_FOR_ALIAS);
                 put(name_tone(row, link), &Name { row, text, alias });
             }
+            Cell::Netns => put(Tone::Muted, &self.namespace(link)),
             Cell::Kind => put(Tone::Muted, &link.facts.kind.word()),
             Cell::Owner => {
                 if let Some(owner) = self.metrics.owner(link.facts.key()) {
@@ -211,6 +219,15 @@ impl LinksPane<'_> {
             Cell::Peer => put(Tone::Muted, &Peer { metrics: self.metrics, link }),
             Cell::Mtu => put(Tone::Muted, &link.facts.mtu),
         }
+    }
+
+    /// What the namespace is called; nothing for the own one.
+    fn namespace(&self, link: &LinkMetrics) -> String {
+        let netns = link.facts.netns;
+        if netns == self.metrics.netns {
+            return String::new();
+        }
+        self.metrics.space(netns).map_or_else(|| netns.to_string(), Space::label)
     }
 
     fn claim(&self, row: &LinkRow, link: &LinkMetrics) -> Claim {

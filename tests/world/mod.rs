@@ -65,6 +65,8 @@ pub struct World {
     pub threads: Vec<Runner>,
     pub problems: Vec<Problem>,
     pub owners: Arc<Vec<Owned>>,
+    /// The other namespaces, sorted by inode.
+    pub spaces: Vec<Space>,
     pub own: OwnCost,
     pub own_share: f64,
     at_ns: u64,
@@ -110,6 +112,7 @@ impl World {
             threads: Vec::new(),
             problems: Vec::new(),
             owners: Arc::default(),
+            spaces: Vec::new(),
             own: OwnCost { interval_ns: 500_000_000, realtime: true, ..OwnCost::default() },
             own_share: 0.0031,
             at_ns: 98_000_000_000_000,
@@ -134,9 +137,21 @@ impl World {
 
     /// Adds a link; its ifindex is its place.
     pub fn link(&mut self, name: &str, kind: Kind, speed_mbps: Option<u32>, traffic: Traffic) -> Ifindex {
+        self.link_in(NETNS, name, kind, speed_mbps, traffic)
+    }
+
+    /// Adds a link in another namespace; namespaces are added in the order of their inodes.
+    pub fn link_in(
+        &mut self,
+        netns: u64,
+        name: &str,
+        kind: Kind,
+        speed_mbps: Option<u32>,
+        traffic: Traffic,
+    ) -> Ifindex {
         let ifindex = Ifindex(u32::try_from(self.links.len()).expect("worlds are small") + 1);
         let facts = LinkFacts {
-            netns: NETNS,
+            netns,
             ifindex,
             born: u64::from(ifindex.0),
             name: name.to_owned(),
@@ -154,7 +169,7 @@ impl World {
             speed_was_set: false,
         };
         let counters = LinkCounters {
-            netns: NETNS,
+            netns,
             ifindex,
             at_ns: 0,
             rx_bytes: 1_000,
@@ -269,7 +284,7 @@ impl World {
             threads: self.threads.iter().map(|runner| runner.sample.clone()).collect(),
             trace: None,
             flows: Vec::new(),
-            spaces: Arc::default(),
+            spaces: Arc::new(self.spaces.clone()),
             owners: Arc::clone(&self.owners),
             ovs: Arc::default(),
             paths: Arc::default(),

@@ -1,11 +1,11 @@
 //! Worlds that several tests look at.
 
 use super::stage::Stage;
-use super::{QUIET, Traffic, Work, World, stream};
+use super::{NETNS, QUIET, Traffic, Work, World, stream};
 use vnettop::derive::placement::{CoreChange, Proposal, Step};
 use vnettop::derive::proof::{Card, Difference, Side, Verdict};
 use vnettop::derive::{Finding, Jitter};
-use vnettop::sample::{CoreId, CoreSet, Ifindex, Kind, LinkState, Owner, OwnerKind, PeerRef, ThreadId};
+use vnettop::sample::{CoreId, CoreSet, Ifindex, Kind, LinkState, Owner, OwnerKind, PeerRef, Space, ThreadId};
 use vnettop::state::Settings;
 
 /// Gbit/s second by second of one TCP stream over a docker bridge, both ends moved about by the scheduler
@@ -72,6 +72,25 @@ pub fn owned() -> World {
         let (name, id, by) = (name.to_owned(), id.map(str::to_owned), by.to_owned());
         world.owned(Ifindex(ifindex), Owner { kind, name, id, by, guess });
     }
+    world
+}
+
+/// The same bridge with the containers' own ends: one kept under a name, one known by a process in it only.
+pub fn namespaces() -> World {
+    let mut world = bridge();
+    let own = Space { netns: NETNS, name: None, pid: Some(1), rests: false };
+    let blue = Space { netns: NETNS + 451, name: Some("blue".into()), pid: Some(39_081), rests: false };
+    let nameless = Space { netns: NETNS + 520, name: None, pid: Some(39_082), rests: true };
+    for (space, port, rx, tx) in [(&blue, 4, 106e6, 34.8e9), (&nameless, 5, 34.8e9, 106e6)] {
+        let netns = space.netns;
+        let end = world.link_in(netns, "eth0", Kind::Veth, Some(10_000), stream(rx, tx));
+        let outside = PeerRef { netnsid: Some(0), netns: Some(NETNS), ifindex: Ifindex(port) };
+        world.facts(end).peer = Some(outside);
+        let inside = world.facts(Ifindex(port)).peer.as_mut().expect("a pair");
+        (inside.netns, inside.ifindex) = (Some(netns), end);
+        world.link_in(netns, "lo", Kind::Loopback, None, Traffic::default());
+    }
+    world.spaces = vec![own, blue, nameless];
     world
 }
 

@@ -222,6 +222,7 @@ impl Machine {
             host: Arc::new(Host::default()),
             topology: Arc::new(self.topology.clone()),
             netns: 1,
+            spaces: Arc::default(),
             links: self.links.clone(),
             owners: Arc::default(),
             cores: self.topology.cores.iter().map(core).collect(),

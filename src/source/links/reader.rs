@@ -6,15 +6,17 @@ use super::LinkReading;
 use super::claims::Claims;
 use super::counters;
 use super::facts::{self, Change, Described, Place};
+use super::nsid;
 use super::still::Still;
 use super::table::Table;
-use crate::sample::{Ifindex, LinkCounters, Problem};
+use crate::sample::{Ifindex, LinkCounters, LinkFacts, Problem};
 use crate::source::netlink::dialogue::{Dialogue, Heard};
 use crate::source::netlink::message::{Request, messages};
 use crate::source::netlink::socket::Wire;
 use crate::source::{SourceError, now_ns};
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::Arc;
 
 /// Dumps of the links in a row while they keep changing under it. What several interrupted dumps saw is put together,
 /// and what was deleted since is told by notifications.
@@ -100,6 +102,33 @@ impl<W: Wire> Reader<W> {
 
     pub fn read_still_ones_less_often(&mut self) {
         self.still = Some(Still::default());
+    }
+
+    pub fn links(&mut self) -> Arc<Vec<Arc<LinkFacts>>> {
+        Arc::clone(self.table.publish())
+    }
+
+    /// Asks which of the known namespaces, each by a descriptor, has which number here, until every number that a link
+    /// names is known.
+    pub fn find_namespaces(&mut self, own: u64, known: &[u64], descriptor: impl Fn(u64) -> Option<i32>) {
+        self.table.forget_namespaces(|netns| known.contains(&netns));
+        let mut unknown = self.table.unknown_namespaces();
+        if unknown.is_empty() {
+            return;
+        }
+        for &netns in known.iter().filter(|&&netns| netns != own) {
+            if self.table.has_namespace(netns) {
+                continue;
+            }
+            let Some(mut request) = descriptor(netns).map(nsid::request) else { continue };
+            let Ok(Some(number)) = self.dumps.get(&mut request, &mut self.buffer, nsid::number) else { continue };
+            self.table.name_namespace(number, netns);
+            unknown.remove(&number);
+            if unknown.is_empty() {
+                break;
+            }
+        }
+        self.table.resolve();
     }
 
     pub fn news(&self) -> &W {

@@ -3,7 +3,7 @@
 
 use super::facts::{Change, Described};
 use crate::sample::{Ifindex, LinkCounters, LinkFacts, PeerRef};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 /// The links of one namespace.
@@ -27,6 +27,8 @@ pub(super) struct Table {
     left: HashSet<Ifindex>,
     /// The peers that links were told to have since then.
     met: Vec<PeerRef>,
+    /// The namespaces behind the kernel's local numbers, as far as they are known.
+    namespaces: BTreeMap<i32, u64>,
 }
 
 #[derive(Debug)]
@@ -80,6 +82,7 @@ impl Table {
 
     fn create(&mut self, described: Described, seen_to_be_born: bool) {
         let Described { mut facts, address } = described;
+        self.place(&mut facts);
         self.births += u64::from(seen_to_be_born);
         facts.born = self.births;
         let ifindex = facts.ifindex;
@@ -93,6 +96,7 @@ impl Table {
 
     fn describe(&mut self, described: Described) {
         let Described { mut facts, address } = described;
+        self.place(&mut facts);
         let Some(entry) = self.links.get_mut(&facts.ifindex) else { return };
         facts.born = entry.facts.born;
         facts.speed_mbps = entry.facts.speed_mbps;
@@ -113,6 +117,52 @@ impl Table {
         }
         self.deleted.insert(ifindex);
         self.left.insert(ifindex);
+    }
+
+    /// Says of a link's peer and lower link in which namespace they are.
+    fn place(&self, facts: &mut LinkFacts) {
+        for named in [&mut facts.peer, &mut facts.lower].into_iter().flatten() {
+            if let Some(number) = named.netnsid {
+                named.netns = self.namespaces.get(&number).copied();
+            }
+        }
+    }
+
+    /// The numbers that links name and nobody knows.
+    pub fn unknown_namespaces(&self) -> BTreeSet<i32> {
+        let named = self.links.values().flat_map(|entry| [entry.facts.peer, entry.facts.lower]).flatten();
+        named.filter_map(|named| named.netnsid).filter(|number| !self.namespaces.contains_key(number)).collect()
+    }
+
+    pub fn has_namespace(&self, netns: u64) -> bool {
+        self.namespaces.values().any(|known| *known == netns)
+    }
+
+    pub fn name_namespace(&mut self, number: i32, netns: u64) {
+        self.namespaces.insert(number, netns);
+    }
+
+    /// Forgets the numbers of namespaces that are no more: the kernel gives them again.
+    pub fn forget_namespaces(&mut self, is_known: impl Fn(u64) -> bool) {
+        let before = self.namespaces.len();
+        self.namespaces.retain(|_, netns| is_known(*netns));
+        if before != self.namespaces.len() {
+            self.resolve();
+        }
+    }
+
+    /// Places every link again.
+    pub fn resolve(&mut self) {
+        let mut links = std::mem::take(&mut self.links);
+        for entry in links.values_mut().filter(|entry| names_elsewhere(&entry.facts)) {
+            let mut facts = LinkFacts::clone(&entry.facts);
+            self.place(&mut facts);
+            if *entry.facts != facts {
+                entry.facts = Arc::new(facts);
+                self.changed = true;
+            }
+        }
+        self.links = links;
     }
 
     /// Links whose facts changed without a word from the kernel: when one end of a veth moves to another namespace or
@@ -212,6 +262,10 @@ impl Table {
             !has_row && link.born <= self.births_before && !self.doubtful.contains(&link.ifindex)
         })
     }
+}
+
+fn names_elsewhere(facts: &LinkFacts) -> bool {
+    [facts.peer, facts.lower].into_iter().flatten().any(|named| named.netnsid.is_some())
 }
 
 /// The named link is in this namespace.

@@ -96,6 +96,11 @@ impl Census {
         }
     }
 
+    /// The number that the kernel gave last, as of the last look.
+    pub(super) fn newest(&self) -> Option<u32> {
+        self.newest
+    }
+
     /// Whether a thread of this number and command name is asked for.
     pub(super) fn answers(&self, id: u32, comm: &[u8]) -> bool {
         self.watched.answers(id, comm)
