@@ -7,13 +7,8 @@ use live::{Kept, Netns, Watching, await_that, can_run, link};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
-use vnettop::sample::{Ifindex, Kind, LinkFacts, LinkState, OwnerKind, PeerRef, Space};
-use vnettop::source::Roots;
-use vnettop::source::owners::OwnerReader;
 
 const ID: &str = "a51cac518006d1e5b7e2d64fbb2d2f0a1a8f7c1e0c9b8a7d6e5f4a3b2c1d0e9f";
 const UID: &str = "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0";
@@ -152,8 +147,13 @@ impl Group {
         Some(Self(path))
     }
 
+    /// The process that holds a namespace, and the unshare that waits for it there.
     fn take_in(&self, pid: u32) {
-        fs::write(self.0.join("cgroup.procs"), pid.to_string()).expect("a process may be moved");
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("it lives");
+        let parent = status.lines().find_map(|line| line.strip_prefix("PPid:")).expect("it has a parent").trim();
+        for pid in [parent, &pid.to_string()] {
+            fs::write(self.0.join("cgroup.procs"), pid).expect("a process may be moved");
+        }
     }
 }
 
@@ -171,66 +171,55 @@ impl Drop for Group {
     }
 }
 
-fn netns_of(pid: u32) -> u64 {
-    fs::metadata(format!("/proc/{pid}/ns/net")).expect("it lives").ino()
-}
-
-fn veth(netns: u64, ifindex: u32, name: &str, peer: u64) -> Arc<LinkFacts> {
-    Arc::new(LinkFacts {
-        netns,
-        ifindex: Ifindex(ifindex),
-        born: 1,
-        name: name.to_owned(),
-        alias: None,
-        kind: Kind::Veth,
-        state: LinkState::Up,
-        mtu: 1500,
-        master: None,
-        slave_kind: None,
-        peer: Some(PeerRef { netnsid: Some(0), netns: Some(peer), ifindex: Ifindex(2) }),
-        lower: None,
-        bond_mode: None,
-        node: None,
-        speed_mbps: None,
-        speed_was_set: false,
-    })
-}
-
 #[test]
-fn a_namespace_is_its_container_s_by_the_control_group() {
-    if !can_run("a_namespace_is_its_container_s_by_the_control_group", &["unshare"]) {
+fn both_ends_of_a_pair_are_the_container_s_by_its_control_group() {
+    let test = "both_ends_of_a_pair_are_the_container_s_by_its_control_group";
+    if !can_run(test, &["unshare"]) {
         return;
     }
     let pod = format!("kubepods-burstable-pod{}.slice", UID.replace('-', "_"));
-    let paths: [(&[&str], OwnerKind, &str, &str); 3] = [
-        (&[&format!("docker-{ID}.scope")], OwnerKind::Container, "a51cac518006", "docker"),
-        (&[&pod, &format!("cri-containerd-{ID}.scope")], OwnerKind::Pod, UID, "kubernetes"),
-        (&["lxc.payload.vnettop-test", "init.scope"], OwnerKind::Container, "vnettop-test", "lxc"),
+    let paths: [(&[&str], Value); 3] = [
+        (
+            &[&format!("docker-{ID}.scope")],
+            json!({"type": "container", "name": "a51cac518006", "id": "a51cac518006", "by": "docker", "guess": false}),
+        ),
+        (
+            &[&pod, &format!("cri-containerd-{ID}.scope")],
+            json!({"type": "pod", "name": UID, "id": UID, "by": "kubernetes", "guess": false}),
+        ),
+        (
+            &["lxc.payload.vnettop-test", "init.scope"],
+            json!({"type": "container", "name": "vnettop-test", "id": null, "by": "lxc", "guess": false}),
+        ),
     ];
-    let own = netns_of(std::process::id());
-    for (path, kind, name, by) in paths {
+    for (path, expected) in paths {
         let Some(group) = Group::new(path) else {
-            assert!(std::env::var_os("VNETTOP_REQUIRE_LIVE").is_none(), "a control group can be made");
-            eprintln!(
-                "NOT RUN: a_namespace_is_its_container_s_by_the_control_group: no control group can be made here"
+            assert!(
+                std::env::var_os("VNETTOP_REQUIRE_LIVE").is_none(),
+                "{test} must run here: it needs a control group"
             );
+            eprintln!("NOT RUN: {test}: no control group can be made here");
             return;
         };
-        let container = Netns::new();
-        let netns = netns_of(container.pid());
-        let space = |netns, pid| Space { netns, name: None, pid: Some(pid), rests: false };
-        let mut spaces = vec![space(own, 1), space(netns, container.pid())];
-        spaces.sort_by_key(|space| space.netns);
-        let mut links = vec![veth(own, 5, "veth5", netns), veth(netns, 2, "eth0", own)];
-        links.sort_by_key(|link| link.key());
-        let (spaces, links) = (Arc::new(spaces), Arc::new(links));
-        let mut reader = OwnerReader::new(&Roots::default());
-        assert_eq!(reader.read(&spaces, &links, 0).len(), 0, "nobody's before its process is in the group");
+        let (host, container) = (Netns::new(), Netns::new());
+        host.run(&format!("ip link add vown0 type veth peer name vown1 netns {}", container.pid()));
+        let mut command = watch(&host);
+        command.args(["--netns", "all"]).env("DOCKER_HOST", "unix:///nonexistent/docker.sock");
+        let mut vnettop = Watching::start(command);
+        await_owner(&mut vnettop, "vown1", "nobody before its process is in the group", Value::is_null);
         group.take_in(container.pid());
-        let owned = reader.read(&spaces, &links, 2_000_000_000);
-        let told: Vec<_> = owned.iter().map(|owned| (owned.owner.kind, &*owned.owner.name, &*owned.owner.by)).collect();
-        assert_eq!(told, [(kind, name, by); 2], "both ends are the container's");
-        drop(container);
+        for name in ["vown0", "vown1"] {
+            await_owner(&mut vnettop, name, "the container", |owner| *owner == expected);
+        }
+        let lo = |object: &Value| {
+            let links = object["links"].as_array().expect("a list").clone();
+            let inside = link(object, "vown1").expect("it is there")["netns"].clone();
+            links.into_iter().find(|link| link["netns"] == inside && link["name"] == "lo").expect("it has one")
+        };
+        assert_eq!(lo(&vnettop.next())["owner"], expected, "so is everything in its namespace");
+        host.run("ip link add vown2 type dummy || ip link add vown2 type bridge");
+        let object = vnettop.next();
+        assert_eq!(link(&object, "vown0").expect("it stays")["owner"], expected, "and it stays so");
     }
 }
 
