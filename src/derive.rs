@@ -14,6 +14,7 @@ pub mod jitter;
 pub mod links;
 pub mod losses;
 pub mod moves;
+pub mod owners;
 pub mod paths;
 pub mod pins;
 pub mod placement;
@@ -22,10 +23,12 @@ pub mod run;
 pub mod threads;
 
 use crate::sample::{
-    Event, FlowPath, Host, Item, LinkKey, Offloads, OwnCost, Problem, Sample, Space, Topology, TraceSource,
+    Event, FlowPath, Host, Item, LinkKey, Offloads, OwnCost, Owned, Owner, Problem, Sample, Space, Topology,
+    TraceSource,
 };
 use history::History;
 use inquiry::Inquiry;
+use owners::Owners;
 use pins::Pins;
 use proof::Trial;
 use std::sync::Arc;
@@ -66,6 +69,8 @@ pub struct Metrics {
     pub spaces: Arc<Vec<Space>>,
     /// Every link, sorted by namespace and ifindex.
     pub links: Vec<LinkMetrics>,
+    /// Who the links belong to, sorted by link; the same `Arc` until it changes.
+    pub owners: Arc<Vec<Owned>>,
     /// Every present core, sorted by core.
     pub cores: Vec<CoreMetrics>,
     /// Every watched thread, sorted by (pid, tid).
@@ -116,12 +121,20 @@ impl Metrics {
         let at = self.links.binary_search_by_key(&key, |link| link.facts.key()).ok()?;
         Some(&self.links[at])
     }
+
+    /// Who a link belongs to.
+    #[must_use]
+    pub fn owner(&self, link: LinkKey) -> Option<&Owner> {
+        let at = self.owners.binary_search_by_key(&link, |owned| owned.link).ok()?;
+        Some(&self.owners[at].owner)
+    }
 }
 
 /// Folds the stream of a run into metrics; keeps the previous sample and what needs more than two.
 #[derive(Debug, Default)]
 pub struct Derivation {
     previous: Option<Sample>,
+    owners: Owners,
     history: History,
     /// The pins of vnettop that stand.
     pins: Pins,
@@ -181,6 +194,7 @@ impl Derivation {
             offloads: Arc::clone(&next.offloads),
             spaces: Arc::clone(&next.spaces),
             links,
+            owners: self.owners.join(&next.owners, &next.ovs),
             cores: cores::between(previous, &next),
             threads: threads::between(previous, &next, &self.history, &self.pins),
             flow: flow.metrics(),

@@ -253,6 +253,16 @@ fn the_keys() {
 }
 
 #[test]
+fn whom_the_links_belong_to() {
+    let mut stage = Stage::after(3, scenes::owned());
+    for (width, height) in [(60, 15), (80, 24), (120, 40), (160, 50)] {
+        freeze("owned", &stage, width, height);
+    }
+    stage.press("/OpenVPN");
+    freeze("owned_filter", &stage, 80, 24);
+}
+
+#[test]
 fn a_filter_while_it_is_typed() {
     let mut stage = Stage::after(3, scenes::bridge());
     stage.press("/VETHA");

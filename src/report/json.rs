@@ -4,6 +4,7 @@ mod benchmark;
 mod events;
 mod flow;
 mod loss;
+mod owner;
 mod path;
 
 use crate::derive::flow::Connection;
@@ -12,6 +13,7 @@ use crate::derive::{BenchmarkMetrics, CoreMetrics, Finding, LinkMetrics, Loss, M
 use crate::sample::{Ifindex, LinkKey, PeerRef, Problem, SOFTIRQ_KINDS, Space};
 use events::{Happened, Tracing};
 use flow::Spread;
+use owner::BelongsTo;
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use std::io::{self, Write};
@@ -149,7 +151,7 @@ struct Link<'a> {
     slave_kind: Option<&'a str>,
     peer: Option<Peer<'a>>,
     lower: Option<Peer<'a>>,
-    owner: Option<()>,
+    owner: Option<BelongsTo<'a>>,
     claim_mbps: Option<u32>,
     claim_basis: &'a str,
     rx_bits_per_s: Option<f64>,
@@ -208,7 +210,7 @@ impl Row for LinkMetrics {
             slave_kind: facts.slave_kind.as_deref(),
             peer: facts.peer.map(|of| peer(metrics, of)),
             lower: facts.lower.map(|of| peer(metrics, of)),
-            owner: None,
+            owner: metrics.owner(facts.key()).map(BelongsTo::of),
             claim_mbps: facts.speed_mbps,
             claim_basis: self.basis.word(),
             rx_bits_per_s: rates.and_then(|rates| rates.rx_bits_per_s),

@@ -1,30 +1,96 @@
-//! Who each link belongs to.
+//! Who each link belongs to: the container of its namespace or of its other end, the process that holds it open, Docker's
+//! network behind a bridge, or at least what its name suggests. A name once known stays until the link goes.
+//! It looks only when namespaces or links have changed, or while something is not known; otherwise it costs nothing.
 
-use crate::sample::{LinkFacts, Owned, Problem, Space};
-use crate::source::Roots;
+mod cgroup;
+mod containers;
+mod convention;
+mod docker;
+mod guest;
+mod holders;
+mod passage;
+mod pods;
+
+use crate::sample::{Ifindex, Kind, LinkFacts, Owned, Owner, OwnerKind, Problem, Space};
+use crate::source::{Roots, scan};
+use containers::Containers;
+use docker::{Docker, Network};
+use holders::Holders;
+use pods::Pods;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Finds the owners of links. A name once known stays until the link goes.
 #[derive(Debug)]
 pub struct OwnerReader {
+    proc: PathBuf,
+    own: u64,
+    containers: Containers,
+    holders: Holders,
+    docker: Docker,
+    pods: Pods,
+    spaces: Arc<Vec<Space>>,
+    links: Arc<Vec<Arc<LinkFacts>>>,
     published: Arc<Vec<Owned>>,
+    /// `LinkFacts::born` of each link published.
+    born: Vec<u64>,
+    /// Of what is published, something lacks the name that one of them may know.
+    lacks: Lacks,
+    /// Docker has containers or networks here, and is to be asked again because something has changed.
+    again: bool,
+    due_ns: u64,
     problems: Vec<Problem>,
+}
+
+/// What is not known by the name that people use.
+#[derive(Debug, Clone, Copy, Default)]
+struct Lacks {
+    docker: bool,
+    pods: bool,
 }
 
 impl OwnerReader {
     /// Nothing is opened yet.
     #[must_use]
-    pub fn new(_roots: &Roots) -> Self {
-        Self { published: Arc::default(), problems: Vec::new() }
+    pub fn new(roots: &Roots) -> Self {
+        let own = netns_of(Path::new("/proc/thread-self")).unwrap_or(0);
+        Self::of(&roots.proc, own, Docker::new(), Pods::at(PathBuf::from("/var/log/pods")))
+    }
+
+    fn of(proc: &Path, own: u64, docker: Docker, pods: Pods) -> Self {
+        Self {
+            proc: proc.to_owned(),
+            own,
+            containers: Containers::new(proc, own),
+            holders: Holders::new(proc),
+            docker,
+            pods,
+            spaces: Arc::default(),
+            links: Arc::default(),
+            published: Arc::default(),
+            born: Vec::new(),
+            lacks: Lacks::default(),
+            again: false,
+            due_ns: u64::MAX,
+            problems: Vec::new(),
+        }
     }
 
     /// The owners of these links, sorted by link.
-    pub fn read(
-        &mut self,
-        _spaces: &Arc<Vec<Space>>,
-        _links: &Arc<Vec<Arc<LinkFacts>>>,
-        _now_ns: u64,
-    ) -> Arc<Vec<Owned>> {
+    pub fn read(&mut self, spaces: &Arc<Vec<Space>>, links: &Arc<Vec<Arc<LinkFacts>>>, now_ns: u64) -> Arc<Vec<Owned>> {
+        let changed = !Arc::ptr_eq(&self.spaces, spaces) || !Arc::ptr_eq(&self.links, links);
+        if changed {
+            (self.spaces, self.links) = (Arc::clone(spaces), Arc::clone(links));
+        } else if now_ns < self.due_ns {
+            return Arc::clone(&self.published);
+        }
+        if self.look(changed, now_ns) || changed {
+            self.join();
+        }
+        if self.ask(changed, now_ns) {
+            self.join();
+        }
+        self.settle();
         Arc::clone(&self.published)
     }
 
@@ -33,4 +99,168 @@ impl OwnerReader {
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
+
+    /// Looks at processes; true when there is news.
+    fn look(&mut self, changed: bool, now_ns: u64) -> bool {
+        let mut news = false;
+        if changed || now_ns >= self.containers.due_ns() {
+            news |= self.containers.look(&self.spaces, now_ns);
+        }
+        if changed || news || self.holders.must_check(now_ns) {
+            let containers = &self.containers;
+            self.holders.follow(&self.links, |link| containers.owner(link.netns).is_none(), now_ns);
+        }
+        self.holders.look(now_ns) || news
+    }
+
+    /// Asks for names and listens; true when there is news.
+    fn ask(&mut self, changed: bool, now_ns: u64) -> bool {
+        self.again |= changed && (self.lacks.docker || !self.docker.networks().is_empty());
+        if changed {
+            self.docker.hurry();
+            self.pods.hurry(now_ns);
+        }
+        if (self.lacks.docker || self.again) && !self.docker.is_asked() && now_ns >= self.docker.next_ns() {
+            self.docker.ask(now_ns);
+            self.again = false;
+        }
+        let news = self.docker.is_asked() && self.docker.listen(now_ns);
+        (self.lacks.pods && self.pods.look(now_ns)) || news
+    }
+
+    /// When to look again, and what there is to complain of.
+    fn settle(&mut self) {
+        let docker = match (self.docker.is_asked(), self.lacks.docker || self.again) {
+            (true, _) => 0,
+            (false, true) => self.docker.next_ns(),
+            (false, false) => u64::MAX,
+        };
+        let pods = if self.lacks.pods { self.pods.next_ns() } else { u64::MAX };
+        self.due_ns = docker.min(pods).min(self.containers.due_ns()).min(self.holders.due_ns());
+        self.problems.clear();
+        self.problems.extend(self.holders.problem().cloned());
+        self.problems.extend(self.docker.problem().filter(|_| self.lacks.docker));
+    }
+
+    /// Makes the list anew; the same `Arc` when nothing is different.
+    fn join(&mut self) {
+        let home =
+            self.docker.listener().and_then(|pid| netns_of(&self.proc.join(pid.to_string()))).unwrap_or(self.own);
+        let (mut all, mut born, mut lacks) = (Vec::new(), Vec::new(), Lacks::default());
+        for link in self.links.iter() {
+            let Some(owner) = stay(self.before(link), self.found(link, home)) else { continue };
+            let unnamed = owner.guess || owner.id.as_deref() == Some(&owner.name);
+            match owner.kind {
+                OwnerKind::Container | OwnerKind::Network if matches!(&*owner.by, "docker" | "cgroup") => {
+                    lacks.docker |= unnamed;
+                }
+                OwnerKind::Pod => lacks.pods |= unnamed,
+                _ => {}
+            }
+            all.push(Owned { link: link.key(), owner });
+            born.push(link.born);
+        }
+        let is_known = |space: &Space| self.network_of(space).is_some();
+        lacks.docker |= self.spaces.iter().any(|space| network_id(space).is_some() && !is_known(space));
+        (self.born, self.lacks) = (born, lacks);
+        if all != *self.published {
+            self.published = Arc::new(all);
+        }
+    }
+
+    /// Who owned it so far.
+    fn before(&self, link: &LinkFacts) -> Option<&Owner> {
+        let at = self.published.binary_search_by_key(&link.key(), |owned| owned.link).ok()?;
+        (self.born.get(at) == Some(&link.born)).then(|| &self.published[at].owner)
+    }
+
+    /// Who owns it by all that is known now; Docker's bridges are in the namespace `home`.
+    fn found(&self, link: &LinkFacts, home: u64) -> Option<Owner> {
+        let other_end = link.peer.and_then(|peer| peer.netns).filter(|&netns| netns != link.netns);
+        let container = self.containers.owner(link.netns);
+        let container = container.or_else(|| self.containers.owner(other_end?)).map(|owner| self.named(owner));
+        let network = || self.network_of_bridge(link, home).or_else(|| self.network_around(link));
+        let held = || self.holders.owner(link.key()).cloned();
+        container.or_else(network).or_else(held).or_else(|| convention::guess(link, self.name_of_master(link)))
+    }
+
+    /// The same owner by the name that people use, where it is known.
+    fn named(&self, owner: &Owner) -> Owner {
+        let mut owner = owner.clone();
+        let id = owner.id.as_deref();
+        if let Some(name) = id.filter(|_| owner.kind == OwnerKind::Pod).and_then(|uid| self.pods.name(uid)) {
+            name.clone_into(&mut owner.name);
+        } else if let Some(name) = id.and_then(|id| self.docker.container(id)) {
+            name.clone_into(&mut owner.name);
+            "docker".clone_into(&mut owner.by);
+        }
+        owner
+    }
+
+    fn network_of_bridge(&self, link: &LinkFacts, home: u64) -> Option<Owner> {
+        if link.kind != Kind::Bridge {
+            return None;
+        }
+        let id = convention::docker_bridge(link);
+        let is_it = |network: &&Network| {
+            let by_id = id.is_some_and(|id| network.id.starts_with(id));
+            by_id || link.netns == home && network.bridge.as_deref() == Some(&link.name)
+        };
+        self.docker.networks().iter().find(is_it).map(network)
+    }
+
+    /// Docker keeps a namespace for an overlay, with its bridge and its vxlan.
+    fn network_around(&self, link: &LinkFacts) -> Option<Owner> {
+        let at = self.spaces.binary_search_by_key(&link.netns, |space| space.netns).ok()?;
+        self.network_of(&self.spaces[at]).filter(|_| link.kind != Kind::Loopback).map(network)
+    }
+
+    fn network_of(&self, space: &Space) -> Option<&Network> {
+        let is_ingress = space.name.as_deref() == Some("ingress_sbox");
+        let id = network_id(space);
+        let is_it = |network: &&Network| {
+            id.is_some_and(|id| network.id.starts_with(id)) || is_ingress && network.name == "ingress"
+        };
+        self.docker.networks().iter().find(is_it)
+    }
+
+    fn name_of_master(&self, link: &LinkFacts) -> Option<&str> {
+        let master: Ifindex = link.master?;
+        let at = self.links.binary_search_by_key(&link.beside(master), |other| other.key()).ok()?;
+        Some(&self.links[at].name)
+    }
 }
+
+/// `1-<id>` for an overlay, `lb_<id>` for its load balancer: the first digits of the network's id.
+fn network_id(space: &Space) -> Option<&str> {
+    let name = space.name.as_deref()?;
+    let overlay = || name.split_once('-').filter(|(epoch, _)| scan::number(epoch.as_bytes()).is_some());
+    let id = name.strip_prefix("lb_").or_else(|| overlay().map(|(_, id)| id))?;
+    let is_id =
+        (9..=25).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_lowercase());
+    is_id.then_some(id)
+}
+
+fn network(network: &Network) -> Owner {
+    let id = network.id.chars().take(cgroup::SHORT_ID).collect();
+    let (name, by) = (network.name.clone(), "docker".to_owned());
+    Owner { kind: OwnerKind::Network, name, id: Some(id), by, guess: false }
+}
+
+/// What is known better stays: a name is not given up for an id, nor what is certain for a guess.
+fn stay(before: Option<&Owner>, now: Option<Owner>) -> Option<Owner> {
+    let (Some(before), Some(now)) = (before, &now) else { return now.or_else(|| before.cloned()) };
+    let only_id = now.id.as_deref() == Some(&now.name) && (now.kind, &now.id) == (before.kind, &before.id);
+    let stays = only_id || now.guess && !before.guess;
+    Some(if stays { before.clone() } else { now.clone() })
+}
+
+/// Inode of the network namespace of a process, by its directory of /proc.
+fn netns_of(process: &Path) -> Option<u64> {
+    let target = std::fs::read_link(process.join("ns/net")).ok()?;
+    let inode = target.as_os_str().as_encoded_bytes().strip_prefix(b"net:[")?.strip_suffix(b"]")?;
+    scan::number(inode)
+}
+
+#[cfg(test)]
+mod tests;

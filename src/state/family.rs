@@ -2,7 +2,7 @@
 //! when the links or the filter change, not in every tick.
 
 use crate::derive::{LinkMetrics, Metrics};
-use crate::sample::{LinkFacts, LinkKey, LinkState, Space};
+use crate::sample::{LinkFacts, LinkKey, LinkState, Owned, Space};
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub(super) struct Family {
     facts: Vec<Arc<LinkFacts>>,
+    owners: Arc<Vec<Owned>>,
     filter: String,
     /// Indices in the natural order of names.
     pub by_name: Vec<u32>,
@@ -20,7 +21,7 @@ pub(super) struct Family {
     pub master: Vec<Option<u32>>,
     /// How many ports each link has.
     pub ports: Vec<u32>,
-    /// Whether the name, alias or kind holds the filter.
+    /// Whether the name, alias, kind or owner holds the filter.
     pub matches: Vec<bool>,
     /// When each link last moved a packet, ns; 0 for never.
     pub active_ns: Vec<u64>,
@@ -37,9 +38,13 @@ impl Family {
     /// Brings everything in line with these links; a quiet tick costs one pointer comparison a link.
     pub fn follow(&mut self, metrics: &Metrics) {
         let links = &metrics.links;
+        let owners = std::mem::replace(&mut self.owners, Arc::clone(&metrics.owners));
         let same = |(known, link): (&Arc<LinkFacts>, &LinkMetrics)| Arc::ptr_eq(known, &link.facts);
         let same_spaces = Arc::ptr_eq(&self.spaces, &metrics.spaces);
         if same_spaces && self.facts.len() == links.len() && self.facts.iter().zip(links).all(same) {
+            if !Arc::ptr_eq(&owners, &self.owners) {
+                self.find_matches();
+            }
             return;
         }
         self.active_ns = carried(&self.facts, &self.active_ns, links);
@@ -113,8 +118,15 @@ impl Family {
                 || holds(link.kind.word())
                 || self.labels.get(&link.netns).is_some_and(|label| holds(label))
                 || link.alias.as_deref().is_some_and(holds)
+                || self.owner_of(link).is_some_and(holds)
         };
         self.matches = self.facts.iter().map(matches).collect();
+    }
+
+    /// The name of whom a link belongs to.
+    fn owner_of(&self, link: &LinkFacts) -> Option<&str> {
+        let at = self.owners.binary_search_by_key(&link.key(), |owned| owned.link).ok()?;
+        Some(&self.owners[at].owner.name)
     }
 }
 

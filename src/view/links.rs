@@ -9,7 +9,7 @@ use crate::action::{Action, Pane};
 use crate::derive::history::History;
 use crate::derive::links::LinkRates;
 use crate::derive::{LinkMetrics, Metrics};
-use crate::sample::{LinkKey, LinkState, PeerRef, Space};
+use crate::sample::{LinkKey, LinkState, Owner, OwnerKind, PeerRef, Space};
 use crate::state::{Idle, LinkList, LinkRow, LinkSort, Shape, State, Units};
 use std::fmt::{self, Display, Formatter};
 
@@ -20,12 +20,16 @@ const WIDE: u16 = 140;
 const LEAST_FOR_ALIAS: u16 = 19;
 const WITH_ALIAS: u16 = 27;
 
+/// From here on there is room for whose a link is.
+const LEAST_FOR_OWNER: u16 = 63;
+
 /// A column of this pane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cell {
     Name,
     Netns,
     Kind,
+    Owner,
     State,
     Claims,
     Rx,
@@ -43,10 +47,11 @@ enum Cell {
 }
 
 /// In the order they stand; name and rates go last when there is no room.
-const COLUMNS: [Column<Cell>; 17] = [
+const COLUMNS: [Column<Cell>; 18] = [
     Column { id: Cell::Name, title: "NAME", least: 15, most: 19, rank: 0, right: false },
     Column { id: Cell::Netns, title: "NETNS", least: 9, most: 15, rank: 5, right: false },
     Column { id: Cell::Kind, title: "KIND", least: 8, most: 11, rank: 5, right: false },
+    Column { id: Cell::Owner, title: "OWNER", least: 13, most: 20, rank: 5, right: false },
     Column { id: Cell::State, title: "STATE", least: 5, most: 14, rank: 8, right: false },
     Column { id: Cell::Claims, title: "CLAIMS", least: 11, most: 13, rank: 3, right: false },
     fixed(Cell::Rx, "RX ↓", 6, 1, true),
@@ -102,7 +107,7 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
     let first = table::window(state.links.selection.anchor(), rows.len(), body);
     let has_alias = |row: &LinkRow| metrics.links[row.index].facts.alias.is_some();
     let aliases = rows.iter().skip(first).take(body).any(has_alias);
-    let columns = columns(&state.links, state.settings.units, area.width, aliases);
+    let columns = columns(metrics, state, area.width, aliases);
     head(&mut canvas, &columns, state.links.sort);
     let pane = LinksPane { state, metrics, history, columns: &columns };
     for (y, row) in (1..).zip(rows.iter().skip(first).take(body)) {
@@ -120,10 +125,12 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
 }
 
 /// A column that says nothing here makes room for others.
-fn columns(list: &LinkList, units: Units, width: u16, aliases: bool) -> Vec<Placed<Cell>> {
+fn columns(metrics: &Metrics, state: &State, width: u16, aliases: bool) -> Vec<Placed<Cell>> {
+    let (list, units) = (&state.links, state.settings.units);
     let says = |column: &&Column<Cell>| match column.id {
         Cell::Netns => list.several_namespaces(),
         Cell::State => list.any_down(),
+        Cell::Owner => !metrics.owners.is_empty(),
         // Beside packets stand their sizes, in place of a speed that is passed.
         Cell::Pps | Cell::Times => units != Units::Packets,
         Cell::Wire | Cell::WireShare => units == Units::Packets,
@@ -137,7 +144,12 @@ fn columns(list: &LinkList, units: Units, width: u16, aliases: bool) -> Vec<Plac
         _ if width >= WIDE => column,
         _ => Column { most: column.least, ..column },
     };
-    let columns: Vec<Column<Cell>> = COLUMNS.iter().filter(says).copied().map(roomy).collect();
+    // Where links have owners, whose one is tells more than what it is.
+    let ranked = |column: Column<Cell>| match column.id {
+        Cell::Kind if width >= LEAST_FOR_OWNER && !metrics.owners.is_empty() => Column { rank: 8, ..column },
+        _ => column,
+    };
+    let columns: Vec<Column<Cell>> = COLUMNS.iter().filter(says).copied().map(roomy).map(ranked).collect();
     table::fit(&columns, width)
 }
 
@@ -195,6 +207,11 @@ impl LinksPane<'_> {
             }
             Cell::Netns => put(Tone::Muted, &self.namespace(link)),
             Cell::Kind => put(Tone::Muted, &link.facts.kind.word()),
+            Cell::Owner => {
+                if let Some(owner) = self.metrics.owner(link.facts.key()) {
+                    put(if owner.guess { Tone::Muted } else { Tone::Normal }, &Whose(owner));
+                }
+            }
             Cell::State => put(Tone::Warning, &state_word(link.facts.state)),
             Cell::Claims => put(Tone::Muted, &self.claim(row, link)),
             Cell::Rx if units == Units::Packets => rate(put, rates.and_then(|rates| rates.rx_packets_per_s), Count),
@@ -299,6 +316,24 @@ impl Display for Name<'_> {
         }
         f.write_str(self.text)?;
         self.alias.map_or(Ok(()), |alias| write!(f, " {alias}"))
+    }
+}
+
+/// Whom a link belongs to: an id where there is no name yet is shortened, a guess is marked.
+struct Whose<'a>(&'a Owner);
+
+impl Display for Whose<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Owner { kind, name, id, by, guess } = self.0;
+        if id.as_ref() == Some(name) {
+            write!(f, "{name:.12}")?;
+        } else if *kind == OwnerKind::Network && by == "docker" && name == "bridge" {
+            // Docker's own network, whose name says nothing here.
+            f.write_str(by)?;
+        } else {
+            f.write_str(name)?;
+        }
+        f.write_str(if *guess { "?" } else { "" })
     }
 }
 

@@ -64,6 +64,7 @@ pub struct World {
     pub isolated: CoreSet,
     pub threads: Vec<Runner>,
     pub problems: Vec<Problem>,
+    pub owners: Arc<Vec<Owned>>,
     /// The other namespaces, sorted by inode.
     pub spaces: Vec<Space>,
     pub own: OwnCost,
@@ -110,6 +111,7 @@ impl World {
             isolated: CoreSet::new(),
             threads: Vec::new(),
             problems: Vec::new(),
+            owners: Arc::default(),
             spaces: Vec::new(),
             own: OwnCost { interval_ns: 500_000_000, realtime: true, ..OwnCost::default() },
             own_share: 0.0031,
@@ -183,6 +185,12 @@ impl World {
         self.links.push((facts, counters, traffic));
         self.changed();
         ifindex
+    }
+
+    /// Gives a link an owner; the links are given theirs in their order.
+    pub fn owned(&mut self, ifindex: Ifindex, owner: Owner) {
+        let link = LinkKey { netns: NETNS, ifindex };
+        Arc::make_mut(&mut self.owners).push(Owned { link, owner });
     }
 
     /// The facts of a link, to be changed.
@@ -278,7 +286,7 @@ impl World {
             trace: None,
             flows: Vec::new(),
             spaces: Arc::new(self.spaces.clone()),
-            owners: Arc::default(),
+            owners: Arc::clone(&self.owners),
             ovs: Arc::default(),
             paths: Arc::default(),
             benchmarks: Arc::default(),

@@ -7,7 +7,8 @@ use vnettop::derive::placement::{CoreChange, Proposal, Step};
 use vnettop::derive::proof::{Card, Difference, Side, Verdict};
 use vnettop::derive::{Finding, Jitter};
 use vnettop::sample::{
-    CoreId, CoreSet, FlowPath, Hop, HopBy, HopWay, Ifindex, Kind, LinkKey, LinkState, PeerRef, Proto, Space, ThreadId,
+    CoreId, CoreSet, FlowPath, Hop, HopBy, HopWay, Ifindex, Kind, LinkKey, LinkState, Owner, OwnerKind, PeerRef, Proto,
+    Space, ThreadId,
 };
 use vnettop::state::Settings;
 
@@ -51,6 +52,31 @@ pub fn containers(world: &mut World) {
     }
     let tun = world.link("tun0", Kind::Tun, Some(10_000), Traffic::default());
     world.facts(tun).state = LinkState::Down;
+}
+
+/// The bridge with everybody whom its links may belong to.
+pub fn owned() -> World {
+    let mut world = bridge();
+    let tun = Ifindex(6);
+    world.facts(tun).state = LinkState::Unknown;
+    *world.traffic(tun) = stream(1.2e9, 4e6);
+    for (name, kind) in [("cali1a2b3c4d5e6", Kind::Veth), ("vnet0", Kind::Tap), ("br-0d2c4b6a8f9e", Kind::Bridge)] {
+        world.link(name, kind, Some(10_000), stream(2e6, 1e6));
+    }
+    let owners = [
+        (3, OwnerKind::Network, "bridge", Some("3f1e0a9b8c7d"), "docker", false),
+        (4, OwnerKind::Container, "container1", Some("a51cac518006"), "docker", false),
+        (5, OwnerKind::Container, "b62dbd629117", Some("b62dbd629117"), "podman", false),
+        (6, OwnerKind::Process, "openvpn 812", None, "tun", false),
+        (7, OwnerKind::Network, "calico", None, "kubernetes", true),
+        (8, OwnerKind::Vm, "bench-guest-with-a-long-name", None, "qemu", false),
+        (9, OwnerKind::Network, "0d2c4b6a8f9e", Some("0d2c4b6a8f9e"), "docker", true),
+    ];
+    for (ifindex, kind, name, id, by, guess) in owners {
+        let (name, id, by) = (name.to_owned(), id.map(str::to_owned), by.to_owned());
+        world.owned(Ifindex(ifindex), Owner { kind, name, id, by, guess });
+    }
+    world
 }
 
 /// The same bridge with the containers' own ends: one kept under a name, one known by a process in it only.

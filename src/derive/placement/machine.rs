@@ -226,6 +226,7 @@ impl Machine {
             netns: 1,
             spaces: Arc::default(),
             links: self.links.clone(),
+            owners: Arc::default(),
             cores: self.topology.cores.iter().map(core).collect(),
             threads: self.threads.clone(),
             flow: crate::derive::FlowMetrics::default(),
