@@ -25,6 +25,8 @@ pub struct Config {
     pub count: Option<u64>,
     /// Names and pids to watch.
     pub watch: Vec<String>,
+    /// Sockets or run directories of Open vSwitch, besides the usual ones.
+    pub ovs_sockets: Vec<PathBuf>,
     /// Write a recording here.
     pub record: Option<PathBuf>,
     /// Change nothing on the machine.
@@ -146,6 +148,9 @@ struct Options {
     /// Threads to watch: a command name or a pid; repeatable [default: iperf3]
     #[arg(long, value_name = "NAME|PID", value_parser = watch, global = true)]
     watch: Vec<String>,
+    /// Database socket of an Open vSwitch, or its run directory; repeatable [default: where it usually is, and `OVS_RUNDIR`]
+    #[arg(long, value_name = "PATH", global = true)]
+    ovs_socket: Vec<PathBuf>,
     /// JSON lines on standard output, one object a sample
     #[arg(long, conflicts_with = "print", global = true)]
     json: bool,
@@ -237,6 +242,7 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> 
         face,
         count: options.count,
         watch: if options.watch.is_empty() { vec!["iperf3".to_owned()] } else { options.watch },
+        ovs_sockets: options.ovs_socket,
         record: options.record,
         readonly: options.readonly,
         realtime: !options.no_realtime,

@@ -55,6 +55,7 @@ fn watch_and_record(file: &Path, ticks: u64) -> Vec<Vec<Buffer>> {
         interval: Duration::from_millis(100),
         thrift: Thrift::Nothing,
         realtime: true,
+        ovs: Vec::new(),
         count: Some(ticks),
     })
     .unwrap();

@@ -5,11 +5,11 @@ use super::flows::FlowReader;
 use super::links::LinkReader;
 use super::losses::LossReader;
 use super::moves::MoveReader;
-use super::ovs::OvsReader;
+use super::ovs::{OvsReader, Place};
 use super::owners::OwnerReader;
 use super::paths::{Ground, PathReader};
 use super::spaces::Spaces;
-use super::threads::{ThreadReader, Watch};
+use super::threads::{SwitchReader, ThreadReader, Watch};
 use super::{Roots, SourceError, host, now_ns};
 use crate::sample::{Host, OwnCost, Problem, Sample};
 use std::os::fd::BorrowedFd;
@@ -31,6 +31,7 @@ pub struct Live {
     links: LinkReader,
     cores: CoreReader,
     threads: ThreadReader,
+    switches: SwitchReader,
     flows: FlowReader,
     moves: MoveReader,
     spaces: Spaces,
@@ -53,15 +54,34 @@ impl Live {
             links: if thrift == Thrift::StillLinks { links.still_ones_less_often() } else { links },
             cores: CoreReader::open(roots)?,
             threads: ThreadReader::open(roots, watch)?,
+            switches: SwitchReader::new(roots),
             flows: FlowReader::new(roots),
             moves: MoveReader::new(roots),
             spaces: Spaces::new(roots),
             owners: OwnerReader::new(roots),
-            ovs: OvsReader::new(roots),
+            ovs: OvsReader::new(roots, &[]),
             paths: PathReader::default(),
             losses: LossReader::new(roots),
             problems: Arc::default(),
         })
+    }
+
+    /// Looks for Open vSwitch at these places.
+    #[must_use]
+    pub fn with_ovs(mut self, roots: &Roots, places: &[Place]) -> Self {
+        self.ovs = OvsReader::new(roots, places);
+        self
+    }
+
+    /// Readable when a database of Open vSwitch speaks; see [`Live::hear`].
+    #[must_use]
+    pub fn ovs_news(&self) -> Option<BorrowedFd<'_>> {
+        self.ovs.news()
+    }
+
+    /// Takes in what the databases of Open vSwitch say, at the time they say it.
+    pub fn hear(&mut self) {
+        self.ovs.hear();
     }
 
     /// Readable when link notifications wait; see [`Live::drain`].
@@ -94,14 +114,17 @@ impl Live {
     /// # Errors
     /// Links or per-core counters could not be read.
     pub fn sample(&mut self, own: OwnCost, more: &[Problem]) -> Result<Sample, SourceError> {
-        let links = self.links.read()?;
+        let mut links = self.links.read()?;
         let cores = self.cores.read()?;
-        let threads = self.threads.read();
+        let mut threads = self.threads.read();
         let trace = self.moves.read(&threads, own.interval_ns);
         let flows = self.flows.read(&threads);
         let now_ns = now_ns();
         let spaces = self.spaces.read();
         let ovs = self.ovs.read(&links.links, now_ns);
+        self.switches.read(self.ovs.processes(), &mut threads);
+        links.links = self.ovs.among(links.links);
+        self.ovs.count_among(&mut links.counters);
         let owners = self.owners.read(&spaces, &links.links, now_ns);
         let ground = Ground { spaces: &self.spaces, links: &links.links, ovs: &ovs };
         let paths = self.paths.read(ground, &flows, now_ns);

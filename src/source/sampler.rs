@@ -7,6 +7,7 @@
 use super::feed::{Command, Sender};
 pub use super::live::Thrift;
 use super::live::{Live, cpu_ns};
+use super::ovs::Place;
 use super::pulse::PulseTimer;
 use super::seat::Seat;
 use super::threads::Watch;
@@ -32,6 +33,8 @@ pub struct Settings {
     pub thrift: Thrift,
     /// Ask for real-time priority.
     pub realtime: bool,
+    /// Where databases of Open vSwitch may be.
+    pub ovs: Vec<Place>,
     /// Samples to take; none means until told to stop.
     pub count: Option<u64>,
 }
@@ -51,7 +54,8 @@ pub(super) fn run(settings: &Settings, feed: &Sender) {
 }
 
 fn sample_until_stopped(settings: &Settings, feed: &Sender) -> Result<(), SourceError> {
-    let mut live = Live::open(&settings.roots, settings.watch.clone(), settings.thrift)?;
+    let live = Live::open(&settings.roots, settings.watch.clone(), settings.thrift)?;
+    let mut live = live.with_ovs(&settings.roots, &settings.ovs);
     let mut schedule = Schedule::start(settings.interval)?;
     let mut priority = Priority::take(settings.realtime);
     let mut seat = Seat::default();
@@ -123,14 +127,18 @@ impl Schedule {
         let failed = |error: Errno| SourceError::Timer { error: error.into() };
         loop {
             self.pulse.run(live.has_flows(), self.interval, now_ns())?;
-            let [timer, pulsed, notified, commanded] = {
+            let [timer, pulsed, notified, commanded, spoken] = {
+                let ovs = live.ovs_news();
                 let mut waits = [
                     PollFd::from_borrowed_fd(self.timer.as_fd(), PollFlags::IN),
                     PollFd::from_borrowed_fd(self.pulse.as_fd(), PollFlags::IN),
                     PollFd::from_borrowed_fd(live.notifications(), PollFlags::IN),
                     PollFd::from_borrowed_fd(feed.commands(), PollFlags::IN),
+                    // The last one is left out where nothing is to be waited for.
+                    PollFd::from_borrowed_fd(ovs.unwrap_or(self.timer.as_fd()), PollFlags::IN),
                 ];
-                match poll(&mut waits, None) {
+                let waited = waits.len() - usize::from(ovs.is_none());
+                match poll(&mut waits[..waited], None) {
                     Ok(_) => waits.map(|wait| !wait.revents().is_empty()),
                     Err(Errno::INTR) => continue,
                     Err(error) => return Err(failed(error)),
@@ -152,6 +160,9 @@ impl Schedule {
             }
             if notified {
                 live.drain()?;
+            }
+            if spoken {
+                live.hear();
             }
         }
     }

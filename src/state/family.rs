@@ -2,14 +2,19 @@
 //! when the links or the filter change, not in every tick.
 
 use crate::derive::LinkMetrics;
-use crate::sample::{LinkFacts, LinkState};
+use crate::sample::{LinkFacts, LinkKey, LinkState};
 use std::cmp::Ordering;
 use std::sync::Arc;
+
+/// The master of every port of the kernel's datapath of Open vSwitch.
+const OVS_SYSTEM: &str = "ovs-system";
 
 /// Facts about the set of links now present; every list is indexed like `Metrics::links`.
 #[derive(Debug, Default)]
 pub(super) struct Family {
     facts: Vec<Arc<LinkFacts>>,
+    /// The bridge of Open vSwitch that each is a port of.
+    bridges: Vec<Option<LinkKey>>,
     filter: String,
     /// Indices in the natural order of names.
     pub by_name: Vec<u32>,
@@ -31,11 +36,16 @@ impl Family {
     /// Brings everything in line with these links; a quiet tick costs one pointer comparison a link.
     pub fn follow(&mut self, links: &[LinkMetrics]) {
         let same = |(known, link): (&Arc<LinkFacts>, &LinkMetrics)| Arc::ptr_eq(known, &link.facts);
-        if self.facts.len() == links.len() && self.facts.iter().zip(links).all(same) {
+        let bridges = || links.iter().map(|link| link.ovs.as_ref().and_then(|place| place.bridge_link));
+        if self.facts.len() == links.len()
+            && self.facts.iter().zip(links).all(same)
+            && self.bridges.iter().copied().eq(bridges())
+        {
             return;
         }
         self.active_ns = carried(&self.facts, &self.active_ns, links);
         self.facts = links.iter().map(|link| Arc::clone(&link.facts)).collect();
+        self.bridges = bridges().collect();
         self.order();
         self.find_masters();
         self.any_down = self.facts.iter().any(|link| !matches!(link.state, LinkState::Up | LinkState::Unknown));
@@ -61,11 +71,16 @@ impl Family {
     }
 
     fn find_masters(&mut self) {
-        let index = |link: &Arc<LinkFacts>| {
-            let at = self.facts.binary_search_by_key(&link.beside(link.master?), |other| other.key()).ok()?;
+        let find = |key: LinkKey| self.facts.binary_search_by_key(&key, |other| other.key()).ok();
+        let index = |(link, bridge): (&Arc<LinkFacts>, &Option<LinkKey>)| {
+            // The kernel says `ovs-system` of every port of its datapath; the bridge's own port hangs below nothing.
+            let bridge = bridge.filter(|&bridge| bridge != link.key() && find(bridge).is_some());
+            let master = link.master.map(|master| link.beside(master)).and_then(find);
+            let switched = master.is_none_or(|at| &*self.facts[at].name == OVS_SYSTEM);
+            let at = bridge.filter(|_| switched).and_then(find).or(master)?;
             u32::try_from(at).ok()
         };
-        self.master = self.facts.iter().map(index).collect();
+        self.master = self.facts.iter().zip(&self.bridges).map(index).collect();
         self.ports = vec![0; self.facts.len()];
         for master in self.master.iter().flatten() {
             self.ports[*master as usize] += 1;
@@ -130,6 +145,75 @@ fn trimmed(digits: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::derive::{Basis, OvsPlace};
+    use crate::sample::{Ifindex, Kind, OvsPort};
+
+    fn link(index: u32, name: &str, master: Option<u32>, bridge: Option<u32>) -> LinkMetrics {
+        let key = |index| LinkKey { netns: 1, ifindex: Ifindex(index) };
+        let facts = LinkFacts {
+            netns: 1,
+            ifindex: Ifindex(index),
+            born: 1,
+            name: name.to_owned(),
+            alias: None,
+            kind: Kind::Veth,
+            state: LinkState::Up,
+            mtu: 1500,
+            master: master.map(Ifindex),
+            slave_kind: None,
+            peer: None,
+            lower: None,
+            bond_mode: None,
+            node: None,
+            speed_mbps: None,
+            speed_was_set: false,
+        };
+        let port = |bridge| OvsPlace {
+            bridge: "br0".to_owned(),
+            bridge_link: Some(key(bridge)),
+            datapath: "system".to_owned(),
+            port: OvsPort {
+                name: name.to_owned(),
+                port: name.to_owned(),
+                kind: "system".to_owned(),
+                link: Some(key(index)),
+                ofport: None,
+                vlan: None,
+                peer: None,
+                remote_ip: None,
+                local_ip: None,
+                key: None,
+                error: None,
+                counts_drops: true,
+            },
+        };
+        let ovs = bridge.map(|bridge| Arc::new(port(bridge)));
+        LinkMetrics { facts: Arc::new(facts), basis: Basis::None, counters: None, rates: None, ovs }
+    }
+
+    #[test]
+    fn a_port_of_open_vswitch_hangs_below_its_bridge_whatever_the_datapath() {
+        let mut links = vec![
+            link(2, "ovs-system", None, None),
+            link(3, "br0", None, Some(3)),
+            link(4, "v0", Some(2), Some(3)),
+            link(5, "v1", None, Some(3)),
+            link(6, "docker0", None, None),
+            link(7, "v2", Some(6), Some(3)),
+            link(8, "v3", None, Some(99)),
+        ];
+        let mut family = Family::default();
+        family.follow(&links);
+        let expected = [None, None, Some(1), Some(1), None, Some(4), None];
+        assert_eq!(family.master, expected, "ovs-system is nobody's bridge, a kernel bridge is, an absent one is not");
+        assert_eq!(family.ports[1], 2, "the bridge has two ports");
+        links[3].ovs = None;
+        family.follow(&links);
+        assert_eq!(
+            family.master[3], None,
+            "a port that was taken out stands alone, though the kernel says nothing new"
+        );
+    }
 
     #[test]
     fn names_are_ordered_as_people_count() {

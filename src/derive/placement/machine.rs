@@ -109,7 +109,8 @@ impl Machine {
             rx_errors_per_s: Some(0.0),
             tx_errors_per_s: Some(0.0),
         };
-        self.links.push(LinkMetrics { facts: Arc::new(facts), basis: Basis::None, counters: None, rates: Some(rates) });
+        let (facts, rates) = (Arc::new(facts), Some(rates));
+        self.links.push(LinkMetrics { facts, basis: Basis::None, counters: None, rates, ovs: None });
         self
     }
 
@@ -222,6 +223,7 @@ impl Machine {
             host: Arc::new(Host::default()),
             topology: Arc::new(self.topology.clone()),
             netns: 1,
+            ovs: Arc::default(),
             links: self.links.clone(),
             cores: self.topology.cores.iter().map(core).collect(),
             threads: self.threads.clone(),
