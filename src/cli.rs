@@ -27,6 +27,8 @@ pub struct Config {
     pub watch: Vec<String>,
     /// `all`, `self` or which network namespace; none means what is usual here.
     pub netns: Option<String>,
+    /// Sockets or run directories of Open vSwitch, besides the usual ones.
+    pub ovs_sockets: Vec<PathBuf>,
     /// Write a recording here.
     pub record: Option<PathBuf>,
     /// What iperf 3 writes with `--json-stream`.
@@ -157,6 +159,9 @@ struct Options {
     /// Show beside vnettop's own figures what iperf3 writes into FILE with --json-stream
     #[arg(long, value_name = "FILE", global = true)]
     iperf3_json: Option<PathBuf>,
+    /// Database socket of an Open vSwitch, or its run directory; repeatable [default: where it usually is, and `OVS_RUNDIR`]
+    #[arg(long, value_name = "PATH", global = true)]
+    ovs_socket: Vec<PathBuf>,
     /// JSON lines on standard output, one object a sample
     #[arg(long, conflicts_with = "print", global = true)]
     json: bool,
@@ -249,6 +254,7 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> 
         count: options.count,
         watch: if options.watch.is_empty() { vec!["iperf3".to_owned(), "iperf".to_owned()] } else { options.watch },
         netns: options.netns,
+        ovs_sockets: options.ovs_socket,
         record: options.record,
         iperf3_json: options.iperf3_json,
         readonly: options.readonly,

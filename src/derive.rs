@@ -14,6 +14,7 @@ pub mod jitter;
 pub mod links;
 pub mod losses;
 pub mod moves;
+pub mod ovs;
 pub mod owners;
 pub mod paths;
 pub mod pins;
@@ -23,8 +24,8 @@ pub mod run;
 pub mod threads;
 
 use crate::sample::{
-    Event, FlowPath, Host, Item, LinkKey, Offloads, OwnCost, Owned, Owner, Problem, Sample, Space, Topology,
-    TraceSource,
+    Duty, Event, FlowPath, Host, Item, LinkKey, Offloads, OvsSwitch, OwnCost, Owned, Owner, Problem, Sample, Space,
+    Topology, TraceSource,
 };
 use history::History;
 use inquiry::Inquiry;
@@ -43,6 +44,7 @@ pub use jitter::Jitter;
 pub use links::LinkMetrics;
 pub use losses::{Loss, LossPlace, Losses};
 pub use moves::{Evidence, MoveClass, MovesByClass, TracedMove};
+pub use ovs::OvsPlace;
 pub use pins::UndonePin;
 pub use proof::Card;
 pub use threads::ThreadMetrics;
@@ -71,6 +73,8 @@ pub struct Metrics {
     pub links: Vec<LinkMetrics>,
     /// Who the links belong to, sorted by link; the same `Arc` until it changes.
     pub owners: Arc<Vec<Owned>>,
+    /// Every Open vSwitch, sorted by socket.
+    pub ovs: Arc<Vec<OvsSwitch>>,
     /// Every present core, sorted by core.
     pub cores: Vec<CoreMetrics>,
     /// Every watched thread, sorted by (pid, tid).
@@ -115,6 +119,11 @@ impl Metrics {
         Some(&self.spaces[at])
     }
 
+    /// The watched threads without those of switches: whom a benchmark consists of.
+    pub fn benchmark(&self) -> impl Iterator<Item = &ThreadMetrics> + Clone {
+        self.threads.iter().filter(|thread| thread.sample.duty != Duty::Switch)
+    }
+
     /// A link by its place.
     #[must_use]
     pub fn link(&self, key: LinkKey) -> Option<&LinkMetrics> {
@@ -140,6 +149,7 @@ pub struct Derivation {
     pins: Pins,
     inquiry: Inquiry,
     trial: Trial,
+    switches: ovs::Switches,
     /// What happened since the last sample.
     events: Vec<Event>,
 }
@@ -175,12 +185,28 @@ impl Derivation {
         self.events.push(event.clone());
     }
 
-    fn sample(&mut self, next: Sample) -> Metrics {
-        let previous = self.previous.as_ref();
+    /// The threads of switches are beside everything that concerns the benchmark.
+    fn sample(&mut self, mut next: Sample) -> Metrics {
+        let mut previous = self.previous.take();
+        self.history.observe_threads(previous.as_ref(), &next);
+        let before = previous.as_mut().map(threads::without_switches).unwrap_or_default();
+        let now = threads::without_switches(&mut next);
+        let mut metrics = self.benchmark(previous.as_ref(), &next);
+        if !now.is_empty() {
+            metrics.threads.extend(threads::of_switches(&before, &now, &self.history, &self.pins));
+            metrics.threads.sort_by_key(|thread| (thread.sample.id.pid, thread.sample.id.tid));
+            next.threads.extend(now);
+            next.threads.sort_by_key(|thread| (thread.id.pid, thread.id.tid));
+        }
+        self.previous = Some(next);
+        metrics
+    }
+
+    fn benchmark(&mut self, previous: Option<&Sample>, next: &Sample) -> Metrics {
         let elapsed_s = previous.and_then(|prev| seconds(prev.at_ns, next.at_ns));
-        self.history.observe_threads(previous, &next);
-        let links = links::between(previous, &next);
-        self.history.observe_flow(previous, &next, &links);
+        let mut links = links::between(previous, next);
+        self.switches.join(&next.ovs, &mut links);
+        self.history.observe_flow(previous, next, &links);
         let flow = self.history.flow();
         let mut metrics = Metrics {
             wall_ms: next.wall_ms,
@@ -189,20 +215,21 @@ impl Derivation {
             host: Arc::clone(&next.host),
             topology: Arc::clone(&next.topology),
             netns: next.netns,
-            losses: losses::between(previous, &next, &links),
+            losses: losses::between(previous, next, &links),
             paths: Arc::clone(&next.paths),
             offloads: Arc::clone(&next.offloads),
             spaces: Arc::clone(&next.spaces),
             links,
             owners: self.owners.join(&next.owners, &next.ovs),
-            cores: cores::between(previous, &next),
-            threads: threads::between(previous, &next, &self.history, &self.pins),
+            ovs: Arc::clone(&next.ovs),
+            cores: cores::between(previous, next),
+            threads: threads::between(previous, next, &self.history, &self.pins),
             flow: flow.metrics(),
             benchmarks: Vec::new(),
             jitter: Jitter::of(flow.between(next.at_ns.saturating_sub(JITTER_NS), next.at_ns)),
             card: None,
-            moves: moves::traced(previous, &next),
-            own_cpu: previous.and_then(|prev| own_share(prev, &next)),
+            moves: moves::traced(previous, next),
+            own_cpu: previous.and_then(|prev| own_share(prev, next)),
             own: next.own,
             trace: next.trace.as_ref().map(|trace| (trace.source, trace.lost)),
             events: std::mem::take(&mut self.events),
@@ -216,9 +243,8 @@ impl Derivation {
         let flow = self.history.flow();
         self.trial.tick(previous.map_or(next.at_ns, |previous| previous.at_ns), next.at_ns, flow.bins());
         metrics.card = self.trial.card().cloned();
-        self.inquiry.observe(&next, &metrics, flow);
+        self.inquiry.observe(next, &metrics, flow);
         metrics.findings = finding::all(&metrics, &self.history, &self.inquiry);
-        self.previous = Some(next);
         metrics
     }
 }

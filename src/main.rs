@@ -10,6 +10,7 @@ use vnettop::effect::{self, Hand, Outcome};
 use vnettop::record::{Recorder, Recording};
 use vnettop::source::feed::{Feed, Pace};
 use vnettop::source::moves::keeper;
+use vnettop::source::ovs;
 use vnettop::source::sampler::{self, Choice, Thrift};
 use vnettop::source::threads::Watch;
 use vnettop::state::{Mode, Settings, State, Units};
@@ -179,6 +180,7 @@ fn feed(config: &Config, demo: Option<&Demo>) -> Result<Feed, Box<dyn std::error
         thrift: if looked_at_only { Thrift::StillLinks } else { Thrift::Nothing },
         realtime: config.realtime,
         iperf3_json: config.iperf3_json.clone(),
+        ovs: ovs::places(|name| std::env::var_os(name), &config.ovs_sockets),
         count: config.count.map(|intervals| intervals + 1).filter(|_| config.face == Face::Json),
     })?)
 }

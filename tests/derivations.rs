@@ -131,6 +131,22 @@ fn with_link(at_ns: u64, born: u64, counters: Option<LinkCounters>) -> Sample {
     Sample { links, counters: counters.into_iter().collect(), ..sample(at_ns) }
 }
 
+#[test]
+fn a_thread_of_a_switch_is_shown_and_is_no_part_of_the_benchmark() {
+    let with = |at_ns: u64, moves: u64| {
+        let switch = ThreadSample { duty: Duty::Switch, side: None, ..thread(99, 1, at_ns, 1, Some(moves)) };
+        let trace = Trace { source: TraceSource::Perf, moves: Vec::new(), lost: 0, partly: Vec::new() };
+        Sample { threads: vec![switch, thread(101, 1, at_ns, 0, Some(7))], trace: Some(trace), ..sample(at_ns) }
+    };
+    let metrics = last(vec![with(SECOND, 1), with(2 * SECOND, 4), with(3 * SECOND, 8)]);
+    let [switch, worker] = &metrics.threads[..] else { panic!("both are shown: {:?}", metrics.threads) };
+    assert_eq!((switch.sample.role(), switch.cpu, switch.moves_per_s), ("switch", Some(0.5), Some(4.0)));
+    assert_eq!(switch.evidence, Evidence::Counted, "its moves are counted: nobody traces them");
+    assert_eq!(worker.evidence, Evidence::Traced);
+    let benchmark: Vec<u32> = metrics.benchmark().map(|thread| thread.sample.id.tid).collect();
+    assert_eq!(benchmark, [101], "the benchmark is the others");
+}
+
 fn last(samples: Vec<Sample>) -> Metrics {
     let mut derivation = Derivation::default();
     let metrics = samples.into_iter().filter_map(|sample| derivation.advance(Item::Sample(Box::new(sample))));

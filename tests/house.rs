@@ -46,7 +46,7 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("ratatui", &["ui", "app", "term"]),
     ("clap", &["cli"]),
     ("zstd", &["record"]),
-    ("serde_json", &["record", "report", "effect", "source/benchmarks", "source/owners"]),
+    ("serde_json", &["record", "report", "effect", "source/benchmarks", "source/ovs", "source/owners"]),
     ("jiff", &["report", "effect"]),
     ("signal_hook", &["app"]),
 ];

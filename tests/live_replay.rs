@@ -56,6 +56,7 @@ fn watch_and_record(file: &Path, ticks: u64) -> Vec<Vec<Buffer>> {
         netns: Choice::Own,
         thrift: Thrift::Nothing,
         realtime: true,
+        ovs: Vec::new(),
         count: Some(ticks),
         iperf3_json: None,
     })

@@ -1,6 +1,7 @@
 //! Link facts and counters of two samples → what each link claims, moves, drops.
 
 use super::claim::{Basis, basis};
+use super::ovs::OvsPlace;
 use super::{per_second, seconds};
 use crate::sample::{LinkCounters, LinkFacts, Sample};
 use std::sync::Arc;
@@ -16,6 +17,8 @@ pub struct LinkMetrics {
     pub counters: Option<LinkCounters>,
     /// Rates; none for a link seen for the first time, or whose counters went backwards.
     pub rates: Option<LinkRates>,
+    /// What it is to Open vSwitch; none where it is no port of it.
+    pub ovs: Option<Arc<OvsPlace>>,
 }
 
 /// What a link moved a second. A field is none when its own counter went backwards.
@@ -125,6 +128,7 @@ pub fn between(previous: Option<&Sample>, next: &Sample) -> Vec<LinkMetrics> {
                 .zip(counters)
                 .and_then(|(old, new)| if ticked && old == new { Some(STILL) } else { rates(&old, &new) }),
             facts: Arc::clone(facts),
+            ovs: None,
         }
     };
     next.links.iter().map(link).collect()
@@ -163,7 +167,7 @@ impl<'a> Previous<'a> {
 }
 
 /// None when the time did not advance or bytes or packets went backwards: the device was reset, nothing of it is a rate.
-fn rates(old: &LinkCounters, new: &LinkCounters) -> Option<LinkRates> {
+pub(super) fn rates(old: &LinkCounters, new: &LinkCounters) -> Option<LinkRates> {
     let seconds = seconds(old.at_ns, new.at_ns)?;
     let rate = |from: u64, to: u64| per_second(from, to, seconds);
     let rx_bytes = rate(old.rx_bytes, new.rx_bytes)?;

@@ -71,6 +71,7 @@ mod tests {
             local_ip: None,
             key: None,
             error: None,
+            counts_drops: true,
         }
     }
 

@@ -183,16 +183,16 @@ fn settled(seats: &[Seat], wants: &[Want<'_>]) -> Option<Vec<usize>> {
 /// The busy threads, those with the fewest cores to choose from first, then stream by stream; and sentences on those
 /// that are left out.
 fn wants<'a>(metrics: &'a Metrics, recent: &RecentLoad) -> Result<(Vec<Want<'a>>, Vec<String>), String> {
-    if metrics.threads.is_empty() {
+    if metrics.benchmark().next().is_none() {
         return Err("no thread is watched: start the benchmark, or name its program with --watch NAME".to_owned());
     }
-    if metrics.threads.iter().all(|thread| recent.thread_cpu(thread.sample.id).is_none()) {
+    if metrics.benchmark().all(|thread| recent.thread_cpu(thread.sample.id).is_none()) {
         return Err("the load of the watched threads is not known yet: wait for the next sample".to_owned());
     }
     let online = metrics.topology.online();
     let senders = Senders::of(metrics);
     let (mut wants, mut left_out, mut control) = (Vec::<Want>::new(), Vec::new(), Vec::new());
-    for thread in &metrics.threads {
+    for thread in metrics.benchmark() {
         let id = thread.sample.id;
         if recent.thread_cpu(id).is_none_or(|cpu| cpu <= BUSY) {
             control.extend((thread.sample.duty == Duty::Control).then_some(id.tid));

@@ -90,7 +90,7 @@ impl Observation {
         if !self.runs() {
             return;
         }
-        for thread in &metrics.threads {
+        for thread in metrics.benchmark() {
             let (id, who) = (thread.sample.id, || (thread.sample.name.clone(), thread.sample.role()));
             self.watched.entry(id).or_insert_with(who);
             if self.is_busy(id) {
@@ -98,7 +98,7 @@ impl Observation {
                 self.evidence = Some(self.evidence.map_or(thread.evidence, |known| weaker(known, thread.evidence)));
             }
         }
-        if metrics.threads.iter().any(|thread| self.is_busy(thread.sample.id)) {
+        if metrics.benchmark().any(|thread| self.is_busy(thread.sample.id)) {
             self.busy_s += metrics.elapsed_s.unwrap_or(0.0);
             self.findings(metrics);
             self.propose(metrics);

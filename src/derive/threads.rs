@@ -4,7 +4,7 @@ use super::history::History;
 use super::moves::{Evidence, MoveClass, MovesByClass, is_traced};
 use super::pins::{Pin, Pins};
 use super::{per_second, seconds};
-use crate::sample::{CoreSet, Sample, ThreadId, ThreadSample};
+use crate::sample::{CoreSet, Duty, Sample, ThreadId, ThreadSample};
 
 /// One watched thread: who it is, where it ran, how often it was moved.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,6 +56,26 @@ pub(super) fn between(previous: Option<&Sample>, next: &Sample, history: &Histor
     };
     let metrics = |new| ThreadMetrics { evidence: evidence(new), ..metrics(old(new.id), new, history, pin(new)) };
     next.threads.iter().map(metrics).collect()
+}
+
+/// Takes the threads of switches out of a sample, so that nothing of the benchmark is derived from them.
+pub(super) fn without_switches(sample: &mut Sample) -> Vec<ThreadSample> {
+    sample.threads.extract_if(.., |thread| thread.duty == Duty::Switch).collect()
+}
+
+/// The same of the threads of switches, whose moves are counted and never traced.
+pub(super) fn of_switches(
+    before: &[ThreadSample],
+    now: &[ThreadSample],
+    history: &History,
+    pins: &Pins,
+) -> Vec<ThreadMetrics> {
+    let metrics = |new: &ThreadSample| {
+        let evidence = if new.migrations.is_some() { Evidence::Counted } else { Evidence::Sampled };
+        let old = before.iter().find(|old| old.id == new.id);
+        ThreadMetrics { evidence, ..metrics(old, new, history, pins.of(new.id)) }
+    };
+    now.iter().map(metrics).collect()
 }
 
 /// Everything but the evidence.

@@ -4,6 +4,7 @@ mod benchmark;
 mod events;
 mod flow;
 mod loss;
+mod ovs;
 mod owner;
 mod path;
 
@@ -40,6 +41,7 @@ struct Object<'a> {
     trace: Option<Tracing>,
     namespaces: &'a [Space],
     links: Each<'a, LinkMetrics>,
+    ovs: Vec<ovs::Switch<'a>>,
     cores: Each<'a, CoreMetrics>,
     threads: Each<'a, ThreadMetrics>,
     flows: Each<'a, Connection>,
@@ -99,6 +101,7 @@ impl<'a> Object<'a> {
             trace: Tracing::of(metrics),
             namespaces: &metrics.spaces,
             links: Each { rows: &metrics.links, metrics },
+            ovs: ovs::Switch::all(&metrics.ovs),
             cores: Each { rows: &metrics.cores, metrics },
             threads: Each { rows: &metrics.threads, metrics },
             flows: Each { rows: &metrics.flow.connections, metrics },
@@ -146,12 +149,13 @@ struct Link<'a> {
     alias: Option<&'a str>,
     kind: &'a str,
     state: &'a str,
-    mtu: u32,
+    mtu: Option<u32>,
     master: Option<&'a str>,
     slave_kind: Option<&'a str>,
     peer: Option<Peer<'a>>,
     lower: Option<Peer<'a>>,
     owner: Option<BelongsTo<'a>>,
+    ovs: Option<ovs::Port<'a>>,
     claim_mbps: Option<u32>,
     claim_basis: &'a str,
     rx_bits_per_s: Option<f64>,
@@ -197,6 +201,7 @@ impl Row for LinkMetrics {
 
     fn row<'a>(&'a self, metrics: &'a Metrics) -> Link<'a> {
         let (facts, rates, counters) = (&*self.facts, self.rates.as_ref(), self.counters.as_ref());
+        let drops = counters.filter(|_| self.counts_drops());
         Link {
             netns: facts.netns,
             netns_name: metrics.space(facts.netns).and_then(|space| space.name.as_deref()),
@@ -205,12 +210,13 @@ impl Row for LinkMetrics {
             alias: facts.alias.as_deref(),
             kind: facts.kind.word(),
             state: facts.state.word(),
-            mtu: facts.mtu,
+            mtu: Some(facts.mtu).filter(|_| facts.tells_mtu()),
             master: facts.master.and_then(|master| link_named(metrics, facts.beside(master))),
             slave_kind: facts.slave_kind.as_deref(),
             peer: facts.peer.map(|of| peer(metrics, of)),
             lower: facts.lower.map(|of| peer(metrics, of)),
             owner: metrics.owner(facts.key()).map(BelongsTo::of),
+            ovs: self.ovs.as_deref().map(ovs::Port::of),
             claim_mbps: facts.speed_mbps,
             claim_basis: self.basis.word(),
             rx_bits_per_s: rates.and_then(|rates| rates.rx_bits_per_s),
@@ -228,10 +234,10 @@ impl Row for LinkMetrics {
             tx_bytes: counters.map(|row| row.tx_bytes),
             rx_packets: counters.map(|row| row.rx_packets),
             tx_packets: counters.map(|row| row.tx_packets),
-            rx_dropped: counters.map(|row| row.rx_dropped),
-            tx_dropped: counters.map(|row| row.tx_dropped),
-            rx_errors: counters.map(|row| row.rx_errors),
-            tx_errors: counters.map(|row| row.tx_errors),
+            rx_dropped: drops.map(|row| row.rx_dropped),
+            tx_dropped: drops.map(|row| row.tx_dropped),
+            rx_errors: drops.map(|row| row.rx_errors),
+            tx_errors: drops.map(|row| row.tx_errors),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What Open vSwitch's own database says (RFC 7047): which link is a port of which bridge, which no kernel tells.
 
-use super::{Ifindex, LinkKey};
+use super::{Ifindex, LinkFacts, LinkKey};
 use serde::{Deserialize, Serialize};
 
 /// One running ovs-vswitchd and its database.
@@ -54,6 +54,17 @@ pub struct OvsPort {
     pub key: Option<String>,
     /// `Interface.error`: why it does not work.
     pub error: Option<String>,
+    /// `Interface.statistics` has drops and errors, too; where it has not, those of the link's counters are no numbers.
+    #[serde(default)]
+    pub counts_drops: bool,
+}
+
+impl LinkFacts {
+    /// `mtu` is a number: Open vSwitch has none for ports that are no device.
+    #[must_use]
+    pub fn tells_mtu(&self) -> bool {
+        self.mtu != 0 || self.ifindex.kernel().is_some()
+    }
 }
 
 impl Ifindex {

@@ -44,6 +44,8 @@ pub enum Duty {
     Worker,
     /// The main thread of a process that has others.
     Control,
+    /// It forwards for everyone: a thread of ovs-vswitchd. It is no part of the benchmark.
+    Switch,
 }
 
 /// One watched thread at one instant; absolute counters.
@@ -89,6 +91,7 @@ impl ThreadSample {
     pub fn role(&self) -> &'static str {
         match (self.duty, self.side) {
             (Duty::Control, _) => "control",
+            (Duty::Switch, _) => "switch",
             (Duty::Worker, Some(Side::Server)) => "server",
             (Duty::Worker, Some(Side::Client)) => "client",
             (Duty::Worker, None) => "worker",

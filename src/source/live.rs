@@ -7,11 +7,11 @@ use super::links::LinkReader;
 use super::links::everywhere::AllLinks;
 use super::losses::{LossReader, Watched};
 use super::moves::MoveReader;
-use super::ovs::OvsReader;
+use super::ovs::{OvsReader, Place};
 use super::owners::OwnerReader;
 use super::paths::{Ground, PathReader};
 use super::spaces::{Choice, Spaces};
-use super::threads::{ThreadReader, Watch};
+use super::threads::{SwitchReader, ThreadReader, Watch};
 use super::{Roots, SourceError, host, now_ns};
 use crate::sample::{Host, OwnCost, Problem, Sample};
 use std::os::fd::BorrowedFd;
@@ -34,6 +34,7 @@ pub struct Live {
     links: AllLinks,
     cores: CoreReader,
     threads: ThreadReader,
+    switches: SwitchReader,
     flows: FlowReader,
     moves: MoveReader,
     spaces: Spaces,
@@ -59,16 +60,35 @@ impl Live {
             links: AllLinks::new(links, looked_at)?,
             cores: CoreReader::open(roots)?,
             threads: ThreadReader::open(roots, watch)?,
+            switches: SwitchReader::new(roots),
             flows: FlowReader::new(roots),
             moves: MoveReader::new(roots),
             spaces: Spaces::new(roots, choice),
             owners: OwnerReader::new(roots),
-            ovs: OvsReader::new(roots),
+            ovs: OvsReader::new(roots, &[]),
             paths: PathReader::default(),
             losses: LossReader::new(roots),
             reports: None,
             problems: Arc::default(),
         })
+    }
+
+    /// Looks for Open vSwitch at these places.
+    #[must_use]
+    pub fn with_ovs(mut self, roots: &Roots, places: &[Place]) -> Self {
+        self.ovs = OvsReader::new(roots, places);
+        self
+    }
+
+    /// Readable when a database of Open vSwitch speaks; see [`Live::hear`].
+    #[must_use]
+    pub fn ovs_news(&self) -> Option<BorrowedFd<'_>> {
+        self.ovs.news()
+    }
+
+    /// Takes in what the databases of Open vSwitch say, at the time they say it.
+    pub fn hear(&mut self) {
+        self.ovs.hear();
     }
 
     /// Readable when link notifications wait; see [`Live::drain`].
@@ -116,9 +136,9 @@ impl Live {
     pub fn sample(&mut self, own: OwnCost, more: &[Problem]) -> Result<Sample, SourceError> {
         let now_ns = now_ns();
         let spaces_read = self.spaces.read(self.threads.newest(), now_ns);
-        let links = self.links.read(&mut self.spaces, now_ns)?;
+        let mut links = self.links.read(&mut self.spaces, now_ns)?;
         let cores = self.cores.read()?;
-        let threads = self.threads.read();
+        let mut threads = self.threads.read();
         let benchmarks = self.threads.benchmarks();
         let benchmarks = match &mut self.reports {
             Some(reports) => reports.join(benchmarks),
@@ -128,6 +148,9 @@ impl Live {
         let flows = self.flows.read(&threads);
         let spaces = spaces_read;
         let ovs = self.ovs.read(&links.links, now_ns);
+        self.switches.read(self.ovs.processes(), &mut threads);
+        links.links = self.ovs.among(links.links);
+        self.ovs.count_among(&mut links.counters);
         let owners = self.owners.read(&spaces, &links.links, now_ns);
         let ground = Ground { spaces: &self.spaces, links: &links.links, ovs: &ovs };
         let paths = self.paths.read(ground, &flows, now_ns);

@@ -1,41 +1,173 @@
-//! Open vSwitch: bridges and ports from its database over its unix socket.
+//! Open vSwitch: bridges and ports from its database over its unix socket (RFC 7047), joined with the kernel's links. It
+//! follows what the database tells and asks again and again for nothing; where there is none it costs a stat a second.
 
-use crate::sample::{LinkCounters, LinkFacts, OvsSwitch, Problem};
-use crate::source::Roots;
+mod connection;
+mod daemon;
+mod datum;
+mod framer;
+mod join;
+mod peer;
+mod place;
+mod protocol;
+mod readiness;
+mod session;
+mod tables;
+#[cfg(test)]
+mod tests;
+
+use crate::sample::{Ifindex, LinkCounters, LinkFacts, OvsSwitch, Problem};
+use crate::source::{Roots, now_ns};
+use datum::Uuid;
+use join::{Joined, Told, join};
+pub use place::{Place, places};
+use readiness::Readiness;
+use session::Session;
+use std::collections::BTreeMap;
+use std::os::fd::BorrowedFd;
+use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
+use tables::Statistics;
 
-/// Follows every Open vSwitch of the machine; where there is none it costs nothing.
+/// Follows every Open vSwitch of the machine.
 #[derive(Debug)]
 pub struct OvsReader {
+    roots: Roots,
+    /// The namespace of a switch whose own cannot be told.
+    own_netns: u64,
+    sessions: Vec<Session>,
+    readiness: Readiness,
+    buffer: Vec<u8>,
+    /// The index of each interface without a kernel link, by session and row.
+    numbers: BTreeMap<(usize, Uuid), Ifindex>,
+    next_number: u32,
+    /// The kernel's links of the last join; empty while no switch is known.
+    kernel: Arc<Vec<Arc<LinkFacts>>>,
+    /// The session and the row that count for each link.
+    counted: Vec<(usize, Uuid, Arc<LinkFacts>)>,
     published: Arc<Vec<OvsSwitch>>,
     links: Arc<Vec<Arc<LinkFacts>>>,
     counters: Vec<LinkCounters>,
+    /// The last union with the kernel's links: what it was made of, and itself.
+    union: Option<[Arc<Vec<Arc<LinkFacts>>>; 3]>,
     problems: Vec<Problem>,
 }
 
 impl OvsReader {
     /// Nothing is opened yet.
     #[must_use]
-    pub fn new(_roots: &Roots) -> Self {
-        Self { published: Arc::default(), links: Arc::default(), counters: Vec::new(), problems: Vec::new() }
+    pub fn new(roots: &Roots, places: &[Place]) -> Self {
+        let own = std::fs::metadata(roots.proc.join("thread-self/ns/net"));
+        Self {
+            roots: roots.clone(),
+            own_netns: own.map_or(0, |file| file.ino()),
+            sessions: places.iter().cloned().map(Session::new).collect(),
+            readiness: Readiness::default(),
+            buffer: Vec::new(),
+            numbers: BTreeMap::new(),
+            next_number: Ifindex::OVS,
+            kernel: Arc::default(),
+            counted: Vec::new(),
+            published: Arc::default(),
+            links: Arc::default(),
+            counters: Vec::new(),
+            union: None,
+            problems: Vec::new(),
+        }
+    }
+
+    /// Becomes readable when a database says something; none where there is none. What it says is worth
+    /// [hearing](Self::hear) at once, because the instant is the time of its statistics.
+    #[must_use]
+    pub fn news(&self) -> Option<BorrowedFd<'_>> {
+        self.readiness.wait_for()
+    }
+
+    /// Takes in what the databases have said, between ticks.
+    pub fn hear(&mut self) {
+        if self.sessions.iter().all(|session| session.connection().is_none()) {
+            return;
+        }
+        self.readiness.heard();
+        let now_ns = now_ns();
+        for session in &mut self.sessions {
+            session.hear(&mut self.buffer, now_ns);
+        }
     }
 
     /// What the databases say now, joined with the kernel's links.
-    pub fn read(&mut self, _links: &Arc<Vec<Arc<LinkFacts>>>, _now_ns: u64) -> Arc<Vec<OvsSwitch>> {
+    pub fn read(&mut self, links: &Arc<Vec<Arc<LinkFacts>>>, now_ns: u64) -> Arc<Vec<OvsSwitch>> {
+        let is_due = self.sessions.iter().any(|session| session.is_due(now_ns));
+        if !is_due && self.published.is_empty() {
+            return Arc::clone(&self.published);
+        }
+        self.look(now_ns);
+        self.hear();
+        self.readiness.tick();
+        let (mut facts, mut counters, mut problem) = (false, false, false);
+        for session in &mut self.sessions {
+            session.age(now_ns);
+            let changes = std::mem::take(&mut session.changes);
+            facts |= changes.facts;
+            counters |= changes.counters;
+            problem |= changes.problem;
+        }
+        let is_any = self.sessions.iter().any(|session| session.known);
+        if facts || is_any && !Arc::ptr_eq(&self.kernel, links) {
+            self.join(links);
+            counters = true;
+        }
+        if counters {
+            self.count();
+        }
+        if problem {
+            let told = |session: &Session| Some(Problem { source: "ovs".to_owned(), text: session.problem.clone()? });
+            self.problems = self.sessions.iter().filter_map(told).collect();
+        }
         Arc::clone(&self.published)
     }
 
-    /// The links that only Open vSwitch knows (patch ports, ports of a userspace datapath without a device), sorted by
-    /// key; the same `Arc` until they change.
+    /// The links that only Open vSwitch knows (patch ports, tunnels, ports of a userspace datapath without a device),
+    /// sorted by key; the same `Arc` until they change.
     #[must_use]
     pub fn links(&self) -> &Arc<Vec<Arc<LinkFacts>>> {
         &self.links
     }
 
-    /// Their counters, sorted likewise.
+    /// These and the kernel's, sorted by key; the same `Arc` until one of them changes.
+    pub fn among(&mut self, kernel: Arc<Vec<Arc<LinkFacts>>>) -> Arc<Vec<Arc<LinkFacts>>> {
+        if self.links.is_empty() {
+            self.union = None;
+            return kernel;
+        }
+        let is_of = |[of, own, _]: &&[Arc<Vec<_>>; 3]| Arc::ptr_eq(of, &kernel) && Arc::ptr_eq(own, &self.links);
+        if let Some([_, _, all]) = self.union.as_ref().filter(is_of) {
+            return Arc::clone(all);
+        }
+        let mut all: Vec<Arc<LinkFacts>> = kernel.iter().chain(&*self.links).cloned().collect();
+        all.sort_by_key(|link| link.key());
+        let all = Arc::new(all);
+        self.union = Some([kernel, Arc::clone(&self.links), Arc::clone(&all)]);
+        all
+    }
+
+    /// Their counters, sorted by key. The time of each is that at which ovs-vswitchd wrote it.
     #[must_use]
     pub fn counters(&self) -> &[LinkCounters] {
         &self.counters
+    }
+
+    /// Puts them among the kernel's.
+    pub fn count_among(&self, kernel: &mut Vec<LinkCounters>) {
+        if !self.counters.is_empty() {
+            kernel.extend_from_slice(&self.counters);
+            kernel.sort_by_key(LinkCounters::key);
+        }
+    }
+
+    /// The processes of ovs-vswitchd of every switch that has a bridge.
+    pub fn processes(&self) -> impl Iterator<Item = u32> {
+        let working = |session: &&Session| session.known && !session.tables.bridges.is_empty();
+        self.sessions.iter().filter(working).filter_map(|session| session.daemon.pid)
     }
 
     /// What cannot be seen and why.
@@ -43,4 +175,94 @@ impl OvsReader {
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
+
+    /// Looks for what is not connected, and after what is.
+    fn look(&mut self, now_ns: u64) {
+        for at in 0..self.sessions.len() {
+            if !self.sessions[at].looks(now_ns) {
+                continue;
+            }
+            let taken: Vec<_> = self.sessions.iter().filter_map(Session::file).collect();
+            let session = &mut self.sessions[at];
+            if session.look(&self.roots, &taken, now_ns)
+                && let Some(connection) = session.connection()
+            {
+                self.readiness.add(connection);
+            }
+        }
+    }
+
+    fn join(&mut self, kernel: &Arc<Vec<Arc<LinkFacts>>>) {
+        let (mut switches, mut counted, mut numbers) = (Vec::new(), Vec::new(), BTreeMap::new());
+        for (at, session) in self.sessions.iter().enumerate().filter(|(_, session)| session.known) {
+            let netns = session.daemon.netns.unwrap_or(self.own_netns);
+            let told = Told { socket: &session.name, netns, tables: &session.tables, kernel };
+            let Joined { switch, links } = join(told, |id| {
+                let known = self.numbers.get(&(at, id)).copied();
+                let number = known.unwrap_or_else(|| {
+                    self.next_number = self.next_number.checked_add(1).unwrap_or(Ifindex::OVS);
+                    Ifindex(self.next_number)
+                });
+                *numbers.entry((at, id)).or_insert(number)
+            });
+            switches.push(switch);
+            counted.extend(links.into_iter().map(|(id, facts)| (at, id, facts)));
+        }
+        switches.sort_by(|a: &OvsSwitch, b| a.socket.cmp(&b.socket));
+        counted.sort_by_key(|(_, _, facts)| facts.key());
+        self.numbers = numbers;
+        self.kernel = if switches.is_empty() { Arc::default() } else { Arc::clone(kernel) };
+        if *self.published != switches {
+            self.published = Arc::new(switches);
+        }
+        self.publish_links(counted);
+    }
+
+    /// Each link keeps its `Arc`, and all of them theirs, until one changes.
+    fn publish_links(&mut self, mut counted: Vec<(usize, Uuid, Arc<LinkFacts>)>) {
+        for (_, _, facts) in &mut counted {
+            let known = self.links.binary_search_by_key(&facts.key(), |link| link.key()).ok();
+            if let Some(known) = known.map(|at| &self.links[at]).filter(|known| *known == facts) {
+                *facts = Arc::clone(known);
+            }
+        }
+        let same = |(known, (_, _, link)): (&Arc<LinkFacts>, &(usize, Uuid, Arc<LinkFacts>))| Arc::ptr_eq(known, link);
+        if self.links.len() != counted.len() || !self.links.iter().zip(&counted).all(same) {
+            self.links = Arc::new(counted.iter().map(|(_, _, facts)| Arc::clone(facts)).collect());
+        }
+        self.counted = counted;
+    }
+
+    fn count(&mut self) {
+        self.counters.clear();
+        for (at, id, facts) in &self.counted {
+            let session = &self.sessions[*at];
+            // How old the first statistics of a connection are is not known: a tick without them keeps them from being
+            // taken for the continuation of those before.
+            if session.counts() && !session.begun {
+                let statistics = session.tables.statistics.get(id);
+                self.counters.extend(statistics.and_then(|row| counters(row, facts, session.counted_at_ns)));
+            }
+        }
+        for session in &mut self.sessions {
+            session.changes.counters |= std::mem::take(&mut session.begun);
+        }
+    }
+}
+
+fn counters(row: &Statistics, facts: &LinkFacts, at_ns: u64) -> Option<LinkCounters> {
+    Some(LinkCounters {
+        netns: facts.netns,
+        ifindex: facts.ifindex,
+        at_ns,
+        rx_bytes: row.rx_bytes?,
+        tx_bytes: row.tx_bytes?,
+        rx_packets: row.rx_packets?,
+        tx_packets: row.tx_packets?,
+        // Where they are not counted, `OvsPort::counts_drops` says so.
+        rx_dropped: row.rx_dropped.unwrap_or(0),
+        tx_dropped: row.tx_dropped.unwrap_or(0),
+        rx_errors: row.rx_errors.unwrap_or(0),
+        tx_errors: row.tx_errors.unwrap_or(0),
+    })
 }

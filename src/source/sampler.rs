@@ -7,6 +7,7 @@
 use super::feed::{Command, Sender};
 pub use super::live::Thrift;
 use super::live::{Live, cpu_ns};
+use super::ovs::Place;
 use super::pulse::PulseTimer;
 use super::seat::Seat;
 pub use super::spaces::Choice;
@@ -36,6 +37,8 @@ pub struct Settings {
     pub thrift: Thrift,
     /// Ask for real-time priority.
     pub realtime: bool,
+    /// Where databases of Open vSwitch may be.
+    pub ovs: Vec<Place>,
     /// Samples to take; none means until told to stop.
     pub count: Option<u64>,
     /// What iperf 3 writes with `--json-stream`.
@@ -57,7 +60,8 @@ pub(super) fn run(settings: &Settings, feed: &Sender) {
 }
 
 fn sample_until_stopped(settings: &Settings, feed: &Sender) -> Result<(), SourceError> {
-    let mut live = Live::open(&settings.roots, settings.watch.clone(), settings.thrift, settings.netns.clone())?;
+    let live = Live::open(&settings.roots, settings.watch.clone(), settings.thrift, settings.netns.clone())?;
+    let mut live = live.with_ovs(&settings.roots, &settings.ovs);
     if let Some(path) = &settings.iperf3_json {
         live.follow_reports(path.clone());
     }
@@ -132,7 +136,8 @@ impl Schedule {
         let failed = |error: Errno| SourceError::Timer { error: error.into() };
         loop {
             self.pulse.run(live.has_flows(), self.interval, now_ns())?;
-            let [timer, pulsed, notified, commanded, departed] = {
+            let [timer, pulsed, notified, commanded, departed, spoken] = {
+                let ovs = live.ovs_news();
                 let mut waits = [
                     PollFd::from_borrowed_fd(self.timer.as_fd(), PollFlags::IN),
                     PollFd::from_borrowed_fd(self.pulse.as_fd(), PollFlags::IN),
@@ -143,8 +148,11 @@ impl Schedule {
                         Some(departures) => PollFd::from_borrowed_fd(departures, PollFlags::IN),
                         None => PollFd::from_borrowed_fd(self.timer.as_fd(), PollFlags::empty()),
                     },
+                    // The last one is left out where nothing is to be waited for.
+                    PollFd::from_borrowed_fd(ovs.unwrap_or(self.timer.as_fd()), PollFlags::IN),
                 ];
-                match poll(&mut waits, None) {
+                let waited = waits.len() - usize::from(ovs.is_none());
+                match poll(&mut waits[..waited], None) {
                     Ok(_) => waits.map(|wait| !wait.revents().is_empty()),
                     Err(Errno::INTR) => continue,
                     Err(error) => return Err(failed(error)),
@@ -170,6 +178,9 @@ impl Schedule {
             }
             if notified {
                 live.drain()?;
+            }
+            if spoken {
+                live.hear();
             }
         }
     }

@@ -5,6 +5,7 @@ mod census;
 mod parse;
 mod proc_dir;
 mod process;
+mod switch;
 mod task;
 mod visibility;
 mod watch;
@@ -20,6 +21,7 @@ use task::{Known, Lost, Reading, Task};
 use visibility::Namespace;
 use watch::Watched;
 
+pub use switch::SwitchReader;
 pub use watch::Watch;
 
 /// How often the cpuset of a watched process is read again: some 25 system calls, so seldom and one process a tick.

@@ -7,11 +7,16 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+/// The master of every port of the kernel's datapath of Open vSwitch.
+const OVS_SYSTEM: &str = "ovs-system";
+
 /// Facts about the set of links now present; every list is indexed like `Metrics::links`.
 #[derive(Debug, Default)]
 pub(super) struct Family {
     facts: Vec<Arc<LinkFacts>>,
     owners: Arc<Vec<Owned>>,
+    /// The bridge of Open vSwitch that each is a port of.
+    bridges: Vec<Option<LinkKey>>,
     filter: String,
     /// Indices in the natural order of names.
     pub by_name: Vec<u32>,
@@ -37,11 +42,15 @@ pub(super) struct Family {
 impl Family {
     /// Brings everything in line with these links; a quiet tick costs one pointer comparison a link.
     pub fn follow(&mut self, metrics: &Metrics) {
-        let links = &metrics.links;
-        let owners = std::mem::replace(&mut self.owners, Arc::clone(&metrics.owners));
+        self.settle(metrics.netns, &metrics.links, &metrics.spaces, &metrics.owners);
+    }
+
+    fn settle(&mut self, own: u64, links: &[LinkMetrics], spaces: &Arc<Vec<Space>>, owners: &Arc<Vec<Owned>>) {
+        let owners = std::mem::replace(&mut self.owners, Arc::clone(owners));
         let same = |(known, link): (&Arc<LinkFacts>, &LinkMetrics)| Arc::ptr_eq(known, &link.facts);
-        let same_spaces = Arc::ptr_eq(&self.spaces, &metrics.spaces);
-        if same_spaces && self.facts.len() == links.len() && self.facts.iter().zip(links).all(same) {
+        let bridges = || links.iter().map(|link| link.ovs.as_ref().and_then(|place| place.bridge_link));
+        let same_places = Arc::ptr_eq(&self.spaces, spaces) && self.bridges.iter().copied().eq(bridges());
+        if same_places && self.facts.len() == links.len() && self.facts.iter().zip(links).all(same) {
             if !Arc::ptr_eq(&owners, &self.owners) {
                 self.find_matches();
             }
@@ -49,11 +58,12 @@ impl Family {
         }
         self.active_ns = carried(&self.facts, &self.active_ns, links);
         self.facts = links.iter().map(|link| Arc::clone(&link.facts)).collect();
-        self.spaces = Arc::clone(&metrics.spaces);
-        self.labels = labels(metrics);
-        self.several_namespaces = self.facts.iter().any(|link| link.netns != metrics.netns);
+        self.spaces = Arc::clone(spaces);
+        self.labels = labels(own, spaces);
+        self.several_namespaces = self.facts.iter().any(|link| link.netns != own);
+        self.bridges = bridges().collect();
         self.order();
-        self.find_masters(metrics.netns);
+        self.find_masters(own);
         self.any_down = self.facts.iter().any(|link| !matches!(link.state, LinkState::Up | LinkState::Unknown));
         self.find_matches();
     }
@@ -83,20 +93,23 @@ impl Family {
     }
 
     fn find_masters(&mut self, own: u64) {
-        let index = |key: LinkKey| {
-            let at = self.facts.binary_search_by_key(&key, |other| other.key()).ok()?;
+        let find = |key: LinkKey| self.facts.binary_search_by_key(&key, |other| other.key()).ok();
+        let index = |(link, bridge): (&Arc<LinkFacts>, &Option<LinkKey>)| {
+            // The kernel says `ovs-system` of every port of its datapath; the bridge's own port hangs below nothing.
+            let bridge = bridge.filter(|&bridge| bridge != link.key() && find(bridge).is_some());
+            let master = link.master.map(|master| link.beside(master)).and_then(find);
+            let switched = master.is_none_or(|at| &*self.facts[at].name == OVS_SYSTEM);
+            let above = bridge.filter(|_| switched).and_then(find).or(master);
+            let at = above.or_else(|| self.outer_end(link, own).and_then(find))?;
             u32::try_from(at).ok()
         };
-        let above = |link: &Arc<LinkFacts>| match link.master {
-            Some(master) => index(link.beside(master)),
-            None => self.outer_end(link, own).and_then(index),
-        };
-        self.master = self.facts.iter().map(above).collect();
+        self.master = self.facts.iter().zip(&self.bridges).map(index).collect();
         self.ports = vec![0; self.facts.len()];
-        for (link, master) in self.facts.iter().zip(&self.master) {
-            if let Some(master) = master.filter(|_| link.master.is_some()) {
-                self.ports[master as usize] += 1;
-            }
+        let ports = self.facts.iter().zip(&self.bridges).zip(&self.master);
+        for master in
+            ports.filter_map(|((link, bridge), above)| above.filter(|_| link.master.is_some() || bridge.is_some()))
+        {
+            self.ports[master as usize] += 1;
         }
     }
 
@@ -131,8 +144,8 @@ impl Family {
 }
 
 /// What to call the namespaces other than the own one.
-fn labels(metrics: &Metrics) -> HashMap<u64, String> {
-    let others = metrics.spaces.iter().filter(|space| space.netns != metrics.netns);
+fn labels(own: u64, spaces: &[Space]) -> HashMap<u64, String> {
+    let others = spaces.iter().filter(|space| space.netns != own);
     others.map(|space| (space.netns, space.label())).collect()
 }
 
@@ -181,6 +194,76 @@ fn trimmed(digits: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::derive::{Basis, OvsPlace};
+    use crate::sample::{Ifindex, Kind, OvsPort};
+
+    fn link(index: u32, name: &str, master: Option<u32>, bridge: Option<u32>) -> LinkMetrics {
+        let key = |index| LinkKey { netns: 1, ifindex: Ifindex(index) };
+        let facts = LinkFacts {
+            netns: 1,
+            ifindex: Ifindex(index),
+            born: 1,
+            name: name.to_owned(),
+            alias: None,
+            kind: Kind::Veth,
+            state: LinkState::Up,
+            mtu: 1500,
+            master: master.map(Ifindex),
+            slave_kind: None,
+            peer: None,
+            lower: None,
+            bond_mode: None,
+            node: None,
+            speed_mbps: None,
+            speed_was_set: false,
+            port_state: None,
+        };
+        let port = |bridge| OvsPlace {
+            bridge: "br0".to_owned(),
+            bridge_link: Some(key(bridge)),
+            datapath: "system".to_owned(),
+            port: OvsPort {
+                name: name.to_owned(),
+                port: name.to_owned(),
+                kind: "system".to_owned(),
+                link: Some(key(index)),
+                ofport: None,
+                vlan: None,
+                peer: None,
+                remote_ip: None,
+                local_ip: None,
+                key: None,
+                error: None,
+                counts_drops: true,
+            },
+        };
+        let ovs = bridge.map(|bridge| Arc::new(port(bridge)));
+        LinkMetrics { facts: Arc::new(facts), basis: Basis::None, counters: None, rates: None, ovs }
+    }
+
+    #[test]
+    fn a_port_of_open_vswitch_hangs_below_its_bridge_whatever_the_datapath() {
+        let mut links = vec![
+            link(2, "ovs-system", None, None),
+            link(3, "br0", None, Some(3)),
+            link(4, "v0", Some(2), Some(3)),
+            link(5, "v1", None, Some(3)),
+            link(6, "docker0", None, None),
+            link(7, "v2", Some(6), Some(3)),
+            link(8, "v3", None, Some(99)),
+        ];
+        let mut family = Family::default();
+        family.settle(1, &links, &Arc::default(), &Arc::default());
+        let expected = [None, None, Some(1), Some(1), None, Some(4), None];
+        assert_eq!(family.master, expected, "ovs-system is nobody's bridge, a kernel bridge is, an absent one is not");
+        assert_eq!(family.ports[1], 2, "the bridge has two ports");
+        links[3].ovs = None;
+        family.settle(1, &links, &Arc::default(), &Arc::default());
+        assert_eq!(
+            family.master[3], None,
+            "a port that was taken out stands alone, though the kernel says nothing new"
+        );
+    }
 
     #[test]
     fn names_are_ordered_as_people_count() {

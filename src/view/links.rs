@@ -227,6 +227,7 @@ impl LinksPane<'_> {
             Cell::Errors => trouble(put, rates.and_then(errors), Tone::Bad),
             Cell::Strip => self.strip(canvas, y, column, link),
             Cell::Peer => put(Tone::Muted, &Peer { metrics: self.metrics, link }),
+            Cell::Mtu if !link.facts.tells_mtu() => put(Tone::Muted, &super::format::UNKNOWN),
             Cell::Mtu => put(Tone::Muted, &link.facts.mtu),
         }
     }

@@ -2,6 +2,7 @@
 //! A namespace is held by a child process and is gone with it, so a failed test leaves nothing behind.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+pub mod ovs;
 pub mod tmux;
 
 use serde_json::Value;

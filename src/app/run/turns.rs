@@ -115,6 +115,6 @@ fn request(step: placement::Step) -> PinRequest {
 }
 
 fn busy(metrics: &Metrics, recent: &RecentLoad) -> BTreeSet<ThreadId> {
-    let ids = metrics.threads.iter().map(|thread| thread.sample.id);
+    let ids = metrics.benchmark().map(|thread| thread.sample.id);
     ids.filter(|id| recent.thread_cpu(*id).is_some_and(|cpu| cpu > BUSY)).collect()
 }

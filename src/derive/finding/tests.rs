@@ -59,7 +59,7 @@ fn link(name: &str, bits: f64, mbps: Option<u32>, basis: Basis) -> LinkMetrics {
         rx_errors_per_s: Some(0.0),
         tx_errors_per_s: Some(0.0),
     };
-    LinkMetrics { facts: Arc::new(facts), basis, counters: None, rates: Some(rates) }
+    LinkMetrics { facts: Arc::new(facts), basis, counters: None, rates: Some(rates), ovs: None }
 }
 
 #[test]

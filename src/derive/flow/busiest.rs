@@ -70,7 +70,8 @@ impl Busiest {
         self.rates.iter_mut().for_each(|rate| rate.bits_per_s *= 1.0 - share);
         for link in links {
             let bits_per_s = link.rates.and_then(|rates| rates.peak_bits_per_s()).unwrap_or(0.0);
-            if bits_per_s < LEAST_BITS_PER_S {
+            // What only Open vSwitch knows has a new rate every few seconds: no bins for a tick.
+            if bits_per_s < LEAST_BITS_PER_S || link.facts.ifindex.kernel().is_none() {
                 continue;
             }
             let link = (link.facts.key(), link.facts.born);

@@ -110,7 +110,8 @@ impl Machine {
             rx_errors_per_s: Some(0.0),
             tx_errors_per_s: Some(0.0),
         };
-        self.links.push(LinkMetrics { facts: Arc::new(facts), basis: Basis::None, counters: None, rates: Some(rates) });
+        let (facts, rates) = (Arc::new(facts), Some(rates));
+        self.links.push(LinkMetrics { facts, basis: Basis::None, counters: None, rates, ovs: None });
         self
     }
 
@@ -225,6 +226,7 @@ impl Machine {
             topology: Arc::new(self.topology.clone()),
             netns: 1,
             spaces: Arc::default(),
+            ovs: Arc::default(),
             links: self.links.clone(),
             owners: Arc::default(),
             cores: self.topology.cores.iter().map(core).collect(),

@@ -98,14 +98,14 @@ impl RecentLoad {
     /// Follows every watched thread and adds up, core by core, what they used in this tick. Of a thread that moved, half
     /// goes to either core: when in between it moved is not known.
     fn observe_threads(&mut self, metrics: &Metrics, elapsed: f64, watched: &mut [(f64, f64)]) {
-        let ids = metrics.threads.iter().map(|thread| thread.sample.id);
-        if self.threads.len() != metrics.threads.len() || ids.clone().any(|id| !self.threads.contains_key(&id)) {
+        let ids = metrics.benchmark().map(|thread| thread.sample.id);
+        if self.threads.len() != ids.clone().count() || ids.clone().any(|id| !self.threads.contains_key(&id)) {
             let mut old = std::mem::take(&mut self.threads);
             self.threads = ids.filter_map(|id| Some((id, old.remove(&id)?))).collect();
         }
-        let from_card = !metrics.threads.is_empty() && network_card::carrier(metrics).is_some();
+        let from_card = metrics.benchmark().next().is_some() && network_card::carrier(metrics).is_some();
         let senders = Senders::of(metrics);
-        for thread in &metrics.threads {
+        for thread in metrics.benchmark() {
             let receives = from_card && senders.sends(thread) == Some(false);
             let now = thread.sample.core;
             let fresh = ThreadMean { seconds: 0.0, cpu: 0.0, core: now };

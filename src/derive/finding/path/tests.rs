@@ -64,8 +64,13 @@ fn metrics(change: impl FnOnce(&mut Vec<LinkFacts>, &mut FlowPath)) -> Metrics {
         gap: None,
     };
     change(&mut links, &mut path);
-    let link =
-        |facts: LinkFacts| LinkMetrics { facts: Arc::new(facts), basis: Basis::None, counters: None, rates: None };
+    let link = |facts: LinkFacts| LinkMetrics {
+        facts: Arc::new(facts),
+        basis: Basis::None,
+        counters: None,
+        rates: None,
+        ovs: None,
+    };
     metrics.links = links.into_iter().map(link).collect();
     metrics.paths = Arc::new(vec![path]);
     let space = |netns, name: &str| Space { netns, name: Some(name.to_owned()), pid: None, rests: false };

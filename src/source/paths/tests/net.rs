@@ -143,6 +143,7 @@ impl Net {
             local_ip: None,
             key: None,
             error: None,
+            counts_drops: true,
         };
         let ports = ports.iter().map(port).collect();
         let bridge = OvsBridge { name: name.into(), datapath: "system".into(), fail_mode: None, ports };

@@ -1,0 +1,191 @@
+//! Rows of the database + the kernel's links → bridges whose ports are links, and facts of the links that only Open
+//! vSwitch knows. It guesses nothing: a port that is no link (yet) has none.
+
+use super::datum::Uuid;
+use super::tables::{Bridge, Interface, Tables};
+use crate::sample::{Ifindex, Kind, LinkFacts, LinkKey, LinkState, OvsBridge, OvsPort, OvsSwitch, PeerRef};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// What is joined.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Told<'a> {
+    pub socket: &'a str,
+    pub netns: u64,
+    pub tables: &'a Tables,
+    /// The kernel's links of all namespaces, sorted by key.
+    pub kernel: &'a [Arc<LinkFacts>],
+}
+
+/// What comes of it.
+#[derive(Debug)]
+pub(super) struct Joined {
+    pub switch: OvsSwitch,
+    /// The links that only Open vSwitch knows, with the row that counts for each.
+    pub links: Vec<(Uuid, Arc<LinkFacts>)>,
+}
+
+/// What an interface is as a link.
+#[derive(Debug, Clone, Copy)]
+enum Is {
+    /// One of the kernel's.
+    Kernel(LinkKey),
+    /// One that only Open vSwitch knows, perhaps made of one of the kernel's.
+    Own(LinkKey, Option<Ifindex>),
+    /// None, or none that is seen.
+    Nothing,
+}
+
+/// Joins; `number` gives each interface without a kernel link its index.
+pub(super) fn join(told: Told<'_>, mut number: impl FnMut(Uuid) -> Ifindex) -> Joined {
+    let mut found = Found { told, number: &mut number, rows: BTreeMap::new(), seen: BTreeSet::new() };
+    let mut bridges: Vec<OvsBridge> = told.tables.bridges.values().map(|bridge| found.bridge(bridge)).collect();
+    bridges.sort_by(|a, b| a.name.cmp(&b.name));
+    let rows = found.rows;
+    let named: BTreeMap<&str, Ifindex> =
+        rows.iter().filter_map(|(id, row)| Some((&*told.tables.interfaces.get(id)?.name, row.0.ifindex))).collect();
+    let links = rows.iter().filter_map(|(id, (key, lower))| {
+        let interface = told.tables.interfaces.get(id)?;
+        let peer = interface.peer.as_deref().and_then(|peer| named.get(peer).copied());
+        Some((*id, Arc::new(facts(interface, *key, *lower, peer))))
+    });
+    let links = links.collect();
+    let version = told.tables.version.clone();
+    Joined { switch: OvsSwitch { socket: told.socket.to_owned(), netns: told.netns, version, bridges }, links }
+}
+
+/// Of which table a row is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Row {
+    Port,
+    Interface,
+}
+
+struct Found<'a, 'b> {
+    told: Told<'a>,
+    number: &'b mut dyn FnMut(Uuid) -> Ifindex,
+    /// The interfaces that become links of their own.
+    rows: BTreeMap<Uuid, (LinkKey, Option<Ifindex>)>,
+    /// Whose turn it was: each row belongs to one, whatever the database says.
+    seen: BTreeSet<(Row, Uuid)>,
+}
+
+impl Found<'_, '_> {
+    fn bridge(&mut self, bridge: &Bridge) -> OvsBridge {
+        let mut ports = Vec::new();
+        for id in &bridge.ports {
+            let Some(port) = self.told.tables.ports.get(id).filter(|_| self.seen.insert((Row::Port, *id))) else {
+                continue;
+            };
+            for id in &port.interfaces {
+                let Some(interface) = self.told.tables.interfaces.get(id) else { continue };
+                if self.seen.insert((Row::Interface, *id)) {
+                    ports.push(self.port(*id, interface, &port.name, port.tag));
+                }
+            }
+        }
+        ports.sort_by(|a, b| a.name.cmp(&b.name));
+        OvsBridge {
+            name: bridge.name.clone(),
+            datapath: bridge.datapath.clone().unwrap_or_else(|| "system".to_owned()),
+            fail_mode: bridge.fail_mode.clone(),
+            ports,
+        }
+    }
+
+    fn port(&mut self, id: Uuid, interface: &Interface, port: &str, vlan: Option<u16>) -> OvsPort {
+        let is = self.link(id, interface);
+        if let Is::Own(key, lower) = is {
+            self.rows.insert(id, (key, lower));
+        }
+        OvsPort {
+            name: interface.name.clone(),
+            port: port.to_owned(),
+            kind: interface.kind.clone().unwrap_or_else(|| "system".to_owned()),
+            link: match is {
+                Is::Kernel(key) | Is::Own(key, _) => Some(key),
+                Is::Nothing => None,
+            },
+            ofport: interface.ofport,
+            vlan,
+            peer: interface.peer.clone(),
+            remote_ip: interface.remote_ip.clone(),
+            local_ip: interface.local_ip.clone(),
+            key: interface.key.clone(),
+            error: interface.error.clone(),
+            counts_drops: self.told.tables.statistics.get(&id).is_some_and(super::tables::Statistics::tells_drops),
+        }
+    }
+
+    fn link(&mut self, id: Uuid, interface: &Interface) -> Is {
+        let netns = self.told.netns;
+        let key = |ifindex| LinkKey { netns, ifindex };
+        let by_index = interface.ifindex.and_then(|index| self.told.at(key(Ifindex(index))));
+        let is_device = matches!(interface.kind.as_deref(), None | Some("system" | "internal" | "tap"));
+        let exists = interface.ofport.is_some_and(|port| port >= 0);
+        match by_index {
+            Some(link) if is_device || link.name == interface.name => return Is::Kernel(link.key()),
+            // Several tunnels of a kernel datapath share one device of it, `vxlan_sys_4789`.
+            Some(link) if exists => {
+                let is_tunnel = interface.remote_ip.is_some();
+                return Is::Own(key((self.number)(id)), is_tunnel.then_some(link.ifindex));
+            }
+            Some(_) => return Is::Nothing,
+            None => {}
+        }
+        // A device whose index is told is the kernel's, though its namespace may not be seen.
+        if is_device && interface.ifindex.is_some() {
+            return Is::Nothing;
+        }
+        let named = is_device.then(|| self.told.named(&interface.name)).flatten();
+        match named {
+            Some(link) => Is::Kernel(link.key()),
+            None if exists => Is::Own(key((self.number)(id)), None),
+            None => Is::Nothing,
+        }
+    }
+}
+
+impl<'a> Told<'a> {
+    fn at(self, key: LinkKey) -> Option<&'a LinkFacts> {
+        let at = self.kernel.binary_search_by_key(&key, |link| link.key()).ok()?;
+        Some(&self.kernel[at])
+    }
+
+    fn named(self, name: &str) -> Option<&'a LinkFacts> {
+        let from = self.kernel.partition_point(|link| link.netns < self.netns);
+        let here = self.kernel[from..].iter().take_while(|link| link.netns == self.netns);
+        here.map(|link| &**link).find(|link| link.name == name)
+    }
+}
+
+fn facts(interface: &Interface, key: LinkKey, lower: Option<Ifindex>, peer: Option<Ifindex>) -> LinkFacts {
+    let beside = |ifindex| PeerRef { netnsid: None, netns: Some(key.netns), ifindex };
+    LinkFacts {
+        netns: key.netns,
+        ifindex: key.ifindex,
+        // Indices are not used twice.
+        born: 1,
+        name: interface.name.clone(),
+        alias: None,
+        kind: match interface.kind.as_deref() {
+            None | Some("system" | "internal" | "tap") => Kind::OpenVSwitch,
+            Some(word) => Kind::from(word.to_owned()),
+        },
+        state: match interface.is_up {
+            Some(true) => LinkState::Up,
+            Some(false) => LinkState::Down,
+            None => LinkState::Unknown,
+        },
+        mtu: interface.mtu.unwrap_or(0),
+        master: None,
+        slave_kind: None,
+        peer: peer.map(beside),
+        lower: lower.map(beside),
+        bond_mode: None,
+        node: None,
+        speed_mbps: None,
+        speed_was_set: false,
+        port_state: None,
+    }
+}

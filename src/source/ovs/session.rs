@@ -1,0 +1,259 @@
+//! One database followed: connected when it is there, understood while it speaks, kept for a moment when it goes, looked
+//! for again about once a second. It never waits, and says in one sentence what is wrong.
+
+use super::connection::{Connection, Over};
+use super::daemon::Daemon;
+use super::place::{Place, Socket};
+use super::protocol::{self, Heard};
+use super::tables::Tables;
+use crate::source::Roots;
+use crate::text::clean;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// A database that is restarted is back before that: until then what it said stands.
+const GRACE_NS: u64 = 3 * SECOND_NS;
+/// How long what does no good is left alone at most.
+const LONGEST_REST_NS: u64 = 64 * SECOND_NS;
+/// After so long a silence it is asked whether it lives, and after so long it does not.
+const SILENCE_NS: u64 = 10 * SECOND_NS;
+const DEAD_NS: u64 = 20 * SECOND_NS;
+
+/// What is different since it was last asked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Changes {
+    pub facts: bool,
+    pub counters: bool,
+    pub problem: bool,
+}
+
+/// One database.
+#[derive(Debug)]
+pub(super) struct Session {
+    place: Place,
+    /// Its socket, cleaned: its name everywhere else.
+    pub name: String,
+    here: Option<Here>,
+    pub tables: Tables,
+    pub daemon: Daemon,
+    /// Its facts have been told, and are not too old.
+    pub known: bool,
+    /// The statistics have just been told by a connection: how old they are is not known.
+    pub begun: bool,
+    /// When ovs-vswitchd wrote the statistics, monotonic ns.
+    pub counted_at_ns: u64,
+    pub problem: Option<String>,
+    pub changes: Changes,
+    look_at_ns: u64,
+    rest_ns: u64,
+    lost_at_ns: u64,
+}
+
+/// The connection, while there is one.
+#[derive(Debug)]
+struct Here {
+    connection: Connection,
+    socket: Socket,
+    heard_at_ns: u64,
+    asked: bool,
+}
+
+impl Session {
+    pub fn new(place: Place) -> Self {
+        Self {
+            name: clean(place.path.as_os_str().as_bytes()),
+            place,
+            here: None,
+            tables: Tables::default(),
+            daemon: Daemon::default(),
+            known: false,
+            begun: false,
+            counted_at_ns: 0,
+            problem: None,
+            changes: Changes::default(),
+            look_at_ns: 0,
+            rest_ns: SECOND_NS,
+            lost_at_ns: 0,
+        }
+    }
+
+    /// The connection, where there is one.
+    pub fn connection(&self) -> Option<&Connection> {
+        self.here.as_ref().map(|here| &here.connection)
+    }
+
+    /// The file of its socket while it is connected.
+    pub fn file(&self) -> Option<(u64, u64)> {
+        self.here.as_ref().map(|here| here.socket.file)
+    }
+
+    /// Its statistics are those of ovs-vswitchd now.
+    pub fn counts(&self) -> bool {
+        self.known && self.here.is_some()
+    }
+
+    /// There is something to do: nothing is, for most of the ticks of a machine without Open vSwitch.
+    pub fn is_due(&self, now_ns: u64) -> bool {
+        self.looks(now_ns) || self.here.is_some()
+    }
+
+    /// It is time to [look](Self::look).
+    pub fn looks(&self, now_ns: u64) -> bool {
+        now_ns >= self.look_at_ns
+    }
+
+    /// Once a second: looks for the database, or whether it and its ovs-vswitchd still live. `taken` are the sockets that
+    /// others are connected to. Returns whether there is a new connection.
+    pub fn look(&mut self, roots: &Roots, taken: &[(u64, u64)], now_ns: u64) -> bool {
+        self.look_at_ns = now_ns + SECOND_NS;
+        if self.here.is_some() {
+            self.attend(roots, now_ns);
+            return false;
+        }
+        self.connect(roots, taken, now_ns)
+    }
+
+    fn connect(&mut self, roots: &Roots, taken: &[(u64, u64)], now_ns: u64) -> bool {
+        let connected = self.place.socket().and_then(|socket| match socket {
+            Some(socket) if taken.contains(&socket.file) => Ok(None),
+            Some(socket) => Ok(Some((Connection::open(&socket.path)?, socket))),
+            None if self.place.asked => Err(io::ErrorKind::NotFound.into()),
+            None => Ok(None),
+        });
+        match connected {
+            Ok(Some((connection, socket))) => {
+                self.here = Some(Here { connection, socket, heard_at_ns: now_ns, asked: false });
+                self.attend(roots, now_ns);
+                let said = self.say(&protocol::requests());
+                self.end(said, now_ns);
+            }
+            Ok(None) => self.tell(None),
+            Err(error) => {
+                let name = &self.name;
+                self.tell(Some(match error.kind() {
+                    io::ErrorKind::NotFound => {
+                        format!("there is no {name}: start ovsdb-server, or name its socket with --ovs-socket")
+                    }
+                    io::ErrorKind::PermissionDenied => format!(
+                        "may not connect to {name}, so bridges and ports of Open vSwitch are not known: run as root"
+                    ),
+                    io::ErrorKind::ConnectionRefused => {
+                        format!("nobody listens on {name}, so bridges and ports of Open vSwitch are not known: start ovsdb-server")
+                    }
+                    _ => format!("cannot connect to {name}: {error}; name another socket with --ovs-socket"),
+                }));
+            }
+        }
+        self.here.is_some()
+    }
+
+    /// Looks after an open connection.
+    fn attend(&mut self, roots: &Roots, now_ns: u64) {
+        let Some(here) = &mut self.here else { return };
+        let directory = here.socket.path.parent().unwrap_or(Path::new("/"));
+        self.changes.facts |= self.daemon.look(roots, directory, here.connection.peer());
+        let silent_ns = now_ns.saturating_sub(here.heard_at_ns);
+        let said = if silent_ns > DEAD_NS {
+            Err(Over::Wrong(format!("it has said nothing for {} s", DEAD_NS / SECOND_NS)))
+        } else if silent_ns > SILENCE_NS && !std::mem::replace(&mut here.asked, true) {
+            here.connection.say(&protocol::probe())
+        } else {
+            here.connection.say(&[])
+        };
+        self.end(said, now_ns);
+    }
+
+    /// Takes in what the database has said.
+    pub fn hear(&mut self, buffer: &mut Vec<u8>, now_ns: u64) {
+        let Some(mut here) = self.here.take() else { return };
+        let mut answers = Vec::new();
+        let heard = here.connection.hear(buffer, |message| {
+            match protocol::understand(message)? {
+                Heard::Asked(answer) => answers.extend_from_slice(&answer),
+                heard => self.take(&heard, now_ns),
+            }
+            Ok(())
+        });
+        if heard == Ok(true) {
+            (here.heard_at_ns, here.asked) = (now_ns, false);
+        }
+        let said = if answers.is_empty() { Ok(()) } else { here.connection.say(&answers) };
+        self.here = Some(here);
+        self.end(heard.and(said), now_ns);
+    }
+
+    fn take(&mut self, heard: &Heard, now_ns: u64) {
+        match heard {
+            Heard::Facts(facts) => {
+                self.tables = Tables::default();
+                self.tables.learn(facts);
+                (self.known, self.changes.facts, self.rest_ns) = (true, true, SECOND_NS);
+                self.tell(None);
+            }
+            Heard::Learnt(updates) => {
+                self.tables.learn(updates);
+                self.changes.facts = true;
+            }
+            Heard::Statistics(all) => {
+                self.tables.statistics.clear();
+                self.tables.count(all);
+                (self.begun, self.changes.facts, self.counted_at_ns) = (true, true, now_ns);
+            }
+            Heard::Counted(updates) => {
+                let news = self.tables.count(updates);
+                self.changes.facts |= news.facts;
+                if news.counted {
+                    (self.counted_at_ns, self.changes.counters) = (now_ns, true);
+                }
+            }
+            Heard::Asked(_) | Heard::Nothing => {}
+        }
+    }
+
+    /// At every tick. What was said by a database that stays away is forgotten. And where nothing moved, ovs-vswitchd had
+    /// nothing to write: what it would have written is the same again.
+    pub fn age(&mut self, now_ns: u64) {
+        if self.known && self.here.is_none() && now_ns.saturating_sub(self.lost_at_ns) > GRACE_NS {
+            (self.known, self.changes.facts) = (false, true);
+        }
+        let pace_ns = self.tables.statistics_ns();
+        if self.counts() && now_ns.saturating_sub(self.counted_at_ns) > 2 * pace_ns {
+            self.counted_at_ns += pace_ns;
+            self.changes.counters = true;
+        }
+    }
+
+    fn say(&mut self, bytes: &[u8]) -> Result<(), Over> {
+        self.here.as_mut().map_or(Ok(()), |here| here.connection.say(bytes))
+    }
+
+    /// Ends the connection when it is over.
+    fn end(&mut self, result: Result<(), Over>, now_ns: u64) {
+        let Err(over) = result else { return };
+        self.here = None;
+        (self.lost_at_ns, self.changes.counters) = (now_ns, true);
+        let name = &self.name;
+        let sentence = match over {
+            Over::Closed => {
+                self.look_at_ns = now_ns + SECOND_NS;
+                format!("the database at {name} has closed the connection: it is looked for every second")
+            }
+            Over::Wrong(what) => {
+                self.rest_ns = (2 * self.rest_ns).min(LONGEST_REST_NS);
+                self.look_at_ns = now_ns + self.rest_ns;
+                let seconds = self.rest_ns / SECOND_NS;
+                format!(
+                    "what answers at {name} cannot be followed as an Open vSwitch database, because {what}: it is tried again after {seconds} s"
+                )
+            }
+        };
+        self.tell(Some(sentence));
+    }
+
+    fn tell(&mut self, problem: Option<String>) {
+        self.changes.problem |= self.problem != problem;
+        self.problem = problem;
+    }
+}

@@ -1,0 +1,290 @@
+//! The rows of the database that matter, kept in step with what it tells of them. It knows no link and no socket.
+
+use super::datum::{Uuid, members, number, text, under, uuids};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// What is asked for, as table and columns.
+pub(super) const COLUMNS: [(&str, &[&str]); 4] = [
+    ("Open_vSwitch", &["ovs_version", "other_config"]),
+    ("Bridge", &["name", "datapath_type", "fail_mode", "ports"]),
+    ("Port", &["name", "tag", "interfaces"]),
+    ("Interface", &["name", "type", "ifindex", "ofport", "options", "error", "link_state", "admin_state", "mtu"]),
+];
+/// The column that changes again and again.
+pub(super) const STATISTICS: &str = "statistics";
+/// How often ovs-vswitchd writes it unless told otherwise (`other_config:stats-update-interval`), ms.
+const STATISTICS_MS: u64 = 5000;
+
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Bridge {
+    pub name: String,
+    pub datapath: Option<String>,
+    pub fail_mode: Option<String>,
+    pub ports: Vec<Uuid>,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Port {
+    pub name: String,
+    pub tag: Option<u16>,
+    pub interfaces: Vec<Uuid>,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the columns of the database")]
+pub(super) struct Interface {
+    pub name: String,
+    pub kind: Option<String>,
+    /// None for 0, which tunnels and patch ports have.
+    pub ifindex: Option<u32>,
+    pub ofport: Option<i64>,
+    pub peer: Option<String>,
+    pub remote_ip: Option<String>,
+    pub local_ip: Option<String>,
+    pub key: Option<String>,
+    pub error: Option<String>,
+    pub is_up: Option<bool>,
+    pub mtu: Option<u32>,
+}
+
+/// `Interface.statistics`: only what is there.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the keys of the column")]
+pub(super) struct Statistics {
+    pub rx_bytes: Option<u64>,
+    pub tx_bytes: Option<u64>,
+    pub rx_packets: Option<u64>,
+    pub tx_packets: Option<u64>,
+    pub rx_dropped: Option<u64>,
+    pub tx_dropped: Option<u64>,
+    pub rx_errors: Option<u64>,
+    pub tx_errors: Option<u64>,
+}
+
+/// What changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct News {
+    /// What there is: bridges, ports, interfaces, or which of them count.
+    pub facts: bool,
+    /// Counters of an interface that counted before: ovs-vswitchd has just written those of all.
+    pub counted: bool,
+}
+
+/// The database as last told.
+#[derive(Debug, Default)]
+pub(super) struct Tables {
+    pub version: Option<String>,
+    pub bridges: BTreeMap<Uuid, Bridge>,
+    pub ports: BTreeMap<Uuid, Port>,
+    pub interfaces: BTreeMap<Uuid, Interface>,
+    pub statistics: BTreeMap<Uuid, Statistics>,
+    statistics_ms: Option<u64>,
+}
+
+impl Tables {
+    /// Takes in the answer to a request for the facts, or a later update of them (RFC 7047, section 4.1.6).
+    pub fn learn(&mut self, updates: &Value) {
+        each(updates, "Open_vSwitch", |_, row| {
+            self.version = row.and_then(|row| text(row.get("ovs_version")?));
+            let told =
+                row.and_then(|row| text(under(row.get("other_config")?, "stats-update-interval")?)?.parse().ok());
+            self.statistics_ms = told;
+        });
+        each(updates, "Bridge", |id, row| keep(&mut self.bridges, id, row.map(bridge)));
+        each(updates, "Port", |id, row| keep(&mut self.ports, id, row.map(port)));
+        each(updates, "Interface", |id, row| keep(&mut self.interfaces, id, row.map(interface)));
+    }
+
+    /// The same for the statistics.
+    pub fn count(&mut self, updates: &Value) -> News {
+        let mut news = News::default();
+        each(updates, "Interface", |id, row| {
+            let new = row.and_then(|row| row.get(STATISTICS)).map(statistics).unwrap_or_default();
+            let old = self.statistics.insert(id, new).unwrap_or_default();
+            if row.is_none() {
+                self.statistics.remove(&id);
+            }
+            news.facts |= old.is_there() != new.is_there() || old.tells_drops() != new.tells_drops();
+            news.counted |= old.is_there() && new.is_there() && old != new;
+        });
+        news
+    }
+
+    /// How often ovs-vswitchd writes statistics, ns.
+    pub fn statistics_ns(&self) -> u64 {
+        // It takes 5 s for the least.
+        self.statistics_ms.unwrap_or(STATISTICS_MS).clamp(STATISTICS_MS, 3_600_000) * 1_000_000
+    }
+}
+
+impl Statistics {
+    /// It counts bytes and packets both ways.
+    pub fn is_there(&self) -> bool {
+        [self.rx_bytes, self.tx_bytes, self.rx_packets, self.tx_packets].iter().all(Option::is_some)
+    }
+
+    /// It counts what it dropped, too.
+    pub fn tells_drops(&self) -> bool {
+        [self.rx_dropped, self.tx_dropped, self.rx_errors, self.tx_errors].iter().all(Option::is_some)
+    }
+}
+
+/// Every row of a table that an update names; none where it was deleted.
+fn each(updates: &Value, table: &str, mut row: impl FnMut(Uuid, Option<&Value>)) {
+    for (id, update) in updates.get(table).and_then(Value::as_object).into_iter().flatten() {
+        if let Some(id) = Uuid::parse(id) {
+            row(id, update.get("new").filter(|new| new.is_object()));
+        }
+    }
+}
+
+fn keep<T>(rows: &mut BTreeMap<Uuid, T>, id: Uuid, row: Option<T>) {
+    match row {
+        Some(row) => drop(rows.insert(id, row)),
+        None => drop(rows.remove(&id)),
+    }
+}
+
+fn bridge(row: &Value) -> Bridge {
+    Bridge {
+        name: text(&row["name"]).unwrap_or_default(),
+        datapath: text(&row["datapath_type"]),
+        fail_mode: text(&row["fail_mode"]),
+        ports: uuids(&row["ports"]),
+    }
+}
+
+fn port(row: &Value) -> Port {
+    Port {
+        name: text(&row["name"]).unwrap_or_default(),
+        tag: number(&row["tag"]).and_then(|tag| tag.try_into().ok()),
+        interfaces: uuids(&row["interfaces"]),
+    }
+}
+
+fn interface(row: &Value) -> Interface {
+    let option = |key| text(under(&row["options"], key)?);
+    let state = |column: &str| text(&row[column]).map(|word| word == "up");
+    Interface {
+        name: text(&row["name"]).unwrap_or_default(),
+        kind: text(&row["type"]),
+        ifindex: number(&row["ifindex"]).and_then(|index| index.try_into().ok()).filter(|&index| index != 0),
+        ofport: number(&row["ofport"]),
+        peer: option("peer"),
+        remote_ip: option("remote_ip"),
+        local_ip: option("local_ip"),
+        key: option("key"),
+        error: text(&row["error"]),
+        is_up: match (state("admin_state"), state("link_state")) {
+            (Some(false), _) | (_, Some(false)) => Some(false),
+            (_, link) => link,
+        },
+        mtu: number(&row["mtu"]).and_then(|mtu| mtu.try_into().ok()),
+    }
+}
+
+fn statistics(map: &Value) -> Statistics {
+    let of = |key| members(under(map, key)?).first()?.as_u64();
+    Statistics {
+        rx_bytes: of("rx_bytes"),
+        tx_bytes: of("tx_bytes"),
+        rx_packets: of("rx_packets"),
+        tx_packets: of("tx_packets"),
+        rx_dropped: of("rx_dropped"),
+        tx_dropped: of("tx_dropped"),
+        rx_errors: of("rx_errors"),
+        tx_errors: of("tx_errors"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    const ID: &str = "550e8400-e29b-41d4-a716-446655440000";
+
+    #[test]
+    fn a_row_comes_changes_and_goes() {
+        let mut tables = Tables::default();
+        let row = json!({"name": "vx0", "type": "vxlan", "ifindex": 0, "ofport": 2, "mtu": ["set", []],
+            "options": ["map", [["remote_ip", "198.18.0.2"], ["key", "flow"]]], "error": ["set", []],
+            "link_state": "up", "admin_state": "up"});
+        tables.learn(&json!({"Interface": {ID: {"new": row}}}));
+        let known = &tables.interfaces[&Uuid::parse(ID).expect("a uuid")];
+        assert_eq!((known.name.as_str(), known.kind.as_deref()), ("vx0", Some("vxlan")));
+        assert_eq!(
+            (known.ifindex, known.ofport, known.mtu),
+            (None, Some(2), None),
+            "index 0 and an empty set are nothing"
+        );
+        assert_eq!((known.remote_ip.as_deref(), known.key.as_deref()), (Some("198.18.0.2"), Some("flow")));
+        assert_eq!((known.is_up, known.error.as_deref()), (Some(true), None));
+        tables.learn(&json!({"Interface": {ID: {"old": {}}}}));
+        assert!(tables.interfaces.is_empty(), "a row without a new value was deleted");
+    }
+
+    #[test]
+    fn statistics_tell_when_all_were_written_and_when_only_a_new_port_was() {
+        let mut tables = Tables::default();
+        let counted = |bytes: u64| {
+            let map = json!([["rx_bytes", bytes], ["tx_bytes", 0], ["rx_packets", 1], ["tx_packets", 0]]);
+            json!({"Interface": {ID: {"new": {"statistics": ["map", map]}}}})
+        };
+        assert_eq!(tables.count(&counted(0)), News { facts: true, counted: false }, "the first of a new port");
+        assert_eq!(tables.count(&counted(9)), News { facts: false, counted: true }, "a run over all ports");
+        assert_eq!(tables.count(&counted(9)), News::default(), "nothing new");
+        let known = tables.statistics.values().next().expect("a row");
+        assert!(!known.tells_drops() && known.rx_bytes == Some(9), "what is not counted is not 0");
+        tables.count(&json!({"Interface": {ID: {"old": {}}}}));
+        assert!(tables.statistics.is_empty());
+    }
+
+    #[test]
+    fn the_pace_of_statistics_is_the_databases_own_and_never_under_five_seconds() {
+        let mut tables = Tables::default();
+        assert_eq!(tables.statistics_ns(), 5_000_000_000);
+        for (told, expected) in [("20000", 20_000_000_000), ("10", 5_000_000_000), ("x", 5_000_000_000)] {
+            let config = json!(["map", [["stats-update-interval", told]]]);
+            tables.learn(&json!({"Open_vSwitch": {ID: {"new": {"ovs_version": "3.1.0", "other_config": config}}}}));
+            assert_eq!(tables.statistics_ns(), expected, "told {told} ms");
+        }
+    }
+
+    fn anything() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(json!(null)),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            "[a-z]{0,4}".prop_map(Value::from),
+            Just(json!("set")),
+            Just(json!("map")),
+            Just(json!("uuid")),
+            Just(json!(ID)),
+        ];
+        leaf.prop_recursive(4, 32, 4, |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                (inner.clone(), inner.clone()).prop_map(|(a, b)| json!(["set", [a, b]])),
+                (inner.clone(), inner).prop_map(|(a, b)| json!(["map", [["statistics", a], ["key", b]]])),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn rows_of_any_types_break_nothing(value in anything()) {
+            let mut tables = Tables::default();
+            for (table, columns) in COLUMNS {
+                let row: serde_json::Map<String, Value> =
+                    columns.iter().chain(&[STATISTICS]).map(|column| ((*column).to_owned(), value.clone())).collect();
+                tables.learn(&json!({table: {ID: {"new": row}}}));
+                tables.count(&json!({table: {ID: {"new": row}}}));
+                tables.learn(&json!({table: value}));
+                tables.count(&value);
+            }
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! The reader against a database that the test plays itself, over a true socket.
+
+use super::{OvsReader, Place};
+use crate::sample::{Ifindex, Kind, LinkFacts, LinkState, OvsSwitch};
+use crate::source::Roots;
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const SECOND_NS: u64 = 1_000_000_000;
+const IDS: [&str; 4] = [
+    "00000000-0000-0000-0000-000000000001",
+    "00000000-0000-0000-0000-000000000002",
+    "00000000-0000-0000-0000-000000000003",
+    "00000000-0000-0000-0000-000000000004",
+];
+
+/// A machine with one database, a process tree of its own, and a clock that only the test moves.
+struct Stage {
+    directory: tempfile::TempDir,
+    listener: UnixListener,
+    reader: OvsReader,
+    kernel: Arc<Vec<Arc<LinkFacts>>>,
+    now_ns: u64,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let socket = directory.path().join("db.sock");
+        let listener = UnixListener::bind(&socket).expect("it binds");
+        let reader = reader(directory.path(), &socket);
+        let kernel = Arc::new(vec![kernel_link(3, "br0"), kernel_link(7, "v0")]);
+        Self { directory, listener, reader, kernel, now_ns: 10 * SECOND_NS }
+    }
+
+    fn read(&mut self, later_ns: u64) -> Arc<Vec<OvsSwitch>> {
+        self.now_ns += later_ns;
+        let kernel = Arc::clone(&self.kernel);
+        self.reader.read(&kernel, self.now_ns)
+    }
+
+    /// The reader connects, and gets these as facts and statistics.
+    fn serve(&mut self, interfaces: &Value, statistics: &Value) -> UnixStream {
+        self.read(2 * SECOND_NS);
+        let (mut stream, _) = self.listener.accept().expect("the reader connects");
+        let mut asked = vec![0; 4096];
+        let length = stream.read(&mut asked).expect("it asks");
+        let mut requests = serde_json::Deserializer::from_slice(&asked[..length]).into_iter::<Value>();
+        let names =
+            [requests.next(), requests.next()].map(|request| request.expect("two").expect("JSON")["id"].clone());
+        let facts = json!({"id": names[0], "error": null, "result": facts(interfaces)});
+        let counts = json!({"id": names[1], "error": null, "result": {"Interface": statistics}});
+        say(&mut stream, &format!("{facts}{counts}"));
+        self.read(0);
+        stream
+    }
+}
+
+/// In one piece: a socket holds few small ones.
+fn say(stream: &mut UnixStream, text: &str) {
+    stream.write_all(text.as_bytes()).expect("it is taken");
+}
+
+fn reader(proc: &Path, socket: &Path) -> OvsReader {
+    let roots = Roots { proc: proc.to_owned(), sys: PathBuf::from("/nonexistent") };
+    OvsReader::new(&roots, &[Place { path: socket.to_owned(), asked: true }])
+}
+
+fn kernel_link(index: u32, name: &str) -> Arc<LinkFacts> {
+    Arc::new(LinkFacts {
+        netns: 0,
+        ifindex: Ifindex(index),
+        born: 1,
+        name: name.to_owned(),
+        alias: None,
+        kind: Kind::Tap,
+        state: LinkState::Up,
+        mtu: 1500,
+        master: None,
+        slave_kind: None,
+        peer: None,
+        lower: None,
+        bond_mode: None,
+        node: None,
+        speed_mbps: None,
+        speed_was_set: false,
+        port_state: None,
+    })
+}
+
+/// One bridge, whose ports are named like their interfaces.
+fn facts(interfaces: &Value) -> Value {
+    let rows = interfaces.as_object().expect("interfaces by uuid");
+    let uuids: Vec<Value> = rows.keys().map(|id| json!(["uuid", id])).collect();
+    let port =
+        |id: &String, row: &Value| json!({"new": {"name": row["new"]["name"], "interfaces": ["uuid", id], "tag": 5}});
+    let ports: serde_json::Map<String, Value> = rows.iter().map(|(id, row)| (id.clone(), port(id, row))).collect();
+    let bridge = json!({"name": "br0", "datapath_type": "netdev", "fail_mode": "secure", "ports": ["set", uuids]});
+    let root = json!({"ovs_version": "3.1.0", "other_config": ["map", []]});
+    json!({"Open_vSwitch": {IDS[0]: {"new": root}}, "Bridge": {IDS[0]: {"new": bridge}}, "Port": ports, "Interface": interfaces})
+}
+
+fn interface(name: &str, kind: &str, ifindex: u32, options: &Value) -> Value {
+    json!({"new": {"name": name, "type": kind, "ifindex": ifindex, "ofport": 1, "options": ["map", options],
+        "error": ["set", []], "link_state": "up", "admin_state": "up", "mtu": ["set", []]}})
+}
+
+fn counted(bytes: u64) -> Value {
+    json!({"new": {"statistics": ["map", [["rx_bytes", bytes], ["tx_bytes", 0], ["rx_packets", 1], ["tx_packets", 0]]]}})
+}
+
+fn patches() -> Value {
+    json!({
+        IDS[0]: interface("br0", "internal", 3, &json!([])),
+        IDS[1]: interface("pa", "patch", 0, &json!([["peer", "pb"]])),
+        IDS[2]: interface("pb", "patch", 0, &json!([["peer", "pa"]])),
+        IDS[3]: interface("v0", "", 7, &json!([])),
+    })
+}
+
+#[test]
+fn ports_are_joined_with_the_kernels_links_and_those_it_does_not_know_become_links() {
+    let mut stage = Stage::new();
+    let _stream = stage.serve(&patches(), &json!({IDS[1]: counted(100), IDS[2]: counted(7)}));
+    let switches = stage.read(0);
+    let bridge = &switches[0].bridges[0];
+    assert_eq!((bridge.name.as_str(), bridge.datapath.as_str()), ("br0", "netdev"));
+    assert_eq!(bridge.fail_mode.as_deref(), Some("secure"));
+    let links: Vec<_> = bridge.ports.iter().map(|port| port.link.map(|key| key.ifindex.kernel())).collect();
+    assert_eq!(
+        links,
+        [Some(Some(3)), Some(None), Some(None), Some(Some(7))],
+        "br0 and v0 are the kernel's, pa and pb not"
+    );
+    let [pa, pb] = &stage.reader.links()[..] else { panic!("two links that only Open vSwitch knows") };
+    assert_eq!((pa.name.as_str(), pa.kind.word()), ("pa", "patch"));
+    assert_eq!(pa.peer.map(|peer| peer.ifindex), Some(pb.ifindex), "the two ends know each other");
+    let rows: Vec<_> = stage.reader.counters().iter().map(|row| (row.ifindex, row.rx_bytes)).collect();
+    assert_eq!(rows, [(pa.ifindex, 100), (pb.ifindex, 7)]);
+    let among = stage.reader.among(Arc::clone(&stage.kernel));
+    assert!(among.is_sorted_by_key(|link| link.key()) && among.len() == 4, "one list of all");
+    assert!(Arc::ptr_eq(&among, &stage.reader.among(Arc::clone(&stage.kernel))), "the same while nothing changes");
+}
+
+#[test]
+fn counters_carry_the_time_at_which_they_were_written() {
+    let mut stage = Stage::new();
+    let mut stream = stage.serve(&patches(), &json!({IDS[1]: counted(100), IDS[2]: counted(7)}));
+    stage.read(0);
+    let before = stage.reader.counters().to_vec();
+    stage.read(SECOND_NS / 2);
+    assert_eq!(stage.reader.counters(), before, "nothing was written meanwhile");
+    let update =
+        json!({"method": "update", "id": null, "params": ["statistics", {"Interface": {IDS[1]: counted(900)}}]});
+    say(&mut stream, &update.to_string());
+    stage.read(0);
+    let after = stage.reader.counters().to_vec();
+    assert_eq!((after[0].rx_bytes, after[1].rx_bytes), (900, 7));
+    assert!(after.iter().all(|row| row.at_ns > before[0].at_ns), "all were written, though one only is different");
+    assert_eq!(after[0].at_ns, after[1].at_ns);
+}
+
+#[test]
+fn a_question_is_answered() {
+    let mut stage = Stage::new();
+    let mut stream = stage.serve(&patches(), &json!({}));
+    say(&mut stream, &json!({"id": "echo", "method": "echo", "params": [1]}).to_string());
+    stage.read(0);
+    let mut answer = [0; 256];
+    let length = stream.read(&mut answer).expect("it answers");
+    let answer: Value = serde_json::from_slice(&answer[..length]).expect("JSON");
+    assert_eq!(answer, json!({"id": "echo", "result": [1], "error": null}));
+}
+
+#[test]
+fn a_database_that_goes_is_kept_for_a_moment_and_found_again() {
+    let mut stage = Stage::new();
+    let stream = stage.serve(&patches(), &json!({IDS[1]: counted(100)}));
+    let first = stage.reader.links()[0].ifindex;
+    drop(stream);
+    // The clock of what is heard is the true one: from here on the test's own is beside it.
+    stage.now_ns = crate::source::now_ns();
+    assert_eq!(stage.read(0).len(), 1, "a restart is no flicker");
+    let told = |stage: &Stage| stage.reader.problems().first().map(|problem| problem.text.clone()).unwrap_or_default();
+    assert!(told(&stage).contains("has closed the connection"), "it is said: {}", told(&stage));
+    assert!(stage.reader.counters().is_empty(), "what nobody tells is not known");
+    let _stream = stage.serve(&patches(), &json!({IDS[1]: counted(200)}));
+    assert_eq!(stage.reader.links()[0].ifindex, first, "the same row is the same link");
+    assert!(stage.reader.problems().is_empty(), "all is well again");
+    stage.read(0);
+    assert_eq!(stage.reader.counters()[0].rx_bytes, 200);
+}
+
+#[test]
+fn a_database_that_stays_away_is_forgotten() {
+    let mut stage = Stage::new();
+    drop(stage.serve(&patches(), &json!({})));
+    std::fs::remove_file(stage.directory.path().join("db.sock")).expect("removable");
+    stage.now_ns = crate::source::now_ns();
+    stage.read(0);
+    assert!(stage.read(5 * SECOND_NS).is_empty() && stage.reader.links().is_empty(), "no switch, no links");
+    assert!(stage.reader.problems()[0].text.contains("there is no "), "the one asked for is missed");
+}
+
+#[test]
+fn whatever_answers_there_is_survived_in_one_sentence() {
+    let endless = [b"{\"id\":\"".as_slice(), &vec![b'x'; 17 << 20]].concat();
+    let deep = vec![b'{'; 1000];
+    let refusal = br#"{"id":"facts","result":null,"error":{"error":"unknown database"}}"#;
+    let echo = [br#"{"method":"echo","id":1,"params":[""#.as_slice(), &vec![b'y'; 100_000], b"\"]}"].concat();
+    let strange: [&[u8]; 6] = [b"SSH-2.0-OpenSSH\r\n", &endless, &deep, refusal, b"{\"a\":}", &echo];
+    for bytes in strange {
+        let mut stage = Stage::new();
+        stage.read(0);
+        let (mut stream, _) = stage.listener.accept().expect("the reader connects");
+        let bytes = bytes.to_vec();
+        let sender = std::thread::spawn(move || drop(stream.write_all(&bytes)));
+        while stage.reader.problems().is_empty() {
+            stage.read(0);
+        }
+        let text = &stage.reader.problems()[0].text;
+        assert!(text.contains("cannot be followed as an Open vSwitch database, because it"), "one sentence: {text}");
+        assert!(!text.contains('\n') && text.len() < 300, "one sentence: {text}");
+        sender.join().expect("it ends");
+    }
+}
+
+#[test]
+fn a_row_that_holds_all_others_again_and_again_is_taken_once() {
+    let mut stage = Stage::new();
+    let again: Vec<Value> = (0..5000).map(|_| json!(["uuid", IDS[1]])).collect();
+    let mut facts = facts(&json!({IDS[1]: interface("pa", "patch", 0, &json!([]))}));
+    facts["Bridge"][IDS[0]]["new"]["ports"] = json!(["set", again]);
+    facts["Port"][IDS[1]]["new"]["interfaces"] = json!(["set", again]);
+    stage.read(0);
+    let (mut stream, _) = stage.listener.accept().expect("the reader connects");
+    let answer = json!({"id": "facts", "error": null, "result": facts}).to_string();
+    let sender = std::thread::spawn(move || drop(stream.write_all(answer.as_bytes())));
+    while stage.read(0).is_empty() {}
+    assert_eq!(stage.reader.links().len(), 1, "one interface, one link");
+    sender.join().expect("it ends");
+}
+
+#[test]
+fn a_tunnel_of_the_kernels_datapath_stands_on_the_device_it_shares() {
+    let mut stage = Stage::new();
+    stage.kernel = Arc::new(vec![kernel_link(3, "br0"), kernel_link(9, "vxlan_sys_4789")]);
+    let tunnel = |name: &str, ip: &str| interface(name, "vxlan", 9, &json!([["remote_ip", ip]]));
+    let rows = json!({IDS[1]: tunnel("vx0", "198.18.0.2"), IDS[2]: tunnel("vx1", "198.18.0.3")});
+    let _stream = stage.serve(&rows, &json!({}));
+    let lower: Vec<_> = stage.reader.links().iter().map(|link| link.lower.map(|lower| lower.ifindex.0)).collect();
+    assert_eq!(lower, [Some(9), Some(9)], "two links of their own, above the same device");
+}
+
+#[test]
+fn a_port_that_does_not_exist_is_no_link() {
+    let mut stage = Stage::new();
+    let mut broken = interface("gone0", "", 0, &json!([]));
+    (broken["new"]["ofport"], broken["new"]["error"]) = (json!(-1), json!("could not open network device gone0"));
+    let _stream = stage.serve(&json!({IDS[1]: broken}), &json!({}));
+    let switches = stage.read(0);
+    let port = &switches[0].bridges[0].ports[0];
+    assert_eq!((port.link, port.error.as_deref()), (None, Some("could not open network device gone0")));
+    assert!(stage.reader.links().is_empty());
+}

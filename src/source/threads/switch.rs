@@ -1,0 +1,119 @@
+//! The threads of Open vSwitch that carry packets: the main one of each ovs-vswitchd and its poll-mode threads (`pmd-…`).
+//! They are read beside the watched ones and are no part of the benchmark; its many sleeping helpers are left out.
+
+use super::proc_dir::ProcDir;
+use super::process::{Cpuset, Cpusets};
+use super::task::{Known, Lost, Reading, Task};
+use super::visibility::{self, Namespace};
+use crate::sample::{Duty, ThreadSample};
+use crate::source::{Roots, now_ns};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How often its threads are listed, ns.
+const LISTING_NS: u64 = 1_000_000_000;
+/// How a poll-mode thread is called.
+const POLLING: &[u8] = b"pmd";
+
+/// Reads them again and again; opens nothing before there is one.
+#[derive(Debug)]
+pub struct SwitchReader {
+    roots: Roots,
+    reading: Option<Reading>,
+    cpusets: Cpusets,
+    /// By process and thread.
+    tasks: BTreeMap<(u32, u32), Task>,
+    known: BTreeMap<u32, Known>,
+    /// Threads with another name, seen once, and seen twice: those are not looked at again.
+    others: [BTreeSet<u32>; 2],
+    listed_at_ns: u64,
+}
+
+impl SwitchReader {
+    /// Nothing is opened yet.
+    #[must_use]
+    pub fn new(roots: &Roots) -> Self {
+        Self {
+            roots: roots.clone(),
+            reading: None,
+            cpusets: Cpusets::default(),
+            tasks: BTreeMap::new(),
+            known: BTreeMap::new(),
+            others: Default::default(),
+            listed_at_ns: 0,
+        }
+    }
+
+    /// Adds what these processes do to the watched threads; who is among them already stays what he is.
+    pub fn read(&mut self, processes: impl Iterator<Item = u32>, watched: &mut Vec<ThreadSample>) {
+        let mut processes = processes.peekable();
+        if processes.peek().is_none() {
+            if !self.tasks.is_empty() {
+                *self = Self::new(&self.roots);
+            }
+            return;
+        }
+        let Some(mut reading) = self.reading.take().or_else(|| reading(&self.roots)) else { return };
+        let now_ns = now_ns();
+        if now_ns.saturating_sub(self.listed_at_ns) >= LISTING_NS {
+            self.listed_at_ns = now_ns;
+            self.list(&processes.collect(), &mut reading, now_ns);
+        }
+        let benchmark = watched.len();
+        self.tasks.retain(|(pid, tid), task| {
+            let Some(known) = self.known.get(pid) else { return false };
+            match task.read(&mut reading, known) {
+                Ok(sample) => {
+                    let id = |thread: &ThreadSample| (thread.id.pid, thread.id.tid);
+                    if watched[..benchmark].binary_search_by_key(&(*pid, *tid), id).is_err() {
+                        watched.push(ThreadSample { duty: Duty::Switch, ..sample });
+                    }
+                    true
+                }
+                Err(Lost::Ended) => true,
+                Err(Lost::Gone) => false,
+            }
+        });
+        watched.sort_by_key(|thread| (thread.id.pid, thread.id.tid));
+        self.reading = Some(reading);
+    }
+
+    fn list(&mut self, processes: &BTreeSet<u32>, reading: &mut Reading, now_ns: u64) {
+        self.tasks.retain(|(pid, _), _| processes.contains(pid));
+        self.known.retain(|pid, _| processes.contains(pid));
+        let [mut once, twice] = std::mem::take(&mut self.others);
+        for &pid in processes {
+            let Cpuset { cores: cpuset, memory_nodes } = self.cpusets.of(&self.roots, pid, now_ns);
+            self.known.insert(pid, Known { cpuset, memory_nodes, ..Known::default() });
+            for tid in reading.proc.tasks(pid) {
+                if self.tasks.contains_key(&(pid, tid)) {
+                    continue;
+                }
+                if twice.contains(&tid) {
+                    self.others[1].insert(tid);
+                } else if tid == pid || polls(&mut reading.proc, pid, tid) {
+                    let mut task = Task::new(pid, tid, false);
+                    if task.keep(&mut reading.proc) {
+                        self.tasks.insert((pid, tid), task);
+                    }
+                } else {
+                    // It may not have taken its name yet.
+                    let seen = usize::from(once.remove(&tid));
+                    self.others[seen].insert(tid);
+                }
+            }
+        }
+    }
+}
+
+fn polls(proc: &mut ProcDir, pid: u32, tid: u32) -> bool {
+    proc.stat(pid, tid).is_some_and(|stat| stat.comm.starts_with(POLLING))
+}
+
+fn reading(roots: &Roots) -> Option<Reading> {
+    Some(Reading {
+        proc: ProcDir::open(roots).ok()?,
+        is_own: visibility::namespace(&roots.proc) == Namespace::Own,
+        mask: Vec::new(),
+        tick_ns: 1_000_000_000 / procfs::ticks_per_second().max(1),
+    })
+}
