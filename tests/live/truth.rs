@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 const LOOK: &str = r#"
 mkdir -p /run/looked && mount --rbind /run/netns /run/looked && mount -t tmpfs tmpfs /run/netns
 for at in /proc/1/ns/net /run/looked/* /run/docker*/netns/* /proc/[0-9]*/ns/net; do
-  inode=$(stat -L -c %i "$at" 2>/dev/null) || continue
+  [ "$(stat -f -c %T "$at" 2>/dev/null)" = nsfs ] && inode=$(stat -L -c %i "$at" 2>/dev/null) || continue
   echo "path $inode $at"
   [ -e /run/netns/$inode ] && continue
   touch /run/netns/$inode && mount --bind $at /run/netns/$inode || rm -f /run/netns/$inode
@@ -18,7 +18,7 @@ done
 for at in /run/netns/*; do
   echo "space ${at##*/}"
   nsenter --net=$at sh -c '
-    echo "ids $(ip -j netns list-id | tr -d "\n")"
+    echo "ids $(ip -j netns list-id 2>/dev/null | tr -d "\n")"
     echo "links $(ip -d -s -j link | tr -d "\n")"
     ip -br link | while read name rest; do
       name=${name%%@*}
