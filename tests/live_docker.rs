@@ -5,9 +5,9 @@ mod live;
 
 use live::can_run;
 use live::docker::{Container, Docker, PROGRAMS, spaces_of, swarm};
-use live::machine::{HOST, Machine};
+use live::machine::{HOST, Machine, descriptors};
 use live::traffic::{Way, observed, way};
-use live::truth::{Truth, agrees};
+use live::truth::{Truth, agrees_within};
 
 /// The links between a container and its bridge: its own, and the one on the host.
 fn legs(truth: &Truth, container: &Container, own: &str) -> Way {
@@ -154,18 +154,18 @@ fn an_engine_that_stops_starts_and_is_killed_is_followed_and_leaks_nothing() {
     for round in 0..3 {
         let name = format!("round{round}");
         docker.idle(&name, &[]);
-        agrees(&machine, &mut watching);
+        agrees_within(5, &machine, &mut watching);
         docker.cli(&["rm", "-f", &name]);
-        agrees(&machine, &mut watching);
+        agrees_within(5, &machine, &mut watching);
         if round == 1 {
             docker.kill();
         } else {
             docker.down();
         }
-        agrees(&machine, &mut watching);
+        agrees_within(5, &machine, &mut watching);
         docker.up();
-        agrees(&machine, &mut watching);
-        held.push(machine.descriptors(&watching));
+        agrees_within(5, &machine, &mut watching);
+        held.push(descriptors(&watching));
     }
     assert_eq!(held, vec![held[0]; 3], "vnettop holds as many descriptors after each round");
 }

@@ -4,7 +4,9 @@
 mod live;
 
 use live::can_run;
+use live::machine::{Machine, descriptors};
 use live::shapes::{PROGRAMS, System};
+use live::truth::{agrees, agrees_within};
 
 fn holds(test: &str, seconds: &str, build: impl FnOnce() -> System) {
     if can_run(test, PROGRAMS) {
@@ -98,4 +100,44 @@ fn geneve_is_told_where_the_kernel_has_it() {
 #[test]
 fn gre_is_told_where_the_kernel_has_it() {
     holds_where_there_is("gre", || System::tunnel("type gre local 198.18.1.$N remote 198.18.1.$M"));
+}
+
+#[test]
+fn namespaces_that_come_and_go_are_shown_and_leak_nothing() {
+    if !can_run("namespaces_that_come_and_go_are_shown_and_leak_nothing", PROGRAMS) {
+        return;
+    }
+    let machine = Machine::new();
+    let mut watching = machine.watch();
+    agrees(&machine, &mut watching);
+    let held = descriptors(&watching);
+    for _ in 0..3 {
+        machine.run(
+            "for n in $(seq 12); do
+               ip netns add come$n; ip link add veth$n type veth peer name eth0 netns come$n; ip link set veth$n up
+             done",
+        );
+        agrees_within(5, &machine, &mut watching);
+        assert!(descriptors(&watching) > held, "their namespaces are held open meanwhile");
+        machine.run("for n in $(seq 12); do ip netns del come$n; done");
+        agrees_within(5, &machine, &mut watching);
+        assert_eq!(descriptors(&watching), held, "nothing is held of what is gone");
+    }
+}
+
+#[test]
+fn a_vpn_whose_program_ends_loses_its_tun_and_a_name_that_comes_again_is_another_namespace() {
+    if !can_run("a_vpn_whose_program_ends_loses_its_tun_and_a_name_that_comes_again_is_another_namespace", PROGRAMS) {
+        return;
+    }
+    let mut vpn = System::vpn();
+    let mut watching = vpn.machine.watch();
+    let before = agrees(&vpn.machine, &mut watching);
+    vpn.keeps.clear();
+    let without = agrees_within(5, &vpn.machine, &mut watching);
+    assert_eq!(without.links.len() + 2, before.links.len(), "both tuns are gone");
+    vpn.machine.run("ip netns del two");
+    vpn.machine.space("two");
+    let again = agrees_within(5, &vpn.machine, &mut watching);
+    assert_ne!(again.spaces["/run/netns/two"], before.spaces["/run/netns/two"], "it is another namespace");
 }

@@ -108,13 +108,13 @@ impl Machine {
     pub fn watch(&self) -> Watching {
         Watching::start(self.vnettop(&["-d", "0.25"]))
     }
+}
 
-    /// How many descriptors that vnettop holds.
-    pub fn descriptors(&self, watching: &Watching) -> usize {
-        let children = format!("/proc/{0}/task/{0}/children", watching.pid());
-        let inside = std::fs::read_to_string(children).expect("nsenter waits for it");
-        std::fs::read_dir(format!("/proc/{}/fd", inside.trim())).expect("vnettop runs").count()
-    }
+/// How many descriptors a vnettop on a machine holds.
+pub fn descriptors(watching: &Watching) -> usize {
+    let children = format!("/proc/{0}/task/{0}/children", watching.pid());
+    let inside = std::fs::read_to_string(children).expect("nsenter waits for it");
+    std::fs::read_dir(format!("/proc/{}/fd", inside.trim())).expect("vnettop runs").count()
 }
 
 impl Drop for Machine {

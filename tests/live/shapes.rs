@@ -21,7 +21,8 @@ pub struct System {
     pub address: String,
     /// The links that it crosses, in order.
     pub way: Way,
-    keeps: Vec<Kept>,
+    /// The programs that are a part of it.
+    pub keeps: Vec<Kept>,
 }
 
 const ONE: &str = "/run/netns/one";
@@ -257,7 +258,7 @@ fn bridged_pods(machine: &Machine, mtu: u32) {
     );
 }
 
-/// Pods 198.19.N.2 with a veth `caliN` that answers for every address.
+/// Pods 198.19.N.2 with a veth `caliN` that answers for every address which the host has a route for: it has a default one.
 fn routed_pods(machine: &Machine, mtu: u32) {
     on_each(
         machine,
@@ -267,7 +268,7 @@ fn routed_pods(machine: &Machine, mtu: u32) {
              ip netns exec $H sh -c \"echo 1 > /proc/sys/net/ipv4/conf/cali$N/proxy_arp
                                       echo 0 > /proc/sys/net/ipv4/neigh/cali$N/proxy_delay\"
              ip -n $H link set cali$N up; ip -n $P link set eth0 up
-             ip -n $H route add 198.19.$N.2 dev cali$N
+             ip -n $H route add 198.19.$N.2 dev cali$N; ip -n $H route add default via 198.18.1.$M
              ip -n $P addr add 198.19.$N.2/32 dev eth0
              ip -n $P route add 169.254.1.1 dev eth0 scope link
              ip -n $P route add default via 169.254.1.1 dev eth0"
@@ -292,7 +293,7 @@ fn flannel_1(machine: &Machine) {
 fn holder(machine: &Machine, space: &str, arguments: &[&str]) -> Kept {
     let mut command = machine.inside(space, "python3");
     command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live_systems/holder.py")).args(arguments);
-    let name = format!("holder-{}", space.rsplit('/').nth(if space == HOST { 1 } else { 0 }).unwrap_or_default());
+    let name = format!("holder{}", space.replace('/', "-"));
     let kept = machine.keep(&name, command);
     await_that("the program holds its devices", 20, || machine.said(&name).contains("holds"));
     kept

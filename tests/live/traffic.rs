@@ -42,16 +42,12 @@ pub fn observed(machine: &Machine, watching: &mut Watching, mut client: Command)
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let printed = text(&out.stdout);
     assert!(out.status.success(), "the client ends well: {printed}\n{}", text(&out.stderr));
+    assert!(!printed.contains("\"error\":"), "the client says no error: {printed}");
     let after = Truth::of(machine);
     // The interval in which the client ended, and the quiet ones after it in which resting links are read too.
     objects.extend((0..8).map(|_| watching.next()));
     objects.push(present(watching));
     Seen { before, after, objects, printed }
-}
-
-/// An iperf3 client's end figures.
-pub fn iperf3(printed: &str) -> Value {
-    serde_json::from_str::<Value>(printed).expect("iperf3 prints JSON")["end"].clone()
 }
 
 impl Seen {

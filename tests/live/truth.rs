@@ -130,14 +130,23 @@ impl Truth {
 
 /// Awaits that vnettop says what is true, for every link of every namespace. The truth it agreed with.
 pub fn agrees(machine: &Machine, watching: &mut super::Watching) -> Truth {
-    let end = Instant::now() + Duration::from_secs(12);
+    agrees_within(12, machine, watching)
+}
+
+/// The same within so many seconds: what happened just before is shown by then.
+pub fn agrees_within(seconds: u64, machine: &Machine, watching: &mut super::Watching) -> Truth {
+    let end = Instant::now() + Duration::from_secs(seconds);
     loop {
         let truth = Truth::of(machine);
         let differences = truth.differences(&present(watching));
         if differences.is_empty() {
             return truth;
         }
-        assert!(Instant::now() < end, "vnettop differs from ip and ethtool:\n{}", differences.join("\n"));
+        assert!(
+            Instant::now() < end,
+            "after {seconds} s vnettop differs from ip and ethtool:\n{}",
+            differences.join("\n")
+        );
     }
 }
 
