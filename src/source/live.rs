@@ -89,7 +89,7 @@ impl Live {
 
     /// Lets go of namespaces that nobody else keeps: an open socket in one would keep it alive.
     pub fn leave(&mut self) {
-        self.spaces.hear();
+        self.spaces.hear(true);
         self.links.follow(&self.spaces);
     }
 

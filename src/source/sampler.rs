@@ -152,14 +152,15 @@ impl Schedule {
                     Some(Command::Stop) => return Ok(Wake::Stop),
                 }
             }
+            // Before the tick: who asks for these events takes them.
+            if departed {
+                live.leave();
+            }
             if timer && let Some(late) = self.expired() {
                 return Ok(Wake::Tick { late });
             }
             if pulsed && self.pulse.is_due() {
                 live.pulse();
-            }
-            if departed {
-                live.leave();
             }
             if notified {
                 live.drain()?;

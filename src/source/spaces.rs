@@ -35,12 +35,13 @@ pub enum Choice {
 }
 
 impl Choice {
-    /// All of them where vnettop runs in the machine's own namespace, that of process 1: who enters another one wants to
-    /// see that one.
+    /// All of them where vnettop runs in the machine's own namespace, that of process 1 (or of the kernel's threads, 2,
+    /// where that one hides): who enters another one wants to see that one.
     #[must_use]
     pub fn usual() -> Self {
         let inode = |path: &str| Path::new(path).metadata().ok().map(|file| file.ino());
-        match (inode("/proc/1/ns/net"), inode("/proc/thread-self/ns/net")) {
+        let first = inode("/proc/1/ns/net").or_else(|| inode("/proc/2/ns/net"));
+        match (first, inode("/proc/thread-self/ns/net")) {
             (Some(first), Some(own)) if first != own => Self::Own,
             _ => Self::All,
         }
@@ -150,12 +151,17 @@ impl Spaces {
     }
 
     /// Takes in who ended and what was mounted; lets go of what nobody else keeps.
-    pub fn hear(&mut self) {
+    /// `woken`: the descriptor was seen to be readable. A change of the mounts is told once, to whoever polls first, so
+    /// that a wake without another reason means it.
+    pub fn hear(&mut self, woken: bool) {
         let Some(events) = &self.events else { return };
         let mut heard = Vec::with_capacity(EVENTS);
         let none = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
         if epoll::wait(events, rustix::buffer::spare_capacity(&mut heard), Some(&none)).is_err() {
             return;
+        }
+        if woken && heard.is_empty() {
+            self.read_mounts();
         }
         for event in heard {
             match event.data.u64() {
@@ -168,7 +174,7 @@ impl Spaces {
     /// Looks for namespaces that came or went. `newest` is the process number that the kernel gave last.
     pub fn read(&mut self, newest: Option<u32>, now_ns: u64) -> Arc<Vec<Space>> {
         if self.events.is_some() {
-            self.hear();
+            self.hear(false);
             let mut met = Vec::new();
             self.residents.look(newest, now_ns, |pid, netns| met.push((pid, netns)));
             for (pid, netns) in met {

@@ -6,6 +6,7 @@ use crate::source::{Roots, scan};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
+use rustix::thread::{CapabilitySet, capabilities};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 
@@ -29,8 +30,8 @@ pub(super) struct Residents {
     young: VecDeque<(u32, u64)>,
     in_turn: VecDeque<u32>,
     round_due_ns: u64,
-    /// Other users' processes may not be looked at: not even process 1, which never ends. (Of a process that has just
-    /// ended the kernel says EACCES too.)
+    /// A process' namespace may not be looked at, for want of `CAP_SYS_PTRACE`. (Of a process that has just ended the
+    /// kernel says EACCES too.)
     pub denied: bool,
 }
 
@@ -95,7 +96,11 @@ impl Residents {
     /// Inode of the namespace of a process; none when it is gone or may not be looked at.
     pub fn of(&mut self, pid: u32) -> Option<u64> {
         let read = rustix::fs::readlinkat(self.directory.as_ref()?, format!("{pid}/ns/net"), Vec::new());
-        self.denied |= pid == 1 && matches!(read, Err(Errno::ACCESS | Errno::PERM));
+        if let Err(Errno::ACCESS | Errno::PERM) = read
+            && !self.denied
+        {
+            self.denied = capabilities(None).is_ok_and(|own| !own.effective.contains(CapabilitySet::SYS_PTRACE));
+        }
         inode(read.ok()?.to_bytes())
     }
 
