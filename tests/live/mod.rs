@@ -5,6 +5,7 @@
 pub mod docker;
 pub mod machine;
 pub mod shapes;
+pub mod switch;
 pub mod tmux;
 pub mod traffic;
 pub mod truth;
