@@ -32,9 +32,9 @@ fn watch(machine: &Machine, others: &[&Switch]) -> Watching {
     let help = std::process::Command::new(VNETTOP).arg("--help").output().expect("vnettop runs").stdout;
     let mut command = machine.vnettop(&["-d", "0.25"]);
     if String::from_utf8_lossy(&help).contains("--ovs-socket") {
-        others.iter().for_each(|switch| {
+        for switch in others {
             command.args(["--ovs-socket", &switch.socket()]);
-        });
+        }
     }
     Watching::start(command)
 }

@@ -3,7 +3,7 @@
 
 use super::machine::{HOST, Machine};
 use super::traffic::{Seen, Way, observed, way};
-use super::{Kept, VNETTOP, await_that, listening};
+use super::{Kept, VNETTOP, listening};
 use std::process::Command;
 
 /// What building and comparing needs.
@@ -25,6 +25,7 @@ pub struct System {
     pub keeps: Vec<Kept>,
 }
 
+const HOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live_systems/holder.py");
 const ONE: &str = "/run/netns/one";
 const TWO: &str = "/run/netns/two";
 const POD1: &str = "/run/netns/pod1";
@@ -135,7 +136,9 @@ impl System {
     /// A tun at each end, each held by a program that carries its packets in UDP.
     pub fn vpn() -> Self {
         let machine = hosts();
-        let holds = |space: &str, own: &str, remote: &str| holder(&machine, space, &["tun", "tun0", own, remote]);
+        let holds = |space: &str, own: &str, remote: &str| {
+            holder(&machine, space, "python3", &[HOLDER, "tun", "tun0", own, remote])
+        };
         let keeps = vec![holds(ONE, "198.18.1.1", "198.18.1.2"), holds(TWO, "198.18.1.2", "198.18.1.1")];
         on_each(&machine, "ip -n $H link set tun0 mtu 1400");
         Self { keeps, ..Self::tunnelled(machine) }
@@ -168,7 +171,7 @@ impl System {
     pub fn guest_on_bridge() -> Self {
         let machine = Machine::new();
         let guest = machine.space("guest");
-        let held = holder(&machine, HOST, &["tap", "tap0", &guest]);
+        let held = holder(&machine, HOST, "python3", &[HOLDER, "tap", "tap0", &guest]);
         machine.run(
             "ip link add br0 type bridge; ip addr add 198.18.2.1/24 dev br0; ip link set br0 up
              ip link set tap0 master br0; ip link set tap0 up
@@ -183,17 +186,15 @@ impl System {
     pub fn guest_on_macvtap() -> Self {
         let machine = hosts();
         let guest = machine.space("guest");
-        let device = machine.run_in(
-            ONE,
-            "ip link add link nic0 name vtap0 type macvtap mode bridge; ip link set vtap0 up
-             unshare --mount sh -ec 'mount -t sysfs sysfs /sys; echo $(cat /sys/class/net/vtap0/address); \
-             cat /sys/class/net/vtap0/tap*/dev'",
+        machine.run_in(ONE, "ip link add link nic0 name vtap0 type macvtap mode bridge; ip link set vtap0 up");
+        // Outside of the first namespace the kernel makes no device file: a /dev with one is made for the holder alone.
+        let script = format!(
+            "mount -t sysfs sysfs /sys; mount -t tmpfs tmpfs /mnt; cp -a /dev/null /dev/urandom /dev/net /mnt
+             cd /sys/class/net/vtap0; node=tap$(cat ifindex); number=$(cat $node/dev); mac=$(cat address)
+             mknod /mnt/$node c ${{number%:*}} ${{number#*:}}; mount --move /mnt /dev
+             exec python3 {HOLDER} macvtap /dev/$node {guest} $mac"
         );
-        let words: Vec<&str> = device.split([':', '\n']).filter(|word| !word.is_empty()).collect();
-        let [mac @ .., major, minor] = &words[..] else { panic!("an address and a device in {device}") };
-        let node = machine.folder().join("vtap0");
-        machine.run(&format!("mknod {} c {major} {minor}", node.display()));
-        let held = holder(&machine, ONE, &["macvtap", &node.display().to_string(), &guest, &mac.join(":")]);
+        let held = holder(&machine, ONE, "unshare", &["--mount", "sh", "-ec", &script]);
         machine.run("ip -n guest addr add 198.18.1.9/24 dev eth0; ip -n guest link set eth0 up");
         let links = [(TWO, "nic0"), (ONE, "nic0"), (ONE, "vtap0"), (&*guest, "eth0")];
         let system = Self::new(machine, TWO, &guest, "198.18.1.9", &links);
@@ -290,11 +291,16 @@ fn flannel_1(machine: &Machine) {
 }
 
 /// The program that holds a tun or tap, when it does.
-fn holder(machine: &Machine, space: &str, arguments: &[&str]) -> Kept {
-    let mut command = machine.inside(space, "python3");
-    command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live_systems/holder.py")).args(arguments);
+fn holder(machine: &Machine, space: &str, program: &str, arguments: &[&str]) -> Kept {
+    let mut command = machine.inside(space, program);
+    command.args(arguments);
     let name = format!("holder{}", space.replace('/', "-"));
     let kept = machine.keep(&name, command);
-    await_that("the program holds its devices", 20, || machine.said(&name).contains("holds"));
-    kept
+    for _ in 0..1000 {
+        if machine.said(&name).contains("holds") {
+            return kept;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    panic!("the program holds its devices within 20 s; it said {}", machine.said(&name));
 }

@@ -83,6 +83,25 @@ impl Seen {
         }
     }
 
+    /// A link belongs to an owner of this type, whose field is or contains that word.
+    pub fn holds_owner(&self, (space, name): (&str, &str), kind: &str, field: &str, word: &str) {
+        let last = self.objects.last().expect("objects");
+        let links = last["links"].as_array().expect("links");
+        if links.iter().all(|link| link["owner"].is_null()) {
+            eprintln!("NOT RUN: this vnettop names no owners yet");
+            return;
+        }
+        let link = self.before.link(space, name);
+        let row = links.iter().find(|row| row["netns"] == link.netns && row["ifindex"] == link.ifindex);
+        let owner = &row.expect("it is listed")["owner"];
+        assert_eq!(owner["type"], *kind, "{name} in {space} belongs to a {kind}: {owner}");
+        let said = owner[field].as_str().unwrap_or_default();
+        assert!(
+            said == word || (kind == "process" && said.contains(word)),
+            "the {field} of {name}'s owner is {word}: {owner}"
+        );
+    }
+
     /// Whether this vnettop draws ways at all.
     pub fn draws_ways(&self) -> bool {
         self.flows().any(|flow| flow["path"].as_array().is_some_and(|path| !path.is_empty()))

@@ -176,7 +176,10 @@ struct Looked {
 impl Looked {
     fn line(&mut self, line: &str) {
         let (word, rest) = line.split_once(' ').expect("a word and more");
-        let list = || serde_json::from_str::<Vec<Value>>(rest).unwrap_or_default();
+        let list = || match rest {
+            "" => Vec::new(),
+            list => serde_json::from_str(list).unwrap_or_else(|error| panic!("{word} of {}: {error}: {list}", self.at)),
+        };
         match word {
             "path" => {
                 let (inode, path) = rest.split_once(' ').expect("an inode and a path");
