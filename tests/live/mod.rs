@@ -2,8 +2,14 @@
 //! A namespace is held by a child process and is gone with it, so a failed test leaves nothing behind.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+pub mod docker;
+pub mod machine;
 pub mod ovs;
+pub mod shapes;
+pub mod switch;
 pub mod tmux;
+pub mod traffic;
+pub mod truth;
 
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
@@ -123,7 +129,11 @@ pub fn veth_pair() -> (Netns, Netns) {
 
 /// An iperf3 server that listens.
 pub fn iperf3_server(netns: &Netns, more: &[&str]) -> Kept {
-    let mut command = netns.command("iperf3");
+    listening(netns.command("iperf3"), more)
+}
+
+/// An iperf3 server that listens; `command` is iperf3, inside something.
+pub fn listening(mut command: Command, more: &[&str]) -> Kept {
     command.args(["-s", "--forceflush"]).args(more).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut server = Kept(command.spawn().expect("iperf3 starts"));
     let mut out = BufReader::new(server.0.stdout.take().expect("piped"));

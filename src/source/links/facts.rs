@@ -181,14 +181,16 @@ impl<'a> Raw<'a> {
         Described { facts, address: self.address.into() }
     }
 
-    /// `IFLA_LINK`, or vxlan's own word for it. An index equal to the link's own is no link at all, unless it counts in another namespace: both
-    /// ends of a container's veth are often number 2.
+    /// `IFLA_LINK`; of a vxlan its own word. An index equal to the link's own is no link at all, unless it counts in
+    /// another namespace: both ends of a container's veth are often number 2. A tunnel that was moved away from where it
+    /// was made says its own index even then.
     fn linked(&self, own: Ifindex, kind: &Kind, netns: u64) -> Option<PeerRef> {
         let below = || u32_at(attribute(self.info_data, VXLAN_LINK)?, 0).filter(|&index| index != 0);
-        let index = self.link.or_else(|| if *kind == Kind::Vxlan { below() } else { None })?;
+        let index = if *kind == Kind::Vxlan { below() } else { self.link }?;
         let here = self.link_netnsid.is_none().then_some(netns);
         let linked = PeerRef { netnsid: self.link_netnsid, netns: here, ifindex: Ifindex(index) };
-        (linked.netnsid.is_some() || linked.ifindex != own).then_some(linked)
+        let moved = self.link_netnsid.is_some() && !matches!(kind.word(), "geneve" | "wireguard" | "bareudp");
+        (moved || linked.ifindex != own).then_some(linked)
     }
 
     fn port_state(&self) -> Option<PortState> {

@@ -239,6 +239,16 @@ fn the_other_end_may_have_the_same_index_in_another_namespace() {
 }
 
 #[test]
+fn a_tunnel_that_was_moved_away_does_not_stand_on_a_link_of_its_own_index() {
+    let two = 2_u32.to_ne_bytes();
+    for kind in ["vxlan", "geneve", "wireguard"] {
+        let info = info(kind, &[]);
+        let more = [(libc::IFLA_LINKINFO, &*info), (libc::IFLA_LINK, &two), (libc::IFLA_LINK_NETNSID, &[0; 4])];
+        assert_eq!(facts(&link(2, "tunnel0", &more)).lower, None, "a {kind} says its own index when it is elsewhere");
+    }
+}
+
+#[test]
 fn a_link_survives_whatever_one_attribute_says() {
     let broken = facts(&message(
         16,

@@ -1,0 +1,97 @@
+//! An Open vSwitch on a test's machine: its database and daemon run in one namespace of it, with a run directory of their
+//! own, over the datapath that needs no kernel module. They end with the machine.
+
+use super::machine::Machine;
+use super::{Kept, await_that};
+use std::process::Command;
+
+/// What the tests need beside what every live test needs.
+pub const PROGRAMS: &[&str] = &[
+    "ovsdb-server",
+    "ovs-vswitchd",
+    "ovs-vsctl",
+    "ovsdb-tool",
+    "ip",
+    "ethtool",
+    "iperf3",
+    "nsenter",
+    "unshare",
+    "setpriv",
+];
+
+/// A running switch.
+pub struct Switch<'a> {
+    machine: &'a Machine,
+    space: String,
+    folder: String,
+    keeps: Vec<Kept>,
+}
+
+impl<'a> Switch<'a> {
+    /// In a namespace of the machine; the one named `openvswitch` has the run directory of an ordinary one.
+    pub fn start(machine: &'a Machine, space: &str, name: &str) -> Self {
+        let folder = format!("/run/{name}");
+        let mut switch = Self { machine, space: space.to_owned(), folder, keeps: Vec::new() };
+        let schema = "/usr/share/openvswitch/vswitch.ovsschema";
+        switch.run(&format!("mkdir -p {0} && ovsdb-tool create {0}/conf.db {schema}", switch.folder));
+        switch.up();
+        switch
+    }
+
+    /// Starts its two programs, again or for the first time.
+    pub fn up(&mut self) {
+        let folder = self.folder.clone();
+        let database = [&*format!("{folder}/conf.db"), &format!("--remote=punix:{folder}/db.sock")].map(str::to_owned);
+        self.program("ovsdb-server", &database);
+        await_that("ovsdb-server answers", 20, || self.can("ovs-vsctl --no-wait --timeout 1 init"));
+        self.program("ovs-vswitchd", &[format!("unix:{folder}/db.sock")]);
+        await_that("ovs-vswitchd answers", 20, || self.can("ovs-appctl --timeout 1 version"));
+    }
+
+    /// Ends both at once.
+    pub fn kill(&mut self) {
+        self.run(&format!("kill -KILL $(cat {0}/ovsdb-server.pid {0}/ovs-vswitchd.pid)", self.folder));
+        for mut program in self.keeps.drain(..) {
+            await_that("it is gone", 10, || program.0.try_wait().expect("it can be waited for").is_some());
+        }
+    }
+
+    /// Its database's socket.
+    pub fn socket(&self) -> String {
+        format!("{}/db.sock", self.folder)
+    }
+
+    fn program(&mut self, name: &str, arguments: &[String]) {
+        let mut command = self.inside(name);
+        command.args(arguments).arg(format!("--pidfile={}/{name}.pid", self.folder));
+        let log = format!("{name}{}", self.folder.replace('/', "-"));
+        self.keeps.push(self.machine.keep(&log, command));
+    }
+
+    fn inside(&self, program: &str) -> Command {
+        let mut command = self.machine.inside(&self.space, "env");
+        let folders = ["OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR"].map(|name| format!("{name}={}", self.folder));
+        command.args(folders).arg(program);
+        command
+    }
+
+    /// Runs shell lines beside it; every one must succeed.
+    pub fn run(&self, script: &str) {
+        let out = self.inside("sh").args(["-ec", script]).output().expect("sh runs");
+        assert!(out.status.success(), "{script}\n{}", String::from_utf8_lossy(&out.stderr));
+    }
+
+    fn can(&self, script: &str) -> bool {
+        self.inside("sh").args(["-ec", script]).output().is_ok_and(|out| out.status.success())
+    }
+
+    /// `ovs-vsctl ...`, done when ovs-vswitchd has done it.
+    pub fn set(&self, words: &str) {
+        self.run(&format!("ovs-vsctl --timeout 20 {words}"));
+    }
+
+    /// A bridge over the userspace datapath.
+    pub fn bridge(&self, name: &str) {
+        self.set(&format!("add-br {name} -- set bridge {name} datapath_type=netdev"));
+    }
+}

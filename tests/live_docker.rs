@@ -1,0 +1,167 @@
+//! Docker Engines of this machine's package, each in namespaces of the test: what vnettop says of their bridges, veth
+//! pairs, overlay and published ports is what `ip`, `ethtool` and the links' own counters say.
+
+mod live;
+
+use live::can_run;
+use live::docker::{Container, Docker, PROGRAMS, spaces_of, swarm};
+use live::machine::{HOST, Machine, descriptors};
+use live::traffic::{Seen, Way, observed, way};
+use live::truth::{Truth, agrees_within};
+
+/// The links between a container and its bridge: its own, and the one on the host.
+fn legs(truth: &Truth, container: &Container, own: &str) -> Way {
+    let own = truth.link(&container.space, own);
+    way(&[(&container.space, &own.name), (HOST, &truth.peer(own).name)])
+}
+
+fn reversed(way: &Way) -> Way {
+    way.iter().rev().cloned().collect()
+}
+
+/// Both links of a container belong to it by its id and, where the engine's socket is an ordinary one, by its name.
+fn holds_owner(seen: &Seen, legs: &Way, container: &Container, field: &str) {
+    let word = if field == "id" { &container.id[..12] } else { &container.name };
+    for (space, name) in legs {
+        seen.holds_owner((space, name), "container", field, word);
+    }
+}
+
+/// Some benchmark's arguments: JSON, this many seconds, to that address.
+fn to<'a>(address: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&["-J", "-t", "2", "-c", address], more].concat()
+}
+
+#[test]
+fn a_docker_bridge_is_told_link_by_link_and_carries_what_its_links_count() {
+    if !can_run("a_docker_bridge_is_told_link_by_link_and_carries_what_its_links_count", PROGRAMS) {
+        return;
+    }
+    let machine = Machine::new();
+    let docker = Docker::start(&machine, HOST, "docker");
+    let server = docker.server("server", &[]);
+    let client = docker.idle("client", &[]);
+    let mut watching = machine.watch();
+
+    let ask = [&["exec", "client", "iperf3"], &*to(&server.address, &[])].concat();
+    let seen = observed(&machine, &mut watching, docker.command(&ask));
+    let (near, far) = (legs(&seen.before, &client, "eth0"), legs(&seen.before, &server, "eth0"));
+    let between: Way = [near.clone(), reversed(&far)].concat();
+    seen.holds_rates(&between);
+    seen.holds_way(&between);
+    for field in ["name", "id"] {
+        holds_owner(&seen, &near, &client, field);
+        holds_owner(&seen, &far, &server, field);
+    }
+    seen.holds_owner((HOST, "docker0"), "network", "name", "bridge");
+
+    let mut ask = machine.inside(HOST, "iperf3");
+    ask.args(to(&server.address, &[]));
+    let seen = observed(&machine, &mut watching, ask);
+    let from_host: Way = [way(&[(HOST, "docker0")]), reversed(&far)].concat();
+    seen.holds_rates(&from_host);
+    seen.holds_way(&from_host);
+}
+
+#[test]
+fn a_published_port_is_carried_by_the_proxy_on_loopback_and_by_nat_from_outside() {
+    if !can_run("a_published_port_is_carried_by_the_proxy_on_loopback_and_by_nat_from_outside", PROGRAMS) {
+        return;
+    }
+    let machine = Machine::new();
+    let world = machine.space("world");
+    machine.run(
+        "ip link add nic0 type veth peer name wire0 netns world
+         ip addr add 198.18.1.1/24 dev nic0; ip link set nic0 up
+         ip -n world addr add 198.18.1.2/24 dev wire0; ip -n world link set wire0 up",
+    );
+    let docker = Docker::start(&machine, HOST, "docker");
+    let server = docker.server("server", &["-p", "5301:5201"]);
+    let mut watching = machine.watch();
+
+    let mut ask = machine.inside(HOST, "iperf3");
+    ask.args(to("127.0.0.1", &["-p", "5301"]));
+    let seen = observed(&machine, &mut watching, ask);
+    let inside: Way = [way(&[(HOST, "docker0")]), reversed(&legs(&seen.before, &server, "eth0"))].concat();
+    let by_proxy: Way = [way(&[(HOST, "lo")]), inside.clone()].concat();
+    seen.holds_rates(&by_proxy);
+    seen.holds_way(&by_proxy);
+
+    let mut ask = machine.inside(&world, "iperf3");
+    ask.args(to("198.18.1.1", &["-p", "5301"]));
+    let seen = observed(&machine, &mut watching, ask);
+    let by_nat: Way = [way(&[(&world, "wire0"), (HOST, "nic0")]), inside].concat();
+    seen.holds_rates(&by_nat);
+    seen.holds_way(&by_nat);
+    let lo = |truth: &Truth| truth.link(HOST, "lo").bytes.0;
+    assert!(lo(&seen.after) - lo(&seen.before) < 1 << 20, "the proxy has no part in what comes from outside");
+}
+
+#[test]
+fn a_swarm_overlay_is_told_with_its_hidden_namespaces_on_both_hosts() {
+    if !can_run("a_swarm_overlay_is_told_with_its_hidden_namespaces_on_both_hosts", PROGRAMS) {
+        return;
+    }
+    let machine = Machine::new();
+    let (east, west) = (machine.space("east"), machine.space("west"));
+    machine.run(
+        "ip link add nic0 netns east type veth peer name nic0 netns west
+         for host in east west; do ip -n $host link set nic0 up; done
+         ip -n east addr add 198.18.1.1/24 dev nic0; ip -n east route add default via 198.18.1.2
+         ip -n west addr add 198.18.1.2/24 dev nic0; ip -n west route add default via 198.18.1.1",
+    );
+    let (manager, worker) = (Docker::start(&machine, &east, "docker"), Docker::start(&machine, &west, "docker-west"));
+    swarm(&manager, "198.18.1.1", &worker, "198.18.1.2");
+    manager.cli(&["network", "create", "-d", "overlay", "--attachable", "over"]);
+    let server = manager.server("server", &["--network", "over"]);
+    let client = worker.idle("client", &["--network", "over"]);
+    let hidden = |engine: &str| {
+        let spaces = spaces_of(&machine, engine);
+        let network = manager.cli(&["network", "inspect", "-f", "{{.ID}}", "over"]);
+        let name = format!("/1-{}", &network[..10]);
+        spaces.into_iter().find(|space| space.ends_with(&name)).expect("the overlay has a namespace of its own")
+    };
+    let (there, here) = (hidden("docker"), hidden("docker-west"));
+    let mut watching = machine.watch();
+
+    let ask = [&["exec", "client", "iperf3"], &*to(&server.address, &[])].concat();
+    let seen = observed(&machine, &mut watching, worker.command(&ask));
+    let leg = |container: &Container, hidden: &str| {
+        let own = seen.before.link(&container.space, "eth0");
+        way(&[(&container.space, "eth0"), (hidden, &seen.before.peer(own).name), (hidden, "vxlan0")])
+    };
+    let wire = way(&[(&west, "nic0"), (&east, "nic0")]);
+    let over: Way = [leg(&client, &here), wire, reversed(&leg(&server, &there))].concat();
+    seen.holds_rates(&over);
+    seen.holds_way(&over);
+    holds_owner(&seen, &way(&[(&server.space, "eth0")]), &server, "name");
+    holds_owner(&seen, &way(&[(&client.space, "eth0")]), &client, "id");
+}
+
+#[test]
+fn an_engine_that_stops_starts_and_is_killed_is_followed_and_leaks_nothing() {
+    if !can_run("an_engine_that_stops_starts_and_is_killed_is_followed_and_leaks_nothing", PROGRAMS) {
+        return;
+    }
+    let machine = Machine::new();
+    let mut docker = Docker::start(&machine, HOST, "docker");
+    let mut watching = machine.watch();
+    let mut held = Vec::new();
+    for round in 0..3 {
+        let name = format!("round{round}");
+        docker.idle(&name, &[]);
+        agrees_within(5, &machine, &mut watching);
+        docker.cli(&["rm", "-f", &name]);
+        agrees_within(5, &machine, &mut watching);
+        if round == 1 {
+            docker.kill();
+        } else {
+            docker.down();
+        }
+        agrees_within(5, &machine, &mut watching);
+        docker.up();
+        agrees_within(5, &machine, &mut watching);
+        held.push(descriptors(&watching));
+    }
+    assert_eq!(held, vec![held[0]; 3], "vnettop holds as many descriptors after each round");
+}

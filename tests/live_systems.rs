@@ -1,0 +1,159 @@
+//! The virtual networks that people benchmark, in the shapes that `ip` can build: every link of every namespace is what
+//! `ip` and `ethtool` say there, every link on the way moves what it counts, and the way is the one that was built.
+
+mod live;
+
+use live::can_run;
+use live::machine::{HOST, Machine, descriptors};
+use live::shapes::{PROGRAMS, System};
+use live::truth::{agrees, agrees_within};
+
+fn holds(test: &str, seconds: &str, build: impl FnOnce() -> System) {
+    if can_run(test, PROGRAMS) {
+        build().holds(seconds);
+    }
+}
+
+#[test]
+fn loopback_is_told() {
+    holds("loopback_is_told", "2", || System::host("127.0.0.1"));
+}
+
+#[test]
+fn an_own_address_is_carried_by_lo() {
+    holds("an_own_address_is_carried_by_lo", "2", || System::host("198.18.1.1"));
+}
+
+#[test]
+fn macvlans_on_two_hosts_are_told() {
+    holds("macvlans_on_two_hosts_are_told", "2", || System::on_the_wire("macvlan mode bridge"));
+}
+
+#[test]
+fn flannel_host_gw_is_told() {
+    holds("flannel_host_gw_is_told", "2", System::flannel_host_gw);
+}
+
+#[test]
+fn flannel_vxlan_is_told() {
+    holds("flannel_vxlan_is_told", "2", System::flannel_vxlan);
+}
+
+#[test]
+fn calico_is_told() {
+    holds("calico_is_told", "2", System::calico);
+}
+
+#[test]
+fn canal_is_told() {
+    holds("canal_is_told", "2", System::canal);
+}
+
+#[test]
+fn a_vpn_on_tuns_is_told() {
+    if !can_run("a_vpn_on_tuns_is_told", PROGRAMS) {
+        return;
+    }
+    let system = System::vpn();
+    let seen = system.holds("3");
+    seen.holds_owner((&*system.from, "tun0"), "process", "name", "python3");
+    seen.holds_owner((&*system.to, "tun0"), "process", "name", "python3");
+}
+
+#[test]
+fn a_guest_on_a_bridge_is_told() {
+    if !can_run("a_guest_on_a_bridge_is_told", PROGRAMS) {
+        return;
+    }
+    let system = System::guest_on_bridge();
+    let seen = system.holds("3");
+    seen.holds_owner((HOST, "tap0"), "process", "name", "python3");
+}
+
+#[test]
+fn a_guest_on_a_macvtap_is_told() {
+    if !can_run("a_guest_on_a_macvtap_is_told", PROGRAMS) {
+        return;
+    }
+    let system = System::guest_on_macvtap();
+    let seen = system.holds("3");
+    seen.holds_owner(("/run/netns/one", "vtap0"), "process", "name", "python3");
+}
+
+/// Systems of a kind that not every kernel has; the readers of those kinds are tested with captured bytes everywhere.
+fn holds_where_there_is(kind: &str, build: impl FnOnce() -> System) {
+    let test = format!("a system of {kind}");
+    if !can_run(&test, PROGRAMS) {
+        return;
+    }
+    if System::has_kind(kind) {
+        build().holds("2");
+    } else {
+        eprintln!("NOT RUN: {test}: this kernel has no {kind}");
+    }
+}
+
+#[test]
+fn ipvlan_is_told_where_the_kernel_has_it() {
+    holds_where_there_is("ipvlan", || System::on_the_wire("ipvlan mode l2"));
+}
+
+#[test]
+fn a_vlan_is_told_where_the_kernel_has_it() {
+    holds_where_there_is("vlan", System::vlan);
+}
+
+#[test]
+fn a_bond_is_told_where_the_kernel_has_it() {
+    holds_where_there_is("bond", System::bond);
+}
+
+#[test]
+fn geneve_is_told_where_the_kernel_has_it() {
+    holds_where_there_is("geneve", || System::tunnel("type geneve id 7 remote 198.18.1.$M"));
+}
+
+#[test]
+fn gre_is_told_where_the_kernel_has_it() {
+    holds_where_there_is("gre", || System::tunnel("type gre local 198.18.1.$N remote 198.18.1.$M"));
+}
+
+#[test]
+fn namespaces_that_come_and_go_are_shown_and_leak_nothing() {
+    if !can_run("namespaces_that_come_and_go_are_shown_and_leak_nothing", PROGRAMS) {
+        return;
+    }
+    let machine = Machine::new();
+    let mut watching = machine.watch();
+    agrees(&machine, &mut watching);
+    let held = descriptors(&watching);
+    for _ in 0..3 {
+        machine.run(
+            "for n in $(seq 12); do
+               ip netns add come$n; ip link add veth$n type veth peer name eth0 netns come$n; ip link set veth$n up
+             done",
+        );
+        agrees_within(5, &machine, &mut watching);
+        assert!(descriptors(&watching) > held, "their namespaces are held open meanwhile");
+        machine.run("for n in $(seq 12); do ip netns del come$n; done");
+        agrees_within(5, &machine, &mut watching);
+        assert_eq!(descriptors(&watching), held, "nothing is held of what is gone");
+    }
+}
+
+#[test]
+fn a_vpn_whose_program_ends_loses_its_tun_and_a_name_that_comes_again_is_another_namespace() {
+    if !can_run("a_vpn_whose_program_ends_loses_its_tun_and_a_name_that_comes_again_is_another_namespace", PROGRAMS) {
+        return;
+    }
+    let mut vpn = System::vpn();
+    let mut watching = vpn.machine.watch();
+    let before = agrees(&vpn.machine, &mut watching);
+    vpn.keeps.clear();
+    let without = agrees_within(5, &vpn.machine, &mut watching);
+    assert_eq!(without.links.len() + 2, before.links.len(), "both tuns are gone");
+    vpn.machine.run("ip netns del two");
+    vpn.machine.space("two");
+    let again = agrees_within(5, &vpn.machine, &mut watching);
+    assert_ne!(again.spaces["/run/netns/two"], before.spaces["/run/netns/two"], "it is another namespace");
+}
