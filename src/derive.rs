@@ -158,7 +158,7 @@ impl Derivation {
             problems: Arc::clone(&next.problems),
             findings: Vec::new(),
         };
-        metrics.undone = self.pins.undone(&metrics.threads);
+        metrics.undone = self.pins.undone(&metrics.threads, &metrics.topology);
         self.history.observe_metrics(&metrics);
         let flow = self.history.flow();
         self.trial.tick(previous.map_or(next.at_ns, |previous| previous.at_ns), next.at_ns, flow.bins());

@@ -2,7 +2,7 @@
 //! numad, taskset, the benchmark itself. It is told once; nobody fights over a mask here.
 
 use super::threads::ThreadMetrics;
-use crate::sample::{CoreSet, Event, ThreadId};
+use crate::sample::{CoreSet, Event, ThreadId, Topology};
 use std::collections::HashMap;
 
 /// A pin that something else undid.
@@ -66,8 +66,9 @@ impl Pins {
         }
     }
 
-    /// Those that were found undone now and not before. A pin that came back by itself can be undone again.
-    pub(super) fn undone(&mut self, threads: &[ThreadMetrics]) -> Vec<UndonePin> {
+    /// Those that were found undone now and not before. A pin that came back by itself can be undone again. What a mask says
+    /// of cores that are not online undoes no pin.
+    pub(super) fn undone(&mut self, threads: &[ThreadMetrics], topology: &Topology) -> Vec<UndonePin> {
         let mut undone = Vec::new();
         if self.0.is_empty() {
             return undone;
@@ -76,7 +77,7 @@ impl Pins {
             let Some(pin) = self.0.get_mut(&thread.sample.id) else { continue };
             // A mask that cannot be read says nothing.
             let Some(now) = thread.sample.allowed.as_ref() else { continue };
-            if *now == pin.gave {
+            if *now == pin.gave || now.equals_within(&pin.gave, &topology.online()) {
                 (pin.is_seen, pin.others) = (true, 0);
                 continue;
             }

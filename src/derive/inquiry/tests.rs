@@ -216,6 +216,46 @@ fn a_mask_that_something_else_changed_is_told_and_vnettops_own_is_not() {
     assert!(text(&watched.until(60), "mask_changed").starts_with("no finding"), "told for half a minute");
 }
 
+/// Core 3 is offline in every second second, and the kernel takes it out of the masks and puts it back.
+fn core_3_comes_and_goes(metrics: &mut Metrics, tick: u64) {
+    let is_online = (tick / 2).is_multiple_of(2);
+    Arc::make_mut(&mut metrics.topology).cores[3].online = is_online;
+    let mask = if is_online { "0-3" } else { "0-2" };
+    metrics.threads[0].sample.allowed = mask.parse().ok();
+}
+
+#[test]
+fn a_core_that_goes_offline_and_comes_back_is_no_change_of_masks() {
+    let mut watched = Watched::new(Machine::small(4).pair(0, 1));
+    watched.change = core_3_comes_and_goes;
+    let told = text(&watched.until(10), "mask_changed");
+    assert!(told.starts_with("no finding"), "nobody has set a mask: {told}");
+    watched.change = |metrics, tick| {
+        core_3_comes_and_goes(metrics, tick);
+        metrics.threads[0].sample.allowed = "2".parse().ok();
+    };
+    let told = text(&watched.until(12), "mask_changed");
+    assert!(told.starts_with("something else than vnettop changed the mask of thread 39081: cores 0-"), "{told}");
+}
+
+#[test]
+fn a_pin_to_a_core_that_goes_offline_among_others_is_not_undone() {
+    let mut pins = crate::derive::pins::Pins::default();
+    let machine = Machine::small(4).pair(0, 1);
+    let mut metrics = machine.metrics();
+    let (thread, both) = (metrics.threads[0].sample.id, "2-3".parse::<CoreSet>().expect("cores"));
+    let old = "0-3".parse().expect("cores");
+    pins.event(&Event::Pinned { thread, old, asked: both.clone(), got: both.clone() });
+    metrics.threads[0].sample.allowed = Some(both);
+    assert_eq!(pins.undone(&metrics.threads, &metrics.topology), [], "it is in force");
+    core_3_comes_and_goes(&mut metrics, 2);
+    metrics.threads[0].sample.allowed = Some(CoreSet::single(2));
+    assert_eq!(pins.undone(&metrics.threads, &metrics.topology), [], "core 3 is offline, the pin stands");
+    metrics.threads[0].sample.allowed = "0-2".parse().ok();
+    let undone = pins.undone(&metrics.threads, &metrics.topology);
+    assert_eq!(undone.len(), 1, "that mask is somebody else's: {undone:?}");
+}
+
 #[test]
 fn the_traps_of_iperf3_are_told() {
     let flow = |cookie| FlowSample {
