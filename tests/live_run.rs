@@ -114,6 +114,62 @@ fn what_cannot_be_written_is_told_before_the_command_runs() {
 }
 
 #[test]
+fn a_card_destroys_nothing() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = |name: &str| dir.path().join(name).display().to_string();
+    let (recording, notes, fresh) = (file("r.jsonl"), file("notes.md"), file("fresh.md"));
+    assert_eq!(output(run(&["--record", &recording, "--card", "/dev/null"], &["true"])).0, Some(0));
+    let recorded = fs::read(&recording).expect("recorded");
+    fs::hard_link(&recording, file("link")).expect("a second name");
+    for card in [&recording, &file("link")] {
+        let mut again = Command::new(VNETTOP);
+        again.args(["card", &recording, "--card", card]);
+        for command in [again, run(&["--card", card], &["echo", "ran"])] {
+            let (code, out, err) = output(command);
+            assert_eq!((code, out.as_str()), (Some(1), ""), "nothing ran: {err}");
+            assert!(err.contains("is a recording: name another file for the card"), "{err}");
+        }
+    }
+    assert_eq!(fs::read(&recording).expect("there"), recorded, "the recording is as it was");
+
+    let (code, out, err) = output(run(&["--card", &fresh, "--record", &fresh], &["echo", "ran"]));
+    assert_eq!((code, out.as_str()), (Some(1), ""), "one file for both is refused before anything runs: {err}");
+    assert!(err.contains("cannot hold both the card and the recording"), "{err}");
+
+    fs::write(&notes, "x".repeat(5000)).expect("writable");
+    for card in [&notes, &fresh] {
+        assert_eq!(output(run(&["--card", card], &["no-such-command-anywhere"])).0, Some(127));
+    }
+    assert_eq!(fs::read_to_string(&notes).expect("there").len(), 5000, "without a card the file is as it was");
+    assert!(!Path::new(&fresh).exists(), "and a new one is not left behind");
+    assert_eq!(output(run(&["--card", &notes], &["true"])).0, Some(0));
+    let card = fs::read_to_string(&notes).expect("there");
+    assert!(card.starts_with("vnettop run: true\n") && !card.contains('x'.to_string().repeat(9).as_str()), "{card}");
+}
+
+#[test]
+fn a_card_reaches_a_fifo_and_one_that_nobody_reads_keeps_nobody() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let fifo = dir.path().join("fifo");
+    let path = fifo.to_str().expect("text");
+    assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo runs").success());
+    let reader = Command::new("cat").arg(&fifo).stdout(Stdio::piped()).spawn().expect("cat runs");
+    assert_eq!(output(run(&["--card", path], &["true"])).0, Some(0));
+    let read = reader.wait_with_output().expect("cat ends").stdout;
+    assert!(String::from_utf8_lossy(&read).starts_with("vnettop run: true\n"), "the reader has the card");
+
+    // Full, and held open by us, who never read.
+    let mut full = fs::OpenOptions::new().read(true).write(true).open(&fifo).expect("it opens");
+    std::io::Write::write_all(&mut full, &[0; 65536]).expect("that much fits");
+    let mut vnettop = kept(run(&["--card", path], &["true"]));
+    let waits =
+        || fs::read_to_string(format!("/proc/{}/wchan", vnettop.0.id())).is_ok_and(|at| at.contains("pipe_write"));
+    await_that("it waits for the reader", 10, waits);
+    signal(vnettop.0.id(), "-TERM");
+    await_that("the signal ends it", 5, || vnettop.0.try_wait().expect("a child").is_some());
+}
+
+#[test]
 fn help_is_for_somebody_new() {
     let (code, out, _) = output({
         let mut vnettop = Command::new(VNETTOP);

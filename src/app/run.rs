@@ -1,6 +1,7 @@
 //! A benchmark under observation: starts the command with vnettop's own input, output and terminal, watches it, pins
 //! and unpins in turn where that was asked for, and gives its exit code back. It prints nothing while the command runs.
 
+mod destination;
 mod passing;
 mod session;
 mod turns;
@@ -19,6 +20,8 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+pub use destination::Destination;
 
 pub use crate::report::run::{Format, card as text, limits};
 pub use crate::sample::PinMode;

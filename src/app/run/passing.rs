@@ -1,5 +1,5 @@
 //! The command's signals: what is sent to vnettop goes on to the command, except what the terminal sent to both of them
-//! already. It waits for nobody and ends nothing itself.
+//! already. It waits for nobody and ends nothing itself; once the command is over, signals do again what they always do.
 
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
@@ -9,6 +9,8 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::process::Child;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The signals of a run, taken before the command is started.
 pub(super) struct Passing {
@@ -17,6 +19,8 @@ pub(super) struct Passing {
     pipe: UnixStream,
     /// The last one that asked for an end.
     asked: Option<i32>,
+    /// The command has ended for good.
+    over: Arc<AtomicBool>,
 }
 
 impl Passing {
@@ -32,12 +36,16 @@ impl Passing {
         let (pipe, write) = UnixStream::pair()?;
         pipe.set_nonblocking(true)?;
         write.set_nonblocking(true)?;
+        let over = Arc::new(AtomicBool::new(false));
+        for &signal in taken.iter().filter(|&&signal| signal != SIGCHLD) {
+            signal_hook::flag::register_conditional_default(signal, Arc::clone(&over))?;
+        }
         let signals = SignalsInfo::with_exfiltrator(&taken, WithRawSiginfo)?;
         // Registered after what stores the signal, so that it is there when the pipe wakes.
         for signal in taken {
             signal_hook::low_level::pipe::register(signal, write.try_clone()?)?;
         }
-        Ok(Self { signals, pipe, asked: None })
+        Ok(Self { signals, pipe, asked: None, over })
     }
 
     /// Readable when a signal came.
@@ -61,6 +69,11 @@ impl Passing {
                 pass(child, info.si_signo);
             }
         }
+    }
+
+    /// There is no command any more: whoever writes the card, to a fifo perhaps, can be ended by a signal like any program.
+    pub(super) fn end(&self) {
+        self.over.store(true, Ordering::SeqCst);
     }
 
     /// The signal that asked for an end, if one came.
