@@ -39,6 +39,7 @@ fn main() -> ExitCode {
 }
 
 fn run(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    app::survive_full_files()?;
     if config.face == Face::Undo {
         return Ok(undo(config));
     }

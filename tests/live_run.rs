@@ -170,6 +170,21 @@ fn a_card_reaches_a_fifo_and_one_that_nobody_reads_keeps_nobody() {
 }
 
 #[test]
+fn a_signal_that_the_command_understands_does_not_end_the_run() {
+    let script = "trap 'echo told; exit 0' USR1; echo ready; while :; do sleep 0.1; done";
+    let runs = run(&["--card", "/dev/null", "--repeat", "2"], &["sh", "-c", script]);
+    let mut vnettop = Kept({ runs }.stdout(Stdio::piped()).spawn().expect("vnettop starts"));
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(vnettop.0.stdout.take().expect("piped")));
+    let mut next = || lines.next().map(|line| line.expect("text"));
+    for _ in 0..2 {
+        assert_eq!(next().as_deref(), Some("ready"), "the command runs, the second time too");
+        signal(vnettop.0.id(), "-USR1");
+        assert_eq!(next().as_deref(), Some("told"), "it is the command that gets the signal");
+    }
+    assert_eq!(vnettop.0.wait().expect("it ends").code(), Some(0), "and its exit code counts");
+}
+
+#[test]
 fn help_is_for_somebody_new() {
     let (code, out, _) = output({
         let mut vnettop = Command::new(VNETTOP);
@@ -217,7 +232,7 @@ const TELLS: &str = "
 import os, signal, sys
 def tell(number, frame):
     print('got', number, flush=True)
-for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM):
     signal.signal(number, tell)
 print('pid', os.getpid(), flush=True)
 for line in sys.stdin:
@@ -231,7 +246,17 @@ fn signals_are_handed_on_and_waited_for() {
     let mut vnettop = Kept(command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("vnettop starts"));
     let mut lines = BufReader::new(vnettop.0.stdout.take().expect("piped")).lines().map(|line| line.expect("text"));
     assert!(lines.next().is_some_and(|line| line.starts_with("pid ")), "the command runs");
-    for (name, number) in [("-TERM", 15), ("-INT", 2), ("-HUP", 1), ("-QUIT", 3), ("-TERM", 15)] {
+    let signals = [
+        ("-TERM", 15),
+        ("-INT", 2),
+        ("-HUP", 1),
+        ("-QUIT", 3),
+        ("-TERM", 15),
+        ("-USR1", 10),
+        ("-USR2", 12),
+        ("-ALRM", 14),
+    ];
+    for (name, number) in signals {
         signal(vnettop.0.id(), name);
         assert_eq!(lines.next(), Some(format!("got {number}")), "{name} reaches the command, also a second time");
     }
@@ -330,7 +355,7 @@ fn masks_are_as_before_after_a_signal_in_a_pinned_stretch() {
     if !can_pin("masks_are_as_before_after_a_signal_in_a_pinned_stretch") {
         return;
     }
-    for name in ["-TERM", "-INT", "-HUP"] {
+    for name in ["-TERM", "-INT", "-HUP", "-USR1", "-ALRM"] {
         let dir = tempfile::tempdir().expect("a directory");
         let spinner = busy(dir.path(), "0-1");
         await_that("the spinner spins", 10, || masks(spinner.0.id()) == ["Cpus_allowed_list:\t0-1"]);

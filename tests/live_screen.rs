@@ -82,7 +82,7 @@ fn a_signal_gives_the_terminal_back() {
     if !can_run("a_signal_gives_the_terminal_back", &["tmux", "pkill"]) {
         return;
     }
-    for signal in ["TERM", "HUP"] {
+    for signal in ["TERM", "HUP", "QUIT", "USR1", "ALRM"] {
         let tmux = Tmux::start(&format!("signal-{signal}"), 100, 30, "sh");
         let dir = tempfile::tempdir().expect("a directory");
         let pid = dir.path().join("pid").display().to_string();
@@ -96,6 +96,20 @@ fn a_signal_gives_the_terminal_back() {
         let state = tmux.tmux(&["display-message", "-p", "#{cursor_flag} #{alternate_on} #{mouse_any_flag}"]);
         assert_eq!(state.trim(), "1 0 0", "after SIG{signal} cursor, screen and mouse are given back");
     }
+}
+
+#[test]
+fn a_recording_that_may_grow_no_more_is_told_and_the_screen_stays() {
+    if !can_run("a_recording_that_may_grow_no_more_is_told_and_the_screen_stays", &["tmux"]) {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("x.jsonl").display().to_string();
+    let tmux = Tmux::start("full", 120, 30, &format!("sh -c 'ulimit -f 16; exec {VNETTOP} -d 0.05 --record {file}'"));
+    tmux.await_shown("it says what happened", 20, "cannot write recording");
+    tmux.press("?");
+    tmux.await_shown("and goes on", 5, "propose cores");
+    assert!(std::fs::metadata(&file).is_ok_and(|meta| meta.len() > 0), "what was recorded before is there");
 }
 
 #[test]
