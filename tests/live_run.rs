@@ -160,7 +160,7 @@ fn a_card_reaches_a_fifo_and_one_that_nobody_reads_keeps_nobody() {
 
     // Full, and held open by us, who never read.
     let mut full = fs::OpenOptions::new().read(true).write(true).open(&fifo).expect("it opens");
-    std::io::Write::write_all(&mut full, &[0; 65536]).expect("that much fits");
+    std::io::Write::write_all(&mut full, &vec![0; 65536]).expect("that much fits");
     let mut vnettop = kept(run(&["--card", path], &["true"]));
     let waits =
         || fs::read_to_string(format!("/proc/{}/wchan", vnettop.0.id())).is_ok_and(|at| at.contains("pipe_write"));
