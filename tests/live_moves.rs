@@ -419,6 +419,39 @@ fn nothing_is_left_in_tracefs_however_it_ends() {
     }
 }
 
+/// The process that will remove the instance.
+fn keeper_of(vnettop: u32) -> Option<u32> {
+    let tasks = fs::read_dir(format!("/proc/{vnettop}/task")).ok()?;
+    let children = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("children")).ok());
+    let pids: Vec<u32> =
+        children.flat_map(|text| text.split(' ').filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()).collect();
+    let is_keeper =
+        |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm == "vnettop-keeper\n");
+    pids.into_iter().find(is_keeper)
+}
+
+#[test]
+fn a_killed_keeper_is_replaced_and_nothing_is_left_in_tracefs() {
+    if !can_trace("a_killed_keeper_is_replaced_and_nothing_is_left_in_tracefs", &[]) {
+        return;
+    }
+    let watched = Kept(Command::new("sleep").arg("3600").spawn().expect("sleep starts"));
+    let mut command = Command::new(VNETTOP);
+    command.args(["--json", "-d", "0.1", "--watch", &pid(&watched).to_string()]);
+    let mut vnettop = Kept(command.stdout(Stdio::null()).spawn().expect("vnettop starts"));
+    let (number, own) = (pid(&vnettop), instance(pid(&vnettop)));
+    await_that("it traces", 5, || own.is_dir() && keeper_of(number).is_some());
+    for _ in 0..2 {
+        let killed = keeper_of(number).expect("a keeper");
+        signal("-KILL", &killed.to_string());
+        await_that("another keeper takes its place", 5, || keeper_of(number).is_some_and(|keeper| keeper != killed));
+        assert!(own.is_dir(), "the trace goes on meanwhile");
+    }
+    signal("-TERM", &number.to_string());
+    vnettop.0.wait().expect("it ends");
+    await_that("the instance is gone", 5, || !own.exists());
+}
+
 /// CPU time of every thread of a process, ns.
 fn spent_ns(pid: u32) -> u64 {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("it runs");
