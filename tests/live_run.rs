@@ -68,7 +68,14 @@ fn what_cannot_be_started_is_one_sentence() {
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("no-program");
     fs::write(&file, "text").expect("writable");
-    let cases = [("no-such-command-anywhere", 127, "not found"), (file.to_str().expect("text"), 126, "cannot be run")];
+    let script = dir.path().join("script");
+    fs::write(&script, "#!/no/such/interpreter\n").expect("writable");
+    fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("it may be run");
+    let cases = [
+        ("no-such-command-anywhere", 127, "not found"),
+        (file.to_str().expect("text"), 126, "cannot be run"),
+        (script.to_str().expect("text"), 126, "its interpreter is not there"),
+    ];
     for (program, code, says) in cases {
         let (got, out, err) = output(run(&["--max-cv", "5%"], &[program]));
         assert_eq!((got, out.as_str()), (Some(code), ""), "{program}: {err}");
@@ -92,6 +99,7 @@ fn wrong_arguments_are_one_sentence_and_two() {
         (&["run", "--json", "--", "true"], "--format json"),
         (&["run", "--print", "80x24", "--", "true"], "--print"),
         (&["run", "-n", "3", "--", "true"], "--count"),
+        (&["run", "--bytes", "--", "true"], "in bits"),
         (&["run", "--format", "xml", "--", "true"], "markdown"),
         (&["card"], "RECORDING"),
     ];

@@ -146,6 +146,7 @@ pub(super) fn refuse_others(options: &Options) -> Result<(), CliError> {
     let given = [
         (options.json, "--json does not go with a card: choose --format json"),
         (options.print.is_some(), "--print does not go with a card"),
+        (options.bytes, "--bytes does not go with a card: its rates are in bits a second"),
         (options.count.is_some(), "--count does not go with a card: the command decides when it ends"),
     ];
     given.iter().find(|(given, _)| *given).map_or(Ok(()), |(_, sentence)| Err(usage(sentence)))

@@ -78,7 +78,7 @@ fn filled(state: &State, card: &Card, width: u16) -> Vec<Line> {
     let bins = format!("{}, {} bins of {bin}", before.jitter.bins, after.jitter.bins);
     lines.push(row("window", &window(before), &window(after), &bins, Tone::Muted));
     lines.push(Line::new());
-    lines.extend(verdict(card.verdict, width));
+    lines.extend(verdict(card, width));
     lines
 }
 
@@ -100,7 +100,11 @@ fn difference(difference: &Difference, number: &impl Fn(f64) -> String) -> Strin
     format!("{} ({} to {})", signed(is), signed(from), signed(to))
 }
 
-fn verdict(verdict: Verdict, width: u16) -> Vec<Line> {
+fn verdict(card: &Card, width: u16) -> Vec<Line> {
+    let verdict = card.verdict;
+    if let Some(doubt) = card.doubt() {
+        return sentence(Tone::Normal, &format!("{}: {doubt}", verdict.words()), width);
+    }
     let (tone, why) = match verdict {
         Verdict::SteadierAndFaster => (Tone::Good, "the spread fell and the mean rose"),
         Verdict::Faster => (Tone::Good, "the mean rose, the spread stayed"),

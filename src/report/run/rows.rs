@@ -4,7 +4,7 @@ use super::figures::{count, digits, percent, rate, seconds, signed_points, signe
 use crate::derive::moves::{Evidence, MovesByClass};
 use crate::derive::placement::Proposal;
 use crate::derive::proof::{Card, Side};
-use crate::derive::run::{Comparison, Limit, RunCard};
+use crate::derive::run::{Comparison, Limit, Ran, RunCard};
 use crate::derive::{FlowBasis, Jitter};
 use crate::report::json::timestamp;
 
@@ -103,16 +103,28 @@ fn unknown() -> String {
     "–".to_owned()
 }
 
+/// How the runs ended, those with the same exit code together.
 fn ended(card: &RunCard) -> String {
-    let run = |run: &crate::derive::run::Ran| {
-        let took = run.to_ns.map(|to_ns| seconds(to_ns.saturating_sub(run.from_ns) as f64 / 1e9));
-        match (run.code, took) {
-            (Some(code), Some(took)) => format!("exit code {code} after {took}"),
-            _ => "not within the recording".to_owned(),
+    let took = |run: &Ran| run.to_ns.map(|to_ns| to_ns.saturating_sub(run.from_ns));
+    let mut by_code: Vec<(i32, Vec<u64>)> = Vec::new();
+    for (code, took) in card.runs.iter().filter_map(|run| run.code.zip(took(run))) {
+        match by_code.iter_mut().find(|(known, _)| *known == code) {
+            Some((_, all)) => all.push(took),
+            None => by_code.push((code, vec![took])),
         }
+    }
+    let of_code = |(code, all): &(i32, Vec<u64>)| {
+        let end = |ns: Option<&u64>| seconds(*ns.unwrap_or(&0) as f64 / 1e9);
+        let (least, most) = (end(all.iter().min()), end(all.iter().max()));
+        let after = if least == most { most } else { format!("{least} to {most}") };
+        let times = if by_code.len() > 1 { format!("{} × ", all.len()) } else { String::new() };
+        format!("{times}exit code {code} after {after}")
     };
-    let runs: Vec<String> = card.runs.iter().map(run).collect();
-    if runs.len() > 1 { format!("{}: {}", count(runs.len(), "run"), runs.join("; ")) } else { runs.join("") }
+    let mut ends: Vec<String> = by_code.iter().map(of_code).collect();
+    if by_code.iter().map(|(_, all)| all.len()).sum::<usize>() < card.runs.len() {
+        ends.push("not within the recording".to_owned());
+    }
+    if card.runs.len() > 1 { format!("{}: {}", count(card.runs.len(), "run"), ends.join("; ")) } else { ends.join("") }
 }
 
 fn watched(card: &RunCard) -> String {
@@ -186,10 +198,11 @@ fn comparison(card: &RunCard, both: &Comparison) -> Vec<Fact> {
             }
         };
         let settle = seconds(card.asked.settle_ns as f64 / 1e9);
+        let doubt = of.doubt().map_or_else(String::new, |doubt| format!("; {doubt}"));
         facts.push(fact(
             "verdict",
             format!(
-                "{words}: {} unpinned and {} pinned {what}{}, without the first {settle} of each",
+                "{words}: {} unpinned and {} pinned {what}{}, without the first {settle} of each{doubt}",
                 both.unpinned,
                 both.pinned,
                 plural(both.pinned)

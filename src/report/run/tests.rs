@@ -144,6 +144,30 @@ fn json_has_the_figures_and_nulls_for_what_is_not_known() {
 }
 
 #[test]
+fn three_hundred_runs_are_one_short_line() {
+    let ran =
+        |nth: u64, code| Ran { from_ns: nth, to_ns: Some(nth + 1_000_000_000 + nth * 10_000_000), code: Some(code) };
+    let runs = (0..299).map(|nth| ran(nth, 0)).chain([ran(10, 1)]).collect();
+    let text = card(&RunCard { runs, ..never() }, Format::Text);
+    let line = "  ended     300 runs: 299 × exit code 0 after 1 s to 4 s; 1 × exit code 1 after 1.1 s";
+    assert!(text.lines().any(|got| got == line), "those that ended alike stand together:\n{text}");
+}
+
+#[test]
+fn a_verdict_that_the_shown_interval_seems_to_contradict_says_why() {
+    let mut run = compared();
+    let of = run.comparison.as_mut().and_then(|comparison| comparison.card.as_mut()).expect("a card");
+    (of.verdict, of.mean) = (Verdict::NoDifference, Difference { is: -7.69e9, from: -14.1e9, to: -0.28e9 });
+    let text = card(&run, Format::Text);
+    assert!(text.contains("of each; the mean differs at 95 %, the verdict asks for 99 %"), "{text}");
+    let of = run.comparison.as_mut().and_then(|comparison| comparison.card.as_mut()).expect("a card");
+    of.mean = Difference { is: -0.02 * of.before.jitter.mean, from: -0.9e9, to: -0.1e9 };
+    let text = card(&run, Format::Text);
+    assert!(text.contains("of each; a mean lower by no more than 3 % counts as none"), "{text}");
+    assert!(!card(&compared(), Format::Text).contains("99 %"), "where they agree there is nothing to explain");
+}
+
+#[test]
 fn limits_that_are_not_kept_are_told() {
     let told = limits(&never());
     assert!(told.len() == 2 && told[0].0 && !told[1].0, "one is broken, one could not be checked: {told:?}");

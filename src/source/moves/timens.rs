@@ -19,8 +19,8 @@ fn monotonic(text: &str) -> Option<i64> {
 
 /// Gives these moves, told in the kernel's time, ours.
 pub(super) fn shift(moves: &mut [Move], offset_ns: i64) {
-    if offset_ns != 0 {
-        moves.iter_mut().for_each(|one| one.at_ns = one.at_ns.saturating_add_signed(offset_ns));
+    for one in moves {
+        one.at_ns = one.at_ns.saturating_add_signed(offset_ns);
     }
 }
 
