@@ -342,6 +342,10 @@ fn a_trace_with_holes_falls_back_to_the_count() {
     let (lossy, by_class) = evidence(|trace| trace.lost = 1);
     assert_eq!(lossy, Evidence::Counted, "something was lost");
     assert_eq!(known(by_class), 1, "a change of core that no event told is still a move");
+    let mut still = traced(2 * SECOND, 0, Some(1), &[]);
+    still.trace.iter_mut().for_each(|trace| trace.lost = 5);
+    let still = last(vec![traced(SECOND, 0, Some(1), &[]), still]);
+    assert_eq!(still.threads[0].evidence, Evidence::Traced, "what was lost is not of a thread that did not move");
     assert_eq!(evidence(|trace| trace.partly = vec![101]).0, Evidence::Counted, "not asked for all the time");
     let begun = last(vec![sample_of(0, Some(1)), traced(2 * SECOND, 2, Some(2), &[])]);
     assert_eq!(begun.threads[0].evidence, Evidence::Counted, "the trace began in between");
