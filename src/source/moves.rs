@@ -13,6 +13,7 @@ mod perf;
 mod ring;
 mod setup;
 mod sys;
+mod tracefs;
 
 use super::{Roots, now_ns};
 use crate::sample::{Move, Problem, ThreadSample, Trace, TraceSource};

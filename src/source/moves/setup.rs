@@ -4,6 +4,7 @@
 use super::filter::Filter;
 use super::ftrace;
 use super::keeper::Keeper;
+use super::tracefs::Tracefs;
 use super::{Ring, perf};
 use crate::sample::TraceSource;
 use crate::source::{Roots, now_ns};
@@ -62,6 +63,7 @@ impl Setup {
 enum Target {
     Ftrace {
         instance: PathBuf,
+        _tracefs: Tracefs,
         _keeper: Keeper,
     },
     /// Everything passes; whoever reads leaves out what is not asked for.
@@ -96,12 +98,12 @@ fn run(
 
 fn begin(roots: &Roots, first: &Filter, interval_ns: u64) -> io::Result<(TraceSource, Target, Box<dyn Ring>)> {
     let by_ftrace = || -> io::Result<_> {
-        let tracefs = ftrace::tracefs(roots).ok_or(io::ErrorKind::PermissionDenied)?;
-        ftrace::sweep(&tracefs, &roots.proc);
-        let instance = ftrace::instance(&tracefs);
+        let tracefs = Tracefs::find(roots).ok_or(io::ErrorKind::PermissionDenied)?;
+        ftrace::sweep(&tracefs.path, &roots.proc);
+        let instance = ftrace::instance(&tracefs.path);
         let keeper = Keeper::start(&instance)?;
         let rings = ftrace::make(&instance, first, interval_ns)?;
-        let target = Target::Ftrace { instance, _keeper: keeper };
+        let target = Target::Ftrace { instance, _tracefs: tracefs, _keeper: keeper };
         Ok((TraceSource::Ftrace, target, Box::new(rings) as Box<dyn Ring>))
     };
     by_ftrace().or_else(|error| match perf::begin(roots) {
