@@ -159,7 +159,7 @@ impl State {
                     self.pinned_at_ns = Some(metrics.at_ns);
                     told.push(format!("{} pinned to {got}", thread.tid));
                 }
-                Event::Restored { thread, got } => {
+                Event::Restored { thread, got, .. } => {
                     self.pinned_at_ns = None;
                     told.push(format!("{} put back to {got}", thread.tid));
                 }

@@ -371,7 +371,7 @@ fn newest(stage: &Stage) -> &Metrics {
 fn pinned(stage: &mut Stage) {
     let (thread, old) = (thread(stage, 0), "0-127".parse::<CoreSet>().expect("a list of cores"));
     let core = CoreSet::single(4);
-    stage.event(Event::Pinned { thread, old, asked: core.clone(), got: core });
+    stage.event(Event::Pinned { thread, old, asked: core.clone(), got: core, at_ns: 0 });
 }
 
 #[test]

@@ -81,6 +81,8 @@ impl Inquiry {
     fn observe_bins(&mut self, sample: &Sample, metrics: &Metrics, bins: &VecDeque<Bin>, basis: Option<&FlowBasis>) {
         if std::mem::take(&mut self.changed) {
             self.since_ns = metrics.at_ns + SETTLING_NS;
+            // What was found of the other masks is over at once.
+            self.concluded_at_ns = None;
         }
         self.recent.observe(metrics);
         self.masks.observe(metrics);

@@ -70,8 +70,12 @@ impl Watched {
 
     /// Ticks until that second, and what is found then.
     fn until(&mut self, second: u64) -> Vec<Finding> {
+        self.until_ns(second * 1_000_000_000)
+    }
+
+    fn until_ns(&mut self, end_ns: u64) -> Vec<Finding> {
         let mut metrics = self.machine.metrics();
-        while self.at_ns < second * 1_000_000_000 {
+        while self.at_ns < end_ns {
             self.at_ns += TICK_NS;
             metrics = self.machine.metrics();
             metrics.at_ns = self.at_ns;
@@ -119,9 +123,14 @@ fn a_pin_begins_a_new_inquiry() {
     assert!(text(&watched.until(20), "jitter").starts_with("JITTER"), "moves cost something");
     let (old, new) = (CoreSet::single(0), CoreSet::single(1));
     let thread = ThreadId { pid: 39081, tid: 39081, start: 7 };
-    watched.inquiry.event(&Event::Pinned { thread, old, asked: new.clone(), got: new });
+    watched.inquiry.event(&Event::Pinned { thread, old, asked: new.clone(), got: new, at_ns: 0 });
+    let findings = watched.until_ns(20_000_000_000 + TICK_NS);
+    assert!(
+        text(&findings, "jitter").starts_with("no finding"),
+        "what was before the pin is over with the next sample"
+    );
     let findings = watched.until(23);
-    assert!(text(&findings, "jitter").starts_with("no finding"), "what was before the pin is over");
+    assert!(text(&findings, "jitter").starts_with("no finding"), "and stays over");
     assert!(text(&findings, "jitter_unexplained").starts_with("no finding"), "and swings no more: {findings:?}");
 }
 
@@ -191,7 +200,7 @@ fn a_pin_that_a_sample_saw_before_its_news_came_is_nobody_elses() {
     assert!(!text(&watched.until(3), "mask_changed").starts_with("no finding"), "as yet nobody knows whose it is");
     let (id, old, new) =
         (ThreadId { pid: 39081, tid: 39081, start: 7 }, "0-3".parse().expect("cores"), CoreSet::single(2));
-    watched.inquiry.event(&Event::Pinned { thread: id, old, asked: new.clone(), got: new });
+    watched.inquiry.event(&Event::Pinned { thread: id, old, asked: new.clone(), got: new, at_ns: 0 });
     assert!(text(&watched.until(4), "mask_changed").starts_with("no finding"), "it was vnettop's own");
     watched.change = |_, _| {};
     let told = text(&watched.until(6), "mask_changed");
@@ -204,7 +213,7 @@ fn a_mask_that_something_else_changed_is_told_and_vnettops_own_is_not() {
     watched.until(2);
     let (id, old, new) =
         (ThreadId { pid: 39081, tid: 39081, start: 7 }, "0-3".parse().expect("cores"), CoreSet::single(2));
-    watched.inquiry.event(&Event::Pinned { thread: id, old, asked: new.clone(), got: new });
+    watched.inquiry.event(&Event::Pinned { thread: id, old, asked: new.clone(), got: new, at_ns: 0 });
     assert!(text(&watched.until(3), "mask_changed").starts_with("no finding"), "a sample may be older than the pin");
     watched.change = |metrics, _| metrics.threads[0].sample.allowed = Some(CoreSet::single(2));
     assert!(text(&watched.until(5), "mask_changed").starts_with("no finding"), "vnettop's own pin");

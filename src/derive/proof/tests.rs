@@ -123,12 +123,12 @@ impl Runner {
     fn pin(&mut self, tid: u32) {
         let thread = ThreadId { pid: 1, tid, start: 1 };
         let (old, new) = (CoreSet::single(0), CoreSet::single(1));
-        self.trial.event(&Event::Pinned { thread, old, asked: new.clone(), got: new });
+        self.trial.event(&Event::Pinned { thread, old, asked: new.clone(), got: new, at_ns: 0 });
     }
 
     fn restore(&mut self) {
         let thread = ThreadId { pid: 1, tid: 1, start: 1 };
-        self.trial.event(&Event::Restored { thread, got: CoreSet::single(0) });
+        self.trial.event(&Event::Restored { thread, got: CoreSet::single(0), at_ns: 0 });
     }
 }
 
