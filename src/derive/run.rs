@@ -61,6 +61,8 @@ pub struct Observation {
     /// The weakest that the moves of a busy thread rest on.
     evidence: Option<Evidence>,
     busy_s: f64,
+    /// TCP connections of watched processes were read, whether they carry anything or not.
+    tcp: bool,
     drops: Drops,
     findings: Vec<Seen>,
     proposal: Option<Result<Proposal, String>>,
@@ -90,6 +92,7 @@ impl Observation {
         if !self.runs() {
             return;
         }
+        self.tcp |= !metrics.flow.connections.is_empty();
         for thread in &metrics.threads {
             let (id, who) = (thread.sample.id, || (thread.sample.name.clone(), thread.sample.role()));
             self.watched.entry(id).or_insert_with(who);

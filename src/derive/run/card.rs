@@ -27,6 +27,8 @@ pub struct RunCard {
     pub watched: Vec<WatchedThreads>,
     /// What the rate is the rate of.
     pub basis: Option<FlowBasis>,
+    /// TCP connections of watched processes were read, whether they carry anything or not.
+    pub tcp: bool,
     /// Spread of the rate while nothing was pinned by vnettop.
     pub jitter: Option<Jitter>,
     /// Moves of watched threads over the same bins.
@@ -115,6 +117,7 @@ pub(super) fn of(seen: &Observation, asked: &RunAsked) -> RunCard {
         runs: seen.runs.clone(),
         watched: watched(seen),
         basis: basis.cloned(),
+        tcp: seen.tcp,
         jitter,
         moves: jitter.and_then(|_| moves(&unpinned.bins, seen.evidence)),
         limits: limits(asked, jitter, comparison.as_ref(), drops.as_ref()),

@@ -37,7 +37,7 @@ pub(super) fn facts(card: &RunCard) -> Vec<Fact> {
         facts.push(fact("watched", watched(card)));
     }
     if let Some(basis) = &card.basis {
-        facts.push(fact("rate of", basis_of(basis)));
+        facts.push(fact("rate of", basis_of(basis, card.tcp)));
     }
     let compared = card.comparison.as_ref().is_some_and(|both| both.card.is_some());
     if let Some(jitter) = card.jitter.filter(|_| !compared) {
@@ -120,10 +120,17 @@ fn watched(card: &RunCard) -> String {
     card.watched.iter().map(one).collect::<Vec<_>>().join(", ") + " (busy threads)"
 }
 
-fn basis_of(basis: &FlowBasis) -> String {
+fn basis_of(basis: &FlowBasis, tcp: bool) -> String {
     match basis {
         FlowBasis::Sockets(connections) => count(*connections, "connection"),
-        FlowBasis::Link(name) => format!("link {name}, because no connection of the watched threads can be read"),
+        FlowBasis::Link(name) if tcp => {
+            format!(
+                "link {name}, because the watched threads have no TCP connection with data: it is UDP, or another protocol"
+            )
+        }
+        FlowBasis::Link(name) => format!(
+            "link {name}, because no TCP connection of the watched threads can be read: it is UDP, or root is needed"
+        ),
     }
 }
 
@@ -168,7 +175,11 @@ fn drops(card: &RunCard) -> String {
     let worst: Vec<String> =
         drops.links().iter().take(3).map(|(name, packets)| format!("{packets} by {name}")).collect();
     let links = if worst.is_empty() { String::new() } else { format!(" ({})", worst.join(", ")) };
-    format!("{} by links{links}, {} by softnet", count(drops.by_links(), "packet"), drops.by_softnet())
+    let udp = match card.basis {
+        Some(FlowBasis::Sockets(_)) => "",
+        _ => "; UDP: loss in socket buffers is not counted here",
+    };
+    format!("{} by links{links}, {} by softnet{udp}", count(drops.by_links(), "packet"), drops.by_softnet())
 }
 
 fn comparison(card: &RunCard, both: &Comparison) -> Vec<Fact> {
@@ -217,7 +228,7 @@ fn proposed(proposal: &Proposal) -> Vec<Fact> {
 /// A limit in a sentence.
 pub(super) fn limit_text(limit: &Limit) -> String {
     let (name, what) = match limit.name {
-        "max_drops" => ("--max-drops", "packets dropped"),
+        "max_drops" => ("--max-drops", "packets dropped by links and softnet"),
         _ => ("--max-cv", "CV"),
     };
     let figure = |value: f64| if limit.name == "max_drops" { value.to_string() } else { percent(value) };

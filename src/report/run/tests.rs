@@ -47,6 +47,7 @@ fn never() -> RunCard {
         runs: vec![Ran { from_ns: 0, to_ns: Some(20_040_000_000), code: Some(0) }],
         watched: vec![WatchedThreads { name: "iperf3".to_owned(), role: "client", threads: 1 }],
         basis: Some(FlowBasis::Sockets(2)),
+        tcp: true,
         jitter: Some(jitter(28.8e9, 8.71e9)),
         moves: Some(MovesSeen {
             per_s: 37.25,
@@ -111,6 +112,25 @@ fn the_text_says_what_was_measured_in_words_and_units() {
         assert!(text.lines().any(|got| got == line), "there is the line {line:?}:\n{text}");
     }
     assert_eq!(text.lines().count(), 14, "and no other:\n{text}");
+}
+
+#[test]
+fn what_is_not_counted_of_udp_is_said() {
+    let mut udp = RunCard { basis: Some(FlowBasis::Link("v0".to_owned())), ..never() };
+    udp.drops = Some(crate::derive::run::Drops::default());
+    udp.limits[1].measured = Some(0.0);
+    let text = card(&udp, Format::Text);
+    for line in [
+        "  rate of   link v0, because the watched threads have no TCP connection with data: it is UDP, or another protocol",
+        "  drops     0 packets by links, 0 by softnet; UDP: loss in socket buffers is not counted here",
+        "  limit     --max-drops is kept: packets dropped by links and softnet 0, at most 0 allowed",
+    ] {
+        assert!(text.lines().any(|got| got == line), "there is the line {line:?}:\n{text}");
+    }
+    let tcp = card(&RunCard { basis: Some(FlowBasis::Sockets(2)), ..udp.clone() }, Format::Text);
+    assert!(!tcp.contains("UDP"), "TCP sends again what a socket has no room for:\n{tcp}");
+    let unread = card(&RunCard { tcp: false, ..udp }, Format::Text);
+    assert!(unread.contains("no TCP connection of the watched threads can be read: it is UDP, or root"), "{unread}");
 }
 
 #[test]
