@@ -78,7 +78,10 @@ fn filled(state: &State, card: &Card, width: u16) -> Vec<Line> {
     let bins = format!("{}, {} bins of {bin}", before.jitter.bins, after.jitter.bins);
     lines.push(row("window", &window(before), &window(after), &bins, Tone::Muted));
     lines.push(Line::new());
-    lines.extend(verdict(card.verdict, width));
+    lines.extend(verdict(card, width));
+    if card.pinned_at_ns.is_some() {
+        lines.extend(sentence(Tone::Muted, &weight(card), width));
+    }
     lines
 }
 
@@ -100,17 +103,27 @@ fn difference(difference: &Difference, number: &impl Fn(f64) -> String) -> Strin
     format!("{} ({} to {})", signed(is), signed(from), signed(to))
 }
 
-fn verdict(verdict: Verdict, width: u16) -> Vec<Line> {
-    let (tone, why) = match verdict {
+/// What a single pin can tell.
+fn weight(card: &Card) -> String {
+    let short = Seconds(card.before.jitter.window_s);
+    let short = if card.is_short() { format!("only {short} were seen before the pin; ") } else { String::new() };
+    format!(
+        "{short}one stretch before stands against one after, and other load may have changed between them: \
+         vnettop run --pin compare takes turns"
+    )
+}
+
+fn verdict(card: &Card, width: u16) -> Vec<Line> {
+    let (tone, why) = match card.verdict {
         Verdict::SteadierAndFaster => (Tone::Good, "the spread fell and the mean rose"),
         Verdict::Faster => (Tone::Good, "the mean rose, the spread stayed"),
         Verdict::Steadier => (Tone::Good, "the spread fell, the mean did not drop by more than 3 %"),
         Verdict::NoDifference => {
             (Tone::Normal, "neither spread nor mean differs by more than chance makes it; the pin brought nothing here")
         }
-        Verdict::Worse => (Tone::Bad, "more spread, or a mean lower by more than 3 %"),
+        Verdict::Worse => (Tone::Bad, card.why_worse()),
     };
-    sentence(tone, &format!("{}: {why}", verdict.words()), width)
+    sentence(tone, &format!("{}: {why}", card.verdict.words()), width)
 }
 
 fn sentence(tone: Tone, text: &str, width: u16) -> Vec<Line> {

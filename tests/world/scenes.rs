@@ -168,7 +168,7 @@ pub fn card(verdict: Verdict) -> Card {
     let difference =
         |[is, from, to]: [f64; 3], unit: f64| Difference { is: is * unit, from: from * unit, to: to * unit };
     Card {
-        pinned_at_ns: None,
+        pinned_at_ns: Some(1),
         before: side(before, 59.0),
         after: side(after, 0.0),
         mean: difference(mean, 1e9),

@@ -3,7 +3,7 @@
 use super::figures::{count, digits, percent, rate, seconds, signed_points, signed_rate};
 use crate::derive::moves::{Evidence, MovesByClass};
 use crate::derive::placement::Proposal;
-use crate::derive::proof::{Card, Side};
+use crate::derive::proof::{Card, Side, Verdict};
 use crate::derive::run::{Comparison, Limit, RunCard};
 use crate::derive::{FlowBasis, Jitter};
 use crate::report::json::timestamp;
@@ -185,7 +185,10 @@ fn drops(card: &RunCard) -> String {
 fn comparison(card: &RunCard, both: &Comparison) -> Vec<Fact> {
     let mut facts = Vec::new();
     if let Some(of) = &both.card {
-        let words = of.verdict.words();
+        let words = match of.verdict {
+            Verdict::Worse => format!("worse ({})", of.why_worse()),
+            verdict => verdict.words().to_owned(),
+        };
         let what = if card.asked.repeat > 1 { "run" } else { "stretch" };
         let plural = |n: usize| {
             if n == 1 {
@@ -200,10 +203,12 @@ fn comparison(card: &RunCard, both: &Comparison) -> Vec<Fact> {
         facts.push(fact(
             "verdict",
             format!(
-                "{words}: {} unpinned and {} pinned {what}{}, without the first {settle} of each",
+                "{words}: {} unpinned and {} pinned {what}{}, {} and {} of rates without the first {settle} of each",
                 both.unpinned,
                 both.pinned,
-                plural(both.pinned)
+                plural(both.pinned),
+                seconds(of.before.jitter.window_s),
+                seconds(of.after.jitter.window_s)
             ),
         ));
     }

@@ -139,7 +139,10 @@ fn a_comparison_is_a_table_with_a_verdict() {
     assert!(text.contains("28.8 Gbit/s  35.0 Gbit/s  +6.20 Gbit/s (+4.90 Gbit/s to +7.40 Gbit/s)"), "{text}");
     assert!(text.contains("30.2 %       1.20 %"), "both CVs stand in their columns:\n{text}");
     assert!(text.contains("37.2/s            –"), "an unknown figure is a dash, not 0:\n{text}");
-    assert!(text.contains("verdict   steadier and faster: 3 unpinned and 2 pinned stretches"), "{text}");
+    assert!(
+        text.contains("verdict   steadier and faster: 3 unpinned and 2 pinned stretches, 19.8 s and 19.8 s of rates"),
+        "{text}"
+    );
     assert!(text.contains("iperf3 client 39081 → 4"), "who was pinned where:\n{text}");
     assert!(!text.contains("longest dip"), "the unpinned figures are not told twice:\n{text}");
 }
