@@ -4,10 +4,10 @@ mod world;
 
 use std::time::Duration;
 use vnettop::action::{Action, Mouse};
-use vnettop::derive::Metrics;
 use vnettop::derive::proof::Verdict;
+use vnettop::derive::{Evidence, Metrics};
 use vnettop::effect::{Effect, PinRequest};
-use vnettop::sample::{CoreSet, Event, Ifindex, Kind, ThreadId};
+use vnettop::sample::{CoreSet, Event, Ifindex, Kind, ThreadId, TraceSource};
 use vnettop::state::{Mode, Settings};
 use vnettop::update::update;
 use world::scenes;
@@ -362,6 +362,20 @@ fn what_update_sees_is_the_newest_even_when_the_screen_is_frozen() {
     assert_eq!(newest, [39_082], "the newest sample is kept behind the frozen screen");
     assert_eq!(stage.press("a"), [], "a thread that has ended cannot be chosen from the frozen screen");
     assert!(shows(&stage, "no thread is selected"), "and a sentence says so");
+}
+
+#[test]
+fn the_title_says_which_source_traces_the_moves() {
+    let mut stage = Stage::after(3, scenes::kunpeng());
+    for (source, wanted) in
+        [(TraceSource::Perf, "moves traced by perf"), (TraceSource::Ftrace, "moves traced by ftrace")]
+    {
+        let mut metrics = stage.derive();
+        metrics.trace = Some((source, 0));
+        metrics.threads.iter_mut().for_each(|thread| thread.evidence = Evidence::Traced);
+        stage.state.receive(metrics);
+        assert!(stage.text(200, 60).contains(wanted), "{wanted}:\n{}", stage.text(200, 60));
+    }
 }
 
 fn newest(stage: &Stage) -> &Metrics {

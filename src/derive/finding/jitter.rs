@@ -6,6 +6,7 @@ use crate::derive::FlowBasis;
 use crate::derive::cause::{Cause, Crossing, LEAST_BINS};
 use crate::derive::inquiry::{Conclusion, Suspect};
 use crate::derive::jitter::Jitter;
+use crate::sample::TraceSource;
 
 /// Moves that are shown to lower the rate are told from this coefficient of variation on.
 const SWINGS: f64 = 0.05;
@@ -82,10 +83,17 @@ pub(super) fn unexplained(scene: &Scene<'_>) -> Option<Said> {
 pub(super) fn untraced(scene: &Scene<'_>) -> Option<Said> {
     swinging(scene, SWINGS_MUCH)?;
     let conclusion = scene.inquiry.conclusion();
+    let way_out = match scene.metrics.trace {
+        // Nothing but time or another source would help who has the right already.
+        Some((TraceSource::Ftrace, _)) => return None,
+        Some((TraceSource::Perf, _)) => "perf loses some of them; with ftrace, which root has, each is traced",
+        None => "as root or with CAP_PERFMON each is traced",
+    };
     (conclusion.cause.is_none() && conclusion.vague && conclusion.moves_per_s >= LEAST_RATE).then(|| Said {
-        text: "moves are counted once a tick, too coarse to tell what one costs: as root or with CAP_PERFMON each is \
-               traced; a shorter interval (-) helps too"
-            .to_owned(),
+        text: format!(
+            "most moves are counted once a tick, too coarse to tell what one costs: {way_out}; a shorter interval (-) \
+             helps too"
+        ),
         cost: None,
         numbers: vec![("moves_per_s", conclusion.moves_per_s)],
     })

@@ -8,7 +8,7 @@ use crate::derive::history::History;
 use crate::derive::jitter::Jitter;
 use crate::derive::moves::{MoveClass, MovesByClass};
 use crate::derive::placement::machine::Machine;
-use crate::sample::{CoreSet, Duty, FlowSample, Policy, Side, ThreadId};
+use crate::sample::{CoreSet, Duty, FlowSample, Policy, Side, ThreadId, TraceSource};
 use std::sync::Arc;
 
 const TICK_NS: u64 = 500_000_000;
@@ -293,4 +293,19 @@ fn coarse_counts_are_said_to_be_too_coarse() {
     assert!(text(&findings, "jitter").starts_with("no finding"), "half a second says too little: {findings:?}");
     assert!(text(&findings, "jitter_unexplained").starts_with("JITTER "), "that it swings is said: {findings:?}");
     assert!(text(&findings, "untraced").contains("CAP_PERFMON"), "and what would tell: {findings:?}");
+    watched.bins.extend(watched.bins.clone().into_iter().map(|bin| Bin {
+        from_ns: bin.from_ns + 30_000_000_000,
+        to_ns: bin.to_ns + 30_000_000_000,
+        ..bin
+    }));
+    watched.change = |metrics, _| {
+        (metrics.own.interval_ns, metrics.trace) = (TICK_NS, Some((TraceSource::Ftrace, 0)));
+    };
+    let traced = watched.until(50);
+    assert!(text(&traced, "untraced").starts_with("no finding"), "who has the trace is not told to get it: {traced:?}");
+    watched.change = |metrics, _| {
+        (metrics.own.interval_ns, metrics.trace) = (TICK_NS, Some((TraceSource::Perf, 9)));
+    };
+    let sampled = watched.until(55);
+    assert!(text(&sampled, "untraced").contains("perf loses some"), "perf is called by its name: {sampled:?}");
 }
