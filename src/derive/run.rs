@@ -60,6 +60,8 @@ pub struct Observation {
     busy: BTreeMap<ThreadId, (String, &'static str)>,
     /// The weakest that the moves of a busy thread rest on.
     evidence: Option<Evidence>,
+    /// Some of them were traced.
+    traced: bool,
     busy_s: f64,
     /// TCP connections of watched processes were read, whether they carry anything or not.
     tcp: bool,
@@ -98,6 +100,7 @@ impl Observation {
             self.watched.entry(id).or_insert_with(who);
             if self.is_busy(id) {
                 self.busy.entry(id).or_insert_with(who);
+                self.traced |= thread.evidence == Evidence::Traced;
                 self.evidence = Some(self.evidence.map_or(thread.evidence, |known| weaker(known, thread.evidence)));
             }
         }

@@ -168,6 +168,16 @@ fn jitter_without_a_known_cause_says_so_and_what_it_follows_instead() {
 }
 
 #[test]
+fn moves_are_told_over_the_time_of_the_spread_not_of_one_tick() {
+    let mut watched = Watched::new(Machine::small(4).pair(0, 1)).moved(0.3, false);
+    watched.change = |metrics, tick| metrics.threads[0].moves_per_s = Some(if tick % 2 == 0 { 28.0 } else { 8.0 });
+    let told = text(&watched.until(30), "moves");
+    let wanted = format!("{:.1} times/s over 30 s", watched.inquiry.conclusion().moves_per_s);
+    assert!(told.contains(&wanted) && wanted.starts_with("2.") || wanted.starts_with("3."), "{wanted}: {told}");
+    assert!(told.starts_with("1 busy thread moves from core to core, "), "{told}");
+}
+
+#[test]
 fn ends_on_different_nodes_and_on_siblings_are_told_once_they_stay() {
     let mut watched = Watched::new(Machine::kunpeng().pair(5, 91));
     assert!(text(&watched.until(2), "other_node").starts_with("no finding"), "two seconds may be chance");

@@ -91,7 +91,9 @@ pub(super) fn conclusions(card: &RunCard) -> Vec<Fact> {
         Err(sentence) => vec![fact("proposal", sentence.clone())],
     }));
     for seen in &card.findings {
-        let time = format!("[{} of {}]", seconds(seen.seconds), seconds(card.busy_s));
+        // How often threads moved is of the whole run already.
+        let last = if seen.finding.id == "moves" { "" } else { "; figures as last seen" };
+        let time = format!("[{} of {}{last}]", seconds(seen.seconds), seconds(card.busy_s));
         facts.push(fact("finding", format!("{} {time}", seen.finding.text)));
     }
     facts.extend(card.limits.iter().map(|limit| fact("limit", limit_text(limit))));
@@ -157,7 +159,13 @@ fn steadiness(card: &RunCard, jitter: &Jitter) -> Vec<Fact> {
     ];
     facts.extend(card.moves.map(|moves| {
         let marked = if moves.evidence == Evidence::Sampled { "≥ " } else { "" };
-        let text = format!("{marked}{}/s ({}){}", digits(moves.per_s), moves.evidence.word(), classes(moves.by_class));
+        let rests_on = match moves.evidence {
+            Evidence::Traced => "each traced",
+            Evidence::Counted if moves.by_class == MovesByClass::default() => "counted by the kernel, not traced",
+            Evidence::Counted => "counted by the kernel, not all traced",
+            Evidence::Sampled => "seen from sample to sample, there are more",
+        };
+        let text = format!("{marked}{}/s ({rests_on}){}", digits(moves.per_s), classes(moves.by_class));
         fact("moves", text)
     }));
     facts

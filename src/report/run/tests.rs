@@ -102,7 +102,7 @@ fn the_text_says_what_was_measured_in_words_and_units() {
         "  window    19.8 s in 160 bins of 0.1 s, without the first 2 s",
         "  rate      mean 28.8 Gbit/s, sd 8.71 Gbit/s, CV 30.2 %",
         "  spread    p5 20.1 Gbit/s, p50 28.8 Gbit/s, p95 37.5 Gbit/s, longest dip 0.4 s",
-        "  moves     37.2/s (counted), by class: 12 cluster, 25 node",
+        "  moves     37.2/s (counted by the kernel, not all traced), by class: 12 cluster, 25 node",
         "  drops     not known: the run was too short for two readings",
         "  proposal  only core 0 may run the busy threads",
         "  finding   iperf3 client moves | 37 times a second [12 s of 20 s]",
