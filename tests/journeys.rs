@@ -365,6 +365,32 @@ fn what_update_sees_is_the_newest_even_when_the_screen_is_frozen() {
 }
 
 #[test]
+fn a_doubtful_proposal_says_so_first_and_may_be_applied_all_the_same() {
+    let mut stage = Stage::after(3, scenes::kunpeng());
+    let mut proposal = scenes::proposal(thread(&stage, 0), thread(&stage, 1), [4, 5]);
+    proposal.doubt = Some("pinning will probably not help: other work is everywhere".to_owned());
+    stage.state.open_proposal(Ok(proposal));
+    let frame = stage.text(120, 40);
+    let first = frame.lines().skip_while(|line| !line.contains("Proposed placement")).nth(1).unwrap_or_default();
+    assert!(first.contains("pinning will probably not help"), "before anything else:\n{frame}");
+    assert!(shows(&stage, "p again or Enter applies all the same"), "it may be applied:\n{frame}");
+    assert!(matches!(stage.press("p")[..], [Effect::Pin(_)]), "and is");
+}
+
+#[test]
+fn a_replay_offers_no_key_that_would_change_this_machine() {
+    let mut stage = with(Settings { mode: Mode::Replay, ..Settings::default() });
+    pinned(&mut stage);
+    stage.world.threads[0].sample.allowed = Some(CoreSet::single(4));
+    stage.press("<tick><tick>");
+    assert!(shows(&stage, "1 thread pinned in the recording"), "whose pins they are:\n{}", stage.text(120, 40));
+    assert!(!shows(&stage, "U undo") && !shows(&stage, "U puts"), "U would put nothing back:\n{}", stage.text(120, 40));
+    let proposal = scenes::proposal(thread(&stage, 0), thread(&stage, 1), [4, 5]);
+    stage.state.open_proposal(Ok(proposal));
+    assert!(!shows(&stage, "p apply"), "nor would p apply:\n{}", stage.text(120, 40));
+}
+
+#[test]
 fn the_title_says_which_source_traces_the_moves() {
     let mut stage = Stage::after(3, scenes::kunpeng());
     for (source, wanted) in

@@ -205,7 +205,9 @@ fn a_pin_that_something_else_undid_is_told_once_and_not_fought() {
     let undone: Vec<_> = events.iter().filter(|event| event["kind"] == "pin_undone").collect();
     let [event] = undone[..] else { panic!("one event: {events:?}") };
     assert_eq!((&event["tid"], &event["now"]), (&513.into(), &"0-15".into()), "which thread, and what it has now");
-    assert!(stage.text(160, 50).contains("something else undid its pin"), "the screen says it too");
+    let screen = stage.text(160, 50);
+    assert!(screen.contains("something else undid its pin"), "the screen says it too:\n{screen}");
+    assert!(!screen.contains("something else than vnettop undid"), "and once is enough there, too:\n{screen}");
     assert_eq!(vnettop::update::tick(&mut stage.state), None, "and even sticky mode does not fight");
     let again = json(&mut stage);
     assert!(again["events"].as_array().expect("a list").is_empty(), "once is enough: {}", again["events"]);

@@ -8,7 +8,7 @@ use super::overlay::Line;
 use super::text::wrap;
 use crate::derive::proof::{Difference, LEAST_AFTER_NS, SETTLING_NS, Side, Verdict};
 use crate::derive::{Card, Metrics};
-use crate::state::State;
+use crate::state::{Mode, State};
 use std::time::Duration;
 
 /// What is dropped after a pin until things have settled, and the least that is compared after it, s.
@@ -31,7 +31,9 @@ pub(super) fn lines(state: &State, width: u16) -> Vec<Line> {
 /// The keys that make sense beside this card.
 pub(super) fn foot(state: &State) -> &'static str {
     match state.metrics().and_then(|metrics| metrics.card.as_ref()) {
-        Some(card) if card.verdict == Verdict::Worse => "U puts the masks back · Esc leaves",
+        Some(card) if card.verdict == Verdict::Worse && state.settings().mode != Mode::Replay => {
+            "U puts the masks back · Esc leaves"
+        }
         _ => "Esc leaves",
     }
 }

@@ -134,6 +134,7 @@ pub fn proposal(server: ThreadId, client: ThreadId, cores: [CoreId; 2]) -> Propo
                 then: vec![thread.tid],
             })
             .to_vec(),
+        doubt: None,
         reasons: vec!["both ends on node 0, where the bridge's memory is; core 0 is left to the rest".to_owned()],
     }
 }

@@ -234,7 +234,7 @@ fn proposed(proposal: &Proposal) -> Vec<Fact> {
         let label = if nth == 0 { "proposal" } else { "" };
         fact(label, format!("{taskset}   {} → core {}: {}", step.label, step.core, step.reason))
     };
-    let reasons = proposal.reasons.iter().map(|reason| fact("", reason.clone()));
+    let reasons = proposal.doubt.iter().chain(&proposal.reasons).map(|reason| fact("", reason.clone()));
     steps.map(line).chain(reasons).collect()
 }
 
