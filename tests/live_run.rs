@@ -156,6 +156,13 @@ fn too_short_a_run_says_what_is_missing() {
     assert!(lines.next().is_some_and(|line| line.contains("was not checked")), "an unchecked limit is told: {err}");
 }
 
+#[test]
+fn a_comparison_that_could_not_be_made_is_told_on_its_own() {
+    let (code, _, err) = output(run(&["--pin", "compare", "--card", "/dev/null"], &["sh", "-c", "exit 0"]));
+    assert_eq!(code, Some(0), "the command went well");
+    assert!(err.contains("vnettop: unpinned and pinned were not compared: "), "standard error says so: {err}");
+}
+
 /// A command that tells its pid and which signals it gets, until it gets one it ends by.
 const TELLS: &str = "
 import os, signal, sys

@@ -20,7 +20,7 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-pub use crate::report::run::{Format, card as text, limits};
+pub use crate::report::run::{Format, card as text, limits, not_compared};
 pub use crate::sample::PinMode;
 
 /// What is to be run, and how it is watched.
