@@ -391,6 +391,20 @@ fn a_replay_offers_no_key_that_would_change_this_machine() {
 }
 
 #[test]
+fn after_a_pin_the_border_shows_the_rate_and_then_the_spread_since_the_pin_alone() {
+    let stage = Stage::after(12, four_links());
+    let frame = stage.text(160, 40);
+    assert!(frame.contains(" LAST 12 s"), "a strip's title promises no more seconds than were seen:\n{frame}");
+    let mut stage = Stage::after(12, scenes::kunpeng());
+    assert!(shows(&stage, "· 12 s") || shows(&stage, "· 11 s"), "the time of the spread:\n{}", stage.text(120, 40));
+    pinned(&mut stage);
+    stage.press("<tick>");
+    assert!(shows(&stage, "flow 34.8 Gbit/s") && !shows(&stage, "±"), "settling:\n{}", stage.text(120, 40));
+    stage.play(8, |_, _| {});
+    assert!(shows(&stage, "· 6 s") || shows(&stage, "· 5.5 s"), "since the pin settled:\n{}", stage.text(120, 40));
+}
+
+#[test]
 fn the_title_says_which_source_traces_the_moves() {
     let mut stage = Stage::after(3, scenes::kunpeng());
     for (source, wanted) in
@@ -462,7 +476,7 @@ fn every_finding_can_be_read_and_answered() {
     stage.press("F");
     assert!(!shows(&stage, "is stolen"), "F closes what F opened");
     stage.press("F<end>");
-    assert!(stage.text(60, 15).contains("times 3.48"), "the last number is reached on the smallest screen");
+    assert!(stage.text(60, 15).contains("times its claim 3.48"), "the last number is reached on the smallest screen");
     stage.press("p");
     assert!(shows(&stage, "lacement ═"), "a finding that names p is answered with p");
 }

@@ -153,10 +153,12 @@ impl Inquiry {
         }
     }
 
-    fn window(&self, bins: &VecDeque<Bin>, now_ns: u64) -> Vec<Bin> {
+    /// The bins that are looked at: none from before the last pin, and what came after it has settled.
+    pub fn window(&self, bins: &VecDeque<Bin>, now_ns: u64) -> Vec<Bin> {
         let long = bins.back().is_some_and(|bin| bin.to_ns.saturating_sub(bin.from_ns) > LONG_BIN_NS);
         let length = if long { LONG_WINDOW_NS } else { WINDOW_NS };
-        let from_ns = now_ns.saturating_sub(length).max(self.since_ns);
+        let since_ns = if self.changed { now_ns + SETTLING_NS } else { self.since_ns };
+        let from_ns = now_ns.saturating_sub(length).max(since_ns);
         bins.range(bins.partition_point(|bin| bin.from_ns < from_ns)..).copied().collect()
     }
 }

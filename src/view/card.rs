@@ -8,7 +8,7 @@ use super::overlay::Line;
 use super::text::wrap;
 use crate::derive::proof::{Difference, LEAST_AFTER_NS, SETTLING_NS, Side, Verdict};
 use crate::derive::{Card, Metrics};
-use crate::state::{Mode, State};
+use crate::state::{Mode, State, Units};
 use std::time::Duration;
 
 /// What is dropped after a pin until things have settled, and the least that is compared after it, s.
@@ -23,7 +23,7 @@ const SIDE: usize = 12;
 pub(super) fn lines(state: &State, width: u16) -> Vec<Line> {
     let Some(metrics) = state.metrics() else { return sentence(Tone::Muted, "nothing is known yet", width) };
     match &metrics.card {
-        Some(card) => filled(state, card, width),
+        Some(card) => filled(card, width),
         None => empty(state, metrics, width),
     }
 }
@@ -58,9 +58,9 @@ fn empty(state: &State, metrics: &Metrics, width: u16) -> Vec<Line> {
     sentence(Tone::Normal, &text, width)
 }
 
-fn filled(state: &State, card: &Card, width: u16) -> Vec<Line> {
+fn filled(card: &Card, width: u16) -> Vec<Line> {
     let Card { before, after, .. } = card;
-    let scale = Scale::of(before.jitter.mean.max(after.jitter.mean), state.settings.units);
+    let scale = Scale::of(before.jitter.mean.max(after.jitter.mean), Units::Bits);
     let rate = |bits: f64| scale.number(bits);
     let cv = |side: &Side| side.jitter.cv.map_or_else(|| UNKNOWN.to_owned(), |cv| Share(cv).to_string());
     let moves = |side: &Side| Count(side.moves_per_s).to_string();

@@ -3,7 +3,7 @@
 
 use super::Tone;
 use super::canvas::{Area, Canvas};
-use super::format::Signed;
+use super::numbers::words;
 use super::overlay::Line;
 use super::text::{plural, wrap};
 use crate::derive::{Finding, Metrics};
@@ -86,7 +86,7 @@ fn text(finding: &Finding) -> String {
     format!("{key}{}", finding.text)
 }
 
-/// Everything, whole, each finding with its name and the numbers behind it.
+/// Everything, whole, each finding with the numbers behind it.
 pub(super) fn list(state: &State, width: u16) -> Vec<Line> {
     let sentence = |tone, text: &str| wrap(text, width).into_iter().map(move |line| vec![(tone, line)]);
     let mut lines: Vec<Line> = Vec::new();
@@ -98,13 +98,11 @@ pub(super) fn list(state: &State, width: u16) -> Vec<Line> {
             lines.push(Line::new());
         }
         lines.extend(sentence(Tone::Normal, &text(finding)));
-        let numbers: Vec<String> =
-            finding.numbers.iter().map(|(name, value)| format!("{name} {}", Signed(*value))).collect();
-        let numbers = format!("{}: {}", finding.id, numbers.join(" · "));
-        if finding.numbers.is_empty() {
+        let numbers: Vec<String> = finding.numbers.iter().map(|(name, value)| words(name, *value)).collect();
+        if numbers.is_empty() {
             continue;
         }
-        let indented = wrap(&numbers, width.saturating_sub(4)).into_iter();
+        let indented = wrap(&numbers.join(" · "), width.saturating_sub(4)).into_iter();
         lines.extend(indented.map(|line| vec![(Tone::Muted, format!("    {line}"))]));
     }
     if lines.is_empty() {

@@ -72,9 +72,9 @@ pub(super) fn unexplained(scene: &Scene<'_>) -> Option<Said> {
                 Suspect::Wait => format!("the threads' waiting for a core ({} % of the time)", percent(rival.mean)),
                 Suspect::Squeezed => format!("softirq rounds cut short on their cores ({} times/s)", rate(rival.mean)),
             };
-            format!("it falls with {what}, correlation {:.2}", rival.correlation).replace('-', "−")
+            format!("the rate falls with {what}, correlation {:.2}", rival.correlation).replace('-', "−")
         }
-        None => "nor does it follow steal, softirqs of others, waiting or squeezes".to_owned(),
+        None => "the rate follows neither steal nor softirqs of others, waiting or squeezes".to_owned(),
     };
     Some(Said { text: format!("{}. {not_moves}; {instead}", swing(jitter, cv, conclusion)), cost: None, numbers })
 }

@@ -152,7 +152,7 @@ fn jitter_without_a_known_cause_says_so_and_what_it_follows_instead() {
     let findings = watched.until(30);
     let told = text(&findings, "jitter_unexplained");
     assert!(
-        told.contains(" moves/s, which are not shown to cause it; it falls with steal on their cores (1"),
+        told.contains(" moves/s, which are not shown to cause it; the rate falls with steal on their cores (1"),
         "{told}"
     );
     assert!(told.contains("correlation −"), "{told}");
@@ -163,7 +163,10 @@ fn jitter_without_a_known_cause_says_so_and_what_it_follows_instead() {
     let mut chance = Chance::seeded(4);
     watched.bins.iter_mut().for_each(|bin| bin.bits_per_s = Some(20e9 * (1.0 + 0.2 * chance.normal())));
     let told = text(&watched.until(30), "jitter_unexplained");
-    assert!(told.ends_with("No moves; nor does it follow steal, softirqs of others, waiting or squeezes"), "{told}");
+    assert!(
+        told.ends_with("No moves; the rate follows neither steal nor softirqs of others, waiting or squeezes"),
+        "{told}"
+    );
     assert!(Watched::new(Machine::small(4).pair(0, 1)).moved(0.0, false).until(30).is_empty(), "3 % is no jitter");
 }
 
