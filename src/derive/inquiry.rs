@@ -154,7 +154,7 @@ impl Inquiry {
     }
 
     /// The bins that are looked at: none from before the last pin, and what came after it has settled.
-    pub fn window(&self, bins: &VecDeque<Bin>, now_ns: u64) -> Vec<Bin> {
+    pub(super) fn window(&self, bins: &VecDeque<Bin>, now_ns: u64) -> Vec<Bin> {
         let long = bins.back().is_some_and(|bin| bin.to_ns.saturating_sub(bin.from_ns) > LONG_BIN_NS);
         let length = if long { LONG_WINDOW_NS } else { WINDOW_NS };
         let since_ns = if self.changed { now_ns + SETTLING_NS } else { self.since_ns };

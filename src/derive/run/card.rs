@@ -158,8 +158,9 @@ fn findings(seen: &Observation, moves: Option<&MovesSeen>) -> Vec<Seen> {
     let moving = findings.iter_mut().map(|seen| &mut seen.finding).find(|finding| finding.id == "moves");
     if let Some((finding, moves)) = moving.zip(moves) {
         "busy threads are moved from core to core (how often: see moves)".clone_into(&mut finding.text);
-        let figure = finding.numbers.iter_mut().find(|(name, _)| *name == "moves_per_s");
-        figure.into_iter().for_each(|(_, per_s)| *per_s = moves.per_s);
+        if let Some((_, per_s)) = finding.numbers.iter_mut().find(|(name, _)| *name == "moves_per_s") {
+            *per_s = moves.per_s;
+        }
     }
     findings
 }
