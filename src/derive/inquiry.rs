@@ -24,8 +24,8 @@ const WINDOW_NS: u64 = 30_000_000_000;
 const LONG_WINDOW_NS: u64 = 60_000_000_000;
 /// Bins longer than this are long, ns.
 const LONG_BIN_NS: u64 = 250_000_000;
-/// Time from one conclusion to the next, ns.
-const EVERY_NS: u64 = 1_000_000_000;
+/// Time from one conclusion to the next, ns: with ticks of a second, every tick, though one may be a little early.
+const EVERY_NS: u64 = 900_000_000;
 /// What was done to masks shows only after this, ns.
 const SETTLING_NS: u64 = 2_000_000_000;
 /// Traced moves kept.
