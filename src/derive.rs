@@ -37,9 +37,6 @@ pub use pins::UndonePin;
 pub use proof::Card;
 pub use threads::ThreadMetrics;
 
-/// Over how much time the spread of the watched flow's rate is told, ns.
-const JITTER_NS: u64 = 30_000_000_000;
-
 /// Everything derived from two or more samples: what every face shows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Metrics {
@@ -63,7 +60,8 @@ pub struct Metrics {
     pub threads: Vec<ThreadMetrics>,
     /// The connections of the watched processes, and how fast their traffic runs.
     pub flow: FlowMetrics,
-    /// The spread of the watched flow's rate over the last half minute; none before there is one.
+    /// The spread of the watched flow's rate over the last half minute, or since the last pin has settled: the same time
+    /// as the findings'. None before there is one.
     pub jitter: Option<Jitter>,
     /// What a pin brought; none before the first pin, and while its windows fill.
     pub card: Option<Card>,
@@ -147,7 +145,7 @@ impl Derivation {
             cores: cores::between(previous, &next),
             threads: threads::between(previous, &next, &self.history, &self.pins),
             flow: flow.metrics(),
-            jitter: Jitter::of(flow.between(next.at_ns.saturating_sub(JITTER_NS), next.at_ns)),
+            jitter: Jitter::of(&self.inquiry.window(flow.bins(), next.at_ns)),
             card: None,
             moves: moves::traced(previous, &next),
             own_cpu: previous.and_then(|prev| own_share(prev, &next)),

@@ -102,6 +102,7 @@ fn live_screen(
 
 /// A command under observation: its output is its own, the card comes after it, and its exit code counts.
 fn run_command(config: &Config, run: &cli::Run) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    run.too_short().iter().for_each(term::say);
     // Before the command is started, which may take hours: whether its card and its recording can be written.
     let recording = config.record.as_deref();
     let destination = run.card.as_deref().map(|path| Destination::open(path, recording)).transpose()?;
@@ -116,6 +117,7 @@ fn run_command(config: &Config, run: &cli::Run) -> Result<ExitCode, Box<dyn std:
     if let Err(error) = &written {
         term::say(error);
     }
+    app::run::not_compared(card).iter().for_each(term::say);
     let limits = app::run::limits(card);
     for (_, sentence) in &limits {
         term::say(sentence);

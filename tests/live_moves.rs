@@ -393,6 +393,32 @@ fn with_cap_perfmon_alone_moves_come_as_events_and_the_loss_is_told() {
     assert!(beside.lost <= happened - seen + strangers, "and no more than that");
 }
 
+#[test]
+fn where_sys_was_mounted_anew_every_move_is_traced_all_the_same() {
+    let test = "where_sys_was_mounted_anew_every_move_is_traced_all_the_same";
+    if !can_trace(test, &["unshare"]) {
+        return;
+    }
+    let spinner = Kept(Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("sh starts"));
+    // As ip netns exec does it.
+    let within =
+        format!("umount -l /sys; mount -t sysfs sysfs /sys && exec {VNETTOP} -d 0.1 --watch {} \"$@\"", pid(&spinner));
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--net", "sh", "-c", &within, "sh"]);
+    let mut watching = Watching::start(command);
+    let traced = (0..100).map(|_| watching.next()).find(|object| all_have(object, "traced"));
+    let traced = traced.expect("the watched thread is traced within ten seconds");
+    assert_eq!(
+        (&traced["trace"]["source"], &traced["trace"]["lost"]),
+        (&"ftrace".into(), &0.into()),
+        "and none is lost"
+    );
+    let instance = instance(watching.pid());
+    assert!(instance.is_dir(), "by an instance of vnettop's own");
+    drop(watching);
+    await_that("which is gone though it was killed", 5, || !instance.exists());
+}
+
 fn instance(pid: u32) -> PathBuf {
     Path::new(TRACEFS).join(format!("instances/vnettop-{pid}"))
 }

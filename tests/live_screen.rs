@@ -78,6 +78,27 @@ fn keys_are_answered_while_another_namespace_storms() {
 }
 
 #[test]
+fn the_first_key_after_a_resize_is_obeyed_at_once() {
+    if !can_run("the_first_key_after_a_resize_is_obeyed_at_once", &["tmux"]) {
+        return;
+    }
+    // A tick far away, so that nothing but the key can wake it.
+    let tmux = Tmux::start("resize", 80, 24, &format!("{VNETTOP} -d 60"));
+    tmux.await_shown("the screen is there", 10, "Links");
+    for round in 0..10 {
+        let (width, height) = if round % 2 == 0 { (200, 60) } else { (80, 24) };
+        tmux.press("?");
+        tmux.await_shown("the help opens", 5, "Esc leaves");
+        let size = [width, height].map(|cells| cells.to_string());
+        tmux.tmux(&["resize-window", "-x", &size[0], "-y", &size[1]]);
+        let fits = || tmux.frame().lines().nth(1).is_some_and(|line| line.chars().count() == width);
+        await_that("the frame fits the new size", 5, fits);
+        tmux.press("Escape");
+        await_that("the help closes", 5, || !tmux.shows("Esc leaves"));
+    }
+}
+
+#[test]
 fn a_signal_gives_the_terminal_back() {
     if !can_run("a_signal_gives_the_terminal_back", &["tmux", "pkill"]) {
         return;

@@ -23,7 +23,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub use destination::Destination;
 
-pub use crate::report::run::{Format, card as text, limits};
+pub use crate::report::run::{Format, card as text, limits, not_compared};
 pub use crate::sample::PinMode;
 
 /// What is to be run, and how it is watched.

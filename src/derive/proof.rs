@@ -77,6 +77,8 @@ pub struct Card {
     pub verdict: Verdict,
 }
 
+/// A window before a pin that is shorter than this is said to be short, seconds. Bins at its edges are cut.
+const LEAST_BEFORE_S: f64 = 9.0;
 /// Resamples behind an interval.
 const RESAMPLES: usize = 1_000;
 /// A mean lower by more than this share is worse, however steady it is.
@@ -121,6 +123,24 @@ impl Card {
             Some("the mean differs at 95 %, the verdict asks for 99 %")
         } else {
             self.cv.is_some_and(differs).then_some("the spread differs at 95 %, the verdict asks for 99 %")
+        }
+    }
+
+    /// The window before the pin is shorter than a card asks for after it: another ten seconds could look otherwise.
+    #[must_use]
+    pub fn is_short(&self) -> bool {
+        self.pinned_at_ns.is_some() && self.before.jitter.window_s < LEAST_BEFORE_S
+    }
+
+    /// Which of the two makes it worse.
+    #[must_use]
+    pub fn why_worse(&self) -> &'static str {
+        let slower = self.mean.is < -TOLERABLE_DROP * self.before.jitter.mean && self.mean.to < 0.0;
+        let unsteadier = self.cv.is_some_and(|cv| cv.from > 0.0);
+        match (unsteadier, slower) {
+            (true, true) => "the spread rose and the mean fell by more than 3 %",
+            (_, true) => "the mean fell by more than 3 %",
+            _ => "the spread rose",
         }
     }
 

@@ -60,7 +60,11 @@ pub struct Observation {
     busy: BTreeMap<ThreadId, (String, &'static str)>,
     /// The weakest that the moves of a busy thread rest on.
     evidence: Option<Evidence>,
+    /// Some of them were traced.
+    traced: bool,
     busy_s: f64,
+    /// TCP connections of watched processes were read, whether they carry anything or not.
+    tcp: bool,
     drops: Drops,
     findings: Vec<Seen>,
     proposal: Option<Result<Proposal, String>>,
@@ -90,11 +94,13 @@ impl Observation {
         if !self.runs() {
             return;
         }
+        self.tcp |= !metrics.flow.connections.is_empty();
         for thread in &metrics.threads {
             let (id, who) = (thread.sample.id, || (thread.sample.name.clone(), thread.sample.role()));
             self.watched.entry(id).or_insert_with(who);
             if self.is_busy(id) {
                 self.busy.entry(id).or_insert_with(who);
+                self.traced |= thread.evidence == Evidence::Traced;
                 self.evidence = Some(self.evidence.map_or(thread.evidence, |known| weaker(known, thread.evidence)));
             }
         }

@@ -14,6 +14,7 @@ mod ring;
 mod setup;
 mod sys;
 mod timens;
+mod tracefs;
 
 use super::{Roots, now_ns};
 use crate::sample::{Move, Problem, ThreadSample, Trace, TraceSource};

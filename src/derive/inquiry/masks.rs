@@ -36,6 +36,8 @@ pub(super) struct Masks {
     threads: HashMap<ThreadId, Mask>,
     /// Set by vnettop, not yet seen: a sample may be older than the pin it follows.
     pending: HashMap<ThreadId, (CoreSet, bool)>,
+    /// Since when the mask that vnettop set last is in force, ns.
+    set_at_ns: HashMap<ThreadId, u64>,
     changes: Vec<MaskChange>,
     observed_at_ns: u64,
     topology: Arc<Topology>,
@@ -52,15 +54,16 @@ struct Mask {
 impl Masks {
     pub(super) fn event(&mut self, event: &Event) {
         match event {
-            Event::Pinned { thread, got, .. } => self.set(*thread, got, true),
-            Event::Restored { thread, got } => self.set(*thread, got, false),
+            Event::Pinned { thread, got, at_ns, .. } => self.set(*thread, got, true, *at_ns),
+            Event::Restored { thread, got, at_ns } => self.set(*thread, got, false, *at_ns),
             _ => {}
         }
     }
 
     /// vnettop set this mask. A sample may be older than the news of it, or may have seen the mask before the news came:
     /// then what looked like somebody else's change was this one.
-    fn set(&mut self, thread: ThreadId, got: &CoreSet, is_pin: bool) {
+    fn set(&mut self, thread: ThreadId, got: &CoreSet, is_pin: bool, at_ns: u64) {
+        self.set_at_ns.insert(thread, at_ns);
         let newest_ns = self.observed_at_ns;
         let is_this = |change: &MaskChange| {
             change.thread == thread && change.to == *got && newest_ns.saturating_sub(change.at_ns) < NEWS_NS
@@ -79,6 +82,11 @@ impl Masks {
         let stayed = self.stayed_online(&metrics.topology);
         for thread in &metrics.threads {
             let (id, Some(allowed)) = (thread.sample.id, &thread.sample.allowed) else { continue };
+            // Read before vnettop set the mask: it says nothing, however late it comes.
+            if self.set_at_ns.get(&id).is_some_and(|&set_ns| thread.sample.at_ns < set_ns) {
+                self.threads.entry(id).and_modify(|known| known.seen_at_ns = at_ns);
+                continue;
+            }
             let pending = self
                 .pending
                 .get(&id)
@@ -106,6 +114,7 @@ impl Masks {
         if self.threads.len() > metrics.threads.len() {
             self.threads.retain(|_, mask| mask.seen_at_ns == at_ns);
             self.pending.retain(|id, _| self.threads.contains_key(id));
+            self.set_at_ns.retain(|id, _| self.threads.contains_key(id));
         }
         self.changes.retain(|change| at_ns.saturating_sub(change.at_ns) < TOLD_NS);
     }

@@ -28,8 +28,10 @@ impl Keeper {
     /// # Errors
     /// The program cannot be run again.
     pub(super) fn start(instance: &Path, ended: impl FnOnce() + Send + 'static) -> io::Result<Self> {
+        // From within: a tracefs that is mounted nowhere has no path that outlives vnettop.
+        let (directory, name) = instance.parent().zip(instance.file_name()).ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = Command::new("/proc/self/exe");
-        command.arg0("vnettop").arg(SUBCOMMAND).arg(instance).current_dir("/").process_group(0);
+        command.arg0("vnettop").arg(SUBCOMMAND).arg(name).current_dir(directory).process_group(0);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         let keeper = Self { _pipe: child.stdin.take() };
         let mut ready = [0; 1];

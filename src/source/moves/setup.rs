@@ -4,6 +4,7 @@
 use super::filter::Filter;
 use super::ftrace;
 use super::keeper::Keeper;
+use super::tracefs::Tracefs;
 use super::{Ring, perf};
 use crate::sample::TraceSource;
 use crate::source::{Roots, now_ns};
@@ -78,6 +79,7 @@ impl Drop for Setup {
 enum Target {
     Ftrace {
         instance: PathBuf,
+        _tracefs: Tracefs,
         /// None where the one before was killed and no other could be started.
         keeper: Option<Keeper>,
     },
@@ -95,7 +97,7 @@ impl Target {
 
     /// The instance never stays without somebody who will remove it.
     fn renew_keeper(&mut self, orders: &Sender<Order>) {
-        if let Self::Ftrace { instance, keeper } = self {
+        if let Self::Ftrace { instance, keeper, .. } = self {
             *keeper = start_keeper(instance, orders).ok();
         }
     }
@@ -103,7 +105,7 @@ impl Target {
 
 impl Drop for Target {
     fn drop(&mut self) {
-        if let Self::Ftrace { instance, keeper: None } = self {
+        if let Self::Ftrace { instance, keeper: None, .. } = self {
             let _ = ftrace::remove(instance);
         }
     }
@@ -151,12 +153,12 @@ fn begin(
     orders: &Sender<Order>,
 ) -> io::Result<(TraceSource, Target, Box<dyn Ring>)> {
     let by_ftrace = || -> io::Result<_> {
-        let tracefs = ftrace::tracefs(roots).ok_or(io::ErrorKind::PermissionDenied)?;
-        ftrace::sweep(&tracefs, &roots.proc);
-        let instance = ftrace::instance(&tracefs);
+        let tracefs = Tracefs::find(roots).ok_or(io::ErrorKind::PermissionDenied)?;
+        ftrace::sweep(&tracefs.path, &roots.proc);
+        let instance = ftrace::instance(&tracefs.path);
         let keeper = Some(start_keeper(&instance, orders)?);
         let rings = ftrace::make(&instance, first, interval_ns)?;
-        let target = Target::Ftrace { instance, keeper };
+        let target = Target::Ftrace { instance, _tracefs: tracefs, keeper };
         Ok((TraceSource::Ftrace, target, Box::new(rings) as Box<dyn Ring>))
     };
     by_ftrace().or_else(|error| match perf::begin(roots) {
