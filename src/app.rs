@@ -25,7 +25,7 @@ use std::path::PathBuf;
 
 pub use headless::{json, print};
 pub use screen::screen;
-pub use signals::Signals;
+pub use signals::{Signals, survive_full_files};
 pub use stream::Stream;
 
 /// What ends a run.

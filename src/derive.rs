@@ -49,9 +49,6 @@ pub use pins::UndonePin;
 pub use proof::Card;
 pub use threads::ThreadMetrics;
 
-/// Over how much time the spread of the watched flow's rate is told, ns.
-const JITTER_NS: u64 = 30_000_000_000;
-
 /// Everything derived from two or more samples: what every face shows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Metrics {
@@ -89,7 +86,8 @@ pub struct Metrics {
     pub paths: Arc<Vec<FlowPath>>,
     /// The offloads of the links on these paths, sorted by link.
     pub offloads: Arc<Vec<Offloads>>,
-    /// The spread of the watched flow's rate over the last half minute; none before there is one.
+    /// The spread of the watched flow's rate over the last half minute, or since the last pin has settled: the same time
+    /// as the findings'. None before there is one.
     pub jitter: Option<Jitter>,
     /// What a pin brought; none before the first pin, and while its windows fill.
     pub card: Option<Card>,
@@ -226,7 +224,7 @@ impl Derivation {
             threads: threads::between(previous, next, &self.history, &self.pins),
             flow: flow.metrics(),
             benchmarks: Vec::new(),
-            jitter: Jitter::of(flow.between(next.at_ns.saturating_sub(JITTER_NS), next.at_ns)),
+            jitter: Jitter::of(&self.inquiry.window(flow.bins(), next.at_ns)),
             card: None,
             moves: moves::traced(previous, next),
             own_cpu: previous.and_then(|prev| own_share(prev, next)),
@@ -238,7 +236,7 @@ impl Derivation {
             findings: Vec::new(),
         };
         metrics.benchmarks = benchmarks::all(&next.benchmarks, &metrics.flow.connections);
-        metrics.undone = self.pins.undone(&metrics.threads);
+        metrics.undone = self.pins.undone(&metrics.threads, &metrics.topology);
         self.history.observe_metrics(&metrics);
         let flow = self.history.flow();
         self.trial.tick(previous.map_or(next.at_ns, |previous| previous.at_ns), next.at_ns, flow.bins());

@@ -1,8 +1,8 @@
 //! Parses, builds the world, runs, prints the error chain, sets the exit code. Everything else is in the library.
 
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
 use std::process::ExitCode;
+use vnettop::app::run::Destination;
 use vnettop::app::{self, App, AppError, Ended, Signals, Stream};
 use vnettop::cli::{self, CliError, Config, Face, Origin};
 use vnettop::demo::{self, Demo};
@@ -40,6 +40,7 @@ fn main() -> ExitCode {
 }
 
 fn run(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    app::survive_full_files()?;
     if config.face == Face::Undo {
         return Ok(undo(config));
     }
@@ -47,7 +48,8 @@ fn run(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
         Face::Run(run) => return run_command(config, run),
         Face::Card { recording, format, card } => {
             let observed = app::run::card(recording)?;
-            write_card(&app::run::text(&observed, card_format(*format)), card.as_deref(), &mut io::stdout())?;
+            let destination = card.as_deref().map(|path| Destination::open(path, None)).transpose()?;
+            write_card(&app::run::text(&observed, card_format(*format)), destination, &mut io::stdout())?;
             return Ok(ExitCode::SUCCESS);
         }
         _ => {}
@@ -101,10 +103,10 @@ fn live_screen(
 
 /// A command under observation: its output is its own, the card comes after it, and its exit code counts.
 fn run_command(config: &Config, run: &cli::Run) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    run.too_short().iter().for_each(term::say);
     // Before the command is started, which may take hours: whether its card and its recording can be written.
-    if let Some(path) = &run.card {
-        std::fs::File::create(path).map_err(|error| format!("cannot write the card {}: {error}", path.display()))?;
-    }
+    let recording = config.record.as_deref();
+    let destination = run.card.as_deref().map(|path| Destination::open(path, recording)).transpose()?;
     let recorder = config.record.as_deref().map(Recorder::create).transpose()?;
     let hand = Hand::new(Box::new(effect::Kernel), effect::journal_dir(|name| std::env::var_os(name)), config.readonly);
     let feed = feed(config, None)?;
@@ -112,10 +114,11 @@ fn run_command(config: &Config, run: &cli::Run) -> Result<ExitCode, Box<dyn std:
     observed.notes.iter().for_each(term::say);
     let Some(card) = &observed.card else { return Ok(ExitCode::from(observed.code)) };
     let text = app::run::text(card, card_format(run.format));
-    let written = write_card(&text, run.card.as_deref(), &mut io::stderr());
+    let written = write_card(&text, destination, &mut io::stderr());
     if let Err(error) = &written {
         term::say(error);
     }
+    app::run::not_compared(card).iter().for_each(term::say);
     let limits = app::run::limits(card);
     for (_, sentence) in &limits {
         term::say(sentence);
@@ -156,11 +159,9 @@ fn card_format(format: cli::CardFormat) -> app::run::Format {
     }
 }
 
-fn write_card(text: &str, path: Option<&Path>, otherwise: &mut dyn Write) -> Result<(), String> {
-    match path {
-        Some(path) => {
-            std::fs::write(path, text).map_err(|error| format!("cannot write the card {}: {error}", path.display()))
-        }
+fn write_card(text: &str, destination: Option<Destination>, otherwise: &mut dyn Write) -> Result<(), String> {
+    match destination {
+        Some(destination) => destination.write(text),
         None => otherwise.write_all(text.as_bytes()).map_err(|error| format!("cannot write the card: {error}")),
     }
 }

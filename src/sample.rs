@@ -165,6 +165,10 @@ pub enum Event {
         asked: CoreSet,
         /// The mask read back.
         got: CoreSet,
+        /// `CLOCK_MONOTONIC` when it was in force, ns: what was read of the thread earlier says nothing of it. 0 in
+        /// recordings that do not tell.
+        #[serde(default)]
+        at_ns: u64,
     },
     /// vnettop put a thread's mask back.
     Restored {
@@ -172,6 +176,9 @@ pub enum Event {
         thread: ThreadId,
         /// The mask read back.
         got: CoreSet,
+        /// As of a pin.
+        #[serde(default)]
+        at_ns: u64,
     },
     /// The user pressed the mark key.
     Mark {

@@ -2,6 +2,10 @@
 //! of others may be moved, and where to, is for `effect` alone; where vnettop itself sits, for `source`.
 #![allow(unsafe_code, reason = "masks wider than 1024 cores and SCHED_RESET_ON_FORK have no safe wrapper")]
 
+mod kept;
+
+pub use kept::kept_affinity;
+
 use crate::sample::CoreSet;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io;
@@ -14,7 +18,7 @@ const FIRST_WORDS: usize = 16;
 /// 65536 cores, more than any kernel can have.
 const MOST_WORDS: usize = 1024;
 
-/// The cores a thread may run on (`sched_getaffinity`). `words` is the mask's buffer: used again from call to call, it
+/// The cores a thread may run on now, of those that are online (`sched_getaffinity`). `words` is the mask's buffer: used again from call to call, it
 /// grows to the width of this machine's masks.
 ///
 /// # Errors
@@ -69,10 +73,13 @@ fn set_words(tid: u32, words: &[u64]) -> io::Result<()> {
 }
 
 /// The cores that this process was started with: the mask of its main thread when this is first called, which whoever
-/// narrows the mask of vnettop does before. Empty where it cannot be read.
+/// narrows the mask of vnettop does before, offline cores included. Empty where it cannot be read.
 pub fn started_with() -> &'static CoreSet {
     static CORES: OnceLock<CoreSet> = OnceLock::new();
-    CORES.get_or_init(|| get_affinity(std::process::id(), &mut Vec::new()).unwrap_or_default())
+    CORES.get_or_init(|| {
+        let now = || get_affinity(std::process::id(), &mut Vec::new());
+        kept_affinity("self").or_else(|_| now()).unwrap_or_default()
+    })
 }
 
 /// The limit of descriptors that this process was started with.

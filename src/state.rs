@@ -67,6 +67,12 @@ pub struct State {
     pinned_at_ns: Option<u64>,
 }
 
+/// One sentence for all pins that were found undone at once.
+fn undone(pins: &[UndonePin]) -> Option<String> {
+    let (first, more) = (pins.first()?.sentence(), pins.len() - 1);
+    Some(if more == 0 { first } else { format!("{first} (so with {more} more: F)") })
+}
+
 impl State {
     /// Nothing received, nothing chosen.
     #[must_use]
@@ -96,7 +102,7 @@ impl State {
         self.recent.observe(&metrics);
         self.notices.age(metrics.at_ns);
         self.sticky.observe(&metrics);
-        let undone: Vec<String> = metrics.undone.iter().map(UndonePin::sentence).collect();
+        let undone = undone(&metrics.undone);
         self.follow_pins(&metrics);
         let holds = self.phase == Phase::Frozen && self.settings.mode != Mode::Replay;
         match &self.shown {
@@ -107,8 +113,9 @@ impl State {
             }
             _ => self.show(metrics),
         }
-        for sentence in undone {
-            self.add_notice(true, sentence);
+        if let Some(text) = undone {
+            let notice = Notice { warning: true, text, finding: Some("mask_changed") };
+            self.notices.add(notice, self.newest().map(|metrics| metrics.at_ns));
         }
     }
 
@@ -130,7 +137,7 @@ impl State {
     /// One more sentence, beside those of the last thing done: something happened that nobody asked for.
     pub(crate) fn add_notice(&mut self, warning: bool, text: String) {
         let at_ns = self.newest().map(|metrics| metrics.at_ns);
-        self.notices.add(warning, text, at_ns);
+        self.notices.add(Notice { warning, text, finding: None }, at_ns);
     }
 
     /// Whether new workers of pinned processes are pinned as well.
@@ -159,7 +166,7 @@ impl State {
                     self.pinned_at_ns = Some(metrics.at_ns);
                     told.push(format!("{} pinned to {got}", thread.tid));
                 }
-                Event::Restored { thread, got } => {
+                Event::Restored { thread, got, .. } => {
                     self.pinned_at_ns = None;
                     told.push(format!("{} put back to {got}", thread.tid));
                 }

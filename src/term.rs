@@ -100,6 +100,16 @@ impl Guard {
         Ok((size.ws_col.min(MOST_COLUMNS), size.ws_row.min(MOST_ROWS)))
     }
 
+    /// Makes the kernel tell once more that a key waits: crossterm waits for the moment in which keys come, and misses it
+    /// when the terminal was resized in the same moment. Setting the modes that are set wakes whoever waits.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub fn tell_again(&self) -> io::Result<()> {
+        let modes = rustix::termios::tcgetattr(&self.input)?;
+        Ok(rustix::termios::tcsetattr(&self.input, rustix::termios::OptionalActions::Now, &modes)?)
+    }
+
     /// Readable when a key waits.
     #[must_use]
     pub fn input(&self) -> &OwnedFd {

@@ -15,6 +15,7 @@ mod header;
 mod layout;
 mod links;
 mod map;
+mod numbers;
 mod overlay;
 mod path;
 mod placement;

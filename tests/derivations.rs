@@ -369,6 +369,10 @@ fn a_trace_with_holes_falls_back_to_the_count() {
     let (lossy, by_class) = evidence(|trace| trace.lost = 1);
     assert_eq!(lossy, Evidence::Counted, "something was lost");
     assert_eq!(known(by_class), 1, "a change of core that no event told is still a move");
+    let mut still = traced(2 * SECOND, 0, Some(1), &[]);
+    still.trace.iter_mut().for_each(|trace| trace.lost = 5);
+    let still = last(vec![traced(SECOND, 0, Some(1), &[]), still]);
+    assert_eq!(still.threads[0].evidence, Evidence::Traced, "what was lost is not of a thread that did not move");
     assert_eq!(evidence(|trace| trace.partly = vec![101]).0, Evidence::Counted, "not asked for all the time");
     let begun = last(vec![sample_of(0, Some(1)), traced(2 * SECOND, 2, Some(2), &[])]);
     assert_eq!(begun.threads[0].evidence, Evidence::Counted, "the trace began in between");
@@ -418,14 +422,49 @@ fn pinned_is_told_until_it_is_put_back() {
         old: both.clone(),
         asked: one.clone(),
         got: one.clone(),
+        at_ns: 0,
     }));
     let metrics = derivation.advance(at(2 * SECOND, &one)).expect("metrics");
     assert!(metrics.threads[0].pinned, "it is pinned");
     assert_eq!(metrics.events.len(), 1, "and the sample after it says so");
     let undone = derivation.advance(at(3 * SECOND, &both)).expect("metrics");
     assert!(!undone.threads[0].pinned && undone.events.is_empty(), "a pin that someone else undid is none");
-    derivation.advance(Item::Event(Event::Restored { thread: id, got: one.clone() }));
+    derivation.advance(Item::Event(Event::Restored { thread: id, got: one.clone(), at_ns: 0 }));
     assert!(!derivation.advance(at(4 * SECOND, &one)).expect("metrics").threads[0].pinned, "it is put back");
+}
+
+/// Whether this sample makes anybody look like having changed the thread's mask.
+fn is_blamed(derivation: &mut Derivation, at_ns: u64, mask: &CoreSet) -> bool {
+    let threads = vec![ThreadSample { allowed: Some(mask.clone()), ..thread(101, 7, at_ns, 0, Some(1)) }];
+    let sample = Sample { threads, ..sample(at_ns) };
+    let metrics = derivation.advance(Item::Sample(Box::new(sample))).expect("a sample");
+    metrics.findings.iter().any(|finding| finding.id == "mask_changed") || !metrics.undone.is_empty()
+}
+
+#[test]
+fn samples_that_were_read_before_a_pin_accuse_nobody_of_undoing_it() {
+    let (all, one): (CoreSet, CoreSet) = ((0..2).collect(), CoreSet::single(0));
+    let id = thread(101, 7, 0, 0, None).id;
+    let pinned = |at_ns| Event::Pinned { thread: id, old: all.clone(), asked: one.clone(), got: one.clone(), at_ns };
+    let restored = |at_ns| Event::Restored { thread: id, got: all.clone(), at_ns };
+    let mut derivation = Derivation::default();
+    // On a busy machine samples wait to be taken, while pins are set and put back.
+    let mut follow = |events: Vec<Event>, samples: &[(u64, &CoreSet)]| {
+        for event in events {
+            derivation.advance(Item::Event(event));
+        }
+        samples.iter().any(|&(at_ns, mask)| is_blamed(&mut derivation, at_ns * SECOND / 10, mask))
+    };
+    let s = |tenths: u64| tenths * SECOND / 10;
+    assert!(!follow(vec![], &[(10, &all)]), "nothing was changed");
+    let late = [(12, &all), (14, &all), (16, &all), (22, &one)];
+    assert!(!follow(vec![pinned(s(20))], &late), "three samples are older than the pin");
+    let late = [(28, &one), (32, &all), (38, &all), (42, &one)];
+    assert!(!follow(vec![restored(s(30)), pinned(s(40))], &late), "put back and pinned again meanwhile");
+    let late = [(46, &one), (48, &one), (52, &all), (54, &all)];
+    assert!(!follow(vec![restored(s(50))], &late), "two are older than the old mask's return");
+    assert!(!follow(vec![pinned(s(60))], &[(62, &one)]), "seen at once");
+    assert!(follow(vec![], &[(64, &all)]), "what something else really undid is told");
 }
 
 #[test]

@@ -4,10 +4,10 @@ mod world;
 
 use std::time::Duration;
 use vnettop::action::{Action, Mouse};
-use vnettop::derive::Metrics;
 use vnettop::derive::proof::Verdict;
+use vnettop::derive::{Evidence, Metrics};
 use vnettop::effect::{Effect, PinRequest};
-use vnettop::sample::{CoreSet, Event, Ifindex, Kind, ThreadId};
+use vnettop::sample::{CoreSet, Event, Ifindex, Kind, ThreadId, TraceSource};
 use vnettop::state::{Mode, Settings};
 use vnettop::update::update;
 use world::scenes;
@@ -366,6 +366,60 @@ fn what_update_sees_is_the_newest_even_when_the_screen_is_frozen() {
     assert!(shows(&stage, "no thread is selected"), "and a sentence says so");
 }
 
+#[test]
+fn a_doubtful_proposal_says_so_first_and_may_be_applied_all_the_same() {
+    let mut stage = Stage::after(3, scenes::kunpeng());
+    let mut proposal = scenes::proposal(thread(&stage, 0), thread(&stage, 1), [4, 5]);
+    proposal.doubt = Some("pinning will probably not help: other work is everywhere".to_owned());
+    stage.state.open_proposal(Ok(proposal));
+    let frame = stage.text(120, 40);
+    let first = frame.lines().skip_while(|line| !line.contains("Proposed placement")).nth(1).unwrap_or_default();
+    assert!(first.contains("pinning will probably not help"), "before anything else:\n{frame}");
+    assert!(shows(&stage, "p again or Enter applies all the same"), "it may be applied:\n{frame}");
+    assert!(matches!(stage.press("p")[..], [Effect::Pin(_)]), "and is");
+}
+
+#[test]
+fn a_replay_offers_no_key_that_would_change_this_machine() {
+    let mut stage = with(Settings { mode: Mode::Replay, ..Settings::default() });
+    pinned(&mut stage);
+    stage.world.threads[0].sample.allowed = Some(CoreSet::single(4));
+    stage.press("<tick><tick>");
+    assert!(shows(&stage, "1 thread pinned in the recording"), "whose pins they are:\n{}", stage.text(120, 40));
+    assert!(!shows(&stage, "U undo") && !shows(&stage, "U puts"), "U would put nothing back:\n{}", stage.text(120, 40));
+    let proposal = scenes::proposal(thread(&stage, 0), thread(&stage, 1), [4, 5]);
+    stage.state.open_proposal(Ok(proposal));
+    assert!(!shows(&stage, "p apply"), "nor would p apply:\n{}", stage.text(120, 40));
+}
+
+#[test]
+fn after_a_pin_the_border_shows_the_rate_and_then_the_spread_since_the_pin_alone() {
+    let stage = Stage::after(12, four_links());
+    let frame = stage.text(160, 40);
+    assert!(frame.contains(" LAST 12 s"), "a strip's title promises no more seconds than were seen:\n{frame}");
+    let mut stage = Stage::after(12, scenes::kunpeng());
+    assert!(shows(&stage, "· 12 s") || shows(&stage, "· 11 s"), "the time of the spread:\n{}", stage.text(120, 40));
+    pinned(&mut stage);
+    stage.press("<tick>");
+    assert!(shows(&stage, "flow 34.8 Gbit/s") && !shows(&stage, "±"), "settling:\n{}", stage.text(120, 40));
+    stage.play(8, |_, _| {});
+    assert!(shows(&stage, "· 6 s") || shows(&stage, "· 5.5 s"), "since the pin settled:\n{}", stage.text(120, 40));
+}
+
+#[test]
+fn the_title_says_which_source_traces_the_moves() {
+    let mut stage = Stage::after(3, scenes::kunpeng());
+    for (source, wanted) in
+        [(TraceSource::Perf, "moves traced by perf"), (TraceSource::Ftrace, "moves traced by ftrace")]
+    {
+        let mut metrics = stage.derive();
+        metrics.trace = Some((source, 0));
+        metrics.threads.iter_mut().for_each(|thread| thread.evidence = Evidence::Traced);
+        stage.state.receive(metrics);
+        assert!(stage.text(200, 60).contains(wanted), "{wanted}:\n{}", stage.text(200, 60));
+    }
+}
+
 fn newest(stage: &Stage) -> &Metrics {
     stage.state.newest().expect("samples have come")
 }
@@ -373,7 +427,7 @@ fn newest(stage: &Stage) -> &Metrics {
 fn pinned(stage: &mut Stage) {
     let (thread, old) = (thread(stage, 0), "0-127".parse::<CoreSet>().expect("a list of cores"));
     let core = CoreSet::single(4);
-    stage.event(Event::Pinned { thread, old, asked: core.clone(), got: core });
+    stage.event(Event::Pinned { thread, old, asked: core.clone(), got: core, at_ns: 0 });
 }
 
 #[test]
@@ -424,7 +478,7 @@ fn every_finding_can_be_read_and_answered() {
     stage.press("F");
     assert!(!shows(&stage, "is stolen"), "F closes what F opened");
     stage.press("F<end>");
-    assert!(stage.text(60, 15).contains("times 3.48"), "the last number is reached on the smallest screen");
+    assert!(stage.text(60, 15).contains("times its claim 3.48"), "the last number is reached on the smallest screen");
     stage.press("p");
     assert!(shows(&stage, "lacement ═"), "a finding that names p is answered with p");
 }

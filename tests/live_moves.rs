@@ -393,6 +393,32 @@ fn with_cap_perfmon_alone_moves_come_as_events_and_the_loss_is_told() {
     assert!(beside.lost <= happened - seen + strangers, "and no more than that");
 }
 
+#[test]
+fn where_sys_was_mounted_anew_every_move_is_traced_all_the_same() {
+    let test = "where_sys_was_mounted_anew_every_move_is_traced_all_the_same";
+    if !can_trace(test, &["unshare"]) {
+        return;
+    }
+    let spinner = Kept(Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("sh starts"));
+    // As ip netns exec does it.
+    let within =
+        format!("umount -l /sys; mount -t sysfs sysfs /sys && exec {VNETTOP} -d 0.1 --watch {} \"$@\"", pid(&spinner));
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--net", "sh", "-c", &within, "sh"]);
+    let mut watching = Watching::start(command);
+    let traced = (0..100).map(|_| watching.next()).find(|object| all_have(object, "traced"));
+    let traced = traced.expect("the watched thread is traced within ten seconds");
+    assert_eq!(
+        (&traced["trace"]["source"], &traced["trace"]["lost"]),
+        (&"ftrace".into(), &0.into()),
+        "and none is lost"
+    );
+    let instance = instance(watching.pid());
+    assert!(instance.is_dir(), "by an instance of vnettop's own");
+    drop(watching);
+    await_that("which is gone though it was killed", 5, || !instance.exists());
+}
+
 fn instance(pid: u32) -> PathBuf {
     Path::new(TRACEFS).join(format!("instances/vnettop-{pid}"))
 }
@@ -417,6 +443,39 @@ fn nothing_is_left_in_tracefs_however_it_ends() {
         vnettop.0.wait().expect("it ends");
         await_that(&format!("after kill {name} {group}PID the instance is gone"), 2, || !own.exists());
     }
+}
+
+/// The process that will remove the instance.
+fn keeper_of(vnettop: u32) -> Option<u32> {
+    let tasks = fs::read_dir(format!("/proc/{vnettop}/task")).ok()?;
+    let children = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("children")).ok());
+    let pids: Vec<u32> =
+        children.flat_map(|text| text.split(' ').filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()).collect();
+    let is_keeper =
+        |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm == "vnettop-keeper\n");
+    pids.into_iter().find(is_keeper)
+}
+
+#[test]
+fn a_killed_keeper_is_replaced_and_nothing_is_left_in_tracefs() {
+    if !can_trace("a_killed_keeper_is_replaced_and_nothing_is_left_in_tracefs", &[]) {
+        return;
+    }
+    let watched = Kept(Command::new("sleep").arg("3600").spawn().expect("sleep starts"));
+    let mut command = Command::new(VNETTOP);
+    command.args(["--json", "-d", "0.1", "--watch", &pid(&watched).to_string()]);
+    let mut vnettop = Kept(command.stdout(Stdio::null()).spawn().expect("vnettop starts"));
+    let (number, own) = (pid(&vnettop), instance(pid(&vnettop)));
+    await_that("it traces", 5, || own.is_dir() && keeper_of(number).is_some());
+    for _ in 0..2 {
+        let killed = keeper_of(number).expect("a keeper");
+        signal("-KILL", &killed.to_string());
+        await_that("another keeper takes its place", 5, || keeper_of(number).is_some_and(|keeper| keeper != killed));
+        assert!(own.is_dir(), "the trace goes on meanwhile");
+    }
+    signal("-TERM", &number.to_string());
+    vnettop.0.wait().expect("it ends");
+    await_that("the instance is gone", 5, || !own.exists());
 }
 
 /// CPU time of every thread of a process, ns.

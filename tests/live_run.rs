@@ -68,7 +68,14 @@ fn what_cannot_be_started_is_one_sentence() {
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("no-program");
     fs::write(&file, "text").expect("writable");
-    let cases = [("no-such-command-anywhere", 127, "not found"), (file.to_str().expect("text"), 126, "cannot be run")];
+    let script = dir.path().join("script");
+    fs::write(&script, "#!/no/such/interpreter\n").expect("writable");
+    fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("it may be run");
+    let cases = [
+        ("no-such-command-anywhere", 127, "not found"),
+        (file.to_str().expect("text"), 126, "cannot be run"),
+        (script.to_str().expect("text"), 126, "its interpreter is not there"),
+    ];
     for (program, code, says) in cases {
         let (got, out, err) = output(run(&["--max-cv", "5%"], &[program]));
         assert_eq!((got, out.as_str()), (Some(code), ""), "{program}: {err}");
@@ -92,6 +99,7 @@ fn wrong_arguments_are_one_sentence_and_two() {
         (&["run", "--json", "--", "true"], "--format json"),
         (&["run", "--print", "80x24", "--", "true"], "--print"),
         (&["run", "-n", "3", "--", "true"], "--count"),
+        (&["run", "--bytes", "--", "true"], "in bits"),
         (&["run", "--format", "xml", "--", "true"], "markdown"),
         (&["card"], "RECORDING"),
     ];
@@ -111,6 +119,77 @@ fn what_cannot_be_written_is_told_before_the_command_runs() {
         assert_eq!((code, out.as_str()), (Some(1), ""), "{option}: the command was not started: {err}");
         assert!(err.lines().count() == 1 && err.contains("/nowhere/at/all"), "{option}: {err}");
     }
+}
+
+#[test]
+fn a_card_destroys_nothing() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = |name: &str| dir.path().join(name).display().to_string();
+    let (recording, notes, fresh) = (file("r.jsonl"), file("notes.md"), file("fresh.md"));
+    assert_eq!(output(run(&["--record", &recording, "--card", "/dev/null"], &["true"])).0, Some(0));
+    let recorded = fs::read(&recording).expect("recorded");
+    fs::hard_link(&recording, file("link")).expect("a second name");
+    for card in [&recording, &file("link")] {
+        let mut again = Command::new(VNETTOP);
+        again.args(["card", &recording, "--card", card]);
+        for command in [again, run(&["--card", card], &["echo", "ran"])] {
+            let (code, out, err) = output(command);
+            assert_eq!((code, out.as_str()), (Some(1), ""), "nothing ran: {err}");
+            assert!(err.contains("is a recording: name another file for the card"), "{err}");
+        }
+    }
+    assert_eq!(fs::read(&recording).expect("there"), recorded, "the recording is as it was");
+
+    let (code, out, err) = output(run(&["--card", &fresh, "--record", &fresh], &["echo", "ran"]));
+    assert_eq!((code, out.as_str()), (Some(1), ""), "one file for both is refused before anything runs: {err}");
+    assert!(err.contains("cannot hold both the card and the recording"), "{err}");
+
+    fs::write(&notes, "x".repeat(5000)).expect("writable");
+    for card in [&notes, &fresh] {
+        assert_eq!(output(run(&["--card", card], &["no-such-command-anywhere"])).0, Some(127));
+    }
+    assert_eq!(fs::read_to_string(&notes).expect("there").len(), 5000, "without a card the file is as it was");
+    assert!(!Path::new(&fresh).exists(), "and a new one is not left behind");
+    assert_eq!(output(run(&["--card", &notes], &["true"])).0, Some(0));
+    let card = fs::read_to_string(&notes).expect("there");
+    assert!(card.starts_with("vnettop run: true\n") && !card.contains('x'.to_string().repeat(9).as_str()), "{card}");
+}
+
+#[test]
+fn a_card_reaches_a_fifo_and_one_that_nobody_reads_keeps_nobody() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let fifo = dir.path().join("fifo");
+    let path = fifo.to_str().expect("text");
+    assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo runs").success());
+    let reader = Command::new("cat").arg(&fifo).stdout(Stdio::piped()).spawn().expect("cat runs");
+    assert_eq!(output(run(&["--card", path], &["true"])).0, Some(0));
+    let read = reader.wait_with_output().expect("cat ends").stdout;
+    assert!(String::from_utf8_lossy(&read).starts_with("vnettop run: true\n"), "the reader has the card");
+
+    // Full, and held open by us, who never read.
+    let mut full = fs::OpenOptions::new().read(true).write(true).open(&fifo).expect("it opens");
+    std::io::Write::write_all(&mut full, &vec![0; 65536]).expect("that much fits");
+    let mut vnettop = kept(run(&["--card", path], &["true"]));
+    let waits =
+        || fs::read_to_string(format!("/proc/{}/wchan", vnettop.0.id())).is_ok_and(|at| at.contains("pipe_write"));
+    await_that("it waits for the reader", 10, waits);
+    signal(vnettop.0.id(), "-TERM");
+    await_that("the signal ends it", 5, || vnettop.0.try_wait().expect("a child").is_some());
+}
+
+#[test]
+fn a_signal_that_the_command_understands_does_not_end_the_run() {
+    let script = "trap 'echo told; exit 0' USR1; echo ready; while :; do sleep 0.1; done";
+    let runs = run(&["--card", "/dev/null", "--repeat", "2"], &["sh", "-c", script]);
+    let mut vnettop = Kept({ runs }.stdout(Stdio::piped()).spawn().expect("vnettop starts"));
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(vnettop.0.stdout.take().expect("piped")));
+    let mut next = || lines.next().map(|line| line.expect("text"));
+    for _ in 0..2 {
+        assert_eq!(next().as_deref(), Some("ready"), "the command runs, the second time too");
+        signal(vnettop.0.id(), "-USR1");
+        assert_eq!(next().as_deref(), Some("told"), "it is the command that gets the signal");
+    }
+    assert_eq!(vnettop.0.wait().expect("it ends").code(), Some(0), "and its exit code counts");
 }
 
 #[test]
@@ -156,12 +235,19 @@ fn too_short_a_run_says_what_is_missing() {
     assert!(lines.next().is_some_and(|line| line.contains("was not checked")), "an unchecked limit is told: {err}");
 }
 
+#[test]
+fn a_comparison_that_could_not_be_made_is_told_on_its_own() {
+    let (code, _, err) = output(run(&["--pin", "compare", "--card", "/dev/null"], &["sh", "-c", "exit 0"]));
+    assert_eq!(code, Some(0), "the command went well");
+    assert!(err.contains("vnettop: unpinned and pinned were not compared: "), "standard error says so: {err}");
+}
+
 /// A command that tells its pid and which signals it gets, until it gets one it ends by.
 const TELLS: &str = "
 import os, signal, sys
 def tell(number, frame):
     print('got', number, flush=True)
-for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM):
     signal.signal(number, tell)
 print('pid', os.getpid(), flush=True)
 for line in sys.stdin:
@@ -175,7 +261,17 @@ fn signals_are_handed_on_and_waited_for() {
     let mut vnettop = Kept(command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("vnettop starts"));
     let mut lines = BufReader::new(vnettop.0.stdout.take().expect("piped")).lines().map(|line| line.expect("text"));
     assert!(lines.next().is_some_and(|line| line.starts_with("pid ")), "the command runs");
-    for (name, number) in [("-TERM", 15), ("-INT", 2), ("-HUP", 1), ("-QUIT", 3), ("-TERM", 15)] {
+    let signals = [
+        ("-TERM", 15),
+        ("-INT", 2),
+        ("-HUP", 1),
+        ("-QUIT", 3),
+        ("-TERM", 15),
+        ("-USR1", 10),
+        ("-USR2", 12),
+        ("-ALRM", 14),
+    ];
+    for (name, number) in signals {
         signal(vnettop.0.id(), name);
         assert_eq!(lines.next(), Some(format!("got {number}")), "{name} reaches the command, also a second time");
     }
@@ -274,7 +370,7 @@ fn masks_are_as_before_after_a_signal_in_a_pinned_stretch() {
     if !can_pin("masks_are_as_before_after_a_signal_in_a_pinned_stretch") {
         return;
     }
-    for name in ["-TERM", "-INT", "-HUP"] {
+    for name in ["-TERM", "-INT", "-HUP", "-USR1", "-ALRM"] {
         let dir = tempfile::tempdir().expect("a directory");
         let spinner = busy(dir.path(), "0-1");
         await_that("the spinner spins", 10, || masks(spinner.0.id()) == ["Cpus_allowed_list:\t0-1"]);
@@ -327,7 +423,9 @@ fn turns_are_taken_and_the_command_is_found_anew_in_every_run() {
     let mut vnettop = run(&options, &["sh", "-c", script]);
     vnettop.env("XDG_STATE_HOME", dir.path());
     let (code, _, err) = output(vnettop);
-    assert_eq!((code, err.as_str()), (Some(0), ""), "nothing went otherwise than asked");
+    // The command sends nothing, so there is no rate to compare; everything else goes as asked.
+    let told: Vec<&str> = err.lines().filter(|line| !line.contains("were not compared: the rate")).collect();
+    assert_eq!((code, told), (Some(0), vec![]), "nothing else went otherwise than asked");
     let events = events(&record);
     let kinds: Vec<&str> = events.iter().filter_map(|event| event["kind"].as_str()).collect();
     assert_eq!(kinds.iter().filter(|kind| **kind == "run_started").count(), 4, "it ran four times: {kinds:?}");

@@ -78,11 +78,32 @@ fn keys_are_answered_while_another_namespace_storms() {
 }
 
 #[test]
+fn the_first_key_after_a_resize_is_obeyed_at_once() {
+    if !can_run("the_first_key_after_a_resize_is_obeyed_at_once", &["tmux"]) {
+        return;
+    }
+    // A tick far away, so that nothing but the key can wake it.
+    let tmux = Tmux::start("resize", 80, 24, &format!("{VNETTOP} -d 60"));
+    tmux.await_shown("the screen is there", 10, "Links");
+    for round in 0..10 {
+        let (width, height) = if round % 2 == 0 { (200, 60) } else { (80, 24) };
+        tmux.press("?");
+        tmux.await_shown("the help opens", 5, "Esc leaves");
+        let size = [width, height].map(|cells| cells.to_string());
+        tmux.tmux(&["resize-window", "-x", &size[0], "-y", &size[1]]);
+        let fits = || tmux.frame().lines().nth(1).is_some_and(|line| line.chars().count() == width);
+        await_that("the frame fits the new size", 5, fits);
+        tmux.press("Escape");
+        await_that("the help closes", 5, || !tmux.shows("Esc leaves"));
+    }
+}
+
+#[test]
 fn a_signal_gives_the_terminal_back() {
     if !can_run("a_signal_gives_the_terminal_back", &["tmux", "pkill"]) {
         return;
     }
-    for signal in ["TERM", "HUP"] {
+    for signal in ["TERM", "HUP", "QUIT", "USR1", "ALRM"] {
         let tmux = Tmux::start(&format!("signal-{signal}"), 100, 30, "sh");
         let dir = tempfile::tempdir().expect("a directory");
         let pid = dir.path().join("pid").display().to_string();
@@ -96,6 +117,20 @@ fn a_signal_gives_the_terminal_back() {
         let state = tmux.tmux(&["display-message", "-p", "#{cursor_flag} #{alternate_on} #{mouse_any_flag}"]);
         assert_eq!(state.trim(), "1 0 0", "after SIG{signal} cursor, screen and mouse are given back");
     }
+}
+
+#[test]
+fn a_recording_that_may_grow_no_more_is_told_and_the_screen_stays() {
+    if !can_run("a_recording_that_may_grow_no_more_is_told_and_the_screen_stays", &["tmux"]) {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("x.jsonl").display().to_string();
+    let tmux = Tmux::start("full", 120, 30, &format!("sh -c 'ulimit -f 16; exec {VNETTOP} -d 0.05 --record {file}'"));
+    tmux.await_shown("it says what happened", 20, "cannot write recording");
+    tmux.press("?");
+    tmux.await_shown("and goes on", 5, "propose cores");
+    assert!(std::fs::metadata(&file).is_ok_and(|meta| meta.len() > 0), "what was recorded before is there");
 }
 
 #[test]

@@ -81,7 +81,7 @@ fn perform(stage: &mut Stage, effects: &[Effect]) -> Vec<(u32, CoreId)> {
             runner.trail = vec![core];
             pinned.push((request.thread.tid, core));
             let (asked, got) = (request.cores.clone(), request.cores.clone());
-            events.push(Event::Pinned { thread: request.thread, old, asked, got });
+            events.push(Event::Pinned { thread: request.thread, old, asked, got, at_ns: 0 });
         }
         let line = Line { warning: false, text: format!("{} of {} pinned", requests.len(), requests.len()) };
         tell(stage, &Outcome { lines: vec![line], events });
@@ -151,7 +151,8 @@ fn without_sticky_mode_new_workers_are_left_alone() {
 fn sticky_mode_never_shares_and_forgets_what_was_put_back() {
     let (mut stage, _) = pinned_stage("P");
     let threads: Vec<ThreadId> = stage.world.threads.iter().map(|runner| runner.sample.id).collect();
-    let events = threads.into_iter().map(|thread| Event::Restored { thread, got: (0..16).collect() }).collect();
+    let events =
+        threads.into_iter().map(|thread| Event::Restored { thread, got: (0..16).collect(), at_ns: 0 }).collect();
     tell(&mut stage, &Outcome { lines: Vec::new(), events });
     stage.world.threads.iter_mut().for_each(|runner| runner.sample.allowed = Some((0..16).collect()));
     tick(&mut stage);
@@ -204,7 +205,9 @@ fn a_pin_that_something_else_undid_is_told_once_and_not_fought() {
     let undone: Vec<_> = events.iter().filter(|event| event["kind"] == "pin_undone").collect();
     let [event] = undone[..] else { panic!("one event: {events:?}") };
     assert_eq!((&event["tid"], &event["now"]), (&513.into(), &"0-15".into()), "which thread, and what it has now");
-    assert!(stage.text(160, 50).contains("something else undid its pin"), "the screen says it too");
+    let screen = stage.text(160, 50);
+    assert!(screen.contains("something else undid its pin"), "the screen says it too:\n{screen}");
+    assert!(!screen.contains("something else than vnettop undid"), "and once is enough there, too:\n{screen}");
     assert_eq!(vnettop::update::tick(&mut stage.state), None, "and even sticky mode does not fight");
     let again = json(&mut stage);
     assert!(again["events"].as_array().expect("a list").is_empty(), "once is enough: {}", again["events"]);
@@ -215,7 +218,7 @@ fn a_sample_older_than_the_pin_is_no_undoing() {
     let mut stage = Stage::after(3, two_streams());
     let thread = stage.world.threads[0].sample.id;
     let (old, got): (CoreSet, CoreSet) = ((0..16).collect(), CoreSet::single(4));
-    stage.event(Event::Pinned { thread, old, asked: got.clone(), got: got.clone() });
+    stage.event(Event::Pinned { thread, old, asked: got.clone(), got: got.clone(), at_ns: 0 });
     let told = json(&mut stage);
     assert!(!told["events"].to_string().contains("pin_undone"), "it was read before the pin took effect: {told}");
     mask(&mut stage, thread.tid, got);

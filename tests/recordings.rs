@@ -135,6 +135,7 @@ fn items() -> Vec<Item> {
         old: "0-127".parse().expect("a list"),
         asked: CoreSet::single(4),
         got: CoreSet::single(4),
+        at_ns: 0,
     };
     vec![
         sample(1, &few),

@@ -155,7 +155,7 @@ fn pinned_threads_and_what_came_of_it() {
     stage.world.threads[0].trail = vec![4];
     stage.world.threads[0].moves_per_s = 0.0;
     let old = "0-127".parse().expect("a list of cores");
-    stage.event(Event::Pinned { thread: server, old, asked: core.clone(), got: core });
+    stage.event(Event::Pinned { thread: server, old, asked: core.clone(), got: core, at_ns: 0 });
     stage.state.outcome(&Outcome {
         lines: vec![
             Line { warning: false, text: "iperf3 server 39081: 0-127 → 4".into() },

@@ -84,7 +84,7 @@ pub const KEYS: &[Binding] = &[
     row(&[Key::Char('S')], Action::ReverseSort, MAIN, "turn the order round", ""),
     row(&[Key::Char('t')], Action::ToggleTree, MAIN, "links as a tree or as a flat list", "tree"),
     row(&[Key::Char('i')], Action::ToggleIdle, MAIN, "hide or show links that moved nothing for 5 s", "idle"),
-    row(&[Key::Char('u')], Action::ToggleUnits, MAIN, "bits, bytes or packets", "units"),
+    row(&[Key::Char('u')], Action::ToggleUnits, MAIN, "bits, bytes or packets, for the links", "units"),
     row(&[Key::Char(' ')], Action::ToggleFreeze, MAIN, "freeze the screen, or let it go on", "freeze"),
     row(&[Key::Char('.')], Action::Step, MAIN, "show the next sample of a frozen replay", ""),
     row(&[Key::Char('+'), Key::Char('=')], Action::Faster, MAIN, "sample more often", ""),

@@ -1,6 +1,7 @@
 //! A benchmark under observation: starts the command with vnettop's own input, output and terminal, watches it, pins
 //! and unpins in turn where that was asked for, and gives its exit code back. It prints nothing while the command runs.
 
+mod destination;
 mod passing;
 mod session;
 mod turns;
@@ -20,7 +21,9 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-pub use crate::report::run::{Format, card as text, limits};
+pub use destination::Destination;
+
+pub use crate::report::run::{Format, card as text, limits, not_compared};
 pub use crate::sample::PinMode;
 
 /// What is to be run, and how it is watched.
@@ -122,7 +125,21 @@ fn asked(plan: &Plan) -> RunAsked {
 fn refusal(program: &OsString, error: &io::Error) -> (u8, String) {
     let name = program.display();
     match error.kind() {
+        // The kernel says the same of a file that is there and whose interpreter is not.
+        io::ErrorKind::NotFound if is_there(program) => (
+            126,
+            format!("{name} cannot be run: its interpreter is not there: look at its first line, or with file(1)"),
+        ),
         io::ErrorKind::NotFound => (127, format!("{name}: command not found: check the name and PATH")),
         _ => (126, format!("{name} cannot be run: {error}")),
     }
+}
+
+/// Whether a file answers to the name of a command.
+fn is_there(program: &OsString) -> bool {
+    if program.as_encoded_bytes().contains(&b'/') {
+        return Path::new(program).is_file();
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
 }

@@ -46,7 +46,12 @@ fn run(app: &mut App, signals: &Signals, guard: &Guard, screen: &mut Screen, the
         app.take_waiting()?;
         match look(guard.input().as_fd()) {
             Waiting::HungUp => return Ok(Ended::Signal(signal_hook::consts::SIGHUP)),
-            Waiting::Input => read_input(app, last.as_ref())?,
+            Waiting::Input => {
+                read_input(app, last.as_ref())?;
+                if look(guard.input().as_fd()) == Waiting::Input {
+                    guard.tell_again().map_err(AppError::Terminal)?;
+                }
+            }
             Waiting::Nothing => {}
         }
         if app.state.quitting() || app.counted_out() {

@@ -1,12 +1,28 @@
 //! Signals as something to wait for: a byte in a pipe, not code that runs in between.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
+use signal_hook::consts::{
+    SIGALRM, SIGCONT, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2, SIGVTALRM, SIGWINCH,
+    SIGXCPU, SIGXFSZ,
+};
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// What ends a program unless it takes them over, and may come from outside. SIGPIPE does not: Rust programs ignore it.
+const ENDING: [i32; 11] =
+    [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGXCPU];
+
+/// A file that reaches its largest size (`ulimit -f`) is an error of that write, which is told, and not the end of the program.
+///
+/// # Errors
+/// The kernel refuses a handler.
+pub fn survive_full_files() -> io::Result<()> {
+    // A handler, not the signal ignored: a command that vnettop starts must not inherit it.
+    signal_hook::flag::register(SIGXFSZ, Arc::default()).map(drop)
+}
 
 /// The signals that end a run, and those that concern its terminal.
 pub struct Signals {
@@ -20,15 +36,15 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Takes over SIGINT, SIGTERM and SIGHUP. A second one, where the first found us waiting for something that does not
-    /// come, ends the program as it would end any other.
+    /// Takes over every signal that would end the program. A second one, where the first found us waiting for something
+    /// that does not come, ends it as it would end any other.
     ///
     /// # Errors
     /// The kernel refuses a pipe or a handler.
     pub fn take() -> io::Result<Self> {
         let signals = Self::none()?;
         let asked = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
+        for signal in ENDING {
             signal_hook::flag::register_conditional_default(signal, Arc::clone(&asked))?;
             signal_hook::flag::register(signal, Arc::clone(&asked))?;
             signal_hook::flag::register_usize(

@@ -29,6 +29,44 @@ pub struct Run {
     pub card: Option<PathBuf>,
 }
 
+/// What iperf3 runs for unless told otherwise, seconds.
+const IPERF3_SECONDS: f64 = 10.0;
+
+impl Run {
+    /// The sentence that an iperf3 client with this `-t` ends before there is anything to compare; of no other command is
+    /// it known how long it takes.
+    #[must_use]
+    pub fn too_short(&self) -> Option<String> {
+        if self.pin != Pin::Compare || self.repeat > 1 {
+            return None;
+        }
+        let seconds = client_seconds(&self.command)?;
+        let needed = self.stretch.as_secs_f64() * 2.0;
+        (seconds < needed).then(|| {
+            format!(
+                "iperf3 -t {seconds} ends before an unpinned and a pinned stretch are over, which take {needed} s: give it a \
+                 longer -t, or choose a shorter --stretch"
+            )
+        })
+    }
+}
+
+/// How long an iperf3 client sends; none of other commands, and where bytes or blocks decide or -t 0 is for ever.
+fn client_seconds(command: &[OsString]) -> Option<f64> {
+    let words: Vec<&str> = command.iter().map(|word| word.to_str().unwrap_or("")).collect();
+    let at = words.iter().position(|word| word.rsplit('/').next() == Some("iperf3"))?;
+    let words = &words[at + 1..];
+    let has = |short: &str, long: &str| words.iter().any(|word| word.starts_with(short) || word.starts_with(long));
+    if !has("-c", "--client") || has("-n", "--bytes") || has("-k", "--blockcount") {
+        return None;
+    }
+    let time = words.iter().enumerate().find_map(|(at, word)| {
+        let value = word.strip_prefix("--time").map(|rest| rest.trim_start_matches('=')).or(word.strip_prefix("-t"))?;
+        Some(if value.is_empty() { *words.get(at + 1)? } else { value })
+    });
+    time.map_or(Some(IPERF3_SECONDS), |time| time.parse().ok()).filter(|&seconds| seconds > 0.0)
+}
+
 /// What is done about pins while the command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Pin {
@@ -146,6 +184,7 @@ pub(super) fn refuse_others(options: &Options) -> Result<(), CliError> {
     let given = [
         (options.json, "--json does not go with a card: choose --format json"),
         (options.print.is_some(), "--print does not go with a card"),
+        (options.bytes, "--bytes does not go with a card: its rates are in bits a second"),
         (options.count.is_some(), "--count does not go with a card: the command decides when it ends"),
     ];
     given.iter().find(|(given, _)| *given).map_or(Ok(()), |(_, sentence)| Err(usage(sentence)))
@@ -182,6 +221,38 @@ fn share(text: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_iperf3_too_short_to_compare_is_told_before_it_runs() {
+        let told = |command: &str, pin, repeat| {
+            let run = Run {
+                command: command.split(' ').map(OsString::from).collect(),
+                pin,
+                repeat,
+                stretch: Duration::from_secs(10),
+                settle: Duration::from_secs(2),
+                max_cv_ppm: None,
+                max_drops: None,
+                format: CardFormat::Text,
+                card: None,
+            };
+            run.too_short().is_some()
+        };
+        for short in [
+            "iperf3 -c h -t 4",
+            "/usr/bin/iperf3 -t19 -c h",
+            "ip netns exec a iperf3 --client h --time=5",
+            "iperf3 -c h",
+        ] {
+            assert!(told(short, Pin::Compare, 1), "'{short}' ends before twenty seconds are over");
+        }
+        for long in
+            ["iperf3 -c h -t 20", "iperf3 -c h -t 0", "iperf3 -s", "iperf3 -c h -n 1G", "sleep 1", "iperf3 -c h -t x"]
+        {
+            assert!(!told(long, Pin::Compare, 1), "of '{long}' nothing is to be said");
+        }
+        assert!(!told("iperf3 -c h -t 4", Pin::Never, 1) && !told("iperf3 -c h -t 4", Pin::Compare, 4), "no stretches");
+    }
 
     #[test]
     fn a_share_is_the_same_in_percent() {

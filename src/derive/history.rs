@@ -156,6 +156,12 @@ impl History {
         self.late_at_ns.is_some_and(|late_ns| now_ns.saturating_sub(late_ns) < within_s * 1_000_000_000)
     }
 
+    /// Seconds that were finished since the start.
+    #[must_use]
+    pub fn seconds(&self) -> usize {
+        self.bins
+    }
+
     /// The last `count` finished seconds of a link, bits/s in its larger direction, oldest first; none before it was born
     /// or where the rate was unknown.
     #[must_use]

@@ -24,8 +24,8 @@ const WINDOW_NS: u64 = 30_000_000_000;
 const LONG_WINDOW_NS: u64 = 60_000_000_000;
 /// Bins longer than this are long, ns.
 const LONG_BIN_NS: u64 = 250_000_000;
-/// Time from one conclusion to the next, ns.
-const EVERY_NS: u64 = 1_000_000_000;
+/// Time from one conclusion to the next, ns: with ticks of a second, every tick, though one may be a little early.
+const EVERY_NS: u64 = 900_000_000;
 /// What was done to masks shows only after this, ns.
 const SETTLING_NS: u64 = 2_000_000_000;
 /// Traced moves kept.
@@ -81,6 +81,8 @@ impl Inquiry {
     fn observe_bins(&mut self, sample: &Sample, metrics: &Metrics, bins: &VecDeque<Bin>, basis: Option<&FlowBasis>) {
         if std::mem::take(&mut self.changed) {
             self.since_ns = metrics.at_ns + SETTLING_NS;
+            // What was found of the other masks is over at once.
+            self.concluded_at_ns = None;
         }
         self.recent.observe(metrics);
         self.masks.observe(metrics);
@@ -152,10 +154,12 @@ impl Inquiry {
         }
     }
 
-    fn window(&self, bins: &VecDeque<Bin>, now_ns: u64) -> Vec<Bin> {
+    /// The bins that are looked at: none from before the last pin, and what came after it has settled.
+    pub(super) fn window(&self, bins: &VecDeque<Bin>, now_ns: u64) -> Vec<Bin> {
         let long = bins.back().is_some_and(|bin| bin.to_ns.saturating_sub(bin.from_ns) > LONG_BIN_NS);
         let length = if long { LONG_WINDOW_NS } else { WINDOW_NS };
-        let from_ns = now_ns.saturating_sub(length).max(self.since_ns);
+        let since_ns = if self.changed { now_ns + SETTLING_NS } else { self.since_ns };
+        let from_ns = now_ns.saturating_sub(length).max(since_ns);
         bins.range(bins.partition_point(|bin| bin.from_ns < from_ns)..).copied().collect()
     }
 }

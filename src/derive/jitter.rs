@@ -9,7 +9,7 @@ pub struct Jitter {
     pub bins: usize,
     /// Length of a bin, seconds (the median, where they differ).
     pub bin_s: f64,
-    /// From the first bin to the last, seconds.
+    /// The time of these bins, seconds: without the gaps between stretches.
     pub window_s: f64,
     /// Mean.
     pub mean: f64,
@@ -46,7 +46,7 @@ impl Jitter {
         let p50 = percentile(&sorted, 0.5);
         let mut lengths: Vec<u64> = bins.iter().map(|bin| bin.to_ns.saturating_sub(bin.from_ns)).collect();
         lengths.sort_unstable();
-        let window_ns = bins[bins.len() - 1].to_ns.saturating_sub(bins[0].from_ns);
+        let window_ns: u64 = lengths.iter().sum();
         Some(Self {
             bins: bins.len(),
             bin_s: lengths[lengths.len() / 2] as f64 / 1e9,
@@ -127,6 +127,8 @@ mod tests {
     fn too_few_bins_have_no_spread_and_unknown_ones_do_not_count() {
         let mut some = bins(&[1.0; LEAST_BINS]);
         assert!(Jitter::of(&some).is_some_and(|jitter| jitter.cv == Some(0.0) && jitter.longest_dip_s == 0.0));
+        let window_s = Jitter::of(some.iter().chain(&bins(&[1.0; 5]))).map(|jitter| jitter.window_s);
+        assert_eq!(window_s, Some(1.5), "the time of the bins, however far apart");
         some[3].bits_per_s = None;
         assert_eq!(Jitter::of(&some), None);
         assert_eq!(Jitter::of(&bins(&[0.0; 20])).and_then(|jitter| jitter.cv), None, "no mean, no share of it");

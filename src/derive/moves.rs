@@ -1,6 +1,6 @@
 //! What a move crosses, and what our knowledge of it rests on.
 
-use crate::sample::{CoreId, Sample, ThreadId, Topology};
+use crate::sample::{CoreId, Sample, ThreadId, ThreadSample, Topology};
 
 /// The circle a move crossed, told by the smallest circle that still holds both cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -83,13 +83,24 @@ pub(super) fn traced(previous: Option<&Sample>, next: &Sample) -> Vec<TracedMove
     traced.collect()
 }
 
-/// Whether every move of this thread since the older sample came as an event.
+/// Whether every move of this thread since the older sample (`old`) came as an event. A trace of the whole machine loses
+/// records of any thread: the kernel's count of this one tells whether they were its own.
 #[must_use]
-pub(super) fn is_traced(previous: Option<&Sample>, next: &Sample, tid: u32) -> bool {
+pub(super) fn is_traced(
+    previous: Option<&Sample>,
+    next: &Sample,
+    old: Option<&ThreadSample>,
+    new: &ThreadSample,
+) -> bool {
     let Some((before, now)) = previous.and_then(|sample| sample.trace.as_ref()).zip(next.trace.as_ref()) else {
         return false;
     };
-    before.lost == now.lost && now.partly.binary_search(&tid).is_err()
+    if before.lost == now.lost {
+        return now.partly.binary_search(&new.id.tid).is_err();
+    }
+    let counted = old.and_then(|old| new.migrations?.checked_sub(old.migrations?));
+    let told = now.moves.iter().filter(|one| one.tid == new.id.tid).count() as u64;
+    counted.is_some_and(|counted| told >= counted)
 }
 
 /// What a count of moves rests on.

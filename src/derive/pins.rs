@@ -2,7 +2,7 @@
 //! numad, taskset, the benchmark itself. It is told once; nobody fights over a mask here.
 
 use super::threads::ThreadMetrics;
-use crate::sample::{CoreSet, Event, ThreadId};
+use crate::sample::{CoreSet, Event, ThreadId, Topology};
 use std::collections::HashMap;
 
 /// A pin that something else undid.
@@ -37,6 +37,8 @@ pub(super) struct Pin {
     pub(super) gave: CoreSet,
     /// The mask from before vnettop touched the thread first, or that someone else had set since.
     pub(super) old: CoreSet,
+    /// What was read of the thread before this instant says nothing of the pin, `CLOCK_MONOTONIC`, ns.
+    at_ns: u64,
     /// It was seen in force. A sample may be older than the pin it is received after.
     is_seen: bool,
     /// Samples in a row that saw another mask.
@@ -54,10 +56,10 @@ impl Pins {
 
     pub(super) fn event(&mut self, event: &Event) {
         match event {
-            Event::Pinned { thread, old, got, .. } => {
+            Event::Pinned { thread, old, got, at_ns, .. } => {
                 let before = self.0.remove(thread).filter(|pin| pin.gave == *old);
                 let old = before.map_or_else(|| old.clone(), |pin| pin.old);
-                self.0.insert(*thread, Pin { gave: got.clone(), old, is_seen: false, others: 0 });
+                self.0.insert(*thread, Pin { gave: got.clone(), old, at_ns: *at_ns, is_seen: false, others: 0 });
             }
             Event::Restored { thread, .. } => {
                 self.0.remove(thread);
@@ -66,17 +68,19 @@ impl Pins {
         }
     }
 
-    /// Those that were found undone now and not before. A pin that came back by itself can be undone again.
-    pub(super) fn undone(&mut self, threads: &[ThreadMetrics]) -> Vec<UndonePin> {
+    /// Those that were found undone now and not before. A pin that came back by itself can be undone again. What a mask says
+    /// of cores that are not online undoes no pin.
+    pub(super) fn undone(&mut self, threads: &[ThreadMetrics], topology: &Topology) -> Vec<UndonePin> {
         let mut undone = Vec::new();
         if self.0.is_empty() {
             return undone;
         }
         for thread in threads {
             let Some(pin) = self.0.get_mut(&thread.sample.id) else { continue };
-            // A mask that cannot be read says nothing.
-            let Some(now) = thread.sample.allowed.as_ref() else { continue };
-            if *now == pin.gave {
+            // A mask that cannot be read, or was read before the pin, says nothing.
+            let mask = thread.sample.allowed.as_ref().filter(|_| thread.sample.at_ns >= pin.at_ns);
+            let Some(now) = mask else { continue };
+            if *now == pin.gave || now.equals_within(&pin.gave, &topology.online()) {
                 (pin.is_seen, pin.others) = (true, 0);
                 continue;
             }

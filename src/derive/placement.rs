@@ -35,6 +35,8 @@ pub const BUSY: f64 = 0.05;
 pub struct Proposal {
     /// One step a thread, in the order they are applied.
     pub steps: Vec<Step>,
+    /// Why it will probably not help; it may be applied all the same.
+    pub doubt: Option<String>,
     /// Sentences on the whole: which circle was chosen and why; what was left out.
     pub reasons: Vec<String>,
     /// The cores it touches, before and after.
@@ -171,7 +173,8 @@ pub fn propose_for(metrics: &Metrics, recent: &RecentLoad, threads: &[ThreadId])
 fn proposal(room: &Room<'_>, seats: &[Seat], wants: &[Want<'_>], placement: &Placement) -> Proposal {
     let steps = reason::steps(room, seats, wants, placement);
     let cores = preview::of(&steps, room.topology, room.recent);
-    Proposal { steps, reasons: reason::on_the_whole(room, seats, wants, placement), cores }
+    let doubt = reason::doubt(placement);
+    Proposal { steps, doubt, reasons: reason::on_the_whole(room, seats, wants, placement), cores }
 }
 
 /// Where the threads are, if each of them is bound to one core already.

@@ -77,6 +77,8 @@ pub struct Card {
     pub verdict: Verdict,
 }
 
+/// A window before a pin that is shorter than this is said to be short, seconds. Bins at its edges are cut.
+const LEAST_BEFORE_S: f64 = 9.0;
 /// Resamples behind an interval.
 const RESAMPLES: usize = 1_000;
 /// A mean lower by more than this share is worse, however steady it is.
@@ -109,6 +111,39 @@ impl Card {
         })
     }
 
+    /// Why the verdict sees no difference in a figure whose shown interval leaves out 0; none where they agree.
+    #[must_use]
+    pub fn doubt(&self) -> Option<&'static str> {
+        let differs = |of: Difference| of.from > 0.0 || of.to < 0.0;
+        if self.verdict != Verdict::NoDifference {
+            None
+        } else if differs(self.mean) && self.mean.is < 0.0 && is_tolerable(self.before.jitter.mean, self.mean) {
+            Some("a mean lower by no more than 3 % counts as none")
+        } else if differs(self.mean) {
+            Some("the mean differs at 95 %, the verdict asks for 99 %")
+        } else {
+            self.cv.is_some_and(differs).then_some("the spread differs at 95 %, the verdict asks for 99 %")
+        }
+    }
+
+    /// The window before the pin is shorter than a card asks for after it: another ten seconds could look otherwise.
+    #[must_use]
+    pub fn is_short(&self) -> bool {
+        self.pinned_at_ns.is_some() && self.before.jitter.window_s < LEAST_BEFORE_S
+    }
+
+    /// Which of the two makes it worse.
+    #[must_use]
+    pub fn why_worse(&self) -> &'static str {
+        let slower = self.mean.is < -TOLERABLE_DROP * self.before.jitter.mean && self.mean.to < 0.0;
+        let unsteadier = self.cv.is_some_and(|cv| cv.from > 0.0);
+        match (unsteadier, slower) {
+            (true, true) => "the spread rose and the mean fell by more than 3 %",
+            (_, true) => "the mean fell by more than 3 %",
+            _ => "the spread rose",
+        }
+    }
+
     /// The verdict with its figures, one sentence.
     #[must_use]
     pub fn sentence(&self) -> String {
@@ -117,7 +152,8 @@ impl Card {
         let Difference { is, from, to } = self.mean;
         let mean = format!("mean {} % (95 %: {} to {})", percent(is), percent(from), percent(to));
         let share = |side: &Side| side.jitter.cv.map_or_else(|| "–".to_owned(), |cv| format!("{:.0} %", cv * 100.0));
-        format!("{}: {mean}, CV {} → {}", self.verdict.words(), share(&self.before), share(&self.after))
+        let doubt = self.doubt().map_or_else(String::new, |doubt| format!("; {doubt}"));
+        format!("{}: {mean}, CV {} → {}{doubt}", self.verdict.words(), share(&self.before), share(&self.after))
     }
 }
 
@@ -178,10 +214,14 @@ fn difference(draws: &mut [f64], is: f64, widening: f64) -> (Difference, Differe
     (interval(SHOWN_TAIL), interval(VERDICT_TAIL))
 }
 
+fn is_tolerable(base: f64, mean: Difference) -> bool {
+    mean.is >= -TOLERABLE_DROP * base
+}
+
 /// The rule: it is better only if the spread falls and the mean does not drop by more than 3 %.
 fn verdict(base: f64, mean: (Difference, Difference), cv: Option<(Difference, Difference)>) -> Verdict {
     let mean = mean.1;
-    let tolerable = mean.is >= -TOLERABLE_DROP * base;
+    let tolerable = is_tolerable(base, mean);
     let steadier = cv.is_some_and(|(_, cv)| cv.to < 0.0);
     let unsteadier = cv.is_some_and(|(_, cv)| cv.from > 0.0);
     if unsteadier || (mean.to < 0.0 && !tolerable) {

@@ -16,7 +16,7 @@ use super::history::History;
 use super::moves::Evidence;
 use super::placement::{self, BUSY, Proposal, RecentLoad};
 use super::{Finding, Metrics};
-use crate::sample::{CoreSet, Event, Host, Item, PinMode, RunAsked, StretchSide, ThreadId};
+use crate::sample::{CoreSet, Event, Host, Item, PinMode, Proto, RunAsked, StretchSide, ThreadId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use stretches::Stretch;
@@ -60,7 +60,11 @@ pub struct Observation {
     busy: BTreeMap<ThreadId, (String, &'static str)>,
     /// The weakest that the moves of a busy thread rest on.
     evidence: Option<Evidence>,
+    /// Some of them were traced.
+    traced: bool,
     busy_s: f64,
+    /// TCP connections of watched processes were read, whether they carry anything or not.
+    tcp: bool,
     drops: Drops,
     findings: Vec<Seen>,
     proposal: Option<Result<Proposal, String>>,
@@ -90,11 +94,13 @@ impl Observation {
         if !self.runs() {
             return;
         }
+        self.tcp |= metrics.flow.connections.iter().any(|connection| connection.proto == Proto::Tcp);
         for thread in metrics.benchmark() {
             let (id, who) = (thread.sample.id, || (thread.sample.name.clone(), thread.sample.role()));
             self.watched.entry(id).or_insert_with(who);
             if self.is_busy(id) {
                 self.busy.entry(id).or_insert_with(who);
+                self.traced |= thread.evidence == Evidence::Traced;
                 self.evidence = Some(self.evidence.map_or(thread.evidence, |known| weaker(known, thread.evidence)));
             }
         }

@@ -50,7 +50,7 @@ pub(super) fn between(previous: Option<&Sample>, next: &Sample, history: &Histor
         pins.of(new.id).filter(|pin| new.allowed.as_ref().is_none_or(|allowed| *allowed == pin.gave))
     };
     let evidence = |new: &ThreadSample| match new.migrations {
-        _ if is_traced(previous, next, new.id.tid) => Evidence::Traced,
+        _ if is_traced(previous, next, old(new.id), new) => Evidence::Traced,
         Some(_) => Evidence::Counted,
         None => Evidence::Sampled,
     };

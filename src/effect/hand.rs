@@ -119,7 +119,7 @@ impl Hand {
                 self.journal.note(Entry::Pinned { thread, got: got.clone() });
                 self.hold(request, before, Some(got.clone()));
                 let (old, asked) = (before.clone(), request.cores.clone());
-                outcome.events.push(Event::Pinned { thread, old, asked, got });
+                outcome.events.push(Event::Pinned { thread, old, asked, got, at_ns: monotonic_ns() });
                 true
             }
             Err(Failure::NotReadBack(sentence)) => {
@@ -184,7 +184,7 @@ fn wall_ms() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn monotonic_ns() -> u64 {
+pub(super) fn monotonic_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
 }

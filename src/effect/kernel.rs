@@ -13,10 +13,10 @@ pub trait Pinner {
     /// `NotFound` or ESRCH when there is no such thread.
     fn start_of(&mut self, thread: ThreadId) -> io::Result<u64>;
 
-    /// The thread's affinity mask (`sched_getaffinity`).
+    /// The thread's affinity mask, cores that are offline now included: what is to be put back.
     ///
     /// # Errors
-    /// ESRCH when there is no such thread.
+    /// `NotFound` or ESRCH when there is no such thread.
     fn mask_of(&mut self, tid: u32) -> io::Result<CoreSet>;
 
     /// Sets the thread's affinity mask (`sched_setaffinity`); the kernel may silently give less than asked.
@@ -45,7 +45,7 @@ impl Pinner for Kernel {
     }
 
     fn mask_of(&mut self, tid: u32) -> io::Result<CoreSet> {
-        sched::get_affinity(tid, &mut Vec::new())
+        sched::kept_affinity(tid)
     }
 
     fn set_mask(&mut self, tid: u32, cores: &CoreSet) -> io::Result<()> {

@@ -101,7 +101,7 @@ pub(super) fn refusal(who: &str, asked: &CoreSet, before: Option<&CoreSet>, erro
             format!("{who} belongs to another user: run vnettop as root or with CAP_SYS_NICE")
         }
         Some(libc::EINVAL) => {
-            let now = before.map_or_else(String::new, |mask| format!("; it may run on {}", cores_of(mask)));
+            let now = before.map_or_else(String::new, |mask| format!("; its mask allows {}", cores_of(mask)));
             format!("{who} was not pinned: {} offline or not allowed for it{now}", are(asked))
         }
         _ => format!("{who} was not pinned to {}: {error}", cores_of(asked)),

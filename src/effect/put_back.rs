@@ -1,6 +1,7 @@
 //! One thread gets back the mask it had before vnettop: only if it is still the same thread and still has what vnettop
 //! gave it. A mask that someone else set since is never overwritten.
 
+use super::hand::monotonic_ns;
 use super::pin::{Identity, are, gone, identity, refusal, shortfall, taken_over, who};
 use super::{Outcome, Pinner, cores_of};
 use crate::sample::{CoreSet, Event, ThreadId};
@@ -93,11 +94,11 @@ pub(super) fn tell(outcome: &mut Outcome, held: &Held, verdict: &Verdict) {
                 None => outcome.say(format!("{who} is back on {}", cores_of(got))),
                 Some(sentence) => outcome.warn(sentence),
             }
-            outcome.events.push(Event::Restored { thread, got: got.clone() });
+            outcome.events.push(Event::Restored { thread, got: got.clone(), at_ns: monotonic_ns() });
         }
         Verdict::Already => {
             outcome.say(format!("{who} is on {} already, as before vnettop", cores_of(old)));
-            outcome.events.push(Event::Restored { thread, got: old.clone() });
+            outcome.events.push(Event::Restored { thread, got: old.clone(), at_ns: monotonic_ns() });
         }
         Verdict::Ended => outcome.say(format!("{who} ended, nothing to put back")),
         Verdict::Changed(now) => outcome.warn(format!(

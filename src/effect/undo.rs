@@ -64,8 +64,14 @@ fn sort(pinner: &mut dyn Pinner, past: Past, boot: &str, journals: &mut Journals
         journals.running.extend(past.held.iter().map(|(_, held)| (held.thread, pid)));
         return;
     }
-    for line in &past.damaged {
-        outcome.warn(format!("line {line} of {} is no journal line and was left out", past.path.display()));
+    let path = past.path.display();
+    match past.damaged.as_slice() {
+        [] => {}
+        [line] => outcome.warn(format!("line {line} of {path} is no journal line and was left out")),
+        [first, .., last] => outcome.warn(format!(
+            "{} lines of {path}, from line {first} to line {last}, are no journal lines and were left out",
+            past.damaged.len()
+        )),
     }
     journals.dead.push(past);
 }

@@ -105,6 +105,14 @@ fn escaped(text: &str) -> String {
     })
 }
 
+/// The sentence that nothing was compared though that was asked for, and why.
+#[must_use]
+pub fn not_compared(card: &RunCard) -> Option<String> {
+    let is_empty = card.comparison.as_ref().is_some_and(|both| both.card.is_none());
+    let why = card.missing.first().map_or("too little was measured", String::as_str);
+    is_empty.then(|| format!("unpinned and pinned were not compared: {why}"))
+}
+
 /// The limits that were not kept or could not be checked, a sentence each; whether it was broken.
 #[must_use]
 pub fn limits(card: &RunCard) -> Vec<(bool, String)> {

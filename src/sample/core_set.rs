@@ -97,6 +97,12 @@ impl CoreSet {
         Self::from_words(&words)
     }
 
+    /// Whether both have the same of these cores.
+    #[must_use]
+    pub fn equals_within(&self, other: &Self, cores: &Self) -> bool {
+        self == other || self.intersection(cores) == other.intersection(cores)
+    }
+
     /// Every core of this set is in the other.
     #[must_use]
     pub fn is_subset(&self, other: &Self) -> bool {

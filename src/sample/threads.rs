@@ -1,4 +1,4 @@
-//! One watched thread at one instant (`/proc/PID/task/TID/{stat,sched,schedstat}`, `sched_getaffinity`).
+//! One watched thread at one instant (`/proc/PID/task/TID/{stat,sched,schedstat,status}`, `sched_getaffinity`).
 
 use super::{CoreId, CoreSet};
 use serde::{Deserialize, Serialize};
@@ -66,7 +66,8 @@ pub struct ThreadSample {
     pub duty: Duty,
     /// The core it last ran on (field 39 of stat).
     pub core: CoreId,
-    /// Its affinity mask as `sched_getaffinity` gives it; none where it could not be read.
+    /// Its affinity mask as the kernel keeps it (`Cpus_allowed_list` of status), which may hold cores that are offline now;
+    /// none where it could not be read.
     pub allowed: Option<CoreSet>,
     /// The cores its cgroup's cpuset allows (`cpuset.cpus.effective` or v1's); none where it could not be read.
     pub cpuset: Option<CoreSet>,

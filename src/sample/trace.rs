@@ -23,7 +23,8 @@ pub struct Move {
 pub enum TraceSource {
     /// An ftrace instance of vnettop's own: every move.
     Ftrace,
-    /// perf samples of the tracepoint: some are lost without a record, the event's own counter tells how many.
+    /// perf samples of the tracepoint, of every thread of the machine: some are lost without a record, the event's own
+    /// counter tells how many, not whose.
     Perf,
 }
 
@@ -32,7 +33,8 @@ pub enum TraceSource {
 pub struct Trace {
     /// Where they come from.
     pub source: TraceSource,
-    /// Moves that happened and are not among the events, since the trace began.
+    /// Moves that happened and are not among the events, since the trace began: of watched threads and those yet to be born
+    /// where ftrace is the source, of any thread of the machine where perf is.
     pub lost: u64,
     /// In the order of time.
     pub moves: Vec<Move>,

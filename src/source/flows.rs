@@ -248,10 +248,17 @@ fn blind(is_own: bool, pid: u32, error: &io::Error) -> Blind {
 impl Blind {
     fn problem(&self) -> Problem {
         let text = match self {
-            Self::Descriptors(pid) => format!(
-                "the sockets of process {pid} belong to another user and are not seen, so the rate of the busiest link \
-                 stands for its own; run vnettop as that user or as root"
-            ),
+            Self::Descriptors(pid) => {
+                let (why, mend) = if rustix::process::geteuid().is_root() {
+                    ("may not be looked at, though vnettop is root", "give vnettop CAP_SYS_PTRACE, which it lacks here")
+                } else {
+                    ("belong to another user", "run vnettop as that user or as root")
+                };
+                format!(
+                    "the sockets of process {pid} {why} and are not seen, so the rate of the busiest link stands for its \
+                     own; {mend}"
+                )
+            }
             Self::Namespace(pid, error) => format!(
                 "cannot enter the network namespace of process {pid} ({error}), so the rate of the busiest link stands \
                  for its own; run vnettop in that namespace or as root"

@@ -13,6 +13,8 @@ mod perf;
 mod ring;
 mod setup;
 mod sys;
+mod timens;
+mod tracefs;
 
 use super::{Roots, now_ns};
 use crate::sample::{Move, Problem, ThreadSample, Trace, TraceSource};
@@ -64,6 +66,8 @@ pub struct MoveReader {
     counted: Option<u64>,
     read_at_ns: u64,
     rings_read_at_ns: u64,
+    /// What our clock has more than the kernel's own.
+    clock_offset_ns: i64,
     problems: Vec<Problem>,
     refusal: Option<String>,
 }
@@ -84,6 +88,7 @@ impl MoveReader {
             counted: None,
             read_at_ns: 0,
             rings_read_at_ns: 0,
+            clock_offset_ns: timens::offset_ns(roots),
             problems: Vec::new(),
             refusal: refusal.flatten(),
         }
@@ -194,7 +199,9 @@ impl MoveReader {
         let mut moves = Vec::new();
         if !still || now_ns.saturating_sub(self.rings_read_at_ns) >= READ_ANYWAY_NS {
             let waiting = self.claims.waiting();
+            let known = waiting.len();
             ring.read(waiting);
+            timens::shift(&mut waiting[known..], self.clock_offset_ns);
             if !is_filtered {
                 waiting.retain(|one| self.ordered.holds(one.tid));
             }

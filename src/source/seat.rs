@@ -32,7 +32,6 @@ pub(super) struct Seat {
     /// By thread: its CPU time then, and the cores it has been on since.
     threads: BTreeMap<u32, Trail>,
     quiet: u32,
-    words: Vec<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -112,7 +111,8 @@ impl Seat {
 
     /// Where vnettop may run. When somebody else has given it another mask than its seat, that one counts from now on.
     fn find_home(&mut self) -> Option<CoreSet> {
-        let is = sched::get_affinity(own_tid(), &mut self.words).ok()?;
+        let now = || sched::get_affinity(own_tid(), &mut Vec::new());
+        let is = sched::kept_affinity("thread-self").or_else(|_| now()).ok()?;
         let known = self.home.take().unwrap_or_else(|| sched::started_with().clone());
         let set = self.core.map_or_else(|| known.clone(), CoreSet::single);
         if is == set {

@@ -13,6 +13,8 @@ pub struct Notice {
     pub warning: bool,
     /// The sentence.
     pub text: String,
+    /// The finding that says the same, by its id: once is enough.
+    pub finding: Option<&'static str>,
 }
 
 /// The sentences of the last thing done.
@@ -30,13 +32,13 @@ impl Notices {
     }
 
     pub(super) fn replace(&mut self, lines: impl Iterator<Item = (bool, String)>, at_ns: Option<u64>) {
-        self.list = lines.map(|(warning, text)| Notice { warning, text }).collect();
+        self.list = lines.map(|(warning, text)| Notice { warning, text, finding: None }).collect();
         self.since_ns = at_ns;
     }
 
     /// One more; the oldest go when there are many.
-    pub(super) fn add(&mut self, warning: bool, text: String, at_ns: Option<u64>) {
-        self.list.push(Notice { warning, text });
+    pub(super) fn add(&mut self, notice: Notice, at_ns: Option<u64>) {
+        self.list.push(notice);
         let surplus = self.list.len().saturating_sub(MOST);
         self.list.drain(..surplus);
         self.since_ns = at_ns;

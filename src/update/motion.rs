@@ -19,7 +19,7 @@ pub(super) fn step(state: &mut State, motion: Motion) {
     match &mut state.overlay {
         Overlay::Help { scroll } => *scroll = scrolled(*scroll, motion, WRAPPED * help_lines().len()),
         Overlay::Proposal { result: Ok(proposal), scroll } => {
-            let sentences = proposal.reasons.len() + 4 * proposal.steps.len() + proposal.cores.len();
+            let sentences = 2 + proposal.reasons.len() + 4 * proposal.steps.len() + proposal.cores.len();
             *scroll = scrolled(*scroll, motion, WRAPPED * (sentences + 3));
         }
         Overlay::Findings { scroll } => *scroll = scrolled(*scroll, motion, most),

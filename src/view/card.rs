@@ -8,7 +8,7 @@ use super::overlay::Line;
 use super::text::wrap;
 use crate::derive::proof::{Difference, LEAST_AFTER_NS, SETTLING_NS, Side, Verdict};
 use crate::derive::{Card, Metrics};
-use crate::state::State;
+use crate::state::{Mode, State, Units};
 use std::time::Duration;
 
 /// What is dropped after a pin until things have settled, and the least that is compared after it, s.
@@ -23,7 +23,7 @@ const SIDE: usize = 12;
 pub(super) fn lines(state: &State, width: u16) -> Vec<Line> {
     let Some(metrics) = state.metrics() else { return sentence(Tone::Muted, "nothing is known yet", width) };
     match &metrics.card {
-        Some(card) => filled(state, card, width),
+        Some(card) => filled(card, width),
         None => empty(state, metrics, width),
     }
 }
@@ -31,7 +31,9 @@ pub(super) fn lines(state: &State, width: u16) -> Vec<Line> {
 /// The keys that make sense beside this card.
 pub(super) fn foot(state: &State) -> &'static str {
     match state.metrics().and_then(|metrics| metrics.card.as_ref()) {
-        Some(card) if card.verdict == Verdict::Worse => "U puts the masks back · Esc leaves",
+        Some(card) if card.verdict == Verdict::Worse && state.settings().mode != Mode::Replay => {
+            "U puts the masks back · Esc leaves"
+        }
         _ => "Esc leaves",
     }
 }
@@ -56,9 +58,9 @@ fn empty(state: &State, metrics: &Metrics, width: u16) -> Vec<Line> {
     sentence(Tone::Normal, &text, width)
 }
 
-fn filled(state: &State, card: &Card, width: u16) -> Vec<Line> {
+fn filled(card: &Card, width: u16) -> Vec<Line> {
     let Card { before, after, .. } = card;
-    let scale = Scale::of(before.jitter.mean.max(after.jitter.mean), state.settings.units);
+    let scale = Scale::of(before.jitter.mean.max(after.jitter.mean), Units::Bits);
     let rate = |bits: f64| scale.number(bits);
     let cv = |side: &Side| side.jitter.cv.map_or_else(|| UNKNOWN.to_owned(), |cv| Share(cv).to_string());
     let moves = |side: &Side| Count(side.moves_per_s).to_string();
@@ -78,7 +80,10 @@ fn filled(state: &State, card: &Card, width: u16) -> Vec<Line> {
     let bins = format!("{}, {} bins of {bin}", before.jitter.bins, after.jitter.bins);
     lines.push(row("window", &window(before), &window(after), &bins, Tone::Muted));
     lines.push(Line::new());
-    lines.extend(verdict(card.verdict, width));
+    lines.extend(verdict(card, width));
+    if card.pinned_at_ns.is_some() {
+        lines.extend(sentence(Tone::Muted, &weight(card), width));
+    }
     lines
 }
 
@@ -100,17 +105,30 @@ fn difference(difference: &Difference, number: &impl Fn(f64) -> String) -> Strin
     format!("{} ({} to {})", signed(is), signed(from), signed(to))
 }
 
-fn verdict(verdict: Verdict, width: u16) -> Vec<Line> {
-    let (tone, why) = match verdict {
+/// What a single pin can tell.
+fn weight(card: &Card) -> String {
+    let short = Seconds(card.before.jitter.window_s);
+    let short = if card.is_short() { format!("only {short} were seen before the pin; ") } else { String::new() };
+    format!(
+        "{short}one stretch before stands against one after, and other load may have changed between them: \
+         vnettop run --pin compare takes turns"
+    )
+}
+
+fn verdict(card: &Card, width: u16) -> Vec<Line> {
+    if let Some(doubt) = card.doubt() {
+        return sentence(Tone::Normal, &format!("{}: {doubt}", card.verdict.words()), width);
+    }
+    let (tone, why) = match card.verdict {
         Verdict::SteadierAndFaster => (Tone::Good, "the spread fell and the mean rose"),
         Verdict::Faster => (Tone::Good, "the mean rose, the spread stayed"),
         Verdict::Steadier => (Tone::Good, "the spread fell, the mean did not drop by more than 3 %"),
         Verdict::NoDifference => {
             (Tone::Normal, "neither spread nor mean differs by more than chance makes it; the pin brought nothing here")
         }
-        Verdict::Worse => (Tone::Bad, "more spread, or a mean lower by more than 3 %"),
+        Verdict::Worse => (Tone::Bad, card.why_worse()),
     };
-    sentence(tone, &format!("{}: {why}", verdict.words()), width)
+    sentence(tone, &format!("{}: {why}", card.verdict.words()), width)
 }
 
 fn sentence(tone: Tone, text: &str, width: u16) -> Vec<Line> {

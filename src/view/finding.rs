@@ -3,11 +3,11 @@
 
 use super::Tone;
 use super::canvas::{Area, Canvas};
-use super::format::Signed;
+use super::numbers::words;
 use super::overlay::Line;
 use super::text::{plural, wrap};
 use crate::derive::{Finding, Metrics};
-use crate::state::State;
+use crate::state::{Mode, State};
 
 /// A sentence never takes more lines than this.
 const MOST_LINES: usize = 3;
@@ -61,12 +61,14 @@ fn sentence(canvas: &mut Canvas, y: u16, (tone, text): (Tone, &str), most: usize
 fn sentences(state: &State) -> (Vec<(Tone, String)>, usize) {
     let mut all = reports(state);
     let Some(metrics) = state.metrics() else { return (all, 0) };
-    all.extend(metrics.findings.iter().take(MOST_FINDINGS).map(|finding| (Tone::Normal, text(finding))));
+    let said = |finding: &&Finding| state.notices.list().iter().any(|notice| notice.finding == Some(finding.id));
+    let findings: Vec<&Finding> = metrics.findings.iter().filter(|finding| !said(finding)).collect();
+    all.extend(findings.iter().take(MOST_FINDINGS).map(|finding| (Tone::Normal, text(finding))));
     all.extend(next_step(state, metrics).map(|text| (Tone::Muted, text)));
     if all.is_empty() {
         all.push((Tone::Muted, "nothing to report".to_owned()));
     }
-    (all, metrics.findings.len().saturating_sub(MOST_FINDINGS))
+    (all, findings.len().saturating_sub(MOST_FINDINGS))
 }
 
 /// What the last thing done has left, and what could not be read.
@@ -84,7 +86,7 @@ fn text(finding: &Finding) -> String {
     format!("{key}{}", finding.text)
 }
 
-/// Everything, whole, each finding with its name and the numbers behind it.
+/// Everything, whole, each finding with the numbers behind it.
 pub(super) fn list(state: &State, width: u16) -> Vec<Line> {
     let sentence = |tone, text: &str| wrap(text, width).into_iter().map(move |line| vec![(tone, line)]);
     let mut lines: Vec<Line> = Vec::new();
@@ -96,13 +98,11 @@ pub(super) fn list(state: &State, width: u16) -> Vec<Line> {
             lines.push(Line::new());
         }
         lines.extend(sentence(Tone::Normal, &text(finding)));
-        let numbers: Vec<String> =
-            finding.numbers.iter().map(|(name, value)| format!("{name} {}", Signed(*value))).collect();
-        let numbers = format!("{}: {}", finding.id, numbers.join(" · "));
-        if finding.numbers.is_empty() {
+        let numbers: Vec<String> = finding.numbers.iter().map(|(name, value)| words(name, *value)).collect();
+        if numbers.is_empty() {
             continue;
         }
-        let indented = wrap(&numbers, width.saturating_sub(4)).into_iter();
+        let indented = wrap(&numbers.join(" · "), width.saturating_sub(4)).into_iter();
         lines.extend(indented.map(|line| vec![(Tone::Muted, format!("    {line}"))]));
     }
     if lines.is_empty() {
@@ -116,7 +116,11 @@ fn next_step(state: &State, metrics: &Metrics) -> Option<String> {
     let pins = state.pins();
     if pins > 0 {
         let card = metrics.card.as_ref().map_or_else(String::new, |card| format!(" · c: {}", card.verdict.words()));
-        return Some(format!("{} pinned by vnettop · U puts the masks back{card}", plural(pins, "thread")));
+        let whose = match state.settings().mode {
+            Mode::Replay => "in the recording",
+            Mode::Live | Mode::Demo => "by vnettop · U puts the masks back",
+        };
+        return Some(format!("{} pinned {whose}{card}", plural(pins, "thread")));
     }
     let busy = metrics.threads.iter().filter(|thread| thread.cpu.is_some_and(|cpu| cpu >= 0.05)).count();
     let offered = metrics.findings.iter().any(|finding| finding.key == Some('p'));

@@ -28,19 +28,26 @@ pub(super) fn line(
     jitter: &Jitter,
     basis: Option<&FlowBasis>,
     benchmarks: &[BenchmarkMetrics],
-    units: Units,
 ) -> u16 {
     let mut used = 0;
-    for Piece { tone, text, .. } in fitting(pieces(jitter, basis, benchmarks, units), usize::from(width)) {
+    for Piece { tone, text, .. } in fitting(pieces(jitter, basis, benchmarks), usize::from(width)) {
         used += canvas.left(x + used, y, width - used, tone, text);
     }
     used
 }
 
+/// The rate alone, while its spread is not known yet: at first, and until a pin has settled.
+pub(super) fn rate(canvas: &mut Canvas, (x, y, width): (u16, u16, u16), bits_per_s: f64) -> u16 {
+    let scale = Scale::of(bits_per_s, Units::Bits);
+    let text = format!("flow {} {}", scale.number(bits_per_s), scale.unit);
+    canvas.left(x, y, width, Tone::Title, text)
+}
+
 /// The figures in the order they stand. What belongs to the figure before it has no dot before it.
-fn pieces(jitter: &Jitter, basis: Option<&FlowBasis>, benchmarks: &[BenchmarkMetrics], units: Units) -> Vec<Piece> {
+/// In bits whatever the links are shown in, as benchmarks and findings have it.
+fn pieces(jitter: &Jitter, basis: Option<&FlowBasis>, benchmarks: &[BenchmarkMetrics]) -> Vec<Piece> {
     let piece = |rank, text: String| Piece { rank, tone: Tone::Title, text };
-    let scale = Scale::of(jitter.mean, units);
+    let scale = Scale::of(jitter.mean, Units::Bits);
     let number = |rate| scale.number(rate);
     let tone = match jitter.cv {
         Some(cv) if cv >= SWINGS => Tone::Warning,
@@ -130,7 +137,7 @@ mod tests {
             p95: 35.6e9,
             longest_dip_s: 2.1,
         };
-        let pieces = fitting(pieces(&jitter, Some(basis), tests, Units::Bits), width);
+        let pieces = fitting(pieces(&jitter, Some(basis), tests), width);
         pieces.into_iter().map(|piece| piece.text).collect()
     }
 

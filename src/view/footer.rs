@@ -2,8 +2,8 @@
 
 use super::Tone;
 use super::canvas::{Area, Canvas, cells};
-use crate::action::{Pane, Place, action_for, hints};
-use crate::state::{Overlay, State};
+use crate::action::{Action, Pane, Place, action_for, hints};
+use crate::state::{Mode, Overlay, State};
 
 /// The last line of the screen.
 pub(super) fn prepare(state: &State, area: Area) -> Canvas {
@@ -14,16 +14,25 @@ pub(super) fn prepare(state: &State, area: Area) -> Canvas {
             let used = canvas.left(1, 0, area.width / 2, Tone::Key, format_args!("/{text}_"));
             canvas.left(used + 4, 0, area.width, Tone::Muted, "Enter keeps the filter, Esc clears it");
         }
-        _ => keys(&mut canvas, state.place()),
+        _ => keys(&mut canvas, state),
     }
     canvas
 }
 
 /// As many as fit, and always the way out.
-fn keys(canvas: &mut Canvas, place: Place) {
+fn keys(canvas: &mut Canvas, state: &State) {
+    let place = state.place();
     let last = if place == Place::Main { 17 } else { 0 };
     let end = canvas.area.width.saturating_sub(last);
-    let all: Vec<_> = hints(place).map(|(key, word)| (key, key.to_string(), word)).collect();
+    // Nothing of this machine is changed for a recording.
+    let changes = |action: Option<Action>| match action {
+        Some(Action::Undo | Action::ChooseCores) => true,
+        Some(Action::Accept) => place == Place::Proposal,
+        _ => false,
+    };
+    let is_replay = state.settings().mode == Mode::Replay;
+    let hints = hints(place).filter(|(key, _)| !is_replay || !changes(action_for(*key, place)));
+    let all: Vec<_> = hints.map(|(key, word)| (key, key.to_string(), word)).collect();
     let (tail, head): (Vec<_>, Vec<_>) =
         all.into_iter().partition(|(_, _, word)| place == Place::Main && (*word == "help" || *word == "quit"));
     let mut x = 1;

@@ -85,14 +85,17 @@ fn finding(canvas: &mut Canvas, layout: &Layout) {
 /// The spread of the watched flow: beside the title of the finding, or in the lower border of the only pane.
 fn spread(canvas: &mut Canvas, state: &State, basis: Option<&FlowBasis>, layout: &Layout) {
     let Some(metrics) = state.metrics() else { return };
-    let Some(jitter) = metrics.jitter else { return };
     let (x, y) = match layout.shape {
         Shape::Compact => (2, layout.finding.y - 3),
         Shape::Full | Shape::Stacked => (12, layout.finding.y - 1),
     };
     let room = layout.width.saturating_sub(x + 3);
+    let used = match (&metrics.jitter, metrics.flow.bits_per_s) {
+        (Some(jitter), _) => flow::line(canvas, (x + 1, y, room), jitter, basis, &metrics.benchmarks),
+        (None, Some(rate)) => flow::rate(canvas, (x + 1, y, room), rate),
+        (None, None) => return,
+    };
     canvas.glyph(x, y, Tone::Muted, ' ');
-    let used = flow::line(canvas, (x + 1, y, room), &jitter, basis, &metrics.benchmarks, state.settings.units);
     canvas.glyph(x + 1 + used, y, Tone::Muted, ' ');
 }
 

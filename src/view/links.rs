@@ -108,7 +108,7 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
     let has_alias = |row: &LinkRow| metrics.links[row.index].facts.alias.is_some();
     let aliases = rows.iter().skip(first).take(body).any(has_alias);
     let columns = columns(metrics, state, area.width, aliases);
-    head(&mut canvas, &columns, state.links.sort);
+    head(&mut canvas, &columns, state.links.sort, history.seconds().saturating_sub(state.behind().seconds));
     let pane = LinksPane { state, metrics, history, columns: &columns };
     for (y, row) in (1..).zip(rows.iter().skip(first).take(body)) {
         pane.row(&mut canvas, y, row);
@@ -153,7 +153,7 @@ fn columns(metrics: &Metrics, state: &State, width: u16, aliases: bool) -> Vec<P
     table::fit(&columns, width)
 }
 
-fn head(canvas: &mut Canvas, columns: &[Placed<Cell>], sort: LinkSort) {
+fn head(canvas: &mut Canvas, columns: &[Placed<Cell>], sort: LinkSort, seconds: usize) {
     let sorted = match sort {
         LinkSort::Name => Cell::Name,
         LinkSort::Rx => Cell::Rx,
@@ -164,7 +164,11 @@ fn head(canvas: &mut Canvas, columns: &[Placed<Cell>], sort: LinkSort) {
     for column in columns {
         let tone = if column.id == sorted { Tone::Accent } else { Tone::Header };
         match column.id {
-            Cell::Strip => drop(canvas.left(column.x, 0, column.width, tone, format_args!("LAST {} s", column.width))),
+            Cell::Strip => {
+                // No longer than there is anything to show.
+                let seconds = seconds.clamp(1, usize::from(column.width).max(1));
+                canvas.left(column.x, 0, column.width, tone, format_args!("LAST {seconds} s"));
+            }
             _ => table::cell(canvas, column, 0, tone, column.title),
         }
     }

@@ -21,7 +21,8 @@ pub(super) fn prepare(state: &State, width: u16, height: u16) -> Canvas {
         Overlay::Paths { scroll } => ("Paths", path::lines(state, inner), *scroll, "Esc leaves · ↑ ↓ scroll"),
         Overlay::Card { scroll } => ("Before and after the pin", card::lines(state, inner), *scroll, card::foot(state)),
         Overlay::Proposal { result: Ok(proposal), scroll } => {
-            ("Proposed placement", placement::lines(proposal, state.metrics(), inner), *scroll, answer(state))
+            let lines = placement::lines(proposal, state.metrics(), inner);
+            ("Proposed placement", lines, *scroll, answer(state, proposal.doubt.is_some()))
         }
         Overlay::Proposal { result: Err(why), .. } => {
             ("No placement", sentences(Tone::Normal, why, inner), 0, "Esc leaves")
@@ -34,10 +35,11 @@ pub(super) fn prepare(state: &State, width: u16, height: u16) -> Canvas {
     boxed((width, height), title, &lines, scroll, foot)
 }
 
-fn answer(state: &State) -> &'static str {
+fn answer(state: &State, doubtful: bool) -> &'static str {
     match state.settings().mode {
         _ if state.settings().readonly => "--readonly: nothing is changed here · Esc leaves",
         Mode::Replay => "a replay: nothing to pin here · Esc leaves",
+        Mode::Live | Mode::Demo if doubtful => "p again or Enter applies all the same · Esc leaves",
         Mode::Live | Mode::Demo => "p again or Enter applies · Esc leaves",
     }
 }

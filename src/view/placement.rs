@@ -19,11 +19,16 @@ const IN_A_ROW: usize = 32;
 
 /// Everything, top to bottom.
 pub(super) fn lines(proposal: &Proposal, metrics: Option<&Metrics>, width: u16) -> Vec<Line> {
-    let mut lines: Vec<Line> = proposal.reasons.iter().flat_map(|why| sentences(Tone::Normal, why, width)).collect();
+    let mut lines: Vec<Line> = proposal.doubt.iter().flat_map(|why| sentences(Tone::Warning, why, width)).collect();
+    lines.extend(proposal.reasons.iter().flat_map(|why| sentences(Tone::Normal, why, width)));
     let strips = metrics.filter(|metrics| metrics.topology.cores.len() >= STRIPS_FROM);
     lines.extend(strips.into_iter().flat_map(|metrics| self::strips(proposal, metrics)));
     if strips.is_none() || proposal.cores.len() <= MOST_ROWS {
         lines.extend(table(&proposal.cores, &proposal.steps));
+        if proposal.cores.iter().any(comes_and_goes) {
+            let text = "BUSY% beyond OTHERS: the watched threads, which come and go there";
+            lines.extend(sentences(Tone::Muted, text, width));
+        }
     }
     lines.push(Vec::new());
     let who: Vec<String> = proposal.steps.iter().map(|step| format!("{} {}", step.label, step.thread.tid)).collect();
@@ -69,6 +74,11 @@ fn table(cores: &[CoreChange], steps: &[Step]) -> Vec<Line> {
         lines.push(vec![(Tone::Muted, text), (Tone::Good, names(&change.then, steps))]);
     }
     lines
+}
+
+/// The watched threads used this core in the last seconds, though none of them was there at the last look.
+fn comes_and_goes(core: &CoreChange) -> bool {
+    core.now.is_empty() && core.load.is_some_and(|load| load.busy - load.others >= 0.10)
 }
 
 /// `client 39082`; of many only the first and how many more.

@@ -9,7 +9,7 @@ use super::{Tone, UNDER_COUNT};
 use crate::action::{Action, Pane};
 use crate::derive::history::History;
 use crate::derive::{Evidence, Metrics, ThreadMetrics};
-use crate::sample::CoreSet;
+use crate::sample::{CoreSet, TraceSource};
 use crate::state::{State, ThreadSort};
 use std::fmt::{self, Display, Formatter};
 
@@ -18,6 +18,8 @@ const WIDE: u16 = 100;
 
 /// From here on the title has room for how a move is marked.
 const ROOM_FOR_MARK: u16 = 60;
+/// And its source.
+const ROOM_FOR_SOURCE: u16 = 80;
 /// A strip shorter than this shows no movement.
 const STRIP_LEAST: u16 = 10;
 
@@ -89,9 +91,16 @@ pub(super) fn title(state: &State, width: u16) -> Vec<String> {
 fn evidence(metrics: &Metrics, width: u16) -> Option<String> {
     let kinds = [(Evidence::Traced, ""), (Evidence::Counted, ""), (Evidence::Sampled, UNDER_COUNT)];
     let there = kinds.into_iter().filter(|(kind, _)| metrics.threads.iter().any(|thread| thread.evidence == *kind));
+    // The one that may lose some is told wherever there is room for it.
+    let by = match metrics.trace {
+        Some((TraceSource::Perf, _)) => " by perf",
+        Some((TraceSource::Ftrace, _)) if width >= ROOM_FOR_SOURCE => " by ftrace",
+        _ => "",
+    };
     let words = |(kind, mark): (Evidence, &str)| {
         let gap = if mark.is_empty() { "" } else { " " };
-        format!("{mark}{gap}{}", kind.word())
+        let by = if kind == Evidence::Traced { by } else { "" };
+        format!("{mark}{gap}{}{by}", kind.word())
     };
     let words: Vec<String> = there.map(words).collect();
     let mark = if width < ROOM_FOR_MARK { "" } else { CoreLetters::of(&metrics.topology).mark() };

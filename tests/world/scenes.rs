@@ -185,6 +185,7 @@ pub fn proposal(server: ThreadId, client: ThreadId, cores: [CoreId; 2]) -> Propo
                 then: vec![thread.tid],
             })
             .to_vec(),
+        doubt: None,
         reasons: vec!["both ends on node 0, where the bridge's memory is; core 0 is left to the rest".to_owned()],
     }
 }
@@ -219,7 +220,7 @@ pub fn card(verdict: Verdict) -> Card {
     let difference =
         |[is, from, to]: [f64; 3], unit: f64| Difference { is: is * unit, from: from * unit, to: to * unit };
     Card {
-        pinned_at_ns: None,
+        pinned_at_ns: Some(1),
         before: side(before, 59.0),
         after: side(after, 0.0),
         mean: difference(mean, 1e9),

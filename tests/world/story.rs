@@ -270,6 +270,6 @@ fn pin(world: &mut World, threads: [ThreadId; 2]) -> [Item; 2] {
     [SERVER, CLIENT].map(|end| {
         let mask = CoreSet::single(PIN[end]);
         let old = world.threads[end].sample.allowed.replace(mask.clone()).expect("a mask");
-        Item::Event(Event::Pinned { thread: threads[end], old, asked: mask.clone(), got: mask })
+        Item::Event(Event::Pinned { thread: threads[end], old, asked: mask.clone(), got: mask, at_ns: 0 })
     })
 }

@@ -1,14 +1,23 @@
 //! The command's signals: what is sent to vnettop goes on to the command, except what the terminal sent to both of them
-//! already. It waits for nobody and ends nothing itself.
+//! already. It waits for nobody and ends nothing itself; once the command is over, signals do again what they always do.
 
 use rustix::process::{Pid, Signal, kill_process};
-use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::consts::{
+    SIGALRM, SIGCHLD, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM,
+};
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithRawSiginfo;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::process::Child;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whoever sends these wants an end.
+const ENDING: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
+/// These mean what the command takes them for; they end a program that does not take them.
+const OTHERS: [i32; 6] = [SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO];
 
 /// The signals of a run, taken before the command is started.
 pub(super) struct Passing {
@@ -17,27 +26,33 @@ pub(super) struct Passing {
     pipe: UnixStream,
     /// The last one that asked for an end.
     asked: Option<i32>,
+    /// The command has ended for good.
+    over: Arc<AtomicBool>,
 }
 
 impl Passing {
-    /// Takes over the signals that end a program, and the one that tells of an ended child. A signal that vnettop was
+    /// Takes over the signals that end a program, wanted or not, and the one that tells of an ended child. A signal that vnettop was
     /// started to ignore (`nohup`, a job in the background) stays ignored, for the command too.
     ///
     /// # Errors
     /// The kernel refuses a pipe or a handler.
     pub(super) fn take() -> io::Result<Self> {
         let ignored = ignored();
-        let ending = [SIGINT, SIGTERM, SIGHUP, SIGQUIT].into_iter().filter(|&signal| !has(ignored, signal));
-        let taken: Vec<i32> = ending.chain([SIGCHLD]).collect();
+        let passed = ENDING.into_iter().chain(OTHERS).filter(|&signal| !has(ignored, signal));
+        let taken: Vec<i32> = passed.chain([SIGCHLD]).collect();
         let (pipe, write) = UnixStream::pair()?;
         pipe.set_nonblocking(true)?;
         write.set_nonblocking(true)?;
+        let over = Arc::new(AtomicBool::new(false));
+        for &signal in taken.iter().filter(|&&signal| signal != SIGCHLD) {
+            signal_hook::flag::register_conditional_default(signal, Arc::clone(&over))?;
+        }
         let signals = SignalsInfo::with_exfiltrator(&taken, WithRawSiginfo)?;
         // Registered after what stores the signal, so that it is there when the pipe wakes.
         for signal in taken {
             signal_hook::low_level::pipe::register(signal, write.try_clone()?)?;
         }
-        Ok(Self { signals, pipe, asked: None })
+        Ok(Self { signals, pipe, asked: None, over })
     }
 
     /// Readable when a signal came.
@@ -53,7 +68,9 @@ impl Passing {
             if info.si_signo == SIGCHLD {
                 continue;
             }
-            self.asked = Some(info.si_signo);
+            if ENDING.contains(&info.si_signo) {
+                self.asked = Some(info.si_signo);
+            }
             // The kernel itself sends these for a terminal, and to its whole foreground group, the command included. A
             // lost terminal is told to the leader of its session alone.
             let both_have_it = info.si_code > 0 && info.si_signo != SIGHUP;
@@ -61,6 +78,11 @@ impl Passing {
                 pass(child, info.si_signo);
             }
         }
+    }
+
+    /// There is no command any more: whoever writes the card, to a fifo perhaps, can be ended by a signal like any program.
+    pub(super) fn end(&self) {
+        self.over.store(true, Ordering::SeqCst);
     }
 
     /// The signal that asked for an end, if one came.

@@ -94,6 +94,7 @@ impl<'a> Session<'a> {
 
     /// Closes the recording and makes the card.
     pub(super) fn close(mut self, code: u8) -> Observed {
+        self.signals.end();
         let card = self.observation.card();
         if let Err(error) = std::mem::take(&mut self.stream).finish() {
             self.note(error.to_string());

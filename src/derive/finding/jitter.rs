@@ -6,6 +6,7 @@ use crate::derive::FlowBasis;
 use crate::derive::cause::{Cause, Crossing, LEAST_BINS};
 use crate::derive::inquiry::{Conclusion, Suspect};
 use crate::derive::jitter::Jitter;
+use crate::sample::TraceSource;
 
 /// Moves that are shown to lower the rate are told from this coefficient of variation on.
 const SWINGS: f64 = 0.05;
@@ -71,9 +72,9 @@ pub(super) fn unexplained(scene: &Scene<'_>) -> Option<Said> {
                 Suspect::Wait => format!("the threads' waiting for a core ({} % of the time)", percent(rival.mean)),
                 Suspect::Squeezed => format!("softirq rounds cut short on their cores ({} times/s)", rate(rival.mean)),
             };
-            format!("it falls with {what}, correlation {:.2}", rival.correlation).replace('-', "−")
+            format!("the rate falls with {what}, correlation {:.2}", rival.correlation).replace('-', "−")
         }
-        None => "nor does it follow steal, softirqs of others, waiting or squeezes".to_owned(),
+        None => "the rate follows neither steal nor softirqs of others, waiting or squeezes".to_owned(),
     };
     Some(Said { text: format!("{}. {not_moves}; {instead}", swing(jitter, cv, conclusion)), cost: None, numbers })
 }
@@ -82,10 +83,17 @@ pub(super) fn unexplained(scene: &Scene<'_>) -> Option<Said> {
 pub(super) fn untraced(scene: &Scene<'_>) -> Option<Said> {
     swinging(scene, SWINGS_MUCH)?;
     let conclusion = scene.inquiry.conclusion();
+    let way_out = match scene.metrics.trace {
+        // Nothing but time or another source would help who has the right already.
+        Some((TraceSource::Ftrace, _)) => return None,
+        Some((TraceSource::Perf, _)) => "perf loses some of them; with ftrace, which root has, each is traced",
+        None => "as root or with CAP_PERFMON each is traced",
+    };
     (conclusion.cause.is_none() && conclusion.vague && conclusion.moves_per_s >= LEAST_RATE).then(|| Said {
-        text: "moves are counted once a tick, too coarse to tell what one costs: as root or with CAP_PERFMON each is \
-               traced; a shorter interval (-) helps too"
-            .to_owned(),
+        text: format!(
+            "most moves are counted once a tick, too coarse to tell what one costs: {way_out}; a shorter interval (-) \
+             helps too"
+        ),
         cost: None,
         numbers: vec![("moves_per_s", conclusion.moves_per_s)],
     })

@@ -31,7 +31,13 @@ pub(super) fn moving(scene: &Scene<'_>) -> Option<Said> {
     if moving.is_empty() {
         return None;
     }
-    let per_s: f64 = moving.iter().filter_map(|thread| thread.moves_per_s).sum();
+    // Over the same time as the spread of the rate, where that is known: one tick's figure jumps.
+    let window = scene.inquiry.conclusion().jitter.map(|jitter| jitter.window_s);
+    let per_s: f64 = match window {
+        Some(_) => scene.inquiry.conclusion().moves_per_s,
+        None => moving.iter().filter_map(|thread| thread.moves_per_s).sum(),
+    };
+    let over = window.map_or_else(String::new, |seconds| format!(" over {seconds:.0} s"));
     let classes = || moving.iter().map(|thread| thread.by_class);
     let seen: u64 = classes().map(|c| c.smt + c.cluster + c.llc + c.node + c.socket).sum();
     let far: u64 = classes().map(|c| c.node + c.socket).sum();
@@ -47,7 +53,7 @@ pub(super) fn moving(scene: &Scene<'_>) -> Option<Said> {
     let often = if per_s < LEAST_RATE {
         format!("moved from core to core in the last {RECENT_S:.0} s")
     } else {
-        format!("{verb} from core to core, {at_least}{} times/s", rate(per_s))
+        format!("{verb} from core to core, {at_least}{} times/s{over}", rate(per_s))
     };
     Some(Said {
         text: format!("{number}{threads} {often}{crossing}"),

@@ -2,7 +2,7 @@
 
 use super::Bin;
 use crate::derive::moves::MoveClass;
-use crate::sample::{Sample, ThreadSample, Trace};
+use crate::sample::{Sample, ThreadSample, Trace, TraceSource};
 use std::collections::VecDeque;
 
 /// Moves that wait for their bin: beyond this the oldest is forgotten.
@@ -13,6 +13,8 @@ const MOST_WAITING: usize = 65_536;
 pub(super) struct Scatter {
     traced: VecDeque<(u64, Option<MoveClass>)>,
     spread: VecDeque<Spread>,
+    /// Events that came before the count that holds them: the trace is read after the counts.
+    ahead: u64,
 }
 
 /// So many moves within a time.
@@ -38,7 +40,8 @@ impl Scatter {
             }
             let excess = self.traced.len().saturating_sub(MOST_WAITING);
             self.traced.drain(..excess);
-            self.spread(previous.at_ns, next.at_ns, lost(previous.trace.as_ref(), trace));
+            let untold = self.untold(previous, next, trace);
+            self.spread(previous.at_ns, next.at_ns, untold as f64);
         } else {
             self.counted(previous, next);
         }
@@ -68,6 +71,22 @@ impl Scatter {
         self.spread.drain(..excess);
     }
 
+    /// Moves of watched threads since the older sample that no event tells of: what the kernel counted of each beyond its
+    /// events. Records that a trace lost say this only where nothing counts, and only if it asks for watched threads alone.
+    fn untold(&mut self, previous: &Sample, next: &Sample, trace: &Trace) -> u64 {
+        let Some(counted) = counted(previous, next) else {
+            let lost = trace.lost.saturating_sub(previous.trace.as_ref().map_or(0, |old| old.lost));
+            return if trace.source == TraceSource::Ftrace { lost } else { 0 };
+        };
+        // Those of a thread that was found since are of the time before it was counted.
+        let found = |tid: u32| previous.threads.iter().any(|old| old.id.tid == tid);
+        let told = trace.moves.chunk_by(|one, other| one.tid == other.tid).filter(|run| found(run[0].tid));
+        let told: u64 = told.map(|run| run.len() as u64).sum();
+        let untold = counted.saturating_sub(told + self.ahead);
+        self.ahead = (told + self.ahead).saturating_sub(counted).min(told);
+        untold
+    }
+
     fn counted(&mut self, previous: &Sample, next: &Sample) {
         let mut moves = 0.0;
         let (mut from_ns, mut to_ns) = (u64::MAX, 0);
@@ -95,9 +114,14 @@ fn rise(old: &ThreadSample, new: &ThreadSample) -> u64 {
     }
 }
 
-/// Moves that happened and are not among the traced ones.
-fn lost(old: Option<&Trace>, new: &Trace) -> f64 {
-    new.lost.saturating_sub(old.map_or(0, |old| old.lost)) as f64
+/// Moves that the kernel counted of the threads in both samples; none where one of them has no count.
+fn counted(previous: &Sample, next: &Sample) -> Option<u64> {
+    let rise = |new: &ThreadSample| {
+        let at = previous.threads.binary_search_by_key(&new.id, |old| old.id).ok()?;
+        let from = previous.threads[at].migrations;
+        Some(from.zip(new.migrations).map(|(from, to)| to.saturating_sub(from)))
+    };
+    next.threads.iter().filter_map(rise).sum()
 }
 
 fn add(bin: &mut Bin, class: Option<MoveClass>) {

@@ -244,6 +244,31 @@ fn traced_moves_fall_into_the_bin_of_their_instant() {
 }
 
 #[test]
+fn records_that_a_trace_lost_are_moves_of_watched_threads_only_as_far_as_these_were_counted() {
+    let moved = |source, migrations: fn(u64) -> Option<u64>| {
+        let track = run(0..8, |tick, sample| {
+            sample.flows.extend(end(tick, 1, SERVER, |at| Some((0, steady(0, at)))));
+            sample.threads.push(thread(0, tick_ns(tick), migrations(tick), 0));
+            // One event comes a tick before the count that holds it.
+            let moves =
+                if tick == 3 { vec![Move { at_ns: tick_ns(3) + 1, tid: 7, from: 0, to: 1 }] } else { Vec::new() };
+            sample.trace = Some(Trace { source, lost: 10 * tick, partly: Vec::new(), moves });
+        });
+        let all = |bin: &Bin| bin.unclassed + (bin.moves.llc + bin.moves.node) as f64;
+        track.bins().iter().map(all).sum::<f64>()
+    };
+    let near = |is: f64, wanted: f64| (is - wanted).abs() < 1e-9;
+    let still = moved(TraceSource::Perf, |tick| Some(40 + u64::from(tick > 3)));
+    assert!(near(still, 1.0), "a thread that moved once moved once, whoever else was moved: {still}");
+    let counted = moved(TraceSource::Perf, |tick| Some(40 + u64::from(tick > 3) + 2 * u64::from(tick > 4)));
+    assert!(near(counted, 3.0), "what was counted and not told has happened: {counted}");
+    let unknown = moved(TraceSource::Perf, |_| None);
+    assert!(near(unknown, 1.0), "whose the lost records of a whole machine are is not known: {unknown}");
+    let filtered = moved(TraceSource::Ftrace, |_| None);
+    assert!(filtered > 50.0, "a trace that asks for watched threads alone lost theirs: {filtered}");
+}
+
+#[test]
 fn counted_moves_are_spread_over_the_bins_of_their_tick() {
     let counted = |migrations: fn(u64) -> Option<u64>| {
         run(0..8, |tick, sample| {

@@ -1,9 +1,10 @@
 //! The affinity masks of the watched threads over time: which of them something else than vnettop changed. It is told,
-//! never fought.
+//! never fought. What comes and goes with a core that goes offline or comes online is nobody's change.
 
 use crate::derive::Metrics;
-use crate::sample::{CoreSet, Event, Side, ThreadId};
+use crate::sample::{CoreSet, Event, Side, ThreadId, Topology};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// How long a change is told, ns.
 const TOLD_NS: u64 = 30_000_000_000;
@@ -35,8 +36,12 @@ pub(super) struct Masks {
     threads: HashMap<ThreadId, Mask>,
     /// Set by vnettop, not yet seen: a sample may be older than the pin it follows.
     pending: HashMap<ThreadId, (CoreSet, bool)>,
+    /// Since when the mask that vnettop set last is in force, ns.
+    set_at_ns: HashMap<ThreadId, u64>,
     changes: Vec<MaskChange>,
     observed_at_ns: u64,
+    topology: Arc<Topology>,
+    online: CoreSet,
 }
 
 #[derive(Debug)]
@@ -49,15 +54,16 @@ struct Mask {
 impl Masks {
     pub(super) fn event(&mut self, event: &Event) {
         match event {
-            Event::Pinned { thread, got, .. } => self.set(*thread, got, true),
-            Event::Restored { thread, got } => self.set(*thread, got, false),
+            Event::Pinned { thread, got, at_ns, .. } => self.set(*thread, got, true, *at_ns),
+            Event::Restored { thread, got, at_ns } => self.set(*thread, got, false, *at_ns),
             _ => {}
         }
     }
 
     /// vnettop set this mask. A sample may be older than the news of it, or may have seen the mask before the news came:
     /// then what looked like somebody else's change was this one.
-    fn set(&mut self, thread: ThreadId, got: &CoreSet, is_pin: bool) {
+    fn set(&mut self, thread: ThreadId, got: &CoreSet, is_pin: bool, at_ns: u64) {
+        self.set_at_ns.insert(thread, at_ns);
         let newest_ns = self.observed_at_ns;
         let is_this = |change: &MaskChange| {
             change.thread == thread && change.to == *got && newest_ns.saturating_sub(change.at_ns) < NEWS_NS
@@ -73,9 +79,19 @@ impl Masks {
     pub(super) fn observe(&mut self, metrics: &Metrics) {
         let at_ns = metrics.at_ns;
         self.observed_at_ns = at_ns;
+        let stayed = self.stayed_online(&metrics.topology);
         for thread in &metrics.threads {
             let (id, Some(allowed)) = (thread.sample.id, &thread.sample.allowed) else { continue };
-            let pending = self.pending.get(&id).filter(|(mask, _)| mask == allowed).map(|(_, is_pin)| *is_pin);
+            // Read before vnettop set the mask: it says nothing, however late it comes.
+            if self.set_at_ns.get(&id).is_some_and(|&set_ns| thread.sample.at_ns < set_ns) {
+                self.threads.entry(id).and_modify(|known| known.seen_at_ns = at_ns);
+                continue;
+            }
+            let pending = self
+                .pending
+                .get(&id)
+                .filter(|(mask, _)| mask.equals_within(allowed, &self.online))
+                .map(|(_, is_pin)| *is_pin);
             let known = self.threads.entry(id).or_insert_with(|| Mask {
                 allowed: allowed.clone(),
                 is_pin: pending.unwrap_or(false),
@@ -85,7 +101,9 @@ impl Masks {
             if let Some(is_pin) = pending {
                 self.pending.remove(&id);
                 (known.allowed, known.is_pin) = (allowed.clone(), is_pin);
-            } else if known.allowed != *allowed {
+            } else if known.allowed.equals_within(allowed, &stayed) {
+                known.allowed.clone_from(allowed);
+            } else {
                 let from = std::mem::replace(&mut known.allowed, allowed.clone());
                 let was_pin = std::mem::take(&mut known.is_pin);
                 let (name, side) = (thread.sample.name.clone(), thread.sample.side);
@@ -96,8 +114,20 @@ impl Masks {
         if self.threads.len() > metrics.threads.len() {
             self.threads.retain(|_, mask| mask.seen_at_ns == at_ns);
             self.pending.retain(|id, _| self.threads.contains_key(id));
+            self.set_at_ns.retain(|id, _| self.threads.contains_key(id));
         }
         self.changes.retain(|change| at_ns.saturating_sub(change.at_ns) < TOLD_NS);
+    }
+
+    /// The cores that are online and were so before: only of them two masks tell the same.
+    fn stayed_online(&mut self, topology: &Arc<Topology>) -> CoreSet {
+        if Arc::ptr_eq(&self.topology, topology) {
+            return self.online.clone();
+        }
+        let online = topology.online();
+        let stayed = if self.topology.cores.is_empty() { online.clone() } else { self.online.intersection(&online) };
+        (self.topology, self.online) = (Arc::clone(topology), online);
+        stayed
     }
 
     /// A pin that was undone before any sample saw it leaves no change of masks to be seen.

@@ -8,7 +8,7 @@ use crate::derive::history::History;
 use crate::derive::jitter::Jitter;
 use crate::derive::moves::{MoveClass, MovesByClass};
 use crate::derive::placement::machine::Machine;
-use crate::sample::{CoreSet, Duty, FlowSample, Policy, Proto, Side, ThreadId};
+use crate::sample::{CoreSet, Duty, FlowSample, Policy, Proto, Side, ThreadId, TraceSource};
 use std::sync::Arc;
 
 const TICK_NS: u64 = 500_000_000;
@@ -70,8 +70,12 @@ impl Watched {
 
     /// Ticks until that second, and what is found then.
     fn until(&mut self, second: u64) -> Vec<Finding> {
+        self.until_ns(second * 1_000_000_000)
+    }
+
+    fn until_ns(&mut self, end_ns: u64) -> Vec<Finding> {
         let mut metrics = self.machine.metrics();
-        while self.at_ns < second * 1_000_000_000 {
+        while self.at_ns < end_ns {
             self.at_ns += TICK_NS;
             metrics = self.machine.metrics();
             metrics.at_ns = self.at_ns;
@@ -119,9 +123,14 @@ fn a_pin_begins_a_new_inquiry() {
     assert!(text(&watched.until(20), "jitter").starts_with("JITTER"), "moves cost something");
     let (old, new) = (CoreSet::single(0), CoreSet::single(1));
     let thread = ThreadId { pid: 39081, tid: 39081, start: 7 };
-    watched.inquiry.event(&Event::Pinned { thread, old, asked: new.clone(), got: new });
+    watched.inquiry.event(&Event::Pinned { thread, old, asked: new.clone(), got: new, at_ns: 0 });
+    let findings = watched.until_ns(20_000_000_000 + TICK_NS);
+    assert!(
+        text(&findings, "jitter").starts_with("no finding"),
+        "what was before the pin is over with the next sample"
+    );
     let findings = watched.until(23);
-    assert!(text(&findings, "jitter").starts_with("no finding"), "what was before the pin is over");
+    assert!(text(&findings, "jitter").starts_with("no finding"), "and stays over");
     assert!(text(&findings, "jitter_unexplained").starts_with("no finding"), "and swings no more: {findings:?}");
 }
 
@@ -143,7 +152,7 @@ fn jitter_without_a_known_cause_says_so_and_what_it_follows_instead() {
     let findings = watched.until(30);
     let told = text(&findings, "jitter_unexplained");
     assert!(
-        told.contains(" moves/s, which are not shown to cause it; it falls with steal on their cores (1"),
+        told.contains(" moves/s, which are not shown to cause it; the rate falls with steal on their cores (1"),
         "{told}"
     );
     assert!(told.contains("correlation −"), "{told}");
@@ -154,8 +163,21 @@ fn jitter_without_a_known_cause_says_so_and_what_it_follows_instead() {
     let mut chance = Chance::seeded(4);
     watched.bins.iter_mut().for_each(|bin| bin.bits_per_s = Some(20e9 * (1.0 + 0.2 * chance.normal())));
     let told = text(&watched.until(30), "jitter_unexplained");
-    assert!(told.ends_with("No moves; nor does it follow steal, softirqs of others, waiting or squeezes"), "{told}");
+    assert!(
+        told.ends_with("No moves; the rate follows neither steal nor softirqs of others, waiting or squeezes"),
+        "{told}"
+    );
     assert!(Watched::new(Machine::small(4).pair(0, 1)).moved(0.0, false).until(30).is_empty(), "3 % is no jitter");
+}
+
+#[test]
+fn moves_are_told_over_the_time_of_the_spread_not_of_one_tick() {
+    let mut watched = Watched::new(Machine::small(4).pair(0, 1)).moved(0.3, false);
+    watched.change = |metrics, tick| metrics.threads[0].moves_per_s = Some(if tick % 2 == 0 { 28.0 } else { 8.0 });
+    let told = text(&watched.until(30), "moves");
+    let wanted = format!("{:.1} times/s over 30 s", watched.inquiry.conclusion().moves_per_s);
+    assert!(told.contains(&wanted) && wanted.starts_with("2.") || wanted.starts_with("3."), "{wanted}: {told}");
+    assert!(told.starts_with("1 busy thread moves from core to core, "), "{told}");
 }
 
 #[test]
@@ -191,7 +213,7 @@ fn a_pin_that_a_sample_saw_before_its_news_came_is_nobody_elses() {
     assert!(!text(&watched.until(3), "mask_changed").starts_with("no finding"), "as yet nobody knows whose it is");
     let (id, old, new) =
         (ThreadId { pid: 39081, tid: 39081, start: 7 }, "0-3".parse().expect("cores"), CoreSet::single(2));
-    watched.inquiry.event(&Event::Pinned { thread: id, old, asked: new.clone(), got: new });
+    watched.inquiry.event(&Event::Pinned { thread: id, old, asked: new.clone(), got: new, at_ns: 0 });
     assert!(text(&watched.until(4), "mask_changed").starts_with("no finding"), "it was vnettop's own");
     watched.change = |_, _| {};
     let told = text(&watched.until(6), "mask_changed");
@@ -204,7 +226,7 @@ fn a_mask_that_something_else_changed_is_told_and_vnettops_own_is_not() {
     watched.until(2);
     let (id, old, new) =
         (ThreadId { pid: 39081, tid: 39081, start: 7 }, "0-3".parse().expect("cores"), CoreSet::single(2));
-    watched.inquiry.event(&Event::Pinned { thread: id, old, asked: new.clone(), got: new });
+    watched.inquiry.event(&Event::Pinned { thread: id, old, asked: new.clone(), got: new, at_ns: 0 });
     assert!(text(&watched.until(3), "mask_changed").starts_with("no finding"), "a sample may be older than the pin");
     watched.change = |metrics, _| metrics.threads[0].sample.allowed = Some(CoreSet::single(2));
     assert!(text(&watched.until(5), "mask_changed").starts_with("no finding"), "vnettop's own pin");
@@ -214,6 +236,46 @@ fn a_mask_that_something_else_changed_is_told_and_vnettops_own_is_not() {
                   client's -A n,m)";
     assert_eq!(told, wanted);
     assert!(text(&watched.until(60), "mask_changed").starts_with("no finding"), "told for half a minute");
+}
+
+/// Core 3 is offline in every second second, and the kernel takes it out of the masks and puts it back.
+fn core_3_comes_and_goes(metrics: &mut Metrics, tick: u64) {
+    let is_online = (tick / 2).is_multiple_of(2);
+    Arc::make_mut(&mut metrics.topology).cores[3].online = is_online;
+    let mask = if is_online { "0-3" } else { "0-2" };
+    metrics.threads[0].sample.allowed = mask.parse().ok();
+}
+
+#[test]
+fn a_core_that_goes_offline_and_comes_back_is_no_change_of_masks() {
+    let mut watched = Watched::new(Machine::small(4).pair(0, 1));
+    watched.change = core_3_comes_and_goes;
+    let told = text(&watched.until(10), "mask_changed");
+    assert!(told.starts_with("no finding"), "nobody has set a mask: {told}");
+    watched.change = |metrics, tick| {
+        core_3_comes_and_goes(metrics, tick);
+        metrics.threads[0].sample.allowed = "2".parse().ok();
+    };
+    let told = text(&watched.until(12), "mask_changed");
+    assert!(told.starts_with("something else than vnettop changed the mask of thread 39081: cores 0-"), "{told}");
+}
+
+#[test]
+fn a_pin_to_a_core_that_goes_offline_among_others_is_not_undone() {
+    let mut pins = crate::derive::pins::Pins::default();
+    let machine = Machine::small(4).pair(0, 1);
+    let mut metrics = machine.metrics();
+    let (thread, both) = (metrics.threads[0].sample.id, "2-3".parse::<CoreSet>().expect("cores"));
+    let old = "0-3".parse().expect("cores");
+    pins.event(&Event::Pinned { thread, old, asked: both.clone(), got: both.clone(), at_ns: 0 });
+    metrics.threads[0].sample.allowed = Some(both);
+    assert_eq!(pins.undone(&metrics.threads, &metrics.topology), [], "it is in force");
+    core_3_comes_and_goes(&mut metrics, 2);
+    metrics.threads[0].sample.allowed = Some(CoreSet::single(2));
+    assert_eq!(pins.undone(&metrics.threads, &metrics.topology), [], "core 3 is offline, the pin stands");
+    metrics.threads[0].sample.allowed = "0-2".parse().ok();
+    let undone = pins.undone(&metrics.threads, &metrics.topology);
+    assert_eq!(undone.len(), 1, "that mask is somebody else's: {undone:?}");
 }
 
 #[test]
@@ -287,4 +349,19 @@ fn coarse_counts_are_said_to_be_too_coarse() {
     assert!(text(&findings, "jitter").starts_with("no finding"), "half a second says too little: {findings:?}");
     assert!(text(&findings, "jitter_unexplained").starts_with("JITTER "), "that it swings is said: {findings:?}");
     assert!(text(&findings, "untraced").contains("CAP_PERFMON"), "and what would tell: {findings:?}");
+    watched.bins.extend(watched.bins.clone().into_iter().map(|bin| Bin {
+        from_ns: bin.from_ns + 30_000_000_000,
+        to_ns: bin.to_ns + 30_000_000_000,
+        ..bin
+    }));
+    watched.change = |metrics, _| {
+        (metrics.own.interval_ns, metrics.trace) = (TICK_NS, Some((TraceSource::Ftrace, 0)));
+    };
+    let traced = watched.until(50);
+    assert!(text(&traced, "untraced").starts_with("no finding"), "who has the trace is not told to get it: {traced:?}");
+    watched.change = |metrics, _| {
+        (metrics.own.interval_ns, metrics.trace) = (TICK_NS, Some((TraceSource::Perf, 9)));
+    };
+    let sampled = watched.until(55);
+    assert!(text(&sampled, "untraced").contains("perf loses some"), "perf is called by its name: {sampled:?}");
 }

@@ -106,6 +106,15 @@ pub(super) fn percent(share: f64) -> u32 {
     percent
 }
 
+/// Bound to a busy core a thread waits for it, which the scheduler would have spared it.
+pub(super) fn doubt(placement: &Placement) -> Option<String> {
+    (placement.taken && !placement.shares).then(|| {
+        "pinning will probably not help: other work keeps half or more of some of these cores busy, and there are no \
+         freer ones"
+            .to_owned()
+    })
+}
+
 /// Sentences on the whole placement.
 pub(super) fn on_the_whole(room: &Room<'_>, seats: &[Seat], wants: &[Want<'_>], placement: &Placement) -> Vec<String> {
     let mut reasons = vec![circle(room.topology, seats, wants, placement)];
@@ -115,8 +124,6 @@ pub(super) fn on_the_whole(room: &Room<'_>, seats: &[Seat], wants: &[Want<'_>], 
         let physical: BTreeSet<_> = seats.iter().map(|seat| seat.physical).collect();
         let cores = count(physical.len(), "physical core");
         reasons.push(format!("{} for {cores} they may use: some share one", count(wants.len(), "busy thread")));
-    } else if placement.taken {
-        reasons.push("other work keeps half or more of some of these cores busy: there are no freer ones".to_owned());
     }
     if let Some(seats) = placement.runner_up.as_ref().map(|chosen| cores(chosen, seats)) {
         let name = if seats.len() == 1 { "core" } else { "cores" };

@@ -51,6 +51,15 @@ fn two_cores() {
 }
 
 #[test]
+fn pinning_to_cores_that_others_keep_busy_is_doubted() {
+    let busy = Machine::small(2).pair(0, 1).each_thread(|thread| thread.cpu = Some(0.4)).busy("0-1", 0.6, 0.0);
+    let doubt = proposed(&busy).expect("it is proposed all the same").doubt.expect("but doubted");
+    assert!(doubt.starts_with("pinning will probably not help: other work keeps half or more"), "{doubt}");
+    let free = proposed(&Machine::small(2).pair(0, 1)).expect("proposed");
+    assert_eq!(free.doubt, None, "free cores are no reason to doubt");
+}
+
+#[test]
 fn smt_laptop_never_uses_two_siblings() {
     assert_snapshot!(read(&smt_laptop().pair(0, 4)));
 }

@@ -99,14 +99,18 @@ impl Trial {
             let from = bins.partition_point(|bin| bin.from_ns < from_ns);
             bins.range(from..).take_while(|bin| bin.to_ns <= to_ns).copied().collect()
         };
-        let after = within(from_ns, to_ns);
-        let length = after.last().map_or(0, |last| last.to_ns.saturating_sub(after[0].from_ns));
+        let mut after = within(from_ns, to_ns);
+        let first_ns = after.first().map_or(0, |first| first.from_ns);
+        let length = after.last().map_or(0, |last| last.to_ns.saturating_sub(first_ns));
         // The bins at the edges are cut: a window of ten seconds may lack most of two.
         if to_ns.saturating_sub(from_ns) < LEAST_AFTER_NS || length == 0 {
             return;
         }
         let settled = if pin.since_ns > 0 { pin.since_ns + SETTLING_NS } else { 0 };
         let before = within(settled.max(pin.before_ns.saturating_sub(length)), pin.before_ns);
+        // Equal windows: a longer one has seen more of what is rare.
+        let seen = before.last().map_or(0, |last| last.to_ns.saturating_sub(before[0].from_ns));
+        after.retain(|bin| bin.to_ns <= first_ns.saturating_add(seen));
         let made = Card::of(&before, &after);
         self.card = made.map(|card| Card { pinned_at_ns: Some(pin.at_ns), ..card }).or(self.card.take());
     }

@@ -27,6 +27,8 @@ pub struct RunCard {
     pub watched: Vec<WatchedThreads>,
     /// What the rate is the rate of.
     pub basis: Option<FlowBasis>,
+    /// TCP connections of watched processes were read, whether they carry anything or not.
+    pub tcp: bool,
     /// Spread of the rate while nothing was pinned by vnettop.
     pub jitter: Option<Jitter>,
     /// Moves of watched threads over the same bins.
@@ -107,6 +109,7 @@ pub(super) fn of(seen: &Observation, asked: &RunAsked) -> RunCard {
     let (unpinned, pinned) = (side(StretchSide::Unpinned), side(StretchSide::Pinned));
     let jitter = Jitter::of(&unpinned.bins);
     let comparison = (asked.pin == PinMode::Compare).then(|| comparison(seen, &unpinned, &pinned));
+    let moves = jitter.and_then(|_| moves(&unpinned.bins, seen));
     let drops = seen.drops.is_known().then(|| seen.drops.clone());
     RunCard {
         asked: asked.clone(),
@@ -115,12 +118,13 @@ pub(super) fn of(seen: &Observation, asked: &RunAsked) -> RunCard {
         runs: seen.runs.clone(),
         watched: watched(seen),
         basis: basis.cloned(),
+        tcp: seen.tcp,
         jitter,
-        moves: jitter.and_then(|_| moves(&unpinned.bins, seen.evidence)),
+        moves,
         limits: limits(asked, jitter, comparison.as_ref(), drops.as_ref()),
         missing: missing(seen, asked, &unpinned, &pinned),
         drops,
-        findings: seen.findings.clone(),
+        findings: findings(seen, moves.as_ref()),
         busy_s: seen.busy_s,
         proposal: seen.proposal.clone(),
         comparison,
@@ -148,7 +152,20 @@ fn comparison(seen: &Observation, unpinned: &Counted, pinned: &Counted) -> Compa
     }
 }
 
-fn moves(bins: &[Bin], evidence: Option<Evidence>) -> Option<MovesSeen> {
+/// What was found; how often threads moved is told of the whole run, not of its last moment.
+fn findings(seen: &Observation, moves: Option<&MovesSeen>) -> Vec<Seen> {
+    let mut findings = seen.findings.clone();
+    let moving = findings.iter_mut().map(|seen| &mut seen.finding).find(|finding| finding.id == "moves");
+    if let Some((finding, moves)) = moving.zip(moves) {
+        "busy threads are moved from core to core (how often: see moves)".clone_into(&mut finding.text);
+        if let Some((_, per_s)) = finding.numbers.iter_mut().find(|(name, _)| *name == "moves_per_s") {
+            *per_s = moves.per_s;
+        }
+    }
+    findings
+}
+
+fn moves(bins: &[Bin], seen: &Observation) -> Option<MovesSeen> {
     let seconds: f64 = bins.iter().map(|bin| bin.to_ns.saturating_sub(bin.from_ns) as f64 / 1e9).sum();
     let mut by_class = MovesByClass::default();
     for MovesByClass { smt, cluster, llc, node, socket } in bins.iter().map(|bin| bin.moves) {
@@ -159,8 +176,14 @@ fn moves(bins: &[Bin], evidence: Option<Evidence>) -> Option<MovesSeen> {
         by_class.socket += socket;
     }
     let MovesByClass { smt, cluster, llc, node, socket } = by_class;
-    let all = (smt + cluster + llc + node + socket) as f64 + bins.iter().map(|bin| bin.unclassed).sum::<f64>();
-    Some(MovesSeen { per_s: (seconds > 0.0).then(|| all / seconds)?, by_class, evidence: evidence? })
+    let unclassed = bins.iter().map(|bin| bin.unclassed).sum::<f64>();
+    let all = (smt + cluster + llc + node + socket) as f64 + unclassed;
+    // What was only counted before the trace began is of no account where none of it fell into these bins.
+    let evidence = match seen.evidence? {
+        Evidence::Counted if seen.traced && unclassed < 0.5 => Evidence::Traced,
+        evidence => evidence,
+    };
+    Some(MovesSeen { per_s: (seconds > 0.0).then(|| all / seconds)?, by_class, evidence })
 }
 
 /// Where pinned is compared with unpinned, the pinned side is what is held to the limit.

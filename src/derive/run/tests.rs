@@ -145,6 +145,29 @@ fn what_is_missing_is_one_sentence() {
 }
 
 #[test]
+fn moves_are_told_of_the_whole_run_and_as_traced_where_each_was() {
+    let finding = Finding {
+        id: "moves",
+        text: "1 busy thread moved from core to core in the last 5 s".to_owned(),
+        numbers: vec![("threads", 1.0), ("moves_per_s", 0.0)],
+        key: Some('p'),
+    };
+    let mut seen = observed(PinMode::Never, 0, &[(0, UNPINNED)], &[Some(10e9); 100]);
+    seen.findings = vec![Seen { finding, seconds: 14.1 }];
+    seen.traced = true;
+    let card = seen.card().expect("a run");
+    let told = &card.findings[0].finding;
+    assert_eq!(told.text, "busy threads are moved from core to core (how often: see moves)", "not of its last seconds");
+    assert!((told.numbers[1].1 - 20.0).abs() < 0.5, "the figure of the run: {told:?}");
+    assert_eq!(card.moves.map(|moves| moves.evidence), Some(Evidence::Counted), "half of them have no class");
+    seen.tracks = Tracks::default();
+    let known: VecDeque<Bin> = (0..100).map(|nth| Bin { unclassed: 0.0, ..bin(nth, Some(10e9)) }).collect();
+    seen.tracks.follow(&known, Some(&FlowBasis::Sockets(2)));
+    let moves = seen.card().and_then(|card| card.moves).expect("moves");
+    assert_eq!(moves.evidence, Evidence::Traced, "what was counted before the trace began is not in these bins");
+}
+
+#[test]
 fn a_run_that_was_never_asked_for_has_no_card() {
     assert!(Observation::default().card().is_none(), "a plain recording is no run");
 }

@@ -145,7 +145,8 @@ fn damaged_and_hostile_lines_are_told_and_the_others_honoured() {
     file.write_all(hostile.join("\n").as_bytes()).expect("written");
     file.write_all(b"\n\xff\xfe\n").expect("written");
     let told = undone(&fake, &dir);
-    assert_eq!(told.matches("is no journal line and was left out").count(), 6, "each is told: {told}");
+    let damaged = told.lines().filter(|line| line.contains("left out")).collect::<Vec<_>>();
+    assert!(damaged.len() == 1 && damaged[0].starts_with("! 6 lines of "), "they are told in one sentence: {told}");
     assert!(told.contains("iperf3 server 101 is back on cores 0-7\n"), "the sound lines count: {told}");
     assert!(told.contains(".jsonl.damaged"), "the damaged file is kept aside: {told}");
     assert_eq!(undone(&fake, &dir), "nothing to put back: no vnettop left a pin behind\n", "and is not read again");

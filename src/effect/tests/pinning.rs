@@ -74,7 +74,7 @@ fn what_the_kernel_refuses_has_its_sentence_and_the_others_stay_pinned() {
         said(&outcome),
         "iperf3 server 101 is pinned to core 4 (before: 0-7)\n\
          ! iperf3 server 102 belongs to another user: run vnettop as root or with CAP_SYS_NICE\n\
-         ! iperf3 server 103 was not pinned: core 9 is offline or not allowed for it; it may run on cores 0-7\n\
+         ! iperf3 server 103 was not pinned: core 9 is offline or not allowed for it; its mask allows cores 0-7\n\
          ! 1 of 3 pinned; U puts them back\n"
     );
     assert_eq!((hand.pins(), outcome.events.len()), (1, 1), "only what succeeded is in force");

@@ -52,10 +52,10 @@ impl<'a> Happened<'a> {
     fn of(event: &'a Event) -> Self {
         match event {
             Event::Mark { at_ns } => Self::Mark { t_ns: *at_ns },
-            Event::Pinned { thread, old, asked, got } => {
+            Event::Pinned { thread, old, asked, got, .. } => {
                 Self::Pinned { pid: thread.pid, tid: thread.tid, old, asked, got }
             }
-            Event::Restored { thread, got } => Self::Restored { pid: thread.pid, tid: thread.tid, got },
+            Event::Restored { thread, got, .. } => Self::Restored { pid: thread.pid, tid: thread.tid, got },
             Event::RunAsked(asked) => Self::RunAsked { command: &asked.command, pin: asked.pin.word() },
             Event::RunStarted { at_ns, pid } => Self::RunStarted { t_ns: *at_ns, pid: *pid },
             Event::Stretch { at_ns, side } => Self::Stretch { t_ns: *at_ns, side: *side },

@@ -88,10 +88,11 @@ fn proposal(proposal: &Result<Proposal, String>) -> Value {
                 "pid": step.thread.pid, "tid": step.thread.tid, "label": step.label, "core": step.core,
                 "old": step.old, "reason": step.reason, "taskset": taskset,
             })).collect::<Vec<_>>(),
+            "doubt": proposal.doubt,
             "reasons": proposal.reasons,
             "refused": null,
         }),
-        Err(sentence) => json!({ "steps": [], "reasons": [], "refused": sentence }),
+        Err(sentence) => json!({ "steps": [], "doubt": null, "reasons": [], "refused": sentence }),
     }
 }
 

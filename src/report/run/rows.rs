@@ -3,8 +3,8 @@
 use super::figures::{count, digits, percent, rate, seconds, signed_points, signed_rate};
 use crate::derive::moves::{Evidence, MovesByClass};
 use crate::derive::placement::Proposal;
-use crate::derive::proof::{Card, Side};
-use crate::derive::run::{Comparison, Limit, RunCard};
+use crate::derive::proof::{Card, Side, Verdict};
+use crate::derive::run::{Comparison, Limit, Ran, RunCard};
 use crate::derive::{FlowBasis, Jitter};
 use crate::report::json::timestamp;
 
@@ -37,7 +37,7 @@ pub(super) fn facts(card: &RunCard) -> Vec<Fact> {
         facts.push(fact("watched", watched(card)));
     }
     if let Some(basis) = &card.basis {
-        facts.push(fact("rate of", basis_of(basis)));
+        facts.push(fact("rate of", basis_of(basis, card.tcp)));
     }
     let compared = card.comparison.as_ref().is_some_and(|both| both.card.is_some());
     if let Some(jitter) = card.jitter.filter(|_| !compared) {
@@ -91,7 +91,9 @@ pub(super) fn conclusions(card: &RunCard) -> Vec<Fact> {
         Err(sentence) => vec![fact("proposal", sentence.clone())],
     }));
     for seen in &card.findings {
-        let time = format!("[{} of {}]", seconds(seen.seconds), seconds(card.busy_s));
+        // How often threads moved is of the whole run already.
+        let last = if seen.finding.id == "moves" { "" } else { "; figures as last seen" };
+        let time = format!("[{} of {}{last}]", seconds(seen.seconds), seconds(card.busy_s));
         facts.push(fact("finding", format!("{} {time}", seen.finding.text)));
     }
     facts.extend(card.limits.iter().map(|limit| fact("limit", limit_text(limit))));
@@ -103,16 +105,28 @@ fn unknown() -> String {
     "–".to_owned()
 }
 
+/// How the runs ended, those with the same exit code together.
 fn ended(card: &RunCard) -> String {
-    let run = |run: &crate::derive::run::Ran| {
-        let took = run.to_ns.map(|to_ns| seconds(to_ns.saturating_sub(run.from_ns) as f64 / 1e9));
-        match (run.code, took) {
-            (Some(code), Some(took)) => format!("exit code {code} after {took}"),
-            _ => "not within the recording".to_owned(),
+    let took = |run: &Ran| run.to_ns.map(|to_ns| to_ns.saturating_sub(run.from_ns));
+    let mut by_code: Vec<(i32, Vec<u64>)> = Vec::new();
+    for (code, took) in card.runs.iter().filter_map(|run| run.code.zip(took(run))) {
+        match by_code.iter_mut().find(|(known, _)| *known == code) {
+            Some((_, all)) => all.push(took),
+            None => by_code.push((code, vec![took])),
         }
+    }
+    let of_code = |(code, all): &(i32, Vec<u64>)| {
+        let end = |ns: Option<&u64>| seconds(*ns.unwrap_or(&0) as f64 / 1e9);
+        let (least, most) = (end(all.iter().min()), end(all.iter().max()));
+        let after = if least == most { most } else { format!("{least} to {most}") };
+        let times = if by_code.len() > 1 { format!("{} × ", all.len()) } else { String::new() };
+        format!("{times}exit code {code} after {after}")
     };
-    let runs: Vec<String> = card.runs.iter().map(run).collect();
-    if runs.len() > 1 { format!("{}: {}", count(runs.len(), "run"), runs.join("; ")) } else { runs.join("") }
+    let mut ends: Vec<String> = by_code.iter().map(of_code).collect();
+    if by_code.iter().map(|(_, all)| all.len()).sum::<usize>() < card.runs.len() {
+        ends.push("not within the recording".to_owned());
+    }
+    if card.runs.len() > 1 { format!("{}: {}", count(card.runs.len(), "run"), ends.join("; ")) } else { ends.join("") }
 }
 
 fn watched(card: &RunCard) -> String {
@@ -120,10 +134,17 @@ fn watched(card: &RunCard) -> String {
     card.watched.iter().map(one).collect::<Vec<_>>().join(", ") + " (busy threads)"
 }
 
-fn basis_of(basis: &FlowBasis) -> String {
+fn basis_of(basis: &FlowBasis, tcp: bool) -> String {
     match basis {
         FlowBasis::Sockets(connections) => count(*connections, "connection"),
-        FlowBasis::Link(name) => format!("link {name}, because no connection of the watched threads can be read"),
+        FlowBasis::Link(name) if tcp => {
+            format!(
+                "link {name}, because the watched threads have no TCP connection with data: it is UDP, or another protocol"
+            )
+        }
+        FlowBasis::Link(name) => format!(
+            "link {name}, because no TCP connection of the watched threads can be read: it is UDP, or root is needed"
+        ),
     }
 }
 
@@ -150,7 +171,13 @@ fn steadiness(card: &RunCard, jitter: &Jitter) -> Vec<Fact> {
     ];
     facts.extend(card.moves.map(|moves| {
         let marked = if moves.evidence == Evidence::Sampled { "≥ " } else { "" };
-        let text = format!("{marked}{}/s ({}){}", digits(moves.per_s), moves.evidence.word(), classes(moves.by_class));
+        let rests_on = match moves.evidence {
+            Evidence::Traced => "each traced",
+            Evidence::Counted if moves.by_class == MovesByClass::default() => "counted by the kernel, not traced",
+            Evidence::Counted => "counted by the kernel, not all traced",
+            Evidence::Sampled => "seen from sample to sample, there are more",
+        };
+        let text = format!("{marked}{}/s ({rests_on}){}", digits(moves.per_s), classes(moves.by_class));
         fact("moves", text)
     }));
     facts
@@ -168,13 +195,20 @@ fn drops(card: &RunCard) -> String {
     let worst: Vec<String> =
         drops.links().iter().take(3).map(|(name, packets)| format!("{packets} by {name}")).collect();
     let links = if worst.is_empty() { String::new() } else { format!(" ({})", worst.join(", ")) };
-    format!("{} by links{links}, {} by softnet", count(drops.by_links(), "packet"), drops.by_softnet())
+    let udp = match card.basis {
+        Some(FlowBasis::Sockets(_)) => "",
+        _ => "; UDP: loss in socket buffers is not counted here",
+    };
+    format!("{} by links{links}, {} by softnet{udp}", count(drops.by_links(), "packet"), drops.by_softnet())
 }
 
 fn comparison(card: &RunCard, both: &Comparison) -> Vec<Fact> {
     let mut facts = Vec::new();
     if let Some(of) = &both.card {
-        let words = of.verdict.words();
+        let words = match of.verdict {
+            Verdict::Worse => format!("worse ({})", of.why_worse()),
+            verdict => verdict.words().to_owned(),
+        };
         let what = if card.asked.repeat > 1 { "run" } else { "stretch" };
         let plural = |n: usize| {
             if n == 1 {
@@ -186,13 +220,16 @@ fn comparison(card: &RunCard, both: &Comparison) -> Vec<Fact> {
             }
         };
         let settle = seconds(card.asked.settle_ns as f64 / 1e9);
+        let doubt = of.doubt().map_or_else(String::new, |doubt| format!("; {doubt}"));
         facts.push(fact(
             "verdict",
             format!(
-                "{words}: {} unpinned and {} pinned {what}{}, without the first {settle} of each",
+                "{words}: {} unpinned and {} pinned {what}{}, {} and {} of rates without the first {settle} of each{doubt}",
                 both.unpinned,
                 both.pinned,
-                plural(both.pinned)
+                plural(both.pinned),
+                seconds(of.before.jitter.window_s),
+                seconds(of.after.jitter.window_s)
             ),
         ));
     }
@@ -210,14 +247,14 @@ fn proposed(proposal: &Proposal) -> Vec<Fact> {
         let label = if nth == 0 { "proposal" } else { "" };
         fact(label, format!("{taskset}   {} → core {}: {}", step.label, step.core, step.reason))
     };
-    let reasons = proposal.reasons.iter().map(|reason| fact("", reason.clone()));
+    let reasons = proposal.doubt.iter().chain(&proposal.reasons).map(|reason| fact("", reason.clone()));
     steps.map(line).chain(reasons).collect()
 }
 
 /// A limit in a sentence.
 pub(super) fn limit_text(limit: &Limit) -> String {
     let (name, what) = match limit.name {
-        "max_drops" => ("--max-drops", "packets dropped"),
+        "max_drops" => ("--max-drops", "packets dropped by links and softnet"),
         _ => ("--max-cv", "CV"),
     };
     let figure = |value: f64| if limit.name == "max_drops" { value.to_string() } else { percent(value) };

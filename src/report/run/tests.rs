@@ -47,6 +47,7 @@ fn never() -> RunCard {
         runs: vec![Ran { from_ns: 0, to_ns: Some(20_040_000_000), code: Some(0) }],
         watched: vec![WatchedThreads { name: "iperf3".to_owned(), role: "client", threads: 1 }],
         basis: Some(FlowBasis::Sockets(2)),
+        tcp: true,
         jitter: Some(jitter(28.8e9, 8.71e9)),
         moves: Some(MovesSeen {
             per_s: 37.25,
@@ -101,7 +102,7 @@ fn the_text_says_what_was_measured_in_words_and_units() {
         "  window    19.8 s in 160 bins of 0.1 s, without the first 2 s",
         "  rate      mean 28.8 Gbit/s, sd 8.71 Gbit/s, CV 30.2 %",
         "  spread    p5 20.1 Gbit/s, p50 28.8 Gbit/s, p95 37.5 Gbit/s, longest dip 0.4 s",
-        "  moves     37.2/s (counted), by class: 12 cluster, 25 node",
+        "  moves     37.2/s (counted by the kernel, not all traced), by class: 12 cluster, 25 node",
         "  drops     not known: the run was too short for two readings",
         "  proposal  only core 0 may run the busy threads",
         "  finding   iperf3 client moves | 37 times a second [12 s of 20 s]",
@@ -114,12 +115,34 @@ fn the_text_says_what_was_measured_in_words_and_units() {
 }
 
 #[test]
+fn what_is_not_counted_of_udp_is_said() {
+    let mut udp = RunCard { basis: Some(FlowBasis::Link("v0".to_owned())), ..never() };
+    udp.drops = Some(crate::derive::run::Drops::default());
+    udp.limits[1].measured = Some(0.0);
+    let text = card(&udp, Format::Text);
+    for line in [
+        "  rate of   link v0, because the watched threads have no TCP connection with data: it is UDP, or another protocol",
+        "  drops     0 packets by links, 0 by softnet; UDP: loss in socket buffers is not counted here",
+        "  limit     --max-drops is kept: packets dropped by links and softnet 0, at most 0 allowed",
+    ] {
+        assert!(text.lines().any(|got| got == line), "there is the line {line:?}:\n{text}");
+    }
+    let tcp = card(&RunCard { basis: Some(FlowBasis::Sockets(2)), ..udp.clone() }, Format::Text);
+    assert!(!tcp.contains("UDP"), "TCP sends again what a socket has no room for:\n{tcp}");
+    let unread = card(&RunCard { tcp: false, ..udp }, Format::Text);
+    assert!(unread.contains("no TCP connection of the watched threads can be read: it is UDP, or root"), "{unread}");
+}
+
+#[test]
 fn a_comparison_is_a_table_with_a_verdict() {
     let text = card(&compared(), Format::Text);
     assert!(text.contains("28.8 Gbit/s  35.0 Gbit/s  +6.20 Gbit/s (+4.90 Gbit/s to +7.40 Gbit/s)"), "{text}");
     assert!(text.contains("30.2 %       1.20 %"), "both CVs stand in their columns:\n{text}");
     assert!(text.contains("37.2/s            –"), "an unknown figure is a dash, not 0:\n{text}");
-    assert!(text.contains("verdict   steadier and faster: 3 unpinned and 2 pinned stretches"), "{text}");
+    assert!(
+        text.contains("verdict   steadier and faster: 3 unpinned and 2 pinned stretches, 19.8 s and 19.8 s of rates"),
+        "{text}"
+    );
     assert!(text.contains("iperf3 client 39081 → 4"), "who was pinned where:\n{text}");
     assert!(!text.contains("longest dip"), "the unpinned figures are not told twice:\n{text}");
 }
@@ -141,6 +164,30 @@ fn json_has_the_figures_and_nulls_for_what_is_not_known() {
     assert_eq!((&value["drops"], &value["limits"][0]["broken"]), (&serde_json::Value::Null, &true.into()));
     assert_eq!(value["limits"][1]["measured"], serde_json::Value::Null, "a limit that was not measured is not broken");
     assert_eq!(value["jitter"]["mean_bits_per_s"], 28.8e9);
+}
+
+#[test]
+fn three_hundred_runs_are_one_short_line() {
+    let ran =
+        |nth: u64, code| Ran { from_ns: nth, to_ns: Some(nth + 1_000_000_000 + nth * 10_000_000), code: Some(code) };
+    let runs = (0..299).map(|nth| ran(nth, 0)).chain([ran(10, 1)]).collect();
+    let text = card(&RunCard { runs, ..never() }, Format::Text);
+    let line = "  ended     300 runs: 299 × exit code 0 after 1 s to 4 s; 1 × exit code 1 after 1.1 s";
+    assert!(text.lines().any(|got| got == line), "those that ended alike stand together:\n{text}");
+}
+
+#[test]
+fn a_verdict_that_the_shown_interval_seems_to_contradict_says_why() {
+    let mut run = compared();
+    let of = run.comparison.as_mut().and_then(|comparison| comparison.card.as_mut()).expect("a card");
+    (of.verdict, of.mean) = (Verdict::NoDifference, Difference { is: -7.69e9, from: -14.1e9, to: -0.28e9 });
+    let text = card(&run, Format::Text);
+    assert!(text.contains("of each; the mean differs at 95 %, the verdict asks for 99 %"), "{text}");
+    let of = run.comparison.as_mut().and_then(|comparison| comparison.card.as_mut()).expect("a card");
+    of.mean = Difference { is: -0.02 * of.before.jitter.mean, from: -0.9e9, to: -0.1e9 };
+    let text = card(&run, Format::Text);
+    assert!(text.contains("of each; a mean lower by no more than 3 % counts as none"), "{text}");
+    assert!(!card(&compared(), Format::Text).contains("99 %"), "where they agree there is nothing to explain");
 }
 
 #[test]

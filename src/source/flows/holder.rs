@@ -56,7 +56,7 @@ impl Holder {
         let path = proc.join(pid.to_string()).join("fd");
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let descriptors = rustix::fs::open(&path, flags, Mode::empty())?;
-        let netns = netns::of(proc, pid).ok_or(Errno::ACCESS)?;
+        let netns = netns::of(proc, pid)?;
         let (met_at_ns, listed_at_ns) = (now_ns, None);
         Ok(Self {
             descriptors,
@@ -88,7 +88,7 @@ impl Holder {
         }
         if age_ns >= LISTING_NS {
             // It may have gone into another namespace before it opened anything there.
-            self.netns = netns::of(proc, pid).ok_or(Errno::NOENT)?;
+            self.netns = netns::of(proc, pid)?;
         }
         let count = rustix::fs::fstat(&self.descriptors)?.st_size;
         let hinted = count > 0 && self.count == Some(count) && !self.stale;

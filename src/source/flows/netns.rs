@@ -3,6 +3,7 @@
 
 use crate::source::netlink::dialogue::Dialogue;
 use crate::source::netlink::socket::KernelSocket;
+use rustix::io::Errno;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs::File;
 use std::io;
@@ -15,9 +16,12 @@ fn file_of(proc: &Path, pid: u32) -> PathBuf {
     proc.join(pid.to_string()).join("ns/net")
 }
 
-/// Inode of the network namespace of a process; none where it may not be looked at.
-pub(super) fn of(proc: &Path, pid: u32) -> Option<u64> {
-    Some(file_of(proc, pid).metadata().ok()?.ino())
+/// Inode of the network namespace of a process.
+///
+/// # Errors
+/// EACCES where it may not be looked at; ENOENT once the process has ended, though its parent has not collected it yet.
+pub(super) fn of(proc: &Path, pid: u32) -> Result<u64, Errno> {
+    rustix::fs::stat(file_of(proc, pid)).map(|stat| stat.st_ino)
 }
 
 /// Inode of our own.

@@ -123,6 +123,19 @@ fn a_udp_sockets_queue_and_drops_are_read() {
     }
 }
 
+#[test]
+fn a_process_that_has_ended_and_is_not_collected_belongs_to_nobody_else() {
+    let mut child = std::process::Command::new("true").spawn().expect("true runs");
+    let stat = || std::fs::read_to_string(format!("/proc/{}/stat", child.id())).expect("not collected yet");
+    while !stat().contains(") Z ") {
+        std::thread::yield_now();
+    }
+    let mut reader = FlowReader::new(&Roots::default());
+    let flows = reader.read(&[thread(child.id())]);
+    assert!(flows.is_empty() && reader.problems().is_empty(), "it is simply over: {:?}", reader.problems());
+    child.wait().expect("it is collected");
+}
+
 /// A kernel that answers every request with the next of these datagrams.
 struct Noise(RefCell<Vec<Vec<u8>>>);
 

@@ -6,7 +6,7 @@ use super::filter::Filter;
 use super::format::{EventLayout, PageLayout};
 use super::ring;
 use crate::sample::Move;
-use crate::source::{Roots, proc_file};
+use crate::source::proc_file;
 use rustix::fs::{Mode, OFlags};
 use std::fs;
 use std::io;
@@ -14,18 +14,11 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 /// Below an instance or the top of tracefs.
-const EVENT: &str = "events/sched/sched_migrate_task";
+pub(super) const EVENT: &str = "events/sched/sched_migrate_task";
 /// What every core's ring holds, for each second between two readings: some 3,000 moves.
 const KIB_PER_S: u64 = 128;
 const MOST_KIB: u64 = 1024;
 const NAME: &str = "vnettop-";
-
-/// Where tracefs is mounted, if this process may use it.
-pub(super) fn tracefs(roots: &Roots) -> Option<PathBuf> {
-    let places = ["kernel/tracing", "kernel/debug/tracing"];
-    let mut places = places.iter().map(|place| roots.sys.join(place));
-    places.find(|place| place.join(EVENT).join("format").is_file() && place.join("instances").is_dir())
-}
 
 /// The directory of this process' instance; it is not made yet.
 pub(super) fn instance(tracefs: &Path) -> PathBuf {

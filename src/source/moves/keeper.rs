@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
 use std::time::Duration;
 
 /// The word on the command line that leads here; for vnettop itself, not for people.
@@ -18,22 +18,30 @@ const ATTEMPTS: u32 = 3000;
 /// A running keeper; it does its work when this is dropped, or gone in any other way.
 #[derive(Debug)]
 pub(super) struct Keeper {
-    /// With it goes the pipe.
-    _child: Child,
+    _pipe: Option<ChildStdin>,
 }
 
 impl Keeper {
-    /// Starts it, and waits until nothing but SIGKILL to itself can keep it from its work.
+    /// Starts it, and waits until nothing but SIGKILL to itself can keep it from its work. `ended` is called by a thread
+    /// that waits for its end, however it comes.
     ///
     /// # Errors
     /// The program cannot be run again.
-    pub(super) fn start(instance: &Path) -> io::Result<Self> {
+    pub(super) fn start(instance: &Path, ended: impl FnOnce() + Send + 'static) -> io::Result<Self> {
+        // From within: a tracefs that is mounted nowhere has no path that outlives vnettop.
+        let (directory, name) = instance.parent().zip(instance.file_name()).ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = Command::new("/proc/self/exe");
-        command.arg0("vnettop").arg(SUBCOMMAND).arg(instance).current_dir("/").process_group(0);
+        command.arg0("vnettop").arg(SUBCOMMAND).arg(name).current_dir(directory).process_group(0);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+        let keeper = Self { _pipe: child.stdin.take() };
         let mut ready = [0; 1];
-        child.stdout.take().map_or(Ok(()), |mut out| out.read_exact(&mut ready))?;
-        Ok(Self { _child: child })
+        let begun = child.stdout.take().map_or(Ok(()), |mut out| out.read_exact(&mut ready));
+        let wait = move |mut child: Child| {
+            let _ = child.wait();
+            ended();
+        };
+        std::thread::Builder::new().name("keeper".to_owned()).spawn(move || wait(child))?;
+        begun.map(|()| keeper)
     }
 }
 

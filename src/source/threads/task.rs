@@ -53,6 +53,16 @@ pub(super) struct Task {
     comm: Vec<u8>,
     met_at_ns: Option<u64>,
     last: Option<Last>,
+    mask: Option<Mask>,
+}
+
+/// Its affinity mask. The system call is cheap and leaves out cores that are offline now; the whole mask stands in a file
+/// that is read when the call tells something new, and now and then.
+#[derive(Debug)]
+struct Mask {
+    told: CoreSet,
+    whole: Option<CoreSet>,
+    read_at_ns: u64,
 }
 
 /// What was last read of a thread.
@@ -78,9 +88,7 @@ impl Last {
     fn wanted(&self, schedstat: Option<Schedstat>, now_ns: u64, is_young: bool) -> Wanted {
         let counts = schedstat.is_some_and(|times| times.slices > 0);
         let is_quiet = counts && schedstat == self.schedstat;
-        // Not all threads in the same tick.
-        let trusted_ns = TRUSTED_NS + u64::from(self.sample.id.tid % 8) * TRUSTED_NS / 8;
-        if now_ns.saturating_sub(self.stat_at_ns) >= trusted_ns || (is_quiet && !self.is_settled) {
+        if now_ns.saturating_sub(self.stat_at_ns) >= trusted_ns(self.sample.id.tid) || (is_quiet && !self.is_settled) {
             Wanted::SchedAndStat
         } else if is_quiet {
             Wanted::Nothing
@@ -103,7 +111,7 @@ pub(super) enum Lost {
 
 impl Task {
     pub(super) fn new(pid: u32, tid: u32, for_itself: bool) -> Self {
-        Self { pid, tid, for_itself, kept: None, comm: Vec::new(), met_at_ns: None, last: None }
+        Self { pid, tid, for_itself, kept: None, comm: Vec::new(), met_at_ns: None, last: None, mask: None }
     }
 
     /// Opens the files and keeps them; false when there is no such thread (any more).
@@ -115,7 +123,7 @@ impl Task {
 
     /// Opens the files anew when the thread they belonged to is gone: its number may have been given again.
     pub(super) fn renew(&mut self, proc: &mut ProcDir) -> bool {
-        (self.last, self.met_at_ns) = (None, None);
+        (self.last, self.met_at_ns, self.mask) = (None, None, None);
         self.kept.is_some() && self.keep(proc)
     }
 
@@ -148,7 +156,7 @@ impl Task {
         last.sample.direction = known.benchmark.as_ref().and_then(|test| test.direction);
         last.sample.cpuset.clone_from(&known.cpuset);
         last.sample.memory_nodes.clone_from(&known.memory_nodes);
-        last.sample.allowed = self.allowed(reading);
+        last.sample.allowed = self.allowed(reading, at_ns);
         let sample = last.sample.clone();
         self.last = Some(last);
         Ok(sample)
@@ -226,11 +234,28 @@ impl Task {
         }
     }
 
-    /// The affinity mask: from the kernel where the number means the same thread there, else from `status`.
-    fn allowed(&self, reading: &mut Reading) -> Option<CoreSet> {
-        if reading.is_own {
-            return sched::get_affinity(self.tid, &mut reading.mask).ok();
+    /// The affinity mask, cores that are offline now included.
+    fn allowed(&mut self, reading: &mut Reading, at_ns: u64) -> Option<CoreSet> {
+        // The number means the same thread to a system call only where this /proc is ours.
+        if !reading.is_own {
+            return self.whole_mask(reading);
         }
+        let told = sched::get_affinity(self.tid, &mut reading.mask).ok()?;
+        let is_known = |mask: &&Mask| mask.told == told && at_ns.saturating_sub(mask.read_at_ns) < trusted_ns(self.tid);
+        if let Some(mask) = self.mask.as_ref().filter(is_known) {
+            return mask.whole.clone().or(Some(told));
+        }
+        let whole = self.whole_mask(reading);
+        self.mask = Some(Mask { told: told.clone(), whole: whole.clone(), read_at_ns: at_ns });
+        whole.or(Some(told))
+    }
+
+    fn whole_mask(&self, reading: &mut Reading) -> Option<CoreSet> {
         parse::parse_allowed(reading.proc.read_file(self.pid, self.tid, "status").ok()?)
     }
+}
+
+/// Not all threads in the same tick.
+fn trusted_ns(tid: u32) -> u64 {
+    TRUSTED_NS + u64::from(tid % 8) * TRUSTED_NS / 8
 }

@@ -1,0 +1,71 @@
+//! Where a card goes: a file opened before the command runs and kept open, so that a fifo meets one writer, but not touched
+//! before there is a card. It refuses to write over a recording, and over the file that the same run records to.
+
+use crate::record::{RecordError, Recording};
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// A file that waits for its card.
+#[derive(Debug)]
+pub struct Destination {
+    path: PathBuf,
+    file: File,
+    /// It did not exist before.
+    is_new: bool,
+    written: bool,
+}
+
+impl Destination {
+    /// Opens the file; what is in it stays there until [`Destination::write`]. `recording` is the file that the same run
+    /// will record to.
+    ///
+    /// # Errors
+    /// A sentence: it cannot be written, it is a recording, or it is `recording`.
+    pub fn open(path: &Path, recording: Option<&Path>) -> Result<Self, String> {
+        let is_new = !path.exists();
+        if path.is_file() && matches!(Recording::open(path), Ok(_) | Err(RecordError::Version { .. })) {
+            return Err(format!("{} is a recording: name another file for the card", path.display()));
+        }
+        let opened = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+        let file = opened.map_err(|error| cannot_write(path, &error))?;
+        // Dropped, it is removed where it is new.
+        let destination = Self { path: path.to_owned(), file, is_new, written: false };
+        match recording {
+            Some(recording) if destination.is(recording) => {
+                Err(format!("{} cannot hold both the card and the recording: name two files", path.display()))
+            }
+            _ => Ok(destination),
+        }
+    }
+
+    /// Replaces what is in the file by the card.
+    ///
+    /// # Errors
+    /// A sentence: it cannot be written.
+    pub fn write(mut self, text: &str) -> Result<(), String> {
+        self.written = true;
+        let is_file = self.file.metadata().is_ok_and(|meta| meta.is_file());
+        let emptied = if is_file { self.file.set_len(0) } else { Ok(()) };
+        emptied.and_then(|()| self.file.write_all(text.as_bytes())).map_err(|error| cannot_write(&self.path, &error))
+    }
+
+    fn is(&self, other: &Path) -> bool {
+        let same = |a: &Metadata, b: &Metadata| a.is_file() && (a.dev(), a.ino()) == (b.dev(), b.ino());
+        self.file.metadata().is_ok_and(|own| other.metadata().is_ok_and(|other| same(&own, &other)))
+    }
+}
+
+impl Drop for Destination {
+    fn drop(&mut self) {
+        // Without a card the file is as it was: not there.
+        if self.is_new && !self.written && self.file.metadata().is_ok_and(|meta| meta.is_file() && meta.len() == 0) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn cannot_write(path: &Path, error: &io::Error) -> String {
+    format!("cannot write the card {}: {error}", path.display())
+}
