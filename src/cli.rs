@@ -152,14 +152,13 @@ struct Options {
     /// Threads to watch: a command name or a pid; repeatable [default: iperf3 and iperf]
     #[arg(long, value_name = "NAME|PID", value_parser = watch, global = true)]
     watch: Vec<String>,
-    /// Network namespaces to show: all, self, or one by its name, inode or a process in it [default: all where vnettop runs
-    /// in the machine's own, otherwise self]
+    /// Network namespaces to show: all, self, or one by name, inode or pid [default: all in the machine's own, else self]
     #[arg(long, value_name = "NAME|all|self", value_parser = netns, global = true)]
     netns: Option<String>,
     /// Show beside vnettop's own figures what iperf3 writes into FILE with --json-stream
     #[arg(long, value_name = "FILE", global = true)]
     iperf3_json: Option<PathBuf>,
-    /// Database socket of an Open vSwitch, or its run directory; repeatable [default: where it usually is, and `OVS_RUNDIR`]
+    /// Database socket or run directory of an Open vSwitch; repeatable [default: the usual one, and `OVS_RUNDIR`]
     #[arg(long, value_name = "PATH", global = true)]
     ovs_socket: Vec<PathBuf>,
     /// JSON lines on standard output, one object a sample

@@ -187,10 +187,15 @@ fn a_connections_state_is_what_ss_says_and_the_reversed_test_is_named() {
     let retransmits = |object: &Value| -> f64 {
         list(object, "flows").iter().filter_map(|flow| flow["retransmits_per_s"].as_f64()).sum()
     };
+    // A stream whose segments are lost stands still now and then: a tick is awaited in which both run.
+    let carrying = |object: &Value| -> Vec<Value> {
+        let carries = |flow: &&Value| flow["bits_per_s"].as_f64() > Some(1e6);
+        list(object, "flows").iter().filter(carries).cloned().collect()
+    };
     let object = (0..60).map(|_| vnettop.next()).find(|object| {
         let mut ends = list(object, "benchmarks").iter();
         let streams = ends.find(|one| one["side"] == "server").map(|one| &one["streams"]);
-        retransmits(object) > 0.0 && streams.is_some_and(|streams| streams == 2)
+        retransmits(object) > 0.0 && carrying(object).len() == 2 && streams.is_some_and(|streams| streams == 2)
     });
     let object = object.expect("segments are sent again within 18 s, and the server's streams are known");
     let benchmarks = list(&object, "benchmarks");
@@ -201,9 +206,7 @@ fn a_connections_state_is_what_ss_says_and_the_reversed_test_is_named() {
             ["iperf3".into(), pid(process).into(), 5201.into(), "tcp".into(), 2.into(), true.into()];
         assert!(told.into_iter().eq(&expected), "the {side} by its command line or its sockets: {one}");
     }
-    let sides: Vec<&Value> =
-        list(&object, "flows").iter().filter(|flow| flow["bits_per_s"].as_f64() > Some(1e6)).collect();
-    assert_eq!(sides.len(), 2, "two streams: {object}");
+    let sides = carrying(&object);
     for flow in &sides {
         assert_eq!(flow["from"]["pid"], pid(&server), "the server sends: {flow}");
         assert_eq!(flow["to"]["pid"], pid(&client), "and the client receives: {flow}");

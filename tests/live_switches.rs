@@ -166,5 +166,5 @@ fn an_open_vswitch_that_is_killed_and_comes_again_is_shown_and_leaks_nothing() {
         agrees_within(5, &machine, &mut watching);
         switch.set(&format!("del-br more{round}"));
     }
-    assert_eq!(held, vec![held[0]; 3], "vnettop holds as many descriptors after each round");
+    assert!(held.iter().all(|held_now| held_now <= &held[0]), "no round leaves a descriptor open: {held:?}");
 }

@@ -116,6 +116,7 @@ impl Live {
         self.spaces.hear();
         self.links.follow(&self.spaces);
         self.paths.leave(&self.spaces);
+        self.losses.leave(&self.spaces);
     }
 
     /// There is something to read between ticks; see [`Live::pulse`].

@@ -114,6 +114,11 @@ impl LossReader {
         reading
     }
 
+    /// Closes what is open in namespaces that have gone: an open file keeps one alive.
+    pub fn leave(&mut self, spaces: &Spaces) {
+        self.places.retain(|&netns, _| spaces.knows(netns));
+    }
+
     /// What cannot be seen and why.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {

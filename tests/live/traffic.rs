@@ -126,10 +126,8 @@ impl Seen {
         }
         let ours: Vec<_> = way.iter().map(|(space, name)| self.before.link(space, name)).collect();
         let is = |hop: &Value, link: &&TrueLink| hop["netns"] == link.netns && hop["ifindex"] == link.ifindex;
-        let bridge = |hop: &&Value| {
-            self.before.links.iter().any(|link| is(hop, &link) && link.kind == "bridge")
-                && !ours.iter().any(|link| is(hop, link))
-        };
+        // Of a bridge of the kernel's or of Open vSwitch that only forwards nothing is counted.
+        let bridge = |hop: &&Value| hop["way"] == "passed" && !ours.iter().any(|link| is(hop, link));
         let same = |flow: &Value| {
             let path: Vec<_> = flow["path"].as_array().into_iter().flatten().filter(|hop| !bridge(hop)).collect();
             let open = path.len() == first && !flow["path_gap"].is_null();

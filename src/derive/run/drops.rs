@@ -34,7 +34,7 @@ impl Drops {
     }
 
     fn add(&mut self, sample: &Sample) {
-        for row in &sample.counters {
+        for row in sample.counters.iter().filter(|row| concerns(sample, row.netns)) {
             let at = self.last_links.binary_search_by_key(&row.key(), |(key, _)| *key);
             // A counter that went backwards is another link's.
             let more = at.ok().and_then(|at| (row.rx_dropped + row.tx_dropped).checked_sub(self.last_links[at].1));
@@ -76,6 +76,12 @@ impl Drops {
     pub fn total(&self) -> u64 {
         self.by_links() + self.softnet
     }
+}
+
+/// The own namespace, and those that a flow of the benchmark crosses: drops in any other are somebody else's.
+fn concerns(sample: &Sample, netns: u64) -> bool {
+    let mut hops = sample.paths.iter().flat_map(|path| &path.hops);
+    netns == sample.netns || hops.any(|hop| hop.link.netns == netns)
 }
 
 fn name(sample: &Sample, key: LinkKey) -> String {

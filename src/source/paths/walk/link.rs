@@ -39,6 +39,9 @@ impl<'a, L: Lookups> Walk<'a, L> {
         if let Some(port) = self.map.switch_port(key) {
             return self.switch(port, mac);
         }
+        if link.kind == Kind::Macvtap {
+            return Err(format!("the packets come out of {} to the program that holds it open", link.name));
+        }
         if let Some(vlan) = self.tagged(key) {
             self.tags.pop();
             return self.up(vlan, mac);
