@@ -125,7 +125,7 @@ pub(super) struct RunArguments {
     /// Exit with 3 when the rate's standard deviation is above this share of its mean: 5% or 0.05
     #[arg(long, value_name = "SHARE", value_parser = share)]
     max_cv: Option<u64>,
-    /// Exit with 3 when links and softnet dropped more than N packets during the run
+    /// Exit with 3 when more than N packets were dropped on the way during the run
     #[arg(long, value_name = "N")]
     max_drops: Option<u64>,
     /// How the card is written: text, markdown or json

@@ -94,6 +94,7 @@ impl Observation {
         if !self.runs() {
             return;
         }
+        self.drops.observe_way(&metrics.losses, metrics.elapsed_s.unwrap_or(0.0));
         self.tcp |= metrics.flow.connections.iter().any(|connection| connection.proto == Proto::Tcp);
         for thread in metrics.benchmark() {
             let (id, who) = (thread.sample.id, || (thread.sample.name.clone(), thread.sample.role()));

@@ -108,12 +108,12 @@ impl PathReader {
             let mut hops = self.published.iter().flat_map(|path| &path.hops);
             hops.any(|hop| hop.link.netns == netns) || held.iter().any(|&(holder, _)| holder == netns)
         };
-        let refused = self.sockets.refused().map(|(_, why)| Problem {
+        let refused = self.sockets.refused().filter(|(netns, _)| ground.spaces.knows(*netns)).map(|(_, why)| Problem {
             source: "paths".to_owned(),
             text: format!("{why}, so paths through it end there; run vnettop as root"),
         });
         let refused: Vec<Problem> = refused.take(1).collect();
-        self.sockets.keep(crossed);
+        self.sockets.keep(|netns| ground.spaces.knows(netns) && crossed(netns));
         self.problems = refused;
     }
 }

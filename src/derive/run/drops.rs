@@ -1,13 +1,20 @@
 //! Packets dropped while the command ran: by link and by the cores' backlogs, from absolute counters.
 
+use crate::derive::losses::{LossPlace, Losses};
 use crate::sample::{CoreId, LinkKey, Sample};
 use std::collections::BTreeMap;
 
 /// Packets dropped over a run.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Drops {
     links: BTreeMap<LinkKey, (String, u64)>,
     softnet: u64,
+    /// In qdiscs; in socket buffers; by IP and connection tracking: packets, on the way of the flows.
+    qdiscs: f64,
+    sockets: f64,
+    protocols: f64,
+    /// The way of some flow was read.
+    way: bool,
     last_links: Vec<(LinkKey, u64)>,
     last_softnet: Vec<(CoreId, u32)>,
     /// Two samples of a run were compared.
@@ -15,6 +22,20 @@ pub struct Drops {
 }
 
 impl Drops {
+    /// Adds what was lost on the way of the flows where neither links nor backlogs count it.
+    pub(super) fn observe_way(&mut self, losses: &Losses, elapsed_s: f64) {
+        self.way |= losses.sent_per_s.is_some();
+        for loss in &losses.places {
+            let lost = loss.packets_per_s * elapsed_s;
+            match loss.place {
+                LossPlace::Qdisc => self.qdiscs += lost,
+                LossPlace::ReceiveBuffer | LossPlace::SendBuffer => self.sockets += lost,
+                LossPlace::Ip | LossPlace::Conntrack => self.protocols += lost,
+                LossPlace::Link | LossPlace::Backlog | LossPlace::Ovs => {}
+            }
+        }
+    }
+
     /// Two samples at least were compared.
     pub(super) fn is_known(&self) -> bool {
         self.known
@@ -71,11 +92,40 @@ impl Drops {
         self.softnet
     }
 
+    /// Packets dropped by qdiscs on the way of the flows.
+    #[must_use]
+    pub fn by_qdiscs(&self) -> u64 {
+        whole(self.qdiscs)
+    }
+
+    /// Datagrams that socket buffers had no room for.
+    #[must_use]
+    pub fn by_sockets(&self) -> u64 {
+        whole(self.sockets)
+    }
+
+    /// Packets dropped by IP or connection tracking.
+    #[must_use]
+    pub fn by_protocols(&self) -> u64 {
+        whole(self.protocols)
+    }
+
+    /// Qdiscs, sockets and protocols were read.
+    #[must_use]
+    pub fn knows_way(&self) -> bool {
+        self.way
+    }
+
     /// All of them.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.by_links() + self.softnet
+        self.by_links() + self.softnet + self.by_qdiscs() + self.by_sockets() + self.by_protocols()
     }
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count of packets")]
+fn whole(packets: f64) -> u64 {
+    packets.round() as u64
 }
 
 /// The own namespace, and those that a flow of the benchmark crosses: drops in any other are somebody else's.

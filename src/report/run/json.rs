@@ -41,6 +41,9 @@ pub(super) fn json(card: &RunCard) -> String {
         "drops": card.drops.as_ref().map(|drops| json!({
             "links": drops.by_links(),
             "softnet": drops.by_softnet(),
+            "qdiscs": drops.knows_way().then(|| drops.by_qdiscs()),
+            "sockets": drops.knows_way().then(|| drops.by_sockets()),
+            "protocols": drops.knows_way().then(|| drops.by_protocols()),
             "by_link": drops.links().iter().map(|(name, packets)| json!({ "name": name, "packets": packets }))
                 .collect::<Vec<_>>(),
         })),

@@ -195,11 +195,13 @@ fn drops(card: &RunCard) -> String {
     let worst: Vec<String> =
         drops.links().iter().take(3).map(|(name, packets)| format!("{packets} by {name}")).collect();
     let links = if worst.is_empty() { String::new() } else { format!(" ({})", worst.join(", ")) };
-    let udp = match card.basis {
-        Some(FlowBasis::Sockets(_)) => "",
-        _ => "; UDP: loss in socket buffers is not counted here",
+    let way = if drops.knows_way() {
+        let (qdiscs, sockets, protocols) = (drops.by_qdiscs(), drops.by_sockets(), drops.by_protocols());
+        format!(", {qdiscs} by qdiscs, {sockets} by socket buffers, {protocols} by IP and connection tracking")
+    } else {
+        "; loss in qdiscs and socket buffers was not read".to_owned()
     };
-    format!("{} by links{links}, {} by softnet{udp}", count(drops.by_links(), "packet"), drops.by_softnet())
+    format!("{} by links{links}, {} by softnet{way}", count(drops.by_links(), "packet"), drops.by_softnet())
 }
 
 fn comparison(card: &RunCard, both: &Comparison) -> Vec<Fact> {
@@ -254,7 +256,7 @@ fn proposed(proposal: &Proposal) -> Vec<Fact> {
 /// A limit in a sentence.
 pub(super) fn limit_text(limit: &Limit) -> String {
     let (name, what) = match limit.name {
-        "max_drops" => ("--max-drops", "packets dropped by links and softnet"),
+        "max_drops" => ("--max-drops", "packets dropped"),
         _ => ("--max-cv", "CV"),
     };
     let figure = |value: f64| if limit.name == "max_drops" { value.to_string() } else { percent(value) };

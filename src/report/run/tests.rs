@@ -122,8 +122,8 @@ fn what_is_not_counted_of_udp_is_said() {
     let text = card(&udp, Format::Text);
     for line in [
         "  rate of   link v0, because the watched threads have no TCP connection with data: it is UDP, or another protocol",
-        "  drops     0 packets by links, 0 by softnet; UDP: loss in socket buffers is not counted here",
-        "  limit     --max-drops is kept: packets dropped by links and softnet 0, at most 0 allowed",
+        "  drops     0 packets by links, 0 by softnet; loss in qdiscs and socket buffers was not read",
+        "  limit     --max-drops is kept: packets dropped 0, at most 0 allowed",
     ] {
         assert!(text.lines().any(|got| got == line), "there is the line {line:?}:\n{text}");
     }
