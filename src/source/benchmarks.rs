@@ -92,7 +92,16 @@ impl Asked<'_> {
 /// The number at the beginning of a text as C's `sscanf("%lf%c")` takes it, and the letter behind it.
 fn number(text: &str) -> Option<(f64, Option<char>)> {
     let text = text.trim_start();
-    let end = text.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '+' | '-')).unwrap_or(text.len());
+    let digits = |from: usize, others: &[char]| {
+        let past = text[from..].find(|c: char| !c.is_ascii_digit() && !others.contains(&c));
+        past.map_or(text.len(), |past| from + past)
+    };
+    let mantissa = digits(0, &['.', '+', '-']);
+    let sign =
+        text[mantissa..].strip_prefix(['e', 'E']).map(|rest| mantissa + 1 + usize::from(rest.starts_with(['+', '-'])));
+    // An `e` without digits behind it is a letter.
+    let exponent = sign.map(|from| (from, digits(from, &[]))).filter(|(from, end)| from < end);
+    let end = exponent.map_or(mantissa, |(_, end)| end);
     let number = text[..end].parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0)?;
     Some((number, text[end..].chars().next()))
 }

@@ -58,6 +58,7 @@ fn everything_that_is_asked_for_is_told() {
     let two = test("iperf --client=h -u -b 10m -P4 -t 2.5 -l 1470");
     assert_eq!((two.program, two.port, two.streams, two.bitrate), (Program::Iperf, 5001, Some(4), Some(10_000_000)));
     assert_eq!((two.time_ms, two.length), (Some(2500), Some(1470)));
+    assert_eq!(test("iperf3 -c h -b 1e9 -l 8e3").bitrate, Some(1_000_000_000), "an exponent is a part of the number");
     assert_eq!(test("iperf -c h -u -b 10M").bitrate, Some(80_000_000), "iperf 2's capitals are bytes");
     assert_eq!(test("iperf -c h -u -b 1000pps").bitrate, None, "packets a second are no bits");
     assert_eq!(test("iperf -su").proto, Some(Proto::Udp), "a server of iperf 2 is told");

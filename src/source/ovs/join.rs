@@ -124,7 +124,11 @@ impl Found<'_, '_> {
         let is_device = matches!(interface.kind.as_deref(), None | Some("system" | "internal" | "tap"));
         let exists = interface.ofport.is_some_and(|port| port >= 0);
         match by_index {
-            Some(link) if is_device || link.name == interface.name => return Is::Kernel(link.key()),
+            Some(link) if link.name == interface.name => return Is::Kernel(link.key()),
+            // Another link has the index: ovs-vswitchd counts in a namespace that is not the one it was taken for.
+            Some(_) if is_device => {
+                return self.told.named(&interface.name).map_or(Is::Nothing, |link| Is::Kernel(link.key()));
+            }
             // Several tunnels of a kernel datapath share one device of it, `vxlan_sys_4789`.
             Some(link) if exists => {
                 let is_tunnel = interface.remote_ip.is_some();
