@@ -11,7 +11,7 @@ use vnettop::record::{Recorder, Recording};
 use vnettop::source::feed::{Feed, Pace};
 use vnettop::source::moves::keeper;
 use vnettop::source::ovs;
-use vnettop::source::sampler::{self, Choice, Thrift};
+use vnettop::source::sampler::{self, Choice, Scope, Thrift};
 use vnettop::source::threads::Watch;
 use vnettop::state::{Mode, Settings, State, Units};
 use vnettop::term;
@@ -173,15 +173,18 @@ fn feed(config: &Config, demo: Option<&Demo>) -> Result<Feed, Box<dyn std::error
     }
     // What somebody keeps may be added up later.
     let looked_at_only = config.face == Face::Screen && config.record.is_none();
-    Ok(Feed::live(sampler::Settings {
+    let scope = Scope {
         roots: vnettop::source::Roots::default(),
         watch: watched(config, demo).iter().map(|name| Watch::from(name.as_str())).collect(),
         netns: choice(config, demo),
-        interval: config.interval,
-        thrift: if looked_at_only { Thrift::StillLinks } else { Thrift::Nothing },
-        realtime: config.realtime,
-        iperf3_json: config.iperf3_json.clone(),
         ovs: ovs::places(|name| std::env::var_os(name), &config.ovs_sockets),
+        iperf3_json: config.iperf3_json.clone(),
+        thrift: if looked_at_only { Thrift::StillLinks } else { Thrift::Nothing },
+    };
+    Ok(Feed::live(sampler::Settings {
+        scope,
+        interval: config.interval,
+        realtime: config.realtime,
         count: config.count.map(|intervals| intervals + 1).filter(|_| config.face == Face::Json),
     })?)
 }

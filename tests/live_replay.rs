@@ -14,7 +14,7 @@ use vnettop::derive::Derivation;
 use vnettop::record::{Recorder, Recording};
 use vnettop::sample::Item;
 use vnettop::source::feed::{Feed, Next};
-use vnettop::source::sampler::{Choice, Settings, Thrift};
+use vnettop::source::sampler::{Choice, Scope, Settings, Thrift};
 use vnettop::source::{Roots, threads::Watch};
 use vnettop::state::{self, State};
 use vnettop::ui::{self, Theme};
@@ -49,18 +49,16 @@ impl Frames {
 
 /// So many ticks of 100 ms while links come, change their names and go.
 fn watch_and_record(file: &Path, ticks: u64) -> Vec<Vec<Buffer>> {
-    let feed = Feed::live(Settings {
+    let scope = Scope {
         roots: Roots::default(),
         watch: vec![Watch::from(std::process::id().to_string().as_str())],
-        interval: Duration::from_millis(100),
         netns: Choice::Own,
-        thrift: Thrift::Nothing,
-        realtime: true,
         ovs: Vec::new(),
-        count: Some(ticks),
         iperf3_json: None,
-    })
-    .unwrap();
+        thrift: Thrift::Nothing,
+    };
+    let interval = Duration::from_millis(100);
+    let feed = Feed::live(Settings { scope, interval, realtime: true, count: Some(ticks) }).unwrap();
     let mut recorder = Recorder::create(file).unwrap();
     let (mut frames, mut seen) = (Frames::new(), Vec::new());
     loop {

@@ -28,6 +28,23 @@ pub enum Thrift {
     StillLinks,
 }
 
+/// What is read.
+#[derive(Debug, Clone)]
+pub struct Scope {
+    /// Where /proc and /sys are.
+    pub roots: Roots,
+    /// Whose threads.
+    pub watch: Vec<Watch>,
+    /// Whose links.
+    pub netns: Choice,
+    /// Where databases of Open vSwitch may be.
+    pub ovs: Vec<Place>,
+    /// What iperf 3 writes with `--json-stream`.
+    pub iperf3_json: Option<PathBuf>,
+    /// What a tick may leave unread.
+    pub thrift: Thrift,
+}
+
 /// Every kernel descriptor of a run; owned by the sampler thread.
 pub struct Live {
     host: Arc<Host>,
@@ -51,33 +68,27 @@ impl Live {
     ///
     /// # Errors
     /// Links or per-core counters cannot be read at all; what is merely missing becomes a problem of each sample.
-    pub fn open(roots: &Roots, watch: Vec<Watch>, thrift: Thrift, choice: Choice) -> Result<Self, SourceError> {
+    pub fn open(scope: &Scope) -> Result<Self, SourceError> {
+        let Scope { roots, watch, netns, ovs, iperf3_json, thrift } = scope;
         let links = LinkReader::open()?;
-        let looked_at = thrift == Thrift::StillLinks;
+        let looked_at = *thrift == Thrift::StillLinks;
         let links = if looked_at { links.still_ones_less_often() } else { links };
         Ok(Self {
             host: Arc::new(host::read()),
             links: AllLinks::new(links, looked_at)?,
             cores: CoreReader::open(roots)?,
-            threads: ThreadReader::open(roots, watch)?,
+            threads: ThreadReader::open(roots, watch.clone())?,
             switches: SwitchReader::new(roots),
             flows: FlowReader::new(roots),
             moves: MoveReader::new(roots),
-            spaces: Spaces::new(roots, choice),
+            spaces: Spaces::new(roots, netns.clone()),
             owners: OwnerReader::new(roots),
-            ovs: OvsReader::new(roots, &[]),
+            ovs: OvsReader::new(roots, ovs),
             paths: PathReader::default(),
             losses: LossReader::new(roots),
-            reports: None,
+            reports: iperf3_json.clone().map(Reports::new),
             problems: Arc::default(),
         })
-    }
-
-    /// Looks for Open vSwitch at these places.
-    #[must_use]
-    pub fn with_ovs(mut self, roots: &Roots, places: &[Place]) -> Self {
-        self.ovs = OvsReader::new(roots, places);
-        self
     }
 
     /// Readable when a database of Open vSwitch speaks; see [`Live::hear`].
@@ -136,7 +147,7 @@ impl Live {
     /// Links or per-core counters could not be read.
     pub fn sample(&mut self, own: OwnCost, more: &[Problem]) -> Result<Sample, SourceError> {
         let now_ns = now_ns();
-        let spaces_read = self.spaces.read(self.threads.newest(), now_ns);
+        let spaces = self.spaces.read(self.threads.newest(), now_ns);
         let mut links = self.links.read(&mut self.spaces, now_ns)?;
         let cores = self.cores.read()?;
         let mut threads = self.threads.read();
@@ -147,7 +158,6 @@ impl Live {
         };
         let trace = self.moves.read(&threads, own.interval_ns);
         let flows = self.flows.read(&threads);
-        let spaces = spaces_read;
         let ovs = self.ovs.read(&links.links, now_ns);
         self.switches.read(self.ovs.processes(), &mut threads);
         links.links = self.ovs.among(links.links);
@@ -182,11 +192,6 @@ impl Live {
             own: OwnCost { cpu_ns: cpu_ns(rustix::time::ClockId::ProcessCPUTime), ..own },
             problems: Arc::clone(&self.problems),
         })
-    }
-
-    /// Reads from here on what iperf 3 writes into this file with `--json-stream`.
-    pub fn follow_reports(&mut self, path: PathBuf) {
-        self.reports = Some(Reports::new(path));
     }
 
     /// Watches this process too, instead of the one named so before.

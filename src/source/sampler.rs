@@ -5,44 +5,31 @@
 //! Between ticks it wakes for pulses while watched processes have connections, and it sits where it disturbs them least.
 
 use super::feed::{Command, Sender};
-pub use super::live::Thrift;
 use super::live::{Live, cpu_ns};
-use super::ovs::Place;
+pub use super::live::{Scope, Thrift};
 use super::pulse::PulseTimer;
 use super::seat::Seat;
 pub use super::spaces::Choice;
-use super::threads::Watch;
-use super::{Roots, SourceError, now_ns};
+use super::{SourceError, now_ns};
 use crate::sample::{Item, OwnCost, Problem};
 use crate::sched;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::time::{ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags};
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// What the sampler is asked to do.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Where /proc and /sys are.
-    pub roots: Roots,
-    /// Whose threads to read.
-    pub watch: Vec<Watch>,
-    /// Whose links to read.
-    pub netns: Choice,
+    /// What is read.
+    pub scope: Scope,
     /// Time from tick to tick.
     pub interval: Duration,
-    /// What a tick may leave unread.
-    pub thrift: Thrift,
     /// Ask for real-time priority.
     pub realtime: bool,
-    /// Where databases of Open vSwitch may be.
-    pub ovs: Vec<Place>,
     /// Samples to take; none means until told to stop.
     pub count: Option<u64>,
-    /// What iperf 3 writes with `--json-stream`.
-    pub iperf3_json: Option<PathBuf>,
 }
 
 /// `SCHED_RR` at the lowest real-time priority: above every ordinary thread, below every other real-time one.
@@ -60,11 +47,7 @@ pub(super) fn run(settings: &Settings, feed: &Sender) {
 }
 
 fn sample_until_stopped(settings: &Settings, feed: &Sender) -> Result<(), SourceError> {
-    let live = Live::open(&settings.roots, settings.watch.clone(), settings.thrift, settings.netns.clone())?;
-    let mut live = live.with_ovs(&settings.roots, &settings.ovs);
-    if let Some(path) = &settings.iperf3_json {
-        live.follow_reports(path.clone());
-    }
+    let mut live = Live::open(&settings.scope)?;
     let mut schedule = Schedule::start(settings.interval)?;
     let mut priority = Priority::take(settings.realtime);
     let mut seat = Seat::default();

