@@ -4,6 +4,7 @@
 //! they change again; counters are integers, so what is read back is what was written, bit for bit.
 
 mod clean;
+mod patient;
 mod read;
 mod write;
 

@@ -1,11 +1,11 @@
 //! Writes a recording, line by line as the samples come, so that a crash loses at most the last second.
 
+use super::patient::Patient;
 use super::{Header, Line, RecordError, Row, SCHEMA_VERSION};
 use crate::sample::{
     Benchmark, FlowPath, Host, Item, LinkFacts, Offloads, OvsSwitch, Owned, Problem, Sample, Space, Topology,
 };
 use std::borrow::Cow;
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,8 +22,8 @@ pub struct Recorder {
 }
 
 enum Out {
-    Plain(BufWriter<File>),
-    Zstd(zstd::stream::write::Encoder<'static, BufWriter<File>>),
+    Plain(BufWriter<Patient>),
+    Zstd(zstd::stream::write::Encoder<'static, BufWriter<Patient>>),
 }
 
 /// The facts last written; the same `Arc` again needs no look at its content.
@@ -51,7 +51,7 @@ impl Recorder {
             return Err(RecordError::Exists(path.to_owned()));
         }
         let at = |error| RecordError::File { operation: "write", path: path.to_owned(), error };
-        let file = BufWriter::new(File::create(path).map_err(at)?);
+        let file = BufWriter::new(Patient::create(path).map_err(at)?);
         let out = match path.extension() {
             Some(ending) if ending == "zst" => Out::Zstd(zstd::stream::write::Encoder::new(file, 3).map_err(at)?),
             _ => Out::Plain(file),

@@ -1,0 +1,74 @@
+//! A file that is waited for only for a moment. A disk takes what it is given; a fifo, a pipe or a terminal takes nothing
+//! while its reader stands still, and the screen would stand still with it.
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// How long a reader may stand still; within it a pipe's usual reader (a compressor) takes what it has.
+const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 250_000_000 };
+
+/// A file or a pipe to write to.
+#[derive(Debug)]
+pub(super) struct Patient(File);
+
+impl Patient {
+    /// Opens it, emptied; a fifo once there is a reader.
+    ///
+    /// # Errors
+    /// It cannot be opened for writing.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        let file = File::create(path)?;
+        if !file.metadata()?.is_file() {
+            fcntl_setfl(&file, fcntl_getfl(&file)? | OFlags::NONBLOCK)?;
+        }
+        Ok(Self(file))
+    }
+}
+
+impl Write for Patient {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
+            match self.0.write(bytes) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                written => return written,
+            }
+            match poll(&mut [PollFd::new(&self.0, PollFlags::OUT)], Some(&PATIENCE)) {
+                Ok(0) => return Err(io::Error::new(io::ErrorKind::TimedOut, "its reader has stood still for 250 ms")),
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::OpenOptions;
+
+    #[test]
+    fn a_reader_that_stands_still_is_given_up_and_one_that_reads_is_not() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("fifo");
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).expect("a fifo");
+        let mut reader = OpenOptions::new().read(true).write(true).open(&path).expect("both ends");
+        let mut patient = Patient::create(&path).expect("there is a reader");
+        let block = [7; 4096];
+        let mut fill = || (0..1024).try_for_each(|_| patient.write_all(&block));
+        let error = fill().expect_err("nobody reads");
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut, "{error}");
+        let reading = std::thread::spawn(move || {
+            let mut taken = vec![0; 512 * block.len()];
+            std::io::Read::read_exact(&mut reader, &mut taken).expect("it is read");
+        });
+        (0..500).try_for_each(|_| patient.write_all(&block)).expect("somebody reads");
+        reading.join().expect("it has read");
+    }
+}
