@@ -6,46 +6,26 @@ use vnettop::derive::claim::{Basis, basis};
 use vnettop::derive::{Derivation, Evidence, Metrics, MoveClass, MovesByClass};
 use vnettop::sample::{
     CoreCounters, CoreId, CorePlace, CoreSet, Duty, Event, Host, Ifindex, Item, Kind, LinkCounters, LinkFacts, LinkKey,
-    LinkState, Move, OwnCost, Sample, Softnet, ThreadId, ThreadSample, Topology, Trace, TraceSource,
+    Move, OwnCost, Sample, Softnet, ThreadId, ThreadSample, Topology, Trace, TraceSource,
 };
 
 const SECOND: u64 = 1_000_000_000;
 
 fn facts(ifindex: u32, born: u64, kind: Kind, speed_mbps: Option<u32>) -> LinkFacts {
     LinkFacts {
-        netns: 1,
-        ifindex: Ifindex(ifindex),
         born,
-        name: format!("l{ifindex}"),
-        alias: None,
-        kind,
-        state: LinkState::Up,
-        mtu: 1500,
-        master: None,
-        slave_kind: None,
-        port_state: None,
-        peer: None,
-        lower: None,
-        bond_mode: None,
-        node: None,
         speed_mbps,
-        speed_was_set: false,
+        ..LinkFacts::plain(LinkKey { netns: 1, ifindex: Ifindex(ifindex) }, &format!("l{ifindex}"), kind)
     }
 }
 
 fn counters(ifindex: u32, at_ns: u64, bytes: u64) -> LinkCounters {
     LinkCounters {
-        netns: 1,
-        ifindex: Ifindex(ifindex),
-        at_ns,
         rx_bytes: bytes,
         tx_bytes: bytes / 10,
         rx_packets: bytes / 1000,
         tx_packets: bytes / 10_000,
-        rx_dropped: 0,
-        tx_dropped: 0,
-        rx_errors: 0,
-        tx_errors: 0,
+        ..LinkCounters::zero(LinkKey { netns: 1, ifindex: Ifindex(ifindex) }, at_ns)
     }
 }
 

@@ -14,39 +14,22 @@ use vnettop::sample::{
 
 fn facts(ifindex: u32, name: &str) -> Arc<LinkFacts> {
     Arc::new(LinkFacts {
-        netns: 1,
-        ifindex: Ifindex(ifindex),
         born: 0,
-        name: name.to_owned(),
         alias: Some("uplink".to_owned()),
-        kind: Kind::Other("wireguard".to_owned()),
         state: LinkState::Unknown,
         mtu: 1420,
         master: Some(Ifindex(9)),
         slave_kind: Some("bridge".to_owned()),
         port_state: Some(PortState::Learning),
-        peer: None,
-        lower: None,
-        bond_mode: None,
-        node: None,
-        speed_mbps: None,
-        speed_was_set: false,
+        ..LinkFacts::plain(LinkKey { netns: 1, ifindex: Ifindex(ifindex) }, name, Kind::Other("wireguard".to_owned()))
     })
 }
 
 fn sample(tick: u64, links: &Arc<Vec<Arc<LinkFacts>>>) -> Item {
     let row = |link: &Arc<LinkFacts>| LinkCounters {
-        netns: 1,
-        ifindex: link.ifindex,
-        at_ns: tick * 100,
         rx_bytes: u64::MAX - tick,
         tx_bytes: tick,
-        rx_packets: 0,
-        tx_packets: 0,
-        rx_dropped: 0,
-        tx_dropped: 0,
-        rx_errors: 0,
-        tx_errors: 0,
+        ..LinkCounters::zero(LinkKey { netns: 1, ifindex: link.ifindex }, tick * 100)
     };
     Item::Sample(Box::new(Sample {
         wall_ms: 1_700_000_000_000 + tick,
@@ -89,15 +72,13 @@ fn connection(tick: u64) -> FlowSample {
         ..TcpState::default()
     };
     FlowSample {
-        proto: Proto::Tcp,
-        cookie: 1,
-        netns: 7,
-        pid: 1,
-        local: "198.18.0.1:5201".parse().expect("an address"),
-        remote: "[2001:db8::1]:4000".parse().expect("an address"),
         tcp: Some(tcp),
-        udp: None,
         pulses: vec![Pulse { at_ns: tick, acked: 1, received: 2 }],
+        ..FlowSample::plain(
+            1,
+            (7, 1),
+            ("198.18.0.1:5201".parse().expect("an address"), "[2001:db8::1]:4000".parse().expect("an address")),
+        )
     }
 }
 

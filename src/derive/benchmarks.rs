@@ -67,23 +67,7 @@ mod tests {
     const SERVER: u32 = 7;
 
     fn server() -> Benchmark {
-        Benchmark {
-            pid: SERVER,
-            program: Program::Iperf3,
-            side: Side::Server,
-            target: None,
-            port: 5201,
-            proto: None,
-            streams: None,
-            direction: None,
-            json_stream: false,
-            omit_ms: None,
-            time_ms: None,
-            bitrate: None,
-            length: None,
-            affinity: None,
-            reported: None,
-        }
+        Benchmark::plain(SERVER, Program::Iperf3, Side::Server, 5201)
     }
 
     /// A connection of the server's with somebody elsewhere.

@@ -59,20 +59,7 @@ mod tests {
     }
 
     fn port(ifindex: u32) -> OvsPort {
-        OvsPort {
-            name: format!("p{ifindex}"),
-            port: format!("p{ifindex}"),
-            kind: "system".to_owned(),
-            link: Some(key(ifindex)),
-            ofport: None,
-            vlan: None,
-            peer: None,
-            remote_ip: None,
-            local_ip: None,
-            key: None,
-            error: None,
-            counts_drops: true,
-        }
+        OvsPort::plain(&format!("p{ifindex}"), "system", Some(key(ifindex)))
     }
 
     #[test]

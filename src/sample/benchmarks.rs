@@ -72,6 +72,30 @@ pub struct Benchmark {
     pub reported: Option<Reported>,
 }
 
+impl Benchmark {
+    /// One of which nothing else is known.
+    #[must_use]
+    pub fn plain(pid: u32, program: Program, side: Side, port: u16) -> Self {
+        Self {
+            pid,
+            program,
+            side,
+            target: None,
+            port,
+            proto: None,
+            streams: None,
+            direction: None,
+            json_stream: false,
+            omit_ms: None,
+            time_ms: None,
+            bitrate: None,
+            length: None,
+            affinity: None,
+            reported: None,
+        }
+    }
+}
+
 /// An interval as iperf 3 itself reports it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reported {

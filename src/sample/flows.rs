@@ -149,3 +149,11 @@ pub struct FlowSample {
     /// counts no bytes.
     pub pulses: Vec<Pulse>,
 }
+
+impl FlowSample {
+    /// A TCP connection of which nothing else is known; the namespace and process that hold it, its own and its other end.
+    #[must_use]
+    pub fn plain(cookie: u64, (netns, pid): (u64, u32), (local, remote): (SocketAddr, SocketAddr)) -> Self {
+        Self { proto: Proto::Tcp, cookie, netns, pid, local, remote, tcp: None, udp: None, pulses: Vec::new() }
+    }
+}

@@ -58,6 +58,30 @@ pub struct LinkFacts {
 }
 
 impl LinkFacts {
+    /// One that is up, with 1500 bytes, and of which nothing else is known: what others start from.
+    #[must_use]
+    pub fn plain(key: LinkKey, name: &str, kind: Kind) -> Self {
+        Self {
+            netns: key.netns,
+            ifindex: key.ifindex,
+            born: 1,
+            name: name.to_owned(),
+            alias: None,
+            kind,
+            state: LinkState::Up,
+            mtu: 1500,
+            master: None,
+            slave_kind: None,
+            port_state: None,
+            peer: None,
+            lower: None,
+            bond_mode: None,
+            node: None,
+            speed_mbps: None,
+            speed_was_set: false,
+        }
+    }
+
     /// Where it is.
     #[must_use]
     pub fn key(&self) -> LinkKey {
@@ -72,6 +96,24 @@ impl LinkFacts {
 }
 
 impl LinkCounters {
+    /// Of a link that has moved nothing yet.
+    #[must_use]
+    pub fn zero(key: LinkKey, at_ns: u64) -> Self {
+        Self {
+            netns: key.netns,
+            ifindex: key.ifindex,
+            at_ns,
+            rx_bytes: 0,
+            tx_bytes: 0,
+            rx_packets: 0,
+            tx_packets: 0,
+            rx_dropped: 0,
+            tx_dropped: 0,
+            rx_errors: 0,
+            tx_errors: 0,
+        }
+    }
+
     /// Whose they are.
     #[must_use]
     pub fn key(&self) -> LinkKey {

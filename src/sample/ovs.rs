@@ -59,6 +59,27 @@ pub struct OvsPort {
     pub counts_drops: bool,
 }
 
+impl OvsPort {
+    /// The only interface of its port, which counts drops, and of which nothing else is known.
+    #[must_use]
+    pub fn plain(name: &str, kind: &str, link: Option<LinkKey>) -> Self {
+        Self {
+            name: name.to_owned(),
+            port: name.to_owned(),
+            kind: kind.to_owned(),
+            link,
+            ofport: None,
+            vlan: None,
+            peer: None,
+            remote_ip: None,
+            local_ip: None,
+            key: None,
+            error: None,
+            counts_drops: true,
+        }
+    }
+}
+
 impl LinkFacts {
     /// `mtu` is a number: Open vSwitch has none for ports that are no device.
     #[must_use]

@@ -35,11 +35,7 @@ fn parse(pid: u32, program: Program, arguments: &[String]) -> Option<Benchmark> 
     let side = asked.side?;
     let of_client = side == Side::Client;
     Some(Benchmark {
-        pid,
-        program,
-        side,
         target: asked.target.filter(|_| of_client).map(|target| text::clean(target.as_bytes())),
-        port: asked.port,
         // A server of iperf 3 takes what the client asks for, one of iperf 2 has to be told.
         proto: (of_client || program == Program::Iperf).then_some(asked.proto),
         streams: of_client.then_some(asked.streams),
@@ -50,7 +46,7 @@ fn parse(pid: u32, program: Program, arguments: &[String]) -> Option<Benchmark> 
         bitrate: asked.bitrate,
         length: asked.length,
         affinity: asked.affinity.map(|cores| text::clean(cores.as_bytes())),
-        reported: None,
+        ..Benchmark::plain(pid, program, side, asked.port)
     })
 }
 

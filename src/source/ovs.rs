@@ -252,17 +252,14 @@ impl OvsReader {
 
 fn counters(row: &Statistics, facts: &LinkFacts, at_ns: u64) -> Option<LinkCounters> {
     Some(LinkCounters {
-        netns: facts.netns,
-        ifindex: facts.ifindex,
-        at_ns,
         rx_bytes: row.rx_bytes?,
         tx_bytes: row.tx_bytes?,
         rx_packets: row.rx_packets?,
-        tx_packets: row.tx_packets?,
-        // Where they are not counted, `OvsPort::counts_drops` says so.
+        tx_packets: row.tx_packets?, // Where they are not counted, `OvsPort::counts_drops` says so.
         rx_dropped: row.rx_dropped.unwrap_or(0),
         tx_dropped: row.tx_dropped.unwrap_or(0),
         rx_errors: row.rx_errors.unwrap_or(0),
         tx_errors: row.tx_errors.unwrap_or(0),
+        ..LinkCounters::zero(facts.key(), at_ns)
     })
 }

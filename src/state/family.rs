@@ -200,42 +200,14 @@ mod tests {
     fn link(index: u32, name: &str, master: Option<u32>, bridge: Option<u32>) -> LinkMetrics {
         let key = |index| LinkKey { netns: 1, ifindex: Ifindex(index) };
         let facts = LinkFacts {
-            netns: 1,
-            ifindex: Ifindex(index),
-            born: 1,
-            name: name.to_owned(),
-            alias: None,
-            kind: Kind::Veth,
-            state: LinkState::Up,
-            mtu: 1500,
             master: master.map(Ifindex),
-            slave_kind: None,
-            peer: None,
-            lower: None,
-            bond_mode: None,
-            node: None,
-            speed_mbps: None,
-            speed_was_set: false,
-            port_state: None,
+            ..LinkFacts::plain(LinkKey { netns: 1, ifindex: Ifindex(index) }, name, Kind::Veth)
         };
         let port = |bridge| OvsPlace {
             bridge: "br0".to_owned(),
             bridge_link: Some(key(bridge)),
             datapath: "system".to_owned(),
-            port: OvsPort {
-                name: name.to_owned(),
-                port: name.to_owned(),
-                kind: "system".to_owned(),
-                link: Some(key(index)),
-                ofport: None,
-                vlan: None,
-                peer: None,
-                remote_ip: None,
-                local_ip: None,
-                key: None,
-                error: None,
-                counts_drops: true,
-            },
+            port: OvsPort::plain(name, "system", Some(key(index))),
         };
         let ovs = bridge.map(|bridge| Arc::new(port(bridge)));
         LinkMetrics { facts: Arc::new(facts), basis: Basis::None, counters: None, rates: None, ovs }

@@ -155,21 +155,8 @@ mod tests {
     }
     fn running(side: Side) -> BenchmarkMetrics {
         let test = Benchmark {
-            pid: 1,
-            program: Program::Iperf3,
-            side,
             target: (side == Side::Client).then(|| "198.18.0.1".to_owned()),
-            port: 5201,
-            proto: None,
-            streams: None,
-            direction: None,
-            json_stream: false,
-            omit_ms: None,
-            time_ms: None,
-            bitrate: None,
-            length: None,
-            affinity: None,
-            reported: None,
+            ..Benchmark::plain(1, Program::Iperf3, side, 5201)
         };
         BenchmarkMetrics { test, proto: Some(Proto::Tcp), streams: Some(8), direction: Some(Direction::Reverse) }
     }

@@ -151,36 +151,17 @@ impl World {
     ) -> Ifindex {
         let ifindex = Ifindex(u32::try_from(self.links.len()).expect("worlds are small") + 1);
         let facts = LinkFacts {
-            netns,
-            ifindex,
             born: u64::from(ifindex.0),
-            name: name.to_owned(),
-            alias: None,
             mtu: if kind == Kind::Loopback { 65_535 } else { 1500 },
-            kind,
-            state: LinkState::Up,
-            master: None,
-            slave_kind: None,
-            port_state: None,
-            peer: None,
-            lower: None,
-            bond_mode: None,
-            node: None,
             speed_mbps,
-            speed_was_set: false,
+            ..LinkFacts::plain(LinkKey { netns, ifindex }, name, kind)
         };
         let counters = LinkCounters {
-            netns,
-            ifindex,
-            at_ns: 0,
             rx_bytes: 1_000,
             tx_bytes: 1_000,
             rx_packets: 10,
             tx_packets: 10,
-            rx_dropped: 0,
-            tx_dropped: 0,
-            rx_errors: 0,
-            tx_errors: 0,
+            ..LinkCounters::zero(LinkKey { netns, ifindex }, 0)
         };
         self.links.push((facts, counters, traffic));
         self.changed();

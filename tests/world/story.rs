@@ -149,15 +149,12 @@ fn flow(end: usize, pulses: &[(u64, u64)]) -> FlowSample {
         Pulse { at_ns, acked, received }
     };
     FlowSample {
-        proto: Proto::Tcp,
-        tcp: None,
-        udp: None,
-        cookie: 1 + end as u64,
-        netns: 4_026_532_291 + end as u64,
-        pid: TIDS[end],
-        local: addresses[end],
-        remote: addresses[1 - end],
         pulses: pulses.iter().map(pulse).collect(),
+        ..FlowSample::plain(
+            1 + end as u64,
+            (4_026_532_291 + end as u64, TIDS[end]),
+            (addresses[end], addresses[1 - end]),
+        )
     }
 }
 

@@ -7,7 +7,7 @@ use crate::derive::links::{LinkMetrics, LinkRates};
 use crate::derive::moves::{Evidence, MovesByClass};
 use crate::derive::placement::machine::Machine;
 use crate::derive::{Basis, Derivation, Metrics};
-use crate::sample::{Ifindex, Item, Kind, LinkFacts, LinkState, Sample};
+use crate::sample::{Ifindex, Item, Kind, LinkFacts, LinkKey, Sample};
 use std::sync::Arc;
 
 fn found<'a>(findings: &'a [Finding], id: &str) -> Option<&'a Finding> {
@@ -31,23 +31,9 @@ fn text(findings: &[Finding], id: &str) -> String {
 
 fn link(name: &str, bits: f64, mbps: Option<u32>, basis: Basis) -> LinkMetrics {
     let facts = LinkFacts {
-        netns: 1,
-        ifindex: Ifindex(4),
         born: 0,
-        name: name.to_owned(),
-        alias: None,
-        kind: Kind::Veth,
-        state: LinkState::Up,
-        mtu: 1500,
-        master: None,
-        slave_kind: None,
-        port_state: None,
-        peer: None,
-        lower: None,
-        bond_mode: None,
-        node: None,
         speed_mbps: mbps,
-        speed_was_set: false,
+        ..LinkFacts::plain(LinkKey { netns: 1, ifindex: Ifindex(4) }, name, Kind::Veth)
     };
     let rates = LinkRates {
         rx_bits_per_s: Some(bits),

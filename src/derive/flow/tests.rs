@@ -4,8 +4,8 @@ use super::*;
 use crate::derive::links;
 use crate::sample::{
     Benchmark, Congestion, CorePlace, CoreSet, Direction, Duty, FlowSample, Host, Ifindex, Kind, LinkCounters,
-    LinkFacts, LinkState, Move, OwnCost, Program, Proto, Pulse, Side, TcpState, ThreadId, ThreadSample, Topology,
-    Trace, TraceSource, UdpState,
+    LinkFacts, LinkKey, Move, OwnCost, Program, Proto, Pulse, Side, TcpState, ThreadId, ThreadSample, Topology, Trace,
+    TraceSource, UdpState,
 };
 use std::sync::Arc;
 
@@ -71,17 +71,7 @@ fn end(tick: u64, cookie: u64, ends: (&str, &str), moved: impl Fn(u64) -> Option
     let address = |text: &str| text.parse().expect("an address");
     let (local, remote) = (address(ends.0), address(ends.1));
     let pid = u32::try_from(cookie).expect("small");
-    (!pulses.is_empty()).then_some(FlowSample {
-        proto: Proto::Tcp,
-        cookie,
-        netns: cookie,
-        pid,
-        local,
-        remote,
-        tcp: None,
-        udp: None,
-        pulses,
-    })
+    (!pulses.is_empty()).then_some(FlowSample { pulses, ..FlowSample::plain(cookie, (cookie, pid), (local, remote)) })
 }
 
 const CLIENT: (&str, &str) = ("10.0.0.2:4000", "10.0.0.1:5201");
@@ -289,38 +279,12 @@ fn counted_moves_are_spread_over_the_bins_of_their_tick() {
 
 /// A link that has moved so many bytes.
 fn add_link(sample: &mut Sample, ifindex: u32, rx_bytes: u64) {
-    let facts = LinkFacts {
-        netns: 1,
-        ifindex: Ifindex(ifindex),
-        born: 1,
-        name: format!("v{ifindex}"),
-        alias: None,
-        kind: Kind::Veth,
-        state: LinkState::Up,
-        node: None,
-        mtu: 1500,
-        master: None,
-        slave_kind: None,
-        port_state: None,
-        peer: None,
-        lower: None,
-        bond_mode: None,
-        speed_mbps: None,
-        speed_was_set: false,
-    };
+    let facts = LinkFacts::plain(LinkKey { netns: 1, ifindex: Ifindex(ifindex) }, &format!("v{ifindex}"), Kind::Veth);
     Arc::make_mut(&mut sample.links).push(Arc::new(facts));
     sample.counters.push(LinkCounters {
-        netns: 1,
-        ifindex: Ifindex(ifindex),
-        at_ns: sample.at_ns + MS,
         rx_bytes,
-        tx_bytes: 0,
         rx_packets: rx_bytes / 1000,
-        tx_packets: 0,
-        rx_dropped: 0,
-        tx_dropped: 0,
-        rx_errors: 0,
-        tx_errors: 0,
+        ..LinkCounters::zero(LinkKey { netns: 1, ifindex: Ifindex(ifindex) }, sample.at_ns + MS)
     });
 }
 
@@ -426,7 +390,7 @@ fn datagrams(cookie: u64, ends: (&str, &str), udp: UdpState) -> FlowSample {
     let address = |text: &str| text.parse().expect("an address");
     let (pid, netns) = (u32::try_from(cookie).expect("small"), cookie);
     let (local, remote) = (address(ends.0), address(ends.1));
-    FlowSample { proto: Proto::Udp, cookie, netns, pid, local, remote, tcp: None, udp: Some(udp), pulses: Vec::new() }
+    FlowSample { udp: Some(udp), proto: Proto::Udp, ..FlowSample::plain(cookie, (netns, pid), (local, remote)) }
 }
 
 #[test]
@@ -464,20 +428,8 @@ fn datagrams_go_from_whose_command_line_says_so_and_are_lost_where_they_arrive()
 
 fn client(pid: u32) -> Benchmark {
     Benchmark {
-        pid,
-        program: Program::Iperf3,
-        side: Side::Client,
-        target: None,
-        port: 5201,
         proto: Some(Proto::Udp),
         streams: Some(1),
-        direction: None,
-        json_stream: false,
-        omit_ms: None,
-        time_ms: None,
-        bitrate: None,
-        length: None,
-        affinity: None,
-        reported: None,
+        ..Benchmark::plain(pid, Program::Iperf3, Side::Client, 5201)
     }
 }

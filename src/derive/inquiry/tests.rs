@@ -8,7 +8,7 @@ use crate::derive::history::History;
 use crate::derive::jitter::Jitter;
 use crate::derive::moves::{MoveClass, MovesByClass};
 use crate::derive::placement::machine::Machine;
-use crate::sample::{CoreSet, Duty, FlowSample, Policy, Proto, Side, ThreadId, TraceSource};
+use crate::sample::{CoreSet, Duty, FlowSample, Policy, Side, ThreadId, TraceSource};
 use std::sync::Arc;
 
 const TICK_NS: u64 = 500_000_000;
@@ -280,16 +280,12 @@ fn a_pin_to_a_core_that_goes_offline_among_others_is_not_undone() {
 
 #[test]
 fn the_traps_of_iperf3_are_told() {
-    let flow = |cookie| FlowSample {
-        proto: Proto::Tcp,
-        tcp: None,
-        udp: None,
-        cookie,
-        netns: 1,
-        pid: 39082,
-        local: "198.18.0.2:43210".parse().expect("an address"),
-        remote: "198.18.0.1:5201".parse().expect("an address"),
-        pulses: Vec::new(),
+    let flow = |cookie| {
+        FlowSample::plain(
+            cookie,
+            (1, 39082),
+            ("198.18.0.2:43210".parse().expect("an address"), "198.18.0.1:5201".parse().expect("an address")),
+        )
     };
     let mut watched = Watched::new(Machine::small(4).pair(0, 1));
     watched.flows = vec![flow(1), flow(2)];

@@ -5,8 +5,8 @@ use super::*;
 use crate::derive::placement::machine::Machine;
 use crate::derive::{Derivation, Metrics, finding};
 use crate::sample::{
-    CoreCounters, FlowPath, FlowSample, Hop, HopBy, HopWay, Ifindex, Item, Kind, LinkCounters, LinkFacts, LinkState,
-    PeerRef, Proto, Softnet, Space, UdpState,
+    CoreCounters, FlowPath, FlowSample, Hop, HopBy, HopWay, Ifindex, Item, Kind, LinkCounters, LinkFacts, PeerRef,
+    Proto, Softnet, Space, UdpState,
 };
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -28,23 +28,9 @@ fn address(text: &str) -> SocketAddr {
 fn before() -> Sample {
     let mut sample = finding::tests::sample(&Machine::small(2).metrics());
     let link = |name: &str, own: LinkKey, peer: LinkKey| LinkFacts {
-        netns: own.netns,
-        ifindex: own.ifindex,
-        born: 1,
-        name: name.to_owned(),
-        alias: None,
-        kind: Kind::Veth,
-        state: LinkState::Up,
-        mtu: 1500,
-        master: None,
-        slave_kind: None,
-        port_state: None,
         peer: Some(PeerRef { netnsid: Some(1), netns: Some(peer.netns), ifindex: peer.ifindex }),
-        lower: None,
-        bond_mode: None,
-        node: None,
         speed_mbps: Some(10_000),
-        speed_was_set: false,
+        ..LinkFacts::plain(own, name, Kind::Veth)
     };
     let links = [
         link("a0", key(NEAR, 2), key(ROUTER, 2)),
@@ -79,32 +65,14 @@ fn before() -> Sample {
 }
 
 fn counters(key: LinkKey) -> LinkCounters {
-    LinkCounters {
-        netns: key.netns,
-        ifindex: key.ifindex,
-        at_ns: 5,
-        rx_bytes: 0,
-        tx_bytes: 0,
-        rx_packets: 0,
-        tx_packets: 0,
-        rx_dropped: 0,
-        tx_dropped: 0,
-        rx_errors: 0,
-        tx_errors: 0,
-    }
+    LinkCounters::zero(key, 5)
 }
 
 fn flow(cookie: u64, netns: u64, local: &str, remote: &str) -> FlowSample {
     FlowSample {
-        proto: Proto::Udp,
-        cookie,
-        netns,
-        pid: 812,
-        local: address(local),
-        remote: address(remote),
-        tcp: None,
         udp: Some(UdpState::default()),
-        pulses: Vec::new(),
+        proto: Proto::Udp,
+        ..FlowSample::plain(cookie, (netns, 812), (address(local), address(remote)))
     }
 }
 

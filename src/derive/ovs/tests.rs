@@ -2,60 +2,18 @@
 
 use super::*;
 use crate::derive::claim::Basis;
-use crate::sample::{Ifindex, Kind, LinkFacts, LinkState};
+use crate::sample::{Ifindex, Kind, LinkFacts};
 
 const PATCH: LinkKey = LinkKey { netns: 1, ifindex: Ifindex(Ifindex::OVS + 1) };
 
 fn port(name: &str, link: LinkKey, counts_drops: bool) -> OvsPort {
-    OvsPort {
-        name: name.to_owned(),
-        port: name.to_owned(),
-        kind: "patch".to_owned(),
-        link: Some(link),
-        ofport: Some(1),
-        vlan: None,
-        peer: None,
-        remote_ip: None,
-        local_ip: None,
-        key: None,
-        error: None,
-        counts_drops,
-    }
+    OvsPort { ofport: Some(1), counts_drops, ..OvsPort::plain(name, "patch", Some(link)) }
 }
 
 fn link(at_ns: u64, bytes: u64) -> LinkMetrics {
-    let facts = LinkFacts {
-        netns: PATCH.netns,
-        ifindex: PATCH.ifindex,
-        born: 1,
-        name: "pa".to_owned(),
-        alias: None,
-        kind: Kind::Other("patch".to_owned()),
-        state: LinkState::Up,
-        mtu: 0,
-        master: None,
-        slave_kind: None,
-        peer: None,
-        lower: None,
-        bond_mode: None,
-        node: None,
-        speed_mbps: None,
-        speed_was_set: false,
-        port_state: None,
-    };
-    let row = LinkCounters {
-        netns: PATCH.netns,
-        ifindex: PATCH.ifindex,
-        at_ns: at_ns * 1_000_000_000,
-        rx_bytes: bytes,
-        tx_bytes: 0,
-        rx_packets: bytes / 100,
-        tx_packets: 0,
-        rx_dropped: 0,
-        tx_dropped: 0,
-        rx_errors: 0,
-        tx_errors: 0,
-    };
+    let facts = LinkFacts { mtu: 0, ..LinkFacts::plain(PATCH, "pa", Kind::Other("patch".to_owned())) };
+    let row =
+        LinkCounters { rx_bytes: bytes, rx_packets: bytes / 100, ..LinkCounters::zero(PATCH, at_ns * 1_000_000_000) };
     LinkMetrics { facts: Arc::new(facts), basis: Basis::None, counters: Some(row), rates: None, ovs: None }
 }
 

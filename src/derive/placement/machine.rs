@@ -8,7 +8,7 @@ use crate::derive::links::{LinkMetrics, LinkRates};
 use crate::derive::moves::{Evidence, MovesByClass};
 use crate::derive::threads::ThreadMetrics;
 use crate::sample::{
-    CoreId, CorePlace, CoreSet, Duty, Host, Ifindex, Kind, LinkFacts, LinkState, OwnCost, Side, ThreadId, ThreadSample,
+    CoreId, CorePlace, CoreSet, Duty, Host, Ifindex, Kind, LinkFacts, LinkKey, OwnCost, Side, ThreadId, ThreadSample,
     Topology,
 };
 use std::sync::Arc;
@@ -82,23 +82,12 @@ impl Machine {
     /// A physical link on this node receives so much.
     pub(in crate::derive) fn card(mut self, name: &str, node: Option<u32>, bits_per_s: f64) -> Self {
         let facts = LinkFacts {
-            netns: 1,
-            ifindex: Ifindex(u32::try_from(self.links.len()).expect("few links") + 1),
-            born: 1,
-            name: name.to_owned(),
-            alias: None,
-            kind: if node.is_some() { Kind::Physical } else { Kind::Veth },
-            state: LinkState::Up,
-            mtu: 1500,
-            master: None,
-            slave_kind: None,
-            port_state: None,
-            peer: None,
-            lower: None,
-            bond_mode: None,
             node,
-            speed_mbps: None,
-            speed_was_set: false,
+            ..LinkFacts::plain(
+                LinkKey { netns: 1, ifindex: Ifindex(u32::try_from(self.links.len()).expect("few links") + 1) },
+                name,
+                if node.is_some() { Kind::Physical } else { Kind::Veth },
+            )
         };
         let rates = LinkRates {
             rx_bits_per_s: Some(bits_per_s),

@@ -126,17 +126,9 @@ impl<W: Wire> Space<W> {
         let netns = self.netns;
         for flow in self.flows.iter_mut().filter(|flow| !flow.pulses.is_empty()) {
             let room = Vec::with_capacity(flow.pulses.len());
-            into.push(FlowSample {
-                proto: Proto::Tcp,
-                tcp: flow.tcp,
-                udp: None,
-                cookie: flow.cookie,
-                netns,
-                pid: flow.pid,
-                local: flow.local,
-                remote: flow.remote,
-                pulses: std::mem::replace(&mut flow.pulses, room),
-            });
+            let pulses = std::mem::replace(&mut flow.pulses, room);
+            let plain = FlowSample::plain(flow.cookie, (netns, flow.pid), (flow.local, flow.remote));
+            into.push(FlowSample { tcp: flow.tcp, pulses, ..plain });
         }
         let keeps: Vec<bool> = self.flows.iter().map(|flow| !ended(flow.pid, flow.lives)).collect();
         let (mut flows, mut requests) = (keeps.iter(), keeps.iter());

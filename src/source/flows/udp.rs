@@ -117,17 +117,9 @@ impl UdpSockets {
         }
         for (held, request) in self.sockets.drain(..).zip(self.requests.drain(..)) {
             if held.lives {
-                into.push(FlowSample {
-                    proto: Proto::Udp,
-                    cookie: held.cookie,
-                    netns,
-                    pid: held.pid,
-                    local: held.id.local(),
-                    remote: held.id.remote(),
-                    tcp: None,
-                    udp: held.state,
-                    pulses: Vec::new(),
-                });
+                let ends = (held.id.local(), held.id.remote());
+                let plain = FlowSample::plain(held.cookie, (netns, held.pid), ends);
+                into.push(FlowSample { proto: Proto::Udp, udp: held.state, ..plain });
             }
             if !ended(held.pid, held.lives) {
                 kept.push(held);

@@ -87,6 +87,7 @@ fn same_counts(old: &LinkCounters, new: &LinkCounters) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sample::LinkKey;
     const SECOND_NS: u64 = 1_000_000_000;
     const TICK_NS: u64 = SECOND_NS / 10;
 
@@ -98,17 +99,8 @@ mod tests {
     /// Rows read at that time; `moves` has moved as many bytes as the time has nanoseconds.
     fn rows(count: u32, at_ns: u64, moves: u32) -> Vec<LinkCounters> {
         let row = |ifindex| LinkCounters {
-            netns: 1,
-            ifindex: Ifindex(ifindex),
-            at_ns,
             rx_bytes: if ifindex == moves { at_ns } else { 7 },
-            tx_bytes: 0,
-            rx_packets: 0,
-            tx_packets: 0,
-            rx_dropped: 0,
-            tx_dropped: 0,
-            rx_errors: 0,
-            tx_errors: 0,
+            ..LinkCounters::zero(LinkKey { netns: 1, ifindex: Ifindex(ifindex) }, at_ns)
         };
         (1..=count).map(row).collect()
     }

@@ -98,14 +98,12 @@ impl Found<'_, '_> {
         if let Is::Own(key, lower) = is {
             self.rows.insert(id, (key, lower));
         }
+        let link = match is {
+            Is::Kernel(key) | Is::Own(key, _) => Some(key),
+            Is::Nothing => None,
+        };
         OvsPort {
-            name: interface.name.clone(),
             port: port.to_owned(),
-            kind: interface.kind.clone().unwrap_or_else(|| "system".to_owned()),
-            link: match is {
-                Is::Kernel(key) | Is::Own(key, _) => Some(key),
-                Is::Nothing => None,
-            },
             ofport: interface.ofport,
             vlan,
             peer: interface.peer.clone(),
@@ -114,6 +112,7 @@ impl Found<'_, '_> {
             key: interface.key.clone(),
             error: interface.error.clone(),
             counts_drops: self.told.tables.statistics.get(&id).is_some_and(super::tables::Statistics::tells_drops),
+            ..OvsPort::plain(&interface.name, interface.kind.as_deref().unwrap_or("system"), link)
         }
     }
 
@@ -165,31 +164,20 @@ impl<'a> Told<'a> {
 
 fn facts(interface: &Interface, key: LinkKey, lower: Option<Ifindex>, peer: Option<Ifindex>) -> LinkFacts {
     let beside = |ifindex| PeerRef { netnsid: None, netns: Some(key.netns), ifindex };
+    let kind = match interface.kind.as_deref() {
+        None | Some("system" | "internal" | "tap") => Kind::OpenVSwitch,
+        Some(word) => Kind::from(word.to_owned()),
+    };
     LinkFacts {
-        netns: key.netns,
-        ifindex: key.ifindex,
-        // Indices are not used twice.
-        born: 1,
-        name: interface.name.clone(),
-        alias: None,
-        kind: match interface.kind.as_deref() {
-            None | Some("system" | "internal" | "tap") => Kind::OpenVSwitch,
-            Some(word) => Kind::from(word.to_owned()),
-        },
         state: match interface.is_up {
             Some(true) => LinkState::Up,
             Some(false) => LinkState::Down,
             None => LinkState::Unknown,
         },
         mtu: interface.mtu.unwrap_or(0),
-        master: None,
-        slave_kind: None,
         peer: peer.map(beside),
         lower: lower.map(beside),
-        bond_mode: None,
-        node: None,
-        speed_mbps: None,
-        speed_was_set: false,
-        port_state: None,
+        // Indices are not used twice, so each is the first of its number.
+        ..LinkFacts::plain(key, &interface.name, kind)
     }
 }

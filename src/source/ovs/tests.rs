@@ -1,7 +1,7 @@
 //! The reader against a database that the test plays itself, over a true socket.
 
 use super::{OvsReader, Place};
-use crate::sample::{Ifindex, Kind, LinkFacts, LinkState, OvsSwitch};
+use crate::sample::{Ifindex, Kind, LinkFacts, LinkKey, OvsSwitch};
 use crate::source::Roots;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
@@ -70,25 +70,7 @@ fn reader(proc: &Path, socket: &Path) -> OvsReader {
 }
 
 fn kernel_link(index: u32, name: &str) -> Arc<LinkFacts> {
-    Arc::new(LinkFacts {
-        netns: 0,
-        ifindex: Ifindex(index),
-        born: 1,
-        name: name.to_owned(),
-        alias: None,
-        kind: Kind::Tap,
-        state: LinkState::Up,
-        mtu: 1500,
-        master: None,
-        slave_kind: None,
-        peer: None,
-        lower: None,
-        bond_mode: None,
-        node: None,
-        speed_mbps: None,
-        speed_was_set: false,
-        port_state: None,
-    })
+    Arc::new(LinkFacts::plain(LinkKey { netns: 0, ifindex: Ifindex(index) }, name, Kind::Tap))
 }
 
 /// One bridge, whose ports are named like their interfaces.

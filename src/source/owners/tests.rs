@@ -1,7 +1,7 @@
 //! Owners of links of a machine made of files: containers by their processes, names by a Docker, names that stay.
 
 use super::*;
-use crate::sample::{LinkState, PeerRef};
+use crate::sample::{LinkKey, PeerRef};
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::symlink;
@@ -57,25 +57,7 @@ fn space(netns: u64, pid: Option<u32>) -> Space {
 }
 
 fn link(netns: u64, ifindex: u32, name: &str, kind: Kind) -> LinkFacts {
-    LinkFacts {
-        netns,
-        ifindex: Ifindex(ifindex),
-        born: u64::from(ifindex),
-        name: name.to_owned(),
-        alias: None,
-        kind,
-        state: LinkState::Up,
-        mtu: 1500,
-        master: None,
-        slave_kind: None,
-        peer: None,
-        lower: None,
-        bond_mode: None,
-        node: None,
-        speed_mbps: None,
-        speed_was_set: false,
-        port_state: None,
-    }
+    LinkFacts { born: u64::from(ifindex), ..LinkFacts::plain(LinkKey { netns, ifindex: Ifindex(ifindex) }, name, kind) }
 }
 
 fn veth(netns: u64, ifindex: u32, name: &str, peer: u64) -> LinkFacts {

@@ -76,15 +76,8 @@ mod tests {
     fn flow(cookie: u64, local: &str, remote: &str, (acked, received): (u64, u64)) -> FlowSample {
         let at = |text: &str| text.parse().expect("an address");
         FlowSample {
-            proto: Proto::Tcp,
-            cookie,
-            netns: cookie,
-            pid: 1,
-            local: at(local),
-            remote: at(remote),
-            tcp: None,
-            udp: None,
             pulses: vec![Pulse { at_ns: 1, acked, received }],
+            ..FlowSample::plain(cookie, (cookie, 1), (at(local), at(remote)))
         }
     }
 

@@ -17,25 +17,7 @@ const NEAR: u64 = 11;
 const FAR: u64 = 12;
 
 fn facts(netns: u64, ifindex: u32, name: &str, kind: Kind) -> LinkFacts {
-    LinkFacts {
-        netns,
-        ifindex: Ifindex(ifindex),
-        born: 1,
-        name: name.to_owned(),
-        alias: None,
-        kind,
-        state: LinkState::Up,
-        mtu: 1500,
-        master: None,
-        slave_kind: None,
-        port_state: None,
-        peer: None,
-        lower: None,
-        bond_mode: None,
-        node: None,
-        speed_mbps: None,
-        speed_was_set: false,
-    }
+    LinkFacts::plain(LinkKey { netns, ifindex: Ifindex(ifindex) }, name, kind)
 }
 
 fn peer(netns: u64, ifindex: u32) -> PeerRef {

@@ -1,8 +1,6 @@
 //! A network made by hand: links, addresses, routes, tables. Every link has an Ethernet address of its own.
 
-use crate::sample::{
-    Hop, HopWay, Ifindex, Kind, LinkFacts, LinkKey, LinkState, OvsBridge, OvsPort, OvsSwitch, PeerRef, Proto,
-};
+use crate::sample::{Hop, HopWay, Ifindex, Kind, LinkFacts, LinkKey, OvsBridge, OvsPort, OvsSwitch, PeerRef, Proto};
 use crate::source::paths::lookups::{Bridged, Detail, Lookups, Mac, Packet, Route};
 use crate::source::paths::map::Map;
 use crate::source::paths::walk::{Way, walk};
@@ -41,25 +39,7 @@ impl Net {
         }
         let count = self.links.iter().filter(|link| link.netns == netns).count();
         let ifindex = Ifindex(u32::try_from(count).expect("few") + 1);
-        let facts = LinkFacts {
-            netns,
-            ifindex,
-            born: 1,
-            name: name.into(),
-            alias: None,
-            kind: Kind::from(kind.to_owned()),
-            state: LinkState::Up,
-            mtu: 1500,
-            master: None,
-            slave_kind: None,
-            peer: None,
-            lower: None,
-            bond_mode: None,
-            node: None,
-            speed_mbps: None,
-            speed_was_set: false,
-            port_state: None,
-        };
+        let facts = LinkFacts::plain(LinkKey { netns, ifindex }, name, Kind::from(kind.to_owned()));
         let key = facts.key();
         self.links.push(facts);
         self.details.insert(key, Detail { mac: Some(Self::mac(key)), outside: Some(netns), ..Detail::default() });
@@ -132,18 +112,12 @@ impl Net {
     /// A bridge of Open vSwitch with these ports: link, type, and what else is to be set.
     pub fn switch(&mut self, netns: u64, name: &str, ports: &[(LinkKey, &str)]) -> &mut Vec<OvsPort> {
         let port = |&(link, kind): &(LinkKey, &str)| OvsPort {
-            name: self.links.iter().find(|facts| facts.key() == link).expect("the test made it").name.clone(),
             port: String::new(),
-            kind: kind.into(),
-            link: Some(link),
-            ofport: None,
-            vlan: None,
-            peer: None,
-            remote_ip: None,
-            local_ip: None,
-            key: None,
-            error: None,
-            counts_drops: true,
+            ..OvsPort::plain(
+                &self.links.iter().find(|facts| facts.key() == link).expect("the test made it").name,
+                kind,
+                Some(link),
+            )
         };
         let ports = ports.iter().map(port).collect();
         let bridge = OvsBridge { name: name.into(), datapath: "system".into(), fail_mode: None, ports };
