@@ -26,7 +26,7 @@ pub struct Config {
     /// Names and pids to watch.
     pub watch: Vec<String>,
     /// `all`, `self` or which network namespace; none means what is usual here.
-    pub netns: Option<String>,
+    pub netns: Vec<String>,
     /// Sockets or run directories of Open vSwitch, besides the usual ones.
     pub ovs_sockets: Vec<PathBuf>,
     /// Write a recording here.
@@ -152,9 +152,9 @@ struct Options {
     /// Threads to watch: a command name or a pid; repeatable [default: iperf3 and iperf]
     #[arg(long, value_name = "NAME|PID", value_parser = watch, global = true)]
     watch: Vec<String>,
-    /// Network namespaces to show: all, self, or one by name, inode or pid [default: all in the machine's own, else self]
+    /// Network namespaces to show: all, self, or by name, inode or pid; repeatable [default: all in the machine's own, else self]
     #[arg(long, value_name = "NAME|all|self", value_parser = netns, global = true)]
-    netns: Option<String>,
+    netns: Vec<String>,
     /// Show beside vnettop's own figures what iperf3 writes into FILE with --json-stream
     #[arg(long, value_name = "FILE", global = true)]
     iperf3_json: Option<PathBuf>,

@@ -62,6 +62,8 @@ pub enum DemoError {
 pub struct Demo {
     /// The command names whose threads are worth watching.
     pub watch: Vec<String>,
+    /// The processes at the two ends, each in a namespace of its own.
+    pub ends: Vec<u32>,
     /// What runs, and what is missing, in one line for the screen.
     pub notice: String,
     children: Vec<Child>,
@@ -121,10 +123,16 @@ pub fn start(streams: usize) -> Result<Demo, DemoError> {
     let mut rtnl = rtnl::Rtnl::open()?;
     rtnl.set_up("lo")?;
     rtnl.create_bridge(BRIDGE)?;
-    let mut demo = Demo { watch: vec![generator.name().to_owned()], notice: String::new(), children: Vec::new() };
+    let mut demo = Demo {
+        watch: vec![generator.name().to_owned()],
+        ends: Vec::new(),
+        notice: String::new(),
+        children: Vec::new(),
+    };
     let tun = demo.add(child::PART_TUN, &[]);
     demo.add(child::PART_SERVER, &["--generator", generator.name()])?;
     demo.add(child::PART_CLIENT, &["--generator", generator.name(), "--streams", &streams.max(1).to_string()])?;
+    demo.ends = demo.children.iter().rev().take(2).map(Child::id).collect();
     demo.notice = notice(generator, tun);
     Ok(demo)
 }

@@ -11,7 +11,7 @@ use vnettop::record::{Recorder, Recording};
 use vnettop::source::feed::{Feed, Pace};
 use vnettop::source::moves::keeper;
 use vnettop::source::ovs;
-use vnettop::source::sampler::{self, Choice, Scope, Thrift};
+use vnettop::source::sampler::{self, Choice, SELF, Scope, Thrift};
 use vnettop::source::threads::Watch;
 use vnettop::state::{Mode, Settings, State, Units};
 use vnettop::term;
@@ -189,14 +189,18 @@ fn feed(config: &Config, demo: Option<&Demo>) -> Result<Feed, Box<dyn std::error
     })?)
 }
 
-/// The demo's links are all reached from its own namespace, and nobody else's belong on its screen.
+/// The demo shows its own namespaces: nobody else's belong on its screen.
 fn choice(config: &Config, demo: Option<&Demo>) -> Choice {
-    match config.netns.as_deref() {
-        None if demo.is_some() => Choice::Own,
-        None => Choice::usual(),
-        Some("all") => Choice::All,
-        Some("self") => Choice::Own,
-        Some(name) => Choice::Named(name.to_owned()),
+    let names = &config.netns;
+    match (names.as_slice(), demo) {
+        ([], Some(demo)) => {
+            let processes = demo.ends.iter().map(u32::to_string);
+            Choice::Named(std::iter::once(SELF.to_owned()).chain(processes).collect())
+        }
+        ([], None) => Choice::usual(),
+        _ if names.iter().any(|name| name == "all") => Choice::All,
+        _ if names.iter().all(|name| name == SELF) => Choice::Own,
+        _ => Choice::Named(names.clone()),
     }
 }
 

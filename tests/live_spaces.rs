@@ -5,6 +5,7 @@ mod live;
 
 use live::{Netns, Watching, can_run, link};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -174,4 +175,43 @@ fn who_enters_a_namespace_sees_that_one() {
         places.iter().all(|netns| *netns == Some(here)),
         "the usual choice inside a namespace is itself: {places:?}"
     );
+}
+
+#[test]
+fn several_namespaces_may_be_named_and_one_that_is_not_there_is_told() {
+    if !can_run("several_namespaces_may_be_named_and_one_that_is_not_there_is_told", &["ip"]) {
+        return;
+    }
+    let (home, far) = live::veth_pair();
+    let _other = Netns::new();
+    let (here, there) = (inode(home.pid()), inode(far.pid()));
+    let process = far.pid().to_string();
+    let mut watching = watch(&home, &["--netns", "self", "--netns", &process, "--netns", "no-such"]);
+    let (object, _) = until(&mut watching, "both ends are seen", |object| {
+        link_in(object, here, "v0").is_some() && link_in(object, there, "v1").is_some()
+    });
+    let places = list(&object, "links").filter_map(|link| link["netns"].as_u64());
+    assert_eq!(places.collect::<BTreeSet<_>>(), BTreeSet::from([here, there]), "the two that were named");
+    let told: Vec<_> = list(&object, "problems").filter(|problem| problem["source"] == "namespaces").collect();
+    let text = told.first().and_then(|problem| problem["text"].as_str()).unwrap_or_default();
+    assert!(told.len() == 1 && text.starts_with("there is no network namespace no-such "), "{told:?}");
+}
+
+#[test]
+fn the_demo_shows_its_three_namespaces_and_the_way_between_its_ends() {
+    if !can_run("the_demo_shows_its_three_namespaces_and_the_way_between_its_ends", &["iperf3"]) {
+        return;
+    }
+    let mut command = Command::new(live::VNETTOP);
+    command.args(["demo", "-d", "0.5"]);
+    let mut watching = Watching::start(command);
+    let way = ["eth0", "veth-cli", "demo0", "veth-srv", "eth0"];
+    let (object, _) = until(&mut watching, "the way is drawn", |object| {
+        list(object, "flows").any(|flow| {
+            let path = flow["path"].as_array().into_iter().flatten();
+            path.map(|hop| hop["name"].as_str()).eq(way.map(Some))
+        })
+    });
+    let places: BTreeSet<_> = list(&object, "links").filter_map(|link| link["netns"].as_u64()).collect();
+    assert_eq!(places.len(), 3, "its own namespaces and nobody else's");
 }

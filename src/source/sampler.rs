@@ -9,7 +9,7 @@ use super::live::{Live, cpu_ns};
 pub use super::live::{Scope, Thrift};
 use super::pulse::PulseTimer;
 use super::seat::Seat;
-pub use super::spaces::Choice;
+pub use super::spaces::{Choice, SELF};
 use super::{SourceError, now_ns};
 use crate::sample::{Item, OwnCost, Problem};
 use crate::sched;

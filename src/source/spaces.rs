@@ -28,8 +28,8 @@ pub enum Choice {
     All,
     /// vnettop's own.
     Own,
-    /// The one of that name, inode, or with that process in it.
-    Named(String),
+    /// Those of these names or inodes, or with these processes in them; `self` is vnettop's own.
+    Named(Vec<String>),
 }
 
 impl Choice {
@@ -46,6 +46,8 @@ impl Choice {
     }
 }
 
+/// What vnettop's own namespace is called in a choice.
+pub const SELF: &str = "self";
 /// Inhabitants that are remembered of a namespace: when the one that is watched ends, another takes its place.
 const MOST_LIVING: usize = 4;
 const EVENTS: usize = 64;
@@ -55,6 +57,8 @@ const EVENTS: usize = 64;
 pub struct Spaces {
     own: u64,
     choice: Choice,
+    /// The processes that the choice may mean, and where each was seen last.
+    asked: Vec<(u32, Option<u64>)>,
     events: Option<OwnedFd>,
     mountinfo: Option<File>,
     known: BTreeMap<u64, Known>,
@@ -85,8 +89,13 @@ impl Spaces {
         if looks {
             sched::raise_descriptor_limit();
         }
+        let asked = match &choice {
+            Choice::Named(names) => names.iter().filter_map(|name| Some((name.parse().ok()?, None))).collect(),
+            Choice::All | Choice::Own => Vec::new(),
+        };
         let mut spaces = Self {
             own,
+            asked,
             events: looks.then(|| epoll::create(epoll::CreateFlags::CLOEXEC).ok()).flatten(),
             mountinfo: looks.then(|| File::open("/proc/thread-self/mountinfo").ok()).flatten(),
             choice,
@@ -132,12 +141,19 @@ impl Spaces {
         match &self.choice {
             Choice::All => true,
             Choice::Own => netns == self.own,
-            Choice::Named(name) => self.known.get(&netns).is_some_and(|known| {
-                let number = name.parse::<u64>().ok();
-                let lives = |pid: &u32| Some(u64::from(*pid)) == number;
-                known.name.as_ref() == Some(name) || number == Some(netns) || known.living.iter().any(lives)
-            }),
+            Choice::Named(names) => names.iter().any(|name| self.is_called(netns, name)),
         }
+    }
+
+    fn is_called(&self, netns: u64, name: &str) -> bool {
+        if name == SELF {
+            return netns == self.own;
+        }
+        self.known.get(&netns).is_some_and(|known| {
+            let number = name.parse::<u64>().ok();
+            let lives = |&(pid, place): &(u32, Option<u64>)| place == Some(netns) && number == Some(u64::from(pid));
+            known.name.as_deref() == Some(name) || number == Some(netns) || self.asked.iter().any(lives)
+        })
     }
 
     /// Readable when a namespace may have gone or been mounted; then, and only then, [`Spaces::hear`].
@@ -220,6 +236,9 @@ impl Spaces {
 
     /// A process lives in that namespace.
     fn settle(&mut self, pid: u32, netns: u64) {
+        if let Some((_, place)) = self.asked.iter_mut().find(|(asked, _)| *asked == pid) {
+            *place = Some(netns);
+        }
         if let Some(known) = self.known.get_mut(&netns) {
             if known.living.len() < MOST_LIVING && !known.living.contains(&pid) {
                 known.living.push(pid);
@@ -316,13 +335,15 @@ impl Spaces {
 
     /// Says once what may not be seen.
     fn tell(&mut self) {
-        if let Choice::Named(name) = &self.choice {
-            let is_there = self.known.keys().any(|&netns| self.wants(netns));
-            let text = format!(
-                "there is no network namespace {name} (by name, inode or a process in it), so no link is shown; ip netns \
-                 and lsns -t net list them"
-            );
-            self.problems = if is_there { Vec::new() } else { vec![problem(text)] };
+        if let Choice::Named(names) = &self.choice {
+            let is_there = |name: &String| self.known.keys().any(|&netns| self.is_called(netns, name));
+            let told = names.iter().filter(|name| !is_there(name)).map(|name| {
+                problem(format!(
+                    "there is no network namespace {name} (by name, inode or a process in it), so no link of it is shown; \
+                     ip netns and lsns -t net list them"
+                ))
+            });
+            self.problems = told.collect();
             return;
         }
         if self.residents.denied && self.problems.is_empty() {
