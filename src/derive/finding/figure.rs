@@ -1,8 +1,19 @@
 //! Numbers as the sentences write them: SI, as many digits as the cells of the screen have. No sentence, no decision.
 
+/// What is there, but would be written as nothing.
+const TINY: &str = "<0.1";
+
+fn is_tiny(value: f64) -> bool {
+    value > 0.0 && value < 0.05
+}
+
 /// A count a second, with as many digits as it deserves.
 pub(super) fn rate(per_s: f64) -> String {
-    if per_s < 10.0 { format!("{per_s:.1}") } else { format!("{per_s:.0}") }
+    match per_s {
+        _ if is_tiny(per_s) => TINY.to_owned(),
+        ..10.0 => format!("{per_s:.1}"),
+        _ => format!("{per_s:.0}"),
+    }
 }
 
 /// Whole things, as a number of a finding.
@@ -45,6 +56,9 @@ fn decimal(value: f64) -> String {
 /// A share in percent: whole from ten on, one decimal below, as in the cells.
 pub(super) fn percent(share: f64) -> String {
     let percent = share * 100.0;
+    if is_tiny(percent) {
+        return TINY.to_owned();
+    }
     if percent < 9.95 { decimal(percent) } else { format!("{percent:.0}") }
 }
 
@@ -66,6 +80,7 @@ mod tests {
     fn figures_are_as_the_cells_have_them() {
         assert_eq!([speed(34.8e9), speed(10e9), speed(876e6)], ["34.8 Gbit/s", "10 Gbit/s", "876 Mbit/s"]);
         assert_eq!([percent(0.382), percent(0.0031), percent(0.02)], ["38", "0.3", "2"]);
+        assert_eq!([percent(0.0), percent(0.0004), rate(0.01)], ["0", "<0.1", "<0.1"], "little is not nothing");
         assert_eq!(
             [bytes(61.2e6), bytes(2.19e8), bytes(3.14e3), bytes(1.2e9)],
             ["61 MB", "219 MB", "3.1 kB", "1.2 GB"]
