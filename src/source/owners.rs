@@ -3,6 +3,7 @@
 //! It looks only when namespaces or links have changed, or while something is not known; otherwise it costs nothing.
 
 mod cgroup;
+mod conmon;
 mod containers;
 mod convention;
 mod docker;

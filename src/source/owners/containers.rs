@@ -1,8 +1,8 @@
 //! Which container, pod or machine each network namespace belongs to, by a process that lives in it. Once known it stays
 //! until the namespace goes, whatever its processes do. It names nothing beyond what the control group says.
 
-use super::cgroup;
-use crate::sample::{Owner, Space};
+use super::{cgroup, conmon};
+use crate::sample::{Owner, OwnerKind, Space};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
@@ -87,7 +87,10 @@ fn of(proc: &Path, pid: u32, netns: u64) -> Option<Owner> {
     let directory = proc.join(pid.to_string());
     let mut text = Vec::new();
     File::open(directory.join("cgroup")).ok()?.take(LONGEST).read_to_end(&mut text).ok()?;
-    let owner = cgroup::owner(&text)?;
+    let mut owner = cgroup::owner(&text)?;
+    if let (OwnerKind::Container, "podman" | "crio", Some(id)) = (owner.kind, &*owner.by, &owner.id) {
+        owner.name = conmon::name(proc, pid, id).unwrap_or(owner.name);
+    }
     (super::netns_of(&directory) == Some(netns)).then_some(owner)
 }
 
