@@ -41,10 +41,10 @@ impl<'a> HopMetrics<'a> {
         Self { hop, link, bits_per_s, packets_per_s, dropped_per_s }
     }
 
-    /// `IFLA_MTU`, bytes.
+    /// `IFLA_MTU`, bytes; none also where Open vSwitch tells none of a port that is no device.
     #[must_use]
     pub fn mtu(&self) -> Option<u32> {
-        self.link.map(|link| link.facts.mtu)
+        self.link.filter(|link| link.facts.tells_mtu()).map(|link| link.facts.mtu)
     }
 }
 

@@ -114,12 +114,13 @@ impl Family {
     }
 
     /// The end of a pair under which its other end stands: what leaves a container comes in there. It is in the own
-    /// namespace, or it is the one that is a port of something.
+    /// namespace, or it is the one that is a port of something, of a bridge of Open vSwitch too.
     fn outer_end(&self, link: &LinkFacts, own: u64) -> Option<LinkKey> {
         let peer = link.peer.filter(|_| link.netns != own)?;
         let key = LinkKey { netns: peer.netns.filter(|&netns| netns != link.netns)?, ifindex: peer.ifindex };
         let at = self.facts.binary_search_by_key(&key, |other| other.key()).ok()?;
-        (key.netns == own || self.facts[at].master.is_some()).then_some(key)
+        let is_port = self.facts[at].master.is_some() || self.bridges[at].is_some();
+        (key.netns == own || is_port).then_some(key)
     }
 
     fn find_matches(&mut self) {
@@ -235,6 +236,18 @@ mod tests {
             family.master[3], None,
             "a port that was taken out stands alone, though the kernel says nothing new"
         );
+    }
+
+    #[test]
+    fn what_is_behind_a_port_of_open_vswitch_hangs_below_it_in_every_namespace() {
+        let mut links = vec![link(3, "br0", None, Some(3)), link(4, "v0", None, Some(3)), link(2, "eth0", None, None)];
+        let pod = Arc::make_mut(&mut links[2].facts);
+        let outside = LinkKey { netns: 1, ifindex: Ifindex(4) };
+        pod.netns = 2;
+        pod.peer = Some(crate::sample::PeerRef { netnsid: None, netns: Some(1), ifindex: outside.ifindex });
+        let mut family = Family::default();
+        family.settle(7, &links, &Arc::default(), &Arc::default());
+        assert_eq!(family.master, [None, Some(0), Some(1)], "vnettop's own namespace is neither of the two");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use super::Tone;
 use super::canvas::cells;
-use super::format::{Claim, Count, Rate};
+use super::format::{Claim, Count, Rate, UNKNOWN};
 use super::overlay::{Line, sentences};
 use super::text::plural;
 use crate::derive::Metrics;
@@ -145,6 +145,7 @@ fn line(metrics: &Metrics, hop: &HopMetrics<'_>, netns: String, narrow: bool, un
         let ports = u32::try_from(ports().count()).unwrap_or(u32::MAX);
         Claim { mbps: link.facts.speed_mbps, basis: link.basis, ports, units }.to_string()
     });
+    let mtu = hop.mtu().map(|mtu| mtu.to_string());
     let drops = if hop.dropped_per_s.is_some_and(|drops| drops > 0.0) { Tone::Bad } else { Tone::Muted };
     [
         (Tone::Muted, netns),
@@ -156,7 +157,10 @@ fn line(metrics: &Metrics, hop: &HopMetrics<'_>, netns: String, narrow: bool, un
         (Tone::Muted, claim),
         (if hop.bits_per_s.is_some() { Tone::Normal } else { Tone::Muted }, rate),
         (drops, Count(hop.dropped_per_s.filter(|_| hop.hop.way != HopWay::Passed)).to_string()),
-        (if narrow { Tone::Warning } else { Tone::Muted }, hop.mtu().map_or_else(String::new, |mtu| mtu.to_string())),
+        (
+            if narrow { Tone::Warning } else { Tone::Muted },
+            mtu.unwrap_or_else(|| hop.link.map_or_else(String::new, |_| UNKNOWN.to_string())),
+        ),
         (Tone::Muted, hop.hop.by.word().to_owned()),
     ]
 }

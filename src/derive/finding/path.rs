@@ -22,7 +22,8 @@ fn named(metrics: &Metrics, link: &LinkMetrics) -> String {
 /// A link between the ends that takes smaller packets than both ends send.
 pub(super) fn mtu(scene: &Scene<'_>) -> Option<Said> {
     let narrow = |path: &FlowPath| {
-        let links: Vec<&LinkMetrics> = path.hops.iter().filter_map(|hop| scene.metrics.link(hop.link)).collect();
+        let links = path.hops.iter().filter_map(|hop| scene.metrics.link(hop.link));
+        let links: Vec<&LinkMetrics> = links.filter(|link| link.facts.tells_mtu()).collect();
         let ends = links.first()?.facts.mtu.min(links.last()?.facts.mtu);
         let narrowest = *links.iter().min_by_key(|link| link.facts.mtu)?;
         (narrowest.facts.mtu < ends).then_some((narrowest, ends))

@@ -82,6 +82,11 @@ fn a_narrow_link_in_the_middle_is_named_and_narrow_ends_are_not() {
     assert!(told.starts_with("x0 (c1) takes 1400 bytes, the ends of its path send 1500"), "{told}");
     let both = metrics(|links, _| (links[0].mtu, links[1].mtu) = (1400, 1400));
     assert_eq!(findings(&both), [], "an end that sends 1400 fits");
+    let unknown = metrics(|links, path| {
+        let port = Ifindex(1 << 31);
+        (links[1].ifindex, links[1].mtu, path.hops[1].link.ifindex) = (port, 0, port);
+    });
+    assert_eq!(findings(&unknown), [], "a port that is no device has no size, not the size 0");
     let torn = metrics(|links, path| (links[1].mtu, path.gap) = (1400, Some("unknown".into())));
     assert_eq!(findings(&torn), [], "of a path that is not known to its end, nobody knows the ends");
 }
