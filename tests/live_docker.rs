@@ -3,11 +3,11 @@
 
 mod live;
 
-use live::can_run;
 use live::docker::{Container, Docker, PROGRAMS, spaces_of, swarm};
 use live::machine::{HOST, Machine, descriptors};
-use live::traffic::{Seen, Way, observed, way};
+use live::traffic::{Seen, Way, observed, seconds, way};
 use live::truth::{Truth, agrees_within};
+use live::{await_that, can_run};
 
 /// The links between a container and its bridge: its own, and the one on the host.
 fn legs(truth: &Truth, container: &Container, own: &str) -> Way {
@@ -27,9 +27,9 @@ fn holds_owner(seen: &Seen, legs: &Way, container: &Container, field: &str) {
     }
 }
 
-/// Some benchmark's arguments: JSON, this many seconds, to that address.
+/// Some benchmark's arguments: JSON, to that address.
 fn to<'a>(address: &'a str, more: &[&'a str]) -> Vec<&'a str> {
-    [&["-J", "-t", "2", "-c", address], more].concat()
+    [&["-J", "-t", seconds(), "-c", address], more].concat()
 }
 
 #[test]
@@ -41,14 +41,14 @@ fn a_docker_bridge_is_told_link_by_link_and_carries_what_its_links_count() {
     let docker = Docker::start(&machine, HOST, "docker");
     let server = docker.server("server", &[]);
     let client = docker.idle("client", &[]);
-    let mut watching = machine.watch();
 
     let ask = [&["exec", "client", "iperf3"], &*to(&server.address, &[])].concat();
-    let seen = observed(&machine, &mut watching, docker.command(&ask));
+    let seen = observed(&machine, "docker-containers", &[], docker.command(&ask));
     let (near, far) = (legs(&seen.before, &client, "eth0"), legs(&seen.before, &server, "eth0"));
     let between: Way = [near.clone(), reversed(&far)].concat();
     seen.holds_rates(&between);
     seen.holds_way(&between);
+    seen.holds_screen(between.len(), &between);
     for field in ["name", "id"] {
         holds_owner(&seen, &near, &client, field);
         holds_owner(&seen, &far, &server, field);
@@ -57,10 +57,11 @@ fn a_docker_bridge_is_told_link_by_link_and_carries_what_its_links_count() {
 
     let mut ask = machine.inside(HOST, "iperf3");
     ask.args(to(&server.address, &[]));
-    let seen = observed(&machine, &mut watching, ask);
+    let seen = observed(&machine, "docker-from-host", &[], ask);
     let from_host: Way = [way(&[(HOST, "docker0")]), reversed(&far)].concat();
     seen.holds_rates(&from_host);
     seen.holds_way(&from_host);
+    seen.holds_screen(from_host.len(), &from_host);
 }
 
 #[test]
@@ -77,22 +78,25 @@ fn a_published_port_is_carried_by_the_proxy_on_loopback_and_by_nat_from_outside(
     );
     let docker = Docker::start(&machine, HOST, "docker");
     let server = docker.server("server", &["-p", "5301:5201"]);
-    let mut watching = machine.watch();
 
     let mut ask = machine.inside(HOST, "iperf3");
     ask.args(to("127.0.0.1", &["-p", "5301"]));
-    let seen = observed(&machine, &mut watching, ask);
+    let seen = observed(&machine, "docker-proxy", &[], ask);
     let inside: Way = [way(&[(HOST, "docker0")]), reversed(&legs(&seen.before, &server, "eth0"))].concat();
     let by_proxy: Way = [way(&[(HOST, "lo")]), inside.clone()].concat();
     seen.holds_rates(&by_proxy);
     seen.holds_way(&by_proxy);
+    seen.holds_screen(by_proxy.len(), &by_proxy);
+    seen.holds_finding("proxy");
+    holds_owner(&seen, &legs(&seen.before, &server, "eth0"), &server, "name");
 
     let mut ask = machine.inside(&world, "iperf3");
     ask.args(to("198.18.1.1", &["-p", "5301"]));
-    let seen = observed(&machine, &mut watching, ask);
+    let seen = observed(&machine, "docker-nat", &[], ask);
     let by_nat: Way = [way(&[(&world, "wire0"), (HOST, "nic0")]), inside].concat();
     seen.holds_rates(&by_nat);
     seen.holds_way(&by_nat);
+    seen.holds_screen(by_nat.len(), &by_nat);
     let lo = |truth: &Truth| truth.link(HOST, "lo").bytes.0;
     assert!(lo(&seen.after) - lo(&seen.before) < 1 << 20, "the proxy has no part in what comes from outside");
 }
@@ -122,18 +126,25 @@ fn a_swarm_overlay_is_told_with_its_hidden_namespaces_on_both_hosts() {
         spaces.into_iter().find(|space| space.ends_with(&name)).expect("the overlay has a namespace of its own")
     };
     let (there, here) = (hidden("docker"), hidden("docker-west"));
-    let mut watching = machine.watch();
 
     let ask = [&["exec", "client", "iperf3"], &*to(&server.address, &[])].concat();
-    let seen = observed(&machine, &mut watching, worker.command(&ask));
+    let seen = observed(&machine, "docker-overlay", &[], worker.command(&ask));
     let leg = |container: &Container, hidden: &str| {
         let own = seen.before.link(&container.space, "eth0");
         way(&[(&container.space, "eth0"), (hidden, &seen.before.peer(own).name), (hidden, "vxlan0")])
     };
+    for (hidden, container, field) in [(&*there, &server, "name"), (&here, &client, "id")] {
+        let outer = &leg(container, hidden)[1];
+        holds_owner(&seen, &vec![outer.clone()], container, field);
+        for name in ["br0", "vxlan0"] {
+            seen.holds_owner((hidden, name), "network", "name", "over");
+        }
+    }
     let wire = way(&[(&west, "nic0"), (&east, "nic0")]);
     let over: Way = [leg(&client, &here), wire, reversed(&leg(&server, &there))].concat();
     seen.holds_rates(&over);
     seen.holds_way(&over);
+    seen.holds_screen(over.len(), &over);
     holds_owner(&seen, &way(&[(&server.space, "eth0")]), &server, "name");
     holds_owner(&seen, &way(&[(&client.space, "eth0")]), &client, "id");
 }
@@ -146,11 +157,21 @@ fn an_engine_that_stops_starts_and_is_killed_is_followed_and_leaks_nothing() {
     let machine = Machine::new();
     let mut docker = Docker::start(&machine, HOST, "docker");
     let mut watching = machine.watch();
-    let mut held = Vec::new();
+    let mut held = None;
     for round in 0..3 {
         let name = format!("round{round}");
-        docker.idle(&name, &[]);
+        let container = docker.idle(&name, &[]);
+        let truth = agrees_within(5, &machine, &mut watching);
+        let netns = truth.spaces[&container.space];
+        await_that("the container is named as its engine names it", 5, || {
+            let object = watching.next();
+            let mut links = object["links"].as_array().expect("links").iter();
+            links.any(|link| link["netns"] == netns && link["name"] == "eth0" && link["owner"]["name"] == *name)
+        });
+        docker.stand_still();
+        machine.pair(&format!("still{round}"));
         agrees_within(5, &machine, &mut watching);
+        docker.go_on();
         docker.cli(&["rm", "-f", &name]);
         agrees_within(5, &machine, &mut watching);
         if round == 1 {
@@ -161,7 +182,11 @@ fn an_engine_that_stops_starts_and_is_killed_is_followed_and_leaks_nothing() {
         agrees_within(5, &machine, &mut watching);
         docker.up();
         agrees_within(5, &machine, &mut watching);
-        held.push(descriptors(&watching));
+        let held = *held.get_or_insert_with(|| descriptors(&watching));
+        await_that("no descriptor is left open", 5, || {
+            watching.next();
+            descriptors(&watching) <= held
+        });
     }
-    assert_eq!(held, vec![held[0]; 3], "vnettop holds as many descriptors after each round");
+    watching.was_never_held_up();
 }

@@ -7,9 +7,9 @@ mod live;
 use live::can_run;
 use live::machine::{HOST, Machine, descriptors};
 use live::switch::{PROGRAMS, Switch};
-use live::traffic::{Seen, observed, way};
+use live::traffic::{Seen, observed, seconds, way};
 use live::truth::agrees_within;
-use live::{VNETTOP, Watching, await_that, listening};
+use live::{await_that, listening};
 use serde_json::Value;
 
 /// A pod 198.19.0.N whose other end `vethN` is in a namespace. Userspace takes no packet whose checksum is still open.
@@ -27,32 +27,17 @@ fn pod(machine: &Machine, number: u32, host: &str) -> String {
     space
 }
 
-/// Vnettop that is told of these switches beside the usual one, where it can be told.
-fn watch(machine: &Machine, others: &[&Switch]) -> Watching {
-    let help = std::process::Command::new(VNETTOP).arg("--help").output().expect("vnettop runs").stdout;
-    let mut command = machine.vnettop(&["-d", "0.25"]);
-    if String::from_utf8_lossy(&help).contains("--ovs-socket") {
-        for switch in others {
-            command.args(["--ovs-socket", &switch.socket()]);
-        }
-    }
-    Watching::start(command)
-}
-
-/// A benchmark from the first pod to 198.19.0.2.
-fn benchmark(machine: &Machine, watching: &mut Watching, pods: [&str; 2]) -> Seen {
+/// A benchmark from the first pod to 198.19.0.2; its recording has this name, and `more` are vnettop's arguments.
+fn benchmark(machine: &Machine, name: &str, more: &[&str], pods: [&str; 2]) -> Seen {
     let _server = listening(machine.inside(pods[1], "iperf3"), &[]);
     let mut client = machine.inside(pods[0], "iperf3");
-    client.args(["-J", "-t", "2", "-c", "198.19.0.2"]);
-    observed(machine, watching, client)
+    client.args(["-J", "-t", seconds(), "-c", "198.19.0.2"]);
+    observed(machine, name, more, client)
 }
 
-/// Each of these links is a port of that bridge, of that type, once vnettop reads the database.
-fn holds_ports(object: &Value, netns: u64, ports: &[(&str, &str, &str)]) {
-    if object.get("ovs").is_none() {
-        eprintln!("NOT RUN: this vnettop asks no database of Open vSwitch yet");
-        return;
-    }
+/// Each of these links is a port of that bridge, of that type, and belongs to it.
+fn holds_ports(seen: &Seen, space: &str, ports: &[(&str, &str, &str)]) {
+    let (object, netns) = (seen.objects.last().expect("objects"), seen.after.spaces[space]);
     let links = object["links"].as_array().expect("links");
     for (name, bridge, kind) in ports {
         let row = links.iter().find(|row| row["netns"] == netns && row["name"] == *name);
@@ -60,6 +45,8 @@ fn holds_ports(object: &Value, netns: u64, ports: &[(&str, &str, &str)]) {
         assert_eq!(row["ovs"]["bridge"], *bridge, "{name} is a port of {bridge}");
         assert_eq!(row["ovs"]["type"], *kind, "the type of {name} is what the database says");
         assert_eq!(row["ovs"]["datapath"], "netdev", "{name} is on the userspace datapath");
+        assert_eq!(row["owner"]["type"], "ovs", "{name} is Open vSwitch's: {}", row["owner"]);
+        assert_eq!(row["owner"]["name"], *bridge, "{name} is its bridge's");
     }
 }
 
@@ -73,14 +60,14 @@ fn pods_on_open_vswitch_are_told() {
     switch.bridge("br0");
     let pods = [pod(&machine, 1, HOST), pod(&machine, 2, HOST)];
     switch.set("add-port br0 veth1 -- add-port br0 veth2");
-    let mut watching = watch(&machine, &[]);
-    let seen = benchmark(&machine, &mut watching, [&pods[0], &pods[1]]);
+    let seen = benchmark(&machine, "open-vswitch", &[], [&pods[0], &pods[1]]);
     let through = way(&[(&pods[0], "eth0"), (HOST, "veth1"), (HOST, "veth2"), (&pods[1], "eth0")]);
     seen.holds_rates(&through);
     seen.holds_way(&through);
-    let last = seen.objects.last().expect("objects");
+    seen.holds_screen(through.len(), &through);
     let ports = [("br0", "br0", "internal"), ("veth1", "br0", "system"), ("veth2", "br0", "system")];
-    holds_ports(last, seen.after.spaces[HOST], &ports);
+    holds_ports(&seen, HOST, &ports);
+    seen.holds_owner((HOST, "ovs-netdev"), "process", "name", "ovs-vswitchd");
 }
 
 #[test]
@@ -98,14 +85,13 @@ fn a_linux_bridge_before_open_vswitch_is_told() {
          ip link set veth1 master linux0; ip link set up0 master linux0",
     );
     switch.set("add-port br0 up1 -- add-port br0 veth2");
-    let mut watching = watch(&machine, &[]);
-    let seen = benchmark(&machine, &mut watching, [&pods[0], &pods[1]]);
+    let seen = benchmark(&machine, "bridge-and-open-vswitch", &[], [&pods[0], &pods[1]]);
     let host = ["veth1", "up0", "up1", "veth2"].map(|name| (HOST, name));
     let through = way(&[&[(&*pods[0], "eth0")], &host[..], &[(&*pods[1], "eth0")]].concat());
     seen.holds_rates(&through);
     seen.holds_way(&through);
-    let last = seen.objects.last().expect("objects");
-    holds_ports(last, seen.after.spaces[HOST], &[("up1", "br0", "system"), ("veth2", "br0", "system")]);
+    seen.holds_screen(through.len(), &through);
+    holds_ports(&seen, HOST, &[("up1", "br0", "system"), ("veth2", "br0", "system")]);
 }
 
 #[test]
@@ -130,15 +116,31 @@ fn a_vxlan_between_two_open_vswitches_is_told() {
             format!("vxlan0 -- set interface vxlan0 type=vxlan options:remote_ip=198.18.1.{other} options:key=7");
         switch.set(&format!("add-port br0 veth{own} -- add-port br0 {vxlan}"));
     }
-    let mut watching = watch(&machine, &[&switches[0], &switches[1]]);
-    let seen = benchmark(&machine, &mut watching, [&pods[0], &pods[1]]);
+    let sockets = switches.each_ref().map(Switch::socket);
+    let told = ["--ovs-socket", &sockets[0], "--ovs-socket", &sockets[1]];
+    let seen = benchmark(&machine, "open-vswitch-vxlan", &told, [&pods[0], &pods[1]]);
     let wire = [(&*hosts[0], "veth1"), (&hosts[0], "nic0"), (&hosts[1], "nic0"), (&hosts[1], "veth2")];
     let links = way(&[&[(&*pods[0], "eth0")], &wire[..], &[(&*pods[1], "eth0")]].concat());
     seen.holds_rates(&links);
-    let last = seen.objects.last().expect("objects");
+    seen.holds_screen(links.len(), &links);
+    let [one, two] = [&*hosts[0], &*hosts[1]];
+    seen.holds_hops(&[
+        (&pods[0], "eth0", "sent"),
+        (one, "veth1", "received"),
+        (one, "br0", "passed"),
+        (one, "vxlan0", "sent"),
+        (one, "phy0", "passed"),
+        (one, "nic0", "sent"),
+        (two, "nic0", "received"),
+        (two, "phy0", "passed"),
+        (two, "vxlan0", "received"),
+        (two, "br0", "passed"),
+        (two, "veth2", "sent"),
+        (&pods[1], "eth0", "received"),
+    ]);
     for (host, veth) in [(&hosts[0], "veth1"), (&hosts[1], "veth2")] {
         let ports = [(veth, "br0", "system"), ("nic0", "phy0", "system"), ("vxlan0", "br0", "vxlan")];
-        holds_ports(last, seen.after.spaces[host], &ports);
+        holds_ports(&seen, host, &ports);
     }
 }
 
@@ -150,21 +152,35 @@ fn an_open_vswitch_that_is_killed_and_comes_again_is_shown_and_leaks_nothing() {
     let machine = Machine::new();
     let mut switch = Switch::start(&machine, HOST, "openvswitch");
     switch.bridge("br0");
-    let mut watching = watch(&machine, &[]);
-    let mut held = Vec::new();
+    let mut watching = machine.watch();
+    let has = |object: &Value, name: &str| {
+        let bridges = object["ovs"][0]["bridges"].as_array();
+        bridges.is_some_and(|bridges| bridges.iter().any(|bridge| bridge["name"] == name))
+    };
+    await_that("the switch is known", 5, || has(&watching.next(), "br0"));
+    let held = descriptors(&watching);
     for round in 0..3 {
+        switch.stand_still();
+        machine.pair(&format!("still{round}"));
         agrees_within(5, &machine, &mut watching);
-        await_that("the switch is known", 5, || {
-            let object = watching.next();
-            object["ovs"].as_array().is_none_or(|known| known.len() == 1 && known[0]["bridges"][0]["name"] == "br0")
-        });
-        held.push(descriptors(&watching));
+        switch.go_on();
         switch.kill();
         agrees_within(5, &machine, &mut watching);
+        await_that("that the switch is gone is said", 5, || {
+            let problems = watching.next()["problems"].clone();
+            problems.as_array().is_some_and(|problems| problems.iter().any(|problem| problem["source"] == "ovs"))
+        });
         switch.up();
-        switch.set(&format!("add-br more{round} -- set bridge more{round} datapath_type=netdev"));
+        let more = format!("more{round}");
+        switch.bridge(&more);
         agrees_within(5, &machine, &mut watching);
-        switch.set(&format!("del-br more{round}"));
+        await_that("the new bridge is shown", 5, || has(&watching.next(), &more));
+        switch.set(&format!("del-br {more}"));
+        await_that("the deleted bridge is gone", 5, || !has(&watching.next(), &more));
+        await_that("no descriptor is left open", 5, || {
+            watching.next();
+            descriptors(&watching) <= held
+        });
     }
-    assert!(held.iter().all(|held_now| held_now <= &held[0]), "no round leaves a descriptor open: {held:?}");
+    watching.was_never_held_up();
 }

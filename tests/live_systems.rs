@@ -6,78 +6,101 @@ mod live;
 use live::can_run;
 use live::machine::{HOST, Machine, descriptors};
 use live::shapes::{PROGRAMS, System};
+use live::traffic::Seen;
 use live::truth::{agrees, agrees_within};
 
-fn holds(test: &str, seconds: &str, build: impl FnOnce() -> System) {
-    if can_run(test, PROGRAMS) {
-        build().holds(seconds);
+/// A system and what is seen of a benchmark through it; none where it cannot be built.
+fn held(test: &str, name: &str, build: impl FnOnce() -> System) -> Option<(System, Seen)> {
+    can_run(test, PROGRAMS).then(|| {
+        let system = build();
+        let seen = system.holds(name);
+        (system, seen)
+    })
+}
+
+/// These links belong to the network of that name, by the names that its program gives them.
+fn holds_networks(seen: &Seen, links: &[(&str, &str, &str)]) {
+    for (space, name, network) in links {
+        seen.holds_owner((&format!("/run/netns/{space}"), name), "network", "name", network);
     }
 }
 
+/// Links whose names tell the network that they are made for.
+const BRIDGES: [(&str, &str, &str); 4] =
+    [("one", "cni0", "cni"), ("one", "veth1", "cni"), ("two", "cni0", "cni"), ("two", "veth2", "cni")];
+const CALIS: [(&str, &str, &str); 2] = [("one", "cali1", "calico"), ("two", "cali2", "calico")];
+const VXLANS: [(&str, &str, &str); 2] = [("one", "flannel.1", "flannel"), ("two", "flannel.1", "flannel")];
+
 #[test]
 fn loopback_is_told() {
-    holds("loopback_is_told", "2", || System::host("127.0.0.1"));
+    held("loopback_is_told", "loopback", || System::host("127.0.0.1"));
 }
 
 #[test]
 fn an_own_address_is_carried_by_lo() {
-    holds("an_own_address_is_carried_by_lo", "2", || System::host("198.18.1.1"));
+    if let Some((_system, seen)) = held("an_own_address_is_carried_by_lo", "own-address", || System::host("198.18.1.1"))
+    {
+        seen.holds_finding("through_lo");
+    }
 }
 
 #[test]
 fn macvlans_on_two_hosts_are_told() {
-    holds("macvlans_on_two_hosts_are_told", "2", || System::on_the_wire("macvlan mode bridge"));
+    held("macvlans_on_two_hosts_are_told", "macvlan", || System::on_the_wire("macvlan mode bridge"));
 }
 
 #[test]
 fn flannel_host_gw_is_told() {
-    holds("flannel_host_gw_is_told", "2", System::flannel_host_gw);
+    if let Some((_system, seen)) = held("flannel_host_gw_is_told", "flannel-host-gw", System::flannel_host_gw) {
+        holds_networks(&seen, &BRIDGES);
+    }
 }
 
 #[test]
 fn flannel_vxlan_is_told() {
-    holds("flannel_vxlan_is_told", "2", System::flannel_vxlan);
+    if let Some((_system, seen)) = held("flannel_vxlan_is_told", "flannel-vxlan", System::flannel_vxlan) {
+        holds_networks(&seen, &[&BRIDGES[..], &VXLANS].concat());
+    }
 }
 
 #[test]
 fn calico_is_told() {
-    holds("calico_is_told", "2", System::calico);
+    if let Some((_system, seen)) = held("calico_is_told", "calico", System::calico) {
+        holds_networks(&seen, &CALIS);
+    }
 }
 
 #[test]
 fn canal_is_told() {
-    holds("canal_is_told", "2", System::canal);
+    if let Some((_system, seen)) = held("canal_is_told", "canal", System::canal) {
+        holds_networks(&seen, &[CALIS, VXLANS].concat());
+    }
 }
 
 #[test]
 fn a_vpn_on_tuns_is_told() {
-    if !can_run("a_vpn_on_tuns_is_told", PROGRAMS) {
-        return;
-    }
-    let system = System::vpn();
-    let seen = system.holds("3");
+    let Some((system, seen)) = held("a_vpn_on_tuns_is_told", "vpn", System::vpn) else { return };
     seen.holds_owner((&*system.from, "tun0"), "process", "name", "python3");
     seen.holds_owner((&*system.to, "tun0"), "process", "name", "python3");
 }
 
 #[test]
 fn a_guest_on_a_bridge_is_told() {
-    if !can_run("a_guest_on_a_bridge_is_told", PROGRAMS) {
+    let Some((system, seen)) = held("a_guest_on_a_bridge_is_told", "guest-on-bridge", System::guest_on_bridge) else {
         return;
-    }
-    let system = System::guest_on_bridge();
-    let seen = system.holds("3");
+    };
     seen.holds_owner((HOST, "tap0"), "process", "name", "python3");
+    seen.holds_owner((&*system.to, "eth0"), "process", "name", "python3");
 }
 
 #[test]
 fn a_guest_on_a_macvtap_is_told() {
-    if !can_run("a_guest_on_a_macvtap_is_told", PROGRAMS) {
+    let Some((system, seen)) = held("a_guest_on_a_macvtap_is_told", "guest-on-macvtap", System::guest_on_macvtap)
+    else {
         return;
-    }
-    let system = System::guest_on_macvtap();
-    let seen = system.holds("3");
+    };
     seen.holds_owner(("/run/netns/one", "vtap0"), "process", "name", "python3");
+    seen.holds_owner((&*system.to, "eth0"), "process", "name", "python3");
 }
 
 /// Systems of a kind that not every kernel has; the readers of those kinds are tested with captured bytes everywhere.
@@ -87,7 +110,7 @@ fn holds_where_there_is(kind: &str, build: impl FnOnce() -> System) {
         return;
     }
     if System::has_kind(kind) {
-        build().holds("2");
+        build().holds(kind);
     } else {
         eprintln!("NOT RUN: {test}: this kernel has no {kind}");
     }
@@ -139,6 +162,7 @@ fn namespaces_that_come_and_go_are_shown_and_leak_nothing() {
         agrees_within(5, &machine, &mut watching);
         assert_eq!(descriptors(&watching), held, "nothing is held of what is gone");
     }
+    watching.was_never_held_up();
 }
 
 #[test]

@@ -48,9 +48,24 @@ impl<'a> Docker<'a> {
 
     /// Stops the daemon as a service manager would, and waits for its end; without live-restore its containers stop too.
     pub fn down(&mut self) {
-        self.machine.run(&format!("kill -TERM $(cat {})", self.pidfile()));
+        self.signal("TERM");
         let mut daemon = self.daemon.take().expect("it runs");
         await_that("dockerd ends", 30, || daemon.0.try_wait().expect("it can be waited for").is_some());
+    }
+
+    /// The daemon stands still: its socket is there and nobody answers.
+    pub fn stand_still(&self) {
+        self.signal("STOP");
+    }
+
+    /// It goes on.
+    pub fn go_on(&self) {
+        self.signal("CONT");
+        self.daemon.as_ref().expect("it runs").go_on();
+    }
+
+    fn signal(&self, name: &str) {
+        self.machine.run(&format!("kill -{name} $(cat {})", self.pidfile()));
     }
 
     /// Kills the daemon, and with it its containerd: what it left running goes on alone.

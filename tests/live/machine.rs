@@ -1,5 +1,5 @@
-//! A machine of a test's own: its processes, mounts, /run and network namespaces are apart from the real machine's, and
-//! all of it ends with one process, so whatever a test or a daemon leaves behind is gone with it. Vnettop runs inside, as
+//! A machine of a test's own: its name, processes, mounts, /run and network namespaces are apart from the real machine's,
+//! and all of it ends with one process, so whatever a test or a daemon leaves behind is gone with it. Vnettop runs inside, as
 //! it would on a host, and sees this machine only.
 
 use super::{Kept, VNETTOP, Watching};
@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// The machine's own namespace, where its daemons and vnettop run.
 pub const HOST: &str = "/proc/1/ns/net";
 
-/// What its first process does: /run is new, orphans are reaped.
-const FIRST: &str = "mount -t tmpfs tmpfs /run && mkdir -p /run/netns && ip link set lo up && echo ready &&
+/// What its first process does: it has a name, /run is new, orphans are reaped.
+const FIRST: &str = "echo bench > /proc/sys/kernel/hostname && mount -t tmpfs tmpfs /run && mkdir -p /run/netns && ip link set lo up && echo ready &&
     { sleep 36000 & wait; }";
 
 /// The machine; namespaces are named by their path in it.
@@ -29,7 +29,7 @@ impl Machine {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("vnettop-live-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a temporary folder");
-        let unshare = "unshare --net --mount --pid --fork --kill-child --mount-proc sh -c";
+        let unshare = "unshare --uts --net --mount --pid --fork --kill-child --mount-proc sh -c";
         let mut holder = Kept(
             Command::new("setpriv")
                 .args(["--pdeathsig", "KILL", "--"])
@@ -62,7 +62,7 @@ impl Machine {
     /// A command in one of its namespaces; it is killed with the returned command's process.
     pub fn inside(&self, space: &str, program: &str) -> Command {
         let mut command = Command::new("nsenter");
-        command.args(["-t", &self.pid.to_string(), "-m", "-p", "--", "nsenter", &format!("--net={space}"), "--"]);
+        command.args(["-t", &self.pid.to_string(), "-u", "-m", "-p", "--", "nsenter", &format!("--net={space}"), "--"]);
         command.args(["setpriv", "--pdeathsig", "KILL", "--", program]);
         command
     }
@@ -77,6 +77,11 @@ impl Machine {
         let out = self.inside(space, "sh").args(["-ec", script]).output().expect("sh runs");
         assert!(out.status.success(), "{script}\n{}", String::from_utf8_lossy(&out.stderr));
         String::from_utf8_lossy(&out.stdout).into_owned()
+    }
+
+    /// A pair of links that there was not before: something for a vnettop to show.
+    pub fn pair(&self, name: &str) {
+        self.run(&format!("ip link add {name}a type veth peer name {name}b"));
     }
 
     /// Whether shell lines succeed.
@@ -110,11 +115,22 @@ impl Machine {
     }
 }
 
+/// The pid of a vnettop on a machine; what was started waits for it.
+fn inside(watching: &Watching) -> String {
+    let children = format!("/proc/{0}/task/{0}/children", watching.pid());
+    std::fs::read_to_string(children).expect("nsenter waits for it").trim().to_owned()
+}
+
 /// How many descriptors a vnettop on a machine holds.
 pub fn descriptors(watching: &Watching) -> usize {
-    let children = format!("/proc/{0}/task/{0}/children", watching.pid());
-    let inside = std::fs::read_to_string(children).expect("nsenter waits for it");
-    std::fs::read_dir(format!("/proc/{}/fd", inside.trim())).expect("vnettop runs").count()
+    std::fs::read_dir(format!("/proc/{}/fd", inside(watching))).expect("vnettop runs").count()
+}
+
+/// Ends a vnettop on a machine as a user would, so that its recording is whole.
+pub fn end(watching: Watching) {
+    let ended = Command::new("kill").args(["-INT", &inside(&watching)]).status();
+    assert!(ended.is_ok_and(|status| status.success()), "vnettop runs");
+    watching.rest();
 }
 
 impl Drop for Machine {

@@ -2,6 +2,9 @@
 //! A namespace is held by a child process and is gone with it, so a failed test leaves nothing behind.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+#[path = "../frames/mod.rs"]
+mod frames;
+
 pub mod docker;
 pub mod machine;
 pub mod ovs;
@@ -18,6 +21,9 @@ use std::time::{Duration, Instant};
 
 /// The vnettop under test.
 pub const VNETTOP: &str = env!("CARGO_BIN_EXE_vnettop");
+
+/// Ticks of the tests are a quarter of a second at most; on a full machine one may be late, but not by a second.
+const HELD_UP_S: f64 = 1.5;
 
 /// Whether this test can run here. It says so by name; where the environment says it must run, it fails instead.
 pub fn can_run(test: &str, programs: &[&str]) -> bool {
@@ -46,6 +52,14 @@ while True:
 
 /// A child that is stopped when the test ends, however it ends.
 pub struct Kept(pub Child);
+
+impl Kept {
+    /// Lets it go on after its program stood still: the one that waits for the program stands still with it.
+    pub fn go_on(&self) {
+        let sent = Command::new("kill").args(["-CONT", &self.0.id().to_string()]).status();
+        assert!(sent.is_ok_and(|status| status.success()), "it runs");
+    }
+}
 
 impl Drop for Kept {
     fn drop(&mut self) {
@@ -163,6 +177,7 @@ pub fn objects(out: &Output) -> Vec<Value> {
 pub struct Watching {
     child: Kept,
     lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+    longest_s: f64,
 }
 
 impl Watching {
@@ -171,13 +186,20 @@ impl Watching {
         let mut child =
             Kept(command.arg("--json").stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("vnettop starts"));
         let lines = BufReader::new(child.0.stdout.take().expect("piped")).lines();
-        Self { child, lines }
+        Self { child, lines, longest_s: 0.0 }
     }
 
     /// The next object.
     pub fn next(&mut self) -> Value {
         let line = self.lines.next().expect("vnettop goes on").expect("its output is readable");
-        serde_json::from_str(&line).expect("every line is an object")
+        let object: Value = serde_json::from_str(&line).expect("every line is an object");
+        self.longest_s = self.longest_s.max(object["elapsed_s"].as_f64().unwrap_or(0.0));
+        object
+    }
+
+    /// No sample until now came late, as it would where vnettop waited for something that hangs.
+    pub fn was_never_held_up(&self) {
+        assert!(self.longest_s < HELD_UP_S, "no sample comes later than {HELD_UP_S} s, not after {} s", self.longest_s);
     }
 
     /// Its pid.
@@ -186,8 +208,13 @@ impl Watching {
     }
 
     /// Ends it as a user would, and gives every object it still printed.
-    pub fn stop(mut self) -> Vec<Value> {
+    pub fn stop(self) -> Vec<Value> {
         let _ = Command::new("kill").args(["-INT", &self.pid().to_string()]).status();
+        self.rest()
+    }
+
+    /// Every object that it still prints before its end.
+    pub fn rest(mut self) -> Vec<Value> {
         std::iter::from_fn(|| self.lines.next()?.ok())
             .map(|line| serde_json::from_str(&line).expect("an object"))
             .collect()

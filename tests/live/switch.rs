@@ -48,9 +48,24 @@ impl<'a> Switch<'a> {
         await_that("ovs-vswitchd answers", 20, || self.can("ovs-appctl --timeout 1 version"));
     }
 
+    /// Both stand still: their sockets are there and nobody answers.
+    pub fn stand_still(&self) {
+        self.signal("STOP");
+    }
+
+    /// Both go on.
+    pub fn go_on(&self) {
+        self.signal("CONT");
+        self.keeps.iter().for_each(Kept::go_on);
+    }
+
+    fn signal(&self, name: &str) {
+        self.run(&format!("kill -{name} $(cat {0}/ovsdb-server.pid {0}/ovs-vswitchd.pid)", self.folder));
+    }
+
     /// Ends both at once.
     pub fn kill(&mut self) {
-        self.run(&format!("kill -KILL $(cat {0}/ovsdb-server.pid {0}/ovs-vswitchd.pid)", self.folder));
+        self.signal("KILL");
         for mut program in self.keeps.drain(..) {
             await_that("it is gone", 10, || program.0.try_wait().expect("it can be waited for").is_some());
         }

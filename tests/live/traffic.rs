@@ -2,10 +2,16 @@
 //! the way that vnettop draws against the one that was built.
 
 use super::Watching;
-use super::machine::Machine;
+use super::frames::replayed::Replayed;
+use super::machine::{Machine, end};
 use super::truth::{TrueLink, Truth, agrees, present};
 use serde_json::Value;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
+use vnettop::derive::Metrics;
+use vnettop::record::{Recorder, Recording};
+use vnettop::sample::{Item, Space};
 
 /// The links of a way in the order of the packets: namespace and name.
 pub type Way = Vec<(String, String)>;
@@ -25,10 +31,60 @@ pub struct Seen {
     pub objects: Vec<Value>,
     /// What the benchmark printed.
     pub printed: String,
+    /// Where vnettop recorded it.
+    pub recording: PathBuf,
 }
 
-/// Runs a client under observation.
-pub fn observed(machine: &Machine, watching: &mut Watching, mut client: Command) -> Seen {
+/// A screen on which nothing has to be left out.
+const SCREEN: (u16, u16) = (200, 60);
+/// Of a longer name of a namespace or an owner so many characters are shown at least.
+const LEAST_SHOWN: usize = 8;
+
+/// A folder for the recordings of every system; see tests/fixtures/systems/README.md.
+fn kept() -> Option<PathBuf> {
+    std::env::var_os("VNETTOP_KEEP_RECORDINGS").map(PathBuf::from)
+}
+
+/// How long a benchmark lasts, in seconds: longer where its recording is kept.
+pub fn seconds() -> &'static str {
+    if kept().is_some() { "6" } else { "2" }
+}
+
+/// Runs a client under observation of a vnettop that records it; the recording is kept under this name where that is
+/// asked for. `more` are vnettop's arguments.
+pub fn observed(machine: &Machine, name: &str, more: &[&str], client: Command) -> Seen {
+    let recording = machine.folder().join(format!("{name}.vnettop.zst"));
+    // One recording is not added to another.
+    let _ = std::fs::remove_file(&recording);
+    let interval = if kept().is_some() { "0.5" } else { "0.25" };
+    let mut command = machine.vnettop(&["-d", interval, "--record"]);
+    command.arg(&recording).args(more);
+    let mut watching = Watching::start(command);
+    let seen = watched(machine, &mut watching, client, recording);
+    end(watching);
+    if let Some(folder) = kept() {
+        keep(&seen.recording, &folder);
+    }
+    seen
+}
+
+/// Keeps a recording, of the kernel's release only its numbers: what a builder adds to them says nothing of the system.
+fn keep(recording: &Path, folder: &Path) {
+    let to = folder.join(recording.file_name().expect("it has a name"));
+    let _ = std::fs::remove_file(&to);
+    let mut from = Recording::open(recording).unwrap_or_else(|error| panic!("{error}"));
+    let mut to = Recorder::create(&to).unwrap_or_else(|error| panic!("{error}"));
+    while let Some(mut item) = from.next_item().unwrap_or_else(|error| panic!("{error}")) {
+        if let Item::Sample(sample) = &mut item {
+            let kernel = &mut Arc::make_mut(&mut sample.host).kernel;
+            kernel.truncate(kernel.find('-').unwrap_or(kernel.len()));
+        }
+        to.write(&item).unwrap_or_else(|error| panic!("{error}"));
+    }
+    to.finish().unwrap_or_else(|error| panic!("{error}"));
+}
+
+fn watched(machine: &Machine, watching: &mut Watching, mut client: Command, recording: PathBuf) -> Seen {
     let before = agrees(machine, watching);
     present(watching);
     let mut objects = Vec::new();
@@ -47,7 +103,7 @@ pub fn observed(machine: &Machine, watching: &mut Watching, mut client: Command)
     // The interval in which the client ended, and the quiet ones after it in which resting links are read too.
     objects.extend((0..8).map(|_| watching.next()));
     objects.push(present(watching));
-    Seen { before, after, objects, printed }
+    Seen { before, after, objects, printed, recording }
 }
 
 impl Seen {
@@ -87,10 +143,6 @@ impl Seen {
     pub fn holds_owner(&self, (space, name): (&str, &str), kind: &str, field: &str, word: &str) {
         let last = self.objects.last().expect("objects");
         let links = last["links"].as_array().expect("links");
-        if links.iter().all(|link| link["owner"].is_null()) {
-            eprintln!("NOT RUN: this vnettop names no owners yet");
-            return;
-        }
         let link = self.before.link(space, name);
         let row = links.iter().find(|row| row["netns"] == link.netns && row["ifindex"] == link.ifindex);
         let owner = &row.expect("it is listed")["owner"];
@@ -102,14 +154,54 @@ impl Seen {
         );
     }
 
-    /// Whether this vnettop draws ways at all.
-    pub fn draws_ways(&self) -> bool {
-        self.flows().any(|flow| flow["path"].as_array().is_some_and(|path| !path.is_empty()))
-    }
-
     /// The connections that vnettop told.
     pub fn flows(&self) -> impl Iterator<Item = &Value> {
         self.objects.iter().filter_map(|object| object["flows"].as_array()).flatten()
+    }
+
+    /// The screen in the last moments of the benchmark has each link of the way in its namespace, with its kind and its
+    /// owner, and the way, as far as it is known, in its order.
+    pub fn holds_screen(&self, known: usize, way: &Way) {
+        let mut shown = Replayed::at_the_benchmark(&self.recording);
+        let frame = shown.text(SCREEN.0, SCREEN.1);
+        for (space, name) in way {
+            let words = words(shown.metrics(), self.after.spaces[space], name);
+            let row = |line: &&str| words.iter().all(|word| line.contains(word));
+            assert!(frame.lines().any(|line| row(&line)), "a row has {words:?}:\n{frame}");
+        }
+        shown.press("v");
+        let frame = shown.text(SCREEN.0, SCREEN.1);
+        let mut left = way[..known].iter().map(|(_, name)| name).peekable();
+        for line in frame.lines() {
+            left.next_if(|name| line.split_whitespace().any(|word| word == **name));
+        }
+        assert_eq!(left.next(), None, "the way has every link in its order:\n{frame}");
+    }
+
+    /// A finding of this kind is told during the benchmark, and `F` has its sentence.
+    pub fn holds_finding(&self, id: &str) {
+        let mut shown = Replayed::at_the_benchmark(&self.recording);
+        let told = shown.metrics().findings.iter().find(|finding| finding.id == id);
+        let told = told.unwrap_or_else(|| panic!("a finding '{id}' among {:?}", shown.metrics().findings));
+        let sentence: String = told.text.chars().take(60).collect();
+        shown.press("F");
+        let frame = shown.text(SCREEN.0, SCREEN.1);
+        assert!(frame.contains(&sentence), "F has '{sentence}':\n{frame}");
+    }
+
+    /// Some connection's way is exactly this one, each hop as `NAMESPACE LINK sent|received|passed`, without a gap.
+    pub fn holds_hops(&self, hops: &[(&str, &str, &str)]) {
+        let same = |hop: &Value, (space, name, way): &(&str, &str, &str)| {
+            hop["netns"] == self.after.spaces[*space] && hop["name"] == *name && hop["way"] == *way
+        };
+        let is = |flow: &Value| {
+            let path = flow["path"].as_array().map_or(&[][..], Vec::as_slice);
+            path.len() == hops.len()
+                && path.iter().zip(hops).all(|(hop, ours)| same(hop, ours))
+                && flow["path_gap"].is_null()
+        };
+        let drawn: std::collections::BTreeSet<_> = self.flows().map(|flow| drawn(&flow["path"])).collect();
+        assert!(self.flows().any(is), "the flow goes {hops:?}; vnettop draws {drawn:?}");
     }
 
     /// Some connection's way is this one, link by link; whether a bridge between two ports is drawn is not asked.
@@ -120,10 +212,6 @@ impl Seen {
     /// The same where a program carries the packets on after the first links: what comes after them need not be drawn, but
     /// then the way says that it has a gap.
     pub fn holds_way_up_to(&self, first: usize, way: &Way) {
-        if !self.draws_ways() {
-            eprintln!("NOT RUN: this vnettop draws no ways yet");
-            return;
-        }
         let ours: Vec<_> = way.iter().map(|(space, name)| self.before.link(space, name)).collect();
         let is = |hop: &Value, link: &&TrueLink| hop["netns"] == link.netns && hop["ifindex"] == link.ifindex;
         // Of a bridge of the kernel's or of Open vSwitch that only forwards nothing is counted.
@@ -142,4 +230,15 @@ impl Seen {
 fn drawn(path: &Value) -> String {
     let hops = path.as_array().into_iter().flatten();
     hops.map(|hop| format!("{}:{}", hop["netns"], hop["name"])).collect::<Vec<_>>().join(" ")
+}
+
+/// What the row of a link says: its name, its kind, where it is, and whose it is, as far as there is room.
+fn words(metrics: &Metrics, netns: u64, name: &str) -> Vec<String> {
+    let link = metrics.links.iter().find(|link| link.facts.netns == netns && link.facts.name == name);
+    let link = link.unwrap_or_else(|| panic!("{name} is a link of {netns}"));
+    let space = metrics.space(netns).filter(|_| netns != metrics.netns);
+    let owner = metrics.owners.iter().find(|owned| owned.link == link.facts.key());
+    let most = |word: String| word.chars().take(LEAST_SHOWN).collect::<String>();
+    let words = [space.map(Space::label), owner.map(|owned| owned.owner.name.clone())].into_iter().flatten().map(most);
+    [name.to_owned(), link.facts.kind.word().to_owned()].into_iter().chain(words).collect()
 }

@@ -1,8 +1,10 @@
 //! A world on a stage: its samples derived, received, and shown; keys pressed; frames as text with their tones.
 
+#[path = "../frames/mod.rs"]
+mod frames;
+
 use super::World;
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
 use vnettop::action::{Step, parse_keys};
 use vnettop::derive::{Derivation, Metrics};
 use vnettop::effect::Effect;
@@ -10,7 +12,7 @@ use vnettop::sample::{Event, Item};
 use vnettop::state::{Settings, State};
 use vnettop::ui::{self, Theme};
 use vnettop::update::press;
-use vnettop::view::{Tone, View, prepare};
+use vnettop::view::{View, prepare};
 
 /// A world and the program that watches it.
 pub struct Stage {
@@ -87,73 +89,16 @@ impl Stage {
     }
 
     pub fn paint(&self, view: &View) -> Buffer {
-        let settings = self.state.settings();
-        let theme = Theme { color: settings.color, utf8: settings.utf8 };
-        let mut buffer = Buffer::empty(Rect::new(0, 0, view.width, view.height));
-        ui::paint(view, theme, &mut buffer);
-        buffer
+        frames::painted(view, self.theme())
     }
 
-    /// The frame as snapshots keep it: symbols with a `|` at the right edge, then the tone of every cell.
+    /// The frame as snapshots keep it.
     pub fn frame(&self, width: u16, height: u16) -> String {
-        let view = self.view(width, height);
-        let mut out = String::new();
-        for line in ui::text(&self.paint(&view)).lines() {
-            let used: usize = line.chars().map(|c| unicode_width::UnicodeWidthChar::width(c).unwrap_or(1)).sum();
-            out.push_str(line);
-            out.extend(std::iter::repeat_n(' ', usize::from(width).saturating_sub(used)));
-            out.push_str("|\n");
-        }
-        out.push_str("tones:\n");
-        for row in tones(&view) {
-            out.push_str(row.trim_end());
-            out.push('\n');
-        }
-        out
+        frames::frame(&self.view(width, height), self.theme())
     }
-}
 
-/// The tone of every cell as a letter; selected cells are `S`, blanks are blank.
-fn tones(view: &View) -> Vec<String> {
-    let mut grid = vec![vec![' '; usize::from(view.width)]; usize::from(view.height)];
-    for canvas in view.layers() {
-        let area = canvas.area;
-        if canvas.opaque {
-            for row in &mut grid[usize::from(area.y)..usize::from(area.y + area.height)] {
-                row[usize::from(area.x)..usize::from(area.x + area.width)].fill(' ');
-            }
-        }
-        for span in canvas.spans() {
-            let mut x = usize::from(span.x);
-            for c in span.text.chars() {
-                let wide = unicode_width::UnicodeWidthChar::width(c).unwrap_or(1);
-                let letter = if c == ' ' { ' ' } else { letter(span.tone) };
-                grid[usize::from(span.y)][x..x + wide].fill(letter);
-                x += wide;
-            }
-        }
-        for selected in &canvas.selected {
-            let cells = usize::from(selected.x)..usize::from(selected.x + selected.width);
-            grid[usize::from(selected.y)][cells].fill('S');
-        }
-    }
-    grid.into_iter().map(|row| row.into_iter().collect()).collect()
-}
-
-fn letter(tone: Tone) -> char {
-    match tone {
-        Tone::Normal => 'n',
-        Tone::Muted => '.',
-        Tone::Header => 'h',
-        Tone::Title => 't',
-        Tone::FocusedTitle => 'T',
-        Tone::Accent => 'a',
-        Tone::Key => 'k',
-        Tone::Good => 'g',
-        Tone::Warning => 'w',
-        Tone::Bad => 'b',
-        Tone::Watched => '_',
-        Tone::Moved(_) => 'M',
-        Tone::Node(number) | Tone::NodeBright(number) | Tone::NodeDim(number) => char::from(b'0' + number % 10),
+    fn theme(&self) -> Theme {
+        let settings = self.state.settings();
+        Theme { color: settings.color, utf8: settings.utf8 }
     }
 }
