@@ -65,6 +65,13 @@ fn pods_on_open_vswitch_are_told() {
     seen.holds_rates(&through);
     seen.holds_way(&through);
     seen.holds_screen(through.len(), &through);
+    seen.holds_hops(&[
+        (&pods[0], "eth0", "sent"),
+        (HOST, "veth1", "received"),
+        (HOST, "br0", "passed"),
+        (HOST, "veth2", "sent"),
+        (&pods[1], "eth0", "received"),
+    ]);
     let ports = [("br0", "br0", "internal"), ("veth1", "br0", "system"), ("veth2", "br0", "system")];
     holds_ports(&seen, HOST, &ports);
     seen.holds_owner((HOST, "ovs-netdev"), "process", "name", "ovs-vswitchd");
@@ -91,6 +98,16 @@ fn a_linux_bridge_before_open_vswitch_is_told() {
     seen.holds_rates(&through);
     seen.holds_way(&through);
     seen.holds_screen(through.len(), &through);
+    seen.holds_hops(&[
+        (&pods[0], "eth0", "sent"),
+        (HOST, "veth1", "received"),
+        (HOST, "linux0", "passed"),
+        (HOST, "up0", "sent"),
+        (HOST, "up1", "received"),
+        (HOST, "br0", "passed"),
+        (HOST, "veth2", "sent"),
+        (&pods[1], "eth0", "received"),
+    ]);
     holds_ports(&seen, HOST, &[("up1", "br0", "system"), ("veth2", "br0", "system")]);
 }
 
@@ -115,6 +132,10 @@ fn a_vxlan_between_two_open_vswitches_is_told() {
         let vxlan =
             format!("vxlan0 -- set interface vxlan0 type=vxlan options:remote_ip=198.18.1.{other} options:key=7");
         switch.set(&format!("add-port br0 veth{own} -- add-port br0 {vxlan}"));
+    }
+    // ovs-vswitchd asks for the other host by itself; the kernel need not know it.
+    for switch in &switches {
+        switch.run("ip neigh flush dev phy0");
     }
     let sockets = switches.each_ref().map(Switch::socket);
     let told = ["--ovs-socket", &sockets[0], "--ovs-socket", &sockets[1]];

@@ -4,7 +4,7 @@ use crate::sample::{Hop, HopWay, Ifindex, Kind, LinkFacts, LinkKey, OvsBridge, O
 use crate::source::paths::lookups::{Bridged, Detail, Lookups, Mac, Packet, Route};
 use crate::source::paths::map::Map;
 use crate::source::paths::walk::{Way, walk};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -15,6 +15,8 @@ pub(super) struct Net {
     details: HashMap<LinkKey, Detail>,
     pub routes: HashMap<(u64, IpAddr), Route>,
     owners: HashMap<IpAddr, LinkKey>,
+    /// Addresses whose Ethernet address the kernel does not know.
+    pub unasked: HashSet<IpAddr>,
     pub fdb: HashMap<(LinkKey, Mac), Ifindex>,
     pub remotes: HashMap<(LinkKey, Mac), IpAddr>,
     nats: Vec<(u64, [SocketAddr; 2], [SocketAddr; 2])>,
@@ -179,7 +181,7 @@ impl Lookups for Net {
     }
 
     fn neighbour(&mut self, _: LinkKey, ip: IpAddr) -> Option<Mac> {
-        self.owners.get(&ip).map(|&owner| Self::mac(owner))
+        self.owners.get(&ip).filter(|_| !self.unasked.contains(&ip)).map(|&owner| Self::mac(owner))
     }
 
     fn detail(&mut self, link: LinkKey) -> Detail {

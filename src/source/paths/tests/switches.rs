@@ -86,6 +86,17 @@ fn over_the_tunnel_that_leads_to_the_right_switch() {
     assert_eq!(kernel, expected("sent", "received"), "the kernel routes the outer packets");
     let userspace = overlay("netdev").walked(1, "198.18.0.3:5201");
     assert_eq!(userspace, expected("passed", "passed"), "a userspace datapath does not use the device");
+    let unasked = |datapath: &str| {
+        let mut net = overlay(datapath);
+        net.unasked.insert([198, 18, 9, 9].into());
+        net.walked(1, "198.18.0.3:5201")
+    };
+    assert_eq!(unasked("netdev"), userspace, "nor the kernel's neighbours: ovs-vswitchd asks by itself");
+    let told = unasked("system");
+    assert!(
+        told.ends_with("the destination's Ethernet address is not known, so neither is the port of br-up"),
+        "{told}"
+    );
 }
 
 #[test]

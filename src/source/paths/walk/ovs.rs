@@ -18,7 +18,7 @@ impl<'a, L: Lookups> Walk<'a, L> {
     /// A bridge has the frame, from one of its ports.
     pub(super) fn switch(&mut self, from: SwitchPort<'a>, mac: Option<Mac>) -> Result<At, String> {
         let name = &from.bridge.name;
-        let Some(mac) = mac else {
+        let Some(mac) = mac.or_else(|| self.unasked(from)) else {
             return Err(format!("the destination's Ethernet address is not known, so neither is the port of {name}"));
         };
         let to = self.exit_or_tunnel(from, mac);
@@ -57,6 +57,20 @@ impl<'a, L: Lookups> Walk<'a, L> {
     pub(super) fn is_in_userspace(&self, link: LinkKey) -> bool {
         let internal = self.map.switch_port(link).filter(|at| at.port.kind == "internal");
         !self.inner.is_empty() && internal.is_some_and(|at| at.bridge.datapath == "netdev")
+    }
+
+    /// Where the outer packet of a userspace datapath goes behind this bridge: ovs-vswitchd asks for the address itself,
+    /// so the kernel, which never sends there, need not have it among its neighbours.
+    fn unasked(&mut self, from: SwitchPort<'a>) -> Option<Mac> {
+        from.port.link.filter(|&link| self.is_in_userspace(link))?;
+        // A namespace has no route for a packet that says to come from another one's address.
+        let packet = Packet { from: any_port(unspecified(self.packet.to.ip())), ..self.packet };
+        let mut far = self.map.switch_ports().filter(|at| at.port.kind == "internal").filter_map(|at| at.port.link);
+        far.find_map(|link| {
+            matches!(self.lookups.route(link.netns, &packet, None), Ok(Route::Here)).then_some(())?;
+            let mac = self.lookups.detail(link).mac?;
+            self.exit(from, mac, MOST_DEPTH).map(|_| mac)
+        })
     }
 
     /// The port through which the frame leaves, if need be over a tunnel. What comes out of one goes into no other.
