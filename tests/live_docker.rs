@@ -49,6 +49,13 @@ fn a_docker_bridge_is_told_link_by_link_and_carries_what_its_links_count() {
     seen.holds_rates(&between);
     seen.holds_way(&between);
     seen.holds_screen(between.len(), &between);
+    seen.holds_hops(&[
+        (&near[0].0, &near[0].1, "sent"),
+        (HOST, &near[1].1, "received"),
+        (HOST, "docker0", "passed"),
+        (HOST, &far[1].1, "sent"),
+        (&far[0].0, &far[0].1, "received"),
+    ]);
     for field in ["name", "id"] {
         holds_owner(&seen, &near, &client, field);
         holds_owner(&seen, &far, &server, field);
@@ -145,6 +152,19 @@ fn a_swarm_overlay_is_told_with_its_hidden_namespaces_on_both_hosts() {
     seen.holds_rates(&over);
     seen.holds_way(&over);
     seen.holds_screen(over.len(), &over);
+    let [outer, inner] = [leg(&client, &here), leg(&server, &there)].map(|leg| leg[1].1.clone());
+    seen.holds_hops(&[
+        (&client.space, "eth0", "sent"),
+        (&here, &outer, "received"),
+        (&here, "br0", "passed"),
+        (&here, "vxlan0", "sent"),
+        (&west, "nic0", "sent"),
+        (&east, "nic0", "received"),
+        (&there, "vxlan0", "received"),
+        (&there, "br0", "passed"),
+        (&there, &inner, "sent"),
+        (&server.space, "eth0", "received"),
+    ]);
     holds_owner(&seen, &way(&[(&server.space, "eth0")]), &server, "name");
     holds_owner(&seen, &way(&[(&client.space, "eth0")]), &client, "id");
 }

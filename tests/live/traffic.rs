@@ -218,8 +218,9 @@ impl Seen {
         let bridge = |hop: &&Value| hop["way"] == "passed" && !ours.iter().any(|link| is(hop, link));
         let same = |flow: &Value| {
             let path: Vec<_> = flow["path"].as_array().into_iter().flatten().filter(|hop| !bridge(hop)).collect();
+            let whole = path.len() == ours.len() && flow["path_gap"].is_null();
             let open = path.len() == first && !flow["path_gap"].is_null();
-            (path.len() == ours.len() || open) && path.iter().zip(&ours).all(|(hop, link)| is(hop, link))
+            (whole || open) && path.iter().zip(&ours).all(|(hop, link)| is(hop, link))
         };
         let drawn: std::collections::BTreeSet<_> = self.flows().map(|flow| drawn(&flow["path"])).collect();
         assert!(self.flows().any(same), "the flow goes {way:?}; vnettop draws {drawn:?}");
