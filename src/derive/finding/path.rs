@@ -30,6 +30,16 @@ fn named(metrics: &Metrics, link: &LinkMetrics) -> String {
     space.map_or_else(|| link.facts.name.clone(), |space| format!("{} ({space})", link.facts.name))
 }
 
+/// A link of that namespace may have to do with the watched flows: one ends in it or crosses it. Before there are any, each
+/// may: a way that is broken has no flow. What others set up meanwhile elsewhere is half ready for a moment.
+fn concerns(scene: &Scene<'_>, netns: u64) -> bool {
+    let metrics = scene.metrics;
+    let connections = &metrics.flow.connections;
+    let ends = connections.iter().flat_map(|connection| [connection.from.netns, connection.to.netns]);
+    let mut crossed = metrics.paths.iter().flat_map(|path| &path.hops);
+    connections.is_empty() || ends.flatten().any(|end| end == netns) || crossed.any(|hop| hop.link.netns == netns)
+}
+
 /// What a connection that moves nothing stays below, bits/s.
 const NOTHING: f64 = 20_000.0;
 
@@ -72,8 +82,9 @@ pub(super) fn headroom(scene: &Scene<'_>) -> Option<Said> {
     };
     let vxlans = metrics.links.iter().filter(|link| link.facts.kind == Kind::Vxlan);
     let tight = |link: &LinkMetrics, lower: &LinkMetrics| link.facts.mtu.saturating_add(VXLAN[0]) > lower.facts.mtu;
+    let mut tight = vxlans.filter_map(|link| Some((link, lower(link)?))).filter(|(link, lower)| tight(link, lower));
     let (link, lower) =
-        vxlans.filter_map(|link| Some((link, lower(link)?))).find(|(link, lower)| tight(link, lower))?;
+        tight.find(|(link, lower)| concerns(scene, link.facts.netns) || concerns(scene, lower.facts.netns))?;
     let (mtu, below) = (link.facts.mtu, lower.facts.mtu);
     let text = format!(
         "{} takes {mtu} bytes and {} below it {below}: its header needs {} more over IPv4, {} over IPv6, so full packets \
@@ -91,13 +102,20 @@ pub(super) fn headroom(scene: &Scene<'_>) -> Option<Said> {
 /// A pair of which only one end is up.
 pub(super) fn half_down(scene: &Scene<'_>) -> Option<Said> {
     let metrics = scene.metrics;
-    let waiting = metrics.links.iter().filter(|link| link.facts.state == LinkState::LowerLayerDown);
+    let without_carrier = |link: &&LinkMetrics| {
+        let state = link.facts.state;
+        state == LinkState::LowerLayerDown || (state == LinkState::Down && link.facts.is_set_up == Some(true))
+    };
     let pair = |link: &'_ &LinkMetrics| {
         let peer = link.facts.peer?;
         metrics.link(LinkKey { netns: peer.netns?, ifindex: peer.ifindex })
     };
-    let mut halves = waiting.filter_map(|link| Some((link, pair(&link)?)));
-    let (link, down) = halves.find(|(_, other)| other.facts.state == LinkState::Down)?;
+    let is_down = |link: &LinkMetrics| link.facts.state == LinkState::Down && link.facts.is_set_up != Some(true);
+    let mut halves = metrics.links.iter().filter(without_carrier).filter_map(|link| Some((link, pair(&link)?)));
+    let both = |link: &LinkMetrics, other: &LinkMetrics| {
+        concerns(scene, link.facts.netns) && concerns(scene, other.facts.netns)
+    };
+    let (link, down) = halves.find(|(link, other)| is_down(other) && both(link, other))?;
     let text = format!(
         "{} carries nothing: {}, its other end, is down (ip link set {} up)",
         named(metrics, link),
@@ -116,15 +134,16 @@ pub(super) fn port_waits(scene: &Scene<'_>) -> Option<Said> {
         let waits = |state: PortState| !state.forwards() && state != PortState::Blocking;
         up && link.facts.port_state.is_some_and(waits)
     };
-    let link = metrics.links.iter().find(port)?;
+    let link = metrics.links.iter().filter(port).find(|link| concerns(scene, link.facts.netns))?;
     let state = link.facts.port_state?;
     let bridge = link.facts.master.and_then(|master| metrics.link(link.facts.beside(master)));
     let text = format!(
-        "{} forwards nothing through {}: its port is {} (spanning tree; ip link set type bridge stp_state 0, or a shorter \
-         forward_delay)",
+        "{} forwards nothing through {port}: its port is {} while spanning tree waits (ip link set {} type bridge \
+         stp_state 0; bridge link set dev {port} state 3)",
         bridge.map_or_else(|| "a bridge".to_owned(), |bridge| named(metrics, bridge)),
-        link.facts.name,
         state.word(),
+        bridge.map_or("BRIDGE", |bridge| &bridge.facts.name),
+        port = link.facts.name,
     );
     Some(Said { text, cost: None, numbers: Vec::new() })
 }

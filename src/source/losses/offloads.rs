@@ -17,10 +17,13 @@ const ACTIVE: u16 = 4;
 /// `ETHTOOL_A_HEADER_DEV_INDEX`; `NLA_F_NESTED`.
 const DEV_INDEX: u16 = 1;
 const NESTED: u16 = 1 << 15;
-/// `ETHTOOL_A_BITSET_BITS`, in it `ETHTOOL_A_BITSET_BITS_BIT`, in that `ETHTOOL_A_BITSET_BIT_NAME`.
+/// `ETHTOOL_A_BITSET_NOMASK` and `_BITS`, in that `ETHTOOL_A_BITSET_BITS_BIT`, in that `ETHTOOL_A_BITSET_BIT_NAME` and
+/// `_VALUE`: a set without a mask lists its members, one with a mask every bit, and the members with a value.
+const NO_MASK: u16 = 1;
 const BITS: u16 = 3;
 const BIT: u16 = 1;
 const BIT_NAME: u16 = 2;
+const BIT_VALUE: u16 = 3;
 
 /// A socket of the ethtool family.
 #[derive(Debug)]
@@ -52,10 +55,10 @@ fn request(family: u16, ifindex: Ifindex) -> Request {
     Request::new(family, 0, &[FEATURES_GET, 1, 0, 0]).with(HEADER | NESTED, &header)
 }
 
-/// What is on, and what is off though it need not be; of each set the kernel lists only the members.
+/// What is on, and what is off though it need not be.
 fn active(message: &Message<'_>, link: LinkKey) -> Option<Offloads> {
     let (fixed, body) = message.body.split_at_checked(FIXED)?;
-    let set = |kind| attribute(body, kind).and_then(|set| attribute(set, BITS)).map(members).unwrap_or_default();
+    let set = |kind| attribute(body, kind).map(members).unwrap_or_default();
     attribute(attribute(body, ACTIVE).filter(|_| fixed[0] == FEATURES_GET)?, BITS)?;
     let [on, changeable, wanted] = [ACTIVE, CHANGEABLE, WANTED].map(set);
     let is_unwanted = |of: &Offload| {
@@ -68,9 +71,12 @@ fn active(message: &Message<'_>, link: LinkKey) -> Option<Offloads> {
 }
 
 /// Which of ours are in a set, in the order of [`Offload::EACH`].
-fn members(bits: &[u8]) -> [bool; 5] {
+fn members(set: &[u8]) -> [bool; 5] {
     let mut found = [false; 5];
-    for (_, bit) in attributes(bits).filter(|&(kind, _)| kind == BIT) {
+    let has_mask = attribute(set, NO_MASK).is_none();
+    let is_member = |bit: &[u8]| !has_mask || attribute(bit, BIT_VALUE).is_some();
+    let bits = attribute(set, BITS).unwrap_or_default();
+    for (_, bit) in attributes(bits).filter(|&(kind, bit)| kind == BIT && is_member(bit)) {
         let offload = match attribute(bit, BIT_NAME).map(text) {
             Some(b"tx-tcp-segmentation") => Offload::Tso,
             Some(b"tx-generic-segmentation") => Offload::Gso,
@@ -99,15 +105,22 @@ mod tests {
         bytes
     }
 
+    /// As a real kernel answers: every feature that there is in the set of those that may be set, with a value for those
+    /// that may; in the other sets the members alone. TSO was turned off; the checksum follows from something else.
     fn answer(names: &[&str]) -> Vec<u8> {
-        let bit = |name: &&str| nested(BIT | NESTED, &nested(BIT_NAME, format!("{name}\0").as_bytes()));
-        let bits: Vec<u8> = names.iter().flat_map(bit).collect();
-        let set = nested(BITS | NESTED, &bits);
-        // What may be set is the same on every test's link; tso was turned off, rx checksums are off because of another.
-        let names = |names: &[&str]| nested(BITS | NESTED, &names.iter().flat_map(bit).collect::<Vec<_>>());
-        let changeable = names(&["tx-tcp-segmentation", "rx-gro", "rx-checksum"]);
-        let wanted = names(&["rx-gro", "rx-checksum"]);
-        let mut message = Request::new(30, 0, &[FEATURES_GET, 1, 0, 0]).with(ACTIVE | NESTED, &set);
+        let bit = |name: &str, more: &[u8]| {
+            nested(BIT | NESTED, &[nested(BIT_NAME, format!("{name}\0").as_bytes()), more.to_vec()].concat())
+        };
+        let plain = |names: &[&str]| {
+            let bits: Vec<u8> = names.iter().flat_map(|name| bit(name, &[])).collect();
+            [nested(NO_MASK, &[]), nested(BITS | NESTED, &bits)].concat()
+        };
+        let value = nested(BIT_VALUE, &[]);
+        let masked = ["tx-tcp-segmentation", "rx-gro", "rx-checksum"].map(|name| bit(name, &value)).concat();
+        let fixed = bit("tx-generic-segmentation", &[]);
+        let changeable = nested(BITS | NESTED, &[masked, fixed].concat());
+        let wanted = plain(&["rx-gro", "rx-checksum"]);
+        let mut message = Request::new(30, 0, &[FEATURES_GET, 1, 0, 0]).with(ACTIVE | NESTED, &plain(names));
         for (kind, set) in [(CHANGEABLE, changeable), (WANTED, wanted)] {
             message = message.with(kind | NESTED, &set);
         }
@@ -126,6 +139,8 @@ mod tests {
         assert!(told.gro && told.gso && told.tx_checksum, "three of ours are on: {told:?}");
         assert!(!told.tso && !told.rx_checksum, "what is not listed is off: {told:?}");
         assert_eq!(told.unwanted, [Offload::Tso], "what is wanted and off is off because of another: {told:?}");
+        let [told] = &parsed(&answer(&["rx-gro"]))[..] else { panic!("one link") };
+        assert!(!told.unwanted.contains(&Offload::Gso), "what is fixed cannot be turned on: {told:?}");
     }
 
     #[test]

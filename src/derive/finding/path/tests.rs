@@ -132,6 +132,15 @@ fn half_a_pair_and_a_waiting_port_are_named() {
     });
     let told = said(&half, "half_down");
     assert!(told.starts_with("a0 (c1) carries nothing: x0 (c1), its other end, is down"), "{told}");
+    let apart = |set_up| {
+        metrics(move |links, _| {
+            (links[0].state, links[0].peer, links[0].is_set_up) = (LinkState::Down, Some(peer(FAR, 2)), Some(set_up));
+            (links[2].state, links[2].is_set_up) = (LinkState::Down, Some(false));
+        })
+    };
+    let told = said(&apart(true), "half_down");
+    assert!(told.starts_with("a0 (c1) carries nothing: b0 (c2), its other end, is down"), "{told}");
+    assert_eq!(findings(&apart(false)), [], "a pair that nobody has set up yet is not half down");
     let port =
         |state| metrics(move |links, _| (links[2].master, links[2].port_state) = (Some(Ifindex(3)), Some(state)));
     assert_eq!(findings(&port(PortState::Forwarding)), [], "a port that forwards is as it should be");
