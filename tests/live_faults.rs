@@ -364,7 +364,10 @@ fn a_vxlan_without_headroom_is_named_and_flannels_is_healthy() {
     flow.is_healthy();
     // The kernel sees to it when the vxlan is made, and not when what is below it changes.
     hosts[0].run("ip link set u0 mtu 1400");
-    flow.finds("vxlan_headroom", &["flannel.1", "takes 1450 bytes", "u0 below it 1400", "(ip link set flannel.1 mtu 1350)"]);
+    flow.finds(
+        "vxlan_headroom",
+        &["flannel.1", "takes 1450 bytes", "u0 below it 1400", "(ip link set flannel.1 mtu 1350)"],
+    );
     hosts[0].run("ip link set flannel.1 mtu 1350");
     flow.mended("vxlan_headroom");
 }
