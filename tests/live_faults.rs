@@ -47,7 +47,7 @@ fn tune(netns: &Netns, script: &str) {
 /// A flow on two cores and a vnettop that watches both ends.
 struct Flow {
     sender: Kept,
-    receiver: Kept,
+    _receiver: Kept,
     watching: Watching,
 }
 
@@ -62,9 +62,9 @@ impl Flow {
         Self::of_programs((from, &["iperf3", "-t", "120", "-c", address]), (to, &["iperf3", "-s"]))
     }
 
-    fn of_programs((from, sends): (&Netns, &[&str]), (to, receives): (&Netns, &[&str])) -> Self {
+    fn of_programs((from, sends): (&Netns, &[&str]), (to, takes): (&Netns, &[&str])) -> Self {
         let pinned = |netns: &Netns, core, program: &[&str]| netns.keep("taskset", &[&["-c", core], program].concat());
-        let receiver = pinned(to, "1", receives);
+        let receiver = pinned(to, "1", takes);
         // Port 5201 in state LISTEN.
         await_that("the receiver listens", 20, || {
             to.output("cat /proc/net/tcp /proc/net/tcp6")
@@ -77,7 +77,7 @@ impl Flow {
             command.args(["--watch", &pid(process).to_string()]);
         }
         command.args(["-d", "0.25"]);
-        Self { sender, receiver, watching: Watching::start(command) }
+        Self { sender, _receiver: receiver, watching: Watching::start(command) }
     }
 
     /// The flow of an object that has a path.
@@ -445,20 +445,20 @@ fn dockers_proxy_is_named_and_its_nat_is_healthy() {
     ended(&mut watching, client);
     for (space, address, port) in [(&*world, "198.18.1.1", "5301"), (HOST, &*server.address, "5201")] {
         let client = asks(space, address, port);
-        let mut moved = 0;
+        let mut ticks = 0;
         for _ in 0..80 {
             let object = watching.next();
             let moves = |flow: &Value| flow["bits_per_s"].as_f64().is_some_and(|bits| bits > 1e6);
             let is_moving = object["flows"].as_array().is_some_and(|flows| flows.iter().any(moves));
             if is_moving {
                 no_finding(&object);
-                moved += 1;
+                ticks += 1;
             }
-            if moved == 16 {
+            if ticks == 16 {
                 break;
             }
         }
-        assert_eq!(moved, 16, "NAT and the bridge carry it; the client said {}", machine.said("client"));
+        assert_eq!(ticks, 16, "NAT and the bridge carry it; the client said {}", machine.said("client"));
         ended(&mut watching, client);
     }
 }

@@ -33,7 +33,7 @@ pub(in crate::derive::finding) fn one_core(scene: &Scene<'_>) -> Option<Said> {
     let all: f64 = metrics.cores.iter().filter_map(rounds).sum();
     let its = metrics.cores.iter().find(|row| row.place.core == core).and_then(rounds)?;
     (!idle.is_empty() && its >= NEARLY_ALL * all).then(|| {
-        let file = receiver(scene).map_or_else(|| "queues/rx-*/rps_cpus".to_owned(), |link| rps_file(link));
+        let file = receiver(scene).map_or_else(|| "queues/rx-*/rps_cpus".to_owned(), rps_file);
         Said {
             text: format!(
                 "core {core} spends {:.0} % of its time forwarding packets while {} of {} cores idle: RPS spreads several \
@@ -130,14 +130,8 @@ fn rps_file(link: &LinkMetrics) -> String {
 
 /// A set as `rps_cpus` takes it: 32 cores a word in hexadecimal, the highest first.
 fn mask(cores: &CoreSet) -> String {
-    let words = cores.words().iter().flat_map(|word| [*word as u32, (*word >> 32) as u32]);
-    let mut words: Vec<u32> = words.collect();
-    while words.len() > 1 && words.last() == Some(&0) {
-        words.pop();
-    }
-    let mut text = String::new();
-    for (at, word) in words.iter().rev().enumerate() {
-        text += &if at == 0 { format!("{word:x}") } else { format!(",{word:08x}") };
-    }
-    text
+    let bits = |first: u32| (0..32).filter(|bit| cores.contains(first + bit)).fold(0_u32, |word, bit| word | 1 << bit);
+    let highest = cores.iter().last().unwrap_or(0) / 32;
+    let lower = (0..highest).rev().map(|at| format!(",{:08x}", bits(at * 32)));
+    std::iter::once(format!("{:x}", bits(highest * 32))).chain(lower).collect()
 }

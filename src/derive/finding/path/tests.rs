@@ -171,9 +171,9 @@ fn offloads(netns: u64, ifindex: u32, off: &[Offload], unwanted: &[Offload]) -> 
 }
 
 /// The metrics of a healthy path where the offloads of its three links are these.
-fn with_offloads(each: [Offloads; 3]) -> Metrics {
+fn with_offloads(each: impl Into<Vec<Offloads>>) -> Metrics {
     let mut metrics = metrics(|_, _| ());
-    metrics.offloads = Arc::new(each.to_vec());
+    metrics.offloads = Arc::new(each.into());
     metrics
 }
 
