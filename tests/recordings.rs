@@ -63,7 +63,7 @@ fn sample(tick: u64, links: &Arc<Vec<Arc<LinkFacts>>>) -> Item {
         steering: Arc::new(vec![Steering {
             link: LinkKey { netns: 4_026_531_840, ifindex: Ifindex(2) },
             rps: vec![CoreSet::single(1), CoreSet::new()],
-            xps: vec![CoreSet::single(tick as u32 / 4)],
+            xps: vec![CoreSet::single(3)],
             rfs: false,
             threaded: true,
             napi: vec![NapiThread { pid: 812, core: 1, allowed: CoreSet::single(1) }],
