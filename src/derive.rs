@@ -25,7 +25,7 @@ pub mod threads;
 
 use crate::sample::{
     Duty, Event, FlowPath, Host, Item, LinkKey, Offloads, OvsSwitch, OwnCost, Owned, Owner, Problem, Sample, Space,
-    Topology, TraceSource,
+    Steering, Topology, TraceSource,
 };
 use history::History;
 use inquiry::Inquiry;
@@ -86,6 +86,8 @@ pub struct Metrics {
     pub paths: Arc<Vec<FlowPath>>,
     /// The offloads of the links on these paths, sorted by link.
     pub offloads: Arc<Vec<Offloads>>,
+    /// What puts the packets of these links onto cores, sorted by link.
+    pub steering: Arc<Vec<Steering>>,
     /// The spread of the watched flow's rate over the last half minute, or since the last pin has settled: the same time
     /// as the findings'. None before there is one.
     pub jitter: Option<Jitter>,
@@ -216,6 +218,7 @@ impl Derivation {
             losses: losses::between(previous, next, &links),
             paths: Arc::clone(&next.paths),
             offloads: Arc::clone(&next.offloads),
+            steering: Arc::clone(&next.steering),
             spaces: Arc::clone(&next.spaces),
             links,
             owners: self.owners.join(&next.owners, &next.ovs),

@@ -10,7 +10,7 @@ mod write;
 
 use crate::sample::{
     Benchmark, CoreCounters, Event, FlowPath, FlowSample, Host, LinkCounters, LinkFacts, Offloads, OvsSwitch, OwnCost,
-    Owned, Problem, ProtocolCounters, QdiscCounters, Space, ThreadSample, Topology, Trace,
+    Owned, Problem, ProtocolCounters, QdiscCounters, Space, Steering, ThreadSample, Topology, Trace,
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -85,6 +85,7 @@ enum Line<'a> {
     Paths(Arc<Vec<FlowPath>>),
     Benchmarks(Arc<Vec<Benchmark>>),
     Offloads(Arc<Vec<Offloads>>),
+    Steering(Arc<Vec<Steering>>),
     Sample(Row<'a>),
     Event(Cow<'a, Event>),
 }

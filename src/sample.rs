@@ -13,6 +13,7 @@ mod owners;
 mod paths;
 mod run;
 mod spaces;
+mod steering;
 mod threads;
 mod trace;
 
@@ -24,12 +25,13 @@ pub use core_set::{CoreSet, CoreSetError, MOST_CORES};
 pub use cores::{CoreCounters, CoreId, CorePlace, SOFTIRQ_KINDS, SoftirqKind, Softnet, Topology};
 pub use flows::{Congestion, FlowSample, Proto, Pulse, TcpState, UdpState};
 pub use links::{Ifindex, Kind, LinkCounters, LinkFacts, LinkKey, LinkState, PeerRef, PortState};
-pub use losses::{Conntrack, Offloads, ProtocolCounters, QdiscCounters};
+pub use losses::{Conntrack, Offload, Offloads, ProtocolCounters, QdiscCounters};
 pub use ovs::{OvsBridge, OvsPort, OvsSwitch};
 pub use owners::{Owned, Owner, OwnerKind};
 pub use paths::{FlowPath, Hop, HopBy, HopWay};
 pub use run::{PinMode, RunAsked, StretchSide};
 pub use spaces::Space;
+pub use steering::{NapiThread, Steering};
 pub use threads::{Direction, Duty, Side, ThreadId, ThreadSample};
 pub use trace::{Move, Trace, TraceSource};
 
@@ -71,6 +73,8 @@ pub struct Sample {
     pub protocols: Vec<ProtocolCounters>,
     /// The offloads of the links on a path, sorted by link; the same `Arc` until one changes.
     pub offloads: Arc<Vec<Offloads>>,
+    /// What puts the packets of the links on a path onto cores, sorted by link; the same `Arc` until it changes.
+    pub steering: Arc<Vec<Steering>>,
     /// Where each core sits; the same `Arc` until a core goes on- or offline.
     pub topology: Arc<Topology>,
     /// `CLOCK_MONOTONIC` of the per-core files, ns.

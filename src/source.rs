@@ -22,6 +22,7 @@ pub mod sampler;
 mod scan;
 mod seat;
 pub mod spaces;
+pub mod steering;
 pub mod threads;
 
 use crate::sample::Problem;

@@ -101,6 +101,7 @@ fn sample(at_ns: u64) -> Sample {
         qdiscs: Vec::new(),
         protocols: Vec::new(),
         offloads: Arc::default(),
+        steering: Arc::default(),
         own: OwnCost { cpu_ns: 0, late_ticks: 0, realtime: false, interval_ns: SECOND, seat: None },
         problems: Arc::default(),
     }

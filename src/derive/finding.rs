@@ -63,7 +63,7 @@ const fn lint(id: &'static str, key: Option<char>, weight: f64, check: fn(&Scene
 }
 
 /// Everything that is looked for: lost packets, then what slows threads down, then what may, then what misleads.
-const LINTS: [Lint; 30] = [
+const LINTS: [Lint; 31] = [
     lint("loss", None, 2.0, loss::lost),
     lint("path_mtu", None, 1.5, path::mtu),
     lint("half_down", None, 1.4, path::half_down),
@@ -80,6 +80,7 @@ const LINTS: [Lint; 30] = [
     lint("proxy", None, 0.24, path::proxied),
     lint("through_lo", None, 0.23, path::through_lo),
     lint("offloads", None, 0.22, path::offloads),
+    lint("steered", None, 0.215, path::steered),
     lint("one_core", None, 0.21, path::one_core),
     lint("steal", None, 0.2, cores::stolen),
     lint("shared_core", Some('p'), 0.2, threads::among_interrupts),

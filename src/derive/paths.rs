@@ -1,9 +1,13 @@
 //! Paths joined with the links' rates: what each hop moves in the flow's direction, what it claims, and which of them is
 //! the narrowest. Made when a face asks for it; a tick without faces costs nothing.
 
+pub(in crate::derive) mod softirq;
+
 use super::{Basis, LinkMetrics, Metrics};
 use crate::derive::flow::Connection;
-use crate::sample::{FlowPath, Hop, HopWay};
+use crate::sample::{FlowPath, Hop, HopWay, LinkKey, Offloads};
+
+pub use softirq::{Softirq, SoftirqBy};
 
 /// The way of one connection, with what each of its links does now.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,7 +19,7 @@ pub struct PathMetrics<'a> {
 }
 
 /// One link of a path, in the flow's direction.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct HopMetrics<'a> {
     /// Which link, and why it is the next.
     pub hop: &'a Hop,
@@ -28,17 +32,22 @@ pub struct HopMetrics<'a> {
     pub packets_per_s: Option<f64>,
     /// Packets dropped there in that direction a second.
     pub dropped_per_s: Option<f64>,
+    /// What it puts together or checks instead of packet by packet; none where its driver or the kernel does not say.
+    pub offloads: Option<&'a Offloads>,
+    /// On which cores the flow's packets are handled there, or why that is not known.
+    pub softirq: Result<Softirq, String>,
 }
 
 impl<'a> HopMetrics<'a> {
-    fn of(metrics: &'a Metrics, hop: &'a Hop) -> Self {
+    fn of(metrics: &'a Metrics, hop: &'a Hop, softirq: Result<Softirq, String>) -> Self {
         let link = metrics.link(hop.link);
         let (bits_per_s, packets_per_s, dropped_per_s) = match (link.and_then(|link| link.rates), hop.way) {
             (Some(rates), HopWay::Sent) => (rates.tx_bits_per_s, rates.tx_packets_per_s, rates.tx_dropped_per_s),
             (Some(rates), HopWay::Received) => (rates.rx_bits_per_s, rates.rx_packets_per_s, rates.rx_dropped_per_s),
             (None, _) | (_, HopWay::Passed) => (None, None, None),
         };
-        Self { hop, link, bits_per_s, packets_per_s, dropped_per_s }
+        let offloads = offloads(metrics, hop.link);
+        Self { hop, link, bits_per_s, packets_per_s, dropped_per_s, offloads, softirq }
     }
 
     /// `IFLA_MTU`, bytes; none also where Open vSwitch tells none of a port that is no device.
@@ -72,12 +81,19 @@ impl PathMetrics<'_> {
 #[must_use]
 pub fn of<'a>(metrics: &'a Metrics, connection: &Connection) -> Option<PathMetrics<'a>> {
     let path = found(&metrics.paths, connection)?;
-    let hops = path.hops.iter().map(|hop| HopMetrics::of(metrics, hop)).collect();
+    let softirqs = softirq::all(metrics, connection, path);
+    let hops = path.hops.iter().zip(softirqs).map(|(hop, softirq)| HopMetrics::of(metrics, hop, softirq)).collect();
     Some(PathMetrics { hops, gap: path.gap.as_deref() })
 }
 
+/// The offloads of a link on a path.
+pub(in crate::derive) fn offloads(metrics: &Metrics, link: LinkKey) -> Option<&Offloads> {
+    let at = metrics.offloads.binary_search_by_key(&link, |told| told.link).ok()?;
+    Some(&metrics.offloads[at])
+}
+
 /// The path with the connection's ends. NAT gives the receiver another name than its sender uses.
-fn found<'a>(paths: &'a [FlowPath], connection: &Connection) -> Option<&'a FlowPath> {
+pub(in crate::derive) fn found<'a>(paths: &'a [FlowPath], connection: &Connection) -> Option<&'a FlowPath> {
     let (from, to) = (&connection.from, &connection.to);
     let from_here = |path: &&FlowPath| {
         let same_netns = from.netns.is_none_or(|netns| path.netns == netns);

@@ -5,7 +5,7 @@ use super::clean;
 use super::{Header, Line, RecordError, Row, SCHEMA_VERSION};
 use crate::sample::{
     Benchmark, CoreId, FlowPath, Host, Item, LinkCounters, LinkFacts, MOST_CORES, Offloads, OvsSwitch, Owned, Problem,
-    Sample, Space, Topology,
+    Sample, Space, Steering, Topology,
 };
 use std::borrow::Cow;
 use std::fs::File;
@@ -33,6 +33,7 @@ pub struct Recording {
     paths: Arc<Vec<FlowPath>>,
     benchmarks: Arc<Vec<Benchmark>>,
     offloads: Arc<Vec<Offloads>>,
+    steering: Arc<Vec<Steering>>,
     truncated: Option<String>,
 }
 
@@ -65,6 +66,7 @@ impl Recording {
             paths: Arc::default(),
             benchmarks: Arc::default(),
             offloads: Arc::default(),
+            steering: Arc::default(),
             truncated: None,
         };
         recording.header()?;
@@ -120,6 +122,11 @@ impl Recording {
                 Line::Offloads(offloads) => {
                     self.sorted(offloads.iter().map(|told| told.link), "offloads")?;
                     self.offloads = offloads;
+                }
+                Line::Steering(steering) => {
+                    self.sorted(steering.iter().map(|told| told.link), "steerings")?;
+                    self.possible(steering.iter().flat_map(|told| &told.napi).map(|thread| thread.core))?;
+                    self.steering = steering;
                 }
                 Line::Event(event) => return Ok(Some(Item::Event(clean::event(event.into_owned())))),
                 Line::Sample(row) => return self.sample(row).map(Some),
@@ -209,6 +216,7 @@ impl Recording {
             qdiscs: clean::qdiscs(row.qdiscs.into_owned()),
             protocols: row.protocols.into_owned(),
             offloads: Arc::clone(&self.offloads),
+            steering: Arc::clone(&self.steering),
             own: row.own,
             problems: Arc::clone(&self.problems),
         })))

@@ -3,7 +3,7 @@
 use super::patient::Patient;
 use super::{Header, Line, RecordError, Row, SCHEMA_VERSION};
 use crate::sample::{
-    Benchmark, FlowPath, Host, Item, LinkFacts, Offloads, OvsSwitch, Owned, Problem, Sample, Space, Topology,
+    Benchmark, FlowPath, Host, Item, LinkFacts, Offloads, OvsSwitch, Owned, Problem, Sample, Space, Steering, Topology,
 };
 use std::borrow::Cow;
 use std::io::{self, BufWriter, Write};
@@ -39,6 +39,7 @@ struct Facts {
     paths: Arc<Vec<FlowPath>>,
     benchmarks: Arc<Vec<Benchmark>>,
     offloads: Arc<Vec<Offloads>>,
+    steering: Arc<Vec<Steering>>,
 }
 
 impl Recorder {
@@ -152,6 +153,9 @@ impl Recorder {
         }
         if differs(&mut self.facts.offloads, &sample.offloads) {
             self.line(&Line::Offloads(Arc::clone(&sample.offloads)))?;
+        }
+        if differs(&mut self.facts.steering, &sample.steering) {
+            self.line(&Line::Steering(Arc::clone(&sample.steering)))?;
         }
         Ok(())
     }

@@ -55,6 +55,10 @@ pub struct LinkFacts {
     pub speed_mbps: Option<u32>,
     /// The speed of this link was seen to be set by someone (ethtool's notification) while it was watched.
     pub speed_was_set: bool,
+    /// `IFF_UP`: it is set up, whether or not it has a carrier. The state of a pair's end whose other end is down in
+    /// another namespace is the same as of one that is itself set down.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_set_up: Option<bool>,
 }
 
 impl LinkFacts {
@@ -79,6 +83,7 @@ impl LinkFacts {
             node: None,
             speed_mbps: None,
             speed_was_set: false,
+            is_set_up: None,
         }
     }
 

@@ -58,7 +58,7 @@ pub struct ProtocolCounters {
 
 /// What a link of a path puts together, takes apart or checks instead of packet by packet (`ETHTOOL_MSG_FEATURES_GET`,
 /// Linux 5.7).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct Offloads {
     /// The link.
@@ -73,6 +73,53 @@ pub struct Offloads {
     pub tx_checksum: bool,
     /// `rx-checksum`.
     pub rx_checksum: bool,
+    /// Those that are off, could be on, and that nobody wants on: what a driver is born with, or what someone did. One
+    /// that is wanted and yet off is off because of another link or switch.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unwanted: Vec<Offload>,
+}
+
+/// One of a link's switches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "see the fields of Offloads")]
+pub enum Offload {
+    Tso,
+    Gso,
+    Gro,
+    TxChecksum,
+    RxChecksum,
+}
+
+impl Offload {
+    /// All of them.
+    pub const EACH: [Self; 5] = [Self::Tso, Self::Gso, Self::Gro, Self::TxChecksum, Self::RxChecksum];
+
+    /// What `ethtool -K` calls it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Tso => "tso",
+            Self::Gso => "gso",
+            Self::Gro => "gro",
+            Self::TxChecksum => "tx",
+            Self::RxChecksum => "rx",
+        }
+    }
+}
+
+impl Offloads {
+    /// Whether one is on.
+    #[must_use]
+    pub fn has(&self, offload: Offload) -> bool {
+        match offload {
+            Offload::Tso => self.tso,
+            Offload::Gso => self.gso,
+            Offload::Gro => self.gro,
+            Offload::TxChecksum => self.tx_checksum,
+            Offload::RxChecksum => self.rx_checksum,
+        }
+    }
 }
 
 /// Connection tracking of one namespace (`/proc/net/stat/nf_conntrack`, `nf_conntrack_count`, `nf_conntrack_max`).

@@ -11,6 +11,7 @@ use super::ovs::{OvsReader, Place};
 use super::owners::OwnerReader;
 use super::paths::{Ground, PathReader};
 use super::spaces::{Choice, Spaces};
+use super::steering::{Crossed, SteeringReader};
 use super::threads::{SwitchReader, ThreadReader, Watch};
 use super::{Roots, SourceError, host, now_ns};
 use crate::sample::{Host, OwnCost, Problem, Sample};
@@ -59,6 +60,7 @@ pub struct Live {
     ovs: OvsReader,
     paths: PathReader,
     losses: LossReader,
+    steering: SteeringReader,
     reports: Option<Reports>,
     problems: Arc<Vec<Problem>>,
 }
@@ -86,6 +88,7 @@ impl Live {
             ovs: OvsReader::new(roots, ovs),
             paths: PathReader::default(),
             losses: LossReader::new(roots),
+            steering: SteeringReader::new(roots),
             reports: iperf3_json.clone().map(Reports::new),
             problems: Arc::default(),
         })
@@ -128,6 +131,7 @@ impl Live {
         self.links.follow(&self.spaces);
         self.paths.leave(&self.spaces);
         self.losses.leave(&self.spaces);
+        self.steering.leave(&self.spaces);
     }
 
     /// There is something to read between ticks; see [`Live::pulse`].
@@ -167,6 +171,8 @@ impl Live {
         let paths = self.paths.read(ground, &flows, now_ns);
         let watched = Watched { spaces: &self.spaces, list: &spaces, flows: &flows, paths: &paths };
         let losses = self.losses.read(watched, now_ns);
+        let crossed = Crossed { spaces: &self.spaces, links: &links.links, paths: &paths };
+        let steering = self.steering.read(crossed, now_ns);
         self.update_problems(more);
         Ok(Sample {
             wall_ms: wall_ms(),
@@ -189,6 +195,7 @@ impl Live {
             qdiscs: losses.qdiscs,
             protocols: losses.protocols,
             offloads: losses.offloads,
+            steering,
             own: OwnCost { cpu_ns: cpu_ns(rustix::time::ClockId::ProcessCPUTime), ..own },
             problems: Arc::clone(&self.problems),
         })

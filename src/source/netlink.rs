@@ -2,5 +2,6 @@
 //! meaning; what is asked and what an answer says belongs to the readers of links and of flows.
 
 pub(in crate::source) mod dialogue;
+pub(in crate::source) mod generic;
 pub(in crate::source) mod message;
 pub(in crate::source) mod socket;

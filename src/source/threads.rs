@@ -2,6 +2,7 @@
 //! after they die. It computes no rate, and moves nothing.
 
 mod census;
+mod kernel;
 mod parse;
 mod proc_dir;
 mod process;
@@ -21,6 +22,7 @@ use task::{Known, Lost, Reading, Task};
 use visibility::Namespace;
 use watch::Watched;
 
+pub(in crate::source) use kernel::napi_thread;
 pub use switch::SwitchReader;
 pub use watch::Watch;
 

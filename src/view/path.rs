@@ -9,7 +9,7 @@ use super::text::plural;
 use crate::derive::Metrics;
 use crate::derive::flow::Connection;
 use crate::derive::paths::{self, HopMetrics, PathMetrics};
-use crate::sample::HopWay;
+use crate::sample::{HopWay, Offload, Offloads};
 use crate::state::{State, Units};
 
 /// A column: its title, its least cells, and the rank by which it goes when there is no room (the highest first).
@@ -20,7 +20,7 @@ struct Column {
 }
 
 /// In the order they stand.
-const COLUMNS: [Column; 8] = [
+const COLUMNS: [Column; 10] = [
     Column { title: "NETNS", cells: 10, rank: 1 },
     Column { title: "LINK", cells: 13, rank: 0 },
     Column { title: "KIND", cells: 8, rank: 3 },
@@ -29,6 +29,8 @@ const COLUMNS: [Column; 8] = [
     Column { title: "DROP/s", cells: 6, rank: 1 },
     Column { title: "MTU", cells: 5, rank: 2 },
     Column { title: "BY", cells: 6, rank: 2 },
+    Column { title: "CORES", cells: 6, rank: 5 },
+    Column { title: "OFF", cells: 11, rank: 6 },
 ];
 
 /// Cells that NETNS and LINK may have more where there is room: names of links have 15 characters at most.
@@ -92,7 +94,7 @@ fn groups(metrics: &Metrics) -> Vec<Group<'_>> {
 /// What a connection that only controls a test stays below, bits/s.
 const LITTLE: f64 = 20_000.0;
 
-fn way(metrics: &Metrics, group: &Group<'_>, widths: &[usize; 8], units: Units, width: u16) -> Vec<Line> {
+fn way(metrics: &Metrics, group: &Group<'_>, widths: &[usize; 10], units: Units, width: u16) -> Vec<Line> {
     let Connection { from, to, .. } = group.connection;
     let more =
         if group.count > 1 { format!(" with {}", plural(group.count - 1, "other connection")) } else { String::new() };
@@ -124,7 +126,7 @@ fn namespace(metrics: &Metrics, netns: u64) -> String {
     metrics.space(netns).map_or_else(|| netns.to_string(), crate::sample::Space::label)
 }
 
-fn line(metrics: &Metrics, hop: &HopMetrics<'_>, netns: String, narrow: bool, units: Units) -> [(Tone, String); 8] {
+fn line(metrics: &Metrics, hop: &HopMetrics<'_>, netns: String, narrow: bool, units: Units) -> [(Tone, String); 10] {
     let facts = hop.link.map(|link| &link.facts);
     let arrow = match hop.hop.way {
         HopWay::Sent => '↑',
@@ -162,16 +164,24 @@ fn line(metrics: &Metrics, hop: &HopMetrics<'_>, netns: String, narrow: bool, un
             mtu.unwrap_or_else(|| hop.link.map_or_else(String::new, |_| UNKNOWN.to_string())),
         ),
         (Tone::Muted, hop.hop.by.word().to_owned()),
+        (Tone::Muted, hop.softirq.as_ref().map_or_else(|_| "–".to_owned(), |softirq| softirq.cores.to_string())),
+        (Tone::Muted, hop.offloads.map_or_else(|| "–".to_owned(), off)),
     ]
 }
 
+/// What is off, in the words of `ethtool -K`.
+fn off(told: &Offloads) -> String {
+    let off: Vec<&str> = Offload::EACH.into_iter().filter(|&of| !told.has(of)).map(Offload::word).collect();
+    off.join(" ")
+}
+
 /// Cells of each column; 0 where there is no room for it.
-fn widths(room: usize) -> [usize; 8] {
+fn widths(room: usize) -> [usize; 10] {
     let mut widths = COLUMNS.map(|column| column.cells);
     let used =
-        |widths: &[usize; 8]| widths.iter().filter(|&&cells| cells > 0).map(|cells| cells + 1).sum::<usize>() - 1;
+        |widths: &[usize; 10]| widths.iter().filter(|&&cells| cells > 0).map(|cells| cells + 1).sum::<usize>() - 1;
     while used(&widths) > room {
-        let shown = (0..8).filter(|&at| widths[at] > 0 && COLUMNS[at].rank > 0);
+        let shown = (0..10).filter(|&at| widths[at] > 0 && COLUMNS[at].rank > 0);
         let Some(last) = shown.max_by_key(|&at| COLUMNS[at].rank) else { break };
         widths[last] = 0;
     }
@@ -181,7 +191,7 @@ fn widths(room: usize) -> [usize; 8] {
     widths
 }
 
-fn row(widths: &[usize; 8], texts: [(Tone, String); 8]) -> Line {
+fn row(widths: &[usize; 10], texts: [(Tone, String); 10]) -> Line {
     let shown = widths.iter().zip(texts).filter(|(width, _)| **width > 0);
     shown.map(|(&width, (tone, text))| (tone, format!("{} ", padded(&text, width)))).collect()
 }

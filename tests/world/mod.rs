@@ -274,6 +274,7 @@ impl World {
             qdiscs: Vec::new(),
             protocols: Vec::new(),
             offloads: Arc::default(),
+            steering: Arc::default(),
             own: self.own,
             problems: Arc::new(self.problems.clone()),
         }

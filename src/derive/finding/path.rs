@@ -1,16 +1,27 @@
 //! What is wrong with the way of the watched flows: sizes that do not fit, halves that are down, detours, offloads that only
 //! one end has. Where no path is known, only what needs none is said.
 
+mod cores;
+mod offloads;
+
 use super::{Said, Scene};
-use crate::derive::Metrics;
+use crate::derive::flow::Connection;
 use crate::derive::links::LinkMetrics;
-use crate::sample::{FlowPath, HopBy, Kind, LinkKey, LinkState, Offloads};
+use crate::derive::{Metrics, paths};
+use crate::sample::{FlowPath, HopBy, Kind, LinkKey, LinkState, PortState, Proto};
+
+pub(super) use cores::{one_core, steered};
+pub(super) use offloads::offloads;
 
 /// What vxlan adds to a packet over IPv4 and over IPv6, bytes.
 const VXLAN: [u32; 2] = [50, 70];
 
 fn whole<'a>(scene: &Scene<'a>) -> impl Iterator<Item = &'a FlowPath> {
-    scene.metrics.paths.iter().filter(|path| path.gap.is_none() && path.hops.len() > 1)
+    scene.metrics.paths.iter().filter(|path| is_whole(path))
+}
+
+fn is_whole(path: &FlowPath) -> bool {
+    path.gap.is_none() && path.hops.len() > 1
 }
 
 /// The link with its namespace's name, where that has one.
@@ -19,24 +30,48 @@ fn named(metrics: &Metrics, link: &LinkMetrics) -> String {
     space.map_or_else(|| link.facts.name.clone(), |space| format!("{} ({space})", link.facts.name))
 }
 
-/// A link between the ends that takes smaller packets than both ends send.
+/// A link of that namespace may have to do with the watched flows: one ends in it or crosses it. Before there are any, each
+/// may: a way that is broken has no flow. What others set up meanwhile elsewhere is half ready for a moment.
+fn concerns(scene: &Scene<'_>, netns: u64) -> bool {
+    let metrics = scene.metrics;
+    let connections = &metrics.flow.connections;
+    let ends = connections.iter().flat_map(|connection| [connection.from.netns, connection.to.netns]);
+    let mut crossed = metrics.paths.iter().flat_map(|path| &path.hops);
+    connections.is_empty() || ends.flatten().any(|end| end == netns) || crossed.any(|hop| hop.link.netns == netns)
+}
+
+/// What a connection that moves nothing stays below, bits/s.
+const NOTHING: f64 = 20_000.0;
+
+/// A link between the ends that takes smaller packets than both ends send, and a connection that waits because of it:
+/// where its sender has heard of the smaller size, or segments that are cut later pass all the same, nothing is wrong.
 pub(super) fn mtu(scene: &Scene<'_>) -> Option<Said> {
-    let narrow = |path: &FlowPath| {
-        let links = path.hops.iter().filter_map(|hop| scene.metrics.link(hop.link));
-        let links: Vec<&LinkMetrics> = links.filter(|link| link.facts.tells_mtu()).collect();
-        let ends = links.first()?.facts.mtu.min(links.last()?.facts.mtu);
-        let narrowest = *links.iter().min_by_key(|link| link.facts.mtu)?;
-        (narrowest.facts.mtu < ends).then_some((narrowest, ends))
+    let metrics = scene.metrics;
+    let stuck = |connection: &&Connection| {
+        let waits = connection.tx_queue_bytes.is_some_and(|bytes| bytes > 0);
+        connection.proto == Proto::Tcp && waits && connection.bits_per_s.is_some_and(|bits| bits < NOTHING)
     };
-    let (link, ends) = whole(scene).find_map(narrow)?;
+    let narrow = |connection: &Connection| {
+        let path = paths::found(&metrics.paths, connection).filter(|path| is_whole(path))?;
+        let links: Vec<&LinkMetrics> =
+            path.hops.iter().filter_map(|hop| metrics.link(hop.link)).filter(|link| link.facts.tells_mtu()).collect();
+        let (first, last) = (*links.first()?, *links.last()?);
+        let ends = first.facts.mtu.min(last.facts.mtu);
+        let narrowest = *links.iter().min_by_key(|link| link.facts.mtu)?;
+        let headers = if path.from.is_ipv6() { 60 } else { 40 };
+        let fits = connection.mss_bytes? + headers <= narrowest.facts.mtu;
+        (narrowest.facts.mtu < ends && !fits).then_some((narrowest, first, last, ends))
+    };
+    let (link, first, last, ends) = metrics.flow.connections.iter().filter(stuck).find_map(narrow)?;
+    let (name, mtu) = (&link.facts.name, link.facts.mtu);
     let text = format!(
-        "{} takes {} bytes, the ends of its path send {ends}: without word of it a test connects and then moves nothing \
-         (mtu {} at the ends mends it)",
-        named(scene.metrics, link),
-        link.facts.mtu,
-        link.facts.mtu,
+        "{} takes {mtu} bytes, the ends of its path send {ends}, and no word of it reaches the sender: it has connected \
+         and moves nothing (ip link set {name} mtu {ends}, or mtu {mtu} on {} and {})",
+        named(metrics, link),
+        named(metrics, first),
+        named(metrics, last),
     );
-    Some(Said { text, cost: None, numbers: vec![("mtu", f64::from(link.facts.mtu)), ("ends_mtu", f64::from(ends))] })
+    Some(Said { text, cost: None, numbers: vec![("mtu", f64::from(mtu)), ("ends_mtu", f64::from(ends))] })
 }
 
 /// A vxlan that leaves no room for its own header in what lies below it.
@@ -48,8 +83,9 @@ pub(super) fn headroom(scene: &Scene<'_>) -> Option<Said> {
     };
     let vxlans = metrics.links.iter().filter(|link| link.facts.kind == Kind::Vxlan);
     let tight = |link: &LinkMetrics, lower: &LinkMetrics| link.facts.mtu.saturating_add(VXLAN[0]) > lower.facts.mtu;
+    let mut tight = vxlans.filter_map(|link| Some((link, lower(link)?))).filter(|(link, lower)| tight(link, lower));
     let (link, lower) =
-        vxlans.filter_map(|link| Some((link, lower(link)?))).find(|(link, lower)| tight(link, lower))?;
+        tight.find(|(link, lower)| concerns(scene, link.facts.netns) || concerns(scene, lower.facts.netns))?;
     let (mtu, below) = (link.facts.mtu, lower.facts.mtu);
     let text = format!(
         "{} takes {mtu} bytes and {} below it {below}: its header needs {} more over IPv4, {} over IPv6, so full packets \
@@ -67,13 +103,20 @@ pub(super) fn headroom(scene: &Scene<'_>) -> Option<Said> {
 /// A pair of which only one end is up.
 pub(super) fn half_down(scene: &Scene<'_>) -> Option<Said> {
     let metrics = scene.metrics;
-    let waiting = metrics.links.iter().filter(|link| link.facts.state == LinkState::LowerLayerDown);
+    let without_carrier = |link: &&LinkMetrics| {
+        let state = link.facts.state;
+        state == LinkState::LowerLayerDown || (state == LinkState::Down && link.facts.is_set_up == Some(true))
+    };
     let pair = |link: &'_ &LinkMetrics| {
         let peer = link.facts.peer?;
         metrics.link(LinkKey { netns: peer.netns?, ifindex: peer.ifindex })
     };
-    let mut halves = waiting.filter_map(|link| Some((link, pair(&link)?)));
-    let (link, down) = halves.find(|(_, other)| other.facts.state == LinkState::Down)?;
+    let is_down = |link: &LinkMetrics| link.facts.state == LinkState::Down && link.facts.is_set_up != Some(true);
+    let mut halves = metrics.links.iter().filter(without_carrier).filter_map(|link| Some((link, pair(&link)?)));
+    let both = |link: &LinkMetrics, other: &LinkMetrics| {
+        concerns(scene, link.facts.netns) && concerns(scene, other.facts.netns)
+    };
+    let (link, down) = halves.find(|(link, other)| is_down(other) && both(link, other))?;
     let text = format!(
         "{} carries nothing: {}, its other end, is down (ip link set {} up)",
         named(metrics, link),
@@ -88,17 +131,20 @@ pub(super) fn port_waits(scene: &Scene<'_>) -> Option<Said> {
     let metrics = scene.metrics;
     let port = |link: &&LinkMetrics| {
         let up = matches!(link.facts.state, LinkState::Up | LinkState::Unknown);
-        up && link.facts.port_state.is_some_and(|state| !state.forwards())
+        // A port that spanning tree blocks is one of two ways to the same place, and the other one is taken.
+        let waits = |state: PortState| !state.forwards() && state != PortState::Blocking;
+        up && link.facts.port_state.is_some_and(waits)
     };
-    let link = metrics.links.iter().find(port)?;
+    let link = metrics.links.iter().filter(port).find(|link| concerns(scene, link.facts.netns))?;
     let state = link.facts.port_state?;
     let bridge = link.facts.master.and_then(|master| metrics.link(link.facts.beside(master)));
     let text = format!(
-        "{} forwards nothing through {}: its port is {} (spanning tree; ip link set type bridge stp_state 0, or a shorter \
-         forward_delay)",
+        "{} forwards nothing through {port}: its port is {} while spanning tree waits (ip link set {} type bridge \
+         stp_state 0; bridge link set dev {port} state 3)",
         bridge.map_or_else(|| "a bridge".to_owned(), |bridge| named(metrics, bridge)),
-        link.facts.name,
         state.word(),
+        bridge.map_or("BRIDGE", |bridge| &bridge.facts.name),
+        port = link.facts.name,
     );
     Some(Said { text, cost: None, numbers: Vec::new() })
 }
@@ -124,72 +170,6 @@ pub(super) fn proxied(scene: &Scene<'_>) -> Option<Said> {
         path.to.port()
     );
     Some(Said { text, cost: None, numbers: vec![("port", f64::from(path.to.port()))] })
-}
-
-/// Something that one end of a path puts together and the other does not.
-pub(super) fn offloads(scene: &Scene<'_>) -> Option<Said> {
-    type Of = fn(&Offloads) -> bool;
-    const EACH: [(&str, Of); 5] = [
-        ("tso", |of| of.tso),
-        ("gso", |of| of.gso),
-        ("gro", |of| of.gro),
-        ("tx", |of| of.tx_checksum),
-        ("rx", |of| of.rx_checksum),
-    ];
-    let metrics = scene.metrics;
-    let told = |link: LinkKey| {
-        let at = metrics.offloads.binary_search_by_key(&link, |told| told.link).ok()?;
-        Some((&metrics.offloads[at], metrics.link(link)?))
-    };
-    let uneven = |path: &FlowPath| {
-        let (from, to) = (told(path.hops.first()?.link)?, told(path.hops.last()?.link)?);
-        // Different kinds of links do different things by themselves.
-        let alike = from.1.facts.kind == to.1.facts.kind;
-        let (word, of) = EACH.iter().find(|(_, of)| alike && of(from.0) != of(to.0))?;
-        Some(if of(from.0) { (*word, to.1, from.1) } else { (*word, from.1, to.1) })
-    };
-    let (word, off, on) = whole(scene).find_map(uneven)?;
-    let text = format!(
-        "{word} is off on {} and on on {}: that end handles every packet by itself (ethtool -K {} {word} on)",
-        named(metrics, off),
-        named(metrics, on),
-        off.facts.name
-    );
-    Some(Said { text, cost: None, numbers: Vec::new() })
-}
-
-/// From this share of softirq on a core is full of it; from this one on another is idle; nearly all forwarding is on one.
-const FULL: f64 = 0.7;
-const IDLE: f64 = 0.8;
-const NEARLY_ALL: f64 = 0.9;
-/// `NET_RX` in [`crate::sample::SOFTIRQ_KINDS`].
-const NET_RX: usize = 3;
-
-/// One core forwards everything while others idle.
-pub(super) fn one_core(scene: &Scene<'_>) -> Option<Said> {
-    let metrics = scene.metrics;
-    if metrics.flow.connections.is_empty() {
-        return None;
-    }
-    let share = |of: fn(&crate::derive::cores::Shares) -> f64| {
-        metrics.cores.iter().filter_map(move |core| Some((core.place.core, of(&core.shares()?))))
-    };
-    let (core, softirq) =
-        share(|shares| shares.softirq).max_by(|a, b| a.1.total_cmp(&b.1)).filter(|it| it.1 >= FULL)?;
-    let idle = share(|shares| shares.idle).filter(|it| it.1 >= IDLE).count();
-    let rounds = |core: &crate::derive::CoreMetrics| core.load?.softirqs_per_s[NET_RX];
-    let all: f64 = metrics.cores.iter().filter_map(rounds).sum();
-    let its = metrics.cores.iter().find(|row| row.place.core == core).and_then(rounds)?;
-    (idle > 0 && its >= NEARLY_ALL * all).then(|| Said {
-        text: format!(
-            "core {core} spends {:.0} % of its time forwarding packets while {idle} of {} cores idle: RPS \
-             (queues/rx-*/rps_cpus) spreads several flows over them",
-            softirq * 100.0,
-            metrics.cores.len()
-        ),
-        cost: None,
-        numbers: vec![("core", f64::from(core)), ("softirq", softirq), ("idle_cores", idle as f64)],
-    })
 }
 
 #[cfg(test)]

@@ -178,6 +178,7 @@ pub(in crate::derive) fn sample(metrics: &Metrics) -> Sample {
         qdiscs: Vec::new(),
         protocols: Vec::new(),
         offloads: Arc::default(),
+        steering: Arc::default(),
         own: metrics.own,
         problems: Arc::default(),
     }

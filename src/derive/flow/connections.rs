@@ -246,8 +246,11 @@ impl Connections {
     fn direction(&self, (one, other): (usize, Option<usize>)) -> (Option<&Track>, Option<&Track>) {
         let one = &self.ends[one];
         let newest = |end: &Track| end.pulses.back().map_or((0, 0), |pulse| (pulse.acked, pulse.received));
+        // Where nothing has arrived yet, the end that has something to send sends.
+        let waits = |end: &Track| end.tcp.map_or(0, |tcp| tcp.tx_queue);
+        let receives = |end: &Track| (newest(end).1, std::cmp::Reverse(waits(end)));
         match other.map(|other| &self.ends[other]) {
-            Some(other) if newest(one).1 >= newest(other).1 => (Some(one), Some(other)),
+            Some(other) if receives(one) >= receives(other) => (Some(one), Some(other)),
             Some(other) => (Some(other), Some(one)),
             None if newest(one).1 > newest(one).0 => (Some(one), None),
             None => (None, Some(one)),

@@ -53,6 +53,7 @@ fn sample(tick: u64) -> Sample {
         qdiscs: Vec::new(),
         protocols: Vec::new(),
         offloads: Arc::default(),
+        steering: Arc::default(),
         own: OwnCost::default(),
         problems: Arc::default(),
     }

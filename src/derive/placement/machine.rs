@@ -224,6 +224,7 @@ impl Machine {
             losses: crate::derive::Losses::default(),
             paths: Arc::default(),
             offloads: Arc::default(),
+            steering: Arc::default(),
             jitter: None,
             card: None,
             trace: None,

@@ -1,6 +1,7 @@
 //! A flow's path as JSON: a hop an object, in the order of the packets.
 
 use crate::derive::paths::{HopMetrics, PathMetrics};
+use crate::sample::Offloads;
 use serde::Serialize;
 
 /// One link of a path.
@@ -18,6 +19,32 @@ pub(super) struct Hop<'a> {
     mtu: Option<u32>,
     claim_mbps: Option<u32>,
     claim_basis: Option<&'static str>,
+    offloads: Option<Switches>,
+    /// Why they are not known.
+    offloads_unknown: Option<&'static str>,
+    softirq_cores: Option<Vec<u32>>,
+    /// What puts the packets onto these cores.
+    softirq_by: Option<&'static str>,
+    /// Why they are not known.
+    softirq_unknown: Option<String>,
+}
+
+/// What is on.
+#[derive(Serialize)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+struct Switches {
+    tso: bool,
+    gso: bool,
+    gro: bool,
+    tx_checksum: bool,
+    rx_checksum: bool,
+}
+
+impl Switches {
+    fn of(told: &Offloads) -> Self {
+        let Offloads { tso, gso, gro, tx_checksum, rx_checksum, .. } = *told;
+        Self { tso, gso, gro, tx_checksum, rx_checksum }
+    }
 }
 
 impl<'a> Hop<'a> {
@@ -27,6 +54,7 @@ impl<'a> Hop<'a> {
     }
 
     fn of(metrics: &HopMetrics<'a>) -> Self {
+        let softirq = metrics.softirq.as_ref();
         let facts = metrics.link.map(|link| &*link.facts);
         Self {
             netns: metrics.hop.link.netns,
@@ -41,6 +69,22 @@ impl<'a> Hop<'a> {
             mtu: metrics.mtu(),
             claim_mbps: facts.and_then(|facts| facts.speed_mbps),
             claim_basis: metrics.link.map(|link| link.basis.word()),
+            offloads: metrics.offloads.map(Switches::of),
+            offloads_unknown: unknown(metrics),
+            softirq_cores: softirq.ok().map(|softirq| softirq.cores.iter().collect()),
+            softirq_by: softirq.ok().map(|softirq| softirq.by.word()),
+            softirq_unknown: softirq.err().cloned(),
         }
     }
+}
+
+/// Why a hop's offloads are not known.
+fn unknown(hop: &HopMetrics<'_>) -> Option<&'static str> {
+    let only_ovs = hop.hop.link.ifindex.kernel().is_none();
+    let why = if only_ovs {
+        "only Open vSwitch knows this link"
+    } else {
+        "its driver or this kernel does not say, or its namespace may not be entered"
+    };
+    hop.offloads.is_none().then_some(why)
 }

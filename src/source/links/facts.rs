@@ -176,6 +176,7 @@ impl<'a> Raw<'a> {
             bond_mode: if kind == Kind::Bond { bond_mode() } else { None },
             speed_mbps: None,
             speed_was_set: false,
+            is_set_up: Some(header.flags.contains(LinkFlags::Up)),
             kind,
         };
         Described { facts, address: self.address.into() }

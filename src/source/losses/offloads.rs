@@ -1,31 +1,29 @@
 //! The ethtool family's features of one link (`ETHTOOL_MSG_FEATURES_GET`, Linux 5.7), by name: their numbers differ from kernel
 //! to kernel. Asked for rarely. Every byte is treated as hostile.
 
-use crate::sample::{Ifindex, LinkKey, Offloads};
-use crate::source::netlink::dialogue::{BUFFER, Dialogue};
-use crate::source::netlink::message::{Message, Request, attribute, attributes, text, u16_at};
+use crate::sample::{Ifindex, LinkKey, Offload, Offloads};
+use crate::source::netlink::dialogue::Dialogue;
+use crate::source::netlink::generic::{self, FIXED};
+use crate::source::netlink::message::{Message, Request, attribute, attributes, text};
 use crate::source::netlink::socket::KernelSocket;
 use std::io;
 
-/// Generic netlink; `GENL_ID_CTRL`, `CTRL_CMD_GETFAMILY`, `CTRL_ATTR_FAMILY_ID`, `CTRL_ATTR_FAMILY_NAME`.
-const NETLINK_GENERIC: isize = 16;
-const CONTROL: u16 = 16;
-const GET_FAMILY: u8 = 3;
-const FAMILY_ID: u16 = 1;
-const FAMILY_NAME: u16 = 2;
-/// `struct genlmsghdr`, bytes.
-const FIXED: usize = 4;
-/// `ETHTOOL_MSG_FEATURES_GET` and what answers it; `ETHTOOL_A_FEATURES_HEADER`, `ETHTOOL_A_FEATURES_ACTIVE`.
+/// `ETHTOOL_MSG_FEATURES_GET` and what answers it; `ETHTOOL_A_FEATURES_HEADER`, `_HW` (may be set), `_WANTED`, `_ACTIVE`.
 const FEATURES_GET: u8 = 11;
 const HEADER: u16 = 1;
+const CHANGEABLE: u16 = 2;
+const WANTED: u16 = 3;
 const ACTIVE: u16 = 4;
 /// `ETHTOOL_A_HEADER_DEV_INDEX`; `NLA_F_NESTED`.
 const DEV_INDEX: u16 = 1;
 const NESTED: u16 = 1 << 15;
-/// `ETHTOOL_A_BITSET_BITS`, in it `ETHTOOL_A_BITSET_BITS_BIT`, in that `ETHTOOL_A_BITSET_BIT_NAME`.
+/// `ETHTOOL_A_BITSET_NOMASK` and `_BITS`, in that `ETHTOOL_A_BITSET_BITS_BIT`, in that `ETHTOOL_A_BITSET_BIT_NAME` and
+/// `_VALUE`: a set without a mask lists its members, one with a mask every bit, and the members with a value.
+const NO_MASK: u16 = 1;
 const BITS: u16 = 3;
 const BIT: u16 = 1;
 const BIT_NAME: u16 = 2;
+const BIT_VALUE: u16 = 3;
 
 /// A socket of the ethtool family.
 #[derive(Debug)]
@@ -37,11 +35,7 @@ pub(super) struct Asker {
 impl Asker {
     /// Opens it in the calling thread's namespace.
     pub fn open() -> io::Result<Self> {
-        let mut dialogue = Dialogue::new(KernelSocket::open(NETLINK_GENERIC)?);
-        let mut request = Request::new(CONTROL, 0, &[GET_FAMILY, 1, 0, 0]).with(FAMILY_NAME, b"ethtool\0");
-        let id = |message: &Message<'_>| u16_at(attribute(message.body.get(FIXED..)?, FAMILY_ID)?, 0);
-        let family = dialogue.get(&mut request, &mut vec![0; BUFFER], id)?;
-        let family = family.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
+        let (dialogue, family) = generic::open(b"ethtool\0")?;
         Ok(Self { dialogue, family })
     }
 
@@ -61,27 +55,45 @@ fn request(family: u16, ifindex: Ifindex) -> Request {
     Request::new(family, 0, &[FEATURES_GET, 1, 0, 0]).with(HEADER | NESTED, &header)
 }
 
-/// The features that are on: the kernel lists only those.
+/// What is on, and what is off though it need not be.
 fn active(message: &Message<'_>, link: LinkKey) -> Option<Offloads> {
     let (fixed, body) = message.body.split_at_checked(FIXED)?;
-    let bits = attribute(attribute(body, ACTIVE).filter(|_| fixed[0] == FEATURES_GET)?, BITS)?;
-    let mut on = Offloads { link, tso: false, gso: false, gro: false, tx_checksum: false, rx_checksum: false };
-    for (_, bit) in attributes(bits).filter(|&(kind, _)| kind == BIT) {
-        match attribute(bit, BIT_NAME).map(text) {
-            Some(b"tx-tcp-segmentation") => on.tso = true,
-            Some(b"tx-generic-segmentation") => on.gso = true,
-            Some(b"rx-gro") => on.gro = true,
-            Some(b"tx-checksum-ip-generic" | b"tx-checksum-ipv4") => on.tx_checksum = true,
-            Some(b"rx-checksum") => on.rx_checksum = true,
-            _ => {}
-        }
+    let set = |kind| attribute(body, kind).map(members).unwrap_or_default();
+    attribute(attribute(body, ACTIVE).filter(|_| fixed[0] == FEATURES_GET)?, BITS)?;
+    let [on, changeable, wanted] = [ACTIVE, CHANGEABLE, WANTED].map(set);
+    let is_unwanted = |of: &Offload| {
+        let of = *of as usize;
+        !on[of] && changeable[of] && !wanted[of]
+    };
+    let [tso, gso, gro, tx_checksum, rx_checksum] = on;
+    let unwanted = Offload::EACH.into_iter().filter(is_unwanted).collect();
+    Some(Offloads { link, tso, gso, gro, tx_checksum, rx_checksum, unwanted })
+}
+
+/// Which of ours are in a set, in the order of [`Offload::EACH`].
+fn members(set: &[u8]) -> [bool; 5] {
+    let mut found = [false; 5];
+    let has_mask = attribute(set, NO_MASK).is_none();
+    let is_member = |bit: &[u8]| !has_mask || attribute(bit, BIT_VALUE).is_some();
+    let bits = attribute(set, BITS).unwrap_or_default();
+    for (_, bit) in attributes(bits).filter(|&(kind, bit)| kind == BIT && is_member(bit)) {
+        let offload = match attribute(bit, BIT_NAME).map(text) {
+            Some(b"tx-tcp-segmentation") => Offload::Tso,
+            Some(b"tx-generic-segmentation") => Offload::Gso,
+            Some(b"rx-gro") => Offload::Gro,
+            Some(b"tx-checksum-ip-generic" | b"tx-checksum-ipv4") => Offload::TxChecksum,
+            Some(b"rx-checksum") => Offload::RxChecksum,
+            _ => continue,
+        };
+        found[offload as usize] = true;
     }
-    Some(on)
+    found
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::netlink::dialogue::BUFFER;
     use crate::source::netlink::message::messages;
     use proptest::prelude::*;
 
@@ -93,11 +105,26 @@ mod tests {
         bytes
     }
 
+    /// As a real kernel answers: every feature that there is in the set of those that may be set, with a value for those
+    /// that may; in the other sets the members alone. TSO was turned off; the checksum follows from something else.
     fn answer(names: &[&str]) -> Vec<u8> {
-        let bit = |name: &&str| nested(BIT | NESTED, &nested(BIT_NAME, format!("{name}\0").as_bytes()));
-        let bits: Vec<u8> = names.iter().flat_map(bit).collect();
-        let set = nested(BITS | NESTED, &bits);
-        Request::new(30, 0, &[FEATURES_GET, 1, 0, 0]).with(ACTIVE | NESTED, &set).numbered(1).to_vec()
+        let bit = |name: &str, more: &[u8]| {
+            nested(BIT | NESTED, &[nested(BIT_NAME, format!("{name}\0").as_bytes()), more.to_vec()].concat())
+        };
+        let plain = |names: &[&str]| {
+            let bits: Vec<u8> = names.iter().flat_map(|name| bit(name, &[])).collect();
+            [nested(NO_MASK, &[]), nested(BITS | NESTED, &bits)].concat()
+        };
+        let value = nested(BIT_VALUE, &[]);
+        let masked = ["tx-tcp-segmentation", "rx-gro", "rx-checksum"].map(|name| bit(name, &value)).concat();
+        let fixed = bit("tx-generic-segmentation", &[]);
+        let changeable = nested(BITS | NESTED, &[masked, fixed].concat());
+        let wanted = plain(&["rx-gro", "rx-checksum"]);
+        let mut message = Request::new(30, 0, &[FEATURES_GET, 1, 0, 0]).with(ACTIVE | NESTED, &plain(names));
+        for (kind, set) in [(CHANGEABLE, changeable), (WANTED, wanted)] {
+            message = message.with(kind | NESTED, &set);
+        }
+        message.numbered(1).to_vec()
     }
 
     fn parsed(bytes: &[u8]) -> Vec<Offloads> {
@@ -108,9 +135,12 @@ mod tests {
     #[test]
     fn the_features_that_are_on_are_found_by_name() {
         let told = parsed(&answer(&["rx-gro", "tx-generic-segmentation", "tx-checksum-ip-generic", "highdma"]));
-        let [told] = told[..] else { panic!("one link: {told:?}") };
+        let [told] = &told[..] else { panic!("one link: {told:?}") };
         assert!(told.gro && told.gso && told.tx_checksum, "three of ours are on: {told:?}");
         assert!(!told.tso && !told.rx_checksum, "what is not listed is off: {told:?}");
+        assert_eq!(told.unwanted, [Offload::Tso], "what is wanted and off is off because of another: {told:?}");
+        let [told] = &parsed(&answer(&["rx-gro"]))[..] else { panic!("one link") };
+        assert!(!told.unwanted.contains(&Offload::Gso), "what is fixed cannot be turned on: {told:?}");
     }
 
     #[test]

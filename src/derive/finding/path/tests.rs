@@ -1,15 +1,18 @@
 //! Each thing that can be wrong with a path, and silence where nothing is.
 
+mod cores;
+
 use crate::derive::claim::Basis;
 use crate::derive::finding::Finding;
+use crate::derive::flow::{Connection, End};
 use crate::derive::history::History;
 use crate::derive::inquiry::Inquiry;
 use crate::derive::links::LinkMetrics;
 use crate::derive::placement::machine::Machine;
 use crate::derive::{Metrics, finding};
 use crate::sample::{
-    FlowPath, Hop, HopBy, HopWay, Ifindex, Kind, LinkFacts, LinkKey, LinkState, Offloads, PeerRef, PortState, Proto,
-    Space,
+    FlowPath, Hop, HopBy, HopWay, Ifindex, Kind, LinkFacts, LinkKey, LinkState, Offload, Offloads, PeerRef, PortState,
+    Proto, Space,
 };
 use std::sync::Arc;
 
@@ -76,19 +79,45 @@ fn a_path_without_fault_has_no_finding() {
     assert_eq!(findings(&metrics(|_, _| ())), [], "nothing is wrong, nothing is said");
 }
 
+/// The flow's connection: how much waits to be sent, what it moves, the size of its segments.
+fn connected(metrics: Metrics, waits: u64, bits_per_s: f64, mss: u32) -> Metrics {
+    let end = |netns, address: [u8; 4], port| End { netns: Some(netns), address: (address, port).into(), pid: None };
+    let (from, to) = (end(NEAR, [198, 18, 0, 1], 43210), end(FAR, [198, 18, 0, 2], 5201));
+    let (tx_queue_bytes, bits_per_s, mss_bytes) = (Some(waits), Some(bits_per_s), Some(mss));
+    let connection =
+        Connection { tx_queue_bytes, bits_per_s, mss_bytes, carries: true, ..Connection::between(from, to) };
+    let mut metrics = metrics;
+    metrics.flow.connections = vec![connection];
+    metrics
+}
+
 #[test]
-fn a_narrow_link_in_the_middle_is_named_and_narrow_ends_are_not() {
-    let told = said(&metrics(|links, _| links[1].mtu = 1400), "path_mtu");
+fn a_narrow_link_in_the_middle_is_named_where_a_connection_waits_for_it() {
+    let narrow = |mtu| metrics(move |links, _| links[1].mtu = mtu);
+    let told = said(&connected(narrow(1400), 87_000, 0.0, 1448), "path_mtu");
     assert!(told.starts_with("x0 (c1) takes 1400 bytes, the ends of its path send 1500"), "{told}");
+    assert!(told.ends_with("(ip link set x0 mtu 1500, or mtu 1400 on a0 (c1) and b0 (c2))"), "{told}");
+    assert_eq!(findings(&connected(narrow(1500), 87_000, 0.0, 1448)), [], "no link is narrow");
+    assert_eq!(findings(&connected(narrow(1400), 87_000, 0.0, 1348)), [], "the sender has heard of the smaller size");
+    assert_eq!(findings(&connected(narrow(1400), 87_000, 9e9, 1448)), [], "what moves does not wait for a mend");
+    assert_eq!(findings(&connected(narrow(1400), 0, 0.0, 1448)), [], "who has nothing to send does not wait");
     let both = metrics(|links, _| (links[0].mtu, links[1].mtu) = (1400, 1400));
-    assert_eq!(findings(&both), [], "an end that sends 1400 fits");
+    assert_eq!(findings(&connected(both, 87_000, 0.0, 1448)), [], "an end that sends 1400 fits");
     let unknown = metrics(|links, path| {
         let port = Ifindex(1 << 31);
         (links[1].ifindex, links[1].mtu, path.hops[1].link.ifindex) = (port, 0, port);
     });
-    assert_eq!(findings(&unknown), [], "a port that is no device has no size, not the size 0");
+    assert_eq!(
+        findings(&connected(unknown, 87_000, 0.0, 1448)),
+        [],
+        "a port that is no device has no size, not the size 0"
+    );
     let torn = metrics(|links, path| (links[1].mtu, path.gap) = (1400, Some("unknown".into())));
-    assert_eq!(findings(&torn), [], "of a path that is not known to its end, nobody knows the ends");
+    assert_eq!(
+        findings(&connected(torn, 87_000, 0.0, 1448)),
+        [],
+        "of a path that is not known to its end, nobody knows the ends"
+    );
 }
 
 #[test]
@@ -112,9 +141,19 @@ fn half_a_pair_and_a_waiting_port_are_named() {
     });
     let told = said(&half, "half_down");
     assert!(told.starts_with("a0 (c1) carries nothing: x0 (c1), its other end, is down"), "{told}");
+    let apart = |set_up| {
+        metrics(move |links, _| {
+            (links[0].state, links[0].peer, links[0].is_set_up) = (LinkState::Down, Some(peer(FAR, 2)), Some(set_up));
+            (links[2].state, links[2].is_set_up) = (LinkState::Down, Some(false));
+        })
+    };
+    let told = said(&apart(true), "half_down");
+    assert!(told.starts_with("a0 (c1) carries nothing: b0 (c2), its other end, is down"), "{told}");
+    assert_eq!(findings(&apart(false)), [], "a pair that nobody has set up yet is not half down");
     let port =
         |state| metrics(move |links, _| (links[2].master, links[2].port_state) = (Some(Ifindex(3)), Some(state)));
     assert_eq!(findings(&port(PortState::Forwarding)), [], "a port that forwards is as it should be");
+    assert_eq!(findings(&port(PortState::Blocking)), [], "the other of two ways is taken");
     let told = said(&port(PortState::Learning), "port_waits");
     assert!(told.starts_with("br0 (c2) forwards nothing through b0: its port is learning"), "{told}");
 }
@@ -127,22 +166,65 @@ fn detours_are_named() {
     assert!(proxy.starts_with("port 5201 is published through a proxy"), "{proxy}");
 }
 
+fn offloads(netns: u64, ifindex: u32, off: &[Offload], unwanted: &[Offload]) -> Offloads {
+    let on = |of: Offload| !off.contains(&of);
+    Offloads {
+        link: LinkKey { netns, ifindex: Ifindex(ifindex) },
+        tso: on(Offload::Tso),
+        gso: on(Offload::Gso),
+        gro: on(Offload::Gro),
+        tx_checksum: on(Offload::TxChecksum),
+        rx_checksum: on(Offload::RxChecksum),
+        unwanted: unwanted.to_vec(),
+    }
+}
+
+/// The metrics of a healthy path where the offloads of its three links are these.
+fn with_offloads(each: impl Into<Vec<Offloads>>) -> Metrics {
+    let mut metrics = metrics(|_, _| ());
+    metrics.offloads = Arc::new(each.into());
+    metrics
+}
+
 #[test]
 fn an_offload_that_only_one_end_has_is_named() {
-    let both = |tso| {
-        let of = |netns, tso| Offloads {
-            link: LinkKey { netns, ifindex: Ifindex(2) },
-            tso,
-            gso: true,
-            gro: false,
-            tx_checksum: true,
-            rx_checksum: true,
-        };
-        let mut metrics = metrics(|_, _| ());
-        metrics.offloads = Arc::new(vec![of(NEAR, tso), of(FAR, true)]);
+    use Offload::{Gro, Tso};
+    let gro = [Gro];
+    let ends = |off: &[Offload], unwanted: &[Offload]| {
+        let first = offloads(NEAR, 2, off, unwanted);
+        with_offloads([first, offloads(NEAR, 3, &gro, &gro), offloads(FAR, 2, &gro, &gro)])
+    };
+    assert_eq!(findings(&ends(&gro, &gro)), [], "as veth pairs are born");
+    let told = said(&ends(&[Gro, Tso], &[Gro, Tso]), "offloads");
+    assert!(told.starts_with("tso is off on a0 (c1) and on on b0 (c2)") && told.ends_with("-K a0 tso on)"), "{told}");
+    assert_eq!(findings(&ends(&[Gro, Tso], &gro)), [], "what follows from something else cannot be turned on");
+    let told = said(&ends(&[], &[]), "offloads");
+    assert!(told.starts_with("gro is off on b0 (c2) and on on a0 (c1)"), "{told}");
+}
+
+#[test]
+fn an_offload_that_is_off_in_the_middle_is_named_where_it_costs() {
+    use Offload::{Gro, RxChecksum, Tso};
+    let gro = [Gro];
+    let middle = |way, off: &[Offload], proto| {
+        let [near, far] = [offloads(NEAR, 2, &gro, &gro), offloads(FAR, 2, &gro, &gro)];
+        let mut metrics = with_offloads([near, offloads(NEAR, 3, off, off), far]);
+        let path = &mut Arc::make_mut(&mut metrics.paths)[0];
+        (path.hops[1].way, path.proto) = (way, proto);
         metrics
     };
-    assert_eq!(findings(&both(true)), [], "the ends are alike");
-    let told = said(&both(false), "offloads");
-    assert!(told.starts_with("tso is off on a0 (c1) and on on b0 (c2)") && told.ends_with("-K a0 tso on)"), "{told}");
+    let told = said(&middle(HopWay::Sent, &[Gro, Tso], Proto::Tcp), "offloads");
+    assert!(
+        told.starts_with("tso is off on x0 (c1): what it sends is cut") && told.ends_with("-K x0 tso on)"),
+        "{told}"
+    );
+    assert_eq!(findings(&middle(HopWay::Received, &[Gro, Tso], Proto::Tcp)), [], "the flow does not leave through it");
+    assert_eq!(
+        findings(&middle(HopWay::Passed, &[Tso], Proto::Tcp)),
+        [],
+        "a bridge that forwards sends nothing itself"
+    );
+    assert_eq!(findings(&middle(HopWay::Sent, &[Tso], Proto::Udp)), [], "datagrams are not cut");
+    let told = said(&middle(HopWay::Received, &[RxChecksum], Proto::Udp), "offloads");
+    assert!(told.starts_with("rx is off on x0 (c1): a core adds up"), "{told}");
 }

@@ -1,0 +1,137 @@
+//! Cores that a flow's packets are put onto where others would do better: all forwarding on one, or a setting that has a
+//! link's packets handled on a core that the flow's own threads need.
+
+use super::{Said, Scene, named, whole};
+use crate::derive::flow::Connection;
+use crate::derive::links::LinkMetrics;
+use crate::derive::paths::{self, SoftirqBy, softirq};
+use crate::derive::{CoreMetrics, Metrics};
+use crate::sample::{CoreId, CoreSet, HopWay, Kind, Steering};
+
+/// From this share of softirq on a core is full of it; from this one on another is idle; nearly all forwarding is on one.
+const FULL: f64 = 0.7;
+const IDLE: f64 = 0.8;
+const NEARLY_ALL: f64 = 0.9;
+/// `NET_RX` in [`crate::sample::SOFTIRQ_KINDS`].
+const NET_RX: usize = 3;
+
+fn idle(metrics: &Metrics) -> CoreSet {
+    let is_idle = |core: &&CoreMetrics| core.shares().is_some_and(|shares| shares.idle >= IDLE);
+    metrics.cores.iter().filter(is_idle).map(|core| core.place.core).collect()
+}
+
+/// One core forwards everything while others idle.
+pub(in crate::derive::finding) fn one_core(scene: &Scene<'_>) -> Option<Said> {
+    let metrics = scene.metrics;
+    if metrics.flow.connections.is_empty() {
+        return None;
+    }
+    let softirq = metrics.cores.iter().filter_map(|core| Some((core.place.core, core.shares()?.softirq)));
+    let (core, softirq) = softirq.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|it| it.1 >= FULL)?;
+    let idle = idle(metrics);
+    let rounds = |core: &CoreMetrics| core.load?.softirqs_per_s[NET_RX];
+    let all: f64 = metrics.cores.iter().filter_map(rounds).sum();
+    let its = metrics.cores.iter().find(|row| row.place.core == core).and_then(rounds)?;
+    (!idle.is_empty() && its >= NEARLY_ALL * all).then(|| {
+        let file = receiver(scene).map_or_else(|| "queues/rx-*/rps_cpus".to_owned(), rps_file);
+        Said {
+            text: format!(
+                "core {core} spends {:.0} % of its time forwarding packets while {} of {} cores idle: RPS spreads several \
+                 flows over them (echo {} > {file})",
+                softirq * 100.0,
+                idle.len(),
+                metrics.cores.len(),
+                mask(&idle),
+            ),
+            cost: None,
+            numbers: vec![("core", f64::from(core)), ("softirq", softirq), ("idle_cores", idle.len() as f64)],
+        }
+    })
+}
+
+/// The first link that receives what the flows send, on whose queues RPS begins.
+fn receiver<'a>(scene: &Scene<'a>) -> Option<&'a LinkMetrics> {
+    let takes = |link: &&LinkMetrics| matches!(link.facts.kind, Kind::Veth | Kind::Physical | Kind::Virtio);
+    let hops = whole(scene).flat_map(|path| &path.hops).filter(|hop| hop.way == HopWay::Received);
+    hops.filter_map(|hop| scene.metrics.link(hop.link)).find(takes)
+}
+
+/// RPS or threads of NAPI are told to use only cores that the flow's own threads run on.
+pub(in crate::derive::finding) fn steered(scene: &Scene<'_>) -> Option<Said> {
+    let metrics = scene.metrics;
+    let is_set = |told: &Steering| told.threaded || !told.napi.is_empty() || told.rps.iter().any(|set| !set.is_empty());
+    if !metrics.steering.iter().any(is_set) {
+        return None;
+    }
+    let carrying = metrics.flow.connections.iter().filter(|connection| connection.carries);
+    carrying.into_iter().find_map(|connection| of(metrics, connection))
+}
+
+/// A link of a connection's path, what its packets are put onto, and by what.
+struct Put<'a> {
+    link: &'a LinkMetrics,
+    told: &'a Steering,
+    by: SoftirqBy,
+    cores: CoreSet,
+}
+
+fn of(metrics: &Metrics, connection: &Connection) -> Option<Said> {
+    let path = paths::of(metrics, connection)?;
+    let [sender, receiver] = [connection.from.pid, connection.to.pid]
+        .map(|pid| pid.map_or_else(CoreSet::new, |pid| softirq::cores_of(metrics, pid)));
+    let flows: CoreSet = sender.iter().chain(receiver.iter()).collect();
+    let put = path.hops.iter().filter_map(|hop| {
+        let told = softirq::steering(metrics, hop.hop.link)?;
+        let softirq = hop.softirq.as_ref().ok()?;
+        let cores = match softirq.by {
+            SoftirqBy::Rps if told.rps.iter().any(|set| !set.is_empty()) => softirq.cores.clone(),
+            SoftirqBy::NapiThread if !told.napi.is_empty() => {
+                told.napi.iter().flat_map(|thread| thread.allowed.iter()).collect()
+            }
+            _ => return None,
+        };
+        Some(Put { link: hop.link?, told, by: softirq.by, cores })
+    });
+    let shared = |put: &Put<'_>| !put.cores.is_empty() && put.cores.is_subset(&flows);
+    let put = put.into_iter().find(shared)?;
+    let other = idle(metrics).iter().find(|&core| !flows.contains(core));
+    // Without the setting the packets are handled on the sender's core: no better where that is what is set.
+    if other.is_none() && put.cores.iter().any(|core| sender.contains(core)) {
+        return None;
+    }
+    let whose = if put.cores.iter().any(|core| receiver.contains(core)) { "receiver" } else { "sender" };
+    let numbers = vec![("cores", put.cores.len() as f64), ("core", f64::from(put.cores.first()?))];
+    Some(Said { text: sentence(metrics, &put, whose, other), cost: None, numbers })
+}
+
+fn sentence(metrics: &Metrics, put: &Put<'_>, whose: &str, other: Option<CoreId>) -> String {
+    let Put { link, told, by, cores } = put;
+    let name = named(metrics, link);
+    let plural = if cores.len() == 1 { "core" } else { "cores" };
+    let (what, mend) = match (by, other) {
+        (SoftirqBy::NapiThread, Some(core)) => {
+            let pid = told.napi.first().map_or(0, |thread| thread.pid);
+            ("the thread of its NAPI has", format!("taskset -cp {core} {pid}"))
+        }
+        (SoftirqBy::NapiThread, None) => {
+            ("the thread of its NAPI has", format!("echo 0 > /sys/class/net/{}/threaded", link.facts.name))
+        }
+        (_, Some(core)) => ("RPS has", format!("echo {} > {}", mask(&CoreSet::single(core)), rps_file(link))),
+        (_, None) => ("RPS has", format!("echo 0 > {}", rps_file(link))),
+    };
+    let better = other
+        .map_or_else(|| "without it that happens on the sender's core".to_owned(), |core| format!("core {core} idles"));
+    format!("{what} what {name} receives handled on {plural} {cores}, where the flow's {whose} runs: {better} ({mend})")
+}
+
+fn rps_file(link: &LinkMetrics) -> String {
+    format!("/sys/class/net/{}/queues/rx-0/rps_cpus", link.facts.name)
+}
+
+/// A set as `rps_cpus` takes it: 32 cores a word in hexadecimal, the highest first.
+fn mask(cores: &CoreSet) -> String {
+    let bits = |first: u32| (0..32).filter(|bit| cores.contains(first + bit)).fold(0_u32, |word, bit| word | 1 << bit);
+    let highest = cores.iter().last().unwrap_or(0) / 32;
+    let lower = (0..highest).rev().map(|at| format!(",{:08x}", bits(at * 32)));
+    std::iter::once(format!("{:x}", bits(highest * 32))).chain(lower).collect()
+}

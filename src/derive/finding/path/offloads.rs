@@ -1,0 +1,80 @@
+//! Offloads that someone turned off where a flow goes: at one of its two ends, or in between. What a kind of link is born
+//! without, or what follows from another switch, is no finding: there is nothing to turn on.
+
+use super::{Said, Scene, named, whole};
+use crate::derive::Metrics;
+use crate::derive::links::LinkMetrics;
+use crate::derive::paths;
+use crate::sample::{FlowPath, Hop, HopWay, Kind, LinkKey, Offload, Offloads, Proto};
+
+/// Something that is off and costs.
+pub(in crate::derive::finding) fn offloads(scene: &Scene<'_>) -> Option<Said> {
+    let metrics = scene.metrics;
+    let text = whole(scene).find_map(|path| uneven(metrics, path).or_else(|| between(metrics, path)))?;
+    Some(Said { text, cost: None, numbers: Vec::new() })
+}
+
+fn told(metrics: &Metrics, link: LinkKey) -> Option<(&Offloads, &LinkMetrics)> {
+    Some((paths::offloads(metrics, link)?, metrics.link(link)?))
+}
+
+/// Those that the flow's packets have to do with: datagrams are not cut or put together unless their program asks for it.
+fn concerned(path: &FlowPath) -> impl Iterator<Item = Offload> {
+    let checks = |of: &Offload| matches!(of, Offload::TxChecksum | Offload::RxChecksum);
+    let tcp = path.proto == Proto::Tcp;
+    Offload::EACH.into_iter().filter(move |of| tcp || checks(of))
+}
+
+/// One end has what the other one has not.
+fn uneven(metrics: &Metrics, path: &FlowPath) -> Option<String> {
+    let (from, to) = (told(metrics, path.hops.first()?.link)?, told(metrics, path.hops.last()?.link)?);
+    // Different kinds of links do different things by themselves.
+    if from.1.facts.kind != to.1.facts.kind {
+        return None;
+    }
+    let (of, off, on) = concerned(path).find_map(|of| match (from.0.has(of), to.0.has(of)) {
+        (true, false) => Some((of, to, from)),
+        (false, true) => Some((of, from, to)),
+        _ => None,
+    })?;
+    let may_be_on = off.0.unwanted.contains(&of);
+    may_be_on.then(|| {
+        let on = format!(" and on on {}", named(metrics, on.1));
+        sentence(metrics, of, off.1, &on)
+    })
+}
+
+/// A link on the way lacks what the flow needs of it.
+fn between(metrics: &Metrics, path: &FlowPath) -> Option<String> {
+    let lacks = |hop: &Hop| {
+        let (offloads, link) = told(metrics, hop.link)?;
+        let of = concerned(path).find(|&of| offloads.unwanted.contains(&of) && costs(of, hop.way, &link.facts.kind))?;
+        Some(sentence(metrics, of, link, ""))
+    };
+    path.hops.iter().find_map(lacks)
+}
+
+/// Whether a hop does without it at a price. A veth receives what its other end put together as it is, and has GRO only
+/// for what comes one by one; a tun or tap has what the program that holds it asks for.
+fn costs(of: Offload, way: HopWay, kind: &Kind) -> bool {
+    match (of, way) {
+        _ if matches!(kind, Kind::Tun | Kind::Tap | Kind::Loopback) => false,
+        (Offload::Tso | Offload::Gso | Offload::TxChecksum, HopWay::Sent) | (Offload::RxChecksum, HopWay::Received) => {
+            true
+        }
+        (Offload::Gro, HopWay::Received) => matches!(kind, Kind::Physical | Kind::Virtio),
+        _ => false,
+    }
+}
+
+fn sentence(metrics: &Metrics, of: Offload, off: &LinkMetrics, on: &str) -> String {
+    let price = match of {
+        Offload::Tso => "what it sends is cut into packets by a core, and each goes on alone",
+        Offload::Gso => "every packet that it sends is made and goes on alone",
+        Offload::Gro => "packets that come one by one stay so",
+        Offload::TxChecksum => "a core adds up the checksum of all that it sends",
+        Offload::RxChecksum => "a core adds up the checksum of all that it receives",
+    };
+    let (word, name) = (of.word(), &off.facts.name);
+    format!("{word} is off on {}{on}: {price} (ethtool -K {name} {word} on)", named(metrics, off))
+}

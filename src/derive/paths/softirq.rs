@@ -1,0 +1,194 @@
+//! On which cores the packets of a flow are handled at each hop, as far as that can be known without tracing.
+//!
+//! A virtual link hands a packet on within the softirq of the core that sent it (`veth_xmit` → this core's backlog), so
+//! every hop runs where the sender's thread does, until something says otherwise: RPS, or a NAPI that has a thread of its
+//! own. Acknowledgements that arrive may make the receiver's core send a part (measured: 86 to 2). What is not known is
+//! unknown from there on, with the reason.
+
+use crate::derive::Metrics;
+use crate::derive::flow::Connection;
+use crate::sample::{CoreSet, FlowPath, Hop, HopBy, HopWay, Kind, LinkFacts, LinkKey, Steering};
+
+/// From this share of a core on a thread works.
+const WORKS: f64 = 0.02;
+
+/// The cores of one hop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Softirq {
+    /// Each packet is handled on one of these.
+    pub cores: CoreSet,
+    /// What says so.
+    pub by: SoftirqBy,
+}
+
+/// What puts a hop's packets onto its cores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SoftirqBy {
+    /// The cores that the sender's threads ran on, of those that handled packets.
+    Sender,
+    /// `rps_cpus` of the link or of one before it.
+    Rps,
+    /// The thread of a NAPI.
+    NapiThread,
+}
+
+impl SoftirqBy {
+    /// The word shown and written.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Sender => "sender",
+            Self::Rps => "rps",
+            Self::NapiThread => "napi_thread",
+        }
+    }
+}
+
+/// The cores of a process's threads that work.
+pub(in crate::derive) fn cores_of(metrics: &Metrics, pid: u32) -> CoreSet {
+    let works = |share: Option<f64>| share.is_some_and(|share| share >= WORKS);
+    let threads = metrics.threads.iter().filter(|thread| thread.sample.id.pid == pid && works(thread.cpu));
+    threads.map(|thread| thread.sample.core).collect()
+}
+
+/// One a hop, in their order.
+pub(super) fn all(metrics: &Metrics, connection: &Connection, path: &FlowPath) -> Vec<Result<Softirq, String>> {
+    let mut at = sender(metrics, connection, path);
+    let mut hops = Vec::with_capacity(path.hops.len());
+    let mut before = None;
+    for hop in &path.hops {
+        at = next(metrics, before, hop, at);
+        hops.push(at.clone());
+        before = Some(hop);
+    }
+    hops
+}
+
+/// Where the packets begin.
+fn sender(metrics: &Metrics, connection: &Connection, path: &FlowPath) -> Result<Softirq, String> {
+    if path.netns == 0 {
+        return Err("where the flow comes from is not seen".to_owned());
+    }
+    let pid = connection.from.pid.ok_or("the sender is not a watched process")?;
+    let handles = |core: u32| {
+        let at = metrics.cores.binary_search_by_key(&core, |row| row.place.core).ok()?;
+        metrics.cores[at].load?.softnet_processed_per_s
+    };
+    let cores: CoreSet =
+        cores_of(metrics, pid).iter().filter(|&core| handles(core).is_some_and(|rate| rate > 0.0)).collect();
+    if cores.is_empty() {
+        return Err("no thread of the sender works on a core that handles packets".to_owned());
+    }
+    Ok(Softirq { cores, by: SoftirqBy::Sender })
+}
+
+fn next(metrics: &Metrics, before: Option<&Hop>, hop: &Hop, at: Result<Softirq, String>) -> Result<Softirq, String> {
+    let link = &*metrics.link(hop.link).ok_or("the link has gone")?.facts;
+    let at = if hop.by == HopBy::Proxy { Err("a proxy's threads send it on".to_owned()) } else { at };
+    match hop.way {
+        _ if hop.by == HopBy::Local => {}
+        HopWay::Received => {}
+        HopWay::Sent | HopWay::Passed => return at.and_then(|at| handed_on(link).map(|()| at)),
+    }
+    let Some(told) = steering(metrics, hop.link) else {
+        return Err("the link's RPS and NAPI settings cannot be read".to_owned());
+    };
+    let at = if takes_by_thread(metrics, before, link, told)? { threads(told)? } else { received(link, at) };
+    spread(metrics, before, link, told, at)
+}
+
+/// The settings of a link.
+pub(in crate::derive) fn steering(metrics: &Metrics, link: LinkKey) -> Option<&Steering> {
+    let at = metrics.steering.binary_search_by_key(&link, |told| told.link).ok()?;
+    Some(&metrics.steering[at])
+}
+
+/// The packets arrive on another core than they were sent on only where a device interrupts or a program writes them.
+fn received(link: &LinkFacts, at: Result<Softirq, String>) -> Result<Softirq, String> {
+    match link.kind {
+        Kind::Physical | Kind::Virtio => Err(format!("the core that {} interrupts is not known", link.name)),
+        _ => at.and_then(|at| handed_on(link).map(|()| at)),
+    }
+}
+
+/// Whether a kind of link hands packets on within the softirq, or the call, that gave it them.
+fn handed_on(link: &LinkFacts) -> Result<(), String> {
+    const OTHERS: [&str; 9] = ["netkit", "geneve", "gre", "gretap", "ip6gre", "ipip", "sit", "vrf", "dummy"];
+    match &link.kind {
+        _ if link.ifindex.kernel().is_none() => Err("only Open vSwitch knows where it is handled".to_owned()),
+        Kind::Tun | Kind::Tap => Err(format!("the program that holds {} handles it", link.name)),
+        Kind::Other(kind) if !OTHERS.contains(&kind.as_str()) => {
+            Err(format!("how a link of kind {kind} hands packets on is not known"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether threads of its NAPI take what comes. Those of a veth do where its own NAPI does: it has one with GRO or XDP, and
+/// leaves packets to it that the sending end could not put together, because its TSO is off (`veth_xmit`).
+fn takes_by_thread(metrics: &Metrics, before: Option<&Hop>, link: &LinkFacts, told: &Steering) -> Result<bool, String> {
+    if !told.threaded && told.napi.is_empty() {
+        return Ok(false);
+    }
+    let offloads = before.and_then(|before| super::offloads(metrics, before.link));
+    match (&link.kind, offloads) {
+        (Kind::Physical | Kind::Virtio, _) => Ok(true),
+        (Kind::Veth, Some(sends)) => Ok(!sends.tso && !told.napi.is_empty()),
+        _ => Err(format!("whether threaded NAPI takes what comes to {} is not known", link.name)),
+    }
+}
+
+fn threads(told: &Steering) -> Result<Result<Softirq, String>, String> {
+    let cores: CoreSet = told.napi.iter().map(|thread| thread.core).collect();
+    if cores.is_empty() {
+        return Err("its NAPI has threads, and this kernel does not say which".to_owned());
+    }
+    Ok(Ok(Softirq { cores, by: SoftirqBy::NapiThread }))
+}
+
+/// RPS hands each flow to one core of the mask of its receive queue.
+fn spread(
+    metrics: &Metrics,
+    before: Option<&Hop>,
+    link: &LinkFacts,
+    told: &Steering,
+    at: Result<Softirq, String>,
+) -> Result<Softirq, String> {
+    let online = metrics.topology.online();
+    let queues = queues(metrics, before, told, at.as_ref().ok());
+    let masks: Vec<CoreSet> = queues.into_iter().map(|queue| told.rps[queue].intersection(&online)).collect();
+    let spreads = masks.iter().any(|mask| !mask.is_empty());
+    if told.rfs {
+        return Err(format!("RFS may hand what comes to {} to the core of the thread that reads it", link.name));
+    }
+    if !spreads {
+        return at;
+    }
+    if matches!(link.kind, Kind::Vlan | Kind::Macvlan | Kind::Macvtap | Kind::Ipvlan) {
+        return Err(format!(
+            "whether RPS of {} is asked is not known: what is below it has taken the packets",
+            link.name
+        ));
+    }
+    let mut cores: CoreSet = masks.iter().flat_map(CoreSet::iter).collect();
+    if masks.iter().any(CoreSet::is_empty) {
+        at?.cores.iter().for_each(|core| cores.insert(core));
+    }
+    Ok(Softirq { cores, by: SoftirqBy::Rps })
+}
+
+/// The receive queues that the flow may come in by: of a pair those whose number the sending end's XPS gives to the cores
+/// that send.
+fn queues(metrics: &Metrics, before: Option<&Hop>, told: &Steering, at: Option<&Softirq>) -> Vec<usize> {
+    let all = || (0..told.rps.len()).collect();
+    let sends = before.and_then(|before| steering(metrics, before.link)).filter(|sends| {
+        let is_pair = metrics.link(told.link).is_some_and(|link| link.facts.kind == Kind::Veth);
+        is_pair && sends.xps.len() == told.rps.len()
+    });
+    let (Some(sends), Some(at)) = (sends, at) else { return all() };
+    let is_mapped = |core| sends.xps.iter().any(|cores| cores.contains(core));
+    if !at.cores.iter().all(is_mapped) {
+        return all();
+    }
+    (0..told.rps.len()).filter(|&queue| at.cores.iter().any(|core| sends.xps[queue].contains(core))).collect()
+}

@@ -1,0 +1,139 @@
+//! What puts the packets of the links on a path onto cores: RPS, RFS and XPS of each queue, threads of NAPI. Without
+//! paths it reads nothing and keeps nothing open; with them when one changes, and every three seconds besides. Only where
+//! a thread of NAPI last ran is read on every tick, because it moves like any thread.
+
+mod napi;
+mod queues;
+
+use super::Roots;
+use super::spaces::Spaces;
+use super::threads::napi_thread;
+use crate::sample::{FlowPath, HopWay, LinkFacts, LinkKey, Steering};
+use napi::Asker;
+use queues::Tree;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// The settings change without a word to anyone.
+const AGAIN_NS: u64 = 3_000_000_000;
+/// Namespaces that are looked into at most.
+const MOST_PLACES: usize = 64;
+
+/// Whose settings are read.
+#[derive(Debug, Clone, Copy)]
+pub struct Crossed<'a> {
+    /// The namespaces, to enter them.
+    pub spaces: &'a Spaces,
+    /// Every link, sorted by key.
+    pub links: &'a [Arc<LinkFacts>],
+    /// Which way the flows go.
+    pub paths: &'a Arc<Vec<FlowPath>>,
+}
+
+/// One namespace's view of sysfs, and its socket of the `netdev` family.
+#[derive(Debug)]
+struct Place {
+    tree: Tree,
+    /// None before Linux 6.7.
+    napi: Option<Asker>,
+}
+
+/// Reads and keeps the settings.
+#[derive(Debug)]
+pub struct SteeringReader {
+    proc: PathBuf,
+    published: Arc<Vec<Steering>>,
+    paths: Arc<Vec<FlowPath>>,
+    /// By namespace; none where it cannot be looked into.
+    places: BTreeMap<u64, Option<Place>>,
+    read_at_ns: u64,
+    buffer: Vec<u8>,
+}
+
+impl Place {
+    fn here() -> io::Result<Self> {
+        Ok(Self { tree: Tree::open()?, napi: Asker::open().ok() })
+    }
+}
+
+impl SteeringReader {
+    /// Nothing is opened yet.
+    #[must_use]
+    pub fn new(roots: &Roots) -> Self {
+        Self {
+            proc: roots.proc.clone(),
+            published: Arc::default(),
+            paths: Arc::default(),
+            places: BTreeMap::new(),
+            read_at_ns: 0,
+            buffer: Vec::new(),
+        }
+    }
+
+    /// The settings of the links on these paths; the same `Arc` until one changes.
+    pub fn read(&mut self, crossed: Crossed<'_>, now_ns: u64) -> Arc<Vec<Steering>> {
+        if crossed.paths.is_empty() {
+            self.rest();
+            return Arc::clone(&self.published);
+        }
+        let is_new = !Arc::ptr_eq(&self.paths, crossed.paths);
+        if is_new || now_ns.saturating_sub(self.read_at_ns) >= AGAIN_NS {
+            (self.paths, self.read_at_ns) = (Arc::clone(crossed.paths), now_ns);
+            let now = self.settings(crossed);
+            self.publish(now);
+        } else if self.published.iter().any(|told| !told.napi.is_empty()) {
+            let mut now = Vec::clone(&self.published);
+            let threads = now.iter_mut().flat_map(|told| &mut told.napi);
+            threads.for_each(|thread| *thread = napi_thread(&self.proc, thread.pid).unwrap_or_else(|| thread.clone()));
+            self.publish(now);
+        }
+        Arc::clone(&self.published)
+    }
+
+    /// Closes what is open in namespaces that have gone.
+    pub fn leave(&mut self, spaces: &Spaces) {
+        self.places.retain(|&netns, _| spaces.knows(netns));
+    }
+
+    fn rest(&mut self) {
+        if !self.paths.is_empty() {
+            self.places.clear();
+            (self.published, self.paths, self.buffer) = (Arc::default(), Arc::default(), Vec::new());
+        }
+    }
+
+    fn publish(&mut self, now: Vec<Steering>) {
+        if now != *self.published {
+            self.published = Arc::new(now);
+        }
+    }
+
+    /// Reads every link that a path crosses, namespace by namespace.
+    fn settings(&mut self, crossed: Crossed<'_>) -> Vec<Steering> {
+        let hops = self.paths.iter().flat_map(|path| &path.hops).filter(|hop| hop.way != HopWay::Passed);
+        let mut keys: Vec<LinkKey> = hops.map(|hop| hop.link).filter(|key| key.ifindex.kernel().is_some()).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let is_crossed = |netns: u64| keys.iter().any(|key| key.netns == netns);
+        self.places.retain(|&netns, place| place.is_some() && is_crossed(netns));
+        let mut settings = Vec::with_capacity(keys.len());
+        for key in keys {
+            let at = crossed.links.binary_search_by_key(&key, |link| link.key());
+            let Some(link) = at.ok().map(|at| &crossed.links[at]) else { continue };
+            if self.places.len() >= MOST_PLACES && !self.places.contains_key(&key.netns) {
+                continue;
+            }
+            // One that may not be entered has unknown settings; why is said where its routes are asked for.
+            let place =
+                self.places.entry(key.netns).or_insert_with(|| crossed.spaces.inside(key.netns, Place::here).ok());
+            let Some(Place { tree, napi }) = place else { continue };
+            let Some(mut told) = tree.read(link, &mut self.buffer) else { continue };
+            let threads = napi.as_mut().map(|napi| napi.threads(key.ifindex, &mut self.buffer)).unwrap_or_default();
+            told.napi = threads.into_iter().filter_map(|pid| napi_thread(&self.proc, pid)).collect();
+            settings.push(told);
+        }
+        settings
+    }
+}

@@ -1,0 +1,104 @@
+//! The queues of one namespace's links, through a sysfs that is mounted nowhere: sysfs shows the links of the namespace it
+//! was made in, and a mount of its own that is attached to no place (`fsmount`, Linux 5.2) changes nothing for anyone.
+
+use crate::sample::{CoreSet, LinkFacts, MOST_CORES, Steering};
+use crate::source::{proc_file, scan};
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
+use std::io;
+use std::os::fd::OwnedFd;
+
+/// A link with more queues has settings that are unknown rather than half known.
+const MOST_QUEUES: usize = 256;
+
+/// A sysfs of one namespace.
+#[derive(Debug)]
+pub(super) struct Tree(OwnedFd);
+
+impl Tree {
+    /// That of the calling thread's namespace.
+    pub fn open() -> io::Result<Self> {
+        let context = fsopen("sysfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+        fsconfig_create(&context)?;
+        let only_to_read = MountAttrFlags::MOUNT_ATTR_RDONLY
+            | MountAttrFlags::MOUNT_ATTR_NOSUID
+            | MountAttrFlags::MOUNT_ATTR_NODEV
+            | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+        Ok(Self(fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, only_to_read)?))
+    }
+
+    /// The settings of a link; none where it is not there, or another one has its name.
+    pub fn read(&self, link: &LinkFacts, buffer: &mut Vec<u8>) -> Option<Steering> {
+        let folder = format!("class/net/{}", link.name);
+        let ifindex = self.number(&format!("{folder}/ifindex"), buffer);
+        ifindex.filter(|&ifindex| ifindex == u64::from(link.ifindex.0))?;
+        let mut steering = Steering {
+            link: link.key(),
+            rps: Vec::new(),
+            xps: Vec::new(),
+            rfs: false,
+            threaded: self.number(&format!("{folder}/threaded"), buffer).is_some_and(|mode| mode != 0),
+            napi: Vec::new(),
+        };
+        loop {
+            let queue = format!("{folder}/queues/rx-{}", steering.rps.len());
+            let Some(cores) = self.mask(&format!("{queue}/rps_cpus"), buffer) else { break };
+            steering.rps.push(cores);
+            steering.rfs |= self.number(&format!("{queue}/rps_flow_cnt"), buffer).is_some_and(|flows| flows != 0);
+            if steering.rps.len() > MOST_QUEUES {
+                return None;
+            }
+        }
+        // Reading `xps_cpus` takes the RTNL lock, so it is read where it decides: between the ends of a pair.
+        if steering.rps.len() > 1 && link.peer.is_some() {
+            let cores = |queue| self.mask(&format!("{folder}/queues/tx-{queue}/xps_cpus"), buffer);
+            steering.xps = (0..MOST_QUEUES).map_while(cores).collect();
+        }
+        Some(steering)
+    }
+
+    fn number(&self, file: &str, buffer: &mut Vec<u8>) -> Option<u64> {
+        scan::number(self.text(file, buffer)?)
+    }
+
+    fn mask(&self, file: &str, buffer: &mut Vec<u8>) -> Option<CoreSet> {
+        mask(self.text(file, buffer)?)
+    }
+
+    fn text<'a>(&self, file: &str, buffer: &'a mut Vec<u8>) -> Option<&'a [u8]> {
+        let file = proc_file::open_below(&self.0, file).ok()?;
+        Some(proc_file::whole(&file, buffer).ok()?.trim_ascii())
+    }
+}
+
+/// A mask as the kernel prints it: 32 cores a word in hexadecimal, the highest first, `00000001,ffffffff`.
+fn mask(text: &[u8]) -> Option<CoreSet> {
+    let mut cores = CoreSet::new();
+    for (at, word) in text.rsplit(|&byte| byte == b',').enumerate() {
+        let word = u32::from_str_radix(std::str::from_utf8(word).ok()?, 16).ok()?;
+        let first = u32::try_from(at).ok()?.checked_mul(32).filter(|first| first + 32 <= MOST_CORES)?;
+        (0..32).filter(|bit| word >> bit & 1 == 1).for_each(|bit| cores.insert(first + bit));
+    }
+    Some(cores)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_mask_is_read_from_its_last_word_on() {
+        let told = |text: &str| mask(text.as_bytes()).map(|cores| cores.to_string());
+        assert_eq!(told("0").as_deref(), Some(""), "nobody");
+        assert_eq!(told("3").as_deref(), Some("0-1"), "two cores");
+        assert_eq!(told("00000001,80000000").as_deref(), Some("31-32"), "words of 32 cores");
+        assert_eq!(told("x"), None, "what is no mask is unknown");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_survived(text: Vec<u8>) {
+            mask(&text);
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Threads of the kernel that receive packets (threaded NAPI): where one last ran, where it may run.
+
+use super::parse::{parse_allowed, parse_stat};
+use crate::sample::NapiThread;
+use std::path::Path;
+
+/// The thread of that number; none where it is no such thread: the kernel numbers it for its own process namespace, and
+/// in another one that number is somebody else.
+pub(in crate::source) fn napi_thread(proc: &Path, pid: u32) -> Option<NapiThread> {
+    let process = proc.join(pid.to_string());
+    let stat = std::fs::read(process.join("stat")).ok()?;
+    let stat = parse_stat(&stat).filter(|stat| stat.kernel && stat.comm.starts_with(b"napi/"))?;
+    let allowed = parse_allowed(&std::fs::read(process.join("status")).ok()?)?;
+    Some(NapiThread { pid, core: stat.core, allowed })
+}
