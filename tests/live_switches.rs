@@ -6,7 +6,7 @@ mod live;
 
 use live::can_run;
 use live::machine::{HOST, Machine, descriptors};
-use live::switch::{PROGRAMS, Switch};
+use live::switch::{PROGRAMS, Switch, has_kernel_datapath};
 use live::traffic::{Seen, observed, way};
 use live::truth::agrees_within;
 use live::{VNETTOP, Watching, await_that, listening};
@@ -49,6 +49,11 @@ fn benchmark(machine: &Machine, watching: &mut Watching, pods: [&str; 2]) -> See
 
 /// Each of these links is a port of that bridge, of that type, once vnettop reads the database.
 fn holds_ports(object: &Value, netns: u64, ports: &[(&str, &str, &str)]) {
+    holds_ports_of("netdev", object, netns, ports);
+}
+
+/// The same of bridges over that datapath.
+fn holds_ports_of(datapath: &str, object: &Value, netns: u64, ports: &[(&str, &str, &str)]) {
     if object.get("ovs").is_none() {
         eprintln!("NOT RUN: this vnettop asks no database of Open vSwitch yet");
         return;
@@ -59,7 +64,8 @@ fn holds_ports(object: &Value, netns: u64, ports: &[(&str, &str, &str)]) {
         let row = row.unwrap_or_else(|| panic!("{name} is listed"));
         assert_eq!(row["ovs"]["bridge"], *bridge, "{name} is a port of {bridge}");
         assert_eq!(row["ovs"]["type"], *kind, "the type of {name} is what the database says");
-        assert_eq!(row["ovs"]["datapath"], "netdev", "{name} is on the userspace datapath");
+        assert_eq!(row["ovs"]["datapath"], datapath, "{name} is on that datapath");
+        assert_eq!(row["owner"]["type"], "ovs-bridge", "{name} belongs to its bridge: {}", row["owner"]);
     }
 }
 
@@ -81,6 +87,79 @@ fn pods_on_open_vswitch_are_told() {
     let last = seen.objects.last().expect("objects");
     let ports = [("br0", "br0", "internal"), ("veth1", "br0", "system"), ("veth2", "br0", "system")];
     holds_ports(last, seen.after.spaces[HOST], &ports);
+}
+
+#[test]
+fn pods_on_the_kernels_datapath_are_told() {
+    let test = "pods_on_the_kernels_datapath_are_told";
+    if !can_run(test, PROGRAMS) {
+        return;
+    }
+    let machine = Machine::new();
+    if !has_kernel_datapath(test, &machine) {
+        return;
+    }
+    let switch = Switch::start(&machine, HOST, "openvswitch");
+    switch.kernel_bridge("br0");
+    let pods = [pod(&machine, 1, HOST), pod(&machine, 2, HOST)];
+    switch.set("add-port br0 veth1 -- add-port br0 veth2 -- add-port br0 int0 -- set interface int0 type=internal");
+    let mut watching = watch(&machine, &[]);
+    let seen = benchmark(&machine, &mut watching, [&pods[0], &pods[1]]);
+    let through = way(&[(&pods[0], "eth0"), (HOST, "veth1"), (HOST, "veth2"), (&pods[1], "eth0")]);
+    seen.holds_rates(&through);
+    seen.holds_way(&through);
+    let last = seen.objects.last().expect("objects");
+    let ports = [
+        ("br0", "br0", "internal"),
+        ("int0", "br0", "internal"),
+        ("veth1", "br0", "system"),
+        ("veth2", "br0", "system"),
+    ];
+    holds_ports_of("system", last, seen.after.spaces[HOST], &ports);
+    for name in ["br0", "int0", "ovs-system"] {
+        assert_eq!(seen.after.link(HOST, name).kind, "openvswitch", "{name} is the kernel's own");
+    }
+}
+
+#[test]
+fn a_tunnel_between_two_kernel_datapaths_is_told() {
+    let test = "a_tunnel_between_two_kernel_datapaths_is_told";
+    if !can_run(test, PROGRAMS) {
+        return;
+    }
+    let machine = Machine::new();
+    if !has_kernel_datapath(test, &machine) {
+        return;
+    }
+    let hosts = [machine.space("one"), machine.space("two")];
+    machine.run("ip link add nic0 netns one type veth peer name nic0 netns two");
+    let names = ["openvswitch", "openvswitch-two"];
+    let switches = [0, 1].map(|at| Switch::start(&machine, &hosts[at], names[at]));
+    let pods = [0, 1].map(|at| pod(&machine, [1, 2][at], &hosts[at]));
+    for (switch, (own, other)) in switches.iter().zip([(1, 2), (2, 1)]) {
+        switch.run(&format!("ip addr add 198.18.1.{own}/24 dev nic0; ip link set nic0 up"));
+        switch.kernel_bridge("br0");
+        let tunnel =
+            format!("over0 -- set interface over0 type=vxlan options:remote_ip=198.18.1.{other} options:key=7");
+        switch.set(&format!("add-port br0 veth{own} -- add-port br0 {tunnel}"));
+    }
+    let mut watching = watch(&machine, &[&switches[0], &switches[1]]);
+    let seen = benchmark(&machine, &mut watching, [&pods[0], &pods[1]]);
+    let wire = [(&*hosts[0], "veth1"), (&hosts[0], "nic0"), (&hosts[1], "nic0"), (&hosts[1], "veth2")];
+    seen.holds_rates(&way(&[&[(&*pods[0], "eth0")], &wire[..], &[(&*pods[1], "eth0")]].concat()));
+    let last = seen.objects.last().expect("objects");
+    for (host, veth) in [(&hosts[0], "veth1"), (&hosts[1], "veth2")] {
+        let ports = [(veth, "br0", "system"), ("over0", "br0", "vxlan")];
+        holds_ports_of("system", last, seen.after.spaces[host], &ports);
+        assert_eq!(seen.after.link(host, "vxlan_sys_4789").kind, "vxlan", "the kernel's own side of it");
+    }
+    let drawn = |flow: &Value| {
+        let hops = flow["path"].as_array().cloned().unwrap_or_default();
+        let crossed = hops.iter().filter(|hop| hop["way"] != "passed");
+        crossed.filter_map(|hop| hop["name"].as_str()).collect::<Vec<_>>().join(" ")
+    };
+    let ways: std::collections::BTreeSet<_> = seen.flows().map(drawn).collect();
+    assert!(ways.contains("eth0 veth1 over0 nic0 nic0 over0 veth2 eth0"), "the way through the tunnel: {ways:?}");
 }
 
 #[test]

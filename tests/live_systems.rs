@@ -5,7 +5,7 @@ mod live;
 
 use live::can_run;
 use live::machine::{HOST, Machine, descriptors};
-use live::shapes::{PROGRAMS, System};
+use live::shapes::{PROGRAMS, System, WITH_HOLDERS};
 use live::truth::{agrees, agrees_within};
 
 fn holds(test: &str, seconds: &str, build: impl FnOnce() -> System) {
@@ -51,7 +51,7 @@ fn canal_is_told() {
 
 #[test]
 fn a_vpn_on_tuns_is_told() {
-    if !can_run("a_vpn_on_tuns_is_told", PROGRAMS) {
+    if !can_run("a_vpn_on_tuns_is_told", WITH_HOLDERS) {
         return;
     }
     let system = System::vpn();
@@ -62,7 +62,7 @@ fn a_vpn_on_tuns_is_told() {
 
 #[test]
 fn a_guest_on_a_bridge_is_told() {
-    if !can_run("a_guest_on_a_bridge_is_told", PROGRAMS) {
+    if !can_run("a_guest_on_a_bridge_is_told", WITH_HOLDERS) {
         return;
     }
     let system = System::guest_on_bridge();
@@ -72,7 +72,7 @@ fn a_guest_on_a_bridge_is_told() {
 
 #[test]
 fn a_guest_on_a_macvtap_is_told() {
-    if !can_run("a_guest_on_a_macvtap_is_told", PROGRAMS) {
+    if !can_run("a_guest_on_a_macvtap_is_told", WITH_HOLDERS) {
         return;
     }
     let system = System::guest_on_macvtap();
@@ -119,6 +119,26 @@ fn gre_is_told_where_the_kernel_has_it() {
 }
 
 #[test]
+fn gretap_is_told_where_the_kernel_has_it() {
+    holds_where_there_is("gretap", || System::tunnel("type gretap local 198.18.1.$N remote 198.18.1.$M dev nic0"));
+}
+
+#[test]
+fn ipip_is_told_where_the_kernel_has_it() {
+    holds_where_there_is("ipip", || System::tunnel("type ipip local 198.18.1.$N remote 198.18.1.$M"));
+}
+
+#[test]
+fn a_macvlan_on_a_vlan_is_told_where_the_kernel_has_it() {
+    holds_where_there_is("vlan", System::macvlan_on_vlan);
+}
+
+#[test]
+fn a_vrf_is_told_where_the_kernel_has_it() {
+    holds_where_there_is("vrf", System::vrf);
+}
+
+#[test]
 fn namespaces_that_come_and_go_are_shown_and_leak_nothing() {
     if !can_run("namespaces_that_come_and_go_are_shown_and_leak_nothing", PROGRAMS) {
         return;
@@ -143,7 +163,8 @@ fn namespaces_that_come_and_go_are_shown_and_leak_nothing() {
 
 #[test]
 fn a_vpn_whose_program_ends_loses_its_tun_and_a_name_that_comes_again_is_another_namespace() {
-    if !can_run("a_vpn_whose_program_ends_loses_its_tun_and_a_name_that_comes_again_is_another_namespace", PROGRAMS) {
+    if !can_run("a_vpn_whose_program_ends_loses_its_tun_and_a_name_that_comes_again_is_another_namespace", WITH_HOLDERS)
+    {
         return;
     }
     let mut vpn = System::vpn();

@@ -39,12 +39,12 @@ fn a_route_leads_here_or_out_through_a_link() {
 #[test]
 fn a_request_leaves_to_the_kernel_what_is_not_known() {
     let length = |mut request: Request| request.numbered(1).len();
-    let whole = length(route::request(&packet("198.18.0.1:1", "198.18.0.2:2"), Some(Ifindex(3))));
+    let whole = length(route::request(&packet("198.18.0.1:1", "198.18.0.2:2"), route::Origin::In(Ifindex(3))));
     let open = packet("0.0.0.0:0", "198.18.0.2:2");
-    let less = length(route::request(&open, None));
+    let less = length(route::request(&open, route::Origin::Own));
     assert_eq!(whole - less, 3 * 8, "no source, no source port, no link");
     let portless = Packet { to: any_port(open.to.ip()), ..open };
-    assert_eq!(less - length(route::request(&portless, None)), 8, "nor a port of the destination");
+    assert_eq!(less - length(route::request(&portless, route::Origin::Own)), 8, "nor a port of the destination");
 }
 
 #[test]

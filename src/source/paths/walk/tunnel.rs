@@ -3,7 +3,7 @@
 use super::{At, Inner, Walk};
 use crate::sample::{HopBy, HopWay, LinkFacts, LinkKey, Proto};
 use crate::source::paths::lookups::{Lookups, Mac, Packet, Tunnel, any_port, unspecified};
-use crate::source::paths::map::SwitchPort;
+use crate::source::paths::map::{SwitchPort, place};
 use std::net::{IpAddr, SocketAddr};
 
 /// Where a tunnel leads, as a link or a port of a switch has it.
@@ -40,6 +40,9 @@ impl<L: Lookups> Walk<'_, L> {
         let from = far.tunnel.local.unwrap_or(unspecified(far.remote));
         let to = SocketAddr::new(far.remote, far.tunnel.port);
         let (packet, key) = (self.packet, far.tunnel.key);
+        // A tunnel that was made upon a link leaves through no other one.
+        let upon = self.map.link(far.through).and_then(|link| place(link.lower.as_ref()));
+        self.bound = upon.filter(|upon| upon.netns == far.outside);
         self.inner.push(Inner { packet, mac, kind: far.kind, key, through: far.through });
         self.packet = Packet { proto: Proto::Udp, from: any_port(from), to };
         At::Route { netns: far.outside, from: None }
