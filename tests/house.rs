@@ -57,6 +57,7 @@ const CONFINED: &[(&str, &[&str])] = &[
             "source/owners",
             // Only what `ip -j` said of captured links is read there.
             "source/links/tests",
+            "source/paths/kernel/tests",
         ],
     ),
     ("jiff", &["report", "effect"]),

@@ -65,7 +65,7 @@ fn holds_ports_of(datapath: &str, object: &Value, netns: u64, ports: &[(&str, &s
         assert_eq!(row["ovs"]["bridge"], *bridge, "{name} is a port of {bridge}");
         assert_eq!(row["ovs"]["type"], *kind, "the type of {name} is what the database says");
         assert_eq!(row["ovs"]["datapath"], datapath, "{name} is on that datapath");
-        assert_eq!(row["owner"]["type"], "ovs-bridge", "{name} belongs to its bridge: {}", row["owner"]);
+        assert_eq!(row["owner"]["type"], "ovs", "{name} belongs to its bridge: {}", row["owner"]);
     }
 }
 

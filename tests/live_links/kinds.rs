@@ -178,9 +178,9 @@ fn keep_links(name: &str) {
         fields.insert("speed".to_owned(), ethtool_speed(&name).into());
         link.to_string()
     };
-    let lines: Vec<String> = ip_links().into_iter().map(line).collect();
-    let path = format!("{}/{name}.json", FOLDER);
-    std::fs::write(path, lines.join("\n") + "\n").expect("the fixture is written");
+    let told: Vec<String> = ip_links().into_iter().map(line).collect();
+    let path = format!("{FOLDER}/{name}.json");
+    std::fs::write(path, told.join("\n") + "\n").expect("the fixture is written");
 }
 
 /// What of `ip -d -j link` is compared.

@@ -1,5 +1,6 @@
 //! From link to link: what a driver does with a frame that it is given, and who takes a frame that a link receives.
 
+use super::tunnel::PACKS;
 use super::vrf::VRF;
 use super::{At, Tag, Walk};
 use crate::sample::{HopBy, HopWay, Kind, LinkFacts, LinkKey, LinkState};
@@ -36,10 +37,12 @@ impl<'a, L: Lookups> Walk<'a, L> {
                 self.down(link, mac)
             }
             "bond" | "team" => self.bond(link, mac),
-            VRF => self.looked_up_again(key),
-            "vxlan" | "geneve" => self.pack(link, mac),
-            "gre" | "gretap" | "erspan" | "ip6gre" | "ip6gretap" | "ip6erspan" => self.pack(link, mac),
-            "ipip" | "sit" | "ip6tnl" | "vti" | "vti6" => self.pack(link, mac),
+            // It looks up once more, in its own table.
+            VRF => {
+                self.bound = Some(key);
+                Ok(At::Route { netns: key.netns, from: None })
+            }
+            kind if PACKS.contains(&kind) => self.pack(link, mac),
             "wireguard" => Err(format!("{name} encrypts the packets for one of its peers, and which is not known")),
             "xfrm" => Err(format!("the IPsec policies decide where {name} sends the packets, and those are not asked")),
             "dummy" => Err(format!("the packets end in {name}: a dummy drops what it is given")),
@@ -96,12 +99,6 @@ impl<'a, L: Lookups> Walk<'a, L> {
             Tag::Macsec => above.kind.word() == "macsec",
         });
         found.map(LinkFacts::key)
-    }
-
-    /// What a vrf is given to send is looked up once more, in its own table.
-    fn looked_up_again(&mut self, vrf: LinkKey) -> Result<At, String> {
-        self.bound = Some(vrf);
-        Ok(At::Route { netns: vrf.netns, from: None })
     }
 
     /// The macvlan or ipvlan on a link that takes the frame.

@@ -6,6 +6,23 @@ use crate::source::paths::lookups::{Lookups, Mac, Packet, Tunnel, any_port, unsp
 use crate::source::paths::map::{SwitchPort, place};
 use std::net::{IpAddr, SocketAddr};
 
+/// Links that pack what they are given into packets to an address of their configuration.
+pub(super) const PACKS: [&str; 13] = [
+    "vxlan",
+    "geneve",
+    "gre",
+    "gretap",
+    "erspan",
+    "ip6gre",
+    "ip6gretap",
+    "ip6erspan",
+    "ipip",
+    "sit",
+    "ip6tnl",
+    "vti",
+    "vti6",
+];
+
 /// Where a tunnel leads, as a link or a port of a switch has it.
 #[derive(Debug, Clone)]
 pub(super) struct Far {
