@@ -52,9 +52,9 @@ impl<'a> Switch<'a> {
         let folder = self.folder.clone();
         let database = [&*format!("{folder}/conf.db"), &format!("--remote=punix:{folder}/db.sock")].map(str::to_owned);
         self.program("ovsdb-server", &database);
-        await_that("ovsdb-server answers", 20, || self.can("ovs-vsctl --no-wait --timeout 1 init"));
+        await_that("ovsdb-server answers", 20, || self.can("ovs-vsctl --no-wait --timeout 5 init"));
         self.program("ovs-vswitchd", &[format!("unix:{folder}/db.sock")]);
-        await_that("ovs-vswitchd answers", 20, || self.can("ovs-appctl --timeout 1 version"));
+        await_that("ovs-vswitchd answers", 20, || self.can("ovs-appctl --timeout 5 version"));
     }
 
     /// Ends both at once.
