@@ -49,6 +49,8 @@ impl<L: Lookups> Walk<'_, L> {
         let outside = detail.outside;
         let outside = outside.ok_or_else(|| format!("the packets of {name} go on in a namespace that is not seen"))?;
         let far = Far { through: link.key(), kind: link.kind.word().to_owned(), tunnel, remote, outside };
+        // A tunnel that was made upon a link leaves through no other one.
+        self.bound = place(link.lower.as_ref()).filter(|upon| upon.netns == outside);
         Ok(self.outer(far, mac))
     }
 
@@ -57,9 +59,6 @@ impl<L: Lookups> Walk<'_, L> {
         let from = far.tunnel.local.unwrap_or(unspecified(far.remote));
         let to = SocketAddr::new(far.remote, far.tunnel.port);
         let (packet, key) = (self.packet, far.tunnel.key);
-        // A tunnel that was made upon a link leaves through no other one.
-        let upon = self.map.link(far.through).and_then(|link| place(link.lower.as_ref()));
-        self.bound = upon.filter(|upon| upon.netns == far.outside);
         self.inner.push(Inner { packet, mac, kind: far.kind, key, through: far.through });
         self.packet = Packet { proto: Proto::Udp, from: any_port(from), to };
         At::Route { netns: far.outside, from: None }
