@@ -6,7 +6,7 @@ mod live;
 
 use live::can_run;
 use live::machine::{HOST, Machine, descriptors};
-use live::switch::{PROGRAMS, Switch};
+use live::switch::{PROGRAMS, Switch, has_kernel_datapath};
 use live::traffic::{Seen, observed, seconds, way};
 use live::truth::agrees_within;
 use live::{await_that, listening};
@@ -37,6 +37,11 @@ fn benchmark(machine: &Machine, name: &str, more: &[&str], pods: [&str; 2]) -> S
 
 /// Each of these links is a port of that bridge, of that type, and belongs to it.
 fn holds_ports(seen: &Seen, space: &str, ports: &[(&str, &str, &str)]) {
+    holds_ports_of("netdev", seen, space, ports);
+}
+
+/// The same of bridges over that datapath.
+fn holds_ports_of(datapath: &str, seen: &Seen, space: &str, ports: &[(&str, &str, &str)]) {
     let (object, netns) = (seen.objects.last().expect("objects"), seen.after.spaces[space]);
     let links = object["links"].as_array().expect("links");
     for (name, bridge, kind) in ports {
@@ -44,7 +49,7 @@ fn holds_ports(seen: &Seen, space: &str, ports: &[(&str, &str, &str)]) {
         let row = row.unwrap_or_else(|| panic!("{name} is listed"));
         assert_eq!(row["ovs"]["bridge"], *bridge, "{name} is a port of {bridge}");
         assert_eq!(row["ovs"]["type"], *kind, "the type of {name} is what the database says");
-        assert_eq!(row["ovs"]["datapath"], "netdev", "{name} is on the userspace datapath");
+        assert_eq!(row["ovs"]["datapath"], datapath, "{name} is on that datapath");
         assert_eq!(row["owner"]["type"], "ovs", "{name} is Open vSwitch's: {}", row["owner"]);
         assert_eq!(row["owner"]["name"], *bridge, "{name} is its bridge's");
     }
@@ -75,6 +80,77 @@ fn pods_on_open_vswitch_are_told() {
     let ports = [("br0", "br0", "internal"), ("veth1", "br0", "system"), ("veth2", "br0", "system")];
     holds_ports(&seen, HOST, &ports);
     seen.holds_owner((HOST, "ovs-netdev"), "process", "name", "ovs-vswitchd");
+}
+
+#[test]
+fn pods_on_the_kernels_datapath_are_told() {
+    let test = "pods_on_the_kernels_datapath_are_told";
+    if !can_run(test, PROGRAMS) {
+        return;
+    }
+    let machine = Machine::new();
+    if !has_kernel_datapath(test, &machine) {
+        return;
+    }
+    let switch = Switch::start(&machine, HOST, "openvswitch");
+    switch.kernel_bridge("br0");
+    let pods = [pod(&machine, 1, HOST), pod(&machine, 2, HOST)];
+    switch.set("add-port br0 veth1 -- add-port br0 veth2 -- add-port br0 int0 -- set interface int0 type=internal");
+    let seen = benchmark(&machine, "open-vswitch-kernel", &[], [&pods[0], &pods[1]]);
+    let through = way(&[(&pods[0], "eth0"), (HOST, "veth1"), (HOST, "veth2"), (&pods[1], "eth0")]);
+    seen.holds_rates(&through);
+    seen.holds_way(&through);
+    let ports = [
+        ("br0", "br0", "internal"),
+        ("int0", "br0", "internal"),
+        ("veth1", "br0", "system"),
+        ("veth2", "br0", "system"),
+    ];
+    holds_ports_of("system", &seen, HOST, &ports);
+    for name in ["br0", "int0", "ovs-system"] {
+        assert_eq!(seen.after.link(HOST, name).kind, "openvswitch", "{name} is the kernel's own");
+    }
+}
+
+#[test]
+fn a_tunnel_between_two_kernel_datapaths_is_told() {
+    let test = "a_tunnel_between_two_kernel_datapaths_is_told";
+    if !can_run(test, PROGRAMS) {
+        return;
+    }
+    let machine = Machine::new();
+    if !has_kernel_datapath(test, &machine) {
+        return;
+    }
+    let hosts = [machine.space("one"), machine.space("two")];
+    machine.run("ip link add nic0 netns one type veth peer name nic0 netns two");
+    let names = ["openvswitch", "openvswitch-two"];
+    let switches = [0, 1].map(|at| Switch::start(&machine, &hosts[at], names[at]));
+    let pods = [0, 1].map(|at| pod(&machine, [1, 2][at], &hosts[at]));
+    for (switch, (own, other)) in switches.iter().zip([(1, 2), (2, 1)]) {
+        switch.run(&format!("ip addr add 198.18.1.{own}/24 dev nic0; ip link set nic0 up"));
+        switch.kernel_bridge("br0");
+        let tunnel =
+            format!("over0 -- set interface over0 type=vxlan options:remote_ip=198.18.1.{other} options:key=7");
+        switch.set(&format!("add-port br0 veth{own} -- add-port br0 {tunnel}"));
+    }
+    let sockets = switches.each_ref().map(Switch::socket);
+    let told = ["--ovs-socket", &sockets[0], "--ovs-socket", &sockets[1]];
+    let seen = benchmark(&machine, "open-vswitch-kernel-vxlan", &told, [&pods[0], &pods[1]]);
+    let wire = [(&*hosts[0], "veth1"), (&hosts[0], "nic0"), (&hosts[1], "nic0"), (&hosts[1], "veth2")];
+    seen.holds_rates(&way(&[&[(&*pods[0], "eth0")], &wire[..], &[(&*pods[1], "eth0")]].concat()));
+    for (host, veth) in [(&hosts[0], "veth1"), (&hosts[1], "veth2")] {
+        let ports = [(veth, "br0", "system"), ("over0", "br0", "vxlan")];
+        holds_ports_of("system", &seen, host, &ports);
+        assert_eq!(seen.after.link(host, "vxlan_sys_4789").kind, "vxlan", "the kernel's own side of it");
+    }
+    let drawn = |flow: &Value| {
+        let hops = flow["path"].as_array().cloned().unwrap_or_default();
+        let crossed = hops.iter().filter(|hop| hop["way"] != "passed");
+        crossed.filter_map(|hop| hop["name"].as_str()).collect::<Vec<_>>().join(" ")
+    };
+    let ways: std::collections::BTreeSet<_> = seen.flows().map(drawn).collect();
+    assert!(ways.contains("eth0 veth1 over0 nic0 nic0 over0 veth2 eth0"), "the way through the tunnel: {ways:?}");
 }
 
 #[test]

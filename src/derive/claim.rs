@@ -13,7 +13,7 @@ pub enum Basis {
     Inherited,
     /// The largest of a bridge's ports.
     MaxOfPorts,
-    /// The sum of a bond's ports.
+    /// The sum of the ports of a bond or team.
     SumOfPorts,
     /// Someone set it with ethtool.
     UserSet,
@@ -37,8 +37,9 @@ impl Basis {
     }
 }
 
-/// `BOND_MODE_ACTIVEBACKUP`: the one bond mode whose speed is a single port's.
-const BOND_ACTIVE_BACKUP: u8 = 1;
+/// `BOND_MODE_ACTIVEBACKUP` and `BOND_MODE_BROADCAST`: the bond modes whose speed is a single port's, of the one in use
+/// and of the slowest.
+const BOND_OF_ONE_PORT: [u8; 2] = [1, 3];
 
 /// The basis of a link's claim. `kernel` is the release, because tun's constant changed from 10 to 10000 in Linux 6.2.
 #[must_use]
@@ -48,8 +49,9 @@ pub fn basis(link: &LinkFacts, kernel: &str) -> Basis {
         Kind::Physical | Kind::Virtio => Basis::Real,
         Kind::Tun | Kind::Tap if link.speed_was_set || mbps != tun_constant(kernel) => Basis::UserSet,
         Kind::Bridge => Basis::MaxOfPorts,
-        Kind::Bond if link.bond_mode == Some(BOND_ACTIVE_BACKUP) => Basis::Inherited,
+        Kind::Bond if link.bond_mode.is_some_and(|mode| BOND_OF_ONE_PORT.contains(&mode)) => Basis::Inherited,
         Kind::Bond => Basis::SumOfPorts,
+        Kind::Other(word) if word == "team" => Basis::SumOfPorts,
         Kind::Macvlan | Kind::Macvtap | Kind::Ipvlan | Kind::Vlan | Kind::Vxlan => Basis::Inherited,
         _ if link.speed_was_set => Basis::UserSet,
         _ if link.lower.is_some() => Basis::Inherited,

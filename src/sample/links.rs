@@ -281,8 +281,24 @@ impl Kind {
     /// Whether Ethernet frames cross it: its counters then include their headers.
     #[must_use]
     pub fn has_frames(&self) -> bool {
-        const WITHOUT: [&str; 10] =
-            ["wireguard", "gre", "ip6gre", "ipip", "sit", "ip6tnl", "vti", "vti6", "xfrm", "ppp"];
+        // A vrf is an Ethernet device, but what it counts is out of its frame (`vrf_ip_rcv`).
+        const WITHOUT: [&str; 15] = [
+            "wireguard",
+            "gre",
+            "ip6gre",
+            "ipip",
+            "sit",
+            "ip6tnl",
+            "vti",
+            "vti6",
+            "xfrm",
+            "ppp",
+            "vrf",
+            "nlmon",
+            "bareudp",
+            "gtp",
+            "ovpn",
+        ];
         match self {
             Self::Loopback | Self::Tun => false,
             Self::Other(word) => !WITHOUT.contains(&word.as_str()),

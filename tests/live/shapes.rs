@@ -6,7 +6,9 @@ use super::traffic::{Seen, Way, observed, seconds, way};
 use super::{Kept, listening};
 
 /// What building and comparing needs.
-pub const PROGRAMS: &[&str] = &["ip", "bridge", "ethtool", "iperf3", "nsenter", "unshare", "setpriv", "python3"];
+pub const PROGRAMS: &[&str] = &["ip", "bridge", "ethtool", "iperf3", "nsenter", "unshare", "setpriv"];
+/// And where programs hold devices.
+pub const WITH_HOLDERS: &[&str] = &["ip", "bridge", "ethtool", "iperf3", "nsenter", "unshare", "setpriv", "python3"];
 
 /// A built system.
 pub struct System {
@@ -156,6 +158,39 @@ impl System {
         let machine = hosts();
         on_each(&machine, "ip -n $H link add link nic0 name tun0 type vlan id 7");
         Self::tunnelled(machine)
+    }
+
+    /// Pods on a macvlan that stands on a VLAN of the wire.
+    pub fn macvlan_on_vlan() -> Self {
+        let machine = hosts();
+        on_each(
+            &machine,
+            "ip netns add $P; ip -n $P link set lo up
+             ip -n $H link add link nic0 name vlan7 type vlan id 7; ip -n $H link set vlan7 up
+             ip -n $H link add link vlan7 name eth0 netns $P type macvlan mode bridge
+             ip -n $P addr add 198.19.2.$N/24 dev eth0; ip -n $P link set eth0 up",
+        );
+        let links = [(POD1, "eth0"), (ONE, "vlan7"), (ONE, "nic0"), (TWO, "nic0"), (TWO, "vlan7"), (POD2, "eth0")];
+        Self::between_pods(machine, &links)
+    }
+
+    /// Pods whose hosts route them in a table of their own.
+    pub fn vrf() -> Self {
+        let machine = hosts();
+        on_each(
+            &machine,
+            "ip netns add $P; ip -n $P link set lo up
+             ip -n $H link add red type vrf table 10; ip -n $H link set red up; ip -n $H link set nic0 master red
+             ip link add veth$N netns $H type veth peer name eth0 netns $P
+             ip -n $H link set veth$N master red; ip -n $H link set veth$N up
+             ip -n $H addr add 198.19.$N.1/24 dev veth$N
+             ip -n $H route add 198.19.$M.0/24 via 198.18.1.$M table 10
+             ip -n $P addr add 198.19.$N.2/24 dev eth0; ip -n $P link set eth0 up
+             ip -n $P route add default via 198.19.$N.1",
+        );
+        let here = [(POD1, "eth0"), (ONE, "veth1"), (ONE, "red"), (ONE, "nic0")];
+        let there = [(TWO, "nic0"), (TWO, "red"), (TWO, "veth2"), (POD2, "eth0")];
+        Self::between_pods(machine, &[here, there].concat())
     }
 
     /// A bond of two wires at each end, of which one is in use.

@@ -19,6 +19,15 @@ pub const PROGRAMS: &[&str] = &[
     "setpriv",
 ];
 
+/// Whether the kernel has a datapath of its own; otherwise the test says that it did not run.
+pub fn has_kernel_datapath(test: &str, machine: &Machine) -> bool {
+    let has = machine.can("ovs-dpctl add-dp probe0 && ovs-dpctl del-dp probe0");
+    if !has {
+        eprintln!("NOT RUN: {test}: this kernel has no datapath of Open vSwitch");
+    }
+    has
+}
+
 /// A running switch.
 pub struct Switch<'a> {
     machine: &'a Machine,
@@ -43,9 +52,9 @@ impl<'a> Switch<'a> {
         let folder = self.folder.clone();
         let database = [&*format!("{folder}/conf.db"), &format!("--remote=punix:{folder}/db.sock")].map(str::to_owned);
         self.program("ovsdb-server", &database);
-        await_that("ovsdb-server answers", 20, || self.can("ovs-vsctl --no-wait --timeout 1 init"));
+        await_that("ovsdb-server answers", 20, || self.can("ovs-vsctl --no-wait --timeout 5 init"));
         self.program("ovs-vswitchd", &[format!("unix:{folder}/db.sock")]);
-        await_that("ovs-vswitchd answers", 20, || self.can("ovs-appctl --timeout 1 version"));
+        await_that("ovs-vswitchd answers", 20, || self.can("ovs-appctl --timeout 5 version"));
     }
 
     /// Both stand still: their sockets are there and nobody answers.
@@ -108,5 +117,10 @@ impl<'a> Switch<'a> {
     /// A bridge over the userspace datapath.
     pub fn bridge(&self, name: &str) {
         self.set(&format!("add-br {name} -- set bridge {name} datapath_type=netdev"));
+    }
+
+    /// A bridge over the kernel's datapath.
+    pub fn kernel_bridge(&self, name: &str) {
+        self.set(&format!("add-br {name}"));
     }
 }

@@ -143,7 +143,8 @@ fn basis_of(basis: &FlowBasis, tcp: bool) -> String {
             )
         }
         FlowBasis::Link(name) => format!(
-            "link {name}, because no TCP connection of the watched threads can be read: it is UDP, or root is needed"
+            "link {name}, because no TCP connection of the watched threads can be read: it is UDP, root is needed, or the \
+             kernel has no CONFIG_INET_TCP_DIAG"
         ),
     }
 }

@@ -190,7 +190,7 @@ impl<'a> Raw<'a> {
         let index = if *kind == Kind::Vxlan { below() } else { self.link }?;
         let here = self.link_netnsid.is_none().then_some(netns);
         let linked = PeerRef { netnsid: self.link_netnsid, netns: here, ifindex: Ifindex(index) };
-        let moved = self.link_netnsid.is_some() && !matches!(kind.word(), "geneve" | "wireguard" | "bareudp");
+        let moved = self.link_netnsid.is_some() && !matches!(kind.word(), "geneve" | "wireguard" | "bareudp" | "gtp");
         (moved || linked.ifindex != own).then_some(linked)
     }
 

@@ -15,6 +15,7 @@ use crate::source::netlink::dialogue::{self, Dialogue};
 use crate::source::netlink::message::{Message, Request};
 use crate::source::netlink::socket::KernelSocket;
 use crate::source::spaces::Spaces;
+use route::Origin;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -111,6 +112,15 @@ impl Kernel<'_> {
         inside.route.get(&mut request, buffer, answer).ok().flatten()
     }
 
+    fn ask_route(&mut self, netns: u64, packet: &Packet, origin: Origin) -> Result<Route, String> {
+        let (inside, buffer) = self.inside(netns)?;
+        let answered = inside.route.get(&mut route::request(packet, origin), buffer, route::route);
+        match answered {
+            Ok(route) => route.unwrap_or_else(|| Err("the kernel's answer about a route is not understood".to_owned())),
+            Err(error) => Err(route::refusal(packet, &error)),
+        }
+    }
+
     /// A neighbour as the kernel has it now.
     fn ask_neighbour(&mut self, link: LinkKey, ip: IpAddr) -> Option<Mac> {
         let one = self.ask(link.netns, neighbour::request(link.ifindex, ip), neighbour::mac);
@@ -139,12 +149,11 @@ impl Kernel<'_> {
 
 impl Lookups for Kernel<'_> {
     fn route(&mut self, netns: u64, packet: &Packet, from: Option<Ifindex>) -> Result<Route, String> {
-        let (inside, buffer) = self.inside(netns)?;
-        let answered = inside.route.get(&mut route::request(packet, from), buffer, route::route);
-        match answered {
-            Ok(route) => route.unwrap_or_else(|| Err("the kernel's answer about a route is not understood".to_owned())),
-            Err(error) => Err(route::refusal(packet, &error)),
-        }
+        self.ask_route(netns, packet, from.map_or(Origin::Own, Origin::In))
+    }
+
+    fn route_by(&mut self, netns: u64, packet: &Packet, by: Ifindex) -> Result<Route, String> {
+        self.ask_route(netns, packet, Origin::By(by))
     }
 
     fn neighbour(&mut self, link: LinkKey, ip: IpAddr) -> Option<Mac> {

@@ -72,6 +72,11 @@ pub(super) trait Lookups {
     /// # Errors
     /// One clause that says why there is none.
     fn route(&mut self, netns: u64, packet: &Packet, from: Option<Ifindex>) -> Result<Route, String>;
+    /// The route of a packet of the namespace's own that is bound to a link: a vrf, or what a tunnel was made upon.
+    ///
+    /// # Errors
+    /// One clause that says why there is none.
+    fn route_by(&mut self, netns: u64, packet: &Packet, by: Ifindex) -> Result<Route, String>;
     /// The Ethernet address of a neighbour on a link.
     fn neighbour(&mut self, link: LinkKey, ip: IpAddr) -> Option<Mac>;
     /// More of a link.

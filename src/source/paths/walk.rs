@@ -5,6 +5,7 @@ mod bridge;
 mod link;
 mod ovs;
 mod tunnel;
+mod vrf;
 
 use super::lookups::{Lookups, Mac, Packet, Route, any_port, unspecified};
 use super::map::Map;
@@ -53,6 +54,15 @@ struct Inner {
     through: LinkKey,
 }
 
+/// What a link puts before a frame, by which another one knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tag {
+    /// A vlan its number.
+    Vlan(u16),
+    /// A macsec its header.
+    Macsec,
+}
+
 /// A walk under way.
 struct Walk<'a, L> {
     map: Map<'a>,
@@ -61,8 +71,10 @@ struct Walk<'a, L> {
     held: &'a [(u64, SocketAddr)],
     packet: Packet,
     inner: Vec<Inner>,
-    /// Numbers that vlans have put on the frame.
-    tags: Vec<u16>,
+    /// What links have put before the frame.
+    tags: Vec<Tag>,
+    /// The link that the next packet of a namespace's own is bound to.
+    bound: Option<LinkKey>,
     hops: Vec<Hop>,
     /// The next hop comes after a proxy.
     after_proxy: bool,
@@ -77,7 +89,8 @@ pub(super) fn walk<L: Lookups>(
     packet: Packet,
 ) -> Way {
     let (inner, tags, hops) = (Vec::new(), Vec::new(), Vec::new());
-    let mut walk = Walk { map, lookups, held, packet, inner, tags, hops, after_proxy: false };
+    let mut walk = Walk { map, lookups, held, packet, inner, tags, bound: None, hops, after_proxy: false };
+    walk.bound = walk.vrf_of_sender(netns);
     let (netns, gap) = walk.run(netns);
     Way { hops: walk.hops, gap, netns }
 }
@@ -122,9 +135,13 @@ impl<L: Lookups> Walk<'_, L> {
         let translated = if self.inner.is_empty() { self.lookups.translated(netns, &self.packet) } else { None };
         let to = translated.map_or(self.packet.to, |packet| packet.to);
         let asked = Packet { to, ..self.packet };
-        let route = self.lookups.route(netns, &asked, from.map(|link| link.ifindex))?;
+        let bound = self.bound.take().filter(|bound| bound.netns == netns);
+        let route = match bound {
+            Some(bound) => self.lookups.route_by(netns, &asked, bound.ifindex)?,
+            None => self.lookups.route(netns, &asked, from.map(|link| link.ifindex))?,
+        };
         self.packet = translated.unwrap_or(asked);
-        let Route::Out { link, gateway, source } = route else { return Ok(At::Arrived { netns, from }) };
+        let Route::Out { link, gateway, source } = route else { return self.here(netns, from, bound) };
         if let Some(source) = source.filter(|_| self.packet.from.ip().is_unspecified()) {
             self.packet.from.set_ip(source);
         }
@@ -133,7 +150,8 @@ impl<L: Lookups> Walk<'_, L> {
             return Ok(At::Arrived { netns, from: None });
         }
         let way = if self.is_in_userspace(link) { HopWay::Passed } else { HopWay::Sent };
-        self.push(link, way, HopBy::Route)?;
+        let by = self.out_of_vrf(link)?;
+        self.push(link, way, by)?;
         let mac = self.lookups.neighbour(link, gateway.unwrap_or(to.ip()));
         Ok(At::Send { link, mac })
     }

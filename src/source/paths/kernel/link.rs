@@ -44,7 +44,7 @@ pub(super) fn told(message: &Message<'_>) -> Option<(Detail, Option<i32>)> {
     Some((detail, attribute(attributes, libc::IFLA_LINK_NETNSID).and_then(|value| i32_at(value, 0))))
 }
 
-/// `IFLA_VXLAN_*`, `IFLA_GENEVE_*`, `IFLA_GRE_*`, `IFLA_IPTUN_*`.
+/// `IFLA_VXLAN_*`, `IFLA_GENEVE_*`, `IFLA_GRE_*`, `IFLA_VTI_*`, `IFLA_IPTUN_*`.
 fn tunnel(kind: &[u8], data: &[u8]) -> Option<Tunnel> {
     let host = |at| attribute(data, at).and_then(|value| u32_at(value, 0));
     let network = |at| host(at).map(u32::from_be);
@@ -63,10 +63,11 @@ fn tunnel(kind: &[u8], data: &[u8]) -> Option<Tunnel> {
             local: None,
             port: port(5).unwrap_or(GENEVE),
         }),
-        b"gre" | b"gretap" | b"ip6gre" | b"ip6gretap" => {
+        b"gre" | b"gretap" | b"erspan" | b"ip6gre" | b"ip6gretap" | b"ip6erspan" => {
             Some(Tunnel { key: network(5).unwrap_or(0), remote: ip(7), local: ip(6), port: 0 })
         }
-        b"ipip" | b"sit" => Some(Tunnel { key: 0, remote: ip(3), local: ip(2), port: 0 }),
+        b"vti" | b"vti6" => Some(Tunnel { key: network(3).unwrap_or(0), remote: ip(5), local: ip(4), port: 0 }),
+        b"ipip" | b"sit" | b"ip6tnl" => Some(Tunnel { key: 0, remote: ip(3), local: ip(2), port: 0 }),
         _ => None,
     }
 }

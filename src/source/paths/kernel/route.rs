@@ -26,8 +26,19 @@ const DESTINATION_PORT: u16 = 29;
 const UNICAST: u8 = 1;
 const LOCAL: u8 = 2;
 
-/// Asks for a packet's route: of one that came in through a link, or of the namespace's own.
-pub(super) fn request(packet: &Packet, from: Option<Ifindex>) -> Request {
+/// Whose packet it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// The namespace's own.
+    Own,
+    /// It came in through a link.
+    In(Ifindex),
+    /// The namespace's own, bound to a link.
+    By(Ifindex),
+}
+
+/// Asks for a packet's route.
+pub(super) fn request(packet: &Packet, origin: Origin) -> Request {
     let (dst, src) = (packet.to.ip(), packet.from.ip());
     let bits = if dst.is_ipv4() { 32 } else { 128 };
     let mut fixed = [0; FIXED];
@@ -39,8 +50,10 @@ pub(super) fn request(packet: &Packet, from: Option<Ifindex>) -> Request {
     if with_source {
         request = request.with(SRC, &octets(src));
     }
-    if let Some(from) = from {
-        request = request.with(IIF, &from.0.to_ne_bytes());
+    match origin {
+        Origin::Own => {}
+        Origin::In(link) => request = request.with(IIF, &link.0.to_ne_bytes()),
+        Origin::By(link) => request = request.with(OIF, &link.0.to_ne_bytes()),
     }
     let protocol = match packet.proto {
         Proto::Tcp => libc::IPPROTO_TCP,

@@ -4,8 +4,9 @@ use super::{conntrack, link, neighbour, route};
 use crate::sample::{Ifindex, Proto};
 use crate::source::links::nsid;
 use crate::source::netlink::message::{Request, messages};
-use crate::source::paths::lookups::{Bridged, Packet, Route, any_port};
+use crate::source::paths::lookups::{Bridged, Packet, Route, Tunnel, any_port};
 use proptest::prelude::*;
+use std::net::{IpAddr, Ipv4Addr};
 
 fn packet(from: &str, to: &str) -> Packet {
     let at = |text: &str| text.parse().expect("an address");
@@ -39,12 +40,12 @@ fn a_route_leads_here_or_out_through_a_link() {
 #[test]
 fn a_request_leaves_to_the_kernel_what_is_not_known() {
     let length = |mut request: Request| request.numbered(1).len();
-    let whole = length(route::request(&packet("198.18.0.1:1", "198.18.0.2:2"), Some(Ifindex(3))));
+    let whole = length(route::request(&packet("198.18.0.1:1", "198.18.0.2:2"), route::Origin::In(Ifindex(3))));
     let open = packet("0.0.0.0:0", "198.18.0.2:2");
-    let less = length(route::request(&open, None));
+    let less = length(route::request(&open, route::Origin::Own));
     assert_eq!(whole - less, 3 * 8, "no source, no source port, no link");
     let portless = Packet { to: any_port(open.to.ip()), ..open };
-    assert_eq!(less - length(route::request(&portless, None)), 8, "nor a port of the destination");
+    assert_eq!(less - length(route::request(&portless, route::Origin::Own)), 8, "nor a port of the destination");
 }
 
 #[test]
@@ -80,6 +81,52 @@ fn translation_is_told_for_both_directions() {
     let plain = [["198.18.0.1:1", "198.18.0.2:2"], ["198.18.0.2:2", "198.18.0.1:1"]];
     let untouched = conntrack::translated(&packet("198.18.0.1:1", "198.18.0.2:2"), (ends(plain[0]), ends(plain[1])));
     assert_eq!(untouched, None, "what is only tracked stays as it is");
+}
+
+/// What `ip -d -j link` says of a tunnel's ends and key.
+fn tunnel_by_ip(data: &serde_json::Value) -> Tunnel {
+    let ip = |names: [&str; 2]| names.iter().find_map(|name| data[*name].as_str()?.parse::<IpAddr>().ok());
+    let dotted = data["okey"].as_str().and_then(|key| key.parse::<Ipv4Addr>().ok()).map(u32::from);
+    let number = |field: &str| data[field].as_u64().and_then(|number| u32::try_from(number).ok());
+    Tunnel {
+        key: dotted.or(number("id")).unwrap_or(0),
+        remote: ip(["remote", "remote6"]),
+        local: ip(["local", "local6"]),
+        port: number("port").and_then(|port| u16::try_from(port).ok()).unwrap_or(0),
+    }
+}
+
+#[cfg(target_endian = "little")]
+#[test]
+fn the_tunnels_of_linux_6_1_lead_where_ip_says() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/netlink/kinds");
+    let mut kinds = std::collections::BTreeSet::new();
+    for name in ["here", "away"] {
+        let bytes = std::fs::read(format!("{folder}/{name}.bin")).expect("the fixture is there");
+        let said = std::fs::read_to_string(format!("{folder}/{name}.json")).expect("the fixture is there");
+        for (message, line) in messages(&bytes).zip(said.lines()) {
+            let ip: serde_json::Value = serde_json::from_str(line).expect("a link");
+            let (detail, number) = link::told(&message).expect("a link");
+            let (name, data) = (&ip["ifname"], &ip["linkinfo"]["info_data"]);
+            assert_eq!(number.map(i64::from), ip["link_netnsid"].as_i64(), "the namespace below {name}");
+            assert_eq!(
+                detail.vlan.map(u64::from),
+                data["id"].as_u64().filter(|_| data["protocol"].is_string()),
+                "{name}"
+            );
+            let mac = detail.mac.map(|mac| mac.map(|byte| format!("{byte:02x}")).join(":"));
+            let ether = ip["address"].as_str().filter(|text| text.len() == 17);
+            assert_eq!(mac.as_deref(), ether, "the address of {name}");
+            let active = ip["linkinfo"]["info_data"]["active_slave"].as_str();
+            assert_eq!(detail.active_port.is_some(), active.is_some(), "the port in use of {name}");
+            if let Some(tunnel) = detail.tunnel {
+                assert_eq!(tunnel, tunnel_by_ip(data), "where {name} leads");
+                kinds.insert(ip["linkinfo"]["info_kind"].as_str().expect("a kind").to_owned());
+            }
+        }
+    }
+    let all = ["erspan", "geneve", "gre", "gretap", "ip6gre", "ip6gretap", "ip6tnl", "ipip", "sit", "vti", "vxlan"];
+    assert_eq!(kinds.iter().collect::<Vec<_>>(), all.iter().collect::<Vec<_>>(), "every kind of tunnel");
 }
 
 /// Reads the bytes as every kind of answer.

@@ -14,6 +14,10 @@ pub(super) struct Net {
     links: Vec<LinkFacts>,
     details: HashMap<LinkKey, Detail>,
     pub routes: HashMap<(u64, IpAddr), Route>,
+    /// By namespace and link that the packet is bound to; what is not here is as for every other packet.
+    pub tables: HashMap<(u64, Ifindex, IpAddr), Route>,
+    /// The same by the link that it came in through.
+    pub ins: HashMap<(u64, Ifindex, IpAddr), Route>,
     owners: HashMap<IpAddr, LinkKey>,
     /// Addresses whose Ethernet address the kernel does not know.
     pub unasked: HashSet<IpAddr>,
@@ -167,8 +171,16 @@ fn out(link: LinkKey, gateway: Option<IpAddr>) -> Route {
 }
 
 impl Lookups for Net {
-    fn route(&mut self, netns: u64, packet: &Packet, _: Option<Ifindex>) -> Result<Route, String> {
+    fn route(&mut self, netns: u64, packet: &Packet, from: Option<Ifindex>) -> Result<Route, String> {
         let to = packet.to.ip();
+        // The kernel refuses a source that is another's, but for what came in.
+        let foreign = |ip: IpAddr| self.owners.get(&ip).is_some_and(|owner| owner.netns != netns);
+        if from.is_none() && foreign(packet.from.ip()) {
+            return Err("its source is not one that comes in here".to_owned());
+        }
+        if let Some(&route) = from.and_then(|from| self.ins.get(&(netns, from, to))) {
+            return Ok(route);
+        }
         let own = |link: Ifindex| {
             let mut owners = self.owners.iter();
             owners.find(|(_, owner)| **owner == LinkKey { netns, ifindex: link }).map(|(ip, _)| *ip)
@@ -177,6 +189,13 @@ impl Lookups for Net {
             Some(&Route::Out { link, gateway, .. }) => Ok(Route::Out { link, gateway, source: own(link) }),
             Some(Route::Here) => Ok(Route::Here),
             None => Err(format!("there is no route to {to}")),
+        }
+    }
+
+    fn route_by(&mut self, netns: u64, packet: &Packet, by: Ifindex) -> Result<Route, String> {
+        match self.tables.get(&(netns, by, packet.to.ip())) {
+            Some(&route) => Ok(route),
+            None => Lookups::route(self, netns, packet, None),
         }
     }
 

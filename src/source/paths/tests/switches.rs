@@ -1,7 +1,8 @@
 //! Open vSwitch and what it is joined with: ports, patches, a Linux bridge between, tunnels between switches.
 
 use super::net::Net;
-use crate::sample::LinkKey;
+use crate::sample::{LinkKey, PeerRef};
+use crate::source::paths::lookups::Route;
 
 /// A container in namespace `inner` on a link `port` of namespace `host`; returns the port.
 fn container(net: &mut Net, host: u64, port: &str, inner: u64) -> LinkKey {
@@ -97,6 +98,25 @@ fn over_the_tunnel_that_leads_to_the_right_switch() {
         told.ends_with("the destination's Ethernet address is not known, so neither is the port of br-up"),
         "{told}"
     );
+}
+
+#[test]
+fn what_the_kernel_makes_of_a_tunnel_port_is_not_crossed() {
+    let mut net = overlay("system");
+    let expected = net.walked(1, "198.18.0.3:5201");
+    for host in [7, 8, 9] {
+        let sys = net.link(host, "vxlan_sys_4789", "vxlan");
+        for other in [7, 8, 9].into_iter().filter(|other| *other != host) {
+            let port = net.named(host, &format!("vx{other}"));
+            let below = PeerRef { netnsid: None, netns: Some(host), ifindex: sys.ifindex };
+            net.facts(port).lower = Some(below);
+            // What is bound to a link leaves through it, whatever the routes say.
+            let out = Route::Out { link: sys.ifindex, gateway: None, source: None };
+            net.tables.insert((host, sys.ifindex, format!("198.18.9.{other}").parse().expect("an address")), out);
+        }
+    }
+    assert_eq!(net.walked(1, "198.18.0.3:5201"), expected, "the outer packet is routed by the host");
+    assert!(expected.ends_with("eth0 received peer"), "to the container: {expected}");
 }
 
 #[test]

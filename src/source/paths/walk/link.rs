@@ -1,12 +1,18 @@
 //! From link to link: what a driver does with a frame that it is given, and who takes a frame that a link receives.
 
-use super::{At, Walk};
-use crate::sample::{HopBy, HopWay, Kind, LinkFacts, LinkKey};
-use crate::source::paths::lookups::{Lookups, Mac, Route};
+use super::tunnel::PACKS;
+use super::vrf::VRF;
+use super::{At, Tag, Walk};
+use crate::sample::{HopBy, HopWay, Kind, LinkFacts, LinkKey, LinkState};
+use crate::source::paths::lookups::{Lookups, Mac, Packet, Route, any_port, unspecified};
 use crate::source::paths::map::place;
 
 /// `MACVLAN_MODE_BRIDGE`.
 const MACVLAN_BRIDGE: u32 = 4;
+/// `BOND_MODE_BROADCAST`.
+const BROADCAST: u8 = 3;
+/// An ipvlan with a character device.
+const IPVTAP: &str = "ipvtap";
 
 impl<'a, L: Lookups> Walk<'a, L> {
     /// The frame leaves through a link.
@@ -20,13 +26,26 @@ impl<'a, L: Lookups> Walk<'a, L> {
             "veth" | "netkit" => self.across(link, mac),
             "bridge" => self.forward(link, mac),
             "macvlan" | "macvtap" => self.macvlan(link, mac),
-            "ipvlan" => self.ipvlan(link, mac),
+            "ipvlan" | "ipvtap" => self.ipvlan(link, mac),
             "vlan" => {
-                self.tags.push(self.lookups.detail(key).vlan.unwrap_or(0));
+                let number = self.lookups.detail(key).vlan.unwrap_or(0);
+                self.tags.push(Tag::Vlan(number));
                 self.down(link, mac)
             }
-            "bond" => self.bond(link, mac),
-            "vxlan" | "geneve" | "gre" | "gretap" | "ipip" | "sit" => self.pack(link, mac),
+            "macsec" => {
+                self.tags.push(Tag::Macsec);
+                self.down(link, mac)
+            }
+            "bond" | "team" => self.bond(link, mac),
+            // It looks up once more, in its own table.
+            VRF => {
+                self.bound = Some(key);
+                Ok(At::Route { netns: key.netns, from: None })
+            }
+            kind if PACKS.contains(&kind) => self.pack(link, mac),
+            "wireguard" => Err(format!("{name} encrypts the packets for one of its peers, and which is not known")),
+            "xfrm" => Err(format!("the IPsec policies decide where {name} sends the packets, and those are not asked")),
+            "dummy" => Err(format!("the packets end in {name}: a dummy drops what it is given")),
             "tun" | "tap" => Err(format!("the packets leave through {name}, to the program that holds it open")),
             "physical" | "virtio" => Err(format!("the packets leave this machine through {name}")),
             kind => Err(format!("where {name} takes the packets is not known: its kind is {kind}")),
@@ -39,16 +58,21 @@ impl<'a, L: Lookups> Walk<'a, L> {
         if let Some(port) = self.map.switch_port(key) {
             return self.switch(port, mac);
         }
-        if link.kind == Kind::Macvtap {
+        if link.kind == Kind::Macvtap || link.kind.word() == IPVTAP {
             return Err(format!("the packets come out of {} to the program that holds it open", link.name));
         }
-        if let Some(vlan) = self.tagged(key) {
+        if let Some(above) = self.tagged(key) {
             self.tags.pop();
-            return self.up(vlan, mac);
+            return self.up(above, mac);
         }
         match self.map.master(link) {
             Some(bridge) if bridge.kind == Kind::Bridge => return self.bridge(bridge, mac),
-            Some(bond) if bond.kind == Kind::Bond => return self.up(bond.key(), mac),
+            Some(bond) if is_bond(bond) => return self.up(bond.key(), mac),
+            // The namespace routes it, by the table of the vrf.
+            Some(vrf) if vrf.kind.word() == VRF => {
+                self.push(vrf.key(), HopWay::Received, HopBy::Upper)?;
+                return Ok(At::Route { netns: key.netns, from: Some(key) });
+            }
             // Its own database is the only one that knows.
             Some(_) if link.slave_kind.as_deref() == Some("openvswitch") => {
                 return Err(format!("{} is a port of Open vSwitch, and which bridge has it is not known", link.name));
@@ -66,26 +90,32 @@ impl<'a, L: Lookups> Walk<'a, L> {
         self.map.link(key).ok_or_else(unseen)
     }
 
-    /// The vlan on a link whose number is on the frame.
+    /// The vlan on a link whose number is on the frame, or the macsec.
     fn tagged(&mut self, lower: LinkKey) -> Option<LinkKey> {
-        let number = self.tags.last().copied()?;
-        let mut vlans = self.map.upon(lower).filter(|above| above.kind == Kind::Vlan).map(LinkFacts::key);
-        vlans.find(|&vlan| self.lookups.detail(vlan).vlan == Some(number))
+        let tag = self.tags.last().copied()?;
+        let mut above = self.map.upon(lower);
+        let found = above.find(|above| match tag {
+            Tag::Vlan(number) => above.kind == Kind::Vlan && self.lookups.detail(above.key()).vlan == Some(number),
+            Tag::Macsec => above.kind.word() == "macsec",
+        });
+        found.map(LinkFacts::key)
     }
 
     /// The macvlan or ipvlan on a link that takes the frame.
     fn taker(&mut self, lower: LinkKey, mac: Option<Mac>) -> Option<LinkKey> {
         let found = self.map.upon(lower).find(|link| match link.kind {
             Kind::Macvlan | Kind::Macvtap => mac.is_some() && self.lookups.detail(link.key()).mac == mac,
-            Kind::Ipvlan => self.is_home(link.netns),
+            _ if is_ipvlan(link) => self.is_home(link.netns),
             _ => false,
         });
         found.map(LinkFacts::key)
     }
 
-    /// The packet's destination is an address of that namespace.
+    /// The packet's destination is an address of that namespace, whoever it comes from: a namespace sends nothing that
+    /// has another's address.
     fn is_home(&mut self, netns: u64) -> bool {
-        matches!(self.lookups.route(netns, &self.packet, None), Ok(Route::Here))
+        let to = Packet { from: any_port(unspecified(self.packet.to.ip())), ..self.packet };
+        matches!(self.lookups.route(netns, &to, None), Ok(Route::Here))
     }
 
     /// To a link that stands on the one before.
@@ -130,7 +160,7 @@ impl<'a, L: Lookups> Walk<'a, L> {
     /// The same for ipvlan, which knows its neighbours by their IP addresses.
     fn ipvlan(&mut self, link: &LinkFacts, mac: Option<Mac>) -> Result<At, String> {
         if let Some(lower) = place(link.lower.as_ref()) {
-            let mut beside = self.map.upon(lower).filter(|other| other.kind == Kind::Ipvlan);
+            let mut beside = self.map.upon(lower).filter(|other| is_ipvlan(other));
             if let Some(other) = beside.find(|other| other.key() != link.key() && self.is_home(other.netns)) {
                 return self.up(other.key(), mac);
             }
@@ -140,12 +170,29 @@ impl<'a, L: Lookups> Walk<'a, L> {
 
     fn bond(&mut self, bond: &LinkFacts, mac: Option<Mac>) -> Result<At, String> {
         let active = self.lookups.detail(bond.key()).active_port.map(|port| bond.beside(port));
-        let ports: Vec<LinkKey> = self.map.ports(bond.key()).map(LinkFacts::key).collect();
+        // A port without a carrier is not used.
+        let ports = self.map.ports(bond.key()).filter(|port| port.state == LinkState::Up);
+        let ports: Vec<LinkKey> = ports.map(LinkFacts::key).collect();
         let only = if let [only] = ports[..] { Some(only) } else { None };
         let Some(port) = active.or(only) else {
-            return Err(format!("{} sends through one of its {} ports; which is not known", bond.name, ports.len()));
+            let (name, count) = (&bond.name, ports.len());
+            return Err(match (count, bond.bond_mode) {
+                (0, _) => format!("{name} has no port that is up"),
+                (_, Some(BROADCAST)) => format!("{name} sends each packet through all of its {count} ports"),
+                _ => format!("{name} sends through one of its {count} ports; which is not known"),
+            });
         };
         self.push(port, HopWay::Sent, HopBy::Lower)?;
         Ok(At::Send { link: port, mac })
     }
+}
+
+/// Links that know each other by their IP addresses.
+fn is_ipvlan(link: &LinkFacts) -> bool {
+    link.kind == Kind::Ipvlan || link.kind.word() == IPVTAP
+}
+
+/// Links that join others to one.
+fn is_bond(link: &LinkFacts) -> bool {
+    link.kind == Kind::Bond || link.kind.word() == "team"
 }

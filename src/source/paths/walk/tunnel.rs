@@ -3,8 +3,25 @@
 use super::{At, Inner, Walk};
 use crate::sample::{HopBy, HopWay, LinkFacts, LinkKey, Proto};
 use crate::source::paths::lookups::{Lookups, Mac, Packet, Tunnel, any_port, unspecified};
-use crate::source::paths::map::SwitchPort;
+use crate::source::paths::map::{SwitchPort, place};
 use std::net::{IpAddr, SocketAddr};
+
+/// Links that pack what they are given into packets to an address of their configuration.
+pub(super) const PACKS: [&str; 13] = [
+    "vxlan",
+    "geneve",
+    "gre",
+    "gretap",
+    "erspan",
+    "ip6gre",
+    "ip6gretap",
+    "ip6erspan",
+    "ipip",
+    "sit",
+    "ip6tnl",
+    "vti",
+    "vti6",
+];
 
 /// Where a tunnel leads, as a link or a port of a switch has it.
 #[derive(Debug, Clone)]
@@ -32,6 +49,8 @@ impl<L: Lookups> Walk<'_, L> {
         let outside = detail.outside;
         let outside = outside.ok_or_else(|| format!("the packets of {name} go on in a namespace that is not seen"))?;
         let far = Far { through: link.key(), kind: link.kind.word().to_owned(), tunnel, remote, outside };
+        // A tunnel that was made upon a link leaves through no other one.
+        self.bound = place(link.lower.as_ref()).filter(|upon| upon.netns == outside);
         Ok(self.outer(far, mac))
     }
 

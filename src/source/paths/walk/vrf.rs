@@ -1,0 +1,47 @@
+//! Vrfs: links with a routing table of their own, for what comes in through their ports and for sockets that are bound to
+//! them. A vrf counts what its ports receive, and of what is sent only what goes to itself (`vrf_ip_rcv`, `vrf_xmit`).
+
+use super::{At, Walk};
+use crate::sample::{HopBy, HopWay, LinkFacts, LinkKey};
+use crate::source::paths::lookups::{Lookups, Packet, Route, any_port, unspecified};
+
+/// The kernel's word for it.
+pub(super) const VRF: &str = "vrf";
+
+impl<L: Lookups> Walk<'_, L> {
+    /// The vrf that the sender's socket is bound to: the one whose table has the source as its own, where the
+    /// namespace's others have not.
+    pub(super) fn vrf_of_sender(&mut self, netns: u64) -> Option<LinkKey> {
+        let source = self.packet.from.ip();
+        let vrfs = || self.map.all().filter(|link| link.netns == netns && link.kind.word() == VRF).map(LinkFacts::key);
+        if source.is_unspecified() || vrfs().next().is_none() {
+            return None;
+        }
+        let own = Packet { from: any_port(unspecified(source)), to: any_port(source), ..self.packet };
+        if matches!(self.lookups.route(netns, &own, None), Ok(Route::Here)) {
+            return None;
+        }
+        let has = |vrf: &LinkKey| matches!(self.lookups.route_by(netns, &own, vrf.ifindex), Ok(Route::Here));
+        vrfs().find(has)
+    }
+
+    /// A packet that leaves through a vrf's port passes the vrf.
+    pub(super) fn out_of_vrf(&mut self, link: LinkKey) -> Result<HopBy, String> {
+        let vrf = self.map.link(link).and_then(|port| self.map.master(port));
+        let Some(vrf) = vrf.filter(|vrf| vrf.kind.word() == VRF) else { return Ok(HopBy::Route) };
+        // What it received itself is routed on.
+        if self.hops.iter().any(|hop| hop.link == vrf.key()) {
+            return Ok(HopBy::Route);
+        }
+        self.push(vrf.key(), HopWay::Passed, HopBy::Route)?;
+        Ok(HopBy::Lower)
+    }
+
+    /// The address is one of the namespace's own; what a vrf has it sends through itself, as others through `lo`.
+    pub(super) fn here(&mut self, netns: u64, from: Option<LinkKey>, bound: Option<LinkKey>) -> Result<At, String> {
+        let vrf = bound.and_then(|bound| self.map.link(bound)).filter(|link| link.kind.word() == VRF);
+        let Some(vrf) = vrf.filter(|_| from.is_none()) else { return Ok(At::Arrived { netns, from }) };
+        self.push(vrf.key(), HopWay::Sent, HopBy::Local)?;
+        Ok(At::Arrived { netns, from: Some(vrf.key()) })
+    }
+}
