@@ -546,7 +546,7 @@ fn a_udp_test_in_other_namespaces_has_a_rate_and_its_own_name() {
     }
     let ends = veth_pair();
     let server = iperf3_server(&ends.0, &[]);
-    let (card, out) = udp_from_outside(&ends, &server, "0.1", &["-b", "5M", "-l", "500", "-t", "8"]);
+    let (card, out) = udp_from_outside(&ends, &server, "0.1", &["-b", "5M", "-l", "500", "-t", "6"]);
     assert_eq!(card["basis"], serde_json::json!({ "of": "datagrams", "connections": 1, "link": null }), "{card}");
     assert_eq!(card["missing"], Value::Array(Vec::new()), "nothing is missing: {card}");
     let mean = card["jitter"]["mean_bits_per_s"].as_f64().expect("a rate");
@@ -554,6 +554,8 @@ fn a_udp_test_in_other_namespaces_has_a_rate_and_its_own_name() {
     let off = (mean / theirs - 1.0) * 100.0;
     eprintln!("card {mean:.0}, iperf3 {theirs:.0} bits/s, {off:+.2} %");
     assert!(off.abs() < 1.0, "it is iperf3's own: {off:+.2} %");
+    // Busy enough to be named.
+    let (card, _) = udp_from_outside(&ends, &server, "0.1", &["-b", "0", "-l", "200", "-t", "3"]);
     let watched = card["watched"].as_array().expect("a list");
     assert!(!watched.is_empty() && watched.iter().all(|one| one["name"] == "iperf3"), "nobody is nsenter: {card}");
     assert!(watched.iter().all(|one| one["role"] != "worker"), "and each has its role: {card}");
