@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(why(Benchmark { batched: true, ..client() }, &alone), (None, Some(BATCHED)));
         assert_eq!(
             why(Benchmark { length: None, ..client() }, &alone),
-            (None, Some(NO_LENGTH)),
+            (None, Some(NO_CONTROL)),
             "no connection tells it"
         );
         assert_eq!(why(Benchmark { pid: 99, ..client() }, &alone), (None, Some(NO_LENGTH)), "the client is elsewhere");
