@@ -180,6 +180,7 @@ fn feed(config: &Config, demo: Option<&Demo>) -> Result<Feed, Box<dyn std::error
         ovs: ovs::places(|name| std::env::var_os(name), &config.ovs_sockets),
         iperf3_json: config.iperf3_json.clone(),
         thrift: if looked_at_only { Thrift::StillLinks } else { Thrift::Nothing },
+        losses_at_rest: matches!(config.face, Face::Run(_)),
     };
     Ok(Feed::live(sampler::Settings {
         scope,

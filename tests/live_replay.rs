@@ -56,6 +56,7 @@ fn watch_and_record(file: &Path, ticks: u64) -> Vec<Vec<Buffer>> {
         ovs: Vec::new(),
         iperf3_json: None,
         thrift: Thrift::Nothing,
+        losses_at_rest: false,
     };
     let interval = Duration::from_millis(100);
     let feed = Feed::live(Settings { scope, interval, realtime: true, count: Some(ticks) }).unwrap();

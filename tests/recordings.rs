@@ -112,6 +112,7 @@ fn benchmark(second: u64) -> Benchmark {
         time_ms: Some(10_000),
         bitrate: Some(1_000_000),
         length: Some(1470),
+        batched: true,
         affinity: Some("2,3".into()),
         reported: Some(Reported { at_ms: second * 1000, packets: Some(9), ..Reported::default() }),
     }

@@ -4,9 +4,10 @@
 mod world;
 
 use vnettop::derive::Evidence;
+use vnettop::derive::flow::{Connection, DatagramRate, DatagramTest, End};
 use vnettop::derive::proof::Verdict;
 use vnettop::effect::{Line, Outcome};
-use vnettop::sample::{CoreSet, Event, Ifindex, Kind, LinkState, PeerRef, Problem};
+use vnettop::sample::{CoreSet, Event, Ifindex, Kind, LinkState, PeerRef, Problem, Proto};
 use vnettop::state::{Mode, Settings, Units};
 use world::scenes;
 use world::stage::Stage;
@@ -241,6 +242,28 @@ fn the_paths_of_the_flows() {
     let mut empty = Stage::after(3, scenes::bridge());
     empty.press("v");
     freeze("paths_none", &empty, 80, 24);
+}
+
+#[test]
+fn the_paths_in_packets_and_a_udp_test_with_what_it_lost() {
+    let mut stage = with_paths(Settings::default());
+    let mut metrics = stage.state.newest().expect("there are some").clone();
+    let (one, tcp) = (metrics.flow.connections[0], metrics.flow.connections.remove(3));
+    let udp = Connection { proto: Proto::Udp, carries: true, bits_per_s: None, ..one };
+    metrics.flow.connections = vec![udp, udp, Connection { carries: true, ..tcp }, metrics.flow.connections[2]];
+    let rate = |packets_per_s: f64| Some(DatagramRate { packets_per_s, bits_per_s: packets_per_s * 8.0 * 1448.0 });
+    let end = |end: &End| end.pid.zip(end.netns);
+    let (from, to) = (end(&one.from), end(&one.to));
+    let (sent, received) = (rate(172_650.0), rate(169_200.0));
+    metrics.flow.tests =
+        vec![DatagramTest { from, to, streams: 2, length_bytes: Some(1448), sent, received, gap: None }];
+    let paths = std::sync::Arc::make_mut(&mut metrics.paths);
+    paths.iter_mut().take(2).for_each(|path| path.proto = Proto::Udp);
+    stage.state.receive(metrics);
+    stage.press("v");
+    freeze("paths_udp", &stage, 80, 24);
+    stage.press("<esc>uuv");
+    freeze("paths_packets", &stage, 80, 24);
 }
 
 #[test]

@@ -63,7 +63,7 @@ const fn lint(id: &'static str, key: Option<char>, weight: f64, check: fn(&Scene
 }
 
 /// Everything that is looked for: lost packets, then what slows threads down, then what may, then what misleads.
-const LINTS: [Lint; 31] = [
+const LINTS: [Lint; 32] = [
     lint("loss", None, 2.0, loss::lost),
     lint("path_mtu", None, 1.5, path::mtu),
     lint("half_down", None, 1.4, path::half_down),
@@ -86,6 +86,8 @@ const LINTS: [Lint; 31] = [
     lint("shared_core", Some('p'), 0.2, threads::among_interrupts),
     lint("jitter_unexplained", None, 0.15, jitter::unexplained),
     lint("moves", Some('p'), 0.1, threads::moving),
+    // Hardly ever is no reason to pin.
+    lint("moves", None, 0.095, threads::moved_lately),
     lint("squeeze", None, 0.09, cores::squeezed),
     lint("frequency", None, 0.08, policy::capped),
     lint("governor", None, 0.07, policy::powersave),

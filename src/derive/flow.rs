@@ -3,13 +3,14 @@
 
 mod busiest;
 mod connections;
+mod datagrams;
 mod join;
 mod scatter;
 mod udp;
 
 use super::links::LinkMetrics;
 use super::moves::MovesByClass;
-use crate::sample::Sample;
+use crate::sample::{Proto, Sample};
 use busiest::Busiest;
 use connections::Connections;
 use scatter::Scatter;
@@ -17,6 +18,7 @@ use std::collections::VecDeque;
 use udp::Datagrams;
 
 pub use connections::{Connection, End};
+pub use datagrams::{DatagramRate, DatagramTest, SOURCE as DATAGRAM_SOURCE};
 
 /// Length of a bin where the source reads that often, ns.
 pub const BIN_NS: u64 = 100_000_000;
@@ -45,16 +47,19 @@ pub struct Bin {
 pub enum FlowBasis {
     /// So many connections of the watched processes that carry data (`tcp_info`), both ends counted once.
     Sockets(usize),
+    /// So many UDP streams of the watched processes, by the datagrams that their namespaces count.
+    Datagrams(usize),
     /// The busiest link, by name, because no connection can be read.
     Link(String),
 }
 
 impl FlowBasis {
-    /// As one word: `sockets`, or `link:` and its name.
+    /// As one word: `sockets`, `datagrams`, or `link:` and its name.
     #[must_use]
     pub fn word(&self) -> String {
         match self {
             Self::Sockets(_) => "sockets".to_owned(),
+            Self::Datagrams(_) => "datagrams".to_owned(),
             Self::Link(name) => format!("link:{name}"),
         }
     }
@@ -63,13 +68,25 @@ impl FlowBasis {
 /// The watched flow in one tick.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FlowMetrics {
-    /// The connections of the watched processes, and their UDP sockets, both ends in one; also those that carry next to
-    /// nothing.
+    /// The connections of the watched processes, and their UDP sockets, both ends in one; those that carry next to nothing
+    /// come last.
     pub connections: Vec<Connection>,
+    /// The UDP tests that these sockets belong to.
+    pub tests: Vec<DatagramTest>,
     /// What the bins are the rate of; none before there is a benchmark.
     pub basis: Option<FlowBasis>,
     /// Rate of the newest bin, bits/s; none where that is not known, or nothing runs.
     pub bits_per_s: Option<f64>,
+}
+
+impl FlowMetrics {
+    /// The UDP test that a connection belongs to.
+    #[must_use]
+    pub fn test_of(&self, connection: &Connection) -> Option<&DatagramTest> {
+        let process = |end: &End| end.pid.zip(end.netns);
+        let ends = (process(&connection.from), process(&connection.to));
+        self.tests.iter().find(|test| connection.proto == Proto::Udp && (test.from, test.to) == ends)
+    }
 }
 
 /// The watched flow as of the newest sample.
@@ -129,8 +146,11 @@ impl FlowTrack {
     /// The newest tick.
     #[must_use]
     pub fn metrics(&self) -> FlowMetrics {
-        let connections = self.connections.list().chain(self.datagrams.list()).collect();
-        FlowMetrics { connections, basis: self.basis.clone(), bits_per_s: self.bits_per_s() }
+        let mut connections: Vec<Connection> = self.connections.list().chain(self.datagrams.list()).collect();
+        // What only controls a test is no flow that somebody asks for.
+        connections.sort_by_key(|connection| !connection.carries);
+        let tests = self.datagrams.tests().to_vec();
+        FlowMetrics { connections, tests, basis: self.basis.clone(), bits_per_s: self.bits_per_s() }
     }
 
     /// Takes the next sample; `links` are what was derived of it.
@@ -154,13 +174,17 @@ impl FlowTrack {
         if carrying > 0 {
             self.carried_at_ns = Some(next.at_ns);
             self.take_basis(FlowBasis::Sockets(carrying));
+        } else if let Some((streams, bin)) = self.datagrams.bin(previous, next) {
+            self.carried_at_ns = Some(next.at_ns);
+            self.take_basis(FlowBasis::Datagrams(streams));
+            self.push(bin);
         }
         let waits = self.carried_at_ns.is_some_and(|at_ns| next.at_ns.saturating_sub(at_ns) < SOCKETS_KEPT_NS);
         if matches!(self.basis, Some(FlowBasis::Sockets(_))) {
             self.close_bins();
         }
         self.connections.forget(self.next_ns);
-        if waits {
+        if waits || self.datagrams.tests().iter().any(DatagramTest::is_new) {
             self.busiest = Busiest::default();
         } else if let Some((link, bin)) = self.busiest.observe(previous, next, links) {
             self.take_basis(FlowBasis::Link(link));
@@ -172,7 +196,8 @@ impl FlowTrack {
     /// Another kind of rate, or another link's: the bins of before cannot stand beside it.
     fn take_basis(&mut self, basis: FlowBasis) {
         let goes_on = match (&self.basis, &basis) {
-            (Some(FlowBasis::Sockets(_)), FlowBasis::Sockets(_)) => true,
+            (Some(FlowBasis::Sockets(_)), FlowBasis::Sockets(_))
+            | (Some(FlowBasis::Datagrams(_)), FlowBasis::Datagrams(_)) => true,
             (was, now) => was.as_ref() == Some(now),
         };
         if !goes_on {
@@ -207,7 +232,7 @@ impl FlowTrack {
     /// Moves from before this belong to no bin that is still to come.
     fn pending_from(&self) -> u64 {
         match self.basis {
-            Some(FlowBasis::Link(_)) => self.bins.back().map_or(0, |bin| bin.to_ns),
+            Some(FlowBasis::Link(_) | FlowBasis::Datagrams(_)) => self.bins.back().map_or(0, |bin| bin.to_ns),
             _ => self.next_ns.max(self.now_ns.saturating_sub(SOCKETS_KEPT_NS)),
         }
     }

@@ -15,8 +15,8 @@ pub use drops::Drops;
 use super::history::History;
 use super::moves::Evidence;
 use super::placement::{self, BUSY, Proposal, RecentLoad};
-use super::{Finding, Metrics};
-use crate::sample::{CoreSet, Event, Host, Item, PinMode, Proto, RunAsked, StretchSide, ThreadId};
+use super::{Finding, Metrics, ThreadMetrics};
+use crate::sample::{CoreSet, Event, Host, Item, PinMode, RunAsked, StretchSide, ThreadId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use stretches::Stretch;
@@ -63,8 +63,8 @@ pub struct Observation {
     /// Some of them were traced.
     traced: bool,
     busy_s: f64,
-    /// TCP connections of watched processes were read, whether they carry anything or not.
-    tcp: bool,
+    /// Why the traffic of the watched threads was not read from their sockets, as it was last.
+    unread: Option<String>,
     drops: Drops,
     findings: Vec<Seen>,
     proposal: Option<Result<Proposal, String>>,
@@ -94,13 +94,13 @@ impl Observation {
         if !self.runs() {
             return;
         }
-        self.drops.observe_way(&metrics.losses, metrics.elapsed_s.unwrap_or(0.0));
-        self.tcp |= metrics.flow.connections.iter().any(|connection| connection.proto == Proto::Tcp);
+        self.drops.observe_way(&metrics.losses);
+        self.look_for_reason(metrics);
         for thread in metrics.benchmark() {
-            let (id, who) = (thread.sample.id, || (thread.sample.name.clone(), thread.sample.role()));
-            self.watched.entry(id).or_insert_with(who);
+            let id = thread.sample.id;
+            name(&mut self.watched, thread);
             if self.is_busy(id) {
-                self.busy.entry(id).or_insert_with(who);
+                name(&mut self.busy, thread);
                 self.traced |= thread.evidence == Evidence::Traced;
                 self.evidence = Some(self.evidence.map_or(thread.evidence, |known| weaker(known, thread.evidence)));
             }
@@ -122,6 +122,16 @@ impl Observation {
     #[must_use]
     pub fn card(&self) -> Option<RunCard> {
         self.asked.as_ref().map(|asked| card::of(self, asked))
+    }
+
+    /// A UDP test without a rate says why; where no socket could be read, the source does.
+    fn look_for_reason(&mut self, metrics: &Metrics) {
+        let of_test = metrics.flow.tests.iter().filter(|test| !test.is_new()).find_map(|test| test.gap);
+        let of_source = || metrics.problems.iter().find(|problem| problem.source == "flows");
+        let reason = of_test.or_else(|| of_source().map(|problem| problem.text.as_str()));
+        if let Some(reason) = reason.filter(|reason| self.unread.as_deref() != Some(reason)) {
+            self.unread = Some(reason.to_owned());
+        }
     }
 
     /// The command runs.
@@ -185,6 +195,15 @@ impl Observation {
             self.proposal = Some(proposal);
         }
     }
+}
+
+/// Who a thread is now: a command takes its own name and role a moment after it was started (`ip netns exec`).
+fn name(threads: &mut BTreeMap<ThreadId, (String, &'static str)>, thread: &ThreadMetrics) {
+    let (name, role) = threads.entry(thread.sample.id).or_default();
+    if *name != thread.sample.name {
+        name.clone_from(&thread.sample.name);
+    }
+    *role = thread.sample.role();
 }
 
 fn weaker(a: Evidence, b: Evidence) -> Evidence {

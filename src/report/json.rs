@@ -2,13 +2,14 @@
 
 mod benchmark;
 mod events;
+mod finding;
 mod flow;
 mod loss;
 mod ovs;
 mod owner;
 mod path;
 
-use crate::derive::flow::Connection;
+use crate::derive::flow::{Connection, DatagramTest};
 use crate::derive::links::LinkRates;
 use crate::derive::{BenchmarkMetrics, CoreMetrics, Finding, LinkMetrics, Loss, Metrics, ThreadMetrics};
 use crate::sample::{Ifindex, LinkKey, PeerRef, Problem, SOFTIRQ_KINDS, Space};
@@ -45,6 +46,7 @@ struct Object<'a> {
     cores: Each<'a, CoreMetrics>,
     threads: Each<'a, ThreadMetrics>,
     flows: Each<'a, Connection>,
+    datagrams: Each<'a, DatagramTest>,
     benchmarks: Each<'a, BenchmarkMetrics>,
     losses: Each<'a, Loss>,
     jitter: Option<Spread>,
@@ -105,6 +107,7 @@ impl<'a> Object<'a> {
             cores: Each { rows: &metrics.cores, metrics },
             threads: Each { rows: &metrics.threads, metrics },
             flows: Each { rows: &metrics.flow.connections, metrics },
+            datagrams: Each { rows: &metrics.flow.tests, metrics },
             benchmarks: Each { rows: &metrics.benchmarks, metrics },
             losses: Each { rows: &metrics.losses.places, metrics },
             jitter: Spread::of(metrics),
@@ -372,29 +375,5 @@ impl Row for ThreadMetrics {
             wait: self.wait,
             pinned: self.pinned,
         }
-    }
-}
-
-#[derive(Serialize)]
-struct Advice<'a> {
-    id: &'a str,
-    text: &'a str,
-    numbers: Numbers<'a>,
-    key: Option<char>,
-}
-
-struct Numbers<'a>(&'a [(&'static str, f64)]);
-
-impl Serialize for Numbers<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
-    }
-}
-
-impl Row for Finding {
-    type Out<'a> = Advice<'a>;
-
-    fn row<'a>(&'a self, _: &'a Metrics) -> Advice<'a> {
-        Advice { id: self.id, text: &self.text, numbers: Numbers(&self.numbers), key: self.key }
     }
 }

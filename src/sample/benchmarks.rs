@@ -64,6 +64,9 @@ pub struct Benchmark {
     /// `-l`: length of a read, write or datagram, bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<u64>,
+    /// `--gsro` of iperf 3: several datagrams in one call, which the kernel counts as one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub batched: bool,
     /// `-A` of iperf 3: cores, as written: `2`, or `2,3` for client and server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub affinity: Option<String>,
@@ -90,6 +93,7 @@ impl Benchmark {
             time_ms: None,
             bitrate: None,
             length: None,
+            batched: false,
             affinity: None,
             reported: None,
         }

@@ -35,7 +35,10 @@ fn parse(pid: u32, program: Program, arguments: &[String]) -> Option<Benchmark> 
     let side = asked.side?;
     let of_client = side == Side::Client;
     Some(Benchmark {
-        target: asked.target.filter(|_| of_client).map(|target| text::clean(target.as_bytes())),
+        target: asked
+            .target
+            .filter(|target| of_client && !target.is_empty())
+            .map(|target| text::clean(target.as_bytes())),
         // A server of iperf 3 takes what the client asks for, one of iperf 2 has to be told.
         proto: (of_client || program == Program::Iperf).then_some(asked.proto),
         streams: of_client.then_some(asked.streams),
@@ -45,6 +48,7 @@ fn parse(pid: u32, program: Program, arguments: &[String]) -> Option<Benchmark> 
         time_ms: asked.time_ms,
         bitrate: asked.bitrate,
         length: asked.length,
+        batched: asked.batched,
         affinity: asked.affinity.map(|cores| text::clean(cores.as_bytes())),
         ..Benchmark::plain(pid, program, side, asked.port)
     })
@@ -63,6 +67,7 @@ struct Asked<'a> {
     time_ms: Option<u64>,
     bitrate: Option<u64>,
     length: Option<u64>,
+    batched: bool,
     affinity: Option<&'a str>,
 }
 
@@ -80,6 +85,7 @@ impl Asked<'_> {
             time_ms: None,
             bitrate: None,
             length: None,
+            batched: false,
             affinity: None,
         }
     }

@@ -44,6 +44,8 @@ pub struct Scope {
     pub iperf3_json: Option<PathBuf>,
     /// What a tick may leave unread.
     pub thrift: Thrift,
+    /// Protocols and qdiscs are read also while there are no flows: for whoever counts what is lost from the first packet on.
+    pub losses_at_rest: bool,
 }
 
 /// Every kernel descriptor of a run; owned by the sampler thread.
@@ -71,7 +73,7 @@ impl Live {
     /// # Errors
     /// Links or per-core counters cannot be read at all; what is merely missing becomes a problem of each sample.
     pub fn open(scope: &Scope) -> Result<Self, SourceError> {
-        let Scope { roots, watch, netns, ovs, iperf3_json, thrift } = scope;
+        let Scope { roots, watch, netns, ovs, iperf3_json, thrift, losses_at_rest } = scope;
         let links = LinkReader::open()?;
         let looked_at = *thrift == Thrift::StillLinks;
         let links = if looked_at { links.still_ones_less_often() } else { links };
@@ -87,7 +89,7 @@ impl Live {
             owners: OwnerReader::new(roots),
             ovs: OvsReader::new(roots, ovs),
             paths: PathReader::default(),
-            losses: LossReader::new(roots),
+            losses: LossReader::new(roots).also_at_rest(*losses_at_rest),
             steering: SteeringReader::new(roots),
             reports: iperf3_json.clone().map(Reports::new),
             problems: Arc::default(),

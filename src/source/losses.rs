@@ -65,6 +65,8 @@ struct Want {
 #[derive(Debug)]
 pub struct LossReader {
     proc: PathBuf,
+    /// Every namespace is read while there are no flows: the first packets of a flow are lost before it is seen.
+    at_rest: bool,
     /// By namespace; none where it cannot be looked into.
     places: BTreeMap<u64, Option<Place>>,
     wants: BTreeMap<u64, Want>,
@@ -80,6 +82,7 @@ impl LossReader {
     pub fn new(roots: &Roots) -> Self {
         Self {
             proc: roots.proc.clone(),
+            at_rest: false,
             places: BTreeMap::new(),
             wants: BTreeMap::new(),
             offloads: Arc::default(),
@@ -89,12 +92,20 @@ impl LossReader {
         }
     }
 
+    /// Reads protocols and qdiscs of all namespaces also while there are no flows, so that what is lost counts from the
+    /// first packet on.
+    #[must_use]
+    pub fn also_at_rest(mut self, at_rest: bool) -> Self {
+        self.at_rest = at_rest;
+        self
+    }
+
     /// The counters of these flows' way. What was lost since the last sample that had flows is read once more after they ended.
     pub fn read(&mut self, watched: Watched<'_>, now_ns: u64) -> LossReading {
-        if watched.flows.is_empty() && self.wants.is_empty() {
+        if watched.flows.is_empty() && self.wants.is_empty() && !self.at_rest {
             return self.nothing();
         }
-        let ended = watched.flows.is_empty();
+        let ended = watched.flows.is_empty() && !self.at_rest;
         if !ended {
             self.want(watched, now_ns);
             self.enter(watched.spaces);
@@ -141,6 +152,11 @@ impl LossReader {
     /// Which namespaces and links are wanted now; other links than before are asked for their offloads.
     fn want(&mut self, watched: Watched<'_>, now_ns: u64) {
         let mut wants: BTreeMap<u64, Want> = BTreeMap::new();
+        // Which of them a flow will end in is not known before it does.
+        for space in watched.list.iter().filter(|_| self.at_rest && watched.flows.is_empty()) {
+            let want = wants.entry(space.netns).or_default();
+            (want.pid, want.ipv6) = (space.pid, true);
+        }
         for flow in watched.flows {
             let want = wants.entry(flow.netns).or_default();
             want.pid = Some(flow.pid);

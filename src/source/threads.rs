@@ -60,6 +60,22 @@ struct Learnt {
     known: Known,
     due_ns: u64,
     settled: bool,
+    /// The main thread's name when its command line was read: another one is another program's (`exec`).
+    comm: Vec<u8>,
+}
+
+impl Learnt {
+    /// Another name is another program's, with another command line.
+    fn is_called(&mut self, comm: &[u8]) {
+        if self.comm == comm {
+            return;
+        }
+        if !self.comm.is_empty() {
+            (self.due_ns, self.settled) = (0, false);
+        }
+        self.comm.clear();
+        self.comm.extend_from_slice(comm);
+    }
 }
 
 impl ThreadReader {
@@ -170,7 +186,8 @@ impl ThreadReader {
                 None => {
                     let benchmark = benchmarks::of(&self.roots, pid);
                     let known = Known { benchmark, cpuset, memory_nodes };
-                    self.known.insert(pid, Learnt { known, due_ns: now_ns + FIRST_KNOWN_FOR_NS, settled: false });
+                    let due_ns = now_ns + FIRST_KNOWN_FOR_NS;
+                    self.known.insert(pid, Learnt { known, due_ns, settled: false, comm: Vec::new() });
                 }
                 Some(learnt) => {
                     if !std::mem::replace(&mut learnt.settled, true) {
@@ -188,15 +205,18 @@ impl ThreadReader {
         let mut samples = Vec::with_capacity(self.tasks.len());
         let mut uncounted = false;
         self.tasks.retain(|&(pid, tid), task| {
-            let Some(Learnt { known, .. }) = self.known.get(&pid) else { return true };
-            let mut read = task.read(&mut self.reading, known);
+            let Some(learnt) = self.known.get_mut(&pid) else { return true };
+            let mut read = task.read(&mut self.reading, &learnt.known);
             if read == Err(Lost::Gone) && task.renew(&mut self.reading.proc) {
-                read = task.read(&mut self.reading, known);
+                read = task.read(&mut self.reading, &learnt.known);
             }
             match read {
                 // It took another name, and was watched for the one it had.
                 Ok(_) if task.for_itself && !self.census.answers(tid, task.comm()) => return false,
                 Ok(sample) => {
+                    if pid == tid {
+                        learnt.is_called(task.comm());
+                    }
                     uncounted |= sample.migrations.is_none();
                     samples.push(sample);
                 }

@@ -59,6 +59,7 @@ fn pieces(jitter: &Jitter, basis: Option<&FlowBasis>, benchmarks: &[BenchmarkMet
     let bin = Interval(Duration::from_secs_f64(jitter.bin_s.clamp(0.0, 1e6)));
     let of = basis.map(|basis| match basis {
         FlowBasis::Sockets(count) => format!(" of {}", plural(*count, "connection")),
+        FlowBasis::Datagrams(count) => format!(" of {}", plural(*count, "UDP stream")),
         FlowBasis::Link(name) => format!(" of link {name}"),
     });
     let mut pieces = vec![

@@ -14,11 +14,12 @@ pub(super) type Line = Vec<(Tone, String)>;
 /// The box in the middle of the screen, or nothing.
 pub(super) fn prepare(state: &State, width: u16, height: u16) -> Canvas {
     let inner = (width - 8).min(100);
+    let paths = format!("Paths ── {}", state.settings().units.word());
     let (title, lines, scroll, foot) = match &state.overlay {
         Overlay::None | Overlay::Filter { .. } => return Canvas::default(),
         Overlay::Help { scroll } => ("Keys", help(inner), *scroll, "Esc leaves · ↑ ↓ scroll"),
         Overlay::Findings { scroll } => ("Findings", finding::list(state, inner), *scroll, "Esc leaves · ↑ ↓ scroll"),
-        Overlay::Paths { scroll } => ("Paths", path::lines(state, inner), *scroll, "Esc leaves · ↑ ↓ scroll"),
+        Overlay::Paths { scroll } => (&*paths, path::lines(state, inner), *scroll, "Esc leaves · ↑ ↓ scroll"),
         Overlay::Card { scroll } => ("Before and after the pin", card::lines(state, inner), *scroll, card::foot(state)),
         Overlay::Proposal { result: Ok(proposal), scroll } => {
             let lines = placement::lines(proposal, state.metrics(), inner);

@@ -3,11 +3,11 @@
 
 use super::Tone;
 use super::canvas::cells;
-use super::format::{Claim, Count, Rate, UNKNOWN};
+use super::format::{Claim, Count, Rate, Share, UNKNOWN};
 use super::overlay::{Line, sentences};
 use super::text::plural;
 use crate::derive::Metrics;
-use crate::derive::flow::Connection;
+use crate::derive::flow::{Connection, DatagramRate, DatagramTest};
 use crate::derive::paths::{self, HopMetrics, PathMetrics};
 use crate::sample::{HopWay, Offload, Offloads};
 use crate::state::{State, Units};
@@ -40,6 +40,8 @@ const MORE: [(usize, usize); 2] = [(1, 3), (0, 10)];
 struct Group<'a> {
     connection: &'a Connection,
     path: Option<PathMetrics<'a>>,
+    /// The UDP test that all of them belong to.
+    test: Option<&'a DatagramTest>,
     count: usize,
     bits_per_s: Option<f64>,
 }
@@ -63,22 +65,28 @@ pub(super) fn lines(state: &State, width: u16) -> Vec<Line> {
     lines
 }
 
-/// The connections by their way; those that carry nothing are left out where others do.
+/// The connections by their way; those that only control a test are left out where others are.
 fn groups(metrics: &Metrics) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
-    for connection in &metrics.flow.connections {
-        let path = paths::of(metrics, connection);
+    let moves = |connection: &Connection| connection.carries || connection.bits_per_s.is_some_and(|bits| bits > LITTLE);
+    let some_move = metrics.flow.connections.iter().any(moves);
+    for connection in metrics.flow.connections.iter().filter(|connection| !some_move || moves(connection)) {
+        let (path, test) = (paths::of(metrics, connection), metrics.flow.test_of(connection));
         let hops = |path: &Option<PathMetrics<'_>>| {
             path.as_ref().map(|path| {
                 (path.hops.iter().map(|hop| hop.hop.clone()).collect::<Vec<_>>(), path.gap.map(str::to_owned))
             })
         };
-        let known = groups.iter_mut().find(|group| hops(&group.path) == hops(&path));
+        let known = groups.iter_mut().find(|group| group.test == test && hops(&group.path) == hops(&path));
         let Some(group) = known else {
-            groups.push(Group { connection, path, count: 1, bits_per_s: connection.bits_per_s });
+            let rate = test.and_then(DatagramTest::rate).map(|rate| rate.bits_per_s);
+            groups.push(Group { connection, path, test, count: 1, bits_per_s: rate.or(connection.bits_per_s) });
             continue;
         };
         group.count += 1;
+        if test.is_some() {
+            continue;
+        }
         let more = connection.bits_per_s.unwrap_or(0.0);
         if more > group.connection.bits_per_s.unwrap_or(0.0) {
             group.connection = connection;
@@ -86,20 +94,45 @@ fn groups(metrics: &Metrics) -> Vec<Group<'_>> {
         group.bits_per_s = group.bits_per_s.or(connection.bits_per_s).map(|_| group.bits_per_s.unwrap_or(0.0) + more);
     }
     groups.sort_by(|one, other| other.bits_per_s.unwrap_or(0.0).total_cmp(&one.bits_per_s.unwrap_or(0.0)));
-    let carries = groups.iter().any(|group| group.bits_per_s.is_some_and(|bits| bits > LITTLE));
-    groups.retain(|group| !carries || group.bits_per_s.is_some_and(|bits| bits > LITTLE));
     groups
 }
 
 /// What a connection that only controls a test stays below, bits/s.
 const LITTLE: f64 = 20_000.0;
 
-fn way(metrics: &Metrics, group: &Group<'_>, widths: &[usize; 10], units: Units, width: u16) -> Vec<Line> {
+/// A rate in the unit chosen; what has no packets is in bits, and says so.
+fn rate(bits_per_s: Option<f64>, packets_per_s: Option<f64>, units: Units) -> String {
+    match units {
+        Units::Packets if packets_per_s.is_some() => Count(packets_per_s).to_string(),
+        Units::Packets => format!("{} bits/s", Rate(bits_per_s, Units::Bits)),
+        units => Rate(bits_per_s, units).to_string(),
+    }
+}
+
+/// `UDP 20.0M sent, 19.9M received, 0.3 % lost`, or why that is not known.
+fn datagrams(test: &DatagramTest, units: Units) -> String {
+    if let (Some(gap), None) = (test.gap, test.rate()) {
+        return format!("UDP, rate not known: {gap}");
+    }
+    let figure = |of: Option<DatagramRate>| of.map(|of| rate(Some(of.bits_per_s), Some(of.packets_per_s), units));
+    let end = |of, word: &str| format!("{} {word}", figure(of).unwrap_or_else(|| "–".to_owned()));
+    let lost = test.lost().map_or_else(String::new, |lost| format!(", {} lost", Share(lost)));
+    format!("UDP {}, {}{lost}", end(test.sent, "sent"), end(test.received, "received"))
+}
+
+fn title(group: &Group<'_>, units: Units) -> String {
     let Connection { from, to, .. } = group.connection;
-    let more =
-        if group.count > 1 { format!(" with {}", plural(group.count - 1, "other connection")) } else { String::new() };
-    let title = format!("{} → {} · {}{more}", from.address, to.address, Rate(group.bits_per_s, units));
-    let mut lines = sentences(Tone::Title, &title, width);
+    let more = match (group.count, group.test) {
+        (1, _) => String::new(),
+        (streams, Some(_)) => format!(", {streams} streams"),
+        (count, None) => format!(" with {}", plural(count - 1, "other connection")),
+    };
+    let moved = group.test.map_or_else(|| rate(group.bits_per_s, None, units), |test| datagrams(test, units));
+    format!("{} → {} · {moved}{more}", from.address, to.address)
+}
+
+fn way(metrics: &Metrics, group: &Group<'_>, widths: &[usize; 10], units: Units, width: u16) -> Vec<Line> {
+    let mut lines = sentences(Tone::Title, &title(group, units), width);
     let Some(path) = &group.path else {
         lines.extend(sentences(Tone::Muted, "… not known: its way was not asked for yet", width));
         return lines;
@@ -135,6 +168,7 @@ fn line(metrics: &Metrics, hop: &HopMetrics<'_>, netns: String, narrow: bool, un
     };
     let rate = match (hop.hop.way, hop.link) {
         (HopWay::Passed, _) => "· –".to_owned(),
+        _ if units == Units::Packets => format!("{arrow}{}", Count(hop.packets_per_s)),
         _ => format!("{arrow}{}", Rate(hop.bits_per_s, units)),
     };
     let ports = || {
@@ -153,7 +187,7 @@ fn line(metrics: &Metrics, hop: &HopMetrics<'_>, netns: String, narrow: bool, un
         (Tone::Muted, netns),
         (
             Tone::Normal,
-            facts.map_or_else(|| format!("link {} (gone)", hop.hop.link.ifindex.0), |facts| facts.name.clone()),
+            facts.map_or_else(|| format!("link {} (not listed)", hop.hop.link.ifindex.0), |facts| facts.name.clone()),
         ),
         (Tone::Muted, facts.map_or_else(String::new, |facts| facts.kind.word().to_owned())),
         (Tone::Muted, claim),

@@ -105,6 +105,8 @@ fn swing(jitter: &Jitter, cv: f64, conclusion: &Conclusion) -> String {
     let basis = match &conclusion.basis {
         Some(FlowBasis::Sockets(1)) => " of 1 connection".to_owned(),
         Some(FlowBasis::Sockets(connections)) => format!(" of {connections} connections"),
+        Some(FlowBasis::Datagrams(1)) => " of 1 UDP stream".to_owned(),
+        Some(FlowBasis::Datagrams(streams)) => format!(" of {streams} UDP streams"),
         Some(FlowBasis::Link(name)) => format!(" of link {name}"),
         None => String::new(),
     };

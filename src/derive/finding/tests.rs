@@ -134,6 +134,10 @@ fn a_move_stays_told_for_some_seconds() {
     while found(&all(&machine.metrics(), derivation.history()), "moves").is_some() || ticks == 0 {
         derivation.advance(Item::Sample(Box::new(sample(&machine.metrics()))));
         ticks += 1;
+        if let Some(told) = found(&all(&machine.metrics(), derivation.history()), "moves") {
+            assert_eq!(told.text, "1 busy thread moved from core to core once in the last 5 s", "as often as it did");
+            assert_eq!((told.numbers[1], told.key), (("moves_per_s", 0.2), None), "and no pin is offered for that");
+        }
         assert!(ticks < 100, "an old move is forgotten");
     }
     assert_eq!(ticks, 11, "at two samples a second it is told for five seconds");

@@ -22,41 +22,58 @@ pub(super) fn busy(metrics: &Metrics) -> impl Iterator<Item = &ThreadMetrics> {
 
 /// Busy threads that the scheduler moves from core to core.
 pub(super) fn moving(scene: &Scene<'_>) -> Option<Said> {
-    let (metrics, history) = (scene.metrics, scene.history);
-    // What they cost is told already.
+    let moving = moved(scene);
+    let (per_s, over) = how_often(scene, &moving)?;
+    if per_s < LEAST_RATE {
+        return None;
+    }
+    let at_least = if moving.iter().any(|thread| thread.evidence == Evidence::Sampled) { "at least " } else { "" };
+    let verb = if moving.len() == 1 { "moves" } else { "move" };
+    Some(said(scene, &moving, per_s, &format!("{verb} from core to core, {at_least}{} times/s{over}", rate(per_s))))
+}
+
+/// Busy threads that moved a moment ago and not often enough for a rate: between two moves the rate of one interval is zero.
+pub(super) fn moved_lately(scene: &Scene<'_>) -> Option<Said> {
+    let moving = moved(scene);
+    let (per_s, _) = how_often(scene, &moving)?;
+    let lately: usize = moving.iter().map(|thread| moves_lately(thread, scene.metrics, scene.history)).sum();
+    let times = if lately == 1 { "once".to_owned() } else { format!("{lately} times") };
+    (per_s < LEAST_RATE && lately > 0).then(|| {
+        let often = format!("moved from core to core {times} in the last {RECENT_S:.0} s");
+        said(scene, &moving, lately as f64 / RECENT_S, &often)
+    })
+}
+
+/// The busy ones that moved lately; what moves cost is told already where that is known.
+fn moved<'a>(scene: &Scene<'a>) -> Vec<&'a ThreadMetrics> {
     if scene.inquiry.conclusion().cause.is_some() {
-        return None;
+        return Vec::new();
     }
-    let moving: Vec<&ThreadMetrics> = busy(metrics).filter(|thread| has_moved(thread, metrics, history)).collect();
-    if moving.is_empty() {
-        return None;
-    }
-    // Over the same time as the spread of the rate, where that is known: one tick's figure jumps.
-    let window = scene.inquiry.conclusion().jitter.map(|jitter| jitter.window_s);
-    let per_s: f64 = match window {
-        Some(_) => scene.inquiry.conclusion().moves_per_s,
-        None => moving.iter().filter_map(|thread| thread.moves_per_s).sum(),
-    };
-    let over = window.map_or_else(String::new, |seconds| format!(" over {seconds:.0} s"));
+    busy(scene.metrics).filter(|thread| has_moved(thread, scene.metrics, scene.history)).collect()
+}
+
+/// Moves a second over the same time as the spread of the rate, where that is known, and that time: one tick's figure jumps.
+fn how_often(scene: &Scene<'_>, moving: &[&ThreadMetrics]) -> Option<(f64, String)> {
+    let conclusion = scene.inquiry.conclusion();
+    let of_tick = || moving.iter().filter_map(|thread| thread.moves_per_s).sum();
+    (!moving.is_empty()).then(|| match conclusion.jitter.map(|jitter| jitter.window_s) {
+        Some(seconds) => (conclusion.moves_per_s, format!(" over {seconds:.0} s")),
+        None => (of_tick(), String::new()),
+    })
+}
+
+fn said(scene: &Scene<'_>, moving: &[&ThreadMetrics], per_s: f64, often: &str) -> Said {
     let classes = || moving.iter().map(|thread| thread.by_class);
     let seen: u64 = classes().map(|c| c.smt + c.cluster + c.llc + c.node + c.socket).sum();
     let far: u64 = classes().map(|c| c.node + c.socket).sum();
-    let at_least = if moving.iter().any(|thread| thread.evidence == Evidence::Sampled) { "at least " } else { "" };
-    let (threads, verb) = if moving.len() == 1 { ("1 busy thread", "moves") } else { ("busy threads", "move") };
-    let number = if moving.len() == 1 { String::new() } else { format!("{} ", moving.len()) };
-    let crossing = if seen > 0 && metrics.topology.nodes > 1 {
+    let threads = if moving.len() == 1 { "1 busy thread".to_owned() } else { format!("{} busy threads", moving.len()) };
+    let crossing = if seen > 0 && scene.metrics.topology.nodes > 1 {
         format!("; of {seen} moves whose cores were seen, {far} went to another cache or node")
     } else {
         String::new()
     };
-    // Between two moves the rate of one interval is zero, and zero moves are no finding.
-    let often = if per_s < LEAST_RATE {
-        format!("moved from core to core in the last {RECENT_S:.0} s")
-    } else {
-        format!("{verb} from core to core, {at_least}{} times/s{over}", rate(per_s))
-    };
-    Some(Said {
-        text: format!("{number}{threads} {often}{crossing}"),
+    Said {
+        text: format!("{threads} {often}{crossing}"),
         cost: None,
         numbers: vec![
             ("threads", count(moving.len())),
@@ -64,7 +81,7 @@ pub(super) fn moving(scene: &Scene<'_>) -> Option<Said> {
             ("moves_seen", seen as f64),
             ("moves_seen_across_nodes", far as f64),
         ],
-    })
+    }
 }
 
 /// In this tick, or within the last seconds of its trail.
@@ -76,11 +93,19 @@ fn has_moved(thread: &ThreadMetrics, metrics: &Metrics, history: &History) -> bo
     if thread.moves_per_s.is_some_and(|per_s| per_s > 0.0) {
         return true;
     }
+    moves_lately(thread, metrics, history) > 0
+}
+
+/// Moves within the last seconds that are known one by one.
+fn moves_lately(thread: &ThreadMetrics, metrics: &Metrics, history: &History) -> usize {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive number of samples")]
     let samples = (RECENT_S * 1e9 / metrics.own.interval_ns.max(1) as f64) as usize;
-    history.thread(thread.sample.id).is_some_and(|track| {
-        track.cores.iter().rev().take(samples.saturating_add(1)).any(|&core| core != thread.sample.core)
-    })
+    let Some(track) = history.thread(thread.sample.id) else { return 0 };
+    let trail = || track.cores.iter().rev().take(samples.saturating_add(1));
+    let changes = trail().zip(trail().skip(1)).filter(|(after, before)| after != before).count();
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive time")]
+    let since_ns = thread.sample.at_ns.saturating_sub((RECENT_S * 1e9) as u64);
+    changes.max(track.moves_in(since_ns, thread.sample.at_ns))
 }
 
 /// Busy threads that have to take turns on one core.

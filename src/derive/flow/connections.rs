@@ -2,6 +2,7 @@
 //! the time in which a connection begins or ends is not known, so that neither looks like a dip.
 
 use super::BIN_NS;
+use super::datagrams::DatagramRate;
 use super::join::{self, Place};
 use crate::derive::seconds;
 use crate::sample::{Congestion, FlowSample, Proto, Pulse, Sample, TcpState};
@@ -30,8 +31,15 @@ pub struct Connection {
     pub to: End,
     /// It carries data, and does not only control a test.
     pub carries: bool,
-    /// Rate over the tick in that direction, bits/s; none for a connection that is new, and for UDP.
+    /// Payload over the tick in that direction, bits/s: what arrived, or where that is not known what was sent; none for a
+    /// connection that is new.
     pub bits_per_s: Option<f64>,
+    /// Of UDP: the same in datagrams a second.
+    pub packets_per_s: Option<f64>,
+    /// Of UDP: what the sender gave to the kernel.
+    pub sent: Option<DatagramRate>,
+    /// Why its rate is not known, of UDP.
+    pub rate_gap: Option<&'static str>,
     /// Segments that the sender sent again, a second.
     pub retransmits_per_s: Option<f64>,
     /// The sender's segment size, bytes.
@@ -66,6 +74,9 @@ impl Connection {
             to,
             carries: false,
             bits_per_s: None,
+            packets_per_s: None,
+            sent: None,
+            rate_gap: None,
             retransmits_per_s: None,
             mss_bytes: None,
             cwnd_bytes: None,

@@ -1,8 +1,11 @@
 //! UDP from its sockets: both ends of one test put together, what is dropped at the receiver's. UDP counts no bytes, so
 //! which end sends is told by the benchmark's command line, else by whose queues fill, else by who calls whom.
 
+use super::Bin;
 use super::connections::{Connection, End};
+use super::datagrams::{self, DatagramTest};
 use super::join::{self, Place};
+use crate::derive::moves::MovesByClass;
 use crate::derive::seconds;
 use crate::sample::{Benchmark, Direction, Proto, Sample, Side, UdpState};
 
@@ -15,6 +18,8 @@ pub(super) struct Datagrams {
     pairs: Vec<(usize, Option<usize>)>,
     /// Of the newest tick; none for the first.
     elapsed_s: Option<f64>,
+    /// The tests they belong to.
+    tests: Vec<DatagramTest>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -37,6 +42,7 @@ impl Datagrams {
         self.elapsed_s = previous.and_then(|previous| seconds(previous.at_ns, next.at_ns));
         let flows = || next.flows.iter().filter(|flow| flow.proto == Proto::Udp);
         if self.ends.is_empty() && flows().next().is_none() {
+            self.tests.clear();
             return;
         }
         let known = std::mem::take(&mut self.ends);
@@ -62,6 +68,36 @@ impl Datagrams {
         if now != before {
             self.pairs = join::pairs(&now);
         }
+        self.group(previous, next);
+    }
+
+    /// The tests of this tick.
+    pub fn tests(&self) -> &[DatagramTest] {
+        &self.tests
+    }
+
+    /// The rate of all tests together since the sample before; none where there is none, or one of them has no rate.
+    pub fn bin(&self, previous: &Sample, next: &Sample) -> Option<(usize, Bin)> {
+        let netns = self.tests.first().and_then(|test| test.to.filter(|_| test.received.is_some()).or(test.from))?.1;
+        let bits_per_s = self.tests.iter().map(|test| test.rate().map(|rate| rate.bits_per_s)).sum::<Option<f64>>()?;
+        let at_ns = |sample| datagrams::counters(sample, netns).map(|counters| counters.at_ns);
+        let (from_ns, to_ns) = (at_ns(previous)?, at_ns(next)?);
+        let streams = self.tests.iter().map(|test| test.streams).sum();
+        let moves = MovesByClass::default();
+        Some((streams, Bin { from_ns, to_ns, bits_per_s: Some(bits_per_s), moves, unclassed: 0.0 }))
+    }
+
+    /// Puts the flows of the same two processes together, and measures them.
+    fn group(&mut self, previous: Option<&Sample>, next: &Sample) {
+        let mut tests: Vec<DatagramTest> = Vec::new();
+        for flow in self.list() {
+            let (from, to) = (process(&flow.from), process(&flow.to));
+            match tests.iter_mut().find(|test| (test.from, test.to) == (from, to)) {
+                Some(test) => test.streams += 1,
+                None => tests.push(DatagramTest { from, to, streams: 1, ..DatagramTest::default() }),
+            }
+        }
+        self.tests = tests.iter().map(|test| test.measured(&tests, previous, next)).collect();
     }
 
     /// Every pair of ends, and every end alone that is connected or was seen to carry something.
@@ -81,14 +117,21 @@ impl Datagrams {
             End { netns: own.map(|own| own.place.netns), address, pid: own.map(|own| own.pid) }
         };
         let (sender, receiver) = (from.and_then(|from| from.state), to.and_then(|to| to.state));
+        let (from_end, to_end) = (end(from, to), end(to, from));
+        let test = self.tests.iter().find(|test| (test.from, test.to) == (process(&from_end), process(&to_end)));
+        let alone = test.filter(|test| test.streams == 1);
         Connection {
             proto: Proto::Udp,
             carries: true,
+            bits_per_s: alone.and_then(DatagramTest::rate).map(|rate| rate.bits_per_s),
+            packets_per_s: alone.and_then(DatagramTest::rate).map(|rate| rate.packets_per_s),
+            sent: alone.and_then(|test| test.sent),
+            rate_gap: test.and_then(|test| test.gap.or((test.streams > 1).then_some(datagrams::SHARED))),
             tx_queue_bytes: sender.map(|state| u64::from(state.tx_queue)),
             rx_queue_bytes: receiver.map(|state| u64::from(state.rx_queue)),
             rx_buffer_bytes: receiver.map(|state| u64::from(state.rcvbuf)),
             drops_per_s: to.and_then(|to| Some(f64::from(to.dropped()?) / self.elapsed_s?)),
-            ..Connection::between(end(from, to), end(to, from))
+            ..Connection::between(from_end, to_end)
         }
     }
 }
@@ -105,6 +148,11 @@ impl Socket {
         self.seen_sent = self.seen_sent.saturating_add(u64::from(state.tx_queue));
         self.seen_received = self.seen_received.saturating_add(u64::from(state.rx_queue)).saturating_add(dropped);
     }
+}
+
+/// Whose end it is, and where.
+fn process(end: &End) -> Option<(u32, u64)> {
+    end.pid.zip(end.netns)
 }
 
 /// Whether a process sends, as its own command line says.

@@ -27,8 +27,8 @@ pub struct RunCard {
     pub watched: Vec<WatchedThreads>,
     /// What the rate is the rate of.
     pub basis: Option<FlowBasis>,
-    /// TCP connections of watched processes were read, whether they carry anything or not.
-    pub tcp: bool,
+    /// Why a link stands for the watched threads' own traffic, as the kernel answered; none where nothing failed.
+    pub why_link: Option<String>,
     /// Spread of the rate while nothing was pinned by vnettop.
     pub jitter: Option<Jitter>,
     /// Moves of watched threads over the same bins.
@@ -118,7 +118,7 @@ pub(super) fn of(seen: &Observation, asked: &RunAsked) -> RunCard {
         runs: seen.runs.clone(),
         watched: watched(seen),
         basis: basis.cloned(),
-        tcp: seen.tcp,
+        why_link: seen.unread.clone(),
         jitter,
         moves,
         limits: limits(asked, jitter, comparison.as_ref(), drops.as_ref()),
@@ -222,12 +222,14 @@ fn missing(seen: &Observation, asked: &RunAsked, unpinned: &Counted, pinned: &Co
         format!(
             "no watched thread was seen ({names} and the command itself): name the benchmark's program with --watch"
         )
-    } else if seen.busy.is_empty() {
+    } else if seen.busy.is_empty() && known(seen.tracks.best().0) == 0 {
         "no watched thread used more than 5 % of a core: name the program that does the work with --watch".to_owned()
     } else if known(seen.tracks.best().0) == 0 {
-        "the rate of the watched threads is not known: no connection of theirs and no link with traffic could be read; \
-         run vnettop as root, and in the network namespace of the benchmark"
-            .to_owned()
+        let why = seen.unread.as_deref().unwrap_or(
+            "none of their connections carried data, and no link of this network namespace did; run vnettop where the \
+             benchmark's links are",
+        );
+        format!("the rate of the watched threads is not known: {why}")
     } else if known(&unpinned.bins) < LEAST_BINS {
         few("unpinned part of the run", known(&unpinned.bins))
     } else if asked.pin == PinMode::Compare && pinned.stretches == 0 {

@@ -1,13 +1,17 @@
 //! Packets dropped while the command ran: by link and by the cores' backlogs, from absolute counters.
 
 use crate::derive::losses::{LossPlace, Losses};
+use crate::derive::seconds;
 use crate::sample::{CoreId, LinkKey, Sample};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Packets dropped over a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Drops {
+    /// Of every namespace: which of them a flow crosses is known later.
     links: BTreeMap<LinkKey, (String, u64)>,
+    /// The own namespace, and those that a flow of the benchmark crossed: drops in any other are somebody else's.
+    concerned: BTreeSet<u64>,
     softnet: u64,
     /// In qdiscs; in socket buffers; by IP and connection tracking: packets, on the way of the flows.
     qdiscs: f64,
@@ -15,6 +19,8 @@ pub struct Drops {
     protocols: f64,
     /// The way of some flow was read.
     way: bool,
+    /// When the protocols of a namespace, and the qdiscs of a link, were read last, and the seconds since the time before.
+    read: BTreeMap<(u64, Option<LinkKey>), (u64, f64)>,
     last_links: Vec<(LinkKey, u64)>,
     last_softnet: Vec<(CoreId, u32)>,
     /// Two samples of a run were compared.
@@ -23,10 +29,12 @@ pub struct Drops {
 
 impl Drops {
     /// Adds what was lost on the way of the flows where neither links nor backlogs count it.
-    pub(super) fn observe_way(&mut self, losses: &Losses, elapsed_s: f64) {
+    pub(super) fn observe_way(&mut self, losses: &Losses) {
         self.way |= losses.sent_per_s.is_some();
         for loss in &losses.places {
-            let lost = loss.packets_per_s * elapsed_s;
+            let link = loss.link.filter(|_| loss.place == LossPlace::Qdisc);
+            let read = loss.netns.and_then(|netns| self.read.get(&(netns, link)));
+            let lost = read.map_or(0.0, |(_, seconds)| loss.packets_per_s * seconds);
             match loss.place {
                 LossPlace::Qdisc => self.qdiscs += lost,
                 LossPlace::ReceiveBuffer | LossPlace::SendBuffer => self.sockets += lost,
@@ -45,8 +53,11 @@ impl Drops {
     pub(super) fn observe(&mut self, sample: &Sample, counts: bool) {
         if counts {
             self.known |= !self.last_links.is_empty();
+            self.concerned.insert(sample.netns);
+            self.concerned.extend(sample.paths.iter().flat_map(|path| &path.hops).map(|hop| hop.link.netns));
             self.add(sample);
         }
+        self.note_times(sample);
         self.last_links.clear();
         self.last_links.extend(sample.counters.iter().map(|row| (row.key(), row.rx_dropped + row.tx_dropped)));
         self.last_softnet.clear();
@@ -54,8 +65,20 @@ impl Drops {
         self.last_softnet.extend(cores);
     }
 
+    /// Each counter has a time of its own: over the tick's, packets would be made or lost.
+    fn note_times(&mut self, sample: &Sample) {
+        let protocols = sample.protocols.iter().map(|one| ((one.netns, None), one.at_ns));
+        let qdiscs = sample.qdiscs.iter().map(|one| ((one.link.netns, Some(one.link)), one.at_ns));
+        let mut read: BTreeMap<_, _> = protocols.chain(qdiscs).map(|(what, at_ns)| (what, (at_ns, 0.0))).collect();
+        for (what, (at_ns, elapsed_s)) in &mut read {
+            let before = self.read.get(what).and_then(|&(before_ns, _)| seconds(before_ns, *at_ns));
+            *elapsed_s = before.unwrap_or(0.0);
+        }
+        self.read = read;
+    }
+
     fn add(&mut self, sample: &Sample) {
-        for row in sample.counters.iter().filter(|row| concerns(sample, row.netns)) {
+        for row in &sample.counters {
             let at = self.last_links.binary_search_by_key(&row.key(), |(key, _)| *key);
             // A counter that went backwards is another link's.
             let more = at.ok().and_then(|at| (row.rx_dropped + row.tx_dropped).checked_sub(self.last_links[at].1));
@@ -75,7 +98,7 @@ impl Drops {
     /// Links that dropped packets in either direction: name and packets, most first.
     #[must_use]
     pub fn links(&self) -> Vec<(&str, u64)> {
-        let mut links: Vec<_> = self.links.values().map(|(name, packets)| (name.as_str(), *packets)).collect();
+        let mut links: Vec<_> = self.concerned().map(|(name, packets)| (name.as_str(), *packets)).collect();
         links.sort_by_key(|(_, packets)| std::cmp::Reverse(*packets));
         links
     }
@@ -83,7 +106,11 @@ impl Drops {
     /// Packets dropped by links.
     #[must_use]
     pub fn by_links(&self) -> u64 {
-        self.links.values().map(|(_, packets)| packets).sum()
+        self.concerned().map(|(_, packets)| packets).sum()
+    }
+
+    fn concerned(&self) -> impl Iterator<Item = &(String, u64)> {
+        self.links.iter().filter(|(link, _)| self.concerned.contains(&link.netns)).map(|(_, dropped)| dropped)
     }
 
     /// Packets dropped because a core's backlog was full.
@@ -126,12 +153,6 @@ impl Drops {
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count of packets")]
 fn whole(packets: f64) -> u64 {
     packets.round() as u64
-}
-
-/// The own namespace, and those that a flow of the benchmark crosses: drops in any other are somebody else's.
-fn concerns(sample: &Sample, netns: u64) -> bool {
-    let mut hops = sample.paths.iter().flat_map(|path| &path.hops);
-    netns == sample.netns || hops.any(|hop| hop.link.netns == netns)
 }
 
 fn name(sample: &Sample, key: LinkKey) -> String {

@@ -56,8 +56,8 @@ fn within(bins: &[Bin], from_ns: u64, to_ns: u64) -> &[Bin] {
     bins.get(from..to).unwrap_or_default()
 }
 
-/// From when to when there is traffic: a program starts before its first byte and ends after its last. A link's first
-/// and last bins are only partly filled; those of connections are whole.
+/// From when to when there is traffic: a program starts before its first byte and ends after its last. The first
+/// and last bins of a link and of datagrams are only partly filled; those of connections are whole.
 fn traffic(bins: &[Bin], basis: Option<&FlowBasis>) -> Option<(u64, u64)> {
     let mut rates: Vec<f64> = bins.iter().filter_map(|bin| bin.bits_per_s).filter(|rate| *rate > 0.0).collect();
     rates.sort_by(f64::total_cmp);
@@ -65,7 +65,9 @@ fn traffic(bins: &[Bin], basis: Option<&FlowBasis>) -> Option<(u64, u64)> {
     let flows = |bin: &Bin| bin.bits_per_s.is_some_and(|rate| rate >= threshold);
     let (first, last) = (bins.iter().position(flows)?, bins.iter().rposition(flows)?);
     match basis {
-        Some(FlowBasis::Link(_)) if last > first => Some((bins[first].to_ns, bins[last].from_ns)),
+        Some(FlowBasis::Link(_) | FlowBasis::Datagrams(_)) if last > first => {
+            Some((bins[first].to_ns, bins[last].from_ns))
+        }
         _ => Some((bins[first].from_ns, bins[last].to_ns)),
     }
 }

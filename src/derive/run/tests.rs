@@ -4,7 +4,7 @@ use super::*;
 use crate::derive::flow::{BIN_NS, Bin, FlowBasis};
 use crate::derive::jitter::LEAST_BINS;
 use crate::derive::moves::MovesByClass;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 const S: u64 = 1_000_000_000;
 
@@ -72,6 +72,19 @@ fn what_is_idle_before_and_after_the_traffic_and_the_settling_do_not_count() {
     let moves = card.moves.expect("counted");
     assert_eq!((moves.per_s.round(), moves.by_class.node), (20.0, 100), "moves of the same bins, both kinds of them");
     assert_eq!(card.missing, Vec::<String>::new(), "nothing is missing");
+}
+
+#[test]
+fn a_command_that_becomes_another_program_is_named_as_that() {
+    let mut machine = crate::derive::placement::machine::Machine::small(4).pair(0, 1).metrics();
+    let mut threads = BTreeMap::new();
+    let thread = &mut machine.threads[0];
+    for (now, side) in [("ip", None), ("iperf3", Some(crate::sample::Side::Client))] {
+        thread.sample.name = now.to_owned();
+        thread.sample.side = side;
+        super::name(&mut threads, thread);
+    }
+    assert_eq!(threads[&thread.sample.id], ("iperf3".to_owned(), "client"), "ip netns exec was there for a moment");
 }
 
 #[test]

@@ -22,7 +22,7 @@ impl Tracks {
     pub(super) fn follow(&mut self, bins: &VecDeque<Bin>, basis: Option<&FlowBasis>) {
         let (Some(basis), Some(newest)) = (basis, bins.back()) else { return };
         let same = |track: &Track| match (&track.basis, basis) {
-            (FlowBasis::Sockets(_), FlowBasis::Sockets(_)) => true,
+            (FlowBasis::Sockets(_), FlowBasis::Sockets(_)) | (FlowBasis::Datagrams(_), FlowBasis::Datagrams(_)) => true,
             (known, basis) => known == basis,
         };
         let at = self.0.iter().position(same).unwrap_or_else(|| {
@@ -32,11 +32,11 @@ impl Tracks {
         self.0[at].follow(bins, newest.from_ns, basis);
     }
 
-    /// The run's bins and what they rest on: connections where there are any, otherwise the link that carried most.
+    /// The run's bins and what they rest on: connections or datagrams where there are any, otherwise the link that carried most.
     pub(super) fn best(&self) -> (&[Bin], Option<&FlowBasis>) {
         let carried = |track: &Track| {
             let bits = |bin: &Bin| bin.bits_per_s.unwrap_or(0.0) * bin.to_ns.saturating_sub(bin.from_ns) as f64;
-            (matches!(track.basis, FlowBasis::Sockets(_)), track.bins.iter().map(bits).sum::<f64>())
+            (!matches!(track.basis, FlowBasis::Link(_)), track.bins.iter().map(bits).sum::<f64>())
         };
         let best = self
             .0
@@ -55,7 +55,9 @@ impl Track {
         self.bins.truncate(self.bins.partition_point(|bin| bin.from_ns < from_ns));
         self.bins.extend(bins.range(first..));
         // The most connections that there were at a time.
-        if let (FlowBasis::Sockets(known), FlowBasis::Sockets(now)) = (&mut self.basis, basis) {
+        if let (FlowBasis::Sockets(known), FlowBasis::Sockets(now))
+        | (FlowBasis::Datagrams(known), FlowBasis::Datagrams(now)) = (&mut self.basis, basis)
+        {
             *known = (*known).max(*now);
         }
     }

@@ -2,19 +2,26 @@
 
 use super::Row;
 use super::path::Hop;
-use crate::derive::flow::{Connection, End};
+use crate::derive::flow::{Connection, DATAGRAM_SOURCE, DatagramTest, End};
 use crate::derive::{FlowBasis, Metrics, paths};
-use crate::sample::Congestion;
+use crate::sample::{Congestion, Proto};
 use serde::Serialize;
 use std::net::IpAddr;
 
-/// A connection; what is not known of it is null.
+/// A connection; what is not known of it is null. The rate is payload, what arrived where that is known; `control` is one that
+/// has carried next to nothing.
 #[derive(Serialize)]
 pub(super) struct Flow<'a> {
     proto: &'a str,
     from: FlowEnd,
     to: FlowEnd,
+    control: bool,
     bits_per_s: Option<f64>,
+    bits_per_s_source: Option<&'static str>,
+    bits_per_s_gap: Option<&'static str>,
+    packets_per_s: Option<f64>,
+    sent_bits_per_s: Option<f64>,
+    sent_packets_per_s: Option<f64>,
     retransmits_per_s: Option<f64>,
     mss_bytes: Option<u32>,
     cwnd_bytes: Option<u64>,
@@ -60,7 +67,16 @@ impl Row for Connection {
             proto: self.proto.word(),
             from: FlowEnd::of(&self.from),
             to: FlowEnd::of(&self.to),
+            control: !self.carries,
             bits_per_s: self.bits_per_s,
+            bits_per_s_source: self.bits_per_s.map(|_| match self.proto {
+                Proto::Tcp => "tcp_info",
+                Proto::Udp => DATAGRAM_SOURCE,
+            }),
+            bits_per_s_gap: self.rate_gap,
+            packets_per_s: self.packets_per_s,
+            sent_bits_per_s: self.sent.map(|rate| rate.bits_per_s),
+            sent_packets_per_s: self.sent.map(|rate| rate.packets_per_s),
             retransmits_per_s: self.retransmits_per_s,
             mss_bytes: self.mss_bytes,
             cwnd_bytes: self.cwnd_bytes,
@@ -74,6 +90,50 @@ impl Row for Connection {
             lost_per_s: self.drops_per_s,
             path: Hop::all(path.as_ref()),
             path_gap: path.as_ref().and_then(|path| path.gap),
+        }
+    }
+}
+
+/// A UDP test: the streams of two processes together.
+#[derive(Serialize)]
+pub(super) struct Datagrams {
+    from: Process,
+    to: Process,
+    streams: usize,
+    length_bytes: Option<u64>,
+    sent_bits_per_s: Option<f64>,
+    sent_packets_per_s: Option<f64>,
+    received_bits_per_s: Option<f64>,
+    received_packets_per_s: Option<f64>,
+    lost_share: Option<f64>,
+    source: &'static str,
+    gap: Option<&'static str>,
+}
+
+/// Null where it is not a watched one.
+#[derive(Serialize)]
+struct Process {
+    pid: Option<u32>,
+    netns: Option<u64>,
+}
+
+impl Row for DatagramTest {
+    type Out<'a> = Datagrams;
+
+    fn row<'a>(&'a self, _: &'a Metrics) -> Datagrams {
+        let process = |end: Option<(u32, u64)>| Process { pid: end.map(|end| end.0), netns: end.map(|end| end.1) };
+        Datagrams {
+            from: process(self.from),
+            to: process(self.to),
+            streams: self.streams,
+            length_bytes: self.length_bytes,
+            sent_bits_per_s: self.sent.map(|rate| rate.bits_per_s),
+            sent_packets_per_s: self.sent.map(|rate| rate.packets_per_s),
+            received_bits_per_s: self.received.map(|rate| rate.bits_per_s),
+            received_packets_per_s: self.received.map(|rate| rate.packets_per_s),
+            lost_share: self.lost(),
+            source: DATAGRAM_SOURCE,
+            gap: self.gap,
         }
     }
 }

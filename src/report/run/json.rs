@@ -61,6 +61,7 @@ pub(super) fn json(card: &RunCard) -> String {
 fn basis(basis: &FlowBasis) -> Value {
     match basis {
         FlowBasis::Sockets(connections) => json!({ "of": "connections", "connections": connections, "link": null }),
+        FlowBasis::Datagrams(streams) => json!({ "of": "datagrams", "connections": streams, "link": null }),
         FlowBasis::Link(name) => json!({ "of": "link", "connections": null, "link": name }),
     }
 }

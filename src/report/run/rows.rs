@@ -37,7 +37,7 @@ pub(super) fn facts(card: &RunCard) -> Vec<Fact> {
         facts.push(fact("watched", watched(card)));
     }
     if let Some(basis) = &card.basis {
-        facts.push(fact("rate of", basis_of(basis, card.tcp)));
+        facts.push(fact("rate of", basis_of(basis, card.why_link.as_deref())));
     }
     let compared = card.comparison.as_ref().is_some_and(|both| both.card.is_some());
     if let Some(jitter) = card.jitter.filter(|_| !compared) {
@@ -134,18 +134,14 @@ fn watched(card: &RunCard) -> String {
     card.watched.iter().map(one).collect::<Vec<_>>().join(", ") + " (busy threads)"
 }
 
-fn basis_of(basis: &FlowBasis, tcp: bool) -> String {
+fn basis_of(basis: &FlowBasis, why: Option<&str>) -> String {
     match basis {
         FlowBasis::Sockets(connections) => count(*connections, "connection"),
-        FlowBasis::Link(name) if tcp => {
-            format!(
-                "link {name}, because the watched threads have no TCP connection with data: it is UDP, or another protocol"
-            )
+        FlowBasis::Datagrams(streams) => format!("{}, payload by the datagrams counted", count(*streams, "UDP stream")),
+        FlowBasis::Link(name) => {
+            let why = why.unwrap_or("no connection of the watched threads carried data: it is another protocol");
+            format!("link {name}, because {why}")
         }
-        FlowBasis::Link(name) => format!(
-            "link {name}, because no TCP connection of the watched threads can be read: it is UDP, root is needed, or the \
-             kernel has no CONFIG_INET_TCP_DIAG"
-        ),
     }
 }
 

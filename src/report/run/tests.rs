@@ -47,7 +47,7 @@ fn never() -> RunCard {
         runs: vec![Ran { from_ns: 0, to_ns: Some(20_040_000_000), code: Some(0) }],
         watched: vec![WatchedThreads { name: "iperf3".to_owned(), role: "client", threads: 1 }],
         basis: Some(FlowBasis::Sockets(2)),
-        tcp: true,
+        why_link: None,
         jitter: Some(jitter(28.8e9, 8.71e9)),
         moves: Some(MovesSeen {
             per_s: 37.25,
@@ -121,17 +121,18 @@ fn what_is_not_counted_of_udp_is_said() {
     udp.limits[1].measured = Some(0.0);
     let text = card(&udp, Format::Text);
     for line in [
-        "  rate of   link v0, because the watched threads have no TCP connection with data: it is UDP, or another protocol",
+        "  rate of   link v0, because no connection of the watched threads carried data: it is another protocol",
         "  drops     0 packets by links, 0 by softnet; loss in qdiscs and socket buffers was not read",
         "  limit     --max-drops is kept: packets dropped 0, at most 0 allowed",
     ] {
         assert!(text.lines().any(|got| got == line), "there is the line {line:?}:\n{text}");
     }
-    let tcp = card(&RunCard { basis: Some(FlowBasis::Sockets(2)), ..udp.clone() }, Format::Text);
-    assert!(!tcp.contains("UDP"), "TCP sends again what a socket has no room for:\n{tcp}");
-    let unread = card(&RunCard { tcp: false, ..udp }, Format::Text);
-    let why = "can be read: it is UDP, root is needed, or the kernel has no CONFIG_INET_TCP_DIAG";
-    assert!(unread.contains(why), "{unread}");
+    let why = "connections cannot be read: list TCP sockets: No such file or directory";
+    let unread = card(&RunCard { why_link: Some(why.to_owned()), ..udp.clone() }, Format::Text);
+    assert!(unread.contains(&format!("link v0, because {why}")), "the reason is what the kernel answered:\n{unread}");
+    let datagrams = card(&RunCard { basis: Some(FlowBasis::Datagrams(4)), ..udp }, Format::Text);
+    let line = "  rate of   4 UDP streams, payload by the datagrams counted";
+    assert!(datagrams.lines().any(|got| got == line), "a UDP test has a rate of its own:\n{datagrams}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use Value::{No, Perhaps, Yes};
 /// Options without a letter that mean something here.
 const BIDIR: char = '\u{1}';
 const JSON_STREAM: char = '\u{2}';
+const GSRO: char = '\u{3}';
 /// And those that do not.
 const OTHER: char = '\0';
 
@@ -85,7 +86,7 @@ const GRAMMAR: Grammar = Grammar {
         ("snd-timeout", Yes, OTHER),
         ("cntl-ka", Perhaps, OTHER),
         ("mptcp", No, 'm'),
-        ("gsro", No, OTHER),
+        ("gsro", No, GSRO),
         ("debug", Perhaps, 'd'),
         ("help", No, 'h'),
     ],
@@ -105,6 +106,7 @@ pub(super) fn asked(arguments: &[String]) -> Asked<'_> {
             'R' => asked.direction = Some(Direction::Reverse),
             BIDIR => asked.direction = Some(Direction::Both),
             JSON_STREAM => asked.json_stream = true,
+            GSRO => asked.batched = true,
             'O' => asked.omit_ms = integer::<u64>(value).and_then(|seconds| seconds.checked_mul(1000)),
             't' => asked.time_ms = integer::<u64>(value).and_then(|seconds| seconds.checked_mul(1000)),
             'b' => asked.bitrate = whole(value.split('/').next().unwrap_or(value), |unit| power(1000.0, unit)),

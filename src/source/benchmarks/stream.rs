@@ -2,6 +2,7 @@
 //! input: whatever is in it gives an interval or nothing.
 
 use crate::sample::{Benchmark, Problem, Reported, Side};
+use crate::source::now_ns;
 use rustix::fs::{FileType, Mode, OFlags};
 use serde_json::Value;
 use std::os::fd::OwnedFd;
@@ -12,6 +13,9 @@ use std::sync::Arc;
 const PIECE: usize = 64 * 1024;
 /// No interval is as long; what is longer is left out.
 const LONGEST_LINE: usize = 1024 * 1024;
+
+/// A test reports every second, and what it does not flush waits for some seconds more.
+const SILENT_NS: u64 = 10_000_000_000;
 
 /// Follows one file.
 #[derive(Debug)]
@@ -25,6 +29,12 @@ pub(in crate::source) struct Reports {
     /// The beginning of a line.
     begun: Vec<u8>,
     last: Option<Reported>,
+    /// An event of iperf 3 was in it.
+    speaks: bool,
+    /// A line of it was no event.
+    strange: bool,
+    /// Since when a test has been running that writes nothing, ns.
+    silent_since_ns: Option<u64>,
     /// What the test was last told with, and what that made.
     told: (Arc<Vec<Benchmark>>, Option<Reported>),
     joined: Arc<Vec<Benchmark>>,
@@ -41,6 +51,9 @@ impl Reports {
             piece: Vec::new(),
             begun: Vec::new(),
             last: None,
+            speaks: false,
+            strange: false,
+            silent_since_ns: None,
             told: (Arc::default(), None),
             joined: Arc::default(),
             problems: Vec::new(),
@@ -56,6 +69,7 @@ impl Reports {
     /// changes.
     pub fn join(&mut self, benchmarks: Arc<Vec<Benchmark>>) -> Arc<Vec<Benchmark>> {
         self.read();
+        self.judge(benchmarks.iter().any(|test| test.side == Side::Client), now_ns());
         if Arc::ptr_eq(&self.told.0, &benchmarks) && self.told.1 == self.last {
             return Arc::clone(&self.joined);
         }
@@ -90,6 +104,35 @@ impl Reports {
         self.piece = piece;
     }
 
+    /// A file that says something else than events, or nothing while a test runs, is useless: that is said once.
+    fn judge(&mut self, runs: bool, now_ns: u64) {
+        if self.speaks {
+            self.problems.clear();
+            return;
+        }
+        let is_silent = self.file.is_some() && self.at == 0 && runs;
+        self.silent_since_ns = is_silent.then(|| self.silent_since_ns.unwrap_or(now_ns));
+        let silent_ns = self.silent_since_ns.map_or(0, |since_ns| now_ns.saturating_sub(since_ns));
+        if !self.problems.is_empty() {
+            return;
+        }
+        if self.strange || self.begun.len() > LONGEST_LINE {
+            self.tell("what is in it is not what iperf3 writes with --json-stream");
+        } else if silent_ns >= SILENT_NS {
+            self.tell("a test runs and has written nothing to it");
+        }
+    }
+
+    fn tell(&mut self, why: &str) {
+        self.problems.push(Problem {
+            source: "benchmarks".to_owned(),
+            text: format!(
+                "cannot read {} ({why}): start iperf3 with --json-stream --forceflush > that file",
+                crate::text::clean(self.path.as_os_str().as_encoded_bytes())
+            ),
+        });
+    }
+
     fn open(&mut self) {
         // A pipe must not keep the sampler waiting.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
@@ -105,13 +148,7 @@ impl Reports {
         self.problems.truncate(usize::from(why.is_some()));
         match why {
             None => self.file = opened.ok(),
-            Some(why) if self.problems.is_empty() => self.problems.push(Problem {
-                source: "benchmarks".to_owned(),
-                text: format!(
-                    "cannot read {} ({why}): start iperf3 with --json-stream --forceflush > that file",
-                    crate::text::clean(self.path.as_os_str().as_encoded_bytes())
-                ),
-            }),
+            Some(why) if self.problems.is_empty() => self.tell(&why),
             Some(_) => {}
         }
     }
@@ -132,12 +169,15 @@ impl Reports {
     }
 
     fn event(&mut self) {
-        let Ok(event) = serde_json::from_slice::<Value>(&self.begun) else { return };
+        let event = serde_json::from_slice::<Value>(&self.begun).unwrap_or_default();
         match event["event"].as_str() {
             Some("start") => self.last = None,
             Some("interval") => self.last = interval(&event["data"]["sum"]).or(self.last),
             _ => {}
         }
+        let is_event = event["event"].is_string();
+        self.speaks |= is_event;
+        self.strange |= !is_event && !self.begun.trim_ascii().is_empty();
     }
 }
 
@@ -220,6 +260,31 @@ mod tests {
         std::fs::write(&path, format!("{START}\n{UDP}\n")).expect("writable");
         reports.read();
         assert_eq!(reports.last.and_then(|last| last.packets), Some(90), "the new test's");
+    }
+
+    #[test]
+    fn a_useless_file_is_told_once() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let told = |path: &std::path::Path| {
+            let mut reports = Reports::new(path.to_owned());
+            // At 0, 20 and 40 s of a running test.
+            for second in [0, 20, 40] {
+                reports.read();
+                reports.judge(true, second * 1_000_000_000);
+            }
+            reports.problems().iter().map(|problem| problem.text.clone()).collect::<Vec<_>>()
+        };
+        let file = directory.path().join("out.json");
+        std::fs::write(&file, "- - - - -\nServer listening on 5201\n").expect("writable");
+        let [garbage] = &told(&file)[..] else { panic!("one sentence of garbage") };
+        assert!(garbage.contains("not what iperf3 writes with --json-stream"), "{garbage}");
+        std::fs::write(&file, "").expect("writable");
+        let [empty] = &told(&file)[..] else { panic!("one sentence of a file that is never written") };
+        assert!(empty.contains("has written nothing to it") && empty.contains("--forceflush"), "{empty}");
+        let [folder] = &told(directory.path())[..] else { panic!("one sentence of a directory") };
+        assert!(folder.contains("it is no ordinary file"), "{folder}");
+        std::fs::write(&file, format!("\n{START}\n")).expect("writable");
+        assert!(told(&file).is_empty(), "a test that has begun is no problem");
     }
 
     proptest! {

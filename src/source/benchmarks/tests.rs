@@ -68,6 +68,14 @@ fn everything_that_is_asked_for_is_told() {
 }
 
 #[test]
+fn a_client_without_a_host_has_no_target() {
+    let arguments = ["-c".to_owned()];
+    let one = parse(1, Program::Iperf3, &arguments).expect("a client");
+    assert_eq!((one.side, one.target), (Side::Client, None), "nothing was named");
+    assert!(test("iperf3 -u -c h --gsro").batched && !test("iperf3 -u -c h").batched, "several datagrams in one call");
+}
+
+#[test]
 fn a_beginning_stands_for_the_name_where_only_one_is_meant() {
     assert_eq!(test("iperf3 -c h --ban 5M").bitrate, Some(5_000_000), "one name begins so");
     assert_eq!(test("iperf3 -c h --bi 5M").bitrate, None, "several do, and mean different things");
