@@ -1,6 +1,7 @@
 //! Open vSwitch: bridges and ports from its database over its unix socket (RFC 7047), joined with the kernel's links. It
 //! follows what the database tells and asks again and again for nothing; where there is none it costs a stat a second.
 
+mod budget;
 mod connection;
 mod daemon;
 mod datum;
@@ -16,11 +17,13 @@ mod tables;
 mod tests;
 
 use crate::sample::{Ifindex, LinkCounters, LinkFacts, OvsSwitch, Problem};
+use crate::source::live::cpu_ns;
 use crate::source::{Roots, now_ns};
 use datum::Uuid;
 use join::{Joined, Told, join};
 pub use place::{Place, places};
 use readiness::Readiness;
+use rustix::time::ClockId;
 use session::Session;
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
@@ -79,7 +82,9 @@ impl OvsReader {
     /// [hearing](Self::hear) at once, because the instant is the time of its statistics.
     #[must_use]
     pub fn news(&self) -> Option<BorrowedFd<'_>> {
-        self.readiness.wait_for()
+        // One that says too much would wake the sampler for nothing.
+        let too_much = self.sessions.iter().any(Session::is_put_off);
+        self.readiness.wait_for().filter(|_| !too_much)
     }
 
     /// Takes in what the databases have said, between ticks.
@@ -104,16 +109,21 @@ impl OvsReader {
         self.hear();
         self.readiness.tick();
         let (mut facts, mut counters, mut problem) = (false, false, false);
-        for session in &mut self.sessions {
+        let mut told = Vec::new();
+        for (at, session) in self.sessions.iter_mut().enumerate() {
             session.age(now_ns);
             let changes = std::mem::take(&mut session.changes);
+            told.extend(changes.facts.then_some(at));
             facts |= changes.facts;
             counters |= changes.counters;
             problem |= changes.problem;
         }
         let is_any = self.sessions.iter().any(|session| session.known);
         if facts || is_any && !Arc::ptr_eq(&self.kernel, links) {
+            let before_ns = spent_ns();
             self.join(links);
+            // Who changes what there is pays for what that costs.
+            told.iter().for_each(|&at| self.sessions[at].pay(spent_ns().saturating_sub(before_ns)));
             counters = true;
         }
         if counters {
@@ -248,6 +258,11 @@ impl OvsReader {
             session.changes.counters |= std::mem::take(&mut session.begun);
         }
     }
+}
+
+/// CPU time of this thread, ns.
+fn spent_ns() -> u64 {
+    cpu_ns(ClockId::ThreadCPUTime)
 }
 
 fn counters(row: &Statistics, facts: &LinkFacts, at_ns: u64) -> Option<LinkCounters> {

@@ -1,6 +1,7 @@
 //! One database followed: connected when it is there, understood while it speaks, kept for a moment when it goes, looked
 //! for again about once a second. It never waits, and says in one sentence what is wrong.
 
+use super::budget::{BYTES_PER_S, Budget};
 use super::connection::{Connection, Over};
 use super::daemon::Daemon;
 use super::place::{Place, Socket};
@@ -46,6 +47,9 @@ pub(super) struct Session {
     pub counted_at_ns: u64,
     pub problem: Option<String>,
     pub changes: Changes,
+    /// What it may cost, across its connections, and whether it was told that it costs more.
+    budget: Budget,
+    costs: bool,
     look_at_ns: u64,
     rest_ns: u64,
     lost_at_ns: u64,
@@ -73,6 +77,8 @@ impl Session {
             counted_at_ns: 0,
             problem: None,
             changes: Changes::default(),
+            budget: Budget::default(),
+            costs: false,
             look_at_ns: 0,
             rest_ns: SECOND_NS,
             lost_at_ns: 0,
@@ -169,19 +175,50 @@ impl Session {
     pub fn hear(&mut self, buffer: &mut Vec<u8>, now_ns: u64) {
         let Some(mut here) = self.here.take() else { return };
         let mut answers = Vec::new();
-        let heard = here.connection.hear(buffer, |message| {
+        let mut budget = std::mem::take(&mut self.budget);
+        budget.fill(now_ns);
+        let heard = here.connection.hear(buffer, &mut budget, |message| {
             match protocol::understand(message)? {
                 Heard::Asked(answer) => answers.extend_from_slice(&answer),
                 heard => self.take(&heard, now_ns),
             }
-            Ok(())
+            self.tables.bounded()
         });
-        if heard == Ok(true) {
+        self.budget = budget;
+        // Nor is it silent while nobody listens.
+        if heard == Ok(true) || !self.budget.is_left() {
             (here.heard_at_ns, here.asked) = (now_ns, false);
         }
         let said = if answers.is_empty() { Ok(()) } else { here.connection.say(&answers) };
         self.here = Some(here);
+        self.tell_cost();
         self.end(heard.and(said), now_ns);
+    }
+
+    /// What it says is left in its socket until the budget allows more.
+    pub fn is_put_off(&self) -> bool {
+        self.here.is_some() && !self.budget.is_left()
+    }
+
+    /// CPU time that its news have cost elsewhere.
+    pub fn pay(&mut self, ns: u64) {
+        self.budget.spend(0, ns);
+    }
+
+    fn tell_cost(&mut self) {
+        let exceeded = self.budget.was_exceeded();
+        if exceeded == self.costs {
+            return;
+        }
+        self.costs = exceeded;
+        let sentence = || {
+            format!(
+                "the database at {} says more than vnettop takes in ({} MB a second, 2 % of a core): what is shown of it comes late",
+                self.name,
+                BYTES_PER_S >> 20
+            )
+        };
+        self.tell(exceeded.then(sentence));
     }
 
     fn take(&mut self, heard: &Heard, now_ns: u64) {
@@ -190,6 +227,7 @@ impl Session {
                 self.tables = Tables::default();
                 self.tables.learn(facts);
                 (self.known, self.changes.facts, self.rest_ns) = (true, true, SECOND_NS);
+                self.costs = false;
                 self.tell(None);
             }
             Heard::Learnt(updates) => {
@@ -232,7 +270,7 @@ impl Session {
     /// Ends the connection when it is over.
     fn end(&mut self, result: Result<(), Over>, now_ns: u64) {
         let Err(over) = result else { return };
-        self.here = None;
+        (self.here, self.costs) = (None, false);
         (self.lost_at_ns, self.changes.counters) = (now_ns, true);
         let name = &self.name;
         let sentence = match over {

@@ -211,6 +211,40 @@ fn whatever_answers_there_is_survived_in_one_sentence() {
 }
 
 #[test]
+fn a_database_that_never_stops_speaking_costs_little_and_is_told() {
+    let mut stage = Stage::new();
+    let mut stream = stage.serve(&patches(), &json!({}));
+    let update = json!({"method": "update", "id": null, "params": ["facts", {}]}).to_string().repeat(1000);
+    stream.set_nonblocking(false).expect("it may wait");
+    let flood = std::thread::spawn(move || {
+        let mut sent = 0_usize;
+        while stream.write_all(update.as_bytes()).is_ok() {
+            sent += update.len();
+        }
+        sent
+    });
+    stage.now_ns = crate::source::now_ns();
+    while stage.reader.problems().is_empty() {
+        stage.reader.hear();
+        stage.read(0);
+    }
+    let text = stage.reader.problems()[0].text.clone();
+    assert!(text.contains("says more than vnettop takes in"), "one sentence: {text}");
+    assert!(stage.reader.news().is_none(), "it does not wake the sampler any more");
+    let before_ns = super::spent_ns();
+    for _ in 0..10_000 {
+        stage.reader.hear();
+        stage.read(0);
+    }
+    let spent_ms = (super::spent_ns() - before_ns) / 1_000_000;
+    assert!(spent_ms < 200, "10,000 ticks without time passing read hardly anything: {spent_ms} ms");
+    assert_eq!(stage.read(0)[0].bridges.len(), 1, "what it said first still stands");
+    drop(stage);
+    let sent = flood.join().expect("it ends");
+    assert!(sent < 40 << 20, "what was not read could not be sent: {sent} bytes");
+}
+
+#[test]
 fn a_row_that_holds_all_others_again_and_again_is_taken_once() {
     let mut stage = Stage::new();
     let again: Vec<Value> = (0..5000).map(|_| json!(["uuid", IDS[1]])).collect();
