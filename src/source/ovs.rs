@@ -99,8 +99,14 @@ impl OvsReader {
         }
     }
 
-    /// What the databases say now, joined with the kernel's links.
-    pub fn read(&mut self, links: &Arc<Vec<Arc<LinkFacts>>>, now_ns: u64) -> Arc<Vec<OvsSwitch>> {
+    /// What the databases say now, joined with the kernel's links. Of a switch whose namespace is not wanted no port is a
+    /// link.
+    pub fn read(
+        &mut self,
+        links: &Arc<Vec<Arc<LinkFacts>>>,
+        wanted: impl Fn(u64) -> bool,
+        now_ns: u64,
+    ) -> Arc<Vec<OvsSwitch>> {
         let is_due = self.sessions.iter().any(|session| session.is_due(now_ns));
         if !is_due && self.published.is_empty() {
             return Arc::clone(&self.published);
@@ -114,7 +120,8 @@ impl OvsReader {
             session.age(now_ns);
             let changes = std::mem::take(&mut session.changes);
             told.extend(changes.facts.then_some(at));
-            facts |= changes.facts;
+            let wanted = wanted(session.daemon.netns.unwrap_or(self.own_netns));
+            facts |= changes.facts | (std::mem::replace(&mut session.wanted, wanted) != wanted);
             counters |= changes.counters;
             problem |= changes.problem;
         }
@@ -123,7 +130,10 @@ impl OvsReader {
             let before_ns = spent_ns();
             self.join(links);
             // Who changes what there is pays for what that costs.
-            told.iter().for_each(|&at| self.sessions[at].pay(spent_ns().saturating_sub(before_ns)));
+            let spent_ns = spent_ns().saturating_sub(before_ns);
+            for at in told {
+                self.sessions[at].pay(spent_ns);
+            }
             counters = true;
         }
         if counters {
@@ -206,7 +216,8 @@ impl OvsReader {
         let (mut switches, mut counted, mut numbers) = (Vec::new(), Vec::new(), BTreeMap::new());
         for (at, session) in self.sessions.iter().enumerate().filter(|(_, session)| session.known) {
             let netns = session.daemon.netns.unwrap_or(self.own_netns);
-            let told = Told { socket: &session.name, netns, tables: &session.tables, kernel };
+            let (socket, tables, wanted) = (&*session.name, &session.tables, session.wanted);
+            let told = Told { socket, netns, tables, wanted, kernel };
             let Joined { switch, links } = join(told, |id| {
                 let known = self.numbers.get(&(at, id)).copied();
                 let number = known.unwrap_or_else(|| {

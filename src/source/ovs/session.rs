@@ -41,15 +41,16 @@ pub(super) struct Session {
     pub daemon: Daemon,
     /// Its facts have been told, and are not too old.
     pub known: bool,
+    /// The links of its namespace are wanted.
+    pub wanted: bool,
     /// The statistics have just been told by a connection: how old they are is not known.
     pub begun: bool,
     /// When ovs-vswitchd wrote the statistics, monotonic ns.
     pub counted_at_ns: u64,
     pub problem: Option<String>,
     pub changes: Changes,
-    /// What it may cost, across its connections, and whether it was told that it costs more.
+    /// What it may cost, across its connections.
     budget: Budget,
-    costs: bool,
     look_at_ns: u64,
     rest_ns: u64,
     lost_at_ns: u64,
@@ -73,12 +74,12 @@ impl Session {
             tables: Tables::default(),
             daemon: Daemon::default(),
             known: false,
+            wanted: true,
             begun: false,
             counted_at_ns: 0,
             problem: None,
             changes: Changes::default(),
             budget: Budget::default(),
-            costs: false,
             look_at_ns: 0,
             rest_ns: SECOND_NS,
             lost_at_ns: 0,
@@ -207,18 +208,19 @@ impl Session {
 
     fn tell_cost(&mut self) {
         let exceeded = self.budget.was_exceeded();
-        if exceeded == self.costs {
+        if !exceeded && self.problem.is_none() {
             return;
         }
-        self.costs = exceeded;
-        let sentence = || {
-            format!(
-                "the database at {} says more than vnettop takes in ({} MB a second, 2 % of a core): what is shown of it comes late",
-                self.name,
-                BYTES_PER_S >> 20
-            )
-        };
-        self.tell(exceeded.then(sentence));
+        let sentence = format!(
+            "the database at {} says more than vnettop takes in ({} MiB and 2 % of a core a second): what is shown of it comes late",
+            self.name,
+            BYTES_PER_S >> 20
+        );
+        if exceeded {
+            self.tell(Some(sentence));
+        } else if self.problem.as_ref() == Some(&sentence) {
+            self.tell(None);
+        }
     }
 
     fn take(&mut self, heard: &Heard, now_ns: u64) {
@@ -227,7 +229,6 @@ impl Session {
                 self.tables = Tables::default();
                 self.tables.learn(facts);
                 (self.known, self.changes.facts, self.rest_ns) = (true, true, SECOND_NS);
-                self.costs = false;
                 self.tell(None);
             }
             Heard::Learnt(updates) => {
@@ -270,7 +271,7 @@ impl Session {
     /// Ends the connection when it is over.
     fn end(&mut self, result: Result<(), Over>, now_ns: u64) {
         let Err(over) = result else { return };
-        (self.here, self.costs) = (None, false);
+        self.here = None;
         (self.lost_at_ns, self.changes.counters) = (now_ns, true);
         let name = &self.name;
         let sentence = match over {
