@@ -183,7 +183,7 @@ fn two_switches_in_two_namespaces_keep_their_own_bridges() {
     for (switch, netns) in [(&first, &near), (&second, &far)] {
         bridge(netns, switch);
     }
-    let mut watching = watch(&near, &[&first, &second], &[]);
+    let mut watching = watch(&near, &[&first, &second], &["--netns", "all"]);
     let object = until(&mut watching, "both switches are seen", 20, |object| {
         let switches = object["ovs"].as_array().expect("a list");
         switches.len() == 2
