@@ -194,7 +194,7 @@ fn trimmed(digits: &[u8]) -> &[u8] {
 mod tests {
     use super::*;
     use crate::derive::{Basis, OvsPlace};
-    use crate::sample::{Ifindex, Kind, LinkState, OvsPort};
+    use crate::sample::{Ifindex, Kind, OvsPort};
 
     fn link(index: u32, name: &str, master: Option<u32>, bridge: Option<u32>) -> LinkMetrics {
         let key = |index| LinkKey { netns: 1, ifindex: Ifindex(index) };
