@@ -69,7 +69,7 @@ mod tests {
     fn a_container_of_podman_has_the_name_that_conmon_was_given() {
         assert_eq!(told(&podman(), ID).as_deref(), Some("web"));
         assert_eq!(told(&podman(), "a51cac518006"), None, "another container's");
-        assert_eq!(told(b"/bin/sleep\0-c\0006ce404cac50e\0-n\0me\0", ID), None, "anybody may have such options");
+        assert_eq!(told(b"/bin/sleep\0-c\x006ce404cac50e\0-n\0me\0", ID), None, "anybody may have such options");
         let hostile = [b"conmon\0-c\0", ID.as_bytes(), b"\0-n\0\x1b[2J", &[b'x'; 4000]].concat();
         let name = told(&hostile, ID).expect("a name");
         assert!(name.starts_with("?[2Jx") && name.len() == LONGEST_NAME, "{name}");
