@@ -29,6 +29,8 @@ pub struct Config {
     pub netns: Vec<String>,
     /// Sockets or run directories of Open vSwitch, besides the usual ones.
     pub ovs_sockets: Vec<PathBuf>,
+    /// Docker's socket, where it is not the usual one.
+    pub docker_socket: Option<PathBuf>,
     /// Write a recording here.
     pub record: Option<PathBuf>,
     /// What iperf 3 writes with `--json-stream`.
@@ -161,6 +163,9 @@ struct Options {
     /// Database socket or run directory of an Open vSwitch; repeatable [default: the usual one, and `OVS_RUNDIR`]
     #[arg(long, value_name = "PATH", global = true)]
     ovs_socket: Vec<PathBuf>,
+    /// Docker's socket [default: `DOCKER_HOST`, else /var/run/docker.sock, else that of rootless Docker]
+    #[arg(long, value_name = "PATH", global = true)]
+    docker_socket: Option<PathBuf>,
     /// JSON lines on standard output, one object a sample
     #[arg(long, conflicts_with = "print", global = true)]
     json: bool,
@@ -254,6 +259,7 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> 
         watch: if options.watch.is_empty() { vec!["iperf3".to_owned(), "iperf".to_owned()] } else { options.watch },
         netns: options.netns,
         ovs_sockets: options.ovs_socket,
+        docker_socket: options.docker_socket,
         record: options.record,
         iperf3_json: options.iperf3_json,
         readonly: options.readonly,
@@ -330,7 +336,7 @@ mod tests {
     #[test]
     fn every_wrong_argument_is_one_sentence() {
         let lines = "-d 0|-d x|-d nan|-d inf|-d -1|-d|--netns|-n 0|-n x|-n -1|--watch|--print 80|--print 0x24|--print 80x|--print axb\
-            |--keys q|--speed 2|--json --print 80x24|--replay a --record b|--replay a --iperf3-json b|--iperf3-json|--replay a demo|frob|--frob|undo frob|--speed 0 --replay a";
+            |--keys q|--speed 2|--json --print 80x24|--replay a --record b|--replay a --iperf3-json b|--iperf3-json|--docker-socket|--replay a demo|frob|--frob|undo frob|--speed 0 --replay a";
         for line in lines.split('|') {
             match parsed(line) {
                 Err(CliError::Usage(sentence)) => {

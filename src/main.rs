@@ -11,6 +11,7 @@ use vnettop::record::{Recorder, Recording};
 use vnettop::source::feed::{Feed, Pace};
 use vnettop::source::moves::keeper;
 use vnettop::source::ovs;
+use vnettop::source::owners::Sockets;
 use vnettop::source::sampler::{self, Choice, SELF, Scope, Thrift};
 use vnettop::source::threads::Watch;
 use vnettop::state::{Mode, Settings, State, Units};
@@ -178,6 +179,7 @@ fn feed(config: &Config, demo: Option<&Demo>) -> Result<Feed, Box<dyn std::error
         watch: watched(config, demo).iter().map(|name| Watch::from(name.as_str())).collect(),
         netns: choice(config, demo),
         ovs: ovs::places(|name| std::env::var_os(name), &config.ovs_sockets),
+        docker: Sockets::find(|name| std::env::var_os(name), config.docker_socket.as_deref()),
         iperf3_json: config.iperf3_json.clone(),
         thrift: if looked_at_only { Thrift::StillLinks } else { Thrift::Nothing },
         losses_at_rest: matches!(config.face, Face::Run(_)),

@@ -10,6 +10,7 @@ mod overlay;
 mod selection;
 mod settings;
 mod sticky;
+mod stir;
 mod threads;
 mod tree;
 
@@ -21,7 +22,7 @@ use crate::sample::Event;
 use std::time::Duration;
 
 pub use cores::{CoreList, CoreSort};
-pub use links::{Idle, LinkList, LinkRow, LinkSort, Shape};
+pub use links::{Hidden, Idle, LinkList, LinkRow, LinkSort, Shape};
 pub use notices::{Notice, Notices};
 pub use overlay::Overlay;
 pub use selection::Selection;
@@ -185,6 +186,12 @@ impl State {
     #[must_use]
     pub fn pinned_at_ns(&self) -> Option<u64> {
         self.pinned_at_ns
+    }
+
+    /// Which links are shown, and how.
+    #[must_use]
+    pub fn links(&self) -> &LinkList {
+        &self.links
     }
 
     /// The metrics on screen.

@@ -55,6 +55,7 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         }
         Action::ToggleIdle => {
             state.links.idle = if state.links.idle == Idle::Shown { Idle::Hidden } else { Idle::Shown };
+            state.links.idle_chosen = true;
         }
         Action::ToggleUnits => {
             state.settings.units = state.settings.units.next();

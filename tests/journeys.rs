@@ -231,7 +231,11 @@ fn idle_links_are_hidden_only_when_they_have_been_idle() {
     assert!(shows(&stage, "fading"), "a pause of four seconds hides nothing");
     stage.play(2, |_, _| {});
     assert!(!shows(&stage, "fading"), "six seconds do");
-    assert!(shows(&stage, "1 of 3 (idle hidden)"), "and the title says how many are left");
+    assert!(shows(&stage, "1 of 3 "), "and the title says how many are left");
+    assert!(
+        shows(&stage, "+ 2 links idle: i shows them"),
+        "and the last line how many are not, and which key shows them"
+    );
 }
 
 #[test]

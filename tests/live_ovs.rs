@@ -4,7 +4,7 @@
 mod live;
 
 use live::ovs::{PROGRAMS, Switch};
-use live::{Netns, VNETTOP, Watching, await_that, can_run, link};
+use live::{Kept, Netns, VNETTOP, Watching, await_that, can_run, link};
 use serde_json::Value;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -183,7 +183,7 @@ fn two_switches_in_two_namespaces_keep_their_own_bridges() {
     for (switch, netns) in [(&first, &near), (&second, &far)] {
         bridge(netns, switch);
     }
-    let mut watching = watch(&near, &[&first, &second], &[]);
+    let mut watching = watch(&near, &[&first, &second], &["--netns", "all"]);
     let object = until(&mut watching, "both switches are seen", 20, |object| {
         let switches = object["ovs"].as_array().expect("a list");
         switches.len() == 2
@@ -204,4 +204,59 @@ fn two_switches_in_two_namespaces_keep_their_own_bridges() {
     namespaces.sort_unstable();
     assert_eq!(namespaces, expected, "a patch port of that name in both namespaces");
     watching.stop();
+}
+
+/// A database that never stops speaking: the same update again and again, as fast as it is taken.
+const FLOOD: &str = "
+import json, socket, sys
+server = socket.socket(socket.AF_UNIX); server.bind(sys.argv[1]); server.listen()
+bridge = {'name': 'br-flood', 'datapath_type': 'netdev', 'fail_mode': ['set', []], 'ports': ['set', []]}
+rows = lambda n: {'00000000-0000-0000-0000-%012d' % n: {'new': dict(bridge, name='br%d' % n)}}
+while True:
+    peer, _ = server.accept()
+    try:
+        asked, end = json.JSONDecoder().raw_decode(peer.recv(65536).decode())
+        peer.sendall(json.dumps({'id': asked['id'], 'error': None, 'result': {'Bridge': rows(0)}}).encode())
+        update = lambda n: json.dumps({'method': 'update', 'id': None, 'params': [asked['params'][1], {'Bridge': rows(n % 100)}]})
+        text = ''.join(update(n) for n in range(5000)).encode()
+        while True: peer.sendall(text)
+    except OSError: pass
+";
+
+#[test]
+fn a_database_that_floods_costs_little_is_told_and_delays_no_tick() {
+    if !can_run("a_database_that_floods_costs_little_is_told_and_delays_no_tick", &["python3"]) {
+        return;
+    }
+    let netns = Netns::new();
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("db.sock");
+    let mut flood = netns.command("python3");
+    flood.args(["-c", FLOOD]).arg(&path);
+    let _flood = Kept(flood.spawn().expect("python3 starts"));
+    await_that("it listens", 10, || path.exists());
+    let mut command = netns.command(VNETTOP);
+    command.args(["-d", "0.2", "--watch", "no-such-name", "--ovs-socket"]).arg(&path);
+    let mut vnettop = Watching::start(command);
+    let told = |object: &Value| {
+        let problems = object["problems"].as_array().expect("a list").iter();
+        problems
+            .filter(|problem| problem["source"] == "ovs")
+            .map(|problem| problem["text"].to_string())
+            .collect::<Vec<String>>()
+    };
+    let mut object = Value::Null;
+    await_that("it is told", 30, || {
+        object = vnettop.next();
+        told(&object).iter().any(|text| text.contains("says more than vnettop takes in"))
+    });
+    let seen: Vec<Value> = (0..40).map(|_| vnettop.next()).collect();
+    let mean = |field: &dyn Fn(&Value) -> f64| seen.iter().map(field).sum::<f64>() / 40.0;
+    let cpu = mean(&|object| object["own"]["cpu"].as_f64().expect("a share"));
+    assert!(cpu < 0.15, "following it stays cheap: {cpu:.3} of a core");
+    let elapsed = mean(&|object| object["elapsed_s"].as_f64().expect("a time"));
+    assert!((0.19..0.23).contains(&elapsed), "ticks keep their pace: {elapsed:.3} s from one to the next");
+    let last = seen.last().expect("forty");
+    assert_eq!(told(last).len(), 1, "one sentence, as long as it lasts: {:?}", told(last));
+    assert!(!last["ovs"].as_array().expect("a list").is_empty(), "what it said is shown all the same");
 }

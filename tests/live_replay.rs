@@ -14,6 +14,7 @@ use vnettop::derive::Derivation;
 use vnettop::record::{Recorder, Recording};
 use vnettop::sample::Item;
 use vnettop::source::feed::{Feed, Next};
+use vnettop::source::owners::Sockets;
 use vnettop::source::sampler::{Choice, Scope, Settings, Thrift};
 use vnettop::source::{Roots, threads::Watch};
 use vnettop::state::{self, State};
@@ -54,6 +55,7 @@ fn watch_and_record(file: &Path, ticks: u64) -> Vec<Vec<Buffer>> {
         watch: vec![Watch::from(std::process::id().to_string().as_str())],
         netns: Choice::Own,
         ovs: Vec::new(),
+        docker: Sockets::find(|_| None, None),
         iperf3_json: None,
         thrift: Thrift::Nothing,
         losses_at_rest: false,

@@ -24,9 +24,11 @@ fn its_options_exist() {
     };
     let help = help(&["--help"]) + &help(&["run", "--help"]);
     let readme = readme();
-    let named = readme
-        .split(|c: char| !(c.is_alphanumeric() || c == '-'))
-        .filter(|word| word.starts_with("--") && word.len() > 3 && !["--release", "--path"].contains(word));
+    let named = readme.split(|c: char| !(c.is_alphanumeric() || c == '-')).filter(|word| {
+        word.starts_with("--")
+            && word.len() > 3
+            && !["--release", "--path", "--json-stream", "--forceflush"].contains(word)
+    });
     for option in named {
         assert!(help.contains(option), "{option} of the README is an option of the program");
     }

@@ -81,6 +81,14 @@ fn two_thousand_links_of_which_few_are_busy() {
 }
 
 #[test]
+fn hundreds_of_containers_of_which_two_are_busy() {
+    let stage = Stage::after(6, scenes::containers_by_the_hundred());
+    for (width, height) in [(80, 24), (120, 40), (200, 60)] {
+        freeze("containers_by_the_hundred", &stage, width, height);
+    }
+}
+
+#[test]
 fn hostile_names_change_nothing_but_their_own_cell() {
     let stage = Stage::after(3, scenes::hostile());
     freeze("hostile", &stage, 80, 24);

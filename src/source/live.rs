@@ -8,7 +8,7 @@ use super::links::everywhere::AllLinks;
 use super::losses::{LossReader, Watched};
 use super::moves::MoveReader;
 use super::ovs::{OvsReader, Place};
-use super::owners::OwnerReader;
+use super::owners::{OwnerReader, Sockets};
 use super::paths::{Ground, PathReader};
 use super::spaces::{Choice, Spaces};
 use super::steering::{Crossed, SteeringReader};
@@ -40,6 +40,8 @@ pub struct Scope {
     pub netns: Choice,
     /// Where databases of Open vSwitch may be.
     pub ovs: Vec<Place>,
+    /// Where Docker's socket may be.
+    pub docker: Sockets,
     /// What iperf 3 writes with `--json-stream`.
     pub iperf3_json: Option<PathBuf>,
     /// What a tick may leave unread.
@@ -73,7 +75,7 @@ impl Live {
     /// # Errors
     /// Links or per-core counters cannot be read at all; what is merely missing becomes a problem of each sample.
     pub fn open(scope: &Scope) -> Result<Self, SourceError> {
-        let Scope { roots, watch, netns, ovs, iperf3_json, thrift, losses_at_rest } = scope;
+        let Scope { roots, watch, netns, ovs, docker, iperf3_json, thrift, losses_at_rest } = scope;
         let links = LinkReader::open()?;
         let looked_at = *thrift == Thrift::StillLinks;
         let links = if looked_at { links.still_ones_less_often() } else { links };
@@ -86,7 +88,7 @@ impl Live {
             flows: FlowReader::new(roots),
             moves: MoveReader::new(roots),
             spaces: Spaces::new(roots, netns.clone()),
-            owners: OwnerReader::new(roots),
+            owners: OwnerReader::new(roots, docker.clone()),
             ovs: OvsReader::new(roots, ovs),
             paths: PathReader::default(),
             losses: LossReader::new(roots).also_at_rest(*losses_at_rest),
@@ -164,7 +166,7 @@ impl Live {
         };
         let trace = self.moves.read(&threads, own.interval_ns);
         let flows = self.flows.read(&threads);
-        let ovs = self.ovs.read(&links.links, now_ns);
+        let ovs = self.ovs.read(&links.links, |netns| self.spaces.wants(netns), now_ns);
         self.switches.read(self.ovs.processes(), &mut threads);
         links.links = self.ovs.among(links.links);
         self.ovs.count_among(&mut links.counters);

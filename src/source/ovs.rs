@@ -1,6 +1,7 @@
 //! Open vSwitch: bridges and ports from its database over its unix socket (RFC 7047), joined with the kernel's links. It
 //! follows what the database tells and asks again and again for nothing; where there is none it costs a stat a second.
 
+mod budget;
 mod connection;
 mod daemon;
 mod datum;
@@ -16,11 +17,13 @@ mod tables;
 mod tests;
 
 use crate::sample::{Ifindex, LinkCounters, LinkFacts, OvsSwitch, Problem};
+use crate::source::live::cpu_ns;
 use crate::source::{Roots, now_ns};
 use datum::Uuid;
 use join::{Joined, Told, join};
 pub use place::{Place, places};
 use readiness::Readiness;
+use rustix::time::ClockId;
 use session::Session;
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
@@ -79,7 +82,9 @@ impl OvsReader {
     /// [hearing](Self::hear) at once, because the instant is the time of its statistics.
     #[must_use]
     pub fn news(&self) -> Option<BorrowedFd<'_>> {
-        self.readiness.wait_for()
+        // One that says too much would wake the sampler for nothing.
+        let too_much = self.sessions.iter().any(Session::is_put_off);
+        self.readiness.wait_for().filter(|_| !too_much)
     }
 
     /// Takes in what the databases have said, between ticks.
@@ -94,8 +99,14 @@ impl OvsReader {
         }
     }
 
-    /// What the databases say now, joined with the kernel's links.
-    pub fn read(&mut self, links: &Arc<Vec<Arc<LinkFacts>>>, now_ns: u64) -> Arc<Vec<OvsSwitch>> {
+    /// What the databases say now, joined with the kernel's links. Of a switch whose namespace is not wanted no port is a
+    /// link.
+    pub fn read(
+        &mut self,
+        links: &Arc<Vec<Arc<LinkFacts>>>,
+        wanted: impl Fn(u64) -> bool,
+        now_ns: u64,
+    ) -> Arc<Vec<OvsSwitch>> {
         let is_due = self.sessions.iter().any(|session| session.is_due(now_ns));
         if !is_due && self.published.is_empty() {
             return Arc::clone(&self.published);
@@ -104,16 +115,25 @@ impl OvsReader {
         self.hear();
         self.readiness.tick();
         let (mut facts, mut counters, mut problem) = (false, false, false);
-        for session in &mut self.sessions {
+        let mut told = Vec::new();
+        for (at, session) in self.sessions.iter_mut().enumerate() {
             session.age(now_ns);
             let changes = std::mem::take(&mut session.changes);
-            facts |= changes.facts;
+            told.extend(changes.facts.then_some(at));
+            let wanted = wanted(session.daemon.netns.unwrap_or(self.own_netns));
+            facts |= changes.facts | (std::mem::replace(&mut session.wanted, wanted) != wanted);
             counters |= changes.counters;
             problem |= changes.problem;
         }
         let is_any = self.sessions.iter().any(|session| session.known);
         if facts || is_any && !Arc::ptr_eq(&self.kernel, links) {
+            let before_ns = spent_ns();
             self.join(links);
+            // Who changes what there is pays for what that costs.
+            let spent_ns = spent_ns().saturating_sub(before_ns);
+            for at in told {
+                self.sessions[at].pay(spent_ns);
+            }
             counters = true;
         }
         if counters {
@@ -196,7 +216,8 @@ impl OvsReader {
         let (mut switches, mut counted, mut numbers) = (Vec::new(), Vec::new(), BTreeMap::new());
         for (at, session) in self.sessions.iter().enumerate().filter(|(_, session)| session.known) {
             let netns = session.daemon.netns.unwrap_or(self.own_netns);
-            let told = Told { socket: &session.name, netns, tables: &session.tables, kernel };
+            let (socket, tables, wanted) = (&*session.name, &session.tables, session.wanted);
+            let told = Told { socket, netns, tables, wanted, kernel };
             let Joined { switch, links } = join(told, |id| {
                 let known = self.numbers.get(&(at, id)).copied();
                 let number = known.unwrap_or_else(|| {
@@ -248,6 +269,11 @@ impl OvsReader {
             session.changes.counters |= std::mem::take(&mut session.begun);
         }
     }
+}
+
+/// CPU time of this thread, ns.
+fn spent_ns() -> u64 {
+    cpu_ns(ClockId::ThreadCPUTime)
 }
 
 fn counters(row: &Statistics, facts: &LinkFacts, at_ns: u64) -> Option<LinkCounters> {

@@ -15,6 +15,7 @@ mod pods;
 use crate::sample::{Ifindex, Kind, LinkFacts, Owned, Owner, OwnerKind, Problem, Space};
 use crate::source::{Roots, scan};
 use containers::Containers;
+pub use docker::Sockets;
 use docker::{Docker, Network};
 use holders::Holders;
 use pods::Pods;
@@ -53,9 +54,9 @@ struct Lacks {
 impl OwnerReader {
     /// Nothing is opened yet.
     #[must_use]
-    pub fn new(roots: &Roots) -> Self {
+    pub fn new(roots: &Roots, docker: Sockets) -> Self {
         let own = netns_of(Path::new("/proc/thread-self")).unwrap_or(0);
-        Self::of(&roots.proc, own, Docker::new(), Pods::at(PathBuf::from("/var/log/pods")))
+        Self::of(&roots.proc, own, Docker::new(docker), Pods::at(PathBuf::from("/var/log/pods")))
     }
 
     fn of(proc: &Path, own: u64, docker: Docker, pods: Pods) -> Self {

@@ -1,8 +1,9 @@
 //! What depends only on which links there are: their order by name, their masters, who matches the filter. Worked out
 //! when the links or the filter change, not in every tick.
 
+use super::stir::Stir;
 use crate::derive::{LinkMetrics, Metrics};
-use crate::sample::{LinkFacts, LinkKey, LinkState, Owned, Space};
+use crate::sample::{LinkFacts, LinkKey, Owned, Space};
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,10 +29,8 @@ pub(super) struct Family {
     pub ports: Vec<u32>,
     /// Whether the name, alias, kind or owner holds the filter.
     pub matches: Vec<bool>,
-    /// When each link last moved a packet, ns; 0 for never.
-    pub active_ns: Vec<u64>,
-    /// Some link is neither up nor of unknown state.
-    pub any_down: bool,
+    /// When each link last moved.
+    pub stirs: Vec<Stir>,
     /// Some link is not in vnettop's own namespace.
     pub several_namespaces: bool,
     spaces: Arc<Vec<Space>>,
@@ -56,7 +55,7 @@ impl Family {
             }
             return;
         }
-        self.active_ns = carried(&self.facts, &self.active_ns, links);
+        self.stirs = carried(&self.facts, &self.stirs, links);
         self.facts = links.iter().map(|link| Arc::clone(&link.facts)).collect();
         self.spaces = Arc::clone(spaces);
         self.labels = labels(own, spaces);
@@ -64,7 +63,6 @@ impl Family {
         self.bridges = bridges().collect();
         self.order();
         self.find_masters(own);
-        self.any_down = self.facts.iter().any(|link| !matches!(link.state, LinkState::Up | LinkState::Unknown));
         self.find_matches();
     }
 
@@ -151,14 +149,14 @@ fn labels(own: u64, spaces: &[Space]) -> HashMap<u64, String> {
 }
 
 /// When each of these links last moved, as far as it was known before; both lists are sorted by key.
-fn carried(facts: &[Arc<LinkFacts>], active_ns: &[u64], links: &[LinkMetrics]) -> Vec<u64> {
-    let mut old = facts.iter().zip(active_ns).peekable();
-    let active = |link: &LinkMetrics| {
+fn carried(facts: &[Arc<LinkFacts>], stirs: &[Stir], links: &[LinkMetrics]) -> Vec<Stir> {
+    let mut old = facts.iter().zip(stirs).peekable();
+    let stir = |link: &LinkMetrics| {
         while old.next_if(|(known, _)| known.key() < link.facts.key()).is_some() {}
         let known = old.next_if(|(known, _)| known.key() == link.facts.key());
-        known.filter(|(known, _)| known.born == link.facts.born).map_or(0, |(_, active)| *active)
+        known.filter(|(known, _)| known.born == link.facts.born).map_or_else(Stir::default, |(_, stir)| *stir)
     };
-    links.iter().map(active).collect()
+    links.iter().map(stir).collect()
 }
 
 /// The order people expect of names: `veth2` before `veth10`.

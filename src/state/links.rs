@@ -2,14 +2,13 @@
 
 use super::family::Family;
 use super::selection::Selection;
+use super::stir::{Standing, Stir};
 use super::tree::Tree;
 use crate::action::LinkId;
 use crate::derive::links::LinkRates;
 use crate::derive::{LinkMetrics, Metrics};
-use std::cmp::Ordering;
-
-/// A link that moved no packet for this long is idle.
-const IDLE_NS: u64 = 5_000_000_000;
+use crate::sample::LinkState;
+use std::cmp::{Ordering, Reverse};
 
 /// The column that links are sorted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,11 +99,24 @@ pub struct LinkList {
     pub(crate) reversed: bool,
     pub(crate) shape: Shape,
     pub(crate) idle: Idle,
+    /// Whether idle links are shown was chosen, and is not to change with their number.
+    pub(crate) idle_chosen: bool,
     pub(crate) filter: String,
     pub(crate) selection: Selection<LinkId>,
     rows: Vec<LinkRow>,
     matched: usize,
+    hidden: Hidden,
+    any_down: bool,
     family: Family,
+}
+
+/// What is not shown because it stands still.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Hidden {
+    /// Links that the filter would show.
+    pub links: usize,
+    /// Namespaces of which no link is shown.
+    pub namespaces: usize,
 }
 
 /// From more links than this on, those that move nothing are hidden until they are asked for.
@@ -119,10 +131,13 @@ impl Default for LinkList {
             reversed: false,
             shape: Shape::Tree,
             idle: Idle::Shown,
+            idle_chosen: false,
             filter: String::new(),
             selection: Selection::default(),
             rows: Vec::new(),
             matched: 0,
+            hidden: Hidden::default(),
+            any_down: false,
             family: Family::default(),
         }
     }
@@ -147,16 +162,34 @@ impl LinkList {
         self.family.ports.get(index).copied().unwrap_or(0)
     }
 
+    /// The link that the one at this index stands under in the tree.
+    #[must_use]
+    pub fn master(&self, index: usize) -> Option<usize> {
+        self.family.master.get(index).copied().flatten().map(|above| above as usize)
+    }
+
     /// Links of several namespaces are shown.
     #[must_use]
     pub fn several_namespaces(&self) -> bool {
         self.family.several_namespaces
     }
 
-    /// Some link is neither up nor of unknown state.
+    /// Some row is of a link that is neither up nor of unknown state.
     #[must_use]
     pub fn any_down(&self) -> bool {
-        self.family.any_down
+        self.any_down
+    }
+
+    /// What is not shown because it stands still.
+    #[must_use]
+    pub fn hidden(&self) -> Hidden {
+        self.hidden
+    }
+
+    /// Among many links sorted by name, those on the way of a benchmark come first, then the busy ones.
+    #[must_use]
+    pub fn busy_first(&self) -> bool {
+        self.sort == LinkSort::Name && self.family.stirs.len() > FEW_LINKS
     }
 
     /// The identity of a row.
@@ -168,24 +201,18 @@ impl LinkList {
 
     /// Takes in which links there are and which of them move.
     pub(super) fn follow(&mut self, metrics: &Metrics) {
-        let first = self.family.active_ns.is_empty();
         self.family.follow(metrics);
-        if first && metrics.links.len() > FEW_LINKS {
+        if !self.idle_chosen && metrics.links.len() > FEW_LINKS {
             self.idle = Idle::Hidden;
         }
-        for (active_ns, link) in self.family.active_ns.iter_mut().zip(&metrics.links) {
-            let packets = link.rates.as_ref().and_then(LinkRates::packets_per_s);
-            if packets.is_some_and(|packets| packets > 0.0) {
-                *active_ns = metrics.at_ns;
-            }
-        }
+        Stir::observe(&mut self.family.stirs, metrics);
     }
 
     /// Makes the rows anew.
     pub(super) fn arrange(&mut self, metrics: &Metrics) {
         self.family.filter(&self.filter);
         let selected = self.find_selected(metrics);
-        let order = self.order(&metrics.links);
+        let order = self.order(metrics);
         let wanted: Vec<bool> = (0..metrics.links.len()).map(|index| self.wanted(metrics, index, selected)).collect();
         self.matched = wanted.iter().filter(|wanted| **wanted).count();
         self.rows.clear();
@@ -196,8 +223,30 @@ impl LinkList {
             }
             Shape::Tree => Tree::of(&order, &self.family.master, &wanted).walk(&mut self.rows),
         }
+        let down = |row: &LinkRow| !matches!(metrics.links[row.index].facts.state, LinkState::Up | LinkState::Unknown);
+        self.any_down = self.rows.iter().any(down);
+        self.hidden = self.count_hidden(metrics);
         let row = selected.and_then(|index| self.rows.iter().position(|row| row.index == index));
         self.selection.settle(row, self.rows.len());
+    }
+
+    /// What the rows leave out of what the filter lets through; links are sorted by namespace.
+    fn count_hidden(&self, metrics: &Metrics) -> Hidden {
+        let mut hidden = Hidden::default();
+        if self.idle == Idle::Shown {
+            return hidden;
+        }
+        let mut shown = vec![false; metrics.links.len()];
+        self.rows.iter().for_each(|row| shown[row.index] = true);
+        let mut first = 0;
+        for space in metrics.links.chunk_by(|one, next| one.facts.netns == next.facts.netns) {
+            let of = first..first + space.len();
+            let left_out = of.clone().filter(|&index| self.family.matches[index] && !shown[index]).count();
+            hidden.links += left_out;
+            hidden.namespaces += usize::from(left_out > 0 && !shown[of.clone()].contains(&true));
+            first = of.end;
+        }
+        hidden
     }
 
     /// Index of the selected link; forgets it when it is gone.
@@ -212,19 +261,15 @@ impl LinkList {
     }
 
     fn wanted(&self, metrics: &Metrics, index: usize, selected: Option<usize>) -> bool {
-        let active_ns = self.family.active_ns[index];
-        let busy = metrics.links[index].rates.is_none()
-            || (active_ns > 0 && metrics.at_ns.saturating_sub(active_ns) < IDLE_NS);
-        self.family.matches[index] && (self.idle == Idle::Shown || busy || selected == Some(index))
+        let idle = || self.family.stirs[index].is_idle(&metrics.links[index], metrics.at_ns);
+        self.family.matches[index] && (self.idle == Idle::Shown || selected == Some(index) || !idle())
     }
 
-    fn order(&self, links: &[LinkMetrics]) -> Vec<u32> {
+    fn order(&self, metrics: &Metrics) -> Vec<u32> {
         let mut order = self.family.by_name.clone();
         if self.sort != LinkSort::Name {
-            let mut keys: Vec<f64> = links.iter().map(|link| self.sort.key(link)).collect();
-            if self.shape == Shape::Tree {
-                lift(&mut keys, &self.family.master);
-            }
+            let keys = metrics.links.iter().map(|link| self.sort.key(link)).collect();
+            let keys: Vec<f64> = self.lifted(keys);
             let rank = &self.family.rank;
             let compare = |&a: &u32, &b: &u32| -> Ordering {
                 let (a, b) = (a as usize, b as usize);
@@ -235,17 +280,27 @@ impl LinkList {
         if self.reversed {
             order.reverse();
         }
+        if self.busy_first() {
+            let standings = self.family.stirs.iter().map(|stir| stir.standing(metrics.at_ns)).collect();
+            let standings: Vec<Standing> = self.lifted(standings);
+            order.sort_by_key(|&index| Reverse(standings[index as usize]));
+        }
         order
     }
-}
 
-/// A master ranks with its largest port: on many kernels what crosses a bridge is counted on its ports only.
-fn lift(keys: &mut [f64], master: &[Option<u32>]) {
-    for _ in 0..MOST_NESTED {
-        for index in 0..keys.len() {
-            if let Some(above) = master[index] {
-                keys[above as usize] = keys[above as usize].max(keys[index]);
+    /// A master ranks with its largest port: on many kernels what crosses a bridge is counted on its ports only.
+    fn lifted<T: Copy + PartialOrd>(&self, mut keys: Vec<T>) -> Vec<T> {
+        if self.shape == Shape::Flat {
+            return keys;
+        }
+        for _ in 0..MOST_NESTED {
+            for index in 0..keys.len() {
+                let above = self.family.master[index].map(|above| above as usize);
+                if let Some(above) = above.filter(|&above| keys[above] < keys[index]) {
+                    keys[above] = keys[index];
+                }
             }
         }
+        keys
     }
 }

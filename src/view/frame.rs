@@ -117,11 +117,14 @@ fn sides(canvas: &mut Canvas, area: Area) {
 fn title(canvas: &mut Canvas, state: &State, pane: Pane, area: Area) {
     let focused = state.focus == pane;
     let (parts, range) = match pane {
-        Pane::Links => (links::title(state), rows(state.links.selection.anchor(), state.links.rows().len(), area)),
+        Pane::Links => {
+            let height = links::table_height(state, area);
+            (links::title(state, area), rows(state.links.selection.anchor(), state.links.rows().len(), height))
+        }
         Pane::Cores => (cores::title(state, area.height), None),
         Pane::Threads => (
             threads::title(state, area.width),
-            rows(state.threads.selection.anchor(), state.threads.rows().len(), area),
+            rows(state.threads.selection.anchor(), state.threads.rows().len(), area.height),
         ),
     };
     let (x, y) = (area.x, area.y - 1);
@@ -144,7 +147,7 @@ fn title(canvas: &mut Canvas, state: &State, pane: Pane, area: Area) {
     }
 }
 
-fn rows(anchor: usize, rows: usize, area: Area) -> Option<String> {
-    let (first, last) = table::shown_range(anchor, rows, area.height)?;
+fn rows(anchor: usize, rows: usize, height: u16) -> Option<String> {
+    let (first, last) = table::shown_range(anchor, rows, height)?;
     Some(format!(" rows {first}-{last} of {rows} "))
 }

@@ -1,5 +1,7 @@
 //! The links pane: what each link claims beside what it moves.
 
+mod words;
+
 use super::canvas::{Area, Canvas};
 use super::format::{Bytes, Claim, Count, Percent, Rate, Times};
 use super::table::{self, Column, Placed, fixed};
@@ -9,9 +11,10 @@ use crate::action::{Action, Pane};
 use crate::derive::history::History;
 use crate::derive::links::LinkRates;
 use crate::derive::{LinkMetrics, Metrics};
-use crate::sample::{LinkKey, LinkState, Owner, OwnerKind, PeerRef, Space};
+use crate::sample::{LinkState, Owner, OwnerKind, Space};
 use crate::state::{Idle, LinkList, LinkRow, LinkSort, Shape, State, Units};
-use std::fmt::{self, Display, Formatter};
+use std::fmt::Display;
+use words::{LeftOut, Name, Peer, Whose};
 
 /// From here on a longer strip is worth less than further columns.
 const WIDE: u16 = 140;
@@ -22,6 +25,9 @@ const WITH_ALIAS: u16 = 27;
 
 /// From here on there is room for whose a link is.
 const LEAST_FOR_OWNER: u16 = 63;
+
+/// Lines from which on one of them can be spared to tell what is left out.
+const LEAST_TO_TELL: u16 = 5;
 
 /// A column of this pane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,14 +75,17 @@ const COLUMNS: [Column<Cell>; 18] = [
 ];
 
 /// What the pane shows and how, as its title.
-pub(super) fn title(state: &State) -> Vec<String> {
+pub(super) fn title(state: &State, area: Area) -> Vec<String> {
     let list = &state.links;
     let total = state.metrics().map_or(0, |metrics| metrics.links.len());
     let mut parts = vec![state.settings.units.word().to_owned()];
-    if list.sort != LinkSort::Name || list.reversed {
+    if list.busy_first() {
+        parts.push(if list.reversed { "busy first, reversed" } else { "busy first" }.to_owned());
+    } else if list.sort != LinkSort::Name || list.reversed {
         parts.push(format!("by {}{}", list.sort.word(), if list.reversed { ", reversed" } else { "" }));
     }
-    let hidden = if list.idle == Idle::Hidden { " (idle hidden)" } else { "" };
+    let told = table_height(state, area) < area.height;
+    let hidden = if list.idle == Idle::Hidden && !told { " (idle hidden)" } else { "" };
     parts.push(if list.matched() == total {
         format!("{}{hidden}", plural(total, "link"))
     } else {
@@ -103,7 +112,8 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
         return canvas;
     };
     let rows = state.links.rows();
-    let body = usize::from(area.height.saturating_sub(1));
+    let table = table_height(state, area);
+    let body = usize::from(table.saturating_sub(1));
     let first = table::window(state.links.selection.anchor(), rows.len(), body);
     let has_alias = |row: &LinkRow| metrics.links[row.index].facts.alias.is_some();
     let aliases = rows.iter().skip(first).take(body).any(has_alias);
@@ -114,14 +124,36 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
         pane.row(&mut canvas, y, row);
     }
     if rows.is_empty() {
-        let why = if metrics.links.is_empty() {
-            "no link in this namespace"
-        } else {
-            "no link matches: Esc clears the filter, i shows idle ones"
+        let why = match (metrics.links.is_empty(), state.links.filter.is_empty()) {
+            (true, _) => "no link in this namespace",
+            (_, true) => "no link moves anything: i shows those that stand still",
+            (_, false) => "no link matches: Esc clears the filter, i shows idle ones",
         };
         canvas.left(1, 1, area.width - 1, Tone::Muted, why);
     }
+    if table < area.height {
+        let shown = u16::try_from(rows.len()).unwrap_or(u16::MAX).clamp(1, table - 1);
+        left_out(&mut canvas, state, 1 + shown);
+    }
     canvas
+}
+
+/// What is not shown, and the key that shows it.
+fn left_out(canvas: &mut Canvas, state: &State, y: u16) {
+    let width = canvas.area.width;
+    let mut x = 1;
+    for (tone, text) in
+        [(Tone::Muted, &*LeftOut(state.links.hidden()).to_string()), (Tone::Key, "i"), (Tone::Muted, "shows them")]
+    {
+        x += canvas.left(x, y, width.saturating_sub(x), tone, text) + 1;
+    }
+    canvas.spot(0, y, width, Action::ToggleIdle);
+}
+
+/// Lines for the head and the rows: one more tells what is left out, where there is room.
+pub(super) fn table_height(state: &State, area: Area) -> u16 {
+    let tells = state.links.hidden().links > 0 && area.height >= LEAST_TO_TELL;
+    area.height - u16::from(tells)
 }
 
 /// A column that says nothing here makes room for others.
@@ -212,7 +244,7 @@ impl LinksPane<'_> {
             Cell::Netns => put(Tone::Muted, &self.namespace(link)),
             Cell::Kind => put(Tone::Muted, &link.facts.kind.word()),
             Cell::Owner => {
-                if let Some(owner) = self.metrics.owner(link.facts.key()) {
+                if let Some(owner) = self.owner(row, link) {
                     put(if owner.guess { Tone::Muted } else { Tone::Normal }, &Whose(owner));
                 }
             }
@@ -234,6 +266,14 @@ impl LinksPane<'_> {
             Cell::Mtu if !link.facts.tells_mtu() => put(Tone::Muted, &super::format::UNKNOWN),
             Cell::Mtu => put(Tone::Muted, &link.facts.mtu),
         }
+    }
+
+    /// Whose it is, unless the tree says so: a port of Open vSwitch stands under its bridge, and that is its own.
+    fn owner(&self, row: &LinkRow, link: &LinkMetrics) -> Option<&Owner> {
+        let owner = self.metrics.owner(link.facts.key())?;
+        let above = || self.state.links.master(row.index).filter(|_| row.depth > 0);
+        let bridge = || above().and_then(|at| self.metrics.links.get(at)).unwrap_or(link);
+        Some(owner).filter(|owner| owner.kind != OwnerKind::Ovs || bridge().facts.name != owner.name)
     }
 
     /// What the namespace is called; nothing for the own one.
@@ -301,68 +341,4 @@ fn name_tone(row: &LinkRow, link: &LinkMetrics) -> Tone {
 
 fn state_word(state: LinkState) -> &'static str {
     if matches!(state, LinkState::Up | LinkState::Unknown) { "" } else { state.word() }
-}
-
-/// A name with the branches that lead to it, and the alias that someone gave the link.
-struct Name<'a> {
-    row: &'a LinkRow,
-    text: &'a str,
-    alias: Option<&'a str>,
-}
-
-impl Display for Name<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let last = |depth: u8| self.row.last >> depth & 1 == 1;
-        for depth in 1..self.row.depth {
-            f.write_str(if last(depth) { "  " } else { "│ " })?;
-        }
-        if self.row.depth > 0 {
-            f.write_str(if last(self.row.depth) { "└ " } else { "├ " })?;
-        }
-        f.write_str(self.text)?;
-        self.alias.map_or(Ok(()), |alias| write!(f, " {alias}"))
-    }
-}
-
-/// Whom a link belongs to: an id where there is no name yet is shortened, a guess is marked.
-struct Whose<'a>(&'a Owner);
-
-impl Display for Whose<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Owner { kind, name, id, by, guess } = self.0;
-        if id.as_ref() == Some(name) {
-            write!(f, "{name:.12}")?;
-        } else if *kind == OwnerKind::Network && by == "docker" && name == "bridge" {
-            // Docker's own network, whose name says nothing here.
-            f.write_str(by)?;
-        } else {
-            f.write_str(name)?;
-        }
-        f.write_str(if *guess { "?" } else { "" })
-    }
-}
-
-/// The other end of a pair, or the link below.
-struct Peer<'a> {
-    metrics: &'a Metrics,
-    link: &'a LinkMetrics,
-}
-
-impl Display for Peer<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let (word, other) = match (&self.link.facts.peer, &self.link.facts.lower) {
-            (Some(peer), _) => ("", *peer),
-            (None, Some(lower)) => ("on ", *lower),
-            (None, None) => return Ok(()),
-        };
-        match other {
-            PeerRef { netns: None, netnsid: Some(id), ifindex } => write!(f, "{word}if{} in netns {id}", ifindex.0),
-            PeerRef { netns, ifindex, .. } => {
-                match netns.and_then(|netns| self.metrics.link(LinkKey { netns, ifindex })) {
-                    Some(link) => write!(f, "{word}{}", link.facts.name),
-                    None => write!(f, "{word}if{}", ifindex.0),
-                }
-            }
-        }
-    }
 }

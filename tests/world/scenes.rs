@@ -137,6 +137,38 @@ pub fn crowd() -> World {
     world
 }
 
+/// A host of 300 containers on one bridge, each in a namespace of its own: every second is down and never moved, what the
+/// others say to everybody reaches them all, two carry something, and one of these is last by name.
+pub fn containers_by_the_hundred() -> World {
+    let mut world = World::small();
+    let chatter = Traffic { rx_bits: 0.0, tx_bits: 12_000.0, tx_packets: 24.0, ..Traffic::default() };
+    let seen = |n: u32, moved: Traffic| match n {
+        _ if n % 2 == 1 => (LinkState::Down, Traffic::default()),
+        150 | 300 => (LinkState::Up, moved),
+        _ => (LinkState::Up, chatter),
+    };
+    let bridge = world.link("br0", Kind::Bridge, Some(10_000), Traffic::default());
+    for n in 1..=300_u32 {
+        let (state, traffic) = seen(n, stream(9.4e9, 20e6));
+        let port = world.link(&format!("h{n}"), Kind::Veth, Some(10_000), traffic);
+        let inner = PeerRef { netnsid: None, netns: Some(NETNS + u64::from(n)), ifindex: Ifindex(300 + 2 * n + 1) };
+        let facts = world.facts(port);
+        (facts.state, facts.master, facts.peer) = (state, Some(bridge), Some(inner));
+    }
+    world.spaces = vec![Space { netns: NETNS, name: None, pid: Some(1), rests: false }];
+    for n in 1..=300_u32 {
+        let netns = NETNS + u64::from(n);
+        world.link_in(netns, "lo", Kind::Loopback, None, Traffic::default());
+        let (state, traffic) = seen(n, stream(20e6, 9.4e9));
+        let end = world.link_in(netns, "eth0", Kind::Veth, Some(10_000), traffic);
+        let outer = PeerRef { netnsid: Some(0), netns: Some(NETNS), ifindex: Ifindex(1 + n) };
+        let facts = world.facts(end);
+        (facts.state, facts.peer) = (state, Some(outer));
+        world.spaces.push(Space { netns, name: Some(format!("c{n}")), pid: None, rests: false });
+    }
+    world
+}
+
 /// Names that would like to be more than names.
 pub fn hostile() -> World {
     let mut world = World::small();

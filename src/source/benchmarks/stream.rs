@@ -13,6 +13,8 @@ use std::sync::Arc;
 const PIECE: usize = 64 * 1024;
 /// No interval is as long; what is longer is left out.
 const LONGEST_LINE: usize = 1024 * 1024;
+/// More than this far from the end of a file the last interval is looked for near its end.
+const FAR_BEHIND: u64 = 1024 * 1024;
 
 /// A test reports every second, and what it does not flush waits for some seconds more.
 const SILENT_NS: u64 = 10_000_000_000;
@@ -90,9 +92,15 @@ impl Reports {
             self.open();
         }
         let Some(file) = &self.file else { return };
+        let size = rustix::fs::fstat(file).ok().and_then(|stat| u64::try_from(stat.st_size).ok()).unwrap_or(self.at);
         // Written anew: nothing of before belongs to it.
-        if rustix::fs::fstat(file).is_ok_and(|stat| u64::try_from(stat.st_size).is_ok_and(|size| size < self.at)) {
+        if size < self.at {
             (self.at, self.last) = (0, None);
+            self.begun.clear();
+        }
+        // What is old is not worth reading; the line that is cut there is no event.
+        if size - self.at > FAR_BEHIND {
+            self.at = size - FAR_BEHIND / 2;
             self.begun.clear();
         }
         let mut piece = std::mem::take(&mut self.piece);
@@ -211,6 +219,7 @@ fn interval(sum: &Value) -> Option<Reported> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::io::{Seek, SeekFrom, Write};
 
     fn reports() -> Reports {
         Reports::new(PathBuf::from("/nonexistent"))
@@ -285,6 +294,20 @@ mod tests {
         assert!(folder.contains("it is no ordinary file"), "{folder}");
         std::fs::write(&file, format!("\n{START}\n")).expect("writable");
         assert!(told(&file).is_empty(), "a test that has begun is no problem");
+    }
+
+    #[test]
+    fn in_a_file_of_any_size_the_last_interval_is_found_soon() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("out.json");
+        let mut file = std::fs::File::create(&path).expect("writable");
+        // As large as a day of streams, without holding a byte of it.
+        file.set_len(1 << 40).expect("a hole");
+        file.seek(SeekFrom::End(0)).expect("its end");
+        file.write_all(format!("\n{START}\n{TCP}\n").as_bytes()).expect("writable");
+        let mut reports = Reports::new(path);
+        (0..20).for_each(|_| reports.read());
+        assert_eq!(reports.last.and_then(|last| last.retransmits), Some(7), "within twenty ticks");
     }
 
     proptest! {

@@ -1,7 +1,8 @@
 //! One connection to a database: bytes in, bytes out, never waiting. It knows the frame of the messages, not what they say.
 
+use super::budget::Budget;
 use super::framer::Framer;
-use super::peer;
+use super::{peer, spent_ns};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, recv, send};
 use std::io;
@@ -63,23 +64,35 @@ impl Connection {
         Ok(())
     }
 
-    /// Reads what is there, up to a limit, and hands over each whole message. Returns whether anything came.
+    /// Reads what is there, up to a limit and while the budget allows it, and hands over each whole message. Returns
+    /// whether anything came.
     pub fn hear(
         &mut self,
         buffer: &mut Vec<u8>,
+        budget: &mut Budget,
         mut each: impl FnMut(&[u8]) -> Result<(), String>,
     ) -> Result<bool, Over> {
         buffer.resize(PIECE, 0);
-        for piece in 0..MOST_PIECES {
+        let mut heard = false;
+        for _ in 0..MOST_PIECES {
+            if !budget.is_left() {
+                break;
+            }
             match recv(&self.socket, &mut buffer[..], RecvFlags::empty()) {
                 Ok((0, _)) => return Err(Over::Closed),
-                Ok((received, _)) => self.framer.take_in(&buffer[..received], &mut each).map_err(Over::Wrong)?,
+                Ok((received, _)) => {
+                    let before_ns = spent_ns();
+                    let taken = self.framer.take_in(&buffer[..received], &mut each);
+                    budget.spend(received, spent_ns().saturating_sub(before_ns));
+                    taken.map_err(Over::Wrong)?;
+                    heard = true;
+                }
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return Ok(piece > 0),
+                Err(Errno::AGAIN) => break,
                 Err(_) => return Err(Over::Closed),
             }
         }
-        Ok(true)
+        Ok(heard)
     }
 }
 

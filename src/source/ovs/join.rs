@@ -13,6 +13,8 @@ pub(super) struct Told<'a> {
     pub socket: &'a str,
     pub netns: u64,
     pub tables: &'a Tables,
+    /// The links of its namespace are wanted.
+    pub wanted: bool,
     /// The kernel's links of all namespaces, sorted by key.
     pub kernel: &'a [Arc<LinkFacts>],
 }
@@ -94,7 +96,7 @@ impl Found<'_, '_> {
     }
 
     fn port(&mut self, id: Uuid, interface: &Interface, port: &str, vlan: Option<u16>) -> OvsPort {
-        let is = self.link(id, interface);
+        let is = if self.told.wanted { self.link(id, interface) } else { Is::Nothing };
         if let Is::Own(key, lower) = is {
             self.rows.insert(id, (key, lower));
         }

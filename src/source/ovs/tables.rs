@@ -71,6 +71,9 @@ pub(super) struct News {
     pub counted: bool,
 }
 
+/// Bridges, ports and interfaces: the largest message there may be holds fewer.
+const MOST_ROWS: usize = 100_000;
+
 /// The database as last told.
 #[derive(Debug, Default)]
 pub(super) struct Tables {
@@ -109,6 +112,18 @@ impl Tables {
             news.counted |= old.is_there() && new.is_there() && old != new;
         });
         news
+    }
+
+    /// There are not more rows than can be.
+    ///
+    /// # Errors
+    /// The end of a sentence.
+    pub fn bounded(&self) -> Result<(), String> {
+        let rows = self.bridges.len() + self.ports.len() + self.interfaces.len();
+        match rows.max(self.statistics.len()) {
+            0..=MOST_ROWS => Ok(()),
+            _ => Err(format!("it has more than {MOST_ROWS} rows")),
+        }
     }
 
     /// How often ovs-vswitchd writes statistics, ns.

@@ -24,6 +24,8 @@ struct Stage {
     reader: OvsReader,
     kernel: Arc<Vec<Arc<LinkFacts>>>,
     now_ns: u64,
+    /// Its namespace is looked at.
+    wanted: bool,
 }
 
 impl Stage {
@@ -33,13 +35,14 @@ impl Stage {
         let listener = UnixListener::bind(&socket).expect("it binds");
         let reader = reader(directory.path(), &socket);
         let kernel = Arc::new(vec![kernel_link(3, "br0"), kernel_link(7, "v0")]);
-        Self { directory, listener, reader, kernel, now_ns: 10 * SECOND_NS }
+        Self { directory, listener, reader, kernel, now_ns: 10 * SECOND_NS, wanted: true }
     }
 
     fn read(&mut self, later_ns: u64) -> Arc<Vec<OvsSwitch>> {
         self.now_ns += later_ns;
         let kernel = Arc::clone(&self.kernel);
-        self.reader.read(&kernel, self.now_ns)
+        let wanted = self.wanted;
+        self.reader.read(&kernel, |_| wanted, self.now_ns)
     }
 
     /// The reader connects, and gets these as facts and statistics.
@@ -208,6 +211,55 @@ fn whatever_answers_there_is_survived_in_one_sentence() {
         assert!(!text.contains('\n') && text.len() < 300, "one sentence: {text}");
         sender.join().expect("it ends");
     }
+}
+
+#[test]
+fn links_of_a_namespace_that_is_not_looked_at_are_left_out() {
+    let mut stage = Stage::new();
+    let _stream = stage.serve(&patches(), &json!({}));
+    assert!(!stage.reader.links().is_empty(), "patch ports are links");
+    stage.wanted = false;
+    let switches = stage.read(0);
+    assert!(stage.reader.links().is_empty(), "they are where their switch is, and that is not looked at");
+    let ports: Vec<_> = switches[0].bridges.iter().flat_map(|bridge| &bridge.ports).collect();
+    assert!(!ports.is_empty() && ports.iter().all(|port| port.link.is_none()), "its ports are told, without a link");
+    stage.wanted = true;
+    stage.read(0);
+    assert!(!stage.reader.links().is_empty(), "looked at again, they are there again");
+}
+
+#[test]
+fn a_database_that_never_stops_speaking_costs_little_and_is_told() {
+    let mut stage = Stage::new();
+    let mut stream = stage.serve(&patches(), &json!({}));
+    let update = json!({"method": "update", "id": null, "params": ["facts", {}]}).to_string().repeat(1000);
+    stream.set_nonblocking(false).expect("it may wait");
+    let flood = std::thread::spawn(move || {
+        let mut sent = 0_usize;
+        while stream.write_all(update.as_bytes()).is_ok() {
+            sent += update.len();
+        }
+        sent
+    });
+    stage.now_ns = crate::source::now_ns();
+    while stage.reader.problems().is_empty() {
+        stage.reader.hear();
+        stage.read(0);
+    }
+    let text = stage.reader.problems()[0].text.clone();
+    assert!(text.contains("says more than vnettop takes in"), "one sentence: {text}");
+    assert!(stage.reader.news().is_none(), "it does not wake the sampler any more");
+    let before_ns = super::spent_ns();
+    for _ in 0..10_000 {
+        stage.reader.hear();
+        stage.read(0);
+    }
+    let spent_ms = (super::spent_ns() - before_ns) / 1_000_000;
+    assert!(spent_ms < 200, "10,000 ticks without time passing read hardly anything: {spent_ms} ms");
+    assert_eq!(stage.read(0)[0].bridges.len(), 1, "what it said first still stands");
+    drop(stage);
+    let sent = flood.join().expect("it ends");
+    assert!(sent < 40 << 20, "what was not read could not be sent: {sent} bytes");
 }
 
 #[test]

@@ -13,11 +13,12 @@ const FULL_ID: usize = 64;
 pub(super) const SHORT_ID: usize = 12;
 
 /// `docker-<id>.scope` and its like: what stands before the id, and whose it is.
-const PREFIXES: [(&[u8], &str); 5] = [
+const PREFIXES: [(&[u8], &str); 6] = [
     (b"docker-", "docker"),
     (b"cri-containerd-", "containerd"),
     (b"nerdctl-", "containerd"),
     (b"crio-", "crio"),
+    (b"libpod-payload-", "podman"),
     (b"libpod-", "podman"),
 ];
 
@@ -164,6 +165,10 @@ mod tests {
             ("/machine.slice/machine-libpod_pod_<id>.slice/libpod-<id>.scope", "podman"),
             ("/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-<id>.scope/container", "podman"),
             ("/libpod_parent/libpod-<id>", "podman"),
+            // `--cgroups=split`, as Quadlet's units have it.
+            ("/system.slice/web.service/libpod-payload-<id>", "podman"),
+            ("/user.slice/user-1000.slice/user@1000.service/app.slice/web.service/libpod-payload-<id>", "podman"),
+            ("/crio/crio-<id>", "crio"),
             ("/somebody/<id>", "cgroup"),
             ("/docker/<id> (deleted)", "docker"),
         ] {
@@ -236,6 +241,31 @@ mod tests {
     fn the_lines_of_version_1_are_read_too() {
         let text = format!("12:cpuset:/\n4:memory:/docker/{ID}\n1:name=systemd:/docker/{ID}\n0::/\n");
         assert_eq!(owner(text.as_bytes()).expect("a container").name, "a51cac518006", "one controller is enough");
+        // Both drivers: plain directories, and systemd's slices and scopes.
+        let uid = "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0";
+        let slice =
+            format!("/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{}.slice", uid.replace('-', "_"));
+        let plain = format!("/kubepods/burstable/pod{uid}");
+        for (path, name, by) in [
+            (format!("{plain}/{ID}"), uid, "kubernetes"),
+            (format!("{plain}/crio-{ID}"), uid, "kubernetes"),
+            (format!("{slice}/cri-containerd-{ID}.scope"), uid, "kubernetes"),
+            (format!("{slice}/crio-{ID}.scope"), uid, "kubernetes"),
+            (format!("{slice}/docker-{ID}.scope"), uid, "kubernetes"),
+            (format!("/system.slice/docker-{ID}.scope"), "a51cac518006", "docker"),
+            (format!("/default/{ID}"), "a51cac518006", "containerd"),
+            (format!("/system.slice/nerdctl-{ID}.scope"), "a51cac518006", "containerd"),
+            (format!("/machine.slice/libpod-{ID}.scope"), "a51cac518006", "podman"),
+            (format!("/libpod_parent/libpod-{ID}"), "a51cac518006", "podman"),
+            ("/lxc/web".to_owned(), "web", "lxc"),
+            ("/lxc.payload/web".to_owned(), "web", "lxc"),
+        ] {
+            let text = format!(
+                "11:cpu,cpuacct:{path}\n10:pids:{path}\n6:rdma:/\n4:memory:{path}\n1:name=systemd:{path}\n0::/system.slice/engine.service\n"
+            );
+            let found = owner(text.as_bytes()).map(|owner| (owner.name, owner.by));
+            assert_eq!(found, Some((name.to_owned(), by.to_owned())), "{path} is {name} of {by}");
+        }
     }
 
     #[test]

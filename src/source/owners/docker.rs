@@ -4,13 +4,14 @@
 mod ask;
 mod http;
 mod names;
+mod place;
 
 use crate::sample::Problem;
 use ask::{Asked, Look};
 pub(super) use names::Network;
+pub use place::Sockets;
 use std::collections::BTreeMap;
-use std::env;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 
 /// It is asked no more often than this, ns.
@@ -21,6 +22,8 @@ const LONGEST_PAUSE_NS: u64 = 32_000_000_000;
 /// Docker, as far as it has answered.
 #[derive(Debug)]
 pub(super) struct Docker {
+    sockets: Sockets,
+    /// The socket that took a question last, or the one to complain of.
     path: PathBuf,
     asked: [Option<Asked>; 2],
     /// By the first digits of the id.
@@ -39,16 +42,11 @@ pub(super) struct Docker {
 const QUESTIONS: [&str; 2] = ["/containers/json", "/networks"];
 
 impl Docker {
-    /// `DOCKER_HOST` where it is a unix socket, else the usual place. Nothing is opened yet.
-    pub fn new() -> Self {
-        let host = env::var("DOCKER_HOST").ok();
-        let path = host.as_deref().and_then(|host| host.strip_prefix("unix://")).filter(|path| !path.is_empty());
-        Self::at(PathBuf::from(path.unwrap_or("/var/run/docker.sock")))
-    }
-
-    pub fn at(path: PathBuf) -> Self {
+    /// Nothing is opened yet.
+    pub fn new(sockets: Sockets) -> Self {
         Self {
-            path,
+            path: sockets.paths.first().cloned().unwrap_or_default(),
+            sockets,
             asked: [None, None],
             containers: BTreeMap::new(),
             networks: Vec::new(),
@@ -95,15 +93,34 @@ impl Docker {
         self.last_ns = Some(now_ns);
         self.pause_ns = (self.pause_ns * 2).min(LONGEST_PAUSE_NS);
         for (at, question) in QUESTIONS.iter().enumerate() {
-            match Asked::ask(&self.path, question, now_ns) {
+            match self.reach(question, now_ns) {
                 Ok(asked) => self.asked[at] = Some(asked),
                 Err(error) => {
                     // No socket, or nobody behind it: there is no Docker.
                     let absent = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused);
-                    self.trouble[at] = (!absent).then(|| error.to_string());
+                    self.trouble[at] = (!absent || self.sockets.named).then(|| error.to_string());
                 }
             }
         }
+    }
+
+    /// Asks the first socket that takes the question. Where none does, the first that is there says why.
+    fn reach(&mut self, question: &str, now_ns: u64) -> io::Result<Asked> {
+        let mut refused = Err(ErrorKind::NotFound.into());
+        for path in &self.sockets.paths {
+            match Asked::ask(path, question, now_ns) {
+                Ok(asked) => {
+                    self.path.clone_from(path);
+                    return Ok(asked);
+                }
+                Err(error) if refused.as_ref().is_err_and(|known: &io::Error| known.kind() == ErrorKind::NotFound) => {
+                    self.path.clone_from(path);
+                    refused = Err(error);
+                }
+                Err(_) => {}
+            }
+        }
+        refused
     }
 
     /// Takes what it has answered; true when that is something new.
@@ -150,10 +167,17 @@ impl Docker {
     pub fn problem(&self) -> Option<Problem> {
         let why = self.trouble.iter().flatten().next()?;
         let text = format!(
-            "cannot ask Docker at {} for names ({why}): containers are shown by their ids; run as root, or set DOCKER_HOST",
+            "cannot ask Docker at {} for names ({why}): containers are shown by their ids; run as root, or name its socket with --docker-socket",
             self.path.display()
         );
         Some(Problem { source: "owners".to_owned(), text })
+    }
+}
+
+#[cfg(test)]
+impl Docker {
+    pub fn at(path: PathBuf) -> Self {
+        Self::new(Sockets { paths: vec![path], named: false })
     }
 }
 

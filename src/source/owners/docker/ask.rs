@@ -16,7 +16,7 @@ const PATIENCE_NS: u64 = 5_000_000_000;
 /// And it takes no longer than this altogether, ns: at a tick a second a large one takes some.
 const WHOLE_PATIENCE_NS: u64 = 60_000_000_000;
 /// Nor is it longer than this, bytes: 10,000 containers need about 15 MB.
-const LONGEST: usize = 32 << 20;
+const LONGEST: usize = 16 << 20;
 /// One look takes no more than this, bytes.
 const PIECE: usize = 1 << 20;
 /// One call takes no more than this, bytes.

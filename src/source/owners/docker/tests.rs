@@ -44,6 +44,20 @@ fn listen(docker: &mut Docker, mut now_ns: impl FnMut() -> u64) -> bool {
 }
 
 #[test]
+fn the_first_socket_that_answers_is_asked_and_one_that_was_named_is_missed() {
+    let (_directory, path) = serve(good);
+    let usual = Sockets { paths: vec![PathBuf::from("/nonexistent/docker.sock"), path], named: false };
+    let mut docker = Docker::new(usual);
+    docker.ask(SECOND);
+    listen(&mut docker, || SECOND);
+    assert!(!docker.networks().is_empty() && docker.problem().is_none(), "the second one: {:?}", docker.problem());
+    let mut docker = Docker::new(Sockets { paths: vec![PathBuf::from("/nonexistent/docker.sock")], named: true });
+    docker.ask(SECOND);
+    let text = docker.problem().expect("it was asked for").text;
+    assert!(text.contains("/nonexistent/docker.sock") && text.contains("--docker-socket"), "one sentence: {text}");
+}
+
+#[test]
 fn names_are_learned_and_kept() {
     let (directory, path) = serve(good);
     let mut docker = Docker::at(path);
@@ -124,7 +138,7 @@ fn an_endless_one_is_given_up() {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n[");
         while stream.write_all(&[b' '; 8192]).is_ok() {}
     });
-    assert!(text.contains("longer than 32 MB") || text.contains("said nothing"), "the flood is told: {text}");
+    assert!(text.contains("longer than 16 MB") || text.contains("said nothing"), "the flood is told: {text}");
 }
 
 #[test]

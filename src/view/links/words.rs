@@ -1,0 +1,85 @@
+//! The words of single cells: a name with its branches, whose a link is, where its other end is, what is left out.
+
+use crate::derive::{LinkMetrics, Metrics};
+use crate::sample::{LinkKey, Owner, OwnerKind, PeerRef};
+use crate::state::{Hidden, LinkRow};
+use crate::view::text::plural;
+use std::fmt::{self, Display, Formatter};
+
+/// A name with the branches that lead to it, and the alias that someone gave the link.
+pub(super) struct Name<'a> {
+    pub row: &'a LinkRow,
+    pub text: &'a str,
+    pub alias: Option<&'a str>,
+}
+
+impl Display for Name<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let last = |depth: u8| self.row.last >> depth & 1 == 1;
+        for depth in 1..self.row.depth {
+            f.write_str(if last(depth) { "  " } else { "│ " })?;
+        }
+        if self.row.depth > 0 {
+            f.write_str(if last(self.row.depth) { "└ " } else { "├ " })?;
+        }
+        f.write_str(self.text)?;
+        self.alias.map_or(Ok(()), |alias| write!(f, " {alias}"))
+    }
+}
+
+/// Whom a link belongs to: an id where there is no name yet is shortened, a guess is marked.
+pub(super) struct Whose<'a>(pub &'a Owner);
+
+impl Display for Whose<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Owner { kind, name, id, by, guess } = self.0;
+        if id.as_ref() == Some(name) {
+            write!(f, "{name:.12}")?;
+        } else if *kind == OwnerKind::Network && by == "docker" && name == "bridge" {
+            // Docker's own network, whose name says nothing here.
+            f.write_str(by)?;
+        } else {
+            f.write_str(name)?;
+        }
+        f.write_str(if *guess { "?" } else { "" })
+    }
+}
+
+/// The other end of a pair, or the link below.
+pub(super) struct Peer<'a> {
+    pub metrics: &'a Metrics,
+    pub link: &'a LinkMetrics,
+}
+
+impl Display for Peer<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let (word, other) = match (&self.link.facts.peer, &self.link.facts.lower) {
+            (Some(peer), _) => ("", *peer),
+            (None, Some(lower)) => ("on ", *lower),
+            (None, None) => return Ok(()),
+        };
+        match other {
+            PeerRef { netns: None, netnsid: Some(id), ifindex } => write!(f, "{word}if{} in netns {id}", ifindex.0),
+            PeerRef { netns, ifindex, .. } => {
+                match netns.and_then(|netns| self.metrics.link(LinkKey { netns, ifindex })) {
+                    Some(link) => write!(f, "{word}{}", link.facts.name),
+                    None => write!(f, "{word}if{}", ifindex.0),
+                }
+            }
+        }
+    }
+}
+
+/// One line for everything that stands still.
+pub(super) struct LeftOut(pub Hidden);
+
+impl Display for LeftOut {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Hidden { links, namespaces } = self.0;
+        f.write_str("+ ")?;
+        if namespaces > 0 {
+            write!(f, "{}, ", plural(namespaces, "namespace"))?;
+        }
+        write!(f, "{} idle:", plural(links, "link"))
+    }
+}
