@@ -145,7 +145,7 @@ fn line(metrics: &Metrics, hop: &HopMetrics<'_>, netns: String, narrow: bool, un
         let ports = u32::try_from(ports().count()).unwrap_or(u32::MAX);
         Claim { mbps: link.facts.speed_mbps, basis: link.basis, ports, units }.to_string()
     });
-    let drops = if hop.dropped_per_s.is_some_and(|drops| drops > 0.0) { Tone::Bad } else { Tone::Muted };
+    let drops = if hop.all_drops_per_s().is_some_and(|drops| drops > 0.0) { Tone::Bad } else { Tone::Muted };
     [
         (Tone::Muted, netns),
         (
@@ -155,7 +155,7 @@ fn line(metrics: &Metrics, hop: &HopMetrics<'_>, netns: String, narrow: bool, un
         (Tone::Muted, facts.map_or_else(String::new, |facts| facts.kind.word().to_owned())),
         (Tone::Muted, claim),
         (if hop.bits_per_s.is_some() { Tone::Normal } else { Tone::Muted }, rate),
-        (drops, Count(hop.dropped_per_s.filter(|_| hop.hop.way != HopWay::Passed)).to_string()),
+        (drops, Count(hop.all_drops_per_s().filter(|_| hop.hop.way != HopWay::Passed)).to_string()),
         (if narrow { Tone::Warning } else { Tone::Muted }, hop.mtu().map_or_else(String::new, |mtu| mtu.to_string())),
         (Tone::Muted, hop.hop.by.word().to_owned()),
     ]

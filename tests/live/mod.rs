@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 pub mod docker;
+pub mod line;
 pub mod machine;
 pub mod ovs;
 pub mod shapes;

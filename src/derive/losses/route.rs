@@ -79,6 +79,18 @@ impl Route {
         self.received.contains(&link)
     }
 
+    /// A sum over the namespaces in which flows start; none where there are none, or one does not tell.
+    pub fn sum<'a>(&self, spans: &[Span<'a>], of: impl Fn(&Span<'a>) -> Option<f64>) -> Option<f64> {
+        let senders = spans.iter().filter(|span| self.senders.contains(&span.now.netns));
+        let all: Vec<Option<f64>> = senders.map(of).collect();
+        all.into_iter().sum::<Option<f64>>().filter(|_| spans.iter().any(|span| self.senders.contains(&span.now.netns)))
+    }
+
+    /// Namespaces in which the flows end; none where a path is not known to its end.
+    pub fn receivers(&self, paths: &[FlowPath]) -> Option<BTreeSet<u64>> {
+        self.is_whole.then(|| paths.iter().filter_map(|path| Some(path.hops.last()?.link.netns)).collect())
+    }
+
     /// It is on the way.
     pub fn has(&self, link: LinkKey) -> bool {
         self.sent(link) || self.received(link)

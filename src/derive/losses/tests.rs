@@ -256,8 +256,9 @@ fn a_socket_that_is_new_is_not_blamed_for_what_was_before() {
 
 #[test]
 fn conntrack_and_links_that_refuse_are_places_of_their_own() {
-    let table =
-        |drop| Some(crate::sample::Conntrack { count: 262_144, max: 262_144, drop, early_drop: 9, insert_failed: 0 });
+    let table = |drop| {
+        Some(crate::sample::Conntrack { count: 262_144, max: 262_144, drop, early_drop: 9, ..Default::default() })
+    };
     let mut first = before();
     protocols(&mut first, ROUTER).conntrack = table(0);
     let then = after(|sample| {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub struct Drops {
     links: BTreeMap<LinkKey, (String, u64)>,
     softnet: u64,
-    /// In qdiscs; in socket buffers; by IP and connection tracking: packets, on the way of the flows.
+    /// In qdiscs; in socket buffers; by IP, connection tracking and where no counter tells: packets, on the way of the flows.
     qdiscs: f64,
     sockets: f64,
     protocols: f64,
@@ -30,7 +30,11 @@ impl Drops {
             match loss.place {
                 LossPlace::Qdisc => self.qdiscs += lost,
                 LossPlace::ReceiveBuffer | LossPlace::SendBuffer => self.sockets += lost,
-                LossPlace::Ip | LossPlace::Conntrack => self.protocols += lost,
+                LossPlace::Ip
+                | LossPlace::Reassembly
+                | LossPlace::ReversePath
+                | LossPlace::Between
+                | LossPlace::Conntrack => self.protocols += lost,
                 LossPlace::Link | LossPlace::Backlog | LossPlace::Ovs => {}
             }
         }
