@@ -39,11 +39,13 @@ fn said<'a>(objects: &'a [Value], id: &'a str) -> Vec<&'a str> {
 fn holds(what: &str, (report, objects): &(Value, Vec<Value>), place: &str, netns: u64, ends: (&str, Option<&str>)) {
     let missed = report["end"]["sum"]["lost_packets"].as_f64().unwrap_or_else(|| panic!("iperf3 ends well: {report}"));
     let (found, all) = (packets(objects, place), live::line::lost(objects));
-    let elsewhere = all.values().sum::<f64>() - found;
-    eprintln!("{what}: iperf3 lost {missed:.0}, vnettop {found:.0} {place}, {elsewhere:.0} elsewhere");
+    // On a loaded machine the receiver, too, is late.
+    let late = packets(objects, "receive_buffer");
+    eprintln!("{what}: iperf3 lost {missed:.0}, vnettop {found:.0} {place}, {late:.0} in the receiver's buffer");
     assert!(missed > 500.0, "{what}: something is lost: {report}");
-    let off = (found + elsewhere) / missed - 1.0;
-    assert!(off.abs() < 0.1 && elsewhere < 0.3 * found, "{what}: {off:+.3} of what iperf3 misses, each once: {all:?}");
+    let off = (found + late) / missed - 1.0;
+    assert!(off.abs() < 0.1, "{what}: {off:+.3} of what iperf3 misses, each once: {all:?}");
+    assert!(all.keys().all(|(word, ..)| word == place || word == "receive_buffer"), "{what}: nowhere else: {all:?}");
     for (loss, _) in at(objects, place) {
         assert_eq!(loss["netns"], netns, "{what}: in that namespace: {loss}");
         let told = (loss["link"].as_str().unwrap_or_default(), loss["to_link"].as_str());
@@ -68,7 +70,7 @@ fn what_a_firewall_drops_on_a_router_vanishes_between_its_links() {
         assert!(text.contains("nft list ruleset"), "and where to look: {text}");
         let share = at(&seen.1, "between").filter_map(|(loss, _)| loss["share"].as_f64());
         let shares: Vec<f64> = share.filter(|share| (0.25..0.35).contains(share)).collect();
-        assert!(shares.len() >= 15, "most ticks say 30 %: {shares:?}");
+        assert!(shares.len() >= 12, "most ticks say 30 %: {shares:?}");
     }
     line.router.run("iptables -F FORWARD; iptables -t mangle -A POSTROUTING -o r1 -p udp -m length --length 60: -m statistic --mode random --probability 0.3 -j DROP");
     let seen = line.observe(SIZES[0], |_| ());
@@ -123,7 +125,7 @@ fn what_a_bridge_drops_vanishes_between_its_ports() {
     line.far.run("ip route add 198.18.1.0/24 dev b0");
     let _server = line.serve();
     let clean = line.observe(SIZES[0], |_| ());
-    assert_eq!(packets(&clean.1, "between"), 0.0, "a bridge that drops nothing: {:?}", live::line::lost(&clean.1));
+    assert!(at(&clean.1, "between").next().is_none(), "a bridge that drops nothing: {:?}", live::line::lost(&clean.1));
     line.router.run(
         "nft add table bridge filter; \
          nft 'add chain bridge filter forward { type filter hook forward priority 0; }'; \
@@ -147,7 +149,7 @@ fn what_rp_filter_drops_is_called_so() {
     }
     let line = Line::new();
     let _server = line.serve();
-    line.far.run("ip link add d0 type dummy; ip link set d0 up; echo 1 > /proc/sys/net/ipv4/conf/all/rp_filter");
+    line.far.run("ip link add d0 type veth peer name d1; ip link set d0 up; ip link set d1 up; echo 1 > /proc/sys/net/ipv4/conf/all/rp_filter");
     let turned = |_: &AtomicBool| {
         std::thread::sleep(Duration::from_secs(2));
         line.far.run("ip route add 198.18.1.1/32 dev d0");
@@ -190,7 +192,10 @@ fn where_nothing_is_dropped_nothing_vanishes() {
         let all = live::line::lost(&objects);
         let vanished = packets(&objects, "between");
         eprintln!("gro {gro} tso {tso} {arguments:?}: {vanished:.1} between, {all:?}");
-        assert_eq!(vanished, 0.0, "gro {gro} tso {tso} {arguments:?}: nothing vanishes: {all:?}");
+        assert!(
+            at(&objects, "between").next().is_none(),
+            "gro {gro} tso {tso} {arguments:?}: nothing vanishes: {all:?}"
+        );
     }
 }
 
@@ -220,7 +225,7 @@ fn what_a_firewall_drops_of_others_is_not_the_flows() {
     let _others = blaster(&line.far, "198.18.2.254");
     for arguments in [SIZES[0], &[]] {
         let (_, objects) = line.observe(arguments, |_| ());
-        assert_eq!(packets(&objects, "between"), 0.0, "the flow misses none: {:?}", live::line::lost(&objects));
+        assert!(at(&objects, "between").next().is_none(), "the flow misses none: {:?}", live::line::lost(&objects));
     }
 }
 
@@ -302,8 +307,8 @@ fn a_links_drops_hold_those_of_its_qdisc_and_json_keeps_them_apart() {
         hops.filter(|hop| hop["qdisc_drops_per_s"].as_f64().is_some_and(|drops| drops > 500.0)).collect();
     assert!(hops.len() >= 15, "the hop has the qdisc's drops");
     assert!(hops.iter().all(|hop| hop["dropped_per_s"] == 0.0), "beside its own: {:?}", hops[0]);
-    let link = |object: &Value| live::link(object, "r1").expect("it is listed")["qdisc_drops_per_s"].as_f64();
-    assert!(objects.iter().filter_map(link).any(|drops| drops > 500.0), "so does the link");
+    let queued = |object: &Value| live::link(object, "r1").expect("it is listed")["qdisc_drops_per_s"].as_f64();
+    assert!(objects.iter().filter_map(queued).any(|drops| drops > 500.0), "so does the link");
     for (loss, _) in at(&objects, "qdisc") {
         let fields = ["qdisc", "handle", "link", "name"].map(|field| loss[field].as_str().unwrap_or_default());
         assert_eq!(fields, ["tbf", "7:", "r1", "tbf on r1"], "nobody needs to take the name apart");

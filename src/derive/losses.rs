@@ -26,8 +26,6 @@ use route::Route;
 /// What is left of one counter after another has taken its share is believed from this share of the other on: they are read
 /// at slightly different instants.
 const BELIEVED: f64 = 0.2;
-/// From this share on, what is sent and neither arrives nor is lost on the way is somebody else's.
-const OTHERS: f64 = 0.1;
 
 /// Where packets can be lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -190,10 +188,12 @@ impl LossTrack {
         let gaps = missing::gaps(paths, links, &spans, &places);
         places.extend(self.missing.observe((previous.at_ns, next.at_ns), missed, sent_per_s, gaps));
         let told = places.iter().map(|loss| loss.packets_per_s).sum();
-        spans.iter().for_each(|span| ends::not_put_together(span, told, &mut places));
+        for span in &spans {
+            ends::not_put_together(span, told, &mut places);
+        }
         places.retain(|loss| loss.packets_per_s > 0.0);
         places.sort_by(|one, other| other.packets_per_s.total_cmp(&one.packets_per_s));
-        let theirs = sent_per_s.filter(|&sent| is_theirs(sent, missed, &places));
+        let theirs = sent_per_s.filter(|_| self.missing.is_theirs());
         name_and_share(&mut places, links, theirs);
         let invalid = spans.iter().map(|span| span.lost(|of| of.conntrack.map_or(0, |conntrack| conntrack.invalid)));
         Some(Losses {
@@ -220,14 +220,6 @@ fn name_and_share(places: &mut [Loss], links: &[LinkMetrics], sent_per_s: Option
         let share = sent_per_s.filter(|&sent| sent > 0.0).map(|sent| loss.packets_per_s / sent);
         loss.share = share.map(|share| share.min(1.0));
     }
-}
-
-/// Whether what a namespace sends is what the flows send: datagrams that neither arrive where the flows end nor are lost on
-/// their way are others'.
-fn is_theirs(sent: f64, missed: Option<f64>, places: &[Loss]) -> bool {
-    let between = places.iter().filter(|loss| loss.place == LossPlace::Between);
-    let found: f64 = between.map(|loss| loss.packets_per_s).sum();
-    missed.is_none_or(|missed| missed - found < OTHERS * sent)
 }
 
 /// Entries that connection tracking has and may have, where it is fullest.
@@ -300,3 +292,5 @@ fn left(whole: f64, taken: f64) -> f64 {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_missing;

@@ -11,6 +11,7 @@ mod peer;
 
 use crate::derive::flow::Connection;
 use crate::derive::links::LinkRates;
+use crate::derive::losses::QdiscDrops;
 use crate::derive::{BenchmarkMetrics, CoreMetrics, Finding, LinkMetrics, Loss, Metrics, ThreadMetrics};
 use crate::sample::{Ifindex, Problem, SOFTIRQ_KINDS, Space};
 use events::{Happened, Tracing};
@@ -216,7 +217,7 @@ impl Row for LinkMetrics {
             tx_dropped_per_s: rates.and_then(|rates| rates.tx_dropped_per_s),
             rx_errors_per_s: rates.and_then(|rates| rates.rx_errors_per_s),
             tx_errors_per_s: rates.and_then(|rates| rates.tx_errors_per_s),
-            qdisc_drops_per_s: metrics.losses.of_qdiscs(facts.key()).and_then(|drops| drops.packets_per_s()),
+            qdisc_drops_per_s: metrics.losses.of_qdiscs(facts.key()).and_then(QdiscDrops::packets_per_s),
             rx_bytes: counters.map(|row| row.rx_bytes),
             tx_bytes: counters.map(|row| row.tx_bytes),
             rx_packets: counters.map(|row| row.rx_packets),

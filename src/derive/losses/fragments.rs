@@ -57,11 +57,10 @@ impl Fragments {
         // IPv6 has a header of its own for fragments.
         let (ip, piece) = if ipv6 { (40, 48.0) } else { (20, 20.0) };
         let around = piece + if link.facts.kind.has_frames() { ETHERNET } else { 0.0 };
-        let sent = link
-            .rates
-            .and_then(|rates| Some(rates.tx_bits_per_s? / 8.0))
-            .filter(|_| (fragments / packets(link)) > NEARLY_ALL && (packets(link) / fragments) > NEARLY_ALL);
-        let bytes = sent.map(|sent| (sent - packets(link) * around) / (datagrams) - UDP);
+        let are_all = fragments > NEARLY_ALL * packets(link) && packets(link) > NEARLY_ALL * fragments;
+        let sent = link.rates.and_then(|rates| Some(rates.tx_bits_per_s? / 8.0)).filter(|_| are_all);
+        // Bytes by packet and pieces by datagram each come of one read; the two are not read at one instant.
+        let bytes = sent.map(|sent| (sent / packets(link) - around) * fragments / datagrams - UDP);
         Some(Self {
             link: link.facts.key(),
             datagrams_per_s: datagrams,

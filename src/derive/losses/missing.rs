@@ -10,8 +10,8 @@
 use super::route::Route;
 use super::{Loss, LossPlace, Span};
 use crate::derive::links::LinkMetrics;
-use crate::sample::{FlowPath, HopBy, HopWay, IpCounters, LinkKey, ProtocolCounters};
-use std::collections::{BTreeMap, VecDeque};
+use crate::sample::{FlowPath, HopBy, HopWay, IpCounters, LinkKey, Proto, ProtocolCounters};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// What is missing is held against what the flows miss over this time, ns: they are read one after another, and TCP tells of
 /// a loss only when it sends again.
@@ -21,8 +21,12 @@ pub const STANDS_NS: u64 = 1_000_000_000;
 /// Fewer packets, and a smaller share of those sent, are no loss.
 const LEAST_PACKETS: f64 = 5.0;
 const LEAST_SHARE: f64 = 0.001;
+/// The same of what rests on counters that are not read at one instant.
+const LEAST_SHARE_OF_LINKS: f64 = 0.01;
 /// What the flows miss of a place's packets must be so much of them; else others are dropped there.
 const LEAST_OWN: f64 = 0.2;
+/// From this share on, what is sent and neither arrives nor is lost on the way is somebody else's.
+const OTHERS: f64 = 0.1;
 /// Datagrams are the whole traffic where there are fewer TCP segments than this share of them.
 const LITTLE_TCP: f64 = 0.05;
 
@@ -40,9 +44,18 @@ pub(super) struct Between {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Gap {
     at: Between,
+    /// Signed: what is early in one tick is late in the next.
     packets_per_s: f64,
+    /// How many less leave than came, as the links count them; none where that does not compare.
+    most_per_s: Option<f64>,
     /// Both sides were read at one instant.
     is_exact: bool,
+}
+
+impl Gap {
+    fn is_same(&self, other: &Self) -> bool {
+        (self.at, self.is_exact) == (other.at, other.is_exact)
+    }
 }
 
 /// The last ticks.
@@ -61,6 +74,8 @@ struct Tick {
     missed: f64,
     sent: f64,
     gaps: Vec<Gap>,
+    /// What was told of it, packets/s.
+    found: f64,
 }
 
 impl Missing {
@@ -76,13 +91,26 @@ impl Missing {
             *self = Self::default();
             return Vec::new();
         };
-        self.ticks.push_back(Tick { at_ns, seconds, missed, sent: sent.unwrap_or(0.0), gaps });
+        self.ticks.push_back(Tick { at_ns, seconds, missed, sent: sent.unwrap_or(0.0), gaps, found: 0.0 });
         while self.ticks.front().is_some_and(|tick| tick.at_ns + WINDOW_NS <= at_ns) {
             self.ticks.pop_front();
         }
         let told = self.told();
         self.since.retain(|at, _| told.iter().any(|(gap, _)| gap.at == *at));
-        told.iter().map(|(gap, packets)| self.loss(gap.at, *packets, at_ns)).collect()
+        let mut places: BTreeMap<Between, f64> = BTreeMap::new();
+        for (gap, packets_per_s) in told {
+            if let Some(now) = self.ticks.back_mut() {
+                now.found += packets_per_s;
+            }
+            *places.entry(gap.at).or_default() += packets_per_s;
+        }
+        places.into_iter().map(|(at, packets_per_s)| self.loss(at, packets_per_s, at_ns)).collect()
+    }
+
+    /// Whether what a namespace sends is what the flows send: datagrams that neither arrive where the flows end nor are lost
+    /// on their way are others'.
+    pub fn is_theirs(&self) -> bool {
+        self.sum(|tick| tick.missed - tick.found) <= OTHERS * self.sum(|tick| tick.sent)
     }
 
     fn loss(&mut self, at: Between, packets_per_s: f64, now_ns: u64) -> Loss {
@@ -98,44 +126,64 @@ impl Missing {
     /// The gaps of the newest tick that the flows' own packets are missing in, with what is missing of them, packets/s.
     fn told(&self) -> Vec<(Gap, f64)> {
         let Some(now) = self.ticks.back() else { return Vec::new() };
-        let sum = |of: &dyn Fn(&Tick) -> f64| self.ticks.iter().map(|tick| of(tick) * tick.seconds).sum::<f64>();
-        let span: f64 = sum(&|_| 1.0);
-        let least = LEAST_PACKETS.max(LEAST_SHARE * sum(&|tick| tick.sent));
-        let mut open = sum(&|tick| tick.missed);
+        let mut open = self.sum(|tick| tick.missed);
         let mut told = Vec::new();
         for gap in &now.gaps {
-            let same = |tick: &Tick| tick.gaps.iter().find(|one| one.at == gap.at).map_or(0.0, |one| one.packets_per_s);
-            let whole = sum(&same);
-            let own = (open / whole).min(1.0);
-            let is_told = whole >= least && own >= LEAST_OWN && (gap.is_exact || span * 1.05 >= STANDS_NS as f64 / 1e9);
-            if is_told {
-                open -= whole * own;
-                told.push((*gap, gap.packets_per_s.max(0.0) * own));
+            let whole = self.sum(|tick| tick.of(gap).map_or(0.0, |one| one.packets_per_s));
+            let most =
+                gap.most_per_s.map(|_| self.sum(|tick| tick.of(gap).and_then(|one| one.most_per_s).unwrap_or(0.0)));
+            let own = (open.min(most.unwrap_or(open)) / whole).min(1.0);
+            if own < LEAST_OWN || !self.is_enough(whole, gap.is_exact) {
+                continue;
             }
+            open -= whole * own;
+            // Counters that are not read at one instant are right in the mean.
+            let rate = if gap.is_exact { gap.packets_per_s.max(0.0) } else { whole / self.sum(|_| 1.0) };
+            told.push((*gap, rate * own));
         }
         told
+    }
+
+    /// So many packets missing are no accident of reading.
+    fn is_enough(&self, whole: f64, is_exact: bool) -> bool {
+        let share = if is_exact { LEAST_SHARE } else { LEAST_SHARE_OF_LINKS };
+        let has_lasted = is_exact || self.sum(|_| 1.0) * 1.05 >= STANDS_NS as f64 / 1e9;
+        has_lasted && whole >= LEAST_PACKETS.max(share * self.sum(|tick| tick.sent))
+    }
+
+    /// A rate times its time, over the last ticks.
+    fn sum(&self, of: impl Fn(&Tick) -> f64) -> f64 {
+        self.ticks.iter().map(|tick| of(tick) * tick.seconds).sum()
+    }
+}
+
+impl Tick {
+    fn of(&self, gap: &Gap) -> Option<&Gap> {
+        self.gaps.iter().find(|one| one.is_same(gap))
     }
 }
 
 /// What the flows miss a second that no place of `told` has: datagrams that did not arrive, segments sent again. None where
 /// it is not known what arrived.
 pub(super) fn missed(paths: &[FlowPath], route: &Route, spans: &[Span<'_>], told: &[Loss]) -> Option<f64> {
-    let receivers = route.receivers(paths)?;
+    let of = |netns: u64| spans.iter().find(|span| span.now.netns == netns);
+    let datagrams = || paths.iter().filter(|path| path.proto == Proto::Udp);
+    let ends = |path: &FlowPath| path.hops.last().map(|hop| hop.link.netns);
     let (mut missed, mut pieces) = (0.0, 1.0_f64);
-    for netns in &route.senders {
-        let span = spans.iter().find(|span| span.now.netns == *netns)?;
-        missed += span.rise(|of| of.udp_out_datagrams + of.udp_sndbuf_errors)? + span.rise(|of| of.tcp_retrans_segs)?;
+    for netns in datagrams().map(|path| path.netns).collect::<BTreeSet<_>>() {
+        let span = of(netns)?;
+        missed += span.rise(|of| of.udp_out_datagrams + of.udp_sndbuf_errors)?;
         let whole = span.ip(|of| of.frag_oks).filter(|&whole| whole > 0.0);
         // One datagram that is missing may be several packets.
         pieces = pieces.max(span.ip(|of| of.frag_creates)? / whole.unwrap_or(f64::INFINITY));
     }
-    for netns in &receivers {
-        let span = spans.iter().find(|span| span.now.netns == *netns)?;
-        missed -= span.rise(|of| of.udp_in_datagrams + of.udp_in_errors + of.udp_no_ports)?;
+    for netns in datagrams().filter_map(ends).collect::<BTreeSet<_>>() {
+        missed -= of(netns)?.rise(|of| of.udp_in_datagrams + of.udp_in_errors + of.udp_no_ports)?;
     }
+    let again = route.sum(spans, |span| span.rise(|of| of.tcp_retrans_segs)).filter(|_| route.is_whole)?;
     // What the receiver's socket dropped did arrive.
     let elsewhere = told.iter().filter(|loss| loss.place != LossPlace::ReceiveBuffer);
-    Some(missed * pieces - elsewhere.map(|loss| loss.packets_per_s).sum::<f64>())
+    Some(missed * pieces + again - elsewhere.map(|loss| loss.packets_per_s).sum::<f64>())
 }
 
 /// Where packets go missing in this tick, the most first.
@@ -150,17 +198,11 @@ pub(super) fn gaps(paths: &[FlowPath], links: &[LinkMetrics], spans: &[Span<'_>]
             gaps.extend(view.in_bridge(hops[0].link, hops[1].link, hops[2].link));
         }
     }
-    gaps.retain(|gap| gap.packets_per_s > 0.0);
     gaps.sort_by(|one, other| other.packets_per_s.total_cmp(&one.packets_per_s).then(one.at.cmp(&other.at)));
     // Two directions through one bridge are one gap.
-    let mut seen = Vec::new();
-    gaps.retain(|gap| {
-        let key = (gap.at.netns, gap.at.link.min(gap.at.to), gap.at.link.max(gap.at.to));
-        !seen.contains(&key) && {
-            seen.push(key);
-            true
-        }
-    });
+    let ends = |gap: &Gap| (gap.is_exact, gap.at.netns, gap.at.link.min(gap.at.to), gap.at.link.max(gap.at.to));
+    let mut seen = BTreeSet::new();
+    gaps.retain(|gap| seen.insert(ends(gap)));
     gaps
 }
 
@@ -183,24 +225,28 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    /// What IP of a namespace took and neither delivered, passed on nor counted as refused.
-    fn in_ip(&self, paths: &[FlowPath], span: &Span<'_>) -> Option<Gap> {
+    /// What IP of a namespace took and neither delivered, passed on nor counted as refused, and what it never saw of what a
+    /// link received.
+    fn in_ip(&self, paths: &[FlowPath], span: &Span<'_>) -> Vec<Gap> {
         let netns = span.now.netns;
-        let ways = paths.iter().flat_map(|path| ways_through(path, netns));
-        let (link, to) = ways.max_by(|one, other| self.difference(*one).total_cmp(&self.difference(*other)))?;
-        let within = vanished(span)?.max(0.0);
-        let ahead = link.filter(|_| self.only_datagrams).map_or(0.0, |link| self.before_ip(link, span));
+        let ways = paths.iter().filter(|path| !self.only_datagrams || path.proto == Proto::Udp);
+        let ways = ways.flat_map(|path| ways_through(path, netns));
+        let way = ways.max_by(|one, other| self.difference(*one).total_cmp(&self.difference(*other)));
+        let Some((link, to)) = way else { return Vec::new() };
         let at = Between { netns, link, to };
-        Some(Gap { at, packets_per_s: within + ahead, is_exact: ahead == 0.0 })
+        let most_per_s = link.and(to).filter(|_| self.only_datagrams).map(|_| self.difference((link, to)));
+        let within = vanished(span).map(|packets_per_s| Gap { at, packets_per_s, most_per_s, is_exact: true });
+        let ahead = link.filter(|_| self.only_datagrams).and_then(|link| self.before_ip(link, span));
+        let ahead = ahead.map(|packets_per_s| Gap { at, packets_per_s, most_per_s, is_exact: false });
+        within.into_iter().chain(ahead).collect()
     }
 
     /// What a link received and IP never saw (a rule at ingress, XDP).
-    fn before_ip(&self, link: LinkKey, span: &Span<'_>) -> f64 {
-        let came = self.rates(link).map_or(0.0, |(received, _)| received);
+    fn before_ip(&self, link: LinkKey, span: &Span<'_>) -> Option<f64> {
+        let (came, _) = self.rates(link)?;
         let dropped = |loss: &&Loss| loss.link == Some(link) && loss.place != LossPlace::Between;
         let known: f64 = self.told.iter().filter(dropped).map(|loss| loss.packets_per_s).sum();
-        let taken = span.rise(|of| of.ip_in_receives).unwrap_or(f64::INFINITY);
-        (came - known - taken).max(0.0)
+        Some(came - known - span.rise(|of| of.ip_in_receives)?)
     }
 
     /// How many packets/s less leave than came, as their links count them.
@@ -226,7 +272,7 @@ impl View<'_> {
         }
         let packets_per_s = kept.min(self.difference((Some(link), Some(to))));
         let at = Between { netns: link.netns, link: Some(link), to: Some(to) };
-        Some(Gap { at, packets_per_s, is_exact: false })
+        Some(Gap { at, packets_per_s, most_per_s: None, is_exact: false })
     }
 
     /// Packets/s that a link received and sent.

@@ -86,11 +86,6 @@ impl Route {
         all.into_iter().sum::<Option<f64>>().filter(|_| spans.iter().any(|span| self.senders.contains(&span.now.netns)))
     }
 
-    /// Namespaces in which the flows end; none where a path is not known to its end.
-    pub fn receivers(&self, paths: &[FlowPath]) -> Option<BTreeSet<u64>> {
-        self.is_whole.then(|| paths.iter().filter_map(|path| Some(path.hops.last()?.link.netns)).collect())
-    }
-
     /// It is on the way.
     pub fn has(&self, link: LinkKey) -> bool {
         self.sent(link) || self.received(link)
