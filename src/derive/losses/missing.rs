@@ -27,8 +27,9 @@ const LEAST_SHARE_OF_LINKS: f64 = 0.01;
 const LEAST_OWN: f64 = 0.2;
 /// From this share on, what is sent and neither arrives nor is lost on the way is somebody else's.
 const OTHERS: f64 = 0.1;
-/// Datagrams are the whole traffic where there are fewer TCP segments than this share of them.
-const LITTLE_TCP: f64 = 0.05;
+/// Datagrams are the whole traffic where there are fewer TCP segments than this share of them, and are others' where fewer
+/// than this share arrives.
+const LITTLE: f64 = 0.05;
 
 /// Between which two counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -167,7 +168,7 @@ impl Tick {
 /// it is not known what arrived.
 pub(super) fn missed(paths: &[FlowPath], route: &Route, spans: &[Span<'_>], told: &[Loss]) -> Option<f64> {
     let of = |netns: u64| spans.iter().find(|span| span.now.netns == netns);
-    let datagrams = || paths.iter().filter(|path| path.proto == Proto::Udp);
+    let datagrams = || paths.iter().filter(|path| carries_datagrams(path, spans));
     let ends = |path: &FlowPath| path.hops.last().map(|hop| hop.link.netns);
     let (mut missed, mut pieces) = (0.0, 1.0_f64);
     for netns in datagrams().map(|path| path.netns).collect::<BTreeSet<_>>() {
@@ -186,14 +187,24 @@ pub(super) fn missed(paths: &[FlowPath], route: &Route, spans: &[Span<'_>], told
     Some(missed * pieces + again - elsewhere.map(|loss| loss.packets_per_s).sum::<f64>())
 }
 
+/// Datagrams go this way. Two sockets that know each other make a way each; one on which hardly any arrive of what its
+/// sender's namespace sends is not the flow's direction, and what is sent there is others'.
+fn carries_datagrams(path: &FlowPath, spans: &[Span<'_>]) -> bool {
+    let of = |netns: u64| spans.iter().find(|span| span.now.netns == netns);
+    let sent = of(path.netns).map_or(0.0, |span| span.lost(|of| of.udp_out_datagrams));
+    let receiver = path.hops.last().and_then(|hop| of(hop.link.netns));
+    let arrived = receiver.map_or(0.0, |span| span.lost(|of| of.udp_in_datagrams + of.udp_in_errors));
+    path.proto == Proto::Udp && arrived > LITTLE * sent
+}
+
 /// Where packets go missing in this tick, the most first.
 pub(super) fn gaps(paths: &[FlowPath], links: &[LinkMetrics], spans: &[Span<'_>], told: &[Loss]) -> Vec<Gap> {
-    let view = View { links, told, only_datagrams: only_datagrams(paths, spans) };
+    let view = View { links, told, spans, only_datagrams: only_datagrams(paths, spans) };
     let mut gaps: Vec<Gap> = Vec::new();
     for span in spans {
         gaps.extend(view.in_ip(paths, span));
     }
-    for path in paths {
+    for path in paths.iter().filter(|path| carries_datagrams(path, spans)) {
         for hops in path.hops.windows(3).filter(|hops| hops[1].way == HopWay::Passed && hops[2].by == HopBy::Fdb) {
             gaps.extend(view.in_bridge(hops[0].link, hops[1].link, hops[2].link));
         }
@@ -214,13 +225,14 @@ fn only_datagrams(paths: &[FlowPath], spans: &[Span<'_>]) -> bool {
         datagrams += span.lost(|of| of.udp_out_datagrams);
         segments += span.lost(|of| of.tcp_out_segs);
     }
-    datagrams > 0.0 && segments < LITTLE_TCP * datagrams
+    datagrams > 0.0 && segments < LITTLE * datagrams
 }
 
 /// What the gaps of a tick are made of.
 struct View<'a> {
     links: &'a [LinkMetrics],
     told: &'a [Loss],
+    spans: &'a [Span<'a>],
     only_datagrams: bool,
 }
 
@@ -229,7 +241,7 @@ impl View<'_> {
     /// link received.
     fn in_ip(&self, paths: &[FlowPath], span: &Span<'_>) -> Vec<Gap> {
         let netns = span.now.netns;
-        let ways = paths.iter().filter(|path| !self.only_datagrams || path.proto == Proto::Udp);
+        let ways = paths.iter().filter(|path| !self.only_datagrams || carries_datagrams(path, self.spans));
         let ways = ways.flat_map(|path| ways_through(path, netns));
         let way = ways.max_by(|one, other| self.difference(*one).total_cmp(&self.difference(*other)));
         let Some((link, to)) = way else { return Vec::new() };
@@ -270,9 +282,9 @@ impl View<'_> {
                 self.told.iter().filter(|loss| loss.place == LossPlace::Qdisc && loss.link == Some(port.facts.key()));
             kept -= queued.map(|loss| loss.packets_per_s).sum::<f64>();
         }
-        let packets_per_s = kept.min(self.difference((Some(link), Some(to))));
+        let most_per_s = Some(self.difference((Some(link), Some(to))));
         let at = Between { netns: link.netns, link: Some(link), to: Some(to) };
-        Some(Gap { at, packets_per_s, most_per_s: None, is_exact: false })
+        Some(Gap { at, packets_per_s: kept, most_per_s, is_exact: false })
     }
 
     /// Packets/s that a link received and sent.
