@@ -104,7 +104,7 @@ fn remedy(loss: &Loss, metrics: &Metrics) -> String {
         }
         LossPlace::SendBuffer => "a larger net.core.wmem_max with -w mends it",
         LossPlace::Reassembly => {
-            "a fragment of them is missing or late (nstat -az IpReasmFails); smaller datagrams mend it"
+            "a fragment of them is missing, or net.ipv4.ipfrag_high_thresh is reached (nstat -az IpReasmFails); smaller datagrams mend it"
         }
         LossPlace::ReversePath => {
             "the way back to their source is another link's (sysctl net.ipv4.conf.LINK.rp_filter=2 there lets them in)"

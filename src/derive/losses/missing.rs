@@ -25,6 +25,8 @@ const LEAST_SHARE: f64 = 0.001;
 const LEAST_SHARE_OF_LINKS: f64 = 0.01;
 /// What the flows miss of a place's packets must be so much of them; else others are dropped there.
 const LEAST_OWN: f64 = 0.2;
+/// From this share on they are clearly the flows'; below, what is only read late must be told from it over a second.
+const CLEARLY_OWN: f64 = 0.8;
 /// From this share on, what is sent and neither arrives nor is lost on the way is somebody else's.
 const OTHERS: f64 = 0.1;
 /// Datagrams are the whole traffic where there are fewer TCP segments than this share of them, and are others' where fewer
@@ -134,7 +136,7 @@ impl Missing {
             let most =
                 gap.most_per_s.map(|_| self.sum(|tick| tick.of(gap).and_then(|one| one.most_per_s).unwrap_or(0.0)));
             let own = (open.min(most.unwrap_or(open)) / whole).min(1.0);
-            if own < LEAST_OWN || !self.is_enough(whole, gap.is_exact) {
+            if own < LEAST_OWN || !self.is_enough(whole * own, gap.is_exact && own >= CLEARLY_OWN) {
                 continue;
             }
             open -= whole * own;
