@@ -249,10 +249,18 @@ impl View<'_> {
         let Some((link, to)) = way else { return Vec::new() };
         let at = Between { netns, link, to };
         let most_per_s = link.and(to).filter(|_| self.only_datagrams).map(|_| self.difference((link, to)));
-        let within = vanished(span).map(|packets_per_s| Gap { at, packets_per_s, most_per_s, is_exact: true });
+        // A datagram that is being taken apart or put together counts before and after it at different instants.
+        let is_exact = span.ip(|of| of.reasm_reqds + of.frag_creates) == Some(0.0);
+        let within = vanished(span).map(|packets_per_s| Gap { at, packets_per_s, most_per_s, is_exact });
         let ahead = link.filter(|_| self.only_datagrams).and_then(|link| self.before_ip(link, span));
         let ahead = ahead.map(|packets_per_s| Gap { at, packets_per_s, most_per_s, is_exact: false });
-        within.into_iter().chain(ahead).collect()
+        match (within, ahead) {
+            // One place is one gap.
+            (Some(within), Some(ahead)) if !is_exact => {
+                vec![Gap { packets_per_s: within.packets_per_s + ahead.packets_per_s, ..within }]
+            }
+            (within, ahead) => within.into_iter().chain(ahead).collect(),
+        }
     }
 
     /// What a link received and IP never saw (a rule at ingress, XDP).
