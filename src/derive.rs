@@ -150,6 +150,7 @@ pub struct Derivation {
     inquiry: Inquiry,
     trial: Trial,
     switches: ovs::Switches,
+    losses: losses::LossTrack,
     /// What happened since the last sample.
     events: Vec<Event>,
 }
@@ -215,7 +216,7 @@ impl Derivation {
             host: Arc::clone(&next.host),
             topology: Arc::clone(&next.topology),
             netns: next.netns,
-            losses: losses::between(previous, next, &links),
+            losses: self.losses.observe(previous, next, &links),
             paths: Arc::clone(&next.paths),
             offloads: Arc::clone(&next.offloads),
             steering: Arc::clone(&next.steering),

@@ -25,7 +25,7 @@ pub use core_set::{CoreSet, CoreSetError, MOST_CORES};
 pub use cores::{CoreCounters, CoreId, CorePlace, SOFTIRQ_KINDS, SoftirqKind, Softnet, Topology};
 pub use flows::{Congestion, FlowSample, Proto, Pulse, TcpState, UdpState};
 pub use links::{Ifindex, Kind, LinkCounters, LinkFacts, LinkKey, LinkState, PeerRef, PortState};
-pub use losses::{Conntrack, Offload, Offloads, ProtocolCounters, QdiscCounters};
+pub use losses::{Conntrack, IpCounters, Offload, Offloads, ProtocolCounters, QdiscCounters};
 pub use ovs::{OvsBridge, OvsPort, OvsSwitch};
 pub use owners::{Owned, Owner, OwnerKind};
 pub use paths::{FlowPath, Hop, HopBy, HopWay};

@@ -12,11 +12,15 @@
 
 mod backlog;
 mod ends;
+mod fragments;
+mod missing;
+mod qdiscs;
 mod route;
 
 use super::links::LinkMetrics;
 use super::per_second;
-use crate::sample::{CoreId, LinkKey, ProtocolCounters, QdiscCounters, Sample};
+use crate::sample::{CoreId, IpCounters, LinkKey, ProtocolCounters, Sample};
+pub use fragments::Fragments;
 use route::Route;
 
 /// What is left of one counter after another has taken its share is believed from this share of the other on: they are read
@@ -32,8 +36,14 @@ pub enum LossPlace {
     Link,
     /// A core's queue of received packets was full (`net.core.netdev_max_backlog`).
     Backlog,
-    /// IP of one namespace: no route, no memory, a fragment missing.
+    /// IP of one namespace: no route, no memory, a broken header.
     Ip,
+    /// Datagrams of which a fragment was missing.
+    Reassembly,
+    /// The check of the source address (`rp_filter`).
+    ReversePath,
+    /// Between two counters of one namespace, and none tells why.
+    Between,
     /// The receiver's socket had no room.
     ReceiveBuffer,
     /// The sender's socket had no room.
@@ -53,6 +63,9 @@ impl LossPlace {
             Self::Link => "link",
             Self::Backlog => "backlog",
             Self::Ip => "ip",
+            Self::Reassembly => "reassembly",
+            Self::ReversePath => "rp_filter",
+            Self::Between => "between",
             Self::ReceiveBuffer => "receive_buffer",
             Self::SendBuffer => "send_buffer",
             Self::Conntrack => "conntrack",
@@ -68,16 +81,22 @@ pub struct Loss {
     pub place: LossPlace,
     /// Inode of the namespace it is in.
     pub netns: Option<u64>,
-    /// The link, of a qdisc, a link or a backlog.
+    /// The link, of a qdisc, a link or a backlog; the one that packets came in through, of a place between.
     pub link: Option<LinkKey>,
-    /// What it is called: the link; the qdisc's kind and the link.
+    /// Of a place between: the link that they should have left through; none where a socket should have had them.
+    pub to: Option<LinkKey>,
+    /// What people call it: the link; the qdisc's kind and the link; both links.
     pub name: Option<String>,
+    /// Kind and handle of a qdisc.
+    pub qdisc: Option<(String, u32)>,
     /// The core, of a backlog.
     pub core: Option<CoreId>,
     /// Packets lost a second.
     pub packets_per_s: f64,
     /// Share of the packets sent; none where it is not known how many were sent.
     pub share: Option<f64>,
+    /// It has been so for a second at least, or its own counter says so.
+    pub stands: bool,
 }
 
 /// Everything lost on the way of the watched flows between two samples.
@@ -92,6 +111,32 @@ pub struct Losses {
     pub retransmits_per_s: Option<f64>,
     /// Entries that connection tracking has and may have, where it is fullest.
     pub conntrack: Option<(u64, u64)>,
+    /// Packets/s that connection tracking calls invalid, where it does so most.
+    pub invalid_per_s: f64,
+    /// What the qdiscs on the way drop, sorted by link.
+    pub qdiscs: Vec<QdiscDrops>,
+    /// Datagrams that are taken apart on the way.
+    pub fragments: Option<Fragments>,
+}
+
+impl QdiscDrops {
+    /// In both directions.
+    #[must_use]
+    pub fn packets_per_s(self) -> Option<f64> {
+        let known = self.sent_per_s.is_some() || self.received_per_s.is_some();
+        known.then(|| self.sent_per_s.unwrap_or(0.0) + self.received_per_s.unwrap_or(0.0))
+    }
+}
+
+/// What the qdiscs of one link drop a second; none where it has none that is read.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct QdiscDrops {
+    /// The link.
+    pub link: LinkKey,
+    /// The root qdisc's, on the way out.
+    pub sent_per_s: Option<f64>,
+    /// Those of `ingress` or `clsact`.
+    pub received_per_s: Option<f64>,
 }
 
 impl Losses {
@@ -100,36 +145,87 @@ impl Losses {
     pub fn packets_per_s(&self) -> f64 {
         self.places.iter().map(|loss| loss.packets_per_s).sum()
     }
+
+    /// What the qdiscs of a link drop.
+    #[must_use]
+    pub fn of_qdiscs(&self, link: LinkKey) -> Option<QdiscDrops> {
+        let at = self.qdiscs.binary_search_by_key(&link, |drops| drops.link).ok()?;
+        Some(self.qdiscs[at])
+    }
 }
 
-/// What was lost between two samples; `links` are what was derived of the newer one.
-#[must_use]
-pub fn between(previous: Option<&Sample>, next: &Sample, links: &[LinkMetrics]) -> Losses {
-    let Some(previous) = previous.filter(|_| !next.protocols.is_empty()) else { return Losses::default() };
-    let spans: Vec<Span<'_>> = next.protocols.iter().filter_map(|now| Span::of(previous, now)).collect();
-    let Some(route) = Route::of(previous, next, links, &spans) else { return Losses::default() };
-    let mut losses = Vec::new();
-    let queued = qdiscs(previous, next, &route, links);
-    let refused = backlog::links(previous, next, &route, links, &mut losses);
-    for span in &spans {
-        ends::sender(span, &route, &queued, &refused, &mut losses);
-        ends::receiver(previous, next, span, &mut losses);
-        ends::between(span, &mut losses);
+/// What needs more than two samples.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LossTrack {
+    missing: missing::Missing,
+}
+
+impl LossTrack {
+    /// What was lost between two samples; `links` are what was derived of the newer one.
+    pub fn observe(&mut self, previous: Option<&Sample>, next: &Sample, links: &[LinkMetrics]) -> Losses {
+        let losses = previous.and_then(|previous| self.between(previous, next, links));
+        losses.unwrap_or_else(|| {
+            *self = Self::default();
+            Losses::default()
+        })
     }
-    losses.extend(queued);
-    losses.retain(|loss| loss.packets_per_s > 0.0);
-    losses.sort_by(|one, other| other.packets_per_s.total_cmp(&one.packets_per_s));
-    let senders: Vec<&Span<'_>> = spans.iter().filter(|span| route.senders.contains(&span.now.netns)).collect();
-    let sent_per_s = senders.iter().map(|span| span.sent()).sum::<Option<f64>>().filter(|_| !senders.is_empty());
-    for loss in &mut losses {
+
+    fn between(&mut self, previous: &Sample, next: &Sample, links: &[LinkMetrics]) -> Option<Losses> {
+        let spans: Vec<Span<'_>> = next.protocols.iter().filter_map(|now| Span::of(previous, now)).collect();
+        let route = Route::of(previous, next, links, &spans).filter(|_| !next.protocols.is_empty())?;
+        let paths = if next.flows.is_empty() { &previous.paths } else { &next.paths };
+        let mut places = Vec::new();
+        let queued = qdiscs::lost(previous, next, &route, links);
+        let refused = backlog::links(previous, next, &route, links, &mut places);
+        for span in &spans {
+            ends::sender(span, &route, &queued, &refused, &mut places);
+            ends::receiver(previous, next, span, &mut places);
+            ends::between(span, &mut places);
+        }
+        places.extend(queued);
+        let missed = missing::missed(paths, &route, &spans, &places);
+        let sent_per_s = route.sum(&spans, Span::sent);
+        let gaps = missing::gaps(paths, links, &spans, &places);
+        places.extend(self.missing.observe((previous.at_ns, next.at_ns), missed, sent_per_s, gaps));
+        let told = places.iter().map(|loss| loss.packets_per_s).sum();
+        for span in &spans {
+            ends::not_put_together(span, told, &mut places);
+        }
+        places.retain(|loss| loss.packets_per_s > 0.0);
+        places.sort_by(|one, other| other.packets_per_s.total_cmp(&one.packets_per_s));
+        let theirs = sent_per_s.filter(|_| self.missing.is_theirs());
+        name_and_share(&mut places, links, theirs);
+        let invalid = spans.iter().map(|span| span.lost(|of| of.conntrack.map_or(0, |conntrack| conntrack.invalid)));
+        Some(Losses {
+            places,
+            sent_per_s,
+            conntrack: fullest(next),
+            invalid_per_s: invalid.fold(0.0, f64::max),
+            retransmits_per_s: route.sum(&spans, |span| span.rise(|of| of.tcp_retrans_segs)),
+            qdiscs: qdiscs::drops(previous, next),
+            fragments: Fragments::of(paths, links, &spans),
+        })
+    }
+}
+
+/// Calls the places between by their links, and gives every place its share of what was sent.
+fn name_and_share(places: &mut [Loss], links: &[LinkMetrics], sent_per_s: Option<f64>) {
+    for loss in places {
+        if loss.place == LossPlace::Between {
+            let name = |key: Option<LinkKey>| key.and_then(|key| route::name(links, key));
+            let end = |key| name(key).unwrap_or_else(|| "the socket".to_owned());
+            loss.name = Some(format!("{} → {}", end(loss.link), end(loss.to)));
+        }
         // Packets under way when a tick ends are lost in the next one.
         let share = sent_per_s.filter(|&sent| sent > 0.0).map(|sent| loss.packets_per_s / sent);
         loss.share = share.map(|share| share.min(1.0));
     }
-    let again = senders.iter().map(|span| span.rise(|of| of.tcp_retrans_segs)).sum::<Option<f64>>();
+}
+
+/// Entries that connection tracking has and may have, where it is fullest.
+fn fullest(next: &Sample) -> Option<(u64, u64)> {
     let tables = next.protocols.iter().filter_map(|now| now.conntrack).filter(|table| table.max > 0);
-    let conntrack = tables.max_by_key(|table| table.count * 1000 / table.max).map(|table| (table.count, table.max));
-    Losses { places: losses, sent_per_s, conntrack, retransmits_per_s: again.filter(|_| !senders.is_empty()) }
+    tables.max_by_key(|table| table.count * 1000 / table.max).map(|table| (table.count, table.max))
 }
 
 /// The protocols of one namespace in both samples.
@@ -156,6 +252,11 @@ impl<'a> Span<'a> {
         self.rise(of).unwrap_or(0.0)
     }
 
+    /// How much a counter of IP rose a second; none where it is not told.
+    fn ip(&self, of: impl Fn(&IpCounters) -> u64) -> Option<f64> {
+        per_second(of(self.before.ip.as_ref()?), of(self.now.ip.as_ref()?), self.seconds)
+    }
+
     /// What was given to UDP and to TCP to send, packets/s: a datagram that was refused is only a `SndbufErrors`.
     fn sent(&self) -> Option<f64> {
         self.rise(|of| of.udp_out_datagrams + of.udp_sndbuf_errors + of.tcp_out_segs)
@@ -164,7 +265,18 @@ impl<'a> Span<'a> {
 
 impl Loss {
     fn in_space(place: LossPlace, netns: u64, packets_per_s: f64) -> Self {
-        Self { place, netns: Some(netns), link: None, name: None, core: None, packets_per_s, share: None }
+        Self {
+            place,
+            netns: Some(netns),
+            link: None,
+            to: None,
+            name: None,
+            qdisc: None,
+            core: None,
+            packets_per_s,
+            share: None,
+            stands: true,
+        }
     }
 
     fn on_link(place: LossPlace, link: LinkKey, name: String, packets_per_s: f64) -> Self {
@@ -178,35 +290,7 @@ fn left(whole: f64, taken: f64) -> f64 {
     if rest < BELIEVED * taken.min(whole) { 0.0 } else { rest }
 }
 
-/// Drops of the root qdiscs that the flows' packets leave through, and of what stands before a link (`clsact`, `ingress`).
-fn qdiscs(previous: &Sample, next: &Sample, route: &Route, links: &[LinkMetrics]) -> Vec<Loss> {
-    let lost = |now: &QdiscCounters| {
-        let stands =
-            if now.parent == ROOT { route.sent(now.link) } else { now.parent == INGRESS && route.has(now.link) };
-        let at = previous.qdiscs.binary_search_by_key(&(now.link, now.handle), |one| (one.link, one.handle)).ok()?;
-        let before = previous.qdiscs.get(at).filter(|before| stands && before.kind == now.kind)?;
-        let seconds = super::seconds(before.at_ns, now.at_ns)?;
-        let packets = wrapping_rise(before.drops, now.drops)?;
-        let name = format!("{} on {}", now.kind, route::name(links, now.link)?);
-        Some(Loss::on_link(LossPlace::Qdisc, now.link, name, packets as f64 / seconds))
-    };
-    next.qdiscs.iter().filter_map(lost).collect()
-}
-
-/// `TC_H_ROOT`, and `TC_H_INGRESS`, which `clsact` has too.
-const ROOT: u32 = u32::MAX;
-const INGRESS: u32 = 0xffff_fff1;
-
-/// How much a counter of 32 bits rose; none where it was reset.
-fn wrapping_rise(from: u64, to: u64) -> Option<u64> {
-    const WRAP: u64 = 1 << 32;
-    match to.checked_sub(from) {
-        Some(rise) => Some(rise),
-        // It went once around, if it was near the end.
-        None if from < WRAP && from > WRAP / 2 && to < WRAP / 2 => Some(to + WRAP - from),
-        None => None,
-    }
-}
-
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_missing;

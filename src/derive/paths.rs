@@ -36,6 +36,8 @@ pub struct HopMetrics<'a> {
     pub offloads: Option<&'a Offloads>,
     /// On which cores the flow's packets are handled there, or why that is not known.
     pub softirq: Result<Softirq, String>,
+    /// Packets that its qdisc drops in that direction a second, which is in no counter of the link; none where none is read.
+    pub qdisc_drops_per_s: Option<f64>,
 }
 
 impl<'a> HopMetrics<'a> {
@@ -46,8 +48,20 @@ impl<'a> HopMetrics<'a> {
             (Some(rates), HopWay::Received) => (rates.rx_bits_per_s, rates.rx_packets_per_s, rates.rx_dropped_per_s),
             (None, _) | (_, HopWay::Passed) => (None, None, None),
         };
+        let drops = metrics.losses.of_qdiscs(hop.link);
+        let qdisc_drops_per_s = match hop.way {
+            HopWay::Sent => drops.and_then(|drops| drops.sent_per_s),
+            HopWay::Received => drops.and_then(|drops| drops.received_per_s),
+            HopWay::Passed => None,
+        };
         let offloads = offloads(metrics, hop.link);
-        Self { hop, link, bits_per_s, packets_per_s, dropped_per_s, offloads, softirq }
+        Self { hop, link, bits_per_s, packets_per_s, dropped_per_s, qdisc_drops_per_s, offloads, softirq }
+    }
+
+    /// What the link and its qdisc drop in that direction a second.
+    #[must_use]
+    pub fn all_drops_per_s(&self) -> Option<f64> {
+        self.dropped_per_s.map(|dropped| dropped + self.qdisc_drops_per_s.unwrap_or(0.0))
     }
 
     /// `IFLA_MTU`, bytes; none also where Open vSwitch tells none of a port that is no device.

@@ -8,14 +8,17 @@ mod loss;
 mod ovs;
 mod owner;
 mod path;
+mod peer;
 
 use crate::derive::flow::{Connection, DatagramTest};
 use crate::derive::links::LinkRates;
+use crate::derive::losses::QdiscDrops;
 use crate::derive::{BenchmarkMetrics, CoreMetrics, Finding, LinkMetrics, Loss, Metrics, ThreadMetrics};
-use crate::sample::{Ifindex, LinkKey, PeerRef, Problem, SOFTIRQ_KINDS, Space};
+use crate::sample::{Ifindex, Problem, SOFTIRQ_KINDS, Space};
 use events::{Happened, Tracing};
 use flow::Spread;
 use owner::BelongsTo;
+use peer::{Peer, link_named, peer};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use std::io::{self, Write};
@@ -172,6 +175,7 @@ struct Link<'a> {
     tx_dropped_per_s: Option<f64>,
     rx_errors_per_s: Option<f64>,
     tx_errors_per_s: Option<f64>,
+    qdisc_drops_per_s: Option<f64>,
     rx_bytes: Option<u64>,
     tx_bytes: Option<u64>,
     rx_packets: Option<u64>,
@@ -180,23 +184,6 @@ struct Link<'a> {
     tx_dropped: Option<u64>,
     rx_errors: Option<u64>,
     tx_errors: Option<u64>,
-}
-
-/// A link named by another; its namespace and name are null where they are not known.
-#[derive(Serialize)]
-struct Peer<'a> {
-    netns: Option<u64>,
-    ifindex: Ifindex,
-    name: Option<&'a str>,
-}
-
-fn link_named(metrics: &Metrics, key: LinkKey) -> Option<&str> {
-    metrics.link(key).map(|link| &*link.facts.name)
-}
-
-fn peer(metrics: &Metrics, of: PeerRef) -> Peer<'_> {
-    let key = of.netns.map(|netns| LinkKey { netns, ifindex: of.ifindex });
-    Peer { netns: of.netns, ifindex: of.ifindex, name: key.and_then(|key| link_named(metrics, key)) }
 }
 
 impl Row for LinkMetrics {
@@ -233,6 +220,7 @@ impl Row for LinkMetrics {
             tx_dropped_per_s: rates.and_then(|rates| rates.tx_dropped_per_s),
             rx_errors_per_s: rates.and_then(|rates| rates.rx_errors_per_s),
             tx_errors_per_s: rates.and_then(|rates| rates.tx_errors_per_s),
+            qdisc_drops_per_s: metrics.losses.of_qdiscs(facts.key()).and_then(QdiscDrops::packets_per_s),
             rx_bytes: counters.map(|row| row.rx_bytes),
             tx_bytes: counters.map(|row| row.tx_bytes),
             rx_packets: counters.map(|row| row.rx_packets),

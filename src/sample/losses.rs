@@ -52,8 +52,35 @@ pub struct ProtocolCounters {
     pub tcp_out_segs: u64,
     pub tcp_retrans_segs: u64,
     pub tcp_in_errs: u64,
+    /// What comes in and goes out of IP; none in recordings that do not tell.
+    #[serde(default)]
+    pub ip: Option<IpCounters>,
     /// Connection tracking; none where the namespace does not track.
     pub conntrack: Option<Conntrack>,
+}
+
+/// What IP took, passed on and refused: whatever of it is missing was dropped between its hooks (`/proc/PID/net/snmp`,
+/// `netstat`, `snmp6`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the kernel's names, in packets")]
+pub struct IpCounters {
+    pub in_delivers: u64,
+    pub in_addr_errors: u64,
+    pub in_unknown_protos: u64,
+    /// `IpExt` of IPv4.
+    pub in_no_routes: u64,
+    /// `IpExt` of IPv4.
+    pub in_truncated_pkts: u64,
+    /// `TcpExt: IPReversePathFilter`; IPv6 has none.
+    pub reverse_path_filter: u64,
+    pub out_requests: u64,
+    /// Packets handed to a link; only newer kernels count them (6.18 does, 6.1 does not).
+    pub out_transmits: Option<u64>,
+    pub reasm_reqds: u64,
+    pub reasm_oks: u64,
+    /// Packets that were taken apart, and what they became.
+    pub frag_oks: u64,
+    pub frag_creates: u64,
 }
 
 /// What a link of a path puts together, takes apart or checks instead of packet by packet (`ETHTOOL_MSG_FEATURES_GET`,
@@ -131,4 +158,7 @@ pub struct Conntrack {
     pub drop: u64,
     pub early_drop: u64,
     pub insert_failed: u64,
+    /// Packets that belong to no connection: a firewall's rule decides what becomes of them.
+    #[serde(default)]
+    pub invalid: u64,
 }

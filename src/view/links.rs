@@ -10,6 +10,7 @@ use super::{Tone, strip};
 use crate::action::{Action, Pane};
 use crate::derive::history::History;
 use crate::derive::links::LinkRates;
+use crate::derive::losses::QdiscDrops;
 use crate::derive::{LinkMetrics, Metrics};
 use crate::sample::{LinkState, Owner, OwnerKind, Space};
 use crate::state::{Idle, LinkList, LinkRow, LinkSort, Shape, State, Units};
@@ -259,7 +260,7 @@ impl LinksPane<'_> {
             Cell::Mean => known(put, rates.and_then(LinkRates::mean_packet_bytes), Bytes),
             Cell::Wire => known(put, link.wire_packet_bytes(), Bytes),
             Cell::WireShare => known(put, link.wire_share(), Percent),
-            Cell::Drops => trouble(put, self.drops(rates), Tone::Warning),
+            Cell::Drops => trouble(put, self.drops(link), Tone::Warning),
             Cell::Errors => trouble(put, rates.and_then(errors), Tone::Bad),
             Cell::Strip => self.strip(canvas, y, column, link),
             Cell::Peer => put(Tone::Muted, &Peer { metrics: self.metrics, link }),
@@ -294,9 +295,12 @@ impl LinksPane<'_> {
         }
     }
 
-    /// Drops, and errors with them where these have no column of their own.
-    fn drops(&self, rates: Option<&LinkRates>) -> Option<f64> {
-        let dropped = rates?.dropped_per_s();
+    /// Drops, those of its qdiscs with them where a watched flow's way lets them be read, and errors where these have no
+    /// column of their own.
+    fn drops(&self, link: &LinkMetrics) -> Option<f64> {
+        let rates = link.rates.as_ref();
+        let queued = self.metrics.losses.of_qdiscs(link.facts.key()).and_then(QdiscDrops::packets_per_s);
+        let dropped = rates?.dropped_per_s().map(|dropped| dropped + queued.unwrap_or(0.0));
         if self.columns.iter().any(|column| column.id == Cell::Errors) {
             return dropped;
         }

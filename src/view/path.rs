@@ -182,7 +182,7 @@ fn line(metrics: &Metrics, hop: &HopMetrics<'_>, netns: String, narrow: bool, un
         Claim { mbps: link.facts.speed_mbps, basis: link.basis, ports, units }.to_string()
     });
     let mtu = hop.mtu().map(|mtu| mtu.to_string());
-    let drops = if hop.dropped_per_s.is_some_and(|drops| drops > 0.0) { Tone::Bad } else { Tone::Muted };
+    let drops = if hop.all_drops_per_s().is_some_and(|drops| drops > 0.0) { Tone::Bad } else { Tone::Muted };
     [
         (Tone::Muted, netns),
         (
@@ -192,7 +192,7 @@ fn line(metrics: &Metrics, hop: &HopMetrics<'_>, netns: String, narrow: bool, un
         (Tone::Muted, facts.map_or_else(String::new, |facts| facts.kind.word().to_owned())),
         (Tone::Muted, claim),
         (if hop.bits_per_s.is_some() { Tone::Normal } else { Tone::Muted }, rate),
-        (drops, Count(hop.dropped_per_s.filter(|_| hop.hop.way != HopWay::Passed)).to_string()),
+        (drops, Count(hop.all_drops_per_s().filter(|_| hop.hop.way != HopWay::Passed)).to_string()),
         (
             if narrow { Tone::Warning } else { Tone::Muted },
             mtu.unwrap_or_else(|| hop.link.map_or_else(String::new, |_| UNKNOWN.to_string())),

@@ -6,6 +6,7 @@
 mod frames;
 
 pub mod docker;
+pub mod line;
 pub mod machine;
 pub mod ovs;
 pub mod shapes;

@@ -48,7 +48,8 @@ impl Unit {
     }
 }
 
-fn decimal(value: f64) -> String {
+/// With one decimal, where it is not 0.
+pub(super) fn decimal(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").unwrap_or(&text).to_owned()
 }

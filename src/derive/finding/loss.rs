@@ -1,9 +1,10 @@
 //! Where packets go missing, and what is done about that place.
 
-use super::figure::{percent, rate};
+use super::figure::{decimal, percent, rate};
 use super::{Said, Scene};
 use crate::derive::Metrics;
 use crate::derive::losses::{Loss, LossPlace, Losses};
+use crate::sample::LinkKey;
 
 /// Less than one packet a second is nothing that a test would notice.
 const LEAST_PER_S: f64 = 1.0;
@@ -15,7 +16,8 @@ pub(super) fn lost(scene: &Scene<'_>) -> Option<Said> {
     let losses = &scene.metrics.losses;
     let whole = losses.packets_per_s();
     let (worst, here) = worst(losses).filter(|_| whole >= LEAST_PER_S)?;
-    let sent = losses.sent_per_s.filter(|&sent| sent > 0.0);
+    // Of which packets it is a share is known or not for all of them.
+    let sent = losses.sent_per_s.filter(|&sent| sent > 0.0 && worst.share.is_some());
     let share = |packets: f64| sent.map(|sent| (packets / sent).min(1.0));
     let how_many = match (share(here), share(whole)) {
         (Some(here), Some(all)) if percent(here) == percent(all) => {
@@ -38,7 +40,8 @@ pub(super) fn lost(scene: &Scene<'_>) -> Option<Said> {
 fn worst(losses: &Losses) -> Option<(&Loss, f64)> {
     let same = |one: &Loss, other: &Loss| (one.place, one.netns, one.link) == (other.place, other.netns, other.link);
     let sum = |one: &Loss| losses.places.iter().filter(|other| same(one, other)).map(|other| other.packets_per_s).sum();
-    losses.places.iter().map(|loss| (loss, sum(loss))).max_by(|one: &(_, f64), other| one.1.total_cmp(&other.1))
+    let told = losses.places.iter().filter(|loss| loss.stands);
+    told.map(|loss| (loss, sum(loss))).max_by(|one: &(_, f64), other| one.1.total_cmp(&other.1))
 }
 
 /// The place in words, with its namespace where there is more than one.
@@ -55,11 +58,24 @@ fn place(loss: &Loss, metrics: &Metrics) -> String {
             format!("in the full backlog{core}{through}")
         }
         LossPlace::Ip => "by IP".to_owned(),
+        LossPlace::Reassembly => "where fragments are put together".to_owned(),
+        LossPlace::ReversePath => "by rp_filter".to_owned(),
+        LossPlace::Between => format!("between {}", ends(loss, metrics)),
         LossPlace::ReceiveBuffer => "in the receiver's socket buffer".to_owned(),
         LossPlace::SendBuffer => "in the sender's socket buffer".to_owned(),
         LossPlace::Conntrack => "by connection tracking".to_owned(),
     };
     format!("{what}{}", space(loss, metrics))
+}
+
+/// The two counters between which packets vanish.
+fn ends(loss: &Loss, metrics: &Metrics) -> String {
+    let name = |key| metrics.link(key).map(|link| link.facts.name.as_str());
+    let named = |key: Option<LinkKey>, way: &str| match key.and_then(name) {
+        Some(name) => format!("{name} ({way})"),
+        None => "the socket".to_owned(),
+    };
+    format!("{} and {}", named(loss.link, "in"), named(loss.to, "out"))
 }
 
 /// The namespace as people know it.
@@ -82,14 +98,34 @@ fn remedy(loss: &Loss, metrics: &Metrics) -> String {
         LossPlace::Link => "its queue is full or its other end takes nothing (ip -s link, ethtool -S)",
         LossPlace::Ovs => "ovs-appctl dpctl/show and dpif-netdev/pmd-stats-show say why",
         LossPlace::Backlog => "a larger net.core.netdev_max_backlog bears bursts; RPS on more cores bears more packets",
-        LossPlace::Ip => "no route, no memory or a fragment missing (nstat -az there says which)",
+        LossPlace::Ip => "no route, no memory or a broken header (nstat -az there says which)",
         LossPlace::ReceiveBuffer => {
             "a larger net.core.rmem_max with -w bears bursts; else the receiver's core is too busy"
         }
         LossPlace::SendBuffer => "a larger net.core.wmem_max with -w mends it",
+        LossPlace::Reassembly => {
+            "a fragment of them is missing, or net.ipv4.ipfrag_high_thresh is reached (nstat -az IpReasmFails); smaller datagrams mend it"
+        }
+        LossPlace::ReversePath => {
+            "the way back to their source is another link's (sysctl net.ipv4.conf.LINK.rp_filter=2 there lets them in)"
+        }
+        LossPlace::Between => return vanished(metrics),
         LossPlace::Conntrack => return conntrack(metrics),
     }
     .to_owned()
+}
+
+fn vanished(metrics: &Metrics) -> String {
+    let invalid = metrics.losses.invalid_per_s;
+    let tracked = if invalid >= LEAST_PER_S {
+        format!("; connection tracking calls {} packets/s invalid", rate(invalid))
+    } else {
+        String::new()
+    };
+    format!(
+        "no counter there tells why; a firewall's rule, policing or a program at ingress does that \
+         (nft list ruleset, iptables -vL, tc -s filter){tracked}"
+    )
 }
 
 fn conntrack(metrics: &Metrics) -> String {
@@ -114,4 +150,28 @@ pub(super) fn retransmitted(scene: &Scene<'_>) -> Option<Said> {
         cost: None,
         numbers: vec![("retransmits_per_s", again), ("share", share)],
     })
+}
+
+/// Datagrams that leave in pieces.
+pub(super) fn fragmented(scene: &Scene<'_>) -> Option<Said> {
+    let told = scene.metrics.losses.fragments?;
+    let pieces = told.fragments_per_s / told.datagrams_per_s;
+    let name = scene.metrics.link(told.link).map_or("a link", |link| link.facts.name.as_str());
+    let size = told.bytes.map_or_else(String::new, |bytes| format!(" of {bytes:.0} bytes"));
+    let most = told.mtu.saturating_sub(told.headers);
+    let text = format!(
+        "{} datagrams/s{size} leave as {} fragments each (MTU {} on {name}): one lost fragment loses all of a datagram \
+         (iperf3 -l {most} sends whole ones)",
+        rate(told.datagrams_per_s),
+        decimal(pieces),
+        told.mtu,
+    );
+    let mut numbers = vec![
+        ("datagrams_per_s", told.datagrams_per_s),
+        ("fragments_per_s", told.fragments_per_s),
+        ("mtu", f64::from(told.mtu)),
+        ("largest_bytes", f64::from(most)),
+    ];
+    numbers.extend(told.bytes.map(|bytes| ("datagram_bytes", bytes)));
+    Some(Said { text, cost: None, numbers })
 }

@@ -115,13 +115,11 @@ impl Backlog {
         }
         for &(core, dropped) in &self.cores {
             into.push(Loss {
-                place: LossPlace::Backlog,
                 netns: link.map(|(key, _)| key.netns),
                 link: link.map(|(key, _)| key),
                 name: link.map(|(_, name)| name.clone()),
                 core: Some(core),
-                packets_per_s: packets_per_s * dropped / self.whole,
-                share: None,
+                ..Loss::in_space(LossPlace::Backlog, 0, packets_per_s * dropped / self.whole)
             });
         }
     }

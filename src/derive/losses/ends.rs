@@ -2,7 +2,7 @@
 
 use super::route::Route;
 use super::{Loss, LossPlace, Span, left};
-use crate::sample::{Proto, ProtocolCounters, Sample};
+use crate::sample::{IpCounters, Proto, ProtocolCounters, Sample};
 use std::collections::BTreeMap;
 
 /// What the sender's socket and its IP refused that neither a qdisc nor a link refused.
@@ -48,16 +48,27 @@ pub(super) fn receiver(previous: &Sample, next: &Sample, span: &Span<'_>, into: 
 
 /// What IP and connection tracking lose anywhere on the way.
 pub(super) fn between(span: &Span<'_>, into: &mut Vec<Loss>) {
-    let ip = |of: &ProtocolCounters| {
-        of.ip_in_discards + of.ip_in_hdr_errors + of.ip_out_no_routes + of.ip_frag_fails + of.ip_reasm_fails
-    };
+    let ip = |of: &ProtocolCounters| of.ip_in_discards + of.ip_in_hdr_errors + of.ip_out_no_routes + of.ip_frag_fails;
     let netns = span.now.netns;
-    let packets = span.lost(ip);
+    let packets = span.lost(ip) + span.ip(refused_in).unwrap_or(0.0);
     match into.iter_mut().find(|loss| loss.place == LossPlace::Ip && loss.netns == Some(netns)) {
         Some(loss) => loss.packets_per_s += packets,
         None => into.push(Loss::in_space(LossPlace::Ip, netns, packets)),
     }
     into.push(Loss::in_space(LossPlace::Conntrack, netns, conntrack(span)));
+    let filtered = span.ip(|of| of.reverse_path_filter).unwrap_or(0.0);
+    into.push(Loss::in_space(LossPlace::ReversePath, netns, filtered));
+}
+
+/// What IP refused on the way in, beside what the protocols' older counters tell.
+pub(super) fn refused_in(of: &IpCounters) -> u64 {
+    of.in_addr_errors + of.in_unknown_protos + of.in_no_routes + of.in_truncated_pkts
+}
+
+/// Datagrams that were not put together, beyond those of which a piece was lost where it is told.
+pub(super) fn not_put_together(span: &Span<'_>, told: f64, into: &mut Vec<Loss>) {
+    let failed = left(span.lost(|of| of.ip_reasm_fails), told);
+    into.push(Loss::in_space(LossPlace::Reassembly, span.now.netns, failed));
 }
 
 /// Packets that connection tracking refused; those of `early_drop` are entries, not packets.

@@ -79,6 +79,13 @@ impl Route {
         self.received.contains(&link)
     }
 
+    /// A sum over the namespaces in which flows start; none where there are none, or one does not tell.
+    pub fn sum<'a>(&self, spans: &[Span<'a>], of: impl Fn(&Span<'a>) -> Option<f64>) -> Option<f64> {
+        let senders = spans.iter().filter(|span| self.senders.contains(&span.now.netns));
+        let all: Vec<Option<f64>> = senders.map(of).collect();
+        all.into_iter().sum::<Option<f64>>().filter(|_| spans.iter().any(|span| self.senders.contains(&span.now.netns)))
+    }
+
     /// It is on the way.
     pub fn has(&self, link: LinkKey) -> bool {
         self.sent(link) || self.received(link)

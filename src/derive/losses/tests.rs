@@ -1,22 +1,23 @@
 //! Counters as Linux 6.18 wrote them over two namespaces and a router, a second apart: each lost packet is told once, and
 //! where it was lost.
 
+use super::qdiscs::ROOT;
 use super::*;
 use crate::derive::placement::machine::Machine;
 use crate::derive::{Derivation, Metrics, finding};
 use crate::sample::{
     CoreCounters, FlowPath, FlowSample, Hop, HopBy, HopWay, Ifindex, Item, Kind, LinkCounters, LinkFacts, PeerRef,
-    Proto, Softnet, Space, UdpState,
+    Proto, QdiscCounters, Softnet, Space, UdpState,
 };
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-const SECOND: u64 = 1_000_000_000;
-const NEAR: u64 = 11;
-const ROUTER: u64 = 12;
-const FAR: u64 = 13;
+pub(super) const SECOND: u64 = 1_000_000_000;
+pub(super) const NEAR: u64 = 11;
+pub(super) const ROUTER: u64 = 12;
+pub(super) const FAR: u64 = 13;
 
-fn key(netns: u64, ifindex: u32) -> LinkKey {
+pub(super) fn key(netns: u64, ifindex: u32) -> LinkKey {
     LinkKey { netns, ifindex: Ifindex(ifindex) }
 }
 
@@ -25,7 +26,7 @@ fn address(text: &str) -> SocketAddr {
 }
 
 /// What lies between the two ends, nothing moved yet: a0 – r0, r1 – b0.
-fn before() -> Sample {
+pub(super) fn before() -> Sample {
     let mut sample = finding::tests::sample(&Machine::small(2).metrics());
     let link = |name: &str, own: LinkKey, peer: LinkKey| LinkFacts {
         peer: Some(PeerRef { netnsid: Some(1), netns: Some(peer.netns), ifindex: peer.ifindex }),
@@ -104,15 +105,15 @@ fn after(change: impl FnOnce(&mut Sample)) -> Sample {
     sample
 }
 
-fn protocols(sample: &mut Sample, netns: u64) -> &mut ProtocolCounters {
+pub(super) fn protocols(sample: &mut Sample, netns: u64) -> &mut ProtocolCounters {
     sample.protocols.iter_mut().find(|row| row.netns == netns).expect("it is read")
 }
 
-fn link(sample: &mut Sample, key: LinkKey) -> &mut LinkCounters {
+pub(super) fn link(sample: &mut Sample, key: LinkKey) -> &mut LinkCounters {
     sample.counters.iter_mut().find(|row| row.key() == key).expect("it is read")
 }
 
-fn qdisc(link: LinkKey, parent: u32, at_ns: u64, drops: u64) -> QdiscCounters {
+pub(super) fn qdisc(link: LinkKey, parent: u32, at_ns: u64, drops: u64) -> QdiscCounters {
     QdiscCounters {
         link,
         kind: "tbf".to_owned(),
@@ -133,7 +134,7 @@ fn metrics(first: Sample, then: Sample) -> Metrics {
 }
 
 /// Place, name and packets of every loss.
-fn lost(metrics: &Metrics) -> Vec<(&'static str, Option<String>, f64)> {
+pub(super) fn lost(metrics: &Metrics) -> Vec<(&'static str, Option<String>, f64)> {
     metrics
         .losses
         .places
@@ -142,7 +143,7 @@ fn lost(metrics: &Metrics) -> Vec<(&'static str, Option<String>, f64)> {
         .collect()
 }
 
-fn said(metrics: &Metrics) -> String {
+pub(super) fn said(metrics: &Metrics) -> String {
     let finding = metrics.findings.iter().find(|finding| finding.id == "loss");
     finding.map_or_else(|| "no finding".to_owned(), |finding| finding.text.clone())
 }
@@ -224,8 +225,9 @@ fn a_socket_that_is_new_is_not_blamed_for_what_was_before() {
 
 #[test]
 fn conntrack_and_links_that_refuse_are_places_of_their_own() {
-    let table =
-        |drop| Some(crate::sample::Conntrack { count: 262_144, max: 262_144, drop, early_drop: 9, insert_failed: 0 });
+    let table = |drop| {
+        Some(crate::sample::Conntrack { count: 262_144, max: 262_144, drop, early_drop: 9, ..Default::default() })
+    };
     let mut first = before();
     protocols(&mut first, ROUTER).conntrack = table(0);
     let then = after(|sample| {

@@ -13,7 +13,7 @@ pub struct Drops {
     /// The own namespace, and those that a flow of the benchmark crossed: drops in any other are somebody else's.
     concerned: BTreeSet<u64>,
     softnet: u64,
-    /// In qdiscs; in socket buffers; by IP and connection tracking: packets, on the way of the flows.
+    /// In qdiscs; in socket buffers; by IP, connection tracking and where no counter tells: packets, on the way of the flows.
     qdiscs: f64,
     sockets: f64,
     protocols: f64,
@@ -38,7 +38,11 @@ impl Drops {
             match loss.place {
                 LossPlace::Qdisc => self.qdiscs += lost,
                 LossPlace::ReceiveBuffer | LossPlace::SendBuffer => self.sockets += lost,
-                LossPlace::Ip | LossPlace::Conntrack => self.protocols += lost,
+                LossPlace::Ip
+                | LossPlace::Reassembly
+                | LossPlace::ReversePath
+                | LossPlace::Between
+                | LossPlace::Conntrack => self.protocols += lost,
                 LossPlace::Link | LossPlace::Backlog | LossPlace::Ovs => {}
             }
         }

@@ -21,6 +21,7 @@ const MOST_QDISCS: usize = 512;
 #[derive(Debug)]
 pub(super) struct Place {
     snmp: KeptFile,
+    netstat: Option<KeptFile>,
     snmp6: Option<KeptFile>,
     conntrack: Option<KeptFile>,
     /// Entries that connection tracking may have.
@@ -57,6 +58,7 @@ impl Place {
         let most = std::fs::read(proc.join("sys/net/netfilter/nf_conntrack_max")).ok();
         Ok(Self {
             snmp,
+            netstat: kept(net.join("netstat")).ok(),
             snmp6: kept(net.join("snmp6")).ok(),
             conntrack: kept(net.join("stat/nf_conntrack")).ok(),
             most_entries: most.and_then(|text| scan::number(text.trim_ascii())).unwrap_or(0),
@@ -70,6 +72,9 @@ impl Place {
     pub fn protocols(&self, netns: u64, ipv6: bool, buffer: &mut Vec<u8>) -> Result<ProtocolCounters, SourceError> {
         let mut counters = ProtocolCounters { netns, at_ns: now_ns(), ..ProtocolCounters::default() };
         snmp::parse_snmp(self.snmp.read(buffer)?, &mut counters);
+        if let Some(file) = &self.netstat {
+            snmp::parse_snmp(file.read(buffer)?, &mut counters);
+        }
         if let Some(file) = self.snmp6.as_ref().filter(|_| ipv6) {
             snmp::parse_snmp6(file.read(buffer)?, &mut counters);
         }

@@ -1,10 +1,10 @@
-//! `/proc/net/snmp` and `/proc/net/snmp6` → what the protocols of one namespace have counted. Both are read by name, because
+//! `/proc/net/snmp`, `/proc/net/netstat` and `/proc/net/snmp6` → what the protocols of one namespace have counted. All are read by name, because
 //! the kernel adds columns in the middle. IPv6 is added to IPv4: a lost packet is a lost packet.
 
-use crate::sample::ProtocolCounters;
+use crate::sample::{IpCounters, ProtocolCounters};
 use crate::source::scan;
 
-/// Fills in what `/proc/net/snmp` says: pairs of lines, the names and then the numbers of one protocol.
+/// Adds what `/proc/net/snmp` or `/proc/net/netstat` says: pairs of lines, the names and then the numbers of one protocol.
 pub(super) fn parse_snmp(bytes: &[u8], into: &mut ProtocolCounters) {
     let mut lines = scan::lines(bytes);
     while let (Some(names), Some(numbers)) = (lines.next(), lines.next()) {
@@ -55,6 +55,25 @@ fn counter<'a>(of: &'a mut ProtocolCounters, protocol: &[u8], name: &[u8]) -> Op
         (b"Tcp:", b"OutSegs") => &mut of.tcp_out_segs,
         (b"Tcp:", b"RetransSegs") => &mut of.tcp_retrans_segs,
         (b"Tcp:", b"InErrs") => &mut of.tcp_in_errs,
+        _ => return ip_counter(of.ip.get_or_insert_default(), protocol, name),
+    })
+}
+
+/// Those of IP that tell what it took, passed on and refused.
+fn ip_counter<'a>(of: &'a mut IpCounters, protocol: &[u8], name: &[u8]) -> Option<&'a mut u64> {
+    Some(match (protocol, name) {
+        (b"Ip:", b"InDelivers") => &mut of.in_delivers,
+        (b"Ip:", b"InAddrErrors") => &mut of.in_addr_errors,
+        (b"Ip:", b"InUnknownProtos") => &mut of.in_unknown_protos,
+        (b"Ip:" | b"IpExt:", b"InNoRoutes") => &mut of.in_no_routes,
+        (b"Ip:" | b"IpExt:", b"InTruncatedPkts") => &mut of.in_truncated_pkts,
+        (b"TcpExt:", b"IPReversePathFilter") => &mut of.reverse_path_filter,
+        (b"Ip:", b"OutRequests") => &mut of.out_requests,
+        (b"Ip:", b"OutTransmits") => of.out_transmits.get_or_insert_default(),
+        (b"Ip:", b"ReasmReqds") => &mut of.reasm_reqds,
+        (b"Ip:", b"ReasmOKs") => &mut of.reasm_oks,
+        (b"Ip:", b"FragOKs") => &mut of.frag_oks,
+        (b"Ip:", b"FragCreates") => &mut of.frag_creates,
         _ => return None,
     })
 }
@@ -106,9 +125,33 @@ UdpLite: 1000 1000 1000
             tcp_out_segs: 6_019_344,
             tcp_retrans_segs: 1_065,
             tcp_in_errs: 8,
+            ip: Some(IpCounters {
+                in_delivers: 6_026_721,
+                out_requests: 4_957_097,
+                out_transmits: Some(4_957_097),
+                ..IpCounters::default()
+            }),
             ..ProtocolCounters::default()
         };
         assert_eq!(told, expected, "by name, UDP-Lite left out, a negative limit no obstacle");
+    }
+
+    #[test]
+    fn what_ip_refused_is_found_in_both_files_and_both_versions() {
+        let mut told = ProtocolCounters::default();
+        let netstat = "TcpExt: SyncookiesSent IPReversePathFilter TCPTimeouts\nTcpExt: 4 2977 9\nIpExt: InNoRoutes InTruncatedPkts InOctets\nIpExt: 3 2 77\n";
+        parse_snmp(netstat.as_bytes(), &mut told);
+        parse_snmp6(b"Ip6InNoRoutes \t10\nIp6InDelivers \t5\nIp6FragCreates\t12\nIp6FragOKs\t2\n", &mut told);
+        let expected = IpCounters {
+            reverse_path_filter: 2_977,
+            in_no_routes: 13,
+            in_truncated_pkts: 2,
+            in_delivers: 5,
+            frag_creates: 12,
+            frag_oks: 2,
+            ..IpCounters::default()
+        };
+        assert_eq!(told.ip, Some(expected), "an older kernel does not count what it hands to links");
     }
 
     #[test]

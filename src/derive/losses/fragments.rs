@@ -1,0 +1,73 @@
+//! Datagrams that are larger than the MTU of their way: they are taken apart, and one lost piece loses all of it.
+
+use super::Span;
+use crate::derive::links::LinkMetrics;
+use crate::sample::{FlowPath, HopWay, LinkKey};
+
+/// Fewer datagrams a second are no benchmark's.
+const LEAST_PER_S: f64 = 1.0;
+/// A link whose packets are fragments to this share at least tells their size.
+const NEARLY_ALL: f64 = 0.9;
+/// What the kernel's counter of a link has around a fragment: Ethernet's header. What UDP has, bytes.
+const ETHERNET: f64 = 14.0;
+const UDP: f64 = 8.0;
+
+/// Where datagrams are taken apart, most of them first.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Fragments {
+    /// The link that they leave through.
+    pub link: LinkKey,
+    /// Datagrams taken apart a second (`FragOKs`), and what they became (`FragCreates`).
+    pub datagrams_per_s: f64,
+    /// Pieces a second.
+    pub fragments_per_s: f64,
+    /// What a datagram carries, bytes; none where other packets leave through the link too.
+    pub bytes: Option<f64>,
+    /// `IFLA_MTU` of the link, bytes.
+    pub mtu: u32,
+    /// What IP and UDP put in front of the payload, bytes.
+    pub headers: u32,
+}
+
+impl Fragments {
+    /// The namespace of the way that takes the most apart.
+    pub(super) fn of(paths: &[FlowPath], links: &[LinkMetrics], spans: &[Span<'_>]) -> Option<Self> {
+        let all = spans.iter().filter_map(|span| {
+            let datagrams = span.ip(|of| of.frag_oks).filter(|&rate| rate >= LEAST_PER_S)?;
+            let fragments = span.ip(|of| of.frag_creates).filter(|&rate| rate > datagrams)?;
+            Self::in_space(span.now.netns, (datagrams, fragments), paths, links)
+        });
+        all.max_by(|one, other| one.fragments_per_s.total_cmp(&other.fragments_per_s))
+    }
+
+    fn in_space(
+        netns: u64,
+        (datagrams, fragments): (f64, f64),
+        paths: &[FlowPath],
+        links: &[LinkMetrics],
+    ) -> Option<Self> {
+        let leaves = |path: &FlowPath| {
+            let hop = path.hops.iter().find(|hop| hop.link.netns == netns && hop.way == HopWay::Sent)?;
+            let at = links.binary_search_by_key(&hop.link, |link| link.facts.key()).ok()?;
+            Some((&links[at], path.from.is_ipv6()))
+        };
+        let packets = |link: &LinkMetrics| link.rates.and_then(|rates| rates.tx_packets_per_s).unwrap_or(0.0);
+        let ways = paths.iter().filter_map(leaves);
+        let (link, ipv6) = ways.max_by(|one, other| packets(one.0).total_cmp(&packets(other.0)))?;
+        // IPv6 has a header of its own for fragments.
+        let (ip, piece) = if ipv6 { (40, 48.0) } else { (20, 20.0) };
+        let around = piece + if link.facts.kind.has_frames() { ETHERNET } else { 0.0 };
+        let are_all = fragments > NEARLY_ALL * packets(link) && packets(link) > NEARLY_ALL * fragments;
+        let sent = link.rates.and_then(|rates| Some(rates.tx_bits_per_s? / 8.0)).filter(|_| are_all);
+        // Bytes by packet and pieces by datagram each come of one read; the two are not read at one instant.
+        let bytes = sent.map(|sent| (sent / packets(link) - around) * fragments / datagrams - UDP);
+        Some(Self {
+            link: link.facts.key(),
+            datagrams_per_s: datagrams,
+            fragments_per_s: fragments,
+            bytes: bytes.filter(|&bytes| bytes > 0.0),
+            mtu: link.facts.mtu,
+            headers: ip + 8,
+        })
+    }
+}

@@ -1,0 +1,56 @@
+//! What qdiscs drop: of a root all that its children drop too, of `ingress` and `clsact` what a filter before the link drops.
+
+use super::route::{self, Route};
+use super::{Loss, LossPlace, QdiscDrops};
+use crate::derive::links::LinkMetrics;
+use crate::sample::{QdiscCounters, Sample};
+
+/// Drops of the root qdiscs that the flows' packets leave through, and of what stands before a link (`clsact`, `ingress`).
+pub(super) fn lost(previous: &Sample, next: &Sample, route: &Route, links: &[LinkMetrics]) -> Vec<Loss> {
+    let lost = |now: &QdiscCounters| {
+        let stands =
+            if now.parent == ROOT { route.sent(now.link) } else { now.parent == INGRESS && route.has(now.link) };
+        let packets_per_s = dropped(previous, now).filter(|_| stands)?;
+        let name = format!("{} on {}", now.kind, route::name(links, now.link)?);
+        let qdisc = Some((now.kind.clone(), now.handle));
+        Some(Loss { qdisc, ..Loss::on_link(LossPlace::Qdisc, now.link, name, packets_per_s) })
+    };
+    next.qdiscs.iter().filter_map(lost).collect()
+}
+
+/// What the qdiscs of each link drop, sorted by link.
+pub(super) fn drops(previous: &Sample, next: &Sample) -> Vec<QdiscDrops> {
+    let mut all: Vec<QdiscDrops> = Vec::new();
+    for now in next.qdiscs.iter().filter(|now| now.parent == ROOT || now.parent == INGRESS) {
+        if all.last().is_none_or(|last| last.link != now.link) {
+            all.push(QdiscDrops { link: now.link, sent_per_s: None, received_per_s: None });
+        }
+        let Some(last) = all.last_mut() else { continue };
+        let side = if now.parent == ROOT { &mut last.sent_per_s } else { &mut last.received_per_s };
+        *side = dropped(previous, now);
+    }
+    all
+}
+
+/// Packets/s that a qdisc dropped; none where it was not there before.
+fn dropped(previous: &Sample, now: &QdiscCounters) -> Option<f64> {
+    let at = previous.qdiscs.binary_search_by_key(&(now.link, now.handle), |one| (one.link, one.handle)).ok()?;
+    let before = previous.qdiscs.get(at).filter(|before| before.kind == now.kind)?;
+    let seconds = crate::derive::seconds(before.at_ns, now.at_ns)?;
+    Some(wrapping_rise(before.drops, now.drops)? as f64 / seconds)
+}
+
+/// `TC_H_ROOT`, and `TC_H_INGRESS`, which `clsact` has too.
+pub(super) const ROOT: u32 = u32::MAX;
+const INGRESS: u32 = 0xffff_fff1;
+
+/// How much a counter of 32 bits rose; none where it was reset.
+fn wrapping_rise(from: u64, to: u64) -> Option<u64> {
+    const WRAP: u64 = 1 << 32;
+    match to.checked_sub(from) {
+        Some(rise) => Some(rise),
+        // It went once around, if it was near the end.
+        None if from < WRAP && from > WRAP / 2 && to < WRAP / 2 => Some(to + WRAP - from),
+        None => None,
+    }
+}

@@ -1,0 +1,100 @@
+//! Two ends and a router between them, and what iperf3 and vnettop say of a test over them.
+
+use super::{Kept, Netns, VNETTOP, Watching, await_that};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Three namespaces in a row, the middle one a router: `a0` 198.18.1.1 – `r0`, `r1` – `b0` 198.18.2.1.
+pub struct Line {
+    pub near: Netns,
+    pub router: Netns,
+    pub far: Netns,
+    pub directory: tempfile::TempDir,
+    program: String,
+}
+
+impl Line {
+    /// Up and routed.
+    pub fn new() -> Self {
+        let (near, router, far) = (Netns::new(), Netns::new(), Netns::new());
+        near.run(&format!("ip link add a0 type veth peer name r0 netns {}", router.pid()));
+        far.run(&format!("ip link add b0 type veth peer name r1 netns {}", router.pid()));
+        near.run("ip addr add 198.18.1.1/24 dev a0; ip link set a0 up");
+        far.run("ip addr add 198.18.2.1/24 dev b0; ip link set b0 up");
+        router.run("ip addr add 198.18.1.254/24 dev r0; ip link set r0 up; ip addr add 198.18.2.254/24 dev r1; ip link set r1 up");
+        router.run("echo 1 > /proc/sys/net/ipv4/ip_forward");
+        near.run("ip route add default via 198.18.1.254");
+        far.run("ip route add default via 198.18.2.254");
+        let out = Command::new("sh").args(["-c", "command -v iperf3"]).output().expect("sh runs");
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        // A command is called as the link that it was started by: only this test's processes are watched.
+        let inode = fs::metadata(directory.path()).expect("it is there").ino();
+        let program = directory.path().join(format!("ip{}", inode % 1_000_000_000));
+        std::os::unix::fs::symlink(String::from_utf8_lossy(&out.stdout).trim(), &program).expect("writable");
+        let program = program.display().to_string();
+        Self { near, router, far, directory, program }
+    }
+
+    /// What its processes are called.
+    pub fn name(&self) -> &str {
+        self.program.rsplit('/').next().expect("a name")
+    }
+
+    /// An iperf3 server at the far end, on the first core.
+    pub fn serve(&self) -> Kept {
+        let server = self.far.keep("taskset", &["-c", "0", &self.program, "-s"]);
+        // Port 5201 in state LISTEN.
+        await_that("the server listens", 10, || self.far.output("cat /proc/net/tcp6 /proc/net/tcp").contains(":1451 "));
+        server
+    }
+
+    /// One iperf3 test of 6 s: what it reports at its end, and every object of vnettop until the connections are gone.
+    pub fn observe(&self, arguments: &[&str], meanwhile: impl FnOnce(&AtomicBool) + Send) -> (Value, Vec<Value>) {
+        let mut command = self.near.command(VNETTOP);
+        command.args(["-d", "0.2", "--netns", "all", "--watch", self.name()]);
+        let mut watching = Watching::start(command);
+        let mut objects = vec![watching.next()];
+        let runs = AtomicBool::new(true);
+        let report = std::thread::scope(|scope| {
+            scope.spawn(|| meanwhile(&runs));
+            let mut client = self.near.command(&self.program);
+            client.args(["-c", "198.18.2.1", "-J", "-t", "6"]).args(arguments).stdin(Stdio::null());
+            let out = client.output().expect("iperf3 runs");
+            runs.store(false, Ordering::Relaxed);
+            serde_json::from_slice::<Value>(&out.stdout).expect("iperf3 prints its figures as JSON")
+        });
+        let flows = |object: &Value| object["flows"].as_array().expect("a list").len();
+        let mut had_some = false;
+        while !(had_some && flows(&objects[objects.len() - 1]) == 0) {
+            objects.push(watching.next());
+            had_some |= flows(&objects[objects.len() - 1]) > 0;
+        }
+        (report, objects)
+    }
+}
+
+/// The inode of a namespace.
+pub fn inode(netns: &Netns) -> u64 {
+    fs::metadata(format!("/proc/{}/ns/net", netns.pid())).expect("the holder lives").ino()
+}
+
+/// A place of losses: its word, its namespace, its name.
+pub type Place = (String, u64, String);
+
+/// Packets lost by place, namespace and name.
+pub fn lost(objects: &[Value]) -> BTreeMap<Place, f64> {
+    let mut sums = BTreeMap::new();
+    for object in objects {
+        let elapsed = object["elapsed_s"].as_f64().unwrap_or(0.0);
+        for loss in object["losses"].as_array().expect("a list") {
+            let word = |field: &str| loss[field].as_str().unwrap_or_default().to_owned();
+            let key = (word("place"), loss["netns"].as_u64().unwrap_or(0), word("name"));
+            *sums.entry(key).or_insert(0.0) += loss["packets_per_s"].as_f64().expect("a rate") * elapsed;
+        }
+    }
+    sums
+}
