@@ -55,7 +55,7 @@ impl<'a> HopMetrics<'a> {
             HopWay::Passed => None,
         };
         let offloads = offloads(metrics, hop.link);
-        Self { hop, link, bits_per_s, packets_per_s, dropped_per_s, qdisc_drops_per_s, offloads, softirq }
+        Self { hop, link, bits_per_s, packets_per_s, dropped_per_s, offloads, softirq, qdisc_drops_per_s }
     }
 
     /// What the link and its qdisc drop in that direction a second.

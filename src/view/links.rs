@@ -12,7 +12,7 @@ use crate::derive::history::History;
 use crate::derive::links::LinkRates;
 use crate::derive::losses::QdiscDrops;
 use crate::derive::{LinkMetrics, Metrics};
-use crate::sample::{LinkState, Owner, OwnerKind, Space};
+use crate::sample::{LinkState, Owner, OwnerKind};
 use crate::state::{Idle, LinkList, LinkRow, LinkSort, Shape, State, Units};
 use std::fmt::Display;
 use words::{LeftOut, Name, Peer, Whose};
@@ -283,7 +283,7 @@ impl LinksPane<'_> {
         if netns == self.metrics.netns {
             return String::new();
         }
-        self.metrics.space(netns).map_or_else(|| netns.to_string(), Space::label)
+        self.metrics.space_label(netns)
     }
 
     fn claim(&self, row: &LinkRow, link: &LinkMetrics) -> Claim {

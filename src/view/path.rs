@@ -156,7 +156,7 @@ fn namespace(metrics: &Metrics, netns: u64) -> String {
     if netns == metrics.netns {
         return "here".to_owned();
     }
-    metrics.space(netns).map_or_else(|| netns.to_string(), crate::sample::Space::label)
+    metrics.space_label(netns)
 }
 
 fn line(metrics: &Metrics, hop: &HopMetrics<'_>, netns: String, narrow: bool, units: Units) -> [(Tone, String); 10] {

@@ -81,14 +81,11 @@ fn ends(loss: &Loss, metrics: &Metrics) -> String {
 /// The namespace as people know it.
 fn space(loss: &Loss, metrics: &Metrics) -> String {
     let Some(netns) = loss.netns.filter(|_| metrics.spaces.len() > 1) else { return String::new() };
-    match metrics.space(netns) {
+    match (metrics.space_name(netns), metrics.space(netns).and_then(|space| space.pid)) {
         _ if netns == metrics.netns => " in vnettop's own namespace".to_owned(),
-        Some(space) => match (&space.name, space.pid) {
-            (Some(name), _) => format!(" on {name}"),
-            (None, Some(pid)) => format!(" in the namespace of process {pid}"),
-            (None, None) => format!(" in namespace {netns}"),
-        },
-        None => format!(" in namespace {netns}"),
+        (Some(name), _) => format!(" on {name}"),
+        (None, Some(pid)) => format!(" in the namespace of process {pid}"),
+        (None, None) => format!(" in namespace {netns}"),
     }
 }
 

@@ -26,8 +26,9 @@ fn is_whole(path: &FlowPath) -> bool {
 
 /// The link with its namespace's name, where that has one.
 fn named(metrics: &Metrics, link: &LinkMetrics) -> String {
-    let space = metrics.space(link.facts.netns).and_then(|space| space.name.as_deref());
-    space.map_or_else(|| link.facts.name.clone(), |space| format!("{} ({space})", link.facts.name))
+    metrics
+        .space_name(link.facts.netns)
+        .map_or_else(|| link.facts.name.clone(), |space| format!("{} ({space})", link.facts.name))
 }
 
 /// A link of that namespace may have to do with the watched flows: one ends in it or crosses it. Before there are any, each

@@ -23,7 +23,8 @@ pub(super) struct Hop<'a> {
     offloads: Option<Switches>,
     /// Why they are not known.
     offloads_unknown: Option<&'static str>,
-    softirq_cores: Option<Vec<u32>>,
+    /// In the kernel's syntax.
+    softirq_cores: Option<String>,
     /// What puts the packets onto these cores.
     softirq_by: Option<&'static str>,
     /// Why they are not known.
@@ -73,7 +74,7 @@ impl<'a> Hop<'a> {
             claim_basis: metrics.link.map(|link| link.basis.word()),
             offloads: metrics.offloads.map(Switches::of),
             offloads_unknown: unknown(metrics),
-            softirq_cores: softirq.ok().map(|softirq| softirq.cores.iter().collect()),
+            softirq_cores: softirq.ok().map(|softirq| softirq.cores.to_string()),
             softirq_by: softirq.ok().map(|softirq| softirq.by.word()),
             softirq_unknown: softirq.err().cloned(),
         }
