@@ -6,6 +6,7 @@ pub mod run;
 mod screen;
 mod signals;
 mod stream;
+mod trim;
 
 use crate::action::{Action, Key};
 use crate::derive::Metrics;

@@ -1,7 +1,7 @@
 //! The live screen: waits for keys, items and signals at once, and paints only a frame that differs from the last.
 
 use super::signals::{Waiting, look, wait};
-use super::{App, AppError, Ended, Signals};
+use super::{App, AppError, Ended, Signals, trim};
 use crate::effect::Outcome;
 use crate::input::{self, Input};
 use crate::term::{Guard, Screen};
@@ -9,7 +9,10 @@ use crate::ui::{Painter, Theme};
 use crate::view::View;
 use crossterm::event;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// By then everything that happens only at the start has happened.
+const STARTED: Duration = Duration::from_secs(2);
 
 /// Runs until the user quits, the count is reached or a signal ends it. The outcome is what closing did.
 ///
@@ -32,6 +35,7 @@ pub fn screen(
 fn run(app: &mut App, signals: &Signals, guard: &Guard, screen: &mut Screen, theme: Theme) -> Result<Ended, AppError> {
     let mut painter = Painter::default();
     let mut last: Option<View> = None;
+    let mut starts = Some(Instant::now());
     loop {
         if let Some(signal) = signals.ending() {
             return Ok(Ended::Signal(signal));
@@ -61,6 +65,9 @@ fn run(app: &mut App, signals: &Signals, guard: &Guard, screen: &mut Screen, the
         let view = app.view(width, height);
         painter.show(&view, theme, screen).map_err(AppError::Terminal)?;
         last = Some(view);
+        if starts.take_if(|since| since.elapsed() >= STARTED).is_some() {
+            trim::give_back_code();
+        }
         let mut fds: Vec<BorrowedFd<'_>> = vec![guard.input().as_fd(), signals.fd()];
         // What is not taken would make the wait no wait.
         if !app.holds() {
