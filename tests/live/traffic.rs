@@ -11,7 +11,7 @@ use std::process::Command;
 use std::sync::Arc;
 use vnettop::derive::Metrics;
 use vnettop::record::{Recorder, Recording};
-use vnettop::sample::{Item, Space};
+use vnettop::sample::{Item, OwnerKind};
 
 /// The links of a way in the order of the packets: namespace and name.
 pub type Way = Vec<(String, String)>;
@@ -237,9 +237,10 @@ fn drawn(path: &Value) -> String {
 fn words(metrics: &Metrics, netns: u64, name: &str) -> Vec<String> {
     let link = metrics.links.iter().find(|link| link.facts.netns == netns && link.facts.name == name);
     let link = link.unwrap_or_else(|| panic!("{name} is a link of {netns}"));
-    let space = metrics.space(netns).filter(|_| netns != metrics.netns);
-    let owner = metrics.owners.iter().find(|owned| owned.link == link.facts.key());
+    let space = (netns != metrics.netns).then(|| metrics.space_label(netns));
+    // What belongs to a bridge of Open vSwitch stands below it.
+    let owner = metrics.owner(link.facts.key()).filter(|owner| owner.kind != OwnerKind::Ovs);
     let most = |word: String| word.chars().take(LEAST_SHOWN).collect::<String>();
-    let words = [space.map(Space::label), owner.map(|owned| owned.owner.name.clone())].into_iter().flatten().map(most);
+    let words = [space, owner.map(|owner| owner.name.clone())].into_iter().flatten().map(most);
     [name.to_owned(), link.facts.kind.word().to_owned()].into_iter().chain(words).collect()
 }
