@@ -95,6 +95,10 @@ fn a_published_port_is_carried_by_the_proxy_on_loopback_and_by_nat_from_outside(
     seen.holds_way(&by_proxy);
     seen.holds_screen(by_proxy.len(), &by_proxy);
     seen.holds_finding("proxy");
+    let mean = |object: &serde_json::Value| object["jitter"]["mean_bits_per_s"].as_f64();
+    let flow = seen.objects.iter().rev().find_map(mean).expect("the flow has a mean rate");
+    let through_lo = seen.fastest(HOST, "lo");
+    assert!(flow < 1.3 * through_lo, "the proxy's second connection is no second test: {flow} of {through_lo} bits/s");
     holds_owner(&seen, &legs(&seen.before, &server, "eth0"), &server, "name");
 
     let mut ask = machine.inside(&world, "iperf3");

@@ -5,6 +5,7 @@ mod busiest;
 mod connections;
 mod datagrams;
 mod join;
+mod relayed;
 mod scatter;
 mod udp;
 

@@ -121,6 +121,14 @@ impl Seen {
             / 8.0
     }
 
+    /// The highest rate at which a link received, bits/s.
+    pub fn fastest(&self, space: &str, name: &str) -> f64 {
+        let link = self.before.link(space, name);
+        let rows = self.objects.iter().filter_map(|object| object["links"].as_array()).flatten();
+        let own = rows.filter(|row| row["netns"] == link.netns && row["ifindex"] == link.ifindex);
+        own.filter_map(|row| row["rx_bits_per_s"].as_f64()).fold(0.0, f64::max)
+    }
+
     /// Each link on the way moved what its own counters say, within one percent, and something did go through it.
     pub fn holds_rates(&self, way: &Way) {
         for (space, name) in way {

@@ -4,8 +4,9 @@
 use super::BIN_NS;
 use super::datagrams::DatagramRate;
 use super::join::{self, Place};
+use super::relayed;
 use crate::derive::seconds;
-use crate::sample::{Congestion, FlowSample, Proto, Pulse, Sample, TcpState};
+use crate::sample::{Congestion, FlowPath, FlowSample, Proto, Pulse, Sample, TcpState};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
@@ -31,6 +32,8 @@ pub struct Connection {
     pub to: End,
     /// It carries data, and does not only control a test.
     pub carries: bool,
+    /// The same data as another connection's, behind a program that copies them (Docker's proxy): they count once.
+    pub relayed: bool,
     /// Payload over the tick in that direction, bits/s: what arrived, or where that is not known what was sent; none for a
     /// connection that is new.
     pub bits_per_s: Option<f64>,
@@ -73,6 +76,7 @@ impl Connection {
             from,
             to,
             carries: false,
+            relayed: false,
             bits_per_s: None,
             packets_per_s: None,
             sent: None,
@@ -131,6 +135,8 @@ struct Track {
     over: bool,
     /// The other end is gone: what this one still does is no part of a benchmark.
     ended: bool,
+    /// It receives what a proxy copies from another connection.
+    relayed: bool,
 }
 
 impl Connections {
@@ -159,9 +165,28 @@ impl Connections {
         if is_other {
             self.pair();
         }
+        self.relay(&next.paths);
         self.end(next, &mut unknown);
         self.unknown.extend(&unknown);
         unknown
+    }
+
+    /// Marks the ends that receive what another connection carries already, from their first pulse on.
+    fn relay(&mut self, paths: &[FlowPath]) {
+        let places = relayed::places(paths);
+        if places.is_empty() {
+            return;
+        }
+        for &(one, _) in self.pairs.iter().filter(|(_, other)| other.is_none()) {
+            let end = &mut self.ends[one];
+            let receives = end.pulses.back().is_some_and(|pulse| pulse.received > pulse.acked);
+            end.relayed |= receives && relayed::is_behind(&places, paths, &end.place);
+        }
+    }
+
+    /// The connections whose data count.
+    fn counted(&self) -> impl Iterator<Item = &(usize, Option<usize>)> {
+        self.pairs.iter().filter(|&&(one, _)| !self.ends[one].relayed)
     }
 
     /// Connections that carry data now.
@@ -171,7 +196,7 @@ impl Connections {
             end.carries_from_ns.is_some() && !end.over && !end.ended
         };
         let is_carrying = |&&(one, other): &&(usize, Option<usize>)| carries(one) || other.is_some_and(carries);
-        self.pairs.iter().filter(is_carrying).count()
+        self.counted().filter(is_carrying).count()
     }
 
     /// Up to when every living connection has been read; what it moved later may still come.
@@ -195,7 +220,7 @@ impl Connections {
             return None;
         }
         let (mut sum, mut throughout) = (0.0, false);
-        for pair in &self.pairs {
+        for pair in self.counted() {
             let (to, from) = self.direction(*pair);
             let arrived = to.and_then(|end| end.bytes(from_ns, to_ns, |pulse| pulse.received));
             let moved = arrived.or_else(|| from.and_then(|end| end.bytes(from_ns, to_ns, |pulse| pulse.acked)));
@@ -238,6 +263,7 @@ impl Connections {
             let (sender, receiver) = (from.and_then(|end| end.tcp), to.and_then(|end| end.tcp));
             Some(Connection {
                 carries: [from, to].into_iter().flatten().any(|end| end.carries_from_ns.is_some()),
+                relayed: [from, to].into_iter().flatten().any(|end| end.relayed),
                 bits_per_s: arrived.or_else(|| from?.tick_bits_per_s(|pulse| pulse.acked)),
                 retransmits_per_s: from.and_then(Track::retransmits_per_s),
                 mss_bytes: sender.map(|tcp| tcp.mss),
@@ -310,6 +336,7 @@ impl Track {
             carries_from_ns: None,
             over: false,
             ended: false,
+            relayed: false,
         }
     }
 

@@ -3,9 +3,9 @@
 use super::*;
 use crate::derive::links;
 use crate::sample::{
-    Benchmark, Congestion, CorePlace, CoreSet, Direction, Duty, FlowSample, Host, Ifindex, Kind, LinkCounters,
-    LinkFacts, LinkKey, Move, OwnCost, Program, Proto, Pulse, Side, TcpState, ThreadId, ThreadSample, Topology, Trace,
-    TraceSource, UdpState,
+    Benchmark, Congestion, CorePlace, CoreSet, Direction, Duty, FlowPath, FlowSample, Hop, HopBy, HopWay, Host,
+    Ifindex, Kind, LinkCounters, LinkFacts, LinkKey, Move, OwnCost, Program, Proto, Pulse, Side, TcpState, ThreadId,
+    ThreadSample, Topology, Trace, TraceSource, UdpState,
 };
 use std::sync::Arc;
 
@@ -94,6 +94,36 @@ fn run(ticks: std::ops::Range<u64>, change: impl Fn(u64, &mut Sample)) -> FlowTr
         previous = Some(next);
     }
     track
+}
+
+#[test]
+fn what_a_proxy_copies_counts_once() {
+    // The client faces the proxy on loopback, the server in another namespace sees the proxy's address.
+    let (client, server) = (("127.0.0.1:4000", "127.0.0.1:5301"), ("172.17.0.2:5201", "172.17.0.1:46864"));
+    let hop = |netns, by| Hop { link: LinkKey { netns, ifindex: Ifindex(2) }, way: HopWay::Sent, by };
+    let path = |gap: Option<&str>| FlowPath {
+        netns: 1,
+        proto: Proto::Tcp,
+        from: client.0.parse().expect("an address"),
+        to: client.1.parse().expect("an address"),
+        hops: vec![hop(1, HopBy::Local), hop(1, HopBy::Proxy), hop(2, HopBy::Peer)],
+        gap: gap.map(str::to_owned),
+    };
+    let track = |gap: Option<&'static str>| {
+        run(0..8, move |tick, sample| {
+            let start = tick_ns(0) - TICK;
+            sample.flows.extend(end(tick, 1, client, |at| Some((steady(start, at), 100))));
+            sample.flows.extend(end(tick, 2, server, |at| Some((100, steady(start, at)))));
+            sample.paths = Arc::new(vec![path(gap)]);
+        })
+    };
+    let mean = |track: &FlowTrack| rates(track).iter().sum::<f64>() / rates(track).len() as f64;
+    let one = BYTES_PER_MS as f64 * 8000.0;
+    let proxied = track(None);
+    assert!((mean(&proxied) / one - 1.0).abs() < 0.01, "the data of one benchmark: {}", mean(&proxied));
+    assert_eq!(proxied.metrics().basis, Some(FlowBasis::Sockets(1)), "is one connection's");
+    let apart = track(Some("not known"));
+    assert!((mean(&apart) / one - 2.0).abs() < 0.01, "without a whole way they are two: {}", mean(&apart));
 }
 
 fn rates(track: &FlowTrack) -> Vec<f64> {

@@ -9,13 +9,14 @@ use serde::Serialize;
 use std::net::IpAddr;
 
 /// A connection; what is not known of it is null. The rate is payload, what arrived where that is known; `control` is one that
-/// has carried next to nothing.
+/// has carried next to nothing; `relayed` carries another one's data once more, behind a proxy.
 #[derive(Serialize)]
 pub(super) struct Flow<'a> {
     proto: &'a str,
     from: FlowEnd,
     to: FlowEnd,
     control: bool,
+    relayed: bool,
     bits_per_s: Option<f64>,
     bits_per_s_source: Option<&'static str>,
     bits_per_s_gap: Option<&'static str>,
@@ -68,6 +69,7 @@ impl Row for Connection {
             from: FlowEnd::of(&self.from),
             to: FlowEnd::of(&self.to),
             control: !self.carries,
+            relayed: self.relayed,
             bits_per_s: self.bits_per_s,
             bits_per_s_source: self.bits_per_s.map(|_| match self.proto {
                 Proto::Tcp => "tcp_info",
