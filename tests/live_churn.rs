@@ -60,7 +60,8 @@ fn a_storm_of_links_makes_no_rate_wrong_and_leaves_nothing_behind() {
     let netns = Netns::new();
     let dir = tempfile::tempdir().expect("a directory");
     let mut command = netns.command(VNETTOP);
-    command.args(["-d", "0.1"]);
+    // Each thread of an iperf3 elsewhere on the machine would take descriptors too.
+    command.args(["-d", "0.1", "--watch", "nobody-else"]);
     let mut watching = Watching::start(command);
     let pid = watching.pid();
     watching.next();

@@ -19,9 +19,10 @@ mod route;
 
 use super::links::LinkMetrics;
 use super::per_second;
-use crate::sample::{CoreId, IpCounters, LinkKey, ProtocolCounters, Sample};
+use crate::sample::{CoreId, FlowPath, IpCounters, LinkKey, ProtocolCounters, Sample};
 pub use fragments::Fragments;
 use route::Route;
+use std::collections::BTreeSet;
 
 /// What is left of one counter after another has taken its share is believed from this share of the other on: they are read
 /// at slightly different instants.
@@ -183,9 +184,9 @@ impl LossTrack {
             ends::between(span, &mut places);
         }
         places.extend(queued);
-        let missed = missing::missed(paths, &route, &spans, &places);
+        let missed = missing::missed(paths, None, &route, &spans, &places);
         let sent_per_s = route.sum(&spans, Span::sent);
-        let gaps = missing::gaps(paths, links, &spans, &places);
+        let gaps = missing::gaps(paths, links, &route, &spans, &places);
         places.extend(self.missing.observe((previous.at_ns, next.at_ns), missed, sent_per_s, gaps));
         let told = places.iter().map(|loss| loss.packets_per_s).sum();
         for span in &spans {
@@ -193,8 +194,13 @@ impl LossTrack {
         }
         places.retain(|loss| loss.packets_per_s > 0.0);
         places.sort_by(|one, other| other.packets_per_s.total_cmp(&one.packets_per_s));
-        let theirs = sent_per_s.filter(|_| self.missing.is_theirs());
-        name_and_share(&mut places, links, theirs);
+        let is_theirs = self.missing.is_theirs();
+        for loss in &mut places {
+            let sent_per_s = sent_through(loss, paths, &spans).filter(|&sent| sent > 0.0 && is_theirs);
+            // Packets under way when a tick ends are lost in the next one.
+            loss.share = sent_per_s.map(|sent| (loss.packets_per_s / sent).min(1.0));
+        }
+        name(&mut places, links);
         let invalid = spans.iter().map(|span| span.lost(|of| of.conntrack.map_or(0, |conntrack| conntrack.invalid)));
         Some(Losses {
             places,
@@ -208,24 +214,38 @@ impl LossTrack {
     }
 }
 
-/// Calls the places between by their links, and gives every place its share of what was sent.
-fn name_and_share(places: &mut [Loss], links: &[LinkMetrics], sent_per_s: Option<f64>) {
-    for loss in places {
-        if loss.place == LossPlace::Between {
-            let name = |key: Option<LinkKey>| key.and_then(|key| route::name(links, key));
-            let end = |key| name(key).unwrap_or_else(|| "the socket".to_owned());
-            loss.name = Some(format!("{} → {}", end(loss.link), end(loss.to)));
-        }
-        // Packets under way when a tick ends are lost in the next one.
-        let share = sent_per_s.filter(|&sent| sent > 0.0).map(|sent| loss.packets_per_s / sent);
-        loss.share = share.map(|share| share.min(1.0));
+/// What those namespaces send a second whose flows go through the place of a loss; none where one is not known.
+fn sent_through(loss: &Loss, paths: &[FlowPath], spans: &[Span<'_>]) -> Option<f64> {
+    let is_there = |link: LinkKey| match loss.link {
+        Some(place) => place == link,
+        None => loss.netns == Some(link.netns),
+    };
+    let goes_through = |path: &&FlowPath| {
+        path.hops.iter().any(|hop| is_there(hop.link)) || (loss.link.is_none() && loss.netns == Some(path.netns))
+    };
+    let through: BTreeSet<u64> = paths.iter().filter(goes_through).map(|path| path.netns).collect();
+    // A place on no link of a path, as a queue below one, is on the way of all.
+    let all = || paths.iter().map(|path| path.netns).collect();
+    let senders: BTreeSet<u64> = if through.is_empty() { all() } else { through };
+    let sent = |netns: &u64| spans.iter().find(|span| span.now.netns == *netns)?.sent();
+    senders.iter().map(sent).sum()
+}
+
+/// Calls the places between by their links.
+fn name(places: &mut [Loss], links: &[LinkMetrics]) {
+    for loss in places.iter_mut().filter(|loss| loss.place == LossPlace::Between) {
+        let name = |key: Option<LinkKey>| key.and_then(|key| route::name(links, key));
+        let end = |key| name(key).unwrap_or_else(|| "the socket".to_owned());
+        loss.name = Some(format!("{} → {}", end(loss.link), end(loss.to)));
     }
 }
 
 /// Entries that connection tracking has and may have, where it is fullest.
 fn fullest(next: &Sample) -> Option<(u64, u64)> {
     let tables = next.protocols.iter().filter_map(|now| now.conntrack).filter(|table| table.max > 0);
-    tables.max_by_key(|table| table.count * 1000 / table.max).map(|table| (table.count, table.max))
+    tables
+        .max_by_key(|table| u128::from(table.count) * 1000 / u128::from(table.max))
+        .map(|table| (table.count, table.max))
 }
 
 /// The protocols of one namespace in both samples.
@@ -257,9 +277,10 @@ impl<'a> Span<'a> {
         per_second(of(self.before.ip.as_ref()?), of(self.now.ip.as_ref()?), self.seconds)
     }
 
-    /// What was given to UDP and to TCP to send, packets/s: a datagram that was refused is only a `SndbufErrors`.
+    /// What UDP and TCP sent, packets/s: a datagram that was refused is only a `SndbufErrors`, and a segment that is sent again
+    /// is no `OutSegs`.
     fn sent(&self) -> Option<f64> {
-        self.rise(|of| of.udp_out_datagrams + of.udp_sndbuf_errors + of.tcp_out_segs)
+        self.rise(|of| total([of.udp_out_datagrams, of.udp_sndbuf_errors, of.tcp_out_segs, of.tcp_retrans_segs]))
     }
 }
 
@@ -282,6 +303,11 @@ impl Loss {
     fn on_link(place: LossPlace, link: LinkKey, name: String, packets_per_s: f64) -> Self {
         Self { link: Some(link), name: Some(name), ..Self::in_space(place, link.netns, packets_per_s) }
     }
+}
+
+/// A sum of counters; a recording may hold any number.
+fn total<const N: usize>(counters: [u64; N]) -> u64 {
+    counters.into_iter().fold(0, u64::saturating_add)
 }
 
 /// What is left of `whole` when `taken` of it belongs elsewhere.

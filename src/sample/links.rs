@@ -278,6 +278,12 @@ impl Kind {
 }
 
 impl Kind {
+    /// Whether it is one end of a pair: its `IFLA_LINK` is the other.
+    #[must_use]
+    pub fn is_paired(&self) -> bool {
+        *self == Self::Veth || self.word() == "netkit"
+    }
+
     /// Whether Ethernet frames cross it: its counters then include their headers.
     #[must_use]
     pub fn has_frames(&self) -> bool {

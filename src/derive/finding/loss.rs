@@ -95,7 +95,7 @@ fn remedy(loss: &Loss, metrics: &Metrics) -> String {
         LossPlace::Link => "its queue is full or its other end takes nothing (ip -s link, ethtool -S)",
         LossPlace::Ovs => "ovs-appctl dpctl/show and dpif-netdev/pmd-stats-show say why",
         LossPlace::Backlog => "a larger net.core.netdev_max_backlog bears bursts; RPS on more cores bears more packets",
-        LossPlace::Ip => "no route, no memory or a broken header (nstat -az there says which)",
+        LossPlace::Ip => "no route, no memory, a broken header, or too large to go on whole (nstat -az there says which)",
         LossPlace::ReceiveBuffer => {
             "a larger net.core.rmem_max with -w bears bursts; else the receiver's core is too busy"
         }
@@ -138,9 +138,13 @@ pub(super) fn retransmitted(scene: &Scene<'_>) -> Option<Said> {
     let losses = &scene.metrics.losses;
     let (again, sent) = (losses.retransmits_per_s?, losses.sent_per_s?);
     let share = again / sent;
+    if !share.is_finite() {
+        return None;
+    }
     (share >= RETRANSMITTED && again >= LEAST_PER_S && losses.packets_per_s() < LEAST_PER_S).then(|| Said {
         text: format!(
-            "TCP sends {} segments/s again, {} % of all: they are lost or late where vnettop sees no drop",
+            "TCP sends {} segments/s again, {} % of all: they are late, or lost where no counter tells (nft list ruleset, \
+             iptables -vL, tc -s filter)",
             rate(again),
             percent(share)
         ),
@@ -156,9 +160,17 @@ pub(super) fn fragmented(scene: &Scene<'_>) -> Option<Said> {
     let name = scene.metrics.link(told.link).map_or("a link", |link| link.facts.name.as_str());
     let size = told.bytes.map_or_else(String::new, |bytes| format!(" of {bytes:.0} bytes"));
     let most = told.mtu.saturating_sub(told.headers);
+    let mends = match told.bytes {
+        // The kernel has heard of a smaller size further on.
+        Some(bytes) if bytes <= f64::from(most) => {
+            "the way takes less than that: ip route get ADDRESS says how much".to_owned()
+        }
+        _ if !told.is_at_sender => "smaller datagrams pass whole: what a tunnel adds counts too".to_owned(),
+        _ => format!("iperf3 -l {most} sends whole ones"),
+    };
     let text = format!(
         "{} datagrams/s{size} leave as {} fragments each (MTU {} on {name}): one lost fragment loses all of a datagram \
-         (iperf3 -l {most} sends whole ones)",
+         ({mends})",
         rate(told.datagrams_per_s),
         decimal(pieces),
         told.mtu,

@@ -72,14 +72,14 @@ impl Surroundings {
         let rate = (count > 0.0).then(|| sum / count);
         let Some(suffered) = suffered(metrics) else { return };
         self.ticks.push_back(Tick { at_ns: metrics.at_ns, rate, suffered });
-        while self.ticks.front().is_some_and(|tick| tick.at_ns + keep_ns < metrics.at_ns) {
+        while self.ticks.front().is_some_and(|tick| tick.at_ns.saturating_add(keep_ns) < metrics.at_ns) {
             self.ticks.pop_front();
         }
     }
 
     pub(super) fn recent_steal(&self) -> Option<f64> {
         let now_ns = self.ticks.back()?.at_ns;
-        let recent = self.ticks.iter().rev().take_while(|tick| tick.at_ns + RECENT_NS > now_ns);
+        let recent = self.ticks.iter().rev().take_while(|tick| tick.at_ns.saturating_add(RECENT_NS) > now_ns);
         let (sum, count) = recent.fold((0.0, 0.0), |(sum, count), tick| (sum + tick.suffered[0], count + 1.0));
         Some(sum / count)
     }

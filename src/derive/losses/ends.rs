@@ -1,7 +1,7 @@
 //! What the protocols lose: of the sender's namespace, of the receiver's, and of those between.
 
 use super::route::Route;
-use super::{Loss, LossPlace, Span, left};
+use super::{Loss, LossPlace, Span, left, total};
 use crate::sample::{IpCounters, Proto, ProtocolCounters, Sample};
 use std::collections::BTreeMap;
 
@@ -48,7 +48,8 @@ pub(super) fn receiver(previous: &Sample, next: &Sample, span: &Span<'_>, into: 
 
 /// What IP and connection tracking lose anywhere on the way.
 pub(super) fn between(span: &Span<'_>, into: &mut Vec<Loss>) {
-    let ip = |of: &ProtocolCounters| of.ip_in_discards + of.ip_in_hdr_errors + of.ip_out_no_routes + of.ip_frag_fails;
+    let ip =
+        |of: &ProtocolCounters| total([of.ip_in_discards, of.ip_in_hdr_errors, of.ip_out_no_routes, of.ip_frag_fails]);
     let netns = span.now.netns;
     let packets = span.lost(ip) + span.ip(refused_in).unwrap_or(0.0);
     match into.iter_mut().find(|loss| loss.place == LossPlace::Ip && loss.netns == Some(netns)) {
@@ -62,7 +63,7 @@ pub(super) fn between(span: &Span<'_>, into: &mut Vec<Loss>) {
 
 /// What IP refused on the way in, beside what the protocols' older counters tell.
 pub(super) fn refused_in(of: &IpCounters) -> u64 {
-    of.in_addr_errors + of.in_unknown_protos + of.in_no_routes + of.in_truncated_pkts
+    total([of.in_addr_errors, of.in_unknown_protos, of.in_no_routes, of.in_truncated_pkts])
 }
 
 /// Datagrams that were not put together, beyond those of which a piece was lost where it is told.
@@ -73,6 +74,7 @@ pub(super) fn not_put_together(span: &Span<'_>, told: f64, into: &mut Vec<Loss>)
 
 /// Packets that connection tracking refused; those of `early_drop` are entries, not packets.
 fn conntrack(span: &Span<'_>) -> f64 {
-    let refused = |of: &ProtocolCounters| of.conntrack.map_or(0, |conntrack| conntrack.drop + conntrack.insert_failed);
+    let refused =
+        |of: &ProtocolCounters| of.conntrack.map_or(0, |conntrack| total([conntrack.drop, conntrack.insert_failed]));
     if span.before.conntrack.is_none() { 0.0 } else { span.lost(refused) }
 }

@@ -25,6 +25,8 @@ pub struct Fragments {
     pub bytes: Option<f64>,
     /// `IFLA_MTU` of the link, bytes.
     pub mtu: u32,
+    /// The flow's sender takes them apart itself, without a tunnel's header around them.
+    pub is_at_sender: bool,
     /// What IP and UDP put in front of the payload, bytes.
     pub headers: u32,
 }
@@ -47,13 +49,13 @@ impl Fragments {
         links: &[LinkMetrics],
     ) -> Option<Self> {
         let leaves = |path: &FlowPath| {
-            let hop = path.hops.iter().find(|hop| hop.link.netns == netns && hop.way == HopWay::Sent)?;
-            let at = links.binary_search_by_key(&hop.link, |link| link.facts.key()).ok()?;
-            Some((&links[at], path.from.is_ipv6()))
+            let place = path.hops.iter().position(|hop| hop.link.netns == netns && hop.way == HopWay::Sent)?;
+            let at = links.binary_search_by_key(&path.hops[place].link, |link| link.facts.key()).ok()?;
+            Some((&links[at], path.from.is_ipv6(), place == 0))
         };
         let packets = |link: &LinkMetrics| link.rates.and_then(|rates| rates.tx_packets_per_s).unwrap_or(0.0);
         let ways = paths.iter().filter_map(leaves);
-        let (link, ipv6) = ways.max_by(|one, other| packets(one.0).total_cmp(&packets(other.0)))?;
+        let (link, ipv6, is_at_sender) = ways.max_by(|one, other| packets(one.0).total_cmp(&packets(other.0)))?;
         // IPv6 has a header of its own for fragments.
         let (ip, piece) = if ipv6 { (40, 48.0) } else { (20, 20.0) };
         let around = piece + if link.facts.kind.has_frames() { ETHERNET } else { 0.0 };
@@ -67,6 +69,7 @@ impl Fragments {
             fragments_per_s: fragments,
             bytes: bytes.filter(|&bytes| bytes > 0.0),
             mtu: link.facts.mtu,
+            is_at_sender,
             headers: ip + 8,
         })
     }

@@ -8,13 +8,12 @@
 //! because there one counts what the next has put together, and only over a second, because they are read one after another.
 
 use super::route::Route;
-use super::{Loss, LossPlace, Span};
+use super::{Loss, LossPlace, Span, total};
 use crate::derive::links::LinkMetrics;
 use crate::sample::{FlowPath, HopBy, HopWay, IpCounters, LinkKey, Proto, ProtocolCounters};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// What is missing is held against what the flows miss over this time, ns: they are read one after another, and TCP tells of
-/// a loss only when it sends again.
+/// What is missing is held against what the flows miss over this time, ns: they are read one after another.
 const WINDOW_NS: u64 = 2_000_000_000;
 /// What rests on counters that are not read at one instant must stand for so long, ns.
 pub const STANDS_NS: u64 = 1_000_000_000;
@@ -51,6 +50,8 @@ pub(super) struct Gap {
     packets_per_s: f64,
     /// How many less leave than came, as the links count them; none where that does not compare.
     most_per_s: Option<f64>,
+    /// What the flows that go through here miss; none where that is not known.
+    missed_per_s: Option<f64>,
     /// Both sides were read at one instant.
     is_exact: bool,
 }
@@ -95,7 +96,7 @@ impl Missing {
             return Vec::new();
         };
         self.ticks.push_back(Tick { at_ns, seconds, missed, sent: sent.unwrap_or(0.0), gaps, found: 0.0 });
-        while self.ticks.front().is_some_and(|tick| tick.at_ns + WINDOW_NS <= at_ns) {
+        while self.ticks.front().is_some_and(|tick| tick.at_ns.saturating_add(WINDOW_NS) <= at_ns) {
             self.ticks.pop_front();
         }
         let told = self.told();
@@ -135,7 +136,9 @@ impl Missing {
             let whole = self.sum(|tick| tick.of(gap).map_or(0.0, |one| one.packets_per_s));
             let most =
                 gap.most_per_s.map(|_| self.sum(|tick| tick.of(gap).and_then(|one| one.most_per_s).unwrap_or(0.0)));
-            let own = (open.min(most.unwrap_or(open)) / whole).min(1.0);
+            // What other flows miss is not missing here.
+            let missed = self.sum(|tick| tick.of(gap).and_then(|one| one.missed_per_s).unwrap_or(0.0));
+            let own = (open.min(missed).min(most.unwrap_or(open)) / whole).min(1.0);
             if own < LEAST_OWN || !self.is_enough(whole * own, gap.is_exact && own >= CLEARLY_OWN) {
                 continue;
             }
@@ -166,27 +169,42 @@ impl Tick {
     }
 }
 
-/// What the flows miss a second that no place of `told` has: datagrams that did not arrive, segments sent again. None where
-/// it is not known what arrived.
-pub(super) fn missed(paths: &[FlowPath], route: &Route, spans: &[Span<'_>], told: &[Loss]) -> Option<f64> {
+/// A path starts in that namespace or goes through it.
+fn crosses(path: &FlowPath, netns: u64) -> bool {
+    path.netns == netns || path.hops.iter().any(|hop| hop.link.netns == netns)
+}
+
+/// What the flows miss a second that no place of `told` has, or only those that go `through` a namespace: datagrams that did
+/// not arrive. What TCP sends again is none: much of it is only late. None where it is not known what arrived.
+pub(super) fn missed(
+    paths: &[FlowPath],
+    through: Option<u64>,
+    route: &Route,
+    spans: &[Span<'_>],
+    told: &[Loss],
+) -> Option<f64> {
     let of = |netns: u64| spans.iter().find(|span| span.now.netns == netns);
-    let datagrams = || paths.iter().filter(|path| carries_datagrams(path, spans));
+    let meant = || paths.iter().filter(|path| through.is_none_or(|netns| crosses(path, netns)));
+    let datagrams = || meant().filter(|path| carries_datagrams(path, spans));
     let ends = |path: &FlowPath| path.hops.last().map(|hop| hop.link.netns);
     let (mut missed, mut pieces) = (0.0, 1.0_f64);
     for netns in datagrams().map(|path| path.netns).collect::<BTreeSet<_>>() {
         let span = of(netns)?;
-        missed += span.rise(|of| of.udp_out_datagrams + of.udp_sndbuf_errors)?;
+        missed += span.rise(|of| total([of.udp_out_datagrams, of.udp_sndbuf_errors]))?;
         let whole = span.ip(|of| of.frag_oks).filter(|&whole| whole > 0.0);
         // One datagram that is missing may be several packets.
         pieces = pieces.max(span.ip(|of| of.frag_creates)? / whole.unwrap_or(f64::INFINITY));
     }
     for netns in datagrams().filter_map(ends).collect::<BTreeSet<_>>() {
-        missed -= of(netns)?.rise(|of| of.udp_in_datagrams + of.udp_in_errors + of.udp_no_ports)?;
+        missed -= of(netns)?.rise(|of| total([of.udp_in_datagrams, of.udp_in_errors, of.udp_no_ports]))?;
     }
-    let again = route.sum(spans, |span| span.rise(|of| of.tcp_retrans_segs)).filter(|_| route.is_whole)?;
+    if !route.is_whole {
+        return None;
+    }
+    let is_theirs = |loss: &&Loss| loss.netns.is_none_or(|netns| meant().any(|path| crosses(path, netns)));
     // What the receiver's socket dropped did arrive.
-    let elsewhere = told.iter().filter(|loss| loss.place != LossPlace::ReceiveBuffer);
-    Some(missed * pieces + again - elsewhere.map(|loss| loss.packets_per_s).sum::<f64>())
+    let elsewhere = told.iter().filter(is_theirs).filter(|loss| loss.place != LossPlace::ReceiveBuffer);
+    Some(missed * pieces - elsewhere.map(|loss| loss.packets_per_s).sum::<f64>())
 }
 
 /// Datagrams go this way. Two sockets that know each other make a way each; one on which hardly any arrive of what its
@@ -195,12 +213,18 @@ fn carries_datagrams(path: &FlowPath, spans: &[Span<'_>]) -> bool {
     let of = |netns: u64| spans.iter().find(|span| span.now.netns == netns);
     let sent = of(path.netns).map_or(0.0, |span| span.lost(|of| of.udp_out_datagrams));
     let receiver = path.hops.last().and_then(|hop| of(hop.link.netns));
-    let arrived = receiver.map_or(0.0, |span| span.lost(|of| of.udp_in_datagrams + of.udp_in_errors));
+    let arrived = receiver.map_or(0.0, |span| span.lost(|of| total([of.udp_in_datagrams, of.udp_in_errors])));
     path.proto == Proto::Udp && arrived > LITTLE * sent
 }
 
 /// Where packets go missing in this tick, the most first.
-pub(super) fn gaps(paths: &[FlowPath], links: &[LinkMetrics], spans: &[Span<'_>], told: &[Loss]) -> Vec<Gap> {
+pub(super) fn gaps(
+    paths: &[FlowPath],
+    links: &[LinkMetrics],
+    route: &Route,
+    spans: &[Span<'_>],
+    told: &[Loss],
+) -> Vec<Gap> {
     let view = View { links, told, spans, only_datagrams: only_datagrams(paths, spans) };
     let mut gaps: Vec<Gap> = Vec::new();
     for span in spans {
@@ -216,6 +240,9 @@ pub(super) fn gaps(paths: &[FlowPath], links: &[LinkMetrics], spans: &[Span<'_>]
     let ends = |gap: &Gap| (gap.is_exact, gap.at.netns, gap.at.link.min(gap.at.to), gap.at.link.max(gap.at.to));
     let mut seen = BTreeSet::new();
     gaps.retain(|gap| seen.insert(ends(gap)));
+    for gap in &mut gaps {
+        gap.missed_per_s = missed(paths, Some(gap.at.netns), route, spans, told);
+    }
     gaps
 }
 
@@ -250,10 +277,12 @@ impl View<'_> {
         let at = Between { netns, link, to };
         let most_per_s = link.and(to).filter(|_| self.only_datagrams).map(|_| self.difference((link, to)));
         // A datagram that is being taken apart or put together counts before and after it at different instants.
-        let is_exact = span.ip(|of| of.reasm_reqds + of.frag_creates) == Some(0.0);
-        let within = vanished(span).map(|packets_per_s| Gap { at, packets_per_s, most_per_s, is_exact });
+        let is_exact = span.ip(|of| total([of.reasm_reqds, of.frag_creates])) == Some(0.0);
+        let within =
+            vanished(span).map(|packets_per_s| Gap { at, packets_per_s, most_per_s, missed_per_s: None, is_exact });
         let ahead = link.filter(|_| self.only_datagrams).and_then(|link| self.before_ip(link, span));
-        let ahead = ahead.map(|packets_per_s| Gap { at, packets_per_s, most_per_s, is_exact: false });
+        let ahead =
+            ahead.map(|packets_per_s| Gap { at, packets_per_s, most_per_s, missed_per_s: None, is_exact: false });
         match (within, ahead) {
             // One place is one gap.
             (Some(within), Some(ahead)) if !is_exact => {
@@ -294,7 +323,7 @@ impl View<'_> {
         }
         let most_per_s = Some(self.difference((Some(link), Some(to))));
         let at = Between { netns: link.netns, link: Some(link), to: Some(to) };
-        Some(Gap { at, packets_per_s: kept, most_per_s, is_exact: false })
+        Some(Gap { at, packets_per_s: kept, most_per_s, missed_per_s: None, is_exact: false })
     }
 
     /// Packets/s that a link received and sent.
@@ -332,13 +361,15 @@ fn ways_through(path: &FlowPath, netns: u64) -> Vec<(Option<LinkKey>, Option<Lin
 fn vanished(span: &Span<'_>) -> Option<f64> {
     let refused = |of: &ProtocolCounters| {
         let ip = of.ip.unwrap_or_default();
-        let conntrack = of.conntrack.map_or(0, |conntrack| conntrack.drop + conntrack.insert_failed);
-        of.ip_in_discards
-            + of.ip_in_hdr_errors
-            + of.ip_frag_fails
-            + conntrack
-            + super::ends::refused_in(&ip)
-            + ip.reverse_path_filter
+        let conntrack = of.conntrack.map_or(0, |conntrack| total([conntrack.drop, conntrack.insert_failed]));
+        total([
+            of.ip_in_discards,
+            of.ip_in_hdr_errors,
+            of.ip_frag_fails,
+            conntrack,
+            super::ends::refused_in(&ip),
+            ip.reverse_path_filter,
+        ])
     };
     let took = span.rise(|of| of.ip_in_receives)? + span.ip(|of| of.reasm_oks)? - span.ip(|of| of.reasm_reqds)?;
     let left = took - span.ip(|of| of.in_delivers)? - span.rise(refused)?;

@@ -83,7 +83,10 @@ fn sender(metrics: &Metrics, connection: &Connection, path: &FlowPath) -> Result
 }
 
 fn next(metrics: &Metrics, before: Option<&Hop>, hop: &Hop, at: Result<Softirq, String>) -> Result<Softirq, String> {
-    let link = &*metrics.link(hop.link).ok_or("the link has gone")?.facts;
+    let link = &*metrics
+        .link(hop.link)
+        .ok_or("the link is not listed: it has gone, or its namespace was not asked for (--netns)")?
+        .facts;
     let at = if hop.by == HopBy::Proxy { Err("a proxy's threads send it on".to_owned()) } else { at };
     match hop.way {
         _ if hop.by == HopBy::Local => {}

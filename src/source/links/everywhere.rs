@@ -274,9 +274,12 @@ fn same_counts(old: &LinkCounters, new: &LinkCounters) -> bool {
 }
 
 fn no_entry(netns: u64, error: &io::Error) -> Problem {
+    let mends = match error.raw_os_error() {
+        Some(libc::EMFILE | libc::ENFILE) => "allow it more open files (ulimit -n)",
+        _ => "run vnettop as root, or with CAP_SYS_ADMIN",
+    };
     let text = format!(
-        "cannot enter network namespace {netns} ({error}), so the links in it are not seen, nor those of others like it; \
-         run vnettop as root, or with CAP_SYS_ADMIN"
+        "cannot enter network namespace {netns} ({error}), so the links in it are not seen, nor those of others like it; {mends}"
     );
     Problem { source: "namespaces".to_owned(), text }
 }

@@ -149,7 +149,7 @@ impl<'a> Raw<'a> {
         let sysfs = &*place.sysfs;
         let ifindex = Ifindex(header.index);
         let kind = self.kind(header, sysfs);
-        let paired = kind == Kind::Veth || kind.word() == "netkit";
+        let paired = kind.is_paired();
         let (peer, lower) = match self.linked(ifindex, &kind, place.netns) {
             peer if paired => (peer, None),
             lower => (None, lower),

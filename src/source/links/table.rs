@@ -27,6 +27,8 @@ pub(super) struct Table {
     left: HashSet<Ifindex>,
     /// The peers that links were told to have since then.
     met: Vec<PeerRef>,
+    /// Ends of pairs that were announced without a peer since then: it may be in another namespace, and is told there only.
+    lone: Vec<Ifindex>,
     /// The namespaces behind the kernel's local numbers, as far as they are known.
     namespaces: BTreeMap<i32, u64>,
 }
@@ -88,6 +90,7 @@ impl Table {
         }
         self.left.clear();
         self.met.clear();
+        self.lone.clear();
     }
 
     fn create(&mut self, described: Described, seen_to_be_born: bool) {
@@ -100,6 +103,7 @@ impl Table {
             self.doubtful.insert(ifindex);
         }
         self.met.extend(facts.peer.filter(here));
+        self.lone.extend((facts.kind.is_paired() && facts.peer.is_none()).then_some(ifindex));
         self.links.insert(ifindex, Entry { facts: Arc::new(facts), address, claim_round: 0 });
         self.changed = true;
     }
@@ -194,6 +198,10 @@ impl Table {
             entry.is_some_and(|entry| !entry.facts.peer.as_ref().is_some_and(here))
         };
         outdated.extend(met.iter().filter(|peer| knows_no_peer_here(peer)).map(|peer| peer.ifindex));
+        let still_alone = |end: &Ifindex| self.links.get(end).is_some_and(|entry| entry.facts.peer.is_none());
+        outdated.extend(std::mem::take(&mut self.lone).into_iter().filter(still_alone));
+        outdated.sort_unstable();
+        outdated.dedup();
         outdated
     }
 
