@@ -323,7 +323,12 @@ fn a_links_drops_hold_those_of_its_qdisc_and_json_keeps_them_apart() {
         hops.filter(|hop| hop["qdisc_drops_per_s"].as_f64().is_some_and(|drops| drops > 500.0)).collect();
     assert!(hops.len() >= 15, "the hop has the qdisc's drops");
     assert!(hops.iter().all(|hop| hop["dropped_per_s"] == 0.0), "beside its own: {:?}", hops[0]);
-    let queued = |object: &Value| live::link(object, "r1").expect("it is listed")["qdisc_drops_per_s"].as_f64();
+    let router = inode(&line.router);
+    let queued = |object: &Value| {
+        let mut links = object["links"].as_array().expect("a list").iter();
+        links.find(|link| link["netns"] == router && link["name"] == "r1").expect("it is listed")["qdisc_drops_per_s"]
+            .as_f64()
+    };
     assert!(objects.iter().filter_map(queued).any(|drops| drops > 500.0), "so does the link");
     for (loss, _) in at(&objects, "qdisc") {
         let fields = ["qdisc", "handle", "link", "name"].map(|field| loss[field].as_str().unwrap_or_default());
