@@ -42,7 +42,9 @@ pub(super) fn receiver(previous: &Sample, next: &Sample, span: &Span<'_>, into: 
         }
     }
     // A socket that is seen for the first time may have dropped long before.
-    let packets = if sockets == 0 { whole } else { known + new.min(left(whole, known)) };
+    let own = known + new.min(left(whole, known));
+    // Its drops are read at another instant than those of the namespace, which hold them: of these the time is known.
+    let packets = if sockets == 0 || (whole > 0.0 && left(whole, own) == 0.0) { whole } else { own };
     into.push(Loss::in_space(LossPlace::ReceiveBuffer, netns, packets));
 }
 
