@@ -512,7 +512,9 @@ fn a_pulse_costs_little() {
         "a pulse of 2 connections with both ends here: {each_us:.1} µs of CPU (debug build: {})",
         cfg!(debug_assertions)
     );
-    assert!(each_us < 300.0, "a pulse is a matter of microseconds: {each_us:.1}");
+    // Ten of them a second: 0.3 % of a core, and what a build without optimisation makes of that.
+    let most_us = if cfg!(debug_assertions) { 1_500.0 } else { 300.0 };
+    assert!(each_us < most_us, "a pulse takes less than {most_us} µs of CPU: {each_us:.1}");
 }
 
 fn allowed(pid: u32, tid: u32) -> String {

@@ -2,6 +2,7 @@
 //! its cause and the proof of a pin are computed from. Where no connection can be read, the busiest link stands for it.
 
 mod busiest;
+mod connection;
 mod connections;
 mod datagrams;
 mod join;
@@ -18,7 +19,7 @@ use scatter::Scatter;
 use std::collections::VecDeque;
 use udp::Datagrams;
 
-pub use connections::{Connection, End};
+pub use connection::{Connection, End};
 pub use datagrams::{DatagramRate, DatagramTest, SOURCE as DATAGRAM_SOURCE};
 
 /// Length of a bin where the source reads that often, ns.

@@ -2,16 +2,13 @@
 //! the time in which a connection begins or ends is not known, so that neither looks like a dip.
 
 use super::BIN_NS;
-use super::datagrams::DatagramRate;
+use super::connection::{CARRIES, Connection, End};
 use super::join::{self, Place};
 use super::relayed;
 use crate::derive::seconds;
-use crate::sample::{Congestion, FlowPath, FlowSample, Proto, Pulse, Sample, TcpState};
+use crate::sample::{FlowPath, FlowSample, Proto, Pulse, Sample, TcpState};
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 
-/// A connection that has moved less carries no benchmark: it controls one (iperf3's first connection).
-const CARRIES: u64 = 16 * 1024;
 /// Pulses further apart than this leave the bins between them unknown: a straight line would be made up.
 const MOST_GAP_NS: u64 = 5 * BIN_NS / 2;
 /// An end whose last pulse is so much older than the tick's has ended.
@@ -19,91 +16,6 @@ const SILENT_NS: u64 = BIN_NS / 2;
 
 /// All connections are read within less than this.
 const ROUND_NS: u64 = BIN_NS / 10;
-
-/// One connection of the watched processes in one tick, or two UDP sockets that send to each other. What belongs to an
-/// end that is not a watched process' is none.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Connection {
-    /// What it speaks.
-    pub proto: Proto,
-    /// The end that sends more.
-    pub from: End,
-    /// The end that receives more.
-    pub to: End,
-    /// It carries data, and does not only control a test.
-    pub carries: bool,
-    /// The same data as another connection's, behind a program that copies them (Docker's proxy): they count once.
-    pub relayed: bool,
-    /// Payload over the tick in that direction, bits/s: what arrived, or where that is not known what was sent; none for a
-    /// connection that is new.
-    pub bits_per_s: Option<f64>,
-    /// Of UDP: the same in datagrams a second.
-    pub packets_per_s: Option<f64>,
-    /// Of UDP: what the sender gave to the kernel.
-    pub sent: Option<DatagramRate>,
-    /// Why its rate is not known, of UDP.
-    pub rate_gap: Option<&'static str>,
-    /// Segments that the sender sent again, a second.
-    pub retransmits_per_s: Option<f64>,
-    /// The sender's segment size, bytes.
-    pub mss_bytes: Option<u32>,
-    /// The sender's congestion window, bytes: segments of `mss_bytes`.
-    pub cwnd_bytes: Option<u64>,
-    /// The sender's smoothed round-trip time, us; none before it was measured.
-    pub rtt_us: Option<u32>,
-    /// Rate at which the sender paces itself, bits/s.
-    pub pacing_bits_per_s: Option<f64>,
-    /// Rate at which data was delivered last, as the sender measured, bits/s.
-    pub delivery_bits_per_s: Option<f64>,
-    /// The sender's congestion control.
-    pub congestion: Option<Congestion>,
-    /// What waits at the sender, sent and not acknowledged (TCP) or not sent (UDP), bytes.
-    pub tx_queue_bytes: Option<u64>,
-    /// What waits at the receiver to be read, bytes.
-    pub rx_queue_bytes: Option<u64>,
-    /// How much the receiver's UDP socket may hold, bytes.
-    pub rx_buffer_bytes: Option<u64>,
-    /// Datagrams dropped at the receiver's UDP socket, a second.
-    pub drops_per_s: Option<f64>,
-}
-
-impl Connection {
-    /// One of TCP of which nothing else is known.
-    #[must_use]
-    pub fn between(from: End, to: End) -> Self {
-        Self {
-            proto: Proto::Tcp,
-            from,
-            to,
-            carries: false,
-            relayed: false,
-            bits_per_s: None,
-            packets_per_s: None,
-            sent: None,
-            rate_gap: None,
-            retransmits_per_s: None,
-            mss_bytes: None,
-            cwnd_bytes: None,
-            rtt_us: None,
-            pacing_bits_per_s: None,
-            delivery_bits_per_s: None,
-            congestion: None,
-            tx_queue_bytes: None,
-            rx_queue_bytes: None,
-            rx_buffer_bytes: None,
-            drops_per_s: None,
-        }
-    }
-}
-
-/// One end of a connection; whose it is is known only of a watched process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the words of the JSON")]
-pub struct End {
-    pub netns: Option<u64>,
-    pub address: SocketAddr,
-    pub pid: Option<u32>,
-}
 
 /// Every connection that is known.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -2,7 +2,7 @@
 //! which end sends is told by the benchmark's command line, else by whose queues fill, else by who calls whom.
 
 use super::Bin;
-use super::connections::{Connection, End};
+use super::connection::{Connection, End};
 use super::datagrams::{self, DatagramTest};
 use super::join::{self, Place};
 use crate::derive::moves::MovesByClass;

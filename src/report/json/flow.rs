@@ -68,8 +68,7 @@ impl Row for Connection {
             proto: self.proto.word(),
             from: FlowEnd::of(&self.from),
             to: FlowEnd::of(&self.to),
-            // What waits for its first acknowledgement is data.
-            control: !self.carries && self.tx_queue_bytes.unwrap_or(0) == 0,
+            control: self.controls(),
             relayed: self.relayed,
             bits_per_s: self.bits_per_s,
             bits_per_s_source: self.bits_per_s.map(|_| match self.proto {

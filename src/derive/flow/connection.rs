@@ -1,0 +1,116 @@
+//! One connection as a tick shows it.
+
+use super::datagrams::DatagramRate;
+use crate::sample::{Congestion, Proto};
+use std::net::SocketAddr;
+
+/// A connection that has moved less carries no benchmark: it controls one (iperf3's first connection).
+pub(super) const CARRIES: u64 = 16 * 1024;
+
+/// One connection of the watched processes in one tick, or two UDP sockets that send to each other. What belongs to an
+/// end that is not a watched process' is none.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Connection {
+    /// What it speaks.
+    pub proto: Proto,
+    /// The end that sends more.
+    pub from: End,
+    /// The end that receives more.
+    pub to: End,
+    /// It carries data, and does not only control a test.
+    pub carries: bool,
+    /// The same data as another connection's, behind a program that copies them (Docker's proxy): they count once.
+    pub relayed: bool,
+    /// Payload over the tick in that direction, bits/s: what arrived, or where that is not known what was sent; none for a
+    /// connection that is new.
+    pub bits_per_s: Option<f64>,
+    /// Of UDP: the same in datagrams a second.
+    pub packets_per_s: Option<f64>,
+    /// Of UDP: what the sender gave to the kernel.
+    pub sent: Option<DatagramRate>,
+    /// Why its rate is not known, of UDP.
+    pub rate_gap: Option<&'static str>,
+    /// Segments that the sender sent again, a second.
+    pub retransmits_per_s: Option<f64>,
+    /// The sender's segment size, bytes.
+    pub mss_bytes: Option<u32>,
+    /// The sender's congestion window, bytes: segments of `mss_bytes`.
+    pub cwnd_bytes: Option<u64>,
+    /// The sender's smoothed round-trip time, us; none before it was measured.
+    pub rtt_us: Option<u32>,
+    /// Rate at which the sender paces itself, bits/s.
+    pub pacing_bits_per_s: Option<f64>,
+    /// Rate at which data was delivered last, as the sender measured, bits/s.
+    pub delivery_bits_per_s: Option<f64>,
+    /// The sender's congestion control.
+    pub congestion: Option<Congestion>,
+    /// What waits at the sender, sent and not acknowledged (TCP) or not sent (UDP), bytes.
+    pub tx_queue_bytes: Option<u64>,
+    /// What waits at the receiver to be read, bytes.
+    pub rx_queue_bytes: Option<u64>,
+    /// How much the receiver's UDP socket may hold, bytes.
+    pub rx_buffer_bytes: Option<u64>,
+    /// Datagrams dropped at the receiver's UDP socket, a second.
+    pub drops_per_s: Option<f64>,
+}
+
+impl Connection {
+    /// One of TCP of which nothing else is known.
+    #[must_use]
+    pub fn between(from: End, to: End) -> Self {
+        Self {
+            proto: Proto::Tcp,
+            from,
+            to,
+            carries: false,
+            relayed: false,
+            bits_per_s: None,
+            packets_per_s: None,
+            sent: None,
+            rate_gap: None,
+            retransmits_per_s: None,
+            mss_bytes: None,
+            cwnd_bytes: None,
+            rtt_us: None,
+            pacing_bits_per_s: None,
+            delivery_bits_per_s: None,
+            congestion: None,
+            tx_queue_bytes: None,
+            rx_queue_bytes: None,
+            rx_buffer_bytes: None,
+            drops_per_s: None,
+        }
+    }
+
+    /// It only controls a test. More than a control connection ever says, and not acknowledged yet, is data: a test whose
+    /// way swallows it.
+    #[must_use]
+    pub fn controls(&self) -> bool {
+        !self.carries && self.tx_queue_bytes.is_none_or(|waiting| waiting < CARRIES)
+    }
+}
+
+/// One end of a connection; whose it is is known only of a watched process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the words of the JSON")]
+pub struct End {
+    pub netns: Option<u64>,
+    pub address: SocketAddr,
+    pub pid: Option<u32>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_on_its_way_leaves_a_control_connection_one_and_a_blocked_test_is_none() {
+        let end = End { netns: None, address: SocketAddr::from(([10, 0, 0, 1], 5201)), pid: None };
+        let with = |waiting, carries| {
+            Connection { tx_queue_bytes: waiting, carries, ..Connection::between(end, end) }.controls()
+        };
+        assert!(with(None, false) && with(Some(0), false) && with(Some(300), false), "iperf3's first connection");
+        assert!(!with(Some(128 * 1024), false), "a block of iperf3's that is never acknowledged");
+        assert!(!with(Some(0), true), "what has carried data does so");
+    }
+}
