@@ -4,12 +4,32 @@ mod live;
 
 use live::{Kept, VNETTOP, can_run, iperf3_server, link, objects, pid, veth_pair};
 use serde_json::Value;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 fn spin(core: usize) -> Kept {
     let mut command = Command::new("taskset");
     command.args(["-c", &core.to_string(), "sh", "-c", "while :; do :; done"]);
     Kept(command.spawn().expect("taskset runs"))
+}
+
+/// A bare program with real-time priority that wakes 80 times every 100 ms and says how often it woke more than 20 ms late: what the
+/// machine itself is late with, because a virtual one is stopped at times.
+const BARE: &str = "import time
+begin, late = time.monotonic(), 0
+for nth in range(1, 81):
+    time.sleep(max(0, begin + nth / 10 - time.monotonic()))
+    late += time.monotonic() > begin + nth / 10 + 0.02
+print(late)";
+
+fn bare() -> Child {
+    let mut command = Command::new("chrt");
+    command.args(["-f", "1", "python3", "-c", BARE]).stdout(Stdio::piped());
+    command.spawn().expect("chrt runs")
+}
+
+fn late_of(bare: Child) -> u64 {
+    let out = bare.wait_with_output().expect("it ends");
+    String::from_utf8_lossy(&out.stdout).trim().parse().expect("a count")
 }
 
 /// 8 s at 10 Hz on a machine whose every core is pinned full of iperf3 and busy loops; also iperf3's own report.
@@ -55,20 +75,24 @@ fn assert_rate_is_iperf3s(objects: &[Value], report: &Value) {
 
 #[test]
 fn with_real_time_priority_78_of_80_ticks_are_on_time() {
-    if !can_run("with_real_time_priority_78_of_80_ticks_are_on_time", &["iperf3", "taskset", "nsenter"]) {
+    if !can_run(
+        "with_real_time_priority_78_of_80_ticks_are_on_time",
+        &["iperf3", "taskset", "nsenter", "chrt", "python3"],
+    ) {
         return;
     }
+    let bare = bare();
     let (objects, report) = saturated(&[]);
+    let machine = late_of(bare);
     let under_load = &objects[..80];
     assert_eq!(under_load[79]["own"]["realtime"], true, "as root the sampler runs at real-time priority");
     let late = under_load[79]["own"]["late_ticks"].as_u64().expect("a count");
     let irregular =
         under_load.iter().filter(|object| (object["elapsed_s"].as_f64().expect("a time") - 0.1).abs() > 0.02).count();
-    assert!(
-        late <= 2 && irregular <= 4,
-        "at least 78 of 80 on time: {late} late, {irregular} intervals off by more than 20 ms"
-    );
-    eprintln!("real-time: {late} of 80 late, {irregular} intervals off");
+    let told =
+        format!("{late} of 80 late, {irregular} intervals off by more than 20 ms; a bare program: {machine} late");
+    assert!(late <= 2 + machine && irregular as u64 <= 4 + 2 * machine, "at least 78 of 80 on time: {told}");
+    eprintln!("real-time: {told}");
     assert_rate_is_iperf3s(&objects, &report);
 }
 
