@@ -2,6 +2,8 @@
 
 mod world;
 
+#[path = "journeys/pins.rs"]
+mod pins;
 use std::time::Duration;
 use vnettop::action::{Action, Mouse};
 use vnettop::derive::proof::Verdict;
@@ -38,10 +40,6 @@ fn four_links() -> World {
         world.link(name, Kind::Veth, Some(10_000), stream(gigabits * 1e9, 1e6));
     }
     world
-}
-
-fn pin(thread: ThreadId, label: &str, cores: &str) -> PinRequest {
-    PinRequest { thread, label: label.to_owned(), cores: cores.parse().expect("a list of cores") }
 }
 
 fn thread(stage: &Stage, at: usize) -> ThreadId {
@@ -98,69 +96,6 @@ fn a_reused_tid_is_another_thread() {
     stage.press("<tick>");
     assert!(!line(&stage, "39081").contains('▸'), "the same tid born anew is not selected");
     assert_eq!(stage.press("a0<enter>"), [], "and nothing can be pinned through the old selection");
-}
-
-#[test]
-fn p_shows_and_p_again_applies() {
-    let mut stage = Stage::after(3, scenes::kunpeng());
-    let (server, client) = (thread(&stage, 0), thread(&stage, 1));
-    assert_eq!(stage.press("p"), [], "the first press only shows");
-    assert!(shows(&stage, "lacement ═"), "what is proposed, or why nothing is");
-    stage.press("<esc>");
-    stage.state.open_proposal(Ok(scenes::proposal(server, client, [4, 5])));
-    assert!(shows(&stage, "0-127 → 4"), "the old mask and the new core are shown");
-    let wanted = [Effect::Pin(vec![pin(server, "iperf3 server", "4"), pin(client, "iperf3 client", "5")])];
-    assert_eq!(stage.press("<tick>p"), wanted, "the second press asks for exactly what was shown");
-    assert!(!shows(&stage, "Proposed placement"), "and the overlay is gone");
-}
-
-#[test]
-fn a_proposal_is_applied_by_enter_and_left_by_esc() {
-    let mut stage = Stage::after(3, scenes::kunpeng());
-    let proposal = scenes::proposal(thread(&stage, 0), thread(&stage, 1), [4, 5]);
-    stage.state.open_proposal(Ok(proposal.clone()));
-    assert_eq!(stage.press("<esc>"), [], "Esc leaves without an effect");
-    assert_eq!(stage.press("<enter>"), [], "and what was left cannot be applied any more");
-    stage.state.open_proposal(Ok(proposal));
-    assert_eq!(stage.press("<enter>").len(), 1, "Enter applies as p does");
-}
-
-#[test]
-fn cores_are_chosen_by_hand_for_the_selected_thread() {
-    let mut stage = Stage::after(3, scenes::kunpeng());
-    stage.press("a");
-    assert!(shows(&stage, "no thread is selected"), "without a selection there is a sentence");
-    stage.press("<tab><tab>jja8-<enter>");
-    assert!(shows(&stage, "'8-' is not a list of cores"), "what cannot be read gets a sentence and stays open");
-    assert_eq!(stage.press("11,200<enter>"), [], "a core that is not there is refused");
-    assert!(shows(&stage, "core 200 does not exist here"), "and named");
-    stage.press("<c-u>126,127<enter>");
-    assert!(shows(&stage, "core 127 is offline"), "an offline core is named");
-    assert_eq!(stage.press("<c-u><enter>"), [], "no core at all is refused");
-    let client = thread(&stage, 1);
-    let wanted = [Effect::Pin(vec![pin(client, "iperf3 client", "8-11")])];
-    assert_eq!(stage.press("8-11,1<bs><bs><enter>"), wanted, "the list is asked for as it stands");
-}
-
-#[test]
-fn cores_for_a_thread_that_ended_meanwhile_are_refused() {
-    let mut stage = Stage::after(3, scenes::bridge());
-    stage.press("<tab><tab>ja0");
-    stage.world.threads.clear();
-    assert_eq!(stage.press("<tick><enter>"), [], "no effect for a thread that is gone");
-    assert!(shows(&stage, "thread 39081 has ended"), "and the sentence says so");
-}
-
-#[test]
-fn readonly_shows_everything_and_changes_nothing() {
-    let mut stage = with(Settings { readonly: true, ..Settings::default() });
-    stage.state.open_proposal(Ok(scenes::proposal(thread(&stage, 0), thread(&stage, 1), [0, 1])));
-    assert!(shows(&stage, "--readonly: nothing is changed here"), "the overlay says it cannot be applied");
-    assert_eq!(stage.press("p"), [], "the second press has no effect");
-    for keys in ["U", "<tab><tab>ja"] {
-        assert_eq!(stage.press(keys), [], "'{keys}' has no effect");
-        assert!(shows(&stage, "--readonly: no thread is pinned"), "'{keys}' gets its sentence");
-    }
 }
 
 #[test]
@@ -273,12 +208,6 @@ fn intervals_go_through_their_steps() {
 }
 
 #[test]
-fn undo_asks_for_every_mask_back() {
-    let mut stage = with(Settings::default());
-    assert_eq!(stage.press("U"), [Effect::Restore], "one key");
-}
-
-#[test]
 fn a_click_selects_what_was_seen_there() {
     let mut stage = Stage::after(2, four_links());
     let seen = stage.view(120, 40);
@@ -371,46 +300,6 @@ fn what_update_sees_is_the_newest_even_when_the_screen_is_frozen() {
 }
 
 #[test]
-fn a_doubtful_proposal_says_so_first_and_may_be_applied_all_the_same() {
-    let mut stage = Stage::after(3, scenes::kunpeng());
-    let mut proposal = scenes::proposal(thread(&stage, 0), thread(&stage, 1), [4, 5]);
-    proposal.doubt = Some("pinning will probably not help: other work is everywhere".to_owned());
-    stage.state.open_proposal(Ok(proposal));
-    let frame = stage.text(120, 40);
-    let first = frame.lines().skip_while(|line| !line.contains("Proposed placement")).nth(1).unwrap_or_default();
-    assert!(first.contains("pinning will probably not help"), "before anything else:\n{frame}");
-    assert!(shows(&stage, "p again or Enter applies all the same"), "it may be applied:\n{frame}");
-    assert!(matches!(stage.press("p")[..], [Effect::Pin(_)]), "and is");
-}
-
-#[test]
-fn a_replay_offers_no_key_that_would_change_this_machine() {
-    let mut stage = with(Settings { mode: Mode::Replay, ..Settings::default() });
-    pinned(&mut stage);
-    stage.world.threads[0].sample.allowed = Some(CoreSet::single(4));
-    stage.press("<tick><tick>");
-    assert!(shows(&stage, "1 thread pinned in the recording"), "whose pins they are:\n{}", stage.text(120, 40));
-    assert!(!shows(&stage, "U undo") && !shows(&stage, "U puts"), "U would put nothing back:\n{}", stage.text(120, 40));
-    let proposal = scenes::proposal(thread(&stage, 0), thread(&stage, 1), [4, 5]);
-    stage.state.open_proposal(Ok(proposal));
-    assert!(!shows(&stage, "p apply"), "nor would p apply:\n{}", stage.text(120, 40));
-}
-
-#[test]
-fn after_a_pin_the_border_shows_the_rate_and_then_the_spread_since_the_pin_alone() {
-    let stage = Stage::after(12, four_links());
-    let frame = stage.text(160, 40);
-    assert!(frame.contains(" LAST 12 s"), "a strip's title promises no more seconds than were seen:\n{frame}");
-    let mut stage = Stage::after(12, scenes::kunpeng());
-    assert!(shows(&stage, "· 12 s") || shows(&stage, "· 11 s"), "the time of the spread:\n{}", stage.text(120, 40));
-    pinned(&mut stage);
-    stage.press("<tick>");
-    assert!(shows(&stage, "flow 34.8 Gbit/s") && !shows(&stage, "±"), "settling:\n{}", stage.text(120, 40));
-    stage.play(8, |_, _| {});
-    assert!(shows(&stage, "· 6 s") || shows(&stage, "· 5.5 s"), "since the pin settled:\n{}", stage.text(120, 40));
-}
-
-#[test]
 fn the_title_says_which_source_traces_the_moves() {
     let mut stage = Stage::after(3, scenes::kunpeng());
     for (source, wanted) in
@@ -426,45 +315,6 @@ fn the_title_says_which_source_traces_the_moves() {
 
 fn newest(stage: &Stage) -> &Metrics {
     stage.state.newest().expect("samples have come")
-}
-
-fn pinned(stage: &mut Stage) {
-    let (thread, old) = (thread(stage, 0), "0-127".parse::<CoreSet>().expect("a list of cores"));
-    let core = CoreSet::single(4);
-    stage.event(Event::Pinned { thread, old, asked: core.clone(), got: core, at_ns: 0 });
-}
-
-#[test]
-fn the_card_counts_down_tells_when_it_is_ready_and_never_opens_by_itself() {
-    let mut stage = Stage::after(3, scenes::kunpeng());
-    stage.press("c");
-    assert!(shows(&stage, "no thread was pinned yet"), "before a pin there is nothing to compare");
-    stage.press("<esc>");
-    pinned(&mut stage);
-    stage.press("<tick>c<tick><tick><tick><tick>");
-    assert!(shows(&stage, "ready in 10 s"), "two seconds later there are ten to go:\n{}", stage.text(120, 40));
-    stage.press("c");
-    assert!(!shows(&stage, "ready in"), "c closes what c opened");
-    let mut metrics = stage.derive();
-    metrics.card = Some(scenes::card(Verdict::Worse));
-    stage.state.receive(metrics.clone());
-    assert!(shows(&stage, "the card is ready: press c"), "one sentence says it is there");
-    assert!(!shows(&stage, "before and after the pin ═"), "and nothing else is covered");
-    stage.press("c");
-    assert!(shows(&stage, "24.1") && shows(&stage, "worse"), "the figures and the verdict");
-    assert_eq!(stage.press("U"), [Effect::Restore], "a card that says worse is answered with U");
-    assert!(!shows(&stage, "(95 % interval)"), "and what comes of it is not covered");
-    stage.press("<esc>");
-    stage.state.receive(metrics);
-    assert!(!shows(&stage, "the card is ready"), "it is said once");
-}
-
-#[test]
-fn pins_of_a_recording_are_told() {
-    let mut stage = Stage::with(3, scenes::kunpeng(), Settings { mode: Mode::Replay, ..Settings::default() });
-    pinned(&mut stage);
-    stage.press("<tick>");
-    assert!(shows(&stage, "in the recording: 39081 pinned to 4"), "the story says what was done");
 }
 
 #[test]
@@ -502,14 +352,4 @@ fn a_strip_shows_where_a_thread_was_and_marks_where_it_moved() {
     small.iperf3(7, &[0, 0, 1], 1.0);
     let stage = Stage::after(20, small);
     assert!(line(&stage, "server").contains("100100100"), "on few cores each has its own character");
-}
-
-#[test]
-fn masks_are_asked_for_beyond_64_cores() {
-    let mut stage = Stage::after(3, scenes::kunpeng());
-    let server = thread(&stage, 0);
-    let effects = stage.press("<tab><tab>ja64-66,100<enter>");
-    let cores: CoreSet = [64, 65, 66, 100].into_iter().collect();
-    let label = "iperf3 server".to_owned();
-    assert_eq!(effects, [Effect::Pin(vec![PinRequest { thread: server, label, cores }])], "no 64-bit mask anywhere");
 }
