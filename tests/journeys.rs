@@ -279,6 +279,24 @@ fn undo_asks_for_every_mask_back() {
 }
 
 #[test]
+fn undo_is_obeyed_over_every_box_that_takes_no_text() {
+    let mut stage = Stage::after(3, scenes::kunpeng());
+    let (server, client) = (thread(&stage, 0), thread(&stage, 1));
+    for opens in ["?", "v", "F", "c"] {
+        stage.press(opens);
+        assert!(shows(&stage, "╔═"), "{opens} opens its box:\n{}", stage.text(120, 40));
+        assert_eq!(stage.press("U"), [Effect::Restore], "U undoes from the box of {opens}");
+        assert!(!shows(&stage, "╔═"), "and the box gives way to what came of it:\n{}", stage.text(120, 40));
+    }
+    for result in [Ok(scenes::proposal(server, client, [4, 5])), Err("nothing to gain".to_owned())] {
+        stage.state.open_proposal(result);
+        assert!(shows(&stage, "╔═"), "there is a proposal, or why there is none");
+        assert_eq!(stage.press("U"), [Effect::Restore], "U undoes from there too, and pins nothing");
+        assert!(!shows(&stage, "╔═"), "and the box gives way to what came of it");
+    }
+}
+
+#[test]
 fn a_click_selects_what_was_seen_there() {
     let mut stage = Stage::after(2, four_links());
     let seen = stage.view(120, 40);
