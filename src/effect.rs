@@ -56,7 +56,7 @@ pub struct Outcome {
     pub lines: Vec<Line>,
     /// What to tell the recording and the derivation.
     pub events: Vec<Event>,
-    /// Another vnettop that runs has some of the threads.
+    /// Another vnettop that runs has some of the threads, or may have.
     pub taken: bool,
 }
 

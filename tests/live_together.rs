@@ -109,7 +109,7 @@ fn a_comparison_of_threads_that_another_compares_is_refused_before_its_command_s
     while Instant::now() < until {
         let out = ground.comparing(&["echo", "ran"]).output().expect("vnettop runs");
         let expected = format!(
-            "vnettop: the command was not started, because its pins could not be compared: vnettop {} still runs and \
+            "vnettop: the command was not started, because its pins could not be compared: another vnettop (pid {}) \
              compares pins of sh ",
             pid(&first)
         );
@@ -136,8 +136,7 @@ fn of_two_comparisons_begun_at_once_one_gives_way_and_its_command_is_not_disturb
     for out in &outs {
         assert_eq!((out.status.code(), &out.stdout[..]), (Some(5), &b"done\n"[..]), "its command ran: {}", told(out));
     }
-    let gave_way =
-        |nth: usize| told(&outs[nth]).contains(&format!("vnettop {} still runs and compares", pids[1 - nth]));
+    let gave_way = |nth: usize| told(&outs[nth]).contains(&format!("another vnettop (pid {}) compares", pids[1 - nth]));
     let said = || outs.iter().map(told).collect::<Vec<_>>().join("---\n");
     assert!(gave_way(0) != gave_way(1), "one of the two names the other:\n{}", said());
     assert_eq!((ground.mask(), ground.journals()), (OWN.to_owned(), 0), "every mask is back:\n{}", said());
@@ -153,7 +152,7 @@ fn what_a_screen_has_pinned_is_not_compared_and_what_is_compared_is_not_pinned_f
     screen.pin(&[ground.request(1)]);
     assert_eq!(ground.mask(), "1", "the screen pins");
     let out = ground.comparing(&["echo", "ran"]).output().expect("vnettop runs");
-    let names = format!("vnettop {} still runs and has pinned sh ", std::process::id());
+    let names = format!("another vnettop (pid {}) has pinned sh ", std::process::id());
     assert_eq!((out.status.code(), out.stdout.len()), (Some(1), 0), "nothing ran: {}", told(&out));
     assert!(told(&out).contains(&names) && told(&out).contains("press U there"), "it says why: {}", told(&out));
     screen.restore();
@@ -162,7 +161,7 @@ fn what_a_screen_has_pinned_is_not_compared_and_what_is_compared_is_not_pinned_f
     await_that("the run pins", 20, || ground.is_pinned());
     let outcome = screen.pin(&[ground.request(1)]);
     let notice = &outcome.lines[0];
-    let names = format!("vnettop {} still runs and compares pins of sh ", pid(&run));
+    let names = format!("another vnettop (pid {}) compares pins of sh ", pid(&run));
     assert!(notice.warning && notice.text.starts_with(&names), "the notice names the other: {outcome:?}");
     assert_eq!(screen.pins(), 0, "and nothing was pinned: {outcome:?}");
     terminate(&mut run);

@@ -91,6 +91,7 @@ impl Hand {
     /// What other vnettops have; an error where that forbids to pin anything.
     fn claims(&mut self, requests: &[PinRequest], outcome: &mut Outcome) -> Result<Claims, String> {
         let refused = |sentence: String| format!("nothing was pinned: {sentence}");
+        outcome.taken = true;
         let claims = Claims::read(self.pinner.as_mut(), self.journal.dir()?).map_err(refused)?;
         let sentences = claims.sentences(requests.iter().map(|request| request.thread));
         outcome.taken = !sentences.is_empty();

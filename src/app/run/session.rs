@@ -35,6 +35,8 @@ pub(super) struct Session<'a> {
     stopped: bool,
     /// Another vnettop has some of the threads: nothing is compared any more.
     taken: bool,
+    /// Why nobody could be pinned, as it was last.
+    refused: Option<String>,
     /// Each sentence once.
     notes: Vec<String>,
 }
@@ -43,8 +45,8 @@ impl<'a> Session<'a> {
     pub(super) fn new(plan: &'a Plan, stream: Stream, feed: Feed, hand: Hand, signals: Passing) -> Self {
         let (observation, turns) = (Observation::default(), Turns::new(Rule::Never));
         let hand = if plan.pin == PinMode::Compare { hand.comparing() } else { hand };
-        let (feed, stopped, taken, notes) = (Some(feed), false, false, Vec::new());
-        Self { plan, stream, feed, observation, hand, signals, turns, stopped, taken, notes }
+        let (feed, stopped, taken, refused, notes) = (Some(feed), false, false, None, Vec::new());
+        Self { plan, stream, feed, observation, hand, signals, turns, stopped, taken, refused, notes }
     }
 
     /// Takes a sample from before the command: what is dropped from its first moment on is told by that. Returns why the
@@ -118,6 +120,9 @@ impl<'a> Session<'a> {
         self.signals.end();
         self.hand.finish();
         let card = self.observation.card();
+        if let Some(why) = self.refused.take() {
+            self.note(why);
+        }
         // What the card says need not be said beside it.
         let missing = card.as_ref().map_or(&[][..], |card| &card.missing);
         self.notes.retain(|note| !missing.iter().any(|sentence| sentence.contains(note.as_str())));
@@ -226,9 +231,16 @@ impl<'a> Session<'a> {
                 }
             }
             Some(Wish::Refuse(why)) => {
-                self.note(format!("nothing was pinned: {why}"));
+                // What another vnettop has pinned may look as if there were nothing to choose.
+                let taken = self.hand.taken(metrics.benchmark().map(|thread| thread.sample.id));
+                let (is_taken, why) = (taken.is_some(), taken.unwrap_or(why));
+                self.refused = Some(format!("nothing was pinned: {why}"));
                 self.tell(Event::NotPinned { at_ns: metrics.at_ns, why });
-                self.turns.refused(metrics.at_ns);
+                if is_taken {
+                    self.end_comparison();
+                } else {
+                    self.turns.refused(metrics.at_ns);
+                }
             }
         }
     }

@@ -46,7 +46,7 @@ impl Claims {
                 Err(error) => {
                     let why = unread(&path, &error);
                     return Err(format!(
-                        "what vnettop {}, which still runs, has pinned is not known: {why}; end it, or run this one as its user",
+                        "what another vnettop (pid {}) has pinned is not known: {why}; end it, or run this one as its user",
                         owner.pid
                     ));
                 }
@@ -78,7 +78,7 @@ impl Claims {
             let (first, more) = (&names[0], names.len() - 1);
             let more = if more == 0 { String::new() } else { format!(" and {more} more") };
             let has = if compares { "compares pins of" } else { "has pinned" };
-            format!("vnettop {pid} still runs and {has} {first}{more}: {}, then try again", claimant.way_out())
+            format!("another vnettop (pid {pid}) {has} {first}{more}: {}, then try again", claimant.way_out())
         };
         taken.into_iter().map(sentence).collect()
     }

@@ -38,7 +38,7 @@ fn what_another_vnettop_pinned_is_left_to_it_and_the_rest_is_pinned() {
     let outcome = second.pin(&[request(101, "1"), request(102, "2"), request(103, "3")]);
     assert_eq!(
         said(&outcome),
-        "! vnettop 4711 still runs and has pinned iperf3 server 101 and 1 more: press U there, then try again\n\
+        "! another vnettop (pid 4711) has pinned iperf3 server 101 and 1 more: press U there, then try again\n\
          iperf3 server 103 is pinned to core 3 (before: 0-7)\n\
          ! 1 of 3 pinned; U puts them back\n"
     );
@@ -69,7 +69,7 @@ fn a_comparison_pins_all_its_threads_or_none() {
     hand(&fake, &dir).pin(&[request(101, "4")]);
     by_another(&fake, &dir);
     let mut comparing = hand(&fake, &dir).comparing();
-    let sentence = "vnettop 4711 still runs and has pinned iperf3 server 101: press U there, then try again";
+    let sentence = "another vnettop (pid 4711) has pinned iperf3 server 101: press U there, then try again";
     let ids = [101, 103].map(|tid| request(tid, "1").thread);
     assert_eq!(comparing.taken(ids.into_iter()).as_deref(), Some(sentence), "it can be told before anything is pinned");
     let outcome = comparing.pin(&[request(101, "1"), request(103, "3")]);
@@ -87,7 +87,7 @@ fn threads_of_a_comparison_stay_its_own_while_they_are_not_pinned() {
     assert_eq!(journals_in(dir.path()).len(), 1, "in an unpinned stretch its journal says that it compares");
     let journal = by_another(&fake, &dir);
     let told = said(&hand(&fake, &dir).pin(&[request(101, "1")]));
-    let expected = "vnettop 4711 still runs and compares pins of iperf3 server 101: wait until its comparison has ended, then try again";
+    let expected = "another vnettop (pid 4711) compares pins of iperf3 server 101: wait until its comparison has ended, then try again";
     assert!(told.contains(expected), "{told}");
     assert_eq!(fake.mask(101), "0-7", "it is not pinned");
     let told = undone(&fake, &dir);
@@ -121,7 +121,7 @@ fn a_journal_of_a_running_vnettop_that_cannot_be_read_forbids_to_pin() {
     let outcome = hand(&fake, &dir).pin(&[request(101, "1")]);
     let told = said(&outcome);
     assert!(
-        told.starts_with("! nothing was pinned: what vnettop 4711, which still runs, has pinned is not known: "),
+        told.starts_with("! nothing was pinned: what another vnettop (pid 4711) has pinned is not known: "),
         "{told}"
     );
     assert_eq!(fake.mask(101), "0-7", "whose mask it has is not known, so it is not touched");
