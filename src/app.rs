@@ -170,6 +170,7 @@ impl App {
             Effect::Mark => Outcome {
                 lines: vec![line("marked in the recording")],
                 events: vec![Event::Mark { at_ns: crate::source::now_ns() }],
+                ..Outcome::default()
             },
             Effect::Step => return self.step(),
         };
@@ -276,9 +277,9 @@ fn line(text: &str) -> Line {
 }
 
 fn sentence(text: &str) -> Outcome {
-    Outcome { lines: vec![line(text)], events: Vec::new() }
+    Outcome { lines: vec![line(text)], ..Outcome::default() }
 }
 
 fn warning(error: &impl ToString) -> Outcome {
-    Outcome { lines: vec![Line { warning: true, text: error.to_string() }], events: Vec::new() }
+    Outcome { lines: vec![Line { warning: true, text: error.to_string() }], ..Outcome::default() }
 }

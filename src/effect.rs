@@ -56,6 +56,8 @@ pub struct Outcome {
     pub lines: Vec<Line>,
     /// What to tell the recording and the derivation.
     pub events: Vec<Event>,
+    /// Another vnettop that runs has some of the threads, or may have.
+    pub taken: bool,
 }
 
 /// One sentence of an outcome.
@@ -75,6 +77,13 @@ impl Outcome {
         outcome
             .warn("nothing was changed: vnettop runs with --readonly, start it without to pin or put back".to_owned());
         outcome
+    }
+
+    /// The sentence that tells most: the first of what went otherwise than asked, else the first.
+    #[must_use]
+    pub fn first(&self) -> Option<&str> {
+        let warning = self.lines.iter().find(|line| line.warning);
+        warning.or(self.lines.first()).map(|line| line.text.as_str())
     }
 
     fn say(&mut self, text: String) {

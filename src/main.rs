@@ -14,6 +14,7 @@ use vnettop::source::ovs;
 use vnettop::source::owners::Sockets;
 use vnettop::source::sampler::{self, Choice, SELF, Scope, Thrift};
 use vnettop::source::threads::Watch;
+use vnettop::source::{LEAST_TO_REPLAY, LEAST_TO_WATCH, enough_descriptors};
 use vnettop::state::{Mode, Settings, State, Units};
 use vnettop::term;
 use vnettop::ui::Theme;
@@ -41,6 +42,11 @@ fn main() -> ExitCode {
 }
 
 fn run(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    match (&config.face, &config.origin) {
+        (Face::Undo | Face::Card { .. }, _) => {}
+        (_, Origin::Replay { .. }) => enough_descriptors(LEAST_TO_REPLAY)?,
+        _ => enough_descriptors(LEAST_TO_WATCH)?,
+    }
     app::survive_full_files()?;
     if config.face == Face::Undo {
         return Ok(undo(config));

@@ -205,6 +205,13 @@ pub enum Event {
         /// None: from here on nothing is compared.
         side: Option<StretchSide>,
     },
+    /// Nobody was pinned though it was time to.
+    NotPinned {
+        /// `CLOCK_MONOTONIC`, ns.
+        at_ns: u64,
+        /// Why, in a sentence.
+        why: String,
+    },
     /// Its command has ended.
     RunEnded {
         /// `CLOCK_MONOTONIC`, ns.

@@ -79,6 +79,17 @@ pub enum SourceError {
         #[source]
         error: io::Error,
     },
+    /// The limit of open files.
+    #[error(
+        "vnettop takes {least} open files and may have {limit} only: allow it more, as with ulimit -n {least} in the shell that \
+         starts it (LimitNOFILE={least} in a service)"
+    )]
+    Descriptors {
+        /// How many this process may have (`RLIMIT_NOFILE`).
+        limit: usize,
+        /// How many it must have.
+        least: usize,
+    },
     /// A recording being replayed.
     #[error(transparent)]
     Recording(#[from] crate::record::RecordError),
@@ -97,6 +108,33 @@ impl SourceError {
     #[must_use]
     pub fn problem(&self, source: &str) -> Problem {
         Problem { source: source.to_owned(), text: self.to_string() }
+    }
+}
+
+/// With fewer open files something would be missing of one network namespace and its cores, another thing each time:
+/// a run with its signals takes up to 60 where nothing is watched, and watched threads share what is left.
+pub const LEAST_TO_WATCH: usize = 64;
+
+/// What a replayed recording takes: signals, mostly.
+pub const LEAST_TO_REPLAY: usize = 24;
+
+/// Makes sure that this process may open so many files; asks the kernel for more where its hard limit allows that.
+///
+/// # Errors
+/// The hard limit is lower.
+pub fn enough_descriptors(least: usize) -> Result<(), SourceError> {
+    if proc_file::descriptor_limit() < least {
+        crate::sched::raise_descriptor_limit();
+    }
+    let limit = proc_file::descriptor_limit();
+    if limit < least { Err(SourceError::Descriptors { limit, least }) } else { Ok(()) }
+}
+
+/// What to do about something that could not be opened: the limit of open files has a way out of its own.
+fn way_out(error: &io::Error, otherwise: &'static str) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::EMFILE | libc::ENFILE) => "allow it more open files (ulimit -n)",
+        _ => otherwise,
     }
 }
 

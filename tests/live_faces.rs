@@ -174,3 +174,43 @@ fn an_ordinary_user_sees_what_an_ordinary_user_may() {
     );
     assert_eq!(object["own"]["realtime"], false, "without the right there is no real-time priority, and it is said");
 }
+
+/// vnettop where no more than so many files may be open.
+fn limited(limit: &str, arguments: &str) -> Output {
+    let script = format!("ulimit {limit} && exec {VNETTOP} {arguments}");
+    Command::new("sh").args(["-c", &script]).stdin(Stdio::null()).output().expect("sh runs")
+}
+
+#[test]
+fn too_low_a_limit_of_open_files_is_one_sentence_with_the_way_out() {
+    let told = |out: &Output| String::from_utf8_lossy(&out.stderr).into_owned();
+    let live = ["--json -n 1 -d 0.05", "--print 80x24 -d 0.05", "run --pin compare -- echo ran", "demo --json -n 1"];
+    for limit in 8..64 {
+        for face in live.into_iter().take(if limit % 8 == 0 { live.len() } else { 1 }) {
+            let out = limited(&format!("-n {limit}"), face);
+            let says = format!(
+                "vnettop: vnettop takes 64 open files and may have {limit} only: allow it more, as with ulimit -n 64"
+            );
+            assert_eq!((out.status.code(), out.stdout.len()), (Some(1), 0), "{face} with {limit}: {}", told(&out));
+            assert!(
+                told(&out).starts_with(&says) && told(&out).lines().count() == 1,
+                "{face}, {limit}: {}",
+                told(&out)
+            );
+        }
+    }
+    for face in ["--json -n 1 -d 0.05 --netns self", "run --netns self --card /dev/null -- true"] {
+        let out = limited("-n 64", face);
+        assert_eq!(out.status.code(), Some(0), "{face} with as many as it says it takes: {}", told(&out));
+        assert!(!told(&out).contains("Too many open files"), "{face} misses nothing then: {}", told(&out));
+    }
+    let out = limited("-S -n 20", "run --netns self --card /dev/null -- sh -c 'ulimit -n'");
+    let (printed, told) = (String::from_utf8_lossy(&out.stdout), told(&out));
+    assert_eq!(
+        (out.status.code(), printed.trim()),
+        (Some(0), "20"),
+        "a soft limit is raised, but not the command's: {told}"
+    );
+    let out = limited("-n 8", "undo");
+    assert_eq!(out.status.code(), Some(0), "undo takes few: {}", String::from_utf8_lossy(&out.stderr));
+}

@@ -503,6 +503,54 @@ fn iperf3_is_compared_and_its_card_made_again_from_the_recording() {
 }
 
 #[test]
+fn a_comparison_in_which_nothing_was_worth_pinning_says_why() {
+    let name = "a_comparison_in_which_nothing_was_worth_pinning_says_why";
+    if !can_run(name, &["iperf3", "taskset"]) {
+        return;
+    }
+    let _alone = IPERF3.lock().unwrap_or_else(PoisonError::into_inner);
+    let (netns, dir) = (Netns::new(), tempfile::tempdir().expect("a directory"));
+    let server = || {
+        let mut command = netns.command("taskset");
+        command.args(["-c", "0", "iperf3"]);
+        live::listening(command, &["-1"])
+    };
+    let cases = [
+        ("1G", "unpinned and pinned were not compared: nothing was pinned: only core 0 may run the busy threads"),
+        (
+            "1M",
+            "unpinned and pinned were not compared: nothing was pinned: no watched thread used more than 5 % of a core",
+        ),
+    ];
+    for (rate, why) in cases {
+        let server = server();
+        let mut vnettop = netns.command(VNETTOP);
+        vnettop.args(["run", "--watch", &server.0.id().to_string(), "--pin", "compare", "--stretch", "1"]);
+        vnettop.args([
+            "--card",
+            "/dev/null",
+            "--",
+            "taskset",
+            "-c",
+            "0",
+            "iperf3",
+            "-c",
+            "127.0.0.1",
+            "-t",
+            "5",
+            "-b",
+            rate,
+        ]);
+        vnettop.env("XDG_STATE_HOME", dir.path()).stdin(Stdio::null());
+        let (code, _, err) = output(vnettop);
+        assert_eq!(code, Some(0), "iperf3 ran: {err}");
+        assert_eq!(err.matches(why).count(), 1, "the true reason, once: {err}");
+        assert_eq!(err.matches("nothing was pinned").count(), 1, "and nothing beside it: {err}");
+        assert_eq!(journals(dir.path()), 0, "and no journal is left");
+    }
+}
+
+#[test]
 fn a_broken_limit_is_three() {
     if !can_run("a_broken_limit_is_three", &["iperf3"]) {
         return;

@@ -84,7 +84,7 @@ fn perform(stage: &mut Stage, effects: &[Effect]) -> Vec<(u32, CoreId)> {
             events.push(Event::Pinned { thread: request.thread, old, asked, got, at_ns: 0 });
         }
         let line = Line { warning: false, text: format!("{} of {} pinned", requests.len(), requests.len()) };
-        tell(stage, &Outcome { lines: vec![line], events });
+        tell(stage, &Outcome { lines: vec![line], events, ..Outcome::default() });
     }
     pinned
 }
@@ -153,7 +153,7 @@ fn sticky_mode_never_shares_and_forgets_what_was_put_back() {
     let threads: Vec<ThreadId> = stage.world.threads.iter().map(|runner| runner.sample.id).collect();
     let events =
         threads.into_iter().map(|thread| Event::Restored { thread, got: (0..16).collect(), at_ns: 0 }).collect();
-    tell(&mut stage, &Outcome { lines: Vec::new(), events });
+    tell(&mut stage, &Outcome { events, ..Outcome::default() });
     stage.world.threads.iter_mut().for_each(|runner| runner.sample.allowed = Some((0..16).collect()));
     tick(&mut stage);
     worker(&mut stage.world, 501, 515, 7);

@@ -170,7 +170,7 @@ fn pinned_threads_and_what_came_of_it() {
             Line { warning: false, text: "iperf3 server 39081: 0-127 → 4".into() },
             Line { warning: true, text: "cannot pin thread 39082: it has ended; press p for a new proposal".into() },
         ],
-        events: Vec::new(),
+        ..Outcome::default()
     });
     stage.play(3, |_, _| {});
     freeze("pinned", &stage, 120, 40);

@@ -27,6 +27,9 @@ const SCROLLS: &[Place] = &[Place::Main, Place::Help, Place::Findings, Place::Pa
 const READ: &[Place] = &[Place::Help, Place::Findings, Place::Paths, Place::Card, Place::Proposal];
 /// Where a finding or a card may be answered at once.
 const ANSWERS: &[Place] = &[Place::Main, Place::Findings, Place::Card];
+/// Where undo is obeyed though the footer has no room for it.
+const BOXES: &[Place] = &[Place::Help, Place::Paths, Place::Proposal];
+const UNDO: &str = "undo: put back every mask that vnettop replaced";
 const MOVES: &str = "move the selection (Up and Down go from node to node among many cores)";
 const LEAVES: &str = "leave what lies over the panes; else clear notices, filter and selection";
 const CARD: &str = "the card: before and after the pin, and whether it helped";
@@ -71,7 +74,8 @@ pub const KEYS: &[Binding] = &[
         "sticky: pin new workers of a pinned process too, or no longer",
         "",
     ),
-    row(&[Key::Char('U')], Action::Undo, ANSWERS, "undo: put back every mask that vnettop replaced", "undo"),
+    row(&[Key::Char('U')], Action::Undo, ANSWERS, UNDO, "undo"),
+    row(&[Key::Char('U')], Action::Undo, BOXES, UNDO, ""),
     row(&[Key::Char('c')], Action::Card, &[Place::Main, Place::Findings], CARD, ""),
     row(&[Key::Char('c')], Action::Cancel, &[Place::Card], CARD, ""),
     row(&[Key::Char('F')], Action::Findings, &[Place::Main, Place::Paths, Place::Card], FINDINGS, "findings"),

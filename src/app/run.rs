@@ -68,13 +68,16 @@ pub fn run(plan: &Plan, feed: Feed, hand: Hand, recorder: Option<Recorder>) -> R
     let signals = Passing::take().map_err(AppError::Signals)?;
     let mut session = Session::new(plan, Stream::new(recorder), feed, hand, signals);
     session.tell(crate::sample::Event::RunAsked(asked(plan)));
+    if let Some(sentence) = session.look() {
+        return Ok(session.refused(1, sentence));
+    }
     let mut code = 0;
     for nth in 0..plan.repeat.max(1) {
         match session.run_once(nth) {
             Ok(ended) => code = ended,
             Err(error) => return Ok(session.not_started(&plan.command[0], &error)),
         }
-        if code != 0 || session.was_asked_to_end() {
+        if code != 0 || session.was_asked_to_end() || session.is_taken() {
             break;
         }
     }

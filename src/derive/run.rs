@@ -70,6 +70,8 @@ pub struct Observation {
     proposal: Option<Result<Proposal, String>>,
     proposed_at_ns: u64,
     pins: BTreeMap<ThreadId, CoreSet>,
+    /// Why nobody was pinned when it was time to, as it was last.
+    not_pinned: Option<String>,
 }
 
 impl Observation {
@@ -159,6 +161,7 @@ impl Observation {
             Event::Pinned { thread, got, .. } => {
                 self.pins.insert(*thread, got.clone());
             }
+            Event::NotPinned { why, .. } => self.not_pinned = Some(why.clone()),
             Event::Restored { .. } | Event::Mark { .. } => {}
         }
     }

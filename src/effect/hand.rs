@@ -1,7 +1,8 @@
 //! The pins now in force, and the two things that can be done about them: add some, put all back. It journals before it
 //! sets, and it keeps for every thread the mask from before vnettop touched it first,
-//! or the one that someone else has set since.
+//! or the one that someone else has set since. What another vnettop that runs has pinned it leaves alone.
 
+use super::journal::others::Claims;
 use super::journal::{Entry, Journal, Owner};
 use super::pin::{self, Failure};
 use super::put_back::{self, Held};
@@ -16,6 +17,8 @@ pub struct Hand {
     pinner: Box<dyn Pinner>,
     journal: Journal,
     readonly: bool,
+    /// It pins and unpins in turn: threads stay its own in between, and it pins all that it is told to or none.
+    compares: bool,
     /// In the order they were pinned first.
     held: Vec<Held>,
 }
@@ -31,7 +34,24 @@ impl Hand {
     /// once something is to be pinned; `readonly` refuses everything.
     #[must_use]
     pub fn new(pinner: Box<dyn Pinner>, journal_dir: Result<PathBuf, String>, readonly: bool) -> Self {
-        Self { pinner, journal: Journal::new(journal_dir), readonly, held: Vec::new() }
+        Self { pinner, journal: Journal::new(journal_dir), readonly, compares: false, held: Vec::new() }
+    }
+
+    /// One that pins and unpins in turn until [`Hand::finish`]: no other vnettop pins its threads in between, and it pins
+    /// none at all where another has some of them, because what it measures would be worth nothing.
+    #[must_use]
+    pub fn comparing(self) -> Self {
+        Self { compares: true, ..self }
+    }
+
+    /// Why these threads cannot be pinned and unpinned in turn: another vnettop that runs has some of them, one sentence.
+    /// None where nothing speaks against it.
+    pub fn taken(&mut self, threads: impl Iterator<Item = ThreadId>) -> Option<String> {
+        let dir = self.journal.dir().ok()?;
+        match Claims::read(self.pinner.as_mut(), dir) {
+            Ok(claims) => claims.sentences(threads).into_iter().next(),
+            Err(sentence) => Some(sentence),
+        }
     }
 
     /// How many threads are pinned by this vnettop and not put back.
@@ -46,22 +66,80 @@ impl Hand {
             return Outcome::readonly();
         }
         let mut outcome = Outcome::default();
-        let mut ready = Vec::new();
-        for request in requests {
-            match pin::look(self.pinner.as_mut(), request) {
-                Ok(before) => ready.push((request, before)),
-                Err(sentence) => outcome.warn(sentence),
-            }
-        }
-        if let Err(sentence) = self.intend(&ready) {
-            outcome
-                .warn(format!("nothing was pinned, because the journal that undoes it cannot be written: {sentence}"));
-            return outcome;
-        }
-        let pinned = ready.iter().filter(|(request, before)| self.pin_one(request, before, &mut outcome)).count();
-        self.sum_up(pinned, requests.len(), &mut outcome);
+        let Some(ready) = self.prepare(requests, &mut outcome) else { return outcome };
+        let already = requests.len() - ready.left - ready.pins.len();
+        let pinned = ready.pins.iter().filter(|(request, before)| self.pin_one(request, before, &mut outcome)).count();
+        self.sum_up(pinned, already, requests.len(), &mut outcome);
         self.close_if_done();
         outcome
+    }
+
+    /// Finds out what each thread has now, and writes down what is about to be set; none where nothing may be. No other
+    /// vnettop pins meanwhile: its mask would be taken for the thread's own.
+    fn prepare<'a>(&mut self, requests: &'a [PinRequest], outcome: &mut Outcome) -> Option<Ready<'a>> {
+        let unwritten = |sentence: String| {
+            format!("nothing was pinned, because the journal that undoes it cannot be written: {sentence}")
+        };
+        let prepared = self.journal.lock().map_err(unwritten).and_then(|_lock| {
+            let claims = self.claims(requests, outcome)?;
+            let ready = self.look(requests, &claims, outcome);
+            self.intend(&ready.pins).map_err(unwritten).map(|()| ready)
+        });
+        prepared.map_err(|sentence| outcome.warn(sentence)).ok()
+    }
+
+    /// What other vnettops have; an error where that forbids to pin anything.
+    fn claims(&mut self, requests: &[PinRequest], outcome: &mut Outcome) -> Result<Claims, String> {
+        let refused = |sentence: String| format!("nothing was pinned: {sentence}");
+        outcome.taken = true;
+        let claims = Claims::read(self.pinner.as_mut(), self.journal.dir()?).map_err(refused)?;
+        let sentences = claims.sentences(requests.iter().map(|request| request.thread));
+        outcome.taken = !sentences.is_empty();
+        match sentences.into_iter().next() {
+            Some(sentence) if self.compares => Err(sentence),
+            _ => Ok(claims),
+        }
+    }
+
+    /// What is to be pinned, each with the mask it has now. What has the mask asked for already is no pin.
+    fn look<'a>(&mut self, requests: &'a [PinRequest], claims: &Claims, outcome: &mut Outcome) -> Ready<'a> {
+        let mut ready = Ready::default();
+        let (free, taken): (Vec<_>, Vec<_>) = requests.iter().partition(|one| claims.of(one.thread).is_none());
+        ready.left += taken.len();
+        for sentence in claims.sentences(taken.iter().map(|request| request.thread)) {
+            outcome.warn(sentence);
+        }
+        for request in free {
+            match pin::look(self.pinner.as_mut(), request) {
+                Ok(before) if self.replaced(request.thread, &before) != request.cores => {
+                    ready.pins.push((request, before));
+                }
+                Ok(before) => self.as_before(request, &before, outcome),
+                Err(sentence) => {
+                    outcome.warn(sentence);
+                    ready.left += 1;
+                }
+            }
+        }
+        ready
+    }
+
+    /// A thread is to have the mask that it had before vnettop: it gets that back, or has it.
+    fn as_before(&mut self, request: &PinRequest, before: &CoreSet, outcome: &mut Outcome) {
+        let Some(at) = self.held.iter().position(|held| held.thread == request.thread) else {
+            let who = pin::who(&request.label, request.thread);
+            return outcome.say(format!("{who} is on {} already, nothing to pin", cores_of(before)));
+        };
+        let held = self.held.remove(at);
+        if !self.release(&held, outcome) {
+            self.held.insert(at, held);
+        }
+    }
+
+    /// The end of pinning and unpinning in turn: what is not pinned is nobody's any more.
+    pub fn finish(&mut self) {
+        self.compares = false;
+        self.close_if_done();
     }
 
     /// Puts every mask back that this vnettop replaced, newest first.
@@ -75,17 +153,23 @@ impl Hand {
         }
         let mut kept = Vec::new();
         for held in std::mem::take(&mut self.held).into_iter().rev() {
-            let verdict = put_back::put_back(self.pinner.as_mut(), &held, |mask| held.gave(mask));
-            put_back::tell(&mut outcome, &held, &verdict);
-            if verdict.is_final() {
-                self.journal.note(Entry::Restored { thread: held.thread });
-            } else {
+            if !self.release(&held, &mut outcome) {
                 kept.insert(0, held);
             }
         }
         self.held = kept;
         self.close_if_done();
         outcome
+    }
+
+    /// Puts one mask back; false where it may be tried again.
+    fn release(&mut self, held: &Held, outcome: &mut Outcome) -> bool {
+        let verdict = put_back::put_back(self.pinner.as_mut(), held, |mask| held.gave(mask));
+        put_back::tell(outcome, held, &verdict);
+        if verdict.is_final() {
+            self.journal.note(Entry::Restored { thread: held.thread });
+        }
+        verdict.is_final()
     }
 
     /// Writes down every mask that is about to be set, all of them before the first one is.
@@ -103,8 +187,8 @@ impl Hand {
             at_ns,
         };
         let lines: Vec<Entry> = ready.iter().map(line).collect();
-        let pinner = self.pinner.as_mut();
-        self.journal.intend(|| begun(pinner), &lines)
+        let (pinner, compares) = (self.pinner.as_mut(), self.compares);
+        self.journal.intend(|| begun(pinner, compares), &lines)
     }
 
     /// Pins one thread and says so; whether it is pinned now.
@@ -157,26 +241,36 @@ impl Hand {
         self.held.push(Held { thread: request.thread, label, old, given, asked });
     }
 
-    fn sum_up(&self, pinned: usize, asked: usize, outcome: &mut Outcome) {
+    fn sum_up(&self, pinned: usize, already: usize, asked: usize, outcome: &mut Outcome) {
         let undo = if self.held.is_empty() { "" } else { "; U puts them back" };
-        let text = format!("{pinned} of {asked} pinned{undo}");
-        if pinned == asked { outcome.say(text) } else { outcome.warn(text) }
+        let there = if already == 0 { String::new() } else { format!(", {already} as before vnettop") };
+        let text = format!("{pinned} of {asked} pinned{there}{undo}");
+        if pinned + already == asked { outcome.say(text) } else { outcome.warn(text) }
     }
 
     fn close_if_done(&mut self) {
-        if self.held.is_empty() {
+        if self.held.is_empty() && !self.compares {
             self.journal.close();
         }
     }
 }
 
+/// What came of looking at requests.
+#[derive(Default)]
+struct Ready<'a> {
+    /// To be pinned, with the mask that each thread has now.
+    pins: Vec<(&'a PinRequest, CoreSet)>,
+    /// How many cannot be pinned.
+    left: usize,
+}
+
 /// The first line of this process's journal.
-fn begun(pinner: &mut dyn Pinner) -> Result<Entry, String> {
+fn begun(pinner: &mut dyn Pinner, compares: bool) -> Result<Entry, String> {
     let unknown =
         |error: std::io::Error| format!("this vnettop cannot be told from others ({error}); is /proc mounted?");
     let pid = std::process::id();
     let start = pinner.start_of(ThreadId { pid, tid: pid, start: 0 }).map_err(unknown)?;
-    Ok(Entry::Begun { owner: Owner { pid, start }, boot: pinner.boot_id().map_err(unknown)? })
+    Ok(Entry::Begun { owner: Owner { pid, start }, boot: pinner.boot_id().map_err(unknown)?, compares })
 }
 
 fn wall_ms() -> u64 {

@@ -1,6 +1,7 @@
 //! The file that outlives a killed vnettop: one JSON line for each mask about to be set, given and put back. It only
 //! writes its own file; reading those of others is in `past`. A file is made at the first pin and removed with the last.
 
+pub(super) mod others;
 pub(super) mod past;
 
 use crate::sample::{CoreSet, ThreadId};
@@ -22,6 +23,9 @@ pub(super) enum Entry {
         owner: Owner,
         /// The boot it runs in.
         boot: String,
+        /// It pins and unpins in turn: every thread named here is its own until it ends.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        compares: bool,
     },
     /// A mask is about to be set.
     Pin {
@@ -105,6 +109,18 @@ impl Journal {
         Self { dir, open: None }
     }
 
+    /// Where journals are kept; a sentence where that is nowhere.
+    pub(super) fn dir(&self) -> Result<&Path, String> {
+        self.dir.as_deref().map_err(Clone::clone)
+    }
+
+    /// Makes the directory and waits until no other vnettop is about to pin or to undo.
+    pub(super) fn lock(&self) -> Result<Lock, String> {
+        let dir = self.dir()?;
+        DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|error| failed(dir, &error))?;
+        Ok(Lock::take(dir))
+    }
+
     /// Writes these lines and waits until they are on the disk; makes the file, beginning with `begun`, if there is none.
     /// The error is a sentence of what failed and what to do.
     pub(super) fn intend(
@@ -113,9 +129,6 @@ impl Journal {
         pins: &[Entry],
     ) -> Result<(), String> {
         let dir = self.dir.clone()?;
-        let failed = |path: &Path, error: &io::Error| {
-            format!("{}: {error}; set XDG_STATE_HOME to a directory that you can write", path.display())
-        };
         if let Some(open) = &mut self.open {
             return open.append(pins, true).map_err(|error| failed(&open.path, &error));
         }
@@ -149,7 +162,6 @@ impl Open {
     /// The name holds pid and start time, so that even a journal whose first line is damaged tells whose it is.
     fn create(dir: &Path, begun: &Entry) -> io::Result<Self> {
         let Entry::Begun { owner, .. } = begun else { return Err(io::ErrorKind::InvalidInput.into()) };
-        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
         let mut options = OpenOptions::new();
         options.append(true).create_new(true).mode(0o600).custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC);
         let mut tries = 0;
@@ -173,6 +185,31 @@ impl Open {
             Err(_) => drop(self.file.set_len(self.len)),
         }
         written
+    }
+}
+
+fn failed(path: &Path, error: &io::Error) -> String {
+    format!("{}: {error}; set XDG_STATE_HOME to a directory that you can write", path.display())
+}
+
+/// Keeps other vnettops from beginning to pin or to undo until it is dropped: what their journals say and what masks
+/// threads have belong together only as long. It is held for as long as it takes to read and to write a journal.
+#[derive(Debug)]
+pub(super) struct Lock {
+    /// None on a file system without locks: two vnettops in the same millisecond are not told apart there.
+    _dir: Option<File>,
+}
+
+impl Lock {
+    pub(super) fn take(dir: &Path) -> Self {
+        let Ok(file) = File::open(dir) else { return Self { _dir: None } };
+        loop {
+            match file.lock() {
+                Ok(()) => return Self { _dir: Some(file) },
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return Self { _dir: None },
+            }
+        }
     }
 }
 

@@ -20,6 +20,11 @@ pub(super) struct Held {
 }
 
 impl Held {
+    /// It is a pin: one that left the mask as it was is none.
+    pub(super) fn changes(&self) -> bool {
+        [&self.given, &self.asked].into_iter().flatten().any(|mask| *mask != self.old)
+    }
+
     /// Whether the mask is one that vnettop gave the thread, as far as can be told.
     pub(super) fn gave(&self, mask: &CoreSet) -> bool {
         self.given.as_ref() == Some(mask)
@@ -35,6 +40,8 @@ pub(super) enum Verdict {
     Already,
     /// The thread is gone.
     Ended,
+    /// It is gone, and its tid belongs to another thread.
+    Reused,
     /// It has this mask, which is neither the old one nor vnettop's.
     Changed(CoreSet),
     /// The tid changed hands in the very moment.
@@ -58,7 +65,8 @@ pub(super) fn put_back(pinner: &mut dyn Pinner, held: &Held, gave: impl Fn(&Core
     };
     match identity(pinner, held.thread) {
         Identity::Same => {}
-        Identity::Ended | Identity::Reused => return Verdict::Ended,
+        Identity::Ended => return Verdict::Ended,
+        Identity::Reused => return Verdict::Reused,
         Identity::Unknown(error) => return refused(&error),
     }
     match pinner.mask_of(tid) {
@@ -101,6 +109,9 @@ pub(super) fn tell(outcome: &mut Outcome, held: &Held, verdict: &Verdict) {
             outcome.events.push(Event::Restored { thread, got: old.clone(), at_ns: monotonic_ns() });
         }
         Verdict::Ended => outcome.say(format!("{who} ended, nothing to put back")),
+        Verdict::Reused => {
+            outcome.say(format!("{who} ended, nothing to put back; its number now belongs to another thread"));
+        }
         Verdict::Changed(now) => outcome.warn(format!(
             "{who} is on {}, which vnettop did not set: someone else changed it since, so it was left alone; \
              taskset -cp {old} {} puts back what it had before vnettop",

@@ -1,6 +1,7 @@
 //! Journeys of pinning, putting back and undoing on a fake machine that records what was done to it.
 
 mod journals;
+mod others;
 mod pinning;
 
 use super::{Hand, Kernel, Outcome, PinRequest, Pinner};

@@ -1,8 +1,9 @@
 //! `vnettop undo`: puts back what vnettops that no longer run left pinned. All their journals are judged together, a
 //! thread at a time, so that the oldest old mask wins; what a running vnettop holds is left to it.
 
+use super::journal::others::Claimant;
 use super::journal::past::{self, Past};
-use super::journal::{self, Entry};
+use super::journal::{self, Entry, Lock};
 use super::pin::{Identity, identity};
 use super::put_back::{self, Held};
 use super::{Outcome, Pinner};
@@ -15,6 +16,8 @@ use std::path::Path;
 /// nothing left to do are removed.
 pub fn undo(pinner: &mut dyn Pinner, dir: &Path) -> Outcome {
     let mut outcome = Outcome::default();
+    // Whoever pins meanwhile would take a pin that is being undone for the thread's own mask.
+    let _lock = Lock::take(dir);
     let Some(journals) = journals(pinner, dir, &mut outcome) else { return outcome };
     let settled = put_back_all(pinner, &journals, &mut outcome);
     for journal in &journals.dead {
@@ -30,8 +33,8 @@ pub fn undo(pinner: &mut dyn Pinner, dir: &Path) -> Outcome {
 struct Journals {
     /// Of vnettops that no longer run.
     dead: Vec<Past>,
-    /// Threads held by vnettops that run, each with the pid of its vnettop.
-    running: HashMap<ThreadId, u32>,
+    /// Threads of vnettops that run.
+    running: HashMap<ThreadId, Claimant>,
 }
 
 /// Reads all journals and sorts them; none where the directory or the boot id cannot be read.
@@ -59,9 +62,9 @@ fn sort(pinner: &mut dyn Pinner, past: Past, boot: &str, journals: &mut Journals
         return remove(&past.path, outcome);
     }
     if !matches!(identity(pinner, past.owner.main_thread()), Identity::Ended | Identity::Reused) {
-        let pid = past.owner.pid;
-        outcome.say(format!("vnettop {pid} still runs: press U there"));
-        journals.running.extend(past.held.iter().map(|(_, held)| (held.thread, pid)));
+        let runs = Claimant { pid: past.owner.pid, compares: past.compares };
+        outcome.say(format!("vnettop {} still runs: {}", runs.pid, runs.way_out()));
+        journals.running.extend(past.claims().into_iter().map(|(thread, _)| (thread, runs)));
         return;
     }
     let path = past.path.display();
@@ -87,20 +90,30 @@ fn put_back_all(pinner: &mut dyn Pinner, journals: &Journals, outcome: &mut Outc
     let mut settled = HashSet::new();
     for (_, oldest) in rows.iter().rev() {
         let Some(same_thread) = by_thread.remove(&oldest.thread) else { continue };
-        if let Some(pid) = journals.running.get(&oldest.thread) {
+        if let Some(runs) = journals.running.get(&oldest.thread) {
             let who = super::pin::who(&oldest.label, oldest.thread);
-            outcome.warn(format!("{who} is held by vnettop {pid}: press U there, then run vnettop undo again"));
+            let (pid, way_out) = (runs.pid, runs.way_out());
+            outcome.warn(format!("{who} is held by vnettop {pid}: {way_out}, then run vnettop undo again"));
             continue;
         }
         let gave = |mask: &CoreSet| same_thread.iter().any(|held| held.gave(mask));
-        let verdict = put_back::put_back(pinner, same_thread[0], gave);
-        put_back::tell(outcome, same_thread[0], &verdict);
+        let held = Held { old: original(&same_thread), ..same_thread[0].clone() };
+        let verdict = put_back::put_back(pinner, &held, gave);
+        put_back::tell(outcome, &held, &verdict);
         // A mask that someone else set is told once, with the line that mends it; only what the kernel refused is kept.
         if !matches!(verdict, put_back::Verdict::Refused(_)) {
             settled.insert(oldest.thread);
         }
     }
     settled
+}
+
+/// The mask from before all vnettops that pinned a thread one after the other, or what someone else has set in between.
+fn original(same_thread: &[&Held]) -> CoreSet {
+    let set_by_others = (1..same_thread.len()).rev().map(|nth| (&same_thread[nth].old, &same_thread[..nth]));
+    let newest =
+        set_by_others.into_iter().find(|(old, before)| !before.iter().any(|held| held.old == **old || held.gave(old)));
+    newest.map_or(&same_thread[0].old, |(old, _)| old).clone()
 }
 
 /// Removes a journal with nothing left to do, or writes into it what was done.

@@ -96,8 +96,10 @@ pub(super) fn threads(mut threads: Vec<ThreadSample>) -> Vec<ThreadSample> {
 }
 
 pub(super) fn event(mut event: Event) -> Event {
-    if let Event::RunAsked(asked) = &mut event {
-        asked.command.iter_mut().chain(&mut asked.watch).for_each(clean);
+    match &mut event {
+        Event::RunAsked(asked) => asked.command.iter_mut().chain(&mut asked.watch).for_each(clean),
+        Event::NotPinned { why, .. } => clean(why),
+        _ => {}
     }
     event
 }

@@ -8,7 +8,7 @@ mod stat;
 mod topology;
 
 use super::proc_file::KeptFile;
-use super::{Roots, SourceError, now_ns};
+use super::{Roots, SourceError, now_ns, way_out};
 use crate::sample::{CoreCounters, CoreSet, Problem, Topology};
 use ksoftirqd::Ksoftirqd;
 use std::sync::Arc;
@@ -119,6 +119,8 @@ fn without(error: &SourceError, lost: &str) -> Problem {
 }
 
 fn no_topology(error: &SourceError) -> Problem {
-    let text = format!("{error}: cores are shown without nodes, caches and clusters; mount sysfs to see them");
+    let otherwise = "mount sysfs to see them";
+    let mends = if let SourceError::File { error, .. } = error { way_out(error, otherwise) } else { otherwise };
+    let text = format!("{error}: cores are shown without nodes, caches and clusters; {mends}");
     Problem { source: "topology".to_owned(), text }
 }

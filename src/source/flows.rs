@@ -9,7 +9,7 @@ mod space;
 mod udp;
 
 use super::netlink::{dialogue, socket::KernelSocket};
-use super::{Roots, SourceError, now_ns};
+use super::{Roots, SourceError, now_ns, way_out};
 use crate::sample::{FlowSample, Problem, Proto, ThreadSample};
 use diag::Told;
 use holder::Holder;
@@ -44,7 +44,7 @@ pub struct FlowReader {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Blind {
     Descriptors(u32),
-    Namespace(u32, String),
+    Namespace(u32, String, &'static str),
     Sockets(String),
     Datagrams(String),
     TooMany,
@@ -242,7 +242,7 @@ fn blind(is_own: bool, pid: u32, error: &io::Error) -> Blind {
             SourceError::Netlink { operation: "open a socket of sock_diag", error: io::Error::from(error.kind()) };
         return Blind::Sockets(error.to_string());
     }
-    Blind::Namespace(pid, error.to_string())
+    Blind::Namespace(pid, error.to_string(), way_out(error, "run vnettop in that namespace or as root"))
 }
 
 impl Blind {
@@ -259,9 +259,9 @@ impl Blind {
                      own; {mend}"
                 )
             }
-            Self::Namespace(pid, error) => format!(
+            Self::Namespace(pid, error, mends) => format!(
                 "cannot enter the network namespace of process {pid} ({error}), so the rate of the busiest link stands \
-                 for its own; run vnettop in that namespace or as root"
+                 for its own; {mends}"
             ),
             Self::Sockets(error) => format!(
                 "connections cannot be read, so the rate of the busiest link stands for theirs: {error}; a kernel with \

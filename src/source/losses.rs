@@ -11,8 +11,8 @@ use super::netlink::dialogue;
 use crate::sample::{
     FlowPath, FlowSample, Ifindex, LinkKey, Offloads, Problem, ProtocolCounters, QdiscCounters, Space,
 };
-use crate::source::Roots;
 use crate::source::spaces::Spaces;
+use crate::source::{Roots, way_out};
 use place::Place;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -236,7 +236,8 @@ impl LossReader {
 fn problem(netns: u64, pid: Option<u32>, error: &std::io::Error) -> Problem {
     let whose =
         pid.map_or_else(|| format!("namespace {netns}"), |pid| format!("the network namespace of process {pid}"));
-    let text = format!("cannot enter {whose} ({error}), so what its qdiscs drop is not seen; run vnettop as root");
+    let mends = way_out(error, "run vnettop as root");
+    let text = format!("cannot enter {whose} ({error}), so what its qdiscs drop is not seen; {mends}");
     Problem { source: "losses".to_owned(), text }
 }
 

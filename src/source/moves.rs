@@ -16,7 +16,7 @@ mod sys;
 mod timens;
 mod tracefs;
 
-use super::{Roots, now_ns};
+use super::{Roots, now_ns, way_out};
 use crate::sample::{Move, Problem, ThreadSample, Trace, TraceSource};
 use claims::Claims;
 use filter::Filter;
@@ -157,9 +157,8 @@ impl MoveReader {
             "moves are counted, not traced: run vnettop as root or with CAP_PERFMON to have each with its time"
                 .to_owned()
         } else {
-            format!(
-                "moves are counted, not traced: {error}; mount tracefs or run vnettop as root to have each with its time"
-            )
+            let mends = way_out(error, "mount tracefs or run vnettop as root");
+            format!("moves are counted, not traced: {error}; {mends} to have each with its time")
         });
     }
 

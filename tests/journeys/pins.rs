@@ -163,3 +163,21 @@ fn masks_are_asked_for_beyond_64_cores() {
     let label = "iperf3 server".to_owned();
     assert_eq!(effects, [Effect::Pin(vec![PinRequest { thread: server, label, cores }])], "no 64-bit mask anywhere");
 }
+
+#[test]
+fn undo_is_obeyed_over_every_box_that_takes_no_text() {
+    let mut stage = Stage::after(3, scenes::kunpeng());
+    let (server, client) = (thread(&stage, 0), thread(&stage, 1));
+    for opens in ["?", "v", "F", "c"] {
+        stage.press(opens);
+        assert!(shows(&stage, "╔═"), "{opens} opens its box:\n{}", stage.text(120, 40));
+        assert_eq!(stage.press("U"), [Effect::Restore], "U undoes from the box of {opens}");
+        assert!(!shows(&stage, "╔═"), "and the box gives way to what came of it:\n{}", stage.text(120, 40));
+    }
+    for result in [Ok(scenes::proposal(server, client, [4, 5])), Err("nothing to gain".to_owned())] {
+        stage.state.open_proposal(result);
+        assert!(shows(&stage, "╔═"), "there is a proposal, or why there is none");
+        assert_eq!(stage.press("U"), [Effect::Restore], "U undoes from there too, and pins nothing");
+        assert!(!shows(&stage, "╔═"), "and the box gives way to what came of it");
+    }
+}

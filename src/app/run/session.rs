@@ -33,6 +33,10 @@ pub(super) struct Session<'a> {
     turns: Turns,
     /// The masks were put back because of a signal.
     stopped: bool,
+    /// Another vnettop has some of the threads: nothing is compared any more.
+    taken: bool,
+    /// Why nobody could be pinned, as it was last.
+    refused: Option<String>,
     /// Each sentence once.
     notes: Vec<String>,
 }
@@ -40,7 +44,20 @@ pub(super) struct Session<'a> {
 impl<'a> Session<'a> {
     pub(super) fn new(plan: &'a Plan, stream: Stream, feed: Feed, hand: Hand, signals: Passing) -> Self {
         let (observation, turns) = (Observation::default(), Turns::new(Rule::Never));
-        Self { plan, stream, feed: Some(feed), observation, hand, signals, turns, stopped: false, notes: Vec::new() }
+        let hand = if plan.pin == PinMode::Compare { hand.comparing() } else { hand };
+        let (feed, stopped, taken, refused, notes) = (Some(feed), false, false, None, Vec::new());
+        Self { plan, stream, feed, observation, hand, signals, turns, stopped, taken, refused, notes }
+    }
+
+    /// Takes a sample from before the command: what is dropped from its first moment on is told by that. Returns why the
+    /// comparison that is asked for would be worth nothing, if that can be told already.
+    pub(super) fn look(&mut self) -> Option<String> {
+        let metrics = self.sample_after(0)?;
+        if self.plan.pin != PinMode::Compare {
+            return None;
+        }
+        let taken = self.hand.taken(metrics.benchmark().map(|thread| thread.sample.id))?;
+        Some(format!("the command was not started, because its pins could not be compared: {taken}"))
     }
 
     /// Starts the command, watches it until it ends, and puts every mask back; its exit code.
@@ -48,10 +65,6 @@ impl<'a> Session<'a> {
     /// # Errors
     /// It could not be started.
     pub(super) fn run_once(&mut self, nth: u32) -> io::Result<u8> {
-        if nth == 0 {
-            // What is dropped from the first moment on is told by a sample from before.
-            self.sample_after(0);
-        }
         // Descriptors of ours are closed on exec, the standard library gives the child an empty signal mask, and it may use
         // the cores that vnettop was started with, not the one that it sits on.
         let mut command = Command::new(&self.plan.command[0]);
@@ -79,6 +92,11 @@ impl<'a> Session<'a> {
         self.signals.asked().is_some()
     }
 
+    /// Another vnettop has some of the threads: to start the command again would show nothing.
+    pub(super) fn is_taken(&self) -> bool {
+        self.taken
+    }
+
     /// Takes an event in, as a replay will.
     pub(super) fn tell(&mut self, event: Event) {
         self.take(Item::Event(event));
@@ -87,6 +105,11 @@ impl<'a> Session<'a> {
     /// The end of a run whose command could not be started.
     pub(super) fn not_started(self, program: &OsString, error: &io::Error) -> Observed {
         let (code, sentence) = refusal(program, error);
+        self.refused(code, sentence)
+    }
+
+    /// The end of a run without a command.
+    pub(super) fn refused(self, code: u8, sentence: String) -> Observed {
         let mut observed = self.close(code);
         (observed.card, observed.notes) = (None, vec![sentence]);
         observed
@@ -95,7 +118,14 @@ impl<'a> Session<'a> {
     /// Closes the recording and makes the card.
     pub(super) fn close(mut self, code: u8) -> Observed {
         self.signals.end();
+        self.hand.finish();
         let card = self.observation.card();
+        if let Some(why) = self.refused.take() {
+            self.note(why);
+        }
+        // What the card says need not be said beside it.
+        let missing = card.as_ref().map_or(&[][..], |card| &card.missing);
+        self.notes.retain(|note| !missing.iter().any(|sentence| sentence.contains(note.as_str())));
         if let Err(error) = std::mem::take(&mut self.stream).finish() {
             self.note(error.to_string());
         }
@@ -142,17 +172,18 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Waits for a sample that was begun after an instant; a source that gives none any more is not waited for.
-    fn sample_after(&mut self, at_ns: u64) {
+    /// Waits for a sample that was begun after an instant; none where the source gives none any more.
+    fn sample_after(&mut self, at_ns: u64) -> Option<Metrics> {
         if let Some(feed) = &self.feed {
             feed.command(Ask::Interval(AT_ONCE));
         }
         while let Some(feed) = &self.feed {
             wait(&[feed.ready()]);
-            if self.next().is_some_and(|metrics| metrics.at_ns >= at_ns) {
-                return;
+            if let Some(metrics) = self.next().filter(|metrics| metrics.at_ns >= at_ns) {
+                return Some(metrics);
             }
         }
+        None
     }
 
     /// Nothing is seen any more, so nothing is pinned any more.
@@ -183,23 +214,43 @@ impl<'a> Session<'a> {
                 // What was being compared ends before the first mask is set.
                 let ended_ns = now_ns();
                 let outcome = self.hand.pin(&requests);
-                let pinned = !outcome.events.is_empty();
+                let (pinned, taken) = (!outcome.events.is_empty(), outcome.taken);
                 if pinned {
                     self.tell(Event::Stretch { at_ns: ended_ns, side: None });
+                } else if let Some(why) = outcome.first() {
+                    self.tell(Event::NotPinned { at_ns: ended_ns, why: why.to_owned() });
                 }
                 self.outcome(outcome);
-                if pinned {
+                if taken {
+                    self.end_comparison();
+                } else if pinned {
                     self.stretch(Some(StretchSide::Pinned));
                     self.turns.begin(metrics.at_ns, true);
                 } else {
                     self.turns.refused(metrics.at_ns);
                 }
             }
-            Some(Wish::Refuse(sentence)) => {
-                self.note(format!("nothing was pinned: {sentence}"));
-                self.turns.refused(metrics.at_ns);
+            Some(Wish::Refuse(why)) => {
+                // What another vnettop has pinned may look as if there were nothing to choose.
+                let taken = self.hand.taken(metrics.benchmark().map(|thread| thread.sample.id));
+                let (is_taken, why) = (taken.is_some(), taken.unwrap_or(why));
+                self.refused = Some(format!("nothing was pinned: {why}"));
+                self.tell(Event::NotPinned { at_ns: metrics.at_ns, why });
+                if is_taken {
+                    self.end_comparison();
+                } else {
+                    self.turns.refused(metrics.at_ns);
+                }
             }
         }
+    }
+
+    /// Another vnettop pins some of the threads: what is measured from here on is neither unpinned nor pinned.
+    fn end_comparison(&mut self) {
+        self.taken = true;
+        self.turns.stop();
+        self.stretch(None);
+        self.restore();
     }
 
     fn stretch(&mut self, side: Option<StretchSide>) {

@@ -230,23 +230,42 @@ fn missing(seen: &Observation, asked: &RunAsked, unpinned: &Counted, pinned: &Co
              benchmark's links are",
         );
         format!("the rate of the watched threads is not known: {why}")
+    } else if let Some(why) = seen.not_pinned.as_ref().filter(|_| asked.pin == PinMode::Compare && seen.pins.is_empty())
+    {
+        if why.starts_with("nothing was pinned") { why.clone() } else { format!("nothing was pinned: {why}") }
     } else if known(&unpinned.bins) < LEAST_BINS {
         few("unpinned part of the run", known(&unpinned.bins))
+    } else if asked.pin == PinMode::Compare && seen.pins.is_empty() {
+        never_pinned(seen, asked)
     } else if asked.pin == PinMode::Compare && pinned.stretches == 0 {
-        let stretch_s = asked.stretch_ns as f64 / 1e9;
-        let longer = if asked.repeat > 1 {
-            "no run was pinned long enough to compare".to_owned()
-        } else {
-            format!(
-                "the run ended before there was a pinned stretch: an unpinned and a pinned one take {} s; run longer, or choose a shorter --stretch",
-                stretch_s * 2.0
-            )
-        };
-        if seen.pins.is_empty() { longer } else { few("pinned part of the run", 0) }
+        few("pinned part of the run", 0)
     } else if asked.pin == PinMode::Compare && known(&pinned.bins) < LEAST_BINS {
         few("pinned part of the run", known(&pinned.bins))
     } else {
         return Vec::new();
     };
     vec![sentence]
+}
+
+/// Why it was never time to pin anybody.
+fn never_pinned(seen: &Observation, asked: &RunAsked) -> String {
+    let stretch_s = asked.stretch_ns as f64 / 1e9;
+    let ran_ns = seen.runs.iter().map(|run| run.to_ns.unwrap_or(run.from_ns).saturating_sub(run.from_ns)).sum::<u64>();
+    if seen.busy.is_empty() {
+        "nothing was pinned: no watched thread used more than 5 % of a core, so there was none worth pinning".to_owned()
+    } else if asked.repeat > 1 {
+        "no run was pinned long enough to compare".to_owned()
+    } else if ran_ns >= 2 * asked.stretch_ns && seen.busy_s < stretch_s {
+        format!(
+            "nothing was pinned: a watched thread used more than 5 % of a core for {:.1} s only, and an unpinned stretch takes \
+             {stretch_s} s; let it work longer, or choose a shorter --stretch",
+            seen.busy_s
+        )
+    } else {
+        format!(
+            "the run ended before there was a pinned stretch: an unpinned and a pinned one take {} s; run longer, or choose a \
+             shorter --stretch",
+            stretch_s * 2.0
+        )
+    }
 }

@@ -153,8 +153,35 @@ fn what_is_missing_is_one_sentence() {
     seen.watched.clear();
     says(&seen, "--watch");
     let long = vec![Some(1e9); 100];
-    says(&observed(PinMode::Compare, 0, &[(0, UNPINNED)], &long), "--stretch");
-    says(&observed(PinMode::Compare, S, &[(0, UNPINNED), (8 * S + S / 2, PINNED)], &long), "pinned part");
+    let mut short = observed(PinMode::Compare, 0, &[(0, UNPINNED)], &long);
+    short.asked.as_mut().expect("asked").stretch_ns = 15 * S;
+    says(&short, "the run ended before there was a pinned stretch");
+    let mut pinned = observed(PinMode::Compare, S, &[(0, UNPINNED), (8 * S + S / 2, PINNED)], &long);
+    pinned.pins.insert(ThreadId { pid: 7, tid: 8, start: 9 }, CoreSet::single(1));
+    says(&pinned, "pinned part");
+}
+
+#[test]
+fn a_comparison_in_which_nothing_was_worth_pinning_says_why() {
+    let long = vec![Some(1e9); 100];
+    let missing = |change: &dyn Fn(&mut Observation)| {
+        let mut seen = observed(PinMode::Compare, 0, &[(0, UNPINNED)], &long);
+        change(&mut seen);
+        seen.card().expect("a run").missing.join(" | ")
+    };
+    let told = |why: &str| Item::Event(Event::NotPinned { at_ns: 5 * S, why: why.to_owned() });
+    let refused = |seen: &mut Observation| seen.item(&told("only core 0 may run the busy threads"));
+    assert_eq!(
+        missing(&refused),
+        "nothing was pinned: only core 0 may run the busy threads",
+        "not that it was too short"
+    );
+    let idle = missing(&|seen| seen.busy.clear());
+    assert!(idle.starts_with("nothing was pinned: no watched thread used more than 5 % of a core"), "{idle}");
+    let hardly = missing(&|seen| seen.busy_s = 1.5);
+    assert!(hardly.contains("more than 5 % of a core for 1.5 s only, and an unpinned stretch takes 4 s"), "{hardly}");
+    let unwritten = missing(&|seen| seen.item(&told("nothing was pinned, because the disk is full")));
+    assert_eq!(unwritten, "nothing was pinned, because the disk is full", "and it is not said twice");
 }
 
 #[test]

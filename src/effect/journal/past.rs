@@ -4,7 +4,7 @@
 use super::{Entry, Owner};
 use crate::effect::put_back::Held;
 use crate::sample::ThreadId;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::OpenOptions;
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
@@ -20,10 +20,24 @@ pub(in crate::effect) struct Past {
     pub(in crate::effect) owner: Owner,
     /// The boot it was written in; none where its first line is damaged.
     pub(in crate::effect) boot: Option<String>,
+    /// It pins and unpins in turn.
+    pub(in crate::effect) compares: bool,
+    /// Every thread that it pinned at any time, and what it was called.
+    pub(in crate::effect) named: BTreeMap<ThreadId, String>,
     /// What was in force at its end, oldest first, each with the time it was pinned first (`CLOCK_MONOTONIC`, ns).
     pub(in crate::effect) held: Vec<(u64, Held)>,
     /// Numbers of lines that are not journal lines, from 1.
     pub(in crate::effect) damaged: Vec<usize>,
+}
+
+impl Past {
+    /// The threads that are its own while it runs, and what they are called.
+    pub(in crate::effect) fn claims(&self) -> Vec<(ThreadId, &str)> {
+        if self.compares {
+            return self.named.iter().map(|(thread, label)| (*thread, label.as_str())).collect();
+        }
+        self.held.iter().map(|(_, held)| (held.thread, held.label.as_str())).collect()
+    }
 }
 
 const PREFIX: &str = "pins-";
@@ -69,29 +83,42 @@ pub(in crate::effect) fn read(path: PathBuf, named: Owner) -> io::Result<Past> {
 }
 
 fn replay(path: PathBuf, named: Owner, bytes: &[u8]) -> Past {
-    let mut past = Past { path, owner: named, boot: None, held: Vec::new(), damaged: Vec::new() };
+    let mut past = Past {
+        path,
+        owner: named,
+        boot: None,
+        compares: false,
+        named: BTreeMap::new(),
+        held: Vec::new(),
+        damaged: Vec::new(),
+    };
     let mut place = HashMap::new();
     let mut rows: Vec<Option<(u64, Held)>> = Vec::new();
     for (number, line) in (1..).zip(bytes.split_inclusive(|&byte| byte == b'\n')) {
         let (line, whole) = line.strip_suffix(b"\n").map_or((line, false), |line| (line, true));
         let sound = match serde_json::from_slice::<Entry>(line) {
-            Ok(Entry::Begun { owner, boot }) if number == 1 => {
-                (past.owner, past.boot) = (owner, Some(boot));
+            Ok(Entry::Begun { owner, boot, compares }) if number == 1 => {
+                (past.owner, past.boot, past.compares) = (owner, Some(boot), compares);
                 true
             }
-            Ok(entry) => apply(entry, &mut place, &mut rows),
+            Ok(entry) => apply(entry, &mut place, &mut rows, &mut past.named),
             Err(_) => line.is_empty() || !whole,
         };
         if !sound {
             past.damaged.push(number);
         }
     }
-    past.held = rows.into_iter().flatten().collect();
+    past.held = rows.into_iter().flatten().filter(|(_, held)| held.changes()).collect();
     past
 }
 
 /// Takes one line into account; false when it makes no sense.
-fn apply(entry: Entry, place: &mut HashMap<ThreadId, usize>, rows: &mut Vec<Option<(u64, Held)>>) -> bool {
+fn apply(
+    entry: Entry,
+    place: &mut HashMap<ThreadId, usize>,
+    rows: &mut Vec<Option<(u64, Held)>>,
+    named: &mut BTreeMap<ThreadId, String>,
+) -> bool {
     match entry {
         Entry::Begun { .. } => return false,
         Entry::Pin { old, .. } if old.is_empty() => return false,
@@ -101,7 +128,8 @@ fn apply(entry: Entry, place: &mut HashMap<ThreadId, usize>, rows: &mut Vec<Opti
                 (held.asked, held.old) = (Some(asked), old);
                 return true;
             }
-            let label = label.chars().filter(|c| !c.is_control()).take(64).collect();
+            let label: String = label.chars().filter(|c| !c.is_control()).take(64).collect();
+            named.insert(thread, label.clone());
             place.insert(thread, rows.len());
             rows.push(Some((at_ns, Held { thread, label, old, given: None, asked: Some(asked) })));
         }

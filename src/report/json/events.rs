@@ -29,6 +29,7 @@ pub(super) enum Happened<'a> {
     RunAsked { command: &'a [String], pin: &'a str },
     RunStarted { t_ns: u64, pid: u32 },
     Stretch { t_ns: u64, side: Option<StretchSide> },
+    NotPinned { t_ns: u64, why: &'a str },
     RunEnded { t_ns: u64, code: i32 },
 }
 
@@ -59,6 +60,7 @@ impl<'a> Happened<'a> {
             Event::RunAsked(asked) => Self::RunAsked { command: &asked.command, pin: asked.pin.word() },
             Event::RunStarted { at_ns, pid } => Self::RunStarted { t_ns: *at_ns, pid: *pid },
             Event::Stretch { at_ns, side } => Self::Stretch { t_ns: *at_ns, side: *side },
+            Event::NotPinned { at_ns, why } => Self::NotPinned { t_ns: *at_ns, why },
             Event::RunEnded { at_ns, code } => Self::RunEnded { t_ns: *at_ns, code: *code },
         }
     }

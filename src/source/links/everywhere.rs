@@ -4,8 +4,8 @@
 
 use super::{LinkReader, LinkReading};
 use crate::sample::{LinkCounters, LinkFacts, Problem};
-use crate::source::SourceError;
 use crate::source::spaces::Spaces;
+use crate::source::{SourceError, way_out};
 use rustix::event::{Timespec, epoll};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -274,10 +274,7 @@ fn same_counts(old: &LinkCounters, new: &LinkCounters) -> bool {
 }
 
 fn no_entry(netns: u64, error: &io::Error) -> Problem {
-    let mends = match error.raw_os_error() {
-        Some(libc::EMFILE | libc::ENFILE) => "allow it more open files (ulimit -n)",
-        _ => "run vnettop as root, or with CAP_SYS_ADMIN",
-    };
+    let mends = way_out(error, "run vnettop as root, or with CAP_SYS_ADMIN");
     let text = format!(
         "cannot enter network namespace {netns} ({error}), so the links in it are not seen, nor those of others like it; {mends}"
     );
