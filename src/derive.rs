@@ -21,11 +21,12 @@ pub mod pins;
 pub mod placement;
 pub mod proof;
 pub mod run;
+mod spaces;
 pub mod threads;
 
 use crate::sample::{
-    Duty, Event, FlowPath, Host, Ifindex, Item, LinkKey, Offloads, OvsSwitch, OwnCost, Owned, Owner, Problem, Sample,
-    Space, Steering, Topology, TraceSource,
+    Duty, Event, FlowPath, Host, Item, LinkKey, Offloads, OvsSwitch, OwnCost, Owned, Owner, Problem, Sample, Space,
+    Steering, Topology, TraceSource,
 };
 use history::History;
 use inquiry::Inquiry;
@@ -112,28 +113,6 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// A namespace by its inode.
-    #[must_use]
-    pub fn space(&self, netns: u64) -> Option<&Space> {
-        let at = self.spaces.binary_search_by_key(&netns, |space| space.netns).ok()?;
-        Some(&self.spaces[at])
-    }
-
-    /// The name that people know a namespace by: that of the container or guest it is, whose its `lo` is, else its own.
-    #[must_use]
-    pub fn space_name(&self, netns: u64) -> Option<&str> {
-        let lo = LinkKey { netns, ifindex: Ifindex(1) };
-        let owner = self.owner(lo).filter(|owner| !owner.guess && netns != self.netns);
-        owner.map(|owner| &*owner.name).or_else(|| self.space(netns)?.name.as_deref())
-    }
-
-    /// What to call a namespace in a few letters: its name, a process in it, its inode.
-    #[must_use]
-    pub fn space_label(&self, netns: u64) -> String {
-        let unnamed = || self.space(netns).map_or_else(|| netns.to_string(), Space::label);
-        self.space_name(netns).map_or_else(unnamed, str::to_owned)
-    }
-
     /// The watched threads without those of switches: whom a benchmark consists of.
     pub fn benchmark(&self) -> impl Iterator<Item = &ThreadMetrics> + Clone {
         self.threads.iter().filter(|thread| thread.sample.duty != Duty::Switch)

@@ -31,7 +31,7 @@ pub use owners::{Owned, Owner, OwnerKind};
 pub use paths::{FlowPath, Hop, HopBy, HopWay};
 pub use run::{PinMode, RunAsked, StretchSide};
 pub use spaces::Space;
-pub use steering::{NapiThread, Steering};
+pub use steering::{Interrupts, NapiThread, Steering};
 pub use threads::{Direction, Duty, Side, ThreadId, ThreadSample};
 pub use trace::{Move, Trace, TraceSource};
 

@@ -130,13 +130,15 @@ fn a_swarm_overlay_is_told_with_its_hidden_namespaces_on_both_hosts() {
     manager.cli(&["network", "create", "-d", "overlay", "--attachable", "over"]);
     let server = manager.server("server", &["--network", "over"]);
     let client = worker.idle("client", &["--network", "over"]);
-    let hidden = |engine: &str| {
+    let id = |network: &str| manager.cli(&["network", "inspect", "-f", "{{.ID}}", network]);
+    let kept = |engine: &str, name: &str| {
         let spaces = spaces_of(&machine, engine);
-        let network = manager.cli(&["network", "inspect", "-f", "{{.ID}}", "over"]);
-        let name = format!("/1-{}", &network[..10]);
-        spaces.into_iter().find(|space| space.ends_with(&name)).expect("the overlay has a namespace of its own")
+        let space = spaces.into_iter().find(|space| space.ends_with(&format!("/{name}")));
+        space.unwrap_or_else(|| panic!("{engine} keeps a namespace {name}"))
     };
-    let (there, here) = (hidden("docker"), hidden("docker-west"));
+    let (over_id, ingress_id) = (id("over"), id("ingress"));
+    let overlay = |id: &str| format!("1-{}", &id[..10]);
+    let (there, here) = (kept("docker", &overlay(&over_id)), kept("docker-west", &overlay(&over_id)));
 
     let ask = [&["exec", "client", "iperf3"], &*to(&server.address, &[])].concat();
     let seen = observed(&machine, "docker-overlay", &[], worker.command(&ask));
@@ -171,6 +173,16 @@ fn a_swarm_overlay_is_told_with_its_hidden_namespaces_on_both_hosts() {
     ]);
     holds_owner(&seen, &way(&[(&server.space, "eth0")]), &server, "name");
     holds_owner(&seen, &way(&[(&client.space, "eth0")]), &client, "id");
+
+    // Each namespace by the name of its network, which Docker's own socket tells, or of its container.
+    seen.holds_space(&there, "over overlay", Some("vxlan0"));
+    seen.holds_space(&here, "over overlay", Some("vxlan0"));
+    let balancer = format!("lb_{}", &over_id[..9]);
+    seen.holds_space(&kept("docker", &balancer), "over lb", None);
+    seen.holds_space(&kept("docker", &overlay(&ingress_id)), "ingress overlay", None);
+    seen.holds_space(&kept("docker", "ingress_sbox"), "ingress lb", None);
+    seen.holds_space(&server.space, &server.name, Some("eth0"));
+    seen.holds_space(&client.space, &client.id[..12], Some("eth0"));
 }
 
 #[test]

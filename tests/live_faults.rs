@@ -154,6 +154,47 @@ fn rps_onto_the_flows_own_core_is_named() {
 }
 
 #[test]
+fn rps_of_one_queue_of_several_is_told_whatever_queue_the_sender_chose() {
+    if !can_run("rps_of_one_queue_of_several_is_told_whatever_queue_the_sender_chose", &TOOLS) {
+        return;
+    }
+    let (near, far) = (Netns::new(), Netns::new());
+    let queues = "numtxqueues 2 numrxqueues 2";
+    near.run(&format!("ip link add a0 {queues} type veth peer name b0 {queues} netns {}", far.pid()));
+    near.run("ip addr add 198.18.1.1/24 dev a0; ip link set a0 up");
+    far.run("ip addr add 198.18.1.2/24 dev b0; ip link set b0 up");
+    // The sender's core sends by the second queue, and only the first has RPS: of whom that is the kernel counts.
+    tune(&near, "echo 2 > /sys/class/net/a0/queues/tx-0/xps_cpus; echo 1 > /sys/class/net/a0/queues/tx-1/xps_cpus");
+    tune(&far, "echo 2 > /sys/class/net/b0/queues/rx-0/rps_cpus");
+    let handed_to = || {
+        let text = std::fs::read_to_string("/proc/net/softnet_stat").expect("readable");
+        let rows =
+            text.lines().map(|line| line.split_whitespace().map(|word| u64::from_str_radix(word, 16).unwrap_or(0)));
+        let rows = rows.map(Iterator::collect::<Vec<u64>>);
+        rows.filter(|row| row.get(12) == Some(&1)).map(|row| row[9]).sum::<u64>()
+    };
+    let mut flow = Flow::between(&near, &far, "198.18.1.2");
+    flow.cores("b0", "has the core of RPS among those that handle it, if packets are handed to it", |hop| {
+        let cores = hop["softirq_cores"].as_str().unwrap_or_default();
+        hop["softirq_by"] == "rps" && cores == "0-1"
+    });
+    let before = handed_to();
+    for _ in 0..8 {
+        flow.watching.next();
+    }
+    eprintln!("the RPS of a queue that the sender did not choose had {} packets for core 1", handed_to() - before);
+    // Both queues: the flow's own core for certain. The finding's own command mends both.
+    tune(&far, "echo 2 | tee /sys/class/net/b0/queues/rx-*/rps_cpus");
+    let words = ["RPS has what b0", "receives handled on core 1, where the flow's receiver runs"];
+    let text = flow.finds("steered", &words);
+    let command = text.rsplit_once('(').map(|(_, command)| command.trim_end_matches(')').to_owned());
+    let command = command.unwrap_or_else(|| panic!("the finding names a command: {text}"));
+    assert!(command.contains("| tee "), "one for all queues: {command}");
+    tune(&far, &command);
+    flow.mended("steered");
+}
+
+#[test]
 fn a_thread_of_napi_on_the_flows_own_core_is_named() {
     if !can_run("a_thread_of_napi_on_the_flows_own_core_is_named", &TOOLS) {
         return;

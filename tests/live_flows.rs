@@ -377,6 +377,7 @@ fn datagrams_lost_at_the_receivers_socket_are_what_ss_says() {
         .map(|_| vnettop.next())
         .find(|object| udp(object).is_some_and(|flow| flow["lost_per_s"].as_f64() > Some(100.0)));
     let dropping = udp(&dropping.expect("the drops are told within 12 s")).expect("it is there");
+    assert_eq!(dropping["lost_per_s_source"], "receive_buffer", "the place is named: {dropping}");
     let (lost, sent) = (dropping["lost_per_s"].as_f64().expect("a rate"), 20e6 / 8.0 / 1448.0);
     assert!(lost < sent * 1.5, "not more than is sent ({sent:.0}): {lost:.0}");
     // The client stops too: the socket stands still.

@@ -67,6 +67,34 @@ fn loss_in_the_senders_qdisc_is_found_there() {
 }
 
 #[test]
+fn a_flow_s_own_figure_of_loss_names_the_socket_and_counts_nothing_of_the_way() {
+    if !can_run("a_flow_s_own_figure_of_loss_names_the_socket_and_counts_nothing_of_the_way", PROGRAMS) {
+        return;
+    }
+    let line = Line::new();
+    let _server = line.serve();
+    line.near.run("tc qdisc replace dev a0 root tbf rate 60mbit burst 10k limit 10k");
+    let (_, objects) = line.observe(&["-u", "-l", "1470", "-b", "94M"], |_| ());
+    let flows = objects.iter().flat_map(|object| object["flows"].as_array().expect("a list"));
+    let known: Vec<&Value> = flows.filter(|flow| !flow["lost_per_s"].is_null()).collect();
+    assert!(known.len() > 5, "the datagrams' flow tells it: {}", known.len());
+    assert!(known.iter().all(|flow| flow["lost_per_s_source"] == "receive_buffer"), "and of which place: {}", known[0]);
+    // On a loaded machine some are truly lost at the socket too.
+    let own = objects.iter().map(|object| {
+        let flows = object["flows"].as_array().expect("a list").iter();
+        flows.filter_map(|flow| flow["lost_per_s"].as_f64()).sum::<f64>() * object["elapsed_s"].as_f64().unwrap_or(0.0)
+    });
+    let own: f64 = own.sum();
+    let places = lost(&objects);
+    let at =
+        |word: &str| -> f64 { places.iter().filter(|(place, _)| place.0 == word).map(|(_, packets)| packets).sum() };
+    let (queue, socket) = (at("qdisc"), at("receive_buffer"));
+    eprintln!("{queue:.0} packets lost in the queue, {socket:.0} at the socket, of which the flow tells {own:.0}");
+    assert!(queue > 1_000.0, "the queue's are in losses: {places:?}");
+    assert!(own <= 1.1 * socket + 50.0, "the flow's are the socket's {socket:.0} and nothing of the way, not {own:.0}");
+}
+
+#[test]
 fn loss_on_a_hop_in_the_middle_is_found_there() {
     if !can_run("loss_on_a_hop_in_the_middle_is_found_there", PROGRAMS) {
         return;

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use vnettop::record::{Recorder, Recording};
 use vnettop::sample::{
-    Benchmark, Congestion, CoreSet, Direction, Event, FlowSample, Host, Ifindex, Item, Kind, LinkCounters, LinkFacts,
-    LinkKey, LinkState, NapiThread, Offload, Offloads, OwnCost, PortState, Problem, Program, Proto, Pulse, Reported,
-    Sample, Side, Steering, TcpState, ThreadId, Topology, UdpState,
+    Benchmark, Congestion, CoreSet, Direction, Event, FlowSample, Host, Ifindex, Interrupts, Item, Kind, LinkCounters,
+    LinkFacts, LinkKey, LinkState, NapiThread, Offload, Offloads, OwnCost, PortState, Problem, Program, Proto, Pulse,
+    Reported, Sample, Side, Steering, TcpState, ThreadId, Topology, UdpState,
 };
 
 fn facts(ifindex: u32, name: &str) -> Arc<LinkFacts> {
@@ -63,10 +63,10 @@ fn sample(tick: u64, links: &Arc<Vec<Arc<LinkFacts>>>) -> Item {
         steering: Arc::new(vec![Steering {
             link: LinkKey { netns: 4_026_531_840, ifindex: Ifindex(2) },
             rps: vec![CoreSet::single(1), CoreSet::new()],
-            xps: vec![CoreSet::single(3)],
             rfs: false,
             threaded: true,
             napi: vec![NapiThread { pid: 812, core: 1, allowed: CoreSet::single(1) }],
+            interrupts: Some(Interrupts::Cores(CoreSet::single(u32::try_from(tick).expect("small")))),
         }]),
         own: OwnCost { cpu_ns: tick, late_ticks: 0, realtime: true, interval_ns: 100, seat: Some(3) },
         problems: Arc::new(vec![Problem { source: "speed".into(), text: "unknown".into() }]),

@@ -9,6 +9,7 @@ mod ovs;
 mod owner;
 mod path;
 mod peer;
+mod space;
 
 use crate::derive::flow::{Connection, DatagramTest};
 use crate::derive::links::LinkRates;
@@ -43,7 +44,7 @@ struct Object<'a> {
     host: Host<'a>,
     own: Own,
     trace: Option<Tracing>,
-    namespaces: &'a [Space],
+    namespaces: Each<'a, Space>,
     links: Each<'a, LinkMetrics>,
     ovs: Vec<ovs::Switch<'a>>,
     cores: Each<'a, CoreMetrics>,
@@ -104,7 +105,7 @@ impl<'a> Object<'a> {
                 seat: metrics.own.seat,
             },
             trace: Tracing::of(metrics),
-            namespaces: &metrics.spaces,
+            namespaces: Each { rows: &metrics.spaces, metrics },
             links: Each { rows: &metrics.links, metrics },
             ovs: ovs::Switch::all(&metrics.ovs),
             cores: Each { rows: &metrics.cores, metrics },

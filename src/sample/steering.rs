@@ -10,9 +10,6 @@ pub struct Steering {
     pub link: LinkKey,
     /// Each receive queue's cores that RPS hands packets to (`queues/rx-N/rps_cpus`); an empty set leaves them alone.
     pub rps: Vec<CoreSet>,
-    /// Each send queue's cores that send through it (`queues/tx-N/xps_cpus`); empty where the link has one queue only.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub xps: Vec<CoreSet>,
     /// RFS may hand packets to the core of the thread that reads them (`queues/rx-N/rps_flow_cnt` is not 0).
     #[serde(default)]
     pub rfs: bool,
@@ -22,6 +19,19 @@ pub struct Steering {
     /// These threads (`NETDEV_CMD_NAPI_GET`, Linux 6.8).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub napi: Vec<NapiThread>,
+    /// Who is interrupted when something comes in; none where no hardware is behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interrupts: Option<Interrupts>,
+}
+
+/// The cores that take the interrupts of what a device receives.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Interrupts {
+    /// Each goes to one of these (`/proc/irq/N/effective_affinity_list`).
+    Cores(CoreSet),
+    /// Why that is not known.
+    Unknown(String),
 }
 
 /// A kernel thread that receives a link's packets.

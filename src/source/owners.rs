@@ -211,18 +211,17 @@ impl OwnerReader {
         self.docker.networks().iter().find(is_it).map(network)
     }
 
-    /// Docker keeps a namespace for an overlay, with its bridge and its vxlan.
+    /// Docker keeps a namespace for an overlay, with its bridge and its vxlan, and one for its load balancer.
     fn network_around(&self, link: &LinkFacts) -> Option<Owner> {
         let at = self.spaces.binary_search_by_key(&link.netns, |space| space.netns).ok()?;
-        self.network_of(&self.spaces[at]).filter(|_| link.kind != Kind::Loopback).map(network)
+        self.network_of(&self.spaces[at]).map(network)
     }
 
     fn network_of(&self, space: &Space) -> Option<&Network> {
         let is_ingress = space.name.as_deref() == Some("ingress_sbox");
         let id = network_id(space);
-        let is_it = |network: &&Network| {
-            id.is_some_and(|id| network.id.starts_with(id)) || is_ingress && network.name == "ingress"
-        };
+        let is_it =
+            |network: &&Network| id.is_some_and(|id| network.id.starts_with(id)) || is_ingress && network.ingress;
         self.docker.networks().iter().find(is_it)
     }
 

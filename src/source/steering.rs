@@ -1,7 +1,8 @@
-//! What puts the packets of the links on a path onto cores: RPS, RFS and XPS of each queue, threads of NAPI. Without
+//! What puts the packets of the links on a path onto cores: RPS and RFS of each queue, threads of NAPI, interrupts. Without
 //! paths it reads nothing and keeps nothing open; with them when one changes, and every three seconds besides. Only where
 //! a thread of NAPI last ran is read on every tick, because it moves like any thread.
 
+mod interrupts;
 mod napi;
 mod queues;
 
@@ -132,6 +133,7 @@ impl SteeringReader {
             let Some(mut told) = tree.read(link, &mut self.buffer) else { continue };
             let threads = napi.as_mut().map(|napi| napi.threads(key.ifindex, &mut self.buffer)).unwrap_or_default();
             told.napi = threads.into_iter().filter_map(|pid| napi_thread(&self.proc, pid)).collect();
+            told.interrupts = interrupts::read(tree, &self.proc, link, &mut self.buffer);
             settings.push(told);
         }
         settings

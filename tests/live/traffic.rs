@@ -162,6 +162,18 @@ impl Seen {
         );
     }
 
+    /// A namespace is called so, in JSON and, where it has a link on the screen, there beside that.
+    pub fn holds_space(&self, space: &str, name: &str, link: Option<&str>) {
+        let last = self.objects.last().expect("objects");
+        let mut told = last["namespaces"].as_array().expect("a list").iter();
+        let told = told.find(|told| told["netns"] == self.after.spaces[space]).expect("it is listed");
+        assert_eq!(told["known_as"], *name, "{space} is the namespace of {name}: {told}");
+        let Some(link) = link else { return };
+        let frame = Replayed::at_the_benchmark(&self.recording).text(SCREEN.0, SCREEN.1);
+        let row = |line: &str| line.contains(name) && line.split_whitespace().any(|word| word == link);
+        assert!(frame.lines().any(row), "a row has {link} in {name}:\n{frame}");
+    }
+
     /// The connections that vnettop told.
     pub fn flows(&self) -> impl Iterator<Item = &Value> {
         self.objects.iter().filter_map(|object| object["flows"].as_array()).flatten()

@@ -24,7 +24,7 @@ while True:
 pub struct Flow {
     sender: Kept,
     _receiver: Kept,
-    watching: Watching,
+    pub watching: Watching,
 }
 
 impl Flow {
@@ -75,12 +75,14 @@ impl Flow {
         panic!("{what} within {ticks} ticks; flows {:#}, findings {:#}", last["flows"], last["findings"]);
     }
 
-    /// Awaits a finding whose sentence has all these words.
-    pub fn finds(&mut self, id: &str, words: &[&str]) {
+    /// Awaits a finding whose sentence has all these words, and gives it.
+    pub fn finds(&mut self, id: &str, words: &[&str]) -> String {
         let object = self.awaits(&format!("{id} with {words:?} is found"), 60, |_, object| {
             finding(object, id).is_some_and(|text| words.iter().all(|word| text.contains(word)))
         });
-        eprintln!("{}", finding(&object, id).expect("it is there"));
+        let text = finding(&object, id).expect("it is there");
+        eprintln!("{text}");
+        text
     }
 
     /// Awaits that it is gone and stays away: two seconds of silence within ten.

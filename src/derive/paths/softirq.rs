@@ -1,13 +1,13 @@
 //! On which cores the packets of a flow are handled at each hop, as far as that can be known without tracing.
 //!
 //! A virtual link hands a packet on within the softirq of the core that sent it (`veth_xmit` → this core's backlog), so
-//! every hop runs where the sender's thread does, until something says otherwise: RPS, or a NAPI that has a thread of its
-//! own. Acknowledgements that arrive may make the receiver's core send a part (measured: 86 to 2). What is not known is
+//! every hop runs where the sender's thread does, until something says otherwise: RPS, a NAPI that has a thread of its
+//! own, or a device whose interrupts go to other cores. Acknowledgements that arrive may make the receiver's core send a part (measured: 86 to 2). What is not known is
 //! unknown from there on, with the reason.
 
 use crate::derive::Metrics;
 use crate::derive::flow::Connection;
-use crate::sample::{CoreSet, FlowPath, Hop, HopBy, HopWay, Kind, LinkFacts, LinkKey, Steering};
+use crate::sample::{CoreSet, FlowPath, Hop, HopBy, HopWay, Interrupts, Kind, LinkFacts, LinkKey, Steering};
 
 /// From this share of a core on a thread works.
 const WORKS: f64 = 0.02;
@@ -30,6 +30,8 @@ pub enum SoftirqBy {
     Rps,
     /// The thread of a NAPI.
     NapiThread,
+    /// The device that it comes in by, of this hop or one before it.
+    Interrupt,
 }
 
 impl SoftirqBy {
@@ -40,6 +42,7 @@ impl SoftirqBy {
             Self::Sender => "sender",
             Self::Rps => "rps",
             Self::NapiThread => "napi_thread",
+            Self::Interrupt => "interrupt",
         }
     }
 }
@@ -96,8 +99,8 @@ fn next(metrics: &Metrics, before: Option<&Hop>, hop: &Hop, at: Result<Softirq, 
     let Some(told) = steering(metrics, hop.link) else {
         return Err("the link's RPS and NAPI settings cannot be read".to_owned());
     };
-    let at = if takes_by_thread(metrics, before, link, told)? { threads(told)? } else { received(link, at) };
-    spread(metrics, before, link, told, at)
+    let at = if takes_by_thread(metrics, before, link, told)? { threads(told)? } else { received(link, told, at) };
+    spread(metrics, link, told, at)
 }
 
 /// The settings of a link.
@@ -107,9 +110,15 @@ pub(in crate::derive) fn steering(metrics: &Metrics, link: LinkKey) -> Option<&S
 }
 
 /// The packets arrive on another core than they were sent on only where a device interrupts or a program writes them.
-fn received(link: &LinkFacts, at: Result<Softirq, String>) -> Result<Softirq, String> {
-    match link.kind {
-        Kind::Physical | Kind::Virtio => Err(format!("the core that {} interrupts is not known", link.name)),
+fn received(link: &LinkFacts, told: &Steering, at: Result<Softirq, String>) -> Result<Softirq, String> {
+    match (&link.kind, &told.interrupts) {
+        (Kind::Physical | Kind::Virtio, Some(Interrupts::Cores(cores))) => {
+            Ok(Softirq { cores: cores.clone(), by: SoftirqBy::Interrupt })
+        }
+        (Kind::Physical | Kind::Virtio, Some(Interrupts::Unknown(why))) => {
+            Err(format!("the core that {} interrupts is not known: {why}", link.name))
+        }
+        (Kind::Physical | Kind::Virtio, None) => Err(format!("the core that {} interrupts is not known", link.name)),
         _ => at.and_then(|at| handed_on(link).map(|()| at)),
     }
 }
@@ -149,17 +158,17 @@ fn threads(told: &Steering) -> Result<Result<Softirq, String>, String> {
     Ok(Ok(Softirq { cores, by: SoftirqBy::NapiThread }))
 }
 
-/// RPS hands each flow to one core of the mask of its receive queue.
+/// RPS hands each flow to one core of the mask of its receive queue, which may be any. Between the ends of a pair XPS of
+/// the sender's core does not tell it: a socket stays with the queue that it sent by first, wherever its thread moves
+/// (measured with UDP), and what is sent by queue 2 comes in by queue 1 or 2, as the kernel's age has it (`veth_xmit`).
 fn spread(
     metrics: &Metrics,
-    before: Option<&Hop>,
     link: &LinkFacts,
     told: &Steering,
     at: Result<Softirq, String>,
 ) -> Result<Softirq, String> {
     let online = metrics.topology.online();
-    let queues = queues(metrics, before, told, at.as_ref().ok());
-    let masks: Vec<CoreSet> = queues.into_iter().map(|queue| told.rps[queue].intersection(&online)).collect();
+    let masks: Vec<CoreSet> = told.rps.iter().map(|queue| queue.intersection(&online)).collect();
     let spreads = masks.iter().any(|mask| !mask.is_empty());
     if told.rfs {
         return Err(format!("RFS may hand what comes to {} to the core of the thread that reads it", link.name));
@@ -178,20 +187,4 @@ fn spread(
         at?.cores.iter().for_each(|core| cores.insert(core));
     }
     Ok(Softirq { cores, by: SoftirqBy::Rps })
-}
-
-/// The receive queues that the flow may come in by: of a pair those whose number the sending end's XPS gives to the cores
-/// that send.
-fn queues(metrics: &Metrics, before: Option<&Hop>, told: &Steering, at: Option<&Softirq>) -> Vec<usize> {
-    let all = || (0..told.rps.len()).collect();
-    let sends = before.and_then(|before| steering(metrics, before.link)).filter(|sends| {
-        let is_pair = metrics.link(told.link).is_some_and(|link| link.facts.kind == Kind::Veth);
-        is_pair && sends.xps.len() == told.rps.len()
-    });
-    let (Some(sends), Some(at)) = (sends, at) else { return all() };
-    let is_mapped = |core| sends.xps.iter().any(|cores| cores.contains(core));
-    if !at.cores.iter().all(is_mapped) {
-        return all();
-    }
-    (0..told.rps.len()).filter(|&queue| at.cores.iter().any(|core| sends.xps[queue].contains(core))).collect()
 }

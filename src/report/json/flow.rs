@@ -3,7 +3,7 @@
 use super::Row;
 use super::path::Hop;
 use crate::derive::flow::{Connection, DATAGRAM_SOURCE, DatagramTest, End};
-use crate::derive::{FlowBasis, Metrics, paths};
+use crate::derive::{FlowBasis, LossPlace, Metrics, paths};
 use crate::sample::{Congestion, Proto};
 use serde::Serialize;
 use std::net::IpAddr;
@@ -34,6 +34,8 @@ pub(super) struct Flow<'a> {
     tx_queue_bytes: Option<u64>,
     rx_buffer_bytes: Option<u64>,
     lost_per_s: Option<f64>,
+    /// The one place that it counts, in the words of `losses`.
+    lost_per_s_source: Option<&'static str>,
     path: Vec<Hop<'a>>,
     path_gap: Option<&'a str>,
 }
@@ -90,6 +92,7 @@ impl Row for Connection {
             tx_queue_bytes: self.tx_queue_bytes,
             rx_buffer_bytes: self.rx_buffer_bytes,
             lost_per_s: self.drops_per_s,
+            lost_per_s_source: self.drops_per_s.map(|_| LossPlace::ReceiveBuffer.word()),
             path: Hop::all(path.as_ref()),
             path_gap: path.as_ref().and_then(|path| path.gap),
         }

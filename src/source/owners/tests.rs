@@ -234,15 +234,25 @@ fn of_two_links_of_one_name_the_holder_s_own_namespace_decides() {
 }
 
 #[test]
-fn an_overlay_s_namespace_is_its_network_s() {
+fn the_namespaces_of_an_overlay_and_of_its_balancer_are_its_network_s() {
     let mut machine = Machine::new();
     let _listener = docker(&machine.root.path().join("docker.sock"));
     let overlay = Space { name: Some("1-u4d4dqkmzz".to_owned()), ..space(20, None) };
-    let spaces = Arc::new(vec![space(OWN, Some(1)), overlay]);
-    let inside =
-        vec![link(20, 1, "lo", Kind::Loopback), link(20, 2, "br0", Kind::Bridge), link(20, 3, "vxlan0", Kind::Vxlan)];
+    let balancer = Space { name: Some("lb_u4d4dqkmz".to_owned()), ..space(21, None) };
+    let ingress = Space { name: Some("ingress_sbox".to_owned()), ..space(22, None) };
+    let spaces = Arc::new(vec![space(OWN, Some(1)), overlay, balancer, ingress]);
+    let lo = |netns| link(netns, 1, "lo", Kind::Loopback);
+    let inside = vec![
+        lo(20),
+        link(20, 2, "br0", Kind::Bridge),
+        link(20, 3, "vxlan0", Kind::Vxlan),
+        lo(21),
+        link(21, 4, "eth0", Kind::Veth),
+        lo(22),
+    ];
     let (links, mut now_ns) = (links(inside), 0);
-    let expected = [(2, "over".to_owned()), (3, "over".to_owned())];
+    let over = |ifindex| (ifindex, "over".to_owned());
+    let expected = [over(1), over(2), over(3), over(1), over(4), (1, "front".to_owned())];
     while machine.read(&spaces, &links, now_ns) != expected {
         std::thread::sleep(std::time::Duration::from_millis(1));
         now_ns += 1_000_000;

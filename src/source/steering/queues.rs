@@ -3,6 +3,7 @@
 
 use crate::sample::{CoreSet, LinkFacts, MOST_CORES, Steering};
 use crate::source::{proc_file, scan};
+use rustix::fs::{Dir, Mode, OFlags, openat};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -34,10 +35,10 @@ impl Tree {
         let mut steering = Steering {
             link: link.key(),
             rps: Vec::new(),
-            xps: Vec::new(),
             rfs: false,
             threaded: self.number(&format!("{folder}/threaded"), buffer).is_some_and(|mode| mode != 0),
             napi: Vec::new(),
+            interrupts: None,
         };
         loop {
             let queue = format!("{folder}/queues/rx-{}", steering.rps.len());
@@ -48,15 +49,18 @@ impl Tree {
                 return None;
             }
         }
-        // Reading `xps_cpus` takes the RTNL lock, so it is read where it decides: between the ends of a pair.
-        if steering.rps.len() > 1 && link.peer.is_some() {
-            let cores = |queue| self.mask(&format!("{folder}/queues/tx-{queue}/xps_cpus"), buffer);
-            steering.xps = (0..MOST_QUEUES).map_while(cores).collect();
-        }
         Some(steering)
     }
 
-    fn number(&self, file: &str, buffer: &mut Vec<u8>) -> Option<u64> {
+    /// The names in a folder; none where it is not there.
+    pub(super) fn entries(&self, folder: &str) -> Vec<String> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let Ok(folder) = openat(&self.0, folder, flags, Mode::empty()).and_then(Dir::new) else { return Vec::new() };
+        let names = folder.flatten().filter_map(|entry| entry.file_name().to_str().ok().map(ToOwned::to_owned));
+        names.filter(|name| !name.starts_with('.')).collect()
+    }
+
+    pub(super) fn number(&self, file: &str, buffer: &mut Vec<u8>) -> Option<u64> {
         scan::number(self.text(file, buffer)?)
     }
 
@@ -64,9 +68,18 @@ impl Tree {
         mask(self.text(file, buffer)?)
     }
 
-    fn text<'a>(&self, file: &str, buffer: &'a mut Vec<u8>) -> Option<&'a [u8]> {
+    pub(super) fn text<'a>(&self, file: &str, buffer: &'a mut Vec<u8>) -> Option<&'a [u8]> {
         let file = proc_file::open_below(&self.0, file).ok()?;
         Some(proc_file::whole(&file, buffer).ok()?.trim_ascii())
+    }
+}
+
+#[cfg(test)]
+impl Tree {
+    /// One that a test made of files.
+    pub fn at(folder: &std::path::Path) -> Self {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Self(rustix::fs::open(folder, flags, Mode::empty()).expect("it is there"))
     }
 }
 

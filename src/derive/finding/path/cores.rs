@@ -33,15 +33,16 @@ pub(in crate::derive::finding) fn one_core(scene: &Scene<'_>) -> Option<Said> {
     let all: f64 = metrics.cores.iter().filter_map(rounds).sum();
     let its = metrics.cores.iter().find(|row| row.place.core == core).and_then(rounds)?;
     (!idle.is_empty() && its >= NEARLY_ALL * all).then(|| {
-        let file = receiver(scene).map_or_else(|| "queues/rx-*/rps_cpus".to_owned(), rps_file);
+        let mask = mask(&idle);
+        let command = receiver(scene).map(|link| set_rps(link, softirq::steering(metrics, link.facts.key()), &mask));
+        let command = command.unwrap_or_else(|| format!("echo {mask} > queues/rx-*/rps_cpus"));
         Said {
             text: format!(
                 "core {core} spends {:.0} % of its time forwarding packets while {} of {} cores idle: RPS spreads several \
-                 flows over them (echo {} > {file})",
+                 flows over them ({command})",
                 softirq * 100.0,
                 idle.len(),
                 metrics.cores.len(),
-                mask(&idle),
             ),
             cost: None,
             numbers: vec![("core", f64::from(core)), ("softirq", softirq), ("idle_cores", idle.len() as f64)],
@@ -116,16 +117,21 @@ fn sentence(metrics: &Metrics, put: &Put<'_>, whose: &str, other: Option<CoreId>
         (SoftirqBy::NapiThread, None) => {
             ("the thread of its NAPI has", format!("echo 0 > /sys/class/net/{}/threaded", link.facts.name))
         }
-        (_, Some(core)) => ("RPS has", format!("echo {} > {}", mask(&CoreSet::single(core)), rps_file(link))),
-        (_, None) => ("RPS has", format!("echo 0 > {}", rps_file(link))),
+        (_, Some(core)) => ("RPS has", set_rps(link, Some(told), &mask(&CoreSet::single(core)))),
+        (_, None) => ("RPS has", set_rps(link, Some(told), "0")),
     };
     let better = other
         .map_or_else(|| "without it that happens on the sender's core".to_owned(), |core| format!("core {core} idles"));
     format!("{what} what {name} receives handled on {plural} {cores}, where the flow's {whose} runs: {better} ({mend})")
 }
 
-fn rps_file(link: &LinkMetrics) -> String {
-    format!("/sys/class/net/{}/queues/rx-0/rps_cpus", link.facts.name)
+/// The command that gives each receive queue of a link this mask.
+fn set_rps(link: &LinkMetrics, told: Option<&Steering>, mask: &str) -> String {
+    let queues = format!("/sys/class/net/{}/queues", link.facts.name);
+    match told.map_or(1, |told| told.rps.len()) {
+        0 | 1 => format!("echo {mask} > {queues}/rx-0/rps_cpus"),
+        _ => format!("echo {mask} | tee {queues}/rx-*/rps_cpus"),
+    }
 }
 
 /// A set as `rps_cpus` takes it: 32 cores a word in hexadecimal, the highest first.

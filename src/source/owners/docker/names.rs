@@ -18,6 +18,8 @@ pub(in crate::source::owners) struct Network {
     pub name: String,
     /// The bridge that it was told to use.
     pub bridge: Option<String>,
+    /// It spreads published ports over the nodes of a swarm, which has one such network, whatever its name.
+    pub ingress: bool,
 }
 
 #[derive(Deserialize)]
@@ -33,6 +35,8 @@ struct Net {
     id: String,
     name: String,
     options: Option<BTreeMap<String, serde_json::Value>>,
+    #[serde(default)]
+    ingress: bool,
 }
 
 /// Names by the first digits of their ids; none when it is no answer to `/containers/json`.
@@ -54,7 +58,7 @@ pub(super) fn networks(body: &[u8]) -> Option<Vec<Network>> {
     let named = |network: Net| {
         let bridge = network.options.and_then(|mut options| options.remove("com.docker.network.bridge.name"));
         let bridge = bridge.as_ref().and_then(serde_json::Value::as_str).and_then(short);
-        Some(Network { id: short(&network.id)?, name: short(&network.name)?, bridge })
+        Some(Network { id: short(&network.id)?, name: short(&network.name)?, bridge, ingress: network.ingress })
     };
     Some(networks.into_iter().filter_map(named).collect())
 }
@@ -80,8 +84,11 @@ mod tests {
     fn networks_have_names_and_perhaps_a_bridge() {
         let all = networks(include_bytes!("../../../../tests/fixtures/owners/networks.json")).expect("an answer");
         let bridges: Vec<_> = all.iter().map(|network| (&*network.name, network.bridge.as_deref())).collect();
-        let expected = [("bridge", Some("docker0")), ("bench-net", None), ("over", None), ("host", None)];
+        let expected =
+            [("bridge", Some("docker0")), ("bench-net", None), ("over", None), ("front", None), ("host", None)];
         assert_eq!(bridges, expected, "only the default bridge was told its link's name");
+        let ingress: Vec<_> = all.iter().filter(|network| network.ingress).map(|network| &*network.name).collect();
+        assert_eq!(ingress, ["front"], "the ingress network may have any name");
     }
 
     #[test]

@@ -64,7 +64,7 @@ fn names_are_learned_and_kept() {
     docker.ask(0);
     assert!(listen(&mut docker, || 1), "there is news");
     assert_eq!(docker.container("a51cac518006"), Some("container1"));
-    assert_eq!(docker.networks().len(), 4, "and its networks");
+    assert_eq!(docker.networks().len(), 5, "and its networks");
     assert_eq!(docker.listener(), Some(std::process::id()), "the kernel says who listens");
     assert_eq!(docker.problem(), None, "nothing is missing");
     docker.ask(SECOND / 2);

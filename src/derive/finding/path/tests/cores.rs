@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::derive::paths::{self, SoftirqBy};
-use crate::sample::{CoreId, CoreSet, NapiThread, Side, Steering};
+use crate::sample::{CoreId, CoreSet, Interrupts, NapiThread, Side, Steering};
 
 const CLIENT: u32 = 39082;
 const SERVER: u32 = 39081;
@@ -13,7 +13,7 @@ fn set(list: &str) -> CoreSet {
 
 fn steering(netns: u64, ifindex: u32, rps: &str) -> Steering {
     let link = LinkKey { netns, ifindex: Ifindex(ifindex) };
-    Steering { link, rps: vec![set(rps)], xps: Vec::new(), rfs: false, threaded: false, napi: Vec::new() }
+    Steering { link, rps: vec![set(rps)], rfs: false, threaded: false, napi: Vec::new(), interrupts: None }
 }
 
 /// A client on one core that sends to a server on another, over `a0`, `x0` and `b0`, with the settings of all three.
@@ -65,15 +65,10 @@ fn rps_moves_what_follows_and_rfs_makes_it_unknown() {
     assert_eq!(told, ["1 sender"; 3], "cores that are not online take nothing");
     let told = hops(&flowing(4, 1, 2, |all| all[2].rfs = true));
     assert!(told[2].starts_with("RFS may hand what comes to b0"), "{told:?}");
-    let two_queues = |xps: &[&str]| {
-        let xps = xps.iter().map(|cores| set(cores)).collect();
-        hops(&flowing(4, 1, 2, move |all| {
-            (all[0].rps, all[0].xps) = (vec![set(""), set("")], xps);
-            all[1].rps = vec![set("0"), set("3")];
-        }))
-    };
-    assert_eq!(two_queues(&["", ""])[1], "0,3 rps", "either queue");
-    assert_eq!(two_queues(&["0", "1"])[1], "3 rps", "XPS gives the second queue to the sender's core");
+    let told = hops(&flowing(4, 1, 2, |all| all[1].rps = vec![set("0"), set("3")]));
+    assert_eq!(told[1], "0,3 rps", "of either queue");
+    let told = hops(&flowing(4, 1, 2, |all| all[1].rps = vec![set(""), set("3")]));
+    assert_eq!(told[1], "1,3 rps", "or where it was, if it comes by the first");
 }
 
 #[test]
@@ -95,8 +90,29 @@ fn what_a_program_or_a_device_does_is_unknown() {
     assert_eq!(hops(&metrics)[1..], ["the program that holds x0 handles it"; 2], "and what comes after");
     Arc::make_mut(&mut metrics.links[1].facts).kind = Kind::Physical;
     assert_eq!(hops(&metrics)[1], "the core that x0 interrupts is not known");
+    Arc::make_mut(&mut metrics.steering)[1].interrupts = Some(Interrupts::Unknown("nobody says".to_owned()));
+    assert_eq!(hops(&metrics)[1], "the core that x0 interrupts is not known: nobody says");
     let by_device = flowing(4, 1, 2, |all| all[1].rps = vec![set("3")]);
     assert_eq!(SoftirqBy::Rps.word(), hops(&by_device)[1].rsplit(' ').next().expect("a word"));
+}
+
+#[test]
+fn what_a_card_receives_is_handled_where_it_interrupts() {
+    let card = |rps: &[&str]| {
+        let rps: Vec<CoreSet> = rps.iter().map(|cores| set(cores)).collect();
+        let mut metrics = flowing(4, 1, 2, move |all| {
+            (all[1].rps, all[1].interrupts) = (rps, Some(Interrupts::Cores(set("0,2"))));
+        });
+        Arc::make_mut(&mut metrics.links[1].facts).kind = Kind::Physical;
+        metrics
+    };
+    assert_eq!(hops(&card(&["", ""])), ["1 sender", "0,2 interrupt", "0,2 interrupt"], "and what follows there");
+    assert_eq!(hops(&card(&["3", "3"]))[1..], ["3 rps"; 2], "unless RPS hands it on");
+    assert_eq!(hops(&card(&["3", ""]))[1], "0,2-3 rps", "from one of its two queues");
+    let mut remote = card(&["", ""]);
+    remote.flow.connections[0].from.pid = None;
+    let told = hops(&remote);
+    assert_eq!(told[1..], ["0,2 interrupt"; 2], "whoever sent it");
 }
 
 #[test]
@@ -110,6 +126,8 @@ fn a_setting_that_uses_only_the_flows_own_cores_is_named() {
     );
     let told = said(&rps(2, "1"), "steered");
     assert!(told.contains("without it that happens on the sender's core (echo 0 > "), "{told}");
+    let told = said(&flowing(4, 0, 1, |all| all[2].rps = vec![set("1"), set("1")]), "steered");
+    assert!(told.ends_with("(echo 4 | tee /sys/class/net/b0/queues/rx-*/rps_cpus)"), "each queue is mended: {told}");
     let none = |metrics: &Metrics| findings(metrics).iter().all(|finding| finding.id != "steered");
     assert!(none(&rps(4, "2-3")), "other cores do it");
     assert!(none(&rps(4, "1-2")), "another core may do it");
