@@ -4,15 +4,16 @@
 use super::super::signals::wait;
 use super::passing::Passing;
 use super::turns::{Rule, Turns, Wish};
-use super::{Observed, PinMode, Plan, observe, refusal};
+use super::{Observed, PinMode, Plan, refusal};
 use crate::app::Stream;
 use crate::derive::Metrics;
-use crate::derive::run::Observation;
+use crate::derive::run::Run;
 use crate::effect::{Hand, Outcome};
 use crate::sample::{Event, Item, StretchSide};
 use crate::sched;
 use crate::source::feed::{Command as Ask, Feed, Next};
 use crate::source::now_ns;
+use rustix::process::{Pid, WaitOptions, getpid, set_child_subreaper, waitpid};
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -27,7 +28,11 @@ pub(super) struct Session<'a> {
     stream: Stream,
     /// None once nothing more comes.
     feed: Option<Feed>,
-    observation: Observation,
+    run: Run,
+    /// What was measured when it was looked last was the command's own.
+    was_own: bool,
+    /// The command's process.
+    command: Option<u32>,
     hand: Hand,
     signals: Passing,
     turns: Turns,
@@ -39,8 +44,21 @@ pub(super) struct Session<'a> {
 
 impl<'a> Session<'a> {
     pub(super) fn new(plan: &'a Plan, stream: Stream, feed: Feed, hand: Hand, signals: Passing) -> Self {
-        let (observation, turns) = (Observation::default(), Turns::new(Rule::Never));
-        Self { plan, stream, feed: Some(feed), observation, hand, signals, turns, stopped: false, notes: Vec::new() }
+        // A process of the command's whose parent ends becomes vnettop's child, and so stays known for one of its.
+        let _where_it_can = set_child_subreaper(Some(getpid()));
+        Self {
+            plan,
+            stream,
+            feed: Some(feed),
+            run: Run::default(),
+            was_own: false,
+            command: None,
+            hand,
+            signals,
+            turns: Turns::new(Rule::Never),
+            stopped: false,
+            notes: Vec::new(),
+        }
     }
 
     /// Starts the command, watches it until it ends, and puts every mask back; its exit code.
@@ -56,6 +74,7 @@ impl<'a> Session<'a> {
         // the cores that vnettop was started with, not the one that it sits on.
         let mut command = Command::new(&self.plan.command[0]);
         let mut child = sched::unseated(command.args(&self.plan.command[1..])).spawn()?;
+        self.command = Some(child.id());
         self.tell(Event::RunStarted { at_ns: now_ns(), pid: child.id() });
         self.turns = Turns::new(self.rule(nth));
         if self.rule(nth) != Rule::Pinned {
@@ -95,7 +114,8 @@ impl<'a> Session<'a> {
     /// Closes the recording and makes the card.
     pub(super) fn close(mut self, code: u8) -> Observed {
         self.signals.end();
-        let card = self.observation.card();
+        let _where_it_could = set_child_subreaper(None);
+        let card = self.run.card();
         if let Err(error) = std::mem::take(&mut self.stream).finish() {
             self.note(error.to_string());
         }
@@ -168,11 +188,27 @@ impl<'a> Session<'a> {
         if let Err(error) = self.stream.record(&item) {
             self.note(format!("{error}; the run went on without it"));
         }
-        observe(&mut self.stream, &mut self.observation, item)
+        if let Item::Sample(sample) = &item {
+            self.reap(sample.family.as_ref().map_or(&[], |family| family));
+        }
+        self.run.item(item)
+    }
+
+    /// Lets go of orphans that have ended: nobody else waits for them. The command itself is waited for elsewhere; whoever
+    /// is no child of vnettop's is not concerned.
+    fn reap(&self, family: &[u32]) {
+        for &pid in family.iter().filter(|&&pid| Some(pid) != self.command) {
+            let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+            let _ = pid.map(|pid| waitpid(Some(pid), WaitOptions::NOHANG));
+        }
     }
 
     fn turn(&mut self, metrics: &Metrics) {
-        match self.turns.next(metrics, self.observation.recent()) {
+        if self.run.is_own() && !std::mem::replace(&mut self.was_own, true) {
+            self.turn_to_own();
+        }
+        let Some(recent) = self.run.recent() else { return };
+        match self.turns.next(metrics, recent) {
             None => {}
             Some(Wish::Restore) => {
                 self.restore();
@@ -200,6 +236,15 @@ impl<'a> Session<'a> {
                 self.turns.refused(metrics.at_ns);
             }
         }
+    }
+
+    /// What stood for the command's own until now is somebody else's: its masks are put back, and turns begin anew.
+    fn turn_to_own(&mut self) {
+        if self.hand.pins() > 0 {
+            self.restore();
+            self.stretch(Some(StretchSide::Unpinned));
+        }
+        self.turns.begin_anew();
     }
 
     fn stretch(&mut self, side: Option<StretchSide>) {

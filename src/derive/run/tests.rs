@@ -18,6 +18,7 @@ fn asked(pin: PinMode, settle_ns: u64) -> RunAsked {
         wall_ms: 0,
         command: vec!["iperf3".to_owned()],
         watch: vec!["iperf3".to_owned()],
+        measure: None,
         pin,
         repeat: 1,
         stretch_ns: 4 * S,
@@ -30,7 +31,7 @@ fn asked(pin: PinMode, settle_ns: u64) -> RunAsked {
 /// A run of 20 s; its rates begin after `idle` bins.
 fn observed(pin: PinMode, settle_ns: u64, turns: &[(u64, Option<StretchSide>)], rates: &[Option<f64>]) -> Observation {
     let mut seen = Observation::default();
-    let mut tell = |event| seen.item(&Item::Event(event));
+    let mut tell = |event| seen.event(&event);
     tell(Event::RunAsked(asked(pin, settle_ns)));
     tell(Event::RunStarted { at_ns: 0, pid: 7 });
     for (at_ns, side) in turns {
