@@ -25,6 +25,8 @@ pub struct Config {
     pub count: Option<u64>,
     /// Names and pids to watch.
     pub watch: Vec<String>,
+    /// The user named them.
+    pub named: bool,
     /// `all`, `self` or which network namespace; none means what is usual here.
     pub netns: Vec<String>,
     /// Sockets or run directories of Open vSwitch, besides the usual ones.
@@ -256,6 +258,7 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> 
         origin,
         face,
         count: options.count,
+        named: !options.watch.is_empty(),
         watch: if options.watch.is_empty() { vec!["iperf3".to_owned(), "iperf".to_owned()] } else { options.watch },
         netns: options.netns,
         ovs_sockets: options.ovs_socket,

@@ -21,6 +21,7 @@ pub mod pins;
 pub mod placement;
 pub mod proof;
 pub mod run;
+mod scope;
 mod spaces;
 pub mod threads;
 
@@ -33,6 +34,7 @@ use inquiry::Inquiry;
 use owners::Owners;
 use pins::Pins;
 use proof::Trial;
+use scope::Scope;
 use std::sync::Arc;
 
 pub use benchmarks::BenchmarkMetrics;
@@ -145,11 +147,25 @@ pub struct Derivation {
     trial: Trial,
     switches: ovs::Switches,
     losses: losses::LossTrack,
+    /// What of a sample is looked at; none is all of it.
+    scope: Option<Scope>,
     /// What happened since the last sample.
     events: Vec<Event>,
 }
 
 impl Derivation {
+    /// One that looks at what belongs to the command that vnettop runs, and at nothing else that is watched.
+    #[must_use]
+    pub fn of_command() -> Self {
+        Self { scope: Some(Scope::default()), ..Self::default() }
+    }
+
+    /// What belongs to the command; none where everything is looked at.
+    #[must_use]
+    pub(in crate::derive) fn scope(&self) -> Option<&Scope> {
+        self.scope.as_ref()
+    }
+
     /// Takes the next item of the stream; a sample gives metrics, an event is remembered.
     pub fn advance(&mut self, item: Item) -> Option<Metrics> {
         match item {
@@ -183,6 +199,9 @@ impl Derivation {
     /// The threads of switches are beside everything that concerns the benchmark.
     fn sample(&mut self, mut next: Sample) -> Metrics {
         let mut previous = self.previous.take();
+        if let Some(scope) = &mut self.scope {
+            self.history.beside(scope.narrow(&mut next));
+        }
         self.history.observe_threads(previous.as_ref(), &next);
         let before = previous.as_mut().map(threads::without_switches).unwrap_or_default();
         let now = threads::without_switches(&mut next);

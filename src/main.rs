@@ -144,6 +144,7 @@ fn plan(config: &Config, run: &cli::Run) -> app::run::Plan {
     app::run::Plan {
         command: run.command.clone(),
         watch: config.watch.clone(),
+        named: config.named,
         interval: config.interval,
         pin: match run.pin {
             cli::Pin::Never => app::run::PinMode::Never,

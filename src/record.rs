@@ -86,6 +86,7 @@ enum Line<'a> {
     Benchmarks(Arc<Vec<Benchmark>>),
     Offloads(Arc<Vec<Offloads>>),
     Steering(Arc<Vec<Steering>>),
+    Family(Arc<Vec<u32>>),
     Sample(Row<'a>),
     Event(Cow<'a, Event>),
 }

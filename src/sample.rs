@@ -29,7 +29,7 @@ pub use losses::{Conntrack, IpCounters, Offload, Offloads, ProtocolCounters, Qdi
 pub use ovs::{OvsBridge, OvsPort, OvsSwitch};
 pub use owners::{Owned, Owner, OwnerKind};
 pub use paths::{FlowPath, Hop, HopBy, HopWay};
-pub use run::{PinMode, RunAsked, StretchSide};
+pub use run::{Measure, PinMode, RunAsked, StretchSide};
 pub use spaces::Space;
 pub use steering::{Interrupts, NapiThread, Steering};
 pub use threads::{Direction, Duty, Side, ThreadId, ThreadSample};
@@ -89,6 +89,9 @@ pub struct Sample {
     pub flows: Vec<FlowSample>,
     /// The benchmark programs among the watched processes, sorted by pid; the same `Arc` until one comes, goes or reports.
     pub benchmarks: Arc<Vec<Benchmark>>,
+    /// The processes of the command that vnettop runs: its own and all that descend from it, ascending; the same `Arc` until
+    /// one comes or goes. None where no command was started, and where it is not known.
+    pub family: Option<Arc<Vec<u32>>>,
     /// What vnettop itself costs.
     pub own: OwnCost,
     /// Sources that could not be read, each with its reason; empty is the normal case.

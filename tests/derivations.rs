@@ -104,6 +104,7 @@ fn sample(at_ns: u64) -> Sample {
         protocols: Vec::new(),
         offloads: Arc::default(),
         steering: Arc::default(),
+        family: None,
         own: OwnCost { cpu_ns: 0, late_ticks: 0, realtime: false, interval_ns: SECOND, seat: None },
         problems: Arc::default(),
     }

@@ -1,6 +1,8 @@
 //! `vnettop run` on the real kernel: what passes through, what is pinned and put back, and a card that can be made again.
 //! What cannot run here says so by name; with `VNETTOP_REQUIRE_LIVE=1` that is a failure.
 
+#[path = "live_run/beside.rs"]
+mod beside;
 mod live;
 
 use live::{Kept, Netns, VNETTOP, await_that, can_run, iperf3_server, veth_pair};
@@ -442,7 +444,7 @@ fn events(record: &Path) -> Vec<Value> {
     text.lines().map(json).filter_map(|mut line| line.get_mut("event").map(Value::take)).collect()
 }
 
-/// Every iperf3 of the machine is watched: one test at a time.
+/// Two that keep both cores busy take each other's pace: one test at a time.
 static IPERF3: Mutex<()> = Mutex::new(());
 
 /// iperf3 between two namespaces under observation; the options come first.

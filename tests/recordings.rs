@@ -68,6 +68,7 @@ fn sample(tick: u64, links: &Arc<Vec<Arc<LinkFacts>>>) -> Item {
             napi: vec![NapiThread { pid: 812, core: 1, allowed: CoreSet::single(1) }],
             interrupts: Some(Interrupts::Cores(CoreSet::single(u32::try_from(tick).expect("small")))),
         }]),
+        family: Some(Arc::new(vec![4711, 4712])),
         own: OwnCost { cpu_ns: tick, late_ticks: 0, realtime: true, interval_ns: 100, seat: Some(3) },
         problems: Arc::new(vec![Problem { source: "speed".into(), text: "unknown".into() }]),
     }))

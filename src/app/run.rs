@@ -8,10 +8,10 @@ mod turns;
 
 use super::AppError;
 use super::stream::Stream;
-use crate::derive::run::{Observation, RunCard};
+use crate::derive::run::{Run, RunCard};
 use crate::effect::Hand;
 use crate::record::{Recorder, Recording};
-use crate::sample::{Item, RunAsked};
+use crate::sample::{Measure, RunAsked};
 use crate::source::feed::{Feed, Next, Pace};
 use crate::text::clean;
 use passing::Passing;
@@ -33,6 +33,8 @@ pub struct Plan {
     pub command: Vec<OsString>,
     /// Names and pids watched beside the command.
     pub watch: Vec<String>,
+    /// The user named them: whoever bears such a name or number counts, and nobody else but the command.
+    pub named: bool,
     /// Time from tick to tick.
     pub interval: Duration,
     /// What is done about pins.
@@ -90,22 +92,14 @@ pub fn run(plan: &Plan, feed: Feed, hand: Hand, recorder: Option<Recorder>) -> R
 /// It cannot be read, or is of something else.
 pub fn card(file: &Path) -> Result<RunCard, AppError> {
     let feed = Feed::replay(Recording::open(file)?, Pace::Fast)?;
-    let (mut stream, mut observation) = (Stream::default(), Observation::default());
+    let mut run = Run::default();
     loop {
         match feed.next()? {
-            Next::Item(item) => drop(observe(&mut stream, &mut observation, item)),
+            Next::Item(item) => drop(run.item(item)),
             Next::Waiting => super::signals::wait(&[feed.ready()]),
-            Next::End => return observation.card().ok_or(AppError::NoRun),
+            Next::End => return run.card().ok_or(AppError::NoRun),
         }
     }
-}
-
-/// The one way of every item, live or replayed.
-fn observe(stream: &mut Stream, observation: &mut Observation, item: Item) -> Option<crate::derive::Metrics> {
-    observation.item(&item);
-    let metrics = stream.derive(item)?;
-    observation.metrics(&metrics, stream.history());
-    Some(metrics)
 }
 
 fn asked(plan: &Plan) -> RunAsked {
@@ -115,6 +109,7 @@ fn asked(plan: &Plan) -> RunAsked {
         wall_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
         command: plan.command.iter().map(|word| clean(word.as_encoded_bytes())).collect(),
         watch: plan.watch.iter().map(|name| clean(name.as_bytes())).collect(),
+        measure: Some(if plan.named { Measure::Named } else { Measure::Command }),
         pin: plan.pin,
         repeat: plan.repeat,
         stretch_ns: ns(plan.stretch),

@@ -5,8 +5,8 @@ mod busiest;
 mod connection;
 mod connections;
 mod datagrams;
-mod join;
-mod relayed;
+pub(super) mod join;
+pub(super) mod relayed;
 mod scatter;
 mod udp;
 
@@ -16,9 +16,10 @@ use crate::sample::{Proto, Sample};
 use busiest::Busiest;
 use connections::Connections;
 use scatter::Scatter;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use udp::Datagrams;
 
+pub(super) use connection::CARRIES;
 pub use connection::{Connection, End};
 pub use datagrams::{DatagramRate, DatagramTest, SOURCE as DATAGRAM_SOURCE};
 
@@ -67,6 +68,15 @@ impl FlowBasis {
     }
 }
 
+/// What others do beside the watched flow, where not all of it is looked at.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Beside {
+    /// Some of them have a benchmark: the busiest link may be theirs.
+    pub flows: bool,
+    /// Namespaces in which they send or receive datagrams, which are counted together.
+    pub datagrams: BTreeSet<u64>,
+}
+
 /// The watched flow in one tick.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FlowMetrics {
@@ -101,6 +111,8 @@ pub struct FlowTrack {
     connections: Connections,
     datagrams: Datagrams,
     busiest: Busiest,
+    /// Others have a benchmark.
+    is_crowded: bool,
     scatter: Scatter,
     /// Where the next bin of connections begins.
     next_ns: u64,
@@ -155,6 +167,12 @@ impl FlowTrack {
         FlowMetrics { connections, tests, basis: self.basis.clone(), bits_per_s: self.bits_per_s() }
     }
 
+    /// What others do in the next sample, which has none of it.
+    pub(super) fn beside(&mut self, beside: Beside) {
+        self.is_crowded = beside.flows;
+        self.datagrams.beside(beside.datagrams);
+    }
+
     /// Takes the next sample; `links` are what was derived of it.
     pub(super) fn observe(&mut self, previous: Option<&Sample>, next: &Sample, links: &[LinkMetrics]) {
         // Another stream, or a clock that was set back: nothing of before belongs to it.
@@ -186,7 +204,7 @@ impl FlowTrack {
             self.close_bins();
         }
         self.connections.forget(self.next_ns);
-        if waits || self.datagrams.tests().iter().any(DatagramTest::is_new) {
+        if waits || self.is_crowded || self.datagrams.tests().iter().any(DatagramTest::is_new) {
             self.busiest = Busiest::default();
         } else if let Some((link, bin)) = self.busiest.observe(previous, next, links) {
             self.take_basis(FlowBasis::Link(link));

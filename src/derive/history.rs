@@ -1,7 +1,7 @@
 //! What needs more than two samples: each link's rate second by second, each thread's cores and moves.
 
 use super::Metrics;
-use super::flow::FlowTrack;
+use super::flow::{Beside, FlowTrack};
 use super::links::LinkMetrics;
 use super::moves::{MoveClass, MovesByClass};
 use crate::sample::{CoreId, LinkKey, Move, Sample, ThreadId, ThreadSample, Topology};
@@ -197,6 +197,11 @@ impl History {
     /// Closes the bins of the watched flow; called when the links are derived.
     pub(super) fn observe_flow(&mut self, previous: Option<&Sample>, next: &Sample, links: &[LinkMetrics]) {
         self.flow.observe(previous, next, links);
+    }
+
+    /// What others do beside the next sample's flows.
+    pub(super) fn beside(&mut self, beside: Beside) {
+        self.flow.beside(beside);
     }
 
     /// Adds each link's rate to the bin of its second; closes bins when the second turns.

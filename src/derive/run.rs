@@ -4,19 +4,21 @@
 
 mod card;
 mod drops;
+mod observed;
 mod stretches;
 #[cfg(test)]
 mod tests;
 mod tracks;
 
-pub use card::{Comparison, Limit, MovesSeen, RunCard, WatchedThreads};
+pub use card::{Comparison, Limit, Measured, MovesSeen, RunCard, WatchedThreads};
 pub use drops::Drops;
+pub use observed::Run;
 
 use super::history::History;
 use super::moves::Evidence;
 use super::placement::{self, BUSY, Proposal, RecentLoad};
 use super::{Finding, Metrics, ThreadMetrics};
-use crate::sample::{CoreSet, Event, Host, Item, PinMode, RunAsked, StretchSide, ThreadId};
+use crate::sample::{CoreSet, Event, Host, PinMode, RunAsked, Sample, StretchSide, ThreadId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use stretches::Stretch;
@@ -47,7 +49,7 @@ pub struct Seen {
 
 /// Everything a card is made of, collected item by item. Takes 80 bytes for every bin of 100 ms.
 #[derive(Debug, Default)]
-pub struct Observation {
+struct Observation {
     asked: Option<RunAsked>,
     host: Arc<Host>,
     cores: usize,
@@ -75,19 +77,19 @@ pub struct Observation {
 }
 
 impl Observation {
-    /// Takes an item of the stream, before it is derived from.
-    pub fn item(&mut self, item: &Item) {
-        match item {
-            Item::Sample(sample) => {
-                let counts = self.runs();
-                self.drops.observe(sample, counts);
-            }
-            Item::Event(event) => self.event(event),
-        }
+    /// Takes a sample, as far as it was derived from.
+    fn sample(&mut self, sample: &Sample) {
+        let counts = self.runs();
+        self.drops.observe(sample, counts);
+    }
+
+    /// Who was pinned until now does not belong to what is observed.
+    fn forget_pins(&mut self) {
+        self.pins.clear();
     }
 
     /// Takes what was derived from a sample.
-    pub fn metrics(&mut self, metrics: &Metrics, history: &History) {
+    fn metrics(&mut self, metrics: &Metrics, history: &History) {
         let flow = history.flow();
         self.tracks.follow(flow.bins(), flow.basis());
         self.recent.observe(metrics);
@@ -115,14 +117,12 @@ impl Observation {
     }
 
     /// The last seconds' load: what a placement is proposed from.
-    #[must_use]
-    pub fn recent(&self) -> &RecentLoad {
+    fn recent(&self) -> &RecentLoad {
         &self.recent
     }
 
     /// The card as of now.
-    #[must_use]
-    pub fn card(&self) -> Option<RunCard> {
+    fn card(&self) -> Option<RunCard> {
         self.asked.as_ref().map(|asked| card::of(self, asked))
     }
 

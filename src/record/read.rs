@@ -34,6 +34,7 @@ pub struct Recording {
     benchmarks: Arc<Vec<Benchmark>>,
     offloads: Arc<Vec<Offloads>>,
     steering: Arc<Vec<Steering>>,
+    family: Option<Arc<Vec<u32>>>,
     truncated: Option<String>,
 }
 
@@ -67,6 +68,7 @@ impl Recording {
             benchmarks: Arc::default(),
             offloads: Arc::default(),
             steering: Arc::default(),
+            family: None,
             truncated: None,
         };
         recording.header()?;
@@ -127,6 +129,10 @@ impl Recording {
                     self.sorted(steering.iter().map(|told| told.link), "steerings")?;
                     self.possible(steering.iter().flat_map(|told| &told.napi).map(|thread| thread.core))?;
                     self.steering = steering;
+                }
+                Line::Family(family) => {
+                    self.sorted(family.iter(), "processes")?;
+                    self.family = Some(family);
                 }
                 Line::Event(event) => return Ok(Some(Item::Event(clean::event(event.into_owned())))),
                 Line::Sample(row) => return self.sample(row).map(Some),
@@ -217,6 +223,7 @@ impl Recording {
             protocols: row.protocols.into_owned(),
             offloads: Arc::clone(&self.offloads),
             steering: Arc::clone(&self.steering),
+            family: self.family.clone(),
             own: row.own,
             problems: Arc::clone(&self.problems),
         })))

@@ -40,6 +40,7 @@ struct Facts {
     benchmarks: Arc<Vec<Benchmark>>,
     offloads: Arc<Vec<Offloads>>,
     steering: Arc<Vec<Steering>>,
+    family: Option<Arc<Vec<u32>>>,
 }
 
 impl Recorder {
@@ -156,6 +157,9 @@ impl Recorder {
         }
         if differs(&mut self.facts.steering, &sample.steering) {
             self.line(&Line::Steering(Arc::clone(&sample.steering)))?;
+        }
+        if let Some(family) = sample.family.as_ref().filter(|family| changed(&mut self.facts.family, family)) {
+            self.line(&Line::Family(Arc::clone(family)))?;
         }
         Ok(())
     }

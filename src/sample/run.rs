@@ -28,6 +28,16 @@ impl PinMode {
     }
 }
 
+/// Whose benchmark is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Measure {
+    /// That of the command's processes, as far as they have one.
+    Command,
+    /// That of the processes which the user named, and of the command's own one.
+    Named,
+}
+
 /// What `vnettop run` was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunAsked {
@@ -37,6 +47,9 @@ pub struct RunAsked {
     pub command: Vec<String>,
     /// Names and pids watched beside the command itself.
     pub watch: Vec<String>,
+    /// Whose benchmark was to be measured; none in recordings that do not tell: everything watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measure: Option<Measure>,
     /// What was to be done about pins.
     pub pin: PinMode,
     /// How often the command was to run.

@@ -200,6 +200,7 @@ impl Live {
             protocols: losses.protocols,
             offloads: losses.offloads,
             steering,
+            family: self.threads.family(),
             own: OwnCost { cpu_ns: cpu_ns(rustix::time::ClockId::ProcessCPUTime), ..own },
             problems: Arc::clone(&self.problems),
         })

@@ -118,6 +118,13 @@ impl ThreadReader {
         self.census.newest()
     }
 
+    /// The command's process and its descendants, as of the last reading; none where no command was started or its processes
+    /// are not to be seen.
+    #[must_use]
+    pub fn family(&self) -> Option<Arc<Vec<u32>>> {
+        self.census.family()
+    }
+
     /// Reads every watched thread there is, sorted by process and thread.
     pub fn read(&mut self) -> Vec<ThreadSample> {
         let now_ns = now_ns();

@@ -275,6 +275,7 @@ impl World {
             protocols: Vec::new(),
             offloads: Arc::default(),
             steering: Arc::default(),
+            family: None,
             own: self.own,
             problems: Arc::new(self.problems.clone()),
         }

@@ -4,15 +4,16 @@
 use super::super::signals::wait;
 use super::passing::Passing;
 use super::turns::{Rule, Turns, Wish};
-use super::{Observed, PinMode, Plan, observe, refusal};
+use super::{Observed, PinMode, Plan, refusal};
 use crate::app::Stream;
 use crate::derive::Metrics;
-use crate::derive::run::Observation;
+use crate::derive::run::Run;
 use crate::effect::{Hand, Outcome};
 use crate::sample::{Event, Item, StretchSide};
 use crate::sched;
 use crate::source::feed::{Command as Ask, Feed, Next};
 use crate::source::now_ns;
+use rustix::process::{Pid, WaitOptions, getpid, set_child_subreaper, waitpid};
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -27,7 +28,11 @@ pub(super) struct Session<'a> {
     stream: Stream,
     /// None once nothing more comes.
     feed: Option<Feed>,
-    observation: Observation,
+    run: Run,
+    /// What was measured when it was looked last was the command's own.
+    was_own: bool,
+    /// The command's process.
+    command: Option<u32>,
     hand: Hand,
     signals: Passing,
     turns: Turns,
@@ -43,17 +48,32 @@ pub(super) struct Session<'a> {
 
 impl<'a> Session<'a> {
     pub(super) fn new(plan: &'a Plan, stream: Stream, feed: Feed, hand: Hand, signals: Passing) -> Self {
-        let (observation, turns) = (Observation::default(), Turns::new(Rule::Never));
         let hand = if plan.pin == PinMode::Compare { hand.comparing() } else { hand };
-        let (feed, stopped, taken, refused, notes) = (Some(feed), false, false, None, Vec::new());
-        Self { plan, stream, feed, observation, hand, signals, turns, stopped, taken, refused, notes }
+        // A process of the command's whose parent ends becomes vnettop's child, and so stays known for one of its.
+        let _where_it_can = set_child_subreaper(Some(getpid()));
+        Self {
+            plan,
+            stream,
+            feed: Some(feed),
+            run: Run::default(),
+            was_own: false,
+            command: None,
+            hand,
+            signals,
+            turns: Turns::new(Rule::Never),
+            stopped: false,
+            taken: false,
+            refused: None,
+            notes: Vec::new(),
+        }
     }
 
     /// Takes a sample from before the command: what is dropped from its first moment on is told by that. Returns why the
-    /// comparison that is asked for would be worth nothing, if that can be told already.
+    /// comparison that is asked for would be worth nothing, if that can be told already: where who counts was named. Who else
+    /// runs may have nothing to do with the command.
     pub(super) fn look(&mut self) -> Option<String> {
         let metrics = self.sample_after(0)?;
-        if self.plan.pin != PinMode::Compare {
+        if self.plan.pin != PinMode::Compare || !self.plan.named {
             return None;
         }
         let taken = self.hand.taken(metrics.benchmark().map(|thread| thread.sample.id))?;
@@ -69,6 +89,7 @@ impl<'a> Session<'a> {
         // the cores that vnettop was started with, not the one that it sits on.
         let mut command = Command::new(&self.plan.command[0]);
         let mut child = sched::unseated(command.args(&self.plan.command[1..])).spawn()?;
+        self.command = Some(child.id());
         self.tell(Event::RunStarted { at_ns: now_ns(), pid: child.id() });
         self.turns = Turns::new(self.rule(nth));
         if self.rule(nth) != Rule::Pinned {
@@ -119,7 +140,8 @@ impl<'a> Session<'a> {
     pub(super) fn close(mut self, code: u8) -> Observed {
         self.signals.end();
         self.hand.finish();
-        let card = self.observation.card();
+        let _where_it_could = set_child_subreaper(None);
+        let card = self.run.card();
         if let Some(why) = self.refused.take() {
             self.note(why);
         }
@@ -199,11 +221,27 @@ impl<'a> Session<'a> {
         if let Err(error) = self.stream.record(&item) {
             self.note(format!("{error}; the run went on without it"));
         }
-        observe(&mut self.stream, &mut self.observation, item)
+        if let Item::Sample(sample) = &item {
+            self.reap(sample.family.as_ref().map_or(&[], |family| family));
+        }
+        self.run.item(item)
+    }
+
+    /// Lets go of orphans that have ended: nobody else waits for them. The command itself is waited for elsewhere; whoever
+    /// is no child of vnettop's is not concerned.
+    fn reap(&self, family: &[u32]) {
+        for &pid in family.iter().filter(|&&pid| Some(pid) != self.command) {
+            let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+            let _ = pid.map(|pid| waitpid(Some(pid), WaitOptions::NOHANG));
+        }
     }
 
     fn turn(&mut self, metrics: &Metrics) {
-        match self.turns.next(metrics, self.observation.recent()) {
+        if self.run.is_own() && !std::mem::replace(&mut self.was_own, true) {
+            self.turn_to_own();
+        }
+        let Some(recent) = self.run.recent() else { return };
+        match self.turns.next(metrics, recent) {
             None => {}
             Some(Wish::Restore) => {
                 self.restore();
@@ -251,6 +289,15 @@ impl<'a> Session<'a> {
         self.turns.stop();
         self.stretch(None);
         self.restore();
+    }
+
+    /// What stood for the command's own until now is somebody else's: its masks are put back, and turns begin anew.
+    fn turn_to_own(&mut self) {
+        if self.hand.pins() > 0 {
+            self.restore();
+            self.stretch(Some(StretchSide::Unpinned));
+        }
+        self.turns.begin_anew();
     }
 
     fn stretch(&mut self, side: Option<StretchSide>) {

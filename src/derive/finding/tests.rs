@@ -183,6 +183,7 @@ pub(in crate::derive) fn sample(metrics: &Metrics) -> Sample {
         protocols: Vec::new(),
         offloads: Arc::default(),
         steering: Arc::default(),
+        family: None,
         own: metrics.own,
         problems: Arc::default(),
     }

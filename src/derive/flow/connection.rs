@@ -5,7 +5,7 @@ use crate::sample::{Congestion, Proto};
 use std::net::SocketAddr;
 
 /// A connection that has moved less carries no benchmark: it controls one (iperf3's first connection).
-pub(super) const CARRIES: u64 = 16 * 1024;
+pub(in crate::derive) const CARRIES: u64 = 16 * 1024;
 
 /// One connection of the watched processes in one tick, or two UDP sockets that send to each other. What belongs to an
 /// end that is not a watched process' is none.

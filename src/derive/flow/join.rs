@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 /// Where an end is, and which other end it names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(in crate::derive) struct Place {
     pub netns: u64,
     pub local: SocketAddr,
     /// Of an end that is not connected port 0.
@@ -34,7 +34,7 @@ impl Place {
 }
 
 /// Both ends of each connection, or the one that is known; indices.
-pub(super) fn pairs(places: &[Place]) -> Vec<(usize, Option<usize>)> {
+pub(in crate::derive) fn pairs(places: &[Place]) -> Vec<(usize, Option<usize>)> {
     let mut paired = vec![false; places.len()];
     let mut pairs = Vec::with_capacity(places.len());
     for one in 0..places.len() {

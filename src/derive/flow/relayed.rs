@@ -5,13 +5,13 @@ use super::join::Place;
 use crate::sample::{FlowPath, HopBy};
 
 /// Namespaces in which a path ends after it went through a proxy.
-pub(super) fn places(paths: &[FlowPath]) -> Vec<u64> {
+pub(in crate::derive) fn places(paths: &[FlowPath]) -> Vec<u64> {
     let relays = |path: &&FlowPath| path.gap.is_none() && path.hops.iter().any(|hop| hop.by == HopBy::Proxy);
     paths.iter().filter(relays).filter_map(|path| path.hops.last()).map(|hop| hop.link.netns).collect()
 }
 
 /// The end is one of the second connection: it receives in such a place, and is none of those that the paths are of.
-pub(super) fn is_behind(places: &[u64], paths: &[FlowPath], place: &Place) -> bool {
+pub(in crate::derive) fn is_behind(places: &[u64], paths: &[FlowPath], place: &Place) -> bool {
     let is_first = |path: &FlowPath| path.hops.iter().any(|hop| hop.by == HopBy::Proxy) && path.from == place.local;
     places.contains(&place.netns) && !paths.iter().any(is_first)
 }

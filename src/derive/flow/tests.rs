@@ -56,6 +56,7 @@ fn sample(tick: u64) -> Sample {
         protocols: Vec::new(),
         offloads: Arc::default(),
         steering: Arc::default(),
+        family: None,
         own: OwnCost::default(),
         problems: Arc::default(),
     }

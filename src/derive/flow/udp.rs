@@ -8,6 +8,7 @@ use super::join::{self, Place};
 use crate::derive::moves::MovesByClass;
 use crate::derive::seconds;
 use crate::sample::{Benchmark, Direction, Proto, Sample, Side, UdpState};
+use std::collections::BTreeSet;
 
 /// Every UDP socket that is known.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -20,6 +21,8 @@ pub(super) struct Datagrams {
     elapsed_s: Option<f64>,
     /// The tests they belong to.
     tests: Vec<DatagramTest>,
+    /// Namespaces in which others send or receive datagrams that are not looked at.
+    others: BTreeSet<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -71,6 +74,11 @@ impl Datagrams {
         self.group(previous, next);
     }
 
+    /// Where others send or receive datagrams.
+    pub fn beside(&mut self, others: BTreeSet<u64>) {
+        self.others = others;
+    }
+
     /// The tests of this tick.
     pub fn tests(&self) -> &[DatagramTest] {
         &self.tests
@@ -97,7 +105,13 @@ impl Datagrams {
                 None => tests.push(DatagramTest { from, to, streams: 1, ..DatagramTest::default() }),
             }
         }
-        self.tests = tests.iter().map(|test| test.measured(&tests, previous, next)).collect();
+        // Another test of the same namespace, of which nothing is known but that it is there.
+        let other = |&netns: &u64| {
+            let process = Some((0, netns));
+            DatagramTest { from: process, to: process, ..DatagramTest::default() }
+        };
+        let all: Vec<DatagramTest> = tests.iter().copied().chain(self.others.iter().map(other)).collect();
+        self.tests = tests.iter().map(|test| test.measured(&all, previous, next)).collect();
     }
 
     /// Every pair of ends, and every end alone that is connected or was seen to carry something.

@@ -17,6 +17,8 @@ use std::sync::Arc;
 pub struct RunCard {
     /// What was asked for.
     pub asked: RunAsked,
+    /// Whose benchmark it is; none in recordings that do not tell: everything watched.
+    pub measured: Option<Measured>,
     /// The machine.
     pub host: Arc<Host>,
     /// Its cores.
@@ -47,6 +49,35 @@ pub struct RunCard {
     pub limits: Vec<Limit>,
     /// What could not be measured, and what to do about it: one sentence each.
     pub missing: Vec<String>,
+}
+
+/// Whose benchmark a card is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measured {
+    /// The command's own: its processes, and those at the other end of their connections.
+    Command {
+        /// A process at the other end that served others too; its connections are told apart, its threads are left out.
+        shared: Option<u32>,
+    },
+    /// Everything watched, because no process of the command had a benchmark's connection.
+    Everything {
+        /// Its processes were known at all.
+        knows_command: bool,
+    },
+    /// What the user named, and the command's process.
+    Named,
+}
+
+impl Measured {
+    /// The word of JSON.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Command { .. } => "command",
+            Self::Everything { .. } => "everything",
+            Self::Named => "named",
+        }
+    }
 }
 
 /// Busy watched threads of one name and role.
@@ -113,6 +144,7 @@ pub(super) fn of(seen: &Observation, asked: &RunAsked) -> RunCard {
     let drops = seen.drops.is_known().then(|| seen.drops.clone());
     RunCard {
         asked: asked.clone(),
+        measured: None,
         host: Arc::clone(&seen.host),
         cores: seen.cores,
         runs: seen.runs.clone(),

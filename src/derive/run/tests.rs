@@ -18,6 +18,7 @@ fn asked(pin: PinMode, settle_ns: u64) -> RunAsked {
         wall_ms: 0,
         command: vec!["iperf3".to_owned()],
         watch: vec!["iperf3".to_owned()],
+        measure: None,
         pin,
         repeat: 1,
         stretch_ns: 4 * S,
@@ -30,7 +31,7 @@ fn asked(pin: PinMode, settle_ns: u64) -> RunAsked {
 /// A run of 20 s; its rates begin after `idle` bins.
 fn observed(pin: PinMode, settle_ns: u64, turns: &[(u64, Option<StretchSide>)], rates: &[Option<f64>]) -> Observation {
     let mut seen = Observation::default();
-    let mut tell = |event| seen.item(&Item::Event(event));
+    let mut tell = |event| seen.event(&event);
     tell(Event::RunAsked(asked(pin, settle_ns)));
     tell(Event::RunStarted { at_ns: 0, pid: 7 });
     for (at_ns, side) in turns {
@@ -169,8 +170,8 @@ fn a_comparison_in_which_nothing_was_worth_pinning_says_why() {
         change(&mut seen);
         seen.card().expect("a run").missing.join(" | ")
     };
-    let told = |why: &str| Item::Event(Event::NotPinned { at_ns: 5 * S, why: why.to_owned() });
-    let refused = |seen: &mut Observation| seen.item(&told("only core 0 may run the busy threads"));
+    let told = |why: &str| Event::NotPinned { at_ns: 5 * S, why: why.to_owned() };
+    let refused = |seen: &mut Observation| seen.event(&told("only core 0 may run the busy threads"));
     assert_eq!(
         missing(&refused),
         "nothing was pinned: only core 0 may run the busy threads",
@@ -180,7 +181,7 @@ fn a_comparison_in_which_nothing_was_worth_pinning_says_why() {
     assert!(idle.starts_with("nothing was pinned: no watched thread used more than 5 % of a core"), "{idle}");
     let hardly = missing(&|seen| seen.busy_s = 1.5);
     assert!(hardly.contains("more than 5 % of a core for 1.5 s only, and an unpinned stretch takes 4 s"), "{hardly}");
-    let unwritten = missing(&|seen| seen.item(&told("nothing was pinned, because the disk is full")));
+    let unwritten = missing(&|seen| seen.event(&told("nothing was pinned, because the disk is full")));
     assert_eq!(unwritten, "nothing was pinned, because the disk is full", "and it is not said twice");
 }
 

@@ -1,6 +1,7 @@
 //! The card as one JSON object. Field names, units and nulls are the contract of the README; rates are bits a second,
 //! shares 0..1, times seconds.
 
+use super::rows;
 use crate::derive::moves::MovesByClass;
 use crate::derive::placement::Proposal;
 use crate::derive::proof::{Difference, Side};
@@ -20,6 +21,7 @@ pub(super) fn json(card: &RunCard) -> String {
         "ts": timestamp(asked.wall_ms),
         "command": asked.command,
         "watch": asked.watch,
+        "measured": card.measured.map(|of| json!({ "of": of.word(), "text": rows::measured(card, of) })),
         "pin": asked.pin.word(),
         "repeat": asked.repeat,
         "stretch_s": asked.stretch_ns as f64 / 1e9,

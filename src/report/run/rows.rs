@@ -4,7 +4,7 @@ use super::figures::{count, digits, percent, rate, seconds, signed_points, signe
 use crate::derive::moves::{Evidence, MovesByClass};
 use crate::derive::placement::Proposal;
 use crate::derive::proof::{Card, Side, Verdict};
-use crate::derive::run::{Comparison, Limit, Ran, RunCard};
+use crate::derive::run::{Comparison, Limit, Measured, Ran, RunCard};
 use crate::derive::{FlowBasis, Jitter};
 use crate::report::json::timestamp;
 
@@ -33,6 +33,7 @@ pub(super) fn facts(card: &RunCard) -> Vec<Fact> {
         let when = timestamp(card.asked.wall_ms);
         facts.push(fact("machine", format!("{}, Linux {} {}, {cores}, {when}", host.name, host.kernel, host.arch)));
     }
+    facts.extend(card.measured.map(|of| fact("measured", measured(card, of))));
     if !card.watched.is_empty() {
         facts.push(fact("watched", watched(card)));
     }
@@ -103,6 +104,29 @@ pub(super) fn conclusions(card: &RunCard) -> Vec<Fact> {
 
 fn unknown() -> String {
     "–".to_owned()
+}
+
+/// Whose benchmark it is, in one sentence.
+pub(super) fn measured(card: &RunCard, of: Measured) -> String {
+    let names = || card.asked.watch.join(" and ");
+    match of {
+        Measured::Command { shared: None } => {
+            "the command's own benchmark: its processes, and those at the other end of their connections".to_owned()
+        }
+        Measured::Command { shared: Some(pid) } => format!(
+            "the command's own benchmark: its processes, and those at the other end of their connections; of process {pid}, \
+             which also served others, the connections alone"
+        ),
+        Measured::Everything { knows_command: true } => format!(
+            "every {} of this machine, because no process of the command had a benchmark's connection (one that it has run \
+             elsewhere, by docker exec or ssh, is no process of its)",
+            names()
+        ),
+        Measured::Everything { knows_command: false } => {
+            format!("every {} of this machine, because the command's processes could not be seen", names())
+        }
+        Measured::Named => format!("what --watch names ({}), and the command's process", card.asked.watch.join(", ")),
+    }
 }
 
 /// How the runs ended, those with the same exit code together.

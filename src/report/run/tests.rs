@@ -30,6 +30,7 @@ fn never() -> RunCard {
             wall_ms: 1_767_323_045_678,
             command: ["iperf3", "-c", "198.18.0.2"].map(str::to_owned).to_vec(),
             watch: vec!["iperf3".to_owned()],
+            measure: None,
             pin: PinMode::Never,
             repeat: 1,
             stretch_ns: 10_000_000_000,
@@ -37,6 +38,7 @@ fn never() -> RunCard {
             max_cv_ppm: Some(50_000),
             max_drops: Some(0),
         },
+        measured: None,
         host: Arc::new(Host {
             name: "kp920".to_owned(),
             kernel: "6.6.0".to_owned(),

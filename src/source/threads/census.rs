@@ -4,16 +4,19 @@
 //! The kernel numbers tasks one after the other and tells the last number (`/proc/loadavg`, field 5): only the numbers
 //! after the last one seen are looked at. Those who take another name later are the matter of `renames`.
 
+mod family;
 mod renames;
 
 use super::proc_dir::ProcDir;
 use super::visibility::Namespace;
 use super::watch::Watched;
 use crate::source::{Roots, proc_file, scan};
+use family::Family;
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::fs::File;
 use std::ops::RangeInclusive;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// How often everything is listed anyway: numbers may be given out of order (checkpoint and restore).
@@ -36,6 +39,8 @@ pub(super) enum Change {
 #[derive(Debug)]
 struct Process {
     start: u64,
+    /// Whose child it was when it was met.
+    parent: u32,
     watched: bool,
     /// Its `comm`, opened when it is looked at for the second time: most processes do not live that long.
     comm: Option<OwnedFd>,
@@ -45,6 +50,7 @@ struct Process {
 #[derive(Debug, Clone, Copy)]
 struct Glance {
     start: u64,
+    parent: u32,
     threads: u64,
     kernel: bool,
     answers: bool,
@@ -58,6 +64,7 @@ pub(super) struct Census {
     loadavg: Option<File>,
     newest: Option<u32>,
     processes: BTreeMap<u32, Process>,
+    family: Family,
     /// Kernel threads never execute anything: old ones are not looked at again.
     kernel: HashSet<u32>,
     /// Process, thread and start of those that may still change their name.
@@ -82,6 +89,7 @@ impl Census {
             loadavg: is_own.then(|| File::open(roots.proc.join("loadavg")).ok()).flatten(),
             newest: None,
             processes: BTreeMap::new(),
+            family: Family::new(roots, is_own),
             kernel: HashSet::new(),
             young: VecDeque::new(),
             unborn: Vec::new(),
@@ -109,10 +117,16 @@ impl Census {
     /// From here on this process is asked for too, whether it was seen already or not.
     pub(super) fn watch(&mut self, proc: &mut ProcDir, pid: u32) {
         self.watched.command(pid);
+        self.family.begin();
         if self.processes.get(&pid).is_none_or(|process| !process.watched) {
             self.forget(pid);
             self.meet(proc, pid);
         }
+    }
+
+    /// The command's process and its descendants, as of the last look.
+    pub(super) fn family(&self) -> Option<Arc<Vec<u32>>> {
+        self.family.told()
     }
 
     /// The first number asked for that is neither a process nor a watched thread.
@@ -141,6 +155,7 @@ impl Census {
         self.newest = newest;
         self.look_at_young(proc);
         self.sweep(proc, now_ns);
+        self.family.look(&self.processes);
         self.changes.drain(..)
     }
 
@@ -210,7 +225,9 @@ impl Census {
         if glance.kernel {
             self.kernel.insert(pid);
         } else {
-            self.processes.insert(pid, Process { start: glance.start, watched: glance.answers, comm: None });
+            let Glance { start, parent, answers, .. } = glance;
+            self.processes.insert(pid, Process { start, parent, watched: answers, comm: None });
+            self.family.has_grown();
         }
         if glance.answers {
             self.watch_all(proc, pid);
@@ -255,7 +272,7 @@ impl Census {
     fn glance(&self, proc: &mut ProcDir, pid: u32, tid: u32) -> Option<Glance> {
         let stat = proc.stat(pid, tid)?;
         let answers = self.watched.answers(tid, stat.comm);
-        Some(Glance { start: stat.start, threads: stat.threads, kernel: stat.kernel, answers })
+        Some(Glance { start: stat.start, parent: stat.parent, threads: stat.threads, kernel: stat.kernel, answers })
     }
 }
 

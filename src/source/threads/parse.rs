@@ -14,6 +14,8 @@ pub(super) struct Stat<'a> {
     pub comm: &'a [u8],
     /// Field 3: `R`, `S`, `D`, `Z`, …
     pub state: u8,
+    /// Field 4: the process that it is a child of.
+    pub parent: u32,
     /// Field 9, one flag of it: a thread of the kernel's own.
     pub kernel: bool,
     /// Fields 14 and 15 together, clock ticks.
@@ -42,6 +44,7 @@ pub(super) fn parse_stat(bytes: &[u8]) -> Option<Stat<'_>> {
     Some(Stat {
         comm,
         state,
+        parent: u32::try_from(field(4)?).ok()?,
         kernel: field(9)? & KERNEL_THREAD != 0,
         cpu_ticks: field(14)?.checked_add(field(15)?)?,
         threads: field(20)?,
@@ -120,6 +123,7 @@ mod tests {
     fn stat_gives_the_documented_fields() {
         let stat = parse_stat(STAT.as_bytes()).expect("a captured line");
         assert_eq!((stat.comm, stat.state, stat.kernel), (&b"iperf3"[..], b'R', false), "who it is");
+        assert_eq!(stat.parent, 889, "field 4");
         assert_eq!((stat.cpu_ticks, stat.threads, stat.start, stat.core), (276, 1, 659, 6), "14+15, 20, 22 and 39");
     }
 

@@ -1,0 +1,126 @@
+//! A run from its items: what is the command's own, and beside it everything watched, as long as nothing of the command's
+//! own is found. A benchmark that the command only asks for (`docker exec`, `ssh`) is a process of somebody else.
+
+use super::card::Measured;
+use super::{Observation, RunCard};
+use crate::derive::placement::RecentLoad;
+use crate::derive::scope::Scope;
+use crate::derive::{Derivation, Metrics};
+use crate::sample::{Event, Item, Measure, Sample};
+use std::collections::BTreeSet;
+
+/// A run, live or replayed.
+#[derive(Debug, Default)]
+pub struct Run {
+    /// None where the command's own was not asked for.
+    own: Option<View>,
+    /// None once something of the command's own is found.
+    all: Option<View>,
+    measure: Option<Measure>,
+    has_started: bool,
+    /// The command's processes were told.
+    knows_family: bool,
+    /// The connections from before the command.
+    old: BTreeSet<u64>,
+}
+
+/// The items as far as they are looked at, folded.
+#[derive(Debug, Default)]
+struct View {
+    derivation: Derivation,
+    observation: Observation,
+}
+
+impl Run {
+    /// Takes the next item; a sample gives the metrics of what is measured. Where everything watched stands for the
+    /// command's own, they are without the threads of processes that had their connections before the command began: those
+    /// count, as it cannot be known that they do not, but they are surely nobody for a pin.
+    pub fn item(&mut self, item: Item) -> Option<Metrics> {
+        match &item {
+            Item::Event(Event::RunAsked(asked)) => self.begin(asked.measure),
+            Item::Event(Event::RunStarted { .. }) => self.has_started = true,
+            Item::Event(_) => {}
+            Item::Sample(sample) => self.look(sample),
+        }
+        let Some(own) = &mut self.own else { return self.all.get_or_insert_default().take(item) };
+        let Some(all) = &mut self.all else { return own.take(item) };
+        let mut strangers = BTreeSet::new();
+        if let Item::Sample(sample) = &item {
+            let old = sample.flows.iter().filter(|flow| self.old.contains(&flow.cookie));
+            strangers.extend(old.map(|flow| flow.pid));
+        }
+        let metrics = own.take(item.clone());
+        if own.derivation.scope().is_some_and(Scope::has_benchmark) {
+            own.observation.forget_pins();
+            self.all = None;
+            return metrics;
+        }
+        let mut metrics = all.take(item)?;
+        metrics.threads.retain(|thread| !strangers.contains(&thread.sample.id.pid));
+        Some(metrics)
+    }
+
+    /// What is measured is the command's own.
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        self.own.is_some() && self.all.is_none()
+    }
+
+    /// The last seconds' load: what a placement is proposed from.
+    #[must_use]
+    pub fn recent(&self) -> Option<&RecentLoad> {
+        self.view().map(|view| view.observation.recent())
+    }
+
+    /// The card as of now.
+    #[must_use]
+    pub fn card(&self) -> Option<RunCard> {
+        let card = self.view()?.observation.card()?;
+        Some(RunCard { measured: self.measured(), ..card })
+    }
+
+    fn view(&self) -> Option<&View> {
+        self.all.as_ref().or(self.own.as_ref())
+    }
+
+    fn begin(&mut self, measure: Option<Measure>) {
+        self.measure = measure;
+        if measure == Some(Measure::Command) {
+            let derivation = Derivation::of_command();
+            self.own = Some(View { derivation, observation: Observation::default() });
+        }
+        self.all = Some(View::default());
+    }
+
+    fn look(&mut self, sample: &Sample) {
+        self.knows_family |= sample.family.as_ref().is_some_and(|family| !family.is_empty());
+        if !self.has_started {
+            self.old.extend(sample.flows.iter().map(|flow| flow.cookie));
+        }
+    }
+
+    fn measured(&self) -> Option<Measured> {
+        Some(match self.measure? {
+            Measure::Named => Measured::Named,
+            Measure::Command if self.is_own() => {
+                let scope = self.own.as_ref().and_then(|own| own.derivation.scope());
+                Measured::Command { shared: scope.and_then(Scope::shared) }
+            }
+            Measure::Command => Measured::Everything { knows_command: self.knows_family },
+        })
+    }
+}
+
+impl View {
+    fn take(&mut self, item: Item) -> Option<Metrics> {
+        if let Item::Event(event) = &item {
+            self.observation.event(event);
+        }
+        let metrics = self.derivation.advance(item)?;
+        if let Some(sample) = self.derivation.latest() {
+            self.observation.sample(sample);
+        }
+        self.observation.metrics(&metrics, self.derivation.history());
+        Some(metrics)
+    }
+}

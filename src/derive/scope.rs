@@ -1,0 +1,176 @@
+//! What of a sample belongs to the command that vnettop runs: its processes' threads and connections, and those at the
+//! other end of these connections. What is joined is decided among all sockets of the sample, before the others are taken
+//! out of it: alone they might look certain.
+
+use super::flow::join::{self, Place};
+use super::flow::{Beside, CARRIES, relayed};
+use crate::sample::{Benchmark, Duty, FlowPath, FlowSample, Proto, Sample};
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// A connection of a program that is no known benchmark is one's from so many bytes on: what `ssh` or `kubectl exec` bring
+/// of a benchmark that runs elsewhere is its output, and less.
+const DRIVES: u64 = 1024 * 1024;
+
+/// What belongs to the command.
+#[derive(Debug, Default)]
+pub(super) struct Scope {
+    /// The sockets that do, by cookie.
+    own: BTreeSet<u64>,
+    /// Those of TCP whose other end is not known and that do not.
+    alone: BTreeSet<u64>,
+    /// Namespaces in which others send or receive datagrams.
+    datagrams: BTreeSet<u64>,
+    /// What these were made from: the command's processes, each socket and what it is connected with.
+    family: Arc<Vec<u32>>,
+    sockets: Vec<(u64, SocketAddr)>,
+    /// Of the sample before: the threads, and the namespaces that its connections end in or cross.
+    threads: BTreeSet<u32>,
+    spaces: BTreeSet<u64>,
+    has_benchmark: bool,
+    shared: Option<u32>,
+}
+
+impl Scope {
+    /// A connection of the command's own carries a benchmark, or did.
+    pub fn has_benchmark(&self) -> bool {
+        self.has_benchmark
+    }
+
+    /// A process at the other end that served others too: its connections are told apart, its threads are not.
+    pub fn shared(&self) -> Option<u32> {
+        self.shared
+    }
+
+    /// Takes out of a sample what does not belong; what others do there. As long as the command's processes are not known
+    /// nothing belongs.
+    pub fn narrow(&mut self, sample: &mut Sample) -> Beside {
+        let family = sample.family.clone().unwrap_or_default();
+        self.join(&family, &sample.flows);
+        self.follow_proxy(sample);
+        let is_ours = |pid: u32| family.binary_search(&pid).is_ok();
+        let drives = |flow: &FlowSample| is_ours(flow.pid) && drives(flow, &sample.benchmarks);
+        self.has_benchmark |= sample.flows.iter().any(drives);
+        let (own, others): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut sample.flows).into_iter().partition(|flow| self.own.contains(&flow.cookie));
+        let mates: BTreeSet<u32> = own.iter().map(|flow| flow.pid).filter(|&pid| !is_ours(pid)).collect();
+        let busy: BTreeSet<u32> = others.iter().filter(|flow| is_busy(flow)).map(|flow| flow.pid).collect();
+        self.shared = mates.intersection(&busy).next().copied().or(self.shared);
+        sample.flows = own;
+        sample.benchmarks = kept(&sample.benchmarks, |one: &Benchmark| is_ours(one.pid) || mates.contains(&one.pid));
+        sample.paths = kept(&sample.paths, |path| sample.flows.iter().any(|flow| is_way_of(path, flow)));
+        sample.threads.retain(|thread| {
+            let pid = thread.id.pid;
+            thread.duty == Duty::Switch || is_ours(pid) || (mates.contains(&pid) && !busy.contains(&pid))
+        });
+        self.keep_moves(sample);
+        self.keep_protocols(sample);
+        Beside { flows: !busy.is_empty(), datagrams: self.datagrams.clone() }
+    }
+
+    /// Which sockets belong: the command's, and those that certainly are their other ends. A connection of TCP stays what
+    /// it was found to be, also when one of its ends is gone.
+    fn join(&mut self, family: &Arc<Vec<u32>>, flows: &[FlowSample]) {
+        let sockets: Vec<_> = flows.iter().map(|flow| (flow.cookie, flow.remote)).collect();
+        if *family == self.family && sockets == self.sockets {
+            return;
+        }
+        (self.family, self.sockets) = (Arc::clone(family), sockets);
+        let before = std::mem::take(&mut self.own);
+        self.alone.clear();
+        self.datagrams.clear();
+        for proto in [Proto::Tcp, Proto::Udp] {
+            let flows: Vec<&FlowSample> = flows.iter().filter(|flow| flow.proto == proto).collect();
+            let places: Vec<Place> = flows.iter().map(|flow| place(flow)).collect();
+            for (one, other) in join::pairs(&places) {
+                let ends = || [Some(one), other].into_iter().flatten().map(|at| flows[at]);
+                let was = |flow: &FlowSample| proto == Proto::Tcp && before.contains(&flow.cookie);
+                if ends().any(|flow| family.binary_search(&flow.pid).is_ok() || was(flow)) {
+                    self.own.extend(ends().map(|flow| flow.cookie));
+                } else if proto == Proto::Tcp && other.is_none() {
+                    self.alone.insert(flows[one].cookie);
+                } else if proto == Proto::Udp && (other.is_some() || places[one].is_connected()) {
+                    self.datagrams.extend(ends().map(|flow| flow.netns));
+                }
+            }
+        }
+    }
+
+    /// Behind a program that copies (Docker's proxy) the other end is that of another connection: where it can only be one
+    /// process', that belongs too.
+    fn follow_proxy(&mut self, sample: &Sample) {
+        let own = || sample.flows.iter().filter(|flow| self.own.contains(&flow.cookie));
+        let is_own = |path: &&FlowPath| own().any(|flow| is_way_of(path, flow));
+        let paths: Vec<FlowPath> = sample.paths.iter().filter(is_own).cloned().collect();
+        let places = relayed::places(&paths);
+        let is_behind =
+            |flow: &&FlowSample| self.alone.contains(&flow.cookie) && relayed::is_behind(&places, &paths, &place(flow));
+        let behind: Vec<&FlowSample> = sample.flows.iter().filter(is_behind).collect();
+        let is_one = behind.windows(2).all(|two| two[0].pid == two[1].pid);
+        let cookies: Vec<u64> = behind.iter().filter(|_| is_one).map(|flow| flow.cookie).collect();
+        for cookie in cookies {
+            self.alone.remove(&cookie);
+            self.own.insert(cookie);
+        }
+    }
+
+    /// The moves of a thread that has just ended come after its last sample.
+    fn keep_moves(&mut self, sample: &mut Sample) {
+        let now: BTreeSet<u32> = sample.threads.iter().map(|thread| thread.id.tid).collect();
+        if let Some(trace) = &mut sample.trace {
+            trace.moves.retain(|one| now.contains(&one.tid) || self.threads.contains(&one.tid));
+        }
+        self.threads = now;
+    }
+
+    /// What namespaces count where none of the connections is or was a sample ago is somebody else's. Before there are
+    /// connections nobody knows which ones it will be, and nothing is told of any.
+    fn keep_protocols(&mut self, sample: &mut Sample) {
+        let hops = sample.paths.iter().flat_map(|path| &path.hops).map(|hop| hop.link.netns);
+        let now: BTreeSet<u64> = sample.flows.iter().map(|flow| flow.netns).chain(hops).collect();
+        let before = std::mem::replace(&mut self.spaces, now);
+        if !self.spaces.is_empty() || !before.is_empty() {
+            let is_there = |netns: &u64| self.spaces.contains(netns) || before.contains(netns);
+            sample.protocols.retain(|one| is_there(&one.netns));
+        }
+    }
+}
+
+/// The same list where nothing is left out of it.
+fn kept<T: Clone>(list: &Arc<Vec<T>>, keep: impl Fn(&T) -> bool) -> Arc<Vec<T>> {
+    if list.iter().all(&keep) {
+        return Arc::clone(list);
+    }
+    Arc::new(list.iter().filter(|one| keep(one)).cloned().collect())
+}
+
+fn place(flow: &FlowSample) -> Place {
+    Place { netns: flow.netns, local: flow.local, remote: flow.remote }
+}
+
+/// It is a benchmark's: of a program that is known to be one, its first connection too.
+fn drives(flow: &FlowSample, benchmarks: &[Benchmark]) -> bool {
+    benchmarks.binary_search_by_key(&flow.pid, |one| one.pid).is_ok() || moved(flow) >= DRIVES
+}
+
+/// It is more than a connection that controls a test, or one that is refused because another test runs.
+fn is_busy(flow: &FlowSample) -> bool {
+    match flow.proto {
+        Proto::Tcp => moved(flow) >= CARRIES,
+        Proto::Udp => flow.remote.port() != 0,
+    }
+}
+
+/// Bytes so far, in the direction in which more went.
+fn moved(flow: &FlowSample) -> u64 {
+    flow.pulses.last().map_or(0, |pulse| pulse.acked.max(pulse.received))
+}
+
+fn is_way_of(path: &FlowPath, flow: &FlowSample) -> bool {
+    let is_sender = path.from == flow.local && (path.netns == flow.netns || path.netns == 0);
+    path.proto == flow.proto && (is_sender || path.from == flow.remote)
+}
+
+#[cfg(test)]
+mod tests;
