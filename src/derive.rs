@@ -166,6 +166,7 @@ pub struct Derivation {
     trial: Trial,
     switches: ovs::Switches,
     losses: losses::LossTrack,
+    heard: benchmarks::Heard,
     /// What happened since the last sample.
     events: Vec<Event>,
 }
@@ -198,6 +199,7 @@ impl Derivation {
         self.pins.event(event);
         self.inquiry.event(event);
         self.trial.event(event);
+        self.heard.event(event);
         self.events.push(event.clone());
     }
 
@@ -254,7 +256,7 @@ impl Derivation {
             problems: Arc::clone(&next.problems),
             findings: Vec::new(),
         };
-        metrics.benchmarks = benchmarks::all(&next.benchmarks, &metrics.flow.connections);
+        metrics.benchmarks = benchmarks::all(&next.benchmarks, &metrics.flow.connections, &self.heard);
         metrics.undone = self.pins.undone(&metrics.threads, &metrics.topology);
         self.history.observe_metrics(&metrics);
         let flow = self.history.flow();

@@ -4,6 +4,7 @@
 
 mod card;
 mod drops;
+mod reported;
 mod stretches;
 #[cfg(test)]
 mod tests;
@@ -11,6 +12,7 @@ mod tracks;
 
 pub use card::{Comparison, Limit, MovesSeen, RunCard, WatchedThreads};
 pub use drops::Drops;
+pub use reported::{Measured, OwnFigures};
 
 use super::history::History;
 use super::moves::Evidence;
@@ -70,6 +72,7 @@ pub struct Observation {
     proposal: Option<Result<Proposal, String>>,
     proposed_at_ns: u64,
     pins: BTreeMap<ThreadId, CoreSet>,
+    reports: reported::Reports,
 }
 
 impl Observation {
@@ -159,7 +162,8 @@ impl Observation {
             Event::Pinned { thread, got, .. } => {
                 self.pins.insert(*thread, got.clone());
             }
-            Event::Restored { .. } | Event::Mark { .. } => {}
+            Event::Reported { .. } if self.runs() => self.reports.event(event, self.runs.len() - 1),
+            Event::Reported { .. } | Event::Restored { .. } | Event::Mark { .. } => {}
         }
     }
 

@@ -10,6 +10,8 @@ mod owner;
 mod path;
 mod peer;
 
+pub(super) use benchmark::WholeTest;
+
 use crate::derive::flow::{Connection, DatagramTest};
 use crate::derive::links::LinkRates;
 use crate::derive::losses::QdiscDrops;
