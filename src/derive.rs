@@ -149,6 +149,7 @@ pub struct Derivation {
     losses: losses::LossTrack,
     /// What of a sample is looked at; none is all of it.
     scope: Option<Scope>,
+    heard: benchmarks::Heard,
     /// What happened since the last sample.
     events: Vec<Event>,
 }
@@ -193,6 +194,7 @@ impl Derivation {
         self.pins.event(event);
         self.inquiry.event(event);
         self.trial.event(event);
+        self.heard.event(event);
         self.events.push(event.clone());
     }
 
@@ -252,7 +254,7 @@ impl Derivation {
             problems: Arc::clone(&next.problems),
             findings: Vec::new(),
         };
-        metrics.benchmarks = benchmarks::all(&next.benchmarks, &metrics.flow.connections);
+        metrics.benchmarks = benchmarks::all(&next.benchmarks, &metrics.flow.connections, &self.heard);
         metrics.undone = self.pins.undone(&metrics.threads, &metrics.topology);
         self.history.observe_metrics(&metrics);
         let flow = self.history.flow();

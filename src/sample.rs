@@ -11,6 +11,7 @@ mod losses;
 mod ovs;
 mod owners;
 mod paths;
+mod reports;
 mod run;
 mod spaces;
 mod steering;
@@ -20,7 +21,7 @@ mod trace;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-pub use benchmarks::{Benchmark, Program, Reported};
+pub use benchmarks::{Benchmark, Program};
 pub use core_set::{CoreSet, CoreSetError, MOST_CORES};
 pub use cores::{CoreCounters, CoreId, CorePlace, SOFTIRQ_KINDS, SoftirqKind, Softnet, Topology};
 pub use flows::{Congestion, FlowSample, Proto, Pulse, TcpState, UdpState};
@@ -29,6 +30,7 @@ pub use losses::{Conntrack, IpCounters, Offload, Offloads, ProtocolCounters, Qdi
 pub use ovs::{OvsBridge, OvsPort, OvsSwitch};
 pub use owners::{Owned, Owner, OwnerKind};
 pub use paths::{FlowPath, Hop, HopBy, HopWay};
+pub use reports::{Report, Reported, Unread, Whole};
 pub use run::{Measure, PinMode, RunAsked, StretchSide};
 pub use spaces::Space;
 pub use steering::{Interrupts, NapiThread, Steering};
@@ -214,6 +216,17 @@ pub enum Event {
         at_ns: u64,
         /// Why, in a sentence.
         why: String,
+    },
+    /// iperf 3 told something of itself (`--json-stream`), or why it cannot be heard was found out.
+    Reported {
+        /// `CLOCK_MONOTONIC` when it was read, ns.
+        at_ns: u64,
+        /// Its process; of a command that `vnettop run` started, that of the command.
+        pid: u32,
+        /// Which side it is of; none where it has not told.
+        side: Option<Side>,
+        /// What it told.
+        report: Report,
     },
     /// Its command has ended.
     RunEnded {

@@ -1,7 +1,7 @@
 //! Kernel → [`crate::sample::Sample`]. Readers take their root path or bytes, so that any machine can be read on any
 //! other. They read and parse; they compute no rate and decide nothing.
 
-mod benchmarks;
+pub(crate) mod benchmarks;
 pub mod cores;
 pub mod feed;
 pub mod flows;

@@ -27,7 +27,7 @@ fn its_options_exist() {
     let named = readme.split(|c: char| !(c.is_alphanumeric() || c == '-')).filter(|word| {
         word.starts_with("--")
             && word.len() > 3
-            && !["--release", "--path", "--json-stream", "--forceflush"].contains(word)
+            && !["--release", "--path", "--json-stream", "--logfile"].contains(word)
     });
     for option in named {
         assert!(help.contains(option), "{option} of the README is an option of the program");

@@ -9,7 +9,7 @@ use vnettop::record::{Recorder, Recording};
 use vnettop::sample::{
     Benchmark, Congestion, CoreSet, Direction, Event, FlowSample, Host, Ifindex, Interrupts, Item, Kind, LinkCounters,
     LinkFacts, LinkKey, LinkState, NapiThread, Offload, Offloads, OwnCost, PortState, Problem, Program, Proto, Pulse,
-    Reported, Sample, Side, Steering, TcpState, ThreadId, Topology, UdpState,
+    Report, Reported, Sample, Side, Steering, TcpState, ThreadId, Topology, UdpState, Unread, Whole,
 };
 
 fn facts(ifindex: u32, name: &str) -> Arc<LinkFacts> {
@@ -116,6 +116,7 @@ fn benchmark(second: u64) -> Benchmark {
         batched: true,
         affinity: Some("2,3".into()),
         reported: Some(Reported { at_ms: second * 1000, packets: Some(9), ..Reported::default() }),
+        unread: Some(Unread::Pipe),
     }
 }
 
@@ -129,12 +130,15 @@ fn items() -> Vec<Item> {
         got: CoreSet::single(4),
         at_ns: 0,
     };
+    let whole = Whole { length_ms: 10_000, sent_bits_per_s: Some(9), jitter_ns: Some(7), ..Whole::default() };
+    let reported = Event::Reported { at_ns: 9, pid: 1, side: Some(Side::Client), report: Report::Whole(whole) };
     vec![
         sample(1, &few),
         sample(2, &few),
         Item::Event(pinned),
         sample(3, &more),
         Item::Event(Event::Mark { at_ns: 9 }),
+        Item::Event(reported),
         sample(4, &few),
     ]
 }

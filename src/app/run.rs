@@ -2,6 +2,7 @@
 //! and unpins in turn where that was asked for, and gives its exit code back. It prints nothing while the command runs.
 
 mod destination;
+mod output;
 mod passing;
 mod session;
 mod turns;
@@ -22,6 +23,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub use destination::Destination;
+pub use output::Rest;
 
 pub use crate::report::run::{Format, card as text, limits, not_compared};
 pub use crate::sample::PinMode;
@@ -60,6 +62,8 @@ pub struct Observed {
     pub card: Option<RunCard>,
     /// What else is to be said: one sentence each.
     pub notes: Vec<String>,
+    /// To be dropped last, when everything is said: it waits for whoever still writes to the command's output.
+    pub rest: Rest,
 }
 
 /// Runs the command as often as asked, or until it fails. The feed watches everything but the command itself.

@@ -2,7 +2,7 @@
 //! command line says nothing of the test.
 
 use super::flow::Connection;
-use crate::sample::{Benchmark, Direction, Proto, Side};
+use crate::sample::{Benchmark, Direction, Event, Proto, Report, Reported, Side};
 
 /// One benchmark program in one tick.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,8 +26,33 @@ impl BenchmarkMetrics {
     }
 }
 
+/// The last interval that the command of `vnettop run` reported into its standard output, and that command's process.
+#[derive(Debug, Default)]
+pub(super) struct Heard(Option<(u32, Reported)>);
+
+impl Heard {
+    pub(super) fn event(&mut self, event: &Event) {
+        match *event {
+            Event::Reported { pid, report: Report::Interval(last), .. } => self.0 = Some((pid, last)),
+            Event::RunStarted { .. } | Event::RunEnded { .. } => self.0 = None,
+            _ => {}
+        }
+    }
+
+    /// Puts it beside the benchmark that it is of: the command itself, else the only client that writes such lines.
+    fn join(&self, all: &mut [BenchmarkMetrics]) {
+        let Some((pid, last)) = self.0 else { return };
+        let of_command = all.iter().position(|one| one.test.pid == pid && one.test.json_stream);
+        let mut clients = (0..all.len()).filter(|&at| all[at].test.json_stream && all[at].test.side == Side::Client);
+        let only = clients.next().filter(|_| clients.next().is_none());
+        if let Some(test) = of_command.or(only).map(|at| &mut all[at].test).filter(|test| test.reported.is_none()) {
+            (test.reported, test.unread) = (Some(last), None);
+        }
+    }
+}
+
 /// Every benchmark with what its connections tell.
-pub(super) fn all(benchmarks: &[Benchmark], connections: &[Connection]) -> Vec<BenchmarkMetrics> {
+pub(super) fn all(benchmarks: &[Benchmark], connections: &[Connection], heard: &Heard) -> Vec<BenchmarkMetrics> {
     let metrics = |test: &Benchmark| match test.side {
         Side::Client => {
             let (proto, streams, direction) = (test.proto, test.streams, test.direction);
@@ -35,7 +60,9 @@ pub(super) fn all(benchmarks: &[Benchmark], connections: &[Connection]) -> Vec<B
         }
         Side::Server => served(test, connections),
     };
-    benchmarks.iter().map(metrics).collect()
+    let mut all: Vec<BenchmarkMetrics> = benchmarks.iter().map(metrics).collect();
+    heard.join(&mut all);
+    all
 }
 
 /// What a server serves: the connections to its port that carry data.
@@ -79,7 +106,7 @@ mod tests {
     }
 
     fn told(connections: &[Connection]) -> (Option<u32>, Option<Direction>) {
-        let all = all(&[server()], connections);
+        let all = all(&[server()], connections, &Heard::default());
         (all[0].streams, all[0].direction)
     }
 
@@ -97,5 +124,22 @@ mod tests {
         assert_eq!(told(&[sent, received]), (Some(1), Some(Direction::Both)), "one each way: --bidir");
         let foreign = Connection { to: End { pid: Some(8), ..received.to }, ..received };
         assert_eq!(told(&[foreign]), (None, None), "another process' connection is none of its");
+    }
+    #[test]
+    fn what_the_command_says_in_passing_stands_beside_it_while_it_runs() {
+        let client =
+            |pid| Benchmark { json_stream: true, ..Benchmark::plain(pid, Program::Iperf3, Side::Client, 5201) };
+        let last = Reported { at_ms: 1000, ..Reported::default() };
+        let mut heard = Heard::default();
+        heard.event(&Event::Reported { at_ns: 1, pid: 5, side: None, report: Report::Interval(last) });
+        let told = |heard: &Heard, pids: &[u32]| -> Vec<bool> {
+            let tests: Vec<Benchmark> = pids.iter().map(|&pid| client(pid)).collect();
+            all(&tests, &[], heard).iter().map(|one| one.test.reported.is_some()).collect()
+        };
+        assert_eq!(told(&heard, &[4, 5]), [false, true], "it is the command's own");
+        assert_eq!(told(&heard, &[6]), [true], "or of the one test that the command started");
+        assert_eq!(told(&heard, &[6, 7]), [false, false], "of two nobody knows whose it is");
+        heard.event(&Event::RunEnded { at_ns: 2, code: 0 });
+        assert_eq!(told(&heard, &[5]), [false], "the command has ended");
     }
 }

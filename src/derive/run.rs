@@ -5,6 +5,7 @@
 mod card;
 mod drops;
 mod observed;
+mod reported;
 mod stretches;
 #[cfg(test)]
 mod tests;
@@ -13,6 +14,7 @@ mod tracks;
 pub use card::{Comparison, Limit, Measured, MovesSeen, RunCard, WatchedThreads};
 pub use drops::Drops;
 pub use observed::Run;
+pub use reported::{MeasuredRate, OwnFigures};
 
 use super::history::History;
 use super::moves::Evidence;
@@ -74,6 +76,7 @@ struct Observation {
     pins: BTreeMap<ThreadId, CoreSet>,
     /// Why nobody was pinned when it was time to, as it was last.
     not_pinned: Option<String>,
+    reports: reported::Reports,
 }
 
 impl Observation {
@@ -162,7 +165,8 @@ impl Observation {
                 self.pins.insert(*thread, got.clone());
             }
             Event::NotPinned { why, .. } => self.not_pinned = Some(why.clone()),
-            Event::Restored { .. } | Event::Mark { .. } => {}
+            Event::Reported { .. } if self.runs() => self.reports.event(event, self.runs.len() - 1),
+            Event::Reported { .. } | Event::Restored { .. } | Event::Mark { .. } => {}
         }
     }
 

@@ -29,6 +29,8 @@ pub(super) struct Scope {
     threads: BTreeSet<u32>,
     spaces: BTreeSet<u64>,
     has_benchmark: bool,
+    /// Processes at the other end, ever.
+    mates: BTreeSet<u32>,
     shared: Option<u32>,
 }
 
@@ -43,6 +45,12 @@ impl Scope {
         self.shared
     }
 
+    /// What this process says of its test concerns the command's: it is one of its, or at the other end of one of its and of
+    /// nobody else's.
+    pub fn concerns(&self, pid: u32) -> bool {
+        self.family.binary_search(&pid).is_ok() || (self.mates.contains(&pid) && self.shared != Some(pid))
+    }
+
     /// Takes out of a sample what does not belong; what others do there. As long as the command's processes are not known
     /// nothing belongs.
     pub fn narrow(&mut self, sample: &mut Sample) -> Beside {
@@ -55,6 +63,7 @@ impl Scope {
         let (own, others): (Vec<_>, Vec<_>) =
             std::mem::take(&mut sample.flows).into_iter().partition(|flow| self.own.contains(&flow.cookie));
         let mates: BTreeSet<u32> = own.iter().map(|flow| flow.pid).filter(|&pid| !is_ours(pid)).collect();
+        self.mates.extend(&mates);
         let busy: BTreeSet<u32> = others.iter().filter(|flow| is_busy(flow)).map(|flow| flow.pid).collect();
         self.shared = mates.intersection(&busy).next().copied().or(self.shared);
         sample.flows = own;

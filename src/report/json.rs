@@ -11,6 +11,8 @@ mod path;
 mod peer;
 mod space;
 
+pub(super) use benchmark::WholeTest;
+
 use crate::derive::flow::{Connection, DatagramTest};
 use crate::derive::links::LinkRates;
 use crate::derive::losses::QdiscDrops;

@@ -2,6 +2,7 @@
 
 mod figures;
 mod json;
+mod reported;
 mod rows;
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 //! The benchmark programs among the watched processes, and what their command lines ask for. What a server does is not
 //! in its command line: its sockets tell.
 
-use super::{Direction, Proto, Side};
+use super::{Direction, Proto, Reported, Side, Unread};
 use serde::{Deserialize, Serialize};
 
 /// A benchmark program that is recognised.
@@ -70,9 +70,12 @@ pub struct Benchmark {
     /// `-A` of iperf 3: cores, as written: `2`, or `2,3` for client and server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub affinity: Option<String>,
-    /// What it reported last itself (iperf 3's `--json-stream`), where vnettop was given the file.
+    /// What it reported last itself (iperf 3's `--json-stream`), where that is read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reported: Option<Reported>,
+    /// Why that is not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unread: Option<Unread>,
 }
 
 impl Benchmark {
@@ -96,23 +99,7 @@ impl Benchmark {
             batched: false,
             affinity: None,
             reported: None,
+            unread: None,
         }
     }
-}
-
-/// An interval as iperf 3 itself reports it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reported {
-    /// Its end, counted from the start of the test, ms.
-    pub at_ms: u64,
-    /// Its length, ms.
-    pub length_ms: u64,
-    /// Sum of all streams, bits/s.
-    pub bits_per_s: u64,
-    /// Segments sent again within it; told by senders of TCP.
-    pub retransmits: Option<u64>,
-    /// Datagrams lost within it; told by receivers of UDP.
-    pub lost_packets: Option<u64>,
-    /// Datagrams of it.
-    pub packets: Option<u64>,
 }

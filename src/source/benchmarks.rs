@@ -6,6 +6,8 @@ mod iperf2;
 mod iperf3;
 pub(super) mod stream;
 
+pub(crate) use stream::Lines;
+
 use super::{Roots, proc_file};
 use crate::sample::{Benchmark, Direction, Program, Proto, Side};
 use crate::text;
@@ -24,6 +26,17 @@ pub(super) fn of(roots: &Roots, pid: u32) -> Option<Benchmark> {
 
 fn program(name: &str) -> Option<Program> {
     [Program::Iperf3, Program::Iperf].into_iter().find(|program| program.word() == name)
+}
+
+/// Whether a command is an iperf 3 that writes its lines of `--json-stream` to its standard output, or starts one, as far as
+/// its words tell: after `ip netns exec`, or in what a shell is given.
+pub(crate) fn streams(command: &[String]) -> bool {
+    let breaks = |c: char| c.is_whitespace() || matches!(c, ';' | '&' | '|' | '(' | ')' | '\'' | '"');
+    let words: Vec<&str> = command.iter().flat_map(|word| word.split(breaks)).filter(|word| !word.is_empty()).collect();
+    let is_iperf3 = |word: &&str| word.rsplit('/').next() == Some(Program::Iperf3.word());
+    let Some(at) = words.iter().position(is_iperf3) else { return false };
+    let arguments: Vec<String> = words[at + 1..].iter().map(|&word| word.to_owned()).collect();
+    iperf3::asked(&arguments).json_stream && !iperf3::has_log(&arguments)
 }
 
 /// What the arguments ask for; none where they make neither a server nor a client (`--version`).

@@ -14,7 +14,7 @@ use super::spaces::{Choice, Spaces};
 use super::steering::{Crossed, SteeringReader};
 use super::threads::{SwitchReader, ThreadReader, Watch};
 use super::{Roots, SourceError, host, now_ns};
-use crate::sample::{Host, OwnCost, Problem, Sample};
+use crate::sample::{Event, Host, OwnCost, Problem, Sample};
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub struct Scope {
     pub ovs: Vec<Place>,
     /// Where Docker's socket may be.
     pub docker: Sockets,
-    /// What iperf 3 writes with `--json-stream`.
+    /// A file that iperf 3 writes to with `--json-stream`.
     pub iperf3_json: Option<PathBuf>,
     /// What a tick may leave unread.
     pub thrift: Thrift,
@@ -65,7 +65,7 @@ pub struct Live {
     paths: PathReader,
     losses: LossReader,
     steering: SteeringReader,
-    reports: Option<Reports>,
+    reports: Reports,
     problems: Arc<Vec<Problem>>,
 }
 
@@ -93,7 +93,7 @@ impl Live {
             paths: PathReader::default(),
             losses: LossReader::new(roots).also_at_rest(*losses_at_rest),
             steering: SteeringReader::new(roots),
-            reports: iperf3_json.clone().map(Reports::new),
+            reports: Reports::new(roots, iperf3_json.clone()),
             problems: Arc::default(),
         })
     }
@@ -159,11 +159,7 @@ impl Live {
         let mut links = self.links.read(&mut self.spaces, now_ns)?;
         let cores = self.cores.read()?;
         let mut threads = self.threads.read();
-        let benchmarks = self.threads.benchmarks();
-        let benchmarks = match &mut self.reports {
-            Some(reports) => reports.join(benchmarks),
-            None => benchmarks,
-        };
+        let benchmarks = self.reports.join(self.threads.benchmarks());
         let trace = self.moves.read(&threads, own.interval_ns);
         let flows = self.flows.read(&threads);
         let ovs = self.ovs.read(&links.links, |netns| self.spaces.wants(netns), now_ns);
@@ -206,6 +202,11 @@ impl Live {
         })
     }
 
+    /// What was found out while the last sample was read and belongs before it.
+    pub fn events(&mut self) -> Vec<Event> {
+        self.reports.events()
+    }
+
     /// Watches this process too, instead of the one named so before.
     pub fn watch(&mut self, pid: u32) {
         self.threads.watch(pid);
@@ -217,7 +218,7 @@ impl Live {
             let readers = self.links.problems().iter().chain(self.cores.problems()).chain(self.threads.problems());
             let readers = readers.chain(self.moves.problems()).chain(self.flows.problems());
             let network = self.spaces.problems().iter().chain(self.owners.problems()).chain(self.ovs.problems());
-            let network = network.chain(self.reports.iter().flat_map(Reports::problems));
+            let network = network.chain(self.reports.problems());
             readers.chain(network).chain(self.paths.problems()).chain(self.losses.problems()).chain(more)
         };
         if !now().eq(self.problems.iter()) {

@@ -63,6 +63,11 @@ fn sample_until_stopped(settings: &Settings, feed: &Sender) -> Result<(), Source
         };
         let sample = live.sample(own, priority.problem.as_slice())?;
         seat.choose(&sample);
+        for event in live.events() {
+            if !feed.send(Ok(Item::Event(event))) {
+                return Ok(());
+            }
+        }
         if !feed.send(Ok(Item::Sample(Box::new(sample)))) {
             return Ok(());
         }

@@ -60,24 +60,26 @@ impl Passing {
         self.pipe.as_fd()
     }
 
-    /// Hands on what came since.
-    pub(super) fn hand_on(&mut self, child: &Child) {
+    /// Hands on what came since; without a child it is only noted. Whether an end was asked for.
+    pub(super) fn hand_on(&mut self, child: Option<&Child>) -> bool {
         let mut bytes = [0; 64];
         while io::Read::read(&mut &self.pipe, &mut bytes).is_ok_and(|read| read == bytes.len()) {}
+        let mut ending = false;
         for info in self.signals.pending() {
             if info.si_signo == SIGCHLD {
                 continue;
             }
             if ENDING.contains(&info.si_signo) {
-                self.asked = Some(info.si_signo);
+                (self.asked, ending) = (Some(info.si_signo), true);
             }
             // The kernel itself sends these for a terminal, and to its whole foreground group, the command included. A
             // lost terminal is told to the leader of its session alone.
             let both_have_it = info.si_code > 0 && info.si_signo != SIGHUP;
-            if !both_have_it {
+            if let Some(child) = child.filter(|_| !both_have_it) {
                 pass(child, info.si_signo);
             }
         }
+        ending
     }
 
     /// There is no command any more: whoever writes the card, to a fifo perhaps, can be ended by a signal like any program.

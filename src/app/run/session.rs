@@ -2,6 +2,7 @@
 //! fails here, the command goes on and its exit code counts.
 
 use super::super::signals::wait;
+use super::output::{Output, Rest};
 use super::passing::Passing;
 use super::turns::{Rule, Turns, Wish};
 use super::{Observed, PinMode, Plan, refusal};
@@ -9,7 +10,7 @@ use crate::app::Stream;
 use crate::derive::Metrics;
 use crate::derive::run::Run;
 use crate::effect::{Hand, Outcome};
-use crate::sample::{Event, Item, StretchSide};
+use crate::sample::{Event, Item, Report, Side, StretchSide};
 use crate::sched;
 use crate::source::feed::{Command as Ask, Feed, Next};
 use crate::source::now_ns;
@@ -36,6 +37,8 @@ pub(super) struct Session<'a> {
     hand: Hand,
     signals: Passing,
     turns: Turns,
+    output: Output,
+    rest: Rest,
     /// The masks were put back because of a signal.
     stopped: bool,
     /// Another vnettop has some of the threads: nothing is compared any more.
@@ -61,6 +64,8 @@ impl<'a> Session<'a> {
             hand,
             signals,
             turns: Turns::new(Rule::Never),
+            output: Output::Own(None),
+            rest: Rest::default(),
             stopped: false,
             taken: false,
             refused: None,
@@ -88,9 +93,15 @@ impl<'a> Session<'a> {
         // Descriptors of ours are closed on exec, the standard library gives the child an empty signal mask, and it may use
         // the cores that vnettop was started with, not the one that it sits on.
         let mut command = Command::new(&self.plan.command[0]);
-        let mut child = sched::unseated(command.args(&self.plan.command[1..])).spawn()?;
+        self.output = Output::of(&self.plan.command, &mut command, &mut self.rest)?;
+        let child = sched::unseated(command.args(&self.plan.command[1..])).spawn();
+        drop(command);
+        let mut child = child?;
         self.command = Some(child.id());
         self.tell(Event::RunStarted { at_ns: now_ns(), pid: child.id() });
+        if let Some(unread) = self.output.unread() {
+            self.reported(child.id(), None, Report::Unread(unread));
+        }
         self.turns = Turns::new(self.rule(nth));
         if self.rule(nth) != Rule::Pinned {
             self.stretch(Some(StretchSide::Unpinned));
@@ -102,6 +113,7 @@ impl<'a> Session<'a> {
         let status = self.wait(&mut child)?;
         let (at_ns, code) = (now_ns(), code(status));
         self.restore();
+        self.pass_on(child.id());
         // What happened up to the end is in the next sample.
         self.sample_after(at_ns);
         self.tell(Event::RunEnded { at_ns, code: i32::from(code) });
@@ -151,7 +163,7 @@ impl<'a> Session<'a> {
         if let Err(error) = std::mem::take(&mut self.stream).finish() {
             self.note(error.to_string());
         }
-        Observed { code, card, notes: self.notes }
+        Observed { code, card, notes: self.notes, rest: self.rest }
     }
 
     /// How turns are taken in this start of the command.
@@ -167,7 +179,8 @@ impl<'a> Session<'a> {
     /// Until the command has ended: hands on signals, takes samples.
     fn wait(&mut self, child: &mut Child) -> io::Result<ExitStatus> {
         loop {
-            self.signals.hand_on(child);
+            self.signals.hand_on(Some(child));
+            self.hear(child.id());
             if let Some(status) = child.try_wait()? {
                 return Ok(status);
             }
@@ -178,8 +191,35 @@ impl<'a> Session<'a> {
             if let Some(metrics) = self.next() {
                 self.turn(&metrics);
             } else {
-                let ready = self.feed.as_ref().map(Feed::ready);
-                wait(&ready.into_iter().chain([self.signals.fd()]).collect::<Vec<_>>());
+                self.wait_for_news();
+            }
+        }
+    }
+
+    fn wait_for_news(&self) {
+        let ready = self.feed.as_ref().map(Feed::ready);
+        wait(&ready.into_iter().chain(self.output.fd()).chain([self.signals.fd()]).collect::<Vec<_>>());
+    }
+
+    /// Takes in what the command says in passing; whether all of it has passed.
+    fn hear(&mut self, pid: u32) -> bool {
+        let (told, caught_up) = self.output.heard();
+        for (side, report) in told {
+            self.reported(pid, side, report);
+        }
+        caught_up
+    }
+
+    fn reported(&mut self, pid: u32, side: Option<Side>, report: Report) {
+        self.tell(Event::Reported { at_ns: now_ns(), pid, side, report });
+    }
+
+    /// What the command wrote before it ended is passed on, however slow the reader is; a signal gives that up.
+    fn pass_on(&mut self, pid: u32) {
+        self.output.end();
+        while !self.hear(pid) && !self.signals.hand_on(None) {
+            if self.next().is_none() {
+                self.wait_for_news();
             }
         }
     }

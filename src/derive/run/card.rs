@@ -2,13 +2,13 @@
 //! What could not be measured is a sentence in `missing`, never a figure.
 
 use super::stretches::{Counted, counted};
-use super::{Drops, Observation, Ran, Seen};
+use super::{Drops, Observation, OwnFigures, Ran, Seen};
 use crate::derive::flow::{Bin, FlowBasis};
 use crate::derive::jitter::{Jitter, LEAST_BINS};
 use crate::derive::moves::{Evidence, MovesByClass};
 use crate::derive::placement::Proposal;
 use crate::derive::proof::Card;
-use crate::sample::{CoreSet, Host, PinMode, RunAsked, StretchSide};
+use crate::sample::{CoreSet, Host, PinMode, RunAsked, StretchSide, Unread};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -35,6 +35,10 @@ pub struct RunCard {
     pub jitter: Option<Jitter>,
     /// Moves of watched threads over the same bins.
     pub moves: Option<MovesSeen>,
+    /// What iperf 3 reported itself of the tests that ended.
+    pub reported: Vec<OwnFigures>,
+    /// Why nothing is known of that, where the command is an iperf 3 that would report.
+    pub unread: Option<Unread>,
     /// Packets dropped while the command ran; none before its second sample.
     pub drops: Option<Drops>,
     /// What was found, and for how long.
@@ -155,6 +159,8 @@ pub(super) fn of(seen: &Observation, asked: &RunAsked) -> RunCard {
         moves,
         limits: limits(asked, jitter, comparison.as_ref(), drops.as_ref()),
         missing: missing(seen, asked, &unpinned, &pinned),
+        reported: seen.reports.figures(&seen.runs, bins, basis),
+        unread: seen.reports.unread(),
         drops,
         findings: findings(seen, moves.as_ref()),
         busy_s: seen.busy_s,

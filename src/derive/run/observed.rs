@@ -29,6 +29,8 @@ pub struct Run {
 struct View {
     derivation: Derivation,
     observation: Observation,
+    /// The command's process: what it says may come before the first sample that knows it.
+    command: Option<u32>,
 }
 
 impl Run {
@@ -87,7 +89,7 @@ impl Run {
         self.measure = measure;
         if measure == Some(Measure::Command) {
             let derivation = Derivation::of_command();
-            self.own = Some(View { derivation, observation: Observation::default() });
+            self.own = Some(View { derivation, ..View::default() });
         }
         self.all = Some(View::default());
     }
@@ -112,8 +114,21 @@ impl Run {
 }
 
 impl View {
+    /// What an iperf3 says of itself that has nothing to do with the command.
+    fn is_foreign(&self, event: &Event) -> bool {
+        let Event::Reported { pid, .. } = event else { return false };
+        let concerns = |scope: &Scope| self.command == Some(*pid) || scope.concerns(*pid);
+        !self.derivation.scope().is_none_or(concerns)
+    }
+
     fn take(&mut self, item: Item) -> Option<Metrics> {
         if let Item::Event(event) = &item {
+            if self.is_foreign(event) {
+                return None;
+            }
+            if let Event::RunStarted { pid, .. } = event {
+                self.command = Some(*pid);
+            }
             self.observation.event(event);
         }
         let metrics = self.derivation.advance(item)?;

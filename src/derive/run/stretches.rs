@@ -50,7 +50,7 @@ pub(super) fn counted(
 }
 
 /// The bins that lie wholly between two instants.
-fn within(bins: &[Bin], from_ns: u64, to_ns: u64) -> &[Bin] {
+pub(super) fn within(bins: &[Bin], from_ns: u64, to_ns: u64) -> &[Bin] {
     let from = bins.partition_point(|bin| bin.from_ns < from_ns);
     let to = bins.partition_point(|bin| bin.to_ns <= to_ns);
     bins.get(from..to).unwrap_or_default()
@@ -58,7 +58,7 @@ fn within(bins: &[Bin], from_ns: u64, to_ns: u64) -> &[Bin] {
 
 /// From when to when there is traffic: a program starts before its first byte and ends after its last. The first
 /// and last bins of a link and of datagrams are only partly filled; those of connections are whole.
-fn traffic(bins: &[Bin], basis: Option<&FlowBasis>) -> Option<(u64, u64)> {
+pub(super) fn traffic(bins: &[Bin], basis: Option<&FlowBasis>) -> Option<(u64, u64)> {
     let mut rates: Vec<f64> = bins.iter().filter_map(|bin| bin.bits_per_s).filter(|rate| *rate > 0.0).collect();
     rates.sort_by(f64::total_cmp);
     let threshold = TRAFFIC * rates.get(rates.len() / 2)?;

@@ -2,7 +2,7 @@
 
 use super::Row;
 use crate::derive::{BenchmarkMetrics, Metrics};
-use crate::sample::{Direction, Proto, Reported, Side};
+use crate::sample::{Direction, Proto, Reported, Side, Unread, Whole};
 use serde::Serialize;
 
 /// One benchmark program; what its command line and its connections do not tell is null.
@@ -24,11 +24,12 @@ pub(super) struct Benchmark<'a> {
     length_bytes: Option<u64>,
     affinity: Option<&'a str>,
     reported: Option<Interval>,
+    reported_gap: Option<&'a str>,
 }
 
 /// What iperf 3 reported last itself.
 #[derive(Serialize)]
-struct Interval {
+pub(super) struct Interval {
     at_s: f64,
     length_s: f64,
     bits_per_s: u64,
@@ -38,9 +39,30 @@ struct Interval {
 }
 
 impl Interval {
-    fn of(reported: Reported) -> Self {
+    pub(super) fn of(reported: Reported) -> Self {
         let Reported { at_ms, length_ms, bits_per_s, retransmits, lost_packets, packets } = reported;
         Self { at_s: seconds(at_ms), length_s: seconds(length_ms), bits_per_s, retransmits, lost_packets, packets }
+    }
+}
+
+/// A whole test as iperf 3 reported it at its end.
+#[derive(Serialize)]
+pub(crate) struct WholeTest {
+    length_s: f64,
+    sent_bits_per_s: Option<u64>,
+    received_bits_per_s: Option<u64>,
+    retransmits: Option<u64>,
+    lost_packets: Option<u64>,
+    packets: Option<u64>,
+    jitter_s: Option<f64>,
+}
+
+impl WholeTest {
+    pub(crate) fn of(whole: Whole) -> Self {
+        let Whole { length_ms, sent_bits_per_s, received_bits_per_s, retransmits, lost_packets, packets, jitter_ns } =
+            whole;
+        let (length_s, jitter_s) = (seconds(length_ms), jitter_ns.map(|ns| ns as f64 / 1e9));
+        Self { length_s, sent_bits_per_s, received_bits_per_s, retransmits, lost_packets, packets, jitter_s }
     }
 }
 
@@ -70,6 +92,7 @@ impl Row for BenchmarkMetrics {
             length_bytes: test.length,
             affinity: test.affinity.as_deref(),
             reported: test.reported.map(Interval::of),
+            reported_gap: test.unread.map(Unread::sentence),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! The `events` and the `trace` of an object: what happened since the object before, each with its kind. It computes nothing.
 
+use super::benchmark::{Interval, WholeTest};
 use crate::derive::{Metrics, MoveClass, TracedMove, UndonePin};
-use crate::sample::{CoreSet, Event, StretchSide, TraceSource};
+use crate::sample::{CoreSet, Event, Report, Side, StretchSide, TraceSource};
 use serde::Serialize;
 
 /// Where the events of moves come from, and how many moves were lost since the trace began.
@@ -21,16 +22,62 @@ impl Tracing {
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(super) enum Happened<'a> {
-    Move { t_ns: u64, tid: u32, from: u32, to: u32, class: Option<&'static str> },
-    Mark { t_ns: u64 },
-    Pinned { pid: u32, tid: u32, old: &'a CoreSet, asked: &'a CoreSet, got: &'a CoreSet },
-    Restored { pid: u32, tid: u32, got: &'a CoreSet },
-    PinUndone { pid: u32, tid: u32, gave: &'a CoreSet, now: &'a CoreSet },
-    RunAsked { command: &'a [String], pin: &'a str },
-    RunStarted { t_ns: u64, pid: u32 },
-    Stretch { t_ns: u64, side: Option<StretchSide> },
-    NotPinned { t_ns: u64, why: &'a str },
-    RunEnded { t_ns: u64, code: i32 },
+    Move {
+        t_ns: u64,
+        tid: u32,
+        from: u32,
+        to: u32,
+        class: Option<&'static str>,
+    },
+    Mark {
+        t_ns: u64,
+    },
+    Pinned {
+        pid: u32,
+        tid: u32,
+        old: &'a CoreSet,
+        asked: &'a CoreSet,
+        got: &'a CoreSet,
+    },
+    Restored {
+        pid: u32,
+        tid: u32,
+        got: &'a CoreSet,
+    },
+    PinUndone {
+        pid: u32,
+        tid: u32,
+        gave: &'a CoreSet,
+        now: &'a CoreSet,
+    },
+    RunAsked {
+        command: &'a [String],
+        pin: &'a str,
+    },
+    RunStarted {
+        t_ns: u64,
+        pid: u32,
+    },
+    Stretch {
+        t_ns: u64,
+        side: Option<StretchSide>,
+    },
+    NotPinned {
+        t_ns: u64,
+        why: &'a str,
+    },
+    Reported {
+        t_ns: u64,
+        pid: u32,
+        side: Option<Side>,
+        interval: Option<Interval>,
+        whole: Option<WholeTest>,
+        gap: Option<&'static str>,
+    },
+    RunEnded {
+        t_ns: u64,
+        code: i32,
+    },
 }
 
 impl<'a> Happened<'a> {
@@ -61,7 +108,17 @@ impl<'a> Happened<'a> {
             Event::RunStarted { at_ns, pid } => Self::RunStarted { t_ns: *at_ns, pid: *pid },
             Event::Stretch { at_ns, side } => Self::Stretch { t_ns: *at_ns, side: *side },
             Event::NotPinned { at_ns, why } => Self::NotPinned { t_ns: *at_ns, why },
+            Event::Reported { at_ns, pid, side, report } => Self::reported((*at_ns, *pid, *side), *report),
             Event::RunEnded { at_ns, code } => Self::RunEnded { t_ns: *at_ns, code: *code },
         }
+    }
+
+    fn reported((t_ns, pid, side): (u64, u32, Option<Side>), report: Report) -> Self {
+        let (interval, whole, gap) = match report {
+            Report::Interval(last) => (Some(Interval::of(last)), None, None),
+            Report::Whole(whole) => (None, Some(WholeTest::of(whole)), None),
+            Report::Unread(why) => (None, None, Some(why.sentence())),
+        };
+        Self::Reported { t_ns, pid, side, interval, whole, gap }
     }
 }

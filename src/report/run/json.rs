@@ -40,6 +40,7 @@ pub(super) fn json(card: &RunCard) -> String {
         "moves": card.moves.map(|moves| json!({
             "per_s": moves.per_s, "by_class": classes(moves.by_class), "evidence": moves.evidence.word(),
         })),
+        "reported": super::reported::json(card),
         "drops": card.drops.as_ref().map(|drops| json!({
             "links": drops.by_links(),
             "softnet": drops.by_softnet(),

@@ -44,6 +44,7 @@ pub(super) fn facts(card: &RunCard) -> Vec<Fact> {
     if let Some(jitter) = card.jitter.filter(|_| !compared) {
         facts.extend(steadiness(card, &jitter));
     }
+    facts.extend(super::reported::facts(card));
     facts.push(fact("drops", drops(card)));
     facts
 }

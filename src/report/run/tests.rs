@@ -56,6 +56,8 @@ fn never() -> RunCard {
             by_class: MovesByClass { node: 25, cluster: 12, ..MovesByClass::default() },
             evidence: Evidence::Counted,
         }),
+        reported: Vec::new(),
+        unread: None,
         drops: None,
         findings: vec![Seen {
             finding: Finding {

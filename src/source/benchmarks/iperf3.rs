@@ -10,6 +10,7 @@ use Value::{No, Perhaps, Yes};
 const BIDIR: char = '\u{1}';
 const JSON_STREAM: char = '\u{2}';
 const GSRO: char = '\u{3}';
+const LOG_FILE: char = '\u{4}';
 /// And those that do not.
 const OTHER: char = '\0';
 
@@ -65,7 +66,7 @@ const GRAMMAR: Grammar = Grammar {
         ("nstreams", Yes, OTHER),
         ("xbind", Yes, 'X'),
         ("pidfile", Yes, 'I'),
-        ("logfile", Yes, OTHER),
+        ("logfile", Yes, LOG_FILE),
         ("forceflush", No, OTHER),
         ("get-server-output", No, OTHER),
         ("udp-counters-64bit", No, OTHER),
@@ -116,6 +117,11 @@ pub(super) fn asked(arguments: &[String]) -> Asked<'_> {
         }
     }
     asked
+}
+
+/// Whether it writes to a file of its own (`--logfile`) rather than to its standard output.
+pub(super) fn has_log(arguments: &[String]) -> bool {
+    GRAMMAR.options(arguments).iter().any(|(letter, _)| *letter == LOG_FILE)
 }
 
 /// What a unit's letter stands for.

@@ -1,0 +1,160 @@
+//! What iperf 3 said itself of the tests of a run, next to what was measured over the same time.
+
+use super::Ran;
+use super::stretches::{traffic, within};
+use crate::derive::flow::{Bin, FlowBasis};
+use crate::sample::{Event, Report, Side, Unread, Whole};
+
+/// A test as iperf 3 reported it at its end.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OwnFigures {
+    /// In which start of the command it ended, counted from 0.
+    pub run: usize,
+    /// Who told it: the process, of a command that `vnettop run` started that of the command.
+    pub pid: u32,
+    /// And of which side; none where it did not say.
+    pub side: Option<Side>,
+    /// What it told.
+    pub whole: Whole,
+    /// What was measured over the same time; none where another test ran too, where only a link stands for it, and where
+    /// most of that time is unknown.
+    pub measured: Option<MeasuredRate>,
+}
+
+/// A rate that was measured.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MeasuredRate {
+    /// Its mean, bits/s.
+    pub bits_per_s: f64,
+    /// Over how much of the time, seconds.
+    pub seconds: f64,
+}
+
+/// What was told until now.
+#[derive(Debug, Default)]
+pub(super) struct Reports {
+    told: Vec<OwnFigures>,
+    unread: Option<Unread>,
+}
+
+impl Reports {
+    /// Takes what iperf 3 told in this start of the command.
+    pub(super) fn event(&mut self, event: &Event, run: usize) {
+        let Event::Reported { pid, side, report, .. } = *event else { return };
+        match report {
+            Report::Interval(_) => {}
+            Report::Unread(why) => self.unread = Some(why),
+            Report::Whole(whole) => {
+                self.told.push(OwnFigures { run, pid, side, whole, measured: None });
+            }
+        }
+    }
+
+    /// Why nothing is read of the command's own lines.
+    pub(super) fn unread(&self) -> Option<Unread> {
+        self.unread.filter(|_| self.told.is_empty())
+    }
+
+    /// Every test once: as the clients tell it, where one does; servers know only half of it.
+    pub(super) fn figures(&self, runs: &[Ran], bins: &[Bin], basis: Option<&FlowBasis>) -> Vec<OwnFigures> {
+        let by_server = |one: &&OwnFigures| one.side == Some(Side::Server);
+        let has_client = self.told.iter().any(|one| !by_server(&one));
+        let counts = |one: &&OwnFigures| !has_client || !by_server(one);
+        let mut figures: Vec<OwnFigures> = self.told.iter().filter(counts).copied().collect();
+        let is_exact = matches!(basis, Some(FlowBasis::Sockets(_) | FlowBasis::Datagrams(_)));
+        for at in 0..figures.len() {
+            let run = figures[at].run;
+            let is_alone = figures.iter().filter(|one| one.run == run).count() == 1;
+            let measured = || measured(bins, runs.get(run)?, figures[at].whole.length_ms);
+            figures[at].measured = if is_alone && is_exact { measured() } else { None };
+        }
+        figures
+    }
+}
+
+/// What is longer than its test by this was not all of the test: something was left out at its start (`-O`), ns.
+const EDGES_NS: u64 = 400_000_000;
+/// The least part of a test that a mean is told of.
+const LEAST: f64 = 0.8;
+
+/// The mean over the last `length_ms` with traffic of a run, but for the bins at its edges: they are partly idle.
+fn measured(bins: &[Bin], run: &Ran, length_ms: u64) -> Option<MeasuredRate> {
+    let bins = within(bins, run.from_ns, run.to_ns.unwrap_or(u64::MAX));
+    let test_ns = length_ms.checked_mul(1_000_000)?;
+    let (first_ns, last_ns) = traffic(bins, None)?;
+    let is_longer = last_ns.saturating_sub(first_ns) > test_ns.saturating_add(EDGES_NS);
+    let from_ns = if is_longer { last_ns - test_ns } else { first_ns };
+    let (mut sum, mut seconds) = (0.0, 0.0);
+    for bin in bins.iter().filter(|bin| bin.from_ns > from_ns && bin.to_ns < last_ns) {
+        let Some(bits_per_s) = bin.bits_per_s else { continue };
+        let lasted_s = (bin.to_ns - bin.from_ns) as f64 / 1e9;
+        (sum, seconds) = (sum + bits_per_s * lasted_s, seconds + lasted_s);
+    }
+    let is_most = seconds > 0.0 && seconds >= test_ns as f64 / 1e9 * LEAST;
+    is_most.then(|| MeasuredRate { bits_per_s: sum / seconds, seconds })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::derive::flow::BIN_NS;
+    use crate::derive::moves::MovesByClass;
+
+    const S: u64 = 1_000_000_000;
+
+    fn told(pid: u32, side: Side, length_ms: u64) -> Event {
+        let whole = Whole { length_ms, received_bits_per_s: Some(1_000_000_000), ..Whole::default() };
+        Event::Reported { at_ns: 0, pid, side: Some(side), report: Report::Whole(whole) }
+    }
+
+    /// Bins of a second of nothing, and then these rates, a tenth of a second each.
+    fn bins(rates: impl IntoIterator<Item = f64>) -> Vec<Bin> {
+        let bin = |(nth, rate): (usize, f64)| {
+            let from_ns = nth as u64 * BIN_NS;
+            let to_ns = from_ns + BIN_NS;
+            Bin { from_ns, to_ns, bits_per_s: Some(rate), moves: MovesByClass::default(), unclassed: 0.0 }
+        };
+        std::iter::repeat_n(0.0, 10).chain(rates).enumerate().map(bin).collect()
+    }
+
+    /// Mean and tenths of a second.
+    fn measured_of(events: &[Event], bins: &[Bin], basis: &FlowBasis) -> Vec<Option<(f64, f64)>> {
+        let mut reports = Reports::default();
+        for event in events {
+            reports.event(event, 0);
+        }
+        let runs = [Ran { from_ns: 0, to_ns: Some(60 * S), code: Some(0) }];
+        let measured = |one: &OwnFigures| one.measured.map(|of| (of.bits_per_s.round(), (of.seconds * 10.0).round()));
+        reports.figures(&runs, bins, Some(basis)).iter().map(measured).collect()
+    }
+
+    #[test]
+    fn what_was_measured_is_of_the_same_time() {
+        let client = told(7, Side::Client, 4000);
+        let (only, sockets) = (std::slice::from_ref(&client), FlowBasis::Sockets(1));
+        // Four seconds of traffic lie in 4.1 s of bins, of which the first and the last are half idle.
+        let rates = || std::iter::once(5e8).chain(std::iter::repeat_n(1e9, 39)).chain([5e8, 0.0, 0.0]);
+        assert_eq!(measured_of(only, &bins(rates()), &sockets), [Some((1e9, 39.0))], "without the bins at its edges");
+        let slow_start = std::iter::repeat_n(2e8, 20).chain(std::iter::repeat_n(1e9, 40));
+        assert_eq!(
+            measured_of(only, &bins(slow_start), &sockets),
+            [Some((1e9, 38.0))],
+            "what the test leaves out at its start is left out"
+        );
+        let mut gaps = bins(rates());
+        gaps[20..24].iter_mut().for_each(|bin| bin.bits_per_s = None);
+        assert_eq!(measured_of(only, &gaps, &sockets), [Some((1e9, 35.0))], "what is unknown is no zero");
+        let short = std::iter::repeat_n(1e9, 20);
+        assert_eq!(measured_of(only, &bins(short), &sockets), [None], "half of it was not seen");
+        let link = FlowBasis::Link("v0".to_owned());
+        assert_eq!(measured_of(only, &bins(rates()), &link), [None], "a link counts other things");
+        let two = [client.clone(), told(8, Side::Client, 4000)];
+        assert_eq!(measured_of(&two, &bins(rates()), &sockets), [None, None], "two tests have one rate together");
+        let both = [told(9, Side::Server, 4000), client.clone()];
+        assert_eq!(
+            measured_of(&both, &bins(rates()), &sockets),
+            [Some((1e9, 39.0))],
+            "both ends of a test are one test"
+        );
+    }
+}

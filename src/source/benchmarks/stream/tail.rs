@@ -1,0 +1,109 @@
+//! A file that grows, read from where it was read last. Only regular files are ever opened: who opens a fifo wakes its
+//! writer, and a device may do anything.
+
+use super::lines::Lines;
+use rustix::fs::{FileType, Mode, OFlags, Stat};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
+
+/// Read at a time; an interval takes some 500 bytes, and as much a stream.
+const PIECE: usize = 64 * 1024;
+/// More than this far from the end of a file the last lines are looked for near its end.
+const FAR_BEHIND: u64 = 1024 * 1024;
+/// More pieces than lie between there and the end.
+const TO_THE_END: usize = 32;
+
+/// What is behind a path.
+pub(super) enum Found {
+    /// A regular file, open for reading.
+    File(Tail),
+    /// Something else, which was not opened.
+    Other(Stat),
+}
+
+/// A file, and how far it was read.
+#[derive(Debug)]
+pub(super) struct Tail {
+    file: OwnedFd,
+    /// Which file it is.
+    identity: (u64, u64),
+    at: u64,
+    /// What lies before was there when the file was found.
+    old_to: u64,
+    pub lines: Lines,
+}
+
+/// Which file is behind a path now, without opening it.
+fn place(path: &Path) -> rustix::io::Result<(OwnedFd, Stat)> {
+    let place = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    let stat = rustix::fs::fstat(&place)?;
+    Ok((place, stat))
+}
+
+#[allow(clippy::unnecessary_cast, reason = "the types of both differ by architecture")]
+fn identity(stat: &Stat) -> (u64, u64) {
+    (stat.st_dev as u64, stat.st_ino as u64)
+}
+
+fn size(stat: &Stat) -> u64 {
+    u64::try_from(stat.st_size).unwrap_or(0)
+}
+
+impl Tail {
+    /// Opens what is behind a path, if it is a regular file; `since_ms` is when its writer began.
+    pub fn open(path: &Path, since_ms: Option<u64>) -> rustix::io::Result<Found> {
+        let (place, stat) = place(path)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Ok(Found::Other(stat));
+        }
+        // The same file, whatever is behind the path by now.
+        let same = format!("/proc/self/fd/{}", place.as_raw_fd());
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = rustix::fs::open(same, flags, Mode::empty())?;
+        let lines = Lines::since(since_ms);
+        Ok(Found::File(Self { file, identity: identity(&stat), at: 0, old_to: size(&stat), lines }))
+    }
+
+    /// Another file than this one is behind the path by now; none behind it is no other.
+    pub fn is_replaced(&self, path: &Path) -> bool {
+        place(path).is_ok_and(|(_, stat)| identity(&stat) != self.identity)
+    }
+
+    /// Nothing was ever in it.
+    pub fn is_empty(&self) -> bool {
+        self.at == 0
+    }
+
+    /// Reads one piece; false at the end of the file, and where it cannot be read now.
+    pub fn read(&mut self, piece: &mut Vec<u8>) -> bool {
+        let size = rustix::fs::fstat(&self.file).map_or(self.at, |stat| size(&stat));
+        // Written anew: nothing of before belongs to it.
+        if size < self.at {
+            (self.at, self.old_to) = (0, 0);
+            self.lines.forget();
+        }
+        // What is old is not worth reading; the line that is cut there is no event.
+        if size - self.at > FAR_BEHIND {
+            self.at = size - FAR_BEHIND / 2;
+            self.lines.cut();
+        }
+        piece.resize(PIECE, 0);
+        let is_new = self.at >= self.old_to;
+        let most = if is_new { PIECE as u64 } else { (self.old_to - self.at).min(PIECE as u64) };
+        let most = usize::try_from(most).unwrap_or(PIECE);
+        // What cannot be read now may be in the next tick.
+        let length = rustix::io::pread(&self.file, &mut piece[..most], self.at).unwrap_or(0);
+        self.at += length as u64;
+        self.lines.take(&piece[..length], is_new);
+        length > 0
+    }
+
+    /// Reads what is left when nobody writes any more.
+    pub fn read_to_the_end(&mut self, piece: &mut Vec<u8>) {
+        for _ in 0..TO_THE_END {
+            if !self.read(piece) {
+                return;
+            }
+        }
+    }
+}
