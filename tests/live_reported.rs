@@ -324,5 +324,5 @@ fn an_output_that_is_a_file_is_read_there() {
     assert_eq!(vnettop.0.wait().expect("it ends").code(), Some(5));
     let told = &card(&file)["reported"];
     assert_eq!(told["tests"][0]["whole"]["retransmits"], 0, "{told}");
-    assert!(fs::read_to_string(&out).expect("text").ends_with("\n"), "and nothing else is in it");
+    assert!(fs::read_to_string(&out).expect("text").ends_with('\n'), "and nothing else is in it");
 }
