@@ -7,6 +7,8 @@ mod capture;
 mod kinds;
 #[path = "live_links/namespace.rs"]
 mod namespace;
+#[path = "live_links/wireguard.rs"]
+mod wireguard;
 
 use namespace::{ethtool_speed, in_namespace, ip, ip_batch, ip_links, live, run};
 use std::collections::BTreeMap;

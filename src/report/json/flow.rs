@@ -36,6 +36,8 @@ pub(super) struct Flow<'a> {
     lost_per_s: Option<f64>,
     path: Vec<Hop<'a>>,
     path_gap: Option<&'a str>,
+    /// Which packets go it, where rules route by marks.
+    path_note: Option<&'a str>,
 }
 
 /// One end; its namespace and process are known only of a watched process, its address not where nobody is called.
@@ -92,6 +94,7 @@ impl Row for Connection {
             lost_per_s: self.drops_per_s,
             path: Hop::all(path.as_ref()),
             path_gap: path.as_ref().and_then(|path| path.gap),
+            path_note: path.as_ref().and_then(|path| path.note),
         }
     }
 }
