@@ -110,6 +110,7 @@ fn the_links_of_a_benchmark_come_before_busier_ones() {
         to: end("192.0.2.2:5201"),
         hops: vec![hop],
         gap: None,
+        note: None,
     };
     metrics.paths = std::sync::Arc::new(vec![path]);
     stage.state.receive(metrics);

@@ -16,8 +16,17 @@ use std::process::Command;
 const TOOLS: [&str; 9] = ["ip", "bridge", "ethtool", "iperf3", "iptables", "mount", "nsenter", "python3", "taskset"];
 
 /// Findings about a path; a healthy network has none of them.
-const ABOUT_PATHS: [&str; 8] =
-    ["path_mtu", "half_down", "port_waits", "vxlan_headroom", "proxy", "through_lo", "offloads", "steered"];
+const ABOUT_PATHS: [&str; 9] = [
+    "path_mtu",
+    "half_down",
+    "port_waits",
+    "vxlan_headroom",
+    "wireguard_headroom",
+    "proxy",
+    "through_lo",
+    "offloads",
+    "steered",
+];
 
 /// A veth pair between two namespaces, up at both ends.
 fn cable((one, name): (&Netns, &str), (other, peer): (&Netns, &str)) {

@@ -7,6 +7,8 @@ mod capture;
 mod kinds;
 #[path = "live_links/namespace.rs"]
 mod namespace;
+#[path = "live_links/wireguard.rs"]
+mod wireguard;
 
 #[path = "live_links/crowds.rs"]
 mod crowds;

@@ -313,6 +313,80 @@ fn dockers_proxy_is_two_connections_and_one_way() {
         .is_walked("c:eth0 sent route, h:out0 received peer, h:br0 sent proxy, h:vb sent fdb, b:eth0 received peer");
 }
 
+/// Two namespaces with two wires between them, `v` and `w`; what has mark 7 goes by the second.
+fn two_wires() -> (Netns, Netns) {
+    let (near, far) = (Netns::new(), Netns::new());
+    for (name, peer, net) in [("v0", "v1", "198.18.0"), ("w0", "w1", "198.18.5")] {
+        cable((&near, name), (&far, peer));
+        near.run(&format!("ip addr add {net}.1/24 dev {name}"));
+        far.run(&format!("ip addr add {net}.2/24 dev {peer}; sysctl -qw net.ipv4.conf.{peer}.rp_filter=0"));
+    }
+    far.run("sysctl -qw net.ipv4.conf.all.rp_filter=0");
+    near.run("ip rule add fwmark 7 table 100; ip route add 198.18.0.2 via 198.18.5.2 dev w0 table 100");
+    (near, far)
+}
+
+#[test]
+fn a_marked_socket_goes_the_way_of_its_rule() {
+    if !can_run("a_marked_socket_goes_the_way_of_its_rule", &TOOLS) {
+        return;
+    }
+    let (near, far) = two_wires();
+    let shape = || Shape::new(&[("n", &near), ("f", &far)], "n", "f", "198.18.0.2");
+    shape().is_walked("n:v0 sent route, f:v1 received peer");
+    let marked = shape().marked(7);
+    marked.is_walked("n:w0 sent route, f:w1 received peer");
+    let flow = marked.watched_with(&[]);
+    assert!(flow["path_note"].is_null(), "nothing but the socket sets marks, so nothing is open: {flow}");
+}
+
+#[test]
+fn where_a_mark_is_not_known_the_way_says_whose_it_is() {
+    if !can_run("where_a_mark_is_not_known_the_way_says_whose_it_is", &TOOLS) {
+        return;
+    }
+    let (near, far) = two_wires();
+    let shape = Shape::new(&[("n", &near), ("f", &far)], "n", "f", "198.18.0.2");
+    let mut command = near.command("setpriv");
+    command.args(["--bounding-set=-net_admin", live::VNETTOP]);
+    let note = |flow: &serde_json::Value| flow["path_note"].as_str().unwrap_or_default().to_owned();
+    let told = note(&shape.watched_by(command, &[]));
+    assert!(told.starts_with("it is the way of packets without a mark"), "{told}");
+    near.run("ip rule del fwmark 7");
+    let mut command = near.command("setpriv");
+    command.args(["--bounding-set=-net_admin", live::VNETTOP]);
+    let flow = shape.watched_by(command, &[]);
+    assert!(flow["path_note"].is_null(), "where no rule looks at marks, they are no question: {flow}");
+}
+
+#[test]
+fn marks_that_netfilter_sets_are_said() {
+    if !can_run("marks_that_netfilter_sets_are_said", &["ip", "nsenter", "python3", "nft", "iptables"]) {
+        return;
+    }
+    let rules = [
+        "nft add table inet t
+         nft add chain inet t c '{ type route hook output priority mangle; }'
+         nft add rule inet t c tcp dport 5201 meta mark set 7",
+        "iptables -t mangle -A OUTPUT -p tcp --dport 5201 -j MARK --set-mark 7",
+        "iptables-legacy -t mangle -A OUTPUT -p tcp --dport 5201 -j MARK --set-mark 7",
+    ];
+    let (near, far) = two_wires();
+    near.run("nft add table inet other; nft add chain inet other c '{ type filter hook output priority 0; }'");
+    near.run("nft add rule inet other c meta mark 7 accept; nft add rule inet other c tcp dport 5201 accept");
+    let flow = Shape::new(&[("n", &near), ("f", &far)], "n", "f", "198.18.0.2").watched_with(&[]);
+    assert!(flow["path_note"].is_null(), "a rule that only looks at marks sets none: {flow}");
+    for rule in rules {
+        let (near, far) = two_wires();
+        near.run(rule);
+        let shape = Shape::new(&[("n", &near), ("f", &far)], "n", "f", "198.18.0.2");
+        let flow = shape.watched_with(&[]);
+        let note = flow["path_note"].as_str().unwrap_or_default();
+        let whose = "it is the way of packets without a mark: namespace ";
+        assert!(note.starts_with(whose) && note.contains("tables"), "after {rule}: {flow}");
+    }
+}
+
 #[test]
 fn where_the_way_ends_a_sentence_says_why() {
     if !can_run("where_the_way_ends_a_sentence_says_why", &TOOLS) {

@@ -113,15 +113,30 @@ fn a_guest_on_a_macvtap_is_told() {
 
 /// Systems of a kind that not every kernel has; the readers of those kinds are tested with captured bytes everywhere.
 fn holds_where_there_is(kind: &str, build: impl FnOnce() -> System) {
+    holds_where_there_is_with(&[], kind, kind, build);
+}
+
+/// The same, recorded by that name, of one that needs more programs where the kernel has the kind.
+fn holds_where_there_is_with(programs: &[&str], kind: &str, name: &str, build: impl FnOnce() -> System) {
     let test = format!("a system of {kind}");
     if !can_run(&test, PROGRAMS) {
         return;
     }
-    if System::has_kind(kind) {
-        build().holds(kind);
-    } else {
+    if !System::has_kind(kind) {
         eprintln!("NOT RUN: {test}: this kernel has no {kind}");
+    } else if can_run(&test, programs) {
+        build().holds(name);
     }
+}
+
+#[test]
+fn a_wireguard_is_told_where_the_kernel_has_it() {
+    holds_where_there_is_with(&["wg"], "wireguard", "wireguard", System::wireguard);
+}
+
+#[test]
+fn a_wireguard_made_in_the_host_is_told_where_the_kernel_has_it() {
+    holds_where_there_is_with(&["wg"], "wireguard", "wireguard-of-pods", System::wireguard_of_pods);
 }
 
 #[test]

@@ -63,13 +63,14 @@ const fn lint(id: &'static str, key: Option<char>, weight: f64, check: fn(&Scene
 }
 
 /// Everything that is looked for: lost packets, then what slows threads down, then what may, then what misleads.
-const LINTS: [Lint; 33] = [
+const LINTS: [Lint; 34] = [
     lint("loss", None, 2.0, loss::lost),
     lint("path_mtu", None, 1.5, path::mtu),
     lint("fragments", None, 1.45, loss::fragmented),
     lint("half_down", None, 1.4, path::half_down),
     lint("port_waits", None, 1.3, path::port_waits),
     lint("vxlan_headroom", None, 1.2, path::headroom),
+    lint("wireguard_headroom", None, 1.19, path::wireguard_headroom),
     lint("softnet", None, 1.0, cores::dropped),
     lint("jitter", Some('p'), 0.5, jitter::by_moves),
     lint("same_core", Some('p'), 0.5, threads::on_the_same_core),

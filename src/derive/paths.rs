@@ -16,6 +16,8 @@ pub struct PathMetrics<'a> {
     pub hops: Vec<HopMetrics<'a>>,
     /// Why it ends before the receiver; none where it is whole.
     pub gap: Option<&'a str>,
+    /// Which packets go it, where rules route by marks and others may go another way.
+    pub note: Option<&'a str>,
 }
 
 /// One link of a path, in the flow's direction.
@@ -97,7 +99,7 @@ pub fn of<'a>(metrics: &'a Metrics, connection: &Connection) -> Option<PathMetri
     let path = found(&metrics.paths, connection)?;
     let softirqs = softirq::all(metrics, connection, path);
     let hops = path.hops.iter().zip(softirqs).map(|(hop, softirq)| HopMetrics::of(metrics, hop, softirq)).collect();
-    Some(PathMetrics { hops, gap: path.gap.as_deref() })
+    Some(PathMetrics { hops, gap: path.gap.as_deref(), note: path.note.as_deref() })
 }
 
 /// The offloads of a link on a path.
@@ -127,7 +129,7 @@ mod tests {
     fn path(netns: u64, from: &str, to: &str) -> FlowPath {
         let hop = Hop { link: LinkKey { netns, ifindex: Ifindex(2) }, way: HopWay::Sent, by: HopBy::Route };
         let at = |text: &str| text.parse().expect("an address");
-        FlowPath { netns, proto: Proto::Tcp, from: at(from), to: at(to), hops: vec![hop], gap: None }
+        FlowPath { netns, proto: Proto::Tcp, from: at(from), to: at(to), hops: vec![hop], gap: None, note: None }
     }
 
     fn connection(netns: Option<u64>, from: &str, to: &str) -> Connection {

@@ -62,7 +62,7 @@ pub(super) fn ovs(mut ovs: Arc<Vec<OvsSwitch>>) -> Arc<Vec<OvsSwitch>> {
 
 pub(super) fn paths(mut paths: Arc<Vec<FlowPath>>) -> Arc<Vec<FlowPath>> {
     for path in Arc::make_mut(&mut paths) {
-        path.gap.iter_mut().for_each(clean);
+        path.gap.iter_mut().chain(&mut path.note).for_each(clean);
     }
     paths
 }

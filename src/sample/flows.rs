@@ -139,6 +139,10 @@ pub struct FlowSample {
     pub local: SocketAddr,
     /// The other end; of a UDP socket that is not connected the unspecified address and port 0.
     pub remote: SocketAddr,
+    /// The socket's mark (`SO_MARK`, by `INET_DIAG_MARK`, Linux 4.9); none where it is not told, which needs
+    /// `CAP_NET_ADMIN`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark: Option<u32>,
     /// How a TCP connection stands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp: Option<TcpState>,
@@ -154,6 +158,7 @@ impl FlowSample {
     /// A TCP connection of which nothing else is known; the namespace and process that hold it, its own and its other end.
     #[must_use]
     pub fn plain(cookie: u64, (netns, pid): (u64, u32), (local, remote): (SocketAddr, SocketAddr)) -> Self {
-        Self { proto: Proto::Tcp, cookie, netns, pid, local, remote, tcp: None, udp: None, pulses: Vec::new() }
+        let (proto, mark, tcp, udp, pulses) = (Proto::Tcp, None, None, None, Vec::new());
+        Self { proto, cookie, netns, pid, local, remote, mark, tcp, udp, pulses }
     }
 }

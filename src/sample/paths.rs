@@ -19,6 +19,9 @@ pub struct FlowPath {
     pub hops: Vec<Hop>,
     /// Why the path ends before the receiver; none where it is whole.
     pub gap: Option<String>,
+    /// Which packets go this way, where rules route by marks and others may go another one; none where that is no question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// One link of a path.

@@ -42,8 +42,8 @@ pub struct PathReader {
     /// What the published paths were found with.
     links: Arc<Vec<Arc<LinkFacts>>>,
     ovs: Arc<Vec<OvsSwitch>>,
-    /// By cookie: whether it sends, whether it receives.
-    ends: Vec<(u64, (bool, bool))>,
+    /// By cookie: its mark, whether it sends, whether it receives.
+    ends: Vec<(u64, Option<u32>, (bool, bool))>,
     wanted: Vec<Wanted>,
     found_at_ns: u64,
 }
@@ -55,7 +55,7 @@ impl PathReader {
             self.rest();
             return Arc::clone(&self.published);
         }
-        let ends = || flows.iter().map(|flow| (flow.cookie, ends::directions(flow)));
+        let ends = || flows.iter().map(|flow| (flow.cookie, flow.mark, ends::directions(flow)));
         let flows_changed = !ends().eq(self.ends.iter().copied());
         let same_ground = Arc::ptr_eq(&self.links, ground.links) && Arc::ptr_eq(&self.ovs, ground.ovs);
         let wait_ns = match (flows_changed, same_ground) {
@@ -123,7 +123,8 @@ fn path<L: Lookups>(map: Map<'_>, lookups: &mut L, held: &[(u64, SocketAddr)], w
     let Wanted { packet, netns, backwards } = *wanted;
     if !backwards {
         let way = walk::walk(map, lookups, held, netns, packet);
-        return FlowPath { netns, proto: packet.proto, from: packet.from, to: packet.to, hops: way.hops, gap: way.gap };
+        let lookups::Packet { proto, from, to, .. } = packet;
+        return FlowPath { netns, proto, from, to, hops: way.hops, gap: way.gap, note: way.note };
     }
     let answer = lookups::Packet { from: packet.to, to: packet.from, ..packet };
     let way = walk::walk(map, lookups, held, netns, answer);
@@ -136,6 +137,7 @@ fn path<L: Lookups>(map: Map<'_>, lookups: &mut L, held: &[(u64, SocketAddr)], w
         to: packet.to,
         hops: ends::turned(&way.hops),
         gap,
+        note: way.note,
     }
 }
 

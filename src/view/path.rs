@@ -72,12 +72,7 @@ fn groups(metrics: &Metrics) -> Vec<Group<'_>> {
     let some_move = metrics.flow.connections.iter().any(moves);
     for connection in metrics.flow.connections.iter().filter(|connection| !some_move || moves(connection)) {
         let (path, test) = (paths::of(metrics, connection), metrics.flow.test_of(connection));
-        let hops = |path: &Option<PathMetrics<'_>>| {
-            path.as_ref().map(|path| {
-                (path.hops.iter().map(|hop| hop.hop.clone()).collect::<Vec<_>>(), path.gap.map(str::to_owned))
-            })
-        };
-        let known = groups.iter_mut().find(|group| group.test == test && hops(&group.path) == hops(&path));
+        let known = groups.iter_mut().find(|group| group.test == test && same_way(group.path.as_ref(), path.as_ref()));
         let Some(group) = known else {
             let rate = test.and_then(DatagramTest::rate).map(|rate| rate.bits_per_s);
             groups.push(Group { connection, path, test, count: 1, bits_per_s: rate.or(connection.bits_per_s) });
@@ -95,6 +90,17 @@ fn groups(metrics: &Metrics) -> Vec<Group<'_>> {
     }
     groups.sort_by(|one, other| other.bits_per_s.unwrap_or(0.0).total_cmp(&one.bits_per_s.unwrap_or(0.0)));
     groups
+}
+
+/// Both go through the same links, as far as they are known.
+fn same_way(one: Option<&PathMetrics<'_>>, other: Option<&PathMetrics<'_>>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => {
+            (one.gap, one.note) == (other.gap, other.note)
+                && one.hops.iter().map(|hop| hop.hop).eq(other.hops.iter().map(|hop| hop.hop))
+        }
+        (one, other) => one.is_none() && other.is_none(),
+    }
 }
 
 /// What a connection that only controls a test stays below, bits/s.
@@ -147,6 +153,9 @@ fn way(metrics: &Metrics, group: &Group<'_>, widths: &[usize; 10], units: Units,
     }
     if let Some(gap) = path.gap {
         lines.extend(sentences(Tone::Warning, &format!("… not known: {gap}"), width));
+    }
+    if let Some(note) = path.note {
+        lines.extend(sentences(Tone::Muted, note, width));
     }
     lines
 }

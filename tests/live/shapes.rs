@@ -147,6 +147,23 @@ impl System {
         Self { keeps, known: 1, ..Self::tunnelled(machine) }
     }
 
+    /// A wireguard `tun0` between the hosts.
+    pub fn wireguard() -> Self {
+        let machine = hosts();
+        wireguards(&machine, "ip -n $H link add tun0 type wireguard", "$H", "tun0", "198.19.0.$M");
+        Self::tunnelled(machine)
+    }
+
+    /// Pods whose wireguard was made in their host and given to them: its packets go on in the host.
+    pub fn wireguard_of_pods() -> Self {
+        let machine = hosts();
+        let given = "ip netns add $P; ip -n $P link set lo up
+             ip -n $H link add wg0 type wireguard; ip -n $H link set wg0 netns $P";
+        wireguards(&machine, given, "$P", "wg0", "198.19.2.$M");
+        on_each(&machine, "ip -n $P addr add 198.19.2.$N/24 dev wg0; ip -n $P link set wg0 up");
+        Self::between_pods(machine, &[(POD1, "wg0"), (ONE, "nic0"), (TWO, "nic0"), (POD2, "wg0")])
+    }
+
     fn tunnelled(machine: Machine) -> Self {
         on_each(&machine, "ip -n $H addr add 198.19.0.$N/24 dev tun0; ip -n $H link set tun0 up");
         let links = [(ONE, "tun0"), (ONE, "nic0"), (TWO, "nic0"), (TWO, "tun0")];
@@ -309,6 +326,22 @@ fn flannel_1(machine: &Machine) {
          ip -n $H route add 198.19.$M.0/24 via 198.19.$M.0 dev flannel.1 onlink
          ip -n $H neigh add 198.19.$M.0 lladdr 0a:58:c6:13:0$M:00 dev flannel.1 nud permanent
          bridge -n $H fdb append 0a:58:c6:13:0$M:00 dev flannel.1 dst 198.18.1.$M",
+    );
+}
+
+/// A wireguard of that name on each host, made by a line and set up in that namespace to allow the other one's address.
+fn wireguards(machine: &Machine, made: &str, space: &str, name: &str, allowed: &str) {
+    let keys = machine.folder().display().to_string();
+    machine.run(&format!(
+        "umask 077; for N in 1 2; do wg genkey > {keys}/key$N; wg pubkey < {keys}/key$N > {keys}/pub$N; done"
+    ));
+    on_each(
+        machine,
+        &format!(
+            "{made}
+             ip netns exec {space} wg set {name} private-key {keys}/key$N listen-port 5182$N \
+                 peer $(cat {keys}/pub$M) allowed-ips {allowed}/32 endpoint 198.18.1.$M:5182$M"
+        ),
     );
 }
 

@@ -16,10 +16,12 @@ while True:
     while taken.recv(65536):
         pass";
 
-/// Python: 2.5 MB/s in pieces of 25 kB; time lost is made good.
+/// Python: 2.5 MB/s in pieces of 25 kB; time lost is made good. Its socket has a mark.
 const SENDER: &str = "
 import socket, sys, time
-out = socket.create_connection((sys.argv[1], 5201))
+out = socket.socket()
+out.setsockopt(socket.SOL_SOCKET, socket.SO_MARK, int(sys.argv[2]))
+out.connect((sys.argv[1], 5201))
 begun, sent = time.monotonic(), 0
 while True:
     out.sendall(b'x' * 25000)
@@ -42,6 +44,7 @@ pub struct Shape<'a> {
     to: &'a Netns,
     address: &'static str,
     listens: &'static str,
+    mark: u32,
 }
 
 impl<'a> Shape<'a> {
@@ -56,12 +59,18 @@ impl<'a> Shape<'a> {
             to,
             address,
             listens: address,
+            mark: 0,
         }
     }
 
     /// The receiver has another address than its sender uses.
     pub fn behind(self, listens: &'static str) -> Self {
         Self { listens, ..self }
+    }
+
+    /// The sender's socket has this mark.
+    pub fn marked(self, mark: u32) -> Self {
+        Self { mark, ..self }
     }
 
     /// The processes at both ends.
@@ -71,13 +80,17 @@ impl<'a> Shape<'a> {
         await_that("the receiver listens", 20, || {
             self.to.output("cat /proc/net/tcp").contains(":1451 00000000:0000 0A")
         });
-        (self.from.keep("python3", &["-c", SENDER, self.address]), receiver)
+        (self.from.keep("python3", &["-c", SENDER, self.address, &self.mark.to_string()]), receiver)
     }
 
     /// The flow as vnettop, started with these arguments by the sender's side, tells it when it has a path or a gap.
     pub fn watched_with(&self, arguments: &[&str]) -> Value {
+        self.watched_by(self.from.command(VNETTOP), arguments)
+    }
+
+    /// The same as a vnettop tells it that is started by this command.
+    pub fn watched_by(&self, mut command: Command, arguments: &[&str]) -> Value {
         let (sender, receiver) = self.traffic();
-        let mut command = self.from.command(VNETTOP);
         let mut watching = Watching::start(started(&mut command, &sender, &receiver, arguments));
         for _ in 0..60 {
             let object = watching.next();

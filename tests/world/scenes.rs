@@ -334,6 +334,7 @@ pub fn ways() -> (Vec<Connection>, std::sync::Arc<Vec<FlowPath>>) {
         to: at(to),
         hops: hops.to_vec(),
         gap: gap.map(str::to_owned),
+        note: None,
     };
     let tun = [hop(NETNS, 6, HopWay::Sent, HopBy::Route), hop(NETNS, 99, HopWay::Sent, HopBy::Lower)];
     let gap = "the packets leave through tun0, to the program that holds it open";

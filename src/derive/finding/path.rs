@@ -8,13 +8,15 @@ use super::{Said, Scene};
 use crate::derive::flow::Connection;
 use crate::derive::links::LinkMetrics;
 use crate::derive::{Metrics, paths};
-use crate::sample::{FlowPath, HopBy, Kind, LinkKey, LinkState, PortState, Proto};
+use crate::sample::{FlowPath, HopBy, HopWay, Kind, LinkKey, LinkState, PortState, Proto};
 
 pub(super) use cores::{one_core, steered};
 pub(super) use offloads::offloads;
 
 /// What vxlan adds to a packet over IPv4 and over IPv6, bytes.
 const VXLAN: [u32; 2] = [50, 70];
+/// The same of wireguard.
+const WIREGUARD: [u32; 2] = [60, 80];
 
 fn whole<'a>(scene: &Scene<'a>) -> impl Iterator<Item = &'a FlowPath> {
     scene.metrics.paths.iter().filter(|path| is_whole(path))
@@ -83,20 +85,41 @@ pub(super) fn headroom(scene: &Scene<'_>) -> Option<Said> {
         metrics.link(LinkKey { netns: lower.netns?, ifindex: lower.ifindex })
     };
     let vxlans = metrics.links.iter().filter(|link| link.facts.kind == Kind::Vxlan);
-    let tight = |link: &LinkMetrics, lower: &LinkMetrics| link.facts.mtu.saturating_add(VXLAN[0]) > lower.facts.mtu;
-    let mut tight = vxlans.filter_map(|link| Some((link, lower(link)?))).filter(|(link, lower)| tight(link, lower));
-    let (link, lower) =
-        tight.find(|(link, lower)| concerns(scene, link.facts.netns) || concerns(scene, lower.facts.netns))?;
+    tight(scene, vxlans.filter_map(|link| Some((link, lower(link)?))), VXLAN)
+}
+
+/// The same of a wireguard; what lies below it only a path tells.
+pub(super) fn wireguard_headroom(scene: &Scene<'_>) -> Option<Said> {
+    let metrics = scene.metrics;
+    let pairs = metrics.paths.iter().flat_map(|path| path.hops.windows(2)).filter_map(|two| {
+        let (link, below) = (metrics.link(two[0].link)?, metrics.link(two[1].link)?);
+        let leaves = two.iter().all(|hop| hop.way == HopWay::Sent);
+        (leaves && link.facts.kind.word() == "wireguard").then_some((link, below))
+    });
+    tight(scene, pairs, WIREGUARD)
+}
+
+/// The first tunnel whose packets, with its headers over IPv4 and over IPv6, do not fit into the link below it.
+fn tight<'a>(
+    scene: &Scene<'a>,
+    mut tunnels: impl Iterator<Item = (&'a LinkMetrics, &'a LinkMetrics)>,
+    headers: [u32; 2],
+) -> Option<Said> {
+    let metrics = scene.metrics;
+    let (link, lower) = tunnels.find(|(link, lower)| {
+        let is_tight = lower.facts.tells_mtu() && link.facts.mtu.saturating_add(headers[0]) > lower.facts.mtu;
+        is_tight && (concerns(scene, link.facts.netns) || concerns(scene, lower.facts.netns))
+    })?;
     let (mtu, below) = (link.facts.mtu, lower.facts.mtu);
     let text = format!(
         "{} takes {mtu} bytes and {} below it {below}: its header needs {} more over IPv4, {} over IPv6, so full packets \
          are cut or dropped (ip link set {} mtu {})",
         named(metrics, link),
         lower.facts.name,
-        VXLAN[0],
-        VXLAN[1],
+        headers[0],
+        headers[1],
         link.facts.name,
-        below.saturating_sub(VXLAN[0]),
+        below.saturating_sub(headers[0]),
     );
     Some(Said { text, cost: None, numbers: vec![("mtu", f64::from(mtu)), ("lower_mtu", f64::from(below))] })
 }

@@ -91,6 +91,7 @@ fn path() -> FlowPath {
             hop(key(FAR, 2), HopWay::Received, HopBy::Peer),
         ],
         gap: None,
+        note: None,
     }
 }
 

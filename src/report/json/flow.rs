@@ -38,6 +38,8 @@ pub(super) struct Flow<'a> {
     lost_per_s_source: Option<&'static str>,
     path: Vec<Hop<'a>>,
     path_gap: Option<&'a str>,
+    /// Which packets go it, where rules route by marks.
+    path_note: Option<&'a str>,
 }
 
 /// One end; its namespace and process are known only of a watched process, its address not where nobody is called.
@@ -95,6 +97,7 @@ impl Row for Connection {
             lost_per_s_source: self.drops_per_s.map(|_| LossPlace::ReceiveBuffer.word()),
             path: Hop::all(path.as_ref()),
             path_gap: path.as_ref().and_then(|path| path.gap),
+            path_note: path.as_ref().and_then(|path| path.note),
         }
     }
 }

@@ -26,6 +26,8 @@ const INFO: u16 = 2;
 const CONG: u16 = 4;
 /// `INET_DIAG_SKMEMINFO`: `SK_MEMINFO_VARS` numbers of 32 bits (Linux 3.4).
 const SKMEMINFO: u16 = 7;
+/// `INET_DIAG_MARK`: 32 bits, for who has `CAP_NET_ADMIN` (Linux 4.9).
+const MARK: u16 = 15;
 /// Offset of `tcpi_bytes_acked` in `struct tcp_info` of `linux/tcp.h`, the same since it was added (Linux 4.1).
 const ACKED: usize = 120;
 /// And of `tcpi_bytes_received` (Linux 4.1).
@@ -63,6 +65,8 @@ pub(super) struct Told {
     state: u8,
     /// Of sockfs, as `/proc/PID/fd` names it; 0 when no process holds the socket any more.
     pub inode: u32,
+    /// `SO_MARK`; none where it may not be told.
+    pub mark: Option<u32>,
     /// Bytes acknowledged and received; none where they were not asked for or the kernel does not count them.
     pub bytes: Option<(u64, u64)>,
     /// How a TCP connection stands, where it was asked for.
@@ -162,12 +166,13 @@ pub(super) fn told(message: &Message<'_>) -> Option<Told> {
     let bytes = *body.get(4..)?.first_chunk::<ID>()?;
     let inode = u32_at(body, INODE)?;
     let queues = (u32_at(body, RX_QUEUE)?, u32_at(body, TX_QUEUE)?);
-    let (mut info, mut congestion, mut memory) = (None, None, None);
+    let (mut info, mut congestion, mut memory, mut mark) = (None, None, None, None);
     for (kind, value) in attributes(body.get(FIXED..)?) {
         match kind {
             INFO => info = Some(value),
             CONG => congestion = Some(Congestion::new(value)),
             SKMEMINFO => memory = Some(value),
+            MARK => mark = u32_at(value, 0),
             _ => {}
         }
     }
@@ -175,6 +180,7 @@ pub(super) fn told(message: &Message<'_>) -> Option<Told> {
         id: SocketId { family, bytes },
         state,
         inode,
+        mark,
         bytes: info.and_then(|info| Some((u64_at(info, ACKED)?, u64_at(info, RECEIVED)?))),
         tcp: info.and_then(|info| tcp_state(info, queues, congestion)),
         udp: memory.and_then(|memory| udp_state(memory, queues)),

@@ -35,6 +35,7 @@ struct Followed {
     pulses: Vec<Pulse>,
     /// At the last of them.
     tcp: Option<TcpState>,
+    mark: Option<u32>,
     /// It answered the last time it was asked.
     lives: bool,
 }
@@ -86,7 +87,8 @@ impl<W: Wire> Space<W> {
         let cookie = id.cookie();
         let Err(at) = self.flows.binary_search_by_key(&cookie, |flow| flow.cookie) else { return };
         let (local, remote) = (id.local(), id.remote());
-        self.flows.insert(at, Followed { cookie, pid, local, remote, pulses: Vec::new(), tcp: None, lives: true });
+        let (pulses, tcp, mark) = (Vec::new(), None, None);
+        self.flows.insert(at, Followed { cookie, pid, local, remote, pulses, tcp, mark, lives: true });
         self.requests.insert(at, diag::one(Proto::Tcp, id));
     }
 
@@ -102,7 +104,7 @@ impl<W: Wire> Space<W> {
                 let Some((acked, received)) = told.bytes else { return };
                 if let Ok(at) = flows.binary_search_by_key(&told.id.cookie(), |flow| flow.cookie) {
                     flows[at].lives = true;
-                    flows[at].tcp = told.tcp;
+                    (flows[at].tcp, flows[at].mark) = (told.tcp, told.mark);
                     flows[at].pulses.push(Pulse { at_ns, acked, received });
                 }
             });
@@ -128,7 +130,7 @@ impl<W: Wire> Space<W> {
             let room = Vec::with_capacity(flow.pulses.len());
             let pulses = std::mem::replace(&mut flow.pulses, room);
             let plain = FlowSample::plain(flow.cookie, (netns, flow.pid), (flow.local, flow.remote));
-            into.push(FlowSample { tcp: flow.tcp, pulses, ..plain });
+            into.push(FlowSample { tcp: flow.tcp, mark: flow.mark, pulses, ..plain });
         }
         let keeps: Vec<bool> = self.flows.iter().map(|flow| !ended(flow.pid, flow.lives)).collect();
         let (mut flows, mut requests) = (keeps.iter(), keeps.iter());

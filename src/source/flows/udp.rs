@@ -26,6 +26,7 @@ struct Held {
     pid: u32,
     id: SocketId,
     state: Option<UdpState>,
+    mark: Option<u32>,
     /// It answered the last time it was asked.
     lives: bool,
 }
@@ -64,7 +65,7 @@ impl UdpSockets {
     pub fn follow(&mut self, pid: u32, told: &Told) {
         let (id, cookie) = (told.id, told.id.cookie());
         let Err(at) = self.sockets.binary_search_by_key(&cookie, |held| held.cookie) else { return };
-        self.sockets.insert(at, Held { cookie, pid, id, state: told.udp, lives: true });
+        self.sockets.insert(at, Held { cookie, pid, id, state: told.udp, mark: told.mark, lives: true });
         self.requests.insert(at, diag::one(Proto::Udp, &id));
     }
 
@@ -119,7 +120,7 @@ impl UdpSockets {
             if held.lives {
                 let ends = (held.id.local(), held.id.remote());
                 let plain = FlowSample::plain(held.cookie, (netns, held.pid), ends);
-                into.push(FlowSample { proto: Proto::Udp, udp: held.state, ..plain });
+                into.push(FlowSample { proto: Proto::Udp, mark: held.mark, udp: held.state, ..plain });
             }
             if !ended(held.pid, held.lives) {
                 kept.push(held);
@@ -134,5 +135,5 @@ impl UdpSockets {
 fn hear(sockets: &mut [Held], told: &Told) {
     let Ok(at) = sockets.binary_search_by_key(&told.id.cookie(), |held| held.cookie) else { return };
     let held = &mut sockets[at];
-    (held.lives, held.id, held.state) = (told.inode != 0, told.id, told.udp);
+    (held.lives, held.id, held.state, held.mark) = (told.inode != 0, told.id, told.udp, told.mark);
 }

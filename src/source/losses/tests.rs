@@ -18,6 +18,7 @@ fn path(netns: u64) -> FlowPath {
         to: ([127, 0, 0, 1], 5201).into(),
         hops: vec![Hop { link, way: HopWay::Received, by: HopBy::Local }],
         gap: None,
+        note: None,
     }
 }
 

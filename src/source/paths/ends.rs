@@ -19,7 +19,7 @@ pub(super) fn wanted(flows: &[FlowSample]) -> Vec<Wanted> {
     let mut into = Vec::new();
     for flow in flows.iter().filter(|flow| flow.remote.port() != 0 && !flow.remote.ip().is_unspecified()) {
         let (sends, receives) = directions(flow);
-        let forth = Packet { proto: flow.proto, from: flow.local, to: flow.remote };
+        let forth = Packet { proto: flow.proto, from: flow.local, to: flow.remote, mark: flow.mark };
         if sends {
             into.push(Wanted { packet: forth, netns: flow.netns, backwards: false });
         }

@@ -1,13 +1,16 @@
 //! The kernel as [`Lookups`]: one rtnetlink socket in each namespace that a path crosses, opened once and kept while
 //! there are flows. Every question is one request for one entry; no table is dumped where the kernel can be asked.
 
+mod asked;
 mod conntrack;
 mod link;
+mod marks;
 mod neighbour;
 mod proxy;
 mod route;
+mod wireguard;
 
-use super::lookups::{Bridged, Detail, Lookups, Mac, Packet, Route};
+use super::lookups::{Bridged, Detail, Lookups, Mac, Marking, Packet, Route, Wireguard};
 use super::map::Map;
 use crate::sample::{Ifindex, LinkKey};
 use crate::source::links::nsid;
@@ -20,9 +23,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
+use std::sync::Arc;
 
-/// `NETLINK_ROUTE` and `NETLINK_NETFILTER`.
+/// `NETLINK_ROUTE`, `NETLINK_SOCK_DIAG` and `NETLINK_NETFILTER`.
 const ROUTE: isize = 0;
+const SOCK_DIAG: isize = 4;
 const NETFILTER: isize = 12;
 /// One of these is there for whoever reads it where the kernel can track connections.
 const TRACKED: [&str; 2] = ["/proc/thread-self/net/nf_conntrack", "/proc/sys/net/netfilter/nf_conntrack_count"];
@@ -44,6 +49,9 @@ struct Round {
     neighbours: HashMap<(LinkKey, IpAddr), Option<Mac>>,
     bridged: HashMap<(LinkKey, Mac), Option<Bridged>>,
     remotes: HashMap<(LinkKey, Mac), Option<IpAddr>>,
+    wireguards: HashMap<LinkKey, Result<Arc<Wireguard>, String>>,
+    listening: HashMap<(u64, u16), Result<bool, String>>,
+    markings: HashMap<(u64, bool), Marking>,
 }
 
 /// The sockets of one namespace.
@@ -52,6 +60,9 @@ struct Inside {
     route: Dialogue<KernelSocket>,
     /// None where connections are not tracked, or that may not be asked.
     conntrack: Option<Dialogue<KernelSocket>>,
+    /// Opened when a wireguard is asked for: its family of generic netlink, and `sock_diag`.
+    wireguard: Option<(Dialogue<KernelSocket>, u16)>,
+    sockets: Option<Dialogue<KernelSocket>>,
 }
 
 /// The kernel, asked for one round of walks.
@@ -89,7 +100,7 @@ impl Inside {
         // Where nothing tracks, asking would load the module that does.
         let tracks = TRACKED.iter().any(|file| std::path::Path::new(file).exists());
         let conntrack = if tracks { KernelSocket::open(NETFILTER).ok().map(Dialogue::new) } else { None };
-        Ok(Self { route, conntrack })
+        Ok(Self { route, conntrack, wireguard: None, sockets: None })
     }
 }
 
@@ -209,6 +220,34 @@ impl Lookups for Kernel<'_> {
         let dialogue = inside.conntrack.as_mut()?;
         let answered = dialogue.get(&mut conntrack::request(packet), buffer, conntrack::tracked);
         conntrack::translated(packet, answered.ok()??)
+    }
+
+    fn wireguard(&mut self, link: LinkKey) -> Result<Arc<Wireguard>, String> {
+        if let Some(known) = self.sockets.round.wireguards.get(&link) {
+            return known.clone();
+        }
+        let asked = self.ask_wireguard(link);
+        self.sockets.round.wireguards.insert(link, asked.clone());
+        asked
+    }
+
+    fn listens(&mut self, netns: u64, port: u16) -> Result<bool, String> {
+        if let Some(known) = self.sockets.round.listening.get(&(netns, port)) {
+            return known.clone();
+        }
+        let listens = self.ask_sockets(netns, port);
+        self.sockets.round.listening.insert((netns, port), listens.clone());
+        listens
+    }
+
+    fn marking(&mut self, netns: u64, is_ipv6: bool) -> Marking {
+        if let Some(known) = self.sockets.round.markings.get(&(netns, is_ipv6)) {
+            return known.clone();
+        }
+        let marking =
+            if self.looks_at_marks(netns, is_ipv6) { self.marked_by(netns, is_ipv6) } else { Marking::Unused };
+        self.sockets.round.markings.insert((netns, is_ipv6), marking.clone());
+        marking
     }
 
     fn proxied(&mut self, netns: u64, to: SocketAddr) -> Option<SocketAddr> {

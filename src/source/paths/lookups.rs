@@ -3,6 +3,7 @@
 
 use crate::sample::{Ifindex, LinkKey, Proto};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 
 /// An Ethernet address.
 pub(super) type Mac = [u8; 6];
@@ -14,6 +15,8 @@ pub(super) struct Packet {
     /// The unspecified address where the kernel is to choose one.
     pub from: SocketAddr,
     pub to: SocketAddr,
+    /// The mark that rules may route by (`SO_MARK`); none where it is not known.
+    pub mark: Option<u32>,
 }
 
 /// Where a namespace's routes lead.
@@ -48,6 +51,66 @@ pub(super) struct Tunnel {
     pub local: Option<IpAddr>,
     /// UDP port; 0 where it uses none.
     pub port: u16,
+}
+
+/// Who a wireguard is to its peers.
+pub(super) type PublicKey = [u8; 32];
+
+/// The configuration of a wireguard (`WG_CMD_GET_DEVICE`), without its secrets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Wireguard {
+    /// None where it has none, and so is silent.
+    pub key: Option<PublicKey>,
+    /// UDP port that it listens on and sends from; 0 where it has not been up yet.
+    pub port: u16,
+    /// Of the packets that it sends; 0 for none.
+    pub mark: u32,
+    pub peers: Vec<Peer>,
+}
+
+/// One that a wireguard speaks with.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Peer {
+    pub key: PublicKey,
+    /// Where it was heard last, or is said to be.
+    pub endpoint: Option<SocketAddr>,
+    /// Addresses and the length of their prefixes.
+    pub allowed: Vec<(IpAddr, u8)>,
+}
+
+impl Wireguard {
+    /// The peer that an address belongs to: the one with the longest prefix that has it.
+    pub fn peer_of(&self, ip: IpAddr) -> Option<&Peer> {
+        let longest = |peer: &Peer| {
+            let fits = peer.allowed.iter().filter(|(net, bits)| has(*net, *bits, ip));
+            fits.map(|(_, bits)| *bits).max()
+        };
+        let fitting = self.peers.iter().filter_map(|peer| Some((longest(peer)?, peer)));
+        fitting.max_by_key(|(bits, _)| *bits).map(|(_, peer)| peer)
+    }
+}
+
+/// Whether the first bits of an address are those of the network's.
+fn has(net: IpAddr, bits: u8, ip: IpAddr) -> bool {
+    match (net, ip) {
+        (IpAddr::V4(net), IpAddr::V4(ip)) => {
+            let differ = net.to_bits() ^ ip.to_bits();
+            differ.leading_zeros() >= u32::from(bits)
+        }
+        (IpAddr::V6(net), IpAddr::V6(ip)) => (net.to_bits() ^ ip.to_bits()).leading_zeros() >= u32::from(bits),
+        _ => false,
+    }
+}
+
+/// What marks do to the routes of a namespace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Marking {
+    /// No rule looks at them.
+    Unused,
+    /// Rules do, and nothing is seen that sets them beside the sockets.
+    BySockets,
+    /// Rules do, and packets may get another one on their way: one clause that says from whom.
+    Changed(String),
 }
 
 /// What the facts of a link leave out and a walk needs.
@@ -87,6 +150,18 @@ pub(super) trait Lookups {
     fn remote(&mut self, tunnel: LinkKey, mac: Mac) -> Option<IpAddr>;
     /// The packet as NAT of that namespace makes it (connection tracking); none where it stays as it is.
     fn translated(&mut self, netns: u64, packet: &Packet) -> Option<Packet>;
+    /// A wireguard's configuration.
+    ///
+    /// # Errors
+    /// One clause that says why it is not known.
+    fn wireguard(&mut self, link: LinkKey) -> Result<Arc<Wireguard>, String>;
+    /// A wireguard that was made in that namespace listens on that port there, wherever its link is now.
+    ///
+    /// # Errors
+    /// One clause that says why that is not known.
+    fn listens(&mut self, netns: u64, port: u16) -> Result<bool, String>;
+    /// What marks do to the namespace's routes for that family.
+    fn marking(&mut self, netns: u64, is_ipv6: bool) -> Marking;
     /// Where a proxy in that namespace takes what comes for this address; none where there is no proxy.
     fn proxied(&mut self, netns: u64, to: SocketAddr) -> Option<SocketAddr>;
 }

@@ -1,8 +1,10 @@
 //! Walks through made-up networks: what each kind of link does with a packet, and the sentence where nothing is known.
 
 mod kinds;
+mod marks;
 mod net;
 mod switches;
+mod wireguard;
 
 use super::ends::turned;
 use super::lookups::Route;

@@ -3,14 +3,17 @@
 
 mod bridge;
 mod link;
+mod marks;
 mod ovs;
 mod tunnel;
 mod vrf;
+mod wireguard;
 
 use super::lookups::{Lookups, Mac, Packet, Route, any_port, unspecified};
 use super::map::Map;
 use crate::sample::{Hop, HopBy, HopWay, Kind, LinkKey};
 use std::net::SocketAddr;
+use wireguard::Sealed;
 
 /// Longer ways do not exist outside of loops.
 const MOST_HOPS: usize = 64;
@@ -23,6 +26,8 @@ pub(super) struct Way {
     pub hops: Vec<Hop>,
     /// Why it ends before the receiver.
     pub gap: Option<String>,
+    /// Which packets go it, where others may go another one.
+    pub note: Option<String>,
     /// Namespace it ended in.
     pub netns: u64,
 }
@@ -52,6 +57,8 @@ struct Inner {
     key: u32,
     /// The tunnel it went into.
     through: LinkKey,
+    /// For whom it is, where it was encrypted.
+    sealed: Option<Sealed>,
 }
 
 /// What a link puts before a frame, by which another one knows it.
@@ -75,6 +82,9 @@ struct Walk<'a, L> {
     tags: Vec<Tag>,
     /// The link that the next packet of a namespace's own is bound to.
     bound: Option<LinkKey>,
+    /// The namespace in which the packet has its mark: the kernel takes it away on the way into another one.
+    marked_in: u64,
+    note: Option<String>,
     hops: Vec<Hop>,
     /// The next hop comes after a proxy.
     after_proxy: bool,
@@ -89,10 +99,11 @@ pub(super) fn walk<L: Lookups>(
     packet: Packet,
 ) -> Way {
     let (inner, tags, hops) = (Vec::new(), Vec::new(), Vec::new());
-    let mut walk = Walk { map, lookups, held, packet, inner, tags, bound: None, hops, after_proxy: false };
+    let (bound, marked_in, note) = (None, netns, None);
+    let mut walk = Walk { map, lookups, held, packet, inner, tags, bound, marked_in, note, hops, after_proxy: false };
     walk.bound = walk.vrf_of_sender(netns);
     let (netns, gap) = walk.run(netns);
-    Way { hops: walk.hops, gap, netns }
+    Way { hops: walk.hops, gap, note: walk.note, netns }
 }
 
 impl<L: Lookups> Walk<'_, L> {
@@ -131,8 +142,11 @@ impl<L: Lookups> Walk<'_, L> {
     }
 
     fn route(&mut self, netns: u64, from: Option<LinkKey>) -> Result<At, String> {
-        // The destination is translated before the route is looked up, the source after it.
-        let translated = if self.inner.is_empty() { self.lookups.translated(netns, &self.packet) } else { None };
+        self.mind_marks(netns);
+        // The destination is translated before the route is looked up, the source after it. Of most tunnels nobody knows
+        // from which port they send.
+        let whole = self.inner.is_empty() || self.packet.from.port() != 0;
+        let translated = if whole { self.lookups.translated(netns, &self.packet) } else { None };
         let to = translated.map_or(self.packet.to, |packet| packet.to);
         let asked = Packet { to, ..self.packet };
         let bound = self.bound.take().filter(|bound| bound.netns == netns);
@@ -167,7 +181,7 @@ impl<L: Lookups> Walk<'_, L> {
         if !self.held.contains(&(netns, self.packet.to))
             && let Some(to) = self.lookups.proxied(netns, self.packet.to)
         {
-            self.packet = Packet { from: any_port(unspecified(to.ip())), to, ..self.packet };
+            self.packet = Packet { from: any_port(unspecified(to.ip())), to, mark: None, ..self.packet };
             self.after_proxy = true;
             return Ok(At::Route { netns, from: None });
         }

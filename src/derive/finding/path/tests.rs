@@ -47,6 +47,7 @@ fn metrics(change: impl FnOnce(&mut Vec<LinkFacts>, &mut FlowPath)) -> Metrics {
         to: ([198, 18, 0, 2], 5201).into(),
         hops: vec![hop(NEAR, 2, HopBy::Route), hop(NEAR, 3, HopBy::Peer), hop(FAR, 2, HopBy::Peer)],
         gap: None,
+        note: None,
     };
     change(&mut links, &mut path);
     let link = |facts: LinkFacts| LinkMetrics {
@@ -131,6 +132,20 @@ fn a_vxlan_needs_room_for_its_header() {
     assert_eq!(findings(&vxlan(1450)), [], "50 bytes are enough over IPv4");
     let told = said(&vxlan(1451), "vxlan_headroom");
     assert!(told.contains("vxlan7 (c2) takes 1451 bytes") && told.ends_with("mtu 1450)"), "{told}");
+}
+
+#[test]
+fn a_wireguard_needs_room_for_its_headers_in_the_link_that_its_packets_leave_through() {
+    let wireguard = |mtu| {
+        metrics(move |links, path| {
+            (links[0].mtu, links[0].kind) = (mtu, Kind::Other("wireguard".into()));
+            path.hops[1].by = HopBy::Route;
+        })
+    };
+    assert_eq!(findings(&wireguard(1440)), [], "60 bytes are enough over IPv4");
+    let told = said(&wireguard(1441), "wireguard_headroom");
+    assert!(told.starts_with("a0 (c1) takes 1441 bytes and x0 below it 1500: its header needs 60 more"), "{told}");
+    assert!(told.ends_with("(ip link set a0 mtu 1440)"), "{told}");
 }
 
 #[test]

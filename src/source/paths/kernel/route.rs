@@ -1,5 +1,5 @@
 //! `RTM_GETROUTE`: which way one packet goes, with the namespace's rules, tables and multipath hashing applied by the
-//! kernel. Marks that netfilter puts on packets are not known here.
+//! kernel. Marks that netfilter puts on packets are not known here: see [`super::marks`].
 
 use crate::sample::{Ifindex, Proto};
 use crate::source::netlink::message::{Message, Request, attribute, u32_at};
@@ -16,6 +16,8 @@ const OIF: u16 = 4;
 const GATEWAY: u16 = 5;
 /// `RTA_PREFSRC`.
 const PREFERRED: u16 = 7;
+/// `RTA_MARK`.
+const MARK: u16 = 16;
 /// `RTA_VIA`: a gateway of the other family (Linux 5.2 for IPv4 routes).
 const VIA: u16 = 18;
 /// `RTA_IP_PROTO`, `RTA_SPORT`, `RTA_DPORT`: Linux 4.17; older kernels pass over them.
@@ -54,6 +56,9 @@ pub(super) fn request(packet: &Packet, origin: Origin) -> Request {
         Origin::Own => {}
         Origin::In(link) => request = request.with(IIF, &link.0.to_ne_bytes()),
         Origin::By(link) => request = request.with(OIF, &link.0.to_ne_bytes()),
+    }
+    if let Some(mark) = packet.mark.filter(|&mark| mark != 0) {
+        request = request.with(MARK, &mark.to_ne_bytes());
     }
     let protocol = match packet.proto {
         Proto::Tcp => libc::IPPROTO_TCP,

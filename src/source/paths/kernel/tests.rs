@@ -1,16 +1,16 @@
 //! What the kernel's answers say, and that no bytes break the reading of them.
 
-use super::{conntrack, link, neighbour, route};
+use super::{conntrack, link, marks, neighbour, route, wireguard};
 use crate::sample::{Ifindex, Proto};
 use crate::source::links::nsid;
 use crate::source::netlink::message::{Request, messages};
-use crate::source::paths::lookups::{Bridged, Packet, Route, Tunnel, any_port};
+use crate::source::paths::lookups::{Bridged, Packet, Peer, Route, Tunnel, Wireguard, any_port};
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr};
 
 fn packet(from: &str, to: &str) -> Packet {
     let at = |text: &str| text.parse().expect("an address");
-    Packet { proto: Proto::Tcp, from: at(from), to: at(to) }
+    Packet { proto: Proto::Tcp, from: at(from), to: at(to), mark: None }
 }
 
 /// `struct rtmsg` of that type.
@@ -46,6 +46,8 @@ fn a_request_leaves_to_the_kernel_what_is_not_known() {
     assert_eq!(whole - less, 3 * 8, "no source, no source port, no link");
     let portless = Packet { to: any_port(open.to.ip()), ..open };
     assert_eq!(less - length(route::request(&portless, route::Origin::Own)), 8, "nor a port of the destination");
+    let marked = |mark| length(route::request(&Packet { mark, ..open }, route::Origin::Own)) - less;
+    assert_eq!((marked(Some(7)), marked(Some(0))), (8, 0), "a mark is given where the packet has one");
 }
 
 #[test]
@@ -129,17 +131,82 @@ fn the_tunnels_of_linux_6_1_lead_where_ip_says() {
     assert_eq!(kinds.iter().collect::<Vec<_>>(), all.iter().collect::<Vec<_>>(), "every kind of tunnel");
 }
 
+/// Where the answers of a kernel about `wg0` are.
+const WIREGUARD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/netlink/wireguard");
+
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let four = |three: &[u8]| {
+        let at = |index: usize| u32::from(three.get(index).copied().unwrap_or(0));
+        let all = at(0) << 16 | at(1) << 8 | at(2);
+        let letter = |index: usize| {
+            let at = usize::try_from(all >> (18 - 6 * index) & 63).expect("small");
+            if index > three.len() { '=' } else { char::from(LETTERS[at]) }
+        };
+        (0..4).map(letter).collect::<String>()
+    };
+    bytes.chunks(3).map(four).collect()
+}
+
+#[cfg(target_endian = "little")]
+#[test]
+fn a_wireguard_of_linux_6_1_is_what_wg_says() {
+    let bytes = std::fs::read(format!("{WIREGUARD}/device.bin")).expect("the fixture is there");
+    let said = std::fs::read_to_string(format!("{WIREGUARD}/device.txt")).expect("the fixture is there");
+    let mut device = Wireguard::default();
+    messages(&bytes).for_each(|message| wireguard::told(&message, &mut device));
+    let own = base64(&device.key.expect("it has one"));
+    let endpoint = |peer: &Peer| format!("{}\t{}\n", base64(&peer.key), peer.endpoint.expect("it has one"));
+    let allowed = |peer: &Peer| {
+        let each: Vec<String> = peer.allowed.iter().map(|(ip, bits)| format!("{ip}/{bits}")).collect();
+        format!("{}\t{}\n", base64(&peer.key), each.join(" "))
+    };
+    let peers = |of: &dyn Fn(&Peer) -> String| device.peers.iter().map(of).collect::<String>();
+    let ours = format!("{own}\n{}\n{:#x}\n{}{}", device.port, device.mark, peers(&endpoint), peers(&allowed));
+    assert_eq!(ours, said, "as wg show has it");
+}
+
+#[test]
+fn what_a_peer_is_allowed_may_go_on_in_the_next_message() {
+    let nested = |kind: u16, value: &[u8]| {
+        let mut request = Request::new(0, 0, &[]).with(kind, value);
+        request.numbered(0)[16..].to_vec()
+    };
+    let allowed = |last: u8| nested(0, &[nested(2, &[198, 19, 0, last]), nested(3, &[32])].concat());
+    let peer = |key: u8, last: u8| nested(0, &[nested(1, &[key; 32]), nested(9, &allowed(last))].concat());
+    let mut device = Wireguard::default();
+    for peers in [[peer(1, 1), peer(2, 2)].concat(), [peer(2, 3), peer(3, 4)].concat()] {
+        let mut answer = Request::new(30, 0, &[0, 1, 0, 0]).with(8, &peers);
+        messages(answer.numbered(1)).for_each(|message| wireguard::told(&message, &mut device));
+    }
+    let told: Vec<(u8, usize)> = device.peers.iter().map(|peer| (peer.key[0], peer.allowed.len())).collect();
+    assert_eq!(told, [(1, 1), (2, 2), (3, 1)], "the second peer is one");
+    assert_eq!(device.peer_of([198, 19, 0, 3].into()).map(|peer| peer.key[0]), Some(2));
+}
+
+#[cfg(target_endian = "little")]
+#[test]
+fn the_socket_of_a_wireguard_is_told_from_one_of_a_process() {
+    let bytes = std::fs::read(format!("{WIREGUARD}/sockets.bin")).expect("the fixture is there");
+    let is_its = |port| messages(&bytes).any(|message| wireguard::is_its_socket(&message, port));
+    assert!(is_its(51820), "wg0 listens there");
+    assert!(!is_its(51821), "a process listens there, with the largest buffer that it can have");
+    assert!(messages(&bytes).filter(|message| message.kind == 20).count() >= 2, "both are in the answer");
+}
+
 /// Reads the bytes as every kind of answer.
 fn read(bytes: &[u8]) {
     for message in messages(bytes) {
         let _ = (route::route(&message), link::told(&message), nsid::number(&message), conntrack::tracked(&message));
         let _ = (neighbour::mac(&message), neighbour::bridge_port(&message), neighbour::far_end(&message));
         let _ = neighbour::listed(&message, Ifindex(2), [198, 18, 0, 1].into());
+        let _ = (marks::looks_at_marks(&message), marks::sets_marks(&message), wireguard::is_its_socket(&message, 7));
+        wireguard::told(&message, &mut Wireguard::default());
     }
 }
 
 /// Messages of every kind that is read.
-const KINDS: [u16; 5] = [libc::RTM_NEWROUTE, libc::RTM_NEWLINK, libc::RTM_NEWNEIGH, 88, 0x0100];
+const KINDS: [u16; 8] = [libc::RTM_NEWROUTE, libc::RTM_NEWLINK, libc::RTM_NEWNEIGH, 88, 0x0100, 32, 0x0a06, 20];
 
 proptest! {
     #[test]

@@ -194,7 +194,7 @@ fn a_bond_sends_through_the_port_in_use() {
 #[test]
 fn where_a_kind_does_not_say_where_it_sends_the_sentence_says_so() {
     let kinds = [
-        ("wireguard", "top0 encrypts the packets for one of its peers, and which is not known"),
+        ("wireguard", "the peers of link 2 may not be asked for"),
         ("xfrm", "the IPsec policies decide where top0 sends the packets, and those are not asked"),
         ("dummy", "the packets end in top0: a dummy drops what it is given"),
         ("nlmon", "where top0 takes the packets is not known: its kind is nlmon"),

@@ -1,7 +1,7 @@
 //! A network made by hand: links, addresses, routes, tables. Every link has an Ethernet address of its own.
 
 use crate::sample::{Hop, HopWay, Ifindex, Kind, LinkFacts, LinkKey, OvsBridge, OvsPort, OvsSwitch, PeerRef, Proto};
-use crate::source::paths::lookups::{Bridged, Detail, Lookups, Mac, Packet, Route};
+use crate::source::paths::lookups::{Bridged, Detail, Lookups, Mac, Marking, Packet, Route, Wireguard};
 use crate::source::paths::map::Map;
 use crate::source::paths::walk::{Way, walk};
 use std::collections::{HashMap, HashSet};
@@ -27,6 +27,14 @@ pub(super) struct Net {
     pub proxies: HashMap<(u64, SocketAddr), SocketAddr>,
     pub held: Vec<(u64, SocketAddr)>,
     pub switches: Vec<OvsSwitch>,
+    pub wireguards: HashMap<LinkKey, Wireguard>,
+    /// Namespaces and ports that a wireguard's socket is on.
+    pub listening: HashSet<(u64, u16)>,
+    pub markings: HashMap<u64, Marking>,
+    /// By namespace, mark and destination; what is not here is as for packets without a mark.
+    pub marked: HashMap<(u64, u32, IpAddr), Route>,
+    /// Of the socket.
+    pub mark: Option<u32>,
 }
 
 fn ip(text: &str) -> IpAddr {
@@ -140,7 +148,7 @@ impl Net {
         let mut links: Vec<Arc<LinkFacts>> = self.links.iter().cloned().map(Arc::new).collect();
         links.sort_by_key(|link| link.key());
         let (switches, held) = (self.switches.clone(), self.held.clone());
-        let packet = Packet { proto: Proto::Tcp, from: end(from), to: end(to) };
+        let packet = Packet { proto: Proto::Tcp, from: end(from), to: end(to), mark: self.mark };
         walk(Map::new(&links, &switches), self, &held, netns, packet)
     }
 
@@ -153,7 +161,8 @@ impl Net {
             format!("{}:{name} {} {}", hop.link.netns, way.word(), hop.by.word())
         };
         let hops: Vec<String> = way.hops.iter().map(word).collect();
-        hops.join(", ") + &way.gap.map_or_else(String::new, |gap| format!(" … {gap}"))
+        let told = hops.join(", ") + &way.note.map_or_else(String::new, |note| format!(" ({note})"));
+        told + &way.gap.map_or_else(String::new, |gap| format!(" … {gap}"))
     }
 
     /// The same from an address that the kernel chooses.
@@ -177,6 +186,9 @@ impl Lookups for Net {
         let foreign = |ip: IpAddr| self.owners.get(&ip).is_some_and(|owner| owner.netns != netns);
         if from.is_none() && foreign(packet.from.ip()) {
             return Err("its source is not one that comes in here".to_owned());
+        }
+        if let Some(&route) = packet.mark.and_then(|mark| self.marked.get(&(netns, mark, to))) {
+            return Ok(route);
         }
         if let Some(&route) = from.and_then(|from| self.ins.get(&(netns, from, to))) {
             return Ok(route);
@@ -227,6 +239,19 @@ impl Lookups for Net {
             };
             Some(Packet { from: other[1], to: other[0], ..*packet })
         })
+    }
+
+    fn wireguard(&mut self, link: LinkKey) -> Result<Arc<Wireguard>, String> {
+        let known = self.wireguards.get(&link).cloned().map(Arc::new);
+        known.ok_or_else(|| format!("the peers of link {} may not be asked for", link.ifindex.0))
+    }
+
+    fn listens(&mut self, netns: u64, port: u16) -> Result<bool, String> {
+        Ok(self.listening.contains(&(netns, port)))
+    }
+
+    fn marking(&mut self, netns: u64, _: bool) -> Marking {
+        self.markings.get(&netns).cloned().unwrap_or(Marking::Unused)
     }
 
     fn proxied(&mut self, netns: u64, to: SocketAddr) -> Option<SocketAddr> {

@@ -2,6 +2,7 @@
 
 use super::tunnel::PACKS;
 use super::vrf::VRF;
+use super::wireguard::WIREGUARD;
 use super::{At, Tag, Walk};
 use crate::sample::{HopBy, HopWay, Kind, LinkFacts, LinkKey, LinkState};
 use crate::source::paths::lookups::{Lookups, Mac, Packet, Route, any_port, unspecified};
@@ -43,7 +44,7 @@ impl<'a, L: Lookups> Walk<'a, L> {
                 Ok(At::Route { netns: key.netns, from: None })
             }
             kind if PACKS.contains(&kind) => self.pack(link, mac),
-            "wireguard" => Err(format!("{name} encrypts the packets for one of its peers, and which is not known")),
+            WIREGUARD => self.encrypt(link),
             "xfrm" => Err(format!("the IPsec policies decide where {name} sends the packets, and those are not asked")),
             "dummy" => Err(format!("the packets end in {name}: a dummy drops what it is given")),
             "tun" | "tap" => Err(format!("the packets leave through {name}, to the program that holds it open")),

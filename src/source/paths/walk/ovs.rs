@@ -115,7 +115,8 @@ impl<'a, L: Lookups> Walk<'a, L> {
     fn has_beyond_tunnel(&mut self, at: SwitchPort<'a>, mac: Mac) -> bool {
         let remote = at.port.remote_ip.as_deref().filter(|_| is_tunnel(at.port));
         let Some(remote) = remote.and_then(|text| text.parse::<IpAddr>().ok()) else { return false };
-        let outer = Packet { proto: Proto::Udp, from: any_port(unspecified(remote)), to: any_port(remote) };
+        let (from, to) = (any_port(unspecified(remote)), any_port(remote));
+        let outer = Packet { proto: Proto::Udp, from, to, mark: None };
         let mut fars = self.map.switch_ports().filter(|far| {
             let other = far.switch.socket != at.switch.socket || far.switch.netns != at.switch.netns;
             other && same_kind(&far.port.kind, &at.port.kind) && far.port.key == at.port.key

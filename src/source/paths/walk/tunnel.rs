@@ -59,18 +59,24 @@ impl<L: Lookups> Walk<'_, L> {
         let from = far.tunnel.local.unwrap_or(unspecified(far.remote));
         let to = SocketAddr::new(far.remote, far.tunnel.port);
         let (packet, key) = (self.packet, far.tunnel.key);
-        self.inner.push(Inner { packet, mac, kind: far.kind, key, through: far.through });
-        self.packet = Packet { proto: Proto::Udp, from: any_port(from), to };
+        // These two are routed by the inner packet's mark (`udp_tunnel_dst_lookup`), the others by one of their own.
+        let mark = if matches!(&*far.kind, "vxlan" | "geneve") { packet.mark } else { Some(0) };
+        self.inner.push(Inner { packet, mac, kind: far.kind, key, through: far.through, sealed: None });
+        self.packet = Packet { proto: Proto::Udp, from: any_port(from), to, mark };
+        self.marked_in = far.outside;
         At::Route { netns: far.outside, from: None }
     }
 
     /// The outer packet is at its address: the tunnel of that kind and key takes the inner one out.
     pub(super) fn unpack(&mut self, netns: u64, inner: &Inner) -> Result<At, String> {
+        if let Some(sealed) = &inner.sealed {
+            return self.decrypt(netns, inner, sealed);
+        }
         let far = self.far_port(netns, inner).or_else(|| self.far_link(netns, inner)).ok_or_else(|| {
             let (kind, key, at) = (&inner.kind, inner.key, self.packet.to.ip());
             format!("at {at} no {kind} with key {key} is seen that takes the packets out")
         })?;
-        self.packet = inner.packet;
+        self.packet = Packet { mark: Some(0), ..inner.packet };
         self.push(far, HopWay::Received, HopBy::Tunnel)?;
         Ok(At::Receive { link: far, mac: inner.mac })
     }

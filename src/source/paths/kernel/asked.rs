@@ -1,0 +1,94 @@
+//! What is asked only where there is a wireguard or a rule about marks, through sockets that are opened for it.
+
+use super::{Kernel, NETFILTER, SOCK_DIAG, marks, wireguard};
+use crate::sample::LinkKey;
+use crate::source::SourceError;
+use crate::source::netlink::dialogue::Dialogue;
+use crate::source::netlink::generic;
+use crate::source::netlink::message::Message;
+use crate::source::netlink::socket::KernelSocket;
+use crate::source::paths::lookups::{Marking, Wireguard};
+use std::io;
+use std::sync::Arc;
+
+impl Kernel<'_> {
+    /// A wireguard's configuration as the kernel has it now.
+    pub(super) fn ask_wireguard(&mut self, link: LinkKey) -> Result<Arc<Wireguard>, String> {
+        let name = self.map.name(link).to_owned();
+        let unasked = |error: &io::Error| match error.raw_os_error() {
+            Some(libc::EPERM) => format!("the peers of {name} may not be asked for (CAP_NET_ADMIN in its namespace)"),
+            _ => format!("the peers of {name} cannot be asked for ({error})"),
+        };
+        let spaces = self.spaces;
+        let (inside, buffer) = self.inside(link.netns)?;
+        let (mut dialogue, family) = match inside.wireguard.take() {
+            Some(open) => open,
+            None => spaces.inside(link.netns, || generic::open(wireguard::FAMILY)).map_err(|error| unasked(&error))?,
+        };
+        let mut device = Wireguard::default();
+        let each = |message: &Message<'_>, _: u64| wireguard::told(message, &mut device);
+        let heard = dialogue.dump(&mut wireguard::request(family, link.ifindex), buffer, "list peers", each);
+        inside.wireguard = Some((dialogue, family));
+        // Its private key and those that it shares were among the answer.
+        buffer.fill(0);
+        match heard {
+            Ok(_) => Ok(Arc::new(device)),
+            Err(SourceError::Netlink { error, .. }) => Err(unasked(&error)),
+            Err(error) => Err(format!("the peers of {name} cannot be asked for ({error})")),
+        }
+    }
+
+    /// Whether a wireguard has a socket on that port.
+    pub(super) fn ask_sockets(&mut self, netns: u64, port: u16) -> Result<bool, String> {
+        let unasked = |why: String| format!("its socket cannot be looked for ({why}; CONFIG_INET_UDP_DIAG lists it)");
+        let spaces = self.spaces;
+        let (inside, buffer) = self.inside(netns)?;
+        let mut dialogue = match inside.sockets.take() {
+            Some(open) => open,
+            None => spaces
+                .inside(netns, || KernelSocket::open(SOCK_DIAG).map(Dialogue::new))
+                .map_err(|error| unasked(error.to_string()))?,
+        };
+        let mut listens = false;
+        let each = |message: &Message<'_>, _: u64| listens |= wireguard::is_its_socket(message, port);
+        let heard = dialogue.dump(&mut wireguard::sockets(port), buffer, "list UDP sockets", each);
+        inside.sockets = Some(dialogue);
+        heard.map(|_| listens).map_err(|error| unasked(error.to_string()))
+    }
+
+    /// The namespace has rules that look at marks. A kernel without rules has none.
+    pub(super) fn looks_at_marks(&mut self, netns: u64, is_ipv6: bool) -> bool {
+        let Ok((inside, buffer)) = self.inside(netns) else { return false };
+        let mut looks = false;
+        let each = |message: &Message<'_>, _: u64| looks |= marks::looks_at_marks(message);
+        inside.route.dump(&mut marks::rules(is_ipv6), buffer, "list rules", each).is_ok() && looks
+    }
+
+    /// Who may set marks there.
+    pub(super) fn marked_by(&mut self, netns: u64, is_ipv6: bool) -> Marking {
+        let filters = move || {
+            if marks::has_mangle_table(is_ipv6) {
+                return Ok(Some("the mangle table of iptables is in use there, which may set others"));
+            }
+            if marks::would_load() {
+                return Ok(None);
+            }
+            let mut sets = false;
+            let mut dialogue = Dialogue::new(KernelSocket::open(NETFILTER)?);
+            let mut buffer = vec![0; crate::source::netlink::dialogue::BUFFER];
+            let each = |message: &Message<'_>, _: u64| sets |= marks::sets_marks(message);
+            match dialogue.dump(&mut marks::filters(), &mut buffer, "list rules of nftables", each) {
+                Ok(_) => Ok(sets.then_some("nftables sets others there")),
+                Err(SourceError::Netlink { error, .. }) => Err(error),
+                Err(error) => Err(io::Error::other(error)),
+            }
+        };
+        match self.spaces.inside(netns, filters) {
+            Ok(None) => Marking::BySockets,
+            Ok(Some(by)) => Marking::Changed(by.to_owned()),
+            // A kernel without nftables: the subsystem is not known.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EOPNOTSUPP)) => Marking::BySockets,
+            Err(error) => Marking::Changed(format!("whether netfilter sets others cannot be asked ({error})")),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Generic netlink's family `wireguard` (`WG_CMD_GET_DEVICE`): the peers of one link; and `sock_diag`, which tells in which
+//! namespace its socket is. Private and preshared keys come along with the peers, and are passed over.
+
+use super::route::address;
+use crate::sample::Ifindex;
+use crate::source::netlink::generic::FIXED as GENERIC;
+use crate::source::netlink::message::{Message, Request, attribute, attributes, u16_at, u32_at};
+use crate::source::paths::lookups::{Peer, PublicKey, Wireguard};
+use std::net::{IpAddr, SocketAddr};
+
+/// The family's name.
+pub(super) const FAMILY: &[u8] = b"wireguard\0";
+/// `WG_CMD_GET_DEVICE` and `WG_GENL_VERSION`.
+const GET_DEVICE: u8 = 0;
+const VERSION: u8 = 1;
+/// `NLM_F_ROOT | NLM_F_MATCH`.
+const DUMP: u16 = 0x300;
+/// `WGDEVICE_A_*`.
+const IFINDEX: u16 = 1;
+const OWN_KEY: u16 = 4;
+const LISTEN_PORT: u16 = 6;
+const FWMARK: u16 = 7;
+const PEERS: u16 = 8;
+/// `WGPEER_A_*`.
+const PEER_KEY: u16 = 1;
+const ENDPOINT: u16 = 4;
+const ALLOWED: u16 = 9;
+/// `WGALLOWEDIP_A_*`.
+const IP: u16 = 2;
+const BITS: u16 = 3;
+
+/// Asks for one link with its peers.
+pub(super) fn request(family: u16, link: Ifindex) -> Request {
+    Request::new(family, DUMP, &[GET_DEVICE, VERSION, 0, 0]).with(IFINDEX, &link.0.to_ne_bytes())
+}
+
+/// Takes what a message of the answer says: only the first has the link's own, and what a peer has may go on in the next.
+pub(super) fn told(message: &Message<'_>, into: &mut Wireguard) {
+    let Some(body) = message.body.get(GENERIC..) else { return };
+    for (kind, value) in attributes(body) {
+        match kind {
+            OWN_KEY => into.key = key(value),
+            LISTEN_PORT => into.port = u16_at(value, 0).unwrap_or(0),
+            FWMARK => into.mark = u32_at(value, 0).unwrap_or(0),
+            PEERS => attributes(value).for_each(|(_, peer)| self::peer(peer, &mut into.peers)),
+            _ => {}
+        }
+    }
+}
+
+fn key(value: &[u8]) -> Option<PublicKey> {
+    value.try_into().ok()
+}
+
+fn peer(bytes: &[u8], into: &mut Vec<Peer>) {
+    let Some(key) = attribute(bytes, PEER_KEY).and_then(key) else { return };
+    if into.last().is_none_or(|last| last.key != key) {
+        into.push(Peer { key, ..Peer::default() });
+    }
+    let Some(peer) = into.last_mut() else { return };
+    if let Some(endpoint) = attribute(bytes, ENDPOINT).and_then(endpoint) {
+        peer.endpoint = Some(endpoint);
+    }
+    let allowed = attributes(attribute(bytes, ALLOWED).unwrap_or_default());
+    peer.allowed.extend(allowed.filter_map(|(_, one)| {
+        let ip = attribute(one, IP).and_then(address)?;
+        let bits = *attribute(one, BITS)?.first()?;
+        Some((ip, bits))
+    }));
+}
+
+/// `struct sockaddr_in` or `struct sockaddr_in6`: family, port in network order, address at 4 or 8.
+fn endpoint(bytes: &[u8]) -> Option<SocketAddr> {
+    let port = u16::from_be_bytes(*bytes.get(2..)?.first_chunk()?);
+    let ip = match i32::from(u16_at(bytes, 0)?) {
+        libc::AF_INET => IpAddr::from(*bytes.get(4..)?.first_chunk::<4>()?),
+        libc::AF_INET6 => IpAddr::from(*bytes.get(8..)?.first_chunk::<16>()?),
+        _ => return None,
+    };
+    Some(SocketAddr::new(ip, port))
+}
+
+/// `SOCK_DIAG_BY_FAMILY`: of requests and of answers.
+const BY_FAMILY: u16 = 20;
+/// `struct inet_diag_req_v2`, bytes: family, protocol, extensions, states at 4, source port at 8.
+const ASKED: usize = 56;
+/// `struct inet_diag_msg`, bytes; its source port is at 4.
+const SOCKET: usize = 72;
+const SOURCE_PORT: usize = 4;
+const UDP: u8 = 17;
+/// `INET_DIAG_SKMEMINFO`, and `SK_MEMINFO_SNDBUF` in it, in numbers of 32 bits.
+const SKMEMINFO: u16 = 7;
+const SNDBUF: usize = 3 * 4;
+/// What wireguard gives its sockets (`set_sock_opts`), and no process can: `SO_SNDBUF` makes even numbers.
+const MOST: u32 = i32::MAX.unsigned_abs();
+
+/// Asks for the UDP sockets of a namespace on that port. A wireguard always has one of IPv4.
+pub(super) fn sockets(port: u16) -> Request {
+    let mut fixed = [0; ASKED];
+    fixed[..3].copy_from_slice(&[super::route::family(IpAddr::from([0; 4])), UDP, 1 << (SKMEMINFO - 1)]);
+    fixed[4..8].copy_from_slice(&u32::MAX.to_ne_bytes());
+    fixed[8..10].copy_from_slice(&port.to_be_bytes());
+    Request::new(BY_FAMILY, DUMP, &fixed)
+}
+
+/// It is the socket of a wireguard on that port.
+pub(super) fn is_its_socket(message: &Message<'_>, port: u16) -> bool {
+    let sndbuf = || u32_at(attribute(message.body.get(SOCKET..)?, SKMEMINFO)?, SNDBUF);
+    let on_port = message.body.get(SOURCE_PORT..).is_some_and(|rest| rest.starts_with(&port.to_be_bytes()));
+    message.kind == BY_FAMILY && on_port && sndbuf() == Some(MOST)
+}

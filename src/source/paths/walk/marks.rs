@@ -1,0 +1,30 @@
+//! Marks of packets (`SO_MARK`, nftables): rules may route by them, and a way is that of packets with one mark.
+
+use super::Walk;
+use crate::source::paths::lookups::{Lookups, Marking};
+
+impl<L: Lookups> Walk<'_, L> {
+    /// Says whose way it is where the namespace that is about to route the packet looks at marks, and its own is not known
+    /// for certain. The first such place is told.
+    pub(super) fn mind_marks(&mut self, netns: u64) {
+        if std::mem::replace(&mut self.marked_in, netns) != netns {
+            // `skb_scrub_packet`
+            self.packet.mark = Some(0);
+        }
+        if self.note.is_some() {
+            return;
+        }
+        let mark = self.packet.mark;
+        let why = match (self.lookups.marking(netns, self.packet.to.is_ipv6()), mark) {
+            (Marking::Unused, _) | (Marking::BySockets, Some(_)) => return,
+            (Marking::BySockets, None) => "the mark of its socket is not known; CAP_NET_ADMIN tells it".to_owned(),
+            (Marking::Changed(by), _) => by,
+        };
+        let whose = match mark.unwrap_or(0) {
+            0 => "packets without a mark".to_owned(),
+            mark => format!("packets with mark {mark:#x}"),
+        };
+        self.note =
+            Some(format!("it is the way of {whose}: namespace {netns} has rules that route by marks, and {why}"));
+    }
+}
