@@ -202,7 +202,7 @@ pub(super) fn missed(read: &Read<'_>, through: Option<u64>, route: &Route, told:
     let elsewhere = told.iter().filter(is_theirs).filter(|loss| !arrived(loss));
     let sent = |path: &FlowPath| path.hops.iter().filter(|hop| hop.way == HopWay::Sent).map(|hop| hop.link).collect();
     let links: BTreeSet<LinkKey> = datagrams().flat_map(|path| -> Vec<LinkKey> { sent(path) }).collect();
-    let waiting: f64 = links.iter().filter_map(|link| read.filling.get(link)).sum();
+    let waiting = links.iter().filter_map(|link| read.filling.get(link).copied()).sum::<Option<f64>>()?;
     Some(missed * pieces - waiting - elsewhere.map(|loss| loss.packets_per_s).sum::<f64>())
 }
 
@@ -257,7 +257,7 @@ pub(super) struct Read<'a> {
     pub links: &'a [LinkMetrics],
     pub spans: &'a [Span<'a>],
     /// What `qdiscs::filling` tells.
-    pub filling: &'a BTreeMap<LinkKey, f64>,
+    pub filling: &'a BTreeMap<LinkKey, Option<f64>>,
 }
 
 /// What the gaps of a tick are made of.
@@ -325,7 +325,7 @@ impl View<'_> {
             let queued =
                 self.told.iter().filter(|loss| loss.place == LossPlace::Qdisc && loss.link == Some(port.facts.key()));
             kept -= queued.map(|loss| loss.packets_per_s).sum::<f64>();
-            kept -= self.read.filling.get(&port.facts.key()).copied().unwrap_or(0.0);
+            kept -= self.read.filling.get(&port.facts.key()).copied().unwrap_or(Some(0.0))?;
         }
         let most_per_s = Some(self.difference((Some(link), Some(to))));
         let at = Between { netns: link.netns, link: Some(link), to: Some(to) };

@@ -34,14 +34,14 @@ pub(super) fn drops(previous: &Sample, next: &Sample) -> Vec<QdiscDrops> {
 }
 
 /// By how many packets/s the root qdisc of each link fills, or less than nothing where it empties: what waits there (netem's
-/// delay) has been sent, has not arrived, and is not lost.
-pub(super) fn filling(previous: &Sample, next: &Sample) -> BTreeMap<LinkKey, f64> {
+/// delay) has been sent, has not arrived, and is not lost. None where the qdisc is read for the first time.
+pub(super) fn filling(previous: &Sample, next: &Sample) -> BTreeMap<LinkKey, Option<f64>> {
     let filling = |now: &QdiscCounters| {
         let (before, seconds) = pair(previous, now)?;
         let more = f64::from(now.backlog_packets) - f64::from(before.backlog_packets);
-        Some((now.link, more / seconds))
+        Some(more / seconds)
     };
-    next.qdiscs.iter().filter(|now| now.parent == ROOT).filter_map(filling).collect()
+    next.qdiscs.iter().filter(|now| now.parent == ROOT).map(|now| (now.link, filling(now))).collect()
 }
 
 /// Packets/s that a qdisc dropped; none where it was not there before.

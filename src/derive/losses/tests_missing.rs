@@ -110,18 +110,25 @@ fn what_is_dropped_of_others_or_not_known_is_no_loss() {
 
 #[test]
 fn what_a_bridges_port_delays_waits_and_is_not_lost() {
-    let metrics = run(|sample, seconds| {
-        bridge(sample);
-        let through = (SENT * seconds).saturating_sub(1_000);
-        passed(sample, SENT * seconds, through, through);
-        ip(sample, ROUTER).out_transmits = Some(0);
-        protocols(sample, ROUTER).ip_in_receives = 0;
-        let waiting = if seconds == 0 { 0 } else { 1_000 };
-        let netem = qdisc(key(ROUTER, 3), super::qdiscs::ROOT, 1 + seconds * SECOND, 0);
-        sample.qdiscs = vec![QdiscCounters { kind: "netem".to_owned(), backlog_packets: waiting, ..netem }];
-    });
+    let delayed = |is_read: fn(u64) -> bool| {
+        run(move |sample, seconds| {
+            bridge(sample);
+            let through = (SENT * seconds).saturating_sub(1_000);
+            passed(sample, SENT * seconds, through, through);
+            ip(sample, ROUTER).out_transmits = Some(0);
+            protocols(sample, ROUTER).ip_in_receives = 0;
+            let waiting = if seconds == 0 { 0 } else { 1_000 };
+            let netem = qdisc(key(ROUTER, 3), super::qdiscs::ROOT, 1 + seconds * SECOND, 0);
+            let netem = QdiscCounters { kind: "netem".to_owned(), backlog_packets: waiting, ..netem };
+            sample.qdiscs = Some(netem).into_iter().filter(|_| is_read(seconds)).collect();
+        })
+    };
+    let metrics = delayed(|_| true);
     assert_eq!(lost(&metrics[1]), [], "what has only just gone into the queue comes out again");
     assert_eq!(lost(&metrics[2]), [], "and so it goes on");
+    let metrics = delayed(|seconds| seconds > 0);
+    assert_eq!(lost(&metrics[1]), [], "how many waited before is not known");
+    assert_eq!(lost(&metrics[2]), [], "and then it is");
 }
 
 /// The router's links are ports of its bridge br0.
