@@ -124,10 +124,7 @@ fn what_a_bridge_drops_vanishes_between_its_ports() {
     if !can_run("what_a_bridge_drops_vanishes_between_its_ports", PROGRAMS) {
         return;
     }
-    let line = Line::new();
-    line.router.run("ip addr flush dev r0; ip addr flush dev r1; ip link add br0 type bridge; ip link set br0 up; ip link set r0 master br0; ip link set r1 master br0");
-    line.near.run("ip route add 198.18.2.0/24 dev a0");
-    line.far.run("ip route add 198.18.1.0/24 dev b0");
+    let line = Line::bridged();
     let _server = line.serve();
     let clean = line.observe(SIZES[0], |_| ());
     assert!(at(&clean.1, "between").next().is_none(), "a bridge that drops nothing: {:?}", live::line::lost(&clean.1));

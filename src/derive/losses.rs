@@ -6,7 +6,8 @@
 //! - a packet that a full backlog drops is a drop of the core (`softnet_stat`), an `rx_dropped` of the link it came in
 //!   through and, where that is one end of a veth, a `tx_dropped` of the other end;
 //! - a qdisc's drops are in no counter of its link, and those of its children are in its own;
-//! - a datagram that the receiver's socket drops is a drop of that socket, `RcvbufErrors` and `InErrors`.
+//! - a datagram that the receiver's socket drops is a drop of that socket, `RcvbufErrors` and `InErrors`;
+//! - one that arrives damaged is a drop of that socket, `InCsumErrors` and `InErrors`.
 //!
 //! So a counter further from the cause gives up what the nearer one has. It computes no cause beyond the place.
 
@@ -45,6 +46,8 @@ pub enum LossPlace {
     ReversePath,
     /// Between two counters of one namespace, and none tells why.
     Between,
+    /// It arrived damaged: the checksum of UDP or TCP is wrong.
+    Checksum,
     /// The receiver's socket had no room.
     ReceiveBuffer,
     /// The sender's socket had no room.
@@ -67,6 +70,7 @@ impl LossPlace {
             Self::Reassembly => "reassembly",
             Self::ReversePath => "rp_filter",
             Self::Between => "between",
+            Self::Checksum => "checksum",
             Self::ReceiveBuffer => "receive_buffer",
             Self::SendBuffer => "send_buffer",
             Self::Conntrack => "conntrack",
@@ -184,9 +188,10 @@ impl LossTrack {
             ends::between(span, &mut places);
         }
         places.extend(queued);
-        let missed = missing::missed(paths, None, &route, &spans, &places);
+        let read = missing::Read { paths, links, spans: &spans, filling: &qdiscs::filling(previous, next) };
+        let missed = missing::missed(&read, None, &route, &places);
         let sent_per_s = route.sum(&spans, Span::sent);
-        let gaps = missing::gaps(paths, links, &route, &spans, &places);
+        let gaps = missing::gaps(&read, &route, &places);
         places.extend(self.missing.observe((previous.at_ns, next.at_ns), missed, sent_per_s, gaps));
         let told = places.iter().map(|loss| loss.packets_per_s).sum();
         for span in &spans {

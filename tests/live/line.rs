@@ -1,5 +1,6 @@
 //! Two ends and a router between them, and what iperf3 and vnettop say of a test over them.
 
+use super::truth::now;
 use super::{Kept, Netns, VNETTOP, Watching, await_that};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -39,6 +40,16 @@ impl Line {
         Self { near, router, far, directory, program }
     }
 
+    /// The same with a bridge in place of the router: `r0` and `r1` are its ports.
+    pub fn bridged() -> Self {
+        let line = Self::new();
+        line.router.run("ip addr flush dev r0; ip addr flush dev r1; ip link add br0 type bridge; ip link set br0 up");
+        line.router.run("ip link set r0 master br0; ip link set r1 master br0");
+        line.near.run("ip route add 198.18.2.0/24 dev a0");
+        line.far.run("ip route add 198.18.1.0/24 dev b0");
+        line
+    }
+
     /// What its processes are called.
     pub fn name(&self) -> &str {
         self.program.rsplit('/').next().expect("a name")
@@ -67,11 +78,16 @@ impl Line {
             runs.store(false, Ordering::Relaxed);
             serde_json::from_slice::<Value>(&out.stdout).expect("iperf3 prints its figures as JSON")
         });
-        let flows = |object: &Value| object["flows"].as_array().expect("a list").len();
-        let mut had_some = false;
-        while !(had_some && flows(&objects[objects.len() - 1]) == 0) {
-            objects.push(watching.next());
-            had_some |= flows(&objects[objects.len() - 1]) > 0;
+        // Before the test the connection that only controls it may come and be known as that.
+        let ended = now();
+        loop {
+            let object = watching.next();
+            let is_over = object["ts"].as_str().is_some_and(|ts| ts > &*ended)
+                && object["flows"].as_array().is_some_and(Vec::is_empty);
+            objects.push(object);
+            if is_over {
+                break;
+            }
         }
         (report, objects)
     }

@@ -241,10 +241,12 @@ impl System {
         let guest = machine.space("guest");
         machine.run_in(ONE, "ip link add link nic0 name vtap0 type macvtap mode bridge; ip link set vtap0 up");
         // Outside of the first namespace the kernel makes no device file: a /dev with one is made for the holder alone.
+        let made = machine.folder().display();
         let script = format!(
-            "mount -t sysfs sysfs /sys; mount -t tmpfs tmpfs /mnt; cp -a /dev/null /dev/urandom /dev/net /mnt
+            "mount -t sysfs sysfs /sys; mkdir {made}/dev; mount -t tmpfs tmpfs {made}/dev
+             cp -a /dev/null /dev/urandom /dev/net {made}/dev
              cd /sys/class/net/vtap0; node=tap$(cat ifindex); number=$(cat $node/dev); mac=$(cat address)
-             mknod /mnt/$node c ${{number%:*}} ${{number#*:}}; mount --move /mnt /dev
+             mknod {made}/dev/$node c ${{number%:*}} ${{number#*:}}; mount --move {made}/dev /dev
              exec python3 {HOLDER} macvtap /dev/$node {guest} $mac"
         );
         let held = holder(&machine, ONE, "unshare", &["--mount", "sh", "-ec", &script]);

@@ -150,10 +150,15 @@ pub fn agrees_within(seconds: u64, machine: &Machine, watching: &mut super::Watc
     }
 }
 
+/// This moment as objects write theirs.
+pub fn now() -> String {
+    let now = std::process::Command::new("date").args(["-u", "+%FT%T.%3NZ"]).output().expect("date runs").stdout;
+    String::from_utf8_lossy(&now).trim().to_owned()
+}
+
 /// The first object of a sample that was taken after this call; what waited in the pipe is from before.
 pub fn present(watching: &mut super::Watching) -> Value {
-    let now = std::process::Command::new("date").args(["-u", "+%FT%T.%3NZ"]).output().expect("date runs").stdout;
-    let now = String::from_utf8_lossy(&now).trim().to_owned();
+    let now = now();
     loop {
         let object = watching.next();
         if object["ts"].as_str().expect("a time") > &*now {

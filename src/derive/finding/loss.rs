@@ -61,6 +61,7 @@ fn place(loss: &Loss, metrics: &Metrics) -> String {
         LossPlace::Reassembly => "where fragments are put together".to_owned(),
         LossPlace::ReversePath => "by rp_filter".to_owned(),
         LossPlace::Between => format!("between {}", ends(loss, metrics)),
+        LossPlace::Checksum => "because their checksum is wrong".to_owned(),
         LossPlace::ReceiveBuffer => "in the receiver's socket buffer".to_owned(),
         LossPlace::SendBuffer => "in the sender's socket buffer".to_owned(),
         LossPlace::Conntrack => "by connection tracking".to_owned(),
@@ -96,6 +97,9 @@ fn remedy(loss: &Loss, metrics: &Metrics) -> String {
         LossPlace::Ovs => "ovs-appctl dpctl/show and dpif-netdev/pmd-stats-show say why",
         LossPlace::Backlog => "a larger net.core.netdev_max_backlog bears bursts; RPS on more cores bears more packets",
         LossPlace::Ip => "no route, no memory, a broken header, or too large to go on whole (nstat -az there says which)",
+        LossPlace::Checksum => {
+            "something on the way damages them (netem corrupt, a rule that rewrites them), or a link leaves the checksum out (ethtool -K LINK tx off mends that)"
+        }
         LossPlace::ReceiveBuffer => {
             "a larger net.core.rmem_max with -w bears bursts; else the receiver's core is too busy"
         }

@@ -26,11 +26,17 @@ pub(super) fn sender(
     into.push(Loss::in_space(LossPlace::Ip, netns, left(discarded, local.max(no_room))));
 }
 
-/// What the sockets of one namespace had no room for: their own drops where they are read, otherwise those of the namespace,
-/// which has other sockets too.
+/// What came to the sockets of one namespace damaged, and what they had no room for: their own drops where they are read,
+/// otherwise those of the namespace, which has other sockets too.
 pub(super) fn receiver(previous: &Sample, next: &Sample, span: &Span<'_>, into: &mut Vec<Loss>) {
     let netns = span.now.netns;
-    let whole = span.lost(|of| of.udp_rcvbuf_errors);
+    // A segment of TCP with another fault than its checksum is as damaged.
+    into.push(Loss::in_space(
+        LossPlace::Checksum,
+        netns,
+        span.lost(|of| total([of.udp_in_csum_errors, of.tcp_in_errs])),
+    ));
+    let (whole, damaged) = (span.lost(|of| of.udp_rcvbuf_errors), span.lost(|of| of.udp_in_csum_errors));
     let (mut known, mut new, mut sockets) = (0.0, 0.0, 0);
     for flow in next.flows.iter().filter(|flow| flow.netns == netns && flow.proto == Proto::Udp) {
         let Some(now) = flow.udp.map(|udp| udp.drops) else { continue };
@@ -42,9 +48,10 @@ pub(super) fn receiver(previous: &Sample, next: &Sample, span: &Span<'_>, into: 
         }
     }
     // A socket that is seen for the first time may have dropped long before.
-    let own = known + new.min(left(whole, known));
+    let own = known + new.min(left(whole + damaged, known));
     // Its drops are read at another instant than those of the namespace, which hold them: of these the time is known.
-    let packets = if sockets == 0 || (whole > 0.0 && left(whole, own) == 0.0) { whole } else { own };
+    let is_held = whole > 0.0 && left(whole + damaged, own) == 0.0;
+    let packets = if sockets == 0 || is_held { whole } else { left(own, damaged) };
     into.push(Loss::in_space(LossPlace::ReceiveBuffer, netns, packets));
 }
 

@@ -176,13 +176,8 @@ fn crosses(path: &FlowPath, netns: u64) -> bool {
 
 /// What the flows miss a second that no place of `told` has, or only those that go `through` a namespace: datagrams that did
 /// not arrive. What TCP sends again is none: much of it is only late. None where it is not known what arrived.
-pub(super) fn missed(
-    paths: &[FlowPath],
-    through: Option<u64>,
-    route: &Route,
-    spans: &[Span<'_>],
-    told: &[Loss],
-) -> Option<f64> {
+pub(super) fn missed(read: &Read<'_>, through: Option<u64>, route: &Route, told: &[Loss]) -> Option<f64> {
+    let (paths, spans) = (read.paths, read.spans);
     let of = |netns: u64| spans.iter().find(|span| span.now.netns == netns);
     let meant = || paths.iter().filter(|path| through.is_none_or(|netns| crosses(path, netns)));
     let datagrams = || meant().filter(|path| carries_datagrams(path, spans));
@@ -202,9 +197,13 @@ pub(super) fn missed(
         return None;
     }
     let is_theirs = |loss: &&Loss| loss.netns.is_none_or(|netns| meant().any(|path| crosses(path, netns)));
-    // What the receiver's socket dropped did arrive.
-    let elsewhere = told.iter().filter(is_theirs).filter(|loss| loss.place != LossPlace::ReceiveBuffer);
-    Some(missed * pieces - elsewhere.map(|loss| loss.packets_per_s).sum::<f64>())
+    // What came damaged and what the receiver's socket dropped did arrive.
+    let arrived = |loss: &&Loss| matches!(loss.place, LossPlace::Checksum | LossPlace::ReceiveBuffer);
+    let elsewhere = told.iter().filter(is_theirs).filter(|loss| !arrived(loss));
+    let sent = |path: &FlowPath| path.hops.iter().filter(|hop| hop.way == HopWay::Sent).map(|hop| hop.link).collect();
+    let links: BTreeSet<LinkKey> = datagrams().flat_map(|path| -> Vec<LinkKey> { sent(path) }).collect();
+    let waiting = links.iter().filter_map(|link| read.filling.get(link).copied()).sum::<Option<f64>>()?;
+    Some(missed * pieces - waiting - elsewhere.map(|loss| loss.packets_per_s).sum::<f64>())
 }
 
 /// Datagrams go this way. Two sockets that know each other make a way each; one on which hardly any arrive of what its
@@ -218,14 +217,9 @@ fn carries_datagrams(path: &FlowPath, spans: &[Span<'_>]) -> bool {
 }
 
 /// Where packets go missing in this tick, the most first.
-pub(super) fn gaps(
-    paths: &[FlowPath],
-    links: &[LinkMetrics],
-    route: &Route,
-    spans: &[Span<'_>],
-    told: &[Loss],
-) -> Vec<Gap> {
-    let view = View { links, told, spans, only_datagrams: only_datagrams(paths, spans) };
+pub(super) fn gaps(read: &Read<'_>, route: &Route, told: &[Loss]) -> Vec<Gap> {
+    let (paths, spans) = (read.paths, read.spans);
+    let view = View { read, told, only_datagrams: only_datagrams(paths, spans) };
     let mut gaps: Vec<Gap> = Vec::new();
     for span in spans {
         gaps.extend(view.in_ip(paths, span));
@@ -241,7 +235,7 @@ pub(super) fn gaps(
     let mut seen = BTreeSet::new();
     gaps.retain(|gap| seen.insert(ends(gap)));
     for gap in &mut gaps {
-        gap.missed_per_s = missed(paths, Some(gap.at.netns), route, spans, told);
+        gap.missed_per_s = missed(read, Some(gap.at.netns), route, told);
     }
     gaps
 }
@@ -257,11 +251,19 @@ fn only_datagrams(paths: &[FlowPath], spans: &[Span<'_>]) -> bool {
     datagrams > 0.0 && segments < LITTLE * datagrams
 }
 
+/// What was read of a tick.
+pub(super) struct Read<'a> {
+    pub paths: &'a [FlowPath],
+    pub links: &'a [LinkMetrics],
+    pub spans: &'a [Span<'a>],
+    /// What `qdiscs::filling` tells.
+    pub filling: &'a BTreeMap<LinkKey, Option<f64>>,
+}
+
 /// What the gaps of a tick are made of.
 struct View<'a> {
-    links: &'a [LinkMetrics],
+    read: &'a Read<'a>,
     told: &'a [Loss],
-    spans: &'a [Span<'a>],
     only_datagrams: bool,
 }
 
@@ -270,7 +272,7 @@ impl View<'_> {
     /// link received.
     fn in_ip(&self, paths: &[FlowPath], span: &Span<'_>) -> Vec<Gap> {
         let netns = span.now.netns;
-        let ways = paths.iter().filter(|path| !self.only_datagrams || carries_datagrams(path, self.spans));
+        let ways = paths.iter().filter(|path| !self.only_datagrams || carries_datagrams(path, self.read.spans));
         let ways = ways.flat_map(|path| ways_through(path, netns));
         let way = ways.max_by(|one, other| self.difference(*one).total_cmp(&self.difference(*other)));
         let Some((link, to)) = way else { return Vec::new() };
@@ -311,8 +313,11 @@ impl View<'_> {
         self.only_datagrams.then_some(())?;
         let (bridge_received, bridge_sent) = self.rates(bridge)?;
         let mut kept = bridge_sent - bridge_received;
-        for port in
-            self.links.iter().filter(|port| port.facts.master.map(|master| port.facts.beside(master)) == Some(bridge))
+        for port in self
+            .read
+            .links
+            .iter()
+            .filter(|port| port.facts.master.map(|master| port.facts.beside(master)) == Some(bridge))
         {
             let rates = port.rates?;
             let dropped = rates.dropped_per_s()?;
@@ -320,6 +325,7 @@ impl View<'_> {
             let queued =
                 self.told.iter().filter(|loss| loss.place == LossPlace::Qdisc && loss.link == Some(port.facts.key()));
             kept -= queued.map(|loss| loss.packets_per_s).sum::<f64>();
+            kept -= self.read.filling.get(&port.facts.key()).copied().unwrap_or(Some(0.0))?;
         }
         let most_per_s = Some(self.difference((Some(link), Some(to))));
         let at = Between { netns: link.netns, link: Some(link), to: Some(to) };
@@ -328,8 +334,8 @@ impl View<'_> {
 
     /// Packets/s that a link received and sent.
     fn rates(&self, link: LinkKey) -> Option<(f64, f64)> {
-        let at = self.links.binary_search_by_key(&link, |one| one.facts.key()).ok()?;
-        let rates = self.links[at].rates?;
+        let at = self.read.links.binary_search_by_key(&link, |one| one.facts.key()).ok()?;
+        let rates = self.read.links[at].rates?;
         Some((rates.rx_packets_per_s?, rates.tx_packets_per_s?))
     }
 }

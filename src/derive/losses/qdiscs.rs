@@ -3,7 +3,8 @@
 use super::route::{self, Route};
 use super::{Loss, LossPlace, QdiscDrops};
 use crate::derive::links::LinkMetrics;
-use crate::sample::{QdiscCounters, Sample};
+use crate::sample::{LinkKey, QdiscCounters, Sample};
+use std::collections::BTreeMap;
 
 /// Drops of the root qdiscs that the flows' packets leave through, and of what stands before a link (`clsact`, `ingress`).
 pub(super) fn lost(previous: &Sample, next: &Sample, route: &Route, links: &[LinkMetrics]) -> Vec<Loss> {
@@ -32,12 +33,28 @@ pub(super) fn drops(previous: &Sample, next: &Sample) -> Vec<QdiscDrops> {
     all
 }
 
+/// By how many packets/s the root qdisc of each link fills, or less than nothing where it empties: what waits there (netem's
+/// delay) has been sent, has not arrived, and is not lost. None where the qdisc is read for the first time.
+pub(super) fn filling(previous: &Sample, next: &Sample) -> BTreeMap<LinkKey, Option<f64>> {
+    let filling = |now: &QdiscCounters| {
+        let (before, seconds) = pair(previous, now)?;
+        let more = f64::from(now.backlog_packets) - f64::from(before.backlog_packets);
+        Some(more / seconds)
+    };
+    next.qdiscs.iter().filter(|now| now.parent == ROOT).map(|now| (now.link, filling(now))).collect()
+}
+
 /// Packets/s that a qdisc dropped; none where it was not there before.
 fn dropped(previous: &Sample, now: &QdiscCounters) -> Option<f64> {
+    let (before, seconds) = pair(previous, now)?;
+    Some(wrapping_rise(before.drops, now.drops)? as f64 / seconds)
+}
+
+/// The same qdisc in the older sample, and the seconds since; none where it was not there before.
+fn pair<'a>(previous: &'a Sample, now: &QdiscCounters) -> Option<(&'a QdiscCounters, f64)> {
     let at = previous.qdiscs.binary_search_by_key(&(now.link, now.handle), |one| (one.link, one.handle)).ok()?;
     let before = previous.qdiscs.get(at).filter(|before| before.kind == now.kind)?;
-    let seconds = crate::derive::seconds(before.at_ns, now.at_ns)?;
-    Some(wrapping_rise(before.drops, now.drops)? as f64 / seconds)
+    Some((before, crate::derive::seconds(before.at_ns, now.at_ns)?))
 }
 
 /// `TC_H_ROOT`, and `TC_H_INGRESS`, which `clsact` has too.

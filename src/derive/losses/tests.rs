@@ -209,6 +209,29 @@ fn a_router_and_a_receiver_lose_what_they_count() {
 }
 
 #[test]
+fn what_arrives_damaged_is_no_fault_of_the_receivers_buffer() {
+    let told = |damaged: u64, no_room: u64| {
+        let then = after(|sample| {
+            protocols(sample, NEAR).udp_out_datagrams = 10_000;
+            let far = protocols(sample, FAR);
+            (far.udp_in_errors, far.udp_in_csum_errors, far.udp_rcvbuf_errors) = (damaged + no_room, damaged, no_room);
+            let drops = u32::try_from(damaged + no_room).expect("few");
+            sample.flows[1].udp = Some(UdpState { drops, ..UdpState::default() });
+        });
+        metrics(before(), then)
+    };
+    let only = told(500, 0);
+    assert_eq!(lost(&only), [("checksum", None, 500.0)], "the socket counts them as its own drops too");
+    assert!(
+        said(&only).starts_with("5 % of the packets are lost because their checksum is wrong on c2:"),
+        "{}",
+        said(&only)
+    );
+    assert_eq!(lost(&told(500, 300)), [("checksum", None, 500.0), ("receive_buffer", None, 300.0)], "each once");
+    assert_eq!(lost(&told(5_000, 300)), [("checksum", None, 5_000.0), ("receive_buffer", None, 300.0)], "however few");
+}
+
+#[test]
 fn a_socket_that_is_new_is_not_blamed_for_what_was_before() {
     let mut first = before();
     first.flows.truncate(1);

@@ -4,7 +4,7 @@
 use super::tests::{FAR, NEAR, ROUTER, SECOND, before, key, link, lost, protocols, qdisc, said};
 use super::*;
 use crate::derive::{Derivation, Metrics};
-use crate::sample::{Item, QdiscCounters, Sample};
+use crate::sample::{Hop, HopBy, HopWay, Item, Kind, LinkCounters, LinkFacts, QdiscCounters, Sample};
 
 /// Packets a tick of a test.
 const SENT: u64 = 10_000;
@@ -106,6 +106,45 @@ fn what_is_dropped_of_others_or_not_known_is_no_loss() {
         std::sync::Arc::make_mut(&mut sample.paths)[0].gap = Some("it leaves the machine".to_owned());
     });
     assert_eq!(lost(&open[2]), [], "nobody knows what arrived");
+}
+
+#[test]
+fn what_a_bridges_port_delays_waits_and_is_not_lost() {
+    let delayed = |is_read: fn(u64) -> bool| {
+        run(move |sample, seconds| {
+            bridge(sample);
+            let through = (SENT * seconds).saturating_sub(1_000);
+            passed(sample, SENT * seconds, through, through);
+            ip(sample, ROUTER).out_transmits = Some(0);
+            protocols(sample, ROUTER).ip_in_receives = 0;
+            let waiting = if seconds == 0 { 0 } else { 1_000 };
+            let netem = qdisc(key(ROUTER, 3), super::qdiscs::ROOT, 1 + seconds * SECOND, 0);
+            let netem = QdiscCounters { kind: "netem".to_owned(), backlog_packets: waiting, ..netem };
+            sample.qdiscs = Some(netem).into_iter().filter(|_| is_read(seconds)).collect();
+        })
+    };
+    let metrics = delayed(|_| true);
+    assert_eq!(lost(&metrics[1]), [], "what has only just gone into the queue comes out again");
+    assert_eq!(lost(&metrics[2]), [], "and so it goes on");
+    let metrics = delayed(|seconds| seconds > 0);
+    assert_eq!(lost(&metrics[1]), [], "how many waited before is not known");
+    assert_eq!(lost(&metrics[2]), [], "and then it is");
+}
+
+/// The router's links are ports of its bridge br0.
+fn bridge(sample: &mut Sample) {
+    let br0 = key(ROUTER, 4);
+    let links = std::sync::Arc::make_mut(&mut sample.links);
+    for link in links.iter_mut().filter(|link| link.netns == ROUTER) {
+        std::sync::Arc::make_mut(link).master = Some(br0.ifindex);
+    }
+    links.push(std::sync::Arc::new(LinkFacts::plain(br0, "br0", Kind::Bridge)));
+    links.sort_by_key(|link| link.key());
+    sample.counters.push(LinkCounters::zero(br0, sample.counters[0].at_ns));
+    sample.counters.sort_by_key(LinkCounters::key);
+    let hops = &mut std::sync::Arc::make_mut(&mut sample.paths)[0].hops;
+    hops[2].by = HopBy::Fdb;
+    hops.insert(2, Hop { link: br0, way: HopWay::Passed, by: HopBy::Bridge });
 }
 
 #[test]

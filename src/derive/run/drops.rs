@@ -42,6 +42,7 @@ impl Drops {
                 | LossPlace::Reassembly
                 | LossPlace::ReversePath
                 | LossPlace::Between
+                | LossPlace::Checksum
                 | LossPlace::Conntrack => self.protocols += lost,
                 LossPlace::Link | LossPlace::Backlog | LossPlace::Ovs => {}
             }
