@@ -106,7 +106,7 @@ impl<'a> Object<'a> {
             trace: Tracing::of(metrics),
             namespaces: &metrics.spaces,
             links: Each { rows: &metrics.links, metrics },
-            ovs: ovs::Switch::all(&metrics.ovs),
+            ovs: ovs::Switch::all(metrics),
             cores: Each { rows: &metrics.cores, metrics },
             threads: Each { rows: &metrics.threads, metrics },
             flows: Each { rows: &metrics.flow.connections, metrics },

@@ -52,6 +52,7 @@ fn sample(tick: u64) -> Sample {
         benchmarks: Arc::default(),
         qdiscs: Vec::new(),
         protocols: Vec::new(),
+        datapaths: Vec::new(),
         offloads: Arc::default(),
         steering: Arc::default(),
         own: OwnCost::default(),
