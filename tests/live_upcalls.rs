@@ -32,16 +32,14 @@ fn printed(text: &str) -> [u64; 3] {
     })
 }
 
-/// Packets told lost in upcalls, and elsewhere.
-fn told_lost(objects: &[Value]) -> (f64, f64) {
-    let (mut there, mut elsewhere) = (0.0, 0.0);
-    for object in objects {
-        for loss in object["losses"].as_array().expect("a list") {
-            let lost = loss["packets_per_s"].as_f64().expect("a rate") * object["elapsed_s"].as_f64().unwrap_or(0.0);
-            *if loss["place"] == "ovs_upcall" { &mut there } else { &mut elsewhere } += lost;
-        }
-    }
-    (there, elsewhere)
+/// Of every object in which the datapath loses packets: how many a second it counts, and how many are told lost in upcalls.
+fn rates(objects: &[Value]) -> Vec<(f64, f64)> {
+    let of = |object: &Value| {
+        let counted = object["ovs"][0]["datapaths"][0]["lost_per_s"].as_f64().filter(|&lost| lost > 0.0)?;
+        let losses = object["losses"].as_array().expect("a list").iter().filter(|loss| loss["place"] == "ovs_upcall");
+        Some((counted, losses.map(|loss| loss["packets_per_s"].as_f64().expect("a rate")).sum()))
+    };
+    objects.iter().filter_map(of).collect()
 }
 
 #[test]
@@ -123,7 +121,7 @@ fn what_the_kernels_datapath_cannot_ask_about_is_lost_there() {
     let before = shown();
     // One core's queue to ovs-vswitchd is soon full; what waits in it is late, not lost.
     let mut client = machine.inside(&pods[0], "taskset");
-    client.args(["-c", "1", "iperf3", "-J", "-u", "-l", "1400", "-b", "11M", "-t", "45", "-c", "198.19.0.2"]);
+    client.args(["-c", "1", "iperf3", "-J", "-u", "-l", "1400", "-b", "4M", "-t", "40", "-c", "198.19.0.2"]);
     let client = std::thread::spawn(move || client.output().expect("iperf3 runs"));
     let mut objects = Vec::new();
     await_that("the datapath on the way is read", 30, || {
@@ -145,20 +143,23 @@ fn what_the_kernels_datapath_cannot_ask_about_is_lost_there() {
         see(1);
     }
     see(2);
-    let rise = (shown()[2] - before[2]) as f64;
+    let rise = shown()[2] - before[2];
     let out = client.join().expect("it ends").stdout;
     let report: Value = serde_json::from_slice(&out).expect("iperf3 prints its figures as JSON");
     let missed = report["end"]["sum"]["lost_packets"].as_f64().unwrap_or_else(|| panic!("iperf3 ends well: {report}"));
-    let (there, elsewhere) = told_lost(&objects);
     let last = objects.iter().rev().find_map(counted).expect("it was read");
-    let own = (last[2] - before[2]) as f64;
-    eprintln!(
-        "lost: ovs-dpctl {rise}, iperf3 {missed}; vnettop counts {own}, tells {there:.0} in upcalls, {elsewhere:.0} elsewhere"
-    );
-    assert!(rise > 1_000.0, "ovs-vswitchd could not be asked: {rise}");
-    assert!((own - rise).abs() < f64::EPSILON, "it counts what ovs-dpctl counts: {own} of {rise}");
-    assert!((there / missed - 1.0).abs() < 0.1, "as many as iperf3 misses: {there:.0} of {missed}");
-    assert!(elsewhere < 0.1 * there, "each is told once: {elsewhere:.0} elsewhere beside {there:.0}");
+    let own = last[2] - before[2];
+    // In the tick in which it goes on, what waited arrives late: what the flow misses then is less than what is lost.
+    let mut rates = rates(&objects);
+    rates.pop();
+    eprintln!("lost: ovs-dpctl {rise}, vnettop {own}, iperf3 {missed}; counted and told a second: {rates:.0?}");
+    assert!(rise > 1_000, "ovs-vswitchd could not be asked: {rise}");
+    assert_eq!(own, rise, "it counts what ovs-dpctl counts");
+    // On a full machine some are lost elsewhere, too; the last ones before the end no receiver can miss.
+    assert!(missed > 0.9 * rise as f64, "the flow misses them: {missed} of {rise}");
+    let sum = |of: fn(&(f64, f64)) -> f64| rates.iter().map(of).sum::<f64>();
+    let share = sum(|rate| rate.1) / sum(|rate| rate.0);
+    assert!((0.8..1.001).contains(&share), "what is counted is told as the flow's: {share:.2} of it");
     let said = objects.iter().flat_map(|object| object["findings"].as_array().expect("a list"));
     let said: Vec<&str> =
         said.filter(|finding| finding["id"] == "loss").filter_map(|finding| finding["text"].as_str()).collect();
