@@ -47,7 +47,7 @@ pub use jitter::Jitter;
 pub use links::LinkMetrics;
 pub use losses::{Loss, LossPlace, Losses};
 pub use moves::{Evidence, MoveClass, MovesByClass, TracedMove};
-pub use ovs::OvsPlace;
+pub use ovs::{DatapathMetrics, OvsPlace};
 pub use pins::UndonePin;
 pub use proof::Card;
 pub use threads::ThreadMetrics;
@@ -75,6 +75,8 @@ pub struct Metrics {
     pub owners: Arc<Vec<Owned>>,
     /// Every Open vSwitch, sorted by socket.
     pub ovs: Arc<Vec<OvsSwitch>>,
+    /// The datapaths of Open vSwitch that flows cross, sorted by socket, namespace and name.
+    pub datapaths: Vec<DatapathMetrics>,
     /// Every present core, sorted by core.
     pub cores: Vec<CoreMetrics>,
     /// Every watched thread, sorted by (pid, tid).
@@ -146,6 +148,7 @@ pub struct Derivation {
     inquiry: Inquiry,
     trial: Trial,
     switches: ovs::Switches,
+    datapaths: ovs::Datapaths,
     losses: losses::LossTrack,
     /// What of a sample is looked at; none is all of it.
     scope: Option<Scope>,
@@ -224,6 +227,7 @@ impl Derivation {
         self.switches.join(&next.ovs, &mut links);
         self.history.observe_flow(previous, next, &links);
         let flow = self.history.flow();
+        let datapaths = self.datapaths.observe(&next.datapaths);
         let mut metrics = Metrics {
             wall_ms: next.wall_ms,
             at_ns: next.at_ns,
@@ -231,7 +235,8 @@ impl Derivation {
             host: Arc::clone(&next.host),
             topology: Arc::clone(&next.topology),
             netns: next.netns,
-            losses: self.losses.observe(previous, next, &links),
+            losses: self.losses.observe(previous, next, &links, &datapaths),
+            datapaths,
             paths: Arc::clone(&next.paths),
             offloads: Arc::clone(&next.offloads),
             steering: Arc::clone(&next.steering),

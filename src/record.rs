@@ -9,8 +9,9 @@ mod read;
 mod write;
 
 use crate::sample::{
-    Benchmark, CoreCounters, Event, FlowPath, FlowSample, Host, LinkCounters, LinkFacts, Offloads, OvsSwitch, OwnCost,
-    Owned, Problem, ProtocolCounters, QdiscCounters, Space, Steering, ThreadSample, Topology, Trace,
+    Benchmark, CoreCounters, Event, FlowPath, FlowSample, Host, LinkCounters, LinkFacts, Offloads, OvsDatapath,
+    OvsSwitch, OwnCost, Owned, Problem, ProtocolCounters, QdiscCounters, Space, Steering, ThreadSample, Topology,
+    Trace,
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -110,6 +111,8 @@ struct Row<'a> {
     qdiscs: Cow<'a, [QdiscCounters]>,
     #[serde(default, skip_serializing_if = "is_empty")]
     protocols: Cow<'a, [ProtocolCounters]>,
+    #[serde(default, skip_serializing_if = "is_empty")]
+    datapaths: Cow<'a, [OvsDatapath]>,
 }
 
 fn is_empty<T>(rows: &[T]) -> bool {

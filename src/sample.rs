@@ -27,7 +27,7 @@ pub use cores::{CoreCounters, CoreId, CorePlace, SOFTIRQ_KINDS, SoftirqKind, Sof
 pub use flows::{Congestion, FlowSample, Proto, Pulse, TcpState, UdpState};
 pub use links::{Ifindex, Kind, LinkCounters, LinkFacts, LinkKey, LinkState, PeerRef, PortState};
 pub use losses::{Conntrack, IpCounters, Offload, Offloads, ProtocolCounters, QdiscCounters};
-pub use ovs::{OvsBridge, OvsPort, OvsSwitch};
+pub use ovs::{OvsBridge, OvsDatapath, OvsPort, OvsSwitch};
 pub use owners::{Owned, Owner, OwnerKind};
 pub use paths::{FlowPath, Hop, HopBy, HopWay};
 pub use reports::{Report, Reported, Unread, Whole};
@@ -67,6 +67,8 @@ pub struct Sample {
     pub owners: Arc<Vec<Owned>>,
     /// What Open vSwitch says, sorted by socket; the same `Arc` until it changes.
     pub ovs: Arc<Vec<OvsSwitch>>,
+    /// What the datapaths of Open vSwitch that a flow crosses have counted, sorted by socket, namespace and name.
+    pub datapaths: Vec<OvsDatapath>,
     /// Which way the flows go; the same `Arc` until one changes.
     pub paths: Arc<Vec<FlowPath>>,
     /// The qdiscs of the links on a path, sorted by link and handle.

@@ -102,6 +102,7 @@ fn sample(at_ns: u64) -> Sample {
         benchmarks: Arc::default(),
         qdiscs: Vec::new(),
         protocols: Vec::new(),
+        datapaths: Vec::new(),
         offloads: Arc::default(),
         steering: Arc::default(),
         family: None,

@@ -260,3 +260,82 @@ fn a_database_that_floods_costs_little_is_told_and_delays_no_tick() {
     assert_eq!(told(last).len(), 1, "one sentence, as long as it lasts: {:?}", told(last));
     assert!(!last["ovs"].as_array().expect("a list").is_empty(), "what it said is shown all the same");
 }
+
+fn told(object: &Value) -> String {
+    let problems = object["problems"].as_array().expect("a list").iter().filter(|problem| problem["source"] == "ovs");
+    problems.filter_map(|problem| problem["text"].as_str()).collect::<Vec<_>>().join("\n")
+}
+
+fn descriptors(watching: &Watching) -> usize {
+    std::fs::read_dir(format!("/proc/{}/fd", watching.pid())).expect("vnettop runs").count()
+}
+
+#[test]
+fn a_database_that_takes_the_connection_and_says_nothing_is_told_and_holds_nothing_up() {
+    let test = "a_database_that_takes_the_connection_and_says_nothing_is_told_and_holds_nothing_up";
+    if !can_run(test, &["unshare"]) {
+        return;
+    }
+    let netns = Netns::new();
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("db.sock");
+    let listener = std::os::unix::net::UnixListener::bind(&path).expect("it binds");
+    let mut command = netns.command(VNETTOP);
+    command.args(["-d", "0.2", "--watch", "no-such-name", "--ovs-socket"]).arg(&path);
+    let mut watching = Watching::start(command);
+    let first = watching.next();
+    let _connection = listener.accept().expect("it connects");
+    assert_eq!(told(&first), "", "the first answer may take a moment");
+    let object =
+        until(&mut watching, "the silence is told", 12, |object| told(object).contains("has not answered for"));
+    let sentence = told(&object);
+    assert!(sentence.contains("so bridges and ports of Open vSwitch are not known"), "{sentence}");
+    let held = descriptors(&watching);
+    let later = until(&mut watching, "it goes on", 12, |object| told(object).contains("for more than 10 s"));
+    assert!(!told(&later).contains('\n'), "one sentence: {}", told(&later));
+    await_that("no descriptor is left behind", 5, || {
+        watching.next();
+        descriptors(&watching) <= held
+    });
+    listener.set_nonblocking(true).expect("it may");
+    assert!(listener.accept().is_err(), "nobody connects again and again");
+    watching.was_never_held_up();
+    watching.stop();
+}
+
+#[test]
+fn a_database_that_stands_still_is_told_with_the_age_of_what_is_shown_until_it_goes_on() {
+    let test = "a_database_that_stands_still_is_told_with_the_age_of_what_is_shown_until_it_goes_on";
+    if !can_run(test, &PROGRAMS) {
+        return;
+    }
+    let netns = Netns::new();
+    let switch = Switch::start(&netns);
+    bridge(&netns, &switch);
+    let mut watching = watch(&netns, &[&switch], &[]);
+    let counts = |object: &Value| link(object, "pa").is_some_and(|pa| !pa["rx_bytes"].is_null());
+    let before = until(&mut watching, "the switch is seen", 20, counts);
+    assert_eq!(told(&before), "", "all is well");
+    let held = descriptors(&watching);
+    let signal = |name: &str| {
+        let sent = Command::new("kill").args([name, &switch.database().to_string()]).status();
+        assert!(sent.is_ok_and(|status| status.success()), "the database runs");
+    };
+    for _ in 0..2 {
+        signal("-STOP");
+        let is_old = |object: &Value| told(object).contains("s: what is shown of Open vSwitch is that old");
+        until(&mut watching, "that it stands still is told", 15, is_old);
+        let object =
+            until(&mut watching, "how old it is is told", 30, |object| told(object).contains("for more than 20 s"));
+        assert_eq!(link(&object, "pa").map(|pa| &pa["rx_bytes"]), Some(&Value::Null), "shown, and not counted");
+        signal("-CONT");
+        until(&mut watching, "it is over when it goes on", 5, |object| told(object).is_empty());
+        until(&mut watching, "it counts again", 15, counts);
+        await_that("no descriptor is left behind", 5, || {
+            watching.next();
+            descriptors(&watching) <= held
+        });
+    }
+    watching.was_never_held_up();
+    watching.stop();
+}

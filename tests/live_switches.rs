@@ -6,26 +6,11 @@ mod live;
 
 use live::can_run;
 use live::machine::{HOST, Machine, descriptors};
-use live::switch::{PROGRAMS, Switch, has_kernel_datapath};
+use live::switch::{PROGRAMS, Switch, has_kernel_datapath, pod};
 use live::traffic::{Seen, observed, seconds, way};
 use live::truth::agrees_within;
 use live::{await_that, listening};
 use serde_json::Value;
-
-/// A pod 198.19.0.N whose other end `vethN` is in a namespace. Userspace takes no packet whose checksum is still open.
-fn pod(machine: &Machine, number: u32, host: &str) -> String {
-    let space = machine.space(&format!("pod{number}"));
-    machine.run_in(
-        host,
-        &format!(
-            "ip link add veth{number} mtu 1450 type veth peer name eth0 mtu 1450 netns pod{number}
-             ip link set veth{number} up
-             ip -n pod{number} addr add 198.19.0.{number}/24 dev eth0; ip -n pod{number} link set eth0 up"
-        ),
-    );
-    machine.run_in(&space, "ethtool -K eth0 tx off tso off >/dev/null");
-    space
-}
 
 /// A benchmark from the first pod to 198.19.0.2; its recording has this name, and `more` are vnettop's arguments.
 fn benchmark(machine: &Machine, name: &str, more: &[&str], pods: [&str; 2]) -> Seen {

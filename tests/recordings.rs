@@ -51,6 +51,7 @@ fn sample(tick: u64, links: &Arc<Vec<Arc<LinkFacts>>>) -> Item {
         benchmarks: Arc::new(vec![benchmark(tick / 2)]),
         qdiscs: Vec::new(),
         protocols: Vec::new(),
+        datapaths: Vec::new(),
         offloads: Arc::new(vec![Offloads {
             link: LinkKey { netns: 4_026_531_840, ifindex: Ifindex(2) },
             tso: tick > 3,

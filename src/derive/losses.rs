@@ -17,8 +17,10 @@ mod fragments;
 mod missing;
 mod qdiscs;
 mod route;
+mod upcalls;
 
 use super::links::LinkMetrics;
+use super::ovs::DatapathMetrics;
 use super::per_second;
 use crate::sample::{CoreId, FlowPath, IpCounters, LinkKey, ProtocolCounters, Sample};
 pub use fragments::Fragments;
@@ -56,6 +58,8 @@ pub enum LossPlace {
     Conntrack,
     /// A link that only Open vSwitch knows.
     Ovs,
+    /// A datapath of Open vSwitch that could not ask ovs-vswitchd what becomes of them.
+    Upcall,
 }
 
 impl LossPlace {
@@ -75,6 +79,7 @@ impl LossPlace {
             Self::SendBuffer => "send_buffer",
             Self::Conntrack => "conntrack",
             Self::Ovs => "ovs",
+            Self::Upcall => "ovs_upcall",
         }
     }
 }
@@ -86,11 +91,11 @@ pub struct Loss {
     pub place: LossPlace,
     /// Inode of the namespace it is in.
     pub netns: Option<u64>,
-    /// The link, of a qdisc, a link or a backlog; the one that packets came in through, of a place between.
+    /// The link, of a qdisc, a link or a backlog; of a datapath that of its bridge, or its first port on the way; the one that packets came in through, of a place between.
     pub link: Option<LinkKey>,
     /// Of a place between: the link that they should have left through; none where a socket should have had them.
     pub to: Option<LinkKey>,
-    /// What people call it: the link; the qdisc's kind and the link; both links.
+    /// What people call it: the link; the qdisc's kind and the link; the datapath; both links.
     pub name: Option<String>,
     /// Kind and handle of a qdisc.
     pub qdisc: Option<(String, u32)>,
@@ -120,6 +125,9 @@ pub struct Losses {
     pub invalid_per_s: f64,
     /// What the qdiscs on the way drop, sorted by link.
     pub qdiscs: Vec<QdiscDrops>,
+    /// What the datapaths of Open vSwitch on the way lose because they cannot ask ovs-vswitchd, packets/s, whosever they are:
+    /// by the link that stands for each.
+    pub upcalls: Vec<(LinkKey, f64)>,
     /// Datagrams that are taken apart on the way.
     pub fragments: Option<Fragments>,
 }
@@ -157,25 +165,45 @@ impl Losses {
         let at = self.qdiscs.binary_search_by_key(&link, |drops| drops.link).ok()?;
         Some(self.qdiscs[at])
     }
+
+    /// What the datapath loses that this link stands for, packets/s.
+    #[must_use]
+    pub fn of_upcalls(&self, link: LinkKey) -> Option<f64> {
+        let here = || self.upcalls.iter().filter(|(at, _)| *at == link).map(|(_, lost)| lost);
+        here().next().map(|_| here().sum())
+    }
 }
 
 /// What needs more than two samples.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LossTrack {
     missing: missing::Missing,
+    upcalls: upcalls::Upcalls,
 }
 
 impl LossTrack {
-    /// What was lost between two samples; `links` are what was derived of the newer one.
-    pub fn observe(&mut self, previous: Option<&Sample>, next: &Sample, links: &[LinkMetrics]) -> Losses {
-        let losses = previous.and_then(|previous| self.between(previous, next, links));
+    /// What was lost between two samples; `links` and `datapaths` are what was derived of the newer one.
+    pub fn observe(
+        &mut self,
+        previous: Option<&Sample>,
+        next: &Sample,
+        links: &[LinkMetrics],
+        datapaths: &[DatapathMetrics],
+    ) -> Losses {
+        let losses = previous.and_then(|previous| self.between(previous, next, links, datapaths));
         losses.unwrap_or_else(|| {
             *self = Self::default();
             Losses::default()
         })
     }
 
-    fn between(&mut self, previous: &Sample, next: &Sample, links: &[LinkMetrics]) -> Option<Losses> {
+    fn between(
+        &mut self,
+        previous: &Sample,
+        next: &Sample,
+        links: &[LinkMetrics],
+        datapaths: &[DatapathMetrics],
+    ) -> Option<Losses> {
         let spans: Vec<Span<'_>> = next.protocols.iter().filter_map(|now| Span::of(previous, now)).collect();
         let route = Route::of(previous, next, links, &spans).filter(|_| !next.protocols.is_empty())?;
         let paths = if next.flows.is_empty() { &previous.paths } else { &next.paths };
@@ -188,11 +216,17 @@ impl LossTrack {
             ends::between(span, &mut places);
         }
         places.extend(queued);
+        let times = (previous.at_ns, next.at_ns);
         let read = missing::Read { paths, links, spans: &spans, filling: &qdiscs::filling(previous, next) };
         let missed = missing::missed(&read, None, &route, &places);
+        let crossed = upcalls::crossed(datapaths, &next.ovs, paths);
+        let compares = missed.filter(|_| missing::is_of_datagrams(paths, &spans));
+        let unasked = self.upcalls.observe(times, &crossed, compares);
+        let missed = missed.map(|missed| missed - unasked.iter().map(|loss| loss.packets_per_s).sum::<f64>());
+        places.extend(unasked);
         let sent_per_s = route.sum(&spans, Span::sent);
         let gaps = missing::gaps(&read, &route, &places);
-        places.extend(self.missing.observe((previous.at_ns, next.at_ns), missed, sent_per_s, gaps));
+        places.extend(self.missing.observe(times, missed, sent_per_s, gaps));
         let told = places.iter().map(|loss| loss.packets_per_s).sum();
         for span in &spans {
             ends::not_put_together(span, told, &mut places);
@@ -214,6 +248,7 @@ impl LossTrack {
             invalid_per_s: invalid.fold(0.0, f64::max),
             retransmits_per_s: route.sum(&spans, |span| span.rise(|of| of.tcp_retrans_segs)),
             qdiscs: qdiscs::drops(previous, next),
+            upcalls: crossed.iter().filter_map(|at| Some((at.link, at.lost_per_s()?))).collect(),
             fragments: Fragments::of(paths, links, &spans),
         })
     }

@@ -1,11 +1,16 @@
 //! What Open vSwitch says of a link, put beside it; and the rates of links that only it knows. Their counters change every
 //! few seconds, whatever the tick: a rate holds from one of its times to the next.
 
+mod datapaths;
+
 use super::LinkMetrics;
 use super::links::{LinkRates, rates};
 use crate::sample::{LinkCounters, LinkKey, OvsBridge, OvsPort, OvsSwitch};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+pub(in crate::derive) use datapaths::Datapaths;
+pub use datapaths::{DatapathMetrics, DatapathRates};
 
 /// A link as a port of Open vSwitch.
 #[derive(Debug, Clone, PartialEq, Eq)]

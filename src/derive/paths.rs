@@ -40,6 +40,9 @@ pub struct HopMetrics<'a> {
     pub softirq: Result<Softirq, String>,
     /// Packets that its qdisc drops in that direction a second, which is in no counter of the link; none where none is read.
     pub qdisc_drops_per_s: Option<f64>,
+    /// Packets a second that the datapath of Open vSwitch loses there because it cannot ask ovs-vswitchd; none where the link
+    /// stands for no datapath that is read.
+    pub upcalls_lost_per_s: Option<f64>,
 }
 
 impl<'a> HopMetrics<'a> {
@@ -57,13 +60,28 @@ impl<'a> HopMetrics<'a> {
             HopWay::Passed => None,
         };
         let offloads = offloads(metrics, hop.link);
-        Self { hop, link, bits_per_s, packets_per_s, dropped_per_s, offloads, softirq, qdisc_drops_per_s }
+        let upcalls_lost_per_s = metrics.losses.of_upcalls(hop.link);
+        Self {
+            hop,
+            link,
+            bits_per_s,
+            packets_per_s,
+            dropped_per_s,
+            offloads,
+            softirq,
+            qdisc_drops_per_s,
+            upcalls_lost_per_s,
+        }
     }
 
-    /// What the link and its qdisc drop in that direction a second.
+    /// What the link and its qdisc drop in that direction a second, and the datapath that it stands for.
     #[must_use]
     pub fn all_drops_per_s(&self) -> Option<f64> {
-        self.dropped_per_s.map(|dropped| dropped + self.qdisc_drops_per_s.unwrap_or(0.0))
+        let own = self.dropped_per_s.map(|dropped| dropped + self.qdisc_drops_per_s.unwrap_or(0.0));
+        match (own, self.upcalls_lost_per_s) {
+            (Some(own), Some(lost)) => Some(own + lost),
+            (own, lost) => own.or(lost),
+        }
     }
 
     /// `IFLA_MTU`, bytes; none also where Open vSwitch tells none of a port that is no device.

@@ -1,8 +1,8 @@
 //! Text in a recording is outside input like the names of links: made harmless where it enters.
 
 use crate::sample::{
-    Benchmark, Event, FlowPath, Host, Kind, LinkFacts, OvsBridge, OvsPort, OvsSwitch, Owned, Problem, QdiscCounters,
-    Space, ThreadSample,
+    Benchmark, Event, FlowPath, Host, Kind, LinkFacts, OvsBridge, OvsDatapath, OvsPort, OvsSwitch, Owned, Problem,
+    QdiscCounters, Space, ThreadSample,
 };
 use crate::text;
 use std::sync::Arc;
@@ -58,6 +58,13 @@ pub(super) fn ovs(mut ovs: Arc<Vec<OvsSwitch>>) -> Arc<Vec<OvsSwitch>> {
         }
     }
     ovs
+}
+
+pub(super) fn datapaths(mut datapaths: Vec<OvsDatapath>) -> Vec<OvsDatapath> {
+    for OvsDatapath { socket, kind, name, .. } in &mut datapaths {
+        [socket, kind, name].into_iter().for_each(clean);
+    }
+    datapaths
 }
 
 pub(super) fn paths(mut paths: Arc<Vec<FlowPath>>) -> Arc<Vec<FlowPath>> {

@@ -4,8 +4,8 @@
 use super::clean;
 use super::{Header, Line, RecordError, Row, SCHEMA_VERSION};
 use crate::sample::{
-    Benchmark, CoreId, FlowPath, Host, Item, LinkCounters, LinkFacts, MOST_CORES, Offloads, OvsSwitch, Owned, Problem,
-    Sample, Space, Steering, Topology,
+    Benchmark, CoreId, FlowPath, Host, Item, LinkCounters, LinkFacts, MOST_CORES, Offloads, OvsDatapath, OvsSwitch,
+    Owned, Problem, Sample, Space, Steering, Topology,
 };
 use std::borrow::Cow;
 use std::fs::File;
@@ -199,6 +199,7 @@ impl Recording {
         self.sorted(row.flows.iter().map(|flow| flow.cookie), "flows")?;
         self.sorted(row.qdiscs.iter().map(|qdisc| (qdisc.link, qdisc.handle)), "qdiscs")?;
         self.sorted(row.protocols.iter().map(|counters| counters.netns), "protocols")?;
+        self.sorted(row.datapaths.iter().map(OvsDatapath::key), "datapaths")?;
         self.possible(row.cores.iter().map(|row| row.core).chain(row.threads.iter().map(|thread| thread.core)))?;
         self.possible(row.trace.iter().flat_map(|trace| &trace.moves).flat_map(|moved| [moved.from, moved.to]))?;
         Ok(Item::Sample(Box::new(Sample {
@@ -221,6 +222,7 @@ impl Recording {
             benchmarks: Arc::clone(&self.benchmarks),
             qdiscs: clean::qdiscs(row.qdiscs.into_owned()),
             protocols: row.protocols.into_owned(),
+            datapaths: clean::datapaths(row.datapaths.into_owned()),
             offloads: Arc::clone(&self.offloads),
             steering: Arc::clone(&self.steering),
             family: self.family.clone(),

@@ -126,6 +126,7 @@ impl Recorder {
             flows: Cow::Borrowed(&sample.flows),
             qdiscs: Cow::Borrowed(&sample.qdiscs),
             protocols: Cow::Borrowed(&sample.protocols),
+            datapaths: Cow::Borrowed(&sample.datapaths),
         }))?;
         let compressed = matches!(self.out, Out::Zstd(_));
         if !compressed || sample.at_ns.saturating_sub(self.flushed_at_ns) >= FLUSH_EVERY_NS {

@@ -109,7 +109,7 @@ impl<'a> Object<'a> {
             trace: Tracing::of(metrics),
             namespaces: Each { rows: &metrics.spaces, metrics },
             links: Each { rows: &metrics.links, metrics },
-            ovs: ovs::Switch::all(&metrics.ovs),
+            ovs: ovs::Switch::all(metrics),
             cores: Each { rows: &metrics.cores, metrics },
             threads: Each { rows: &metrics.threads, metrics },
             flows: Each { rows: &metrics.flow.connections, metrics },

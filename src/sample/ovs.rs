@@ -59,6 +59,58 @@ pub struct OvsPort {
     pub counts_drops: bool,
 }
 
+/// What one datapath of Open vSwitch has counted (`OVS_DP_ATTR_STATS` of the kernel; `dpctl/show` of ovs-vswitchd for one in
+/// userspace), absolute. Read only while a flow crosses it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OvsDatapath {
+    /// The database's socket of its switch.
+    pub socket: String,
+    /// Inode of the network namespace it is in.
+    pub netns: u64,
+    /// [`OvsDatapath::KERNEL`] or [`OvsDatapath::USERSPACE`], as in [`OvsBridge::datapath`].
+    pub kind: String,
+    /// Its name without the kind: all bridges of a kind share `ovs-system` or `ovs-netdev`.
+    pub name: String,
+    /// Which one of that name it is: the index of its own link, or the process of its ovs-vswitchd. Another one counts from 0.
+    pub born: u64,
+    /// `CLOCK_MONOTONIC` of the counters, ns.
+    pub at_ns: u64,
+    /// Packets that matched a flow.
+    pub hit: u64,
+    /// Packets that ovs-vswitchd had to be asked about (upcalls), also those lost.
+    pub missed: u64,
+    /// Packets lost because ovs-vswitchd could not be asked.
+    pub lost: u64,
+    /// Flows in its table.
+    pub flows: u64,
+}
+
+impl OvsDatapath {
+    /// The kernel's.
+    pub const KERNEL: &str = "system";
+    /// That of ovs-vswitchd itself.
+    pub const USERSPACE: &str = "netdev";
+
+    /// What datapaths are sorted by.
+    #[must_use]
+    pub fn key(&self) -> (&str, u64, &str) {
+        (&self.socket, self.netns, &self.name)
+    }
+
+    /// It is the one that its switch's bridges of this kind share.
+    #[must_use]
+    pub fn is_of(&self, switch: &OvsSwitch, bridge: &OvsBridge) -> bool {
+        let is_shared = self.name.strip_prefix("ovs-") == Some(&*self.kind);
+        is_shared && self.kind == bridge.datapath && self.netns == switch.netns && self.socket == switch.socket
+    }
+
+    /// What `ovs-dpctl` calls it.
+    #[must_use]
+    pub fn full_name(&self) -> String {
+        format!("{}@{}", self.kind, self.name)
+    }
+}
+
 impl OvsPort {
     /// The only interface of its port, which counts drops, and of which nothing else is known.
     #[must_use]

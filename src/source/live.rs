@@ -135,6 +135,7 @@ impl Live {
         self.links.follow(&self.spaces);
         self.paths.leave(&self.spaces);
         self.losses.leave(&self.spaces);
+        self.ovs.leave(&self.spaces);
         self.steering.leave(&self.spaces);
     }
 
@@ -169,6 +170,7 @@ impl Live {
         let owners = self.owners.read(&spaces, &links.links, now_ns);
         let ground = Ground { spaces: &self.spaces, links: &links.links, ovs: &ovs };
         let paths = self.paths.read(ground, &flows, now_ns);
+        let datapaths = self.ovs.datapaths(&self.spaces, &paths, now_ns);
         let watched = Watched { spaces: &self.spaces, list: &spaces, flows: &flows, paths: &paths };
         let losses = self.losses.read(watched, now_ns);
         let crossed = Crossed { spaces: &self.spaces, links: &links.links, paths: &paths };
@@ -190,6 +192,7 @@ impl Live {
             spaces,
             owners,
             ovs,
+            datapaths,
             paths,
             benchmarks,
             qdiscs: losses.qdiscs,

@@ -3,22 +3,28 @@
 
 mod budget;
 mod connection;
+mod control;
 mod daemon;
+mod datapaths;
 mod datum;
 mod framer;
 mod join;
+mod kernel;
 mod peer;
 mod place;
 mod protocol;
 mod readiness;
 mod session;
+mod silence;
 mod tables;
 #[cfg(test)]
 mod tests;
 
-use crate::sample::{Ifindex, LinkCounters, LinkFacts, OvsSwitch, Problem};
+use crate::sample::{FlowPath, Ifindex, LinkCounters, LinkFacts, OvsDatapath, OvsSwitch, Problem};
 use crate::source::live::cpu_ns;
+use crate::source::spaces::Spaces;
 use crate::source::{Roots, now_ns};
+use datapaths::{Around, Datapaths};
 use datum::Uuid;
 use join::{Joined, Told, join};
 pub use place::{Place, places};
@@ -53,6 +59,7 @@ pub struct OvsReader {
     /// The last union with the kernel's links: what it was made of, and itself.
     union: Option<[Arc<Vec<Arc<LinkFacts>>>; 3]>,
     problems: Vec<Problem>,
+    datapaths: Datapaths,
 }
 
 impl OvsReader {
@@ -75,6 +82,7 @@ impl OvsReader {
             counters: Vec::new(),
             union: None,
             problems: Vec::new(),
+            datapaths: Datapaths::default(),
         }
     }
 
@@ -83,13 +91,13 @@ impl OvsReader {
     #[must_use]
     pub fn news(&self) -> Option<BorrowedFd<'_>> {
         // One that says too much would wake the sampler for nothing.
-        let too_much = self.sessions.iter().any(Session::is_put_off);
+        let too_much = self.sessions.iter().any(Session::is_put_off) || self.datapaths.is_put_off();
         self.readiness.wait_for().filter(|_| !too_much)
     }
 
     /// Takes in what the databases have said, between ticks.
     pub fn hear(&mut self) {
-        if self.sessions.iter().all(|session| session.connection().is_none()) {
+        if self.sessions.iter().all(|session| session.connection().is_none()) && !self.datapaths.listens() {
             return;
         }
         self.readiness.heard();
@@ -97,6 +105,20 @@ impl OvsReader {
         for session in &mut self.sessions {
             session.hear(&mut self.buffer, now_ns);
         }
+        self.datapaths.hear(&mut self.buffer, now_ns);
+    }
+
+    /// What the datapaths on these ways have counted.
+    pub fn datapaths(&mut self, spaces: &Spaces, paths: &Arc<Vec<FlowPath>>, now_ns: u64) -> Vec<OvsDatapath> {
+        let sessions = &self.sessions;
+        let control = |socket: &str| sessions.iter().find(|session| session.name == socket)?.control();
+        let around = Around { spaces, paths, switches: &self.published, control: &control, now_ns };
+        self.datapaths.read(around, &mut self.readiness, &mut self.buffer)
+    }
+
+    /// Closes what is open in namespaces that have gone.
+    pub fn leave(&mut self, spaces: &Spaces) {
+        self.datapaths.leave(spaces);
     }
 
     /// What the databases say now, joined with the kernel's links. Of a switch whose namespace is not wanted no port is a
@@ -191,9 +213,8 @@ impl OvsReader {
     }
 
     /// What cannot be seen and why.
-    #[must_use]
-    pub fn problems(&self) -> &[Problem] {
-        &self.problems
+    pub fn problems(&self) -> impl Iterator<Item = &Problem> {
+        self.problems.iter().chain(self.datapaths.problems())
     }
 
     /// Looks for what is not connected, and after what is.

@@ -201,7 +201,7 @@ fn line(metrics: &Metrics, hop: &HopMetrics<'_>, netns: String, narrow: bool, un
         (Tone::Muted, facts.map_or_else(String::new, |facts| facts.kind.word().to_owned())),
         (Tone::Muted, claim),
         (if hop.bits_per_s.is_some() { Tone::Normal } else { Tone::Muted }, rate),
-        (drops, Count(hop.all_drops_per_s().filter(|_| hop.hop.way != HopWay::Passed)).to_string()),
+        (drops, Count(hop.all_drops_per_s()).to_string()),
         (
             if narrow { Tone::Warning } else { Tone::Muted },
             mtu.unwrap_or_else(|| hop.link.map_or_else(String::new, |_| UNKNOWN.to_string())),

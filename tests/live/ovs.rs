@@ -52,6 +52,11 @@ impl Switch {
         self.database = None;
     }
 
+    /// The process of the database.
+    pub fn database(&self) -> u32 {
+        super::pid(self.database.as_ref().expect("it runs"))
+    }
+
     /// The process that forwards.
     pub fn pid(&self) -> u32 {
         super::pid(self.daemon.as_ref().expect("it runs"))

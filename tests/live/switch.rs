@@ -28,6 +28,21 @@ pub fn has_kernel_datapath(test: &str, machine: &Machine) -> bool {
     has
 }
 
+/// A pod 198.19.0.N whose other end `vethN` is in a namespace. Userspace takes no packet whose checksum is still open.
+pub fn pod(machine: &Machine, number: u32, host: &str) -> String {
+    let space = machine.space(&format!("pod{number}"));
+    machine.run_in(
+        host,
+        &format!(
+            "ip link add veth{number} mtu 1450 type veth peer name eth0 mtu 1450 netns pod{number}
+             ip link set veth{number} up
+             ip -n pod{number} addr add 198.19.0.{number}/24 dev eth0; ip -n pod{number} link set eth0 up"
+        ),
+    );
+    machine.run_in(&space, "ethtool -K eth0 tx off tso off >/dev/null");
+    space
+}
+
 /// A running switch.
 pub struct Switch<'a> {
     machine: &'a Machine,

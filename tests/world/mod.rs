@@ -273,6 +273,7 @@ impl World {
             benchmarks: Arc::default(),
             qdiscs: Vec::new(),
             protocols: Vec::new(),
+            datapaths: Vec::new(),
             offloads: Arc::default(),
             steering: Arc::default(),
             family: None,

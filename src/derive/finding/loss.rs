@@ -4,7 +4,7 @@ use super::figure::{decimal, percent, rate};
 use super::{Said, Scene};
 use crate::derive::Metrics;
 use crate::derive::losses::{Loss, LossPlace, Losses};
-use crate::sample::LinkKey;
+use crate::sample::{LinkKey, OvsDatapath};
 
 /// Less than one packet a second is nothing that a test would notice.
 const LEAST_PER_S: f64 = 1.0;
@@ -51,6 +51,7 @@ fn place(loss: &Loss, metrics: &Metrics) -> String {
         LossPlace::Qdisc => format!("in the qdisc {name}"),
         LossPlace::Link => format!("by link {name}"),
         LossPlace::Ovs => format!("by Open vSwitch's port {name}"),
+        LossPlace::Upcall => format!("in upcalls of Open vSwitch's datapath {name}"),
         LossPlace::Backlog => {
             let core = loss.core.map_or_else(String::new, |core| format!(" of core {core}"));
             let through =
@@ -112,6 +113,7 @@ fn remedy(loss: &Loss, metrics: &Metrics) -> String {
         }
         LossPlace::Between => return vanished(metrics),
         LossPlace::Conntrack => return conntrack(metrics),
+        LossPlace::Upcall => return upcall(loss, metrics),
     }
     .to_owned()
 }
@@ -127,6 +129,21 @@ fn vanished(metrics: &Metrics) -> String {
         "no counter there tells why; a firewall's rule, policing or a program at ingress does that \
          (nft list ruleset, iptables -vL, tc -s filter){tracked}"
     )
+}
+
+/// What is lost there was to be asked about; how to have it asked less often, or answered sooner.
+fn upcall(loss: &Loss, metrics: &Metrics) -> String {
+    let full_name = loss.name.as_deref().unwrap_or_default();
+    let in_userspace = full_name.starts_with(OvsDatapath::USERSPACE);
+    let mends = if in_userspace {
+        "ovs-appctl dpif-netdev/pmd-stats-show says which core is busy, other_config:pmd-cpu-mask gives it more"
+    } else {
+        "it stands still, has no core for itself, or is asked about too many flows (ovs-appctl upcall/show, coverage/show); \
+         other_config:n-handler-threads, flow-limit and max-idle mend that"
+    };
+    // Whose they are besides the flows'.
+    let all = loss.link.and_then(|link| metrics.losses.of_upcalls(link)).unwrap_or(loss.packets_per_s);
+    format!("{} packets/s wait in vain for ovs-vswitchd: {mends}", rate(all))
 }
 
 fn conntrack(metrics: &Metrics) -> String {

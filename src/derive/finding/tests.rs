@@ -181,6 +181,7 @@ pub(in crate::derive) fn sample(metrics: &Metrics) -> Sample {
         benchmarks: Arc::default(),
         qdiscs: Vec::new(),
         protocols: Vec::new(),
+        datapaths: Vec::new(),
         offloads: Arc::default(),
         steering: Arc::default(),
         family: None,

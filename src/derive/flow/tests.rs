@@ -54,6 +54,7 @@ fn sample(tick: u64) -> Sample {
         benchmarks: Arc::default(),
         qdiscs: Vec::new(),
         protocols: Vec::new(),
+        datapaths: Vec::new(),
         offloads: Arc::default(),
         steering: Arc::default(),
         family: None,

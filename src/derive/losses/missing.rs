@@ -251,6 +251,12 @@ fn only_datagrams(paths: &[FlowPath], spans: &[Span<'_>]) -> bool {
     datagrams > 0.0 && segments < LITTLE * datagrams
 }
 
+/// What the flows miss is known of their datagrams, and hardly anything else is on the way. It is not while next to nothing
+/// arrives.
+pub(super) fn is_of_datagrams(paths: &[FlowPath], spans: &[Span<'_>]) -> bool {
+    only_datagrams(paths, spans) && paths.iter().any(|path| carries_datagrams(path, spans))
+}
+
 /// What was read of a tick.
 pub(super) struct Read<'a> {
     pub paths: &'a [FlowPath],

@@ -216,6 +216,7 @@ impl Machine {
             netns: 1,
             spaces: Arc::default(),
             ovs: Arc::default(),
+            datapaths: Vec::new(),
             links: self.links.clone(),
             owners: Arc::default(),
             cores: self.topology.cores.iter().map(core).collect(),

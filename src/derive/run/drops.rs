@@ -13,7 +13,7 @@ pub struct Drops {
     /// The own namespace, and those that a flow of the benchmark crossed: drops in any other are somebody else's.
     concerned: BTreeSet<u64>,
     softnet: u64,
-    /// In qdiscs; in socket buffers; by IP, connection tracking and where no counter tells: packets, on the way of the flows.
+    /// In qdiscs; in socket buffers; by IP, connection tracking, Open vSwitch's upcalls and where no counter tells: packets, on the way of the flows.
     qdiscs: f64,
     sockets: f64,
     protocols: f64,
@@ -43,7 +43,8 @@ impl Drops {
                 | LossPlace::ReversePath
                 | LossPlace::Between
                 | LossPlace::Checksum
-                | LossPlace::Conntrack => self.protocols += lost,
+                | LossPlace::Conntrack
+                | LossPlace::Upcall => self.protocols += lost,
                 LossPlace::Link | LossPlace::Backlog | LossPlace::Ovs => {}
             }
         }
@@ -136,7 +137,7 @@ impl Drops {
         whole(self.sockets)
     }
 
-    /// Packets dropped by IP or connection tracking.
+    /// Packets dropped by IP, connection tracking or Open vSwitch's upcalls.
     #[must_use]
     pub fn by_protocols(&self) -> u64 {
         whole(self.protocols)

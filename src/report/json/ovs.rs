@@ -1,6 +1,6 @@
 //! Open vSwitch in JSON: each link as a port, and the switches themselves.
 
-use crate::derive::OvsPlace;
+use crate::derive::{DatapathMetrics, Metrics, OvsPlace};
 use crate::sample::{OvsBridge, OvsPort, OvsSwitch};
 use serde::Serialize;
 
@@ -48,6 +48,24 @@ pub(super) struct Switch<'a> {
     version: Option<&'a str>,
     netns: u64,
     bridges: Vec<Bridge<'a>>,
+    /// Those that flows cross.
+    datapaths: Vec<Datapath<'a>>,
+}
+
+/// What a datapath counts, in packets.
+#[derive(Serialize)]
+struct Datapath<'a> {
+    name: &'a str,
+    #[serde(rename = "type")]
+    kind: &'a str,
+    netns: u64,
+    hit_per_s: Option<f64>,
+    missed_per_s: Option<f64>,
+    lost_per_s: Option<f64>,
+    hit: u64,
+    missed: u64,
+    lost: u64,
+    flows: u64,
 }
 
 #[derive(Serialize)]
@@ -68,14 +86,36 @@ struct Broken<'a> {
 }
 
 impl<'a> Switch<'a> {
-    pub fn all(switches: &'a [OvsSwitch]) -> Vec<Self> {
+    pub fn all(metrics: &'a Metrics) -> Vec<Self> {
         let of = |switch: &'a OvsSwitch| Self {
             socket: &switch.socket,
             version: switch.version.as_deref(),
             netns: switch.netns,
             bridges: switch.bridges.iter().map(Bridge::of).collect(),
+            datapaths: {
+                let own = metrics.datapaths.iter().filter(|datapath| datapath.counters.socket == switch.socket);
+                own.map(Datapath::of).collect()
+            },
         };
-        switches.iter().map(of).collect()
+        metrics.ovs.iter().map(of).collect()
+    }
+}
+
+impl<'a> Datapath<'a> {
+    fn of(datapath: &'a DatapathMetrics) -> Self {
+        let (counters, rates) = (&datapath.counters, datapath.rates);
+        Self {
+            name: &counters.name,
+            kind: &counters.kind,
+            netns: counters.netns,
+            hit_per_s: rates.map(|rates| rates.hit_per_s),
+            missed_per_s: rates.map(|rates| rates.missed_per_s),
+            lost_per_s: rates.map(|rates| rates.lost_per_s),
+            hit: counters.hit,
+            missed: counters.missed,
+            lost: counters.lost,
+            flows: counters.flows,
+        }
     }
 }
 

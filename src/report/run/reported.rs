@@ -114,7 +114,7 @@ mod tests {
             ..Whole::default()
         };
         let udp = OwnFigures { whole, side: Some(Side::Server), measured: None, ..tcp() };
-        assert_eq!(one(&udp), "server: received 0 bit/s, 50 of 200 datagrams lost (25.0 %), jitter 0.01 ms in 2 s");
+        assert_eq!(one(&udp), "server: received 0.00 bit/s, 50 of 200 datagrams lost (25.0 %), jitter 0.01 ms in 2 s");
     }
 
     #[test]

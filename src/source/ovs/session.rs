@@ -6,21 +6,19 @@ use super::connection::{Connection, Over};
 use super::daemon::Daemon;
 use super::place::{Place, Socket};
 use super::protocol::{self, Heard};
+use super::silence::Silence;
 use super::tables::Tables;
 use crate::source::Roots;
 use crate::text::clean;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// A database that is restarted is back before that: until then what it said stands.
 const GRACE_NS: u64 = 3 * SECOND_NS;
 /// How long what does no good is left alone at most.
 const LONGEST_REST_NS: u64 = 64 * SECOND_NS;
-/// After so long a silence it is asked whether it lives, and after so long it does not.
-const SILENCE_NS: u64 = 10 * SECOND_NS;
-const DEAD_NS: u64 = 20 * SECOND_NS;
 
 /// What is different since it was last asked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -61,8 +59,9 @@ pub(super) struct Session {
 struct Here {
     connection: Connection,
     socket: Socket,
-    heard_at_ns: u64,
-    asked: bool,
+    silence: Silence,
+    /// It owes an answer for too long, which is the problem told.
+    silent: bool,
 }
 
 impl Session {
@@ -96,9 +95,15 @@ impl Session {
         self.here.as_ref().map(|here| here.socket.file)
     }
 
+    /// The control socket of its ovs-vswitchd, which is in the same directory, and that one's process.
+    pub fn control(&self) -> Option<(PathBuf, u32)> {
+        let (here, pid) = (self.here.as_ref()?, self.daemon.pid?);
+        Some((here.socket.path.with_file_name(format!("ovs-vswitchd.{pid}.ctl")), pid))
+    }
+
     /// Its statistics are those of ovs-vswitchd now.
     pub fn counts(&self) -> bool {
-        self.known && self.here.is_some()
+        self.known && self.here.as_ref().is_some_and(|here| !here.silent)
     }
 
     /// There is something to do: nothing is, for most of the ticks of a machine without Open vSwitch.
@@ -131,7 +136,7 @@ impl Session {
         });
         match connected {
             Ok(Some((connection, socket))) => {
-                self.here = Some(Here { connection, socket, heard_at_ns: now_ns, asked: false });
+                self.here = Some(Here { connection, socket, silence: Silence::begin(now_ns), silent: false });
                 self.attend(roots, now_ns);
                 let said = self.say(&protocol::requests());
                 self.end(said, now_ns);
@@ -149,6 +154,9 @@ impl Session {
                     io::ErrorKind::ConnectionRefused => {
                         format!("nobody listens on {name}, so bridges and ports of Open vSwitch are not known: start ovsdb-server")
                     }
+                    io::ErrorKind::WouldBlock => {
+                        format!("nobody takes connections in at {name}, so bridges and ports of Open vSwitch are not known")
+                    }
                     _ => format!("cannot connect to {name}: {error}; name another socket with --ovs-socket"),
                 }));
             }
@@ -161,15 +169,36 @@ impl Session {
         let Some(here) = &mut self.here else { return };
         let directory = here.socket.path.parent().unwrap_or(Path::new("/"));
         self.changes.facts |= self.daemon.look(roots, directory, here.connection.peer());
-        let silent_ns = now_ns.saturating_sub(here.heard_at_ns);
-        let said = if silent_ns > DEAD_NS {
-            Err(Over::Wrong(format!("it has said nothing for {} s", DEAD_NS / SECOND_NS)))
-        } else if silent_ns > SILENCE_NS && !std::mem::replace(&mut here.asked, true) {
-            here.connection.say(&protocol::probe())
+        let question = if here.silence.asks(now_ns) { protocol::probe() } else { Vec::new() };
+        let (said, silent_s) = (here.connection.say(&question), here.silence.seconds(now_ns));
+        // One that stands still is left in its place, where it may go on; one that another has taken the place of is not.
+        let is_replaced =
+            silent_s.is_some() && self.place.socket().is_ok_and(|now| now.is_some_and(|now| now != here.socket));
+        self.tell_silence(silent_s);
+        self.end(if is_replaced { Err(Over::Closed) } else { said }, now_ns);
+    }
+
+    /// What is shown is as old as what was heard last.
+    fn tell_silence(&mut self, silent_s: Option<u64>) {
+        let (Some(seconds), Some(here)) = (silent_s, &mut self.here) else { return };
+        let name = &self.name;
+        let sentence = if self.known {
+            format!(
+                "the database at {name} has not answered for more than {seconds} s: what is shown of Open vSwitch is that old"
+            )
         } else {
-            here.connection.say(&[])
+            format!(
+                "the database at {name} has not answered for more than {seconds} s, so bridges and ports of Open vSwitch are not known"
+            )
         };
-        self.end(said, now_ns);
+        self.changes.counters |= !std::mem::replace(&mut here.silent, true);
+        self.tell(Some(sentence));
+    }
+
+    /// It speaks again. What moved meanwhile is not known: its counters begin anew.
+    fn end_silence(&mut self, now_ns: u64) {
+        (self.begun, self.counted_at_ns, self.changes.counters) = (true, now_ns, true);
+        self.tell(None);
     }
 
     /// Takes in what the database has said.
@@ -188,7 +217,10 @@ impl Session {
         self.budget = budget;
         // Nor is it silent while nobody listens.
         if heard == Ok(true) || !self.budget.is_left() {
-            (here.heard_at_ns, here.asked) = (now_ns, false);
+            here.silence.end(now_ns);
+            if std::mem::take(&mut here.silent) {
+                self.end_silence(now_ns);
+            }
         }
         let said = if answers.is_empty() { Ok(()) } else { here.connection.say(&answers) };
         self.here = Some(here);

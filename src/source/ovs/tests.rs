@@ -169,12 +169,12 @@ fn a_database_that_goes_is_kept_for_a_moment_and_found_again() {
     // The clock of what is heard is the true one: from here on the test's own is beside it.
     stage.now_ns = crate::source::now_ns();
     assert_eq!(stage.read(0).len(), 1, "a restart is no flicker");
-    let told = |stage: &Stage| stage.reader.problems().first().map(|problem| problem.text.clone()).unwrap_or_default();
+    let told = |stage: &Stage| stage.reader.problems().next().map(|problem| problem.text.clone()).unwrap_or_default();
     assert!(told(&stage).contains("has closed the connection"), "it is said: {}", told(&stage));
     assert!(stage.reader.counters().is_empty(), "what nobody tells is not known");
     let _stream = stage.serve(&patches(), &json!({IDS[1]: counted(200)}));
     assert_eq!(stage.reader.links()[0].ifindex, first, "the same row is the same link");
-    assert!(stage.reader.problems().is_empty(), "all is well again");
+    assert!(stage.reader.problems().next().is_none(), "all is well again");
     stage.read(0);
     assert_eq!(stage.reader.counters()[0].rx_bytes, 200);
 }
@@ -187,7 +187,10 @@ fn a_database_that_stays_away_is_forgotten() {
     stage.now_ns = crate::source::now_ns();
     stage.read(0);
     assert!(stage.read(5 * SECOND_NS).is_empty() && stage.reader.links().is_empty(), "no switch, no links");
-    assert!(stage.reader.problems()[0].text.contains("there is no "), "the one asked for is missed");
+    assert!(
+        stage.reader.problems().next().expect("a sentence").text.contains("there is no "),
+        "the one asked for is missed"
+    );
 }
 
 #[test]
@@ -203,10 +206,10 @@ fn whatever_answers_there_is_survived_in_one_sentence() {
         let (mut stream, _) = stage.listener.accept().expect("the reader connects");
         let bytes = bytes.to_vec();
         let sender = std::thread::spawn(move || drop(stream.write_all(&bytes)));
-        while stage.reader.problems().is_empty() {
+        while stage.reader.problems().next().is_none() {
             stage.read(0);
         }
-        let text = &stage.reader.problems()[0].text;
+        let text = &stage.reader.problems().next().expect("a sentence").text;
         assert!(text.contains("cannot be followed as an Open vSwitch database, because it"), "one sentence: {text}");
         assert!(!text.contains('\n') && text.len() < 300, "one sentence: {text}");
         sender.join().expect("it ends");
@@ -242,11 +245,11 @@ fn a_database_that_never_stops_speaking_costs_little_and_is_told() {
         sent
     });
     stage.now_ns = crate::source::now_ns();
-    while stage.reader.problems().is_empty() {
+    while stage.reader.problems().next().is_none() {
         stage.reader.hear();
         stage.read(0);
     }
-    let text = stage.reader.problems()[0].text.clone();
+    let text = stage.reader.problems().next().expect("a sentence").text.clone();
     assert!(text.contains("says more than vnettop takes in"), "one sentence: {text}");
     assert!(stage.reader.news().is_none(), "it does not wake the sampler any more");
     let before_ns = super::spent_ns();
@@ -299,4 +302,48 @@ fn a_port_that_does_not_exist_is_no_link() {
     let port = &switches[0].bridges[0].ports[0];
     assert_eq!((port.link, port.error.as_deref()), (None, Some("could not open network device gone0")));
     assert!(stage.reader.links().is_empty());
+}
+
+#[test]
+fn a_database_that_says_nothing_is_told_after_five_seconds_and_its_connection_is_kept() {
+    let mut stage = Stage::new();
+    // The clock of what is heard is the true one.
+    stage.now_ns = crate::source::now_ns();
+    stage.read(2 * SECOND_NS);
+    let (mut stream, _) = stage.listener.accept().expect("the reader connects");
+    stage.read(4 * SECOND_NS);
+    assert!(stage.reader.problems().next().is_none(), "the first answer may take a moment");
+    stage.read(2 * SECOND_NS);
+    let told = |stage: &Stage| stage.reader.problems().next().map(|problem| problem.text.clone()).unwrap_or_default();
+    let expected = "has not answered for more than 5 s, so bridges and ports of Open vSwitch are not known";
+    assert!(told(&stage).contains(expected), "{}", told(&stage));
+    (0..100).for_each(|_| drop(stage.read(SECOND_NS)));
+    stage.listener.set_nonblocking(true).expect("it may");
+    assert!(stage.listener.accept().is_err(), "nobody connects a second time");
+    let facts = json!({"id": "facts", "error": null, "result": facts(&patches())});
+    say(&mut stream, &facts.to_string());
+    assert_eq!(stage.read(0).len(), 1, "late is not never");
+    assert_eq!(told(&stage), "", "it is over");
+}
+
+#[test]
+fn a_database_that_falls_silent_is_as_old_as_its_last_word_and_counts_nothing_meanwhile() {
+    let mut stage = Stage::new();
+    stage.now_ns = crate::source::now_ns();
+    let mut stream = stage.serve(&patches(), &json!({IDS[1]: counted(100), IDS[2]: counted(7)}));
+    stage.read(0);
+    assert_eq!(stage.reader.counters().len(), 2, "it counts");
+    (0..10).for_each(|_| drop(stage.read(SECOND_NS)));
+    let told = stage.reader.problems().next().expect("a sentence").text.clone();
+    assert!(told.contains(" s: what is shown of Open vSwitch is that old"), "{told}");
+    assert_eq!(stage.read(0).len(), 1, "it is shown all the same");
+    assert!(stage.reader.counters().is_empty(), "what nobody counts is not known, not 0");
+    let update =
+        json!({"method": "update", "id": null, "params": ["statistics", {"Interface": {IDS[1]: counted(90_000)}}]});
+    say(&mut stream, &update.to_string());
+    stage.read(0);
+    assert!(stage.reader.problems().next().is_none(), "it is over");
+    assert!(stage.reader.counters().is_empty(), "its counters begin anew: the rate over the silence is not known");
+    stage.read(SECOND_NS);
+    assert_eq!(stage.reader.counters()[0].rx_bytes, 90_000);
 }

@@ -1,0 +1,195 @@
+//! What the datapaths that the flows cross have counted: the kernel's over netlink in the namespace of their ovs-vswitchd,
+//! which needs no answer of that; a userspace one by asking its ovs-vswitchd. Without flows through a switch nothing is
+//! asked and nothing is kept open.
+
+use super::control::{Control, DATAPATH};
+use super::kernel::Kernel;
+use super::readiness::Readiness;
+use crate::sample::{FlowPath, LinkKey, OvsDatapath, OvsSwitch, Problem};
+use crate::source::spaces::Spaces;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What is looked at, and by whom.
+#[derive(Clone, Copy)]
+pub(super) struct Around<'a> {
+    pub spaces: &'a Spaces,
+    pub paths: &'a Arc<Vec<FlowPath>>,
+    pub switches: &'a Arc<Vec<OvsSwitch>>,
+    /// The control socket of the ovs-vswitchd that belongs to a database's socket, and its process.
+    pub control: &'a dyn Fn(&str) -> Option<(PathBuf, u32)>,
+    pub now_ns: u64,
+}
+
+/// Which switches the flows cross.
+#[derive(Debug, Default, PartialEq)]
+struct Wanted {
+    /// The kernel's: the database's socket by namespace, whose bridges share one datapath.
+    kernels: BTreeMap<u64, String>,
+    /// Userspace ones: the namespace by the database's socket.
+    controls: BTreeMap<String, u64>,
+}
+
+/// Reads the datapaths on the way.
+#[derive(Debug, Default)]
+pub(super) struct Datapaths {
+    wanted: Wanted,
+    /// What it was found with.
+    paths: Arc<Vec<FlowPath>>,
+    switches: Arc<Vec<OvsSwitch>>,
+    /// By namespace; the reason where it cannot be read.
+    kernels: BTreeMap<u64, Result<Kernel, String>>,
+    /// By the database's socket.
+    controls: BTreeMap<String, Control>,
+    problems: Vec<Problem>,
+}
+
+impl Datapaths {
+    /// The counters of the datapaths on the way, sorted by socket, namespace and name. What was lost since the last sample
+    /// that had flows is read once more after they ended.
+    pub fn read(&mut self, around: Around<'_>, readiness: &mut Readiness, buffer: &mut Vec<u8>) -> Vec<OvsDatapath> {
+        let ended = around.paths.is_empty();
+        if ended && self.wanted == Wanted::default() {
+            return Vec::new();
+        }
+        if !ended {
+            self.want(around);
+            self.enter(around.spaces);
+            self.ask(around, readiness);
+        }
+        let mut told = Vec::new();
+        for (netns, socket) in &self.wanted.kernels {
+            if let Some(Ok(kernel)) = self.kernels.get_mut(netns) {
+                kernel.read(*netns, socket, buffer, &mut told);
+            }
+        }
+        told.extend(self.controls.iter().filter_map(|(socket, control)| self.in_userspace(socket, control)));
+        told.sort_by(|one, other| one.key().cmp(&other.key()));
+        told.dedup_by(|one, other| one.key() == other.key());
+        if ended {
+            *self = Self::default();
+        }
+        self.tell();
+        told
+    }
+
+    /// Takes in what has been answered, between ticks.
+    pub fn hear(&mut self, buffer: &mut Vec<u8>, now_ns: u64) {
+        for control in self.controls.values_mut() {
+            control.hear(buffer, now_ns);
+        }
+    }
+
+    /// Somebody is asked.
+    pub fn listens(&self) -> bool {
+        self.controls.values().any(|control| control.connection().is_some())
+    }
+
+    /// Somebody says more than is taken in.
+    pub fn is_put_off(&self) -> bool {
+        self.controls.values().any(Control::is_put_off)
+    }
+
+    /// Closes what is open in namespaces that have gone: an open socket keeps one alive.
+    pub fn leave(&mut self, spaces: &Spaces) {
+        self.kernels.retain(|&netns, _| spaces.knows(netns));
+    }
+
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    fn want(&mut self, around: Around<'_>) {
+        if Arc::ptr_eq(&self.paths, around.paths) && Arc::ptr_eq(&self.switches, around.switches) {
+            return;
+        }
+        (self.paths, self.switches) = (Arc::clone(around.paths), Arc::clone(around.switches));
+        let crossed: BTreeSet<LinkKey> = around.paths.iter().flat_map(|path| &path.hops).map(|hop| hop.link).collect();
+        let mut wanted = Wanted::default();
+        for switch in around.switches.iter() {
+            let is_crossed = |kind: &str| {
+                let bridges = switch.bridges.iter().filter(|bridge| bridge.datapath == kind);
+                bridges
+                    .flat_map(|bridge| &bridge.ports)
+                    .any(|port| port.link.is_some_and(|link| crossed.contains(&link)))
+            };
+            if is_crossed(OvsDatapath::KERNEL) {
+                wanted.kernels.entry(switch.netns).or_insert_with(|| switch.socket.clone());
+            }
+            if is_crossed(OvsDatapath::USERSPACE) {
+                wanted.controls.insert(switch.socket.clone(), switch.netns);
+            }
+        }
+        self.kernels.retain(|netns, _| wanted.kernels.contains_key(netns));
+        self.controls.retain(|socket, _| wanted.controls.contains_key(socket));
+        self.wanted = wanted;
+    }
+
+    fn enter(&mut self, spaces: &Spaces) {
+        for &netns in self.wanted.kernels.keys() {
+            let Entry::Vacant(empty) = self.kernels.entry(netns) else { continue };
+            match spaces.inside(netns, Kernel::open) {
+                Ok(Some(kernel)) => drop(empty.insert(Ok(kernel))),
+                Ok(None) => {
+                    let why = "this kernel has no datapath of Open vSwitch (modprobe openvswitch), so what one loses is not known";
+                    empty.insert(Err(why.to_owned()));
+                }
+                // One that is not known yet, or that is gone.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => {
+                    empty.insert(Err(format!(
+                        "cannot enter the network namespace of ovs-vswitchd ({error}), so what its datapath loses is not known; \
+                         run vnettop as root"
+                    )));
+                }
+            }
+        }
+    }
+
+    fn ask(&mut self, around: Around<'_>, readiness: &mut Readiness) {
+        for socket in self.wanted.controls.keys() {
+            // A switch whose database is away for a moment is asked where it was.
+            if let Some((path, pid)) = (around.control)(socket)
+                && self.controls.get(socket).is_none_or(|known| !known.is_at(&path))
+            {
+                self.controls.insert(socket.clone(), Control::new(path, pid));
+            }
+            let Some(control) = self.controls.get_mut(socket) else { continue };
+            if control.ask(around.now_ns)
+                && let Some(connection) = control.connection()
+            {
+                readiness.add(connection);
+            }
+        }
+    }
+
+    fn in_userspace(&self, socket: &str, control: &Control) -> Option<OvsDatapath> {
+        let (at_ns, counters) = control.told?;
+        Some(OvsDatapath {
+            socket: socket.to_owned(),
+            netns: *self.wanted.controls.get(socket)?,
+            kind: OvsDatapath::USERSPACE.to_owned(),
+            name: DATAPATH.to_owned(),
+            born: u64::from(control.pid),
+            at_ns,
+            hit: counters.hit,
+            missed: counters.missed,
+            lost: counters.lost,
+            flows: counters.flows,
+        })
+    }
+
+    fn tell(&mut self) {
+        let kernels = self.kernels.values().filter_map(|kernel| kernel.as_ref().err());
+        let all = || kernels.clone().chain(self.controls.values().filter_map(|control| control.problem.as_ref()));
+        // Of the kernel's sentences each is told once, whatever the number of switches.
+        let mut seen = BTreeSet::new();
+        let texts: Vec<&String> = all().filter(|text| seen.insert(text.as_str())).collect();
+        if !texts.iter().copied().eq(self.problems.iter().map(|problem| &problem.text)) {
+            let problem = |text: &String| Problem { source: "ovs".to_owned(), text: text.clone() };
+            self.problems = texts.into_iter().map(problem).collect();
+        }
+    }
+}
