@@ -14,6 +14,7 @@
 mod backlog;
 mod ends;
 mod fragments;
+mod gaps;
 mod missing;
 mod qdiscs;
 mod route;
@@ -217,15 +218,15 @@ impl LossTrack {
         }
         places.extend(queued);
         let times = (previous.at_ns, next.at_ns);
-        let read = missing::Read { paths, links, spans: &spans, filling: &qdiscs::filling(previous, next) };
-        let missed = missing::missed(&read, None, &route, &places);
+        let read = gaps::Read { paths, links, spans: &spans, filling: &qdiscs::filling(previous, next) };
+        let missed = gaps::missed(&read, None, &route, &places);
         let crossed = upcalls::crossed(datapaths, &next.ovs, paths);
-        let compares = missed.filter(|_| missing::is_of_datagrams(paths, &spans));
+        let compares = missed.filter(|_| gaps::is_of_datagrams(paths, &spans));
         let unasked = self.upcalls.observe(times, &crossed, compares);
         let missed = missed.map(|missed| missed - unasked.iter().map(|loss| loss.packets_per_s).sum::<f64>());
         places.extend(unasked);
         let sent_per_s = route.sum(&spans, Span::sent);
-        let gaps = missing::gaps(&read, &route, &places);
+        let gaps = gaps::gaps(&read, &route, &places);
         places.extend(self.missing.observe(times, missed, sent_per_s, gaps));
         let told = places.iter().map(|loss| loss.packets_per_s).sum();
         for span in &spans {

@@ -16,6 +16,10 @@ fn ip(sample: &mut Sample, netns: u64) -> &mut IpCounters {
 
 /// Three samples a second apart; `change` is told how many seconds have passed.
 fn run(change: impl Fn(&mut Sample, u64)) -> Vec<Metrics> {
+    run_for(2, change)
+}
+
+fn run_for(last: u64, change: impl Fn(&mut Sample, u64)) -> Vec<Metrics> {
     let sample = |seconds: u64| {
         let mut sample = before();
         sample.at_ns += seconds * SECOND;
@@ -26,7 +30,7 @@ fn run(change: impl Fn(&mut Sample, u64)) -> Vec<Metrics> {
         Item::Sample(Box::new(sample))
     };
     let mut derivation = Derivation::default();
-    (0..=2).filter_map(|seconds| derivation.advance(sample(seconds))).collect()
+    (0..=last).filter_map(|seconds| derivation.advance(sample(seconds))).collect()
 }
 
 /// `sent` datagrams leave the sender, `routed` the router's IP, and `received` reach a socket, as Linux 6.18 counts them.
@@ -77,6 +81,17 @@ fn what_the_receivers_own_rules_drop_vanishes_before_its_socket() {
     let metrics = run(|sample, seconds| passed(sample, SENT * seconds, SENT * seconds, 6_000 * seconds));
     assert_eq!(lost(&metrics[2]), [("between", Some("b0 → the socket".to_owned()), 4_000.0)], "there");
     assert!(said(&metrics[2]).contains("between b0 (in) and the socket on c2"), "{}", said(&metrics[2]));
+}
+
+#[test]
+fn what_is_held_up_again_and_again_is_missed_once() {
+    // A machine that is stopped at times: 200 packets are on their way for two seconds of every four, and none is lost.
+    let metrics = run_for(40, |sample, seconds| {
+        let late = if seconds % 4 >= 2 { 200 } else { 0 };
+        passed(sample, SENT * seconds, SENT * seconds, SENT * seconds - late);
+    });
+    let told = metrics.iter().flat_map(|one| &one.losses.places).map(|loss| loss.packets_per_s).sum::<f64>();
+    assert!(told <= 200.0, "not once more each time: {told}");
 }
 
 #[test]
