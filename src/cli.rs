@@ -284,7 +284,12 @@ fn cli_error(error: &clap::Error) -> CliError {
     let sentence = text.split("\n\n").next().unwrap_or_default();
     let words: Vec<&str> = sentence.split_whitespace().collect();
     let clean: String = words.join(" ").chars().filter(|c| !c.is_control()).collect();
-    CliError::Usage(clean.trim_start_matches("error: ").to_owned())
+    let way_out = if error.kind() == ErrorKind::UnknownArgument && text.contains("Usage: vnettop run") {
+        ": a command stands behind --, as in vnettop run -- iperf3 -c HOST"
+    } else {
+        ""
+    };
+    CliError::Usage(format!("{}{way_out}", clean.trim_start_matches("error: ")))
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

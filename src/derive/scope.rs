@@ -35,7 +35,7 @@ pub(super) struct Scope {
 }
 
 impl Scope {
-    /// A connection of the command's own carries a benchmark, or did.
+    /// The command has a benchmark of its own, or had: a program that is known to be one, or a connection that moves much.
     pub fn has_benchmark(&self) -> bool {
         self.has_benchmark
     }
@@ -59,7 +59,9 @@ impl Scope {
         self.follow_proxy(sample);
         let is_ours = |pid: u32| family.binary_search(&pid).is_ok();
         let drives = |flow: &FlowSample| is_ours(flow.pid) && drives(flow, &sample.benchmarks);
-        self.has_benchmark |= sample.flows.iter().any(drives);
+        // One that cannot connect is the command's benchmark too, and no reason to measure others'.
+        self.has_benchmark |=
+            sample.flows.iter().any(drives) || sample.benchmarks.iter().any(|one: &Benchmark| is_ours(one.pid));
         let (own, others): (Vec<_>, Vec<_>) =
             std::mem::take(&mut sample.flows).into_iter().partition(|flow| self.own.contains(&flow.cookie));
         let mates: BTreeSet<u32> = own.iter().map(|flow| flow.pid).filter(|&pid| !is_ours(pid)).collect();

@@ -21,7 +21,7 @@ pub(super) fn changed(scene: &Scene<'_>) -> Option<Said> {
         ""
     };
     let text = format!(
-        "something else than vnettop {what} thread {}: cores {} → {}{who}{others}",
+        "something else than this vnettop {what} thread {}: cores {} → {}{who}{others}",
         change.thread.tid, change.from, change.to,
     );
     let pins = changes.iter().filter(|change| change.was_pin).count();

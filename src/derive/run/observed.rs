@@ -6,7 +6,7 @@ use super::{Observation, RunCard};
 use crate::derive::placement::RecentLoad;
 use crate::derive::scope::Scope;
 use crate::derive::{Derivation, Metrics};
-use crate::sample::{Event, Item, Measure, Sample};
+use crate::sample::{Event, Item, Measure, RunAsked, Sample};
 use std::collections::BTreeSet;
 
 /// A run, live or replayed.
@@ -17,6 +17,8 @@ pub struct Run {
     /// None once something of the command's own is found.
     all: Option<View>,
     measure: Option<Measure>,
+    /// The command is iperf itself: what it cannot do is not done by others.
+    is_iperf: bool,
     has_started: bool,
     /// The command's processes were told.
     knows_family: bool,
@@ -39,7 +41,7 @@ impl Run {
     /// count, as it cannot be known that they do not, but they are surely nobody for a pin.
     pub fn item(&mut self, item: Item) -> Option<Metrics> {
         match &item {
-            Item::Event(Event::RunAsked(asked)) => self.begin(asked.measure),
+            Item::Event(Event::RunAsked(asked)) => self.begin(asked),
             Item::Event(Event::RunStarted { .. }) => self.has_started = true,
             Item::Event(_) => {}
             Item::Sample(sample) => self.look(sample),
@@ -52,7 +54,8 @@ impl Run {
             strangers.extend(old.map(|flow| flow.pid));
         }
         let metrics = own.take(item.clone());
-        if own.derivation.scope().is_some_and(Scope::has_benchmark) {
+        let has_own = own.derivation.scope().is_some_and(Scope::has_benchmark);
+        if has_own || (self.is_iperf && self.knows_family) {
             own.observation.forget_pins();
             self.all = None;
             return metrics;
@@ -85,9 +88,11 @@ impl Run {
         self.all.as_ref().or(self.own.as_ref())
     }
 
-    fn begin(&mut self, measure: Option<Measure>) {
-        self.measure = measure;
-        if measure == Some(Measure::Command) {
+    fn begin(&mut self, asked: &RunAsked) {
+        self.measure = asked.measure;
+        let program = asked.command.first().map_or("", |word| word.rsplit('/').next().unwrap_or(word));
+        self.is_iperf = ["iperf3", "iperf"].contains(&program);
+        if self.measure == Some(Measure::Command) {
             let derivation = Derivation::of_command();
             self.own = Some(View { derivation, ..View::default() });
         }

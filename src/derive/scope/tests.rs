@@ -75,6 +75,14 @@ fn before_the_commands_processes_are_known_nothing_belongs() {
 }
 
 #[test]
+fn an_iperf3_of_the_commands_that_connects_to_nothing_is_its_benchmark_all_the_same() {
+    let others = two_tests().split_off(2);
+    let (mut scope, mut seen) = (Scope::default(), of(Some(&[49, 50]), others));
+    scope.narrow(&mut seen);
+    assert_eq!((pids(&seen), scope.has_benchmark()), ((vec![49, 50], vec![]), true), "the test beside is not measured");
+}
+
+#[test]
 fn a_connection_that_only_brings_the_output_of_a_benchmark_is_none() {
     // 7 is ssh, 60 the server of the test that it has run elsewhere.
     let with = |bytes| {
