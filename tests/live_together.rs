@@ -194,3 +194,25 @@ fn killed_at_any_moment_of_two_comparisons_undo_gives_the_own_mask_back() {
         assert_eq!((ground.mask(), ground.journals()), (OWN.to_owned(), 0), "round {round}: {said}");
     }
 }
+
+#[test]
+fn a_lock_that_somebody_holds_is_told_and_holds_nobody_up() {
+    const NAME: &str = "a_lock_that_somebody_holds_is_told_and_holds_nobody_up";
+    if !can_run(NAME, &["taskset"]) {
+        return;
+    }
+    let ground = Ground::new();
+    let dir = ground.dir.path().join("vnettop");
+    fs::create_dir(&dir).expect("writable");
+    let held = fs::File::open(&dir).expect("readable");
+    held.lock().expect("nobody else has it");
+    let told = ground.undo();
+    assert!(told.contains("has held the lock on") && told.contains("nothing was put back"), "{told}");
+    // The command is started, and its end is not waited for behind the lock.
+    let out = ground.comparing(&["sleep", "6"]).output().expect("vnettop runs");
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_eq!((out.status.code(), ground.mask().as_str()), (Some(0), OWN), "{said}");
+    assert!(said.contains("has held the lock on"), "it says why nothing was pinned: {said}");
+    drop(held);
+    assert!(ground.undo().contains("nothing to put back"), "and now it is free");
+}

@@ -7,10 +7,11 @@ pub(super) mod past;
 use crate::sample::{CoreSet, ThreadId};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -118,7 +119,7 @@ impl Journal {
     pub(super) fn lock(&self) -> Result<Lock, String> {
         let dir = self.dir()?;
         DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|error| failed(dir, &error))?;
-        Ok(Lock::take(dir))
+        Lock::take(dir)
     }
 
     /// Writes these lines and waits until they are on the disk; makes the file, beginning with `begun`, if there is none.
@@ -200,14 +201,27 @@ pub(super) struct Lock {
     _dir: Option<File>,
 }
 
+/// Nobody needs it for longer, unless it was stopped meanwhile.
+const LOCKED: Duration = Duration::from_secs(2);
+const LOCK_TRIED_EVERY: Duration = Duration::from_millis(10);
+
 impl Lock {
-    pub(super) fn take(dir: &Path) -> Self {
-        let Ok(file) = File::open(dir) else { return Self { _dir: None } };
+    /// The error is a sentence of who is in the way. Asked for again and again, because waiting for a lock has no end.
+    pub(super) fn take(dir: &Path) -> Result<Self, String> {
+        let Ok(file) = File::open(dir) else { return Ok(Self { _dir: None }) };
+        let end = Instant::now() + LOCKED;
         loop {
-            match file.lock() {
-                Ok(()) => return Self { _dir: Some(file) },
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return Self { _dir: None },
+            match file.try_lock() {
+                Ok(()) => return Ok(Self { _dir: Some(file) }),
+                Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(TryLockError::Error(_)) => return Ok(Self { _dir: None }),
+                Err(TryLockError::WouldBlock) if Instant::now() < end => std::thread::sleep(LOCK_TRIED_EVERY),
+                Err(TryLockError::WouldBlock) => {
+                    let dir = dir.display();
+                    return Err(format!(
+                        "another program has held the lock on {dir} for 2 s: try again, or see lslocks(8)"
+                    ));
+                }
             }
         }
     }

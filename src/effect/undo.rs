@@ -17,7 +17,13 @@ use std::path::Path;
 pub fn undo(pinner: &mut dyn Pinner, dir: &Path) -> Outcome {
     let mut outcome = Outcome::default();
     // Whoever pins meanwhile would take a pin that is being undone for the thread's own mask.
-    let _lock = Lock::take(dir);
+    let _lock = match Lock::take(dir) {
+        Ok(lock) => lock,
+        Err(sentence) => {
+            outcome.warn(format!("{sentence}; nothing was put back"));
+            return outcome;
+        }
+    };
     let Some(journals) = journals(pinner, dir, &mut outcome) else { return outcome };
     let settled = put_back_all(pinner, &journals, &mut outcome);
     for journal in &journals.dead {

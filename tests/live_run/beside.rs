@@ -232,7 +232,8 @@ fn a_udp_test_beside_in_the_same_namespace_makes_the_rate_unknown_and_not_wrong(
 
 #[test]
 fn orphans_of_the_command_are_let_go_of() {
-    let mut vnettop = kept(run(&["-d", "0.1"], &["sh", "-c", "for i in 1 2 3; do (sleep 0.1 &); done; exec sleep 60"]));
+    // At once, not with the next sample.
+    let mut vnettop = kept(run(&["-d", "60"], &["sh", "-c", "for i in 1 2 3; do (sleep 0.1 &); done; exec sleep 60"]));
     let pid = vnettop.0.id();
     let children = || fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     let name = |pid: &str| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();

@@ -180,6 +180,7 @@ impl<'a> Session<'a> {
     fn wait(&mut self, child: &mut Child) -> io::Result<ExitStatus> {
         loop {
             self.signals.hand_on(Some(child));
+            self.reap_children();
             self.hear(child.id());
             if let Some(status) = child.try_wait()? {
                 return Ok(status);
@@ -274,6 +275,13 @@ impl<'a> Session<'a> {
             let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
             let _ = pid.map(|pid| waitpid(Some(pid), WaitOptions::NOHANG));
         }
+    }
+
+    /// The same of those that no sample has met yet.
+    fn reap_children(&self) {
+        let children = format!("/proc/self/task/{}/children", std::process::id());
+        let pids = std::fs::read_to_string(children).unwrap_or_default();
+        self.reap(&pids.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>());
     }
 
     fn turn(&mut self, metrics: &Metrics) {

@@ -9,6 +9,9 @@ use crate::derive::{Derivation, Metrics};
 use crate::sample::{Event, Item, Measure, RunAsked, Sample};
 use std::collections::BTreeSet;
 
+/// In so many samples since its start a command's processes are told, where they can be.
+const SEEN_WITHIN: u32 = 5;
+
 /// A run, live or replayed.
 #[derive(Debug, Default)]
 pub struct Run {
@@ -22,6 +25,8 @@ pub struct Run {
     has_started: bool,
     /// The command's processes were told.
     knows_family: bool,
+    /// Samples since it was started.
+    looks: u32,
     /// The connections from before the command.
     old: BTreeSet<u64>,
 }
@@ -85,7 +90,13 @@ impl Run {
     }
 
     fn view(&self) -> Option<&View> {
-        self.all.as_ref().or(self.own.as_ref())
+        let own = self.own.as_ref();
+        if self.was_over_at_once() { own } else { self.all.as_ref().or(own) }
+    }
+
+    /// It ended before its processes could be seen: what others did meanwhile is not what it did.
+    fn was_over_at_once(&self) -> bool {
+        self.own.is_some() && self.all.is_some() && !self.knows_family && self.looks < SEEN_WITHIN
     }
 
     fn begin(&mut self, asked: &RunAsked) {
@@ -101,6 +112,7 @@ impl Run {
 
     fn look(&mut self, sample: &Sample) {
         self.knows_family |= sample.family.as_ref().is_some_and(|family| !family.is_empty());
+        self.looks += u32::from(self.has_started);
         if !self.has_started {
             self.old.extend(sample.flows.iter().map(|flow| flow.cookie));
         }
@@ -109,7 +121,7 @@ impl Run {
     fn measured(&self) -> Option<Measured> {
         Some(match self.measure? {
             Measure::Named => Measured::Named,
-            Measure::Command if self.is_own() => {
+            Measure::Command if self.is_own() || self.was_over_at_once() => {
                 let scope = self.own.as_ref().and_then(|own| own.derivation.scope());
                 Measured::Command { shared: scope.and_then(Scope::shared) }
             }

@@ -6,12 +6,12 @@ use crate::effect::put_back::Held;
 use crate::sample::ThreadId;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::OpenOptions;
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// More than a vnettop can write in a day of pinning; the rest of a longer file is not read.
-const MOST_BYTES: u64 = 16 << 20;
+/// Longer than any line that a vnettop writes, with masks of thousands of cores: what has such a line is not read further.
+const MOST_LINE: u64 = 1 << 20;
 
 /// One journal, replayed.
 #[derive(Debug)]
@@ -77,12 +77,10 @@ pub(in crate::effect) fn read(path: PathBuf, named: Owner) -> io::Result<Past> {
     if !file.metadata()?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
     }
-    let mut bytes = Vec::new();
-    file.take(MOST_BYTES).read_to_end(&mut bytes)?;
-    Ok(replay(path, named, &bytes))
+    replay(path, named, BufReader::new(file))
 }
 
-fn replay(path: PathBuf, named: Owner, bytes: &[u8]) -> Past {
+fn replay(path: PathBuf, named: Owner, mut lines: impl BufRead) -> io::Result<Past> {
     let mut past = Past {
         path,
         owner: named,
@@ -94,8 +92,17 @@ fn replay(path: PathBuf, named: Owner, bytes: &[u8]) -> Past {
     };
     let mut place = HashMap::new();
     let mut rows: Vec<Option<(u64, Held)>> = Vec::new();
-    for (number, line) in (1..).zip(bytes.split_inclusive(|&byte| byte == b'\n')) {
-        let (line, whole) = line.strip_suffix(b"\n").map_or((line, false), |line| (line, true));
+    let mut line = Vec::new();
+    for number in 1.. {
+        line.clear();
+        if lines.by_ref().take(MOST_LINE).read_until(b'\n', &mut line)? == 0 {
+            break;
+        }
+        if line.len() as u64 == MOST_LINE {
+            past.damaged.push(number);
+            break;
+        }
+        let (line, whole) = line.strip_suffix(b"\n").map_or((&line[..], false), |line| (line, true));
         let sound = match serde_json::from_slice::<Entry>(line) {
             Ok(Entry::Begun { owner, boot, compares }) if number == 1 => {
                 (past.owner, past.boot, past.compares) = (owner, Some(boot), compares);
@@ -109,7 +116,7 @@ fn replay(path: PathBuf, named: Owner, bytes: &[u8]) -> Past {
         }
     }
     past.held = rows.into_iter().flatten().filter(|(_, held)| held.changes()).collect();
-    past
+    Ok(past)
 }
 
 /// Takes one line into account; false when it makes no sense.
@@ -123,7 +130,7 @@ fn apply(
         Entry::Begun { .. } => return false,
         Entry::Pin { old, .. } if old.is_empty() => return false,
         Entry::Pin { thread, label, old, asked, at_ns, .. } => {
-            if let Some((_, held)) = place.get(&thread).and_then(|&at| rows[at].as_mut()) {
+            if let Some((_, held)) = place.get(&thread).and_then(|&at| rows.get_mut(at)?.as_mut()) {
                 // The same as before, unless someone else had set another mask in between.
                 (held.asked, held.old) = (Some(asked), old);
                 return true;
@@ -134,11 +141,11 @@ fn apply(
             rows.push(Some((at_ns, Held { thread, label, old, given: None, asked: Some(asked) })));
         }
         Entry::Pinned { thread, got } => {
-            let Some((_, held)) = place.get(&thread).and_then(|&at| rows[at].as_mut()) else { return false };
+            let Some((_, held)) = place.get(&thread).and_then(|&at| rows.get_mut(at)?.as_mut()) else { return false };
             (held.given, held.asked) = (Some(got), None);
         }
         Entry::Failed { thread } => {
-            let Some(row) = place.get(&thread).map(|&at| &mut rows[at]) else { return false };
+            let Some(row) = place.get(&thread).and_then(|&at| rows.get_mut(at)) else { return false };
             match row {
                 Some((_, held)) if held.given.is_some() => held.asked = None,
                 _ => *row = None,
@@ -146,7 +153,13 @@ fn apply(
         }
         Entry::Restored { thread } => {
             let Some(at) = place.remove(&thread) else { return false };
-            rows[at] = None;
+            if let Some(row) = rows.get_mut(at) {
+                *row = None;
+            }
+            // A comparison pins and unpins for hours.
+            while rows.last().is_some_and(Option::is_none) {
+                rows.pop();
+            }
         }
     }
     true
@@ -162,7 +175,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = replay(PathBuf::new(), NAMED, &bytes);
+            let _ = replay(PathBuf::new(), NAMED, &bytes[..]);
         }
     }
 
@@ -184,7 +197,7 @@ mod tests {
 {"op":"restored","pid":5,"tid":6,"start":1}
 {"op":"pin","pid":5,"tid":5,"start":1,"label":"a","old":"0-7","asked":"3","wall_ms":0,"at_ns":12}
 {"op":"pinned","pid":5,"ti"#;
-        let past = replay(PathBuf::new(), NAMED, text);
+        let past = replay(PathBuf::new(), NAMED, &text[..]).expect("it is read");
         assert_eq!((past.owner.pid, past.boot.as_deref()), (9, Some("b")), "the first line says whose it is");
         assert_eq!(past.damaged, Vec::<usize>::new(), "a torn last line is no damage");
         let [(10, held)] = past.held.as_slice() else { panic!("one thread is still pinned: {:?}", past.held) };
@@ -192,5 +205,31 @@ mod tests {
         assert!(held.gave(&"1".parse().expect("cores")), "the first mask may still be in force");
         assert!(held.gave(&"3".parse().expect("cores")), "the second may be already");
         assert!(!held.gave(&held.old), "the old one was never given");
+    }
+
+    #[test]
+    fn a_long_comparison_is_read_to_its_end() {
+        let mut text = b"{\"op\":\"begun\",\"pid\":9,\"start\":8,\"boot\":\"b\"}\n".to_vec();
+        let pin = |tid: u32| {
+            format!(
+                "{{\"op\":\"pin\",\"pid\":5,\"tid\":{tid},\"start\":1,\"label\":\"x\",\"old\":\"0-7\",\"asked\":\"1\",\"wall_ms\":0,\"at_ns\":10}}\n"
+            )
+        };
+        let restored = "{\"op\":\"restored\",\"pid\":5,\"tid\":6,\"start\":1}\n";
+        while text.len() < 3 << 20 {
+            text.extend([pin(6).as_bytes(), restored.as_bytes()].concat());
+        }
+        text.extend(pin(7).as_bytes());
+        let past = replay(PathBuf::new(), NAMED, &text[..]).expect("it is read");
+        assert_eq!(past.held.iter().map(|(_, held)| held.thread.tid).collect::<Vec<_>>(), [7], "the pin after 3 MiB");
+        assert!(past.damaged.is_empty(), "and nothing is damaged");
+        text.extend(vec![b'0'; 2 << 20]);
+        text.extend(b"\n");
+        let past = replay(PathBuf::new(), NAMED, &text[..]).expect("it is read");
+        assert_eq!(
+            (past.held.len(), past.damaged.len()),
+            (1, 1),
+            "a line without end is damage, and no reason to forget"
+        );
     }
 }
