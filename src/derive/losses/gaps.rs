@@ -1,4 +1,9 @@
 //! What is missing in one tick: what the flows miss, and where fewer packets leave than came.
+//!
+//! IP of one namespace is held against itself, because its counters are read at one instant and count a packet that was put
+//! together (GRO) or is still to be cut (TSO) as one everywhere. On Linux 6.18 `ForwDatagrams` rises before the FORWARD hook,
+//! on older kernels after it; the sum is right with both. Counters of links are compared only where TCP is not on the way,
+//! because there one counts what the next has put together, and only over a second, because they are read one after another.
 
 use super::missing::{Between, Gap};
 use super::route::Route;

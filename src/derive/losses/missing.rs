@@ -1,11 +1,6 @@
 //! Packets that vanish between a counter that saw them and the next one, where no counter tells why: a firewall's rule, policing
 //! or a program on the way in. What is missing behind a hop is told only as far as the flows themselves miss it: what a
-//! firewall drops of others is no loss of theirs.
-//!
-//! IP of one namespace is held against itself, because its counters are read at one instant and count a packet that was put
-//! together (GRO) or is still to be cut (TSO) as one everywhere. On Linux 6.18 `ForwDatagrams` rises before the FORWARD hook,
-//! on older kernels after it; the sum is right with both. Counters of links are compared only where TCP is not on the way,
-//! because there one counts what the next has put together, and only over a second, because they are read one after another.
+//! firewall drops of others is no loss of theirs. What a tick measures is in `gaps`; here it is judged over several.
 
 use super::{Loss, LossPlace};
 use crate::sample::LinkKey;
