@@ -15,13 +15,10 @@ const SIZES: [&[&str]; 2] = [&["-u", "-l", "64", "-b", "4M"], &["-u", "-l", "147
 /// Three of ten datagrams; those of iperf3 that open a test are smaller.
 const THIRTY_PERCENT: &str = "-p udp -m length --length 60: -m statistic --mode random --probability 0.3 -j DROP";
 
-/// Every loss of that place, with its seconds.
-fn at<'a>(objects: &'a [Value], place: &'a str) -> impl Iterator<Item = (&'a Value, f64)> {
-    objects.iter().flat_map(move |object| {
-        let elapsed = object["elapsed_s"].as_f64().unwrap_or(0.0);
-        let losses = object["losses"].as_array().expect("a list").iter();
-        losses.filter(move |loss| loss["place"] == place).map(move |loss| (loss, elapsed))
-    })
+/// Every loss of that place.
+fn at<'a>(objects: &'a [Value], place: &'a str) -> impl Iterator<Item = &'a Value> {
+    let losses = objects.iter().flat_map(|object| object["losses"].as_array().expect("a list"));
+    losses.filter(move |loss| loss["place"] == place)
 }
 
 /// Datagrams that iperf3 misses and that reached no socket.
@@ -31,8 +28,7 @@ fn vanished((report, objects): &(Value, Vec<Value>)) -> f64 {
 }
 
 fn packets(objects: &[Value], place: &str) -> f64 {
-    at(objects, place).map(|(loss, elapsed)| loss["packets_per_s"].as_f64().expect("a rate") * elapsed).sum::<f64>()
-        + 0.0
+    at(objects, place).map(|loss| loss["packets"].as_f64().expect("packets")).sum::<f64>() + 0.0
 }
 
 /// The sentences of a finding.
@@ -52,7 +48,7 @@ fn holds(what: &str, (report, objects): &(Value, Vec<Value>), place: &str, netns
     let off = (found + late) / missed - 1.0;
     assert!(off.abs() < 0.1, "{what}: {off:+.3} of what iperf3 misses, each once: {all:?}");
     assert!(all.keys().all(|(word, ..)| word == place || word == "receive_buffer"), "{what}: nowhere else: {all:?}");
-    for (loss, _) in at(objects, place) {
+    for loss in at(objects, place) {
         assert_eq!(loss["netns"], netns, "{what}: in that namespace: {loss}");
         let told = (loss["link"].as_str().unwrap_or_default(), loss["to_link"].as_str());
         assert!(place != "between" || told == ends, "{what}: between these: {loss}");
@@ -74,7 +70,7 @@ fn what_a_firewall_drops_on_a_router_vanishes_between_its_links() {
         let text = said(&seen.1, "loss").join("\n");
         assert!(text.contains("are lost between r0 (in) and r1 (out) "), "with both links and the namespace: {text}");
         assert!(text.contains("nft list ruleset"), "and where to look: {text}");
-        let share = at(&seen.1, "between").filter_map(|(loss, _)| loss["share"].as_f64());
+        let share = at(&seen.1, "between").filter_map(|loss| loss["share"].as_f64());
         let shares: Vec<f64> = share.filter(|share| (0.25..0.35).contains(share)).collect();
         assert!(shares.len() >= 12, "most ticks say 30 %: {shares:?}");
     }
@@ -116,7 +112,7 @@ fn what_is_policed_at_ingress_vanishes_behind_its_link() {
     eprintln!("ingress: iperf3 lost {missed:.0}, vnettop {found:.0}");
     // Two links' counters are believed only after a second.
     assert!((0.7..1.1).contains(&(found / missed)), "{found} of {missed} after the first second");
-    assert!(at(&seen.1, "between").all(|(loss, _)| loss["link"] == "r0"), "behind the link they came in through");
+    assert!(at(&seen.1, "between").all(|loss| loss["link"] == "r0"), "behind the link they came in through");
 }
 
 #[test]
@@ -137,10 +133,7 @@ fn what_a_bridge_drops_vanishes_between_its_ports() {
     let (found, missed) = (packets(&seen.1, "between"), vanished(&seen));
     eprintln!("bridge: iperf3 lost {missed:.0}, vnettop {found:.0}");
     assert!((0.7..1.1).contains(&(found / missed)), "{found} of {missed} after the first second");
-    assert!(
-        at(&seen.1, "between").all(|(loss, _)| loss["link"] == "r0" && loss["to_link"] == "r1"),
-        "between its ports"
-    );
+    assert!(at(&seen.1, "between").all(|loss| loss["link"] == "r0" && loss["to_link"] == "r1"), "between its ports");
 }
 
 #[test]
@@ -245,7 +238,7 @@ fn a_share_is_unknown_where_others_send_from_the_same_namespace() {
     line.near.run("tc qdisc replace dev a0 root tbf rate 4mbit burst 10k limit 10k");
     let (_, alone) = line.observe(SIZES[0], |_| ());
     let shares = |objects: &[Value]| {
-        let all: Vec<Option<f64>> = at(objects, "qdisc").map(|(loss, _)| loss["share"].as_f64()).collect();
+        let all: Vec<Option<f64>> = at(objects, "qdisc").map(|loss| loss["share"].as_f64()).collect();
         all
     };
     assert!(
@@ -327,7 +320,7 @@ fn a_links_drops_hold_those_of_its_qdisc_and_json_keeps_them_apart() {
             .as_f64()
     };
     assert!(objects.iter().filter_map(queued).any(|drops| drops > 500.0), "so does the link");
-    for (loss, _) in at(&objects, "qdisc") {
+    for loss in at(&objects, "qdisc") {
         let fields = ["qdisc", "handle", "link", "name"].map(|field| loss[field].as_str().unwrap_or_default());
         assert_eq!(fields, ["tbf", "7:", "r1", "tbf on r1"], "nobody needs to take the name apart");
     }

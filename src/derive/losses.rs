@@ -10,8 +10,13 @@
 //! - one that arrives damaged is a drop of that socket, `InCsumErrors` and `InErrors`.
 //!
 //! So a counter further from the cause gives up what the nearer one has. It computes no cause beyond the place.
+//!
+//! Everything is in packets, each counter's rise since it was read before. The counters of one sample are read one after
+//! another, and where that takes long a rate would be over a time of its own for each: rates over different times neither
+//! subtract nor sum to the packets that were lost.
 
 mod backlog;
+mod counted;
 mod ends;
 mod fragments;
 mod gaps;
@@ -22,8 +27,8 @@ mod upcalls;
 
 use super::links::LinkMetrics;
 use super::ovs::DatapathMetrics;
-use super::per_second;
 use crate::sample::{CoreId, FlowPath, IpCounters, LinkKey, ProtocolCounters, Sample};
+use counted::{Step, rise};
 pub use fragments::Fragments;
 use route::Route;
 use std::collections::BTreeSet;
@@ -102,8 +107,8 @@ pub struct Loss {
     pub qdisc: Option<(String, u32)>,
     /// The core, of a backlog.
     pub core: Option<CoreId>,
-    /// Packets lost a second.
-    pub packets_per_s: f64,
+    /// Packets lost between the two samples. No whole number where only a share of what is lost there is the flows'.
+    pub packets: f64,
     /// Share of the packets sent; none where it is not known how many were sent.
     pub share: Option<f64>,
     /// It has been so for a second at least, or its own counter says so.
@@ -113,17 +118,19 @@ pub struct Loss {
 /// Everything lost on the way of the watched flows between two samples.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Losses {
+    /// Between the two samples; 0 where there are none.
+    pub seconds: f64,
     /// The places, the worst first; empty where nothing is lost or nothing is known.
     pub places: Vec<Loss>,
-    /// Packets that the senders' protocols were given to send, a second: datagrams and TCP segments of their namespaces; none
-    /// without flows.
-    pub sent_per_s: Option<f64>,
-    /// TCP segments sent again a second, in the senders' namespaces.
-    pub retransmits_per_s: Option<f64>,
+    /// Packets that the senders' protocols were given to send: datagrams and TCP segments of their namespaces; none without
+    /// flows.
+    pub sent: Option<f64>,
+    /// TCP segments sent again, in the senders' namespaces.
+    pub retransmits: Option<f64>,
     /// Entries that connection tracking has and may have, where it is fullest.
     pub conntrack: Option<(u64, u64)>,
-    /// Packets/s that connection tracking calls invalid, where it does so most.
-    pub invalid_per_s: f64,
+    /// Packets that connection tracking calls invalid, where it does so most.
+    pub invalid: f64,
     /// What the qdiscs on the way drop, sorted by link.
     pub qdiscs: Vec<QdiscDrops>,
     /// What the datapaths of Open vSwitch on the way lose because they cannot ask ovs-vswitchd, packets/s, whosever they are:
@@ -154,10 +161,16 @@ pub struct QdiscDrops {
 }
 
 impl Losses {
-    /// Packets lost a second, in all places together.
+    /// Packets lost, in all places together.
     #[must_use]
-    pub fn packets_per_s(&self) -> f64 {
-        self.places.iter().map(|loss| loss.packets_per_s).sum()
+    pub fn packets(&self) -> f64 {
+        self.places.iter().map(|loss| loss.packets).sum()
+    }
+
+    /// So many of these packets are how many a second.
+    #[must_use]
+    pub fn a_second(&self, packets: f64) -> f64 {
+        if self.seconds > 0.0 { packets / self.seconds } else { 0.0 }
     }
 
     /// What the qdiscs of a link drop.
@@ -191,63 +204,58 @@ impl LossTrack {
         links: &[LinkMetrics],
         datapaths: &[DatapathMetrics],
     ) -> Losses {
-        let losses = previous.and_then(|previous| self.between(previous, next, links, datapaths));
+        let losses = previous.and_then(|previous| self.between(Step::of(previous, next, links)?, datapaths));
         losses.unwrap_or_else(|| {
             *self = Self::default();
             Losses::default()
         })
     }
 
-    fn between(
-        &mut self,
-        previous: &Sample,
-        next: &Sample,
-        links: &[LinkMetrics],
-        datapaths: &[DatapathMetrics],
-    ) -> Option<Losses> {
+    fn between(&mut self, step: Step<'_>, datapaths: &[DatapathMetrics]) -> Option<Losses> {
+        let Step { previous, next, links, seconds } = step;
         let spans: Vec<Span<'_>> = next.protocols.iter().filter_map(|now| Span::of(previous, now)).collect();
         let route = Route::of(previous, next, links, &spans).filter(|_| !next.protocols.is_empty())?;
         let paths = if next.flows.is_empty() { &previous.paths } else { &next.paths };
         let mut places = Vec::new();
-        let queued = qdiscs::lost(previous, next, &route, links);
-        let refused = backlog::links(previous, next, &route, links, &mut places);
+        let queued = qdiscs::lost(&step, &route);
+        let refused = backlog::links(&step, &route, &mut places);
         for span in &spans {
             ends::sender(span, &route, &queued, &refused, &mut places);
             ends::receiver(previous, next, span, &mut places);
             ends::between(span, &mut places);
         }
         places.extend(queued);
-        let times = (previous.at_ns, next.at_ns);
-        let read = gaps::Read { paths, links, spans: &spans, filling: &qdiscs::filling(previous, next) };
+        let read = gaps::Read { paths, step, spans: &spans, filling: &qdiscs::filling(previous, next) };
         let missed = gaps::missed(&read, None, &route, &places);
         let crossed = upcalls::crossed(datapaths, &next.ovs, paths);
         let compares = missed.filter(|_| gaps::is_of_datagrams(paths, &spans));
-        let unasked = self.upcalls.observe(times, &crossed, compares);
-        let missed = missed.map(|missed| missed - unasked.iter().map(|loss| loss.packets_per_s).sum::<f64>());
+        let unasked = self.upcalls.observe(&step, &crossed, compares);
+        let missed = missed.map(|missed| missed - unasked.iter().map(|loss| loss.packets).sum::<f64>());
         places.extend(unasked);
-        let sent_per_s = route.sum(&spans, Span::sent);
+        let sent = route.sum(&spans, Span::sent);
         let gaps = gaps::gaps(&read, &route, &places);
-        places.extend(self.missing.observe(times, missed, sent_per_s, gaps));
-        let told = places.iter().map(|loss| loss.packets_per_s).sum();
+        places.extend(self.missing.observe((next.at_ns, seconds), missed, sent, gaps));
+        let told = places.iter().map(|loss| loss.packets).sum();
         for span in &spans {
             ends::not_put_together(span, told, &mut places);
         }
-        places.retain(|loss| loss.packets_per_s > 0.0);
-        places.sort_by(|one, other| other.packets_per_s.total_cmp(&one.packets_per_s));
+        places.retain(|loss| loss.packets > 0.0);
+        places.sort_by(|one, other| other.packets.total_cmp(&one.packets));
         let is_theirs = self.missing.is_theirs();
         for loss in &mut places {
-            let sent_per_s = sent_through(loss, paths, &spans).filter(|&sent| sent > 0.0 && is_theirs);
+            let sent = sent_through(loss, paths, &spans).filter(|&sent| sent > 0.0 && is_theirs);
             // Packets under way when a tick ends are lost in the next one.
-            loss.share = sent_per_s.map(|sent| (loss.packets_per_s / sent).min(1.0));
+            loss.share = sent.map(|sent| (loss.packets / sent).min(1.0));
         }
-        name(&mut places, links);
+        name(&mut places, &step);
         let invalid = spans.iter().map(|span| span.lost(|of| of.conntrack.map_or(0, |conntrack| conntrack.invalid)));
         Some(Losses {
+            seconds,
             places,
-            sent_per_s,
+            sent,
             conntrack: fullest(next),
-            invalid_per_s: invalid.fold(0.0, f64::max),
-            retransmits_per_s: route.sum(&spans, |span| span.rise(|of| of.tcp_retrans_segs)),
+            invalid: invalid.fold(0.0, f64::max),
+            retransmits: route.sum(&spans, |span| span.rise(|of| of.tcp_retrans_segs)),
             qdiscs: qdiscs::drops(previous, next),
             upcalls: crossed.iter().filter_map(|at| Some((at.link, at.lost_per_s()?))).collect(),
             fragments: Fragments::of(paths, links, &spans),
@@ -255,7 +263,7 @@ impl LossTrack {
     }
 }
 
-/// What those namespaces send a second whose flows go through the place of a loss; none where one is not known.
+/// What those namespaces send whose flows go through the place of a loss; none where one is not known.
 fn sent_through(loss: &Loss, paths: &[FlowPath], spans: &[Span<'_>]) -> Option<f64> {
     let is_there = |link: LinkKey| match loss.link {
         Some(place) => place == link,
@@ -273,9 +281,9 @@ fn sent_through(loss: &Loss, paths: &[FlowPath], spans: &[Span<'_>]) -> Option<f
 }
 
 /// Calls the places between by their links.
-fn name(places: &mut [Loss], links: &[LinkMetrics]) {
+fn name(places: &mut [Loss], step: &Step<'_>) {
     for loss in places.iter_mut().filter(|loss| loss.place == LossPlace::Between) {
-        let name = |key: Option<LinkKey>| key.and_then(|key| route::name(links, key));
+        let name = |key: Option<LinkKey>| key.and_then(|key| step.name(key));
         let end = |key| name(key).unwrap_or_else(|| "the socket".to_owned());
         loss.name = Some(format!("{} → {}", end(loss.link), end(loss.to)));
     }
@@ -293,6 +301,7 @@ fn fullest(next: &Sample) -> Option<(u64, u64)> {
 struct Span<'a> {
     before: &'a ProtocolCounters,
     now: &'a ProtocolCounters,
+    /// Between the two reads of them.
     seconds: f64,
 }
 
@@ -303,9 +312,9 @@ impl<'a> Span<'a> {
         Some(Self { before, now, seconds: super::seconds(before.at_ns, now.at_ns)? })
     }
 
-    /// How much a counter rose a second.
+    /// By how much a counter rose; none where it was reset.
     fn rise(&self, of: impl Fn(&ProtocolCounters) -> u64) -> Option<f64> {
-        per_second(of(self.before), of(self.now), self.seconds)
+        rise(of(self.before), of(self.now))
     }
 
     /// The same, nothing where it is not known.
@@ -313,12 +322,17 @@ impl<'a> Span<'a> {
         self.rise(of).unwrap_or(0.0)
     }
 
-    /// How much a counter of IP rose a second; none where it is not told.
+    /// By how much a counter of IP rose; none where it is not told.
     fn ip(&self, of: impl Fn(&IpCounters) -> u64) -> Option<f64> {
-        per_second(of(self.before.ip.as_ref()?), of(self.now.ip.as_ref()?), self.seconds)
+        rise(of(self.before.ip.as_ref()?), of(self.now.ip.as_ref()?))
     }
 
-    /// What UDP and TCP sent, packets/s: a datagram that was refused is only a `SndbufErrors`, and a segment that is sent again
+    /// The same a second.
+    fn ip_per_s(&self, of: impl Fn(&IpCounters) -> u64) -> Option<f64> {
+        self.ip(of).map(|packets| packets / self.seconds)
+    }
+
+    /// What UDP and TCP sent, packets: a datagram that was refused is only a `SndbufErrors`, and a segment that is sent again
     /// is no `OutSegs`.
     fn sent(&self) -> Option<f64> {
         self.rise(|of| total([of.udp_out_datagrams, of.udp_sndbuf_errors, of.tcp_out_segs, of.tcp_retrans_segs]))
@@ -326,7 +340,7 @@ impl<'a> Span<'a> {
 }
 
 impl Loss {
-    fn in_space(place: LossPlace, netns: u64, packets_per_s: f64) -> Self {
+    fn in_space(place: LossPlace, netns: u64, packets: f64) -> Self {
         Self {
             place,
             netns: Some(netns),
@@ -335,14 +349,14 @@ impl Loss {
             name: None,
             qdisc: None,
             core: None,
-            packets_per_s,
+            packets,
             share: None,
             stands: true,
         }
     }
 
-    fn on_link(place: LossPlace, link: LinkKey, name: String, packets_per_s: f64) -> Self {
-        Self { link: Some(link), name: Some(name), ..Self::in_space(place, link.netns, packets_per_s) }
+    fn on_link(place: LossPlace, link: LinkKey, name: String, packets: f64) -> Self {
+        Self { link: Some(link), name: Some(name), ..Self::in_space(place, link.netns, packets) }
     }
 }
 

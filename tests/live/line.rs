@@ -105,11 +105,10 @@ pub type Place = (String, u64, String);
 pub fn lost(objects: &[Value]) -> BTreeMap<Place, f64> {
     let mut sums = BTreeMap::new();
     for object in objects {
-        let elapsed = object["elapsed_s"].as_f64().unwrap_or(0.0);
         for loss in object["losses"].as_array().expect("a list") {
             let word = |field: &str| loss[field].as_str().unwrap_or_default().to_owned();
             let key = (word("place"), loss["netns"].as_u64().unwrap_or(0), word("name"));
-            *sums.entry(key).or_insert(0.0) += loss["packets_per_s"].as_f64().expect("a rate") * elapsed;
+            *sums.entry(key).or_insert(0.0) += loss["packets"].as_f64().expect("packets");
         }
     }
     sums

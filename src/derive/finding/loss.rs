@@ -14,10 +14,13 @@ const RETRANSMITTED: f64 = 0.001;
 /// The place where most is lost.
 pub(super) fn lost(scene: &Scene<'_>) -> Option<Said> {
     let losses = &scene.metrics.losses;
-    let whole = losses.packets_per_s();
-    let (worst, here) = worst(losses).filter(|_| whole >= LEAST_PER_S)?;
+    let (worst, here) = worst(losses)?;
+    let [here, whole] = [here, losses.packets()].map(|packets| losses.a_second(packets));
+    if whole < LEAST_PER_S {
+        return None;
+    }
     // Of which packets it is a share is known or not for all of them.
-    let sent = losses.sent_per_s.filter(|&sent| sent > 0.0 && worst.share.is_some());
+    let sent = losses.sent.filter(|&sent| sent > 0.0 && worst.share.is_some()).map(|sent| losses.a_second(sent));
     let share = |packets: f64| sent.map(|sent| (packets / sent).min(1.0));
     let how_many = match (share(here), share(whole)) {
         (Some(here), Some(all)) if percent(here) == percent(all) => {
@@ -36,10 +39,10 @@ pub(super) fn lost(scene: &Scene<'_>) -> Option<Said> {
     Some(Said { text, cost: None, numbers })
 }
 
-/// The first loss of the worst place, and what is lost there over all cores.
+/// The first loss of the worst place, and how many packets are lost there over all cores.
 fn worst(losses: &Losses) -> Option<(&Loss, f64)> {
     let same = |one: &Loss, other: &Loss| (one.place, one.netns, one.link) == (other.place, other.netns, other.link);
-    let sum = |one: &Loss| losses.places.iter().filter(|other| same(one, other)).map(|other| other.packets_per_s).sum();
+    let sum = |one: &Loss| losses.places.iter().filter(|other| same(one, other)).map(|other| other.packets).sum();
     let told = losses.places.iter().filter(|loss| loss.stands);
     told.map(|loss| (loss, sum(loss))).max_by(|one: &(_, f64), other| one.1.total_cmp(&other.1))
 }
@@ -119,7 +122,8 @@ fn remedy(loss: &Loss, metrics: &Metrics) -> String {
 }
 
 fn vanished(metrics: &Metrics) -> String {
-    let invalid = metrics.losses.invalid_per_s;
+    let losses = &metrics.losses;
+    let invalid = losses.a_second(losses.invalid);
     let tracked = if invalid >= LEAST_PER_S {
         format!("; connection tracking calls {} packets/s invalid", rate(invalid))
     } else {
@@ -142,7 +146,8 @@ fn upcall(loss: &Loss, metrics: &Metrics) -> String {
          other_config:n-handler-threads, flow-limit and max-idle mend that"
     };
     // Whose they are besides the flows'.
-    let all = loss.link.and_then(|link| metrics.losses.of_upcalls(link)).unwrap_or(loss.packets_per_s);
+    let losses = &metrics.losses;
+    let all = loss.link.and_then(|link| losses.of_upcalls(link)).unwrap_or(losses.a_second(loss.packets));
     format!("{} packets/s wait in vain for ovs-vswitchd: {mends}", rate(all))
 }
 
@@ -157,12 +162,13 @@ fn conntrack(metrics: &Metrics) -> String {
 /// TCP sends again, and no place is seen where packets are lost.
 pub(super) fn retransmitted(scene: &Scene<'_>) -> Option<Said> {
     let losses = &scene.metrics.losses;
-    let (again, sent) = (losses.retransmits_per_s?, losses.sent_per_s?);
-    let share = again / sent;
+    let share = losses.retransmits? / losses.sent?;
+    let again = losses.a_second(losses.retransmits?);
     if !share.is_finite() {
         return None;
     }
-    (share >= RETRANSMITTED && again >= LEAST_PER_S && losses.packets_per_s() < LEAST_PER_S).then(|| Said {
+    let lost_per_s = losses.a_second(losses.packets());
+    (share >= RETRANSMITTED && again >= LEAST_PER_S && lost_per_s < LEAST_PER_S).then(|| Said {
         text: format!(
             "TCP sends {} segments/s again, {} % of all: they are late, or lost where no counter tells (nft list ruleset, \
              iptables -vL, tc -s filter)",

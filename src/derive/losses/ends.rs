@@ -18,7 +18,7 @@ pub(super) fn sender(
         return;
     }
     let here = qdiscs.iter().filter(|loss| loss.netns == Some(netns));
-    let queued: f64 = here.map(|loss| loss.packets_per_s).sum();
+    let queued: f64 = here.map(|loss| loss.packets).sum();
     let local = queued + refused.get(&netns).copied().unwrap_or(0.0) + conntrack(span);
     let no_room = span.lost(|of| of.udp_sndbuf_errors);
     let discarded = span.lost(|of| of.ip_out_discards);
@@ -43,13 +43,13 @@ pub(super) fn receiver(previous: &Sample, next: &Sample, span: &Span<'_>, into: 
         let at = previous.flows.binary_search_by_key(&flow.cookie, |before| before.cookie).ok();
         sockets += 1;
         match at.and_then(|at| previous.flows[at].udp) {
-            Some(before) => known += f64::from(now.wrapping_sub(before.drops)) / span.seconds,
-            None => new += f64::from(now) / span.seconds,
+            Some(before) => known += f64::from(now.wrapping_sub(before.drops)),
+            None => new += f64::from(now),
         }
     }
     // A socket that is seen for the first time may have dropped long before.
     let own = known + new.min(left(whole + damaged, known));
-    // Its drops are read at another instant than those of the namespace, which hold them: of these the time is known.
+    // Its drops are read at another instant than those of the namespace, which hold them.
     let is_held = whole > 0.0 && left(whole + damaged, own) == 0.0;
     let packets = if sockets == 0 || is_held { whole } else { left(own, damaged) };
     into.push(Loss::in_space(LossPlace::ReceiveBuffer, netns, packets));
@@ -62,7 +62,7 @@ pub(super) fn between(span: &Span<'_>, into: &mut Vec<Loss>) {
     let netns = span.now.netns;
     let packets = span.lost(ip) + span.ip(refused_in).unwrap_or(0.0);
     match into.iter_mut().find(|loss| loss.place == LossPlace::Ip && loss.netns == Some(netns)) {
-        Some(loss) => loss.packets_per_s += packets,
+        Some(loss) => loss.packets += packets,
         None => into.push(Loss::in_space(LossPlace::Ip, netns, packets)),
     }
     into.push(Loss::in_space(LossPlace::Conntrack, netns, conntrack(span)));

@@ -35,8 +35,8 @@ impl Fragments {
     /// The namespace of the way that takes the most apart.
     pub(super) fn of(paths: &[FlowPath], links: &[LinkMetrics], spans: &[Span<'_>]) -> Option<Self> {
         let all = spans.iter().filter_map(|span| {
-            let datagrams = span.ip(|of| of.frag_oks).filter(|&rate| rate >= LEAST_PER_S)?;
-            let fragments = span.ip(|of| of.frag_creates).filter(|&rate| rate > datagrams)?;
+            let datagrams = span.ip_per_s(|of| of.frag_oks).filter(|&rate| rate >= LEAST_PER_S)?;
+            let fragments = span.ip_per_s(|of| of.frag_creates).filter(|&rate| rate > datagrams)?;
             Self::in_space(span.now.netns, (datagrams, fragments), paths, links)
         });
         all.max_by(|one, other| one.fragments_per_s.total_cmp(&other.fragments_per_s))

@@ -5,10 +5,10 @@
 //! on older kernels after it; the sum is right with both. Counters of links are compared only where TCP is not on the way,
 //! because there one counts what the next has put together, and only over a second, because they are read one after another.
 
+use super::counted::Step;
 use super::missing::{Between, Gap};
 use super::route::Route;
 use super::{Loss, LossPlace, Span, total};
-use crate::derive::links::LinkMetrics;
 use crate::sample::{FlowPath, HopBy, HopWay, IpCounters, LinkKey, Proto, ProtocolCounters};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ fn crosses(path: &FlowPath, netns: u64) -> bool {
     path.netns == netns || path.hops.iter().any(|hop| hop.link.netns == netns)
 }
 
-/// What the flows miss a second that no place of `told` has, or only those that go `through` a namespace: datagrams that did
+/// What the flows miss that no place of `told` has, or only those that go `through` a namespace: datagrams that did
 /// not arrive. What TCP sends again is none: much of it is only late. None where it is not known what arrived.
 pub(super) fn missed(read: &Read<'_>, through: Option<u64>, route: &Route, told: &[Loss]) -> Option<f64> {
     let (paths, spans) = (read.paths, read.spans);
@@ -50,7 +50,7 @@ pub(super) fn missed(read: &Read<'_>, through: Option<u64>, route: &Route, told:
     let sent = |path: &FlowPath| path.hops.iter().filter(|hop| hop.way == HopWay::Sent).map(|hop| hop.link).collect();
     let links: BTreeSet<LinkKey> = datagrams().flat_map(|path| -> Vec<LinkKey> { sent(path) }).collect();
     let waiting = links.iter().filter_map(|link| read.filling.get(link).copied()).sum::<Option<f64>>()?;
-    Some(missed * pieces - waiting - elsewhere.map(|loss| loss.packets_per_s).sum::<f64>())
+    Some(missed * pieces - waiting - elsewhere.map(|loss| loss.packets).sum::<f64>())
 }
 
 /// Datagrams go this way. Two sockets that know each other make a way each; one on which hardly any arrive of what its
@@ -76,13 +76,13 @@ pub(super) fn gaps(read: &Read<'_>, route: &Route, told: &[Loss]) -> Vec<Gap> {
             gaps.extend(view.in_bridge(hops[0].link, hops[1].link, hops[2].link));
         }
     }
-    gaps.sort_by(|one, other| other.packets_per_s.total_cmp(&one.packets_per_s).then(one.at.cmp(&other.at)));
+    gaps.sort_by(|one, other| other.packets.total_cmp(&one.packets).then(one.at.cmp(&other.at)));
     // Two directions through one bridge are one gap.
     let ends = |gap: &Gap| (gap.is_exact, gap.at.netns, gap.at.link.min(gap.at.to), gap.at.link.max(gap.at.to));
     let mut seen = BTreeSet::new();
     gaps.retain(|gap| seen.insert(ends(gap)));
     for gap in &mut gaps {
-        gap.missed_per_s = missed(read, Some(gap.at.netns), route, told);
+        gap.missed = missed(read, Some(gap.at.netns), route, told);
     }
     gaps
 }
@@ -107,7 +107,7 @@ pub(super) fn is_of_datagrams(paths: &[FlowPath], spans: &[Span<'_>]) -> bool {
 /// What was read of a tick.
 pub(super) struct Read<'a> {
     pub paths: &'a [FlowPath],
-    pub links: &'a [LinkMetrics],
+    pub step: Step<'a>,
     pub spans: &'a [Span<'a>],
     /// What `qdiscs::filling` tells.
     pub filling: &'a BTreeMap<LinkKey, Option<f64>>,
@@ -130,18 +130,16 @@ impl View<'_> {
         let way = ways.max_by(|one, other| self.difference(*one).total_cmp(&self.difference(*other)));
         let Some((link, to)) = way else { return Vec::new() };
         let at = Between { netns, link, to };
-        let most_per_s = link.and(to).filter(|_| self.only_datagrams).map(|_| self.difference((link, to)));
+        let most = link.and(to).filter(|_| self.only_datagrams).map(|_| self.difference((link, to)));
         // A datagram that is being taken apart or put together counts before and after it at different instants.
         let is_exact = span.ip(|of| total([of.reasm_reqds, of.frag_creates])) == Some(0.0);
-        let within =
-            vanished(span).map(|packets_per_s| Gap { at, packets_per_s, most_per_s, missed_per_s: None, is_exact });
+        let within = vanished(span).map(|packets| Gap { at, packets, most, missed: None, is_exact });
         let ahead = link.filter(|_| self.only_datagrams).and_then(|link| self.before_ip(link, span));
-        let ahead =
-            ahead.map(|packets_per_s| Gap { at, packets_per_s, most_per_s, missed_per_s: None, is_exact: false });
+        let ahead = ahead.map(|packets| Gap { at, packets, most, missed: None, is_exact: false });
         match (within, ahead) {
             // One place is one gap.
             (Some(within), Some(ahead)) if !is_exact => {
-                vec![Gap { packets_per_s: within.packets_per_s + ahead.packets_per_s, ..within }]
+                vec![Gap { packets: within.packets + ahead.packets, ..within }]
             }
             (within, ahead) => within.into_iter().chain(ahead).collect(),
         }
@@ -149,47 +147,47 @@ impl View<'_> {
 
     /// What a link received and IP never saw (a rule at ingress, XDP).
     fn before_ip(&self, link: LinkKey, span: &Span<'_>) -> Option<f64> {
-        let (came, _) = self.rates(link)?;
+        let (came, _) = self.counted(link)?;
         let dropped = |loss: &&Loss| loss.link == Some(link) && loss.place != LossPlace::Between;
-        let known: f64 = self.told.iter().filter(dropped).map(|loss| loss.packets_per_s).sum();
+        let known: f64 = self.told.iter().filter(dropped).map(|loss| loss.packets).sum();
         Some(came - known - span.rise(|of| of.ip_in_receives)?)
     }
 
-    /// How many packets/s less leave than came, as their links count them.
+    /// How many packets less leave than came, as their links count them.
     fn difference(&self, (link, to): (Option<LinkKey>, Option<LinkKey>)) -> f64 {
-        let packets = |key: Option<LinkKey>| key.and_then(|key| self.rates(key)).unwrap_or((0.0, 0.0));
+        let packets = |key: Option<LinkKey>| key.and_then(|key| self.counted(key)).unwrap_or((0.0, 0.0));
         packets(link).0 - packets(to).1
     }
 
     /// What the ports of a bridge and the bridge itself gave to it and did not get from it.
     fn in_bridge(&self, link: LinkKey, bridge: LinkKey, to: LinkKey) -> Option<Gap> {
         self.only_datagrams.then_some(())?;
-        let (bridge_received, bridge_sent) = self.rates(bridge)?;
+        let (bridge_received, bridge_sent) = self.counted(bridge)?;
         let mut kept = bridge_sent - bridge_received;
         for port in self
             .read
+            .step
             .links
             .iter()
             .filter(|port| port.facts.master.map(|master| port.facts.beside(master)) == Some(bridge))
         {
-            let rates = port.rates?;
-            let dropped = rates.dropped_per_s()?;
-            kept += rates.rx_packets_per_s? - rates.tx_packets_per_s? - dropped;
+            let counted = self.read.step.counted(port)?;
+            let dropped = counted.rx_dropped? + counted.tx_dropped?;
+            kept += counted.received? - counted.sent? - dropped;
             let queued =
                 self.told.iter().filter(|loss| loss.place == LossPlace::Qdisc && loss.link == Some(port.facts.key()));
-            kept -= queued.map(|loss| loss.packets_per_s).sum::<f64>();
+            kept -= queued.map(|loss| loss.packets).sum::<f64>();
             kept -= self.read.filling.get(&port.facts.key()).copied().unwrap_or(Some(0.0))?;
         }
-        let most_per_s = Some(self.difference((Some(link), Some(to))));
+        let most = Some(self.difference((Some(link), Some(to))));
         let at = Between { netns: link.netns, link: Some(link), to: Some(to) };
-        Some(Gap { at, packets_per_s: kept, most_per_s, missed_per_s: None, is_exact: false })
+        Some(Gap { at, packets: kept, most, missed: None, is_exact: false })
     }
 
-    /// Packets/s that a link received and sent.
-    fn rates(&self, link: LinkKey) -> Option<(f64, f64)> {
-        let at = self.read.links.binary_search_by_key(&link, |one| one.facts.key()).ok()?;
-        let rates = self.read.links[at].rates?;
-        Some((rates.rx_packets_per_s?, rates.tx_packets_per_s?))
+    /// Packets that a link received and sent.
+    fn counted(&self, link: LinkKey) -> Option<(f64, f64)> {
+        let counted = self.read.step.counted(self.read.step.link(link)?)?;
+        Some((counted.received?, counted.sent?))
     }
 }
 
@@ -216,7 +214,7 @@ fn ways_through(path: &FlowPath, netns: u64) -> Vec<(Option<LinkKey>, Option<Lin
     ways
 }
 
-/// Packets/s that IP took and neither delivered, handed to a link nor counted as refused. None where it does not count enough.
+/// Packets that IP took and neither delivered, handed to a link nor counted as refused. None where it does not count enough.
 fn vanished(span: &Span<'_>) -> Option<f64> {
     let refused = |of: &ProtocolCounters| {
         let ip = of.ip.unwrap_or_default();

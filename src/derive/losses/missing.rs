@@ -34,16 +34,16 @@ pub(super) struct Between {
     pub to: Option<LinkKey>,
 }
 
-/// A place, and how many packets/s are missing there.
+/// A place, and how many packets are missing there.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Gap {
     pub at: Between,
     /// Signed: what is early in one tick is late in the next.
-    pub packets_per_s: f64,
+    pub packets: f64,
     /// How many less leave than came, as the links count them; none where that does not compare.
-    pub most_per_s: Option<f64>,
+    pub most: Option<f64>,
     /// What the flows that go through here miss; none where that is not known.
-    pub missed_per_s: Option<f64>,
+    pub missed: Option<f64>,
     /// Both sides were read at one instant.
     pub is_exact: bool,
 }
@@ -69,11 +69,11 @@ pub(super) struct Missing {
 struct Tick {
     at_ns: u64,
     seconds: f64,
-    /// What the flows miss that no other place has, packets/s.
+    /// What the flows miss that no other place has, packets.
     missed: f64,
     sent: f64,
     gaps: Vec<Gap>,
-    /// What was told of it, packets/s.
+    /// What was told of it, packets.
     found: f64,
 }
 
@@ -81,12 +81,12 @@ impl Missing {
     /// Takes the gaps of a tick; none of `missed` where it is not known what arrived.
     pub fn observe(
         &mut self,
-        (from_ns, at_ns): (u64, u64),
+        (at_ns, seconds): (u64, f64),
         missed: Option<f64>,
         sent: Option<f64>,
         gaps: Vec<Gap>,
     ) -> Vec<Loss> {
-        let (Some(missed), Some(seconds)) = (missed, crate::derive::seconds(from_ns, at_ns)) else {
+        let Some(missed) = missed else {
             *self = Self::default();
             return Vec::new();
         };
@@ -95,20 +95,20 @@ impl Missing {
         while self.ticks.len() > STANDS_TICKS && self.ticks.front().is_some_and(is_old) {
             self.ticks.pop_front();
         }
-        self.balance += missed * seconds;
+        self.balance += missed;
         // Not forever: what others send to the flows' receivers is no reason to overlook a loss that begins later.
         self.balance = self.balance.max(-self.sum(|tick| tick.sent));
         let told = self.told();
         self.since.retain(|at, _| told.iter().any(|(gap, _)| gap.at == *at));
         let mut places: BTreeMap<Between, f64> = BTreeMap::new();
-        for (gap, packets_per_s) in told {
+        for (gap, packets) in told {
             if let Some(now) = self.ticks.back_mut() {
-                now.found += packets_per_s;
+                now.found += packets;
             }
-            self.balance -= packets_per_s * seconds;
-            *places.entry(gap.at).or_default() += packets_per_s;
+            self.balance -= packets;
+            *places.entry(gap.at).or_default() += packets;
         }
-        places.into_iter().map(|(at, packets_per_s)| self.loss(at, packets_per_s, at_ns)).collect()
+        places.into_iter().map(|(at, packets)| self.loss(at, packets, at_ns)).collect()
     }
 
     /// Whether what a namespace sends is what the flows send: datagrams that neither arrive where the flows end nor are lost
@@ -117,35 +117,35 @@ impl Missing {
         self.sum(|tick| tick.missed - tick.found) <= OTHERS * self.sum(|tick| tick.sent)
     }
 
-    fn loss(&mut self, at: Between, packets_per_s: f64, now_ns: u64) -> Loss {
+    fn loss(&mut self, at: Between, packets: f64, now_ns: u64) -> Loss {
         let since = *self.since.entry(at).or_insert(now_ns);
         Loss {
             link: at.link,
             to: at.to,
             stands: now_ns.saturating_sub(since) >= STANDS_NS,
-            ..Loss::in_space(LossPlace::Between, at.netns, packets_per_s)
+            ..Loss::in_space(LossPlace::Between, at.netns, packets)
         }
     }
 
-    /// The gaps of the newest tick that the flows' own packets are missing in, with what is missing of them, packets/s.
+    /// The gaps of the newest tick that the flows' own packets are missing in, with what is missing of them, packets.
     fn told(&self) -> Vec<(Gap, f64)> {
         let Some(now) = self.ticks.back() else { return Vec::new() };
         let mut open = self.sum(|tick| tick.missed).min(self.balance + self.sum(|tick| tick.found));
         let mut told = Vec::new();
         for gap in &now.gaps {
-            let whole = self.sum(|tick| tick.of(gap).map_or(0.0, |one| one.packets_per_s));
-            let most =
-                gap.most_per_s.map(|_| self.sum(|tick| tick.of(gap).and_then(|one| one.most_per_s).unwrap_or(0.0)));
+            let whole = self.sum(|tick| tick.of(gap).map_or(0.0, |one| one.packets));
+            let most = gap.most.map(|_| self.sum(|tick| tick.of(gap).and_then(|one| one.most).unwrap_or(0.0)));
             // What other flows miss is not missing here.
-            let missed = self.sum(|tick| tick.of(gap).and_then(|one| one.missed_per_s).unwrap_or(0.0));
+            let missed = self.sum(|tick| tick.of(gap).and_then(|one| one.missed).unwrap_or(0.0));
             let own = (open.min(missed).min(most.unwrap_or(open)) / whole).min(1.0);
             if own < LEAST_OWN || !self.is_enough(whole * own, gap.is_exact && own >= CLEARLY_OWN) {
                 continue;
             }
             open -= whole * own;
             // Counters that are not read at one instant are right in the mean.
-            let rate = if gap.is_exact { gap.packets_per_s.max(0.0) } else { whole / self.sum(|_| 1.0) };
-            told.push((*gap, rate * own));
+            let in_mean = || whole * now.seconds / self.sum(|tick| tick.seconds);
+            let packets = if gap.is_exact { gap.packets.max(0.0) } else { in_mean() };
+            told.push((*gap, packets * own));
         }
         told
     }
@@ -153,14 +153,15 @@ impl Missing {
     /// So many packets missing are no accident of reading.
     fn is_enough(&self, whole: f64, is_exact: bool) -> bool {
         let share = if is_exact { LEAST_SHARE } else { LEAST_SHARE_OF_LINKS };
-        let is_long = || self.ticks.len() >= STANDS_TICKS && self.sum(|_| 1.0) * 1.05 >= STANDS_NS as f64 / 1e9;
+        let is_long =
+            || self.ticks.len() >= STANDS_TICKS && self.sum(|tick| tick.seconds) * 1.05 >= STANDS_NS as f64 / 1e9;
         let has_lasted = is_exact || is_long();
         has_lasted && whole >= LEAST_PACKETS.max(share * self.sum(|tick| tick.sent))
     }
 
-    /// A rate times its time, over the last ticks.
+    /// Over the last ticks.
     fn sum(&self, of: impl Fn(&Tick) -> f64) -> f64 {
-        self.ticks.iter().map(|tick| of(tick) * tick.seconds).sum()
+        self.ticks.iter().map(of).sum()
     }
 }
 

@@ -1,22 +1,22 @@
 //! What qdiscs drop: of a root all that its children drop too, of `ingress` and `clsact` what a filter before the link drops.
 
-use super::route::{self, Route};
+use super::counted::Step;
+use super::route::Route;
 use super::{Loss, LossPlace, QdiscDrops};
-use crate::derive::links::LinkMetrics;
 use crate::sample::{LinkKey, QdiscCounters, Sample};
 use std::collections::BTreeMap;
 
 /// Drops of the root qdiscs that the flows' packets leave through, and of what stands before a link (`clsact`, `ingress`).
-pub(super) fn lost(previous: &Sample, next: &Sample, route: &Route, links: &[LinkMetrics]) -> Vec<Loss> {
+pub(super) fn lost(step: &Step<'_>, route: &Route) -> Vec<Loss> {
     let lost = |now: &QdiscCounters| {
         let stands =
             if now.parent == ROOT { route.sent(now.link) } else { now.parent == INGRESS && route.has(now.link) };
-        let packets_per_s = dropped(previous, now).filter(|_| stands)?;
-        let name = format!("{} on {}", now.kind, route::name(links, now.link)?);
+        let (packets, _) = dropped(step.previous, now).filter(|_| stands)?;
+        let name = format!("{} on {}", now.kind, step.name(now.link)?);
         let qdisc = Some((now.kind.clone(), now.handle));
-        Some(Loss { qdisc, ..Loss::on_link(LossPlace::Qdisc, now.link, name, packets_per_s) })
+        Some(Loss { qdisc, ..Loss::on_link(LossPlace::Qdisc, now.link, name, packets) })
     };
-    next.qdiscs.iter().filter_map(lost).collect()
+    step.next.qdiscs.iter().filter_map(lost).collect()
 }
 
 /// What the qdiscs of each link drop, sorted by link.
@@ -28,26 +28,25 @@ pub(super) fn drops(previous: &Sample, next: &Sample) -> Vec<QdiscDrops> {
         }
         let Some(last) = all.last_mut() else { continue };
         let side = if now.parent == ROOT { &mut last.sent_per_s } else { &mut last.received_per_s };
-        *side = dropped(previous, now);
+        *side = dropped(previous, now).map(|(packets, seconds)| packets / seconds);
     }
     all
 }
 
-/// By how many packets/s the root qdisc of each link fills, or less than nothing where it empties: what waits there (netem's
+/// By how many packets the root qdisc of each link fills, or less than nothing where it empties: what waits there (netem's
 /// delay) has been sent, has not arrived, and is not lost. None where the qdisc is read for the first time.
 pub(super) fn filling(previous: &Sample, next: &Sample) -> BTreeMap<LinkKey, Option<f64>> {
     let filling = |now: &QdiscCounters| {
-        let (before, seconds) = pair(previous, now)?;
-        let more = f64::from(now.backlog_packets) - f64::from(before.backlog_packets);
-        Some(more / seconds)
+        let (before, _) = pair(previous, now)?;
+        Some(f64::from(now.backlog_packets) - f64::from(before.backlog_packets))
     };
     next.qdiscs.iter().filter(|now| now.parent == ROOT).map(|now| (now.link, filling(now))).collect()
 }
 
-/// Packets/s that a qdisc dropped; none where it was not there before.
-fn dropped(previous: &Sample, now: &QdiscCounters) -> Option<f64> {
+/// Packets that a qdisc dropped, and in how many seconds; none where it was not there before.
+fn dropped(previous: &Sample, now: &QdiscCounters) -> Option<(f64, f64)> {
     let (before, seconds) = pair(previous, now)?;
-    Some(wrapping_rise(before.drops, now.drops)? as f64 / seconds)
+    Some((wrapping_rise(before.drops, now.drops)? as f64, seconds))
 }
 
 /// The same qdisc in the older sample, and the seconds since; none where it was not there before.

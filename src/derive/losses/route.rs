@@ -95,9 +95,3 @@ impl Route {
 fn drops(link: &LinkMetrics) -> bool {
     link.rates.and_then(|rates| rates.dropped_per_s()).is_some_and(|packets| packets > 0.0)
 }
-
-/// What a link is called.
-pub(super) fn name(links: &[LinkMetrics], key: LinkKey) -> Option<String> {
-    let at = links.binary_search_by_key(&key, |link| link.facts.key()).ok()?;
-    Some(links[at].facts.name.clone())
-}

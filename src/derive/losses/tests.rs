@@ -136,12 +136,7 @@ fn metrics(first: Sample, then: Sample) -> Metrics {
 
 /// Place, name and packets of every loss.
 pub(super) fn lost(metrics: &Metrics) -> Vec<(&'static str, Option<String>, f64)> {
-    metrics
-        .losses
-        .places
-        .iter()
-        .map(|loss| (loss.place.word(), loss.name.clone(), loss.packets_per_s.round()))
-        .collect()
+    metrics.losses.places.iter().map(|loss| (loss.place.word(), loss.name.clone(), loss.packets.round())).collect()
 }
 
 pub(super) fn said(metrics: &Metrics) -> String {

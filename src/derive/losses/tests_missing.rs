@@ -90,7 +90,7 @@ fn what_is_held_up_again_and_again_is_missed_once() {
         let late = if seconds % 4 >= 2 { 200 } else { 0 };
         passed(sample, SENT * seconds, SENT * seconds, SENT * seconds - late);
     });
-    let told = metrics.iter().flat_map(|one| &one.losses.places).map(|loss| loss.packets_per_s).sum::<f64>();
+    let told = metrics.iter().flat_map(|one| &one.losses.places).map(|loss| loss.packets).sum::<f64>();
     assert!(told <= 200.0, "not once more each time: {told}");
 }
 
@@ -183,7 +183,7 @@ fn segments_that_are_sent_again_blame_no_place() {
         })
     };
     assert_eq!(lost(&tcp(1_000)[2]), [], "they may only be late, and what vanishes may be others'");
-    assert_eq!(tcp(1_000)[2].losses.retransmits_per_s, Some(1_000.0), "but they are counted");
+    assert_eq!(tcp(1_000)[2].losses.retransmits, Some(1_000.0), "but they are counted");
 }
 
 #[test]

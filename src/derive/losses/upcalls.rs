@@ -2,6 +2,7 @@
 //! them. A datapath serves all bridges of its switch: where datagrams are on the way and do not miss as many, others' are
 //! lost, and that is no loss of theirs.
 
+use super::counted::Step;
 use super::{Loss, LossPlace};
 use crate::derive::ovs::DatapathMetrics;
 use crate::sample::{FlowPath, HopWay, LinkKey, OvsSwitch};
@@ -57,34 +58,34 @@ pub(super) struct Upcalls {
 #[derive(Debug, Clone, PartialEq)]
 struct Tick {
     at_ns: u64,
-    seconds: f64,
     lost: f64,
     missed: f64,
 }
 
 impl Upcalls {
-    /// What is lost in them in this tick; `missed` is what datagrams on the way miss that no other place has, packets/s, none
+    /// What is lost in them in this tick; `missed` is what datagrams on the way miss that no other place has, packets, none
     /// where that is not known, or where not only they are on the way.
-    pub fn observe(&mut self, (from_ns, at_ns): (u64, u64), crossed: &[Crossed<'_>], missed: Option<f64>) -> Vec<Loss> {
-        let lost: f64 = crossed.iter().filter_map(Crossed::lost_per_s).sum();
-        let seconds = crate::derive::seconds(from_ns, at_ns).unwrap_or(0.0);
+    pub fn observe(&mut self, step: &Step<'_>, crossed: &[Crossed<'_>], missed: Option<f64>) -> Vec<Loss> {
+        let at_ns = step.next.at_ns;
+        let lost_in = |crossed: &Crossed<'_>| step.lost_in(crossed.datapath);
+        let lost: f64 = crossed.iter().filter_map(lost_in).sum();
         // What waited for ovs-vswitchd and comes late makes up for nothing that was lost.
-        self.ticks.push_back(Tick { at_ns, seconds, lost, missed: missed.unwrap_or(lost).max(0.0) });
+        self.ticks.push_back(Tick { at_ns, lost, missed: missed.unwrap_or(lost).max(0.0) });
         while self.ticks.front().is_some_and(|tick| tick.at_ns.saturating_add(WINDOW_NS) <= at_ns) {
             self.ticks.pop_front();
         }
         let own = self.own();
         let unasked = |crossed: &Crossed<'_>| {
-            let packets_per_s = crossed.lost_per_s().map(|lost| lost * own).filter(|&lost| lost > 0.0)?;
+            let packets = lost_in(crossed).map(|lost| lost * own).filter(|&lost| lost > 0.0)?;
             let name = crossed.datapath.counters.full_name();
-            Some(Loss::on_link(LossPlace::Upcall, crossed.link, name, packets_per_s))
+            Some(Loss::on_link(LossPlace::Upcall, crossed.link, name, packets))
         };
         crossed.iter().filter_map(unasked).collect()
     }
 
     /// The flows' share of what is lost.
     fn own(&self) -> f64 {
-        let sum = |of: fn(&Tick) -> f64| self.ticks.iter().map(|tick| of(tick) * tick.seconds).sum::<f64>();
+        let sum = |of: fn(&Tick) -> f64| self.ticks.iter().map(of).sum::<f64>();
         let (lost, missed) = (sum(|tick| tick.lost), sum(|tick| tick.missed));
         match missed / lost {
             share if share >= CLEARLY_OWN => 1.0,

@@ -1,7 +1,6 @@
 //! Packets dropped while the command ran: by link and by the cores' backlogs, from absolute counters.
 
 use crate::derive::losses::{LossPlace, Losses};
-use crate::derive::seconds;
 use crate::sample::{CoreId, LinkKey, Sample};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,8 +18,6 @@ pub struct Drops {
     protocols: f64,
     /// The way of some flow was read.
     way: bool,
-    /// When the protocols of a namespace, and the qdiscs of a link, were read last, and the seconds since the time before.
-    read: BTreeMap<(u64, Option<LinkKey>), (u64, f64)>,
     last_links: Vec<(LinkKey, u64)>,
     last_softnet: Vec<(CoreId, u32)>,
     /// Two samples of a run were compared.
@@ -30,21 +27,18 @@ pub struct Drops {
 impl Drops {
     /// Adds what was lost on the way of the flows where neither links nor backlogs count it.
     pub(super) fn observe_way(&mut self, losses: &Losses) {
-        self.way |= losses.sent_per_s.is_some();
+        self.way |= losses.sent.is_some();
         for loss in &losses.places {
-            let link = loss.link.filter(|_| loss.place == LossPlace::Qdisc);
-            let read = loss.netns.and_then(|netns| self.read.get(&(netns, link)));
-            let lost = read.map_or(0.0, |(_, seconds)| loss.packets_per_s * seconds);
             match loss.place {
-                LossPlace::Qdisc => self.qdiscs += lost,
-                LossPlace::ReceiveBuffer | LossPlace::SendBuffer => self.sockets += lost,
+                LossPlace::Qdisc => self.qdiscs += loss.packets,
+                LossPlace::ReceiveBuffer | LossPlace::SendBuffer => self.sockets += loss.packets,
                 LossPlace::Ip
                 | LossPlace::Reassembly
                 | LossPlace::ReversePath
                 | LossPlace::Between
                 | LossPlace::Checksum
                 | LossPlace::Conntrack
-                | LossPlace::Upcall => self.protocols += lost,
+                | LossPlace::Upcall => self.protocols += loss.packets,
                 LossPlace::Link | LossPlace::Backlog | LossPlace::Ovs => {}
             }
         }
@@ -63,24 +57,11 @@ impl Drops {
             self.concerned.extend(sample.paths.iter().flat_map(|path| &path.hops).map(|hop| hop.link.netns));
             self.add(sample);
         }
-        self.note_times(sample);
         self.last_links.clear();
         self.last_links.extend(sample.counters.iter().map(|row| (row.key(), row.rx_dropped + row.tx_dropped)));
         self.last_softnet.clear();
         let cores = sample.cores.iter().filter_map(|core| Some((core.core, core.softnet?.dropped)));
         self.last_softnet.extend(cores);
-    }
-
-    /// Each counter has a time of its own: over the tick's, packets would be made or lost.
-    fn note_times(&mut self, sample: &Sample) {
-        let protocols = sample.protocols.iter().map(|one| ((one.netns, None), one.at_ns));
-        let qdiscs = sample.qdiscs.iter().map(|one| ((one.link.netns, Some(one.link)), one.at_ns));
-        let mut read: BTreeMap<_, _> = protocols.chain(qdiscs).map(|(what, at_ns)| (what, (at_ns, 0.0))).collect();
-        for (what, (at_ns, elapsed_s)) in &mut read {
-            let before = self.read.get(what).and_then(|&(before_ns, _)| seconds(before_ns, *at_ns));
-            *elapsed_s = before.unwrap_or(0.0);
-        }
-        self.read = read;
     }
 
     fn add(&mut self, sample: &Sample) {

@@ -19,6 +19,7 @@ pub(super) struct Lost<'a> {
     handle: Option<String>,
     name: Option<&'a str>,
     core: Option<u32>,
+    packets: f64,
     packets_per_s: f64,
     share: Option<f64>,
 }
@@ -39,7 +40,8 @@ impl Row for Loss {
             handle: self.qdisc.as_ref().map(|(_, handle)| format!("{:x}:", handle >> 16)),
             name: self.name.as_deref(),
             core: self.core,
-            packets_per_s: self.packets_per_s,
+            packets: self.packets,
+            packets_per_s: metrics.losses.a_second(self.packets),
             share: self.share,
         }
     }

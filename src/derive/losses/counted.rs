@@ -1,0 +1,95 @@
+//! By how much counters rose from one sample to the next, in packets.
+
+use crate::derive::links::LinkMetrics;
+use crate::derive::ovs::DatapathMetrics;
+use crate::sample::{LinkCounters, LinkKey, OvsDatapath, Sample};
+
+/// Two samples, one after the other, and the links as derived of the newer one, sorted by key.
+#[derive(Clone, Copy)]
+pub(super) struct Step<'a> {
+    pub previous: &'a Sample,
+    pub next: &'a Sample,
+    pub links: &'a [LinkMetrics],
+    pub seconds: f64,
+}
+
+/// What a link counted, packets; a field is none when its own counter went backwards, or is not kept.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Counted {
+    pub received: Option<f64>,
+    pub sent: Option<f64>,
+    pub rx_dropped: Option<f64>,
+    pub tx_dropped: Option<f64>,
+    pub rx_errors: Option<f64>,
+    pub tx_errors: Option<f64>,
+}
+
+/// By how much a counter rose; none where it was reset.
+pub(super) fn rise(from: u64, to: u64) -> Option<f64> {
+    to.checked_sub(from).map(|rise| rise as f64)
+}
+
+impl<'a> Step<'a> {
+    pub fn of(previous: &'a Sample, next: &'a Sample, links: &'a [LinkMetrics]) -> Option<Self> {
+        Some(Self { previous, next, links, seconds: crate::derive::seconds(previous.at_ns, next.at_ns)? })
+    }
+
+    pub fn link(&self, key: LinkKey) -> Option<&'a LinkMetrics> {
+        let at = self.links.binary_search_by_key(&key, |link| link.facts.key()).ok()?;
+        Some(&self.links[at])
+    }
+
+    /// What people call it.
+    pub fn name(&self, key: LinkKey) -> Option<String> {
+        self.link(key).map(|link| link.facts.name.clone())
+    }
+
+    /// What a link counted; none where that is not known, as in its first sample.
+    pub fn counted(&self, link: &LinkMetrics) -> Option<Counted> {
+        let rates = link.rates?;
+        if link.facts.ifindex.kernel().is_none() {
+            // Open vSwitch tells the counters of its own links every few seconds, and a rate holds for so long.
+            let of = |rate: Option<f64>| rate.map(|rate| rate * self.seconds);
+            return Some(Counted {
+                received: of(rates.rx_packets_per_s),
+                sent: of(rates.tx_packets_per_s),
+                rx_dropped: of(rates.rx_dropped_per_s),
+                tx_dropped: of(rates.tx_dropped_per_s),
+                rx_errors: of(rates.rx_errors_per_s),
+                tx_errors: of(rates.tx_errors_per_s),
+            });
+        }
+        let (from, to) = (self.before(link.facts.key())?, link.counters?);
+        Some(Counted {
+            received: rise(from.rx_packets, to.rx_packets),
+            sent: rise(from.tx_packets, to.tx_packets),
+            rx_dropped: rise(from.rx_dropped, to.rx_dropped),
+            tx_dropped: rise(from.tx_dropped, to.tx_dropped),
+            rx_errors: rise(from.rx_errors, to.rx_errors),
+            tx_errors: rise(from.tx_errors, to.tx_errors),
+        })
+    }
+
+    /// Whether a link's counters are known and were read again since the sample before.
+    pub fn is_read_again(&self, link: &LinkMetrics) -> bool {
+        let at_ns = |row: Option<LinkCounters>| row.map(|row| row.at_ns);
+        link.rates.is_some() && at_ns(link.counters) != at_ns(self.before(link.facts.key()))
+    }
+
+    fn before(&self, key: LinkKey) -> Option<LinkCounters> {
+        let at = self.previous.counters.binary_search_by_key(&key, LinkCounters::key).ok()?;
+        Some(self.previous.counters[at])
+    }
+
+    /// Packets that a datapath lost; none where that is not known.
+    pub fn lost_in(&self, datapath: &DatapathMetrics) -> Option<f64> {
+        let rates = datapath.rates?;
+        let now = &datapath.counters;
+        if now.kind != OvsDatapath::KERNEL {
+            // ovs-vswitchd is asked at a pace of its own, and a rate holds for so long.
+            return Some(rates.lost_per_s * self.seconds);
+        }
+        let before = self.previous.datapaths.iter().find(|before| before.key() == now.key())?;
+        rise(before.lost, now.lost)
+    }
+}
