@@ -173,6 +173,7 @@ impl Live {
         let datapaths = self.ovs.datapaths(&self.spaces, &paths, now_ns);
         let watched = Watched { spaces: &self.spaces, list: &spaces, flows: &flows, paths: &paths };
         let losses = self.losses.read(watched, now_ns);
+        self.paths.renew(ground, &flows, now_ns);
         let crossed = Crossed { spaces: &self.spaces, links: &links.links, paths: &paths };
         let steering = self.steering.read(crossed, now_ns);
         self.update_problems(more);

@@ -109,9 +109,8 @@ impl LossReader {
         if !ended {
             self.want(watched, now_ns);
             self.enter(watched.spaces);
-            self.ask(now_ns);
         }
-        let mut reading = self.nothing();
+        let mut reading = LossReading::default();
         for (&netns, place) in &mut self.places {
             let (Some(place), Some(want)) = (place, self.wants.get(&netns)) else { continue };
             // A namespace that cannot be read any more has no counters this time; nothing else depends on it.
@@ -119,6 +118,10 @@ impl LossReader {
             reading.protocols.extend(told.ok().filter(|_| !want.jumps));
             let _partly = place.qdiscs(netns, &want.links, &mut self.buffer, &mut reading.qdiscs);
         }
+        if !ended {
+            self.ask(now_ns);
+        }
+        reading.offloads = Arc::clone(&self.offloads);
         if ended {
             self.rest();
         }

@@ -1,6 +1,6 @@
 //! Which links each flow crosses: asks the kernel hop by hop, from the sender to the receiver. Without flows it asks
 //! nothing and keeps nothing open; with them when flows change, soon after links or switches do, and every two seconds
-//! besides.
+//! besides, then when the sample's counters have been read: what lies between two counters is what passed meanwhile.
 
 mod ends;
 mod kernel;
@@ -58,23 +58,26 @@ impl PathReader {
         let ends = || flows.iter().map(|flow| (flow.cookie, flow.mark, ends::directions(flow)));
         let flows_changed = !ends().eq(self.ends.iter().copied());
         let same_ground = Arc::ptr_eq(&self.links, ground.links) && Arc::ptr_eq(&self.ovs, ground.ovs);
-        let wait_ns = match (flows_changed, same_ground) {
-            (true, _) => 0,
-            (false, false) => UNREST_NS,
-            (false, true) => AGAIN_NS,
-        };
-        if now_ns.saturating_sub(self.found_at_ns) < wait_ns {
-            return Arc::clone(&self.published);
-        }
         if flows_changed {
             self.ends = ends().collect();
             self.wanted = ends::wanted(flows);
             self.sockets.forget_proxies();
         }
-        (self.links, self.ovs) = (Arc::clone(ground.links), Arc::clone(ground.ovs));
-        self.found_at_ns = now_ns;
-        self.find(ground, flows);
+        if flows_changed || (!same_ground && self.age_ns(now_ns) >= UNREST_NS) {
+            self.find(ground, flows, now_ns);
+        }
         Arc::clone(&self.published)
+    }
+
+    /// Asks again what may have changed without a word; the next `read` tells it. `flows` are those it was called with.
+    pub fn renew(&mut self, ground: Ground<'_>, flows: &[FlowSample], now_ns: u64) {
+        if !flows.is_empty() && self.age_ns(now_ns) >= AGAIN_NS {
+            self.find(ground, flows, now_ns);
+        }
+    }
+
+    fn age_ns(&self, now_ns: u64) -> u64 {
+        now_ns.saturating_sub(self.found_at_ns)
     }
 
     /// Closes what is in namespaces that nobody else keeps.
@@ -95,7 +98,9 @@ impl PathReader {
         }
     }
 
-    fn find(&mut self, ground: Ground<'_>, flows: &[FlowSample]) {
+    fn find(&mut self, ground: Ground<'_>, flows: &[FlowSample], now_ns: u64) {
+        (self.links, self.ovs) = (Arc::clone(ground.links), Arc::clone(ground.ovs));
+        self.found_at_ns = now_ns;
         let map = Map::new(ground.links, ground.ovs);
         self.sockets.begin();
         let held: Vec<(u64, SocketAddr)> = flows.iter().map(|flow| (flow.netns, flow.local)).collect();
