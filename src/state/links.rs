@@ -119,6 +119,8 @@ pub struct Hidden {
     pub namespaces: usize,
 }
 
+/// More links than a screen of 80 by 24 has rows for: from there on those that matter come first.
+const LINKS_AT_A_GLANCE: usize = 7;
 /// From more links than this on, those that move nothing are hidden until they are asked for.
 const FEW_LINKS: usize = 24;
 /// Masters of masters of masters that still take part in the order.
@@ -186,10 +188,10 @@ impl LinkList {
         self.hidden
     }
 
-    /// Among many links sorted by name, those on the way of a benchmark come first, then the busy ones.
+    /// Among more links than a small screen shows, sorted by name, those on the way of a benchmark come first, then the busy ones.
     #[must_use]
     pub fn busy_first(&self) -> bool {
-        self.sort == LinkSort::Name && self.family.stirs.len() > FEW_LINKS
+        self.sort == LinkSort::Name && self.family.stirs.len() > LINKS_AT_A_GLANCE
     }
 
     /// The identity of a row.
