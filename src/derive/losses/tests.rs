@@ -288,3 +288,26 @@ fn without_a_path_the_busy_links_of_the_ends_stand_for_it() {
     let expected = [("backlog", Some("a0".to_owned()), 400.0), ("backlog", None, 100.0)];
     assert_eq!(told, expected, "what no known link claims is the backlog's somewhere");
 }
+
+#[test]
+fn what_is_read_late_on_a_machine_that_is_held_up_sums_to_what_was_lost() {
+    // Every other sample is held up for 0.4 s after its links were read; nobody sends meanwhile.
+    let sample = |nth: u64| {
+        let mut sample = before();
+        let (at_ns, late_ns) = (nth * SECOND, nth % 2 * (SECOND / 5) * 2);
+        sample.at_ns += at_ns;
+        sample.counters.iter_mut().for_each(|row| row.at_ns += at_ns);
+        sample.protocols.iter_mut().for_each(|row| row.at_ns += at_ns + late_ns);
+        sample.qdiscs = vec![qdisc(key(NEAR, 2), ROOT, 1 + at_ns + late_ns, 100 * nth)];
+        let near = protocols(&mut sample, NEAR);
+        (near.udp_out_datagrams, near.udp_sndbuf_errors) = (900 * nth, 100 * nth);
+        Item::Sample(Box::new(sample))
+    };
+    let mut derivation = Derivation::default();
+    let metrics: Vec<Metrics> = (0..=10).filter_map(|nth| derivation.advance(sample(nth))).collect();
+    let losses: Vec<&Losses> = metrics.iter().map(|one| &one.losses).collect();
+    assert!(losses.iter().all(|losses| losses.places.iter().all(|loss| loss.place == LossPlace::Qdisc)), "{losses:?}");
+    assert_eq!(losses.iter().map(|losses| losses.packets()).sum::<f64>(), 1_000.0, "to the packet");
+    let over_time = losses.iter().map(|losses| losses.a_second(losses.packets()) * losses.seconds).sum::<f64>();
+    assert!((over_time - 1_000.0).abs() < 1e-6, "and a rate times its sample's time is that: {over_time}");
+}
