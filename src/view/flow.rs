@@ -5,6 +5,7 @@ use super::Tone;
 use super::canvas::{Canvas, cells};
 use super::format::{Interval, Scale, Seconds, Share};
 use super::text::plural;
+use crate::derive::flow::DatagramTest;
 use crate::derive::{BenchmarkMetrics, FlowBasis, Jitter};
 use crate::sample::{Direction, Side};
 use crate::state::Units;
@@ -21,16 +22,19 @@ struct Piece {
     text: String,
 }
 
+/// What the line tells of.
+#[derive(Clone, Copy)]
+pub(super) struct Flow<'a> {
+    pub jitter: &'a Jitter,
+    pub basis: Option<&'a FlowBasis>,
+    pub benchmarks: &'a [BenchmarkMetrics],
+    pub datagrams: &'a [DatagramTest],
+}
+
 /// Draws as much of the line as fits; returns the cells used.
-pub(super) fn line(
-    canvas: &mut Canvas,
-    (x, y, width): (u16, u16, u16),
-    jitter: &Jitter,
-    basis: Option<&FlowBasis>,
-    benchmarks: &[BenchmarkMetrics],
-) -> u16 {
+pub(super) fn line(canvas: &mut Canvas, (x, y, width): (u16, u16, u16), flow: Flow<'_>) -> u16 {
     let mut used = 0;
-    for Piece { tone, text, .. } in fitting(pieces(jitter, basis, benchmarks), usize::from(width)) {
+    for Piece { tone, text, .. } in fitting(pieces(flow), usize::from(width)) {
         used += canvas.left(x + used, y, width - used, tone, text);
     }
     used
@@ -45,7 +49,7 @@ pub(super) fn rate(canvas: &mut Canvas, (x, y, width): (u16, u16, u16), bits_per
 
 /// The figures in the order they stand. What belongs to the figure before it has no dot before it.
 /// In bits whatever the links are shown in, as benchmarks and findings have it.
-fn pieces(jitter: &Jitter, basis: Option<&FlowBasis>, benchmarks: &[BenchmarkMetrics]) -> Vec<Piece> {
+fn pieces(Flow { jitter, basis, benchmarks, datagrams }: Flow<'_>) -> Vec<Piece> {
     let piece = |rank, text: String| Piece { rank, tone: Tone::Title, text };
     let scale = Scale::of(jitter.mean, Units::Bits);
     let number = |rate| scale.number(rate);
@@ -55,25 +59,42 @@ fn pieces(jitter: &Jitter, basis: Option<&FlowBasis>, benchmarks: &[BenchmarkMet
         _ => Tone::Title,
     };
     let cv = jitter.cv.map_or_else(String::new, |cv| format!(" (CV {})", Share(cv)));
-    let spread = format!("flow {} {} ± {}{cv}", number(jitter.mean), scale.unit, number(jitter.deviation));
+    let beside = beside(basis, datagrams);
+    let proto = if beside.is_some() { "TCP " } else { "" };
+    let spread = format!("flow {proto}{} {} ± {}{cv}", number(jitter.mean), scale.unit, number(jitter.deviation));
     let bin = Interval(Duration::from_secs_f64(jitter.bin_s.clamp(0.0, 1e6)));
     let of = basis.map(|basis| match basis {
         FlowBasis::Sockets(count) => format!(" of {}", plural(*count, "connection")),
         FlowBasis::Datagrams(count) => format!(" of {}", plural(*count, "UDP stream")),
         FlowBasis::Link(name) => format!(" of link {name}"),
     });
-    let mut pieces = vec![
-        Piece { rank: 0, tone, text: spread },
-        piece(3, format!(" · p5 {}", number(jitter.p5))),
-        piece(5, format!(" · p50 {}", number(jitter.p50))),
-        piece(4, format!(" · p95 {}", number(jitter.p95))),
-        piece(2, format!(" · dip {}", Seconds(jitter.longest_dip_s))),
-        piece(1, format!(" · {}", Seconds(jitter.window_s))),
-        piece(8, format!(" in {bin} bins")),
-    ];
-    pieces.extend(of.map(|text| piece(7, text)));
-    pieces.extend(test(benchmarks).map(|text| piece(6, format!(" · {text}"))));
+    let mut pieces = vec![Piece { rank: 0, tone, text: spread }];
+    pieces.extend(beside.map(|text| piece(1, text)));
+    pieces.extend([
+        piece(4, format!(" · p5 {}", number(jitter.p5))),
+        piece(6, format!(" · p50 {}", number(jitter.p50))),
+        piece(5, format!(" · p95 {}", number(jitter.p95))),
+        piece(3, format!(" · dip {}", Seconds(jitter.longest_dip_s))),
+        piece(2, format!(" · {}", Seconds(jitter.window_s))),
+        piece(9, format!(" in {bin} bins")),
+    ]);
+    pieces.extend(of.map(|text| piece(8, text)));
+    pieces.extend(test(benchmarks).map(|text| piece(7, format!(" · {text}"))));
     pieces
+}
+
+/// UDP that runs beside the connections whose rate the line tells.
+fn beside(basis: Option<&FlowBasis>, datagrams: &[DatagramTest]) -> Option<String> {
+    let is_of_tcp = matches!(basis, Some(FlowBasis::Sockets(_))) && !datagrams.is_empty();
+    let rate = |test: &DatagramTest| test.received.or(test.sent).map(|rate| rate.bits_per_s);
+    let rates = || datagrams.iter().map(rate).sum::<Option<f64>>();
+    is_of_tcp.then(rates).map(|rates| match rates {
+        Some(rate) => {
+            let scale = Scale::of(rate, Units::Bits);
+            format!(" + UDP {} {}", scale.number(rate), scale.unit)
+        }
+        None => " + UDP at an unknown rate".to_owned(),
+    })
 }
 
 /// The test that runs, in the program's own words: the clients', or where they are elsewhere the servers'.
@@ -119,6 +140,7 @@ fn fitting(mut pieces: Vec<Piece>, mut room: usize) -> Vec<Piece> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::derive::flow::DatagramRate;
     use crate::sample::{Benchmark, Program, Proto};
 
     fn shown(width: usize, basis: &FlowBasis) -> String {
@@ -126,6 +148,10 @@ mod tests {
     }
 
     fn shown_with(width: usize, basis: &FlowBasis, tests: &[BenchmarkMetrics]) -> String {
+        shown_beside(width, basis, tests, &[])
+    }
+
+    fn shown_beside(width: usize, basis: &FlowBasis, tests: &[BenchmarkMetrics], datagrams: &[DatagramTest]) -> String {
         let jitter = Jitter {
             bins: 300,
             bin_s: 0.1,
@@ -138,8 +164,8 @@ mod tests {
             p95: 35.6e9,
             longest_dip_s: 2.1,
         };
-        let pieces = fitting(pieces(&jitter, Some(basis), tests), width);
-        pieces.into_iter().map(|piece| piece.text).collect()
+        let flow = Flow { jitter: &jitter, basis: Some(basis), benchmarks: tests, datagrams };
+        fitting(pieces(flow), width).into_iter().map(|piece| piece.text).collect()
     }
 
     #[test]
@@ -154,6 +180,27 @@ mod tests {
             assert!(cells(&shown(width, &FlowBasis::Sockets(1))) <= width, "within {width}");
         }
     }
+
+    #[test]
+    fn udp_beside_it_is_not_left_out() {
+        let rate = |bits_per_s| Some(DatagramRate { packets_per_s: 1e3, bits_per_s });
+        let test = |received| DatagramTest {
+            from: None,
+            to: None,
+            streams: 1,
+            length_bytes: Some(1_448),
+            sent: None,
+            received,
+            gap: None,
+        };
+        let of = FlowBasis::Sockets(1);
+        let told = |tests: &[DatagramTest]| shown_beside(70, &of, &[], tests);
+        assert_eq!(told(&[test(rate(5e8))]), "flow TCP 24.1 Gbit/s ± 9.20 (CV 38 %) + UDP 500 Mbit/s · 30 s");
+        assert!(told(&[test(None)]).contains(" + UDP at an unknown rate"), "it is there");
+        let alone = shown_beside(60, &FlowBasis::Datagrams(1), &[], &[test(rate(5e8))]);
+        assert!(!alone.contains('+'), "the line is of UDP itself: {alone}");
+    }
+
     fn running(side: Side) -> BenchmarkMetrics {
         let test = Benchmark {
             target: (side == Side::Client).then(|| "198.18.0.1".to_owned()),

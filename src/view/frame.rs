@@ -91,7 +91,10 @@ fn spread(canvas: &mut Canvas, state: &State, basis: Option<&FlowBasis>, layout:
     };
     let room = layout.width.saturating_sub(x + 3);
     let used = match (&metrics.jitter, metrics.flow.bits_per_s) {
-        (Some(jitter), _) => flow::line(canvas, (x + 1, y, room), jitter, basis, &metrics.benchmarks),
+        (Some(jitter), _) => {
+            let (benchmarks, datagrams) = (&metrics.benchmarks, &metrics.flow.tests);
+            flow::line(canvas, (x + 1, y, room), flow::Flow { jitter, basis, benchmarks, datagrams })
+        }
         (None, Some(rate)) => flow::rate(canvas, (x + 1, y, room), rate),
         (None, None) => return,
     };
