@@ -58,7 +58,11 @@ fn assert_found(
             sum["packets"],
             off * 100.0,
             all_off * 100.0,
-            if is_right { String::new() } else { format!(" WRONG {places:?}") }
+            match (is_right, elsewhere > 0.0) {
+                (true, false) => String::new(),
+                (true, true) => format!(": {places:?}"),
+                (false, _) => format!(" WRONG {places:?}"),
+            }
         );
     }
     assert!(right * 10 >= runs * 9, "{what} is named with its packets in {right} of {runs} runs");

@@ -36,7 +36,7 @@ fn printed(text: &str) -> [u64; 3] {
 fn unasked(objects: &[Value]) -> Vec<f64> {
     let of = |object: &Value| {
         let losses = object["losses"].as_array().expect("a list").iter().filter(|loss| loss["place"] == "ovs_upcall");
-        losses.map(|loss| loss["packets"].as_f64().expect("packets")).sum()
+        losses.map(|loss| loss["packets"].as_f64().expect("packets")).sum::<f64>() + 0.0
     };
     objects.iter().map(of).collect()
 }

@@ -218,7 +218,7 @@ impl LossTrack {
         let paths = if next.flows.is_empty() { &previous.paths } else { &next.paths };
         let mut places = Vec::new();
         let queued = qdiscs::lost(&step, &route);
-        let refused = backlog::links(&step, &route, &mut places);
+        let refused = backlog::links(&step, &route, &spans, &mut places);
         for span in &spans {
             ends::sender(span, &route, &queued, &refused, &mut places);
             ends::receiver(previous, next, span, &mut places);

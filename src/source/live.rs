@@ -160,6 +160,7 @@ impl Live {
         let mut links = self.links.read(&mut self.spaces, now_ns)?;
         let cores = self.cores.read()?;
         let mut threads = self.threads.read();
+        let waits = !threads.is_empty();
         let benchmarks = self.reports.join(self.threads.benchmarks());
         let trace = self.moves.read(&threads, own.interval_ns);
         let flows = self.flows.read(&threads);
@@ -171,7 +172,7 @@ impl Live {
         let ground = Ground { spaces: &self.spaces, links: &links.links, ovs: &ovs };
         let paths = self.paths.read(ground, &flows, now_ns);
         let datapaths = self.ovs.datapaths(&self.spaces, &paths, now_ns);
-        let watched = Watched { spaces: &self.spaces, list: &spaces, flows: &flows, paths: &paths };
+        let watched = Watched { spaces: &self.spaces, list: &spaces, waits, flows: &flows, paths: &paths };
         let losses = self.losses.read(watched, now_ns);
         self.paths.renew(ground, &flows, now_ns);
         let crossed = Crossed { spaces: &self.spaces, links: &links.links, paths: &paths };

@@ -1,5 +1,6 @@
 //! Where packets can be lost besides links and backlogs: qdiscs of the links on a path, protocols of the namespaces that
-//! flows end in or cross. Nothing is read while there are no flows, and nothing is kept open. It attributes nothing.
+//! flows end in or cross. Nothing is read while there are no flows, and nothing is kept open, unless a flow may begin soon:
+//! what its first packets lose is known only by what the counters said before. It attributes nothing.
 
 mod conntrack;
 mod offloads;
@@ -21,6 +22,9 @@ use std::sync::Arc;
 
 /// Namespaces that are read at most: the two ends and what lies between, of many flows.
 const MOST_PLACES: usize = 64;
+/// While a benchmark waits for its flows: how often everything is read, ns, and in how many namespaces at most.
+const WAITING_EVERY_NS: u64 = 500_000_000;
+const MOST_WAITING: usize = 16;
 /// How often the offloads of an unchanged path are asked for again, ns.
 const OFFLOADS_EVERY_NS: u64 = 3_000_000_000;
 
@@ -31,6 +35,8 @@ pub struct Watched<'a> {
     pub spaces: &'a Spaces,
     /// And who lives in them.
     pub list: &'a [Space],
+    /// Somebody is watched: a flow may begin.
+    pub waits: bool,
     /// The connections of the watched processes.
     pub flows: &'a [FlowSample],
     /// Which way they go.
@@ -65,8 +71,10 @@ struct Want {
 #[derive(Debug)]
 pub struct LossReader {
     proc: PathBuf,
-    /// Every namespace is read while there are no flows: the first packets of a flow are lost before it is seen.
+    /// Every namespace is read on every tick while there are no flows.
     at_rest: bool,
+    /// What was read last while there were no flows, and when.
+    waiting: Option<(u64, LossReading)>,
     /// By namespace; none where it cannot be looked into.
     places: BTreeMap<u64, Option<Place>>,
     wants: BTreeMap<u64, Want>,
@@ -83,6 +91,7 @@ impl LossReader {
         Self {
             proc: roots.proc.clone(),
             at_rest: false,
+            waiting: None,
             places: BTreeMap::new(),
             wants: BTreeMap::new(),
             offloads: Arc::default(),
@@ -102,13 +111,21 @@ impl LossReader {
 
     /// The counters of these flows' way. What was lost since the last sample that had flows is read once more after they ended.
     pub fn read(&mut self, watched: Watched<'_>, now_ns: u64) -> LossReading {
-        if watched.flows.is_empty() && self.wants.is_empty() && !self.at_rest {
+        let rests = watched.flows.is_empty();
+        let waits = self.at_rest || (watched.waits && watched.list.len() <= MOST_WAITING);
+        if rests && self.wants.is_empty() && !waits {
             return self.nothing();
         }
-        let ended = watched.flows.is_empty() && !self.at_rest;
+        let before = self.waiting.take().filter(|_| rests && waits && !self.at_rest);
+        if let Some(before) = before.filter(|(at_ns, _)| now_ns.saturating_sub(*at_ns) < WAITING_EVERY_NS) {
+            let reading = before.1.clone();
+            self.waiting = Some(before);
+            return reading;
+        }
+        let ended = rests && !waits;
         if !ended {
             self.want(watched, now_ns);
-            self.enter(watched.spaces);
+            self.enter(watched.spaces, rests);
         }
         let mut reading = LossReading::default();
         for (&netns, place) in &mut self.places {
@@ -124,6 +141,8 @@ impl LossReader {
         reading.offloads = Arc::clone(&self.offloads);
         if ended {
             self.rest();
+        } else if rests {
+            self.waiting = Some((now_ns, reading.clone()));
         }
         reading
     }
@@ -148,6 +167,7 @@ impl LossReader {
     fn rest(&mut self) {
         self.places.clear();
         self.wants.clear();
+        self.waiting = None;
         self.problems.clear();
         self.offloads = Arc::default();
     }
@@ -156,9 +176,9 @@ impl LossReader {
     fn want(&mut self, watched: Watched<'_>, now_ns: u64) {
         let mut wants: BTreeMap<u64, Want> = BTreeMap::new();
         // Which of them a flow will end in is not known before it does.
-        for space in watched.list.iter().filter(|_| self.at_rest && watched.flows.is_empty()) {
+        for space in watched.list.iter().filter(|_| watched.flows.is_empty()) {
             let want = wants.entry(space.netns).or_default();
-            (want.pid, want.ipv6) = (space.pid, true);
+            (want.pid, want.ipv6) = (space.pid, self.at_rest);
         }
         for flow in watched.flows {
             let want = wants.entry(flow.netns).or_default();
@@ -211,7 +231,7 @@ impl LossReader {
     }
 
     /// Opens what is not open yet. From outside, through a process, only qdiscs and offloads are missing.
-    fn enter(&mut self, spaces: &Spaces) {
+    fn enter(&mut self, spaces: &Spaces, rests: bool) {
         if self.buffer.is_empty() {
             self.buffer.resize(dialogue::BUFFER, 0);
         }
@@ -220,6 +240,10 @@ impl LossReader {
             let Entry::Vacant(empty) = self.places.entry(netns) else { continue };
             let proc = self.proc.clone();
             let inside = spaces.inside(netns, move || Place::here(&proc));
+            if rests && inside.is_err() {
+                // Whether it will be needed is not known yet.
+                continue;
+            }
             let place = inside.map_err(|error| {
                 // One that is not known is one that nobody wants to look into, or that is gone.
                 if error.kind() != std::io::ErrorKind::NotFound {

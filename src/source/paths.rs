@@ -19,6 +19,8 @@ use std::sync::Arc;
 
 /// Routes and forwarding tables change without a word to anyone who only looks at links.
 const AGAIN_NS: u64 = 2_000_000_000;
+/// Where asking takes long (many flows, thousands of routing rules), what is asked again takes at most this part of the time.
+const MOST_OF_TIME: u64 = 50;
 /// While links come and go all the time, the paths of hundreds of flows are not asked for on every tick.
 const UNREST_NS: u64 = 250_000_000;
 
@@ -46,6 +48,8 @@ pub struct PathReader {
     ends: Vec<(u64, Option<u32>, (bool, bool))>,
     wanted: Vec<Wanted>,
     found_at_ns: u64,
+    /// How long that took.
+    took_ns: u64,
 }
 
 impl PathReader {
@@ -63,7 +67,7 @@ impl PathReader {
             self.wanted = ends::wanted(flows);
             self.sockets.forget_proxies();
         }
-        if flows_changed || (!same_ground && self.age_ns(now_ns) >= UNREST_NS) {
+        if flows_changed || (!same_ground && self.is_old(now_ns, UNREST_NS)) {
             self.find(ground, flows, now_ns);
         }
         Arc::clone(&self.published)
@@ -71,13 +75,13 @@ impl PathReader {
 
     /// Asks again what may have changed without a word; the next `read` tells it. `flows` are those it was called with.
     pub fn renew(&mut self, ground: Ground<'_>, flows: &[FlowSample], now_ns: u64) {
-        if !flows.is_empty() && self.age_ns(now_ns) >= AGAIN_NS {
+        if !flows.is_empty() && self.is_old(now_ns, AGAIN_NS) {
             self.find(ground, flows, now_ns);
         }
     }
 
-    fn age_ns(&self, now_ns: u64) -> u64 {
-        now_ns.saturating_sub(self.found_at_ns)
+    fn is_old(&self, now_ns: u64, least_ns: u64) -> bool {
+        now_ns.saturating_sub(self.found_at_ns) >= least_ns.max(self.took_ns.saturating_mul(MOST_OF_TIME))
     }
 
     /// Closes what is in namespaces that nobody else keeps.
@@ -100,7 +104,7 @@ impl PathReader {
 
     fn find(&mut self, ground: Ground<'_>, flows: &[FlowSample], now_ns: u64) {
         (self.links, self.ovs) = (Arc::clone(ground.links), Arc::clone(ground.ovs));
-        self.found_at_ns = now_ns;
+        let began_ns = crate::source::now_ns();
         let map = Map::new(ground.links, ground.ovs);
         self.sockets.begin();
         let held: Vec<(u64, SocketAddr)> = flows.iter().map(|flow| (flow.netns, flow.local)).collect();
@@ -120,6 +124,8 @@ impl PathReader {
         let refused: Vec<Problem> = refused.take(1).collect();
         self.sockets.keep(|netns| ground.spaces.knows(netns) && crossed(netns));
         self.problems = refused;
+        self.found_at_ns = now_ns;
+        self.took_ns = crate::source::now_ns().saturating_sub(began_ns);
     }
 }
 

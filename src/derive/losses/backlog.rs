@@ -2,13 +2,17 @@
 
 use super::counted::{Counted, Step};
 use super::route::Route;
-use super::{Loss, LossPlace, left};
+use super::{Loss, LossPlace, Span, left};
 use crate::derive::links::LinkMetrics;
 use crate::sample::{CoreId, LinkKey};
 use std::collections::BTreeMap;
 
+/// Where the protocols of a namespace were read over so much more time than a link, what it refused is not known: something
+/// slow came between the two reads, as thousands of rules for the first packet of a flow.
+const LONGER: f64 = 1.2;
+
 /// Adds the drops of the links on the way, and gives by namespace what its links refused to send, whatever became of it.
-pub(super) fn links(step: &Step<'_>, route: &Route, into: &mut Vec<Loss>) -> BTreeMap<u64, f64> {
+pub(super) fn links(step: &Step<'_>, route: &Route, spans: &[Span<'_>], into: &mut Vec<Loss>) -> BTreeMap<u64, f64> {
     let mut backlog = Backlog::of(step);
     let mut refused = BTreeMap::new();
     let mut dropped_in = BTreeMap::new();
@@ -26,9 +30,12 @@ pub(super) fn links(step: &Step<'_>, route: &Route, into: &mut Vec<Loss>) -> BTr
     for (link, counted) in on_way(&|key| route.sent(key)) {
         let Counted { tx_dropped, tx_errors, .. } = counted;
         let dropped = tx_dropped.unwrap_or(0.0);
-        // A link that was not read this time may have refused anything.
-        let is_read = step.is_read_again(link);
-        *refused.entry(link.facts.netns).or_insert(0.0) += if is_read { dropped } else { f64::INFINITY };
+        // A link that was not read this time, or over less time, may have refused anything.
+        let netns = link.facts.netns;
+        let span = spans.iter().find(|span| span.now.netns == netns).map_or(0.0, |span| span.seconds);
+        let seconds = step.seconds_of(link);
+        let is_read = seconds > 0.0 && span < LONGER * seconds;
+        *refused.entry(netns).or_insert(0.0) += if is_read { dropped } else { f64::INFINITY };
         // What the other end of a pair dropped on its way in was refused here.
         let rest = match other_end(link).and_then(|other| dropped_in.get(&other)) {
             Some(&counted) => left(dropped, counted),

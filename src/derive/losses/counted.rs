@@ -70,10 +70,11 @@ impl<'a> Step<'a> {
         })
     }
 
-    /// Whether a link's counters are known and were read again since the sample before.
-    pub fn is_read_again(&self, link: &LinkMetrics) -> bool {
-        let at_ns = |row: Option<LinkCounters>| row.map(|row| row.at_ns);
-        link.rates.is_some() && at_ns(link.counters) != at_ns(self.before(link.facts.key()))
+    /// Between the two reads of a link's counters; 0 where they were not read again, or are not known.
+    pub fn seconds_of(&self, link: &LinkMetrics) -> f64 {
+        let before = self.before(link.facts.key()).filter(|_| link.rates.is_some());
+        let seconds = before.zip(link.counters).and_then(|(from, to)| crate::derive::seconds(from.at_ns, to.at_ns));
+        seconds.unwrap_or(0.0)
     }
 
     fn before(&self, key: LinkKey) -> Option<LinkCounters> {

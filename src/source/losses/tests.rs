@@ -23,7 +23,7 @@ fn path(netns: u64) -> FlowPath {
 }
 
 fn watched<'a>(spaces: &'a Spaces, flows: &'a [FlowSample], paths: &'a [FlowPath]) -> Watched<'a> {
-    Watched { spaces, list: &[], flows, paths }
+    Watched { spaces, list: &[], waits: false, flows, paths }
 }
 
 #[test]
@@ -50,6 +50,31 @@ fn a_flows_namespace_is_read_and_closed_after_it_has_ended() {
     assert_eq!(last.protocols.len(), 1, "what was lost until the flow ended is still read");
     assert!(reader.places.is_empty(), "then everything is closed");
     assert_eq!(reader.read(watched(&spaces, &[], &[]), 4), LossReading::default(), "and stays so");
+}
+
+#[test]
+fn while_a_benchmark_waits_its_counters_are_read_at_a_pace_of_their_own() {
+    let roots = Roots::default();
+    let (spaces, mut reader) = (Spaces::new(&roots, Choice::Own), LossReader::new(&roots));
+    let netns = spaces.own();
+    let list = [Space { netns, name: None, pid: Some(std::process::id()), rests: false }];
+    let waiting = Watched { spaces: &spaces, list: &list, waits: true, flows: &[], paths: &[] };
+    let first = reader.read(waiting, 1);
+    assert_eq!(first.protocols.len(), 1, "what counts before the first packet");
+    let again = reader.read(waiting, WAITING_EVERY_NS);
+    assert_eq!(again, first, "not read anew on every tick, and not forgotten");
+    let later = reader.read(waiting, 1 + WAITING_EVERY_NS);
+    assert!(later.protocols[0].at_ns > first.protocols[0].at_ns, "but now and then");
+    let (flows, paths) = ([flow(netns)], [path(netns)]);
+    let begun = reader.read(Watched { flows: &flows, paths: &paths, ..waiting }, 2 + WAITING_EVERY_NS);
+    assert!(begun.protocols[0].at_ns > later.protocols[0].at_ns, "a flow is read on every tick");
+    let ended = reader.read(waiting, 3 + WAITING_EVERY_NS);
+    assert!(ended.protocols[0].at_ns > begun.protocols[0].at_ns, "and once more when it has ended");
+    let gone = reader.read(Watched { waits: false, ..waiting }, 4 + WAITING_EVERY_NS);
+    assert_eq!((gone.protocols.len(), reader.places.len()), (1, 0), "with the last watched one all is closed");
+    let crowd = vec![list[0].clone(); MOST_WAITING + 1];
+    let many = Watched { list: &crowd, ..waiting };
+    assert_eq!(reader.read(many, 5 + WAITING_EVERY_NS), LossReading::default(), "a host of containers costs nothing");
 }
 
 #[test]
