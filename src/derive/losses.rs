@@ -31,7 +31,7 @@ use crate::sample::{CoreId, FlowPath, IpCounters, LinkKey, ProtocolCounters, Sam
 use counted::{Step, rise};
 pub use fragments::Fragments;
 use route::Route;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What is left of one counter after another has taken its share is believed from this share of the other on: they are read
 /// at slightly different instants.
@@ -191,6 +191,8 @@ impl Losses {
 /// What needs more than two samples.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LossTrack {
+    /// By namespace.
+    receivers: BTreeMap<u64, ends::Ahead>,
     missing: missing::Missing,
     upcalls: upcalls::Upcalls,
 }
@@ -221,7 +223,7 @@ impl LossTrack {
         let refused = backlog::links(&step, &route, &spans, &mut places);
         for span in &spans {
             ends::sender(span, &route, &queued, &refused, &mut places);
-            ends::receiver(previous, next, span, &mut places);
+            ends::receiver(&step, span, self.receivers.entry(span.now.netns).or_default(), &mut places);
             ends::between(span, &mut places);
         }
         places.extend(queued);

@@ -1,8 +1,9 @@
 //! What the protocols lose: of the sender's namespace, of the receiver's, and of those between.
 
+use super::counted::Step;
 use super::route::Route;
 use super::{Loss, LossPlace, Span, left, total};
-use crate::sample::{IpCounters, Proto, ProtocolCounters, Sample};
+use crate::sample::{IpCounters, Proto, ProtocolCounters};
 use std::collections::BTreeMap;
 
 /// What the sender's socket and its IP refused that neither a qdisc nor a link refused.
@@ -26,9 +27,32 @@ pub(super) fn sender(
     into.push(Loss::in_space(LossPlace::Ip, netns, left(discarded, local.max(no_room))));
 }
 
+/// What the sockets of a namespace and the namespace itself have counted and the other one has not: they are read one after
+/// the other. Packets.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Ahead {
+    sockets: f64,
+    namespace: f64,
+}
+
+impl Ahead {
+    /// What both have counted of a tick, each packet once. What is still open after another tick is somebody else's.
+    fn agree(&mut self, sockets: f64, namespace: f64) -> f64 {
+        let (own, whole) = (sockets + self.sockets, namespace + self.namespace);
+        let both = own.min(whole).max(0.0);
+        *self = Self { sockets: (own - both).min(sockets), namespace: (whole - both).min(namespace) };
+        both
+    }
+}
+
 /// What came to the sockets of one namespace damaged, and what they had no room for: their own drops where they are read,
 /// otherwise those of the namespace, which has other sockets too.
-pub(super) fn receiver(previous: &Sample, next: &Sample, span: &Span<'_>, into: &mut Vec<Loss>) {
+pub(super) fn receiver(
+    Step { previous, next, .. }: &Step<'_>,
+    span: &Span<'_>,
+    ahead: &mut Ahead,
+    into: &mut Vec<Loss>,
+) {
     let netns = span.now.netns;
     // A segment of TCP with another fault than its checksum is as damaged.
     into.push(Loss::in_space(
@@ -49,9 +73,7 @@ pub(super) fn receiver(previous: &Sample, next: &Sample, span: &Span<'_>, into: 
     }
     // A socket that is seen for the first time may have dropped long before.
     let own = known + new.min(left(whole + damaged, known));
-    // Its drops are read at another instant than those of the namespace, which hold them.
-    let is_held = whole > 0.0 && left(whole + damaged, own) == 0.0;
-    let packets = if sockets == 0 || is_held { whole } else { left(own, damaged) };
+    let packets = if sockets == 0 { whole } else { ahead.agree(own - damaged, whole) };
     into.push(Loss::in_space(LossPlace::ReceiveBuffer, netns, packets));
 }
 
