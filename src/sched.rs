@@ -114,7 +114,27 @@ pub fn unseated(command: &mut Command) -> &mut Command {
 /// # Errors
 /// EPERM without `CAP_SYS_NICE` (or an `RLIMIT_RTPRIO`).
 pub fn set_realtime(priority: u8) -> io::Result<()> {
-    set_scheduler(libc::SCHED_RR, priority)
+    set_scheduler(libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, priority)
+}
+
+/// Runs something whose new threads share the calling thread's real-time priority, if it has one: it waits for them, and on a
+/// full machine would wait for long. Without `CAP_SYS_NICE` they are ordinary ones.
+pub fn with_heirs<T>(work: impl FnOnce() -> T) -> T {
+    let priority = realtime_priority();
+    let passed_on = priority.filter(|&priority| set_scheduler(libc::SCHED_RR, priority).is_ok());
+    let done = work();
+    if let Some(priority) = passed_on {
+        let _it_was_so_before = set_realtime(priority);
+    }
+    done
+}
+
+/// The real-time priority of the calling thread; none for an ordinary one.
+fn realtime_priority() -> Option<u8> {
+    let (calling_thread, mut priority) = (0, 0 as libc::c_int);
+    // SAFETY: the kernel writes one int, `struct sched_param` of Linux, through a pointer to a live one.
+    let read = unsafe { libc::syscall(libc::SYS_sched_getparam, calling_thread, &raw mut priority) };
+    u8::try_from(priority).ok().filter(|&priority| read == 0 && priority > 0)
 }
 
 /// Makes the calling thread an ordinary one again.
@@ -122,22 +142,15 @@ pub fn set_realtime(priority: u8) -> io::Result<()> {
 /// # Errors
 /// None that a thread which was ordinary before can meet.
 pub fn set_normal() -> io::Result<()> {
-    set_scheduler(libc::SCHED_OTHER, 0)
+    set_scheduler(libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK, 0)
 }
 
-/// The flag stays on in both directions: an unprivileged thread may not take it off.
+/// The flag is on in both directions: an unprivileged thread may not take it off.
 fn set_scheduler(policy: libc::c_int, priority: u8) -> io::Result<()> {
     let calling_thread = 0;
     let priority = libc::c_int::from(priority);
     // SAFETY: the kernel reads one int, `struct sched_param` of Linux, through a pointer to a live one.
-    let done = unsafe {
-        libc::syscall(
-            libc::SYS_sched_setscheduler,
-            calling_thread,
-            policy | libc::SCHED_RESET_ON_FORK,
-            &raw const priority,
-        )
-    };
+    let done = unsafe { libc::syscall(libc::SYS_sched_setscheduler, calling_thread, policy, &raw const priority) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
@@ -158,6 +171,24 @@ mod tests {
         assert_eq!(get_affinity(own_tid(), &mut words).expect("readable"), one, "the kernel has the mask that was set");
         set_affinity(own_tid(), &before).expect("the old mask is accepted");
         assert_eq!(get_affinity(own_tid(), &mut words).expect("readable"), before, "the old mask is back");
+    }
+
+    #[test]
+    fn only_threads_that_are_waited_for_share_the_priority() {
+        if set_realtime(1).is_err() {
+            eprintln!("NOT RUN: only_threads_that_are_waited_for_share_the_priority: CAP_SYS_NICE is needed");
+            return;
+        }
+        let started = || std::thread::spawn(realtime_priority).join().expect("it runs");
+        let (heir, other) = (with_heirs(started), started());
+        let own = realtime_priority();
+        set_normal().expect("it was one before");
+        assert_eq!(
+            (heir, other, own),
+            (Some(1), None, Some(1)),
+            "whom the sampler waits for, anyone else, the sampler"
+        );
+        assert_eq!(with_heirs(started), None, "an ordinary thread has nothing to share");
     }
 
     #[test]

@@ -230,7 +230,7 @@ impl Spaces {
             move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))?;
             work()
         };
-        let entered = std::thread::Builder::new().name("netns".to_owned()).spawn(enter)?;
+        let entered = sched::with_heirs(|| std::thread::Builder::new().name("netns".to_owned()).spawn(enter))?;
         entered.join().unwrap_or_else(|_| Err(io::Error::other("the thread that enters it broke off")))
     }
 
