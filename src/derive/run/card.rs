@@ -190,9 +190,12 @@ fn comparison(seen: &Observation, unpinned: &Counted, pinned: &Counted) -> Compa
     }
 }
 
-/// What was found; how often threads moved is told of the whole run, not of its last moment.
+/// What was found; how often threads moved is told of the whole run, not of its last moment, and not where all moves fell into
+/// the time that is dropped for settling.
 fn findings(seen: &Observation, moves: Option<&MovesSeen>) -> Vec<Seen> {
     let mut findings = seen.findings.clone();
+    let stood = moves.is_some_and(|moves| moves.per_s <= 0.0);
+    findings.retain(|seen| seen.finding.id != "moves" || !stood);
     let moving = findings.iter_mut().map(|seen| &mut seen.finding).find(|finding| finding.id == "moves");
     if let Some((finding, moves)) = moving.zip(moves) {
         "busy threads are moved from core to core (how often: see moves)".clone_into(&mut finding.text);

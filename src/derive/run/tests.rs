@@ -206,6 +206,12 @@ fn moves_are_told_of_the_whole_run_and_as_traced_where_each_was() {
     seen.tracks.follow(&known, Some(&FlowBasis::Sockets(2)));
     let moves = seen.card().and_then(|card| card.moves).expect("moves");
     assert_eq!(moves.evidence, Evidence::Traced, "what was counted before the trace began is not in these bins");
+    seen.tracks = Tracks::default();
+    let still = |nth| Bin { unclassed: 0.0, moves: MovesByClass::default(), ..bin(nth, Some(10e9)) };
+    seen.tracks.follow(&(0..100).map(still).collect(), Some(&FlowBasis::Sockets(2)));
+    let card = seen.card().expect("a run");
+    assert!(card.moves.is_some_and(|moves| moves.per_s < 1e-9), "nobody moved in what is measured");
+    assert!(card.findings.is_empty(), "so no finding beside it says they do: {:?}", card.findings);
 }
 
 #[test]
