@@ -285,7 +285,9 @@ fn datagrams_that_leave_in_pieces_are_told_with_the_size_that_fits() {
     assert_eq!(said(&whole, "fragments"), Vec::<&str>::new(), "and only while it happens");
     // Three of a hundred fragments are one datagram of six.
     line.router.run("iptables -A FORWARD -p udp -m statistic --mode random --probability 0.03 -j DROP; iptables -A FORWARD -f -m statistic --mode random --probability 0.03 -j DROP");
-    let (report, objects) = line.observe(&["-u", "-l", "8000", "-b", "60M"], |_| ());
+    // iperf3 sends the datagram that opens its stream only once, and gives up where that is dropped.
+    let test = || line.observe(&["-u", "-l", "8000", "-b", "60M"], |_| ());
+    let (report, objects) = (0..3).map(|_| test()).find(|(report, _)| report["error"].is_null()).expect("it opens");
     let missed = report["end"]["sum"]["lost_packets"].as_f64().expect("a number");
     let found = packets(&objects, "between");
     eprintln!(

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// Where the protocols of a namespace were read over so much more time than a link, what it refused is not known: something
 /// slow came between the two reads, as thousands of rules for the first packet of a flow.
-const LONGER: f64 = 1.2;
+pub(super) const LONGER: f64 = 1.2;
 
 /// Adds the drops of the links on the way, and gives by namespace what its links refused to send, whatever became of it.
 pub(super) fn links(step: &Step<'_>, route: &Route, spans: &[Span<'_>], into: &mut Vec<Loss>) -> BTreeMap<u64, f64> {
