@@ -72,7 +72,7 @@ impl Plant {
     fn pin(&self) {
         // The mover holds the thread on one core for 5 ms of 200: a tick that falls into them rightly says that only that
         // core may run it. The next tick knows better.
-        for _ in 0..5 {
+        for _ in 0..25 {
             self.screen.press("p");
             await_that("p is answered", 5, || self.screen.shows("taskset -cp") || self.screen.shows("No placement"));
             if !self.screen.shows("only core") {
@@ -81,7 +81,7 @@ impl Plant {
             self.screen.press("Escape");
             await_that("the answer is closed", 5, || !self.screen.shows("No placement"));
         }
-        self.screen.await_shown("a placement is proposed", 1, "taskset -cp");
+        self.screen.await_shown("a placement is proposed", 5, "taskset -cp");
         self.screen.press("p");
         self.screen.await_shown("it is pinned", 5, "pinned");
     }

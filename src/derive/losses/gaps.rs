@@ -162,8 +162,8 @@ impl View<'_> {
     /// What the ports of a bridge and the bridge itself gave to it and did not get from it.
     fn in_bridge(&self, link: LinkKey, bridge: LinkKey, to: LinkKey) -> Option<Gap> {
         self.only_datagrams.then_some(())?;
-        let (bridge_received, bridge_sent) = self.counted(bridge)?;
-        let mut kept = bridge_sent - bridge_received;
+        let own = self.read.step.counted(self.read.step.link(bridge)?)?;
+        let mut kept = own.sent? - own.received?;
         for port in self
             .read
             .step
@@ -184,10 +184,15 @@ impl View<'_> {
         Some(Gap { at, packets: kept, most, missed: None, is_exact: false })
     }
 
-    /// Packets that a link received and sent.
+    /// Packets that a link received and sent, over the time of its namespace's protocols: they are read a little later, and
+    /// how much later changes.
     fn counted(&self, link: LinkKey) -> Option<(f64, f64)> {
-        let counted = self.read.step.counted(self.read.step.link(link)?)?;
-        Some((counted.received?, counted.sent?))
+        let metrics = self.read.step.link(link)?;
+        let counted = self.read.step.counted(metrics)?;
+        let span = self.read.spans.iter().find(|span| span.now.netns == link.netns);
+        let own = self.read.step.seconds_of(metrics);
+        let longer = span.filter(|_| own > 0.0).map_or(1.0, |span| span.seconds / own);
+        Some((counted.received? * longer, counted.sent? * longer))
     }
 }
 
