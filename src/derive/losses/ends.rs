@@ -40,7 +40,8 @@ impl Ahead {
     fn agree(&mut self, sockets: f64, namespace: f64) -> f64 {
         let (own, whole) = (sockets + self.sockets, namespace + self.namespace);
         let both = own.min(whole).max(0.0);
-        *self = Self { sockets: (own - both).min(sockets), namespace: (whole - both).min(namespace) };
+        let open = (own - both).clamp(sockets.min(0.0), sockets.max(0.0));
+        *self = Self { sockets: open, namespace: (whole - both).min(namespace) };
         both
     }
 }

@@ -337,3 +337,23 @@ fn a_socket_and_its_namespace_are_read_one_after_the_other() {
     assert!((lost(LossPlace::ReceiveBuffer) - 1_000.0).abs() < 1e-9, "{}", lost(LossPlace::ReceiveBuffer));
     assert!((lost(LossPlace::Checksum) - 2_000.0).abs() < 1e-9, "{}", lost(LossPlace::Checksum));
 }
+
+#[test]
+fn damaged_datagrams_of_others_hide_no_later_loss() {
+    // For eight samples another socket of the receiver's namespace gets damaged ones; then the flow's own has no room.
+    let sample = |nth: u64| {
+        let mut sample = before();
+        sample.at_ns += nth * SECOND;
+        sample.protocols.iter_mut().for_each(|row| row.at_ns += nth * SECOND);
+        protocols(&mut sample, NEAR).udp_out_datagrams = 10_000 * nth;
+        let (damaged, no_room) = (500 * nth.min(8), 100 * nth.saturating_sub(8));
+        let far = protocols(&mut sample, FAR);
+        (far.udp_rcvbuf_errors, far.udp_in_csum_errors, far.udp_in_errors) = (no_room, damaged, no_room + damaged);
+        let drops = u32::try_from(no_room).expect("few");
+        sample.flows[1].udp = Some(UdpState { drops, ..UdpState::default() });
+        Item::Sample(Box::new(sample))
+    };
+    let mut derivation = Derivation::default();
+    let last = (0..=20).filter_map(|nth| derivation.advance(sample(nth))).last().expect("samples give metrics");
+    assert_eq!(lost(&last), [("receive_buffer", None, 100.0)], "what others got does not count against it");
+}
