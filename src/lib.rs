@@ -11,6 +11,7 @@
 
 pub mod action;
 pub mod app;
+pub mod bpf;
 pub mod cli;
 pub mod demo;
 pub mod derive;

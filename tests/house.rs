@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("sample", &[]),
     ("sched", &["sample"]),
+    ("bpf", &[]),
     ("record", &["sample", "text"]),
-    ("source", &["sample", "sched", "record", "text"]),
+    ("source", &["sample", "sched", "bpf", "record", "text"]),
     ("derive", &["sample"]),
     ("report", &["sample", "derive"]),
     ("effect", &["sample", "sched"]),
@@ -22,7 +23,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("ui", &["view"]),
     ("text", &[]),
     ("term", &["text"]),
-    ("cli", &["action"]),
+    ("cli", &["sample", "action"]),
     ("demo", &[]),
     (
         "app",
@@ -46,6 +47,7 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("ratatui", &["ui", "app", "term"]),
     ("clap", &["cli"]),
     ("zstd", &["record"]),
+    ("aya", &["bpf"]),
     (
         "serde_json",
         &[

@@ -1,0 +1,625 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
+/* The kernel's own word: every dropped packet, every migration of a watched thread, and on request the time of softirqs
+ * and the cores of a hop. The programs only count; which counts matter is decided in user space (src/bpf). They are built
+ * by bpf/build, and the kernel takes them down when the last descriptor closes, however vnettop ends. */
+
+#include "kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
+
+/* The kernel compares this string: MIT alone would be refused the helpers. */
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+/* ---- migrations ------------------------------------------------------------------------------------------------- */
+
+/* A ring of each core's own: a BPF ring buffer needs Linux 5.8, and every core would take its lock. */
+#define MOST_MOVES 4096
+
+struct move {
+	__u64 at_ns; /* CLOCK_MONOTONIC */
+	__u64 sequence; /* of this core, from 1 on: tells a move that was written over while it was read */
+	__u32 tid;
+	__u32 from;
+	__u32 to;
+	__u32 _pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, MOST_MOVES);
+	__type(key, __u32);
+	__type(value, struct move);
+} moves SEC(".maps");
+
+/* How many moves each core has written. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} moves_written SEC(".maps");
+
+/* Thread numbers whose moves are told. Its room is taken at once (1 MB): where a classic tracepoint's program has one that
+ * grows, Linux 5.7 to 6.0 warns with a stack trace in its log and is tainted from then on. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u32);
+	__type(value, __u32);
+} watched SEC(".maps");
+
+/* Numbers yet to be given, whose moves are told too: a thread moves before anybody has found it. */
+struct unborn {
+	__u32 first, last; /* both included */
+	__u32 again_first, again_last; /* behind the wrap of the numbers; 1 and 0 where there is none */
+	/* Where the fields of the classic tracepoint's record are, bytes from its start. */
+	__u32 pid_at, from_at, to_at;
+	/* Slots of `moves` in use, a power of two less one: the loader makes the rings as large as the machine bears. */
+	__u32 mask;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct unborn);
+} unborn SEC(".maps");
+
+static __always_inline int is_asked_for(const struct unborn *range, __u32 tid)
+{
+	if (tid >= range->first && tid <= range->last)
+		return 1;
+	if (tid >= range->again_first && tid <= range->again_last)
+		return 1;
+	return bpf_map_lookup_elem(&watched, &tid) != 0;
+}
+
+static __always_inline void write_move(const struct unborn *range, __u32 tid, __u32 from, __u32 to)
+{
+	__u32 zero = 0, slot;
+	__u64 *written = bpf_map_lookup_elem(&moves_written, &zero);
+	struct move *move;
+
+	if (!written)
+		return;
+	slot = (__u32)*written & range->mask & (MOST_MOVES - 1);
+	move = bpf_map_lookup_elem(&moves, &slot);
+	if (!move)
+		return;
+	/* The tracepoint runs with interrupts off, so nobody else writes this core's ring. */
+	move->at_ns = bpf_ktime_get_ns();
+	move->tid = tid;
+	move->from = from;
+	move->to = to;
+	move->sequence = *written + 1;
+	*written += 1;
+}
+
+/* sched_migrate_task(struct task_struct *p, int dest_cpu) */
+SEC("tp_btf/sched_migrate_task")
+int moved(__u64 *ctx)
+{
+	struct task_struct *task = (struct task_struct *)ctx[0];
+	__u32 zero = 0, to = (__u32)ctx[1], tid, from;
+	struct unborn *range = bpf_map_lookup_elem(&unborn, &zero);
+
+	if (!range)
+		return 0;
+	tid = task->pid;
+	if (!is_asked_for(range, tid))
+		return 0;
+	if (bpf_core_field_exists(task->thread_info.cpu))
+		from = BPF_CORE_READ(task, thread_info.cpu);
+	else
+		from = BPF_CORE_READ((struct task_struct___before_5_16 *)task, cpu);
+	if (from != to)
+		write_move(range, tid, from, to);
+	return 0;
+}
+
+/* The same where the kernel has no BTF: its record's layout comes from the event's format file. Returns 1, because 0 would
+ * silence every other user of the tracepoint. Uses nothing that Linux 4.18 does not have. */
+SEC("tracepoint/sched/sched_migrate_task")
+int moved_classic(void *ctx)
+{
+	__u32 zero = 0, tid = 0, from = 0, to = 0;
+	struct unborn *range = bpf_map_lookup_elem(&unborn, &zero);
+
+	if (!range)
+		return 1;
+	bpf_probe_read(&tid, sizeof(tid), ctx + (range->pid_at & 255));
+	if (!is_asked_for(range, tid))
+		return 1;
+	bpf_probe_read(&from, sizeof(from), ctx + (range->from_at & 255));
+	bpf_probe_read(&to, sizeof(to), ctx + (range->to_at & 255));
+	if (from != to)
+		write_move(range, tid, from, to);
+	return 1;
+}
+
+/* ---- drops ------------------------------------------------------------------------------------------------------ */
+
+/* A flow's packets in one direction. Addresses are IPv6 or IPv4-mapped; ports and addresses in network order. */
+struct tuple {
+	__u8 from[16];
+	__u8 to[16];
+	__be16 from_port;
+	__be16 to_port;
+	__u32 proto;
+};
+
+/* Where and why. */
+struct drop {
+	__u32 flow; /* the number that user space gave the flow; 0: of no watched flow */
+	__u32 netns; /* inode; 0: not known */
+	__u32 ifindex; /* 0: not known */
+	__u32 reason; /* enum skb_drop_reason; 0 before Linux 5.17 */
+	__u64 function; /* an address inside the function that dropped it */
+};
+
+struct early {
+	struct tuple tuple;
+	struct drop drop;
+};
+
+struct early_count {
+	__u64 packets;
+	__u64 since_ns; /* CLOCK_MONOTONIC of the first of them */
+	__u64 in_others; /* how many of them are in `others` too */
+};
+
+/* The watched flows, by what their packets carry. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__type(key, struct tuple);
+	__type(value, __u32);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+} flows SEC(".maps");
+
+/* Packets of watched flows. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 2048);
+	__type(key, struct drop);
+	__type(value, __u64);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+} drops SEC(".maps");
+
+/* Packets of no watched flow; the oldest kinds make room. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct drop);
+	__type(value, __u64);
+} others SEC(".maps");
+
+/* The same by flow: what a flow lost before anybody knew of it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct early);
+	__type(value, struct early_count);
+} early SEC(".maps");
+
+/* Namespaces whose drops go to `others`; key 0 means all of them. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, __u32);
+	__type(value, __u32);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+} namespaces SEC(".maps");
+
+/* Packets counted in `drops` (0) and `others` (1): who finds them unchanged reads no table; and those that found no room in
+ * a table (2). */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 3);
+	__type(key, __u32);
+	__type(value, __u64);
+} counted SEC(".maps");
+
+#define OF_FLOWS 0
+#define OF_OTHERS 1
+#define NO_ROOM 2
+
+static __always_inline void count(__u32 which, __u64 packets)
+{
+	__u64 *sum = bpf_map_lookup_elem(&counted, &which);
+
+	if (sum)
+		__sync_fetch_and_add(sum, packets);
+}
+
+#define ETH_IP bpf_htons(0x0800)
+#define ETH_IPV6 bpf_htons(0x86dd)
+#define ETH_TEB bpf_htons(0x6558)
+#define TCP 6
+#define UDP 17
+#define GRE 47
+#define IPIP 4
+#define IP6IP 41
+
+#define READ(to, at) bpf_probe_read_kernel(&(to), sizeof(to), (const void *)(at))
+
+/* Fills in the tuple of the packet whose IP header is at `at`; gives where its payload begins (behind IP), or 0 where it is
+ * no IP or a later fragment. Of a fragment that has no ports, ports stay 0. */
+static __always_inline const unsigned char *read_ip(const unsigned char *at, struct tuple *tuple)
+{
+	__u8 first = 0, head[40];
+	const unsigned char *behind;
+
+	tuple->proto = 0;
+	tuple->from_port = tuple->to_port = 0;
+	READ(first, at);
+	if (first >> 4 == 4) {
+		__u16 fragment;
+
+		if (bpf_probe_read_kernel(head, 20, at))
+			return 0;
+		__builtin_memset(tuple->from, 0, 32);
+		tuple->from[10] = tuple->from[11] = tuple->to[10] = tuple->to[11] = 0xff;
+		__builtin_memcpy(tuple->from + 12, head + 12, 4);
+		__builtin_memcpy(tuple->to + 12, head + 16, 4);
+		tuple->proto = head[9];
+		fragment = (__u16)(head[6] & 0x1f) << 8 | head[7];
+		if (fragment)
+			return 0;
+		behind = at + (first & 15) * 4;
+	} else if (first >> 4 == 6) {
+		if (bpf_probe_read_kernel(head, 40, at))
+			return 0;
+		__builtin_memcpy(tuple->from, head + 8, 16);
+		__builtin_memcpy(tuple->to, head + 24, 16);
+		tuple->proto = head[6];
+		behind = at + 40;
+		if (tuple->proto == 44) { /* a fragment's header */
+			__u8 fragment[8];
+
+			if (READ(fragment, behind))
+				return 0;
+			tuple->proto = fragment[0];
+			if (fragment[2] || fragment[3] & 0xf8)
+				return 0;
+			behind += 8;
+		}
+	} else {
+		return 0;
+	}
+	if (tuple->proto == TCP || tuple->proto == UDP) {
+		__be16 ports[2];
+
+		if (READ(ports, behind))
+			return 0;
+		tuple->from_port = ports[0];
+		tuple->to_port = ports[1];
+	}
+	return behind;
+}
+
+/* Where the IP header of the packet inside a tunnel's is; 0 where there is none. */
+static __always_inline const unsigned char *inside(const unsigned char *behind, const struct tuple *outer)
+{
+	__be16 kind = 0;
+
+	if (!behind)
+		return 0;
+	if (outer->proto == IPIP || outer->proto == IP6IP)
+		return behind;
+	if (outer->proto == UDP && (outer->to_port == bpf_htons(4789) || outer->to_port == bpf_htons(8472))) {
+		/* vxlan: 8 bytes behind the UDP header, then a frame */
+		READ(kind, behind + 8 + 8 + 12);
+		return kind == ETH_IP || kind == ETH_IPV6 ? behind + 8 + 8 + 14 : 0;
+	}
+	if (outer->proto == UDP && outer->to_port == bpf_htons(6081)) {
+		/* geneve: options of 4 bytes each behind the 8 */
+		__u8 head[4] = {};
+		const unsigned char *frame;
+
+		READ(head, behind + 8);
+		frame = behind + 8 + 8 + (head[0] & 63) * 4;
+		READ(kind, frame + 12);
+		return kind == ETH_IP || kind == ETH_IPV6 ? frame + 14 : 0;
+	}
+	if (outer->proto == GRE) {
+		/* checksum, key and sequence number are 4 bytes each, where they are */
+		__be16 head[2] = {};
+		const unsigned char *at;
+
+		READ(head, behind);
+		at = behind + 4 + ((head[0] & bpf_htons(0x8000)) ? 4 : 0) + ((head[0] & bpf_htons(0x2000)) ? 4 : 0) +
+		     ((head[0] & bpf_htons(0x1000)) ? 4 : 0);
+		if (head[1] == ETH_IP || head[1] == ETH_IPV6)
+			return at;
+		if (head[1] != ETH_TEB)
+			return 0;
+		READ(kind, at + 12);
+		return kind == ETH_IP || kind == ETH_IPV6 ? at + 14 : 0;
+	}
+	return 0;
+}
+
+/* The number of the watched flow that a tuple is of, or 0. A socket that is not connected is watched by its port alone. */
+static __always_inline __u32 flow_of(const struct tuple *tuple)
+{
+	struct tuple any = {};
+	__u32 *flow = bpf_map_lookup_elem(&flows, tuple);
+
+	if (flow)
+		return *flow;
+	if (tuple->proto != UDP || !tuple->to_port)
+		return 0;
+	any.to_port = tuple->to_port;
+	any.proto = UDP;
+	flow = bpf_map_lookup_elem(&flows, &any);
+	return flow ? *flow : 0;
+}
+
+/* Packets on the wire that a buffer stands for: one that is still to be cut (TSO) or was put together (GRO) is several. */
+static __always_inline __u64 packets_of(const struct sk_buff *skb, const unsigned char *head)
+{
+	const struct skb_shared_info *shared = (const void *)(head + skb->end);
+	__u16 segments = BPF_CORE_READ(shared, gso_segs);
+
+	if (!segments) {
+		__u16 size = BPF_CORE_READ(shared, gso_size);
+
+		/* A guest's packet does not say how many it becomes. */
+		if (size)
+			return (skb->len + size - 1) / size;
+	}
+	return segments ? segments : 1;
+}
+
+/* Inodes of namespaces are given from here on (PROC_DYNAMIC_FIRST): what is less was no namespace. */
+#define FIRST_INODE 0xf0000000u
+
+static __always_inline __u32 netns_of(struct net *net)
+{
+	__u32 inode = BPF_CORE_READ(net, ns.inum);
+
+	return inode >= FIRST_INODE ? inode : 0;
+}
+
+/* Where it was dropped. The device of a datagram that waits for its reader is overwritten, that of one that leaves is not
+ * set yet: then the socket, and the route's device, stand for it. */
+static __always_inline void find_place(const struct sk_buff *skb, struct sock *receiver, struct drop *drop)
+{
+	struct net_device *dev = skb->dev;
+	struct sock *sk = receiver ? receiver : skb->sk;
+
+	if (dev) {
+		drop->netns = netns_of(BPF_CORE_READ(dev, nd_net.net));
+		if (drop->netns) {
+			drop->ifindex = BPF_CORE_READ(dev, ifindex);
+			return;
+		}
+	}
+	if (sk)
+		drop->netns = netns_of(BPF_CORE_READ(sk, __sk_common.skc_net.net));
+	if (skb->skb_iif) {
+		drop->ifindex = skb->skb_iif;
+	} else {
+		struct dst_entry *dst = (struct dst_entry *)(skb->_skb_refdst & ~1ul);
+
+		dev = dst ? BPF_CORE_READ(dst, dev) : 0;
+		if (dev) {
+			drop->ifindex = BPF_CORE_READ(dev, ifindex);
+			if (!drop->netns)
+				drop->netns = netns_of(BPF_CORE_READ(dev, nd_net.net));
+		}
+	}
+}
+
+/* Where the code of kfree_skb() is, until user space has told it 0, as behind the last of its pieces. */
+#define PIECES 4
+
+struct freeing {
+	struct {
+		__u64 begins;
+		__u64 ends; /* not included */
+	} pieces[PIECES];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct freeing);
+} freeing SEC(".maps");
+
+/* Who freed the packet. Where a compiler has cut kfree_skb() in two (before Linux 5.19; Debian's 5.10 for arm64), it says that
+ * it was itself: its caller is the next one on the stack. */
+static __always_inline __u64 freed_by(__u64 *ctx)
+{
+	__u64 at = ctx[1], stack[12] = {};
+	__u32 zero = 0;
+	struct freeing *own = bpf_map_lookup_elem(&freeing, &zero);
+	int is_own = 0, i;
+
+	if (!own)
+		return at;
+#pragma unroll
+	for (i = 0; i < PIECES; i++)
+		is_own |= at >= own->pieces[i].begins && at < own->pieces[i].ends;
+	if (!is_own || bpf_get_stack(ctx, stack, sizeof(stack), 0) < 0)
+		return at;
+#pragma unroll
+	for (i = 0; i + 1 < 12; i++)
+		if (stack[i] == at && stack[i + 1])
+			return stack[i + 1];
+	return at;
+}
+
+static __always_inline void add(void *table, const void *key, __u64 packets, __u32 which)
+{
+	__u64 *sum = bpf_map_lookup_elem(table, key);
+
+	if (!sum) {
+		__u64 none = 0;
+
+		bpf_map_update_elem(table, key, &none, BPF_NOEXIST);
+		sum = bpf_map_lookup_elem(table, key);
+	}
+	if (sum) {
+		__sync_fetch_and_add(sum, packets);
+		count(which, packets);
+	} else {
+		count(NO_ROOM, packets);
+	}
+}
+
+/* kfree_skb(struct sk_buff *skb, void *location[, enum skb_drop_reason reason[, struct sock *rx_sk]]) */
+SEC("tp_btf/kfree_skb")
+int dropped(__u64 *ctx)
+{
+	struct sk_buff *skb = (struct sk_buff *)ctx[0];
+	struct sock *receiver = 0;
+	struct early key = {};
+	struct early_count *seen;
+	const unsigned char *head = skb->head, *behind = 0;
+	__u64 packets;
+	__u32 zero = 0, is_asked;
+	__be16 protocol = skb->protocol;
+
+	if (bpf_core_field_exists(struct trace_event_raw_kfree_skb, reason))
+		key.drop.reason = (__u32)ctx[2];
+	if (bpf_core_field_exists(struct trace_event_raw_kfree_skb, rx_sk))
+		receiver = (struct sock *)ctx[3];
+	key.drop.function = freed_by(ctx);
+	find_place(skb, receiver, &key.drop);
+	packets = packets_of(skb, head);
+	if (protocol == ETH_IP || protocol == ETH_IPV6) {
+		behind = read_ip(head + skb->network_header, &key.tuple);
+		key.drop.flow = flow_of(&key.tuple);
+		if (!key.drop.flow) {
+			const unsigned char *inner = inside(behind, &key.tuple);
+
+			if (inner) {
+				read_ip(inner, &key.tuple);
+				key.drop.flow = flow_of(&key.tuple);
+			}
+		}
+	}
+	if (key.drop.flow) {
+		add(&drops, &key.drop, packets, OF_FLOWS);
+		return 0;
+	}
+	is_asked = bpf_map_lookup_elem(&namespaces, &key.drop.netns) || bpf_map_lookup_elem(&namespaces, &zero);
+	if (is_asked)
+		add(&others, &key.drop, packets, OF_OTHERS);
+	if (key.tuple.proto != TCP && key.tuple.proto != UDP)
+		return 0;
+	seen = bpf_map_lookup_elem(&early, &key);
+	if (!seen) {
+		struct early_count none = { .since_ns = bpf_ktime_get_ns() };
+
+		bpf_map_update_elem(&early, &key, &none, BPF_NOEXIST);
+		seen = bpf_map_lookup_elem(&early, &key);
+	}
+	if (seen) {
+		__sync_fetch_and_add(&seen->packets, packets);
+		if (is_asked)
+			__sync_fetch_and_add(&seen->in_others, packets);
+	}
+	return 0;
+}
+
+/* ---- softirqs, on request --------------------------------------------------------------------------------------- */
+
+struct softirq {
+	__u64 ns;
+	__u64 count;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 16);
+	__type(key, __u32);
+	__type(value, struct softirq);
+} softirqs SEC(".maps");
+
+/* Since when each core handles one; 0: it does not. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} softirq_since SEC(".maps");
+
+/* softirq_entry(unsigned int vec_nr) */
+SEC("tp_btf/softirq_entry")
+int softirq_begins(__u64 *ctx)
+{
+	__u32 zero = 0;
+	__u64 *since = bpf_map_lookup_elem(&softirq_since, &zero);
+
+	if (since)
+		*since = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* softirq_exit(unsigned int vec_nr) */
+SEC("tp_btf/softirq_exit")
+int softirq_ends(__u64 *ctx)
+{
+	__u32 zero = 0, kind = (__u32)ctx[0];
+	__u64 *since = bpf_map_lookup_elem(&softirq_since, &zero);
+	struct softirq *sum = bpf_map_lookup_elem(&softirqs, &kind);
+
+	if (since && sum && *since) {
+		sum->ns += bpf_ktime_get_ns() - *since;
+		sum->count += 1;
+		*since = 0;
+	}
+	return 0;
+}
+
+/* ---- cores of a hop, while they are looked at -------------------------------------------------------------------- */
+
+struct hop {
+	__u32 netns;
+	__u32 ifindex;
+	__u32 sent; /* 1: packets that leave through it; 0: those that come in */
+};
+
+/* Packets by core; user space puts in the hops it wants. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(max_entries, 256);
+	__type(key, struct hop);
+	__type(value, __u64);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+} hops SEC(".maps");
+
+static __always_inline void count_hop(const struct sk_buff *skb, struct net_device *dev, __u32 sent)
+{
+	struct hop hop = { .sent = sent };
+	__u64 *packets;
+
+	hop.ifindex = BPF_CORE_READ(dev, ifindex);
+	hop.netns = BPF_CORE_READ(dev, nd_net.net, ns.inum);
+	packets = bpf_map_lookup_elem(&hops, &hop);
+	if (packets)
+		*packets += packets_of(skb, skb->head);
+}
+
+/* netif_receive_skb(struct sk_buff *skb) */
+SEC("tp_btf/netif_receive_skb")
+int hop_receives(__u64 *ctx)
+{
+	struct sk_buff *skb = (struct sk_buff *)ctx[0];
+
+	count_hop(skb, skb->dev, 0);
+	return 0;
+}
+
+/* net_dev_start_xmit(const struct sk_buff *skb, const struct net_device *dev) */
+SEC("tp_btf/net_dev_start_xmit")
+int hop_sends(__u64 *ctx)
+{
+	count_hop((struct sk_buff *)ctx[0], (struct net_device *)ctx[1], 1);
+	return 0;
+}

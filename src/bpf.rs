@@ -1,0 +1,173 @@
+//! The kernel's own word: one BPF object (`bpf/vnettop.bpf.c`) that counts dropped packets and tells migrations, loaded
+//! after the first frame by a thread of its own. What it counts is read by the sampler from the maps handed over here.
+//! The kernel takes everything down when the last descriptor closes, however vnettop ends.
+
+pub mod drops;
+pub mod functions;
+pub mod hops;
+mod memory;
+pub mod moves;
+mod object;
+mod reasons;
+pub mod softirqs;
+
+use drops::DropTables;
+use functions::UsualFunctions;
+use hops::{HopCount, HopKey};
+use moves::MoveRings;
+use object::Requested;
+use softirqs::SoftirqTimes;
+use std::io;
+use std::path::Path;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::time::Duration;
+
+/// The first frame has the cores for itself for so long.
+const GRACE: Duration = Duration::from_millis(30);
+
+/// What the thread has done.
+pub enum Report {
+    /// The programs are attached.
+    Loaded(Box<Maps>),
+    /// They cannot be had at all; how the program goes on is the caller's.
+    Refused(Refusal),
+    /// The functions at these addresses; none where the kernel does not say.
+    Functions(Vec<(u64, Option<String>)>),
+    /// Softirqs are timed from now on.
+    Softirqs(SoftirqTimes),
+    /// Packets by hop and core, counted over a stated time.
+    Hops(Vec<HopCount>),
+}
+
+/// What the sampler reads of the loaded object.
+pub struct Maps {
+    /// Migrations; none where only drops could be had.
+    pub moves: Option<MoveRings>,
+    /// Dropped packets; none where this kernel has no BTF.
+    pub drops: Option<DropTables>,
+    /// Where the functions are that usually drop packets.
+    pub functions: UsualFunctions,
+    /// Why a part of it is missing.
+    pub missing: Option<Refusal>,
+}
+
+/// Why the programs are not there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// `CAP_BPF` or `CAP_PERFMON` is missing, or the kernel is locked down.
+    Rights,
+    /// This kernel describes no types (`/sys/kernel/btf/vmlinux`).
+    NoBtf,
+    /// Anything else, in the kernel's words.
+    Other(String),
+}
+
+/// What the thread is to do.
+enum Order {
+    /// Find the functions of these addresses.
+    Functions(Vec<u64>),
+    /// Time softirqs, or no longer.
+    Softirqs(bool),
+    /// Count the packets of these hops for a while.
+    Hops(Vec<HopKey>),
+    /// Nobody needs the programs any more.
+    End,
+}
+
+/// The caller's end of the thread; the programs are taken down when it is dropped.
+pub struct Programs {
+    orders: Sender<Order>,
+    reports: Receiver<Report>,
+}
+
+impl Programs {
+    /// Starts the thread that loads the programs; `proc` and `sys` are where those file systems are mounted.
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub fn start(proc: &Path, sys: &Path) -> io::Result<Self> {
+        let (orders, ordered) = mpsc::channel();
+        let (reporting, reports) = mpsc::channel();
+        let (proc, sys) = (proc.to_owned(), sys.to_owned());
+        let work = move || {
+            std::thread::sleep(GRACE);
+            run(&proc, &sys, &ordered, &reporting);
+        };
+        std::thread::Builder::new().name("bpf".to_owned()).spawn(work)?;
+        Ok(Self { orders, reports })
+    }
+
+    /// What was done meanwhile.
+    #[must_use]
+    pub fn report(&self) -> Option<Report> {
+        self.reports.try_recv().ok()
+    }
+
+    /// What was done, or is done within this time.
+    #[must_use]
+    pub fn report_within(&self, most: Duration) -> Option<Report> {
+        self.reports.recv_timeout(most).ok()
+    }
+
+    /// Asks which functions these addresses are in; the answer is a report.
+    pub fn ask_functions(&self, addresses: Vec<u64>) {
+        let _ = self.orders.send(Order::Functions(addresses));
+    }
+
+    /// Times softirqs from now on, or no longer.
+    pub fn time_softirqs(&self, wanted: bool) {
+        let _ = self.orders.send(Order::Softirqs(wanted));
+    }
+
+    /// Counts the packets of these hops by core for [`hops::COUNTED_FOR`]; the answer is a report.
+    pub fn count_hops(&self, hops: Vec<HopKey>) {
+        let _ = self.orders.send(Order::Hops(hops));
+    }
+}
+
+impl Drop for Programs {
+    fn drop(&mut self) {
+        let _ = self.orders.send(Order::End);
+    }
+}
+
+fn run(proc: &Path, sys: &Path, ordered: &Receiver<Order>, reporting: &Sender<Report>) {
+    let loaded = memory::for_a_moment(|| object::load(proc, sys));
+    let loaded = loaded.unwrap_or_else(|_| Err(Refusal::Other("the loader failed".to_owned())));
+    let (_links, maps) = match loaded {
+        Ok(loaded) => loaded,
+        Err(refusal) => {
+            let _ = reporting.send(Report::Refused(refusal));
+            return;
+        }
+    };
+    if reporting.send(Report::Loaded(Box::new(maps))).is_err() {
+        return;
+    }
+    let mut requested: Option<Requested> = None;
+    // Dropping the links closes the programs' last descriptors.
+    while let Ok(order) = ordered.recv() {
+        if matches!(order, Order::Softirqs(true) | Order::Hops(_)) && requested.is_none() {
+            let loaded = memory::for_a_moment(|| Requested::load(sys));
+            let Ok(Some((programs, times))) = loaded else { continue };
+            requested = Some(programs);
+            if reporting.send(Report::Softirqs(times)).is_err() {
+                return;
+            }
+        }
+        let report = match order {
+            Order::End => return,
+            Order::Functions(addresses) => Some(Report::Functions(functions::find(proc, addresses))),
+            Order::Softirqs(wanted) => {
+                if let Some(programs) = &mut requested {
+                    programs.time_softirqs(wanted);
+                }
+                None
+            }
+            Order::Hops(hops) => requested.as_mut().map(|programs| Report::Hops(programs.count_hops(&hops))),
+        };
+        if report.is_some_and(|report| reporting.send(report).is_err()) {
+            return;
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! Dropped packets, as the tables of the object have them: of the watched flows (`drops`), of everything else in the
+//! namespaces asked for (`others`), and of flows that nobody knew yet (`early`).
+
+use super::reasons::Reasons;
+use aya::Ebpf;
+use aya::maps::{Array, HashMap, MapData};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+
+/// `struct drop`: flow, namespace, ifindex, reason, address in two halves.
+type DropKey = [u32; 6];
+/// `struct tuple` and `struct early`, in words of four bytes.
+type Tuple = [u32; 10];
+type EarlyKey = [u32; 16];
+
+/// What counts in `counted`.
+const OF_FLOWS: u32 = 0;
+const OF_OTHERS: u32 = 1;
+const NO_ROOM: u32 = 2;
+/// A drop that is older than this when its flow is found was another flow's with the same addresses, ns.
+const EARLY_NS: u64 = 5_000_000_000;
+/// Rows of others at most: what a table of so many shows is what is dropped most recently.
+const MOST_OTHERS: usize = 1024;
+
+/// One direction of a watched flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FlowKey {
+    /// `IPPROTO_TCP` or `IPPROTO_UDP`.
+    pub proto: u8,
+    /// Who sends; unspecified with port 0: anybody.
+    pub from: SocketAddr,
+    /// To whom.
+    pub to: SocketAddr,
+}
+
+/// Packets dropped at one place for one reason, since the programs were attached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DropRow {
+    /// The watched flow; none of others.
+    pub flow: Option<FlowKey>,
+    /// Inode of the namespace, 0 where it is not known.
+    pub netns: u32,
+    /// Device, 0 where it is not known.
+    pub ifindex: u32,
+    /// Its name; none before Linux 5.17.
+    pub reason: Option<Arc<str>>,
+    /// Address inside the function that dropped it.
+    pub address: u64,
+    /// Packets.
+    pub packets: u64,
+}
+
+/// What a table held when it was read last.
+#[derive(Debug, Default)]
+pub struct Rows {
+    /// The packets counted until then; none: it is to be read again.
+    counted: Option<u64>,
+    /// Rises with every reading that found something else.
+    pub generation: u64,
+    /// In no order that means anything.
+    pub rows: Vec<DropRow>,
+}
+
+impl Rows {
+    fn replace(&mut self, counted: u64, rows: Vec<DropRow>) {
+        self.counted = Some(counted);
+        if rows != self.rows {
+            self.generation += 1;
+            self.rows = rows;
+        }
+    }
+}
+
+/// The tables.
+pub struct DropTables {
+    flows: HashMap<MapData, Tuple, u32>,
+    drops: HashMap<MapData, DropKey, u64>,
+    others: HashMap<MapData, DropKey, u64>,
+    early: HashMap<MapData, EarlyKey, [u64; 3]>,
+    namespaces: HashMap<MapData, u32, u32>,
+    counted: Array<MapData, u64>,
+    reasons: Reasons,
+    /// The flows asked for, each with its number; a number is never given again.
+    asked: BTreeMap<FlowKey, u32>,
+    last_number: u32,
+    asked_namespaces: BTreeSet<u32>,
+    /// What flows lost before they were asked for, and how much of it was counted as that of others.
+    before: BTreeMap<DropKey, u64>,
+    taken: BTreeMap<DropKey, u64>,
+    of_flows: Rows,
+    of_others: Rows,
+}
+
+impl DropTables {
+    pub(super) fn take(ebpf: &mut Ebpf, reasons: Reasons) -> Option<Self> {
+        Some(Self {
+            flows: HashMap::try_from(ebpf.take_map("flows")?).ok()?,
+            drops: HashMap::try_from(ebpf.take_map("drops")?).ok()?,
+            others: HashMap::try_from(ebpf.take_map("others")?).ok()?,
+            early: HashMap::try_from(ebpf.take_map("early")?).ok()?,
+            namespaces: HashMap::try_from(ebpf.take_map("namespaces")?).ok()?,
+            counted: Array::try_from(ebpf.take_map("counted")?).ok()?,
+            reasons,
+            asked: BTreeMap::new(),
+            last_number: 0,
+            asked_namespaces: BTreeSet::new(),
+            before: BTreeMap::new(),
+            taken: BTreeMap::new(),
+            of_flows: Rows::default(),
+            of_others: Rows::default(),
+        })
+    }
+
+    /// Counts the packets of these flows from now on, and what they lost just before; forgets all others.
+    pub fn ask_flows(&mut self, wanted: &BTreeSet<FlowKey>, now_ns: u64) {
+        if self.asked.len() == wanted.len() && self.asked.keys().eq(wanted) {
+            return;
+        }
+        let gone: Vec<FlowKey> = self.asked.keys().filter(|flow| !wanted.contains(flow)).copied().collect();
+        for flow in gone {
+            self.forget(flow);
+        }
+        let new: Vec<FlowKey> = wanted.iter().filter(|flow| !self.asked.contains_key(flow)).copied().collect();
+        let mut numbers = BTreeMap::new();
+        for flow in new {
+            let number = self.last_number + 1;
+            if self.flows.insert(tuple(flow), number, 0).is_err() {
+                continue;
+            }
+            // Later fragments of a datagram carry no ports; of several flows between two addresses the first stands for all.
+            if let Some(portless) = portless(flow) {
+                let _ = self.flows.insert(portless, number, NO_OVERWRITE);
+                numbers.insert(portless, number);
+            }
+            self.last_number = number;
+            self.asked.insert(flow, number);
+            numbers.insert(tuple(flow), number);
+        }
+        if !numbers.is_empty() {
+            self.take_early(&numbers, now_ns);
+            self.of_others.counted = None;
+        }
+        // Rows of flows that are gone, or have lost before: what was read says nothing of them.
+        self.of_flows.counted = None;
+    }
+
+    fn forget(&mut self, flow: FlowKey) {
+        let Some(number) = self.asked.remove(&flow) else { return };
+        let _ = self.flows.remove(&tuple(flow));
+        if let Some(portless) = portless(flow).filter(|key| self.flows.get(key, 0).is_ok_and(|of| of == number)) {
+            let _ = self.flows.remove(&portless);
+        }
+        let rows: Vec<DropKey> = self.drops.keys().flatten().filter(|key| key[0] == number).collect();
+        for key in rows {
+            let _ = self.drops.remove(&key);
+        }
+        self.before.retain(|key, _| key[0] != number);
+    }
+
+    /// Moves what these tuples lost while nobody asked for them to the flows they are of.
+    fn take_early(&mut self, numbers: &BTreeMap<Tuple, u32>, now_ns: u64) {
+        let keys: Vec<EarlyKey> = self.early.keys().flatten().collect();
+        for key in keys {
+            let tuple: Tuple = std::array::from_fn(|at| key[at]);
+            let Some(&number) = numbers.get(&tuple).or_else(|| numbers.get(&to_port_alone(tuple))) else { continue };
+            let Ok([packets, since_ns, in_others]) = self.early.get(&key, 0) else { continue };
+            let _ = self.early.remove(&key);
+            if since_ns.saturating_add(EARLY_NS) >= now_ns {
+                let mut drop: DropKey = std::array::from_fn(|at| key[10 + at]);
+                *self.taken.entry(drop).or_default() += in_others;
+                drop[0] = number;
+                *self.before.entry(drop).or_default() += packets;
+            }
+        }
+    }
+
+    /// Counts what is dropped in these namespaces beside the watched flows, by inode; 0 is all of them.
+    pub fn ask_namespaces(&mut self, wanted: BTreeSet<u32>) {
+        if self.asked_namespaces == wanted {
+            return;
+        }
+        for gone in self.asked_namespaces.difference(&wanted) {
+            let _ = self.namespaces.remove(gone);
+        }
+        for new in wanted.difference(&self.asked_namespaces) {
+            let _ = self.namespaces.insert(new, 1, 0);
+        }
+        self.asked_namespaces = wanted;
+        self.of_others.counted = None;
+    }
+
+    /// Packets of the watched flows; read anew only where some were dropped since.
+    pub fn of_flows(&mut self) -> &Rows {
+        let counted = self.count(OF_FLOWS);
+        if self.of_flows.counted != Some(counted) {
+            let mut sums = self.before.clone();
+            for (key, packets) in self.drops.iter().flatten() {
+                *sums.entry(key).or_default() += packets;
+            }
+            let flows: BTreeMap<u32, FlowKey> = self.asked.iter().map(|(flow, number)| (*number, *flow)).collect();
+            let row = |(key, packets): (DropKey, u64)| Some(self.row(Some(*flows.get(&key[0])?), key, packets));
+            let rows = sums.into_iter().filter_map(row).collect();
+            self.of_flows.replace(counted, rows);
+        }
+        &self.of_flows
+    }
+
+    /// Packets of no watched flow in the namespaces asked for; read anew only where some were dropped since.
+    pub fn of_others(&mut self) -> &Rows {
+        let counted = self.count(OF_OTHERS);
+        if self.of_others.counted != Some(counted) {
+            let rows = self.others.iter().flatten().take(MOST_OTHERS);
+            let is_asked =
+                |key: &DropKey| self.asked_namespaces.contains(&key[1]) || self.asked_namespaces.contains(&0);
+            let left = |(key, packets): (DropKey, u64)| {
+                (key, packets.saturating_sub(self.taken.get(&key).copied().unwrap_or(0)))
+            };
+            let rows = rows.filter(|(key, _)| is_asked(key)).map(left).filter(|(_, packets)| *packets > 0);
+            let rows = rows.map(|(key, packets)| self.row(None, key, packets)).collect();
+            self.of_others.replace(counted, rows);
+        }
+        &self.of_others
+    }
+
+    /// The same as it was read last.
+    #[must_use]
+    pub fn last_of_others(&self) -> &[DropRow] {
+        &self.of_others.rows
+    }
+
+    /// Packets for which there was no room in a table.
+    #[must_use]
+    pub fn no_room(&self) -> u64 {
+        self.count(NO_ROOM)
+    }
+
+    fn count(&self, which: u32) -> u64 {
+        self.counted.get(&which, 0).unwrap_or(0)
+    }
+
+    fn row(&self, flow: Option<FlowKey>, key: DropKey, packets: u64) -> DropRow {
+        let [_, netns, ifindex, reason, low, high] = key;
+        let [low, high] = [low, high].map(u32::to_ne_bytes);
+        let mut address = [0; 8];
+        address[..4].copy_from_slice(&low);
+        address[4..].copy_from_slice(&high);
+        let address = u64::from_ne_bytes(address);
+        DropRow { flow, netns, ifindex, reason: self.reasons.name(reason), address, packets }
+    }
+}
+
+/// `BPF_NOEXIST`: the first one stays.
+const NO_OVERWRITE: u64 = 1;
+
+/// What a flow's packets carry, as the program writes it: addresses and ports in network order.
+fn tuple(flow: FlowKey) -> Tuple {
+    let FlowKey { proto, from, to } = flow;
+    let mut tuple = [0; 10];
+    let is_anybody = from.ip().is_unspecified() && from.port() == 0;
+    if !is_anybody {
+        tuple[..4].copy_from_slice(&words(from.ip()));
+        tuple[4..8].copy_from_slice(&words(to.ip()));
+    }
+    tuple[8] = ports(if is_anybody { 0 } else { from.port() }, to.port());
+    tuple[9] = u32::from(proto);
+    tuple
+}
+
+/// The same of a datagram's later fragments.
+fn portless(flow: FlowKey) -> Option<Tuple> {
+    let mut tuple = tuple(flow);
+    tuple[8] = 0;
+    (tuple[..8] != [0; 8] && i32::from(flow.proto) == libc::IPPROTO_UDP).then_some(tuple)
+}
+
+/// What a socket that is not connected is known by.
+fn to_port_alone(tuple: Tuple) -> Tuple {
+    let [_, _, c, d] = tuple[8].to_ne_bytes();
+    let mut any = [0; 10];
+    any[8] = u32::from_ne_bytes([0, 0, c, d]);
+    any[9] = tuple[9];
+    any
+}
+
+fn ports(from: u16, to: u16) -> u32 {
+    let ([a, b], [c, d]) = (from.to_be_bytes(), to.to_be_bytes());
+    u32::from_ne_bytes([a, b, c, d])
+}
+
+fn words(address: IpAddr) -> [u32; 4] {
+    let address: Ipv6Addr = match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped(),
+        IpAddr::V6(address) => address,
+    };
+    let bytes = address.octets();
+    std::array::from_fn(|at| {
+        u32::from_ne_bytes([bytes[at * 4], bytes[at * 4 + 1], bytes[at * 4 + 2], bytes[at * 4 + 3]])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flow(from: &str, to: &str) -> FlowKey {
+        FlowKey { proto: 17, from: from.parse().expect("an address"), to: to.parse().expect("an address") }
+    }
+
+    #[test]
+    fn a_flow_is_known_by_what_its_packets_carry() {
+        let bytes: Vec<u8> =
+            tuple(flow("10.1.2.3:5201", "10.1.2.4:258")).iter().flat_map(|word| word.to_ne_bytes()).collect();
+        assert_eq!(bytes[10..16], [0xff, 0xff, 10, 1, 2, 3], "IPv4 is mapped");
+        assert_eq!(bytes[28..32], [10, 1, 2, 4], "the receiver behind the sender");
+        assert_eq!(bytes[32..36], [0x14, 0x51, 1, 2], "ports in network order");
+        assert_eq!(tuple(flow("[::ffff:10.1.2.3]:5201", "[::ffff:10.1.2.4]:258"))[..9], {
+            tuple(flow("10.1.2.3:5201", "10.1.2.4:258"))[..9].to_vec()
+        });
+        let any = tuple(flow("0.0.0.0:0", "10.1.2.4:258"));
+        assert_eq!(any[..8], [0; 8], "a socket that is not connected takes from anybody");
+        assert_eq!(to_port_alone(tuple(flow("10.1.2.3:5201", "10.1.2.4:258"))), any, "by its port");
+        assert_eq!(portless(flow("0.0.0.0:0", "10.1.2.4:258")), None, "without addresses it would be everybody's");
+    }
+}

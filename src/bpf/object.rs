@@ -1,0 +1,225 @@
+//! Loads and attaches the object. With the kernel's BTF (Linux 5.5) everything; without it only migrations, by a classic
+//! tracepoint program that needs to know where tracefs is and how the event's record is laid out.
+//!
+//! What the loader made of the object and of the kernel's types is dropped once the programs are attached: only links and
+//! maps stay. So what is counted on request is loaded anew when it is asked for.
+
+use super::drops::DropTables;
+use super::functions::UsualFunctions;
+use super::hops::{self, HopCount, HopKey};
+use super::moves::{MoveRings, RecordLayout};
+use super::reasons::Reasons;
+use super::softirqs::SoftirqTimes;
+use super::{Maps, Refusal};
+use aya::maps::{Array, MapData, PerCpuHashMap};
+use aya::programs::tp_btf::{BtfTracePointLink, BtfTracePointLinkId};
+use aya::programs::trace_point::TracePointLink;
+use aya::programs::{BtfTracePoint, ProgramError, TracePoint};
+use aya::{Btf, Ebpf, EbpfError, EbpfLoader, Endianness, VerifierLogLevel};
+use std::fs;
+use std::path::Path;
+
+/// Compiled by `bpf/build`.
+static OBJECT: &[u8] = include_bytes!("../../bpf/vnettop.bpf.o");
+
+/// Program, and the tracepoint it is for.
+const DROPPED: (&str, &str) = ("dropped", "kfree_skb");
+const MOVED: (&str, &str) = ("moved", "sched_migrate_task");
+const SOFTIRQS: [(&str, &str); 2] = [("softirq_begins", "softirq_entry"), ("softirq_ends", "softirq_exit")];
+const HOPS: [(&str, &str); 2] = [("hop_receives", "netif_receive_skb"), ("hop_sends", "net_dev_start_xmit")];
+const MOVED_CLASSIC: &str = "moved_classic";
+
+/// The attached programs; they end with this.
+#[derive(Default)]
+pub(super) struct Links {
+    _btf: Vec<BtfTracePointLink>,
+    _classic: Option<TracePointLink>,
+}
+
+/// Loads what this kernel and these rights allow.
+pub(super) fn load(proc: &Path, sys: &Path) -> Result<(Links, Maps), Refusal> {
+    match types(sys).and_then(|bytes| with_btf(proc, sys, &bytes)) {
+        Ok(loaded) => Ok(loaded),
+        Err(Refusal::Rights) => Err(Refusal::Rights),
+        Err(missing) => classic(sys, missing),
+    }
+}
+
+/// What the kernel says of its types.
+fn types(sys: &Path) -> Result<Vec<u8>, Refusal> {
+    fs::read(sys.join("kernel/btf/vmlinux")).map_err(|_| Refusal::NoBtf)
+}
+
+fn parsed(bytes: &[u8]) -> Result<Btf, Refusal> {
+    Btf::parse(bytes, Endianness::default()).map_err(|error| Refusal::Other(error.to_string()))
+}
+
+fn with_btf(proc: &Path, sys: &Path, bytes: &[u8]) -> Result<(Links, Maps), Refusal> {
+    let btf = parsed(bytes)?;
+    let slots = MoveRings::slots();
+    let mut ebpf = lifted(Some(&btf), slots)?;
+    // One that is missing is no reason to have neither: a kernel may be built without one of the tracepoints.
+    let both = [attached(&mut ebpf, &btf, MOVED), attached(&mut ebpf, &btf, DROPPED)];
+    let [has_moves, has_drops] = [both[0].is_ok(), both[1].is_ok()];
+    let (links, refusals): (Vec<_>, Vec<_>) = both.into_iter().partition(Result::is_ok);
+    let missing = refusals.into_iter().find_map(Result::err);
+    if let Some(refusal) = missing.clone().filter(|_| links.is_empty()) {
+        return Err(refusal);
+    }
+    let drops = || DropTables::take(&mut ebpf, Reasons::read(bytes, &sys.join("kernel/btf/openvswitch")));
+    let drops = has_drops.then(drops).flatten();
+    let moves = has_moves.then(|| MoveRings::take(&mut ebpf, slots, RecordLayout::default())).flatten();
+    let functions = if has_drops { UsualFunctions::read(proc) } else { UsualFunctions::default() };
+    tell_freeing(&mut ebpf, &functions);
+    let links = Links { _btf: links.into_iter().flatten().collect(), _classic: None };
+    Ok((links, Maps { moves, drops, functions, missing }))
+}
+
+/// Tells the program where the kernel's `kfree_skb` is (`struct freeing`); it needs that where that was cut in two.
+fn tell_freeing(ebpf: &mut Ebpf, functions: &UsualFunctions) {
+    let mut pieces = [[0; 2]; 4];
+    for (piece, at) in pieces.iter_mut().zip(functions.freeing()) {
+        *piece = at;
+    }
+    if let Some(mut table) = ebpf.map_mut("freeing").and_then(|map| Array::<_, [[u64; 2]; 4]>::try_from(map).ok()) {
+        let _ = table.set(0, pieces, 0);
+    }
+}
+
+/// Migrations alone; `missing` is why not more.
+fn classic(sys: &Path, missing: Refusal) -> Result<(Links, Maps), Refusal> {
+    let event = ["kernel/tracing", "kernel/debug/tracing"]
+        .iter()
+        .map(|tracefs| sys.join(tracefs).join("events/sched/sched_migrate_task/format"))
+        .find_map(|path| fs::read_to_string(path).ok());
+    let layout = event.as_deref().and_then(RecordLayout::parse).ok_or_else(|| missing.clone())?;
+    let slots = MoveRings::slots();
+    let mut ebpf = lifted(None, slots)?;
+    // The layout is in the map before the program reads it.
+    let moves = MoveRings::take(&mut ebpf, slots, layout);
+    let program: &mut TracePoint = program(&mut ebpf, MOVED_CLASSIC)?;
+    let attach = |program: &mut TracePoint| {
+        program.load()?;
+        let link = program.attach("sched", "sched_migrate_task")?;
+        program.take_link(link)
+    };
+    let link = attach(program).map_err(|error| refused(&error))?;
+    let links = Links { _btf: Vec::new(), _classic: Some(link) };
+    Ok((links, Maps { moves, drops: None, functions: UsualFunctions::default(), missing: Some(missing) }))
+}
+
+/// What is counted on request: loaded by itself, attached only while it is asked for.
+pub(super) struct Requested {
+    ebpf: Ebpf,
+    softirqs: Attached,
+    hops: Option<PerCpuHashMap<MapData, HopKey, u64>>,
+}
+
+/// The program's name and its link.
+type Attached = Vec<(&'static str, BtfTracePointLinkId)>;
+
+impl Requested {
+    /// Loads the programs; none where this kernel or these rights do not allow it.
+    pub fn load(sys: &Path) -> Option<(Self, SoftirqTimes)> {
+        let btf = parsed(&types(sys).ok()?).ok()?;
+        let mut ebpf = lifted(Some(&btf), 1).ok()?;
+        for which in SOFTIRQS.iter().chain(&HOPS) {
+            prepare(&mut ebpf, &btf, *which).ok()?;
+        }
+        let times = SoftirqTimes::take(&mut ebpf)?;
+        let hops = PerCpuHashMap::try_from(ebpf.take_map("hops")?).ok()?;
+        Some((Self { ebpf, softirqs: Vec::new(), hops: Some(hops) }, times))
+    }
+
+    /// Attaches the programs that time softirqs, or detaches them.
+    pub fn time_softirqs(&mut self, wanted: bool) {
+        if wanted == self.softirqs.is_empty() {
+            let attached = std::mem::take(&mut self.softirqs);
+            self.detach(attached);
+            if wanted {
+                self.softirqs = self.attach(&SOFTIRQS);
+            }
+        }
+    }
+
+    /// Packets of these hops by core, counted from now on for a while; none where they cannot be counted.
+    pub fn count_hops(&mut self, hops: &[HopKey]) -> Vec<HopCount> {
+        let Some(mut table) = self.hops.take() else { return Vec::new() };
+        hops::ask(&mut table, hops);
+        let attached = self.attach(&HOPS);
+        std::thread::sleep(hops::COUNTED_FOR);
+        self.detach(attached);
+        let counted = hops::read(&table, hops);
+        self.hops = Some(table);
+        counted
+    }
+
+    fn attach(&mut self, which: &[(&'static str, &str)]) -> Attached {
+        let attach = |&(name, _): &(&'static str, &str)| {
+            let program: &mut BtfTracePoint = program(&mut self.ebpf, name).ok()?;
+            Some((name, program.attach().ok()?))
+        };
+        which.iter().filter_map(attach).collect()
+    }
+
+    fn detach(&mut self, attached: Attached) {
+        for (name, link) in attached {
+            if let Ok(program) = program::<BtfTracePoint>(&mut self.ebpf, name) {
+                let _ = program.detach(link);
+            }
+        }
+    }
+}
+
+/// Before Linux 5.11 maps count as locked memory, of which a process may have 64 KiB: lifted for as long as they are made,
+/// so that a command started later has the limit that it would have without vnettop.
+fn lifted(btf: Option<&Btf>, slots: u32) -> Result<Ebpf, Refusal> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let before = getrlimit(Resource::Memlock);
+    let lifted = setrlimit(Resource::Memlock, Rlimit { current: None, maximum: None }).is_ok();
+    let mut loader = EbpfLoader::new();
+    loader.btf(btf).verifier_log_level(VerifierLogLevel::DISABLE).map_max_entries("moves", slots);
+    let result = loader.load(OBJECT);
+    if lifted {
+        let _ = setrlimit(Resource::Memlock, before);
+    }
+    result.map_err(|error| match &error {
+        EbpfError::MapError(aya::maps::MapError::CreateError { io_error, .. }) if is_refusal(io_error) => {
+            Refusal::Rights
+        }
+        error => Refusal::Other(error.to_string()),
+    })
+}
+
+fn is_refusal(error: &std::io::Error) -> bool {
+    error.kind() == std::io::ErrorKind::PermissionDenied
+}
+
+fn program<'a, P>(ebpf: &'a mut Ebpf, name: &str) -> Result<&'a mut P, Refusal>
+where
+    &'a mut P: TryFrom<&'a mut aya::programs::Program>,
+{
+    let program = ebpf.program_mut(name).and_then(|program| program.try_into().ok());
+    program.ok_or_else(|| Refusal::Other(format!("the object has no program {name}")))
+}
+
+fn prepare(ebpf: &mut Ebpf, btf: &Btf, (name, tracepoint): (&str, &str)) -> Result<(), Refusal> {
+    let program: &mut BtfTracePoint = program(ebpf, name)?;
+    program.load(tracepoint, btf).map_err(|error| refused(&error))
+}
+
+fn attached(ebpf: &mut Ebpf, btf: &Btf, which: (&str, &str)) -> Result<BtfTracePointLink, Refusal> {
+    prepare(ebpf, btf, which)?;
+    let program: &mut BtfTracePoint = program(ebpf, which.0)?;
+    let link = program.attach().and_then(|link| program.take_link(link));
+    link.map_err(|error| refused(&error))
+}
+
+fn refused(error: &ProgramError) -> Refusal {
+    let io = match error {
+        ProgramError::LoadError { io_error, .. } => Some(io_error),
+        ProgramError::SyscallError(error) => Some(&error.io_error),
+        _ => None,
+    };
+    if io.is_some_and(is_refusal) { Refusal::Rights } else { Refusal::Other(error.to_string()) }
+}

@@ -1,0 +1,66 @@
+//! The BPF object in the repository is its source's: built anew it has the same programs, instruction by instruction, and the
+//! same maps. What a compiler writes beside them (debug information, the order of strings) differs from release to release.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+/// Sections with instructions, by name, and the names of the maps with what BTF says of each.
+fn essence(object: &Path) -> (BTreeMap<String, Vec<String>>, String) {
+    let run = |program: &str, arguments: &[&str]| {
+        let out = Command::new(program).args(arguments).arg(object).output();
+        let out = out.unwrap_or_else(|error| panic!("{program} runs: {error}"));
+        assert!(out.status.success(), "{program}: {}", String::from_utf8_lossy(&out.stderr));
+        String::from_utf8(out.stdout).expect("text")
+    };
+    let mut sections: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut section = String::new();
+    for line in run("llvm-objdump", &["-d", "-r", "--no-show-raw-insn"]).lines() {
+        if let Some(name) = line.strip_prefix("Disassembly of section ") {
+            name.trim_end_matches(':').clone_into(&mut section);
+        } else if !section.is_empty() && !line.trim().is_empty() {
+            sections.entry(section.clone()).or_default().push(line.trim().to_owned());
+        }
+    }
+    let symbols = run("llvm-readelf", &["--symbols", "--wide"]);
+    let objects = symbols.lines().filter(|line| line.contains(" OBJECT "));
+    let mut maps: Vec<&str> = objects.map(|line| line.split_once(": ").map_or(line, |(_, rest)| rest)).collect();
+    maps.sort_unstable();
+    (sections, maps.join("\n"))
+}
+
+/// Whether the clang here is the release that compiled the object; another one may choose other instructions.
+fn is_same_clang(object: &Path) -> bool {
+    let out = Command::new("llvm-readelf").args(["-p", ".comment"]).arg(object).output().expect("llvm-readelf runs");
+    let of =
+        |text: &str| text.split("clang version ").nth(1).and_then(|rest| rest.split('.').next()).map(str::to_owned);
+    let here = Command::new("clang").arg("--version").output().expect("clang runs");
+    let there = of(&String::from_utf8_lossy(&out.stdout));
+    there.is_none() || there == of(&String::from_utf8_lossy(&here.stdout))
+}
+
+#[test]
+fn the_object_is_what_its_source_compiles_to() {
+    let has = |program: &str| Command::new(program).arg("--version").output().is_ok_and(|out| out.status.success());
+    let can_run = ["clang", "llvm-strip", "llvm-objdump", "llvm-readelf"].into_iter().all(has)
+        && Path::new("/usr/include/bpf/bpf_helpers.h").is_file();
+    if !can_run {
+        assert!(std::env::var_os("CI").is_none(), "clang, llvm and libbpf-dev are installed where CI runs");
+        eprintln!("NOT RUN: the_object_is_what_its_source_compiles_to: clang, llvm or libbpf-dev is missing");
+        return;
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("bpf");
+    let committed = root.join("vnettop.bpf.o");
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let built = directory.path().join("vnettop.bpf.o");
+    let status = Command::new(root.join("build")).arg(&built).status().expect("bpf/build runs");
+    assert!(status.success(), "the source compiles without a warning");
+    let ((programs, maps), (built_programs, built_maps)) = (essence(&committed), essence(&built));
+    assert_eq!(maps, built_maps, "the same maps and programs: run bpf/build and commit the object");
+    assert!(programs.len() >= 7 && programs.keys().eq(built_programs.keys()), "every program: {:?}", programs.keys());
+    if is_same_clang(&committed) {
+        assert_eq!(programs, built_programs, "the same instructions: run bpf/build and commit the object");
+    } else {
+        eprintln!("NOT RUN: instructions are not compared: another release of clang compiled the object");
+    }
+}
