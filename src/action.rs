@@ -107,6 +107,8 @@ pub enum Place {
     Findings,
     /// The paths of the flows.
     Paths,
+    /// Every drop of the machine.
+    Drops,
     /// Before and after a pin.
     Card,
     /// The proposed placement, waiting for yes or no.
@@ -164,6 +166,10 @@ pub enum Action {
     Findings,
     /// Show which way the flows go, hop by hop.
     Paths,
+    /// Show every packet that the kernel drops.
+    Drops,
+    /// Time softirqs exactly, or take the share sampled at clock ticks.
+    ToggleExactSoftirqs,
     /// Show before and after the pin.
     Card,
     /// Choose cores for the selected thread by hand.

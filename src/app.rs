@@ -12,7 +12,7 @@ use crate::action::{Action, Key};
 use crate::derive::Metrics;
 use crate::effect::{Effect, Hand, Line, Outcome};
 use crate::record::RecordError;
-use crate::sample::{Event, Item};
+use crate::sample::{Event, Item, OnRequest};
 use crate::source::SourceError;
 use crate::source::feed::{Command, Feed, Next};
 use crate::state::State;
@@ -79,6 +79,8 @@ pub struct App {
     restore_on_exit: bool,
     left: Option<u64>,
     ended: bool,
+    /// What the sampler was asked to count last.
+    asked: OnRequest,
     /// Why the recording that was asked for is not whole.
     broken: Option<RecordError>,
 }
@@ -88,7 +90,8 @@ impl App {
     #[must_use]
     pub fn new(state: State, stream: Stream, hand: Hand, feed: Feed, options: Options) -> Self {
         let Options { replay, restore_on_exit, count } = options;
-        Self { state, stream, hand, feed, replay, restore_on_exit, left: count, ended: false, broken: None }
+        let asked = state.settings().on_request;
+        Self { state, stream, hand, feed, replay, restore_on_exit, left: count, ended: false, asked, broken: None }
     }
 
     /// Nothing more is taken from the feed: it ended, or it is a replay that stands still.
@@ -142,12 +145,25 @@ impl App {
 
     /// Presses one key and does what follows from it.
     fn press(&mut self, key: Key) -> Result<(), AppError> {
-        update::press(&mut self.state, key).map_or(Ok(()), |effect| self.perform(effect))
+        let effect = update::press(&mut self.state, key);
+        self.ask();
+        effect.map_or(Ok(()), |effect| self.perform(effect))
     }
 
     /// Does what the mouse asked for.
     fn act(&mut self, action: Action) -> Result<(), AppError> {
-        update::update(&mut self.state, action).map_or(Ok(()), |effect| self.perform(effect))
+        let effect = update::update(&mut self.state, action);
+        self.ask();
+        effect.map_or(Ok(()), |effect| self.perform(effect))
+    }
+
+    /// Has counted what is looked at now, and nothing more.
+    fn ask(&mut self) {
+        let wanted = self.state.on_request();
+        if wanted != self.asked {
+            self.asked = wanted;
+            self.feed.command(Command::Want(wanted));
+        }
     }
 
     /// The only place where a wish becomes a deed.

@@ -4,6 +4,7 @@ mod run;
 
 pub use run::{CardFormat, Pin, Run};
 
+use crate::sample::OnRequest;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 use run::{CardArguments, RunArguments};
@@ -37,6 +38,8 @@ pub struct Config {
     pub record: Option<PathBuf>,
     /// What iperf 3 writes with `--json-stream`.
     pub iperf3_json: Option<PathBuf>,
+    /// What the kernel counts beyond the usual.
+    pub on_request: OnRequest,
     /// Change nothing on the machine.
     pub readonly: bool,
     /// Real-time priority for the sampler.
@@ -175,7 +178,7 @@ struct Options {
     #[arg(long, value_name = "FILE", global = true)]
     record: Option<PathBuf>,
     /// Show the recording FILE instead of this machine
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["record", "iperf3_json"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["record", "iperf3_json", "drops", "exact_softirqs", "hop_cores"])]
     replay: Option<PathBuf>,
     /// Speed of a replay: times its own, or max
     #[arg(long, value_name = "TIMES|max", value_parser = speed, requires = "replay")]
@@ -186,6 +189,15 @@ struct Options {
     /// Print one frame of this size as text, then exit
     #[arg(long, value_name = "WxH", value_parser = size, global = true)]
     print: Option<(u16, u16)>,
+    /// Every packet that the kernel drops on this machine, by reason, function, interface and namespace (needs root)
+    #[arg(long, global = true)]
+    drops: bool,
+    /// Time of softirqs measured from entry to exit instead of sampled at clock ticks (needs root; costs 0.3 us a softirq)
+    #[arg(long, global = true)]
+    exact_softirqs: bool,
+    /// Packets of each hop counted by core, for 100 ms of each second (needs root)
+    #[arg(long, global = true)]
+    hop_cores: bool,
     /// Change nothing on this machine: no pins, no undo
     #[arg(long, global = true)]
     readonly: bool,
@@ -265,6 +277,7 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> 
         docker_socket: options.docker_socket,
         record: options.record,
         iperf3_json: options.iperf3_json,
+        on_request: OnRequest { drops: options.drops, softirqs: options.exact_softirqs, hops: options.hop_cores },
         readonly: options.readonly,
         realtime: !options.no_realtime,
         restore_on_exit: options.restore_on_exit,

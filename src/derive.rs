@@ -6,6 +6,7 @@ pub mod benchmarks;
 pub mod cause;
 pub mod claim;
 pub mod cores;
+pub mod drops;
 pub mod finding;
 pub mod flow;
 pub mod history;
@@ -26,8 +27,8 @@ mod spaces;
 pub mod threads;
 
 use crate::sample::{
-    Duty, Event, FlowPath, Host, Item, LinkKey, Offloads, OvsSwitch, OwnCost, Owned, Owner, Problem, Sample, Space,
-    Steering, Topology, TraceSource,
+    Duty, Event, FlowPath, Host, Item, KernelCounts, LinkKey, Offloads, OvsSwitch, OwnCost, Owned, Owner, Problem,
+    Sample, Space, Steering, Topology, TraceSource,
 };
 use history::History;
 use inquiry::Inquiry;
@@ -41,6 +42,7 @@ pub use benchmarks::BenchmarkMetrics;
 pub use cause::{Cause, Crossing};
 pub use claim::Basis;
 pub use cores::CoreMetrics;
+pub use drops::Drop;
 pub use finding::Finding;
 pub use flow::{Bin, FlowBasis, FlowMetrics};
 pub use jitter::Jitter;
@@ -87,6 +89,8 @@ pub struct Metrics {
     pub benchmarks: Vec<BenchmarkMetrics>,
     /// Where packets of the watched flows were lost since the sample before.
     pub losses: Losses,
+    /// What the kernel itself has counted, as of the newer and of the older sample; none where its programs do not run.
+    pub kernel: [Option<Arc<KernelCounts>>; 2],
     /// Which way the flows go; see [`paths::of`].
     pub paths: Arc<Vec<FlowPath>>,
     /// The offloads of the links on these paths, sorted by link.
@@ -120,6 +124,18 @@ impl Metrics {
     /// The watched threads without those of switches: whom a benchmark consists of.
     pub fn benchmark(&self) -> impl Iterator<Item = &ThreadMetrics> + Clone {
         self.threads.iter().filter(|thread| thread.sample.duty != Duty::Switch)
+    }
+
+    /// Whether the kernel says of each dropped packet where and why.
+    #[must_use]
+    pub fn asks_kernel(&self) -> bool {
+        self.kernel[0].as_ref().is_some_and(|kernel| kernel.drops.is_some())
+    }
+
+    /// Whether softirqs are timed from entry to exit; else their share is sampled at clock ticks.
+    #[must_use]
+    pub fn times_softirqs(&self) -> bool {
+        self.cores.iter().any(|core| core.load.is_some_and(|load| load.softirqs_exact.is_some()))
     }
 
     /// A link by its place.
@@ -236,6 +252,7 @@ impl Derivation {
             topology: Arc::clone(&next.topology),
             netns: next.netns,
             losses: self.losses.observe(previous, next, &links, &datapaths),
+            kernel: [next.kernel.clone(), previous.and_then(|previous| previous.kernel.clone())],
             datapaths,
             paths: Arc::clone(&next.paths),
             offloads: Arc::clone(&next.offloads),

@@ -9,7 +9,6 @@ use vnettop::demo::{self, Demo};
 use vnettop::effect::{self, Hand, Outcome};
 use vnettop::record::{Recorder, Recording};
 use vnettop::source::feed::{Feed, Pace};
-use vnettop::source::moves::keeper;
 use vnettop::source::ovs;
 use vnettop::source::owners::Sockets;
 use vnettop::source::sampler::{self, Choice, SELF, Scope, Thrift};
@@ -24,9 +23,6 @@ fn main() -> ExitCode {
     // The demo's own children; they are started by vnettop, not by a person.
     if arguments.first().is_some_and(|first| first == "demo-child") {
         return demo::run_child(&arguments[1..]);
-    }
-    if arguments.first().is_some_and(|first| first == keeper::SUBCOMMAND) {
-        return keeper::run(&arguments[1..]);
     }
     match cli::parse(arguments, io::stdout().is_terminal()) {
         Ok(config) => run(&config).unwrap_or_else(|error| {
@@ -190,6 +186,7 @@ fn feed(config: &Config, demo: Option<&Demo>) -> Result<Feed, Box<dyn std::error
         iperf3_json: config.iperf3_json.clone(),
         thrift: if looked_at_only { Thrift::StillLinks } else { Thrift::Nothing },
         losses_at_rest: matches!(config.face, Face::Run(_)),
+        on_request: config.on_request,
     };
     Ok(Feed::live(sampler::Settings {
         scope,
@@ -229,6 +226,7 @@ fn world(config: &Config, demo: Option<&Demo>, stream: Stream, feed: Feed) -> Ap
         watch: watched(config, demo),
         utf8: !ascii(config),
         color: !no_color(config),
+        on_request: config.on_request,
     });
     if let Some(demo) = demo {
         state.notice(false, demo.notice.clone());

@@ -9,9 +9,9 @@ mod read;
 mod write;
 
 use crate::sample::{
-    Benchmark, CoreCounters, Event, FlowPath, FlowSample, Host, LinkCounters, LinkFacts, Offloads, OvsDatapath,
-    OvsSwitch, OwnCost, Owned, Problem, ProtocolCounters, QdiscCounters, Space, Steering, ThreadSample, Topology,
-    Trace,
+    Benchmark, CoreCounters, Event, FlowPath, FlowSample, Host, KernelCounts, LinkCounters, LinkFacts, Offloads,
+    OvsDatapath, OvsSwitch, OwnCost, Owned, Problem, ProtocolCounters, QdiscCounters, Space, Steering, ThreadSample,
+    Topology, Trace,
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -105,6 +105,8 @@ struct Row<'a> {
     threads: Cow<'a, [ThreadSample]>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     trace: Option<Cow<'a, Trace>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    kernel: Option<Arc<KernelCounts>>,
     #[serde(default, skip_serializing_if = "is_empty")]
     flows: Cow<'a, [FlowSample]>,
     #[serde(default, skip_serializing_if = "is_empty")]

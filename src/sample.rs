@@ -6,6 +6,7 @@ mod benchmarks;
 mod core_set;
 mod cores;
 mod flows;
+mod kernel;
 mod links;
 mod losses;
 mod ovs;
@@ -25,6 +26,7 @@ pub use benchmarks::{Benchmark, Program};
 pub use core_set::{CoreSet, CoreSetError, MOST_CORES};
 pub use cores::{CoreCounters, CoreId, CorePlace, SOFTIRQ_KINDS, SoftirqKind, Softnet, Topology};
 pub use flows::{Congestion, FlowSample, Proto, Pulse, TcpState, UdpState};
+pub use kernel::{DropCount, DropFlow, Drops, HopCores, KernelCounts, OnRequest, SoftirqTime};
 pub use links::{Ifindex, Kind, LinkCounters, LinkFacts, LinkKey, LinkState, PeerRef, PortState};
 pub use losses::{Conntrack, IpCounters, Offload, Offloads, ProtocolCounters, QdiscCounters};
 pub use ovs::{OvsBridge, OvsDatapath, OvsPort, OvsSwitch};
@@ -89,6 +91,8 @@ pub struct Sample {
     pub threads: Vec<ThreadSample>,
     /// The moves of the watched threads since the sample before; none where they are not traced.
     pub trace: Option<Trace>,
+    /// What the kernel itself counts; the same `Arc` until it changes, none where its programs do not run.
+    pub kernel: Option<Arc<KernelCounts>>,
     /// The connections of the watched processes, sorted by cookie; empty where there are none or they cannot be read.
     pub flows: Vec<FlowSample>,
     /// The benchmark programs among the watched processes, sorted by pid; the same `Arc` until one comes, goes or reports.

@@ -6,6 +6,7 @@ pub mod cores;
 pub mod feed;
 pub mod flows;
 pub mod host;
+pub mod kernel;
 pub mod links;
 pub mod live;
 pub mod losses;
@@ -112,8 +113,9 @@ impl SourceError {
 }
 
 /// With fewer open files something would be missing of one network namespace and its cores, another thing each time:
-/// a run with its signals takes up to 60 where nothing is watched, and watched threads share what is left.
-pub const LEAST_TO_WATCH: usize = 64;
+/// a run with its signals takes up to 60 where nothing is watched, the BPF programs up to 40 while they are loaded, and watched
+/// threads share what is left.
+pub const LEAST_TO_WATCH: usize = 112;
 
 /// What a replayed recording takes: signals, mostly.
 pub const LEAST_TO_REPLAY: usize = 24;

@@ -18,7 +18,7 @@ use crate::action::{Pane, Place};
 use crate::derive::placement::{Proposal, RecentLoad};
 use crate::derive::{Metrics, UndonePin};
 use crate::effect::Outcome;
-use crate::sample::Event;
+use crate::sample::{Event, OnRequest};
 use std::time::Duration;
 
 pub use cores::{CoreList, CoreSort};
@@ -261,10 +261,22 @@ impl State {
             Overlay::None => Place::Main,
             Overlay::Findings { .. } => Place::Findings,
             Overlay::Paths { .. } => Place::Paths,
+            Overlay::Drops { .. } => Place::Drops,
             Overlay::Card { .. } => Place::Card,
             Overlay::Help { .. } | Overlay::Proposal { result: Err(_), .. } => Place::Help,
             Overlay::Proposal { result: Ok(_), .. } => Place::Proposal,
             Overlay::Filter { .. } | Overlay::ChooseCores { .. } => Place::Text,
+        }
+    }
+
+    /// What the kernel is to count for what is looked at.
+    #[must_use]
+    pub fn on_request(&self) -> OnRequest {
+        let asked = self.settings.on_request;
+        OnRequest {
+            drops: asked.drops || matches!(self.overlay, Overlay::Drops { .. }),
+            hops: asked.hops || matches!(self.overlay, Overlay::Paths { .. }),
+            softirqs: asked.softirqs,
         }
     }
 

@@ -77,6 +77,8 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         Action::Step => return step(state),
         Action::Findings => state.overlay = Overlay::Findings { scroll: 0 },
         Action::Paths => state.overlay = Overlay::Paths { scroll: 0 },
+        Action::Drops => state.overlay = Overlay::Drops { scroll: 0 },
+        Action::ToggleExactSoftirqs => toggle_exact_softirqs(state),
         Action::Card => state.overlay = Overlay::Card { scroll: 0 },
         Action::Help => state.overlay = Overlay::Help { scroll: 0 },
         Action::StartFilter => overlay::start_filter(state),
@@ -95,6 +97,14 @@ fn refusal(state: &State) -> Option<&'static str> {
         Mode::Replay => Some("this is a replay: its threads are not here to be pinned"),
         Mode::Live | Mode::Demo => None,
     }
+}
+
+fn toggle_exact_softirqs(state: &mut State) {
+    if state.settings.mode == Mode::Replay {
+        return state.notice(false, "a replay shows softirq time as it was recorded");
+    }
+    let exact = &mut state.settings.on_request.softirqs;
+    *exact = !*exact;
 }
 
 fn turn(focus: Pane, by: usize) -> Pane {

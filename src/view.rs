@@ -6,6 +6,7 @@ mod canvas;
 mod card;
 mod cores;
 mod detail;
+mod drops;
 mod finding;
 mod flow;
 mod footer;

@@ -94,6 +94,7 @@ fn sample(at_ns: u64) -> Sample {
         cores: Vec::new(),
         threads: Vec::new(),
         trace: None,
+        kernel: None,
         flows: Vec::new(),
         spaces: Arc::default(),
         owners: Arc::default(),

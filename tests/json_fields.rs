@@ -23,7 +23,7 @@ fn fields(value: &Value, into: &mut BTreeSet<String>) {
         Value::Object(object) => {
             for (name, value) in object {
                 into.insert(name.clone());
-                if !["numbers", "softirqs_per_s"].contains(&name.as_str()) {
+                if !["numbers", "softirqs_per_s", "softirqs_exact"].contains(&name.as_str()) {
                     fields(value, into);
                 }
             }

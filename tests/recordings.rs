@@ -43,6 +43,7 @@ fn sample(tick: u64, links: &Arc<Vec<Arc<LinkFacts>>>) -> Item {
         cores: Vec::new(),
         threads: Vec::new(),
         trace: None,
+        kernel: None,
         flows: vec![connection(tick), datagrams(tick)],
         spaces: Arc::default(),
         owners: Arc::default(),

@@ -21,20 +21,22 @@ pub struct Binding {
 
 const MAIN: &[Place] = &[Place::Main];
 const EVERYWHERE: &[Place] =
-    &[Place::Main, Place::Help, Place::Findings, Place::Paths, Place::Card, Place::Proposal, Place::Text];
-const SCROLLS: &[Place] = &[Place::Main, Place::Help, Place::Findings, Place::Paths, Place::Card, Place::Proposal];
+    &[Place::Main, Place::Help, Place::Findings, Place::Paths, Place::Drops, Place::Card, Place::Proposal, Place::Text];
+const SCROLLS: &[Place] =
+    &[Place::Main, Place::Help, Place::Findings, Place::Paths, Place::Drops, Place::Card, Place::Proposal];
 /// What lies over the panes and takes no text.
-const READ: &[Place] = &[Place::Help, Place::Findings, Place::Paths, Place::Card, Place::Proposal];
+const READ: &[Place] = &[Place::Help, Place::Findings, Place::Paths, Place::Drops, Place::Card, Place::Proposal];
 /// Where a finding or a card may be answered at once.
 const ANSWERS: &[Place] = &[Place::Main, Place::Findings, Place::Card];
 /// Where undo is obeyed though the footer has no room for it.
-const BOXES: &[Place] = &[Place::Help, Place::Paths, Place::Proposal];
+const BOXES: &[Place] = &[Place::Help, Place::Paths, Place::Drops, Place::Proposal];
 const UNDO: &str = "undo: put back every mask that vnettop replaced";
 const MOVES: &str = "move the selection (Up and Down go from node to node among many cores)";
 const LEAVES: &str = "leave what lies over the panes; else clear notices, filter and selection";
 const CARD: &str = "the card: before and after the pin, and whether it helped";
 const FINDINGS: &str = "every finding, whole, with its numbers";
 const PATHS: &str = "the path of each flow: every link it crosses, hop by hop";
+const DROPS: &str = "drops: every packet that the kernel drops on this machine, by reason, function and interface";
 const PAGES: &str = "move it by ten rows, to the first, to the last";
 
 const fn row(
@@ -78,10 +80,25 @@ pub const KEYS: &[Binding] = &[
     row(&[Key::Char('U')], Action::Undo, BOXES, UNDO, ""),
     row(&[Key::Char('c')], Action::Card, &[Place::Main, Place::Findings], CARD, ""),
     row(&[Key::Char('c')], Action::Cancel, &[Place::Card], CARD, ""),
-    row(&[Key::Char('F')], Action::Findings, &[Place::Main, Place::Paths, Place::Card], FINDINGS, "findings"),
+    row(
+        &[Key::Char('F')],
+        Action::Findings,
+        &[Place::Main, Place::Paths, Place::Drops, Place::Card],
+        FINDINGS,
+        "findings",
+    ),
     row(&[Key::Char('F')], Action::Cancel, &[Place::Findings], FINDINGS, ""),
-    row(&[Key::Char('v')], Action::Paths, &[Place::Main, Place::Findings, Place::Card], PATHS, ""),
+    row(&[Key::Char('v')], Action::Paths, &[Place::Main, Place::Findings, Place::Drops, Place::Card], PATHS, ""),
     row(&[Key::Char('v')], Action::Cancel, &[Place::Paths], PATHS, ""),
+    row(&[Key::Char('d')], Action::Drops, &[Place::Main, Place::Findings, Place::Paths, Place::Card], DROPS, ""),
+    row(&[Key::Char('d')], Action::Cancel, &[Place::Drops], DROPS, ""),
+    row(
+        &[Key::Char('x')],
+        Action::ToggleExactSoftirqs,
+        MAIN,
+        "softirq time measured from entry to exit, or as /proc/stat samples it at clock ticks",
+        "",
+    ),
     row(&[Key::Char('a')], Action::ChooseCores, MAIN, "choose cores for the selected thread by hand", "cores"),
     row(&[Key::Char('/')], Action::StartFilter, MAIN, "filter links or threads by a part of the name", "filter"),
     row(&[Key::Char('s')], Action::NextSort, MAIN, "sort by the next column", "sort"),

@@ -1,7 +1,7 @@
 //! Per-core counters of two samples → shares of time, softirqs a second, backlog trouble.
 
 use super::{per_second, seconds};
-use crate::sample::{CoreCounters, CorePlace, Sample, Softnet};
+use crate::sample::{CoreCounters, CoreId, CorePlace, Sample, SoftirqTime, Softnet};
 
 /// One core: where it sits and what it did between two samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -25,6 +25,9 @@ pub struct CoreLoad {
     pub softnet_dropped_per_s: Option<f64>,
     /// Times the softirq ran out of budget, a second.
     pub softnet_squeezed_per_s: Option<f64>,
+    /// Share of its time in each kind of softirq, from entry to exit, by [`crate::sample::SOFTIRQ_KINDS`]; none where it is not
+    /// measured.
+    pub softirqs_exact: Option<[f64; 10]>,
     /// Share of the time that `ksoftirqd` ran: softirqs have left interrupt context.
     pub ksoftirqd: Option<f64>,
 }
@@ -50,10 +53,17 @@ impl Shares {
 }
 
 impl CoreMetrics {
-    /// Shares of its time, where known.
+    /// Shares of its time, where known. Where softirqs are measured from entry to exit, their share is that, and what is left
+    /// is shared out as it was sampled at clock ticks.
     #[must_use]
     pub fn shares(&self) -> Option<Shares> {
-        self.load?.shares
+        let load = self.load?;
+        let Some(kinds) = load.softirqs_exact else { return load.shares };
+        let (sampled, softirq) = (load.shares?, kinds.iter().sum::<f64>().min(1.0));
+        let others = 1.0 - sampled.softirq;
+        let part = |share: f64| if others > 0.0 { share / others * (1.0 - softirq) } else { 0.0 };
+        let [user, system, irq, steal] = [sampled.user, sampled.system, sampled.irq, sampled.steal].map(part);
+        Some(Shares { user, system, irq, softirq, steal, idle: (1.0 - user - system - irq - steal - softirq).max(0.0) })
     }
 }
 
@@ -63,7 +73,8 @@ pub fn between(previous: Option<&Sample>, next: &Sample) -> Vec<CoreMetrics> {
     let elapsed = previous.and_then(|prev| seconds(prev.cores_at_ns, next.cores_at_ns));
     let load = |place: &CorePlace| {
         let old = counters(previous?, place)?;
-        Some(load(old, counters(next, place)?, elapsed?))
+        let exact = previous.and_then(|previous| exact(previous, next, place.core));
+        Some(CoreLoad { softirqs_exact: exact, ..load(old, counters(next, place)?, elapsed?) })
     };
     next.topology.cores.iter().map(|place| CoreMetrics { place: *place, load: load(place) }).collect()
 }
@@ -85,8 +96,30 @@ fn load(old: &CoreCounters, new: &CoreCounters, seconds: f64) -> CoreLoad {
         softnet_processed_per_s: wrapping(|row| row.processed),
         softnet_dropped_per_s: wrapping(|row| row.dropped),
         softnet_squeezed_per_s: wrapping(|row| row.squeezed),
+        softirqs_exact: None,
         ksoftirqd: rate(old.ksoftirqd_ns, new.ksoftirqd_ns).map(|ns| (ns / 1e9).min(1.0)),
     }
+}
+
+fn softirqs(sample: &Sample) -> Option<&[SoftirqTime]> {
+    sample.kernel.as_ref()?.softirqs.as_deref()
+}
+
+/// Shares of a core's time in each kind of softirq, as the kernel's programs measured them; a core in which none was measured
+/// yet has spent no time in any.
+fn exact(previous: &Sample, next: &Sample, core: CoreId) -> Option<[f64; 10]> {
+    let (old, new) = (softirqs(previous)?, softirqs(next)?);
+    let of =
+        |times: &[SoftirqTime]| times.binary_search_by_key(&core, |time| time.core).ok().map(|at| times[at].clone());
+    let Some(new) = of(new) else { return Some([0.0; 10]) };
+    let from_ns = old.first().map_or(previous.at_ns, |time| time.at_ns);
+    let before = of(old).map_or([0; 10], |time| time.ns);
+    let elapsed = seconds(from_ns, new.at_ns)?;
+    let mut shares = [0.0; 10];
+    for (kind, share) in shares.iter_mut().enumerate() {
+        *share = per_second(before[kind], new.ns[kind], elapsed)? / 1e9;
+    }
+    Some(shares)
 }
 
 /// Shares over the ticks that the core itself counted. `idle` may step back by a tick (the kernel estimates it on idle

@@ -1,5 +1,9 @@
 //! Where the packets of the watched flows were lost between two samples, each packet once.
 //!
+//! Where the kernel is asked (`kernel`, by BPF), it says of each dropped packet the place, the reason and the function; only
+//! what never was a buffer of the kernel's comes from counters: errors of devices, ports and upcalls of Open vSwitch.
+//! Elsewhere losses are what counters of drops say, and nothing is concluded from differences between other counters.
+//!
 //! The kernel counts one lost packet in several places (each of these measured on Linux 6.18):
 //! - a packet that the sender's qdisc or a veth refuses is also an `OutDiscards` of IP and a `SndbufErrors` of UDP, and it
 //!   is no `OutDatagrams`;
@@ -19,23 +23,26 @@ mod backlog;
 mod counted;
 mod ends;
 mod fragments;
-mod gaps;
-mod missing;
+pub(in crate::derive) mod kernel;
 mod qdiscs;
+pub mod reasons;
 mod route;
 mod upcalls;
 
 use super::links::LinkMetrics;
 use super::ovs::DatapathMetrics;
-use crate::sample::{CoreId, FlowPath, IpCounters, LinkKey, ProtocolCounters, Sample};
+use crate::sample::{CoreId, FlowPath, IpCounters, LinkKey, Proto, ProtocolCounters, Sample};
 use counted::{Step, rise};
 pub use fragments::Fragments;
 use route::Route;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// What is left of one counter after another has taken its share is believed from this share of the other on: they are read
 /// at slightly different instants.
 const BELIEVED: f64 = 0.2;
+/// From this share of a namespace's datagrams on others send there.
+const OTHERS: f64 = 0.1;
 
 /// Where packets can be lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -52,8 +59,22 @@ pub enum LossPlace {
     Reassembly,
     /// The check of the source address (`rp_filter`).
     ReversePath,
-    /// Between two counters of one namespace, and none tells why.
-    Between,
+    /// A rule of the firewall (nftables, iptables).
+    Firewall,
+    /// A filter of traffic control (`tc filter`), as policing is.
+    TrafficControl,
+    /// Another rule: XDP, a cgroup's or a socket's program, a security module.
+    Policy,
+    /// A bridge: a VLAN that a port does not let in, a port that does not forward.
+    Bridge,
+    /// No answer to whose address it was, or too many packets waiting for one (ARP, neighbour discovery).
+    Neighbour,
+    /// No socket took it.
+    NoSocket,
+    /// TCP itself.
+    Tcp,
+    /// Somewhere in the kernel: a reason that vnettop does not know.
+    Kernel,
     /// It arrived damaged: the checksum of UDP or TCP is wrong.
     Checksum,
     /// The receiver's socket had no room.
@@ -79,7 +100,14 @@ impl LossPlace {
             Self::Ip => "ip",
             Self::Reassembly => "reassembly",
             Self::ReversePath => "rp_filter",
-            Self::Between => "between",
+            Self::Firewall => "firewall",
+            Self::TrafficControl => "tc",
+            Self::Policy => "policy",
+            Self::Bridge => "bridge",
+            Self::Neighbour => "neighbour",
+            Self::NoSocket => "no_socket",
+            Self::Tcp => "tcp",
+            Self::Kernel => "kernel",
             Self::Checksum => "checksum",
             Self::ReceiveBuffer => "receive_buffer",
             Self::SendBuffer => "send_buffer",
@@ -90,6 +118,14 @@ impl LossPlace {
     }
 }
 
+impl LossPlace {
+    /// Some counter of drops has what is lost there.
+    fn is_counted(self) -> bool {
+        let uncounted = [Self::Firewall, Self::TrafficControl, Self::Policy, Self::Bridge, Self::Neighbour];
+        !uncounted.contains(&self) && ![Self::NoSocket, Self::Tcp, Self::Kernel].contains(&self)
+    }
+}
+
 /// What was lost at one place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loss {
@@ -97,11 +133,10 @@ pub struct Loss {
     pub place: LossPlace,
     /// Inode of the namespace it is in.
     pub netns: Option<u64>,
-    /// The link, of a qdisc, a link or a backlog; of a datapath that of its bridge, or its first port on the way; the one that packets came in through, of a place between.
+    /// The link, of a qdisc, a link or a backlog, and wherever the kernel says at which one a packet was; of a datapath that
+    /// of its bridge, or its first port on the way.
     pub link: Option<LinkKey>,
-    /// Of a place between: the link that they should have left through; none where a socket should have had them.
-    pub to: Option<LinkKey>,
-    /// What people call it: the link; the qdisc's kind and the link; the datapath; both links.
+    /// What people call it: the link; the qdisc's kind and the link; the datapath.
     pub name: Option<String>,
     /// Kind and handle of a qdisc.
     pub qdisc: Option<(String, u32)>,
@@ -111,8 +146,12 @@ pub struct Loss {
     pub packets: f64,
     /// Share of the packets sent; none where it is not known how many were sent.
     pub share: Option<f64>,
-    /// It has been so for a second at least, or its own counter says so.
-    pub stands: bool,
+    /// The kernel's reason, `enum skb_drop_reason` without its prefix (Linux 5.17); none where counters tell.
+    pub reason: Option<Arc<str>>,
+    /// The kernel's function that dropped it; none where it does not name it.
+    pub function: Option<Arc<str>>,
+    /// A rule that somebody set refused it.
+    pub refused: bool,
 }
 
 /// Everything lost on the way of the watched flows between two samples.
@@ -193,8 +232,7 @@ impl Losses {
 pub struct LossTrack {
     /// By namespace.
     receivers: BTreeMap<u64, ends::Ahead>,
-    missing: missing::Missing,
-    upcalls: upcalls::Upcalls,
+    tracked: kernel::Tracked,
 }
 
 impl LossTrack {
@@ -216,47 +254,44 @@ impl LossTrack {
     fn between(&mut self, step: Step<'_>, datapaths: &[DatapathMetrics]) -> Option<Losses> {
         let Step { previous, next, links, seconds } = step;
         let spans: Vec<Span<'_>> = next.protocols.iter().filter_map(|now| Span::of(previous, now)).collect();
-        let route = Route::of(previous, next, links, &spans).filter(|_| !next.protocols.is_empty())?;
+        let told = kernel::drops(next);
+        let route = match Route::of(previous, next, links, &spans) {
+            Some(route) if told.is_some() || !next.protocols.is_empty() => route,
+            // What the kernel tells late of a flow that has ended counts too.
+            None if told.is_some() => Route::default(),
+            _ => return None,
+        };
         let paths = if next.flows.is_empty() { &previous.paths } else { &next.paths };
         let mut places = Vec::new();
-        let queued = qdiscs::lost(&step, &route);
-        let refused = backlog::links(&step, &route, &spans, &mut places);
-        for span in &spans {
-            ends::sender(span, &route, &queued, &refused, &mut places);
-            ends::receiver(&step, span, self.receivers.entry(span.now.netns).or_default(), &mut places);
-            ends::between(span, &mut places);
+        match told {
+            Some(told) => {
+                let is_new = kernel::drops(previous).is_none();
+                if is_new {
+                    // They were attached in between: before that only counters know.
+                    self.counted(&step, &route, &spans, &mut places);
+                }
+                self.tracked.lost(&step, &spans, told, is_new, &mut places);
+                if !is_new {
+                    backlog::of_devices(&step, &route, told, &mut places);
+                }
+            }
+            None => self.counted(&step, &route, &spans, &mut places),
         }
-        places.extend(queued);
-        let read = gaps::Read { paths, step, spans: &spans, filling: &qdiscs::filling(previous, next) };
-        // While nobody sent, protocols were read less often than links: those of a flow's first sample do not compare.
-        let is_uneven = previous.flows.is_empty() && spans.iter().any(|span| span.seconds > backlog::LONGER * seconds);
-        let missed = gaps::missed(&read, None, &route, &places).filter(|_| !is_uneven);
         let crossed = upcalls::crossed(datapaths, &next.ovs, paths);
-        let compares = missed.filter(|_| gaps::is_of_datagrams(paths, &spans));
-        let unasked = self.upcalls.observe(&step, &crossed, compares);
-        let missed = missed.map(|missed| missed - unasked.iter().map(|loss| loss.packets).sum::<f64>());
-        places.extend(unasked);
-        let sent = route.sum(&spans, Span::sent);
-        let gaps = gaps::gaps(&read, &route, &places);
-        places.extend(self.missing.observe((next.at_ns, seconds), missed, sent, gaps));
-        let told = places.iter().map(|loss| loss.packets).sum();
-        for span in &spans {
-            ends::not_put_together(span, told, &mut places);
-        }
+        places.extend(upcalls::lost(&step, &crossed));
         places.retain(|loss| loss.packets > 0.0);
         places.sort_by(|one, other| other.packets.total_cmp(&one.packets));
-        let is_theirs = self.missing.is_theirs();
-        for loss in &mut places {
-            let sent = sent_through(loss, paths, &spans).filter(|&sent| sent > 0.0 && is_theirs);
+        let is_theirs = !others_send(paths, &spans, places.iter().map(|loss| loss.packets).sum());
+        for loss in places.iter_mut().filter(|loss| loss.place != LossPlace::Upcall && is_theirs) {
+            let sent = sent_through(loss, paths, &spans).filter(|&sent| sent > 0.0);
             // Packets under way when a tick ends are lost in the next one.
             loss.share = sent.map(|sent| (loss.packets / sent).min(1.0));
         }
-        name(&mut places, &step);
         let invalid = spans.iter().map(|span| span.lost(|of| of.conntrack.map_or(0, |conntrack| conntrack.invalid)));
         Some(Losses {
             seconds,
             places,
-            sent,
+            sent: route.sum(&spans, Span::sent),
             conntrack: fullest(next),
             invalid: invalid.fold(0.0, f64::max),
             retransmits: route.sum(&spans, |span| span.rise(|of| of.tcp_retrans_segs)),
@@ -265,6 +300,36 @@ impl LossTrack {
             fragments: Fragments::of(paths, links, &spans),
         })
     }
+
+    /// What counters of drops say, each packet where it was lost first.
+    fn counted(&mut self, step: &Step<'_>, route: &Route, spans: &[Span<'_>], places: &mut Vec<Loss>) {
+        let queued = qdiscs::lost(step, route);
+        let refused = backlog::links(step, route, spans, places);
+        for span in spans {
+            ends::sender(span, route, &queued, &refused, places);
+            ends::receiver(step, span, self.receivers.entry(span.now.netns).or_default(), places);
+            ends::between(span, &queued, &refused, places);
+        }
+        places.extend(queued);
+        let told = places.iter().map(|loss| loss.packets).sum();
+        for span in spans {
+            ends::not_put_together(span, told, places);
+        }
+    }
+}
+
+/// Whether many of the datagrams that the senders' namespaces sent neither arrived where the flows end nor were lost on their
+/// way: those are others', and what share of the flows' a loss is cannot be told.
+fn others_send(paths: &[FlowPath], spans: &[Span<'_>], lost: f64) -> bool {
+    let datagrams = || paths.iter().filter(|path| path.proto == Proto::Udp);
+    let of = |netns: &u64| spans.iter().find(|span| span.now.netns == *netns && span.now.ip.is_some());
+    let sum = |ends: BTreeSet<u64>, of_one: fn(&Span<'_>) -> f64| ends.iter().filter_map(of).map(of_one).sum::<f64>();
+    let given = |span: &Span<'_>| span.lost(|of| total([of.udp_out_datagrams, of.udp_sndbuf_errors]));
+    let sent = sum(datagrams().map(|path| path.netns).collect(), given);
+    let ends = datagrams().filter_map(|path| path.hops.last()).map(|hop| hop.link.netns).collect();
+    let arrived = sum(ends, |span| span.lost(|of| total([of.udp_in_datagrams, of.udp_in_errors, of.udp_no_ports])));
+    // While next to nothing arrives, that is the flows' own trouble.
+    arrived > OTHERS * sent && sent - arrived - lost > OTHERS * sent
 }
 
 /// What those namespaces send whose flows go through the place of a loss; none where one is not known.
@@ -282,15 +347,6 @@ fn sent_through(loss: &Loss, paths: &[FlowPath], spans: &[Span<'_>]) -> Option<f
     let senders: BTreeSet<u64> = if through.is_empty() { all() } else { through };
     let sent = |netns: &u64| spans.iter().find(|span| span.now.netns == *netns)?.sent();
     senders.iter().map(sent).sum()
-}
-
-/// Calls the places between by their links.
-fn name(places: &mut [Loss], step: &Step<'_>) {
-    for loss in places.iter_mut().filter(|loss| loss.place == LossPlace::Between) {
-        let name = |key: Option<LinkKey>| key.and_then(|key| step.name(key));
-        let end = |key| name(key).unwrap_or_else(|| "the socket".to_owned());
-        loss.name = Some(format!("{} → {}", end(loss.link), end(loss.to)));
-    }
 }
 
 /// Entries that connection tracking has and may have, where it is fullest.
@@ -345,17 +401,22 @@ impl<'a> Span<'a> {
 
 impl Loss {
     fn in_space(place: LossPlace, netns: u64, packets: f64) -> Self {
+        Self::somewhere(place, Some(netns), packets)
+    }
+
+    fn somewhere(place: LossPlace, netns: Option<u64>, packets: f64) -> Self {
         Self {
             place,
-            netns: Some(netns),
+            netns,
             link: None,
-            to: None,
             name: None,
             qdisc: None,
             core: None,
             packets,
             share: None,
-            stands: true,
+            reason: None,
+            function: None,
+            refused: false,
         }
     }
 
@@ -376,6 +437,4 @@ fn left(whole: f64, taken: f64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests;
-#[cfg(test)]
-mod tests_missing;
+pub(in crate::derive) mod tests;

@@ -3,7 +3,7 @@
 
 pub(in crate::derive) mod softirq;
 
-use super::{Basis, LinkMetrics, Metrics};
+use super::{Basis, LinkMetrics, Loss, LossPlace, Metrics};
 use crate::derive::flow::Connection;
 use crate::sample::{FlowPath, Hop, HopWay, LinkKey, Offloads};
 
@@ -43,10 +43,14 @@ pub struct HopMetrics<'a> {
     /// Packets a second that the datapath of Open vSwitch loses there because it cannot ask ovs-vswitchd; none where the link
     /// stands for no datapath that is read.
     pub upcalls_lost_per_s: Option<f64>,
+    /// What the kernel says that the flows lost there, and how many packets a second these are; none where it is not asked.
+    pub losses: Vec<&'a Loss>,
+    /// Of these losses, packets/s.
+    pub lost_per_s: Option<f64>,
 }
 
 impl<'a> HopMetrics<'a> {
-    fn of(metrics: &'a Metrics, hop: &'a Hop, softirq: Result<Softirq, String>) -> Self {
+    fn of(metrics: &'a Metrics, hop: &'a Hop, is_first: bool, softirq: Result<Softirq, String>) -> Self {
         let link = metrics.link(hop.link);
         let (bits_per_s, packets_per_s, dropped_per_s) = match (link.and_then(|link| link.rates), hop.way) {
             (Some(rates), HopWay::Sent) => (rates.tx_bits_per_s, rates.tx_packets_per_s, rates.tx_dropped_per_s),
@@ -61,6 +65,9 @@ impl<'a> HopMetrics<'a> {
         };
         let offloads = offloads(metrics, hop.link);
         let upcalls_lost_per_s = metrics.losses.of_upcalls(hop.link);
+        let losses = told(metrics, hop, is_first);
+        let lost = || losses.iter().map(|loss| metrics.losses.a_second(loss.packets)).sum();
+        let lost_per_s = metrics.elapsed_s.filter(|_| metrics.asks_kernel()).map(|_| lost());
         Self {
             hop,
             link,
@@ -71,13 +78,17 @@ impl<'a> HopMetrics<'a> {
             softirq,
             qdisc_drops_per_s,
             upcalls_lost_per_s,
+            losses,
+            lost_per_s,
         }
     }
 
-    /// What the link and its qdisc drop in that direction a second, and the datapath that it stands for.
+    /// What is dropped there a second, and by the datapath that it stands for: the flows' own packets where the kernel is asked,
+    /// else what the link and its qdisc drop in that direction.
     #[must_use]
     pub fn all_drops_per_s(&self) -> Option<f64> {
-        let own = self.dropped_per_s.map(|dropped| dropped + self.qdisc_drops_per_s.unwrap_or(0.0));
+        let counted = || self.dropped_per_s.map(|dropped| dropped + self.qdisc_drops_per_s.unwrap_or(0.0));
+        let own = self.lost_per_s.or_else(counted);
         match (own, self.upcalls_lost_per_s) {
             (Some(own), Some(lost)) => Some(own + lost),
             (own, lost) => own.or(lost),
@@ -111,12 +122,28 @@ impl PathMetrics<'_> {
     }
 }
 
+/// What the flows lost at a hop, the way it is gone here: at a link that two flows cross in turn each has its own.
+fn told<'a>(metrics: &'a Metrics, hop: &Hop, is_first: bool) -> Vec<&'a Loss> {
+    let leaves = |place| matches!(place, LossPlace::Qdisc | LossPlace::Link | LossPlace::Neighbour);
+    let is_here = |loss: &&Loss| {
+        let fits = match hop.way {
+            HopWay::Passed => true,
+            HopWay::Received => !leaves(loss.place),
+            // A rule in the sender's own namespace sees where its packets would leave.
+            HopWay::Sent => leaves(loss.place) || is_first,
+        };
+        loss.link == Some(hop.link) && loss.place != LossPlace::Upcall && fits
+    };
+    if metrics.asks_kernel() { metrics.losses.places.iter().filter(is_here).collect() } else { Vec::new() }
+}
+
 /// The path of a connection; none where none is known.
 #[must_use]
 pub fn of<'a>(metrics: &'a Metrics, connection: &Connection) -> Option<PathMetrics<'a>> {
     let path = found(&metrics.paths, connection)?;
     let softirqs = softirq::all(metrics, connection, path);
-    let hops = path.hops.iter().zip(softirqs).map(|(hop, softirq)| HopMetrics::of(metrics, hop, softirq)).collect();
+    let of = |(at, (hop, softirq))| HopMetrics::of(metrics, hop, at == 0, softirq);
+    let hops = path.hops.iter().zip(softirqs).enumerate().map(of).collect();
     Some(PathMetrics { hops, gap: path.gap.as_deref(), note: path.note.as_deref() })
 }
 

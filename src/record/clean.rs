@@ -1,8 +1,8 @@
 //! Text in a recording is outside input like the names of links: made harmless where it enters.
 
 use crate::sample::{
-    Benchmark, Event, FlowPath, Host, Kind, LinkFacts, OvsBridge, OvsDatapath, OvsPort, OvsSwitch, Owned, Problem,
-    QdiscCounters, Space, ThreadSample,
+    Benchmark, DropCount, Event, FlowPath, Host, KernelCounts, Kind, LinkFacts, OvsBridge, OvsDatapath, OvsPort,
+    OvsSwitch, Owned, Problem, QdiscCounters, Space, ThreadSample,
 };
 use crate::text;
 use std::sync::Arc;
@@ -58,6 +58,18 @@ pub(super) fn ovs(mut ovs: Arc<Vec<OvsSwitch>>) -> Arc<Vec<OvsSwitch>> {
         }
     }
     ovs
+}
+
+pub(super) fn kernel(mut counts: Arc<KernelCounts>) -> Arc<KernelCounts> {
+    let drops = Arc::make_mut(&mut counts).drops.as_mut();
+    for DropCount { reason, function, .. } in
+        drops.into_iter().flat_map(|drops| drops.flows.iter_mut().chain(&mut drops.others))
+    {
+        for word in [reason, function].into_iter().flatten() {
+            *word = Arc::from(text::clean(word.as_bytes()));
+        }
+    }
+    counts
 }
 
 pub(super) fn datapaths(mut datapaths: Vec<OvsDatapath>) -> Vec<OvsDatapath> {

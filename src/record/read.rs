@@ -214,6 +214,7 @@ impl Recording {
             cores: row.cores.into_owned(),
             threads: clean::threads(row.threads.into_owned()),
             trace: row.trace.map(Cow::into_owned),
+            kernel: row.kernel.map(clean::kernel),
             flows: row.flows.into_owned(),
             spaces: Arc::clone(&self.spaces),
             owners: Arc::clone(&self.owners),

@@ -123,6 +123,7 @@ impl Recorder {
             cores: Cow::Borrowed(&sample.cores),
             threads: Cow::Borrowed(&sample.threads),
             trace: sample.trace.as_ref().map(Cow::Borrowed),
+            kernel: sample.kernel.clone(),
             flows: Cow::Borrowed(&sample.flows),
             qdiscs: Cow::Borrowed(&sample.qdiscs),
             protocols: Cow::Borrowed(&sample.protocols),

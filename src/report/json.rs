@@ -55,6 +55,7 @@ struct Object<'a> {
     datagrams: Each<'a, DatagramTest>,
     benchmarks: Each<'a, BenchmarkMetrics>,
     losses: Each<'a, Loss>,
+    drops: Option<Vec<loss::Dropped<'a>>>,
     jitter: Option<Spread>,
     events: Vec<Happened<'a>>,
     findings: Each<'a, Finding>,
@@ -116,6 +117,7 @@ impl<'a> Object<'a> {
             datagrams: Each { rows: &metrics.flow.tests, metrics },
             benchmarks: Each { rows: &metrics.benchmarks, metrics },
             losses: Each { rows: &metrics.losses.places, metrics },
+            drops: loss::Dropped::all(metrics),
             jitter: Spread::of(metrics),
             events: Happened::all(metrics),
             findings: Each { rows: &metrics.findings, metrics },
@@ -257,6 +259,7 @@ struct Core {
     net_rx_per_s: Option<f64>,
     net_tx_per_s: Option<f64>,
     softirqs_per_s: Softirqs,
+    softirqs_exact: Softirqs,
     softnet_processed_per_s: Option<f64>,
     softnet_dropped_per_s: Option<f64>,
     softnet_squeezed_per_s: Option<f64>,
@@ -283,7 +286,8 @@ impl Row for CoreMetrics {
     type Out<'a> = Core;
 
     fn row<'a>(&'a self, metrics: &'a Metrics) -> Core {
-        let (place, load, shares) = (&self.place, self.load.as_ref(), self.shares());
+        let (place, load) = (&self.place, self.load.as_ref());
+        let (shares, exact) = (load.and_then(|load| load.shares), load.and_then(|load| load.softirqs_exact));
         let softirqs = load.map_or([None; 10], |load| load.softirqs_per_s);
         Core {
             core: place.core,
@@ -304,6 +308,7 @@ impl Row for CoreMetrics {
             net_rx_per_s: softirqs[NET_RX],
             net_tx_per_s: softirqs[NET_TX],
             softirqs_per_s: Softirqs(softirqs),
+            softirqs_exact: Softirqs(exact.map_or([None; 10], |kinds| kinds.map(Some))),
             softnet_processed_per_s: load.and_then(|load| load.softnet_processed_per_s),
             softnet_dropped_per_s: load.and_then(|load| load.softnet_dropped_per_s),
             softnet_squeezed_per_s: load.and_then(|load| load.softnet_squeezed_per_s),

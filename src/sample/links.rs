@@ -278,6 +278,12 @@ impl Kind {
 }
 
 impl Kind {
+    /// Whether a device stands behind it, which can lose packets before the kernel has them.
+    #[must_use]
+    pub fn is_hardware(&self) -> bool {
+        matches!(self, Self::Physical | Self::Virtio)
+    }
+
     /// Whether it is one end of a pair: its `IFLA_LINK` is the other.
     #[must_use]
     pub fn is_paired(&self) -> bool {

@@ -21,11 +21,21 @@ pub struct Move {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TraceSource {
-    /// An ftrace instance of vnettop's own: every move.
+    /// A BPF program at the tracepoint: every move.
+    Bpf,
+    /// An ftrace instance: every move. In recordings of older versions.
     Ftrace,
     /// perf samples of the tracepoint, of every thread of the machine: some are lost without a record, the event's own
-    /// counter tells how many, not whose.
+    /// counter tells how many, not whose. In recordings of older versions.
     Perf,
+}
+
+impl TraceSource {
+    /// Only the moves of the threads asked for are in it, and whatever it lost is one of theirs.
+    #[must_use]
+    pub fn is_filtered(self) -> bool {
+        self != Self::Perf
+    }
 }
 
 /// The moves since the sample before.
@@ -33,8 +43,8 @@ pub enum TraceSource {
 pub struct Trace {
     /// Where they come from.
     pub source: TraceSource,
-    /// Moves that happened and are not among the events, since the trace began: of watched threads and those yet to be born
-    /// where ftrace is the source, of any thread of the machine where perf is.
+    /// Moves that happened and are not among the events, since the trace began: of watched threads and those yet to be born;
+    /// of any thread of the machine where perf is the source.
     pub lost: u64,
     /// In the order of time.
     pub moves: Vec<Move>,

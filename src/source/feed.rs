@@ -5,7 +5,7 @@ use super::proc_file;
 use super::replay;
 use super::sampler::{self, Settings};
 use crate::record::Recording;
-use crate::sample::Item;
+use crate::sample::{Item, OnRequest};
 use rustix::event::{EventfdFlags, eventfd};
 use std::cell::RefCell;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -23,6 +23,8 @@ pub enum Command {
     Interval(Duration),
     /// This process watched too, instead of the one named so before.
     Watch(u32),
+    /// More counted by the kernel, or no longer.
+    Want(OnRequest),
     /// An end.
     Stop,
 }

@@ -3,6 +3,7 @@
 use super::benchmarks::stream::Reports;
 use super::cores::CoreReader;
 use super::flows::FlowReader;
+use super::kernel::KernelReader;
 use super::links::LinkReader;
 use super::links::everywhere::AllLinks;
 use super::losses::{LossReader, Watched};
@@ -14,7 +15,7 @@ use super::spaces::{Choice, Spaces};
 use super::steering::{Crossed, SteeringReader};
 use super::threads::{SwitchReader, ThreadReader, Watch};
 use super::{Roots, SourceError, host, now_ns};
-use crate::sample::{Event, Host, OwnCost, Problem, Sample};
+use crate::sample::{Event, Host, OnRequest, OwnCost, Problem, Sample};
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -48,6 +49,8 @@ pub struct Scope {
     pub thrift: Thrift,
     /// Protocols and qdiscs are read also while there are no flows: for whoever counts what is lost from the first packet on.
     pub losses_at_rest: bool,
+    /// What the kernel counts beyond the usual.
+    pub on_request: OnRequest,
 }
 
 /// Every kernel descriptor of a run; owned by the sampler thread.
@@ -59,6 +62,7 @@ pub struct Live {
     switches: SwitchReader,
     flows: FlowReader,
     moves: MoveReader,
+    kernel: KernelReader,
     spaces: Spaces,
     owners: OwnerReader,
     ovs: OvsReader,
@@ -75,7 +79,7 @@ impl Live {
     /// # Errors
     /// Links or per-core counters cannot be read at all; what is merely missing becomes a problem of each sample.
     pub fn open(scope: &Scope) -> Result<Self, SourceError> {
-        let Scope { roots, watch, netns, ovs, docker, iperf3_json, thrift, losses_at_rest } = scope;
+        let Scope { roots, watch, netns, ovs, docker, iperf3_json, thrift, losses_at_rest, on_request } = scope;
         let links = LinkReader::open()?;
         let looked_at = *thrift == Thrift::StillLinks;
         let links = if looked_at { links.still_ones_less_often() } else { links };
@@ -87,6 +91,7 @@ impl Live {
             switches: SwitchReader::new(roots),
             flows: FlowReader::new(roots),
             moves: MoveReader::new(roots),
+            kernel: KernelReader::new(roots, *losses_at_rest, *on_request),
             spaces: Spaces::new(roots, netns.clone()),
             owners: OwnerReader::new(roots, docker.clone()),
             ovs: OvsReader::new(roots, ovs),
@@ -162,7 +167,8 @@ impl Live {
         let mut threads = self.threads.read();
         let waits = !threads.is_empty();
         let benchmarks = self.reports.join(self.threads.benchmarks());
-        let trace = self.moves.read(&threads, own.interval_ns);
+        self.kernel.begin(waits);
+        let trace = self.moves.read(self.kernel.moves(), &threads);
         let flows = self.flows.read(&threads);
         let ovs = self.ovs.read(&links.links, |netns| self.spaces.wants(netns), now_ns);
         self.switches.read(self.ovs.processes(), &mut threads);
@@ -174,6 +180,7 @@ impl Live {
         let datapaths = self.ovs.datapaths(&self.spaces, &paths, now_ns);
         let watched = Watched { spaces: &self.spaces, list: &spaces, waits, flows: &flows, paths: &paths };
         let losses = self.losses.read(watched, now_ns);
+        let kernel = self.kernel.read(&flows, &paths);
         self.paths.renew(ground, &flows, now_ns);
         let crossed = Crossed { spaces: &self.spaces, links: &links.links, paths: &paths };
         let steering = self.steering.read(crossed, now_ns);
@@ -190,6 +197,7 @@ impl Live {
             cores: cores.cores,
             threads,
             trace,
+            kernel,
             flows,
             spaces,
             owners,
@@ -212,6 +220,11 @@ impl Live {
         self.reports.events()
     }
 
+    /// Counts more, or no longer; from the next sample on.
+    pub fn want(&mut self, wanted: OnRequest) {
+        self.kernel.want(wanted);
+    }
+
     /// Watches this process too, instead of the one named so before.
     pub fn watch(&mut self, pid: u32) {
         self.threads.watch(pid);
@@ -221,7 +234,7 @@ impl Live {
     fn update_problems(&mut self, more: &[Problem]) {
         let now = || {
             let readers = self.links.problems().iter().chain(self.cores.problems()).chain(self.threads.problems());
-            let readers = readers.chain(self.moves.problems()).chain(self.flows.problems());
+            let readers = readers.chain(self.kernel.problems()).chain(self.flows.problems());
             let network = self.spaces.problems().iter().chain(self.owners.problems()).chain(self.ovs.problems());
             let network = network.chain(self.reports.problems());
             readers.chain(network).chain(self.paths.problems()).chain(self.losses.problems()).chain(more)

@@ -150,6 +150,7 @@ impl Schedule {
                 match feed.command() {
                     Some(Command::Interval(interval)) => self.set(interval).map_err(failed)?,
                     Some(Command::Watch(pid)) => live.watch(pid),
+                    Some(Command::Want(wanted)) => live.want(wanted),
                     None => {}
                     Some(Command::Stop) => return Ok(Wake::Stop),
                 }

@@ -24,6 +24,11 @@ pub enum Overlay {
         /// First line shown.
         scroll: usize,
     },
+    /// Every drop of the machine.
+    Drops {
+        /// First line shown.
+        scroll: usize,
+    },
     /// Before and after a pin.
     Card {
         /// First line shown.

@@ -1,5 +1,6 @@
 //! What was decided on the command line; units and interval may be changed by keys.
 
+use crate::sample::OnRequest;
 use std::time::Duration;
 
 /// Where the samples come from.
@@ -63,6 +64,8 @@ pub struct Settings {
     pub utf8: bool,
     /// The terminal shows colour, and nobody asked it not to.
     pub color: bool,
+    /// What the kernel counts beyond the usual, whatever is looked at.
+    pub on_request: OnRequest,
 }
 
 impl Default for Settings {
@@ -75,6 +78,7 @@ impl Default for Settings {
             watch: vec!["iperf3".to_owned()],
             utf8: true,
             color: true,
+            on_request: OnRequest::default(),
         }
     }
 }

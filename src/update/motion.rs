@@ -15,7 +15,7 @@ const WRAPPED: usize = 2;
 
 /// A motion key: it scrolls the overlay if there is one.
 pub(super) fn step(state: &mut State, motion: Motion) {
-    let (most, path_lines) = (findings_lines(state), path_lines(state));
+    let (most, path_lines, drop_lines) = (findings_lines(state), path_lines(state), drop_lines(state));
     match &mut state.overlay {
         Overlay::Help { scroll } => *scroll = scrolled(*scroll, motion, WRAPPED * help_lines().len()),
         Overlay::Proposal { result: Ok(proposal), scroll } => {
@@ -24,6 +24,7 @@ pub(super) fn step(state: &mut State, motion: Motion) {
         }
         Overlay::Findings { scroll } => *scroll = scrolled(*scroll, motion, most),
         Overlay::Paths { scroll } => *scroll = scrolled(*scroll, motion, path_lines),
+        Overlay::Drops { scroll } => *scroll = scrolled(*scroll, motion, drop_lines),
         Overlay::Card { scroll } => *scroll = scrolled(*scroll, motion, CARD),
         Overlay::None => select(state, motion),
         _ => {}
@@ -45,6 +46,12 @@ fn path_lines(state: &State) -> usize {
     let Some(metrics) = state.metrics() else { return 0 };
     let hops: usize = metrics.paths.iter().map(|path| path.hops.len() + PAGE).sum();
     hops + PAGE * metrics.flow.connections.len()
+}
+
+/// Lines that the list of drops takes at most.
+fn drop_lines(state: &State) -> usize {
+    let counts = state.metrics().and_then(|metrics| metrics.kernel[0].as_ref()?.drops.as_ref());
+    counts.map_or(0, |drops| drops.flows.len() + drops.others.len() + PAGE)
 }
 
 /// The wheel over a pane.

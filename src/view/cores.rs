@@ -17,7 +17,8 @@ const DETAIL_ROWS: u16 = 3;
 /// What the pane shows and how, as its title.
 pub(super) fn title(state: &State, height: u16) -> Vec<String> {
     let list = &state.cores;
-    let mut parts = vec!["softirq time".to_owned()];
+    let exact = state.metrics().is_some_and(Metrics::times_softirqs);
+    let mut parts = vec![if exact { "softirq, measured" } else { "softirq, /proc/stat" }.to_owned()];
     let by_node = state.metrics().is_some_and(|metrics| {
         let nodes = metrics.topology.nodes;
         nodes > 1 && metrics.cores.len() > FEW && nodes + u32::from(DETAIL_ROWS) <= u32::from(height)

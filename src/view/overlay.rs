@@ -3,7 +3,7 @@
 use super::canvas::{Area, Canvas, cells};
 use super::placement;
 use super::text::wrap;
-use super::{Tone, card, finding, path};
+use super::{Tone, card, drops, finding, path};
 use crate::action::help_lines;
 use crate::sample::ThreadId;
 use crate::state::{Mode, Overlay, State};
@@ -20,6 +20,7 @@ pub(super) fn prepare(state: &State, width: u16, height: u16) -> Canvas {
         Overlay::Help { scroll } => ("Keys", help(inner), *scroll, "Esc leaves · ↑ ↓ scroll"),
         Overlay::Findings { scroll } => ("Findings", finding::list(state, inner), *scroll, "Esc leaves · ↑ ↓ scroll"),
         Overlay::Paths { scroll } => (&*paths, path::lines(state, inner), *scroll, "Esc leaves · ↑ ↓ scroll"),
+        Overlay::Drops { scroll } => ("Drops", drops::lines(state, inner), *scroll, "Esc leaves · ↑ ↓ scroll"),
         Overlay::Card { scroll } => ("Before and after the pin", card::lines(state, inner), *scroll, card::foot(state)),
         Overlay::Proposal { result: Ok(proposal), scroll } => {
             let lines = placement::lines(proposal, state.metrics(), inner);

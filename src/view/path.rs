@@ -6,9 +6,9 @@ use super::canvas::cells;
 use super::format::{Claim, Count, Rate, Share, UNKNOWN};
 use super::overlay::{Line, sentences};
 use super::text::plural;
-use crate::derive::Metrics;
 use crate::derive::flow::{Connection, DatagramRate, DatagramTest};
-use crate::derive::paths::{self, HopMetrics, PathMetrics};
+use crate::derive::paths::{self, HopMetrics, PathMetrics, SoftirqBy};
+use crate::derive::{Loss, Metrics};
 use crate::sample::{HopWay, Offload, Offloads};
 use crate::state::{State, Units};
 
@@ -32,6 +32,9 @@ const COLUMNS: [Column; 10] = [
     Column { title: "CORES", cells: 6, rank: 5 },
     Column { title: "OFF", cells: 11, rank: 6 },
 ];
+
+/// Where CORES stands.
+const CORES: usize = 8;
 
 /// Cells that NETNS and LINK may have more where there is room: names of links have 15 characters at most.
 const MORE: [(usize, usize); 2] = [(1, 3), (0, 10)];
@@ -150,6 +153,13 @@ fn way(metrics: &Metrics, group: &Group<'_>, widths: &[usize; 10], units: Units,
         let netns = (above != Some(hop.hop.link.netns)).then(|| namespace(metrics, hop.hop.link.netns));
         above = Some(hop.hop.link.netns);
         lines.push(row(widths, line(metrics, hop, netns.unwrap_or_default(), smallest == Some(at), units)));
+        lines.extend(hop.losses.iter().flat_map(|loss| sentences(Tone::Bad, &told(metrics, loss), width)));
+    }
+    let by_counting =
+        |hop: &HopMetrics<'_>| hop.softirq.as_ref().is_ok_and(|softirq| softirq.by == SoftirqBy::Measured);
+    if path.hops.iter().any(by_counting) && widths[CORES] > 0 {
+        let text = "CORES: measured, packets of each hop counted for 100 ms of each second";
+        lines.extend(sentences(Tone::Muted, text, width));
     }
     if let Some(gap) = path.gap {
         lines.extend(sentences(Tone::Warning, &format!("… not known: {gap}"), width));
@@ -158,6 +168,15 @@ fn way(metrics: &Metrics, group: &Group<'_>, widths: &[usize; 10], units: Units,
         lines.extend(sentences(Tone::Muted, note, width));
     }
     lines
+}
+
+/// `  ▸ 708/s refused by nft_do_chain: NETFILTER_DROP`: what the kernel says of a loss.
+fn told(metrics: &Metrics, loss: &Loss) -> String {
+    let what = if loss.refused { "refused" } else { "lost" };
+    let rate = Count(Some(metrics.losses.a_second(loss.packets)));
+    let words = [loss.reason.as_deref(), loss.function.as_deref()].into_iter().flatten().collect::<Vec<_>>();
+    let words = if words.is_empty() { loss.place.word().to_owned() } else { words.join(" in ") };
+    format!("  {rate}/s {what}: {words}")
 }
 
 /// What the namespace is called.
@@ -191,7 +210,8 @@ fn line(metrics: &Metrics, hop: &HopMetrics<'_>, netns: String, narrow: bool, un
         Claim { mbps: link.facts.speed_mbps, basis: link.basis, ports, units }.to_string()
     });
     let mtu = hop.mtu().map(|mtu| mtu.to_string());
-    let drops = if hop.all_drops_per_s().is_some_and(|drops| drops > 0.0) { Tone::Bad } else { Tone::Muted };
+    let dropped = hop.all_drops_per_s();
+    let drops = if dropped.is_some_and(|drops| drops > 0.0) { Tone::Bad } else { Tone::Muted };
     [
         (Tone::Muted, netns),
         (
@@ -201,7 +221,7 @@ fn line(metrics: &Metrics, hop: &HopMetrics<'_>, netns: String, narrow: bool, un
         (Tone::Muted, facts.map_or_else(String::new, |facts| facts.kind.word().to_owned())),
         (Tone::Muted, claim),
         (if hop.bits_per_s.is_some() { Tone::Normal } else { Tone::Muted }, rate),
-        (drops, Count(hop.all_drops_per_s()).to_string()),
+        (drops, Count(dropped).to_string()),
         (
             if narrow { Tone::Warning } else { Tone::Muted },
             mtu.unwrap_or_else(|| hop.link.map_or_else(String::new, |_| UNKNOWN.to_string())),

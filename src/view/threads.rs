@@ -94,6 +94,7 @@ fn evidence(metrics: &Metrics, width: u16) -> Option<String> {
     // The one that may lose some is told wherever there is room for it.
     let by = match metrics.trace {
         Some((TraceSource::Perf, _)) => " by perf",
+        Some((TraceSource::Bpf, _)) if width >= ROOM_FOR_SOURCE => " by BPF",
         Some((TraceSource::Ftrace, _)) if width >= ROOM_FOR_SOURCE => " by ftrace",
         _ => "",
     };

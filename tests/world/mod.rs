@@ -265,6 +265,7 @@ impl World {
             cores: self.cores.iter().filter(|(place, ..)| place.online).map(|(_, counters, _)| *counters).collect(),
             threads: self.threads.iter().map(|runner| runner.sample.clone()).collect(),
             trace: None,
+            kernel: None,
             flows: Vec::new(),
             spaces: Arc::new(self.spaces.clone()),
             owners: Arc::clone(&self.owners),

@@ -85,9 +85,9 @@ pub(super) fn untraced(scene: &Scene<'_>) -> Option<Said> {
     let conclusion = scene.inquiry.conclusion();
     let way_out = match scene.metrics.trace {
         // Nothing but time or another source would help who has the right already.
-        Some((TraceSource::Ftrace, _)) => return None,
-        Some((TraceSource::Perf, _)) => "perf loses some of them; with ftrace, which root has, each is traced",
-        None => "as root or with CAP_PERFMON each is traced",
+        Some((TraceSource::Bpf | TraceSource::Ftrace, _)) => return None,
+        Some((TraceSource::Perf, _)) => "perf loses some of them; as root each is traced",
+        None => "as root or with CAP_BPF and CAP_PERFMON each is traced",
     };
     (conclusion.cause.is_none() && conclusion.vague && conclusion.moves_per_s >= LEAST_RATE).then(|| Said {
         text: format!(

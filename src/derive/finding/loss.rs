@@ -4,7 +4,7 @@ use super::figure::{decimal, percent, rate};
 use super::{Said, Scene};
 use crate::derive::Metrics;
 use crate::derive::losses::{Loss, LossPlace, Losses};
-use crate::sample::{LinkKey, OvsDatapath};
+use crate::sample::OvsDatapath;
 
 /// Less than one packet a second is nothing that a test would notice.
 const LEAST_PER_S: f64 = 1.0;
@@ -30,7 +30,8 @@ pub(super) fn lost(scene: &Scene<'_>) -> Option<Said> {
         _ if here < whole => format!("{} of {} lost packets/s are lost", rate(here), rate(whole)),
         _ => format!("{} packets/s are lost", rate(whole)),
     };
-    let text = format!("{how_many} {}: {}", place(worst, scene.metrics), remedy(worst, scene.metrics));
+    let text =
+        format!("{how_many} {}{}: {}", place(worst, scene.metrics), kernels_word(worst), remedy(worst, scene.metrics));
     let mut numbers = vec![("packets_per_s", here), ("all_packets_per_s", whole)];
     numbers.extend(sent.map(|sent| ("sent_per_s", sent)));
     numbers.extend(share(here).map(|share| ("share", share)));
@@ -43,13 +44,13 @@ pub(super) fn lost(scene: &Scene<'_>) -> Option<Said> {
 fn worst(losses: &Losses) -> Option<(&Loss, f64)> {
     let same = |one: &Loss, other: &Loss| (one.place, one.netns, one.link) == (other.place, other.netns, other.link);
     let sum = |one: &Loss| losses.places.iter().filter(|other| same(one, other)).map(|other| other.packets).sum();
-    let told = losses.places.iter().filter(|loss| loss.stands);
-    told.map(|loss| (loss, sum(loss))).max_by(|one: &(_, f64), other| one.1.total_cmp(&other.1))
+    losses.places.iter().map(|loss| (loss, sum(loss))).max_by(|one: &(_, f64), other| one.1.total_cmp(&other.1))
 }
 
 /// The place in words, with its namespace where there is more than one.
 fn place(loss: &Loss, metrics: &Metrics) -> String {
     let name = loss.name.as_deref().unwrap_or("a link");
+    let at = loss.name.as_deref().map_or_else(String::new, |name| format!(" at {name}"));
     let what = match loss.place {
         LossPlace::Qdisc => format!("in the qdisc {name}"),
         LossPlace::Link => format!("by link {name}"),
@@ -61,10 +62,17 @@ fn place(loss: &Loss, metrics: &Metrics) -> String {
                 loss.name.as_deref().map_or_else(String::new, |name| format!(" on the way in through {name}"));
             format!("in the full backlog{core}{through}")
         }
-        LossPlace::Ip => "by IP".to_owned(),
+        LossPlace::Ip => format!("by IP{at}"),
         LossPlace::Reassembly => "where fragments are put together".to_owned(),
-        LossPlace::ReversePath => "by rp_filter".to_owned(),
-        LossPlace::Between => format!("between {}", ends(loss, metrics)),
+        LossPlace::ReversePath => format!("by rp_filter{at}"),
+        LossPlace::Firewall => format!("by a firewall's rule{at}"),
+        LossPlace::TrafficControl => format!("by a filter of traffic control{at}"),
+        LossPlace::Policy => format!("by a rule{at}"),
+        LossPlace::Bridge => format!("by the bridge{at}"),
+        LossPlace::Neighbour => format!("waiting for a neighbour's address{at}"),
+        LossPlace::NoSocket => format!("because no socket takes them{at}"),
+        LossPlace::Tcp => format!("by TCP{at}"),
+        LossPlace::Kernel => format!("in the kernel{at}"),
         LossPlace::Checksum => "because their checksum is wrong".to_owned(),
         LossPlace::ReceiveBuffer => "in the receiver's socket buffer".to_owned(),
         LossPlace::SendBuffer => "in the sender's socket buffer".to_owned(),
@@ -73,14 +81,14 @@ fn place(loss: &Loss, metrics: &Metrics) -> String {
     format!("{what}{}", space(loss, metrics))
 }
 
-/// The two counters between which packets vanish.
-fn ends(loss: &Loss, metrics: &Metrics) -> String {
-    let name = |key| metrics.link(key).map(|link| link.facts.name.as_str());
-    let named = |key: Option<LinkKey>, way: &str| match key.and_then(name) {
-        Some(name) => format!("{name} ({way})"),
-        None => "the socket".to_owned(),
-    };
-    format!("{} and {}", named(loss.link, "in"), named(loss.to, "out"))
+/// ` (NETFILTER_DROP in nf_hook_slow)`: what the kernel itself says.
+fn kernels_word(loss: &Loss) -> String {
+    match (&loss.reason, &loss.function) {
+        (Some(reason), Some(function)) => format!(" ({reason} in {function})"),
+        (Some(word), None) => format!(" ({word})"),
+        (None, Some(function)) => format!(" (in {function})"),
+        (None, None) => String::new(),
+    }
 }
 
 /// The namespace as people know it.
@@ -114,14 +122,25 @@ fn remedy(loss: &Loss, metrics: &Metrics) -> String {
         LossPlace::ReversePath => {
             "the way back to their source is another link's (sysctl net.ipv4.conf.LINK.rp_filter=2 there lets them in)"
         }
-        LossPlace::Between => return vanished(metrics),
+        LossPlace::Firewall => return firewall(metrics),
+        LossPlace::TrafficControl => "tc -s filter show dev LINK ingress (or egress) there shows the filter",
+        LossPlace::Policy => {
+            "XDP, a cgroup's or a socket's program, or a security module refuses them (bpftool net, bpftool cgroup tree)"
+        }
+        LossPlace::Bridge => {
+            "a VLAN that the port does not let in, or a port that does not forward (bridge vlan show, bridge -d link)"
+        }
+        LossPlace::Neighbour => "whose address it is does not answer, or its link is down (ip neighbour, ip link there)",
+        LossPlace::NoSocket => "the receiver has closed its socket, or listens elsewhere (ss -uanp there)",
+        LossPlace::Tcp => "the receiver's TCP refuses segments that do not fit (nstat -az there says which)",
+        LossPlace::Kernel => "the reason and the function are the kernel's own words for it",
         LossPlace::Conntrack => return conntrack(metrics),
         LossPlace::Upcall => return upcall(loss, metrics),
     }
     .to_owned()
 }
 
-fn vanished(metrics: &Metrics) -> String {
+fn firewall(metrics: &Metrics) -> String {
     let losses = &metrics.losses;
     let invalid = losses.a_second(losses.invalid);
     let tracked = if invalid >= LEAST_PER_S {
@@ -129,10 +148,7 @@ fn vanished(metrics: &Metrics) -> String {
     } else {
         String::new()
     };
-    format!(
-        "no counter there tells why; a firewall's rule, policing or a program at ingress does that \
-         (nft list ruleset, iptables -vL, tc -s filter){tracked}"
-    )
+    format!("nft list ruleset and iptables -vL there show which{tracked}")
 }
 
 /// What is lost there was to be asked about; how to have it asked less often, or answered sooner.
@@ -170,10 +186,15 @@ pub(super) fn retransmitted(scene: &Scene<'_>) -> Option<Said> {
     let lost_per_s = losses.a_second(losses.packets());
     (share >= RETRANSMITTED && again >= LEAST_PER_S && lost_per_s < LEAST_PER_S).then(|| Said {
         text: format!(
-            "TCP sends {} segments/s again, {} % of all: they are late, or lost where no counter tells (nft list ruleset, \
-             iptables -vL, tc -s filter)",
+            "TCP sends {} segments/s again, {} % of all: they are late{}",
             rate(again),
-            percent(share)
+            percent(share),
+            // Where the kernel is asked, it would say where one is lost on this machine.
+            if scene.metrics.asks_kernel() {
+                ", or lost on another machine"
+            } else {
+                ", or lost where no counter tells"
+            }
         ),
         cost: None,
         numbers: vec![("retransmits_per_s", again), ("share", share)],

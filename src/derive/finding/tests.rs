@@ -173,6 +173,7 @@ pub(in crate::derive) fn sample(metrics: &Metrics) -> Sample {
         cores: Vec::new(),
         threads: metrics.threads.iter().map(|thread| thread.sample.clone()).collect(),
         trace: None,
+        kernel: None,
         flows: Vec::new(),
         spaces: Arc::default(),
         owners: Arc::default(),

@@ -2,7 +2,7 @@
 
 use super::Bin;
 use crate::derive::moves::MoveClass;
-use crate::sample::{Sample, ThreadSample, Trace, TraceSource};
+use crate::sample::{Sample, ThreadSample, Trace};
 use std::collections::VecDeque;
 
 /// Moves that wait for their bin: beyond this the oldest is forgotten.
@@ -76,7 +76,7 @@ impl Scatter {
     fn untold(&mut self, previous: &Sample, next: &Sample, trace: &Trace) -> u64 {
         let Some(counted) = counted(previous, next) else {
             let lost = trace.lost.saturating_sub(previous.trace.as_ref().map_or(0, |old| old.lost));
-            return if trace.source == TraceSource::Ftrace { lost } else { 0 };
+            return if trace.source.is_filtered() { lost } else { 0 };
         };
         // Those of a thread that was found since are of the time before it was counted.
         let found = |tid: u32| previous.threads.iter().any(|old| old.id.tid == tid);

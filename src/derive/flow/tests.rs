@@ -47,6 +47,7 @@ fn sample(tick: u64) -> Sample {
         cores: Vec::new(),
         threads: Vec::new(),
         trace: None,
+        kernel: None,
         flows: Vec::new(),
         spaces: Arc::default(),
         owners: Arc::default(),

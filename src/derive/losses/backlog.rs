@@ -4,12 +4,12 @@ use super::counted::{Counted, Step};
 use super::route::Route;
 use super::{Loss, LossPlace, Span, left};
 use crate::derive::links::LinkMetrics;
-use crate::sample::{CoreId, LinkKey};
+use crate::sample::{CoreId, Drops, LinkKey};
 use std::collections::BTreeMap;
 
 /// Where the protocols of a namespace were read over so much more time than a link, what it refused is not known: something
 /// slow came between the two reads, as thousands of rules for the first packet of a flow.
-pub(super) const LONGER: f64 = 1.2;
+const LONGER: f64 = 1.2;
 
 /// Adds the drops of the links on the way, and gives by namespace what its links refused to send, whatever became of it.
 pub(super) fn links(step: &Step<'_>, route: &Route, spans: &[Span<'_>], into: &mut Vec<Loss>) -> BTreeMap<u64, f64> {
@@ -48,6 +48,32 @@ pub(super) fn links(step: &Step<'_>, route: &Route, spans: &[Span<'_>], into: &m
         backlog.rest(into);
     }
     refused
+}
+
+/// Adds what the devices on the way count that the kernel has no buffer for, so that it is dropped nowhere: packets that a
+/// NIC had no room for or received broken, and ports that only Open vSwitch knows.
+pub(super) fn of_devices(step: &Step<'_>, route: &Route, told: &Drops, into: &mut Vec<Loss>) {
+    let before = super::kernel::drops(step.previous);
+    let (before, now) =
+        (before.map_or([&[][..]; 2], |drops| [&drops.flows, &drops.others]), [&told.flows, &told.others]);
+    for link in step.links.iter().filter(|link| route.has(link.facts.key())) {
+        let key = link.facts.key();
+        let is_device = key.ifindex.kernel().is_none() || link.facts.kind.is_hardware();
+        let Some(counted) = step.counted(link).filter(|_| is_device) else { continue };
+        let all = [counted.rx_dropped, counted.tx_dropped, counted.rx_errors, counted.tx_errors];
+        // Drops of the kernel's own at the device are in the device's counters too.
+        let rows = before.iter().zip(now).flat_map(|(before, now)| super::kernel::risen(before, now));
+        let known: f64 = rows.filter(|(row, _)| row.link() == Some(key)).map(|(_, packets)| packets).sum();
+        add(link, left(all.into_iter().flatten().sum(), known), into);
+    }
+}
+
+/// The core whose backlog dropped packets between two samples; none where it was several, or none.
+pub(super) fn only_core(step: &Step<'_>) -> Option<CoreId> {
+    match Backlog::of(step).cores[..] {
+        [(core, _)] => Some(core),
+        _ => None,
+    }
 }
 
 fn other_end(link: &LinkMetrics) -> Option<LinkKey> {

@@ -16,8 +16,6 @@ pub(super) struct Step<'a> {
 /// What a link counted, packets; a field is none when its own counter went backwards, or is not kept.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Counted {
-    pub received: Option<f64>,
-    pub sent: Option<f64>,
     pub rx_dropped: Option<f64>,
     pub tx_dropped: Option<f64>,
     pub rx_errors: Option<f64>,
@@ -51,8 +49,6 @@ impl<'a> Step<'a> {
             // Open vSwitch tells the counters of its own links every few seconds, and a rate holds for so long.
             let of = |rate: Option<f64>| rate.map(|rate| rate * self.seconds);
             return Some(Counted {
-                received: of(rates.rx_packets_per_s),
-                sent: of(rates.tx_packets_per_s),
                 rx_dropped: of(rates.rx_dropped_per_s),
                 tx_dropped: of(rates.tx_dropped_per_s),
                 rx_errors: of(rates.rx_errors_per_s),
@@ -61,8 +57,6 @@ impl<'a> Step<'a> {
         }
         let (from, to) = (self.before(link.facts.key())?, link.counters?);
         Some(Counted {
-            received: rise(from.rx_packets, to.rx_packets),
-            sent: rise(from.tx_packets, to.tx_packets),
             rx_dropped: rise(from.rx_dropped, to.rx_dropped),
             tx_dropped: rise(from.tx_dropped, to.tx_dropped),
             rx_errors: rise(from.rx_errors, to.rx_errors),

@@ -37,7 +37,7 @@ pub(super) struct Ahead {
 
 impl Ahead {
     /// What both have counted of a tick, each packet once. What is still open after another tick is somebody else's.
-    fn agree(&mut self, sockets: f64, namespace: f64) -> f64 {
+    pub fn agree(&mut self, sockets: f64, namespace: f64) -> f64 {
         let (own, whole) = (sockets + self.sockets, namespace + self.namespace);
         let both = own.min(whole).max(0.0);
         let open = (own - both).clamp(sockets.min(0.0), sockets.max(0.0));
@@ -78,12 +78,14 @@ pub(super) fn receiver(
     into.push(Loss::in_space(LossPlace::ReceiveBuffer, netns, packets));
 }
 
-/// What IP and connection tracking lose anywhere on the way.
-pub(super) fn between(span: &Span<'_>, into: &mut Vec<Loss>) {
-    let ip =
-        |of: &ProtocolCounters| total([of.ip_in_discards, of.ip_in_hdr_errors, of.ip_out_no_routes, of.ip_frag_fails]);
+/// What IP and connection tracking lose anywhere on the way; a datagram one of whose fragments a qdisc or a link there
+/// refused is also a `FragFails`.
+pub(super) fn between(span: &Span<'_>, qdiscs: &[Loss], refused: &BTreeMap<u64, f64>, into: &mut Vec<Loss>) {
+    let ip = |of: &ProtocolCounters| total([of.ip_in_discards, of.ip_in_hdr_errors, of.ip_out_no_routes]);
     let netns = span.now.netns;
-    let packets = span.lost(ip) + span.ip(refused_in).unwrap_or(0.0);
+    let queued: f64 = qdiscs.iter().filter(|loss| loss.netns == Some(netns)).map(|loss| loss.packets).sum();
+    let not_taken_apart = left(span.lost(|of| of.ip_frag_fails), queued + refused.get(&netns).copied().unwrap_or(0.0));
+    let packets = span.lost(ip) + not_taken_apart + span.ip(refused_in).unwrap_or(0.0);
     match into.iter_mut().find(|loss| loss.place == LossPlace::Ip && loss.netns == Some(netns)) {
         Some(loss) => loss.packets += packets,
         None => into.push(Loss::in_space(LossPlace::Ip, netns, packets)),
@@ -105,7 +107,7 @@ pub(super) fn not_put_together(span: &Span<'_>, told: f64, into: &mut Vec<Loss>)
 }
 
 /// Packets that connection tracking refused; those of `early_drop` are entries, not packets.
-fn conntrack(span: &Span<'_>) -> f64 {
+pub(super) fn conntrack(span: &Span<'_>) -> f64 {
     let refused =
         |of: &ProtocolCounters| of.conntrack.map_or(0, |conntrack| total([conntrack.drop, conntrack.insert_failed]));
     if span.before.conntrack.is_none() { 0.0 } else { span.lost(refused) }

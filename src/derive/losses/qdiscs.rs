@@ -4,7 +4,6 @@ use super::counted::Step;
 use super::route::Route;
 use super::{Loss, LossPlace, QdiscDrops};
 use crate::sample::{LinkKey, QdiscCounters, Sample};
-use std::collections::BTreeMap;
 
 /// Drops of the root qdiscs that the flows' packets leave through, and of what stands before a link (`clsact`, `ingress`).
 pub(super) fn lost(step: &Step<'_>, route: &Route) -> Vec<Loss> {
@@ -33,14 +32,11 @@ pub(super) fn drops(previous: &Sample, next: &Sample) -> Vec<QdiscDrops> {
     all
 }
 
-/// By how many packets the root qdisc of each link fills, or less than nothing where it empties: what waits there (netem's
-/// delay) has been sent, has not arrived, and is not lost. None where the qdisc is read for the first time.
-pub(super) fn filling(previous: &Sample, next: &Sample) -> BTreeMap<LinkKey, Option<f64>> {
-    let filling = |now: &QdiscCounters| {
-        let (before, _) = pair(previous, now)?;
-        Some(f64::from(now.backlog_packets) - f64::from(before.backlog_packets))
-    };
-    next.qdiscs.iter().filter(|now| now.parent == ROOT).map(|now| (now.link, filling(now))).collect()
+/// Kind and handle of a link's root qdisc; none where it has none that is read.
+pub(super) fn root(sample: &Sample, link: LinkKey) -> Option<(String, u32)> {
+    let first = sample.qdiscs.partition_point(|one| one.link < link);
+    let here = sample.qdiscs[first..].iter().take_while(|one| one.link == link);
+    here.into_iter().find(|one| one.parent == ROOT).map(|one| (one.kind.clone(), one.handle))
 }
 
 /// Packets that a qdisc dropped, and in how many seconds; none where it was not there before.

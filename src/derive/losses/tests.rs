@@ -12,12 +12,12 @@ use crate::sample::{
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-pub(super) const SECOND: u64 = 1_000_000_000;
-pub(super) const NEAR: u64 = 11;
-pub(super) const ROUTER: u64 = 12;
-pub(super) const FAR: u64 = 13;
+pub(in crate::derive) const SECOND: u64 = 1_000_000_000;
+pub(in crate::derive) const NEAR: u64 = 11;
+pub(in crate::derive) const ROUTER: u64 = 12;
+pub(in crate::derive) const FAR: u64 = 13;
 
-pub(super) fn key(netns: u64, ifindex: u32) -> LinkKey {
+pub(in crate::derive) fn key(netns: u64, ifindex: u32) -> LinkKey {
     LinkKey { netns, ifindex: Ifindex(ifindex) }
 }
 
@@ -26,7 +26,7 @@ fn address(text: &str) -> SocketAddr {
 }
 
 /// What lies between the two ends, nothing moved yet: a0 – r0, r1 – b0.
-pub(super) fn before() -> Sample {
+pub(in crate::derive) fn before() -> Sample {
     let mut sample = finding::tests::sample(&Machine::small(2).metrics());
     let link = |name: &str, own: LinkKey, peer: LinkKey| LinkFacts {
         peer: Some(PeerRef { netnsid: Some(1), netns: Some(peer.netns), ifindex: peer.ifindex }),
@@ -96,7 +96,7 @@ fn path() -> FlowPath {
 }
 
 /// A second later, as the test fills it in.
-fn after(change: impl FnOnce(&mut Sample)) -> Sample {
+pub(in crate::derive) fn after(change: impl FnOnce(&mut Sample)) -> Sample {
     let mut sample = before();
     sample.at_ns += SECOND;
     sample.cores_at_ns += SECOND;
@@ -106,7 +106,7 @@ fn after(change: impl FnOnce(&mut Sample)) -> Sample {
     sample
 }
 
-pub(super) fn protocols(sample: &mut Sample, netns: u64) -> &mut ProtocolCounters {
+pub(in crate::derive) fn protocols(sample: &mut Sample, netns: u64) -> &mut ProtocolCounters {
     sample.protocols.iter_mut().find(|row| row.netns == netns).expect("it is read")
 }
 
@@ -128,18 +128,18 @@ pub(super) fn qdisc(link: LinkKey, parent: u32, at_ns: u64, drops: u64) -> Qdisc
     }
 }
 
-fn metrics(first: Sample, then: Sample) -> Metrics {
+pub(in crate::derive) fn metrics(first: Sample, then: Sample) -> Metrics {
     let mut derivation = Derivation::default();
     derivation.advance(Item::Sample(Box::new(first)));
     derivation.advance(Item::Sample(Box::new(then))).expect("a sample gives metrics")
 }
 
 /// Place, name and packets of every loss.
-pub(super) fn lost(metrics: &Metrics) -> Vec<(&'static str, Option<String>, f64)> {
+pub(in crate::derive) fn lost(metrics: &Metrics) -> Vec<(&'static str, Option<String>, f64)> {
     metrics.losses.places.iter().map(|loss| (loss.place.word(), loss.name.clone(), loss.packets.round())).collect()
 }
 
-pub(super) fn said(metrics: &Metrics) -> String {
+pub(in crate::derive) fn said(metrics: &Metrics) -> String {
     let finding = metrics.findings.iter().find(|finding| finding.id == "loss");
     finding.map_or_else(|| "no finding".to_owned(), |finding| finding.text.clone())
 }

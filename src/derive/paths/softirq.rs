@@ -1,9 +1,10 @@
-//! On which cores the packets of a flow are handled at each hop, as far as that can be known without tracing.
+//! On which cores the packets of a flow are handled at each hop: counted there while somebody looks, and else as far as the
+//! settings tell.
 //!
 //! A virtual link hands a packet on within the softirq of the core that sent it (`veth_xmit` → this core's backlog), so
 //! every hop runs where the sender's thread does, until something says otherwise: RPS, a NAPI that has a thread of its
-//! own, or a device whose interrupts go to other cores. Acknowledgements that arrive may make the receiver's core send a part (measured: 86 to 2). What is not known is
-//! unknown from there on, with the reason.
+//! own, or a device whose interrupts go to other cores. Acknowledgements that arrive may make the receiver's core send a part
+//! (measured: 86 to 2). What is not known is unknown from there on, with the reason.
 
 use crate::derive::Metrics;
 use crate::derive::flow::Connection;
@@ -11,6 +12,8 @@ use crate::sample::{CoreSet, FlowPath, Hop, HopBy, HopWay, Interrupts, Kind, Lin
 
 /// From this share of a core on a thread works.
 const WORKS: f64 = 0.02;
+/// From this share of a hop's packets on a core handles them.
+const LEAST_SHARE: f64 = 0.02;
 
 /// The cores of one hop.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +27,8 @@ pub struct Softirq {
 /// What puts a hop's packets onto its cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SoftirqBy {
+    /// Counted there (`netif_receive_skb`, `net_dev_start_xmit`).
+    Measured,
     /// The cores that the sender's threads ran on, of those that handled packets.
     Sender,
     /// `rps_cpus` of the link or of one before it.
@@ -39,6 +44,7 @@ impl SoftirqBy {
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
+            Self::Measured => "measured",
             Self::Sender => "sender",
             Self::Rps => "rps",
             Self::NapiThread => "napi_thread",
@@ -61,10 +67,20 @@ pub(super) fn all(metrics: &Metrics, connection: &Connection, path: &FlowPath) -
     let mut before = None;
     for hop in &path.hops {
         at = next(metrics, before, hop, at);
-        hops.push(at.clone());
+        hops.push(measured(metrics, hop).map_or_else(|| at.clone(), Ok));
         before = Some(hop);
     }
     hops
+}
+
+/// The cores that handled the hop's packets, as counted last; none where that was not asked for, or none came.
+fn measured(metrics: &Metrics, hop: &Hop) -> Option<Softirq> {
+    let counted = metrics.kernel[0].as_ref()?.hops.iter().find(|one| one.link == hop.link && one.way == hop.way)?;
+    let all: u64 = counted.cores.iter().map(|(_, packets)| packets).sum();
+    // A neighbour's question now and then is no core of the flow's.
+    let handles = |&&(_, packets): &&(u32, u64)| packets as f64 >= LEAST_SHARE * all as f64;
+    let cores: CoreSet = counted.cores.iter().filter(handles).map(|(core, _)| *core).collect();
+    (!cores.is_empty()).then_some(Softirq { cores, by: SoftirqBy::Measured })
 }
 
 /// Where the packets begin.

@@ -203,6 +203,7 @@ impl Machine {
                 softnet_dropped_per_s: None,
                 softnet_squeezed_per_s: None,
                 ksoftirqd: None,
+                softirqs_exact: None,
             };
             CoreMetrics { place: *place, load: place.online.then_some(load) }
         };
@@ -223,6 +224,7 @@ impl Machine {
             threads: self.threads.clone(),
             flow: crate::derive::FlowMetrics::default(),
             losses: crate::derive::Losses::default(),
+            kernel: [None, None],
             paths: Arc::default(),
             offloads: Arc::default(),
             steering: Arc::default(),

@@ -12,7 +12,8 @@ pub struct Drops {
     /// The own namespace, and those that a flow of the benchmark crossed: drops in any other are somebody else's.
     concerned: BTreeSet<u64>,
     softnet: u64,
-    /// In qdiscs; in socket buffers; by IP, connection tracking, Open vSwitch's upcalls and where no counter tells: packets, on the way of the flows.
+    /// In qdiscs; in socket buffers; by rules, IP, connection tracking, Open vSwitch's upcalls and wherever else the kernel
+    /// drops them: packets, on the way of the flows.
     qdiscs: f64,
     sockets: f64,
     protocols: f64,
@@ -35,7 +36,14 @@ impl Drops {
                 LossPlace::Ip
                 | LossPlace::Reassembly
                 | LossPlace::ReversePath
-                | LossPlace::Between
+                | LossPlace::Firewall
+                | LossPlace::TrafficControl
+                | LossPlace::Policy
+                | LossPlace::Bridge
+                | LossPlace::Neighbour
+                | LossPlace::NoSocket
+                | LossPlace::Tcp
+                | LossPlace::Kernel
                 | LossPlace::Checksum
                 | LossPlace::Conntrack
                 | LossPlace::Upcall => self.protocols += loss.packets,

@@ -18,6 +18,8 @@ pub(super) struct Hop<'a> {
     dropped_per_s: Option<f64>,
     qdisc_drops_per_s: Option<f64>,
     upcalls_lost_per_s: Option<f64>,
+    /// Of the flows' own packets, as the kernel says; null where it is not asked.
+    lost_per_s: Option<f64>,
     mtu: Option<u32>,
     claim_mbps: Option<u32>,
     claim_basis: Option<&'static str>,
@@ -71,6 +73,7 @@ impl<'a> Hop<'a> {
             dropped_per_s: metrics.dropped_per_s,
             qdisc_drops_per_s: metrics.qdisc_drops_per_s,
             upcalls_lost_per_s: metrics.upcalls_lost_per_s,
+            lost_per_s: metrics.lost_per_s,
             mtu: metrics.mtu(),
             claim_mbps: facts.and_then(|facts| facts.speed_mbps),
             claim_basis: metrics.link.map(|link| link.basis.word()),

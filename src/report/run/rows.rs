@@ -219,7 +219,7 @@ fn drops(card: &RunCard) -> String {
     let links = if worst.is_empty() { String::new() } else { format!(" ({})", worst.join(", ")) };
     let way = if drops.knows_way() {
         let (qdiscs, sockets, protocols) = (drops.by_qdiscs(), drops.by_sockets(), drops.by_protocols());
-        format!(", {qdiscs} by qdiscs, {sockets} by socket buffers, {protocols} by IP and connection tracking")
+        format!(", {qdiscs} by qdiscs, {sockets} by socket buffers, {protocols} by rules and protocols")
     } else {
         "; loss in qdiscs and socket buffers was not read".to_owned()
     };

@@ -2,7 +2,8 @@
 //! of a thread from its birth on, before anybody has found it.
 
 use super::claims::WAIT_NS;
-use super::filter::{self, Filter};
+use super::filter;
+use crate::bpf::moves::Asked;
 use crate::source::{Roots, proc_file, scan};
 use std::collections::VecDeque;
 use std::fs::File;
@@ -59,10 +60,10 @@ impl Newborn {
     }
 
     /// The watched threads, and everybody born since those before them have had the time to be found.
-    pub(super) fn filter(&mut self, watched: &[u32], now_ns: u64) -> Filter {
+    pub(super) fn filter(&mut self, watched: &[u32], now_ns: u64) -> Asked {
         let old_enough = |(at_ns, _): &&(u64, u32)| now_ns.saturating_sub(*at_ns) >= WAIT_NS;
         self.settled = self.seen.iter().rev().find(old_enough).or(self.seen.front()).map(|(_, newest)| *newest);
-        Filter::new(watched, self.settled, self.pid_max)
+        filter::filter(watched, self.settled, self.pid_max)
     }
 
     /// Whether many of the numbers that the last filter took for unborn are given by now.

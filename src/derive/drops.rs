@@ -1,0 +1,79 @@
+//! Every drop that the kernel tells of, whosever packets they are: by reason, function, interface and namespace, with what a
+//! reason means. The losses of the flows are made elsewhere; this is the list as it is.
+
+use super::Metrics;
+use super::losses::kernel::rises;
+use super::losses::reasons::{Verdict, judge};
+use crate::sample::{DropCount, Ifindex};
+use std::sync::Arc;
+
+/// Packets dropped at one place for one reason.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Drop {
+    /// Inode of the namespace; none where the packet belonged to none any more.
+    pub netns: Option<u64>,
+    /// The device; none where it was at none.
+    pub ifindex: Option<Ifindex>,
+    /// The kernel's reason; none before Linux 5.17.
+    pub reason: Option<Arc<str>>,
+    /// The kernel's function; none where it is not named.
+    pub function: Option<Arc<str>>,
+    /// What it means to whose packets they are.
+    pub verdict: Verdict,
+    /// They are a watched flow's.
+    pub of_flows: bool,
+    /// Packets since the programs were attached.
+    pub packets: u64,
+    /// Packets a second between the two samples; none for the first.
+    pub packets_per_s: Option<f64>,
+}
+
+/// The list, what is dropped most now first, then what was dropped most; none where the kernel is not asked. Made when a
+/// face asks for it.
+#[must_use]
+pub fn list(metrics: &Metrics) -> Option<Vec<Drop>> {
+    let [now, before] =
+        metrics.kernel.each_ref().map(|kernel| kernel.as_ref().and_then(|kernel| kernel.drops.as_ref()));
+    let now = now?;
+    let mut list = Vec::new();
+    for (rows, before) in
+        [(&now.flows, before.map(|drops| &drops.flows)), (&now.others, before.map(|drops| &drops.others))]
+    {
+        for (row, rise) in rises(before.map_or(&[][..], |rows| rows), rows) {
+            // A count of others falls where a flow has turned out to be a watched one's: nothing was dropped for that.
+            let packets = rise.unwrap_or(if row.flow.is_some() { row.packets as f64 } else { 0.0 });
+            add(row, metrics.elapsed_s.map(|seconds| packets / seconds), &mut list);
+        }
+    }
+    let rate = |drop: &Drop| drop.packets_per_s.unwrap_or(0.0);
+    list.sort_by(|one, other| rate(other).total_cmp(&rate(one)).then(other.packets.cmp(&one.packets)));
+    Some(list)
+}
+
+/// Rows that differ only by flow, or by the line of a function, are one.
+fn add(row: &DropCount, packets_per_s: Option<f64>, list: &mut Vec<Drop>) {
+    let of_flows = row.flow.is_some();
+    let is_same = |one: &&mut Drop| {
+        (one.netns, one.ifindex, &one.reason, &one.function, one.of_flows)
+            == (row.netns, row.ifindex, &row.reason, &row.function, of_flows)
+    };
+    match list.iter_mut().find(is_same) {
+        Some(known) => {
+            known.packets += row.packets;
+            known.packets_per_s = known.packets_per_s.zip(packets_per_s).map(|(one, other)| one + other);
+        }
+        None => list.push(Drop {
+            netns: row.netns,
+            ifindex: row.ifindex,
+            reason: row.reason.clone(),
+            function: row.function.clone(),
+            verdict: judge(row.reason.as_deref(), row.function.as_deref()),
+            of_flows,
+            packets: row.packets,
+            packets_per_s,
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

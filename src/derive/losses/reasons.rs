@@ -1,0 +1,194 @@
+//! What a drop's reason means for the flow whose packet it was: lost at a place, refused there by a rule, or no loss at all.
+//! Reasons go by the kernel's names (`enum skb_drop_reason`, Linux 5.17 to 6.18), because their numbers differ; where there
+//! is none, or none was specified, the function stands for it. One that was unknown when this was written is a loss under
+//! its own name.
+
+use super::LossPlace;
+
+/// What a drop is to the flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Its packet is lost there.
+    Lost(LossPlace),
+    /// A rule that somebody set refused it there.
+    Refused(LossPlace),
+    /// It misses nothing: a duplicate, what a closed socket still had, another's copy of a frame.
+    Harmless,
+}
+
+impl Verdict {
+    /// The word written to JSON.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Lost(_) => "lost",
+            Self::Refused(_) => "refused",
+            Self::Harmless => "harmless",
+        }
+    }
+
+    /// Where it is missing from then on.
+    #[must_use]
+    pub fn place(self) -> Option<LossPlace> {
+        match self {
+            Self::Lost(place) | Self::Refused(place) => Some(place),
+            Self::Harmless => None,
+        }
+    }
+}
+
+/// Judges a drop by its reason and the function that dropped it, as far as they are known.
+#[must_use]
+pub fn judge(reason: Option<&str>, function: Option<&str>) -> Verdict {
+    let is_old = reason.is_none();
+    // A piece is freed with the reason of the packet that it is of; a question for a route, as vnettop asks one for each hop,
+    // is asked with a packet made for it.
+    let is_by_function = matches!(function, Some("skb_release_data" | "inet_rtm_getroute" | "inet6_rtm_getroute"));
+    let reason = reason.filter(|&reason| reason != "NOT_SPECIFIED" && !is_by_function);
+    // To a segment that finds no socket TCP answers with a reset: its connection is over, or never was.
+    if reason == Some("NO_SOCKET") && function.is_some_and(|function| function.starts_with("tcp_")) {
+        return Verdict::Harmless;
+    }
+    let by_function = || function.and_then(|function| look_up(FUNCTIONS, function));
+    let by_old_function = || function.filter(|_| is_old).and_then(|function| look_up(WITHOUT_REASONS, function));
+    let by_function = || by_old_function().or_else(by_function);
+    let verdict = reason.and_then(|reason| look_up(REASONS, reason)).or_else(by_function);
+    verdict.unwrap_or(Verdict::Lost(LossPlace::Kernel))
+}
+
+use LossPlace as At;
+use Verdict::{Harmless, Lost, Refused};
+
+/// By reason; one that ends in `*` stands for all that begin so, the first that fits counts.
+const REASONS: &[(Verdict, &str)] = &[
+    (Refused(At::Firewall), "NETFILTER_DROP"),
+    (Refused(At::TrafficControl), "TC_INGRESS TC_EGRESS TC_COOKIE_ERROR TC_CHAIN_NOTFOUND TC_RECLASSIFY_LOOP"),
+    (
+        Refused(At::Policy),
+        "XDP BPF_CGROUP_EGRESS SECURITY_HOOK SOCKET_FILTER XFRM_POLICY TAP_FILTER TAP_TXFILTER TCP_MINTTL \
+         ARP_PVLAN_DISABLE",
+    ),
+    (Refused(At::ReversePath), "IP_RPFILTER IP_LOCAL_SOURCE IP_INVALID_SOURCE"),
+    (Refused(At::Bridge), "BRIDGE_* MAC_INVALID_SOURCE VLAN_FILTER"),
+    (Lost(At::Bridge), "NO_TX_TARGET"),
+    (Refused(At::Ovs), "OVS_DROP_EXPLICIT* OVS_DROP_LAST_ACTION"),
+    (Lost(At::Ovs), "OVS_DROP_*"),
+    (Lost(At::Backlog), "CPU_BACKLOG"),
+    (Lost(At::Qdisc), "QDISC_* CAKE_* FQ_* DUALPI2_STEP_DROP"),
+    (Lost(At::ReceiveBuffer), "SOCKET_RCVBUFF SOCKET_BACKLOG PROTO_MEM"),
+    (Lost(At::Checksum), "TCP_CSUM UDP_CSUM IP_CSUM ICMP_CSUM SKB_CSUM"),
+    (Lost(At::Reassembly), "FRAG_REASM_TIMEOUT FRAG_TOO_FAR"),
+    (Lost(At::Neighbour), "NEIGH_*"),
+    (Lost(At::NoSocket), "NO_SOCKET"),
+    (
+        Lost(At::Ip),
+        "IP_INHDR IP_NOPROTO IP_OUTNOROUTES IP_INADDRERRORS IP_INNOROUTES IP_LOCALNET IP_INVALID_DEST PKT_TOO_BIG \
+         PKT_TOO_SMALL HDR_TRUNC IPV6DISABLED IPV6_BAD_EXTHDR UNICAST_IN_L2_MULTICAST INVALID_PROTO",
+    ),
+    (
+        Lost(At::Link),
+        "FULL_RING DEV_READY DEV_HDR NOMEM SKB_GSO_SEG SKB_UCOPY_FAULT TUNNEL_TXINFO VXLAN_* IP_TUNNEL_ECN \
+         RECURSION_LIMIT PFMEMALLOC PSP_*",
+    ),
+    (
+        Lost(At::Tcp),
+        "TCP_ZEROWINDOW TCP_OVERWINDOW TCP_OFO_QUEUE_PRUNE TCP_OFO_DROP TCP_LISTEN_OVERFLOW TCP_AUTH_HDR TCP_MD5* \
+         TCP_AO* TCP_INVALID_SEQUENCE TCP_INVALID_END_SEQUENCE TCP_RFC7323_TSECR",
+    ),
+    (
+        Harmless,
+        "CONSUMED SOCKET_CLOSE QUEUE_PURGE OTHERHOST UNHANDLED_PROTO DUP_FRAG LOCAL_MAC MAC_IEEE_MAC_CONTROL \
+         PACKET_SOCK_ERROR UNIX_* IPV6_NDISC_* TCP_FLAGS TCP_ABORT_ON_DATA TCP_OLD_* TCP_OFOMERGE TCP_RFC7323_* \
+         TCP_INVALID_* TCP_RESET TCP_CLOSE TCP_FASTOPEN TCP_TOO_OLD_ACK TCP_ACK_UNSENT_DATA",
+    ),
+];
+
+/// Functions that mean something else before Linux 5.17, which specified no reason anywhere.
+const WITHOUT_REASONS: &[(Verdict, &str)] =
+    &[(Lost(At::Ip), "ip_error"), (Refused(At::ReversePath), "ip_rcv_finish_core")];
+
+/// By function alone: before Linux 5.17, and where the kernel's own authors specified no reason.
+const FUNCTIONS: &[(Verdict, &str)] = &[
+    // The pieces of a packet that was put together are freed after it, and counted with it; a socket that is closed still
+    // had some; a sniffer has copies, multicast that nobody wants comes to everybody.
+    (
+        Harmless,
+        "skb_release_data udp_destruct_common udp_destruct_sock udpv6_destruct_sock inet_sock_destruct \
+         sk_stream_kill_queues tcp_write_queue_purge skb_rbtree_purge skb_queue_purge* __skb_queue_purge* packet_rcv* \
+         tpacket_rcv arp_rcv arp_process ndisc_rcv icmpv6_rcv igmp_rcv ip6_mc_input",
+    ),
+    // TCP without a reason: what still comes when a connection has been closed, as the last segment of every one that ends
+    // in TIME_WAIT; what it refuses of a living one is freed without a word before Linux 5.18, and has a reason from then
+    // on.
+    (Harmless, "tcp_v4_rcv tcp_v6_rcv tcp_v4_do_rcv tcp_v6_do_rcv inet_rtm_getroute inet6_rtm_getroute"),
+    (Refused(At::Firewall), "nf_hook_slow* nft_do_chain ipt_do_table ip6t_do_table ebt_do_table"),
+    (Refused(At::TrafficControl), "__netif_receive_skb_core* tcf_*"),
+    (Refused(At::Bridge), "__allowed_ingress br_allowed_ingress br_handle_vlan"),
+    // A blackhole, unreachable or prohibit route; where there is none, that is the reason.
+    (Refused(At::Ip), "dst_discard* ip_error"),
+    // No memory for a fragment, while those of datagrams that miss one wait for it.
+    (Lost(At::Reassembly), "ip_defrag ip_frag_queue ip_frag_reasm ipv6_frag_rcv"),
+    // Whether a datagram is whole may be looked at only when it is read.
+    (Lost(At::Checksum), "udp_recvmsg udpv6_recvmsg"),
+    (Lost(At::Backlog), "enqueue_to_backlog"),
+    // What a qdisc drops is freed as a list, after its lock has been let go.
+    (
+        Lost(At::Qdisc),
+        "kfree_skb_list* __tcf_kfree_skb_list __dev_queue_xmit __dev_xmit_skb __qdisc_run *_enqueue *_dequeue",
+    ),
+    (
+        Lost(At::ReceiveBuffer),
+        "udp_queue_rcv_one_skb __udp_queue_rcv_skb udpv6_queue_rcv_one_skb __udp_enqueue_schedule_skb",
+    ),
+    (Lost(At::NoSocket), "__udp4_lib_rcv __udp6_lib_rcv udp_rcv udpv6_rcv"),
+    (Lost(At::Bridge), "br_* __br_*"),
+    (Lost(At::Neighbour), "neigh_* __neigh_* arp_error*"),
+    (Lost(At::Ovs), "ovs_* do_execute_actions"),
+    (Lost(At::Tcp), "tcp_*"),
+    (Lost(At::Ip), "ip_* ip6_* ipv6_* __ip_* ip4_* inet_*"),
+    (Lost(At::Link), "*_xmit *_rcv vxlan* geneve* wg_* tun_* __dev_forward_skb* dev_forward_skb*"),
+];
+
+/// The verdict of the first row that has the word.
+fn look_up(rows: &[(Verdict, &str)], word: &str) -> Option<Verdict> {
+    let fits = |pattern: &str| match (pattern.strip_suffix('*'), pattern.strip_prefix('*')) {
+        (Some(begins), _) => word.starts_with(begins),
+        (_, Some(ends)) => word.ends_with(ends),
+        _ => word == pattern,
+    };
+    rows.iter().find(|(_, patterns)| patterns.split(' ').any(fits)).map(|(verdict, _)| *verdict)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_what_it_is_and_an_unknown_one_keeps_its_name() {
+        let of = |reason: &str, function: &str| judge(Some(reason), Some(function));
+        assert_eq!(of("NETFILTER_DROP", "nf_hook_slow"), Verdict::Refused(LossPlace::Firewall), "a rule");
+        assert_eq!(of("TCP_OLD_DATA", "tcp_data_queue"), Verdict::Harmless, "a segment that came twice");
+        assert_eq!(of("QDISC_DROP", "__dev_queue_xmit"), Verdict::Lost(LossPlace::Qdisc), "a full queue");
+        assert_eq!(of("WARP_CORE_BREACH", "warp"), Verdict::Lost(LossPlace::Kernel), "a reason of a later kernel");
+        assert_eq!(of("NOT_SPECIFIED", "dst_discard"), Verdict::Refused(LossPlace::Ip), "a blackhole route");
+        assert_eq!(of("NETFILTER_DROP", "skb_release_data"), Verdict::Harmless, "a piece counted with its packet");
+        assert_eq!(of("NOT_SPECIFIED", "ip_error"), Verdict::Refused(LossPlace::Ip), "a prohibit route");
+        assert_eq!(of("IP_INNOROUTES", "ip_error"), Verdict::Lost(LossPlace::Ip), "no route");
+        assert_eq!(of("NO_TX_TARGET", "br_flood"), Verdict::Lost(LossPlace::Bridge), "nobody forbade it");
+    }
+
+    #[test]
+    fn without_reasons_the_function_tells() {
+        let of = |function: &str| judge(None, Some(function));
+        assert_eq!(of("nf_hook_slow"), Verdict::Refused(LossPlace::Firewall), "Linux 5.10");
+        assert_eq!(of("kfree_skb_list"), Verdict::Lost(LossPlace::Qdisc), "Linux 5.10");
+        assert_eq!(of("udp_queue_rcv_one_skb"), Verdict::Lost(LossPlace::ReceiveBuffer), "Linux 5.10");
+        assert_eq!(of("tcp_conn_request"), Verdict::Lost(LossPlace::Tcp), "a protocol's own");
+        assert_eq!(of("tcp_v4_rcv"), Verdict::Harmless, "the last segment of a connection that waits in TIME_WAIT");
+        assert_eq!(of("ip_error"), Verdict::Lost(LossPlace::Ip), "no route, most often");
+        assert_eq!(of("ip_rcv_finish_core"), Verdict::Refused(LossPlace::ReversePath), "Linux 5.10");
+        assert_eq!(of("inet_rtm_getroute"), Verdict::Harmless, "a question of ours, not a packet");
+        assert_eq!(of("__dev_forward_skb2"), Verdict::Lost(LossPlace::Link), "the other end of a veth is down");
+        assert_eq!(judge(None, None), Verdict::Lost(LossPlace::Kernel), "nothing known is a loss somewhere");
+    }
+}

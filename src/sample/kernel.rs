@@ -1,0 +1,116 @@
+//! What the kernel itself counts for vnettop, by BPF: dropped packets by reason and function, exact softirq time, the cores
+//! of a hop. Absolute, since the programs were attached.
+
+use super::{CoreId, HopWay, Ifindex, LinkKey, Proto, SOFTIRQ_KINDS};
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// What the programs have counted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelCounts {
+    /// Dropped packets (`skb:kfree_skb`); none where the program could not be attached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drops: Option<Drops>,
+    /// Softirq time of each core, sorted by core; none where it was not asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub softirqs: Option<Vec<SoftirqTime>>,
+    /// Cores of the hops on the paths, as counted last; empty where that was not asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hops: Vec<HopCores>,
+}
+
+/// What is counted only on request.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OnRequest {
+    /// Every drop of the machine, not only those in the namespaces of the flows.
+    pub drops: bool,
+    /// Exact softirq time.
+    pub softirqs: bool,
+    /// Cores of the hops.
+    pub hops: bool,
+}
+
+/// Dropped packets by where and why, sorted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Drops {
+    /// Packets of the watched flows, those inside tunnels too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<DropCount>,
+    /// Packets of no watched flow, in the namespaces that the flows cross, or in all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<DropCount>,
+    /// The whole machine was asked for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub everywhere: bool,
+    /// Packets for which a table had no room: dropped, and in no row.
+    #[serde(default)]
+    pub no_room: u64,
+}
+
+/// Packets dropped at one place for one reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DropCount {
+    /// Number of the place in the kernel's code, in the order in which vnettop met them; means nothing beyond one run.
+    pub site: u32,
+    /// Whose packets they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<DropFlow>,
+    /// Inode of the namespace; none where the packet belongs to none any more.
+    pub netns: Option<u64>,
+    /// The device the packet was at; none where it was at none.
+    pub ifindex: Option<Ifindex>,
+    /// `enum skb_drop_reason` without its prefix (Linux 5.17); none on older kernels.
+    pub reason: Option<Arc<str>>,
+    /// The function that dropped it; none where the kernel does not name it (`CAP_SYSLOG`), or has not yet.
+    pub function: Option<Arc<str>>,
+    /// Packets: the segments of one that was still to be cut, or was put together.
+    pub packets: u64,
+}
+
+/// A flow's packets in one direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct DropFlow {
+    /// What carries it.
+    pub proto: Proto,
+    /// Who sends them; unspecified where the socket that receives them is not connected.
+    pub from: SocketAddr,
+    /// To whom they are addressed.
+    pub to: SocketAddr,
+}
+
+impl DropCount {
+    /// The link it was dropped at.
+    #[must_use]
+    pub fn link(&self) -> Option<LinkKey> {
+        Some(LinkKey { netns: self.netns?, ifindex: self.ifindex? })
+    }
+
+    /// What two counts of the same thing share.
+    #[must_use]
+    pub fn key(&self) -> (Option<DropFlow>, Option<u64>, Option<Ifindex>, Option<&str>, u32) {
+        (self.flow, self.netns, self.ifindex, self.reason.as_deref(), self.site)
+    }
+}
+
+/// Time in softirqs of one core, from entry to exit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SoftirqTime {
+    /// The core.
+    pub core: CoreId,
+    /// `CLOCK_MONOTONIC`, ns.
+    pub at_ns: u64,
+    /// By kind, in the kernel's order, ns.
+    pub ns: [u64; SOFTIRQ_KINDS.len()],
+}
+
+/// Packets of one hop by core, counted over a stated time; not absolute.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HopCores {
+    /// The link.
+    pub link: LinkKey,
+    /// Sent or received there.
+    pub way: HopWay,
+    /// Core and packets, most first.
+    pub cores: Vec<(CoreId, u64)>,
+}

@@ -1,0 +1,385 @@
+//! What the kernel itself counts (`bpf`): begun once somebody is watched, read on each tick, asked for what the flows and the
+//! faces want. Where it cannot be had it says once what that would add.
+
+use super::{Roots, now_ns};
+use crate::bpf::drops::{DropRow, FlowKey};
+use crate::bpf::hops::HopCount;
+use crate::bpf::moves::MoveRings;
+use crate::bpf::softirqs::{Softirq, SoftirqTimes};
+use crate::bpf::{Maps, Programs, Refusal, Report};
+use crate::sample::{
+    DropCount, DropFlow, Drops, FlowPath, FlowSample, HopCores, HopWay, Ifindex, KernelCounts, LinkKey, OnRequest,
+    Problem, Proto, SOFTIRQ_KINDS, SoftirqTime,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A flow's packets are counted for so long after its socket was seen last: what it lost at its end is in the next sample.
+const LINGER_NS: u64 = 3_000_000_000;
+/// Flows that are told apart, in both directions.
+const MOST_FLOWS: usize = 4096;
+/// How often the drops of others are read where not the whole machine is asked for, and how often hops are counted, ns.
+const OTHERS_EVERY_NS: u64 = 500_000_000;
+const HOPS_EVERY_NS: u64 = 1_000_000_000;
+/// Who counts from a command's first packet on waits for the programs at most so long.
+const WAIT: Duration = Duration::from_secs(2);
+/// The process namespace of the machine itself (`PROC_PID_INIT_INO`, Linux 3.8): the kernel tells no other's numbers.
+const OF_THE_MACHINE: &str = "pid:[4026531836]";
+const UNNAMED: &str =
+    "the functions that drop packets are not named: run vnettop as root or with CAP_SYSLOG to have them";
+/// The number of `CAP_BPF` (Linux 5.8).
+const CAP_BPF: u32 = 39;
+
+/// How far the programs have come.
+enum Stage {
+    /// Nobody needed them so far.
+    Idle,
+    Loading(Programs),
+    Running(Programs, Box<Maps>),
+    Refused,
+}
+
+/// A place in the kernel's code.
+#[derive(Debug)]
+struct Site {
+    number: u32,
+    function: Function,
+}
+
+/// The function that a place is in.
+#[derive(Debug, Clone)]
+enum Function {
+    /// It is being looked up.
+    Asked,
+    /// The kernel does not name it.
+    Unnamed,
+    Named(Arc<str>),
+}
+
+/// The programs of a run.
+pub struct KernelReader {
+    roots: Roots,
+    stage: Stage,
+    wanted: OnRequest,
+    /// The sockets' flows, and when each was seen last, ns.
+    flows: BTreeMap<FlowKey, u64>,
+    /// Each address met.
+    sites: BTreeMap<u64, Site>,
+    /// What was made of which reading of the tables, how many functions were known then.
+    made_of: (u64, u64, usize),
+    named: usize,
+    others_at_ns: u64,
+    hops_at_ns: u64,
+    counts: Option<Arc<KernelCounts>>,
+    /// None until they were asked for once.
+    times: Option<SoftirqTimes>,
+    hops: Vec<HopCores>,
+    problems: Vec<Problem>,
+    refusal: Option<String>,
+}
+
+impl KernelReader {
+    /// Loads nothing yet, but where a command's first packets count.
+    #[must_use]
+    pub fn new(roots: &Roots, at_once: bool, wanted: OnRequest) -> Self {
+        let refusal = elsewhere(roots);
+        let mut reader = Self {
+            roots: roots.clone(),
+            stage: if refusal.is_none() { Stage::Idle } else { Stage::Refused },
+            wanted,
+            flows: BTreeMap::new(),
+            sites: BTreeMap::new(),
+            made_of: (0, 0, 0),
+            named: 0,
+            others_at_ns: 0,
+            hops_at_ns: 0,
+            counts: None,
+            times: None,
+            hops: Vec::new(),
+            problems: Vec::new(),
+            refusal: refusal.flatten(),
+        };
+        if at_once && matches!(reader.stage, Stage::Idle) {
+            reader.load();
+            if let Stage::Loading(programs) = &reader.stage
+                && let Some(report) = programs.report_within(WAIT)
+            {
+                reader.take(report);
+            }
+        }
+        reader
+    }
+
+    /// Asks for more, or no longer.
+    pub fn want(&mut self, wanted: OnRequest) {
+        if let Stage::Running(programs, _) = &self.stage
+            && wanted.softirqs != self.wanted.softirqs
+        {
+            programs.time_softirqs(wanted.softirqs);
+        }
+        self.wanted = wanted;
+    }
+
+    /// To be called on each tick before anything of it is read: begins once somebody is watched, hears what was done.
+    pub fn begin(&mut self, is_watching: bool) {
+        if matches!(self.stage, Stage::Idle) && (is_watching || self.wanted != OnRequest::default()) {
+            self.load();
+        }
+        while let Stage::Loading(programs) | Stage::Running(programs, _) = &self.stage {
+            let Some(report) = programs.report() else { break };
+            self.take(report);
+        }
+        let text = self.refusal.clone().filter(|_| is_watching || self.wanted != OnRequest::default());
+        if self.problems.first().map(|problem| &problem.text) != text.as_ref() {
+            self.problems = text.map(|text| Problem { source: "kernel".to_owned(), text }).into_iter().collect();
+        }
+    }
+
+    /// The rings of migrations, where the kernel tells them.
+    pub fn moves(&mut self) -> Option<&mut MoveRings> {
+        match &mut self.stage {
+            Stage::Running(_, maps) => maps.moves.as_mut(),
+            _ => None,
+        }
+    }
+
+    /// What could not be had; empty is the normal case.
+    #[must_use]
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// What was counted until now; these flows and their paths are what is asked for next. The same `Arc` while nothing has
+    /// changed.
+    pub fn read(&mut self, flows: &[FlowSample], paths: &[FlowPath]) -> Option<Arc<KernelCounts>> {
+        let now_ns = now_ns();
+        let Stage::Running(programs, maps) = &mut self.stage else { return None };
+        let Maps { drops, functions, .. } = &mut **maps;
+        if self.wanted.hops && now_ns.saturating_sub(self.hops_at_ns) >= HOPS_EVERY_NS && !paths.is_empty() {
+            self.hops_at_ns = now_ns;
+            programs.count_hops(hops(paths));
+        }
+        let softirqs = self.times.as_ref().filter(|_| self.wanted.softirqs).map(|times| {
+            let core = |(core, kinds): (u32, [Softirq; SOFTIRQ_KINDS.len()])| SoftirqTime {
+                core,
+                at_ns: super::now_ns(),
+                ns: kinds.map(|kind| kind.ns),
+            };
+            (0..).zip(times.read()).map(core).filter(|core| core.ns.iter().any(|&ns| ns > 0)).collect::<Vec<_>>()
+        });
+        let mut changed = false;
+        let mut counted = None;
+        if let Some(tables) = drops {
+            remember(&mut self.flows, flows, now_ns);
+            tables.ask_flows(&self.flows.keys().copied().collect(), now_ns);
+            tables.ask_namespaces(if self.wanted.drops { [0].into() } else { namespaces(flows, paths) });
+            let own = tables.of_flows().generation;
+            let is_due = self.wanted.drops || now_ns.saturating_sub(self.others_at_ns) >= OTHERS_EVERY_NS;
+            let others = if is_due { tables.of_others().generation } else { self.made_of.1 };
+            if is_due {
+                self.others_at_ns = now_ns;
+            }
+            changed = self.made_of != (own, others, self.named);
+            counted = Some((tables, (own, others, self.named)));
+        }
+        let before = self.counts.as_deref();
+        let same = before.is_some_and(|before| before.hops == self.hops && before.softirqs == softirqs);
+        if same && !changed {
+            return self.counts.clone();
+        }
+        let drops = counted.map(|(tables, made_of)| {
+            self.made_of = made_of;
+            let mut unknown = Vec::new();
+            let mut told = |rows: &[DropRow]| {
+                let name = |address| functions.name(address);
+                let tell = |row| tell(row, &mut self.sites, &name, &mut unknown);
+                let mut told: Vec<DropCount> = rows.iter().filter_map(tell).collect();
+                told.sort_by(|one, other| one.key().cmp(&other.key()));
+                told
+            };
+            let (own, others) = (told(&tables.of_flows().rows), told(tables.last_of_others()));
+            if !unknown.is_empty() {
+                programs.ask_functions(unknown);
+            }
+            Drops { flows: own, others, everywhere: self.wanted.drops, no_room: tables.no_room() }
+        });
+        self.counts = Some(Arc::new(KernelCounts { drops, softirqs, hops: self.hops.clone() }));
+        self.counts.clone()
+    }
+
+    fn load(&mut self) {
+        self.stage = match Programs::start(&self.roots.proc, &self.roots.sys) {
+            Ok(programs) => Stage::Loading(programs),
+            Err(error) => {
+                self.refusal = Some(sentence(&self.roots, &Refusal::Other(error.to_string()), false));
+                Stage::Refused
+            }
+        };
+    }
+
+    fn take(&mut self, report: Report) {
+        match report {
+            Report::Loaded(maps) => {
+                if let Stage::Loading(programs) = std::mem::replace(&mut self.stage, Stage::Refused) {
+                    if self.wanted.softirqs {
+                        programs.time_softirqs(true);
+                    }
+                    let missing = maps.missing.as_ref();
+                    self.refusal = missing.map(|missing| sentence(&self.roots, missing, maps.moves.is_some()));
+                    self.stage = Stage::Running(programs, maps);
+                }
+            }
+            Report::Refused(refusal) => {
+                self.refusal = Some(sentence(&self.roots, &refusal, false));
+                self.stage = Stage::Refused;
+            }
+            Report::Functions(names) => {
+                if self.refusal.is_none() && names.iter().all(|(_, name)| name.is_none()) {
+                    self.refusal = Some(UNNAMED.to_owned());
+                }
+                for (address, name) in names {
+                    if let Some(site) = self.sites.get_mut(&address) {
+                        site.function = name.map_or(Function::Unnamed, |name| Function::Named(Arc::from(name)));
+                        self.named += 1;
+                    }
+                }
+            }
+            Report::Softirqs(times) => self.times = Some(times),
+            Report::Hops(counts) => self.hops = counts.into_iter().map(hop).collect(),
+        }
+    }
+}
+
+/// The flows of these sockets in both directions, and those that were there a moment ago.
+fn remember(known: &mut BTreeMap<FlowKey, u64>, flows: &[FlowSample], now_ns: u64) {
+    let plain = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
+    for flow in flows {
+        let proto = match flow.proto {
+            Proto::Tcp => 6,
+            Proto::Udp => 17,
+        };
+        let (local, remote) = (plain(flow.local), plain(flow.remote));
+        let directions = if remote.port() == 0 {
+            // Who sends to a socket that is not connected is not known.
+            let anybody = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+            [Some((anybody, local)), None]
+        } else {
+            [Some((local, remote)), Some((remote, local))]
+        };
+        for (from, to) in directions.into_iter().flatten() {
+            known.insert(FlowKey { proto, from, to }, now_ns);
+        }
+    }
+    known.retain(|_, seen_ns| seen_ns.saturating_add(LINGER_NS) >= now_ns);
+    while known.len() > MOST_FLOWS {
+        known.pop_last();
+    }
+}
+
+/// The namespaces that flows end in or cross, as the kernel writes their inodes.
+fn namespaces(flows: &[FlowSample], paths: &[FlowPath]) -> BTreeSet<u32> {
+    let ends = flows.iter().map(|flow| flow.netns);
+    let crossed = paths.iter().flat_map(|path| path.hops.iter().map(|hop| hop.link.netns));
+    ends.chain(crossed).filter_map(|netns| u32::try_from(netns).ok()).filter(|&netns| netns != 0).collect()
+}
+
+/// The hops of these paths whose packets the kernel counts.
+fn hops(paths: &[FlowPath]) -> Vec<[u32; 3]> {
+    let key = |link: LinkKey, way: HopWay| {
+        let sent = match way {
+            HopWay::Sent => 1,
+            HopWay::Received => 0,
+            HopWay::Passed => return None,
+        };
+        Some([u32::try_from(link.netns).ok()?, link.ifindex.kernel()?, sent])
+    };
+    let all: BTreeSet<_> =
+        paths.iter().flat_map(|path| &path.hops).filter_map(|hop| key(hop.link, hop.way)).take(128).collect();
+    all.into_iter().collect()
+}
+
+fn hop(HopCount { hop: [netns, ifindex, sent], mut cores }: HopCount) -> HopCores {
+    cores.sort_by_key(|&(core, packets)| (std::cmp::Reverse(packets), core));
+    HopCores {
+        link: LinkKey { netns: u64::from(netns), ifindex: Ifindex(ifindex) },
+        way: if sent == 1 { HopWay::Sent } else { HopWay::Received },
+        cores,
+    }
+}
+
+/// A row as the sample has it. One whose function is being found out waits for that: what its packets mean may depend on it,
+/// and the count will be whole. An address that is met for the first time is added to those to be asked for.
+fn tell(
+    row: &DropRow,
+    sites: &mut BTreeMap<u64, Site>,
+    usual: &impl Fn(u64) -> Option<Arc<str>>,
+    unknown: &mut Vec<u64>,
+) -> Option<DropCount> {
+    let number = u32::try_from(sites.len()).unwrap_or(u32::MAX);
+    let site = sites.entry(row.address).or_insert_with(|| {
+        let function = usual(row.address).map_or(Function::Asked, Function::Named);
+        if matches!(function, Function::Asked) {
+            unknown.push(row.address);
+        }
+        Site { number, function }
+    });
+    let function = match &site.function {
+        Function::Asked => return None,
+        Function::Unnamed => None,
+        Function::Named(name) => Some(Arc::clone(name)),
+    };
+    let proto = |flow: FlowKey| if flow.proto == 17 { Proto::Udp } else { Proto::Tcp };
+    Some(DropCount {
+        site: site.number,
+        flow: row.flow.map(|flow| DropFlow { proto: proto(flow), from: flow.from, to: flow.to }),
+        netns: Some(u64::from(row.netns)).filter(|&netns| netns != 0),
+        ifindex: Some(Ifindex(row.ifindex)).filter(|_| row.ifindex != 0),
+        reason: row.reason.clone(),
+        function,
+        packets: row.packets,
+    })
+}
+
+/// What is missing, and what it would add.
+fn sentence(roots: &Roots, refusal: &Refusal, has_moves: bool) -> String {
+    let without = if has_moves {
+        "losses are what counters of drops say"
+    } else {
+        "moves are counted, not traced, and losses are what counters of drops say"
+    };
+    let adds =
+        if has_moves { "the reason and function of each loss" } else { "each with its time, reason and function" };
+    match refusal {
+        Refusal::Rights if knows_cap_bpf(roots) => {
+            format!("{without}: run vnettop as root or with CAP_BPF and CAP_PERFMON to have {adds}")
+        }
+        Refusal::Rights => format!("{without}: run vnettop as root to have {adds}"),
+        Refusal::NoBtf => format!("{without}: this kernel has no BTF (CONFIG_DEBUG_INFO_BTF), which would add {adds}"),
+        Refusal::Other(why) => {
+            format!("{without}: the kernel refused the BPF programs ({why}), which would add {adds}")
+        }
+    }
+}
+
+/// Before Linux 5.8 there is no `CAP_BPF` to ask for.
+fn knows_cap_bpf(roots: &Roots) -> bool {
+    let last = std::fs::read_to_string(roots.proc.join("sys/kernel/cap_last_cap"));
+    last.ok().and_then(|last| last.trim().parse::<u32>().ok()).is_some_and(|last| last >= CAP_BPF)
+}
+
+/// Why this machine's kernel could not speak of the threads of this /proc, where that is so; a sentence where there is
+/// anything to be done about it.
+#[allow(clippy::option_option, reason = "no reason, a reason without words, a reason")]
+fn elsewhere(roots: &Roots) -> Option<Option<String>> {
+    let target = |link: &str| std::fs::read_link(roots.proc.join(link)).ok();
+    let is = |link: &str, expected: &str| target(link).is_some_and(|target| target.as_os_str() == expected);
+    if is("self", &std::process::id().to_string()) && is("self/ns/pid", OF_THE_MACHINE) {
+        return None;
+    }
+    // A captured /proc has nobody to trace.
+    let sentence = "moves are counted, not traced, and losses are what counters of drops say: this is not the machine's own \
+                    process namespace; run vnettop outside of the container to have each with its time, reason and function";
+    Some(target("self").map(|_| sentence.to_owned()))
+}

@@ -1,0 +1,114 @@
+//! Every packet that the kernel drops: a reason and function a line, what is dropped most now first, with what it means to
+//! whose packets they are.
+
+use super::Tone;
+use super::canvas::cells;
+use super::format::{Count, UNKNOWN};
+use super::overlay::{Line, sentences};
+use crate::derive::Metrics;
+use crate::derive::drops::{self, Drop};
+use crate::derive::losses::reasons::Verdict;
+use crate::sample::LinkKey;
+use crate::state::{Mode, State};
+
+/// Cells of the columns in their order but for the last, which has the rest: on a wide screen, and on one that has no room
+/// for NETNS.
+const WIDE: [usize; 6] = [7, 10, 8, 24, 12, 12];
+const NARROW: [usize; 6] = [6, 8, 8, 16, 0, 10];
+const ROOM_FOR_WIDE: usize = 90;
+
+/// The list, or why there is none.
+pub(super) fn lines(state: &State, width: u16) -> Vec<Line> {
+    let Some(metrics) = state.metrics() else { return sentences(Tone::Muted, "nothing is known yet", width) };
+    let Some(list) = drops::list(metrics) else {
+        return sentences(Tone::Muted, missing(state, metrics), width);
+    };
+    let everywhere =
+        metrics.kernel[0].as_ref().and_then(|kernel| kernel.drops.as_ref()).is_some_and(|all| all.everywhere);
+    let whose = if everywhere { "of the whole machine" } else { "in the namespaces of the watched flows" };
+    let legend = format!(
+        "packets that the kernel dropped {whose}, since vnettop counts them; * those of a watched flow; refused: by a rule, \
+         harmless: nobody misses them"
+    );
+    let mut lines = sentences(Tone::Muted, &legend, width);
+    if list.is_empty() {
+        lines.extend(sentences(Tone::Normal, "none so far", width));
+        return lines;
+    }
+    let width = usize::from(width);
+    let titles = ["DROP/s", "ALL", "MEANS", "REASON", "NETNS", "LINK", "FUNCTION"].map(str::to_owned);
+    lines.push(row(width, [Tone::Header; 7], &titles));
+    lines.extend(list.iter().map(|drop| line(metrics, drop, width)));
+    lines
+}
+
+fn missing(state: &State, metrics: &Metrics) -> &'static str {
+    match state.settings().mode {
+        Mode::Replay => "this recording has none: it was made without the kernel's programs (BPF)",
+        _ if metrics.problems.iter().any(|problem| problem.source == "kernel") => {
+            "not known: the kernel's programs (BPF) do not run here; F says why"
+        }
+        _ => "the kernel's programs (BPF) are being loaded",
+    }
+}
+
+fn line(metrics: &Metrics, drop: &Drop, width: usize) -> Line {
+    let is_now = drop.packets_per_s.is_some_and(|rate| rate > 0.0);
+    let tone = match drop.verdict {
+        _ if !is_now => Tone::Muted,
+        Verdict::Lost(_) => Tone::Bad,
+        Verdict::Refused(_) => Tone::Warning,
+        Verdict::Harmless => Tone::Normal,
+    };
+    let link = drop.netns.zip(drop.ifindex).map(|(netns, ifindex)| {
+        let known = metrics.link(LinkKey { netns, ifindex }).map(|link| link.facts.name.clone());
+        known.unwrap_or_else(|| format!("link {}", ifindex.0))
+    });
+    let netns =
+        drop.netns.map(|netns| if netns == metrics.netns { "here".to_owned() } else { metrics.space_label(netns) });
+    let unknown = || UNKNOWN.to_string();
+    let word = |word: &Option<std::sync::Arc<str>>| word.as_deref().map_or_else(unknown, str::to_owned);
+    let own = if drop.of_flows { "*" } else { " " };
+    let texts = [
+        Count(drop.packets_per_s).to_string(),
+        format!("{}{own}", exact(drop.packets)),
+        drop.verdict.word().to_owned(),
+        word(&drop.reason),
+        netns.unwrap_or_else(unknown),
+        link.unwrap_or_else(unknown),
+        word(&drop.function),
+    ];
+    row(width, [tone, tone, tone, tone, Tone::Muted, tone, Tone::Muted], &texts)
+}
+
+fn row(width: usize, tones: [Tone; 7], texts: &[String; 7]) -> Line {
+    let fixed = if width >= ROOM_FOR_WIDE { WIDE } else { NARROW };
+    let used: usize = fixed.iter().filter(|&&cells| cells > 0).map(|cells| cells + 1).sum();
+    let rest = [width.saturating_sub(used + 1)];
+    let shown = fixed.into_iter().chain(rest).enumerate().filter(|(_, width)| *width > 0);
+    let cell = |(at, width): (usize, usize)| {
+        let text = cut(&texts[at], width);
+        let gap = " ".repeat(width - cells(&text));
+        let text = if at < 2 { format!("{gap}{text} ") } else { format!("{text}{gap} ") };
+        (tones[at], text)
+    };
+    shown.map(cell).collect()
+}
+
+/// A count as the tools print it, while there is room for all its digits.
+fn exact(packets: u64) -> String {
+    if packets < 10_000_000 { packets.to_string() } else { Count(Some(packets as f64)).to_string() }
+}
+
+/// A text in so many cells at most; one that is longer is cut and marked.
+fn cut(text: &str, width: usize) -> String {
+    if cells(text) <= width {
+        return text.to_owned();
+    }
+    let mut cut: String = text.chars().take(width.saturating_sub(1)).collect();
+    while cells(&cut) + 1 > width {
+        cut.pop();
+    }
+    cut.push('…');
+    cut
+}
