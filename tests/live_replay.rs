@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::Duration;
 use vnettop::derive::Derivation;
 use vnettop::record::{Recorder, Recording};
-use vnettop::sample::Item;
+use vnettop::sample::{Item, OnRequest};
 use vnettop::source::feed::{Feed, Next};
 use vnettop::source::owners::Sockets;
 use vnettop::source::sampler::{Choice, Scope, Settings, Thrift};
@@ -59,6 +59,7 @@ fn watch_and_record(file: &Path, ticks: u64) -> Vec<Vec<Buffer>> {
         iperf3_json: None,
         thrift: Thrift::Nothing,
         losses_at_rest: false,
+        on_request: OnRequest::default(),
     };
     let interval = Duration::from_millis(100);
     let feed = Feed::live(Settings { scope, interval, realtime: true, count: Some(ticks) }).unwrap();

@@ -1,13 +1,12 @@
-//! The trace of moves itself: where it is reached, that nothing of it stays behind in tracefs, what it costs.
+//! The kernel's programs themselves: where they can be had, that nothing of them stays behind, what they cost.
 
 #[path = "live_moves/beside.rs"]
 mod beside;
 mod live;
 
-use beside::{all_have, as_nobody, can_trace, copy_for_others, instance, seconds, shown, signal};
+use beside::{all_have, as_nobody, can_trace, copy_for_others, seconds, shown, signal};
 use live::{Kept, VNETTOP, Watching, await_that, pid};
 use std::fs;
-use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use vnettop::source::now_ns;
 
@@ -26,70 +25,61 @@ fn where_sys_was_mounted_anew_every_move_is_traced_all_the_same() {
     let mut watching = Watching::start(command);
     let traced = (0..100).map(|_| watching.next()).find(|object| all_have(object, "traced"));
     let traced = traced.expect("the watched thread is traced within ten seconds");
-    assert_eq!(
-        (&traced["trace"]["source"], &traced["trace"]["lost"]),
-        (&"ftrace".into(), &0.into()),
-        "and none is lost"
-    );
-    let instance = instance(watching.pid());
-    assert!(instance.is_dir(), "by an instance of vnettop's own");
-    drop(watching);
-    await_that("which is gone though it was killed", 5, || !instance.exists());
+    let (source, lost) = (&traced["trace"]["source"], &traced["trace"]["lost"]);
+    assert_eq!((source, lost), (&"bpf".into(), &0.into()), "and none is lost");
+}
+
+/// The BPF programs and maps that a process holds, by kind and number (`prog_id`, `map_id` of its descriptors).
+fn held(pid: u32) -> Vec<(&'static str, String)> {
+    let infos = fs::read_dir(format!("/proc/{pid}/fdinfo")).into_iter().flatten().flatten();
+    let texts = infos.filter_map(|info| fs::read_to_string(info.path()).ok());
+    let number = |text: &str, field: &str| {
+        text.lines().find_map(|line| line.strip_prefix(field).map(str::trim).map(str::to_owned))
+    };
+    let of = |text: String| {
+        let kinds = [("prog", "prog_id:"), ("map", "map_id:"), ("link", "link_id:")];
+        kinds.into_iter().filter_map(|(kind, field)| Some((kind, number(&text, field)?))).collect::<Vec<_>>()
+    };
+    texts.flat_map(of).collect()
+}
+
+/// The kernel still has it.
+fn exists((kind, number): &(&str, String)) -> bool {
+    Command::new("bpftool").args([*kind, "show", "id", number]).output().expect("bpftool runs").status.success()
+}
+
+/// The instances in tracefs and the children of a process: there were some once.
+fn traces() -> usize {
+    fs::read_dir("/sys/kernel/tracing/instances").expect("tracefs is mounted").count()
 }
 
 #[test]
-fn nothing_is_left_in_tracefs_however_it_ends() {
-    if !can_trace("nothing_is_left_in_tracefs_however_it_ends", &[]) {
+fn nothing_is_left_in_the_kernel_however_it_ends() {
+    if !can_trace("nothing_is_left_in_the_kernel_however_it_ends", &["bpftool"]) {
         return;
     }
-    let stale = instance(4_194_999);
-    fs::create_dir(&stale).expect("an instance can be made");
     let watched = Kept(Command::new("sleep").arg("3600").spawn().expect("sleep starts"));
-    for (name, whole_group) in [("-INT", false), ("-TERM", true), ("-KILL", false), ("-KILL", true)] {
+    let before = traces();
+    for signals in [&["-INT"][..], &["-TERM"], &["-KILL"], &["-STOP", "-KILL"]] {
         let mut command = Command::new(VNETTOP);
-        command.args(["--json", "-d", "0.1", "--watch", &pid(&watched).to_string()]).process_group(0);
+        command.args(["--json", "-d", "0.1", "--watch", &pid(&watched).to_string()]);
         let mut vnettop = Kept(command.stdout(Stdio::null()).spawn().expect("vnettop starts"));
-        let own = instance(pid(&vnettop));
-        await_that("the instance is made", 5, || own.is_dir());
-        assert!(!stale.exists(), "what a dead vnettop left is removed at the start");
-        let group = if whole_group { "-" } else { "" };
-        signal(name, &format!("{group}{}", pid(&vnettop)));
+        let number = pid(&vnettop);
+        await_that("the programs are attached", 10, || {
+            let all = held(number);
+            all.iter().filter(|(kind, _)| *kind == "prog").count() >= 2 && all.iter().any(|(kind, _)| *kind == "map")
+        });
+        let all = held(number);
+        assert!(all.iter().all(exists), "the kernel has what its descriptors say: {all:?}");
+        assert_eq!(traces(), before, "it makes nothing in tracefs");
+        let children = fs::read_to_string(format!("/proc/{number}/task/{number}/children")).unwrap_or_default();
+        assert_eq!(children.trim(), "", "it needs no second process");
+        for name in signals {
+            signal(name, &number.to_string());
+        }
         vnettop.0.wait().expect("it ends");
-        await_that(&format!("after kill {name} {group}PID the instance is gone"), 2, || !own.exists());
+        await_that(&format!("after kill {signals:?} they are gone"), 5, || !all.iter().any(exists));
     }
-}
-
-/// The process that will remove the instance.
-fn keeper_of(vnettop: u32) -> Option<u32> {
-    let tasks = fs::read_dir(format!("/proc/{vnettop}/task")).ok()?;
-    let children = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("children")).ok());
-    let pids: Vec<u32> =
-        children.flat_map(|text| text.split(' ').filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()).collect();
-    let is_keeper =
-        |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm == "vnettop-keeper\n");
-    pids.into_iter().find(is_keeper)
-}
-
-#[test]
-fn a_killed_keeper_is_replaced_and_nothing_is_left_in_tracefs() {
-    if !can_trace("a_killed_keeper_is_replaced_and_nothing_is_left_in_tracefs", &[]) {
-        return;
-    }
-    let watched = Kept(Command::new("sleep").arg("3600").spawn().expect("sleep starts"));
-    let mut command = Command::new(VNETTOP);
-    command.args(["--json", "-d", "0.1", "--watch", &pid(&watched).to_string()]);
-    let mut vnettop = Kept(command.stdout(Stdio::null()).spawn().expect("vnettop starts"));
-    let (number, own) = (pid(&vnettop), instance(pid(&vnettop)));
-    await_that("it traces", 5, || own.is_dir() && keeper_of(number).is_some());
-    for _ in 0..2 {
-        let killed = keeper_of(number).expect("a keeper");
-        signal("-KILL", &killed.to_string());
-        await_that("another keeper takes its place", 5, || keeper_of(number).is_some_and(|keeper| keeper != killed));
-        assert!(own.is_dir(), "the trace goes on meanwhile");
-    }
-    signal("-TERM", &number.to_string());
-    vnettop.0.wait().expect("it ends");
-    await_that("the instance is gone", 5, || !own.exists());
 }
 
 /// CPU time of every thread of a process, ns.

@@ -9,6 +9,9 @@ use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// Objects that come in a second.
+pub const TICKS_OF_A_SECOND: usize = 5;
+
 /// Three namespaces in a row, the middle one a router: `a0` 198.18.1.1 – `r0`, `r1` – `b0` 198.18.2.1.
 pub struct Line {
     pub near: Netns,
@@ -50,6 +53,23 @@ impl Line {
         line
     }
 
+    /// Packets that nobody sends on purpose are in no counter of a link either: no IPv6, and nobody is asked for an address.
+    pub fn quiet(&self) {
+        for netns in [&self.near, &self.router, &self.far] {
+            netns.run("for link in /proc/sys/net/ipv6/conf/*/disable_ipv6; do echo 1 > $link; done");
+        }
+        let address = |netns: &Netns, link: &str| {
+            netns.output(&format!("ip -br link show {link} | awk '{{ print $3 }}'")).trim().to_owned()
+        };
+        let knows = |netns: &Netns, link: &str, whose: &str, (of, its): (&Netns, &str)| {
+            netns.run(&format!("ip neigh replace {whose} lladdr {} dev {link} nud permanent", address(of, its)));
+        };
+        knows(&self.near, "a0", "198.18.1.254", (&self.router, "r0"));
+        knows(&self.router, "r0", "198.18.1.1", (&self.near, "a0"));
+        knows(&self.router, "r1", "198.18.2.1", (&self.far, "b0"));
+        knows(&self.far, "b0", "198.18.2.254", (&self.router, "r1"));
+    }
+
     /// What its processes are called.
     pub fn name(&self) -> &str {
         self.program.rsplit('/').next().expect("a name")
@@ -63,12 +83,14 @@ impl Line {
         server
     }
 
-    /// One iperf3 test of 6 s: what it reports at its end, and every object of vnettop until the connections are gone.
+    /// One iperf3 test of 6 s: what it reports at its end, and every object of vnettop until a second after the connections
+    /// are gone.
     pub fn observe(&self, arguments: &[&str], meanwhile: impl FnOnce(&AtomicBool) + Send) -> (Value, Vec<Value>) {
         let mut command = self.near.command(VNETTOP);
         command.args(["-d", "0.2", "--netns", "all", "--watch", self.name()]);
         let mut watching = Watching::start(command);
         let mut objects = vec![watching.next()];
+        until_it_traces(&mut watching, &mut objects);
         let runs = AtomicBool::new(true);
         let report = std::thread::scope(|scope| {
             scope.spawn(|| meanwhile(&runs));
@@ -89,8 +111,28 @@ impl Line {
                 break;
             }
         }
+        // A function that the kernel has to be asked for is told a little later.
+        objects.extend((0..TICKS_OF_A_SECOND).map(|_| watching.next()));
         (report, objects)
     }
+}
+
+/// Takes objects until the kernel's own word is had. Where it cannot be, a second goes by.
+pub fn until_it_traces(watching: &mut Watching, objects: &mut Vec<Value>) {
+    let is_refused = |object: &Value| {
+        object["problems"]
+            .as_array()
+            .is_some_and(|problems| problems.iter().any(|problem| problem["source"] == "kernel"))
+    };
+    for _ in 0..50 {
+        let object = watching.next();
+        let is_it = object["trace"]["source"] == "bpf" || is_refused(&object);
+        objects.push(object);
+        if is_it {
+            return;
+        }
+    }
+    panic!("the kernel is asked within ten seconds");
 }
 
 /// The inode of a namespace.

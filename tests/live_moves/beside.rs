@@ -227,8 +227,3 @@ pub fn as_nobody(directory: &tempfile::TempDir, capability: Option<&str>) -> Com
     command.arg(directory.path().join("vnettop"));
     command
 }
-
-/// The instance in which a vnettop traces.
-pub fn instance(pid: u32) -> PathBuf {
-    Path::new(TRACEFS).join(format!("instances/vnettop-{pid}"))
-}

@@ -1,0 +1,215 @@
+//! What is lost on the way by something bigger: a core's backlog, connection tracking, a switch, a tunnel.
+
+use crate::counts::Counts;
+use crate::live::line::Line;
+use crate::live::ovs::{self, Switch};
+use crate::live::{Netns, await_that, can_run};
+use crate::pair::{PLAIN, PORT, Pair, Sent};
+use crate::trial::{PROGRAMS, SIZES, Seen, alone, number, queued, rule, ruled, runs, spot, told};
+use std::fs;
+use std::process::Command;
+
+/// One datagram.
+const PROBE: &str =
+    "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('198.18.2.1', 7777))";
+const FAR: &str = "198.18.2.1";
+/// Rules that a packet walks in the router, so that one core passes on some 10,000 packets a second.
+const RULES: usize = 5_000;
+
+#[test]
+fn what_a_cores_backlog_has_no_room_for_is_its_own() {
+    if !can_run("what_a_cores_backlog_has_no_room_for_is_its_own", PROGRAMS) {
+        return;
+    }
+    let _alone = alone();
+    let line = Line::new();
+    let _server = line.serve();
+    // No setting of the machine is touched: one core gets all packets of the router, and each takes it long, so that its
+    // backlog of 1,000 fills. Many streams, because what waits there still counts against a sender's own buffer.
+    let rules: Vec<String> =
+        (1..=RULES).map(|rule| format!("rule add from 203.0.113.9 iif r1 table 100 priority {rule}")).collect();
+    let file = line.directory.path().join("rules");
+    fs::write(&file, rules.join("\n")).expect("writable");
+    line.router.run(&format!("ip -batch {}", file.display()));
+    let router = line.router.pid().to_string();
+    let set = "mount -t sysfs none /sys; for queue in /sys/class/net/r0/queues/rx-*; do echo 2 > $queue/rps_cpus; done";
+    let out = Command::new("nsenter").args(["-t", &router, "-n", "--", "unshare", "-m", "sh", "-ec", set]).output();
+    let out = out.expect("nsenter runs");
+    assert!(out.status.success(), "RPS can be set: {}", String::from_utf8_lossy(&out.stderr));
+    let dropped = || {
+        let text = fs::read_to_string("/proc/net/softnet_stat").expect("readable");
+        let cores = text.lines().map(|line| line.split_whitespace().nth(1).expect("a second number"));
+        cores.map(|dropped| u32::from_str_radix(dropped, 16).expect("hexadecimal")).fold(0, u32::wrapping_add)
+    };
+    for arguments in [["-u", "-l", "64", "-b", "400K", "-P", "32"], ["-u", "-l", "1470", "-b", "9M", "-P", "32"]] {
+        for _ in 0..runs() {
+            let before = dropped();
+            let seen = Seen::of(&line, &arguments, |_| ());
+            let counted = f64::from(dropped().wrapping_sub(before));
+            let what = format!("backlog, {}", arguments.join(" "));
+            let all = told(&seen.objects);
+            let of_backlogs: f64 = all.iter().filter(|(spot, _)| spot.0 == "backlog").map(|(_, packets)| packets).sum();
+            eprintln!("{what}: softnet_stat counts {counted}, vnettop {of_backlogs}: {all:?}");
+            assert!(counted > 500.0, "{what}: the backlog overflows");
+            // A burst of drops that fills a core is not counted to the packet: the kernel runs no program for some of them.
+            let share = of_backlogs / counted;
+            assert!((0.9..=1.0).contains(&share), "{what}: {of_backlogs} of the {counted} of softnet_stat");
+            let planted = all.get(&spot("backlog", &line.router, "r0", "CPU_BACKLOG"));
+            assert!(planted.is_some_and(|packets| *packets > 0.3 * counted), "{what}: the router's: {all:?}");
+        }
+    }
+}
+
+/// How many entries connection tracking may have, of the whole machine, put back when it is dropped.
+struct Most(String);
+
+const MOST: &str = "/proc/sys/net/netfilter/nf_conntrack_max";
+
+impl Most {
+    fn of(entries: u32) -> Self {
+        let before = fs::read_to_string(MOST).expect("readable");
+        fs::write(MOST, entries.to_string()).expect("writable");
+        Self(before)
+    }
+}
+
+impl Drop for Most {
+    fn drop(&mut self) {
+        let _ = fs::write(MOST, self.0.trim());
+    }
+}
+
+/// The same from fifty sockets, of which connection tracking can know only some.
+const FIFTY: &str = "
+import socket, sys, time
+host, port, count = sys.argv[1], *map(int, sys.argv[2:4])
+outs = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(50)]
+for out in outs:
+    out.connect((host, port))
+for number in range(count // 50):
+    for out in outs:
+        out.send(b'x' * 100)
+    time.sleep(0.05)";
+
+fn untracked(netns: &Netns) -> f64 {
+    number(netns, "conntrack -S | sed -n 's/.* drop=\\([0-9]*\\) .*/\\1/p'")
+}
+
+#[test]
+fn what_connection_tracking_has_no_entry_for_is_its_own() {
+    if !can_run("what_connection_tracking_has_no_entry_for_is_its_own", &[PROGRAMS, &["conntrack"]].concat()) {
+        return;
+    }
+    let _alone = alone();
+    let line = Line::new();
+    line.router.run("nft add table ip track; nft 'add chain ip track seen { type filter hook forward priority 0; }'; nft add rule ip track seen ct state new accept");
+    let pair = Pair::new(&line);
+    for _ in 0..runs() {
+        line.router.run("conntrack -F");
+        let most = Most::of(10);
+        let before = untracked(&line.router);
+        let sent = pair.send(FIFTY, &[FAR, PORT, "2000"], || ());
+        let counted = untracked(&line.router) - before;
+        drop(most);
+        assert_split("conntrack", &sent, &line, [counted, 0.0]);
+    }
+    // A rule beside it: each has its own.
+    rule(&line.router, "ip", "forward priority 0", "ct state new,established udp length 108 numgen random mod 4 0");
+    for _ in 0..runs() {
+        line.router.run("conntrack -F");
+        let most = Most::of(10);
+        let before = [untracked(&line.router), ruled(&line.router)];
+        let sent = pair.send(FIFTY, &[FAR, PORT, "2000"], || ());
+        let counted = [untracked(&line.router) - before[0], ruled(&line.router) - before[1]];
+        drop(most);
+        assert_split("conntrack and a rule", &sent, &line, counted);
+    }
+}
+
+/// Connection tracking and a rule have the same reason, so that its own counter tells them apart: both together are exact, and
+/// what came before that was read for the first time is the firewall's.
+fn assert_split(what: &str, sent: &Sent, line: &Line, [tracked, ruled]: [f64; 2]) {
+    sent.sums(what);
+    let told = told(&sent.objects);
+    let of = |place| told.get(&spot(place, &line.router, "r0", "NETFILTER_DROP")).copied().unwrap_or(0.0);
+    let (of_tracking, of_rules) = (of("conntrack"), of("firewall"));
+    assert!((of_tracking + of_rules - tracked - ruled).abs() < 0.5, "{what}: {tracked} and {ruled}: {told:?}");
+    assert!((0.6 * tracked..=tracked).contains(&of_tracking), "{what}: most are known as tracking's: {told:?}");
+}
+
+#[test]
+fn what_a_switch_outside_of_the_kernel_drops_is_claimed_nowhere() {
+    let needed = [PROGRAMS, &ovs::PROGRAMS[..], &["ovs-ofctl", "ethtool"]].concat();
+    if !can_run("what_a_switch_outside_of_the_kernel_drops_is_claimed_nowhere", &needed) {
+        return;
+    }
+    let _alone = alone();
+    let line = Line::bridged();
+    line.quiet();
+    line.router.run("ip link del br0; ip link set r0 up; ip link set r1 up");
+    // What leaves a veth has no checksum yet, and this switch makes none.
+    line.near.run("ethtool -K a0 tx off");
+    line.far.run("ethtool -K b0 tx off");
+    let switch = Switch::start(&line.router);
+    switch.vsctl("add-br sw0 -- set bridge sw0 datapath_type=netdev -- add-port sw0 r0 -- add-port sw0 r1");
+    let pair = Pair::new(&line);
+    let probe = format!("python3 -c \"{PROBE}\"");
+    await_that("the switch passes on", 20, || {
+        line.near.output(&probe);
+        Counts::of(&line.far).get("UdpInDatagrams") > 0.0
+    });
+    let rule = |what: &str| {
+        let socket = switch.directory().join("sw0.mgmt");
+        let out =
+            Command::new("ovs-ofctl").args(what.split(' ').next()).arg(&socket).args(what.split(' ').skip(1)).output();
+        let out = out.expect("ovs-ofctl runs");
+        assert!(out.status.success(), "{what}: {}", String::from_utf8_lossy(&out.stderr));
+    };
+    let sent = pair.send(PLAIN, &[FAR, PORT, "3000", "64"], || {
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        rule("add-flow priority=9,udp,tp_dst=7777,actions=drop");
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        rule("del-flows udp");
+    });
+    let (missing, told) = (sent.missing(), told(&sent.objects));
+    eprintln!("Open vSwitch: {missing} arrive nowhere, {told:?} are told");
+    assert!(missing > 500.0, "the rule drops");
+    assert!(told.keys().all(|spot| spot.0.starts_with("ovs")), "only what the switch counts may be told: {told:?}");
+    let all: f64 = told.values().sum();
+    assert!(all < 1.05 * missing, "and no more than was lost: {told:?}");
+}
+
+#[test]
+fn what_is_lost_below_a_tunnel_is_the_flows_inside() {
+    if !can_run("what_is_lost_below_a_tunnel_is_the_flows_inside", PROGRAMS) {
+        return;
+    }
+    let _alone = alone();
+    let line = Line::new();
+    line.quiet();
+    let over = |netns: &Netns, own: &str, other: &str, address: &str| {
+        netns.run(&format!(
+            "ip link add vx0 type vxlan id 7 dstport 4789 local {own} remote {other}; ip addr add {address}/24 dev vx0; \
+             ip link set vx0 up"
+        ));
+    };
+    over(&line.near, "198.18.1.1", FAR, "198.19.0.1");
+    over(&line.far, FAR, "198.18.1.1", "198.19.0.2");
+    let _server = line.serve();
+    let inside = |size: &[&'static str]| [&["-c", "198.19.0.2"], size].concat();
+    let small = inside(SIZES[0]);
+    let large = inside(&["-u", "-l", "1400", "-b", "90M"]);
+    for arguments in [small, large].iter().cycle().take(2 * runs()) {
+        rule(&line.router, "ip", "forward priority 0", "udp dport 4789 udp length '>=' 90 numgen random mod 10 0");
+        let before = ruled(&line.router);
+        let seen = Seen::of(&line, arguments, |_| ());
+        let firewall = (spot("firewall", &line.router, "r0", "NETFILTER_DROP"), ruled(&line.router) - before);
+        seen.holds_inside(&format!("below a tunnel, a rule, {}", arguments.join(" ")), &line, "vx0", &[firewall]);
+        line.router.run("nft flush ruleset; tc qdisc add dev r1 root tbf rate 3mbit burst 10k limit 10k");
+        let before = queued(&line.router, "r1");
+        let seen = Seen::of(&line, arguments, |_| ());
+        let full = (spot("qdisc", &line.router, "r1", "QDISC_DROP"), queued(&line.router, "r1") - before);
+        seen.holds_inside(&format!("below a tunnel, a queue, {}", arguments.join(" ")), &line, "vx0", &[full]);
+        line.router.run("tc qdisc del dev r1 root");
+    }
+}
