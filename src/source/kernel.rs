@@ -67,8 +67,9 @@ pub struct KernelReader {
     flows: BTreeMap<FlowKey, u64>,
     /// Each address met.
     sites: BTreeMap<u64, Site>,
-    /// What was made of which reading of the tables, how many functions were known then.
-    made_of: (u64, u64, usize),
+    /// Of which reading of each table the counts were made, how many functions were known then, and whether the whole machine
+    /// was asked for.
+    made_of: (u64, u64, usize, bool),
     named: usize,
     others_at_ns: u64,
     hops_at_ns: u64,
@@ -91,7 +92,7 @@ impl KernelReader {
             wanted,
             flows: BTreeMap::new(),
             sites: BTreeMap::new(),
-            made_of: (0, 0, 0),
+            made_of: (0, 0, 0, false),
             named: 0,
             others_at_ns: 0,
             hops_at_ns: 0,
@@ -157,7 +158,10 @@ impl KernelReader {
         let now_ns = now_ns();
         let Stage::Running(programs, maps) = &mut self.stage else { return None };
         let Maps { drops, functions, .. } = &mut **maps;
-        if self.wanted.hops && now_ns.saturating_sub(self.hops_at_ns) >= HOPS_EVERY_NS && !paths.is_empty() {
+        if !self.wanted.hops || paths.is_empty() {
+            // What was counted when somebody looked last says nothing of now.
+            self.hops.clear();
+        } else if now_ns.saturating_sub(self.hops_at_ns) >= HOPS_EVERY_NS {
             self.hops_at_ns = now_ns;
             programs.count_hops(hops(paths));
         }
@@ -181,8 +185,9 @@ impl KernelReader {
             if is_due {
                 self.others_at_ns = now_ns;
             }
-            changed = self.made_of != (own, others, self.named);
-            counted = Some((tables, (own, others, self.named)));
+            let made_of = (own, others, self.named, self.wanted.drops);
+            changed = self.made_of != made_of;
+            counted = Some((tables, made_of));
         }
         let before = self.counts.as_deref();
         let same = before.is_some_and(|before| before.hops == self.hops && before.softirqs == softirqs);

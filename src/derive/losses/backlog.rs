@@ -61,10 +61,14 @@ pub(super) fn of_devices(step: &Step<'_>, route: &Route, told: &Drops, into: &mu
         let is_device = key.ifindex.kernel().is_none() || link.facts.kind.is_hardware();
         let Some(counted) = step.counted(link).filter(|_| is_device) else { continue };
         let all = [counted.rx_dropped, counted.tx_dropped, counted.rx_errors, counted.tx_errors];
+        let all: f64 = all.into_iter().flatten().sum();
+        if all == 0.0 {
+            continue;
+        }
         // Drops of the kernel's own at the device are in the device's counters too.
         let rows = before.iter().zip(now).flat_map(|(before, now)| super::kernel::risen(before, now));
         let known: f64 = rows.filter(|(row, _)| row.link() == Some(key)).map(|(_, packets)| packets).sum();
-        add(link, left(all.into_iter().flatten().sum(), known), into);
+        add(link, left(all, known), into);
     }
 }
 

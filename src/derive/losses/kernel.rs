@@ -38,8 +38,8 @@ pub(super) fn risen<'a>(before: &'a [DropCount], now: &'a [DropCount]) -> impl I
 }
 
 impl Tracked {
-    /// Adds what the flows lost between two samples.
-    /// Where they are `new`, only what no counter of drops has.
+    /// Adds what the flows lost between two samples. Counts that are `new` began in between, where counters tell of the whole
+    /// time: then only places without a counter of drops are added.
     pub fn lost(&mut self, step: &Step<'_>, spans: &[Span<'_>], told: &Drops, new: bool, into: &mut Vec<Loss>) {
         let before = drops(step.previous).map_or(&[][..], |drops| &drops.flows);
         for (row, packets) in risen(before, &told.flows) {
@@ -49,7 +49,7 @@ impl Tracked {
                 add(loss(step, row, place, packets, verdict), into);
             }
         }
-        for span in spans {
+        for span in spans.iter().filter(|_| !new) {
             self.split_tracked(span, into);
         }
     }
@@ -93,8 +93,6 @@ fn loss(step: &Step<'_>, row: &DropCount, place: LossPlace, packets: f64, verdic
     let netns = row.netns.or_else(|| netns_of(step, row.flow?));
     let link = netns.zip(row.ifindex).map(|(netns, ifindex)| LinkKey { netns, ifindex });
     let name = link.and_then(|link| step.name(link));
-    let on_link =
-        matches!(place, LossPlace::Qdisc | LossPlace::Backlog | LossPlace::Link | LossPlace::Bridge | LossPlace::Ovs);
     let root = link.filter(|_| place == LossPlace::Qdisc).and_then(|link| super::qdiscs::root(step.next, link));
     let name = match &root {
         Some((kind, _)) => name.map(|name| format!("{kind} on {name}")),
@@ -103,7 +101,7 @@ fn loss(step: &Step<'_>, row: &DropCount, place: LossPlace, packets: f64, verdic
     let core = (place == LossPlace::Backlog).then(|| super::backlog::only_core(step)).flatten();
     Loss {
         link,
-        name: name.filter(|_| on_link || link.is_some()),
+        name,
         qdisc: root,
         core,
         reason: row.reason.clone(),
