@@ -1,0 +1,212 @@
+//! A loss and the losses of a tick: plain values, in packets.
+
+use super::fragments::Fragments;
+use crate::sample::{CoreId, LinkKey};
+use std::sync::Arc;
+
+/// Where packets can be lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum LossPlace {
+    /// A qdisc: its queue is full, or it is there to drop.
+    Qdisc,
+    /// A link refused to send or dropped on receipt.
+    Link,
+    /// A core's queue of received packets was full (`net.core.netdev_max_backlog`).
+    Backlog,
+    /// IP of one namespace: no route, no memory, a broken header.
+    Ip,
+    /// Datagrams of which a fragment was missing.
+    Reassembly,
+    /// The check of the source address (`rp_filter`).
+    ReversePath,
+    /// A rule of the firewall (nftables, iptables).
+    Firewall,
+    /// A filter of traffic control (`tc filter`), as policing is.
+    TrafficControl,
+    /// Another rule: XDP, a cgroup's or a socket's program, a security module.
+    Policy,
+    /// A bridge: a VLAN that a port does not let in, a port that does not forward.
+    Bridge,
+    /// No answer to whose address it was, or too many packets waiting for one (ARP, neighbour discovery).
+    Neighbour,
+    /// No socket took it.
+    NoSocket,
+    /// TCP itself.
+    Tcp,
+    /// Somewhere in the kernel: a reason that vnettop does not know.
+    Kernel,
+    /// It arrived damaged: the checksum of UDP or TCP is wrong.
+    Checksum,
+    /// The receiver's socket had no room.
+    ReceiveBuffer,
+    /// The sender's socket had no room.
+    SendBuffer,
+    /// Connection tracking refused it.
+    Conntrack,
+    /// A link that only Open vSwitch knows.
+    Ovs,
+    /// A datapath of Open vSwitch that could not ask ovs-vswitchd what becomes of them.
+    Upcall,
+}
+
+impl LossPlace {
+    /// The word written to JSON.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Qdisc => "qdisc",
+            Self::Link => "link",
+            Self::Backlog => "backlog",
+            Self::Ip => "ip",
+            Self::Reassembly => "reassembly",
+            Self::ReversePath => "rp_filter",
+            Self::Firewall => "firewall",
+            Self::TrafficControl => "tc",
+            Self::Policy => "policy",
+            Self::Bridge => "bridge",
+            Self::Neighbour => "neighbour",
+            Self::NoSocket => "no_socket",
+            Self::Tcp => "tcp",
+            Self::Kernel => "kernel",
+            Self::Checksum => "checksum",
+            Self::ReceiveBuffer => "receive_buffer",
+            Self::SendBuffer => "send_buffer",
+            Self::Conntrack => "conntrack",
+            Self::Ovs => "ovs",
+            Self::Upcall => "ovs_upcall",
+        }
+    }
+
+    /// Some counter of drops has what is lost there.
+    pub(super) fn is_counted(self) -> bool {
+        let uncounted = [Self::Firewall, Self::TrafficControl, Self::Policy, Self::Bridge, Self::Neighbour];
+        !uncounted.contains(&self) && ![Self::NoSocket, Self::Tcp, Self::Kernel].contains(&self)
+    }
+}
+
+/// What was lost at one place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loss {
+    /// What kind of place.
+    pub place: LossPlace,
+    /// Inode of the namespace it is in.
+    pub netns: Option<u64>,
+    /// The link, of a qdisc, a link or a backlog, and wherever the kernel says at which one a packet was; of a datapath that
+    /// of its bridge, or its first port on the way.
+    pub link: Option<LinkKey>,
+    /// What people call it: the link; the qdisc's kind and the link; the datapath.
+    pub name: Option<String>,
+    /// Kind and handle of a qdisc.
+    pub qdisc: Option<(String, u32)>,
+    /// The core, of a backlog.
+    pub core: Option<CoreId>,
+    /// Packets lost between the two samples. No whole number where only a share of what is lost there is the flows'.
+    pub packets: f64,
+    /// Share of the packets sent; none where it is not known how many were sent.
+    pub share: Option<f64>,
+    /// The kernel's reason, `enum skb_drop_reason` without its prefix (Linux 5.17); none where counters tell.
+    pub reason: Option<Arc<str>>,
+    /// The kernel's function that dropped it; none where it does not name it.
+    pub function: Option<Arc<str>>,
+    /// A rule that somebody set refused it.
+    pub refused: bool,
+}
+
+/// Everything lost on the way of the watched flows between two samples.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Losses {
+    /// Between the two samples; 0 where there are none.
+    pub seconds: f64,
+    /// The places, the worst first; empty where nothing is lost or nothing is known.
+    pub places: Vec<Loss>,
+    /// Packets that the senders' protocols were given to send: datagrams and TCP segments of their namespaces; none without
+    /// flows.
+    pub sent: Option<f64>,
+    /// TCP segments sent again, in the senders' namespaces.
+    pub retransmits: Option<f64>,
+    /// Entries that connection tracking has and may have, where it is fullest.
+    pub conntrack: Option<(u64, u64)>,
+    /// Packets that connection tracking calls invalid, where it does so most.
+    pub invalid: f64,
+    /// What the qdiscs on the way drop, sorted by link.
+    pub qdiscs: Vec<QdiscDrops>,
+    /// What the datapaths of Open vSwitch on the way lose because they cannot ask ovs-vswitchd, packets/s, whosever they are:
+    /// by the link that stands for each.
+    pub upcalls: Vec<(LinkKey, f64)>,
+    /// Datagrams that are taken apart on the way.
+    pub fragments: Option<Fragments>,
+}
+
+impl QdiscDrops {
+    /// In both directions.
+    #[must_use]
+    pub fn packets_per_s(self) -> Option<f64> {
+        let known = self.sent_per_s.is_some() || self.received_per_s.is_some();
+        known.then(|| self.sent_per_s.unwrap_or(0.0) + self.received_per_s.unwrap_or(0.0))
+    }
+}
+
+/// What the qdiscs of one link drop a second; none where it has none that is read.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct QdiscDrops {
+    /// The link.
+    pub link: LinkKey,
+    /// The root qdisc's, on the way out.
+    pub sent_per_s: Option<f64>,
+    /// Those of `ingress` or `clsact`.
+    pub received_per_s: Option<f64>,
+}
+
+impl Losses {
+    /// Packets lost, in all places together.
+    #[must_use]
+    pub fn packets(&self) -> f64 {
+        self.places.iter().map(|loss| loss.packets).sum()
+    }
+
+    /// So many of these packets are how many a second.
+    #[must_use]
+    pub fn a_second(&self, packets: f64) -> f64 {
+        if self.seconds > 0.0 { packets / self.seconds } else { 0.0 }
+    }
+
+    /// What the qdiscs of a link drop.
+    #[must_use]
+    pub fn of_qdiscs(&self, link: LinkKey) -> Option<QdiscDrops> {
+        let at = self.qdiscs.binary_search_by_key(&link, |drops| drops.link).ok()?;
+        Some(self.qdiscs[at])
+    }
+
+    /// What the datapath loses that this link stands for, packets/s.
+    #[must_use]
+    pub fn of_upcalls(&self, link: LinkKey) -> Option<f64> {
+        let here = || self.upcalls.iter().filter(|(at, _)| *at == link).map(|(_, lost)| lost);
+        here().next().map(|_| here().sum())
+    }
+}
+
+impl Loss {
+    pub(super) fn in_space(place: LossPlace, netns: u64, packets: f64) -> Self {
+        Self::somewhere(place, Some(netns), packets)
+    }
+
+    pub(super) fn somewhere(place: LossPlace, netns: Option<u64>, packets: f64) -> Self {
+        Self {
+            place,
+            netns,
+            link: None,
+            name: None,
+            qdisc: None,
+            core: None,
+            packets,
+            share: None,
+            reason: None,
+            function: None,
+            refused: false,
+        }
+    }
+
+    pub(super) fn on_link(place: LossPlace, link: LinkKey, name: String, packets: f64) -> Self {
+        Self { link: Some(link), name: Some(name), ..Self::in_space(place, link.netns, packets) }
+    }
+}
