@@ -66,6 +66,7 @@ struct sk_buff {
 	struct net_device *dev;
 	struct sock *sk;
 	unsigned long _skb_refdst;
+	unsigned long _nfct; /* CONFIG_NF_CONNTRACK */
 	unsigned int len;
 	int skb_iif;
 	__be16 protocol;
@@ -91,7 +92,7 @@ struct task_struct___before_5_16 {
 };
 
 /* A field is the kernel's only if it is of the same sort of type: an enumeration, here. */
-enum skb_drop_reason { SKB_NOT_DROPPED_YET };
+enum skb_drop_reason { SKB_NOT_DROPPED_YET, SKB_DROP_REASON_NETFILTER_DROP };
 
 /* Linux 5.17 has the reason, Linux 6.11 the receiving socket too. */
 struct trace_event_raw_kfree_skb {

@@ -156,6 +156,10 @@ struct drop {
 	__u32 ifindex; /* 0: not known */
 	__u32 reason; /* enum skb_drop_reason; 0 before Linux 5.17 */
 	__u64 function; /* an address inside the function that dropped it */
+	/* Netfilter dropped it, and connection tracking had given it no entry: only such a packet can be one for which its table
+	 * had no room, which the kernel gives no reason of its own. */
+	__u32 untracked;
+	__u32 _pad;
 };
 
 struct early {
@@ -453,6 +457,16 @@ static __always_inline __u64 freed_by(__u64 *ctx)
 	return at;
 }
 
+/* Before Linux 5.17 any drop may be Netfilter's. */
+static __always_inline int is_untracked(const struct sk_buff *skb, __u32 reason)
+{
+	if (!bpf_core_field_exists(skb->_nfct) || skb->_nfct)
+		return 0;
+	if (!bpf_core_enum_value_exists(enum skb_drop_reason, SKB_DROP_REASON_NETFILTER_DROP))
+		return !reason;
+	return reason == bpf_core_enum_value(enum skb_drop_reason, SKB_DROP_REASON_NETFILTER_DROP);
+}
+
 static __always_inline void add(void *table, const void *key, __u64 packets, __u32 which)
 {
 	__u64 *sum = bpf_map_lookup_elem(table, key);
@@ -489,6 +503,7 @@ int dropped(__u64 *ctx)
 	if (bpf_core_field_exists(struct trace_event_raw_kfree_skb, rx_sk))
 		receiver = (struct sock *)ctx[3];
 	key.drop.function = freed_by(ctx);
+	key.drop.untracked = is_untracked(skb, key.drop.reason);
 	find_place(skb, receiver, &key.drop);
 	packets = packets_of(skb, head);
 	if (protocol == ETH_IP || protocol == ETH_IPV6) {

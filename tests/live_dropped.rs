@@ -12,6 +12,8 @@ mod odd;
 mod pair;
 #[path = "live_dropped/trial.rs"]
 mod trial;
+#[path = "live_dropped/unseen.rs"]
+mod unseen;
 
 use live::line::Line;
 use live::{can_run, pid};

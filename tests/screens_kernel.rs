@@ -39,6 +39,7 @@ fn counts(times: u64, everywhere: bool) -> Arc<KernelCounts> {
         ifindex: Some(Ifindex(site + 1)).filter(|_| site != 5),
         reason: Some(Arc::from(reason)),
         function: Some(Arc::from(function)),
+        untracked: false,
         packets: packets * times,
     };
     let rows = |own: bool| {

@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
-/// `struct drop`: flow, namespace, ifindex, reason, address in two halves.
-type DropKey = [u32; 6];
+/// `struct drop`: flow, namespace, ifindex, reason, address in two halves, whether it was untracked, nothing.
+type DropKey = [u32; 8];
 /// `struct tuple` and `struct early`, in words of four bytes.
 type Tuple = [u32; 10];
-type EarlyKey = [u32; 16];
+type EarlyKey = [u32; 18];
 
 /// What counts in `counted`.
 const OF_FLOWS: u32 = 0;
@@ -47,6 +47,8 @@ pub struct DropRow {
     pub reason: Option<Arc<str>>,
     /// Address inside the function that dropped it.
     pub address: u64,
+    /// Netfilter dropped it, and connection tracking had given it no entry.
+    pub untracked: bool,
     /// Packets.
     pub packets: u64,
 }
@@ -240,13 +242,13 @@ impl DropTables {
     }
 
     fn row(&self, flow: Option<FlowKey>, key: DropKey, packets: u64) -> DropRow {
-        let [_, netns, ifindex, reason, low, high] = key;
+        let [_, netns, ifindex, reason, low, high, untracked, _] = key;
         let [low, high] = [low, high].map(u32::to_ne_bytes);
         let mut address = [0; 8];
         address[..4].copy_from_slice(&low);
         address[4..].copy_from_slice(&high);
         let address = u64::from_ne_bytes(address);
-        DropRow { flow, netns, ifindex, reason: self.reasons.name(reason), address, packets }
+        DropRow { flow, netns, ifindex, reason: self.reasons.name(reason), address, untracked: untracked != 0, packets }
     }
 }
 

@@ -71,7 +71,10 @@ impl LossTrack {
 
     fn between(&mut self, step: Step<'_>, datapaths: &[DatapathMetrics]) -> Option<Losses> {
         let Step { previous, next, links, seconds } = step;
-        let spans: Vec<Span<'_>> = next.protocols.iter().filter_map(|now| Span::of(previous, now)).collect();
+        let mut spans: Vec<Span<'_>> = next.protocols.iter().filter_map(|now| Span::of(previous, now)).collect();
+        self.tracked.count(&step, &spans);
+        // While no way is known, namespaces are read that are nobody's yet.
+        spans.retain(|span| is_on_way(span.now.netns, previous) || is_on_way(span.now.netns, next));
         let told = kernel::drops(next);
         let route = match Route::of(previous, next, links, &spans) {
             Some(route) if told.is_some() || !next.protocols.is_empty() => route,
@@ -88,7 +91,7 @@ impl LossTrack {
                     // They were attached in between: before that only counters know.
                     self.counted(&step, &route, &spans, &mut places);
                 }
-                self.tracked.lost(&step, &spans, told, is_new, &mut places);
+                self.tracked.lost(&step, told, is_new, &mut places);
                 if !is_new {
                     backlog::of_devices(&step, &route, told, &mut places);
                 }
@@ -134,6 +137,12 @@ impl LossTrack {
             ends::not_put_together(span, told, places);
         }
     }
+}
+
+/// Whether a flow ends in a namespace or crosses it.
+fn is_on_way(netns: u64, sample: &Sample) -> bool {
+    let crosses = |path: &FlowPath| path.hops.iter().any(|hop| hop.link.netns == netns);
+    sample.flows.iter().any(|flow| flow.netns == netns) || sample.paths.iter().any(crosses)
 }
 
 /// Whether many of the datagrams that the senders' namespaces sent neither arrived where the flows end nor were lost on their

@@ -64,6 +64,9 @@ pub struct DropCount {
     pub reason: Option<Arc<str>>,
     /// The function that dropped it; none where the kernel does not name it (`CAP_SYSLOG`), or has not yet.
     pub function: Option<Arc<str>>,
+    /// Netfilter dropped it, and connection tracking had given it no entry: it may have had no room for one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub untracked: bool,
     /// Packets: the segments of one that was still to be cut, or was put together.
     pub packets: u64,
 }
@@ -79,6 +82,9 @@ pub struct DropFlow {
     pub to: SocketAddr,
 }
 
+/// Whose, where, why, and in which line of the kernel's code.
+pub type DropKey<'a> = (Option<DropFlow>, (Option<u64>, Option<Ifindex>), Option<&'a str>, (u32, bool));
+
 impl DropCount {
     /// The link it was dropped at.
     #[must_use]
@@ -88,8 +94,8 @@ impl DropCount {
 
     /// What two counts of the same thing share.
     #[must_use]
-    pub fn key(&self) -> (Option<DropFlow>, Option<u64>, Option<Ifindex>, Option<&str>, u32) {
-        (self.flow, self.netns, self.ifindex, self.reason.as_deref(), self.site)
+    pub fn key(&self) -> DropKey<'_> {
+        (self.flow, (self.netns, self.ifindex), self.reason.as_deref(), (self.site, self.untracked))
     }
 }
 

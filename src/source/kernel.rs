@@ -343,6 +343,7 @@ fn tell(
         ifindex: Some(Ifindex(row.ifindex)).filter(|_| row.ifindex != 0),
         reason: row.reason.clone(),
         function,
+        untracked: row.untracked,
         packets: row.packets,
     })
 }

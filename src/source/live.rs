@@ -179,8 +179,9 @@ impl Live {
         let paths = self.paths.read(ground, &flows, now_ns);
         let datapaths = self.ovs.datapaths(&self.spaces, &paths, now_ns);
         let watched = Watched { spaces: &self.spaces, list: &spaces, waits, flows: &flows, paths: &paths };
-        let losses = self.losses.read(watched, now_ns);
+        // What connection tracking counts as dropped is compared with what the kernel dropped until then.
         let kernel = self.kernel.read(&flows, &paths);
+        let losses = self.losses.read(watched, now_ns);
         self.paths.renew(ground, &flows, now_ns);
         let crossed = Crossed { spaces: &self.spaces, links: &links.links, paths: &paths };
         let steering = self.steering.read(crossed, now_ns);

@@ -65,6 +65,8 @@ struct Want {
     ipv6: bool,
     /// IPv6 has just been added to its counters: they do not compare with those of before.
     jumps: bool,
+    /// A flow may cross it: no way is known yet.
+    maybe: bool,
 }
 
 /// Reads qdiscs, protocol counters and offloads.
@@ -125,7 +127,7 @@ impl LossReader {
         let ended = rests && !waits;
         if !ended {
             self.want(watched, now_ns);
-            self.enter(watched.spaces, rests);
+            self.enter(watched.spaces);
         }
         let mut reading = LossReading::default();
         for (&netns, place) in &mut self.places {
@@ -175,14 +177,15 @@ impl LossReader {
     /// Which namespaces and links are wanted now; other links than before are asked for their offloads.
     fn want(&mut self, watched: Watched<'_>, now_ns: u64) {
         let mut wants: BTreeMap<u64, Want> = BTreeMap::new();
-        // Which of them a flow will end in is not known before it does.
-        for space in watched.list.iter().filter(|_| watched.flows.is_empty()) {
+        // Which of them a flow will end in, or cross, is not known before it does.
+        let is_unknown = watched.paths.is_empty() && (self.at_rest || watched.list.len() <= MOST_WAITING);
+        for space in watched.list.iter().filter(|_| is_unknown) {
             let want = wants.entry(space.netns).or_default();
-            (want.pid, want.ipv6) = (space.pid, self.at_rest);
+            (want.pid, want.ipv6, want.maybe) = (space.pid, self.at_rest, true);
         }
         for flow in watched.flows {
             let want = wants.entry(flow.netns).or_default();
-            want.pid = Some(flow.pid);
+            (want.pid, want.maybe) = (Some(flow.pid), false);
             want.ipv6 |= flow.local.is_ipv6();
         }
         for path in watched.paths {
@@ -231,7 +234,7 @@ impl LossReader {
     }
 
     /// Opens what is not open yet. From outside, through a process, only qdiscs and offloads are missing.
-    fn enter(&mut self, spaces: &Spaces, rests: bool) {
+    fn enter(&mut self, spaces: &Spaces) {
         if self.buffer.is_empty() {
             self.buffer.resize(dialogue::BUFFER, 0);
         }
@@ -240,7 +243,7 @@ impl LossReader {
             let Entry::Vacant(empty) = self.places.entry(netns) else { continue };
             let proc = self.proc.clone();
             let inside = spaces.inside(netns, move || Place::here(&proc));
-            if rests && inside.is_err() {
+            if want.maybe && inside.is_err() {
                 // Whether it will be needed is not known yet.
                 continue;
             }

@@ -6,6 +6,7 @@ use crate::live::ovs::{self, Switch};
 use crate::live::{Netns, await_that, can_run};
 use crate::pair::{PLAIN, PORT, Pair, Sent};
 use crate::trial::{PROGRAMS, SIZES, Seen, alone, number, queued, rule, ruled, runs, spot, told};
+use crate::unseen::is_all;
 use std::fs;
 use std::process::Command;
 
@@ -23,6 +24,7 @@ fn what_a_cores_backlog_has_no_room_for_is_its_own() {
     }
     let _alone = alone();
     let line = Line::new();
+    line.quiet();
     let _server = line.serve();
     // No setting of the machine is touched: one core gets all packets of the router, and each takes it long, so that its
     // backlog of 1,000 fills. Many streams, because what waits there still counts against a sender's own buffer.
@@ -41,7 +43,11 @@ fn what_a_cores_backlog_has_no_room_for_is_its_own() {
         let cores = text.lines().map(|line| line.split_whitespace().nth(1).expect("a second number"));
         cores.map(|dropped| u32::from_str_radix(dropped, 16).expect("hexadecimal")).fold(0, u32::wrapping_add)
     };
-    for arguments in [["-u", "-l", "64", "-b", "400K", "-P", "32"], ["-u", "-l", "1470", "-b", "9M", "-P", "32"]] {
+    // The sender on the other core, so that the router's really falls behind.
+    for arguments in [
+        ["-A", "0", "-u", "-l", "64", "-b", "400K", "-P", "32"],
+        ["-A", "0", "-u", "-l", "1470", "-b", "9M", "-P", "32"],
+    ] {
         for _ in 0..runs() {
             let before = dropped();
             let seen = Seen::of(&line, &arguments, |_| ());
@@ -49,11 +55,20 @@ fn what_a_cores_backlog_has_no_room_for_is_its_own() {
             let what = format!("backlog, {}", arguments.join(" "));
             let all = told(&seen.objects);
             let of_backlogs: f64 = all.iter().filter(|(spot, _)| spot.0 == "backlog").map(|(_, packets)| packets).sum();
-            eprintln!("{what}: softnet_stat counts {counted}, vnettop {of_backlogs}: {all:?}");
+            let (lost, unseen) = (seen.lost(&what), seen.unseen());
+            eprintln!("{what}: softnet_stat counts {counted}, vnettop {of_backlogs}: {all:?}, {unseen} unseen");
             assert!(counted > 500.0, "{what}: the backlog overflows");
-            // A burst of drops that fills a core is not counted to the packet: the kernel runs no program for some of them.
-            let share = of_backlogs / counted;
-            assert!((0.9..=1.0).contains(&share), "{what}: {of_backlogs} of the {counted} of softnet_stat");
+            assert!(all.keys().all(|spot| spot.0 == "backlog"), "{what}: nothing else is told");
+            // The machine counts a neighbour's question too; vnettop tells the segments of the connection that controls iperf3.
+            let few = 0.0..=5.0;
+            assert!(
+                few.contains(&(of_backlogs + unseen - lost)),
+                "{what}: {of_backlogs} of the {lost} that iperf3 misses"
+            );
+            assert!(
+                is_all(of_backlogs, counted, unseen + 5.0),
+                "{what}: {of_backlogs} of the {counted} of softnet_stat"
+            );
             let planted = all.get(&spot("backlog", &line.router, "r0", "CPU_BACKLOG"));
             assert!(planted.is_some_and(|packets| *packets > 0.3 * counted), "{what}: the router's: {all:?}");
         }
@@ -126,15 +141,10 @@ fn what_connection_tracking_has_no_entry_for_is_its_own() {
     }
 }
 
-/// Connection tracking and a rule have the same reason, so that its own counter tells them apart: both together are exact, and
-/// what came before that was read for the first time is the firewall's.
+/// Connection tracking and a rule have the same reason: a packet that a rule after it drops has been tracked.
 fn assert_split(what: &str, sent: &Sent, line: &Line, [tracked, ruled]: [f64; 2]) {
-    sent.sums(what);
-    let told = told(&sent.objects);
-    let of = |place| told.get(&spot(place, &line.router, "r0", "NETFILTER_DROP")).copied().unwrap_or(0.0);
-    let (of_tracking, of_rules) = (of("conntrack"), of("firewall"));
-    assert!((of_tracking + of_rules - tracked - ruled).abs() < 0.5, "{what}: {tracked} and {ruled}: {told:?}");
-    assert!((0.6 * tracked..=tracked).contains(&of_tracking), "{what}: most are known as tracking's: {told:?}");
+    let of = |place, packets| (spot(place, &line.router, "r0", "NETFILTER_DROP"), packets);
+    sent.holds(what, &[of("conntrack", tracked), of("firewall", ruled)]);
 }
 
 #[test]

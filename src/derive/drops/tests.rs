@@ -18,6 +18,7 @@ fn count(site: u32, at: (u64, u32), why: (&str, &str), packets: u64) -> DropCoun
         ifindex: Some(Ifindex(at.1)).filter(|_| at.1 != 0),
         reason: Some(Arc::from(why.0)),
         function: Some(Arc::from(why.1)),
+        untracked: false,
         packets,
     }
 }
@@ -76,11 +77,14 @@ fn a_full_table_of_connections_is_told_from_a_rule_by_its_own_counter() {
     told(&mut first, Vec::new(), Vec::new());
     let then = after(|sample| {
         protocols(sample, ROUTER).conntrack = tracked(30);
-        told(sample, vec![count(0, (ROUTER, 2), RULE, 50)], Vec::new());
+        let untracked = |netns, packets| DropCount { untracked: true, ..count(0, (netns, 2), RULE, packets) };
+        let rows = vec![untracked(NEAR, 3), count(0, (ROUTER, 2), RULE, 50), untracked(ROUTER, 35)];
+        told(sample, rows, Vec::new());
     });
     let metrics = metrics(first, then);
-    let expected = [("conntrack", Some("r0".to_owned()), 30.0), ("firewall", Some("r0".to_owned()), 20.0)];
-    assert_eq!(lost(&metrics), expected, "the kernel has one reason for both");
+    let (router, near) = (Some("r0".to_owned()), Some("a0".to_owned()));
+    let expected = [("firewall", router.clone(), 55.0), ("conntrack", router, 30.0), ("firewall", near, 3.0)];
+    assert_eq!(lost(&metrics), expected, "the kernel has one reason for both: a rule had packets that were tracked");
 }
 
 #[test]

@@ -106,9 +106,8 @@ pub(super) fn not_put_together(span: &Span<'_>, told: f64, into: &mut Vec<Loss>)
     into.push(Loss::in_space(LossPlace::Reassembly, span.now.netns, failed));
 }
 
-/// Packets that connection tracking refused; those of `early_drop` are entries, not packets.
-pub(super) fn conntrack(span: &Span<'_>) -> f64 {
-    let refused =
-        |of: &ProtocolCounters| of.conntrack.map_or(0, |conntrack| total([conntrack.drop, conntrack.insert_failed]));
-    if span.before.conntrack.is_none() { 0.0 } else { span.lost(refused) }
+/// Packets that connection tracking refused; those of `early_drop` are entries, not packets. A table without counters has
+/// refused none yet.
+fn conntrack(span: &Span<'_>) -> f64 {
+    span.lost(|of| of.conntrack.map_or(0, |conntrack| total([conntrack.drop, conntrack.insert_failed])))
 }

@@ -3,16 +3,28 @@
 
 use super::counted::{Step, rise};
 use super::reasons::{Verdict, judge};
-use super::{Loss, LossPlace, Span, ends};
-use crate::sample::{DropCount, DropFlow, Drops, KernelCounts, LinkKey, Sample};
+use super::{Loss, LossPlace, Span};
+use crate::sample::{Conntrack, DropCount, DropFlow, Drops, KernelCounts, LinkKey, Sample};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-/// Packets that connection tracking and the firewall's hooks have counted and the other one has not, by namespace: they are
-/// read one after the other.
+/// What connection tracking counted as dropped and no row of the firewall's hooks has told yet, by namespace.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Tracked {
-    ahead: BTreeMap<u64, ends::Ahead>,
+    spaces: BTreeMap<u64, Untold>,
+}
+
+/// Rows of a flow that has just been found count what it lost up to five seconds before (`bpf/drops.rs`), s.
+const UNTOLD_S: f64 = 5.0;
+
+/// Packets, and the seconds since the counters rose.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Untold {
+    /// Those that got no entry (`drop`).
+    without: f64,
+    /// Those whose entry could not be put in the table (`insert_failed`).
+    with: f64,
+    seconds: f64,
 }
 
 /// The counts of drops in a sample; none where the kernel is not asked.
@@ -40,34 +52,49 @@ pub(super) fn risen<'a>(before: &'a [DropCount], now: &'a [DropCount]) -> impl I
 impl Tracked {
     /// Adds what the flows lost between two samples. Counts that are `new` began in between, where counters tell of the whole
     /// time: then only places without a counter of drops are added.
-    pub fn lost(&mut self, step: &Step<'_>, spans: &[Span<'_>], told: &Drops, new: bool, into: &mut Vec<Loss>) {
+    pub fn lost(&mut self, step: &Step<'_>, told: &Drops, new: bool, into: &mut Vec<Loss>) {
         let before = drops(step.previous).map_or(&[][..], |drops| &drops.flows);
         for (row, packets) in risen(before, &told.flows) {
             let verdict = judge(row.reason.as_deref(), row.function.as_deref());
             let counts = |place: &LossPlace| (!new || !place.is_counted()) && is_theirs(step, row);
-            if let Some(place) = verdict.place().filter(counts) {
-                add(loss(step, row, place, packets, verdict), into);
+            let Some(place) = verdict.place().filter(counts) else { continue };
+            let mut loss = loss(step, row, place, packets, verdict);
+            if place == LossPlace::Firewall {
+                let packets = self.take(&loss, row.untracked);
+                loss.packets -= packets;
+                if !new {
+                    let refused = false;
+                    add(Loss { place: LossPlace::Conntrack, refused, packets, ..loss.clone() }, into);
+                }
             }
-        }
-        for span in spans.iter().filter(|_| !new) {
-            self.split_tracked(span, into);
+            add(loss, into);
         }
     }
 
-    /// Takes from what the firewall refused in a namespace what connection tracking says it dropped there.
-    fn split_tracked(&mut self, span: &Span<'_>, into: &mut Vec<Loss>) {
-        let netns = Some(span.now.netns);
-        let of_firewall = |loss: &Loss| loss.place == LossPlace::Firewall && loss.netns == netns;
-        let refused: f64 = into.iter().filter(|loss| of_firewall(loss)).map(|loss| loss.packets).sum();
-        let mut open = self.ahead.entry(span.now.netns).or_default().agree(refused, ends::conntrack(span));
-        let mut tracked = Vec::new();
-        for loss in into.iter_mut().filter(|loss| of_firewall(loss)) {
-            let packets = open.min(loss.packets);
-            open -= packets;
-            loss.packets -= packets;
-            tracked.push(Loss { place: LossPlace::Conntrack, refused: false, packets, ..loss.clone() });
+    /// To be called on each tick, before its rows are told: counters are read behind them, so that what a row tells of connection
+    /// tracking's has been counted.
+    pub fn count(&mut self, step: &Step<'_>, spans: &[Span<'_>]) {
+        for span in spans {
+            let rise = |of: fn(&Conntrack) -> u64| span.lost(|now| now.conntrack.as_ref().map_or(0, of));
+            let [without, with] = [rise(|table| table.drop), rise(|table| table.insert_failed)];
+            if without + with > 0.0 {
+                let untold = self.spaces.entry(span.now.netns).or_default();
+                *untold = Untold { without: untold.without + without, with: untold.with + with, seconds: 0.0 };
+            }
         }
-        into.extend(tracked);
+        self.spaces.retain(|_, untold| {
+            untold.seconds += step.seconds;
+            untold.seconds <= UNTOLD_S + step.seconds
+        });
+    }
+
+    /// How many packets of what the firewall's hooks dropped are connection tracking's.
+    fn take(&mut self, loss: &Loss, untracked: bool) -> f64 {
+        let Some(untold) = loss.netns.and_then(|netns| self.spaces.get_mut(&netns)) else { return 0.0 };
+        let open = if untracked { &mut untold.without } else { &mut untold.with };
+        let packets = loss.packets.min(*open);
+        *open -= packets;
+        packets
     }
 }
 
