@@ -158,10 +158,16 @@ fn price_and_stop() -> Vec<String> {
     let blamed = findings(&objects, "jitter").last().expect("the jitter is explained by moves");
     let cost = blamed["numbers"]["bytes_per_move"].as_f64().expect("what a move costs");
     println!("{} (planted: {PLANTED_BYTES} bytes)", blamed["text"]);
-    assert!((cost / PLANTED_BYTES - 1.0).abs() < 0.15, "a move costs {PLANTED_BYTES} bytes, not {cost}: {blamed}");
+    let mut off = Vec::new();
+    // Whoever else works on the machine moves it too, at another cost.
+    if (cost / PLANTED_BYTES - 1.0).abs() >= 0.15 {
+        off.push(format!("a move costs {PLANTED_BYTES} bytes, not {cost}: {blamed}"));
+    }
     let card = &objects.iter().rev().find(|object| !object["card"].is_null()).expect("a card after the pin")["card"];
     println!("{}", card["text"]);
-    assert_eq!(card["verdict"], "steadier and faster", "{card}");
+    if card["verdict"] != "steadier and faster" {
+        off.push(format!("steadier and faster: {card}"));
+    }
     let pinned_ns = card["pinned_t_ns"].as_u64().expect("when it was pinned");
     let figure = |side: &str, name: &str| card[side][name].as_f64().expect("a figure");
     let moves = figure("after", "moves_per_s");
@@ -176,7 +182,6 @@ fn price_and_stop() -> Vec<String> {
         ("before", before_ns - window_ns("before"), before_ns),
         ("after", pinned_bin_ns + 2_100_000_000, pinned_bin_ns + 2_100_000_000 + window_ns("after")),
     ];
-    let mut off = Vec::new();
     for (side, from_ns, to_ns) in windows {
         let (mean, cv) = spread(&log, from_ns, to_ns);
         let (said, said_cv) = (figure(side, "mean_bits_per_s"), figure(side, "cv"));

@@ -210,7 +210,7 @@ fn a_comparison_in_which_nothing_was_worth_pinning_says_why() {
         live::listening(command, &["-1"])
     };
     let cases = [
-        ("1G", "unpinned and pinned were not compared: nothing was pinned: only core 0 may run the busy threads"),
+        ("5G", "unpinned and pinned were not compared: nothing was pinned: only core 0 may run the busy threads"),
         (
             "1M",
             "unpinned and pinned were not compared: nothing was pinned: no watched thread used more than 5 % of a core",
