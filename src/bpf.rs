@@ -24,6 +24,8 @@ use std::time::Duration;
 
 /// The first frame has the cores for itself for so long.
 const GRACE: Duration = Duration::from_millis(30);
+/// The loader ended in a panic.
+const FAILED: &str = "the loader failed";
 
 /// What the thread has done.
 pub enum Report {
@@ -33,6 +35,8 @@ pub enum Report {
     Refused(Refusal),
     /// The functions at these addresses; none where the kernel does not say.
     Functions(Vec<(u64, Option<String>)>),
+    /// What is counted on request cannot be.
+    NoMore(Refusal),
     /// Softirqs are timed from now on.
     Softirqs(SoftirqTimes),
     /// Packets by hop and core, counted over a stated time.
@@ -133,8 +137,7 @@ impl Drop for Programs {
 
 fn run(proc: &Path, sys: &Path, ordered: &Receiver<Order>, reporting: &Sender<Report>) {
     let loaded = memory::for_a_moment(|| object::load(proc, sys));
-    let loaded = loaded.unwrap_or_else(|_| Err(Refusal::Other("the loader failed".to_owned())));
-    let (_links, maps) = match loaded {
+    let (_links, maps) = match loaded.unwrap_or_else(|_| Err(Refusal::Other(FAILED.to_owned()))) {
         Ok(loaded) => loaded,
         Err(refusal) => {
             let _ = reporting.send(Report::Refused(refusal));
@@ -149,9 +152,14 @@ fn run(proc: &Path, sys: &Path, ordered: &Receiver<Order>, reporting: &Sender<Re
     while let Ok(order) = ordered.recv() {
         if matches!(order, Order::Softirqs(true) | Order::Hops(_)) && requested.is_none() {
             let loaded = memory::for_a_moment(|| Requested::load(sys));
-            let Ok(Some((programs, times))) = loaded else { continue };
-            requested = Some(programs);
-            if reporting.send(Report::Softirqs(times)).is_err() {
+            let report = match loaded.unwrap_or_else(|_| Err(Refusal::Other(FAILED.to_owned()))) {
+                Ok((programs, times)) => {
+                    requested = Some(programs);
+                    Report::Softirqs(times)
+                }
+                Err(refusal) => Report::NoMore(refusal),
+            };
+            if reporting.send(report).is_err() {
                 return;
             }
         }

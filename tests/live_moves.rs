@@ -205,3 +205,22 @@ fn one_capability_is_not_enough_and_it_says_which_is_missing() {
     let told = (0..100).map(|_| watching.next()).find(says).expect("it is told within ten seconds");
     assert!(told["trace"].is_null() && all_have(&told, "counted"), "moves are counted: {told}");
 }
+
+#[test]
+fn what_is_asked_for_and_cannot_be_counted_is_said() {
+    if !can_run("what_is_asked_for_and_cannot_be_counted_is_said", &["setpriv"]) {
+        return;
+    }
+    let directory = copy_for_others();
+    let mut command = as_nobody(&directory, None);
+    command.args(["-d", "0.1", "--exact-softirqs"]).stderr(Stdio::null());
+    let mut watching = Watching::start(command);
+    let said =
+        "softirqs are not timed and the cores of hops not counted: run vnettop as root or with CAP_BPF and CAP_PERFMON";
+    let says = |object: &Value| {
+        let problems = object["problems"].as_array().expect("problems").iter();
+        problems.filter(|one| one["text"] == said).count() == 1
+    };
+    let told = (0..100).map(|_| watching.next()).find(says).expect("it is told within ten seconds");
+    assert!(told["cores"][0]["softirqs_exact"]["NET_RX"].is_null(), "no figure stands for it: {}", told["cores"][0]);
+}

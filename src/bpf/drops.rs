@@ -114,11 +114,12 @@ impl DropTables {
         })
     }
 
-    /// Counts the packets of these flows from now on, and what they lost just before; forgets all others.
-    pub fn ask_flows(&mut self, wanted: &BTreeSet<FlowKey>, now_ns: u64) {
-        if self.asked.len() == wanted.len() && self.asked.keys().eq(wanted) {
+    /// Counts the packets of these flows, which are sorted, from now on, and what they lost just before; forgets all others.
+    pub fn ask_flows<'a>(&mut self, wanted: impl Iterator<Item = &'a FlowKey> + Clone, now_ns: u64) {
+        if self.asked.keys().eq(wanted.clone()) {
             return;
         }
+        let wanted: BTreeSet<FlowKey> = wanted.copied().collect();
         let gone: Vec<FlowKey> = self.asked.keys().filter(|flow| !wanted.contains(flow)).copied().collect();
         for flow in gone {
             self.forget(flow);
@@ -225,7 +226,13 @@ impl DropTables {
         &self.of_others
     }
 
-    /// The same as it was read last.
+    /// Packets of the watched flows as they were read last.
+    #[must_use]
+    pub fn last_of_flows(&self) -> &[DropRow] {
+        &self.of_flows.rows
+    }
+
+    /// Those of no watched flow as they were read last.
     #[must_use]
     pub fn last_of_others(&self) -> &[DropRow] {
         &self.of_others.rows

@@ -119,16 +119,17 @@ pub(super) struct Requested {
 type Attached = Vec<(&'static str, BtfTracePointLinkId)>;
 
 impl Requested {
-    /// Loads the programs; none where this kernel or these rights do not allow it.
-    pub fn load(sys: &Path) -> Option<(Self, SoftirqTimes)> {
-        let btf = parsed(&types(sys).ok()?).ok()?;
-        let mut ebpf = lifted(Some(&btf), 1).ok()?;
+    /// Loads the programs.
+    pub fn load(sys: &Path) -> Result<(Self, SoftirqTimes), Refusal> {
+        let btf = parsed(&types(sys)?)?;
+        let mut ebpf = lifted(Some(&btf), 1)?;
         for which in SOFTIRQS.iter().chain(&HOPS) {
-            prepare(&mut ebpf, &btf, *which).ok()?;
+            prepare(&mut ebpf, &btf, *which)?;
         }
-        let times = SoftirqTimes::take(&mut ebpf)?;
-        let hops = PerCpuHashMap::try_from(ebpf.take_map("hops")?).ok()?;
-        Some((Self { ebpf, softirqs: Vec::new(), hops: Some(hops) }, times))
+        let times = SoftirqTimes::take(&mut ebpf);
+        let hops = ebpf.take_map("hops").and_then(|map| PerCpuHashMap::try_from(map).ok());
+        let tables = times.zip(hops).ok_or_else(|| Refusal::Other("the object has no tables".to_owned()));
+        tables.map(|(times, hops)| (Self { ebpf, softirqs: Vec::new(), hops: Some(hops) }, times))
     }
 
     /// Attaches the programs that time softirqs, or detaches them.

@@ -27,6 +27,7 @@ const HOPS_EVERY_NS: u64 = 1_000_000_000;
 const WAIT: Duration = Duration::from_secs(2);
 /// The process namespace of the machine itself (`PROC_PID_INIT_INO`, Linux 3.8): the kernel tells no other's numbers.
 const OF_THE_MACHINE: &str = "pid:[4026531836]";
+const ELSEWHERE: &str = "this is not the machine's own process namespace";
 const UNNAMED: &str =
     "the functions that drop packets are not named: run vnettop as root or with CAP_SYSLOG to have them";
 /// The number of `CAP_BPF` (Linux 5.8).
@@ -79,6 +80,8 @@ pub struct KernelReader {
     hops: Vec<HopCores>,
     problems: Vec<Problem>,
     refusal: Option<String>,
+    /// Why softirqs are not timed and hops not counted on request.
+    no_more: Option<String>,
 }
 
 impl KernelReader {
@@ -100,6 +103,7 @@ impl KernelReader {
             times: None,
             hops: Vec::new(),
             problems: Vec::new(),
+            no_more: refusal.is_some().then(|| no_more(&format!("{ELSEWHERE}; run vnettop outside of the container"))),
             refusal: refusal.flatten(),
         };
         if at_once && matches!(reader.stage, Stage::Idle) {
@@ -132,9 +136,13 @@ impl KernelReader {
             let Some(report) = programs.report() else { break };
             self.take(report);
         }
-        let text = self.refusal.clone().filter(|_| is_watching || self.wanted != OnRequest::default());
-        if self.problems.first().map(|problem| &problem.text) != text.as_ref() {
-            self.problems = text.map(|text| Problem { source: "kernel".to_owned(), text }).into_iter().collect();
+        let is_wanted = is_watching || self.wanted != OnRequest::default();
+        let counts_more = self.wanted.softirqs || self.wanted.hops;
+        let refusals = [self.refusal.as_ref().filter(|_| is_wanted), self.no_more.as_ref().filter(|_| counts_more)];
+        let texts = refusals.into_iter().flatten();
+        if !self.problems.iter().map(|problem| &problem.text).eq(texts.clone()) {
+            let problem = |text: &String| Problem { source: "kernel".to_owned(), text: text.clone() };
+            self.problems = texts.map(problem).collect();
         }
     }
 
@@ -155,9 +163,24 @@ impl KernelReader {
     /// What was counted until now; these flows and their paths are what is asked for next. The same `Arc` while nothing has
     /// changed.
     pub fn read(&mut self, flows: &[FlowSample], paths: &[FlowPath]) -> Option<Arc<KernelCounts>> {
+        if !matches!(self.stage, Stage::Running(..)) {
+            return None;
+        }
         let now_ns = now_ns();
-        let Stage::Running(programs, maps) = &mut self.stage else { return None };
-        let Maps { drops, functions, .. } = &mut **maps;
+        self.ask_hops(paths, now_ns);
+        let softirqs = self.softirqs();
+        let changed = self.ask_drops(flows, paths, now_ns);
+        let is_same = |counts: &KernelCounts| counts.hops == self.hops && counts.softirqs == softirqs;
+        if changed || !self.counts.as_deref().is_some_and(is_same) {
+            let (drops, hops) = (self.drops(), self.hops.clone());
+            self.counts = Some(Arc::new(KernelCounts { drops, softirqs, hops }));
+        }
+        self.counts.clone()
+    }
+
+    /// Has the packets of these paths counted by core, where that is wanted and due.
+    fn ask_hops(&mut self, paths: &[FlowPath], now_ns: u64) {
+        let Stage::Running(programs, _) = &self.stage else { return };
         if !self.wanted.hops || paths.is_empty() {
             // What was counted when somebody looked last says nothing of now.
             self.hops.clear();
@@ -165,63 +188,69 @@ impl KernelReader {
             self.hops_at_ns = now_ns;
             programs.count_hops(hops(paths));
         }
-        let softirqs = self.times.as_ref().filter(|_| self.wanted.softirqs).map(|times| {
-            let core = |(core, kinds): (u32, [Softirq; SOFTIRQ_KINDS.len()])| SoftirqTime {
-                core,
-                at_ns: super::now_ns(),
-                ns: kinds.map(|kind| kind.ns),
-            };
-            (0..).zip(times.read()).map(core).filter(|core| core.ns.iter().any(|&ns| ns > 0)).collect::<Vec<_>>()
-        });
-        let mut changed = false;
-        let mut counted = None;
-        if let Some(tables) = drops {
-            remember(&mut self.flows, flows, now_ns);
-            tables.ask_flows(&self.flows.keys().copied().collect(), now_ns);
-            tables.ask_namespaces(if self.wanted.drops { [0].into() } else { namespaces(flows, paths) });
-            let own = tables.of_flows().generation;
-            let is_due = self.wanted.drops || now_ns.saturating_sub(self.others_at_ns) >= OTHERS_EVERY_NS;
-            let others = if is_due { tables.of_others().generation } else { self.made_of.1 };
-            if is_due {
-                self.others_at_ns = now_ns;
-            }
-            let made_of = (own, others, self.named, self.wanted.drops);
-            changed = self.made_of != made_of;
-            counted = Some((tables, made_of));
+    }
+
+    /// The softirq time of the cores that had any; none where nobody wants it or it cannot be had.
+    fn softirqs(&self) -> Option<Vec<SoftirqTime>> {
+        let times = self.times.as_ref().filter(|_| self.wanted.softirqs)?;
+        let core = |(core, kinds): (u32, [Softirq; SOFTIRQ_KINDS.len()])| SoftirqTime {
+            core,
+            at_ns: now_ns(),
+            ns: kinds.map(|kind| kind.ns),
+        };
+        Some((0..).zip(times.read()).map(core).filter(|core| core.ns.iter().any(|&ns| ns > 0)).collect())
+    }
+
+    /// Tells the programs whose drops are asked for now, and reads the tables; whether they say anything new.
+    fn ask_drops(&mut self, flows: &[FlowSample], paths: &[FlowPath], now_ns: u64) -> bool {
+        let Stage::Running(_, maps) = &mut self.stage else { return false };
+        let Some(tables) = &mut maps.drops else { return false };
+        remember(&mut self.flows, flows, now_ns);
+        tables.ask_flows(self.flows.keys(), now_ns);
+        tables.ask_namespaces(if self.wanted.drops { [0].into() } else { namespaces(flows, paths) });
+        let own = tables.of_flows().generation;
+        let mut others = self.made_of.1;
+        if self.wanted.drops || now_ns.saturating_sub(self.others_at_ns) >= OTHERS_EVERY_NS {
+            self.others_at_ns = now_ns;
+            others = tables.of_others().generation;
         }
-        let before = self.counts.as_deref();
-        let same = before.is_some_and(|before| before.hops == self.hops && before.softirqs == softirqs);
-        if same && !changed {
-            return self.counts.clone();
+        let made_of = (own, others, self.named, self.wanted.drops);
+        std::mem::replace(&mut self.made_of, made_of) != made_of
+    }
+
+    /// The tables as they were read last; functions that are not known yet are asked for.
+    fn drops(&mut self) -> Option<Drops> {
+        let Stage::Running(programs, maps) = &mut self.stage else { return None };
+        let Maps { drops, functions, .. } = &mut **maps;
+        let tables = drops.as_mut()?;
+        let mut unknown = Vec::new();
+        let mut told = |rows: &[DropRow]| {
+            let name = |address| functions.name(address);
+            let tell = |row| tell(row, &mut self.sites, &name, &mut unknown);
+            let mut told: Vec<DropCount> = rows.iter().filter_map(tell).collect();
+            told.sort_by(|one, other| one.key().cmp(&other.key()));
+            told
+        };
+        let (own, others) = (told(tables.last_of_flows()), told(tables.last_of_others()));
+        if !unknown.is_empty() {
+            programs.ask_functions(unknown);
         }
-        let drops = counted.map(|(tables, made_of)| {
-            self.made_of = made_of;
-            let mut unknown = Vec::new();
-            let mut told = |rows: &[DropRow]| {
-                let name = |address| functions.name(address);
-                let tell = |row| tell(row, &mut self.sites, &name, &mut unknown);
-                let mut told: Vec<DropCount> = rows.iter().filter_map(tell).collect();
-                told.sort_by(|one, other| one.key().cmp(&other.key()));
-                told
-            };
-            let (own, others) = (told(&tables.of_flows().rows), told(tables.last_of_others()));
-            if !unknown.is_empty() {
-                programs.ask_functions(unknown);
-            }
-            Drops { flows: own, others, everywhere: self.wanted.drops, no_room: tables.no_room() }
-        });
-        self.counts = Some(Arc::new(KernelCounts { drops, softirqs, hops: self.hops.clone() }));
-        self.counts.clone()
+        Some(Drops { flows: own, others, everywhere: self.wanted.drops, no_room: tables.no_room() })
     }
 
     fn load(&mut self) {
         self.stage = match Programs::start(&self.roots.proc, &self.roots.sys) {
             Ok(programs) => Stage::Loading(programs),
             Err(error) => {
-                self.refusal = Some(sentence(&self.roots, &Refusal::Other(error.to_string()), false));
+                self.refuse(&Refusal::Other(error.to_string()));
                 Stage::Refused
             }
         };
+    }
+
+    fn refuse(&mut self, refusal: &Refusal) {
+        self.refusal = Some(sentence(&self.roots, refusal, false));
+        self.no_more = Some(no_more(&way(&self.roots, refusal)));
     }
 
     fn take(&mut self, report: Report) {
@@ -237,7 +266,7 @@ impl KernelReader {
                 }
             }
             Report::Refused(refusal) => {
-                self.refusal = Some(sentence(&self.roots, &refusal, false));
+                self.refuse(&refusal);
                 self.stage = Stage::Refused;
             }
             Report::Functions(names) => {
@@ -251,6 +280,7 @@ impl KernelReader {
                     }
                 }
             }
+            Report::NoMore(refusal) => self.no_more = Some(no_more(&way(&self.roots, &refusal))),
             Report::Softirqs(times) => self.times = Some(times),
             Report::Hops(counts) => self.hops = counts.into_iter().map(hop).collect(),
         }
@@ -357,15 +387,25 @@ fn sentence(roots: &Roots, refusal: &Refusal, has_moves: bool) -> String {
     };
     let adds =
         if has_moves { "the reason and function of each loss" } else { "each with its time, reason and function" };
+    let way = way(roots, refusal);
     match refusal {
-        Refusal::Rights if knows_cap_bpf(roots) => {
-            format!("{without}: run vnettop as root or with CAP_BPF and CAP_PERFMON to have {adds}")
-        }
-        Refusal::Rights => format!("{without}: run vnettop as root to have {adds}"),
-        Refusal::NoBtf => format!("{without}: this kernel has no BTF (CONFIG_DEBUG_INFO_BTF), which would add {adds}"),
-        Refusal::Other(why) => {
-            format!("{without}: the kernel refused the BPF programs ({why}), which would add {adds}")
-        }
+        Refusal::Rights => format!("{without}: {way} to have {adds}"),
+        Refusal::NoBtf | Refusal::Other(_) => format!("{without}: {way}, which would add {adds}"),
+    }
+}
+
+/// Why what is counted only on request is not.
+fn no_more(why: &str) -> String {
+    format!("softirqs are not timed and the cores of hops not counted: {why}")
+}
+
+/// What is in the way, or what to do about it.
+fn way(roots: &Roots, refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::Rights if knows_cap_bpf(roots) => "run vnettop as root or with CAP_BPF and CAP_PERFMON".to_owned(),
+        Refusal::Rights => "run vnettop as root".to_owned(),
+        Refusal::NoBtf => "this kernel has no BTF (CONFIG_DEBUG_INFO_BTF)".to_owned(),
+        Refusal::Other(why) => format!("the kernel refused the BPF programs ({why})"),
     }
 }
 
@@ -385,7 +425,9 @@ fn elsewhere(roots: &Roots) -> Option<Option<String>> {
         return None;
     }
     // A captured /proc has nobody to trace.
-    let sentence = "moves are counted, not traced, and losses are what counters of drops say: this is not the machine's own \
-                    process namespace; run vnettop outside of the container to have each with its time, reason and function";
-    Some(target("self").map(|_| sentence.to_owned()))
+    let sentence = format!(
+        "moves are counted, not traced, and losses are what counters of drops say: {ELSEWHERE}; run vnettop outside of the \
+         container to have each with its time, reason and function"
+    );
+    Some(target("self").map(|_| sentence))
 }
