@@ -59,14 +59,15 @@ fn what_a_cores_backlog_has_no_room_for_is_its_own() {
             eprintln!("{what}: softnet_stat counts {counted}, vnettop {of_backlogs}: {all:?}, {unseen} unseen");
             assert!(counted > 500.0, "{what}: the backlog overflows");
             assert!(all.keys().all(|spot| spot.0 == "backlog"), "{what}: nothing else is told");
-            // The machine counts a neighbour's question too; vnettop tells the segments of the connection that controls iperf3.
-            let few = 0.0..=5.0;
+            // softnet_stat has whatever else the machine was busy with; vnettop tells the segments of the connection that
+            // controls iperf3.
+            let (few, others) = (0.0..=5.0, 0.001 * counted);
             assert!(
                 few.contains(&(of_backlogs + unseen - lost)),
                 "{what}: {of_backlogs} of the {lost} that iperf3 misses"
             );
             assert!(
-                is_all(of_backlogs, counted, unseen + 5.0),
+                is_all(of_backlogs, counted, unseen + others),
                 "{what}: {of_backlogs} of the {counted} of softnet_stat"
             );
             let planted = all.get(&spot("backlog", &line.router, "r0", "CPU_BACKLOG"));
@@ -210,7 +211,13 @@ fn what_is_lost_below_a_tunnel_is_the_flows_inside() {
     let small = inside(SIZES[0]);
     let large = inside(&["-u", "-l", "1400", "-b", "90M"]);
     for arguments in [small, large].iter().cycle().take(2 * runs()) {
-        rule(&line.router, "ip", "forward priority 0", "udp dport 4789 udp length '>=' 90 numgen random mod 10 0");
+        // Only what goes to the receiver, and is no empty segment: what the kernel answers to a closed socket is no flow's.
+        rule(
+            &line.router,
+            "ip",
+            "forward priority 0",
+            "iifname r0 udp dport 4789 udp length '>=' 100 numgen random mod 10 0",
+        );
         let before = ruled(&line.router);
         let seen = Seen::of(&line, arguments, |_| ());
         let firewall = (spot("firewall", &line.router, "r0", "NETFILTER_DROP"), ruled(&line.router) - before);
