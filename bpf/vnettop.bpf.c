@@ -377,8 +377,9 @@ static __always_inline __u64 packets_of(const struct sk_buff *skb, const unsigne
 	return segments ? segments : 1;
 }
 
-/* Inodes of namespaces are given from here on (PROC_DYNAMIC_FIRST): what is less was no namespace. */
-#define FIRST_INODE 0xf0000000u
+/* Inodes of namespaces are given from 0xf0000000 on (PROC_DYNAMIC_FIRST), and that of the first one is just below it since
+ * Linux 6.18 (NET_NS_INIT_INO, 0xeffffff9): what is less was no namespace. */
+#define FIRST_INODE 0xeffffff0u
 
 static __always_inline __u32 netns_of(struct net *net)
 {

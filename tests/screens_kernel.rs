@@ -47,7 +47,7 @@ fn counts(times: u64, everywhere: bool) -> Arc<KernelCounts> {
         rows.sort_by(|one, other| one.key().cmp(&other.key()));
         rows
     };
-    let drops = Drops { flows: rows(true), others: rows(false), everywhere, no_room: 0 };
+    let drops = Drops { flows: rows(true), others: rows(false), everywhere, ..Drops::default() };
     Arc::new(KernelCounts { drops: Some(drops), ..KernelCounts::default() })
 }
 

@@ -201,6 +201,9 @@ impl DropTables {
             for (key, packets) in self.drops.iter().flatten() {
                 *sums.entry(key).or_default() += packets;
             }
+            for key in sums.keys() {
+                self.reasons.learn(key[3]);
+            }
             let flows: BTreeMap<u32, FlowKey> = self.asked.iter().map(|(flow, number)| (*number, *flow)).collect();
             let row = |(key, packets): (DropKey, u64)| Some(self.row(Some(*flows.get(&key[0])?), key, packets));
             let rows = sums.into_iter().filter_map(row).collect();
@@ -220,7 +223,11 @@ impl DropTables {
                 (key, packets.saturating_sub(self.taken.get(&key).copied().unwrap_or(0)))
             };
             let rows = rows.filter(|(key, _)| is_asked(key)).map(left).filter(|(_, packets)| *packets > 0);
-            let rows = rows.map(|(key, packets)| self.row(None, key, packets)).collect();
+            let rows: Vec<(DropKey, u64)> = rows.collect();
+            for (key, _) in &rows {
+                self.reasons.learn(key[3]);
+            }
+            let rows = rows.into_iter().map(|(key, packets)| self.row(None, key, packets)).collect();
             self.of_others.replace(counted, rows);
         }
         &self.of_others

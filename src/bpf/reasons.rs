@@ -3,42 +3,63 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 const MAGIC: u16 = 0xeb9f;
 const ENUM: u32 = 6;
+/// Reasons from here on are a sub-system's own (`SKB_DROP_REASON_SUBSYS_SHIFT`).
+const SUBSYSTEMS: u32 = 1 << 16;
 const PREFIXES: [&str; 2] = ["SKB_DROP_REASON_", "SKB_"];
 
 /// The names by number.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Reasons {
     names: BTreeMap<u32, Arc<str>>,
+    openvswitch: PathBuf,
+    /// A module's strings go on where the kernel's end.
+    strings_from: usize,
 }
 
 impl Reasons {
     /// From the kernel's types; the module is read where there is one.
     pub fn read(vmlinux: &[u8], openvswitch: &Path) -> Self {
-        let mut names = BTreeMap::new();
+        let mut reasons = Self { openvswitch: openvswitch.to_owned(), ..Self::default() };
         if let Some(base) = Types::of(vmlinux, 0) {
-            base.add_enum("skb_drop_reason", &mut names);
+            base.add_enum("skb_drop_reason", &mut reasons.names);
             // Linux 7: queueing disciplines have a list of their own.
-            base.add_enum("qdisc_drop_reason", &mut names);
-            base.add_enum("ovs_drop_reason", &mut names);
-            let module = fs::read(openvswitch).unwrap_or_default();
-            // A module's strings go on where the kernel's end.
-            if let Some(module) = Types::of(&module, base.strings.len()) {
-                module.add_enum("ovs_drop_reason", &mut names);
-            }
+            base.add_enum("qdisc_drop_reason", &mut reasons.names);
+            base.add_enum("ovs_drop_reason", &mut reasons.names);
+            reasons.strings_from = base.strings.len();
+            reasons.read_module();
         }
-        Self { names }
+        reasons
+    }
+
+    fn read_module(&mut self) {
+        let module = fs::read(&self.openvswitch).unwrap_or_default();
+        if let Some(module) = Types::of(&module, self.strings_from) {
+            module.add_enum("ovs_drop_reason", &mut self.names);
+        }
+    }
+
+    /// Reads the module once more for a reason of a sub-system that has no name yet: it may have been loaded since.
+    pub fn learn(&mut self, reason: u32) {
+        if reason >= SUBSYSTEMS && !self.names.contains_key(&reason) {
+            self.read_module();
+            self.names.entry(reason).or_insert_with(|| unnamed(reason));
+        }
     }
 
     /// The name without its prefix, as `NETFILTER_DROP`; none for 0, which kernels that have no reasons give.
     pub fn name(&self, reason: u32) -> Option<Arc<str>> {
         let known = || self.names.get(&reason).cloned();
-        (reason != 0).then(|| known().unwrap_or_else(|| Arc::from(format!("reason {reason}"))))
+        (reason != 0).then(|| known().unwrap_or_else(|| unnamed(reason)))
     }
+}
+
+fn unnamed(reason: u32) -> Arc<str> {
+    Arc::from(format!("reason {reason}"))
 }
 
 /// One BTF blob (`Documentation/bpf/btf.rst`), as far as enumerations need it. Whatever the bytes are, nothing panics.
@@ -142,6 +163,23 @@ mod tests {
         assert_eq!(name(3 << 16 | 5).as_deref(), Some("OVS_DROP_METER"), "a module's own");
         assert_eq!(name(99).as_deref(), Some("reason 99"), "a number without a name is shown as such");
         assert_eq!(name(0), None, "a kernel without reasons");
+    }
+
+    #[test]
+    fn a_module_that_is_loaded_later_is_read_when_its_first_reason_comes() {
+        let strings = b"\0skb_drop_reason\0";
+        let base = u32::try_from(strings.len()).expect("short");
+        let tree = tempfile::tempdir().expect("a temporary directory");
+        let path = tree.path().join("openvswitch");
+        let mut reasons = Reasons::read(&btf(strings, &[]), &path);
+        let name = |reasons: &mut Reasons, reason| {
+            reasons.learn(reason);
+            reasons.name(reason).map(|name| name.to_string())
+        };
+        assert_eq!(name(&mut reasons, 3 << 16 | 1).as_deref(), Some("reason 196609"), "there is no module");
+        let module = b"ovs_drop_reason\0OVS_DROP_METER\0";
+        fs::write(&path, btf(module, &[base, 6 << 24 | 1, 4, base + 16, 3 << 16 | 5])).expect("writable");
+        assert_eq!(name(&mut reasons, 3 << 16 | 5).as_deref(), Some("OVS_DROP_METER"), "now there is");
     }
 
     proptest! {

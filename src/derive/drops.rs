@@ -36,23 +36,35 @@ pub fn list(metrics: &Metrics) -> Option<Vec<Drop>> {
         metrics.kernel.each_ref().map(|kernel| kernel.as_ref().and_then(|kernel| kernel.drops.as_ref()));
     let now = now?;
     let mut list = Vec::new();
-    for (rows, before) in
-        [(&now.flows, before.map(|drops| &drops.flows)), (&now.others, before.map(|drops| &drops.others))]
-    {
-        for (row, rise) in rises(before.map_or(&[][..], |rows| rows), rows) {
-            // A count of others falls where a flow has turned out to be a watched one's: nothing was dropped for that.
-            let packets = rise.unwrap_or(if row.flow.is_some() { row.packets as f64 } else { 0.0 });
-            add(row, metrics.elapsed_s.map(|seconds| packets / seconds), &mut list);
-        }
+    let a_second = |packets: f64| metrics.elapsed_s.map(|seconds| packets / seconds);
+    for (row, rise) in rises(before.map_or(&[][..], |drops| &drops.flows), &now.flows) {
+        add(row, is_theirs(metrics, row), a_second(rise.unwrap_or(row.packets as f64)), &mut list);
+    }
+    for row in &now.ended {
+        add(row, true, a_second(0.0), &mut list);
+    }
+    for (row, rise) in rises(before.map_or(&[][..], |drops| &drops.others), &now.others) {
+        // A count of others falls where a flow has turned out to be a watched one's: nothing was dropped for that.
+        add(row, false, a_second(rise.unwrap_or(0.0)), &mut list);
     }
     let rate = |drop: &Drop| drop.packets_per_s.unwrap_or(0.0);
     list.sort_by(|one, other| rate(other).total_cmp(&rate(one)).then(other.packets.cmp(&one.packets)));
     Some(list)
 }
 
+/// A socket that nobody is connected to is known by its port alone, which others have in other namespaces: what is dropped is
+/// its own where it is, and at the links of a path that leads to such a port.
+fn is_theirs(metrics: &Metrics, row: &DropCount) -> bool {
+    let Some(flow) = row.flow.filter(|flow| flow.from.port() == 0 && row.netns.is_some()) else { return true };
+    let ends = metrics.flow.connections.iter().flat_map(|connection| [connection.from, connection.to]);
+    let mut ends = ends.filter(|end| end.netns == row.netns);
+    let mut ways = metrics.paths.iter().filter(|path| path.proto == flow.proto && path.to.port() == flow.to.port());
+    ends.any(|end| end.address.port() == flow.to.port())
+        || ways.any(|path| path.hops.iter().any(|hop| Some(hop.link) == row.link()))
+}
+
 /// Rows that differ only by flow, or by the line of a function, are one.
-fn add(row: &DropCount, packets_per_s: Option<f64>, list: &mut Vec<Drop>) {
-    let of_flows = row.flow.is_some();
+fn add(row: &DropCount, of_flows: bool, packets_per_s: Option<f64>, list: &mut Vec<Drop>) {
     let is_same = |one: &&mut Drop| {
         (one.netns, one.ifindex, &one.reason, &one.function, one.of_flows)
             == (row.netns, row.ifindex, &row.reason, &row.function, of_flows)

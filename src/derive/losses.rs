@@ -51,6 +51,8 @@ pub struct LossTrack {
     /// By namespace.
     receivers: BTreeMap<u64, ends::Ahead>,
     tracked: kernel::Tracked,
+    /// Since packets were lost last, s.
+    quiet_s: Option<f64>,
 }
 
 impl LossTrack {
@@ -99,9 +101,14 @@ impl LossTrack {
             None => self.counted(&step, &route, &spans, &mut places),
         }
         let crossed = upcalls::crossed(datapaths, &next.ovs, paths);
-        places.extend(upcalls::lost(&step, &crossed));
+        let unasked = upcalls::lost(&step, &crossed);
+        if !unasked.is_empty() {
+            places.retain(|loss| loss.function.as_deref() != Some(upcalls::UNHEARD));
+        }
+        places.extend(unasked);
         places.retain(|loss| loss.packets > 0.0);
         places.sort_by(|one, other| other.packets.total_cmp(&one.packets));
+        self.quiet_s = if places.is_empty() { self.quiet_s.map(|quiet_s| quiet_s + seconds) } else { Some(0.0) };
         let is_theirs = !others_send(paths, &spans, places.iter().map(|loss| loss.packets).sum());
         for loss in places.iter_mut().filter(|loss| loss.place != LossPlace::Upcall && is_theirs) {
             let sent = sent_through(loss, paths, &spans).filter(|&sent| sent > 0.0);
@@ -113,6 +120,7 @@ impl LossTrack {
             seconds,
             places,
             sent: route.sum(&spans, Span::sent),
+            quiet_s: self.quiet_s,
             conntrack: fullest(next),
             invalid: invalid.fold(0.0, f64::max),
             retransmits: route.sum(&spans, |span| span.rise(|of| of.tcp_retrans_segs)),

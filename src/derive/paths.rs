@@ -66,7 +66,7 @@ impl<'a> HopMetrics<'a> {
         let offloads = offloads(metrics, hop.link);
         let upcalls_lost_per_s = metrics.losses.of_upcalls(hop.link);
         let losses = told(metrics, hop, is_first);
-        let lost = || losses.iter().map(|loss| metrics.losses.a_second(loss.packets)).sum();
+        let lost = || losses.iter().fold(0.0, |sum, loss| sum + metrics.losses.a_second(loss.packets));
         let lost_per_s = metrics.elapsed_s.filter(|_| metrics.asks_kernel()).map(|_| lost());
         Self {
             hop,

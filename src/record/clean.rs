@@ -63,7 +63,7 @@ pub(super) fn ovs(mut ovs: Arc<Vec<OvsSwitch>>) -> Arc<Vec<OvsSwitch>> {
 pub(super) fn kernel(mut counts: Arc<KernelCounts>) -> Arc<KernelCounts> {
     let drops = Arc::make_mut(&mut counts).drops.as_mut();
     for DropCount { reason, function, .. } in
-        drops.into_iter().flat_map(|drops| drops.flows.iter_mut().chain(&mut drops.others))
+        drops.into_iter().flat_map(|drops| drops.flows.iter_mut().chain(&mut drops.ended).chain(&mut drops.others))
     {
         for word in [reason, function].into_iter().flatten() {
             *word = Arc::from(text::clean(word.as_bytes()));

@@ -37,6 +37,9 @@ pub struct Drops {
     /// Packets of the watched flows, those inside tunnels too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<DropCount>,
+    /// What flows lost that have ended since; of no flow by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ended: Vec<DropCount>,
     /// Packets of no watched flow, in the namespaces that the flows cross, or in all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<DropCount>,

@@ -28,8 +28,8 @@ const WAIT: Duration = Duration::from_secs(2);
 /// The process namespace of the machine itself (`PROC_PID_INIT_INO`, Linux 3.8): the kernel tells no other's numbers.
 const OF_THE_MACHINE: &str = "pid:[4026531836]";
 const ELSEWHERE: &str = "this is not the machine's own process namespace";
-const UNNAMED: &str =
-    "the functions that drop packets are not named: run vnettop as root or with CAP_SYSLOG to have them";
+const UNNAMED: &str = "the functions that drop packets are not named, so that a drop without a reason is not known to be a loss: run vnettop as \
+     root or with CAP_SYSLOG to have them";
 /// The number of `CAP_BPF` (Linux 5.8).
 const CAP_BPF: u32 = 39;
 
@@ -59,13 +59,24 @@ enum Function {
     Named(Arc<str>),
 }
 
+/// A flow's socket.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    /// When it was seen last, ns.
+    at_ns: u64,
+    /// The namespace it is in.
+    netns: u64,
+}
+
 /// The programs of a run.
 pub struct KernelReader {
     roots: Roots,
     stage: Stage,
     wanted: OnRequest,
-    /// The sockets' flows, and when each was seen last, ns.
-    flows: BTreeMap<FlowKey, u64>,
+    /// The sockets' flows.
+    flows: BTreeMap<FlowKey, Seen>,
+    /// What those lost that have ended, sorted.
+    ended: Vec<DropCount>,
     /// Each address met.
     sites: BTreeMap<u64, Site>,
     /// Of which reading of each table the counts were made, how many functions were known then, and whether the whole machine
@@ -94,6 +105,7 @@ impl KernelReader {
             stage: if refusal.is_none() { Stage::Idle } else { Stage::Refused },
             wanted,
             flows: BTreeMap::new(),
+            ended: Vec::new(),
             sites: BTreeMap::new(),
             made_of: (0, 0, 0, false),
             named: 0,
@@ -205,7 +217,11 @@ impl KernelReader {
     fn ask_drops(&mut self, flows: &[FlowSample], paths: &[FlowPath], now_ns: u64) -> bool {
         let Stage::Running(_, maps) = &mut self.stage else { return false };
         let Some(tables) = &mut maps.drops else { return false };
-        remember(&mut self.flows, flows, now_ns);
+        let gone = remember(&mut self.flows, flows, now_ns);
+        let told = self.counts.as_deref().and_then(|counts| counts.drops.as_ref());
+        for row in told.iter().flat_map(|told| &told.flows) {
+            end(row, &gone, &mut self.ended);
+        }
         tables.ask_flows(self.flows.keys(), now_ns);
         tables.ask_namespaces(if self.wanted.drops { [0].into() } else { namespaces(flows, paths) });
         let own = tables.of_flows().generation;
@@ -235,7 +251,13 @@ impl KernelReader {
         if !unknown.is_empty() {
             programs.ask_functions(unknown);
         }
-        Some(Drops { flows: own, others, everywhere: self.wanted.drops, no_room: tables.no_room() })
+        Some(Drops {
+            flows: own,
+            ended: self.ended.clone(),
+            others,
+            everywhere: self.wanted.drops,
+            no_room: tables.no_room(),
+        })
     }
 
     fn load(&mut self) {
@@ -287,8 +309,8 @@ impl KernelReader {
     }
 }
 
-/// The flows of these sockets in both directions, and those that were there a moment ago.
-fn remember(known: &mut BTreeMap<FlowKey, u64>, flows: &[FlowSample], now_ns: u64) {
+/// The flows of these sockets in both directions, and those that were there a moment ago; gives those that are gone.
+fn remember(known: &mut BTreeMap<FlowKey, Seen>, flows: &[FlowSample], now_ns: u64) -> BTreeMap<FlowKey, Seen> {
     let plain = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
     for flow in flows {
         let proto = match flow.proto {
@@ -304,12 +326,31 @@ fn remember(known: &mut BTreeMap<FlowKey, u64>, flows: &[FlowSample], now_ns: u6
             [Some((local, remote)), Some((remote, local))]
         };
         for (from, to) in directions.into_iter().flatten() {
-            known.insert(FlowKey { proto, from, to }, now_ns);
+            known.insert(FlowKey { proto, from, to }, Seen { at_ns: now_ns, netns: flow.netns });
         }
     }
-    known.retain(|_, seen_ns| seen_ns.saturating_add(LINGER_NS) >= now_ns);
+    let is_gone = |seen: &Seen| seen.at_ns.saturating_add(LINGER_NS) < now_ns;
+    let mut gone: BTreeMap<FlowKey, Seen> = known.extract_if(.., |_, seen| is_gone(seen)).collect();
     while known.len() > MOST_FLOWS {
-        known.pop_last();
+        gone.extend(known.pop_last());
+    }
+    gone
+}
+
+/// Adds what a flow that is gone has lost to what those before it have.
+fn end(row: &DropCount, gone: &BTreeMap<FlowKey, Seen>, ended: &mut Vec<DropCount>) {
+    let proto = |proto: Proto| if proto == Proto::Udp { 17 } else { 6 };
+    let key = row.flow.map(|flow| FlowKey { proto: proto(flow.proto), from: flow.from, to: flow.to });
+    let Some((key, seen)) = key.and_then(|key| gone.get_key_value(&key)) else { return };
+    // Who is known by a port alone is not known in another's namespace.
+    if key.from.port() == 0 && row.netns.is_some_and(|netns| netns != seen.netns) {
+        return;
+    }
+    let row = DropCount { flow: None, ..row.clone() };
+    match ended.binary_search_by(|one| one.key().cmp(&row.key())) {
+        Ok(at) => ended[at].packets += row.packets,
+        Err(at) if ended.len() < MOST_FLOWS => ended.insert(at, row),
+        Err(_) => {}
     }
 }
 

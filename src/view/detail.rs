@@ -33,7 +33,8 @@ fn phrases(core: &CoreMetrics) -> Vec<Phrase> {
         return phrases;
     };
     let mut phrases = Vec::new();
-    match &load.shares {
+    let shares = core.shares();
+    match &shares {
         Some(shares) => {
             let tone = softirq_tone(shares.softirq);
             let tone = if tone == Tone::Muted { Tone::Normal } else { tone };
@@ -47,7 +48,7 @@ fn phrases(core: &CoreMetrics) -> Vec<Phrase> {
     let (trouble, quiet): (Vec<Phrase>, Vec<Phrase>) =
         softnet(load).into_iter().partition(|(tone, _)| *tone != Tone::Muted);
     phrases.extend(trouble);
-    if let Some(shares) = &load.shares {
+    if let Some(shares) = &shares {
         let parts = [
             ("user", shares.user),
             ("system", shares.system),

@@ -11,11 +11,11 @@ use crate::derive::losses::reasons::Verdict;
 use crate::sample::LinkKey;
 use crate::state::{Mode, State};
 
-/// Cells of the columns in their order but for the last, which has the rest: on a wide screen, and on one that has no room
-/// for NETNS.
+/// Cells of the columns in their order but for the last, which has the rest: on a wide screen, on a narrow one, and on one
+/// that has no room for NETNS.
 const WIDE: [usize; 6] = [7, 10, 8, 24, 12, 12];
-const NARROW: [usize; 6] = [6, 8, 8, 16, 0, 10];
-const ROOM_FOR_WIDE: usize = 90;
+const NARROW: [usize; 6] = [6, 8, 8, 15, 8, 8];
+const SMALL: [usize; 6] = [6, 8, 8, 16, 0, 10];
 
 /// The list, or why there is none.
 pub(super) fn lines(state: &State, width: u16) -> Vec<Line> {
@@ -58,7 +58,7 @@ fn line(metrics: &Metrics, drop: &Drop, width: usize) -> Line {
         _ if !is_now => Tone::Muted,
         Verdict::Lost(_) => Tone::Bad,
         Verdict::Refused(_) => Tone::Warning,
-        Verdict::Harmless => Tone::Normal,
+        Verdict::Unclear | Verdict::Harmless => Tone::Normal,
     };
     let link = drop.netns.zip(drop.ifindex).map(|(netns, ifindex)| {
         let known = metrics.link(LinkKey { netns, ifindex }).map(|link| link.facts.name.clone());
@@ -82,7 +82,11 @@ fn line(metrics: &Metrics, drop: &Drop, width: usize) -> Line {
 }
 
 fn row(width: usize, tones: [Tone; 7], texts: &[String; 7]) -> Line {
-    let fixed = if width >= ROOM_FOR_WIDE { WIDE } else { NARROW };
+    let fixed = match width {
+        90.. => WIDE,
+        64.. => NARROW,
+        _ => SMALL,
+    };
     let used: usize = fixed.iter().filter(|&&cells| cells > 0).map(|cells| cells + 1).sum();
     let rest = [width.saturating_sub(used + 1)];
     let shown = fixed.into_iter().chain(rest).enumerate().filter(|(_, width)| *width > 0);

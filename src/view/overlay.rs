@@ -11,6 +11,9 @@ use crate::state::{Mode, Overlay, State};
 /// Pieces of one line, one after the other.
 pub(super) type Line = Vec<(Tone, String)>;
 
+/// A table may be wider than what is read as sentences.
+const WIDEST_TABLE: u16 = 132;
+
 /// The box in the middle of the screen, or nothing.
 pub(super) fn prepare(state: &State, width: u16, height: u16) -> Canvas {
     let inner = (width - 8).min(100);
@@ -20,7 +23,9 @@ pub(super) fn prepare(state: &State, width: u16, height: u16) -> Canvas {
         Overlay::Help { scroll } => ("Keys", help(inner), *scroll, "Esc leaves · ↑ ↓ scroll"),
         Overlay::Findings { scroll } => ("Findings", finding::list(state, inner), *scroll, "Esc leaves · ↑ ↓ scroll"),
         Overlay::Paths { scroll } => (&*paths, path::lines(state, inner), *scroll, "Esc leaves · ↑ ↓ scroll"),
-        Overlay::Drops { scroll } => ("Drops", drops::lines(state, inner), *scroll, "Esc leaves · ↑ ↓ scroll"),
+        Overlay::Drops { scroll } => {
+            ("Drops", drops::lines(state, (width - 8).min(WIDEST_TABLE)), *scroll, "Esc leaves · ↑ ↓ scroll")
+        }
         Overlay::Card { scroll } => ("Before and after the pin", card::lines(state, inner), *scroll, card::foot(state)),
         Overlay::Proposal { result: Ok(proposal), scroll } => {
             let lines = placement::lines(proposal, state.metrics(), inner);

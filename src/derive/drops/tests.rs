@@ -31,7 +31,7 @@ fn told(sample: &mut Sample, mut flows: Vec<DropCount>, mut others: Vec<DropCoun
     for rows in [&mut flows, &mut others] {
         rows.sort_by(|one, other| one.key().cmp(&other.key()));
     }
-    let drops = Drops { flows, others, everywhere: true, no_room: 0 };
+    let drops = Drops { flows, others, everywhere: true, ..Drops::default() };
     sample.kernel = Some(Arc::new(KernelCounts { drops: Some(drops), ..KernelCounts::default() }));
 }
 
@@ -149,4 +149,58 @@ fn the_list_has_everybodys_drops_the_busiest_first() {
 #[test]
 fn without_the_kernels_word_there_is_no_list() {
     assert_eq!(list(&metrics(before(), after(|_| ()))), None, "nobody was asked");
+}
+
+#[test]
+fn of_two_reasons_at_a_place_the_greater_is_named_and_the_next_place_beside_it() {
+    let mut first = before();
+    told(&mut first, Vec::new(), Vec::new());
+    let then = after(|sample| {
+        let rows = vec![
+            count(0, (ROUTER, 3), ("QDISC_DROP", "__dev_queue_xmit"), 184),
+            count(1, (ROUTER, 3), ("NOT_SPECIFIED", "tbf_enqueue"), 15),
+            count(2, (ROUTER, 2), ("IP_INNOROUTES", "ip_rcv_finish"), 70),
+        ];
+        told(sample, rows, Vec::new());
+    });
+    let text = said(&metrics(first, then));
+    assert!(text.contains("199 of 269") && text.contains("(QDISC_DROP in __dev_queue_xmit)"), "{text}");
+    assert!(text.contains("; 70 packets/s by IP at r0") && text.contains("(IP_INNOROUTES in ip_rcv_finish)"), "{text}");
+}
+
+#[test]
+fn a_drop_of_which_neither_reason_nor_function_is_told_is_no_loss() {
+    let mut first = before();
+    told(&mut first, Vec::new(), Vec::new());
+    let unnamed = DropCount { function: None, ..count(0, (FAR, 2), ("NOT_SPECIFIED", ""), 2) };
+    let metrics = metrics(first, after(|sample| told(sample, vec![unnamed.clone()], Vec::new())));
+    assert_eq!(lost(&metrics), [], "what a closed socket had looks the same");
+    assert_eq!(list(&metrics).expect("the kernel is asked")[0].verdict.word(), "unknown");
+}
+
+#[test]
+fn what_a_flow_lost_stays_in_the_list_when_it_has_ended() {
+    let mut first = before();
+    told(&mut first, vec![count(0, (ROUTER, 2), RULE, 60)], Vec::new());
+    let then = after(|sample| {
+        told(sample, Vec::new(), Vec::new());
+        let mut counts = KernelCounts::clone(sample.kernel.as_ref().expect("told"));
+        let ended = DropCount { flow: None, ..count(0, (ROUTER, 2), RULE, 60) };
+        counts.drops.as_mut().expect("told").ended.push(ended);
+        sample.kernel = Some(Arc::new(counts));
+    });
+    let list = list(&metrics(first, then)).expect("the kernel is asked");
+    let rows: Vec<_> = list.iter().map(|row| (row.of_flows, row.packets, row.packets_per_s)).collect();
+    assert_eq!(rows, [(true, 60, Some(0.0))], "with all its packets, none of them now");
+}
+
+#[test]
+fn in_anothers_namespace_a_port_alone_is_nobodys() {
+    let mut anybody = forward();
+    anybody.from = "0.0.0.0:0".parse().expect("an address");
+    let stranger = DropCount { flow: Some(anybody), ..count(0, (77, 9), RULE, 5) };
+    let mut first = before();
+    told(&mut first, Vec::new(), Vec::new());
+    let list = list(&metrics(first, after(|sample| told(sample, vec![stranger.clone()], Vec::new()))));
+    assert!(!list.expect("the kernel is asked")[0].of_flows, "somebody else's packets to the same port");
 }

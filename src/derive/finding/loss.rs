@@ -8,6 +8,8 @@ use crate::sample::OvsDatapath;
 
 /// Less than one packet a second is nothing that a test would notice.
 const LEAST_PER_S: f64 = 1.0;
+/// A lost segment is sent again within this time, but for one that is lost several times, s.
+const SENT_AGAIN_WITHIN_S: f64 = 3.0;
 /// From this share on, segments sent again are worth a sentence of their own.
 const RETRANSMITTED: f64 = 0.001;
 
@@ -30,8 +32,21 @@ pub(super) fn lost(scene: &Scene<'_>) -> Option<Said> {
         _ if here < whole => format!("{} of {} lost packets/s are lost", rate(here), rate(whole)),
         _ => format!("{} packets/s are lost", rate(whole)),
     };
-    let text =
-        format!("{how_many} {}{}: {}", place(worst, scene.metrics), kernels_word(worst), remedy(worst, scene.metrics));
+    let others =
+        losses.places.iter().find(|loss| (loss.place, loss.netns, loss.link) != (worst.place, worst.netns, worst.link));
+    let beside =
+        others.map(|loss| (loss, losses.a_second(loss.packets))).filter(|(_, packets)| *packets >= LEAST_PER_S);
+    let beside = beside.map_or_else(String::new, |(loss, packets)| {
+        let much = share(packets)
+            .map_or_else(|| format!("{} packets/s", rate(packets)), |share| format!("{} %", percent(share)));
+        format!("; {much} {}{}", place(loss, scene.metrics), kernels_word(loss))
+    });
+    let text = format!(
+        "{how_many} {}{}: {}{beside}",
+        place(worst, scene.metrics),
+        kernels_word(worst),
+        remedy(worst, scene.metrics)
+    );
     let mut numbers = vec![("packets_per_s", here), ("all_packets_per_s", whole)];
     numbers.extend(sent.map(|sent| ("sent_per_s", sent)));
     numbers.extend(share(here).map(|share| ("share", share)));
@@ -44,18 +59,24 @@ pub(super) fn lost(scene: &Scene<'_>) -> Option<Said> {
 fn worst(losses: &Losses) -> Option<(&Loss, f64)> {
     let same = |one: &Loss, other: &Loss| (one.place, one.netns, one.link) == (other.place, other.netns, other.link);
     let sum = |one: &Loss| losses.places.iter().filter(|other| same(one, other)).map(|other| other.packets).sum();
-    losses.places.iter().map(|loss| (loss, sum(loss))).max_by(|one: &(_, f64), other| one.1.total_cmp(&other.1))
+    let all = losses.places.iter().map(|loss| (loss, sum(loss)));
+    // Of several reasons at one place the first is the one for which most is lost.
+    all.rev().max_by(|one: &(_, f64), other| one.1.total_cmp(&other.1))
 }
 
 /// The place in words, with its namespace where there is more than one.
 fn place(loss: &Loss, metrics: &Metrics) -> String {
-    let name = loss.name.as_deref().unwrap_or("a link");
+    let named = |what: &str, unnamed: &str| {
+        loss.name.as_deref().map_or_else(|| unnamed.to_owned(), |name| format!("{what} {name}"))
+    };
     let at = loss.name.as_deref().map_or_else(String::new, |name| format!(" at {name}"));
     let what = match loss.place {
-        LossPlace::Qdisc => format!("in the qdisc {name}"),
-        LossPlace::Link => format!("by link {name}"),
-        LossPlace::Ovs => format!("by Open vSwitch's port {name}"),
-        LossPlace::Upcall => format!("in upcalls of Open vSwitch's datapath {name}"),
+        LossPlace::Qdisc => named("in the qdisc", "in a qdisc"),
+        LossPlace::Link => named("by link", "by a link"),
+        // What the kernel's datapath drops is at the port it came in through.
+        LossPlace::Ovs if loss.function.is_some() => format!("by Open vSwitch{at}"),
+        LossPlace::Ovs => named("by Open vSwitch's port", "by Open vSwitch"),
+        LossPlace::Upcall => named("in upcalls of Open vSwitch's datapath", "in upcalls of an Open vSwitch datapath"),
         LossPlace::Backlog => {
             let core = loss.core.map_or_else(String::new, |core| format!(" of core {core}"));
             let through =
@@ -106,9 +127,13 @@ fn remedy(loss: &Loss, metrics: &Metrics) -> String {
     match loss.place {
         LossPlace::Qdisc => "its queue is full or it is there to drop (tc -s qdisc); a higher limit or rate mends it",
         LossPlace::Link => "its queue is full or its other end takes nothing (ip -s link, ethtool -S)",
+        LossPlace::Ovs if loss.function.is_some() => {
+            "a flow or a meter drops them, or they are too large for the port that they leave through (ovs-dpctl dump-flows, \
+             ovs-ofctl -O OpenFlow13 meter-stats BRIDGE, ip link)"
+        }
         LossPlace::Ovs => "ovs-appctl dpctl/show and dpif-netdev/pmd-stats-show say why",
         LossPlace::Backlog => "a larger net.core.netdev_max_backlog bears bursts; RPS on more cores bears more packets",
-        LossPlace::Ip => "no route, no memory, a broken header, or too large to go on whole (nstat -az there says which)",
+        LossPlace::Ip => ip(loss),
         LossPlace::Checksum => {
             "something on the way damages them (netem corrupt, a rule that rewrites them), or a link leaves the checksum out (ethtool -K LINK tx off mends that)"
         }
@@ -138,6 +163,19 @@ fn remedy(loss: &Loss, metrics: &Metrics) -> String {
         LossPlace::Upcall => return upcall(loss, metrics),
     }
     .to_owned()
+}
+
+/// What IP refuses, by the kernel's reason for it.
+fn ip(loss: &Loss) -> &'static str {
+    match loss.reason.as_deref() {
+        Some("IP_INNOROUTES" | "IP_OUTNOROUTES") => "it has no route to where they go (ip route get ADDRESS there)",
+        _ if loss.refused => "a blackhole, unreachable or prohibit route refuses them (ip route there)",
+        Some("IP_INHDR") => "their time to live has run out (a loop: traceroute shows it), or their header is broken",
+        Some("PKT_TOO_BIG") => {
+            "they are too large to go on whole, and may not be cut: ip route get ADDRESS says the MTU"
+        }
+        _ => "no route, no memory, a broken header, or too large to go on whole (nstat -az there says which)",
+    }
 }
 
 fn firewall(metrics: &Metrics) -> String {
@@ -183,8 +221,9 @@ pub(super) fn retransmitted(scene: &Scene<'_>) -> Option<Said> {
     if !share.is_finite() {
         return None;
     }
-    let lost_per_s = losses.a_second(losses.packets());
-    (share >= RETRANSMITTED && again >= LEAST_PER_S && lost_per_s < LEAST_PER_S).then(|| Said {
+    // What was lost a moment ago is sent again now.
+    let is_quiet = losses.quiet_s.is_none_or(|quiet_s| quiet_s > SENT_AGAIN_WITHIN_S);
+    (share >= RETRANSMITTED && again >= LEAST_PER_S && is_quiet).then(|| Said {
         text: format!(
             "TCP sends {} segments/s again, {} % of all: they are late{}",
             rate(again),

@@ -122,6 +122,8 @@ pub struct Losses {
     /// Packets that the senders' protocols were given to send: datagrams and TCP segments of their namespaces; none without
     /// flows.
     pub sent: Option<f64>,
+    /// Since packets of the flows were lost last, as of the beginning of this time; 0 while they are, none before the first.
+    pub quiet_s: Option<f64>,
     /// TCP segments sent again, in the senders' namespaces.
     pub retransmits: Option<f64>,
     /// Entries that connection tracking has and may have, where it is fullest.

@@ -12,6 +12,8 @@ pub enum Verdict {
     Lost(LossPlace),
     /// A rule that somebody set refused it there.
     Refused(LossPlace),
+    /// The kernel specified no reason, and its function is not named.
+    Unclear,
     /// It misses nothing: a duplicate, what a closed socket still had, another's copy of a frame.
     Harmless,
 }
@@ -23,6 +25,7 @@ impl Verdict {
         match self {
             Self::Lost(_) => "lost",
             Self::Refused(_) => "refused",
+            Self::Unclear => "unknown",
             Self::Harmless => "harmless",
         }
     }
@@ -32,7 +35,7 @@ impl Verdict {
     pub fn place(self) -> Option<LossPlace> {
         match self {
             Self::Lost(place) | Self::Refused(place) => Some(place),
-            Self::Harmless => None,
+            Self::Unclear | Self::Harmless => None,
         }
     }
 }
@@ -41,6 +44,9 @@ impl Verdict {
 #[must_use]
 pub fn judge(reason: Option<&str>, function: Option<&str>) -> Verdict {
     let is_old = reason.is_none();
+    if reason == Some("NOT_SPECIFIED") && function.is_none() {
+        return Verdict::Unclear;
+    }
     // A piece is freed with the reason of the packet that it is of; a question for a route, as vnettop asks one for each hop,
     // is asked with a packet made for it.
     let is_by_function = matches!(function, Some("skb_release_data" | "inet_rtm_getroute" | "inet6_rtm_getroute"));
@@ -71,7 +77,7 @@ const REASONS: &[(Verdict, &str)] = &[
     (Refused(At::ReversePath), "IP_RPFILTER IP_LOCAL_SOURCE IP_INVALID_SOURCE"),
     (Refused(At::Bridge), "BRIDGE_* MAC_INVALID_SOURCE VLAN_FILTER"),
     (Lost(At::Bridge), "NO_TX_TARGET"),
-    (Refused(At::Ovs), "OVS_DROP_EXPLICIT* OVS_DROP_LAST_ACTION"),
+    (Refused(At::Ovs), "OVS_DROP_EXPLICIT* OVS_DROP_LAST_ACTION OVS_DROP_METER"),
     (Lost(At::Ovs), "OVS_DROP_*"),
     (Lost(At::Backlog), "CPU_BACKLOG"),
     (Lost(At::Qdisc), "QDISC_* CAKE_* FQ_* DUALPI2_STEP_DROP"),
@@ -83,12 +89,12 @@ const REASONS: &[(Verdict, &str)] = &[
     (
         Lost(At::Ip),
         "IP_INHDR IP_NOPROTO IP_OUTNOROUTES IP_INADDRERRORS IP_INNOROUTES IP_LOCALNET IP_INVALID_DEST PKT_TOO_BIG \
-         PKT_TOO_SMALL HDR_TRUNC IPV6DISABLED IPV6_BAD_EXTHDR UNICAST_IN_L2_MULTICAST INVALID_PROTO",
+         PKT_TOO_SMALL HDR_TRUNC IPV6DISABLED IPV6_BAD_EXTHDR IPV6_TOO_MANY_EXTHDRS UNICAST_IN_L2_MULTICAST INVALID_PROTO",
     ),
     (
         Lost(At::Link),
         "FULL_RING DEV_READY DEV_HDR NOMEM SKB_GSO_SEG SKB_UCOPY_FAULT TUNNEL_TXINFO VXLAN_* IP_TUNNEL_ECN \
-         RECURSION_LIMIT PFMEMALLOC PSP_*",
+         RECURSION_LIMIT PFMEMALLOC PSP_* SKB_BAD_GSO MACVLAN_* IPVLAN_*",
     ),
     (
         Lost(At::Tcp),
@@ -117,6 +123,8 @@ const FUNCTIONS: &[(Verdict, &str)] = &[
          sk_stream_kill_queues tcp_write_queue_purge skb_rbtree_purge skb_queue_purge* __skb_queue_purge* packet_rcv* \
          tpacket_rcv arp_rcv arp_process ndisc_rcv icmpv6_rcv igmp_rcv ip6_mc_input",
     ),
+    // Messages of netlink and of Unix sockets are no packets.
+    (Harmless, "netlink_* rtnl_* unix_* ovs_dp_cmd_* ovs_vport_cmd_* ovs_flow_cmd_*"),
     // TCP without a reason: what still comes when a connection has been closed, as the last segment of every one that ends
     // in TIME_WAIT; what it refuses of a living one is freed without a word before Linux 5.18, and has a reason from then
     // on.

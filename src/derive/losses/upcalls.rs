@@ -1,11 +1,15 @@
 //! Packets that the datapaths of Open vSwitch on the way could not ask ovs-vswitchd about (`lost`). No counter of a link has
-//! them, and the kernel does not call them dropped. A datapath serves all bridges of its switch, so whose they are is not
-//! known, and which share of the flows' they are neither.
+//! them, and the kernel calls them dropped only where nobody listens at all. A datapath serves all bridges of its switch, so
+//! whose they are is not known, and which share of the flows' they are neither.
 
 use super::counted::Step;
 use super::{Loss, LossPlace};
 use crate::derive::ovs::DatapathMetrics;
 use crate::sample::{FlowPath, HopWay, LinkKey, OvsSwitch};
+
+/// The function that drops a packet about which nobody can be asked because ovs-vswitchd is gone: the datapath counts it as
+/// lost, too.
+pub(super) const UNHEARD: &str = "ovs_dp_process_packet";
 
 /// A datapath on the way.
 #[derive(Debug)]
