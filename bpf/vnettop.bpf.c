@@ -312,18 +312,21 @@ static __always_inline const unsigned char *inside(const unsigned char *behind, 
 		return 0;
 	if (outer->proto == IPIP || outer->proto == IP6IP)
 		return behind;
-	if (outer->proto == UDP && (outer->to_port == bpf_htons(4789) || outer->to_port == bpf_htons(8472))) {
-		/* vxlan: 8 bytes behind the UDP header, then a frame */
-		READ(kind, behind + 8 + 8 + 12);
-		return kind == ETH_IP || kind == ETH_IPV6 ? behind + 8 + 8 + 14 : 0;
-	}
-	if (outer->proto == UDP && outer->to_port == bpf_htons(6081)) {
-		/* geneve: options of 4 bytes each behind the 8 */
-		__u8 head[4] = {};
-		const unsigned char *frame;
+	if (outer->proto == UDP) {
+		/* Any port may be a tunnel's: its header tells. Both end with a byte that is 0, a frame follows. */
+		const unsigned char *frame = behind + 8 + 8;
+		__u8 head[8] = {};
+		int is_vxlan, is_geneve;
 
 		READ(head, behind + 8);
-		frame = behind + 8 + 8 + (head[0] & 63) * 4;
+		/* a number is given (RFC 7348), perhaps with a group's policy */
+		is_vxlan = (head[0] & 0x7f) == 0x08;
+		/* version 0, Ethernet inside (RFC 8926) */
+		is_geneve = head[0] < 0x40 && head[2] == 0x65 && head[3] == 0x58;
+		if (head[7] || !(is_vxlan || is_geneve))
+			return 0;
+		if (is_geneve) /* options of 4 bytes each */
+			frame += (head[0] & 63) * 4;
 		READ(kind, frame + 12);
 		return kind == ETH_IP || kind == ETH_IPV6 ? frame + 14 : 0;
 	}

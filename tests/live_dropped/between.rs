@@ -200,7 +200,7 @@ fn what_is_lost_below_a_tunnel_is_the_flows_inside() {
     line.quiet();
     let over = |netns: &Netns, own: &str, other: &str, address: &str| {
         netns.run(&format!(
-            "ip link add vx0 type vxlan id 7 dstport 4789 local {own} remote {other}; ip addr add {address}/24 dev vx0; \
+            "ip link add vx0 type vxlan id 7 dstport 9999 local {own} remote {other}; ip addr add {address}/24 dev vx0; \
              ip link set vx0 up"
         ));
     };
@@ -216,7 +216,7 @@ fn what_is_lost_below_a_tunnel_is_the_flows_inside() {
             &line.router,
             "ip",
             "forward priority 0",
-            "iifname r0 udp dport 4789 udp length '>=' 100 numgen random mod 10 0",
+            "iifname r0 udp dport 9999 udp length '>=' 100 numgen random mod 10 0",
         );
         let before = ruled(&line.router);
         let seen = Seen::of(&line, arguments, |_| ());
