@@ -19,6 +19,7 @@ use object::Requested;
 use softirqs::SoftirqTimes;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Duration;
 
@@ -56,12 +57,14 @@ pub struct Maps {
 }
 
 /// Why the programs are not there.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum Refusal {
     /// `CAP_BPF` or `CAP_PERFMON` is missing, or the kernel is locked down.
     Rights,
     /// This kernel describes no types (`/sys/kernel/btf/vmlinux`).
     NoBtf,
+    /// It does, and they cannot be read.
+    Unread(Arc<io::Error>),
     /// Anything else, in the kernel's words.
     Other(String),
 }

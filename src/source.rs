@@ -115,7 +115,7 @@ impl SourceError {
 /// With fewer open files something would be missing of one network namespace and its cores, another thing each time:
 /// a run with its signals takes up to 60 where nothing is watched, the BPF programs up to 40 while they are loaded, and watched
 /// threads share what is left.
-pub const LEAST_TO_WATCH: usize = 112;
+pub const LEAST_TO_WATCH: usize = 128;
 
 /// What a replayed recording takes: signals, mostly.
 pub const LEAST_TO_REPLAY: usize = 24;

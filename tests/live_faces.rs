@@ -185,11 +185,11 @@ fn limited(limit: &str, arguments: &str) -> Output {
 fn too_low_a_limit_of_open_files_is_one_sentence_with_the_way_out() {
     let told = |out: &Output| String::from_utf8_lossy(&out.stderr).into_owned();
     let live = ["--json -n 1 -d 0.05", "--print 80x24 -d 0.05", "run --pin compare -- echo ran", "demo --json -n 1"];
-    for limit in 8..112 {
+    for limit in 8..128 {
         for face in live.into_iter().take(if limit % 8 == 0 { live.len() } else { 1 }) {
             let out = limited(&format!("-n {limit}"), face);
             let says = format!(
-                "vnettop: vnettop takes 112 open files and may have {limit} only: allow it more, as with ulimit -n 112"
+                "vnettop: vnettop takes 128 open files and may have {limit} only: allow it more, as with ulimit -n 128"
             );
             assert_eq!((out.status.code(), out.stdout.len()), (Some(1), 0), "{face} with {limit}: {}", told(&out));
             assert!(
@@ -200,7 +200,7 @@ fn too_low_a_limit_of_open_files_is_one_sentence_with_the_way_out() {
         }
     }
     for face in ["--json -n 1 -d 0.05 --netns self", "run --netns self --card /dev/null -- true"] {
-        let out = limited("-n 112", face);
+        let out = limited("-n 128", face);
         assert_eq!(out.status.code(), Some(0), "{face} with as many as it says it takes: {}", told(&out));
         assert!(!told(&out).contains("Too many open files"), "{face} misses nothing then: {}", told(&out));
     }

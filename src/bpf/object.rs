@@ -17,7 +17,9 @@ use aya::programs::trace_point::TracePointLink;
 use aya::programs::{BtfTracePoint, ProgramError, TracePoint};
 use aya::{Btf, Ebpf, EbpfError, EbpfLoader, Endianness, VerifierLogLevel};
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Compiled by `bpf/build`.
 static OBJECT: &[u8] = include_bytes!("../../bpf/vnettop.bpf.o");
@@ -47,7 +49,10 @@ pub(super) fn load(proc: &Path, sys: &Path) -> Result<(Links, Maps), Refusal> {
 
 /// What the kernel says of its types.
 fn types(sys: &Path) -> Result<Vec<u8>, Refusal> {
-    fs::read(sys.join("kernel/btf/vmlinux")).map_err(|_| Refusal::NoBtf)
+    fs::read(sys.join("kernel/btf/vmlinux")).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => Refusal::NoBtf,
+        _ => Refusal::Unread(Arc::new(error)),
+    })
 }
 
 fn parsed(bytes: &[u8]) -> Result<Btf, Refusal> {

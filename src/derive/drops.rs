@@ -2,8 +2,8 @@
 //! reason means. The losses of the flows are made elsewhere; this is the list as it is.
 
 use super::Metrics;
-use super::losses::kernel::rises;
-use super::losses::reasons::{Verdict, judge};
+use super::losses::kernel::{self, is_same, rises};
+use super::losses::reasons::{Verdict, is_packet, judge};
 use crate::sample::{DropCount, Ifindex};
 use std::sync::Arc;
 
@@ -52,26 +52,29 @@ pub fn list(metrics: &Metrics) -> Option<Vec<Drop>> {
     Some(list)
 }
 
-/// A socket that nobody is connected to is known by its port alone, which others have in other namespaces: what is dropped is
-/// its own where it is, and at the links of a path that leads to such a port.
+/// Whether a row of a watched flow's addresses and ports can be its own.
 fn is_theirs(metrics: &Metrics, row: &DropCount) -> bool {
-    let Some(flow) = row.flow.filter(|flow| flow.from.port() == 0 && row.netns.is_some()) else { return true };
-    let ends = metrics.flow.connections.iter().flat_map(|connection| [connection.from, connection.to]);
-    let mut ends = ends.filter(|end| end.netns == row.netns);
-    let mut ways = metrics.paths.iter().filter(|path| path.proto == flow.proto && path.to.port() == flow.to.port());
-    ends.any(|end| end.address.port() == flow.to.port())
-        || ways.any(|path| path.hops.iter().any(|hop| Some(hop.link) == row.link()))
+    let is_end = row.flow.is_none_or(|flow| {
+        let ends = metrics.flow.connections.iter().flat_map(|connection| [connection.from, connection.to]);
+        let is_its = |address| is_same(address, flow.to) || is_same(address, flow.from);
+        ends.filter(|end| end.netns == row.netns).any(|end| is_its(end.address))
+    });
+    let is_plain = |key| metrics.link(key).is_some_and(|link| link.facts.kind.is_plain());
+    kernel::is_theirs(row, metrics.paths.iter(), is_end, is_plain)
 }
 
 /// Rows that differ only by flow, or by the line of a function, are one.
 fn add(row: &DropCount, of_flows: bool, packets_per_s: Option<f64>, list: &mut Vec<Drop>) {
+    if !row.function.as_deref().is_none_or(is_packet) {
+        return;
+    }
     let is_same = |one: &&mut Drop| {
         (one.netns, one.ifindex, &one.reason, &one.function, one.of_flows)
             == (row.netns, row.ifindex, &row.reason, &row.function, of_flows)
     };
     match list.iter_mut().find(is_same) {
         Some(known) => {
-            known.packets += row.packets;
+            known.packets = known.packets.saturating_add(row.packets);
             known.packets_per_s = known.packets_per_s.zip(packets_per_s).map(|(one, other)| one + other);
         }
         None => list.push(Drop {

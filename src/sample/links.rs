@@ -290,6 +290,14 @@ impl Kind {
         *self == Self::Veth || self.word() == "netkit"
     }
 
+    /// Whether packets cross it as they are: nothing is wrapped around them that takes a way of its own.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        let is_local =
+            matches!(self, Self::Loopback | Self::Bridge | Self::Macvlan | Self::Ipvlan | Self::Vlan | Self::Bond);
+        is_local || self.is_paired() || matches!(self.word(), "vrf" | "ifb" | "dummy")
+    }
+
     /// Whether Ethernet frames cross it: its counters then include their headers.
     #[must_use]
     pub fn has_frames(&self) -> bool {

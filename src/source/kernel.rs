@@ -1,7 +1,7 @@
 //! What the kernel itself counts (`bpf`): begun once somebody is watched, read on each tick, asked for what the flows and the
 //! faces want. Where it cannot be had it says once what that would add.
 
-use super::{Roots, now_ns};
+use super::{Roots, now_ns, way_out};
 use crate::bpf::drops::{DropRow, FlowKey};
 use crate::bpf::hops::HopCount;
 use crate::bpf::moves::MoveRings;
@@ -348,7 +348,7 @@ fn end(row: &DropCount, gone: &BTreeMap<FlowKey, Seen>, ended: &mut Vec<DropCoun
     }
     let row = DropCount { flow: None, ..row.clone() };
     match ended.binary_search_by(|one| one.key().cmp(&row.key())) {
-        Ok(at) => ended[at].packets += row.packets,
+        Ok(at) => ended[at].packets = ended[at].packets.saturating_add(row.packets),
         Err(at) if ended.len() < MOST_FLOWS => ended.insert(at, row),
         Err(_) => {}
     }
@@ -431,7 +431,7 @@ fn sentence(roots: &Roots, refusal: &Refusal, has_moves: bool) -> String {
     let way = way(roots, refusal);
     match refusal {
         Refusal::Rights => format!("{without}: {way} to have {adds}"),
-        Refusal::NoBtf | Refusal::Other(_) => format!("{without}: {way}, which would add {adds}"),
+        Refusal::NoBtf | Refusal::Unread(_) | Refusal::Other(_) => format!("{without}: {way}, which would add {adds}"),
     }
 }
 
@@ -446,6 +446,10 @@ fn way(roots: &Roots, refusal: &Refusal) -> String {
         Refusal::Rights if knows_cap_bpf(roots) => "run vnettop as root or with CAP_BPF and CAP_PERFMON".to_owned(),
         Refusal::Rights => "run vnettop as root".to_owned(),
         Refusal::NoBtf => "this kernel has no BTF (CONFIG_DEBUG_INFO_BTF)".to_owned(),
+        Refusal::Unread(error) => {
+            let mends = way_out(error, "run vnettop as root");
+            format!("the kernel's types cannot be read ({error}); {mends}")
+        }
         Refusal::Other(why) => format!("the kernel refused the BPF programs ({why})"),
     }
 }

@@ -204,3 +204,26 @@ fn in_anothers_namespace_a_port_alone_is_nobodys() {
     let list = list(&metrics(first, after(|sample| told(sample, vec![stranger.clone()], Vec::new()))));
     assert!(!list.expect("the kernel is asked")[0].of_flows, "somebody else's packets to the same port");
 }
+
+#[test]
+fn the_same_addresses_in_a_namespace_off_the_way_are_somebody_elses() {
+    let mut first = before();
+    told(&mut first, Vec::new(), Vec::new());
+    let then = after(|sample| {
+        told(sample, vec![count(0, (77, 9), RULE, 640), count(1, (ROUTER, 2), RULE, 4)], Vec::new());
+    });
+    let known = metrics(first.clone(), then.clone());
+    assert_eq!(lost(&known), [("firewall", Some("r0".to_owned()), 4.0)], "the way is known, and does not cross it");
+    let marks: Vec<_> =
+        list(&known).expect("the kernel is asked").iter().map(|row| (row.packets, row.of_flows)).collect();
+    assert_eq!(marks, [(640, false), (4, true)], "the list has both");
+    let part = |mut sample: Sample| {
+        let mut path = sample.paths[0].clone();
+        path.gap = Some("the rest is not known".to_owned());
+        sample.paths = Arc::new(vec![path]);
+        sample
+    };
+    let unknown = lost(&metrics(part(first), part(then)));
+    let packets: Vec<_> = unknown.iter().map(|(.., packets)| *packets).collect();
+    assert_eq!(packets, [640.0, 4.0], "where the way is not, it may be theirs");
+}

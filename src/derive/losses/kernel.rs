@@ -4,7 +4,7 @@
 use super::counted::{Step, rise};
 use super::reasons::{Verdict, judge};
 use super::{Loss, LossPlace, Span};
-use crate::sample::{Conntrack, DropCount, DropFlow, Drops, KernelCounts, LinkKey, Sample};
+use crate::sample::{Conntrack, DropCount, DropFlow, Drops, FlowPath, FlowSample, KernelCounts, LinkKey, Sample};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
@@ -56,7 +56,7 @@ impl Tracked {
         let before = drops(step.previous).map_or(&[][..], |drops| &drops.flows);
         for (row, packets) in risen(before, &told.flows) {
             let verdict = judge(row.reason.as_deref(), row.function.as_deref());
-            let counts = |place: &LossPlace| (!new || !place.is_counted()) && is_theirs(step, row);
+            let counts = |place: &LossPlace| (!new || !place.is_counted()) && step.is_theirs(row);
             let Some(place) = verdict.place().filter(counts) else { continue };
             let mut loss = loss(step, row, place, packets, verdict);
             if place == LossPlace::Firewall {
@@ -98,26 +98,64 @@ impl Tracked {
     }
 }
 
-/// A socket that is not connected is known by its port alone, which others have in other namespaces: what is dropped is its
-/// own where it is, and at the links of a path that leads to such a port.
-fn is_theirs(step: &Step<'_>, row: &DropCount) -> bool {
-    let Some(flow) = row.flow.filter(|flow| flow.from.port() == 0) else { return true };
-    let paths = step.next.paths.iter().chain(step.previous.paths.iter());
-    let mut ways = paths.filter(|path| path.proto == flow.proto && path.to.port() == flow.to.port());
-    let mut is_on_way = || ways.any(|path| path.hops.iter().any(|hop| Some(hop.link) == row.link()));
-    row.netns.is_none() || row.netns == netns_of(step, flow) || is_on_way()
+/// Whether a row can be of a watched flow: others may have the same addresses and ports in other namespaces. `is_end` says
+/// that one of its sockets is where the row is, `is_plain` which links are no tunnel's.
+pub(in crate::derive) fn is_theirs<'a>(
+    row: &DropCount,
+    paths: impl Iterator<Item = &'a FlowPath>,
+    is_end: bool,
+    is_plain: impl Fn(LinkKey) -> bool,
+) -> bool {
+    let (Some(flow), Some(netns)) = (row.flow, row.netns) else { return true };
+    let mut paths = paths.filter(|path| path.proto == flow.proto);
+    if flow.from.port() == 0 {
+        // Who is connected to nobody is known by its port alone.
+        let leads = |path: &FlowPath| path.to.port() == flow.to.port();
+        return is_end || paths.any(|path| leads(path) && path.hops.iter().any(|hop| Some(hop.link) == row.link()));
+    }
+    let is_whole = |path: &FlowPath| path.gap.is_none() && path.hops.iter().all(|hop| is_plain(hop.link));
+    let crosses = |path: &FlowPath| path.netns == netns || path.hops.iter().any(|hop| hop.link.netns == netns);
+    let mut ways = paths.filter(|path| goes(path, flow.from, flow.to) || goes(path, flow.to, flow.from)).peekable();
+    is_end || ways.peek().is_none() || ways.any(|path| !is_whole(path) || crosses(path))
 }
 
-/// The namespace of the socket that a flow's packets are addressed to.
-fn netns_of(step: &Step<'_>, flow: DropFlow) -> Option<u64> {
-    let mut flows = step.next.flows.iter().chain(&step.previous.flows);
-    let is_its = |local: SocketAddr| local.port() == flow.to.port() && local.ip().to_canonical() == flow.to.ip();
-    flows.find(|one| is_its(one.local)).map(|one| one.netns)
+fn goes(path: &FlowPath, from: SocketAddr, to: SocketAddr) -> bool {
+    is_same(path.from, from) && is_same(path.to, to)
+}
+
+/// An IPv4 address may be written as IPv6.
+pub(in crate::derive) fn is_same(one: SocketAddr, other: SocketAddr) -> bool {
+    one.port() == other.port() && one.ip().to_canonical() == other.ip().to_canonical()
+}
+
+impl Step<'_> {
+    fn is_theirs(&self, row: &DropCount) -> bool {
+        let paths = self.next.paths.iter().chain(self.previous.paths.iter());
+        let is_end = || {
+            let flow = row.flow?;
+            let mut flows = self.next.flows.iter().chain(&self.previous.flows);
+            let is_its = |one: &FlowSample| is_same(one.local, flow.to) || is_same(one.local, flow.from);
+            Some(flows.any(|one| Some(one.netns) == row.netns && is_its(one)))
+        };
+        let is_plain = |key| self.link(key).is_some_and(|link| link.facts.kind.is_plain());
+        is_theirs(row, paths, is_end().unwrap_or(true), is_plain)
+    }
+
+    /// The namespace that a flow's packets are addressed to.
+    fn destination(&self, flow: DropFlow) -> Option<u64> {
+        let mut flows = self.next.flows.iter().chain(&self.previous.flows);
+        let mut paths = self.next.paths.iter().chain(self.previous.paths.iter());
+        let end = || {
+            let path = paths.find(|path| path.gap.is_none() && goes(path, flow.from, flow.to))?;
+            path.hops.last().map(|hop| hop.link.netns)
+        };
+        flows.find(|one| is_same(one.local, flow.to)).map(|one| one.netns).or_else(end)
+    }
 }
 
 fn loss(step: &Step<'_>, row: &DropCount, place: LossPlace, packets: f64, verdict: Verdict) -> Loss {
     // A datagram in the receiver's queue has lost its device: the receiver's namespace is where it is.
-    let netns = row.netns.or_else(|| netns_of(step, row.flow?));
+    let netns = row.netns.or_else(|| step.destination(row.flow?));
     let link = netns.zip(row.ifindex).map(|(netns, ifindex)| LinkKey { netns, ifindex });
     let name = link.and_then(|link| step.name(link));
     let root = link.filter(|_| place == LossPlace::Qdisc).and_then(|link| super::qdiscs::root(step.next, link));

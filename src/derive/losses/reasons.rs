@@ -47,9 +47,11 @@ pub fn judge(reason: Option<&str>, function: Option<&str>) -> Verdict {
     if reason == Some("NOT_SPECIFIED") && function.is_none() {
         return Verdict::Unclear;
     }
-    // A piece is freed with the reason of the packet that it is of; a question for a route, as vnettop asks one for each hop,
-    // is asked with a packet made for it.
-    let is_by_function = matches!(function, Some("skb_release_data" | "inet_rtm_getroute" | "inet6_rtm_getroute"));
+    if !function.is_none_or(is_packet) {
+        return Verdict::Harmless;
+    }
+    // A piece is freed with the reason of the packet that it is of.
+    let is_by_function = function == Some("skb_release_data");
     let reason = reason.filter(|&reason| reason != "NOT_SPECIFIED" && !is_by_function);
     // To a segment that finds no socket TCP answers with a reset: its connection is over, or never was.
     if reason == Some("NO_SOCKET") && function.is_some_and(|function| function.starts_with("tcp_")) {
@@ -123,12 +125,10 @@ const FUNCTIONS: &[(Verdict, &str)] = &[
          sk_stream_kill_queues tcp_write_queue_purge skb_rbtree_purge skb_queue_purge* __skb_queue_purge* packet_rcv* \
          tpacket_rcv arp_rcv arp_process ndisc_rcv icmpv6_rcv igmp_rcv ip6_mc_input",
     ),
-    // Messages of netlink and of Unix sockets are no packets.
-    (Harmless, "netlink_* rtnl_* unix_* ovs_dp_cmd_* ovs_vport_cmd_* ovs_flow_cmd_*"),
     // TCP without a reason: what still comes when a connection has been closed, as the last segment of every one that ends
     // in TIME_WAIT; what it refuses of a living one is freed without a word before Linux 5.18, and has a reason from then
     // on.
-    (Harmless, "tcp_v4_rcv tcp_v6_rcv tcp_v4_do_rcv tcp_v6_do_rcv inet_rtm_getroute inet6_rtm_getroute"),
+    (Harmless, "tcp_v4_rcv tcp_v6_rcv tcp_v4_do_rcv tcp_v6_do_rcv"),
     (Refused(At::Firewall), "nf_hook_slow* nft_do_chain ipt_do_table ip6t_do_table ebt_do_table"),
     (Refused(At::TrafficControl), "__netif_receive_skb_core* tcf_*"),
     (Refused(At::Bridge), "__allowed_ingress br_allowed_ingress br_handle_vlan"),
@@ -156,6 +156,19 @@ const FUNCTIONS: &[(Verdict, &str)] = &[
     (Lost(At::Ip), "ip_* ip6_* ipv6_* __ip_* ip4_* inet_*"),
     (Lost(At::Link), "*_xmit *_rcv vxlan* geneve* wg_* tun_* __dev_forward_skb* dev_forward_skb*"),
 ];
+
+/// Buffers that are no packets: messages of netlink and of Unix sockets; what a question for a route is asked with, as
+/// vnettop asks one for each hop.
+const NO_PACKETS: &[(Verdict, &str)] = &[(
+    Harmless,
+    "netlink_* rtnl_* unix_* ovs_dp_cmd_* ovs_vport_cmd_* ovs_flow_cmd_* inet_rtm_getroute inet6_rtm_getroute",
+)];
+
+/// Whether what a function of the kernel drops is a packet.
+#[must_use]
+pub fn is_packet(function: &str) -> bool {
+    look_up(NO_PACKETS, function).is_none()
+}
 
 /// The verdict of the first row that has the word.
 fn look_up(rows: &[(Verdict, &str)], word: &str) -> Option<Verdict> {
