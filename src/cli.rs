@@ -189,13 +189,13 @@ struct Options {
     /// Print one frame of this size as text, then exit
     #[arg(long, value_name = "WxH", value_parser = size, global = true)]
     print: Option<(u16, u16)>,
-    /// Every packet that the kernel drops on this machine, by reason, function, interface and namespace (needs root or the capabilities for BPF)
+    /// Every packet that the kernel drops on this machine, by reason, function, interface and namespace (root or BPF rights)
     #[arg(long, global = true)]
     drops: bool,
-    /// Time of softirqs measured from entry to exit instead of sampled at clock ticks (needs root or the capabilities for BPF; costs 0.3 us a softirq)
+    /// Time of softirqs measured from entry to exit, not sampled at clock ticks (root or BPF rights; 0.3 us a softirq)
     #[arg(long, global = true)]
     exact_softirqs: bool,
-    /// Packets of each hop counted by core, for 100 ms of each second (needs root or the capabilities for BPF)
+    /// Packets of each hop counted by core, for 100 ms of each second (root or BPF rights)
     #[arg(long, global = true)]
     hop_cores: bool,
     /// Change nothing on this machine: no pins, no undo
