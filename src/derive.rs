@@ -25,6 +25,7 @@ pub mod run;
 mod scope;
 mod spaces;
 pub mod threads;
+mod whose;
 
 use crate::sample::{
     Duty, Event, FlowPath, Host, Item, KernelCounts, LinkKey, Offloads, OvsSwitch, OwnCost, Owned, Owner, Problem,

@@ -2,8 +2,9 @@
 //! reason means. The losses of the flows are made elsewhere; this is the list as it is.
 
 use super::Metrics;
-use super::losses::kernel::{self, is_same, rises};
+use super::losses::kernel::rises;
 use super::losses::reasons::{Verdict, is_packet, judge};
+use super::whose::{self, is_same};
 use crate::sample::{DropCount, Ifindex};
 use std::sync::Arc;
 
@@ -60,7 +61,7 @@ fn is_theirs(metrics: &Metrics, row: &DropCount) -> bool {
         ends.filter(|end| end.netns == row.netns).any(|end| is_its(end.address))
     });
     let is_plain = |key| metrics.link(key).is_some_and(|link| link.facts.kind.is_plain());
-    kernel::is_theirs(row, metrics.paths.iter(), is_end, is_plain)
+    whose::is_theirs(row, metrics.paths.iter(), is_end, is_plain)
 }
 
 /// Rows that differ only by flow, or by the line of a function, are one.

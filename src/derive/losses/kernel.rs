@@ -4,9 +4,9 @@
 use super::counted::{Step, rise};
 use super::reasons::{Verdict, judge};
 use super::{Loss, LossPlace, Span};
-use crate::sample::{Conntrack, DropCount, DropFlow, Drops, FlowPath, FlowSample, KernelCounts, LinkKey, Sample};
+use crate::derive::whose::{self, goes, is_same};
+use crate::sample::{Conntrack, DropCount, DropFlow, Drops, FlowSample, KernelCounts, LinkKey, Sample};
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 
 /// What connection tracking counted as dropped and no row of the firewall's hooks has told yet, by namespace.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -98,36 +98,6 @@ impl Tracked {
     }
 }
 
-/// Whether a row can be of a watched flow: others may have the same addresses and ports in other namespaces. `is_end` says
-/// that one of its sockets is where the row is, `is_plain` which links are no tunnel's.
-pub(in crate::derive) fn is_theirs<'a>(
-    row: &DropCount,
-    paths: impl Iterator<Item = &'a FlowPath>,
-    is_end: bool,
-    is_plain: impl Fn(LinkKey) -> bool,
-) -> bool {
-    let (Some(flow), Some(netns)) = (row.flow, row.netns) else { return true };
-    let mut paths = paths.filter(|path| path.proto == flow.proto);
-    if flow.from.port() == 0 {
-        // Who is connected to nobody is known by its port alone.
-        let leads = |path: &FlowPath| path.to.port() == flow.to.port();
-        return is_end || paths.any(|path| leads(path) && path.hops.iter().any(|hop| Some(hop.link) == row.link()));
-    }
-    let is_whole = |path: &FlowPath| path.gap.is_none() && path.hops.iter().all(|hop| is_plain(hop.link));
-    let crosses = |path: &FlowPath| path.netns == netns || path.hops.iter().any(|hop| hop.link.netns == netns);
-    let mut ways = paths.filter(|path| goes(path, flow.from, flow.to) || goes(path, flow.to, flow.from)).peekable();
-    is_end || ways.peek().is_none() || ways.any(|path| !is_whole(path) || crosses(path))
-}
-
-fn goes(path: &FlowPath, from: SocketAddr, to: SocketAddr) -> bool {
-    is_same(path.from, from) && is_same(path.to, to)
-}
-
-/// An IPv4 address may be written as IPv6.
-pub(in crate::derive) fn is_same(one: SocketAddr, other: SocketAddr) -> bool {
-    one.port() == other.port() && one.ip().to_canonical() == other.ip().to_canonical()
-}
-
 impl Step<'_> {
     fn is_theirs(&self, row: &DropCount) -> bool {
         let paths = self.next.paths.iter().chain(self.previous.paths.iter());
@@ -138,7 +108,7 @@ impl Step<'_> {
             Some(flows.any(|one| Some(one.netns) == row.netns && is_its(one)))
         };
         let is_plain = |key| self.link(key).is_some_and(|link| link.facts.kind.is_plain());
-        is_theirs(row, paths, is_end().unwrap_or(true), is_plain)
+        whose::is_theirs(row, paths, is_end().unwrap_or(true), is_plain)
     }
 
     /// The namespace that a flow's packets are addressed to.
