@@ -1,7 +1,9 @@
 //! What the kernel itself counts (`bpf`): begun once somebody is watched, read on each tick, asked for what the flows and the
-//! faces want. Where it cannot be had it says once what that would add.
+//! faces want. Where it cannot be had it says once what that would add (`refusal`).
 
-use super::{Roots, now_ns, way_out};
+mod refusal;
+
+use super::{Roots, now_ns};
 use crate::bpf::drops::{DropRow, FlowKey};
 use crate::bpf::hops::HopCount;
 use crate::bpf::moves::MoveRings;
@@ -25,13 +27,8 @@ const OTHERS_EVERY_NS: u64 = 500_000_000;
 const HOPS_EVERY_NS: u64 = 1_000_000_000;
 /// Who counts from a command's first packet on waits for the programs at most so long.
 const WAIT: Duration = Duration::from_secs(2);
-/// The process namespace of the machine itself (`PROC_PID_INIT_INO`, Linux 3.8): the kernel tells no other's numbers.
-const OF_THE_MACHINE: &str = "pid:[4026531836]";
-const ELSEWHERE: &str = "this is not the machine's own process namespace";
 const UNNAMED: &str = "the functions that drop packets are not named, so that a drop without a reason is not known to be a loss: run vnettop as \
      root or with CAP_SYSLOG to have them";
-/// The number of `CAP_BPF` (Linux 5.8).
-const CAP_BPF: u32 = 39;
 
 /// How far the programs have come.
 enum Stage {
@@ -99,7 +96,7 @@ impl KernelReader {
     /// Loads nothing yet, but where a command's first packets count.
     #[must_use]
     pub fn new(roots: &Roots, at_once: bool, wanted: OnRequest) -> Self {
-        let refusal = elsewhere(roots);
+        let refusal = refusal::elsewhere(roots);
         let mut reader = Self {
             roots: roots.clone(),
             stage: if refusal.is_none() { Stage::Idle } else { Stage::Refused },
@@ -115,7 +112,7 @@ impl KernelReader {
             times: None,
             hops: Vec::new(),
             problems: Vec::new(),
-            no_more: refusal.is_some().then(|| no_more(&format!("{ELSEWHERE}; run vnettop outside of the container"))),
+            no_more: refusal.is_some().then(refusal::no_more_elsewhere),
             refusal: refusal.flatten(),
         };
         if at_once && matches!(reader.stage, Stage::Idle) {
@@ -218,7 +215,7 @@ impl KernelReader {
         let Stage::Running(_, maps) = &mut self.stage else { return false };
         let Some(tables) = &mut maps.drops else { return false };
         let gone = remember(&mut self.flows, flows, now_ns);
-        let told = self.counts.as_deref().and_then(|counts| counts.drops.as_ref());
+        let told = self.counts.as_deref().and_then(|counts| counts.drops.as_ref()).filter(|_| !gone.is_empty());
         for row in told.iter().flat_map(|told| &told.flows) {
             end(row, &gone, &mut self.ended);
         }
@@ -271,8 +268,8 @@ impl KernelReader {
     }
 
     fn refuse(&mut self, refusal: &Refusal) {
-        self.refusal = Some(sentence(&self.roots, refusal, false));
-        self.no_more = Some(no_more(&way(&self.roots, refusal)));
+        self.refusal = Some(refusal::sentence(&self.roots, refusal, false));
+        self.no_more = Some(refusal::no_more(&self.roots, refusal));
     }
 
     fn take(&mut self, report: Report) {
@@ -283,7 +280,7 @@ impl KernelReader {
                         programs.time_softirqs(true);
                     }
                     let missing = maps.missing.as_ref();
-                    self.refusal = missing.map(|missing| sentence(&self.roots, missing, maps.moves.is_some()));
+                    self.refusal = missing.map(|missing| refusal::sentence(&self.roots, missing, maps.moves.is_some()));
                     self.stage = Stage::Running(programs, maps);
                 }
             }
@@ -302,7 +299,7 @@ impl KernelReader {
                     }
                 }
             }
-            Report::NoMore(refusal) => self.no_more = Some(no_more(&way(&self.roots, &refusal))),
+            Report::NoMore(refusal) => self.no_more = Some(refusal::no_more(&self.roots, &refusal)),
             Report::Softirqs(times) => self.times = Some(times),
             Report::Hops(counts) => self.hops = counts.into_iter().map(hop).collect(),
         }
@@ -417,62 +414,4 @@ fn tell(
         untracked: row.untracked,
         packets: row.packets,
     })
-}
-
-/// What is missing, and what it would add.
-fn sentence(roots: &Roots, refusal: &Refusal, has_moves: bool) -> String {
-    let without = if has_moves {
-        "losses are what counters of drops say"
-    } else {
-        "moves are counted, not traced, and losses are what counters of drops say"
-    };
-    let adds =
-        if has_moves { "the reason and function of each loss" } else { "each with its time, reason and function" };
-    let way = way(roots, refusal);
-    match refusal {
-        Refusal::Rights => format!("{without}: {way} to have {adds}"),
-        Refusal::NoBtf | Refusal::Unread(_) | Refusal::Other(_) => format!("{without}: {way}, which would add {adds}"),
-    }
-}
-
-/// Why what is counted only on request is not.
-fn no_more(why: &str) -> String {
-    format!("softirqs are not timed and the cores of hops not counted: {why}")
-}
-
-/// What is in the way, or what to do about it.
-fn way(roots: &Roots, refusal: &Refusal) -> String {
-    match refusal {
-        Refusal::Rights if knows_cap_bpf(roots) => "run vnettop as root or with CAP_BPF and CAP_PERFMON".to_owned(),
-        Refusal::Rights => "run vnettop as root".to_owned(),
-        Refusal::NoBtf => "this kernel has no BTF (CONFIG_DEBUG_INFO_BTF)".to_owned(),
-        Refusal::Unread(error) => {
-            let mends = way_out(error, "run vnettop as root");
-            format!("the kernel's types cannot be read ({error}); {mends}")
-        }
-        Refusal::Other(why) => format!("the kernel refused the BPF programs ({why})"),
-    }
-}
-
-/// Before Linux 5.8 there is no `CAP_BPF` to ask for.
-fn knows_cap_bpf(roots: &Roots) -> bool {
-    let last = std::fs::read_to_string(roots.proc.join("sys/kernel/cap_last_cap"));
-    last.ok().and_then(|last| last.trim().parse::<u32>().ok()).is_some_and(|last| last >= CAP_BPF)
-}
-
-/// Why this machine's kernel could not speak of the threads of this /proc, where that is so; a sentence where there is
-/// anything to be done about it.
-#[allow(clippy::option_option, reason = "no reason, a reason without words, a reason")]
-fn elsewhere(roots: &Roots) -> Option<Option<String>> {
-    let target = |link: &str| std::fs::read_link(roots.proc.join(link)).ok();
-    let is = |link: &str, expected: &str| target(link).is_some_and(|target| target.as_os_str() == expected);
-    if is("self", &std::process::id().to_string()) && is("self/ns/pid", OF_THE_MACHINE) {
-        return None;
-    }
-    // A captured /proc has nobody to trace.
-    let sentence = format!(
-        "moves are counted, not traced, and losses are what counters of drops say: {ELSEWHERE}; run vnettop outside of the \
-         container to have each with its time, reason and function"
-    );
-    Some(target("self").map(|_| sentence))
 }

@@ -1,0 +1,74 @@
+//! What the user is told where the kernel cannot be asked: what is missing, why, and what to do about it.
+
+use crate::bpf::Refusal;
+use crate::source::{Roots, way_out};
+
+/// The process namespace of the machine itself (`PROC_PID_INIT_INO`, Linux 3.8): the kernel tells no other's numbers.
+const OF_THE_MACHINE: &str = "pid:[4026531836]";
+const ELSEWHERE: &str = "this is not the machine's own process namespace";
+const NO_MORE: &str = "softirqs are not timed and the cores of hops not counted";
+/// The number of `CAP_BPF` (Linux 5.8).
+const CAP_BPF: u32 = 39;
+
+/// What is missing, and what it would add.
+pub(super) fn sentence(roots: &Roots, refusal: &Refusal, has_moves: bool) -> String {
+    let without = if has_moves {
+        "losses are what counters of drops say"
+    } else {
+        "moves are counted, not traced, and losses are what counters of drops say"
+    };
+    let adds =
+        if has_moves { "the reason and function of each loss" } else { "each with its time, reason and function" };
+    let way = way(roots, refusal);
+    match refusal {
+        Refusal::Rights => format!("{without}: {way} to have {adds}"),
+        Refusal::NoBtf | Refusal::Unread(_) | Refusal::Other(_) => format!("{without}: {way}, which would add {adds}"),
+    }
+}
+
+/// Why what is counted only on request is not.
+pub(super) fn no_more(roots: &Roots, refusal: &Refusal) -> String {
+    format!("{NO_MORE}: {}", way(roots, refusal))
+}
+
+/// The same outside of the machine's own process namespace.
+pub(super) fn no_more_elsewhere() -> String {
+    format!("{NO_MORE}: {ELSEWHERE}; run vnettop outside of the container")
+}
+
+/// What is in the way, or what to do about it.
+fn way(roots: &Roots, refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::Rights if knows_cap_bpf(roots) => "run vnettop as root or with CAP_BPF and CAP_PERFMON".to_owned(),
+        Refusal::Rights => "run vnettop as root".to_owned(),
+        Refusal::NoBtf => "this kernel has no BTF (CONFIG_DEBUG_INFO_BTF)".to_owned(),
+        Refusal::Unread(error) => {
+            let mends = way_out(error, "run vnettop as root");
+            format!("the kernel's types cannot be read ({error}); {mends}")
+        }
+        Refusal::Other(why) => format!("the kernel refused the BPF programs ({why})"),
+    }
+}
+
+/// Before Linux 5.8 there is no `CAP_BPF` to ask for.
+fn knows_cap_bpf(roots: &Roots) -> bool {
+    let last = std::fs::read_to_string(roots.proc.join("sys/kernel/cap_last_cap"));
+    last.ok().and_then(|last| last.trim().parse::<u32>().ok()).is_some_and(|last| last >= CAP_BPF)
+}
+
+/// Why this machine's kernel could not speak of the threads of this /proc, where that is so; a sentence where there is
+/// anything to be done about it.
+#[allow(clippy::option_option, reason = "no reason, a reason without words, a reason")]
+pub(super) fn elsewhere(roots: &Roots) -> Option<Option<String>> {
+    let target = |link: &str| std::fs::read_link(roots.proc.join(link)).ok();
+    let is = |link: &str, expected: &str| target(link).is_some_and(|target| target.as_os_str() == expected);
+    if is("self", &std::process::id().to_string()) && is("self/ns/pid", OF_THE_MACHINE) {
+        return None;
+    }
+    // A captured /proc has nobody to trace.
+    let sentence = format!(
+        "moves are counted, not traced, and losses are what counters of drops say: {ELSEWHERE}; run vnettop outside of the \
+         container to have each with its time, reason and function"
+    );
+    Some(target("self").map(|_| sentence))
+}
