@@ -6,14 +6,11 @@ mod live;
 use live::line::{Line, Place, inode, lost};
 use live::{Netns, can_run, pid};
 use serde_json::Value;
-use std::fs;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 const PROGRAMS: &[&str] = &["iperf3", "ip", "tc", "nsenter", "taskset"];
-/// Rules that a packet walks in the router, so that one core passes on some 10,000 packets a second.
-const RULES: usize = 5_000;
 
 /// What a counter of the kernel says of packets lost at a place.
 type Counter<'a> = &'a dyn Fn() -> f64;
@@ -285,18 +282,8 @@ fn loss_in_a_full_backlog_is_found_there() {
     }
     let line = Line::new();
     let _server = line.serve();
-    // No setting of the machine is touched: one core gets all packets of the router, and each takes it long, so that its
-    // backlog of 1,000 fills. Many streams, because what waits there still counts against a sender's own buffer.
-    let rules: Vec<String> =
-        (1..=RULES).map(|rule| format!("rule add from 203.0.113.9 iif r1 table 100 priority {rule}")).collect();
-    let file = line.directory.path().join("rules");
-    fs::write(&file, rules.join("\n")).expect("writable");
-    line.router.run(&format!("ip -batch {}", file.display()));
-    let router = line.router.pid().to_string();
-    let set = "mount -t sysfs none /sys; for queue in /sys/class/net/r0/queues/rx-*; do echo 2 > $queue/rps_cpus; done";
-    let out = Command::new("nsenter").args(["-t", &router, "-n", "--", "unshare", "-m", "sh", "-ec", set]).output();
-    let out = out.expect("nsenter runs");
-    assert!(out.status.success(), "RPS can be set: {}", String::from_utf8_lossy(&out.stderr));
+    // Many streams, because what waits in a backlog still counts against a sender's own buffer.
+    line.hold_up();
     for (size, length, rate) in [("64 bytes", "64", "400K"), ("1470 bytes", "1470", "9M")] {
         let arguments = ["-u", "-l", length, "-b", rate, "-P", "32"];
         let is_it = |place: &Place| place.0 == "backlog";

@@ -12,6 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Objects that come in a second.
 pub const TICKS_OF_A_SECOND: usize = 5;
 
+/// Rules that a packet walks in the router, so that one core passes on some 10,000 packets a second.
+const RULES: usize = 5_000;
+
 /// Three namespaces in a row, the middle one a router: `a0` 198.18.1.1 – `r0`, `r1` – `b0` 198.18.2.1.
 pub struct Line {
     pub near: Netns,
@@ -41,6 +44,23 @@ impl Line {
         std::os::unix::fs::symlink(String::from_utf8_lossy(&out.stdout).trim(), &program).expect("writable");
         let program = program.display().to_string();
         Self { near, router, far, directory, program }
+    }
+
+    /// Makes the router too slow for some 25,000 packets a second.
+    pub fn hold_up(&self) {
+        // No setting of the machine is touched: one core gets all packets of the router, and each takes it long, so that its
+        // backlog of 1,000 fills.
+        let rules: Vec<String> =
+            (1..=RULES).map(|rule| format!("rule add from 203.0.113.9 iif r1 table 100 priority {rule}")).collect();
+        let file = self.directory.path().join("rules");
+        fs::write(&file, rules.join("\n")).expect("writable");
+        self.router.run(&format!("ip -batch {}", file.display()));
+        let router = self.router.pid().to_string();
+        let set =
+            "mount -t sysfs none /sys; for queue in /sys/class/net/r0/queues/rx-*; do echo 2 > $queue/rps_cpus; done";
+        let out = Command::new("nsenter").args(["-t", &router, "-n", "--", "unshare", "-m", "sh", "-ec", set]).output();
+        let out = out.expect("nsenter runs");
+        assert!(out.status.success(), "RPS can be set: {}", String::from_utf8_lossy(&out.stderr));
     }
 
     /// The same with a bridge in place of the router: `r0` and `r1` are its ports.
