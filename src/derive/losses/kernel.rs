@@ -5,7 +5,7 @@ use super::counted::{Step, rise};
 use super::reasons::{Verdict, judge};
 use super::{Loss, LossPlace, Span};
 use crate::derive::whose::{self, goes, is_same};
-use crate::sample::{Conntrack, DropCount, DropFlow, Drops, FlowSample, KernelCounts, LinkKey, Sample};
+use crate::sample::{Conntrack, DropCount, DropFlow, Drops, FlowPath, FlowSample, KernelCounts, LinkKey, Sample};
 use std::collections::BTreeMap;
 
 /// What connection tracking counted as dropped and no row of the firewall's hooks has told yet, by namespace.
@@ -99,27 +99,28 @@ impl Tracked {
 }
 
 impl Step<'_> {
+    fn flows(&self) -> impl Iterator<Item = &FlowSample> {
+        self.next.flows.iter().chain(&self.previous.flows)
+    }
+
+    fn paths(&self) -> impl Iterator<Item = &FlowPath> {
+        self.next.paths.iter().chain(self.previous.paths.iter())
+    }
+
     fn is_theirs(&self, row: &DropCount) -> bool {
-        let paths = self.next.paths.iter().chain(self.previous.paths.iter());
-        let is_end = || {
-            let flow = row.flow?;
-            let mut flows = self.next.flows.iter().chain(&self.previous.flows);
-            let is_its = |one: &FlowSample| is_same(one.local, flow.to) || is_same(one.local, flow.from);
-            Some(flows.any(|one| Some(one.netns) == row.netns && is_its(one)))
-        };
+        let is_end = row.flow.is_none_or(|flow| {
+            let mut here = self.flows().filter(|one| Some(one.netns) == row.netns);
+            here.any(|one| is_same(one.local, flow.to) || is_same(one.local, flow.from))
+        });
         let is_plain = |key| self.link(key).is_some_and(|link| link.facts.kind.is_plain());
-        whose::is_theirs(row, paths, is_end().unwrap_or(true), is_plain)
+        whose::is_theirs(row, self.paths(), is_end, is_plain)
     }
 
     /// The namespace that a flow's packets are addressed to.
     fn destination(&self, flow: DropFlow) -> Option<u64> {
-        let mut flows = self.next.flows.iter().chain(&self.previous.flows);
-        let mut paths = self.next.paths.iter().chain(self.previous.paths.iter());
-        let end = || {
-            let path = paths.find(|path| path.gap.is_none() && goes(path, flow.from, flow.to))?;
-            path.hops.last().map(|hop| hop.link.netns)
-        };
-        flows.find(|one| is_same(one.local, flow.to)).map(|one| one.netns).or_else(end)
+        let leads = |path: &&FlowPath| path.gap.is_none() && goes(path, flow.from, flow.to);
+        let end = || Some(self.paths().find(leads)?.hops.last()?.link.netns);
+        self.flows().find(|one| is_same(one.local, flow.to)).map(|one| one.netns).or_else(end)
     }
 }
 

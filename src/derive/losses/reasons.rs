@@ -159,25 +159,27 @@ const FUNCTIONS: &[(Verdict, &str)] = &[
 
 /// Buffers that are no packets: messages of netlink and of Unix sockets; what a question for a route is asked with, as
 /// vnettop asks one for each hop.
-const NO_PACKETS: &[(Verdict, &str)] = &[(
-    Harmless,
-    "netlink_* rtnl_* unix_* ovs_dp_cmd_* ovs_vport_cmd_* ovs_flow_cmd_* inet_rtm_getroute inet6_rtm_getroute",
-)];
+const NO_PACKETS: &str =
+    "netlink_* rtnl_* unix_* ovs_dp_cmd_* ovs_vport_cmd_* ovs_flow_cmd_* inet_rtm_getroute inet6_rtm_getroute";
 
 /// Whether what a function of the kernel drops is a packet.
 #[must_use]
 pub fn is_packet(function: &str) -> bool {
-    look_up(NO_PACKETS, function).is_none()
+    !is_among(NO_PACKETS, function)
 }
 
 /// The verdict of the first row that has the word.
 fn look_up(rows: &[(Verdict, &str)], word: &str) -> Option<Verdict> {
-    let fits = |pattern: &str| match (pattern.strip_suffix('*'), pattern.strip_prefix('*')) {
+    rows.iter().find(|(_, patterns)| is_among(patterns, word)).map(|(verdict, _)| *verdict)
+}
+
+/// Whether one of these patterns is the word's.
+fn is_among(patterns: &str, word: &str) -> bool {
+    patterns.split(' ').any(|pattern| match (pattern.strip_suffix('*'), pattern.strip_prefix('*')) {
         (Some(begins), _) => word.starts_with(begins),
         (_, Some(ends)) => word.ends_with(ends),
         _ => word == pattern,
-    };
-    rows.iter().find(|(_, patterns)| patterns.split(' ').any(fits)).map(|(verdict, _)| *verdict)
+    })
 }
 
 #[cfg(test)]
