@@ -10,9 +10,10 @@ use std::sync::Arc;
 
 /// `struct drop`: flow, namespace, ifindex, reason, address in two halves, whether it was untracked, nothing.
 type DropKey = [u32; 8];
-/// `struct tuple` and `struct early`, in words of four bytes.
+/// `struct tuple`, in words of four bytes.
 type Tuple = [u32; 10];
-type EarlyKey = [u32; 18];
+/// `struct early_count`: tuple and drop, two words in each; packets; since when; how many of them are in `others`.
+type EarlyCount = [u64; 12];
 
 /// What counts in `counted`.
 const OF_FLOWS: u32 = 0;
@@ -22,6 +23,8 @@ const NO_ROOM: u32 = 2;
 const EARLY_NS: u64 = 5_000_000_000;
 /// Rows of others at most: what a table of so many shows is what is dropped most recently.
 const MOST_OTHERS: usize = 1024;
+/// Bits of the table `namespaces`.
+const NAMESPACE_BITS: u32 = 4096;
 
 /// One direction of a watched flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,13 +77,39 @@ impl Rows {
     }
 }
 
+/// A table of bits by which the program sorts out at once what nobody asked for.
+struct Bits {
+    table: Array<MapData, u64>,
+    /// The words that were written.
+    told: BTreeMap<u32, u64>,
+}
+
+impl Bits {
+    fn take(ebpf: &mut Ebpf, name: &str) -> Option<Self> {
+        Some(Self { table: Array::try_from(ebpf.take_map(name)?).ok()?, told: BTreeMap::new() })
+    }
+
+    /// Sets these, and takes all others away.
+    fn set(&mut self, bits: impl Iterator<Item = u32>) {
+        let mut words: BTreeMap<u32, u64> = self.told.keys().map(|word| (*word, 0)).collect();
+        for bit in bits {
+            *words.entry(bit / 64).or_default() |= 1 << (bit % 64);
+        }
+        for (word, bits) in words.iter().filter(|(word, bits)| self.told.get(word) != Some(bits)) {
+            let _ = self.table.set(*word, bits, 0);
+        }
+        self.told = words;
+    }
+}
+
 /// The tables.
 pub struct DropTables {
     flows: HashMap<MapData, Tuple, u32>,
+    ports: Bits,
     drops: HashMap<MapData, DropKey, u64>,
     others: HashMap<MapData, DropKey, u64>,
-    early: HashMap<MapData, EarlyKey, [u64; 3]>,
-    namespaces: HashMap<MapData, u32, u32>,
+    early: HashMap<MapData, u64, EarlyCount>,
+    namespaces: Bits,
     counted: Array<MapData, u64>,
     reasons: Reasons,
     /// The flows asked for, each with its number; a number is never given again.
@@ -98,10 +127,11 @@ impl DropTables {
     pub(super) fn take(ebpf: &mut Ebpf, reasons: Reasons) -> Option<Self> {
         Some(Self {
             flows: HashMap::try_from(ebpf.take_map("flows")?).ok()?,
+            ports: Bits::take(ebpf, "ports")?,
             drops: HashMap::try_from(ebpf.take_map("drops")?).ok()?,
             others: HashMap::try_from(ebpf.take_map("others")?).ok()?,
             early: HashMap::try_from(ebpf.take_map("early")?).ok()?,
-            namespaces: HashMap::try_from(ebpf.take_map("namespaces")?).ok()?,
+            namespaces: Bits::take(ebpf, "namespaces")?,
             counted: Array::try_from(ebpf.take_map("counted")?).ok()?,
             reasons,
             asked: BTreeMap::new(),
@@ -140,6 +170,9 @@ impl DropTables {
             self.asked.insert(flow, number);
             numbers.insert(tuple(flow), number);
         }
+        // Later fragments go to port 0.
+        let ports = self.asked.keys().flat_map(|flow| [flow.to.port().to_be(), 0]);
+        self.ports.set(ports.map(u32::from));
         if !numbers.is_empty() {
             self.take_early(&numbers, now_ns);
             self.of_others.counted = None;
@@ -163,14 +196,15 @@ impl DropTables {
 
     /// Moves what these tuples lost while nobody asked for them to the flows they are of.
     fn take_early(&mut self, numbers: &BTreeMap<Tuple, u32>, now_ns: u64) {
-        let keys: Vec<EarlyKey> = self.early.keys().flatten().collect();
-        for key in keys {
-            let tuple: Tuple = std::array::from_fn(|at| key[at]);
+        let counts: Vec<(u64, EarlyCount)> = self.early.iter().flatten().collect();
+        for (key, count) in counts {
+            let word = |at: usize| u32::from_ne_bytes(count[at / 2].to_ne_bytes().as_chunks().0[at % 2]);
+            let tuple: Tuple = std::array::from_fn(word);
             let Some(&number) = numbers.get(&tuple).or_else(|| numbers.get(&to_port_alone(tuple))) else { continue };
-            let Ok([packets, since_ns, in_others]) = self.early.get(&key, 0) else { continue };
+            let Ok([.., packets, since_ns, in_others]) = self.early.get(&key, 0) else { continue };
             let _ = self.early.remove(&key);
             if since_ns.saturating_add(EARLY_NS) >= now_ns {
-                let mut drop: DropKey = std::array::from_fn(|at| key[10 + at]);
+                let mut drop: DropKey = std::array::from_fn(|at| word(10 + at));
                 *self.taken.entry(drop).or_default() += in_others;
                 drop[0] = number;
                 *self.before.entry(drop).or_default() += packets;
@@ -183,12 +217,9 @@ impl DropTables {
         if self.asked_namespaces == wanted {
             return;
         }
-        for gone in self.asked_namespaces.difference(&wanted) {
-            let _ = self.namespaces.remove(gone);
-        }
-        for new in wanted.difference(&self.asked_namespaces) {
-            let _ = self.namespaces.insert(new, 1, 0);
-        }
+        let is_all = wanted.contains(&0);
+        let all = (0..NAMESPACE_BITS).filter(|_| is_all);
+        self.namespaces.set(wanted.iter().map(|inode| inode % NAMESPACE_BITS).chain(all));
         self.asked_namespaces = wanted;
         self.of_others.counted = None;
     }
