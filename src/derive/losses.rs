@@ -86,19 +86,16 @@ impl LossTrack {
         };
         let paths = if next.flows.is_empty() { &previous.paths } else { &next.paths };
         let mut places = Vec::new();
-        match told {
-            Some(told) => {
-                let is_new = kernel::drops(previous).is_none();
-                if is_new {
-                    // They were attached in between: before that only counters know.
-                    self.counted(&step, &route, &spans, &mut places);
-                }
-                self.tracked.lost(&step, told, is_new, &mut places);
-                if !is_new {
-                    backlog::of_devices(&step, &route, told, &mut places);
-                }
+        // Until the programs were attached only counters know.
+        let is_new = told.is_none() || kernel::drops(previous).is_none();
+        if is_new {
+            self.counted(&step, &route, &spans, &mut places);
+        }
+        if let Some(told) = told {
+            self.tracked.lost(&step, told, is_new, &mut places);
+            if !is_new {
+                backlog::of_devices(&step, &route, told, &mut places);
             }
-            None => self.counted(&step, &route, &spans, &mut places),
         }
         let crossed = upcalls::crossed(datapaths, &next.ovs, paths);
         let unasked = upcalls::lost(&step, &crossed);
@@ -187,9 +184,8 @@ fn sent_through(loss: &Loss, paths: &[FlowPath], spans: &[Span<'_>]) -> Option<f
 /// Entries that connection tracking has and may have, where it is fullest.
 fn fullest(next: &Sample) -> Option<(u64, u64)> {
     let tables = next.protocols.iter().filter_map(|now| now.conntrack).filter(|table| table.max > 0);
-    tables
-        .max_by_key(|table| u128::from(table.count) * 1000 / u128::from(table.max))
-        .map(|table| (table.count, table.max))
+    let fullest = tables.max_by_key(|table| u128::from(table.count) * 1000 / u128::from(table.max));
+    fullest.map(|table| (table.count, table.max))
 }
 
 /// The protocols of one namespace in both samples.

@@ -70,7 +70,7 @@ struct Want {
 }
 
 /// Reads qdiscs, protocol counters and offloads.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct LossReader {
     proc: PathBuf,
     /// Every namespace is read on every tick while there are no flows.
@@ -90,17 +90,7 @@ impl LossReader {
     /// Nothing is opened yet.
     #[must_use]
     pub fn new(roots: &Roots) -> Self {
-        Self {
-            proc: roots.proc.clone(),
-            at_rest: false,
-            waiting: None,
-            places: BTreeMap::new(),
-            wants: BTreeMap::new(),
-            offloads: Arc::default(),
-            offloads_at_ns: 0,
-            buffer: Vec::new(),
-            problems: Vec::new(),
-        }
+        Self { proc: roots.proc.clone(), ..Self::default() }
     }
 
     /// Reads protocols and qdiscs of all namespaces also while there are no flows, so that what is lost counts from the

@@ -43,25 +43,23 @@ impl Verdict {
 /// Judges a drop by its reason and the function that dropped it, as far as they are known.
 #[must_use]
 pub fn judge(reason: Option<&str>, function: Option<&str>) -> Verdict {
-    let is_old = reason.is_none();
     if reason == Some("NOT_SPECIFIED") && function.is_none() {
         return Verdict::Unclear;
     }
     if !function.is_none_or(is_packet) {
         return Verdict::Harmless;
     }
-    // A piece is freed with the reason of the packet that it is of.
-    let is_by_function = function == Some("skb_release_data");
-    let reason = reason.filter(|&reason| reason != "NOT_SPECIFIED" && !is_by_function);
     // To a segment that finds no socket TCP answers with a reset: its connection is over, or never was.
     if reason == Some("NO_SOCKET") && function.is_some_and(|function| function.starts_with("tcp_")) {
         return Verdict::Harmless;
     }
-    let by_function = || function.and_then(|function| look_up(FUNCTIONS, function));
-    let by_old_function = || function.filter(|_| is_old).and_then(|function| look_up(WITHOUT_REASONS, function));
-    let by_function = || by_old_function().or_else(by_function);
-    let verdict = reason.and_then(|reason| look_up(REASONS, reason)).or_else(by_function);
-    verdict.unwrap_or(Verdict::Lost(LossPlace::Kernel))
+    let tables: &[_] = if reason.is_none() { &[WITHOUT_REASONS, FUNCTIONS] } else { &[FUNCTIONS] };
+    let by_function = || tables.iter().find_map(|rows| look_up(rows, function?));
+    let specified = reason.filter(|&reason| reason != "NOT_SPECIFIED");
+    specified
+        .and_then(|reason| look_up(REASONS, reason))
+        .or_else(by_function)
+        .unwrap_or(Verdict::Lost(LossPlace::Kernel))
 }
 
 use LossPlace as At;
@@ -117,13 +115,12 @@ const WITHOUT_REASONS: &[(Verdict, &str)] =
 
 /// By function alone: before Linux 5.17, and where the kernel's own authors specified no reason.
 const FUNCTIONS: &[(Verdict, &str)] = &[
-    // The pieces of a packet that was put together are freed after it, and counted with it; a socket that is closed still
-    // had some; a sniffer has copies, multicast that nobody wants comes to everybody.
+    // A socket that is closed still had some; a sniffer has copies, multicast that nobody wants comes to everybody.
     (
         Harmless,
-        "skb_release_data udp_destruct_common udp_destruct_sock udpv6_destruct_sock inet_sock_destruct \
-         sk_stream_kill_queues tcp_write_queue_purge skb_rbtree_purge skb_queue_purge* __skb_queue_purge* packet_rcv* \
-         tpacket_rcv arp_rcv arp_process ndisc_rcv icmpv6_rcv igmp_rcv ip6_mc_input",
+        "udp_destruct_common udp_destruct_sock udpv6_destruct_sock inet_sock_destruct sk_stream_kill_queues \
+         tcp_write_queue_purge skb_rbtree_purge skb_queue_purge* __skb_queue_purge* packet_rcv* tpacket_rcv arp_rcv \
+         arp_process ndisc_rcv icmpv6_rcv igmp_rcv ip6_mc_input",
     ),
     // TCP without a reason: what still comes when a connection has been closed, as the last segment of every one that ends
     // in TIME_WAIT; what it refuses of a living one is freed without a word before Linux 5.18, and has a reason from then
@@ -157,12 +154,13 @@ const FUNCTIONS: &[(Verdict, &str)] = &[
     (Lost(At::Link), "*_xmit *_rcv vxlan* geneve* wg_* tun_* __dev_forward_skb* dev_forward_skb*"),
 ];
 
-/// Buffers that are no packets: messages of netlink and of Unix sockets; what a question for a route is asked with, as
-/// vnettop asks one for each hop.
-const NO_PACKETS: &str =
-    "netlink_* rtnl_* unix_* ovs_dp_cmd_* ovs_vport_cmd_* ovs_flow_cmd_* inet_rtm_getroute inet6_rtm_getroute";
+/// Buffers that are no packets of their own: the pieces of one that was put together, which are freed after it and counted
+/// with it; messages of netlink and of Unix sockets; what a question for a route is asked with, as vnettop asks one for
+/// each hop.
+const NO_PACKETS: &str = "skb_release_data netlink_* rtnl_* unix_* ovs_dp_cmd_* ovs_vport_cmd_* ovs_flow_cmd_* \
+                          inet_rtm_getroute inet6_rtm_getroute";
 
-/// Whether what a function of the kernel drops is a packet.
+/// Whether what a function of the kernel drops is a packet of its own.
 #[must_use]
 pub fn is_packet(function: &str) -> bool {
     !is_among(NO_PACKETS, function)
