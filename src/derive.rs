@@ -31,6 +31,7 @@ use crate::sample::{
     Duty, Event, FlowPath, Host, Item, KernelCounts, LinkKey, Offloads, OvsSwitch, OwnCost, Owned, Owner, Problem,
     Sample, Space, Steering, Topology, TraceSource,
 };
+use flow::FlowTrack;
 use history::History;
 use inquiry::Inquiry;
 use owners::Owners;
@@ -154,24 +155,15 @@ impl Metrics {
     }
 }
 
-/// Folds the stream of a run into metrics; keeps the previous sample and what needs more than two.
+/// Folds the stream of a run into metrics; keeps the previous sample and what needs more than two. A sample goes through two
+/// stages: what it says of the machine, and of that what concerns a benchmark, from its flows to what is found.
 #[derive(Debug, Default)]
 pub struct Derivation {
     previous: Option<Sample>,
-    owners: Owners,
-    history: History,
-    /// The pins of vnettop that stand.
-    pins: Pins,
-    inquiry: Inquiry,
-    trial: Trial,
-    switches: ovs::Switches,
-    datapaths: ovs::Datapaths,
-    losses: losses::LossTrack,
+    machine: Machine,
+    course: Course,
     /// What of a sample is looked at; none is all of it.
     scope: Option<Scope>,
-    heard: benchmarks::Heard,
-    /// What happened since the last sample.
-    events: Vec<Event>,
 }
 
 impl Derivation {
@@ -192,16 +184,23 @@ impl Derivation {
         match item {
             Item::Sample(sample) => Some(self.sample(*sample)),
             Item::Event(event) => {
-                self.event(&event);
+                self.machine.event(&event);
+                self.course.event(&event);
                 None
             }
         }
     }
 
-    /// What needs more than two samples: strips, trails, sampled moves.
+    /// The strips of the links and the trails of the threads.
     #[must_use]
     pub fn history(&self) -> &History {
-        &self.history
+        &self.machine.history
+    }
+
+    /// The watched flow, bin by bin.
+    #[must_use]
+    pub(in crate::derive) fn flow(&self) -> &FlowTrack {
+        &self.course.flow
     }
 
     /// The newest sample.
@@ -210,26 +209,19 @@ impl Derivation {
         self.previous.as_ref()
     }
 
-    fn event(&mut self, event: &Event) {
-        self.pins.event(event);
-        self.inquiry.event(event);
-        self.trial.event(event);
-        self.heard.event(event);
-        self.events.push(event.clone());
-    }
-
     /// The threads of switches are beside everything that concerns the benchmark.
     fn sample(&mut self, mut next: Sample) -> Metrics {
         let mut previous = self.previous.take();
         if let Some(scope) = &mut self.scope {
-            self.history.beside(scope.narrow(&mut next));
+            self.course.flow.beside(scope.narrow(&mut next));
         }
-        self.history.observe_threads(previous.as_ref(), &next);
+        self.machine.history.observe_threads(previous.as_ref(), &next);
         let before = previous.as_mut().map(threads::without_switches).unwrap_or_default();
         let now = threads::without_switches(&mut next);
-        let mut metrics = self.benchmark(previous.as_ref(), &next);
+        let mut metrics = self.machine.observe(previous.as_ref(), &next);
+        self.course.observe(previous.as_ref(), &next, &mut metrics, &self.machine.history);
         if !now.is_empty() {
-            metrics.threads.extend(threads::of_switches(&before, &now, &self.history, &self.pins));
+            metrics.threads.extend(threads::of_switches(&before, &now, &self.machine.history, &self.machine.pins));
             metrics.threads.sort_by_key(|thread| (thread.sample.id.pid, thread.sample.id.tid));
             next.threads.extend(now);
             next.threads.sort_by_key(|thread| (thread.id.pid, thread.id.tid));
@@ -237,24 +229,41 @@ impl Derivation {
         self.previous = Some(next);
         metrics
     }
+}
 
-    fn benchmark(&mut self, previous: Option<&Sample>, next: &Sample) -> Metrics {
-        let elapsed_s = previous.and_then(|prev| seconds(prev.at_ns, next.at_ns));
+/// The first stage: links, cores, threads, and who they belong to.
+#[derive(Debug, Default)]
+struct Machine {
+    owners: Owners,
+    history: History,
+    /// The pins of vnettop that stand.
+    pins: Pins,
+    switches: ovs::Switches,
+    datapaths: ovs::Datapaths,
+    /// What happened since the last sample.
+    events: Vec<Event>,
+}
+
+impl Machine {
+    fn event(&mut self, event: &Event) {
+        self.pins.event(event);
+        self.events.push(event.clone());
+    }
+
+    /// What of the metrics is of no benchmark; the rest is empty.
+    fn observe(&mut self, previous: Option<&Sample>, next: &Sample) -> Metrics {
         let mut links = links::between(previous, next);
         self.switches.join(&next.ovs, &mut links);
-        self.history.observe_flow(previous, next, &links);
-        let flow = self.history.flow();
-        let datapaths = self.datapaths.observe(&next.datapaths);
-        let mut metrics = Metrics {
+        let threads = threads::between(previous, next, &self.history, &self.pins);
+        let metrics = Metrics {
             wall_ms: next.wall_ms,
             at_ns: next.at_ns,
-            elapsed_s,
+            elapsed_s: previous.and_then(|prev| seconds(prev.at_ns, next.at_ns)),
             host: Arc::clone(&next.host),
             topology: Arc::clone(&next.topology),
             netns: next.netns,
-            losses: self.losses.observe(previous, next, &links, &datapaths),
             kernel: [next.kernel.clone(), previous.and_then(|previous| previous.kernel.clone())],
-            datapaths,
+            datapaths: self.datapaths.observe(&next.datapaths),
             paths: Arc::clone(&next.paths),
             offloads: Arc::clone(&next.offloads),
             steering: Arc::clone(&next.steering),
@@ -263,29 +272,55 @@ impl Derivation {
             owners: self.owners.join(&next.owners, &next.ovs),
             ovs: Arc::clone(&next.ovs),
             cores: cores::between(previous, next),
-            threads: threads::between(previous, next, &self.history, &self.pins),
-            flow: flow.metrics(),
-            benchmarks: Vec::new(),
-            jitter: Jitter::of(&self.inquiry.window(flow.bins(), next.at_ns)),
-            card: None,
+            undone: self.pins.undone(&threads, &next.topology),
+            threads,
             moves: moves::traced(previous, next),
             own_cpu: previous.and_then(|prev| own_share(prev, next)),
             own: next.own,
             trace: next.trace.as_ref().map(|trace| (trace.source, trace.lost)),
             events: std::mem::take(&mut self.events),
-            undone: Vec::new(),
             problems: Arc::clone(&next.problems),
+            flow: FlowMetrics::default(),
+            benchmarks: Vec::new(),
+            losses: Losses::default(),
+            jitter: None,
+            card: None,
             findings: Vec::new(),
         };
-        metrics.benchmarks = benchmarks::all(&next.benchmarks, &metrics.flow.connections, &self.heard);
-        metrics.undone = self.pins.undone(&metrics.threads, &metrics.topology);
         self.history.observe_metrics(&metrics);
-        let flow = self.history.flow();
-        self.trial.tick(previous.map_or(next.at_ns, |previous| previous.at_ns), next.at_ns, flow.bins());
-        metrics.card = self.trial.card().cloned();
-        self.inquiry.observe(next, &metrics, flow);
-        metrics.findings = finding::all(&metrics, &self.history, &self.inquiry);
         metrics
+    }
+}
+
+/// The second stage, in its order: the flows, what of them was lost, what a pin brought, what the rate follows, what is to be
+/// said.
+#[derive(Debug, Default)]
+struct Course {
+    flow: FlowTrack,
+    losses: losses::LossTrack,
+    heard: benchmarks::Heard,
+    trial: Trial,
+    inquiry: Inquiry,
+}
+
+impl Course {
+    fn event(&mut self, event: &Event) {
+        self.inquiry.event(event);
+        self.trial.event(event);
+        self.heard.event(event);
+    }
+
+    /// Fills in what the first stage has left empty.
+    fn observe(&mut self, previous: Option<&Sample>, next: &Sample, metrics: &mut Metrics, history: &History) {
+        self.flow.observe(previous, next, &metrics.links);
+        metrics.flow = self.flow.metrics();
+        metrics.benchmarks = benchmarks::all(&next.benchmarks, &metrics.flow.connections, &self.heard);
+        metrics.losses = self.losses.observe(previous, next, &metrics.links, &metrics.datapaths);
+        metrics.jitter = Jitter::of(&self.inquiry.window(self.flow.bins(), next.at_ns));
+        self.trial.tick(previous.map_or(next.at_ns, |previous| previous.at_ns), next.at_ns, self.flow.bins());
+        metrics.card = self.trial.card().cloned();
+        self.inquiry.observe(next, metrics, &self.flow);
+        metrics.findings = finding::all(metrics, history, &self.inquiry);
     }
 }
 

@@ -1,7 +1,6 @@
-//! What needs more than two samples: each link's rate second by second, each thread's cores and moves.
+//! What of the machine needs more than two samples: each link's rate second by second, each thread's cores and moves.
 
 use super::Metrics;
-use super::flow::{Beside, FlowTrack};
 use super::links::LinkMetrics;
 use super::moves::{MoveClass, MovesByClass};
 use crate::sample::{CoreId, LinkKey, Move, Sample, ThreadId, ThreadSample, Topology};
@@ -20,7 +19,6 @@ pub struct History {
     /// Sorted by key, one for every link of the newest metrics.
     links: Vec<LinkTrack>,
     threads: HashMap<ThreadId, ThreadTrack>,
-    flow: FlowTrack,
     /// Seconds (monotonic, whole) of the bin now being filled.
     second: Option<u64>,
     /// Late ticks of vnettop so far, and when the last of them was, monotonic ns.
@@ -144,12 +142,6 @@ impl History {
         self.threads.get(&id)
     }
 
-    /// How fast the watched threads' own traffic runs, bin by bin.
-    #[must_use]
-    pub fn flow(&self) -> &FlowTrack {
-        &self.flow
-    }
-
     /// A tick of vnettop was late within the last so many seconds.
     #[must_use]
     pub fn was_late(&self, now_ns: u64, within_s: u64) -> bool {
@@ -192,16 +184,6 @@ impl History {
             track.trace(moves[first..].iter().copied().take_while(|one| one.tid == thread.id.tid), &next.topology);
             track.sample(thread, &next.topology);
         }
-    }
-
-    /// Closes the bins of the watched flow; called when the links are derived.
-    pub(super) fn observe_flow(&mut self, previous: Option<&Sample>, next: &Sample, links: &[LinkMetrics]) {
-        self.flow.observe(previous, next, links);
-    }
-
-    /// What others do beside the next sample's flows.
-    pub(super) fn beside(&mut self, beside: Beside) {
-        self.flow.beside(beside);
     }
 
     /// Adds each link's rate to the bin of its second; closes bins when the second turns.

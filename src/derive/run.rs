@@ -16,7 +16,7 @@ pub use drops::Drops;
 pub use observed::Run;
 pub use reported::{MeasuredRate, OwnFigures};
 
-use super::history::History;
+use super::flow::FlowTrack;
 use super::moves::Evidence;
 use super::placement::{self, BUSY, Proposal, RecentLoad};
 use super::{Finding, Metrics, ThreadMetrics};
@@ -92,8 +92,7 @@ impl Observation {
     }
 
     /// Takes what was derived from a sample.
-    fn metrics(&mut self, metrics: &Metrics, history: &History) {
-        let flow = history.flow();
+    fn metrics(&mut self, metrics: &Metrics, flow: &FlowTrack) {
         self.tracks.follow(flow.bins(), flow.basis());
         self.recent.observe(metrics);
         self.host = Arc::clone(&metrics.host);

@@ -152,7 +152,7 @@ impl View {
         if let Some(sample) = self.derivation.latest() {
             self.observation.sample(sample);
         }
-        self.observation.metrics(&metrics, self.derivation.history());
+        self.observation.metrics(&metrics, self.derivation.flow());
         Some(metrics)
     }
 }
