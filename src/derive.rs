@@ -6,6 +6,7 @@ pub mod benchmarks;
 pub mod cause;
 pub mod claim;
 pub mod cores;
+mod course;
 pub mod drops;
 pub mod finding;
 pub mod flow;
@@ -24,6 +25,7 @@ pub mod proof;
 pub mod run;
 mod scope;
 mod spaces;
+pub mod test;
 pub mod threads;
 mod whose;
 
@@ -31,14 +33,14 @@ use crate::sample::{
     Duty, Event, FlowPath, Host, Item, KernelCounts, LinkKey, Offloads, OvsSwitch, OwnCost, Owned, Owner, Problem,
     Sample, Space, Steering, Topology, TraceSource,
 };
+use course::Course;
 use flow::FlowTrack;
 use history::History;
-use inquiry::Inquiry;
 use owners::Owners;
 use pins::Pins;
-use proof::Trial;
 use scope::Scope;
 use std::sync::Arc;
+use test::Tests;
 
 pub use benchmarks::BenchmarkMetrics;
 pub use cause::{Cause, Crossing};
@@ -54,6 +56,7 @@ pub use moves::{Evidence, MoveClass, MovesByClass, TracedMove};
 pub use ovs::{DatapathMetrics, OvsPlace};
 pub use pins::UndonePin;
 pub use proof::Card;
+pub use test::{Test, TestKey};
 pub use threads::ThreadMetrics;
 
 /// Everything derived from two or more samples: what every face shows.
@@ -74,7 +77,7 @@ pub struct Metrics {
     /// The network namespaces the links are in.
     pub spaces: Arc<Vec<Space>>,
     /// Every link, sorted by namespace and ifindex.
-    pub links: Vec<LinkMetrics>,
+    pub links: Arc<Vec<LinkMetrics>>,
     /// Who the links belong to, sorted by link; the same `Arc` until it changes.
     pub owners: Arc<Vec<Owned>>,
     /// Every Open vSwitch, sorted by socket.
@@ -120,6 +123,9 @@ pub struct Metrics {
     pub problems: Arc<Vec<Problem>>,
     /// Sentences of advice, most important first.
     pub findings: Vec<Finding>,
+    /// The tests, in the order in which they began: those that run, and the last ones that have ended. Empty where what belongs
+    /// to one command is derived.
+    pub tests: Vec<Arc<Test>>,
 }
 
 impl Metrics {
@@ -162,6 +168,7 @@ pub struct Derivation {
     previous: Option<Sample>,
     machine: Machine,
     course: Course,
+    tests: Tests,
     /// What of a sample is looked at; none is all of it.
     scope: Option<Scope>,
 }
@@ -186,6 +193,7 @@ impl Derivation {
             Item::Event(event) => {
                 self.machine.event(&event);
                 self.course.event(&event);
+                self.tests.event(&event);
                 None
             }
         }
@@ -219,6 +227,9 @@ impl Derivation {
         let before = previous.as_mut().map(threads::without_switches).unwrap_or_default();
         let now = threads::without_switches(&mut next);
         let mut metrics = self.machine.observe(previous.as_ref(), &next);
+        if self.scope.is_none() {
+            metrics.tests = self.tests.observe(previous.as_ref(), &next, &metrics, &self.machine.history);
+        }
         self.course.observe(previous.as_ref(), &next, &mut metrics, &self.machine.history);
         if !now.is_empty() {
             metrics.threads.extend(threads::of_switches(&before, &now, &self.machine.history, &self.machine.pins));
@@ -268,7 +279,7 @@ impl Machine {
             offloads: Arc::clone(&next.offloads),
             steering: Arc::clone(&next.steering),
             spaces: Arc::clone(&next.spaces),
-            links,
+            links: Arc::new(links),
             owners: self.owners.join(&next.owners, &next.ovs),
             ovs: Arc::clone(&next.ovs),
             cores: cores::between(previous, next),
@@ -286,41 +297,10 @@ impl Machine {
             jitter: None,
             card: None,
             findings: Vec::new(),
+            tests: Vec::new(),
         };
         self.history.observe_metrics(&metrics);
         metrics
-    }
-}
-
-/// The second stage, in its order: the flows, what of them was lost, what a pin brought, what the rate follows, what is to be
-/// said.
-#[derive(Debug, Default)]
-struct Course {
-    flow: FlowTrack,
-    losses: losses::LossTrack,
-    heard: benchmarks::Heard,
-    trial: Trial,
-    inquiry: Inquiry,
-}
-
-impl Course {
-    fn event(&mut self, event: &Event) {
-        self.inquiry.event(event);
-        self.trial.event(event);
-        self.heard.event(event);
-    }
-
-    /// Fills in what the first stage has left empty.
-    fn observe(&mut self, previous: Option<&Sample>, next: &Sample, metrics: &mut Metrics, history: &History) {
-        self.flow.observe(previous, next, &metrics.links);
-        metrics.flow = self.flow.metrics();
-        metrics.benchmarks = benchmarks::all(&next.benchmarks, &metrics.flow.connections, &self.heard);
-        metrics.losses = self.losses.observe(previous, next, &metrics.links, &metrics.datapaths);
-        metrics.jitter = Jitter::of(&self.inquiry.window(self.flow.bins(), next.at_ns));
-        self.trial.tick(previous.map_or(next.at_ns, |previous| previous.at_ns), next.at_ns, self.flow.bins());
-        metrics.card = self.trial.card().cloned();
-        self.inquiry.observe(next, metrics, &self.flow);
-        metrics.findings = finding::all(metrics, history, &self.inquiry);
     }
 }
 

@@ -201,7 +201,7 @@ impl History {
         self.second = Some(second);
         self.follow(metrics);
         let Some(elapsed_s) = metrics.elapsed_s else { return };
-        for (track, link) in self.links.iter_mut().zip(&metrics.links) {
+        for (track, link) in self.links.iter_mut().zip(metrics.links.iter()) {
             if let Some(bits) = link.rates.and_then(|rates| rates.peak_bits_per_s()) {
                 track.sum += bits * elapsed_s;
                 track.seconds += elapsed_s;
@@ -213,11 +213,11 @@ impl History {
     fn follow(&mut self, metrics: &Metrics) {
         let same =
             |(track, link): (&LinkTrack, &LinkMetrics)| track.key == link.facts.key() && track.born == link.facts.born;
-        if self.links.len() == metrics.links.len() && self.links.iter().zip(&metrics.links).all(same) {
+        if self.links.len() == metrics.links.len() && self.links.iter().zip(metrics.links.iter()).all(same) {
             return;
         }
         let mut old = std::mem::take(&mut self.links).into_iter().peekable();
-        for link in &metrics.links {
+        for link in metrics.links.iter() {
             while old.next_if(|track| track.key < link.facts.key()).is_some() {}
             let kept = old.next_if(|track| track.key == link.facts.key()).filter(|track| track.born == link.facts.born);
             self.links.push(kept.unwrap_or_else(|| LinkTrack::new(link.facts.key(), link.facts.born, self.bins)));

@@ -4,7 +4,7 @@
 
 use super::flow::join::{self, Place};
 use super::flow::{Beside, CARRIES, relayed};
-use crate::sample::{Benchmark, Duty, FlowPath, FlowSample, Proto, Sample};
+use crate::sample::{Benchmark, DropCount, DropFlow, Duty, FlowPath, FlowSample, Proto, Sample};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,6 +18,10 @@ const DRIVES: u64 = 1024 * 1024;
 pub(super) struct Scope {
     /// The sockets that do, by cookie.
     own: BTreeSet<u64>,
+    /// The sockets that are known to; none where the command's processes tell.
+    taken: Option<BTreeSet<u64>>,
+    /// In both directions, those of sockets that did: what the kernel drops of them it tells later.
+    flows: BTreeSet<DropFlow>,
     /// Those of TCP whose other end is not known and that do not.
     alone: BTreeSet<u64>,
     /// Namespaces in which others send or receive datagrams.
@@ -51,6 +55,12 @@ impl Scope {
         self.family.binary_search(&pid).is_ok() || (self.mates.contains(&pid) && self.shared != Some(pid))
     }
 
+    /// What belongs from now on are these sockets, by cookie, with the command's processes beside them.
+    pub fn take(&mut self, sockets: BTreeSet<u64>) {
+        self.sockets.clear();
+        self.taken = Some(sockets);
+    }
+
     /// Takes out of a sample what does not belong; what others do there. As long as the command's processes are not known
     /// nothing belongs.
     pub fn narrow(&mut self, sample: &mut Sample) -> Beside {
@@ -76,6 +86,7 @@ impl Scope {
             thread.duty == Duty::Switch || is_ours(pid) || (mates.contains(&pid) && !busy.contains(&pid))
         });
         self.keep_moves(sample);
+        self.keep_drops(sample);
         self.keep_protocols(sample);
         Beside { flows: !busy.is_empty(), datagrams: self.datagrams.clone() }
     }
@@ -93,11 +104,15 @@ impl Scope {
         self.datagrams.clear();
         for proto in [Proto::Tcp, Proto::Udp] {
             let flows: Vec<&FlowSample> = flows.iter().filter(|flow| flow.proto == proto).collect();
-            let places: Vec<Place> = flows.iter().map(|flow| place(flow)).collect();
+            let places: Vec<Place> = flows.iter().map(|flow| Place::of(flow)).collect();
             for (one, other) in join::pairs(&places) {
                 let ends = || [Some(one), other].into_iter().flatten().map(|at| flows[at]);
                 let was = |flow: &FlowSample| proto == Proto::Tcp && before.contains(&flow.cookie);
-                if ends().any(|flow| family.binary_search(&flow.pid).is_ok() || was(flow)) {
+                let belongs = |flow: &FlowSample| match &self.taken {
+                    Some(taken) => taken.contains(&flow.cookie),
+                    None => family.binary_search(&flow.pid).is_ok() || was(flow),
+                };
+                if ends().any(belongs) {
                     self.own.extend(ends().map(|flow| flow.cookie));
                 } else if proto == Proto::Tcp && other.is_none() {
                     self.alone.insert(flows[one].cookie);
@@ -115,8 +130,9 @@ impl Scope {
         let is_own = |path: &&FlowPath| own().any(|flow| is_way_of(path, flow));
         let paths: Vec<FlowPath> = sample.paths.iter().filter(is_own).cloned().collect();
         let places = relayed::places(&paths);
-        let is_behind =
-            |flow: &&FlowSample| self.alone.contains(&flow.cookie) && relayed::is_behind(&places, &paths, &place(flow));
+        let is_behind = |flow: &&FlowSample| {
+            self.alone.contains(&flow.cookie) && relayed::is_behind(&places, &paths, &Place::of(flow))
+        };
         let behind: Vec<&FlowSample> = sample.flows.iter().filter(is_behind).collect();
         let is_one = behind.windows(2).all(|two| two[0].pid == two[1].pid);
         let cookies: Vec<u64> = behind.iter().filter(|_| is_one).map(|flow| flow.cookie).collect();
@@ -133,6 +149,18 @@ impl Scope {
             trace.moves.retain(|one| now.contains(&one.tid) || self.threads.contains(&one.tid));
         }
         self.threads = now;
+    }
+
+    /// What the kernel dropped of others' flows is theirs.
+    fn keep_drops(&mut self, sample: &mut Sample) {
+        self.flows.extend(sample.flows.iter().flat_map(FlowSample::directions));
+        let Some(kernel) = &mut sample.kernel else { return };
+        let is_own = |row: &DropCount| row.flow.is_none_or(|flow| self.flows.contains(&flow));
+        if kernel.drops.as_ref().is_some_and(|drops| !drops.flows.iter().all(is_own))
+            && let Some(drops) = &mut Arc::make_mut(kernel).drops
+        {
+            drops.flows.retain(is_own);
+        }
     }
 
     /// What namespaces count where none of the connections is or was a sample ago is somebody else's. Before there are
@@ -154,10 +182,6 @@ fn kept<T: Clone>(list: &Arc<Vec<T>>, keep: impl Fn(&T) -> bool) -> Arc<Vec<T>> 
         return Arc::clone(list);
     }
     Arc::new(list.iter().filter(|one| keep(one)).cloned().collect())
-}
-
-fn place(flow: &FlowSample) -> Place {
-    Place { netns: flow.netns, local: flow.local, remote: flow.remote }
 }
 
 /// It is a benchmark's: of a program that is known to be one, its first connection too.

@@ -10,6 +10,7 @@ mod owner;
 mod path;
 mod peer;
 mod space;
+mod test;
 
 pub(super) use benchmark::WholeTest;
 
@@ -60,6 +61,7 @@ struct Object<'a> {
     events: Vec<Happened<'a>>,
     findings: Each<'a, Finding>,
     card: Option<super::card::Proof<'a>>,
+    tests: Vec<test::One<'a>>,
     problems: &'a [Problem],
 }
 
@@ -122,6 +124,7 @@ impl<'a> Object<'a> {
             events: Happened::all(metrics),
             findings: Each { rows: &metrics.findings, metrics },
             card: metrics.card.as_ref().map(super::card::Proof::of),
+            tests: metrics.tests.iter().map(|test| test::One::of(test)).collect(),
             problems: &metrics.problems,
         }
     }

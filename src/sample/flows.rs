@@ -1,7 +1,8 @@
 //! The connections of the watched processes (`sock_diag`), and how far each had come at several instants of a tick.
 
+use super::DropFlow;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// How far a connection had come at one instant; absolute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -155,6 +156,17 @@ pub struct FlowSample {
 }
 
 impl FlowSample {
+    /// Who sends to whom: both directions of a socket that is connected; to one that is not, anybody. IPv4 is written as such.
+    pub fn directions(&self) -> impl Iterator<Item = DropFlow> + use<> {
+        let plain = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
+        let (proto, local, remote) = (self.proto, plain(self.local), plain(self.remote));
+        let is_connected = remote.port() != 0;
+        let anybody = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+        let there = is_connected.then_some(DropFlow { proto, from: local, to: remote });
+        let here = DropFlow { proto, from: if is_connected { remote } else { anybody }, to: local };
+        [Some(here), there].into_iter().flatten()
+    }
+
     /// A TCP connection of which nothing else is known; the namespace and process that hold it, its own and its other end.
     #[must_use]
     pub fn plain(cookie: u64, (netns, pid): (u64, u32), (local, remote): (SocketAddr, SocketAddr)) -> Self {

@@ -14,7 +14,6 @@ use crate::sample::{
     Problem, Proto, SOFTIRQ_KINDS, SoftirqTime,
 };
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -308,22 +307,9 @@ impl KernelReader {
 
 /// The flows of these sockets in both directions, and those that were there a moment ago; gives those that are gone.
 fn remember(known: &mut BTreeMap<FlowKey, Seen>, flows: &[FlowSample], now_ns: u64) -> BTreeMap<FlowKey, Seen> {
-    let plain = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
     for flow in flows {
-        let proto = match flow.proto {
-            Proto::Tcp => 6,
-            Proto::Udp => 17,
-        };
-        let (local, remote) = (plain(flow.local), plain(flow.remote));
-        let directions = if remote.port() == 0 {
-            // Who sends to a socket that is not connected is not known.
-            let anybody = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
-            [Some((anybody, local)), None]
-        } else {
-            [Some((local, remote)), Some((remote, local))]
-        };
-        for (from, to) in directions.into_iter().flatten() {
-            known.insert(FlowKey { proto, from, to }, Seen { at_ns: now_ns, netns: flow.netns });
+        for DropFlow { proto, from, to } in flow.directions() {
+            known.insert(FlowKey { proto: number(proto), from, to }, Seen { at_ns: now_ns, netns: flow.netns });
         }
     }
     let is_gone = |seen: &Seen| seen.at_ns.saturating_add(LINGER_NS) < now_ns;
@@ -334,10 +320,17 @@ fn remember(known: &mut BTreeMap<FlowKey, Seen>, flows: &[FlowSample], now_ns: u
     gone
 }
 
+/// `IPPROTO_TCP` or `IPPROTO_UDP`.
+fn number(proto: Proto) -> u8 {
+    match proto {
+        Proto::Tcp => 6,
+        Proto::Udp => 17,
+    }
+}
+
 /// Adds what a flow that is gone has lost to what those before it have.
 fn end(row: &DropCount, gone: &BTreeMap<FlowKey, Seen>, ended: &mut Vec<DropCount>) {
-    let proto = |proto: Proto| if proto == Proto::Udp { 17 } else { 6 };
-    let key = row.flow.map(|flow| FlowKey { proto: proto(flow.proto), from: flow.from, to: flow.to });
+    let key = row.flow.map(|flow| FlowKey { proto: number(flow.proto), from: flow.from, to: flow.to });
     let Some((key, seen)) = key.and_then(|key| gone.get_key_value(&key)) else { return };
     // Who is known by a port alone is not known in another's namespace.
     if key.from.port() == 0 && row.netns.is_some_and(|netns| netns != seen.netns) {

@@ -37,7 +37,7 @@ impl Stir {
     /// What moves now; both lists are of the same links.
     pub fn observe(stirs: &mut [Self], metrics: &Metrics) {
         let now_ns = metrics.at_ns;
-        for (stir, link) in stirs.iter_mut().zip(&metrics.links) {
+        for (stir, link) in stirs.iter_mut().zip(metrics.links.iter()) {
             let Some(rates) = &link.rates else { continue };
             let packets = rates.packets_per_s().unwrap_or(0.0);
             if packets > 0.0 {

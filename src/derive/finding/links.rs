@@ -11,7 +11,7 @@ const CLEARLY: f64 = 1.1;
 /// The link that passes its claim the most, where the claim is no limit.
 pub(super) fn beyond_label(scene: &Scene<'_>) -> Option<Said> {
     let (mut links, mut most): (usize, Option<(f64, &LinkMetrics)>) = (0, None);
-    for link in &scene.metrics.links {
+    for link in scene.metrics.links.iter() {
         let Some(times) = link.times_label().filter(|&times| times >= CLEARLY) else { continue };
         links += 1;
         if most.is_none_or(|(so_far, _)| times > so_far) {

@@ -57,12 +57,12 @@ fn a_quiet_machine_has_no_finding() {
 #[test]
 fn a_link_beyond_its_label_is_told_with_what_the_claim_is() {
     let mut metrics = Machine::small(2).metrics();
-    metrics.links = vec![
+    metrics.links = Arc::new(vec![
         link("eth0", 2e10, Some(10_000), Basis::Real),
         link("lo", 5e10, None, Basis::None),
         link("tap0", 2.4e7, Some(10), Basis::Constant),
         link("vetha6c37c1", 3.48e10, Some(10_000), Basis::Constant),
-    ];
+    ]);
     let findings = at_once(&metrics);
     assert_eq!(
         text(&findings, "label"),

@@ -239,7 +239,7 @@ impl Track {
     fn new(flow: &FlowSample) -> Self {
         Self {
             cookie: flow.cookie,
-            place: Place { netns: flow.netns, local: flow.local, remote: flow.remote },
+            place: Place::of(flow),
             pid: flow.pid,
             pulses: VecDeque::new(),
             before: None,

@@ -1,6 +1,7 @@
 //! Which two ends belong together, across namespaces: each other's addresses, a translated address, a socket that is not
 //! connected. Only what is certain is joined. It knows no bytes.
 
+use crate::sample::FlowSample;
 use std::net::SocketAddr;
 
 /// Where an end is, and which other end it names.
@@ -13,6 +14,10 @@ pub(in crate::derive) struct Place {
 }
 
 impl Place {
+    pub fn of(flow: &FlowSample) -> Self {
+        Self { netns: flow.netns, local: flow.local, remote: flow.remote }
+    }
+
     /// It is the other end of the same connection.
     pub fn faces(&self, other: &Self) -> bool {
         self.local == other.remote && self.remote == other.local

@@ -218,7 +218,7 @@ impl Machine {
             spaces: Arc::default(),
             ovs: Arc::default(),
             datapaths: Vec::new(),
-            links: self.links.clone(),
+            links: Arc::new(self.links.clone()),
             owners: Arc::default(),
             cores: self.topology.cores.iter().map(core).collect(),
             threads: self.threads.clone(),
@@ -238,6 +238,7 @@ impl Machine {
             undone: Vec::new(),
             problems: Arc::default(),
             findings: Vec::new(),
+            tests: Vec::new(),
         }
     }
 

@@ -44,7 +44,7 @@ pub(super) struct Flow<'a> {
 
 /// One end; its namespace and process are known only of a watched process, its address not where nobody is called.
 #[derive(Serialize)]
-struct FlowEnd {
+pub(super) struct FlowEnd {
     netns: Option<u64>,
     addr: Option<IpAddr>,
     port: Option<u16>,
@@ -52,7 +52,7 @@ struct FlowEnd {
 }
 
 impl FlowEnd {
-    fn of(end: &End) -> Self {
+    pub fn of(end: &End) -> Self {
         let address = Some(end.address).filter(|address| address.port() != 0);
         Self {
             netns: end.netns,

@@ -57,7 +57,7 @@ fn metrics(change: impl FnOnce(&mut Vec<LinkFacts>, &mut FlowPath)) -> Metrics {
         rates: None,
         ovs: None,
     };
-    metrics.links = links.into_iter().map(link).collect();
+    metrics.links = Arc::new(links.into_iter().map(link).collect());
     metrics.paths = Arc::new(vec![path]);
     let space = |netns, name: &str| Space { netns, name: Some(name.to_owned()), pid: None, rests: false };
     metrics.spaces = Arc::new(vec![space(NEAR, "c1"), space(FAR, "c2")]);

@@ -86,9 +86,9 @@ fn a_thread_of_napi_takes_what_its_sender_could_not_put_together() {
 #[test]
 fn what_a_program_or_a_device_does_is_unknown() {
     let mut metrics = flowing(4, 1, 2, |_| ());
-    Arc::make_mut(&mut metrics.links[1].facts).kind = Kind::Tap;
+    Arc::make_mut(&mut Arc::make_mut(&mut metrics.links)[1].facts).kind = Kind::Tap;
     assert_eq!(hops(&metrics)[1..], ["the program that holds x0 handles it"; 2], "and what comes after");
-    Arc::make_mut(&mut metrics.links[1].facts).kind = Kind::Physical;
+    Arc::make_mut(&mut Arc::make_mut(&mut metrics.links)[1].facts).kind = Kind::Physical;
     assert_eq!(hops(&metrics)[1], "the core that x0 interrupts is not known");
     Arc::make_mut(&mut metrics.steering)[1].interrupts = Some(Interrupts::Unknown("nobody says".to_owned()));
     assert_eq!(hops(&metrics)[1], "the core that x0 interrupts is not known: nobody says");
@@ -103,7 +103,7 @@ fn what_a_card_receives_is_handled_where_it_interrupts() {
         let mut metrics = flowing(4, 1, 2, move |all| {
             (all[1].rps, all[1].interrupts) = (rps, Some(Interrupts::Cores(set("0,2"))));
         });
-        Arc::make_mut(&mut metrics.links[1].facts).kind = Kind::Physical;
+        Arc::make_mut(&mut Arc::make_mut(&mut metrics.links)[1].facts).kind = Kind::Physical;
         metrics
     };
     assert_eq!(hops(&card(&["", ""])), ["1 sender", "0,2 interrupt", "0,2 interrupt"], "and what follows there");

@@ -1,0 +1,43 @@
+//! What is derived of a benchmark, stage by stage: each takes what those before it have returned. It runs once for everything
+//! that is watched, and once for each test.
+
+use super::flow::FlowTrack;
+use super::history::History;
+use super::inquiry::Inquiry;
+use super::jitter::Jitter;
+use super::losses::LossTrack;
+use super::proof::Trial;
+use super::{Metrics, benchmarks, finding};
+use crate::sample::{Event, Sample};
+
+/// The second stage, in its order: the flows, what of them was lost, what a pin brought, what the rate follows, what is to be
+/// said.
+#[derive(Debug, Default)]
+pub(super) struct Course {
+    pub flow: FlowTrack,
+    losses: LossTrack,
+    heard: benchmarks::Heard,
+    trial: Trial,
+    inquiry: Inquiry,
+}
+
+impl Course {
+    pub fn event(&mut self, event: &Event) {
+        self.inquiry.event(event);
+        self.trial.event(event);
+        self.heard.event(event);
+    }
+
+    /// Fills in what the first stage has left empty.
+    pub fn observe(&mut self, previous: Option<&Sample>, next: &Sample, metrics: &mut Metrics, history: &History) {
+        self.flow.observe(previous, next, &metrics.links);
+        metrics.flow = self.flow.metrics();
+        metrics.benchmarks = benchmarks::all(&next.benchmarks, &metrics.flow.connections, &self.heard);
+        metrics.losses = self.losses.observe(previous, next, &metrics.links, &metrics.datapaths);
+        metrics.jitter = Jitter::of(&self.inquiry.window(self.flow.bins(), next.at_ns));
+        self.trial.tick(previous.map_or(next.at_ns, |previous| previous.at_ns), next.at_ns, self.flow.bins());
+        metrics.card = self.trial.card().cloned();
+        self.inquiry.observe(next, metrics, &self.flow);
+        metrics.findings = finding::all(metrics, history, &self.inquiry);
+    }
+}

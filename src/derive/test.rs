@@ -1,0 +1,354 @@
+//! The tests: what one client process does with its server, each derived by itself from what of a sample is its own. Two that
+//! run at once are two, one that starts after another is a new one with a window of its own, and one that has ended keeps
+//! its last figures.
+
+use super::course::Course;
+use super::flow::join::{self, Place};
+use super::flow::{Bin, End};
+use super::history::History;
+use super::scope::Scope;
+use super::{Losses, Metrics};
+use crate::sample::{Benchmark, Event, FlowSample, Proto, Sample, Side};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// Tests that have ended and are kept.
+pub const MOST_ENDED: usize = 20;
+/// So long after its last connection the kernel may still tell what a test lost, ns.
+const LATE_NS: u64 = 1_000_000_000;
+
+/// Whose test it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TestKey {
+    /// That of a client process on this machine.
+    Client(u32),
+    /// That of a client elsewhere, by its address, with a server process on this machine.
+    Server(u32, IpAddr),
+}
+
+impl TestKey {
+    /// The processes that are the test's whatever they are connected with.
+    fn processes(self) -> Vec<u32> {
+        match self {
+            Self::Client(pid) => vec![pid],
+            Self::Server(..) => Vec::new(),
+        }
+    }
+}
+
+/// One test, as of the newest sample or, where it has ended, as of its last one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Test {
+    /// 1 is the first since vnettop started.
+    pub number: u32,
+    /// Whose it is.
+    pub key: TestKey,
+    /// The sample that had its first data, `CLOCK_MONOTONIC`, ns.
+    pub began_ns: u64,
+    /// The first sample without any connection of it, ns; none while it runs.
+    pub ended_ns: Option<u64>,
+    /// Payload between its first bin and its last, at most the last ten minutes, bits/s; none before that, and where it is not
+    /// known.
+    pub mean_bits_per_s: Option<f64>,
+    /// Packets that it has lost.
+    pub lost: f64,
+    /// What is derived of it: its connections, threads, losses, jitter, findings, card. Of one that has ended, as it was
+    /// last.
+    pub told: Metrics,
+}
+
+/// Every test there is.
+#[derive(Debug, Default)]
+pub(super) struct Tests {
+    running: BTreeMap<TestKey, Running>,
+    /// Oldest first.
+    ended: Vec<Arc<Test>>,
+    /// Whose each socket is, by cookie: it stays so, also when its other end has gone.
+    sockets: BTreeMap<u64, TestKey>,
+    /// What happened since the last sample.
+    events: Vec<Event>,
+    last_number: u32,
+}
+
+/// One that runs, or has just ended.
+#[derive(Debug, Default)]
+struct Running {
+    /// None before it is one: a connection that never carries anything is no test.
+    number: Option<u32>,
+    began_ns: u64,
+    ended_ns: Option<u64>,
+    lost: f64,
+    scope: Scope,
+    course: Course,
+    /// Of the sample before, what is its own.
+    previous: Option<Sample>,
+    /// As of the last sample that had a connection of it.
+    told: Option<Metrics>,
+}
+
+impl Test {
+    /// The client's and the server's end, as a connection has them; none before there is one.
+    #[must_use]
+    pub fn ends(&self) -> [Option<End>; 2] {
+        let is_clients = |end: &End| match self.key {
+            TestKey::Client(pid) => end.pid == Some(pid),
+            TestKey::Server(pid, _) => end.pid != Some(pid),
+        };
+        let Some(connection) = self.told.flow.connections.first() else { return [None, None] };
+        let (from, to) = (connection.from, connection.to);
+        if is_clients(&from) { [Some(from), Some(to)] } else { [Some(to), Some(from)] }
+    }
+}
+
+impl Tests {
+    pub fn event(&mut self, event: &Event) {
+        self.events.push(event.clone());
+    }
+
+    /// Takes the next sample; `machine` is what the first stage has derived of it. Gives the tests, in the order in which they
+    /// began.
+    pub fn observe(
+        &mut self,
+        previous: Option<&Sample>,
+        next: &Sample,
+        machine: &Metrics,
+        history: &History,
+    ) -> Vec<Arc<Test>> {
+        let Some(previous) = previous.filter(|previous| previous.at_ns < next.at_ns) else {
+            // Another stream.
+            *self = Self { sockets: owners(next, &BTreeMap::new()), ..Self::default() };
+            return Vec::new();
+        };
+        self.sockets = owners(next, &self.sockets);
+        for key in self.sockets.values() {
+            self.running.entry(*key).or_default();
+        }
+        let events = std::mem::take(&mut self.events);
+        for (key, test) in &mut self.running {
+            let own = self.sockets.iter().filter(|(_, of)| *of == key).map(|(cookie, _)| *cookie).collect();
+            test.hear(*key, &events);
+            test.observe(*key, own, previous, next, machine, history);
+        }
+        let mut begun: Vec<&mut Running> = self.running.values_mut().filter(|test| test.begins()).collect();
+        for test in &mut begun {
+            self.last_number += 1;
+            (test.number, test.began_ns) = (Some(self.last_number), next.at_ns);
+        }
+        let over = |_: &TestKey, test: &mut Running| test.is_over(next.at_ns);
+        let over: Vec<_> = self.running.extract_if(.., over).collect();
+        self.ended.extend(over.into_iter().filter_map(|(key, test)| test.kept(key)));
+        self.ended.sort_by_key(|test| test.number);
+        self.ended.drain(..self.ended.len().saturating_sub(MOST_ENDED));
+        let running = self.running.iter().filter_map(|(key, test)| test.told(*key));
+        let mut all: Vec<Arc<Test>> = running.chain(self.ended.iter().cloned()).collect();
+        all.sort_by_key(|test| test.number);
+        all
+    }
+}
+
+impl Running {
+    /// What was done to its own threads; and whatever is no thread's.
+    fn hear(&mut self, key: TestKey, events: &[Event]) {
+        for event in events {
+            let of = match event {
+                Event::Pinned { thread, .. } | Event::Restored { thread, .. } => Some(thread.pid),
+                _ => None,
+            };
+            if of.is_none_or(|pid| key.processes().contains(&pid) || self.has(pid)) {
+                self.course.event(event);
+            }
+        }
+    }
+
+    fn has(&self, pid: u32) -> bool {
+        let threads = self.previous.iter().flat_map(|sample| &sample.threads);
+        threads.map(|thread| thread.id.pid).any(|one| one == pid)
+    }
+
+    fn observe(
+        &mut self,
+        key: TestKey,
+        own: BTreeSet<u64>,
+        previous: &Sample,
+        next: &Sample,
+        machine: &Metrics,
+        history: &History,
+    ) {
+        if self.ended_ns.is_none() && own.is_empty() {
+            self.ended_ns = Some(next.at_ns);
+        }
+        let family = Arc::new(key.processes());
+        let narrow = |scope: &mut Scope, sample: &Sample| {
+            let mut sample = Sample { family: Some(Arc::clone(&family)), ..sample.clone() };
+            let beside = scope.narrow(&mut sample);
+            (sample, beside)
+        };
+        self.scope.take(own);
+        let before = self.previous.take().unwrap_or_else(|| narrow(&mut self.scope, previous).0);
+        let (now, beside) = narrow(&mut self.scope, next);
+        self.course.flow.beside(beside);
+        let mut told = own_part(machine, &before, &now);
+        self.course.observe(Some(&before), &now, &mut told, history);
+        self.lost += told.losses.packets();
+        match &mut self.told {
+            Some(last) if self.ended_ns.is_some() => (last.losses, last.findings) = (told.losses, Vec::new()),
+            last => *last = Some(told),
+        }
+        self.previous = Some(now);
+    }
+
+    /// It has its first data: what is no benchmark's may never have any.
+    fn begins(&self) -> bool {
+        let flow = self.told.as_ref().map(|told| &told.flow);
+        let carries = flow
+            .is_some_and(|flow| flow.connections.iter().any(|connection| connection.carries) || !flow.tests.is_empty());
+        self.number.is_none() && carries
+    }
+
+    /// Nothing more will be told of it.
+    fn is_over(&self, now_ns: u64) -> bool {
+        self.ended_ns.is_some_and(|ended_ns| self.number.is_none() || now_ns.saturating_sub(ended_ns) >= LATE_NS)
+    }
+
+    /// What is kept of it: not the whole machine as it was then.
+    fn kept(mut self, key: TestKey) -> Option<Arc<Test>> {
+        let told = self.told.as_mut()?;
+        let on_way: BTreeSet<_> = told.paths.iter().flat_map(|path| &path.hops).map(|hop| hop.link).collect();
+        told.links = Arc::new(told.links.iter().filter(|link| on_way.contains(&link.facts.key())).cloned().collect());
+        (told.cores, told.moves, told.kernel, told.losses) = (Vec::new(), Vec::new(), [None, None], Losses::default());
+        self.told(key)
+    }
+
+    fn told(&self, key: TestKey) -> Option<Arc<Test>> {
+        let of_bin = |bin: &Bin| Some((bin.bits_per_s?, bin.to_ns.saturating_sub(bin.from_ns) as f64));
+        let rates: Vec<(f64, f64)> = self.course.flow.bins().iter().filter_map(of_bin).collect();
+        // Of the first bin and of the last it may have run for a part only.
+        let whole = rates.get(1..rates.len().saturating_sub(1)).unwrap_or_default();
+        let (bits, ns) = whole.iter().fold((0.0, 0.0), |(bits, all), (rate, ns)| (bits + rate * ns, all + ns));
+        Some(Arc::new(Test {
+            number: self.number?,
+            key,
+            began_ns: self.began_ns,
+            ended_ns: self.ended_ns,
+            mean_bits_per_s: (ns > 0.0).then(|| bits / ns),
+            lost: self.lost,
+            told: self.told.clone()?,
+        }))
+    }
+}
+
+/// What the first stage has derived, without what belongs to others.
+fn own_part(machine: &Metrics, before: &Sample, now: &Sample) -> Metrics {
+    let is_own = |sample: &Sample, pid: u32, tid: u32| {
+        let ids = sample.threads.iter().map(|thread| thread.id);
+        ids.into_iter().any(|id| (id.pid, id.tid) == (pid, tid))
+    };
+    let mut own = machine.clone();
+    own.threads.retain(|thread| is_own(now, thread.sample.id.pid, thread.sample.id.tid));
+    own.moves
+        .retain(|one| is_own(now, one.thread.pid, one.thread.tid) || is_own(before, one.thread.pid, one.thread.tid));
+    own.undone.retain(|undone| is_own(now, undone.thread.pid, undone.thread.tid));
+    own.paths = Arc::clone(&now.paths);
+    own.kernel = [now.kernel.clone(), before.kernel.clone()];
+    own
+}
+
+/// Whose each socket is, by cookie.
+fn owners(sample: &Sample, before: &BTreeMap<u64, TestKey>) -> BTreeMap<u64, TestKey> {
+    let mut owners = BTreeMap::new();
+    for proto in [Proto::Tcp, Proto::Udp] {
+        let flows: Vec<&FlowSample> = sample.flows.iter().filter(|flow| flow.proto == proto).collect();
+        let places: Vec<Place> = flows.iter().map(|flow| Place::of(flow)).collect();
+        for (one, other) in join::pairs(&places) {
+            let ends = || [Some(one), other].into_iter().flatten().map(|at| flows[at]);
+            let known = ends().find_map(|flow| before.get(&flow.cookie)).filter(|_| proto == Proto::Tcp);
+            let key = known.copied().or_else(|| key(flows[one], other.map(|at| flows[at]), &sample.benchmarks));
+            owners.extend(key.into_iter().flat_map(|key| ends().map(move |flow| (flow.cookie, key))));
+        }
+    }
+    owners
+}
+
+/// Whose a connection is; none of one that waits for anybody.
+fn key(one: &FlowSample, other: Option<&FlowSample>, benchmarks: &[Benchmark]) -> Option<TestKey> {
+    let side = |flow: &FlowSample| {
+        let at = benchmarks.binary_search_by_key(&flow.pid, |benchmark| benchmark.pid).ok()?;
+        Some(benchmarks[at].side)
+    };
+    // A server's port is no ephemeral one, which are the high ones.
+    let serves = |flow: &FlowSample| match side(flow) {
+        Some(side) => side == Side::Server,
+        None => flow.remote.port() == 0 || flow.local.port() < flow.remote.port(),
+    };
+    match other {
+        Some(other) if serves(one) && !serves(other) => Some(TestKey::Client(other.pid)),
+        Some(_) => Some(TestKey::Client(one.pid)),
+        None if !serves(one) => Some(TestKey::Client(one.pid)),
+        None if one.remote.port() == 0 => None,
+        None => Some(TestKey::Server(one.pid, one.remote.ip().to_canonical())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::derive::finding::tests::sample;
+    use crate::derive::placement::machine::Machine;
+    use crate::sample::{Program, Proto};
+
+    fn end(cookie: u64, pid: u32, local: &str, remote: &str) -> FlowSample {
+        let address = |text: &str| text.parse().expect("an address");
+        FlowSample::plain(cookie, (u64::from(pid), pid), (address(local), address(remote)))
+    }
+
+    fn of(flows: Vec<FlowSample>, sides: &[(u32, Side)]) -> Sample {
+        let plain = sample(&Machine::small(2).pair(0, 1).metrics());
+        let benchmark = |&(pid, side)| Benchmark::plain(pid, Program::Iperf3, side, 5201);
+        Sample { flows, benchmarks: Arc::new(sides.iter().map(benchmark).collect()), ..plain }
+    }
+
+    fn keys(sample: &Sample) -> Vec<(u64, TestKey)> {
+        owners(sample, &BTreeMap::new()).into_iter().collect()
+    }
+
+    #[test]
+    fn a_test_is_its_clients_and_a_server_of_two_is_told_apart_by_its_connections() {
+        let flows = vec![
+            end(1, 50, "10.0.0.1:40000", "10.0.0.9:5201"),
+            end(2, 90, "10.0.0.9:5201", "10.0.0.1:40000"),
+            end(3, 60, "10.0.0.2:40000", "10.0.0.9:5201"),
+            end(4, 90, "10.0.0.9:5201", "10.0.0.2:40000"),
+        ];
+        let (one, other) = (TestKey::Client(50), TestKey::Client(60));
+        let told = [(1, one), (2, one), (3, other), (4, other)];
+        assert_eq!(keys(&of(flows.clone(), &[])), told, "by their ports");
+        let sides = [(50, Side::Client), (60, Side::Client), (90, Side::Server)];
+        assert_eq!(keys(&of(flows, &sides)), told, "by their command lines");
+        // A port that looks like a client's.
+        let flows = vec![end(1, 50, "10.0.0.1:400", "10.0.0.9:50000"), end(2, 90, "10.0.0.9:50000", "10.0.0.1:400")];
+        assert_eq!(keys(&of(flows, &sides)), [(1, one), (2, one)], "who is a known benchmark says itself what it is");
+    }
+
+    #[test]
+    fn a_client_elsewhere_is_known_by_its_address() {
+        let flows = vec![
+            end(1, 90, "10.0.0.9:5201", "10.0.0.1:40000"),
+            end(2, 90, "10.0.0.9:5201", "10.0.0.1:40002"),
+            end(3, 90, "10.0.0.9:5201", "10.0.0.2:40000"),
+            end(4, 50, "10.0.0.1:40004", "10.0.7.7:5201"),
+        ];
+        let of_address = |address: &str| TestKey::Server(90, address.parse().expect("an address"));
+        let (one, other) = (of_address("10.0.0.1"), of_address("10.0.0.2"));
+        assert_eq!(keys(&of(flows, &[])), [(1, one), (2, one), (3, other), (4, TestKey::Client(50))], "or its process");
+    }
+
+    #[test]
+    fn who_waits_for_anybody_has_no_test_and_a_socket_stays_whose_it_was() {
+        let waits = FlowSample { proto: Proto::Udp, ..end(1, 90, "0.0.0.0:5201", "0.0.0.0:0") };
+        assert_eq!(keys(&of(vec![waits], &[])), [], "a server without a client");
+        let before = BTreeMap::from([(2, TestKey::Client(50))]);
+        let alone = of(vec![end(2, 90, "10.0.0.9:5201", "10.0.0.1:40000")], &[]);
+        assert_eq!(owners(&alone, &before)[&2], TestKey::Client(50), "its client's end has gone already");
+    }
+}

@@ -1,0 +1,132 @@
+//! Several tests on one machine, on the real kernel: each has the figures that it would have alone, live and from the recording.
+//! What cannot run here says so by name; with `VNETTOP_REQUIRE_LIVE=1` that is a failure.
+
+mod live;
+#[path = "live_dropped/unseen.rs"]
+mod unseen;
+
+use live::line::{TICKS_OF_A_SECOND, until_it_traces};
+use live::{Kept, Netns, VNETTOP, Watching, can_run, iperf3_server, objects, veth_pair};
+use serde_json::Value;
+use std::io::Read;
+use std::process::{Command, Stdio};
+use unseen::{Unseen, is_all};
+
+/// One of ten datagrams is refused, and counted.
+const ONE_OF_TEN: &str = "nft 'add table inet t; add chain inet t c { type filter hook input priority 0; }; \
+                          add rule inet t c udp dport 5201 numgen random mod 10 == 0 counter drop'";
+
+/// A client that runs.
+fn client(netns: &Netns, arguments: &str) -> Kept {
+    let mut command = netns.command("iperf3");
+    command.args(["-c", "198.18.0.1", "-J"]).args(arguments.split(' ')).stdin(Stdio::null()).stdout(Stdio::piped());
+    Kept(command.spawn().expect("iperf3 starts"))
+}
+
+/// What it reports at its end.
+fn report(client: &mut Kept) -> Value {
+    let mut text = String::new();
+    client.0.stdout.take().expect("piped").read_to_string(&mut text).expect("readable");
+    serde_json::from_str::<Value>(&text).expect("iperf3 prints its figures as JSON")["end"].clone()
+}
+
+fn figure(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("a figure: {value}"))
+}
+
+/// The test of this client, as of one object.
+fn test_of(object: &Value, pid: u32) -> Option<&Value> {
+    object["tests"].as_array().expect("a list").iter().find(|test| test["client"]["pid"] == pid)
+}
+
+/// What was lost of it, summed over the objects.
+fn lost(objects: &[Value], pid: u32) -> f64 {
+    let losses = |object: &Value| -> f64 {
+        let losses = test_of(object, pid).map(|test| test["losses"].as_array().expect("a list").clone());
+        losses.into_iter().flatten().map(|loss| figure(&loss["packets"])).sum()
+    };
+    objects.iter().map(losses).sum()
+}
+
+/// Takes objects until these clients' tests have all ended and a second longer: the kernel may tell something late.
+fn until_ended(watching: &mut Watching, seen: &mut Vec<Value>, pids: &[u32]) {
+    let has_ended = |object: &Value, pid: u32| test_of(object, pid).is_some_and(|test| !test["ended_t_ns"].is_null());
+    while !pids.iter().all(|&pid| has_ended(&seen[seen.len() - 1], pid)) {
+        seen.push(watching.next());
+    }
+    seen.extend((0..2 * TICKS_OF_A_SECOND).map(|_| watching.next()));
+}
+
+/// A test that has ended, against its own client's report.
+fn check(object: &Value, (pid, report): &(u32, Value), seconds: f64) {
+    let test = test_of(object, *pid).expect("it is kept");
+    let theirs = figure(&report["sum_received"]["bits_per_second"]);
+    let off = figure(&test["mean_bits_per_s"]) / theirs - 1.0;
+    assert!(off.abs() < 0.01, "its rate is iperf3's {theirs:.0} within 1 %: {off:+.4}: {}", test["mean_bits_per_s"]);
+    let window = test["jitter"]["window_s"].as_f64().unwrap_or(0.0);
+    assert!(window > 0.0 && window < seconds + 0.25, "its window is its own time of {seconds} s: {}", test["jitter"]);
+    assert_eq!((&test["bits_per_s"], &test["losses"]), (&Value::Null, &Value::Array(vec![])), "nothing of it is now");
+    assert_eq!(test["findings"], Value::Array(vec![]), "nothing of it is now");
+}
+
+#[test]
+fn two_tests_at_once_and_a_third_have_each_their_own_figures() {
+    if !can_run("two_tests_at_once_and_a_third_have_each_their_own_figures", &["iperf3", "ip", "nsenter", "nft"]) {
+        return;
+    }
+    let ((near, far), (other_near, other_far)) = (veth_pair(), veth_pair());
+    let _servers = [iperf3_server(&near, &[]), iperf3_server(&other_near, &[])];
+    other_near.run(ONE_OF_TEN);
+    let directory = tempfile::tempdir().expect("a directory");
+    let recording = directory.path().join("tests.jsonl.zst");
+    let mut command = Command::new(VNETTOP);
+    command.args(["-d", "0.2", "--netns", "all", "--record"]).arg(&recording);
+    let mut watching = Watching::start(command);
+    let mut seen = vec![watching.next()];
+    until_it_traces(&mut watching, &mut seen);
+    let unseen = Unseen::begin();
+
+    let mut stream = client(&far, "-b 300M -t 8");
+    let mut datagrams = client(&other_far, "-u -b 40M -l 1000 -t 3");
+    let datagrams = (datagrams.0.id(), report(&mut datagrams));
+    // Begins as soon as the second has ended, with the same server, while the first goes on.
+    let mut third = client(&other_far, "-b 100M -t 3");
+    let third = (third.0.id(), report(&mut third));
+    let stream = (stream.0.id(), report(&mut stream));
+    until_ended(&mut watching, &mut seen, &[stream.0, datagrams.0, third.0]);
+    let last = seen[seen.len() - 1].clone();
+    drop(watching.stop());
+
+    for (of, seconds) in [(&stream, 8.0), (&datagrams, 3.0), (&third, 3.0)] {
+        check(&last, of, seconds);
+    }
+    let counted = other_near.output("nft list ruleset | sed -n 's/.*counter packets \\([0-9]*\\).*/\\1/p'");
+    let counted: f64 = counted.trim().parse().expect("a count");
+    let total = figure(&test_of(&last, datagrams.0).expect("it is kept")["lost_packets"]);
+    let hidden = unseen.by_reason().values().sum();
+    assert!(is_all(total, counted, hidden), "{total} told of {counted}, {hidden} could not be seen");
+    assert!((total - lost(&seen, datagrams.0)).abs() < 0.5, "what was told tick by tick is the same");
+    for pid in [stream.0, third.0] {
+        assert_eq!(test_of(&last, pid).map(|test| figure(&test["lost_packets"])), Some(0.0), "a stranger's loss");
+    }
+    let shares = seen.iter().filter_map(|object| test_of(object, datagrams.0)?["losses"][0]["share"].as_f64());
+    let shares: Vec<f64> = shares.collect();
+    let mean = shares.iter().sum::<f64>() / shares.len() as f64;
+    assert!(shares.len() > 5 && (mean - 0.1).abs() < 0.01, "a tenth of its own packets: {shares:?}");
+    let numbers = [&stream, &datagrams, &third].map(|of| test_of(&last, of.0).expect("kept")["number"].as_u64());
+    assert_eq!(numbers, [Some(1), Some(2), Some(3)], "in the order in which they began");
+    let both = seen.iter().find(|object| [stream.0, datagrams.0].iter().all(|&pid| test_of(object, pid).is_some()));
+    let threads = |pid| test_of(both.expect("both ran"), pid).expect("it ran")["threads"].to_string();
+    assert!(threads(stream.0).contains(&stream.0.to_string()), "its own threads: {}", threads(stream.0));
+    assert!(!threads(stream.0).contains(&datagrams.0.to_string()), "and nobody else's: {}", threads(stream.0));
+
+    let mut replay = Command::new(VNETTOP);
+    let replayed = replay.args(["--json", "--replay"]).arg(&recording).output().expect("vnettop runs");
+    let replayed = objects(&replayed);
+    let at = |object: &&Value| object["ts"] == last["ts"];
+    assert_eq!(
+        replayed.iter().find(at).expect("it was recorded")["tests"],
+        last["tests"],
+        "the same from the recording"
+    );
+}
