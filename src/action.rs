@@ -138,6 +138,12 @@ pub enum Action {
     SelectThread(ThreadId),
     /// Move the selection of a pane by this many rows, wherever the focus is.
     Scroll(Pane, i8),
+    /// Make the screen about the next test.
+    NextTest,
+    /// Make the screen about the test before.
+    PreviousTest,
+    /// Make the screen about this test.
+    SelectTest(u32),
     /// Begin to type a filter.
     StartFilter,
     /// Sort by the next column.

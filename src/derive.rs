@@ -231,6 +231,10 @@ impl Derivation {
             metrics.tests = self.tests.observe(previous.as_ref(), &next, &metrics, &self.machine.history);
         }
         self.course.observe(previous.as_ref(), &next, &mut metrics, &self.machine.history);
+        if !metrics.tests.is_empty() && metrics.tests.iter().all(|test| test.ended_ns.is_some()) {
+            // What swung has ended.
+            metrics.jitter = None;
+        }
         if !now.is_empty() {
             metrics.threads.extend(threads::of_switches(&before, &now, &self.machine.history, &self.machine.pins));
             metrics.threads.sort_by_key(|thread| (thread.sample.id.pid, thread.sample.id.tid));

@@ -11,12 +11,13 @@ mod selection;
 mod settings;
 mod sticky;
 mod stir;
+mod test;
 mod threads;
 mod tree;
 
 use crate::action::{Pane, Place};
 use crate::derive::placement::{Proposal, RecentLoad};
-use crate::derive::{Metrics, UndonePin};
+use crate::derive::{Metrics, Test, UndonePin};
 use crate::effect::Outcome;
 use crate::sample::{Event, OnRequest};
 use std::time::Duration;
@@ -28,6 +29,7 @@ pub use overlay::Overlay;
 pub use selection::Selection;
 pub use settings::{Mode, Settings, Units};
 pub use sticky::Sticky;
+pub use test::{TestList, rows};
 pub use threads::{ThreadList, ThreadSort};
 
 /// Whether the screen follows the samples.
@@ -57,6 +59,7 @@ pub struct State {
     pub(crate) links: LinkList,
     pub(crate) cores: CoreList,
     pub(crate) threads: ThreadList,
+    pub(crate) tests: TestList,
     pub(crate) overlay: Overlay,
     pub(crate) notices: Notices,
     pub(crate) sticky: Sticky,
@@ -85,6 +88,7 @@ impl State {
             links: LinkList::default(),
             cores: CoreList::default(),
             threads: ThreadList::default(),
+            tests: TestList::default(),
             overlay: Overlay::None,
             notices: Notices::default(),
             sticky: Sticky::default(),
@@ -99,11 +103,12 @@ impl State {
 
     /// Takes the newest metrics. A frozen live screen keeps showing what it shows and remembers the newest; a frozen
     /// replay is only sent what was stepped to, so it shows it.
-    pub fn receive(&mut self, metrics: Metrics) {
-        self.recent.observe(&metrics);
+    pub fn receive(&mut self, mut metrics: Metrics) {
         self.notices.age(metrics.at_ns);
         self.sticky.observe(&metrics);
         let undone = undone(&metrics.undone);
+        self.tests.apply(&mut metrics);
+        self.recent.observe(&metrics);
         self.follow_pins(&metrics);
         let holds = self.phase == Phase::Frozen && self.settings.mode != Mode::Replay;
         match &self.shown {
@@ -192,6 +197,26 @@ impl State {
     #[must_use]
     pub fn links(&self) -> &LinkList {
         &self.links
+    }
+
+    /// The tests, and which of them the screen is about.
+    #[must_use]
+    pub fn tests(&self) -> &TestList {
+        &self.tests
+    }
+
+    /// Of several tests the screen is about this one.
+    #[must_use]
+    pub fn is_about(&self, test: &Test) -> bool {
+        let several = self.shown.as_ref().is_some_and(|metrics| metrics.tests.len() > 1);
+        several && self.tests.selected() == Some(test.number)
+    }
+
+    /// Makes what is on screen that of the test that has been chosen.
+    pub(crate) fn apply_test(&mut self) {
+        for metrics in [&mut self.shown, &mut self.waiting].into_iter().flatten() {
+            self.tests.apply(metrics);
+        }
     }
 
     /// The metrics on screen.

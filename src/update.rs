@@ -48,6 +48,12 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
             state.focus = Pane::Threads;
             state.threads.selection.set(id);
         }
+        Action::NextTest => step_test(state, |_| 1),
+        Action::PreviousTest => step_test(state, |tests| tests - 1),
+        Action::SelectTest(number) => {
+            state.tests.choose(number);
+            state.apply_test();
+        }
         Action::NextSort => next_sort(state),
         Action::ReverseSort => reverse_sort(state),
         Action::ToggleTree => {
@@ -105,6 +111,15 @@ fn toggle_exact_softirqs(state: &mut State) {
     }
     let exact = &mut state.settings.on_request.softirqs;
     *exact = !*exact;
+}
+
+/// Goes down the list of tests by so many rows of all.
+fn step_test(state: &mut State, by: fn(usize) -> usize) {
+    let Some(metrics) = &state.metrics().filter(|metrics| metrics.tests.len() > 1).cloned() else {
+        return state.notice(false, "there are no other tests to show");
+    };
+    state.tests.step(metrics, by(metrics.tests.len()));
+    state.apply_test();
 }
 
 fn turn(focus: Pane, by: usize) -> Pane {

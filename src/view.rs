@@ -23,6 +23,7 @@ mod placement;
 mod strip;
 mod summary;
 mod table;
+mod test;
 mod text;
 mod threads;
 
@@ -74,6 +75,7 @@ pub struct View {
     pub width: u16,
     pub height: u16,
     pub header: Canvas,
+    pub tests: Canvas,
     /// Borders and titles.
     pub frame: Canvas,
     pub links: Canvas,
@@ -88,9 +90,9 @@ pub struct View {
 impl View {
     /// The regions in the order they are painted.
     #[must_use]
-    pub fn layers(&self) -> [&Canvas; 8] {
-        let Self { header, frame, links, cores, threads, finding, footer, overlay, .. } = self;
-        [header, frame, links, cores, threads, finding, footer, overlay]
+    pub fn layers(&self) -> [&Canvas; 9] {
+        let Self { header, tests, frame, links, cores, threads, finding, footer, overlay, .. } = self;
+        [header, tests, frame, links, cores, threads, finding, footer, overlay]
     }
 
     /// What the mouse asks for on this frame: what was clicked is what was seen there, even if it has moved since.
@@ -136,6 +138,7 @@ pub fn prepare(state: &State, history: &History, width: u16, height: u16) -> Vie
     };
     view.header = header::prepare(state, layout.header);
     view.footer = footer::prepare(state, layout.footer);
+    view.tests = test::prepare(state, layout.tests);
     view.links = layout.links.map_or_else(Canvas::default, |area| links::prepare(state, history, area));
     view.cores = layout.cores.map_or_else(Canvas::default, |area| cores::prepare(state, area));
     view.threads = layout.threads.map_or_else(Canvas::default, |area| threads::prepare(state, history, area));

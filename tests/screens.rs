@@ -3,9 +3,10 @@
 
 mod world;
 
-use vnettop::derive::Evidence;
+use std::sync::Arc;
 use vnettop::derive::flow::{Connection, DatagramRate, DatagramTest, End};
 use vnettop::derive::proof::Verdict;
+use vnettop::derive::{Evidence, Test, TestKey};
 use vnettop::effect::{Line, Outcome};
 use vnettop::sample::{CoreSet, Event, Ifindex, Kind, LinkState, PeerRef, Problem, Proto};
 use vnettop::state::{Mode, Settings, Units};
@@ -265,13 +266,40 @@ fn the_paths_in_packets_and_a_udp_test_with_what_it_lost() {
     let (sent, received) = (rate(172_650.0), rate(169_200.0));
     metrics.flow.tests =
         vec![DatagramTest { from, to, streams: 2, length_bytes: Some(1448), sent, received, gap: None }];
-    let paths = std::sync::Arc::make_mut(&mut metrics.paths);
+    let paths = Arc::make_mut(&mut metrics.paths);
     paths.iter_mut().take(2).for_each(|path| path.proto = Proto::Udp);
     stage.state.receive(metrics);
     stage.press("v");
     freeze("paths_udp", &stage, 80, 24);
     stage.press("<esc>uuv");
     freeze("paths_packets", &stage, 80, 24);
+}
+
+/// The test of the scene, one that is busier but elsewhere, and one that has ended.
+fn three_tests() -> Stage {
+    let mut stage = with_paths(Settings::default());
+    let mut metrics = stage.state.newest().expect("there are some").clone();
+    let key = TestKey::Client(metrics.flow.connections[0].from.pid.expect("a process"));
+    let began_ns = metrics.at_ns - 8_000_000_000;
+    let test = |number, bits_per_s, ended_ns| {
+        let mut told = metrics.clone();
+        told.flow.bits_per_s = Some(bits_per_s);
+        told.threads.truncate(number as usize);
+        Arc::new(Test { number, key, began_ns, ended_ns, mean_bits_per_s: Some(9.4e8), lost: 1_234.0, told })
+    };
+    metrics.tests = vec![test(1, 2.1e10, None), test(2, 9.9e10, None), test(3, 1e9, Some(began_ns + 4_000_000_000))];
+    stage.state.receive(metrics);
+    stage
+}
+
+#[test]
+fn several_tests() {
+    let mut stage = three_tests();
+    for (width, height) in [(60, 15), (80, 24), (120, 40)] {
+        freeze("tests", &stage, width, height);
+    }
+    stage.press("n");
+    freeze("tests_ended", &stage, 80, 24);
 }
 
 #[test]

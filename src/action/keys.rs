@@ -37,6 +37,8 @@ const CARD: &str = "the card: before and after the pin, and whether it helped";
 const FINDINGS: &str = "every finding, whole, with its numbers";
 const PATHS: &str = "the path of each flow: every link it crosses, hop by hop";
 const DROPS: &str = "drops: every packet that the kernel drops on this machine, by reason, function and interface";
+const TESTS: &str =
+    "of several tests: show the next one, or the one before; findings, card and proposals are of that one";
 const PAGES: &str = "move it by ten rows, to the first, to the last";
 
 const fn row(
@@ -99,6 +101,8 @@ pub const KEYS: &[Binding] = &[
         "softirq time measured from entry to exit, or as /proc/stat samples it at clock ticks",
         "",
     ),
+    row(&[Key::Char('n')], Action::NextTest, MAIN, TESTS, "test"),
+    row(&[Key::Char('N')], Action::PreviousTest, MAIN, TESTS, ""),
     row(&[Key::Char('a')], Action::ChooseCores, MAIN, "choose cores for the selected thread by hand", "cores"),
     row(&[Key::Char('/')], Action::StartFilter, MAIN, "filter links or threads by a part of the name", "filter"),
     row(&[Key::Char('s')], Action::NextSort, MAIN, "sort by the next column", "sort"),

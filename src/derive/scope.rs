@@ -202,7 +202,7 @@ fn moved(flow: &FlowSample) -> u64 {
     flow.pulses.last().map_or(0, |pulse| pulse.acked.max(pulse.received))
 }
 
-fn is_way_of(path: &FlowPath, flow: &FlowSample) -> bool {
+pub(super) fn is_way_of(path: &FlowPath, flow: &FlowSample) -> bool {
     let is_sender = path.from == flow.local && (path.netns == flow.netns || path.netns == 0);
     path.proto == flow.proto && (is_sender || path.from == flow.remote)
 }

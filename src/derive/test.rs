@@ -4,11 +4,12 @@
 
 use super::course::Course;
 use super::flow::join::{self, Place};
-use super::flow::{Bin, End};
+use super::flow::relayed;
+use super::flow::{Bin, End, FlowMetrics};
 use super::history::History;
-use super::scope::Scope;
+use super::scope::{Scope, is_way_of};
 use super::{Losses, Metrics};
-use crate::sample::{Benchmark, Event, FlowSample, Proto, Sample, Side};
+use crate::sample::{Benchmark, Duty, Event, FlowPath, FlowSample, Proto, Sample, Side};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -95,9 +96,34 @@ impl Test {
             TestKey::Client(pid) => end.pid == Some(pid),
             TestKey::Server(pid, _) => end.pid != Some(pid),
         };
-        let Some(connection) = self.told.flow.connections.first() else { return [None, None] };
-        let (from, to) = (connection.from, connection.to);
-        if is_clients(&from) { [Some(from), Some(to)] } else { [Some(to), Some(from)] }
+        let connections = &self.told.flow.connections;
+        let Some(first) = connections.first() else { return [None, None] };
+        let (client, server) = if is_clients(&first.from) { (first.from, first.to) } else { (first.to, first.from) };
+        // Behind a relay is who serves indeed.
+        let behind = connections.iter().filter(|connection| connection.relayed).flat_map(|one| [one.from, one.to]);
+        let mut behind = behind.filter(|end| end.pid.is_some() && !is_clients(end));
+        [Some(client), Some(behind.next().filter(|_| server.pid.is_none()).unwrap_or(server))]
+    }
+}
+
+impl Metrics {
+    /// Makes everything that is of a benchmark this test's; of one that has ended there is no thread, no rate and no finding now.
+    pub fn look_at(&mut self, number: u32) {
+        let Some(test) = self.tests.iter().find(|test| test.number == number).cloned() else { return };
+        let told = &test.told;
+        let runs = test.ended_ns.is_none();
+        self.threads.retain(|thread| thread.sample.duty == Duty::Switch);
+        self.threads.extend(told.threads.iter().filter(|_| runs).cloned());
+        self.threads.sort_by_key(|thread| (thread.sample.id.pid, thread.sample.id.tid));
+        self.flow = FlowMetrics { bits_per_s: told.flow.bits_per_s.filter(|_| runs), ..told.flow.clone() };
+        self.benchmarks.clone_from(&told.benchmarks);
+        self.losses.clone_from(&told.losses);
+        self.kernel.clone_from(&told.kernel);
+        self.paths = Arc::clone(&told.paths);
+        self.jitter = told.jitter.filter(|_| runs);
+        self.moves.clone_from(&told.moves);
+        self.findings.clone_from(&told.findings);
+        self.card.clone_from(&told.card);
     }
 }
 
@@ -267,7 +293,33 @@ fn owners(sample: &Sample, before: &BTreeMap<u64, TestKey>) -> BTreeMap<u64, Tes
             owners.extend(key.into_iter().flat_map(|key| ends().map(move |flow| (flow.cookie, key))));
         }
     }
+    follow_proxies(sample, &mut owners);
     owners
+}
+
+/// A connection behind a program that copies (Docker's proxy) is of the test whose path leads there, where that is one.
+fn follow_proxies(sample: &Sample, owners: &mut BTreeMap<u64, TestKey>) {
+    let of = |flow: &FlowSample| owners.get(&flow.cookie).copied();
+    let is_alone = |flow: &&FlowSample| matches!(of(flow), Some(TestKey::Server(..)));
+    let alone: Vec<&FlowSample> =
+        sample.flows.iter().filter(is_alone).filter(|flow| flow.proto == Proto::Tcp).collect();
+    if alone.is_empty() || sample.paths.is_empty() {
+        return;
+    }
+    let clients: BTreeSet<TestKey> = owners.values().copied().filter(|key| matches!(key, TestKey::Client(_))).collect();
+    let mut behind: BTreeMap<u64, Vec<TestKey>> = BTreeMap::new();
+    for client in clients {
+        let own: Vec<&FlowSample> = sample.flows.iter().filter(|flow| of(flow) == Some(client)).collect();
+        let is_own = |path: &&FlowPath| own.iter().any(|flow| is_way_of(path, flow));
+        let paths: Vec<FlowPath> = sample.paths.iter().filter(is_own).cloned().collect();
+        let places = relayed::places(&paths);
+        for flow in alone.iter().filter(|flow| relayed::is_behind(&places, &paths, &Place::of(flow))) {
+            behind.entry(flow.cookie).or_default().push(client);
+        }
+    }
+    owners.extend(
+        behind.into_iter().filter_map(|(cookie, of)| <[TestKey; 1]>::try_from(of).ok().map(|[one]| (cookie, one))),
+    );
 }
 
 /// Whose a connection is; none of one that waits for anybody.

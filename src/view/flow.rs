@@ -98,7 +98,7 @@ fn beside(basis: Option<&FlowBasis>, datagrams: &[DatagramTest]) -> Option<Strin
 }
 
 /// The test that runs, in the program's own words: the clients', or where they are elsewhere the servers'.
-fn test(benchmarks: &[BenchmarkMetrics]) -> Option<String> {
+pub(super) fn test(benchmarks: &[BenchmarkMetrics]) -> Option<String> {
     let running = |side| benchmarks.iter().filter(move |one| one.test.side == side && one.runs());
     let (one, all) = match running(Side::Client).next() {
         Some(client) => (client, running(Side::Client).count()),

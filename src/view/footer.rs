@@ -31,7 +31,11 @@ fn keys(canvas: &mut Canvas, state: &State) {
         _ => false,
     };
     let is_replay = state.settings().mode == Mode::Replay;
-    let hints = hints(place).filter(|(key, _)| !is_replay || !changes(action_for(*key, place)));
+    let several = state.metrics().is_some_and(|metrics| metrics.tests.len() > 1);
+    let hints = hints(place).filter(|(key, _)| match action_for(*key, place) {
+        Some(Action::NextTest) => several,
+        action => !is_replay || !changes(action),
+    });
     let all: Vec<_> = hints.map(|(key, word)| (key, key.to_string(), word)).collect();
     let (tail, head): (Vec<_>, Vec<_>) =
         all.into_iter().partition(|(_, _, word)| place == Place::Main && (*word == "help" || *word == "quit"));

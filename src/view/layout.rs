@@ -2,7 +2,7 @@
 //! the focused pane with one line for each other where it is small.
 
 use super::canvas::Area;
-use super::{cores, summary};
+use super::{cores, summary, test};
 use crate::action::Pane;
 use crate::state::State;
 
@@ -30,6 +30,8 @@ pub(crate) struct Layout {
     pub shape: Shape,
     pub width: u16,
     pub header: Area,
+    /// Below it, one line a test; empty where there is nothing to choose.
+    pub tests: Area,
     pub links: Option<Area>,
     pub cores: Option<Area>,
     pub threads: Option<Area>,
@@ -45,10 +47,24 @@ impl Layout {
         if width < SMALLEST.0 || height < SMALLEST.1 {
             return None;
         }
+        let tests = test::wanted_rows(state, height).min(height - SMALLEST.1);
+        let mut layout = Self::below(state, width, height - tests);
+        layout.tests.height = tests;
+        let panes = [&mut layout.links, &mut layout.cores, &mut layout.threads].into_iter().flatten();
+        let lines = layout.summaries.iter_mut().map(|(_, area)| area);
+        for area in panes.chain(lines).chain([&mut layout.finding, &mut layout.footer]) {
+            area.y += tests;
+        }
+        Some(layout)
+    }
+
+    /// The screen without the list of tests.
+    fn below(state: &State, width: u16, height: u16) -> Self {
         let base = Self {
             shape: Shape::Compact,
             width,
             header: Area::new(0, 0, width, 1),
+            tests: Area::new(0, 1, width, 0),
             links: None,
             cores: None,
             threads: None,
@@ -56,13 +72,13 @@ impl Layout {
             summaries: Vec::new(),
             footer: Area::new(0, height - 1, width, 1),
         };
-        Some(if width >= FULL.0 && height >= FULL.1 {
+        if width >= FULL.0 && height >= FULL.1 {
             base.full(state, height)
         } else if height >= STACKED_HEIGHT {
             base.stacked(state, height)
         } else {
             base.compact(state.focus, height)
-        })
+        }
     }
 
     /// Header, border, links, border, cores beside threads, border, finding, border, footer.

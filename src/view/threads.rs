@@ -144,7 +144,10 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
 
 fn empty(canvas: &mut Canvas, state: &State, none_watched: bool) {
     let names = state.settings.watch.join(" or ");
-    let text = if none_watched {
+    let selected = state.metrics().and_then(|metrics| metrics.tests.iter().find(|test| state.is_about(test)));
+    let text = if let Some(ended) = selected.filter(|test| none_watched && test.ended_ns.is_some()) {
+        format!("test {} has ended: n shows another one", ended.number)
+    } else if none_watched {
         format!("no thread named {names} yet: start it, or --watch NAME|PID")
     } else {
         "no thread matches: Esc clears the filter".to_owned()

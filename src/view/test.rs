@@ -1,0 +1,85 @@
+//! The tests, where there are several: one line each, the one that the screen is about marked.
+
+use super::Tone;
+use super::canvas::{Area, Canvas};
+use super::flow;
+use super::format::{Count, Scale, Seconds, UNKNOWN};
+use super::text::plural;
+use crate::action::Action;
+use crate::derive::flow::End;
+use crate::derive::{Metrics, Test};
+use crate::state::{State, Units, rows};
+
+/// Rows that the list takes; none where there is nothing to choose.
+pub(super) fn wanted_rows(state: &State, height: u16) -> u16 {
+    let tests = state.metrics().map_or(0, |metrics| metrics.tests.len());
+    let most = if height < 30 { 3 } else { 6 };
+    if tests < 2 { 0 } else { u16::try_from(tests).unwrap_or(u16::MAX).min(most) }
+}
+
+/// As many as there is room for, the selected one among them; the last line tells how many more there are.
+pub(super) fn prepare(state: &State, area: Area) -> Canvas {
+    let mut canvas = Canvas::new(area);
+    let Some(metrics) = state.metrics().filter(|_| area.height > 0) else { return canvas };
+    let rows = rows(metrics);
+    let selected = rows.iter().position(|test| Some(test.number) == state.tests().selected()).unwrap_or(0);
+    let height = usize::from(area.height);
+    let room = if rows.len() > height { height - 1 } else { height };
+    let first = (selected + 1).saturating_sub(room.max(1));
+    for (y, (at, test)) in (0..).zip(rows.iter().enumerate().skip(first).take(room)) {
+        row(&mut canvas, y, test, at == selected, metrics);
+    }
+    if rows.len() > room {
+        let more = format!("  {} more: n, N", plural(rows.len() - room, "test"));
+        canvas.left(1, area.height - 1, area.width, Tone::Muted, more);
+    }
+    canvas
+}
+
+/// Mark and number, who with whom, and at the right what it carries, what it lost, how long.
+fn row(canvas: &mut Canvas, y: u16, test: &Test, is_selected: bool, metrics: &Metrics) {
+    let tone = match (is_selected, test.ended_ns) {
+        (true, _) => Tone::FocusedTitle,
+        (_, None) => Tone::Normal,
+        _ => Tone::Muted,
+    };
+    let width = canvas.area.width;
+    let figures = figures(test, metrics);
+    let right = u16::try_from(super::canvas::cells(&figures)).unwrap_or(width).min(width);
+    let mark = if is_selected { '▸' } else { ' ' };
+    let left = width.saturating_sub(right + 3);
+    canvas.left(1, y, left, tone, format_args!("{mark}test {}  {}", test.number, who(test)));
+    canvas.right(width.saturating_sub(right + 1), y, right, tone, figures);
+    canvas.spot(0, y, width, Action::SelectTest(test.number));
+}
+
+/// In the program's own words, else its two ends.
+fn who(test: &Test) -> String {
+    if let Some(words) = flow::test(&test.told.benchmarks) {
+        return words;
+    }
+    let end = |end: &Option<End>| end.map_or_else(|| UNKNOWN.to_owned(), |end| end.address.to_string());
+    let [client, server] = test.ends();
+    let proto = test.told.flow.connections.first().map_or("", |connection| connection.proto.word());
+    format!("{} → {} {}", end(&client), end(&server), proto.to_uppercase())
+}
+
+fn figures(test: &Test, metrics: &Metrics) -> String {
+    let rate = |rate: Option<f64>| {
+        rate.map_or_else(
+            || UNKNOWN.to_owned(),
+            |rate| {
+                let scale = Scale::of(rate, Units::Bits);
+                format!("{} {}", scale.number(rate), scale.unit)
+            },
+        )
+    };
+    let lost = Count(Some(test.lost));
+    let seconds = |to_ns: u64| Seconds((to_ns.saturating_sub(test.began_ns) as f64 / 1e9).round());
+    match test.ended_ns {
+        None => format!("{} · {lost} lost · {}", rate(test.told.flow.bits_per_s), seconds(metrics.at_ns)),
+        Some(ended_ns) => {
+            format!("mean {} · {lost} lost · {} · ended", rate(test.mean_bits_per_s), seconds(ended_ns))
+        }
+    }
+}
