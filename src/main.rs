@@ -179,7 +179,7 @@ fn feed(config: &Config, demo: Option<&Demo>) -> Result<Feed, Box<dyn std::error
     let looked_at_only = config.face == Face::Screen && config.record.is_none();
     let scope = Scope {
         roots: vnettop::source::Roots::default(),
-        watch: watched(config, demo).iter().map(|name| Watch::from(name.as_str())).collect(),
+        watch: watches(config, demo),
         netns: choice(config, demo),
         ovs: ovs::places(|name| std::env::var_os(name), &config.ovs_sockets),
         docker: Sockets::find(|name| std::env::var_os(name), config.docker_socket.as_deref()),
@@ -237,6 +237,13 @@ fn world(config: &Config, demo: Option<&Demo>, stream: Stream, feed: Feed) -> Ap
     let hand = Hand::new(Box::new(effect::Kernel), effect::journal_dir(|name| std::env::var_os(name)), config.readonly);
     let options = app::Options { replay, restore_on_exit: config.restore_on_exit, count: config.count };
     App::new(state, stream, hand, feed, options)
+}
+
+/// The demo shows its own processes: nobody else's belong on its screen either.
+fn watches(config: &Config, demo: Option<&Demo>) -> Vec<Watch> {
+    let own =
+        |demo: &Demo| demo.watch.iter().map(|name| Watch::Own { name: name.clone(), of: demo.ends.clone() }).collect();
+    demo.map_or_else(|| config.watch.iter().map(|name| Watch::from(name.as_str())).collect(), own)
 }
 
 fn watched(config: &Config, demo: Option<&Demo>) -> Vec<String> {

@@ -4,10 +4,11 @@ mod world;
 
 #[path = "journeys/pins.rs"]
 mod pins;
+use std::sync::Arc;
 use std::time::Duration;
 use vnettop::action::{Action, Mouse};
 use vnettop::derive::proof::Verdict;
-use vnettop::derive::{Evidence, Metrics};
+use vnettop::derive::{Evidence, Metrics, Test, TestKey};
 use vnettop::effect::{Effect, PinRequest};
 use vnettop::sample::{CoreSet, Event, Ifindex, Kind, ThreadId, TraceSource};
 use vnettop::state::{Mode, Settings};
@@ -352,4 +353,39 @@ fn a_strip_shows_where_a_thread_was_and_marks_where_it_moved() {
     small.iperf3(7, &[0, 0, 1], 1.0);
     let stage = Stage::after(20, small);
     assert!(line(&stage, "server").contains("100100100"), "on few cores each has its own character");
+}
+
+#[test]
+fn of_several_tests_one_is_proposed_for() {
+    let mut stage = with(Settings::default());
+    let mut metrics = stage.state.newest().expect("there are some").clone();
+    let pids: Vec<u32> = metrics.threads.iter().map(|thread| thread.sample.id.pid).collect();
+    let test = |number: u32, bits_per_s| {
+        let pid = pids[number as usize - 1];
+        let mut told = metrics.clone();
+        told.threads.retain(|thread| thread.sample.id.pid == pid);
+        told.flow.bits_per_s = Some(bits_per_s);
+        let (began_ns, ended_ns, mean_bits_per_s) = (metrics.at_ns, None, None);
+        Arc::new(Test { number, key: TestKey::Client(pid), began_ns, ended_ns, mean_bits_per_s, lost: 0.0, told })
+    };
+    metrics.tests = vec![test(1, 1e9), test(2, 2e9)];
+    stage.state.receive(metrics);
+    let threads = |stage: &Stage| -> Vec<u32> {
+        let metrics = stage.state.metrics().expect("there are some");
+        metrics.threads.iter().map(|thread| thread.sample.id.pid).collect()
+    };
+    assert!(line(&stage, "test 2").contains('▸'), "the busiest one, as nobody has chosen");
+    assert_eq!(threads(&stage), pids[1..2], "its threads alone");
+    stage.press("n");
+    assert!(line(&stage, "test 1").contains('▸'), "after the last one comes the first");
+    stage.press("p");
+    let frame = stage.text(120, 40);
+    assert!(frame.contains(&pids[0].to_string()) && !frame.contains(&pids[1].to_string()), "{frame}");
+    stage.press("<esc>N");
+    assert_eq!(threads(&stage), pids[1..2], "and back");
+    let row = stage.text(120, 40).lines().position(|line| line.contains("test 1")).expect("it is listed");
+    let click = Mouse::Click { x: 8, y: u16::try_from(row).expect("a row") };
+    let action = stage.view(120, 40).action_for(click).expect("a line is a place to click");
+    assert_eq!((action, update(&mut stage.state, action).is_none()), (Action::SelectTest(1), true), "by the mouse");
+    assert_eq!(threads(&stage), pids[..1], "the test of the line");
 }

@@ -219,7 +219,7 @@ impl ThreadReader {
             }
             match read {
                 // It took another name, and was watched for the one it had.
-                Ok(_) if task.for_itself && !self.census.answers(tid, task.comm()) => return false,
+                Ok(_) if task.for_itself && !self.census.answers(pid, tid, task.comm()) => return false,
                 Ok(sample) => {
                     if pid == tid {
                         learnt.is_called(task.comm());

@@ -109,9 +109,9 @@ impl Census {
         self.newest
     }
 
-    /// Whether a thread of this number and command name is asked for.
-    pub(super) fn answers(&self, id: u32, comm: &[u8]) -> bool {
-        self.watched.answers(id, comm)
+    /// Whether a thread of this process, number and command name is asked for.
+    pub(super) fn answers(&self, pid: u32, id: u32, comm: &[u8]) -> bool {
+        self.watched.answers(id, comm, self.processes.get(&pid).map_or(0, |process| process.parent))
     }
 
     /// From here on this process is asked for too, whether it was seen already or not.
@@ -271,7 +271,7 @@ impl Census {
 
     fn glance(&self, proc: &mut ProcDir, pid: u32, tid: u32) -> Option<Glance> {
         let stat = proc.stat(pid, tid)?;
-        let answers = self.watched.answers(tid, stat.comm);
+        let answers = self.watched.answers(tid, stat.comm, stat.parent);
         Some(Glance { start: stat.start, parent: stat.parent, threads: stat.threads, kernel: stat.kernel, answers })
     }
 }

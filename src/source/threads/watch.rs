@@ -10,6 +10,13 @@ pub enum Watch {
     Name(String),
     /// Every thread of this process; or this one thread, when the number is a thread's.
     Pid(u32),
+    /// The same as a name, of these processes and their children alone.
+    Own {
+        /// The command name.
+        name: String,
+        /// The processes.
+        of: Vec<u32>,
+    },
 }
 
 impl From<&str> for Watch {
@@ -24,25 +31,32 @@ impl From<&str> for Watch {
 pub(super) struct Watched {
     names: Vec<Vec<u8>>,
     pids: Vec<u32>,
+    /// By command name, of so many processes and their children.
+    own: Vec<(Vec<u8>, Vec<u32>)>,
     /// The process that vnettop started itself. That it has ended is no news.
     command: Option<u32>,
 }
 
 impl Watched {
     pub(super) fn new(watches: Vec<Watch>) -> Self {
-        let (mut names, mut pids) = (Vec::new(), Vec::new());
+        let (mut names, mut pids, mut own) = (Vec::new(), Vec::new(), Vec::new());
         for watch in watches {
             match watch {
                 Watch::Name(name) => names.push(name.into_bytes()),
                 Watch::Pid(pid) => pids.push(pid),
+                Watch::Own { name, of } => own.push((name.into_bytes(), of)),
             }
         }
-        Self { names, pids, command: None }
+        Self { names, pids, own, command: None }
     }
 
-    /// Whether a process or a thread of this number and command name is asked for.
-    pub(super) fn answers(&self, id: u32, comm: &[u8]) -> bool {
-        self.command == Some(id) || self.pids.contains(&id) || self.names.iter().any(|name| is_called(comm, name))
+    /// Whether a process or a thread of this number, command name and parent is asked for.
+    pub(super) fn answers(&self, id: u32, comm: &[u8], parent: u32) -> bool {
+        let is_own = |of: &[u32]| of.contains(&id) || of.contains(&parent);
+        self.command == Some(id)
+            || self.pids.contains(&id)
+            || self.names.iter().any(|name| is_called(comm, name))
+            || self.own.iter().any(|(name, of)| is_called(comm, name) && is_own(of))
     }
 
     /// Asks for the process that vnettop has just started.
@@ -70,9 +84,12 @@ mod tests {
         assert_eq!(Watch::from("4711"), Watch::Pid(4711), "a number is a pid");
         assert_eq!(Watch::from("iperf3"), Watch::Name("iperf3".to_owned()), "a word is a name");
         let watched = Watched::new(vec!["iperf3".into(), "a-very-long-command".into(), "7".into(), "".into()]);
-        assert!(watched.answers(1, b"iperf3") && !watched.answers(1, b"iperf"), "a name is the whole name");
-        assert!(watched.answers(1, b"a-very-long-com"), "a long name is known by its first 15 bytes");
-        assert!(watched.answers(7, b"sh") && !watched.answers(8, b"sh"), "a pid is that pid");
-        assert!(!watched.answers(1, b""), "an empty name is nobody's");
+        assert!(watched.answers(1, b"iperf3", 0) && !watched.answers(1, b"iperf", 0), "a name is the whole name");
+        assert!(watched.answers(1, b"a-very-long-com", 0), "a long name is known by its first 15 bytes");
+        assert!(watched.answers(7, b"sh", 0) && !watched.answers(8, b"sh", 0), "a pid is that pid");
+        assert!(!watched.answers(1, b"", 0), "an empty name is nobody's");
+        let own = Watched::new(vec![Watch::Own { name: "iperf3".to_owned(), of: vec![40, 41] }]);
+        assert!(own.answers(40, b"iperf3", 1) && own.answers(50, b"iperf3", 41), "one of these, or a child of theirs");
+        assert!(!own.answers(50, b"iperf3", 1) && !own.answers(50, b"sh", 41), "no stranger, and no other program");
     }
 }

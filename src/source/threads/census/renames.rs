@@ -58,7 +58,7 @@ impl Census {
             self.forget(pid);
             return false;
         };
-        let answers = self.watched.answers(pid, line(text));
+        let answers = self.watched.answers(pid, line(text), process.parent);
         let did_answer = std::mem::replace(&mut process.watched, answers);
         if answers && !did_answer {
             self.watch_all(proc, pid);
@@ -75,7 +75,8 @@ impl Census {
             return false;
         }
         let Ok(text) = proc.read_file(pid, tid, "comm") else { return false };
-        if self.watched.answers(tid, line(text)) {
+        let parent = self.processes.get(&pid).map_or(0, |process| process.parent);
+        if self.watched.answers(tid, line(text), parent) {
             self.changes.push(Change::Watch { pid, tid, for_itself: true });
         }
         true
