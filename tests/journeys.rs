@@ -366,7 +366,15 @@ fn of_several_tests_one_is_proposed_for() {
         told.threads.retain(|thread| thread.sample.id.pid == pid);
         told.flow.bits_per_s = Some(bits_per_s);
         let (began_ns, ended_ns, mean_bits_per_s) = (metrics.at_ns, None, None);
-        Arc::new(Test { number, key: TestKey::Client(pid), began_ns, ended_ns, mean_bits_per_s, lost: 0.0, told })
+        Arc::new(Test {
+            number,
+            key: TestKey::Client(pid),
+            began_ns,
+            ended_ns,
+            mean_bits_per_s,
+            lost: 0.0,
+            told: Arc::new(told),
+        })
     };
     metrics.tests = vec![test(1, 1e9), test(2, 2e9)];
     stage.state.receive(metrics);

@@ -11,7 +11,7 @@ use super::scope::{Scope, is_way_of};
 use super::{Losses, Metrics};
 use crate::sample::{Benchmark, Duty, Event, FlowPath, FlowSample, Proto, Sample, Side};
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 /// Tests that have ended and are kept.
@@ -56,7 +56,7 @@ pub struct Test {
     pub lost: f64,
     /// What is derived of it: its connections, threads, losses, jitter, findings, card. Of one that has ended, as it was
     /// last.
-    pub told: Metrics,
+    pub told: Arc<Metrics>,
 }
 
 /// Every test there is.
@@ -67,9 +67,27 @@ pub(super) struct Tests {
     ended: Vec<Arc<Test>>,
     /// Whose each socket is, by cookie: it stays so, also when its other end has gone.
     sockets: BTreeMap<u64, TestKey>,
+    /// What that was made from.
+    made_of: MadeOf,
     /// What happened since the last sample.
     events: Vec<Event>,
     last_number: u32,
+}
+
+/// Each socket and what it is connected with, who says what it is, and which way packets go.
+#[derive(Debug, Default)]
+struct MadeOf {
+    sockets: Vec<(u64, SocketAddr)>,
+    benchmarks: Arc<Vec<Benchmark>>,
+    paths: Arc<Vec<FlowPath>>,
+}
+
+impl PartialEq for MadeOf {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.benchmarks, &other.benchmarks)
+            && Arc::ptr_eq(&self.paths, &other.paths)
+            && self.sockets == other.sockets
+    }
 }
 
 /// One that runs, or has just ended.
@@ -85,7 +103,7 @@ struct Running {
     /// Of the sample before, what is its own.
     previous: Option<Sample>,
     /// As of the last sample that had a connection of it.
-    told: Option<Metrics>,
+    told: Option<Arc<Metrics>>,
 }
 
 impl Test {
@@ -143,10 +161,11 @@ impl Tests {
     ) -> Vec<Arc<Test>> {
         let Some(previous) = previous.filter(|previous| previous.at_ns < next.at_ns) else {
             // Another stream.
-            *self = Self { sockets: owners(next, &BTreeMap::new()), ..Self::default() };
+            *self = Self::default();
+            self.find_owners(next);
             return Vec::new();
         };
-        self.sockets = owners(next, &self.sockets);
+        self.find_owners(next);
         for key in self.sockets.values() {
             self.running.entry(*key).or_default();
         }
@@ -170,6 +189,19 @@ impl Tests {
         let mut all: Vec<Arc<Test>> = running.chain(self.ended.iter().cloned()).collect();
         all.sort_by_key(|test| test.number);
         all
+    }
+
+    /// Joining ends takes the square of their number, so it is done only where one is new.
+    fn find_owners(&mut self, sample: &Sample) {
+        let made_of = MadeOf {
+            sockets: sample.flows.iter().map(|flow| (flow.cookie, flow.remote)).collect(),
+            benchmarks: Arc::clone(&sample.benchmarks),
+            paths: Arc::clone(&sample.paths),
+        };
+        if self.made_of != made_of {
+            self.sockets = owners(sample, &self.sockets);
+            self.made_of = made_of;
+        }
     }
 }
 
@@ -218,8 +250,11 @@ impl Running {
         self.course.observe(Some(&before), &now, &mut told, history);
         self.lost += told.losses.packets();
         match &mut self.told {
-            Some(last) if self.ended_ns.is_some() => (last.losses, last.findings) = (told.losses, Vec::new()),
-            last => *last = Some(told),
+            Some(last) if self.ended_ns.is_some() => {
+                let last = Arc::make_mut(last);
+                (last.losses, last.findings) = (told.losses, Vec::new());
+            }
+            last => *last = Some(Arc::new(told)),
         }
         self.previous = Some(now);
     }
@@ -239,7 +274,7 @@ impl Running {
 
     /// What is kept of it: not the whole machine as it was then.
     fn kept(mut self, key: TestKey) -> Option<Arc<Test>> {
-        let told = self.told.as_mut()?;
+        let told = Arc::make_mut(self.told.as_mut()?);
         let on_way: BTreeSet<_> = told.paths.iter().flat_map(|path| &path.hops).map(|hop| hop.link).collect();
         told.links = Arc::new(told.links.iter().filter(|link| on_way.contains(&link.facts.key())).cloned().collect());
         (told.cores, told.moves, told.kernel, told.losses) = (Vec::new(), Vec::new(), [None, None], Losses::default());
