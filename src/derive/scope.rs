@@ -190,7 +190,7 @@ fn drives(flow: &FlowSample, benchmarks: &[Benchmark]) -> bool {
 }
 
 /// It is more than a connection that controls a test, or one that is refused because another test runs.
-fn is_busy(flow: &FlowSample) -> bool {
+pub(super) fn is_busy(flow: &FlowSample) -> bool {
     match flow.proto {
         Proto::Tcp => moved(flow) >= CARRIES,
         Proto::Udp => flow.remote.port() != 0,

@@ -7,7 +7,7 @@ use super::flow::join::{self, Place};
 use super::flow::relayed;
 use super::flow::{Bin, End, FlowMetrics};
 use super::history::History;
-use super::scope::{Scope, is_way_of};
+use super::scope::{Scope, is_busy, is_way_of};
 use super::{Losses, Metrics};
 use crate::sample::{Benchmark, Duty, Event, FlowPath, FlowSample, Proto, Sample, Side};
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,6 +16,8 @@ use std::sync::Arc;
 
 /// Tests that have ended and are kept.
 pub const MOST_ENDED: usize = 20;
+/// Tests at once that are derived: what every one takes of a tick adds up.
+const MOST_RUNNING: usize = 64;
 /// So long after its last connection the kernel may still tell what a test lost, ns.
 const LATE_NS: u64 = 1_000_000_000;
 
@@ -166,22 +168,32 @@ impl Tests {
             return Vec::new();
         };
         self.find_owners(next);
-        for key in self.sockets.values() {
-            self.running.entry(*key).or_default();
+        let mut own: BTreeMap<TestKey, BTreeSet<u64>> = BTreeMap::new();
+        for (&cookie, &key) in &self.sockets {
+            own.entry(key).or_default().insert(cookie);
+        }
+        // Who comes again from elsewhere has another test; a client process that connects again goes on with its own.
+        let again = |key: &TestKey, test: &mut Running| {
+            matches!(key, TestKey::Server(..)) && test.ended_ns.is_some() && own.contains_key(key)
+        };
+        let mut over: Vec<_> = self.running.extract_if(.., again).collect();
+        let driving = next.flows.iter().filter(|flow| drives(flow, &next.benchmarks));
+        for key in driving.filter_map(|flow| self.sockets.get(&flow.cookie)) {
+            if self.running.len() < MOST_RUNNING {
+                self.running.entry(*key).or_default();
+            }
         }
         let events = std::mem::take(&mut self.events);
         for (key, test) in &mut self.running {
-            let own = self.sockets.iter().filter(|(_, of)| *of == key).map(|(cookie, _)| *cookie).collect();
             test.hear(*key, &events);
-            test.observe(*key, own, previous, next, machine, history);
+            test.observe(*key, own.remove(key).unwrap_or_default(), previous, next, machine, history);
         }
         let mut begun: Vec<&mut Running> = self.running.values_mut().filter(|test| test.begins()).collect();
         for test in &mut begun {
             self.last_number += 1;
             (test.number, test.began_ns) = (Some(self.last_number), next.at_ns);
         }
-        let over = |_: &TestKey, test: &mut Running| test.is_over(next.at_ns);
-        let over: Vec<_> = self.running.extract_if(.., over).collect();
+        over.extend(self.running.extract_if(.., |_, test| test.is_over(next.at_ns)));
         self.ended.extend(over.into_iter().filter_map(|(key, test)| test.kept(key)));
         self.ended.sort_by_key(|test| test.number);
         self.ended.drain(..self.ended.len().saturating_sub(MOST_ENDED));
@@ -233,9 +245,8 @@ impl Running {
         machine: &Metrics,
         history: &History,
     ) {
-        if self.ended_ns.is_none() && own.is_empty() {
-            self.ended_ns = Some(next.at_ns);
-        }
+        // One connection after another, as of a client that asks for many pages, is one test.
+        self.ended_ns = if own.is_empty() { self.ended_ns.or(Some(next.at_ns)) } else { None };
         let family = Arc::new(key.processes());
         let narrow = |scope: &mut Scope, sample: &Sample| {
             let mut sample = Sample { family: Some(Arc::clone(&family)), ..sample.clone() };
@@ -357,6 +368,11 @@ fn follow_proxies(sample: &Sample, owners: &mut BTreeMap<u64, TestKey>) {
     );
 }
 
+/// It may be a test's: of a known benchmark, or no connection that only stands there.
+fn drives(flow: &FlowSample, benchmarks: &[Benchmark]) -> bool {
+    is_busy(flow) || benchmarks.binary_search_by_key(&flow.pid, |benchmark| benchmark.pid).is_ok()
+}
+
 /// Whose a connection is; none of one that waits for anybody.
 fn key(one: &FlowSample, other: Option<&FlowSample>, benchmarks: &[Benchmark]) -> Option<TestKey> {
     let side = |flow: &FlowSample| {
@@ -382,7 +398,7 @@ mod tests {
     use super::*;
     use crate::derive::finding::tests::sample;
     use crate::derive::placement::machine::Machine;
-    use crate::sample::{Program, Proto};
+    use crate::sample::{Program, Proto, Pulse};
 
     fn end(cookie: u64, pid: u32, local: &str, remote: &str) -> FlowSample {
         let address = |text: &str| text.parse().expect("an address");
@@ -437,5 +453,52 @@ mod tests {
         let before = BTreeMap::from([(2, TestKey::Client(50))]);
         let alone = of(vec![end(2, 90, "10.0.0.9:5201", "10.0.0.1:40000")], &[]);
         assert_eq!(owners(&alone, &before)[&2], TestKey::Client(50), "its client's end has gone already");
+    }
+
+    /// What is told at each of these instants, a second apart, while these flows are there: number, and whether it has ended.
+    fn told(flows: &[Vec<FlowSample>]) -> Vec<Vec<(u32, bool)>> {
+        let machine = Machine::small(2).pair(0, 1).metrics();
+        let mut tests = Tests::default();
+        let mut before: Option<Sample> = None;
+        let mut all = Vec::new();
+        for (second, flows) in (10..).zip(flows) {
+            let at_ns = second * 1_000_000_000;
+            let carried = |flow: &FlowSample| FlowSample {
+                pulses: vec![Pulse { at_ns, acked: second << 20, received: second << 20 }],
+                ..flow.clone()
+            };
+            let next = Sample { at_ns, ..of(flows.iter().map(carried).collect(), &[]) };
+            let now = tests.observe(before.as_ref(), &next, &machine, &History::default());
+            all.push(now.iter().map(|test| (test.number, test.ended_ns.is_some())).collect());
+            before = Some(next);
+        }
+        all
+    }
+
+    #[test]
+    fn who_comes_again_has_another_test_but_for_a_process_that_goes_on() {
+        let server = |cookie| vec![end(cookie, 90, "10.0.0.9:5201", "10.0.0.1:40000")];
+        let seen = told(&[vec![], server(1), vec![], server(2), vec![], vec![], vec![]]);
+        assert_eq!(seen[1], [(1, false)], "it has its first data");
+        assert_eq!(seen[2], [(1, true)], "it has ended");
+        assert_eq!(seen[3], [(1, true), (2, false)], "the same client again");
+        assert_eq!(seen[6], [(1, true), (2, true)], "both are kept");
+        let client = |cookie| vec![end(cookie, 50, "10.0.0.1:40000", "10.0.0.9:80")];
+        let seen = told(&[vec![], client(1), vec![], client(2)]);
+        assert_eq!((&*seen[2], &*seen[3]), (&[(1, true)][..], &[(1, false)][..]), "one connection after another");
+    }
+
+    #[test]
+    fn thousands_of_idle_connections_are_no_tests() {
+        let idle = |at: u16| {
+            let remote = format!("10.1.{}.{}:40000", at / 250, at % 250);
+            FlowSample { pulses: Vec::new(), ..end(u64::from(at), 90, "10.0.0.9:80", &remote) }
+        };
+        let flows: Vec<FlowSample> = (0..2_000).map(idle).collect();
+        let (mut tests, machine) = (Tests::default(), Machine::small(2).metrics());
+        let [one, two] = [1, 2].map(|at_ns| Sample { at_ns, ..of(flows.clone(), &[]) });
+        assert!(tests.observe(None, &one, &machine, &History::default()).is_empty());
+        assert!(tests.observe(Some(&one), &two, &machine, &History::default()).is_empty(), "nobody drives any");
+        assert!(tests.running.is_empty(), "and nothing is derived of them");
     }
 }
