@@ -193,7 +193,9 @@ impl Derivation {
             Item::Event(event) => {
                 self.machine.event(&event);
                 self.course.event(&event);
-                self.tests.event(&event);
+                if self.scope.is_none() {
+                    self.tests.event(&event);
+                }
                 None
             }
         }
@@ -231,7 +233,8 @@ impl Derivation {
             metrics.tests = self.tests.observe(previous.as_ref(), &next, &metrics, &self.machine.history);
         }
         self.course.observe(previous.as_ref(), &next, &mut metrics, &self.machine.history);
-        if !metrics.tests.is_empty() && metrics.tests.iter().all(|test| test.ended_ns.is_some()) {
+        let has_ended = !metrics.tests.is_empty() && metrics.tests.iter().all(|test| test.ended_ns.is_some());
+        if has_ended && metrics.flow.bits_per_s.is_none() {
             // What swung has ended.
             metrics.jitter = None;
         }

@@ -107,10 +107,15 @@ impl State {
         self.notices.age(metrics.at_ns);
         self.sticky.observe(&metrics);
         let undone = undone(&metrics.undone);
-        self.tests.apply(&mut metrics);
+        let holds = self.phase == Phase::Frozen && self.settings.mode != Mode::Replay;
+        if holds && self.shown.is_some() {
+            // The list belongs to what is shown.
+            self.tests.clone().apply(&mut metrics);
+        } else {
+            self.tests.apply(&mut metrics);
+        }
         self.recent.observe(&metrics);
         self.follow_pins(&metrics);
-        let holds = self.phase == Phase::Frozen && self.settings.mode != Mode::Replay;
         match &self.shown {
             Some(shown) if holds => {
                 let second = |at_ns: u64| usize::try_from(at_ns / 1_000_000_000).unwrap_or(usize::MAX);
@@ -214,8 +219,11 @@ impl State {
 
     /// Makes what is on screen that of the test that has been chosen.
     pub(crate) fn apply_test(&mut self) {
-        for metrics in [&mut self.shown, &mut self.waiting].into_iter().flatten() {
+        if let Some(metrics) = &mut self.shown {
             self.tests.apply(metrics);
+        }
+        if let Some(metrics) = &mut self.waiting {
+            self.tests.clone().apply(metrics);
         }
     }
 
@@ -308,7 +316,8 @@ impl State {
     /// Lets the screen go on with the newest metrics.
     pub(crate) fn thaw(&mut self) {
         self.phase = Phase::Running;
-        if let Some(metrics) = self.waiting.take() {
+        if let Some(mut metrics) = self.waiting.take() {
+            self.tests.apply(&mut metrics);
             self.show(metrics);
         }
     }

@@ -13,6 +13,9 @@ use std::sync::Arc;
 /// of a benchmark that runs elsewhere is its output, and less.
 const DRIVES: u64 = 1024 * 1024;
 
+/// Directions of ended connections that are remembered until all are forgotten at once.
+const MOST_FLOWS: usize = 8192;
+
 /// What belongs to the command.
 #[derive(Debug, Default)]
 pub(super) struct Scope {
@@ -57,8 +60,10 @@ impl Scope {
 
     /// What belongs from now on are these sockets, by cookie, with the command's processes beside them.
     pub fn take(&mut self, sockets: BTreeSet<u64>) {
-        self.sockets.clear();
-        self.taken = Some(sockets);
+        if self.taken.as_ref() != Some(&sockets) {
+            self.sockets.clear();
+            self.taken = Some(sockets);
+        }
     }
 
     /// Takes out of a sample what does not belong; what others do there. As long as the command's processes are not known
@@ -153,6 +158,9 @@ impl Scope {
 
     /// What the kernel dropped of others' flows is theirs.
     fn keep_drops(&mut self, sample: &mut Sample) {
+        if self.flows.len() > MOST_FLOWS {
+            self.flows.clear();
+        }
         self.flows.extend(sample.flows.iter().flat_map(FlowSample::directions));
         let Some(kernel) = &mut sample.kernel else { return };
         let is_own = |row: &DropCount| row.flow.is_none_or(|flow| self.flows.contains(&flow));
@@ -198,7 +206,7 @@ pub(super) fn is_busy(flow: &FlowSample) -> bool {
 }
 
 /// Bytes so far, in the direction in which more went.
-fn moved(flow: &FlowSample) -> u64 {
+pub(super) fn moved(flow: &FlowSample) -> u64 {
     flow.pulses.last().map_or(0, |pulse| pulse.acked.max(pulse.received))
 }
 

@@ -7,10 +7,10 @@ use super::flow::join::{self, Place};
 use super::flow::relayed;
 use super::flow::{Bin, End, FlowMetrics};
 use super::history::History;
-use super::scope::{Scope, is_busy, is_way_of};
+use super::scope::{Scope, is_busy, is_way_of, moved};
 use super::{Losses, Metrics};
-use crate::sample::{Benchmark, Duty, Event, FlowPath, FlowSample, Proto, Sample, Side};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::sample::{Benchmark, Duty, Event, FlowPath, FlowSample, HopBy, Proto, Sample, Side};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -99,6 +99,8 @@ struct Running {
     number: Option<u32>,
     began_ns: u64,
     ended_ns: Option<u64>,
+    /// Payload until it ended, bits/s.
+    mean_bits_per_s: Option<f64>,
     lost: f64,
     scope: Scope,
     course: Course,
@@ -117,7 +119,8 @@ impl Test {
             TestKey::Server(pid, _) => end.pid != Some(pid),
         };
         let connections = &self.told.flow.connections;
-        let Some(first) = connections.first() else { return [None, None] };
+        let first = connections.iter().find(|connection| !connection.relayed).or(connections.first());
+        let Some(first) = first else { return [None, None] };
         let (client, server) = if is_clients(&first.from) { (first.from, first.to) } else { (first.to, first.from) };
         // Behind a relay is who serves indeed.
         let behind = connections.iter().filter(|connection| connection.relayed).flat_map(|one| [one.from, one.to]);
@@ -138,7 +141,6 @@ impl Metrics {
         self.flow = FlowMetrics { bits_per_s: told.flow.bits_per_s.filter(|_| runs), ..told.flow.clone() };
         self.benchmarks.clone_from(&told.benchmarks);
         self.losses.clone_from(&told.losses);
-        self.kernel.clone_from(&told.kernel);
         self.paths = Arc::clone(&told.paths);
         self.jitter = told.jitter.filter(|_| runs);
         self.moves.clone_from(&told.moves);
@@ -177,7 +179,7 @@ impl Tests {
             matches!(key, TestKey::Server(..)) && test.ended_ns.is_some() && own.contains_key(key)
         };
         let mut over: Vec<_> = self.running.extract_if(.., again).collect();
-        let driving = next.flows.iter().filter(|flow| drives(flow, &next.benchmarks));
+        let driving = next.flows.iter().filter(|flow| drives(flow, previous, &next.benchmarks));
         for key in driving.filter_map(|flow| self.sockets.get(&flow.cookie)) {
             if self.running.len() < MOST_RUNNING {
                 self.running.entry(*key).or_default();
@@ -260,6 +262,9 @@ impl Running {
         let mut told = own_part(machine, &before, &now);
         self.course.observe(Some(&before), &now, &mut told, history);
         self.lost += told.losses.packets();
+        if self.ended_ns.is_none() {
+            self.mean_bits_per_s = mean(self.course.flow.bins());
+        }
         match &mut self.told {
             Some(last) if self.ended_ns.is_some() => {
                 let last = Arc::make_mut(last);
@@ -293,21 +298,25 @@ impl Running {
     }
 
     fn told(&self, key: TestKey) -> Option<Arc<Test>> {
-        let of_bin = |bin: &Bin| Some((bin.bits_per_s?, bin.to_ns.saturating_sub(bin.from_ns) as f64));
-        let rates: Vec<(f64, f64)> = self.course.flow.bins().iter().filter_map(of_bin).collect();
-        // Of the first bin and of the last it may have run for a part only.
-        let whole = rates.get(1..rates.len().saturating_sub(1)).unwrap_or_default();
-        let (bits, ns) = whole.iter().fold((0.0, 0.0), |(bits, all), (rate, ns)| (bits + rate * ns, all + ns));
         Some(Arc::new(Test {
             number: self.number?,
             key,
             began_ns: self.began_ns,
             ended_ns: self.ended_ns,
-            mean_bits_per_s: (ns > 0.0).then(|| bits / ns),
+            mean_bits_per_s: self.mean_bits_per_s,
             lost: self.lost,
             told: self.told.clone()?,
         }))
     }
+}
+
+/// The mean rate, bits/s; of the first bin and of the last the test may have run for a part only.
+fn mean(bins: &VecDeque<Bin>) -> Option<f64> {
+    let of_bin = |bin: &Bin| Some((bin.bits_per_s?, bin.to_ns.saturating_sub(bin.from_ns) as f64));
+    let mut rates = bins.iter().filter_map(of_bin);
+    let _ends = (rates.next(), rates.next_back());
+    let (sum, ns) = rates.fold((0.0, 0.0), |(sum, all), (rate, ns)| (sum + rate * ns, all + ns));
+    (ns > 0.0).then(|| sum / ns)
 }
 
 /// What the first stage has derived, without what belongs to others.
@@ -334,7 +343,10 @@ fn owners(sample: &Sample, before: &BTreeMap<u64, TestKey>) -> BTreeMap<u64, Tes
         let places: Vec<Place> = flows.iter().map(|flow| Place::of(flow)).collect();
         for (one, other) in join::pairs(&places) {
             let ends = || [Some(one), other].into_iter().flatten().map(|at| flows[at]);
-            let known = ends().find_map(|flow| before.get(&flow.cookie)).filter(|_| proto == Proto::Tcp);
+            // A server's end alone is not known to be that of a client here.
+            let is_told = |key: &&TestKey| matches!(key, TestKey::Client(_)) || other.is_none();
+            let connected = ends().filter(|flow| flow.remote.port() != 0);
+            let known = connected.filter_map(|flow| before.get(&flow.cookie)).find(is_told);
             let key = known.copied().or_else(|| key(flows[one], other.map(|at| flows[at]), &sample.benchmarks));
             owners.extend(key.into_iter().flat_map(|key| ends().map(move |flow| (flow.cookie, key))));
         }
@@ -349,7 +361,8 @@ fn follow_proxies(sample: &Sample, owners: &mut BTreeMap<u64, TestKey>) {
     let is_alone = |flow: &&FlowSample| matches!(of(flow), Some(TestKey::Server(..)));
     let alone: Vec<&FlowSample> =
         sample.flows.iter().filter(is_alone).filter(|flow| flow.proto == Proto::Tcp).collect();
-    if alone.is_empty() || sample.paths.is_empty() {
+    let relays = |path: &FlowPath| path.hops.iter().any(|hop| hop.by == HopBy::Proxy);
+    if alone.is_empty() || !sample.paths.iter().any(relays) {
         return;
     }
     let clients: BTreeSet<TestKey> = owners.values().copied().filter(|key| matches!(key, TestKey::Client(_))).collect();
@@ -369,8 +382,10 @@ fn follow_proxies(sample: &Sample, owners: &mut BTreeMap<u64, TestKey>) {
 }
 
 /// It may be a test's: of a known benchmark, or no connection that only stands there.
-fn drives(flow: &FlowSample, benchmarks: &[Benchmark]) -> bool {
-    is_busy(flow) || benchmarks.binary_search_by_key(&flow.pid, |benchmark| benchmark.pid).is_ok()
+fn drives(flow: &FlowSample, previous: &Sample, benchmarks: &[Benchmark]) -> bool {
+    let before = previous.flows.binary_search_by_key(&flow.cookie, |one| one.cookie).ok();
+    let moves = || flow.proto == Proto::Udp || before.is_none_or(|at| moved(&previous.flows[at]) < moved(flow));
+    benchmarks.binary_search_by_key(&flow.pid, |benchmark| benchmark.pid).is_ok() || (is_busy(flow) && moves())
 }
 
 /// Whose a connection is; none of one that waits for anybody.

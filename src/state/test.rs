@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 /// The tests as they are listed.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct TestList {
     selected: Option<u32>,
     /// A person chose it: it stays so when it has ended.
@@ -33,16 +33,23 @@ impl TestList {
         }
     }
 
-    /// Makes the metrics those of the test that the screen is about. One that is alone is all there is.
+    /// Nobody has chosen.
+    pub(crate) fn release(&mut self) {
+        self.is_chosen = false;
+    }
+
+    /// Makes the metrics those of the test that the screen is about. One that is alone is all there is; after the last one
+    /// has ended everything that is watched is shown again, unless one was chosen.
     pub(super) fn apply(&mut self, metrics: &mut Metrics) {
         let rows = rows(metrics);
-        let stands =
-            |test: &&Arc<Test>| Some(test.number) == self.selected && (self.is_chosen || test.ended_ns.is_none());
-        if !rows.iter().any(|test| stands(&test)) {
-            let rate = |test: &&Arc<Test>| test.told.flow.bits_per_s.or(test.mean_bits_per_s).unwrap_or(0.0);
-            let running = rows.iter().filter(|test| test.ended_ns.is_none());
-            let busiest = running.max_by(|one, other| rate(one).total_cmp(&rate(other))).or(rows.first());
-            (self.selected, self.is_chosen) = (busiest.map(|test| test.number), false);
+        let rate = |test: &Test| test.told.flow.bits_per_s.unwrap_or(0.0);
+        let mut running = rows.iter().filter(|test| test.ended_ns.is_none());
+        let is_there = |test: &&Arc<Test>| Some(test.number) == self.selected;
+        self.is_chosen &= rows.iter().any(|test| is_there(&test));
+        let busiest = running.clone().max_by(|one, other| rate(one).total_cmp(&rate(other)));
+        let is_idle = busiest.is_some_and(|test| rate(test) == 0.0);
+        if !self.is_chosen && !running.any(|test| is_there(&test) && (is_idle || rate(test) > 0.0)) {
+            self.selected = busiest.map(|test| test.number);
         }
         if let Some(number) = self.selected.filter(|_| rows.len() > 1) {
             metrics.look_at(number);

@@ -77,6 +77,7 @@ pub(super) fn cancel(state: &mut State) {
 
 fn clear(state: &mut State) {
     state.notices.clear();
+    state.tests.release();
     match state.focus {
         Pane::Links => {
             state.links.filter.clear();

@@ -22,12 +22,12 @@ pub(super) fn prepare(state: &State, area: Area) -> Canvas {
     let mut canvas = Canvas::new(area);
     let Some(metrics) = state.metrics().filter(|_| area.height > 0) else { return canvas };
     let rows = rows(metrics);
-    let selected = rows.iter().position(|test| Some(test.number) == state.tests().selected()).unwrap_or(0);
+    let selected = rows.iter().position(|test| state.is_about(test));
     let height = usize::from(area.height);
     let room = if rows.len() > height { height - 1 } else { height };
-    let first = (selected + 1).saturating_sub(room.max(1));
+    let first = selected.map_or(0, |selected| (selected + 1).saturating_sub(room.max(1)));
     for (y, (at, test)) in (0..).zip(rows.iter().enumerate().skip(first).take(room)) {
-        row(&mut canvas, y, test, at == selected, metrics);
+        row(&mut canvas, y, test, Some(at) == selected, metrics);
     }
     if rows.len() > room {
         let more = format!("  {} more: n, N", plural(rows.len() - room, "test"));
