@@ -2,16 +2,17 @@
 //! run at once are two, one that starts after another is a new one with a window of its own, and one that has ended keeps
 //! its last figures.
 
+mod sockets;
+
 use super::course::Course;
-use super::flow::join::{self, Place};
-use super::flow::relayed;
 use super::flow::{Bin, End, FlowMetrics};
 use super::history::History;
-use super::scope::{Scope, is_busy, is_way_of, moved};
+use super::scope::{Scope, is_busy, moved};
 use super::{Losses, Metrics};
-use crate::sample::{Benchmark, Duty, Event, FlowPath, FlowSample, HopBy, Proto, Sample, Side};
+use crate::sample::{Benchmark, Duty, Event, FlowSample, Proto, Sample};
+use sockets::Sockets;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// Tests that have ended and are kept.
@@ -67,29 +68,10 @@ pub(super) struct Tests {
     running: BTreeMap<TestKey, Running>,
     /// Oldest first.
     ended: Vec<Arc<Test>>,
-    /// Whose each socket is, by cookie: it stays so, also when its other end has gone.
-    sockets: BTreeMap<u64, TestKey>,
-    /// What that was made from.
-    made_of: MadeOf,
+    sockets: Sockets,
     /// What happened since the last sample.
     events: Vec<Event>,
     last_number: u32,
-}
-
-/// Each socket and what it is connected with, who says what it is, and which way packets go.
-#[derive(Debug, Default)]
-struct MadeOf {
-    sockets: Vec<(u64, SocketAddr)>,
-    benchmarks: Arc<Vec<Benchmark>>,
-    paths: Arc<Vec<FlowPath>>,
-}
-
-impl PartialEq for MadeOf {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.benchmarks, &other.benchmarks)
-            && Arc::ptr_eq(&self.paths, &other.paths)
-            && self.sockets == other.sockets
-    }
 }
 
 /// One that runs, or has just ended.
@@ -166,23 +148,20 @@ impl Tests {
         let Some(previous) = previous.filter(|previous| previous.at_ns < next.at_ns) else {
             // Another stream.
             *self = Self::default();
-            self.find_owners(next);
+            self.sockets.observe(next);
             return Vec::new();
         };
-        self.find_owners(next);
-        let mut own: BTreeMap<TestKey, BTreeSet<u64>> = BTreeMap::new();
-        for (&cookie, &key) in &self.sockets {
-            own.entry(key).or_default().insert(cookie);
-        }
+        self.sockets.observe(next);
+        let mut own = self.sockets.by_test();
         // Who comes again from elsewhere has another test; a client process that connects again goes on with its own.
         let again = |key: &TestKey, test: &mut Running| {
             matches!(key, TestKey::Server(..)) && test.ended_ns.is_some() && own.contains_key(key)
         };
         let mut over: Vec<_> = self.running.extract_if(.., again).collect();
         let driving = next.flows.iter().filter(|flow| drives(flow, previous, &next.benchmarks));
-        for key in driving.filter_map(|flow| self.sockets.get(&flow.cookie)) {
+        for key in driving.filter_map(|flow| self.sockets.test_of(flow)) {
             if self.running.len() < MOST_RUNNING {
-                self.running.entry(*key).or_default();
+                self.running.entry(key).or_default();
             }
         }
         let events = std::mem::take(&mut self.events);
@@ -203,19 +182,6 @@ impl Tests {
         let mut all: Vec<Arc<Test>> = running.chain(self.ended.iter().cloned()).collect();
         all.sort_by_key(|test| test.number);
         all
-    }
-
-    /// Joining ends takes the square of their number, so it is done only where one is new.
-    fn find_owners(&mut self, sample: &Sample) {
-        let made_of = MadeOf {
-            sockets: sample.flows.iter().map(|flow| (flow.cookie, flow.remote)).collect(),
-            benchmarks: Arc::clone(&sample.benchmarks),
-            paths: Arc::clone(&sample.paths),
-        };
-        if self.made_of != made_of {
-            self.sockets = owners(sample, &self.sockets);
-            self.made_of = made_of;
-        }
     }
 }
 
@@ -335,52 +301,6 @@ fn own_part(machine: &Metrics, before: &Sample, now: &Sample) -> Metrics {
     own
 }
 
-/// Whose each socket is, by cookie.
-fn owners(sample: &Sample, before: &BTreeMap<u64, TestKey>) -> BTreeMap<u64, TestKey> {
-    let mut owners = BTreeMap::new();
-    for proto in [Proto::Tcp, Proto::Udp] {
-        let flows: Vec<&FlowSample> = sample.flows.iter().filter(|flow| flow.proto == proto).collect();
-        let places: Vec<Place> = flows.iter().map(|flow| Place::of(flow)).collect();
-        for (one, other) in join::pairs(&places) {
-            let ends = || [Some(one), other].into_iter().flatten().map(|at| flows[at]);
-            // A server's end alone is not known to be that of a client here.
-            let is_told = |key: &&TestKey| matches!(key, TestKey::Client(_)) || other.is_none();
-            let connected = ends().filter(|flow| flow.remote.port() != 0);
-            let known = connected.filter_map(|flow| before.get(&flow.cookie)).find(is_told);
-            let key = known.copied().or_else(|| key(flows[one], other.map(|at| flows[at]), &sample.benchmarks));
-            owners.extend(key.into_iter().flat_map(|key| ends().map(move |flow| (flow.cookie, key))));
-        }
-    }
-    follow_proxies(sample, &mut owners);
-    owners
-}
-
-/// A connection behind a program that copies (Docker's proxy) is of the test whose path leads there, where that is one.
-fn follow_proxies(sample: &Sample, owners: &mut BTreeMap<u64, TestKey>) {
-    let of = |flow: &FlowSample| owners.get(&flow.cookie).copied();
-    let is_alone = |flow: &&FlowSample| matches!(of(flow), Some(TestKey::Server(..)));
-    let alone: Vec<&FlowSample> =
-        sample.flows.iter().filter(is_alone).filter(|flow| flow.proto == Proto::Tcp).collect();
-    let relays = |path: &FlowPath| path.hops.iter().any(|hop| hop.by == HopBy::Proxy);
-    if alone.is_empty() || !sample.paths.iter().any(relays) {
-        return;
-    }
-    let clients: BTreeSet<TestKey> = owners.values().copied().filter(|key| matches!(key, TestKey::Client(_))).collect();
-    let mut behind: BTreeMap<u64, Vec<TestKey>> = BTreeMap::new();
-    for client in clients {
-        let own: Vec<&FlowSample> = sample.flows.iter().filter(|flow| of(flow) == Some(client)).collect();
-        let is_own = |path: &&FlowPath| own.iter().any(|flow| is_way_of(path, flow));
-        let paths: Vec<FlowPath> = sample.paths.iter().filter(is_own).cloned().collect();
-        let places = relayed::places(&paths);
-        for flow in alone.iter().filter(|flow| relayed::is_behind(&places, &paths, &Place::of(flow))) {
-            behind.entry(flow.cookie).or_default().push(client);
-        }
-    }
-    owners.extend(
-        behind.into_iter().filter_map(|(cookie, of)| <[TestKey; 1]>::try_from(of).ok().map(|[one]| (cookie, one))),
-    );
-}
-
 /// It may be a test's: of a known benchmark, or no connection that only stands there.
 fn drives(flow: &FlowSample, previous: &Sample, benchmarks: &[Benchmark]) -> bool {
     let before = previous.flows.binary_search_by_key(&flow.cookie, |one| one.cookie).ok();
@@ -388,86 +308,22 @@ fn drives(flow: &FlowSample, previous: &Sample, benchmarks: &[Benchmark]) -> boo
     benchmarks.binary_search_by_key(&flow.pid, |benchmark| benchmark.pid).is_ok() || (is_busy(flow) && moves())
 }
 
-/// Whose a connection is; none of one that waits for anybody.
-fn key(one: &FlowSample, other: Option<&FlowSample>, benchmarks: &[Benchmark]) -> Option<TestKey> {
-    let side = |flow: &FlowSample| {
-        let at = benchmarks.binary_search_by_key(&flow.pid, |benchmark| benchmark.pid).ok()?;
-        Some(benchmarks[at].side)
-    };
-    // A server's port is no ephemeral one, which are the high ones.
-    let serves = |flow: &FlowSample| match side(flow) {
-        Some(side) => side == Side::Server,
-        None => flow.remote.port() == 0 || flow.local.port() < flow.remote.port(),
-    };
-    match other {
-        Some(other) if serves(one) && !serves(other) => Some(TestKey::Client(other.pid)),
-        Some(_) => Some(TestKey::Client(one.pid)),
-        None if !serves(one) => Some(TestKey::Client(one.pid)),
-        None if one.remote.port() == 0 => None,
-        None => Some(TestKey::Server(one.pid, one.remote.ip().to_canonical())),
-    }
-}
-
 #[cfg(test)]
-mod tests {
+pub(in crate::derive) mod tests {
     use super::*;
     use crate::derive::finding::tests::sample;
     use crate::derive::placement::machine::Machine;
-    use crate::sample::{Program, Proto, Pulse};
+    use crate::sample::{Program, Pulse, Side};
 
-    fn end(cookie: u64, pid: u32, local: &str, remote: &str) -> FlowSample {
+    pub(super) fn end(cookie: u64, pid: u32, local: &str, remote: &str) -> FlowSample {
         let address = |text: &str| text.parse().expect("an address");
         FlowSample::plain(cookie, (u64::from(pid), pid), (address(local), address(remote)))
     }
 
-    fn of(flows: Vec<FlowSample>, sides: &[(u32, Side)]) -> Sample {
+    pub(super) fn of(flows: Vec<FlowSample>, sides: &[(u32, Side)]) -> Sample {
         let plain = sample(&Machine::small(2).pair(0, 1).metrics());
         let benchmark = |&(pid, side)| Benchmark::plain(pid, Program::Iperf3, side, 5201);
         Sample { flows, benchmarks: Arc::new(sides.iter().map(benchmark).collect()), ..plain }
-    }
-
-    fn keys(sample: &Sample) -> Vec<(u64, TestKey)> {
-        owners(sample, &BTreeMap::new()).into_iter().collect()
-    }
-
-    #[test]
-    fn a_test_is_its_clients_and_a_server_of_two_is_told_apart_by_its_connections() {
-        let flows = vec![
-            end(1, 50, "10.0.0.1:40000", "10.0.0.9:5201"),
-            end(2, 90, "10.0.0.9:5201", "10.0.0.1:40000"),
-            end(3, 60, "10.0.0.2:40000", "10.0.0.9:5201"),
-            end(4, 90, "10.0.0.9:5201", "10.0.0.2:40000"),
-        ];
-        let (one, other) = (TestKey::Client(50), TestKey::Client(60));
-        let told = [(1, one), (2, one), (3, other), (4, other)];
-        assert_eq!(keys(&of(flows.clone(), &[])), told, "by their ports");
-        let sides = [(50, Side::Client), (60, Side::Client), (90, Side::Server)];
-        assert_eq!(keys(&of(flows, &sides)), told, "by their command lines");
-        // A port that looks like a client's.
-        let flows = vec![end(1, 50, "10.0.0.1:400", "10.0.0.9:50000"), end(2, 90, "10.0.0.9:50000", "10.0.0.1:400")];
-        assert_eq!(keys(&of(flows, &sides)), [(1, one), (2, one)], "who is a known benchmark says itself what it is");
-    }
-
-    #[test]
-    fn a_client_elsewhere_is_known_by_its_address() {
-        let flows = vec![
-            end(1, 90, "10.0.0.9:5201", "10.0.0.1:40000"),
-            end(2, 90, "10.0.0.9:5201", "10.0.0.1:40002"),
-            end(3, 90, "10.0.0.9:5201", "10.0.0.2:40000"),
-            end(4, 50, "10.0.0.1:40004", "10.0.7.7:5201"),
-        ];
-        let of_address = |address: &str| TestKey::Server(90, address.parse().expect("an address"));
-        let (one, other) = (of_address("10.0.0.1"), of_address("10.0.0.2"));
-        assert_eq!(keys(&of(flows, &[])), [(1, one), (2, one), (3, other), (4, TestKey::Client(50))], "or its process");
-    }
-
-    #[test]
-    fn who_waits_for_anybody_has_no_test_and_a_socket_stays_whose_it_was() {
-        let waits = FlowSample { proto: Proto::Udp, ..end(1, 90, "0.0.0.0:5201", "0.0.0.0:0") };
-        assert_eq!(keys(&of(vec![waits], &[])), [], "a server without a client");
-        let before = BTreeMap::from([(2, TestKey::Client(50))]);
-        let alone = of(vec![end(2, 90, "10.0.0.9:5201", "10.0.0.1:40000")], &[]);
-        assert_eq!(owners(&alone, &before)[&2], TestKey::Client(50), "its client's end has gone already");
     }
 
     /// What is told at each of these instants, a second apart, while these flows are there: number, and whether it has ended.

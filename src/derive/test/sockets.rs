@@ -1,0 +1,180 @@
+//! Whose each socket is: the client's process, or where the client is elsewhere its address and the server's process.
+
+use super::TestKey;
+use crate::derive::flow::join::{self, Place};
+use crate::derive::flow::relayed;
+use crate::derive::scope::is_way_of;
+use crate::sample::{Benchmark, FlowPath, FlowSample, HopBy, Proto, Sample, Side};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// The sockets of the newest sample.
+#[derive(Debug, Default)]
+pub(super) struct Sockets {
+    /// By cookie: it stays so, also when its other end has gone.
+    tests: BTreeMap<u64, TestKey>,
+    /// What that was made from.
+    made_of: MadeOf,
+}
+
+/// Each socket and what it is connected with, who says what it is, and which way packets go.
+#[derive(Debug, Default)]
+struct MadeOf {
+    sockets: Vec<(u64, SocketAddr)>,
+    benchmarks: Arc<Vec<Benchmark>>,
+    paths: Arc<Vec<FlowPath>>,
+}
+
+impl PartialEq for MadeOf {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.benchmarks, &other.benchmarks)
+            && Arc::ptr_eq(&self.paths, &other.paths)
+            && self.sockets == other.sockets
+    }
+}
+
+impl Sockets {
+    /// Takes the next sample. Joining ends takes the square of their number, so it is done only where one is new.
+    pub fn observe(&mut self, sample: &Sample) {
+        let made_of = MadeOf {
+            sockets: sample.flows.iter().map(|flow| (flow.cookie, flow.remote)).collect(),
+            benchmarks: Arc::clone(&sample.benchmarks),
+            paths: Arc::clone(&sample.paths),
+        };
+        if self.made_of != made_of {
+            self.tests = tests_of(sample, &self.tests);
+            self.made_of = made_of;
+        }
+    }
+
+    /// Whose it is; none where it waits for anybody.
+    pub fn test_of(&self, flow: &FlowSample) -> Option<TestKey> {
+        self.tests.get(&flow.cookie).copied()
+    }
+
+    /// The cookies of each test.
+    pub fn by_test(&self) -> BTreeMap<TestKey, BTreeSet<u64>> {
+        let mut all: BTreeMap<TestKey, BTreeSet<u64>> = BTreeMap::new();
+        for (&cookie, &key) in &self.tests {
+            all.entry(key).or_default().insert(cookie);
+        }
+        all
+    }
+}
+
+/// Whose each socket is, by cookie.
+fn tests_of(sample: &Sample, before: &BTreeMap<u64, TestKey>) -> BTreeMap<u64, TestKey> {
+    let mut tests = BTreeMap::new();
+    for proto in [Proto::Tcp, Proto::Udp] {
+        let flows: Vec<&FlowSample> = sample.flows.iter().filter(|flow| flow.proto == proto).collect();
+        let places: Vec<Place> = flows.iter().map(|flow| Place::of(flow)).collect();
+        for (one, other) in join::pairs(&places) {
+            let ends = || [Some(one), other].into_iter().flatten().map(|at| flows[at]);
+            // A server's end alone is not known to be that of a client here.
+            let is_told = |key: &&TestKey| matches!(key, TestKey::Client(_)) || other.is_none();
+            let connected = ends().filter(|flow| flow.remote.port() != 0);
+            let known = connected.filter_map(|flow| before.get(&flow.cookie)).find(is_told);
+            let key = known.copied().or_else(|| key(flows[one], other.map(|at| flows[at]), &sample.benchmarks));
+            tests.extend(key.into_iter().flat_map(|key| ends().map(move |flow| (flow.cookie, key))));
+        }
+    }
+    follow_proxies(sample, &mut tests);
+    tests
+}
+
+/// A connection behind a program that copies (Docker's proxy) is of the test whose path leads there, where that is one.
+fn follow_proxies(sample: &Sample, tests: &mut BTreeMap<u64, TestKey>) {
+    let of = |flow: &FlowSample| tests.get(&flow.cookie).copied();
+    let is_alone = |flow: &&FlowSample| matches!(of(flow), Some(TestKey::Server(..)));
+    let alone: Vec<&FlowSample> =
+        sample.flows.iter().filter(is_alone).filter(|flow| flow.proto == Proto::Tcp).collect();
+    let relays = |path: &FlowPath| path.hops.iter().any(|hop| hop.by == HopBy::Proxy);
+    if alone.is_empty() || !sample.paths.iter().any(relays) {
+        return;
+    }
+    let clients: BTreeSet<TestKey> = tests.values().copied().filter(|key| matches!(key, TestKey::Client(_))).collect();
+    let mut behind: BTreeMap<u64, Vec<TestKey>> = BTreeMap::new();
+    for client in clients {
+        let own: Vec<&FlowSample> = sample.flows.iter().filter(|flow| of(flow) == Some(client)).collect();
+        let is_own = |path: &&FlowPath| own.iter().any(|flow| is_way_of(path, flow));
+        let paths: Vec<FlowPath> = sample.paths.iter().filter(is_own).cloned().collect();
+        let places = relayed::places(&paths);
+        for flow in alone.iter().filter(|flow| relayed::is_behind(&places, &paths, &Place::of(flow))) {
+            behind.entry(flow.cookie).or_default().push(client);
+        }
+    }
+    tests.extend(
+        behind.into_iter().filter_map(|(cookie, of)| <[TestKey; 1]>::try_from(of).ok().map(|[one]| (cookie, one))),
+    );
+}
+
+/// Whose a connection is; none of one that waits for anybody.
+fn key(one: &FlowSample, other: Option<&FlowSample>, benchmarks: &[Benchmark]) -> Option<TestKey> {
+    let side = |flow: &FlowSample| {
+        let at = benchmarks.binary_search_by_key(&flow.pid, |benchmark| benchmark.pid).ok()?;
+        Some(benchmarks[at].side)
+    };
+    // A server's port is no ephemeral one, which are the high ones.
+    let serves = |flow: &FlowSample| match side(flow) {
+        Some(side) => side == Side::Server,
+        None => flow.remote.port() == 0 || flow.local.port() < flow.remote.port(),
+    };
+    match other {
+        Some(other) if serves(one) && !serves(other) => Some(TestKey::Client(other.pid)),
+        Some(_) => Some(TestKey::Client(one.pid)),
+        None if !serves(one) => Some(TestKey::Client(one.pid)),
+        None if one.remote.port() == 0 => None,
+        None => Some(TestKey::Server(one.pid, one.remote.ip().to_canonical())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::derive::test::tests::{end, of};
+
+    fn keys(sample: &Sample) -> Vec<(u64, TestKey)> {
+        tests_of(sample, &BTreeMap::new()).into_iter().collect()
+    }
+
+    #[test]
+    fn a_test_is_its_clients_and_a_server_of_two_is_told_apart_by_its_connections() {
+        let flows = vec![
+            end(1, 50, "10.0.0.1:40000", "10.0.0.9:5201"),
+            end(2, 90, "10.0.0.9:5201", "10.0.0.1:40000"),
+            end(3, 60, "10.0.0.2:40000", "10.0.0.9:5201"),
+            end(4, 90, "10.0.0.9:5201", "10.0.0.2:40000"),
+        ];
+        let (one, other) = (TestKey::Client(50), TestKey::Client(60));
+        let told = [(1, one), (2, one), (3, other), (4, other)];
+        assert_eq!(keys(&of(flows.clone(), &[])), told, "by their ports");
+        let sides = [(50, Side::Client), (60, Side::Client), (90, Side::Server)];
+        assert_eq!(keys(&of(flows, &sides)), told, "by their command lines");
+        // A port that looks like a client's.
+        let flows = vec![end(1, 50, "10.0.0.1:400", "10.0.0.9:50000"), end(2, 90, "10.0.0.9:50000", "10.0.0.1:400")];
+        assert_eq!(keys(&of(flows, &sides)), [(1, one), (2, one)], "who is a known benchmark says itself what it is");
+    }
+
+    #[test]
+    fn a_client_elsewhere_is_known_by_its_address() {
+        let flows = vec![
+            end(1, 90, "10.0.0.9:5201", "10.0.0.1:40000"),
+            end(2, 90, "10.0.0.9:5201", "10.0.0.1:40002"),
+            end(3, 90, "10.0.0.9:5201", "10.0.0.2:40000"),
+            end(4, 50, "10.0.0.1:40004", "10.0.7.7:5201"),
+        ];
+        let of_address = |address: &str| TestKey::Server(90, address.parse().expect("an address"));
+        let (one, other) = (of_address("10.0.0.1"), of_address("10.0.0.2"));
+        assert_eq!(keys(&of(flows, &[])), [(1, one), (2, one), (3, other), (4, TestKey::Client(50))], "or its process");
+    }
+
+    #[test]
+    fn who_waits_for_anybody_has_no_test_and_a_socket_stays_whose_it_was() {
+        let waits = FlowSample { proto: Proto::Udp, ..end(1, 90, "0.0.0.0:5201", "0.0.0.0:0") };
+        assert_eq!(keys(&of(vec![waits], &[])), [], "a server without a client");
+        let before = BTreeMap::from([(2, TestKey::Client(50))]);
+        let alone = of(vec![end(2, 90, "10.0.0.9:5201", "10.0.0.1:40000")], &[]);
+        assert_eq!(tests_of(&alone, &before)[&2], TestKey::Client(50), "its client's end has gone already");
+    }
+}
