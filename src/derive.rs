@@ -38,6 +38,7 @@ use flow::FlowTrack;
 use history::History;
 use owners::Owners;
 use pins::Pins;
+use placement::RecentLoad;
 use scope::Scope;
 use std::sync::Arc;
 use test::Tests;
@@ -121,6 +122,8 @@ pub struct Metrics {
     pub undone: Vec<UndonePin>,
     /// Sources that could not be read.
     pub problems: Arc<Vec<Problem>>,
+    /// The last seconds of every core and thread; what others put on a core is told apart from what these threads do.
+    pub recent: Arc<RecentLoad>,
     /// Sentences of advice, most important first.
     pub findings: Vec<Finding>,
     /// The tests, in the order in which they began: those that run, and the last ones that have ended. Empty where what belongs
@@ -303,6 +306,7 @@ impl Machine {
             losses: Losses::default(),
             jitter: None,
             card: None,
+            recent: Arc::default(),
             findings: Vec::new(),
             tests: Vec::new(),
         };

@@ -16,7 +16,7 @@ mod threads;
 mod tree;
 
 use crate::action::{Pane, Place};
-use crate::derive::placement::{Proposal, RecentLoad};
+use crate::derive::placement::Proposal;
 use crate::derive::{Metrics, Test, UndonePin};
 use crate::effect::Outcome;
 use crate::sample::{Event, OnRequest};
@@ -64,7 +64,6 @@ pub struct State {
     pub(crate) notices: Notices,
     pub(crate) sticky: Sticky,
     recording: Option<String>,
-    recent: RecentLoad,
     shown: Option<Metrics>,
     waiting: Option<Metrics>,
     behind: Behind,
@@ -93,7 +92,6 @@ impl State {
             notices: Notices::default(),
             sticky: Sticky::default(),
             recording: None,
-            recent: RecentLoad::default(),
             shown: None,
             waiting: None,
             behind: Behind::default(),
@@ -114,7 +112,6 @@ impl State {
         } else {
             self.tests.apply(&mut metrics);
         }
-        self.recent.observe(&metrics);
         self.follow_pins(&metrics);
         match &self.shown {
             Some(shown) if holds => {
@@ -237,12 +234,6 @@ impl State {
     #[must_use]
     pub fn newest(&self) -> Option<&Metrics> {
         self.waiting.as_ref().or(self.shown.as_ref())
-    }
-
-    /// What the last seconds say of cores and threads.
-    #[must_use]
-    pub fn recent(&self) -> &RecentLoad {
-        &self.recent
     }
 
     /// The program is to end.

@@ -159,7 +159,7 @@ fn interval(state: &mut State, ms: Option<&u64>) -> Option<Effect> {
 
 fn open_proposal(state: &mut State) {
     let result = match state.newest() {
-        Some(metrics) => propose(metrics, state.recent()),
+        Some(metrics) => propose(metrics),
         None => Err("nothing is known yet: wait for the first samples".to_owned()),
     };
     state.open_proposal(result);

@@ -6,9 +6,11 @@ use super::history::History;
 use super::inquiry::Inquiry;
 use super::jitter::Jitter;
 use super::losses::LossTrack;
+use super::placement::RecentLoad;
 use super::proof::Trial;
 use super::{Metrics, benchmarks, finding};
 use crate::sample::{Event, Sample};
+use std::sync::Arc;
 
 /// The second stage, in its order: the flows, what of them was lost, what a pin brought, what the rate follows, what is to be
 /// said.
@@ -18,6 +20,7 @@ pub(super) struct Course {
     losses: LossTrack,
     heard: benchmarks::Heard,
     trial: Trial,
+    recent: Arc<RecentLoad>,
     inquiry: Inquiry,
 }
 
@@ -37,6 +40,8 @@ impl Course {
         metrics.jitter = Jitter::of(&self.inquiry.window(self.flow.bins(), next.at_ns));
         self.trial.tick(previous.map_or(next.at_ns, |previous| previous.at_ns), next.at_ns, self.flow.bins());
         metrics.card = self.trial.card().cloned();
+        Arc::make_mut(&mut self.recent).observe(metrics);
+        metrics.recent = Arc::clone(&self.recent);
         self.inquiry.observe(next, metrics, &self.flow);
         metrics.findings = finding::all(metrics, history, &self.inquiry);
     }

@@ -9,7 +9,6 @@ use super::cause::{Cause, Crossing, moves_in};
 use super::flow::{Bin, FlowBasis, FlowTrack};
 use super::jitter::Jitter;
 use super::moves::TracedMove;
-use super::placement::RecentLoad;
 use crate::sample::{Event, Sample};
 use std::collections::{HashMap, VecDeque};
 
@@ -37,7 +36,6 @@ pub struct Inquiry {
     traced: VecDeque<TracedMove>,
     surroundings: Surroundings,
     masks: Masks,
-    recent: RecentLoad,
     /// Bins before this instant are of a machine that was pinned otherwise, ns.
     since_ns: u64,
     changed: bool,
@@ -84,7 +82,6 @@ impl Inquiry {
             // What was found of the other masks is over at once.
             self.concluded_at_ns = None;
         }
-        self.recent.observe(metrics);
         self.masks.observe(metrics);
         self.surroundings.observe(metrics, bins, LONG_WINDOW_NS);
         self.remember(&metrics.moves, metrics.at_ns);
@@ -105,12 +102,6 @@ impl Inquiry {
     #[must_use]
     pub fn mask_changes(&self) -> &[MaskChange] {
         self.masks.changes()
-    }
-
-    /// Loads of the last seconds, the watched threads' own part told apart.
-    #[must_use]
-    pub fn recent(&self) -> &RecentLoad {
-        &self.recent
     }
 
     /// Share of the time that the hypervisor took from the watched threads' cores, over the last seconds.

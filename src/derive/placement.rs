@@ -124,16 +124,16 @@ fn bound_to(thread: &ThreadMetrics) -> Option<CoreId> {
 ///
 /// # Errors
 /// A sentence why nothing is proposed and what to do about it.
-pub fn propose(metrics: &Metrics, recent: &RecentLoad) -> Result<Proposal, String> {
+pub fn propose(metrics: &Metrics) -> Result<Proposal, String> {
     if metrics.topology.online().is_empty() {
         return Err("the cores of this machine are not known: choose them by hand with a".to_owned());
     }
-    let (wants, left_out) = wants(metrics, recent)?;
+    let (wants, left_out) = wants(metrics)?;
     if let Some(core) = only_core(&wants) {
         return Err(reason::only_core(core, &wants, &metrics.topology));
     }
-    let card = network_card::of(metrics, recent);
-    let room = Room { topology: &metrics.topology, recent, card: card.as_ref(), held: &[] };
+    let card = network_card::of(metrics);
+    let room = Room { topology: &metrics.topology, recent: &metrics.recent, card: card.as_ref(), held: &[] };
     let seats = seat::seats(&room, &wants);
     let placement = place::best(&seats, &wants);
     if let Some(settled) = settled(&seats, &wants)
@@ -151,16 +151,16 @@ pub fn propose(metrics: &Metrics, recent: &RecentLoad) -> Result<Proposal, Strin
 ///
 /// # Errors
 /// A sentence why nothing is proposed: their load is not known yet, or no physical core is left.
-pub fn propose_for(metrics: &Metrics, recent: &RecentLoad, threads: &[ThreadId]) -> Result<Proposal, String> {
-    let (mut wants, _) = wants(metrics, recent)?;
+pub fn propose_for(metrics: &Metrics, threads: &[ThreadId]) -> Result<Proposal, String> {
+    let (mut wants, _) = wants(metrics)?;
     wants.retain(|want| threads.contains(&want.thread.sample.id));
     if wants.is_empty() {
         return Err("none of the new threads is busy".to_owned());
     }
     let pinned = metrics.threads.iter().filter(|thread| thread.pinned);
     let held: Vec<CoreId> = pinned.filter_map(bound_to).collect();
-    let card = network_card::of(metrics, recent);
-    let room = Room { topology: &metrics.topology, recent, card: card.as_ref(), held: &held };
+    let card = network_card::of(metrics);
+    let room = Room { topology: &metrics.topology, recent: &metrics.recent, card: card.as_ref(), held: &held };
     let seats = seat::seats(&room, &wants);
     let placement = place::best(&seats, &wants);
     if placement.shares {
@@ -185,11 +185,11 @@ fn settled(seats: &[Seat], wants: &[Want<'_>]) -> Option<Vec<usize>> {
 
 /// The busy threads, those with the fewest cores to choose from first, then stream by stream; and sentences on those
 /// that are left out.
-fn wants<'a>(metrics: &'a Metrics, recent: &RecentLoad) -> Result<(Vec<Want<'a>>, Vec<String>), String> {
+fn wants(metrics: &Metrics) -> Result<(Vec<Want<'_>>, Vec<String>), String> {
     if metrics.benchmark().next().is_none() {
         return Err("no thread is watched: start the benchmark, or name its program with --watch NAME".to_owned());
     }
-    if metrics.benchmark().all(|thread| recent.thread_cpu(thread.sample.id).is_none()) {
+    if metrics.benchmark().all(|thread| metrics.recent.thread_cpu(thread.sample.id).is_none()) {
         return Err("the load of the watched threads is not known yet: wait for the next sample".to_owned());
     }
     let online = metrics.topology.online();
@@ -197,7 +197,7 @@ fn wants<'a>(metrics: &'a Metrics, recent: &RecentLoad) -> Result<(Vec<Want<'a>>
     let (mut wants, mut left_out, mut control) = (Vec::<Want>::new(), Vec::new(), Vec::new());
     for thread in metrics.benchmark() {
         let id = thread.sample.id;
-        if recent.thread_cpu(id).is_none_or(|cpu| cpu <= BUSY) {
+        if metrics.recent.thread_cpu(id).is_none_or(|cpu| cpu <= BUSY) {
             control.extend((thread.sample.duty == Duty::Control).then_some(id.tid));
             continue;
         }

@@ -18,7 +18,7 @@ pub use reported::{MeasuredRate, OwnFigures};
 
 use super::flow::FlowTrack;
 use super::moves::Evidence;
-use super::placement::{self, BUSY, Proposal, RecentLoad};
+use super::placement::{self, BUSY, Proposal};
 use super::{Finding, Metrics, ThreadMetrics};
 use crate::sample::{CoreSet, Event, Host, PinMode, RunAsked, Sample, StretchSide, ThreadId};
 use std::collections::BTreeMap;
@@ -58,7 +58,6 @@ struct Observation {
     runs: Vec<Ran>,
     stretches: Vec<Stretch>,
     tracks: Tracks,
-    recent: RecentLoad,
     /// Watched threads that were seen, and those of them that were busy: name, role.
     watched: BTreeMap<ThreadId, (String, &'static str)>,
     busy: BTreeMap<ThreadId, (String, &'static str)>,
@@ -94,7 +93,6 @@ impl Observation {
     /// Takes what was derived from a sample.
     fn metrics(&mut self, metrics: &Metrics, flow: &FlowTrack) {
         self.tracks.follow(flow.bins(), flow.basis());
-        self.recent.observe(metrics);
         self.host = Arc::clone(&metrics.host);
         self.cores = metrics.cores.len();
         if !self.runs() {
@@ -105,22 +103,17 @@ impl Observation {
         for thread in metrics.benchmark() {
             let id = thread.sample.id;
             name(&mut self.watched, thread);
-            if self.is_busy(id) {
+            if is_busy(metrics, id) {
                 name(&mut self.busy, thread);
                 self.traced |= thread.evidence == Evidence::Traced;
                 self.evidence = Some(self.evidence.map_or(thread.evidence, |known| weaker(known, thread.evidence)));
             }
         }
-        if metrics.benchmark().any(|thread| self.is_busy(thread.sample.id)) {
+        if metrics.benchmark().any(|thread| is_busy(metrics, thread.sample.id)) {
             self.busy_s += metrics.elapsed_s.unwrap_or(0.0);
             self.findings(metrics);
             self.propose(metrics);
         }
-    }
-
-    /// The last seconds' load: what a placement is proposed from.
-    fn recent(&self) -> &RecentLoad {
-        &self.recent
     }
 
     /// The card as of now.
@@ -141,10 +134,6 @@ impl Observation {
     /// The command runs.
     fn runs(&self) -> bool {
         self.runs.last().is_some_and(|run| run.to_ns.is_none())
-    }
-
-    fn is_busy(&self, thread: ThreadId) -> bool {
-        self.recent.thread_cpu(thread).is_some_and(|cpu| cpu > BUSY)
     }
 
     fn event(&mut self, event: &Event) {
@@ -196,11 +185,15 @@ impl Observation {
             return;
         }
         self.proposed_at_ns = metrics.at_ns;
-        let proposal = placement::propose(metrics, &self.recent);
+        let proposal = placement::propose(metrics);
         if proposal.is_ok() || !matches!(self.proposal, Some(Ok(_))) {
             self.proposal = Some(proposal);
         }
     }
+}
+
+fn is_busy(metrics: &Metrics, thread: ThreadId) -> bool {
+    metrics.recent.thread_cpu(thread).is_some_and(|cpu| cpu > BUSY)
 }
 
 /// Who a thread is now: a command takes its own name and role a moment after it was started (`ip netns exec`).

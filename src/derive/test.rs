@@ -124,6 +124,7 @@ impl Metrics {
         self.benchmarks.clone_from(&told.benchmarks);
         self.losses.clone_from(&told.losses);
         self.paths = Arc::clone(&told.paths);
+        self.recent = Arc::clone(&told.recent);
         self.jitter = told.jitter.filter(|_| runs);
         self.moves.clone_from(&told.moves);
         self.findings.clone_from(&told.findings);

@@ -288,8 +288,7 @@ impl<'a> Session<'a> {
         if self.run.is_own() && !std::mem::replace(&mut self.was_own, true) {
             self.turn_to_own();
         }
-        let Some(recent) = self.run.recent() else { return };
-        match self.turns.next(metrics, recent) {
+        match self.turns.next(metrics) {
             None => {}
             Some(Wish::Restore) => {
                 self.restore();

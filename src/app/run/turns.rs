@@ -2,7 +2,7 @@
 //! never wishes for anything.
 
 use crate::derive::Metrics;
-use crate::derive::placement::{self, BUSY, RecentLoad};
+use crate::derive::placement::{self, BUSY};
 use crate::effect::PinRequest;
 use crate::sample::{CoreSet, ThreadId};
 use std::collections::BTreeSet;
@@ -51,8 +51,8 @@ impl Turns {
     }
 
     /// What to do after this sample.
-    pub(super) fn next(&mut self, metrics: &Metrics, recent: &RecentLoad) -> Option<Wish> {
-        let busy = busy(metrics, recent);
+    pub(super) fn next(&mut self, metrics: &Metrics) -> Option<Wish> {
+        let busy = busy(metrics);
         let length_ns = match self.rule {
             Rule::Never => return None,
             Rule::Stretches(length_ns) => length_ns,
@@ -66,8 +66,8 @@ impl Turns {
         match (self.pinned, self.rule) {
             (true, Rule::Stretches(_)) if over => Some(Wish::Restore),
             // A worker that was born after the others were pinned.
-            (true, _) if !self.covers(&busy) && self.may_look(metrics.at_ns) => Some(self.pin(metrics, recent, &busy)),
-            (false, _) if over => Some(self.pin(metrics, recent, &busy)),
+            (true, _) if !self.covers(&busy) && self.may_look(metrics.at_ns) => Some(self.pin(metrics, &busy)),
+            (false, _) if over => Some(self.pin(metrics, &busy)),
             _ => None,
         }
     }
@@ -103,9 +103,9 @@ impl Turns {
         busy.iter().all(|id| self.placement.iter().any(|request| request.thread == *id))
     }
 
-    fn pin(&mut self, metrics: &Metrics, recent: &RecentLoad, busy: &BTreeSet<ThreadId>) -> Wish {
+    fn pin(&mut self, metrics: &Metrics, busy: &BTreeSet<ThreadId>) -> Wish {
         if !self.covers(busy) {
-            match placement::propose(metrics, recent) {
+            match placement::propose(metrics) {
                 Ok(proposal) => self.placement = proposal.steps.into_iter().map(request).collect(),
                 Err(sentence) => return Wish::Refuse(sentence),
             }
@@ -119,7 +119,7 @@ fn request(step: placement::Step) -> PinRequest {
     PinRequest { thread: step.thread, label: step.label, cores: CoreSet::single(step.core) }
 }
 
-fn busy(metrics: &Metrics, recent: &RecentLoad) -> BTreeSet<ThreadId> {
+fn busy(metrics: &Metrics) -> BTreeSet<ThreadId> {
     let ids = metrics.benchmark().map(|thread| thread.sample.id);
-    ids.filter(|id| recent.thread_cpu(*id).is_some_and(|cpu| cpu > BUSY)).collect()
+    ids.filter(|id| metrics.recent.thread_cpu(*id).is_some_and(|cpu| cpu > BUSY)).collect()
 }

@@ -140,7 +140,7 @@ const WATCHED_S: f64 = 2.0;
 
 /// A busy thread whose core works for others' packets and devices too.
 pub(super) fn among_interrupts(scene: &Scene<'_>) -> Option<Said> {
-    let recent = scene.inquiry.recent();
+    let recent = &scene.metrics.recent;
     let stays = |thread: &&ThreadMetrics| {
         let track = scene.history.thread(thread.sample.id);
         track.is_some_and(|track| {

@@ -183,7 +183,8 @@ impl Machine {
         self
     }
 
-    /// What vnettop derives of it: watched threads use their core, 60 % as process and the rest of it as softirq.
+    /// What vnettop derives of it: watched threads use their core, 60 % as process and the rest of it as softirq; its load
+    /// has been so for ten ticks.
     pub(in crate::derive) fn metrics(&self) -> Metrics {
         let core = |place: &CorePlace| {
             let mut shares = Shares { user: 0.0, system: 0.0, irq: 0.0, softirq: 0.0, steal: 0.0, idle: 0.0 };
@@ -207,7 +208,7 @@ impl Machine {
             };
             CoreMetrics { place: *place, load: place.online.then_some(load) }
         };
-        Metrics {
+        let mut metrics = Metrics {
             benchmarks: Vec::new(),
             wall_ms: 0,
             at_ns: 1_000_000_000,
@@ -239,13 +240,11 @@ impl Machine {
             problems: Arc::default(),
             findings: Vec::new(),
             tests: Vec::new(),
-        }
-    }
-
-    /// Ten ticks of it.
-    pub(in crate::derive) fn recent(&self) -> RecentLoad {
-        let (mut recent, metrics) = (RecentLoad::default(), self.metrics());
+            recent: Arc::default(),
+        };
+        let mut recent = RecentLoad::default();
         (0..10).for_each(|_| recent.observe(&metrics));
-        recent
+        metrics.recent = Arc::new(recent);
+        metrics
     }
 }

@@ -1,6 +1,5 @@
 //! The physical link that the benchmark leaves by, if it leaves the machine: which node it is on, which cores it interrupts.
 
-use super::RecentLoad;
 use crate::derive::Metrics;
 use crate::derive::links::LinkMetrics;
 use crate::sample::{CoreSet, Kind};
@@ -32,11 +31,11 @@ pub(super) fn carrier(metrics: &Metrics) -> Option<&LinkMetrics> {
 }
 
 /// The card that carries the benchmark; none where there is none, or where its node is not known.
-pub(super) fn of(metrics: &Metrics, recent: &RecentLoad) -> Option<NetworkCard> {
+pub(super) fn of(metrics: &Metrics) -> Option<NetworkCard> {
     let carrier = carrier(metrics)?;
     let node = carrier.facts.node?;
     let here = metrics.topology.cores.iter().filter(|place| place.online && place.node == Some(node));
-    let busy = |core| recent.core(core).is_some_and(|load| load.others_interrupts >= INTERRUPTED);
+    let busy = |core| metrics.recent.core(core).is_some_and(|load| load.others_interrupts >= INTERRUPTED);
     let interrupted = here.map(|place| place.core).filter(|&core| busy(core)).collect();
     Some(NetworkCard { name: carrier.facts.name.clone(), node, interrupted })
 }

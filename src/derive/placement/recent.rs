@@ -12,7 +12,7 @@ use std::collections::HashMap;
 const MEMORY_S: f64 = 3.0;
 
 /// Means over the last seconds; fed with every metrics.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct RecentLoad {
     /// As many as the metrics have cores, in the same order.
     cores: Vec<CoreMean>,
@@ -34,7 +34,7 @@ pub struct CoreRecent {
     pub others_interrupts: f64,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct CoreMean {
     core: CoreId,
     /// Seconds behind the means.
@@ -48,7 +48,7 @@ struct CoreMean {
     receiving: f64,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct ThreadMean {
     seconds: f64,
     cpu: f64,

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use std::collections::HashSet;
 
 fn proposed(machine: &Machine) -> Result<Proposal, String> {
-    propose(&machine.metrics(), &machine.recent())
+    propose(&machine.metrics())
 }
 
 /// The proposal as text: reasons, steps, the same by hand.
@@ -216,13 +216,13 @@ fn new_threads_alone_get_cores_that_nobody_holds() {
     let machine = machine.thread(500, 603, Side::Server, 99).thread(600, 604, Side::Client, 100).each_thread(pin);
     let new: Vec<_> =
         machine.metrics().threads.iter().map(|thread| thread.sample.id).filter(|id| id.tid > 602).collect();
-    let steps = propose_for(&machine.metrics(), &machine.recent(), &new).expect("there is room").steps;
+    let steps = propose_for(&machine.metrics(), &new).expect("there is room").steps;
     assert_eq!(steps.len(), 2, "only the new ones are placed");
     assert!(steps.iter().all(|step| (32..64).contains(&step.core)), "beside the pinned ones: {steps:?}");
     assert!(steps.iter().all(|step| step.core != 36 && step.core != 37), "on cores of their own: {steps:?}");
     let full = Machine::small(2).thread(500, 601, Side::Server, 0).thread(600, 602, Side::Client, 1);
     let full = full.thread(500, 603, Side::Server, 0).each_thread(pin);
-    let told = propose_for(&full.metrics(), &full.recent(), &[new[0]]).expect_err("both cores are held");
+    let told = propose_for(&full.metrics(), &[new[0]]).expect_err("both cores are held");
     assert!(told.contains("no core is left for 603"), "{told}");
 }
 
@@ -321,7 +321,7 @@ fn the_senders_core_is_the_one_without_interrupts() {
 #[test]
 fn the_threads_own_softirq_is_not_held_against_their_core() {
     let machine = Machine::small(2).pair(0, 1);
-    let core = machine.recent().core(1).expect("it is known");
+    let core = machine.metrics().recent.core(1).expect("it is known");
     assert!(core.busy > 0.8, "the core is busy");
     assert!(core.others < 0.01 && core.others_interrupts < 0.01, "but not with others' work: {core:?}");
 }
@@ -329,7 +329,7 @@ fn the_threads_own_softirq_is_not_held_against_their_core() {
 #[test]
 fn loads_fade_and_a_break_in_the_stream_forgets_them() {
     let (busy, idle) = (Machine::small(2).busy("0", 0.9, 0.0), Machine::small(2));
-    let mut recent = busy.recent();
+    let mut recent = (*busy.metrics().recent).clone();
     (0..12).for_each(|_| recent.observe(&idle.metrics()));
     let faded = recent.core(0).expect("known").busy;
     assert!((0.05..0.2).contains(&faded), "after 6 s a load of 0.9 has faded to about 0.12, it is {faded}");
@@ -381,9 +381,9 @@ fn five_hundred_cores_and_sixty_four_threads_take_no_time() {
     for tid in 0..64 {
         machine = machine.thread(500 + tid % 2, 600 + tid, if tid % 2 == 0 { Side::Client } else { Side::Server }, tid);
     }
-    let (metrics, recent) = (machine.metrics(), machine.recent());
+    let metrics = machine.metrics();
     let begin = std::time::Instant::now();
-    let proposal = propose(&metrics, &recent).expect("a proposal");
+    let proposal = propose(&metrics).expect("a proposal");
     let took = begin.elapsed();
     println!("64 threads on 512 cores: {took:?}");
     assert_eq!(proposal.steps.len(), 64, "every thread has a step");

@@ -3,7 +3,6 @@
 
 use super::card::Measured;
 use super::{Observation, RunCard};
-use crate::derive::placement::RecentLoad;
 use crate::derive::scope::Scope;
 use crate::derive::{Derivation, Metrics};
 use crate::sample::{Event, Item, Measure, RunAsked, Sample};
@@ -74,12 +73,6 @@ impl Run {
     #[must_use]
     pub fn is_own(&self) -> bool {
         self.own.is_some() && self.all.is_none()
-    }
-
-    /// The last seconds' load: what a placement is proposed from.
-    #[must_use]
-    pub fn recent(&self) -> Option<&RecentLoad> {
-        self.view().map(|view| view.observation.recent())
     }
 
     /// The card as of now.
