@@ -129,12 +129,16 @@ pub struct Metrics {
     /// The tests, in the order in which they began: those that run, and the last ones that have ended. Empty where what belongs
     /// to one command is derived.
     pub tests: Vec<Arc<Test>>,
+    /// The test that everything from the flows to the findings is about, by number; none: everything that is watched, or what
+    /// belongs to one command.
+    pub test: Option<u32>,
 }
 
 impl Metrics {
-    /// The watched threads without those of switches: whom a benchmark consists of.
+    /// The threads that the test consists of; where there is none, all that are watched without those of switches.
     pub fn benchmark(&self) -> impl Iterator<Item = &ThreadMetrics> + Clone {
-        self.threads.iter().filter(|thread| thread.sample.duty != Duty::Switch)
+        let is_own = |thread: &&ThreadMetrics| self.test.is_none() || thread.test == self.test;
+        self.threads.iter().filter(|thread| thread.sample.duty != Duty::Switch).filter(is_own)
     }
 
     /// Whether the kernel says of each dropped packet where and why.
@@ -166,21 +170,36 @@ impl Metrics {
 
 /// Folds the stream of a run into metrics; keeps the previous sample and what needs more than two. A sample goes through two
 /// stages: what it says of the machine, and of that what concerns a benchmark, from its flows to what is found.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Derivation {
     previous: Option<Sample>,
     machine: Machine,
+    /// What belongs to the command, or everything that is watched while no test runs.
     course: Course,
-    tests: Tests,
+    /// None where everything is one.
+    tests: Option<Tests>,
     /// What of a sample is looked at; none is all of it.
     scope: Option<Scope>,
+}
+
+impl Default for Derivation {
+    /// One that tells tests apart.
+    fn default() -> Self {
+        Self { tests: Some(Tests::default()), ..Self::of_everything() }
+    }
 }
 
 impl Derivation {
     /// One that looks at what belongs to the command that vnettop runs, and at nothing else that is watched.
     #[must_use]
     pub fn of_command() -> Self {
-        Self { scope: Some(Scope::default()), ..Self::default() }
+        Self { scope: Some(Scope::default()), ..Self::of_everything() }
+    }
+
+    /// One to which everything that is watched is one test.
+    #[must_use]
+    pub fn of_everything() -> Self {
+        Self { previous: None, machine: Machine::default(), course: Course::default(), tests: None, scope: None }
     }
 
     /// What belongs to the command; none where everything is looked at.
@@ -196,8 +215,8 @@ impl Derivation {
             Item::Event(event) => {
                 self.machine.event(&event);
                 self.course.event(&event);
-                if self.scope.is_none() {
-                    self.tests.event(&event);
+                if let Some(tests) = &mut self.tests {
+                    tests.event(&event);
                 }
                 None
             }
@@ -232,14 +251,19 @@ impl Derivation {
         let before = previous.as_mut().map(threads::without_switches).unwrap_or_default();
         let now = threads::without_switches(&mut next);
         let mut metrics = self.machine.observe(previous.as_ref(), &next);
-        if self.scope.is_none() {
-            metrics.tests = self.tests.observe(previous.as_ref(), &next, &metrics, &self.machine.history);
-        }
-        self.course.observe(previous.as_ref(), &next, &mut metrics, &self.machine.history);
-        let has_ended = !metrics.tests.is_empty() && metrics.tests.iter().all(|test| test.ended_ns.is_some());
-        if has_ended && metrics.flow.bits_per_s.is_none() {
-            // What swung has ended.
-            metrics.jitter = None;
+        let leading = self.tests.as_mut().and_then(|tests| {
+            tests.observe(previous.as_ref(), &next, &mut metrics, &self.machine.history);
+            tests.leading()
+        });
+        if let Some(test) = leading {
+            metrics.tell_of(&test);
+            // Whatever was concluded without it says nothing of what comes after it.
+            self.course = Course::default();
+        } else {
+            self.course.observe(previous.as_ref(), &next, &mut metrics, &self.machine.history);
+            // The proof outlives what it is of.
+            let last_card = || metrics.tests.iter().rev().find_map(|test| test.told.card.clone());
+            metrics.card = metrics.card.take().or_else(last_card);
         }
         if !now.is_empty() {
             metrics.threads.extend(threads::of_switches(&before, &now, &self.machine.history, &self.machine.pins));
@@ -309,6 +333,7 @@ impl Machine {
             recent: Arc::default(),
             findings: Vec::new(),
             tests: Vec::new(),
+            test: None,
         };
         self.history.observe_metrics(&metrics);
         metrics

@@ -201,17 +201,10 @@ impl State {
         &self.links
     }
 
-    /// The tests, and which of them the screen is about.
-    #[must_use]
-    pub fn tests(&self) -> &TestList {
-        &self.tests
-    }
-
     /// Of several tests the screen is about this one.
     #[must_use]
     pub fn is_about(&self, test: &Test) -> bool {
-        let several = self.shown.as_ref().is_some_and(|metrics| metrics.tests.len() > 1);
-        several && self.tests.selected() == Some(test.number)
+        self.shown.as_ref().is_some_and(|metrics| metrics.tests.len() > 1 && metrics.test == Some(test.number))
     }
 
     /// Makes what is on screen that of the test that has been chosen.

@@ -377,12 +377,16 @@ fn of_several_tests_one_is_proposed_for() {
         })
     };
     metrics.tests = vec![test(1, 1e9), test(2, 2e9)];
+    metrics.test = Some(2);
+    for thread in &mut metrics.threads {
+        thread.test = (1..).zip(&pids).find(|(_, pid)| **pid == thread.sample.id.pid).map(|(number, _)| number);
+    }
     stage.state.receive(metrics);
     let threads = |stage: &Stage| -> Vec<u32> {
         let metrics = stage.state.metrics().expect("there are some");
         metrics.threads.iter().map(|thread| thread.sample.id.pid).collect()
     };
-    assert!(line(&stage, "test 2").contains('▸'), "the busiest one, as nobody has chosen");
+    assert!(line(&stage, "test 2").contains('▸'), "the one that leads, as nobody has chosen");
     assert_eq!(threads(&stage), pids[1..2], "its threads alone");
     stage.press("n");
     assert!(line(&stage, "test 1").contains('▸'), "after the last one comes the first");

@@ -296,6 +296,8 @@ fn three_tests() -> Stage {
         })
     };
     metrics.tests = vec![test(1, 2.1e10, None), test(2, 9.9e10, None), test(3, 1e9, Some(began_ns + 4_000_000_000))];
+    metrics.test = Some(2);
+    metrics.threads.iter_mut().for_each(|thread| thread.test = Some(2));
     stage.state.receive(metrics);
     stage
 }

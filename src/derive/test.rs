@@ -8,8 +8,8 @@ use super::course::Course;
 use super::flow::{Bin, End, FlowMetrics};
 use super::history::History;
 use super::scope::{Scope, is_busy, moved};
-use super::{Losses, Metrics};
-use crate::sample::{Benchmark, Duty, Event, FlowSample, Proto, Sample};
+use super::{Losses, Metrics, ThreadMetrics};
+use crate::sample::{Benchmark, Event, FlowSample, Proto, Sample, ThreadId};
 use sockets::Sockets;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
@@ -72,6 +72,10 @@ pub(super) struct Tests {
     /// What happened since the last sample.
     events: Vec<Event>,
     last_number: u32,
+    /// The test that is told of where nobody has chosen, by number.
+    leading: Option<u32>,
+    /// Those that run.
+    told: Vec<Arc<Test>>,
 }
 
 /// One that runs, or has just ended.
@@ -93,6 +97,12 @@ struct Running {
 }
 
 impl Test {
+    /// The threads that work for it now, with its number.
+    fn threads(&self) -> impl Iterator<Item = (ThreadId, u32)> {
+        let runs = self.ended_ns.is_none();
+        self.told.threads.iter().filter(move |_| runs).map(|thread| (thread.sample.id, self.number))
+    }
+
     /// The client's and the server's end, as a connection has them; none before there is one.
     #[must_use]
     pub fn ends(&self) -> [Option<End>; 2] {
@@ -112,21 +122,29 @@ impl Test {
 }
 
 impl Metrics {
-    /// Makes everything that is of a benchmark this test's; of one that has ended there is no thread, no rate and no finding now.
+    /// Makes everything from the flows to the findings this test's, and takes the threads and moves of the other tests away.
     pub fn look_at(&mut self, number: u32) {
         let Some(test) = self.tests.iter().find(|test| test.number == number).cloned() else { return };
-        let told = &test.told;
-        let runs = test.ended_ns.is_none();
-        self.threads.retain(|thread| thread.sample.duty == Duty::Switch);
-        self.threads.extend(told.threads.iter().filter(|_| runs).cloned());
-        self.threads.sort_by_key(|thread| (thread.sample.id.pid, thread.sample.id.tid));
+        self.tell_of(&test);
+        self.threads.retain(|thread| thread.test.is_none());
+        if test.ended_ns.is_none() {
+            let own = |thread: &ThreadMetrics| ThreadMetrics { test: Some(number), ..thread.clone() };
+            self.threads.extend(test.told.threads.iter().map(own));
+            self.threads.sort_by_key(|thread| (thread.sample.id.pid, thread.sample.id.tid));
+        }
+        self.moves.clone_from(&test.told.moves);
+    }
+
+    /// Makes everything from the flows to the findings this test's; of one that has ended there is no rate and no finding now.
+    pub(super) fn tell_of(&mut self, test: &Test) {
+        let (told, runs) = (&test.told, test.ended_ns.is_none());
+        self.test = Some(test.number);
         self.flow = FlowMetrics { bits_per_s: told.flow.bits_per_s.filter(|_| runs), ..told.flow.clone() };
         self.benchmarks.clone_from(&told.benchmarks);
         self.losses.clone_from(&told.losses);
         self.paths = Arc::clone(&told.paths);
         self.recent = Arc::clone(&told.recent);
         self.jitter = told.jitter.filter(|_| runs);
-        self.moves.clone_from(&told.moves);
         self.findings.clone_from(&told.findings);
         self.card.clone_from(&told.card);
     }
@@ -137,20 +155,19 @@ impl Tests {
         self.events.push(event.clone());
     }
 
-    /// Takes the next sample; `machine` is what the first stage has derived of it. Gives the tests, in the order in which they
-    /// began.
-    pub fn observe(
-        &mut self,
-        previous: Option<&Sample>,
-        next: &Sample,
-        machine: &Metrics,
-        history: &History,
-    ) -> Vec<Arc<Test>> {
+    /// The test that is told of where nobody has chosen: the busiest that ran when the one before it ended.
+    pub fn leading(&self) -> Option<Arc<Test>> {
+        self.told.iter().find(|test| Some(test.number) == self.leading).cloned()
+    }
+
+    /// Takes the next sample; `machine` is what the first stage has derived of it, and is told the tests, and whose each
+    /// thread is.
+    pub fn observe(&mut self, previous: Option<&Sample>, next: &Sample, machine: &mut Metrics, history: &History) {
         let Some(previous) = previous.filter(|previous| previous.at_ns < next.at_ns) else {
             // Another stream.
             *self = Self::default();
             self.sockets.observe(next);
-            return Vec::new();
+            return;
         };
         self.sockets.observe(next);
         let mut own = self.sockets.by_test();
@@ -179,10 +196,24 @@ impl Tests {
         self.ended.extend(over.into_iter().filter_map(|(key, test)| test.kept(key)));
         self.ended.sort_by_key(|test| test.number);
         self.ended.drain(..self.ended.len().saturating_sub(MOST_ENDED));
-        let running = self.running.iter().filter_map(|(key, test)| test.told(*key));
-        let mut all: Vec<Arc<Test>> = running.chain(self.ended.iter().cloned()).collect();
-        all.sort_by_key(|test| test.number);
-        all
+        self.told = self.running.iter().filter_map(|(key, test)| test.told(*key)).collect();
+        self.lead();
+        let number_of: BTreeMap<ThreadId, u32> = self.told.iter().flat_map(|test| test.threads()).collect();
+        for thread in &mut machine.threads {
+            thread.test = number_of.get(&thread.sample.id).copied();
+        }
+        machine.tests = self.told.iter().chain(&self.ended).cloned().collect();
+        machine.tests.sort_by_key(|test| test.number);
+    }
+
+    fn lead(&mut self) {
+        let rate = |test: &Test| test.told.flow.bits_per_s.unwrap_or(0.0);
+        let running = || self.told.iter().filter(|test| test.ended_ns.is_none());
+        let busiest = running().max_by(|one, other| rate(one).total_cmp(&rate(other)));
+        let is_idle = busiest.is_none_or(|test| rate(test) == 0.0);
+        if !running().any(|test| Some(test.number) == self.leading && (is_idle || rate(test) > 0.0)) {
+            self.leading = busiest.map(|test| test.number);
+        }
     }
 }
 
@@ -223,7 +254,14 @@ impl Running {
             (sample, beside)
         };
         self.scope.take(own);
-        let before = self.previous.take().unwrap_or_else(|| narrow(&mut self.scope, previous).0);
+        let before = self.previous.take().unwrap_or_else(|| {
+            let (before, beside) = narrow(&mut self.scope, previous);
+            let mut first = own_part(machine, &before, &before);
+            (first.at_ns, first.elapsed_s) = (before.at_ns, None);
+            self.course.flow.beside(beside);
+            self.course.observe(None, &before, &mut first, history);
+            before
+        });
         let (now, beside) = narrow(&mut self.scope, next);
         self.course.flow.beside(beside);
         let mut told = own_part(machine, &before, &now);
@@ -340,8 +378,9 @@ pub(in crate::derive) mod tests {
                 ..flow.clone()
             };
             let next = Sample { at_ns, ..of(flows.iter().map(carried).collect(), &[]) };
-            let now = tests.observe(before.as_ref(), &next, &machine, &History::default());
-            all.push(now.iter().map(|test| (test.number, test.ended_ns.is_some())).collect());
+            let mut told = machine.clone();
+            tests.observe(before.as_ref(), &next, &mut told, &History::default());
+            all.push(told.tests.iter().map(|test| (test.number, test.ended_ns.is_some())).collect());
             before = Some(next);
         }
         all
@@ -369,8 +408,10 @@ pub(in crate::derive) mod tests {
         let flows: Vec<FlowSample> = (0..2_000).map(idle).collect();
         let (mut tests, machine) = (Tests::default(), Machine::small(2).metrics());
         let [one, two] = [1, 2].map(|at_ns| Sample { at_ns, ..of(flows.clone(), &[]) });
-        assert!(tests.observe(None, &one, &machine, &History::default()).is_empty());
-        assert!(tests.observe(Some(&one), &two, &machine, &History::default()).is_empty(), "nobody drives any");
+        let mut told = machine.clone();
+        tests.observe(None, &one, &mut told, &History::default());
+        tests.observe(Some(&one), &two, &mut told, &History::default());
+        assert!(told.tests.is_empty(), "nobody drives any");
         assert!(tests.running.is_empty(), "and nothing is derived of them");
     }
 }

@@ -33,6 +33,8 @@ pub struct ThreadMetrics {
     pub pinned: bool,
     /// Where it is pinned: the mask that the pin replaced.
     pub before_pin: Option<CoreSet>,
+    /// The running test that it works for, by number; none where that is no test's or not only one's.
+    pub test: Option<u32>,
 }
 
 /// Every watched thread of the newer sample. `history` has already observed it.
@@ -98,6 +100,7 @@ fn metrics(old: Option<&ThreadSample>, new: &ThreadSample, history: &History, pi
         wait: nanoseconds(|t| t.wait_ns),
         pinned: pin.is_some(),
         before_pin: pin.map(|pin| pin.old.clone()),
+        test: None,
         sample: new.clone(),
     }
 }

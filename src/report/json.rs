@@ -52,6 +52,7 @@ struct Object<'a> {
     ovs: Vec<ovs::Switch<'a>>,
     cores: Each<'a, CoreMetrics>,
     threads: Each<'a, ThreadMetrics>,
+    test: Option<u32>,
     flows: Each<'a, Connection>,
     datagrams: Each<'a, DatagramTest>,
     benchmarks: Each<'a, BenchmarkMetrics>,
@@ -115,6 +116,7 @@ impl<'a> Object<'a> {
             ovs: ovs::Switch::all(metrics),
             cores: Each { rows: &metrics.cores, metrics },
             threads: Each { rows: &metrics.threads, metrics },
+            test: metrics.test,
             flows: Each { rows: &metrics.flow.connections, metrics },
             datagrams: Each { rows: &metrics.flow.tests, metrics },
             benchmarks: Each { rows: &metrics.benchmarks, metrics },
@@ -339,6 +341,7 @@ struct Thread<'a> {
     involuntary_per_s: Option<f64>,
     wait: Option<f64>,
     pinned: bool,
+    test: Option<u32>,
 }
 
 #[derive(Serialize)]
@@ -373,6 +376,7 @@ impl Row for ThreadMetrics {
             involuntary_per_s: self.involuntary_per_s,
             wait: self.wait,
             pinned: self.pinned,
+            test: self.test,
         }
     }
 }

@@ -122,7 +122,7 @@ fn next_step(state: &State, metrics: &Metrics) -> Option<String> {
         };
         return Some(format!("{} pinned {whose}{card}", plural(pins, "thread")));
     }
-    let busy = metrics.threads.iter().filter(|thread| thread.cpu.is_some_and(|cpu| cpu >= 0.05)).count();
+    let busy = metrics.benchmark().filter(|thread| thread.cpu.is_some_and(|cpu| cpu >= 0.05)).count();
     let offered = metrics.findings.iter().any(|finding| finding.key == Some('p'));
     (busy > 0 && !offered).then(|| format!("p proposes cores for the {}", plural(busy, "busy thread")))
 }

@@ -165,6 +165,7 @@ impl Machine {
             wait: None,
             pinned: false,
             before_pin: None,
+            test: None,
         };
         change(&mut thread);
         self.threads.push(thread);
@@ -240,6 +241,7 @@ impl Machine {
             problems: Arc::default(),
             findings: Vec::new(),
             tests: Vec::new(),
+            test: None,
             recent: Arc::default(),
         };
         let mut recent = RecentLoad::default();

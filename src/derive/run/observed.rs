@@ -31,7 +31,7 @@ pub struct Run {
 }
 
 /// The items as far as they are looked at, folded.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct View {
     derivation: Derivation,
     observation: Observation,
@@ -50,7 +50,9 @@ impl Run {
             Item::Event(_) => {}
             Item::Sample(sample) => self.look(sample),
         }
-        let Some(own) = &mut self.own else { return self.all.get_or_insert_default().take(item) };
+        let Some(own) = &mut self.own else {
+            return self.all.get_or_insert_with(|| View::of(Derivation::of_everything())).take(item);
+        };
         let Some(all) = &mut self.all else { return own.take(item) };
         let mut strangers = BTreeSet::new();
         if let Item::Sample(sample) = &item {
@@ -98,9 +100,9 @@ impl Run {
         self.is_iperf = ["iperf3", "iperf"].contains(&program);
         if self.measure == Some(Measure::Command) {
             let derivation = Derivation::of_command();
-            self.own = Some(View { derivation, ..View::default() });
+            self.own = Some(View::of(derivation));
         }
-        self.all = Some(View::default());
+        self.all = Some(View::of(Derivation::of_everything()));
     }
 
     fn look(&mut self, sample: &Sample) {
@@ -124,6 +126,10 @@ impl Run {
 }
 
 impl View {
+    fn of(derivation: Derivation) -> Self {
+        Self { derivation, observation: Observation::default(), command: None }
+    }
+
     /// What an iperf3 says of itself that has nothing to do with the command.
     fn is_foreign(&self, event: &Event) -> bool {
         let Event::Reported { pid, .. } = event else { return false };
