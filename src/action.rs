@@ -196,6 +196,8 @@ pub enum Action {
     Erase,
     /// Take the whole text away.
     EraseAll,
+    /// Take this thread off the proposal, or on again; none: the chosen one.
+    ToggleThread(Option<ThreadId>),
     /// Say yes to the overlay.
     Accept,
     /// Leave the overlay; without one, clear filter and selection.

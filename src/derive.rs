@@ -124,6 +124,8 @@ pub struct Metrics {
     pub problems: Arc<Vec<Problem>>,
     /// The last seconds of every core and thread; what others put on a core is told apart from what these threads do.
     pub recent: Arc<RecentLoad>,
+    /// Cores can be proposed for the busy threads, and the proposal does not itself doubt that it helps; as of the last second.
+    pub placement_may_help: bool,
     /// Sentences of advice, most important first.
     pub findings: Vec<Finding>,
     /// The tests, in the order in which they began: those that run, and the last ones that have ended. Empty where what belongs
@@ -331,6 +333,7 @@ impl Machine {
             jitter: None,
             card: None,
             recent: Arc::default(),
+            placement_may_help: false,
             findings: Vec::new(),
             tests: Vec::new(),
             test: None,

@@ -20,6 +20,7 @@ use crate::derive::placement::Proposal;
 use crate::derive::{Metrics, Test, UndonePin};
 use crate::effect::Outcome;
 use crate::sample::{Event, OnRequest};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 pub use cores::{CoreList, CoreSort};
@@ -156,7 +157,7 @@ impl State {
 
     /// Shows a proposed placement, or the sentence why there is none.
     pub fn open_proposal(&mut self, result: Result<Proposal, String>) {
-        self.overlay = Overlay::Proposal { result, scroll: 0 };
+        self.overlay = Overlay::Proposal { result, scroll: 0, chosen: None, off: BTreeSet::new() };
     }
 
     /// Tells the name of the recording that now runs, or that none does.

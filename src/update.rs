@@ -90,6 +90,7 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         Action::StartFilter => overlay::start_filter(state),
         Action::ChooseCores => overlay::choose_cores(state),
         Action::Insert(_) | Action::Erase | Action::EraseAll => overlay::edit(state, action),
+        Action::ToggleThread(thread) => overlay::toggle_thread(state, thread),
         Action::Accept => return overlay::accept(state),
         Action::Cancel => overlay::cancel(state),
     }

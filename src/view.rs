@@ -99,7 +99,9 @@ impl View {
     #[must_use]
     pub fn action_for(&self, mouse: Mouse) -> Option<Action> {
         match mouse {
-            Mouse::Click { x, y } if self.overlay.area.height > 0 => self.footer.action_at(x, y),
+            Mouse::Click { x, y } if self.overlay.area.height > 0 => {
+                self.overlay.action_at(x, y).or_else(|| self.footer.action_at(x, y))
+            }
             Mouse::Click { x, y } => {
                 let spot = self.layers().into_iter().find_map(|canvas| canvas.action_at(x, y));
                 spot.or_else(|| self.pane_at(x, y).map(Action::Focus))

@@ -39,6 +39,7 @@ const PATHS: &str = "the path of each flow: every link it crosses, hop by hop";
 const DROPS: &str = "drops: every packet that the kernel drops on this machine, by reason, function and interface";
 const TESTS: &str =
     "of several tests: show the next one, or the one before; findings, card and proposals are of that one";
+const SPACE: &str = "freeze the screen, or let it go on; in a proposal: take a thread off, or on again";
 const PAGES: &str = "move it by ten rows, to the first, to the last";
 
 const fn row(
@@ -110,7 +111,8 @@ pub const KEYS: &[Binding] = &[
     row(&[Key::Char('t')], Action::ToggleTree, MAIN, "links as a tree or as a flat list", "tree"),
     row(&[Key::Char('i')], Action::ToggleIdle, MAIN, "hide or show links that moved nothing for 5 s", "idle"),
     row(&[Key::Char('u')], Action::ToggleUnits, MAIN, "bits, bytes or packets, for the links", "units"),
-    row(&[Key::Char(' ')], Action::ToggleFreeze, MAIN, "freeze the screen, or let it go on", "freeze"),
+    row(&[Key::Char(' ')], Action::ToggleThread(None), &[Place::Proposal], SPACE, "on/off"),
+    row(&[Key::Char(' ')], Action::ToggleFreeze, MAIN, SPACE, "freeze"),
     row(&[Key::Char('.')], Action::Step, MAIN, "show the next sample of a frozen replay", ""),
     row(&[Key::Char('+'), Key::Char('=')], Action::Faster, MAIN, "sample more often, or less often", ""),
     row(&[Key::Char('-')], Action::Slower, MAIN, "sample more often, or less often", ""),

@@ -43,6 +43,7 @@ impl Course {
         Arc::make_mut(&mut self.recent).observe(metrics);
         metrics.recent = Arc::clone(&self.recent);
         self.inquiry.observe(next, metrics, &self.flow);
+        metrics.placement_may_help = self.inquiry.conclusion().placement_may_help;
         metrics.findings = finding::all(metrics, history, &self.inquiry);
     }
 }

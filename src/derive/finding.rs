@@ -107,7 +107,9 @@ pub fn all(metrics: &Metrics, history: &History, inquiry: &Inquiry) -> Vec<Findi
     let scene = Scene { metrics, history, inquiry };
     let found = |lint: &Lint| {
         let Said { text, cost, numbers } = (lint.check)(&scene)?;
-        Some((cost.unwrap_or(lint.weight), Finding { id: lint.id, text, numbers, key: lint.key }))
+        // Where a proposal doubts itself, or there is none, nobody is invited to it.
+        let key = lint.key.filter(|&key| key != 'p' || metrics.placement_may_help);
+        Some((cost.unwrap_or(lint.weight), Finding { id: lint.id, text, numbers, key }))
     };
     let mut found: Vec<(f64, Finding)> = LINTS.iter().filter_map(found).collect();
     found.sort_by(|one, other| other.0.total_cmp(&one.0));

@@ -9,6 +9,7 @@ use super::cause::{Cause, Crossing, moves_in};
 use super::flow::{Bin, FlowBasis, FlowTrack};
 use super::jitter::Jitter;
 use super::moves::TracedMove;
+use super::placement;
 use crate::sample::{Event, Sample};
 use std::collections::{HashMap, VecDeque};
 
@@ -60,6 +61,8 @@ pub struct Conclusion {
     pub far_per_s: f64,
     /// Moves happened, and the instants of most are not known better than by the tick.
     pub vague: bool,
+    /// Cores can be proposed for the busy threads, by a proposal that does not doubt itself.
+    pub placement_may_help: bool,
     /// Connections of each watched process.
     pub connections: HashMap<u32, usize>,
 }
@@ -137,6 +140,7 @@ impl Inquiry {
             moves_per_s: per_s(moves),
             far_per_s: per_s(sum(Crossing::Nodes)),
             vague: vague > 0.5 * moves && metrics.own.interval_ns > LONG_BIN_NS,
+            placement_may_help: placement::propose(metrics).is_ok_and(|proposal| proposal.doubt.is_none()),
             connections: HashMap::new(),
         };
         // What waits for anyone is no connection.

@@ -26,6 +26,7 @@ use allowed::Allowed;
 use direction::Senders;
 use place::Placement;
 use seat::{Room, Seat};
+use std::collections::BTreeSet;
 
 /// A thread is busy from this share of a core on, over the last seconds.
 pub const BUSY: f64 = 0.05;
@@ -88,6 +89,20 @@ pub struct RunnerUp {
 }
 
 impl Proposal {
+    /// What is left of it where these threads are taken off: who stays keeps the core it was given.
+    #[must_use]
+    pub fn without(&self, off: &BTreeSet<ThreadId>) -> Self {
+        let mut rest = self.clone();
+        rest.steps.retain(|step| !off.contains(&step.thread));
+        let stays = |tid: &u32| rest.steps.iter().any(|step| step.thread.tid == *tid);
+        for core in &mut rest.cores {
+            core.now.retain(stays);
+            core.then.retain(stays);
+        }
+        rest.cores.retain(|core| !core.now.is_empty() || !core.then.is_empty());
+        rest
+    }
+
     /// The same by hand: one `taskset -cp CORE TID` a step.
     #[must_use]
     pub fn taskset_lines(&self) -> Vec<String> {

@@ -144,6 +144,7 @@ impl Metrics {
         self.losses.clone_from(&told.losses);
         self.paths = Arc::clone(&told.paths);
         self.recent = Arc::clone(&told.recent);
+        self.placement_may_help = told.placement_may_help && runs;
         self.jitter = told.jitter.filter(|_| runs);
         self.findings.clone_from(&told.findings);
         self.card.clone_from(&told.card);

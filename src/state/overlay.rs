@@ -3,6 +3,7 @@
 use crate::action::Pane;
 use crate::derive::placement::Proposal;
 use crate::sample::ThreadId;
+use std::collections::BTreeSet;
 
 /// What lies over the panes.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,8 +44,12 @@ pub enum Overlay {
     Proposal {
         /// The placement.
         result: Result<Proposal, String>,
-        /// First line shown.
+        /// First line shown, where no thread is chosen.
         scroll: usize,
+        /// The thread that is chosen, by its place among the steps.
+        chosen: Option<usize>,
+        /// Threads that were taken off.
+        off: BTreeSet<ThreadId>,
     },
     /// Cores being typed for one thread.
     ChooseCores {

@@ -18,7 +18,16 @@ pub(super) fn step(state: &mut State, motion: Motion) {
     let (most, path_lines, drop_lines) = (findings_lines(state), path_lines(state), drop_lines(state));
     match &mut state.overlay {
         Overlay::Help { scroll } => *scroll = scrolled(*scroll, motion, WRAPPED * help_lines().len()),
-        Overlay::Proposal { result: Ok(proposal), scroll } => {
+        Overlay::Proposal { result: Ok(proposal), chosen, .. } if matches!(motion, Motion::Up | Motion::Down) => {
+            let last = proposal.steps.len().saturating_sub(1);
+            *chosen = match (*chosen, motion) {
+                (Some(0), Motion::Up) | (None, Motion::Up) => None,
+                (Some(at), Motion::Up) => Some(at - 1),
+                (at, _) => Some(at.map_or(0, |at| at + 1).min(last)),
+            };
+        }
+        Overlay::Proposal { result: Ok(proposal), scroll, chosen, .. } => {
+            *chosen = None;
             let sentences = 2 + proposal.reasons.len() + 4 * proposal.steps.len() + proposal.cores.len();
             *scroll = scrolled(*scroll, motion, WRAPPED * (sentences + 3));
         }

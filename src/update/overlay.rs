@@ -50,10 +50,29 @@ pub(super) fn edit(state: &mut State, action: Action) {
     }
 }
 
+/// Takes a thread off the proposal, or on again, and chooses it.
+pub(super) fn toggle_thread(state: &mut State, thread: Option<ThreadId>) {
+    let Overlay::Proposal { result: Ok(proposal), chosen, off, .. } = &mut state.overlay else { return };
+    let clicked = thread.and_then(|thread| proposal.steps.iter().position(|step| step.thread == thread));
+    let at = *chosen.insert(clicked.or(*chosen).unwrap_or(0));
+    let Some(step) = proposal.steps.get(at) else { return };
+    if !off.remove(&step.thread) {
+        off.insert(step.thread);
+    }
+}
+
 /// Yes. A list of cores that cannot be meant keeps its overlay and gets its sentence.
 pub(super) fn accept(state: &mut State) -> Option<Effect> {
     match std::mem::replace(&mut state.overlay, Overlay::None) {
-        Overlay::Proposal { result: Ok(proposal), .. } => apply(state, &proposal),
+        Overlay::Proposal { result: Ok(proposal), scroll, chosen, off } => {
+            let rest = proposal.without(&off);
+            if rest.steps.is_empty() {
+                state.overlay = Overlay::Proposal { result: Ok(proposal), scroll, chosen, off };
+                state.notice(false, "every thread was taken off: Space puts one on again, Esc leaves");
+                return None;
+            }
+            apply(state, &rest)
+        }
         Overlay::ChooseCores { thread, label, text, .. } => match cores_for(state.newest(), thread, &text) {
             Ok(cores) => Some(Effect::Pin(vec![PinRequest { thread, label, cores }])),
             Err(why) => {

@@ -124,5 +124,6 @@ fn next_step(state: &State, metrics: &Metrics) -> Option<String> {
     }
     let busy = metrics.benchmark().filter(|thread| thread.cpu.is_some_and(|cpu| cpu >= 0.05)).count();
     let offered = metrics.findings.iter().any(|finding| finding.key == Some('p'));
-    (busy > 0 && !offered).then(|| format!("p proposes cores for the {}", plural(busy, "busy thread")))
+    (busy > 0 && !offered && metrics.placement_may_help)
+        .then(|| format!("p proposes cores for the {}", plural(busy, "busy thread")))
 }

@@ -1,10 +1,10 @@
 //! What lies over the panes: the keys, a proposed placement, cores being typed.
 
 use super::canvas::{Area, Canvas, cells};
-use super::placement;
+use super::placement::{self, Placement};
 use super::text::wrap;
 use super::{Tone, card, drops, finding, path};
-use crate::action::help_lines;
+use crate::action::{Action, help_lines};
 use crate::sample::ThreadId;
 use crate::state::{Mode, Overlay, State};
 
@@ -27,9 +27,15 @@ pub(super) fn prepare(state: &State, width: u16, height: u16) -> Canvas {
             ("Drops", drops::lines(state, (width - 8).min(WIDEST_TABLE)), *scroll, "Esc leaves · ↑ ↓ scroll")
         }
         Overlay::Card { scroll } => ("Before and after the pin", card::lines(state, inner), *scroll, card::foot(state)),
-        Overlay::Proposal { result: Ok(proposal), scroll } => {
-            let lines = placement::lines(proposal, state.metrics(), inner);
-            ("Proposed placement", lines, *scroll, answer(state, proposal.doubt.is_some()))
+        Overlay::Proposal { result: Ok(proposal), scroll, chosen, off } => {
+            let Placement { lines, threads } = placement::lines(proposal, (*chosen, off), state.metrics(), inner);
+            let foot = answer(state, proposal.doubt.is_some());
+            // As far down as the chosen thread is seen whole.
+            let ends_at = chosen.map(|at| threads.get(at + 1).map_or(lines.len(), |next| next.0));
+            let first = ends_at.map_or(*scroll, |end| end.saturating_sub(usize::from(height - 4)));
+            let spots: Vec<(usize, Action)> =
+                threads.iter().map(|&(line, thread)| (line, Action::ToggleThread(Some(thread)))).collect();
+            return boxed((width, height), "Proposed placement", &lines, first, foot, &spots);
         }
         Overlay::Proposal { result: Err(why), .. } => {
             ("No placement", sentences(Tone::Normal, why, inner), 0, "Esc leaves")
@@ -39,15 +45,15 @@ pub(super) fn prepare(state: &State, width: u16, height: u16) -> Canvas {
             ("Choose cores", lines, 0, "Enter pins · Esc leaves")
         }
     };
-    boxed((width, height), title, &lines, scroll, foot)
+    boxed((width, height), title, &lines, scroll, foot, &[])
 }
 
 fn answer(state: &State, doubtful: bool) -> &'static str {
     match state.settings().mode {
         _ if state.settings().readonly => "--readonly: nothing is changed here · Esc leaves",
         Mode::Replay => "a replay: nothing to pin here · Esc leaves",
-        Mode::Live | Mode::Demo if doubtful => "p again or Enter applies all the same · Esc leaves",
-        Mode::Live | Mode::Demo => "p again or Enter applies · Esc leaves",
+        Mode::Live | Mode::Demo if doubtful => "p again applies all the same · ↑ ↓ Space: thread off · Esc leaves",
+        Mode::Live | Mode::Demo => "p again applies · ↑ ↓ Space: thread off · Esc leaves",
     }
 }
 
@@ -86,8 +92,15 @@ pub(super) fn sentences(tone: Tone, text: &str, width: u16) -> Vec<Line> {
     wrap(text, width).into_iter().map(|line| vec![(tone, line)]).collect()
 }
 
-/// A box around the lines, as wide as they need, as high as there is room.
-fn boxed((width, height): (u16, u16), title: &str, lines: &[Line], scroll: usize, foot: &str) -> Canvas {
+/// A box around the lines, as wide as they need, as high as there is room; what a click on some of them asks for.
+fn boxed(
+    (width, height): (u16, u16),
+    title: &str,
+    lines: &[Line],
+    scroll: usize,
+    foot: &str,
+    spots: &[(usize, Action)],
+) -> Canvas {
     let line_cells = |line: &Line| line.iter().map(|(_, text)| cells(text)).sum::<usize>();
     let widest = lines.iter().map(line_cells).chain([cells(title) + 2, cells(foot) + 2]).max().unwrap_or(0);
     let inner = u16::try_from(widest).unwrap_or(u16::MAX).min(width - 6);
@@ -97,7 +110,10 @@ fn boxed((width, height): (u16, u16), title: &str, lines: &[Line], scroll: usize
     canvas.opaque = true;
     border(&mut canvas, title, foot);
     let first = scroll.min(lines.len().saturating_sub(usize::from(rows)));
-    for (y, line) in (1..=rows).zip(lines.iter().skip(first)) {
+    for (y, (at, line)) in (1..=rows).zip(lines.iter().enumerate().skip(first)) {
+        if let Some((_, action)) = spots.iter().find(|(line, _)| *line == at) {
+            canvas.spot(2, y, inner, *action);
+        }
         let mut x = 2;
         for (tone, text) in line {
             x += canvas.left(x, y, (inner + 2).saturating_sub(x), *tone, text);

@@ -7,8 +7,8 @@ use super::text::wrap;
 use super::{Tone, canvas::cells, strip};
 use crate::derive::Metrics;
 use crate::derive::placement::{CoreChange, Proposal, Step};
-use crate::sample::{CoreId, CorePlace};
-use std::collections::BTreeMap;
+use crate::sample::{CoreId, CorePlace, ThreadId};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Up to so many cores are a table of their own.
 const MOST_ROWS: usize = 8;
@@ -17,8 +17,22 @@ const STRIPS_FROM: usize = 16;
 /// Cores in one row of a strip.
 const IN_A_ROW: usize = 32;
 
-/// Everything, top to bottom.
-pub(super) fn lines(proposal: &Proposal, metrics: Option<&Metrics>, width: u16) -> Vec<Line> {
+/// A proposal as lines.
+pub(super) struct Placement {
+    /// Top to bottom.
+    pub lines: Vec<Line>,
+    /// The first line of each thread, in the order of the steps.
+    pub threads: Vec<(usize, ThreadId)>,
+}
+
+/// Everything; of the threads one may be chosen, and some may be taken off.
+pub(super) fn lines(
+    all: &Proposal,
+    (chosen, off): (Option<usize>, &BTreeSet<ThreadId>),
+    metrics: Option<&Metrics>,
+    width: u16,
+) -> Placement {
+    let proposal = &all.without(off);
     let mut lines: Vec<Line> = proposal.doubt.iter().flat_map(|why| sentences(Tone::Warning, why, width)).collect();
     lines.extend(proposal.reasons.iter().flat_map(|why| sentences(Tone::Normal, why, width)));
     let strips = metrics.filter(|metrics| metrics.topology.cores.len() >= STRIPS_FROM);
@@ -31,22 +45,40 @@ pub(super) fn lines(proposal: &Proposal, metrics: Option<&Metrics>, width: u16) 
         }
     }
     lines.push(Vec::new());
-    let who: Vec<String> = proposal.steps.iter().map(|step| format!("{} {}", step.label, step.thread.tid)).collect();
+    let who: Vec<String> = all.steps.iter().map(|step| format!("{} {}", step.label, step.thread.tid)).collect();
     let widest = who.iter().map(|who| cells(who)).max().unwrap_or(0).min(40);
-    lines.extend(proposal.steps.iter().zip(&who).flat_map(|(step, who)| step_lines(step, who, widest, width)));
+    let mut threads = Vec::new();
+    for (at, (step, who)) in all.steps.iter().zip(&who).enumerate() {
+        threads.push((lines.len(), step.thread));
+        let mark = Mark { is_chosen: chosen == Some(at), is_off: off.contains(&step.thread) };
+        lines.extend(step_lines(step, mark, who, widest, width));
+    }
     lines.push(Vec::new());
     lines.push(vec![(Tone::Muted, "the same by hand:".to_owned())]);
     lines.extend(proposal.taskset_lines().into_iter().map(|line| vec![(Tone::Accent, line)]));
-    lines
+    Placement { lines, threads }
 }
 
-/// `iperf3 server 39083  core 91 of 0-127 → 4  why`, the reason below where it does not fit beside, then the other cores.
-fn step_lines(step: &Step, who: &str, widest: usize, width: u16) -> Vec<Line> {
+/// How a thread of a proposal is marked.
+#[derive(Clone, Copy)]
+struct Mark {
+    is_chosen: bool,
+    is_off: bool,
+}
+
+/// `[x] iperf3 server 39083  core 91 of 0-127 → 4  why`, the reason below where it does not fit beside, then the other cores.
+fn step_lines(step: &Step, mark: Mark, who: &str, widest: usize, width: u16) -> Vec<Line> {
     let old = step.old.as_ref().map_or_else(|| UNKNOWN.to_owned(), ToString::to_string);
     let name = format!("{who}{}", " ".repeat(widest.saturating_sub(cells(who)) + 2));
     let change = format!("core {} of {old} → {}", step.on, step.core);
-    let used = cells(&name) + cells(&change) + 2;
-    let mut lines = vec![vec![(Tone::Normal, name), (Tone::Good, change)]];
+    let (cross, tones) = if mark.is_off { ("[ ] ", [Tone::Muted; 2]) } else { ("[x] ", [Tone::Normal, Tone::Good]) };
+    let used = cells(cross) + cells(&name) + cells(&change) + 2;
+    let tone = if mark.is_chosen { Tone::Key } else { tones[0] };
+    let mut lines = vec![vec![(tone, cross.to_owned()), (tone, name), (tones[1], change)]];
+    if mark.is_off {
+        lines[0].push((Tone::Muted, "  stays as it is".to_owned()));
+        return lines;
+    }
     let below = |text: &str| {
         wrap(text, width.saturating_sub(4)).into_iter().map(|part| vec![(Tone::Muted, format!("    {part}"))])
     };

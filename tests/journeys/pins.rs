@@ -32,6 +32,29 @@ fn a_proposal_is_applied_by_enter_and_left_by_esc() {
 }
 
 #[test]
+fn threads_are_taken_off_a_proposal() {
+    let mut stage = Stage::after(3, scenes::kunpeng());
+    let (server, client) = (thread(&stage, 0), thread(&stage, 1));
+    stage.state.open_proposal(Ok(scenes::proposal(server, client, [4, 5])));
+    stage.press("<down> ");
+    assert!(shows(&stage, "[ ] iperf3 server") && shows(&stage, "[x] iperf3 client"), "{}", stage.text(120, 40));
+    let by_hand = format!("taskset -cp 4 {}", server.tid);
+    assert!(shows(&stage, "stays as it is") && !shows(&stage, &by_hand), "nor by hand: {}", stage.text(120, 40));
+    stage.press("<down> ");
+    assert_eq!(stage.press("p"), [], "of nobody nothing is asked");
+    assert!(shows(&stage, "every thread was taken off"), "and that is said: {}", stage.text(120, 40));
+    let row = stage.text(120, 40).lines().position(|line| line.contains("[ ] iperf3 client")).expect("it is listed");
+    let click = Mouse::Click { x: 60, y: u16::try_from(row).expect("a row") };
+    let action = stage.view(120, 40).action_for(click).expect("its line is a place to click");
+    assert_eq!(update(&mut stage.state, action), None, "a click puts it on again");
+    assert_eq!(
+        stage.press("p"),
+        [Effect::Pin(vec![pin(client, "iperf3 client", "5")])],
+        "who is marked, and nobody else"
+    );
+}
+
+#[test]
 fn cores_are_chosen_by_hand_for_the_selected_thread() {
     let mut stage = Stage::after(3, scenes::kunpeng());
     stage.press("a");

@@ -243,10 +243,12 @@ impl Machine {
             tests: Vec::new(),
             test: None,
             recent: Arc::default(),
+            placement_may_help: false,
         };
         let mut recent = RecentLoad::default();
         (0..10).for_each(|_| recent.observe(&metrics));
         metrics.recent = Arc::new(recent);
+        metrics.placement_may_help = super::propose(&metrics).is_ok_and(|proposal| proposal.doubt.is_none());
         metrics
     }
 }
