@@ -95,6 +95,11 @@ impl Line {
         self.program.rsplit('/').next().expect("a name")
     }
 
+    /// iperf3 by that name.
+    pub fn program(&self) -> &str {
+        &self.program
+    }
+
     /// An iperf3 server at the far end, on the first core.
     pub fn serve(&self) -> Kept {
         let server = self.far.keep("taskset", &["-c", "0", &self.program, "-s"]);
