@@ -13,6 +13,7 @@ pub mod flow;
 pub mod history;
 pub mod inquiry;
 pub mod jitter;
+pub mod limit;
 pub mod links;
 pub mod losses;
 pub mod moves;
@@ -50,6 +51,7 @@ pub use drops::Drop;
 pub use finding::Finding;
 pub use flow::{Bin, FlowBasis, FlowMetrics};
 pub use jitter::Jitter;
+pub use limit::{Limit, LimitKind};
 pub use links::LinkMetrics;
 pub use losses::{Loss, LossPlace, Losses};
 pub use moves::{Evidence, MoveClass, MovesByClass, TracedMove};
@@ -123,6 +125,8 @@ pub struct Metrics {
     pub problems: Arc<Vec<Problem>>,
     /// Sentences of advice, most important first.
     pub findings: Vec<Finding>,
+    /// What holds it back now; none before two samples of a test that runs.
+    pub limit: Option<Limit>,
     /// The tests, in the order in which they began: those that run, and the last ones that have ended. Empty where what belongs
     /// to one command is derived.
     pub tests: Vec<Arc<Test>>,
@@ -304,6 +308,7 @@ impl Machine {
             jitter: None,
             card: None,
             findings: Vec::new(),
+            limit: None,
             tests: Vec::new(),
         };
         self.history.observe_metrics(&metrics);

@@ -5,13 +5,14 @@ use super::flow::FlowTrack;
 use super::history::History;
 use super::inquiry::Inquiry;
 use super::jitter::Jitter;
+use super::limit::LimitTrack;
 use super::losses::LossTrack;
 use super::proof::Trial;
 use super::{Metrics, benchmarks, finding};
 use crate::sample::{Event, Sample};
 
 /// The second stage, in its order: the flows, what of them was lost, what a pin brought, what the rate follows, what is to be
-/// said.
+/// said, what holds the test back.
 #[derive(Debug, Default)]
 pub(super) struct Course {
     pub flow: FlowTrack,
@@ -19,6 +20,7 @@ pub(super) struct Course {
     heard: benchmarks::Heard,
     trial: Trial,
     inquiry: Inquiry,
+    limit: LimitTrack,
 }
 
 impl Course {
@@ -39,5 +41,6 @@ impl Course {
         metrics.card = self.trial.card().cloned();
         self.inquiry.observe(next, metrics, &self.flow);
         metrics.findings = finding::all(metrics, history, &self.inquiry);
+        metrics.limit = self.limit.observe(previous, next, metrics, &self.flow);
     }
 }

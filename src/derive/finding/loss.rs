@@ -65,7 +65,7 @@ fn worst(losses: &Losses) -> Option<(&Loss, f64)> {
 }
 
 /// The place in words, with its namespace where there is more than one.
-fn place(loss: &Loss, metrics: &Metrics) -> String {
+pub(in crate::derive) fn place(loss: &Loss, metrics: &Metrics) -> String {
     let named = |what: &str, unnamed: &str| {
         loss.name.as_deref().map_or_else(|| unnamed.to_owned(), |name| format!("{what} {name}"))
     };

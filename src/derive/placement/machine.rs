@@ -146,6 +146,7 @@ impl Machine {
             allowed: None,
             cpuset: None,
             memory_nodes: None,
+            quota: None,
             cpu_ns: 0,
             wait_ns: None,
             migrations: Some(0),
@@ -238,6 +239,7 @@ impl Machine {
             undone: Vec::new(),
             problems: Arc::default(),
             findings: Vec::new(),
+            limit: None,
             tests: Vec::new(),
         }
     }
