@@ -95,7 +95,8 @@ impl Limit {
 
 /// Time from one judgement to the next, ns: with ticks of half a second every tick, though one may be a little early.
 const EVERY_NS: u64 = 450_000_000;
-/// A judgement that rests on so much that the one before had not seen needs no second one to be believed, ns.
+/// A judgement that rests on so much that the one before had not seen needs no second one to be believed, ns; nor does one of
+/// a test that has not run for so long.
 const WHOLE_NS: u64 = 900_000_000;
 
 /// What is remembered of a test to judge what holds it back.
@@ -124,10 +125,11 @@ impl LimitTrack {
         };
         self.window.observe(previous, next, metrics);
         let since_ns = metrics.at_ns.saturating_sub(self.judged_at_ns);
-        if since_ns >= EVERY_NS || self.told.is_none() {
+        let is_young = self.window.length_ns() < WHOLE_NS;
+        if since_ns >= EVERY_NS || is_young {
             self.judged_at_ns = metrics.at_ns;
             let limit = judge::judge(&self.window.scene(next, metrics, flow));
-            self.tell(limit, since_ns >= WHOLE_NS);
+            self.tell(limit, is_young || since_ns >= WHOLE_NS);
         }
         self.told.clone()
     }

@@ -5,13 +5,15 @@
 
 use super::scene::{Core, Scene, Thread};
 use super::{Limit, LimitKind};
-use crate::derive::finding::figure::{count, percent};
+use crate::derive::finding::figure::percent;
 use crate::sample::{CoreId, Runner};
 
 /// A core with no more idle time than this is full: clock ticks are coarse, and a thread sleeps a moment between two packets.
 const IDLE: f64 = 0.08;
 /// A thread that runs or waits to run for so much of the time never has nothing to do.
 const ALWAYS: f64 = 0.85;
+/// And one that waits for its core so long is late with all that it does, though the other end then gives it less.
+const LATE: f64 = 0.3;
 /// From this share of a core on it is the test's own work that fills it.
 const OWN: f64 = 0.5;
 /// From this share of a core on others take it from a thread that waits for so much of the time.
@@ -64,7 +66,7 @@ pub(super) fn receiver(scene: &Scene) -> Option<&Thread> {
 }
 
 fn always(thread: &Thread) -> bool {
-    thread.cpu + thread.wait >= ALWAYS
+    thread.cpu + thread.wait >= ALWAYS || thread.wait >= LATE
 }
 
 /// A thread that never stops and is moved from core to core, none of which is full.
@@ -167,7 +169,6 @@ impl<'a> Full<'a> {
             ("own_softirq", self.softirq),
             ("others", self.others),
             ("steal", self.core.steal),
-            ("threads", count(self.threads.len())),
         ];
         let is_own = matches!(kind, LimitKind::OwnThread | LimitKind::OwnSoftirq);
         let limit = Limit::new(if is_own && capped.is_some() { LimitKind::Frequency } else { kind }, text, numbers);

@@ -33,8 +33,13 @@ const LOST_SEGMENTS_PER_S: f64 = 0.3;
 /// How often a qdisc held a packet back for each that it let pass, and share of the looks at which some waited.
 const HELD: f64 = 0.05;
 const HELD_WAITS: f64 = 0.5;
-/// Share of the time that TCP waited for a window or a buffer.
-const WAITED: f64 = 0.5;
+/// Share of the time that TCP waited for a window or a buffer. While what fills the window is on its way out, and while a paced
+/// sender waits for its turn, that does not count: a window that is always full is seen for 0.4 to 1 of the time.
+const WAITED: f64 = 0.25;
+/// And for the buffer where TCP had no more to send: only a full buffer makes a program wait that would send more.
+const WAITED_IDLE: f64 = 0.05;
+/// Share of the time in which TCP has something to send, where a window of its own may hold it back.
+const BUSY: f64 = 0.5;
 /// Share of the looks at which TCP had no more to send, and of the time in which it had nothing to do.
 const NO_MORE: f64 = 0.5;
 const HAS_NOTHING: f64 = 0.3;
@@ -110,14 +115,14 @@ fn lost_datagrams(scene: &Scene) -> Option<Limit> {
 
 fn lost_segments(scene: &Scene) -> Option<Limit> {
     let lost = scene.losses.first().filter(|lost| lost.packets_per_s >= LOST_SEGMENTS_PER_S)?;
-    let busy = scene.tcp.and_then(|tcp| tcp.busy).is_none_or(|busy| busy.all >= WAITED);
+    let busy = scene.tcp.and_then(|tcp| tcp.busy).is_none_or(|busy| busy.all >= BUSY);
     (busy && scene.proto != Some(Proto::Udp)).then(|| told(lost))
 }
 
 fn how_many(lost: &Lost) -> String {
     match lost.share.filter(|share| *share >= 0.0005) {
-        Some(share) => format!("{} % of the packets are lost", percent(share)),
-        None => format!("{} packets/s are lost", rate(lost.packets_per_s)),
+        Some(share) => format!("{} % of the packets lost", percent(share)),
+        None => format!("{} packets/s lost", rate(lost.packets_per_s)),
     }
 }
 
@@ -141,17 +146,18 @@ fn held(scene: &Scene) -> Option<Limit> {
 }
 
 fn window(scene: &Scene) -> Option<Limit> {
-    let busy = scene.tcp?.busy?;
+    let tcp = scene.tcp?;
+    let busy = tcp.busy?;
     let numbers = vec![("rwnd_limited", busy.rwnd), ("sndbuf_limited", busy.sndbuf), ("busy", busy.all)];
-    if busy.rwnd.max(busy.sndbuf) < WAITED {
+    let is_idle = tcp.app_limited.is_some_and(|no_more| no_more >= NO_MORE);
+    if busy.rwnd.max(busy.sndbuf) < WAITED && !(is_idle && busy.sndbuf >= WAITED_IDLE) {
         return None;
     }
     Some(if busy.rwnd >= busy.sndbuf {
-        let text = format!("receive window: full {} % of the time, the receiver takes no more", percent(busy.rwnd));
+        let text = format!("receive window: full {} % of the time, so the sender has to wait", percent(busy.rwnd));
         Limit::new(LimitKind::ReceiveWindow, text, numbers)
     } else {
-        let text =
-            format!("send buffer: {} % of the time all of it is under way, and no room for more", percent(busy.sndbuf));
+        let text = format!("send buffer: {} % of the time it is full and all of it under way", percent(busy.sndbuf));
         Limit::new(LimitKind::SendBuffer, text, numbers)
     })
 }
@@ -171,7 +177,7 @@ fn congestion(scene: &Scene) -> Option<Limit> {
         return Some(Limit { name: Some(name), ..limit });
     }
     let (cwnd, rtt) = (tcp.cwnd_bytes?, tcp.rtt_us?);
-    (tcp.under_way? >= UNDER_WAY && tcp.busy.is_none_or(|busy| busy.all >= WAITED)).then(|| {
+    (tcp.under_way? >= UNDER_WAY && tcp.busy.is_none_or(|busy| busy.all >= BUSY)).then(|| {
         let again = match tcp.retransmits_per_s {
             again if again >= LOST_SEGMENTS_PER_S => format!("; {} segments/s are sent again", rate(again)),
             _ => String::new(),

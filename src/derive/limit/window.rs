@@ -137,6 +137,12 @@ impl Window {
         mean.value()
     }
 
+    /// How much time there is to judge, ns.
+    pub fn length_ns(&self) -> u64 {
+        let now_ns = self.ticks.back().map_or(0, |tick| tick.at_ns);
+        now_ns.saturating_sub(self.since_ns.unwrap_or(now_ns)).min(WINDOW_NS)
+    }
+
     /// The figures of now.
     pub fn scene(&self, next: &Sample, metrics: &Metrics, flow: &FlowTrack) -> Scene {
         let carrying = || metrics.flow.connections.iter().filter(|one| !one.controls() && !one.relayed);
@@ -251,7 +257,7 @@ impl Window {
         let mut all: Vec<Lost> = places
             .into_values()
             .map(|(loss, packets, recent)| Lost {
-                place: loss::place(loss, metrics),
+                place: loss::place_alone(loss),
                 word: loss.place.word(),
                 name: loss.name.clone(),
                 core: loss.core,
