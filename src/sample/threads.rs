@@ -123,7 +123,7 @@ pub struct Runner {
     pub pid: u32,
     /// The thread.
     pub tid: u32,
-    /// `comm`; control characters replaced.
+    /// `comm` of its process; control characters replaced.
     pub name: String,
     /// The core it last ran on (field 39 of stat).
     pub core: CoreId,

@@ -8,7 +8,8 @@
 //! 4. A core that is full. It makes windows full and buffers empty at both of its sides, so it goes before them.
 //! 5. A qdisc that holds packets back: what waits there fills windows and buffers too.
 //! 6. The receiver's window and the sender's buffer, whichever TCP waited for longer.
-//! 7. Lost segments, which is why a congestion window is small; then that window.
+//! 7. Lost segments, which is why a congestion window is small; then that window. Datagrams that are missing, no counter tells
+//!    where.
 //! 8. A sender that has no more to send. TCP says so too where its program is too slow for want of a core, so it comes late.
 //! 9. Nothing.
 
@@ -28,6 +29,8 @@ const THROTTLED: f64 = 0.3;
 /// Lost datagrams, share of those sent; or a second, where that is not known.
 const LOST: f64 = 0.01;
 const LOST_PER_S: f64 = 10.0;
+/// Datagrams that do not arrive where no place is known, share of those sent: both are counted at slightly different instants.
+const MISSING: f64 = 0.05;
 /// Lost segments a second: cubic halves its window for one.
 const LOST_SEGMENTS_PER_S: f64 = 0.3;
 /// How often a qdisc held a packet back for each that it let pass, and share of the looks at which some waited.
@@ -48,7 +51,8 @@ const UNDER_WAY: f64 = 0.75;
 
 /// What holds the test back.
 pub(super) fn judge(scene: &Scene) -> Limit {
-    let order = [ceiling, quota, lost_datagrams, cores::full, held, window, lost_segments, congestion, application];
+    let order =
+        [ceiling, quota, lost_datagrams, cores::full, held, window, lost_segments, missing, congestion, application];
     order.into_iter().find_map(|look| look(scene)).unwrap_or_else(|| nothing(scene))
 }
 
@@ -59,7 +63,7 @@ fn ceiling(scene: &Scene) -> Option<Limit> {
 /// What the client was asked for is what arrives.
 fn asked(scene: &Scene) -> Option<Limit> {
     let (asked, rate) = (scene.asked?, scene.rate?);
-    let is_lost = scene.proto == Some(Proto::Udp) && worst(scene).is_some();
+    let is_lost = (scene.proto == Some(Proto::Udp) && worst(scene).is_some()) || missing(scene).is_some();
     (rate >= ASKED * asked && !is_lost).then(|| {
         let who = scene.sender.as_deref().unwrap_or("the client");
         let text = format!("application: {who} sends the {} it was asked for", speed(asked));
@@ -113,6 +117,14 @@ fn lost_datagrams(scene: &Scene) -> Option<Limit> {
     })
 }
 
+/// Datagrams that no place on this machine tells of.
+fn missing(scene: &Scene) -> Option<Limit> {
+    let missing = scene.missing.filter(|&missing| missing >= MISSING && scene.losses.is_empty())?;
+    let text =
+        format!("losses: {} % of the datagrams do not arrive, and no counter here tells where", percent(missing));
+    Some(Limit { name: Some("unknown".to_owned()), ..Limit::new(LimitKind::Loss, text, vec![("share", missing)]) })
+}
+
 fn lost_segments(scene: &Scene) -> Option<Limit> {
     let lost = scene.losses.first().filter(|lost| lost.packets_per_s >= LOST_SEGMENTS_PER_S)?;
     let busy = scene.tcp.and_then(|tcp| tcp.busy).is_none_or(|busy| busy.all >= BUSY);
@@ -131,8 +143,8 @@ fn told(lost: &Lost) -> Limit {
     let text = format!("losses: {} {}", how_many(lost), lost.place);
     let mut numbers = vec![("packets_per_s", lost.packets_per_s)];
     numbers.extend(lost.share.map(|share| ("share", share)));
-    let name = lost.name.clone().unwrap_or_else(|| lost.word.to_owned());
-    Limit { name: Some(name), core: lost.core, ..Limit::new(kind, text, numbers) }
+    let name = lost.name.as_deref().filter(|_| kind == LimitKind::Qdisc).unwrap_or(lost.word);
+    Limit { name: Some(name.to_owned()), core: lost.core, ..Limit::new(kind, text, numbers) }
 }
 
 fn held(scene: &Scene) -> Option<Limit> {

@@ -26,6 +26,8 @@ pub(super) struct Scene {
     pub tcp: Option<Tcp>,
     /// Where its packets are lost, the worst first.
     pub losses: Vec<Lost>,
+    /// Share of the datagrams sent that did not arrive, whatever is known of where.
+    pub missing: Option<f64>,
     /// Qdiscs on the way that hold packets back.
     pub held: Vec<Held>,
     pub quota: Option<QuotaUse>,

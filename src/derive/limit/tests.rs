@@ -221,6 +221,9 @@ fn what_is_lost_is_told_with_its_place() {
     let unmissed = lost("receive_buffer", "in the receiver's socket buffer", Some(0.001));
     let text = "application: iperf3 sends the 100 Mbit/s it was asked for";
     is("one in a thousand", &with(vec![unmissed], asked), LimitKind::Application, text);
+    let nowhere = Scene { missing: Some(0.12), asked: Some(100e6), ..udp() };
+    let text = "losses: 12 % of the datagrams do not arrive, and no counter here tells where";
+    is("on another machine", &nowhere, LimitKind::Loss, text);
     let backlog = Lost { core: Some(2), ..lost("backlog", "in the full backlog of core 2", None) };
     let full = Scene { handling: CoreSet::single(2), cores: vec![core(2, 0.0, 0.99)], ..with(vec![backlog], udp()) };
     let text = "core 2 is full: 99 % softirqs of this test; 500 packets/s lost";

@@ -163,6 +163,7 @@ impl Window {
             sender: sender(metrics, carrying()),
             tcp: self.tcp(carrying()),
             losses: self.losses(metrics, proto),
+            missing: self.mean(|tick| tick.missing),
             held: self.held(metrics),
             quota: self.quota(),
             claim: self.claim(metrics),
@@ -266,11 +267,6 @@ impl Window {
             })
             .collect();
         all.sort_by(|one, other| other.packets_per_s.total_cmp(&one.packets_per_s));
-        if let Some(missing) = self.mean(|tick| tick.missing).filter(|_| all.is_empty()) {
-            let place = "on the way, where no counter tells".to_owned();
-            let packets_per_s = missing * sent.unwrap_or(0.0) / self.ticks.iter().map(|tick| tick.seconds).sum::<f64>();
-            all.push(Lost { place, word: "unknown", name: None, core: None, packets_per_s, share: Some(missing) });
-        }
         all
     }
 

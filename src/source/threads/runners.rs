@@ -116,15 +116,17 @@ impl Runners {
         let used = Used { born: stat.start, ticks: stat.cpu_ticks, at_ns };
         let is_new = !self.before.contains_key(&Key::Process(pid));
         let since = self.since(Key::Process(pid), used, tick_ns);
+        let (name, core) = (text::clean(stat.comm), stat.core);
         if stat.threads < 2 {
-            self.found.extend(since.map(|since| runner(pid, pid, (stat.comm, stat.core), since)));
+            self.found.extend(since.map(|(cpu_ns, over_ns)| Runner { pid, tid: pid, name, core, cpu_ns, over_ns }));
         } else if since.is_some() || (is_new && used.ticks > 0) {
             for tid in proc.tasks(pid).into_iter().take(MOST_THREADS) {
                 let at_ns = crate::source::now_ns();
                 let Some(stat) = proc.stat(pid, tid) else { continue };
                 let used = Used { born: stat.start, ticks: stat.cpu_ticks, at_ns };
+                let (name, core) = (name.clone(), stat.core);
                 let since = self.since(Key::Thread(tid), used, tick_ns);
-                self.found.extend(since.map(|since| runner(pid, tid, (stat.comm, stat.core), since)));
+                self.found.extend(since.map(|(cpu_ns, over_ns)| Runner { pid, tid, name, core, cpu_ns, over_ns }));
             }
         }
     }
@@ -137,10 +139,6 @@ impl Runners {
         let cpu_ns = now.ticks.checked_sub(before.ticks)?.saturating_mul(tick_ns);
         (cpu_ns as f64 >= LEAST * over_ns as f64).then_some((cpu_ns, over_ns))
     }
-}
-
-fn runner(pid: u32, tid: u32, (comm, core): (&[u8], u32), (cpu_ns, over_ns): (u64, u64)) -> Runner {
-    Runner { pid, tid, name: text::clean(comm), core, cpu_ns, over_ns }
 }
 
 #[cfg(test)]
@@ -200,8 +198,12 @@ mod tests {
         };
         assert!(told(10, 0).is_empty() && told(11, 0).is_empty(), "nobody waits, nobody is looked at");
         assert!(told(12, SECOND_NS / 2).is_empty(), "one pass tells nothing");
-        let expected = [(90, 90, "sh".to_owned(), 1), (91, 93, "opt worker".to_owned(), 1)];
-        assert_eq!(told(13, SECOND_NS), expected, "the second one does: the process, or the thread that used it");
+        let expected = [(90, 90, "sh".to_owned(), 1), (91, 93, "rustc".to_owned(), 1)];
+        assert_eq!(
+            told(13, SECOND_NS),
+            expected,
+            "the second one does: the thread that used it, by the name of its process"
+        );
         assert_eq!(told(14, SECOND_NS), expected, "a moment without waiting is none");
         assert!(told(20, SECOND_NS).is_empty(), "nobody waits any more");
     }
