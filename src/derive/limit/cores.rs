@@ -143,7 +143,9 @@ impl<'a> Full<'a> {
                 .iter()
                 .map(|(thread, part)| (LimitKind::OwnThread, *part, format!("{} (tid {})", thread.label, thread.tid))),
         );
-        parts.push((LimitKind::OwnSoftirq, self.softirq, "softirqs of this test".to_owned()));
+        let is_beside = self.threads.iter().any(|(_, part)| *part >= LEAST);
+        let softirqs = if is_beside { "its softirqs" } else { "softirqs of this test" };
+        parts.push((LimitKind::OwnSoftirq, self.softirq, softirqs.to_owned()));
         parts.push((LimitKind::Steal, self.core.steal, "taken by the hypervisor".to_owned()));
         let named: f64 = strangers.iter().take(2).map(|(_, share)| share).sum();
         parts.extend(

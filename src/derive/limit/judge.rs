@@ -31,8 +31,10 @@ const LOST: f64 = 0.01;
 const LOST_PER_S: f64 = 10.0;
 /// Datagrams that do not arrive where no place is known, share of those sent: both are counted at slightly different instants.
 const MISSING: f64 = 0.05;
-/// Lost segments a second: cubic halves its window for one.
-const LOST_SEGMENTS_PER_S: f64 = 0.3;
+/// Fewer lost segments a second are none, where it is not known how fast such losses let TCP be.
+const LOST_SEGMENTS_PER_S: f64 = 1.0;
+/// From this share on of what TCP can do with such losses they are what keeps it from more.
+const REACHED: f64 = 0.3;
 /// How often a qdisc held a packet back for each that it let pass, and share of the looks at which some waited.
 const HELD: f64 = 0.05;
 const HELD_WAITS: f64 = 0.5;
@@ -125,10 +127,22 @@ fn missing(scene: &Scene) -> Option<Limit> {
     Some(Limit { name: Some("unknown".to_owned()), ..Limit::new(LimitKind::Loss, text, vec![("share", missing)]) })
 }
 
+/// What a Reno sender reaches with such losses, bits/s: 1.22 segments in a round trip over the root of the lost share (Mathis 1997).
+/// Over a short way some lost segments a second cost nothing.
+fn reaches(scene: &Scene, lost: &Lost) -> Option<f64> {
+    let tcp = scene.tcp?;
+    let (share, rtt_us) = (lost.share.filter(|share| *share > 0.0)?, tcp.rtt_us?);
+    Some(1.22 * tcp.mss_bytes? * 8e6 / (rtt_us * share.sqrt()))
+}
+
 fn lost_segments(scene: &Scene) -> Option<Limit> {
-    let lost = scene.losses.first().filter(|lost| lost.packets_per_s >= LOST_SEGMENTS_PER_S)?;
+    let lost = scene.losses.first()?;
+    let counts = match (reaches(scene, lost), scene.rate) {
+        (Some(most), Some(rate)) => rate >= REACHED * most,
+        _ => lost.packets_per_s >= LOST_SEGMENTS_PER_S,
+    };
     let busy = scene.tcp.and_then(|tcp| tcp.busy).is_none_or(|busy| busy.all >= BUSY);
-    (busy && scene.proto != Some(Proto::Udp)).then(|| told(lost))
+    (counts && busy && scene.proto != Some(Proto::Udp)).then(|| told(lost))
 }
 
 fn how_many(lost: &Lost) -> String {
@@ -230,7 +244,9 @@ fn nothing(scene: &Scene) -> Limit {
     let cores = scene.cores.iter().filter(is_its);
     let fullest = cores.min_by(|one, other| one.idle.total_cmp(&other.idle)).map(|core| (core.core, 1.0 - core.idle));
     let beside = fullest.map_or_else(String::new, |(core, busy)| format!(" (core {core} is {} % busy)", percent(busy)));
-    let text = format!("nothing is saturated here{beside}: look at the other end");
+    let has_both = scene.sender.is_some() && scene.threads.iter().any(|thread| thread.receives);
+    let elsewhere = if has_both { "" } else { ": look at the other end" };
     let numbers = fullest.map(|(core, busy)| vec![("core", f64::from(core)), ("busy", busy)]);
+    let text = format!("nothing is saturated here{beside}{elsewhere}");
     Limit::new(LimitKind::Nothing, text, numbers.unwrap_or_default())
 }

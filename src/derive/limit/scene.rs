@@ -75,6 +75,7 @@ pub(super) struct Tcp {
     pub retransmits_per_s: f64,
     pub cwnd_bytes: Option<f64>,
     pub rtt_us: Option<f64>,
+    pub mss_bytes: Option<f64>,
     /// What all of them together are paced to: by themselves, and by `SO_MAX_PACING_RATE`, bits/s.
     pub paced: Option<f64>,
     pub allowed: Option<f64>,

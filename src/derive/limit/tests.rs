@@ -84,11 +84,11 @@ fn is(what: &str, scene: &Scene, kind: LimitKind, text: &str) -> Limit {
 fn a_full_core_is_named_with_whose_work_fills_it() {
     let full = |cores, threads| Scene { cores, threads, ..tcp() };
     let sender = full(vec![core(0, 0.8, 0.2), core(1, 0.5, 0.0)], vec![thread(SENDER, 0, 0.98, 0.01)]);
-    let text = "core 0 is full: 80 % iperf3 client (tid 50), 20 % softirqs of this test";
+    let text = "core 0 is full: 80 % iperf3 client (tid 50), 20 % its softirqs";
     let limit = is("the sender's", &sender, LimitKind::OwnThread, text);
     assert_eq!((limit.core, limit.pid, limit.name.as_deref()), (Some(0), Some(SENDER), Some("iperf3 client")));
     let softirq = full(vec![core(0, 0.3, 0.7)], vec![thread(SENDER, 0, 0.95, 0.01)]);
-    let text = "core 0 is full: 70 % softirqs of this test, 30 % iperf3 client (tid 50)";
+    let text = "core 0 is full: 70 % its softirqs, 30 % iperf3 client (tid 50)";
     is("mostly softirqs, which the thread's time has in it", &softirq, LimitKind::OwnSoftirq, text);
     let apart = Scene { threads: vec![thread(SENDER, 0, 0.3, 0.6)], ..softirq.clone() };
     is("and where its time has not", &apart, LimitKind::OwnSoftirq, text);
@@ -108,7 +108,7 @@ fn a_full_core_is_named_with_whose_work_fills_it() {
     let text = "a thread is full: 96 % of a core by iperf3 client (tid 50)";
     is("a thread that moves", &moves, LimitKind::OwnThread, text);
     let capped = Scene { clock: Some((1.2e6, 3e6)), ..sender };
-    let text = "core 0 is full at 1.2 of 3.0 GHz: 80 % iperf3 client (tid 50), 20 % softirqs of this test";
+    let text = "core 0 is full at 1.2 of 3.0 GHz: 80 % iperf3 client (tid 50), 20 % its softirqs";
     is("a clock that is held down", &capped, LimitKind::Frequency, text);
 }
 
@@ -231,6 +231,14 @@ fn what_is_lost_is_told_with_its_place() {
     let queue = Lost { name: Some("pfifo on v0".to_owned()), ..lost("qdisc", "in the qdisc pfifo on v0", None) };
     let text = "losses: 500 packets/s lost in the qdisc pfifo on v0";
     is("a queue, of TCP", &with(vec![queue.clone()], tcp()), LimitKind::Qdisc, text);
+    // 1,448 bytes and 20 ms with one segment lost of 10,000: 71 Mbit/s.
+    let few = Lost { share: Some(0.0001), ..queue.clone() };
+    let over = |rtt_us| Scene {
+        rate: Some(60e6),
+        ..with(vec![few.clone()], with_tcp(|tcp| (tcp.mss_bytes, tcp.rtt_us) = (Some(1448.0), Some(rtt_us))))
+    };
+    assert_eq!(judge(&over(20_000.0)).kind, LimitKind::Qdisc, "losses over a long way");
+    assert_eq!(judge(&over(100.0)).kind, LimitKind::Nothing, "over a short one they cost nothing");
     let shaper = Held { name: "tbf on v0".to_owned(), bits_per_s: 95e6, held: 1.1, waits: 0.9 };
     let text = "shaping: the qdisc tbf on v0 holds packets back at 95 Mbit/s, 500 packets/s dropped";
     let shaped = Scene { held: vec![shaper.clone()], ..with(vec![queue], tcp()) };
@@ -244,13 +252,13 @@ fn what_is_lost_is_told_with_its_place() {
 
 #[test]
 fn one_that_nothing_holds_back_here_is_told_so() {
-    let text = "nothing is saturated here (core 0 is 60 % busy): look at the other end";
-    is("nothing", &tcp(), LimitKind::Nothing, text);
+    is("both ends are here", &tcp(), LimitKind::Nothing, "nothing is saturated here (core 0 is 60 % busy)");
     is("nothing is known", &Scene::default(), LimitKind::Nothing, "nothing is saturated here: look at the other end");
     let text = "application: iperf3 sends no more than 100 Mbit/s";
     is("datagrams that all arrive", &udp(), LimitKind::Application, text);
     let receives = Scene { sender: None, tcp: None, ..tcp() };
-    assert_eq!(judge(&receives).kind, LimitKind::Nothing, "the sender is on another machine");
+    let text = "nothing is saturated here (core 0 is 60 % busy): look at the other end";
+    is("the sender is on another machine", &receives, LimitKind::Nothing, text);
 }
 
 #[test]

@@ -234,6 +234,7 @@ impl Window {
             retransmits_per_s: self.mean(|tick| Some(tick.tcp.as_ref()?.retransmits_per_s)).unwrap_or(0.0),
             cwnd_bytes: sum(|one| one.cwnd_bytes.map(|bytes| bytes as f64)),
             rtt_us: first.rtt_us.map(f64::from),
+            mss_bytes: first.mss_bytes.map(f64::from),
             paced: sum(|one| one.pacing_bits_per_s),
             allowed: sum(|one| one.allowed_bits_per_s),
             congestion: first.congestion,
@@ -245,27 +246,22 @@ impl Window {
         let length_ns = if proto == Some(Proto::Udp) { WINDOW_NS } else { LOST_KEPT_NS };
         let begin_ns = metrics.at_ns.saturating_sub(length_ns);
         let since_ns = self.since_ns.unwrap_or(metrics.at_ns).max(begin_ns);
-        let first_ns = self.ticks.front().map_or(since_ns, |tick| tick.at_ns);
         let seconds = (metrics.at_ns.saturating_sub(since_ns) as f64 / 1e9).max(f64::EPSILON);
-        let sent: Option<f64> = self.ticks.iter().map(|tick| tick.packets).sum();
+        let sent_per_s = self.mean(|tick| Some(tick.packets? / tick.seconds)).filter(|&sent| sent > 0.0);
         type Key = (LossPlace, Option<u64>, Option<LinkKey>);
-        let mut places: BTreeMap<Key, (&Loss, f64, f64)> = BTreeMap::new();
-        for (at_ns, loss) in self.lost.iter().filter(|(at_ns, _)| *at_ns > begin_ns) {
-            let (_, packets, recent) = places.entry((loss.place, loss.netns, loss.link)).or_insert((loss, 0.0, 0.0));
-            *packets += loss.packets;
-            *recent += if *at_ns >= first_ns { loss.packets } else { 0.0 };
+        let mut places: BTreeMap<Key, (&Loss, f64)> = BTreeMap::new();
+        for (_, loss) in self.lost.iter().filter(|(at_ns, _)| *at_ns > begin_ns) {
+            places.entry((loss.place, loss.netns, loss.link)).or_insert((loss, 0.0)).1 += loss.packets / seconds;
         }
-        let mut all: Vec<Lost> = places
-            .into_values()
-            .map(|(loss, packets, recent)| Lost {
-                place: loss::place_alone(loss),
-                word: loss.place.word(),
-                name: loss.name.clone(),
-                core: loss.core,
-                packets_per_s: packets / seconds,
-                share: sent.filter(|&sent| sent > 0.0 && loss.share.is_some()).map(|sent| (recent / sent).min(1.0)),
-            })
-            .collect();
+        let told = |(loss, packets_per_s): (&Loss, f64)| Lost {
+            place: loss::place_alone(loss),
+            word: loss.place.word(),
+            name: loss.name.clone(),
+            core: loss.core,
+            packets_per_s,
+            share: sent_per_s.filter(|_| loss.share.is_some()).map(|sent| (packets_per_s / sent).min(1.0)),
+        };
+        let mut all: Vec<Lost> = places.into_values().map(told).collect();
         all.sort_by(|one, other| other.packets_per_s.total_cmp(&one.packets_per_s));
         all
     }
