@@ -13,6 +13,7 @@ pub mod flow;
 pub mod history;
 pub mod inquiry;
 pub mod jitter;
+pub mod limit;
 pub mod links;
 pub mod losses;
 pub mod moves;
@@ -51,6 +52,7 @@ pub use drops::Drop;
 pub use finding::Finding;
 pub use flow::{Bin, FlowBasis, FlowMetrics};
 pub use jitter::Jitter;
+pub use limit::{Limit, LimitKind};
 pub use links::LinkMetrics;
 pub use losses::{Loss, LossPlace, Losses};
 pub use moves::{Evidence, MoveClass, MovesByClass, TracedMove};
@@ -128,6 +130,8 @@ pub struct Metrics {
     pub placement_may_help: bool,
     /// Sentences of advice, most important first.
     pub findings: Vec<Finding>,
+    /// What holds it back now; none before two samples of a test that runs.
+    pub limit: Option<Limit>,
     /// The tests, in the order in which they began: those that run, and the last ones that have ended. Empty where what belongs
     /// to one command is derived.
     pub tests: Vec<Arc<Test>>,
@@ -335,6 +339,7 @@ impl Machine {
             recent: Arc::default(),
             placement_may_help: false,
             findings: Vec::new(),
+            limit: None,
             tests: Vec::new(),
             test: None,
         };

@@ -10,8 +10,8 @@ mod write;
 
 use crate::sample::{
     Benchmark, CoreCounters, Event, FlowPath, FlowSample, Host, KernelCounts, LinkCounters, LinkFacts, Offloads,
-    OvsDatapath, OvsSwitch, OwnCost, Owned, Problem, ProtocolCounters, QdiscCounters, Space, Steering, ThreadSample,
-    Topology, Trace,
+    OvsDatapath, OvsSwitch, OwnCost, Owned, Problem, ProtocolCounters, QdiscCounters, Runner, Space, Steering,
+    ThreadSample, Topology, Trace,
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -88,6 +88,7 @@ enum Line<'a> {
     Offloads(Arc<Vec<Offloads>>),
     Steering(Arc<Vec<Steering>>),
     Family(Arc<Vec<u32>>),
+    Runners(Arc<Vec<Runner>>),
     Sample(Row<'a>),
     Event(Cow<'a, Event>),
 }

@@ -25,7 +25,7 @@ use std::sync::Arc;
 pub use benchmarks::{Benchmark, Program};
 pub use core_set::{CoreSet, CoreSetError, MOST_CORES};
 pub use cores::{CoreCounters, CoreId, CorePlace, SOFTIRQ_KINDS, SoftirqKind, Softnet, Topology};
-pub use flows::{Congestion, FlowSample, Proto, Pulse, TcpState, UdpState};
+pub use flows::{Busy, Congestion, FlowSample, Proto, Pulse, TcpState, UdpState};
 pub use kernel::{DropCount, DropFlow, Drops, HopCores, KernelCounts, OnRequest, SoftirqTime};
 pub use links::{Ifindex, Kind, LinkCounters, LinkFacts, LinkKey, LinkState, PeerRef, PortState};
 pub use losses::{Conntrack, IpCounters, Offload, Offloads, ProtocolCounters, QdiscCounters};
@@ -36,7 +36,7 @@ pub use reports::{Report, Reported, Unread, Whole};
 pub use run::{Measure, PinMode, RunAsked, StretchSide};
 pub use spaces::Space;
 pub use steering::{Interrupts, NapiThread, Steering};
-pub use threads::{Direction, Duty, Side, ThreadId, ThreadSample};
+pub use threads::{Direction, Duty, Quota, Runner, Side, ThreadId, ThreadSample};
 pub use trace::{Move, Trace, TraceSource};
 
 /// What the stream of a run is made of, live or replayed: samples, and what happened between them.
@@ -89,6 +89,9 @@ pub struct Sample {
     pub cores: Vec<CoreCounters>,
     /// The watched threads, sorted by (pid, tid).
     pub threads: Vec<ThreadSample>,
+    /// Which threads of the whole machine used the cores lately, most first; empty while no watched thread waits for a core. The
+    /// same `Arc` until they were looked at again.
+    pub runners: Arc<Vec<Runner>>,
     /// The moves of the watched threads since the sample before; none where they are not traced.
     pub trace: Option<Trace>,
     /// What the kernel itself counts; the same `Arc` until it changes, none where its programs do not run.

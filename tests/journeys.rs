@@ -365,6 +365,7 @@ fn of_several_tests_one_is_proposed_for() {
         let mut told = metrics.clone();
         told.threads.retain(|thread| thread.sample.id.pid == pid);
         told.flow.bits_per_s = Some(bits_per_s);
+        told.limit = None;
         let (began_ns, ended_ns, mean_bits_per_s) = (metrics.at_ns, None, None);
         Arc::new(Test {
             number,

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use vnettop::record::{Recorder, Recording};
 use vnettop::sample::{
-    Benchmark, Congestion, CoreSet, Direction, Event, FlowSample, Host, Ifindex, Interrupts, Item, Kind, LinkCounters,
-    LinkFacts, LinkKey, LinkState, NapiThread, Offload, Offloads, OwnCost, PortState, Problem, Program, Proto, Pulse,
-    Report, Reported, Sample, Side, Steering, TcpState, ThreadId, Topology, UdpState, Unread, Whole,
+    Benchmark, Busy, Congestion, CoreSet, Direction, Event, FlowSample, Host, Ifindex, Interrupts, Item, Kind,
+    LinkCounters, LinkFacts, LinkKey, LinkState, NapiThread, Offload, Offloads, OwnCost, PortState, Problem, Program,
+    Proto, Pulse, Report, Reported, Runner, Sample, Side, Steering, TcpState, ThreadId, Topology, UdpState, Unread,
+    Whole,
 };
 
 fn facts(ifindex: u32, name: &str) -> Arc<LinkFacts> {
@@ -42,6 +43,14 @@ fn sample(tick: u64, links: &Arc<Vec<Arc<LinkFacts>>>) -> Item {
         cores_at_ns: tick,
         cores: Vec::new(),
         threads: Vec::new(),
+        runners: Arc::new(vec![Runner {
+            pid: 90,
+            tid: 91,
+            name: "sh".into(),
+            core: 1,
+            cpu_ns: tick / 4,
+            over_ns: 1_000_000_000,
+        }]),
         trace: None,
         kernel: None,
         flows: vec![connection(tick), datagrams(tick)],
@@ -78,6 +87,10 @@ fn sample(tick: u64, links: &Arc<Vec<Arc<LinkFacts>>>) -> Item {
 
 fn connection(tick: u64) -> FlowSample {
     let tcp = TcpState {
+        unacked: Some(9),
+        pacing_allowed: Some(5),
+        app_limited: Some(true),
+        busy: Some(Busy { all_us: tick, rwnd_us: 2, sndbuf_us: 1 }),
         retransmits: 3,
         pacing: Some(tick),
         congestion: Some(Congestion::new(b"cubic")),

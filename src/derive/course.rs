@@ -5,6 +5,7 @@ use super::flow::FlowTrack;
 use super::history::History;
 use super::inquiry::Inquiry;
 use super::jitter::Jitter;
+use super::limit::LimitTrack;
 use super::losses::LossTrack;
 use super::placement::RecentLoad;
 use super::proof::Trial;
@@ -13,7 +14,7 @@ use crate::sample::{Event, Sample};
 use std::sync::Arc;
 
 /// The second stage, in its order: the flows, what of them was lost, what a pin brought, what the rate follows, what is to be
-/// said.
+/// said, what holds the test back.
 #[derive(Debug, Default)]
 pub(super) struct Course {
     pub flow: FlowTrack,
@@ -22,6 +23,7 @@ pub(super) struct Course {
     trial: Trial,
     recent: Arc<RecentLoad>,
     inquiry: Inquiry,
+    limit: LimitTrack,
 }
 
 impl Course {
@@ -45,5 +47,6 @@ impl Course {
         self.inquiry.observe(next, metrics, &self.flow);
         metrics.placement_may_help = self.inquiry.conclusion().placement_may_help;
         metrics.findings = finding::all(metrics, history, &self.inquiry);
+        metrics.limit = self.limit.observe(previous, next, metrics, &self.flow);
     }
 }

@@ -3,11 +3,11 @@
 //! looks at each row once and computes nothing that the inquiry has not.
 
 mod cores;
-mod figure;
+pub(in crate::derive) mod figure;
 mod iperf;
 mod jitter;
 mod links;
-mod loss;
+pub(in crate::derive) mod loss;
 mod masks;
 mod own;
 mod pairs;

@@ -20,7 +20,7 @@ use std::collections::{BTreeSet, VecDeque};
 use udp::Datagrams;
 
 pub(super) use connection::CARRIES;
-pub use connection::{Connection, End};
+pub use connection::{BusyShares, Connection, End};
 pub use datagrams::{DatagramRate, DatagramTest, SOURCE as DATAGRAM_SOURCE};
 
 /// Length of a bin where the source reads that often, ns.

@@ -147,6 +147,7 @@ impl Metrics {
         self.placement_may_help = told.placement_may_help && runs;
         self.jitter = told.jitter.filter(|_| runs);
         self.findings.clone_from(&told.findings);
+        self.limit = told.limit.clone().filter(|_| runs);
         self.card.clone_from(&told.card);
     }
 }
@@ -274,7 +275,7 @@ impl Running {
         match &mut self.told {
             Some(last) if self.ended_ns.is_some() => {
                 let last = Arc::make_mut(last);
-                (last.losses, last.findings) = (told.losses, Vec::new());
+                (last.losses, last.findings, last.limit) = (told.losses, Vec::new(), None);
             }
             last => *last = Some(Arc::new(told)),
         }

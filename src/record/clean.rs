@@ -2,7 +2,7 @@
 
 use crate::sample::{
     Benchmark, DropCount, Event, FlowPath, Host, KernelCounts, Kind, LinkFacts, OvsBridge, OvsDatapath, OvsPort,
-    OvsSwitch, Owned, Problem, QdiscCounters, Space, ThreadSample,
+    OvsSwitch, Owned, Problem, QdiscCounters, Runner, Space, ThreadSample,
 };
 use crate::text;
 use std::sync::Arc;
@@ -112,6 +112,13 @@ pub(super) fn threads(mut threads: Vec<ThreadSample>) -> Vec<ThreadSample> {
         clean(&mut thread.name);
     }
     threads
+}
+
+pub(super) fn runners(mut runners: Arc<Vec<Runner>>) -> Arc<Vec<Runner>> {
+    for runner in Arc::make_mut(&mut runners) {
+        clean(&mut runner.name);
+    }
+    runners
 }
 
 pub(super) fn event(mut event: Event) -> Event {

@@ -5,7 +5,7 @@ use super::clean;
 use super::{Header, Line, RecordError, Row, SCHEMA_VERSION};
 use crate::sample::{
     Benchmark, CoreId, FlowPath, Host, Item, LinkCounters, LinkFacts, MOST_CORES, Offloads, OvsDatapath, OvsSwitch,
-    Owned, Problem, Sample, Space, Steering, Topology,
+    Owned, Problem, Runner, Sample, Space, Steering, Topology,
 };
 use std::borrow::Cow;
 use std::fs::File;
@@ -35,6 +35,7 @@ pub struct Recording {
     offloads: Arc<Vec<Offloads>>,
     steering: Arc<Vec<Steering>>,
     family: Option<Arc<Vec<u32>>>,
+    runners: Arc<Vec<Runner>>,
     truncated: Option<String>,
 }
 
@@ -69,6 +70,7 @@ impl Recording {
             offloads: Arc::default(),
             steering: Arc::default(),
             family: None,
+            runners: Arc::default(),
             truncated: None,
         };
         recording.header()?;
@@ -133,6 +135,10 @@ impl Recording {
                 Line::Family(family) => {
                     self.sorted(family.iter(), "processes")?;
                     self.family = Some(family);
+                }
+                Line::Runners(runners) => {
+                    self.possible(runners.iter().map(|runner| runner.core))?;
+                    self.runners = clean::runners(runners);
                 }
                 Line::Event(event) => return Ok(Some(Item::Event(clean::event(event.into_owned())))),
                 Line::Sample(row) => return self.sample(row).map(Some),
@@ -227,6 +233,7 @@ impl Recording {
             offloads: Arc::clone(&self.offloads),
             steering: Arc::clone(&self.steering),
             family: self.family.clone(),
+            runners: Arc::clone(&self.runners),
             own: row.own,
             problems: Arc::clone(&self.problems),
         })))

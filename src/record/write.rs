@@ -3,7 +3,8 @@
 use super::patient::Patient;
 use super::{Header, Line, RecordError, Row, SCHEMA_VERSION};
 use crate::sample::{
-    Benchmark, FlowPath, Host, Item, LinkFacts, Offloads, OvsSwitch, Owned, Problem, Sample, Space, Steering, Topology,
+    Benchmark, FlowPath, Host, Item, LinkFacts, Offloads, OvsSwitch, Owned, Problem, Runner, Sample, Space, Steering,
+    Topology,
 };
 use std::borrow::Cow;
 use std::io::{self, BufWriter, Write};
@@ -41,6 +42,7 @@ struct Facts {
     offloads: Arc<Vec<Offloads>>,
     steering: Arc<Vec<Steering>>,
     family: Option<Arc<Vec<u32>>>,
+    runners: Arc<Vec<Runner>>,
 }
 
 impl Recorder {
@@ -162,6 +164,9 @@ impl Recorder {
         }
         if let Some(family) = sample.family.as_ref().filter(|family| changed(&mut self.facts.family, family)) {
             self.line(&Line::Family(Arc::clone(family)))?;
+        }
+        if differs(&mut self.facts.runners, &sample.runners) {
+            self.line(&Line::Runners(Arc::clone(&sample.runners)))?;
         }
         Ok(())
     }

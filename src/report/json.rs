@@ -20,6 +20,7 @@ use crate::derive::losses::QdiscDrops;
 use crate::derive::{BenchmarkMetrics, CoreMetrics, Finding, LinkMetrics, Loss, Metrics, ThreadMetrics};
 use crate::sample::{Ifindex, Problem, SOFTIRQ_KINDS, Space};
 use events::{Happened, Tracing};
+use finding::HeldBack;
 use flow::Spread;
 use owner::BelongsTo;
 use peer::{Peer, link_named, peer};
@@ -61,6 +62,7 @@ struct Object<'a> {
     jitter: Option<Spread>,
     events: Vec<Happened<'a>>,
     findings: Each<'a, Finding>,
+    limit: Option<HeldBack<'a>>,
     card: Option<super::card::Proof<'a>>,
     tests: Vec<test::One<'a>>,
     problems: &'a [Problem],
@@ -125,6 +127,7 @@ impl<'a> Object<'a> {
             jitter: Spread::of(metrics),
             events: Happened::all(metrics),
             findings: Each { rows: &metrics.findings, metrics },
+            limit: metrics.limit.as_ref().map(HeldBack::by),
             card: metrics.card.as_ref().map(super::card::Proof::of),
             tests: metrics.tests.iter().map(|test| test::One::of(test)).collect(),
             problems: &metrics.problems,

@@ -66,9 +66,32 @@ pub struct TcpState {
     /// `idiag_wqueue`: bytes that are not acknowledged yet, sent or not.
     #[serde(default)]
     pub tx_queue: u32,
+    /// `tcpi_unacked`: segments under way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unacked: Option<u32>,
+    /// `tcpi_max_pacing_rate`, bytes/s (Linux 3.15): what `SO_MAX_PACING_RATE` allows; none where nothing was set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pacing_allowed: Option<u64>,
+    /// `tcpi_delivery_rate_app_limited` (Linux 4.9): TCP had no more to send when that rate was measured; none before it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub app_limited: Option<bool>,
+    /// What it was busy with (Linux 4.10).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy: Option<Busy>,
     /// `INET_DIAG_CONG`; none where the kernel does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion: Option<Congestion>,
+}
+
+/// How long a connection had something to send, and waited meanwhile, us since it began.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Busy {
+    /// `tcpi_busy_time`: data were under way or waited, whatever for.
+    pub all_us: u64,
+    /// `tcpi_rwnd_limited`: of that the receiver's window was full.
+    pub rwnd_us: u64,
+    /// `tcpi_sndbuf_limited`: of that the send buffer was, with everything in it under way.
+    pub sndbuf_us: u64,
 }
 
 /// The name of a congestion control, as `cubic`: up to 15 bytes of printable ASCII, anything else is `?`.

@@ -24,6 +24,10 @@ pub struct QdiscCounters {
     pub drops: u64,
     /// Packets waiting.
     pub backlog_packets: u32,
+    /// Times that it held a packet back because its rate was reached (`overlimits`), mod 2^32; none in recordings that do not
+    /// tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overlimits: Option<u32>,
 }
 
 /// What the protocols of one network namespace count (`/proc/PID/net/snmp`, `netstat`, `snmp6`).

@@ -74,6 +74,9 @@ pub struct ThreadSample {
     /// The NUMA nodes its memory may be on, where its cgroup's cpuset says so (`cpuset.mems.effective` or v1's).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_nodes: Option<CoreSet>,
+    /// What its cgroups let it use of the cores; none where none of them has a quota, or it could not be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota: Option<Quota>,
     /// CPU time, ns (first number of schedstat; utime + stime of stat where that is missing).
     pub cpu_ns: u64,
     /// Run-queue wait, ns (second number of schedstat).
@@ -98,4 +101,34 @@ impl ThreadSample {
             (Duty::Worker, None) => "worker",
         }
     }
+}
+
+/// The narrowest CPU quota among a thread's cgroup and those above it (`cpu.max`, `cpu.stat`; v1 `cpu.cfs_quota_us`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quota {
+    /// CPU time that all threads of the group may use in a period, us.
+    pub quota_us: u64,
+    /// Length of a period, us.
+    pub period_us: u64,
+    /// `nr_periods`: periods in which a thread of it ran.
+    pub periods: u64,
+    /// `nr_throttled`: those in which it was stopped because the quota was used up.
+    pub throttled: u64,
+}
+
+/// A thread, whosever it is, that used a core while a watched thread waited for one: looked for only then.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Runner {
+    /// Its process.
+    pub pid: u32,
+    /// The thread.
+    pub tid: u32,
+    /// `comm` of its process; control characters replaced.
+    pub name: String,
+    /// The core it last ran on (field 39 of stat).
+    pub core: CoreId,
+    /// CPU time between two looks at it, ns (utime + stime of stat).
+    pub cpu_ns: u64,
+    /// And the time between them, ns.
+    pub over_ns: u64,
 }

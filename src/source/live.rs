@@ -166,6 +166,7 @@ impl Live {
         let cores = self.cores.read()?;
         let mut threads = self.threads.read();
         let waits = !threads.is_empty();
+        let runners = self.threads.runners(&threads);
         let benchmarks = self.reports.join(self.threads.benchmarks());
         self.kernel.begin(waits);
         let trace = self.moves.read(self.kernel.moves(), &threads);
@@ -197,6 +198,7 @@ impl Live {
             cores_at_ns: cores.at_ns,
             cores: cores.cores,
             threads,
+            runners,
             trace,
             kernel,
             flows,

@@ -6,16 +6,20 @@ mod kernel;
 mod parse;
 mod proc_dir;
 mod process;
+mod quota;
+mod runners;
 mod switch;
 mod task;
 mod visibility;
 mod watch;
 
 use super::{Roots, SourceError, benchmarks, now_ns, proc_file};
-use crate::sample::{Benchmark, Problem, ThreadSample};
+use crate::sample::{Benchmark, Problem, Quota, Runner, ThreadSample};
 use census::{Census, Change};
 use proc_dir::ProcDir;
 use process::{Cpuset, Cpusets};
+use quota::Group;
+use runners::Runners;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use task::{Known, Lost, Reading, Task};
@@ -45,6 +49,8 @@ pub struct ThreadReader {
     /// By process.
     known: BTreeMap<u32, Learnt>,
     cpusets: Cpusets,
+    quotas_at_ns: u64,
+    runners: Runners,
     benchmarks: Arc<Vec<Benchmark>>,
     /// How many descriptors may be kept.
     most_kept: usize,
@@ -58,6 +64,8 @@ pub struct ThreadReader {
 #[derive(Debug)]
 struct Learnt {
     known: Known,
+    /// The group whose quota is the narrowest.
+    group: Option<Group>,
     due_ns: u64,
     settled: bool,
     /// The main thread's name when its command line was read: another one is another program's (`exec`).
@@ -98,6 +106,8 @@ impl ThreadReader {
             tasks: BTreeMap::new(),
             known: BTreeMap::new(),
             cpusets: Cpusets::default(),
+            quotas_at_ns: 0,
+            runners: Runners::default(),
             benchmarks: Arc::default(),
             most_kept: proc_file::descriptor_limit() / 2,
             problems: lasting.clone(),
@@ -133,10 +143,17 @@ impl ThreadReader {
             self.follow(change);
         }
         self.renew(now_ns);
+        self.read_quotas(now_ns);
         let (samples, uncounted) = self.read_tasks();
         let missing = self.census.missing_pid(|tid| self.tasks.keys().any(|(_, watched)| *watched == tid));
         self.tell((uncounted, missing));
         samples
+    }
+
+    /// Which threads of the machine use its cores while one of these waits for one; the same `Arc` until that was looked at again.
+    pub fn runners(&mut self, threads: &[ThreadSample]) -> Arc<Vec<Runner>> {
+        let Reading { proc, tick_ns, .. } = &mut self.reading;
+        self.runners.look(proc, threads, *tick_ns, now_ns())
     }
 
     /// The benchmarks among the watched processes, sorted by pid; the same `Arc` until that changes.
@@ -189,21 +206,40 @@ impl ThreadReader {
                 known => renewed += usize::from(known.is_some()),
             }
             let Cpuset { cores: cpuset, memory_nodes } = self.cpusets.of(&self.roots, pid, now_ns);
+            let group = Group::of(&self.roots, pid);
             match self.known.get_mut(&pid) {
                 None => {
                     let benchmark = benchmarks::of(&self.roots, pid);
-                    let known = Known { benchmark, cpuset, memory_nodes };
+                    let quota = group.as_ref().and_then(Group::read);
+                    let known = Known { benchmark, cpuset, memory_nodes, quota };
                     let due_ns = now_ns + FIRST_KNOWN_FOR_NS;
-                    self.known.insert(pid, Learnt { known, due_ns, settled: false, comm: Vec::new() });
+                    self.known.insert(pid, Learnt { known, group, due_ns, settled: false, comm: Vec::new() });
                 }
                 Some(learnt) => {
                     if !std::mem::replace(&mut learnt.settled, true) {
                         learnt.known.benchmark = benchmarks::of(&self.roots, pid);
                     }
                     (learnt.known.cpuset, learnt.known.memory_nodes) = (cpuset, memory_nodes);
+                    learnt.group = group;
                     learnt.due_ns = now_ns + KNOWN_FOR_NS;
                 }
             }
+        }
+    }
+
+    /// Reads how often the groups with a quota were stopped; no system call where there are none.
+    fn read_quotas(&mut self, now_ns: u64) {
+        if now_ns.saturating_sub(self.quotas_at_ns) < quota::EVERY_NS {
+            return;
+        }
+        self.quotas_at_ns = now_ns;
+        let mut last: Option<(Group, Option<Quota>)> = None;
+        for Learnt { known, group, .. } in self.known.values_mut() {
+            known.quota = group.as_ref().and_then(|group| match &last {
+                // The processes of a test are mostly of one group.
+                Some((same, quota)) if same == group => *quota,
+                _ => last.insert((group.clone(), group.read())).1,
+            });
         }
     }
 

@@ -6,19 +6,36 @@ use super::canvas::{Area, Canvas};
 use super::numbers::words;
 use super::overlay::Line;
 use super::text::{plural, wrap};
-use crate::derive::{Finding, Metrics};
+use crate::derive::{Finding, Limit, Metrics};
 use crate::state::{Mode, State};
 
 /// A sentence never takes more lines than this.
 const MOST_LINES: usize = 3;
 /// The pane never shows more findings than this; the others are in the list.
 const MOST_FINDINGS: usize = 3;
+/// What stands before the sentence that says what holds the test back.
+const LIMIT: &str = "LIMIT  ";
 
-/// The sentences, most pressing first, and how many there was no room for.
+/// Rows that the limit takes.
+pub(super) fn limit_rows(state: &State) -> u16 {
+    u16::from(limit(state).is_some())
+}
+
+/// What holds the test back, and the sentences, most pressing first, with how many there was no room for.
 pub(super) fn prepare(state: &State, area: Area) -> Canvas {
     let mut canvas = Canvas::new(area);
-    let (sentences, left_out) = sentences(state);
+    let (mut sentences, left_out) = sentences(state);
     let mut y = 0;
+    if let Some(limit) = limit(state) {
+        if area.height > 1 {
+            let used = canvas.left(0, 0, area.width, Tone::Title, LIMIT);
+            canvas.left(used, 0, area.width.saturating_sub(used), Tone::Normal, &limit.text);
+            y = 1;
+        } else {
+            let at = sentences.iter().take_while(|(tone, _)| matches!(tone, Tone::Warning | Tone::Good)).count();
+            sentences.insert(at, (Tone::Normal, format!("{LIMIT}{}", limit.text)));
+        }
+    }
     for (at, (tone, text)) in sentences.iter().enumerate() {
         let rows = area.height - y;
         if rows == 0 {
@@ -35,6 +52,10 @@ pub(super) fn prepare(state: &State, area: Area) -> Canvas {
         y += sentence(&mut canvas, y, (*tone, text), most, hidden);
     }
     canvas
+}
+
+fn limit(state: &State) -> Option<&Limit> {
+    state.metrics()?.limit.as_ref()
 }
 
 /// One sentence in at most so many lines; returns the lines used.
@@ -93,12 +114,15 @@ pub(super) fn list(state: &State, width: u16) -> Vec<Line> {
     for (tone, text) in reports(state) {
         lines.extend(sentence(tone, &text));
     }
-    for finding in state.metrics().into_iter().flat_map(|metrics| &metrics.findings) {
+    let limit = limit(state).map(|limit| (format!("{LIMIT}{}", limit.text), &limit.numbers));
+    let findings = state.metrics().into_iter().flat_map(|metrics| &metrics.findings);
+    let findings = findings.map(|finding| (text(finding), &finding.numbers));
+    for (text, numbers) in limit.into_iter().chain(findings) {
         if !lines.is_empty() {
             lines.push(Line::new());
         }
-        lines.extend(sentence(Tone::Normal, &text(finding)));
-        let numbers: Vec<String> = finding.numbers.iter().map(|(name, value)| words(name, *value)).collect();
+        lines.extend(sentence(Tone::Normal, &text));
+        let numbers: Vec<String> = numbers.iter().map(|(name, value)| words(name, *value)).collect();
         if numbers.is_empty() {
             continue;
         }

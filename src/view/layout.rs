@@ -2,7 +2,7 @@
 //! the focused pane with one line for each other where it is small.
 
 use super::canvas::Area;
-use super::{cores, summary, test};
+use super::{cores, finding, summary, test};
 use crate::action::Pane;
 use crate::state::State;
 
@@ -83,7 +83,7 @@ impl Layout {
 
     /// Header, border, links, border, cores beside threads, border, finding, border, footer.
     fn full(mut self, state: &State, height: u16) -> Self {
-        let finding = finding_rows(height);
+        let finding = finding_rows(height) + finding::limit_rows(state);
         let cores_width = cores_width(state, self.width);
         let threads_width = self.width - cores_width - 3;
         let below = thread_rows(state).max(cores::wanted_rows(state, cores_width));
@@ -99,7 +99,7 @@ impl Layout {
 
     /// Header, border, links, border, cores, border, threads, border, finding, border, footer.
     fn stacked(mut self, state: &State, height: u16) -> Self {
-        let finding = finding_rows(height);
+        let finding = finding_rows(height) + finding::limit_rows(state);
         let width = self.width - 2;
         let total = height - 7 - finding;
         let cores = cores::wanted_rows(state, width).clamp(LEAST_ROWS, total / 3);

@@ -14,7 +14,7 @@ enum Kind {
 }
 
 /// Every name that needs another word, or a unit.
-const WORDS: [(&str, &str, Kind); 29] = [
+const WORDS: [(&str, &str, Kind); 46] = [
     ("cv", "CV", Kind::Share),
     ("mean_bits_per_s", "mean", Kind::Bits),
     ("deviation_bits_per_s", "standard deviation", Kind::Bits),
@@ -44,6 +44,23 @@ const WORDS: [(&str, &str, Kind); 29] = [
     ("times", "times its claim", Kind::Plain),
     ("limit_khz", "may run at kHz", Kind::Plain),
     ("most_khz", "could run at kHz", Kind::Plain),
+    ("busy", "busy", Kind::Share),
+    ("own_threads", "own threads", Kind::Share),
+    ("own_softirq", "own softirqs", Kind::Share),
+    ("others", "others", Kind::Share),
+    ("thread", "its CPU time", Kind::Share),
+    ("quota_cores", "cores allowed", Kind::Plain),
+    ("throttled", "of its periods", Kind::Share),
+    ("rwnd_limited", "receive window full", Kind::Share),
+    ("sndbuf_limited", "send buffer full", Kind::Share),
+    ("nothing_to_send", "nothing to send", Kind::Share),
+    ("app_limited", "no more to send", Kind::Share),
+    ("asked_bits_per_s", "asked for", Kind::Bits),
+    ("allowed_bits_per_s", "allowed", Kind::Bits),
+    ("pacing_bits_per_s", "paced at", Kind::Bits),
+    ("claim_bits_per_s", "speed", Kind::Bits),
+    ("cwnd_bytes", "window", Kind::Bytes),
+    ("waits", "packets wait", Kind::Share),
 ];
 
 /// `mean 24.1 Gbit/s`

@@ -99,6 +99,7 @@ fn a_queue_is_named_with_its_qdisc_and_a_reason_of_tomorrow_by_itself() {
         packets: 0,
         drops,
         backlog_packets: 0,
+        overlimits: None,
     };
     let mut first = before();
     first.qdiscs = vec![root(0)];

@@ -8,7 +8,7 @@ fn is_tiny(value: f64) -> bool {
 }
 
 /// A count a second, with as many digits as it deserves.
-pub(super) fn rate(per_s: f64) -> String {
+pub(in crate::derive) fn rate(per_s: f64) -> String {
     match per_s {
         _ if is_tiny(per_s) => TINY.to_owned(),
         ..10.0 => format!("{per_s:.1}"),
@@ -17,24 +17,24 @@ pub(super) fn rate(per_s: f64) -> String {
 }
 
 /// Whole things, as a number of a finding.
-pub(super) fn count(things: usize) -> f64 {
+pub(in crate::derive) fn count(things: usize) -> f64 {
     things as f64
 }
 
 /// A speed in the unit that fits, SI.
-pub(super) fn speed(bits_per_s: f64) -> String {
+pub(in crate::derive) fn speed(bits_per_s: f64) -> String {
     let unit = Unit::of(bits_per_s);
     format!("{} {}", unit.figure(bits_per_s), unit.word)
 }
 
 /// The unit of a speed: figures that are compared share it.
-pub(super) struct Unit {
+pub(in crate::derive) struct Unit {
     scale: f64,
-    pub(super) word: &'static str,
+    pub(in crate::derive) word: &'static str,
 }
 
 impl Unit {
-    pub(super) fn of(bits_per_s: f64) -> Self {
+    pub(in crate::derive) fn of(bits_per_s: f64) -> Self {
         match bits_per_s {
             1e9.. => Self { scale: 1e9, word: "Gbit/s" },
             1e6.. => Self { scale: 1e6, word: "Mbit/s" },
@@ -43,19 +43,19 @@ impl Unit {
     }
 
     /// With one decimal, where it is not 0.
-    pub(super) fn figure(&self, bits_per_s: f64) -> String {
+    pub(in crate::derive) fn figure(&self, bits_per_s: f64) -> String {
         decimal(bits_per_s / self.scale)
     }
 }
 
 /// With one decimal, where it is not 0.
-pub(super) fn decimal(value: f64) -> String {
+pub(in crate::derive) fn decimal(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").unwrap_or(&text).to_owned()
 }
 
 /// A share in percent: whole from ten on, one decimal below, as in the cells.
-pub(super) fn percent(share: f64) -> String {
+pub(in crate::derive) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if is_tiny(percent) {
         return TINY.to_owned();
@@ -64,7 +64,7 @@ pub(super) fn percent(share: f64) -> String {
 }
 
 /// Bytes in the unit that fits, SI, two digits.
-pub(super) fn bytes(bytes: f64) -> String {
+pub(in crate::derive) fn bytes(bytes: f64) -> String {
     let (scaled, unit) = match bytes {
         999.5e6.. => (bytes / 1e9, "GB"),
         999.5e3.. => (bytes / 1e6, "MB"),

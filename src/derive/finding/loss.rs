@@ -66,11 +66,16 @@ fn worst(losses: &Losses) -> Option<(&Loss, f64)> {
 
 /// The place in words, with its namespace where there is more than one.
 fn place(loss: &Loss, metrics: &Metrics) -> String {
+    format!("{}{}", place_alone(loss), space(loss, metrics))
+}
+
+/// The place in words.
+pub(in crate::derive) fn place_alone(loss: &Loss) -> String {
     let named = |what: &str, unnamed: &str| {
         loss.name.as_deref().map_or_else(|| unnamed.to_owned(), |name| format!("{what} {name}"))
     };
     let at = loss.name.as_deref().map_or_else(String::new, |name| format!(" at {name}"));
-    let what = match loss.place {
+    match loss.place {
         LossPlace::Qdisc => named("in the qdisc", "in a qdisc"),
         LossPlace::Link => named("by link", "by a link"),
         // What the kernel's datapath drops is at the port it came in through.
@@ -98,8 +103,7 @@ fn place(loss: &Loss, metrics: &Metrics) -> String {
         LossPlace::ReceiveBuffer => "in the receiver's socket buffer".to_owned(),
         LossPlace::SendBuffer => "in the sender's socket buffer".to_owned(),
         LossPlace::Conntrack => "by connection tracking".to_owned(),
-    };
-    format!("{what}{}", space(loss, metrics))
+    }
 }
 
 /// ` (NETFILTER_DROP in nf_hook_slow)`: what the kernel itself says.

@@ -172,6 +172,7 @@ pub(in crate::derive) fn sample(metrics: &Metrics) -> Sample {
         cores_at_ns: metrics.at_ns,
         cores: Vec::new(),
         threads: metrics.threads.iter().map(|thread| thread.sample.clone()).collect(),
+        runners: Arc::default(),
         trace: None,
         kernel: None,
         flows: Vec::new(),

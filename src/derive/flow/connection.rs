@@ -42,6 +42,14 @@ pub struct Connection {
     pub pacing_bits_per_s: Option<f64>,
     /// Rate at which data was delivered last, as the sender measured, bits/s.
     pub delivery_bits_per_s: Option<f64>,
+    /// Rate that `SO_MAX_PACING_RATE` allows the sender, bits/s; none where nothing was set.
+    pub allowed_bits_per_s: Option<f64>,
+    /// What the sender's TCP was busy with over the tick; none where its kernel does not tell (before Linux 4.10).
+    pub busy: Option<BusyShares>,
+    /// The sender gave TCP no more to send when it measured that rate (Linux 4.9).
+    pub app_limited: Option<bool>,
+    /// Share of the congestion window that is under way at the end of the tick.
+    pub under_way: Option<f64>,
     /// The sender's congestion control.
     pub congestion: Option<Congestion>,
     /// What waits at the sender, sent and not acknowledged (TCP) or not sent (UDP), bytes.
@@ -74,6 +82,10 @@ impl Connection {
             rtt_us: None,
             pacing_bits_per_s: None,
             delivery_bits_per_s: None,
+            allowed_bits_per_s: None,
+            busy: None,
+            app_limited: None,
+            under_way: None,
             congestion: None,
             tx_queue_bytes: None,
             rx_queue_bytes: None,
@@ -88,6 +100,17 @@ impl Connection {
     pub fn controls(&self) -> bool {
         !self.carries && self.tx_queue_bytes.is_none_or(|waiting| waiting < CARRIES)
     }
+}
+
+/// Shares of a tick in which a connection had something to send, and in which it could not.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct BusyShares {
+    /// Data were under way or waited, whatever for (`tcpi_busy_time`).
+    pub all: f64,
+    /// Of the time, in which the receiver's window was full (`tcpi_rwnd_limited`).
+    pub rwnd: f64,
+    /// And in which the send buffer was, with everything in it under way (`tcpi_sndbuf_limited`).
+    pub sndbuf: f64,
 }
 
 /// One end of a connection; whose it is is known only of a watched process.

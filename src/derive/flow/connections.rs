@@ -2,7 +2,7 @@
 //! the time in which a connection begins or ends is not known, so that neither looks like a dip.
 
 use super::BIN_NS;
-use super::connection::{CARRIES, Connection, End};
+use super::connection::{BusyShares, CARRIES, Connection, End};
 use super::join::{self, Place};
 use super::relayed;
 use crate::derive::seconds;
@@ -183,6 +183,10 @@ impl Connections {
                 rtt_us: sender.map(|tcp| tcp.rtt_us).filter(|&rtt| rtt > 0),
                 pacing_bits_per_s: sender.and_then(|tcp| tcp.pacing).map(|rate| rate as f64 * 8.0),
                 delivery_bits_per_s: sender.and_then(|tcp| tcp.delivery).map(|rate| rate as f64 * 8.0),
+                allowed_bits_per_s: sender.and_then(|tcp| tcp.pacing_allowed).map(|rate| rate as f64 * 8.0),
+                busy: from.and_then(Track::busy),
+                app_limited: sender.and_then(|tcp| tcp.app_limited),
+                under_way: sender.and_then(|tcp| Some(f64::from(tcp.unacked?) / f64::from(tcp.cwnd.max(1)))),
                 congestion: sender.and_then(|tcp| tcp.congestion),
                 tx_queue_bytes: sender.map(|tcp| u64::from(tcp.tx_queue)),
                 rx_queue_bytes: receiver.map(|tcp| u64::from(tcp.rx_queue)),
@@ -300,6 +304,18 @@ impl Track {
     fn retransmits_per_s(&self) -> Option<f64> {
         let rise = self.tcp?.retransmits.wrapping_sub(self.tcp_before?.retransmits);
         Some(f64::from(rise) / seconds(self.before?.at_ns, self.pulses.back()?.at_ns)?)
+    }
+
+    /// What it was busy with over the tick. The kernel counts in its own ticks, which may be longer than what was missed here.
+    fn busy(&self) -> Option<BusyShares> {
+        let (now, before) = (self.tcp?.busy?, self.tcp_before?.busy?);
+        let elapsed_us = seconds(self.before?.at_ns, self.pulses.back()?.at_ns)? * 1e6;
+        let share = |from: u64, to: u64| Some((to.checked_sub(from)? as f64 / elapsed_us).min(1.0));
+        Some(BusyShares {
+            all: share(before.all_us, now.all_us)?,
+            rwnd: share(before.rwnd_us, now.rwnd_us)?,
+            sndbuf: share(before.sndbuf_us, now.sndbuf_us)?,
+        })
     }
 
     fn tick_bits_per_s(&self, counter: impl Fn(&Pulse) -> u64) -> Option<f64> {

@@ -6,7 +6,7 @@ mod moves;
 use super::*;
 use crate::derive::links;
 use crate::sample::{
-    Benchmark, Congestion, CorePlace, CoreSet, Direction, Duty, FlowPath, FlowSample, Hop, HopBy, HopWay, Host,
+    Benchmark, Busy, Congestion, CorePlace, CoreSet, Direction, Duty, FlowPath, FlowSample, Hop, HopBy, HopWay, Host,
     Ifindex, Kind, LinkCounters, LinkFacts, LinkKey, Move, OwnCost, Program, Proto, Pulse, Side, TcpState, ThreadId,
     ThreadSample, Topology, Trace, TraceSource, UdpState,
 };
@@ -46,6 +46,7 @@ fn sample(tick: u64) -> Sample {
         cores_at_ns: tick_ns(tick),
         cores: Vec::new(),
         threads: Vec::new(),
+        runners: Arc::default(),
         trace: None,
         kernel: None,
         flows: Vec::new(),
@@ -241,6 +242,7 @@ fn thread(cpu_ns: u64, at_ns: u64, migrations: Option<u64>, core: u32) -> Thread
         allowed: None,
         cpuset: None,
         memory_nodes: None,
+        quota: None,
         cpu_ns,
         wait_ns: None,
         migrations,
@@ -340,6 +342,10 @@ fn how_a_connection_stands_is_told_of_its_sender() {
         rx_queue: queue,
         tx_queue: queue,
         congestion: Some(Congestion::new(b"bbr")),
+        unacked: Some(15),
+        pacing_allowed: Some(250),
+        app_limited: Some(false),
+        busy: Some(Busy { all_us: tick * 400_000, rwnd_us: tick * 100_000, sndbuf_us: 0 }),
     };
     let track = run(0..4, |tick, sample| {
         sample.flows.extend(end(tick, 1, CLIENT, |at| Some((steady(0, at), 0))));
@@ -354,5 +360,12 @@ fn how_a_connection_stands_is_told_of_its_sender() {
     assert_eq!((one.cwnd_bytes, one.rtt_us, one.mss_bytes), (Some(20_000), Some(41), Some(1000)), "in bytes");
     assert_eq!((one.pacing_bits_per_s, one.delivery_bits_per_s), (Some(1000.0), None), "what is not known is none");
     assert_eq!((one.tx_queue_bytes, one.rx_queue_bytes), (Some(5), Some(7)), "the sender's and the receiver's queue");
+    let waited = one.busy.expect("told");
+    let near = |share: f64, told: f64| (share - told).abs() < 0.001;
+    assert!(
+        near(0.8, waited.all) && near(0.2, waited.rwnd) && near(0.0, waited.sndbuf),
+        "shares of the tick: {waited:?}"
+    );
+    assert_eq!((one.under_way, one.allowed_bits_per_s, one.app_limited), (Some(0.75), Some(2000.0), Some(false)));
     assert_eq!((one.congestion.expect("named").word(), one.proto, one.carries), ("bbr", Proto::Tcp, true));
 }

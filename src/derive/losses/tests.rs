@@ -125,6 +125,7 @@ pub(super) fn qdisc(link: LinkKey, parent: u32, at_ns: u64, drops: u64) -> Qdisc
         packets: 0,
         drops,
         backlog_packets: 0,
+        overlimits: None,
     }
 }
 

@@ -1,7 +1,7 @@
-//! A finding as JSON: its sentence, the numbers behind it, the key that mends it.
+//! A finding as JSON: its sentence, the numbers behind it, the key that mends it. And what limits a test, likewise.
 
 use super::Row;
-use crate::derive::{Finding, Metrics};
+use crate::derive::{Finding, Limit, Metrics};
 use serde::{Serialize, Serializer};
 
 /// One sentence of advice.
@@ -26,5 +26,24 @@ impl Row for Finding {
 
     fn row<'a>(&'a self, _: &'a Metrics) -> Advice<'a> {
         Advice { id: self.id, text: &self.text, numbers: Numbers(&self.numbers), key: self.key }
+    }
+}
+
+/// What holds a test back now.
+#[derive(Serialize)]
+pub(super) struct HeldBack<'a> {
+    kind: &'a str,
+    sentence: &'a str,
+    core: Option<u32>,
+    name: Option<&'a str>,
+    pid: Option<u32>,
+    numbers: Numbers<'a>,
+}
+
+impl<'a> HeldBack<'a> {
+    pub fn by(limit: &'a Limit) -> Self {
+        let Limit { kind, text, core, name, pid, numbers } = limit;
+        let name = name.as_deref();
+        Self { kind: kind.word(), sentence: text, core: *core, name, pid: *pid, numbers: Numbers(numbers) }
     }
 }

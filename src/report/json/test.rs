@@ -1,6 +1,7 @@
 //! The tests as JSON: each with its two ends, its flows, and what was found of it alone.
 
 use super::Each;
+use super::finding::HeldBack;
 use super::flow::{FlowEnd, Spread};
 use crate::derive::flow::{Connection, DatagramTest};
 use crate::derive::{Finding, Loss, Test};
@@ -24,6 +25,7 @@ pub(super) struct One<'a> {
     jitter: Option<Spread>,
     losses: Each<'a, Loss>,
     findings: Each<'a, Finding>,
+    limit: Option<HeldBack<'a>>,
     card: Option<Proof<'a>>,
 }
 
@@ -47,6 +49,7 @@ impl<'a> One<'a> {
             jitter: Spread::of(metrics),
             losses: Each { rows: &metrics.losses.places, metrics },
             findings: Each { rows: &metrics.findings, metrics },
+            limit: metrics.limit.as_ref().map(HeldBack::by),
             card: metrics.card.as_ref().map(Proof::of),
         }
     }

@@ -1,7 +1,7 @@
 //! `sock_diag`: requests for TCP and UDP sockets, and what an answer says of one. Every byte is treated as hostile: what
 //! does not fit is no socket, nothing panics. It knows no process.
 
-use crate::sample::{Congestion, Proto, TcpState, UdpState};
+use crate::sample::{Busy, Congestion, Proto, TcpState, UdpState};
 use crate::source::netlink::message::{Message, Request, attributes, u32_at, u64_at};
 use netlink_packet_core::NLM_F_DUMP;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -37,9 +37,17 @@ const MSS: usize = 16;
 const RTT: usize = 68;
 const CWND: usize = 80;
 const TOTAL_RETRANS: usize = 100;
-/// `tcpi_pacing_rate` (Linux 3.15) and `tcpi_delivery_rate` (Linux 4.9), of 64 bits.
+/// `tcpi_unacked`, of 32 bits; and the bit of a byte that is `tcpi_delivery_rate_app_limited` (Linux 4.9).
+const UNACKED: usize = 24;
+const APP_LIMITED: usize = 7;
+/// `tcpi_pacing_rate`, `tcpi_max_pacing_rate` (both Linux 3.15) and `tcpi_delivery_rate` (Linux 4.9), of 64 bits.
 const PACING: usize = 104;
+const PACING_ALLOWED: usize = 112;
 const DELIVERY: usize = 160;
+/// `tcpi_busy_time`, `tcpi_rwnd_limited`, `tcpi_sndbuf_limited` (Linux 4.10), of 64 bits.
+const BUSY: usize = 168;
+const RWND: usize = 176;
+const SNDBUF: usize = 184;
 /// `SK_MEMINFO_RCVBUF` (Linux 2.6.29) and `SK_MEMINFO_DROPS` (Linux 4.7), in numbers of 32 bits.
 const RCVBUF: usize = 4;
 const DROPS: usize = 8 * 4;
@@ -188,6 +196,9 @@ pub(super) fn told(message: &Message<'_>) -> Option<Told> {
 }
 
 fn tcp_state(info: &[u8], (rx_queue, tx_queue): (u32, u32), congestion: Option<Congestion>) -> Option<TcpState> {
+    let delivery = u64_at(info, DELIVERY).filter(|&rate| rate != 0);
+    let busy =
+        || Some(Busy { all_us: u64_at(info, BUSY)?, rwnd_us: u64_at(info, RWND)?, sndbuf_us: u64_at(info, SNDBUF)? });
     Some(TcpState {
         mss: u32_at(info, MSS)?,
         cwnd: u32_at(info, CWND)?,
@@ -195,11 +206,20 @@ fn tcp_state(info: &[u8], (rx_queue, tx_queue): (u32, u32), congestion: Option<C
         retransmits: u32_at(info, TOTAL_RETRANS)?,
         // All ones: as fast as it goes.
         pacing: u64_at(info, PACING).filter(|&rate| rate != 0 && rate != u64::MAX),
-        delivery: u64_at(info, DELIVERY).filter(|&rate| rate != 0),
+        delivery,
+        unacked: u32_at(info, UNACKED),
+        pacing_allowed: u64_at(info, PACING_ALLOWED).filter(|&rate| rate != 0 && rate != u64::MAX),
+        app_limited: delivery.and_then(|_| info.get(APP_LIMITED)).map(|&byte| is_app_limited(byte)),
+        busy: busy(),
         rx_queue,
         tx_queue,
         congestion,
     })
+}
+
+/// A bit field of one bit at the start of a byte: the lowest bit, on a machine of big ends the highest.
+fn is_app_limited(byte: u8) -> bool {
+    byte & if cfg!(target_endian = "big") { 0x80 } else { 1 } != 0
 }
 
 fn udp_state(memory: &[u8], (rx_queue, tx_queue): (u32, u32)) -> Option<UdpState> {
@@ -263,10 +283,12 @@ mod tests {
     #[test]
     fn how_a_connection_stands_is_read_from_as_much_as_the_kernel_tells() {
         let mut info = [0; 232];
-        for (at, value) in [(MSS, 1448_u32), (RTT, 41), (CWND, 10), (TOTAL_RETRANS, 7)] {
+        info[APP_LIMITED] = if cfg!(target_endian = "big") { 0x80 } else { 1 };
+        for (at, value) in [(MSS, 1448_u32), (UNACKED, 9), (RTT, 41), (CWND, 10), (TOTAL_RETRANS, 7)] {
             info[at..at + 4].copy_from_slice(&value.to_ne_bytes());
         }
-        for (at, value) in [(PACING, 5_000_000_u64), (DELIVERY, 4_000_000)] {
+        let wide = [(PACING, 5_000_000_u64), (PACING_ALLOWED, 6_000_000), (DELIVERY, 4_000_000)];
+        for (at, value) in wide.into_iter().chain([(BUSY, 900), (RWND, 700), (SNDBUF, 100)]) {
             info[at..at + 8].copy_from_slice(&value.to_ne_bytes());
         }
         let ends = id((1, 2), &[], &[], 1);
@@ -277,10 +299,18 @@ mod tests {
         assert_eq!((tcp.mss, tcp.rtt_us, tcp.cwnd, tcp.retransmits), (1448, 41, 10, 7), "as in linux/tcp.h");
         assert_eq!((tcp.pacing, tcp.delivery), (Some(5_000_000), Some(4_000_000)), "the rates too");
         assert_eq!((tcp.rx_queue, tcp.tx_queue), (300, 400), "the queues are of the answer itself");
+        assert_eq!(
+            (tcp.unacked, tcp.app_limited),
+            (Some(9), Some(true)),
+            "what is under way, and that there was no more"
+        );
+        let busy = Busy { all_us: 900, rwnd_us: 700, sndbuf_us: 100 };
+        assert_eq!((tcp.busy, tcp.pacing_allowed), (Some(busy), Some(6_000_000)), "what it waited for");
         assert_eq!(tcp.congestion.expect("named").word(), "cubic", "without its closing NUL");
         let old = parsed(&answer(IPV4, ESTABLISHED, ends, 5, &info[..PACING]));
         let old = old[0].tcp.expect("it is told");
         assert_eq!((old.retransmits, old.pacing, old.delivery), (7, None, None), "a kernel before 3.15 tells no rates");
+        assert_eq!((old.busy, old.app_limited), (None, None), "nor what it waits for");
         info[PACING..PACING + 8].fill(0xff);
         let free = parsed(&answer(IPV4, ESTABLISHED, ends, 5, &info));
         assert_eq!(free[0].tcp.expect("it is told").pacing, None, "all ones is no rate");

@@ -22,6 +22,7 @@ fn thread(pid: u32) -> ThreadSample {
         allowed: None,
         cpuset: None,
         memory_nodes: None,
+        quota: None,
         cpu_ns: 0,
         wait_ns: None,
         migrations: None,

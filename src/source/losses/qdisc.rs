@@ -39,6 +39,7 @@ pub(super) fn qdisc(message: &Message<'_>, netns: u64, at_ns: u64) -> Option<Qdi
         packets: wide.or_else(|| Some(u64::from(u32_at(basic, 8)?)))?,
         drops: u64::from(u32_at(queue, 8)?),
         backlog_packets: u32_at(queue, 0)?,
+        overlimits: u32_at(queue, 16),
     })
 }
 
@@ -77,7 +78,7 @@ mod tests {
         assert_eq!(told.link, LinkKey { netns: 42, ifindex: Ifindex(7) }, "the link it is on");
         assert_eq!((told.kind.as_str(), told.handle, told.parent), ("tbf", 0x8001_0000, u32::MAX), "the root");
         assert_eq!((told.bytes, told.packets, told.drops), (24_600_000, 17_341, 36_224), "as tc prints it");
-        assert_eq!(told.backlog_packets, 3, "what waits in it");
+        assert_eq!((told.backlog_packets, told.overlimits), (3, Some(9)), "what waits in it, and what it held back");
     }
 
     proptest! {

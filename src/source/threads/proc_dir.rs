@@ -72,6 +72,14 @@ impl ProcDir {
         parse::parse_stat(self.read_file(pid, tid, "stat").ok()?)
     }
 
+    /// A process as a whole, with the CPU time of all its threads; none when it is gone.
+    pub(super) fn process_stat(&mut self, pid: u32) -> Option<Stat<'_>> {
+        self.path.clear();
+        let _ = write!(self.path, "{pid}/stat");
+        let file = proc_file::open_below(&self.directory, &self.path).ok()?;
+        parse::parse_stat(self.read(file).ok()?)
+    }
+
     /// The process a thread belongs to.
     pub(super) fn process_of(&mut self, tid: u32) -> Option<u32> {
         parse::parse_tgid(self.read_file(tid, tid, "status").ok()?)

@@ -3,7 +3,7 @@
 
 use super::parse::{self, Sched, Schedstat};
 use super::proc_dir::ProcDir;
-use crate::sample::{Benchmark, CoreSet, Duty, ThreadId, ThreadSample};
+use crate::sample::{Benchmark, CoreSet, Duty, Quota, ThreadId, ThreadSample};
 use crate::sched;
 use crate::source::now_ns;
 use crate::text;
@@ -29,6 +29,7 @@ pub(super) struct Known {
     pub benchmark: Option<Benchmark>,
     pub cpuset: Option<CoreSet>,
     pub memory_nodes: Option<CoreSet>,
+    pub quota: Option<Quota>,
 }
 
 /// How a thread is read on this machine.
@@ -156,6 +157,7 @@ impl Task {
         last.sample.direction = known.benchmark.as_ref().and_then(|test| test.direction);
         last.sample.cpuset.clone_from(&known.cpuset);
         last.sample.memory_nodes.clone_from(&known.memory_nodes);
+        last.sample.quota = known.quota;
         last.sample.allowed = self.allowed(reading, at_ns);
         let sample = last.sample.clone();
         self.last = Some(last);
@@ -218,6 +220,7 @@ impl Task {
             allowed: None,
             cpuset: None,
             memory_nodes: None,
+            quota: None,
             cpu_ns: schedstat.map_or(stat.cpu_ticks.saturating_mul(reading.tick_ns), |times| times.cpu_ns),
             wait_ns: schedstat.map(|times| times.wait_ns),
             migrations: sched.migrations,

@@ -1,0 +1,150 @@
+//! What holds a test back now, in one line: always one, and always one only. What each tick tells is kept for a second
+//! (`window`), put together into a scene of plain figures (`scene`), and judged by a pure function (`judge`).
+
+mod cores;
+mod judge;
+mod scene;
+mod window;
+
+use super::Metrics;
+use super::flow::FlowTrack;
+use crate::sample::{CoreId, Sample};
+use window::Window;
+
+/// What it is that holds a test back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LimitKind {
+    /// A core that is full, most of it with the test's own threads.
+    OwnThread,
+    /// A core that is full, most of it with the softirqs of the test's packets.
+    OwnSoftirq,
+    /// A core that others use, so that a thread of the test waits for it.
+    Others,
+    /// The hypervisor, which gives a core of the test to others.
+    Steal,
+    /// A core that is full, and whose clock is held below what it could do.
+    Frequency,
+    /// The CPU quota of a cgroup.
+    Quota,
+    /// A qdisc that holds packets back or drops them.
+    Qdisc,
+    /// Another place where packets are lost.
+    Loss,
+    /// The receiver's window.
+    ReceiveWindow,
+    /// The sender's buffer.
+    SendBuffer,
+    /// The congestion window.
+    CongestionWindow,
+    /// A rate at which the sender is paced.
+    Pacing,
+    /// The sending program has no more to send, or was asked for no more.
+    Application,
+    /// The speed of a link, where it is a real one.
+    Claim,
+    /// Nothing that is seen from here.
+    Nothing,
+}
+
+impl LimitKind {
+    /// The word written to JSON.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::OwnThread => "own_thread",
+            Self::OwnSoftirq => "own_softirq",
+            Self::Others => "others",
+            Self::Steal => "steal",
+            Self::Frequency => "frequency",
+            Self::Quota => "quota",
+            Self::Qdisc => "qdisc",
+            Self::Loss => "loss",
+            Self::ReceiveWindow => "receive_window",
+            Self::SendBuffer => "send_buffer",
+            Self::CongestionWindow => "congestion_window",
+            Self::Pacing => "pacing",
+            Self::Application => "application",
+            Self::Claim => "claim",
+            Self::Nothing => "nothing",
+        }
+    }
+}
+
+/// What holds a test back.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Limit {
+    /// What kind of thing.
+    pub kind: LimitKind,
+    /// One sentence, with its figures.
+    pub text: String,
+    /// The core that is full.
+    pub core: Option<CoreId>,
+    /// What it is called: the program that fills the core, the qdisc and its link, the link, the place of the loss.
+    pub name: Option<String>,
+    /// That program's process.
+    pub pid: Option<u32>,
+    /// The figures, by name with unit; shares are of 1.
+    pub numbers: Vec<(&'static str, f64)>,
+}
+
+impl Limit {
+    fn new(kind: LimitKind, text: String, numbers: Vec<(&'static str, f64)>) -> Self {
+        Self { kind, text, core: None, name: None, pid: None, numbers }
+    }
+}
+
+/// Time from one judgement to the next, ns: with ticks of half a second every tick, though one may be a little early.
+const EVERY_NS: u64 = 450_000_000;
+/// A judgement that rests on so much that the one before had not seen needs no second one to be believed, ns; nor does one of
+/// a test that has not run for so long.
+const WHOLE_NS: u64 = 900_000_000;
+
+/// What is remembered of a test to judge what holds it back.
+#[derive(Debug, Default)]
+pub(super) struct LimitTrack {
+    window: Window,
+    judged_at_ns: u64,
+    /// What is told, and the kind that the last judgement had instead.
+    told: Option<Limit>,
+    instead: Option<LimitKind>,
+}
+
+impl LimitTrack {
+    /// Takes a tick, of which everything else is derived; none while no test runs, and before its second sample.
+    pub fn observe(
+        &mut self,
+        previous: Option<&Sample>,
+        next: &Sample,
+        metrics: &Metrics,
+        flow: &FlowTrack,
+    ) -> Option<Limit> {
+        let runs = metrics.flow.bits_per_s.is_some() || metrics.flow.connections.iter().any(|one| !one.controls());
+        let Some(previous) = previous.filter(|_| runs && metrics.elapsed_s.is_some()) else {
+            *self = Self::default();
+            return None;
+        };
+        self.window.observe(previous, next, metrics);
+        let since_ns = metrics.at_ns.saturating_sub(self.judged_at_ns);
+        let is_young = self.window.length_ns() < WHOLE_NS;
+        if since_ns >= EVERY_NS || is_young {
+            self.judged_at_ns = metrics.at_ns;
+            let limit = judge::judge(&self.window.scene(next, metrics, flow));
+            self.tell(limit, is_young || since_ns >= WHOLE_NS);
+        }
+        self.told.clone()
+    }
+
+    /// Another kind of limit is told once it was found twice, so that what stands on an edge does not flicker.
+    fn tell(&mut self, limit: Limit, is_whole: bool) {
+        let goes_on = self.told.as_ref().is_none_or(|told| told.kind == limit.kind);
+        if goes_on || is_whole || self.instead == Some(limit.kind) {
+            self.instead = None;
+            self.told = Some(limit);
+        } else {
+            self.instead = Some(limit.kind);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

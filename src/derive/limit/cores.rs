@@ -1,0 +1,185 @@
+//! Full cores: with whose work, and whether that is what a test waits for.
+//!
+//! A core that is full holds a test back only where a thread of the test could always run, or where its packets' softirqs take
+//! most of it. Work of others at a lower priority fills a core too, and takes nothing from a test that does not wait for it.
+
+use super::scene::{Core, Scene, Thread};
+use super::{Limit, LimitKind};
+use crate::derive::finding::figure::percent;
+use crate::sample::{CoreId, Runner};
+
+/// A core with no more idle time than this is full: clock ticks are coarse, and a thread sleeps a moment between two packets.
+const IDLE: f64 = 0.08;
+/// A thread that runs or waits to run for so much of the time never has nothing to do.
+const ALWAYS: f64 = 0.85;
+/// And one that waits for its core so long is late with all that it does, though the other end then gives it less.
+const LATE: f64 = 0.3;
+/// From this share of a core on it is the test's own work that fills it.
+const OWN: f64 = 0.5;
+/// From this share of a core on others take it from a thread that waits for so much of the time.
+const OTHERS: f64 = 0.2;
+const WAITS: f64 = 0.1;
+/// A smaller part of a core is not named.
+const LEAST: f64 = 0.05;
+/// More parts do not fit into a line.
+const MOST_NAMED: usize = 3;
+/// A cap of the clock closer to the top than this share is none.
+const CAPPED: f64 = 0.98;
+
+/// A full core, and what fills it; shares of its time.
+struct Full<'a> {
+    core: &'a Core,
+    /// The test's threads there, most first, each with its part; and its softirqs.
+    threads: Vec<(&'a Thread, f64)>,
+    softirq: f64,
+    others: f64,
+    /// A thread of the test that could always run.
+    starves: Option<&'a Thread>,
+}
+
+/// The core that holds the test back; none where no core does.
+pub(super) fn full(scene: &Scene) -> Option<Limit> {
+    let full: Vec<Full<'_>> = scene.cores.iter().filter_map(|core| Full::of(scene, core)).collect();
+    // Where the window of the receiver is full, or packets are lost in its buffer, it is the receiver that is slower.
+    let is_behind = scene.tcp.and_then(|tcp| tcp.busy).is_some_and(|busy| busy.rwnd >= 0.3)
+        || scene.losses.first().is_some_and(|lost| lost.word == "receive_buffer");
+    let rank = |full: &Full<'_>| {
+        let slower = |thread: &Thread| if is_behind { thread.receives } else { thread.sends };
+        let is_slower = full.threads.iter().any(|(thread, part)| *part >= LEAST && slower(thread));
+        (full.kind() == LimitKind::Others, is_slower, full.own())
+    };
+    let worst = full.iter().max_by(|one, other| {
+        let (one, other) = (rank(one), rank(other));
+        (one.0, one.1).cmp(&(other.0, other.1)).then(one.2.total_cmp(&other.2))
+    });
+    worst.map(|full| full.told(scene)).or_else(|| moving(scene))
+}
+
+/// What fills the core of this number, if it is full.
+pub(super) fn of(scene: &Scene, core: CoreId) -> Option<Limit> {
+    Full::of(scene, scene.core(core)?).map(|full| full.told(scene))
+}
+
+/// Whether the thread that receives could always run.
+pub(super) fn receiver(scene: &Scene) -> Option<&Thread> {
+    scene.threads.iter().find(|thread| thread.receives && always(thread))
+}
+
+fn always(thread: &Thread) -> bool {
+    thread.cpu + thread.wait >= ALWAYS || thread.wait >= LATE
+}
+
+/// A thread that never stops and is moved from core to core, none of which is full.
+fn moving(scene: &Scene) -> Option<Limit> {
+    let thread = scene.threads.iter().max_by(|one, other| one.cpu.total_cmp(&other.cpu))?;
+    (thread.cpu >= ALWAYS).then(|| {
+        let text =
+            format!("a thread is full: {} % of a core by {} (tid {})", percent(thread.cpu), thread.label, thread.tid);
+        let numbers = vec![("thread", thread.cpu), ("wait", thread.wait)];
+        let limit = Limit::new(LimitKind::OwnThread, text, numbers);
+        Limit { name: Some(thread.label.clone()), pid: Some(thread.pid), ..limit }
+    })
+}
+
+impl<'a> Full<'a> {
+    fn of(scene: &'a Scene, core: &'a Core) -> Option<Self> {
+        let here = || scene.threads.iter().filter(|thread| thread.on(core.core) > 0.0);
+        let cpu: f64 = here().map(|thread| thread.on(core.core)).sum();
+        // Whether a thread's CPU time has softirq time in it depends on the kernel's configuration (IRQ_TIME_ACCOUNTING).
+        let process = cpu.min(core.process);
+        let part = if core.process > f64::EPSILON { process / core.process } else { 0.0 };
+        let sends = here().any(|thread| thread.sends);
+        let softirq = match scene.handling.contains(core.core) {
+            true => core.softirq,
+            // What a sender sends is carried on in softirq on its own core; what comes in is on its receiver's at times.
+            false if sends || core.softirq < LEAST => core.softirq * part,
+            false => core.softirq * part.min(cpu),
+        };
+        let busy = core.process + core.softirq;
+        let own = cpu.max(process + softirq).min(busy);
+        let scale = if cpu > 0.0 { (own - softirq).max(0.0) / cpu } else { 0.0 };
+        let mut threads: Vec<(&Thread, f64)> = here().map(|thread| (thread, thread.on(core.core) * scale)).collect();
+        threads.sort_by(|one, other| other.1.total_cmp(&one.1));
+        let lives = here().filter(|thread| thread.home() == Some(core.core));
+        let starves = lives.filter(|thread| always(thread)).max_by(|one, other| one.wait.total_cmp(&other.wait));
+        let full = Self { core, threads, softirq, others: busy - own, starves };
+        let takes_all = full.own() >= OWN || softirq >= OWN;
+        (core.idle <= IDLE && (starves.is_some() || takes_all)).then_some(full)
+    }
+
+    /// Share of the core that is the test's.
+    fn own(&self) -> f64 {
+        self.threads.iter().map(|(_, part)| part).sum::<f64>() + self.softirq
+    }
+
+    fn kind(&self) -> LimitKind {
+        let waits = self.starves.is_some_and(|thread| thread.wait >= WAITS);
+        // Who takes a fair share from a thread that could use all is what it lacks, even where the thread has more.
+        match () {
+            () if self.core.steal >= OTHERS && self.core.steal >= self.others => LimitKind::Steal,
+            () if self.others >= OTHERS && waits => LimitKind::Others,
+            () if self.softirq > self.own() / 2.0 => LimitKind::OwnSoftirq,
+            () => LimitKind::OwnThread,
+        }
+    }
+
+    /// Who else runs there, most first; the kernel's thread for softirqs does what is counted as such.
+    fn strangers<'b>(&self, scene: &'b Scene) -> Vec<(&'b Runner, f64)> {
+        let is_own = |runner: &Runner| scene.threads.iter().any(|thread| thread.pid == runner.pid);
+        let is_here = |runner: &&Runner| {
+            runner.core == self.core.core && !is_own(runner) && !runner.name.starts_with("ksoftirqd/")
+        };
+        let share = |runner: &Runner| (runner.cpu_ns as f64 / runner.over_ns.max(1) as f64).min(self.others);
+        scene.runners.iter().filter(is_here).map(|runner| (runner, share(runner))).collect()
+    }
+
+    fn told(&self, scene: &Scene) -> Limit {
+        let kind = self.kind();
+        let strangers = self.strangers(scene);
+        let own_thread: f64 = self.threads.iter().map(|(_, part)| part).sum();
+        let mut parts: Vec<(LimitKind, f64, String)> = Vec::new();
+        parts.extend(
+            self.threads
+                .iter()
+                .map(|(thread, part)| (LimitKind::OwnThread, *part, format!("{} (tid {})", thread.label, thread.tid))),
+        );
+        let is_beside = self.threads.iter().any(|(_, part)| *part >= LEAST);
+        let softirqs = if is_beside { "its softirqs" } else { "softirqs of this test" };
+        parts.push((LimitKind::OwnSoftirq, self.softirq, softirqs.to_owned()));
+        parts.push((LimitKind::Steal, self.core.steal, "taken by the hypervisor".to_owned()));
+        let named: f64 = strangers.iter().take(2).map(|(_, share)| share).sum();
+        parts.extend(
+            strangers
+                .iter()
+                .take(2)
+                .map(|(runner, share)| (LimitKind::Others, *share, format!("{} (pid {})", runner.name, runner.pid))),
+        );
+        parts.push((LimitKind::Others, self.others - named, "others".to_owned()));
+        parts.retain(|(_, share, _)| *share >= LEAST);
+        // What names the limit comes first.
+        parts.sort_by(|one, other| (other.0 == kind).cmp(&(one.0 == kind)).then(other.1.total_cmp(&one.1)));
+        let words: Vec<String> =
+            parts.iter().take(MOST_NAMED).map(|(_, share, who)| format!("{} % {who}", percent(*share))).collect();
+        let capped = scene.clock.filter(|(limit, most)| *limit < CAPPED * most);
+        let clock =
+            capped.map_or_else(String::new, |(limit, most)| format!(" at {:.1} of {:.1} GHz", limit / 1e6, most / 1e6));
+        let text = format!("core {} is full{clock}: {}", self.core.core, words.join(", "));
+        let numbers = vec![
+            ("core", f64::from(self.core.core)),
+            ("busy", self.core.process + self.core.softirq),
+            ("own_threads", own_thread),
+            ("own_softirq", self.softirq),
+            ("others", self.others),
+            ("steal", self.core.steal),
+        ];
+        let is_own = matches!(kind, LimitKind::OwnThread | LimitKind::OwnSoftirq);
+        let limit = Limit::new(if is_own && capped.is_some() { LimitKind::Frequency } else { kind }, text, numbers);
+        let (name, pid) = match kind {
+            LimitKind::Others => strangers.first().map(|(runner, _)| (runner.name.clone(), runner.pid)),
+            LimitKind::OwnThread => self.threads.first().map(|(thread, _)| (thread.label.clone(), thread.pid)),
+            _ => None,
+        }
+        .unzip();
+        Limit { core: Some(self.core.core), name, pid, ..limit }
+    }
+}

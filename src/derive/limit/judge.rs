@@ -1,0 +1,252 @@
+//! Which of everything that is seen holds the test back. It goes from what is certain to what is left over:
+//!
+//! 1. A ceiling that somebody set and that is reached: what was asked for, a pacing rate, a link's real speed. No chance brings
+//!    a rate to just that figure, and nothing else would make the test faster.
+//! 2. A CPU quota that is used up: while a thread is stopped no core looks full, and all windows look as they like.
+//! 3. Lost datagrams: UDP does not slow down, so what is lost is what is missing, however busy the sender is. Where a full core
+//!    is why they are lost, that core.
+//! 4. A core that is full. It makes windows full and buffers empty at both of its sides, so it goes before them.
+//! 5. A qdisc that holds packets back: what waits there fills windows and buffers too.
+//! 6. The receiver's window and the sender's buffer, whichever TCP waited for longer.
+//! 7. Lost segments, which is why a congestion window is small; then that window. Datagrams that are missing, no counter tells
+//!    where.
+//! 8. A sender that has no more to send. TCP says so too where its program is too slow for want of a core, so it comes late.
+//! 9. Nothing.
+
+use super::cores;
+use super::scene::{Core, Held, Lost, Scene, Thread};
+use super::{Limit, LimitKind};
+use crate::derive::finding::figure::{bytes, percent, rate, speed};
+use crate::sample::Proto;
+
+/// As close as this to a ceiling is at it.
+const ASKED: f64 = 0.97;
+/// A paced rate has the packets' headers in it, a link's speed what stands between them.
+const PACED: f64 = 0.88;
+const CLAIMED: f64 = 0.95;
+/// Share of its periods in which a quota was used up.
+const THROTTLED: f64 = 0.3;
+/// Lost datagrams, share of those sent; or a second, where that is not known.
+const LOST: f64 = 0.01;
+const LOST_PER_S: f64 = 10.0;
+/// Datagrams that do not arrive where no place is known, share of those sent: both are counted at slightly different instants.
+const MISSING: f64 = 0.05;
+/// Fewer lost segments a second are none, where it is not known how fast such losses let TCP be.
+const LOST_SEGMENTS_PER_S: f64 = 1.0;
+/// From this share on of what TCP can do with such losses they are what keeps it from more.
+const REACHED: f64 = 0.3;
+/// How often a qdisc held a packet back for each that it let pass, and share of the looks at which some waited.
+const HELD: f64 = 0.05;
+const HELD_WAITS: f64 = 0.5;
+/// Share of the time that TCP waited for a window or a buffer. While what fills the window is on its way out, and while a paced
+/// sender waits for its turn, that does not count: a window that is always full is seen for 0.4 to 1 of the time.
+const WAITED: f64 = 0.25;
+/// And for the buffer where TCP had no more to send: only a full buffer makes a program wait that would send more.
+const WAITED_IDLE: f64 = 0.05;
+/// Share of the time in which TCP has something to send, where a window of its own may hold it back.
+const BUSY: f64 = 0.5;
+/// Share of the looks at which TCP had no more to send, and of the time in which it had nothing to do.
+const NO_MORE: f64 = 0.5;
+const HAS_NOTHING: f64 = 0.3;
+/// Share of the congestion window that is under way where it is full.
+const UNDER_WAY: f64 = 0.75;
+
+/// What holds the test back.
+pub(super) fn judge(scene: &Scene) -> Limit {
+    let order =
+        [ceiling, quota, lost_datagrams, cores::full, held, window, lost_segments, missing, congestion, application];
+    order.into_iter().find_map(|look| look(scene)).unwrap_or_else(|| nothing(scene))
+}
+
+fn ceiling(scene: &Scene) -> Option<Limit> {
+    asked(scene).or_else(|| paced(scene)).or_else(|| claimed(scene))
+}
+
+/// What the client was asked for is what arrives.
+fn asked(scene: &Scene) -> Option<Limit> {
+    let (asked, rate) = (scene.asked?, scene.rate?);
+    let is_lost = (scene.proto == Some(Proto::Udp) && worst(scene).is_some()) || missing(scene).is_some();
+    (rate >= ASKED * asked && !is_lost).then(|| {
+        let who = scene.sender.as_deref().unwrap_or("the client");
+        let text = format!("application: {who} sends the {} it was asked for", speed(asked));
+        let limit = Limit::new(LimitKind::Application, text, vec![("asked_bits_per_s", asked), ("bits_per_s", rate)]);
+        Limit { name: scene.sender.clone(), ..limit }
+    })
+}
+
+fn paced(scene: &Scene) -> Option<Limit> {
+    let tcp = scene.tcp?;
+    let (allowed, rate) = (tcp.allowed?, scene.rate?);
+    (rate >= PACED * allowed).then(|| {
+        let text = format!("pacing: {} of the {} that SO_MAX_PACING_RATE allows", speed(rate), speed(allowed));
+        Limit::new(LimitKind::Pacing, text, vec![("allowed_bits_per_s", allowed), ("bits_per_s", rate)])
+    })
+}
+
+fn claimed(scene: &Scene) -> Option<Limit> {
+    let claim = scene.claim.as_ref().filter(|claim| claim.bits_per_s >= CLAIMED * claim.claim)?;
+    let text = format!("link speed: {} moves {} of its {}", claim.name, speed(claim.bits_per_s), speed(claim.claim));
+    let numbers = vec![("claim_bits_per_s", claim.claim), ("bits_per_s", claim.bits_per_s)];
+    Some(Limit { name: Some(claim.name.clone()), ..Limit::new(LimitKind::Claim, text, numbers) })
+}
+
+fn quota(scene: &Scene) -> Option<Limit> {
+    let quota = scene.quota.filter(|quota| quota.throttled >= THROTTLED)?;
+    let text = format!(
+        "CPU quota: its cgroup may use {} % of a core, and is stopped in {} % of its periods",
+        percent(quota.cores),
+        percent(quota.throttled)
+    );
+    Some(Limit::new(LimitKind::Quota, text, vec![("quota_cores", quota.cores), ("throttled", quota.throttled)]))
+}
+
+/// Where most is lost, if it is worth a word.
+fn worst(scene: &Scene) -> Option<&Lost> {
+    let counts = |lost: &&Lost| lost.share.map_or(lost.packets_per_s >= LOST_PER_S, |share| share >= LOST);
+    scene.losses.first().filter(counts)
+}
+
+fn lost_datagrams(scene: &Scene) -> Option<Limit> {
+    let lost = worst(scene).filter(|_| scene.proto == Some(Proto::Udp))?;
+    let core = match lost.word {
+        "receive_buffer" => cores::receiver(scene).and_then(Thread::home),
+        "backlog" => lost.core,
+        _ => None,
+    };
+    Some(match core.and_then(|core| cores::of(scene, core)) {
+        Some(full) => Limit { text: format!("{}; {}", full.text, how_many(lost)), ..full },
+        None => told(lost),
+    })
+}
+
+/// Datagrams that no place on this machine tells of.
+fn missing(scene: &Scene) -> Option<Limit> {
+    let missing = scene.missing.filter(|&missing| missing >= MISSING && scene.losses.is_empty())?;
+    let text =
+        format!("losses: {} % of the datagrams do not arrive, and no counter here tells where", percent(missing));
+    Some(Limit { name: Some("unknown".to_owned()), ..Limit::new(LimitKind::Loss, text, vec![("share", missing)]) })
+}
+
+/// What a Reno sender reaches with such losses, bits/s: 1.22 segments in a round trip over the root of the lost share (Mathis 1997).
+/// Over a short way some lost segments a second cost nothing.
+fn reaches(scene: &Scene, lost: &Lost) -> Option<f64> {
+    let tcp = scene.tcp?;
+    let (share, rtt_us) = (lost.share.filter(|share| *share > 0.0)?, tcp.rtt_us?);
+    Some(1.22 * tcp.mss_bytes? * 8e6 / (rtt_us * share.sqrt()))
+}
+
+fn lost_segments(scene: &Scene) -> Option<Limit> {
+    let lost = scene.losses.first()?;
+    let counts = match (reaches(scene, lost), scene.rate) {
+        (Some(most), Some(rate)) => rate >= REACHED * most,
+        _ => lost.packets_per_s >= LOST_SEGMENTS_PER_S,
+    };
+    let busy = scene.tcp.and_then(|tcp| tcp.busy).is_none_or(|busy| busy.all >= BUSY);
+    (counts && busy && scene.proto != Some(Proto::Udp)).then(|| told(lost))
+}
+
+fn how_many(lost: &Lost) -> String {
+    match lost.share.filter(|share| *share >= 0.0005) {
+        Some(share) => format!("{} % of the packets lost", percent(share)),
+        None => format!("{} packets/s lost", rate(lost.packets_per_s)),
+    }
+}
+
+fn told(lost: &Lost) -> Limit {
+    let kind = if lost.word == "qdisc" { LimitKind::Qdisc } else { LimitKind::Loss };
+    let text = format!("losses: {} {}", how_many(lost), lost.place);
+    let mut numbers = vec![("packets_per_s", lost.packets_per_s)];
+    numbers.extend(lost.share.map(|share| ("share", share)));
+    let name = lost.name.as_deref().filter(|_| kind == LimitKind::Qdisc).unwrap_or(lost.word);
+    Limit { name: Some(name.to_owned()), core: lost.core, ..Limit::new(kind, text, numbers) }
+}
+
+fn held(scene: &Scene) -> Option<Limit> {
+    let holds = |held: &&Held| held.held >= HELD && held.waits >= HELD_WAITS;
+    let held = scene.held.iter().filter(holds).min_by(|one, other| one.bits_per_s.total_cmp(&other.bits_per_s))?;
+    let lost = scene.losses.first().filter(|lost| lost.word == "qdisc" && lost.packets_per_s >= LOST_SEGMENTS_PER_S);
+    let dropped = lost.map_or_else(String::new, |lost| format!(", {} packets/s dropped", rate(lost.packets_per_s)));
+    let text = format!("shaping: the qdisc {} holds packets back at {}{dropped}", held.name, speed(held.bits_per_s));
+    let numbers = vec![("bits_per_s", held.bits_per_s), ("held", held.held), ("waits", held.waits)];
+    Some(Limit { name: Some(held.name.clone()), ..Limit::new(LimitKind::Qdisc, text, numbers) })
+}
+
+fn window(scene: &Scene) -> Option<Limit> {
+    let tcp = scene.tcp?;
+    let busy = tcp.busy?;
+    let numbers = vec![("rwnd_limited", busy.rwnd), ("sndbuf_limited", busy.sndbuf), ("busy", busy.all)];
+    let is_idle = tcp.app_limited.is_some_and(|no_more| no_more >= NO_MORE);
+    if busy.rwnd.max(busy.sndbuf) < WAITED && !(is_idle && busy.sndbuf >= WAITED_IDLE) {
+        return None;
+    }
+    Some(if busy.rwnd >= busy.sndbuf {
+        let text = format!("receive window: full {} % of the time, so the sender has to wait", percent(busy.rwnd));
+        Limit::new(LimitKind::ReceiveWindow, text, numbers)
+    } else {
+        let text = format!("send buffer: {} % of the time it is full and all of it under way", percent(busy.sndbuf));
+        Limit::new(LimitKind::SendBuffer, text, numbers)
+    })
+}
+
+/// All that it allows is under way. What BBR allows is a rate that it has found out.
+fn congestion(scene: &Scene) -> Option<Limit> {
+    let tcp = scene.tcp?;
+    if tcp.app_limited? >= NO_MORE {
+        return None;
+    }
+    let name = tcp.congestion.map_or_else(|| "unknown".to_owned(), |name| name.word().to_owned());
+    if let (true, Some(paced), Some(bits)) = (name.starts_with("bbr"), tcp.paced, scene.rate)
+        && bits >= PACED * paced
+    {
+        let text = format!("pacing: {name} sends at the {} that it found the way to have", speed(paced));
+        let limit = Limit::new(LimitKind::Pacing, text, vec![("pacing_bits_per_s", paced), ("bits_per_s", bits)]);
+        return Some(Limit { name: Some(name), ..limit });
+    }
+    let (cwnd, rtt) = (tcp.cwnd_bytes?, tcp.rtt_us?);
+    (tcp.under_way? >= UNDER_WAY && tcp.busy.is_none_or(|busy| busy.all >= BUSY)).then(|| {
+        let again = match tcp.retransmits_per_s {
+            again if again >= LOST_SEGMENTS_PER_S => format!("; {} segments/s are sent again", rate(again)),
+            _ => String::new(),
+        };
+        let rtt_ms = rtt / 1e3;
+        let text = format!("congestion window ({name}): {} in each {rtt_ms:.1} ms round trip{again}", bytes(cwnd));
+        let numbers = vec![("cwnd_bytes", cwnd), ("rtt_us", rtt), ("retransmits_per_s", tcp.retransmits_per_s)];
+        Limit { name: Some(name), ..Limit::new(LimitKind::CongestionWindow, text, numbers) }
+    })
+}
+
+/// The sending program is here, could run, and gives no more.
+fn application(scene: &Scene) -> Option<Limit> {
+    let who = scene.sender.as_deref()?;
+    let limit =
+        |text, numbers| Limit { name: Some(who.to_owned()), ..Limit::new(LimitKind::Application, text, numbers) };
+    let Some(tcp) = scene.tcp else {
+        let bits = scene.rate.filter(|_| scene.proto == Some(Proto::Udp))?;
+        return Some(limit(
+            format!("application: {who} sends no more than {}", speed(bits)),
+            vec![("bits_per_s", bits)],
+        ));
+    };
+    let nothing = tcp.busy.map(|busy| 1.0 - busy.all);
+    if nothing.is_some_and(|nothing| nothing >= HAS_NOTHING) {
+        let nothing = nothing?;
+        let text = format!("application: {who} gives TCP nothing to send {} % of the time", percent(nothing));
+        return Some(limit(text, vec![("nothing_to_send", nothing)]));
+    }
+    let no_more = tcp.app_limited.filter(|&no_more| no_more >= NO_MORE)?;
+    let text = format!("application: {who} gives TCP less to send than the way would take");
+    Some(limit(text, vec![("app_limited", no_more)]))
+}
+
+/// With the core that comes nearest, so that it can be seen how far away that is.
+fn nothing(scene: &Scene) -> Limit {
+    let is_its = |core: &&Core| scene.threads.iter().any(|thread| thread.home() == Some(core.core));
+    let cores = scene.cores.iter().filter(is_its);
+    let fullest = cores.min_by(|one, other| one.idle.total_cmp(&other.idle)).map(|core| (core.core, 1.0 - core.idle));
+    let beside = fullest.map_or_else(String::new, |(core, busy)| format!(" (core {core} is {} % busy)", percent(busy)));
+    let has_both = scene.sender.is_some() && scene.threads.iter().any(|thread| thread.receives);
+    let elsewhere = if has_both { "" } else { ": look at the other end" };
+    let numbers = fullest.map(|(core, busy)| vec![("core", f64::from(core)), ("busy", busy)]);
+    let text = format!("nothing is saturated here{beside}{elsewhere}");
+    Limit::new(LimitKind::Nothing, text, numbers.unwrap_or_default())
+}

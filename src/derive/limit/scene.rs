@@ -1,0 +1,145 @@
+//! The figures that a judgement rests on: means over the last second of one test, and nothing of how they came about.
+
+use crate::derive::flow::BusyShares;
+use crate::sample::{Congestion, CoreId, CoreSet, Proto, Runner};
+
+/// Everything that is looked at.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Scene {
+    /// Sorted by core.
+    pub cores: Vec<Core>,
+    /// The test's own.
+    pub threads: Vec<Thread>,
+    /// Cores on which the test's packets are handled by a setting or a device: RPS, threads of NAPI, interrupts.
+    pub handling: CoreSet,
+    /// Whose threads use cores, most first.
+    pub runners: Vec<Runner>,
+    /// What carries the test; none where that is not known.
+    pub proto: Option<Proto>,
+    /// Payload, bits/s: of UDP what was sent, else what arrived.
+    pub rate: Option<f64>,
+    /// What the client was asked to send (`-b`), all streams together, bits/s.
+    pub asked: Option<f64>,
+    /// The program that sends, where it is watched.
+    pub sender: Option<String>,
+    /// The sender's TCP; none of another protocol, and where the sender is elsewhere.
+    pub tcp: Option<Tcp>,
+    /// Where its packets are lost, the worst first.
+    pub losses: Vec<Lost>,
+    /// Share of the datagrams sent that did not arrive, whatever is known of where.
+    pub missing: Option<f64>,
+    /// Qdiscs on the way that hold packets back.
+    pub held: Vec<Held>,
+    pub quota: Option<QuotaUse>,
+    pub claim: Option<Claim>,
+    /// The clock that core 0 is held to, and what it could do, kHz.
+    pub clock: Option<(f64, f64)>,
+}
+
+/// Shares of a core's time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[allow(missing_docs, reason = "the words of /proc/stat; process is user and system, softirq has irq in it")]
+pub(super) struct Core {
+    pub core: CoreId,
+    pub process: f64,
+    pub softirq: f64,
+    pub steal: f64,
+    pub idle: f64,
+}
+
+/// A thread of the test; shares of one core.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Thread {
+    pub pid: u32,
+    pub tid: u32,
+    /// Its name and role: `iperf3 server`.
+    pub label: String,
+    /// What of `cpu` it used on which core.
+    pub cores: Vec<(CoreId, f64)>,
+    pub cpu: f64,
+    /// Run-queue wait.
+    pub wait: f64,
+    pub sends: bool,
+    pub receives: bool,
+}
+
+/// Means over the connections that carry the test.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Tcp {
+    /// None before Linux 4.10.
+    pub busy: Option<BusyShares>,
+    /// How often TCP had no more to send.
+    pub app_limited: Option<f64>,
+    /// Share of the congestion window that is under way.
+    pub under_way: Option<f64>,
+    pub retransmits_per_s: f64,
+    pub cwnd_bytes: Option<f64>,
+    pub rtt_us: Option<f64>,
+    pub mss_bytes: Option<f64>,
+    /// What all of them together are paced to: by themselves, and by `SO_MAX_PACING_RATE`, bits/s.
+    pub paced: Option<f64>,
+    pub allowed: Option<f64>,
+    pub congestion: Option<Congestion>,
+}
+
+/// A place where packets are lost.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Lost {
+    /// In words, as the findings have it: `in the receiver's socket buffer`.
+    pub place: String,
+    /// The word of JSON.
+    pub word: &'static str,
+    /// Its link, its qdisc and its link; none where it has no name.
+    pub name: Option<String>,
+    /// Of a backlog.
+    pub core: Option<CoreId>,
+    pub packets_per_s: f64,
+    /// Of what was sent there; none where that is not known.
+    pub share: Option<f64>,
+}
+
+/// A qdisc that holds packets back because its rate is reached.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Held {
+    /// `tbf on eth0`.
+    pub name: String,
+    /// What it lets pass, bits/s.
+    pub bits_per_s: f64,
+    /// How often it held one back for each packet that it let pass.
+    pub held: f64,
+    /// Share of the looks at which packets waited in it.
+    pub waits: f64,
+}
+
+/// A quota of a cgroup: how many cores' time it allows, and the share of its periods in which that was used up.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct QuotaUse {
+    pub cores: f64,
+    pub throttled: f64,
+}
+
+/// A link on the way with a real speed, and what it moves in the test's direction, bits/s.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Claim {
+    pub name: String,
+    pub bits_per_s: f64,
+    pub claim: f64,
+}
+
+impl Thread {
+    /// CPU time on that core.
+    pub fn on(&self, core: CoreId) -> f64 {
+        self.cores.iter().find(|(on, _)| *on == core).map_or(0.0, |(_, cpu)| *cpu)
+    }
+
+    /// The core that it used most; none where it used none.
+    pub fn home(&self) -> Option<CoreId> {
+        self.cores.iter().max_by(|one, other| one.1.total_cmp(&other.1)).map(|(core, _)| *core)
+    }
+}
+
+impl Scene {
+    pub fn core(&self, core: CoreId) -> Option<&Core> {
+        self.cores.iter().find(|row| row.core == core)
+    }
+}

@@ -1,0 +1,278 @@
+//! The table of cases: what is seen, and what of it holds the test back.
+
+use super::judge::judge;
+use super::scene::{Claim, Core, Held, Lost, QuotaUse, Scene, Tcp, Thread};
+use super::{Limit, LimitKind, LimitTrack};
+use crate::derive::flow::BusyShares;
+use crate::sample::{Congestion, CoreSet, Proto, Runner};
+
+const SENDER: u32 = 50;
+const RECEIVER: u32 = 90;
+
+/// A core of which so much is used by processes and by softirqs.
+fn core(core: u32, process: f64, softirq: f64) -> Core {
+    Core { core, process, softirq, steal: 0.0, idle: (1.0 - process - softirq).max(0.0) }
+}
+
+fn thread(pid: u32, core: u32, cpu: f64, wait: f64) -> Thread {
+    let role = if pid == SENDER { "client" } else { "server" };
+    Thread {
+        pid,
+        tid: pid,
+        label: format!("iperf3 {role}"),
+        cores: vec![(core, cpu)],
+        cpu,
+        wait,
+        sends: pid == SENDER,
+        receives: pid == RECEIVER,
+    }
+}
+
+fn runner(pid: u32, name: &str, core: u32, share: f64) -> Runner {
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share")]
+    Runner { pid, tid: pid, name: name.to_owned(), core, cpu_ns: (share * 1e9) as u64, over_ns: 1_000_000_000 }
+}
+
+fn busy(all: f64, rwnd: f64, sndbuf: f64) -> Option<BusyShares> {
+    Some(BusyShares { all, rwnd, sndbuf })
+}
+
+/// A TCP test at 10 Gbit/s of which nothing is full: the sender on core 0, the receiver on core 1.
+fn tcp() -> Scene {
+    Scene {
+        cores: vec![core(0, 0.4, 0.2), core(1, 0.5, 0.0), core(2, 0.0, 0.0)],
+        threads: vec![thread(SENDER, 0, 0.5, 0.0), thread(RECEIVER, 1, 0.5, 0.0)],
+        proto: Some(Proto::Tcp),
+        rate: Some(10e9),
+        sender: Some("iperf3".to_owned()),
+        tcp: Some(Tcp {
+            busy: busy(1.0, 0.0, 0.0),
+            app_limited: Some(0.0),
+            under_way: Some(0.4),
+            cwnd_bytes: Some(140e3),
+            rtt_us: Some(20_000.0),
+            congestion: Some(Congestion::new(b"cubic")),
+            ..Tcp::default()
+        }),
+        ..Scene::default()
+    }
+}
+
+/// The same of UDP.
+fn udp() -> Scene {
+    Scene { proto: Some(Proto::Udp), rate: Some(100e6), tcp: None, ..tcp() }
+}
+
+fn lost(word: &'static str, place: &str, share: Option<f64>) -> Lost {
+    Lost { place: place.to_owned(), word, name: None, core: None, packets_per_s: 500.0, share }
+}
+
+fn with_tcp(change: impl FnOnce(&mut Tcp)) -> Scene {
+    let mut scene = tcp();
+    change(scene.tcp.as_mut().expect("it has one"));
+    scene
+}
+
+fn is(what: &str, scene: &Scene, kind: LimitKind, text: &str) -> Limit {
+    let limit = judge(scene);
+    assert_eq!((limit.kind, limit.text.as_str()), (kind, text), "{what}");
+    assert!(limit.text.chars().count() <= 100, "{what}: it is one line: {}", limit.text);
+    limit
+}
+
+#[test]
+fn a_full_core_is_named_with_whose_work_fills_it() {
+    let full = |cores, threads| Scene { cores, threads, ..tcp() };
+    let sender = full(vec![core(0, 0.8, 0.2), core(1, 0.5, 0.0)], vec![thread(SENDER, 0, 0.98, 0.01)]);
+    let text = "core 0 is full: 80 % iperf3 client (tid 50), 20 % its softirqs";
+    let limit = is("the sender's", &sender, LimitKind::OwnThread, text);
+    assert_eq!((limit.core, limit.pid, limit.name.as_deref()), (Some(0), Some(SENDER), Some("iperf3 client")));
+    let softirq = full(vec![core(0, 0.3, 0.7)], vec![thread(SENDER, 0, 0.95, 0.01)]);
+    let text = "core 0 is full: 70 % its softirqs, 30 % iperf3 client (tid 50)";
+    is("mostly softirqs, which the thread's time has in it", &softirq, LimitKind::OwnSoftirq, text);
+    let apart = Scene { threads: vec![thread(SENDER, 0, 0.3, 0.6)], ..softirq.clone() };
+    is("and where its time has not", &apart, LimitKind::OwnSoftirq, text);
+    let rps = Scene {
+        handling: CoreSet::single(2),
+        cores: vec![core(0, 0.4, 0.1), core(1, 0.5, 0.0), core(2, 0.02, 0.97)],
+        ..tcp()
+    };
+    is("of RPS, where no thread is", &rps, LimitKind::OwnSoftirq, "core 2 is full: 97 % softirqs of this test");
+    let nobodys = Scene { handling: CoreSet::new(), ..rps };
+    assert_eq!(judge(&nobodys).kind, LimitKind::Nothing, "a core that no way of the test leads to");
+    let both = full(vec![core(0, 1.0, 0.0)], vec![thread(SENDER, 0, 0.55, 0.2), thread(RECEIVER, 0, 0.44, 0.3)]);
+    let text = "core 0 is full: 55 % iperf3 client (tid 50), 44 % iperf3 server (tid 90)";
+    is("both ends on one", &both, LimitKind::OwnThread, text);
+    let moved = Thread { cores: vec![(0, 0.5), (1, 0.46)], ..thread(SENDER, 0, 0.96, 0.01) };
+    let moves = full(vec![core(0, 0.6, 0.0), core(1, 0.6, 0.0)], vec![moved]);
+    let text = "a thread is full: 96 % of a core by iperf3 client (tid 50)";
+    is("a thread that moves", &moves, LimitKind::OwnThread, text);
+    let capped = Scene { clock: Some((1.2e6, 3e6)), ..sender };
+    let text = "core 0 is full at 1.2 of 3.0 GHz: 80 % iperf3 client (tid 50), 20 % its softirqs";
+    is("a clock that is held down", &capped, LimitKind::Frequency, text);
+}
+
+#[test]
+fn the_slower_end_is_named_where_both_are_full() {
+    let both = Scene {
+        cores: vec![core(0, 0.98, 0.0), core(1, 0.96, 0.0)],
+        threads: vec![thread(SENDER, 0, 0.98, 0.0), thread(RECEIVER, 1, 0.96, 0.0)],
+        ..tcp()
+    };
+    is("the sender", &both, LimitKind::OwnThread, "core 0 is full: 98 % iperf3 client (tid 50)");
+    let behind = Scene { tcp: with_tcp(|tcp| tcp.busy = busy(1.0, 0.9, 0.0)).tcp, ..both };
+    let text = "core 1 is full: 96 % iperf3 server (tid 90)";
+    is("not its window, but the receiver that leaves it full", &behind, LimitKind::OwnThread, text);
+}
+
+#[test]
+fn others_are_named_where_a_thread_of_the_test_waits_for_them() {
+    let beside = |share: f64, wait: f64| Scene {
+        cores: vec![core(0, 1.0, 0.0), core(1, 0.5, 0.0)],
+        threads: vec![thread(SENDER, 0, 1.0 - share, wait), thread(RECEIVER, 1, 0.4, 0.0)],
+        runners: vec![runner(7, "sh", 0, 0.5), runner(8, "rustc", 1, 0.5), runner(SENDER, "iperf3", 0, 0.5)],
+        ..tcp()
+    };
+    let text = "core 0 is full: 50 % sh (pid 7), 50 % iperf3 client (tid 50)";
+    let limit = is("a spinner", &beside(0.5, 0.49), LimitKind::Others, text);
+    assert_eq!((limit.core, limit.pid, limit.name.as_deref()), (Some(0), Some(7), Some("sh")));
+    let unnamed = Scene { runners: Vec::new(), ..beside(0.5, 0.49) };
+    let text = "core 0 is full: 50 % others, 50 % iperf3 client (tid 50)";
+    is("before they are looked at", &unnamed, LimitKind::Others, text);
+    let asleep = beside(0.6, 0.02);
+    assert_eq!(judge(&asleep).kind, LimitKind::Nothing, "at a lower priority it only fills what is left");
+    let stolen = Core { steal: 0.4, ..core(0, 0.6, 0.0) };
+    let stolen =
+        Scene { cores: vec![Core { idle: 0.0, ..stolen }], threads: vec![thread(SENDER, 0, 0.6, 0.35)], ..tcp() };
+    let text = "core 0 is full: 40 % taken by the hypervisor, 60 % iperf3 client (tid 50)";
+    is("the hypervisor", &stolen, LimitKind::Steal, text);
+    let throttled = Scene { quota: Some(QuotaUse { cores: 0.2, throttled: 0.98 }), ..beside(0.5, 0.49) };
+    let text = "CPU quota: its cgroup may use 20 % of a core, and is stopped in 98 % of its periods";
+    is("a quota goes before it", &throttled, LimitKind::Quota, text);
+    let rare = Scene { quota: Some(QuotaUse { cores: 2.0, throttled: 0.05 }), ..tcp() };
+    assert_eq!(judge(&rare).kind, LimitKind::Nothing, "one that is hardly ever used up");
+}
+
+#[test]
+fn a_ceiling_that_is_reached_goes_before_all() {
+    let asked = Scene { asked: Some(300e6), rate: Some(299e6), ..tcp() };
+    let text = "application: iperf3 sends the 300 Mbit/s it was asked for";
+    is("-b", &asked, LimitKind::Application, text);
+    let full = Scene { cores: vec![core(0, 1.0, 0.0)], threads: vec![thread(SENDER, 0, 0.95, 0.0)], ..asked.clone() };
+    is("however full its core", &full, LimitKind::Application, text);
+    let less = Scene { rate: Some(200e6), ..full };
+    assert_eq!(judge(&less).kind, LimitKind::OwnThread, "where it is not reached, what keeps it from that");
+    let paced = Scene { rate: Some(96e6), ..with_tcp(|tcp| tcp.allowed = Some(100e6)) };
+    let text = "pacing: 96 Mbit/s of the 100 Mbit/s that SO_MAX_PACING_RATE allows";
+    is("iperf3 --fq-rate", &paced, LimitKind::Pacing, text);
+    let claim = Some(Claim { name: "eth0".to_owned(), bits_per_s: 984e6, claim: 1e9 });
+    let text = "link speed: eth0 moves 984 Mbit/s of its 1 Gbit/s";
+    is("a real speed", &Scene { claim: claim.clone(), ..tcp() }, LimitKind::Claim, text);
+    let slow = Scene { claim: claim.map(|claim| Claim { bits_per_s: 900e6, ..claim }), ..tcp() };
+    assert_eq!(judge(&slow).kind, LimitKind::Nothing, "that is not reached");
+}
+
+#[test]
+fn what_tcp_waits_for_is_told_by_itself() {
+    let limited = |rwnd, sndbuf| with_tcp(|tcp| tcp.busy = busy(1.0, rwnd, sndbuf));
+    let text = "receive window: full 92 % of the time, so the sender has to wait";
+    is("a small window", &limited(0.92, 0.0), LimitKind::ReceiveWindow, text);
+    let text = "send buffer: 78 % of the time it is full and all of it under way";
+    is("a small buffer", &limited(0.1, 0.78), LimitKind::SendBuffer, text);
+    let idle = with_tcp(|tcp| (tcp.busy, tcp.app_limited) = (busy(1.0, 0.0, 0.1), Some(1.0)));
+    assert_eq!(judge(&idle).kind, LimitKind::SendBuffer, "a program that waits for a buffer has more to send");
+    let under_way = with_tcp(|tcp| tcp.under_way = Some(0.98));
+    let text = "congestion window (cubic): 140 kB in each 20.0 ms round trip";
+    is("a small congestion window", &under_way, LimitKind::CongestionWindow, text);
+    let again = with_tcp(|tcp| (tcp.under_way, tcp.retransmits_per_s) = (Some(0.98), 12.0));
+    let text = "congestion window (cubic): 140 kB in each 20.0 ms round trip; 12 segments/s are sent again";
+    is("with what makes it small", &again, LimitKind::CongestionWindow, text);
+    let bbr = Scene {
+        rate: Some(94e6),
+        ..with_tcp(|tcp| (tcp.congestion, tcp.paced) = (Some(Congestion::new(b"bbr")), Some(95e6)))
+    };
+    let text = "pacing: bbr sends at the 95 Mbit/s that it found the way to have";
+    is("BBR", &bbr, LimitKind::Pacing, text);
+    let rarely = with_tcp(|tcp| (tcp.busy, tcp.app_limited) = (busy(0.3, 0.0, 0.0), Some(1.0)));
+    let text = "application: iperf3 gives TCP nothing to send 70 % of the time";
+    is("a program that rests", &rarely, LimitKind::Application, text);
+    let little = with_tcp(|tcp| tcp.app_limited = Some(1.0));
+    let text = "application: iperf3 gives TCP less to send than the way would take";
+    is("one that sends a little, over a long way", &little, LimitKind::Application, text);
+    let old = with_tcp(|tcp| (tcp.busy, tcp.app_limited, tcp.under_way) = (None, None, None));
+    assert_eq!(judge(&old).kind, LimitKind::Nothing, "a kernel that does not tell");
+}
+
+#[test]
+fn what_is_lost_is_told_with_its_place() {
+    let buffer = lost("receive_buffer", "in the receiver's socket buffer", Some(0.12));
+    let with = |losses: Vec<Lost>, scene| Scene { losses, ..scene };
+    let text = "losses: 12 % of the packets lost in the receiver's socket buffer";
+    let asked = Scene { asked: Some(100e6), ..udp() };
+    let limit = is("a small buffer", &with(vec![buffer.clone()], asked.clone()), LimitKind::Loss, text);
+    assert_eq!(limit.name.as_deref(), Some("receive_buffer"));
+    let behind = Scene {
+        cores: vec![core(0, 0.4, 0.2), core(1, 0.99, 0.0)],
+        threads: vec![thread(SENDER, 0, 0.5, 0.0), thread(RECEIVER, 1, 0.98, 0.0)],
+        ..with(vec![buffer], asked.clone())
+    };
+    let text = "core 1 is full: 98 % iperf3 server (tid 90); 12 % of the packets lost";
+    is("not the buffer, but who does not empty it", &behind, LimitKind::OwnThread, text);
+    let unmissed = lost("receive_buffer", "in the receiver's socket buffer", Some(0.001));
+    let text = "application: iperf3 sends the 100 Mbit/s it was asked for";
+    is("one in a thousand", &with(vec![unmissed], asked), LimitKind::Application, text);
+    let nowhere = Scene { missing: Some(0.12), asked: Some(100e6), ..udp() };
+    let text = "losses: 12 % of the datagrams do not arrive, and no counter here tells where";
+    is("on another machine", &nowhere, LimitKind::Loss, text);
+    let backlog = Lost { core: Some(2), ..lost("backlog", "in the full backlog of core 2", None) };
+    let full = Scene { handling: CoreSet::single(2), cores: vec![core(2, 0.0, 0.99)], ..with(vec![backlog], udp()) };
+    let text = "core 2 is full: 99 % softirqs of this test; 500 packets/s lost";
+    is("a backlog whose core is full", &full, LimitKind::OwnSoftirq, text);
+    let queue = Lost { name: Some("pfifo on v0".to_owned()), ..lost("qdisc", "in the qdisc pfifo on v0", None) };
+    let text = "losses: 500 packets/s lost in the qdisc pfifo on v0";
+    is("a queue, of TCP", &with(vec![queue.clone()], tcp()), LimitKind::Qdisc, text);
+    // 1,448 bytes and 20 ms with one segment lost of 10,000: 71 Mbit/s.
+    let few = Lost { share: Some(0.0001), ..queue.clone() };
+    let over = |rtt_us| Scene {
+        rate: Some(60e6),
+        ..with(vec![few.clone()], with_tcp(|tcp| (tcp.mss_bytes, tcp.rtt_us) = (Some(1448.0), Some(rtt_us))))
+    };
+    assert_eq!(judge(&over(20_000.0)).kind, LimitKind::Qdisc, "losses over a long way");
+    assert_eq!(judge(&over(100.0)).kind, LimitKind::Nothing, "over a short one they cost nothing");
+    let shaper = Held { name: "tbf on v0".to_owned(), bits_per_s: 95e6, held: 1.1, waits: 0.9 };
+    let text = "shaping: the qdisc tbf on v0 holds packets back at 95 Mbit/s, 500 packets/s dropped";
+    let shaped = Scene { held: vec![shaper.clone()], ..with(vec![queue], tcp()) };
+    is("a shaper", &shaped, LimitKind::Qdisc, text);
+    let text = "shaping: the qdisc tbf on v0 holds packets back at 95 Mbit/s";
+    let full = with_tcp(|tcp| tcp.busy = busy(1.0, 0.9, 0.0));
+    is("what waits in it fills windows", &Scene { held: vec![shaper.clone()], ..full }, LimitKind::Qdisc, text);
+    let burst = Scene { held: vec![Held { waits: 0.1, ..shaper }], ..tcp() };
+    assert_eq!(judge(&burst).kind, LimitKind::Nothing, "one that is empty most of the time");
+}
+
+#[test]
+fn one_that_nothing_holds_back_here_is_told_so() {
+    is("both ends are here", &tcp(), LimitKind::Nothing, "nothing is saturated here (core 0 is 60 % busy)");
+    is("nothing is known", &Scene::default(), LimitKind::Nothing, "nothing is saturated here: look at the other end");
+    let text = "application: iperf3 sends no more than 100 Mbit/s";
+    is("datagrams that all arrive", &udp(), LimitKind::Application, text);
+    let receives = Scene { sender: None, tcp: None, ..tcp() };
+    let text = "nothing is saturated here (core 0 is 60 % busy): look at the other end";
+    is("the sender is on another machine", &receives, LimitKind::Nothing, text);
+}
+
+#[test]
+fn what_stands_on_an_edge_does_not_flicker() {
+    let limit = |kind| Limit::new(kind, String::new(), Vec::new());
+    let mut track = LimitTrack::default();
+    let mut told = |kind, is_whole| {
+        track.tell(limit(kind), is_whole);
+        track.told.as_ref().map(|told| told.kind)
+    };
+    assert_eq!(told(LimitKind::Nothing, false), Some(LimitKind::Nothing), "the first");
+    assert_eq!(told(LimitKind::Loss, false), Some(LimitKind::Nothing), "once");
+    assert_eq!(told(LimitKind::Nothing, false), Some(LimitKind::Nothing), "and over");
+    assert_eq!(told(LimitKind::Loss, false), Some(LimitKind::Nothing), "once again");
+    assert_eq!(told(LimitKind::Loss, false), Some(LimitKind::Loss), "twice in a row");
+    assert_eq!(told(LimitKind::Quota, true), Some(LimitKind::Quota), "a whole second of its own");
+}

@@ -1,0 +1,440 @@
+//! The last second of a test, tick by tick, and the means of it: a judgement of one tick would flicker.
+
+use super::scene::{Claim, Core, Held, Lost, QuotaUse, Scene, Tcp, Thread};
+use crate::derive::cores::CoreMetrics;
+use crate::derive::finding::loss;
+use crate::derive::flow::{BusyShares, Connection, FlowTrack};
+use crate::derive::losses::{Loss, LossPlace};
+use crate::derive::paths::{self, SoftirqBy};
+use crate::derive::threads::ThreadMetrics;
+use crate::derive::{Basis, Metrics};
+use crate::sample::{
+    CoreId, CoreSet, Direction, Duty, HopWay, LinkKey, Program, Proto, QdiscCounters, Quota, Sample, Side, ThreadId,
+};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// What is looked at, ns: `now`, and not one tick.
+const WINDOW_NS: u64 = 1_000_000_000;
+/// A lost segment keeps a congestion window small for longer than that, ns.
+const LOST_KEPT_NS: u64 = 5_000_000_000;
+/// From this share of softirq on it is asked whose packets a core handles.
+const SOFTIRQ: f64 = 0.4;
+
+/// The ticks of the last second, and what was lost in the last five.
+#[derive(Debug, Default)]
+pub(super) struct Window {
+    ticks: VecDeque<Tick>,
+    lost: VecDeque<(u64, Loss)>,
+    /// The first tick, ns.
+    since_ns: Option<u64>,
+}
+
+#[derive(Debug)]
+struct Tick {
+    at_ns: u64,
+    seconds: f64,
+    cores: Vec<Core>,
+    threads: Vec<ThreadTick>,
+    tcp: Option<TcpTick>,
+    /// Datagrams: payload that was sent, bits/s, and the share of them that did not arrive.
+    sent: Option<f64>,
+    missing: Option<f64>,
+    /// Packets that the senders' protocols were given to send.
+    packets: Option<f64>,
+    held: Vec<HeldTick>,
+    /// How many cores' time the narrowest quota allows, its periods and those in which it was used up.
+    quota: Option<(f64, f64, f64)>,
+    claims: Vec<(LinkKey, bool, f64)>,
+}
+
+#[derive(Debug)]
+struct ThreadTick {
+    id: ThreadId,
+    core: CoreId,
+    cpu: f64,
+    wait: f64,
+}
+
+/// Sums over the connections of the test.
+#[derive(Debug, Default)]
+struct TcpTick {
+    busy: Mean,
+    rwnd: Mean,
+    sndbuf: Mean,
+    app_limited: Mean,
+    under_way: Mean,
+    retransmits_per_s: f64,
+}
+
+#[derive(Debug)]
+struct HeldTick {
+    link: LinkKey,
+    kind: String,
+    handle: u32,
+    bytes: f64,
+    packets: f64,
+    overlimits: f64,
+    waits: bool,
+}
+
+/// A mean of what is known.
+#[derive(Debug, Default, Clone, Copy)]
+struct Mean {
+    sum: f64,
+    weight: f64,
+}
+
+impl Mean {
+    fn add(&mut self, value: Option<f64>, weight: f64) {
+        if let Some(value) = value {
+            self.sum += value * weight;
+            self.weight += weight;
+        }
+    }
+
+    fn value(self) -> Option<f64> {
+        (self.weight > 0.0).then(|| self.sum / self.weight)
+    }
+}
+
+impl Window {
+    /// Takes a tick into account.
+    pub fn observe(&mut self, previous: &Sample, next: &Sample, metrics: &Metrics) {
+        let now_ns = metrics.at_ns;
+        let Some(seconds) = metrics.elapsed_s else { return };
+        self.since_ns.get_or_insert(previous.at_ns);
+        self.lost.extend(metrics.losses.places.iter().map(|loss| (now_ns, loss.clone())));
+        while self.lost.front().is_some_and(|(at_ns, _)| at_ns.saturating_add(LOST_KEPT_NS) <= now_ns) {
+            self.lost.pop_front();
+        }
+        let tests = &metrics.flow.tests;
+        self.ticks.push_back(Tick {
+            at_ns: now_ns,
+            seconds,
+            cores: metrics.cores.iter().filter_map(core).collect(),
+            threads: metrics.threads.iter().filter_map(thread).collect(),
+            tcp: TcpTick::of(metrics),
+            sent: tests
+                .iter()
+                .map(|test| Some(test.sent?.bits_per_s))
+                .sum::<Option<f64>>()
+                .filter(|_| !tests.is_empty()),
+            missing: tests.iter().filter_map(|test| test.lost()).reduce(f64::max),
+            packets: metrics.losses.sent,
+            held: held(previous, next),
+            quota: quota(previous, next),
+            claims: claims(metrics),
+        });
+        // The tick that reaches back beyond the second is not a part of it.
+        while self.ticks.len() > 1 && self.ticks[0].at_ns.saturating_add(WINDOW_NS) <= now_ns {
+            self.ticks.pop_front();
+        }
+    }
+
+    fn mean(&self, of: impl Fn(&Tick) -> Option<f64>) -> Option<f64> {
+        let mut mean = Mean::default();
+        self.ticks.iter().for_each(|tick| mean.add(of(tick), tick.seconds));
+        mean.value()
+    }
+
+    /// How much time there is to judge, ns.
+    pub fn length_ns(&self) -> u64 {
+        let now_ns = self.ticks.back().map_or(0, |tick| tick.at_ns);
+        now_ns.saturating_sub(self.since_ns.unwrap_or(now_ns)).min(WINDOW_NS)
+    }
+
+    /// The figures of now.
+    pub fn scene(&self, next: &Sample, metrics: &Metrics, flow: &FlowTrack) -> Scene {
+        let carrying = || metrics.flow.connections.iter().filter(|one| !one.controls() && !one.relayed);
+        let proto = carrying().map(|connection| connection.proto).min();
+        let cores = self.cores();
+        let mut bits = Mean::default();
+        flow.last(WINDOW_NS).for_each(|bin| bits.add(bin.bits_per_s, 1.0));
+        let policy = &metrics.host.policy;
+        let sent = self.mean(|tick| tick.sent).filter(|_| proto == Some(Proto::Udp));
+        Scene {
+            handling: handling(metrics, carrying(), &cores),
+            cores,
+            threads: self.threads(metrics, carrying()),
+            runners: next.runners.to_vec(),
+            proto,
+            rate: sent.or(bits.value()),
+            asked: asked(metrics),
+            sender: sender(metrics, carrying()),
+            tcp: self.tcp(carrying()),
+            losses: self.losses(metrics, proto),
+            missing: self.mean(|tick| tick.missing),
+            held: self.held(metrics),
+            quota: self.quota(),
+            claim: self.claim(metrics),
+            clock: policy.limit_khz.zip(policy.most_khz).map(|(limit, most)| (limit as f64, most as f64)),
+        }
+    }
+
+    fn cores(&self) -> Vec<Core> {
+        let mut all: BTreeMap<CoreId, (f64, Core)> = BTreeMap::new();
+        for tick in &self.ticks {
+            for core in &tick.cores {
+                let fresh = || (0.0, Core { process: 0.0, softirq: 0.0, steal: 0.0, idle: 0.0, ..*core });
+                let (seconds, sum) = all.entry(core.core).or_insert_with(fresh);
+                *seconds += tick.seconds;
+                sum.process += core.process * tick.seconds;
+                sum.softirq += core.softirq * tick.seconds;
+                sum.steal += core.steal * tick.seconds;
+                sum.idle += core.idle * tick.seconds;
+            }
+        }
+        let mean = |(seconds, sum): (f64, Core)| Core {
+            core: sum.core,
+            process: sum.process / seconds,
+            softirq: sum.softirq / seconds,
+            steal: sum.steal / seconds,
+            idle: sum.idle / seconds,
+        };
+        all.into_values().map(mean).collect()
+    }
+
+    /// Those that are there still.
+    fn threads<'a>(&self, metrics: &Metrics, carrying: impl Iterator<Item = &'a Connection> + Clone) -> Vec<Thread> {
+        let of = |thread: &ThreadMetrics| {
+            let id = thread.sample.id;
+            let (mut cpu, mut wait) = (Mean::default(), Mean::default());
+            let mut on: BTreeMap<CoreId, f64> = BTreeMap::new();
+            for tick in &self.ticks {
+                let Some(here) = tick.threads.iter().find(|one| one.id == id) else { continue };
+                cpu.add(Some(here.cpu), tick.seconds);
+                wait.add(Some(here.wait), tick.seconds);
+                *on.entry(here.core).or_default() += here.cpu * tick.seconds;
+            }
+            let works = thread.sample.duty == Duty::Worker;
+            Some(Thread {
+                pid: id.pid,
+                tid: id.tid,
+                label: format!("{} {}", thread.sample.name, thread.sample.role()),
+                cores: on.into_iter().map(|(core, sum)| (core, sum / cpu.weight)).collect(),
+                cpu: cpu.value()?,
+                wait: wait.value()?,
+                sends: works && carrying.clone().any(|one| one.from.pid == Some(id.pid)),
+                receives: works && carrying.clone().any(|one| one.to.pid == Some(id.pid)),
+            })
+        };
+        metrics.benchmark().filter_map(of).collect()
+    }
+
+    fn tcp<'a>(&self, carrying: impl Iterator<Item = &'a Connection> + Clone) -> Option<Tcp> {
+        let of = |field: fn(&TcpTick) -> Mean| self.mean(|tick| field(tick.tcp.as_ref()?).value());
+        let busy = of(|tcp| tcp.busy).zip(of(|tcp| tcp.rwnd)).zip(of(|tcp| tcp.sndbuf));
+        self.ticks.back()?.tcp.as_ref()?;
+        let sum = |field: fn(&Connection) -> Option<f64>| carrying.clone().map(field).sum::<Option<f64>>();
+        let first = carrying.clone().next()?;
+        Some(Tcp {
+            busy: busy.map(|((all, rwnd), sndbuf)| BusyShares { all, rwnd, sndbuf }),
+            app_limited: of(|tcp| tcp.app_limited),
+            under_way: of(|tcp| tcp.under_way),
+            retransmits_per_s: self.mean(|tick| Some(tick.tcp.as_ref()?.retransmits_per_s)).unwrap_or(0.0),
+            cwnd_bytes: sum(|one| one.cwnd_bytes.map(|bytes| bytes as f64)),
+            rtt_us: first.rtt_us.map(f64::from),
+            mss_bytes: first.mss_bytes.map(f64::from),
+            paced: sum(|one| one.pacing_bits_per_s),
+            allowed: sum(|one| one.allowed_bits_per_s),
+            congestion: first.congestion,
+        })
+    }
+
+    /// What was lost where, the worst first: datagrams within the second, segments within five.
+    fn losses(&self, metrics: &Metrics, proto: Option<Proto>) -> Vec<Lost> {
+        let length_ns = if proto == Some(Proto::Udp) { WINDOW_NS } else { LOST_KEPT_NS };
+        let begin_ns = metrics.at_ns.saturating_sub(length_ns);
+        let since_ns = self.since_ns.unwrap_or(metrics.at_ns).max(begin_ns);
+        let seconds = (metrics.at_ns.saturating_sub(since_ns) as f64 / 1e9).max(f64::EPSILON);
+        let sent_per_s = self.mean(|tick| Some(tick.packets? / tick.seconds)).filter(|&sent| sent > 0.0);
+        type Key = (LossPlace, Option<u64>, Option<LinkKey>);
+        let mut places: BTreeMap<Key, (&Loss, f64)> = BTreeMap::new();
+        for (_, loss) in self.lost.iter().filter(|(at_ns, _)| *at_ns > begin_ns) {
+            places.entry((loss.place, loss.netns, loss.link)).or_insert((loss, 0.0)).1 += loss.packets / seconds;
+        }
+        let told = |(loss, packets_per_s): (&Loss, f64)| Lost {
+            place: loss::place_alone(loss),
+            word: loss.place.word(),
+            name: loss.name.clone(),
+            core: loss.core,
+            packets_per_s,
+            share: sent_per_s.filter(|_| loss.share.is_some()).map(|sent| (packets_per_s / sent).min(1.0)),
+        };
+        let mut all: Vec<Lost> = places.into_values().map(told).collect();
+        all.sort_by(|one, other| other.packets_per_s.total_cmp(&one.packets_per_s));
+        all
+    }
+
+    fn held(&self, metrics: &Metrics) -> Vec<Held> {
+        #[derive(Default)]
+        struct Sum {
+            bytes: f64,
+            packets: f64,
+            overlimits: f64,
+            waits: f64,
+            ticks: f64,
+            seconds: f64,
+        }
+        let mut all: BTreeMap<(LinkKey, u32), (&str, Sum)> = BTreeMap::new();
+        for tick in &self.ticks {
+            for held in &tick.held {
+                let (_, sum) = all.entry((held.link, held.handle)).or_insert((&held.kind, Sum::default()));
+                sum.bytes += held.bytes;
+                sum.packets += held.packets;
+                sum.overlimits += held.overlimits;
+                sum.waits += f64::from(u8::from(held.waits));
+                sum.ticks += 1.0;
+                sum.seconds += tick.seconds;
+            }
+        }
+        let told = |((link, _), (kind, sum)): ((LinkKey, u32), (&str, Sum))| {
+            let link = metrics.link(link).map_or("a link", |link| link.facts.name.as_str());
+            Held {
+                name: format!("{kind} on {link}"),
+                bits_per_s: sum.bytes * 8.0 / sum.seconds,
+                held: sum.overlimits / sum.packets.max(1.0),
+                waits: sum.waits / sum.ticks,
+            }
+        };
+        all.into_iter().map(told).collect()
+    }
+
+    fn quota(&self) -> Option<QuotaUse> {
+        let known: Vec<_> = self.ticks.iter().filter_map(|tick| tick.quota).collect();
+        let (periods, throttled) =
+            known.iter().fold((0.0, 0.0), |(all, of), (_, periods, throttled)| (all + periods, of + throttled));
+        let cores = known.last()?.0;
+        (periods > 0.0).then(|| QuotaUse { cores, throttled: (throttled / periods).min(1.0) })
+    }
+
+    /// The link that comes nearest to its speed.
+    fn claim(&self, metrics: &Metrics) -> Option<Claim> {
+        let here = self.ticks.back()?.claims.iter();
+        let told = here.filter_map(|&(key, sent, _)| {
+            let link = metrics.link(key)?;
+            let of = |tick: &Tick| tick.claims.iter().find(|one| (one.0, one.1) == (key, sent)).map(|one| one.2);
+            let claim = f64::from(link.facts.speed_mbps?) * 1e6;
+            Some(Claim { name: link.facts.name.clone(), bits_per_s: self.mean(of)?, claim })
+        });
+        told.max_by(|one, other| (one.bits_per_s / one.claim).total_cmp(&(other.bits_per_s / other.claim)))
+    }
+}
+
+impl TcpTick {
+    /// None where no sender's TCP is seen.
+    fn of(metrics: &Metrics) -> Option<Self> {
+        let carrying = metrics.flow.connections.iter().filter(|one| one.proto == Proto::Tcp);
+        let carrying = carrying.filter(|one| !one.controls() && !one.relayed && one.cwnd_bytes.is_some());
+        let mut all: Option<Self> = None;
+        for connection in carrying {
+            let tick = all.get_or_insert_default();
+            tick.busy.add(connection.busy.map(|busy| busy.all), 1.0);
+            tick.rwnd.add(connection.busy.map(|busy| busy.rwnd), 1.0);
+            tick.sndbuf.add(connection.busy.map(|busy| busy.sndbuf), 1.0);
+            tick.app_limited.add(connection.app_limited.map(|limited| f64::from(u8::from(limited))), 1.0);
+            tick.under_way.add(connection.under_way, 1.0);
+            tick.retransmits_per_s += connection.retransmits_per_s.unwrap_or(0.0);
+        }
+        all
+    }
+}
+
+fn core(core: &CoreMetrics) -> Option<Core> {
+    let shares = core.shares()?;
+    let (process, softirq) = (shares.user + shares.system, shares.softirq + shares.irq);
+    Some(Core { core: core.place.core, process, softirq, steal: shares.steal, idle: shares.idle })
+}
+
+fn thread(thread: &ThreadMetrics) -> Option<ThreadTick> {
+    let wait = thread.wait.unwrap_or(0.0);
+    Some(ThreadTick { id: thread.sample.id, core: thread.sample.core, cpu: thread.cpu?, wait })
+}
+
+/// What the qdiscs do that the flows leave through; of one of several queues on a link each by itself.
+fn held(previous: &Sample, next: &Sample) -> Vec<HeldTick> {
+    let hops = next.paths.iter().flat_map(|path| &path.hops).filter(|hop| hop.way == HopWay::Sent);
+    let links: BTreeSet<LinkKey> = hops.map(|hop| hop.link).collect();
+    let before = |now: &QdiscCounters| {
+        let at = previous.qdiscs.binary_search_by_key(&(now.link, now.handle), |one| (one.link, one.handle)).ok()?;
+        previous.qdiscs.get(at).filter(|before| before.kind == now.kind)
+    };
+    let of = |now: &QdiscCounters| {
+        let before = before(now)?;
+        Some(HeldTick {
+            link: now.link,
+            kind: now.kind.clone(),
+            handle: now.handle,
+            bytes: now.bytes.checked_sub(before.bytes)? as f64,
+            packets: now.packets.checked_sub(before.packets)? as f64,
+            overlimits: f64::from(now.overlimits?.wrapping_sub(before.overlimits?)),
+            waits: now.backlog_packets > 0,
+        })
+    };
+    next.qdiscs.iter().filter(|now| links.contains(&now.link)).filter_map(of).collect()
+}
+
+/// The narrowest quota that threads of the test are under.
+fn quota(previous: &Sample, next: &Sample) -> Option<(f64, f64, f64)> {
+    let cores = |quota: &Quota| quota.quota_us as f64 / quota.period_us.max(1) as f64;
+    let rise = |thread: &crate::sample::ThreadSample| {
+        let now = thread.quota?;
+        let before = previous.threads.iter().find(|before| before.id == thread.id)?.quota?;
+        let risen = |of: fn(&Quota) -> u64| of(&now).checked_sub(of(&before)).map(|rise| rise as f64);
+        Some((cores(&now), risen(|quota| quota.periods)?, risen(|quota| quota.throttled)?))
+    };
+    let threads = next.threads.iter().filter(|thread| thread.quota.is_some());
+    threads.filter_map(rise).min_by(|one, other| one.0.total_cmp(&other.0))
+}
+
+/// The links on the way with a real speed: what each moves in the flow's direction.
+fn claims(metrics: &Metrics) -> Vec<(LinkKey, bool, f64)> {
+    let hops = metrics.paths.iter().flat_map(|path| &path.hops);
+    let of = hops.filter_map(|hop| {
+        let link = metrics.link(hop.link).filter(|link| link.basis == Basis::Real)?;
+        let rates = link.rates?;
+        let (sent, rate) = match hop.way {
+            HopWay::Sent => (true, rates.tx_bits_per_s?),
+            HopWay::Received => (false, rates.rx_bits_per_s?),
+            HopWay::Passed => return None,
+        };
+        Some((hop.link, sent, rate))
+    });
+    of.collect()
+}
+
+/// Cores that handle the test's packets whatever core the sender is on; asked only where some core has much softirq to do.
+fn handling<'a>(metrics: &Metrics, carrying: impl Iterator<Item = &'a Connection>, cores: &[Core]) -> CoreSet {
+    if !cores.iter().any(|core| core.softirq >= SOFTIRQ) {
+        return CoreSet::new();
+    }
+    let paths = carrying.filter_map(|connection| paths::of(metrics, connection));
+    let softirqs = paths.flat_map(|path| path.hops).filter_map(|hop| hop.softirq.ok());
+    softirqs
+        .filter(|softirq| softirq.by != SoftirqBy::Sender)
+        .flat_map(|one| one.cores.iter().collect::<Vec<_>>())
+        .collect()
+}
+
+/// What the clients were asked for, payload in bits/s; none where one of them sends as fast as it goes.
+fn asked(metrics: &Metrics) -> Option<f64> {
+    let clients = metrics.benchmarks.iter().filter(|one| one.test.side == Side::Client && one.runs());
+    let mut all = clients.map(|client| {
+        let unasked = match (client.proto?, client.test.program) {
+            (Proto::Udp, Program::Iperf3 | Program::Iperf) => Some(1_000_000),
+            (Proto::Tcp, _) => None,
+        };
+        let rate = client.test.bitrate.or(unasked).filter(|&rate| rate > 0)?;
+        let ways = if client.direction == Some(Direction::Both) { 2.0 } else { 1.0 };
+        Some(rate as f64 * f64::from(client.streams?) * ways)
+    });
+    let first = all.next()??;
+    all.try_fold(first, |sum, one| Some(sum + one?))
+}
+
+/// The name of the program that sends.
+fn sender<'a>(metrics: &Metrics, mut carrying: impl Iterator<Item = &'a Connection>) -> Option<String> {
+    let pid = carrying.find_map(|connection| connection.from.pid)?;
+    let thread = metrics.benchmark().find(|thread| thread.sample.id.pid == pid)?;
+    Some(thread.sample.name.clone())
+}

@@ -1,0 +1,119 @@
+//! CPU quotas of control groups: the narrowest on the way from a process' group to the root, and how often it stopped them.
+//! Where there is none, nothing is read but the files that say so, as seldom as the cpuset.
+
+use crate::sample::Quota;
+use crate::source::{Roots, proc_file};
+use procfs::{FromRead, ProcessCGroup, ProcessCGroups};
+use std::path::{Path, PathBuf};
+
+/// How often the periods of a quota are read, ns.
+pub(super) const EVERY_NS: u64 = 450_000_000;
+
+/// A group that has a quota.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Group {
+    directory: PathBuf,
+    quota_us: u64,
+    period_us: u64,
+}
+
+impl Group {
+    /// The one with the narrowest quota that a process is in; none where none has a quota, or that cannot be read.
+    pub(super) fn of(roots: &Roots, pid: u32) -> Option<Self> {
+        let text = proc_file::text(&roots.proc.join(pid.to_string()).join("cgroup")).ok()?;
+        let groups = ProcessCGroups::from_read(text.as_bytes()).ok()?.0;
+        let mounts = roots.sys.join("fs/cgroup");
+        let v1 = groups.iter().find(|group| group.controllers.iter().any(|name| name == "cpu"));
+        let v2 = groups.iter().find(|group| group.hierarchy == 0 && group.controllers.is_empty());
+        let in_v1 = v1.and_then(|group| narrowest(&mounts.join("cpu"), group, v1_quota));
+        let in_v2 = |mount: &Path| narrowest(mount, v2?, v2_quota);
+        let found = [in_v1, in_v2(&mounts), in_v2(&mounts.join("unified"))];
+        found.into_iter().flatten().min_by(|one, other| one.cores().total_cmp(&other.cores()))
+    }
+
+    fn cores(&self) -> f64 {
+        self.quota_us as f64 / self.period_us as f64
+    }
+
+    /// What `cpu.stat` says of it now; none when the group is gone.
+    pub(super) fn read(&self) -> Option<Quota> {
+        let text = proc_file::text(&self.directory.join("cpu.stat")).ok()?;
+        let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)?.trim().parse().ok());
+        Some(Quota {
+            quota_us: self.quota_us,
+            period_us: self.period_us,
+            periods: value("nr_periods ")?,
+            throttled: value("nr_throttled ")?,
+        })
+    }
+}
+
+/// The narrowest from the group upwards to the mount point. One outside of this cgroup namespace is shown as `/../…`, and is
+/// not below the mount.
+fn narrowest(mount: &Path, group: &ProcessCGroup, quota: fn(&Path) -> Option<(u64, u64)>) -> Option<Group> {
+    let below = Path::new(group.pathname.strip_prefix('/')?);
+    if below.components().any(|part| part.as_os_str() == "..") {
+        return None;
+    }
+    let all = below.ancestors().map(|below| mount.join(below)).filter_map(|directory| {
+        let (quota_us, period_us) = quota(&directory).filter(|&(quota_us, period_us)| quota_us > 0 && period_us > 0)?;
+        Some(Group { directory, quota_us, period_us })
+    });
+    all.min_by(|one, other| one.cores().total_cmp(&other.cores()))
+}
+
+/// `max 100000` where there is none.
+fn v2_quota(directory: &Path) -> Option<(u64, u64)> {
+    let text = proc_file::text(&directory.join("cpu.max")).ok()?;
+    let (quota, period) = text.split_once(' ')?;
+    Some((quota.parse().ok()?, period.parse().ok()?))
+}
+
+/// -1 where there is none.
+fn v1_quota(directory: &Path) -> Option<(u64, u64)> {
+    let number = |file| proc_file::text(&directory.join(file)).ok()?.parse().ok();
+    Some((number("cpu.cfs_quota_us")?, number("cpu.cfs_period_us")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is told of process 7 in these groups, with these files below the mount of control groups.
+    fn told(groups: &str, files: &[(&str, &str)]) -> Option<Quota> {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        let roots = Roots { proc: root.path().join("proc"), sys: root.path().join("sys") };
+        let mount = roots.sys.join("fs/cgroup");
+        let files = files.iter().map(|(file, text)| (mount.join(file), *text));
+        for (path, text) in files.chain([(roots.proc.join("7/cgroup"), groups)]) {
+            std::fs::create_dir_all(path.parent().expect("a file is in a directory")).expect("writable");
+            std::fs::write(path, text).expect("writable");
+        }
+        Group::of(&roots, 7)?.read()
+    }
+
+    const STAT: &str = "usage_usec 5\nnr_periods 40\nnr_throttled 38\nthrottled_usec 9\n";
+    const EXPECTED: Quota = Quota { quota_us: 30_000, period_us: 100_000, periods: 40, throttled: 38 };
+
+    #[test]
+    fn the_narrowest_quota_on_the_way_to_the_root_counts() {
+        let none = ("a/b/cpu.max", "max 100000\n");
+        assert_eq!(told("0::/a/b\n", &[none]), None, "no quota");
+        let narrow = [("a/cpu.max", "30000 100000\n"), ("a/cpu.stat", STAT)];
+        assert_eq!(told("0::/a/b\n", &[none, narrow[0], narrow[1]]), Some(EXPECTED), "its parent's");
+        let wide = ("a/b/cpu.max", "200000 100000\n");
+        assert_eq!(told("0::/a/b\n", &[wide, narrow[0], narrow[1]]), Some(EXPECTED), "the narrower one");
+        assert_eq!(told("0::/../a\n", &narrow), None, "a group outside of the namespace is not below the mount");
+    }
+
+    #[test]
+    fn version_one_and_hybrid_mounts_have_it_elsewhere() {
+        let v1 =
+            [("cpu/d/cpu.cfs_quota_us", "30000\n"), ("cpu/d/cpu.cfs_period_us", "100000\n"), ("cpu/d/cpu.stat", STAT)];
+        assert_eq!(told("4:cpu,cpuacct:/d\n0::/\n", &v1), Some(EXPECTED), "v1");
+        let none = [("cpu/d/cpu.cfs_quota_us", "-1\n"), v1[1], v1[2]];
+        assert_eq!(told("4:cpu,cpuacct:/d\n0::/\n", &none), None, "-1 is none");
+        let hybrid = [("unified/x/cpu.max", "30000 100000\n"), ("unified/x/cpu.stat", STAT)];
+        assert_eq!(told("1:name=systemd:/x\n0::/x\n", &hybrid), Some(EXPECTED), "hybrid mounts");
+    }
+}
