@@ -194,7 +194,9 @@ impl Inquiry {
         let questions = &mut self.questions;
         // Whoever was not heard is asked for again.
         let _ = dialogue.get_each(&mut asked, buffer, |message, _| {
-            let Some(told) = diag::told(message).filter(|told| told.is_established() && told.inode != 0) else { return };
+            let Some(told) = diag::told(message).filter(|told| told.is_established() && told.inode != 0) else {
+                return;
+            };
             let is_it = |question: &&mut Question| faces(question, &told);
             if let Some(question) = questions.iter_mut().find(is_it) {
                 question.socket = Some((netns, told.inode));
@@ -222,4 +224,67 @@ impl Inquiry {
 /// The socket is the other end.
 fn faces(question: &Question, told: &Told) -> bool {
     told.id.local() == question.remote && told.id.remote() == question.local
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream};
+
+    /// A connection within this process, whose first end is the only socket that is seen.
+    fn half_seen(address: &str) -> (FlowSample, [TcpStream; 2]) {
+        let listener = TcpListener::bind(address).expect("loopback can be listened on");
+        let near = TcpStream::connect(listener.local_addr().expect("it has a port")).expect("it connects");
+        let (far, _) = listener.accept().expect("it is accepted");
+        let ends = (near.local_addr().expect("bound"), near.peer_addr().expect("connected"));
+        let own = netns::own().expect("the own namespace");
+        (FlowSample::plain(7, (own, 1), ends), [near, far])
+    }
+
+    /// What is found until nothing more is looked for.
+    fn found(peers: &mut Peers, flows: &[FlowSample], now_ns: u64) -> BTreeSet<u32> {
+        let mut found = peers.look(flows, &[], now_ns);
+        while peers.inquiry.is_some() {
+            found = peers.look(flows, &[], now_ns);
+        }
+        found
+    }
+
+    #[test]
+    fn who_holds_the_other_end_is_found_and_let_go_after_its_connection() {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let (flow, _held) = half_seen(address);
+            let mut peers = Peers::new(Path::new("/proc"));
+            let this = BTreeSet::from([std::process::id()]);
+            assert_eq!(found(&mut peers, &[flow], 1), this, "{address}: this process has both");
+            assert_eq!(found(&mut peers, &[], 1 + KEPT_NS), this, "what arrived last is read");
+            assert_eq!(found(&mut peers, &[], 2 + KEPT_NS), BTreeSet::new(), "and then it is let go");
+        }
+    }
+
+    #[test]
+    fn a_connection_of_which_both_ends_are_seen_is_not_looked_for() {
+        let (near, _held) = half_seen("127.0.0.1:0");
+        let far = FlowSample { cookie: 8, pid: 2, local: near.remote, remote: near.local, ..near.clone() };
+        let mut peers = Peers::new(Path::new("/proc"));
+        assert_eq!(found(&mut peers, &[near, far], 1), BTreeSet::new());
+        assert!(peers.known.values().all(|known| known.tries == 0), "and never will be");
+    }
+
+    #[test]
+    fn an_end_elsewhere_is_looked_for_a_few_times() {
+        let ends = ["198.18.0.1:4000", "198.18.0.2:5201"].map(|text| text.parse().expect("an address"));
+        let flow = FlowSample::plain(7, (netns::own().expect("the own namespace"), 1), (ends[0], ends[1]));
+        let mut peers = Peers::new(Path::new("/proc"));
+        let mut looks = 0;
+        for second in 0..60 {
+            peers.due_ns = 0;
+            let _nobody = peers.look(std::slice::from_ref(&flow), &[], second * 1_000_000_000);
+            looks += u32::from(peers.inquiry.is_some() || peers.due_ns > 0);
+            while peers.inquiry.is_some() {
+                peers.look(std::slice::from_ref(&flow), &[], second * 1_000_000_000);
+            }
+        }
+        assert_eq!(looks, u32::from(TRIES), "and then it is let be");
+    }
 }
