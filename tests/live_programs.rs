@@ -125,18 +125,19 @@ fn card(dir: &Path) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("the card is an object ({error}): {text}"))
 }
 
-/// The processes that live in a namespace and may run on one core only, by command name.
+/// The threads in a namespace that may run on one core only, by name.
 fn pinned(netns: &Netns) -> Vec<String> {
     let own = fs::read_link(format!("/proc/{}/ns/net", netns.pid())).expect("it is there");
-    let processes = fs::read_dir("/proc").expect("listable").flatten().map(|entry| entry.path());
-    let here = processes.filter(|path| fs::read_link(path.join("ns/net")).is_ok_and(|netns| netns == own));
-    let name = |path: &Path| {
-        let status = fs::read_to_string(path.join("status")).ok()?;
+    let inside = |path: &Path| fs::read_link(path.join("ns/net")).is_ok_and(|netns| netns == own);
+    let list = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+    let threads = list(Path::new("/proc")).filter(|path| inside(path)).flat_map(|path| list(&path.join("task")));
+    let name = |thread: &Path| {
+        let status = fs::read_to_string(thread.join("status")).ok()?;
         let field = |key: &str| Some(status.lines().find_map(|line| line.strip_prefix(key))?.trim().to_owned());
         let cores = field("Cpus_allowed_list:")?;
         cores.parse::<u32>().is_ok().then(|| field("Name:")).flatten()
     };
-    here.filter_map(|path| name(&path)).collect()
+    threads.filter_map(|thread| name(&thread)).collect()
 }
 
 /// Pinned by name in each namespace.
