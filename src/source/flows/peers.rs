@@ -14,7 +14,7 @@ use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-/// A connection is looked for so often: the other end may not have been taken from its listener's queue yet.
+/// A connection is looked for so often. One whose other end still waits in its listener's queue is looked for until it is taken.
 const TRIES: u8 = 3;
 const AGAIN_NS: u64 = 500_000_000;
 /// Connections that are looked for at once, and namespaces that one tick asks.
@@ -58,6 +58,8 @@ struct Question {
     local: SocketAddr,
     remote: SocketAddr,
     socket: Option<Socket>,
+    /// It is here, and nobody holds it yet.
+    waits: bool,
 }
 
 /// One look for the other ends of some connections.
@@ -116,7 +118,7 @@ impl Peers {
                 known.tries -= 1;
                 known.due_ns = now_ns.saturating_add(AGAIN_NS * u64::from(TRIES - known.tries));
                 let FlowSample { cookie, netns, local, remote, .. } = *flow;
-                questions.push(Question { cookie, netns, local, remote, socket: None });
+                questions.push(Question { cookie, netns, local, remote, socket: None, waits: false });
             }
         }
         if questions.is_empty() {
@@ -154,6 +156,9 @@ impl Peers {
             }
         }
         if inquiry.is_over() {
+            for waiting in inquiry.questions.iter().filter(|question| question.waits) {
+                self.known.entry(waiting.cookie).and_modify(|known| known.tries = TRIES);
+            }
             self.due_ns = tick_ns.saturating_add(inquiry.spent_ns.saturating_mul(MOST_OF_TIME));
             (self.inquiry, self.entries, self.buffer) = (None, Vec::new(), Vec::new());
         }
@@ -164,7 +169,7 @@ impl Inquiry {
     /// Asks the next namespaces, until each question is answered.
     fn ask(&mut self, proc: &Path, buffer: &mut [u8]) {
         for _ in 0..MOST_SPACES {
-            if self.questions.iter().all(|question| question.socket.is_some()) {
+            if self.questions.iter().all(Question::is_answered) {
                 self.spaces.clear();
             }
             let Some(netns) = self.spaces.pop() else { return };
@@ -178,7 +183,7 @@ impl Inquiry {
             let (local, remote) = (question.local.ip(), question.remote.ip());
             question.netns == netns || !(remote.is_loopback() || remote == local)
         };
-        let open = |question: &&Question| question.socket.is_none() && is_near(question);
+        let open = |question: &&Question| !question.is_answered() && is_near(question);
         let asked = self.questions.iter().filter(open).map(|question| diag::other_end(question.local, question.remote));
         let mut asked: Vec<Request> = asked.collect();
         if asked.is_empty() {
@@ -194,12 +199,10 @@ impl Inquiry {
         let questions = &mut self.questions;
         // Whoever was not heard is asked for again.
         let _ = dialogue.get_each(&mut asked, buffer, |message, _| {
-            let Some(told) = diag::told(message).filter(|told| told.is_established() && told.inode != 0) else {
-                return;
-            };
-            let is_it = |question: &&mut Question| faces(question, &told);
-            if let Some(question) = questions.iter_mut().find(is_it) {
-                question.socket = Some((netns, told.inode));
+            let Some(told) = diag::told(message).filter(Told::is_established) else { return };
+            if let Some(question) = questions.iter_mut().find(|question| question.is_of(&told)) {
+                question.socket = (told.inode != 0).then_some((netns, told.inode));
+                question.waits = told.inode == 0;
             }
         });
     }
@@ -221,9 +224,15 @@ impl Inquiry {
     }
 }
 
-/// The socket is the other end.
-fn faces(question: &Question, told: &Told) -> bool {
-    told.id.local() == question.remote && told.id.remote() == question.local
+impl Question {
+    fn is_answered(&self) -> bool {
+        self.socket.is_some() || self.waits
+    }
+
+    /// The socket is the other end.
+    fn is_of(&self, told: &Told) -> bool {
+        told.id.local() == self.remote && told.id.remote() == self.local
+    }
 }
 
 #[cfg(test)]
@@ -260,6 +269,22 @@ mod tests {
             assert_eq!(found(&mut peers, &[], 1 + KEPT_NS), this, "what arrived last is read");
             assert_eq!(found(&mut peers, &[], 2 + KEPT_NS), BTreeSet::new(), "and then it is let go");
         }
+    }
+
+    #[test]
+    fn who_takes_a_connection_late_is_found_then() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback can be listened on");
+        let near = TcpStream::connect(listener.local_addr().expect("it has a port")).expect("it connects");
+        let ends = (near.local_addr().expect("bound"), near.peer_addr().expect("connected"));
+        let flow = [FlowSample::plain(7, (netns::own().expect("the own namespace"), 1), ends)];
+        let mut peers = Peers::new(Path::new("/proc"));
+        for second in 0..20 {
+            peers.due_ns = 0;
+            assert_eq!(found(&mut peers, &flow, second * 1_000_000_000), BTreeSet::new(), "nobody has it yet");
+        }
+        let _far = listener.accept().expect("it is accepted");
+        peers.due_ns = 0;
+        assert_eq!(found(&mut peers, &flow, 21_000_000_000), BTreeSet::from([std::process::id()]));
     }
 
     #[test]
