@@ -94,9 +94,9 @@ const MOST_SETTLE: Duration = Duration::from_secs(2);
 
 const EXAMPLES: &str = "\
 The command keeps its input, output, signals and exit code; the card is printed to standard error when it
-has ended. Measured are the iperf3 and iperf threads among the command's processes and their descendants,
-and at the other end of their connections on this machine; where there are none (docker exec, ssh), all of
-the machine. --watch names what counts instead. Exit code 3 means that the command went well, but a limit
+has ended. Measured is the command's own test, of whatever program: its processes, their descendants, and those at
+the other end of their connections on this machine. Where it has none (docker exec, ssh), every iperf3 and
+iperf of the machine counts and nobody is pinned. --watch names what counts instead. Exit code 3 means that the command went well, but a limit
 is broken; 127 and 126 that it could not be started. A limit that could not be measured is told, not broken.
 With --pin compare, --max-cv is about the pinned stretches; every mask is put back at the end, and if vnettop
 itself is killed, by vnettop undo.

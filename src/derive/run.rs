@@ -85,11 +85,6 @@ impl Observation {
         self.drops.observe(sample, counts);
     }
 
-    /// Who was pinned until now does not belong to what is observed.
-    fn forget_pins(&mut self) {
-        self.pins.clear();
-    }
-
     /// Takes what was derived from a sample.
     fn metrics(&mut self, metrics: &Metrics, flow: &FlowTrack) {
         self.tracks.follow(flow.bins(), flow.basis());

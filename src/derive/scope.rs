@@ -4,14 +4,19 @@
 
 use super::flow::join::{self, Place};
 use super::flow::{Beside, CARRIES, relayed};
-use crate::sample::{Benchmark, DropCount, DropFlow, Duty, FlowPath, FlowSample, Proto, Sample};
-use std::collections::BTreeSet;
+use crate::sample::{Benchmark, DropCount, DropFlow, Duty, FlowPath, FlowSample, Proto, ProtocolCounters, Sample};
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// A connection of a program that is no known benchmark is one's from so many bytes on: what `ssh` or `kubectl exec` bring
 /// of a benchmark that runs elsewhere is its output, and less.
 const DRIVES: u64 = 1024 * 1024;
+/// Or where it moves so many a second for so long: a test that asks and answers, a byte each time.
+const DRIVES_PER_S: u64 = 4 * 1024;
+const DRIVES_NS: u64 = 1_000_000_000;
+/// UDP sockets are a benchmark's once their namespace has had so many datagrams: a name is looked up with fewer.
+const DATAGRAMS: u64 = 1_000;
 
 /// Directions of ended connections that are remembered until all are forgotten at once.
 const MOST_FLOWS: usize = 8192;
@@ -36,8 +41,15 @@ pub(super) struct Scope {
     threads: BTreeSet<u32>,
     spaces: BTreeSet<u64>,
     has_benchmark: bool,
+    /// What the command's sockets had moved when they were seen first: by cookie, instant and bytes; by namespace, datagrams.
+    first: BTreeMap<u64, (u64, u64)>,
+    first_datagrams: BTreeMap<u64, u64>,
     /// Processes at the other end, ever.
     mates: BTreeSet<u32>,
+    /// Those of them that are no known benchmarks and were connected with others too, and by cookie the connections of the
+    /// sample before that may tell so.
+    serving: BTreeSet<u32>,
+    strangers: BTreeSet<u64>,
     shared: Option<u32>,
 }
 
@@ -73,27 +85,62 @@ impl Scope {
         self.join(&family, &sample.flows);
         self.follow_proxy(sample);
         let is_ours = |pid: u32| family.binary_search(&pid).is_ok();
-        let drives = |flow: &FlowSample| is_ours(flow.pid) && drives(flow, &sample.benchmarks);
         // One that cannot connect is the command's benchmark too, and no reason to measure others'.
-        self.has_benchmark |=
-            sample.flows.iter().any(drives) || sample.benchmarks.iter().any(|one: &Benchmark| is_ours(one.pid));
+        self.has_benchmark = self.has_benchmark
+            || sample.benchmarks.iter().any(|one: &Benchmark| is_ours(one.pid))
+            || sample.flows.iter().any(|flow| is_ours(flow.pid) && self.drives(flow, &sample.protocols));
         let (own, others): (Vec<_>, Vec<_>) =
             std::mem::take(&mut sample.flows).into_iter().partition(|flow| self.own.contains(&flow.cookie));
         let mates: BTreeSet<u32> = own.iter().map(|flow| flow.pid).filter(|&pid| !is_ours(pid)).collect();
         self.mates.extend(&mates);
         let busy: BTreeSet<u32> = others.iter().filter(|flow| is_busy(flow)).map(|flow| flow.pid).collect();
-        self.shared = mates.intersection(&busy).next().copied().or(self.shared);
+        self.look_for_strangers(&others, &mates, &sample.benchmarks);
+        let serves = |pid: &u32| busy.contains(pid) || self.serving.contains(pid);
+        self.shared = mates.iter().copied().find(serves).or(self.shared);
         sample.flows = own;
         sample.benchmarks = kept(&sample.benchmarks, |one: &Benchmark| is_ours(one.pid) || mates.contains(&one.pid));
         sample.paths = kept(&sample.paths, |path| sample.flows.iter().any(|flow| is_way_of(path, flow)));
         sample.threads.retain(|thread| {
             let pid = thread.id.pid;
-            thread.duty == Duty::Switch || is_ours(pid) || (mates.contains(&pid) && !busy.contains(&pid))
+            thread.duty == Duty::Switch || is_ours(pid) || (mates.contains(&pid) && !serves(&pid))
         });
         self.keep_moves(sample);
         self.keep_drops(sample);
         self.keep_protocols(sample);
         Beside { flows: !busy.is_empty(), datagrams: self.datagrams.clone() }
+    }
+
+    /// It is a benchmark's connection, or the command's namespace is full of datagrams while it has a socket for them.
+    fn drives(&mut self, flow: &FlowSample, protocols: &[ProtocolCounters]) -> bool {
+        if flow.proto == Proto::Udp {
+            let Some(counters) = protocols.iter().find(|one| one.netns == flow.netns) else { return false };
+            let now = counters.udp_out_datagrams.saturating_add(counters.udp_in_datagrams);
+            let first = *self.first_datagrams.entry(flow.netns).or_insert(now);
+            return now.saturating_sub(first) >= DATAGRAMS;
+        }
+        let (Some(newest), moved) = (flow.pulses.last(), moved(flow)) else { return false };
+        if self.first.len() > MOST_FLOWS {
+            self.first.clear();
+        }
+        let &mut (since_ns, before) = self.first.entry(flow.cookie).or_insert((newest.at_ns, moved));
+        let lasted_ns = newest.at_ns.saturating_sub(since_ns);
+        let steady = DRIVES_PER_S.saturating_mul(lasted_ns / DRIVES_NS);
+        moved >= DRIVES || (moved >= CARRIES && steady > 0 && moved.saturating_sub(before) >= steady)
+    }
+
+    /// Who is at the other end of the command's connections and is no known benchmark is the command's alone only as long as
+    /// nobody else is connected with it. One of the command's own may be seen at one end first, so it takes two samples; what
+    /// belongs to a test among others is decided by the data that these move.
+    fn look_for_strangers(&mut self, others: &[FlowSample], mates: &BTreeSet<u32>, benchmarks: &[Benchmark]) {
+        let is_known = |pid: u32| benchmarks.binary_search_by_key(&pid, |one| one.pid).is_ok();
+        let is_strange = |flow: &&FlowSample| {
+            self.taken.is_none() && flow.proto == Proto::Tcp && mates.contains(&flow.pid) && !is_known(flow.pid)
+        };
+        let strange: BTreeMap<u64, u32> =
+            others.iter().filter(is_strange).map(|flow| (flow.cookie, flow.pid)).collect();
+        let lasting = strange.iter().filter(|(cookie, _)| self.strangers.contains(cookie));
+        self.serving.extend(lasting.map(|(_, pid)| *pid));
+        self.strangers = strange.into_keys().collect();
     }
 
     /// Which sockets belong: the command's, and those that certainly are their other ends. A connection of TCP stays what
@@ -190,11 +237,6 @@ fn kept<T: Clone>(list: &Arc<Vec<T>>, keep: impl Fn(&T) -> bool) -> Arc<Vec<T>> 
         return Arc::clone(list);
     }
     Arc::new(list.iter().filter(|one| keep(one)).cloned().collect())
-}
-
-/// It is a benchmark's: of a program that is known to be one, its first connection too.
-fn drives(flow: &FlowSample, benchmarks: &[Benchmark]) -> bool {
-    benchmarks.binary_search_by_key(&flow.pid, |one| one.pid).is_ok() || moved(flow) >= DRIVES
 }
 
 /// It is more than a connection that controls a test, or one that is refused because another test runs.

@@ -22,7 +22,12 @@ pub enum Command {
     /// Another interval.
     Interval(Duration),
     /// This process watched too, instead of the one named so before.
-    Watch(u32),
+    Watch {
+        /// Its number.
+        pid: u32,
+        /// And those that descend from it.
+        kin: bool,
+    },
     /// More counted by the kernel, or no longer.
     Want(OnRequest),
     /// An end.

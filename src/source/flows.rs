@@ -4,18 +4,21 @@
 
 mod diag;
 mod holder;
+mod holders;
 mod netns;
+mod peers;
 mod space;
 mod udp;
 
 use super::netlink::{dialogue, socket::KernelSocket};
 use super::{Roots, SourceError, now_ns, way_out};
-use crate::sample::{FlowSample, Problem, Proto, ThreadSample};
+use crate::sample::{FlowPath, FlowSample, Problem, Proto, ThreadSample};
 use diag::Told;
 use holder::Holder;
+use peers::Peers;
 use rustix::io::Errno;
 use space::Space;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::mem::MaybeUninit;
 use std::path::PathBuf;
@@ -34,6 +37,7 @@ pub struct FlowReader {
     holders: BTreeMap<u32, Option<Holder>>,
     /// By namespace; none where it cannot be entered.
     spaces: BTreeMap<u64, Option<Space<KernelSocket>>>,
+    peers: Peers,
     buffer: Vec<u8>,
     entries: Vec<MaybeUninit<u8>>,
     blind: Vec<Blind>,
@@ -59,6 +63,7 @@ impl FlowReader {
             own_netns: netns::own(),
             holders: BTreeMap::new(),
             spaces: BTreeMap::new(),
+            peers: Peers::new(&roots.proc),
             buffer: Vec::new(),
             entries: Vec::new(),
             blind: Vec::new(),
@@ -118,6 +123,12 @@ impl FlowReader {
             self.problems = self.blind.iter().map(Blind::problem).collect();
         }
         flows
+    }
+
+    /// The processes of this machine at the other ends of the connections that were read last; they are to be watched with
+    /// those that have these. `paths` are the ways that are known of them.
+    pub fn other_ends(&mut self, flows: &[FlowSample], paths: &[FlowPath], now_ns: u64) -> BTreeSet<u32> {
+        self.peers.look(flows, paths, now_ns)
     }
 
     /// Keeps one holder for each process of the threads, with an up-to-date list of its sockets.

@@ -178,6 +178,7 @@ impl Live {
         let owners = self.owners.read(&spaces, &links.links, now_ns);
         let ground = Ground { spaces: &self.spaces, links: &links.links, ovs: &ovs };
         let paths = self.paths.read(ground, &flows, now_ns);
+        self.threads.also(self.flows.other_ends(&flows, &paths, now_ns));
         let datapaths = self.ovs.datapaths(&self.spaces, &paths, now_ns);
         let watched = Watched { spaces: &self.spaces, list: &spaces, waits, flows: &flows, paths: &paths };
         // What connection tracking counts as dropped is compared with what the kernel dropped until then.
@@ -228,9 +229,9 @@ impl Live {
         self.kernel.want(wanted);
     }
 
-    /// Watches this process too, instead of the one named so before.
-    pub fn watch(&mut self, pid: u32) {
-        self.threads.watch(pid);
+    /// Watches this process too, instead of the one named so before, and with its `kin` those that descend from it.
+    pub fn watch(&mut self, pid: u32, kin: bool) {
+        self.threads.watch(pid, kin);
     }
 
     /// Keeps the same `Arc` while the problems are the same.

@@ -149,7 +149,7 @@ impl Schedule {
             if commanded {
                 match feed.command() {
                     Some(Command::Interval(interval)) => self.set(interval).map_err(failed)?,
-                    Some(Command::Watch(pid)) => live.watch(pid),
+                    Some(Command::Watch { pid, kin }) => live.watch(pid, kin),
                     Some(Command::Want(wanted)) => live.want(wanted),
                     None => {}
                     Some(Command::Stop) => return Ok(Wake::Stop),

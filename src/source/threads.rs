@@ -20,7 +20,7 @@ use proc_dir::ProcDir;
 use process::{Cpuset, Cpusets};
 use quota::Group;
 use runners::Runners;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use task::{Known, Lost, Reading, Task};
 use visibility::Namespace;
@@ -116,9 +116,14 @@ impl ThreadReader {
         })
     }
 
-    /// Watches this process too, instead of the one named so before.
-    pub fn watch(&mut self, pid: u32) {
-        self.census.watch(&mut self.reading.proc, pid);
+    /// Watches this process too, instead of the one named so before, and with its `kin` those that descend from it.
+    pub fn watch(&mut self, pid: u32, kin: bool) {
+        self.census.watch(&mut self.reading.proc, pid, kin);
+    }
+
+    /// Watches these processes too, whatever they are called, and those named so before no longer.
+    pub fn also(&mut self, pids: BTreeSet<u32>) {
+        self.census.also(&mut self.reading.proc, pids);
     }
 
     /// The process or thread number that the kernel had given last when the threads were read; none where that is not

@@ -139,6 +139,30 @@ fn a_test_beside_is_not_pinned() {
 }
 
 #[test]
+fn a_command_without_a_test_pins_nobody_and_says_so() {
+    let name = "a_command_without_a_test_pins_nobody_and_says_so";
+    if !can_pin(name) || !can_run(name, &["iperf3", "ip", "nsenter"]) {
+        return;
+    }
+    let _alone = IPERF3.lock().unwrap_or_else(PoisonError::into_inner);
+    let beside = Beside::run("2G");
+    let before = beside.masks();
+    let cases = [("compare", "not compared: nothing was pinned: "), ("propose", "proposal  nothing is proposed: ")];
+    for (pin, says) in cases {
+        let dir = tempfile::tempdir().expect("a directory");
+        let record = dir.path().join("run.jsonl");
+        let record = ["--record", record.to_str().expect("text")];
+        let mut vnettop = run(&[&["--pin", pin, "--stretch", "1"][..], &record].concat(), &["sleep", "4"]);
+        vnettop.env("XDG_STATE_HOME", dir.path());
+        let (code, _, err) = output(vnettop);
+        let says = format!("{says}the command has had no test of its own");
+        assert_eq!((code, err.matches(&says).count()), (Some(0), 1), "--pin {pin} says why, once: {err}");
+        let pinned = events(Path::new(record[1])).iter().filter(|event| event["kind"] == "pinned").count();
+        assert_eq!((pinned, beside.masks()), (0, before.clone()), "--pin {pin} has pinned nobody");
+    }
+}
+
+#[test]
 fn a_test_that_runs_elsewhere_for_the_command_is_measured_with_all_that_is_watched_and_the_card_says_so() {
     let name = "a_test_that_runs_elsewhere_for_the_command_is_measured_with_all_that_is_watched_and_the_card_says_so";
     if !can_run(name, &["iperf3", "ip", "nsenter"]) {

@@ -30,8 +30,6 @@ pub(super) struct Session<'a> {
     /// None once nothing more comes.
     feed: Option<Feed>,
     run: Run,
-    /// What was measured when it was looked last was the command's own.
-    was_own: bool,
     /// The command's process.
     command: Option<u32>,
     hand: Hand,
@@ -59,7 +57,6 @@ impl<'a> Session<'a> {
             stream,
             feed: Some(feed),
             run: Run::default(),
-            was_own: false,
             command: None,
             hand,
             signals,
@@ -107,7 +104,7 @@ impl<'a> Session<'a> {
             self.stretch(Some(StretchSide::Unpinned));
         }
         if let Some(feed) = &self.feed {
-            feed.command(Ask::Watch(child.id()));
+            feed.command(Ask::Watch { pid: child.id(), kin: !self.plan.named });
             feed.command(Ask::Interval(self.plan.interval));
         }
         let status = self.wait(&mut child)?;
@@ -285,8 +282,8 @@ impl<'a> Session<'a> {
     }
 
     fn turn(&mut self, metrics: &Metrics) {
-        if self.run.is_own() && !std::mem::replace(&mut self.was_own, true) {
-            self.turn_to_own();
+        if !self.run.may_pin() {
+            return;
         }
         match self.turns.next(metrics) {
             None => {}
@@ -336,15 +333,6 @@ impl<'a> Session<'a> {
         self.turns.stop();
         self.stretch(None);
         self.restore();
-    }
-
-    /// What stood for the command's own until now is somebody else's: its masks are put back, and turns begin anew.
-    fn turn_to_own(&mut self) {
-        if self.hand.pins() > 0 {
-            self.restore();
-            self.stretch(Some(StretchSide::Unpinned));
-        }
-        self.turns.begin_anew();
     }
 
     fn stretch(&mut self, side: Option<StretchSide>) {

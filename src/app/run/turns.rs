@@ -85,11 +85,6 @@ impl Turns {
         }
     }
 
-    /// Others are to be pinned from here on.
-    pub(super) fn begin_anew(&mut self) {
-        *self = Self::new(self.rule);
-    }
-
     fn may_look(&self, at_ns: u64) -> bool {
         self.refused_ns.is_none_or(|refused_ns| at_ns.saturating_sub(refused_ns) >= LOOK_NS)
     }

@@ -5,11 +5,14 @@ use super::card::Measured;
 use super::{Observation, RunCard};
 use crate::derive::scope::Scope;
 use crate::derive::{Derivation, Metrics};
-use crate::sample::{Event, Item, Measure, RunAsked, Sample};
-use std::collections::BTreeSet;
+use crate::sample::{Event, Item, Measure, PinMode, RunAsked, Sample};
 
 /// In so many samples since its start a command's processes are told, where they can be.
 const SEEN_WITHIN: u32 = 5;
+
+/// Why nobody is pinned where everything watched stands for the command's own.
+const NO_TEST: &str = "the command has had no test of its own, so whose threads to pin is not known; where it has \
+    one run elsewhere (docker exec, ssh), name that program with --watch";
 
 /// A run, live or replayed.
 #[derive(Debug, Default)]
@@ -26,8 +29,6 @@ pub struct Run {
     knows_family: bool,
     /// Samples since it was started.
     looks: u32,
-    /// The connections from before the command.
-    old: BTreeSet<u64>,
 }
 
 /// The items as far as they are looked at, folded.
@@ -40,9 +41,7 @@ struct View {
 }
 
 impl Run {
-    /// Takes the next item; a sample gives the metrics of what is measured. Where everything watched stands for the
-    /// command's own, they are without the threads of processes that had their connections before the command began: those
-    /// count, as it cannot be known that they do not, but they are surely nobody for a pin.
+    /// Takes the next item; a sample gives the metrics of what is measured.
     pub fn item(&mut self, item: Item) -> Option<Metrics> {
         match &item {
             Item::Event(Event::RunAsked(asked)) => self.begin(asked),
@@ -54,34 +53,28 @@ impl Run {
             return self.all.get_or_insert_with(|| View::of(Derivation::of_everything())).take(item);
         };
         let Some(all) = &mut self.all else { return own.take(item) };
-        let mut strangers = BTreeSet::new();
-        if let Item::Sample(sample) = &item {
-            let old = sample.flows.iter().filter(|flow| self.old.contains(&flow.cookie));
-            strangers.extend(old.map(|flow| flow.pid));
-        }
         let metrics = own.take(item.clone());
         let has_own = own.derivation.scope().is_some_and(Scope::has_benchmark);
         if has_own || (self.is_iperf && self.knows_family) {
-            own.observation.forget_pins();
             self.all = None;
             return metrics;
         }
-        let mut metrics = all.take(item)?;
-        metrics.threads.retain(|thread| !strangers.contains(&thread.sample.id.pid));
-        Some(metrics)
+        all.take(item)
     }
 
-    /// What is measured is the command's own.
+    /// Whose threads are measured is known, so that they may be pinned: they are the command's own, or were named. Where
+    /// everything watched stands for the command's own, they are anybody's.
     #[must_use]
-    pub fn is_own(&self) -> bool {
-        self.own.is_some() && self.all.is_none()
+    pub fn may_pin(&self) -> bool {
+        self.own.is_none() || self.all.is_none()
     }
 
     /// The card as of now.
     #[must_use]
     pub fn card(&self) -> Option<RunCard> {
         let card = self.view()?.observation.card()?;
-        Some(RunCard { measured: self.measured(), ..card })
+        let card = RunCard { measured: self.measured(), ..card };
+        Some(if matches!(card.measured, Some(Measured::Everything { .. })) { without_pins(card) } else { card })
     }
 
     fn view(&self) -> Option<&View> {
@@ -108,20 +101,26 @@ impl Run {
     fn look(&mut self, sample: &Sample) {
         self.knows_family |= sample.family.as_ref().is_some_and(|family| !family.is_empty());
         self.looks += u32::from(self.has_started);
-        if !self.has_started {
-            self.old.extend(sample.flows.iter().map(|flow| flow.cookie));
-        }
     }
 
     fn measured(&self) -> Option<Measured> {
         Some(match self.measure? {
             Measure::Named => Measured::Named,
-            Measure::Command if self.is_own() || self.was_over_at_once() => {
+            Measure::Command if self.may_pin() || self.was_over_at_once() => {
                 let scope = self.own.as_ref().and_then(|own| own.derivation.scope());
                 Measured::Command { shared: scope.and_then(Scope::shared) }
             }
             Measure::Command => Measured::Everything { knows_command: self.knows_family },
         })
+    }
+}
+
+/// Nobody is pinned, or proposed to be, of whom it is not known that he has to do with the command.
+fn without_pins(card: RunCard) -> RunCard {
+    match card.asked.pin {
+        PinMode::Never => card,
+        PinMode::Propose => RunCard { proposal: Some(Err(format!("nothing is proposed: {NO_TEST}"))), ..card },
+        PinMode::Compare => RunCard { missing: vec![format!("nothing was pinned: {NO_TEST}")], ..card },
     }
 }
 

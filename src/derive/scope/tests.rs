@@ -111,6 +111,48 @@ fn a_server_of_two_counts_by_its_connections_and_its_threads_are_nobodys() {
 }
 
 #[test]
+fn a_server_that_is_no_known_benchmark_is_the_commands_alone_or_nobodys() {
+    // 5 and 6 are programs that nobody knows by name; 7 is connected with 6 too.
+    let pair = || vec![tcp(5, "10.0.0.1:4000", "10.0.0.2:99", 0), tcp(6, "10.0.0.2:99", "10.0.0.1:4000", MUCH)];
+    let mut scope = Scope::default();
+    let mut seen = of(Some(&[5]), pair());
+    scope.narrow(&mut seen);
+    assert_eq!((pids(&seen), scope.shared()), ((vec![5, 6], vec![5, 6]), None), "its server belongs");
+    let stranger = || [pair(), vec![tcp(6, "10.0.0.2:99", "10.0.7.7:4001", 100)]].concat();
+    for (threads, why) in [(vec![5, 6], "an end that was just seen may be the command's"), (vec![5], "it is not")] {
+        let mut seen = of(Some(&[5]), stranger());
+        scope.narrow(&mut seen);
+        assert_eq!(pids(&seen), (threads, vec![5, 6]), "{why}");
+    }
+    assert_eq!(scope.shared(), Some(6), "and it is told");
+    let mut seen = of(Some(&[5]), pair());
+    scope.narrow(&mut seen);
+    assert_eq!(pids(&seen).0, [5], "who has served others may do so again");
+}
+
+#[test]
+fn a_test_that_asks_and_answers_and_one_of_datagrams_are_the_commands() {
+    let mut scope = Scope::default();
+    let mut asks = |second: u64, bytes| {
+        let mut flow = tcp(7, "10.0.0.1:4000", "10.0.0.9:99", bytes);
+        flow.pulses[0].at_ns = second * 1_000_000_000;
+        scope.narrow(&mut of(Some(&[7]), vec![flow]));
+        scope.has_benchmark()
+    };
+    assert!(!asks(1, 1000) && !asks(2, 16_000), "a little at first, as of anybody");
+    assert!(asks(3, 40_000), "20,000 bytes a second, and more");
+    let mut scope = Scope::default();
+    let mut sends = |datagrams| {
+        let mut seen = of(Some(&[7]), vec![udp(7, "10.0.0.1:4000", NOBODY)]);
+        seen.protocols[0].udp_out_datagrams = datagrams;
+        scope.narrow(&mut seen);
+        scope.has_benchmark()
+    };
+    assert!(!sends(1_000_000) && !sends(1_000_010), "what was sent before it was there is not its, and a few are none");
+    assert!(sends(1_001_000), "a thousand");
+}
+
+#[test]
 fn a_connection_stays_the_commands_when_one_of_its_ends_is_gone() {
     let mut scope = Scope::default();
     scope.narrow(&mut of(Some(&[50]), two_tests()));

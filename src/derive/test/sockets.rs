@@ -69,13 +69,23 @@ fn tests_of(sample: &Sample, before: &BTreeMap<u64, TestKey>) -> BTreeMap<u64, T
     for proto in [Proto::Tcp, Proto::Udp] {
         let flows: Vec<&FlowSample> = sample.flows.iter().filter(|flow| flow.proto == proto).collect();
         let places: Vec<Place> = flows.iter().map(|flow| Place::of(flow)).collect();
-        for (one, other) in join::pairs(&places) {
+        let pairs = join::pairs(&places);
+        // Of two programs' connections one goes to the port that the server is known by; the others may be between any two.
+        let lowest = |of: &FlowSample, with: &FlowSample| {
+            let joined = pairs.iter().filter_map(|&(one, other)| Some([flows[one], flows[other?]]));
+            let ends = joined.flat_map(|[one, other]| [(one, other), (other, one)]);
+            ends.filter(|(own, other)| (own.pid, other.pid) == (of.pid, with.pid))
+                .map(|(own, _)| own.local.port())
+                .min()
+        };
+        for &(one, other) in &pairs {
             let ends = || [Some(one), other].into_iter().flatten().map(|at| flows[at]);
             // A server's end alone is not known to be that of a client here.
             let is_told = |key: &&TestKey| matches!(key, TestKey::Client(_)) || other.is_none();
             let connected = ends().filter(|flow| flow.remote.port() != 0);
             let known = connected.filter_map(|flow| before.get(&flow.cookie)).find(is_told);
-            let key = known.copied().or_else(|| key(flows[one], other.map(|at| flows[at]), &sample.benchmarks));
+            let key =
+                known.copied().or_else(|| key(flows[one], other.map(|at| flows[at]), &sample.benchmarks, &lowest));
             tests.extend(key.into_iter().flat_map(|key| ends().map(move |flow| (flow.cookie, key))));
         }
     }
@@ -110,20 +120,28 @@ fn follow_proxies(sample: &Sample, tests: &mut BTreeMap<u64, TestKey>) {
 }
 
 /// Whose a connection is; none of one that waits for anybody.
-fn key(one: &FlowSample, other: Option<&FlowSample>, benchmarks: &[Benchmark]) -> Option<TestKey> {
+fn key(
+    one: &FlowSample,
+    other: Option<&FlowSample>,
+    benchmarks: &[Benchmark],
+    lowest: &dyn Fn(&FlowSample, &FlowSample) -> Option<u16>,
+) -> Option<TestKey> {
     let side = |flow: &FlowSample| {
         let at = benchmarks.binary_search_by_key(&flow.pid, |benchmark| benchmark.pid).ok()?;
         Some(benchmarks[at].side)
     };
     // A server's port is no ephemeral one, which are the high ones.
-    let serves = |flow: &FlowSample| match side(flow) {
-        Some(side) => side == Side::Server,
-        None => flow.remote.port() == 0 || flow.local.port() < flow.remote.port(),
+    let serves = |flow: &FlowSample, faced: Option<&FlowSample>| match (side(flow), faced) {
+        (Some(side), _) => side == Side::Server,
+        (None, Some(faced)) if flow.pid != faced.pid && flow.remote.port() != 0 => {
+            lowest(flow, faced) < lowest(faced, flow)
+        }
+        (None, _) => flow.remote.port() == 0 || flow.local.port() < flow.remote.port(),
     };
     match other {
-        Some(other) if serves(one) && !serves(other) => Some(TestKey::Client(other.pid)),
+        Some(other) if serves(one, Some(other)) && !serves(other, Some(one)) => Some(TestKey::Client(other.pid)),
         Some(_) => Some(TestKey::Client(one.pid)),
-        None if !serves(one) => Some(TestKey::Client(one.pid)),
+        None if !serves(one, None) => Some(TestKey::Client(one.pid)),
         None if one.remote.port() == 0 => None,
         None => Some(TestKey::Server(one.pid, one.remote.ip().to_canonical())),
     }
@@ -154,6 +172,20 @@ mod tests {
         // A port that looks like a client's.
         let flows = vec![end(1, 50, "10.0.0.1:400", "10.0.0.9:50000"), end(2, 90, "10.0.0.9:50000", "10.0.0.1:400")];
         assert_eq!(keys(&of(flows, &sides)), [(1, one), (2, one)], "who is a known benchmark says itself what it is");
+    }
+
+    #[test]
+    fn a_data_connection_between_any_two_ports_is_of_whoever_asked_for_it() {
+        for (clients, servers) in [("10.0.0.1:50000", "10.0.0.9:40000"), ("10.0.0.1:40000", "10.0.0.9:50000")] {
+            let flows = vec![
+                end(1, 50, clients, servers),
+                end(2, 90, servers, clients),
+                end(3, 50, "10.0.0.1:45000", "10.0.0.9:12865"),
+                end(4, 90, "10.0.0.9:12865", "10.0.0.1:45000"),
+            ];
+            let one = TestKey::Client(50);
+            assert_eq!(keys(&of(flows, &[])), [(1, one), (2, one), (3, one), (4, one)], "netperf's, {clients}");
+        }
     }
 
     #[test]

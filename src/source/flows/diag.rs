@@ -148,6 +148,24 @@ pub(super) fn one(proto: Proto, id: &SocketId) -> Request {
     Request::new(BY_FAMILY, 0, &fixed(proto, id.family, &bytes))
 }
 
+/// The socket at the other end of a TCP connection, by the addresses alone: whoever has it, in the namespace that is asked. One
+/// of IPv6 that speaks IPv4 is found by its IPv4 addresses; where none is connected so, the kernel tells one that listens.
+pub(super) fn other_end(local: SocketAddr, remote: SocketAddr) -> Request {
+    let mut bytes = [0; ID];
+    bytes[..2].copy_from_slice(&remote.port().to_be_bytes());
+    bytes[2..4].copy_from_slice(&local.port().to_be_bytes());
+    for (at, ip) in [(4, remote.ip()), (20, local.ip())] {
+        match ip {
+            IpAddr::V4(ip) => bytes[at..at + 4].copy_from_slice(&ip.octets()),
+            IpAddr::V6(ip) => bytes[at..at + 16].copy_from_slice(&ip.octets()),
+        }
+    }
+    // INET_DIAG_NOCOOKIE: any.
+    bytes[40..].fill(0xff);
+    let family = if local.is_ipv4() && remote.is_ipv4() { IPV4 } else { IPV6 };
+    Request::new(BY_FAMILY, 0, &fixed(Proto::Tcp, family, &bytes))
+}
+
 /// `struct inet_diag_req_v2`.
 fn fixed(proto: Proto, family: u8, id: &[u8; ID]) -> [u8; 8 + ID] {
     let bit = |extension: u16| 1_u8 << (extension - 1);

@@ -12,7 +12,7 @@ use super::visibility::Namespace;
 use super::watch::Watched;
 use crate::source::{Roots, proc_file, scan};
 use family::Family;
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::fs::File;
 use std::ops::RangeInclusive;
 use std::os::fd::OwnedFd;
@@ -25,6 +25,8 @@ const LISTING_NS: u64 = 5 * SECOND_NS;
 const TRIES: u8 = 3;
 /// More new numbers than this are found faster by listing.
 const MOST_NEW: u32 = 1024;
+/// More of the command's processes are not watched: what builds or serves something starts them by the thousand.
+const MOST_KIN: usize = 64;
 
 /// What a look at the tasks brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +67,10 @@ pub(super) struct Census {
     newest: Option<u32>,
     processes: BTreeMap<u32, Process>,
     family: Family,
+    /// The family is watched, and not the command alone.
+    with_kin: bool,
+    /// Who is watched whatever it is called, beside the family.
+    also: BTreeSet<u32>,
     /// Kernel threads never execute anything: old ones are not looked at again.
     kernel: HashSet<u32>,
     /// Process, thread and start of those that may still change their name.
@@ -90,6 +96,8 @@ impl Census {
             newest: None,
             processes: BTreeMap::new(),
             family: Family::new(roots, is_own),
+            with_kin: false,
+            also: BTreeSet::new(),
             kernel: HashSet::new(),
             young: VecDeque::new(),
             unborn: Vec::new(),
@@ -114,13 +122,32 @@ impl Census {
         self.watched.answers(id, comm, self.processes.get(&pid).map_or(0, |process| process.parent))
     }
 
-    /// From here on this process is asked for too, whether it was seen already or not.
-    pub(super) fn watch(&mut self, proc: &mut ProcDir, pid: u32) {
+    /// From here on this process is asked for too, whether it was seen already or not, and with its `kin` its family.
+    pub(super) fn watch(&mut self, proc: &mut ProcDir, pid: u32, kin: bool) {
         self.watched.command(pid);
+        self.with_kin = kin;
         self.family.begin();
         if self.processes.get(&pid).is_none_or(|process| !process.watched) {
             self.forget(pid);
             self.meet(proc, pid);
+        }
+    }
+
+    /// From here on these processes are asked for too, and those named so before no longer.
+    pub(super) fn also(&mut self, proc: &mut ProcDir, pids: BTreeSet<u32>) {
+        if self.also != pids {
+            self.also = pids;
+            self.ask_for_others(proc);
+        }
+    }
+
+    /// The youngest of the family, and the others whose names do not matter.
+    fn ask_for_others(&mut self, proc: &mut ProcDir) {
+        let family = self.family.told().filter(|_| self.with_kin).unwrap_or_default();
+        let kin = family.iter().rev().take(MOST_KIN);
+        let pids = kin.chain(&self.also).copied().collect();
+        for pid in self.watched.also(pids) {
+            self.look_at_process(proc, pid);
         }
     }
 
@@ -155,7 +182,9 @@ impl Census {
         self.newest = newest;
         self.look_at_young(proc);
         self.sweep(proc, now_ns);
-        self.family.look(&self.processes);
+        if self.family.look(&self.processes) {
+            self.ask_for_others(proc);
+        }
         self.changes.drain(..)
     }
 

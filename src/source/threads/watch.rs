@@ -1,5 +1,7 @@
 //! What the user asked to watch, and whether a command name or a number answers to it.
 
+use std::collections::BTreeSet;
+
 /// Longest command name the kernel keeps of a user's thread (`TASK_COMM_LEN` − 1).
 const LONGEST_NAME: usize = 15;
 
@@ -35,6 +37,8 @@ pub(super) struct Watched {
     own: Vec<(Vec<u8>, Vec<u32>)>,
     /// The process that vnettop started itself. That it has ended is no news.
     command: Option<u32>,
+    /// By number, whatever they are called: those that descend from it, and those that it is connected with.
+    also: BTreeSet<u32>,
 }
 
 impl Watched {
@@ -47,7 +51,7 @@ impl Watched {
                 Watch::Own { name, of } => own.push((name.into_bytes(), of)),
             }
         }
-        Self { names, pids, own, command: None }
+        Self { names, pids, own, command: None, also: BTreeSet::new() }
     }
 
     /// Whether a process or a thread of this number, command name and parent is asked for.
@@ -55,6 +59,7 @@ impl Watched {
         let is_own = |of: &[u32]| of.contains(&id) || of.contains(&parent);
         self.command == Some(id)
             || self.pids.contains(&id)
+            || self.also.contains(&id)
             || self.names.iter().any(|name| is_called(comm, name))
             || self.own.iter().any(|(name, of)| is_called(comm, name) && is_own(of))
     }
@@ -62,6 +67,13 @@ impl Watched {
     /// Asks for the process that vnettop has just started.
     pub(super) fn command(&mut self, pid: u32) {
         self.command = Some(pid);
+    }
+
+    /// Asks for these too, and no longer for those that were named so before; whom that changes something for.
+    pub(super) fn also(&mut self, pids: BTreeSet<u32>) -> Vec<u32> {
+        let changed = self.also.symmetric_difference(&pids).copied().collect();
+        self.also = pids;
+        changed
     }
 
     /// The numbers asked for.

@@ -50,9 +50,9 @@ impl Family {
         self.told.clone()
     }
 
-    /// Judges those who were born since, and forgets those who are gone.
-    pub(super) fn look(&mut self, processes: &BTreeMap<u32, Process>) {
-        let Some(vnettop) = self.vnettop.filter(|_| self.has_begun) else { return };
+    /// Judges those who were born since, and forgets those who are gone; whether the members are others now.
+    pub(super) fn look(&mut self, processes: &BTreeMap<u32, Process>) -> bool {
+        let Some(vnettop) = self.vnettop.filter(|_| self.has_begun) else { return false };
         while std::mem::take(&mut self.is_due) {
             let (mut joined, mut undecided) = (Vec::new(), false);
             for (&pid, process) in processes.iter().filter(|(pid, _)| !self.members.contains_key(pid)) {
@@ -74,9 +74,11 @@ impl Family {
         }
         // Only now: a parent that ended in this tick was one while its child was met.
         self.members.retain(|pid, start| processes.get(pid).is_some_and(|process| process.start == *start));
-        if !self.told.as_ref().is_some_and(|told| told.iter().eq(self.members.keys())) {
-            self.told = Some(Arc::new(self.members.keys().copied().collect()));
+        if self.told.as_ref().is_some_and(|told| told.iter().eq(self.members.keys())) {
+            return false;
         }
+        self.told = Some(Arc::new(self.members.keys().copied().collect()));
+        true
     }
 
     /// Whether a child of vnettop is the command or an orphan of its, and not vnettop's own helper; none while it is still

@@ -42,7 +42,7 @@ impl Census {
     }
 
     /// Looks whether a process still answers as it did; false when it is gone.
-    fn look_at_process(&mut self, proc: &mut ProcDir, pid: u32) -> bool {
+    pub(super) fn look_at_process(&mut self, proc: &mut ProcDir, pid: u32) -> bool {
         let Some(process) = self.processes.get_mut(&pid) else {
             return self.kernel.contains(&pid) && self.look_at_thread(proc, pid, pid);
         };

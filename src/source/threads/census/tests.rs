@@ -78,6 +78,19 @@ fn who_is_there_already_is_found_by_the_first_look() {
 }
 
 #[test]
+fn who_is_named_by_number_for_a_while_is_watched_for_a_while() {
+    let mut proc = Proc::watching(&["iperf3"]);
+    proc.task(40, 40, "netserver", 5, 1);
+    proc.task(50, 50, "iperf3", 6, 1);
+    proc.look();
+    proc.census.also(&mut proc.directory, BTreeSet::from([40, 50]));
+    assert_eq!(proc.look(), [watch(40, 40)], "whatever it is called; who is watched already is not watched twice");
+    assert_eq!(proc.look(), [], "nothing is told twice");
+    proc.census.also(&mut proc.directory, BTreeSet::new());
+    assert_eq!(proc.look(), [Change::Unwatch(40)], "who bears the name asked for goes on being watched");
+}
+
+#[test]
 fn a_birth_is_found_by_its_number_alone() {
     let mut proc = Proc::watching(&["iperf3"]);
     proc.task(50, 50, "iperf3", 6, 1);

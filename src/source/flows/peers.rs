@@ -1,0 +1,315 @@
+//! Who is at the other end of the watched processes' connections on this machine, whatever it is called: which namespace has a
+//! socket with the same addresses turned round (`sock_diag`), and which process holds that (`holders`). Each connection is
+//! looked for a few times, and all of it takes a small part of the time; of somebody else's many connections it is not told.
+
+use super::diag::{self, Told};
+use super::holders::{self, Found, Search, Socket};
+use super::netns;
+use crate::sample::{FlowPath, FlowSample, Proto};
+use crate::source::netlink::dialogue;
+use crate::source::netlink::message::Request;
+use crate::source::now_ns;
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem::MaybeUninit;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+/// A connection is looked for so often. One whose other end still waits in its listener's queue is looked for until it is taken.
+const TRIES: u8 = 3;
+const AGAIN_NS: u64 = 500_000_000;
+/// Connections that are looked for at once, and namespaces that one tick asks.
+const MOST_TOGETHER: usize = 32;
+const MOST_SPACES: usize = 48;
+/// The part of the time that looking may take.
+const MOST_OF_TIME: u64 = 100;
+/// A process is kept for so long after its connection: what arrived last is read there.
+const KEPT_NS: u64 = 2_000_000_000;
+/// Processes that are kept, and sockets that one of them may have: who has more serves others.
+const MOST_PEERS: usize = 32;
+const MOST_SOCKETS: usize = 128;
+
+/// The other ends.
+#[derive(Debug, Default)]
+pub(super) struct Peers {
+    proc: PathBuf,
+    /// Every connection of TCP, by cookie.
+    known: BTreeMap<u64, Known>,
+    inquiry: Option<Inquiry>,
+    /// When the next inquiry may begin.
+    due_ns: u64,
+    entries: Vec<MaybeUninit<u8>>,
+    buffer: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    tries: u8,
+    due_ns: u64,
+    seen_ns: u64,
+    /// The process at its other end, where that was looked for and found.
+    pid: Option<u32>,
+}
+
+/// A connection, and where its other end is.
+#[derive(Debug)]
+struct Question {
+    cookie: u64,
+    netns: u64,
+    local: SocketAddr,
+    remote: SocketAddr,
+    socket: Option<Socket>,
+    /// It is here, and nobody holds it yet.
+    waits: bool,
+}
+
+/// One look for the other ends of some connections.
+#[derive(Debug)]
+struct Inquiry {
+    questions: Vec<Question>,
+    residents: BTreeMap<u64, Vec<u32>>,
+    /// Still to be asked, the next one last.
+    spaces: Vec<u64>,
+    search: Option<Search>,
+    spent_ns: u64,
+}
+
+impl Peers {
+    pub fn new(proc: &Path) -> Self {
+        Self { proc: proc.to_owned(), ..Self::default() }
+    }
+
+    /// The processes at the other ends, as of now. `flows` are the sockets of the newest sample, sorted by cookie; the ways
+    /// that are known tell where to look first.
+    pub fn look(&mut self, flows: &[FlowSample], paths: &[FlowPath], now_ns: u64) -> BTreeSet<u32> {
+        self.meet(flows, now_ns);
+        if self.inquiry.is_none() && now_ns >= self.due_ns {
+            self.begin(flows, paths, now_ns);
+        }
+        self.go_on(now_ns);
+        let peers = self.known.values().filter_map(|known| known.pid);
+        peers.collect::<BTreeSet<u32>>().into_iter().take(MOST_PEERS).collect()
+    }
+
+    /// Takes note of new connections, and forgets those that have ended.
+    fn meet(&mut self, flows: &[FlowSample], now_ns: u64) {
+        for flow in flows.iter().filter(|flow| flow.proto == Proto::Tcp) {
+            let new = Known { tries: TRIES, due_ns: now_ns, seen_ns: now_ns, pid: None };
+            self.known.entry(flow.cookie).or_insert(new).seen_ns = now_ns;
+        }
+        let kept_ns = |known: &Known| if known.pid.is_some() { KEPT_NS } else { 0 };
+        self.known.retain(|_, known| now_ns.saturating_sub(known.seen_ns) <= kept_ns(known));
+    }
+
+    /// Begins with the connections whose other end is none of the sockets seen; whom a found process is connected with besides
+    /// is its own matter.
+    fn begin(&mut self, flows: &[FlowSample], paths: &[FlowPath], now_ns: u64) {
+        let is_due = |known: &Known| known.tries > 0 && known.due_ns <= now_ns && known.pid.is_none();
+        if !self.known.values().any(is_due) {
+            return;
+        }
+        let peers: BTreeSet<u32> = self.known.values().filter_map(|known| known.pid).collect();
+        let ends: BTreeSet<(SocketAddr, SocketAddr)> = flows.iter().map(|flow| (flow.local, flow.remote)).collect();
+        let mut questions = Vec::new();
+        for flow in flows {
+            let Some(known) = self.known.get_mut(&flow.cookie).filter(|known| is_due(known)) else { continue };
+            if peers.contains(&flow.pid) || ends.contains(&(flow.remote, flow.local)) {
+                known.tries = 0;
+            } else if questions.len() < MOST_TOGETHER {
+                known.tries -= 1;
+                known.due_ns = now_ns.saturating_add(AGAIN_NS * u64::from(TRIES - known.tries));
+                let FlowSample { cookie, netns, local, remote, .. } = *flow;
+                questions.push(Question { cookie, netns, local, remote, socket: None, waits: false });
+            }
+        }
+        if questions.is_empty() {
+            return;
+        }
+        let began_ns = crate::source::now_ns();
+        let residents = holders::residents(&self.proc);
+        let hint = |question: &Question| {
+            let leads = |path: &&FlowPath| path.from == question.local && path.to == question.remote;
+            let comes = |path: &&FlowPath| path.from == question.remote && path.to == question.local;
+            let to = paths.iter().find(leads).and_then(|path| path.hops.last());
+            let to = to.or_else(|| paths.iter().find(comes).and_then(|path| path.hops.first()));
+            [to.map(|hop| hop.link.netns), Some(question.netns)]
+        };
+        let near: BTreeSet<u64> = questions.iter().flat_map(hint).flatten().collect();
+        let far = residents.keys().copied().filter(|netns| !near.contains(netns));
+        let spaces = far.chain(near.iter().copied()).collect();
+        let spent_ns = crate::source::now_ns().saturating_sub(began_ns);
+        self.inquiry = Some(Inquiry { questions, residents, spaces, search: None, spent_ns });
+    }
+
+    fn go_on(&mut self, tick_ns: u64) {
+        let Some(inquiry) = &mut self.inquiry else { return };
+        let began_ns = now_ns();
+        self.buffer.resize(dialogue::BUFFER, 0);
+        self.entries.resize(8 * 1024, MaybeUninit::uninit());
+        inquiry.ask(&self.proc, &mut self.buffer);
+        let found = inquiry.search(&self.proc, &mut self.entries);
+        inquiry.spent_ns += now_ns().saturating_sub(began_ns);
+        for Found { socket, pid, .. } in found.into_iter().filter(|found| found.sockets <= MOST_SOCKETS) {
+            for question in inquiry.questions.iter().filter(|question| question.socket == Some(socket)) {
+                if let Some(known) = self.known.get_mut(&question.cookie) {
+                    known.pid = Some(pid);
+                }
+            }
+        }
+        if inquiry.is_over() {
+            for waiting in inquiry.questions.iter().filter(|question| question.waits) {
+                self.known.entry(waiting.cookie).and_modify(|known| known.tries = TRIES);
+            }
+            self.due_ns = tick_ns.saturating_add(inquiry.spent_ns.saturating_mul(MOST_OF_TIME));
+            (self.inquiry, self.entries, self.buffer) = (None, Vec::new(), Vec::new());
+        }
+    }
+}
+
+impl Inquiry {
+    /// Asks the next namespaces, until each question is answered.
+    fn ask(&mut self, proc: &Path, buffer: &mut [u8]) {
+        for _ in 0..MOST_SPACES {
+            if self.questions.iter().all(Question::is_answered) {
+                self.spaces.clear();
+            }
+            let Some(netns) = self.spaces.pop() else { return };
+            self.ask_in(netns, proc, buffer);
+        }
+    }
+
+    fn ask_in(&mut self, netns: u64, proc: &Path, buffer: &mut [u8]) {
+        // Own addresses are within one namespace.
+        let is_near = |question: &Question| {
+            let (local, remote) = (question.local.ip(), question.remote.ip());
+            question.netns == netns || !(remote.is_loopback() || remote == local)
+        };
+        let open = |question: &&Question| !question.is_answered() && is_near(question);
+        let asked = self.questions.iter().filter(open).map(|question| diag::other_end(question.local, question.remote));
+        let mut asked: Vec<Request> = asked.collect();
+        if asked.is_empty() {
+            return;
+        }
+        let inhabitant = || self.residents.get(&netns).and_then(|pids| pids.last().copied());
+        let opened = if netns::own() == Some(netns) {
+            netns::open_here().ok()
+        } else {
+            inhabitant().and_then(|pid| netns::open_inside(proc, pid).ok())
+        };
+        let Some(mut dialogue) = opened else { return };
+        let questions = &mut self.questions;
+        // Whoever was not heard is asked for again.
+        let _ = dialogue.get_each(&mut asked, buffer, |message, _| {
+            let Some(told) = diag::told(message).filter(Told::is_established) else { return };
+            if let Some(question) = questions.iter_mut().find(|question| question.is_of(&told)) {
+                question.socket = (told.inode != 0).then_some((netns, told.inode));
+                question.waits = told.inode == 0;
+            }
+        });
+    }
+
+    /// Once every namespace is asked, looks for who holds what was found there.
+    fn search(&mut self, proc: &Path, entries: &mut [MaybeUninit<u8>]) -> Vec<Found> {
+        if !self.spaces.is_empty() {
+            return Vec::new();
+        }
+        let (questions, residents) = (&self.questions, &self.residents);
+        let search = self.search.get_or_insert_with(|| {
+            Search::begin(proc, residents, questions.iter().filter_map(|question| question.socket).collect())
+        });
+        search.go_on(entries)
+    }
+
+    fn is_over(&self) -> bool {
+        self.search.as_ref().is_some_and(Search::is_over)
+    }
+}
+
+impl Question {
+    fn is_answered(&self) -> bool {
+        self.socket.is_some() || self.waits
+    }
+
+    /// The socket is the other end.
+    fn is_of(&self, told: &Told) -> bool {
+        told.id.local() == self.remote && told.id.remote() == self.local
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream};
+
+    /// A connection within this process, whose first end is the only socket that is seen.
+    fn half_seen(address: &str) -> (FlowSample, [TcpStream; 2]) {
+        let listener = TcpListener::bind(address).expect("loopback can be listened on");
+        let near = TcpStream::connect(listener.local_addr().expect("it has a port")).expect("it connects");
+        let (far, _) = listener.accept().expect("it is accepted");
+        let ends = (near.local_addr().expect("bound"), near.peer_addr().expect("connected"));
+        let own = netns::own().expect("the own namespace");
+        (FlowSample::plain(7, (own, 1), ends), [near, far])
+    }
+
+    /// What is found until nothing more is looked for.
+    fn found(peers: &mut Peers, flows: &[FlowSample], now_ns: u64) -> BTreeSet<u32> {
+        let mut found = peers.look(flows, &[], now_ns);
+        while peers.inquiry.is_some() {
+            found = peers.look(flows, &[], now_ns);
+        }
+        found
+    }
+
+    #[test]
+    fn who_holds_the_other_end_is_found_and_let_go_after_its_connection() {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let (flow, _held) = half_seen(address);
+            let mut peers = Peers::new(Path::new("/proc"));
+            let this = BTreeSet::from([std::process::id()]);
+            assert_eq!(found(&mut peers, &[flow], 1), this, "{address}: this process has both");
+            assert_eq!(found(&mut peers, &[], 1 + KEPT_NS), this, "what arrived last is read");
+            assert_eq!(found(&mut peers, &[], 2 + KEPT_NS), BTreeSet::new(), "and then it is let go");
+        }
+    }
+
+    #[test]
+    fn who_takes_a_connection_late_is_found_then() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback can be listened on");
+        let near = TcpStream::connect(listener.local_addr().expect("it has a port")).expect("it connects");
+        let ends = (near.local_addr().expect("bound"), near.peer_addr().expect("connected"));
+        let flow = [FlowSample::plain(7, (netns::own().expect("the own namespace"), 1), ends)];
+        let mut peers = Peers::new(Path::new("/proc"));
+        for second in 0..20 {
+            peers.due_ns = 0;
+            assert_eq!(found(&mut peers, &flow, second * 1_000_000_000), BTreeSet::new(), "nobody has it yet");
+        }
+        let _far = listener.accept().expect("it is accepted");
+        peers.due_ns = 0;
+        assert_eq!(found(&mut peers, &flow, 21_000_000_000), BTreeSet::from([std::process::id()]));
+    }
+
+    #[test]
+    fn a_connection_of_which_both_ends_are_seen_is_not_looked_for() {
+        let (near, _held) = half_seen("127.0.0.1:0");
+        let far = FlowSample { cookie: 8, pid: 2, local: near.remote, remote: near.local, ..near.clone() };
+        let mut peers = Peers::new(Path::new("/proc"));
+        assert_eq!(found(&mut peers, &[near, far], 1), BTreeSet::new());
+        assert!(peers.known.values().all(|known| known.tries == 0), "and never will be");
+    }
+
+    #[test]
+    fn an_end_elsewhere_is_looked_for_a_few_times() {
+        let ends = ["198.18.0.1:4000", "198.18.0.2:5201"].map(|text| text.parse().expect("an address"));
+        let flow = FlowSample::plain(7, (netns::own().expect("the own namespace"), 1), (ends[0], ends[1]));
+        let mut peers = Peers::new(Path::new("/proc"));
+        let mut looks = 0;
+        for second in 0..60 {
+            peers.due_ns = 0;
+            let _nobody = peers.look(std::slice::from_ref(&flow), &[], second * 1_000_000_000);
+            looks += u32::from(peers.inquiry.is_some() || peers.due_ns > 0);
+            while peers.inquiry.is_some() {
+                peers.look(std::slice::from_ref(&flow), &[], second * 1_000_000_000);
+            }
+        }
+        assert_eq!(looks, u32::from(TRIES), "and then it is let be");
+    }
+}
