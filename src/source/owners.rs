@@ -3,12 +3,12 @@
 //! It looks only when namespaces or links have changed, or while something is not known; otherwise it costs nothing.
 
 mod cgroup;
-mod conmon;
 mod containers;
 mod convention;
 mod docker;
 mod guest;
 mod holders;
+mod keeper;
 mod passage;
 mod pods;
 
@@ -78,15 +78,27 @@ impl OwnerReader {
         }
     }
 
-    /// The owners of these links, sorted by link.
-    pub fn read(&mut self, spaces: &Arc<Vec<Space>>, links: &Arc<Vec<Arc<LinkFacts>>>, now_ns: u64) -> Arc<Vec<Owned>> {
+    /// Somebody came to live beside others in these namespaces: where nobody knows whose one is, it may be theirs.
+    pub fn hurry(&mut self, joined: impl IntoIterator<Item = u64>, now_ns: u64) {
+        joined.into_iter().for_each(|netns| self.containers.hurry(netns, now_ns));
+        self.due_ns = self.due_ns.min(self.containers.due_ns());
+    }
+
+    /// The owners of these links, sorted by link; `living` tells the inhabitants of a namespace, the oldest first.
+    pub fn read(
+        &mut self,
+        spaces: &Arc<Vec<Space>>,
+        living: impl Fn(u64) -> Vec<u32>,
+        links: &Arc<Vec<Arc<LinkFacts>>>,
+        now_ns: u64,
+    ) -> Arc<Vec<Owned>> {
         let changed = !Arc::ptr_eq(&self.spaces, spaces) || !Arc::ptr_eq(&self.links, links);
         if changed {
             (self.spaces, self.links) = (Arc::clone(spaces), Arc::clone(links));
         } else if now_ns < self.due_ns {
             return Arc::clone(&self.published);
         }
-        if self.look(changed, now_ns) || changed {
+        if self.look(changed, living, now_ns) || changed {
             self.join();
         }
         if self.ask(changed, now_ns) {
@@ -103,10 +115,10 @@ impl OwnerReader {
     }
 
     /// Looks at processes; true when there is news.
-    fn look(&mut self, changed: bool, now_ns: u64) -> bool {
+    fn look(&mut self, changed: bool, living: impl Fn(u64) -> Vec<u32>, now_ns: u64) -> bool {
         let mut news = false;
         if changed || now_ns >= self.containers.due_ns() {
-            news |= self.containers.look(&self.spaces, now_ns);
+            news |= self.containers.look(&self.spaces, living, now_ns);
         }
         if changed || news || self.holders.must_check(now_ns) {
             let containers = &self.containers;
