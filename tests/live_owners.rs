@@ -4,6 +4,8 @@
 #[path = "live_owners/inhabitants.rs"]
 mod inhabitants;
 mod live;
+#[path = "live_owners/taps.rs"]
+mod taps;
 
 use live::{Kept, Netns, Watching, await_that, can_run, link};
 use serde_json::{Value, json};

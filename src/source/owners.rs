@@ -5,6 +5,7 @@
 mod cgroup;
 mod containers;
 mod convention;
+mod device;
 mod docker;
 mod guest;
 mod holders;
