@@ -32,6 +32,13 @@ pub(super) fn lost(scene: &Scene<'_>) -> Option<Said> {
         _ if here < whole => format!("{} of {} lost packets/s are lost", rate(here), rate(whole)),
         _ => format!("{} packets/s are lost", rate(whole)),
     };
+    // The datagrams of a VPN are counted by themselves.
+    let how_many = match (worst.place, &worst.name, worst.share) {
+        (LossPlace::ReceiveBuffer, Some(_), Some(share)) => {
+            format!("{} % of a tunnel's datagrams are lost", percent(share))
+        }
+        _ => how_many,
+    };
     let others =
         losses.places.iter().find(|loss| (loss.place, loss.netns, loss.link) != (worst.place, worst.netns, worst.link));
     let beside =
@@ -95,7 +102,10 @@ fn place(loss: &Loss, metrics: &Metrics) -> String {
         LossPlace::Tcp => format!("by TCP{at}"),
         LossPlace::Kernel => format!("in the kernel{at}"),
         LossPlace::Checksum => "because their checksum is wrong".to_owned(),
-        LossPlace::ReceiveBuffer => "in the receiver's socket buffer".to_owned(),
+        LossPlace::ReceiveBuffer => loss
+            .name
+            .as_deref()
+            .map_or("in the receiver's socket buffer".to_owned(), |name| format!("in the socket of {name}")),
         LossPlace::SendBuffer => "in the sender's socket buffer".to_owned(),
         LossPlace::Conntrack => "by connection tracking".to_owned(),
     };
@@ -137,6 +147,7 @@ fn remedy(loss: &Loss, metrics: &Metrics) -> String {
         LossPlace::Checksum => {
             "something on the way damages them (netem corrupt, a rule that rewrites them), or a link leaves the checksum out (ethtool -K LINK tx off mends that)"
         }
+        LossPlace::ReceiveBuffer if loss.name.is_some() => return vpn(loss),
         LossPlace::ReceiveBuffer => {
             "a larger net.core.rmem_max with -w bears bursts; else the receiver's core is too busy"
         }
@@ -203,6 +214,17 @@ fn upcall(loss: &Loss, metrics: &Metrics) -> String {
     let losses = &metrics.losses;
     let all = loss.link.and_then(|link| losses.of_upcalls(link)).unwrap_or(losses.a_second(loss.packets));
     format!("{} packets/s wait in vain for ovs-vswitchd: {mends}", rate(all))
+}
+
+/// How a VPN has a larger buffer.
+fn vpn(loss: &Loss) -> String {
+    let name = loss.name.as_deref().unwrap_or_default();
+    let option = match name.split(' ').next() {
+        Some("openvpn") => "its --rcvbuf BYTES with a larger net.core.rmem_max bears bursts",
+        Some("tincd") => "its UDPRcvBuf with a larger net.core.rmem_max bears bursts",
+        _ => "a larger net.core.rmem_default bears bursts, once it is started again",
+    };
+    format!("{option}; else the core of {name} is too busy (ss -uamp there)")
 }
 
 fn conntrack(metrics: &Metrics) -> String {
