@@ -10,6 +10,7 @@ mod docker;
 mod guest;
 mod holders;
 mod keeper;
+mod networks;
 mod passage;
 mod pods;
 
@@ -19,6 +20,7 @@ use containers::Containers;
 pub use docker::Sockets;
 use docker::{Docker, Network};
 use holders::Holders;
+use networks::Networks;
 use pods::Pods;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,6 +34,7 @@ pub struct OwnerReader {
     holders: Holders,
     docker: Docker,
     pods: Pods,
+    networks: Networks,
     spaces: Arc<Vec<Space>>,
     links: Arc<Vec<Arc<LinkFacts>>>,
     published: Arc<Vec<Owned>>,
@@ -57,10 +60,16 @@ impl OwnerReader {
     #[must_use]
     pub fn new(roots: &Roots, docker: Sockets) -> Self {
         let own = netns_of(Path::new("/proc/thread-self")).unwrap_or(0);
-        Self::of(&roots.proc, own, Docker::new(docker), Pods::at(PathBuf::from("/var/log/pods")))
+        Self::of(
+            &roots.proc,
+            own,
+            Docker::new(docker),
+            Pods::at(PathBuf::from("/var/log/pods")),
+            Networks::below("/etc"),
+        )
     }
 
-    fn of(proc: &Path, own: u64, docker: Docker, pods: Pods) -> Self {
+    fn of(proc: &Path, own: u64, docker: Docker, pods: Pods, networks: Networks) -> Self {
         Self {
             proc: proc.to_owned(),
             own,
@@ -68,6 +77,7 @@ impl OwnerReader {
             holders: Holders::new(proc),
             docker,
             pods,
+            networks,
             spaces: Arc::default(),
             links: Arc::default(),
             published: Arc::default(),
@@ -98,6 +108,9 @@ impl OwnerReader {
             (self.spaces, self.links) = (Arc::clone(spaces), Arc::clone(links));
         } else if now_ns < self.due_ns {
             return Arc::clone(&self.published);
+        }
+        if changed && self.links.iter().any(|link| link.kind == Kind::Bridge && link.netns == self.own) {
+            self.networks.look(now_ns);
         }
         if self.look(changed, living, now_ns) || changed {
             self.join();
@@ -194,7 +207,10 @@ impl OwnerReader {
         let other_end = link.peer.and_then(|peer| peer.netns).filter(|&netns| netns != link.netns);
         let container = self.containers.owner(link.netns);
         let container = container.or_else(|| self.containers.owner(other_end?)).map(|owner| self.named(owner));
+        let configured =
+            || self.networks.of(&link.name).filter(|_| link.kind == Kind::Bridge && link.netns == self.own);
         let network = || self.network_of_bridge(link, home).or_else(|| self.network_around(link));
+        let network = || network().or_else(|| configured().cloned());
         let held = || self.holders.owner(link.key()).cloned();
         container.or_else(network).or_else(held).or_else(|| convention::guess(link, self.name_of_master(link)))
     }

@@ -33,14 +33,11 @@ pub(super) fn lost(scene: &Scene<'_>) -> Option<Said> {
         _ => format!("{} packets/s are lost", rate(whole)),
     };
     // The datagrams of a VPN are counted by themselves.
-    let how_many = match (worst.place, &worst.name, worst.share) {
-        (LossPlace::ReceiveBuffer, Some(_), Some(share)) => {
-            format!("{} % of a tunnel's datagrams are lost", percent(share))
-        }
-        _ => how_many,
+    let how_many = match worst.share.filter(|_| worst.is_of_vpn()) {
+        Some(share) => format!("{} % of a tunnel's datagrams are lost", percent(share)),
+        None => how_many,
     };
-    let others =
-        losses.places.iter().find(|loss| (loss.place, loss.netns, loss.link) != (worst.place, worst.netns, worst.link));
+    let others = losses.places.iter().find(|loss| !same(loss, worst));
     let beside =
         others.map(|loss| (loss, losses.a_second(loss.packets))).filter(|(_, packets)| *packets >= LEAST_PER_S);
     let beside = beside.map_or_else(String::new, |(loss, packets)| {
@@ -56,7 +53,7 @@ pub(super) fn lost(scene: &Scene<'_>) -> Option<Said> {
     );
     let mut numbers = vec![("packets_per_s", here), ("all_packets_per_s", whole)];
     numbers.extend(sent.map(|sent| ("sent_per_s", sent)));
-    numbers.extend(share(here).map(|share| ("share", share)));
+    numbers.extend(worst.share.filter(|_| worst.is_of_vpn()).or(share(here)).map(|share| ("share", share)));
     numbers.extend(share(whole).map(|share| ("all_share", share)));
     numbers.extend(worst.core.map(|core| ("core", f64::from(core))));
     Some(Said { text, cost: None, numbers })
@@ -64,11 +61,16 @@ pub(super) fn lost(scene: &Scene<'_>) -> Option<Said> {
 
 /// The first loss of the worst place, and how many packets are lost there over all cores.
 fn worst(losses: &Losses) -> Option<(&Loss, f64)> {
-    let same = |one: &Loss, other: &Loss| (one.place, one.netns, one.link) == (other.place, other.netns, other.link);
     let sum = |one: &Loss| losses.places.iter().filter(|other| same(one, other)).map(|other| other.packets).sum();
     let all = losses.places.iter().map(|loss| (loss, sum(loss)));
     // Of several reasons at one place the first is the one for which most is lost.
     all.rev().max_by(|one: &(_, f64), other| one.1.total_cmp(&other.1))
+}
+
+/// Of one place, for whatever reason.
+fn same(one: &Loss, other: &Loss) -> bool {
+    let place = |loss: &Loss| (loss.place, loss.netns, loss.link, loss.is_of_vpn());
+    place(one) == place(other)
 }
 
 /// The place in words, with its namespace where there is more than one.
@@ -102,10 +104,8 @@ fn place(loss: &Loss, metrics: &Metrics) -> String {
         LossPlace::Tcp => format!("by TCP{at}"),
         LossPlace::Kernel => format!("in the kernel{at}"),
         LossPlace::Checksum => "because their checksum is wrong".to_owned(),
-        LossPlace::ReceiveBuffer => loss
-            .name
-            .as_deref()
-            .map_or("in the receiver's socket buffer".to_owned(), |name| format!("in the socket of {name}")),
+        LossPlace::ReceiveBuffer if loss.is_of_vpn() => named("in the socket of", ""),
+        LossPlace::ReceiveBuffer => "in the receiver's socket buffer".to_owned(),
         LossPlace::SendBuffer => "in the sender's socket buffer".to_owned(),
         LossPlace::Conntrack => "by connection tracking".to_owned(),
     };
@@ -147,7 +147,7 @@ fn remedy(loss: &Loss, metrics: &Metrics) -> String {
         LossPlace::Checksum => {
             "something on the way damages them (netem corrupt, a rule that rewrites them), or a link leaves the checksum out (ethtool -K LINK tx off mends that)"
         }
-        LossPlace::ReceiveBuffer if loss.name.is_some() => return vpn(loss),
+        LossPlace::ReceiveBuffer if loss.is_of_vpn() => return vpn(loss),
         LossPlace::ReceiveBuffer => {
             "a larger net.core.rmem_max with -w bears bursts; else the receiver's core is too busy"
         }

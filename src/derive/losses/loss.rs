@@ -189,6 +189,12 @@ impl Losses {
 }
 
 impl Loss {
+    /// The datagrams of a user-space VPN are lost, in its own socket; the kernel names no function of those.
+    #[must_use]
+    pub fn is_of_vpn(&self) -> bool {
+        self.place == LossPlace::ReceiveBuffer && self.name.is_some() && self.function.is_none()
+    }
+
     pub(super) fn in_space(place: LossPlace, netns: u64, packets: f64) -> Self {
         Self::somewhere(place, Some(netns), packets)
     }

@@ -24,7 +24,13 @@ impl Machine {
         let root = tempfile::tempdir().expect("writable");
         fs::create_dir(root.path().join("proc")).expect("writable");
         let docker = Docker::at(root.path().join("docker.sock"));
-        let reader = OwnerReader::of(&root.path().join("proc"), OWN, docker, Pods::at(root.path().join("pods")));
+        let reader = OwnerReader::of(
+            &root.path().join("proc"),
+            OWN,
+            docker,
+            Pods::at(root.path().join("pods")),
+            Networks::below(root.path().join("etc").to_str().expect("text")),
+        );
         Self { root, reader }
     }
 
