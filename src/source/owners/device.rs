@@ -1,9 +1,6 @@
 //! In which namespace the tun or tap is that a process holds: one of its descriptors is taken over for a moment and asked. It
 //! decides nothing, and leaves the process as it was.
-#![allow(
-    unsafe_code,
-    reason = "TUNGETDEVNETNS gives its descriptor as the call's value, which rustix has no wrapper for"
-)]
+#![allow(unsafe_code, reason = "TUNGETDEVNETNS returns a descriptor, which rustix has no wrapper for")]
 
 use rustix::fd::{AsRawFd, FromRawFd, OwnedFd};
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
