@@ -1,7 +1,11 @@
 //! Owners on the real kernel: who holds a tun, a tap, a macvtap; whose a namespace is by a control group made for it; what
 //! a Docker says that answers well, slowly, wrongly, endlessly or not at all. No Docker is needed.
 
+#[path = "live_owners/inhabitants.rs"]
+mod inhabitants;
 mod live;
+#[path = "live_owners/taps.rs"]
+mod taps;
 
 use live::{Kept, Netns, Watching, await_that, can_run, link};
 use serde_json::{Value, json};

@@ -1,6 +1,8 @@
 //! The path of a flow over real namespaces, bridges, macvlan, vxlan and routes: every link in the right order, and every
 //! hop's rate that of the flow.
 
+#[path = "live_paths/ifb.rs"]
+mod ifb;
 mod live;
 #[path = "live_paths/shape.rs"]
 mod shape;

@@ -29,6 +29,7 @@ mod qdiscs;
 pub mod reasons;
 mod route;
 mod upcalls;
+mod vpn;
 
 use super::links::LinkMetrics;
 use super::ovs::DatapathMetrics;
@@ -97,6 +98,7 @@ impl LossTrack {
                 backlog::of_devices(&step, &route, told, &mut places);
             }
         }
+        vpn::lost(&step, paths, &spans, &mut places);
         let crossed = upcalls::crossed(datapaths, &next.ovs, paths);
         let unasked = upcalls::lost(&step, &crossed);
         if !unasked.is_empty() {
@@ -107,7 +109,8 @@ impl LossTrack {
         places.sort_by(|one, other| other.packets.total_cmp(&one.packets));
         self.quiet_s = if places.is_empty() { self.quiet_s.map(|quiet_s| quiet_s + seconds) } else { Some(0.0) };
         let is_theirs = !others_send(paths, &spans, places.iter().map(|loss| loss.packets).sum());
-        for loss in places.iter_mut().filter(|loss| loss.place != LossPlace::Upcall && is_theirs) {
+        let is_open = |loss: &&mut Loss| loss.place != LossPlace::Upcall && loss.share.is_none() && is_theirs;
+        for loss in places.iter_mut().filter(is_open) {
             let sent = sent_through(loss, paths, &spans).filter(|&sent| sent > 0.0);
             // Packets under way when a tick ends are lost in the next one.
             loss.share = sent.map(|sent| (loss.packets / sent).min(1.0));

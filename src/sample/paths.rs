@@ -84,6 +84,8 @@ pub enum HopBy {
     Local,
     /// A program that copies from one connection to another (Docker's proxy).
     Proxy,
+    /// A filter of traffic control that has what the link before received pass an ifb first.
+    Redirect,
 }
 
 impl HopBy {
@@ -101,6 +103,7 @@ impl HopBy {
             Self::Tunnel => "tunnel",
             Self::Local => "local",
             Self::Proxy => "proxy",
+            Self::Redirect => "redirect",
         }
     }
 }

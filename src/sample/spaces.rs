@@ -10,7 +10,7 @@ pub struct Space {
     /// The file name it is kept under in `/run/netns` or `/run/docker/netns`; control characters replaced.
     #[serde(default)]
     pub name: Option<String>,
-    /// A process that lives in it: the one with the lowest pid; none where no process does.
+    /// A process that lives in it: the one that was started first; none where no process does.
     #[serde(default)]
     pub pid: Option<u32>,
     /// It stands still and is read less often than every tick.

@@ -175,7 +175,8 @@ impl Live {
         self.switches.read(self.ovs.processes(), &mut threads);
         links.links = self.ovs.among(links.links);
         self.ovs.count_among(&mut links.counters);
-        let owners = self.owners.read(&spaces, &links.links, now_ns);
+        self.owners.hurry(self.spaces.joined(), now_ns);
+        let owners = self.owners.read(&spaces, |netns| self.spaces.inhabitants(netns), &links.links, now_ns);
         let ground = Ground { spaces: &self.spaces, links: &links.links, ovs: &ovs };
         let paths = self.paths.read(ground, &flows, now_ns);
         self.threads.also(self.flows.other_ends(&flows, &paths, now_ns));

@@ -3,12 +3,14 @@
 //! It looks only when namespaces or links have changed, or while something is not known; otherwise it costs nothing.
 
 mod cgroup;
-mod conmon;
 mod containers;
 mod convention;
+mod device;
 mod docker;
 mod guest;
 mod holders;
+mod keeper;
+mod networks;
 mod passage;
 mod pods;
 
@@ -18,6 +20,7 @@ use containers::Containers;
 pub use docker::Sockets;
 use docker::{Docker, Network};
 use holders::Holders;
+use networks::Networks;
 use pods::Pods;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,6 +34,7 @@ pub struct OwnerReader {
     holders: Holders,
     docker: Docker,
     pods: Pods,
+    networks: Networks,
     spaces: Arc<Vec<Space>>,
     links: Arc<Vec<Arc<LinkFacts>>>,
     published: Arc<Vec<Owned>>,
@@ -56,10 +60,16 @@ impl OwnerReader {
     #[must_use]
     pub fn new(roots: &Roots, docker: Sockets) -> Self {
         let own = netns_of(Path::new("/proc/thread-self")).unwrap_or(0);
-        Self::of(&roots.proc, own, Docker::new(docker), Pods::at(PathBuf::from("/var/log/pods")))
+        Self::of(
+            &roots.proc,
+            own,
+            Docker::new(docker),
+            Pods::at(PathBuf::from("/var/log/pods")),
+            Networks::below("/etc"),
+        )
     }
 
-    fn of(proc: &Path, own: u64, docker: Docker, pods: Pods) -> Self {
+    fn of(proc: &Path, own: u64, docker: Docker, pods: Pods, networks: Networks) -> Self {
         Self {
             proc: proc.to_owned(),
             own,
@@ -67,6 +77,7 @@ impl OwnerReader {
             holders: Holders::new(proc),
             docker,
             pods,
+            networks,
             spaces: Arc::default(),
             links: Arc::default(),
             published: Arc::default(),
@@ -78,15 +89,30 @@ impl OwnerReader {
         }
     }
 
-    /// The owners of these links, sorted by link.
-    pub fn read(&mut self, spaces: &Arc<Vec<Space>>, links: &Arc<Vec<Arc<LinkFacts>>>, now_ns: u64) -> Arc<Vec<Owned>> {
+    /// Somebody came to live beside others in these namespaces: where nobody knows whose one is, it may be theirs.
+    pub fn hurry(&mut self, joined: impl IntoIterator<Item = u64>, now_ns: u64) {
+        joined.into_iter().for_each(|netns| self.containers.hurry(netns, now_ns));
+        self.due_ns = self.due_ns.min(self.containers.due_ns());
+    }
+
+    /// The owners of these links, sorted by link; `living` tells the inhabitants of a namespace, the oldest first.
+    pub fn read(
+        &mut self,
+        spaces: &Arc<Vec<Space>>,
+        living: impl Fn(u64) -> Vec<u32>,
+        links: &Arc<Vec<Arc<LinkFacts>>>,
+        now_ns: u64,
+    ) -> Arc<Vec<Owned>> {
         let changed = !Arc::ptr_eq(&self.spaces, spaces) || !Arc::ptr_eq(&self.links, links);
         if changed {
             (self.spaces, self.links) = (Arc::clone(spaces), Arc::clone(links));
         } else if now_ns < self.due_ns {
             return Arc::clone(&self.published);
         }
-        if self.look(changed, now_ns) || changed {
+        if changed && self.links.iter().any(|link| link.kind == Kind::Bridge && link.netns == self.own) {
+            self.networks.look(now_ns);
+        }
+        if self.look(changed, living, now_ns) || changed {
             self.join();
         }
         if self.ask(changed, now_ns) {
@@ -103,10 +129,10 @@ impl OwnerReader {
     }
 
     /// Looks at processes; true when there is news.
-    fn look(&mut self, changed: bool, now_ns: u64) -> bool {
+    fn look(&mut self, changed: bool, living: impl Fn(u64) -> Vec<u32>, now_ns: u64) -> bool {
         let mut news = false;
         if changed || now_ns >= self.containers.due_ns() {
-            news |= self.containers.look(&self.spaces, now_ns);
+            news |= self.containers.look(&self.spaces, living, now_ns);
         }
         if changed || news || self.holders.must_check(now_ns) {
             let containers = &self.containers;
@@ -181,7 +207,10 @@ impl OwnerReader {
         let other_end = link.peer.and_then(|peer| peer.netns).filter(|&netns| netns != link.netns);
         let container = self.containers.owner(link.netns);
         let container = container.or_else(|| self.containers.owner(other_end?)).map(|owner| self.named(owner));
+        let configured =
+            || self.networks.of(&link.name).filter(|_| link.kind == Kind::Bridge && link.netns == self.own);
         let network = || self.network_of_bridge(link, home).or_else(|| self.network_around(link));
+        let network = || network().or_else(|| configured().cloned());
         let held = || self.holders.owner(link.key()).cloned();
         container.or_else(network).or_else(held).or_else(|| convention::guess(link, self.name_of_master(link)))
     }

@@ -1,19 +1,21 @@
 //! The network namespaces of the machine: finds them by their processes and mounts, holds each open, runs something
 //! inside one. An open descriptor keeps a namespace alive, so one that nobody else keeps is let go at once.
 
+mod living;
 mod mounts;
 mod residents;
 
 use crate::sample::{Problem, Space};
 use crate::sched;
 use crate::source::Roots;
+use living::Living;
 use mounts::Mount;
 use residents::Residents;
 use rustix::event::epoll;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -48,8 +50,8 @@ impl Choice {
 
 /// What vnettop's own namespace is called in a choice.
 pub const SELF: &str = "self";
-/// Inhabitants that are remembered of a namespace: when the one that is watched ends, another takes its place.
-const MOST_LIVING: usize = 4;
+/// So many inhabitants of vnettop's own namespace are remembered, whose owner nobody asks for.
+const MOST_OWN: usize = 4;
 const EVENTS: usize = 64;
 
 /// Finds network namespaces and holds them open.
@@ -63,6 +65,8 @@ pub struct Spaces {
     mountinfo: Option<File>,
     known: BTreeMap<u64, Known>,
     residents: Residents,
+    /// Namespaces that had an inhabitant and got another one since they were last taken.
+    joined: BTreeSet<u64>,
     published: Arc<Vec<Space>>,
     changed: bool,
     problems: Vec<Problem>,
@@ -74,9 +78,9 @@ struct Known {
     file: Arc<OwnedFd>,
     name: Option<String>,
     mounted: bool,
-    living: Vec<u32>,
-    /// Tells when the first of the living ends.
-    watch: Option<OwnedFd>,
+    living: Living,
+    /// The inhabitant that is watched, and what tells when it ends.
+    watch: Option<(u32, OwnedFd)>,
     rests: bool,
 }
 
@@ -101,12 +105,16 @@ impl Spaces {
             choice,
             known: BTreeMap::new(),
             residents: Residents::new(roots),
+            joined: BTreeSet::new(),
             published: Arc::default(),
             changed: true,
             problems: Vec::new(),
         };
         if let Ok(file) = open(Path::new("/proc/thread-self/ns/net")) {
-            let living = if looks { Vec::new() } else { vec![std::process::id()] };
+            let mut living = Living::default();
+            if !looks {
+                living.take_in(std::process::id(), 0, |_| true);
+            }
             let own_one = Known { file: Arc::new(file), name: None, mounted: true, living, watch: None, rests: false };
             spaces.known.insert(own, own_one);
         }
@@ -239,55 +247,79 @@ impl Spaces {
         if let Some((_, place)) = self.asked.iter_mut().find(|(asked, _)| *asked == pid) {
             *place = Some(netns);
         }
-        if let Some(known) = self.known.get_mut(&netns) {
-            if known.living.len() < MOST_LIVING && !known.living.contains(&pid) {
-                known.living.push(pid);
-                self.changed |= known.living.len() == 1;
-                self.watch(netns);
-            }
+        let known = self.known.get(&netns).map(|known| &known.living);
+        if known.is_some_and(|living| living.has(pid) || netns == self.own && living.len() >= MOST_OWN) {
             return;
         }
-        let Ok(file) = open(&self.residents.file_of(pid)) else { return };
-        self.hold(netns, file, None, vec![pid]);
+        if known.is_none() {
+            let Ok(file) = open(&self.residents.file_of(pid)) else { return };
+            self.hold(netns, file, None);
+        }
+        self.take_in(pid, netns);
         self.watch(netns);
+        self.let_go(netns);
+    }
+
+    /// Remembers an inhabitant.
+    fn take_in(&mut self, pid: u32, netns: u64) {
+        let (Some(known), Some(started)) = (self.known.get_mut(&netns), self.residents.started(pid)) else { return };
+        if !known.living.is_empty() {
+            self.joined.insert(netns);
+        }
+        known.living.take_in(pid, started, |pid| self.residents.of(pid) == Some(netns));
+        if known.living.oldest() == Some(pid) {
+            (known.watch, self.changed) = (None, true);
+        }
+    }
+
+    /// Who lives there, the oldest first; one or the other may have gone.
+    #[must_use]
+    pub fn inhabitants(&self, netns: u64) -> Vec<u32> {
+        self.known.get(&netns).map(|known| known.living.by_age()).unwrap_or_default()
+    }
+
+    /// The namespaces that somebody joined who lives beside others there, since this was asked last.
+    pub fn joined(&mut self) -> BTreeSet<u64> {
+        std::mem::take(&mut self.joined)
     }
 
     /// Keeps a namespace if the file is still the one that was meant.
-    fn hold(&mut self, netns: u64, file: OwnedFd, name: Option<String>, living: Vec<u32>) {
+    fn hold(&mut self, netns: u64, file: OwnedFd, name: Option<String>) {
         if rustix::fs::fstat(&file).is_ok_and(|stat| stat.st_ino == netns) {
-            let mounted = name.is_some();
-            self.known.insert(netns, Known { file: Arc::new(file), name, mounted, living, watch: None, rests: false });
+            let (file, living, mounted) = (Arc::new(file), Living::default(), name.is_some());
+            self.known.insert(netns, Known { file, name, mounted, living, watch: None, rests: false });
             self.changed = true;
         }
     }
 
-    /// Has the first of the living watched; those that have gone meanwhile are forgotten.
+    /// Has the oldest of the living watched; those that have gone meanwhile are forgotten.
     fn watch(&mut self, netns: u64) {
         let (Some(events), Some(known)) = (&self.events, self.known.get_mut(&netns)) else { return };
         if netns == self.own {
             return;
         }
-        while known.watch.is_none() && !known.living.is_empty() {
-            let opened = i32::try_from(known.living[0]).ok().and_then(Pid::from_raw);
+        while known.watch.is_none()
+            && let Some(oldest) = known.living.oldest()
+        {
+            let opened = i32::try_from(oldest).ok().and_then(Pid::from_raw);
             let opened = opened.and_then(|pid| pidfd_open(pid, PidfdFlags::NONBLOCK).ok());
             // Looked at after it was opened: from here on the number cannot be another process'.
-            let opened = opened.filter(|_| self.residents.of(known.living[0]) == Some(netns));
+            let opened = opened.filter(|_| self.residents.of(oldest) == Some(netns));
             let data = epoll::EventData::new_u64(netns);
             let watched = opened.filter(|watch| epoll::add(events, watch, data, epoll::EventFlags::IN).is_ok());
             if watched.is_none() {
-                known.living.remove(0);
+                known.living.forget(oldest);
                 self.changed = true;
             }
-            known.watch = watched;
+            known.watch = watched.map(|watched| (oldest, watched));
         }
     }
 
     /// The watched inhabitant of a namespace has ended.
     fn ended(&mut self, netns: u64) {
         let Some(known) = self.known.get_mut(&netns) else { return };
-        known.watch = None;
-        if !known.living.is_empty() {
-            known.living.remove(0);
+        if let Some((pid, _)) = known.watch.take() {
+            known.living.forget(pid);
         }
         self.changed = true;
         self.watch(netns);
@@ -328,7 +360,7 @@ impl Spaces {
             if !self.known.contains_key(&netns)
                 && let Ok(file) = open(&mount.path)
             {
-                self.hold(netns, file, Some(mount.name()), Vec::new());
+                self.hold(netns, file, Some(mount.name()));
             }
         }
     }
@@ -358,7 +390,7 @@ impl Spaces {
             let space = |(&netns, known): (&u64, &Known)| Space {
                 netns,
                 name: known.name.clone(),
-                pid: known.living.iter().min().copied(),
+                pid: known.living.oldest(),
                 rests: known.rests,
             };
             let spaces: Vec<Space> = self.known.iter().map(space).collect();

@@ -27,6 +27,7 @@ use visibility::Namespace;
 use watch::Watched;
 
 pub(in crate::source) use kernel::napi_thread;
+pub(in crate::source) use parse::parse_stat;
 pub use switch::SwitchReader;
 pub use watch::Watch;
 

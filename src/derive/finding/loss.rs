@@ -32,8 +32,12 @@ pub(super) fn lost(scene: &Scene<'_>) -> Option<Said> {
         _ if here < whole => format!("{} of {} lost packets/s are lost", rate(here), rate(whole)),
         _ => format!("{} packets/s are lost", rate(whole)),
     };
-    let others =
-        losses.places.iter().find(|loss| (loss.place, loss.netns, loss.link) != (worst.place, worst.netns, worst.link));
+    // The datagrams of a VPN are counted by themselves.
+    let how_many = match worst.share.filter(|_| worst.is_of_vpn()) {
+        Some(share) => format!("{} % of a tunnel's datagrams are lost", percent(share)),
+        None => how_many,
+    };
+    let others = losses.places.iter().find(|loss| !same(loss, worst));
     let beside =
         others.map(|loss| (loss, losses.a_second(loss.packets))).filter(|(_, packets)| *packets >= LEAST_PER_S);
     let beside = beside.map_or_else(String::new, |(loss, packets)| {
@@ -49,7 +53,7 @@ pub(super) fn lost(scene: &Scene<'_>) -> Option<Said> {
     );
     let mut numbers = vec![("packets_per_s", here), ("all_packets_per_s", whole)];
     numbers.extend(sent.map(|sent| ("sent_per_s", sent)));
-    numbers.extend(share(here).map(|share| ("share", share)));
+    numbers.extend(worst.share.filter(|_| worst.is_of_vpn()).or(share(here)).map(|share| ("share", share)));
     numbers.extend(share(whole).map(|share| ("all_share", share)));
     numbers.extend(worst.core.map(|core| ("core", f64::from(core))));
     Some(Said { text, cost: None, numbers })
@@ -57,11 +61,16 @@ pub(super) fn lost(scene: &Scene<'_>) -> Option<Said> {
 
 /// The first loss of the worst place, and how many packets are lost there over all cores.
 fn worst(losses: &Losses) -> Option<(&Loss, f64)> {
-    let same = |one: &Loss, other: &Loss| (one.place, one.netns, one.link) == (other.place, other.netns, other.link);
     let sum = |one: &Loss| losses.places.iter().filter(|other| same(one, other)).map(|other| other.packets).sum();
     let all = losses.places.iter().map(|loss| (loss, sum(loss)));
     // Of several reasons at one place the first is the one for which most is lost.
     all.rev().max_by(|one: &(_, f64), other| one.1.total_cmp(&other.1))
+}
+
+/// Of one place, for whatever reason.
+fn same(one: &Loss, other: &Loss) -> bool {
+    let place = |loss: &Loss| (loss.place, loss.netns, loss.link, loss.is_of_vpn());
+    place(one) == place(other)
 }
 
 /// The place in words, with its namespace where there is more than one.
@@ -100,6 +109,7 @@ pub(in crate::derive) fn place_alone(loss: &Loss) -> String {
         LossPlace::Tcp => format!("by TCP{at}"),
         LossPlace::Kernel => format!("in the kernel{at}"),
         LossPlace::Checksum => "because their checksum is wrong".to_owned(),
+        LossPlace::ReceiveBuffer if loss.is_of_vpn() => named("in the socket of", ""),
         LossPlace::ReceiveBuffer => "in the receiver's socket buffer".to_owned(),
         LossPlace::SendBuffer => "in the sender's socket buffer".to_owned(),
         LossPlace::Conntrack => "by connection tracking".to_owned(),
@@ -141,6 +151,7 @@ fn remedy(loss: &Loss, metrics: &Metrics) -> String {
         LossPlace::Checksum => {
             "something on the way damages them (netem corrupt, a rule that rewrites them), or a link leaves the checksum out (ethtool -K LINK tx off mends that)"
         }
+        LossPlace::ReceiveBuffer if loss.is_of_vpn() => return vpn(loss),
         LossPlace::ReceiveBuffer => {
             "a larger net.core.rmem_max with -w bears bursts; else the receiver's core is too busy"
         }
@@ -207,6 +218,17 @@ fn upcall(loss: &Loss, metrics: &Metrics) -> String {
     let losses = &metrics.losses;
     let all = loss.link.and_then(|link| losses.of_upcalls(link)).unwrap_or(losses.a_second(loss.packets));
     format!("{} packets/s wait in vain for ovs-vswitchd: {mends}", rate(all))
+}
+
+/// How a VPN has a larger buffer.
+fn vpn(loss: &Loss) -> String {
+    let name = loss.name.as_deref().unwrap_or_default();
+    let option = match name.split(' ').next() {
+        Some("openvpn") => "its --rcvbuf BYTES with a larger net.core.rmem_max bears bursts",
+        Some("tincd") => "its UDPRcvBuf with a larger net.core.rmem_max bears bursts",
+        _ => "a larger net.core.rmem_default bears bursts, once it is started again",
+    };
+    format!("{option}; else the core of {name} is too busy (ss -uamp there)")
 }
 
 fn conntrack(metrics: &Metrics) -> String {

@@ -94,7 +94,8 @@ pub struct Loss {
     /// The link, of a qdisc, a link or a backlog, and wherever the kernel says at which one a packet was; of a datapath that
     /// of its bridge, or its first port on the way.
     pub link: Option<LinkKey>,
-    /// What people call it: the link; the qdisc's kind and the link; the datapath.
+    /// What people call it: the link; the qdisc's kind and the link; the datapath; of a receive buffer that is not the test's
+    /// own, the VPN whose it is.
     pub name: Option<String>,
     /// Kind and handle of a qdisc.
     pub qdisc: Option<(String, u32)>,
@@ -188,6 +189,12 @@ impl Losses {
 }
 
 impl Loss {
+    /// The datagrams of a user-space VPN are lost, in its own socket; the kernel names no function of those.
+    #[must_use]
+    pub fn is_of_vpn(&self) -> bool {
+        self.place == LossPlace::ReceiveBuffer && self.name.is_some() && self.function.is_none()
+    }
+
     pub(super) fn in_space(place: LossPlace, netns: u64, packets: f64) -> Self {
         Self::somewhere(place, Some(netns), packets)
     }

@@ -34,6 +34,10 @@ pub(super) fn owner(text: &[u8]) -> Option<Owner> {
 fn in_path(path: &[u8]) -> Option<Owner> {
     let path = path.strip_suffix(b" (deleted)").unwrap_or(path);
     let parts: Vec<&[u8]> = path.split(|&byte| byte == b'/').filter(|part| !part.is_empty()).collect();
+    // systemd-nspawn itself, outside of its machine.
+    if parts.last() == Some(&&b"supervisor"[..]) {
+        return None;
+    }
     let inner = |at: usize| in_part(at.checked_sub(1).map_or(&[][..], |above| parts[above]), parts[at]);
     (0..parts.len()).rev().find_map(inner)
 }
@@ -67,9 +71,9 @@ fn engine_word(engine: &[u8]) -> &'static str {
     }
 }
 
-/// `lxc.payload.NAME`, `lxc.monitor.NAME`, `lxc/NAME`.
+/// `lxc.payload.NAME`, `lxc/NAME`; who watches over it from outside is in `lxc.monitor.NAME`.
 fn lxc(parent: &[u8], part: &[u8]) -> Option<Owner> {
-    let dotted = part.strip_prefix(b"lxc.payload.").or_else(|| part.strip_prefix(b"lxc.monitor."));
+    let dotted = part.strip_prefix(b"lxc.payload.");
     let below = || (parent == b"lxc" || parent == b"lxc.payload").then_some(part);
     named(OwnerKind::Container, dotted.or_else(below)?, "lxc")
 }
@@ -199,7 +203,6 @@ mod tests {
         for (path, kind, name, by) in [
             ("/lxc.payload.web/system.slice/ssh.service", Container, "web", "lxc"),
             ("/lxc/web/init.scope", Container, "web", "lxc"),
-            ("/lxc.monitor.web", Container, "web", "lxc"),
             ("/machine.slice/systemd-nspawn@my\\x2dbox.service/payload", Container, "my-box", "nspawn"),
             ("/machine.slice/machine-box.scope", Container, "box", "nspawn"),
             ("/machine.slice/machine-qemu\\x2d3\\x2dweb\\x2d1.scope/libvirt/emulator", Vm, "web-1", "qemu"),
@@ -232,6 +235,8 @@ mod tests {
             "/kubepods.slice/kubepods-burstable.slice",
             "/docker/deadbeef",
             "/system.slice/podman.service",
+            "/lxc.monitor.web",
+            "/machine.slice/machine-box.scope/supervisor",
         ] {
             assert_eq!(of(path), None, "{path} is no container");
         }

@@ -1,17 +1,18 @@
-//! Which container, pod or machine each network namespace belongs to, by a process that lives in it. Once known it stays
-//! until the namespace goes, whatever its processes do. It names nothing beyond what the control group says.
+//! Which container, pod or machine each network namespace belongs to: that of its oldest inhabitant that belongs to one. Once
+//! known it stays until the namespace goes, whatever its processes do. It names nothing beyond what a control group and
+//! the process that watches over a container say.
 
-use super::{cgroup, conmon};
+use super::{cgroup, keeper};
 use crate::sample::{Owner, OwnerKind, Space};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// A namespace whose process belongs to nobody is asked again after this, then after twice as long, and so on, ns.
+/// A namespace whose processes belong to nobody is asked again after this, then after twice as long, and so on, ns.
 const PAUSE_NS: u64 = 1_000_000_000;
 const LONGEST_PAUSE_NS: u64 = 64_000_000_000;
-/// So many are asked in one tick at most: about 15 µs each.
+/// In so many namespaces are they asked in one tick at most: about 15 µs for a process with a group of its own, 50 without.
 const MOST: usize = 256;
 /// A `cgroup` file is no longer than this, bytes.
 const LONGEST: u64 = 16 * 1024;
@@ -49,8 +50,17 @@ impl Containers {
         self.due_ns
     }
 
-    /// Follows the namespaces; true when an owner was found or lost.
-    pub fn look(&mut self, spaces: &[Space], now_ns: u64) -> bool {
+    /// Somebody new lives there.
+    pub fn hurry(&mut self, netns: u64, now_ns: u64) {
+        if let Some(known) = self.known.get_mut(&netns).filter(|known| known.owner.is_none()) {
+            (known.ask_ns, known.pause_ns) = (known.ask_ns.min(now_ns.saturating_add(PAUSE_NS)), PAUSE_NS);
+            self.due_ns = self.due_ns.min(known.ask_ns);
+        }
+    }
+
+    /// Follows the namespaces, of each of which `living` tells the inhabitants, the oldest first; true when an owner was
+    /// found or lost.
+    pub fn look(&mut self, spaces: &[Space], living: impl Fn(u64) -> Vec<u32>, now_ns: u64) -> bool {
         let mut known = std::mem::take(&mut self.known);
         let (before, mut kept, mut found, mut asked) = (known.values().filter(|k| k.owner.is_some()).count(), 0, 0, 0);
         self.due_ns = u64::MAX;
@@ -68,7 +78,7 @@ impl Containers {
             kept += usize::from(now.owner.is_some());
             if now.owner.is_none() && now.ask_ns <= now_ns && asked < MOST {
                 asked += 1;
-                now.owner = of(&self.proc, pid, space.netns);
+                now.owner = living(space.netns).iter().find_map(|&pid| of(&self.proc, pid, space.netns));
                 now.ask_ns = now_ns.saturating_add(now.pause_ns);
                 now.pause_ns = (now.pause_ns * 2).min(LONGEST_PAUSE_NS);
                 found += usize::from(now.owner.is_some());
@@ -87,9 +97,11 @@ fn of(proc: &Path, pid: u32, netns: u64) -> Option<Owner> {
     let directory = proc.join(pid.to_string());
     let mut text = Vec::new();
     File::open(directory.join("cgroup")).ok()?.take(LONGEST).read_to_end(&mut text).ok()?;
-    let mut owner = cgroup::owner(&text)?;
-    if let (OwnerKind::Container, "podman" | "crio", Some(id)) = (owner.kind, &*owner.by, &owner.id) {
-        owner.name = conmon::name(proc, pid, id).unwrap_or(owner.name);
+    let mut owner = cgroup::owner(&text).or_else(|| keeper::owner(proc, pid))?;
+    if let (OwnerKind::Container, "podman" | "crio", Some(id)) = (owner.kind, &*owner.by, &owner.id)
+        && *id == owner.name
+    {
+        owner.name = keeper::name(proc, pid, id).unwrap_or(owner.name);
     }
     (super::netns_of(&directory) == Some(netns)).then_some(owner)
 }
@@ -111,6 +123,11 @@ mod tests {
         symlink(format!("net:[{netns}]"), directory.join("ns/net")).expect("writable");
     }
 
+    /// In each namespace lives who is told of it.
+    fn living(spaces: &[Space]) -> impl Fn(u64) -> Vec<u32> {
+        |netns| spaces.iter().filter(|space| space.netns == netns).filter_map(|space| space.pid).collect()
+    }
+
     fn space(netns: u64, pid: Option<u32>) -> Space {
         Space { netns, name: None, pid, rests: false }
     }
@@ -123,19 +140,43 @@ mod tests {
         process(proc.path(), 8, 30, "/user.slice");
         let mut containers = Containers::new(proc.path(), 99);
         let spaces = [space(10, Some(1)), space(20, Some(7)), space(30, Some(8)), space(40, None)];
-        assert!(containers.look(&spaces, 0), "there is news");
+        assert!(containers.look(&spaces, living(&spaces), 0), "there is news");
         assert_eq!(containers.owner(20).expect("its container").name, "a51cac518006");
         assert_eq!([10, 30, 40].map(|netns| containers.owner(netns).is_some()), [false; 3], "nobody else's");
         assert_eq!(containers.due_ns(), SECOND, "the one without an owner is asked again");
         process(proc.path(), 8, 30, "/lxc.payload.web");
-        assert!(!containers.look(&spaces, SECOND / 2), "not yet");
-        assert!(containers.look(&spaces, SECOND), "a process may enter its group late");
+        assert!(!containers.look(&spaces, living(&spaces), SECOND / 2), "not yet");
+        assert!(containers.look(&spaces, living(&spaces), SECOND), "a process may enter its group late");
         assert_eq!(containers.owner(30).expect("a machine").name, "web");
         assert_eq!(containers.due_ns(), u64::MAX, "nothing is left to ask");
-        assert!(!containers.look(&[space(20, Some(9)), space(30, None)], 2 * SECOND), "it stays whoever lives there");
+        let others = [space(20, Some(9)), space(30, None)];
+        assert!(!containers.look(&others, living(&others), 2 * SECOND), "it stays whoever lives there");
         assert_eq!(containers.owner(20).expect("its container").name, "a51cac518006", "also without its process");
-        assert!(containers.look(&[space(30, None)], 3 * SECOND), "a namespace that is gone");
+        assert!(containers.look(&[space(30, None)], |_| Vec::new(), 3 * SECOND), "a namespace that is gone");
         assert!(containers.owner(20).is_none(), "belongs to nobody");
+    }
+
+    #[test]
+    fn whoever_comes_from_the_host_takes_no_name_away_and_neither_does_a_sidecar() {
+        let proc = tempfile::tempdir().expect("writable");
+        process(proc.path(), 40, 20, "/user.slice");
+        process(proc.path(), 32_000, 20, &format!("/docker/{ID}"));
+        process(proc.path(), 41, 20, "/lxc.payload.sidecar");
+        process(proc.path(), 42, 21, "/lxc.payload.web");
+        let spaces = [space(20, Some(40)), space(21, Some(43))];
+        // The first was there before the container, the second went elsewhere.
+        let living = |netns| if netns == 20 { vec![40, 32_000, 41] } else { vec![44, 43] };
+        let mut containers = Containers::new(proc.path(), 99);
+        assert!(containers.look(&spaces, living, 0), "one of them has an owner");
+        assert_eq!(containers.owner(20).expect("the container").name, "a51cac518006", "the oldest that has one");
+        assert!(containers.owner(21).is_none(), "nobody is seen who could tell");
+        for second in [1, 3, 7] {
+            assert!(!containers.look(&spaces, living, second * SECOND), "nor later");
+        }
+        containers.hurry(21, 8 * SECOND);
+        assert_eq!(containers.due_ns(), 9 * SECOND, "somebody has come, and is asked soon");
+        assert!(containers.look(&spaces, |_| vec![44, 43, 42], 9 * SECOND));
+        assert_eq!(containers.owner(21).expect("a machine").name, "web");
     }
 
     #[test]
@@ -143,7 +184,7 @@ mod tests {
         let proc = tempfile::tempdir().expect("writable");
         process(proc.path(), 7, 21, &format!("/docker/{ID}"));
         let mut containers = Containers::new(proc.path(), 99);
-        assert!(!containers.look(&[space(20, Some(7))], 0), "it lives elsewhere");
+        assert!(!containers.look(&[space(20, Some(7))], |_| vec![7], 0), "it lives elsewhere");
     }
 
     #[test]
@@ -151,6 +192,9 @@ mod tests {
         let proc = tempfile::tempdir().expect("writable");
         process(proc.path(), 7, 20, &format!("/docker/{ID}"));
         let mut containers = Containers::new(proc.path(), 20);
-        assert!(!containers.look(&[space(20, Some(7))], 0), "a container on the host's network has none of its own");
+        assert!(
+            !containers.look(&[space(20, Some(7))], |_| vec![7], 0),
+            "a container on the host's network has none of its own"
+        );
     }
 }

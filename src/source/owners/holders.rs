@@ -1,8 +1,8 @@
 //! Which process holds a tun, tap or macvtap open. All processes are looked through only while there is such a link whose
 //! holder is not known, and never all of them in one tick. Another user's need rights.
 
-use super::guest;
 use super::passage::{Passage, Seen};
+use super::{device, guest};
 use crate::sample::{Kind, LinkFacts, LinkKey, LinkState, Owner, OwnerKind, Problem};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -156,12 +156,15 @@ impl Holders {
             (Some(name), _) => !link.by_index && link.name == *name,
             (None, index) => link.by_index && Some(link.key.ifindex.0) == index,
         };
-        let Some(netns) = super::netns_of(&self.proc.join(seen.pid.to_string())) else { return false };
+        // The kernel tells where it is; else it is beside its holder, most likely.
+        let told = seen.name.as_ref().and_then(|_| device::netns(seen.pid, seen.fd));
+        let netns = told.or_else(|| super::netns_of(&self.proc.join(seen.pid.to_string())));
+        let Some(netns) = netns else { return false };
         let here = self.links.iter().filter(matches).find(|link| link.key.netns == netns);
         // Its link may have been moved elsewhere since; of two so named elsewhere nobody can tell which, nor whether one
         // is meant that is not seen.
         let mut elsewhere = self.links.iter().filter(matches).filter(|_| self.seen_in.binary_search(&netns).is_ok());
-        let only = elsewhere.next().filter(|_| elsewhere.next().is_none());
+        let only = elsewhere.next().filter(|_| told.is_none() && elsewhere.next().is_none());
         let Some(key) = here.or(only).filter(|link| link.free).map(|link| link.key) else { return false };
         let owner = self.who(seen.pid, seen.ifindex.is_some());
         // Of several that hold it, the machine counts: the program that started it holds it too for a moment.

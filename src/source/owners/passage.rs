@@ -22,7 +22,7 @@ const ENTRIES: usize = 4096;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Seen {
     pub pid: u32,
-    fd: u32,
+    pub fd: u32,
     /// A tun or tap is told by name (`iff:` of fdinfo).
     pub name: Option<String>,
     /// A macvtap by its index (`/dev/tapN`).

@@ -24,7 +24,13 @@ impl Machine {
         let root = tempfile::tempdir().expect("writable");
         fs::create_dir(root.path().join("proc")).expect("writable");
         let docker = Docker::at(root.path().join("docker.sock"));
-        let reader = OwnerReader::of(&root.path().join("proc"), OWN, docker, Pods::at(root.path().join("pods")));
+        let reader = OwnerReader::of(
+            &root.path().join("proc"),
+            OWN,
+            docker,
+            Pods::at(root.path().join("pods")),
+            Networks::below(root.path().join("etc").to_str().expect("text")),
+        );
         Self { root, reader }
     }
 
@@ -46,8 +52,14 @@ impl Machine {
         fs::write(directory.join("fdinfo/5"), format!("pos:\t0\niff:\t{link}\n")).expect("writable");
     }
 
+    /// In each namespace lives who is told of it.
+    fn look(&mut self, spaces: &Arc<Vec<Space>>, links: &Links, now_ns: u64) -> Arc<Vec<Owned>> {
+        let living = |netns| spaces.iter().filter(|space| space.netns == netns).filter_map(|space| space.pid).collect();
+        self.reader.read(spaces, living, links, now_ns)
+    }
+
     fn read(&mut self, spaces: &Arc<Vec<Space>>, links: &Links, now_ns: u64) -> Vec<(u32, String)> {
-        let owned = self.reader.read(spaces, links, now_ns);
+        let owned = self.look(spaces, links, now_ns);
         owned.iter().map(|owned| (owned.link.ifindex.0, owned.owner.name.clone())).collect()
     }
 }
@@ -104,7 +116,7 @@ fn both_ends_of_a_container_s_pair_are_the_container_s() {
     let id = || "a51cac518006".to_owned();
     let by_id = [(3, "docker".to_owned()), (5, id()), (12, id())];
     assert_eq!(machine.read(&spaces, &links, SECOND), by_id, "by the id while nobody knows the name");
-    let owned = machine.reader.read(&spaces, &links, SECOND);
+    let owned = machine.look(&spaces, &links, SECOND);
     assert!(owned[0].owner.guess && !owned[1].owner.guess, "what only the name of the bridge says is a guess");
     assert_eq!((&*owned[1].owner.by, owned[1].owner.id.as_deref()), ("docker", Some("a51cac518006")));
 }
@@ -123,13 +135,13 @@ fn docker_s_name_replaces_the_id_and_never_goes_back() {
         now_ns += 1_000_000;
         assert!(now_ns < 60 * SECOND, "the names are there before a minute has passed");
     }
-    let settled = machine.reader.read(&spaces, &links, now_ns);
+    let settled = machine.look(&spaces, &links, now_ns);
     assert_eq!(machine.reader.due_ns, u64::MAX, "with every name known there is nothing left to do");
     fs::remove_file(&path).expect("removable");
     drop(listener);
     fs::remove_dir_all(machine.root.path().join("proc/7")).expect("removable");
     for (second, links) in [(10, docker_host().1), (20, docker_host().1)] {
-        let owned = machine.reader.read(&spaces, &links, now_ns + second * SECOND);
+        let owned = machine.look(&spaces, &links, now_ns + second * SECOND);
         assert!(Arc::ptr_eq(&owned, &settled), "without Docker and without the process the names are the same");
     }
     let reborn = links.iter().map(|link| Arc::new(LinkFacts { born: link.born + 100, ..(**link).clone() })).collect();
@@ -142,9 +154,9 @@ fn docker_s_name_replaces_the_id_and_never_goes_back() {
 fn a_quiet_tick_touches_nothing() {
     let mut machine = Machine::new();
     let (spaces, links) = (Arc::new(vec![space(OWN, Some(1))]), links(vec![link(OWN, 1, "lo", Kind::Loopback)]));
-    let first = machine.reader.read(&spaces, &links, 0);
+    let first = machine.look(&spaces, &links, 0);
     assert_eq!(machine.reader.due_ns, u64::MAX, "nothing is to be asked on a machine without anybody");
-    assert!(Arc::ptr_eq(&first, &machine.reader.read(&spaces, &links, 100 * SECOND)), "the same list");
+    assert!(Arc::ptr_eq(&first, &machine.look(&spaces, &links, 100 * SECOND)), "the same list");
 }
 
 #[test]
@@ -165,7 +177,7 @@ fn a_pod_has_the_name_of_its_logs_and_a_network_is_guessed_by_its_name() {
         link(OWN, 10, "br-office", Kind::Bridge),
         link(OWN, 11, "lxcfoo", Kind::Bridge),
     ]);
-    let owned = machine.reader.read(&spaces, &links, 0);
+    let owned = machine.look(&spaces, &links, 0);
     let names: Vec<_> =
         owned.iter().map(|owned| (owned.link.ifindex.0, &*owned.owner.name, owned.owner.guess)).collect();
     let expected = [
@@ -180,7 +192,7 @@ fn a_pod_has_the_name_of_its_logs_and_a_network_is_guessed_by_its_name() {
     ];
     assert_eq!(names, expected, "a pod where the namespace tells, else a guess, else nobody");
     fs::create_dir_all(machine.root.path().join("pods").join(format!("default_web-7d4b9c_{UID}"))).expect("writable");
-    let owned = machine.reader.read(&spaces, &links, 2 * SECOND);
+    let owned = machine.look(&spaces, &links, 2 * SECOND);
     assert_eq!(owned[0].owner.name, "web-7d4b9c", "the kubelet's directory has the name");
     assert_eq!((owned[0].owner.kind, owned[0].owner.id.as_deref()), (OwnerKind::Pod, Some(UID)));
 }
@@ -223,14 +235,14 @@ fn of_two_links_of_one_name_the_holder_s_own_namespace_decides() {
     let tun = |netns, name| link(netns, 5, name, Kind::Tun);
     let lo = || link(OWN, 1, "lo", Kind::Loopback);
     let both = links(vec![lo(), tun(OWN, "tun0"), tun(20, "tun0")]);
-    let owned = machine.reader.read(&spaces, &both, 0);
+    let owned = machine.look(&spaces, &both, 0);
     assert_eq!(owned.iter().map(|owned| owned.link.netns).collect::<Vec<_>>(), [OWN], "the one beside it");
     let elsewhere = links(vec![lo(), tun(20, "tun0"), tun(30, "tun0")]);
-    assert_eq!(machine.reader.read(&spaces, &elsewhere, SECOND).len(), 0, "of two elsewhere nobody can tell which");
+    assert_eq!(machine.look(&spaces, &elsewhere, SECOND).len(), 0, "of two elsewhere nobody can tell which");
     let unseen = links(vec![tun(20, "tun0")]);
-    assert_eq!(machine.reader.read(&spaces, &unseen, SECOND).len(), 0, "nor whether one is meant that is not seen");
+    assert_eq!(machine.look(&spaces, &unseen, SECOND).len(), 0, "nor whether one is meant that is not seen");
     let moved = links(vec![lo(), tun(20, "tun0"), tun(30, "tun1")]);
-    assert_eq!(machine.reader.read(&spaces, &moved, 2 * SECOND).len(), 1, "the only one was moved there");
+    assert_eq!(machine.look(&spaces, &moved, 2 * SECOND).len(), 1, "the only one was moved there");
 }
 
 #[test]
@@ -268,7 +280,7 @@ fn a_held_link_s_namesake_is_not_its_holder_s() {
     let tun = |netns| link(netns, 5, "tun0", Kind::Tun);
     let both = links(vec![tun(OWN), tun(20)]);
     for second in 0..40 {
-        let owned = machine.reader.read(&spaces, &both, second * SECOND);
+        let owned = machine.look(&spaces, &both, second * SECOND);
         let owners = owned.iter().map(|owned| owned.link.netns).collect::<Vec<_>>();
         assert_eq!(owners, [OWN], "the other tun0 stays nobody's, also after {second} s");
     }

@@ -47,8 +47,10 @@ pub(super) fn directions(flow: &FlowSample) -> (bool, bool) {
     }
 }
 
-/// A way turned round: what was sent there is received here, and each hop follows from what is now before it.
+/// A way turned round: what was sent there is received here, and each hop follows from what is now before it. What links
+/// do with what they receive is no matter of the other direction's.
 pub(super) fn turned(hops: &[Hop]) -> Vec<Hop> {
+    let hops: Vec<&Hop> = hops.iter().filter(|hop| hop.by != HopBy::Redirect).collect();
     let by = |at: usize| match (hops[at].by, hops.get(at + 1).map(|after| after.by)) {
         (HopBy::Local, _) => HopBy::Local,
         (_, None | Some(HopBy::Local)) => HopBy::Route,
@@ -65,7 +67,7 @@ pub(super) fn turned(hops: &[Hop]) -> Vec<Hop> {
         HopWay::Received => HopWay::Sent,
         HopWay::Passed => HopWay::Passed,
     };
-    (0..hops.len()).rev().map(|at| Hop { link: hops[at].link, way: way(&hops[at]), by: by(at) }).collect()
+    (0..hops.len()).rev().map(|at| Hop { link: hops[at].link, way: way(hops[at]), by: by(at) }).collect()
 }
 
 #[cfg(test)]

@@ -7,10 +7,11 @@ mod link;
 mod marks;
 mod neighbour;
 mod proxy;
+mod redirect;
 mod route;
 mod wireguard;
 
-use super::lookups::{Bridged, Detail, Lookups, Mac, Marking, Packet, Route, Wireguard};
+use super::lookups::{Bridged, Detail, Lookups, Mac, Marking, Packet, Redirect, Route, Wireguard};
 use super::map::Map;
 use crate::sample::{Ifindex, LinkKey};
 use crate::source::links::nsid;
@@ -52,6 +53,7 @@ struct Round {
     wireguards: HashMap<LinkKey, Result<Arc<Wireguard>, String>>,
     listening: HashMap<(u64, u16), Result<bool, String>>,
     markings: HashMap<(u64, bool), Marking>,
+    redirects: HashMap<(LinkKey, bool), Option<Redirect>>,
 }
 
 /// The sockets of one namespace.
@@ -248,6 +250,15 @@ impl Lookups for Kernel<'_> {
             if self.looks_at_marks(netns, is_ipv6) { self.marked_by(netns, is_ipv6) } else { Marking::Unused };
         self.sockets.round.markings.insert((netns, is_ipv6), marking.clone());
         marking
+    }
+
+    fn redirected(&mut self, link: LinkKey, is_ipv6: bool) -> Option<Redirect> {
+        if let Some(known) = self.sockets.round.redirects.get(&(link, is_ipv6)) {
+            return *known;
+        }
+        let redirect = self.ask_filters(link, is_ipv6);
+        self.sockets.round.redirects.insert((link, is_ipv6), redirect);
+        redirect
     }
 
     fn proxied(&mut self, netns: u64, to: SocketAddr) -> Option<SocketAddr> {

@@ -113,6 +113,15 @@ pub(super) enum Marking {
     Changed(String),
 }
 
+/// What filters of traffic control do with what a link receives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Redirect {
+    /// They send all of it out through that link.
+    All(Ifindex),
+    /// They send some of it there: of what, is not asked.
+    Some(Ifindex),
+}
+
 /// What the facts of a link leave out and a walk needs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Detail {
@@ -162,6 +171,8 @@ pub(super) trait Lookups {
     fn listens(&mut self, netns: u64, port: u16) -> Result<bool, String>;
     /// What marks do to the namespace's routes for that family.
     fn marking(&mut self, netns: u64, is_ipv6: bool) -> Marking;
+    /// Where filters send packets of that family that a link receives; none where they leave them alone.
+    fn redirected(&mut self, link: LinkKey, is_ipv6: bool) -> Option<Redirect>;
     /// Where a proxy in that namespace takes what comes for this address; none where there is no proxy.
     fn proxied(&mut self, netns: u64, to: SocketAddr) -> Option<SocketAddr>;
 }

@@ -2,7 +2,8 @@
 //! in turns every few seconds, because a process may enter another namespace at any time.
 
 use super::mounts::inode;
-use crate::source::{Roots, scan};
+use crate::source::threads::parse_stat;
+use crate::source::{Roots, proc_file, scan};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -20,6 +21,8 @@ const ROUND_NS: u64 = 5 * SECOND_NS;
 const MOST_LOOKS: usize = 64;
 /// More new numbers than this are found faster by listing.
 const MOST_NEW: u32 = 1024;
+/// A `stat` is no longer than this, bytes.
+const STAT: usize = 1024;
 
 /// Looks at the processes of a /proc.
 #[derive(Debug)]
@@ -102,6 +105,12 @@ impl Residents {
             self.denied = capabilities(None).is_ok_and(|own| !own.effective.contains(CapabilitySet::SYS_PTRACE));
         }
         inode(read.ok()?.to_bytes())
+    }
+
+    /// When a process was started, clock ticks since boot; none when it is gone.
+    pub fn started(&self, pid: u32) -> Option<u64> {
+        let file = proc_file::open_below(self.directory.as_ref()?, &format!("{pid}/stat")).ok()?;
+        Some(parse_stat(proc_file::once(&file, &mut [0; STAT]).ok()?)?.start)
     }
 
     /// The namespace of a process, as a file.

@@ -9,7 +9,7 @@ const KERNEL_THREAD: u64 = 0x0020_0000;
 
 /// What `/proc/PID/task/TID/stat` tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stat<'a> {
+pub(in crate::source) struct Stat<'a> {
     /// Field 2, as the thread (or whoever named it) chose it: any bytes, also blanks and parentheses.
     pub comm: &'a [u8],
     /// Field 3: `R`, `S`, `D`, `Z`, …
@@ -29,7 +29,7 @@ pub(super) struct Stat<'a> {
 }
 
 /// Fields are counted from the last parenthesis, because the command name may hold anything.
-pub(super) fn parse_stat(bytes: &[u8]) -> Option<Stat<'_>> {
+pub(in crate::source) fn parse_stat(bytes: &[u8]) -> Option<Stat<'_>> {
     let open = bytes.iter().position(|&byte| byte == b'(')?;
     let close = bytes.iter().rposition(|&byte| byte == b')')?;
     let comm = bytes.get(open + 1..close)?;

@@ -1,13 +1,13 @@
 //! What is asked only where there is a wireguard or a rule about marks, through sockets that are opened for it.
 
-use super::{Kernel, NETFILTER, SOCK_DIAG, marks, wireguard};
+use super::{Kernel, NETFILTER, SOCK_DIAG, marks, redirect, wireguard};
 use crate::sample::LinkKey;
 use crate::source::SourceError;
 use crate::source::netlink::dialogue::Dialogue;
 use crate::source::netlink::generic;
 use crate::source::netlink::message::Message;
 use crate::source::netlink::socket::KernelSocket;
-use crate::source::paths::lookups::{Marking, Wireguard};
+use crate::source::paths::lookups::{Marking, Redirect, Wireguard};
 use std::io;
 use std::sync::Arc;
 
@@ -54,6 +54,15 @@ impl Kernel<'_> {
         let heard = dialogue.dump(&mut wireguard::sockets(port), buffer, "list UDP sockets", each);
         inside.sockets = Some(dialogue);
         heard.map(|_| listens).map_err(|error| unasked(error.to_string()))
+    }
+
+    /// The first filter of what a link receives that takes packets elsewhere.
+    pub(super) fn ask_filters(&mut self, link: LinkKey, is_ipv6: bool) -> Option<Redirect> {
+        let (inside, buffer) = self.inside(link.netns).ok()?;
+        let mut first = None;
+        let each = |message: &Message<'_>, _: u64| first = first.or_else(|| redirect::told(message, is_ipv6));
+        inside.route.dump(&mut redirect::request(link.ifindex), buffer, "list filters", each).ok()?;
+        first
     }
 
     /// The namespace has rules that look at marks. A kernel without rules has none.

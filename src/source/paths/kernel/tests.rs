@@ -1,6 +1,6 @@
 //! What the kernel's answers say, and that no bytes break the reading of them.
 
-use super::{conntrack, link, marks, neighbour, route, wireguard};
+use super::{conntrack, link, marks, neighbour, redirect, route, wireguard};
 use crate::sample::{Ifindex, Proto};
 use crate::source::links::nsid;
 use crate::source::netlink::message::{Request, messages};
@@ -194,19 +194,53 @@ fn the_socket_of_a_wireguard_is_told_from_one_of_a_process() {
     assert!(messages(&bytes).filter(|message| message.kind == 20).count() >= 2, "both are in the answer");
 }
 
+/// A filter as `tc filter add dev LINK parent ffff: protocol PROTOCOL KIND … action mirred egress redirect dev 7` makes it.
+fn filter(protocol: u16, kind: &str, (selector, actions): (&[u8], u16), what: u32) -> Request {
+    let nested = |kind: u16, value: &[u8]| {
+        let mut request = Request::new(0, 0, &[]).with(kind, value);
+        request.numbered(0)[16..].to_vec()
+    };
+    let parms: Vec<u8> = [0_u32, 0, 4, 1, 1, what, 7].iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let action = nested(1, &[nested(1, b"mirred\0"), nested(2, &nested(2, &parms))].concat());
+    let mut fixed = [0; 20];
+    fixed[16..].copy_from_slice(&(49_152 << 16 | u32::from(protocol.to_be())).to_ne_bytes());
+    let options = [nested(5, selector), nested(actions, &action)].concat();
+    Request::new(libc::RTM_NEWTFILTER, 0, &fixed).with(1, format!("{kind}\0").as_bytes()).with(2, &options)
+}
+
+#[test]
+fn a_filter_redirects_all_or_some_of_what_a_link_receives() {
+    use crate::source::paths::lookups::Redirect;
+    let of = |mut filter: Request, is_ipv6: bool| {
+        messages(filter.numbered(1)).next().and_then(|message| redirect::told(&message, is_ipv6))
+    };
+    let (all, to) = ([&[1_u8, 0, 1][..], &[0; 29]].concat(), Ifindex(7));
+    let some = [&[1_u8, 0, 1][..], &[0; 13], &[255; 4], &[0; 12]].concat();
+    let u32 = |protocol, selector: &[u8], what| filter(protocol, "u32", (selector, 7), what);
+    assert_eq!(of(u32(3, &all, 1), false), Some(Redirect::All(to)), "as CNI's bandwidth plugin makes it");
+    assert_eq!(of(u32(3, &some, 1), false), Some(Redirect::Some(to)), "a key with a mask");
+    assert_eq!(of(filter(3, "matchall", (&[], 2), 1), true), Some(Redirect::All(to)));
+    assert_eq!(of(filter(3, "flower", (&[], 3), 1), false), Some(Redirect::Some(to)));
+    assert_eq!(of(u32(0x0800, &all, 1), false), Some(Redirect::All(to)), "that of IPv4");
+    assert_eq!(of(u32(0x0800, &all, 1), true), None, "takes no IPv6");
+    assert_eq!(of(u32(3, &all, 2), false), None, "what is mirrored is received all the same");
+}
+
 /// Reads the bytes as every kind of answer.
 fn read(bytes: &[u8]) {
     for message in messages(bytes) {
         let _ = (route::route(&message), link::told(&message), nsid::number(&message), conntrack::tracked(&message));
         let _ = (neighbour::mac(&message), neighbour::bridge_port(&message), neighbour::far_end(&message));
         let _ = neighbour::listed(&message, Ifindex(2), [198, 18, 0, 1].into());
+        let _ = (redirect::told(&message, false), redirect::told(&message, true));
         let _ = (marks::looks_at_marks(&message), marks::sets_marks(&message), wireguard::is_its_socket(&message, 7));
         wireguard::told(&message, &mut Wireguard::default());
     }
 }
 
 /// Messages of every kind that is read.
-const KINDS: [u16; 8] = [libc::RTM_NEWROUTE, libc::RTM_NEWLINK, libc::RTM_NEWNEIGH, 88, 0x0100, 32, 0x0a06, 20];
+const KINDS: [u16; 9] =
+    [libc::RTM_NEWROUTE, libc::RTM_NEWLINK, libc::RTM_NEWNEIGH, libc::RTM_NEWTFILTER, 88, 0x0100, 32, 0x0a06, 20];
 
 proptest! {
     #[test]

@@ -2,7 +2,7 @@
 
 use super::net::Net;
 use crate::sample::{Kind, LinkKey, LinkState};
-use crate::source::paths::lookups::{Route, Tunnel};
+use crate::source::paths::lookups::{Redirect, Route, Tunnel};
 
 /// Two hosts 8 and 9 with a wire `nic0` between them, 198.18.1.8 and 198.18.1.9.
 fn hosts() -> (Net, [LinkKey; 2]) {
@@ -41,6 +41,25 @@ fn a_character_device_gives_the_packets_to_its_program() {
         let expected = format!("{OVER_THE_WIRE} … the packets come out of top0 to the program that holds it open");
         assert_eq!(told, expected, "{kind}");
     }
+}
+
+#[test]
+fn what_is_redirected_to_an_ifb_passes_it_and_is_received_as_before() {
+    let mut net = Net::default();
+    let [near, port] = net.pair((1, "eth0"), (8, "veth0"));
+    let ifb = net.link(8, "ifb0", "ifb");
+    net.address(near, "198.18.0.1");
+    net.address(port, "198.18.0.8");
+    net.redirects.insert(port, Redirect::All(ifb.ifindex));
+    let through = "1:eth0 sent route, 8:veth0 received peer, 8:ifb0 sent redirect";
+    assert_eq!(net.walked(1, "198.18.0.8:5201"), through);
+    assert_eq!(net.walked(8, "198.18.0.1:5201"), "8:veth0 sent route, 1:eth0 received peer", "the answers do not");
+    net.redirects.insert(port, Redirect::All(near.ifindex));
+    let plain = "1:eth0 sent route, 8:veth0 received peer";
+    assert_eq!(net.walked(1, "198.18.0.8:5201"), plain, "another link is no ifb");
+    net.redirects.insert(port, Redirect::Some(ifb.ifindex));
+    let told = net.walked(1, "198.18.0.8:5201");
+    assert!(told.starts_with(plain) && told.contains("some packets through ifb0"), "which, is not known: {told}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A network made by hand: links, addresses, routes, tables. Every link has an Ethernet address of its own.
 
 use crate::sample::{Hop, HopWay, Ifindex, Kind, LinkFacts, LinkKey, OvsBridge, OvsPort, OvsSwitch, PeerRef, Proto};
-use crate::source::paths::lookups::{Bridged, Detail, Lookups, Mac, Marking, Packet, Route, Wireguard};
+use crate::source::paths::lookups::{Bridged, Detail, Lookups, Mac, Marking, Packet, Redirect, Route, Wireguard};
 use crate::source::paths::map::Map;
 use crate::source::paths::walk::{Way, walk};
 use std::collections::{HashMap, HashSet};
@@ -33,6 +33,7 @@ pub(super) struct Net {
     pub markings: HashMap<u64, Marking>,
     /// By namespace, mark and destination; what is not here is as for packets without a mark.
     pub marked: HashMap<(u64, u32, IpAddr), Route>,
+    pub redirects: HashMap<LinkKey, Redirect>,
     /// Of the socket.
     pub mark: Option<u32>,
 }
@@ -252,6 +253,10 @@ impl Lookups for Net {
 
     fn marking(&mut self, netns: u64, _: bool) -> Marking {
         self.markings.get(&netns).cloned().unwrap_or(Marking::Unused)
+    }
+
+    fn redirected(&mut self, link: LinkKey, _: bool) -> Option<Redirect> {
+        self.redirects.get(&link).copied()
     }
 
     fn proxied(&mut self, netns: u64, to: SocketAddr) -> Option<SocketAddr> {

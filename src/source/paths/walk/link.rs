@@ -56,6 +56,7 @@ impl<'a, L: Lookups> Walk<'a, L> {
     /// A link has received the frame: its switch, its bridge or bond, what stands on it, or the namespace takes it.
     pub(super) fn receive(&mut self, key: LinkKey, mac: Option<Mac>) -> Result<At, String> {
         let link = self.seen(key)?;
+        self.redirect(link)?;
         if let Some(port) = self.map.switch_port(key) {
             return self.switch(port, mac);
         }

@@ -1,0 +1,71 @@
+//! `RTM_GETTFILTER`: filters of traffic control that take what a link receives elsewhere, as CNI's bandwidth plugin has it
+//! pass an ifb first. Every byte is treated as hostile: what does not fit is no filter.
+
+use crate::sample::Ifindex;
+use crate::source::netlink::message::{Message, Request, attribute, attributes, text, u32_at};
+use crate::source::paths::lookups::Redirect;
+
+/// `struct tcmsg`, bytes: the index at 4, the parent at 12, at 16 the priority and, in network order, the protocol.
+const FIXED: usize = 20;
+/// `NLM_F_DUMP`.
+const DUMP: u16 = 0x300;
+/// `TC_H_CLSACT | TC_H_MIN_INGRESS`, which the qdisc `ingress` has too.
+const INGRESS: u32 = 0xffff_fff2;
+const ETH_P_ALL: u16 = 0x0003;
+const ETH_P_IP: u16 = 0x0800;
+const ETH_P_IPV6: u16 = 0x86dd;
+/// `TCA_KIND`, `TCA_OPTIONS`.
+const KIND: u16 = 1;
+const OPTIONS: u16 = 2;
+/// `TCA_U32_SEL`: in `struct tc_u32_sel` the number of keys at 2, the keys from 16 on, 16 bytes each, with the mask first.
+const U32_SEL: u16 = 5;
+const SEL: usize = 16;
+/// Where the actions are: `TCA_U32_ACT`, `TCA_MATCHALL_ACT`, `TCA_FLOWER_ACT`, `TCA_BPF_ACT`, `TCA_BASIC_ACT`, `TCA_FW_ACT`.
+const ACTIONS: [(&[u8], u16); 6] =
+    [(b"u32", 7), (b"matchall", 2), (b"flower", 3), (b"bpf", 1), (b"basic", 3), (b"fw", 4)];
+/// Of an action: `TCA_ACT_KIND`, `TCA_ACT_OPTIONS`; of mirred: `TCA_MIRRED_PARMS`, a `struct tc_mirred` with what it does at
+/// 20 and the link at 24; `TCA_EGRESS_REDIR`.
+const ACT_KIND: u16 = 1;
+const ACT_OPTIONS: u16 = 2;
+const PARMS: u16 = 2;
+const EGRESS_REDIR: u32 = 1;
+
+/// Asks for the filters of what a link receives.
+pub(super) fn request(link: Ifindex) -> Request {
+    let mut fixed = [0; FIXED];
+    fixed[4..8].copy_from_slice(&link.0.to_ne_bytes());
+    fixed[12..16].copy_from_slice(&INGRESS.to_ne_bytes());
+    Request::new(libc::RTM_GETTFILTER, DUMP, &fixed)
+}
+
+/// Where a filter takes packets of that family; none where it leaves them alone.
+pub(super) fn told(message: &Message<'_>, is_ipv6: bool) -> Option<Redirect> {
+    let (fixed, all) = (message.body, message.body.get(FIXED..)?);
+    let protocol = u16::from_be(u16::try_from(u32_at(fixed, 16)? & 0xffff).ok()?);
+    let is_theirs = [ETH_P_ALL, if is_ipv6 { ETH_P_IPV6 } else { ETH_P_IP }].contains(&protocol);
+    if message.kind != libc::RTM_NEWTFILTER || !is_theirs {
+        return None;
+    }
+    let (kind, options) = (text(attribute(all, KIND)?), attribute(all, OPTIONS)?);
+    let (_, at) = ACTIONS.iter().find(|(name, _)| *name == kind)?;
+    let to = attributes(attribute(options, *at)?).find_map(|(_, action)| redirected(action))?;
+    let takes_all = match kind {
+        b"matchall" => true,
+        b"u32" => attribute(options, U32_SEL).is_some_and(is_everything),
+        _ => false,
+    };
+    Some(if takes_all { Redirect::All(to) } else { Redirect::Some(to) })
+}
+
+/// The link that a mirred redirects to.
+fn redirected(action: &[u8]) -> Option<Ifindex> {
+    attribute(action, ACT_KIND).filter(|kind| text(kind) == b"mirred")?;
+    let parms = attribute(attribute(action, ACT_OPTIONS)?, PARMS)?;
+    (u32_at(parms, 20)? == EGRESS_REDIR).then_some(Ifindex(u32_at(parms, 24)?))
+}
+
+/// No key looks at anything.
+fn is_everything(sel: &[u8]) -> bool {
+    let count = sel.get(2).copied().map_or(0, usize::from);
+    (0..count).all(|key| u32_at(sel, SEL + 16 * key) == Some(0))
+}
