@@ -14,8 +14,10 @@ const IDLE: f64 = 0.08;
 const IDLE_BETWEEN: f64 = 0.25;
 /// A thread that runs or waits to run for so much of the time never has nothing to do.
 const ALWAYS: f64 = 0.85;
-/// And one that waits for its core so long is late with all that it does, though the other end then gives it less.
+/// And one that waits for its core so long is late with all that it does, though the other end then gives it less to do: this
+/// much of the time together. One that has little to do may wait for that, and nothing is lost by it.
 const LATE: f64 = 0.3;
+const OFTEN: f64 = 0.6;
 /// From this share of a core on it is the test's own work that fills it.
 const OWN: f64 = 0.5;
 /// From this share of a core on others take it from a thread that waits for so much of the time.
@@ -68,7 +70,8 @@ pub(super) fn receiver(scene: &Scene) -> Option<&Thread> {
 }
 
 fn always(thread: &Thread) -> bool {
-    thread.cpu + thread.wait >= ALWAYS || thread.wait >= LATE
+    let could_run = thread.cpu + thread.wait;
+    could_run >= ALWAYS || (thread.wait >= LATE && could_run >= OFTEN)
 }
 
 /// A thread that never stops and is moved from core to core, none of which is full.

@@ -142,6 +142,11 @@ fn others_are_named_where_a_thread_of_the_test_waits_for_them() {
     is("before they are looked at", &unnamed, LimitKind::Others, text);
     let asleep = beside(0.6, 0.02);
     assert_eq!(judge(&asleep).kind, LimitKind::Nothing, "at a lower priority it only fills what is left");
+    let late =
+        Scene { threads: vec![thread(SENDER, 0, 0.38, 0.4)], cores: vec![core(0, 1.0, 0.0)], ..beside(0.6, 0.4) };
+    assert_eq!(judge(&late).kind, LimitKind::Others, "one that the other end gives less to do, because it is late");
+    let little = Scene { threads: vec![thread(SENDER, 0, 0.02, 0.4)], ..late };
+    assert_eq!(judge(&little).kind, LimitKind::Nothing, "one that has little to do loses nothing by waiting for it");
     let stolen = Core { steal: 0.4, ..core(0, 0.6, 0.0) };
     let stolen =
         Scene { cores: vec![Core { idle: 0.0, ..stolen }], threads: vec![thread(SENDER, 0, 0.6, 0.35)], ..tcp() };
