@@ -4,6 +4,7 @@
 mod cores;
 mod judge;
 mod scene;
+mod tick;
 mod window;
 
 use super::Metrics;

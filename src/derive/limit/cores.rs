@@ -10,10 +10,14 @@ use crate::sample::{CoreId, Runner};
 
 /// A core with no more idle time than this is full: clock ticks are coarse, and a thread sleeps a moment between two packets.
 const IDLE: f64 = 0.08;
+/// And one that a thread waits for is full whenever that thread could run, whatever it does in between.
+const IDLE_BETWEEN: f64 = 0.25;
 /// A thread that runs or waits to run for so much of the time never has nothing to do.
 const ALWAYS: f64 = 0.85;
-/// And one that waits for its core so long is late with all that it does, though the other end then gives it less.
+/// And one that waits for its core so long is late with all that it does, though the other end then gives it less to do: this
+/// much of the time together. One that has little to do may wait for that, and nothing is lost by it.
 const LATE: f64 = 0.3;
+const OFTEN: f64 = 0.6;
 /// From this share of a core on it is the test's own work that fills it.
 const OWN: f64 = 0.5;
 /// From this share of a core on others take it from a thread that waits for so much of the time.
@@ -66,7 +70,8 @@ pub(super) fn receiver(scene: &Scene) -> Option<&Thread> {
 }
 
 fn always(thread: &Thread) -> bool {
-    thread.cpu + thread.wait >= ALWAYS || thread.wait >= LATE
+    let could_run = thread.cpu + thread.wait;
+    could_run >= ALWAYS || (thread.wait >= LATE && could_run >= OFTEN)
 }
 
 /// A thread that never stops and is moved from core to core, none of which is full.
@@ -83,13 +88,13 @@ fn moving(scene: &Scene) -> Option<Limit> {
 
 impl<'a> Full<'a> {
     fn of(scene: &'a Scene, core: &'a Core) -> Option<Self> {
-        let here = || scene.threads.iter().filter(|thread| thread.on(core.core) > 0.0);
-        let cpu: f64 = here().map(|thread| thread.on(core.core)).sum();
+        let here = || scene.threads.iter().filter(|thread| thread.on(core.number) > 0.0);
+        let cpu: f64 = here().map(|thread| thread.on(core.number)).sum();
         // Whether a thread's CPU time has softirq time in it depends on the kernel's configuration (IRQ_TIME_ACCOUNTING).
         let process = cpu.min(core.process);
         let part = if core.process > f64::EPSILON { process / core.process } else { 0.0 };
         let sends = here().any(|thread| thread.sends);
-        let softirq = match scene.handling.contains(core.core) {
+        let softirq = match scene.handling.contains(core.number) {
             true => core.softirq,
             // What a sender sends is carried on in softirq on its own core; what comes in is on its receiver's at times.
             false if sends || core.softirq < LEAST => core.softirq * part,
@@ -98,13 +103,14 @@ impl<'a> Full<'a> {
         let busy = core.process + core.softirq;
         let own = cpu.max(process + softirq).min(busy);
         let scale = if cpu > 0.0 { (own - softirq).max(0.0) / cpu } else { 0.0 };
-        let mut threads: Vec<(&Thread, f64)> = here().map(|thread| (thread, thread.on(core.core) * scale)).collect();
+        let mut threads: Vec<(&Thread, f64)> = here().map(|thread| (thread, thread.on(core.number) * scale)).collect();
         threads.sort_by(|one, other| other.1.total_cmp(&one.1));
-        let lives = here().filter(|thread| thread.home() == Some(core.core));
+        let lives = here().filter(|thread| thread.home() == Some(core.number));
         let starves = lives.filter(|thread| always(thread)).max_by(|one, other| one.wait.total_cmp(&other.wait));
         let full = Self { core, threads, softirq, others: busy - own, starves };
         let takes_all = full.own() >= OWN || softirq >= OWN;
-        (core.idle <= IDLE && (starves.is_some() || takes_all)).then_some(full)
+        let is_full = (core.idle <= IDLE && takes_all) || (core.idle <= IDLE_BETWEEN && starves.is_some());
+        is_full.then_some(full)
     }
 
     /// Share of the core that is the test's.
@@ -127,7 +133,7 @@ impl<'a> Full<'a> {
     fn strangers<'b>(&self, scene: &'b Scene) -> Vec<(&'b Runner, f64)> {
         let is_own = |runner: &Runner| scene.threads.iter().any(|thread| thread.pid == runner.pid);
         let is_here = |runner: &&Runner| {
-            runner.core == self.core.core && !is_own(runner) && !runner.name.starts_with("ksoftirqd/")
+            runner.core == self.core.number && !is_own(runner) && !runner.name.starts_with("ksoftirqd/")
         };
         let share = |runner: &Runner| (runner.cpu_ns as f64 / runner.over_ns.max(1) as f64).min(self.others);
         scene.runners.iter().filter(is_here).map(|runner| (runner, share(runner))).collect()
@@ -163,9 +169,9 @@ impl<'a> Full<'a> {
         let capped = scene.clock.filter(|(limit, most)| *limit < CAPPED * most);
         let clock =
             capped.map_or_else(String::new, |(limit, most)| format!(" at {:.1} of {:.1} GHz", limit / 1e6, most / 1e6));
-        let text = format!("core {} is full{clock}: {}", self.core.core, words.join(", "));
+        let text = format!("core {} is full{clock}: {}", self.core.number, words.join(", "));
         let numbers = vec![
-            ("core", f64::from(self.core.core)),
+            ("core", f64::from(self.core.number)),
             ("busy", self.core.process + self.core.softirq),
             ("own_threads", own_thread),
             ("own_softirq", self.softirq),
@@ -180,6 +186,6 @@ impl<'a> Full<'a> {
             _ => None,
         }
         .unzip();
-        Limit { core: Some(self.core.core), name, pid, ..limit }
+        Limit { core: Some(self.core.number), name, pid, ..limit }
     }
 }

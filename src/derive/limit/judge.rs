@@ -84,9 +84,9 @@ fn paced(scene: &Scene) -> Option<Limit> {
 }
 
 fn claimed(scene: &Scene) -> Option<Limit> {
-    let claim = scene.claim.as_ref().filter(|claim| claim.bits_per_s >= CLAIMED * claim.claim)?;
-    let text = format!("link speed: {} moves {} of its {}", claim.name, speed(claim.bits_per_s), speed(claim.claim));
-    let numbers = vec![("claim_bits_per_s", claim.claim), ("bits_per_s", claim.bits_per_s)];
+    let claim = scene.claim.as_ref().filter(|claim| claim.bits_per_s >= CLAIMED * claim.speed)?;
+    let text = format!("link speed: {} moves {} of its {}", claim.name, speed(claim.bits_per_s), speed(claim.speed));
+    let numbers = vec![("claim_bits_per_s", claim.speed), ("bits_per_s", claim.bits_per_s)];
     Some(Limit { name: Some(claim.name.clone()), ..Limit::new(LimitKind::Claim, text, numbers) })
 }
 
@@ -162,12 +162,12 @@ fn told(lost: &Lost) -> Limit {
 }
 
 fn held(scene: &Scene) -> Option<Limit> {
-    let holds = |held: &&Held| held.held >= HELD && held.waits >= HELD_WAITS;
+    let holds = |held: &&Held| held.times >= HELD && held.waits >= HELD_WAITS;
     let held = scene.held.iter().filter(holds).min_by(|one, other| one.bits_per_s.total_cmp(&other.bits_per_s))?;
     let lost = scene.losses.first().filter(|lost| lost.word == "qdisc" && lost.packets_per_s >= LOST_SEGMENTS_PER_S);
     let dropped = lost.map_or_else(String::new, |lost| format!(", {} packets/s dropped", rate(lost.packets_per_s)));
     let text = format!("shaping: the qdisc {} holds packets back at {}{dropped}", held.name, speed(held.bits_per_s));
-    let numbers = vec![("bits_per_s", held.bits_per_s), ("held", held.held), ("waits", held.waits)];
+    let numbers = vec![("bits_per_s", held.bits_per_s), ("held", held.times), ("waits", held.waits)];
     Some(Limit { name: Some(held.name.clone()), ..Limit::new(LimitKind::Qdisc, text, numbers) })
 }
 
@@ -240,9 +240,9 @@ fn application(scene: &Scene) -> Option<Limit> {
 
 /// With the core that comes nearest, so that it can be seen how far away that is.
 fn nothing(scene: &Scene) -> Limit {
-    let is_its = |core: &&Core| scene.threads.iter().any(|thread| thread.home() == Some(core.core));
+    let is_its = |core: &&Core| scene.threads.iter().any(|thread| thread.home() == Some(core.number));
     let cores = scene.cores.iter().filter(is_its);
-    let fullest = cores.min_by(|one, other| one.idle.total_cmp(&other.idle)).map(|core| (core.core, 1.0 - core.idle));
+    let fullest = cores.min_by(|one, other| one.idle.total_cmp(&other.idle)).map(|core| (core.number, 1.0 - core.idle));
     let beside = fullest.map_or_else(String::new, |(core, busy)| format!(" (core {core} is {} % busy)", percent(busy)));
     let has_both = scene.sender.is_some() && scene.threads.iter().any(|thread| thread.receives);
     let elsewhere = if has_both { "" } else { ": look at the other end" };

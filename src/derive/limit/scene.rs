@@ -40,7 +40,7 @@ pub(super) struct Scene {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[allow(missing_docs, reason = "the words of /proc/stat; process is user and system, softirq has irq in it")]
 pub(super) struct Core {
-    pub core: CoreId,
+    pub number: CoreId,
     pub process: f64,
     pub softirq: f64,
     pub steal: f64,
@@ -106,7 +106,7 @@ pub(super) struct Held {
     /// What it lets pass, bits/s.
     pub bits_per_s: f64,
     /// How often it held one back for each packet that it let pass.
-    pub held: f64,
+    pub times: f64,
     /// Share of the looks at which packets waited in it.
     pub waits: f64,
 }
@@ -123,7 +123,7 @@ pub(super) struct QuotaUse {
 pub(super) struct Claim {
     pub name: String,
     pub bits_per_s: f64,
-    pub claim: f64,
+    pub speed: f64,
 }
 
 impl Thread {
@@ -140,6 +140,6 @@ impl Thread {
 
 impl Scene {
     pub fn core(&self, core: CoreId) -> Option<&Core> {
-        self.cores.iter().find(|row| row.core == core)
+        self.cores.iter().find(|row| row.number == core)
     }
 }

@@ -11,7 +11,7 @@ const RECEIVER: u32 = 90;
 
 /// A core of which so much is used by processes and by softirqs.
 fn core(core: u32, process: f64, softirq: f64) -> Core {
-    Core { core, process, softirq, steal: 0.0, idle: (1.0 - process - softirq).max(0.0) }
+    Core { number: core, process, softirq, steal: 0.0, idle: (1.0 - process - softirq).max(0.0) }
 }
 
 fn thread(pid: u32, core: u32, cpu: f64, wait: f64) -> Thread {
@@ -33,6 +33,7 @@ fn runner(pid: u32, name: &str, core: u32, share: f64) -> Runner {
     Runner { pid, tid: pid, name: name.to_owned(), core, cpu_ns: (share * 1e9) as u64, over_ns: 1_000_000_000 }
 }
 
+#[allow(clippy::unnecessary_wraps, reason = "what is known in a scene")]
 fn busy(all: f64, rwnd: f64, sndbuf: f64) -> Option<BusyShares> {
     Some(BusyShares { all, rwnd, sndbuf })
 }
@@ -103,8 +104,8 @@ fn a_full_core_is_named_with_whose_work_fills_it() {
     let both = full(vec![core(0, 1.0, 0.0)], vec![thread(SENDER, 0, 0.55, 0.2), thread(RECEIVER, 0, 0.44, 0.3)]);
     let text = "core 0 is full: 55 % iperf3 client (tid 50), 44 % iperf3 server (tid 90)";
     is("both ends on one", &both, LimitKind::OwnThread, text);
-    let moved = Thread { cores: vec![(0, 0.5), (1, 0.46)], ..thread(SENDER, 0, 0.96, 0.01) };
-    let moves = full(vec![core(0, 0.6, 0.0), core(1, 0.6, 0.0)], vec![moved]);
+    let restless = Thread { cores: vec![(0, 0.5), (1, 0.46)], ..thread(SENDER, 0, 0.96, 0.01) };
+    let moves = full(vec![core(0, 0.6, 0.0), core(1, 0.6, 0.0)], vec![restless]);
     let text = "a thread is full: 96 % of a core by iperf3 client (tid 50)";
     is("a thread that moves", &moves, LimitKind::OwnThread, text);
     let capped = Scene { clock: Some((1.2e6, 3e6)), ..sender };
@@ -141,6 +142,11 @@ fn others_are_named_where_a_thread_of_the_test_waits_for_them() {
     is("before they are looked at", &unnamed, LimitKind::Others, text);
     let asleep = beside(0.6, 0.02);
     assert_eq!(judge(&asleep).kind, LimitKind::Nothing, "at a lower priority it only fills what is left");
+    let late =
+        Scene { threads: vec![thread(SENDER, 0, 0.38, 0.4)], cores: vec![core(0, 1.0, 0.0)], ..beside(0.6, 0.4) };
+    assert_eq!(judge(&late).kind, LimitKind::Others, "one that the other end gives less to do, because it is late");
+    let little = Scene { threads: vec![thread(SENDER, 0, 0.02, 0.4)], ..late };
+    assert_eq!(judge(&little).kind, LimitKind::Nothing, "one that has little to do loses nothing by waiting for it");
     let stolen = Core { steal: 0.4, ..core(0, 0.6, 0.0) };
     let stolen =
         Scene { cores: vec![Core { idle: 0.0, ..stolen }], threads: vec![thread(SENDER, 0, 0.6, 0.35)], ..tcp() };
@@ -165,7 +171,7 @@ fn a_ceiling_that_is_reached_goes_before_all() {
     let paced = Scene { rate: Some(96e6), ..with_tcp(|tcp| tcp.allowed = Some(100e6)) };
     let text = "pacing: 96 Mbit/s of the 100 Mbit/s that SO_MAX_PACING_RATE allows";
     is("iperf3 --fq-rate", &paced, LimitKind::Pacing, text);
-    let claim = Some(Claim { name: "eth0".to_owned(), bits_per_s: 984e6, claim: 1e9 });
+    let claim = Some(Claim { name: "eth0".to_owned(), bits_per_s: 984e6, speed: 1e9 });
     let text = "link speed: eth0 moves 984 Mbit/s of its 1 Gbit/s";
     is("a real speed", &Scene { claim: claim.clone(), ..tcp() }, LimitKind::Claim, text);
     let slow = Scene { claim: claim.map(|claim| Claim { bits_per_s: 900e6, ..claim }), ..tcp() };
@@ -239,10 +245,10 @@ fn what_is_lost_is_told_with_its_place() {
     };
     assert_eq!(judge(&over(20_000.0)).kind, LimitKind::Qdisc, "losses over a long way");
     assert_eq!(judge(&over(100.0)).kind, LimitKind::Nothing, "over a short one they cost nothing");
-    let shaper = Held { name: "tbf on v0".to_owned(), bits_per_s: 95e6, held: 1.1, waits: 0.9 };
+    let shaper = Held { name: "tbf on v0".to_owned(), bits_per_s: 95e6, times: 1.1, waits: 0.9 };
     let text = "shaping: the qdisc tbf on v0 holds packets back at 95 Mbit/s, 500 packets/s dropped";
-    let shaped = Scene { held: vec![shaper.clone()], ..with(vec![queue], tcp()) };
-    is("a shaper", &shaped, LimitKind::Qdisc, text);
+    let dropping = Scene { held: vec![shaper.clone()], ..with(vec![queue], tcp()) };
+    is("a shaper", &dropping, LimitKind::Qdisc, text);
     let text = "shaping: the qdisc tbf on v0 holds packets back at 95 Mbit/s";
     let full = with_tcp(|tcp| tcp.busy = busy(1.0, 0.9, 0.0));
     is("what waits in it fills windows", &Scene { held: vec![shaper.clone()], ..full }, LimitKind::Qdisc, text);

@@ -1,17 +1,15 @@
 //! The last second of a test, tick by tick, and the means of it: a judgement of one tick would flicker.
 
 use super::scene::{Claim, Core, Held, Lost, QuotaUse, Scene, Tcp, Thread};
-use crate::derive::cores::CoreMetrics;
+use super::tick::{Mean, TcpTick, Tick};
+use crate::derive::Metrics;
 use crate::derive::finding::loss;
 use crate::derive::flow::{BusyShares, Connection, FlowTrack};
 use crate::derive::losses::{Loss, LossPlace};
 use crate::derive::paths::{self, SoftirqBy};
 use crate::derive::threads::ThreadMetrics;
-use crate::derive::{Basis, Metrics};
-use crate::sample::{
-    CoreId, CoreSet, Direction, Duty, HopWay, LinkKey, Program, Proto, QdiscCounters, Quota, Sample, Side, ThreadId,
-};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use crate::sample::{CoreId, CoreSet, Direction, Duty, LinkKey, Program, Proto, Sample, Side};
+use std::collections::{BTreeMap, VecDeque};
 
 /// What is looked at, ns: `now`, and not one tick.
 const WINDOW_NS: u64 = 1_000_000_000;
@@ -19,6 +17,9 @@ const WINDOW_NS: u64 = 1_000_000_000;
 const LOST_KEPT_NS: u64 = 5_000_000_000;
 /// From this share of softirq on it is asked whose packets a core handles.
 const SOFTIRQ: f64 = 0.4;
+
+/// A place of losses.
+type Spot = (LossPlace, Option<u64>, Option<LinkKey>);
 
 /// The ticks of the last second, and what was lost in the last five.
 #[derive(Debug, Default)]
@@ -29,102 +30,17 @@ pub(super) struct Window {
     since_ns: Option<u64>,
 }
 
-#[derive(Debug)]
-struct Tick {
-    at_ns: u64,
-    seconds: f64,
-    cores: Vec<Core>,
-    threads: Vec<ThreadTick>,
-    tcp: Option<TcpTick>,
-    /// Datagrams: payload that was sent, bits/s, and the share of them that did not arrive.
-    sent: Option<f64>,
-    missing: Option<f64>,
-    /// Packets that the senders' protocols were given to send.
-    packets: Option<f64>,
-    held: Vec<HeldTick>,
-    /// How many cores' time the narrowest quota allows, its periods and those in which it was used up.
-    quota: Option<(f64, f64, f64)>,
-    claims: Vec<(LinkKey, bool, f64)>,
-}
-
-#[derive(Debug)]
-struct ThreadTick {
-    id: ThreadId,
-    core: CoreId,
-    cpu: f64,
-    wait: f64,
-}
-
-/// Sums over the connections of the test.
-#[derive(Debug, Default)]
-struct TcpTick {
-    busy: Mean,
-    rwnd: Mean,
-    sndbuf: Mean,
-    app_limited: Mean,
-    under_way: Mean,
-    retransmits_per_s: f64,
-}
-
-#[derive(Debug)]
-struct HeldTick {
-    link: LinkKey,
-    kind: String,
-    handle: u32,
-    bytes: f64,
-    packets: f64,
-    overlimits: f64,
-    waits: bool,
-}
-
-/// A mean of what is known.
-#[derive(Debug, Default, Clone, Copy)]
-struct Mean {
-    sum: f64,
-    weight: f64,
-}
-
-impl Mean {
-    fn add(&mut self, value: Option<f64>, weight: f64) {
-        if let Some(value) = value {
-            self.sum += value * weight;
-            self.weight += weight;
-        }
-    }
-
-    fn value(self) -> Option<f64> {
-        (self.weight > 0.0).then(|| self.sum / self.weight)
-    }
-}
-
 impl Window {
     /// Takes a tick into account.
     pub fn observe(&mut self, previous: &Sample, next: &Sample, metrics: &Metrics) {
         let now_ns = metrics.at_ns;
-        let Some(seconds) = metrics.elapsed_s else { return };
+        let Some(tick) = Tick::of(previous, next, metrics) else { return };
         self.since_ns.get_or_insert(previous.at_ns);
         self.lost.extend(metrics.losses.places.iter().map(|loss| (now_ns, loss.clone())));
         while self.lost.front().is_some_and(|(at_ns, _)| at_ns.saturating_add(LOST_KEPT_NS) <= now_ns) {
             self.lost.pop_front();
         }
-        let tests = &metrics.flow.tests;
-        self.ticks.push_back(Tick {
-            at_ns: now_ns,
-            seconds,
-            cores: metrics.cores.iter().filter_map(core).collect(),
-            threads: metrics.threads.iter().filter_map(thread).collect(),
-            tcp: TcpTick::of(metrics),
-            sent: tests
-                .iter()
-                .map(|test| Some(test.sent?.bits_per_s))
-                .sum::<Option<f64>>()
-                .filter(|_| !tests.is_empty()),
-            missing: tests.iter().filter_map(|test| test.lost()).reduce(f64::max),
-            packets: metrics.losses.sent,
-            held: held(previous, next),
-            quota: quota(previous, next),
-            claims: claims(metrics),
-        });
+        self.ticks.push_back(tick);
         // The tick that reaches back beyond the second is not a part of it.
         while self.ticks.len() > 1 && self.ticks[0].at_ns.saturating_add(WINDOW_NS) <= now_ns {
             self.ticks.pop_front();
@@ -155,13 +71,13 @@ impl Window {
         Scene {
             handling: handling(metrics, carrying(), &cores),
             cores,
-            threads: self.threads(metrics, carrying()),
+            threads: self.threads(metrics, &carrying()),
             runners: next.runners.to_vec(),
             proto,
             rate: sent.or(bits.value()),
             asked: asked(metrics),
             sender: sender(metrics, carrying()),
-            tcp: self.tcp(carrying()),
+            tcp: self.tcp(&carrying()),
             losses: self.losses(metrics, proto),
             missing: self.mean(|tick| tick.missing),
             held: self.held(metrics),
@@ -176,7 +92,7 @@ impl Window {
         for tick in &self.ticks {
             for core in &tick.cores {
                 let fresh = || (0.0, Core { process: 0.0, softirq: 0.0, steal: 0.0, idle: 0.0, ..*core });
-                let (seconds, sum) = all.entry(core.core).or_insert_with(fresh);
+                let (seconds, sum) = all.entry(core.number).or_insert_with(fresh);
                 *seconds += tick.seconds;
                 sum.process += core.process * tick.seconds;
                 sum.softirq += core.softirq * tick.seconds;
@@ -185,7 +101,7 @@ impl Window {
             }
         }
         let mean = |(seconds, sum): (f64, Core)| Core {
-            core: sum.core,
+            number: sum.number,
             process: sum.process / seconds,
             softirq: sum.softirq / seconds,
             steal: sum.steal / seconds,
@@ -195,7 +111,7 @@ impl Window {
     }
 
     /// Those that are there still.
-    fn threads<'a>(&self, metrics: &Metrics, carrying: impl Iterator<Item = &'a Connection> + Clone) -> Vec<Thread> {
+    fn threads<'a>(&self, metrics: &Metrics, carrying: &(impl Iterator<Item = &'a Connection> + Clone)) -> Vec<Thread> {
         let of = |thread: &ThreadMetrics| {
             let id = thread.sample.id;
             let (mut cpu, mut wait) = (Mean::default(), Mean::default());
@@ -221,7 +137,7 @@ impl Window {
         metrics.benchmark().filter_map(of).collect()
     }
 
-    fn tcp<'a>(&self, carrying: impl Iterator<Item = &'a Connection> + Clone) -> Option<Tcp> {
+    fn tcp<'a>(&self, carrying: &(impl Iterator<Item = &'a Connection> + Clone)) -> Option<Tcp> {
         let of = |field: fn(&TcpTick) -> Mean| self.mean(|tick| field(tick.tcp.as_ref()?).value());
         let busy = of(|tcp| tcp.busy).zip(of(|tcp| tcp.rwnd)).zip(of(|tcp| tcp.sndbuf));
         self.ticks.back()?.tcp.as_ref()?;
@@ -248,8 +164,7 @@ impl Window {
         let since_ns = self.since_ns.unwrap_or(metrics.at_ns).max(begin_ns);
         let seconds = (metrics.at_ns.saturating_sub(since_ns) as f64 / 1e9).max(f64::EPSILON);
         let sent_per_s = self.mean(|tick| Some(tick.packets? / tick.seconds)).filter(|&sent| sent > 0.0);
-        type Key = (LossPlace, Option<u64>, Option<LinkKey>);
-        let mut places: BTreeMap<Key, (&Loss, f64)> = BTreeMap::new();
+        let mut places: BTreeMap<Spot, (&Loss, f64)> = BTreeMap::new();
         for (_, loss) in self.lost.iter().filter(|(at_ns, _)| *at_ns > begin_ns) {
             places.entry((loss.place, loss.netns, loss.link)).or_insert((loss, 0.0)).1 += loss.packets / seconds;
         }
@@ -293,7 +208,7 @@ impl Window {
             Held {
                 name: format!("{kind} on {link}"),
                 bits_per_s: sum.bytes * 8.0 / sum.seconds,
-                held: sum.overlimits / sum.packets.max(1.0),
+                times: sum.overlimits / sum.packets.max(1.0),
                 waits: sum.waits / sum.ticks,
             }
         };
@@ -314,93 +229,11 @@ impl Window {
         let told = here.filter_map(|&(key, sent, _)| {
             let link = metrics.link(key)?;
             let of = |tick: &Tick| tick.claims.iter().find(|one| (one.0, one.1) == (key, sent)).map(|one| one.2);
-            let claim = f64::from(link.facts.speed_mbps?) * 1e6;
-            Some(Claim { name: link.facts.name.clone(), bits_per_s: self.mean(of)?, claim })
+            let speed = f64::from(link.facts.speed_mbps?) * 1e6;
+            Some(Claim { name: link.facts.name.clone(), bits_per_s: self.mean(of)?, speed })
         });
-        told.max_by(|one, other| (one.bits_per_s / one.claim).total_cmp(&(other.bits_per_s / other.claim)))
+        told.max_by(|one, other| (one.bits_per_s / one.speed).total_cmp(&(other.bits_per_s / other.speed)))
     }
-}
-
-impl TcpTick {
-    /// None where no sender's TCP is seen.
-    fn of(metrics: &Metrics) -> Option<Self> {
-        let carrying = metrics.flow.connections.iter().filter(|one| one.proto == Proto::Tcp);
-        let carrying = carrying.filter(|one| !one.controls() && !one.relayed && one.cwnd_bytes.is_some());
-        let mut all: Option<Self> = None;
-        for connection in carrying {
-            let tick = all.get_or_insert_default();
-            tick.busy.add(connection.busy.map(|busy| busy.all), 1.0);
-            tick.rwnd.add(connection.busy.map(|busy| busy.rwnd), 1.0);
-            tick.sndbuf.add(connection.busy.map(|busy| busy.sndbuf), 1.0);
-            tick.app_limited.add(connection.app_limited.map(|limited| f64::from(u8::from(limited))), 1.0);
-            tick.under_way.add(connection.under_way, 1.0);
-            tick.retransmits_per_s += connection.retransmits_per_s.unwrap_or(0.0);
-        }
-        all
-    }
-}
-
-fn core(core: &CoreMetrics) -> Option<Core> {
-    let shares = core.shares()?;
-    let (process, softirq) = (shares.user + shares.system, shares.softirq + shares.irq);
-    Some(Core { core: core.place.core, process, softirq, steal: shares.steal, idle: shares.idle })
-}
-
-fn thread(thread: &ThreadMetrics) -> Option<ThreadTick> {
-    let wait = thread.wait.unwrap_or(0.0);
-    Some(ThreadTick { id: thread.sample.id, core: thread.sample.core, cpu: thread.cpu?, wait })
-}
-
-/// What the qdiscs do that the flows leave through; of one of several queues on a link each by itself.
-fn held(previous: &Sample, next: &Sample) -> Vec<HeldTick> {
-    let hops = next.paths.iter().flat_map(|path| &path.hops).filter(|hop| hop.way == HopWay::Sent);
-    let links: BTreeSet<LinkKey> = hops.map(|hop| hop.link).collect();
-    let before = |now: &QdiscCounters| {
-        let at = previous.qdiscs.binary_search_by_key(&(now.link, now.handle), |one| (one.link, one.handle)).ok()?;
-        previous.qdiscs.get(at).filter(|before| before.kind == now.kind)
-    };
-    let of = |now: &QdiscCounters| {
-        let before = before(now)?;
-        Some(HeldTick {
-            link: now.link,
-            kind: now.kind.clone(),
-            handle: now.handle,
-            bytes: now.bytes.checked_sub(before.bytes)? as f64,
-            packets: now.packets.checked_sub(before.packets)? as f64,
-            overlimits: f64::from(now.overlimits?.wrapping_sub(before.overlimits?)),
-            waits: now.backlog_packets > 0,
-        })
-    };
-    next.qdiscs.iter().filter(|now| links.contains(&now.link)).filter_map(of).collect()
-}
-
-/// The narrowest quota that threads of the test are under.
-fn quota(previous: &Sample, next: &Sample) -> Option<(f64, f64, f64)> {
-    let cores = |quota: &Quota| quota.quota_us as f64 / quota.period_us.max(1) as f64;
-    let rise = |thread: &crate::sample::ThreadSample| {
-        let now = thread.quota?;
-        let before = previous.threads.iter().find(|before| before.id == thread.id)?.quota?;
-        let risen = |of: fn(&Quota) -> u64| of(&now).checked_sub(of(&before)).map(|rise| rise as f64);
-        Some((cores(&now), risen(|quota| quota.periods)?, risen(|quota| quota.throttled)?))
-    };
-    let threads = next.threads.iter().filter(|thread| thread.quota.is_some());
-    threads.filter_map(rise).min_by(|one, other| one.0.total_cmp(&other.0))
-}
-
-/// The links on the way with a real speed: what each moves in the flow's direction.
-fn claims(metrics: &Metrics) -> Vec<(LinkKey, bool, f64)> {
-    let hops = metrics.paths.iter().flat_map(|path| &path.hops);
-    let of = hops.filter_map(|hop| {
-        let link = metrics.link(hop.link).filter(|link| link.basis == Basis::Real)?;
-        let rates = link.rates?;
-        let (sent, rate) = match hop.way {
-            HopWay::Sent => (true, rates.tx_bits_per_s?),
-            HopWay::Received => (false, rates.rx_bits_per_s?),
-            HopWay::Passed => return None,
-        };
-        Some((hop.link, sent, rate))
-    });
-    of.collect()
 }
 
 /// Cores that handle the test's packets whatever core the sender is on; asked only where some core has much softirq to do.

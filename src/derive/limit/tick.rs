@@ -1,0 +1,180 @@
+//! What one tick tells of a test.
+
+use super::scene::Core;
+use crate::derive::cores::CoreMetrics;
+use crate::derive::flow::DatagramTest;
+use crate::derive::threads::ThreadMetrics;
+use crate::derive::{Basis, Metrics};
+use crate::sample::{CoreId, HopWay, LinkKey, Proto, QdiscCounters, Quota, Sample, ThreadId, ThreadSample};
+use std::collections::BTreeSet;
+
+#[derive(Debug)]
+pub(super) struct Tick {
+    pub at_ns: u64,
+    pub seconds: f64,
+    pub cores: Vec<Core>,
+    pub threads: Vec<ThreadTick>,
+    pub tcp: Option<TcpTick>,
+    /// Datagrams: payload that was sent, bits/s, and the share of them that did not arrive.
+    pub sent: Option<f64>,
+    pub missing: Option<f64>,
+    /// Packets that the senders' protocols were given to send.
+    pub packets: Option<f64>,
+    pub held: Vec<HeldTick>,
+    /// How many cores' time the narrowest quota allows, its periods and those in which it was used up.
+    pub quota: Option<(f64, f64, f64)>,
+    pub claims: Vec<(LinkKey, bool, f64)>,
+}
+
+#[derive(Debug)]
+pub(super) struct ThreadTick {
+    pub id: ThreadId,
+    pub core: CoreId,
+    pub cpu: f64,
+    pub wait: f64,
+}
+
+impl Tick {
+    /// None without an elapsed time.
+    pub fn of(previous: &Sample, next: &Sample, metrics: &Metrics) -> Option<Self> {
+        let tests = &metrics.flow.tests;
+        let sent = tests.iter().map(|test| Some(test.sent?.bits_per_s)).sum::<Option<f64>>();
+        Some(Self {
+            at_ns: metrics.at_ns,
+            seconds: metrics.elapsed_s?,
+            cores: metrics.cores.iter().filter_map(core).collect(),
+            threads: metrics.threads.iter().filter_map(thread).collect(),
+            tcp: TcpTick::of(metrics),
+            sent: sent.filter(|_| !tests.is_empty()),
+            missing: tests.iter().filter_map(DatagramTest::lost).reduce(f64::max),
+            packets: metrics.losses.sent,
+            held: held(previous, next),
+            quota: quota(previous, next),
+            claims: claims(metrics),
+        })
+    }
+}
+
+/// Sums over the connections of the test.
+#[derive(Debug, Default)]
+pub(super) struct TcpTick {
+    pub busy: Mean,
+    pub rwnd: Mean,
+    pub sndbuf: Mean,
+    pub app_limited: Mean,
+    pub under_way: Mean,
+    pub retransmits_per_s: f64,
+}
+
+#[derive(Debug)]
+pub(super) struct HeldTick {
+    pub link: LinkKey,
+    pub kind: String,
+    pub handle: u32,
+    pub bytes: f64,
+    pub packets: f64,
+    pub overlimits: f64,
+    pub waits: bool,
+}
+
+/// A mean of what is known.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Mean {
+    pub sum: f64,
+    pub weight: f64,
+}
+
+impl Mean {
+    pub fn add(&mut self, value: Option<f64>, weight: f64) {
+        if let Some(value) = value {
+            self.sum += value * weight;
+            self.weight += weight;
+        }
+    }
+
+    pub fn value(self) -> Option<f64> {
+        (self.weight > 0.0).then(|| self.sum / self.weight)
+    }
+}
+
+impl TcpTick {
+    /// None where no sender's TCP is seen.
+    fn of(metrics: &Metrics) -> Option<Self> {
+        let carrying = metrics.flow.connections.iter().filter(|one| one.proto == Proto::Tcp);
+        let carrying = carrying.filter(|one| !one.controls() && !one.relayed && one.cwnd_bytes.is_some());
+        let mut all: Option<Self> = None;
+        for connection in carrying {
+            let tick = all.get_or_insert_default();
+            tick.busy.add(connection.busy.map(|busy| busy.all), 1.0);
+            tick.rwnd.add(connection.busy.map(|busy| busy.rwnd), 1.0);
+            tick.sndbuf.add(connection.busy.map(|busy| busy.sndbuf), 1.0);
+            tick.app_limited.add(connection.app_limited.map(|limited| f64::from(u8::from(limited))), 1.0);
+            tick.under_way.add(connection.under_way, 1.0);
+            tick.retransmits_per_s += connection.retransmits_per_s.unwrap_or(0.0);
+        }
+        all
+    }
+}
+
+fn core(core: &CoreMetrics) -> Option<Core> {
+    let shares = core.shares()?;
+    let (process, softirq) = (shares.user + shares.system, shares.softirq + shares.irq);
+    Some(Core { number: core.place.core, process, softirq, steal: shares.steal, idle: shares.idle })
+}
+
+fn thread(thread: &ThreadMetrics) -> Option<ThreadTick> {
+    let wait = thread.wait.unwrap_or(0.0);
+    Some(ThreadTick { id: thread.sample.id, core: thread.sample.core, cpu: thread.cpu?, wait })
+}
+
+/// What the qdiscs do that the flows leave through; of one of several queues on a link each by itself.
+fn held(previous: &Sample, next: &Sample) -> Vec<HeldTick> {
+    let hops = next.paths.iter().flat_map(|path| &path.hops).filter(|hop| hop.way == HopWay::Sent);
+    let links: BTreeSet<LinkKey> = hops.map(|hop| hop.link).collect();
+    let before = |now: &QdiscCounters| {
+        let at = previous.qdiscs.binary_search_by_key(&(now.link, now.handle), |one| (one.link, one.handle)).ok()?;
+        previous.qdiscs.get(at).filter(|before| before.kind == now.kind)
+    };
+    let of = |now: &QdiscCounters| {
+        let before = before(now)?;
+        Some(HeldTick {
+            link: now.link,
+            kind: now.kind.clone(),
+            handle: now.handle,
+            bytes: now.bytes.checked_sub(before.bytes)? as f64,
+            packets: now.packets.checked_sub(before.packets)? as f64,
+            overlimits: f64::from(now.overlimits?.wrapping_sub(before.overlimits?)),
+            waits: now.backlog_packets > 0,
+        })
+    };
+    next.qdiscs.iter().filter(|now| links.contains(&now.link)).filter_map(of).collect()
+}
+
+/// The narrowest quota that threads of the test are under.
+fn quota(previous: &Sample, next: &Sample) -> Option<(f64, f64, f64)> {
+    let cores = |quota: &Quota| quota.quota_us as f64 / quota.period_us.max(1) as f64;
+    let rise = |thread: &ThreadSample| {
+        let now = thread.quota?;
+        let before = previous.threads.iter().find(|before| before.id == thread.id)?.quota?;
+        let risen = |of: fn(&Quota) -> u64| of(&now).checked_sub(of(&before)).map(|rise| rise as f64);
+        Some((cores(&now), risen(|quota| quota.periods)?, risen(|quota| quota.throttled)?))
+    };
+    let threads = next.threads.iter().filter(|thread| thread.quota.is_some());
+    threads.filter_map(rise).min_by(|one, other| one.0.total_cmp(&other.0))
+}
+
+/// The links on the way with a real speed: what each moves in the flow's direction.
+fn claims(metrics: &Metrics) -> Vec<(LinkKey, bool, f64)> {
+    let hops = metrics.paths.iter().flat_map(|path| &path.hops);
+    let of = hops.filter_map(|hop| {
+        let link = metrics.link(hop.link).filter(|link| link.basis == Basis::Real)?;
+        let rates = link.rates?;
+        let (sent, rate) = match hop.way {
+            HopWay::Sent => (true, rates.tx_bits_per_s?),
+            HopWay::Received => (false, rates.rx_bits_per_s?),
+            HopWay::Passed => return None,
+        };
+        Some((hop.link, sent, rate))
+    });
+    of.collect()
+}
