@@ -6,7 +6,7 @@ use super::history::History;
 use super::inquiry::Inquiry;
 use super::jitter::Jitter;
 use super::losses::LossTrack;
-use super::proof::Trial;
+use super::proof::{MOST_AFTER_NS, Others, Trial};
 use super::{Metrics, benchmarks, finding};
 use crate::sample::{Event, Sample};
 
@@ -18,6 +18,7 @@ pub(super) struct Course {
     losses: LossTrack,
     heard: benchmarks::Heard,
     trial: Trial,
+    others: Others,
     inquiry: Inquiry,
 }
 
@@ -35,7 +36,10 @@ impl Course {
         metrics.benchmarks = benchmarks::all(&next.benchmarks, &metrics.flow.connections, &self.heard);
         metrics.losses = self.losses.observe(previous, next, &metrics.links, &metrics.datapaths);
         metrics.jitter = Jitter::of(&self.inquiry.window(self.flow.bins(), next.at_ns));
-        self.trial.tick(previous.map_or(next.at_ns, |previous| previous.at_ns), next.at_ns, self.flow.bins());
+        self.others.observe(metrics);
+        self.others.forget(next.at_ns.saturating_sub(3 * MOST_AFTER_NS));
+        let before_ns = previous.map_or(next.at_ns, |previous| previous.at_ns);
+        self.trial.tick(before_ns, next.at_ns, self.flow.bins(), &self.others);
         metrics.card = self.trial.card().cloned();
         self.inquiry.observe(next, metrics, &self.flow);
         metrics.findings = finding::all(metrics, history, &self.inquiry);

@@ -3,7 +3,7 @@
 //! looks at each row once and computes nothing that the inquiry has not.
 
 mod cores;
-mod figure;
+pub(in crate::derive) mod figure;
 mod iperf;
 mod jitter;
 mod links;

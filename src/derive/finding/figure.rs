@@ -28,13 +28,13 @@ pub(super) fn speed(bits_per_s: f64) -> String {
 }
 
 /// The unit of a speed: figures that are compared share it.
-pub(super) struct Unit {
+pub(in crate::derive) struct Unit {
     scale: f64,
-    pub(super) word: &'static str,
+    pub(in crate::derive) word: &'static str,
 }
 
 impl Unit {
-    pub(super) fn of(bits_per_s: f64) -> Self {
+    pub(in crate::derive) fn of(bits_per_s: f64) -> Self {
         match bits_per_s {
             1e9.. => Self { scale: 1e9, word: "Gbit/s" },
             1e6.. => Self { scale: 1e6, word: "Mbit/s" },
@@ -43,7 +43,7 @@ impl Unit {
     }
 
     /// With one decimal, where it is not 0.
-    pub(super) fn figure(&self, bits_per_s: f64) -> String {
+    pub(in crate::derive) fn figure(&self, bits_per_s: f64) -> String {
         decimal(bits_per_s / self.scale)
     }
 }
