@@ -184,6 +184,8 @@ pub enum Action {
     Mark,
     /// Write a report.
     Report,
+    /// Write the card that is shown.
+    SaveCard,
     /// Begin or end a recording.
     Record,
     /// Show the next sample of a frozen replay.

@@ -12,6 +12,8 @@ use crate::action::{Action, Key};
 use crate::derive::Metrics;
 use crate::effect::{Effect, Hand, Line, Outcome};
 use crate::record::RecordError;
+use crate::report::Format;
+use crate::report::card::card;
 use crate::sample::{Event, Item, OnRequest};
 use crate::source::SourceError;
 use crate::source::feed::{Command, Feed, Next};
@@ -22,7 +24,6 @@ use crate::view::{self, View};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use std::io;
-use std::path::PathBuf;
 
 pub use headless::{json, print};
 pub use screen::screen;
@@ -50,9 +51,12 @@ pub enum AppError {
     /// The signals of a run.
     #[error("cannot take over signals, so the command was not started: {0}")]
     Signals(#[source] io::Error),
-    /// A recording without a run.
-    #[error("the recording has no run of a command: only those of vnettop run --record have a card")]
-    NoRun,
+    /// A recording of something else.
+    #[error(
+        "the recording has no card: it is none of vnettop run --record, and no pin in it has four seconds of rates before it \
+         and twelve after it"
+    )]
+    NoCard,
     /// No sample came.
     #[error("the recording has fewer than two samples: there is no interval to show")]
     NoSample,
@@ -180,6 +184,7 @@ impl App {
             }
             Effect::ToggleRecording => self.toggle_recording(),
             Effect::WriteReport => self.write_report(),
+            Effect::WriteCard => self.write_card(),
             Effect::Mark if !self.stream.is_recorded() => {
                 sentence("nothing is recorded, so nothing was marked: R begins a recording")
             }
@@ -224,18 +229,31 @@ impl App {
 
     /// The report is the frame as it is, wide enough for every column, in a file of its own.
     fn write_report(&mut self) -> Outcome {
-        let stamp = self.state.metrics().map_or(0, |metrics| metrics.wall_ms);
-        let path = PathBuf::from(format!("vnettop-report-{}.txt", stream::file_stamp(stamp)));
-        let text = self.frame(200, 60, Theme { color: false, utf8: true });
-        let written = std::fs::OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(&path)
-            .and_then(|mut file| io::Write::write_all(&mut file, text.as_bytes()));
-        match written {
-            Ok(()) => sentence(&format!("report written to {}", path.display())),
-            Err(error) => warning(&format!("cannot write report {}: {error}", path.display())),
+        let path = format!("vnettop-report-{}.txt", self.stamp());
+        match write_new(&path, &self.frame(200, 60, Theme { color: false, utf8: true })) {
+            Ok(()) => sentence(&format!("report written to {path}")),
+            Err(error) => warning(&format!("cannot write report {path}: {error}")),
         }
+    }
+
+    /// The card that is shown, three times: to be read, to be pasted, to be computed with.
+    fn write_card(&mut self) -> Outcome {
+        let name = format!("vnettop-card-{}", self.stamp());
+        let Some(metrics) = self.state.metrics() else { return sentence("there is no card yet") };
+        for (ending, format) in [("txt", Format::Text), ("md", Format::Markdown), ("json", Format::Json)] {
+            let Some(text) = card(metrics, metrics.test, format) else {
+                return sentence("there is no card yet");
+            };
+            let path = format!("{name}.{ending}");
+            if let Err(error) = write_new(&path, &text) {
+                return warning(&format!("cannot write card {path}: {error}"));
+            }
+        }
+        sentence(&format!("card written to {name}.txt, .md and .json"))
+    }
+
+    fn stamp(&self) -> String {
+        stream::file_stamp(self.state.metrics().map_or(0, |metrics| metrics.wall_ms))
     }
 
     /// One more sample of a frozen replay.
@@ -286,6 +304,12 @@ pub struct Options {
     pub restore_on_exit: bool,
     /// Intervals to show.
     pub count: Option<u64>,
+}
+
+/// Never over a file that is there.
+fn write_new(path: &str, text: &str) -> io::Result<()> {
+    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(path)?;
+    io::Write::write_all(&mut file, text.as_bytes())
 }
 
 fn line(text: &str) -> Line {

@@ -32,6 +32,8 @@ pub enum Effect {
     ToggleRecording,
     /// Write a report of this moment to a file.
     WriteReport,
+    /// Write the card that is shown to files.
+    WriteCard,
     /// Put a mark into the recording and the history.
     Mark,
     /// Show the next sample of a frozen replay.

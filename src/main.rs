@@ -50,9 +50,9 @@ fn run(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
     match &config.face {
         Face::Run(run) => return run_command(config, run),
         Face::Card { recording, format, card } => {
-            let observed = app::run::card(recording)?;
+            let text = app::run::card(recording, card_format(*format))?;
             let destination = card.as_deref().map(|path| Destination::open(path, None)).transpose()?;
-            write_card(&app::run::text(&observed, card_format(*format)), destination, &mut io::stdout())?;
+            write_card(&text, destination, &mut io::stdout())?;
             return Ok(ExitCode::SUCCESS);
         }
         _ => {}

@@ -1,5 +1,20 @@
 //! Metrics → text for other programs. The same numbers as on the screen; unknown is null.
 
-mod card;
+pub mod card;
+mod figures;
 pub mod json;
+mod page;
+mod pair;
 pub mod run;
+
+/// How a card is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Format {
+    /// For a terminal.
+    #[default]
+    Text,
+    /// For a report or an issue.
+    Markdown,
+    /// For a program: one object on one line.
+    Json,
+}

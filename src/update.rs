@@ -79,6 +79,7 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         }
         Action::Mark => return Some(Effect::Mark),
         Action::Report => return Some(Effect::WriteReport),
+        Action::SaveCard => return Some(Effect::WriteCard),
         Action::Record => return Some(Effect::ToggleRecording),
         Action::Step => return step(state),
         Action::Findings => state.overlay = Overlay::Findings { scroll: 0 },

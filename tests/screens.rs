@@ -214,6 +214,7 @@ fn before_and_after_a_pin() {
     for (name, verdict) in [
         ("card_faster", Verdict::SteadierAndFaster),
         ("card_same", Verdict::NoDifference),
+        ("card_open", Verdict::Inconclusive),
         ("card_worse", Verdict::Worse),
     ] {
         let mut stage = measured(Settings::default(), Some(verdict));

@@ -167,3 +167,32 @@ fn keys_on_the_replay_change_nothing_on_this_machine() {
     let journals = std::fs::read_dir(home.path()).expect("readable").count();
     assert_eq!(journals, 0, "no journal was begun, so no mask was touched");
 }
+
+#[test]
+fn the_card_of_the_pin_is_saved_on_a_key_and_printed_again_from_the_recording() {
+    let vnettop = || Command::new(env!("CARGO_BIN_EXE_vnettop"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let keys = "<tick>".repeat(185) + "cw";
+    let mut shown = vnettop();
+    shown.current_dir(folder.path()).args(["--keys", &keys, "--print", "120x40", "--replay"]).arg(asset());
+    let shown = shown.output().expect("vnettop runs");
+    assert!(String::from_utf8_lossy(&shown.stdout).contains("card written to vnettop-card-"), "it says where to");
+    let saved = |ending: &str| {
+        let mut files = std::fs::read_dir(folder.path()).expect("a folder").map(|file| file.expect("a file").path());
+        let of_ending = files.find(|path| path.extension().is_some_and(|is| is == ending));
+        std::fs::read_to_string(of_ending.expect(ending)).expect("text")
+    };
+    let figures = |text: &str| -> Vec<String> {
+        let lines =
+            text.lines().filter(|line| ["mean", "CV", "verdict", "phases"].iter().any(|name| line.contains(name)));
+        lines.map(str::to_owned).collect()
+    };
+    for (ending, format) in [("txt", "text"), ("md", "markdown")] {
+        let again = vnettop().args(["card", "--format", format]).arg(asset()).output().expect("vnettop runs");
+        let (saved, again) = (figures(&saved(ending)), figures(&String::from_utf8_lossy(&again.stdout)));
+        assert!(saved.len() >= 4 && saved == again, "the same card as {format}: {saved:?} {again:?}");
+        assert!(saved.iter().any(|line| line.contains("26.0 Gbit/s") && line.contains("34.9 Gbit/s")), "{saved:?}");
+    }
+    let json: serde_json::Value = serde_json::from_str(&saved("json")).expect("one object");
+    assert_eq!((&json["test"], &json["card"]["verdict"]), (&1.into(), &"steadier and faster".into()), "{json}");
+}

@@ -118,6 +118,7 @@ pub const KEYS: &[Binding] = &[
     row(&[Key::Char('-')], Action::Slower, MAIN, "sample more often, or less often", ""),
     row(&[Key::Char('m')], Action::Mark, MAIN, "put a mark into the recording", ""),
     row(&[Key::Char('w')], Action::Report, MAIN, "write a report of this moment to a file", ""),
+    row(&[Key::Char('w')], Action::SaveCard, &[Place::Card], "on the card: save it as text, Markdown and JSON", "save"),
     row(&[Key::Char('R')], Action::Record, MAIN, "begin or end a recording", ""),
     row(&[Key::Enter], Action::Accept, &[Place::Text], "keep the filter; apply the cores", "ok"),
     row(&[Key::Backspace], Action::Erase, &[Place::Text], "take the last character away", ""),

@@ -10,6 +10,7 @@ mod turns;
 use super::AppError;
 use super::stream::Stream;
 use crate::derive::run::{Run, RunCard};
+use crate::derive::{Derivation, Metrics, Test};
 use crate::effect::Hand;
 use crate::record::{Recorder, Recording};
 use crate::sample::{Measure, RunAsked};
@@ -20,12 +21,15 @@ use session::Session;
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub use destination::Destination;
 pub use output::Rest;
 
-pub use crate::report::run::{Format, card as text, limits, not_compared};
+pub use crate::report::Format;
+use crate::report::card::card as pin_card;
+pub use crate::report::run::{card as text, limits, not_compared};
 pub use crate::sample::PinMode;
 
 /// What is to be run, and how it is watched.
@@ -90,20 +94,33 @@ pub fn run(plan: &Plan, feed: Feed, hand: Hand, recorder: Option<Recorder>) -> R
     Ok(session.close(code))
 }
 
-/// The card of a recording that `run` made.
+/// The card of a recording, written: that of its run, or of the pins in it, one for each test that was pinned.
 ///
 /// # Errors
-/// It cannot be read, or is of something else.
-pub fn card(file: &Path) -> Result<RunCard, AppError> {
+/// It cannot be read, or there is neither in it.
+pub fn card(file: &Path, format: Format) -> Result<String, AppError> {
     let feed = Feed::replay(Recording::open(file)?, Pace::Fast)?;
-    let mut run = Run::default();
+    // Of a recording without a run the tests tell.
+    let (mut run, mut tests, mut last) = (Run::default(), Derivation::default(), None);
     loop {
         match feed.next()? {
-            Next::Item(item) => drop(run.item(item)),
+            Next::Item(item) => {
+                last = tests.advance(item.clone()).or(last);
+                run.item(item);
+            }
             Next::Waiting => super::signals::wait(&[feed.ready()]),
-            Next::End => return run.card().ok_or(AppError::NoRun),
+            Next::End => break,
         }
     }
+    let of_pins = || last.as_ref().and_then(|metrics| of_pins(metrics, format));
+    run.card().map(|card| text(&card, format)).or_else(of_pins).ok_or(AppError::NoCard)
+}
+
+/// The cards of the tests that were pinned, as they were last; where none was, that of everything watched.
+fn of_pins(metrics: &Metrics, format: Format) -> Option<String> {
+    let of_test = |test: &Arc<Test>| pin_card(&test.told, Some(test.number), format);
+    let cards: Vec<String> = metrics.tests.iter().filter_map(of_test).collect();
+    if cards.is_empty() { pin_card(metrics, None, format) } else { Some(cards.concat()) }
 }
 
 fn asked(plan: &Plan) -> RunAsked {

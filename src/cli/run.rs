@@ -29,23 +29,25 @@ pub struct Run {
     pub card: Option<PathBuf>,
 }
 
+/// Phases of either kind that a verdict asks for.
+const LEAST_PHASES: f64 = 8.0;
 /// What iperf3 runs for unless told otherwise, seconds.
 const IPERF3_SECONDS: f64 = 10.0;
 
 impl Run {
-    /// The sentence that an iperf3 client with this `-t` ends before there is anything to compare; of no other command is
-    /// it known how long it takes.
+    /// The sentence that an iperf3 client with this `-t` ends before there is enough to compare; of no other command is it known
+    /// how long it takes.
     #[must_use]
     pub fn too_short(&self) -> Option<String> {
         if self.pin != Pin::Compare || self.repeat > 1 {
             return None;
         }
         let seconds = client_seconds(&self.command)?;
-        let needed = self.stretch.as_secs_f64() * 2.0;
+        let needed = self.stretch.as_secs_f64() * LEAST_PHASES;
         (seconds < needed).then(|| {
             format!(
-                "iperf3 -t {seconds} ends before an unpinned and a pinned stretch are over, which take {needed} s: give it a \
-                 longer -t, or choose a shorter --stretch"
+                "iperf3 -t {seconds} ends before four unpinned and four pinned phases are over, which take {needed} s and are the \
+                 least for a verdict: give it a longer -t, or choose a shorter --stretch"
             )
         })
     }
@@ -105,7 +107,7 @@ Examples:
   How steady is it? Fails in CI when the rate varies by more than 5 % or a packet is dropped:
     vnettop run --max-cv 5% --max-drops 0 -- iperf3 -c 198.18.0.2 -t 20
 
-  Would pinning help? Ten seconds as it is, ten pinned, and so on, with a verdict, as Markdown:
+  Would pinning help? Phases of two seconds as it is and pinned, with a verdict, as Markdown:
     vnettop run --pin compare --format markdown -- iperf3 -c 198.18.0.2 -t 60";
 
 #[derive(Debug, Args)]
@@ -114,13 +116,13 @@ pub(super) struct RunArguments {
     /// Pins: never, propose (say which, change nothing) or compare (pin and unpin in turn)
     #[arg(long, value_enum, default_value = "never", value_name = "WHAT", hide_possible_values = true)]
     pin: Pin,
-    /// Run the command N times; with --pin compare every second run is pinned
+    /// Run the command N times; with --pin compare half of the runs are pinned, and each is a phase
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: u32,
-    /// With --pin compare and one run: length of each unpinned and pinned stretch
-    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = stretch)]
+    /// With --pin compare and one run: length of each unpinned and pinned phase; a verdict asks for four of either
+    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = stretch)]
     stretch: Duration,
-    /// Dropped at the start of the traffic and of each stretch [default: a fifth of --stretch, at most 2]
+    /// Dropped at the start of the traffic and of each phase [default: a fifth of --stretch, at most 2]
     #[arg(long, value_name = "SECONDS", value_parser = settle)]
     settle: Option<Duration>,
     /// Exit with 3 when the rate's standard deviation is above this share of its mean: 5% or 0.05
@@ -230,7 +232,7 @@ mod tests {
                 command: command.split(' ').map(OsString::from).collect(),
                 pin,
                 repeat,
-                stretch: Duration::from_secs(10),
+                stretch: Duration::from_secs(2),
                 settle: Duration::from_secs(2),
                 max_cv_ppm: None,
                 max_drops: None,
@@ -241,18 +243,18 @@ mod tests {
         };
         for short in [
             "iperf3 -c h -t 4",
-            "/usr/bin/iperf3 -t19 -c h",
+            "/usr/bin/iperf3 -t15 -c h",
             "ip netns exec a iperf3 --client h --time=5",
             "iperf3 -c h",
         ] {
-            assert!(told(short, Pin::Compare, 1), "'{short}' ends before twenty seconds are over");
+            assert!(told(short, Pin::Compare, 1), "'{short}' ends before sixteen seconds are over");
         }
         for long in
-            ["iperf3 -c h -t 20", "iperf3 -c h -t 0", "iperf3 -s", "iperf3 -c h -n 1G", "sleep 1", "iperf3 -c h -t x"]
+            ["iperf3 -c h -t 16", "iperf3 -c h -t 0", "iperf3 -s", "iperf3 -c h -n 1G", "sleep 1", "iperf3 -c h -t x"]
         {
             assert!(!told(long, Pin::Compare, 1), "of '{long}' nothing is to be said");
         }
-        assert!(!told("iperf3 -c h -t 4", Pin::Never, 1) && !told("iperf3 -c h -t 4", Pin::Compare, 4), "no stretches");
+        assert!(!told("iperf3 -c h -t 4", Pin::Never, 1) && !told("iperf3 -c h -t 4", Pin::Compare, 4), "no phases");
     }
 
     #[test]

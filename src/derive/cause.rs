@@ -2,7 +2,6 @@
 //! are, more than any shift of the moves against the rate makes it; it is low after moves and not before them, which a
 //! machine that is merely busy does not show; and what it loses is worth a sentence. It never says what else may be.
 
-pub mod bootstrap;
 pub mod chance;
 mod exposure;
 pub(in crate::derive) mod permute;

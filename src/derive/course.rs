@@ -8,7 +8,7 @@ use super::jitter::Jitter;
 use super::limit::LimitTrack;
 use super::losses::LossTrack;
 use super::placement::RecentLoad;
-use super::proof::Trial;
+use super::proof::{MOST_AFTER_NS, Others, Trial};
 use super::{Metrics, benchmarks, finding};
 use crate::sample::{Event, Sample};
 use std::sync::Arc;
@@ -21,6 +21,7 @@ pub(super) struct Course {
     losses: LossTrack,
     heard: benchmarks::Heard,
     trial: Trial,
+    others: Others,
     recent: Arc<RecentLoad>,
     inquiry: Inquiry,
     limit: LimitTrack,
@@ -40,7 +41,10 @@ impl Course {
         metrics.benchmarks = benchmarks::all(&next.benchmarks, &metrics.flow.connections, &self.heard);
         metrics.losses = self.losses.observe(previous, next, &metrics.links, &metrics.datapaths);
         metrics.jitter = Jitter::of(&self.inquiry.window(self.flow.bins(), next.at_ns));
-        self.trial.tick(previous.map_or(next.at_ns, |previous| previous.at_ns), next.at_ns, self.flow.bins());
+        self.others.observe(metrics);
+        self.others.forget(next.at_ns.saturating_sub(3 * MOST_AFTER_NS));
+        let before_ns = previous.map_or(next.at_ns, |previous| previous.at_ns);
+        self.trial.tick(before_ns, next.at_ns, self.flow.bins(), &self.others);
         metrics.card = self.trial.card().cloned();
         Arc::make_mut(&mut self.recent).observe(metrics);
         metrics.recent = Arc::clone(&self.recent);

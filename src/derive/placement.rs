@@ -17,7 +17,7 @@ mod seat;
 mod tests;
 
 pub use preview::CoreChange;
-pub use recent::{CoreRecent, RecentLoad};
+pub use recent::{CoreRecent, RecentLoad, others};
 
 use super::Metrics;
 use super::threads::ThreadMetrics;

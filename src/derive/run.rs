@@ -19,6 +19,7 @@ pub use reported::{MeasuredRate, OwnFigures};
 use super::flow::FlowTrack;
 use super::moves::Evidence;
 use super::placement::{self, BUSY, Proposal};
+use super::proof::Others;
 use super::{Finding, Metrics, ThreadMetrics};
 use crate::sample::{CoreSet, Event, Host, PinMode, RunAsked, Sample, StretchSide, ThreadId};
 use std::collections::BTreeMap;
@@ -69,6 +70,7 @@ struct Observation {
     /// Why the traffic of the watched threads was not read from their sockets, as it was last.
     unread: Option<String>,
     drops: Drops,
+    others: Others,
     findings: Vec<Seen>,
     proposal: Option<Result<Proposal, String>>,
     proposed_at_ns: u64,
@@ -88,6 +90,7 @@ impl Observation {
     /// Takes what was derived from a sample.
     fn metrics(&mut self, metrics: &Metrics, flow: &FlowTrack) {
         self.tracks.follow(flow.bins(), flow.basis());
+        self.others.observe(metrics);
         self.host = Arc::clone(&metrics.host);
         self.cores = metrics.cores.len();
         if !self.runs() {

@@ -3,13 +3,12 @@
 
 use super::Tone;
 use super::canvas::cells;
-use super::format::{Count, Interval, Scale, Seconds, Share, UNKNOWN};
+use super::format::{Count, Scale, Seconds, Share, UNKNOWN};
 use super::overlay::Line;
 use super::text::wrap;
-use crate::derive::proof::{Difference, LEAST_AFTER_NS, SETTLING_NS, Side, Verdict};
+use crate::derive::proof::{CONFIDENCE, Difference, LEAST_AFTER_NS, PIECE_NS, SETTLING_NS, Side, Verdict};
 use crate::derive::{Card, Metrics};
 use crate::state::{Mode, State, Units};
-use std::time::Duration;
 
 /// What is dropped after a pin until things have settled, and the least that is compared after it, s.
 const SETTLING_S: f64 = SETTLING_NS as f64 / 1e9;
@@ -32,9 +31,10 @@ pub(super) fn lines(state: &State, width: u16) -> Vec<Line> {
 pub(super) fn foot(state: &State) -> &'static str {
     match state.metrics().and_then(|metrics| metrics.card.as_ref()) {
         Some(card) if card.verdict == Verdict::Worse && state.settings().mode != Mode::Replay => {
-            "U puts the masks back · Esc leaves"
+            "U puts the masks back · w saves · Esc leaves"
         }
-        _ => "Esc leaves",
+        Some(_) => "w saves · Esc leaves",
+        None => "Esc leaves",
     }
 }
 
@@ -65,7 +65,8 @@ fn filled(card: &Card, width: u16) -> Vec<Line> {
     let cv = |side: &Side| side.jitter.cv.map_or_else(|| UNKNOWN.to_owned(), |cv| Share(cv).to_string());
     let moves = |side: &Side| Count(side.moves_per_s).to_string();
     let window = |side: &Side| Seconds(side.jitter.window_s).to_string();
-    let mut lines = vec![row("", "before", "after", "change (95 % interval)", Tone::Header)];
+    let change = format!("change ({:.0} % interval)", CONFIDENCE * 100.0);
+    let mut lines = vec![row("", "before", "after", &change, Tone::Header)];
     let mean = format!("{} {}", rate(before.jitter.mean), scale.unit);
     let plain = |name, before: &str, after: &str| row(name, before, after, "", Tone::Normal);
     lines.push(row("mean", &mean, &rate(after.jitter.mean), &difference(&card.mean, &rate), Tone::Normal));
@@ -76,16 +77,26 @@ fn filled(card: &Card, width: u16) -> Vec<Line> {
     lines.push(plain("moves/s", &moves(before), &moves(after)));
     let dip = |side: &Side| Seconds(side.jitter.longest_dip_s).to_string();
     lines.push(plain("dip", &dip(before), &dip(after)));
-    let bin = Interval(Duration::from_secs_f64(after.jitter.bin_s.clamp(0.0, 1e6)));
-    let bins = format!("{}, {} bins of {bin}", before.jitter.bins, after.jitter.bins);
-    lines.push(row("window", &window(before), &window(after), &bins, Tone::Muted));
+    let others = |side: &Side| side.others.map_or_else(|| UNKNOWN.to_owned(), |cores| format!("{cores:.1} cores"));
+    lines.push(plain("others", &others(before), &others(after)));
+    let pieces = format!("{} pieces of {} each", card.pairs(), Seconds(PIECE_NS as f64 / 1e9));
+    lines.push(row("window", &window(before), &window(after), &pieces, Tone::Muted));
     lines.push(Line::new());
-    lines.extend(verdict(card, width));
+    let tone = match card.verdict {
+        Verdict::SteadierAndFaster | Verdict::Faster | Verdict::Steadier => Tone::Good,
+        Verdict::NoDifference | Verdict::Inconclusive => Tone::Normal,
+        Verdict::Worse => Tone::Bad,
+    };
+    lines.extend(sentence(tone, &card.sentence(), width));
     if card.pinned_at_ns.is_some() {
-        lines.extend(sentence(Tone::Muted, &weight(card), width));
+        lines.extend(sentence(Tone::Muted, WEIGHT, width));
     }
     lines
 }
+
+/// What a single pin can tell.
+const WEIGHT: &str = "one stretch before stands against one after, and other load may have changed between them: vnettop run \
+                      --pin compare takes turns";
 
 /// `name      before      after       what differs`
 fn row(name: &str, before: &str, after: &str, differs: &str, tone: Tone) -> Line {
@@ -103,32 +114,6 @@ fn difference(difference: &Difference, number: &impl Fn(f64) -> String) -> Strin
     let signed = |value: f64| format!("{}{}", if value > 0.0 { "+" } else { "" }, number(value));
     let Difference { is, from, to } = *difference;
     format!("{} ({} to {})", signed(is), signed(from), signed(to))
-}
-
-/// What a single pin can tell.
-fn weight(card: &Card) -> String {
-    let short = Seconds(card.before.jitter.window_s);
-    let short = if card.is_short() { format!("only {short} were seen before the pin; ") } else { String::new() };
-    format!(
-        "{short}one stretch before stands against one after, and other load may have changed between them: \
-         vnettop run --pin compare takes turns"
-    )
-}
-
-fn verdict(card: &Card, width: u16) -> Vec<Line> {
-    if let Some(doubt) = card.doubt() {
-        return sentence(Tone::Normal, &format!("{}: {doubt}", card.verdict.words()), width);
-    }
-    let (tone, why) = match card.verdict {
-        Verdict::SteadierAndFaster => (Tone::Good, "the spread fell and the mean rose"),
-        Verdict::Faster => (Tone::Good, "the mean rose, the spread stayed"),
-        Verdict::Steadier => (Tone::Good, "the spread fell, the mean did not drop by more than 3 %"),
-        Verdict::NoDifference => {
-            (Tone::Normal, "neither spread nor mean differs by more than chance makes it; the pin brought nothing here")
-        }
-        Verdict::Worse => (Tone::Bad, card.why_worse()),
-    };
-    sentence(tone, &format!("{}: {why}", card.verdict.words()), width)
 }
 
 fn sentence(tone: Tone, text: &str, width: u16) -> Vec<Line> {

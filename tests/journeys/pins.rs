@@ -162,8 +162,9 @@ fn the_card_counts_down_tells_when_it_is_ready_and_never_opens_by_itself() {
     assert!(!shows(&stage, "before and after the pin ═"), "and nothing else is covered");
     stage.press("c");
     assert!(shows(&stage, "24.1") && shows(&stage, "worse"), "the figures and the verdict");
+    assert_eq!(stage.press("w"), [Effect::WriteCard], "w saves the card that it lies on");
     assert_eq!(stage.press("U"), [Effect::Restore], "a card that says worse is answered with U");
-    assert!(!shows(&stage, "(95 % interval)"), "and what comes of it is not covered");
+    assert!(!shows(&stage, "99 % interval"), "and what comes of it is not covered");
     stage.press("<esc>");
     stage.state.receive(metrics);
     assert!(!shows(&stage, "the card is ready"), "it is said once");

@@ -1,8 +1,11 @@
 """Sends at a steady 40 MB/s to the port given, but at half of that for 100 ms after each move it notices (`moves`), or
-in stretches of 100 ms that have nothing to do with moves (`dice`). It writes what it sent, and when, to the file given."""
-import ctypes, random, socket, sys, time
+in stretches of 100 ms that have nothing to do with moves (`dice`), or at so many times less while it may use several cores
+(`gain1.1`). It writes what it sent, and when, to the file given, and ends after so many seconds where they are given."""
+import ctypes, os, random, socket, sys, time
 
 port, plant, log_path = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+end = time.monotonic() + float(sys.argv[4]) if len(sys.argv) > 4 else float("inf")
+gain = float(plant[4:]) if plant.startswith("gain") else 1
 open("/proc/self/comm", "w").write("planted")
 core_now = ctypes.CDLL(None).sched_getcpu
 out = socket.create_connection(("127.0.0.1", port))
@@ -10,8 +13,7 @@ piece = bytes(80_000)
 log = open(log_path, "w")
 core, slow_until, due = core_now(), 0.0, time.monotonic()
 dice, next_throw = random.Random(7), time.monotonic()
-while True:
-    now = time.monotonic()
+while (now := time.monotonic()) < end:
     if plant == "moves" and (here := core_now()) != core:
         core, slow_until = here, now + 0.1
     if plant == "dice" and now >= next_throw:
@@ -19,6 +21,8 @@ while True:
         if dice.random() < 0.5:
             slow_until = now + 0.1
     amount = 40_000 if now < slow_until else 80_000
+    if gain != 1 and len(os.sched_getaffinity(0)) > 1:
+        amount = round(amount / gain)
     try:
         out.sendall(piece[:amount])
     except OSError:

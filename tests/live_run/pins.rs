@@ -159,7 +159,11 @@ fn turns_are_taken_and_the_command_is_found_anew_in_every_run() {
     };
     let started = pids("run_started", &|event| event["pid"].clone());
     let pinned = pids("pinned", &|event| event["thread"]["pid"].clone());
-    assert_eq!(pinned, [started[1].clone(), started[3].clone()], "every second run was pinned, as the process it was");
+    assert_eq!(
+        pinned,
+        [started[1].clone(), started[2].clone()],
+        "U P P U: half of them were pinned, as the processes they were"
+    );
 }
 
 #[test]
@@ -169,7 +173,7 @@ fn iperf3_is_compared_and_its_card_made_again_from_the_recording() {
     }
     let _alone = IPERF3.lock().unwrap_or_else(PoisonError::into_inner);
     let dir = tempfile::tempdir().expect("a directory");
-    let (code, printed, record, _netns) = iperf3(dir.path(), &["--pin", "compare", "--stretch", "4"], "17");
+    let (code, printed, record, _netns) = iperf3(dir.path(), &["--pin", "compare"], "18");
     assert_eq!(code, Some(0), "the command's own code");
     assert_eq!(made_again(&record), printed, "the recording gives the same card");
     let card = json(&printed);
@@ -186,12 +190,14 @@ fn iperf3_is_compared_and_its_card_made_again_from_the_recording() {
         .filter(|event| event["kind"] == "stretch")
         .map(|event| event["side"].clone())
         .collect();
-    let mut sides: Vec<&str> = turns.iter().filter_map(Value::as_str).collect();
-    sides.dedup();
-    assert_eq!(sides[..4], ["unpinned", "pinned", "unpinned", "pinned"], "turns are taken: {turns:?}");
+    let sides: Vec<&str> = turns.iter().filter_map(Value::as_str).collect();
+    let (u, p) = ("unpinned", "pinned");
+    // On a busy machine a phase lasts longer, and there are fewer.
+    let order = [u, p, p, u, p, u, u, p, p, u, u, p];
+    assert!(sides.len() >= 4 && order.starts_with(&sides), "turns are taken: {turns:?}");
     let both = &card["comparison"];
-    let stretches = |side: &str| both[side].as_u64().is_some_and(|stretches| stretches >= 2);
-    assert!(stretches("unpinned_stretches") && stretches("pinned_stretches"), "two of each: {card}");
+    assert!(both["pairs"].as_u64().is_some_and(|pairs| pairs >= 2), "neighbours are compared: {card}");
+    assert!(both["pinned"]["other_cores"].is_f64() && both["unpinned"]["other_cores"].is_f64(), "beside what: {card}");
     assert!(both["verdict"].is_string() && card["missing"] == Value::Array(Vec::new()), "{card}");
     assert_eq!(card["basis"]["of"], "connections", "root reads the connections: {card}");
 }

@@ -4,7 +4,7 @@ use super::stage::Stage;
 use super::{NETNS, QUIET, Traffic, Work, World, stream};
 use vnettop::derive::flow::{Connection, End};
 use vnettop::derive::placement::{CoreChange, Proposal, Step};
-use vnettop::derive::proof::{Card, Difference, Side, Verdict};
+use vnettop::derive::proof::{Card, Difference, Phase, Side, Verdict};
 use vnettop::derive::{Finding, Jitter};
 use vnettop::sample::{
     CoreId, CoreSet, FlowPath, Hop, HopBy, HopWay, Ifindex, Kind, LinkKey, LinkState, Owner, OwnerKind, PeerRef, Proto,
@@ -244,17 +244,24 @@ pub fn jitter(mean: f64, cv: f64, seconds: usize) -> Jitter {
 pub fn card(verdict: Verdict) -> Card {
     let (swings, steady, as_before) = ((24.1, 0.38), (34.9, 0.012), (24.6, 0.36));
     let (before, after, mean, cv) = match verdict {
-        Verdict::NoDifference => (swings, as_before, [0.5, -1.4, 2.3], [-0.02, -0.06, 0.03]),
+        Verdict::NoDifference => (swings, swings, [0.0, -0.5, 0.4], [0.0, -0.02, 0.01]),
+        Verdict::Inconclusive => (swings, as_before, [0.5, -1.4, 2.3], [-0.02, -0.06, 0.03]),
         Verdict::Worse => (steady, swings, [-10.8, -12.4, -9.1], [0.368, 0.33, 0.40]),
         _ => (swings, steady, [10.8, 9.1, 12.4], [-0.368, -0.40, -0.33]),
     };
-    let side = |(mean, cv), moves| Side { jitter: jitter(mean, cv, 30), moves_per_s: Some(moves) };
+    let side = |(mean, cv), moves| Side { jitter: jitter(mean, cv, 30), moves_per_s: Some(moves), others: Some(0.42) };
     let difference =
         |[is, from, to]: [f64; 3], unit: f64| Difference { is: is * unit, from: from * unit, to: to * unit };
+    let phase = |nth: u64| {
+        let pinned = nth >= 15;
+        let mean = if pinned { after.0 } else { before.0 } * 1e9;
+        Phase { pinned, from_ns: nth * 2_000_000_000, to_ns: (nth + 1) * 2_000_000_000, mean }
+    };
     Card {
         pinned_at_ns: Some(1),
         before: side(before, 59.0),
         after: side(after, 0.0),
+        phases: (0..30).map(phase).collect(),
         mean: difference(mean, 1e9),
         cv: Some(difference(cv, 1.0)),
         verdict,

@@ -8,6 +8,7 @@ use super::turns::{Rule, Turns, Wish};
 use super::{Observed, PinMode, Plan, refusal};
 use crate::app::Stream;
 use crate::derive::Metrics;
+use crate::derive::proof::is_pinned;
 use crate::derive::run::Run;
 use crate::effect::{Hand, Outcome};
 use crate::sample::{Event, Item, Report, Side, StretchSide};
@@ -167,8 +168,8 @@ impl<'a> Session<'a> {
     fn rule(&self, nth: u32) -> Rule {
         let stretch_ns = u64::try_from(self.plan.stretch.as_nanos()).unwrap_or(u64::MAX);
         match self.plan.pin {
-            PinMode::Compare if self.plan.repeat <= 1 => Rule::Stretches(stretch_ns),
-            PinMode::Compare if nth % 2 == 1 => Rule::Pinned,
+            PinMode::Compare if self.plan.repeat <= 1 => Rule::Phases(stretch_ns),
+            PinMode::Compare if is_pinned(nth) => Rule::Pinned,
             PinMode::Compare | PinMode::Never | PinMode::Propose => Rule::Never,
         }
     }
@@ -291,6 +292,10 @@ impl<'a> Session<'a> {
                 self.restore();
                 self.stretch(Some(StretchSide::Unpinned));
                 self.turns.begin(metrics.at_ns, false);
+            }
+            Some(Wish::GoOn(pinned)) => {
+                self.stretch(Some(if pinned { StretchSide::Pinned } else { StretchSide::Unpinned }));
+                self.turns.begin(metrics.at_ns, pinned);
             }
             Some(Wish::Pin(requests)) => {
                 // What was being compared ends before the first mask is set.

@@ -3,6 +3,7 @@
 
 use crate::derive::Metrics;
 use crate::derive::placement::{self, BUSY};
+use crate::derive::proof::is_pinned;
 use crate::effect::PinRequest;
 use crate::sample::{CoreSet, ThreadId};
 use std::collections::BTreeSet;
@@ -15,11 +16,14 @@ const LOOK_NS: u64 = 1_000_000_000;
 pub(super) enum Rule {
     /// Nobody is ever pinned.
     Never,
-    /// Within a run, one stretch of this many ns after the other.
-    Stretches(u64),
+    /// Within a run, one phase of this many ns after the other.
+    Phases(u64),
     /// This whole run is pinned.
     Pinned,
 }
+
+/// The phase of a run that is pinned as a whole.
+const PINNED: u32 = 1;
 
 /// What should be done now.
 #[derive(Debug, PartialEq)]
@@ -28,6 +32,8 @@ pub(super) enum Wish {
     Pin(Vec<PinRequest>),
     /// Put every mask back.
     Restore,
+    /// Nothing: another phase of the same kind begins, pinned or not.
+    GoOn(bool),
     /// Nothing can be pinned, for this reason.
     Refuse(String),
 }
@@ -41,13 +47,16 @@ pub(super) struct Turns {
     /// When a placement was looked for in vain, ns.
     refused_ns: Option<u64>,
     pinned: bool,
+    /// The phase that lasts, and the one that was wished for.
+    phase: u32,
+    wished: u32,
     /// The placement that is compared: the same in every pinned stretch, as long as it covers the busy threads.
     placement: Vec<PinRequest>,
 }
 
 impl Turns {
     pub(super) fn new(rule: Rule) -> Self {
-        Self { rule, since_ns: None, refused_ns: None, pinned: false, placement: Vec::new() }
+        Self { rule, since_ns: None, refused_ns: None, pinned: false, phase: 0, wished: 0, placement: Vec::new() }
     }
 
     /// What to do after this sample.
@@ -55,26 +64,30 @@ impl Turns {
         let busy = busy(metrics);
         let length_ns = match self.rule {
             Rule::Never => return None,
-            Rule::Stretches(length_ns) => length_ns,
+            Rule::Phases(length_ns) => length_ns,
             Rule::Pinned => LOOK_NS,
         };
         if busy.is_empty() {
             return None;
         }
         let lasted_ns = metrics.at_ns.saturating_sub(*self.since_ns.get_or_insert(metrics.at_ns));
-        let over = lasted_ns >= length_ns;
-        match (self.pinned, self.rule) {
-            (true, Rule::Stretches(_)) if over => Some(Wish::Restore),
+        self.wished = match self.rule {
+            _ if lasted_ns < length_ns => self.phase,
+            Rule::Pinned => PINNED,
+            _ => self.phase + 1,
+        };
+        match (self.pinned, is_pinned(self.wished)) {
+            (true, false) => Some(Wish::Restore),
+            (false, true) => Some(self.pin(metrics, &busy)),
             // A worker that was born after the others were pinned.
-            (true, _) if !self.covers(&busy) && self.may_look(metrics.at_ns) => Some(self.pin(metrics, &busy)),
-            (false, _) if over => Some(self.pin(metrics, &busy)),
-            _ => None,
+            (true, true) if !self.covers(&busy) && self.may_look(metrics.at_ns) => Some(self.pin(metrics, &busy)),
+            (pinned, _) => (self.wished != self.phase).then_some(Wish::GoOn(pinned)),
         }
     }
 
     /// A wish was fulfilled: a turn begins.
     pub(super) fn begin(&mut self, at_ns: u64, pinned: bool) {
-        (self.since_ns, self.pinned, self.refused_ns) = (Some(at_ns), pinned, None);
+        (self.since_ns, self.pinned, self.refused_ns, self.phase) = (Some(at_ns), pinned, None, self.wished);
     }
 
     /// Nobody could be pinned: unpinned, the turn begins again; pinned, it goes on as it is.

@@ -1,4 +1,4 @@
-//! Plain sums over series of bins: stretches without a gap, slow trends taken out, correlation, autocorrelation.
+//! Plain sums over series of bins: stretches without a gap, slow trends taken out, correlation.
 //! It knows no move and draws no conclusion.
 
 use crate::derive::flow::Bin;
@@ -88,31 +88,6 @@ pub fn without_trend(values: &[f64], stretches: &[Range<usize>], reach: usize) -
     fast
 }
 
-/// Correlation of neighbours, within stretches; 0 where nothing varies.
-#[must_use]
-pub fn autocorrelation(values: &[f64], stretches: &[Range<usize>]) -> f64 {
-    let mean = mean(values);
-    let (mut products, mut squares) = (0.0, 0.0);
-    for stretch in stretches {
-        let part = &values[stretch.clone()];
-        products += part.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum::<f64>();
-        squares += part.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
-    }
-    if squares > 0.0 { products / squares } else { 0.0 }
-}
-
-/// So many neighbours at least are resampled together: the length that fits a series whose neighbours correlate as
-/// these do (Carlstein 1986, for the mean of a first-order process), at most a sixth of what there is.
-#[must_use]
-pub fn block_length(values: &[f64], stretches: &[Range<usize>]) -> usize {
-    let correlation = autocorrelation(values, stretches).clamp(0.0, 0.97);
-    let count = values.len() as f64;
-    let best = count.cbrt() * (2.0 * correlation / (1.0 - correlation.powi(2))).powf(2.0 / 3.0);
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small positive number")]
-    let best = best.ceil() as usize;
-    best.min(values.len() / 6).max(1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,9 +118,5 @@ mod tests {
         assert!((fast[50] + 30.0 * 10.0 / 11.0).abs() < 1e-9, "of a dip nearly all: {}", fast[50]);
         assert!(correlation(&line, &line).is_some_and(|same| (same - 1.0).abs() < 1e-9), "a series follows itself");
         assert_eq!(correlation(&[1.0, 1.0], &[1.0, 2.0]), None, "what does not vary correlates with nothing");
-        assert!(
-            block_length(&line, &[0..100]) > block_length(&fast, &[0..100]),
-            "longer blocks where neighbours agree"
-        );
     }
 }

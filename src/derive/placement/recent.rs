@@ -156,6 +156,15 @@ impl CoreMean {
     }
 }
 
+/// What others than the watched threads used of the machine since the sample before, cores' worth; none where it is not known.
+#[must_use]
+pub fn others(metrics: &Metrics) -> Option<f64> {
+    let mut tick = RecentLoad::default();
+    tick.observe(metrics);
+    let known: Vec<f64> = tick.cores.iter().filter(|mean| mean.seconds > 0.0).map(|mean| mean.told().others).collect();
+    (!known.is_empty()).then(|| known.iter().sum())
+}
+
 /// The weight of a new observation: the plain mean at first, fading later.
 fn weight(seconds: f64, elapsed: f64) -> f64 {
     let fading = 1.0 - (-elapsed / MEMORY_S).exp();

@@ -1,6 +1,6 @@
 //! From a pin to its card: which bins are before and which are after, while the second window fills.
 
-use super::Card;
+use super::{Card, LEAST_BINS, Others, Pair};
 use crate::derive::flow::Bin;
 use crate::sample::Event;
 use std::collections::VecDeque;
@@ -11,6 +11,8 @@ pub const SETTLING_NS: u64 = 2_000_000_000;
 pub const LEAST_AFTER_NS: u64 = 10_000_000_000;
 /// And looks at so much at most, ns.
 pub const MOST_AFTER_NS: u64 = 30_000_000_000;
+/// What stands for a phase where one stretch is compared with another, ns.
+pub const PIECE_NS: u64 = 2_000_000_000;
 /// A card that is still filling is made anew so often, ns.
 const RENEW_NS: u64 = 1_000_000_000;
 
@@ -50,16 +52,16 @@ impl Trial {
     }
 
     /// Takes the tick into account: from the tick before (`CLOCK_MONOTONIC`, ns) to this one.
-    pub fn tick(&mut self, before_ns: u64, at_ns: u64, bins: &VecDeque<Bin>) {
+    pub fn tick(&mut self, before_ns: u64, at_ns: u64, bins: &VecDeque<Bin>, others: &Others) {
         if std::mem::take(&mut self.restored) {
-            self.end(before_ns, bins);
+            self.end(before_ns, bins, others);
             self.changed_at_ns = at_ns;
         }
         if std::mem::take(&mut self.pinned) {
-            self.pin(before_ns, at_ns, bins);
+            self.pin(before_ns, at_ns, bins, others);
         }
         let Some(pin) = self.pin.filter(|pin| !pin.over && at_ns >= pin.renewed_at_ns + RENEW_NS) else { return };
-        self.renew(pin, at_ns, bins);
+        self.renew(pin, at_ns, bins, others);
     }
 
     /// The card of the last pin that has one.
@@ -68,10 +70,10 @@ impl Trial {
         self.card.as_ref()
     }
 
-    fn pin(&mut self, before_ns: u64, at_ns: u64, bins: &VecDeque<Bin>) {
+    fn pin(&mut self, before_ns: u64, at_ns: u64, bins: &VecDeque<Bin>, others: &Others) {
         let joined = self.pin.filter(|pin| !pin.over && before_ns < pin.at_ns + SETTLING_NS);
         if joined.is_none() {
-            self.end(before_ns, bins);
+            self.end(before_ns, bins, others);
             self.card = None;
         }
         let first = joined.map_or(before_ns, |pin| pin.before_ns);
@@ -81,16 +83,16 @@ impl Trial {
     }
 
     /// Closes the window after the pin, with what it has.
-    fn end(&mut self, at_ns: u64, bins: &VecDeque<Bin>) {
+    fn end(&mut self, at_ns: u64, bins: &VecDeque<Bin>, others: &Others) {
         if let Some(pin) = self.pin.filter(|pin| !pin.over) {
-            self.renew(pin, at_ns, bins);
+            self.renew(pin, at_ns, bins, others);
         }
         if let Some(pin) = &mut self.pin {
             pin.over = true;
         }
     }
 
-    fn renew(&mut self, pin: Pin, at_ns: u64, bins: &VecDeque<Bin>) {
+    fn renew(&mut self, pin: Pin, at_ns: u64, bins: &VecDeque<Bin>, others: &Others) {
         let from_ns = pin.at_ns + SETTLING_NS;
         let to_ns = at_ns.min(from_ns + MOST_AFTER_NS);
         let over = at_ns >= from_ns + MOST_AFTER_NS;
@@ -99,19 +101,29 @@ impl Trial {
             let from = bins.partition_point(|bin| bin.from_ns < from_ns);
             bins.range(from..).take_while(|bin| bin.to_ns <= to_ns).copied().collect()
         };
-        let mut after = within(from_ns, to_ns);
-        let first_ns = after.first().map_or(0, |first| first.from_ns);
-        let length = after.last().map_or(0, |last| last.to_ns.saturating_sub(first_ns));
         // The bins at the edges are cut: a window of ten seconds may lack most of two.
-        if to_ns.saturating_sub(from_ns) < LEAST_AFTER_NS || length == 0 {
+        if to_ns.saturating_sub(from_ns) < LEAST_AFTER_NS {
             return;
         }
+        let after = within(from_ns, to_ns);
         let settled = if pin.since_ns > 0 { pin.since_ns + SETTLING_NS } else { 0 };
-        let before = within(settled.max(pin.before_ns.saturating_sub(length)), pin.before_ns);
-        // Equal windows: a longer one has seen more of what is rare.
-        let seen = before.last().map_or(0, |last| last.to_ns.saturating_sub(before[0].from_ns));
-        after.retain(|bin| bin.to_ns <= first_ns.saturating_add(seen));
-        let made = Card::of(&before, &after);
+        let before = within(settled.max(pin.before_ns.saturating_sub(MOST_AFTER_NS)), pin.before_ns);
+        let made = Card::of(&pairs(&before, &after), others);
         self.card = made.map(|card| Card { pinned_at_ns: Some(pin.at_ns), ..card }).or(self.card.take());
     }
+}
+
+/// Both stretches in pieces, counted from the pin on: equal windows, because a longer one has seen more of what is rare.
+pub(super) fn pairs(before: &[Bin], after: &[Bin]) -> Vec<Pair> {
+    let (Some(end), Some(begin)) = (before.last(), after.first()) else { return Vec::new() };
+    let piece = |bins: &[Bin], nth: &dyn Fn(&Bin) -> u64, which: u64| -> Vec<Bin> {
+        bins.iter().filter(|bin| nth(bin) == which).copied().collect()
+    };
+    let back = |bin: &Bin| end.to_ns.saturating_sub(bin.to_ns) / PIECE_NS;
+    let on = |bin: &Bin| bin.from_ns.saturating_sub(begin.from_ns) / PIECE_NS;
+    let length = |first: &Bin, last: &Bin| last.to_ns.saturating_sub(first.from_ns);
+    let whole = length(&before[0], end).min(length(begin, after.last().unwrap_or(begin))) / PIECE_NS;
+    let pairs = (0..whole).map(|which| [piece(before, &back, which), piece(after, &on, which)]);
+    let known = |bins: &Vec<Bin>| bins.iter().filter(|bin| bin.bits_per_s.is_some()).count() >= LEAST_BINS;
+    pairs.filter(|pair| pair.iter().all(known)).collect()
 }

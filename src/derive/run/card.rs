@@ -1,13 +1,13 @@
 //! The card of a run: what was watched, how steady its rate was, what moved, what was dropped, and what a pin changed.
 //! What could not be measured is a sentence in `missing`, never a figure.
 
-use super::stretches::{Counted, counted};
+use super::stretches::{Phase, known, of_side, pairs, phases};
 use super::{Drops, Observation, OwnFigures, Ran, Seen};
 use crate::derive::flow::{Bin, FlowBasis};
 use crate::derive::jitter::{Jitter, LEAST_BINS};
 use crate::derive::moves::{Evidence, MovesByClass};
 use crate::derive::placement::Proposal;
-use crate::derive::proof::Card;
+use crate::derive::proof::{Card, LEAST_PAIRS, Pair};
 use crate::sample::{CoreSet, Host, PinMode, RunAsked, StretchSide, Unread};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -106,15 +106,11 @@ pub struct MovesSeen {
     pub evidence: Evidence,
 }
 
-/// Unpinned against pinned stretches.
+/// Unpinned against pinned phases.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
-    /// The figures; none while a side has too few bins.
+    /// The figures; none of fewer than two pairs.
     pub card: Option<Card>,
-    /// Stretches behind the unpinned side.
-    pub unpinned: usize,
-    /// And behind the pinned one.
-    pub pinned: usize,
     /// Who was pinned where: name, role, tid, cores.
     pub pins: Vec<(String, u32, CoreSet)>,
 }
@@ -140,11 +136,11 @@ impl Limit {
 
 pub(super) fn of(seen: &Observation, asked: &RunAsked) -> RunCard {
     let (bins, basis) = seen.tracks.best();
-    let side = |side| counted(side, &seen.runs, &seen.stretches, bins, basis, asked.settle_ns);
-    let (unpinned, pinned) = (side(StretchSide::Unpinned), side(StretchSide::Pinned));
-    let jitter = Jitter::of(&unpinned.bins);
-    let comparison = (asked.pin == PinMode::Compare).then(|| comparison(seen, &unpinned, &pinned));
-    let moves = jitter.and_then(|_| moves(&unpinned.bins, seen));
+    let phases = phases(&seen.runs, &seen.stretches, bins, basis, asked.settle_ns);
+    let (unpinned, pairs) = (of_side(&phases, StretchSide::Unpinned), pairs(&phases));
+    let jitter = Jitter::of(&unpinned);
+    let comparison = (asked.pin == PinMode::Compare).then(|| comparison(seen, &pairs));
+    let moves = jitter.and_then(|_| moves(&unpinned, seen));
     let drops = seen.drops.is_known().then(|| seen.drops.clone());
     RunCard {
         asked: asked.clone(),
@@ -158,7 +154,7 @@ pub(super) fn of(seen: &Observation, asked: &RunAsked) -> RunCard {
         jitter,
         moves,
         limits: limits(asked, jitter, comparison.as_ref(), drops.as_ref()),
-        missing: missing(seen, asked, &unpinned, &pinned),
+        missing: missing(seen, asked, &phases, &pairs),
         reported: seen.reports.figures(&seen.runs, bins, basis),
         unread: seen.reports.unread(),
         drops,
@@ -177,17 +173,12 @@ fn watched(seen: &Observation) -> Vec<WatchedThreads> {
     counts.into_iter().map(|((name, role), threads)| WatchedThreads { name: name.to_owned(), role, threads }).collect()
 }
 
-fn comparison(seen: &Observation, unpinned: &Counted, pinned: &Counted) -> Comparison {
+fn comparison(seen: &Observation, pairs: &[Pair]) -> Comparison {
     let pin = |(thread, cores): (&crate::sample::ThreadId, &CoreSet)| {
         let label = seen.watched.get(thread).map_or_else(String::new, |(name, role)| format!("{name} {role}"));
         (label, thread.tid, cores.clone())
     };
-    Comparison {
-        card: Card::of(&unpinned.bins, &pinned.bins),
-        unpinned: unpinned.stretches,
-        pinned: pinned.stretches,
-        pins: seen.pins.iter().map(pin).collect(),
-    }
+    Comparison { card: Card::of(pairs, &seen.others), pins: seen.pins.iter().map(pin).collect() }
 }
 
 /// What was found; how often threads moved is told of the whole run, not of its last moment, and not where all moves fell into
@@ -249,8 +240,9 @@ fn limits(
 }
 
 /// The first thing that is missing on the way from a thread to a figure; what comes after it would be missing anyway.
-fn missing(seen: &Observation, asked: &RunAsked, unpinned: &Counted, pinned: &Counted) -> Vec<String> {
-    let known = |bins: &[Bin]| bins.iter().filter(|bin| bin.bits_per_s.is_some()).count();
+fn missing(seen: &Observation, asked: &RunAsked, phases: &[Phase], pairs: &[Pair]) -> Vec<String> {
+    let bins_of = |side| known(&of_side(phases, side));
+    let (unpinned, pinned) = (bins_of(StretchSide::Unpinned), bins_of(StretchSide::Pinned));
     let settle_s = asked.settle_ns as f64 / 1e9;
     let few = |what: &str, bins: usize| {
         format!(
@@ -274,14 +266,20 @@ fn missing(seen: &Observation, asked: &RunAsked, unpinned: &Counted, pinned: &Co
     } else if let Some(why) = seen.not_pinned.as_ref().filter(|_| asked.pin == PinMode::Compare && seen.pins.is_empty())
     {
         if why.starts_with("nothing was pinned") { why.clone() } else { format!("nothing was pinned: {why}") }
-    } else if known(&unpinned.bins) < LEAST_BINS {
-        few("unpinned part of the run", known(&unpinned.bins))
-    } else if asked.pin == PinMode::Compare && seen.pins.is_empty() {
+    } else if unpinned < LEAST_BINS {
+        few("unpinned part of the run", unpinned)
+    } else if asked.pin != PinMode::Compare {
+        return Vec::new();
+    } else if seen.pins.is_empty() {
         never_pinned(seen, asked)
-    } else if asked.pin == PinMode::Compare && pinned.stretches == 0 {
-        few("pinned part of the run", 0)
-    } else if asked.pin == PinMode::Compare && known(&pinned.bins) < LEAST_BINS {
-        few("pinned part of the run", known(&pinned.bins))
+    } else if pinned < LEAST_BINS {
+        few("pinned part of the run", pinned)
+    } else if pairs.len() < 2 {
+        format!(
+            "there is {} of an unpinned and a pinned phase, and {LEAST_PAIRS} are the least for a verdict: run longer, or choose a \
+             shorter --stretch",
+            if pairs.is_empty() { "no pair" } else { "one pair" }
+        )
     } else {
         return Vec::new();
     };
@@ -298,13 +296,13 @@ fn never_pinned(seen: &Observation, asked: &RunAsked) -> String {
         "no run was pinned long enough to compare".to_owned()
     } else if ran_ns >= 2 * asked.stretch_ns && seen.busy_s < stretch_s {
         format!(
-            "nothing was pinned: a watched thread used more than 5 % of a core for {:.1} s only, and an unpinned stretch takes \
+            "nothing was pinned: a watched thread used more than 5 % of a core for {:.1} s only, and an unpinned phase takes \
              {stretch_s} s; let it work longer, or choose a shorter --stretch",
             seen.busy_s
         )
     } else {
         format!(
-            "the run ended before there was a pinned stretch: an unpinned and a pinned one take {} s; run longer, or choose a \
+            "the run ended before there was a pinned phase: an unpinned and a pinned one take {} s; run longer, or choose a \
              shorter --stretch",
             stretch_s * 2.0
         )

@@ -2,6 +2,7 @@
 
 use super::Ran;
 use crate::derive::flow::{Bin, FlowBasis};
+use crate::derive::proof::{LEAST_BINS, Pair};
 use crate::sample::StretchSide;
 
 /// A part of a run with one treatment; `CLOCK_MONOTONIC`, ns.
@@ -12,41 +13,67 @@ pub(super) struct Stretch {
     pub(super) to_ns: u64,
 }
 
-/// The bins of one side, and in how many stretches they lie.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Counted {
+/// What counts of a stretch.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Phase {
+    pub(super) side: StretchSide,
     pub(super) bins: Vec<Bin>,
-    pub(super) stretches: usize,
 }
 
 /// A bin below this part of the median rate is no traffic yet, or no more.
 const TRAFFIC: f64 = 0.05;
 
-/// The bins of a side, over all runs.
-pub(super) fn counted(
-    side: StretchSide,
+/// The phases of all runs, in the order of time.
+pub(super) fn phases(
     runs: &[Ran],
     stretches: &[Stretch],
     bins: &[Bin],
     basis: Option<&FlowBasis>,
     settle_ns: u64,
-) -> Counted {
-    let mut counted = Counted::default();
+) -> Vec<Phase> {
+    let mut phases = Vec::new();
     for run in runs {
         let run_to_ns = run.to_ns.unwrap_or(u64::MAX);
         let Some((first_ns, last_ns)) = traffic(within(bins, run.from_ns, run_to_ns), basis) else { continue };
-        let own =
-            |stretch: &&Stretch| stretch.side == side && stretch.from_ns >= run.from_ns && stretch.from_ns <= run_to_ns;
+        let own = |stretch: &&Stretch| stretch.from_ns >= run.from_ns && stretch.from_ns <= run_to_ns;
         for stretch in stretches.iter().filter(own) {
             let from_ns = stretch.from_ns.max(first_ns).saturating_add(settle_ns);
             let part = within(bins, from_ns, stretch.to_ns.min(last_ns));
-            if part.iter().any(|bin| bin.bits_per_s.is_some()) {
-                counted.bins.extend_from_slice(part);
-                counted.stretches += 1;
+            if known(part) > 0 {
+                phases.push(Phase { side: stretch.side, bins: part.to_vec() });
             }
         }
     }
-    counted
+    phases
+}
+
+/// The bins of one side.
+pub(super) fn of_side(phases: &[Phase], side: StretchSide) -> Vec<Bin> {
+    phases.iter().filter(|phase| phase.side == side).flat_map(|phase| &phase.bins).copied().collect()
+}
+
+/// Neighbours of different sides, unpinned first. What was cut short, to less than half of what is usual, is nobody's neighbour.
+pub(super) fn pairs(phases: &[Phase]) -> Vec<Pair> {
+    let mut lengths: Vec<usize> = phases.iter().map(|phase| known(&phase.bins)).collect();
+    lengths.sort_unstable();
+    let usual = lengths.get(lengths.len() / 2).copied().unwrap_or(0);
+    let mut pairs = Vec::new();
+    let mut alone: Option<&Phase> = None;
+    for phase in phases.iter().filter(|phase| known(&phase.bins) >= LEAST_BINS.max(usual / 2)) {
+        alone = match alone.filter(|one| one.side != phase.side) {
+            None => Some(phase),
+            Some(one) => {
+                let (unpinned, pinned) = if one.side == StretchSide::Unpinned { (one, phase) } else { (phase, one) };
+                pairs.push([unpinned.bins.clone(), pinned.bins.clone()]);
+                None
+            }
+        };
+    }
+    pairs
+}
+
+pub(super) fn known(bins: &[Bin]) -> usize {
+    bins.iter().filter(|bin| bin.bits_per_s.is_some()).count()
 }
 
 /// The bins that lie wholly between two instants.

@@ -123,16 +123,31 @@ fn stretches_are_told_apart_and_each_settles() {
         .collect();
     let turns = [(0, UNPINNED), (2 * S, None), (2 * S, PINNED), (4 * S, None), (4 * S, UNPINNED), (6 * S, PINNED)];
     let seen = observed(PinMode::Compare, S / 2, &turns, &rates);
-    let side = |side| stretches::counted(side, &seen.runs, &seen.stretches, seen.tracks.best().0, None, S / 2);
-    for (which, rate) in [(StretchSide::Unpinned, 1e9), (StretchSide::Pinned, 2e9)] {
-        let counted = side(which);
-        assert_eq!((counted.stretches, counted.bins.len()), (2, 30), "{which:?}: two stretches of 1.5 s");
-        assert!(counted.bins.iter().all(|bin| bin.bits_per_s == Some(rate)), "{which:?}: only its own bins");
-        let gap = counted.bins.windows(2).filter(|two| two[0].to_ns != two[1].from_ns).count();
-        assert_eq!(gap, 1, "{which:?}: the gap between its stretches shows");
+    let phases = stretches::phases(&seen.runs, &seen.stretches, seen.tracks.best().0, None, S / 2);
+    let sides: Vec<StretchSide> = phases.iter().map(|phase| phase.side).collect();
+    assert_eq!(sides, [StretchSide::Unpinned, StretchSide::Pinned].repeat(2), "four phases in the order of time");
+    for phase in &phases {
+        let rate = if phase.side == StretchSide::Pinned { 2e9 } else { 1e9 };
+        let own = phase.bins.iter().all(|bin| bin.bits_per_s == Some(rate));
+        assert!(phase.bins.len() == 15 && own, "1.5 s each, only its own bins: {phase:?}");
     }
     let both = seen.card().and_then(|card| card.comparison).expect("compared");
-    assert_eq!((both.unpinned, both.pinned), (2, 2), "the card tells how many stretches are behind it");
+    let card = both.card.expect("two pairs");
+    assert_eq!((card.pairs(), card.verdict), (2, crate::derive::proof::Verdict::Inconclusive), "too few to be sure");
+    let means: Vec<f64> = card.phases.iter().map(|phase| phase.mean).collect();
+    assert_eq!(means, [1e9, 2e9, 1e9, 2e9], "and each of them is told");
+}
+
+#[test]
+fn phases_are_paired_with_a_neighbour_and_what_was_cut_short_is_left_out() {
+    let rates = [Some(1e9); 100];
+    let at = [0, 20, 40, 60, 80, 95].map(|tenths| tenths * S / 10);
+    let turns: Vec<_> = at.into_iter().zip([UNPINNED, PINNED, PINNED, UNPINNED, PINNED, UNPINNED]).collect();
+    let seen = observed(PinMode::Compare, 0, &turns, &rates);
+    let phases = stretches::phases(&seen.runs, &seen.stretches, seen.tracks.best().0, None, 0);
+    let pairs = stretches::pairs(&phases);
+    let began: Vec<[u64; 2]> = pairs.iter().map(|pair| [0, 1].map(|kind| pair[kind][0].from_ns / S)).collect();
+    assert_eq!(began, [[0, 2], [6, 4]], "U P, P U; of the last two one has half a second only");
 }
 
 #[test]
@@ -156,10 +171,13 @@ fn what_is_missing_is_one_sentence() {
     let long = vec![Some(1e9); 100];
     let mut short = observed(PinMode::Compare, 0, &[(0, UNPINNED)], &long);
     short.asked.as_mut().expect("asked").stretch_ns = 15 * S;
-    says(&short, "the run ended before there was a pinned stretch");
+    says(&short, "the run ended before there was a pinned phase");
     let mut pinned = observed(PinMode::Compare, S, &[(0, UNPINNED), (8 * S + S / 2, PINNED)], &long);
     pinned.pins.insert(ThreadId { pid: 7, tid: 8, start: 9 }, CoreSet::single(1));
     says(&pinned, "pinned part");
+    let mut once = observed(PinMode::Compare, 0, &[(0, UNPINNED), (5 * S, PINNED)], &long);
+    once.pins.insert(ThreadId { pid: 7, tid: 8, start: 9 }, CoreSet::single(1));
+    says(&once, "there is one pair of an unpinned and a pinned phase, and 4 are the least");
 }
 
 #[test]
@@ -180,7 +198,7 @@ fn a_comparison_in_which_nothing_was_worth_pinning_says_why() {
     let idle = missing(&|seen| seen.busy.clear());
     assert!(idle.starts_with("nothing was pinned: no watched thread used more than 5 % of a core"), "{idle}");
     let hardly = missing(&|seen| seen.busy_s = 1.5);
-    assert!(hardly.contains("more than 5 % of a core for 1.5 s only, and an unpinned stretch takes 4 s"), "{hardly}");
+    assert!(hardly.contains("more than 5 % of a core for 1.5 s only, and an unpinned phase takes 4 s"), "{hardly}");
     let unwritten = missing(&|seen| seen.event(&told("nothing was pinned, because the disk is full")));
     assert_eq!(unwritten, "nothing was pinned, because the disk is full", "and it is not said twice");
 }

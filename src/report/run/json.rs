@@ -6,8 +6,9 @@ use crate::derive::moves::MovesByClass;
 use crate::derive::placement::Proposal;
 use crate::derive::proof::{Difference, Side};
 use crate::derive::run::{Comparison, RunCard, Seen};
-use crate::derive::{FlowBasis, Jitter};
+use crate::derive::{Card, Jitter};
 use crate::report::json::timestamp;
+use crate::report::pair;
 use serde_json::{Map, Value, json};
 
 /// Raised when a field changes its meaning or goes away; new fields do not raise it.
@@ -35,7 +36,7 @@ pub(super) fn json(card: &RunCard) -> String {
             "name": of.name, "role": of.role, "threads": of.threads,
         })).collect::<Vec<_>>(),
         "busy_s": card.busy_s,
-        "basis": card.basis.as_ref().map(basis),
+        "basis": card.basis.as_ref().map(pair::basis_json),
         "jitter": card.jitter.as_ref().map(jitter),
         "moves": card.moves.map(|moves| json!({
             "per_s": moves.per_s, "by_class": classes(moves.by_class), "evidence": moves.evidence.word(),
@@ -52,21 +53,13 @@ pub(super) fn json(card: &RunCard) -> String {
         })),
         "findings": card.findings.iter().map(finding).collect::<Vec<_>>(),
         "proposal": card.proposal.as_ref().map(proposal),
-        "comparison": card.comparison.as_ref().map(comparison),
+        "comparison": card.comparison.as_ref().map(|both| comparison(both, asked.settle_ns as f64 / 1e9)),
         "limits": card.limits.iter().map(|limit| json!({
             "name": limit.name, "limit": limit.limit, "measured": limit.measured, "broken": limit.is_broken(),
         })).collect::<Vec<_>>(),
         "missing": card.missing,
     });
     object.to_string() + "\n"
-}
-
-fn basis(basis: &FlowBasis) -> Value {
-    match basis {
-        FlowBasis::Sockets(connections) => json!({ "of": "connections", "connections": connections, "link": null }),
-        FlowBasis::Datagrams(streams) => json!({ "of": "datagrams", "connections": streams, "link": null }),
-        FlowBasis::Link(name) => json!({ "of": "link", "connections": null, "link": name }),
-    }
 }
 
 fn jitter(jitter: &Jitter) -> Value {
@@ -103,19 +96,22 @@ fn proposal(proposal: &Result<Proposal, String>) -> Value {
     }
 }
 
-fn comparison(both: &Comparison) -> Value {
-    let side = |side: &Side| json!({ "jitter": jitter(&side.jitter), "moves_per_s": side.moves_per_s });
+fn comparison(both: &Comparison, settle_s: f64) -> Value {
+    let side = |side: &Side| json!({ "jitter": jitter(&side.jitter), "moves_per_s": side.moves_per_s, "other_cores": side.others });
     let difference = |of: &Difference| json!({ "is": of.is, "from": of.from, "to": of.to });
     let card = both.card.as_ref();
     json!({
-        "unpinned_stretches": both.unpinned,
-        "pinned_stretches": both.pinned,
+        "unpinned_stretches": card.map_or(0, Card::pairs),
+        "pinned_stretches": card.map_or(0, Card::pairs),
+        "pairs": card.map_or(0, Card::pairs),
+        "phases": card.map_or_else(Vec::new, pair::phases_json),
         "unpinned": card.map(|card| side(&card.before)),
         "pinned": card.map(|card| side(&card.after)),
         "mean_difference_bits_per_s": card.map(|card| difference(&card.mean)),
         "cv_difference": card.and_then(|card| card.cv.as_ref().map(difference)),
         "verdict": card.map(|card| card.verdict.words()),
-        "pins": both.pins.iter().map(|(label, tid, cores)| json!({ "label": label, "tid": tid, "cores": cores }))
-            .collect::<Vec<_>>(),
+        "text": card.map(Card::sentence),
+        "method": card.map(|card| card.method(settle_s)),
+        "pins": pair::pins_json(&both.pins),
     })
 }

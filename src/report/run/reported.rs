@@ -1,9 +1,9 @@
 //! What iperf 3 said itself on a card, and what was measured of the same test.
 
-use super::figures::{count, digits, percent, rate, seconds, signed_points};
-use super::rows::Fact;
 use crate::derive::run::{OwnFigures, RunCard};
+use crate::report::figures::{count, digits, percent, rate, seconds, signed_points};
 use crate::report::json::WholeTest;
+use crate::report::page::Fact;
 use crate::sample::{Side, Unread};
 use serde_json::{Value, json};
 

@@ -1,28 +1,13 @@
 //! The rows of a card, in words; how they are laid out is not decided here.
 
-use super::figures::{count, digits, percent, rate, seconds, signed_points, signed_rate};
+use crate::derive::Jitter;
 use crate::derive::moves::{Evidence, MovesByClass};
 use crate::derive::placement::Proposal;
-use crate::derive::proof::{Card, Side, Verdict};
 use crate::derive::run::{Comparison, Limit, Measured, Ran, RunCard};
-use crate::derive::{FlowBasis, Jitter};
+use crate::report::figures::{count, digits, percent, rate, seconds};
 use crate::report::json::timestamp;
-
-/// One line: what it is about, and what there is to say. An empty label continues the line above.
-pub(super) struct Fact {
-    pub(super) label: &'static str,
-    pub(super) text: String,
-}
-
-/// Unpinned against pinned.
-pub(super) struct Table {
-    pub(super) header: [String; 4],
-    pub(super) rows: Vec<[String; 4]>,
-}
-
-fn fact(label: &'static str, text: String) -> Fact {
-    Fact { label, text }
-}
+use crate::report::page::{Fact, Table, fact};
+use crate::report::pair::{self, unknown};
 
 /// What was run, watched and measured.
 pub(super) fn facts(card: &RunCard) -> Vec<Fact> {
@@ -38,7 +23,7 @@ pub(super) fn facts(card: &RunCard) -> Vec<Fact> {
         facts.push(fact("watched", watched(card)));
     }
     if let Some(basis) = &card.basis {
-        facts.push(fact("rate of", basis_of(basis, card.why_link.as_deref())));
+        facts.push(fact("rate of", pair::basis(basis, card.why_link.as_deref())));
     }
     let compared = card.comparison.as_ref().is_some_and(|both| both.card.is_some());
     if let Some(jitter) = card.jitter.filter(|_| !compared) {
@@ -51,35 +36,7 @@ pub(super) fn facts(card: &RunCard) -> Vec<Fact> {
 
 /// The figures of both sides; none where they were not, or could not be, compared.
 pub(super) fn table(card: &RunCard) -> Option<Table> {
-    let both = card.comparison.as_ref()?;
-    let Card { before, after, mean, cv, .. } = both.card.as_ref()?;
-    let of_rate = |name: &str, of: fn(&Jitter) -> f64| {
-        [name.to_owned(), rate(of(&before.jitter)), rate(of(&after.jitter)), String::new()]
-    };
-    let interval = |is: String, from: String, to: String| format!("{is} ({from} to {to})");
-    let mut means = of_rate("mean", |jitter| jitter.mean);
-    means[3] = interval(signed_rate(mean.is), signed_rate(mean.from), signed_rate(mean.to));
-    let share = |side: &Side| side.jitter.cv.map_or_else(unknown, percent);
-    let points = cv.map_or_else(String::new, |cv| {
-        interval(signed_points(cv.is), signed_points(cv.from), signed_points(cv.to)) + " points"
-    });
-    let moves = |side: &Side| side.moves_per_s.map_or_else(unknown, |moves| format!("{}/s", digits(moves)));
-    let dip = |side: &Side| seconds(side.jitter.longest_dip_s);
-    let row = |name: &str, of: &dyn Fn(&Side) -> String| [name.to_owned(), of(before), of(after), String::new()];
-    let mut cvs = row("CV", &share);
-    cvs[3] = points;
-    let rows = vec![
-        means,
-        of_rate("sd", |jitter| jitter.deviation),
-        cvs,
-        of_rate("p5", |jitter| jitter.p5),
-        of_rate("p50", |jitter| jitter.p50),
-        of_rate("p95", |jitter| jitter.p95),
-        row("dip", &dip),
-        row("moves", &moves),
-    ];
-    let header = ["", "unpinned", "pinned", "difference (95 % interval)"].map(str::to_owned);
-    Some(Table { header, rows })
+    Some(pair::table(card.comparison.as_ref()?.card.as_ref()?, ["unpinned", "pinned"]))
 }
 
 /// What follows from the figures.
@@ -101,10 +58,6 @@ pub(super) fn conclusions(card: &RunCard) -> Vec<Fact> {
     facts.extend(card.limits.iter().map(|limit| fact("limit", limit_text(limit))));
     facts.extend(card.missing.iter().map(|sentence| fact("missing", sentence.clone())));
     facts
-}
-
-fn unknown() -> String {
-    "–".to_owned()
 }
 
 /// Whose benchmark it is, in one sentence.
@@ -157,17 +110,6 @@ fn ended(card: &RunCard) -> String {
 fn watched(card: &RunCard) -> String {
     let one = |of: &crate::derive::run::WatchedThreads| format!("{} {} {}", of.threads, of.name, of.role);
     card.watched.iter().map(one).collect::<Vec<_>>().join(", ") + " (busy threads)"
-}
-
-fn basis_of(basis: &FlowBasis, why: Option<&str>) -> String {
-    match basis {
-        FlowBasis::Sockets(connections) => count(*connections, "connection"),
-        FlowBasis::Datagrams(streams) => format!("{}, payload by the datagrams counted", count(*streams, "UDP stream")),
-        FlowBasis::Link(name) => {
-            let why = why.unwrap_or("no connection of the watched threads carried data: it is another protocol");
-            format!("link {name}, because {why}")
-        }
-    }
 }
 
 fn steadiness(card: &RunCard, jitter: &Jitter) -> Vec<Fact> {
@@ -227,41 +169,9 @@ fn drops(card: &RunCard) -> String {
 }
 
 fn comparison(card: &RunCard, both: &Comparison) -> Vec<Fact> {
-    let mut facts = Vec::new();
-    if let Some(of) = &both.card {
-        let words = match of.verdict {
-            Verdict::Worse => format!("worse ({})", of.why_worse()),
-            verdict => verdict.words().to_owned(),
-        };
-        let what = if card.asked.repeat > 1 { "run" } else { "stretch" };
-        let plural = |n: usize| {
-            if n == 1 {
-                ""
-            } else if card.asked.repeat > 1 {
-                "s"
-            } else {
-                "es"
-            }
-        };
-        let settle = seconds(card.asked.settle_ns as f64 / 1e9);
-        let doubt = of.doubt().map_or_else(String::new, |doubt| format!("; {doubt}"));
-        facts.push(fact(
-            "verdict",
-            format!(
-                "{words}: {} unpinned and {} pinned {what}{}, {} and {} of rates without the first {settle} of each{doubt}",
-                both.unpinned,
-                both.pinned,
-                plural(both.pinned),
-                seconds(of.before.jitter.window_s),
-                seconds(of.after.jitter.window_s)
-            ),
-        ));
-    }
-    let pin = |(label, tid, cores): &(String, u32, crate::sample::CoreSet)| format!("{label} {tid} → {cores}");
-    let pins: Vec<String> = both.pins.iter().map(pin).collect();
-    if !pins.is_empty() {
-        facts.push(fact("pins", pins.join(", ")));
-    }
+    let settle_s = card.asked.settle_ns as f64 / 1e9;
+    let mut facts = both.card.as_ref().map_or_else(Vec::new, |of| pair::conclusions(of, settle_s));
+    facts.extend(pair::pins(&both.pins));
     facts
 }
 

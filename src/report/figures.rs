@@ -1,29 +1,29 @@
 //! The figures of a card with their units: rates in SI bits a second, three digits.
 
 /// `28.8 Gbit/s`.
-pub(super) fn rate(bits_per_s: f64) -> String {
+pub(in crate::report) fn rate(bits_per_s: f64) -> String {
     let (scale, unit) = scale(bits_per_s.abs());
     format!("{} {unit}", digits(bits_per_s / scale))
 }
 
 /// `+6.20 Gbit/s`.
-pub(super) fn signed_rate(bits_per_s: f64) -> String {
+pub(in crate::report) fn signed_rate(bits_per_s: f64) -> String {
     format!("{}{}", if bits_per_s >= 0.0 { "+" } else { "" }, rate(bits_per_s))
 }
 
 /// `30.3 %`.
-pub(super) fn percent(share: f64) -> String {
+pub(in crate::report) fn percent(share: f64) -> String {
     format!("{} %", digits(share * 100.0))
 }
 
 /// `-29.1`, of percent.
-pub(super) fn signed_points(share: f64) -> String {
+pub(in crate::report) fn signed_points(share: f64) -> String {
     let points = share * 100.0;
     format!("{}{}", if points >= 0.0 { "+" } else { "" }, digits(points))
 }
 
 /// Three digits, as far as they are behind the point.
-pub(super) fn digits(value: f64) -> String {
+pub(in crate::report) fn digits(value: f64) -> String {
     match value.abs() {
         ..9.995 => format!("{value:.2}"),
         ..99.95 => format!("{value:.1}"),
@@ -32,17 +32,17 @@ pub(super) fn digits(value: f64) -> String {
 }
 
 /// Seconds without needless digits: `10 s`, `0.4 s`.
-pub(super) fn seconds(seconds: f64) -> String {
+pub(in crate::report) fn seconds(seconds: f64) -> String {
     format!("{} s", (seconds * 10.0).round() / 10.0)
 }
 
 /// `1 thread`, `2 threads`.
-pub(super) fn count(number: impl TryInto<u64>, what: &str) -> String {
+pub(in crate::report) fn count(number: impl TryInto<u64>, what: &str) -> String {
     let number = number.try_into().unwrap_or(u64::MAX);
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
-fn scale(value: f64) -> (f64, &'static str) {
+pub(in crate::report) fn scale(value: f64) -> (f64, &'static str) {
     match value {
         999.5e6.. => (1e9, "Gbit/s"),
         999.5e3.. => (1e6, "Mbit/s"),

@@ -1,0 +1,60 @@
+//! How busy the machine was with other work, tick by tick: what has to be alike where two phases are compared.
+
+use crate::derive::Metrics;
+use crate::derive::placement::others;
+use std::collections::VecDeque;
+
+/// The ticks that are known, oldest first.
+#[derive(Debug, Default)]
+pub struct Others(VecDeque<Tick>);
+
+#[derive(Debug)]
+struct Tick {
+    from_ns: u64,
+    to_ns: u64,
+    /// CPU time of others a second, cores' worth.
+    cores: f64,
+}
+
+impl Others {
+    /// Takes the next tick into account.
+    pub fn observe(&mut self, metrics: &Metrics) {
+        let Some((cores, elapsed_s)) = others(metrics).zip(metrics.elapsed_s) else { return };
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds since the tick before")]
+        let from_ns = metrics.at_ns.saturating_sub((elapsed_s * 1e9) as u64);
+        self.0.push_back(Tick { from_ns, to_ns: metrics.at_ns, cores });
+    }
+
+    /// Lets go of what is older.
+    pub fn forget(&mut self, before_ns: u64) {
+        self.0.drain(..self.0.partition_point(|tick| tick.to_ns < before_ns));
+    }
+
+    /// The mean over some time, cores' worth; none where nothing of it is known.
+    #[must_use]
+    pub fn between(&self, from_ns: u64, to_ns: u64) -> Option<f64> {
+        let (mut sum, mut all) = (0.0, 0.0);
+        let first = self.0.partition_point(|tick| tick.to_ns <= from_ns);
+        for tick in self.0.range(first..).take_while(|tick| tick.from_ns < to_ns) {
+            let common = tick.to_ns.min(to_ns).saturating_sub(tick.from_ns.max(from_ns)) as f64;
+            (sum, all) = (sum + tick.cores * common, all + common);
+        }
+        (all > 0.0).then(|| sum / all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tick_counts_as_far_as_it_lies_in_the_time_asked_for() {
+        let tick = |from_ns, cores| Tick { from_ns, to_ns: from_ns + 10, cores };
+        let mut others = Others([tick(0, 1.0), tick(10, 2.0), tick(20, 0.0)].into());
+        assert_eq!(others.between(5, 15), Some(1.5));
+        assert_eq!(others.between(10, 30), Some(1.0));
+        assert_eq!(others.between(30, 40), None, "nothing is known of it");
+        others.forget(25);
+        assert_eq!((others.between(0, 20), others.between(20, 30)), (None, Some(0.0)));
+    }
+}

@@ -1,0 +1,79 @@
+//! What a card says, in words: the verdict with what it rests on, and how it was made. The same on every face.
+
+use super::interval::Told;
+use super::{CONFIDENCE, Card, LEAST_PAIRS, PIECE_NS, Verdict};
+use crate::derive::finding::figure::Unit;
+
+impl Card {
+    /// The verdict and why, one sentence.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        format!("{}: {}", self.verdict.words(), self.why())
+    }
+
+    /// What the verdict rests on.
+    #[must_use]
+    pub fn why(&self) -> String {
+        let spread = match self.told_cv() {
+            Told::More => "the spread rose",
+            Told::Less => "the spread fell",
+            Told::Same => "the spread stayed",
+            Told::Open => "of the spread nothing is sure",
+        };
+        let mean = match self.told_mean() {
+            Told::More => "the mean rose".to_owned(),
+            Told::Less => "the mean fell".to_owned(),
+            Told::Same => "the mean stayed within 3 %".to_owned(),
+            Told::Open => format!("the mean changed by something {}", self.range()),
+        };
+        match self.verdict {
+            Verdict::NoDifference => "mean and spread stayed within 3 % of the mean".to_owned(),
+            Verdict::Inconclusive => self.why_inconclusive(),
+            Verdict::Worse if self.told_mean() == Told::Less && self.told_cv() != Told::More => mean,
+            Verdict::Worse if self.told_mean() != Told::Less => spread.to_owned(),
+            _ => format!("{mean}, {spread}"),
+        }
+    }
+
+    pub(super) fn why_inconclusive(&self) -> String {
+        if self.pairs() < LEAST_PAIRS {
+            let pieces = if self.pinned_at_ns.is_some() { format!(" of {} s", piece_s()) } else { String::new() };
+            return format!("{} pairs of phases{pieces}, {LEAST_PAIRS} are the least", self.pairs());
+        }
+        match self.cv.filter(|_| self.told_mean() == Told::Same) {
+            Some(cv) => {
+                let points = |share: f64| signed(&format!("{:+.1}", share * 100.0));
+                format!("the mean stayed within 3 %, the CV changed by {} to {} points", points(cv.from), points(cv.to))
+            }
+            None => self.range(),
+        }
+    }
+
+    /// `from −4.1 to +0.9 Gbit/s`
+    fn range(&self) -> String {
+        let unit = Unit::of(self.mean.from.abs().max(self.mean.to.abs()));
+        let rate = |bits: f64| signed(&format!("{}{}", if bits > 0.0 { "+" } else { "" }, unit.figure(bits)));
+        format!("from {} to {} {}", rate(self.mean.from), rate(self.mean.to), unit.word)
+    }
+
+    /// How it was made, in one line. `settle_s` is what was dropped of each phase, where they took turns.
+    #[must_use]
+    pub fn method(&self, settle_s: f64) -> String {
+        let phases = if self.pinned_at_ns.is_some() {
+            format!("one stretch before against one after, in pieces of {} s", piece_s())
+        } else {
+            format!(
+                "neighbouring phases, without the first {settle_s} s of each, in an order that drift does not favour"
+            )
+        };
+        format!("{phases}: Student's t over the differences of {} pairs, at {:.0} %", self.pairs(), CONFIDENCE * 100.0)
+    }
+}
+
+fn piece_s() -> u64 {
+    PIECE_NS / 1_000_000_000
+}
+
+fn signed(text: &str) -> String {
+    if matches!(text, "-0" | "+0") { "0".to_owned() } else { text.replace('-', "−") }
+}

@@ -1,0 +1,107 @@
+//! Unpinned against pinned in words and figures, whatever made the phases: a table, the verdict, the phases, the method.
+
+use super::figures::{count, digits, percent, rate, scale, seconds, signed_points, signed_rate};
+use super::page::{Fact, Table, fact};
+use crate::derive::proof::{CONFIDENCE, Phase, Side};
+use crate::derive::{Card, FlowBasis, Jitter};
+use crate::sample::CoreSet;
+use serde_json::{Value, json};
+
+/// The figures of both sides, which are called so.
+pub(super) fn table(card: &Card, names: [&str; 2]) -> Table {
+    let Card { before, after, mean, cv, .. } = card;
+    let of_rate = |name: &str, of: fn(&Jitter) -> f64| {
+        [name.to_owned(), rate(of(&before.jitter)), rate(of(&after.jitter)), String::new()]
+    };
+    let interval = |is: String, from: String, to: String| format!("{is} ({from} to {to})");
+    let mut means = of_rate("mean", |jitter| jitter.mean);
+    means[3] = interval(signed_rate(mean.is), signed_rate(mean.from), signed_rate(mean.to));
+    let share = |side: &Side| side.jitter.cv.map_or_else(unknown, percent);
+    let points = cv.map_or_else(String::new, |cv| {
+        interval(signed_points(cv.is), signed_points(cv.from), signed_points(cv.to)) + " points"
+    });
+    let moves = |side: &Side| side.moves_per_s.map_or_else(unknown, |moves| format!("{}/s", digits(moves)));
+    let others = |side: &Side| side.others.map_or_else(unknown, |cores| format!("{} cores", digits(cores)));
+    let dip = |side: &Side| seconds(side.jitter.longest_dip_s);
+    let row = |name: &str, of: &dyn Fn(&Side) -> String| [name.to_owned(), of(before), of(after), String::new()];
+    let mut cvs = row("CV", &share);
+    cvs[3] = points;
+    let mut busy = row("others", &others);
+    "busy with other work on this machine".clone_into(&mut busy[3]);
+    let rows = vec![
+        means,
+        of_rate("sd", |jitter| jitter.deviation),
+        cvs,
+        of_rate("p5", |jitter| jitter.p5),
+        of_rate("p50", |jitter| jitter.p50),
+        of_rate("p95", |jitter| jitter.p95),
+        row("dip", &dip),
+        row("moves", &moves),
+        busy,
+    ];
+    let difference = format!("difference ({:.0} % interval)", CONFIDENCE * 100.0);
+    Table { header: ["", names[0], names[1], &difference].map(str::to_owned), rows }
+}
+
+/// What follows from them, and what they were made of.
+pub(super) fn conclusions(card: &Card, settle_s: f64) -> Vec<Fact> {
+    vec![fact("verdict", card.sentence()), fact("phases", phases(card)), fact("method", card.method(settle_s))]
+}
+
+/// `U 9.90  P 5.60  P 5.30  U 9.20 Gbit/s`
+fn phases(card: &Card) -> String {
+    let (scale, unit) = scale(card.phases.iter().map(|phase| phase.mean).fold(0.0, f64::max));
+    let kind = |phase: &Phase| if phase.pinned { 'P' } else { 'U' };
+    let one = |phase: &Phase| format!("{} {}", kind(phase), digits(phase.mean / scale));
+    let all: Vec<String> = card.phases.iter().map(one).collect();
+    format!("{} {unit} (U unpinned, P pinned, in the order of time)", all.join("  "))
+}
+
+/// Its phases as JSON.
+pub(super) fn phases_json(card: &Card) -> Vec<Value> {
+    let one = |phase: &Phase| {
+        json!({
+            "kind": if phase.pinned { "pinned" } else { "unpinned" },
+            "mean_bits_per_s": phase.mean, "from_t_ns": phase.from_ns, "to_t_ns": phase.to_ns,
+        })
+    };
+    card.phases.iter().map(one).collect()
+}
+
+/// Who is pinned where: name and role, tid, cores.
+pub(super) type Pins = [(String, u32, CoreSet)];
+
+pub(super) fn pins(pins: &Pins) -> Option<Fact> {
+    let one = |(label, tid, cores): &(String, u32, CoreSet)| format!("{label} {tid} → {cores}");
+    (!pins.is_empty()).then(|| fact("pins", pins.iter().map(one).collect::<Vec<_>>().join(", ")))
+}
+
+pub(super) fn pins_json(pins: &Pins) -> Vec<Value> {
+    let one = |(label, tid, cores): &(String, u32, CoreSet)| json!({ "label": label, "tid": tid, "cores": cores });
+    pins.iter().map(one).collect()
+}
+
+/// What a rate is the rate of.
+pub(super) fn basis_json(basis: &FlowBasis) -> Value {
+    match basis {
+        FlowBasis::Sockets(connections) => json!({ "of": "connections", "connections": connections, "link": null }),
+        FlowBasis::Datagrams(streams) => json!({ "of": "datagrams", "connections": streams, "link": null }),
+        FlowBasis::Link(name) => json!({ "of": "link", "connections": null, "link": name }),
+    }
+}
+
+/// The same in words; why a link has to stand for the test's own traffic is known from elsewhere, or not.
+pub(super) fn basis(basis: &FlowBasis, why: Option<&str>) -> String {
+    match basis {
+        FlowBasis::Sockets(connections) => count(*connections, "connection"),
+        FlowBasis::Datagrams(streams) => format!("{}, payload by the datagrams counted", count(*streams, "UDP stream")),
+        FlowBasis::Link(name) => {
+            let why = why.unwrap_or("no connection of the watched threads carried data: it is another protocol");
+            format!("link {name}, because {why}")
+        }
+    }
+}
+
+pub(super) fn unknown() -> String {
+    "–".to_owned()
+}
