@@ -174,7 +174,8 @@ mod tests {
     fn path(netns: u64, from: &str, to: &str) -> FlowPath {
         let hop = Hop { link: LinkKey { netns, ifindex: Ifindex(2) }, way: HopWay::Sent, by: HopBy::Route };
         let at = |text: &str| text.parse().expect("an address");
-        FlowPath { netns, proto: Proto::Tcp, from: at(from), to: at(to), hops: vec![hop], gap: None, note: None }
+        let (from, to) = (at(from), at(to));
+        FlowPath { netns, proto: Proto::Tcp, from, to, hops: vec![hop], gap: None, note: None, translated: None }
     }
 
     fn connection(netns: Option<u64>, from: &str, to: &str) -> Connection {

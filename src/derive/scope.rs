@@ -2,7 +2,7 @@
 //! other end of these connections. What is joined is decided among all sockets of the sample, before the others are taken
 //! out of it: alone they might look certain.
 
-use super::flow::join::{self, Place};
+use super::flow::join::{self, Translated};
 use super::flow::{Beside, CARRIES, relayed};
 use crate::sample::{Benchmark, DropCount, DropFlow, Duty, FlowPath, FlowSample, Proto, Sample};
 use std::collections::BTreeSet;
@@ -32,6 +32,7 @@ pub(super) struct Scope {
     /// What these were made from: the command's processes, each socket and what it is connected with.
     family: Arc<Vec<u32>>,
     sockets: Vec<(u64, SocketAddr)>,
+    paths: Arc<Vec<FlowPath>>,
     /// Of the sample before: the threads, and the namespaces that its connections end in or cross.
     threads: BTreeSet<u32>,
     spaces: BTreeSet<u64>,
@@ -70,7 +71,7 @@ impl Scope {
     /// nothing belongs.
     pub fn narrow(&mut self, sample: &mut Sample) -> Beside {
         let family = sample.family.clone().unwrap_or_default();
-        self.join(&family, &sample.flows);
+        self.join(&family, sample);
         self.follow_proxy(sample);
         let is_ours = |pid: u32| family.binary_search(&pid).is_ok();
         let drives = |flow: &FlowSample| is_ours(flow.pid) && drives(flow, &sample.benchmarks);
@@ -98,18 +99,18 @@ impl Scope {
 
     /// Which sockets belong: the command's, and those that certainly are their other ends. A connection of TCP stays what
     /// it was found to be, also when one of its ends is gone.
-    fn join(&mut self, family: &Arc<Vec<u32>>, flows: &[FlowSample]) {
+    fn join(&mut self, family: &Arc<Vec<u32>>, Sample { flows, paths, .. }: &Sample) {
         let sockets: Vec<_> = flows.iter().map(|flow| (flow.cookie, flow.remote)).collect();
-        if *family == self.family && sockets == self.sockets {
+        if *family == self.family && sockets == self.sockets && Arc::ptr_eq(&self.paths, paths) {
             return;
         }
-        (self.family, self.sockets) = (Arc::clone(family), sockets);
-        let before = std::mem::take(&mut self.own);
+        (self.family, self.sockets, self.paths) = (Arc::clone(family), sockets, Arc::clone(paths));
+        let (before, names) = (std::mem::take(&mut self.own), Translated::on(&self.paths));
         self.alone.clear();
         self.datagrams.clear();
         for proto in [Proto::Tcp, Proto::Udp] {
             let flows: Vec<&FlowSample> = flows.iter().filter(|flow| flow.proto == proto).collect();
-            let places: Vec<Place> = flows.iter().map(|flow| Place::of(flow)).collect();
+            let places = names.places(flows.iter().copied());
             for (one, other) in join::pairs(&places) {
                 let ends = || [Some(one), other].into_iter().flatten().map(|at| flows[at]);
                 let was = |flow: &FlowSample| proto == Proto::Tcp && before.contains(&flow.cookie);
@@ -136,7 +137,7 @@ impl Scope {
         let paths: Vec<FlowPath> = sample.paths.iter().filter(is_own).cloned().collect();
         let places = relayed::places(&paths);
         let is_behind = |flow: &&FlowSample| {
-            self.alone.contains(&flow.cookie) && relayed::is_behind(&places, &paths, &Place::of(flow))
+            self.alone.contains(&flow.cookie) && relayed::is_behind(&places, &paths, flow.netns, flow.local)
         };
         let behind: Vec<&FlowSample> = sample.flows.iter().filter(is_behind).collect();
         let is_one = behind.windows(2).all(|two| two[0].pid == two[1].pid);

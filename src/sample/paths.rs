@@ -22,6 +22,21 @@ pub struct FlowPath {
     /// Which packets go this way, where rules route by marks and others may go another one; none where that is no question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// Where NAT changes the packets: the end that the way was found from, and the other one; each as it names itself. None
+    /// where both name them alike, and where the way does not get there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub translated: Option<[EndName; 2]>,
+}
+
+/// An end of a connection, as its own socket names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndName {
+    /// Inode of its network namespace.
+    pub netns: u64,
+    /// Its own address.
+    pub local: SocketAddr,
+    /// That of the other end.
+    pub remote: SocketAddr,
 }
 
 /// One link of a path.

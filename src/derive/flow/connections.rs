@@ -3,11 +3,12 @@
 
 use super::BIN_NS;
 use super::connection::{CARRIES, Connection, End};
-use super::join::{self, Place};
+use super::join::{self, Place, Translated};
 use super::relayed;
 use crate::derive::seconds;
 use crate::sample::{FlowPath, FlowSample, Proto, Pulse, Sample, TcpState};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Pulses further apart than this leave the bins between them unknown: a straight line would be made up.
 const MOST_GAP_NS: u64 = 5 * BIN_NS / 2;
@@ -26,6 +27,8 @@ pub(super) struct Connections {
     pairs: Vec<(usize, Option<usize>)>,
     /// Times in which a connection began or ended, oldest first.
     unknown: VecDeque<(u64, u64)>,
+    /// Which way they went at last.
+    paths: Arc<Vec<FlowPath>>,
 }
 
 /// One end, pulse by pulse.
@@ -58,12 +61,20 @@ impl Connections {
         for end in &mut self.ends {
             (end.before, end.tcp_before) = (end.pulses.back().copied(), end.tcp);
         }
-        let mut is_other = false;
+        let names = Translated::on(&next.paths);
+        let mut is_other = self.paths != next.paths;
+        self.paths = Arc::clone(&next.paths);
         for flow in next.flows.iter().filter(|flow| flow.proto == Proto::Tcp) {
             match self.ends.binary_search_by_key(&flow.cookie, |end| end.cookie) {
-                Ok(at) => unknown.extend(self.ends[at].extend(flow)),
+                Ok(at) => {
+                    let end = &mut self.ends[at];
+                    if is_other {
+                        end.place = names.place(flow).or_as(Some(end.place));
+                    }
+                    unknown.extend(end.extend(flow));
+                }
                 Err(at) => {
-                    let mut end = Track::new(flow);
+                    let mut end = Track::new(flow, names.place(flow));
                     let began = end.extend(flow).map(|(from_ns, to_ns)| (previous_ns.unwrap_or(from_ns), to_ns));
                     // The other end may have been known for long.
                     let is_known =
@@ -92,7 +103,7 @@ impl Connections {
         for &(one, _) in self.pairs.iter().filter(|(_, other)| other.is_none()) {
             let end = &mut self.ends[one];
             let receives = end.pulses.back().is_some_and(|pulse| pulse.received > pulse.acked);
-            end.relayed |= receives && relayed::is_behind(&places, paths, &end.place);
+            end.relayed |= receives && relayed::is_behind(&places, paths, end.place.netns, end.place.local);
         }
     }
 
@@ -236,10 +247,10 @@ impl Connections {
 }
 
 impl Track {
-    fn new(flow: &FlowSample) -> Self {
+    fn new(flow: &FlowSample, place: Place) -> Self {
         Self {
             cookie: flow.cookie,
-            place: Place::of(flow),
+            place,
             pid: flow.pid,
             pulses: VecDeque::new(),
             before: None,

@@ -1,8 +1,8 @@
 //! What goes on behind a program that copies from one connection to another (Docker's proxy) is the same data once more: the
 //! end that receives it there, which nobody watched faces, where a path through a proxy ends.
 
-use super::join::Place;
 use crate::sample::{FlowPath, HopBy};
+use std::net::SocketAddr;
 
 /// Namespaces in which a path ends after it went through a proxy.
 pub(in crate::derive) fn places(paths: &[FlowPath]) -> Vec<u64> {
@@ -11,7 +11,7 @@ pub(in crate::derive) fn places(paths: &[FlowPath]) -> Vec<u64> {
 }
 
 /// The end is one of the second connection: it receives in such a place, and is none of those that the paths are of.
-pub(in crate::derive) fn is_behind(places: &[u64], paths: &[FlowPath], place: &Place) -> bool {
-    let is_first = |path: &FlowPath| path.hops.iter().any(|hop| hop.by == HopBy::Proxy) && path.from == place.local;
-    places.contains(&place.netns) && !paths.iter().any(is_first)
+pub(in crate::derive) fn is_behind(places: &[u64], paths: &[FlowPath], netns: u64, local: SocketAddr) -> bool {
+    let is_first = |path: &FlowPath| path.hops.iter().any(|hop| hop.by == HopBy::Proxy) && path.from == local;
+    places.contains(&netns) && !paths.iter().any(is_first)
 }

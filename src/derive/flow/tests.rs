@@ -115,6 +115,7 @@ fn what_a_proxy_copies_counts_once() {
         hops: vec![hop(1, HopBy::Local), hop(1, HopBy::Proxy), hop(2, HopBy::Peer)],
         gap: gap.map(str::to_owned),
         note: None,
+        translated: None,
     };
     let track = |gap: Option<&'static str>| {
         run(0..8, move |tick, sample| {

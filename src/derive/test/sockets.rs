@@ -1,7 +1,7 @@
 //! Whose each socket is: the client's process, or where the client is elsewhere its address and the server's process.
 
 use super::TestKey;
-use crate::derive::flow::join::{self, Place};
+use crate::derive::flow::join::{self, Translated};
 use crate::derive::flow::relayed;
 use crate::derive::scope::is_way_of;
 use crate::sample::{Benchmark, FlowPath, FlowSample, HopBy, Proto, Sample, Side};
@@ -65,10 +65,10 @@ impl Sockets {
 
 /// Whose each socket is, by cookie.
 fn tests_of(sample: &Sample, before: &BTreeMap<u64, TestKey>) -> BTreeMap<u64, TestKey> {
-    let mut tests = BTreeMap::new();
+    let (mut tests, names) = (BTreeMap::new(), Translated::on(&sample.paths));
     for proto in [Proto::Tcp, Proto::Udp] {
         let flows: Vec<&FlowSample> = sample.flows.iter().filter(|flow| flow.proto == proto).collect();
-        let places: Vec<Place> = flows.iter().map(|flow| Place::of(flow)).collect();
+        let places = names.places(flows.iter().copied());
         for (one, other) in join::pairs(&places) {
             let ends = || [Some(one), other].into_iter().flatten().map(|at| flows[at]);
             // A server's end alone is not known to be that of a client here.
@@ -100,7 +100,7 @@ fn follow_proxies(sample: &Sample, tests: &mut BTreeMap<u64, TestKey>) {
         let is_own = |path: &&FlowPath| own.iter().any(|flow| is_way_of(path, flow));
         let paths: Vec<FlowPath> = sample.paths.iter().filter(is_own).cloned().collect();
         let places = relayed::places(&paths);
-        for flow in alone.iter().filter(|flow| relayed::is_behind(&places, &paths, &Place::of(flow))) {
+        for flow in alone.iter().filter(|flow| relayed::is_behind(&places, &paths, flow.netns, flow.local)) {
             behind.entry(flow.cookie).or_default().push(client);
         }
     }

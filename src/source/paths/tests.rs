@@ -6,9 +6,9 @@ mod net;
 mod switches;
 mod wireguard;
 
-use super::ends::turned;
-use super::lookups::Route;
-use crate::sample::{HopBy, HopWay, Ifindex, Kind};
+use super::ends::{Wanted, turned};
+use super::lookups::{Packet, Route};
+use crate::sample::{EndName, HopBy, HopWay, Ifindex, Kind, Proto};
 use net::Net;
 
 /// A bridge in namespace 9 with a container on each of two ports: namespaces 1 and 2, 198.18.0.1 and .2.
@@ -58,6 +58,25 @@ fn a_published_port_is_translated_on_the_way_and_an_answer_back() {
     net.route(9, "198.18.7.5", inside, None);
     let back = "1:eth0 sent route, 9:va received peer, 9:br0 received bridge, 9:up sent route, 5:eth0 received peer";
     assert_eq!(net.walked_from(1, "198.18.0.1:5201", "198.18.7.5:40000"), back, "its answers");
+
+    // The client sends; of the server alone it would be found backwards.
+    let at = |text: &str| text.parse().expect("an address");
+    let wanted = |netns, from: &str, to: &str, backwards| {
+        let packet = Packet { proto: Proto::Tcp, from: at(from), to: at(to), mark: None };
+        Wanted { packet, netns, backwards }
+    };
+    let client = wanted(5, "198.18.7.5:40000", "198.18.7.254:8080", false);
+    let server = wanted(1, "198.18.7.5:40000", "198.18.0.1:5201", true);
+    let name = |netns, local: &str, remote: &str| EndName { netns, local: at(local), remote: at(remote) };
+    let near = name(5, "198.18.7.5:40000", "198.18.7.254:8080");
+    let far = name(1, "198.18.0.1:5201", "198.18.7.5:40000");
+    let ends = |net: &mut Net, wanted: &[Wanted]| -> Vec<_> {
+        net.ways(wanted).into_iter().map(|path| (path.from, path.translated)).collect()
+    };
+    assert_eq!(ends(&mut net, &[server, client]), [(near.local, Some([near, far]))], "both ends are one way");
+    assert_eq!(ends(&mut net, &[server]), [(far.remote, Some([far, near]))], "each end is told as it names itself");
+    let plain = wanted(1, "198.18.0.1:5201", "198.18.0.2:40000", false);
+    assert_eq!(ends(&mut net, &[plain])[0].1, None, "what stays as it is has no other names");
 }
 
 #[test]

@@ -30,6 +30,8 @@ pub(super) struct Way {
     pub note: Option<String>,
     /// Namespace it ended in.
     pub netns: u64,
+    /// Where it got to an end of the connection first, and as what packet.
+    pub arrived: Option<(u64, Packet)>,
 }
 
 /// Where the packet is, and what happens to it next.
@@ -86,6 +88,7 @@ struct Walk<'a, L> {
     marked_in: u64,
     note: Option<String>,
     hops: Vec<Hop>,
+    arrived: Option<(u64, Packet)>,
     /// The next hop comes after a proxy.
     after_proxy: bool,
 }
@@ -99,11 +102,11 @@ pub(super) fn walk<L: Lookups>(
     packet: Packet,
 ) -> Way {
     let (inner, tags, hops) = (Vec::new(), Vec::new(), Vec::new());
-    let (bound, marked_in, note) = (None, netns, None);
-    let mut walk = Walk { map, lookups, held, packet, inner, tags, bound, marked_in, note, hops, after_proxy: false };
+    let (bound, marked_in, note, arrived, after_proxy) = (None, netns, None, None, false);
+    let mut walk = Walk { map, lookups, held, packet, inner, tags, bound, marked_in, note, hops, arrived, after_proxy };
     walk.bound = walk.vrf_of_sender(netns);
     let (netns, gap) = walk.run(netns);
-    Way { hops: walk.hops, gap, note: walk.note, netns }
+    Way { hops: walk.hops, gap, note: walk.note, netns, arrived: walk.arrived }
 }
 
 impl<L: Lookups> Walk<'_, L> {
@@ -178,6 +181,7 @@ impl<L: Lookups> Walk<'_, L> {
             let lo = self.map.loopback(netns).ok_or("the loopback link of the namespace is not seen")?;
             self.push(lo, HopWay::Sent, HopBy::Local)?;
         }
+        self.arrived.get_or_insert((netns, self.packet));
         if !self.held.contains(&(netns, self.packet.to))
             && let Some(to) = self.lookups.proxied(netns, self.packet.to)
         {

@@ -1,9 +1,13 @@
 //! A network made by hand: links, addresses, routes, tables. Every link has an Ethernet address of its own.
 
-use crate::sample::{Hop, HopWay, Ifindex, Kind, LinkFacts, LinkKey, OvsBridge, OvsPort, OvsSwitch, PeerRef, Proto};
+use crate::sample::{
+    FlowPath, Hop, HopWay, Ifindex, Kind, LinkFacts, LinkKey, OvsBridge, OvsPort, OvsSwitch, PeerRef, Proto,
+};
+use crate::source::paths::ends::Wanted;
 use crate::source::paths::lookups::{Bridged, Detail, Lookups, Mac, Marking, Packet, Route, Wireguard};
 use crate::source::paths::map::Map;
 use crate::source::paths::walk::{Way, walk};
+use crate::source::paths::ways;
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -150,6 +154,13 @@ impl Net {
         let (switches, held) = (self.switches.clone(), self.held.clone());
         let packet = Packet { proto: Proto::Tcp, from: end(from), to: end(to), mark: self.mark };
         walk(Map::new(&links, &switches), self, &held, netns, packet)
+    }
+
+    pub fn ways(&mut self, wanted: &[Wanted]) -> Vec<FlowPath> {
+        let mut links: Vec<Arc<LinkFacts>> = self.links.iter().cloned().map(Arc::new).collect();
+        links.sort_by_key(|link| link.key());
+        let (switches, held) = (self.switches.clone(), self.held.clone());
+        ways(Map::new(&links, &switches), self, &held, wanted)
     }
 
     /// The way as words, with ` … ` and the gap behind it.
