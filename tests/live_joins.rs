@@ -7,3 +7,5 @@ mod live;
 mod nat;
 #[path = "live_joins/observed.rs"]
 mod observed;
+#[path = "live_joins/relays.rs"]
+mod relays;

@@ -25,8 +25,6 @@ pub(super) struct Scope {
     taken: Option<BTreeSet<u64>>,
     /// In both directions, those of sockets that did: what the kernel drops of them it tells later.
     flows: BTreeSet<DropFlow>,
-    /// Those of TCP whose other end is not known and that do not.
-    alone: BTreeSet<u64>,
     /// Namespaces in which others send or receive datagrams.
     datagrams: BTreeSet<u64>,
     /// What these were made from: the command's processes, each socket and what it is connected with.
@@ -72,7 +70,7 @@ impl Scope {
     pub fn narrow(&mut self, sample: &mut Sample) -> Beside {
         let family = sample.family.clone().unwrap_or_default();
         self.join(&family, sample);
-        self.follow_proxy(sample);
+        self.follow_relays(sample);
         let is_ours = |pid: u32| family.binary_search(&pid).is_ok();
         let drives = |flow: &FlowSample| is_ours(flow.pid) && drives(flow, &sample.benchmarks);
         // One that cannot connect is the command's benchmark too, and no reason to measure others'.
@@ -106,7 +104,6 @@ impl Scope {
         }
         (self.family, self.sockets, self.paths) = (Arc::clone(family), sockets, Arc::clone(paths));
         let (before, names) = (std::mem::take(&mut self.own), Translated::on(&self.paths));
-        self.alone.clear();
         self.datagrams.clear();
         for proto in [Proto::Tcp, Proto::Udp] {
             let flows: Vec<&FlowSample> = flows.iter().filter(|flow| flow.proto == proto).collect();
@@ -120,8 +117,6 @@ impl Scope {
                 };
                 if ends().any(belongs) {
                     self.own.extend(ends().map(|flow| flow.cookie));
-                } else if proto == Proto::Tcp && other.is_none() {
-                    self.alone.insert(flows[one].cookie);
                 } else if proto == Proto::Udp && (other.is_some() || places[one].is_connected()) {
                     self.datagrams.extend(ends().map(|flow| flow.netns));
                 }
@@ -129,22 +124,15 @@ impl Scope {
         }
     }
 
-    /// Behind a program that copies (Docker's proxy) the other end is that of another connection: where it can only be one
-    /// process', that belongs too.
-    fn follow_proxy(&mut self, sample: &Sample) {
-        let own = || sample.flows.iter().filter(|flow| self.own.contains(&flow.cookie));
-        let is_own = |path: &&FlowPath| own().any(|flow| is_way_of(path, flow));
-        let paths: Vec<FlowPath> = sample.paths.iter().filter(is_own).cloned().collect();
-        let places = relayed::places(&paths);
-        let is_behind = |flow: &&FlowSample| {
-            self.alone.contains(&flow.cookie) && relayed::is_behind(&places, &paths, flow.netns, flow.local)
-        };
-        let behind: Vec<&FlowSample> = sample.flows.iter().filter(is_behind).collect();
-        let is_one = behind.windows(2).all(|two| two[0].pid == two[1].pid);
-        let cookies: Vec<u64> = behind.iter().filter(|_| is_one).map(|flow| flow.cookie).collect();
-        for cookie in cookies {
-            self.alone.remove(&cookie);
-            self.own.insert(cookie);
+    /// A connection behind a program that copies belongs where all belong whose data it may carry.
+    fn follow_relays(&mut self, sample: &Sample) {
+        if self.taken.is_some() {
+            return;
+        }
+        for second in relayed::seconds(&sample.flows, &sample.paths) {
+            if !second.firsts.is_empty() && second.firsts.iter().all(|(cookie, _)| self.own.contains(cookie)) {
+                self.own.insert(second.cookie);
+            }
         }
     }
 

@@ -8,7 +8,7 @@ mod lookups;
 mod map;
 mod walk;
 
-use crate::sample::{EndName, FlowPath, FlowSample, LinkFacts, OvsSwitch, Problem};
+use crate::sample::{EndName, Ends, FlowPath, FlowSample, LinkFacts, OvsSwitch, Problem};
 use crate::source::spaces::Spaces;
 use ends::Wanted;
 use kernel::{Kernel, Sockets};
@@ -65,7 +65,7 @@ impl PathReader {
         if flows_changed {
             self.ends = ends().collect();
             self.wanted = ends::wanted(flows);
-            self.sockets.forget_proxies();
+            self.sockets.forget_holders();
         }
         if flows_changed || (!same_ground && self.is_old(now_ns, UNREST_NS)) {
             self.find(ground, flows, now_ns);
@@ -75,7 +75,8 @@ impl PathReader {
 
     /// Asks again what may have changed without a word; the next `read` tells it. `flows` are those it was called with.
     pub fn renew(&mut self, ground: Ground<'_>, flows: &[FlowSample], now_ns: u64) {
-        if !flows.is_empty() && self.is_old(now_ns, AGAIN_NS) {
+        let again_ns = if self.sockets.holders_wait() { 0 } else { AGAIN_NS };
+        if !flows.is_empty() && self.is_old(now_ns, again_ns) {
             self.find(ground, flows, now_ns);
         }
     }
@@ -136,7 +137,8 @@ fn ways<L: Lookups>(map: Map<'_>, lookups: &mut L, held: &[(u64, SocketAddr)], w
     for wanted in backwards {
         let Wanted { netns, packet, .. } = *wanted;
         let end = EndName { netns, local: packet.to, remote: packet.from };
-        let is_it = |path: &FlowPath| path.proto == packet.proto && path.translated.is_some_and(|ends| ends[1] == end);
+        let is_it =
+            |path: &FlowPath| path.proto == packet.proto && path.ends.as_ref().is_some_and(|ends| ends.far == end);
         if !paths.iter().any(is_it) {
             paths.push(path(map, lookups, held, wanted));
         }
@@ -149,13 +151,13 @@ fn path<L: Lookups>(map: Map<'_>, lookups: &mut L, held: &[(u64, SocketAddr)], w
     let Wanted { packet, netns, backwards } = *wanted;
     if !backwards {
         let way = walk::walk(map, lookups, held, netns, packet);
-        let translated = translated(netns, packet, &way);
+        let ends = told_ends(netns, packet, &way);
         let lookups::Packet { proto, from, to, .. } = packet;
-        return FlowPath { netns, proto, from, to, hops: way.hops, gap: way.gap, note: way.note, translated };
+        return FlowPath { netns, proto, from, to, hops: way.hops, gap: way.gap, note: way.note, ends };
     }
     let answer = lookups::Packet { from: packet.to, to: packet.from, ..packet };
     let way = walk::walk(map, lookups, held, netns, answer);
-    let translated = translated(netns, answer, &way);
+    let ends = told_ends(netns, answer, &way);
     let sender = if way.gap.is_none() { way.netns } else { 0 };
     let gap = way.gap.map(|why| format!("found backwards from the receiver; before the first link: {why}"));
     FlowPath {
@@ -166,16 +168,17 @@ fn path<L: Lookups>(map: Map<'_>, lookups: &mut L, held: &[(u64, SocketAddr)], w
         hops: ends::turned(&way.hops),
         gap,
         note: way.note,
-        translated,
+        ends,
     }
 }
 
-/// Both ends as they name themselves, where the packet arrives as another one.
-fn translated(netns: u64, packet: lookups::Packet, way: &walk::Way) -> Option<[EndName; 2]> {
+/// What is known of both ends beyond the packet's addresses.
+fn told_ends(netns: u64, packet: lookups::Packet, way: &walk::Way) -> Option<Ends> {
     let (there, arrived) = way.arrived?;
     let near = EndName { netns, local: packet.from, remote: packet.to };
     let far = EndName { netns: there, local: arrived.to, remote: arrived.from };
-    ((near.local, near.remote) != (far.remote, far.local)).then_some([near, far])
+    let is_more = (near.local, near.remote) != (far.remote, far.local) || !way.holders.is_empty();
+    is_more.then(|| Ends { near, far, holders: way.holders.clone() })
 }
 
 #[cfg(test)]

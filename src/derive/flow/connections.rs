@@ -50,8 +50,10 @@ struct Track {
     over: bool,
     /// The other end is gone: what this one still does is no part of a benchmark.
     ended: bool,
-    /// It receives what a proxy copies from another connection.
+    /// It carries what a program copies from another connection.
     relayed: bool,
+    /// The process of that program, of both connections.
+    relay: Option<u32>,
 }
 
 impl Connections {
@@ -88,22 +90,21 @@ impl Connections {
         if is_other {
             self.pair();
         }
-        self.relay(&next.paths);
+        self.relay(next);
         self.end(next, &mut unknown);
         self.unknown.extend(&unknown);
         unknown
     }
 
-    /// Marks the ends that receive what another connection carries already, from their first pulse on.
-    fn relay(&mut self, paths: &[FlowPath]) {
-        let places = relayed::places(paths);
-        if places.is_empty() {
-            return;
-        }
-        for &(one, _) in self.pairs.iter().filter(|(_, other)| other.is_none()) {
-            let end = &mut self.ends[one];
-            let receives = end.pulses.back().is_some_and(|pulse| pulse.received > pulse.acked);
-            end.relayed |= receives && relayed::is_behind(&places, paths, end.place.netns, end.place.local);
+    /// Marks the ends that carry what another connection carries already, from their first pulse on.
+    fn relay(&mut self, next: &Sample) {
+        for second in relayed::seconds(&next.flows, &next.paths) {
+            for &(cookie, relay) in second.firsts.iter().chain([&(second.cookie, second.relay)]) {
+                let Ok(at) = self.ends.binary_search_by_key(&cookie, |end| end.cookie) else { continue };
+                let end = &mut self.ends[at];
+                end.relay = Some(relay).filter(|_| !second.firsts.is_empty());
+                end.relayed = cookie == second.cookie && !second.firsts.is_empty();
+            }
         }
     }
 
@@ -187,6 +188,7 @@ impl Connections {
             Some(Connection {
                 carries: [from, to].into_iter().flatten().any(|end| end.carries_from_ns.is_some()),
                 relayed: [from, to].into_iter().flatten().any(|end| end.relayed),
+                relay: [from, to].into_iter().flatten().find_map(|end| end.relay),
                 bits_per_s: arrived.or_else(|| from?.tick_bits_per_s(|pulse| pulse.acked)),
                 retransmits_per_s: from.and_then(Track::retransmits_per_s),
                 mss_bytes: sender.map(|tcp| tcp.mss),
@@ -260,6 +262,7 @@ impl Track {
             over: false,
             ended: false,
             relayed: false,
+            relay: None,
         }
     }
 

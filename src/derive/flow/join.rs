@@ -1,7 +1,7 @@
 //! Which two ends belong together, across namespaces: each other's addresses, a translated address, a socket that is not
 //! connected. Only what is certain is joined. It knows no bytes.
 
-use crate::sample::{EndName, FlowPath, FlowSample, Proto};
+use crate::sample::{EndName, Ends, FlowPath, FlowSample, Proto};
 use std::net::SocketAddr;
 
 /// Where an end is, and which other end it names.
@@ -16,18 +16,18 @@ pub(in crate::derive) struct Place {
 }
 
 /// The connections that NAT gives other names.
-pub(in crate::derive) struct Translated<'a>(Vec<(Proto, &'a [EndName; 2])>);
+pub(in crate::derive) struct Translated<'a>(Vec<(Proto, &'a Ends)>);
 
 impl<'a> Translated<'a> {
     pub fn on(paths: &'a [FlowPath]) -> Self {
-        Self(paths.iter().filter_map(|path| Some((path.proto, path.translated.as_ref()?))).collect())
+        Self(paths.iter().filter_map(|path| Some((path.proto, path.ends.as_ref()?))).collect())
     }
 
     pub fn place(&self, flow: &FlowSample) -> Place {
         let &FlowSample { netns, local, remote, .. } = flow;
         let own = EndName { netns, local, remote };
-        let known = |&(proto, [near, far]): &(Proto, &[EndName; 2])| {
-            let other = if *near == own { Some(*far) } else { (*far == own).then_some(*near) };
+        let known = |&(proto, ends): &(Proto, &Ends)| {
+            let other = if ends.near == own { Some(ends.far) } else { (ends.far == own).then_some(ends.near) };
             other.filter(|_| proto == flow.proto)
         };
         Place { netns, local, remote, behind: self.0.iter().find_map(known) }

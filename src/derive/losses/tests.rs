@@ -92,7 +92,7 @@ fn path() -> FlowPath {
         ],
         gap: None,
         note: None,
-        translated: None,
+        ends: None,
     }
 }
 

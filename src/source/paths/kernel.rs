@@ -3,16 +3,17 @@
 
 mod asked;
 mod conntrack;
+mod holder;
 mod link;
 mod marks;
 mod neighbour;
-mod proxy;
 mod route;
 mod wireguard;
 
 use super::lookups::{Bridged, Detail, Lookups, Mac, Marking, Packet, Route, Wireguard};
 use super::map::Map;
-use crate::sample::{Ifindex, LinkKey};
+use crate::sample::{EndName, Holder, Ifindex, LinkKey, Proto};
+use crate::source::flows::holders::Holders;
 use crate::source::links::nsid;
 use crate::source::netlink::dialogue::{self, Dialogue};
 use crate::source::netlink::message::{Message, Request};
@@ -37,8 +38,7 @@ const TRACKED: [&str; 2] = ["/proc/thread-self/net/nf_conntrack", "/proc/sys/net
 pub(super) struct Sockets {
     inside: BTreeMap<u64, Result<Inside, String>>,
     round: Round,
-    /// While the flows stay as they are.
-    proxies: HashMap<(u64, SocketAddr), Option<SocketAddr>>,
+    holders: Holders,
     buffer: Vec<u8>,
 }
 
@@ -52,6 +52,10 @@ struct Round {
     wireguards: HashMap<LinkKey, Result<Arc<Wireguard>, String>>,
     listening: HashMap<(u64, u16), Result<bool, String>>,
     markings: HashMap<(u64, bool), Marking>,
+    /// Of each kind in a namespace, by inode.
+    connected: HashMap<(u64, Proto), HashMap<u32, EndName>>,
+    /// The sockets that a process holds.
+    held_by: HashMap<u32, Vec<u32>>,
 }
 
 /// The sockets of one namespace.
@@ -78,9 +82,14 @@ impl Sockets {
         self.round = Round::default();
     }
 
-    /// Who holds which connection has changed.
-    pub fn forget_proxies(&mut self) {
-        self.proxies.clear();
+    /// There are other sockets than before.
+    pub fn forget_holders(&mut self) {
+        self.holders.forget();
+    }
+
+    /// A holder was not looked for to the end.
+    pub fn holders_wait(&self) -> bool {
+        self.holders.waits()
     }
 
     /// Closes what is in namespaces that no way crosses any more, and tries those again that could not be entered.
@@ -250,8 +259,12 @@ impl Lookups for Kernel<'_> {
         marking
     }
 
-    fn proxied(&mut self, netns: u64, to: SocketAddr) -> Option<SocketAddr> {
-        *self.sockets.proxies.entry((netns, to)).or_insert_with(|| proxy::behind(netns, to))
+    fn holder(&mut self, netns: u64, packet: &Packet) -> Option<Holder> {
+        self.ask_holder(netns, packet)
+    }
+
+    fn onward(&mut self, holder: &Holder, netns: u64, packet: &Packet, held: &[(u64, SocketAddr)]) -> Option<EndName> {
+        self.ask_onward(holder, (netns, packet), held)
     }
 }
 

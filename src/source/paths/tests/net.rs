@@ -1,7 +1,8 @@
 //! A network made by hand: links, addresses, routes, tables. Every link has an Ethernet address of its own.
 
 use crate::sample::{
-    FlowPath, Hop, HopWay, Ifindex, Kind, LinkFacts, LinkKey, OvsBridge, OvsPort, OvsSwitch, PeerRef, Proto,
+    EndName, FlowPath, Holder, Hop, HopWay, Ifindex, Kind, LinkFacts, LinkKey, OvsBridge, OvsPort, OvsSwitch, PeerRef,
+    Proto,
 };
 use crate::source::paths::ends::Wanted;
 use crate::source::paths::lookups::{Bridged, Detail, Lookups, Mac, Marking, Packet, Route, Wireguard};
@@ -28,7 +29,8 @@ pub(super) struct Net {
     pub fdb: HashMap<(LinkKey, Mac), Ifindex>,
     pub remotes: HashMap<(LinkKey, Mac), IpAddr>,
     nats: Vec<(u64, [SocketAddr; 2], [SocketAddr; 2])>,
-    pub proxies: HashMap<(u64, SocketAddr), SocketAddr>,
+    /// Who holds what in which namespace, and where it calls on.
+    pub holders: Vec<(u64, SocketAddr, Holder, Option<EndName>)>,
     pub held: Vec<(u64, SocketAddr)>,
     pub switches: Vec<OvsSwitch>,
     pub wireguards: HashMap<LinkKey, Wireguard>,
@@ -116,6 +118,11 @@ impl Net {
         }
         self.owners.insert(address, link);
         self.routes.insert((link.netns, address), Route::Here);
+    }
+
+    /// An address of the namespace's own that no other one reaches.
+    pub fn route_here(&mut self, netns: u64, to: &str) {
+        self.routes.insert((netns, ip(to)), Route::Here);
     }
 
     pub fn route(&mut self, netns: u64, to: &str, link: LinkKey, gateway: Option<&str>) {
@@ -265,7 +272,12 @@ impl Lookups for Net {
         self.markings.get(&netns).cloned().unwrap_or(Marking::Unused)
     }
 
-    fn proxied(&mut self, netns: u64, to: SocketAddr) -> Option<SocketAddr> {
-        self.proxies.get(&(netns, to)).copied()
+    fn holder(&mut self, netns: u64, packet: &Packet) -> Option<Holder> {
+        let mut holders = self.holders.iter();
+        holders.find(|known| (known.0, known.1) == (netns, packet.to)).map(|known| known.2.clone())
+    }
+
+    fn onward(&mut self, holder: &Holder, _: u64, _: &Packet, _: &[(u64, SocketAddr)]) -> Option<EndName> {
+        self.holders.iter().find(|known| known.2 == *holder)?.3
     }
 }
