@@ -104,10 +104,8 @@ fn follow_relays(sample: &Sample, tests: &mut BTreeMap<u64, TestKey>) {
             let at = sample.flows.binary_search_by_key(&second.cookie, |flow| flow.cookie).ok()?;
             key(&sample.flows[at], None, &sample.benchmarks)
         };
-        let key = match may.is_empty() {
-            true => alone(),
-            false => only(&may).or_else(|| only(&serves[&second.pid])).or(before).filter(|key| may.contains(key)),
-        };
+        let told = || only(&may).or_else(|| only(&serves[&second.pid])).or(before).filter(|key| may.contains(key));
+        let key = if may.is_empty() { alone() } else { told() };
         tests.extend(key.map(|key| (second.cookie, key)));
     }
 }
