@@ -35,6 +35,9 @@ pub struct Ground<'a> {
     pub ovs: &'a Arc<Vec<OvsSwitch>>,
 }
 
+/// A socket by its cookie: what it is connected with, its mark, whether it sends, whether it receives.
+type Seen = (u64, SocketAddr, Option<u32>, (bool, bool));
+
 /// Finds and keeps the paths of the flows.
 #[derive(Debug, Default)]
 pub struct PathReader {
@@ -44,8 +47,7 @@ pub struct PathReader {
     /// What the published paths were found with.
     links: Arc<Vec<Arc<LinkFacts>>>,
     ovs: Arc<Vec<OvsSwitch>>,
-    /// By cookie: what it is connected with, its mark, whether it sends, whether it receives.
-    ends: Vec<(u64, SocketAddr, Option<u32>, (bool, bool))>,
+    ends: Vec<Seen>,
     wanted: Vec<Wanted>,
     found_at_ns: u64,
     /// How long that took.

@@ -24,7 +24,7 @@ pub fn observe(netns: &Netns, server: &Kept, arguments: &str) -> Observed {
     let mut watching = Watching::start(command);
     let mut seen = vec![watching.next()];
     let mut client = netns.command("iperf3");
-    client.args(["-J", "-t", "3", "-i", "0.2"]).args(arguments.split(' ')).stdin(Stdio::null()).stdout(Stdio::piped());
+    client.args(["-J", "-t", "4", "-i", "0.2"]).args(arguments.split(' ')).stdin(Stdio::null()).stdout(Stdio::piped());
     let mut client = Kept(client.spawn().expect("iperf3 starts"));
     let pid = client.0.id();
     let mut text = String::new();

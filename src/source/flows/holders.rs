@@ -65,7 +65,7 @@ impl Holders {
 
     /// The inodes of the sockets that a process holds; none of one that is gone or may not be looked at.
     pub fn sockets(&mut self, pid: u32) -> Vec<u32> {
-        let all = self.list(&format!("/proc/{pid}/fd"), |directory, name| socket(directory, name));
+        let all = self.list(&format!("/proc/{pid}/fd"), socket);
         if all.is_empty() {
             self.found.remove(&pid);
         }
