@@ -31,7 +31,7 @@ pub use links::{Ifindex, Kind, LinkCounters, LinkFacts, LinkKey, LinkState, Peer
 pub use losses::{Conntrack, IpCounters, Offload, Offloads, ProtocolCounters, QdiscCounters};
 pub use ovs::{OvsBridge, OvsDatapath, OvsPort, OvsSwitch};
 pub use owners::{Owned, Owner, OwnerKind};
-pub use paths::{FlowPath, Hop, HopBy, HopWay};
+pub use paths::{EndName, Ends, FlowPath, Holder, Hop, HopBy, HopWay};
 pub use reports::{Report, Reported, Unread, Whole};
 pub use run::{Measure, PinMode, RunAsked, StretchSide};
 pub use spaces::Space;

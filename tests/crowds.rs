@@ -111,6 +111,7 @@ fn the_links_of_a_benchmark_come_before_busier_ones() {
         hops: vec![hop],
         gap: None,
         note: None,
+        ends: None,
     };
     metrics.paths = std::sync::Arc::new(vec![path]);
     stage.state.receive(metrics);

@@ -5,7 +5,7 @@ pub(in crate::derive) mod softirq;
 
 use super::{Basis, LinkMetrics, Loss, LossPlace, Metrics};
 use crate::derive::flow::Connection;
-use crate::sample::{FlowPath, Hop, HopWay, LinkKey, Offloads};
+use crate::sample::{FlowPath, Holder, Hop, HopWay, LinkKey, Offloads};
 
 pub use softirq::{Softirq, SoftirqBy};
 
@@ -153,6 +153,13 @@ pub(in crate::derive) fn offloads(metrics: &Metrics, link: LinkKey) -> Option<&O
     Some(&metrics.offloads[at])
 }
 
+/// A process that holds an end of a connection and is not watched.
+#[must_use]
+pub fn holder(metrics: &Metrics, pid: u32) -> Option<&Holder> {
+    let ends = metrics.paths.iter().filter_map(|path| path.ends.as_ref());
+    ends.flat_map(|ends| &ends.holders).find(|holder| holder.pid == pid)
+}
+
 /// The path with the connection's ends. NAT gives the receiver another name than its sender uses.
 pub(in crate::derive) fn found<'a>(paths: &'a [FlowPath], connection: &Connection) -> Option<&'a FlowPath> {
     let (from, to) = (&connection.from, &connection.to);
@@ -174,7 +181,8 @@ mod tests {
     fn path(netns: u64, from: &str, to: &str) -> FlowPath {
         let hop = Hop { link: LinkKey { netns, ifindex: Ifindex(2) }, way: HopWay::Sent, by: HopBy::Route };
         let at = |text: &str| text.parse().expect("an address");
-        FlowPath { netns, proto: Proto::Tcp, from: at(from), to: at(to), hops: vec![hop], gap: None, note: None }
+        let (from, to) = (at(from), at(to));
+        FlowPath { netns, proto: Proto::Tcp, from, to, hops: vec![hop], gap: None, note: None, ends: None }
     }
 
     fn connection(netns: Option<u64>, from: &str, to: &str) -> Connection {

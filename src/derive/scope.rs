@@ -2,7 +2,7 @@
 //! other end of these connections. What is joined is decided among all sockets of the sample, before the others are taken
 //! out of it: alone they might look certain.
 
-use super::flow::join::{self, Place};
+use super::flow::join::{self, Translated};
 use super::flow::{Beside, CARRIES, relayed};
 use crate::sample::{Benchmark, DropCount, DropFlow, Duty, FlowPath, FlowSample, Proto, ProtocolCounters, Sample};
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,13 +30,12 @@ pub(super) struct Scope {
     taken: Option<BTreeSet<u64>>,
     /// In both directions, those of sockets that did: what the kernel drops of them it tells later.
     flows: BTreeSet<DropFlow>,
-    /// Those of TCP whose other end is not known and that do not.
-    alone: BTreeSet<u64>,
     /// Namespaces in which others send or receive datagrams.
     datagrams: BTreeSet<u64>,
     /// What these were made from: the command's processes, each socket and what it is connected with.
     family: Arc<Vec<u32>>,
     sockets: Vec<(u64, SocketAddr)>,
+    paths: Arc<Vec<FlowPath>>,
     /// Of the sample before: the threads, and the namespaces that its connections end in or cross.
     threads: BTreeSet<u32>,
     spaces: BTreeSet<u64>,
@@ -82,8 +81,8 @@ impl Scope {
     /// nothing belongs.
     pub fn narrow(&mut self, sample: &mut Sample) -> Beside {
         let family = sample.family.clone().unwrap_or_default();
-        self.join(&family, &sample.flows);
-        self.follow_proxy(sample);
+        self.join(&family, sample);
+        self.follow_relays(sample);
         let is_ours = |pid: u32| family.binary_search(&pid).is_ok();
         // One that cannot connect is the command's benchmark too, and no reason to measure others'.
         self.has_benchmark = self.has_benchmark
@@ -145,18 +144,17 @@ impl Scope {
 
     /// Which sockets belong: the command's, and those that certainly are their other ends. A connection of TCP stays what
     /// it was found to be, also when one of its ends is gone.
-    fn join(&mut self, family: &Arc<Vec<u32>>, flows: &[FlowSample]) {
+    fn join(&mut self, family: &Arc<Vec<u32>>, Sample { flows, paths, .. }: &Sample) {
         let sockets: Vec<_> = flows.iter().map(|flow| (flow.cookie, flow.remote)).collect();
-        if *family == self.family && sockets == self.sockets {
+        if *family == self.family && sockets == self.sockets && Arc::ptr_eq(&self.paths, paths) {
             return;
         }
-        (self.family, self.sockets) = (Arc::clone(family), sockets);
-        let before = std::mem::take(&mut self.own);
-        self.alone.clear();
+        (self.family, self.sockets, self.paths) = (Arc::clone(family), sockets, Arc::clone(paths));
+        let (before, names) = (std::mem::take(&mut self.own), Translated::on(&self.paths));
         self.datagrams.clear();
         for proto in [Proto::Tcp, Proto::Udp] {
             let flows: Vec<&FlowSample> = flows.iter().filter(|flow| flow.proto == proto).collect();
-            let places: Vec<Place> = flows.iter().map(|flow| Place::of(flow)).collect();
+            let places = names.places(flows.iter().copied());
             for (one, other) in join::pairs(&places) {
                 let ends = || [Some(one), other].into_iter().flatten().map(|at| flows[at]);
                 let was = |flow: &FlowSample| proto == Proto::Tcp && before.contains(&flow.cookie);
@@ -166,8 +164,6 @@ impl Scope {
                 };
                 if ends().any(belongs) {
                     self.own.extend(ends().map(|flow| flow.cookie));
-                } else if proto == Proto::Tcp && other.is_none() {
-                    self.alone.insert(flows[one].cookie);
                 } else if proto == Proto::Udp && (other.is_some() || places[one].is_connected()) {
                     self.datagrams.extend(ends().map(|flow| flow.netns));
                 }
@@ -175,22 +171,15 @@ impl Scope {
         }
     }
 
-    /// Behind a program that copies (Docker's proxy) the other end is that of another connection: where it can only be one
-    /// process', that belongs too.
-    fn follow_proxy(&mut self, sample: &Sample) {
-        let own = || sample.flows.iter().filter(|flow| self.own.contains(&flow.cookie));
-        let is_own = |path: &&FlowPath| own().any(|flow| is_way_of(path, flow));
-        let paths: Vec<FlowPath> = sample.paths.iter().filter(is_own).cloned().collect();
-        let places = relayed::places(&paths);
-        let is_behind = |flow: &&FlowSample| {
-            self.alone.contains(&flow.cookie) && relayed::is_behind(&places, &paths, &Place::of(flow))
-        };
-        let behind: Vec<&FlowSample> = sample.flows.iter().filter(is_behind).collect();
-        let is_one = behind.windows(2).all(|two| two[0].pid == two[1].pid);
-        let cookies: Vec<u64> = behind.iter().filter(|_| is_one).map(|flow| flow.cookie).collect();
-        for cookie in cookies {
-            self.alone.remove(&cookie);
-            self.own.insert(cookie);
+    /// A connection behind a program that copies belongs where all belong whose data it may carry.
+    fn follow_relays(&mut self, sample: &Sample) {
+        if self.taken.is_some() {
+            return;
+        }
+        for second in relayed::seconds(&sample.flows, &sample.paths) {
+            if !second.firsts.is_empty() && second.firsts.iter().all(|(cookie, _)| self.own.contains(cookie)) {
+                self.own.insert(second.cookie);
+            }
         }
     }
 

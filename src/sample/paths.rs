@@ -22,6 +22,43 @@ pub struct FlowPath {
     /// Which packets go this way, where rules route by marks and others may go another one; none where that is no question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// More of its two ends than their addresses; none where there is no more, and where the way does not get there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends: Option<Ends>,
+}
+
+/// The two ends of a connection where NAT gives them other names, or a process holds the other one that nobody watches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ends {
+    /// That of a watched process, which the way was found from.
+    pub near: EndName,
+    /// The other one.
+    pub far: EndName,
+    /// Who holds the other one, where nobody watches it. Behind a program that copies the way goes on, and so may this list.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub holders: Vec<Holder>,
+}
+
+/// A process that holds an end (`/proc/PID/fd`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// Its number.
+    pub pid: u32,
+    /// Its name (`/proc/PID/comm`).
+    pub name: String,
+    /// It was called: it listens on that port. Else it called.
+    pub accepts: bool,
+}
+
+/// An end of a connection, as its own socket names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndName {
+    /// Inode of its network namespace.
+    pub netns: u64,
+    /// Its own address.
+    pub local: SocketAddr,
+    /// That of the other end.
+    pub remote: SocketAddr,
 }
 
 /// One link of a path.
@@ -82,7 +119,7 @@ pub enum HopBy {
     Tunnel,
     /// Both ends are addresses of one namespace.
     Local,
-    /// A program that copies from one connection to another (Docker's proxy).
+    /// A program that copies from one connection to another (socat, haproxy, Docker's proxy).
     Proxy,
     /// A filter of traffic control that has what the link before received pass an ifb first.
     Redirect,

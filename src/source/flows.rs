@@ -2,8 +2,8 @@
 //! `sock_diag`), in whatever network namespace, and how far each has come, pulse by pulse; and their UDP sockets, tick by
 //! tick. It computes no rate, and does not see what another user's process holds without the right to.
 
-mod diag;
-mod holder;
+pub(super) mod diag;
+pub(super) mod holder;
 mod holders;
 mod netns;
 mod peers;

@@ -8,7 +8,7 @@ mod lookups;
 mod map;
 mod walk;
 
-use crate::sample::{FlowPath, FlowSample, LinkFacts, OvsSwitch, Problem};
+use crate::sample::{EndName, Ends, FlowPath, FlowSample, LinkFacts, OvsSwitch, Problem};
 use crate::source::spaces::Spaces;
 use ends::Wanted;
 use kernel::{Kernel, Sockets};
@@ -35,6 +35,9 @@ pub struct Ground<'a> {
     pub ovs: &'a Arc<Vec<OvsSwitch>>,
 }
 
+/// A socket by its cookie: what it is connected with, its mark, whether it sends, whether it receives.
+type Seen = (u64, SocketAddr, Option<u32>, (bool, bool));
+
 /// Finds and keeps the paths of the flows.
 #[derive(Debug, Default)]
 pub struct PathReader {
@@ -44,8 +47,7 @@ pub struct PathReader {
     /// What the published paths were found with.
     links: Arc<Vec<Arc<LinkFacts>>>,
     ovs: Arc<Vec<OvsSwitch>>,
-    /// By cookie: its mark, whether it sends, whether it receives.
-    ends: Vec<(u64, Option<u32>, (bool, bool))>,
+    ends: Vec<Seen>,
     wanted: Vec<Wanted>,
     found_at_ns: u64,
     /// How long that took.
@@ -59,13 +61,13 @@ impl PathReader {
             self.rest();
             return Arc::clone(&self.published);
         }
-        let ends = || flows.iter().map(|flow| (flow.cookie, flow.mark, ends::directions(flow)));
+        let ends = || flows.iter().map(|flow| (flow.cookie, flow.remote, flow.mark, ends::directions(flow)));
         let flows_changed = !ends().eq(self.ends.iter().copied());
         let same_ground = Arc::ptr_eq(&self.links, ground.links) && Arc::ptr_eq(&self.ovs, ground.ovs);
         if flows_changed {
             self.ends = ends().collect();
             self.wanted = ends::wanted(flows);
-            self.sockets.forget_proxies();
+            self.sockets.forget_holders();
         }
         if flows_changed || (!same_ground && self.is_old(now_ns, UNREST_NS)) {
             self.find(ground, flows, now_ns);
@@ -75,7 +77,8 @@ impl PathReader {
 
     /// Asks again what may have changed without a word; the next `read` tells it. `flows` are those it was called with.
     pub fn renew(&mut self, ground: Ground<'_>, flows: &[FlowSample], now_ns: u64) {
-        if !flows.is_empty() && self.is_old(now_ns, AGAIN_NS) {
+        let again_ns = if self.sockets.holders_wait() { 0 } else { AGAIN_NS };
+        if !flows.is_empty() && self.is_old(now_ns, again_ns) {
             self.find(ground, flows, now_ns);
         }
     }
@@ -109,7 +112,7 @@ impl PathReader {
         self.sockets.begin();
         let held: Vec<(u64, SocketAddr)> = flows.iter().map(|flow| (flow.netns, flow.local)).collect();
         let mut kernel = Kernel { sockets: &mut self.sockets, spaces: ground.spaces, map };
-        let paths: Vec<FlowPath> = self.wanted.iter().map(|wanted| path(map, &mut kernel, &held, wanted)).collect();
+        let paths = ways(map, &mut kernel, &held, &self.wanted);
         if paths != *self.published {
             self.published = Arc::new(paths);
         }
@@ -129,16 +132,34 @@ impl PathReader {
     }
 }
 
+/// The paths of these, the senders' first: one that is known from its sender is not asked for backwards.
+fn ways<L: Lookups>(map: Map<'_>, lookups: &mut L, held: &[(u64, SocketAddr)], wanted: &[Wanted]) -> Vec<FlowPath> {
+    let (backwards, forth): (Vec<&Wanted>, Vec<&Wanted>) = wanted.iter().partition(|wanted| wanted.backwards);
+    let mut paths: Vec<FlowPath> = forth.into_iter().map(|wanted| path(map, lookups, held, wanted)).collect();
+    for wanted in backwards {
+        let Wanted { netns, packet, .. } = *wanted;
+        let end = EndName { netns, local: packet.to, remote: packet.from };
+        let is_it =
+            |path: &FlowPath| path.proto == packet.proto && path.ends.as_ref().is_some_and(|ends| ends.far == end);
+        if !paths.iter().any(is_it) {
+            paths.push(path(map, lookups, held, wanted));
+        }
+    }
+    paths
+}
+
 /// One path, forwards or backwards.
 fn path<L: Lookups>(map: Map<'_>, lookups: &mut L, held: &[(u64, SocketAddr)], wanted: &Wanted) -> FlowPath {
     let Wanted { packet, netns, backwards } = *wanted;
     if !backwards {
         let way = walk::walk(map, lookups, held, netns, packet);
+        let ends = told_ends(netns, packet, &way);
         let lookups::Packet { proto, from, to, .. } = packet;
-        return FlowPath { netns, proto, from, to, hops: way.hops, gap: way.gap, note: way.note };
+        return FlowPath { netns, proto, from, to, hops: way.hops, gap: way.gap, note: way.note, ends };
     }
     let answer = lookups::Packet { from: packet.to, to: packet.from, ..packet };
     let way = walk::walk(map, lookups, held, netns, answer);
+    let ends = told_ends(netns, answer, &way);
     let sender = if way.gap.is_none() { way.netns } else { 0 };
     let gap = way.gap.map(|why| format!("found backwards from the receiver; before the first link: {why}"));
     FlowPath {
@@ -149,7 +170,17 @@ fn path<L: Lookups>(map: Map<'_>, lookups: &mut L, held: &[(u64, SocketAddr)], w
         hops: ends::turned(&way.hops),
         gap,
         note: way.note,
+        ends,
     }
+}
+
+/// What is known of both ends beyond the packet's addresses.
+fn told_ends(netns: u64, packet: lookups::Packet, way: &walk::Way) -> Option<Ends> {
+    let (there, arrived) = way.arrived?;
+    let near = EndName { netns, local: packet.from, remote: packet.to };
+    let far = EndName { netns: there, local: arrived.to, remote: arrived.from };
+    let is_more = (near.local, near.remote) != (far.remote, far.local) || !way.holders.is_empty();
+    is_more.then(|| Ends { near, far, holders: way.holders.clone() })
 }
 
 #[cfg(test)]

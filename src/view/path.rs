@@ -129,19 +129,25 @@ fn datagrams(test: &DatagramTest, units: Units) -> String {
     format!("UDP {}, {}{lost}", end(test.sent, "sent"), end(test.received, "received"))
 }
 
-fn title(group: &Group<'_>, units: Units) -> String {
-    let Connection { from, to, .. } = group.connection;
+fn title(metrics: &Metrics, group: &Group<'_>, units: Units) -> String {
+    let Connection { from, to, relay, relayed, .. } = group.connection;
+    let name = relay.and_then(|pid| paths::holder(metrics, pid)).map(|holder| &holder.name);
+    let through = match name {
+        Some(name) if *relayed => format!(", the same data behind {name}"),
+        Some(name) => format!(" through {name}"),
+        None => String::new(),
+    };
     let more = match (group.count, group.test) {
         (1, _) => String::new(),
         (streams, Some(_)) => format!(", {streams} streams"),
         (count, None) => format!(" with {}", plural(count - 1, "other connection")),
     };
     let moved = group.test.map_or_else(|| rate(group.bits_per_s, None, units), |test| datagrams(test, units));
-    format!("{} → {} · {moved}{more}", from.address, to.address)
+    format!("{} → {}{through} · {moved}{more}", from.address, to.address)
 }
 
 fn way(metrics: &Metrics, group: &Group<'_>, widths: &[usize; 10], units: Units, width: u16) -> Vec<Line> {
-    let mut lines = sentences(Tone::Title, &title(group, units), width);
+    let mut lines = sentences(Tone::Title, &title(metrics, group, units), width);
     let Some(path) = &group.path else {
         lines.extend(sentences(Tone::Muted, "… not known: its way was not asked for yet", width));
         return lines;

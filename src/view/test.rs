@@ -7,7 +7,7 @@ use super::format::{Count, Scale, Seconds, UNKNOWN};
 use super::text::plural;
 use crate::action::Action;
 use crate::derive::flow::End;
-use crate::derive::{Metrics, Test};
+use crate::derive::{Metrics, Test, paths};
 use crate::state::{State, Units, rows};
 
 /// Rows that the list takes; none where there is nothing to choose.
@@ -55,13 +55,15 @@ fn row(canvas: &mut Canvas, y: u16, test: &Test, is_selected: bool, metrics: &Me
 
 /// In the program's own words, else its two ends.
 fn who(test: &Test) -> String {
+    let relay = test.told.flow.connections.iter().find_map(|connection| paths::holder(&test.told, connection.relay?));
+    let through = relay.map_or_else(String::new, |relay| format!(" through {}", relay.name));
     if let Some(words) = flow::test(&test.told.benchmarks) {
-        return words;
+        return words + &through;
     }
     let end = |end: &Option<End>| end.map_or_else(|| UNKNOWN.to_owned(), |end| end.address.to_string());
     let [client, server] = test.ends();
     let proto = test.told.flow.connections.first().map_or("", |connection| connection.proto.word());
-    format!("{} → {} {}", end(&client), end(&server), proto.to_uppercase())
+    format!("{} → {} {}{through}", end(&client), end(&server), proto.to_uppercase())
 }
 
 fn figures(test: &Test, metrics: &Metrics) -> String {

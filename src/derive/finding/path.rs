@@ -188,6 +188,16 @@ pub(super) fn through_lo(scene: &Scene<'_>) -> Option<Said> {
 pub(super) fn proxied(scene: &Scene<'_>) -> Option<Said> {
     let proxied = |path: &&FlowPath| path.hops.iter().any(|hop| hop.by == HopBy::Proxy);
     let path = scene.metrics.paths.iter().find(proxied)?;
+    let holders = path.ends.iter().flat_map(|ends| &ends.holders).filter(|holder| holder.name != "docker-proxy");
+    let names: Vec<String> = holders.map(|holder| format!("{} ({})", holder.name, holder.pid)).collect();
+    if !names.is_empty() {
+        let text = format!(
+            "the test goes through {}, a program that copies every byte: its rate is at most what that copies, and the \
+             cores do that work too",
+            names.join(" and ")
+        );
+        return Some(Said { text, cost: None, numbers: vec![("port", f64::from(path.to.port()))] });
+    }
     let text = format!(
         "port {} is published through a proxy, a program that copies every byte: over the machine's own address, or with \
          Docker's userland-proxy off, NAT does it in the kernel",

@@ -19,8 +19,10 @@ pub struct Connection {
     pub to: End,
     /// It carries data, and does not only control a test.
     pub carries: bool,
-    /// The same data as another connection's, behind a program that copies them (Docker's proxy): they count once.
+    /// The same data as another connection's, behind a program that copies them (socat, haproxy, Docker's proxy): they count once.
     pub relayed: bool,
+    /// The process of that program, where this connection goes to one or comes from one.
+    pub relay: Option<u32>,
     /// Payload over the tick in that direction, bits/s: what arrived, or where that is not known what was sent; none for a
     /// connection that is new.
     pub bits_per_s: Option<f64>,
@@ -72,6 +74,7 @@ impl Connection {
             to,
             carries: false,
             relayed: false,
+            relay: None,
             bits_per_s: None,
             packets_per_s: None,
             sent: None,

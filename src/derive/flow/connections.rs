@@ -3,11 +3,12 @@
 
 use super::BIN_NS;
 use super::connection::{BusyShares, CARRIES, Connection, End};
-use super::join::{self, Place};
+use super::join::{self, Place, Translated};
 use super::relayed;
 use crate::derive::seconds;
 use crate::sample::{FlowPath, FlowSample, Proto, Pulse, Sample, TcpState};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Pulses further apart than this leave the bins between them unknown: a straight line would be made up.
 const MOST_GAP_NS: u64 = 5 * BIN_NS / 2;
@@ -26,6 +27,8 @@ pub(super) struct Connections {
     pairs: Vec<(usize, Option<usize>)>,
     /// Times in which a connection began or ended, oldest first.
     unknown: VecDeque<(u64, u64)>,
+    /// Which way they went at last.
+    paths: Arc<Vec<FlowPath>>,
 }
 
 /// One end, pulse by pulse.
@@ -47,8 +50,10 @@ struct Track {
     over: bool,
     /// The other end is gone: what this one still does is no part of a benchmark.
     ended: bool,
-    /// It receives what a proxy copies from another connection.
+    /// It carries what a program copies from another connection.
     relayed: bool,
+    /// The process of that program, of both connections.
+    relay: Option<u32>,
 }
 
 impl Connections {
@@ -58,12 +63,20 @@ impl Connections {
         for end in &mut self.ends {
             (end.before, end.tcp_before) = (end.pulses.back().copied(), end.tcp);
         }
-        let mut is_other = false;
+        let names = Translated::on(&next.paths);
+        let mut is_other = self.paths != next.paths;
+        self.paths = Arc::clone(&next.paths);
         for flow in next.flows.iter().filter(|flow| flow.proto == Proto::Tcp) {
             match self.ends.binary_search_by_key(&flow.cookie, |end| end.cookie) {
-                Ok(at) => unknown.extend(self.ends[at].extend(flow)),
+                Ok(at) => {
+                    let end = &mut self.ends[at];
+                    if is_other {
+                        end.place = names.place(flow).or_as(Some(end.place));
+                    }
+                    unknown.extend(end.extend(flow));
+                }
                 Err(at) => {
-                    let mut end = Track::new(flow);
+                    let mut end = Track::new(flow, names.place(flow));
                     let began = end.extend(flow).map(|(from_ns, to_ns)| (previous_ns.unwrap_or(from_ns), to_ns));
                     // The other end may have been known for long.
                     let is_known =
@@ -77,22 +90,21 @@ impl Connections {
         if is_other {
             self.pair();
         }
-        self.relay(&next.paths);
+        self.relay(next);
         self.end(next, &mut unknown);
         self.unknown.extend(&unknown);
         unknown
     }
 
-    /// Marks the ends that receive what another connection carries already, from their first pulse on.
-    fn relay(&mut self, paths: &[FlowPath]) {
-        let places = relayed::places(paths);
-        if places.is_empty() {
-            return;
-        }
-        for &(one, _) in self.pairs.iter().filter(|(_, other)| other.is_none()) {
-            let end = &mut self.ends[one];
-            let receives = end.pulses.back().is_some_and(|pulse| pulse.received > pulse.acked);
-            end.relayed |= receives && relayed::is_behind(&places, paths, &end.place);
+    /// Marks the ends that carry what another connection carries already, from their first pulse on.
+    fn relay(&mut self, next: &Sample) {
+        for second in relayed::seconds(&next.flows, &next.paths) {
+            for &(cookie, relay) in second.firsts.iter().chain([&(second.cookie, second.relay)]) {
+                let Ok(at) = self.ends.binary_search_by_key(&cookie, |end| end.cookie) else { continue };
+                let end = &mut self.ends[at];
+                end.relay = Some(relay).filter(|_| !second.firsts.is_empty());
+                end.relayed = cookie == second.cookie && !second.firsts.is_empty();
+            }
         }
     }
 
@@ -176,6 +188,7 @@ impl Connections {
             Some(Connection {
                 carries: [from, to].into_iter().flatten().any(|end| end.carries_from_ns.is_some()),
                 relayed: [from, to].into_iter().flatten().any(|end| end.relayed),
+                relay: [from, to].into_iter().flatten().find_map(|end| end.relay),
                 bits_per_s: arrived.or_else(|| from?.tick_bits_per_s(|pulse| pulse.acked)),
                 retransmits_per_s: from.and_then(Track::retransmits_per_s),
                 mss_bytes: sender.map(|tcp| tcp.mss),
@@ -240,10 +253,10 @@ impl Connections {
 }
 
 impl Track {
-    fn new(flow: &FlowSample) -> Self {
+    fn new(flow: &FlowSample, place: Place) -> Self {
         Self {
             cookie: flow.cookie,
-            place: Place::of(flow),
+            place,
             pid: flow.pid,
             pulses: VecDeque::new(),
             before: None,
@@ -253,6 +266,7 @@ impl Track {
             over: false,
             ended: false,
             relayed: false,
+            relay: None,
         }
     }
 

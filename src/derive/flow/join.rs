@@ -1,7 +1,7 @@
 //! Which two ends belong together, across namespaces: each other's addresses, a translated address, a socket that is not
 //! connected. Only what is certain is joined. It knows no bytes.
 
-use crate::sample::FlowSample;
+use crate::sample::{EndName, Ends, FlowPath, FlowSample, Proto};
 use std::net::SocketAddr;
 
 /// Where an end is, and which other end it names.
@@ -11,16 +11,49 @@ pub(in crate::derive) struct Place {
     pub local: SocketAddr,
     /// Of an end that is not connected port 0.
     pub remote: SocketAddr,
+    /// The other end behind NAT, as connection tracking has it; none where nothing is translated, or that is not known.
+    pub behind: Option<EndName>,
+}
+
+/// The connections that NAT gives other names.
+pub(in crate::derive) struct Translated<'a>(Vec<(Proto, &'a Ends)>);
+
+impl<'a> Translated<'a> {
+    pub fn on(paths: &'a [FlowPath]) -> Self {
+        Self(paths.iter().filter_map(|path| Some((path.proto, path.ends.as_ref()?))).collect())
+    }
+
+    pub fn place(&self, flow: &FlowSample) -> Place {
+        let &FlowSample { netns, local, remote, .. } = flow;
+        let own = EndName { netns, local, remote };
+        let known = |&(proto, ends): &(Proto, &Ends)| {
+            let other = if ends.near == own { Some(ends.far) } else { (ends.far == own).then_some(ends.near) };
+            other.filter(|_| proto == flow.proto)
+        };
+        Place { netns, local, remote, behind: self.0.iter().find_map(known) }
+    }
+
+    pub fn places<'b>(&self, flows: impl IntoIterator<Item = &'b FlowSample>) -> Vec<Place> {
+        flows.into_iter().map(|flow| self.place(flow)).collect()
+    }
 }
 
 impl Place {
-    pub fn of(flow: &FlowSample) -> Self {
-        Self { netns: flow.netns, local: flow.local, remote: flow.remote }
-    }
-
     /// It is the other end of the same connection.
     pub fn faces(&self, other: &Self) -> bool {
-        self.local == other.remote && self.remote == other.local
+        let is = |other: &Self, name: EndName| {
+            (other.netns, other.local, other.remote) == (name.netns, name.local, name.remote)
+        };
+        match (self.behind, other.behind) {
+            (None, None) => self.local == other.remote && self.remote == other.local,
+            (mine, its) => mine.is_none_or(|name| is(other, name)) && its.is_none_or(|name| is(self, name)),
+        }
+    }
+
+    /// What was known of it stays known: connection tracking may have forgotten a connection that has just ended.
+    pub fn or_as(self, known: Option<Self>) -> Self {
+        let known = known.filter(|known| (known.local, known.remote) == (self.local, self.remote));
+        Self { behind: self.behind.or_else(|| known?.behind), ..self }
     }
 
     /// It knows where it sends.
@@ -30,10 +63,14 @@ impl Place {
 
     /// This end is connected to the address that the other, unconnected one listens on.
     fn calls(&self, other: &Self) -> bool {
-        let (called, listens) = (self.remote, other.local);
+        let (called, listens) = (self.behind.map_or(self.remote, |behind| behind.local), other.local);
         let address = called.ip() == listens.ip() || listens.ip().is_unspecified();
         // Own addresses are within one namespace.
-        let is_near = self.netns == other.netns || !(called.ip().is_loopback() || called.ip() == self.local.ip());
+        let is_own = called.ip().is_loopback() || called.ip() == self.local.ip();
+        let is_near = match self.behind {
+            Some(behind) => behind.netns == other.netns,
+            None => self.netns == other.netns || !is_own,
+        };
         self.is_connected() && !other.is_connected() && called.port() == listens.port() && address && is_near
     }
 }
@@ -67,13 +104,14 @@ fn only(mut found: impl Iterator<Item = usize>) -> Option<usize> {
     found.next().filter(|_| found.next().is_none())
 }
 
-/// The other end behind a translated address (a published port): it sees the client as the client sees itself, and no
-/// other connection does.
+/// The other end behind a translated address (a published port) where connection tracking cannot be asked: it sees the client
+/// as the client sees itself, and no other connection does.
 fn translated(places: &[Place], paired: &[bool], one: usize) -> Option<usize> {
     let free = || (0..places.len()).filter(|&at| !paired[at]);
     let names = |a: usize, b: usize| places[a].is_connected() && places[a].remote == places[b].local;
     let alone = |address: SocketAddr| places.iter().filter(|place| place.local == address).count() == 1;
-    let is_connected = |at: &usize| places[*at].is_connected() && places[one].is_connected();
+    let is_open = |at: usize| places[at].is_connected() && places[at].behind.is_none();
+    let is_connected = |at: &usize| is_open(*at) && is_open(one);
     let server = only(free().filter(is_connected).filter(|&at| names(at, one))).filter(|_| alone(places[one].local));
     let client = || only(free().filter(is_connected).filter(|&at| names(one, at)));
     server.or_else(|| client().filter(|&at| alone(places[at].local)))
@@ -102,7 +140,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn place(netns: u64, local: &str, remote: &str) -> Place {
-        Place { netns, local: local.parse().expect("an address"), remote: remote.parse().expect("an address") }
+        let [local, remote] = [local, remote].map(|text| text.parse().expect("an address"));
+        Place { netns, local, remote, behind: None }
     }
 
     fn joined(ends: &[(u64, &str, &str)]) -> Vec<(usize, Option<usize>)> {
@@ -160,11 +199,64 @@ mod tests {
         let two = joined(&[client, (3, "10.0.0.2:4000", "10.0.0.9:5201"), behind]);
         assert!(two.iter().all(|pair| pair.1.is_none()), "two clients have that address: {two:?}");
     }
+    /// Ends with the other one behind NAT, where it is known.
+    fn translated_as(ends: &[(u64, &str, &str)], known: &[[usize; 2]]) -> Vec<(usize, Option<usize>)> {
+        let mut places: Vec<Place> = ends.iter().map(|&(netns, local, remote)| place(netns, local, remote)).collect();
+        for &[near, far] in known {
+            let Place { netns, local, remote, .. } = places[far];
+            places[near].behind = Some(EndName { netns, local, remote });
+        }
+        pairs(&places)
+    }
+
+    #[test]
+    fn a_translated_source_is_seen_through_where_connection_tracking_tells() {
+        let (client, server) = ((1, "10.0.1.1:4000", "10.0.2.1:5201"), (2, "10.0.2.1:5201", "10.0.2.254:4000"));
+        assert_eq!(translated_as(&[client, server], &[[0, 1]]), [(0, Some(1))], "asked from the client");
+        assert_eq!(translated_as(&[client, server], &[[1, 0]]), [(0, Some(1))], "or from the server");
+        let second = [(1, "10.0.1.1:4002", "10.0.2.1:5201"), (2, "10.0.2.1:5201", "10.0.2.254:4002")];
+        let unknown = translated_as(&[client, server, second[0], second[1]], &[]);
+        assert!(unknown.iter().all(|pair| pair.1.is_none()), "else nobody knows: {unknown:?}");
+        let listens = (2, "0.0.0.0:5201", NOBODY);
+        let mut called = [place(1, client.1, client.2), place(2, listens.1, listens.2), place(3, listens.1, listens.2)];
+        let [local, remote] = [server.1, server.2].map(|text| text.parse().expect("an address"));
+        called[0].behind = Some(EndName { netns: 2, local, remote });
+        assert_eq!(pairs(&called), [(0, Some(1)), (2, None)], "a socket that waits, in the namespace where it ends");
+    }
+
+    #[test]
+    fn two_clients_of_one_translated_address_are_told_apart() {
+        // Both from the same own address in namespaces of their own, to one published port.
+        let ends = [
+            (1, "10.0.1.1:4000", "10.0.9.9:5201"),
+            (2, "10.0.1.1:4000", "10.0.9.9:5201"),
+            (3, "10.0.2.1:5201", "10.0.2.254:4000"),
+            (3, "10.0.2.1:5201", "10.0.2.254:1024"),
+        ];
+        assert_eq!(translated_as(&ends, &[[0, 3], [1, 2]]), [(0, Some(3)), (1, Some(2))], "by their ports behind it");
+        assert_eq!(translated_as(&ends, &[[0, 3]]), [(0, Some(3)), (1, None), (2, None)], "as far as it is known");
+        // One whose own names look like the other end of another's.
+        let alike = [ends[0], (4, "10.0.9.9:5201", "10.0.1.1:4000"), ends[3]];
+        assert_eq!(translated_as(&alike, &[[0, 2]]), [(0, Some(2)), (1, None)], "what is translated faces nobody else");
+    }
+
+    #[test]
+    fn a_port_that_is_used_again_is_not_what_it_was() {
+        let server = place(2, "10.0.2.1:5201", "10.0.2.254:4000");
+        let Place { netns, local, remote, .. } = server;
+        let was =
+            Place { behind: Some(EndName { netns, local, remote }), ..place(1, "10.0.1.1:4000", "10.0.2.1:5201") };
+        let same = place(1, "10.0.1.1:4000", "10.0.2.1:5201");
+        assert_eq!(same.or_as(Some(was)), was, "what was told of it stays, when the tracking has forgotten it");
+        let again = place(1, "10.0.1.1:4000", "10.0.2.2:5201");
+        assert_eq!(again.or_as(Some(was)), again, "but not of a socket that goes elsewhere now");
+    }
+
     proptest! {
         #[test]
         fn whatever_the_addresses_every_end_is_in_one_pair(ends in prop::collection::vec((0..3_u64, 0..4_u8, 0..4_u16, 0..4_u8, 0..4_u16), 0..12)) {
             let address = |host, port| SocketAddr::from(([10, 0, 0, host], port));
-            let ends = ends.into_iter().map(|(netns, a, b, c, d)| Place { netns, local: address(a, b), remote: address(c, d) });
+            let ends = ends.into_iter().map(|(netns, a, b, c, d)| Place { netns, local: address(a, b), remote: address(c, d), behind: None });
             let ends: Vec<Place> = ends.collect();
             let mut seen: Vec<usize> = pairs(&ends).into_iter().flat_map(|(one, other)| [Some(one), other]).flatten().collect();
             seen.sort_unstable();

@@ -1,17 +1,58 @@
-//! What goes on behind a program that copies from one connection to another (Docker's proxy) is the same data once more: the
-//! end that receives it there, which nobody watched faces, where a path through a proxy ends.
+//! What a program copies from one connection to another (socat, haproxy, nginx, ssh, Docker's proxy) is the same data once
+//! more. Who holds the ends that nobody watches tells that it is one: it was called on one connection and calls on the other.
+//! Where it serves several at once, what they have carried tells which belong together.
 
-use super::join::Place;
-use crate::sample::{FlowPath, HopBy};
+use crate::sample::{EndName, Ends, FlowPath, FlowSample, Holder, Proto};
 
-/// Namespaces in which a path ends after it went through a proxy.
-pub(in crate::derive) fn places(paths: &[FlowPath]) -> Vec<u64> {
-    let relays = |path: &&FlowPath| path.gap.is_none() && path.hops.iter().any(|hop| hop.by == HopBy::Proxy);
-    paths.iter().filter(relays).filter_map(|path| path.hops.last()).map(|hop| hop.link.netns).collect()
+/// What a program and the buffers before and behind it may have in hand, bytes; and the part of the whole by which two
+/// readings a moment apart differ.
+const IN_HAND: u64 = 16 * 1024 * 1024;
+const A_MOMENT: u64 = 32;
+
+/// A connection on which such a program calls on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::derive) struct Second {
+    /// Its watched end.
+    pub cookie: u64,
+    pub pid: u32,
+    /// The program's process.
+    pub relay: u32,
+    /// The watched ends whose data it may be, and the process that each of them calls; empty where it carries others'.
+    pub firsts: Vec<(u64, u32)>,
 }
 
-/// The end is one of the second connection: it receives in such a place, and is none of those that the paths are of.
-pub(in crate::derive) fn is_behind(places: &[u64], paths: &[FlowPath], place: &Place) -> bool {
-    let is_first = |path: &FlowPath| path.hops.iter().any(|hop| hop.by == HopBy::Proxy) && path.from == place.local;
-    places.contains(&place.netns) && !paths.iter().any(is_first)
+/// The second connections of the programs that copy for one of these.
+pub(in crate::derive) fn seconds(flows: &[FlowSample], paths: &[FlowPath]) -> Vec<Second> {
+    let held = |path: &FlowPath| path.ends.as_ref().is_some_and(|ends| !ends.holders.is_empty());
+    let paths = paths.iter().filter(|path| path.proto == Proto::Tcp && held(path));
+    let ends: Vec<&Ends> = paths.filter_map(|path| path.ends.as_ref()).collect();
+    let of = |flow: &FlowSample| {
+        let near = EndName { netns: flow.netns, local: flow.local, remote: flow.remote };
+        ends.iter().find(|ends| flow.proto == Proto::Tcp && ends.near == near).map(|ends| &ends.holders[..])
+    };
+    let known = || flows.iter().filter(|_| !ends.is_empty()).filter_map(|flow| Some((flow, of(flow)?)));
+    let second = |(flow, holders): (&FlowSample, &[Holder])| {
+        let [holder] = holders else { return None };
+        let relay = Some(holder).filter(|holder| !holder.accepts)?.pid;
+        // What goes through several programs comes out of the last one.
+        let calls =
+            known().filter(|(_, called)| called[0].accepts && called.last().is_some_and(|one| one.pid == relay));
+        let mut calls = calls.peekable();
+        calls.peek()?;
+        let firsts =
+            calls.filter(|(first, _)| is_same(first, flow)).map(|(first, called)| (first.cookie, called[0].pid));
+        Some(Second { cookie: flow.cookie, pid: flow.pid, relay, firsts: firsts.collect() })
+    };
+    known().filter_map(second).collect()
 }
+
+/// The one may have carried what the other has.
+fn is_same(first: &FlowSample, second: &FlowSample) -> bool {
+    let moved = |flow: &FlowSample| flow.pulses.last().map_or((0, 0), |pulse| (pulse.acked, pulse.received));
+    let near = |one: u64, other: u64| one.abs_diff(other) <= IN_HAND + one.max(other) / A_MOMENT;
+    let (there, here) = (moved(first), moved(second));
+    near(there.0, here.1) && near(there.1, here.0)
+}
+
+#[cfg(test)]
+pub(in crate::derive) mod tests;

@@ -6,9 +6,9 @@ mod moves;
 use super::*;
 use crate::derive::links;
 use crate::sample::{
-    Benchmark, Busy, Congestion, CorePlace, CoreSet, Direction, Duty, FlowPath, FlowSample, Hop, HopBy, HopWay, Host,
-    Ifindex, Kind, LinkCounters, LinkFacts, LinkKey, Move, OwnCost, Program, Proto, Pulse, Side, TcpState, ThreadId,
-    ThreadSample, Topology, Trace, TraceSource, UdpState,
+    Benchmark, Busy, Congestion, CorePlace, CoreSet, Direction, Duty, FlowSample, Host, Ifindex, Kind, LinkCounters,
+    LinkFacts, LinkKey, Move, OwnCost, Program, Proto, Pulse, Side, TcpState, ThreadId, ThreadSample, Topology, Trace,
+    TraceSource, UdpState,
 };
 use std::sync::Arc;
 
@@ -104,34 +104,33 @@ fn run(ticks: std::ops::Range<u64>, change: impl Fn(u64, &mut Sample)) -> FlowTr
 }
 
 #[test]
-fn what_a_proxy_copies_counts_once() {
+fn what_a_program_copies_counts_once() {
     // The client faces the proxy on loopback, the server in another namespace sees the proxy's address.
     let (client, server) = (("127.0.0.1:4000", "127.0.0.1:5301"), ("172.17.0.2:5201", "172.17.0.1:46864"));
-    let hop = |netns, by| Hop { link: LinkKey { netns, ifindex: Ifindex(2) }, way: HopWay::Sent, by };
-    let path = |gap: Option<&str>| FlowPath {
-        netns: 1,
-        proto: Proto::Tcp,
-        from: client.0.parse().expect("an address"),
-        to: client.1.parse().expect("an address"),
-        hops: vec![hop(1, HopBy::Local), hop(1, HopBy::Proxy), hop(2, HopBy::Peer)],
-        gap: gap.map(str::to_owned),
-        note: None,
-    };
-    let track = |gap: Option<&'static str>| {
+    let track = |is_known: bool, most: u64| {
         run(0..8, move |tick, sample| {
             let start = tick_ns(0) - TICK;
             sample.flows.extend(end(tick, 1, client, |at| Some((steady(start, at), 100))));
-            sample.flows.extend(end(tick, 2, server, |at| Some((100, steady(start, at)))));
-            sample.paths = Arc::new(vec![path(gap)]);
+            sample.flows.extend(end(tick, 2, server, |at| Some((100, steady(start, at) * most))));
+            let path =
+                |(local, remote), cookie, accepts| relayed::tests::path((cookie, local, remote), &[(70, accepts)]);
+            let known = [path(client, 1, true), path(server, 2, false)];
+            sample.paths = Arc::new(known.into_iter().filter(|_| is_known).collect());
         })
     };
     let mean = |track: &FlowTrack| rates(track).iter().sum::<f64>() / rates(track).len() as f64;
     let one = BYTES_PER_MS as f64 * 8000.0;
-    let proxied = track(None);
-    assert!((mean(&proxied) / one - 1.0).abs() < 0.01, "the data of one benchmark: {}", mean(&proxied));
-    assert_eq!(proxied.metrics().basis, Some(FlowBasis::Sockets(1)), "is one connection's");
-    let apart = track(Some("not known"));
-    assert!((mean(&apart) / one - 2.0).abs() < 0.01, "without a whole way they are two: {}", mean(&apart));
+    let copied = track(true, 1);
+    assert!((mean(&copied) / one - 1.0).abs() < 0.01, "the data of one benchmark: {}", mean(&copied));
+    let metrics = copied.metrics();
+    assert_eq!(metrics.basis, Some(FlowBasis::Sockets(1)), "is one connection's");
+    let legs: Vec<_> = metrics.connections.iter().map(|leg| (leg.relayed, leg.relay)).collect();
+    assert_eq!(legs, [(false, Some(70)), (true, Some(70))], "both are told, with the program between them");
+    let apart = track(false, 1);
+    assert!((mean(&apart) / one - 2.0).abs() < 0.01, "where nobody knows they are two: {}", mean(&apart));
+    let other = track(true, 9);
+    let legs: Vec<_> = other.metrics().connections.iter().map(|leg| leg.relayed).collect();
+    assert_eq!(legs, [false, false], "what carries other data is no copy");
 }
 
 fn rates(track: &FlowTrack) -> Vec<f64> {

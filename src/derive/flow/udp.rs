@@ -4,7 +4,7 @@
 use super::Bin;
 use super::connection::{Connection, End};
 use super::datagrams::{self, DatagramTest};
-use super::join::{self, Place};
+use super::join::{self, Place, Translated};
 use crate::derive::moves::MovesByClass;
 use crate::derive::seconds;
 use crate::sample::{Benchmark, Direction, Proto, Sample, Side, UdpState};
@@ -50,14 +50,13 @@ impl Datagrams {
         }
         let known = std::mem::take(&mut self.ends);
         let places = |ends: &[Socket]| ends.iter().map(|end| end.place).collect::<Vec<_>>();
-        let before = places(&known);
+        let (before, names) = (places(&known), Translated::on(&next.paths));
         for flow in flows() {
-            let place = Place { netns: flow.netns, local: flow.local, remote: flow.remote };
             let old = known.binary_search_by_key(&flow.cookie, |end| end.cookie).ok().map(|at| &known[at]);
             let mut end = Socket {
                 cookie: flow.cookie,
                 pid: flow.pid,
-                place,
+                place: names.place(flow).or_as(old.map(|old| old.place)),
                 state: flow.udp,
                 before: old.and_then(|old| old.state),
                 sends: sends(&next.benchmarks, flow.pid),

@@ -92,6 +92,7 @@ fn path() -> FlowPath {
         ],
         gap: None,
         note: None,
+        ends: None,
     }
 }
 

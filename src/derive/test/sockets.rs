@@ -1,10 +1,9 @@
 //! Whose each socket is: the client's process, or where the client is elsewhere its address and the server's process.
 
 use super::TestKey;
-use crate::derive::flow::join::{self, Place};
-use crate::derive::flow::relayed;
-use crate::derive::scope::is_way_of;
-use crate::sample::{Benchmark, FlowPath, FlowSample, HopBy, Proto, Sample, Side};
+use crate::derive::flow::join::{self, Translated};
+use crate::derive::flow::relayed::{self, Second};
+use crate::sample::{Benchmark, FlowPath, FlowSample, Proto, Sample, Side};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -46,6 +45,7 @@ impl Sockets {
             self.tests = tests_of(sample, &self.tests);
             self.made_of = made_of;
         }
+        follow_relays(sample, &mut self.tests);
     }
 
     /// Whose it is; none where it waits for anybody.
@@ -65,10 +65,10 @@ impl Sockets {
 
 /// Whose each socket is, by cookie.
 fn tests_of(sample: &Sample, before: &BTreeMap<u64, TestKey>) -> BTreeMap<u64, TestKey> {
-    let mut tests = BTreeMap::new();
+    let (mut tests, names) = (BTreeMap::new(), Translated::on(&sample.paths));
     for proto in [Proto::Tcp, Proto::Udp] {
         let flows: Vec<&FlowSample> = sample.flows.iter().filter(|flow| flow.proto == proto).collect();
-        let places: Vec<Place> = flows.iter().map(|flow| Place::of(flow)).collect();
+        let places = names.places(flows.iter().copied());
         let pairs = join::pairs(&places);
         // Of two programs' connections one goes to the port that the server is known by; the others may be between any two.
         let lowest = |of: &FlowSample, with: &FlowSample| {
@@ -89,34 +89,35 @@ fn tests_of(sample: &Sample, before: &BTreeMap<u64, TestKey>) -> BTreeMap<u64, T
             tests.extend(key.into_iter().flat_map(|key| ends().map(move |flow| (flow.cookie, key))));
         }
     }
-    follow_proxies(sample, &mut tests);
     tests
 }
 
-/// A connection behind a program that copies (Docker's proxy) is of the test whose path leads there, where that is one.
-fn follow_proxies(sample: &Sample, tests: &mut BTreeMap<u64, TestKey>) {
-    let of = |flow: &FlowSample| tests.get(&flow.cookie).copied();
-    let is_alone = |flow: &&FlowSample| matches!(of(flow), Some(TestKey::Server(..)));
-    let alone: Vec<&FlowSample> =
-        sample.flows.iter().filter(is_alone).filter(|flow| flow.proto == Proto::Tcp).collect();
-    let relays = |path: &FlowPath| path.hops.iter().any(|hop| hop.by == HopBy::Proxy);
-    if alone.is_empty() || !sample.paths.iter().any(relays) {
-        return;
+/// A connection behind a program that copies is of the test whose data it carries. Of several that carried as much as it has it
+/// is the one that its server is known to serve, or whose it was; else nobody's.
+fn follow_relays(sample: &Sample, tests: &mut BTreeMap<u64, TestKey>) {
+    let seconds = relayed::seconds(&sample.flows, &sample.paths);
+    let firsts = |second: &Second, tests: &BTreeMap<u64, TestKey>| -> BTreeSet<TestKey> {
+        second.firsts.iter().filter_map(|(cookie, _)| tests.get(cookie).copied()).collect()
+    };
+    let mut serves: BTreeMap<u32, BTreeSet<TestKey>> = BTreeMap::new();
+    for second in &seconds {
+        serves
+            .entry(second.pid)
+            .or_default()
+            .extend(firsts(second, tests).into_iter().filter(|_| second.firsts.len() == 1));
     }
-    let clients: BTreeSet<TestKey> = tests.values().copied().filter(|key| matches!(key, TestKey::Client(_))).collect();
-    let mut behind: BTreeMap<u64, Vec<TestKey>> = BTreeMap::new();
-    for client in clients {
-        let own: Vec<&FlowSample> = sample.flows.iter().filter(|flow| of(flow) == Some(client)).collect();
-        let is_own = |path: &&FlowPath| own.iter().any(|flow| is_way_of(path, flow));
-        let paths: Vec<FlowPath> = sample.paths.iter().filter(is_own).cloned().collect();
-        let places = relayed::places(&paths);
-        for flow in alone.iter().filter(|flow| relayed::is_behind(&places, &paths, &Place::of(flow))) {
-            behind.entry(flow.cookie).or_default().push(client);
-        }
+    for second in seconds {
+        let may = firsts(&second, tests);
+        let only = |keys: &BTreeSet<TestKey>| keys.first().copied().filter(|_| keys.len() == 1);
+        let before = tests.remove(&second.cookie);
+        let alone = || {
+            let at = sample.flows.binary_search_by_key(&second.cookie, |flow| flow.cookie).ok()?;
+            key(&sample.flows[at], None, &sample.benchmarks, &|_, _| None)
+        };
+        let told = || only(&may).or_else(|| only(&serves[&second.pid])).or(before).filter(|key| may.contains(key));
+        let key = if may.is_empty() { alone() } else { told() };
+        tests.extend(key.map(|key| (second.cookie, key)));
     }
-    tests.extend(
-        behind.into_iter().filter_map(|(cookie, of)| <[TestKey; 1]>::try_from(of).ok().map(|[one]| (cookie, one))),
-    );
 }
 
 /// Whose a connection is; none of one that waits for anybody.

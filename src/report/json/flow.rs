@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::net::IpAddr;
 
 /// A connection; what is not known of it is null. The rate is payload, what arrived where that is known; `control` is one that
-/// has carried next to nothing; `relayed` carries another one's data once more, behind a proxy.
+/// has carried next to nothing; `relayed` carries another one's data once more, behind the program `relay` that copies.
 #[derive(Serialize)]
 pub(super) struct Flow<'a> {
     proto: &'a str,
@@ -17,6 +17,7 @@ pub(super) struct Flow<'a> {
     to: FlowEnd,
     control: bool,
     relayed: bool,
+    relay: Option<Relay<'a>>,
     bits_per_s: Option<f64>,
     bits_per_s_source: Option<&'static str>,
     bits_per_s_gap: Option<&'static str>,
@@ -56,6 +57,20 @@ pub(super) struct FlowEnd {
     pid: Option<u32>,
 }
 
+/// A program that copies from one connection to another.
+#[derive(Serialize)]
+pub(super) struct Relay<'a> {
+    pid: u32,
+    name: Option<&'a str>,
+}
+
+impl<'a> Relay<'a> {
+    pub fn of(metrics: &'a Metrics, connection: &Connection) -> Option<Self> {
+        let pid = connection.relay?;
+        Some(Self { pid, name: paths::holder(metrics, pid).map(|holder| &*holder.name) })
+    }
+}
+
 impl FlowEnd {
     pub fn of(end: &End) -> Self {
         let address = Some(end.address).filter(|address| address.port() != 0);
@@ -79,6 +94,7 @@ impl Row for Connection {
             to: FlowEnd::of(&self.to),
             control: self.controls(),
             relayed: self.relayed,
+            relay: Relay::of(metrics, self),
             bits_per_s: self.bits_per_s,
             bits_per_s_source: self.bits_per_s.map(|_| match self.proto {
                 Proto::Tcp => "tcp_info",

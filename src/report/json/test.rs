@@ -2,7 +2,7 @@
 
 use super::Each;
 use super::finding::HeldBack;
-use super::flow::{FlowEnd, Spread};
+use super::flow::{FlowEnd, Relay, Spread};
 use crate::derive::flow::{Connection, DatagramTest};
 use crate::derive::{Finding, Loss, Test};
 use crate::report::card::Proof;
@@ -14,6 +14,8 @@ pub(super) struct One<'a> {
     number: u32,
     client: Option<FlowEnd>,
     server: Option<FlowEnd>,
+    /// Between the two.
+    relay: Option<Relay<'a>>,
     began_t_ns: u64,
     ended_t_ns: Option<u64>,
     bits_per_s: Option<f64>,
@@ -38,6 +40,7 @@ impl<'a> One<'a> {
             number: test.number,
             client,
             server,
+            relay: metrics.flow.connections.iter().find_map(|connection| Relay::of(metrics, connection)),
             began_t_ns: test.began_ns,
             ended_t_ns: test.ended_ns,
             bits_per_s: metrics.flow.bits_per_s.filter(|_| runs),

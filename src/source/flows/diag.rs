@@ -7,9 +7,9 @@ use netlink_packet_core::NLM_F_DUMP;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// `AF_INET`.
-pub(super) const IPV4: u8 = 2;
+pub(in crate::source) const IPV4: u8 = 2;
 /// `AF_INET6`.
-pub(super) const IPV6: u8 = 10;
+pub(in crate::source) const IPV6: u8 = 10;
 /// `SOCK_DIAG_BY_FAMILY`: of requests and of answers.
 const BY_FAMILY: u16 = 20;
 /// `IPPROTO_TCP` and `IPPROTO_UDP`.
@@ -61,14 +61,14 @@ const INODE: usize = 68;
 
 /// A socket as the kernel finds it again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct SocketId {
+pub(in crate::source) struct SocketId {
     family: u8,
     bytes: [u8; ID],
 }
 
 /// What an answer says of one socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Told {
+pub(in crate::source) struct Told {
     pub id: SocketId,
     state: u8,
     /// Of sockfs, as `/proc/PID/fd` names it; 0 when no process holds the socket any more.
@@ -101,6 +101,20 @@ impl Told {
 }
 
 impl SocketId {
+    /// A socket by its two ends, whatever its cookie (`INET_DIAG_NOCOOKIE`).
+    pub fn between(local: SocketAddr, remote: SocketAddr) -> Self {
+        let mut bytes = [0; ID];
+        for (address, port, at) in [(local, 0, 4), (remote, 2, 20)] {
+            bytes[port..port + 2].copy_from_slice(&address.port().to_be_bytes());
+            match address.ip() {
+                IpAddr::V4(ip) => bytes[at..at + 4].copy_from_slice(&ip.octets()),
+                IpAddr::V6(ip) => bytes[at..at + 16].copy_from_slice(&ip.octets()),
+            }
+        }
+        bytes[40..].fill(0xff);
+        Self { family: if local.is_ipv4() { IPV4 } else { IPV6 }, bytes }
+    }
+
     /// `idiag_cookie`.
     pub fn cookie(&self) -> u64 {
         let half = |at| u64::from(u32_at(&self.bytes, at).unwrap_or_default());
@@ -131,12 +145,12 @@ impl SocketId {
 }
 
 /// The dump of a family's sockets: of TCP those that are connected or about to be, of UDP all.
-pub(super) fn dump(proto: Proto, family: u8) -> Request {
+pub(in crate::source) fn dump(proto: Proto, family: u8) -> Request {
     Request::new(BY_FAMILY, NLM_F_DUMP, &fixed(proto, family, &[0; ID]))
 }
 
 /// One socket: of TCP with its `tcp_info`, of UDP with its buffers.
-pub(super) fn one(proto: Proto, id: &SocketId) -> Request {
+pub(in crate::source) fn one(proto: Proto, id: &SocketId) -> Request {
     let mut bytes = id.bytes;
     if proto == Proto::Udp {
         // `udp_dump_one` looks the socket up with source and destination swapped, for historical reasons.
@@ -183,7 +197,7 @@ fn fixed(proto: Proto, family: u8, id: &[u8; ID]) -> [u8; 8 + ID] {
 }
 
 /// What the message says of a socket; none if it is something else.
-pub(super) fn told(message: &Message<'_>) -> Option<Told> {
+pub(in crate::source) fn told(message: &Message<'_>) -> Option<Told> {
     let body = message.body;
     let (family, state) = (*body.first()?, *body.get(1)?);
     if message.kind != BY_FAMILY || ![IPV4, IPV6].contains(&family) {

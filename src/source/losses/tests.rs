@@ -19,6 +19,7 @@ fn path(netns: u64) -> FlowPath {
         hops: vec![Hop { link, way: HopWay::Received, by: HopBy::Local }],
         gap: None,
         note: None,
+        ends: None,
     }
 }
 

@@ -3,22 +3,24 @@
 
 mod asked;
 mod conntrack;
+mod holder;
+mod holders;
 mod link;
 mod marks;
 mod neighbour;
-mod proxy;
 mod redirect;
 mod route;
 mod wireguard;
 
 use super::lookups::{Bridged, Detail, Lookups, Mac, Marking, Packet, Redirect, Route, Wireguard};
 use super::map::Map;
-use crate::sample::{Ifindex, LinkKey};
+use crate::sample::{EndName, Holder, Ifindex, LinkKey, Proto};
 use crate::source::links::nsid;
 use crate::source::netlink::dialogue::{self, Dialogue};
 use crate::source::netlink::message::{Message, Request};
 use crate::source::netlink::socket::KernelSocket;
 use crate::source::spaces::Spaces;
+use holders::Holders;
 use route::Origin;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -38,8 +40,7 @@ const TRACKED: [&str; 2] = ["/proc/thread-self/net/nf_conntrack", "/proc/sys/net
 pub(super) struct Sockets {
     inside: BTreeMap<u64, Result<Inside, String>>,
     round: Round,
-    /// While the flows stay as they are.
-    proxies: HashMap<(u64, SocketAddr), Option<SocketAddr>>,
+    holders: Holders,
     buffer: Vec<u8>,
 }
 
@@ -54,6 +55,10 @@ struct Round {
     listening: HashMap<(u64, u16), Result<bool, String>>,
     markings: HashMap<(u64, bool), Marking>,
     redirects: HashMap<(LinkKey, bool), Option<Redirect>>,
+    /// Of each kind in a namespace, by inode.
+    connected: HashMap<(u64, Proto), HashMap<u32, EndName>>,
+    /// The sockets that a process holds.
+    held_by: HashMap<u32, Vec<u32>>,
 }
 
 /// The sockets of one namespace.
@@ -80,9 +85,14 @@ impl Sockets {
         self.round = Round::default();
     }
 
-    /// Who holds which connection has changed.
-    pub fn forget_proxies(&mut self) {
-        self.proxies.clear();
+    /// There are other sockets than before.
+    pub fn forget_holders(&mut self) {
+        self.holders.forget();
+    }
+
+    /// A holder was not looked for to the end.
+    pub fn holders_wait(&self) -> bool {
+        self.holders.waits()
     }
 
     /// Closes what is in namespaces that no way crosses any more, and tries those again that could not be entered.
@@ -261,8 +271,12 @@ impl Lookups for Kernel<'_> {
         redirect
     }
 
-    fn proxied(&mut self, netns: u64, to: SocketAddr) -> Option<SocketAddr> {
-        *self.sockets.proxies.entry((netns, to)).or_insert_with(|| proxy::behind(netns, to))
+    fn holder(&mut self, netns: u64, packet: &Packet) -> Option<Holder> {
+        self.ask_holder(netns, packet)
+    }
+
+    fn onward(&mut self, holder: &Holder, netns: u64, packet: &Packet, held: &[(u64, SocketAddr)]) -> Option<EndName> {
+        self.ask_onward(holder, (netns, packet), held)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a walk asks of the machine, as a trait: the kernel answers it live, a made-up network in the tests. It decides
 //! nothing and knows no flow.
 
-use crate::sample::{Ifindex, LinkKey, Proto};
+use crate::sample::{EndName, Holder, Ifindex, LinkKey, Proto};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
@@ -173,8 +173,11 @@ pub(super) trait Lookups {
     fn marking(&mut self, netns: u64, is_ipv6: bool) -> Marking;
     /// Where filters send packets of that family that a link receives; none where they leave them alone.
     fn redirected(&mut self, link: LinkKey, is_ipv6: bool) -> Option<Redirect>;
-    /// Where a proxy in that namespace takes what comes for this address; none where there is no proxy.
-    fn proxied(&mut self, netns: u64, to: SocketAddr) -> Option<SocketAddr>;
+    /// The process that holds the socket which the packet is for.
+    fn holder(&mut self, netns: u64, packet: &Packet) -> Option<Holder>;
+    /// The socket on which a process that was called there calls on: rather one whose other end is `held`. None where it is
+    /// none that copies, and where nobody knows which one it is.
+    fn onward(&mut self, holder: &Holder, netns: u64, packet: &Packet, held: &[(u64, SocketAddr)]) -> Option<EndName>;
 }
 
 /// The address that leaves the choice to the kernel, of the other one's family.

@@ -6,9 +6,9 @@ mod net;
 mod switches;
 mod wireguard;
 
-use super::ends::turned;
-use super::lookups::Route;
-use crate::sample::{HopBy, HopWay, Ifindex, Kind};
+use super::ends::{Wanted, turned};
+use super::lookups::{Packet, Route};
+use crate::sample::{EndName, FlowPath, Holder, HopBy, HopWay, Ifindex, Kind, Proto};
 use net::Net;
 
 /// A bridge in namespace 9 with a container on each of two ports: namespaces 1 and 2, 198.18.0.1 and .2.
@@ -58,18 +58,54 @@ fn a_published_port_is_translated_on_the_way_and_an_answer_back() {
     net.route(9, "198.18.7.5", inside, None);
     let back = "1:eth0 sent route, 9:va received peer, 9:br0 received bridge, 9:up sent route, 5:eth0 received peer";
     assert_eq!(net.walked_from(1, "198.18.0.1:5201", "198.18.7.5:40000"), back, "its answers");
+
+    // The client sends; of the server alone it would be found backwards.
+    let at = |text: &str| text.parse().expect("an address");
+    let wanted = |netns, from: &str, to: &str, backwards| {
+        let packet = Packet { proto: Proto::Tcp, from: at(from), to: at(to), mark: None };
+        Wanted { packet, netns, backwards }
+    };
+    let client = wanted(5, "198.18.7.5:40000", "198.18.7.254:8080", false);
+    let server = wanted(1, "198.18.7.5:40000", "198.18.0.1:5201", true);
+    let name = |netns, local: &str, remote: &str| EndName { netns, local: at(local), remote: at(remote) };
+    let near = name(5, "198.18.7.5:40000", "198.18.7.254:8080");
+    let far = name(1, "198.18.0.1:5201", "198.18.7.5:40000");
+    let ends = |net: &mut Net, wanted: &[Wanted]| -> Vec<_> {
+        let named = |path: FlowPath| (path.from, path.ends.map(|ends| [ends.near, ends.far]));
+        net.ways(wanted).into_iter().map(named).collect()
+    };
+    assert_eq!(ends(&mut net, &[server, client]), [(near.local, Some([near, far]))], "both ends are one way");
+    assert_eq!(ends(&mut net, &[server]), [(far.remote, Some([far, near]))], "each end is told as it names itself");
+    let plain = wanted(1, "198.18.0.1:5201", "198.18.0.2:40000", false);
+    assert_eq!(ends(&mut net, &[plain])[0].1, None, "what stays as it is has no other names");
 }
 
 #[test]
-fn dockers_proxy_takes_over_where_nobody_watched_listens() {
+fn a_way_goes_on_behind_a_program_that_copies_where_nobody_watched_listens() {
     let mut net = bridged();
     let bridge = net.named(9, "br0");
     net.address(bridge, "198.18.0.254");
     net.route(9, "198.18.0.1", bridge, None);
-    net.proxies.insert((9, "198.18.0.254:8080".parse().expect("an address")), "198.18.0.1:5201".parse().expect("one"));
+    let at = |text: &str| text.parse().expect("an address");
+    let holder = |name: &str, accepts| Holder { pid: 70, name: name.to_owned(), accepts };
+    let onward = EndName { netns: 9, local: at("198.18.0.254:40002"), remote: at("198.18.0.1:5201") };
+    net.holders.push((9, at("198.18.0.254:8080"), holder("docker-proxy", true), Some(onward)));
     let proxied = "9:lo sent local, 9:br0 sent proxy, 9:va sent fdb, 1:eth0 received peer";
     assert_eq!(net.walked(9, "198.18.0.254:8080"), proxied, "over lo to the proxy, then to the container");
-    net.held.push((9, "198.18.0.254:8080".parse().expect("an address")));
+    let way = net.way(9, "127.0.0.1:40000", "198.18.0.254:8080");
+    assert_eq!(way.holders, [holder("docker-proxy", true)], "who copies is told");
+    assert_eq!(way.arrived.map(|(netns, packet)| (netns, packet.to)), Some((9, at("198.18.0.254:8080"))));
+
+    // One after another on one machine: each crosses lo anew.
+    net.holders.push((9, at("127.0.0.1:81"), holder("socat", true), Some(EndName { netns: 9, ..onward })));
+    let again = EndName { netns: 9, local: at("127.0.0.1:40004"), remote: at("127.0.0.1:81") };
+    net.route_here(9, "127.0.0.1");
+    net.holders.push((9, at("127.0.0.1:80"), Holder { pid: 71, ..holder("haproxy", true) }, Some(again)));
+    let twice =
+        format!("9:lo sent local, 9:lo sent proxy, {}", "9:br0 sent proxy, 9:va sent fdb, 1:eth0 received peer");
+    assert_eq!(net.walked(9, "127.0.0.1:80"), twice, "no loop");
+
+    net.held.push((9, at("198.18.0.254:8080")));
     assert_eq!(net.walked(9, "198.18.0.254:8080"), "9:lo sent local", "a watched process holds that end itself");
 }
 

@@ -10,14 +10,16 @@ mod tunnel;
 mod vrf;
 mod wireguard;
 
-use super::lookups::{Lookups, Mac, Packet, Route, any_port, unspecified};
+use super::lookups::{Lookups, Mac, Packet, Route};
 use super::map::Map;
-use crate::sample::{Hop, HopBy, HopWay, Kind, LinkKey};
+use crate::sample::{EndName, Holder, Hop, HopBy, HopWay, Kind, LinkKey};
 use std::net::SocketAddr;
 use wireguard::Sealed;
 
 /// Longer ways do not exist outside of loops.
 const MOST_HOPS: usize = 64;
+/// Programs that copy one after another: ssh and its server are two.
+const MOST_HOLDERS: usize = 4;
 /// Steps that add no hop are few between two that do.
 const MOST_STEPS: usize = 4 * MOST_HOPS;
 
@@ -31,6 +33,10 @@ pub(super) struct Way {
     pub note: Option<String>,
     /// Namespace it ended in.
     pub netns: u64,
+    /// Where it got to an end of the connection first, and as what packet.
+    pub arrived: Option<(u64, Packet)>,
+    /// Who holds that end where no watched process does, and the ends behind it.
+    pub holders: Vec<Holder>,
 }
 
 /// Where the packet is, and what happens to it next.
@@ -87,8 +93,10 @@ struct Walk<'a, L> {
     marked_in: u64,
     note: Option<String>,
     hops: Vec<Hop>,
-    /// The next hop comes after a proxy.
-    after_proxy: bool,
+    arrived: Option<(u64, Packet)>,
+    holders: Vec<Holder>,
+    /// Hops before the last program that copies.
+    copied_at: usize,
 }
 
 /// Walks from a namespace that sends the packet.
@@ -100,11 +108,12 @@ pub(super) fn walk<L: Lookups>(
     packet: Packet,
 ) -> Way {
     let (inner, tags, hops) = (Vec::new(), Vec::new(), Vec::new());
-    let (bound, marked_in, note) = (None, netns, None);
-    let mut walk = Walk { map, lookups, held, packet, inner, tags, bound, marked_in, note, hops, after_proxy: false };
+    let (bound, marked_in, note, arrived, holders, copied_at) = (None, netns, None, None, Vec::new(), 0);
+    let mut walk =
+        Walk { map, lookups, held, packet, inner, tags, bound, marked_in, note, hops, arrived, holders, copied_at };
     walk.bound = walk.vrf_of_sender(netns);
     let (netns, gap) = walk.run(netns);
-    Way { hops: walk.hops, gap, note: walk.note, netns }
+    Way { hops: walk.hops, gap, note: walk.note, netns, arrived: walk.arrived, holders: walk.holders }
 }
 
 impl<L: Lookups> Walk<'_, L> {
@@ -128,11 +137,11 @@ impl<L: Lookups> Walk<'_, L> {
 
     /// Adds a hop; the same link in the same way a second time is a loop.
     fn push(&mut self, link: LinkKey, way: HopWay, by: HopBy) -> Result<(), String> {
-        let by = if std::mem::take(&mut self.after_proxy) { HopBy::Proxy } else { by };
+        let by = if self.copied_at > 0 && self.copied_at == self.hops.len() { HopBy::Proxy } else { by };
         if self.hops.len() == MOST_HOPS {
             return Err(format!("it crosses more than {MOST_HOPS} links"));
         }
-        if self.hops.iter().any(|hop| hop.link == link && hop.way == way) {
+        if self.hops[self.copied_at..].iter().any(|hop| hop.link == link && hop.way == way) {
             return Err(format!(
                 "it would cross {} a second time: the routes or bridges make a loop",
                 self.map.name(link)
@@ -179,12 +188,17 @@ impl<L: Lookups> Walk<'_, L> {
             let lo = self.map.loopback(netns).ok_or("the loopback link of the namespace is not seen")?;
             self.push(lo, HopWay::Sent, HopBy::Local)?;
         }
+        self.arrived.get_or_insert((netns, self.packet));
         if !self.held.contains(&(netns, self.packet.to))
-            && let Some(to) = self.lookups.proxied(netns, self.packet.to)
+            && let Some(holder) = self.lookups.holder(netns, &self.packet)
         {
-            self.packet = Packet { from: any_port(unspecified(to.ip())), to, mark: None, ..self.packet };
-            self.after_proxy = true;
-            return Ok(At::Route { netns, from: None });
+            let onward = self.lookups.onward(&holder, netns, &self.packet, self.held);
+            self.holders.push(holder);
+            if let Some(EndName { netns, local, remote }) = onward.filter(|_| self.holders.len() < MOST_HOLDERS) {
+                self.packet = Packet { from: local, to: remote, mark: None, ..self.packet };
+                self.copied_at = self.hops.len();
+                return Ok(At::Route { netns, from: None });
+            }
         }
         Ok(At::Done { netns })
     }

@@ -48,6 +48,7 @@ fn metrics(change: impl FnOnce(&mut Vec<LinkFacts>, &mut FlowPath)) -> Metrics {
         hops: vec![hop(NEAR, 2, HopBy::Route), hop(NEAR, 3, HopBy::Peer), hop(FAR, 2, HopBy::Peer)],
         gap: None,
         note: None,
+        ends: None,
     };
     change(&mut links, &mut path);
     let link = |facts: LinkFacts| LinkMetrics {

@@ -1,9 +1,14 @@
 //! A network made by hand: links, addresses, routes, tables. Every link has an Ethernet address of its own.
 
-use crate::sample::{Hop, HopWay, Ifindex, Kind, LinkFacts, LinkKey, OvsBridge, OvsPort, OvsSwitch, PeerRef, Proto};
+use crate::sample::{
+    EndName, FlowPath, Holder, Hop, HopWay, Ifindex, Kind, LinkFacts, LinkKey, OvsBridge, OvsPort, OvsSwitch, PeerRef,
+    Proto,
+};
+use crate::source::paths::ends::Wanted;
 use crate::source::paths::lookups::{Bridged, Detail, Lookups, Mac, Marking, Packet, Redirect, Route, Wireguard};
 use crate::source::paths::map::Map;
 use crate::source::paths::walk::{Way, walk};
+use crate::source::paths::ways;
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -24,7 +29,8 @@ pub(super) struct Net {
     pub fdb: HashMap<(LinkKey, Mac), Ifindex>,
     pub remotes: HashMap<(LinkKey, Mac), IpAddr>,
     nats: Vec<(u64, [SocketAddr; 2], [SocketAddr; 2])>,
-    pub proxies: HashMap<(u64, SocketAddr), SocketAddr>,
+    /// Who holds what in which namespace, and where it calls on.
+    pub holders: Vec<(u64, SocketAddr, Holder, Option<EndName>)>,
     pub held: Vec<(u64, SocketAddr)>,
     pub switches: Vec<OvsSwitch>,
     pub wireguards: HashMap<LinkKey, Wireguard>,
@@ -115,6 +121,11 @@ impl Net {
         self.routes.insert((link.netns, address), Route::Here);
     }
 
+    /// An address of the namespace's own that no other one reaches.
+    pub fn route_here(&mut self, netns: u64, to: &str) {
+        self.routes.insert((netns, ip(to)), Route::Here);
+    }
+
     pub fn route(&mut self, netns: u64, to: &str, link: LinkKey, gateway: Option<&str>) {
         self.routes.insert((netns, ip(to)), out(link, gateway.map(ip)));
     }
@@ -151,6 +162,13 @@ impl Net {
         let (switches, held) = (self.switches.clone(), self.held.clone());
         let packet = Packet { proto: Proto::Tcp, from: end(from), to: end(to), mark: self.mark };
         walk(Map::new(&links, &switches), self, &held, netns, packet)
+    }
+
+    pub fn ways(&mut self, wanted: &[Wanted]) -> Vec<FlowPath> {
+        let mut links: Vec<Arc<LinkFacts>> = self.links.iter().cloned().map(Arc::new).collect();
+        links.sort_by_key(|link| link.key());
+        let (switches, held) = (self.switches.clone(), self.held.clone());
+        ways(Map::new(&links, &switches), self, &held, wanted)
     }
 
     /// The way as words, with ` … ` and the gap behind it.
@@ -259,7 +277,12 @@ impl Lookups for Net {
         self.redirects.get(&link).copied()
     }
 
-    fn proxied(&mut self, netns: u64, to: SocketAddr) -> Option<SocketAddr> {
-        self.proxies.get(&(netns, to)).copied()
+    fn holder(&mut self, netns: u64, packet: &Packet) -> Option<Holder> {
+        let mut holders = self.holders.iter();
+        holders.find(|known| (known.0, known.1) == (netns, packet.to)).map(|known| known.2.clone())
+    }
+
+    fn onward(&mut self, holder: &Holder, _: u64, _: &Packet, _: &[(u64, SocketAddr)]) -> Option<EndName> {
+        self.holders.iter().find(|known| known.2 == *holder)?.3
     }
 }
