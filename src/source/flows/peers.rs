@@ -194,7 +194,7 @@ impl Peers {
 
 impl Inquiry {
     /// Asks the next namespaces, until each question is answered.
-    fn ask(&mut self, proc: &Path, buffer: &mut Vec<u8>) {
+    fn ask(&mut self, proc: &Path, buffer: &mut [u8]) {
         for _ in 0..MOST_SPACES {
             if self.questions.iter().all(Question::is_answered) {
                 self.spaces.clear();
