@@ -34,13 +34,13 @@ pub(in crate::source) fn residents(proc: &Path) -> BTreeMap<u64, Vec<u32>> {
 }
 
 /// A socket that was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::source) struct Found {
     pub socket: Socket,
     /// The process that holds it.
     pub pid: u32,
-    /// Descriptors of that process that are sockets.
-    pub sockets: usize,
+    /// Every socket that it has, by inode, sorted.
+    pub sockets: Vec<u32>,
 }
 
 /// Where a search stands.
@@ -74,8 +74,8 @@ impl Search {
             let held = self.sockets_of(pid, entries);
             spent += PROCESS + held.1;
             self.wanted.retain(|&socket| {
-                let holds = held.0.contains(&socket.1);
-                found.extend(holds.then_some(Found { socket, pid, sockets: held.0.len() }));
+                let holds = held.0.binary_search(&socket.1).is_ok();
+                found.extend(holds.then(|| Found { socket, pid, sockets: held.0.clone() }));
                 !holds
             });
         }
@@ -118,9 +118,9 @@ mod tests {
         while !search.is_over() {
             found.extend(search.go_on(&mut entries));
         }
-        let [found] = found[..] else { panic!("one of them has a holder: {found:?}") };
+        let [found] = &found[..] else { panic!("one of them has a holder: {found:?}") };
         assert_eq!((found.socket, found.pid), (socket, std::process::id()), "this process");
-        assert!(found.sockets >= 2, "which has both ends of the pair: {found:?}");
+        assert!(found.sockets.len() >= 2, "which has both ends of the pair: {found:?}");
     }
 
     #[test]

@@ -1,13 +1,15 @@
 //! Who is at the other end of the watched processes' connections on this machine, whatever it is called: which namespace has a
 //! socket with the same addresses turned round (`sock_diag`), and which process holds that (`holders`). Each connection is
-//! looked for a few times, and all of it takes a small part of the time; of somebody else's many connections it is not told.
+//! looked for a few times, and all of it takes a small part of the time. A program that calls on, as one that copies does, is
+//! left alone: whoever it calls is the other end.
 
 use super::diag::{self, Told};
 use super::holders::{self, Found, Search, Socket};
 use super::netns;
 use crate::sample::{FlowPath, FlowSample, Proto};
-use crate::source::netlink::dialogue;
+use crate::source::netlink::dialogue::{self, Dialogue};
 use crate::source::netlink::message::Request;
+use crate::source::netlink::socket::KernelSocket;
 use crate::source::now_ns;
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::MaybeUninit;
@@ -50,6 +52,9 @@ struct Known {
     pid: Option<u32>,
 }
 
+/// The own end of a connection, and the other one.
+type Ends = (SocketAddr, SocketAddr);
+
 /// A connection, and where its other end is.
 #[derive(Debug)]
 struct Question {
@@ -82,10 +87,11 @@ impl Peers {
     /// that are known tell where to look first.
     pub fn look(&mut self, flows: &[FlowSample], paths: &[FlowPath], now_ns: u64) -> BTreeSet<u32> {
         self.meet(flows, now_ns);
+        self.leave_relays(flows);
         if self.inquiry.is_none() && now_ns >= self.due_ns {
             self.begin(flows, paths, now_ns);
         }
-        self.go_on(now_ns);
+        self.go_on(flows, now_ns);
         let peers = self.known.values().filter_map(|known| known.pid);
         peers.collect::<BTreeSet<u32>>().into_iter().take(MOST_PEERS).collect()
     }
@@ -140,21 +146,42 @@ impl Peers {
         self.inquiry = Some(Inquiry { questions, residents, spaces, search: None, spent_ns });
     }
 
-    fn go_on(&mut self, tick_ns: u64) {
+    /// Who has come to call on since it was found is let go.
+    fn leave_relays(&mut self, flows: &[FlowSample]) {
+        let peers: BTreeSet<u32> = self.known.values().filter_map(|known| known.pid).collect();
+        for pid in peers {
+            let ends = flows.iter().filter(|flow| flow.pid == pid && flow.proto == Proto::Tcp);
+            let ends: Vec<Ends> = ends.map(|flow| (flow.local, flow.remote)).collect();
+            let asked = |known: &Known| known.pid == Some(pid);
+            let own: BTreeSet<u64> =
+                self.known.iter().filter(|(_, known)| asked(known)).map(|(&cookie, _)| cookie).collect();
+            if calls_on(&ends, &own, flows) {
+                self.known
+                    .values_mut()
+                    .filter(|known| asked(known))
+                    .for_each(|known| (known.pid, known.tries) = (None, 0));
+            }
+        }
+    }
+
+    fn go_on(&mut self, flows: &[FlowSample], tick_ns: u64) {
         let Some(inquiry) = &mut self.inquiry else { return };
         let began_ns = now_ns();
         self.buffer.resize(dialogue::BUFFER, 0);
         self.entries.resize(8 * 1024, MaybeUninit::uninit());
         inquiry.ask(&self.proc, &mut self.buffer);
         let found = inquiry.search(&self.proc, &mut self.entries);
-        inquiry.spent_ns += now_ns().saturating_sub(began_ns);
-        for Found { socket, pid, .. } in found.into_iter().filter(|found| found.sockets <= MOST_SOCKETS) {
-            for question in inquiry.questions.iter().filter(|question| question.socket == Some(socket)) {
-                if let Some(known) = self.known.get_mut(&question.cookie) {
-                    known.pid = Some(pid);
+        for found in found.into_iter().filter(|found| found.sockets.len() <= MOST_SOCKETS) {
+            let asked = inquiry.questions.iter().filter(|question| question.socket == Some(found.socket));
+            let asked: BTreeSet<u64> = asked.map(|question| question.cookie).collect();
+            let is_relay = calls_on(&inquiry.ends_of(&found, &self.proc, &mut self.buffer), &asked, flows);
+            for cookie in &asked {
+                if let Some(known) = self.known.get_mut(cookie) {
+                    (known.pid, known.tries) = if is_relay { (None, 0) } else { (Some(found.pid), known.tries) };
                 }
             }
         }
+        inquiry.spent_ns += now_ns().saturating_sub(began_ns);
         if inquiry.is_over() {
             for waiting in inquiry.questions.iter().filter(|question| question.waits) {
                 self.known.entry(waiting.cookie).and_modify(|known| known.tries = TRIES);
@@ -189,13 +216,7 @@ impl Inquiry {
         if asked.is_empty() {
             return;
         }
-        let inhabitant = || self.residents.get(&netns).and_then(|pids| pids.last().copied());
-        let opened = if netns::own() == Some(netns) {
-            netns::open_here().ok()
-        } else {
-            inhabitant().and_then(|pid| netns::open_inside(proc, pid).ok())
-        };
-        let Some(mut dialogue) = opened else { return };
+        let Some(mut dialogue) = self.open(netns, proc) else { return };
         let questions = &mut self.questions;
         // Whoever was not heard is asked for again.
         let _ = dialogue.get_each(&mut asked, buffer, |message, _| {
@@ -205,6 +226,27 @@ impl Inquiry {
                 question.waits = told.inode == 0;
             }
         });
+    }
+
+    fn open(&self, netns: u64, proc: &Path) -> Option<Dialogue<KernelSocket>> {
+        if netns::own() == Some(netns) {
+            return netns::open_here().ok();
+        }
+        netns::open_inside(proc, *self.residents.get(&netns)?.last()?).ok()
+    }
+
+    /// The connections of a process in the namespace where it was found.
+    fn ends_of(&self, found: &Found, proc: &Path, buffer: &mut Vec<u8>) -> Vec<Ends> {
+        let mut ends = Vec::new();
+        let Some(mut dialogue) = self.open(found.socket.0, proc) else { return ends };
+        for family in [diag::IPV4, diag::IPV6] {
+            // What is not heard now is seen once it is watched.
+            let _ = dialogue.dump(&mut diag::dump(Proto::Tcp, family), buffer, "list TCP sockets", |message, _| {
+                let told = diag::told(message).filter(|told| found.sockets.binary_search(&told.inode).is_ok());
+                ends.extend(told.map(|told| (told.id.local(), told.id.remote())));
+            });
+        }
+        ends
     }
 
     /// Once every namespace is asked, looks for who holds what was found there.
@@ -224,6 +266,18 @@ impl Inquiry {
     }
 }
 
+/// Who has these connections calls on: one of them is neither with the process that has asked for it, `asked` being some of its
+/// connections, nor to a port where that is connected.
+fn calls_on(ends: &[Ends], asked: &BTreeSet<u64>, flows: &[FlowSample]) -> bool {
+    let askers = flows.iter().filter(|flow| asked.contains(&flow.cookie)).map(|flow| flow.pid);
+    let askers: BTreeSet<u32> = askers.collect();
+    let own: Vec<&FlowSample> = flows.iter().filter(|flow| askers.contains(&flow.pid)).collect();
+    let calls = |&(local, remote): &Ends| {
+        own.iter().all(|flow| flow.remote.port() != local.port() && (flow.local, flow.remote) != (remote, local))
+    };
+    !own.is_empty() && ends.iter().any(calls)
+}
+
 impl Question {
     fn is_answered(&self) -> bool {
         self.socket.is_some() || self.waits
@@ -236,80 +290,4 @@ impl Question {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::net::{TcpListener, TcpStream};
-
-    /// A connection within this process, whose first end is the only socket that is seen.
-    fn half_seen(address: &str) -> (FlowSample, [TcpStream; 2]) {
-        let listener = TcpListener::bind(address).expect("loopback can be listened on");
-        let near = TcpStream::connect(listener.local_addr().expect("it has a port")).expect("it connects");
-        let (far, _) = listener.accept().expect("it is accepted");
-        let ends = (near.local_addr().expect("bound"), near.peer_addr().expect("connected"));
-        let own = netns::own().expect("the own namespace");
-        (FlowSample::plain(7, (own, 1), ends), [near, far])
-    }
-
-    /// What is found until nothing more is looked for.
-    fn found(peers: &mut Peers, flows: &[FlowSample], now_ns: u64) -> BTreeSet<u32> {
-        let mut found = peers.look(flows, &[], now_ns);
-        while peers.inquiry.is_some() {
-            found = peers.look(flows, &[], now_ns);
-        }
-        found
-    }
-
-    #[test]
-    fn who_holds_the_other_end_is_found_and_let_go_after_its_connection() {
-        for address in ["127.0.0.1:0", "[::1]:0"] {
-            let (flow, _held) = half_seen(address);
-            let mut peers = Peers::new(Path::new("/proc"));
-            let this = BTreeSet::from([std::process::id()]);
-            assert_eq!(found(&mut peers, &[flow], 1), this, "{address}: this process has both");
-            assert_eq!(found(&mut peers, &[], 1 + KEPT_NS), this, "what arrived last is read");
-            assert_eq!(found(&mut peers, &[], 2 + KEPT_NS), BTreeSet::new(), "and then it is let go");
-        }
-    }
-
-    #[test]
-    fn who_takes_a_connection_late_is_found_then() {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback can be listened on");
-        let near = TcpStream::connect(listener.local_addr().expect("it has a port")).expect("it connects");
-        let ends = (near.local_addr().expect("bound"), near.peer_addr().expect("connected"));
-        let flow = [FlowSample::plain(7, (netns::own().expect("the own namespace"), 1), ends)];
-        let mut peers = Peers::new(Path::new("/proc"));
-        for second in 0..20 {
-            peers.due_ns = 0;
-            assert_eq!(found(&mut peers, &flow, second * 1_000_000_000), BTreeSet::new(), "nobody has it yet");
-        }
-        let _far = listener.accept().expect("it is accepted");
-        peers.due_ns = 0;
-        assert_eq!(found(&mut peers, &flow, 21_000_000_000), BTreeSet::from([std::process::id()]));
-    }
-
-    #[test]
-    fn a_connection_of_which_both_ends_are_seen_is_not_looked_for() {
-        let (near, _held) = half_seen("127.0.0.1:0");
-        let far = FlowSample { cookie: 8, pid: 2, local: near.remote, remote: near.local, ..near.clone() };
-        let mut peers = Peers::new(Path::new("/proc"));
-        assert_eq!(found(&mut peers, &[near, far], 1), BTreeSet::new());
-        assert!(peers.known.values().all(|known| known.tries == 0), "and never will be");
-    }
-
-    #[test]
-    fn an_end_elsewhere_is_looked_for_a_few_times() {
-        let ends = ["198.18.0.1:4000", "198.18.0.2:5201"].map(|text| text.parse().expect("an address"));
-        let flow = FlowSample::plain(7, (netns::own().expect("the own namespace"), 1), (ends[0], ends[1]));
-        let mut peers = Peers::new(Path::new("/proc"));
-        let mut looks = 0;
-        for second in 0..60 {
-            peers.due_ns = 0;
-            let _nobody = peers.look(std::slice::from_ref(&flow), &[], second * 1_000_000_000);
-            looks += u32::from(peers.inquiry.is_some() || peers.due_ns > 0);
-            while peers.inquiry.is_some() {
-                peers.look(std::slice::from_ref(&flow), &[], second * 1_000_000_000);
-            }
-        }
-        assert_eq!(looks, u32::from(TRIES), "and then it is let be");
-    }
-}
+mod tests;
