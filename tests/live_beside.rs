@@ -26,7 +26,7 @@ fn runs() -> usize {
 struct Plant {
     place: &'static str,
     netns: fn(&Line) -> &Netns,
-    plant: &'static str,
+    script: &'static str,
     counter: &'static str,
 }
 
@@ -36,21 +36,21 @@ const PLANTS: [Plant; 5] = [
     Plant {
         place: "firewall",
         netns: |line| &line.router,
-        plant: "nft 'add table ip t; add chain ip t c { type filter hook forward priority 0; }; \
+        script: "nft 'add table ip t; add chain ip t c { type filter hook forward priority 0; }; \
                 add rule ip t c udp dport 5201 numgen inc mod 10 == 5 counter drop'",
         counter: RULES,
     },
     Plant {
         place: "firewall",
         netns: |line| &line.far,
-        plant: "nft 'add table inet t; add chain inet t c { type filter hook input priority 0; }; \
+        script: "nft 'add table inet t; add chain inet t c { type filter hook input priority 0; }; \
                 add rule inet t c udp dport 5201 numgen inc mod 10 == 5 counter drop'",
         counter: RULES,
     },
     Plant {
         place: "firewall",
         netns: |line| &line.router,
-        plant: "nft 'add table netdev t; add chain netdev t c { type filter hook ingress device r0 priority 0; }; \
+        script: "nft 'add table netdev t; add chain netdev t c { type filter hook ingress device r0 priority 0; }; \
                 add rule netdev t c udp dport 5201 numgen inc mod 10 == 5 counter drop'",
         counter: RULES,
     },
@@ -58,13 +58,13 @@ const PLANTS: [Plant; 5] = [
         place: "qdisc",
         netns: |line| &line.router,
         // 40 Mbit/s of payload are 41.7 with the headers.
-        plant: "tc qdisc replace dev r1 root tbf rate 37500kbit burst 20k limit 20k",
+        script: "tc qdisc replace dev r1 root tbf rate 37500kbit burst 20k limit 20k",
         counter: "tc -s qdisc show dev r1 root | sed -n 's/.*dropped \\([0-9]*\\),.*/\\1/p'",
     },
     Plant {
         place: "receive_buffer",
         netns: |line| &line.far,
-        plant: "true",
+        script: "true",
         counter: "awk '/^Udp:/ { if (seen++) print $6 }' /proc/net/snmp",
     },
 ];
@@ -100,7 +100,7 @@ fn pause(server: u32) {
 /// One test with its loss, beside the stranger's.
 fn lose(plant: &Plant, line: &Line, server: &Kept) {
     let netns = (plant.netns)(line);
-    netns.run(plant.plant);
+    netns.run(plant.script);
     let mut command = line.near.command(VNETTOP);
     command.args(["-d", "0.2", "--netns", "all", "--watch", line.name(), "--watch", "iperf3"]);
     let mut watching = Watching::start(command);
@@ -138,7 +138,7 @@ fn lose(plant: &Plant, line: &Line, server: &Kept) {
     let text = format!(
         "{} {}: counted {counted}, told {told} ({hidden} hidden, {elsewhere} elsewhere), of {sent} sent {:.4}, share {share:.4}",
         plant.place,
-        plant.plant,
+        plant.script,
         counted / sent
     );
     eprintln!("{text}");

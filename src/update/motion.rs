@@ -21,7 +21,7 @@ pub(super) fn step(state: &mut State, motion: Motion) {
         Overlay::Proposal { result: Ok(proposal), chosen, .. } if matches!(motion, Motion::Up | Motion::Down) => {
             let last = proposal.steps.len().saturating_sub(1);
             *chosen = match (*chosen, motion) {
-                (Some(0), Motion::Up) | (None, Motion::Up) => None,
+                (Some(0) | None, Motion::Up) => None,
                 (Some(at), Motion::Up) => Some(at - 1),
                 (at, _) => Some(at.map_or(0, |at| at + 1).min(last)),
             };

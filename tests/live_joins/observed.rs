@@ -81,11 +81,13 @@ impl Observed {
 
     /// The connections of the two that carry data, at each instant; of what is copied only the first.
     pub fn carrying(&self) -> impl Iterator<Item = Vec<&Value>> {
-        let is_ours = |end: &Value| end["pid"] == self.client || end["pid"] == self.server;
-        self.objects.iter().map(move |object| {
-            let ours = list(object, "flows").iter().filter(move |flow| is_ours(&flow["from"]) || is_ours(&flow["to"]));
-            ours.filter(|flow| flow["control"] == false && flow["relayed"] == false).collect()
-        })
+        let carries = |flow: &&Value| flow["control"] == false && flow["relayed"] == false;
+        self.tests().map(move |test| list(test, "flows").iter().filter(carries).collect())
+    }
+
+    /// Its test, at each instant.
+    pub fn tests(&self) -> impl Iterator<Item = &Value> {
+        self.objects.iter().filter_map(|object| of_client(object, self.client))
     }
 }
 

@@ -15,12 +15,10 @@ impl Observed {
         self.is_one(name);
         let most = self.carrying().map(|flows| flows.len()).max();
         assert_eq!(most, Some(1), "{name}: one connection is counted");
-        let tests = self.objects.iter().flat_map(|object| list(object, "tests"));
-        let own = tests.filter(|test| test["client"]["pid"] == self.client);
-        let named = own.filter(|test| test["relay"]["name"] == name);
+        let named = self.tests().filter(|test| test["relay"]["name"] == name);
         assert!(named.count() > 5, "{name}: it is named");
         let copied = |flow: &&Value| flow["relayed"] == true && flow["to"]["pid"] == self.server;
-        let flows = self.objects.iter().flat_map(|object| list(object, "flows"));
+        let flows = self.tests().flat_map(|test| list(test, "flows"));
         let relays: Vec<&Value> = flows.filter(copied).map(|flow| &flow["relay"]["pid"]).collect();
         assert!(
             !relays.is_empty() && relays.iter().all(|pid| pid.is_u64()),
