@@ -16,7 +16,11 @@ impl Observed {
         let most = self.carrying().map(|flows| flows.len()).max();
         assert_eq!(most, Some(1), "{name}: one connection is counted");
         let named = self.tests().filter(|test| test["relay"]["name"] == name);
-        assert!(named.count() > 5, "{name}: it is named");
+        assert!(
+            named.count() > 5,
+            "{name}: it is named: {:?}",
+            self.tests().map(|test| test["relay"]["name"].as_str()).collect::<Vec<_>>()
+        );
         let copied = |flow: &&Value| flow["relayed"] == true && flow["to"]["pid"] == self.server;
         let flows = self.tests().flat_map(|test| list(test, "flows"));
         let relays: Vec<&Value> = flows.filter(copied).map(|flow| &flow["relay"]["pid"]).collect();
