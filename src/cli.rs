@@ -142,7 +142,7 @@ enum Command {
     Undo,
     /// Run a benchmark under observation, then print a card: how steady it was, what moved, what was dropped
     Run(RunArguments),
-    /// Print the card of a recording made with `vnettop run --record`
+    /// Print the card of a recording: of a run, or of the pins in it
     Card(CardArguments),
 }
 

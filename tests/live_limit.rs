@@ -57,6 +57,14 @@ while True:
             pass
 ";
 
+/// Runs a program with more sockets than one has that is watched as another one's other end.
+const CROWDED: &str = "
+import os, socket, sys
+held = [socket.socket() for _ in range(200)]
+for one in held:
+    os.set_inheritable(one.fileno(), True)
+os.execvp(sys.argv[1], sys.argv[1:])";
+
 /// Two namespaces, and what has to live as long as a test in them.
 struct Plant {
     near: Netns,
@@ -358,7 +366,10 @@ fn a_limit_that_is_elsewhere() {
         let plant = Plant::new();
         let server = plant.serve("1");
         let watched = pid(&server).to_string();
-        told(&server, plant.client("0", NEAR, &["-b", "300M"]), &["--watch", &watched])
+        let mut client = plant.near.command("taskset");
+        client.args(["-c", "0"]).args(FIRST).args(["python3", "-c", CROWDED, "iperf3"]);
+        client.args(["-t", "5", "-c", NEAR, "-b", "300M"]);
+        told(&server, spawned(client), &["--watch", &watched])
     };
     holds("nothing", plant, of_kind("nothing"));
 }

@@ -32,8 +32,9 @@ fn seconds() -> (u64, u64) {
 
 /// A receiver that waits, and its port.
 fn receiver(netns: &Netns) -> (Kept, String) {
-    let mut receiver = netns.command("python3");
-    receiver.args(["-c", RECEIVER]).stdin(Stdio::null()).stdout(Stdio::piped());
+    // Who stays where it is has no moves of its own.
+    let mut receiver = netns.command("taskset");
+    receiver.args(["-c", "0", "python3", "-c", RECEIVER]).stdin(Stdio::null()).stdout(Stdio::piped());
     let mut receiver = Kept(receiver.spawn().expect("it starts"));
     let mut port = String::new();
     let mut out = BufReader::new(receiver.0.stdout.take().expect("piped"));
@@ -237,7 +238,7 @@ fn compared(plant: &str) -> Value {
     let (_receiver, port) = receiver(&netns);
     let directory = tempfile::tempdir().expect("a directory");
     let mut vnettop = netns.command(VNETTOP);
-    vnettop.args(["run", "--watch", "planted", "--pin", "compare", "--stretch", "1", "--format", "json", "--"]);
+    vnettop.args(["run", "--watch", "gaining", "--pin", "compare", "--stretch", "1", "--format", "json", "--"]);
     vnettop.args(["python3", "-c", SENDER, &port, plant, "/dev/null", "14"]);
     let out = vnettop.env("XDG_STATE_HOME", directory.path()).stdin(Stdio::null()).output().expect("vnettop runs");
     let said = String::from_utf8_lossy(&out.stderr);

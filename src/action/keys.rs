@@ -39,7 +39,8 @@ const PATHS: &str = "the path of each flow: every link it crosses, hop by hop";
 const DROPS: &str = "drops: every packet that the kernel drops on this machine, by reason, function and interface";
 const TESTS: &str =
     "of several tests: show the next one, or the one before; findings, card and proposals are of that one";
-const SPACE: &str = "freeze the screen, or let it go on; in a proposal: take a thread off, or on again";
+const SPACE: &str = "freeze the screen, or let it go on; in a proposal: take a thread off, or on";
+const WRITES: &str = "write a report of this moment to a file; on the card: the card, in three formats";
 const PAGES: &str = "move it by ten rows, to the first, to the last";
 
 const fn row(
@@ -117,8 +118,8 @@ pub const KEYS: &[Binding] = &[
     row(&[Key::Char('+'), Key::Char('=')], Action::Faster, MAIN, "sample more often, or less often", ""),
     row(&[Key::Char('-')], Action::Slower, MAIN, "sample more often, or less often", ""),
     row(&[Key::Char('m')], Action::Mark, MAIN, "put a mark into the recording", ""),
-    row(&[Key::Char('w')], Action::Report, MAIN, "write a report of this moment to a file", ""),
-    row(&[Key::Char('w')], Action::SaveCard, &[Place::Card], "on the card: save it as text, Markdown and JSON", "save"),
+    row(&[Key::Char('w')], Action::Report, MAIN, WRITES, ""),
+    row(&[Key::Char('w')], Action::SaveCard, &[Place::Card], WRITES, "save"),
     row(&[Key::Char('R')], Action::Record, MAIN, "begin or end a recording", ""),
     row(&[Key::Enter], Action::Accept, &[Place::Text], "keep the filter; apply the cores", "ok"),
     row(&[Key::Backspace], Action::Erase, &[Place::Text], "take the last character away", ""),

@@ -6,7 +6,7 @@ import ctypes, os, random, socket, sys, time
 port, plant, log_path = int(sys.argv[1]), sys.argv[2], sys.argv[3]
 end = time.monotonic() + float(sys.argv[4]) if len(sys.argv) > 4 else float("inf")
 gain = float(plant[4:]) if plant.startswith("gain") else 1
-open("/proc/self/comm", "w").write("planted")
+open("/proc/self/comm", "w").write("planted" if gain == 1 else "gaining")
 core_now = ctypes.CDLL(None).sched_getcpu
 out = socket.create_connection(("127.0.0.1", port))
 piece = bytes(80_000)

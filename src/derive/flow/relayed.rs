@@ -6,8 +6,8 @@ use crate::sample::{EndName, Ends, FlowPath, FlowSample, Holder, Proto};
 
 /// What a program and the buffers before and behind it may have in hand, bytes; and the part of the whole by which two
 /// readings a moment apart differ.
-const IN_HAND: u64 = 16 * 1024 * 1024;
-const A_MOMENT: u64 = 32;
+const IN_HAND: u64 = 64 * 1024 * 1024;
+const A_MOMENT: u64 = 4;
 
 /// A connection on which such a program calls on.
 #[derive(Debug, Clone, PartialEq, Eq)]
