@@ -277,7 +277,9 @@ fn slow_stretches_that_do_not_follow_moves_are_not_blamed_on_them() {
     let objects = plant.objects();
     let last = objects.last().expect("objects");
     assert!(last["jitter"]["cv"].as_f64().expect("jitter") > 0.1, "it swings: {}", last["jitter"]);
-    let moves: f64 = last["threads"][0]["moves"].as_f64().expect("moves");
+    let mut threads = last["threads"].as_array().expect("a list").iter();
+    let sender = threads.find(|thread| thread["pid"] == pid(&plant.sender)).expect("the sender is watched");
+    let moves: f64 = sender["moves"].as_f64().expect("moves");
     assert!(moves > 3.0 * before as f64, "and it is moved all the time: {moves}");
     let blamed = findings(&objects, "jitter").count();
     let unexplained = findings(&objects, "jitter_unexplained").last().expect("the jitter is said to be unexplained");

@@ -36,7 +36,7 @@ const LEAVES: &str = "leave what lies over the panes; else clear notices, filter
 const CARD: &str = "the card: before and after the pin, and whether it helped";
 const FINDINGS: &str = "every finding, whole, with its numbers";
 const PATHS: &str = "the path of each flow: every link it crosses, hop by hop";
-const DROPS: &str = "drops: every packet that the kernel drops on this machine, by reason, function and interface";
+const DROPS: &str = "drops: every packet the kernel drops here, by reason, function and interface";
 const TESTS: &str =
     "of several tests: show the next one, or the one before; findings, card and proposals are of that one";
 const SPACE: &str = "freeze the screen, or let it go on; in a proposal: take a thread off, or on";

@@ -104,7 +104,7 @@ impl Scope {
             thread.duty == Duty::Switch || is_ours(pid) || (mates.contains(&pid) && !serves(&pid))
         });
         self.keep_moves(sample);
-        self.keep_drops(sample);
+        self.keep_drops(sample, &others);
         self.keep_protocols(sample);
         Beside { flows: !busy.is_empty(), datagrams: self.datagrams.clone() }
     }
@@ -192,14 +192,23 @@ impl Scope {
         self.threads = now;
     }
 
-    /// What the kernel dropped of others' flows is theirs.
-    fn keep_drops(&mut self, sample: &mut Sample) {
+    /// What the kernel dropped of others' flows is theirs. The first packets to a socket that waits for anybody are told by its
+    /// port alone: they are of those who send there, where nobody else does.
+    fn keep_drops(&mut self, sample: &mut Sample, others: &[FlowSample]) {
         if self.flows.len() > MOST_FLOWS {
             self.flows.clear();
         }
         self.flows.extend(sample.flows.iter().flat_map(FlowSample::directions));
         let Some(kernel) = &mut sample.kernel else { return };
-        let is_own = |row: &DropCount| row.flow.is_none_or(|flow| self.flows.contains(&flow));
+        let sends = |flows: &[FlowSample], to: DropFlow| {
+            flows.iter().any(|flow| flow.proto == to.proto && flow.remote.port() == to.to.port())
+        };
+        let own = &sample.flows;
+        let is_own = |row: &DropCount| {
+            row.flow.is_none_or(|flow| {
+                self.flows.contains(&flow) || (flow.from.port() == 0 && sends(own, flow) && !sends(others, flow))
+            })
+        };
         if kernel.drops.as_ref().is_some_and(|drops| !drops.flows.iter().all(is_own))
             && let Some(drops) = &mut Arc::make_mut(kernel).drops
         {
