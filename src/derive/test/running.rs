@@ -1,0 +1,154 @@
+//! One test while it runs, and for a moment after: what of each sample is its own, and what is derived of that.
+
+use super::{Test, TestKey};
+use crate::derive::course::Course;
+use crate::derive::flow::Bin;
+use crate::derive::history::History;
+use crate::derive::scope::Scope;
+use crate::derive::{Losses, Metrics};
+use crate::sample::{Event, Sample};
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+/// So long after its last connection the kernel may still tell what a test lost, ns.
+const LATE_NS: u64 = 1_000_000_000;
+
+/// One that runs, or has just ended.
+#[derive(Debug, Default)]
+pub(super) struct Running {
+    /// None before it is one: a connection that never carries anything is no test.
+    pub number: Option<u32>,
+    pub began_ns: u64,
+    pub ended_ns: Option<u64>,
+    /// Payload until it ended, bits/s.
+    mean_bits_per_s: Option<f64>,
+    lost: f64,
+    scope: Scope,
+    course: Course,
+    /// Of the sample before, what is its own.
+    previous: Option<Sample>,
+    /// As of the last sample that had a connection of it.
+    told: Option<Arc<Metrics>>,
+}
+
+impl Running {
+    /// What was done to its own threads; and whatever is no thread's.
+    pub fn hear(&mut self, key: TestKey, events: &[Event]) {
+        for event in events {
+            let of = match event {
+                Event::Pinned { thread, .. } | Event::Restored { thread, .. } => Some(thread.pid),
+                _ => None,
+            };
+            if of.is_none_or(|pid| key.processes().contains(&pid) || self.has(pid)) {
+                self.course.event(event);
+            }
+        }
+    }
+
+    fn has(&self, pid: u32) -> bool {
+        let threads = self.previous.iter().flat_map(|sample| &sample.threads);
+        threads.map(|thread| thread.id.pid).any(|one| one == pid)
+    }
+
+    pub fn observe(
+        &mut self,
+        key: TestKey,
+        own: BTreeSet<u64>,
+        previous: &Sample,
+        next: &Sample,
+        machine: &Metrics,
+        history: &History,
+    ) {
+        // One connection after another, as of a client that asks for many pages, is one test.
+        self.ended_ns = if own.is_empty() { self.ended_ns.or(Some(next.at_ns)) } else { None };
+        let family = Arc::new(key.processes());
+        let narrow = |scope: &mut Scope, sample: &Sample| {
+            let mut sample = Sample { family: Some(Arc::clone(&family)), ..sample.clone() };
+            let beside = scope.narrow(&mut sample);
+            (sample, beside)
+        };
+        self.scope.take(own);
+        let before = self.previous.take().unwrap_or_else(|| {
+            let (before, beside) = narrow(&mut self.scope, previous);
+            let mut first = own_part(machine, &before, &before);
+            (first.at_ns, first.elapsed_s) = (before.at_ns, None);
+            self.course.flow.beside(beside);
+            self.course.observe(None, &before, &mut first, history);
+            before
+        });
+        let (now, beside) = narrow(&mut self.scope, next);
+        self.course.flow.beside(beside);
+        let mut told = own_part(machine, &before, &now);
+        self.course.observe(Some(&before), &now, &mut told, history);
+        self.lost += told.losses.packets();
+        if self.ended_ns.is_none() {
+            self.mean_bits_per_s = mean(self.course.flow.bins());
+        }
+        match &mut self.told {
+            Some(last) if self.ended_ns.is_some() => {
+                let last = Arc::make_mut(last);
+                (last.losses, last.findings, last.limit) = (told.losses, Vec::new(), None);
+            }
+            last => *last = Some(Arc::new(told)),
+        }
+        self.previous = Some(now);
+    }
+
+    /// It has its first data: what is no benchmark's may never have any.
+    pub fn begins(&self) -> bool {
+        let flow = self.told.as_ref().map(|told| &told.flow);
+        let carries = flow
+            .is_some_and(|flow| flow.connections.iter().any(|connection| connection.carries) || !flow.tests.is_empty());
+        self.number.is_none() && carries
+    }
+
+    /// Nothing more will be told of it.
+    pub fn is_over(&self, now_ns: u64) -> bool {
+        self.ended_ns.is_some_and(|ended_ns| self.number.is_none() || now_ns.saturating_sub(ended_ns) >= LATE_NS)
+    }
+
+    /// What is kept of it: not the whole machine as it was then.
+    pub fn kept(mut self, key: TestKey) -> Option<Arc<Test>> {
+        let told = Arc::make_mut(self.told.as_mut()?);
+        let on_way: BTreeSet<_> = told.paths.iter().flat_map(|path| &path.hops).map(|hop| hop.link).collect();
+        told.links = Arc::new(told.links.iter().filter(|link| on_way.contains(&link.facts.key())).cloned().collect());
+        (told.cores, told.moves, told.kernel, told.losses) = (Vec::new(), Vec::new(), [None, None], Losses::default());
+        self.told(key)
+    }
+
+    pub fn told(&self, key: TestKey) -> Option<Arc<Test>> {
+        Some(Arc::new(Test {
+            number: self.number?,
+            key,
+            began_ns: self.began_ns,
+            ended_ns: self.ended_ns,
+            mean_bits_per_s: self.mean_bits_per_s,
+            lost: self.lost,
+            told: self.told.clone()?,
+        }))
+    }
+}
+
+/// The mean rate, bits/s; of the first bin and of the last the test may have run for a part only.
+fn mean(bins: &VecDeque<Bin>) -> Option<f64> {
+    let of_bin = |bin: &Bin| Some((bin.bits_per_s?, bin.to_ns.saturating_sub(bin.from_ns) as f64));
+    let mut rates = bins.iter().filter_map(of_bin);
+    let _ends = (rates.next(), rates.next_back());
+    let (sum, ns) = rates.fold((0.0, 0.0), |(sum, all), (rate, ns)| (sum + rate * ns, all + ns));
+    (ns > 0.0).then(|| sum / ns)
+}
+
+/// What the first stage has derived, without what belongs to others.
+fn own_part(machine: &Metrics, before: &Sample, now: &Sample) -> Metrics {
+    let is_own = |sample: &Sample, pid: u32, tid: u32| {
+        sample.threads.binary_search_by_key(&(pid, tid), |thread| (thread.id.pid, thread.id.tid)).is_ok()
+    };
+    let mut own = machine.clone();
+    own.threads.retain(|thread| is_own(now, thread.sample.id.pid, thread.sample.id.tid));
+    own.moves
+        .retain(|one| is_own(now, one.thread.pid, one.thread.tid) || is_own(before, one.thread.pid, one.thread.tid));
+    own.undone.retain(|undone| is_own(now, undone.thread.pid, undone.thread.tid));
+    own.paths = Arc::clone(&now.paths);
+    own.kernel = [now.kernel.clone(), before.kernel.clone()];
+    own
+}
