@@ -3,8 +3,8 @@
 //! tick. It computes no rate, and does not see what another user's process holds without the right to.
 
 pub(super) mod diag;
-pub(super) mod holder;
-mod holders;
+mod holder;
+pub(super) mod holders;
 mod netns;
 mod peers;
 mod space;

@@ -152,7 +152,7 @@ impl Holder {
 }
 
 /// The inode of the socket behind a descriptor; none for anything else.
-pub(in crate::source) fn socket(directory: &OwnedFd, name: &CStr) -> Option<u32> {
+pub(super) fn socket(directory: &OwnedFd, name: &CStr) -> Option<u32> {
     let mut buffer = [MaybeUninit::uninit(); 64];
     let (link, _) = rustix::fs::readlinkat_raw(directory, name, &mut buffer).ok()?;
     inode(link)

@@ -18,19 +18,24 @@ const PROCESS: usize = 8;
 /// A socket by the inode of its network namespace and by its own, as `sock_diag` tells it.
 pub(in crate::source) type Socket = (u64, u32);
 
-/// The processes of a /proc by the inode of their network namespace, oldest number first; without those that may not be
+/// The processes of a /proc by the inode of their network namespace, lowest number first; without those that may not be
 /// looked at.
 pub(in crate::source) fn residents(proc: &Path) -> BTreeMap<u64, Vec<u32>> {
     let mut residents: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
-    let entries = std::fs::read_dir(proc).into_iter().flatten().flatten();
-    let mut pids: Vec<u32> = entries.filter_map(|entry| scan::number32(entry.file_name().as_bytes())).collect();
-    pids.sort_unstable();
-    for pid in pids {
+    for pid in processes(proc) {
         if let Ok(netns) = super::netns::of(proc, pid) {
             residents.entry(netns).or_default().push(pid);
         }
     }
     residents
+}
+
+/// The processes of a /proc, lowest number first.
+pub(in crate::source) fn processes(proc: &Path) -> Vec<u32> {
+    let entries = std::fs::read_dir(proc).into_iter().flatten().flatten();
+    let mut pids: Vec<u32> = entries.filter_map(|entry| scan::number32(entry.file_name().as_bytes())).collect();
+    pids.sort_unstable();
+    pids
 }
 
 /// A socket that was found.
@@ -63,15 +68,15 @@ impl Search {
 
     /// Nothing is left to be looked for, or nobody to be looked at.
     pub fn is_over(&self) -> bool {
-        self.wanted.is_empty() || self.pids.is_empty()
+        self.wanted.is_empty() || self.pids.is_empty() || self.proc.is_none()
     }
 
     /// Looks at the next slice.
     pub fn go_on(&mut self, entries: &mut [MaybeUninit<u8>]) -> Vec<Found> {
         let (mut found, mut spent) = (Vec::new(), 0);
         while spent < SLICE && !self.wanted.is_empty() {
-            let Some(pid) = self.pids.pop() else { break };
-            let held = self.sockets_of(pid, entries);
+            let (Some(proc), Some(pid)) = (&self.proc, self.pids.pop()) else { break };
+            let held = sockets_of(proc, pid, entries);
             spent += PROCESS + held.1;
             self.wanted.retain(|&socket| {
                 let holds = held.0.binary_search(&socket.1).is_ok();
@@ -81,22 +86,22 @@ impl Search {
         }
         found
     }
+}
 
-    /// The inodes of a process' sockets, and how many descriptors it has; nothing of one that is gone or may not be looked at.
-    fn sockets_of(&self, pid: u32, entries: &mut [MaybeUninit<u8>]) -> (Vec<u32>, usize) {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let open = |proc| rustix::fs::openat(proc, format!("{pid}/fd"), flags, Mode::empty()).ok();
-        let (mut sockets, mut count) = (Vec::new(), 0);
-        let Some(directory) = self.proc.as_ref().and_then(open) else { return (sockets, count) };
-        let mut listing = RawDir::new(&directory, entries);
-        while let Some(Ok(entry)) = listing.next() {
-            count += 1;
-            sockets.extend(holder::socket(&directory, entry.file_name()));
-        }
-        sockets.sort_unstable();
-        sockets.dedup();
-        (sockets, count)
+/// The inodes of a process' sockets, sorted, and how many descriptors it has; nothing of one that is gone or may not be looked at.
+pub(in crate::source) fn sockets_of(proc: &OwnedFd, pid: u32, entries: &mut [MaybeUninit<u8>]) -> (Vec<u32>, usize) {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let (mut sockets, mut count) = (Vec::new(), 0);
+    let opened = rustix::fs::openat(proc, format!("{pid}/fd"), flags, Mode::empty());
+    let Ok(directory) = opened else { return (sockets, count) };
+    let mut listing = RawDir::new(&directory, entries);
+    while let Some(Ok(entry)) = listing.next() {
+        count += 1;
+        sockets.extend(holder::socket(&directory, entry.file_name()));
     }
+    sockets.sort_unstable();
+    sockets.dedup();
+    (sockets, count)
 }
 
 #[cfg(test)]

@@ -2,12 +2,11 @@
 //! of `/proc`, newest first, because who has just been called was often made for it. That costs a microsecond for each
 //! descriptor there is, so it is done for a socket that is new, and takes a small part of the time at most.
 
-use crate::source::flows::holder::socket;
-use crate::source::{now_ns, scan};
-use rustix::fs::{Mode, OFlags, RawDir};
+use crate::source::flows::holders::{processes, sockets_of};
+use crate::source::{now_ns, proc_file};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
+use std::path::Path;
 
 /// What looking through all processes may take at once, ns, and of the time afterwards one part in so many.
 const MOST_NS: u64 = 200_000_000;
@@ -65,7 +64,9 @@ impl Holders {
 
     /// The inodes of the sockets that a process holds; none of one that is gone or may not be looked at.
     pub fn sockets(&mut self, pid: u32) -> Vec<u32> {
-        let all = self.list(&format!("/proc/{pid}/fd"), socket);
+        self.entries.resize(ENTRIES, MaybeUninit::uninit());
+        let proc = proc_file::open_directory(Path::new("/proc"));
+        let all = proc.map_or_else(|_| Vec::new(), |proc| sockets_of(&proc, pid, &mut self.entries).0);
         if all.is_empty() {
             self.found.remove(&pid);
         }
@@ -80,8 +81,7 @@ impl Holders {
         if self.waits {
             return None;
         }
-        let mut pids = self.list("/proc", |_, name| scan::number32(name.to_bytes()));
-        pids.sort_unstable();
+        let pids = processes(Path::new("/proc"));
         let pid = pids.into_iter().rev().find(|&pid| self.sockets(pid).contains(&inode));
         if pid.is_none() {
             self.missing.insert(inode);
@@ -89,18 +89,6 @@ impl Holders {
         self.at_ns = now_ns();
         self.spent_ns = self.spent_ns.saturating_add(self.at_ns.saturating_sub(began_ns));
         pid
-    }
-
-    fn list(&mut self, path: &str, each: impl Fn(&OwnedFd, &std::ffi::CStr) -> Option<u32>) -> Vec<u32> {
-        self.entries.resize(ENTRIES, MaybeUninit::uninit());
-        let mut all = Vec::new();
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let Ok(directory) = rustix::fs::open(path, flags, Mode::empty()) else { return all };
-        let mut listing = RawDir::new(&directory, &mut self.entries);
-        while let Some(Ok(entry)) = listing.next() {
-            all.extend(each(&directory, entry.file_name()));
-        }
-        all
     }
 }
 
