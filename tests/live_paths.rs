@@ -6,6 +6,8 @@ mod ifb;
 mod live;
 #[path = "live_paths/shape.rs"]
 mod shape;
+#[path = "live_paths/vpn.rs"]
+mod vpn;
 
 use live::{Netns, can_run};
 use shape::{Shape, cable};

@@ -108,8 +108,7 @@ fn two_tests_at_once_and_a_third_have_each_their_own_figures() {
     for (of, seconds) in [(&stream, 8.0), (&datagrams, 3.0), (&third, 3.0)] {
         check(&last, of, seconds);
     }
-    let counted = other_near.output("nft list ruleset | sed -n 's/.*counter packets \\([0-9]*\\).*/\\1/p'");
-    let counted: f64 = counted.trim().parse().expect("a count");
+    let counted = refused(&other_near);
     let total = figure(&test_of(&last, datagrams.0).expect("it is kept")["lost_packets"]);
     let hidden = unseen.by_reason().values().sum();
     assert!(is_all(total, counted, hidden), "{total} told of {counted}, {hidden} could not be seen");
@@ -137,6 +136,54 @@ fn two_tests_at_once_and_a_third_have_each_their_own_figures() {
         last["tests"],
         "the same from the recording"
     );
+}
+
+/// The rule's own count.
+fn refused(netns: &Netns) -> f64 {
+    let counted = netns.output("nft list ruleset | sed -n 's/.*counter packets \\([0-9]*\\).*/\\1/p'");
+    counted.trim().parse().expect("a count")
+}
+
+/// The card of `vnettop run` about this client, and what the rule refused meanwhile.
+fn card(server: &Netns, netns: &Netns, arguments: &str) -> (Value, f64) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("card.json");
+    let before = refused(server);
+    let mut command = netns.command(VNETTOP);
+    command.args(["run", "--format", "json", "--card"]).arg(&file);
+    command.args(["--", "iperf3", "-c", "198.18.0.1"]).args(arguments.split(' '));
+    let out = command.stdin(Stdio::null()).output().expect("vnettop runs");
+    let text = std::fs::read_to_string(&file).unwrap_or_else(|_| panic!("a card: {out:?}"));
+    (serde_json::from_str(&text).expect("JSON"), refused(server) - before)
+}
+
+#[test]
+fn the_card_of_a_run_beside_another_test_is_that_of_the_run_alone() {
+    let programs = ["iperf3", "ip", "nsenter", "nft"];
+    if !can_run("the_card_of_a_run_beside_another_test_is_that_of_the_run_alone", &programs) {
+        return;
+    }
+    let ((near, far), (other_near, other_far)) = (veth_pair(), veth_pair());
+    let _servers = [iperf3_server(&near, &[]), iperf3_server(&other_near, &[])];
+    near.run(ONE_OF_TEN);
+    let unseen = Unseen::begin();
+    let run = || card(&near, &far, "-u -b 40M -l 1000 -t 4");
+    let alone = run();
+    let _other = client(&other_far, "-b 300M -t 60");
+    let beside = run();
+    let hidden = unseen.by_reason().values().sum();
+    for (card, counted) in [&alone, &beside] {
+        let told = figure(&card["drops"]["protocols"]);
+        assert!(is_all(told, *counted, hidden), "{told} told of {counted}, {hidden} could not be seen");
+    }
+    let of = |field: &str| [&alone, &beside].map(|(card, _)| figure(&card["jitter"][field]));
+    let [mean, near_it] = of("mean_bits_per_s");
+    assert!((near_it / mean - 1.0).abs() < 0.01, "the same rate: {near_it} beside, {mean} alone");
+    assert!((mean / 36e6 - 1.0).abs() < 0.02, "nine tenths of what was sent: {mean}");
+    let [window, near_it] = of("window_s");
+    assert!((window - near_it).abs() < 0.11, "the same window to a bin: {near_it} beside, {window} alone");
+    assert_eq!(alone.0["measured"]["of"], "command");
+    assert_eq!(beside.0["measured"], alone.0["measured"], "of the same");
 }
 
 #[test]

@@ -177,7 +177,7 @@ impl Live {
         self.ovs.count_among(&mut links.counters);
         self.owners.hurry(self.spaces.joined(), now_ns);
         let owners = self.owners.read(&spaces, |netns| self.spaces.inhabitants(netns), &links.links, now_ns);
-        let ground = Ground { spaces: &self.spaces, links: &links.links, ovs: &ovs };
+        let ground = Ground { spaces: &self.spaces, owners: &self.owners, links: &links.links, ovs: &ovs };
         let paths = self.paths.read(ground, &flows, now_ns);
         self.threads.also(self.flows.other_ends(&flows, &paths, now_ns));
         let datapaths = self.ovs.datapaths(&self.spaces, &paths, now_ns);

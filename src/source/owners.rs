@@ -14,7 +14,7 @@ mod networks;
 mod passage;
 mod pods;
 
-use crate::sample::{Ifindex, Kind, LinkFacts, Owned, Owner, OwnerKind, Problem, Space};
+use crate::sample::{Ifindex, Kind, LinkFacts, LinkKey, Owned, Owner, OwnerKind, Problem, Space};
 use crate::source::{Roots, scan};
 use containers::Containers;
 pub use docker::Sockets;
@@ -122,6 +122,17 @@ impl OwnerReader {
         Arc::clone(&self.published)
     }
 
+    /// The process that holds a tun, tap or macvtap open.
+    #[must_use]
+    pub fn holder(&self, link: LinkKey) -> Option<(u32, &Owner)> {
+        self.holders.holder(link)
+    }
+
+    /// Every link that a process is known to hold open, with the process.
+    pub fn holders(&self) -> impl Iterator<Item = (LinkKey, u32)> {
+        self.holders.all()
+    }
+
     /// What cannot be seen and why.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
@@ -211,7 +222,7 @@ impl OwnerReader {
             || self.networks.of(&link.name).filter(|_| link.kind == Kind::Bridge && link.netns == self.own);
         let network = || self.network_of_bridge(link, home).or_else(|| self.network_around(link));
         let network = || network().or_else(|| configured().cloned());
-        let held = || self.holders.owner(link.key()).cloned();
+        let held = || self.holder(link.key()).map(|(_, owner)| owner.clone());
         container.or_else(network).or_else(held).or_else(|| convention::guess(link, self.name_of_master(link)))
     }
 

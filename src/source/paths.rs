@@ -9,6 +9,7 @@ mod map;
 mod walk;
 
 use crate::sample::{EndName, Ends, FlowPath, FlowSample, LinkFacts, OvsSwitch, Problem};
+use crate::source::owners::OwnerReader;
 use crate::source::spaces::Spaces;
 use ends::Wanted;
 use kernel::{Kernel, Sockets};
@@ -29,6 +30,8 @@ const UNREST_NS: u64 = 250_000_000;
 pub struct Ground<'a> {
     /// The namespaces.
     pub spaces: &'a Spaces,
+    /// Who holds tuns and taps.
+    pub owners: &'a OwnerReader,
     /// Every link, sorted by key.
     pub links: &'a Arc<Vec<Arc<LinkFacts>>>,
     /// What Open vSwitch says.
@@ -77,7 +80,7 @@ impl PathReader {
 
     /// Asks again what may have changed without a word; the next `read` tells it. `flows` are those it was called with.
     pub fn renew(&mut self, ground: Ground<'_>, flows: &[FlowSample], now_ns: u64) {
-        let again_ns = if self.sockets.holders_wait() { 0 } else { AGAIN_NS };
+        let again_ns = if self.sockets.look_for_holders() { 0 } else { AGAIN_NS };
         if !flows.is_empty() && self.is_old(now_ns, again_ns) {
             self.find(ground, flows, now_ns);
         }
@@ -111,7 +114,7 @@ impl PathReader {
         let map = Map::new(ground.links, ground.ovs);
         self.sockets.begin();
         let held: Vec<(u64, SocketAddr)> = flows.iter().map(|flow| (flow.netns, flow.local)).collect();
-        let mut kernel = Kernel { sockets: &mut self.sockets, spaces: ground.spaces, map };
+        let mut kernel = Kernel { sockets: &mut self.sockets, spaces: ground.spaces, owners: ground.owners, map };
         let paths = ways(map, &mut kernel, &held, &self.wanted);
         if paths != *self.published {
             self.published = Arc::new(paths);

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 const INSTANCES: &str = "/sys/kernel/tracing/instances";
 
@@ -13,7 +14,9 @@ pub struct Unseen(PathBuf);
 impl Unseen {
     /// Records from now on.
     pub fn begin() -> Self {
-        let instance = Path::new(INSTANCES).join(format!("live-dropped-{}", std::process::id()));
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let instance = Path::new(INSTANCES).join(format!("live-dropped-{}-{number}", std::process::id()));
         fs::create_dir(&instance).expect("an instance can be made");
         let unseen = Self(instance);
         let threads = fs::read_dir("/proc/1/task").expect("init is there").flatten();

@@ -31,7 +31,7 @@ pub(in crate::source) fn residents(proc: &Path) -> BTreeMap<u64, Vec<u32>> {
 }
 
 /// The processes of a /proc, lowest number first.
-pub(in crate::source) fn processes(proc: &Path) -> Vec<u32> {
+fn processes(proc: &Path) -> Vec<u32> {
     let entries = std::fs::read_dir(proc).into_iter().flatten().flatten();
     let mut pids: Vec<u32> = entries.filter_map(|entry| scan::number32(entry.file_name().as_bytes())).collect();
     pids.sort_unstable();

@@ -73,9 +73,14 @@ impl Holders {
         }
     }
 
-    /// Who holds a link.
-    pub fn owner(&self, link: LinkKey) -> Option<&Owner> {
-        self.held.get(&link).map(|held| &held.owner)
+    /// Who holds a link: the process, and whose that is.
+    pub fn holder(&self, link: LinkKey) -> Option<(u32, &Owner)> {
+        self.held.get(&link).map(|held| (held.seen.pid, &held.owner))
+    }
+
+    /// Every link that somebody holds, with the process.
+    pub fn all(&self) -> impl Iterator<Item = (LinkKey, u32)> {
+        self.held.iter().map(|(&link, held)| (link, held.seen.pid))
     }
 
     /// When to look again, if nothing happens before.

@@ -8,17 +8,19 @@ mod holders;
 mod link;
 mod marks;
 mod neighbour;
+mod program;
 mod redirect;
 mod route;
 mod wireguard;
 
-use super::lookups::{Bridged, Detail, Lookups, Mac, Marking, Packet, Redirect, Route, Wireguard};
+use super::lookups::{Bridged, Detail, Lookups, Mac, Marking, Packet, Program, Redirect, Route, Wireguard};
 use super::map::Map;
 use crate::sample::{EndName, Holder, Ifindex, LinkKey, Proto};
 use crate::source::links::nsid;
 use crate::source::netlink::dialogue::{self, Dialogue};
 use crate::source::netlink::message::{Message, Request};
 use crate::source::netlink::socket::KernelSocket;
+use crate::source::owners::OwnerReader;
 use crate::source::spaces::Spaces;
 use holders::Holders;
 use route::Origin;
@@ -76,6 +78,7 @@ struct Inside {
 pub(super) struct Kernel<'a> {
     pub sockets: &'a mut Sockets,
     pub spaces: &'a Spaces,
+    pub owners: &'a OwnerReader,
     pub map: Map<'a>,
 }
 
@@ -90,9 +93,9 @@ impl Sockets {
         self.holders.forget();
     }
 
-    /// A holder was not looked for to the end.
-    pub fn holders_wait(&self) -> bool {
-        self.holders.waits()
+    /// Goes on looking for holders; true when some were looked for to the end.
+    pub fn look_for_holders(&mut self) -> bool {
+        self.holders.go_on()
     }
 
     /// Closes what is in namespaces that no way crosses any more, and tries those again that could not be entered.
@@ -277,6 +280,18 @@ impl Lookups for Kernel<'_> {
 
     fn onward(&mut self, holder: &Holder, netns: u64, packet: &Packet, held: &[(u64, SocketAddr)]) -> Option<EndName> {
         self.ask_onward(holder, (netns, packet), held)
+    }
+
+    fn program(&mut self, link: LinkKey) -> Option<Program> {
+        self.program_of(link)
+    }
+
+    fn calls(&mut self, link: LinkKey, program: &Program) -> Option<EndName> {
+        self.ask_calls(link.netns, program.pid)
+    }
+
+    fn tun_behind(&mut self, netns: u64, packet: &Packet) -> Option<LinkKey> {
+        self.ask_tun_behind(netns, packet)
     }
 }
 

@@ -137,6 +137,14 @@ pub(super) struct Detail {
     pub active_port: Option<Ifindex>,
 }
 
+/// A program that holds a tun, tap or macvtap open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Program {
+    pub pid: u32,
+    /// What a sentence calls it: `openvpn 4242`, `the guest web1`.
+    pub name: String,
+}
+
 /// What a walk asks, place by place.
 pub(super) trait Lookups {
     /// The namespace's route for a packet: of its own, or one that came in through `from`.
@@ -178,6 +186,12 @@ pub(super) trait Lookups {
     /// The socket on which a process that was called there calls on: rather one whose other end is `held`. None where it is
     /// none that copies, and where nobody knows which one it is.
     fn onward(&mut self, holder: &Holder, netns: u64, packet: &Packet, held: &[(u64, SocketAddr)]) -> Option<EndName>;
+    /// The program that holds a tun, tap or macvtap open.
+    fn program(&mut self, link: LinkKey) -> Option<Program>;
+    /// Where all its connected UDP sockets lead; none where it has none, and where they lead to several.
+    fn calls(&mut self, link: LinkKey, program: &Program) -> Option<EndName>;
+    /// The tun or tap of the program whose UDP socket the packet is for.
+    fn tun_behind(&mut self, netns: u64, packet: &Packet) -> Option<LinkKey>;
 }
 
 /// The address that leaves the choice to the kernel, of the other one's family.

@@ -3,6 +3,7 @@
 mod kinds;
 mod marks;
 mod net;
+mod programs;
 mod switches;
 mod wireguard;
 

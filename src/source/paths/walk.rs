@@ -5,6 +5,7 @@ mod bridge;
 mod link;
 mod marks;
 mod ovs;
+mod program;
 mod redirect;
 mod tunnel;
 mod vrf;

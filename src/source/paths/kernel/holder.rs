@@ -23,7 +23,7 @@ impl Kernel<'_> {
         if !is_it && !waits {
             return None;
         }
-        let pid = self.sockets.holders.of(told.inode)?;
+        let pid = self.sockets.holders.of((netns, told.inode))?;
         let name = std::fs::read(format!("/proc/{pid}/comm")).ok()?;
         let name = text::clean(name.trim_ascii_end());
         // Some stop listening once they are called: then the lower port is that of who was called.
@@ -41,9 +41,9 @@ impl Kernel<'_> {
         if !holder.accepts {
             return None;
         }
-        let own = std::fs::metadata(format!("/proc/{}/ns/net", holder.pid)).ok().map(|file| file.ino());
         // A socket may be of another namespace than its holder, as rootless containers' port drivers have them.
-        let spaces: BTreeSet<u64> = held.iter().map(|&(netns, _)| netns).chain([netns]).chain(own).collect();
+        let spaces: BTreeSet<u64> =
+            held.iter().map(|&(netns, _)| netns).chain([netns]).chain(Self::home(holder.pid)).collect();
         let sockets = self.held_by(holder.pid);
         let calls = |end: &EndName| (end.netns, end.local.port()) != (netns, packet.to.port());
         let mut called: Vec<EndName> = Vec::new();
@@ -60,19 +60,30 @@ impl Kernel<'_> {
         called.iter().all(|end| end.remote == first.remote).then_some(first)
     }
 
+    /// Inode of the network namespace that a process lives in.
+    pub(super) fn home(pid: u32) -> Option<u64> {
+        std::fs::metadata(format!("/proc/{pid}/ns/net")).ok().map(|file| file.ino())
+    }
+
     fn listens_at(&mut self, netns: u64, proto: Proto, local: SocketAddr) -> bool {
         let nobody = any_port(unspecified(local.ip()));
         self.ask_socket(netns, proto, local, nobody).is_some_and(|told| !told.is_established())
     }
 
     /// The socket with these two ends, else one that listens there.
-    fn ask_socket(&mut self, netns: u64, proto: Proto, local: SocketAddr, remote: SocketAddr) -> Option<Told> {
+    pub(super) fn ask_socket(
+        &mut self,
+        netns: u64,
+        proto: Proto,
+        local: SocketAddr,
+        remote: SocketAddr,
+    ) -> Option<Told> {
         let mut request = diag::one(proto, &SocketId::between(local, remote));
         self.diag(netns, |dialogue, buffer| dialogue.get(&mut request, buffer, diag::told).ok().flatten())
     }
 
     /// The connected sockets of a namespace, by inode.
-    fn connected(&mut self, netns: u64, proto: Proto) -> &HashMap<u32, EndName> {
+    pub(super) fn connected(&mut self, netns: u64, proto: Proto) -> &HashMap<u32, EndName> {
         if !self.sockets.round.connected.contains_key(&(netns, proto)) {
             let mut all = HashMap::new();
             let mut each = |message: &Message<'_>, _: u64| {
@@ -92,7 +103,7 @@ impl Kernel<'_> {
         &self.sockets.round.connected[&(netns, proto)]
     }
 
-    fn held_by(&mut self, pid: u32) -> Vec<u32> {
+    pub(super) fn held_by(&mut self, pid: u32) -> Vec<u32> {
         let holders = &mut self.sockets.holders;
         self.sockets.round.held_by.entry(pid).or_insert_with(|| holders.sockets(pid)).clone()
     }

@@ -1,16 +1,15 @@
-//! Which process holds a socket, by the inode that `sock_diag` tells: those that were found before are asked first, then all
-//! of `/proc`, newest first, because who has just been called was often made for it. That costs a microsecond for each
-//! descriptor there is, so it is done for a socket that is new, and takes a small part of the time at most.
+//! Which process holds a socket, by its namespace and the inode that `sock_diag` tells: those that were found before are asked
+//! first, then all of `/proc` in slices. A slice is looked through at once; where there are more, the next ticks go on with it.
 
-use crate::source::flows::holders::{processes, sockets_of};
+use crate::source::flows::holders::{Search, Socket, residents, sockets_of};
 use crate::source::{now_ns, proc_file};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::mem::MaybeUninit;
 use std::path::Path;
 
-/// What looking through all processes may take at once, ns, and of the time afterwards one part in so many.
-const MOST_NS: u64 = 200_000_000;
-const MOST_OF_TIME: u64 = 50;
+/// What looking may take at once, ns, and of the time afterwards one part in so many.
+const MOST_NS: u64 = 20_000_000;
+const MOST_OF_TIME: u64 = 10;
 /// Processes that were found and are asked first.
 const MOST_FOUND: usize = 64;
 /// Entries of about 300 descriptors a call.
@@ -19,14 +18,17 @@ const ENTRIES: usize = 8 * 1024;
 /// The holders that are known.
 #[derive(Debug, Default)]
 pub(super) struct Holders {
-    known: HashMap<u32, u32>,
+    known: HashMap<Socket, u32>,
     /// Sockets whose holder is not among the processes that can be seen.
-    missing: HashSet<u32>,
+    missing: HashSet<Socket>,
     found: BTreeSet<u32>,
+    /// Whose holders are looked for, and by which search; those that came later are for the next one.
+    wanted: Vec<Socket>,
+    later: Vec<Socket>,
+    search: Option<Search>,
     /// What was spent and not earned since, ns, as of then.
     spent_ns: u64,
     at_ns: u64,
-    waits: bool,
     entries: Vec<MaybeUninit<u8>>,
 }
 
@@ -39,27 +41,24 @@ impl Holders {
         }
     }
 
-    /// Somebody was not looked for, because that had taken long enough.
-    pub fn waits(&self) -> bool {
-        self.waits
-    }
-
-    /// The process that holds the socket, the newest of several; none where that is not known.
-    pub fn of(&mut self, inode: u32) -> Option<u32> {
-        if inode == 0 || self.missing.contains(&inode) {
+    /// The process that holds the socket, the newest of several; none where that is not known, and not yet.
+    pub fn of(&mut self, socket: Socket) -> Option<u32> {
+        if socket.1 == 0 || self.missing.contains(&socket) || self.wanted.contains(&socket) {
             return None;
         }
-        if let Some(&pid) = self.known.get(&inode).filter(|pid| self.found.contains(pid)) {
+        if let Some(&pid) = self.known.get(&socket).filter(|pid| self.found.contains(pid)) {
             return Some(pid);
         }
         let found: Vec<u32> = self.found.iter().rev().copied().collect();
-        let pid = found.into_iter().find(|&pid| self.sockets(pid).contains(&inode)).or_else(|| self.look(inode))?;
-        if self.found.len() >= MOST_FOUND {
-            self.found.clear();
+        if let Some(pid) = found.into_iter().find(|&pid| self.sockets(pid).contains(&socket.1)) {
+            self.known.insert(socket, pid);
+            return Some(pid);
         }
-        self.found.insert(pid);
-        self.known.insert(inode, pid);
-        Some(pid)
+        if !self.later.contains(&socket) {
+            self.later.push(socket);
+        }
+        self.go_on();
+        self.known.get(&socket).copied()
     }
 
     /// The inodes of the sockets that a process holds; none of one that is gone or may not be looked at.
@@ -73,22 +72,39 @@ impl Holders {
         all
     }
 
-    /// Looks through all processes.
-    fn look(&mut self, inode: u32) -> Option<u32> {
-        let began_ns = now_ns();
-        self.spent_ns = self.spent_ns.saturating_sub(began_ns.saturating_sub(self.at_ns) / MOST_OF_TIME);
-        (self.at_ns, self.waits) = (began_ns, self.spent_ns >= MOST_NS);
-        if self.waits {
-            return None;
+    /// Looks at the next slices, as far as the time goes; true when a search has come to its end.
+    pub fn go_on(&mut self) -> bool {
+        let mut ended = false;
+        self.entries.resize(ENTRIES, MaybeUninit::uninit());
+        while !self.wanted.is_empty() || !self.later.is_empty() {
+            let began_ns = now_ns();
+            let passed_ns = began_ns.saturating_sub(self.at_ns);
+            (self.spent_ns, self.at_ns) = (self.spent_ns.saturating_sub(passed_ns / MOST_OF_TIME), began_ns);
+            if self.spent_ns >= MOST_NS {
+                break;
+            }
+            let search = self.search.get_or_insert_with(|| {
+                self.wanted = std::mem::take(&mut self.later);
+                let proc = Path::new("/proc");
+                Search::begin(proc, &residents(proc), self.wanted.clone())
+            });
+            for found in search.go_on(&mut self.entries) {
+                if self.found.len() >= MOST_FOUND {
+                    self.found.clear();
+                }
+                self.found.insert(found.pid);
+                self.known.insert(found.socket, found.pid);
+            }
+            if search.is_over() {
+                let known = &self.known;
+                self.missing.extend(self.wanted.drain(..).filter(|socket| !known.contains_key(socket)));
+                self.search = None;
+                ended = true;
+            }
+            self.at_ns = now_ns();
+            self.spent_ns = self.spent_ns.saturating_add(self.at_ns.saturating_sub(began_ns));
         }
-        let pids = processes(Path::new("/proc"));
-        let pid = pids.into_iter().rev().find(|&pid| self.sockets(pid).contains(&inode));
-        if pid.is_none() {
-            self.missing.insert(inode);
-        }
-        self.at_ns = now_ns();
-        self.spent_ns = self.spent_ns.saturating_add(self.at_ns.saturating_sub(began_ns));
-        pid
+        ended
     }
 }
 
@@ -98,25 +114,36 @@ mod tests {
     use std::net::TcpListener;
     use std::os::fd::AsFd;
 
-    fn inode(of: impl AsFd) -> u32 {
-        u32::try_from(rustix::fs::fstat(of).expect("it is open").st_ino).expect("inodes of sockets are short")
+    fn socket(of: impl AsFd) -> Socket {
+        let inode = rustix::fs::fstat(of).expect("it is open").st_ino;
+        (0, u32::try_from(inode).expect("inodes of sockets are short"))
+    }
+
+    fn listener() -> TcpListener {
+        TcpListener::bind("127.0.0.1:0").expect("loopback can be listened on")
     }
 
     #[test]
     fn a_sockets_holder_is_found_and_one_that_nobody_holds_is_not_looked_for_again() {
         let (mut holders, own) = (Holders::default(), std::process::id());
-        let socket = TcpListener::bind("127.0.0.1:0").expect("loopback can be listened on");
-        assert_eq!(holders.of(inode(&socket)), Some(own), "this process");
-        let other = TcpListener::bind("127.0.0.1:0").expect("loopback can be listened on");
-        holders.spent_ns = u64::MAX;
-        assert_eq!(holders.of(inode(&other)), Some(own), "who is known is asked first, whatever was spent");
-        let gone = inode(&other);
-        drop(other);
-        assert_eq!((holders.of(gone + 1_000_000), holders.waits()), (None, true), "too much was spent to look");
-        holders.spent_ns = 0;
-        assert_eq!((holders.of(gone + 1_000_000), holders.waits()), (None, false), "nobody holds it");
+        let first = listener();
+        while holders.of(socket(&first)).is_none() {
+            holders.spent_ns = 0;
+            holders.go_on();
+        }
+        assert_eq!(holders.of(socket(&first)), Some(own), "this process");
+        let other = listener();
+        (holders.spent_ns, holders.at_ns) = (u64::MAX, now_ns());
+        assert_eq!(holders.of(socket(&other)), Some(own), "who is known is asked first, whatever was spent");
+        let nobodys = (0, socket(&other).1 + 1_000_000);
+        assert_eq!((holders.of(nobodys), holders.later.len()), (None, 1), "too much was spent to look: later");
+        assert!(!holders.go_on(), "nor now");
+        while holders.missing.is_empty() {
+            holders.spent_ns = 0;
+            holders.go_on();
+        }
         let spent_ns = std::mem::take(&mut holders.spent_ns);
-        assert_eq!((holders.of(gone + 1_000_000), holders.spent_ns), (None, 0), "and that is known: {spent_ns} ns");
-        assert_eq!(holders.of(0), None, "a socket that was not accepted yet has no inode");
+        assert_eq!((holders.of(nobodys), holders.spent_ns), (None, 0), "that nobody has it is known: {spent_ns} ns");
+        assert_eq!(holders.of((0, 0)), None, "a socket that was not accepted yet has no inode");
     }
 }

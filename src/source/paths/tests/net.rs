@@ -5,7 +5,9 @@ use crate::sample::{
     Proto,
 };
 use crate::source::paths::ends::Wanted;
-use crate::source::paths::lookups::{Bridged, Detail, Lookups, Mac, Marking, Packet, Redirect, Route, Wireguard};
+use crate::source::paths::lookups::{
+    Bridged, Detail, Lookups, Mac, Marking, Packet, Program, Redirect, Route, Wireguard,
+};
 use crate::source::paths::map::Map;
 use crate::source::paths::walk::{Way, walk};
 use crate::source::paths::ways;
@@ -40,6 +42,8 @@ pub(super) struct Net {
     /// By namespace, mark and destination; what is not here is as for packets without a mark.
     pub marked: HashMap<(u64, u32, IpAddr), Route>,
     pub redirects: HashMap<LinkKey, Redirect>,
+    /// Who holds a tun, and where its UDP socket leads.
+    pub programs: HashMap<LinkKey, (Program, Option<EndName>)>,
     /// Of the socket.
     pub mark: Option<u32>,
 }
@@ -284,5 +288,18 @@ impl Lookups for Net {
 
     fn onward(&mut self, holder: &Holder, _: u64, _: &Packet, _: &[(u64, SocketAddr)]) -> Option<EndName> {
         self.holders.iter().find(|known| known.2 == *holder)?.3
+    }
+
+    fn program(&mut self, link: LinkKey) -> Option<Program> {
+        self.programs.get(&link).map(|known| known.0.clone())
+    }
+
+    fn calls(&mut self, link: LinkKey, _: &Program) -> Option<EndName> {
+        self.programs.get(&link)?.1
+    }
+
+    fn tun_behind(&mut self, netns: u64, packet: &Packet) -> Option<LinkKey> {
+        let is_its = |end: &EndName| (end.netns, end.local) == (netns, packet.to);
+        self.programs.iter().find(|(_, known)| known.1.as_ref().is_some_and(is_its)).map(|(link, _)| *link)
     }
 }

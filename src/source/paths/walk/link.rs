@@ -1,5 +1,6 @@
 //! From link to link: what a driver does with a frame that it is given, and who takes a frame that a link receives.
 
+use super::program::TUNS;
 use super::tunnel::PACKS;
 use super::vrf::VRF;
 use super::wireguard::WIREGUARD;
@@ -47,7 +48,7 @@ impl<'a, L: Lookups> Walk<'a, L> {
             WIREGUARD => self.encrypt(link),
             "xfrm" => Err(format!("the IPsec policies decide where {name} sends the packets, and those are not asked")),
             "dummy" => Err(format!("the packets end in {name}: a dummy drops what it is given")),
-            "tun" | "tap" => Err(format!("the packets leave through {name}, to the program that holds it open")),
+            kind if TUNS.contains(&kind) => self.into_program(link, mac),
             "physical" | "virtio" => Err(format!("the packets leave this machine through {name}")),
             kind => Err(format!("where {name} takes the packets is not known: its kind is {kind}")),
         }
@@ -61,7 +62,7 @@ impl<'a, L: Lookups> Walk<'a, L> {
             return self.switch(port, mac);
         }
         if link.kind == Kind::Macvtap || link.kind.word() == IPVTAP {
-            return Err(format!("the packets come out of {} to the program that holds it open", link.name));
+            return Err(format!("the packets come out of {} to {}", link.name, self.whose(key)));
         }
         if let Some(above) = self.tagged(key) {
             self.tags.pop();

@@ -1,5 +1,6 @@
 //! Into a tunnel and out at its far end; the outer packet walks like any other in between.
 
+use super::program::TUNS;
 use super::{At, Inner, Walk};
 use crate::sample::{HopBy, HopWay, LinkFacts, LinkKey, Proto};
 use crate::source::paths::lookups::{Lookups, Mac, Packet, Tunnel, any_port, unspecified};
@@ -71,6 +72,9 @@ impl<L: Lookups> Walk<'_, L> {
     pub(super) fn unpack(&mut self, netns: u64, inner: &Inner) -> Result<At, String> {
         if let Some(sealed) = &inner.sealed {
             return self.decrypt(netns, inner, sealed);
+        }
+        if TUNS.contains(&&*inner.kind) {
+            return self.out_of_program(netns, inner);
         }
         let far = self.far_port(netns, inner).or_else(|| self.far_link(netns, inner)).ok_or_else(|| {
             let (kind, key, at) = (&inner.kind, inner.key, self.packet.to.ip());

@@ -1,0 +1,43 @@
+//! Into the program that holds a tun or tap. What a VPN is given it sends in datagrams of its own, which walk on to the VPN at the
+//! other end; a guest keeps it.
+
+use super::{At, Inner, Walk};
+use crate::sample::{HopBy, HopWay, LinkFacts, LinkKey, Proto};
+use crate::source::paths::lookups::{Lookups, Mac, Packet};
+
+/// The kernel's words for a link with a program behind it.
+pub(super) const TUNS: [&str; 2] = ["tun", "tap"];
+
+impl<L: Lookups> Walk<'_, L> {
+    /// A tun or tap has been given the packet: it goes on where the program's connected socket leads.
+    pub(super) fn into_program(&mut self, link: &LinkFacts, mac: Option<Mac>) -> Result<At, String> {
+        let program = self.lookups.program(link.key());
+        let onward = program.as_ref().and_then(|program| self.lookups.calls(link.key(), program));
+        let Some(onward) = onward else {
+            return Err(format!("the packets leave through {}, to {}", link.name, self.whose(link.key())));
+        };
+        let (packet, kind) = (self.packet, link.kind.word().to_owned());
+        self.inner.push(Inner { packet, mac, kind, key: 0, through: link.key(), sealed: None });
+        self.packet = Packet { proto: Proto::Udp, from: onward.local, to: onward.remote, mark: None };
+        self.marked_in = onward.netns;
+        Ok(At::Route { netns: onward.netns, from: None })
+    }
+
+    /// The datagram is at its address: the program whose socket that is writes the packet to its own tun.
+    pub(super) fn out_of_program(&mut self, netns: u64, inner: &Inner) -> Result<At, String> {
+        let far =
+            self.lookups.tun_behind(netns, &self.packet).filter(|&far| far != inner.through).ok_or_else(|| {
+                let (at, through) = (self.packet.to, self.map.name(inner.through));
+                format!("at {at}, where the program of {through} sends, no program with a {} is seen", inner.kind)
+            })?;
+        self.packet = Packet { mark: Some(0), ..inner.packet };
+        self.push(far, HopWay::Received, HopBy::Tunnel)?;
+        Ok(At::Receive { link: far, mac: inner.mac })
+    }
+
+    /// Who holds the link open, as a sentence ends.
+    pub(super) fn whose(&mut self, link: LinkKey) -> String {
+        let program = self.lookups.program(link);
+        program.map_or_else(|| "the program that holds it open".to_owned(), |program| program.name)
+    }
+}
