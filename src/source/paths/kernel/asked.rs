@@ -23,7 +23,11 @@ impl Kernel<'_> {
         let (inside, buffer) = self.inside(link.netns)?;
         let (mut dialogue, family) = match inside.wireguard.take() {
             Some(open) => open,
-            None => spaces.inside(link.netns, || generic::open(wireguard::FAMILY)).map_err(|error| unasked(&error))?,
+            None => {
+                let open = || generic::open(wireguard::FAMILY, wireguard::GET_DEVICE);
+                let (dialogue, family) = spaces.inside(link.netns, open).map_err(|error| unasked(&error))?;
+                (dialogue, family.id)
+            }
         };
         let mut device = Wireguard::default();
         let each = |message: &Message<'_>, _: u64| wireguard::told(message, &mut device);
