@@ -1,5 +1,5 @@
 //! The kernel as [`Lookups`]: one rtnetlink socket in each namespace that a path crosses, opened once and kept while
-//! there are flows. Every question is one request for one entry; no table is dumped where the kernel can be asked.
+//! there are flows. Every question is one request for one entry; no table is dumped where the kernel can be asked (some from Linux 5.0).
 
 mod asked;
 mod conntrack;
@@ -21,6 +21,7 @@ use crate::source::netlink::message::{Message, Request};
 use crate::source::netlink::socket::KernelSocket;
 use crate::source::spaces::Spaces;
 use holders::Holders;
+use neighbour::Entry;
 use route::Origin;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -144,6 +145,12 @@ impl Kernel<'_> {
         }
     }
 
+    /// An entry of a forwarding table as the kernel has it now.
+    fn ask_entry<T>(&mut self, netns: u64, of: Entry, answer: impl Fn(&Message<'_>) -> Option<T>) -> Option<T> {
+        let (inside, buffer) = self.inside(netns).ok()?;
+        of.ask(&mut inside.route, buffer, answer)
+    }
+
     /// A neighbour as the kernel has it now.
     fn ask_neighbour(&mut self, link: LinkKey, ip: IpAddr) -> Option<Mac> {
         let one = self.ask(link.netns, neighbour::request(link.ifindex, ip), neighbour::mac);
@@ -207,7 +214,7 @@ impl Lookups for Kernel<'_> {
         }
         // A bridge with vlans has learnt it under a number, 1 unless someone chose another.
         let mut ask =
-            |vlan| self.ask(bridge.netns, neighbour::bridged(bridge.ifindex, mac, vlan), neighbour::bridge_port);
+            |vlan| self.ask_entry(bridge.netns, Entry::of_bridge(bridge.ifindex, mac, vlan), neighbour::bridge_port);
         let bridged = ask(None).or_else(|| ask(Some(1)));
         self.sockets.round.bridged.insert((bridge, mac), bridged);
         bridged
@@ -218,7 +225,7 @@ impl Lookups for Kernel<'_> {
             return *known;
         }
         // What is for no learnt address goes where all zeros point.
-        let mut ask = |mac| self.ask(tunnel.netns, neighbour::tunnelled(tunnel.ifindex, mac), neighbour::far_end);
+        let mut ask = |mac| self.ask_entry(tunnel.netns, Entry::of_tunnel(tunnel.ifindex, mac), neighbour::far_end);
         let remote = ask(mac).or_else(|| ask([0; 6]));
         self.sockets.round.remotes.insert((tunnel, mac), remote);
         remote
