@@ -165,7 +165,7 @@ impl Scope {
                     None => family.binary_search(&flow.pid).is_ok() || was(flow),
                 };
                 if ends().any(belongs) {
-                    self.own.extend(ends().map(|flow| flow.key()));
+                    self.own.extend(ends().map(FlowSample::key));
                 } else if proto == Proto::Udp && (other.is_some() || places[one].is_connected()) {
                     self.datagrams.extend(ends().map(|flow| flow.netns));
                 }

@@ -17,6 +17,7 @@ use super::map::Map;
 use crate::sample::{EndName, Holder, Ifindex, LinkKey, Proto};
 use crate::source::links::nsid;
 use crate::source::netlink::dialogue::{self, Dialogue};
+use crate::source::netlink::generic::Family;
 use crate::source::netlink::message::{Message, Request};
 use crate::source::netlink::socket::KernelSocket;
 use crate::source::spaces::Spaces;
@@ -69,7 +70,7 @@ struct Inside {
     /// None where connections are not tracked, or that may not be asked.
     conntrack: Option<Dialogue<KernelSocket>>,
     /// Opened when a wireguard is asked for: its family of generic netlink, and `sock_diag`.
-    wireguard: Option<(Dialogue<KernelSocket>, u16)>,
+    wireguard: Option<(Dialogue<KernelSocket>, Family)>,
     sockets: Option<Dialogue<KernelSocket>>,
 }
 
