@@ -28,8 +28,7 @@ const MOST_ASKED: usize = 64;
 /// A bridge follows the carrier of its ports at once, the kernel announces a carrier up to a second later (linkwatch):
 /// for so long after any change the claims are asked for every tick.
 const CLAIMS_SETTLE_NS: u64 = 1_200_000_000;
-/// A kernel that tells claims only to who asks its drivers one by one announces none: after that time they are asked for at most so
-/// many links at once.
+/// Before Linux 5.6 nobody announces a speed that was set: the drivers are asked again so often, of so many links at once at most.
 const DRIVERS_AGAIN_NS: u64 = 2_000_000_000;
 const MOST_DRIVERS: usize = 256;
 /// Links asked for in one call: the answers, about a kilobyte of its memory each, must fit the socket's buffer.
