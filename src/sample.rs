@@ -25,7 +25,7 @@ use std::sync::Arc;
 pub use benchmarks::{Benchmark, Program};
 pub use core_set::{CoreSet, CoreSetError, MOST_CORES};
 pub use cores::{CoreCounters, CoreId, CorePlace, SOFTIRQ_KINDS, SoftirqKind, Softnet, Topology};
-pub use flows::{Busy, Congestion, FlowSample, Proto, Pulse, TcpState, UdpState};
+pub use flows::{Busy, Congestion, FlowSample, Proto, Pulse, SocketKey, TcpState, UdpState};
 pub use kernel::{DropCount, DropFlow, Drops, HopCores, KernelCounts, OnRequest, SoftirqTime};
 pub use links::{Ifindex, Kind, LinkCounters, LinkFacts, LinkKey, LinkState, PeerRef, PortState};
 pub use losses::{Conntrack, IpCounters, Offload, Offloads, ProtocolCounters, QdiscCounters};
@@ -96,7 +96,7 @@ pub struct Sample {
     pub trace: Option<Trace>,
     /// What the kernel itself counts; the same `Arc` until it changes, none where its programs do not run.
     pub kernel: Option<Arc<KernelCounts>>,
-    /// The connections of the watched processes, sorted by cookie; empty where there are none or they cannot be read.
+    /// The connections of the watched processes, sorted by key; empty where there are none or they cannot be read.
     pub flows: Vec<FlowSample>,
     /// The benchmark programs among the watched processes, sorted by pid; the same `Arc` until one comes, goes or reports.
     pub benchmarks: Arc<Vec<Benchmark>>,

@@ -3,6 +3,7 @@
 
 pub(crate) mod benchmarks;
 pub mod cores;
+mod ethtool;
 pub mod feed;
 pub mod flows;
 pub mod host;
@@ -20,6 +21,8 @@ mod proc_file;
 mod pulse;
 mod replay;
 pub mod sampler;
+#[cfg(test)]
+mod sandbox;
 mod scan;
 mod seat;
 pub mod spaces;

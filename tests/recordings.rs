@@ -187,6 +187,19 @@ fn what_is_read_back_is_what_was_written() {
 }
 
 #[test]
+fn a_recording_with_equal_cookies_in_two_namespaces_is_read_again() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("run.jsonl");
+    let Item::Sample(plain) = items().remove(0) else { panic!("a sample comes first") };
+    let end = |netns| FlowSample { netns, ..connection(1) };
+    let written = Item::Sample(Box::new(Sample { flows: vec![end(7), end(8), datagrams(1)], ..*plain }));
+    let mut recorder = Recorder::create(&path).expect("a new file");
+    recorder.write(&written).expect("it is written");
+    recorder.finish().expect("it is closed");
+    assert_eq!(read(&path), (vec![written], None), "Linux before 5.4 counts them in each namespace");
+}
+
+#[test]
 fn facts_are_written_once_while_they_hold() {
     let (_dir, path) = written("run.jsonl");
     let text = fs::read_to_string(path).expect("plain text");

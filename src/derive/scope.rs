@@ -4,7 +4,9 @@
 
 use super::flow::join::{self, Translated};
 use super::flow::{Beside, CARRIES, relayed};
-use crate::sample::{Benchmark, DropCount, DropFlow, Duty, FlowPath, FlowSample, Proto, ProtocolCounters, Sample};
+use crate::sample::{
+    Benchmark, DropCount, DropFlow, Duty, FlowPath, FlowSample, Proto, ProtocolCounters, Sample, SocketKey,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -24,31 +26,31 @@ const MOST_FLOWS: usize = 8192;
 /// What belongs to the command.
 #[derive(Debug, Default)]
 pub(super) struct Scope {
-    /// The sockets that do, by cookie.
-    own: BTreeSet<u64>,
+    /// The sockets that do.
+    own: BTreeSet<SocketKey>,
     /// The sockets that are known to; none where the command's processes tell.
-    taken: Option<BTreeSet<u64>>,
+    taken: Option<BTreeSet<SocketKey>>,
     /// In both directions, those of sockets that did: what the kernel drops of them it tells later.
     flows: BTreeSet<DropFlow>,
     /// Namespaces in which others send or receive datagrams.
     datagrams: BTreeSet<u64>,
     /// What these were made from: the command's processes, each socket and what it is connected with.
     family: Arc<Vec<u32>>,
-    sockets: Vec<(u64, SocketAddr)>,
+    sockets: Vec<(SocketKey, SocketAddr)>,
     paths: Arc<Vec<FlowPath>>,
     /// Of the sample before: the threads, and the namespaces that its connections end in or cross.
     threads: BTreeSet<u32>,
     spaces: BTreeSet<u64>,
     has_benchmark: bool,
-    /// What the command's sockets had moved when they were seen first: by cookie, instant and bytes; by namespace, datagrams.
-    first: BTreeMap<u64, (u64, u64)>,
+    /// What the command's sockets had moved when they were seen first: by socket, instant and bytes; by namespace, datagrams.
+    first: BTreeMap<SocketKey, (u64, u64)>,
     first_datagrams: BTreeMap<u64, u64>,
     /// Processes at the other end, ever.
     mates: BTreeSet<u32>,
-    /// Those of them that are no known benchmarks and were connected with others too, and by cookie the connections of the
+    /// Those of them that are no known benchmarks and were connected with others too, and the connections of the
     /// sample before that may tell so.
     serving: BTreeSet<u32>,
-    strangers: BTreeSet<u64>,
+    strangers: BTreeSet<SocketKey>,
     shared: Option<u32>,
 }
 
@@ -69,8 +71,8 @@ impl Scope {
         self.family.binary_search(&pid).is_ok() || (self.mates.contains(&pid) && self.shared != Some(pid))
     }
 
-    /// What belongs from now on are these sockets, by cookie, with the command's processes beside them.
-    pub fn take(&mut self, sockets: BTreeSet<u64>) {
+    /// What belongs from now on are these sockets, with the command's processes beside them.
+    pub fn take(&mut self, sockets: BTreeSet<SocketKey>) {
         if self.taken.as_ref() != Some(&sockets) {
             self.sockets.clear();
             self.taken = Some(sockets);
@@ -89,7 +91,7 @@ impl Scope {
             || sample.benchmarks.iter().any(|one: &Benchmark| is_ours(one.pid))
             || sample.flows.iter().any(|flow| is_ours(flow.pid) && self.drives(flow, &sample.protocols));
         let (own, others): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut sample.flows).into_iter().partition(|flow| self.own.contains(&flow.cookie));
+            std::mem::take(&mut sample.flows).into_iter().partition(|flow| self.own.contains(&flow.key()));
         let mates: BTreeSet<u32> = own.iter().map(|flow| flow.pid).filter(|&pid| !is_ours(pid)).collect();
         self.mates.extend(&mates);
         let busy: BTreeSet<u32> = others.iter().filter(|flow| is_busy(flow)).map(|flow| flow.pid).collect();
@@ -121,7 +123,7 @@ impl Scope {
         if self.first.len() > MOST_FLOWS {
             self.first.clear();
         }
-        let &mut (since_ns, before) = self.first.entry(flow.cookie).or_insert((newest.at_ns, moved));
+        let &mut (since_ns, before) = self.first.entry(flow.key()).or_insert((newest.at_ns, moved));
         let lasted_ns = newest.at_ns.saturating_sub(since_ns);
         let steady = DRIVES_PER_S.saturating_mul(lasted_ns / DRIVES_NS);
         moved >= DRIVES || (moved >= CARRIES && steady > 0 && moved.saturating_sub(before) >= steady)
@@ -135,9 +137,9 @@ impl Scope {
         let is_strange = |flow: &&FlowSample| {
             self.taken.is_none() && flow.proto == Proto::Tcp && mates.contains(&flow.pid) && !is_known(flow.pid)
         };
-        let strange: BTreeMap<u64, u32> =
-            others.iter().filter(is_strange).map(|flow| (flow.cookie, flow.pid)).collect();
-        let lasting = strange.iter().filter(|(cookie, _)| self.strangers.contains(cookie));
+        let strange: BTreeMap<SocketKey, u32> =
+            others.iter().filter(is_strange).map(|flow| (flow.key(), flow.pid)).collect();
+        let lasting = strange.iter().filter(|(socket, _)| self.strangers.contains(socket));
         self.serving.extend(lasting.map(|(_, pid)| *pid));
         self.strangers = strange.into_keys().collect();
     }
@@ -145,7 +147,7 @@ impl Scope {
     /// Which sockets belong: the command's, and those that certainly are their other ends. A connection of TCP stays what
     /// it was found to be, also when one of its ends is gone.
     fn join(&mut self, family: &Arc<Vec<u32>>, Sample { flows, paths, .. }: &Sample) {
-        let sockets: Vec<_> = flows.iter().map(|flow| (flow.cookie, flow.remote)).collect();
+        let sockets: Vec<_> = flows.iter().map(|flow| (flow.key(), flow.remote)).collect();
         if *family == self.family && sockets == self.sockets && Arc::ptr_eq(&self.paths, paths) {
             return;
         }
@@ -157,13 +159,13 @@ impl Scope {
             let places = names.places(flows.iter().copied());
             for (one, other) in join::pairs(&places) {
                 let ends = || [Some(one), other].into_iter().flatten().map(|at| flows[at]);
-                let was = |flow: &FlowSample| proto == Proto::Tcp && before.contains(&flow.cookie);
+                let was = |flow: &FlowSample| proto == Proto::Tcp && before.contains(&flow.key());
                 let belongs = |flow: &FlowSample| match &self.taken {
-                    Some(taken) => taken.contains(&flow.cookie),
+                    Some(taken) => taken.contains(&flow.key()),
                     None => family.binary_search(&flow.pid).is_ok() || was(flow),
                 };
                 if ends().any(belongs) {
-                    self.own.extend(ends().map(|flow| flow.cookie));
+                    self.own.extend(ends().map(FlowSample::key));
                 } else if proto == Proto::Udp && (other.is_some() || places[one].is_connected()) {
                     self.datagrams.extend(ends().map(|flow| flow.netns));
                 }
@@ -177,8 +179,8 @@ impl Scope {
             return;
         }
         for second in relayed::seconds(&sample.flows, &sample.paths) {
-            if !second.firsts.is_empty() && second.firsts.iter().all(|(cookie, _)| self.own.contains(cookie)) {
-                self.own.insert(second.cookie);
+            if !second.firsts.is_empty() && second.firsts.iter().all(|(socket, _)| self.own.contains(socket)) {
+                self.own.insert(second.key);
             }
         }
     }

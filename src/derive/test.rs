@@ -202,7 +202,7 @@ impl Tests {
 
 /// It may be a test's: of a known benchmark, or no connection that only stands there.
 fn drives(flow: &FlowSample, previous: &Sample, benchmarks: &[Benchmark]) -> bool {
-    let before = previous.flows.binary_search_by_key(&flow.cookie, |one| one.cookie).ok();
+    let before = previous.flows.binary_search_by_key(&flow.key(), FlowSample::key).ok();
     let moves = || flow.proto == Proto::Udp || before.is_none_or(|at| moved(&previous.flows[at]) < moved(flow));
     benchmarks.binary_search_by_key(&flow.pid, |benchmark| benchmark.pid).is_ok() || (is_busy(flow) && moves())
 }

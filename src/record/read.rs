@@ -4,8 +4,8 @@
 use super::clean;
 use super::{Header, Line, RecordError, Row, SCHEMA_VERSION};
 use crate::sample::{
-    Benchmark, CoreId, FlowPath, Host, Item, LinkCounters, LinkFacts, MOST_CORES, Offloads, OvsDatapath, OvsSwitch,
-    Owned, Problem, Runner, Sample, Space, Steering, Topology,
+    Benchmark, CoreId, FlowPath, FlowSample, Host, Item, LinkCounters, LinkFacts, MOST_CORES, Offloads, OvsDatapath,
+    OvsSwitch, Owned, Problem, Runner, Sample, Space, Steering, Topology,
 };
 use std::borrow::Cow;
 use std::fs::File;
@@ -202,7 +202,7 @@ impl Recording {
         self.sorted(row.counters.iter().map(LinkCounters::key), "counters")?;
         self.sorted(row.cores.iter().map(|row| row.core), "cores")?;
         self.sorted(row.threads.iter().map(|thread| (thread.id.pid, thread.id.tid)), "threads")?;
-        self.sorted(row.flows.iter().map(|flow| flow.cookie), "flows")?;
+        self.sorted(row.flows.iter().map(FlowSample::key), "flows")?;
         self.sorted(row.qdiscs.iter().map(|qdisc| (qdisc.link, qdisc.handle)), "qdiscs")?;
         self.sorted(row.protocols.iter().map(|counters| counters.netns), "protocols")?;
         self.sorted(row.datapaths.iter().map(OvsDatapath::key), "datapaths")?;

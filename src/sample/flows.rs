@@ -147,13 +147,23 @@ pub struct UdpState {
     pub drops: u32,
 }
 
+/// Which socket it is: a cookie is unique on the machine from Linux 5.4, before that in its network namespace alone, where both
+/// ends of a veth pair may have the same one. Recordings are sorted by the cookie first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SocketKey {
+    /// The socket's cookie (`idiag_cookie`).
+    pub cookie: u64,
+    /// Inode of its network namespace.
+    pub netns: u64,
+}
+
 /// One established TCP connection, or one UDP socket, of a watched process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowSample {
     /// What it speaks.
     #[serde(default, skip_serializing_if = "Proto::is_tcp")]
     pub proto: Proto,
-    /// The socket's cookie (`idiag_cookie`): unique on this machine, never given again.
+    /// The socket's cookie (`idiag_cookie`): unique in its namespace, from Linux 5.4 on the machine.
     pub cookie: u64,
     /// Inode of its network namespace.
     pub netns: u64,
@@ -179,6 +189,12 @@ pub struct FlowSample {
 }
 
 impl FlowSample {
+    /// Which socket it is.
+    #[must_use]
+    pub fn key(&self) -> SocketKey {
+        SocketKey { cookie: self.cookie, netns: self.netns }
+    }
+
     /// Who sends to whom: both directions of a socket that is connected; to one that is not, anybody. IPv4 is written as such.
     pub fn directions(&self) -> impl Iterator<Item = DropFlow> + use<> {
         let plain = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());

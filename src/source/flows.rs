@@ -91,7 +91,7 @@ impl FlowReader {
     }
 
     /// One tick: finds the connections of these threads' processes, and hands over every pulse since the tick before,
-    /// sorted by cookie.
+    /// sorted by key.
     pub fn read(&mut self, threads: &[ThreadSample]) -> Vec<FlowSample> {
         if threads.is_empty() && self.holders.is_empty() {
             return Vec::new();
@@ -116,7 +116,7 @@ impl FlowReader {
                 !lives
             });
         }
-        flows.sort_unstable_by_key(|flow| flow.cookie);
+        flows.sort_unstable_by_key(FlowSample::key);
         // An open socket keeps a namespace alive after its last process.
         self.spaces.retain(|&netns, _| holders.values().flatten().any(|holder| holder.netns == netns));
         if self.blind.len() != told {

@@ -26,9 +26,28 @@ pub fn read_from(roots: &Roots) -> Host {
     Host { name: word("hostname"), kernel: word("osrelease"), arch: word("arch"), policy: policy::read(roots) }
 }
 
+/// The running kernel is older than that version; what calls itself otherwise is none.
+pub(super) fn is_before(version: (u32, u32)) -> bool {
+    version_of(&rustix::system::uname().release().to_string_lossy()).is_some_and(|running| running < version)
+}
+
+/// The first two numbers of a kernel's release.
+fn version_of(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_kernels_version_is_in_its_release() {
+        assert_eq!(version_of("4.18.0-147.el8.aarch64"), Some((4, 18)));
+        assert_eq!(version_of("6.18-rc1"), Some((6, 18)));
+        assert_eq!((version_of("linux"), version_of("6")), (None, None), "what is no version is none");
+        assert!(is_before((1000, 0)) && !is_before((4, 0)), "the running one is between");
+    }
 
     #[test]
     fn the_host_is_the_one_that_proc_names() {

@@ -1,5 +1,5 @@
 //! Links of one network namespace: what each is (`RTM_GETLINK` once, then notifications), what each moved
-//! (`RTM_GETSTATS` every tick), what each claims (ethtool's family, when something changed). A namespace is entered by
+//! (`RTM_GETSTATS` every tick), what each claims (ethtool's family or its ioctl, when something changed). A namespace is entered by
 //! whoever opens the reader; its sockets stay there. It computes no rate and judges no claim.
 
 mod claims;
@@ -14,10 +14,11 @@ mod table;
 mod tests;
 
 use crate::sample::{LinkCounters, LinkFacts, Problem};
-use crate::source::SourceError;
+use crate::source::ethtool::Drivers;
 use crate::source::netlink::dialogue::{self, Dialogue};
 use crate::source::netlink::socket::KernelSocket;
 use crate::source::spaces::Spaces;
+use crate::source::{SourceError, host};
 use claims::Claims;
 use facts::Place;
 use reader::Reader;
@@ -30,6 +31,8 @@ use std::sync::Arc;
 const NOTIFICATION_BUFFER: usize = 1024 * 1024;
 /// The calling thread's network namespace; its inode is the namespace's name.
 const OWN_NETNS: &str = "/proc/thread-self/ns/net";
+/// From this version on the kernel names a link's device (`IFLA_PARENT_DEV_NAME`).
+const NAMES_DEVICES: (u32, u32) = (5, 14);
 
 /// One reading of every link.
 #[derive(Debug)]
@@ -56,13 +59,12 @@ impl LinkReader {
     /// No netlink (a sandbox, a missing permission), no /proc, or a kernel that cannot list its links. Missing speeds
     /// are no error but a [problem](Self::problems).
     pub fn open() -> Result<Self, SourceError> {
-        Self::open_with(facts::SYSFS)
+        Self::open_with(facts::SYSFS, Claims::open())
     }
 
-    fn open_with(sysfs: &str) -> Result<Self, SourceError> {
+    fn open_with(sysfs: &str, claims: io::Result<Claims<KernelSocket>>) -> Result<Self, SourceError> {
         let netns =
             std::fs::metadata(OWN_NETNS).map_err(|error| SourceError::File { path: OWN_NETNS.into(), error })?.ino();
-        let place = Place { netns, sysfs: sysfs.into() };
         let failed = |operation| move |error: io::Error| SourceError::Netlink { operation, error };
         let route = || KernelSocket::open(netlink_sys::protocols::NETLINK_ROUTE);
         let dumps = route().map_err(failed("open a socket"))?;
@@ -70,8 +72,10 @@ impl LinkReader {
         let mut news = route().map_err(failed("open a socket"))?;
         news.enlarge(NOTIFICATION_BUFFER);
         news.join(libc::RTNLGRP_LINK).map_err(failed("subscribe to link notifications"))?;
-        let mut buffer = vec![0; dialogue::BUFFER];
-        let claims = Claims::open(&mut buffer);
+        let buffer = vec![0; dialogue::BUFFER];
+        let asks_drivers = claims.is_err() || host::is_before(NAMES_DEVICES);
+        let drivers = if asks_drivers { Drivers::open().ok() } else { None };
+        let place = Place { netns, sysfs: sysfs.into(), drivers };
         let reader = Reader::open(Dialogue::new(dumps), news, claims, buffer, place)?.settling();
         Ok(Self { netns, reader })
     }
@@ -81,7 +85,7 @@ impl LinkReader {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn open_elsewhere() -> Result<Self, SourceError> {
-        Self::open_with("")
+        Self::open_with("", Claims::open())
     }
 
     /// The links as they were last read.

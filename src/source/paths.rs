@@ -8,7 +8,7 @@ mod lookups;
 mod map;
 mod walk;
 
-use crate::sample::{EndName, Ends, FlowPath, FlowSample, LinkFacts, OvsSwitch, Problem};
+use crate::sample::{EndName, Ends, FlowPath, FlowSample, LinkFacts, OvsSwitch, Problem, SocketKey};
 use crate::source::owners::OwnerReader;
 use crate::source::spaces::Spaces;
 use ends::Wanted;
@@ -38,8 +38,8 @@ pub struct Ground<'a> {
     pub ovs: &'a Arc<Vec<OvsSwitch>>,
 }
 
-/// A socket by its cookie: what it is connected with, its mark, whether it sends, whether it receives.
-type Seen = (u64, SocketAddr, Option<u32>, (bool, bool));
+/// A socket: what it is connected with, its mark, whether it sends, whether it receives.
+type Seen = (SocketKey, SocketAddr, Option<u32>, (bool, bool));
 
 /// Finds and keeps the paths of the flows.
 #[derive(Debug, Default)]
@@ -64,7 +64,7 @@ impl PathReader {
             self.rest();
             return Arc::clone(&self.published);
         }
-        let ends = || flows.iter().map(|flow| (flow.cookie, flow.remote, flow.mark, ends::directions(flow)));
+        let ends = || flows.iter().map(|flow| (flow.key(), flow.remote, flow.mark, ends::directions(flow)));
         let flows_changed = !ends().eq(self.ends.iter().copied());
         let same_ground = Arc::ptr_eq(&self.links, ground.links) && Arc::ptr_eq(&self.ovs, ground.ovs);
         if flows_changed {

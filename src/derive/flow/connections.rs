@@ -6,7 +6,7 @@ use super::connection::{BusyShares, CARRIES, Connection, End};
 use super::join::{self, Place, Translated};
 use super::relayed;
 use crate::derive::seconds;
-use crate::sample::{FlowPath, FlowSample, Proto, Pulse, Sample, TcpState};
+use crate::sample::{FlowPath, FlowSample, Proto, Pulse, Sample, SocketKey, TcpState};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ const ROUND_NS: u64 = BIN_NS / 10;
 /// Every connection that is known.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Connections {
-    /// Sorted by cookie.
+    /// Sorted by key.
     ends: Vec<Track>,
     /// Both ends of each connection, or the one that is known; indices into `ends`.
     pairs: Vec<(usize, Option<usize>)>,
@@ -34,7 +34,7 @@ pub(super) struct Connections {
 /// One end, pulse by pulse.
 #[derive(Debug, Clone, PartialEq)]
 struct Track {
-    cookie: u64,
+    key: SocketKey,
     place: Place,
     pid: u32,
     /// Oldest first; from the last one before the next bin on.
@@ -67,7 +67,7 @@ impl Connections {
         let mut is_other = self.paths != next.paths;
         self.paths = Arc::clone(&next.paths);
         for flow in next.flows.iter().filter(|flow| flow.proto == Proto::Tcp) {
-            match self.ends.binary_search_by_key(&flow.cookie, |end| end.cookie) {
+            match self.ends.binary_search_by_key(&flow.key(), |end| end.key) {
                 Ok(at) => {
                     let end = &mut self.ends[at];
                     if is_other {
@@ -99,11 +99,11 @@ impl Connections {
     /// Marks the ends that carry what another connection carries already, from their first pulse on.
     fn relay(&mut self, next: &Sample) {
         for second in relayed::seconds(&next.flows, &next.paths) {
-            for &(cookie, relay) in second.firsts.iter().chain([&(second.cookie, second.relay)]) {
-                let Ok(at) = self.ends.binary_search_by_key(&cookie, |end| end.cookie) else { continue };
+            for &(key, relay) in second.firsts.iter().chain([&(second.key, second.relay)]) {
+                let Ok(at) = self.ends.binary_search_by_key(&key, |end| end.key) else { continue };
                 let end = &mut self.ends[at];
                 end.relay = Some(relay).filter(|_| !second.firsts.is_empty());
-                end.relayed = cookie == second.cookie && !second.firsts.is_empty();
+                end.relayed = key == second.key && !second.firsts.is_empty();
             }
         }
     }
@@ -230,7 +230,7 @@ impl Connections {
         let now_ns = newest_ns.unwrap_or(next.at_ns);
         for end in &mut self.ends {
             let last_ns = end.pulses.back().map_or(0, |pulse| pulse.at_ns);
-            let is_there = next.flows.binary_search_by_key(&end.cookie, |flow| flow.cookie).is_ok();
+            let is_there = next.flows.binary_search_by_key(&end.key, FlowSample::key).is_ok();
             end.over = !is_there || last_ns.saturating_add(SILENT_NS) < now_ns;
             if end.over && end.carries_from_ns.is_some() {
                 // The first round of pulses that it did not answer.
@@ -255,7 +255,7 @@ impl Connections {
 impl Track {
     fn new(flow: &FlowSample, place: Place) -> Self {
         Self {
-            cookie: flow.cookie,
+            key: flow.key(),
             place,
             pid: flow.pid,
             pulses: VecDeque::new(),

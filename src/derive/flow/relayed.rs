@@ -2,7 +2,7 @@
 //! more. Who holds the ends that nobody watches tells that it is one: it was called on one connection and calls on the other.
 //! Where it serves several at once, what they have carried tells which belong together.
 
-use crate::sample::{EndName, Ends, FlowPath, FlowSample, Holder, Proto};
+use crate::sample::{EndName, Ends, FlowPath, FlowSample, Holder, Proto, SocketKey};
 
 /// What a program and the buffers before and behind it may have in hand, bytes; and the part of the whole by which two
 /// readings a moment apart differ.
@@ -13,12 +13,12 @@ const A_MOMENT: u64 = 4;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::derive) struct Second {
     /// Its watched end.
-    pub cookie: u64,
+    pub key: SocketKey,
     pub pid: u32,
     /// The program's process.
     pub relay: u32,
     /// The watched ends whose data it may be, and the process that each of them calls; empty where it carries others'.
-    pub firsts: Vec<(u64, u32)>,
+    pub firsts: Vec<(SocketKey, u32)>,
 }
 
 /// The second connections of the programs that copy for one of these.
@@ -40,8 +40,8 @@ pub(in crate::derive) fn seconds(flows: &[FlowSample], paths: &[FlowPath]) -> Ve
         let mut calls = calls.peekable();
         calls.peek()?;
         let firsts =
-            calls.filter(|(first, _)| is_same(first, flow)).map(|(first, called)| (first.cookie, called[0].pid));
-        Some(Second { cookie: flow.cookie, pid: flow.pid, relay, firsts: firsts.collect() })
+            calls.filter(|(first, _)| is_same(first, flow)).map(|(first, called)| (first.key(), called[0].pid));
+        Some(Second { key: flow.key(), pid: flow.pid, relay, firsts: firsts.collect() })
     };
     known().filter_map(second).collect()
 }

@@ -1,5 +1,6 @@
 //! Ticks of half a second with pulses every tenth, made by hand: what a user would see as a dip must be one.
 
+mod cookies;
 mod datagrams;
 mod moves;
 
@@ -96,7 +97,7 @@ fn run(ticks: std::ops::Range<u64>, change: impl Fn(u64, &mut Sample)) -> FlowTr
     for tick in ticks {
         let mut next = sample(tick);
         change(tick, &mut next);
-        next.flows.sort_by_key(|flow| flow.cookie);
+        next.flows.sort_by_key(FlowSample::key);
         track.observe(previous.as_ref(), &next, &links::between(previous.as_ref(), &next));
         previous = Some(next);
     }

@@ -7,13 +7,13 @@ use super::datagrams::{self, DatagramTest};
 use super::join::{self, Place, Translated};
 use crate::derive::moves::MovesByClass;
 use crate::derive::seconds;
-use crate::sample::{Benchmark, Direction, Proto, Sample, Side, UdpState};
+use crate::sample::{Benchmark, Direction, Proto, Sample, Side, SocketKey, UdpState};
 use std::collections::BTreeSet;
 
 /// Every UDP socket that is known.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Datagrams {
-    /// Sorted by cookie.
+    /// Sorted by key.
     ends: Vec<Socket>,
     /// Both ends, or the one that is known; indices into `ends`.
     pairs: Vec<(usize, Option<usize>)>,
@@ -27,7 +27,7 @@ pub(super) struct Datagrams {
 
 #[derive(Debug, Clone, PartialEq)]
 struct Socket {
-    cookie: u64,
+    key: SocketKey,
     pid: u32,
     place: Place,
     state: Option<UdpState>,
@@ -52,9 +52,9 @@ impl Datagrams {
         let places = |ends: &[Socket]| ends.iter().map(|end| end.place).collect::<Vec<_>>();
         let (before, names) = (places(&known), Translated::on(&next.paths));
         for flow in flows() {
-            let old = known.binary_search_by_key(&flow.cookie, |end| end.cookie).ok().map(|at| &known[at]);
+            let old = known.binary_search_by_key(&flow.key(), |end| end.key).ok().map(|at| &known[at]);
             let mut end = Socket {
-                cookie: flow.cookie,
+                key: flow.key(),
                 pid: flow.pid,
                 place: names.place(flow).or_as(old.map(|old| old.place)),
                 state: flow.udp,

@@ -3,7 +3,7 @@
 use super::counted::Step;
 use super::route::Route;
 use super::{Loss, LossPlace, Span, left, total};
-use crate::sample::{IpCounters, Proto, ProtocolCounters};
+use crate::sample::{FlowSample, IpCounters, Proto, ProtocolCounters};
 use std::collections::BTreeMap;
 
 /// What the sender's socket and its IP refused that neither a qdisc nor a link refused.
@@ -65,7 +65,7 @@ pub(super) fn receiver(
     let (mut known, mut new, mut sockets) = (0.0, 0.0, 0);
     for flow in next.flows.iter().filter(|flow| flow.netns == netns && flow.proto == Proto::Udp) {
         let Some(now) = flow.udp.map(|udp| udp.drops) else { continue };
-        let at = previous.flows.binary_search_by_key(&flow.cookie, |before| before.cookie).ok();
+        let at = previous.flows.binary_search_by_key(&flow.key(), FlowSample::key).ok();
         sockets += 1;
         match at.and_then(|at| previous.flows[at].udp) {
             Some(before) => known += f64::from(now.wrapping_sub(before.drops)),

@@ -4,7 +4,7 @@
 
 use super::counted::Step;
 use super::{Loss, LossPlace, Span, total};
-use crate::sample::{FlowPath, LinkKey, Owned, OwnerKind, Proto};
+use crate::sample::{FlowPath, FlowSample, LinkKey, Owned, OwnerKind, Proto, SocketKey};
 
 /// Told of the program that holds the tun or tap, with its share of what came to the sockets of that namespace.
 pub(super) fn lost(step: &Step<'_>, paths: &[FlowPath], spans: &[Span<'_>], into: &mut Vec<Loss>) {
@@ -43,12 +43,12 @@ fn holder<'a>(step: &Step<'a>, paths: &[FlowPath], netns: u64) -> Option<&'a Own
 /// What the flows' own UDP sockets there dropped, packets; none where they have none.
 fn own_drops(Step { previous, next, .. }: &Step<'_>, netns: u64) -> Option<f64> {
     let sockets = || next.flows.iter().filter(|flow| flow.netns == netns && flow.proto == Proto::Udp);
-    let dropped = |cookie: u64| {
-        let at = previous.flows.binary_search_by_key(&cookie, |before| before.cookie).ok();
+    let dropped = |key: SocketKey| {
+        let at = previous.flows.binary_search_by_key(&key, FlowSample::key).ok();
         at.and_then(|at| previous.flows[at].udp).map_or(0, |before| before.drops)
     };
     sockets().next()?;
-    let rises = sockets().filter_map(|flow| Some(f64::from(flow.udp?.drops.wrapping_sub(dropped(flow.cookie)))));
+    let rises = sockets().filter_map(|flow| Some(f64::from(flow.udp?.drops.wrapping_sub(dropped(flow.key())))));
     Some(rises.sum())
 }
 

@@ -32,7 +32,7 @@ fn of(family: Option<&[u32]>, flows: Vec<FlowSample>) -> Sample {
         pids.iter().map(|&pid| ProtocolCounters { netns: pid.into(), ..ProtocolCounters::default() }).collect();
     of.family = family.map(|family| Arc::new(family.to_vec()));
     of.flows = flows;
-    of.flows.sort_by_key(|flow| flow.cookie);
+    of.flows.sort_by_key(FlowSample::key);
     of
 }
 

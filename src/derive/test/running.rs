@@ -6,7 +6,7 @@ use crate::derive::flow::Bin;
 use crate::derive::history::History;
 use crate::derive::scope::Scope;
 use crate::derive::{Losses, Metrics};
-use crate::sample::{Event, Sample};
+use crate::sample::{Event, Sample, SocketKey};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ impl Running {
     pub fn observe(
         &mut self,
         key: TestKey,
-        own: BTreeSet<u64>,
+        own: BTreeSet<SocketKey>,
         previous: &Sample,
         next: &Sample,
         machine: &Metrics,

@@ -3,7 +3,7 @@
 use super::TestKey;
 use crate::derive::flow::join::{self, Translated};
 use crate::derive::flow::relayed::{self, Second};
-use crate::sample::{Benchmark, FlowPath, FlowSample, Proto, Sample, Side};
+use crate::sample::{Benchmark, FlowPath, FlowSample, Proto, Sample, Side, SocketKey};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use std::sync::Arc;
 /// The sockets of the newest sample.
 #[derive(Debug, Default)]
 pub(super) struct Sockets {
-    /// By cookie: it stays so, also when its other end has gone.
-    tests: BTreeMap<u64, TestKey>,
+    /// It stays so, also when its other end has gone.
+    tests: BTreeMap<SocketKey, TestKey>,
     /// What that was made from.
     made_of: MadeOf,
 }
@@ -20,7 +20,7 @@ pub(super) struct Sockets {
 /// Each socket and what it is connected with, who says what it is, and which way packets go.
 #[derive(Debug, Default)]
 struct MadeOf {
-    sockets: Vec<(u64, SocketAddr)>,
+    sockets: Vec<(SocketKey, SocketAddr)>,
     benchmarks: Arc<Vec<Benchmark>>,
     paths: Arc<Vec<FlowPath>>,
 }
@@ -37,7 +37,7 @@ impl Sockets {
     /// Takes the next sample. Joining ends takes the square of their number, so it is done only where one is new.
     pub fn observe(&mut self, sample: &Sample) {
         let made_of = MadeOf {
-            sockets: sample.flows.iter().map(|flow| (flow.cookie, flow.remote)).collect(),
+            sockets: sample.flows.iter().map(|flow| (flow.key(), flow.remote)).collect(),
             benchmarks: Arc::clone(&sample.benchmarks),
             paths: Arc::clone(&sample.paths),
         };
@@ -50,21 +50,21 @@ impl Sockets {
 
     /// Whose it is; none where it waits for anybody.
     pub fn test_of(&self, flow: &FlowSample) -> Option<TestKey> {
-        self.tests.get(&flow.cookie).copied()
+        self.tests.get(&flow.key()).copied()
     }
 
-    /// The cookies of each test.
-    pub fn by_test(&self) -> BTreeMap<TestKey, BTreeSet<u64>> {
-        let mut all: BTreeMap<TestKey, BTreeSet<u64>> = BTreeMap::new();
-        for (&cookie, &key) in &self.tests {
-            all.entry(key).or_default().insert(cookie);
+    /// The sockets of each test.
+    pub fn by_test(&self) -> BTreeMap<TestKey, BTreeSet<SocketKey>> {
+        let mut all: BTreeMap<TestKey, BTreeSet<SocketKey>> = BTreeMap::new();
+        for (&socket, &key) in &self.tests {
+            all.entry(key).or_default().insert(socket);
         }
         all
     }
 }
 
-/// Whose each socket is, by cookie.
-fn tests_of(sample: &Sample, before: &BTreeMap<u64, TestKey>) -> BTreeMap<u64, TestKey> {
+/// Whose each socket is.
+fn tests_of(sample: &Sample, before: &BTreeMap<SocketKey, TestKey>) -> BTreeMap<SocketKey, TestKey> {
     let (mut tests, names) = (BTreeMap::new(), Translated::on(&sample.paths));
     for proto in [Proto::Tcp, Proto::Udp] {
         let flows: Vec<&FlowSample> = sample.flows.iter().filter(|flow| flow.proto == proto).collect();
@@ -83,10 +83,10 @@ fn tests_of(sample: &Sample, before: &BTreeMap<u64, TestKey>) -> BTreeMap<u64, T
             // A server's end alone is not known to be that of a client here.
             let is_told = |key: &&TestKey| matches!(key, TestKey::Client(_)) || other.is_none();
             let connected = ends().filter(|flow| flow.remote.port() != 0);
-            let known = connected.filter_map(|flow| before.get(&flow.cookie)).find(is_told);
+            let known = connected.filter_map(|flow| before.get(&flow.key())).find(is_told);
             let key =
                 known.copied().or_else(|| key(flows[one], other.map(|at| flows[at]), &sample.benchmarks, &lowest));
-            tests.extend(key.into_iter().flat_map(|key| ends().map(move |flow| (flow.cookie, key))));
+            tests.extend(key.into_iter().flat_map(|key| ends().map(move |flow| (flow.key(), key))));
         }
     }
     tests
@@ -94,10 +94,10 @@ fn tests_of(sample: &Sample, before: &BTreeMap<u64, TestKey>) -> BTreeMap<u64, T
 
 /// A connection behind a program that copies is of the test whose data it carries. Of several that carried as much as it has it
 /// is the one that its server is known to serve, or whose it was; else nobody's.
-fn follow_relays(sample: &Sample, tests: &mut BTreeMap<u64, TestKey>) {
+fn follow_relays(sample: &Sample, tests: &mut BTreeMap<SocketKey, TestKey>) {
     let seconds = relayed::seconds(&sample.flows, &sample.paths);
-    let firsts = |second: &Second, tests: &BTreeMap<u64, TestKey>| -> BTreeSet<TestKey> {
-        second.firsts.iter().filter_map(|(cookie, _)| tests.get(cookie).copied()).collect()
+    let firsts = |second: &Second, tests: &BTreeMap<SocketKey, TestKey>| -> BTreeSet<TestKey> {
+        second.firsts.iter().filter_map(|(socket, _)| tests.get(socket).copied()).collect()
     };
     let mut serves: BTreeMap<u32, BTreeSet<TestKey>> = BTreeMap::new();
     for second in &seconds {
@@ -109,14 +109,14 @@ fn follow_relays(sample: &Sample, tests: &mut BTreeMap<u64, TestKey>) {
     for second in seconds {
         let may = firsts(&second, tests);
         let only = |keys: &BTreeSet<TestKey>| keys.first().copied().filter(|_| keys.len() == 1);
-        let before = tests.remove(&second.cookie);
+        let before = tests.remove(&second.key);
         let alone = || {
-            let at = sample.flows.binary_search_by_key(&second.cookie, |flow| flow.cookie).ok()?;
+            let at = sample.flows.binary_search_by_key(&second.key, FlowSample::key).ok()?;
             key(&sample.flows[at], None, &sample.benchmarks, &|_, _| None)
         };
         let told = || only(&may).or_else(|| only(&serves[&second.pid])).or(before).filter(|key| may.contains(key));
         let key = if may.is_empty() { alone() } else { told() };
-        tests.extend(key.map(|key| (second.cookie, key)));
+        tests.extend(key.map(|key| (second.key, key)));
     }
 }
 
@@ -154,7 +154,7 @@ mod tests {
     use crate::derive::test::tests::{end, of};
 
     fn keys(sample: &Sample) -> Vec<(u64, TestKey)> {
-        tests_of(sample, &BTreeMap::new()).into_iter().collect()
+        tests_of(sample, &BTreeMap::new()).into_iter().map(|(socket, key)| (socket.cookie, key)).collect()
     }
 
     #[test]
@@ -173,6 +173,23 @@ mod tests {
         // A port that looks like a client's.
         let flows = vec![end(1, 50, "10.0.0.1:400", "10.0.0.9:50000"), end(2, 90, "10.0.0.9:50000", "10.0.0.1:400")];
         assert_eq!(keys(&of(flows, &sides)), [(1, one), (2, one)], "who is a known benchmark says itself what it is");
+    }
+
+    #[test]
+    fn tests_in_namespaces_that_count_their_own_cookies_stay_apart() {
+        // Each namespace's first socket, before Linux 5.4.
+        let flows = vec![
+            end(1, 50, "10.0.0.1:40000", "10.0.0.9:5201"),
+            end(1, 60, "10.0.0.2:40000", "10.0.0.8:5201"),
+            end(1, 80, "10.0.0.8:5201", "10.0.0.2:40000"),
+            end(1, 90, "10.0.0.9:5201", "10.0.0.1:40000"),
+        ];
+        let mut sockets = Sockets::default();
+        sockets.observe(&of(flows, &[]));
+        let told =
+            sockets.by_test().into_iter().map(|(key, own)| (key, own.into_iter().map(|one| one.netns).collect()));
+        let told: Vec<(TestKey, Vec<u64>)> = told.collect();
+        assert_eq!(told, [(TestKey::Client(50), vec![50, 90]), (TestKey::Client(60), vec![60, 80])], "two of two ends");
     }
 
     #[test]
@@ -206,8 +223,9 @@ mod tests {
     fn who_waits_for_anybody_has_no_test_and_a_socket_stays_whose_it_was() {
         let waits = FlowSample { proto: Proto::Udp, ..end(1, 90, "0.0.0.0:5201", "0.0.0.0:0") };
         assert_eq!(keys(&of(vec![waits], &[])), [], "a server without a client");
-        let before = BTreeMap::from([(2, TestKey::Client(50))]);
         let alone = of(vec![end(2, 90, "10.0.0.9:5201", "10.0.0.1:40000")], &[]);
-        assert_eq!(tests_of(&alone, &before)[&2], TestKey::Client(50), "its client's end has gone already");
+        let socket = alone.flows[0].key();
+        let before = BTreeMap::from([(socket, TestKey::Client(50))]);
+        assert_eq!(tests_of(&alone, &before)[&socket], TestKey::Client(50), "its client's end has gone already");
     }
 }

@@ -6,7 +6,7 @@
 use super::diag::{self, Told};
 use super::holders::{self, Found, Search, Socket};
 use super::netns;
-use crate::sample::{FlowPath, FlowSample, Proto};
+use crate::sample::{FlowPath, FlowSample, Proto, SocketKey};
 use crate::source::netlink::dialogue::{self, Dialogue};
 use crate::source::netlink::message::Request;
 use crate::source::netlink::socket::KernelSocket;
@@ -34,8 +34,8 @@ const MOST_SOCKETS: usize = 128;
 #[derive(Debug, Default)]
 pub(super) struct Peers {
     proc: PathBuf,
-    /// Every connection of TCP, by cookie.
-    known: BTreeMap<u64, Known>,
+    /// Every connection of TCP.
+    known: BTreeMap<SocketKey, Known>,
     inquiry: Option<Inquiry>,
     /// When the next inquiry may begin.
     due_ns: u64,
@@ -58,8 +58,7 @@ type Ends = (SocketAddr, SocketAddr);
 /// A connection, and where its other end is.
 #[derive(Debug)]
 struct Question {
-    cookie: u64,
-    netns: u64,
+    key: SocketKey,
     local: SocketAddr,
     remote: SocketAddr,
     socket: Option<Socket>,
@@ -83,7 +82,7 @@ impl Peers {
         Self { proc: proc.to_owned(), ..Self::default() }
     }
 
-    /// The processes at the other ends, as of now. `flows` are the sockets of the newest sample, sorted by cookie; the ways
+    /// The processes at the other ends, as of now. `flows` are the sockets of the newest sample, sorted by key; the ways
     /// that are known tell where to look first.
     pub fn look(&mut self, flows: &[FlowSample], paths: &[FlowPath], now_ns: u64) -> BTreeSet<u32> {
         self.meet(flows, now_ns);
@@ -100,7 +99,7 @@ impl Peers {
     fn meet(&mut self, flows: &[FlowSample], now_ns: u64) {
         for flow in flows.iter().filter(|flow| flow.proto == Proto::Tcp) {
             let new = Known { tries: TRIES, due_ns: now_ns, seen_ns: now_ns, pid: None };
-            self.known.entry(flow.cookie).or_insert(new).seen_ns = now_ns;
+            self.known.entry(flow.key()).or_insert(new).seen_ns = now_ns;
         }
         let kept_ns = |known: &Known| if known.pid.is_some() { KEPT_NS } else { 0 };
         self.known.retain(|_, known| now_ns.saturating_sub(known.seen_ns) <= kept_ns(known));
@@ -117,14 +116,14 @@ impl Peers {
         let ends: BTreeSet<(SocketAddr, SocketAddr)> = flows.iter().map(|flow| (flow.local, flow.remote)).collect();
         let mut questions = Vec::new();
         for flow in flows {
-            let Some(known) = self.known.get_mut(&flow.cookie).filter(|known| is_due(known)) else { continue };
+            let Some(known) = self.known.get_mut(&flow.key()).filter(|known| is_due(known)) else { continue };
             if peers.contains(&flow.pid) || ends.contains(&(flow.remote, flow.local)) {
                 known.tries = 0;
             } else if questions.len() < MOST_TOGETHER {
                 known.tries -= 1;
                 known.due_ns = now_ns.saturating_add(AGAIN_NS * u64::from(TRIES - known.tries));
-                let FlowSample { cookie, netns, local, remote, .. } = *flow;
-                questions.push(Question { cookie, netns, local, remote, socket: None, waits: false });
+                let (key, local, remote) = (flow.key(), flow.local, flow.remote);
+                questions.push(Question { key, local, remote, socket: None, waits: false });
             }
         }
         if questions.is_empty() {
@@ -137,7 +136,7 @@ impl Peers {
             let comes = |path: &&FlowPath| path.from == question.remote && path.to == question.local;
             let to = paths.iter().find(leads).and_then(|path| path.hops.last());
             let to = to.or_else(|| paths.iter().find(comes).and_then(|path| path.hops.first()));
-            [to.map(|hop| hop.link.netns), Some(question.netns)]
+            [to.map(|hop| hop.link.netns), Some(question.key.netns)]
         };
         let near: BTreeSet<u64> = questions.iter().flat_map(hint).flatten().collect();
         let far = residents.keys().copied().filter(|netns| !near.contains(netns));
@@ -153,8 +152,8 @@ impl Peers {
             let ends = flows.iter().filter(|flow| flow.pid == pid && flow.proto == Proto::Tcp);
             let ends: Vec<Ends> = ends.map(|flow| (flow.local, flow.remote)).collect();
             let asked = |known: &Known| known.pid == Some(pid);
-            let own: BTreeSet<u64> =
-                self.known.iter().filter(|(_, known)| asked(known)).map(|(&cookie, _)| cookie).collect();
+            let own: BTreeSet<SocketKey> =
+                self.known.iter().filter(|(_, known)| asked(known)).map(|(&key, _)| key).collect();
             if calls_on(&ends, &own, flows) {
                 self.known
                     .values_mut()
@@ -173,10 +172,10 @@ impl Peers {
         let found = inquiry.search(&self.proc, &mut self.entries);
         for found in found.into_iter().filter(|found| found.sockets.len() <= MOST_SOCKETS) {
             let asked = inquiry.questions.iter().filter(|question| question.socket == Some(found.socket));
-            let asked: BTreeSet<u64> = asked.map(|question| question.cookie).collect();
+            let asked: BTreeSet<SocketKey> = asked.map(|question| question.key).collect();
             let is_relay = calls_on(&inquiry.ends_of(&found, &self.proc, &mut self.buffer), &asked, flows);
-            for cookie in &asked {
-                if let Some(known) = self.known.get_mut(cookie) {
+            for key in &asked {
+                if let Some(known) = self.known.get_mut(key) {
                     (known.pid, known.tries) = if is_relay { (None, 0) } else { (Some(found.pid), known.tries) };
                 }
             }
@@ -184,7 +183,7 @@ impl Peers {
         inquiry.spent_ns += now_ns().saturating_sub(began_ns);
         if inquiry.is_over() {
             for waiting in inquiry.questions.iter().filter(|question| question.waits) {
-                self.known.entry(waiting.cookie).and_modify(|known| known.tries = TRIES);
+                self.known.entry(waiting.key).and_modify(|known| known.tries = TRIES);
             }
             self.due_ns = tick_ns.saturating_add(inquiry.spent_ns.saturating_mul(MOST_OF_TIME));
             (self.inquiry, self.entries, self.buffer) = (None, Vec::new(), Vec::new());
@@ -208,7 +207,7 @@ impl Inquiry {
         // Own addresses are within one namespace.
         let is_near = |question: &Question| {
             let (local, remote) = (question.local.ip(), question.remote.ip());
-            question.netns == netns || !(remote.is_loopback() || remote == local)
+            question.key.netns == netns || !(remote.is_loopback() || remote == local)
         };
         let open = |question: &&Question| !question.is_answered() && is_near(question);
         let asked = self.questions.iter().filter(open).map(|question| diag::other_end(question.local, question.remote));
@@ -268,8 +267,8 @@ impl Inquiry {
 
 /// Who has these connections calls on: one of them is neither with the process that has asked for it, `asked` being some of its
 /// connections, nor to a port where that is connected.
-fn calls_on(ends: &[Ends], asked: &BTreeSet<u64>, flows: &[FlowSample]) -> bool {
-    let askers = flows.iter().filter(|flow| asked.contains(&flow.cookie)).map(|flow| flow.pid);
+fn calls_on(ends: &[Ends], asked: &BTreeSet<SocketKey>, flows: &[FlowSample]) -> bool {
+    let askers = flows.iter().filter(|flow| asked.contains(&flow.key())).map(|flow| flow.pid);
     let askers: BTreeSet<u32> = askers.collect();
     let own: Vec<&FlowSample> = flows.iter().filter(|flow| askers.contains(&flow.pid)).collect();
     let calls = |&(local, remote): &Ends| {

@@ -60,7 +60,7 @@ fn both_ends_of_a_connection_are_found_and_their_bytes_counted() {
         assert_eq!(receiver.pulses[1].received, 5000, "what arrived has been received");
         assert!(sender.pulses[1].acked >= 5000, "and acknowledged (the connection itself counts as one): {sender:?}");
         assert_eq!((sender.pid, Some(sender.netns)), (std::process::id(), netns::own()), "whose and where");
-        assert!(flows.is_sorted_by_key(|flow| flow.cookie) && reader.has_flows(), "sorted by cookie");
+        assert!(flows.is_sorted_by_key(FlowSample::key) && reader.has_flows(), "sorted by key");
         drop((near, far));
         reader.read(&threads);
         let after = reader.read(&threads);

@@ -1,22 +1,15 @@
 //! What drivers claim: speeds from the kernel's ethtool family (generic netlink, Linux 5.6), and the news that someone
-//! set one. It knows nothing of links but their index, and nothing of what a claim is worth.
+//! set one. It knows nothing of links but their index, and nothing of what a claim is worth. Older kernels' drivers are asked
+//! one by one (`source/ethtool`), and have no news.
 
 use crate::sample::Ifindex;
 use crate::source::SourceError;
 use crate::source::netlink::dialogue::Dialogue;
-use crate::source::netlink::message::{Message, Request, attribute, attributes, messages, text, u16_at, u32_at};
+use crate::source::netlink::generic::{self, FIXED};
+use crate::source::netlink::message::{Message, Request, attribute, messages, u32_at};
 use crate::source::netlink::socket::{KernelSocket, Wire};
 use netlink_packet_core::{NLA_F_NESTED, NLM_F_DUMP};
 use std::io;
-
-/// `GENL_ID_CTRL`, `CTRL_CMD_GETFAMILY` and what it answers with.
-const CONTROL: u16 = 16;
-const GET_FAMILY: u8 = 3;
-const FAMILY_ID: u16 = 1;
-const FAMILY_NAME: u16 = 2;
-const FAMILY_GROUPS: u16 = 7;
-const GROUP_NAME: u16 = 1;
-const GROUP_ID: u16 = 2;
 
 /// `ETHTOOL_MSG_LINKMODES_GET` and, from the kernel, `…_GET_REPLY`; `ETHTOOL_MSG_LINKMODES_NTF`.
 const LINKMODES_GET: u8 = 4;
@@ -29,16 +22,6 @@ const DEV_INDEX: u16 = 1;
 const FLAGS: u16 = 3;
 /// `ETHTOOL_FLAG_COMPACT_BITSETS`: the link modes as bits, not as a list of names.
 const COMPACT_BITSETS: u32 = 1;
-/// `struct genlmsghdr`, bytes.
-const FIXED: usize = 4;
-
-/// The ethtool family as this kernel numbers it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Family {
-    pub id: u16,
-    /// The multicast group `monitor`.
-    pub monitor: Option<u32>,
-}
 
 /// A driver's word on a link's speed, Mb/s.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,26 +35,25 @@ pub(super) struct Claim {
 pub(super) struct Claims<W> {
     dialogue: Dialogue<W>,
     monitor: W,
-    family: Family,
+    family: u16,
     everyone: Request,
 }
 
 impl Claims<KernelSocket> {
     /// Finds the family and begins to listen.
-    pub fn open(buffer: &mut [u8]) -> io::Result<Self> {
-        let mut dialogue = Dialogue::new(KernelSocket::open(netlink_sys::protocols::NETLINK_GENERIC)?);
-        let family = find_family(&mut dialogue, buffer)?;
+    pub fn open() -> io::Result<Self> {
+        let (dialogue, family) = generic::open("ethtool", LINKMODES_GET)?;
         let mut monitor = KernelSocket::open(netlink_sys::protocols::NETLINK_GENERIC)?;
-        if let Some(group) = family.monitor {
+        if let Some(group) = family.group("monitor") {
             monitor.join(group)?;
         }
-        Ok(Self::new(dialogue, monitor, family))
+        Ok(Self::new(dialogue, monitor, family.id))
     }
 }
 
 impl<W: Wire> Claims<W> {
-    pub fn new(dialogue: Dialogue<W>, monitor: W, family: Family) -> Self {
-        Self { dialogue, monitor, family, everyone: request(family.id, None) }
+    pub fn new(dialogue: Dialogue<W>, monitor: W, family: u16) -> Self {
+        Self { dialogue, monitor, family, everyone: request(family, None) }
     }
 
     /// Every link whose driver says something. An error ends it early: what was heard until then stands.
@@ -86,7 +68,7 @@ impl<W: Wire> Claims<W> {
 
     /// One link's driver; `Unsupported` when it says nothing at all.
     pub fn ask(&mut self, ifindex: Ifindex, buffer: &mut [u8]) -> io::Result<Option<u32>> {
-        let mut request = request(self.family.id, Some(ifindex));
+        let mut request = request(self.family, Some(ifindex));
         let answer = self.dialogue.get(&mut request, buffer, |message| claim(message, LINKMODES_GET))?;
         Ok(answer.and_then(|claim| claim.mbps))
     }
@@ -130,22 +112,6 @@ pub(super) fn claim(message: &Message<'_>, command: u8) -> Option<Claim> {
 }
 
 /// The values for which `ethtool` prints "Unknown!".
-fn known(mbps: u32) -> Option<u32> {
+pub(super) fn known(mbps: u32) -> Option<u32> {
     Some(mbps).filter(|&mbps| mbps != 0 && mbps != u32::from(u16::MAX) && mbps != u32::MAX)
-}
-
-fn find_family<W: Wire>(dialogue: &mut Dialogue<W>, buffer: &mut [u8]) -> io::Result<Family> {
-    let mut request = Request::new(CONTROL, 0, &[GET_FAMILY, 1, 0, 0]).with(FAMILY_NAME, b"ethtool\0");
-    let answer = dialogue.get(&mut request, buffer, |message| family(message.body))?;
-    answer.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the kernel's answer names no family"))
-}
-
-/// `CTRL_CMD_NEWFAMILY`.
-pub(super) fn family(body: &[u8]) -> Option<Family> {
-    let body = body.get(FIXED..)?;
-    let id = u16_at(attribute(body, FAMILY_ID)?, 0)?;
-    let groups = attributes(attribute(body, FAMILY_GROUPS).unwrap_or_default());
-    let mut monitor = groups.filter(|(_, group)| attribute(group, GROUP_NAME).is_some_and(|n| text(n) == b"monitor"));
-    let monitor = monitor.next().and_then(|(_, group)| u32_at(attribute(group, GROUP_ID)?, 0));
-    Some(Family { id, monitor })
 }

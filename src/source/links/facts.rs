@@ -2,6 +2,7 @@
 //! UTF-8, a struct that has grown or an attribute nobody knows yet costs that attribute at most, never the link.
 
 use crate::sample::{Ifindex, Kind, LinkFacts, LinkState, PeerRef, PortState};
+use crate::source::ethtool::Drivers;
 use crate::source::netlink::message::{Message, Request, attribute, attributes, i32_at, text, u32_at};
 use crate::text::clean;
 use netlink_packet_core::NLM_F_DUMP;
@@ -29,12 +30,14 @@ const PORT_STATE: u16 = 1;
 const VXLAN_LINK: u16 = 3;
 
 /// The namespace that messages come from.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Place {
     /// Its inode.
     pub netns: u64,
     /// Where its devices are looked for; empty where the mounted sysfs shows another namespace.
     pub sysfs: PathBuf,
+    /// To ask its drivers, where the kernel may be too old to tell what they say.
+    pub drivers: Option<Drivers>,
 }
 
 /// What a message says of a link.
@@ -148,7 +151,7 @@ impl<'a> Raw<'a> {
     fn described(&self, header: &LinkHeader, place: &Place) -> Described {
         let sysfs = &*place.sysfs;
         let ifindex = Ifindex(header.index);
-        let kind = self.kind(header, sysfs);
+        let kind = self.kind(header, place);
         let paired = kind.is_paired();
         let (peer, lower) = match self.linked(ifindex, &kind, place.netns) {
             peer if paired => (peer, None),
@@ -199,11 +202,11 @@ impl<'a> Raw<'a> {
         PortState::of(*attribute(self.slave_data, PORT_STATE)?.first()?)
     }
 
-    fn kind(&self, header: &LinkHeader, sysfs: &Path) -> Kind {
+    fn kind(&self, header: &LinkHeader, place: &Place) -> Kind {
         match self.info_kind {
             Some(b"tun") => self.tun_or_tap(header.link_layer_type),
             Some(word) if !word.is_empty() => Kind::from(clean(word)),
-            _ => self.kind_without_info(header, sysfs),
+            _ => self.kind_without_info(header, place),
         }
     }
 
@@ -219,7 +222,7 @@ impl<'a> Raw<'a> {
 
     /// Loopback and whatever a bus brings have no `IFLA_LINKINFO`. What has neither a kind nor a parent gets the word
     /// of its link layer, as `ip link` prints it.
-    fn kind_without_info(&self, header: &LinkHeader, sysfs: &Path) -> Kind {
+    fn kind_without_info(&self, header: &LinkHeader, place: &Place) -> Kind {
         if header.flags.contains(LinkFlags::Loopback) || header.link_layer_type == LinkLayerType::Loopback {
             return Kind::Loopback;
         }
@@ -229,7 +232,8 @@ impl<'a> Raw<'a> {
             None if self.parent => return Kind::Physical,
             None => {}
         }
-        kind_by_sysfs(sysfs, self.name, header.index)
+        kind_by_sysfs(&place.sysfs, self.name, header.index)
+            .or_else(|| kind_by_driver(place.drivers.as_ref()?, header.index))
             .unwrap_or_else(|| Kind::Other(header.link_layer_type.to_string().to_lowercase()))
     }
 }
@@ -239,6 +243,12 @@ impl<'a> Raw<'a> {
 fn kind_by_sysfs(sysfs: &Path, name: &[u8], ifindex: u32) -> Option<Kind> {
     let bus = std::fs::read_link(directory(sysfs, name, ifindex)?.join("device/subsystem")).ok()?;
     Some(if bus.file_name() == Some(OsStr::new("virtio")) { Kind::Virtio } else { Kind::Physical })
+}
+
+/// What the driver says (`ETHTOOL_GDRVINFO`), where sysfs shows another namespace: only a device has a place on a bus.
+fn kind_by_driver(drivers: &Drivers, ifindex: u32) -> Option<Kind> {
+    let device = drivers.device(Ifindex(ifindex)).filter(|device| !device.bus.is_empty())?;
+    Some(if device.driver == b"virtio_net" { Kind::Virtio } else { Kind::Physical })
 }
 
 /// The node of the device, or of the one it sits on (a virtio device on its PCI device); -1 is none.

@@ -3,7 +3,7 @@
 //! link's row finds no link and is dropped, and a link created since has facts but no counters yet.
 
 use super::LinkReading;
-use super::claims::Claims;
+use super::claims::{self, Claims};
 use super::counters;
 use super::facts::{self, Change, Described, Place};
 use super::nsid;
@@ -28,6 +28,9 @@ const MOST_ASKED: usize = 64;
 /// A bridge follows the carrier of its ports at once, the kernel announces a carrier up to a second later (linkwatch):
 /// for so long after any change the claims are asked for every tick.
 const CLAIMS_SETTLE_NS: u64 = 1_200_000_000;
+/// Before Linux 5.6 nobody announces a speed that was set: the drivers are asked again so often, of so many links at once at most.
+const DRIVERS_AGAIN_NS: u64 = 2_000_000_000;
+const MOST_DRIVERS: usize = 256;
 /// Links asked for in one call: the answers, about a kilobyte of its memory each, must fit the socket's buffer.
 const MOST_TOGETHER: usize = 48;
 /// A call that took longer was kept waiting by whoever held RTNL, so that nobody knows when its rows were written.
@@ -40,7 +43,10 @@ const SPARE_ROWS: usize = 16;
 pub(super) struct Reader<W> {
     dumps: Dialogue<W>,
     news: W,
+    /// None before Linux 5.6: the drivers are asked one by one.
     claims: Option<Claims<W>>,
+    /// When they were asked again, and the last link of those.
+    drivers_asked: (u64, Ifindex),
     table: Table,
     /// None: every link is read on every tick.
     still: Option<Still>,
@@ -69,11 +75,13 @@ impl<W: Wire> Reader<W> {
         buffer: Vec<u8>,
         place: Place,
     ) -> Result<Self, SourceError> {
-        let problems: Vec<Problem> = claims.as_ref().err().map(no_claims).into_iter().collect();
+        let unclaimed = claims.as_ref().err().filter(|_| place.drivers.is_none());
+        let problems: Vec<Problem> = unclaimed.map(no_claims).into_iter().collect();
         let mut reader = Self {
             dumps,
             news,
             claims: claims.ok(),
+            drivers_asked: (0, Ifindex(0)),
             table: Table::default(),
             still: None,
             buffer,
@@ -201,11 +209,15 @@ impl<W: Wire> Reader<W> {
     fn catch_up(&mut self) -> Result<(), SourceError> {
         self.drain()?;
         let now_ns = now_ns();
+        let settles = now_ns < self.claims_settled_ns;
         if std::mem::take(&mut self.claims_stale) {
             self.claims_settled_ns = now_ns + self.claims_settle_ns;
             self.dump_claims();
-        } else if now_ns < self.claims_settled_ns {
+        } else if settles && self.claims.is_some() {
             self.dump_claims();
+        } else if self.claims.is_none() && (settles || now_ns.saturating_sub(self.drivers_asked.0) >= DRIVERS_AGAIN_NS)
+        {
+            self.ask_drivers_again(now_ns);
         }
         self.table.publish();
         Ok(())
@@ -302,7 +314,9 @@ impl<W: Wire> Reader<W> {
     }
 
     fn dump_claims(&mut self) {
-        let Some(claims) = &mut self.claims else { return };
+        let Some(claims) = &mut self.claims else {
+            return self.ask_drivers(&self.table.behind(Ifindex(0), usize::MAX));
+        };
         let (table, buffer) = (&mut self.table, &mut self.buffer);
         table.begin_claims();
         let mut told = 0_usize;
@@ -323,15 +337,26 @@ impl<W: Wire> Reader<W> {
         self.problems.truncate(self.lasting_problems);
         self.problems.extend(dumped.err().filter(|_| told == 0).map(|error| error.problem("speed")));
     }
+
+    /// The claims of these links from their drivers; one that says nothing claims nothing.
+    fn ask_drivers(&mut self, links: &[Ifindex]) {
+        let Some(drivers) = &self.place.drivers else { return };
+        for &ifindex in links {
+            self.table.claim(ifindex, drivers.speed(ifindex).ok().and_then(claims::known));
+        }
+    }
+
+    /// The same of the next few links, in turn.
+    fn ask_drivers_again(&mut self, now_ns: u64) {
+        let next = self.table.behind(self.drivers_asked.1, MOST_DRIVERS);
+        self.ask_drivers(&next);
+        let last = next.last().filter(|_| next.len() == MOST_DRIVERS);
+        self.drivers_asked = (now_ns, last.copied().unwrap_or(Ifindex(0)));
+    }
 }
 
 /// Why no link's claim is known.
 fn no_claims(error: &io::Error) -> Problem {
-    let text = match error.raw_os_error() {
-        Some(libc::ENOENT) => {
-            "this kernel has no ethtool family (Linux 5.6 and newer have it): claimed speeds are unknown".into()
-        }
-        _ => format!("cannot reach the kernel's ethtool family ({error}): claimed speeds are unknown"),
-    };
+    let text = format!("cannot reach the kernel's ethtool family ({error}): claimed speeds are unknown");
     Problem { source: "speed".into(), text }
 }

@@ -4,6 +4,7 @@
 use super::facts::{Change, Described};
 use crate::sample::{Ifindex, LinkCounters, LinkFacts, PeerRef, PortState};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
 /// The links of one namespace.
@@ -218,6 +219,12 @@ impl Table {
             Arc::make_mut(&mut entry.facts).speed_mbps = mbps;
             self.changed = true;
         }
+    }
+
+    /// So many links behind that one.
+    pub fn behind(&self, last: Ifindex, most: usize) -> Vec<Ifindex> {
+        let behind = self.links.range((Bound::Excluded(last), Bound::Unbounded));
+        behind.map(|(&ifindex, _)| ifindex).take(most).collect()
     }
 
     /// Links not heard of in this round.

@@ -1,6 +1,7 @@
 //! The reader against captured bytes, against a kernel that plays every trick, and against noise.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod drivers;
 mod kernel;
 mod kinds;
 mod noise;

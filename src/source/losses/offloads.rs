@@ -1,7 +1,8 @@
-//! The ethtool family's features of one link (`ETHTOOL_MSG_FEATURES_GET`, Linux 5.7), by name: their numbers differ from kernel
-//! to kernel. Asked for rarely. Every byte is treated as hostile.
+//! The features of one link, by name: their numbers differ from kernel to kernel. The ethtool family tells them
+//! (`ETHTOOL_MSG_FEATURES_GET`, Linux 5.7), before it the drivers. Asked for rarely. Every byte is treated as hostile.
 
 use crate::sample::{Ifindex, LinkKey, Offload, Offloads};
+use crate::source::ethtool::{Drivers, Feature};
 use crate::source::netlink::dialogue::Dialogue;
 use crate::source::netlink::generic::{self, FIXED};
 use crate::source::netlink::message::{Message, Request, attribute, attributes, text};
@@ -25,25 +26,31 @@ const BIT: u16 = 1;
 const BIT_NAME: u16 = 2;
 const BIT_VALUE: u16 = 3;
 
-/// A socket of the ethtool family.
+/// A socket of the ethtool family, or one to ask the drivers.
 #[derive(Debug)]
-pub(super) struct Asker {
-    dialogue: Dialogue<KernelSocket>,
-    family: u16,
+pub(super) enum Asker {
+    Family(Dialogue<KernelSocket>, u16),
+    Drivers(Drivers),
 }
 
 impl Asker {
     /// Opens it in the calling thread's namespace.
     pub fn open() -> io::Result<Self> {
-        let (dialogue, family) = generic::open(b"ethtool\0")?;
-        Ok(Self { dialogue, family })
+        match generic::open("ethtool", FEATURES_GET) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Drivers::open().map(Self::Drivers),
+            opened => opened.map(|(dialogue, family)| Self::Family(dialogue, family.id)),
+        }
     }
 
     /// The link's offloads; none where it is gone or its driver does not say.
     pub fn ask(&mut self, netns: u64, ifindex: Ifindex, buffer: &mut [u8]) -> Option<Offloads> {
         let link = LinkKey { netns, ifindex };
-        let mut request = request(self.family, ifindex);
-        self.dialogue.get(&mut request, buffer, |message| active(message, link)).ok()?
+        match self {
+            Self::Family(dialogue, family) => {
+                dialogue.get(&mut request(*family, ifindex), buffer, |message| active(message, link)).ok()?
+            }
+            Self::Drivers(drivers) => by_driver(&drivers.features(ifindex).ok()?, link),
+        }
     }
 }
 
@@ -61,13 +68,31 @@ fn active(message: &Message<'_>, link: LinkKey) -> Option<Offloads> {
     let set = |kind| attribute(body, kind).map(members).unwrap_or_default();
     attribute(attribute(body, ACTIVE).filter(|_| fixed[0] == FEATURES_GET)?, BITS)?;
     let [on, changeable, wanted] = [ACTIVE, CHANGEABLE, WANTED].map(set);
+    Some(offloads(link, on, changeable, wanted))
+}
+
+/// The same as a driver says it; none where it names none of ours.
+fn by_driver(features: &[Feature], link: LinkKey) -> Option<Offloads> {
+    let set = |is_member: fn(&Feature) -> bool| {
+        let mut found = [false; 5];
+        for of in features.iter().filter(|feature| is_member(feature)).filter_map(|feature| named(&feature.name)) {
+            found[of as usize] = true;
+        }
+        found
+    };
+    features.iter().find(|feature| named(&feature.name).is_some())?;
+    Some(offloads(link, set(|of| of.on), set(|of| of.changeable), set(|of| of.wanted)))
+}
+
+/// Each set in the order of [`Offload::EACH`].
+fn offloads(link: LinkKey, on: [bool; 5], changeable: [bool; 5], wanted: [bool; 5]) -> Offloads {
     let is_unwanted = |of: &Offload| {
         let of = *of as usize;
         !on[of] && changeable[of] && !wanted[of]
     };
     let [tso, gso, gro, tx_checksum, rx_checksum] = on;
     let unwanted = Offload::EACH.into_iter().filter(is_unwanted).collect();
-    Some(Offloads { link, tso, gso, gro, tx_checksum, rx_checksum, unwanted })
+    Offloads { link, tso, gso, gro, tx_checksum, rx_checksum, unwanted }
 }
 
 /// Which of ours are in a set, in the order of [`Offload::EACH`].
@@ -77,17 +102,23 @@ fn members(set: &[u8]) -> [bool; 5] {
     let is_member = |bit: &[u8]| !has_mask || attribute(bit, BIT_VALUE).is_some();
     let bits = attribute(set, BITS).unwrap_or_default();
     for (_, bit) in attributes(bits).filter(|&(kind, bit)| kind == BIT && is_member(bit)) {
-        let offload = match attribute(bit, BIT_NAME).map(text) {
-            Some(b"tx-tcp-segmentation") => Offload::Tso,
-            Some(b"tx-generic-segmentation") => Offload::Gso,
-            Some(b"rx-gro") => Offload::Gro,
-            Some(b"tx-checksum-ip-generic" | b"tx-checksum-ipv4") => Offload::TxChecksum,
-            Some(b"rx-checksum") => Offload::RxChecksum,
-            _ => continue,
-        };
-        found[offload as usize] = true;
+        if let Some(offload) = attribute(bit, BIT_NAME).map(text).and_then(named) {
+            found[offload as usize] = true;
+        }
     }
     found
+}
+
+/// What a feature is to us.
+fn named(name: &[u8]) -> Option<Offload> {
+    Some(match name {
+        b"tx-tcp-segmentation" => Offload::Tso,
+        b"tx-generic-segmentation" => Offload::Gso,
+        b"rx-gro" => Offload::Gro,
+        b"tx-checksum-ip-generic" | b"tx-checksum-ipv4" => Offload::TxChecksum,
+        b"rx-checksum" => Offload::RxChecksum,
+        _ => return None,
+    })
 }
 
 #[cfg(test)]
@@ -95,6 +126,7 @@ mod tests {
     use super::*;
     use crate::source::netlink::dialogue::BUFFER;
     use crate::source::netlink::message::messages;
+    use crate::source::sandbox::{inside, ip};
     use proptest::prelude::*;
 
     fn nested(kind: u16, value: &[u8]) -> Vec<u8> {
@@ -145,11 +177,34 @@ mod tests {
 
     #[test]
     fn the_kernel_tells_of_a_link() {
-        // Whether the ethtool family is there is the kernel's affair; where it is, lo has offloads.
-        let Ok(mut asker) = Asker::open() else { return };
-        let told = asker.ask(1, Ifindex(1), &mut vec![0; BUFFER]).expect("lo says what it does");
-        assert!(told.tso && told.gso, "lo puts segments together: {told:?}");
-        assert_eq!(asker.ask(1, Ifindex(1 << 30), &mut vec![0; BUFFER]), None, "a link that is not there says nothing");
+        let drivers = Asker::Drivers(Drivers::open().expect("a socket"));
+        for mut asker in [Asker::open().expect("a socket"), drivers] {
+            let told = asker.ask(1, Ifindex(1), &mut vec![0; BUFFER]).expect("lo says what it does");
+            assert!(told.tso && told.gso, "lo puts segments together: {told:?}");
+            assert_eq!(
+                asker.ask(1, Ifindex(1 << 30), &mut vec![0; BUFFER]),
+                None,
+                "a link that is not there says nothing"
+            );
+        }
+    }
+
+    #[test]
+    fn drivers_tell_the_offloads_that_netlink_tells() {
+        inside("kn-offloads", || {
+            assert!(ip("link add veth0 type veth peer name veth1") && ip("link add br0 type bridge"));
+            assert!(ip("tuntap add tun0 mode tun"), "a tun");
+            let mut by_netlink = Asker::open().expect("a socket");
+            let mut by_drivers = Asker::Drivers(Drivers::open().expect("a socket"));
+            let mut buffer = vec![0; BUFFER];
+            let told: Vec<Offloads> =
+                (1..64).filter_map(|link| by_drivers.ask(1, Ifindex(link), &mut buffer)).collect();
+            assert!(told.len() >= 5, "lo, both ends, the bridge and the tun: {told:?}");
+            for told in told {
+                let link = told.link.ifindex;
+                assert_eq!(by_netlink.ask(1, link, &mut buffer), Some(told), "link {link:?}");
+            }
+        });
     }
 
     proptest! {

@@ -29,7 +29,7 @@ pub(super) struct Place {
     /// None where the namespace may not be entered.
     qdiscs: Option<Dialogue<KernelSocket>>,
     request: Request,
-    /// None where the namespace may not be entered, or its kernel has no ethtool family (before Linux 5.6).
+    /// None where the namespace may not be entered.
     offloads: Option<Asker>,
 }
 

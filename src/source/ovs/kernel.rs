@@ -10,7 +10,7 @@ use crate::source::netlink::socket::KernelSocket;
 use crate::text::clean;
 use std::io;
 
-const FAMILY: &[u8] = b"ovs_datapath\0";
+const FAMILY: &str = "ovs_datapath";
 /// `OVS_DP_CMD_GET`, `OVS_DATAPATH_VERSION`; `NLM_F_DUMP`.
 const GET: u8 = 3;
 const VERSION: u8 = 2;
@@ -33,8 +33,8 @@ pub(super) struct Kernel {
 impl Kernel {
     /// Opens it in the calling thread's namespace; none where the kernel has no such datapath.
     pub fn open() -> io::Result<Option<Self>> {
-        match generic::open(FAMILY) {
-            Ok((dialogue, family)) => Ok(Some(Self { dialogue, request: request(family) })),
+        match generic::open(FAMILY, GET) {
+            Ok((dialogue, family)) => Ok(Some(Self { dialogue, request: request(family.id) })),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }

@@ -27,7 +27,7 @@ pub(super) fn wanted(flows: &[FlowSample]) -> Vec<Wanted> {
             other.local == flow.remote
                 && other.remote == flow.local
                 && other.proto == flow.proto
-                && other.cookie != flow.cookie
+                && other.key() != flow.key()
         };
         if receives && flows.iter().find(faces).is_none() {
             let back = Packet { from: flow.remote, to: flow.local, ..forth };
@@ -96,6 +96,15 @@ mod tests {
         let there = "198.18.0.1:40000-198.18.0.2:5201".to_owned();
         assert_eq!(told(&[sender, receiver.clone()]), [(1, there.clone(), false)], "both ends are one way");
         assert_eq!(told(&[receiver]), [(2, there, true)], "of the receiver alone it is found backwards");
+    }
+
+    #[test]
+    fn both_ends_are_one_way_where_each_namespace_counts_its_own_cookies() {
+        let sender = flow(1, "198.18.0.1:40000", "198.18.0.2:5201", (1_000_000, 37));
+        let receiver = flow(1, "198.18.0.2:5201", "198.18.0.1:40000", (37, 1_000_000));
+        let there = "198.18.0.1:40000-198.18.0.2:5201".to_owned();
+        let ends = [sender, FlowSample { netns: 2, ..receiver }];
+        assert_eq!(told(&ends), [(1, there, false)], "it is not asked for backwards too");
     }
 
     #[test]

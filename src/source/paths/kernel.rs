@@ -1,5 +1,5 @@
 //! The kernel as [`Lookups`]: one rtnetlink socket in each namespace that a path crosses, opened once and kept while
-//! there are flows. Every question is one request for one entry; no table is dumped where the kernel can be asked.
+//! there are flows. Every question is one request for one entry; no table is dumped where the kernel can be asked (some from Linux 5.0).
 
 mod asked;
 mod conntrack;
@@ -18,11 +18,13 @@ use super::map::Map;
 use crate::sample::{EndName, Holder, Ifindex, LinkKey, Proto};
 use crate::source::links::nsid;
 use crate::source::netlink::dialogue::{self, Dialogue};
+use crate::source::netlink::generic::Family;
 use crate::source::netlink::message::{Message, Request};
 use crate::source::netlink::socket::KernelSocket;
 use crate::source::owners::OwnerReader;
 use crate::source::spaces::Spaces;
 use holders::Holders;
+use neighbour::Entry;
 use route::Origin;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -70,7 +72,7 @@ struct Inside {
     /// None where connections are not tracked, or that may not be asked.
     conntrack: Option<Dialogue<KernelSocket>>,
     /// Opened when a wireguard is asked for: its family of generic netlink, and `sock_diag`.
-    wireguard: Option<(Dialogue<KernelSocket>, u16)>,
+    wireguard: Option<(Dialogue<KernelSocket>, Family)>,
     sockets: Option<Dialogue<KernelSocket>>,
 }
 
@@ -147,6 +149,12 @@ impl Kernel<'_> {
         }
     }
 
+    /// An entry of a forwarding table as the kernel has it now.
+    fn ask_entry<T>(&mut self, netns: u64, of: Entry, answer: impl Fn(&Message<'_>) -> Option<T>) -> Option<T> {
+        let (inside, buffer) = self.inside(netns).ok()?;
+        of.ask(&mut inside.route, buffer, answer)
+    }
+
     /// A neighbour as the kernel has it now.
     fn ask_neighbour(&mut self, link: LinkKey, ip: IpAddr) -> Option<Mac> {
         let one = self.ask(link.netns, neighbour::request(link.ifindex, ip), neighbour::mac);
@@ -210,7 +218,7 @@ impl Lookups for Kernel<'_> {
         }
         // A bridge with vlans has learnt it under a number, 1 unless someone chose another.
         let mut ask =
-            |vlan| self.ask(bridge.netns, neighbour::bridged(bridge.ifindex, mac, vlan), neighbour::bridge_port);
+            |vlan| self.ask_entry(bridge.netns, Entry::of_bridge(bridge.ifindex, mac, vlan), neighbour::bridge_port);
         let bridged = ask(None).or_else(|| ask(Some(1)));
         self.sockets.round.bridged.insert((bridge, mac), bridged);
         bridged
@@ -221,7 +229,7 @@ impl Lookups for Kernel<'_> {
             return *known;
         }
         // What is for no learnt address goes where all zeros point.
-        let mut ask = |mac| self.ask(tunnel.netns, neighbour::tunnelled(tunnel.ifindex, mac), neighbour::far_end);
+        let mut ask = |mac| self.ask_entry(tunnel.netns, Entry::of_tunnel(tunnel.ifindex, mac), neighbour::far_end);
         let remote = ask(mac).or_else(|| ask([0; 6]));
         self.sockets.round.remotes.insert((tunnel, mac), remote);
         remote

@@ -26,8 +26,8 @@ pub(super) struct Asker {
 impl Asker {
     /// Opens it in the calling thread's namespace.
     pub fn open() -> io::Result<Self> {
-        let (dialogue, family) = generic::open(b"netdev\0")?;
-        Ok(Self { dialogue, family })
+        let (dialogue, family) = generic::open("netdev", NAPI_GET)?;
+        Ok(Self { dialogue, family: family.id })
     }
 
     /// Process numbers of the threads; none where NAPI runs in softirqs, or this kernel does not say.

@@ -32,7 +32,7 @@ const AGAIN: (u64, &str, &str) = (4, "10.0.1.1:5201", "10.0.1.9:40004");
 /// Each second connection and the first ones whose data it may be.
 fn told(flows: &[FlowSample], paths: &[FlowPath]) -> Vec<(u64, Vec<u64>)> {
     let told = seconds(flows, paths).into_iter();
-    told.map(|second| (second.cookie, second.firsts.iter().map(|first| first.0).collect())).collect()
+    told.map(|second| (second.key.cookie, second.firsts.iter().map(|first| first.0.cookie).collect())).collect()
 }
 
 #[test]
@@ -58,7 +58,11 @@ fn behind_ssh_and_its_server_comes_out_what_went_in() {
     let paths = [path(ONE, &[(70, true), (71, true)]), path(SERVER, &[(71, false)])];
     let flows = [end(ONE, (300, 0)), end(SERVER, (0, 298))];
     let [second] = &seconds(&flows, &paths)[..] else { panic!("one: {:?}", seconds(&flows, &paths)) };
-    assert_eq!((second.relay, &*second.firsts), (71, &[(1, 70)][..]), "each leg is told with the program at it");
+    assert_eq!(
+        (second.relay, &*second.firsts),
+        (71, &[(flows[0].key(), 70)][..]),
+        "each leg is told with the program at it"
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A kernel to play with: sockets that answer what a test put down for them, and messages to put down.
 
-use super::super::claims::{Claims, Family};
+use super::super::claims::Claims;
 use super::super::facts::Place;
 use super::super::reader::Reader;
 use crate::source::netlink::dialogue::Dialogue;
@@ -117,8 +117,7 @@ impl Kernel {
     }
 
     pub fn open_with_buffer(&self, bytes: usize) -> Result<Reader<Line>, SourceError> {
-        let family = Family { id: FAMILY, monitor: Some(6) };
-        let claims = Claims::new(Dialogue::new(self.ethtool.clone()), self.monitor.clone(), family);
+        let claims = Claims::new(Dialogue::new(self.ethtool.clone()), self.monitor.clone(), FAMILY);
         let dumps = Dialogue::new(self.dumps.clone());
         Reader::open(dumps, self.news.clone(), Ok(claims), vec![0; bytes], Place::default())
     }

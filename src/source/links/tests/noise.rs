@@ -1,10 +1,11 @@
 //! Bytes that no kernel sent: nothing panics, nothing hangs, and a reader keeps reading.
 
-use super::super::claims::{claim, family};
+use super::super::claims::claim;
 use super::super::counters;
 use super::super::facts::{Place, change};
 use super::fixture;
 use super::kernel::{FAMILY, GETSTATS, Kernel, done, link, linkmodes, row};
+use crate::source::netlink::generic;
 use crate::source::netlink::message::messages;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -27,7 +28,7 @@ fn look(bytes: &[u8]) {
         let _ = change(&message, &Place::default());
         let _ = counters::row(&message, 0, 0);
         let _ = claim(&message, 4);
-        let _ = family(message.body);
+        let _ = generic::told(&message);
     }
 }
 

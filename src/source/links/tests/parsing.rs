@@ -1,17 +1,18 @@
 //! What messages mean, captured ones first. The captures are little-endian; messages put together here are native.
 
-use super::super::claims::{Claim, Family, claim, family};
+use super::super::claims::{Claim, claim};
 use super::super::counters;
 use super::super::facts::Place;
 use super::super::facts::{Change, Described, SYSFS, change};
 use super::fixture;
 use super::kernel::{ifinfo, link, message};
 use crate::sample::{Ifindex, Kind, LinkFacts, LinkState, PeerRef, PortState};
+use crate::source::netlink::generic;
 use crate::source::netlink::message::messages;
 use std::path::Path;
 
 fn described(bytes: &[u8], sysfs: &Path) -> Option<Described> {
-    match change(&messages(bytes).next()?, &Place { netns: 0, sysfs: sysfs.to_owned() })? {
+    match change(&messages(bytes).next()?, &Place { sysfs: sysfs.to_owned(), ..Place::default() })? {
         Change::Is(described) => Some(*described),
         Change::Gone(_) | Change::Port(..) => None,
     }
@@ -109,8 +110,8 @@ fn captured_notifications_tell_what_became_of_links() {
 #[test]
 fn captured_claims_are_those_of_ethtool() {
     let bytes = fixture("ethtool-family");
-    let found = family(messages(&bytes).next().unwrap().body);
-    assert_eq!(found, Some(Family { id: 21, monitor: Some(6) }), "the family and its monitor group");
+    let family = messages(&bytes).find_map(|message| generic::told(&message)).unwrap();
+    assert_eq!((family.id, family.group("monitor")), (21, Some(6)), "the family and its monitor group");
     let bytes = fixture("linkmodes");
     let claims: Vec<(u32, Option<u32>)> =
         messages(&bytes).filter_map(|message| claim(&message, 4)).map(|claim| (claim.ifindex.0, claim.mbps)).collect();

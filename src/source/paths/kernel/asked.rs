@@ -23,11 +23,13 @@ impl Kernel<'_> {
         let (inside, buffer) = self.inside(link.netns)?;
         let (mut dialogue, family) = match inside.wireguard.take() {
             Some(open) => open,
-            None => spaces.inside(link.netns, || generic::open(wireguard::FAMILY)).map_err(|error| unasked(&error))?,
+            None => spaces
+                .inside(link.netns, || generic::open(wireguard::FAMILY, wireguard::GET_DEVICE))
+                .map_err(|error| unasked(&error))?,
         };
         let mut device = Wireguard::default();
         let each = |message: &Message<'_>, _: u64| wireguard::told(message, &mut device);
-        let heard = dialogue.dump(&mut wireguard::request(family, link.ifindex), buffer, "list peers", each);
+        let heard = dialogue.dump(&mut wireguard::request(family.id, link.ifindex), buffer, "list peers", each);
         inside.wireguard = Some((dialogue, family));
         // Its private key and those that it shares were among the answer.
         buffer.fill(0);

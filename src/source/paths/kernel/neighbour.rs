@@ -1,14 +1,18 @@
 //! `RTM_GETNEIGH`: the Ethernet address of a neighbour, and the forwarding tables of bridges and of vxlan
-//! (`AF_BRIDGE`). Single entries can be asked for from Linux 5.0.
+//! (`AF_BRIDGE`). Single entries can be asked for from Linux 5.0; before it there are only lists.
 
 use super::route::{address, family, octets};
 use crate::sample::Ifindex;
-use crate::source::netlink::message::{Message, Request, attribute, u32_at};
+use crate::source::netlink::dialogue::Dialogue;
+use crate::source::netlink::message::{Message, Request, attribute, u16_at, u32_at};
+use crate::source::netlink::socket::Wire;
 use crate::source::paths::lookups::{Bridged, Mac};
 use std::net::IpAddr;
 
 /// `struct ndmsg`, bytes: family, ifindex at 4, state at 8, flags at 10.
 const FIXED: usize = 12;
+/// `struct ifinfomsg`, bytes: family, ifindex at 4.
+const LISTING: usize = 16;
 const DST: u16 = 1;
 const LLADDR: u16 = 2;
 const VLAN: u16 = 5;
@@ -31,19 +35,86 @@ pub(super) fn list(ip: IpAddr) -> Request {
     Request::new(libc::RTM_GETNEIGH, DUMP, &fixed(family(ip), 0, 0))
 }
 
-/// Asks a bridge for an address.
-pub(super) fn bridged(bridge: Ifindex, mac: Mac, vlan: Option<u16>) -> Request {
-    let request = Request::new(libc::RTM_GETNEIGH, 0, &fixed(AF_BRIDGE, 0, 0)).with(LLADDR, &mac);
-    let request = request.with(MASTER, &bridge.0.to_ne_bytes());
-    match vlan {
-        Some(vlan) => request.with(VLAN, &vlan.to_ne_bytes()),
-        None => request,
+/// An entry of a forwarding table.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    one: Request,
+    list: Request,
+    mac: Mac,
+    vlan: Option<u16>,
+    /// A bridge's, else a link's own.
+    bridge: Option<Ifindex>,
+    tunnel: Option<Ifindex>,
+}
+
+impl Entry {
+    /// A bridge's for an address.
+    pub fn of_bridge(bridge: Ifindex, mac: Mac, vlan: Option<u16>) -> Self {
+        let index = bridge.0.to_ne_bytes();
+        let one = Request::new(libc::RTM_GETNEIGH, 0, &fixed(AF_BRIDGE, 0, 0)).with(LLADDR, &mac).with(MASTER, &index);
+        let one = match vlan {
+            Some(vlan) => one.with(VLAN, &vlan.to_ne_bytes()),
+            None => one,
+        };
+        let list = Request::new(libc::RTM_GETNEIGH, DUMP, &listing(Ifindex(0))).with(libc::IFLA_MASTER, &index);
+        Self { one, list, mac, vlan, bridge: Some(bridge), tunnel: None }
+    }
+
+    /// A vxlan's for an address.
+    pub fn of_tunnel(tunnel: Ifindex, mac: Mac) -> Self {
+        let one = Request::new(libc::RTM_GETNEIGH, 0, &fixed(AF_BRIDGE, tunnel.0, SELF)).with(LLADDR, &mac);
+        let list = Request::new(libc::RTM_GETNEIGH, DUMP, &listing(tunnel));
+        Self { one, list, mac, vlan: None, bridge: None, tunnel: Some(tunnel) }
+    }
+
+    /// Asks for it, or where the kernel cannot be asked for one (before Linux 5.0), for all.
+    pub fn ask<W: Wire, T>(
+        mut self,
+        dialogue: &mut Dialogue<W>,
+        buffer: &mut Vec<u8>,
+        answer: impl Fn(&Message<'_>) -> Option<T>,
+    ) -> Option<T> {
+        match dialogue.get(&mut self.one, buffer, &answer) {
+            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => self.find(dialogue, buffer, answer),
+            told => told.ok().flatten(),
+        }
+    }
+
+    /// Finds it among all.
+    pub(super) fn find<W: Wire, T>(
+        &self,
+        dialogue: &mut Dialogue<W>,
+        buffer: &mut Vec<u8>,
+        answer: impl Fn(&Message<'_>) -> Option<T>,
+    ) -> Option<T> {
+        let mut found = None;
+        let each = |message: &Message<'_>, _: u64| {
+            if found.is_none() && self.is_it(message) {
+                found = answer(message);
+            }
+        };
+        dialogue.dump(&mut self.list.clone(), buffer, "list forwarding entries", each).ok()?;
+        found
+    }
+
+    fn is_it(&self, message: &Message<'_>) -> bool {
+        let Some(attributes) = attributes(message) else { return false };
+        let of = |kind| attribute(attributes, kind);
+        let bridge = of(MASTER).and_then(|value| u32_at(value, 0)).map(Ifindex);
+        let link = u32_at(message.body, 4).map(Ifindex);
+        of(LLADDR) == Some(&self.mac)
+            && of(VLAN).and_then(|value| u16_at(value, 0)) == self.vlan
+            && bridge == self.bridge
+            && self.tunnel.is_none_or(|tunnel| link == Some(tunnel))
     }
 }
 
-/// Asks a vxlan for an address.
-pub(super) fn tunnelled(tunnel: Ifindex, mac: Mac) -> Request {
-    Request::new(libc::RTM_GETNEIGH, 0, &fixed(AF_BRIDGE, tunnel.0, SELF)).with(LLADDR, &mac)
+/// `struct ifinfomsg`, with which Linux of before 5.0 takes a list's narrowing.
+fn listing(link: Ifindex) -> [u8; LISTING] {
+    let mut listing = [0; LISTING];
+    listing[0] = AF_BRIDGE;
+    listing[4..8].copy_from_slice(&link.0.to_ne_bytes());
+    listing
 }
 
 fn fixed(family: u8, link: u32, flags: u8) -> [u8; FIXED] {

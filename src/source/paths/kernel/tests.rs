@@ -1,12 +1,17 @@
 //! What the kernel's answers say, and that no bytes break the reading of them.
 
+use super::neighbour::Entry;
 use super::{conntrack, link, marks, neighbour, redirect, route, wireguard};
 use crate::sample::{Ifindex, Proto};
 use crate::source::links::nsid;
+use crate::source::netlink::dialogue::{BUFFER, Dialogue};
 use crate::source::netlink::message::{Request, messages};
+use crate::source::netlink::socket::KernelSocket;
 use crate::source::paths::lookups::{Bridged, Packet, Peer, Route, Tunnel, Wireguard, any_port};
+use crate::source::sandbox::{inside, ip};
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr};
+use std::process::Command;
 
 fn packet(from: &str, to: &str) -> Packet {
     let at = |text: &str| text.parse().expect("an address");
@@ -61,6 +66,54 @@ fn a_bridges_own_address_is_told_from_a_learnt_one() {
     assert_eq!(told(0x80), Some(Bridged::Here), "NUD_PERMANENT is the bridge's or a port's own");
     assert_eq!(told(0x02), Some(Bridged::Port(Ifindex(5))), "what was learnt is behind its port");
     assert_eq!(told(0x40), Some(Bridged::Port(Ifindex(5))), "and so is what someone wrote");
+}
+
+#[test]
+fn an_entry_found_in_the_whole_table_is_the_one_that_is_asked_for() {
+    inside("kn-fdb", || {
+        for words in [
+            "link add br0 type bridge",
+            "link add veth0 type veth peer name veth1",
+            "link add veth2 type veth peer name veth3",
+            "link add vx0 type vxlan id 7 dev veth2 dstport 4789 remote 198.18.0.9",
+            "link set veth0 master br0",
+            "link set vx0 master br0",
+        ] {
+            assert!(ip(words), "{words}");
+        }
+        let bridge = |words: &str| Command::new("bridge").args(words.split(' ')).status().expect("it runs").success();
+        for words in ["01 dev veth0 master static", "03 dev vx0 master static", "03 dev vx0 self dst 198.18.0.3"] {
+            assert!(bridge(&format!("fdb add 02:00:00:00:00:{words}")), "{words}");
+        }
+        // Not every kernel's bridges know vlans.
+        let has_vlans = bridge("fdb add 02:00:00:00:00:02 dev veth0 master static vlan 1");
+        let index = |name: &str| {
+            let told = Command::new("ip").args(["-o", "link", "show", name]).output().expect("ip runs").stdout;
+            let told = String::from_utf8(told).expect("text");
+            Ifindex(told.split(':').next().and_then(|index| index.parse().ok()).expect("it has an index"))
+        };
+        let (br0, veth0, vx0) = (index("br0"), index("veth0"), index("vx0"));
+        let mut route = Dialogue::new(KernelSocket::open(super::ROUTE).expect("a socket"));
+        let mut buffer = vec![0; BUFFER];
+        let mac = |last| [2, 0, 0, 0, 0, last];
+        for (last, vlan, wanted) in [
+            (1, None, Some(Bridged::Port(veth0))),
+            (2, Some(1), Some(Bridged::Port(veth0)).filter(|_| has_vlans)),
+            (2, None, None),
+            (3, None, Some(Bridged::Port(vx0))),
+            (4, None, None),
+        ] {
+            let entry = Entry::of_bridge(br0, mac(last), vlan);
+            assert_eq!(entry.find(&mut route, &mut buffer, neighbour::bridge_port), wanted, "{last}, vlan {vlan:?}");
+            assert_eq!(entry.ask(&mut route, &mut buffer, neighbour::bridge_port), wanted, "{last}, vlan {vlan:?}");
+        }
+        let far = |ip: [u8; 4]| Some(IpAddr::from(ip));
+        for (mac, wanted) in [(mac(3), far([198, 18, 0, 3])), ([0; 6], far([198, 18, 0, 9])), (mac(1), None)] {
+            let entry = Entry::of_tunnel(vx0, mac);
+            assert_eq!(entry.find(&mut route, &mut buffer, neighbour::far_end), wanted, "{mac:?}");
+            assert_eq!(entry.ask(&mut route, &mut buffer, neighbour::far_end), wanted, "{mac:?}");
+        }
+    });
 }
 
 #[test]

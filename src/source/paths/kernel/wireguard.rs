@@ -9,9 +9,9 @@ use crate::source::paths::lookups::{Peer, PublicKey, Wireguard};
 use std::net::{IpAddr, SocketAddr};
 
 /// The family's name.
-pub(super) const FAMILY: &[u8] = b"wireguard\0";
+pub(super) const FAMILY: &str = "wireguard";
 /// `WG_CMD_GET_DEVICE` and `WG_GENL_VERSION`.
-const GET_DEVICE: u8 = 0;
+pub(super) const GET_DEVICE: u8 = 0;
 const VERSION: u8 = 1;
 /// `NLM_F_ROOT | NLM_F_MATCH`.
 const DUMP: u16 = 0x300;

@@ -48,7 +48,7 @@ impl<'a, L: Lookups> Walk<'a, L> {
             WIREGUARD => self.encrypt(link),
             "xfrm" => Err(format!("the IPsec policies decide where {name} sends the packets, and those are not asked")),
             "dummy" => Err(format!("the packets end in {name}: a dummy drops what it is given")),
-            kind if TUNS.contains(&kind) => self.into_program(link, mac),
+            kind if TUNS.contains(&kind) => self.enter_program(link, mac),
             "physical" | "virtio" => Err(format!("the packets leave this machine through {name}")),
             kind => Err(format!("where {name} takes the packets is not known: its kind is {kind}")),
         }

@@ -10,7 +10,7 @@ pub(super) const TUNS: [&str; 2] = ["tun", "tap"];
 
 impl<L: Lookups> Walk<'_, L> {
     /// A tun or tap has been given the packet: it goes on where the program's connected socket leads.
-    pub(super) fn into_program(&mut self, link: &LinkFacts, mac: Option<Mac>) -> Result<At, String> {
+    pub(super) fn enter_program(&mut self, link: &LinkFacts, mac: Option<Mac>) -> Result<At, String> {
         let program = self.lookups.program(link.key());
         let onward = program.as_ref().and_then(|program| self.lookups.calls(link.key(), program));
         let Some(onward) = onward else {
@@ -24,7 +24,7 @@ impl<L: Lookups> Walk<'_, L> {
     }
 
     /// The datagram is at its address: the program whose socket that is writes the packet to its own tun.
-    pub(super) fn out_of_program(&mut self, netns: u64, inner: &Inner) -> Result<At, String> {
+    pub(super) fn leave_program(&mut self, netns: u64, inner: &Inner) -> Result<At, String> {
         let far =
             self.lookups.tun_behind(netns, &self.packet).filter(|&far| far != inner.through).ok_or_else(|| {
                 let (at, through) = (self.packet.to, self.map.name(inner.through));

@@ -74,7 +74,7 @@ impl<L: Lookups> Walk<'_, L> {
             return self.decrypt(netns, inner, sealed);
         }
         if TUNS.contains(&&*inner.kind) {
-            return self.out_of_program(netns, inner);
+            return self.leave_program(netns, inner);
         }
         let far = self.far_port(netns, inner).or_else(|| self.far_link(netns, inner)).ok_or_else(|| {
             let (kind, key, at) = (&inner.kind, inner.key, self.packet.to.ip());
