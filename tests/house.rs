@@ -207,7 +207,8 @@ fn unsafe_code_lives_alone() {
 #[test]
 fn what_strangers_can_make_wait_is_read_aside() {
     let mut wrong = Vec::new();
-    for (file, text) in sources().iter().filter(|(file, _)| file.starts_with("source/") && !file.ends_with("tests.rs")) {
+    for (file, text) in sources().iter().filter(|(file, _)| file.starts_with("source/") && !file.ends_with("tests.rs"))
+    {
         let code = code(text);
         for (word, places) in OF_STRANGERS {
             if code.contains(word) && !places.contains(&file.as_str()) {

@@ -27,7 +27,12 @@ impl Hostile {
     fn start(directory: &Path, fails: u32, what: &str) -> Option<Self> {
         let mut command = Command::new("unshare");
         command.args(["--user", "--map-root-user", "--mount", "--kill-child", "python3", "-c", FUSE]);
-        command.arg(directory).args([&fails.to_string(), what]).stdout(Stdio::piped()).stdin(Stdio::null()).stderr(Stdio::null());
+        command
+            .arg(directory)
+            .args([&fails.to_string(), what])
+            .stdout(Stdio::piped())
+            .stdin(Stdio::null())
+            .stderr(Stdio::null());
         let mut server = Kept(command.spawn().expect("unshare runs"));
         let lines = BufReader::new(server.0.stdout.take().expect("piped")).lines();
         let (say, says) = channel();

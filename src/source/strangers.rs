@@ -109,7 +109,7 @@ mod tests {
         let (release, blocked) = channel::<()>();
         let began = Instant::now();
         assert_eq!(aside.ask("process 7", move || blocked.recv().is_err()), None, "who does not is left behind");
-        assert!(began.elapsed() >= PATIENCE - Duration::from_millis(20), "after a while");
+        assert!(began.elapsed() >= PATIENCE * 4 / 5, "after a while");
         let began = Instant::now();
         let asked = (0..1000).filter_map(|_| aside.ask("b", || 2)).count();
         assert_eq!(asked, 0, "nobody else is asked meanwhile: there is one reader");
