@@ -2,6 +2,7 @@
 //! and perform effects; they compute nothing and draw nothing themselves.
 
 mod headless;
+mod keep;
 pub mod run;
 mod screen;
 mod signals;
@@ -24,6 +25,7 @@ use crate::view::{self, View};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use std::io;
+use std::path::PathBuf;
 
 pub use headless::{json, print};
 pub use screen::screen;
@@ -81,6 +83,8 @@ pub struct App {
     /// The data are a recording: nothing of this machine may be changed for them.
     replay: bool,
     restore_on_exit: bool,
+    /// Where the files that a key writes are kept.
+    kept_in: Option<PathBuf>,
     left: Option<u64>,
     ended: bool,
     /// What the sampler was asked to count last.
@@ -93,9 +97,9 @@ impl App {
     /// Puts the world together. `count` limits the intervals shown.
     #[must_use]
     pub fn new(state: State, stream: Stream, hand: Hand, feed: Feed, options: Options) -> Self {
-        let Options { replay, restore_on_exit, count } = options;
+        let Options { replay, restore_on_exit, kept_in, count: left } = options;
         let asked = state.settings().on_request;
-        Self { state, stream, hand, feed, replay, restore_on_exit, left: count, ended: false, asked, broken: None }
+        Self { state, stream, hand, feed, replay, restore_on_exit, kept_in, left, ended: false, asked, broken: None }
     }
 
     /// Nothing more is taken from the feed: it ended, or it is a replay that stands still.
@@ -210,7 +214,13 @@ impl App {
     }
 
     fn toggle_recording(&mut self) -> Outcome {
-        match self.stream.toggle_recording() {
+        let path = match keep::place(self.kept_in.as_deref(), &format!("vnettop-{}.jsonl.zst", self.stamp())) {
+            Ok(path) => path,
+            Err(sentence) if !self.stream.is_recorded() => return warning(&sentence),
+            // One that runs is closed wherever it is.
+            Err(_) => PathBuf::new(),
+        };
+        match self.stream.toggle_recording(&path) {
             Ok(stream::Toggled::Begun(path)) => {
                 let text = format!("recording to {}", path.display());
                 self.state.set_recording(Some(path.display().to_string()));
@@ -229,27 +239,33 @@ impl App {
 
     /// The report is the frame as it is, wide enough for every column, in a file of its own.
     fn write_report(&mut self) -> Outcome {
-        let path = format!("vnettop-report-{}.txt", self.stamp());
-        match write_new(&path, &self.frame(200, 60, Theme { color: false, utf8: true })) {
-            Ok(()) => sentence(&format!("report written to {path}")),
-            Err(error) => warning(&format!("cannot write report {path}: {error}")),
+        let path = match keep::place(self.kept_in.as_deref(), &format!("vnettop-report-{}.txt", self.stamp())) {
+            Ok(path) => path,
+            Err(sentence) => return warning(&sentence),
+        };
+        match keep::write(&path, &self.frame(200, 60, Theme { color: false, utf8: true })) {
+            Ok(()) => sentence(&format!("report written to {}", path.display())),
+            Err(error) => warning(&format!("cannot write report {}: {error}", path.display())),
         }
     }
 
     /// The card that is shown, three times: to be read, to be pasted, to be computed with.
     fn write_card(&mut self) -> Outcome {
-        let name = format!("vnettop-card-{}", self.stamp());
+        let path = match keep::place(self.kept_in.as_deref(), &format!("vnettop-card-{}.txt", self.stamp())) {
+            Ok(path) => path,
+            Err(sentence) => return warning(&sentence),
+        };
         let Some(metrics) = self.state.metrics() else { return sentence("there is no card yet") };
         for (ending, format) in [("txt", Format::Text), ("md", Format::Markdown), ("json", Format::Json)] {
             let Some(text) = card(metrics, metrics.test, format) else {
                 return sentence("there is no card yet");
             };
-            let path = format!("{name}.{ending}");
-            if let Err(error) = write_new(&path, &text) {
-                return warning(&format!("cannot write card {path}: {error}"));
+            let path = path.with_extension(ending);
+            if let Err(error) = keep::write(&path, &text) {
+                return warning(&format!("cannot write card {}: {error}", path.display()));
             }
         }
-        sentence(&format!("card written to {name}.txt, .md and .json"))
+        sentence(&format!("card written to {}, .md and .json", path.display()))
     }
 
     fn stamp(&self) -> String {
@@ -296,20 +312,16 @@ impl App {
 }
 
 /// How a run differs from the plain one.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Options {
     /// The data are a recording.
     pub replay: bool,
     /// Put every replaced mask back at the end.
     pub restore_on_exit: bool,
+    /// Where the files that a key writes are kept.
+    pub kept_in: Option<PathBuf>,
     /// Intervals to show.
     pub count: Option<u64>,
-}
-
-/// Never over a file that is there.
-fn write_new(path: &str, text: &str) -> io::Result<()> {
-    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(path)?;
-    io::Write::write_all(&mut file, text.as_bytes())
 }
 
 fn line(text: &str) -> Line {

@@ -319,7 +319,8 @@ fn watch(text: &str) -> Result<String, String> {
 }
 
 fn netns(text: &str) -> Result<String, String> {
-    if text.is_empty() { Err("give all, self or the name of a namespace".to_owned()) } else { Ok(text.to_owned()) }
+    let wrong = text.is_empty() || text.chars().any(char::is_control);
+    if wrong { Err("give all, self or the name of a namespace".to_owned()) } else { Ok(text.to_owned()) }
 }
 
 fn speed(text: &str) -> Result<Speed, String> {
@@ -369,6 +370,13 @@ mod tests {
                 other => panic!("'{line}' is refused, not {other:?}"),
             }
         }
+    }
+
+    #[test]
+    fn a_name_that_steers_the_terminal_is_refused_and_not_repeated() {
+        let arguments = ["--netns", "a\u{1b}[2J"].map(OsString::from);
+        let Err(CliError::Usage(sentence)) = parse(arguments, true) else { panic!("no namespace has such a name") };
+        assert!(!sentence.contains(char::is_control) && sentence.contains("--netns"), "{sentence:?}");
     }
 
     #[test]

@@ -235,7 +235,8 @@ fn world(config: &Config, demo: Option<&Demo>, stream: Stream, feed: Feed) -> Ap
         state.set_recording(Some(path.display().to_string()));
     }
     let hand = Hand::new(Box::new(effect::Kernel), effect::journal_dir(|name| std::env::var_os(name)), config.readonly);
-    let options = app::Options { replay, restore_on_exit: config.restore_on_exit, count: config.count };
+    let kept_in = effect::journal_dir(|name| std::env::var_os(name)).ok();
+    let options = app::Options { replay, restore_on_exit: config.restore_on_exit, kept_in, count: config.count };
     App::new(state, stream, hand, feed, options)
 }
 

@@ -2,8 +2,10 @@
 //! of others may be moved, and where to, is for `effect` alone; where vnettop itself sits, for `source`.
 #![allow(unsafe_code, reason = "masks wider than 1024 cores and SCHED_RESET_ON_FORK have no safe wrapper")]
 
+mod cpuset;
 mod kept;
 
+pub use cpuset::cpuset;
 pub use kept::kept_affinity;
 
 use crate::sample::CoreSet;

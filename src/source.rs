@@ -27,6 +27,7 @@ mod scan;
 mod seat;
 pub mod spaces;
 pub mod steering;
+mod strangers;
 pub mod threads;
 
 use crate::sample::Problem;

@@ -66,6 +66,23 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("signal_hook", &["app"]),
 ];
 
+/// Words of code → the only files that may say them. What they read of another user's process can be made to wait by him
+/// (or is the list and the names of his descriptors, which cannot): it is read by `source/strangers`, or handed to it.
+const OF_STRANGERS: &[(&str, &[&str])] = &[
+    ("\"cmdline\"", &["source/strangers.rs"]),
+    (".cmdline()", &["source/benchmarks/stream/place.rs"]),
+    ("\"environ\"", &[]),
+    (".environ()", &[]),
+    ("fdinfo", &["source/benchmarks/stream/place.rs", "source/owners/passage.rs"]),
+    ("/fd/", &["source/benchmarks/stream/tail.rs"]),
+    ("fd/{number}", &["source/benchmarks/stream/place.rs"]),
+    ("/fd\"", &["source/owners/passage.rs", "source/flows/holder.rs", "source/flows/holders.rs"]),
+    ("\"fd\"", &["source/owners/passage.rs", "source/flows/holder.rs"]),
+    ("pidfd_getfd", &["source/owners/device.rs"]),
+    ("/root", &[]),
+    ("\"root\"", &[]),
+];
+
 fn sources() -> BTreeMap<String, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut files = BTreeMap::new();
@@ -185,6 +202,25 @@ fn unsafe_code_lives_alone() {
             "src/{file} gives a SAFETY reason for each of its {blocks} unsafe blocks, not for {reasons}"
         );
     }
+}
+
+#[test]
+fn what_strangers_can_make_wait_is_read_aside() {
+    let mut wrong = Vec::new();
+    for (file, text) in sources().iter().filter(|(file, _)| file.starts_with("source/") && !file.ends_with("tests.rs"))
+    {
+        let code = code(text);
+        for (word, places) in OF_STRANGERS {
+            if code.contains(word) && !places.contains(&file.as_str()) {
+                wrong.push(format!("src/{file} says {word}, which belongs to {places:?}"));
+            }
+        }
+        let hands_over = ["fdinfo", ".cmdline()"].iter().any(|word| code.contains(word));
+        if hands_over && !code.contains("strangers::ask(") {
+            wrong.push(format!("src/{file} reads of another user's process and does not hand that to strangers::ask"));
+        }
+    }
+    assert!(wrong.is_empty(), "the sampler's thread waits for nobody:\n{}", wrong.join("\n"));
 }
 
 #[test]

@@ -226,6 +226,54 @@ fn another_users_thread_is_refused_by_name_of_the_right() {
     assert!(told.contains(&expected), "the sentence names the right that is missing: {told}");
 }
 
+#[test]
+fn root_does_not_obey_another_users_journal() {
+    let name = "root_does_not_obey_another_users_journal";
+    if !rustix::process::geteuid().is_root() {
+        return not_run(name, "only root can meet another user's journal");
+    }
+    let Some([a, _]) = two_cores() else { return not_run(name, "there is only one core") };
+    let (_busy, threads) = busy();
+    let before = Kernel.mask_of(threads[0].tid).expect("it lives");
+    let nobody = |path: &Path| std::os::unix::fs::chown(path, Some(65534), Some(65534)).expect("root may");
+    let state = tempfile::tempdir().expect("a temporary directory");
+    let dir = state.path().join("vnettop");
+    fs::create_dir(&dir).expect("writable");
+    let boot = Kernel.boot_id().expect("there is a /proc");
+    let ThreadId { pid, tid, start } = threads[0];
+    let ids = format!(r#""pid":{pid},"tid":{tid},"start":{start}"#);
+    let lines = [
+        format!(r#"{{"op":"begun","pid":4194303,"start":1,"boot":"{boot}"}}"#),
+        format!(r#"{{"op":"pin",{ids},"label":"x","old":"{a}","asked":"{before}","wall_ms":0,"at_ns":1}}"#),
+        format!(r#"{{"op":"pinned",{ids},"got":"{before}"}}"#),
+    ];
+    let journal = dir.join("pins-4194303-1.jsonl");
+    fs::write(&journal, lines.join("\n") + "\n").expect("writable");
+    nobody(&journal);
+    let undo = || {
+        let mut vnettop = Command::new(env!("CARGO_BIN_EXE_vnettop"));
+        let output = vnettop.arg("undo").env("XDG_STATE_HOME", state.path()).output().expect("it runs");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    for (mode, owner) in [(0o777, 0), (0o755, 65534), (0o755, 0)] {
+        std::os::unix::fs::chown(&dir, Some(owner), Some(owner)).expect("root may");
+        fs::set_permissions(&dir, fs::Permissions::from_mode(mode)).expect("root may");
+        let told = undo();
+        assert_eq!(Kernel.mask_of(tid).expect("it lives"), before, "root's thread keeps its mask: {told}");
+        let why = if mode == 0o777 { "written to by others" } else { "belongs to another user (uid 65534)" };
+        assert!(told.contains(why), "and it is said why: {told}");
+        assert!(journal.exists(), "nothing is removed: {told}");
+    }
+    // The same lines are obeyed where they are root's own.
+    std::os::unix::fs::chown(&journal, Some(0), Some(0)).expect("root may");
+    let told = undo();
+    assert_eq!(
+        Kernel.mask_of(tid).expect("it lives"),
+        CoreSet::single(a),
+        "so the owner was what spoke against them: {told}"
+    );
+}
+
 /// A cpuset of one core that the test made; removed at its end.
 struct Cpuset(PathBuf);
 
@@ -233,7 +281,7 @@ impl Cpuset {
     /// Makes one, in whichever version this machine has mounted.
     fn of(core: u32) -> Result<Self, String> {
         let (v1, v2) = (Path::new("/sys/fs/cgroup/cpuset"), Path::new("/sys/fs/cgroup"));
-        let name = format!("vnettop-test-{}", std::process::id());
+        let name = format!("vnettop-test-{core}-{}", std::process::id());
         let write = |path: PathBuf, text: &str| fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()));
         if v1.join("cpuset.cpus").exists() {
             let made = Self::make(v1.join(name))?;
@@ -291,6 +339,38 @@ fn a_cpuset_of_one_core_shrinks_the_mask_and_that_is_told() {
     assert!(told.contains(&format!("core {b} is offline or not allowed for it")), "wholly outside is refused: {told}");
     hand.restore();
     assert_eq!(Kernel.mask_of(thread.tid).expect("it lives"), CoreSet::single(a), "back to what the cpuset allows");
+    drop(busy);
+    drop(cpuset);
+}
+
+#[test]
+fn a_pin_behind_a_narrowed_cpuset_does_not_come_back_after_undo() {
+    let name = "a_pin_behind_a_narrowed_cpuset_does_not_come_back_after_undo";
+    let Some([a, b]) = two_cores() else { return not_run(name, "there is only one core") };
+    let cpuset = match Cpuset::of(b) {
+        Ok(cpuset) => cpuset,
+        Err(why) => return not_run(name, &why),
+    };
+    let both: CoreSet = [a, b].into_iter().collect();
+    let allow = |cores: &CoreSet| fs::write(cpuset.0.join("cpuset.cpus"), cores.to_string()).expect("a cpuset");
+    allow(&both);
+    let (busy, threads) = busy();
+    fs::write(cpuset.0.join("cgroup.procs"), busy.child.id().to_string()).expect("the child goes into the cpuset");
+    let thread = threads[0];
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let ids = format!("{}/{}", thread.pid, thread.tid);
+    let mut vnettop = Part::start("pin", |command| command.env(THREADS, ids).env(STATE, dir.path()));
+    while Kernel.mask_of(thread.tid).expect("it lives") != CoreSet::single(a) {
+        vnettop.next("said ");
+    }
+    vnettop.kill();
+    Kernel.set_mask(thread.tid, &CoreSet::single(a)).expect("as it was left, if it was killed in the next turn");
+    allow(&CoreSet::single(b));
+    assert_eq!(Kernel.mask_of(thread.tid).expect("it lives"), CoreSet::single(b), "the cpuset hides the pin");
+    let told = said(&undo(&mut Kernel, dir.path()));
+    allow(&both);
+    assert_eq!(Kernel.mask_of(thread.tid).expect("it lives"), both, "no pin comes back: {told}");
+    assert_eq!(journals(dir.path()), 0, "and the journal is done with: {told}");
     drop(busy);
     drop(cpuset);
 }

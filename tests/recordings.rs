@@ -244,6 +244,31 @@ fn what_is_no_recording_is_one_sentence() {
 }
 
 #[test]
+fn a_damaged_line_has_one_number() {
+    let (_dir, path) = written("run.jsonl");
+    let text = fs::read_to_string(&path).expect("readable");
+    let lines: Vec<&str> = text.lines().collect();
+    fs::write(&path, [&lines[..2], &["{\"sample\":x}"], &lines[2..]].concat().join("\n") + "\n").expect("writable");
+    let mut recording = Recording::open(&path).expect("a header");
+    let error = loop {
+        match recording.next_item() {
+            Ok(item) => assert!(item.is_some(), "the damage is met"),
+            Err(error) => break error.to_string(),
+        }
+    };
+    assert!(error.contains("damaged in line 3: ") && error.contains("(column "), "{error}");
+    assert!(!error.contains("at line"), "it is the third line and no other: {error}");
+}
+
+#[test]
+fn a_recording_is_for_nobody_else_to_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let (_dir, path) = written("run.jsonl");
+    let mode = fs::metadata(&path).expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "it holds other users' command lines");
+}
+
+#[test]
 fn a_recording_is_never_overwritten() {
     let (_dir, path) = written("run.jsonl");
     let error = Recorder::create(&path).err().expect("it is refused").to_string();

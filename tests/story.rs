@@ -174,11 +174,13 @@ fn the_card_of_the_pin_is_saved_on_a_key_and_printed_again_from_the_recording() 
     let folder = tempfile::tempdir().expect("a folder");
     let keys = "<tick>".repeat(185) + "cw";
     let mut shown = vnettop();
-    shown.current_dir(folder.path()).args(["--keys", &keys, "--print", "120x40", "--replay"]).arg(asset());
+    shown.env("XDG_STATE_HOME", folder.path()).args(["--keys", &keys, "--print", "120x40", "--replay"]).arg(asset());
     let shown = shown.output().expect("vnettop runs");
-    assert!(String::from_utf8_lossy(&shown.stdout).contains("card written to vnettop-card-"), "it says where to");
+    let kept = folder.path().join("vnettop");
+    let told = format!("card written to {}/vnettop-card-", kept.display());
+    assert!(String::from_utf8_lossy(&shown.stdout).contains(&told), "it says where to");
     let saved = |ending: &str| {
-        let mut files = std::fs::read_dir(folder.path()).expect("a folder").map(|file| file.expect("a file").path());
+        let mut files = std::fs::read_dir(&kept).expect("a folder").map(|file| file.expect("a file").path());
         let of_ending = files.find(|path| path.extension().is_some_and(|is| is == ending));
         std::fs::read_to_string(of_ending.expect(ending)).expect("text")
     };
@@ -195,4 +197,46 @@ fn the_card_of_the_pin_is_saved_on_a_key_and_printed_again_from_the_recording() 
     }
     let json: serde_json::Value = serde_json::from_str(&saved("json")).expect("one object");
     assert_eq!((&json["test"], &json["card"]["verdict"]), (&1.into(), &"steadier and faster".into()), "{json}");
+}
+
+#[test]
+fn what_a_key_writes_is_kept_where_nobody_else_can_lay_a_link_and_is_ones_own() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let folder = tempfile::tempdir().expect("a folder");
+    let (state, here) = (folder.path().join("state"), folder.path().join("here"));
+    std::fs::create_dir(&here).expect("writable");
+    let press = |keys: &str| {
+        let mut vnettop = Command::new(env!("CARGO_BIN_EXE_vnettop"));
+        vnettop
+            .current_dir(&here)
+            .env("XDG_STATE_HOME", &state)
+            .args(["--keys", keys, "--print", "160x40", "--replay"]);
+        String::from_utf8(vnettop.arg(asset()).output().expect("vnettop runs").stdout).expect("text")
+    };
+    let files = |at: &std::path::Path| -> Vec<_> {
+        let mut all: Vec<_> =
+            std::fs::read_dir(at).expect("a folder").map(|file| file.expect("a file").path()).collect();
+        all.sort();
+        all
+    };
+    let shown = press("<tick><tick>wR");
+    let kept = files(&state.join("vnettop"));
+    let [recording, report] = kept.as_slice() else { panic!("a recording and a report: {kept:?}\n{shown}") };
+    assert!(shown.contains(&format!("recording to {}", recording.display())), "the whole path is told:\n{shown}");
+    for file in [recording, report] {
+        let mode = std::fs::metadata(file).expect("it is there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{} is for nobody else", file.display());
+    }
+    assert_eq!(files(&here), [] as [std::path::PathBuf; 0], "nothing is written where it was started");
+    // The same moment again, where somebody has laid links: nothing is written through them.
+    let target = folder.path().join("target");
+    for file in [recording, report] {
+        std::fs::remove_file(file).expect("removable");
+        symlink(&target, file).expect("a link in the way");
+    }
+    for (key, told) in [("R", "cannot write recording"), ("w", "cannot write report")] {
+        let shown = press(&format!("<tick><tick>{key}"));
+        assert!(shown.contains(told), "{key} says what failed:\n{shown}");
+    }
+    assert!(!target.exists(), "no link is followed");
 }

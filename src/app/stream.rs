@@ -4,7 +4,7 @@ use crate::derive::history::History;
 use crate::derive::{Derivation, Metrics};
 use crate::record::{RecordError, Recorder};
 use crate::sample::Item;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The recording, if one runs, and the derivation.
 #[derive(Default)]
@@ -54,25 +54,23 @@ impl Stream {
         self.derivation.history()
     }
 
-    /// Begins a recording in the current directory, or closes the one that runs. One that begins in the middle starts
+    /// Begins a recording in this new file, or closes the one that runs. One that begins in the middle starts
     /// with the newest sample, so that its first interval is whole.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn toggle_recording(&mut self) -> Result<Toggled, RecordError> {
+    pub fn toggle_recording(&mut self, path: &Path) -> Result<Toggled, RecordError> {
         if let Some(recorder) = self.recorder.take() {
             let path = recorder.path().to_owned();
             return recorder.finish().map(|()| Toggled::Ended(path));
         }
         let latest = self.derivation.latest().cloned();
-        let stamp = file_stamp(latest.as_ref().map_or(0, |sample| sample.wall_ms));
-        let path = PathBuf::from(format!("vnettop-{stamp}.jsonl.zst"));
-        let mut recorder = Recorder::create(&path)?;
+        let mut recorder = Recorder::create_new(path)?;
         if let Some(sample) = latest {
             recorder.write(&Item::Sample(Box::new(sample)))?;
         }
         self.recorder = Some(recorder);
-        Ok(Toggled::Begun(path))
+        Ok(Toggled::Begun(path.to_owned()))
     }
 
     /// Closes the recording.

@@ -164,7 +164,7 @@ impl Hand {
 
     /// Puts one mask back; false where it may be tried again.
     fn release(&mut self, held: &Held, outcome: &mut Outcome) -> bool {
-        let verdict = put_back::put_back(self.pinner.as_mut(), held, |mask| held.gave(mask));
+        let verdict = put_back::put_back(self.pinner.as_mut(), held, &[held]);
         put_back::tell(outcome, held, &verdict);
         if verdict.is_final() {
             self.journal.note(Entry::Restored { thread: held.thread });

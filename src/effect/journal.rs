@@ -3,6 +3,7 @@
 
 pub(super) mod others;
 pub(super) mod past;
+mod trust;
 
 use crate::sample::{CoreSet, ThreadId};
 use serde::{Deserialize, Serialize};
@@ -119,7 +120,7 @@ impl Journal {
     pub(super) fn lock(&self) -> Result<Lock, String> {
         let dir = self.dir()?;
         DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|error| failed(dir, &error))?;
-        Lock::take(dir)
+        Lock::take(dir).map_err(|sentence| format!("{sentence}; set XDG_STATE_HOME to a directory of your own"))
     }
 
     /// Writes these lines and waits until they are on the disk; makes the file, beginning with `begun`, if there is none.
@@ -206,9 +207,20 @@ const LOCKED: Duration = Duration::from_secs(2);
 const LOCK_TRIED_EVERY: Duration = Duration::from_millis(10);
 
 impl Lock {
-    /// The error is a sentence of who is in the way. Asked for again and again, because waiting for a lock has no end.
+    /// The error is a sentence: who is in the way, or why nothing in this directory is obeyed. Asked for again and again,
+    /// because waiting for a lock has no end, and neither has opening a fifo.
     pub(super) fn take(dir: &Path) -> Result<Self, String> {
-        let Ok(file) = File::open(dir) else { return Ok(Self { _dir: None }) };
+        let file = match OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY | libc::O_NONBLOCK).open(dir) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self { _dir: None }),
+            Err(error) => return Err(format!("cannot open {}: {error}", dir.display())),
+        };
+        let doubt = file
+            .metadata()
+            .map_or_else(|error| Some(format!("cannot be looked at: {error}")), |meta| trust::doubt(&meta));
+        if let Some(doubt) = doubt {
+            return Err(format!("{} {doubt}", dir.display()));
+        }
         let end = Instant::now() + LOCKED;
         loop {
             match file.try_lock() {

@@ -19,6 +19,9 @@ pub trait Pinner {
     /// `NotFound` or ESRCH when there is no such thread.
     fn mask_of(&mut self, tid: u32) -> io::Result<CoreSet>;
 
+    /// The cores that the cpuset of the thread's cgroup allows it now; none where that cannot be told.
+    fn cpuset_of(&mut self, tid: u32) -> Option<CoreSet>;
+
     /// Sets the thread's affinity mask (`sched_setaffinity`); the kernel may silently give less than asked.
     ///
     /// # Errors
@@ -46,6 +49,10 @@ impl Pinner for Kernel {
 
     fn mask_of(&mut self, tid: u32) -> io::Result<CoreSet> {
         sched::kept_affinity(tid)
+    }
+
+    fn cpuset_of(&mut self, tid: u32) -> Option<CoreSet> {
+        sched::cpuset(tid)
     }
 
     fn set_mask(&mut self, tid: u32, cores: &CoreSet) -> io::Result<()> {

@@ -2,7 +2,7 @@
 //! gave it. A mask that someone else set since is never overwritten.
 
 use super::hand::monotonic_ns;
-use super::pin::{Identity, are, gone, identity, refusal, shortfall, taken_over, who};
+use super::pin::{Identity, are, gone, identity, shortfall, taken_over, who};
 use super::{Outcome, Pinner, cores_of};
 use crate::sample::{CoreSet, Event, ThreadId};
 
@@ -29,6 +29,17 @@ impl Held {
     pub(super) fn gave(&self, mask: &CoreSet) -> bool {
         self.given.as_ref() == Some(mask)
             || self.asked.as_ref().is_some_and(|asked| !mask.is_empty() && mask.is_subset(asked))
+    }
+
+    /// Whether the mask is what the kernel shows of a pin while the cpuset allows only these cores: what of the pin lies
+    /// within, or all of them where nothing does. Since Linux 6.2 it keeps the pin behind that (`user_cpus_ptr`), and the
+    /// pin comes back when the cpuset becomes wider. Nobody can tell it from a mask of exactly the cpuset's cores that
+    /// someone else set meanwhile.
+    fn shows_as(&self, mask: &CoreSet, cpuset: &CoreSet) -> bool {
+        [&self.given, &self.asked].into_iter().flatten().any(|pin| match pin.intersection(cpuset) {
+            within if within.is_empty() => mask == cpuset,
+            within => *mask == within,
+        })
     }
 }
 
@@ -57,11 +68,12 @@ impl Verdict {
     }
 }
 
-pub(super) fn put_back(pinner: &mut dyn Pinner, held: &Held, gave: impl Fn(&CoreSet) -> bool) -> Verdict {
+/// Puts back `held.old`, where the thread has a mask of one of these `pins`, which are all its own.
+pub(super) fn put_back(pinner: &mut dyn Pinner, held: &Held, pins: &[&Held]) -> Verdict {
     let (tid, who) = (held.thread.tid, who(&held.label, held.thread));
     let refused = |error: &std::io::Error| match error {
         error if gone(error) => Verdict::Ended,
-        error => Verdict::Refused(not_restored(&who, &held.old, error)),
+        error => Verdict::Refused(not_restored(&who, tid, &held.old, error)),
     };
     match identity(pinner, held.thread) {
         Identity::Same => {}
@@ -69,11 +81,18 @@ pub(super) fn put_back(pinner: &mut dyn Pinner, held: &Held, gave: impl Fn(&Core
         Identity::Reused => return Verdict::Reused,
         Identity::Unknown(error) => return refused(&error),
     }
-    match pinner.mask_of(tid) {
-        Ok(now) if now == held.old => return Verdict::Already,
-        Ok(now) if !gave(&now) => return Verdict::Changed(now),
-        Ok(_) => {}
+    let now = match pinner.mask_of(tid) {
+        Ok(now) => now,
         Err(error) => return refused(&error),
+    };
+    let gave = pins.iter().any(|pin| pin.gave(&now));
+    let cpuset = if gave { None } else { pinner.cpuset_of(tid) };
+    if !cpuset.is_some_and(|cpuset| pins.iter().any(|pin| pin.shows_as(&now, &cpuset))) {
+        match now {
+            now if now == held.old => return Verdict::Already,
+            now if !gave => return Verdict::Changed(now),
+            _ => {}
+        }
     }
     if let Err(error) = pinner.set_mask(tid, &held.old) {
         return refused(&error);
@@ -85,10 +104,12 @@ pub(super) fn put_back(pinner: &mut dyn Pinner, held: &Held, gave: impl Fn(&Core
     }
 }
 
-fn not_restored(who: &str, old: &CoreSet, error: &std::io::Error) -> String {
+fn not_restored(who: &str, tid: u32, old: &CoreSet, error: &std::io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::EINVAL) => format!("{who} keeps its pin: its old {} offline or not allowed for it now", are(old)),
-        Some(libc::EPERM) => refusal(who, old, None, error),
+        Some(libc::EPERM) => format!(
+            "{who} keeps its pin: it belongs to another user; taskset -cp {old} {tid} as root puts back what it had before vnettop"
+        ),
         _ => format!("{who} keeps its pin: its old mask {old} cannot be put back ({error})"),
     }
 }

@@ -19,6 +19,8 @@ struct Thread {
     mask: CoreSet,
     /// What its cgroup allows.
     cpuset: CoreSet,
+    /// What was asked for last, which the kernel keeps behind the cpuset.
+    asked: Option<CoreSet>,
     /// The errno that every attempt to set its mask meets.
     refuses: Option<i32>,
     /// What happens while its mask is set.
@@ -59,11 +61,23 @@ impl Fake {
 
     fn add(&self, tid: u32, start: u64) {
         let (mask, cpuset) = (cores("0-7"), cores("0-7"));
-        self.0.borrow_mut().threads.insert(tid, Thread { start, mask, cpuset, refuses: None, twist: None });
+        self.0
+            .borrow_mut()
+            .threads
+            .insert(tid, Thread { start, mask, cpuset, asked: None, refuses: None, twist: None });
     }
 
     fn change(&self, tid: u32, change: impl FnOnce(&mut Thread)) {
         change(self.0.borrow_mut().threads.get_mut(&tid).expect("the thread is there"));
+    }
+
+    /// The cpuset becomes another one.
+    fn allow(&self, tid: u32, list: &str) {
+        self.change(tid, |thread| {
+            thread.cpuset = cores(list);
+            let within = thread.asked.as_ref().map(|asked| asked.intersection(&thread.cpuset));
+            thread.mask = within.filter(|within| !within.is_empty()).unwrap_or_else(|| thread.cpuset.clone());
+        });
     }
 
     fn end(&self, tid: u32) {
@@ -91,6 +105,10 @@ impl Pinner for Fake {
         if hidden { Err(errno(libc::EACCES)) } else { Ok(thread.mask.clone()) }
     }
 
+    fn cpuset_of(&mut self, tid: u32) -> Option<CoreSet> {
+        self.0.borrow().threads.get(&tid).map(|thread| thread.cpuset.clone())
+    }
+
     fn set_mask(&mut self, tid: u32, asked: &CoreSet) -> io::Result<()> {
         let mut world = self.0.borrow_mut();
         if let Some(dir) = &world.dir {
@@ -106,7 +124,7 @@ impl Pinner for Fake {
         if given.is_empty() {
             return Err(errno(libc::EINVAL));
         }
-        thread.mask = given;
+        (thread.mask, thread.asked) = (given, Some(asked.clone()));
         match thread.twist {
             Some(Twist::Ends) => drop(world.threads.remove(&tid)),
             Some(Twist::IsReused) => thread.start += 1,
@@ -157,7 +175,8 @@ fn text_of_the_journal(dir: &std::path::Path) -> String {
 }
 
 fn temporary() -> TempDir {
-    tempfile::tempdir().expect("a temporary directory")
+    let own = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    tempfile::Builder::new().permissions(own).tempdir().expect("a temporary directory")
 }
 
 #[test]

@@ -102,9 +102,8 @@ fn put_back_all(pinner: &mut dyn Pinner, journals: &Journals, outcome: &mut Outc
             outcome.warn(format!("{who} is held by vnettop {pid}: {way_out}, then run vnettop undo again"));
             continue;
         }
-        let gave = |mask: &CoreSet| same_thread.iter().any(|held| held.gave(mask));
         let held = Held { old: original(&same_thread), ..same_thread[0].clone() };
-        let verdict = put_back::put_back(pinner, &held, gave);
+        let verdict = put_back::put_back(pinner, &held, &same_thread);
         put_back::tell(outcome, &held, &verdict);
         // A mask that someone else set is told once, with the line that mends it; only what the kernel refused is kept.
         if !matches!(verdict, put_back::Verdict::Refused(_)) {
@@ -131,11 +130,8 @@ fn tidy(past: &Past, settled: &HashSet<ThreadId>, outcome: &mut Outcome) {
         let lines: Vec<Entry> = done.into_iter().map(|thread| Entry::Restored { thread }).collect();
         let noted = if lines.is_empty() { Ok(()) } else { journal::add_to(&past.path, &lines) };
         let trouble = noted.err().map_or_else(String::new, |error| format!(" (it cannot be written: {error})"));
-        let state = past.path.parent().and_then(Path::parent).unwrap_or(&past.path).display();
-        return outcome.warn(format!(
-            "{} still pinned: {path} is kept for another vnettop undo, as root with XDG_STATE_HOME={state}{trouble}",
-            threads(left.len())
-        ));
+        return outcome
+            .warn(format!("{} still pinned: {path} is kept for another vnettop undo{trouble}", threads(left.len())));
     }
     if past.damaged.is_empty() {
         return remove(&past.path, outcome);

@@ -3,8 +3,9 @@
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// How long a reader may stand still; within it a pipe's usual reader (a compressor) takes what it has.
@@ -15,16 +16,27 @@ const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 250_000_000 };
 pub(super) struct Patient(File);
 
 impl Patient {
-    /// Opens it, emptied; a fifo once there is a reader.
+    /// Opens it, emptied; a fifo once there is a reader. A new file is for nobody else to read: what is recorded holds other
+    /// users' command lines.
     ///
     /// # Errors
     /// It cannot be opened for writing.
     pub fn create(path: &Path) -> io::Result<Self> {
-        let file = File::create(path)?;
+        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
         if !file.metadata()?.is_file() {
             fcntl_setfl(&file, fcntl_getfl(&file)? | OFlags::NONBLOCK)?;
         }
         Ok(Self(file))
+    }
+}
+
+impl Patient {
+    /// Makes it; no link of its name is followed.
+    ///
+    /// # Errors
+    /// There is something with its name, or it cannot be made.
+    pub fn create_new(path: &Path) -> io::Result<Self> {
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map(Self)
     }
 }
 

@@ -95,7 +95,7 @@ impl Recording {
                     self.cut_off("in the middle of a line");
                     return Ok(None);
                 }
-                Err(error) => return Err(self.damaged(error.to_string())),
+                Err(error) => return Err(self.damaged(reason(&error))),
             };
             match line {
                 Line::Host(host) => self.host = clean::host(host),
@@ -259,4 +259,11 @@ impl Recording {
     fn file_error(&self, error: io::Error) -> RecordError {
         RecordError::File { operation: "read", path: self.path.clone(), error }
     }
+}
+
+/// What is wrong with a line, which is one line of JSON: its own number in that says nothing.
+fn reason(error: &serde_json::Error) -> String {
+    let (text, column) = (error.to_string(), error.column());
+    let place = format!(" at line {} column {column}", error.line());
+    text.strip_suffix(&place).map_or_else(|| text.clone(), |what| format!("{what} (column {column})"))
 }

@@ -54,8 +54,20 @@ impl Recorder {
         if path.metadata().is_ok_and(|meta| meta.is_file() && meta.len() > 0) {
             return Err(RecordError::Exists(path.to_owned()));
         }
+        Self::begin(path, Patient::create(path))
+    }
+
+    /// Begins a recording in a file that was not there before.
+    ///
+    /// # Errors
+    /// There is something with its name, or it cannot be written.
+    pub fn create_new(path: &Path) -> Result<Self, RecordError> {
+        Self::begin(path, Patient::create_new(path))
+    }
+
+    fn begin(path: &Path, file: io::Result<Patient>) -> Result<Self, RecordError> {
         let at = |error| RecordError::File { operation: "write", path: path.to_owned(), error };
-        let file = BufWriter::new(Patient::create(path).map_err(at)?);
+        let file = BufWriter::new(file.map_err(at)?);
         let out = match path.extension() {
             Some(ending) if ending == "zst" => Out::Zstd(zstd::stream::write::Encoder::new(file, 3).map_err(at)?),
             _ => Out::Plain(file),

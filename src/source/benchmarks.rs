@@ -8,21 +8,27 @@ pub(super) mod stream;
 
 pub(crate) use stream::Lines;
 
-use super::{Roots, proc_file};
+use super::{Roots, proc_file, strangers};
 use crate::sample::{Benchmark, Direction, Program, Proto, Side};
 use crate::text;
-use procfs::process::Process;
 
-/// What a process' command line asks for, where it is a benchmark by its command name or its first argument.
-pub(super) fn of(roots: &Roots, pid: u32) -> Option<Benchmark> {
-    let directory = roots.proc.join(pid.to_string());
-    let comm = proc_file::text(&directory.join("comm")).unwrap_or_default();
-    let line = Process::new_with_root(directory).and_then(|process| process.cmdline()).unwrap_or_default();
-    let (first, arguments) = line.split_first()?;
-    let name = first.rsplit('/').next().unwrap_or(first);
-    let program = [comm.as_str(), name].into_iter().find_map(program)?;
-    parse(pid, program, arguments)
+/// What a process' command line asks for, where it is a benchmark by its command name or its first argument. An error
+/// where it could not be asked for it now.
+pub(super) fn of(roots: &Roots, pid: u32) -> Result<Option<Benchmark>, Unasked> {
+    let comm = proc_file::text(&roots.proc.join(pid.to_string()).join("comm")).unwrap_or_default();
+    let line = strangers::cmdline(&roots.proc, pid).ok_or(Unasked)?;
+    let words = line.split(|&byte| byte == 0).filter(|word| !word.is_empty());
+    let words: Vec<String> = words.map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+    Ok(words.split_first().and_then(|(first, arguments)| {
+        let name = first.rsplit('/').next().unwrap_or(first);
+        let program = [comm.as_str(), name].into_iter().find_map(program)?;
+        parse(pid, program, arguments)
+    }))
 }
+
+/// A process that does not let itself be asked, or stands behind one that does not.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Unasked;
 
 fn program(name: &str) -> Option<Program> {
     [Program::Iperf3, Program::Iperf].into_iter().find(|program| program.word() == name)

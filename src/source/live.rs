@@ -14,7 +14,7 @@ use super::paths::{Ground, PathReader};
 use super::spaces::{Choice, Spaces};
 use super::steering::{Crossed, SteeringReader};
 use super::threads::{SwitchReader, ThreadReader, Watch};
-use super::{Roots, SourceError, host, now_ns};
+use super::{Roots, SourceError, host, now_ns, strangers};
 use crate::sample::{Event, Host, OnRequest, OwnCost, Problem, Sample};
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
@@ -237,12 +237,14 @@ impl Live {
 
     /// Keeps the same `Arc` while the problems are the same.
     fn update_problems(&mut self, more: &[Problem]) {
+        let waits = strangers::problem();
         let now = || {
             let readers = self.links.problems().iter().chain(self.cores.problems()).chain(self.threads.problems());
             let readers = readers.chain(self.kernel.problems()).chain(self.flows.problems());
             let network = self.spaces.problems().iter().chain(self.owners.problems()).chain(self.ovs.problems());
             let network = network.chain(self.reports.problems());
-            readers.chain(network).chain(self.paths.problems()).chain(self.losses.problems()).chain(more)
+            let readers = readers.chain(network).chain(self.paths.problems()).chain(self.losses.problems());
+            readers.chain(&waits).chain(more)
         };
         if !now().eq(self.problems.iter()) {
             self.problems = Arc::new(now().cloned().collect());

@@ -4,8 +4,8 @@ use super::SourceError;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::File;
-use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 /// What one read asks for; the kernel gives seq files in pieces of a page or more, a buffer is never shrunk.
@@ -69,6 +69,15 @@ pub(crate) fn descriptor_limit() -> usize {
     limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX)
 }
 
+/// What is kept open only to save time leaves so many descriptors free: the BPF programs take up to 40 while they are
+/// loaded, and a socket, a command's pipes or a file of /proc that is read once must always find one.
+const LEFT_FREE: usize = 64;
+
+/// Whether so many are free still. The kernel gives the lowest free number, so the newest one tells.
+pub(crate) fn leaves_room(newest: &OwnedFd) -> bool {
+    usize::try_from(newest.as_raw_fd()).is_ok_and(|number| number + LEFT_FREE < descriptor_limit())
+}
+
 /// Makes room in the descriptor table before a second thread shares it: the kernel grows a shared table only after an RCU
 /// grace period (`expand_fdtable`), 8 to 20 ms at 64 descriptors and again at 128 and 256, each time within a tick. 1,024
 /// entries cost 8 KiB. Measured with 20 watched threads: first rows after 10 ms instead of 35.
@@ -90,6 +99,19 @@ pub(crate) fn open_below(directory: impl AsFd, path: &str) -> Result<OwnedFd, Er
 pub(crate) fn open_directory(path: &Path) -> Result<OwnedFd, SourceError> {
     rustix::fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
         .map_err(|error| SourceError::File { path: path.to_owned(), error: error.into() })
+}
+
+/// The beginning of a plain file in somebody's directory: whoever may write there could put a pipe in its place, which
+/// would keep a reader waiting.
+pub(crate) fn plain(path: &Path, longest: u64) -> io::Result<String> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    if !file.metadata()?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut text = String::new();
+    file.take(longest).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 /// A short text file of sysfs, without the blanks around it.

@@ -7,7 +7,7 @@ mod residents;
 
 use crate::sample::{Problem, Space};
 use crate::sched;
-use crate::source::Roots;
+use crate::source::{LEAST_TO_WATCH, Roots, proc_file};
 use living::Living;
 use mounts::Mount;
 use residents::Residents;
@@ -53,6 +53,8 @@ pub const SELF: &str = "self";
 /// So many inhabitants of vnettop's own namespace are remembered, whose owner nobody asks for.
 const MOST_OWN: usize = 4;
 const EVENTS: usize = 64;
+/// What a namespace takes: itself, its inhabitant's pidfd, and the sockets for its links.
+const DESCRIPTORS: usize = 5;
 
 /// Finds network namespaces and holds them open.
 #[derive(Debug)]
@@ -65,6 +67,10 @@ pub struct Spaces {
     mountinfo: Option<File>,
     known: BTreeMap<u64, Known>,
     residents: Residents,
+    /// So many can be held open; the rest of the descriptors are for whoever is watched, and for a command.
+    most: usize,
+    /// There are more.
+    crowded: bool,
     /// Namespaces that had an inhabitant and got another one since they were last taken.
     joined: BTreeSet<u64>,
     published: Arc<Vec<Space>>,
@@ -105,6 +111,8 @@ impl Spaces {
             choice,
             known: BTreeMap::new(),
             residents: Residents::new(roots),
+            most: proc_file::descriptor_limit().saturating_sub(LEAST_TO_WATCH) / DESCRIPTORS,
+            crowded: false,
             joined: BTreeSet::new(),
             published: Arc::default(),
             changed: true,
@@ -252,6 +260,9 @@ impl Spaces {
             return;
         }
         if known.is_none() {
+            if !self.has_room(netns, |choice| choice.parse() == Ok(pid)) {
+                return;
+            }
             let Ok(file) = open(&self.residents.file_of(pid)) else { return };
             self.hold(netns, file, None);
         }
@@ -281,6 +292,19 @@ impl Spaces {
     /// The namespaces that somebody joined who lives beside others there, since this was asked last.
     pub fn joined(&mut self) -> BTreeSet<u64> {
         std::mem::take(&mut self.joined)
+    }
+
+    /// Whether one more may be held open: there are descriptors for it, or it is asked for.
+    fn has_room(&mut self, netns: u64, is_it: impl Fn(&str) -> bool) -> bool {
+        // The own one takes none beyond those of every vnettop.
+        let others = self.known.len().saturating_sub(1);
+        let is_asked = || match &self.choice {
+            Choice::Named(names) => names.iter().any(|name| is_it(name) || name.parse() == Ok(netns)),
+            Choice::All | Choice::Own => false,
+        };
+        let has_room = others < self.most || is_asked();
+        self.crowded |= !has_room;
+        has_room
     }
 
     /// Keeps a namespace if the file is still the one that was meant.
@@ -331,7 +355,7 @@ impl Spaces {
         let is_empty = |known: &Known| known.living.is_empty() && !known.mounted;
         if netns != self.own && self.known.get(&netns).is_some_and(is_empty) {
             self.known.remove(&netns);
-            self.changed = true;
+            (self.changed, self.crowded) = (true, false);
             // It may have had more inhabitants than were remembered.
             self.residents.hurry();
         }
@@ -358,6 +382,7 @@ impl Spaces {
         }
         for (&netns, mount) in &mounts {
             if !self.known.contains_key(&netns)
+                && self.has_room(netns, |choice| choice == mount.name())
                 && let Ok(file) = open(&mount.path)
             {
                 self.hold(netns, file, Some(mount.name()));
@@ -376,12 +401,21 @@ impl Spaces {
                 ))
             });
             self.problems = told.collect();
-            return;
+        } else {
+            let denied = self.residents.denied.then(|| {
+                let text = "the network namespaces of other users' processes may not be looked at, so links in them are not \
+                            seen; run vnettop as root, or with CAP_SYS_PTRACE and CAP_SYS_ADMIN";
+                problem(text.to_owned())
+            });
+            self.problems = denied.into_iter().collect();
         }
-        if self.residents.denied && self.problems.is_empty() {
-            let text = "the network namespaces of other users' processes may not be looked at, so links in them are not \
-                        seen; run vnettop as root, or with CAP_SYS_PTRACE and CAP_SYS_ADMIN";
-            self.problems.push(problem(text.to_owned()));
+        if self.crowded {
+            self.problems.push(problem(format!(
+                "only {} network namespaces are looked into, because vnettop may have only {} open files, so no link of the \
+                 others is shown: allow it more (ulimit -n), or name those to look into (--netns)",
+                self.known.len(),
+                proc_file::descriptor_limit()
+            )));
         }
     }
 
@@ -406,6 +440,7 @@ fn problem(text: String) -> Problem {
     Problem { source: "namespaces".to_owned(), text }
 }
 
+/// Something else may be in the place of a mount by now: a fifo is not waited for.
 fn open(path: &Path) -> io::Result<OwnedFd> {
-    Ok(rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)
+    Ok(rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY, Mode::empty())?)
 }

@@ -215,15 +215,17 @@ impl ThreadReader {
             let group = Group::of(&self.roots, pid);
             match self.known.get_mut(&pid) {
                 None => {
-                    let benchmark = benchmarks::of(&self.roots, pid);
+                    let benchmark = benchmarks::of(&self.roots, pid).ok().flatten();
                     let quota = group.as_ref().and_then(Group::read);
                     let known = Known { benchmark, cpuset, memory_nodes, quota };
                     let due_ns = now_ns + FIRST_KNOWN_FOR_NS;
                     self.known.insert(pid, Learnt { known, group, due_ns, settled: false, comm: Vec::new() });
                 }
                 Some(learnt) => {
-                    if !std::mem::replace(&mut learnt.settled, true) {
-                        learnt.known.benchmark = benchmarks::of(&self.roots, pid);
+                    if !learnt.settled
+                        && let Ok(benchmark) = benchmarks::of(&self.roots, pid)
+                    {
+                        (learnt.known.benchmark, learnt.settled) = (benchmark, true);
                     }
                     (learnt.known.cpuset, learnt.known.memory_nodes) = (cpuset, memory_nodes);
                     learnt.group = group;

@@ -1,7 +1,7 @@
 //! Journals of vnettops that may be gone, read back. A line torn by a crash is nothing, a damaged line is told and left
 //! out, and no line can make vnettop do more than put a mask back on the very thread it names.
 
-use super::{Entry, Owner};
+use super::{Entry, Owner, trust};
 use crate::effect::put_back::Held;
 use crate::sample::ThreadId;
 use std::collections::{BTreeMap, HashMap};
@@ -74,8 +74,12 @@ pub(in crate::effect) fn list(dir: &Path) -> io::Result<Vec<(PathBuf, Owner)>> {
 /// Reads one journal. `named` is whose it is by its name; its first line knows better, if it is whole.
 pub(in crate::effect) fn read(path: PathBuf, named: Owner) -> io::Result<Past> {
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(&path)?;
-    if !file.metadata()?.is_file() {
+    let found = file.metadata()?;
+    if !found.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+    }
+    if let Some(doubt) = trust::doubt(&found) {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, format!("it {doubt}")));
     }
     replay(path, named, BufReader::new(file))
 }

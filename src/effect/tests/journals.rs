@@ -113,7 +113,9 @@ fn a_refusal_keeps_the_journal_for_another_try() {
     killed_after(&fake, &dir, &[request(101, "4"), request(102, "5")]);
     fake.change(102, |thread| thread.refuses = Some(libc::EPERM));
     let told = undone(&fake, &dir);
-    assert!(told.contains("! iperf3 server 102 belongs to another user: run vnettop as root"), "it says why: {told}");
+    let mends = "! iperf3 server 102 keeps its pin: it belongs to another user; taskset -cp 0-7 102 as root puts back";
+    assert!(told.contains(mends), "it says why, and what mends it: {told}");
+    assert!(!told.contains("XDG_STATE_HOME"), "nobody is told to obey another user's journals: {told}");
     assert!(told.contains("! 1 thread is still pinned: "), "and how many are left: {told}");
     fake.change(102, |thread| thread.refuses = None);
     assert_eq!(undone(&fake, &dir), "iperf3 server 102 is back on cores 0-7\n", "only what was left is done");
@@ -150,6 +152,87 @@ fn damaged_and_hostile_lines_are_told_and_the_others_honoured() {
     assert!(told.contains("iperf3 server 101 is back on cores 0-7\n"), "the sound lines count: {told}");
     assert!(told.contains(".jsonl.damaged"), "the damaged file is kept aside: {told}");
     assert_eq!(undone(&fake, &dir), "nothing to put back: no vnettop left a pin behind\n", "and is not read again");
+}
+
+#[test]
+fn a_pin_behind_a_narrower_cpuset_does_not_come_back() {
+    for (own, narrow, shown) in [("0-7", "0-3", "0-3"), ("0-1", "0-3", "0-1"), ("0-3", "0-3", "0-3")] {
+        let (fake, dir) = (Fake::new(), temporary());
+        fake.0.borrow_mut().dir = None;
+        fake.clone().set_mask(101, &cores(own)).expect("the user's own mask");
+        killed_after(&fake, &dir, &[request(101, "5")]);
+        fake.allow(101, narrow);
+        assert_eq!(fake.mask(101), narrow, "the kernel shows nothing of the pin");
+        let told = undone(&fake, &dir);
+        assert_eq!(fake.mask(101), shown, "its own mask is in force as far as the cpuset allows: {told}");
+        fake.allow(101, "0-7");
+        assert_eq!(fake.mask(101), own, "and no pin comes back with the cores: {told}");
+        assert_eq!(journals_in(dir.path()), Vec::<PathBuf>::new(), "so the journal is done with: {told}");
+    }
+}
+
+#[test]
+fn what_is_left_of_a_pin_within_a_narrower_cpuset_is_put_back() {
+    let (fake, dir) = (Fake::new(), temporary());
+    killed_after(&fake, &dir, &[request(101, "3-5")]);
+    fake.allow(101, "0-4");
+    assert_eq!(fake.mask(101), "3-4", "one core of the pin is taken away");
+    undone(&fake, &dir);
+    fake.allow(101, "0-7");
+    assert_eq!(fake.mask(101), "0-7", "what is left of it is vnettop's still");
+}
+
+#[test]
+fn a_mask_that_someone_set_within_a_cpuset_stays() {
+    let (fake, dir) = (Fake::new(), temporary());
+    killed_after(&fake, &dir, &[request(101, "3")]);
+    fake.allow(101, "0-4");
+    fake.0.borrow_mut().dir = None;
+    fake.clone().set_mask(101, &cores("0-4")).expect("someone frees it by hand");
+    let told = undone(&fake, &dir);
+    assert!(told.contains("someone else changed it since"), "the pin lies within the cpuset and would be seen: {told}");
+    assert_eq!(fake.mask(101), "0-4");
+}
+
+#[test]
+fn a_directory_that_others_may_write_to_is_not_obeyed() {
+    use std::os::unix::fs::PermissionsExt;
+    let (fake, dir) = (Fake::new(), temporary());
+    killed_after(&fake, &dir, &[request(101, "4")]);
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).expect("it is ours");
+    let told = undone(&fake, &dir);
+    assert!(told.contains("may be written to by others (mode 777)") && told.contains("nothing was put back"), "{told}");
+    assert_eq!(fake.mask(101), "4", "nothing was set");
+    let told = said(&hand(&fake, &dir).pin(&[request(102, "5")]));
+    assert!(
+        told.contains("nothing was pinned") && told.contains("XDG_STATE_HOME to a directory of your own"),
+        "{told}"
+    );
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700)).expect("it is ours");
+    let journal = journals_in(dir.path()).remove(0);
+    fs::set_permissions(&journal, fs::Permissions::from_mode(0o666)).expect("it is ours");
+    let told = undone(&fake, &dir);
+    assert!(told.contains("it may be written to by others (mode 666)") && told.contains("left out"), "{told}");
+    assert_eq!((fake.mask(101), journal.exists()), ("4".to_owned(), true), "nor a journal that others may write to");
+}
+
+#[test]
+fn a_fifo_in_the_place_of_the_directory_or_of_a_journal_is_not_waited_for() {
+    let (fake, dir) = (Fake::new(), temporary());
+    let fifo = |path: &std::path::Path| {
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0).expect("a fifo");
+    };
+    let state = dir.path().join("vnettop");
+    fifo(&state);
+    let told = said(&undo(&mut fake.clone(), &state));
+    assert!(told.contains(&format!("cannot open {}: ", state.display())), "{told}");
+    assert!(told.contains("nothing was put back"), "{told}");
+    fs::remove_file(&state).expect("it was there");
+    fs::create_dir(&state).expect("writable");
+    fifo(&state.join("pins-1-1.jsonl"));
+    let told = said(&undo(&mut fake.clone(), &state));
+    assert!(told.contains("it is no regular file"), "{told}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod lines;
 mod own;
+mod place;
 mod tail;
 
 pub(crate) use lines::Lines;

@@ -24,7 +24,6 @@ impl Daemon {
     /// Looks again; `database` is the process that listens. Returns whether anything is different now.
     pub fn look(&mut self, roots: &Roots, directory: &Path, database: Option<u32>) -> bool {
         let path = directory.join(NAME).with_extension("pid");
-        // Whoever may write there could put a pipe in its place, which would keep a reader waiting.
         let file = std::fs::metadata(&path).ok().filter(|file| file.is_file() && file.len() <= LONGEST);
         let file = file.map(|file| (file.ino(), file.mtime(), file.mtime_nsec()));
         if file.is_some() && file == self.file && self.pid.is_some() {
@@ -32,7 +31,7 @@ impl Daemon {
         }
         let before = (self.pid, self.netns);
         self.file = file;
-        let told = file.and_then(|_| proc_file::text(&path).ok()?.parse().ok());
+        let told = file.and_then(|_| proc_file::plain(&path, LONGEST).ok()?.trim().parse().ok());
         self.pid = told.filter(|&pid| is_it(roots, pid));
         // Its database is started with it. Once known, the namespace stays known while it is restarted.
         let database = database.filter(|_| self.netns.is_none());

@@ -11,7 +11,8 @@ const TUNGETDEVNETNS: libc::Ioctl = 0x54e3;
 const TUN: (u32, u32) = (10, 200);
 
 /// Inode of the namespace in which the link behind a descriptor of `/dev/net/tun` is; none before Linux 5.6 (`pidfd_getfd`),
-/// and without the rights to trace the process and over that namespace.
+/// and without the rights to trace the process and over that namespace. To be asked aside: what is taken over may be
+/// something else by now, and the process may make whoever closes that wait.
 pub(super) fn netns(pid: u32, fd: u32) -> Option<u64> {
     let process = pidfd_open(Pid::from_raw(i32::try_from(pid).ok()?)?, PidfdFlags::empty()).ok()?;
     let held = pidfd_getfd(&process, i32::try_from(fd).ok()?, PidfdGetfdFlags::empty()).ok()?;

@@ -4,9 +4,8 @@
 use super::passage::{Passage, Seen};
 use super::{device, guest};
 use crate::sample::{Kind, LinkFacts, LinkKey, LinkState, Owner, OwnerKind, Problem};
+use crate::source::strangers;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,8 +18,6 @@ const LONGEST_PAUSE_NS: u64 = 32_000_000_000;
 /// Holders are looked after so often, ns, and when links change no more often than that.
 const CHECK_NS: u64 = 4_000_000_000;
 const LEAST_CHECK_NS: u64 = 1_000_000_000;
-/// A command line is no longer than this, bytes.
-const LONGEST: u64 = 128 * 1024;
 
 /// Holders known and wanted.
 #[derive(Debug)]
@@ -114,10 +111,19 @@ impl Holders {
     /// Forgets the holders that have let go or whose link has gone; true when there were some.
     fn check(&mut self, all: &[Holdable], now_ns: u64) -> bool {
         let names: BTreeMap<LinkKey, &str> = all.iter().map(|link| (link.key, &*link.name)).collect();
-        let (proc, known) = (&self.proc, self.held.len());
+        let known = self.held.len();
         let can_check = now_ns.saturating_sub(self.checked_ns) >= LEAST_CHECK_NS;
-        let holds = |seen: &Seen, name: &str| !can_check || seen.still_holds(proc, name);
-        self.held.retain(|key, held| names.get(key).is_some_and(|name| holds(&held.seen, name)));
+        self.held.retain(|key, _| names.contains_key(key));
+        if can_check && !self.held.is_empty() {
+            let asked = self.held.iter().map(|(key, held)| (*key, held.seen.clone(), names[key].to_owned()));
+            let (proc, asked) = (self.proc.clone(), asked.collect::<Vec<_>>());
+            let lost = strangers::ask("a process that holds a tun or tap", move || {
+                let lost = asked.into_iter().filter(|(_, seen, name)| !seen.still_holds(&proc, name));
+                lost.map(|(key, ..)| key).collect::<Vec<_>>()
+            });
+            // Who cannot be asked holds what he held.
+            lost.into_iter().flatten().for_each(|key| drop(self.held.remove(&key)));
+        }
         let pause_ns = if can_check { CHECK_NS } else { LEAST_CHECK_NS };
         if can_check {
             self.checked_ns = now_ns;
@@ -162,7 +168,9 @@ impl Holders {
             (None, index) => link.by_index && Some(link.key.ifindex.0) == index,
         };
         // The kernel tells where it is; else it is beside its holder, most likely.
-        let told = seen.name.as_ref().and_then(|_| device::netns(seen.pid, seen.fd));
+        let (pid, fd) = (seen.pid, seen.fd);
+        let ask = |_| strangers::ask(format_args!("process {pid}"), move || device::netns(pid, fd)).flatten();
+        let told = seen.name.as_ref().and_then(ask);
         let netns = told.or_else(|| super::netns_of(&self.proc.join(seen.pid.to_string())));
         let Some(netns) = netns else { return false };
         let here = self.links.iter().filter(matches).find(|link| link.key.netns == netns);
@@ -182,13 +190,8 @@ impl Holders {
     }
 
     fn who(&self, pid: u32, is_tap: bool) -> Owner {
-        let read = |file: &str| {
-            let mut bytes = Vec::new();
-            let opened = File::open(self.proc.join(pid.to_string()).join(file));
-            drop(opened.and_then(|file| file.take(LONGEST).read_to_end(&mut bytes)));
-            bytes
-        };
-        let mut owner = guest::owner(&read("cmdline"), &read("comm"), pid);
+        let comm = std::fs::read(self.proc.join(pid.to_string()).join("comm")).unwrap_or_default();
+        let mut owner = guest::owner(&strangers::cmdline(&self.proc, pid).unwrap_or_default(), &comm, pid);
         if is_tap && owner.kind == OwnerKind::Process {
             "macvtap".clone_into(&mut owner.by);
         }

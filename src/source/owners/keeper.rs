@@ -4,6 +4,7 @@
 
 use super::cgroup::{self, SHORT_ID};
 use crate::sample::{Owner, OwnerKind};
+use crate::source::strangers;
 use crate::source::threads::parse_stat;
 use crate::text::clean;
 use std::fs::File;
@@ -12,7 +13,7 @@ use std::path::Path;
 
 /// Ancestors that are asked: a container's processes are seldom further from its first.
 const GENERATIONS: usize = 8;
-/// What is read of a command line and a `stat`, bytes.
+/// What is read of a `stat`, bytes.
 const LONGEST: u64 = 16 * 1024;
 /// What a name may be long, characters.
 const LONGEST_NAME: usize = 64;
@@ -45,7 +46,7 @@ fn find(proc: &Path, mut pid: u32, is_it: impl Fn(&Owner) -> bool) -> Option<Own
         stat = read(pid, "stat")?;
         let comm = parse_stat(&stat)?.comm;
         if KEEPERS.iter().any(|keeper| comm.starts_with(keeper)) {
-            let found = told(&read(pid, "cmdline")?).filter(&is_it);
+            let found = told(&strangers::cmdline(proc, pid)?).filter(&is_it);
             if found.is_some() {
                 return found;
             }

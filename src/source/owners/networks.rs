@@ -3,11 +3,11 @@
 
 use super::cgroup::SHORT_ID;
 use crate::sample::{Owner, OwnerKind};
+use crate::source::proc_file;
 use crate::text::clean;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 use std::path::PathBuf;
 
 /// Listed no more often than this, ns, and only when links have changed.
@@ -49,10 +49,8 @@ impl Networks {
         self.owners.clear();
         for (directory, by) in &self.directories {
             for file in fs::read_dir(directory).into_iter().flatten().flatten().take(MOST) {
-                let mut text = Vec::new();
-                let opened = File::open(file.path());
-                if opened.is_ok_and(|file| file.take(LONGEST).read_to_end(&mut text).is_ok()) {
-                    self.owners.extend(network(&text, by));
+                if let Ok(text) = proc_file::plain(&file.path(), LONGEST) {
+                    self.owners.extend(network(text.as_bytes(), by));
                 }
             }
         }

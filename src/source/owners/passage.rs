@@ -1,14 +1,14 @@
 //! One passage through the descriptors of all processes (`/proc/PID/fd`), in slices: which of them are a tun, tap or
 //! macvtap, and which link each is. It knows no link and no owner.
 
-use crate::source::{proc_file, scan};
+use crate::source::{proc_file, scan, strangers};
 use rustix::fs::{Mode, OFlags, RawDir, readlinkat_raw};
 use rustix::io::Errno;
 use std::ffi::CStr;
 use std::fmt::Write;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What a slice of the first passage may cost, and of the later ones: a descriptor is one, about a microsecond.
 const FIRST: usize = 4000;
@@ -30,23 +30,22 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// The process has the link of this name open under the same number still.
+    /// The process has the link of this name open under the same number still; to be asked aside.
     pub fn still_holds(&self, proc: &Path, name: &str) -> bool {
         let process = proc.join(self.pid.to_string());
-        let fd = self.fd.to_string();
         if let Some(index) = self.ifindex {
-            let target = std::fs::read_link(process.join("fd").join(fd));
+            let target = std::fs::read_link(process.join("fd").join(self.fd.to_string()));
             return target.is_ok_and(|target| device(target.as_os_str().as_encoded_bytes()) == Device::Tap(index));
         }
         // A link that was renamed is held by another name.
-        let text = std::fs::read(process.join("fdinfo").join(fd));
-        text.is_ok_and(|text| held_name(&text).is_some_and(|held| held == name))
+        link_of(&process, self.fd).is_some_and(|held| held == name)
     }
 }
 
 /// Where a passage stands.
 #[derive(Debug)]
 pub(super) struct Passage {
+    root: PathBuf,
     proc: OwnedFd,
     pids: Vec<u32>,
     listed: bool,
@@ -60,10 +59,10 @@ pub(super) struct Passage {
 impl Passage {
     /// Begins anew; none where there is nothing to list.
     pub fn begin(proc: &Path, first: bool) -> Option<Self> {
-        let proc = proc_file::open_directory(proc).ok()?;
+        let (root, proc) = (proc.to_owned(), proc_file::open_directory(proc).ok()?);
         let slice = if first { FIRST } else { LATER };
         let entries = vec![MaybeUninit::uninit(); ENTRIES];
-        Some(Self { proc, pids: Vec::new(), listed: false, slice, entries, path: String::new(), refused: 0 })
+        Some(Self { root, proc, pids: Vec::new(), listed: false, slice, entries, path: String::new(), refused: 0 })
     }
 
     /// All processes were looked at.
@@ -123,21 +122,22 @@ impl Passage {
                 Device::Other => {}
             }
         }
-        for fd in tuns {
-            let name = self.link_of(pid, fd);
-            seen.extend(name.map(|name| Seen { pid, fd, name: Some(name), ifindex: None }));
+        if !tuns.is_empty() {
+            let process = self.root.join(pid.to_string());
+            let held = strangers::ask(format_args!("process {pid}"), move || {
+                tuns.into_iter().filter_map(|fd| Some((fd, link_of(&process, fd)?))).collect::<Vec<_>>()
+            });
+            let held = held.unwrap_or_default().into_iter();
+            seen.extend(held.map(|(fd, name)| Seen { pid, fd, name: Some(name), ifindex: None }));
         }
         Ok(count)
     }
+}
 
-    /// The link behind a descriptor of `/dev/net/tun`; none before it has one.
-    fn link_of(&mut self, pid: u32, fd: u32) -> Option<String> {
-        self.path.clear();
-        let _ = write!(self.path, "{pid}/fdinfo/{fd}");
-        let file = proc_file::open_below(&self.proc, &self.path).ok()?;
-        let mut text = [0; 512];
-        held_name(proc_file::once(&file, &mut text).ok()?)
-    }
+/// The link behind a descriptor of `/dev/net/tun`; none before it has one.
+fn link_of(process: &Path, fd: u32) -> Option<String> {
+    let text = std::fs::read(process.join("fdinfo").join(fd.to_string()));
+    held_name(&text.ok()?)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

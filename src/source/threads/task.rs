@@ -5,7 +5,7 @@ use super::parse::{self, Sched, Schedstat};
 use super::proc_dir::ProcDir;
 use crate::sample::{Benchmark, CoreSet, Duty, Quota, ThreadId, ThreadSample};
 use crate::sched;
-use crate::source::now_ns;
+use crate::source::{now_ns, proc_file};
 use crate::text;
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
@@ -117,7 +117,7 @@ impl Task {
 
     /// Opens the files and keeps them; false when there is no such thread (any more).
     pub(super) fn keep(&mut self, proc: &mut ProcDir) -> bool {
-        let files = FILES.map(|file| proc.open_file(self.pid, self.tid, file).ok());
+        let files = FILES.map(|file| proc.open_file(self.pid, self.tid, file).ok().filter(proc_file::leaves_room));
         self.kept = files[STAT].is_some().then_some(files);
         self.kept.is_some()
     }

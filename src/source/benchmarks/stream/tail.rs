@@ -3,7 +3,7 @@
 
 use super::lines::Lines;
 use rustix::fs::{FileType, Mode, OFlags, Stat};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::Path;
 
 /// Read at a time; an interval takes some 500 bytes, and as much a stream.
@@ -33,6 +33,12 @@ pub(super) struct Tail {
     pub lines: Lines,
 }
 
+impl AsRawFd for Tail {
+    fn as_raw_fd(&self) -> RawFd {
+        self.file.as_raw_fd()
+    }
+}
+
 /// Which file is behind a path now, without opening it.
 fn place(path: &Path) -> rustix::io::Result<(OwnedFd, Stat)> {
     let place = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
@@ -43,6 +49,11 @@ fn place(path: &Path) -> rustix::io::Result<(OwnedFd, Stat)> {
 #[allow(clippy::unnecessary_cast, reason = "the types of both differ by architecture")]
 fn identity(stat: &Stat) -> (u64, u64) {
     (stat.st_dev as u64, stat.st_ino as u64)
+}
+
+/// Which file is behind a path now; none where nothing is.
+pub(super) fn identity_of(path: &Path) -> Option<(u64, u64)> {
+    place(path).ok().map(|(_, stat)| identity(&stat))
 }
 
 fn size(stat: &Stat) -> u64 {
@@ -64,9 +75,14 @@ impl Tail {
         Ok(Found::File(Self { file, identity: identity(&stat), at: 0, old_to: size(&stat), lines }))
     }
 
+    /// Which file it is.
+    pub fn identity(&self) -> (u64, u64) {
+        self.identity
+    }
+
     /// Another file than this one is behind the path by now; none behind it is no other.
     pub fn is_replaced(&self, path: &Path) -> bool {
-        place(path).is_ok_and(|(_, stat)| identity(&stat) != self.identity)
+        identity_of(path).is_some_and(|found| found != self.identity)
     }
 
     /// Nothing was ever in it.

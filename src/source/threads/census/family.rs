@@ -3,7 +3,7 @@
 //! (`app` asks the kernel for that), and is none of anybody else's.
 
 use super::Process;
-use crate::source::Roots;
+use crate::source::{Roots, strangers};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -84,8 +84,7 @@ impl Family {
     /// Whether a child of vnettop is the command or an orphan of its, and not vnettop's own helper; none while it is still
     /// a copy of vnettop that is about to become something.
     fn is_of_command(&self, pid: u32) -> Option<bool> {
-        let words = |of: &str| std::fs::read(self.proc.join(of).join("cmdline")).unwrap_or_default();
-        let (theirs, ours) = (words(&pid.to_string()), words("self"));
+        let (theirs, ours) = (strangers::cmdline(&self.proc, pid)?, strangers::cmdline(&self.proc, "self")?);
         if theirs == ours && !ours.is_empty() {
             return None;
         }

@@ -3,6 +3,7 @@
 
 use super::super::proc_dir::ProcDir;
 use super::{Census, Change, SECOND_NS};
+use crate::source::proc_file;
 
 /// How long a task is young.
 const YOUNG_NS: u64 = 3 * SECOND_NS;
@@ -47,7 +48,7 @@ impl Census {
             return self.kernel.contains(&pid) && self.look_at_thread(proc, pid, pid);
         };
         if process.comm.is_none() && self.kept < self.most_kept {
-            process.comm = proc.open_file(pid, pid, "comm").ok();
+            process.comm = proc.open_file(pid, pid, "comm").ok().filter(proc_file::leaves_room);
             self.kept += usize::from(process.comm.is_some());
         }
         let text = match &process.comm {
