@@ -36,6 +36,11 @@ pub enum AppError {
     /// The source.
     #[error(transparent)]
     Source(#[from] SourceError),
+    /// The source ended though nobody asked for that.
+    #[error(
+        "the sampler ended before its time, so nothing more is seen: what it said before is above; start vnettop again"
+    )]
+    SourceEnded,
     /// The recording being written.
     #[error(transparent)]
     Record(#[from] crate::record::RecordError),
@@ -72,6 +77,7 @@ pub enum Ended {
 }
 
 /// One run with a screen, real or printed: what has been chosen, what is shown, what may be changed.
+#[allow(clippy::struct_excessive_bools, reason = "each is another question")]
 pub struct App {
     /// What is chosen and shown.
     pub state: State,
@@ -83,6 +89,8 @@ pub struct App {
     restore_on_exit: bool,
     left: Option<u64>,
     ended: bool,
+    /// The key that stops programs was pressed.
+    stops: bool,
     /// What the sampler was asked to count last.
     asked: OnRequest,
     /// Why the recording that was asked for is not whole.
@@ -95,7 +103,19 @@ impl App {
     pub fn new(state: State, stream: Stream, hand: Hand, feed: Feed, options: Options) -> Self {
         let Options { replay, restore_on_exit, count } = options;
         let asked = state.settings().on_request;
-        Self { state, stream, hand, feed, replay, restore_on_exit, left: count, ended: false, asked, broken: None }
+        Self {
+            state,
+            stream,
+            hand,
+            feed,
+            replay,
+            restore_on_exit,
+            left: count,
+            ended: false,
+            stops: false,
+            asked,
+            broken: None,
+        }
     }
 
     /// Nothing more is taken from the feed: it ended, or it is a replay that stands still.
@@ -111,10 +131,21 @@ impl App {
                     self.take(item)?;
                 }
                 Next::Waiting => break,
-                Next::End => self.ended = true,
+                Next::End => self.end()?,
             }
         }
         Ok(())
+    }
+
+    /// Nothing more comes: of a recording that is its end.
+    fn end(&mut self) -> Result<(), AppError> {
+        self.ended = true;
+        if self.feed.is_live() { Err(AppError::SourceEnded) } else { Ok(()) }
+    }
+
+    /// Whether the key that stops programs was pressed; told once.
+    fn is_to_stop(&mut self) -> bool {
+        std::mem::take(&mut self.stops)
     }
 
     /// Takes one item and does what follows from it without a key; true when it was a sample.
@@ -194,6 +225,10 @@ impl App {
                 ..Outcome::default()
             },
             Effect::Step => return self.step(),
+            Effect::Stop => {
+                self.stops = true;
+                return Ok(());
+            }
         };
         self.tell(&outcome);
         Ok(())
@@ -266,7 +301,7 @@ impl App {
                     }
                 }
                 Next::Waiting => break,
-                Next::End => self.ended = true,
+                Next::End => self.end()?,
             }
         }
         Ok(())
@@ -306,10 +341,12 @@ pub struct Options {
     pub count: Option<u64>,
 }
 
-/// Never over a file that is there.
+/// Never over a file that is there; one that could not be written whole is none.
 fn write_new(path: &str, text: &str) -> io::Result<()> {
     let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(path)?;
-    io::Write::write_all(&mut file, text.as_bytes())
+    io::Write::write_all(&mut file, text.as_bytes()).inspect_err(|_| {
+        let _ = std::fs::remove_file(path);
+    })
 }
 
 fn line(text: &str) -> Line {

@@ -54,6 +54,16 @@ impl Recorder {
         if path.metadata().is_ok_and(|meta| meta.is_file() && meta.len() > 0) {
             return Err(RecordError::Exists(path.to_owned()));
         }
+        let is_new = !path.exists();
+        let recorder = Self::begin(path);
+        // On a full disk: an empty file is no recording.
+        if recorder.is_err() && is_new && path.metadata().is_ok_and(|meta| meta.is_file() && meta.len() == 0) {
+            let _ = std::fs::remove_file(path);
+        }
+        recorder
+    }
+
+    fn begin(path: &Path) -> Result<Self, RecordError> {
         let at = |error| RecordError::File { operation: "write", path: path.to_owned(), error };
         let file = BufWriter::new(Patient::create(path).map_err(at)?);
         let out = match path.extension() {
@@ -115,7 +125,7 @@ impl Recorder {
             self.line(&Line::Problems(Arc::clone(&sample.problems)))?;
         }
         self.network(sample)?;
-        self.line(&Line::Sample(Row {
+        self.line(&Line::Sample(Box::new(Row {
             wall_ms: sample.wall_ms,
             at_ns: sample.at_ns,
             netns: sample.netns,
@@ -130,7 +140,7 @@ impl Recorder {
             qdiscs: Cow::Borrowed(&sample.qdiscs),
             protocols: Cow::Borrowed(&sample.protocols),
             datapaths: Cow::Borrowed(&sample.datapaths),
-        }))?;
+        })))?;
         let compressed = matches!(self.out, Out::Zstd(_));
         if !compressed || sample.at_ns.saturating_sub(self.flushed_at_ns) >= FLUSH_EVERY_NS {
             self.flushed_at_ns = sample.at_ns;
