@@ -99,7 +99,9 @@ fn hand_over(
                 if let Some(signal) = signals.ending() {
                     return Ok(Some(Ended::Signal(signal)));
                 }
-                feed.into_iter().for_each(|feed| stop_if_asked(signals, feed));
+                if let Some(feed) = feed {
+                    stop_if_asked(signals, feed);
+                }
             }
             Err(error) => return Err(AppError::Output(error)),
         }
