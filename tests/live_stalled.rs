@@ -225,3 +225,26 @@ fn one_signal_ends_a_screen_whose_terminal_stands_still_and_gives_it_back() {
     let said = String::from_utf8_lossy(&out.stdout);
     assert_eq!(said, "stalled True\nended 143\nmodes True\nleft True\n", "{}", String::from_utf8_lossy(&out.stderr));
 }
+
+#[test]
+fn one_signal_ends_a_run_whose_output_nobody_reads() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let program = folder.path().join("iperf3");
+    let endless = "#!/bin/sh\necho $$ > \"$0.pid\"\nwhile :; do echo '{\"event\":\"interval\",\"data\":{}}'; done\n";
+    std::fs::write(&program, endless).expect("writable");
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&program, executable).expect("the own file");
+    let (_from, to) = full_pipe();
+    let mut command = Command::new(VNETTOP);
+    command.args(["run", "--"]).arg(&program).args(["-c", "198.18.0.1", "--json-stream"]);
+    let mut vnettop = unread(command, to);
+    let pid = folder.path().join("iperf3.pid");
+    await_that("the command runs", 10, || pid.metadata().is_ok_and(|meta| meta.len() > 1));
+    terminate(&vnettop);
+    let mut ended = None;
+    await_that("one SIGTERM ends it", 10, || {
+        ended = vnettop.0.try_wait().expect("a child");
+        ended.is_some()
+    });
+    assert_eq!(ended.and_then(|status| status.code()), Some(128 + 15), "with the command's own code");
+}
