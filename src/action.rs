@@ -122,6 +122,8 @@ pub enum Place {
 pub enum Action {
     /// End the program.
     Quit,
+    /// Stop the program until it is continued.
+    Stop,
     /// Move the selection of the focused pane, or scroll the overlay.
     Move(Motion),
     /// Give the focus to the next pane.

@@ -38,6 +38,11 @@ pub enum AppError {
     /// The source.
     #[error(transparent)]
     Source(#[from] SourceError),
+    /// The source ended though nobody asked for that.
+    #[error(
+        "the sampler ended before its time, so nothing more is seen: what it said before is above; start vnettop again"
+    )]
+    SourceEnded,
     /// The recording being written.
     #[error(transparent)]
     Record(#[from] crate::record::RecordError),
@@ -74,6 +79,7 @@ pub enum Ended {
 }
 
 /// One run with a screen, real or printed: what has been chosen, what is shown, what may be changed.
+#[allow(clippy::struct_excessive_bools, reason = "each is another question")]
 pub struct App {
     /// What is chosen and shown.
     pub state: State,
@@ -87,6 +93,8 @@ pub struct App {
     kept_in: Option<PathBuf>,
     left: Option<u64>,
     ended: bool,
+    /// The key that stops programs was pressed.
+    stops: bool,
     /// What the sampler was asked to count last.
     asked: OnRequest,
     /// Why the recording that was asked for is not whole.
@@ -99,7 +107,20 @@ impl App {
     pub fn new(state: State, stream: Stream, hand: Hand, feed: Feed, options: Options) -> Self {
         let Options { replay, restore_on_exit, kept_in, count: left } = options;
         let asked = state.settings().on_request;
-        Self { state, stream, hand, feed, replay, restore_on_exit, kept_in, left, ended: false, asked, broken: None }
+        Self {
+            state,
+            stream,
+            hand,
+            feed,
+            replay,
+            restore_on_exit,
+            kept_in,
+            left,
+            ended: false,
+            stops: false,
+            asked,
+            broken: None,
+        }
     }
 
     /// Nothing more is taken from the feed: it ended, or it is a replay that stands still.
@@ -115,10 +136,21 @@ impl App {
                     self.take(item)?;
                 }
                 Next::Waiting => break,
-                Next::End => self.ended = true,
+                Next::End => self.end()?,
             }
         }
         Ok(())
+    }
+
+    /// Nothing more comes: of a recording that is its end.
+    fn end(&mut self) -> Result<(), AppError> {
+        self.ended = true;
+        if self.feed.is_live() { Err(AppError::SourceEnded) } else { Ok(()) }
+    }
+
+    /// Whether the key that stops programs was pressed; told once.
+    fn is_to_stop(&mut self) -> bool {
+        std::mem::take(&mut self.stops)
     }
 
     /// Takes one item and does what follows from it without a key; true when it was a sample.
@@ -198,6 +230,10 @@ impl App {
                 ..Outcome::default()
             },
             Effect::Step => return self.step(),
+            Effect::Stop => {
+                self.stops = true;
+                return Ok(());
+            }
         };
         self.tell(&outcome);
         Ok(())
@@ -282,7 +318,7 @@ impl App {
                     }
                 }
                 Next::Waiting => break,
-                Next::End => self.ended = true,
+                Next::End => self.end()?,
             }
         }
         Ok(())

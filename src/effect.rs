@@ -38,6 +38,8 @@ pub enum Effect {
     Mark,
     /// Show the next sample of a frozen replay.
     Step,
+    /// Stop the program until somebody continues it.
+    Stop,
 }
 
 /// One thread and the mask it should get.

@@ -69,11 +69,17 @@ fn run(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let signals = if plain { Signals::none()? } else { Signals::take()? };
     let stream = Stream::new(recorder);
     let ended = match &config.face {
-        Face::Json => app::json(stream, &feed, &signals, config.count, &mut io::stdout().lock())?,
+        Face::Json => {
+            if feed.is_live() {
+                signals.take_stop()?;
+            }
+            app::json(stream, &feed, &signals, config.count, &mut term::Out::take()?)?
+        }
         Face::Print { width, height, keys } => {
             // A pipe takes UTF-8 whatever the locale says.
             let theme = Theme { color: false, utf8: !config.ascii };
-            app::print(world(config, demo.as_ref(), stream, feed), &signals, keys, (*width, *height), theme)?
+            let app = world(config, demo.as_ref(), stream, feed);
+            app::print(app, &signals, keys, (*width, *height), theme, &mut term::Out::take()?)?
         }
         Face::Screen | Face::Undo | Face::Run(_) | Face::Card { .. } => {
             live_screen(config, demo.as_ref(), stream, feed, &signals)?
@@ -95,10 +101,13 @@ fn live_screen(
     let app = world(config, demo, stream, feed);
     let theme = Theme { color: !no_color(config), utf8: !ascii(config) };
     signals.take_terminal().map_err(AppError::Terminal)?;
-    let (guard, mut screen) = term::Guard::take(!config.no_mouse).map_err(AppError::Terminal)?;
+    let (guard, mut screen) = term::Guard::take(!config.no_mouse, signals.asked()).map_err(AppError::Terminal)?;
     let result = app::screen(app, signals, &guard, &mut screen, theme);
     drop(guard);
     result.map(|(ended, outcome)| {
+        if ended != Ended::Done {
+            term::hurry();
+        }
         tell(&outcome);
         ended
     })
@@ -128,7 +137,7 @@ fn run_command(config: &Config, run: &cli::Run) -> Result<ExitCode, Box<dyn std:
     }
     Ok(ExitCode::from(match observed.code {
         0 if limits.iter().any(|(broken, _)| *broken) => LIMIT_BROKEN,
-        0 if written.is_err() => 1,
+        0 if written.is_err() || observed.unrecorded => 1,
         code => code,
     }))
 }

@@ -89,7 +89,7 @@ enum Line<'a> {
     Steering(Arc<Vec<Steering>>),
     Family(Arc<Vec<u32>>),
     Runners(Arc<Vec<Runner>>),
-    Sample(Row<'a>),
+    Sample(Box<Row<'a>>),
     Event(Cow<'a, Event>),
 }
 

@@ -151,13 +151,37 @@ pub struct OwnCost {
     pub cpu_ns: u64,
     /// Ticks that began more than a tenth of the interval late or not at all, since the start.
     pub late_ticks: u64,
+    /// Ticks that were left out since the start, because too much that was read before had not been taken yet by whoever shows or writes
+    /// it. What is read next counts from what was read last.
+    #[serde(default)]
+    pub left_out: u64,
+    /// How long this sample had waited when it was taken, to be shown or written, ns; none where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behind_ns: Option<u64>,
     /// The sampler runs at real-time priority.
     pub realtime: bool,
+    /// Why it does not; none where it does, and where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ordinary: Option<Ordinary>,
     /// The interval asked for, ns.
     pub interval_ns: u64,
     /// The core that vnettop keeps itself on, away from those of the watched threads; none while it runs anywhere.
     #[serde(default)]
     pub seat: Option<CoreId>,
+}
+
+/// Why the sampler has no real-time priority.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ordinary {
+    /// `--no-realtime`.
+    NotAsked,
+    /// It has neither `CAP_SYS_NICE` nor an `RLIMIT_RTPRIO`.
+    NoRight,
+    /// It has the right, and the kernel refuses: a control group without real-time bandwidth, a filter of system calls.
+    Refused,
+    /// It took more of a core than a thread at that priority should, and asks again once it takes less.
+    GivenBack,
 }
 
 /// A source that could not be read: one sentence for the person at the terminal.

@@ -1,17 +1,25 @@
 //! The terminal: raw mode and the alternate screen, given back however the program ends.
 
+mod out;
+mod suspend;
+
 use crate::text;
 use crossterm::event::{DisableMouseCapture, EnableMouseCapture};
 use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
 use crossterm::{cursor, execute};
 use ratatui::backend::CrosstermBackend;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Once;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Once};
+
+pub use out::{Out, Patient};
+pub use suspend::suspend;
 
 /// What the screen is painted on. A frame is one write: the buffer holds all that changes within a tick.
-pub type Screen = CrosstermBackend<BufWriter<File>>;
+pub type Screen = CrosstermBackend<BufWriter<Patient>>;
 
 /// A terminal may claim 65,535 x 65,535 cells.
 const MOST_COLUMNS: u16 = 1000;
@@ -19,15 +27,34 @@ const MOST_ROWS: u16 = 500;
 
 const FRAME_BYTES: usize = 128 << 10;
 
+/// A signal has asked for an end: nobody is waited for any more.
+static HURRIES: AtomicBool = AtomicBool::new(false);
+
+/// From now on a sentence is left unsaid where nobody takes it at once.
+pub fn hurry() {
+    HURRIES.store(true, Ordering::Relaxed);
+}
+
+/// Whether it would be taken now, or may be waited for.
+fn takes(fd: impl AsFd) -> bool {
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    !HURRIES.load(Ordering::Relaxed)
+        || poll(&mut [PollFd::new(&fd, PollFlags::OUT)], Some(&now)).is_ok_and(|ready| ready > 0)
+}
+
 /// One sentence on standard error, whatever it is about: nothing in it steers a terminal, and a closed one is no panic.
 pub fn say(sentence: impl std::fmt::Display) {
     let text = text::clean(sentence.to_string().as_bytes());
-    let _ = writeln!(io::stderr(), "vnettop: {text}");
+    if takes(io::stderr()) {
+        let _ = writeln!(io::stderr(), "vnettop: {text}");
+    }
 }
 
 /// One line on standard output, likewise.
 pub fn print_line(line: &str) {
-    let _ = writeln!(io::stdout(), "{}", text::clean(line.as_bytes()));
+    if takes(io::stdout()) {
+        let _ = writeln!(io::stdout(), "{}", text::clean(line.as_bytes()));
+    }
 }
 
 /// A terminal that cannot place text shows no screen.
@@ -51,11 +78,11 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Takes the terminal.
+    /// Takes the terminal. `ended` is not 0 once a signal has asked for an end: a terminal that stands still is not waited for then.
     ///
     /// # Errors
     /// It is no terminal, or refuses raw mode.
-    pub fn take(mouse: bool) -> io::Result<(Self, Screen)> {
+    pub fn take(mouse: bool, ended: Arc<AtomicUsize>) -> io::Result<(Self, Screen)> {
         // The same choice that crossterm makes, so that waiting and reading mean one descriptor.
         let stdin = io::stdin();
         let input =
@@ -63,7 +90,7 @@ impl Guard {
         give_back_on_panic();
         enable_raw_mode()?;
         let guard = Self { input, mouse };
-        let mut out = BufWriter::with_capacity(FRAME_BYTES, File::from(io::stdout().as_fd().try_clone_to_owned()?));
+        let mut out = BufWriter::with_capacity(FRAME_BYTES, Patient::new(Out::take()?, ended));
         guard.enter(&mut out)?;
         Ok((guard, CrosstermBackend::new(out)))
     }
@@ -77,17 +104,17 @@ impl Guard {
     #[allow(clippy::unused_self, reason = "only who holds the terminal can give it back")]
     pub fn stop(&self) {
         give_back();
-        let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
+        suspend();
     }
 
     /// Takes the terminal again after a stop: the shell has set its own modes meanwhile.
     ///
     /// # Errors
     /// The terminal is gone.
-    pub fn take_again(&self) -> io::Result<()> {
+    pub fn take_again(&self, screen: &mut Screen) -> io::Result<()> {
         disable_raw_mode()?;
         enable_raw_mode()?;
-        self.enter(&mut io::stdout())
+        self.enter(screen)
     }
 
     /// Columns and rows of the terminal, at most what anybody can read. Asked of the descriptor at hand: the usual way opens /dev/tty each time, which
@@ -125,9 +152,11 @@ impl Drop for Guard {
 
 /// Nothing can be done about a failure here: the terminal may be gone.
 fn give_back() {
-    let mut out = io::stdout();
-    let _ = execute!(out, DisableMouseCapture, LeaveAlternateScreen, cursor::Show);
-    let _ = out.flush();
+    let mut end = Vec::new();
+    let _ = execute!(end, DisableMouseCapture, LeaveAlternateScreen, cursor::Show);
+    if let Ok(mut out) = Out::take() {
+        out.end_with(&end);
+    }
     let _ = disable_raw_mode();
 }
 

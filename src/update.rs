@@ -31,6 +31,7 @@ pub fn update(state: &mut State, action: Action) -> Option<Effect> {
 fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
     match action {
         Action::Quit => state.phase = Phase::Quitting,
+        Action::Stop => return Some(Effect::Stop),
         Action::Move(motion) => motion::step(state, motion),
         Action::Scroll(pane, by) => motion::scroll(state, pane, by),
         Action::NextPane => state.focus = turn(state.focus, 1),

@@ -109,7 +109,7 @@ fn sample(at_ns: u64) -> Sample {
         offloads: Arc::default(),
         steering: Arc::default(),
         family: None,
-        own: OwnCost { cpu_ns: 0, late_ticks: 0, realtime: false, interval_ns: SECOND, seat: None },
+        own: OwnCost { interval_ns: SECOND, ..OwnCost::default() },
         problems: Arc::default(),
     }
 }

@@ -3,7 +3,7 @@
 mod live;
 
 use live::tmux::Tmux;
-use live::{Netns, VNETTOP, await_that, can_run};
+use live::{Kept, Netns, VNETTOP, await_that, can_run};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -174,4 +174,104 @@ fn stopped_and_continued_it_has_its_screen_again() {
     await_that("the screen is whole again", 5, || tmux.shows("Links") && tmux.shows("Finding"));
     tmux.press("q");
     await_that("a single key is obeyed", 5, || state().trim() == "1 0 0" && !tmux.shows("Finding"));
+}
+
+/// Named namespaces, each at the other end of a pair of links of `near`; gone with the value.
+struct Many(Vec<String>);
+
+impl Many {
+    fn beside(near: &Netns) -> Self {
+        let many = Self((0..20).map(|nth| format!("kq{nth}-{}", std::process::id())).collect());
+        for (nth, name) in many.0.iter().enumerate() {
+            near.run(&format!("ip netns add {name}; ip link add kq{nth} type veth peer name eth0 netns {name}"));
+        }
+        many
+    }
+
+    fn delete(&self) {
+        for name in &self.0 {
+            let _gone_already = Command::new("ip").args(["netns", "del", name]).output();
+        }
+    }
+}
+
+impl Drop for Many {
+    fn drop(&mut self) {
+        self.delete();
+    }
+}
+
+#[test]
+fn stopped_by_ctrl_z_it_keeps_no_namespace_alive_and_fg_brings_all_of_it_back() {
+    let name = "stopped_by_ctrl_z_it_keeps_no_namespace_alive_and_fg_brings_all_of_it_back";
+    if !can_run(name, &["tmux", "bash", "ip"]) {
+        return;
+    }
+    for face in ["", "--json > /dev/null"] {
+        let near = Netns::new();
+        let many = Many::beside(&near);
+        let tmux = Tmux::start("ctrl-z", 120, 30, "bash --norc");
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = dir.path().join("pid").display().to_string();
+        tmux.press(&format!("bash -c 'echo $$ > {file}; exec {VNETTOP} -d 0.2 --netns all {face}'"));
+        tmux.press("Enter");
+        await_that("it runs", 10, || std::fs::metadata(&file).is_ok_and(|meta| meta.len() > 0));
+        let pid = std::fs::read_to_string(&file).expect("written").trim().to_owned();
+        let holds = || {
+            let files = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+            let links = files.filter_map(|file| std::fs::read_link(file.path()).ok());
+            links.filter(|link| link.to_string_lossy().contains("/run/netns/kq")).count()
+        };
+        await_that("it holds them open", 10, || holds() >= 20);
+        if face.is_empty() {
+            tmux.await_shown("the screen is there", 10, "Links");
+        }
+        tmux.press("C-z");
+        tmux.await_shown("the shell has its terminal", 5, "Stopped");
+        let state = || tmux.tmux(&["display-message", "-p", "#{cursor_flag} #{alternate_on} #{mouse_any_flag}"]);
+        assert_eq!(state().trim(), "1 0 0", "it is given back");
+        assert_eq!(holds(), 0, "none of them is open while it is stopped");
+        many.delete();
+        let begin = Instant::now();
+        await_that("the deleted ones are gone", 5, || !near.output("ip -o link").contains("kq"));
+        eprintln!("20 namespaces deleted while it was stopped were gone after {:?}", begin.elapsed());
+        let again = Many::beside(&near);
+        tmux.press("fg");
+        tmux.press("Enter");
+        await_that("new ones are found", 10, || holds() >= 20);
+        if face.is_empty() {
+            await_that("the screen is whole again", 5, || tmux.shows("Links") && tmux.shows("Finding"));
+            assert!(!tmux.shows("late "), "the time of the stop makes no tick late:\n{}", tmux.frame());
+            tmux.press("q");
+        } else {
+            tmux.press("C-c");
+        }
+        await_that("it ends", 5, || std::fs::read_dir(format!("/proc/{pid}")).is_err());
+        drop(again);
+    }
+}
+
+#[test]
+fn priority_given_back_is_taken_again_and_the_reason_is_told() {
+    let name = "priority_given_back_is_taken_again_and_the_reason_is_told";
+    if !can_run(name, &["tmux", "python3"]) {
+        return;
+    }
+    let threads = "import threading, time
+for _ in range(800): threading.Thread(target=lambda: time.sleep(1000), daemon=True).start()
+time.sleep(1000)";
+    let many = Kept(Command::new("python3").args(["-c", threads]).spawn().expect("python runs"));
+    let tasks = format!("/proc/{}/task", many.0.id());
+    await_that("its threads run", 10, || std::fs::read_dir(&tasks).is_ok_and(|tasks| tasks.count() > 800));
+    let vnettop = format!("{VNETTOP} -d 0.01 --netns self --watch {}", many.0.id());
+    let tmux = Tmux::start("priority", 200, 40, &vnettop);
+    tmux.await_shown("more than a quarter of a core is too much", 20, "no real-time");
+    tmux.await_shown("which is told", 10, "until it takes less for 10 s");
+    drop(many);
+    // From 10 ms to 200.
+    tmux.press("-");
+    tmux.press("-");
+    await_that("after ten quiet seconds it goes first again", 40, || {
+        tmux.shows("real-time") && !tmux.shows("no real-time")
+    });
 }

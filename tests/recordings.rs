@@ -80,7 +80,15 @@ fn sample(tick: u64, links: &Arc<Vec<Arc<LinkFacts>>>) -> Item {
             interrupts: Some(Interrupts::Cores(CoreSet::single(u32::try_from(tick).expect("small")))),
         }]),
         family: Some(Arc::new(vec![4711, 4712])),
-        own: OwnCost { cpu_ns: tick, late_ticks: 0, realtime: true, interval_ns: 100, seat: Some(3) },
+        own: OwnCost {
+            cpu_ns: tick,
+            left_out: 2,
+            behind_ns: Some(7),
+            realtime: true,
+            interval_ns: 100,
+            seat: Some(3),
+            ..OwnCost::default()
+        },
         problems: Arc::new(vec![Problem { source: "speed".into(), text: "unknown".into() }]),
     }))
 }

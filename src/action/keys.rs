@@ -100,7 +100,7 @@ pub const KEYS: &[Binding] = &[
         &[Key::Char('x')],
         Action::ToggleExactSoftirqs,
         MAIN,
-        "softirq time measured from entry to exit, or as /proc/stat samples it at clock ticks",
+        "softirq time from entry to exit, or as /proc/stat samples it at clock ticks",
         "",
     ),
     row(&[Key::Char('n')], Action::NextTest, MAIN, TESTS, "test"),
@@ -131,6 +131,13 @@ pub const KEYS: &[Binding] = &[
     row(&[Key::Char('?')], Action::Help, MAIN, "this help", "help"),
     row(&[Key::Char('q')], Action::Quit, MAIN, "quit", "quit"),
     row(&[Key::Ctrl('c')], Action::Quit, EVERYWHERE, "quit, from anywhere", ""),
+    row(
+        &[Key::Ctrl('z')],
+        Action::Stop,
+        EVERYWHERE,
+        "stop, until the shell's fg; every namespace is let go meanwhile",
+        "",
+    ),
 ];
 
 /// What a key asks for where the keys now go; none where it is not valid.

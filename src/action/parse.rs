@@ -3,7 +3,7 @@
 use super::{Key, Step};
 
 /// Every name there is, with what it stands for.
-const NAMES: [(&str, Step); 17] = [
+const NAMES: [(&str, Step); 18] = [
     ("tab", Step::Press(Key::Tab)),
     ("backtab", Step::Press(Key::BackTab)),
     ("enter", Step::Press(Key::Enter)),
@@ -20,6 +20,7 @@ const NAMES: [(&str, Step); 17] = [
     ("bs", Step::Press(Key::Backspace)),
     ("c-c", Step::Press(Key::Ctrl('c'))),
     ("c-u", Step::Press(Key::Ctrl('u'))),
+    ("c-z", Step::Press(Key::Ctrl('z'))),
     ("lt", Step::Press(Key::Char('<'))),
 ];
 

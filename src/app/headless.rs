@@ -1,6 +1,6 @@
 //! Without a terminal: JSON lines, and one frame as text.
 
-use super::signals::wait;
+use super::signals::{wait, wait_to_write};
 use super::{App, AppError, Ended, Signals, Stream};
 use crate::action::{Step, parse_keys};
 use crate::record::RecordError;
@@ -10,7 +10,8 @@ use crate::source::feed::{Feed, Next};
 use crate::term;
 use crate::ui::Theme;
 use std::collections::HashSet;
-use std::io::{self, ErrorKind, Write};
+use std::io::{ErrorKind, Write};
+use std::os::fd::AsFd;
 
 /// One JSON object an interval, flushed, until the count, the end, a signal or a closed pipe.
 ///
@@ -21,7 +22,7 @@ pub fn json(
     feed: &Feed,
     signals: &Signals,
     count: Option<u64>,
-    out: &mut impl Write,
+    out: &mut (impl Write + AsFd),
 ) -> Result<Ended, AppError> {
     let mut broken = None;
     let ended = write_objects(&mut stream, &mut broken, feed, signals, count, out);
@@ -39,17 +40,19 @@ fn write_objects(
     feed: &Feed,
     signals: &Signals,
     mut left: Option<u64>,
-    out: &mut impl Write,
+    out: &mut (impl Write + AsFd),
 ) -> Result<Ended, AppError> {
     let mut buffer = Vec::new();
     let mut told = Told::default();
     let mut nothing_yet = true;
     loop {
-        if let Some(signal) = signals.ending() {
+        if let Some(signal) = obey(signals, feed) {
             return Ok(Ended::Signal(signal));
         }
         let item = match feed.next()? {
             Next::Item(item) => item,
+            // Whoever asked for so many objects has left by then.
+            Next::End if feed.is_live() => return Err(AppError::SourceEnded),
             Next::End if nothing_yet => return Err(AppError::NoSample),
             Next::End => return Ok(Ended::Done),
             Next::Waiting => {
@@ -69,10 +72,8 @@ fn write_objects(
         nothing_yet = false;
         buffer.clear();
         json_lines::write(&mut buffer, &metrics).map_err(AppError::Output)?;
-        match out.write_all(&buffer).and_then(|()| out.flush()) {
-            Ok(()) => {}
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(Ended::Done),
-            Err(error) => return Err(AppError::Output(error)),
+        if let Some(ended) = hand_over(out, &buffer, signals, Some(feed))? {
+            return Ok(ended);
         }
         left = left.map(|left| left - 1);
         if left == Some(0) {
@@ -81,14 +82,61 @@ fn write_objects(
     }
 }
 
-/// What is missing, said once on standard error: whoever reads the objects with a program may not look at `problems`.
+/// Writes all of it, and waits for whoever reads it as long as no signal asks for an end; how the run ended, if it did.
+fn hand_over(
+    out: &mut (impl Write + AsFd),
+    mut bytes: &[u8],
+    signals: &Signals,
+    feed: Option<&Feed>,
+) -> Result<Option<Ended>, AppError> {
+    while !bytes.is_empty() {
+        match out.write(bytes) {
+            Ok(written) => bytes = &bytes[written..],
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(Some(Ended::Done)),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                wait_to_write(&[signals.fd()], Some(out.as_fd()));
+                if let Some(signal) = signals.ending() {
+                    return Ok(Some(Ended::Signal(signal)));
+                }
+                if let Some(feed) = feed {
+                    stop_if_asked(signals, feed);
+                }
+            }
+            Err(error) => return Err(AppError::Output(error)),
+        }
+    }
+    out.flush().map(|()| None).map_err(AppError::Output)
+}
+
+/// Stops for a while where that was asked for; the signal that asks for an end, if one came.
+fn obey(signals: &Signals, feed: &Feed) -> Option<i32> {
+    let ending = signals.ending();
+    stop_if_asked(signals, feed);
+    ending
+}
+
+/// Whoever stops this program lets nothing be kept alive by it meanwhile.
+fn stop_if_asked(signals: &Signals, feed: &Feed) {
+    if signals.stop_asked() {
+        feed.let_go();
+        term::suspend();
+        feed.go_on();
+    }
+}
+
+/// What is missing, said once on standard error: whoever reads the objects with a program may not look at `problems`. A sentence with a number that
+/// changes is another one each time, so there is an end to it.
 #[derive(Default)]
 struct Told(HashSet<String>);
+
+/// More sentences than these are in `problems` only.
+const MOST_TOLD: usize = 256;
 
 impl Told {
     fn tell(&mut self, problems: &[Problem]) {
         for problem in problems {
-            if self.0.insert(problem.text.clone()) {
+            if self.0.len() < MOST_TOLD && self.0.insert(problem.text.clone()) {
                 term::say(format_args!("{}: {}", problem.source, problem.text));
             }
         }
@@ -99,7 +147,14 @@ impl Told {
 ///
 /// # Errors
 /// The source or the output failed, or the keys name a key that does not exist.
-pub fn print(mut app: App, signals: &Signals, keys: &str, size: (u16, u16), theme: Theme) -> Result<Ended, AppError> {
+pub fn print(
+    mut app: App,
+    signals: &Signals,
+    keys: &str,
+    size: (u16, u16),
+    theme: Theme,
+    out: &mut (impl Write + AsFd),
+) -> Result<Ended, AppError> {
     let steps = parse_keys(keys).map_err(AppError::Keys)?;
     let ended = press_all(&mut app, signals, steps);
     let text = app.frame(size.0, size.1, theme);
@@ -109,10 +164,7 @@ pub fn print(mut app: App, signals: &Signals, keys: &str, size: (u16, u16), them
         return Ok(Ended::Signal(signal));
     }
     closed?;
-    match io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(AppError::Output(error)),
-        _ => Ok(Ended::Done),
-    }
+    Ok(hand_over(out, text.as_bytes(), signals, None)?.unwrap_or(Ended::Done))
 }
 
 /// Waits for the intervals, presses the keys; the signal that came instead, if one did.
@@ -149,9 +201,53 @@ fn next_sample(app: &mut App, signals: &Signals) -> Result<Option<i32>, AppError
                     return Ok(None);
                 }
             }
-            Next::End => app.ended = true,
+            Next::End => app.end()?,
             Next::Waiting => wait(&[app.feed.ready(), signals.fd()]),
         }
     }
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::OnRequest;
+    use crate::source::Roots;
+    use crate::source::owners::Sockets;
+    use crate::source::sampler::{Choice, Scope, Settings, Thrift};
+    use std::io::{BufRead, BufReader, Seek};
+    use std::time::Duration;
+
+    /// A sampler that ends after so many samples, whatever its reader wants.
+    fn ends_after(samples: u64) -> Feed {
+        let scope = Scope {
+            roots: Roots::default(),
+            watch: Vec::new(),
+            netns: Choice::Own,
+            ovs: Vec::new(),
+            docker: Sockets::find(|_| None, None),
+            iperf3_json: None,
+            thrift: Thrift::Nothing,
+            losses_at_rest: false,
+            on_request: OnRequest::default(),
+        };
+        let (interval, count) = (Duration::from_millis(10), Some(samples));
+        Feed::live(Settings { scope, interval, realtime: false, count }).expect("a thread")
+    }
+
+    #[test]
+    fn a_sampler_that_ends_before_its_time_is_an_error_and_one_that_has_done_its_part_is_none() {
+        let signals = Signals::none().expect("a pipe");
+        let mut out = tempfile::tempfile().expect("a file");
+        let ended = json(Stream::default(), &ends_after(4), &signals, Some(3), &mut out).expect("as asked");
+        assert_eq!(ended, Ended::Done, "three intervals are four samples");
+        for (samples, count) in [(4, None), (3, Some(3)), (1, None)] {
+            let mut out = tempfile::tempfile().expect("a file");
+            let error = json(Stream::default(), &ends_after(samples), &signals, count, &mut out).expect_err("it ended");
+            assert!(matches!(error, AppError::SourceEnded), "{samples} samples, {count:?} asked for: {error}");
+            out.rewind().expect("a file");
+            let written = BufReader::new(out).lines().count() as u64;
+            assert_eq!(written, samples - 1, "what came before the end is written");
+        }
+    }
 }

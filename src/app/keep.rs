@@ -19,9 +19,12 @@ pub(super) fn place(directory: Option<&Path>, name: &str) -> Result<PathBuf, Str
     Ok(directory.join(name))
 }
 
-/// Writes a new file.
+/// Writes a new file; one that could not be written whole is none.
 pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?.write_all(text.as_bytes())
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes()).inspect_err(|_| {
+        let _ = std::fs::remove_file(path);
+    })
 }
 
 #[cfg(test)]

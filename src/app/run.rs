@@ -66,6 +66,8 @@ pub struct Observed {
     pub card: Option<RunCard>,
     /// What else is to be said: one sentence each.
     pub notes: Vec<String>,
+    /// The recording that was asked for is not whole; a note says why.
+    pub unrecorded: bool,
     /// To be dropped last, when everything is said: it waits for whoever still writes to the command's output.
     pub rest: Rest,
 }

@@ -25,7 +25,11 @@ pub fn screen(
     screen: &mut Screen,
     theme: Theme,
 ) -> Result<(Ended, Outcome), AppError> {
-    let ended = run(&mut app, signals, guard, screen, theme);
+    let ended = match (run(&mut app, signals, guard, screen, theme), signals.ending()) {
+        // The terminal stood still, and is no longer waited for.
+        (Err(AppError::Terminal(_)), Some(signal)) => Ok(Ended::Signal(signal)),
+        (ended, _) => ended,
+    };
     // However it ended: masks are put back if that was asked for, and the recording is closed.
     let closed = app.close();
     let ended = ended?;
@@ -40,11 +44,18 @@ fn run(app: &mut App, signals: &Signals, guard: &Guard, screen: &mut Screen, the
         if let Some(signal) = signals.ending() {
             return Ok(Ended::Signal(signal));
         }
-        if signals.stop_asked() {
-            guard.stop();
+        if app.is_to_stop() {
+            // As the terminal itself would: whoever else is in the foreground stops too.
+            let _ = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
         }
-        if signals.continued() {
-            guard.take_again().map_err(AppError::Terminal)?;
+        let stopped = signals.stop_asked();
+        if stopped {
+            app.feed.let_go();
+            guard.stop();
+            app.feed.go_on();
+        }
+        if signals.continued() || stopped {
+            guard.take_again(screen).map_err(AppError::Terminal)?;
             painter.forget();
         }
         app.take_waiting()?;

@@ -62,12 +62,21 @@ impl Signals {
     /// # Errors
     /// The kernel refuses a handler.
     pub fn take_terminal(&self) -> io::Result<()> {
-        signal_hook::flag::register(SIGTSTP, Arc::clone(&self.stop))?;
+        self.take_stop()?;
         signal_hook::flag::register(SIGCONT, Arc::clone(&self.continued))?;
-        for signal in [SIGWINCH, SIGTSTP, SIGCONT] {
+        for signal in [SIGWINCH, SIGCONT] {
             signal_hook::low_level::pipe::register(signal, self.write.try_clone()?)?;
         }
         Ok(())
+    }
+
+    /// Takes over SIGTSTP, where something is to be let go of before the stop.
+    ///
+    /// # Errors
+    /// The kernel refuses a handler.
+    pub fn take_stop(&self) -> io::Result<()> {
+        signal_hook::flag::register(SIGTSTP, Arc::clone(&self.stop))?;
+        signal_hook::low_level::pipe::register(SIGTSTP, self.write.try_clone()?).map(drop)
     }
 
     /// Takes over none: every signal does what it always does. For a run that has nothing to put in order.
@@ -95,6 +104,12 @@ impl Signals {
         i32::try_from(self.ending.load(Ordering::SeqCst)).ok().filter(|&signal| signal != 0)
     }
 
+    /// The signal that asks for an end; 0 before one came. For whoever cannot wait for [`Signals::fd`].
+    #[must_use]
+    pub fn asked(&self) -> Arc<AtomicUsize> {
+        Arc::clone(&self.ending)
+    }
+
     /// Someone asks this program to stop for a while (SIGTSTP); told once.
     pub(super) fn stop_asked(&self) -> bool {
         self.stop.swap(false, Ordering::SeqCst)
@@ -108,7 +123,13 @@ impl Signals {
 
 /// Waits until one of the descriptors is readable.
 pub(super) fn wait(fds: &[BorrowedFd<'_>]) {
+    wait_to_write(fds, None);
+}
+
+/// The same, or until this one takes something.
+pub(super) fn wait_to_write(fds: &[BorrowedFd<'_>], to: Option<BorrowedFd<'_>>) {
     let mut waits: Vec<PollFd<'_>> = fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
+    waits.extend(to.map(|to| PollFd::from_borrowed_fd(to, PollFlags::OUT)));
     // An interruption is a signal, and a signal is in the pipe.
     let _ = poll(&mut waits, None);
 }

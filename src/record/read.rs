@@ -141,7 +141,7 @@ impl Recording {
                     self.runners = clean::runners(runners);
                 }
                 Line::Event(event) => return Ok(Some(Item::Event(clean::event(event.into_owned())))),
-                Line::Sample(row) => return self.sample(row).map(Some),
+                Line::Sample(row) => return self.sample(*row).map(Some),
             }
         }
         Ok(None)

@@ -54,7 +54,12 @@ impl Recorder {
         if path.metadata().is_ok_and(|meta| meta.is_file() && meta.len() > 0) {
             return Err(RecordError::Exists(path.to_owned()));
         }
-        Self::begin(path, Patient::create(path))
+        let is_new = !path.exists();
+        let recorder = Self::begin(path, Patient::create(path));
+        if recorder.is_err() && is_new {
+            remove_empty(path);
+        }
+        recorder
     }
 
     /// Begins a recording in a file that was not there before.
@@ -62,7 +67,13 @@ impl Recorder {
     /// # Errors
     /// There is something with its name, or it cannot be written.
     pub fn create_new(path: &Path) -> Result<Self, RecordError> {
-        Self::begin(path, Patient::create_new(path))
+        let file = Patient::create_new(path);
+        let is_new = file.is_ok();
+        let recorder = Self::begin(path, file);
+        if recorder.is_err() && is_new {
+            remove_empty(path);
+        }
+        recorder
     }
 
     fn begin(path: &Path, file: io::Result<Patient>) -> Result<Self, RecordError> {
@@ -127,7 +138,7 @@ impl Recorder {
             self.line(&Line::Problems(Arc::clone(&sample.problems)))?;
         }
         self.network(sample)?;
-        self.line(&Line::Sample(Row {
+        self.line(&Line::Sample(Box::new(Row {
             wall_ms: sample.wall_ms,
             at_ns: sample.at_ns,
             netns: sample.netns,
@@ -142,7 +153,7 @@ impl Recorder {
             qdiscs: Cow::Borrowed(&sample.qdiscs),
             protocols: Cow::Borrowed(&sample.protocols),
             datapaths: Cow::Borrowed(&sample.datapaths),
-        }))?;
+        })))?;
         let compressed = matches!(self.out, Out::Zstd(_));
         if !compressed || sample.at_ns.saturating_sub(self.flushed_at_ns) >= FLUSH_EVERY_NS {
             self.flushed_at_ns = sample.at_ns;
@@ -215,4 +226,10 @@ fn differs<T: PartialEq>(last: &mut Arc<Vec<T>>, now: &Arc<Vec<T>>) -> bool {
     let same = Arc::ptr_eq(last, now) || last == now;
     *last = Arc::clone(now);
     !same
+}
+/// On a full disk: an empty file is no recording.
+fn remove_empty(path: &Path) {
+    if path.metadata().is_ok_and(|meta| meta.is_file() && meta.len() == 0) {
+        let _ = std::fs::remove_file(path);
+    }
 }

@@ -18,7 +18,7 @@ use crate::derive::flow::{Connection, DatagramTest};
 use crate::derive::links::LinkRates;
 use crate::derive::losses::QdiscDrops;
 use crate::derive::{BenchmarkMetrics, CoreMetrics, Finding, LinkMetrics, Loss, Metrics, ThreadMetrics};
-use crate::sample::{Ifindex, Problem, SOFTIRQ_KINDS, Space};
+use crate::sample::{Ifindex, Ordinary, Problem, SOFTIRQ_KINDS, Space};
 use events::{Happened, Tracing};
 use finding::HeldBack;
 use flow::Spread;
@@ -82,7 +82,10 @@ struct Own {
     cpu: Option<f64>,
     interval_s: f64,
     late_ticks: u64,
+    left_out: u64,
+    behind_s: Option<f64>,
     realtime: bool,
+    realtime_gap: Option<Ordinary>,
     seat: Option<u32>,
 }
 
@@ -109,7 +112,10 @@ impl<'a> Object<'a> {
                 cpu: metrics.own_cpu,
                 interval_s: metrics.own.interval_ns as f64 / 1e9,
                 late_ticks: metrics.own.late_ticks,
+                left_out: metrics.own.left_out,
+                behind_s: metrics.own.behind_ns.map(|ns| ns as f64 / 1e9),
                 realtime: metrics.own.realtime,
+                realtime_gap: metrics.own.ordinary,
                 seat: metrics.own.seat,
             },
             trace: Tracing::of(metrics),

@@ -1,20 +1,23 @@
 //! The one channel between the thread that has the data and the thread that shows them, live or replayed.
 
-use super::SourceError;
-use super::proc_file;
+mod room;
+
 use super::replay;
 use super::sampler::{self, Settings};
+use super::{SourceError, now_ns, proc_file};
 use crate::record::Recording;
 use crate::sample::{Item, OnRequest};
-use rustix::event::{EventfdFlags, eventfd};
+use room::Room;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use std::cell::RefCell;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::time::Duration;
 
-/// How many items may wait: a benchmark can keep the showing thread off every core for seconds, and nothing may be lost.
-const WAITING: usize = 1024;
+/// How long a program that is to stop waits until its source has let go: a dump can stand behind others for a while.
+const LETTING_GO: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// What the showing thread may ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +33,10 @@ pub enum Command {
     },
     /// More counted by the kernel, or no longer.
     Want(OnRequest),
+    /// Nothing kept alive and nothing read until [`Command::GoOn`].
+    LetGo,
+    /// Everything as before [`Command::LetGo`].
+    GoOn,
     /// An end.
     Stop,
 }
@@ -46,9 +53,13 @@ pub enum Pace {
 /// The receiving end: items, and a descriptor that is readable when there are some.
 pub struct Feed {
     items: Receiver<Result<Item, SourceError>>,
+    taken: Arc<AtomicU64>,
     ready: Arc<OwnedFd>,
     commands: mpsc::Sender<Command>,
     commanded: Arc<OwnedFd>,
+    /// Readable when the source has let go.
+    let_go: Arc<OwnedFd>,
+    is_live: bool,
 }
 
 /// What came out of a feed.
@@ -63,10 +74,20 @@ pub enum Next {
 
 /// The sending end.
 pub(super) struct Sender {
-    items: SyncSender<Result<Item, SourceError>>,
+    items: Line,
+    room: RefCell<Room>,
     ready: Arc<OwnedFd>,
     commands: RefCell<Receiver<Command>>,
     commanded: Arc<OwnedFd>,
+    let_go: Arc<OwnedFd>,
+}
+
+/// How items go to the receiver.
+enum Line {
+    /// At once; whoever sends looks for room first ([`Sender::has_room`]).
+    AtOnce(mpsc::Sender<Result<Item, SourceError>>),
+    /// Once the one before was taken: a replay that nobody looks at stands still.
+    InTurn(SyncSender<Result<Item, SourceError>>),
 }
 
 impl Feed {
@@ -75,7 +96,8 @@ impl Feed {
     /// # Errors
     /// The kernel gives no descriptor or thread.
     pub fn live(settings: Settings) -> Result<Self, SourceError> {
-        Self::start("sampler", WAITING, move |sender| sampler::run(&settings, &sender))
+        let (items, taken) = mpsc::channel();
+        Self::start("sampler", (Line::AtOnce(items), taken), move |sender| sampler::run(&settings, &sender))
     }
 
     /// Starts the replay of a recording.
@@ -83,22 +105,29 @@ impl Feed {
     /// # Errors
     /// The kernel gives no descriptor or thread.
     pub fn replay(recording: Recording, pace: Pace) -> Result<Self, SourceError> {
-        // One waiting item: a replay that nobody looks at stands still.
-        Self::start("replay", 1, move |sender| replay::run(recording, pace, &sender))
+        let (items, taken) = mpsc::sync_channel(1);
+        Self::start("replay", (Line::InTurn(items), taken), move |sender| replay::run(recording, pace, &sender))
     }
 
-    fn start(name: &str, waiting: usize, work: impl FnOnce(Sender) + Send + 'static) -> Result<Self, SourceError> {
+    fn start(
+        name: &str,
+        (line, items): (Line, Receiver<Result<Item, SourceError>>),
+        work: impl FnOnce(Sender) + Send + 'static,
+    ) -> Result<Self, SourceError> {
         let failed = |error: std::io::Error| SourceError::Thread { error };
         let event = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map(Arc::new);
-        let (ready, commanded) = (event().map_err(|e| failed(e.into()))?, event().map_err(|e| failed(e.into()))?);
+        let [ready, commanded, let_go] = [event(), event(), event()].map(|made| made.map_err(|e| failed(e.into())));
+        let (ready, commanded, let_go) = (ready?, commanded?, let_go?);
         proc_file::make_room_for_descriptors(&ready);
-        let (to_feed, items) = mpsc::sync_channel(waiting);
         let (commands, from_feed) = mpsc::channel();
+        let (taken, is_live) = (Arc::new(AtomicU64::new(0)), matches!(line, Line::AtOnce(_)));
         let sender = Sender {
-            items: to_feed,
+            items: line,
+            room: RefCell::new(Room::new(Arc::clone(&taken))),
             ready: Arc::clone(&ready),
             commands: RefCell::new(from_feed),
             commanded: Arc::clone(&commanded),
+            let_go: Arc::clone(&let_go),
         };
         let bell = Bell(Arc::clone(&ready));
         let run = move || {
@@ -106,7 +135,13 @@ impl Feed {
             work(sender);
         };
         std::thread::Builder::new().name(name.to_owned()).spawn(run).map_err(failed)?;
-        Ok(Self { items, ready, commands, commanded })
+        Ok(Self { items, taken, ready, commands, commanded, let_go, is_live })
+    }
+
+    /// The source is the kernel: its end is one only where a count was asked for.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.is_live
     }
 
     /// Readable when [`Feed::next`] has something.
@@ -121,13 +156,12 @@ impl Feed {
     /// What ended the source.
     pub fn next(&self) -> Result<Next, SourceError> {
         match self.items.try_recv() {
-            Ok(item) => item.map(Next::Item),
+            Ok(item) => self.took(item),
             Err(mpsc::TryRecvError::Empty) => {
-                let mut count = [0; 8];
                 // Reset first, look again: an item sent in between makes it readable again.
-                let _ = rustix::io::read(&*self.ready, &mut count);
+                reset(&self.ready);
                 match self.items.try_recv() {
-                    Ok(item) => item.map(Next::Item),
+                    Ok(item) => self.took(item),
                     Err(mpsc::TryRecvError::Empty) => Ok(Next::Waiting),
                     Err(mpsc::TryRecvError::Disconnected) => Ok(Next::End),
                 }
@@ -136,11 +170,47 @@ impl Feed {
         }
     }
 
+    /// Makes room for another one, and notes in a sample how long it had waited.
+    fn took(&self, item: Result<Item, SourceError>) -> Result<Next, SourceError> {
+        self.taken.fetch_add(1, Ordering::Release);
+        let mut item = item?;
+        if let Item::Sample(sample) = &mut item
+            && self.is_live
+        {
+            sample.own.behind_ns = Some(now_ns().saturating_sub(sample.at_ns));
+        }
+        Ok(Next::Item(item))
+    }
+
     /// Tells the source something; it may be gone already.
     pub fn command(&self, command: Command) {
-        if self.commands.send(command).is_ok() {
-            let _ = rustix::io::write(&*self.commanded, &1u64.to_ne_bytes());
+        self.heard(command);
+    }
+
+    /// The same; whether it is there.
+    fn heard(&self, command: Command) -> bool {
+        let is_there = self.commands.send(command).is_ok();
+        if is_there {
+            ring(&self.commanded);
         }
+        is_there
+    }
+
+    /// Has the source let go of whatever it keeps alive, the network namespaces of others, and rest until [`Feed::go_on`]: for a program
+    /// that is about to be stopped. Waits until it has, but not for long.
+    pub fn let_go(&self) {
+        if !self.is_live {
+            return;
+        }
+        reset(&self.let_go);
+        if self.heard(Command::LetGo) {
+            let _not_in_time = poll(&mut [PollFd::new(&*self.let_go, PollFlags::IN)], Some(&LETTING_GO));
+        }
+    }
+
+    /// Has the source take everything up again.
+    pub fn go_on(&self) {
+        self.command(Command::GoOn);
     }
 }
 
@@ -153,9 +223,23 @@ impl Drop for Feed {
 impl Sender {
     /// Hands an item over; false when nobody listens any more.
     pub fn send(&self, item: Result<Item, SourceError>) -> bool {
-        let sent = self.items.send(item).is_ok();
-        let _ = rustix::io::write(&*self.ready, &1u64.to_ne_bytes());
+        self.room.borrow_mut().add(item.as_ref().ok(), now_ns());
+        let sent = match &self.items {
+            Line::AtOnce(items) => items.send(item).is_ok(),
+            Line::InTurn(items) => items.send(item).is_ok(),
+        };
+        ring(&self.ready);
         sent
+    }
+
+    /// Whether another sample may be handed over: too much has not been taken yet where not.
+    pub fn has_room(&self) -> bool {
+        self.room.borrow_mut().is_left(now_ns())
+    }
+
+    /// Tells whoever waits for it that nothing is kept alive any more.
+    pub fn has_let_go(&self) {
+        ring(&self.let_go);
     }
 
     /// Readable when a command waits.
@@ -170,12 +254,19 @@ impl Sender {
             Ok(command) => Some(command),
             Err(mpsc::TryRecvError::Disconnected) => Some(Command::Stop),
             Err(mpsc::TryRecvError::Empty) => {
-                let mut count = [0; 8];
-                let _ = rustix::io::read(&*self.commanded, &mut count);
+                reset(&self.commanded);
                 commands.try_recv().ok()
             }
         }
     }
+}
+
+fn ring(bell: &OwnedFd) {
+    let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
+}
+
+fn reset(bell: &OwnedFd) {
+    let _ = rustix::io::read(bell, &mut [0; 8]);
 }
 
 /// Wakes the receiver when the source has ended, however it ended; dropped after the [`Sender`].
@@ -183,6 +274,6 @@ struct Bell(Arc<OwnedFd>);
 
 impl Drop for Bell {
     fn drop(&mut self) {
-        let _ = rustix::io::write(&*self.0, &1u64.to_ne_bytes());
+        ring(&self.0);
     }
 }

@@ -90,6 +90,23 @@ impl FlowReader {
         }
     }
 
+    /// Closes what is open in namespaces that no watched process is in any more: where a reading is left out.
+    pub fn leave(&mut self) {
+        if self.spaces.is_empty() {
+            return;
+        }
+        let known = self.holders.iter().filter_map(|(&pid, holder)| Some((pid, holder.as_ref()?.netns)));
+        let living = known.filter(|&(pid, netns)| netns::of(&self.proc, pid) == Ok(netns));
+        let lived_in: BTreeSet<u64> = living.map(|(_, netns)| netns).collect();
+        self.spaces.retain(|netns, _| lived_in.contains(netns));
+    }
+
+    /// Closes everything; what there is by then is found by the next [`FlowReader::read`].
+    pub fn forget(&mut self) {
+        self.holders.clear();
+        self.spaces.clear();
+    }
+
     /// One tick: finds the connections of these threads' processes, and hands over every pulse since the tick before,
     /// sorted by key.
     pub fn read(&mut self, threads: &[ThreadSample]) -> Vec<FlowSample> {

@@ -81,6 +81,8 @@ pub struct KernelReader {
     named: usize,
     others_at_ns: u64,
     hops_at_ns: u64,
+    /// They are being counted: the thread that does it is asked for no more before it has answered, however few turns it gets.
+    counts_hops: bool,
     counts: Option<Arc<KernelCounts>>,
     /// None until they were asked for once.
     times: Option<SoftirqTimes>,
@@ -107,6 +109,7 @@ impl KernelReader {
             named: 0,
             others_at_ns: 0,
             hops_at_ns: 0,
+            counts_hops: false,
             counts: None,
             times: None,
             hops: Vec::new(),
@@ -192,8 +195,8 @@ impl KernelReader {
         if !self.wanted.hops || paths.is_empty() {
             // What was counted when somebody looked last says nothing of now.
             self.hops.clear();
-        } else if now_ns.saturating_sub(self.hops_at_ns) >= HOPS_EVERY_NS {
-            self.hops_at_ns = now_ns;
+        } else if !self.counts_hops && now_ns.saturating_sub(self.hops_at_ns) >= HOPS_EVERY_NS {
+            (self.hops_at_ns, self.counts_hops) = (now_ns, true);
             programs.count_hops(hops(paths));
         }
     }
@@ -298,9 +301,15 @@ impl KernelReader {
                     }
                 }
             }
-            Report::NoMore(refusal) => self.no_more = Some(refusal::no_more(&self.roots, &refusal)),
+            Report::NoMore(refusal) => {
+                self.no_more = Some(refusal::no_more(&self.roots, &refusal));
+                self.counts_hops = false;
+            }
             Report::Softirqs(times) => self.times = Some(times),
-            Report::Hops(counts) => self.hops = counts.into_iter().map(hop).collect(),
+            Report::Hops(counts) => {
+                self.hops = counts.into_iter().map(hop).collect();
+                self.counts_hops = false;
+            }
         }
     }
 }

@@ -137,6 +137,29 @@ impl Live {
     /// Lets go of namespaces that nobody else keeps: an open socket in one would keep it alive.
     pub fn leave(&mut self) {
         self.spaces.hear();
+        self.follow();
+    }
+
+    /// The same, in place of a reading that is left out.
+    pub fn pass_over(&mut self) {
+        self.flows.leave();
+        self.leave();
+    }
+
+    /// Lets go of every namespace but the own one, for as long as nothing is to be read.
+    pub fn let_go(&mut self) {
+        self.spaces.forget();
+        self.flows.forget();
+        self.follow();
+    }
+
+    /// Looks for everything anew after [`Live::let_go`].
+    pub fn take_up(&mut self) {
+        self.spaces.look_again();
+    }
+
+    /// Closes whatever is open in namespaces that are not known any more.
+    fn follow(&mut self) {
         self.links.follow(&self.spaces);
         self.paths.leave(&self.spaces);
         self.losses.leave(&self.spaces);

@@ -1,21 +1,24 @@
 //! The sampler thread: owns the kernel descriptors, wakes on an absolute schedule, hands every sample over by value.
 //!
 //! It may run at real-time priority, because a benchmark fills the cores a monitor needs; in return it keeps a budget and
-//! gives the priority back when it exceeds it. Late ticks are counted, and make no rate wrong: the elapsed time is read.
+//! gives the priority back when it exceeds it. Late ticks are counted, and make no rate wrong: the elapsed time is read. While too much
+//! waits that nobody has taken, ticks are left out and counted likewise; what ends meanwhile is heard all the same.
 //! Between ticks it wakes for pulses while watched processes have connections, and it sits where it disturbs them least.
 
+mod priority;
+
 use super::feed::{Command, Sender};
-use super::live::{Live, cpu_ns};
+use super::live::Live;
 pub use super::live::{Scope, Thrift};
 use super::pulse::PulseTimer;
 use super::seat::Seat;
 pub use super::spaces::{Choice, SELF};
 use super::{SourceError, now_ns};
-use crate::sample::{Item, OwnCost, Problem};
-use crate::sched;
+use crate::sample::{Item, OwnCost};
+use priority::Priority;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::time::{ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags};
+use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
@@ -32,12 +35,6 @@ pub struct Settings {
     pub count: Option<u64>,
 }
 
-/// `SCHED_RR` at the lowest real-time priority: above every ordinary thread, below every other real-time one.
-const PRIORITY: u8 = 1;
-/// The sampler's own budget at real-time priority, share of one core, over [`BUDGET_TICKS`] ticks.
-const BUDGET_SHARE: f64 = 0.25;
-const BUDGET_TICKS: u32 = 10;
-
 /// Samples until told to stop, until the count is reached or until nobody listens. Everything that happens, errors too,
 /// goes through the feed.
 pub(super) fn run(settings: &Settings, feed: &Sender) {
@@ -52,16 +49,19 @@ fn sample_until_stopped(settings: &Settings, feed: &Sender) -> Result<(), Source
     let mut priority = Priority::take(settings.realtime);
     let mut seat = Seat::default();
     let mut taken = 0;
-    let mut late_ticks = 0;
+    let (mut late_ticks, mut left_out) = (0, 0);
     loop {
         let own = OwnCost {
             cpu_ns: 0,
             late_ticks,
-            realtime: priority.held,
+            left_out,
+            behind_ns: None,
+            realtime: priority.ordinary().is_none(),
+            ordinary: priority.ordinary(),
             interval_ns: u64::try_from(schedule.interval.as_nanos()).unwrap_or(u64::MAX),
             seat: seat.core(),
         };
-        let sample = live.sample(own, priority.problem.as_slice())?;
+        let sample = live.sample(own, priority.problem())?;
         seat.choose(&sample);
         for event in live.events() {
             if !feed.send(Ok(Item::Event(event))) {
@@ -75,10 +75,19 @@ fn sample_until_stopped(settings: &Settings, feed: &Sender) -> Result<(), Source
         if settings.count.is_some_and(|count| taken >= count) {
             return Ok(());
         }
-        priority.keep_budget();
-        match schedule.wait(&mut live, feed)? {
-            Wake::Stop => return Ok(()),
-            Wake::Tick { late } => late_ticks += late,
+        loop {
+            priority.keep_budget();
+            match schedule.wait(&mut live, feed)? {
+                Wake::Stop => return Ok(()),
+                Wake::Tick { late } => late_ticks += late,
+            }
+            // Nothing is read that nobody could take: moves stay in their rings, every other counter goes on.
+            schedule.holds_back = !feed.has_room();
+            if !schedule.holds_back {
+                break;
+            }
+            left_out += 1;
+            live.pass_over();
         }
     }
 }
@@ -95,6 +104,17 @@ struct Schedule {
     interval: Duration,
     /// When the last tick was due, monotonic ns.
     due_ns: u64,
+    /// Ticks are being left out, so what pulses would read lies nowhere.
+    holds_back: bool,
+}
+
+/// What became of a command.
+enum Obeyed {
+    Done,
+    /// Nothing is kept alive any more; the next one decides.
+    LetGo,
+    GoOn,
+    Stop,
 }
 
 impl Schedule {
@@ -103,7 +123,7 @@ impl Schedule {
         let timer =
             rustix::time::timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)
                 .map_err(failed)?;
-        let mut schedule = Self { timer, pulse: PulseTimer::new()?, interval, due_ns: 0 };
+        let mut schedule = Self { timer, pulse: PulseTimer::new()?, interval, due_ns: 0, holds_back: false };
         schedule.set(interval).map_err(failed)?;
         Ok(schedule)
     }
@@ -123,7 +143,7 @@ impl Schedule {
     fn wait(&mut self, live: &mut Live, feed: &Sender) -> Result<Wake, SourceError> {
         let failed = |error: Errno| SourceError::Timer { error: error.into() };
         loop {
-            self.pulse.run(live.has_flows(), self.interval, now_ns())?;
+            self.pulse.run(live.has_flows() && !self.holds_back, self.interval, now_ns())?;
             let [timer, pulsed, notified, commanded, departed, spoken] = {
                 let ovs = live.ovs_news();
                 let mut waits = [
@@ -147,12 +167,10 @@ impl Schedule {
                 }
             };
             if commanded {
-                match feed.command() {
-                    Some(Command::Interval(interval)) => self.set(interval).map_err(failed)?,
-                    Some(Command::Watch { pid, kin }) => live.watch(pid, kin),
-                    Some(Command::Want(wanted)) => live.want(wanted),
-                    None => {}
-                    Some(Command::Stop) => return Ok(Wake::Stop),
+                match self.obey(feed.command(), live, feed)? {
+                    Obeyed::Done | Obeyed::GoOn => {}
+                    Obeyed::LetGo if self.rest(live, feed)? => return Ok(Wake::Tick { late: 0 }),
+                    Obeyed::LetGo | Obeyed::Stop => return Ok(Wake::Stop),
                 }
             }
             // Before the tick: who asks for these events takes them.
@@ -174,6 +192,41 @@ impl Schedule {
         }
     }
 
+    fn obey(&mut self, command: Option<Command>, live: &mut Live, feed: &Sender) -> Result<Obeyed, SourceError> {
+        match command {
+            None => {}
+            Some(Command::Interval(interval)) => {
+                self.set(interval).map_err(|error| SourceError::Timer { error: error.into() })?;
+            }
+            Some(Command::Watch { pid, kin }) => live.watch(pid, kin),
+            Some(Command::Want(wanted)) => live.want(wanted),
+            Some(Command::LetGo) => {
+                live.let_go();
+                feed.has_let_go();
+                return Ok(Obeyed::LetGo);
+            }
+            Some(Command::GoOn) => return Ok(Obeyed::GoOn),
+            Some(Command::Stop) => return Ok(Obeyed::Stop),
+        }
+        Ok(Obeyed::Done)
+    }
+
+    /// Reads nothing and keeps nothing alive until it is told to go on; false when it is told to stop. The time that passes meanwhile makes
+    /// no tick late.
+    fn rest(&mut self, live: &mut Live, feed: &Sender) -> Result<bool, SourceError> {
+        loop {
+            let _ = poll(&mut [PollFd::from_borrowed_fd(feed.commands(), PollFlags::IN)], None);
+            match self.obey(feed.command(), live, feed)? {
+                Obeyed::Done | Obeyed::LetGo => {}
+                Obeyed::Stop => return Ok(false),
+                Obeyed::GoOn => break,
+            }
+        }
+        live.take_up();
+        self.set(self.interval).map_err(|error| SourceError::Timer { error: error.into() })?;
+        Ok(true)
+    }
+
     /// How many ticks were late or lost, if the timer has expired: all but the last, and the last too when it comes
     /// more than a tenth of the interval after it was due.
     fn expired(&mut self) -> Option<u64> {
@@ -184,46 +237,5 @@ impl Schedule {
         self.due_ns += interval_ns.saturating_mul(expirations);
         let late = now_ns().saturating_sub(self.due_ns) > interval_ns / 10;
         Some(expirations.saturating_sub(1) + u64::from(late))
-    }
-}
-
-/// Real-time priority, held as long as the budget is kept.
-struct Priority {
-    held: bool,
-    problem: Option<Problem>,
-    ticks: u32,
-    /// CPU time of this thread, and when it was looked at, ns.
-    spent_ns: u64,
-    since_ns: u64,
-}
-
-impl Priority {
-    fn take(wanted: bool) -> Self {
-        let held = wanted && sched::set_realtime(PRIORITY).is_ok();
-        Self { held, problem: None, ticks: 0, spent_ns: cpu_ns(ClockId::ThreadCPUTime), since_ns: now_ns() }
-    }
-
-    /// Looks every few ticks at what this thread has spent; over budget it becomes an ordinary thread again.
-    fn keep_budget(&mut self) {
-        self.ticks += 1;
-        if !self.held || self.ticks < BUDGET_TICKS {
-            return;
-        }
-        let spent_ns = cpu_ns(ClockId::ThreadCPUTime);
-        // Over the true time: late ticks are fewer than the interval makes them.
-        let now_ns = now_ns();
-        let elapsed_ns = now_ns.saturating_sub(self.since_ns).max(1);
-        let share = spent_ns.saturating_sub(self.spent_ns) as f64 / elapsed_ns as f64;
-        (self.ticks, self.spent_ns, self.since_ns) = (0, spent_ns, now_ns);
-        if share > BUDGET_SHARE && sched::set_normal().is_ok() {
-            self.held = false;
-            self.problem = Some(Problem {
-                source: "sampler".to_owned(),
-                text: format!(
-                    "sampling took {:.0} % of a core, so its real-time priority was given back: choose a longer interval",
-                    share * 100.0
-                ),
-            });
-        }
     }
 }

@@ -194,6 +194,20 @@ impl Spaces {
         self.read_mounts();
     }
 
+    /// Lets go of all but the own one, as if they had gone.
+    pub fn forget(&mut self) {
+        let own = self.own;
+        self.known.retain(|&netns, _| netns == own);
+        self.joined.clear();
+        self.residents.forget();
+        self.changed = true;
+    }
+
+    /// Finds those again that are mounted; those with processes are found by the next [`Spaces::read`].
+    pub fn look_again(&mut self) {
+        self.read_mounts();
+    }
+
     /// Looks for namespaces that came or went. `newest` is the process number that the kernel gave last.
     pub fn read(&mut self, newest: Option<u32>, now_ns: u64) -> Arc<Vec<Space>> {
         if self.events.is_some() {

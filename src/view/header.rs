@@ -76,6 +76,12 @@ fn pieces(state: &State, metrics: &Metrics) -> Vec<Piece> {
     if metrics.own.late_ticks > 0 {
         pieces.push(piece(0, Tone::Warning, format!("late {}", metrics.own.late_ticks)));
     }
+    if metrics.own.left_out > 0 {
+        pieces.push(piece(0, Tone::Warning, format!("left out {}", metrics.own.left_out)));
+    }
+    if let Some(behind) = behind(metrics).filter(|_| state.settings().mode != Mode::Replay) {
+        pieces.push(piece(0, Tone::Warning, format!("behind {} s", behind.as_secs())));
+    }
     if state.sticky().is_on() {
         pieces.push(piece(0, Tone::Accent, "sticky".to_owned()));
     }
@@ -92,6 +98,12 @@ fn own_cost(metrics: &Metrics) -> String {
         Some(core) => format!("{share} % of core {core}"),
         None => format!("{share} % of one core"),
     }
+}
+
+/// How old what is shown was when it came here, where that is worth a word: more than a second and more than two intervals.
+fn behind(metrics: &Metrics) -> Option<Duration> {
+    let behind_ns = metrics.own.behind_ns?;
+    (behind_ns > 1_000_000_000 && behind_ns / 2 > metrics.own.interval_ns).then(|| Duration::from_nanos(behind_ns))
 }
 
 /// The interval asked for; of a recording, the one it was made with.

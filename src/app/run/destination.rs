@@ -45,10 +45,11 @@ impl Destination {
     /// # Errors
     /// A sentence: it cannot be written.
     pub fn write(mut self, text: &str) -> Result<(), String> {
-        self.written = true;
         let is_file = self.file.metadata().is_ok_and(|meta| meta.is_file());
         let emptied = if is_file { self.file.set_len(0) } else { Ok(()) };
-        emptied.and_then(|()| self.file.write_all(text.as_bytes())).map_err(|error| cannot_write(&self.path, &error))
+        let written = emptied.and_then(|()| self.file.write_all(text.as_bytes()));
+        self.written = written.is_ok();
+        written.map_err(|error| cannot_write(&self.path, &error))
     }
 
     fn is(&self, other: &Path) -> bool {

@@ -16,11 +16,13 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread::{self, JoinHandle};
 
 /// As much as a pipe holds.
 const PIECE: usize = 64 * 1024;
+/// So much of what a command tells may wait to be taken in; what it tells beyond that is passed on and not taken in.
+const MOST_NEWS: usize = 1024;
 
 /// What the output of a command is.
 #[derive(Debug)]
@@ -52,6 +54,13 @@ enum News {
 /// What may still pass after the command's end, because the command left somebody behind who writes to its output.
 #[derive(Debug, Default)]
 pub struct Rest(Vec<JoinHandle<()>>);
+
+impl Rest {
+    /// Waits for nobody any more: this program is asked to end, and with it ends what would pass.
+    pub(super) fn leave(&mut self) {
+        self.0.clear();
+    }
+}
 
 impl Drop for Rest {
     /// Waits until nobody writes any more, as a reader of the output does.
@@ -122,7 +131,7 @@ impl Passed {
         let event = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map(Arc::new);
         let (bell, ended) = (event()?, event()?);
         let (from, to) = pipe_with(PipeFlags::CLOEXEC)?;
-        let (tell, news) = mpsc::channel();
+        let (tell, news) = mpsc::sync_channel(MOST_NEWS);
         let passing = Passing { from, ended: Some(Arc::clone(&ended)), tell, bell: Arc::clone(&bell) };
         rest.0.push(thread::Builder::new().name("output".to_owned()).spawn(move || passing.run())?);
         command.stdout(Stdio::from(to));
@@ -135,7 +144,7 @@ struct Passing {
     from: OwnedFd,
     /// None once it was heard that the command has ended.
     ended: Option<Arc<OwnedFd>>,
-    tell: Sender<News>,
+    tell: SyncSender<News>,
     bell: Arc<OwnedFd>,
 }
 
@@ -191,8 +200,11 @@ impl Passing {
     }
 
     fn say(&self, news: News) {
-        // Nobody listens any more: the bytes go on all the same.
-        let _ = self.tell.send(news);
+        // Nobody listens any more, or not now: the bytes go on all the same.
+        let _ = match news {
+            News::Told(..) => self.tell.try_send(news).is_ok(),
+            News::CaughtUp => self.tell.send(news).is_ok(),
+        };
         ring(&self.bell);
     }
 }

@@ -20,10 +20,12 @@ use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A last tick soon, however long the interval is.
 const AT_ONCE: Duration = Duration::from_millis(50);
+/// How long the reader of a command's output is waited for after a signal has asked for an end.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 pub(super) struct Session<'a> {
     plan: &'a Plan,
@@ -46,6 +48,8 @@ pub(super) struct Session<'a> {
     refused: Option<String>,
     /// Each sentence once.
     notes: Vec<String>,
+    /// The recording could not be written.
+    unrecorded: bool,
 }
 
 impl<'a> Session<'a> {
@@ -68,6 +72,7 @@ impl<'a> Session<'a> {
             taken: false,
             refused: None,
             notes: Vec::new(),
+            unrecorded: false,
         }
     }
 
@@ -159,9 +164,13 @@ impl<'a> Session<'a> {
         let missing = card.as_ref().map_or(&[][..], |card| &card.missing);
         self.notes.retain(|note| !missing.iter().any(|sentence| sentence.contains(note.as_str())));
         if let Err(error) = std::mem::take(&mut self.stream).finish() {
+            self.unrecorded = true;
             self.note(error.to_string());
         }
-        Observed { code, card, notes: self.notes, rest: self.rest }
+        if self.was_asked_to_end() {
+            self.rest.leave();
+        }
+        Observed { code, card, notes: self.notes, unrecorded: self.unrecorded, rest: self.rest }
     }
 
     /// How turns are taken in this start of the command.
@@ -213,10 +222,18 @@ impl<'a> Session<'a> {
         self.tell(Event::Reported { at_ns: now_ns(), pid, side, report });
     }
 
-    /// What the command wrote before it ended is passed on, however slow the reader is; a signal gives that up.
+    /// What the command wrote before it ended is passed on, however slow the reader is; a signal gives that up, and where one has ended
+    /// the command, a reader that takes nothing for a while is given up too.
     fn pass_on(&mut self, pid: u32) {
         self.output.end();
+        let began = Instant::now();
+        if let Some(feed) = self.feed.as_ref().filter(|_| self.was_asked_to_end()) {
+            feed.command(Ask::Interval(AT_ONCE));
+        }
         while !self.hear(pid) && !self.signals.hand_on(None) {
+            if self.was_asked_to_end() && began.elapsed() >= PATIENCE {
+                break;
+            }
             if self.next().is_none() {
                 self.wait_for_news();
             }
@@ -258,6 +275,7 @@ impl<'a> Session<'a> {
 
     fn take(&mut self, item: Item) -> Option<Metrics> {
         if let Err(error) = self.stream.record(&item) {
+            self.unrecorded = true;
             self.note(format!("{error}; the run went on without it"));
         }
         if let Item::Sample(sample) = &item {

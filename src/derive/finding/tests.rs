@@ -7,7 +7,7 @@ use crate::derive::links::{LinkMetrics, LinkRates};
 use crate::derive::moves::{Evidence, MovesByClass};
 use crate::derive::placement::machine::Machine;
 use crate::derive::{Basis, Derivation, Metrics};
-use crate::sample::{Ifindex, Item, Kind, LinkFacts, LinkKey, Sample};
+use crate::sample::{Ifindex, Item, Kind, LinkFacts, LinkKey, Ordinary, Sample};
 use std::sync::Arc;
 
 fn found<'a>(findings: &'a [Finding], id: &str) -> Option<&'a Finding> {
@@ -150,7 +150,18 @@ fn late_ticks_are_counted_and_the_remedy_named() {
     let told = "12 ticks of vnettop were late since its start, waiting for a core; rates are over the true time all the same; \
                 as root or with CAP_SYS_NICE its sampler can go first";
     assert_eq!(text(&at_once(&metrics), "late"), told);
-    metrics.own.realtime = true;
+    for (why, words) in [
+        (Ordinary::NoRight, "as root or with CAP_SYS_NICE"),
+        (Ordinary::NotAsked, "without --no-realtime"),
+        (Ordinary::Refused, "cpu.rt_runtime_us"),
+        (Ordinary::GivenBack, "gave its real-time priority back"),
+    ] {
+        metrics.own.ordinary = Some(why);
+        let told = text(&at_once(&metrics), "late");
+        assert!(told.contains(words), "{why:?}: {told}");
+        assert_eq!(told.contains("as root"), why == Ordinary::NoRight, "who is root is not told to be root: {told}");
+    }
+    (metrics.own.realtime, metrics.own.ordinary) = (true, None);
     assert!(!text(&at_once(&metrics), "late").contains("CAP_SYS_NICE"), "who has the right needs no advice");
     let mut history = History::default();
     history.observe_metrics(&metrics);

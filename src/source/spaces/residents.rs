@@ -58,6 +58,13 @@ impl Residents {
         self.round_due_ns = 0;
     }
 
+    /// Knows nobody, as at the start: everybody is looked at on the next tick.
+    pub fn forget(&mut self) {
+        (self.newest, self.round_due_ns) = (None, 0);
+        self.young.clear();
+        self.in_turn.clear();
+    }
+
     /// One tick; `newest` is the number the kernel gave last, none where that is not known. Hands over each process looked
     /// at with the inode of its namespace.
     pub fn look(&mut self, newest: Option<u32>, now_ns: u64, mut each: impl FnMut(u32, u64)) {
