@@ -425,7 +425,7 @@ impl Spaces {
         }
         if self.crowded {
             self.problems.push(problem(format!(
-                "only {} network namespaces are looked into, because vnettop may have only {} open files, so no link of the \
+                "no more than {} of the network namespaces are looked into, because vnettop may have only {} open files, so no link of the \
                  others is shown: allow it more (ulimit -n), or name those to look into (--netns)",
                 self.known.len(),
                 proc_file::descriptor_limit()
