@@ -109,7 +109,24 @@ fn namespaces_that_come_and_go_are_seen_and_none_is_kept_alive() {
         return;
     }
     let home = Netns::new();
-    let mut watching = watch(&home, &["--netns", "all"]);
+    come_and_go(&home, watch(&home, &["--netns", "all"]));
+}
+
+#[test]
+fn a_kernel_that_tells_nobody_of_an_end_keeps_no_namespace_alive_either() {
+    if !can_run("a_kernel_that_tells_nobody_of_an_end_keeps_no_namespace_alive_either", &["ip", "strace"]) {
+        return;
+    }
+    let home = Netns::new();
+    // As before Linux 5.3.
+    let mut command = home.command("strace");
+    command.args(["-f", "-qq", "-o", "/dev/null", "--seccomp-bpf", "-e", "inject=pidfd_open:error=ENOSYS"]);
+    command.args([live::VNETTOP, "-d", "0.2", "--netns", "all"]);
+    come_and_go(&home, Watching::start(command));
+}
+
+/// Namespaces that are made while vnettop watches are seen, and none stays because of it.
+fn come_and_go(home: &Netns, mut watching: Watching) {
     watching.next();
     let named = Named::new("comes");
     let (object, ticks) = until(&mut watching, "a new namespace is seen", |object| {

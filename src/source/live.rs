@@ -137,6 +137,10 @@ impl Live {
     /// Lets go of namespaces that nobody else keeps: an open socket in one would keep it alive.
     pub fn leave(&mut self) {
         self.spaces.hear();
+        self.let_go();
+    }
+
+    fn let_go(&mut self) {
         self.links.follow(&self.spaces);
         self.paths.leave(&self.spaces);
         self.losses.leave(&self.spaces);
@@ -161,6 +165,9 @@ impl Live {
     /// Links or per-core counters could not be read.
     pub fn sample(&mut self, own: OwnCost, more: &[Problem]) -> Result<Sample, SourceError> {
         let now_ns = now_ns();
+        if self.spaces.look() {
+            self.let_go();
+        }
         let spaces = self.spaces.read(self.threads.newest(), now_ns);
         let mut links = self.links.read(&mut self.spaces, now_ns)?;
         let cores = self.cores.read()?;

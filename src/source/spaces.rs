@@ -18,6 +18,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read, Seek};
+use std::ops::Bound;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -53,6 +54,8 @@ pub const SELF: &str = "self";
 /// So many inhabitants of vnettop's own namespace are remembered, whose owner nobody asks for.
 const MOST_OWN: usize = 4;
 const EVENTS: usize = 64;
+/// So many namespaces are asked on one tick whether their inhabitant is still there, where nothing tells when it ends.
+const MOST_LOOKS: usize = 128;
 
 /// Finds network namespaces and holds them open.
 #[derive(Debug)]
@@ -64,6 +67,8 @@ pub struct Spaces {
     events: Option<OwnedFd>,
     mountinfo: Option<File>,
     known: BTreeMap<u64, Known>,
+    /// The namespace that was looked into last, of those whose inhabitants are looked at.
+    looked: u64,
     residents: Residents,
     /// Namespaces that had an inhabitant and got another one since they were last taken.
     joined: BTreeSet<u64>,
@@ -79,9 +84,18 @@ struct Known {
     name: Option<String>,
     mounted: bool,
     living: Living,
-    /// The inhabitant that is watched, and what tells when it ends.
-    watch: Option<(u32, OwnedFd)>,
+    /// The inhabitant that is watched.
+    watch: Option<(u32, Watch)>,
     rests: bool,
+}
+
+/// What tells when an inhabitant ends.
+#[derive(Debug)]
+enum Watch {
+    /// Its pidfd (Linux 5.3), which is waited for.
+    Told { _pidfd: OwnedFd },
+    /// Where the kernel gives none it is looked at on each tick.
+    Looked,
 }
 
 impl Spaces {
@@ -104,6 +118,7 @@ impl Spaces {
             mountinfo: looks.then(|| File::open("/proc/thread-self/mountinfo").ok()).flatten(),
             choice,
             known: BTreeMap::new(),
+            looked: 0,
             residents: Residents::new(roots),
             joined: BTreeSet::new(),
             published: Arc::default(),
@@ -184,6 +199,25 @@ impl Spaces {
             self.ended(event.data.u64());
         }
         self.read_mounts();
+    }
+
+    /// Looks at inhabitants whose end nothing tells (before Linux 5.3), at some on each tick; true when a namespace has gone.
+    pub fn look(&mut self) -> bool {
+        let after = (Bound::Excluded(self.looked), Bound::Unbounded);
+        let in_turn = self.known.range(after).chain(self.known.range(..=self.looked));
+        let looked = in_turn.filter_map(|(&netns, known)| match known.watch {
+            Some((pid, Watch::Looked)) => Some((netns, pid)),
+            _ => None,
+        });
+        let looked: Vec<(u64, u32)> = looked.take(MOST_LOOKS).collect();
+        let before = self.known.len();
+        for (netns, pid) in looked {
+            self.looked = netns;
+            if self.residents.of(pid) != Some(netns) {
+                self.ended(netns);
+            }
+        }
+        self.known.len() < before
     }
 
     /// Looks for namespaces that came or went. `newest` is the process number that the kernel gave last.
@@ -301,17 +335,20 @@ impl Spaces {
         while known.watch.is_none()
             && let Some(oldest) = known.living.oldest()
         {
-            let opened = i32::try_from(oldest).ok().and_then(Pid::from_raw);
-            let opened = opened.and_then(|pid| pidfd_open(pid, PidfdFlags::NONBLOCK).ok());
-            // Looked at after it was opened: from here on the number cannot be another process'.
-            let opened = opened.filter(|_| self.residents.of(oldest) == Some(netns));
             let data = epoll::EventData::new_u64(netns);
-            let watched = opened.filter(|watch| epoll::add(events, watch, data, epoll::EventFlags::IN).is_ok());
-            if watched.is_none() {
+            let told = |pidfd: OwnedFd| {
+                epoll::add(events, &pidfd, data, epoll::EventFlags::IN).map(|()| Watch::Told { _pidfd: pidfd })
+            };
+            let pid = i32::try_from(oldest).ok().and_then(Pid::from_raw);
+            // Without a flag: PIDFD_NONBLOCK, which only waiting for a child would heed, is unknown before Linux 5.10.
+            let watch = pid.map(|pid| pidfd_open(pid, PidfdFlags::empty()).and_then(told).unwrap_or(Watch::Looked));
+            // Looked at after it was opened: from here on the number cannot be another process'.
+            let watch = watch.filter(|_| self.residents.of(oldest) == Some(netns));
+            if watch.is_none() {
                 known.living.forget(oldest);
                 self.changed = true;
             }
-            known.watch = watched.map(|watched| (oldest, watched));
+            known.watch = watch.map(|watch| (oldest, watch));
         }
     }
 
