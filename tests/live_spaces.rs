@@ -120,7 +120,8 @@ fn a_kernel_that_tells_nobody_of_an_end_keeps_no_namespace_alive_either() {
     let home = Netns::new();
     // As before Linux 5.3.
     let mut command = home.command("strace");
-    command.args(["-f", "-qq", "-o", "/dev/null", "--seccomp-bpf", "-e", "inject=pidfd_open:error=ENOSYS"]);
+    command.args(["-f", "-qq", "-o", "/dev/null", "--seccomp-bpf", "-e", "trace=pidfd_open"]);
+    command.args(["-e", "inject=pidfd_open:error=ENOSYS"]);
     command.args([live::VNETTOP, "-d", "0.2", "--netns", "all"]);
     come_and_go(&home, "untold", Watching::start(command));
 }
