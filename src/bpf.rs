@@ -63,6 +63,8 @@ pub enum Refusal {
     Rights,
     /// This kernel describes no types (`/sys/kernel/btf/vmlinux`).
     NoBtf,
+    /// The same, and tracefs, by way of which moves are traced without, cannot be had either.
+    NoTracefs(Arc<io::Error>),
     /// It does, and they cannot be read.
     Unread(Arc<io::Error>),
     /// Anything else, in the kernel's words.

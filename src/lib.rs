@@ -17,6 +17,7 @@ pub mod demo;
 pub mod derive;
 pub mod effect;
 pub mod input;
+pub mod mounts;
 pub mod record;
 pub mod report;
 pub mod sample;

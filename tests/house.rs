@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("sample", &[]),
     ("sched", &["sample"]),
-    ("bpf", &[]),
+    ("mounts", &[]),
+    ("bpf", &["mounts"]),
     ("record", &["sample", "text"]),
-    ("source", &["sample", "sched", "bpf", "record", "text"]),
+    ("source", &["sample", "sched", "mounts", "bpf", "record", "text"]),
     ("derive", &["sample"]),
     ("report", &["sample", "derive"]),
     ("effect", &["sample", "sched"]),

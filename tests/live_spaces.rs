@@ -109,9 +109,27 @@ fn namespaces_that_come_and_go_are_seen_and_none_is_kept_alive() {
         return;
     }
     let home = Netns::new();
-    let mut watching = watch(&home, &["--netns", "all"]);
+    come_and_go(&home, "comes", watch(&home, &["--netns", "all"]));
+}
+
+#[test]
+fn a_kernel_that_tells_nobody_of_an_end_keeps_no_namespace_alive_either() {
+    if !can_run("a_kernel_that_tells_nobody_of_an_end_keeps_no_namespace_alive_either", &["ip", "strace"]) {
+        return;
+    }
+    let home = Netns::new();
+    // As before Linux 5.3.
+    let mut command = home.command("strace");
+    command.args(["-f", "-qq", "-o", "/dev/null", "--seccomp-bpf", "-e", "trace=pidfd_open"]);
+    command.args(["-e", "inject=pidfd_open:error=ENOSYS"]);
+    command.args([live::VNETTOP, "-d", "0.2", "--netns", "all"]);
+    come_and_go(&home, "untold", Watching::start(command));
+}
+
+/// Namespaces that are made while vnettop watches are seen, and none stays because of it.
+fn come_and_go(home: &Netns, word: &str, mut watching: Watching) {
     watching.next();
-    let named = Named::new("comes");
+    let named = Named::new(word);
     let (object, ticks) = until(&mut watching, "a new namespace is seen", |object| {
         list(object, "namespaces").any(|space| space["name"] == named.0.as_str())
     });

@@ -16,10 +16,23 @@ fn where_sys_was_mounted_anew_every_move_is_traced_all_the_same() {
     if !can_trace(test, &["unshare"]) {
         return;
     }
+    traced_with("mount -t sysfs sysfs /sys");
+}
+
+#[test]
+fn without_btf_every_move_is_traced_where_sys_was_mounted_anew() {
+    let test = "without_btf_every_move_is_traced_where_sys_was_mounted_anew";
+    if can_trace(test, &["unshare"]) {
+        // As before Linux 5.4: then tracefs is needed, which that /sys has not.
+        traced_with("mount -t sysfs sysfs /sys && mount -t tmpfs none /sys/kernel/btf");
+    }
+}
+
+/// A spinning thread is traced by a vnettop whose /sys is made by this.
+fn traced_with(sys: &str) {
     let spinner = Kept(Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("sh starts"));
     // As ip netns exec does it.
-    let within =
-        format!("umount -l /sys; mount -t sysfs sysfs /sys && exec {VNETTOP} -d 0.1 --watch {} \"$@\"", pid(&spinner));
+    let within = format!("umount -l /sys; {sys} && exec {VNETTOP} -d 0.1 --watch {} \"$@\"", pid(&spinner));
     let mut command = Command::new("unshare");
     command.args(["--mount", "--net", "sh", "-c", &within, "sh"]);
     let mut watching = Watching::start(command);

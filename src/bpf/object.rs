@@ -11,6 +11,7 @@ use super::moves::{MoveRings, RecordLayout};
 use super::reasons::Reasons;
 use super::softirqs::SoftirqTimes;
 use super::{Maps, Refusal};
+use crate::mounts;
 use aya::maps::{Array, MapData, PerCpuHashMap};
 use aya::programs::tp_btf::{BtfTracePointLink, BtfTracePointLinkId};
 use aya::programs::trace_point::TracePointLink;
@@ -43,7 +44,7 @@ pub(super) fn load(proc: &Path, sys: &Path) -> Result<(Links, Maps), Refusal> {
     match types(sys).and_then(|bytes| with_btf(proc, sys, &bytes)) {
         Ok(loaded) => Ok(loaded),
         Err(Refusal::Rights) => Err(Refusal::Rights),
-        Err(missing) => classic(sys, missing),
+        Err(missing) => classic(proc, sys, missing),
     }
 }
 
@@ -91,13 +92,30 @@ fn tell_freeing(ebpf: &mut Ebpf, functions: &UsualFunctions) {
     }
 }
 
-/// Migrations alone; `missing` is why not more.
-fn classic(sys: &Path, missing: Refusal) -> Result<(Links, Maps), Refusal> {
-    let event = ["kernel/tracing", "kernel/debug/tracing"]
+/// Migrations alone; `missing` is why not more. They are attached by way of tracefs, which an ordinary /sys has mounted in it,
+/// and not the bare one that `ip netns exec` gives a command: then process 1 may have it, else it is mounted for a moment.
+fn classic(proc: &Path, sys: &Path, missing: Refusal) -> Result<(Links, Maps), Refusal> {
+    let here = || attached_classically(sys, missing);
+    let elsewhere = if event(sys).is_some() {
+        return here();
+    } else if event(&proc.join("1/root/sys")).is_some() {
+        mounts::with_those_of(&proc.join("1/ns/mnt"), here)
+    } else {
+        mounts::with_mounted("tracefs", sys, &sys.join("kernel/tracing"), here)
+    };
+    elsewhere.unwrap_or_else(|error| Err(Refusal::NoTracefs(Arc::new(error))))
+}
+
+/// How the record of a migration is laid out, in tracefs' words.
+fn event(sys: &Path) -> Option<String> {
+    ["kernel/tracing", "kernel/debug/tracing"]
         .iter()
         .map(|tracefs| sys.join(tracefs).join("events/sched/sched_migrate_task/format"))
-        .find_map(|path| fs::read_to_string(path).ok());
-    let layout = event.as_deref().and_then(RecordLayout::parse).ok_or_else(|| missing.clone())?;
+        .find_map(|path| fs::read_to_string(path).ok())
+}
+
+fn attached_classically(sys: &Path, missing: Refusal) -> Result<(Links, Maps), Refusal> {
+    let layout = event(sys).as_deref().and_then(RecordLayout::parse).ok_or_else(|| missing.clone())?;
     let slots = MoveRings::slots();
     let mut ebpf = lifted(None, slots)?;
     // The layout is in the map before the program reads it.

@@ -292,12 +292,12 @@ impl Blind {
                  for its own; {mends}"
             ),
             Self::Sockets(error) => format!(
-                "connections cannot be read, so the rate of the busiest link stands for theirs: {error}; a kernel with \
-                 CONFIG_INET_TCP_DIAG lists them"
+                "connections cannot be read, so the rate of the busiest link stands for theirs: {error}; where \
+                 modprobe tcp_diag does not mend that, a kernel with CONFIG_INET_TCP_DIAG lists them"
             ),
             Self::Datagrams(error) => format!(
-                "the queues and drops of UDP sockets cannot be read: {error}; a kernel with CONFIG_INET_UDP_DIAG lists \
-                 them"
+                "the queues and drops of UDP sockets cannot be read: {error}; where modprobe udp_diag does not mend \
+                 that, a kernel with CONFIG_INET_UDP_DIAG lists them"
             ),
             Self::TooMany => format!(
                 "the watched processes hold more than {MOST_FLOWS} sockets and only so many are followed; watch \

@@ -184,6 +184,9 @@ impl Live {
     /// Links or per-core counters could not be read.
     pub fn sample(&mut self, own: OwnCost, more: &[Problem]) -> Result<Sample, SourceError> {
         let now_ns = now_ns();
+        if self.spaces.look() {
+            self.follow();
+        }
         let spaces = self.spaces.read(self.threads.newest(), now_ns);
         let mut links = self.links.read(&mut self.spaces, now_ns)?;
         let cores = self.cores.read()?;

@@ -1,13 +1,16 @@
 //! The network namespaces of the machine: finds them by their processes and mounts, holds each open, runs something
 //! inside one. An open descriptor keeps a namespace alive, so one that nobody else keeps is let go at once.
 
+mod choice;
 mod living;
 mod mounts;
+mod problems;
 mod residents;
 
 use crate::sample::{Problem, Space};
 use crate::sched;
 use crate::source::{LEAST_TO_WATCH, Roots, proc_file};
+pub use choice::{Choice, SELF};
 use living::Living;
 use mounts::Mount;
 use residents::Residents;
@@ -18,43 +21,19 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read, Seek};
+use std::ops::Bound;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Which namespaces are wanted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Choice {
-    /// Every one of the machine.
-    All,
-    /// vnettop's own.
-    Own,
-    /// Those of these names or inodes, or with these processes in them; `self` is vnettop's own.
-    Named(Vec<String>),
-}
-
-impl Choice {
-    /// All of them where vnettop runs in the machine's own namespace, that of process 1 (or of the kernel's threads, 2,
-    /// where that one hides): who enters another one wants to see that one.
-    #[must_use]
-    pub fn usual() -> Self {
-        let inode = |path: &str| Path::new(path).metadata().ok().map(|file| file.ino());
-        let first = inode("/proc/1/ns/net").or_else(|| inode("/proc/2/ns/net"));
-        match (first, inode("/proc/thread-self/ns/net")) {
-            (Some(first), Some(own)) if first != own => Self::Own,
-            _ => Self::All,
-        }
-    }
-}
-
-/// What vnettop's own namespace is called in a choice.
-pub const SELF: &str = "self";
 /// So many inhabitants of vnettop's own namespace are remembered, whose owner nobody asks for.
 const MOST_OWN: usize = 4;
 const EVENTS: usize = 64;
 /// What a namespace takes: itself, its inhabitant's pidfd, and the sockets for its links.
 const DESCRIPTORS: usize = 5;
+/// So many namespaces are asked on one tick whether their inhabitant is still there, where nothing tells when it ends.
+const MOST_LOOKS: usize = 128;
 
 /// Finds network namespaces and holds them open.
 #[derive(Debug)]
@@ -66,6 +45,8 @@ pub struct Spaces {
     events: Option<OwnedFd>,
     mountinfo: Option<File>,
     known: BTreeMap<u64, Known>,
+    /// The namespace that was looked into last, of those whose inhabitants are looked at.
+    looked: u64,
     residents: Residents,
     /// So many can be held open; the rest of the descriptors are for whoever is watched, and for a command.
     most: usize,
@@ -85,9 +66,18 @@ struct Known {
     name: Option<String>,
     mounted: bool,
     living: Living,
-    /// The inhabitant that is watched, and what tells when it ends.
-    watch: Option<(u32, OwnedFd)>,
+    /// The inhabitant that is watched.
+    watch: Option<(u32, Watch)>,
     rests: bool,
+}
+
+/// What tells when an inhabitant ends.
+#[derive(Debug)]
+enum Watch {
+    /// Its pidfd (Linux 5.3), which is waited for.
+    Told { _pidfd: OwnedFd },
+    /// Where the kernel gives none it is looked at on each tick.
+    Looked,
 }
 
 impl Spaces {
@@ -110,6 +100,7 @@ impl Spaces {
             mountinfo: looks.then(|| File::open("/proc/thread-self/mountinfo").ok()).flatten(),
             choice,
             known: BTreeMap::new(),
+            looked: 0,
             residents: Residents::new(roots),
             most: proc_file::descriptor_limit().saturating_sub(LEAST_TO_WATCH) / DESCRIPTORS,
             crowded: false,
@@ -206,6 +197,25 @@ impl Spaces {
     /// Finds those again that are mounted; those with processes are found by the next [`Spaces::read`].
     pub fn look_again(&mut self) {
         self.read_mounts();
+    }
+
+    /// Looks at inhabitants whose end nothing tells (before Linux 5.3), at some on each tick; true when a namespace has gone.
+    pub fn look(&mut self) -> bool {
+        let after = (Bound::Excluded(self.looked), Bound::Unbounded);
+        let in_turn = self.known.range(after).chain(self.known.range(..=self.looked));
+        let looked = in_turn.filter_map(|(&netns, known)| match known.watch {
+            Some((pid, Watch::Looked)) => Some((netns, pid)),
+            _ => None,
+        });
+        let looked: Vec<(u64, u32)> = looked.take(MOST_LOOKS).collect();
+        let before = self.known.len();
+        for (netns, pid) in looked {
+            self.looked = netns;
+            if self.residents.of(pid) != Some(netns) {
+                self.ended(netns);
+            }
+        }
+        self.known.len() < before
     }
 
     /// Looks for namespaces that came or went. `newest` is the process number that the kernel gave last.
@@ -339,17 +349,20 @@ impl Spaces {
         while known.watch.is_none()
             && let Some(oldest) = known.living.oldest()
         {
-            let opened = i32::try_from(oldest).ok().and_then(Pid::from_raw);
-            let opened = opened.and_then(|pid| pidfd_open(pid, PidfdFlags::NONBLOCK).ok());
-            // Looked at after it was opened: from here on the number cannot be another process'.
-            let opened = opened.filter(|_| self.residents.of(oldest) == Some(netns));
             let data = epoll::EventData::new_u64(netns);
-            let watched = opened.filter(|watch| epoll::add(events, watch, data, epoll::EventFlags::IN).is_ok());
-            if watched.is_none() {
+            let told = |pidfd: OwnedFd| {
+                epoll::add(events, &pidfd, data, epoll::EventFlags::IN).map(|()| Watch::Told { _pidfd: pidfd })
+            };
+            let pid = i32::try_from(oldest).ok().and_then(Pid::from_raw);
+            // Without a flag: PIDFD_NONBLOCK, which only waiting for a child would heed, is unknown before Linux 5.10.
+            let watch = pid.map(|pid| pidfd_open(pid, PidfdFlags::empty()).and_then(told).unwrap_or(Watch::Looked));
+            // Looked at after it was opened: from here on the number cannot be another process'.
+            let watch = watch.filter(|_| self.residents.of(oldest) == Some(netns));
+            if watch.is_none() {
                 known.living.forget(oldest);
                 self.changed = true;
             }
-            known.watch = watched.map(|watched| (oldest, watched));
+            known.watch = watch.map(|watch| (oldest, watch));
         }
     }
 
@@ -404,35 +417,6 @@ impl Spaces {
         }
     }
 
-    /// Says once what may not be seen.
-    fn tell(&mut self) {
-        if let Choice::Named(names) = &self.choice {
-            let is_there = |name: &String| self.known.keys().any(|&netns| self.is_called(netns, name));
-            let told = names.iter().filter(|name| !is_there(name)).map(|name| {
-                problem(format!(
-                    "there is no network namespace {name} (by name, inode or a process in it), so no link of it is shown; \
-                     ip netns and lsns -t net list them"
-                ))
-            });
-            self.problems = told.collect();
-        } else {
-            let denied = self.residents.denied.then(|| {
-                let text = "the network namespaces of other users' processes may not be looked at, so links in them are not \
-                            seen; run vnettop as root, or with CAP_SYS_PTRACE and CAP_SYS_ADMIN";
-                problem(text.to_owned())
-            });
-            self.problems = denied.into_iter().collect();
-        }
-        if self.crowded {
-            self.problems.push(problem(format!(
-                "no more than {} of the network namespaces are looked into, because vnettop may have only {} open files, so no link of the \
-                 others is shown: allow it more (ulimit -n), or name those to look into (--netns)",
-                self.known.len(),
-                proc_file::descriptor_limit()
-            )));
-        }
-    }
-
     fn publish(&mut self) -> Arc<Vec<Space>> {
         if std::mem::take(&mut self.changed) {
             let space = |(&netns, known): (&u64, &Known)| Space {
@@ -448,10 +432,6 @@ impl Spaces {
         }
         Arc::clone(&self.published)
     }
-}
-
-fn problem(text: String) -> Problem {
-    Problem { source: "namespaces".to_owned(), text }
 }
 
 /// Something else may be in the place of a mount by now: a fifo is not waited for.

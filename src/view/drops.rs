@@ -46,7 +46,7 @@ fn missing(state: &State, metrics: &Metrics) -> &'static str {
     match state.settings().mode {
         Mode::Replay => "this recording has none: it was made without the kernel's programs (BPF)",
         _ if metrics.problems.iter().any(|problem| problem.source == "kernel") => {
-            "not known: the kernel's programs (BPF) do not run here; F says why"
+            "not known: the kernel's program (BPF) that counts them does not run here; F says why"
         }
         _ => "the kernel's programs (BPF) are being loaded",
     }

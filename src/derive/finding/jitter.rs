@@ -87,7 +87,7 @@ pub(super) fn untraced(scene: &Scene<'_>) -> Option<Said> {
         // Nothing but time or another source would help who has the right already.
         Some((TraceSource::Bpf | TraceSource::Ftrace, _)) => return None,
         Some((TraceSource::Perf, _)) => "perf loses some of them; as root each is traced",
-        None => "as root or with CAP_BPF and CAP_PERFMON each is traced",
+        None => "as root each is traced where the kernel allows it",
     };
     (conclusion.cause.is_none() && conclusion.vague && conclusion.moves_per_s >= LEAST_RATE).then(|| Said {
         text: format!(

@@ -7,6 +7,7 @@ use crate::source::{Roots, way_out};
 const OF_THE_MACHINE: &str = "pid:[4026531836]";
 const ELSEWHERE: &str = "this is not the machine's own process namespace";
 const NO_MORE: &str = "softirqs are not timed and the cores of hops not counted";
+const NO_BTF: &str = "this kernel has no BTF (CONFIG_DEBUG_INFO_BTF of Linux 5.5 and newer)";
 /// The number of `CAP_BPF` (Linux 5.8).
 const CAP_BPF: u32 = 39;
 
@@ -22,6 +23,7 @@ pub(super) fn sentence(roots: &Roots, refusal: &Refusal, has_moves: bool) -> Str
     let way = way(roots, refusal);
     match refusal {
         Refusal::Rights => format!("{without}: {way} to have {adds}"),
+        Refusal::NoTracefs(_) => format!("{without}: {way} to have moves traced"),
         Refusal::NoBtf | Refusal::Unread(_) | Refusal::Other(_) => format!("{without}: {way}, which would add {adds}"),
     }
 }
@@ -40,8 +42,11 @@ pub(super) fn no_more_elsewhere() -> String {
 fn way(roots: &Roots, refusal: &Refusal) -> String {
     match refusal {
         Refusal::Rights if knows_cap_bpf(roots) => "run vnettop as root or with CAP_BPF and CAP_PERFMON".to_owned(),
-        Refusal::Rights => "run vnettop as root".to_owned(),
-        Refusal::NoBtf => "this kernel has no BTF (CONFIG_DEBUG_INFO_BTF)".to_owned(),
+        Refusal::Rights => "run vnettop as root or with CAP_SYS_ADMIN".to_owned(),
+        Refusal::NoBtf => NO_BTF.to_owned(),
+        Refusal::NoTracefs(error) => {
+            format!("{NO_BTF}, and tracefs cannot be reached ({error}); {}", way_out(error, "run vnettop as root"))
+        }
         Refusal::Unread(error) => {
             let mends = way_out(error, "run vnettop as root");
             format!("the kernel's types cannot be read ({error}); {mends}")

@@ -1,12 +1,16 @@
 //! The queues of one namespace's links, through a sysfs that is mounted nowhere: sysfs shows the links of the namespace it
-//! was made in, and a mount of its own that is attached to no place (`fsmount`, Linux 5.2) changes nothing for anyone.
+//! was made in, and a mount of its own that is attached to no place (`fsmount`, Linux 5.2) changes nothing for anyone. Before
+//! that a thread mounts it for itself and ends; the folder that it opened stays valid.
 
 use crate::sample::{CoreSet, LinkFacts, MOST_CORES, Steering};
 use crate::source::{proc_file, scan};
+use crate::{mounts, sched};
 use rustix::fs::{Dir, Mode, OFlags, openat};
+use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 
 /// A link with more queues has settings that are unknown rather than half known.
 const MOST_QUEUES: usize = 256;
@@ -18,13 +22,10 @@ pub(super) struct Tree(OwnedFd);
 impl Tree {
     /// That of the calling thread's namespace.
     pub fn open() -> io::Result<Self> {
-        let context = fsopen("sysfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
-        fsconfig_create(&context)?;
-        let only_to_read = MountAttrFlags::MOUNT_ATTR_RDONLY
-            | MountAttrFlags::MOUNT_ATTR_NOSUID
-            | MountAttrFlags::MOUNT_ATTR_NODEV
-            | MountAttrFlags::MOUNT_ATTR_NOEXEC;
-        Ok(Self(fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, only_to_read)?))
+        match attached_nowhere() {
+            Err(Errno::NOSYS) => Ok(Self(of_a_thread()?)),
+            tree => Ok(Self(tree?)),
+        }
     }
 
     /// The settings of a link; none where it is not there, or another one has its name.
@@ -83,6 +84,23 @@ impl Tree {
     }
 }
 
+fn attached_nowhere() -> rustix::io::Result<OwnedFd> {
+    let context = fsopen("sysfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_create(&context)?;
+    let only_to_read = MountAttrFlags::MOUNT_ATTR_RDONLY
+        | MountAttrFlags::MOUNT_ATTR_NOSUID
+        | MountAttrFlags::MOUNT_ATTR_NODEV
+        | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, only_to_read)
+}
+
+/// Over /proc, because the sysfs of the same namespace may not be mounted on itself.
+fn of_a_thread() -> io::Result<OwnedFd> {
+    let over = Path::new("/proc");
+    let open = || rustix::fs::open(over, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+    Ok(sched::with_heirs(|| mounts::with_mounted("sysfs", over, over, open))??)
+}
+
 /// A mask as the kernel prints it: 32 cores a word in hexadecimal, the highest first, `00000001,ffffffff`.
 fn mask(text: &[u8]) -> Option<CoreSet> {
     let mut cores = CoreSet::new();
@@ -106,6 +124,20 @@ mod tests {
         assert_eq!(told("3").as_deref(), Some("0-1"), "two cores");
         assert_eq!(told("00000001,80000000").as_deref(), Some("31-32"), "words of 32 cores");
         assert_eq!(told("x"), None, "what is no mask is unknown");
+    }
+
+    #[test]
+    fn without_fsmount_the_same_sysfs_is_had() {
+        let numbers = |tree: OwnedFd| Tree(tree).number("class/net/lo/ifindex", &mut Vec::new());
+        match (attached_nowhere(), of_a_thread()) {
+            (Ok(nowhere), Ok(of_a_thread)) => {
+                let told = numbers(of_a_thread);
+                assert_eq!(told, Some(1), "lo is the first of every namespace");
+                assert_eq!(told, numbers(nowhere), "either way");
+            }
+            (Err(Errno::PERM), Err(error)) => eprintln!("NOT RUN: without_fsmount_the_same_sysfs_is_had: {error}"),
+            either => panic!("both or none: {either:?}"),
+        }
     }
 
     proptest! {

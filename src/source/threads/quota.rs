@@ -25,7 +25,10 @@ impl Group {
         let mounts = roots.sys.join("fs/cgroup");
         let v1 = groups.iter().find(|group| group.controllers.iter().any(|name| name == "cpu"));
         let v2 = groups.iter().find(|group| group.hierarchy == 0 && group.controllers.is_empty());
-        let in_v1 = v1.and_then(|group| narrowest(&mounts.join("cpu"), group, v1_quota));
+        // It is mounted under the names of its controllers; `cpu` is mostly a link to that, but nobody has to make one.
+        let in_v1 = |mount: &Path| narrowest(mount, v1?, v1_quota);
+        let v1_name = v1.map(|group| group.controllers.join(",")).unwrap_or_default();
+        let in_v1 = in_v1(&mounts.join("cpu")).or_else(|| in_v1(&mounts.join(v1_name)));
         let in_v2 = |mount: &Path| narrowest(mount, v2?, v2_quota);
         let found = [in_v1, in_v2(&mounts), in_v2(&mounts.join("unified"))];
         found.into_iter().flatten().min_by(|one, other| one.cores().total_cmp(&other.cores()))
@@ -111,6 +114,9 @@ mod tests {
         let v1 =
             [("cpu/d/cpu.cfs_quota_us", "30000\n"), ("cpu/d/cpu.cfs_period_us", "100000\n"), ("cpu/d/cpu.stat", STAT)];
         assert_eq!(told("4:cpu,cpuacct:/d\n0::/\n", &v1), Some(EXPECTED), "v1");
+        let together = v1.map(|(file, text)| (file.replace("cpu/", "cpu,cpuacct/"), text));
+        let together: Vec<_> = together.iter().map(|(file, text)| (file.as_str(), *text)).collect();
+        assert_eq!(told("4:cpu,cpuacct:/d\n0::/\n", &together), Some(EXPECTED), "v1, without a link named cpu");
         let none = [("cpu/d/cpu.cfs_quota_us", "-1\n"), v1[1], v1[2]];
         assert_eq!(told("4:cpu,cpuacct:/d\n0::/\n", &none), None, "-1 is none");
         let hybrid = [("unified/x/cpu.max", "30000 100000\n"), ("unified/x/cpu.stat", STAT)];
