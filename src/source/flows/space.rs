@@ -99,7 +99,7 @@ impl<W: Wire> Space<W> {
         }
         let flows = &mut self.flows;
         for requests in self.requests.chunks_mut(MOST_TOGETHER) {
-            let asked = self.dialogue.get_each(requests, buffer, |message, at_ns| {
+            let asked = self.dialogue.get_each_at_once(requests, buffer, |message, at_ns| {
                 let Some(told) = diag::told(message).filter(Told::lives) else { return };
                 let Some((acked, received)) = told.bytes else { return };
                 if let Ok(at) = flows.binary_search_by_key(&told.id.cookie(), |flow| flow.cookie) {
