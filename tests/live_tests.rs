@@ -12,9 +12,9 @@ use std::io::Read;
 use std::process::{Command, Stdio};
 use unseen::{Unseen, is_all};
 
-/// One of ten datagrams is refused, and counted.
+/// One of ten datagrams of data is refused, and counted; iperf3's first word, without which it waits for half a minute, is shorter.
 const ONE_OF_TEN: &str = "nft 'add table inet t; add chain inet t c { type filter hook input priority 0; }; \
-                          add rule inet t c udp dport 5201 numgen random mod 10 == 0 counter drop'";
+                          add rule inet t c udp dport 5201 udp length 1008 numgen random mod 10 == 0 counter drop'";
 
 /// A client that runs.
 fn client(netns: &Netns, arguments: &str) -> Kept {
@@ -181,7 +181,8 @@ fn the_card_of_a_run_beside_another_test_is_that_of_the_run_alone() {
     assert!((near_it / mean - 1.0).abs() < 0.01, "the same rate: {near_it} beside, {mean} alone");
     assert!((mean / 36e6 - 1.0).abs() < 0.02, "nine tenths of what was sent: {mean}");
     let [window, near_it] = of("window_s");
-    assert!((window - near_it).abs() < 0.11, "the same window to a bin: {near_it} beside, {window} alone");
+    // A bin at either end, which data did not fill, may be the other run's.
+    assert!((window - near_it).abs() < 0.25, "the same window: {near_it} s beside, {window} s alone");
     assert_eq!(alone.0["measured"]["of"], "command");
     assert_eq!(beside.0["measured"], alone.0["measured"], "of the same");
 }

@@ -8,7 +8,7 @@ use crate::pair::{PLAIN, PORT, Pair, Sent};
 use crate::trial::{PROGRAMS, SIZES, Seen, alone, number, queued, rule, ruled, runs, spot, told};
 use crate::unseen::is_all;
 use std::fs;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 /// One datagram.
 const PROBE: &str =
@@ -64,22 +64,27 @@ fn what_a_cores_backlog_has_no_room_for_is_its_own() {
     }
 }
 
-/// How many entries connection tracking may have, of the whole machine, put back when it is dropped.
-struct Most(String);
+/// How many entries connection tracking may have, of the whole machine. Somebody else puts it back, who outlives this test
+/// whatever ends it: with so few, nothing that tracks connections works on this machine any more.
+struct Most(Child);
 
 const MOST: &str = "/proc/sys/net/netfilter/nf_conntrack_max";
 
 impl Most {
     fn of(entries: u32) -> Self {
         let before = fs::read_to_string(MOST).expect("readable");
+        let mut keeper = Command::new("setsid");
+        keeper.args(["sh", "-c", "cat; echo \"$0\" >\"$1\"", before.trim(), MOST]).stdin(Stdio::piped());
+        let keeper = keeper.spawn().expect("a shell");
         fs::write(MOST, entries.to_string()).expect("writable");
-        Self(before)
+        Self(keeper)
     }
 }
 
 impl Drop for Most {
     fn drop(&mut self) {
-        let _ = fs::write(MOST, self.0.trim());
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
     }
 }
 
