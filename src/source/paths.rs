@@ -24,9 +24,10 @@ const AGAIN_NS: u64 = 2_000_000_000;
 const MOST_OF_TIME: u64 = 50;
 /// While links come and go all the time, the paths of hundreds of flows are not asked for on every tick.
 const UNREST_NS: u64 = 250_000_000;
-/// And take at most this part of the time. A path that the first samples do not have whole, for want of what Open vSwitch says
-/// of its ports, is not left as it is for fifty times as long as it took.
-const MOST_OF_UNREST: u64 = 10;
+/// Flows that began so lately may have been found before Open vSwitch has said what its ports are: their paths are not left as
+/// they are for fifty times as long as they took, but for ten times.
+const YOUNG_NS: u64 = 10_000_000_000;
+const MOST_OF_YOUTH: u64 = 10;
 
 /// What a path is found with.
 #[derive(Debug, Clone, Copy)]
@@ -55,6 +56,8 @@ pub struct PathReader {
     ovs: Arc<Vec<OvsSwitch>>,
     ends: Vec<Seen>,
     wanted: Vec<Wanted>,
+    /// When the flows changed last.
+    began_at_ns: u64,
     found_at_ns: u64,
     /// How long that took.
     took_ns: u64,
@@ -73,9 +76,10 @@ impl PathReader {
         if flows_changed {
             self.ends = ends().collect();
             self.wanted = ends::wanted(flows);
+            self.began_at_ns = now_ns;
             self.sockets.forget_holders();
         }
-        if flows_changed || (!same_ground && self.is_old(now_ns, UNREST_NS, MOST_OF_UNREST)) {
+        if flows_changed || (!same_ground && self.is_old(now_ns, UNREST_NS)) {
             self.find(ground, flows, now_ns);
         }
         Arc::clone(&self.published)
@@ -83,14 +87,15 @@ impl PathReader {
 
     /// Asks again what may have changed without a word; the next `read` tells it. `flows` are those it was called with.
     pub fn renew(&mut self, ground: Ground<'_>, flows: &[FlowSample], now_ns: u64) {
-        let found = self.sockets.look_for_holders();
-        let (again_ns, part) = if found { (0, MOST_OF_UNREST) } else { (AGAIN_NS, MOST_OF_TIME) };
-        if !flows.is_empty() && self.is_old(now_ns, again_ns, part) {
+        let again_ns = if self.sockets.look_for_holders() { 0 } else { AGAIN_NS };
+        if !flows.is_empty() && self.is_old(now_ns, again_ns) {
             self.find(ground, flows, now_ns);
         }
     }
 
-    fn is_old(&self, now_ns: u64, least_ns: u64, part: u64) -> bool {
+    fn is_old(&self, now_ns: u64, least_ns: u64) -> bool {
+        let is_young = now_ns.saturating_sub(self.began_at_ns) < YOUNG_NS;
+        let part = if is_young { MOST_OF_YOUTH } else { MOST_OF_TIME };
         now_ns.saturating_sub(self.found_at_ns) >= least_ns.max(self.took_ns.saturating_mul(part))
     }
 
