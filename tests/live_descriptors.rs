@@ -25,6 +25,7 @@ fn many_namespaces_leave_descriptors_for_watched_threads_and_for_the_command() {
         assert_eq!(watched, namespaces.len(), "every watched thread is there");
         let problems = object["problems"].to_string();
         assert!(problems.contains("may have only 128 open files"), "what is left out is told: {problems}");
+        assert!(!problems.contains("refused the BPF programs"), "there is room for the programs: {problems}");
     }
     let card = tempfile::NamedTempFile::new().expect("a file");
     let out = limited(&format!("run --card {} -- sh -c 'ulimit -n; sleep 1'", card.path().display()));

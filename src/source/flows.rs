@@ -11,7 +11,7 @@ mod space;
 mod udp;
 
 use super::netlink::{dialogue, socket::KernelSocket};
-use super::{Roots, SourceError, now_ns, way_out};
+use super::{Roots, SourceError, now_ns, proc_file, way_out};
 use crate::sample::{FlowPath, FlowSample, Problem, Proto, ThreadSample};
 use diag::Told;
 use holder::Holder;
@@ -52,6 +52,7 @@ enum Blind {
     Sockets(String),
     Datagrams(String),
     TooMany,
+    TooFewFiles,
 }
 
 impl FlowReader {
@@ -165,6 +166,10 @@ impl FlowReader {
                         self.tell(Blind::Descriptors(pid));
                         None
                     }
+                    Ok(holder) if !holder.leaves_room() => {
+                        self.tell(Blind::TooFewFiles);
+                        continue;
+                    }
                     // It is gone, or there is no descriptor left for us: the next tick tries again.
                     Err(_) => continue,
                     opened => opened.ok(),
@@ -186,8 +191,13 @@ impl FlowReader {
     fn enter(&mut self) {
         let mut refused = Vec::new();
         for (&pid, holder) in &self.holders {
-            let Some(netns) = holder.as_ref().map(|holder| holder.netns) else { continue };
+            let Some(holder) = holder else { continue };
+            let netns = holder.netns;
             if self.spaces.contains_key(&netns) {
+                continue;
+            }
+            if !holder.leaves_room() {
+                refused.push(Blind::TooFewFiles);
                 continue;
             }
             let is_own = self.own_netns == Some(netns);
@@ -302,6 +312,11 @@ impl Blind {
             Self::TooMany => format!(
                 "the watched processes hold more than {MOST_FLOWS} sockets and only so many are followed; watch \
                  fewer processes"
+            ),
+            Self::TooFewFiles => format!(
+                "not every watched process' connections are followed, because vnettop may have only {} open files: allow \
+                 it more (ulimit -n)",
+                proc_file::descriptor_limit()
             ),
         };
         Problem { source: "flows".to_owned(), text }

@@ -69,13 +69,26 @@ pub(crate) fn descriptor_limit() -> usize {
     limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX)
 }
 
-/// What is kept open only to save time leaves so many descriptors free: the BPF programs take up to 40 while they are
+/// Free descriptors that what is kept open only to save time leaves: the BPF programs take up to 40 while they are
 /// loaded, and a socket, a command's pipes or a file of /proc that is read once must always find one.
-const LEFT_FREE: usize = 64;
+const LEFT_BY_CACHES: usize = 64;
 
-/// Whether so many are free still. The kernel gives the lowest free number, so the newest one tells.
+/// Free descriptors that the sockets and directories of followed connections leave: room for the BPF programs.
+const LEFT_BY_FLOWS: usize = 48;
+
+/// Whether a file that is kept open only to save time leaves enough descriptors free.
 pub(crate) fn leaves_room(newest: &OwnedFd) -> bool {
-    usize::try_from(newest.as_raw_fd()).is_ok_and(|number| number + LEFT_FREE < descriptor_limit())
+    leaves(newest, LEFT_BY_CACHES)
+}
+
+/// Whether a descriptor of the followed connections leaves enough others free.
+pub(crate) fn leaves_room_beside_flows(newest: &OwnedFd) -> bool {
+    leaves(newest, LEFT_BY_FLOWS)
+}
+
+/// The kernel gives the lowest free number, so the newest descriptor tells how many are taken.
+fn leaves(newest: &OwnedFd, free: usize) -> bool {
+    usize::try_from(newest.as_raw_fd()).is_ok_and(|number| number + free < descriptor_limit())
 }
 
 /// Makes room in the descriptor table before a second thread shares it: the kernel grows a shared table only after an RCU

@@ -2,7 +2,7 @@
 //! only; what kind of socket each is, is for `sock_diag` to say.
 
 use super::netns;
-use crate::source::scan;
+use crate::source::{proc_file, scan};
 use rustix::fs::{Mode, OFlags, RawDir, SeekFrom};
 use rustix::io::Errno;
 use std::ffi::CStr;
@@ -69,6 +69,12 @@ impl Holder {
             stale: false,
             ran_ns: 0,
         })
+    }
+
+    /// Whether one descriptor more beside those of this process leaves enough free for all else.
+    pub fn leaves_room(&self) -> bool {
+        let newest = rustix::io::fcntl_dupfd_cloexec(&self.descriptors, 0);
+        newest.is_ok_and(|newest| proc_file::leaves_room_beside_flows(&newest))
     }
 
     /// Looks whether its sockets are other ones; its watched threads have run for so long.
