@@ -103,6 +103,9 @@ fn clear(area: Area, buffer: &mut Buffer, wanted: impl Fn(u16) -> bool) {
 
 /// Cells that a symbol takes beyond its own.
 fn wide(symbol: &str) -> usize {
+    if symbol.len() <= 1 {
+        return 0;
+    }
     let width = |c: char| if c.is_ascii() { 1 } else { c.width().unwrap_or(1) };
     symbol.chars().next().map_or(0, |c| width(c).saturating_sub(1))
 }

@@ -1,6 +1,7 @@
 //! A set of cores, written as the kernel writes it (`0-3,8-11:2`), of any width.
 
 use serde::{Deserialize, Serialize};
+use smallvec::{SmallVec, ToSmallVec};
 use std::fmt;
 use std::str::FromStr;
 
@@ -8,7 +9,8 @@ use std::str::FromStr;
 #[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct CoreSet {
-    words: Vec<u64>,
+    /// Up to 128 cores need no memory of their own: every watched thread has three sets, copied on each tick.
+    words: SmallVec<[u64; 2]>,
 }
 
 /// Why a text is not a list of cores.
@@ -40,7 +42,7 @@ impl CoreSet {
     #[must_use]
     pub fn from_words(words: &[u64]) -> Self {
         let used = words.iter().rposition(|&word| word != 0).map_or(0, |last| last + 1);
-        Self { words: words[..used].to_vec() }
+        Self { words: words[..used].to_smallvec() }
     }
 
     /// The words of the mask, least significant first, without trailing zero words.
@@ -93,7 +95,7 @@ impl CoreSet {
     /// The cores in both sets.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
-        let words: Vec<u64> = self.words.iter().zip(&other.words).map(|(a, b)| a & b).collect();
+        let words: SmallVec<[u64; 2]> = self.words.iter().zip(&other.words).map(|(a, b)| a & b).collect();
         Self::from_words(&words)
     }
 

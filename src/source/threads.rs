@@ -2,10 +2,10 @@
 //! after they die. It computes no rate, and moves nothing.
 
 mod census;
+mod groups;
 mod kernel;
 mod parse;
 mod proc_dir;
-mod process;
 mod quota;
 mod runners;
 mod switch;
@@ -16,8 +16,8 @@ mod watch;
 use super::{Roots, SourceError, benchmarks, now_ns, proc_file};
 use crate::sample::{Benchmark, Problem, Quota, Runner, ThreadSample};
 use census::{Census, Change};
+use groups::{GroupLimits, Limits};
 use proc_dir::ProcDir;
-use process::{Cpuset, Cpusets};
 use quota::Group;
 use runners::Runners;
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,7 +31,7 @@ pub(in crate::source) use parse::parse_stat;
 pub use switch::SwitchReader;
 pub use watch::Watch;
 
-/// How often the cpuset of a watched process is read again: some 25 system calls, so seldom and one process a tick.
+/// How often the limits of a watched process' groups are read again: some 30 system calls, so seldom and one process a tick.
 const KNOWN_FOR_NS: u64 = 5_000_000_000;
 /// How soon it and the command line are read for the second time: a process has its new name a moment before its new
 /// command line, which does not change after that.
@@ -49,7 +49,7 @@ pub struct ThreadReader {
     tasks: BTreeMap<(u32, u32), Task>,
     /// By process.
     known: BTreeMap<u32, Learnt>,
-    cpusets: Cpusets,
+    limits: GroupLimits,
     quotas_at_ns: u64,
     runners: Runners,
     benchmarks: Arc<Vec<Benchmark>>,
@@ -106,7 +106,7 @@ impl ThreadReader {
             roots: roots.clone(),
             tasks: BTreeMap::new(),
             known: BTreeMap::new(),
-            cpusets: Cpusets::default(),
+            limits: GroupLimits::default(),
             quotas_at_ns: 0,
             runners: Runners::default(),
             benchmarks: Arc::default(),
@@ -211,8 +211,7 @@ impl ThreadReader {
                 Some(_) if renewed >= MOST_RENEWED => continue,
                 known => renewed += usize::from(known.is_some()),
             }
-            let Cpuset { cores: cpuset, memory_nodes } = self.cpusets.of(&self.roots, pid, now_ns);
-            let group = Group::of(&self.roots, pid);
+            let Limits { cores: cpuset, memory_nodes, quota: group } = self.limits.of(&self.roots, pid, now_ns);
             match self.known.get_mut(&pid) {
                 None => {
                     let benchmark = benchmarks::of(&self.roots, pid).ok().flatten();

@@ -46,7 +46,8 @@ impl Painter {
         terminal.flush()?;
         for (y, _) in (0u16..).zip(&changed).filter(|(_, changed)| **changed) {
             let range = range(&self.shown, y);
-            self.shown.content[range.clone()].clone_from_slice(&self.next.content[range]);
+            // What is in `next` after that is blanked before it is painted again.
+            self.shown.content[range.clone()].swap_with_slice(&mut self.next.content[range]);
         }
         self.fingerprints = fingerprints;
         Ok(true)

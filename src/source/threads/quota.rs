@@ -2,8 +2,8 @@
 //! Where there is none, nothing is read but the files that say so, as seldom as the cpuset.
 
 use crate::sample::Quota;
-use crate::source::{Roots, proc_file};
-use procfs::{FromRead, ProcessCGroup, ProcessCGroups};
+use crate::source::proc_file;
+use procfs::ProcessCGroup;
 use std::path::{Path, PathBuf};
 
 /// How often the periods of a quota are read, ns.
@@ -18,11 +18,9 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// The one with the narrowest quota that a process is in; none where none has a quota, or that cannot be read.
-    pub(super) fn of(roots: &Roots, pid: u32) -> Option<Self> {
-        let text = proc_file::text(&roots.proc.join(pid.to_string()).join("cgroup")).ok()?;
-        let groups = ProcessCGroups::from_read(text.as_bytes()).ok()?.0;
-        let mounts = roots.sys.join("fs/cgroup");
+    /// The one with the narrowest quota of a process' groups; none where none has a quota, or that cannot be read. `mounts` is
+    /// where control groups are mounted.
+    pub(super) fn among(groups: &[ProcessCGroup], mounts: &Path) -> Option<Self> {
         let v1 = groups.iter().find(|group| group.controllers.iter().any(|name| name == "cpu"));
         let v2 = groups.iter().find(|group| group.hierarchy == 0 && group.controllers.is_empty());
         // It is mounted under the names of its controllers; `cpu` is mostly a link to that, but nobody has to make one.
@@ -30,7 +28,7 @@ impl Group {
         let v1_name = v1.map(|group| group.controllers.join(",")).unwrap_or_default();
         let in_v1 = in_v1(&mounts.join("cpu")).or_else(|| in_v1(&mounts.join(v1_name)));
         let in_v2 = |mount: &Path| narrowest(mount, v2?, v2_quota);
-        let found = [in_v1, in_v2(&mounts), in_v2(&mounts.join("unified"))];
+        let found = [in_v1, in_v2(mounts), in_v2(&mounts.join("unified"))];
         found.into_iter().flatten().min_by(|one, other| one.cores().total_cmp(&other.cores()))
     }
 
@@ -81,18 +79,18 @@ fn v1_quota(directory: &Path) -> Option<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use procfs::{FromRead, ProcessCGroups};
 
-    /// What is told of process 7 in these groups, with these files below the mount of control groups.
+    /// What is told of a process in these groups, with these files below the mount of control groups.
     fn told(groups: &str, files: &[(&str, &str)]) -> Option<Quota> {
         let root = tempfile::tempdir().expect("a temporary directory");
-        let roots = Roots { proc: root.path().join("proc"), sys: root.path().join("sys") };
-        let mount = roots.sys.join("fs/cgroup");
-        let files = files.iter().map(|(file, text)| (mount.join(file), *text));
-        for (path, text) in files.chain([(roots.proc.join("7/cgroup"), groups)]) {
+        for (file, text) in files {
+            let path = root.path().join(file);
             std::fs::create_dir_all(path.parent().expect("a file is in a directory")).expect("writable");
             std::fs::write(path, text).expect("writable");
         }
-        Group::of(&roots, 7)?.read()
+        let groups = ProcessCGroups::from_read(groups.as_bytes()).expect("as the kernel writes it").0;
+        Group::among(&groups, root.path())?.read()
     }
 
     const STAT: &str = "usage_usec 5\nnr_periods 40\nnr_throttled 38\nthrottled_usec 9\n";

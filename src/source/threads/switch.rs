@@ -2,7 +2,7 @@
 //! They are read beside the watched ones and are no part of the benchmark; its many sleeping helpers are left out.
 
 use super::proc_dir::ProcDir;
-use super::process::{Cpuset, Cpusets};
+use super::groups::{GroupLimits, Limits};
 use super::task::{Known, Lost, Reading, Task};
 use super::visibility::{self, Namespace};
 use crate::sample::{Duty, ThreadSample};
@@ -19,7 +19,7 @@ const POLLING: &[u8] = b"pmd";
 pub struct SwitchReader {
     roots: Roots,
     reading: Option<Reading>,
-    cpusets: Cpusets,
+    limits: GroupLimits,
     /// By process and thread.
     tasks: BTreeMap<(u32, u32), Task>,
     known: BTreeMap<u32, Known>,
@@ -35,7 +35,7 @@ impl SwitchReader {
         Self {
             roots: roots.clone(),
             reading: None,
-            cpusets: Cpusets::default(),
+            limits: GroupLimits::default(),
             tasks: BTreeMap::new(),
             known: BTreeMap::new(),
             others: Default::default(),
@@ -82,7 +82,7 @@ impl SwitchReader {
         self.known.retain(|pid, _| processes.contains(pid));
         let [mut once, twice] = std::mem::take(&mut self.others);
         for &pid in processes {
-            let Cpuset { cores: cpuset, memory_nodes } = self.cpusets.of(&self.roots, pid, now_ns);
+            let Limits { cores: cpuset, memory_nodes, .. } = self.limits.of(&self.roots, pid, now_ns);
             self.known.insert(pid, Known { cpuset, memory_nodes, ..Known::default() });
             for tid in reading.proc.tasks(pid) {
                 if self.tasks.contains_key(&(pid, tid)) {

@@ -20,6 +20,8 @@ const STAT: usize = 2;
 /// kernel may wake it on another core, where it still waits for its turn. Up to twice as long for some. Sleepers looked
 /// at every second were a twentieth of a tick's cost with 20 threads.
 const TRUSTED_NS: u64 = 3_000_000_000;
+/// How long the mask of a thread that has not run since is taken for true: a system call a thread and tick otherwise.
+const ASLEEP_NS: u64 = 400_000_000;
 /// How long a thread may still take its name, from when it was met.
 const YOUNG_NS: u64 = 3_000_000_000;
 
@@ -55,6 +57,8 @@ pub(super) struct Task {
     met_at_ns: Option<u64>,
     last: Option<Last>,
     mask: Option<Mask>,
+    /// When the mask was asked for.
+    asked_at_ns: u64,
 }
 
 /// Its affinity mask. The system call is cheap and leaves out cores that are offline now; the whole mask stands in a file
@@ -112,7 +116,7 @@ pub(super) enum Lost {
 
 impl Task {
     pub(super) fn new(pid: u32, tid: u32, for_itself: bool) -> Self {
-        Self { pid, tid, for_itself, kept: None, comm: Vec::new(), met_at_ns: None, last: None, mask: None }
+        Self { pid, tid, for_itself, kept: None, comm: Vec::new(), met_at_ns: None, last: None, mask: None, asked_at_ns: 0 }
     }
 
     /// Opens the files and keeps them; false when there is no such thread (any more).
@@ -151,6 +155,7 @@ impl Task {
         // Only a kept descriptor is surely the same thread's as before.
         let last = self.last.take().filter(|_| self.kept.is_some());
         let last = last.map(|last| (last.wanted(schedstat, at_ns, is_young), last));
+        let has_run = !matches!(last, Some((Wanted::Nothing, _)));
         let mut last = self.renewed(last, reading, schedstat, at_ns)?;
         last.sample.at_ns = at_ns;
         last.sample.side = known.benchmark.as_ref().map(|test| test.side);
@@ -158,7 +163,11 @@ impl Task {
         last.sample.cpuset.clone_from(&known.cpuset);
         last.sample.memory_nodes.clone_from(&known.memory_nodes);
         last.sample.quota = known.quota;
-        last.sample.allowed = self.allowed(reading, at_ns);
+        // A sleeper's mask is asked for now and then: others may set it, and it acts when the thread wakes.
+        if has_run || at_ns.saturating_sub(self.asked_at_ns) >= ASLEEP_NS {
+            last.sample.allowed = self.allowed(reading, at_ns);
+            self.asked_at_ns = at_ns;
+        }
         let sample = last.sample.clone();
         self.last = Some(last);
         Ok(sample)

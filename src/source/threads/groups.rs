@@ -1,25 +1,28 @@
-//! What is asked of a watched process now and then rather than on every tick: the cores that its control group allows.
-//! Which benchmark it is, `source::benchmarks` tells.
+//! What the control groups of a watched process allow it, asked now and then rather than on every tick: the cores and memory
+//! nodes of its cpuset, and the narrowest CPU quota. Which benchmark it is, `source::benchmarks` tells.
 
+use super::quota;
 use crate::sample::CoreSet;
 use crate::source::{Roots, proc_file};
 use procfs::{FromRead, ProcessCGroup, ProcessCGroups};
 use std::path::{Path, PathBuf};
 
 /// How long what one process' groups allow is taken for what the same groups of the next one allow: the processes of a
-/// benchmark are mostly of one group, and finding its cpuset takes some 25 system calls.
+/// benchmark are mostly of one group, and finding its limits takes some 30 system calls.
 const SAME_GROUPS_NS: u64 = 1_000_000_000;
 
-/// What a cpuset allows; none where it could not be read.
+/// What the groups of a process allow it; none where it could not be read, or there is no such limit.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Cpuset {
+pub(super) struct Limits {
     pub cores: Option<CoreSet>,
     pub memory_nodes: Option<CoreSet>,
+    /// The group whose quota is the narrowest.
+    pub quota: Option<quota::Group>,
 }
 
-/// The cpusets of processes, with the last one found.
+/// The limits of processes, with the last ones found.
 #[derive(Debug, Default)]
-pub(super) struct Cpusets {
+pub(super) struct GroupLimits {
     last: Option<Found>,
 }
 
@@ -27,30 +30,30 @@ pub(super) struct Cpusets {
 struct Found {
     /// The text of `/proc/PID/cgroup`.
     groups: String,
-    allowed: Cpuset,
+    limits: Limits,
     at_ns: u64,
 }
 
-impl Cpusets {
-    /// What the cpuset of a process allows now.
-    pub(super) fn of(&mut self, roots: &Roots, pid: u32, now_ns: u64) -> Cpuset {
+impl GroupLimits {
+    /// What the groups of a process allow it now.
+    pub(super) fn of(&mut self, roots: &Roots, pid: u32, now_ns: u64) -> Limits {
         let Ok(groups) = proc_file::text(&roots.proc.join(pid.to_string()).join("cgroup")) else {
-            return Cpuset::default();
+            return Limits::default();
         };
         let is_fresh = |last: &&Found| last.groups == groups && now_ns.saturating_sub(last.at_ns) < SAME_GROUPS_NS;
         if let Some(last) = self.last.as_ref().filter(is_fresh) {
-            return last.allowed.clone();
+            return last.limits.clone();
         }
-        let allowed = cpuset(roots, &groups);
-        self.last = Some(Found { groups, allowed: allowed.clone(), at_ns: now_ns });
-        allowed
+        let limits = limits(roots, &groups);
+        self.last = Some(Found { groups, limits: limits.clone(), at_ns: now_ns });
+        limits
     }
 }
 
-/// What these groups' cpuset allows: v1 where a hierarchy has it, else v2. A group without the file (the controller is
+/// The limits of these groups: a cpuset of v1 where a hierarchy has it, else v2. A group without the file (the controller is
 /// off, or the mount shows only a part of the tree) has what its parent has.
-fn cpuset(roots: &Roots, groups: &str) -> Cpuset {
-    let Ok(groups) = ProcessCGroups::from_read(groups.as_bytes()) else { return Cpuset::default() };
+fn limits(roots: &Roots, groups: &str) -> Limits {
+    let Ok(groups) = ProcessCGroups::from_read(groups.as_bytes()) else { return Limits::default() };
     let mounts = roots.sys.join("fs/cgroup");
     let v1 = groups.0.iter().find(|group| group.controllers.iter().any(|name| name == "cpuset"));
     let v2 = groups.0.iter().find(|group| group.hierarchy == 0 && group.controllers.is_empty());
@@ -59,9 +62,10 @@ fn cpuset(roots: &Roots, groups: &str) -> Cpuset {
     let found = |v1_files: &[&str], v2_file| {
         in_v1(v1_files).or_else(|| in_v2(&mounts, v2_file)).or_else(|| in_v2(&mounts.join("unified"), v2_file))
     };
-    Cpuset {
+    Limits {
         cores: found(&["cpuset.effective_cpus", "cpuset.cpus"], "cpuset.cpus.effective"),
         memory_nodes: found(&["cpuset.effective_mems", "cpuset.mems"], "cpuset.mems.effective"),
+        quota: quota::Group::among(&groups.0, &mounts),
     }
 }
 
@@ -101,7 +105,7 @@ mod tests {
         for (file, text) in files {
             write(&roots.sys.join("fs/cgroup"), file, text);
         }
-        Cpusets::default().of(&roots, 7, 0).cores.map(|set| set.to_string())
+        GroupLimits::default().of(&roots, 7, 0).cores.map(|set| set.to_string())
     }
 
     #[test]
@@ -126,7 +130,7 @@ mod tests {
         let roots = Roots { proc: root.path().join("proc"), sys: root.path().join("sys") };
         write(&roots.proc, "7/cgroup", "0::/a\n");
         write(&roots.sys, "fs/cgroup/a/cpuset.mems.effective", "1\n");
-        let nodes = Cpusets::default().of(&roots, 7, 0).memory_nodes.map(|set| set.to_string());
+        let nodes = GroupLimits::default().of(&roots, 7, 0).memory_nodes.map(|set| set.to_string());
         assert_eq!(nodes.as_deref(), Some("1"), "the container's memory is on node 1");
     }
 
@@ -139,8 +143,8 @@ mod tests {
         }
         write(&roots.sys, "fs/cgroup/a/cpuset.cpus.effective", "0-3\n");
         write(&roots.sys, "fs/cgroup/b/cpuset.cpus.effective", "5\n");
-        let mut cpusets = Cpusets::default();
-        let mut of = |pid, now_ns| cpusets.of(&roots, pid, now_ns).cores.map(|set| set.to_string());
+        let mut limits = GroupLimits::default();
+        let mut of = |pid, now_ns| limits.of(&roots, pid, now_ns).cores.map(|set| set.to_string());
         assert_eq!(of(7, 0).as_deref(), Some("0-3"));
         write(&roots.sys, "fs/cgroup/a/cpuset.cpus.effective", "0-1\n");
         assert_eq!(of(8, SAME_GROUPS_NS - 1).as_deref(), Some("0-3"), "the same group, a moment later");
