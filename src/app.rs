@@ -28,7 +28,7 @@ use std::io;
 use std::path::PathBuf;
 
 pub use headless::{json, print};
-pub use screen::screen;
+pub use screen::{Console, Terminal, Woken, screen};
 pub use signals::{Signals, survive_full_files};
 pub use stream::Stream;
 

@@ -101,8 +101,8 @@ fn live_screen(
     let app = world(config, demo, stream, feed);
     let theme = Theme { color: !no_color(config), utf8: !ascii(config) };
     signals.take_terminal().map_err(AppError::Terminal)?;
-    let (guard, mut screen) = term::Guard::take(!config.no_mouse, signals.asked()).map_err(AppError::Terminal)?;
-    let result = app::screen(app, signals, &guard, &mut screen, theme);
+    let (guard, screen) = term::Guard::take(!config.no_mouse, signals.asked()).map_err(AppError::Terminal)?;
+    let result = app::screen(app, &mut app::Terminal::new(&guard, screen, signals, theme));
     drop(guard);
     result.map(|(ended, outcome)| {
         if ended != Ended::Done {

@@ -1,34 +1,76 @@
-//! The live screen: waits for keys, items and signals at once, and paints only a frame that differs from the last.
+//! The live screen: acts on keys, items and signals as they come, and paints only a frame that differs from the last.
 
-use super::signals::{Waiting, look, wait};
-use super::{App, AppError, Ended, Signals, trim};
+mod terminal;
+
+use super::{App, AppError, Ended, trim};
 use crate::effect::Outcome;
-use crate::input::{self, Input};
-use crate::term::{Guard, Screen};
-use crate::ui::{Painter, Theme};
+use crate::input::Input;
 use crate::view::View;
-use crossterm::event;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::io;
+use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
+
+pub use terminal::Terminal;
 
 /// By then everything that happens only at the start has happened.
 const STARTED: Duration = Duration::from_secs(2);
+
+/// What comes from a console, beside the items of the feed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Woken {
+    /// A key, the mouse, another size.
+    Input(Input),
+    /// This signal asks for an end; of a terminal that is gone it is SIGHUP.
+    Ends(i32),
+    /// This program is asked to stop for a while (SIGTSTP).
+    Stops,
+}
+
+/// What a screen is shown on and steered from: the terminal, or what a test puts in its place.
+pub trait Console {
+    /// What came since, one after the other; none once there is nothing more.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    fn next(&mut self) -> io::Result<Option<Woken>>;
+
+    /// Columns and rows.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    fn size(&self) -> io::Result<(u16, u16)>;
+
+    /// Shows a frame.
+    ///
+    /// # Errors
+    /// The terminal cannot be written to.
+    fn show(&mut self, view: &View) -> io::Result<()>;
+
+    /// Asks the whole foreground to stop, this program included, as the terminal's own key would.
+    fn ask_to_stop(&self);
+
+    /// Gives the terminal back, stops until someone continues this program, and takes the terminal again.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    fn stop(&mut self) -> io::Result<()>;
+
+    /// Waits until something comes from the console or can be had from the feed; none where nothing is taken from it.
+    fn wait(&mut self, feed: Option<BorrowedFd<'_>>);
+}
 
 /// Runs until the user quits, the count is reached or a signal ends it. The outcome is what closing did.
 ///
 /// # Errors
 /// The source or the terminal failed.
-pub fn screen(
-    mut app: App,
-    signals: &Signals,
-    guard: &Guard,
-    screen: &mut Screen,
-    theme: Theme,
-) -> Result<(Ended, Outcome), AppError> {
-    let ended = match (run(&mut app, signals, guard, screen, theme), signals.ending()) {
-        // The terminal stood still, and is no longer waited for.
-        (Err(AppError::Terminal(_)), Some(signal)) => Ok(Ended::Signal(signal)),
-        (ended, _) => ended,
+pub fn screen(mut app: App, console: &mut impl Console) -> Result<(Ended, Outcome), AppError> {
+    let ended = match run(&mut app, console) {
+        // A terminal that stands still is no longer waited for once a signal has asked for an end.
+        Err(AppError::Terminal(error)) => match console.next() {
+            Ok(Some(Woken::Ends(signal))) => Ok(Ended::Signal(signal)),
+            _ => Err(AppError::Terminal(error)),
+        },
+        ended => ended,
     };
     // However it ended: masks are put back if that was asked for, and the recording is closed.
     let closed = app.close();
@@ -36,71 +78,47 @@ pub fn screen(
     Ok((ended, closed?))
 }
 
-fn run(app: &mut App, signals: &Signals, guard: &Guard, screen: &mut Screen, theme: Theme) -> Result<Ended, AppError> {
-    let mut painter = Painter::default();
-    let mut last: Option<View> = None;
+fn run(app: &mut App, console: &mut impl Console) -> Result<Ended, AppError> {
+    let mut shown: Option<View> = None;
     let mut starts = Some(Instant::now());
     loop {
-        if let Some(signal) = signals.ending() {
-            return Ok(Ended::Signal(signal));
-        }
-        if app.is_to_stop() {
-            // As the terminal itself would: whoever else is in the foreground stops too.
-            let _ = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
-        }
-        let stopped = signals.stop_asked();
-        if stopped {
-            app.feed.let_go();
-            guard.stop();
-            app.feed.go_on();
-        }
-        if signals.continued() || stopped {
-            guard.take_again(screen).map_err(AppError::Terminal)?;
-            painter.forget();
+        // Everything typed and clicked since: a held key must not queue up frames.
+        while let Some(woken) = console.next().map_err(AppError::Terminal)? {
+            match woken {
+                Woken::Ends(signal) => return Ok(Ended::Signal(signal)),
+                Woken::Stops => {
+                    app.feed.let_go();
+                    let taken_again = console.stop();
+                    app.feed.go_on();
+                    taken_again.map_err(AppError::Terminal)?;
+                }
+                Woken::Input(Input::Key(key)) => app.press(key)?,
+                Woken::Input(Input::Mouse(mouse)) => {
+                    if let Some(action) = shown.as_ref().and_then(|view| view.action_for(mouse)) {
+                        app.act(action)?;
+                    }
+                }
+                Woken::Input(Input::Resize { .. }) => {}
+            }
+            if app.is_to_stop() {
+                console.ask_to_stop();
+            }
         }
         app.take_waiting()?;
-        match look(guard.input().as_fd()) {
-            Waiting::HungUp => return Ok(Ended::Signal(signal_hook::consts::SIGHUP)),
-            Waiting::Input => {
-                read_input(app, last.as_ref())?;
-                if look(guard.input().as_fd()) == Waiting::Input {
-                    guard.tell_again().map_err(AppError::Terminal)?;
-                }
-            }
-            Waiting::Nothing => {}
-        }
         if app.state.quitting() || app.counted_out() {
             return Ok(Ended::Done);
         }
-        let (width, height) = guard.size().map_err(AppError::Terminal)?;
+        let (width, height) = console.size().map_err(AppError::Terminal)?;
         let view = app.view(width, height);
-        painter.show(&view, theme, screen).map_err(AppError::Terminal)?;
-        last = Some(view);
+        console.show(&view).map_err(AppError::Terminal)?;
+        shown = Some(view);
         if starts.take_if(|since| since.elapsed() >= STARTED).is_some() {
             trim::give_back_code();
         }
-        let mut fds: Vec<BorrowedFd<'_>> = vec![guard.input().as_fd(), signals.fd()];
         // What is not taken would make the wait no wait.
-        if !app.holds() {
-            fds.push(app.feed.ready());
-        }
-        wait(&fds);
+        console.wait((!app.holds()).then(|| app.feed.ready()));
     }
 }
 
-/// Everything typed and clicked since: a held key must not queue up frames.
-fn read_input(app: &mut App, painted: Option<&View>) -> Result<(), AppError> {
-    while event::poll(Duration::ZERO).map_err(AppError::Terminal)? {
-        let event = event::read().map_err(AppError::Terminal)?;
-        match input::input(&event) {
-            Some(Input::Key(key)) => app.press(key)?,
-            Some(Input::Mouse(mouse)) => {
-                if let Some(action) = painted.and_then(|view| view.action_for(mouse)) {
-                    app.act(action)?;
-                }
-            }
-            Some(Input::Resize { .. }) | None => {}
-        }
-    }
-    Ok(())
-}
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+//! The real console: keys, the mouse and signals of a terminal, and its cells.
+
+use super::{Console, Woken};
+use crate::app::Signals;
+use crate::app::signals::{Waiting, look, wait};
+use crate::input;
+use crate::term::{Guard, Screen};
+use crate::ui::{Painter, Theme};
+use crate::view::View;
+use crossterm::event;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+/// A terminal that is held, with the signals that concern it.
+pub struct Terminal<'a> {
+    guard: &'a Guard,
+    screen: Screen,
+    signals: &'a Signals,
+    painter: Painter,
+    theme: Theme,
+    /// Keys were there: crossterm may have more of them than the descriptor still tells of.
+    reading: bool,
+}
+
+impl<'a> Terminal<'a> {
+    /// The terminal of this guard, with nothing painted yet.
+    #[must_use]
+    pub fn new(guard: &'a Guard, screen: Screen, signals: &'a Signals, theme: Theme) -> Self {
+        Self { guard, screen, signals, painter: Painter::default(), theme, reading: false }
+    }
+
+    fn take_again(&mut self) -> io::Result<()> {
+        self.painter.forget();
+        self.guard.take_again(&mut self.screen)
+    }
+}
+
+impl Console for Terminal<'_> {
+    fn next(&mut self) -> io::Result<Option<Woken>> {
+        if let Some(signal) = self.signals.ending() {
+            return Ok(Some(Woken::Ends(signal)));
+        }
+        if self.signals.stop_asked() {
+            return Ok(Some(Woken::Stops));
+        }
+        if self.signals.continued() {
+            self.take_again()?;
+        }
+        loop {
+            while self.reading && event::poll(Duration::ZERO)? {
+                if let Some(input) = input::input(&event::read()?) {
+                    return Ok(Some(Woken::Input(input)));
+                }
+            }
+            let was_reading = std::mem::take(&mut self.reading);
+            match look(self.guard.input().as_fd()) {
+                Waiting::HungUp => return Ok(Some(Woken::Ends(signal_hook::consts::SIGHUP))),
+                Waiting::Nothing => return Ok(None),
+                Waiting::Input if was_reading => return self.guard.tell_again().map(|()| None),
+                Waiting::Input => self.reading = true,
+            }
+        }
+    }
+
+    fn size(&self) -> io::Result<(u16, u16)> {
+        self.guard.size()
+    }
+
+    fn show(&mut self, view: &View) -> io::Result<()> {
+        self.painter.show(view, self.theme, &mut self.screen).map(drop)
+    }
+
+    fn ask_to_stop(&self) {
+        let _ = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
+    }
+
+    fn stop(&mut self) -> io::Result<()> {
+        self.guard.stop();
+        self.signals.continued();
+        self.take_again()
+    }
+
+    fn wait(&mut self, feed: Option<BorrowedFd<'_>>) {
+        let mut fds = vec![self.guard.input().as_fd(), self.signals.fd()];
+        fds.extend(feed);
+        wait(&fds);
+    }
+}
