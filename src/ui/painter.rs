@@ -2,12 +2,12 @@
 //! of the row shown is not touched: most of a screen stands still from tick to tick, and blanking, painting and
 //! comparing every cell cost more than everything else that the screen thread does (0.25 of 0.6 ms at 200×60).
 
-use super::{Theme, ascii, paint_rows, wide};
+use super::Theme;
+use super::grid::{Glyph, Grid};
 use crate::view::View;
 use foldhash::quality::FixedState;
 use ratatui::backend::Backend;
-use ratatui::buffer::{Buffer, Cell};
-use ratatui::layout::Rect;
+use ratatui::buffer::Cell;
 use std::hash::{BuildHasher, Hash, Hasher};
 
 /// What the terminal shows.
@@ -15,8 +15,8 @@ use std::hash::{BuildHasher, Hash, Hasher};
 pub struct Painter {
     /// One a row; equal fingerprints are equal rows.
     fingerprints: Vec<u64>,
-    shown: Buffer,
-    next: Buffer,
+    shown: Grid,
+    next: Grid,
 }
 
 impl Painter {
@@ -25,51 +25,34 @@ impl Painter {
     /// # Errors
     /// The terminal cannot be written to.
     pub fn show<B: Backend>(&mut self, view: &View, theme: Theme, terminal: &mut B) -> Result<bool, B::Error> {
-        let area = Rect::new(0, 0, view.width, view.height);
-        if self.shown.area != area {
+        if self.shown.size() != (usize::from(view.width), usize::from(view.height)) {
             terminal.clear()?;
-            *self = Self { fingerprints: Vec::new(), shown: Buffer::empty(area), next: Buffer::empty(area) };
+            let blank = || Grid::new(view.width, view.height);
+            *self = Self { fingerprints: Vec::new(), shown: blank(), next: blank() };
         }
         let fingerprints = fingerprints(view);
-        let changed: Vec<bool> = (0..fingerprints.len())
-            .map(|row| self.fingerprints.get(row).is_none_or(|shown| *shown != fingerprints[row]))
-            .collect();
-        if !changed.contains(&true) {
+        let is_new = |row: usize| self.fingerprints.get(row).is_none_or(|shown| *shown != fingerprints[row]);
+        let changed: Vec<usize> = (0..fingerprints.len()).filter(|&row| is_new(row)).collect();
+        if changed.is_empty() {
             return Ok(false);
         }
-        self.repaint(view, theme, &changed);
-        let updates = changed.iter().zip(0u16..).filter(|(changed, _)| **changed).flat_map(|(_, y)| {
-            let (shown, next) = (row(&self.shown, y), row(&self.next, y));
-            differing(shown, next).map(move |(x, cell)| (x, y, cell))
-        });
-        terminal.draw(updates)?;
-        terminal.flush()?;
-        for (y, _) in (0u16..).zip(&changed).filter(|(_, changed)| **changed) {
-            let range = range(&self.shown, y);
-            // What is in `next` after that is blanked before it is painted again.
-            self.shown.content[range.clone()].swap_with_slice(&mut self.next.content[range]);
+        self.next.paint(view, theme, is_new);
+        let mut updates: Vec<(u16, u16, Cell)> = Vec::new();
+        for &y in &changed {
+            let row = u16::try_from(y).unwrap_or(u16::MAX);
+            let differing = differing(self.shown.row(y), self.next.row(y));
+            updates.extend(differing.map(|(x, glyph)| (x, row, glyph.cell(theme))));
+            self.shown.take_row(y, &self.next);
         }
+        terminal.draw(updates.iter().map(|(x, y, cell)| (*x, *y, cell)))?;
+        terminal.flush()?;
         self.fingerprints = fingerprints;
         Ok(true)
     }
 
     /// Forgets what the terminal shows, so that the next frame is painted whole.
     pub fn forget(&mut self) {
-        self.shown = Buffer::default();
-    }
-
-    fn repaint(&mut self, view: &View, theme: Theme, changed: &[bool]) {
-        for (y, _) in (0u16..).zip(changed).filter(|(_, changed)| **changed) {
-            let range = range(&self.next, y);
-            self.next.content[range].iter_mut().for_each(Cell::reset);
-        }
-        paint_rows(view, theme, &mut self.next, |y| changed.get(usize::from(y)) == Some(&true));
-        if !theme.utf8 {
-            for (y, _) in (0u16..).zip(changed).filter(|(_, changed)| **changed) {
-                let range = range(&self.next, y);
-                ascii::translate(&mut self.next.content[range]);
-            }
-        }
+        self.shown = Grid::default();
     }
 }
 
@@ -97,27 +80,18 @@ fn fingerprints(view: &View) -> Vec<u64> {
     rows.iter().map(Hasher::finish).collect()
 }
 
-fn range(buffer: &Buffer, y: u16) -> std::ops::Range<usize> {
-    let width = usize::from(buffer.area.width);
-    usize::from(y) * width..(usize::from(y) + 1) * width
-}
-
-fn row(buffer: &Buffer, y: u16) -> &[Cell] {
-    &buffer.content[range(buffer, y)]
-}
-
 /// The cells of a row to send. In a row with a wide character, now or before, that is every cell: what a terminal does
 /// to the other half of an overwritten wide character differs from one to the next.
-fn differing<'a>(shown: &'a [Cell], next: &'a [Cell]) -> impl Iterator<Item = (u16, &'a Cell)> {
-    let any_wide = shown.iter().chain(next).any(|cell| wide(cell.symbol()) > 0);
+fn differing<'a>(shown: &'a [Glyph], next: &'a [Glyph]) -> impl Iterator<Item = (u16, Glyph)> {
+    let any_wide = shown.iter().chain(next).any(|glyph| glyph.wide() > 0);
     let mut hidden = 0;
     (0u16..).zip(shown.iter().zip(next)).filter_map(move |(x, (shown, next))| {
         if hidden > 0 {
             hidden -= 1;
             return None;
         }
-        hidden = if any_wide { wide(next.symbol()) } else { 0 };
-        (any_wide || shown != next).then_some((x, next))
+        hidden = if any_wide { next.wide() } else { 0 };
+        (any_wide || shown != next).then_some((x, *next))
     })
 }
 

@@ -1,0 +1,132 @@
+//! The frame as cells of a character and a tone, eight bytes each: what is compared and kept from frame to frame. A cell of
+//! ratatui is six times as large and owns its text; only those that change are made into one.
+
+use super::{Theme, ascii};
+use crate::view::{Area, Canvas, Tone, View};
+use ratatui::buffer::Cell;
+use std::ops::Range;
+use unicode_width::UnicodeWidthChar;
+
+/// One cell. The right half of a wide character is blank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Glyph {
+    symbol: char,
+    tone: Tone,
+    selected: bool,
+}
+
+const BLANK: Glyph = Glyph { symbol: ' ', tone: Tone::Normal, selected: false };
+
+impl Glyph {
+    /// The cell for the terminal.
+    pub fn cell(self, theme: Theme) -> Cell {
+        let mut cell = Cell::EMPTY;
+        cell.set_char(self.symbol).set_style(theme.style(self.tone));
+        if self.selected {
+            cell.set_style(theme.selected());
+        }
+        cell
+    }
+
+    /// Cells that it takes beyond its own.
+    pub fn wide(self) -> usize {
+        wide(self.symbol)
+    }
+}
+
+/// Cells that a character takes beyond its own.
+pub(super) fn wide(symbol: char) -> usize {
+    if symbol.is_ascii() { 0 } else { symbol.width().unwrap_or(1).saturating_sub(1) }
+}
+
+/// The cells of a screen, row after row.
+#[derive(Debug, Default)]
+pub(super) struct Grid {
+    width: usize,
+    cells: Vec<Glyph>,
+}
+
+impl Grid {
+    /// Blank cells.
+    pub fn new(width: u16, height: u16) -> Self {
+        let width = usize::from(width);
+        Self { width, cells: vec![BLANK; width * usize::from(height)] }
+    }
+
+    /// How many columns and rows it has.
+    pub fn size(&self) -> (usize, usize) {
+        (self.width, self.cells.len().checked_div(self.width).unwrap_or(0))
+    }
+
+    /// The cells of a row.
+    pub fn row(&self, y: usize) -> &[Glyph] {
+        &self.cells[self.range(y)]
+    }
+
+    /// Paints these rows of a frame anew.
+    pub fn paint(&mut self, view: &View, theme: Theme, wanted: impl Fn(usize) -> bool) {
+        for y in (0..self.size().1).filter(|&y| wanted(y)) {
+            let range = self.range(y);
+            self.cells[range].fill(BLANK);
+        }
+        for canvas in view.layers() {
+            self.paint_canvas(canvas, |y| wanted(usize::from(y)));
+        }
+        if !theme.utf8 {
+            for y in (0..self.size().1).filter(|&y| wanted(y)) {
+                let range = self.range(y);
+                self.cells[range].iter_mut().for_each(|glyph| glyph.symbol = ascii::plain(glyph.symbol));
+            }
+        }
+    }
+
+    /// Takes over a row of another grid of the same size.
+    pub fn take_row(&mut self, y: usize, from: &Self) {
+        let range = self.range(y);
+        self.cells[range.clone()].copy_from_slice(&from.cells[range]);
+    }
+
+    fn range(&self, y: usize) -> Range<usize> {
+        y * self.width..(y + 1) * self.width
+    }
+
+    fn paint_canvas(&mut self, canvas: &Canvas, wanted: impl Fn(u16) -> bool) {
+        if canvas.opaque {
+            self.clear(canvas.area, &wanted);
+        }
+        for span in canvas.spans().filter(|span| wanted(span.y)) {
+            let mut cells = self.from(span.x, span.y).iter_mut();
+            for symbol in span.text.chars() {
+                let Some(cell) = cells.next() else { break };
+                *cell = Glyph { symbol, tone: span.tone, selected: false };
+                if cell.wide() > 0
+                    && let Some(hidden) = cells.next()
+                {
+                    *hidden = BLANK;
+                }
+            }
+        }
+        for area in canvas.selected.iter().filter(|area| wanted(area.y)) {
+            let cells = self.from(area.x, area.y).iter_mut().take(usize::from(area.width));
+            cells.for_each(|cell| cell.selected = true);
+        }
+    }
+
+    /// The cells of a row from a column on; none outside of the screen.
+    fn from(&mut self, x: u16, y: u16) -> &mut [Glyph] {
+        let (x, y) = (usize::from(x), usize::from(y));
+        if x >= self.width { &mut [] } else { self.cells.get_mut(y * self.width + x..(y + 1) * self.width).unwrap_or(&mut []) }
+    }
+
+    /// Blanks an area; a wide character that reaches into it from the left goes with it.
+    fn clear(&mut self, area: Area, wanted: impl Fn(u16) -> bool) {
+        for y in (area.y..area.y + area.height).filter(|&y| wanted(y)) {
+            if let Some(before) = area.x.checked_sub(1).and_then(|x| self.from(x, y).first_mut())
+                && before.wide() > 0
+            {
+                *before = BLANK;
+            }
+            self.from(area.x, y).iter_mut().take(usize::from(area.width)).for_each(|cell| *cell = BLANK);
+        }
+    }
+}
