@@ -1,7 +1,7 @@
 //! What is read of other users' processes and can be made to wait by them: command lines (behind the lock of a process'
 //! memory, which a page fault on a file system of its own keeps for as long as it likes), what a descriptor is (behind
 //! the lock of an epoll), files that they have open. A thread of its own reads it; one that does not come back in time
-//! is left behind, and until it does come back nothing more is read this way. `tests/house.rs` says which files may ask.
+//! is left behind, and until it does come back nothing more is read this way. `tests/pure/house.rs` says which files may ask.
 
 use crate::sample::Problem;
 use crate::sched;

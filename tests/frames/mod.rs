@@ -1,5 +1,5 @@
 //! Frames as text with their tones, for snapshots and for whoever looks for something in one.
-#![allow(dead_code, reason = "each test that includes this module uses a part of it")]
+#![allow(dead_code, reason = "the live binary uses a part of it")]
 
 pub mod replayed;
 

@@ -1,0 +1,49 @@
+//! What is asked of the real kernel, in one binary, on namespaces and programs of its own: `cargo test --test live flows::` runs one
+//! file of it. What cannot run here says so by name; with `VNETTOP_REQUIRE_LIVE=1` that is a failure.
+
+#[path = "../frames/mod.rs"]
+mod frames;
+
+mod ground;
+
+mod beside;
+mod bpf_object;
+mod churn;
+mod containers;
+mod demo;
+mod descriptors;
+mod dropped;
+mod faces;
+mod faults;
+mod flows;
+mod full;
+mod joins;
+mod kernel;
+mod limit;
+mod links;
+mod losses;
+mod moves;
+mod one_key;
+mod open_vswitch;
+mod owners;
+mod paths;
+mod pin;
+mod planted;
+mod programs;
+mod rates;
+mod replay;
+mod reported;
+mod run;
+mod saturation;
+mod screen;
+mod shares;
+mod spaces;
+mod stalled;
+mod strangers;
+mod switches;
+mod systems;
+mod tests;
+mod threads;
+mod together;
+mod trace;
+mod upcalls;

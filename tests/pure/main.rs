@@ -1,0 +1,26 @@
+//! What needs no root, no namespace and no installed program, in one binary: recordings and worlds made by hand through the whole
+//! program, and the project's own rules. `cargo test --test pure screens::` runs one file of it.
+
+#[path = "../frames/mod.rs"]
+mod frames;
+
+mod fixture;
+mod world;
+
+mod causes;
+mod cores;
+mod crowds;
+mod derivations;
+mod house;
+mod journeys;
+mod json_fields;
+mod moves;
+mod placements;
+mod readme;
+mod recordings;
+mod screens;
+mod screens_cost;
+mod screens_kernel;
+mod story;
+mod systems;
+mod threads;

@@ -1,0 +1,422 @@
+//! Whole frames, sizes × cases: symbols, then the tone of every cell. Clock and host are the world's own, so nothing has
+//! to be filtered out.
+
+use crate::world::scenes;
+use crate::world::stage::Stage;
+use crate::world::{NETNS, Traffic, World, stream};
+use std::sync::Arc;
+use vnettop::derive::flow::{Connection, DatagramRate, DatagramTest, End};
+use vnettop::derive::proof::Verdict;
+use vnettop::derive::{Evidence, Test, TestKey};
+use vnettop::effect::{Line, Outcome};
+use vnettop::sample::{CoreSet, Event, Ifindex, Kind, LinkState, PeerRef, Problem, Proto};
+use vnettop::state::{Mode, Settings, Units};
+
+/// Freezes the frame under the case's name and size.
+fn freeze(case: &str, stage: &Stage, width: u16, height: u16) {
+    insta::with_settings!({snapshot_suffix => format!("{width}x{height}"), omit_expression => true}, {
+        insta::assert_snapshot!(case, stage.frame(width, height));
+    });
+}
+
+fn replay() -> Settings {
+    Settings { mode: Mode::Replay, ..Settings::default() }
+}
+
+#[test]
+fn iperf3_over_a_bridge_at_every_size() {
+    let mut stage = scenes::swinging(Settings::default());
+    stage.press("jj");
+    for (width, height) in [(60, 15), (80, 24), (120, 40), (200, 60), (300, 80), (66, 40)] {
+        freeze("bridge", &stage, width, height);
+    }
+}
+
+#[test]
+fn a_machine_of_128_cores() {
+    let stage = Stage::after(20, scenes::kunpeng());
+    for (width, height) in [(80, 24), (120, 40), (200, 60)] {
+        freeze("kunpeng", &stage, width, height);
+    }
+}
+
+#[test]
+fn a_machine_of_512_cores_on_a_small_screen() {
+    let mut world = World::new(512, 8, Some(4));
+    scenes::containers(&mut world);
+    world.work(300).softirq = 0.9;
+    let mut stage = Stage::after(2, world);
+    stage.press("<tab><end>");
+    freeze("cores_512", &stage, 80, 24);
+    freeze("cores_512", &stage, 60, 15);
+}
+
+#[test]
+fn a_containers_own_end_stands_under_its_end_outside() {
+    let mut stage = Stage::after(3, scenes::namespaces());
+    for (width, height) in [(80, 24), (120, 40)] {
+        freeze("namespaces", &stage, width, height);
+    }
+    stage.press("t/blue<enter>");
+    freeze("namespaces_filtered", &stage, 120, 40);
+}
+
+#[test]
+fn before_and_at_the_first_sample_no_rate_is_made_up() {
+    let mut stage = Stage::new(scenes::bridge(), Settings::default());
+    freeze("waiting", &stage, 80, 24);
+    stage.tick();
+    freeze("first_sample", &stage, 80, 24);
+}
+
+#[test]
+fn two_thousand_links_of_which_few_are_busy() {
+    let mut stage = Stage::after(3, scenes::crowd());
+    stage.press("sjjj");
+    freeze("crowd_idle_hidden", &stage, 80, 24);
+    freeze("crowd_idle_hidden", &stage, 200, 60);
+    stage.press("i<end>");
+    freeze("crowd_end", &stage, 80, 24);
+}
+
+#[test]
+fn hundreds_of_containers_of_which_two_are_busy() {
+    let stage = Stage::after(6, scenes::containers_by_the_hundred());
+    for (width, height) in [(80, 24), (120, 40), (200, 60)] {
+        freeze("containers_by_the_hundred", &stage, width, height);
+    }
+}
+
+#[test]
+fn hostile_names_change_nothing_but_their_own_cell() {
+    let stage = Stage::after(3, scenes::hostile());
+    freeze("hostile", &stage, 80, 24);
+    freeze("hostile", &stage, 120, 40);
+}
+
+#[test]
+fn every_kind_of_nesting_in_bytes() {
+    let mut world = World::small();
+    let bridge = world.link("br0", Kind::Bridge, Some(20_000), stream(9e9, 1e9));
+    let bond = world.link("bond0", Kind::Bond, Some(20_000), stream(9e9, 1e9));
+    for name in ["eth0", "eth1"] {
+        let port = world.link(name, Kind::Physical, Some(10_000), stream(4.5e9, 0.5e9));
+        world.facts(port).master = Some(bond);
+    }
+    world.facts(bond).master = Some(bridge);
+    let tap = world.link("tap0", Kind::Tap, Some(25_000), Traffic { drops: 24.0, errors: 2.0, ..stream(1e9, 9e9) });
+    world.facts(tap).master = Some(bridge);
+    world.facts(tap).speed_was_set = true;
+    let vlan = world.link("bond0.100", Kind::Vlan, Some(20_000), stream(1e8, 1e8));
+    world.facts(vlan).lower = Some(PeerRef { netnsid: None, netns: Some(NETNS), ifindex: bond });
+    for (name, peer) in [("va", 8), ("vb", 7)] {
+        let veth = world.link(name, Kind::Veth, Some(10_000), stream(20e9, 20e9));
+        world.facts(veth).peer = Some(PeerRef { netnsid: None, netns: Some(NETNS), ifindex: Ifindex(peer) });
+    }
+    let wireguard = world.link("wg0", Kind::Other("wireguard".into()), None, Traffic::default());
+    world.facts(wireguard).state = LinkState::LowerLayerDown;
+    let stage = Stage::with(3, world, Settings { units: Units::Bytes, ..Settings::default() });
+    freeze("nesting", &stage, 200, 60);
+    freeze("nesting", &stage, 80, 24);
+}
+
+#[test]
+fn packets_and_their_sizes() {
+    let mut world = World::small();
+    let small = Traffic { rx_bits: 1.2e6 * 60.0 * 8.0, rx_packets: 1.2e6, ..Traffic::default() };
+    world.link("eth0", Kind::Physical, Some(1_000), small);
+    world.link("tun0", Kind::Tun, Some(10_000), stream(1e9, 1e7));
+    let merged = Traffic { rx_bits: 8e9, rx_packets: 1e5, tx_bits: 1e7, tx_packets: 2e4, ..Traffic::default() };
+    world.link("veth7", Kind::Veth, Some(10_000), merged);
+    let mut stage = Stage::after(3, world);
+    stage.press("uu");
+    freeze("packets", &stage, 80, 24);
+    freeze("packets", &stage, 200, 60);
+}
+
+#[test]
+fn a_proposed_placement() {
+    let mut stage = Stage::after(3, scenes::kunpeng());
+    let ids = [0, 1].map(|at: usize| stage.world.threads[at].sample.id);
+    stage.state.open_proposal(Ok(scenes::proposal(ids[0], ids[1], [4, 5])));
+    freeze("proposal", &stage, 120, 40);
+    freeze("proposal", &stage, 60, 15);
+    stage.press("<esc>p");
+    freeze("proposal_derived", &stage, 120, 40);
+    stage.state.open_proposal(Err("no watched thread is busy: start the benchmark, then press p".into()));
+    freeze("no_proposal", &stage, 80, 24);
+}
+
+#[test]
+fn cores_typed_by_hand_and_refused() {
+    let mut stage = Stage::after(3, scenes::kunpeng());
+    stage.press("<tab><tab>ja0-3,200<enter>");
+    freeze("choose_cores", &stage, 80, 24);
+}
+
+#[test]
+fn pinned_threads_and_what_came_of_it() {
+    let mut stage = Stage::after(3, scenes::kunpeng());
+    let server = stage.world.threads[0].sample.id;
+    let core = CoreSet::single(4);
+    stage.world.threads[0].sample.allowed = Some(core.clone());
+    stage.world.threads[0].trail = vec![4];
+    stage.world.threads[0].moves_per_s = 0.0;
+    let old = "0-127".parse().expect("a list of cores");
+    stage.event(Event::Pinned { thread: server, old, asked: core.clone(), got: core, at_ns: 0 });
+    stage.state.outcome(&Outcome {
+        lines: vec![
+            Line { warning: false, text: "iperf3 server 39081: 0-127 → 4".into() },
+            Line { warning: true, text: "cannot pin thread 39082: it has ended; press p for a new proposal".into() },
+        ],
+        ..Outcome::default()
+    });
+    stage.play(3, |_, _| {});
+    freeze("pinned", &stage, 120, 40);
+}
+
+/// The machine of 128 cores with all that is known of its flow.
+fn measured(settings: Settings, verdict: Option<Verdict>) -> Stage {
+    let mut stage = Stage::with(20, scenes::kunpeng(), settings);
+    let mut metrics = stage.derive();
+    metrics.jitter = Some(scenes::jitter(24.1, 0.38, 30));
+    metrics.findings = scenes::findings();
+    metrics.card = verdict.map(scenes::card);
+    for thread in &mut metrics.threads {
+        thread.evidence = Evidence::Traced;
+    }
+    stage.state.receive(metrics);
+    stage
+}
+
+#[test]
+fn the_spread_of_the_flow_and_three_findings_at_every_size() {
+    let stage = measured(Settings::default(), None);
+    for (width, height) in [(60, 15), (80, 24), (120, 40), (160, 50), (200, 60)] {
+        freeze("jitter", &stage, width, height);
+    }
+}
+
+#[test]
+fn every_finding_on_a_key() {
+    let mut stage = measured(Settings::default(), None);
+    stage.press("F");
+    freeze("findings", &stage, 120, 40);
+    freeze("findings", &stage, 60, 15);
+    stage.press("<end>");
+    freeze("findings_end", &stage, 60, 15);
+}
+
+#[test]
+fn before_and_after_a_pin() {
+    for (name, verdict) in [
+        ("card_faster", Verdict::SteadierAndFaster),
+        ("card_same", Verdict::NoDifference),
+        ("card_open", Verdict::Inconclusive),
+        ("card_worse", Verdict::Worse),
+    ] {
+        let mut stage = measured(Settings::default(), Some(verdict));
+        stage.press("c");
+        freeze(name, &stage, 60, 15);
+        if verdict == Verdict::SteadierAndFaster {
+            freeze(name, &stage, 120, 40);
+        }
+    }
+    let plain = Settings { utf8: false, color: false, units: Units::Bytes, ..Settings::default() };
+    let mut stage = measured(plain, Some(Verdict::Steadier));
+    stage.press("c");
+    freeze("card_plain", &stage, 80, 24);
+}
+
+/// Two streams between two containers on a bridge, the test's control connection, and one through a tun.
+fn with_paths(settings: Settings) -> Stage {
+    let mut stage = Stage::with(3, scenes::between_containers(), settings);
+    let mut metrics = stage.derive();
+    (metrics.flow.connections, metrics.paths) = scenes::ways();
+    metrics.spaces = scenes::spaces();
+    stage.state.receive(metrics);
+    stage
+}
+
+#[test]
+fn the_paths_of_the_flows() {
+    let mut stage = with_paths(Settings::default());
+    stage.press("v");
+    freeze("paths", &stage, 80, 24);
+    freeze("paths", &stage, 160, 50);
+    freeze("paths", &stage, 60, 15);
+    stage.press("<end>");
+    freeze("paths_end", &stage, 60, 15);
+    let mut empty = Stage::after(3, scenes::bridge());
+    empty.press("v");
+    freeze("paths_none", &empty, 80, 24);
+}
+
+#[test]
+fn the_paths_in_packets_and_a_udp_test_with_what_it_lost() {
+    let mut stage = with_paths(Settings::default());
+    let mut metrics = stage.state.newest().expect("there are some").clone();
+    let (one, tcp) = (metrics.flow.connections[0], metrics.flow.connections.remove(3));
+    let udp = Connection { proto: Proto::Udp, carries: true, bits_per_s: None, ..one };
+    metrics.flow.connections = vec![udp, udp, Connection { carries: true, ..tcp }, metrics.flow.connections[2]];
+    let rate = |packets_per_s: f64| Some(DatagramRate { packets_per_s, bits_per_s: packets_per_s * 8.0 * 1448.0 });
+    let end = |end: &End| end.pid.zip(end.netns);
+    let (from, to) = (end(&one.from), end(&one.to));
+    let (sent, received) = (rate(172_650.0), rate(169_200.0));
+    metrics.flow.tests =
+        vec![DatagramTest { from, to, streams: 2, length_bytes: Some(1448), sent, received, gap: None }];
+    let paths = Arc::make_mut(&mut metrics.paths);
+    paths.iter_mut().take(2).for_each(|path| path.proto = Proto::Udp);
+    stage.state.receive(metrics);
+    stage.press("v");
+    freeze("paths_udp", &stage, 80, 24);
+    stage.press("<esc>uuv");
+    freeze("paths_packets", &stage, 80, 24);
+}
+
+/// The test of the scene, one that is busier but elsewhere, and one that has ended.
+fn three_tests() -> Stage {
+    let mut stage = with_paths(Settings::default());
+    let mut metrics = stage.state.newest().expect("there are some").clone();
+    let key = TestKey::Client(metrics.flow.connections[0].from.pid.expect("a process"));
+    let began_ns = metrics.at_ns - 8_000_000_000;
+    let test = |number, bits_per_s, ended_ns| {
+        let mut told = metrics.clone();
+        told.flow.bits_per_s = Some(bits_per_s);
+        told.threads.truncate(number as usize);
+        Arc::new(Test {
+            number,
+            key,
+            began_ns,
+            ended_ns,
+            mean_bits_per_s: Some(9.4e8),
+            lost: 1_234.0,
+            told: Arc::new(told),
+        })
+    };
+    metrics.tests = vec![test(1, 2.1e10, None), test(2, 9.9e10, None), test(3, 1e9, Some(began_ns + 4_000_000_000))];
+    metrics.test = Some(2);
+    metrics.threads.iter_mut().for_each(|thread| thread.test = Some(2));
+    stage.state.receive(metrics);
+    stage
+}
+
+#[test]
+fn several_tests() {
+    let mut stage = three_tests();
+    for (width, height) in [(60, 15), (80, 24), (120, 40)] {
+        freeze("tests", &stage, width, height);
+    }
+    stage.press("n");
+    freeze("tests_ended", &stage, 80, 24);
+}
+
+#[test]
+fn the_keys() {
+    let mut stage = Stage::after(3, scenes::bridge());
+    stage.press("?");
+    freeze("help", &stage, 120, 40);
+    stage.press("<pgdn>");
+    freeze("help", &stage, 60, 15);
+}
+
+#[test]
+fn whom_the_links_belong_to() {
+    let mut stage = Stage::after(3, scenes::owned());
+    for (width, height) in [(60, 15), (80, 24), (120, 40), (160, 50)] {
+        freeze("owned", &stage, width, height);
+    }
+    stage.press("/OpenVPN");
+    freeze("owned_filter", &stage, 80, 24);
+}
+
+#[test]
+fn a_filter_while_it_is_typed() {
+    let mut stage = Stage::after(3, scenes::bridge());
+    stage.press("/VETHA");
+    freeze("filter", &stage, 80, 24);
+}
+
+#[test]
+fn replay_and_freeze_are_told() {
+    let mut stage = Stage::with(3, scenes::bridge(), replay());
+    freeze("replay", &stage, 80, 24);
+    stage.press(" ");
+    stage.state.set_recording(Some("run.vnt".into()));
+    freeze("replay_frozen", &stage, 120, 40);
+}
+
+#[test]
+fn without_colour_and_without_utf8() {
+    let plain = Settings { utf8: false, color: false, ..Settings::default() };
+    let mut stage = scenes::swinging(plain);
+    stage.press("j");
+    freeze("ascii", &stage, 120, 40);
+    let buffer = stage.paint(&stage.view(120, 40));
+    assert!(buffer.content.iter().all(|cell| cell.symbol().is_ascii()), "no cell holds more than ASCII");
+    let colour = |cell: &&ratatui::buffer::Cell| cell.fg != ratatui::style::Color::Reset;
+    assert_eq!(buffer.content.iter().find(colour), None, "no cell has a colour");
+}
+
+#[test]
+fn moves_that_were_only_sampled_are_marked() {
+    let mut world = scenes::bridge();
+    world.iperf3(39_090, &[0], 0.0);
+    for runner in &mut world.threads {
+        runner.sample.migrations = None;
+    }
+    world.threads[2].sample.name = "sshd".into();
+    world.threads[2].sample.allowed = None;
+    world.threads[2].cpu = 0.0;
+    let watch = vec!["iperf3".to_owned(), "sshd".to_owned()];
+    let stage = Stage::with(5, world, Settings { watch, ..Settings::default() });
+    freeze("sampled", &stage, 120, 40);
+}
+
+#[test]
+fn nothing_watched_and_things_that_could_not_be_read() {
+    let mut world = World::small();
+    scenes::containers(&mut world);
+    world.own.late_ticks = 12;
+    world.own.realtime = false;
+    let problem = |source: &str, text: &str| Problem { source: source.into(), text: text.into() };
+    world.problems = vec![
+        problem("speed", "netlink: cannot open the ethtool family: Operation not permitted; claims are not shown"),
+        problem("threads", "cannot read /proc/39081/task: Permission denied (hidepid?); run as root to see it"),
+    ];
+    let stage = Stage::with(3, world, Settings { readonly: true, ..Settings::default() });
+    freeze("no_threads", &stage, 80, 24);
+    freeze("no_threads", &stage, 60, 15);
+}
+
+#[test]
+fn each_pane_has_the_small_screen_to_itself() {
+    let mut stage = Stage::after(5, scenes::kunpeng());
+    stage.press("<tab>");
+    freeze("small_cores", &stage, 60, 15);
+    stage.press("<tab>");
+    freeze("small_threads", &stage, 60, 15);
+    freeze("too_small", &stage, 40, 10);
+}
+
+#[test]
+fn every_size_is_drawn_within_its_borders() {
+    let mut crowd = Stage::after(1, scenes::crowd());
+    crowd.press("<end>");
+    let mut hostile = Stage::after(1, scenes::hostile());
+    hostile.press("?");
+    for stage in [&crowd, &hostile, &Stage::after(1, scenes::kunpeng())] {
+        for (width, height) in (0..=310).step_by(7).flat_map(|w| (0..=90).step_by(3).map(move |h| (w, h))) {
+            let view = stage.view(width, height);
+            for span in view.layers().into_iter().flat_map(vnettop::view::Canvas::spans) {
+                let cells: usize =
+                    span.text.chars().map(|c| unicode_width::UnicodeWidthChar::width(c).unwrap_or(99)).sum();
+                let end = usize::from(span.x) + cells;
+                assert!(end <= usize::from(width), "'{}' ends inside {width}×{height}", span.text);
+                assert!(span.y < height.max(1), "'{}' is inside {width}×{height}", span.text);
+            }
+            let buffer = stage.paint(&view);
+            assert_eq!(buffer.content.len(), usize::from(width) * usize::from(height), "{width}×{height} is painted");
+        }
+    }
+}
