@@ -1,6 +1,7 @@
 //! The cores that a proposal touches, before and after: those its threads are on now and those they would get.
 
-use super::{CoreRecent, RecentLoad, Step};
+use super::proposal::Step;
+use super::recent::{CoreRecent, RecentLoad};
 use crate::sample::{CoreId, Topology};
 use std::collections::BTreeSet;
 

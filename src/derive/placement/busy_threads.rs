@@ -1,0 +1,86 @@
+//! The busy watched threads, each with the cores it may be given, in the order in which they choose; and sentences on the
+//! watched threads that are left out.
+
+use super::allowed::{self, Allowed};
+use super::direction::Senders;
+use super::phrases::{counted, label};
+use crate::derive::Metrics;
+use crate::derive::threads::ThreadMetrics;
+use crate::sample::{CoreId, Duty};
+
+/// A thread is busy from this share of a core on, over the last seconds.
+pub const BUSY: f64 = 0.05;
+
+/// A busy watched thread, to be given a core.
+pub(super) struct BusyThread<'a> {
+    pub(super) thread: &'a ThreadMetrics,
+    pub(super) allowed: Allowed,
+    /// Number of busy threads of the same side before this one: the nth sender and the nth receiver count as one stream.
+    rank: usize,
+    /// The thread sends, as far as the command line tells: its core also does the softirq work of the whole path.
+    pub(super) sender: bool,
+    /// The one core that the thread is bound to already.
+    pub(super) bound_to: Option<CoreId>,
+}
+
+impl BusyThread<'_> {
+    /// The other thread is the other end of the same stream, as far as that can be told.
+    pub(super) fn is_partner_of(&self, other: &BusyThread<'_>) -> bool {
+        let sides = (self.thread.sample.side, other.thread.sample.side);
+        self.rank == other.rank && matches!(sides, (Some(a), Some(b)) if a != b)
+    }
+}
+
+/// The core of a mask of one.
+pub(super) fn bound_to(thread: &ThreadMetrics) -> Option<CoreId> {
+    thread.sample.allowed.as_ref().filter(|mask| mask.len() == 1)?.first()
+}
+
+/// The busy threads, those with the fewest cores to choose from first, then stream by stream; and sentences on the
+/// threads that are left out.
+///
+/// # Errors
+/// A sentence why there is no busy thread and what to do about it.
+pub(super) fn busy_threads(metrics: &Metrics) -> Result<(Vec<BusyThread<'_>>, Vec<String>), String> {
+    if metrics.benchmark().next().is_none() {
+        return Err("no thread is watched: start the benchmark, or name its program with --watch NAME".to_owned());
+    }
+    if metrics.benchmark().all(|thread| metrics.recent.thread_cpu(thread.sample.id).is_none()) {
+        return Err("the load of the watched threads is not known yet: wait for the next sample".to_owned());
+    }
+    let online = metrics.topology.online();
+    let senders = Senders::of(metrics);
+    let (mut threads, mut left_out, mut control) = (Vec::<BusyThread>::new(), Vec::new(), Vec::new());
+    for thread in metrics.benchmark() {
+        let id = thread.sample.id;
+        if metrics.recent.thread_cpu(id).is_none_or(|cpu| cpu <= BUSY) {
+            control.extend((thread.sample.duty == Duty::Control).then_some(id.tid));
+            continue;
+        }
+        let allowed = allowed::of(thread, &metrics.topology, &online);
+        if allowed.cores.is_empty() {
+            left_out.push(format!("{} {} is left out: no core it may use is online", label(thread), id.tid));
+            continue;
+        }
+        let rank = threads.iter().filter(|other| other.thread.sample.side == thread.sample.side).count();
+        let sender = senders.sends(thread) == Some(true);
+        threads.push(BusyThread { thread, allowed, rank, sender, bound_to: bound_to(thread) });
+    }
+    left_out.extend(left_alone(&control));
+    if threads.is_empty() {
+        let percent = BUSY * 100.0;
+        return Err(left_out.into_iter().find(|text| text.contains("left out")).unwrap_or_else(|| {
+            format!("no watched thread uses more than {percent:.0} % of a core: start the benchmark first")
+        }));
+    }
+    threads.sort_by_key(|busy| (busy.allowed.cores.len(), busy.rank, !busy.sender, busy.thread.sample.id));
+    Ok((threads, left_out))
+}
+
+/// A sentence on the control threads, which carry no traffic.
+fn left_alone(control: &[u32]) -> Option<String> {
+    let tids: Vec<String> = control.iter().map(ToString::to_string).collect();
+    let threads = counted(control.len(), "control thread");
+    (!control.is_empty())
+        .then(|| format!("{threads} left alone, idle, and workers born later inherit their masks: {}", tids.join(", ")))
+}

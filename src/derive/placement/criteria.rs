@@ -1,0 +1,226 @@
+//! The criteria by which a core is chosen for a thread, the most important first: what is counted (the less the better),
+//! and the words against a core that has more of it than the chosen one. Nothing else in this room compares cores.
+
+use super::busy_threads::BusyThread;
+use super::candidates::{CandidateCore, Inputs, physical};
+use super::network_card::NetworkCard;
+use super::occupancy::Occupancy;
+use super::phrases::{label, percent};
+use crate::sample::CoreId;
+
+/// Tenths of a core's power to a step of the rough comparison: less than that goes after the node of the network card.
+const ROUGHLY: u32 = 3;
+
+/// One criterion.
+pub(super) struct Criterion {
+    /// What speaks against this core for the thread; compared as a number, the less the better.
+    pub(super) value: fn(&Choice<'_>, &CandidateCore) -> u32,
+    /// The words for it, where this criterion decided against a core.
+    pub(super) against: fn(&Rejection<'_>) -> String,
+}
+
+/// One thread and its choice, with the other threads where they are.
+pub(super) struct Choice<'a> {
+    pub(super) thread: &'a BusyThread<'a>,
+    /// The other threads, without this one.
+    pub(super) others: &'a Occupancy,
+    pub(super) other_end: OtherEnd<'a>,
+    /// The node that the thread is on now; `None` if that core is no candidate or its node is unknown.
+    pub(super) home: Option<u32>,
+    pub(super) stage: Stage<'a>,
+}
+
+/// The core of the thread at the other end of the stream.
+#[derive(Clone, Copy)]
+pub(super) enum OtherEnd<'a> {
+    /// There is no such thread among those to be placed.
+    None,
+    /// The thread has this core.
+    On(&'a CandidateCore),
+    /// The thread is the next to choose.
+    Next,
+}
+
+/// How far the placement is.
+#[derive(Clone, Copy)]
+pub(super) enum Stage<'a> {
+    /// A circle is being filled, its caches in this order.
+    Filling(&'a CacheOrder),
+    /// Circles are compared, each of them filled.
+    Filled,
+    /// Every thread has a core, and may have any other instead.
+    Placed,
+}
+
+/// Caches of a circle that is being filled, by their numbers.
+pub(super) struct CacheOrder {
+    /// Rank by room: the cache with the most cores is filled first.
+    pub(super) rank: Vec<u32>,
+    /// Physical cores that no thread has yet.
+    pub(super) free: Vec<usize>,
+    /// There are more than two threads, so that streams spread over the clusters.
+    pub(super) spread: bool,
+}
+
+/// A core that a thread did not get, beside the one that it got.
+pub(super) struct Rejection<'a> {
+    pub(super) inputs: &'a Inputs<'a>,
+    /// Number of the candidate core of each thread.
+    pub(super) chosen: &'a [usize],
+    /// Number of the thread.
+    pub(super) nth: usize,
+    pub(super) own: &'a CandidateCore,
+    pub(super) other: &'a CandidateCore,
+    pub(super) other_end: OtherEnd<'a>,
+}
+
+/// All criteria in the order of importance.
+pub(super) fn criteria() -> impl Iterator<Item = &'static Criterion> + Clone {
+    COARSE.iter().chain(&FINE)
+}
+
+/// The criteria for which a pinned thread is worth moving.
+pub(super) static COARSE: [Criterion; 8] = [
+    // Threads that have this very core.
+    Criterion { value: |choice, core| choice.others.core[core.index], against: |no| no.shared() },
+    // Threads that have its physical core.
+    Criterion { value: |choice, core| choice.others.physical[core.physical] + core.held, against: |no| no.shared() },
+    // Others keep it busy. Whether a circle has such cores at all is asked before it is filled.
+    Criterion {
+        value: |choice, core| u32::from(core.taken && matches!(choice.stage, Stage::Placed)),
+        against: |no| format!("{} % busy with other work", no.load_of_physical()),
+    },
+    // It is off the nodes that the thread's memory may be on.
+    Criterion {
+        value: |choice, core| u32::from(core.is_off_memory(choice.thread)),
+        against: |_| "not on a node that its memory may be on".to_owned(),
+    },
+    // The other end of the stream is on another cache; or it comes next, and finds no room on this one.
+    Criterion {
+        value: |choice, core| match choice.other_end {
+            OtherEnd::None => 0,
+            OtherEnd::On(other) => u32::from(other.cache != core.cache),
+            OtherEnd::Next => u32::from(matches!(choice.stage, Stage::Filling(order) if order.free[core.cache] < 2)),
+        },
+        against: |no| format!("another cache than its other end{}", no.on_core_of_other_end()),
+    },
+    // Threads to be placed, and pinned ones, on other caches. While a circle is being filled, that is cache by cache.
+    Criterion {
+        value: |choice, core| match choice.stage {
+            Stage::Filling(order) => order.rank[core.cache],
+            Stage::Filled | Stage::Placed => {
+                choice.others.total - choice.others.cache[core.cache] + core.held_elsewhere
+            }
+        },
+        against: |_| "another cache than the other threads".to_owned(),
+    },
+    // Power that it lacks, roughly.
+    Criterion { value: |choice, core| core.shortfall_for(choice.thread) / ROUGHLY, against: |no| no.shortfall() },
+    // It is on another node than the network card.
+    Criterion {
+        value: |_, core| u32::from(core.from_card == 2),
+        against: |no| no.by_card(|card| format!("not on node {}, where {} is", card.node, card.name)),
+    },
+];
+
+/// The criteria that decide between cores which are equal by all of the others.
+static FINE: [Criterion; 8] = [
+    // It is in another cluster than a core that the network card interrupts.
+    Criterion {
+        value: |_, core| core.from_card,
+        against: |no| {
+            no.by_card(|card| format!("farther from core {}, which {} interrupts", card.interrupted, card.name))
+        },
+    },
+    // Power that it lacks, in tenths.
+    Criterion { value: |choice, core| core.shortfall_for(choice.thread), against: |no| no.shortfall() },
+    // The thread would leave the core it is bound to.
+    Criterion {
+        value: |choice, core| u32::from(choice.thread.bound_to.is_some_and(|bound| bound != core.core)),
+        against: |_| "it is bound to this one already".to_owned(),
+    },
+    // The thread would leave the node it is on, where its memory is.
+    Criterion {
+        value: |choice, core| u32::from(choice.home.is_none() || choice.home != core.place.node),
+        against: |no| format!("not the node it runs on now{}", no.home()),
+    },
+    // The other end of the stream is in another cluster.
+    Criterion {
+        value: |choice, core| u32::from(matches!(choice.other_end, OtherEnd::On(end) if end.cluster != core.cluster)),
+        against: |no| format!("another cluster than its other end{}", no.on_core_of_other_end()),
+    },
+    // Threads of other streams in the cluster.
+    Criterion {
+        value: |choice, core| match (choice.stage, choice.other_end) {
+            // While a circle is being filled, streams spread over the clusters: the first end looks for an empty one.
+            (Stage::Filling(order), end) if !order.spread || matches!(end, OtherEnd::On(_)) => 0,
+            (_, OtherEnd::On(end)) if end.cluster == core.cluster => choice.others.cluster[core.cluster] - 1,
+            _ => choice.others.cluster[core.cluster],
+        },
+        against: |_| "another stream is in that cluster".to_owned(),
+    },
+    // Others keep another core of the cluster busy.
+    Criterion {
+        value: |_, core| u32::from(core.busy_cluster),
+        against: |_| "others keep a core of its cluster busy".to_owned(),
+    },
+    // It does the machine's odd jobs, or is beside the core that does.
+    Criterion {
+        value: |_, core| core.housekeeping,
+        against: |no| match no.other.core {
+            0 => "it does the machine's odd jobs".to_owned(),
+            _ => "beside core 0, which does the machine's odd jobs".to_owned(),
+        },
+    },
+];
+
+impl Rejection<'_> {
+    /// The thread that has the core, or its physical core.
+    fn shared(&self) -> String {
+        let given = self.chosen.iter().map(|&at| &self.inputs.candidates[at]).zip(&self.inputs.threads).enumerate();
+        let mut others = given.filter(|(nth, (core, _))| *nth != self.nth && core.physical == self.other.physical);
+        let Some((_, (core, busy))) = others.next() else { return "a pinned thread has it".to_owned() };
+        let who = format!("{} {} gets", label(busy.thread), busy.thread.sample.id.tid);
+        match core.core {
+            core if core == self.other.core => format!("{who} it"),
+            core => format!("the SMT sibling of core {core}, which {who}"),
+        }
+    }
+
+    /// What the core lacks: power, or time that others take.
+    fn shortfall(&self) -> String {
+        let load = self.inputs.recent.core(self.other.core);
+        let (others, interrupts) = load.map_or((0, 0), |load| (percent(load.others), percent(load.others_interrupts)));
+        match (self.own.place.capacity, self.other.place.capacity) {
+            (Some(own), Some(less)) if less < own => format!("capacity {less} of {own}"),
+            _ if interrupts >= 5 => format!("{interrupts} % softirq and interrupts of others"),
+            _ if others > 0 => format!("{others} % busy with other work"),
+            _ => format!("{} % busy with other work on its SMT sibling", self.load_of_physical()),
+        }
+    }
+
+    /// Percent that others use of the busiest SMT sibling.
+    fn load_of_physical(&self) -> u32 {
+        let places = self.inputs.topology.cores.iter();
+        let siblings = places.filter(|place| physical(place) == physical(&self.other.place));
+        let loads = siblings.filter_map(|place| self.inputs.recent.core(place.core));
+        loads.map(|load| percent(load.others)).max().unwrap_or(0)
+    }
+
+    fn by_card(&self, words: impl Fn(&NetworkCard) -> String) -> String {
+        self.inputs.card.as_ref().map(words).unwrap_or_default()
+    }
+
+    fn on_core_of_other_end(&self) -> String {
+        match self.other_end {
+            OtherEnd::On(end) => format!(" on core {}", end.core),
+            OtherEnd::None | OtherEnd::Next => String::new(),
+        }
+    }
+
+    fn home(&self) -> String {
+        let here: CoreId = self.inputs.threads[self.nth].thread.sample.core;
+        let node = self.inputs.candidate(here).and_then(|core| core.place.node);
+        node.map_or_else(String::new, |node| format!(" (node {node})"))
+    }
+}

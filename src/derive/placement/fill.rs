@@ -1,0 +1,108 @@
+//! The first placement: the innermost circle that has a physical core for each thread, and in it the best cores. Greedy on
+//! purpose: threads with the fewest choices go first, every thread looks at every core once, so 64 threads on 512 cores
+//! stay well under a millisecond. The same input always gives the same placement.
+
+use super::candidates::{CandidateCore, Inputs};
+use super::circle::Circle;
+use super::criteria::{CacheOrder, Choice, Stage};
+use super::occupancy::Occupancy;
+use super::score::score_of_circle;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// The cores for all threads.
+pub(super) struct Filled {
+    /// Number of the candidate core of each thread.
+    pub(super) chosen: Vec<usize>,
+    /// The cores of the next best circle of the same kind.
+    pub(super) runner_up: Option<Vec<usize>>,
+}
+
+/// What a circle may be filled with.
+#[derive(Clone, Copy)]
+struct FillPolicy {
+    circle: Circle,
+    /// Also cores that others keep busy.
+    taken: bool,
+    /// Also two threads to a physical core.
+    share: bool,
+}
+
+/// The innermost circle with a core for each thread, filled; there always is one, if only by sharing.
+pub(super) fn fill(inputs: &Inputs<'_>) -> Filled {
+    let pair = [Circle::Cluster, Circle::Llc, Circle::Node, Circle::Socket, Circle::Machine];
+    let circles = if inputs.threads.len() == 2 { &pair[..] } else { &pair[1..] };
+    for taken in [false, true] {
+        for &circle in circles {
+            let Some(found) = best_of(FillPolicy { circle, taken, share: false }, inputs) else { continue };
+            // A common cluster is worth less than free cores elsewhere on the same cache.
+            let wider = (circle == Circle::Cluster)
+                .then(|| best_of(FillPolicy { circle: Circle::Llc, taken, share: false }, inputs))
+                .flatten();
+            let shortfall = |filled: &Filled| -> u32 {
+                let cores = filled.chosen.iter().map(|&at| &inputs.candidates[at]);
+                cores.zip(&inputs.threads).map(|(core, thread)| core.shortfall_for(thread)).sum()
+            };
+            return wider.filter(|wider| shortfall(wider) < shortfall(&found)).unwrap_or(found);
+        }
+    }
+    best_of(FillPolicy { circle: Circle::Machine, taken: true, share: true }, inputs)
+        .expect("every thread has an allowed core and sharing refuses none")
+}
+
+/// The best of all circles of one kind.
+fn best_of(policy: FillPolicy, inputs: &Inputs<'_>) -> Option<Filled> {
+    let mut circles: BTreeMap<_, Vec<&CandidateCore>> = BTreeMap::new();
+    for core in inputs.candidates.iter().filter(|core| policy.taken || !core.taken) {
+        if let Some(key) = policy.circle.of(&core.place) {
+            circles.entry(key).or_default().push(core);
+        }
+    }
+    let mut filled: Vec<Vec<usize>> =
+        circles.values().filter_map(|members| fill_circle(policy, members, inputs)).collect();
+    filled.sort_by_cached_key(|chosen| score_of_circle(chosen, inputs));
+    let mut filled = filled.into_iter();
+    Some(Filled { chosen: filled.next()?, runner_up: filled.next() })
+}
+
+/// Gives every thread its best core in this circle; `None` if there is not a physical core for each.
+fn fill_circle(policy: FillPolicy, members: &[&CandidateCore], inputs: &Inputs<'_>) -> Option<Vec<usize>> {
+    let mut order = cache_order(members, inputs);
+    if !policy.share && order.free.iter().sum::<usize>() < inputs.threads.len() {
+        return None;
+    }
+    let mut occupancy = Occupancy::none(inputs.candidates.len());
+    let mut chosen = Vec::with_capacity(inputs.threads.len());
+    for (nth, thread) in inputs.threads.iter().enumerate() {
+        let choice = Choice { stage: Stage::Filling(&order), ..Choice::of(nth, &chosen, &occupancy, inputs) };
+        let allowed = members.iter().copied().filter(|core| thread.allowed.cores.contains(core.core));
+        let open = |core: &&CandidateCore| policy.share || occupancy.physical[core.physical] + core.held == 0;
+        let core = choice.best(allowed.filter(open))?;
+        if occupancy.physical[core.physical] == 0 {
+            order.free[core.cache] = order.free[core.cache].saturating_sub(1);
+        }
+        occupancy.add(core);
+        chosen.push(core.index);
+    }
+    Some(chosen)
+}
+
+/// The caches of the circle, roomiest first: a circle of several caches is filled cache by cache, so that the two ends of
+/// a stream stay together.
+fn cache_order(members: &[&CandidateCore], inputs: &Inputs<'_>) -> CacheOrder {
+    let candidates = inputs.candidates.len();
+    let mut rooms: BTreeMap<_, (u32, usize)> = BTreeMap::new();
+    let (mut free, mut counted) = (vec![0; candidates], vec![false; candidates]);
+    for core in members {
+        rooms.entry(Circle::cache(&core.place)).or_insert((0, core.cache)).0 += 1;
+        if core.held == 0 && !std::mem::replace(&mut counted[core.physical], true) {
+            free[core.cache] += 1;
+        }
+    }
+    let mut roomiest: Vec<_> = rooms.into_values().collect();
+    // Caches with the same room keep the order of their numbers.
+    roomiest.sort_by_key(|&(room, _)| Reverse(room));
+    let mut rank = vec![0; candidates];
+    (0..).zip(roomiest).for_each(|(nth, (_, cache))| rank[cache] = nth);
+    CacheOrder { rank, free, spread: inputs.threads.len() > 2 }
+}

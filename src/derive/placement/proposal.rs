@@ -1,0 +1,84 @@
+//! A proposed placement, as it is shown, written and applied.
+
+use super::preview::CoreChange;
+use crate::sample::{CoreId, CoreSet, ThreadId};
+use std::collections::BTreeSet;
+
+/// A placement of the busy watched threads, to be shown first and applied on a second press.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Proposal {
+    /// One step a thread, in the order they are applied.
+    pub steps: Vec<Step>,
+    /// Why the placement will probably not help; it may be applied all the same.
+    pub doubt: Option<String>,
+    /// Sentences on the whole: which circle was chosen and why; what was left out.
+    pub reasons: Vec<String>,
+    /// The cores that the proposal touches, before and after.
+    pub cores: Vec<CoreChange>,
+}
+
+/// One thread and the core it should have.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The thread's name and role, for people.
+    pub label: String,
+    /// The thread's mask now; `None` if unknown.
+    pub old: Option<CoreSet>,
+    /// The core that the thread was seen on last.
+    pub on: CoreId,
+    /// The core that the thread should have.
+    pub core: CoreId,
+    /// Why this core.
+    pub reason: String,
+    /// Cores that would do as well.
+    pub as_good: CoreSet,
+    /// The core that would have been next; `None` if every other core is as good.
+    pub runner_up: Option<RunnerUp>,
+}
+
+impl Step {
+    /// The cores that were not chosen, in one sentence: those that would do as well, and the next best with its reason.
+    #[must_use]
+    pub fn others(&self) -> Option<String> {
+        let as_good = match self.as_good.len() {
+            0 => None,
+            1 => Some(format!("core {} would do as well", self.as_good)),
+            _ => Some(format!("cores {} would do as well", self.as_good)),
+        };
+        let next = self.runner_up.as_ref().map(|next| format!("core {} next best: {}", next.core, next.why));
+        Some([as_good, next].into_iter().flatten().collect::<Vec<_>>().join("; ")).filter(|text| !text.is_empty())
+    }
+}
+
+/// The second best core for a thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunnerUp {
+    /// The core.
+    pub core: CoreId,
+    /// Where the core is, seen from the chosen one, and what decided against it.
+    pub why: String,
+}
+
+impl Proposal {
+    /// The proposal without these threads: each of the others keeps the core it was given.
+    #[must_use]
+    pub fn without(&self, off: &BTreeSet<ThreadId>) -> Self {
+        let mut rest = self.clone();
+        rest.steps.retain(|step| !off.contains(&step.thread));
+        let stays = |tid: &u32| rest.steps.iter().any(|step| step.thread.tid == *tid);
+        for core in &mut rest.cores {
+            core.now.retain(stays);
+            core.then.retain(stays);
+        }
+        rest.cores.retain(|core| !core.now.is_empty() || !core.then.is_empty());
+        rest
+    }
+
+    /// The placement by hand: one `taskset -cp CORE TID` a step.
+    #[must_use]
+    pub fn taskset_lines(&self) -> Vec<String> {
+        self.steps.iter().map(|step| format!("taskset -cp {} {}", step.core, step.thread.tid)).collect()
+    }
+}
