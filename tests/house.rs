@@ -84,6 +84,10 @@ const OF_STRANGERS: &[(&str, &[&str])] = &[
     ("\"root\"", &[]),
 ];
 
+/// What waits for others, and the only folder of `source` that may say it: what it hands out is a `Slow` answer.
+const WAITS: &[&str] = &["UnixStream", "set_read_timeout", "set_socket_timeout", "Slow::start("];
+const MAY_WAIT: &str = "source/slow";
+
 fn sources() -> BTreeMap<String, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut files = BTreeMap::new();
@@ -222,6 +226,17 @@ fn what_strangers_can_make_wait_is_read_aside() {
         }
     }
     assert!(wrong.is_empty(), "the sampler's thread waits for nobody:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_tick_says_nothing_that_waits() {
+    let mut wrong = Vec::new();
+    let ticks = |file: &str| file.starts_with("source/") && !file.starts_with(MAY_WAIT) && !file.ends_with("tests.rs");
+    for (file, text) in sources().iter().filter(|(file, _)| ticks(file)) {
+        let code = code(text);
+        wrong.extend(WAITS.iter().filter(|word| code.contains(*word)).map(|word| format!("src/{file} says {word}")));
+    }
+    assert!(wrong.is_empty(), "who waits for others does so in {MAY_WAIT}:\n{}", wrong.join("\n"));
 }
 
 #[test]

@@ -163,7 +163,7 @@ impl OwnerReader {
             self.docker.ask(now_ns);
             self.again = false;
         }
-        let news = self.docker.is_asked() && self.docker.listen(now_ns);
+        let news = self.docker.is_asked() && self.docker.listen();
         (self.lacks.pods && self.pods.look(now_ns)) || news
     }
 
