@@ -10,7 +10,6 @@ mod datum;
 mod framer;
 mod join;
 mod kernel;
-mod peer;
 mod place;
 mod protocol;
 mod readiness;

@@ -234,18 +234,18 @@ networks = [{'Name': 'bench-net', 'Id': '0d' * 32, 'Driver': 'bridge', 'Options'
 def answer(peer):
     question = peer.recv(4096).split()[1]
     body = json.dumps(networks if question == b'/networks' else []).encode()
-    head = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
+    head = b'HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n'
     try:
         if manner == 'silent': time.sleep(3600)
         if manner == 'early': return peer.close()
         if manner == 'wrong': return peer.sendall(b'220 mail.example ESMTP\r\n')
-        while manner == 'endless': peer.sendall((head + b'%x\r\n[' % 0xfffffff) if question else b' ' * 65536); question = None
+        while manner == 'endless': peer.sendall((head + b'[') if question else b' ' * 65536); question = None
         if manner == 'slow': time.sleep(1)
         peer.sendall(head)
         for byte in body:
-            peer.sendall(b'1\r\n%c\r\n' % byte)
+            peer.sendall(b'%c' % byte)
             if manner == 'slow': time.sleep(0.002)
-        peer.sendall(b'0\r\n\r\n'); peer.close()
+        peer.close()
     except OSError: pass
 print('ready', flush=True)
 while True:

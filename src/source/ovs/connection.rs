@@ -2,7 +2,8 @@
 
 use super::budget::Budget;
 use super::framer::Framer;
-use super::{peer, spent_ns};
+use super::spent_ns;
+use crate::source::peer;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, recv, send};
 use std::io;

@@ -1,17 +1,16 @@
-//! What Docker calls its containers and networks, asked of its unix socket without ever waiting for it. Names once heard
-//! stay while it is silent. It decides nothing about links.
+//! What Docker calls its containers and networks, asked of its unix socket aside. Names once heard stay while it is silent.
+//! It decides nothing about links.
 
-mod ask;
-mod http;
 mod names;
 mod place;
 
 use crate::sample::Problem;
-use ask::{Asked, Look};
+use crate::source::slow::Slow;
+use crate::source::slow::docker::{Answer, ask};
 pub(super) use names::Network;
 pub use place::Sockets;
 use std::collections::BTreeMap;
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 /// It is asked no more often than this, ns.
@@ -25,7 +24,7 @@ pub(super) struct Docker {
     sockets: Sockets,
     /// The socket that took a question last, or the one to complain of.
     path: PathBuf,
-    asked: [Option<Asked>; 2],
+    asked: [Option<Slow<Answer>>; 2],
     /// By the first digits of the id.
     containers: BTreeMap<String, String>,
     networks: Vec<Network>,
@@ -92,58 +91,30 @@ impl Docker {
         }
         self.last_ns = Some(now_ns);
         self.pause_ns = (self.pause_ns * 2).min(LONGEST_PAUSE_NS);
-        for (at, question) in QUESTIONS.iter().enumerate() {
-            match self.reach(question, now_ns) {
-                Ok(asked) => self.asked[at] = Some(asked),
-                Err(error) => {
-                    // No socket, or nobody behind it: there is no Docker.
-                    let absent = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused);
-                    self.trouble[at] = (!absent || self.sockets.named).then(|| error.to_string());
-                }
-            }
-        }
-    }
-
-    /// Asks the first socket that takes the question. Where none does, the first that is there says why.
-    fn reach(&mut self, question: &str, now_ns: u64) -> io::Result<Asked> {
-        let mut refused = Err(ErrorKind::NotFound.into());
-        for path in &self.sockets.paths {
-            match Asked::ask(path, question, now_ns) {
-                Ok(asked) => {
-                    self.path.clone_from(path);
-                    return Ok(asked);
-                }
-                Err(error) if refused.as_ref().is_err_and(|known: &io::Error| known.kind() == ErrorKind::NotFound) => {
-                    self.path.clone_from(path);
-                    refused = Err(error);
-                }
-                Err(_) => {}
-            }
-        }
-        refused
+        self.asked = QUESTIONS.map(|question| ask(&self.sockets.paths, question));
     }
 
     /// Takes what it has answered; true when that is something new.
-    pub fn listen(&mut self, now_ns: u64) -> bool {
+    pub fn listen(&mut self) -> bool {
         let mut news = false;
         for at in 0..QUESTIONS.len() {
-            let Some(asked) = &mut self.asked[at] else { continue };
-            let listener = asked.listener;
-            let body = match asked.look(now_ns) {
-                Look::Waiting => continue,
-                Look::Body(body) => body,
-                Look::Failed(why) => {
-                    (self.asked[at], self.trouble[at]) = (None, Some(why));
-                    continue;
+            let Some(Answer { path, listener, body }) = Slow::take(&mut self.asked[at]) else { continue };
+            self.path = path;
+            self.trouble[at] = match body {
+                Ok(body) => match self.learn(at, &body) {
+                    Some(changed) => {
+                        news |= changed || self.listener != listener;
+                        self.listener = listener;
+                        None
+                    }
+                    None => Some("it answers something that is not Docker's".to_owned()),
+                },
+                // No socket, or nobody behind it: there is no Docker.
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
+                    self.sockets.named.then(|| error.to_string())
                 }
+                Err(error) => Some(error.to_string()),
             };
-            self.asked[at] = None;
-            let learned = self.learn(at, &body);
-            self.trouble[at] = learned.is_none().then(|| "it answers something that is not Docker's".to_owned());
-            if let Some(changed) = learned {
-                news |= changed || self.listener != listener;
-                self.listener = listener;
-            }
         }
         news
     }
