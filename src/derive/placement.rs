@@ -140,15 +140,15 @@ fn bound_to(thread: &ThreadMetrics) -> Option<CoreId> {
 /// # Errors
 /// A sentence why nothing is proposed and what to do about it.
 pub fn propose(metrics: &Metrics) -> Result<Proposal, String> {
-    if metrics.topology.online().is_empty() {
+    if metrics.facts.topology.online().is_empty() {
         return Err("the cores of this machine are not known: choose them by hand with a".to_owned());
     }
     let (wants, left_out) = wants(metrics)?;
     if let Some(core) = only_core(&wants) {
-        return Err(reason::only_core(core, &wants, &metrics.topology));
+        return Err(reason::only_core(core, &wants, &metrics.facts.topology));
     }
     let card = network_card::of(metrics);
-    let room = Room { topology: &metrics.topology, recent: &metrics.recent, card: card.as_ref(), held: &[] };
+    let room = Room { topology: &metrics.facts.topology, recent: &metrics.recent, card: card.as_ref(), held: &[] };
     let seats = seat::seats(&room, &wants);
     let placement = place::best(&seats, &wants);
     if let Some(settled) = settled(&seats, &wants)
@@ -175,7 +175,7 @@ pub fn propose_for(metrics: &Metrics, threads: &[ThreadId]) -> Result<Proposal, 
     let pinned = metrics.threads.iter().filter(|thread| thread.pinned);
     let held: Vec<CoreId> = pinned.filter_map(bound_to).collect();
     let card = network_card::of(metrics);
-    let room = Room { topology: &metrics.topology, recent: &metrics.recent, card: card.as_ref(), held: &held };
+    let room = Room { topology: &metrics.facts.topology, recent: &metrics.recent, card: card.as_ref(), held: &held };
     let seats = seat::seats(&room, &wants);
     let placement = place::best(&seats, &wants);
     if placement.shares {
@@ -207,7 +207,7 @@ fn wants(metrics: &Metrics) -> Result<(Vec<Want<'_>>, Vec<String>), String> {
     if metrics.benchmark().all(|thread| metrics.recent.thread_cpu(thread.sample.id).is_none()) {
         return Err("the load of the watched threads is not known yet: wait for the next sample".to_owned());
     }
-    let online = metrics.topology.online();
+    let online = metrics.facts.topology.online();
     let senders = Senders::of(metrics);
     let (mut wants, mut left_out, mut control) = (Vec::<Want>::new(), Vec::new(), Vec::new());
     for thread in metrics.benchmark() {
@@ -216,7 +216,7 @@ fn wants(metrics: &Metrics) -> Result<(Vec<Want<'_>>, Vec<String>), String> {
             control.extend((thread.sample.duty == Duty::Control).then_some(id.tid));
             continue;
         }
-        let allowed = allowed::of(thread, &metrics.topology, &online);
+        let allowed = allowed::of(thread, &metrics.facts.topology, &online);
         if allowed.cores.is_empty() {
             left_out.push(format!("{} {} is left out: no core it may use is online", reason::label(thread), id.tid));
             continue;
