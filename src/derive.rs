@@ -31,8 +31,7 @@ pub mod threads;
 mod whose;
 
 use crate::sample::{
-    Duty, Event, FlowPath, Host, Item, KernelCounts, LinkKey, Offloads, OvsSwitch, OwnCost, Owned, Owner, Problem,
-    Sample, Space, Steering, Topology, TraceSource,
+    Duty, Event, Facts, FlowPath, Item, KernelCounts, LinkKey, OwnCost, Owned, Owner, Sample, TraceSource,
 };
 use course::Course;
 use flow::FlowTrack;
@@ -63,7 +62,7 @@ pub use test::{Test, TestKey};
 pub use threads::ThreadMetrics;
 
 /// Everything derived from two or more samples: what every face shows.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Metrics {
     /// Wall clock of the newer sample, milliseconds since 1970, UTC.
     pub wall_ms: u64,
@@ -71,20 +70,15 @@ pub struct Metrics {
     pub at_ns: u64,
     /// True time between the two samples, seconds; none for the first.
     pub elapsed_s: Option<f64>,
-    /// The machine.
-    pub host: Arc<Host>,
-    /// Where each core sits.
-    pub topology: Arc<Topology>,
+    /// What hardly changes, of the whole machine and as read. What is joined to it, or is of one test alone, is beside it:
+    /// links, owners, benchmarks and paths.
+    pub facts: Arc<Facts>,
     /// Inode of vnettop's own network namespace.
     pub netns: u64,
-    /// The network namespaces the links are in.
-    pub spaces: Arc<Vec<Space>>,
     /// Every link, sorted by namespace and ifindex.
     pub links: Arc<Vec<LinkMetrics>>,
-    /// Who the links belong to, sorted by link; the same `Arc` until it changes.
+    /// Who the links belong to, also where only Open vSwitch knows, sorted by link; the same `Arc` until it changes.
     pub owners: Arc<Vec<Owned>>,
-    /// Every Open vSwitch, sorted by socket.
-    pub ovs: Arc<Vec<OvsSwitch>>,
     /// The datapaths of Open vSwitch that flows cross, sorted by socket, namespace and name.
     pub datapaths: Vec<DatapathMetrics>,
     /// Every present core, sorted by core.
@@ -101,10 +95,6 @@ pub struct Metrics {
     pub kernel: [Option<Arc<KernelCounts>>; 2],
     /// Which way the flows go; see [`paths::of`].
     pub paths: Arc<Vec<FlowPath>>,
-    /// The offloads of the links on these paths, sorted by link.
-    pub offloads: Arc<Vec<Offloads>>,
-    /// What puts the packets of these links onto cores, sorted by link.
-    pub steering: Arc<Vec<Steering>>,
     /// The spread of the watched flow's rate over the last half minute, or since the last pin has settled: the same time
     /// as the findings'. None before there is one.
     pub jitter: Option<Jitter>,
@@ -122,8 +112,6 @@ pub struct Metrics {
     pub events: Vec<Event>,
     /// Pins of vnettop that were found undone by something else since the sample before.
     pub undone: Vec<UndonePin>,
-    /// Sources that could not be read.
-    pub problems: Arc<Vec<Problem>>,
     /// The last seconds of every core and thread; what others put on a core is told apart from what these threads do.
     pub recent: Arc<RecentLoad>,
     /// Cores can be proposed for the busy threads, and the proposal does not itself doubt that it helps; as of the last second.
@@ -304,33 +292,28 @@ impl Machine {
     /// What of the metrics is of no benchmark; the rest is empty.
     fn observe(&mut self, previous: Option<&Sample>, next: &Sample) -> Metrics {
         let mut links = links::between(previous, next);
-        self.switches.join(&next.ovs, &mut links);
+        let facts = &next.facts;
+        self.switches.join(&facts.ovs, &mut links);
         let threads = threads::between(previous, next, &self.history, &self.pins);
         let metrics = Metrics {
             wall_ms: next.wall_ms,
             at_ns: next.at_ns,
             elapsed_s: previous.and_then(|prev| seconds(prev.at_ns, next.at_ns)),
-            host: Arc::clone(&next.host),
-            topology: Arc::clone(&next.topology),
+            facts: Arc::clone(facts),
             netns: next.netns,
             kernel: [next.kernel.clone(), previous.and_then(|previous| previous.kernel.clone())],
             datapaths: self.datapaths.observe(&next.datapaths),
-            paths: Arc::clone(&next.paths),
-            offloads: Arc::clone(&next.offloads),
-            steering: Arc::clone(&next.steering),
-            spaces: Arc::clone(&next.spaces),
+            paths: Arc::clone(&facts.paths),
             links: Arc::new(links),
-            owners: self.owners.join(&next.owners, &next.ovs),
-            ovs: Arc::clone(&next.ovs),
+            owners: self.owners.join(&facts.owners, &facts.ovs),
             cores: cores::between(previous, next),
-            undone: self.pins.undone(&threads, &next.topology),
+            undone: self.pins.undone(&threads, &facts.topology),
             threads,
             moves: moves::traced(previous, next),
             own_cpu: previous.and_then(|prev| own_share(prev, next)),
             own: next.own,
             trace: next.trace.as_ref().map(|trace| (trace.source, trace.lost)),
             events: std::mem::take(&mut self.events),
-            problems: Arc::clone(&next.problems),
             flow: FlowMetrics::default(),
             benchmarks: Vec::new(),
             losses: Losses::default(),

@@ -5,6 +5,7 @@
 mod benchmarks;
 mod core_set;
 mod cores;
+mod facts;
 mod flows;
 mod kernel;
 mod links;
@@ -25,6 +26,7 @@ use std::sync::Arc;
 pub use benchmarks::{Benchmark, Program};
 pub use core_set::{CoreSet, CoreSetError, MOST_CORES};
 pub use cores::{CoreCounters, CoreId, CorePlace, SOFTIRQ_KINDS, SoftirqKind, Softnet, Topology};
+pub use facts::{EachFact, Facts};
 pub use flows::{Busy, Congestion, FlowSample, Proto, Pulse, SocketKey, TcpState, UdpState};
 pub use kernel::{DropCount, DropFlow, Drops, HopCores, KernelCounts, OnRequest, SoftirqTime};
 pub use links::{Ifindex, Kind, LinkCounters, LinkFacts, LinkKey, LinkState, PeerRef, PortState};
@@ -40,7 +42,8 @@ pub use threads::{Direction, Duty, Quota, Runner, Side, ThreadId, ThreadSample};
 pub use trace::{Move, Trace, TraceSource};
 
 /// What the stream of a run is made of, live or replayed: samples, and what happened between them.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Item {
     /// Absolute counters and facts of one instant.
     Sample(Box<Sample>),
@@ -48,65 +51,53 @@ pub enum Item {
     Event(Event),
 }
 
-/// Absolute counters and facts of one instant.
-#[derive(Debug, Clone, PartialEq)]
+/// What was read at one instant, and the facts that hold then. Its fields are those of a recording's line, in their order.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// Wall clock, milliseconds since 1970 (UTC); for people only, never for rates.
     pub wall_ms: u64,
     /// `CLOCK_MONOTONIC` of the first datagram of the link counters, ns; elapsed time is the difference of two.
     pub at_ns: u64,
-    /// The machine; the same `Arc` from sample to sample until something changes.
-    pub host: Arc<Host>,
     /// Inode of vnettop's own network namespace (`/proc/self/ns/net`).
     pub netns: u64,
-    /// What each link is, sorted by namespace and ifindex; the same `Arc` until a notification changes it.
-    pub links: Arc<Vec<Arc<LinkFacts>>>,
-    /// What each link moved, sorted likewise; a link just created may be missing.
-    pub counters: Vec<LinkCounters>,
-    /// The network namespaces whose links these are, sorted by inode; the same `Arc` until one comes, goes or changes.
-    pub spaces: Arc<Vec<Space>>,
-    /// Who the links belong to, sorted by link; the same `Arc` until it changes.
-    pub owners: Arc<Vec<Owned>>,
-    /// What Open vSwitch says, sorted by socket; the same `Arc` until it changes.
-    pub ovs: Arc<Vec<OvsSwitch>>,
-    /// What the datapaths of Open vSwitch that a flow crosses have counted, sorted by socket, namespace and name.
-    pub datapaths: Vec<OvsDatapath>,
-    /// Which way the flows go; the same `Arc` until one changes.
-    pub paths: Arc<Vec<FlowPath>>,
-    /// The qdiscs of the links on a path, sorted by link and handle.
-    pub qdiscs: Vec<QdiscCounters>,
-    /// What the protocols count in the namespaces that a flow ends in or crosses, sorted by inode.
-    pub protocols: Vec<ProtocolCounters>,
-    /// The offloads of the links on a path, sorted by link; the same `Arc` until one changes.
-    pub offloads: Arc<Vec<Offloads>>,
-    /// What puts the packets of the links on a path onto cores, sorted by link; the same `Arc` until it changes.
-    pub steering: Arc<Vec<Steering>>,
-    /// Where each core sits; the same `Arc` until a core goes on- or offline.
-    pub topology: Arc<Topology>,
     /// `CLOCK_MONOTONIC` of the per-core files, ns.
     pub cores_at_ns: u64,
+    /// What vnettop itself costs.
+    pub own: OwnCost,
+    /// What each link moved, sorted by namespace and ifindex; a link just created may be missing.
+    pub counters: Vec<LinkCounters>,
     /// Per-core counters of online cores, sorted by core.
     pub cores: Vec<CoreCounters>,
     /// The watched threads, sorted by (pid, tid).
     pub threads: Vec<ThreadSample>,
-    /// Which threads of the whole machine used the cores lately, most first; empty while no watched thread waits for a core. The
-    /// same `Arc` until they were looked at again.
-    pub runners: Arc<Vec<Runner>>,
     /// The moves of the watched threads since the sample before; none where they are not traced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Trace>,
     /// What the kernel itself counts; the same `Arc` until it changes, none where its programs do not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<Arc<KernelCounts>>,
     /// The connections of the watched processes, sorted by key; empty where there are none or they cannot be read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<FlowSample>,
-    /// The benchmark programs among the watched processes, sorted by pid; the same `Arc` until one comes, goes or reports.
-    pub benchmarks: Arc<Vec<Benchmark>>,
-    /// The processes of the command that vnettop runs: its own and all that descend from it, ascending; the same `Arc` until
-    /// one comes or goes. None where no command was started, and where it is not known.
-    pub family: Option<Arc<Vec<u32>>>,
-    /// What vnettop itself costs.
-    pub own: OwnCost,
-    /// Sources that could not be read, each with its reason; empty is the normal case.
-    pub problems: Arc<Vec<Problem>>,
+    /// The qdiscs of the links on a path, sorted by link and handle.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub qdiscs: Vec<QdiscCounters>,
+    /// What the protocols count in the namespaces that a flow ends in or crosses, sorted by inode.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub protocols: Vec<ProtocolCounters>,
+    /// What the datapaths of Open vSwitch that a flow crosses have counted, sorted by socket, namespace and name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub datapaths: Vec<OvsDatapath>,
+    /// What hardly changes; the same `Arc` until one of them does. Recordings have a line for each.
+    #[serde(skip)]
+    pub facts: Arc<Facts>,
+}
+
+impl Sample {
+    /// The facts, to be changed in this sample alone.
+    pub fn facts_mut(&mut self) -> &mut Facts {
+        Arc::make_mut(&mut self.facts)
+    }
 }
 
 /// Facts of the machine that do not change while it runs.

@@ -65,7 +65,7 @@ fn write_objects(
             *broken = Some(error);
         }
         let Some(metrics) = stream.derive(item) else { continue };
-        told.tell(&metrics.problems);
+        told.tell(&metrics.facts.problems);
         if metrics.elapsed_s.is_none() {
             continue;
         }

@@ -76,7 +76,7 @@ pub fn between(previous: Option<&Sample>, next: &Sample) -> Vec<CoreMetrics> {
         let exact = previous.and_then(|previous| exact(previous, next, place.core));
         Some(CoreLoad { softirqs_exact: exact, ..load(old, counters(next, place)?, elapsed?) })
     };
-    next.topology.cores.iter().map(|place| CoreMetrics { place: *place, load: load(place) }).collect()
+    next.facts.topology.cores.iter().map(|place| CoreMetrics { place: *place, load: load(place) }).collect()
 }
 
 fn counters<'a>(sample: &'a Sample, place: &CorePlace) -> Option<&'a CoreCounters> {

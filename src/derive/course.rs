@@ -38,7 +38,7 @@ impl Course {
     pub fn observe(&mut self, previous: Option<&Sample>, next: &Sample, metrics: &mut Metrics, history: &History) {
         self.flow.observe(previous, next, &metrics.links);
         metrics.flow = self.flow.metrics();
-        metrics.benchmarks = benchmarks::all(&next.benchmarks, &metrics.flow.connections, &self.heard);
+        metrics.benchmarks = benchmarks::all(&next.facts.benchmarks, &metrics.flow.connections, &self.heard);
         metrics.losses = self.losses.observe(previous, next, &metrics.links, &metrics.datapaths);
         metrics.jitter = Jitter::of(&self.inquiry.window(self.flow.bins(), next.at_ns));
         self.others.observe(metrics);

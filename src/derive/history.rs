@@ -181,8 +181,9 @@ impl History {
         for thread in &next.threads {
             let track = self.threads.entry(thread.id).or_default();
             let first = moves.partition_point(|one| one.tid < thread.id.tid);
-            track.trace(moves[first..].iter().copied().take_while(|one| one.tid == thread.id.tid), &next.topology);
-            track.sample(thread, &next.topology);
+            track
+                .trace(moves[first..].iter().copied().take_while(|one| one.tid == thread.id.tid), &next.facts.topology);
+            track.sample(thread, &next.facts.topology);
         }
     }
 

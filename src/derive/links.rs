@@ -122,7 +122,7 @@ pub fn between(previous: Option<&Sample>, next: &Sample) -> Vec<LinkMetrics> {
         let counters = counters.next_if(|row| row.key() == facts.key()).copied();
         let old = before.as_mut().and_then(|before| before.counters_of(facts));
         LinkMetrics {
-            basis: basis(facts, &next.host.kernel),
+            basis: basis(facts, &next.facts.host.kernel),
             counters,
             rates: old
                 .zip(counters)
@@ -131,7 +131,7 @@ pub fn between(previous: Option<&Sample>, next: &Sample) -> Vec<LinkMetrics> {
             ovs: None,
         }
     };
-    next.links.iter().map(link).collect()
+    next.facts.links.iter().map(link).collect()
 }
 
 /// The rates of a link that was not read again, because it had stood still for long: see `source::links`.
@@ -154,7 +154,7 @@ struct Previous<'a> {
 
 impl<'a> Previous<'a> {
     fn of(sample: &'a Sample) -> Self {
-        Self { facts: sample.links.iter().peekable(), counters: sample.counters.iter().peekable() }
+        Self { facts: sample.facts.links.iter().peekable(), counters: sample.counters.iter().peekable() }
     }
 
     /// The older counters of the same link: same ifindex, and not created anew since.

@@ -85,7 +85,7 @@ impl LossTrack {
             None if told.is_some() => Route::default(),
             _ => return None,
         };
-        let paths = if next.flows.is_empty() { &previous.paths } else { &next.paths };
+        let paths = if next.flows.is_empty() { &previous.facts.paths } else { &next.facts.paths };
         let mut places = Vec::new();
         // Until the programs were attached only counters know.
         let is_new = told.is_none() || kernel::drops(previous).is_none();
@@ -99,7 +99,7 @@ impl LossTrack {
             }
         }
         vpn::lost(&step, paths, &spans, &mut places);
-        let crossed = upcalls::crossed(datapaths, &next.ovs, paths);
+        let crossed = upcalls::crossed(datapaths, &next.facts.ovs, paths);
         let unasked = upcalls::lost(&step, &crossed);
         if !unasked.is_empty() {
             places.retain(|loss| loss.function.as_deref() != Some(upcalls::UNHEARD));
@@ -150,7 +150,7 @@ impl LossTrack {
 /// Whether a flow ends in a namespace or crosses it.
 fn is_on_way(netns: u64, sample: &Sample) -> bool {
     let crosses = |path: &FlowPath| path.hops.iter().any(|hop| hop.link.netns == netns);
-    sample.flows.iter().any(|flow| flow.netns == netns) || sample.paths.iter().any(crosses)
+    sample.flows.iter().any(|flow| flow.netns == netns) || sample.facts.paths.iter().any(crosses)
 }
 
 /// Whether many of the datagrams that the senders' namespaces sent neither arrived where the flows end nor were lost on their

@@ -77,7 +77,7 @@ pub(super) fn traced(previous: Option<&Sample>, next: &Sample) -> Vec<TracedMove
         threads[..after].last().copied().filter(|thread| thread.tid == tid)
     };
     let traced = trace.moves.iter().filter_map(|one| {
-        let class = MoveClass::of(&next.topology, one.from, one.to);
+        let class = MoveClass::of(&next.facts.topology, one.from, one.to);
         Some(TracedMove { at_ns: one.at_ns, thread: thread(one.tid)?, from: one.from, to: one.to, class })
     });
     traced.collect()

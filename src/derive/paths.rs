@@ -149,8 +149,8 @@ pub fn of<'a>(metrics: &'a Metrics, connection: &Connection) -> Option<PathMetri
 
 /// The offloads of a link on a path.
 pub(in crate::derive) fn offloads(metrics: &Metrics, link: LinkKey) -> Option<&Offloads> {
-    let at = metrics.offloads.binary_search_by_key(&link, |told| told.link).ok()?;
-    Some(&metrics.offloads[at])
+    let at = metrics.facts.offloads.binary_search_by_key(&link, |told| told.link).ok()?;
+    Some(&metrics.facts.offloads[at])
 }
 
 /// A process that holds an end of a connection and is not watched.

@@ -44,12 +44,12 @@ use score::coarse_score;
 /// # Errors
 /// A sentence why nothing is proposed and what to do about it.
 pub fn propose(metrics: &Metrics) -> Result<Proposal, String> {
-    if metrics.topology.online().is_empty() {
+    if metrics.facts.topology.online().is_empty() {
         return Err("the cores of this machine are not known: choose them by hand with a".to_owned());
     }
     let (threads, left_out) = busy_threads(metrics)?;
     if let Some(core) = only_core(&threads) {
-        return Err(overview::only_core(core, &threads, &metrics.topology));
+        return Err(overview::only_core(core, &threads, &metrics.facts.topology));
     }
     let inputs = inputs(metrics, threads, &[]);
     let placement = placement(&inputs);

@@ -91,7 +91,7 @@ impl Observation {
     fn metrics(&mut self, metrics: &Metrics, flow: &FlowTrack) {
         self.tracks.follow(flow.bins(), flow.basis());
         self.others.observe(metrics);
-        self.host = Arc::clone(&metrics.host);
+        self.host = Arc::clone(&metrics.facts.host);
         self.cores = metrics.cores.len();
         if !self.runs() {
             return;
@@ -122,7 +122,7 @@ impl Observation {
     /// A UDP test without a rate says why; where no socket could be read, the source does.
     fn look_for_reason(&mut self, metrics: &Metrics) {
         let of_test = metrics.flow.tests.iter().filter(|test| !test.is_new()).find_map(|test| test.gap);
-        let of_source = || metrics.problems.iter().find(|problem| problem.source == "flows");
+        let of_source = || metrics.facts.problems.iter().find(|problem| problem.source == "flows");
         let reason = of_test.or_else(|| of_source().map(|problem| problem.text.as_str()));
         if let Some(reason) = reason.filter(|reason| self.unread.as_deref() != Some(reason)) {
             self.unread = Some(reason.to_owned());

@@ -82,25 +82,36 @@ impl Scope {
     /// Takes out of a sample what does not belong; what others do there. As long as the command's processes are not known
     /// nothing belongs.
     pub fn narrow(&mut self, sample: &mut Sample) -> Beside {
-        let family = sample.family.clone().unwrap_or_default();
-        self.join(&family, sample);
+        let family = sample.facts.family.clone().unwrap_or_default();
+        self.narrow_to(&family, sample)
+    }
+
+    /// The same with these processes, sorted, in place of the command's.
+    pub fn narrow_to(&mut self, family: &Arc<Vec<u32>>, sample: &mut Sample) -> Beside {
+        self.join(family, sample);
         self.follow_relays(sample);
         let is_ours = |pid: u32| family.binary_search(&pid).is_ok();
         // One that cannot connect is the command's benchmark too, and no reason to measure others'.
         self.has_benchmark = self.has_benchmark
-            || sample.benchmarks.iter().any(|one: &Benchmark| is_ours(one.pid))
+            || sample.facts.benchmarks.iter().any(|one: &Benchmark| is_ours(one.pid))
             || sample.flows.iter().any(|flow| is_ours(flow.pid) && self.drives(flow, &sample.protocols));
         let (own, others): (Vec<_>, Vec<_>) =
             std::mem::take(&mut sample.flows).into_iter().partition(|flow| self.own.contains(&flow.key()));
         let mates: BTreeSet<u32> = own.iter().map(|flow| flow.pid).filter(|&pid| !is_ours(pid)).collect();
         self.mates.extend(&mates);
         let busy: BTreeSet<u32> = others.iter().filter(|flow| is_busy(flow)).map(|flow| flow.pid).collect();
-        self.look_for_strangers(&others, &mates, &sample.benchmarks);
+        self.look_for_strangers(&others, &mates, &sample.facts.benchmarks);
         let serves = |pid: &u32| busy.contains(pid) || self.serving.contains(pid);
         self.shared = mates.iter().copied().find(serves).or(self.shared);
         sample.flows = own;
-        sample.benchmarks = kept(&sample.benchmarks, |one: &Benchmark| is_ours(one.pid) || mates.contains(&one.pid));
-        sample.paths = kept(&sample.paths, |path| sample.flows.iter().any(|flow| is_way_of(path, flow)));
+        let is_known = |one: &Benchmark| is_ours(one.pid) || mates.contains(&one.pid);
+        let benchmarks = kept(&sample.facts.benchmarks, is_known);
+        let paths = kept(&sample.facts.paths, |path| sample.flows.iter().any(|flow| is_way_of(path, flow)));
+        let facts = &sample.facts;
+        if !(Arc::ptr_eq(&benchmarks, &facts.benchmarks) && Arc::ptr_eq(&paths, &facts.paths)) {
+            let facts = sample.facts_mut();
+            (facts.benchmarks, facts.paths) = (benchmarks, paths);
+        }
         sample.threads.retain(|thread| {
             let pid = thread.id.pid;
             thread.duty == Duty::Switch || is_ours(pid) || (mates.contains(&pid) && !serves(&pid))
@@ -146,7 +157,8 @@ impl Scope {
 
     /// Which sockets belong: the command's, and those that certainly are their other ends. A connection of TCP stays what
     /// it was found to be, also when one of its ends is gone.
-    fn join(&mut self, family: &Arc<Vec<u32>>, Sample { flows, paths, .. }: &Sample) {
+    fn join(&mut self, family: &Arc<Vec<u32>>, sample: &Sample) {
+        let (flows, paths) = (&sample.flows, &sample.facts.paths);
         let sockets: Vec<_> = flows.iter().map(|flow| (flow.key(), flow.remote)).collect();
         if *family == self.family && sockets == self.sockets && Arc::ptr_eq(&self.paths, paths) {
             return;
@@ -178,7 +190,7 @@ impl Scope {
         if self.taken.is_some() {
             return;
         }
-        for second in relayed::seconds(&sample.flows, &sample.paths) {
+        for second in relayed::seconds(&sample.flows, &sample.facts.paths) {
             if !second.firsts.is_empty() && second.firsts.iter().all(|(socket, _)| self.own.contains(socket)) {
                 self.own.insert(second.key);
             }
@@ -221,7 +233,7 @@ impl Scope {
     /// What namespaces count where none of the connections is or was a sample ago is somebody else's. Before there are
     /// connections nobody knows which ones it will be, and nothing is told of any.
     fn keep_protocols(&mut self, sample: &mut Sample) {
-        let hops = sample.paths.iter().flat_map(|path| &path.hops).map(|hop| hop.link.netns);
+        let hops = sample.facts.paths.iter().flat_map(|path| &path.hops).map(|hop| hop.link.netns);
         let now: BTreeSet<u64> = sample.flows.iter().map(|flow| flow.netns).chain(hops).collect();
         let before = std::mem::replace(&mut self.spaces, now);
         if !self.spaces.is_empty() || !before.is_empty() {

@@ -9,8 +9,8 @@ impl Metrics {
     /// A namespace by its inode.
     #[must_use]
     pub fn space(&self, netns: u64) -> Option<&Space> {
-        let at = self.spaces.binary_search_by_key(&netns, |space| space.netns).ok()?;
-        Some(&self.spaces[at])
+        let at = self.facts.spaces.binary_search_by_key(&netns, |space| space.netns).ok()?;
+        Some(&self.facts.spaces[at])
     }
 
     /// The name that people know a namespace by: that of the container, guest or network it is, whose its `lo` is, else its

@@ -159,7 +159,7 @@ impl Tests {
             matches!(key, TestKey::Server(..)) && test.ended_ns.is_some() && own.contains_key(key)
         };
         let mut over: Vec<_> = self.running.extract_if(.., again).collect();
-        let driving = next.flows.iter().filter(|flow| drives(flow, previous, &next.benchmarks));
+        let driving = next.flows.iter().filter(|flow| drives(flow, previous, &next.facts.benchmarks));
         for key in driving.filter_map(|flow| self.sockets.test_of(flow)) {
             if self.running.len() < MOST_RUNNING {
                 self.running.entry(key).or_default();
@@ -220,9 +220,10 @@ pub(in crate::derive) mod tests {
     }
 
     pub(super) fn of(flows: Vec<FlowSample>, sides: &[(u32, Side)]) -> Sample {
-        let plain = sample(&Machine::small(2).pair(0, 1).metrics());
+        let mut of = Sample { flows, ..sample(&Machine::small(2).pair(0, 1).metrics()) };
         let benchmark = |&(pid, side)| Benchmark::plain(pid, Program::Iperf3, side, 5201);
-        Sample { flows, benchmarks: Arc::new(sides.iter().map(benchmark).collect()), ..plain }
+        of.facts_mut().benchmarks = Arc::new(sides.iter().map(benchmark).collect());
+        of
     }
 
     /// What is told at each of these instants, a second apart, while these flows are there: number, and whether it has ended.

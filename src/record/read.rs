@@ -1,13 +1,9 @@
 //! Reads a recording back into the items it was written from. A recording is outside input: whatever is in it gives
 //! items or a sentence, never a panic.
 
-use super::clean;
-use super::{Header, Line, RecordError, Row, SCHEMA_VERSION};
-use crate::sample::{
-    Benchmark, CoreId, FlowPath, FlowSample, Host, Item, LinkCounters, LinkFacts, MOST_CORES, Offloads, OvsDatapath,
-    OvsSwitch, Owned, Problem, Runner, Sample, Space, Steering, Topology,
-};
-use std::borrow::Cow;
+use super::{Header, RecordError, SCHEMA_VERSION};
+use super::{clean, line};
+use crate::sample::{CoreId, Facts, FlowSample, Item, LinkCounters, MOST_CORES, OvsDatapath, Sample};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -23,19 +19,7 @@ pub struct Recording {
     input: Box<dyn BufRead + Send>,
     line: usize,
     buffer: Vec<u8>,
-    host: Arc<Host>,
-    links: Arc<Vec<Arc<LinkFacts>>>,
-    topology: Arc<Topology>,
-    problems: Arc<Vec<Problem>>,
-    spaces: Arc<Vec<Space>>,
-    owners: Arc<Vec<Owned>>,
-    ovs: Arc<Vec<OvsSwitch>>,
-    paths: Arc<Vec<FlowPath>>,
-    benchmarks: Arc<Vec<Benchmark>>,
-    offloads: Arc<Vec<Offloads>>,
-    steering: Arc<Vec<Steering>>,
-    family: Option<Arc<Vec<u32>>>,
-    runners: Arc<Vec<Runner>>,
+    facts: Arc<Facts>,
     truncated: Option<String>,
 }
 
@@ -53,26 +37,8 @@ impl Recording {
         } else {
             Box::new(file)
         };
-        let mut recording = Self {
-            path: path.to_owned(),
-            input,
-            line: 0,
-            buffer: Vec::new(),
-            host: Arc::default(),
-            links: Arc::default(),
-            topology: Arc::default(),
-            problems: Arc::default(),
-            spaces: Arc::default(),
-            owners: Arc::default(),
-            ovs: Arc::default(),
-            paths: Arc::default(),
-            benchmarks: Arc::default(),
-            offloads: Arc::default(),
-            steering: Arc::default(),
-            family: None,
-            runners: Arc::default(),
-            truncated: None,
-        };
+        let mut recording =
+            Self { path: path.to_owned(), input, line: 0, buffer: Vec::new(), facts: Arc::default(), truncated: None };
         recording.header()?;
         Ok(recording)
     }
@@ -89,59 +55,23 @@ impl Recording {
     /// A line in the middle that cannot be used.
     pub fn next_item(&mut self) -> Result<Option<Item>, RecordError> {
         while self.read_line()? {
-            let line: Line<'static> = match serde_json::from_slice(&self.buffer) {
-                Ok(line) => line,
+            clean::line(&mut self.buffer);
+            let item = match line::read(&self.buffer, Arc::make_mut(&mut self.facts)) {
+                Ok(item) => item,
                 Err(_) if self.is_cut_off()? => {
                     self.cut_off("in the middle of a line");
                     return Ok(None);
                 }
                 Err(error) => return Err(self.damaged(reason(&error))),
             };
-            match line {
-                Line::Host(host) => self.host = clean::host(host),
-                Line::Links(links) => {
-                    self.sorted(links.iter().map(|link| link.key()), "links")?;
-                    self.links = clean::links(links);
+            match item {
+                None => self.check_facts()?,
+                Some(Item::Sample(mut sample)) => {
+                    self.check(&sample)?;
+                    sample.facts = Arc::clone(&self.facts);
+                    return Ok(Some(Item::Sample(sample)));
                 }
-                Line::Topology(topology) => {
-                    self.sorted(topology.cores.iter().map(|place| place.core), "cores")?;
-                    self.possible(topology.cores.iter().map(|place| place.core))?;
-                    self.topology = topology;
-                }
-                Line::Problems(problems) => self.problems = clean::problems(problems),
-                Line::Spaces(spaces) => {
-                    self.sorted(spaces.iter().map(|space| space.netns), "spaces")?;
-                    self.spaces = clean::spaces(spaces);
-                }
-                Line::Owners(owners) => {
-                    self.sorted(owners.iter().map(|owned| owned.link), "owners")?;
-                    self.owners = clean::owners(owners);
-                }
-                Line::Ovs(ovs) => self.ovs = clean::ovs(ovs),
-                Line::Paths(paths) => self.paths = clean::paths(paths),
-                Line::Benchmarks(benchmarks) => {
-                    self.sorted(benchmarks.iter().map(|one| one.pid), "benchmarks")?;
-                    self.benchmarks = clean::benchmarks(benchmarks);
-                }
-                Line::Offloads(offloads) => {
-                    self.sorted(offloads.iter().map(|told| told.link), "offloads")?;
-                    self.offloads = offloads;
-                }
-                Line::Steering(steering) => {
-                    self.sorted(steering.iter().map(|told| told.link), "steerings")?;
-                    self.possible(steering.iter().flat_map(|told| &told.napi).map(|thread| thread.core))?;
-                    self.steering = steering;
-                }
-                Line::Family(family) => {
-                    self.sorted(family.iter(), "processes")?;
-                    self.family = Some(family);
-                }
-                Line::Runners(runners) => {
-                    self.possible(runners.iter().map(|runner| runner.core))?;
-                    self.runners = clean::runners(runners);
-                }
-                Line::Event(event) => return Ok(Some(Item::Event(clean::event(event.into_owned())))),
-                Line::Sample(row) => return self.sample(*row).map(Some),
+                event => return Ok(event),
             }
         }
         Ok(None)
@@ -198,45 +128,32 @@ impl Recording {
         ));
     }
 
-    fn sample(&self, row: Row<'static>) -> Result<Item, RecordError> {
-        self.sorted(row.counters.iter().map(LinkCounters::key), "counters")?;
-        self.sorted(row.cores.iter().map(|row| row.core), "cores")?;
-        self.sorted(row.threads.iter().map(|thread| (thread.id.pid, thread.id.tid)), "threads")?;
-        self.sorted(row.flows.iter().map(FlowSample::key), "flows")?;
-        self.sorted(row.qdiscs.iter().map(|qdisc| (qdisc.link, qdisc.handle)), "qdiscs")?;
-        self.sorted(row.protocols.iter().map(|counters| counters.netns), "protocols")?;
-        self.sorted(row.datapaths.iter().map(OvsDatapath::key), "datapaths")?;
-        self.possible(row.cores.iter().map(|row| row.core).chain(row.threads.iter().map(|thread| thread.core)))?;
-        self.possible(row.trace.iter().flat_map(|trace| &trace.moves).flat_map(|moved| [moved.from, moved.to]))?;
-        Ok(Item::Sample(Box::new(Sample {
-            wall_ms: row.wall_ms,
-            at_ns: row.at_ns,
-            host: Arc::clone(&self.host),
-            netns: row.netns,
-            links: Arc::clone(&self.links),
-            counters: row.counters.into_owned(),
-            topology: Arc::clone(&self.topology),
-            cores_at_ns: row.cores_at_ns,
-            cores: row.cores.into_owned(),
-            threads: clean::threads(row.threads.into_owned()),
-            trace: row.trace.map(Cow::into_owned),
-            kernel: row.kernel.map(clean::kernel),
-            flows: row.flows.into_owned(),
-            spaces: Arc::clone(&self.spaces),
-            owners: Arc::clone(&self.owners),
-            ovs: Arc::clone(&self.ovs),
-            paths: Arc::clone(&self.paths),
-            benchmarks: Arc::clone(&self.benchmarks),
-            qdiscs: clean::qdiscs(row.qdiscs.into_owned()),
-            protocols: row.protocols.into_owned(),
-            datapaths: clean::datapaths(row.datapaths.into_owned()),
-            offloads: Arc::clone(&self.offloads),
-            steering: Arc::clone(&self.steering),
-            family: self.family.clone(),
-            runners: Arc::clone(&self.runners),
-            own: row.own,
-            problems: Arc::clone(&self.problems),
-        })))
+    fn check_facts(&self) -> Result<(), RecordError> {
+        let Facts { topology, links, spaces, owners, benchmarks, offloads, steering, family, runners, .. } =
+            &*self.facts;
+        self.sorted(links.iter().map(|link| link.key()), "links")?;
+        self.sorted(topology.cores.iter().map(|place| place.core), "cores")?;
+        self.sorted(spaces.iter().map(|space| space.netns), "spaces")?;
+        self.sorted(owners.iter().map(|owned| owned.link), "owners")?;
+        self.sorted(benchmarks.iter().map(|one| one.pid), "benchmarks")?;
+        self.sorted(offloads.iter().map(|told| told.link), "offloads")?;
+        self.sorted(steering.iter().map(|told| told.link), "steerings")?;
+        self.sorted(family.iter().flat_map(|pids| &**pids), "processes")?;
+        self.possible(topology.cores.iter().map(|place| place.core))?;
+        self.possible(steering.iter().flat_map(|told| &told.napi).map(|thread| thread.core))?;
+        self.possible(runners.iter().map(|runner| runner.core))
+    }
+
+    fn check(&self, sample: &Sample) -> Result<(), RecordError> {
+        self.sorted(sample.counters.iter().map(LinkCounters::key), "counters")?;
+        self.sorted(sample.cores.iter().map(|row| row.core), "cores")?;
+        self.sorted(sample.threads.iter().map(|thread| (thread.id.pid, thread.id.tid)), "threads")?;
+        self.sorted(sample.flows.iter().map(FlowSample::key), "flows")?;
+        self.sorted(sample.qdiscs.iter().map(|qdisc| (qdisc.link, qdisc.handle)), "qdiscs")?;
+        self.sorted(sample.protocols.iter().map(|counters| counters.netns), "protocols")?;
+        self.sorted(sample.datapaths.iter().map(OvsDatapath::key), "datapaths")?;
+        self.possible(sample.cores.iter().map(|row| row.core).chain(sample.threads.iter().map(|thread| thread.core)))?;
+        self.possible(sample.trace.iter().flat_map(|trace| &trace.moves).flat_map(|moved| [moved.from, moved.to]))
     }
 
     /// Everything behind relies on this order; a recording that breaks it was not written by vnettop.

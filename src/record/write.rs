@@ -1,48 +1,31 @@
 //! Writes a recording, line by line as the samples come, so that a crash loses at most the last second.
 
 use super::patient::Patient;
-use super::{Header, Line, RecordError, Row, SCHEMA_VERSION};
-use crate::sample::{
-    Benchmark, FlowPath, Host, Item, LinkFacts, Offloads, OvsSwitch, Owned, Problem, Runner, Sample, Space, Steering,
-    Topology,
-};
-use std::borrow::Cow;
+use super::{Header, RecordError, SCHEMA_VERSION};
+use crate::sample::{EachFact, Facts, Item};
+use serde::{Serialize, de::DeserializeOwned};
+use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// How much time of a compressed recording may be lost to a crash, ns.
 const FLUSH_EVERY_NS: u64 = 1_000_000_000;
+/// The facts that are written with the first sample even where there is nothing in them; the others are empty until a line says
+/// otherwise.
+const FROM_THE_FIRST: [&str; 4] = ["host", "topology", "links", "problems"];
 
 /// A recording being written.
 pub struct Recorder {
     path: PathBuf,
     out: Out,
-    facts: Facts,
+    /// The facts last written; none before the first sample.
+    facts: Option<Facts>,
     flushed_at_ns: u64,
 }
 
 enum Out {
     Plain(BufWriter<Patient>),
     Zstd(zstd::stream::write::Encoder<'static, BufWriter<Patient>>),
-}
-
-/// The facts last written; the same `Arc` again needs no look at its content.
-#[derive(Default)]
-struct Facts {
-    host: Option<Arc<Host>>,
-    links: Option<Arc<Vec<Arc<LinkFacts>>>>,
-    topology: Option<Arc<Topology>>,
-    problems: Option<Arc<Vec<Problem>>>,
-    spaces: Arc<Vec<Space>>,
-    owners: Arc<Vec<Owned>>,
-    ovs: Arc<Vec<OvsSwitch>>,
-    paths: Arc<Vec<FlowPath>>,
-    benchmarks: Arc<Vec<Benchmark>>,
-    offloads: Arc<Vec<Offloads>>,
-    steering: Arc<Vec<Steering>>,
-    family: Option<Arc<Vec<u32>>>,
-    runners: Arc<Vec<Runner>>,
 }
 
 impl Recorder {
@@ -83,9 +66,9 @@ impl Recorder {
             Some(ending) if ending == "zst" => Out::Zstd(zstd::stream::write::Encoder::new(file, 3).map_err(at)?),
             _ => Out::Plain(file),
         };
-        let mut recorder = Self { path: path.to_owned(), out, facts: Facts::default(), flushed_at_ns: 0 };
+        let mut recorder = Self { path: path.to_owned(), out, facts: None, flushed_at_ns: 0 };
         let header = Header { vnettop_recording: SCHEMA_VERSION, vnettop: env!("CARGO_PKG_VERSION").to_owned() };
-        recorder.line(&header).and_then(|()| recorder.flush()).map_err(at)?;
+        recorder.out.line(&header).and_then(|()| recorder.flush()).map_err(at)?;
         Ok(recorder)
     }
 
@@ -100,11 +83,7 @@ impl Recorder {
     /// # Errors
     /// The file cannot be written, for example because the disk is full.
     pub fn write(&mut self, item: &Item) -> Result<(), RecordError> {
-        let written = match item {
-            Item::Sample(sample) => self.sample(sample),
-            Item::Event(event) => self.line(&Line::Event(Cow::Borrowed(event))).and_then(|()| self.flush()),
-        };
-        written.map_err(|error| self.error(error))
+        self.item(item).map_err(|error| self.error(error))
     }
 
     /// Ends the recording.
@@ -124,80 +103,19 @@ impl Recorder {
         RecordError::File { operation: "write", path: self.path.clone(), error }
     }
 
-    fn sample(&mut self, sample: &Sample) -> io::Result<()> {
-        if changed(&mut self.facts.host, &sample.host) {
-            self.line(&Line::Host(Arc::clone(&sample.host)))?;
+    fn item(&mut self, item: &Item) -> io::Result<()> {
+        if let Item::Sample(sample) = item {
+            let changes = &mut Changes { out: &mut self.out, are_first: self.facts.is_none() };
+            self.facts.get_or_insert_default().each(&sample.facts, changes)?;
         }
-        if changed(&mut self.facts.topology, &sample.topology) {
-            self.line(&Line::Topology(Arc::clone(&sample.topology)))?;
-        }
-        if changed(&mut self.facts.links, &sample.links) {
-            self.line(&Line::Links(Arc::clone(&sample.links)))?;
-        }
-        if changed(&mut self.facts.problems, &sample.problems) {
-            self.line(&Line::Problems(Arc::clone(&sample.problems)))?;
-        }
-        self.network(sample)?;
-        self.line(&Line::Sample(Box::new(Row {
-            wall_ms: sample.wall_ms,
-            at_ns: sample.at_ns,
-            netns: sample.netns,
-            cores_at_ns: sample.cores_at_ns,
-            own: sample.own,
-            counters: Cow::Borrowed(&sample.counters),
-            cores: Cow::Borrowed(&sample.cores),
-            threads: Cow::Borrowed(&sample.threads),
-            trace: sample.trace.as_ref().map(Cow::Borrowed),
-            kernel: sample.kernel.clone(),
-            flows: Cow::Borrowed(&sample.flows),
-            qdiscs: Cow::Borrowed(&sample.qdiscs),
-            protocols: Cow::Borrowed(&sample.protocols),
-            datapaths: Cow::Borrowed(&sample.datapaths),
-        })))?;
-        let compressed = matches!(self.out, Out::Zstd(_));
-        if !compressed || sample.at_ns.saturating_sub(self.flushed_at_ns) >= FLUSH_EVERY_NS {
+        self.out.line(item)?;
+        if let (Item::Sample(sample), Out::Zstd(_)) = (item, &self.out) {
+            if sample.at_ns.saturating_sub(self.flushed_at_ns) < FLUSH_EVERY_NS {
+                return Ok(());
+            }
             self.flushed_at_ns = sample.at_ns;
-            self.flush()?;
         }
-        Ok(())
-    }
-
-    /// The facts about namespaces, owners, switches, paths and benchmarks that changed.
-    fn network(&mut self, sample: &Sample) -> io::Result<()> {
-        if differs(&mut self.facts.spaces, &sample.spaces) {
-            self.line(&Line::Spaces(Arc::clone(&sample.spaces)))?;
-        }
-        if differs(&mut self.facts.owners, &sample.owners) {
-            self.line(&Line::Owners(Arc::clone(&sample.owners)))?;
-        }
-        if differs(&mut self.facts.ovs, &sample.ovs) {
-            self.line(&Line::Ovs(Arc::clone(&sample.ovs)))?;
-        }
-        if differs(&mut self.facts.paths, &sample.paths) {
-            self.line(&Line::Paths(Arc::clone(&sample.paths)))?;
-        }
-        if differs(&mut self.facts.benchmarks, &sample.benchmarks) {
-            self.line(&Line::Benchmarks(Arc::clone(&sample.benchmarks)))?;
-        }
-        if differs(&mut self.facts.offloads, &sample.offloads) {
-            self.line(&Line::Offloads(Arc::clone(&sample.offloads)))?;
-        }
-        if differs(&mut self.facts.steering, &sample.steering) {
-            self.line(&Line::Steering(Arc::clone(&sample.steering)))?;
-        }
-        if let Some(family) = sample.family.as_ref().filter(|family| changed(&mut self.facts.family, family)) {
-            self.line(&Line::Family(Arc::clone(family)))?;
-        }
-        if differs(&mut self.facts.runners, &sample.runners) {
-            self.line(&Line::Runners(Arc::clone(&sample.runners)))?;
-        }
-        Ok(())
-    }
-
-    fn line(&mut self, value: &impl serde::Serialize) -> io::Result<()> {
-        let out = self.out.writer();
-        serde_json::to_writer(&mut *out, value)?;
-        out.write_all(b"\n")
+        self.flush()
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -212,21 +130,33 @@ impl Out {
             Self::Zstd(encoder) => encoder,
         }
     }
+
+    fn line(&mut self, value: &impl Serialize) -> io::Result<()> {
+        let out = self.writer();
+        serde_json::to_writer(&mut *out, value)?;
+        out.write_all(b"\n")
+    }
 }
 
-/// Whether the fact is another than the one last written; remembers it.
-fn changed<T: PartialEq>(last: &mut Option<Arc<T>>, now: &Arc<T>) -> bool {
-    let same = last.as_ref().is_some_and(|last| Arc::ptr_eq(last, now) || last == now);
-    *last = Some(Arc::clone(now));
-    !same
+/// Writes a line for each fact that is another than the one written last.
+struct Changes<'a> {
+    out: &'a mut Out,
+    are_first: bool,
 }
 
-/// The same of a list that is empty until a line says otherwise.
-fn differs<T: PartialEq>(last: &mut Arc<Vec<T>>, now: &Arc<Vec<T>>) -> bool {
-    let same = Arc::ptr_eq(last, now) || last == now;
-    *last = Arc::clone(now);
-    !same
+impl EachFact for Changes<'_> {
+    type Error = io::Error;
+
+    fn fact<T>(&mut self, name: &str, was: &mut T, is: &T, _bytes: usize) -> io::Result<()>
+    where
+        T: Clone + PartialEq + Serialize + DeserializeOwned,
+    {
+        let is_due = was != is || self.are_first && FROM_THE_FIRST.contains(&name);
+        was.clone_from(is);
+        if is_due { self.out.line(&BTreeMap::from([(name, is)])) } else { Ok(()) }
+    }
 }
+
 /// On a full disk: an empty file is no recording.
 fn remove_empty(path: &Path) {
     if path.metadata().is_ok_and(|meta| meta.is_file() && meta.len() == 0) {

@@ -17,14 +17,14 @@ pub fn card(metrics: &Metrics, test: Option<u32>, format: Format) -> Option<Stri
     let card = metrics.card.as_ref()?;
     let since_ms = metrics.at_ns.saturating_sub(card.pinned_at_ns.unwrap_or(metrics.at_ns)) / 1_000_000;
     let when = timestamp(metrics.wall_ms.saturating_sub(since_ms));
-    let host = &metrics.host;
+    let host = &metrics.facts.host;
     let pinned = metrics.threads.iter().map(|thread| (&thread.sample, thread.pinned)).filter(|(_, pinned)| *pinned);
     let pin = |thread: &ThreadSample| {
         Some((format!("{} {}", thread.name, thread.role()), thread.id.tid, thread.allowed.clone()?))
     };
     let pins: Vec<_> = pinned.filter_map(|(thread, _)| pin(thread)).collect();
     let page = || {
-        let cores = count(metrics.topology.cores.len(), "core");
+        let cores = count(metrics.facts.topology.cores.len(), "core");
         let mut facts = vec![fact("machine", format!("{}, Linux {} {}, {cores}", host.name, host.kernel, host.arch))];
         facts.extend(metrics.flow.basis.as_ref().map(|basis| fact("rate of", pair::basis(basis, None))));
         let of = test.map_or_else(|| "everything watched".to_owned(), |number| format!("test {number}"));
@@ -44,7 +44,7 @@ pub fn card(metrics: &Metrics, test: Option<u32>, format: Format) -> Option<Stri
                 "schema_version": 1,
                 "ts": when,
                 "host": {
-                    "name": host.name, "kernel": host.kernel, "arch": host.arch, "cores": metrics.topology.cores.len(),
+                    "name": host.name, "kernel": host.kernel, "arch": host.arch, "cores": metrics.facts.topology.cores.len(),
                 },
                 "test": test,
                 "basis": metrics.flow.basis.as_ref().map(pair::basis_json),

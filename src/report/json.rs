@@ -102,11 +102,11 @@ impl<'a> Object<'a> {
             ts: timestamp(metrics.wall_ms),
             elapsed_s: metrics.elapsed_s,
             host: Host {
-                name: &metrics.host.name,
-                kernel: &metrics.host.kernel,
-                arch: &metrics.host.arch,
+                name: &metrics.facts.host.name,
+                kernel: &metrics.facts.host.kernel,
+                arch: &metrics.facts.host.arch,
                 cores: metrics.cores.len(),
-                nodes: metrics.topology.nodes,
+                nodes: metrics.facts.topology.nodes,
             },
             own: Own {
                 cpu: metrics.own_cpu,
@@ -119,7 +119,7 @@ impl<'a> Object<'a> {
                 seat: metrics.own.seat,
             },
             trace: Tracing::of(metrics),
-            namespaces: Each { rows: &metrics.spaces, metrics },
+            namespaces: Each { rows: &metrics.facts.spaces, metrics },
             links: Each { rows: &metrics.links, metrics },
             ovs: ovs::Switch::all(metrics),
             cores: Each { rows: &metrics.cores, metrics },
@@ -136,7 +136,7 @@ impl<'a> Object<'a> {
             limit: metrics.limit.as_ref().map(HeldBack::by),
             card: metrics.card.as_ref().map(super::card::Proof::of),
             tests: metrics.tests.iter().map(|test| test::One::of(test)).collect(),
-            problems: &metrics.problems,
+            problems: &metrics.facts.problems,
         }
     }
 }
@@ -312,7 +312,7 @@ impl Row for CoreMetrics {
             physical: place.physical,
             capacity: place.capacity,
             online: place.online,
-            isolated: metrics.topology.isolated.contains(place.core),
+            isolated: metrics.facts.topology.isolated.contains(place.core),
             user: shares.map(|shares| shares.user),
             system: shares.map(|shares| shares.system),
             irq: shares.map(|shares| shares.irq),

@@ -15,7 +15,7 @@ use super::spaces::{Choice, Spaces};
 use super::steering::{Crossed, SteeringReader};
 use super::threads::{SwitchReader, ThreadReader, Watch};
 use super::{Roots, SourceError, host, now_ns, strangers};
-use crate::sample::{Event, Host, OnRequest, OwnCost, Problem, Sample};
+use crate::sample::{Event, Facts, OnRequest, OwnCost, Problem, Sample};
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -55,7 +55,6 @@ pub struct Scope {
 
 /// Every kernel descriptor of a run; owned by the sampler thread.
 pub struct Live {
-    host: Arc<Host>,
     links: AllLinks,
     cores: CoreReader,
     threads: ThreadReader,
@@ -70,7 +69,8 @@ pub struct Live {
     losses: LossReader,
     steering: SteeringReader,
     reports: Reports,
-    problems: Arc<Vec<Problem>>,
+    /// Those of the last sample.
+    facts: Arc<Facts>,
 }
 
 impl Live {
@@ -84,7 +84,6 @@ impl Live {
         let looked_at = *thrift == Thrift::StillLinks;
         let links = if looked_at { links.still_ones_less_often() } else { links };
         Ok(Self {
-            host: Arc::new(host::read()),
             links: AllLinks::new(links, looked_at)?,
             cores: CoreReader::open(roots)?,
             threads: ThreadReader::open(roots, watch.clone())?,
@@ -99,7 +98,7 @@ impl Live {
             losses: LossReader::new(roots).also_at_rest(*losses_at_rest),
             steering: SteeringReader::new(roots),
             reports: Reports::new(roots, iperf3_json.clone()),
-            problems: Arc::default(),
+            facts: Arc::new(Facts { host: Arc::new(host::read()), ..Facts::default() }),
         })
     }
 
@@ -215,35 +214,40 @@ impl Live {
         self.paths.renew(ground, &flows, now_ns);
         let crossed = Crossed { spaces: &self.spaces, links: &links.links, paths: &paths };
         let steering = self.steering.read(crossed, now_ns);
-        self.update_problems(more);
-        Ok(Sample {
-            wall_ms: wall_ms(),
-            at_ns: links.at_ns,
-            host: Arc::clone(&self.host),
-            netns: self.spaces.own(),
-            links: links.links,
-            counters: links.counters,
+        let facts = Facts {
+            host: Arc::clone(&self.facts.host),
             topology: cores.topology,
-            cores_at_ns: cores.at_ns,
-            cores: cores.cores,
-            threads,
-            runners,
-            trace,
-            kernel,
-            flows,
+            links: links.links,
+            problems: self.problems(more),
             spaces,
             owners,
             ovs,
-            datapaths,
             paths,
             benchmarks,
-            qdiscs: losses.qdiscs,
-            protocols: losses.protocols,
             offloads: losses.offloads,
             steering,
             family: self.threads.family(),
+            runners,
+        };
+        if facts != *self.facts {
+            self.facts = Arc::new(facts);
+        }
+        Ok(Sample {
+            wall_ms: wall_ms(),
+            at_ns: links.at_ns,
+            netns: self.spaces.own(),
+            cores_at_ns: cores.at_ns,
             own: OwnCost { cpu_ns: cpu_ns(rustix::time::ClockId::ProcessCPUTime), ..own },
-            problems: Arc::clone(&self.problems),
+            counters: links.counters,
+            cores: cores.cores,
+            threads,
+            trace,
+            kernel,
+            flows,
+            qdiscs: losses.qdiscs,
+            protocols: losses.protocols,
+            datapaths,
+            facts: Arc::clone(&self.facts),
         })
     }
 
@@ -262,8 +266,8 @@ impl Live {
         self.threads.watch(pid, kin);
     }
 
-    /// Keeps the same `Arc` while the problems are the same.
-    fn update_problems(&mut self, more: &[Problem]) {
+    /// The same `Arc` while the problems are the same.
+    fn problems(&self, more: &[Problem]) -> Arc<Vec<Problem>> {
         let waits = strangers::problem();
         let now = || {
             let readers = self.links.problems().iter().chain(self.cores.problems()).chain(self.threads.problems());
@@ -273,9 +277,10 @@ impl Live {
             let readers = readers.chain(network).chain(self.paths.problems()).chain(self.losses.problems());
             readers.chain(&waits).chain(more)
         };
-        if !now().eq(self.problems.iter()) {
-            self.problems = Arc::new(now().cloned().collect());
+        if now().eq(self.facts.problems.iter()) {
+            return Arc::clone(&self.facts.problems);
         }
+        Arc::new(now().cloned().collect())
     }
 }
 

@@ -38,7 +38,7 @@ pub(super) fn run(mut recording: Recording, pace: Pace, feed: &Sender) {
 
 fn tell(sample: &mut Sample, text: &str) {
     let problem = Problem { source: "replay".to_owned(), text: text.to_owned() };
-    Arc::make_mut(&mut sample.problems).push(problem);
+    Arc::make_mut(&mut sample.facts_mut().problems).push(problem);
 }
 
 /// When an item is due: as long after the one before as it was recorded after it.

@@ -91,7 +91,7 @@ impl Seat {
             None
         } else {
             let loads = Loads { before: &self.cores, now: &sample.cores };
-            best(&home, &taken, self.core, &sample.topology, sample.own.realtime, |core| loads.of(core))
+            best(&home, &taken, self.core, &sample.facts.topology, sample.own.realtime, |core| loads.of(core))
         };
         if chosen != self.core {
             self.core = chosen.filter(|&core| sit(&CoreSet::single(core)));

@@ -85,7 +85,7 @@ impl CoreList {
     /// The row a motion leads to.
     #[must_use]
     pub(crate) fn target(&self, metrics: &Metrics, motion: Motion) -> Option<usize> {
-        let by_node = self.sort == CoreSort::Number && self.rows.len() > MANY && metrics.topology.nodes > 1;
+        let by_node = self.sort == CoreSort::Number && self.rows.len() > MANY && metrics.facts.topology.nodes > 1;
         match (motion, self.selection.row()) {
             (Motion::Up | Motion::Down, Some(row)) if by_node => {
                 let forward = (motion == Motion::Down) != self.reversed;

@@ -41,7 +41,7 @@ pub(super) struct Family {
 impl Family {
     /// Brings everything in line with these links; a quiet tick costs one pointer comparison a link.
     pub fn follow(&mut self, metrics: &Metrics) {
-        self.settle(metrics.netns, &metrics.links, &metrics.spaces, &metrics.owners);
+        self.settle(metrics.netns, &metrics.links, &metrics.facts.spaces, &metrics.owners);
     }
 
     fn settle(&mut self, own: u64, links: &[LinkMetrics], spaces: &Arc<Vec<Space>>, owners: &Arc<Vec<Owned>>) {

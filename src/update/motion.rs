@@ -45,7 +45,7 @@ fn findings_lines(state: &State) -> usize {
     let lines = |text: &str| text.len() / NARROW + WRAPPED;
     let notices: usize = state.notices.list().iter().map(|notice| lines(&notice.text)).sum();
     let Some(metrics) = state.metrics() else { return notices };
-    let problems: usize = metrics.problems.iter().map(|problem| lines(&problem.text)).sum();
+    let problems: usize = metrics.facts.problems.iter().map(|problem| lines(&problem.text)).sum();
     let findings = metrics.findings.iter().map(|finding| lines(&finding.text) + finding.numbers.len() + WRAPPED);
     notices + problems + findings.sum::<usize>()
 }

@@ -57,7 +57,7 @@ pub(super) fn prepare(
 pub(super) fn flag(metrics: &Metrics, watched: &CoreSet, core: &CoreMetrics) -> char {
     if watched.contains(core.place.core) {
         't'
-    } else if metrics.topology.isolated.contains(core.place.core) {
+    } else if metrics.facts.topology.isolated.contains(core.place.core) {
         'i'
     } else {
         ' '

@@ -20,7 +20,7 @@ pub(super) fn title(state: &State, height: u16) -> Vec<String> {
     let exact = state.metrics().is_some_and(Metrics::times_softirqs);
     let mut parts = vec![if exact { "softirq, measured" } else { "softirq, /proc/stat" }.to_owned()];
     let by_node = state.metrics().is_some_and(|metrics| {
-        let nodes = metrics.topology.nodes;
+        let nodes = metrics.facts.topology.nodes;
         nodes > 1 && metrics.cores.len() > FEW && nodes + u32::from(DETAIL_ROWS) <= u32::from(height)
     });
     if list.sort != CoreSort::Number || list.reversed {

@@ -106,7 +106,7 @@ fn special(metrics: &Metrics, watched: &CoreSet) -> Vec<Phrase> {
     let offline: CoreSet = metrics.cores.iter().filter(|core| !core.place.online).map(|core| core.place.core).collect();
     let sets = [
         (Tone::Watched, "t threads on", watched),
-        (Tone::Muted, "i isolated", &metrics.topology.isolated),
+        (Tone::Muted, "i isolated", &metrics.facts.topology.isolated),
         (Tone::Muted, "x offline", &offline),
     ];
     let named = sets.into_iter().filter(|(_, _, set)| !set.is_empty());

@@ -45,7 +45,7 @@ pub(super) fn lines(state: &State, width: u16) -> Vec<Line> {
 fn missing(state: &State, metrics: &Metrics) -> &'static str {
     match state.settings().mode {
         Mode::Replay => "this recording has none: it was made without the kernel's programs (BPF)",
-        _ if metrics.problems.iter().any(|problem| problem.source == "kernel") => {
+        _ if metrics.facts.problems.iter().any(|problem| problem.source == "kernel") => {
             "not known: the kernel's program (BPF) that counts them does not run here; F says why"
         }
         _ => "the kernel's programs (BPF) are being loaded",

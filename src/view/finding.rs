@@ -97,7 +97,7 @@ fn reports(state: &State) -> Vec<(Tone, String)> {
     let notices = state.notices.list().iter();
     let mut all: Vec<(Tone, String)> =
         notices.map(|notice| (if notice.warning { Tone::Warning } else { Tone::Good }, notice.text.clone())).collect();
-    let problems = state.metrics().into_iter().flat_map(|metrics| metrics.problems.iter());
+    let problems = state.metrics().into_iter().flat_map(|metrics| metrics.facts.problems.iter());
     all.extend(problems.map(|problem| (Tone::Warning, format!("{}: {}", problem.source, problem.text))));
     all
 }

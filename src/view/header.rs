@@ -60,10 +60,10 @@ fn keep_what_fits(pieces: &mut Vec<Piece>, mut room: usize) {
 
 fn pieces(state: &State, metrics: &Metrics) -> Vec<Piece> {
     let piece = |rank, tone, text: String| Piece { rank, tone, text };
-    let host = &metrics.host;
+    let host = &metrics.facts.host;
     let mut machine = plural(metrics.cores.len(), "core");
-    if metrics.topology.nodes > 1 {
-        machine = format!("{machine} / {}", plural(metrics.topology.nodes as usize, "node"));
+    if metrics.facts.topology.nodes > 1 {
+        machine = format!("{machine} / {}", plural(metrics.facts.topology.nodes as usize, "node"));
     }
     let mut pieces = vec![
         piece(3, Tone::Normal, host.name.clone()),

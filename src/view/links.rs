@@ -98,7 +98,7 @@ pub(super) fn title(state: &State, area: Area) -> Vec<String> {
     if list.shape == Shape::Flat {
         parts.push("flat".to_owned());
     }
-    let resting = state.metrics().map_or(0, |metrics| metrics.spaces.iter().filter(|space| space.rests).count());
+    let resting = state.metrics().map_or(0, |metrics| metrics.facts.spaces.iter().filter(|space| space.rests).count());
     if resting > 0 {
         parts.push(format!("{} read twice a second", plural(resting, "idle namespace")));
     }

@@ -142,7 +142,7 @@ fn in_a_row(cells: usize, room: usize) -> usize {
 /// The cores by node, else by socket, else all together.
 fn nodes(metrics: &Metrics) -> Vec<Node> {
     let mut nodes: Vec<((&'static str, Option<u32>), Node)> = Vec::new();
-    let by_node = metrics.topology.nodes > 0;
+    let by_node = metrics.facts.topology.nodes > 0;
     for (index, core) in metrics.cores.iter().enumerate() {
         let key = match (core.place.node, core.place.socket) {
             (Some(node), _) if by_node => ("node", Some(node)),

@@ -82,7 +82,7 @@ fn choose(state: &State, thread: ThreadId, (label, text, error): (&str, &str, Op
         let known = metrics.threads.iter().find(|other| other.sample.id == thread);
         let allowed = known.and_then(|thread| thread.sample.allowed.as_ref());
         let now = allowed.map_or_else(String::new, |allowed| format!(", allowed now {allowed}"));
-        lines.push(vec![(Tone::Muted, format!("online {}{now}", metrics.topology.online()))]);
+        lines.push(vec![(Tone::Muted, format!("online {}{now}", metrics.facts.topology.online()))]);
     }
     lines.extend(error.into_iter().flat_map(|why| sentences(Tone::Warning, why, width)));
     lines

@@ -104,7 +104,7 @@ fn evidence(metrics: &Metrics, width: u16) -> Option<String> {
         format!("{mark}{gap}{}{by}", kind.word())
     };
     let words: Vec<String> = there.map(words).collect();
-    let mark = if width < ROOM_FOR_MARK { "" } else { CoreLetters::of(&metrics.topology).mark() };
+    let mark = if width < ROOM_FOR_MARK { "" } else { CoreLetters::of(&metrics.facts.topology).mark() };
     (!words.is_empty()).then(|| format!("moves {}{mark}", words.join(", ")))
 }
 
@@ -129,7 +129,7 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
     };
     let columns: Vec<Column<Cell>> = COLUMNS.iter().filter(says).copied().map(roomy).collect();
     let columns = table::fit(&columns, area.width);
-    let letters = CoreLetters::of(&metrics.topology);
+    let letters = CoreLetters::of(&metrics.facts.topology);
     let strip = columns.iter().find(|column| column.id == Cell::Strip).map_or(0, |column| column.width);
     let window = Window::of(metrics, strip);
     head(&mut canvas, &columns, state.threads.sort, &window.head(strip, letters.word()));

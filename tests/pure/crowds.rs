@@ -153,7 +153,7 @@ fn a_port_of_open_vswitch_names_its_bridge_only_where_the_tree_does_not() {
     let mut stage = Stage::new(world, Settings::default());
     for _ in 0..3 {
         let mut sample = stage.world.tick(0.5);
-        sample.ovs = std::sync::Arc::new(vec![switch(&ports)]);
+        sample.facts_mut().ovs = std::sync::Arc::new(vec![switch(&ports)]);
         let item = vnettop::sample::Item::Sample(Box::new(sample));
         let metrics = stage.derivation.advance(item).expect("a sample gives metrics");
         let owner = metrics.owner(LinkKey { netns: NETNS, ifindex: port }).expect("JSON keeps the owner");

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use vnettop::derive::claim::{Basis, basis};
 use vnettop::derive::{Derivation, Evidence, Metrics, MoveClass, MovesByClass};
 use vnettop::sample::{
-    CoreCounters, CoreId, CorePlace, CoreSet, Duty, Event, Host, Ifindex, Item, Kind, LinkCounters, LinkFacts, LinkKey,
-    Move, OwnCost, Sample, Softnet, ThreadId, ThreadSample, Topology, Trace, TraceSource,
+    CoreCounters, CoreId, CorePlace, CoreSet, Duty, Event, Facts, Host, Ifindex, Item, Kind, LinkCounters, LinkFacts,
+    LinkKey, Move, OwnCost, Sample, Softnet, ThreadId, ThreadSample, Topology, Trace, TraceSource,
 };
 
 const SECOND: u64 = 1_000_000_000;
@@ -82,40 +82,16 @@ fn topology(cores: u32) -> Topology {
 }
 
 fn sample(at_ns: u64) -> Sample {
-    Sample {
-        wall_ms: 0,
-        at_ns,
-        host: Arc::new(Host { name: "h".into(), kernel: "6.18.0".into(), arch: "x86_64".into(), ..Host::default() }),
-        netns: 1,
-        links: Arc::default(),
-        counters: Vec::new(),
-        topology: Arc::new(topology(2)),
-        cores_at_ns: at_ns,
-        cores: Vec::new(),
-        threads: Vec::new(),
-        runners: Arc::default(),
-        trace: None,
-        kernel: None,
-        flows: Vec::new(),
-        spaces: Arc::default(),
-        owners: Arc::default(),
-        ovs: Arc::default(),
-        paths: Arc::default(),
-        benchmarks: Arc::default(),
-        qdiscs: Vec::new(),
-        protocols: Vec::new(),
-        datapaths: Vec::new(),
-        offloads: Arc::default(),
-        steering: Arc::default(),
-        family: None,
-        own: OwnCost { interval_ns: SECOND, ..OwnCost::default() },
-        problems: Arc::default(),
-    }
+    let host = Host { name: "h".into(), kernel: "6.18.0".into(), arch: "x86_64".into(), ..Host::default() };
+    let facts = Facts { host: Arc::new(host), topology: Arc::new(topology(2)), ..Facts::default() };
+    let own = OwnCost { interval_ns: SECOND, ..OwnCost::default() };
+    Sample { at_ns, netns: 1, cores_at_ns: at_ns, own, facts: Arc::new(facts), ..Sample::default() }
 }
 
 fn with_link(at_ns: u64, born: u64, counters: Option<LinkCounters>) -> Sample {
-    let links = Arc::new(vec![Arc::new(facts(4, born, Kind::Veth, Some(10_000)))]);
-    Sample { links, counters: counters.into_iter().collect(), ..sample(at_ns) }
+    let mut with = Sample { counters: counters.into_iter().collect(), ..sample(at_ns) };
+    with.facts_mut().links = Arc::new(vec![Arc::new(facts(4, born, Kind::Veth, Some(10_000)))]);
+    with
 }
 
 #[test]
@@ -200,10 +176,10 @@ fn a_link_without_counters_yet_is_shown_without_rates() {
 #[test]
 fn a_label_is_only_exceeded_where_it_is_no_limit() {
     let times = |kind: Kind| {
-        let sample = |at: u64, bytes| Sample {
-            links: Arc::new(vec![Arc::new(facts(4, 0, kind.clone(), Some(10_000)))]),
-            counters: vec![counters(4, at, bytes)],
-            ..sample(at)
+        let sample = |at: u64, bytes| {
+            let mut sample = Sample { counters: vec![counters(4, at, bytes)], ..sample(at) };
+            sample.facts_mut().links = Arc::new(vec![Arc::new(facts(4, 0, kind.clone(), Some(10_000)))]);
+            sample
         };
         last(vec![sample(SECOND, 0), sample(2 * SECOND, 4_375_000_000)]).links[0].times_label()
     };
@@ -253,7 +229,11 @@ fn an_offline_core_has_no_load_and_shifts_no_other() {
     let mut places = topology(3);
     places.cores[1].online = false;
     let places = Arc::new(places);
-    let at = |at_ns, cores| Sample { cores, topology: Arc::clone(&places), ..sample(at_ns) };
+    let at = |at_ns, cores| {
+        let mut sample = Sample { cores, ..sample(at_ns) };
+        sample.facts_mut().topology = Arc::clone(&places);
+        sample
+    };
     let metrics = last(vec![
         at(SECOND, vec![core(0, 0, 0), core(2, 0, 0)]),
         at(2 * SECOND, vec![core(0, 0, 100), core(2, 100, 0)]),

@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use vnettop::record::{Recorder, Recording};
 use vnettop::sample::{
-    Benchmark, Busy, Congestion, CoreSet, Direction, Event, FlowSample, Host, Ifindex, Interrupts, Item, Kind,
+    Benchmark, Busy, Congestion, CoreSet, Direction, Event, Facts, FlowSample, Host, Ifindex, Interrupts, Item, Kind,
     LinkCounters, LinkFacts, LinkKey, LinkState, NapiThread, Offload, Offloads, OwnCost, PortState, Problem, Program,
-    Proto, Pulse, Report, Reported, Runner, Sample, Side, Steering, TcpState, ThreadId, Topology, UdpState, Unread,
-    Whole,
+    Proto, Pulse, Report, Reported, Runner, Sample, Side, Steering, TcpState, ThreadId, UdpState, Unread, Whole,
 };
 
 fn facts(ifindex: u32, name: &str) -> Arc<LinkFacts> {
@@ -35,14 +34,28 @@ fn sample(tick: u64, links: &Arc<Vec<Arc<LinkFacts>>>) -> Item {
     Item::Sample(Box::new(Sample {
         wall_ms: 1_700_000_000_000 + tick,
         at_ns: tick * 100,
-        host: Arc::new(Host { name: "h".into(), kernel: "6.18".into(), arch: "x86_64".into(), ..Host::default() }),
         netns: 4_026_531_840,
-        links: Arc::clone(links),
-        counters: links.iter().map(row).collect(),
-        topology: Arc::new(Topology::default()),
         cores_at_ns: tick,
-        cores: Vec::new(),
-        threads: Vec::new(),
+        own: OwnCost {
+            cpu_ns: tick,
+            left_out: 2,
+            behind_ns: Some(7),
+            realtime: true,
+            interval_ns: 100,
+            seat: Some(3),
+            ..OwnCost::default()
+        },
+        counters: links.iter().map(row).collect(),
+        flows: vec![connection(tick), datagrams(tick)],
+        facts: Arc::new(slow(tick, links)),
+        ..Sample::default()
+    }))
+}
+
+fn slow(tick: u64, links: &Arc<Vec<Arc<LinkFacts>>>) -> Facts {
+    Facts {
+        host: Arc::new(Host { name: "h".into(), kernel: "6.18".into(), arch: "x86_64".into(), ..Host::default() }),
+        links: Arc::clone(links),
         runners: Arc::new(vec![Runner {
             pid: 90,
             tid: 91,
@@ -51,17 +64,7 @@ fn sample(tick: u64, links: &Arc<Vec<Arc<LinkFacts>>>) -> Item {
             cpu_ns: tick / 4,
             over_ns: 1_000_000_000,
         }]),
-        trace: None,
-        kernel: None,
-        flows: vec![connection(tick), datagrams(tick)],
-        spaces: Arc::default(),
-        owners: Arc::default(),
-        ovs: Arc::default(),
-        paths: Arc::default(),
         benchmarks: Arc::new(vec![benchmark(tick / 2)]),
-        qdiscs: Vec::new(),
-        protocols: Vec::new(),
-        datapaths: Vec::new(),
         offloads: Arc::new(vec![Offloads {
             link: LinkKey { netns: 4_026_531_840, ifindex: Ifindex(2) },
             tso: tick > 3,
@@ -80,17 +83,9 @@ fn sample(tick: u64, links: &Arc<Vec<Arc<LinkFacts>>>) -> Item {
             interrupts: Some(Interrupts::Cores(CoreSet::single(u32::try_from(tick).expect("small")))),
         }]),
         family: Some(Arc::new(vec![4711, 4712])),
-        own: OwnCost {
-            cpu_ns: tick,
-            left_out: 2,
-            behind_ns: Some(7),
-            realtime: true,
-            interval_ns: 100,
-            seat: Some(3),
-            ..OwnCost::default()
-        },
         problems: Arc::new(vec![Problem { source: "speed".into(), text: "unknown".into() }]),
-    }))
+        ..Facts::default()
+    }
 }
 
 fn connection(tick: u64) -> FlowSample {

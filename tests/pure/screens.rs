@@ -233,7 +233,7 @@ fn with_paths(settings: Settings) -> Stage {
     let mut stage = Stage::with(3, scenes::between_containers(), settings);
     let mut metrics = stage.derive();
     (metrics.flow.connections, metrics.paths) = scenes::ways();
-    metrics.spaces = scenes::spaces();
+    Arc::make_mut(&mut metrics.facts).spaces = scenes::spaces();
     stage.state.receive(metrics);
     stage
 }

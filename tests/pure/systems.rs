@@ -141,7 +141,8 @@ fn the_recordings_are_small_and_tell_nothing_of_where_they_were_taken() {
 fn tells_nothing(name: &str, item: &Item) {
     if let Item::Sample(sample) = item {
         let numbers = |word: &str| word.chars().all(|c| c.is_ascii_digit() || c == '.');
-        assert!(sample.host.name == "bench" && numbers(&sample.host.kernel), "{name}: {:?}", sample.host);
+        let host = &sample.facts.host;
+        assert!(host.name == "bench" && numbers(&host.kernel), "{name}: {host:?}");
     }
     let all = format!("{item:?}");
     let paths = all.split(['"', ' ']).filter(|word| word.starts_with('/') && word.len() > 1);

@@ -279,7 +279,7 @@ impl<'a> Session<'a> {
             self.note(format!("{error}; the run went on without it"));
         }
         if let Item::Sample(sample) = &item {
-            self.reap(sample.family.as_ref().map_or(&[], |family| family));
+            self.reap(sample.facts.family.as_ref().map_or(&[], |family| family));
         }
         self.run.item(item)
     }

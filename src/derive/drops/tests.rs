@@ -219,9 +219,9 @@ fn the_same_addresses_in_a_namespace_off_the_way_are_somebody_elses() {
         list(&known).expect("the kernel is asked").iter().map(|row| (row.packets, row.of_flows)).collect();
     assert_eq!(marks, [(640, false), (4, true)], "the list has both");
     let part = |mut sample: Sample| {
-        let mut path = sample.paths[0].clone();
+        let mut path = sample.facts.paths[0].clone();
         path.gap = Some("the rest is not known".to_owned());
-        sample.paths = Arc::new(vec![path]);
+        sample.facts_mut().paths = Arc::new(vec![path]);
         sample
     };
     let unknown = lost(&metrics(part(first), part(then)));

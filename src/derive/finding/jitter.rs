@@ -36,7 +36,7 @@ pub(super) fn by_moves(scene: &Scene<'_>) -> Option<Said> {
         "{}. {}; bins with {kind} run at {}, others at {}; {kind} costs about {}, as much as {:.0} ms of the \
          others' rate",
         swing(jitter, cv, conclusion),
-        moves(conclusion, scene.metrics.topology.nodes),
+        moves(conclusion, scene.metrics.facts.topology.nodes),
         unit.figure(cause.rate_with),
         unit.figure(cause.rate_without),
         bytes(cause.bytes_per_move),
@@ -58,7 +58,7 @@ pub(super) fn unexplained(scene: &Scene<'_>) -> Option<Said> {
     let not_moves = if conclusion.moves_per_s < LEAST_RATE {
         "No moves".to_owned()
     } else {
-        format!("{}, which are not shown to cause it", moves(conclusion, scene.metrics.topology.nodes))
+        format!("{}, which are not shown to cause it", moves(conclusion, scene.metrics.facts.topology.nodes))
     };
     let mut numbers = spread(jitter, cv, conclusion);
     let instead = match conclusion.rival {

@@ -128,7 +128,7 @@ fn kernels_word(loss: &Loss) -> String {
 
 /// The namespace as people know it.
 fn space(loss: &Loss, metrics: &Metrics) -> String {
-    let Some(netns) = loss.netns.filter(|_| metrics.spaces.len() > 1) else { return String::new() };
+    let Some(netns) = loss.netns.filter(|_| metrics.facts.spaces.len() > 1) else { return String::new() };
     match (metrics.space_name(netns), metrics.space(netns).and_then(|space| space.pid)) {
         _ if netns == metrics.netns => " in vnettop's own namespace".to_owned(),
         (Some(name), _) => format!(" on {name}"),

@@ -10,7 +10,7 @@ const SAMPLES_APART: usize = 6;
 
 /// A sender and a receiver that stay on different NUMA nodes.
 pub(super) fn other_node(scene: &Scene<'_>) -> Option<Said> {
-    if scene.metrics.topology.nodes < 2 {
+    if scene.metrics.facts.topology.nodes < 2 {
         return None;
     }
     let node = |thread: &ThreadMetrics| stays(scene, thread, SAMPLES_APART, |place| place.node);
@@ -60,7 +60,7 @@ fn stays(
     samples: usize,
     circle: fn(&CorePlace) -> Option<u32>,
 ) -> Option<u32> {
-    let topology = &scene.metrics.topology;
+    let topology = &scene.metrics.facts.topology;
     let track = scene.history.thread(thread.sample.id).filter(|track| track.cores.len() >= samples)?;
     let now = circle(topology.place(thread.sample.core)?)?;
     let same = |core: &u32| topology.place(*core).and_then(circle) == Some(now);

@@ -8,7 +8,7 @@ use crate::sample::Policy;
 const CAPPED: f64 = 0.98;
 
 fn policy<'a>(scene: &Scene<'a>) -> Option<&'a Policy> {
-    busy(scene.metrics).next().map(|_| &scene.metrics.host.policy)
+    busy(scene.metrics).next().map(|_| &scene.metrics.facts.host.policy)
 }
 
 /// The clock may not go as high as it could.
@@ -34,11 +34,11 @@ pub(super) fn powersave(scene: &Scene<'_>) -> Option<Said> {
 
 /// The kernel moves pages and threads between nodes.
 pub(super) fn balancing(scene: &Scene<'_>) -> Option<Said> {
-    let on = policy(scene)?.numa_balancing? && scene.metrics.topology.nodes > 1;
+    let on = policy(scene)?.numa_balancing? && scene.metrics.facts.topology.nodes > 1;
     on.then(|| Said {
         text: "NUMA balancing is on: it moves threads and pages between nodes (kernel.numa_balancing)".to_owned(),
         cost: None,
-        numbers: vec![("nodes", f64::from(scene.metrics.topology.nodes))],
+        numbers: vec![("nodes", f64::from(scene.metrics.facts.topology.nodes))],
     })
 }
 

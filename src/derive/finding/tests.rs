@@ -7,7 +7,7 @@ use crate::derive::links::{LinkMetrics, LinkRates};
 use crate::derive::moves::{Evidence, MovesByClass};
 use crate::derive::placement::machine::Machine;
 use crate::derive::{Basis, Derivation, Metrics};
-use crate::sample::{Ifindex, Item, Kind, LinkFacts, LinkKey, Ordinary, Sample};
+use crate::sample::{Facts, Ifindex, Item, Kind, LinkFacts, LinkKey, Ordinary, Sample};
 use std::sync::Arc;
 
 fn found<'a>(findings: &'a [Finding], id: &str) -> Option<&'a Finding> {
@@ -172,33 +172,14 @@ fn late_ticks_are_counted_and_the_remedy_named() {
 
 /// A sample with the threads of these metrics, for a history of where they ran.
 pub(in crate::derive) fn sample(metrics: &Metrics) -> Sample {
+    let (host, topology) = (Arc::clone(&metrics.facts.host), Arc::clone(&metrics.facts.topology));
     Sample {
-        wall_ms: 0,
         at_ns: metrics.at_ns,
-        host: Arc::clone(&metrics.host),
         netns: metrics.netns,
-        links: Arc::default(),
-        counters: Vec::new(),
-        topology: Arc::clone(&metrics.topology),
         cores_at_ns: metrics.at_ns,
-        cores: Vec::new(),
-        threads: metrics.threads.iter().map(|thread| thread.sample.clone()).collect(),
-        runners: Arc::default(),
-        trace: None,
-        kernel: None,
-        flows: Vec::new(),
-        spaces: Arc::default(),
-        owners: Arc::default(),
-        ovs: Arc::default(),
-        paths: Arc::default(),
-        benchmarks: Arc::default(),
-        qdiscs: Vec::new(),
-        protocols: Vec::new(),
-        datapaths: Vec::new(),
-        offloads: Arc::default(),
-        steering: Arc::default(),
-        family: None,
         own: metrics.own,
-        problems: Arc::default(),
+        threads: metrics.threads.iter().map(|thread| thread.sample.clone()).collect(),
+        facts: Arc::new(Facts { host, topology, ..Facts::default() }),
+        ..Sample::default()
     }
 }

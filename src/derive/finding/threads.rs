@@ -67,7 +67,7 @@ fn said(scene: &Scene<'_>, moving: &[&ThreadMetrics], per_s: f64, often: &str) -
     let seen: u64 = classes().map(|c| c.smt + c.cluster + c.llc + c.node + c.socket).sum();
     let far: u64 = classes().map(|c| c.node + c.socket).sum();
     let threads = if moving.len() == 1 { "1 busy thread".to_owned() } else { format!("{} busy threads", moving.len()) };
-    let crossing = if seen > 0 && scene.metrics.topology.nodes > 1 {
+    let crossing = if seen > 0 && scene.metrics.facts.topology.nodes > 1 {
         format!("; of {seen} moves whose cores were seen, {far} went to another cache or node")
     } else {
         String::new()

@@ -63,9 +63,9 @@ impl Connections {
         for end in &mut self.ends {
             (end.before, end.tcp_before) = (end.pulses.back().copied(), end.tcp);
         }
-        let names = Translated::on(&next.paths);
-        let mut is_other = self.paths != next.paths;
-        self.paths = Arc::clone(&next.paths);
+        let names = Translated::on(&next.facts.paths);
+        let mut is_other = self.paths != next.facts.paths;
+        self.paths = Arc::clone(&next.facts.paths);
         for flow in next.flows.iter().filter(|flow| flow.proto == Proto::Tcp) {
             match self.ends.binary_search_by_key(&flow.key(), |end| end.key) {
                 Ok(at) => {
@@ -98,7 +98,7 @@ impl Connections {
 
     /// Marks the ends that carry what another connection carries already, from their first pulse on.
     fn relay(&mut self, next: &Sample) {
-        for second in relayed::seconds(&next.flows, &next.paths) {
+        for second in relayed::seconds(&next.flows, &next.facts.paths) {
             for &(key, relay) in second.firsts.iter().chain([&(second.key, second.relay)]) {
                 let Ok(at) = self.ends.binary_search_by_key(&key, |end| end.key) else { continue };
                 let end = &mut self.ends[at];

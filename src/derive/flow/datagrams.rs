@@ -124,8 +124,8 @@ impl DatagramTest {
 /// The client of a test, which knows what was asked for.
 fn client(test: DatagramTest, next: &Sample) -> Option<&Benchmark> {
     let of = |end: Option<(u32, u64)>| {
-        let at = next.benchmarks.binary_search_by_key(&end?.0, |one| one.pid).ok()?;
-        Some(&next.benchmarks[at]).filter(|one| one.proto == Some(Proto::Udp) && one.streams.is_some())
+        let at = next.facts.benchmarks.binary_search_by_key(&end?.0, |one| one.pid).ok()?;
+        Some(&next.facts.benchmarks[at]).filter(|one| one.proto == Some(Proto::Udp) && one.streams.is_some())
     };
     of(test.from).or_else(|| of(test.to))
 }
@@ -176,7 +176,7 @@ mod tests {
         let mut before = sample(&Machine::small(2).metrics());
         let counters = |netns| ProtocolCounters { netns, at_ns: 5_000_000_000, ..ProtocolCounters::default() };
         before.protocols = (1..=3).map(counters).collect();
-        before.benchmarks = Arc::new(vec![client]);
+        before.facts_mut().benchmarks = Arc::new(vec![client]);
         let mut after = before.clone();
         for one in &mut after.protocols {
             one.at_ns += 1_000_000_000;

@@ -30,7 +30,7 @@ impl Scatter {
     pub fn observe(&mut self, previous: &Sample, next: &Sample, over: &mut VecDeque<Bin>) {
         if let Some(trace) = &next.trace {
             for traced in &trace.moves {
-                let class = MoveClass::of(&next.topology, traced.from, traced.to);
+                let class = MoveClass::of(&next.facts.topology, traced.from, traced.to);
                 let after = over.partition_point(|bin| bin.to_ns <= traced.at_ns);
                 match over.get_mut(after) {
                     Some(bin) if bin.from_ns <= traced.at_ns => add(bin, class),

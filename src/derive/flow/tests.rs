@@ -7,8 +7,8 @@ mod moves;
 use super::*;
 use crate::derive::links;
 use crate::sample::{
-    Benchmark, Busy, Congestion, CorePlace, CoreSet, Direction, Duty, FlowSample, Host, Ifindex, Kind, LinkCounters,
-    LinkFacts, LinkKey, Move, OwnCost, Program, Proto, Pulse, Side, TcpState, ThreadId, ThreadSample, Topology, Trace,
+    Benchmark, Busy, Congestion, CorePlace, CoreSet, Direction, Duty, Facts, FlowSample, Ifindex, Kind, LinkCounters,
+    LinkFacts, LinkKey, Move, Program, Proto, Pulse, Side, TcpState, ThreadId, ThreadSample, Topology, Trace,
     TraceSource, UdpState,
 };
 use std::sync::Arc;
@@ -36,35 +36,9 @@ fn sample(tick: u64) -> Sample {
         socket: Some(0),
         capacity: None,
     };
-    Sample {
-        wall_ms: 0,
-        at_ns: tick_ns(tick),
-        host: Arc::new(Host::default()),
-        netns: 1,
-        links: Arc::default(),
-        counters: Vec::new(),
-        topology: Arc::new(Topology { cores: (0..4).map(place).collect(), isolated: CoreSet::new(), nodes: 2 }),
-        cores_at_ns: tick_ns(tick),
-        cores: Vec::new(),
-        threads: Vec::new(),
-        runners: Arc::default(),
-        trace: None,
-        kernel: None,
-        flows: Vec::new(),
-        spaces: Arc::default(),
-        owners: Arc::default(),
-        ovs: Arc::default(),
-        paths: Arc::default(),
-        benchmarks: Arc::default(),
-        qdiscs: Vec::new(),
-        protocols: Vec::new(),
-        datapaths: Vec::new(),
-        offloads: Arc::default(),
-        steering: Arc::default(),
-        family: None,
-        own: OwnCost::default(),
-        problems: Arc::default(),
-    }
+    let topology = Topology { cores: (0..4).map(place).collect(), isolated: CoreSet::new(), nodes: 2 };
+    let facts = Facts { topology: Arc::new(topology), ..Facts::default() };
+    Sample { at_ns: tick_ns(tick), netns: 1, cores_at_ns: tick_ns(tick), facts: Arc::new(facts), ..Sample::default() }
 }
 
 /// The instants at which the connections are read from one tick (without it) to the next: whole tenths, then the tick.
@@ -116,7 +90,7 @@ fn what_a_program_copies_counts_once() {
             let path =
                 |(local, remote), cookie, accepts| relayed::tests::path((cookie, local, remote), &[(70, accepts)]);
             let known = [path(client, 1, true), path(server, 2, false)];
-            sample.paths = Arc::new(known.into_iter().filter(|_| is_known).collect());
+            sample.facts_mut().paths = Arc::new(known.into_iter().filter(|_| is_known).collect());
         })
     };
     let mean = |track: &FlowTrack| rates(track).iter().sum::<f64>() / rates(track).len() as f64;
@@ -254,7 +228,7 @@ fn thread(cpu_ns: u64, at_ns: u64, migrations: Option<u64>, core: u32) -> Thread
 /// A link that has moved so many bytes.
 fn add_link(sample: &mut Sample, ifindex: u32, rx_bytes: u64) {
     let facts = LinkFacts::plain(LinkKey { netns: 1, ifindex: Ifindex(ifindex) }, &format!("v{ifindex}"), Kind::Veth);
-    Arc::make_mut(&mut sample.links).push(Arc::new(facts));
+    Arc::make_mut(&mut sample.facts_mut().links).push(Arc::new(facts));
     sample.counters.push(LinkCounters {
         rx_bytes,
         rx_packets: rx_bytes / 1000,

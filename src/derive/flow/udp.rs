@@ -50,7 +50,7 @@ impl Datagrams {
         }
         let known = std::mem::take(&mut self.ends);
         let places = |ends: &[Socket]| ends.iter().map(|end| end.place).collect::<Vec<_>>();
-        let (before, names) = (places(&known), Translated::on(&next.paths));
+        let (before, names) = (places(&known), Translated::on(&next.facts.paths));
         for flow in flows() {
             let old = known.binary_search_by_key(&flow.key(), |end| end.key).ok().map(|at| &known[at]);
             let mut end = Socket {
@@ -59,7 +59,7 @@ impl Datagrams {
                 place: names.place(flow).or_as(old.map(|old| old.place)),
                 state: flow.udp,
                 before: old.and_then(|old| old.state),
-                sends: sends(&next.benchmarks, flow.pid),
+                sends: sends(&next.facts.benchmarks, flow.pid),
                 seen_sent: old.map_or(0, |old| old.seen_sent),
                 seen_received: old.map_or(0, |old| old.seen_received),
             };

@@ -79,7 +79,7 @@ impl Masks {
     pub(super) fn observe(&mut self, metrics: &Metrics) {
         let at_ns = metrics.at_ns;
         self.observed_at_ns = at_ns;
-        let stayed = self.stayed_online(&metrics.topology);
+        let stayed = self.stayed_online(&metrics.facts.topology);
         for thread in &metrics.threads {
             let (id, Some(allowed)) = (thread.sample.id, &thread.sample.allowed) else { continue };
             // Read before vnettop set the mask: it says nothing, however late it comes.

@@ -241,7 +241,7 @@ fn a_mask_that_something_else_changed_is_told_and_vnettops_own_is_not() {
 /// Core 3 is offline in every second second, and the kernel takes it out of the masks and puts it back.
 fn core_3_comes_and_goes(metrics: &mut Metrics, tick: u64) {
     let is_online = (tick / 2).is_multiple_of(2);
-    Arc::make_mut(&mut metrics.topology).cores[3].online = is_online;
+    Arc::make_mut(&mut Arc::make_mut(&mut metrics.facts).topology).cores[3].online = is_online;
     let mask = if is_online { "0-3" } else { "0-2" };
     metrics.threads[0].sample.allowed = mask.parse().ok();
 }
@@ -269,12 +269,12 @@ fn a_pin_to_a_core_that_goes_offline_among_others_is_not_undone() {
     let old = "0-3".parse().expect("cores");
     pins.event(&Event::Pinned { thread, old, asked: both.clone(), got: both.clone(), at_ns: 0 });
     metrics.threads[0].sample.allowed = Some(both);
-    assert_eq!(pins.undone(&metrics.threads, &metrics.topology), [], "it is in force");
+    assert_eq!(pins.undone(&metrics.threads, &metrics.facts.topology), [], "it is in force");
     core_3_comes_and_goes(&mut metrics, 2);
     metrics.threads[0].sample.allowed = Some(CoreSet::single(2));
-    assert_eq!(pins.undone(&metrics.threads, &metrics.topology), [], "core 3 is offline, the pin stands");
+    assert_eq!(pins.undone(&metrics.threads, &metrics.facts.topology), [], "core 3 is offline, the pin stands");
     metrics.threads[0].sample.allowed = "0-2".parse().ok();
-    let undone = pins.undone(&metrics.threads, &metrics.topology);
+    let undone = pins.undone(&metrics.threads, &metrics.facts.topology);
     assert_eq!(undone.len(), 1, "that mask is somebody else's: {undone:?}");
 }
 
@@ -310,7 +310,7 @@ fn the_traps_of_iperf3_are_told() {
 #[test]
 fn the_machines_policy_is_told_beside_a_benchmark_only() {
     let policy = |metrics: &mut Metrics| {
-        Arc::make_mut(&mut metrics.host).policy = Policy {
+        Arc::make_mut(&mut Arc::make_mut(&mut metrics.facts).host).policy = Policy {
             governor: Some("powersave".to_owned()),
             limit_khz: Some(1_200_000),
             most_khz: Some(2_600_000),

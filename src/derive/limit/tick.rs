@@ -129,7 +129,7 @@ fn thread(thread: &ThreadMetrics) -> Option<ThreadTick> {
 
 /// What the qdiscs do that the flows leave through; of one of several queues on a link each by itself.
 fn held(previous: &Sample, next: &Sample) -> Vec<HeldTick> {
-    let hops = next.paths.iter().flat_map(|path| &path.hops).filter(|hop| hop.way == HopWay::Sent);
+    let hops = next.facts.paths.iter().flat_map(|path| &path.hops).filter(|hop| hop.way == HopWay::Sent);
     let links: BTreeSet<LinkKey> = hops.map(|hop| hop.link).collect();
     let before = |now: &QdiscCounters| {
         let at = previous.qdiscs.binary_search_by_key(&(now.link, now.handle), |one| (one.link, one.handle)).ok()?;

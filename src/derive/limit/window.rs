@@ -66,13 +66,13 @@ impl Window {
         let cores = self.cores();
         let mut bits = Mean::default();
         flow.last(WINDOW_NS).for_each(|bin| bits.add(bin.bits_per_s, 1.0));
-        let policy = &metrics.host.policy;
+        let policy = &metrics.facts.host.policy;
         let sent = self.mean(|tick| tick.sent).filter(|_| proto == Some(Proto::Udp));
         Scene {
             handling: handling(metrics, carrying(), &cores),
             cores,
             threads: self.threads(metrics, &carrying()),
-            runners: next.runners.to_vec(),
+            runners: next.facts.runners.to_vec(),
             proto,
             rate: sent.or(bits.value()),
             asked: asked(metrics),

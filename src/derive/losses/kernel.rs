@@ -104,7 +104,7 @@ impl Step<'_> {
     }
 
     fn paths(&self) -> impl Iterator<Item = &FlowPath> {
-        self.next.paths.iter().chain(self.previous.paths.iter())
+        self.next.facts.paths.iter().chain(self.previous.facts.paths.iter())
     }
 
     fn is_theirs(&self, row: &DropCount) -> bool {

@@ -27,8 +27,8 @@ impl Route {
         if sample.flows.is_empty() {
             return None;
         }
-        Some(if sample.paths.iter().any(|path| !path.hops.is_empty()) {
-            Self::along(&sample.paths)
+        Some(if sample.facts.paths.iter().any(|path| !path.hops.is_empty()) {
+            Self::along(&sample.facts.paths)
         } else {
             Self::around(sample, links, spans)
         })

@@ -39,16 +39,16 @@ pub(in crate::derive) fn before() -> Sample {
         link("r1", key(ROUTER, 3), key(FAR, 2)),
         link("b0", key(FAR, 2), key(ROUTER, 3)),
     ];
-    sample.links = Arc::new(links.into_iter().map(Arc::new).collect());
-    sample.counters = sample.links.iter().map(|link| counters(link.key())).collect();
+    sample.facts_mut().links = Arc::new(links.into_iter().map(Arc::new).collect());
+    sample.counters = sample.facts.links.iter().map(|link| counters(link.key())).collect();
     let space =
         |netns, name: Option<&str>| Space { netns, name: name.map(str::to_owned), pid: Some(812), rests: false };
-    sample.spaces = Arc::new(vec![space(NEAR, Some("c1")), space(ROUTER, None), space(FAR, Some("c2"))]);
+    sample.facts_mut().spaces = Arc::new(vec![space(NEAR, Some("c1")), space(ROUTER, None), space(FAR, Some("c2"))]);
     sample.protocols =
         [NEAR, ROUTER, FAR].map(|netns| ProtocolCounters { netns, at_ns: 0, ..Default::default() }).into();
     sample.flows =
         vec![flow(1, NEAR, "198.18.1.1:43210", "198.18.2.1:5201"), flow(2, FAR, "198.18.2.1:5201", "0.0.0.0:0")];
-    sample.paths = Arc::new(vec![path()]);
+    sample.facts_mut().paths = Arc::new(vec![path()]);
     let row = |core| CoreCounters {
         core,
         user: 0,
@@ -267,7 +267,7 @@ fn the_last_moment_of_a_flow_counts_and_nothing_after_it() {
     let ended = after(|sample| {
         protocols(sample, FAR).udp_rcvbuf_errors = 50;
         protocols(sample, NEAR).udp_out_datagrams = 100;
-        (sample.flows, sample.paths) = (Vec::new(), Arc::default());
+        (sample.flows, sample.facts_mut().paths) = (Vec::new(), Arc::default());
     });
     assert_eq!(lost(&metrics(before(), ended)), [("receive_buffer", None, 50.0)], "lost before the flow ended");
     let mut quiet = before();
@@ -278,9 +278,9 @@ fn the_last_moment_of_a_flow_counts_and_nothing_after_it() {
 #[test]
 fn without_a_path_the_busy_links_of_the_ends_stand_for_it() {
     let mut first = before();
-    first.paths = Arc::default();
+    first.facts_mut().paths = Arc::default();
     let then = after(|sample| {
-        sample.paths = Arc::default();
+        sample.facts_mut().paths = Arc::default();
         protocols(sample, NEAR).udp_out_datagrams = 10_000;
         link(sample, key(NEAR, 2)).tx_packets = 10_000;
         link(sample, key(NEAR, 2)).tx_dropped = 400;

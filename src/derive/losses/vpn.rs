@@ -29,11 +29,11 @@ pub(super) fn lost(step: &Step<'_>, paths: &[FlowPath], spans: &[Span<'_>], into
 /// one there.
 fn holder<'a>(step: &Step<'a>, paths: &[FlowPath], netns: u64) -> Option<&'a Owned> {
     let is_held = |owned: &&Owned| owned.owner.kind == OwnerKind::Process && owned.owner.by == "tun";
-    let here = || step.next.owners.iter().filter(|owned| owned.link.netns == netns).filter(is_held);
+    let here = || step.next.facts.owners.iter().filter(|owned| owned.link.netns == netns).filter(is_held);
     let crosses = |link: LinkKey| paths.iter().any(|path| path.hops.iter().any(|hop| hop.link == link));
     let into_one = |path: &FlowPath| {
         let last = path.hops.last().map(|hop| hop.link);
-        path.gap.is_some() && step.next.owners.iter().filter(is_held).any(|owned| Some(owned.link) == last)
+        path.gap.is_some() && step.next.facts.owners.iter().filter(is_held).any(|owned| Some(owned.link) == last)
     };
     let ends = || step.next.flows.iter().any(|flow| flow.netns == netns);
     let only = || here().next().filter(|_| here().count() == 1 && ends() && paths.iter().any(into_one));
@@ -71,9 +71,9 @@ mod tests {
                 guess: false,
             };
             let ends = [key(NEAR, 2), key(FAR, 2)].into_iter().zip(programs);
-            sample.owners = Arc::new(ends.map(|(link, name)| Owned { link, owner: owner(name) }).collect());
+            sample.facts_mut().owners = Arc::new(ends.map(|(link, name)| Owned { link, owner: owner(name) }).collect());
             sample.flows.iter_mut().for_each(|flow| (flow.proto, flow.udp) = (Proto::Tcp, None));
-            let paths = Arc::make_mut(&mut sample.paths);
+            let paths = Arc::make_mut(&mut sample.facts_mut().paths);
             paths[0].proto = Proto::Tcp;
             paths[0].hops.truncate(1);
             paths[0].gap = Some("to the program that holds it open".to_owned());
@@ -104,9 +104,10 @@ mod tests {
 
     #[test]
     fn a_receivers_own_socket_stays_the_receivers() {
-        let told = through(["openvpn 7", "openvpn 9"], |sample| sample.owners = Arc::default());
+        let told = through(["openvpn 7", "openvpn 9"], |sample| sample.facts_mut().owners = Arc::default());
         assert_eq!(lost(&told), [("receive_buffer", None, 150.0)], "nobody holds a tun");
-        let elsewhere = |sample: &mut Sample| Arc::make_mut(&mut sample.paths)[0].hops[0].link = key(NEAR, 3);
+        let elsewhere =
+            |sample: &mut Sample| Arc::make_mut(&mut sample.facts_mut().paths)[0].hops[0].link = key(NEAR, 3);
         let told = through(["openvpn 7", "openvpn 9"], elsewhere);
         assert_eq!(lost(&told), [("receive_buffer", None, 150.0)], "the flow goes another way");
     }

@@ -121,8 +121,8 @@ fn next(metrics: &Metrics, before: Option<&Hop>, hop: &Hop, at: Result<Softirq, 
 
 /// The settings of a link.
 pub(in crate::derive) fn steering(metrics: &Metrics, link: LinkKey) -> Option<&Steering> {
-    let at = metrics.steering.binary_search_by_key(&link, |told| told.link).ok()?;
-    Some(&metrics.steering[at])
+    let at = metrics.facts.steering.binary_search_by_key(&link, |told| told.link).ok()?;
+    Some(&metrics.facts.steering[at])
 }
 
 /// The packets arrive on another core than they were sent on only where a device interrupts or a program writes them.
@@ -183,7 +183,7 @@ fn spread(
     told: &Steering,
     at: Result<Softirq, String>,
 ) -> Result<Softirq, String> {
-    let online = metrics.topology.online();
+    let online = metrics.facts.topology.online();
     let masks: Vec<CoreSet> = told.rps.iter().map(|queue| queue.intersection(&online)).collect();
     let spreads = masks.iter().any(|mask| !mask.is_empty());
     if told.rfs {

@@ -48,7 +48,7 @@ pub(super) fn busy_threads(metrics: &Metrics) -> Result<(Vec<BusyThread<'_>>, Ve
     if metrics.benchmark().all(|thread| metrics.recent.thread_cpu(thread.sample.id).is_none()) {
         return Err("the load of the watched threads is not known yet: wait for the next sample".to_owned());
     }
-    let online = metrics.topology.online();
+    let online = metrics.facts.topology.online();
     let senders = Senders::of(metrics);
     let (mut threads, mut left_out, mut control) = (Vec::<BusyThread>::new(), Vec::new(), Vec::new());
     for thread in metrics.benchmark() {
@@ -57,7 +57,7 @@ pub(super) fn busy_threads(metrics: &Metrics) -> Result<(Vec<BusyThread<'_>>, Ve
             control.extend((thread.sample.duty == Duty::Control).then_some(id.tid));
             continue;
         }
-        let allowed = allowed::of(thread, &metrics.topology, &online);
+        let allowed = allowed::of(thread, &metrics.facts.topology, &online);
         if allowed.cores.is_empty() {
             left_out.push(format!("{} {} is left out: no core it may use is online", label(thread), id.tid));
             continue;

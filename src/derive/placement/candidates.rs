@@ -94,7 +94,7 @@ impl CandidateCore {
 
 /// What the choice of cores for these threads rests on. `held` are the cores of threads that are pinned and stay.
 pub(super) fn inputs<'a>(metrics: &'a Metrics, threads: Vec<BusyThread<'a>>, held: &[CoreId]) -> Inputs<'a> {
-    let (topology, recent, card) = (&*metrics.topology, &*metrics.recent, network_card::of(metrics));
+    let (topology, recent, card) = (&*metrics.facts.topology, &*metrics.recent, network_card::of(metrics));
     let strongest = topology.cores.iter().filter_map(|place| place.capacity).max();
     let others_of = others_by_physical(topology, recent);
     let odd_jobs = topology.place(0);

@@ -8,7 +8,7 @@ use crate::derive::links::{LinkMetrics, LinkRates};
 use crate::derive::moves::{Evidence, MovesByClass};
 use crate::derive::threads::ThreadMetrics;
 use crate::sample::{
-    CoreId, CorePlace, CoreSet, Duty, Host, Ifindex, Kind, LinkFacts, LinkKey, OwnCost, Side, ThreadId, ThreadSample,
+    CoreId, CorePlace, CoreSet, Duty, Facts, Ifindex, Kind, LinkFacts, LinkKey, OwnCost, Side, ThreadId, ThreadSample,
     Topology,
 };
 use std::sync::Arc;
@@ -210,42 +210,17 @@ impl Machine {
             };
             CoreMetrics { place: *place, load: place.online.then_some(load) }
         };
+        let facts = Facts { topology: Arc::new(self.topology.clone()), ..Facts::default() };
         let mut metrics = Metrics {
-            benchmarks: Vec::new(),
-            wall_ms: 0,
             at_ns: 1_000_000_000,
             elapsed_s: Some(0.5),
-            host: Arc::new(Host::default()),
-            topology: Arc::new(self.topology.clone()),
             netns: 1,
-            spaces: Arc::default(),
-            ovs: Arc::default(),
-            datapaths: Vec::new(),
+            facts: Arc::new(facts),
             links: Arc::new(self.links.clone()),
-            owners: Arc::default(),
             cores: self.topology.cores.iter().map(core).collect(),
             threads: self.threads.clone(),
-            flow: crate::derive::FlowMetrics::default(),
-            losses: crate::derive::Losses::default(),
-            kernel: [None, None],
-            paths: Arc::default(),
-            offloads: Arc::default(),
-            steering: Arc::default(),
-            jitter: None,
-            card: None,
-            trace: None,
-            moves: Vec::new(),
-            own_cpu: None,
             own: OwnCost { interval_ns: 500_000_000, ..OwnCost::default() },
-            events: Vec::new(),
-            undone: Vec::new(),
-            problems: Arc::default(),
-            findings: Vec::new(),
-            limit: None,
-            tests: Vec::new(),
-            test: None,
-            recent: Arc::default(),
-            placement_may_help: false,
+            ..Metrics::default()
         };
         let mut recent = RecentLoad::default();
         (0..10).for_each(|_| recent.observe(&metrics));

@@ -34,7 +34,7 @@ pub(super) fn carrier(metrics: &Metrics) -> Option<&LinkMetrics> {
 pub(super) fn of(metrics: &Metrics) -> Option<NetworkCard> {
     let carrier = carrier(metrics)?;
     let node = carrier.facts.node?;
-    let here = metrics.topology.cores.iter().filter(|place| place.online && place.node == Some(node));
+    let here = metrics.facts.topology.cores.iter().filter(|place| place.online && place.node == Some(node));
     let busy = |core| metrics.recent.core(core).is_some_and(|load| load.others_interrupts >= INTERRUPTED);
     let interrupted = here.map(|place| place.core).filter(|&core| busy(core)).collect();
     Some(NetworkCard { name: carrier.facts.name.clone(), node, interrupted })

@@ -62,7 +62,7 @@ impl Drops {
         if counts {
             self.known |= !self.last_links.is_empty();
             self.concerned.insert(sample.netns);
-            self.concerned.extend(sample.paths.iter().flat_map(|path| &path.hops).map(|hop| hop.link.netns));
+            self.concerned.extend(sample.facts.paths.iter().flat_map(|path| &path.hops).map(|hop| hop.link.netns));
             self.add(sample);
         }
         self.last_links.clear();
@@ -151,6 +151,6 @@ fn whole(packets: f64) -> u64 {
 }
 
 fn name(sample: &Sample, key: LinkKey) -> String {
-    let at = sample.links.binary_search_by_key(&key, |link| link.key());
-    at.map_or_else(|_| format!("link {}", key.ifindex.0), |at| sample.links[at].name.clone())
+    let at = sample.facts.links.binary_search_by_key(&key, |link| link.key());
+    at.map_or_else(|_| format!("link {}", key.ifindex.0), |at| sample.facts.links[at].name.clone())
 }

@@ -99,7 +99,7 @@ impl Run {
     }
 
     fn look(&mut self, sample: &Sample) {
-        self.knows_family |= sample.family.as_ref().is_some_and(|family| !family.is_empty());
+        self.knows_family |= sample.facts.family.as_ref().is_some_and(|family| !family.is_empty());
         self.looks += u32::from(self.has_started);
     }
 

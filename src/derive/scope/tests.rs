@@ -27,10 +27,10 @@ fn of(family: Option<&[u32]>, flows: Vec<FlowSample>) -> Sample {
     let id = |pid| ThreadId { pid, tid: pid, start: 1 };
     of.threads = pids.iter().map(|&pid| crate::sample::ThreadSample { id: id(pid), ..plain.clone() }).collect();
     let test = |&pid: &u32| Benchmark::plain(pid, Program::Iperf3, Side::Client, 5201);
-    of.benchmarks = Arc::new(pids.iter().filter(|&&pid| pid >= 50).map(test).collect());
+    of.facts_mut().benchmarks = Arc::new(pids.iter().filter(|&&pid| pid >= 50).map(test).collect());
     of.protocols =
         pids.iter().map(|&pid| ProtocolCounters { netns: pid.into(), ..ProtocolCounters::default() }).collect();
-    of.family = family.map(|family| Arc::new(family.to_vec()));
+    of.facts_mut().family = family.map(|family| Arc::new(family.to_vec()));
     of.flows = flows;
     of.flows.sort_by_key(FlowSample::key);
     of
@@ -62,7 +62,7 @@ fn the_commands_client_and_its_server_belong_and_the_test_beside_does_not() {
     assert!(scope.has_benchmark() && beside.flows && scope.shared().is_none());
     let spaces: Vec<u64> = seen.protocols.iter().map(|one| one.netns).collect();
     assert_eq!(spaces, [50, 60], "what other namespaces lose is somebody else's");
-    assert_eq!(seen.benchmarks.iter().map(|one| one.pid).collect::<Vec<_>>(), [50, 60]);
+    assert_eq!(seen.facts.benchmarks.iter().map(|one| one.pid).collect::<Vec<_>>(), [50, 60]);
 }
 
 #[test]

@@ -63,8 +63,8 @@ impl Running {
         self.ended_ns = if own.is_empty() { self.ended_ns.or(Some(next.at_ns)) } else { None };
         let family = Arc::new(key.processes());
         let narrow = |scope: &mut Scope, sample: &Sample| {
-            let mut sample = Sample { family: Some(Arc::clone(&family)), ..sample.clone() };
-            let beside = scope.narrow(&mut sample);
+            let mut sample = sample.clone();
+            let beside = scope.narrow_to(&family, &mut sample);
             (sample, beside)
         };
         self.scope.take(own);
@@ -148,7 +148,7 @@ fn own_part(machine: &Metrics, before: &Sample, now: &Sample) -> Metrics {
     own.moves
         .retain(|one| is_own(now, one.thread.pid, one.thread.tid) || is_own(before, one.thread.pid, one.thread.tid));
     own.undone.retain(|undone| is_own(now, undone.thread.pid, undone.thread.tid));
-    own.paths = Arc::clone(&now.paths);
+    own.paths = Arc::clone(&now.facts.paths);
     own.kernel = [now.kernel.clone(), before.kernel.clone()];
     own
 }

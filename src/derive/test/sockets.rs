@@ -38,8 +38,8 @@ impl Sockets {
     pub fn observe(&mut self, sample: &Sample) {
         let made_of = MadeOf {
             sockets: sample.flows.iter().map(|flow| (flow.key(), flow.remote)).collect(),
-            benchmarks: Arc::clone(&sample.benchmarks),
-            paths: Arc::clone(&sample.paths),
+            benchmarks: Arc::clone(&sample.facts.benchmarks),
+            paths: Arc::clone(&sample.facts.paths),
         };
         if self.made_of != made_of {
             self.tests = tests_of(sample, &self.tests);
@@ -65,7 +65,7 @@ impl Sockets {
 
 /// Whose each socket is.
 fn tests_of(sample: &Sample, before: &BTreeMap<SocketKey, TestKey>) -> BTreeMap<SocketKey, TestKey> {
-    let (mut tests, names) = (BTreeMap::new(), Translated::on(&sample.paths));
+    let (mut tests, names) = (BTreeMap::new(), Translated::on(&sample.facts.paths));
     for proto in [Proto::Tcp, Proto::Udp] {
         let flows: Vec<&FlowSample> = sample.flows.iter().filter(|flow| flow.proto == proto).collect();
         let places = names.places(flows.iter().copied());
@@ -84,8 +84,9 @@ fn tests_of(sample: &Sample, before: &BTreeMap<SocketKey, TestKey>) -> BTreeMap<
             let is_told = |key: &&TestKey| matches!(key, TestKey::Client(_)) || other.is_none();
             let connected = ends().filter(|flow| flow.remote.port() != 0);
             let known = connected.filter_map(|flow| before.get(&flow.key())).find(is_told);
-            let key =
-                known.copied().or_else(|| key(flows[one], other.map(|at| flows[at]), &sample.benchmarks, &lowest));
+            let key = known
+                .copied()
+                .or_else(|| key(flows[one], other.map(|at| flows[at]), &sample.facts.benchmarks, &lowest));
             tests.extend(key.into_iter().flat_map(|key| ends().map(move |flow| (flow.key(), key))));
         }
     }
@@ -95,7 +96,7 @@ fn tests_of(sample: &Sample, before: &BTreeMap<SocketKey, TestKey>) -> BTreeMap<
 /// A connection behind a program that copies is of the test whose data it carries. Of several that carried as much as it has it
 /// is the one that its server is known to serve, or whose it was; else nobody's.
 fn follow_relays(sample: &Sample, tests: &mut BTreeMap<SocketKey, TestKey>) {
-    let seconds = relayed::seconds(&sample.flows, &sample.paths);
+    let seconds = relayed::seconds(&sample.flows, &sample.facts.paths);
     let firsts = |second: &Second, tests: &BTreeMap<SocketKey, TestKey>| -> BTreeSet<TestKey> {
         second.firsts.iter().filter_map(|(socket, _)| tests.get(socket).copied()).collect()
     };
@@ -112,7 +113,7 @@ fn follow_relays(sample: &Sample, tests: &mut BTreeMap<SocketKey, TestKey>) {
         let before = tests.remove(&second.key);
         let alone = || {
             let at = sample.flows.binary_search_by_key(&second.key, FlowSample::key).ok()?;
-            key(&sample.flows[at], None, &sample.benchmarks, &|_, _| None)
+            key(&sample.flows[at], None, &sample.facts.benchmarks, &|_, _| None)
         };
         let told = || only(&may).or_else(|| only(&serves[&second.pid])).or(before).filter(|key| may.contains(key));
         let key = if may.is_empty() { alone() } else { told() };

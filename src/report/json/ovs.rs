@@ -97,7 +97,7 @@ impl<'a> Switch<'a> {
                 own.map(Datapath::of).collect()
             },
         };
-        metrics.ovs.iter().map(of).collect()
+        metrics.facts.ovs.iter().map(of).collect()
     }
 }
 

@@ -1,8 +1,9 @@
 //! What a source has handed over and nobody has taken yet: how many, how old, how many bytes. A source that cannot wait for its
 //! reader looks here before it reads, so that a reader who stands still costs memory up to a bound and no more.
 
-use crate::sample::{Item, Sample};
+use crate::sample::{EachFact, Facts, Item, Sample};
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,8 +15,8 @@ const MOST_BYTES: usize = 32 << 20;
 const OLDEST_NS: u64 = 60_000_000_000;
 /// Whatever they weigh and however far apart they are: one that is taken next, and one after it.
 const LEAST: usize = 2;
-/// What a row of facts has beside its fixed size: names, addresses, hops.
-const ROW: usize = 256;
+/// What is no sample, about.
+const EVENT: usize = size_of::<Item>() + 256;
 
 /// What waits.
 #[derive(Debug)]
@@ -27,23 +28,20 @@ pub(super) struct Room {
     /// When each that waits was handed over, monotonic ns, and its bytes; the oldest first.
     waiting: VecDeque<(u64, usize)>,
     bytes: usize,
-    /// Where the facts of the last sample lie: the same ones again take no memory.
-    facts: [usize; FACTS],
+    /// The facts of the last sample: the same ones again take no memory.
+    facts: Facts,
 }
-
-/// How many lists of facts a sample shares with the one before.
-const FACTS: usize = 10;
 
 impl Room {
     pub fn new(taken: Arc<AtomicU64>) -> Self {
-        Self { taken, struck: 0, waiting: VecDeque::new(), bytes: 0, facts: [0; FACTS] }
+        Self { taken, struck: 0, waiting: VecDeque::new(), bytes: 0, facts: Facts::default() }
     }
 
     /// Another one waits.
     pub fn add(&mut self, item: Option<&Item>, now_ns: u64) {
         let bytes = match item {
             Some(Item::Sample(sample)) => self.weigh(sample),
-            Some(Item::Event(_)) | None => size_of::<Item>() + ROW,
+            Some(Item::Event(_)) | None => EVENT,
         };
         self.waiting.push_back((now_ns, bytes));
         self.bytes += bytes;
@@ -67,29 +65,29 @@ impl Room {
         fn rows<T>(rows: &[T]) -> usize {
             size_of_val(rows)
         }
-        fn list<T>(list: &Arc<Vec<T>>) -> (usize, usize) {
-            (Arc::as_ptr(list).addr(), list.len() * (size_of::<T>() + ROW))
-        }
-        let facts = [
-            (Arc::as_ptr(&sample.links).addr(), rows(&sample.links)),
-            list(&sample.spaces),
-            list(&sample.owners),
-            list(&sample.ovs),
-            list(&sample.paths),
-            list(&sample.offloads),
-            list(&sample.steering),
-            list(&sample.runners),
-            list(&sample.benchmarks),
-            list(&sample.problems),
-        ];
-        let known = std::mem::replace(&mut self.facts, facts.map(|(at, _)| at));
-        let new: usize =
-            facts.iter().zip(known).filter(|((at, _), known)| at != known).map(|((_, bytes), _)| bytes).sum();
+        let mut new = NewFacts(0);
+        let Ok(()) = self.facts.each(&sample.facts, &mut new);
+        let NewFacts(new) = new;
         let pulses: usize = sample.flows.iter().map(|flow| rows(&flow.pulses)).sum();
         let moves = sample.trace.as_ref().map_or(0, |trace| rows(&trace.moves));
         let read = rows(&sample.counters) + rows(&sample.cores) + rows(&sample.threads) + rows(&sample.flows);
         let also = rows(&sample.qdiscs) + rows(&sample.protocols) + rows(&sample.datapaths);
         size_of::<Sample>() + new + pulses + moves + read + also
+    }
+}
+
+/// About how many bytes of facts there are that were not there before.
+struct NewFacts(usize);
+
+impl EachFact for NewFacts {
+    type Error = Infallible;
+
+    fn fact<T: Clone + PartialEq>(&mut self, _name: &str, was: &mut T, is: &T, bytes: usize) -> Result<(), Infallible> {
+        if was != is {
+            self.0 += bytes;
+        }
+        was.clone_from(is);
+        Ok(())
     }
 }
 

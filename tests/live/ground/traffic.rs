@@ -74,7 +74,7 @@ fn keep(recording: &Path, folder: &Path) {
     let mut to = Recorder::create(&to).unwrap_or_else(|error| panic!("{error}"));
     while let Some(mut item) = from.next_item().unwrap_or_else(|error| panic!("{error}")) {
         if let Item::Sample(sample) = &mut item {
-            let kernel = &mut Arc::make_mut(&mut sample.host).kernel;
+            let kernel = &mut Arc::make_mut(&mut sample.facts_mut().host).kernel;
             kernel.truncate(kernel.find('-').unwrap_or(kernel.len()));
         }
         to.write(&item).unwrap_or_else(|error| panic!("{error}"));

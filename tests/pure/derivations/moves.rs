@@ -34,8 +34,9 @@ fn counted_moves_are_the_kernels_and_sampled_ones_are_an_under_count() {
 fn traced(at_ns: u64, core: CoreId, count: Option<u64>, moves: &[(u64, CoreId, CoreId)]) -> Sample {
     let moves = moves.iter().map(|&(at_ns, from, to)| Move { at_ns, tid: 101, from, to }).collect();
     let trace = Some(Trace { source: TraceSource::Ftrace, lost: 0, moves, partly: vec![] });
-    let topology = Arc::new(topology(4));
-    Sample { threads: vec![thread(101, 7, at_ns, core, count)], trace, topology, ..sample(at_ns) }
+    let mut traced = Sample { threads: vec![thread(101, 7, at_ns, core, count)], trace, ..sample(at_ns) };
+    traced.facts_mut().topology = Arc::new(topology(4));
+    traced
 }
 
 fn known(by: MovesByClass) -> u64 {

@@ -253,34 +253,26 @@ impl World {
         if self.topology.cores.is_empty() {
             self.topology = Arc::new(self.read_topology());
         }
+        let facts = Facts {
+            host: Arc::new(self.host.clone()),
+            topology: Arc::clone(&self.topology),
+            links: Arc::clone(&self.facts),
+            problems: Arc::new(self.problems.clone()),
+            spaces: Arc::new(self.spaces.clone()),
+            owners: Arc::clone(&self.owners),
+            ..Facts::default()
+        };
         Sample {
             wall_ms: self.wall_ms,
             at_ns,
-            host: Arc::new(self.host.clone()),
             netns: NETNS,
-            links: Arc::clone(&self.facts),
-            counters: self.links.iter().map(|(_, counters, _)| *counters).collect(),
-            topology: Arc::clone(&self.topology),
             cores_at_ns: at_ns,
+            own: self.own,
+            counters: self.links.iter().map(|(_, counters, _)| *counters).collect(),
             cores: self.cores.iter().filter(|(place, ..)| place.online).map(|(_, counters, _)| *counters).collect(),
             threads: self.threads.iter().map(|runner| runner.sample.clone()).collect(),
-            runners: Arc::default(),
-            trace: None,
-            kernel: None,
-            flows: Vec::new(),
-            spaces: Arc::new(self.spaces.clone()),
-            owners: Arc::clone(&self.owners),
-            ovs: Arc::default(),
-            paths: Arc::default(),
-            benchmarks: Arc::default(),
-            qdiscs: Vec::new(),
-            protocols: Vec::new(),
-            datapaths: Vec::new(),
-            offloads: Arc::default(),
-            steering: Arc::default(),
-            family: None,
-            own: self.own,
-            problems: Arc::new(self.problems.clone()),
+            facts: Arc::new(facts),
+            ..Sample::default()
         }
     }
 

@@ -61,7 +61,7 @@ fn receiver<'a>(scene: &Scene<'a>) -> Option<&'a LinkMetrics> {
 pub(in crate::derive::finding) fn steered(scene: &Scene<'_>) -> Option<Said> {
     let metrics = scene.metrics;
     let is_set = |told: &Steering| told.threaded || !told.napi.is_empty() || told.rps.iter().any(|set| !set.is_empty());
-    if !metrics.steering.iter().any(is_set) {
+    if !metrics.facts.steering.iter().any(is_set) {
         return None;
     }
     let carrying = metrics.flow.connections.iter().filter(|connection| connection.carries);

@@ -61,7 +61,7 @@ fn metrics(change: impl FnOnce(&mut Vec<LinkFacts>, &mut FlowPath)) -> Metrics {
     metrics.links = Arc::new(links.into_iter().map(link).collect());
     metrics.paths = Arc::new(vec![path]);
     let space = |netns, name: &str| Space { netns, name: Some(name.to_owned()), pid: None, rests: false };
-    metrics.spaces = Arc::new(vec![space(NEAR, "c1"), space(FAR, "c2")]);
+    Arc::make_mut(&mut metrics.facts).spaces = Arc::new(vec![space(NEAR, "c1"), space(FAR, "c2")]);
     metrics
 }
 
@@ -198,7 +198,7 @@ fn offloads(netns: u64, ifindex: u32, off: &[Offload], unwanted: &[Offload]) -> 
 /// The metrics of a healthy path where the offloads of its three links are these.
 fn with_offloads(each: impl Into<Vec<Offloads>>) -> Metrics {
     let mut metrics = metrics(|_, _| ());
-    metrics.offloads = Arc::new(each.into());
+    Arc::make_mut(&mut metrics.facts).offloads = Arc::new(each.into());
     metrics
 }
 

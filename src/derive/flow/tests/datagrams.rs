@@ -18,7 +18,7 @@ fn datagrams_go_from_whose_command_line_says_so_and_are_lost_where_they_arrive()
             let state = UdpState { rx_queue: u32::from(full) * 9, tx_queue: 0, rcvbuf: 100, drops };
             sample.flows.extend([datagrams(1, CLIENT, UdpState::default()), datagrams(2, ends, state)]);
             let test = direction.map(|direction| Benchmark { direction: Some(direction), ..client(1) });
-            sample.benchmarks = Arc::new(test.into_iter().collect());
+            sample.facts_mut().benchmarks = Arc::new(test.into_iter().collect());
         });
         assert!(track.bins().is_empty() && track.basis().is_none(), "it counts no bytes");
         let connections = track.metrics().connections;

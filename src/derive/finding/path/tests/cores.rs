@@ -22,7 +22,8 @@ fn flowing(cores: u32, sender: CoreId, receiver: CoreId, change: impl FnOnce(&mu
     let machine = machine.thread(SERVER, SERVER, Side::Server, receiver).thread(CLIENT, CLIENT, Side::Client, sender);
     let mut metrics = connected(metrics(|_, _| ()), 0, 9e9, 1448);
     let on = machine.metrics();
-    (metrics.threads, metrics.cores, metrics.topology) = (on.threads, on.cores, on.topology);
+    (metrics.threads, metrics.cores) = (on.threads, on.cores);
+    Arc::make_mut(&mut metrics.facts).topology = Arc::clone(&on.facts.topology);
     for load in metrics.cores.iter_mut().filter_map(|core| core.load.as_mut()) {
         load.softnet_processed_per_s = Some(1e5);
     }
@@ -32,10 +33,10 @@ fn flowing(cores: u32, sender: CoreId, receiver: CoreId, change: impl FnOnce(&mu
     (path.hops[1].way, path.hops[2].way) = (HopWay::Received, HopWay::Received);
     let mut settings = vec![steering(NEAR, 2, ""), steering(NEAR, 3, ""), steering(FAR, 2, "")];
     change(&mut settings);
-    metrics.steering = Arc::new(settings);
+    Arc::make_mut(&mut metrics.facts).steering = Arc::new(settings);
     let gro = [Offload::Gro];
     let each = [offloads(NEAR, 2, &gro, &gro), offloads(NEAR, 3, &gro, &gro), offloads(FAR, 2, &gro, &gro)];
-    metrics.offloads = Arc::new(each.to_vec());
+    Arc::make_mut(&mut metrics.facts).offloads = Arc::new(each.to_vec());
     metrics
 }
 
@@ -77,9 +78,9 @@ fn a_thread_of_napi_takes_what_its_sender_could_not_put_together() {
     let threaded = |all: &mut Vec<Steering>| (all[1].threaded, all[1].napi) = (true, vec![thread()]);
     assert_eq!(hops(&flowing(4, 1, 2, threaded)), ["1 sender"; 3], "with TSO it goes past the NAPI of a veth");
     let mut single = flowing(4, 1, 2, threaded);
-    Arc::make_mut(&mut single.offloads)[0].tso = false;
+    Arc::make_mut(&mut Arc::make_mut(&mut single.facts).offloads)[0].tso = false;
     assert_eq!(hops(&single), ["1 sender", "3 napi_thread", "3 napi_thread"], "single packets do not");
-    Arc::make_mut(&mut single.offloads).clear();
+    Arc::make_mut(&mut Arc::make_mut(&mut single.facts).offloads).clear();
     assert!(hops(&single)[1].starts_with("whether threaded NAPI takes"), "without knowing of TSO it is not known");
 }
 
@@ -90,7 +91,8 @@ fn what_a_program_or_a_device_does_is_unknown() {
     assert_eq!(hops(&metrics)[1..], ["the program that holds x0 handles it"; 2], "and what comes after");
     Arc::make_mut(&mut Arc::make_mut(&mut metrics.links)[1].facts).kind = Kind::Physical;
     assert_eq!(hops(&metrics)[1], "the core that x0 interrupts is not known");
-    Arc::make_mut(&mut metrics.steering)[1].interrupts = Some(Interrupts::Unknown("nobody says".to_owned()));
+    Arc::make_mut(&mut Arc::make_mut(&mut metrics.facts).steering)[1].interrupts =
+        Some(Interrupts::Unknown("nobody says".to_owned()));
     assert_eq!(hops(&metrics)[1], "the core that x0 interrupts is not known: nobody says");
     let by_device = flowing(4, 1, 2, |all| all[1].rps = vec![set("3")]);
     assert_eq!(SoftirqBy::Rps.word(), hops(&by_device)[1].rsplit(' ').next().expect("a word"));
@@ -138,7 +140,7 @@ fn a_setting_that_uses_only_the_flows_own_cores_is_named() {
         all[2].napi = vec![NapiThread { pid: 77, core: 1, allowed: set("1") }];
     });
     assert!(none(&threaded), "what comes goes past it");
-    Arc::make_mut(&mut threaded.offloads)[1].tso = false;
+    Arc::make_mut(&mut Arc::make_mut(&mut threaded.facts).offloads)[1].tso = false;
     let told = said(&threaded, "steered");
     assert!(told.starts_with("the thread of its NAPI has what b0 (c2) receives handled on core 1"), "{told}");
     assert!(told.ends_with("(taskset -cp 2 77)"), "{told}");
