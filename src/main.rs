@@ -11,7 +11,7 @@ use vnettop::record::{Recorder, Recording};
 use vnettop::source::feed::{Feed, Pace};
 use vnettop::source::ovs;
 use vnettop::source::owners::Sockets;
-use vnettop::source::sampler::{self, Choice, SELF, Scope, Thrift};
+use vnettop::source::sampler::{self, Choice, ReadPolicy, SELF, Scope};
 use vnettop::source::threads::Watch;
 use vnettop::source::{LEAST_TO_REPLAY, LEAST_TO_WATCH, enough_descriptors};
 use vnettop::state::{Mode, Settings, State, Units};
@@ -193,7 +193,7 @@ fn feed(config: &Config, demo: Option<&Demo>) -> Result<Feed, Box<dyn std::error
         ovs: ovs::places(|name| std::env::var_os(name), &config.ovs_sockets),
         docker: Sockets::find(|name| std::env::var_os(name), config.docker_socket.as_deref()),
         iperf3_json: config.iperf3_json.clone(),
-        thrift: if looked_at_only { Thrift::StillLinks } else { Thrift::Nothing },
+        read_policy: if looked_at_only { ReadPolicy::IdleLinksLess } else { ReadPolicy::Everything },
         losses_at_rest: matches!(config.face, Face::Run(_)),
         on_request: config.on_request,
     };

@@ -5,8 +5,8 @@
 
 mod clean;
 mod line;
-mod patient;
 mod read;
+mod timeout_writer;
 mod write;
 
 use serde::{Deserialize, Serialize};

@@ -214,7 +214,7 @@ mod tests {
     use crate::sample::OnRequest;
     use crate::source::Roots;
     use crate::source::owners::Sockets;
-    use crate::source::sampler::{Choice, Scope, Settings, Thrift};
+    use crate::source::sampler::{Choice, ReadPolicy, Scope, Settings};
     use std::io::{BufRead, BufReader, Seek};
     use std::time::Duration;
 
@@ -227,7 +227,7 @@ mod tests {
             ovs: Vec::new(),
             docker: Sockets::find(|_| None, None),
             iperf3_json: None,
-            thrift: Thrift::Nothing,
+            read_policy: ReadPolicy::Everything,
             losses_at_rest: false,
             on_request: OnRequest::default(),
         };

@@ -94,7 +94,7 @@ mod tests {
     const SERVER: u32 = 7;
 
     fn server() -> Benchmark {
-        Benchmark::plain(SERVER, Program::Iperf3, Side::Server, 5201)
+        Benchmark::new(SERVER, Program::Iperf3, Side::Server, 5201)
     }
 
     /// A connection of the server's with somebody elsewhere.
@@ -127,8 +127,7 @@ mod tests {
     }
     #[test]
     fn what_the_command_says_in_passing_stands_beside_it_while_it_runs() {
-        let client =
-            |pid| Benchmark { json_stream: true, ..Benchmark::plain(pid, Program::Iperf3, Side::Client, 5201) };
+        let client = |pid| Benchmark { json_stream: true, ..Benchmark::new(pid, Program::Iperf3, Side::Client, 5201) };
         let last = Reported { at_ms: 1000, ..Reported::default() };
         let mut heard = Heard::default();
         heard.event(&Event::Reported { at_ns: 1, pid: 5, side: None, report: Report::Interval(last) });

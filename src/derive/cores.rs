@@ -13,7 +13,7 @@ pub struct CoreMetrics {
 }
 
 /// What a core did between two samples.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct CoreLoad {
     /// Shares of its time; none when the clock ticks did not advance (an interval below one tick).
     pub shares: Option<Shares>,
@@ -33,7 +33,7 @@ pub struct CoreLoad {
 }
 
 /// Shares of one core's time; they sum to 1.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 #[allow(missing_docs, reason = "the words of /proc/stat; user has nice in it, idle has iowait in it")]
 pub struct Shares {
     pub user: f64,

@@ -126,7 +126,7 @@ pub fn between(previous: Option<&Sample>, next: &Sample) -> Vec<LinkMetrics> {
             counters,
             rates: old
                 .zip(counters)
-                .and_then(|(old, new)| if ticked && old == new { Some(STILL) } else { rates(&old, &new) }),
+                .and_then(|(old, new)| if ticked && old == new { Some(LinkRates::STILL) } else { rates(&old, &new) }),
             facts: Arc::clone(facts),
             ovs: None,
         }
@@ -134,17 +134,19 @@ pub fn between(previous: Option<&Sample>, next: &Sample) -> Vec<LinkMetrics> {
     next.facts.links.iter().map(link).collect()
 }
 
-/// The rates of a link that was not read again, because it had stood still for long: see `source::links`.
-const STILL: LinkRates = LinkRates {
-    rx_bits_per_s: Some(0.0),
-    tx_bits_per_s: Some(0.0),
-    rx_packets_per_s: Some(0.0),
-    tx_packets_per_s: Some(0.0),
-    rx_dropped_per_s: Some(0.0),
-    tx_dropped_per_s: Some(0.0),
-    rx_errors_per_s: Some(0.0),
-    tx_errors_per_s: Some(0.0),
-};
+impl LinkRates {
+    /// Nothing moves. So it is with a link that was not read again, because it had stood still for long: see `source::links`.
+    pub(in crate::derive) const STILL: Self = Self {
+        rx_bits_per_s: Some(0.0),
+        tx_bits_per_s: Some(0.0),
+        rx_packets_per_s: Some(0.0),
+        tx_packets_per_s: Some(0.0),
+        rx_dropped_per_s: Some(0.0),
+        tx_dropped_per_s: Some(0.0),
+        rx_errors_per_s: Some(0.0),
+        tx_errors_per_s: Some(0.0),
+    };
+}
 
 /// The older sample, walked in step with the newer one: both are sorted by key.
 struct Previous<'a> {

@@ -59,7 +59,7 @@ mod tests {
     }
 
     fn port(ifindex: u32) -> OvsPort {
-        OvsPort::plain(&format!("p{ifindex}"), "system", Some(key(ifindex)))
+        OvsPort::new(&format!("p{ifindex}"), "system", Some(key(ifindex)))
     }
 
     #[test]

@@ -216,12 +216,12 @@ pub(in crate::derive) mod tests {
 
     pub(super) fn end(cookie: u64, pid: u32, local: &str, remote: &str) -> FlowSample {
         let address = |text: &str| text.parse().expect("an address");
-        FlowSample::plain(cookie, (u64::from(pid), pid), (address(local), address(remote)))
+        FlowSample::new(cookie, (u64::from(pid), pid), (address(local), address(remote)))
     }
 
     pub(super) fn of(flows: Vec<FlowSample>, sides: &[(u32, Side)]) -> Sample {
         let mut of = Sample { flows, ..sample(&Machine::small(2).pair(0, 1).metrics()) };
-        let benchmark = |&(pid, side)| Benchmark::plain(pid, Program::Iperf3, side, 5201);
+        let benchmark = |&(pid, side)| Benchmark::new(pid, Program::Iperf3, side, 5201);
         of.facts_mut().benchmarks = Arc::new(sides.iter().map(benchmark).collect());
         of
     }

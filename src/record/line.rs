@@ -9,14 +9,14 @@ use std::marker::PhantomData;
 /// The sample or event of a line; none where it is a fact, which is among `facts` then.
 pub(super) fn read(line: &[u8], facts: &mut Facts) -> serde_json::Result<Option<Item>> {
     let mut json = serde_json::Deserializer::from_slice(line);
-    let item = Line(facts).deserialize(&mut json)?;
+    let item = LineReader(facts).deserialize(&mut json)?;
     json.end()?;
     Ok(item)
 }
 
-struct Line<'a>(&'a mut Facts);
+struct LineReader<'a>(&'a mut Facts);
 
-impl<'de> DeserializeSeed<'de> for Line<'_> {
+impl<'de> DeserializeSeed<'de> for LineReader<'_> {
     type Value = Option<Item>;
 
     fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error> {
@@ -24,7 +24,7 @@ impl<'de> DeserializeSeed<'de> for Line<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Line<'_> {
+impl<'de> Visitor<'de> for LineReader<'_> {
     type Value = Option<Item>;
 
     fn expecting(&self, to: &mut fmt::Formatter) -> fmt::Result {
@@ -37,7 +37,7 @@ impl<'de> Visitor<'de> for Line<'_> {
             "sample" => value.newtype_variant().map(|sample| Some(Item::Sample(sample))),
             "event" => value.newtype_variant().map(|event| Some(Item::Event(event))),
             name => {
-                let (mut fact, same) = (Named { name, value: Some(value), lifetime: PhantomData }, self.0.clone());
+                let (mut fact, same) = (FactReader { name, value: Some(value), lifetime: PhantomData }, self.0.clone());
                 self.0.each(&same, &mut fact)?;
                 if fact.value.is_some() {
                     return Err(Error::custom(format_args!("no line is named `{name}`")));
@@ -49,13 +49,13 @@ impl<'de> Visitor<'de> for Line<'_> {
 }
 
 /// Reads the fact of this name; its value is left where there is none.
-struct Named<'n, 'de, A> {
+struct FactReader<'n, 'de, A> {
     name: &'n str,
     value: Option<A>,
     lifetime: PhantomData<&'de ()>,
 }
 
-impl<'de, A: VariantAccess<'de>> EachFact for Named<'_, 'de, A> {
+impl<'de, A: VariantAccess<'de>> EachFact for FactReader<'_, 'de, A> {
     type Error = A::Error;
 
     fn fact<T>(&mut self, name: &str, was: &mut T, _is: &T, _bytes: usize) -> Result<(), A::Error>

@@ -1,6 +1,6 @@
 //! Writes a recording, line by line as the samples come, so that a crash loses at most the last second.
 
-use super::patient::Patient;
+use super::timeout_writer::TimeoutWriter;
 use super::{Header, RecordError, SCHEMA_VERSION};
 use crate::sample::{EachFact, Facts, Item};
 use serde::{Serialize, de::DeserializeOwned};
@@ -24,8 +24,8 @@ pub struct Recorder {
 }
 
 enum Out {
-    Plain(BufWriter<Patient>),
-    Zstd(zstd::stream::write::Encoder<'static, BufWriter<Patient>>),
+    Plain(BufWriter<TimeoutWriter>),
+    Zstd(zstd::stream::write::Encoder<'static, BufWriter<TimeoutWriter>>),
 }
 
 impl Recorder {
@@ -38,7 +38,7 @@ impl Recorder {
             return Err(RecordError::Exists(path.to_owned()));
         }
         let is_new = !path.exists();
-        let recorder = Self::begin(path, Patient::create(path));
+        let recorder = Self::begin(path, TimeoutWriter::create(path));
         if recorder.is_err() && is_new {
             remove_empty(path);
         }
@@ -50,7 +50,7 @@ impl Recorder {
     /// # Errors
     /// There is something with its name, or it cannot be written.
     pub fn create_new(path: &Path) -> Result<Self, RecordError> {
-        let file = Patient::create_new(path);
+        let file = TimeoutWriter::create_new(path);
         let is_new = file.is_ok();
         let recorder = Self::begin(path, file);
         if recorder.is_err() && is_new {
@@ -59,7 +59,7 @@ impl Recorder {
         recorder
     }
 
-    fn begin(path: &Path, file: io::Result<Patient>) -> Result<Self, RecordError> {
+    fn begin(path: &Path, file: io::Result<TimeoutWriter>) -> Result<Self, RecordError> {
         let at = |error| RecordError::File { operation: "write", path: path.to_owned(), error };
         let file = BufWriter::new(file.map_err(at)?);
         let out = match path.extension() {
@@ -105,8 +105,8 @@ impl Recorder {
 
     fn item(&mut self, item: &Item) -> io::Result<()> {
         if let Item::Sample(sample) = item {
-            let changes = &mut Changes { out: &mut self.out, are_first: self.facts.is_none() };
-            self.facts.get_or_insert_default().each(&sample.facts, changes)?;
+            let writer = &mut FactWriter { out: &mut self.out, are_first: self.facts.is_none() };
+            self.facts.get_or_insert_default().each(&sample.facts, writer)?;
         }
         self.out.line(item)?;
         if let (Item::Sample(sample), Out::Zstd(_)) = (item, &self.out) {
@@ -139,12 +139,12 @@ impl Out {
 }
 
 /// Writes a line for each fact that is another than the one written last.
-struct Changes<'a> {
+struct FactWriter<'a> {
     out: &'a mut Out,
     are_first: bool,
 }
 
-impl EachFact for Changes<'_> {
+impl EachFact for FactWriter<'_> {
     type Error = io::Error;
 
     fn fact<T>(&mut self, name: &str, was: &mut T, is: &T, _bytes: usize) -> io::Result<()>

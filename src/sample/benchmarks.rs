@@ -79,9 +79,9 @@ pub struct Benchmark {
 }
 
 impl Benchmark {
-    /// One of which nothing else is known.
+    /// A benchmark of which nothing else is known.
     #[must_use]
-    pub fn plain(pid: u32, program: Program, side: Side, port: u16) -> Self {
+    pub fn new(pid: u32, program: Program, side: Side, port: u16) -> Self {
         Self {
             pid,
             program,

@@ -37,7 +37,7 @@ pub const SOFTIRQ_KINDS: [(SoftirqKind, &str); 10] = [
 ];
 
 /// What one online core has done since boot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CoreCounters {
     /// The core, from its label, never from its position.
     pub core: CoreId,
@@ -62,7 +62,7 @@ pub struct CoreCounters {
 }
 
 /// A row of `/proc/net/softnet_stat`; the kernel keeps 32 bits of each, so differences wrap.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Softnet {
     /// Packets taken from the backlog.
     pub processed: u32,
@@ -84,7 +84,7 @@ pub struct Topology {
 }
 
 /// Where one core sits. A circle that the machine does not tell is none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CorePlace {
     /// The core.
     pub core: CoreId,

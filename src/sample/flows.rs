@@ -206,9 +206,9 @@ impl FlowSample {
         [Some(here), there].into_iter().flatten()
     }
 
-    /// A TCP connection of which nothing else is known; the namespace and process that hold it, its own and its other end.
+    /// A TCP connection by its cookie, the namespace and process that hold it, its own and its other end; everything else unknown.
     #[must_use]
-    pub fn plain(cookie: u64, (netns, pid): (u64, u32), (local, remote): (SocketAddr, SocketAddr)) -> Self {
+    pub fn new(cookie: u64, (netns, pid): (u64, u32), (local, remote): (SocketAddr, SocketAddr)) -> Self {
         let (proto, mark, tcp, udp, pulses) = (Proto::Tcp, None, None, None, Vec::new());
         Self { proto, cookie, netns, pid, local, remote, mark, tcp, udp, pulses }
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The kernel's index of a link within its network namespace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Ifindex(pub u32);
 
@@ -17,7 +17,7 @@ pub struct LinkKey {
 }
 
 /// What a link is (`RTM_NEWLINK`), without its counters.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkFacts {
     /// Inode of the network namespace it is in.
     pub netns: u64,
@@ -59,31 +59,27 @@ pub struct LinkFacts {
     /// another namespace is the same as of one that is itself set down.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_set_up: Option<bool>,
+    /// `IFLA_NUM_TX_QUEUES`: queues to send by that the device was made with; not all of them need be in use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tx_queues: Option<u32>,
+    /// `IFLA_NUM_RX_QUEUES`: queues to receive by, likewise; unknown where the kernel has no RPS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rx_queues: Option<u32>,
 }
 
 impl LinkFacts {
-    /// One that is up, with 1500 bytes, and of which nothing else is known: what others start from.
+    /// A link that is up, MTU 1500, everything else unknown.
     #[must_use]
-    pub fn plain(key: LinkKey, name: &str, kind: Kind) -> Self {
+    pub fn new(key: LinkKey, name: &str, kind: Kind) -> Self {
         Self {
             netns: key.netns,
             ifindex: key.ifindex,
             born: 1,
             name: name.to_owned(),
-            alias: None,
             kind,
             state: LinkState::Up,
             mtu: 1500,
-            master: None,
-            slave_kind: None,
-            port_state: None,
-            peer: None,
-            lower: None,
-            bond_mode: None,
-            node: None,
-            speed_mbps: None,
-            speed_was_set: false,
-            is_set_up: None,
+            ..Self::default()
         }
     }
 
@@ -104,19 +100,7 @@ impl LinkCounters {
     /// Of a link that has moved nothing yet.
     #[must_use]
     pub fn zero(key: LinkKey, at_ns: u64) -> Self {
-        Self {
-            netns: key.netns,
-            ifindex: key.ifindex,
-            at_ns,
-            rx_bytes: 0,
-            tx_bytes: 0,
-            rx_packets: 0,
-            tx_packets: 0,
-            rx_dropped: 0,
-            tx_dropped: 0,
-            rx_errors: 0,
-            tx_errors: 0,
-        }
+        Self { netns: key.netns, ifindex: key.ifindex, at_ns, ..Self::default() }
     }
 
     /// Whose they are.
@@ -139,7 +123,7 @@ pub struct PeerRef {
 }
 
 /// Operational state, RFC 2863 words as `ip link` prints them, in lower case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LinkState {
     /// `IF_OPER_UP`.
@@ -155,6 +139,7 @@ pub enum LinkState {
     /// `IF_OPER_NOTPRESENT`.
     NotPresent,
     /// `IF_OPER_UNKNOWN`: the driver does not say (tun, lo); it may well carry traffic.
+    #[default]
     Unknown,
 }
 
@@ -327,6 +312,13 @@ impl Kind {
     }
 }
 
+/// A link whose kind is not known.
+impl Default for Kind {
+    fn default() -> Self {
+        Self::Other(String::new())
+    }
+}
+
 impl From<String> for Kind {
     fn from(word: String) -> Self {
         match word.as_str() {
@@ -356,7 +348,7 @@ impl From<Kind> for String {
 }
 
 /// What a link has moved since it was created (`IFLA_STATS_LINK_64` of `RTM_GETSTATS`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkCounters {
     /// Inode of the link's network namespace.
     #[serde(rename = "n")]

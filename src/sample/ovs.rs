@@ -30,7 +30,7 @@ pub struct OvsBridge {
 }
 
 /// One interface of a port.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OvsPort {
     /// `Interface.name`.
     pub name: String,
@@ -112,22 +112,16 @@ impl OvsDatapath {
 }
 
 impl OvsPort {
-    /// The only interface of its port, which counts drops, and of which nothing else is known.
+    /// The only interface of its port; it counts drops, everything else is unknown.
     #[must_use]
-    pub fn plain(name: &str, kind: &str, link: Option<LinkKey>) -> Self {
+    pub fn new(name: &str, kind: &str, link: Option<LinkKey>) -> Self {
         Self {
             name: name.to_owned(),
             port: name.to_owned(),
             kind: kind.to_owned(),
             link,
-            ofport: None,
-            vlan: None,
-            peer: None,
-            remote_ip: None,
-            local_ip: None,
-            key: None,
-            error: None,
             counts_drops: true,
+            ..Self::default()
         }
     }
 }

@@ -4,7 +4,7 @@ use super::{CoreId, CoreSet};
 use serde::{Deserialize, Serialize};
 
 /// A thread, unmistakable: a reused tid has another start time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ThreadId {
     /// The process.
     pub pid: u32,
@@ -37,10 +37,11 @@ pub enum Direction {
 }
 
 /// What the thread does in its process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Duty {
     /// It carries the traffic: every thread but the main one, or the only thread.
+    #[default]
     Worker,
     /// The main thread of a process that has others.
     Control,
@@ -49,7 +50,7 @@ pub enum Duty {
 }
 
 /// One watched thread at one instant; absolute counters.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadSample {
     /// Which thread.
     pub id: ThreadId,

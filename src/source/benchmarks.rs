@@ -69,7 +69,7 @@ fn parse(pid: u32, program: Program, arguments: &[String]) -> Option<Benchmark> 
         length: asked.length,
         batched: asked.batched,
         affinity: asked.affinity.map(|cores| text::clean(cores.as_bytes())),
-        ..Benchmark::plain(pid, program, side, asked.port)
+        ..Benchmark::new(pid, program, side, asked.port)
     })
 }
 

@@ -21,13 +21,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What a tick may leave unread.
+/// Which links a tick reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Thrift {
-    /// Nothing: for whoever adds up the objects.
-    Nothing,
-    /// Where there are very many links, those that stand still, now and then: for whoever looks at them.
-    StillLinks,
+pub enum ReadPolicy {
+    /// All of them: JSON lines and recordings are added up.
+    Everything,
+    /// Of very many links, those that stand still less often than every tick: for a screen.
+    IdleLinksLess,
 }
 
 /// What is read.
@@ -45,8 +45,8 @@ pub struct Scope {
     pub docker: Sockets,
     /// A file that iperf 3 writes to with `--json-stream`.
     pub iperf3_json: Option<PathBuf>,
-    /// What a tick may leave unread.
-    pub thrift: Thrift,
+    /// Which links a tick reads.
+    pub read_policy: ReadPolicy,
     /// Protocols and qdiscs are read also while there are no flows: for whoever counts what is lost from the first packet on.
     pub losses_at_rest: bool,
     /// What the kernel counts beyond the usual.
@@ -79,9 +79,9 @@ impl Live {
     /// # Errors
     /// Links or per-core counters cannot be read at all; what is merely missing becomes a problem of each sample.
     pub fn open(scope: &Scope) -> Result<Self, SourceError> {
-        let Scope { roots, watch, netns, ovs, docker, iperf3_json, thrift, losses_at_rest, on_request } = scope;
+        let Scope { roots, watch, netns, ovs, docker, iperf3_json, read_policy, losses_at_rest, on_request } = scope;
         let links = LinkReader::open()?;
-        let looked_at = *thrift == Thrift::StillLinks;
+        let looked_at = *read_policy == ReadPolicy::IdleLinksLess;
         let links = if looked_at { links.still_ones_less_often() } else { links };
         Ok(Self {
             links: AllLinks::new(links, looked_at)?,

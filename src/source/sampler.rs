@@ -9,7 +9,7 @@ mod priority;
 
 use super::feed::{Command, Sender};
 use super::live::Live;
-pub use super::live::{Scope, Thrift};
+pub use super::live::{ReadPolicy, Scope};
 use super::pulse::PulseTimer;
 use super::seat::Seat;
 pub use super::spaces::{Choice, SELF};

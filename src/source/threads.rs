@@ -48,7 +48,7 @@ pub struct ThreadReader {
     /// By process and thread.
     tasks: BTreeMap<(u32, u32), Task>,
     /// By process.
-    known: BTreeMap<u32, Learnt>,
+    known: BTreeMap<u32, ProcessInfo>,
     limits: GroupLimits,
     quotas_at_ns: u64,
     runners: Runners,
@@ -63,7 +63,7 @@ pub struct ThreadReader {
 
 /// What is known of a process, when it has to be read again, and whether its command line is its last.
 #[derive(Debug)]
-struct Learnt {
+struct ProcessInfo {
     known: Known,
     /// The group whose quota is the narrowest.
     group: Option<Group>,
@@ -73,7 +73,7 @@ struct Learnt {
     comm: Vec<u8>,
 }
 
-impl Learnt {
+impl ProcessInfo {
     /// Another name is another program's, with another command line.
     fn is_called(&mut self, comm: &[u8]) {
         if self.comm == comm {
@@ -164,7 +164,7 @@ impl ThreadReader {
 
     /// The benchmarks among the watched processes, sorted by pid; the same `Arc` until that changes.
     pub fn benchmarks(&mut self) -> Arc<Vec<Benchmark>> {
-        let now = || self.known.values().filter_map(|learnt| learnt.known.benchmark.as_ref());
+        let now = || self.known.values().filter_map(|process| process.known.benchmark.as_ref());
         if !now().eq(self.benchmarks.iter()) {
             self.benchmarks = Arc::new(now().cloned().collect());
         }
@@ -207,7 +207,7 @@ impl ThreadReader {
                 continue;
             }
             match self.known.get(&pid) {
-                Some(learnt) if learnt.due_ns > now_ns => continue,
+                Some(process) if process.due_ns > now_ns => continue,
                 Some(_) if renewed >= MOST_RENEWED => continue,
                 known => renewed += usize::from(known.is_some()),
             }
@@ -218,17 +218,17 @@ impl ThreadReader {
                     let quota = group.as_ref().and_then(Group::read);
                     let known = Known { benchmark, cpuset, memory_nodes, quota };
                     let due_ns = now_ns + FIRST_KNOWN_FOR_NS;
-                    self.known.insert(pid, Learnt { known, group, due_ns, settled: false, comm: Vec::new() });
+                    self.known.insert(pid, ProcessInfo { known, group, due_ns, settled: false, comm: Vec::new() });
                 }
-                Some(learnt) => {
-                    if !learnt.settled
+                Some(process) => {
+                    if !process.settled
                         && let Ok(benchmark) = benchmarks::of(&self.roots, pid)
                     {
-                        (learnt.known.benchmark, learnt.settled) = (benchmark, true);
+                        (process.known.benchmark, process.settled) = (benchmark, true);
                     }
-                    (learnt.known.cpuset, learnt.known.memory_nodes) = (cpuset, memory_nodes);
-                    learnt.group = group;
-                    learnt.due_ns = now_ns + KNOWN_FOR_NS;
+                    (process.known.cpuset, process.known.memory_nodes) = (cpuset, memory_nodes);
+                    process.group = group;
+                    process.due_ns = now_ns + KNOWN_FOR_NS;
                 }
             }
         }
@@ -241,7 +241,7 @@ impl ThreadReader {
         }
         self.quotas_at_ns = now_ns;
         let mut last: Option<(Group, Option<Quota>)> = None;
-        for Learnt { known, group, .. } in self.known.values_mut() {
+        for ProcessInfo { known, group, .. } in self.known.values_mut() {
             known.quota = group.as_ref().and_then(|group| match &last {
                 // The processes of a test are mostly of one group.
                 Some((same, quota)) if same == group => *quota,
@@ -255,17 +255,17 @@ impl ThreadReader {
         let mut samples = Vec::with_capacity(self.tasks.len());
         let mut uncounted = false;
         self.tasks.retain(|&(pid, tid), task| {
-            let Some(learnt) = self.known.get_mut(&pid) else { return true };
-            let mut read = task.read(&mut self.reading, &learnt.known);
+            let Some(process) = self.known.get_mut(&pid) else { return true };
+            let mut read = task.read(&mut self.reading, &process.known);
             if read == Err(Lost::Gone) && task.renew(&mut self.reading.proc) {
-                read = task.read(&mut self.reading, &learnt.known);
+                read = task.read(&mut self.reading, &process.known);
             }
             match read {
                 // It took another name, and was watched for the one it had.
                 Ok(_) if task.for_itself && !self.census.answers(pid, tid, task.comm()) => return false,
                 Ok(sample) => {
                     if pid == tid {
-                        learnt.is_called(task.comm());
+                        process.is_called(task.comm());
                     }
                     uncounted |= sample.migrations.is_none();
                     samples.push(sample);

@@ -200,13 +200,13 @@ mod tests {
         let key = |index| LinkKey { netns: 1, ifindex: Ifindex(index) };
         let facts = LinkFacts {
             master: master.map(Ifindex),
-            ..LinkFacts::plain(LinkKey { netns: 1, ifindex: Ifindex(index) }, name, Kind::Veth)
+            ..LinkFacts::new(LinkKey { netns: 1, ifindex: Ifindex(index) }, name, Kind::Veth)
         };
         let port = |bridge| OvsPlace {
             bridge: "br0".to_owned(),
             bridge_link: Some(key(bridge)),
             datapath: "system".to_owned(),
-            port: OvsPort::plain(name, "system", Some(key(index))),
+            port: OvsPort::new(name, "system", Some(key(index))),
         };
         let ovs = bridge.map(|bridge| Arc::new(port(bridge)));
         LinkMetrics { facts: Arc::new(facts), basis: Basis::None, counters: None, rates: None, ovs }

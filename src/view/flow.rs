@@ -204,7 +204,7 @@ mod tests {
     fn running(side: Side) -> BenchmarkMetrics {
         let test = Benchmark {
             target: (side == Side::Client).then(|| "198.18.0.1".to_owned()),
-            ..Benchmark::plain(1, Program::Iperf3, side, 5201)
+            ..Benchmark::new(1, Program::Iperf3, side, 5201)
         };
         BenchmarkMetrics { test, proto: Some(Proto::Tcp), streams: Some(8), direction: Some(Direction::Reverse) }
     }

@@ -11,7 +11,7 @@ use vnettop::record::{Recorder, Recording};
 use vnettop::sample::{Item, OnRequest};
 use vnettop::source::feed::{Feed, Next};
 use vnettop::source::owners::Sockets;
-use vnettop::source::sampler::{Choice, Scope, Settings, Thrift};
+use vnettop::source::sampler::{Choice, ReadPolicy, Scope, Settings};
 use vnettop::source::{Roots, threads::Watch};
 use vnettop::state::{self, State};
 use vnettop::ui::{self, Theme};
@@ -53,7 +53,7 @@ fn watch_and_record(file: &Path, ticks: u64) -> Vec<Vec<Buffer>> {
         ovs: Vec::new(),
         docker: Sockets::find(|_| None, None),
         iperf3_json: None,
-        thrift: Thrift::Nothing,
+        read_policy: ReadPolicy::Everything,
         losses_at_rest: false,
         on_request: OnRequest::default(),
     };

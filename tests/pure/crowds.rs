@@ -170,7 +170,7 @@ fn a_port_of_open_vswitch_names_its_bridge_only_where_the_tree_does_not() {
 /// An Open vSwitch with the bridge `br-int` and these ports.
 fn switch(ports: &[(&str, Ifindex)]) -> OvsSwitch {
     let port =
-        |&(name, ifindex): &(&str, Ifindex)| OvsPort::plain(name, "system", Some(LinkKey { netns: NETNS, ifindex }));
+        |&(name, ifindex): &(&str, Ifindex)| OvsPort::new(name, "system", Some(LinkKey { netns: NETNS, ifindex }));
     let ports = ports.iter().map(port).collect();
     let bridge = OvsBridge { name: "br-int".to_owned(), datapath: "system".to_owned(), fail_mode: None, ports };
     OvsSwitch { socket: "/run/openvswitch/db.sock".to_owned(), netns: NETNS, version: None, bridges: vec![bridge] }

@@ -16,7 +16,7 @@ fn facts(ifindex: u32, born: u64, kind: Kind, speed_mbps: Option<u32>) -> LinkFa
     LinkFacts {
         born,
         speed_mbps,
-        ..LinkFacts::plain(LinkKey { netns: 1, ifindex: Ifindex(ifindex) }, &format!("l{ifindex}"), kind)
+        ..LinkFacts::new(LinkKey { netns: 1, ifindex: Ifindex(ifindex) }, &format!("l{ifindex}"), kind)
     }
 }
 
@@ -33,15 +33,11 @@ fn counters(ifindex: u32, at_ns: u64, bytes: u64) -> LinkCounters {
 fn core(core: CoreId, softirq: u64, idle: u64) -> CoreCounters {
     CoreCounters {
         core,
-        user: 0,
-        system: 0,
-        irq: 0,
         softirq,
-        steal: 0,
         idle,
         softirqs: [Some(softirq * 10); 10],
-        softnet: Some(Softnet { processed: 0, dropped: 0, squeezed: 0 }),
-        ksoftirqd_ns: None,
+        softnet: Some(Softnet::default()),
+        ..CoreCounters::default()
     }
 }
 
@@ -50,19 +46,14 @@ fn thread(tid: u32, start: u64, at_ns: u64, core: CoreId, migrations: Option<u64
         id: ThreadId { pid: 100, tid, start },
         at_ns,
         name: "iperf3".to_owned(),
-        side: None,
-        direction: None,
-        duty: Duty::Worker,
         core,
         allowed: Some(CoreSet::from_words(&[3])),
-        cpuset: None,
-        memory_nodes: None,
-        quota: None,
         cpu_ns: at_ns / 2,
         wait_ns: Some(0),
         migrations,
         voluntary: Some(0),
         involuntary: Some(0),
+        ..ThreadSample::default()
     }
 }
 

@@ -18,10 +18,11 @@ fn facts(ifindex: u32, name: &str) -> Arc<LinkFacts> {
         alias: Some("uplink".to_owned()),
         state: LinkState::Unknown,
         mtu: 1420,
+        tx_queues: Some(4),
         master: Some(Ifindex(9)),
         slave_kind: Some("bridge".to_owned()),
         port_state: Some(PortState::Learning),
-        ..LinkFacts::plain(LinkKey { netns: 1, ifindex: Ifindex(ifindex) }, name, Kind::Other("wireguard".to_owned()))
+        ..LinkFacts::new(LinkKey { netns: 1, ifindex: Ifindex(ifindex) }, name, Kind::Other("wireguard".to_owned()))
     })
 }
 
@@ -102,7 +103,7 @@ fn connection(tick: u64) -> FlowSample {
     FlowSample {
         tcp: Some(tcp),
         pulses: vec![Pulse { at_ns: tick, acked: 1, received: 2 }],
-        ..FlowSample::plain(
+        ..FlowSample::new(
             1,
             (7, 1),
             ("198.18.0.1:5201".parse().expect("an address"), "[2001:db8::1]:4000".parse().expect("an address")),

@@ -33,17 +33,13 @@ fn link(name: &str, bits: f64, mbps: Option<u32>, basis: Basis) -> LinkMetrics {
     let facts = LinkFacts {
         born: 0,
         speed_mbps: mbps,
-        ..LinkFacts::plain(LinkKey { netns: 1, ifindex: Ifindex(4) }, name, Kind::Veth)
+        ..LinkFacts::new(LinkKey { netns: 1, ifindex: Ifindex(4) }, name, Kind::Veth)
     };
     let rates = LinkRates {
         rx_bits_per_s: Some(bits),
-        tx_bits_per_s: Some(0.0),
         rx_packets_per_s: Some(1.0),
         tx_packets_per_s: Some(1.0),
-        rx_dropped_per_s: Some(0.0),
-        tx_dropped_per_s: Some(0.0),
-        rx_errors_per_s: Some(0.0),
-        tx_errors_per_s: Some(0.0),
+        ..LinkRates::STILL
     };
     LinkMetrics { facts: Arc::new(facts), basis, counters: None, rates: Some(rates), ovs: None }
 }

@@ -187,7 +187,7 @@ mod tests {
     }
 
     fn client() -> Benchmark {
-        let plain = Benchmark::plain(7, Program::Iperf3, Side::Client, 5201);
+        let plain = Benchmark::new(7, Program::Iperf3, Side::Client, 5201);
         Benchmark { proto: Some(Proto::Udp), streams: Some(1), length: Some(100), ..plain }
     }
 

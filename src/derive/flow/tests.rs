@@ -7,7 +7,7 @@ mod moves;
 use super::*;
 use crate::derive::links;
 use crate::sample::{
-    Benchmark, Busy, Congestion, CorePlace, CoreSet, Direction, Duty, Facts, FlowSample, Ifindex, Kind, LinkCounters,
+    Benchmark, Busy, Congestion, CorePlace, CoreSet, Direction, Facts, FlowSample, Ifindex, Kind, LinkCounters,
     LinkFacts, LinkKey, Move, Program, Proto, Pulse, Side, TcpState, ThreadId, ThreadSample, Topology, Trace,
     TraceSource, UdpState,
 };
@@ -30,11 +30,10 @@ fn sample(tick: u64) -> Sample {
         core,
         online: true,
         physical: Some(core),
-        cluster: None,
         llc: Some(core / 2),
         node: Some(core / 2),
         socket: Some(0),
-        capacity: None,
+        ..CorePlace::default()
     };
     let topology = Topology { cores: (0..4).map(place).collect(), isolated: CoreSet::new(), nodes: 2 };
     let facts = Facts { topology: Arc::new(topology), ..Facts::default() };
@@ -54,7 +53,7 @@ fn end(tick: u64, cookie: u64, ends: (&str, &str), moved: impl Fn(u64) -> Option
     let address = |text: &str| text.parse().expect("an address");
     let (local, remote) = (address(ends.0), address(ends.1));
     let pid = u32::try_from(cookie).expect("small");
-    (!pulses.is_empty()).then_some(FlowSample { pulses, ..FlowSample::plain(cookie, (cookie, pid), (local, remote)) })
+    (!pulses.is_empty()).then_some(FlowSample { pulses, ..FlowSample::new(cookie, (cookie, pid), (local, remote)) })
 }
 
 const CLIENT: (&str, &str) = ("10.0.0.2:4000", "10.0.0.1:5201");
@@ -209,25 +208,16 @@ fn thread(cpu_ns: u64, at_ns: u64, migrations: Option<u64>, core: u32) -> Thread
         id: ThreadId { pid: 7, tid: 7, start: 1 },
         at_ns,
         name: "t".to_owned(),
-        side: None,
-        direction: None,
-        duty: Duty::Worker,
         core,
-        allowed: None,
-        cpuset: None,
-        memory_nodes: None,
-        quota: None,
         cpu_ns,
-        wait_ns: None,
         migrations,
-        voluntary: None,
-        involuntary: None,
+        ..ThreadSample::default()
     }
 }
 
 /// A link that has moved so many bytes.
 fn add_link(sample: &mut Sample, ifindex: u32, rx_bytes: u64) {
-    let facts = LinkFacts::plain(LinkKey { netns: 1, ifindex: Ifindex(ifindex) }, &format!("v{ifindex}"), Kind::Veth);
+    let facts = LinkFacts::new(LinkKey { netns: 1, ifindex: Ifindex(ifindex) }, &format!("v{ifindex}"), Kind::Veth);
     Arc::make_mut(&mut sample.facts_mut().links).push(Arc::new(facts));
     sample.counters.push(LinkCounters {
         rx_bytes,

@@ -281,7 +281,7 @@ fn a_pin_to_a_core_that_goes_offline_among_others_is_not_undone() {
 #[test]
 fn the_traps_of_iperf3_are_told() {
     let flow = |cookie| {
-        FlowSample::plain(
+        FlowSample::new(
             cookie,
             (1, 39082),
             ("198.18.0.2:43210".parse().expect("an address"), "198.18.0.1:5201".parse().expect("an address")),

@@ -31,7 +31,7 @@ pub(in crate::derive) fn before() -> Sample {
     let link = |name: &str, own: LinkKey, peer: LinkKey| LinkFacts {
         peer: Some(PeerRef { netnsid: Some(1), netns: Some(peer.netns), ifindex: peer.ifindex }),
         speed_mbps: Some(10_000),
-        ..LinkFacts::plain(own, name, Kind::Veth)
+        ..LinkFacts::new(own, name, Kind::Veth)
     };
     let links = [
         link("a0", key(NEAR, 2), key(ROUTER, 2)),
@@ -49,18 +49,7 @@ pub(in crate::derive) fn before() -> Sample {
     sample.flows =
         vec![flow(1, NEAR, "198.18.1.1:43210", "198.18.2.1:5201"), flow(2, FAR, "198.18.2.1:5201", "0.0.0.0:0")];
     sample.facts_mut().paths = Arc::new(vec![path()]);
-    let row = |core| CoreCounters {
-        core,
-        user: 0,
-        system: 0,
-        irq: 0,
-        softirq: 0,
-        steal: 0,
-        idle: 0,
-        softirqs: [None; 10],
-        softnet: Some(Softnet { processed: 0, dropped: 0, squeezed: 0 }),
-        ksoftirqd_ns: None,
-    };
+    let row = |core| CoreCounters { core, softnet: Some(Softnet::default()), ..CoreCounters::default() };
     sample.cores = vec![row(0), row(1)];
     sample
 }
@@ -73,7 +62,7 @@ fn flow(cookie: u64, netns: u64, local: &str, remote: &str) -> FlowSample {
     FlowSample {
         udp: Some(UdpState::default()),
         proto: Proto::Udp,
-        ..FlowSample::plain(cookie, (netns, 812), (address(local), address(remote)))
+        ..FlowSample::new(cookie, (netns, 812), (address(local), address(remote)))
     }
 }
 

@@ -7,11 +7,11 @@ use crate::sample::{Ifindex, Kind, LinkFacts};
 const PATCH: LinkKey = LinkKey { netns: 1, ifindex: Ifindex(Ifindex::OVS + 1) };
 
 fn port(name: &str, link: LinkKey, counts_drops: bool) -> OvsPort {
-    OvsPort { ofport: Some(1), counts_drops, ..OvsPort::plain(name, "patch", Some(link)) }
+    OvsPort { ofport: Some(1), counts_drops, ..OvsPort::new(name, "patch", Some(link)) }
 }
 
 fn link(at_ns: u64, bytes: u64) -> LinkMetrics {
-    let facts = LinkFacts { mtu: 0, ..LinkFacts::plain(PATCH, "pa", Kind::Other("patch".to_owned())) };
+    let facts = LinkFacts { mtu: 0, ..LinkFacts::new(PATCH, "pa", Kind::Other("patch".to_owned())) };
     let row =
         LinkCounters { rx_bytes: bytes, rx_packets: bytes / 100, ..LinkCounters::zero(PATCH, at_ns * 1_000_000_000) };
     LinkMetrics { facts: Arc::new(facts), basis: Basis::None, counters: Some(row), rates: None, ovs: None }

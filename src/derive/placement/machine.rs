@@ -8,7 +8,7 @@ use crate::derive::links::{LinkMetrics, LinkRates};
 use crate::derive::moves::{Evidence, MovesByClass};
 use crate::derive::threads::ThreadMetrics;
 use crate::sample::{
-    CoreId, CorePlace, CoreSet, Duty, Facts, Ifindex, Kind, LinkFacts, LinkKey, OwnCost, Side, ThreadId, ThreadSample,
+    CoreId, CorePlace, CoreSet, Facts, Ifindex, Kind, LinkFacts, LinkKey, OwnCost, Side, ThreadId, ThreadSample,
     Topology,
 };
 use std::sync::Arc;
@@ -26,16 +26,7 @@ pub(in crate::derive) struct Machine {
 impl Machine {
     /// `cores` cores of which nothing is known but that they are online.
     pub(in crate::derive) fn bare(cores: u32) -> Self {
-        let place = |core| CorePlace {
-            core,
-            online: true,
-            physical: None,
-            cluster: None,
-            llc: None,
-            node: None,
-            socket: None,
-            capacity: None,
-        };
+        let place = |core| CorePlace { core, online: true, ..CorePlace::default() };
         let topology = Topology { cores: (0..cores).map(place).collect(), isolated: CoreSet::new(), nodes: 0 };
         Self { topology, loads: Vec::new(), threads: Vec::new(), links: Vec::new() }
     }
@@ -83,22 +74,13 @@ impl Machine {
     pub(in crate::derive) fn card(mut self, name: &str, node: Option<u32>, bits_per_s: f64) -> Self {
         let facts = LinkFacts {
             node,
-            ..LinkFacts::plain(
+            ..LinkFacts::new(
                 LinkKey { netns: 1, ifindex: Ifindex(u32::try_from(self.links.len()).expect("few links") + 1) },
                 name,
                 if node.is_some() { Kind::Physical } else { Kind::Veth },
             )
         };
-        let rates = LinkRates {
-            rx_bits_per_s: Some(bits_per_s),
-            tx_bits_per_s: Some(0.0),
-            rx_packets_per_s: Some(0.0),
-            tx_packets_per_s: Some(0.0),
-            rx_dropped_per_s: Some(0.0),
-            tx_dropped_per_s: Some(0.0),
-            rx_errors_per_s: Some(0.0),
-            tx_errors_per_s: Some(0.0),
-        };
+        let rates = LinkRates { rx_bits_per_s: Some(bits_per_s), ..LinkRates::STILL };
         let (facts, rates) = (Arc::new(facts), Some(rates));
         self.links.push(LinkMetrics { facts, basis: Basis::None, counters: None, rates, ovs: None });
         self
@@ -137,21 +119,10 @@ impl Machine {
     ) -> Self {
         let sample = ThreadSample {
             id: ThreadId { pid, tid, start: 7 },
-            at_ns: 0,
             name: "iperf3".to_owned(),
-            side: None,
-            direction: None,
-            duty: Duty::Worker,
             core,
-            allowed: None,
-            cpuset: None,
-            memory_nodes: None,
-            quota: None,
-            cpu_ns: 0,
-            wait_ns: None,
             migrations: Some(0),
-            voluntary: None,
-            involuntary: None,
+            ..ThreadSample::default()
         };
         let mut thread = ThreadMetrics {
             sample,
@@ -189,7 +160,7 @@ impl Machine {
     /// has been so for ten ticks.
     pub(in crate::derive) fn metrics(&self) -> Metrics {
         let core = |place: &CorePlace| {
-            let mut shares = Shares { user: 0.0, system: 0.0, irq: 0.0, softirq: 0.0, steal: 0.0, idle: 0.0 };
+            let mut shares = Shares::default();
             for &(_, process, irq, softirq) in self.loads.iter().filter(|load| load.0 == place.core) {
                 (shares.user, shares.irq, shares.softirq) =
                     (shares.user + process, shares.irq + irq, shares.softirq + softirq);
@@ -199,15 +170,7 @@ impl Machine {
                 (shares.system, shares.softirq) = (shares.system + 0.6 * cpu, shares.softirq + 0.4 * cpu);
             }
             shares.idle = (1.0 - shares.busy()).max(0.0);
-            let load = CoreLoad {
-                shares: Some(shares),
-                softirqs_per_s: [None; 10],
-                softnet_processed_per_s: None,
-                softnet_dropped_per_s: None,
-                softnet_squeezed_per_s: None,
-                ksoftirqd: None,
-                softirqs_exact: None,
-            };
+            let load = CoreLoad { shares: Some(shares), ..CoreLoad::default() };
             CoreMetrics { place: *place, load: place.online.then_some(load) }
         };
         let facts = Facts { topology: Arc::new(self.topology.clone()), ..Facts::default() };

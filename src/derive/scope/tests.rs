@@ -11,7 +11,7 @@ const NOBODY: &str = "0.0.0.0:0";
 fn tcp(pid: u32, local: &str, remote: &str, received: u64) -> FlowSample {
     let address = |text: &str| text.parse::<SocketAddr>().expect("an address");
     let cookie = u64::from(pid) * 100_000 + u64::from(address(local).port()) * 7 + u64::from(address(remote).port());
-    let plain = FlowSample::plain(cookie, (u64::from(pid), pid), (address(local), address(remote)));
+    let plain = FlowSample::new(cookie, (u64::from(pid), pid), (address(local), address(remote)));
     FlowSample { pulses: vec![Pulse { at_ns: 5_000_000_000, acked: 0, received }], ..plain }
 }
 
@@ -26,7 +26,7 @@ fn of(family: Option<&[u32]>, flows: Vec<FlowSample>) -> Sample {
     let pids: BTreeSet<u32> = flows.iter().map(|flow| flow.pid).chain(family.into_iter().flatten().copied()).collect();
     let id = |pid| ThreadId { pid, tid: pid, start: 1 };
     of.threads = pids.iter().map(|&pid| crate::sample::ThreadSample { id: id(pid), ..plain.clone() }).collect();
-    let test = |&pid: &u32| Benchmark::plain(pid, Program::Iperf3, Side::Client, 5201);
+    let test = |&pid: &u32| Benchmark::new(pid, Program::Iperf3, Side::Client, 5201);
     of.facts_mut().benchmarks = Arc::new(pids.iter().filter(|&&pid| pid >= 50).map(test).collect());
     of.protocols =
         pids.iter().map(|&pid| ProtocolCounters { netns: pid.into(), ..ProtocolCounters::default() }).collect();

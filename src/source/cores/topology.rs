@@ -42,7 +42,7 @@ pub(super) fn flat(online: &CoreSet) -> Topology {
 }
 
 fn place(core: CoreId, online: bool) -> CorePlace {
-    CorePlace { core, online, physical: None, cluster: None, llc: None, node: None, socket: None, capacity: None }
+    CorePlace { core, online, ..CorePlace::default() }
 }
 
 /// A file in the kernel's list syntax.

@@ -129,7 +129,7 @@ impl<W: Wire> Space<W> {
         for flow in self.flows.iter_mut().filter(|flow| !flow.pulses.is_empty()) {
             let room = Vec::with_capacity(flow.pulses.len());
             let pulses = std::mem::replace(&mut flow.pulses, room);
-            let plain = FlowSample::plain(flow.cookie, (netns, flow.pid), (flow.local, flow.remote));
+            let plain = FlowSample::new(flow.cookie, (netns, flow.pid), (flow.local, flow.remote));
             into.push(FlowSample { tcp: flow.tcp, mark: flow.mark, pulses, ..plain });
         }
         let keeps: Vec<bool> = self.flows.iter().map(|flow| !ended(flow.pid, flow.lives)).collect();

@@ -1,7 +1,7 @@
 //! A connection of this very process is found, followed and forgotten; a kernel that talks noise is survived.
 
 use super::*;
-use crate::sample::{Duty, Pulse, ThreadId};
+use crate::sample::{Pulse, ThreadId};
 use crate::source::netlink::dialogue::Dialogue;
 use crate::source::netlink::socket::Wire;
 use proptest::prelude::*;
@@ -11,24 +11,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 
 /// A thread of that process.
 fn thread(pid: u32) -> ThreadSample {
-    ThreadSample {
-        id: ThreadId { pid, tid: pid, start: 1 },
-        at_ns: 0,
-        name: "t".to_owned(),
-        side: None,
-        direction: None,
-        duty: Duty::Worker,
-        core: 0,
-        allowed: None,
-        cpuset: None,
-        memory_nodes: None,
-        quota: None,
-        cpu_ns: 0,
-        wait_ns: None,
-        migrations: None,
-        voluntary: None,
-        involuntary: None,
-    }
+    ThreadSample { id: ThreadId { pid, tid: pid, start: 1 }, name: "t".to_owned(), ..ThreadSample::default() }
 }
 
 /// A connection over loopback between two sockets of this process.

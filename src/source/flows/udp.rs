@@ -119,7 +119,7 @@ impl UdpSockets {
         for (held, request) in self.sockets.drain(..).zip(self.requests.drain(..)) {
             if held.lives {
                 let ends = (held.id.local(), held.id.remote());
-                let plain = FlowSample::plain(held.cookie, (netns, held.pid), ends);
+                let plain = FlowSample::new(held.cookie, (netns, held.pid), ends);
                 into.push(FlowSample { proto: Proto::Udp, mark: held.mark, udp: held.state, ..plain });
             }
             if !ended(held.pid, held.lives) {

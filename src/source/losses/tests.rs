@@ -6,7 +6,7 @@ use crate::source::spaces::Choice;
 
 fn flow(netns: u64) -> FlowSample {
     let end = |port| std::net::SocketAddr::from(([127, 0, 0, 1], port));
-    FlowSample::plain(1, (netns, std::process::id()), (end(5201), end(43210)))
+    FlowSample::new(1, (netns, std::process::id()), (end(5201), end(43210)))
 }
 
 fn path(netns: u64) -> FlowPath {

@@ -114,7 +114,7 @@ impl Found<'_, '_> {
             key: interface.key.clone(),
             error: interface.error.clone(),
             counts_drops: self.told.tables.statistics.get(&id).is_some_and(super::tables::Statistics::tells_drops),
-            ..OvsPort::plain(&interface.name, interface.kind.as_deref().unwrap_or("system"), link)
+            ..OvsPort::new(&interface.name, interface.kind.as_deref().unwrap_or("system"), link)
         }
     }
 
@@ -180,6 +180,6 @@ fn facts(interface: &Interface, key: LinkKey, lower: Option<Ifindex>, peer: Opti
         peer: peer.map(beside),
         lower: lower.map(beside),
         // Indices are not used twice, so each is the first of its number.
-        ..LinkFacts::plain(key, &interface.name, kind)
+        ..LinkFacts::new(key, &interface.name, kind)
     }
 }

@@ -73,7 +73,7 @@ fn reader(proc: &Path, socket: &Path) -> OvsReader {
 }
 
 fn kernel_link(index: u32, name: &str) -> Arc<LinkFacts> {
-    Arc::new(LinkFacts::plain(LinkKey { netns: 0, ifindex: Ifindex(index) }, name, Kind::Tap))
+    Arc::new(LinkFacts::new(LinkKey { netns: 0, ifindex: Ifindex(index) }, name, Kind::Tap))
 }
 
 /// One bridge, whose ports are named like their interfaces.

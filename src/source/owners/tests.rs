@@ -74,7 +74,7 @@ fn space(netns: u64, pid: Option<u32>) -> Space {
 }
 
 fn link(netns: u64, ifindex: u32, name: &str, kind: Kind) -> LinkFacts {
-    LinkFacts { born: u64::from(ifindex), ..LinkFacts::plain(LinkKey { netns, ifindex: Ifindex(ifindex) }, name, kind) }
+    LinkFacts { born: u64::from(ifindex), ..LinkFacts::new(LinkKey { netns, ifindex: Ifindex(ifindex) }, name, kind) }
 }
 
 fn veth(netns: u64, ifindex: u32, name: &str, peer: u64) -> LinkFacts {

@@ -79,7 +79,7 @@ mod tests {
         let at = |text: &str| text.parse().expect("an address");
         FlowSample {
             pulses: vec![Pulse { at_ns: 1, acked, received }],
-            ..FlowSample::plain(cookie, (cookie, 1), (at(local), at(remote)))
+            ..FlowSample::new(cookie, (cookie, 1), (at(local), at(remote)))
         }
     }
 

@@ -3,16 +3,7 @@
 use super::*;
 
 fn machine(cores: u32, place: impl Fn(&mut CorePlace)) -> Topology {
-    let bare = |core| CorePlace {
-        core,
-        online: true,
-        physical: None,
-        cluster: None,
-        llc: None,
-        node: None,
-        socket: None,
-        capacity: None,
-    };
+    let bare = |core| CorePlace { core, online: true, ..CorePlace::default() };
     let mut topology = Topology { cores: (0..cores).map(bare).collect(), isolated: CoreSet::new(), nodes: 1 };
     topology.cores.iter_mut().for_each(place);
     topology

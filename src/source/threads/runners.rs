@@ -144,7 +144,7 @@ impl Runners {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::{Duty, ThreadId};
+    use crate::sample::ThreadId;
     use crate::source::Roots;
     use std::path::Path;
 
@@ -152,21 +152,10 @@ mod tests {
     fn waiting(wait_ns: u64) -> ThreadSample {
         ThreadSample {
             id: ThreadId { pid: 5, tid: 5, start: 1 },
-            at_ns: 0,
             name: "iperf3".to_owned(),
-            side: None,
-            direction: None,
-            duty: Duty::Worker,
             core: 1,
-            allowed: None,
-            cpuset: None,
-            memory_nodes: None,
-            quota: None,
-            cpu_ns: 0,
             wait_ns: Some(wait_ns),
-            migrations: None,
-            voluntary: None,
-            involuntary: None,
+            ..ThreadSample::default()
         }
     }
 

@@ -153,7 +153,7 @@ impl World {
             born: u64::from(ifindex.0),
             mtu: if kind == Kind::Loopback { 65_535 } else { 1500 },
             speed_mbps,
-            ..LinkFacts::plain(LinkKey { netns, ifindex }, name, kind)
+            ..LinkFacts::new(LinkKey { netns, ifindex }, name, kind)
         };
         let counters = LinkCounters {
             rx_bytes: 1_000,
@@ -199,21 +199,16 @@ impl World {
         let all: CoreSet = (0..=highest).collect();
         let sample = ThreadSample {
             id,
-            at_ns: 0,
             name: "iperf3".into(),
             side: Some(if tid % 2 == 1 { Side::Server } else { Side::Client }),
-            direction: None,
-            duty: Duty::Worker,
             core: trail[0],
             allowed: Some(all.clone()),
             cpuset: Some(all),
-            memory_nodes: None,
-            quota: None,
-            cpu_ns: 0,
             wait_ns: Some(0),
             migrations: Some(0),
             voluntary: Some(0),
             involuntary: Some(0),
+            ..ThreadSample::default()
         };
         self.threads.push(Runner { sample, cpu: 0.97, moves_per_s, wait: 0.02, trail: trail.to_vec() });
         id
@@ -292,15 +287,10 @@ impl World {
 fn idle_core(core: CoreId) -> CoreCounters {
     CoreCounters {
         core,
-        user: 0,
-        system: 0,
-        irq: 0,
-        softirq: 0,
-        steal: 0,
-        idle: 0,
         softirqs: [Some(0); 10],
-        softnet: Some(Softnet { processed: 0, dropped: 0, squeezed: 0 }),
+        softnet: Some(Softnet::default()),
         ksoftirqd_ns: Some(0),
+        ..CoreCounters::default()
     }
 }
 

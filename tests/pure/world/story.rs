@@ -150,11 +150,7 @@ fn flow(end: usize, pulses: &[(u64, u64)]) -> FlowSample {
     };
     FlowSample {
         pulses: pulses.iter().map(pulse).collect(),
-        ..FlowSample::plain(
-            1 + end as u64,
-            (4_026_532_291 + end as u64, TIDS[end]),
-            (addresses[end], addresses[1 - end]),
-        )
+        ..FlowSample::new(1 + end as u64, (4_026_532_291 + end as u64, TIDS[end]), (addresses[end], addresses[1 - end]))
     }
 }
 

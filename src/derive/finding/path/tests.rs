@@ -20,7 +20,7 @@ const NEAR: u64 = 11;
 const FAR: u64 = 12;
 
 fn facts(netns: u64, ifindex: u32, name: &str, kind: Kind) -> LinkFacts {
-    LinkFacts::plain(LinkKey { netns, ifindex: Ifindex(ifindex) }, name, kind)
+    LinkFacts::new(LinkKey { netns, ifindex: Ifindex(ifindex) }, name, kind)
 }
 
 fn peer(netns: u64, ifindex: u32) -> PeerRef {

@@ -21,7 +21,7 @@ fn end((cookie, local, remote): (u64, &str, &str), (sent, received): (u64, u64))
     let at = |text: &str| text.parse().expect("an address");
     let pid = u32::try_from(cookie).expect("small");
     let pulse = Pulse { at_ns: 1, acked: sent * MIB, received: received * MIB };
-    FlowSample { pulses: vec![pulse], ..FlowSample::plain(cookie, (cookie, pid), (at(local), at(remote))) }
+    FlowSample { pulses: vec![pulse], ..FlowSample::new(cookie, (cookie, pid), (at(local), at(remote))) }
 }
 
 const ONE: (u64, &str, &str) = (1, "10.0.0.1:40000", "10.0.0.9:80");

@@ -7,7 +7,7 @@ fn datagrams(cookie: u64, ends: (&str, &str), udp: UdpState) -> FlowSample {
     let address = |text: &str| text.parse().expect("an address");
     let (pid, netns) = (u32::try_from(cookie).expect("small"), cookie);
     let (local, remote) = (address(ends.0), address(ends.1));
-    FlowSample { udp: Some(udp), proto: Proto::Udp, ..FlowSample::plain(cookie, (netns, pid), (local, remote)) }
+    FlowSample { udp: Some(udp), proto: Proto::Udp, ..FlowSample::new(cookie, (netns, pid), (local, remote)) }
 }
 
 #[test]
@@ -44,9 +44,5 @@ fn datagrams_go_from_whose_command_line_says_so_and_are_lost_where_they_arrive()
 }
 
 fn client(pid: u32) -> Benchmark {
-    Benchmark {
-        proto: Some(Proto::Udp),
-        streams: Some(1),
-        ..Benchmark::plain(pid, Program::Iperf3, Side::Client, 5201)
-    }
+    Benchmark { proto: Some(Proto::Udp), streams: Some(1), ..Benchmark::new(pid, Program::Iperf3, Side::Client, 5201) }
 }

@@ -15,7 +15,7 @@ const SOCKET: &str = "/run/openvswitch/db.sock";
 fn switched() -> Sample {
     let mut sample = before();
     let bridge = key(ROUTER, 9);
-    let facts = LinkFacts::plain(bridge, "br0", Kind::OpenVSwitch);
+    let facts = LinkFacts::new(bridge, "br0", Kind::OpenVSwitch);
     Arc::make_mut(&mut sample.facts_mut().links).push(Arc::new(facts));
     Arc::make_mut(&mut sample.facts_mut().links).sort_by_key(|link| link.key());
     sample.counters.push(LinkCounters::zero(bridge, 5));
@@ -23,8 +23,8 @@ fn switched() -> Sample {
     let path = &mut Arc::make_mut(&mut sample.facts_mut().paths)[0];
     path.hops[2].by = HopBy::Ovs;
     path.hops.insert(2, Hop { link: bridge, way: HopWay::Passed, by: HopBy::Bridge });
-    let port = |name: &str, at| OvsPort::plain(name, "system", Some(key(ROUTER, at)));
-    let ports = vec![OvsPort::plain("br0", "internal", Some(bridge)), port("r0", 2), port("r1", 3)];
+    let port = |name: &str, at| OvsPort::new(name, "system", Some(key(ROUTER, at)));
+    let ports = vec![OvsPort::new("br0", "internal", Some(bridge)), port("r0", 2), port("r1", 3)];
     let bridges =
         vec![OvsBridge { name: "br0".to_owned(), datapath: OvsDatapath::KERNEL.to_owned(), fail_mode: None, ports }];
     sample.facts_mut().ovs =

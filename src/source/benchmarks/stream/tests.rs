@@ -18,7 +18,7 @@ fn named(path: &Path) -> Named {
 }
 
 fn client() -> Benchmark {
-    Benchmark { json_stream: true, ..Benchmark::plain(7, Program::Iperf3, Side::Client, 5201) }
+    Benchmark { json_stream: true, ..Benchmark::new(7, Program::Iperf3, Side::Client, 5201) }
 }
 
 fn last(named: &Named) -> Reported {

@@ -26,7 +26,7 @@ fn half_seen(address: &str) -> (FlowSample, TcpStream, TcpListener) {
     let near = TcpStream::connect(listener.local_addr().expect("it has a port")).expect("it connects");
     let ends = (near.local_addr().expect("bound"), near.peer_addr().expect("connected"));
     let own = netns::own().expect("the own namespace");
-    (FlowSample::plain(7, (own, 1), ends), near, listener)
+    (FlowSample::new(7, (own, 1), ends), near, listener)
 }
 
 /// What is found until nothing more is looked for.
@@ -75,7 +75,7 @@ fn a_connection_of_which_both_ends_are_seen_is_not_looked_for() {
 #[test]
 fn who_calls_on_is_told_from_a_server() {
     let address = |text: &str| text.parse::<SocketAddr>().expect("an address");
-    let flow = |cookie, local, remote| FlowSample::plain(cookie, (1, 50), (address(local), address(remote)));
+    let flow = |cookie, local, remote| FlowSample::new(cookie, (1, 50), (address(local), address(remote)));
     let asker = [flow(1, "10.0.0.1:45000", "10.0.0.9:12865"), flow(2, "10.0.0.1:50000", "10.0.0.9:40000")];
     let calls = |ends: &[(&str, &str)]| {
         let ends: Vec<Ends> = ends.iter().map(|&(local, remote)| (address(local), address(remote))).collect();
@@ -90,7 +90,7 @@ fn who_calls_on_is_told_from_a_server() {
 #[test]
 fn an_end_elsewhere_is_looked_for_a_few_times() {
     let ends = ["198.18.0.1:4000", "198.18.0.2:5201"].map(|text| text.parse().expect("an address"));
-    let flow = FlowSample::plain(7, (netns::own().expect("the own namespace"), 1), (ends[0], ends[1]));
+    let flow = FlowSample::new(7, (netns::own().expect("the own namespace"), 1), (ends[0], ends[1]));
     let mut peers = Peers::new(Path::new("/proc"));
     let mut looks = 0;
     for second in 0..60 {

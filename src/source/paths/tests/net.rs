@@ -64,7 +64,7 @@ impl Net {
         }
         let count = self.links.iter().filter(|link| link.netns == netns).count();
         let ifindex = Ifindex(u32::try_from(count).expect("few") + 1);
-        let facts = LinkFacts::plain(LinkKey { netns, ifindex }, name, Kind::from(kind.to_owned()));
+        let facts = LinkFacts::new(LinkKey { netns, ifindex }, name, Kind::from(kind.to_owned()));
         let key = facts.key();
         self.links.push(facts);
         self.details.insert(key, Detail { mac: Some(Self::mac(key)), outside: Some(netns), ..Detail::default() });
@@ -143,7 +143,7 @@ impl Net {
     pub fn switch(&mut self, netns: u64, name: &str, ports: &[(LinkKey, &str)]) -> &mut Vec<OvsPort> {
         let port = |&(link, kind): &(LinkKey, &str)| OvsPort {
             port: String::new(),
-            ..OvsPort::plain(
+            ..OvsPort::new(
                 &self.links.iter().find(|facts| facts.key() == link).expect("the test made it").name,
                 kind,
                 Some(link),

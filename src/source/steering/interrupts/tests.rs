@@ -69,7 +69,7 @@ impl Machine {
 }
 
 fn nic(kind: &Kind) -> LinkFacts {
-    LinkFacts::plain(LinkKey { netns: 1, ifindex: Ifindex(2) }, "nic0", kind.clone())
+    LinkFacts::new(LinkKey { netns: 1, ifindex: Ifindex(2) }, "nic0", kind.clone())
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn the_cores_of_this_machine_s_own_card_are_those_of_proc_interrupts() {
             .iter()
             .flat_map(|irq| list(irq).trim().parse::<CoreSet>().expect("a list").iter().collect::<Vec<_>>())
             .collect();
-        let link = LinkFacts::plain(LinkKey { netns: 1, ifindex: Ifindex(2) }, &name, Kind::Virtio);
+        let link = LinkFacts::new(LinkKey { netns: 1, ifindex: Ifindex(2) }, &name, Kind::Virtio);
         let told = read(&tree, Path::new("/proc"), &link, &mut Vec::new());
         assert_eq!(told, Some(Interrupts::Cores(expected)), "{name} is {device}, whose rows are {irqs:?}");
         checked += 1;

@@ -1,5 +1,5 @@
-//! A file that is waited for only for a moment. A disk takes what it is given; a fifo, a pipe or a terminal takes nothing
-//! while its reader stands still, and the screen would stand still with it.
+//! Writes to a file, and waits for its reader only for a moment: a fifo, a pipe or a terminal takes nothing while its reader stands
+//! still, and the screen would stand still with it. A disk takes what it is given.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
@@ -13,9 +13,9 @@ const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 250_000_000 };
 
 /// A file or a pipe to write to.
 #[derive(Debug)]
-pub(super) struct Patient(File);
+pub(super) struct TimeoutWriter(File);
 
-impl Patient {
+impl TimeoutWriter {
     /// Opens it, emptied; a fifo once there is a reader. A new file is for nobody else to read: what is recorded holds other
     /// users' command lines.
     ///
@@ -28,9 +28,7 @@ impl Patient {
         }
         Ok(Self(file))
     }
-}
 
-impl Patient {
     /// Makes it; no link of its name is followed.
     ///
     /// # Errors
@@ -40,7 +38,7 @@ impl Patient {
     }
 }
 
-impl Write for Patient {
+impl Write for TimeoutWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         loop {
             match self.0.write(bytes) {
@@ -71,16 +69,16 @@ mod tests {
         let path = dir.path().join("fifo");
         rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).expect("a fifo");
         let mut reader = OpenOptions::new().read(true).write(true).open(&path).expect("both ends");
-        let mut patient = Patient::create(&path).expect("there is a reader");
+        let mut writer = TimeoutWriter::create(&path).expect("there is a reader");
         let block = [7; 4096];
-        let mut fill = || (0..1024).try_for_each(|_| patient.write_all(&block));
+        let mut fill = || (0..1024).try_for_each(|_| writer.write_all(&block));
         let error = fill().expect_err("nobody reads");
         assert_eq!(error.kind(), io::ErrorKind::TimedOut, "{error}");
         let reading = std::thread::spawn(move || {
             let mut taken = vec![0; 512 * block.len()];
             std::io::Read::read_exact(&mut reader, &mut taken).expect("it is read");
         });
-        (0..500).try_for_each(|_| patient.write_all(&block)).expect("somebody reads");
+        (0..500).try_for_each(|_| writer.write_all(&block)).expect("somebody reads");
         reading.join().expect("it has read");
     }
 }
