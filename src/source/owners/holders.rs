@@ -239,7 +239,7 @@ mod tests {
         mknodat(CWD, &waits, FileType::Fifo, Mode::RWXU, 0).expect("writable");
         fs::write(proc.path().join("71/fdinfo/5"), "iff:\ttun1\n").expect("writable");
         let key = |index| LinkKey { netns: 10, ifindex: Ifindex(index) };
-        let tun = |index, name| Arc::new(LinkFacts::plain(key(index), name, Kind::Tun));
+        let tun = |index, name| Arc::new(LinkFacts::new(key(index), name, Kind::Tun));
         let mut holders = Holders::new(proc.path());
         holders.follow(&[tun(2, "tun0"), tun(3, "tun1")], |_| true, 0);
         assert!(!holders.look(0) && !holders.look(19 * SECOND), "one that makes it wait lets nothing be found");
