@@ -19,10 +19,10 @@ const LONGEST_PAUSE_NS: u64 = 32_000_000_000;
 /// Holders are looked after so often, ns, and when links change no more often than that.
 const CHECK_NS: u64 = 4_000_000_000;
 const LEAST_CHECK_NS: u64 = 1_000_000_000;
-/// A pause is at least so many times as long as the CPU time of the search before it.
+/// From the beginning of a search to the next at least so many times its CPU time passes.
 const REST: u64 = 100;
 /// A tick with new links waits so long for their holders, and the first one so long.
-const PATIENCE: Duration = Duration::from_millis(5);
+const PATIENCE: Duration = Duration::from_millis(10);
 const FIRST_PATIENCE: Duration = Duration::from_millis(100);
 /// A search that takes longer, ns, is one that a process does not let come back: the largest machines take some seconds. So many at most.
 const STUCK_NS: u64 = 20_000_000_000;
@@ -124,10 +124,15 @@ impl Holders {
         self.links.iter().filter(|link| link.free && !self.held.contains_key(&link.key))
     }
 
-    /// Begins to look, if it is time, and takes what was found; true when a holder is another one.
+    /// Takes what was found, and begins to look again, if it is time; true when a holder is another one.
     pub fn look(&mut self, now_ns: u64) -> bool {
         self.stuck.retain(|search| !search.is_over());
+        let is_news = self.take_within(Duration::ZERO, now_ns);
         let patience = self.begin(now_ns);
+        self.take_within(patience, now_ns) || is_news
+    }
+
+    fn take_within(&mut self, patience: Duration, now_ns: u64) -> bool {
         let found = Slow::take_within(&mut self.searching, patience);
         if now_ns.saturating_sub(self.began_ns) >= STUCK_NS && self.stuck.len() < MOST_STUCK {
             self.stuck.extend(self.searching.take());
@@ -159,7 +164,7 @@ impl Holders {
     }
 
     fn learn(&mut self, found: Found, now_ns: u64) -> bool {
-        self.rested_ns = now_ns.saturating_add(found.cost_ns.saturating_mul(REST));
+        self.rested_ns = self.began_ns.saturating_add(found.cost_ns.saturating_mul(REST));
         let before = std::mem::replace(&mut self.held, found.held);
         self.check_ns = if self.held.is_empty() { u64::MAX } else { now_ns.saturating_add(CHECK_NS) };
         if found.lost {
