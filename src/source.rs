@@ -73,7 +73,7 @@ pub enum SourceError {
         error: io::Error,
     },
     /// The timer that paces the sampler.
-    #[error("cannot set up the sampling timer: {error}")]
+    #[error("the sampling timer failed: {error}")]
     Timer {
         /// Why.
         #[source]

@@ -46,8 +46,25 @@ impl PulseTimer {
     }
 
     /// Whether a pulse is due; several that were missed are one.
-    pub fn is_due(&self) -> bool {
-        rustix::io::read(&self.timer, &mut [0; 8]).is_ok()
+    ///
+    /// # Errors
+    /// The timer cannot be read.
+    pub fn is_due(&self) -> Result<bool, SourceError> {
+        expirations(&self.timer).map(|expirations| expirations > 0)
+    }
+}
+
+/// How often a timer has expired since it was last asked. One that cannot be read is an error: it would stay readable, and whoever
+/// waits for it would never sleep again.
+///
+/// # Errors
+/// The timer cannot be read.
+pub(super) fn expirations(timer: &OwnedFd) -> Result<u64, SourceError> {
+    let mut expirations = [0; 8];
+    match rustix::io::read(timer, &mut expirations) {
+        Ok(_) => Ok(u64::from_ne_bytes(expirations)),
+        Err(Errno::AGAIN | Errno::INTR) => Ok(0),
+        Err(error) => Err(failed(error)),
     }
 }
 
@@ -84,7 +101,8 @@ mod tests {
         pulse.run(true, Duration::from_millis(500), began_ns).expect("it runs");
         poll(&mut [PollFd::new(&pulse, PollFlags::IN)], None).expect("it expires");
         assert!(now_ns() >= u64::try_from(next(began_ns).as_nanos()).expect("small"), "not before the tenth");
-        assert!(pulse.is_due() && !pulse.is_due(), "one pulse is due once");
+        let mut due = || pulse.is_due().expect("a timer of our own");
+        assert!(due() && !due(), "one pulse is due once");
         pulse.run(true, EVERY, now_ns()).expect("it stands still");
         let wait = Timespec { tv_sec: 0, tv_nsec: 150_000_000 };
         let expired = poll(&mut [PollFd::new(&pulse, PollFlags::IN)], Some(&wait)).expect("a wait");

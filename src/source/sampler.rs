@@ -10,7 +10,7 @@ mod priority;
 use super::feed::{Command, Sender};
 use super::live::Live;
 pub use super::live::{ReadPolicy, Scope};
-use super::pulse::PulseTimer;
+use super::pulse::{self, PulseTimer};
 use super::seat::Seat;
 pub use super::spaces::{Choice, SELF};
 use super::{SourceError, now_ns};
@@ -177,10 +177,10 @@ impl Schedule {
             if departed {
                 live.leave();
             }
-            if timer && let Some(late) = self.expired() {
+            if timer && let Some(late) = self.expired()? {
                 return Ok(Wake::Tick { late });
             }
-            if pulsed && self.pulse.is_due() {
+            if pulsed && self.pulse.is_due()? {
                 live.pulse();
             }
             if notified {
@@ -229,13 +229,14 @@ impl Schedule {
 
     /// How many ticks were late or lost, if the timer has expired: all but the last, and the last too when it comes
     /// more than a tenth of the interval after it was due.
-    fn expired(&mut self) -> Option<u64> {
-        let mut expirations = [0; 8];
-        rustix::io::read(&self.timer, &mut expirations).ok()?;
-        let expirations = u64::from_ne_bytes(expirations);
+    fn expired(&mut self) -> Result<Option<u64>, SourceError> {
+        let expirations = pulse::expirations(&self.timer)?;
+        if expirations == 0 {
+            return Ok(None);
+        }
         let interval_ns = u64::try_from(self.interval.as_nanos()).unwrap_or(u64::MAX);
         self.due_ns += interval_ns.saturating_mul(expirations);
         let late = now_ns().saturating_sub(self.due_ns) > interval_ns / 10;
-        Some(expirations.saturating_sub(1) + u64::from(late))
+        Ok(Some(expirations - 1 + u64::from(late)))
     }
 }
