@@ -18,6 +18,7 @@ fn facts(ifindex: u32, name: &str) -> Arc<LinkFacts> {
         alias: Some("uplink".to_owned()),
         state: LinkState::Unknown,
         mtu: 1420,
+        tx_queues: Some(4),
         master: Some(Ifindex(9)),
         slave_kind: Some("bridge".to_owned()),
         port_state: Some(PortState::Learning),

@@ -35,6 +35,22 @@ fn iperf3_over_a_bridge_at_every_size() {
 }
 
 #[test]
+fn queues_of_links_stand_in_a_wide_pane_where_they_are_known() {
+    let with = |tx_queues, rx_queues, width| {
+        let mut world = World::small();
+        let card = world.link("eth0", Kind::Physical, Some(10_000), Traffic::default());
+        let facts = world.facts(card);
+        (facts.tx_queues, facts.rx_queues) = (tx_queues, rx_queues);
+        Stage::after(2, world).text(width, 40)
+    };
+    let text = with(Some(64), Some(8), 200);
+    assert!(text.contains("QUEUES") && text.contains(" 64/8"), "sending and receiving:\n{text}");
+    assert!(with(Some(4), None, 200).contains(" 4/–"), "a kernel without RPS does not say how many receive");
+    assert!(!with(None, None, 200).contains("QUEUES"), "nothing is known");
+    assert!(!with(Some(64), Some(8), 120).contains("QUEUES"), "there is no room");
+}
+
+#[test]
 fn a_machine_of_128_cores() {
     let stage = Stage::after(20, scenes::kunpeng());
     for (width, height) in [(80, 24), (120, 40), (200, 60)] {

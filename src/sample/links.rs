@@ -59,6 +59,12 @@ pub struct LinkFacts {
     /// another namespace is the same as of one that is itself set down.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_set_up: Option<bool>,
+    /// `IFLA_NUM_TX_QUEUES`: queues to send by that the device was made with; not all of them need be in use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tx_queues: Option<u32>,
+    /// `IFLA_NUM_RX_QUEUES`: queues to receive by, likewise; unknown where the kernel has no RPS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rx_queues: Option<u32>,
 }
 
 impl LinkFacts {

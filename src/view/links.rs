@@ -15,7 +15,7 @@ use crate::derive::{LinkMetrics, Metrics};
 use crate::sample::{LinkState, Owner, OwnerKind};
 use crate::state::{Idle, LinkList, LinkRow, LinkSort, Shape, State, Units};
 use std::fmt::Display;
-use words::{LeftOut, Name, Peer, Whose};
+use words::{LeftOut, Name, Peer, Queues, Whose};
 
 /// From here on a longer strip is worth less than further columns.
 const WIDE: u16 = 140;
@@ -51,10 +51,11 @@ enum Cell {
     Strip,
     Peer,
     Mtu,
+    Queues,
 }
 
 /// In the order they stand; name and rates go last when there is no room.
-const COLUMNS: [Column<Cell>; 18] = [
+const COLUMNS: [Column<Cell>; 19] = [
     Column { id: Cell::Name, title: "NAME", least: 15, most: 19, rank: 0, right: false },
     Column { id: Cell::Netns, title: "NETNS", least: 9, most: 15, rank: 5, right: false },
     Column { id: Cell::Kind, title: "KIND", least: 8, most: 11, rank: 5, right: false },
@@ -73,6 +74,7 @@ const COLUMNS: [Column<Cell>; 18] = [
     Column { id: Cell::Strip, title: "LAST", least: 8, most: 120, rank: 9, right: false },
     Column { id: Cell::Peer, title: "PEER", least: 15, most: 15, rank: 13, right: false },
     fixed(Cell::Mtu, "MTU", 5, 14, true),
+    fixed(Cell::Queues, "QUEUES", 9, 15, true),
 ];
 
 /// What the pane shows and how, as its title.
@@ -168,6 +170,7 @@ fn columns(metrics: &Metrics, state: &State, width: u16, aliases: bool) -> Vec<P
         Cell::Pps | Cell::Times => units != Units::Packets,
         Cell::Wire | Cell::WireShare => units == Units::Packets,
         Cell::Peer | Cell::Mtu => width >= WIDE,
+        Cell::Queues => width >= WIDE && metrics.links.iter().any(|link| link.facts.tx_queues.is_some()),
         _ => true,
     };
     let roomy = |column: Column<Cell>| match column.id {
@@ -266,6 +269,7 @@ impl LinksPane<'_> {
             Cell::Peer => put(Tone::Muted, &Peer { metrics: self.metrics, link }),
             Cell::Mtu if !link.facts.tells_mtu() => put(Tone::Muted, &super::format::UNKNOWN),
             Cell::Mtu => put(Tone::Muted, &link.facts.mtu),
+            Cell::Queues => put(Tone::Muted, &Queues(&link.facts)),
         }
     }
 

@@ -100,6 +100,8 @@ struct Raw<'a> {
     alias: Option<&'a [u8]>,
     address: &'a [u8],
     mtu: u32,
+    tx_queues: Option<u32>,
+    rx_queues: Option<u32>,
     operstate: u8,
     master: Option<u32>,
     link: Option<u32>,
@@ -122,6 +124,8 @@ impl<'a> Raw<'a> {
                 libc::IFLA_IFALIAS => raw.alias = Some(text(value)),
                 libc::IFLA_ADDRESS => raw.address = value,
                 libc::IFLA_MTU => raw.mtu = u32_at(value, 0).unwrap_or(0),
+                libc::IFLA_NUM_TX_QUEUES => raw.tx_queues = u32_at(value, 0),
+                libc::IFLA_NUM_RX_QUEUES => raw.rx_queues = u32_at(value, 0),
                 libc::IFLA_OPERSTATE => raw.operstate = value.first().copied().unwrap_or(0),
                 libc::IFLA_MASTER => raw.master = u32_at(value, 0).filter(|&index| index != 0),
                 libc::IFLA_LINK => raw.link = u32_at(value, 0).filter(|&index| index != 0),
@@ -180,6 +184,8 @@ impl<'a> Raw<'a> {
             speed_mbps: None,
             speed_was_set: false,
             is_set_up: Some(header.flags.contains(LinkFlags::Up)),
+            tx_queues: self.tx_queues,
+            rx_queues: self.rx_queues,
             kind,
         };
         Described { facts, address: self.address.into() }

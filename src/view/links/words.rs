@@ -1,8 +1,9 @@
 //! The words of single cells: a name with its branches, whose a link is, where its other end is, what is left out.
 
 use crate::derive::{LinkMetrics, Metrics};
-use crate::sample::{LinkKey, Owner, OwnerKind, PeerRef};
+use crate::sample::{LinkFacts, LinkKey, Owner, OwnerKind, PeerRef};
 use crate::state::{Hidden, LinkRow};
+use crate::view::format::UNKNOWN;
 use crate::view::text::plural;
 use std::fmt::{self, Display, Formatter};
 
@@ -42,6 +43,16 @@ impl Display for Whose<'_> {
             f.write_str(name)?;
         }
         f.write_str(if *guess { "?" } else { "" })
+    }
+}
+
+/// How many queues a link sends by, and receives by.
+pub(super) struct Queues<'a>(pub &'a LinkFacts);
+
+impl Display for Queues<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let number = |queues: Option<u32>| queues.map_or_else(|| UNKNOWN.to_string(), |queues| queues.to_string());
+        write!(f, "{}/{}", number(self.0.tx_queues), number(self.0.rx_queues))
     }
 }
 

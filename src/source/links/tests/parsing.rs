@@ -67,6 +67,12 @@ fn captured_links_are_what_they_were_made_as() {
         assert_eq!(link.alias.as_deref(), alias, "the alias of {name}");
     }
     assert_eq!(facts(&fixture("newlink-lo")).mtu, 65536, "an MTU is in bytes");
+    let [lo, pair] = ["lo", "pair0"].map(|name| facts(&fixture(&format!("newlink-{name}"))));
+    assert_eq!(
+        (lo.tx_queues, pair.tx_queues, pair.rx_queues),
+        (Some(1), Some(2), Some(2)),
+        "one for each core of a pair"
+    );
 }
 
 #[cfg(target_endian = "little")]
