@@ -26,7 +26,7 @@ use std::sync::Arc;
 pub use benchmarks::{Benchmark, Program};
 pub use core_set::{CoreSet, CoreSetError, MOST_CORES};
 pub use cores::{CoreCounters, CoreId, CorePlace, SOFTIRQ_KINDS, SoftirqKind, Softnet, Topology};
-pub use facts::{EachFact, Facts};
+pub use facts::{FactVisitor, Facts};
 pub use flows::{Busy, Congestion, FlowSample, Proto, Pulse, SocketKey, TcpState, UdpState};
 pub use kernel::{DropCount, DropFlow, Drops, HopCores, KernelCounts, OnRequest, SoftirqTime};
 pub use links::{Ifindex, Kind, LinkCounters, LinkFacts, LinkKey, LinkState, PeerRef, PortState};

@@ -1,6 +1,6 @@
 //! One line of a recording: a sample, an event, or a fact by its name.
 
-use crate::sample::{EachFact, Facts, Item};
+use crate::sample::{FactVisitor, Facts, Item};
 use serde::Serialize;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Error, VariantAccess, Visitor};
 use std::fmt;
@@ -38,7 +38,7 @@ impl<'de> Visitor<'de> for LineReader<'_> {
             "event" => value.newtype_variant().map(|event| Some(Item::Event(event))),
             name => {
                 let (mut fact, same) = (FactReader { name, value: Some(value), lifetime: PhantomData }, self.0.clone());
-                self.0.each(&same, &mut fact)?;
+                self.0.visit(&same, &mut fact)?;
                 if fact.value.is_some() {
                     return Err(Error::custom(format_args!("no line is named `{name}`")));
                 }
@@ -55,7 +55,7 @@ struct FactReader<'n, 'de, A> {
     lifetime: PhantomData<&'de ()>,
 }
 
-impl<'de, A: VariantAccess<'de>> EachFact for FactReader<'_, 'de, A> {
+impl<'de, A: VariantAccess<'de>> FactVisitor for FactReader<'_, 'de, A> {
     type Error = A::Error;
 
     fn fact<T>(&mut self, name: &str, was: &mut T, _is: &T, _bytes: usize) -> Result<(), A::Error>

@@ -2,7 +2,7 @@
 
 use super::timeout_writer::TimeoutWriter;
 use super::{Header, RecordError, SCHEMA_VERSION};
-use crate::sample::{EachFact, Facts, Item};
+use crate::sample::{FactVisitor, Facts, Item};
 use serde::{Serialize, de::DeserializeOwned};
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
@@ -106,7 +106,7 @@ impl Recorder {
     fn item(&mut self, item: &Item) -> io::Result<()> {
         if let Item::Sample(sample) = item {
             let writer = &mut FactWriter { out: &mut self.out, are_first: self.facts.is_none() };
-            self.facts.get_or_insert_default().each(&sample.facts, writer)?;
+            self.facts.get_or_insert_default().visit(&sample.facts, writer)?;
         }
         self.out.line(item)?;
         if let (Item::Sample(sample), Out::Zstd(_)) = (item, &self.out) {
@@ -144,7 +144,7 @@ struct FactWriter<'a> {
     are_first: bool,
 }
 
-impl EachFact for FactWriter<'_> {
+impl FactVisitor for FactWriter<'_> {
     type Error = io::Error;
 
     fn fact<T>(&mut self, name: &str, was: &mut T, is: &T, _bytes: usize) -> io::Result<()>

@@ -1,5 +1,5 @@
-//! What hardly changes from sample to sample. A new fact is a field here and a row of [`Facts::each`]: recordings write it when it
-//! has changed and read it back, and what waits to be shown is weighed with it.
+//! Facts: what hardly changes from sample to sample. A new fact is a field of [`Facts`] and its row in [`Facts::visit`], by which
+//! recordings write it when it has changed and read it back, and the samples that wait to be shown are weighed.
 
 use super::{
     Benchmark, FlowPath, Host, LinkFacts, Offloads, OvsSwitch, Owned, Problem, Runner, Space, Steering, Topology,
@@ -40,8 +40,8 @@ pub struct Facts {
     pub runners: Arc<Vec<Runner>>,
 }
 
-/// What is done with each fact in turn; see [`Facts::each`].
-pub trait EachFact {
+/// What is done with each fact in turn; see [`Facts::visit`].
+pub trait FactVisitor {
     /// Why it cannot be done.
     type Error;
 
@@ -59,7 +59,7 @@ impl Facts {
     ///
     /// # Errors
     /// What was to be done with a fact failed.
-    pub fn each<E: EachFact>(&mut self, are: &Self, on: &mut E) -> Result<(), E::Error> {
+    pub fn visit<V: FactVisitor>(&mut self, are: &Self, on: &mut V) -> Result<(), V::Error> {
         // Each by its name: the compiler asks for the row of a new one.
         let Self {
             host,

@@ -1,7 +1,7 @@
 //! What a source has handed over and nobody has taken yet: how many, how old, how many bytes. A source that cannot wait for its
 //! reader looks here before it reads, so that a reader who stands still costs memory up to a bound and no more.
 
-use crate::sample::{EachFact, Facts, Item, Sample};
+use crate::sample::{FactVisitor, Facts, Item, Sample};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -66,7 +66,7 @@ impl Room {
             size_of_val(rows)
         }
         let mut new = NewFacts(0);
-        let Ok(()) = self.facts.each(&sample.facts, &mut new);
+        let Ok(()) = self.facts.visit(&sample.facts, &mut new);
         let NewFacts(new) = new;
         let pulses: usize = sample.flows.iter().map(|flow| rows(&flow.pulses)).sum();
         let moves = sample.trace.as_ref().map_or(0, |trace| rows(&trace.moves));
@@ -79,7 +79,7 @@ impl Room {
 /// About how many bytes of facts there are that were not there before.
 struct NewFacts(usize);
 
-impl EachFact for NewFacts {
+impl FactVisitor for NewFacts {
     type Error = Infallible;
 
     fn fact<T: Clone + PartialEq>(&mut self, _name: &str, was: &mut T, is: &T, bytes: usize) -> Result<(), Infallible> {
