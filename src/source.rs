@@ -34,7 +34,7 @@ pub mod threads;
 
 use crate::sample::Problem;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where the kernel's two file systems are mounted; another pair of directories is another machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -151,4 +151,11 @@ fn way_out(error: &io::Error, otherwise: &'static str) -> &'static str {
 pub fn now_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
+}
+
+/// Inode of the network namespace of a process, by its directory of /proc.
+fn netns_of(process: &Path) -> Option<u64> {
+    let target = std::fs::read_link(process.join("ns/net")).ok()?;
+    let inode = target.as_os_str().as_encoded_bytes().strip_prefix(b"net:[")?.strip_suffix(b"]")?;
+    scan::number(inode)
 }

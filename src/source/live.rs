@@ -148,6 +148,7 @@ impl Live {
 
     /// Lets go of every namespace but the own one, for as long as nothing is to be read.
     pub fn let_go(&mut self) {
+        self.owners.rest();
         self.spaces.forget();
         self.flows.forget();
         self.follow();

@@ -5,17 +5,14 @@
 mod cgroup;
 mod containers;
 mod convention;
-mod device;
 mod docker;
-mod guest;
 mod holders;
 mod keeper;
 mod networks;
-mod passage;
 mod pods;
 
 use crate::sample::{Ifindex, Kind, LinkFacts, LinkKey, Owned, Owner, OwnerKind, Problem, Space};
-use crate::source::{Roots, scan};
+use crate::source::{Roots, netns_of, scan};
 use containers::Containers;
 pub use docker::Sockets;
 use docker::{Docker, Network};
@@ -133,6 +130,11 @@ impl OwnerReader {
         self.holders.all()
     }
 
+    /// Lets whoever looks for holders finish: it may have a namespace open for a moment.
+    pub fn rest(&mut self) {
+        self.holders.rest();
+    }
+
     /// What cannot be seen and why.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
@@ -145,7 +147,7 @@ impl OwnerReader {
         if changed || now_ns >= self.containers.due_ns() {
             news |= self.containers.look(&self.spaces, living, now_ns);
         }
-        if changed || news || self.holders.must_check(now_ns) {
+        if changed || news {
             let containers = &self.containers;
             self.holders.follow(&self.links, |link| containers.owner(link.netns).is_none(), now_ns);
         }
@@ -177,7 +179,7 @@ impl OwnerReader {
         let pods = if self.lacks.pods { self.pods.next_ns() } else { u64::MAX };
         self.due_ns = docker.min(pods).min(self.containers.due_ns()).min(self.holders.due_ns());
         self.problems.clear();
-        self.problems.extend(self.holders.problem().cloned());
+        self.problems.extend(self.holders.problems());
         self.problems.extend(self.docker.problem().filter(|_| self.lacks.docker));
     }
 
@@ -294,13 +296,6 @@ fn stay(before: Option<&Owner>, now: Option<Owner>) -> Option<Owner> {
     let only_id = now.id.as_deref() == Some(&now.name) && (now.kind, &now.id) == (before.kind, &before.id);
     let stays = only_id || now.guess && !before.guess;
     Some(if stays { before.clone() } else { now.clone() })
-}
-
-/// Inode of the network namespace of a process, by its directory of /proc.
-fn netns_of(process: &Path) -> Option<u64> {
-    let target = std::fs::read_link(process.join("ns/net")).ok()?;
-    let inode = target.as_os_str().as_encoded_bytes().strip_prefix(b"net:[")?.strip_suffix(b"]")?;
-    scan::number(inode)
 }
 
 #[cfg(test)]

@@ -1,12 +1,16 @@
 //! Facts that take their time: each is gathered on a thread of its own by blocking code, which ends with its work or with the
-//! program. The sampler takes what is finished and never waits. Blocking code is private to the files of this folder, which
+//! program. The sampler takes what is finished. Blocking code is private to the files of this folder, which
 //! hand out nothing but [`Slow`] answers.
 
 pub(super) mod docker;
+pub(super) mod holders;
 
 use rustix::process::setpriority_process;
-use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
-use std::thread::Builder;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
 
 /// Nice value of these threads: a benchmark on the same core keeps nine tenths of it.
 const NICE: i32 = 10;
@@ -15,32 +19,51 @@ const NICE: i32 = 10;
 #[derive(Debug)]
 pub(super) struct Slow<T> {
     answer: Receiver<T>,
+    thread: JoinHandle<()>,
+    at: Arc<AtomicU32>,
 }
 
 impl<T: Send + 'static> Slow<T> {
     /// Starts the work on a thread of this name; none where the kernel gives no thread. Nobody waits for it: the answer of work that
-    /// is not wanted any more is dropped.
-    fn start(name: &str, work: impl FnOnce() -> T + Send + 'static) -> Option<Self> {
+    /// is not wanted any more is dropped. It notes the process that it is looking at, if any.
+    fn start(name: &str, work: impl FnOnce(&AtomicU32) -> T + Send + 'static) -> Option<Self> {
         let (give, answer) = sync_channel(1);
+        let at = Arc::new(AtomicU32::new(0));
+        let notes = Arc::clone(&at);
         let gather = move || {
             let _only_costs_more = setpriority_process(None, NICE);
-            let _not_wanted_any_more = give.send(work());
+            let _not_wanted_any_more = give.send(work(&notes));
         };
-        Builder::new().name(name.to_owned()).spawn(gather).ok()?;
-        Some(Self { answer })
+        let thread = Builder::new().name(name.to_owned()).spawn(gather).ok()?;
+        Some(Self { answer, thread, at })
     }
 }
 
 impl<T> Slow<T> {
     /// Takes the answer out of a place where one may be awaited; the place is empty afterwards, also where none will come.
     pub fn take(place: &mut Option<Self>) -> Option<T> {
-        match place.as_ref()?.answer.try_recv() {
-            Err(TryRecvError::Empty) => None,
+        Self::take_within(place, Duration::ZERO)
+    }
+
+    /// The same, where a moment's wait is worth it.
+    pub fn take_within(place: &mut Option<Self>, patience: Duration) -> Option<T> {
+        match place.as_ref()?.answer.recv_timeout(patience) {
+            Err(RecvTimeoutError::Timeout) => None,
             done => {
                 *place = None;
                 done.ok()
             }
         }
+    }
+
+    /// The process that it is looking at.
+    pub fn at(&self) -> u32 {
+        self.at.load(Ordering::Relaxed)
+    }
+
+    /// It has come to its end, whatever came of it.
+    pub fn is_over(&self) -> bool {
+        self.thread.is_finished()
     }
 }
 
@@ -52,7 +75,7 @@ mod tests {
     #[test]
     fn an_answer_is_taken_once_when_it_is_there() {
         let (release, blocked) = channel::<()>();
-        let mut place = Slow::start("test", move || blocked.recv().is_err());
+        let mut place = Slow::start("test", move |_| blocked.recv().is_err());
         assert_eq!(Slow::take(&mut place), None, "nobody waits for it");
         assert!(place.is_some(), "it is awaited");
         drop(release);
@@ -67,7 +90,7 @@ mod tests {
 
     #[test]
     fn work_that_breaks_down_frees_its_place() {
-        let mut place = Slow::<u32>::start("test", || panic!("broken on purpose"));
+        let mut place = Slow::<u32>::start("test", |_| panic!("broken on purpose"));
         while place.is_some() {
             assert_eq!(Slow::take(&mut place), None, "there is no answer");
         }

@@ -45,12 +45,16 @@ pub(super) fn ask<T: Send + 'static>(of: impl Display, work: impl FnOnce() -> T 
 /// The bytes of `/proc/PROCESS/cmdline`, a zero byte behind each argument; empty for a process that has ended, none where
 /// it could not be asked.
 pub(super) fn cmdline(proc: &Path, process: impl Display) -> Option<Vec<u8>> {
-    let file = proc.join(process.to_string()).join("cmdline");
-    ask(format_args!("process {process}"), move || {
-        let mut text = Vec::new();
-        let read = File::open(file).and_then(|file| file.take(LONGEST).read_to_end(&mut text));
-        read.map_or_else(|_| Vec::new(), |_| text)
-    })
+    let directory = proc.join(process.to_string());
+    ask(format_args!("process {process}"), move || read_cmdline(&directory))
+}
+
+/// The same of a process' directory, for who may be made to wait.
+pub(super) fn read_cmdline(process: &Path) -> Vec<u8> {
+    let mut text = Vec::new();
+    let file = File::open(process.join("cmdline"));
+    let read = file.and_then(|file| file.take(LONGEST).read_to_end(&mut text));
+    read.map_or_else(|_| Vec::new(), |_| text)
 }
 
 /// What is not read, and why.

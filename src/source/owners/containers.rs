@@ -4,6 +4,7 @@
 
 use super::{cgroup, keeper};
 use crate::sample::{Owner, OwnerKind, Space};
+use crate::source::netns_of;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
@@ -103,7 +104,7 @@ fn of(proc: &Path, pid: u32, netns: u64) -> Option<Owner> {
     {
         owner.name = keeper::name(proc, pid, id).unwrap_or(owner.name);
     }
-    (super::netns_of(&directory) == Some(netns)).then_some(owner)
+    (netns_of(&directory) == Some(netns)).then_some(owner)
 }
 
 #[cfg(test)]

@@ -1,13 +1,14 @@
-//! Which process holds a tun, tap or macvtap open. All processes are looked through only while there is such a link whose
-//! holder is not known, and never all of them in one tick. Another user's need rights.
+//! When to look for the process that holds a tun, tap or macvtap open, and what is known of it. All processes are looked
+//! through only while there is such a link whose holder is not known, for a hundredth of a core at most. Another user's
+//! need rights.
 
-use super::passage::{Passage, Seen};
-use super::{device, guest};
-use crate::sample::{Kind, LinkFacts, LinkKey, LinkState, Owner, OwnerKind, Problem};
-use crate::source::strangers;
+use crate::sample::{Kind, LinkFacts, LinkKey, LinkState, Owner, Problem};
+use crate::source::slow::Slow;
+use crate::source::slow::holders::{Found, Held, Holdable, Search, search};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Pause between the first passages, ns: who makes a link opens it at once.
 const PAUSE_NS: u64 = 1_000_000_000;
@@ -18,6 +19,14 @@ const LONGEST_PAUSE_NS: u64 = 32_000_000_000;
 /// Holders are looked after so often, ns, and when links change no more often than that.
 const CHECK_NS: u64 = 4_000_000_000;
 const LEAST_CHECK_NS: u64 = 1_000_000_000;
+/// From the beginning of a search to the next at least so many times its CPU time passes.
+const REST: u64 = 100;
+/// A tick with new links waits so long for their holders, and the first one so long.
+const PATIENCE: Duration = Duration::from_millis(10);
+const FIRST_PATIENCE: Duration = Duration::from_millis(100);
+/// A search that takes longer, ns, is one that a process does not let come back: the largest machines take some seconds. So many at most.
+const STUCK_NS: u64 = 20_000_000_000;
+const MOST_STUCK: usize = 4;
 
 /// Holders known and wanted.
 #[derive(Debug)]
@@ -28,30 +37,18 @@ pub(super) struct Holders {
     /// The namespaces whose links are seen, sorted.
     seen_in: Vec<u64>,
     held: BTreeMap<LinkKey, Held>,
-    passage: Option<Passage>,
-    /// Passages since the links wanted were others.
+    searching: Option<Slow<Found>>,
+    /// Those that do not come back.
+    stuck: Vec<Slow<Found>>,
+    /// How long the next tick with new links waits.
+    patience: Duration,
+    /// Passages through all processes since the links wanted were others.
     passages: u32,
     due_ns: u64,
     check_ns: u64,
-    checked_ns: u64,
+    began_ns: u64,
+    rested_ns: u64,
     problem: Option<Problem>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Holdable {
-    key: LinkKey,
-    name: String,
-    by_index: bool,
-    /// It belongs to nobody else.
-    free: bool,
-    /// Nothing says that nobody holds it: a tap that nobody holds has no carrier.
-    likely: bool,
-}
-
-#[derive(Debug)]
-struct Held {
-    seen: Seen,
-    owner: Owner,
 }
 
 impl Holders {
@@ -61,11 +58,14 @@ impl Holders {
             links: Vec::new(),
             seen_in: Vec::new(),
             held: BTreeMap::new(),
-            passage: None,
+            searching: None,
+            stuck: Vec::new(),
+            patience: FIRST_PATIENCE,
             passages: 0,
             due_ns: u64::MAX,
             check_ns: u64::MAX,
-            checked_ns: 0,
+            began_ns: 0,
+            rested_ns: 0,
             problem: None,
         }
     }
@@ -82,54 +82,41 @@ impl Holders {
 
     /// When to look again, if nothing happens before.
     pub fn due_ns(&self) -> u64 {
-        if self.passage.is_some() { 0 } else { self.due_ns.min(self.check_ns) }
+        let is_awaited = self.searching.is_some() || !self.stuck.is_empty();
+        if is_awaited { 0 } else { self.due_ns.min(self.check_ns).max(self.rested_ns) }
     }
 
     /// What cannot be seen and why.
-    pub fn problem(&self) -> Option<&Problem> {
-        self.problem.as_ref()
+    pub fn problems(&self) -> impl Iterator<Item = Problem> {
+        let stuck = self.stuck.iter().map(|search| Problem {
+            source: "processes".to_owned(),
+            text: format!(
+                "process {} makes its reader wait (as with a file system of its own), so whether it holds a tun or tap is not known",
+                search.at()
+            ),
+        });
+        self.problem.iter().cloned().chain(stuck)
     }
 
     /// Follows the links that may have a holder; those that are not free belong to somebody anyhow.
     pub fn follow(&mut self, links: &[Arc<LinkFacts>], is_free: impl Fn(&LinkFacts) -> bool, now_ns: u64) {
-        let holdable = links.iter().filter(|link| is_held(&link.kind));
-        let all: Vec<Holdable> = holdable.map(|link| Holdable::of(link, is_free(link))).collect();
+        let held = links.iter().filter(|link| is_held(&link.kind));
+        let all: Vec<Holdable> = held.map(|link| holdable(link, is_free(link))).collect();
         if all.is_empty() && self.links.is_empty() {
             return;
         }
         self.seen_in = links.iter().map(|link| link.netns).collect();
         self.seen_in.dedup();
-        let lost = self.check(&all, now_ns);
-        if lost || all != self.links {
-            (self.links, self.passages, self.passage, self.due_ns) = (all, 0, None, now_ns);
+        if all != self.links {
+            (self.links, self.passages, self.due_ns) = (all, 0, now_ns);
+        }
+        self.held.retain(|key, _| self.links.iter().any(|link| link.key == *key));
+        if !self.held.is_empty() {
+            self.check_ns = self.check_ns.min(now_ns.max(self.began_ns.saturating_add(LEAST_CHECK_NS)));
         }
         if self.wanted().next().is_none() {
-            (self.passage, self.due_ns, self.problem) = (None, u64::MAX, None);
+            (self.due_ns, self.problem) = (u64::MAX, None);
         }
-    }
-
-    /// Forgets the holders that have let go or whose link has gone; true when there were some.
-    fn check(&mut self, all: &[Holdable], now_ns: u64) -> bool {
-        let names: BTreeMap<LinkKey, &str> = all.iter().map(|link| (link.key, &*link.name)).collect();
-        let known = self.held.len();
-        let can_check = now_ns.saturating_sub(self.checked_ns) >= LEAST_CHECK_NS;
-        self.held.retain(|key, _| names.contains_key(key));
-        if can_check && !self.held.is_empty() {
-            let asked = self.held.iter().map(|(key, held)| (*key, held.seen.clone(), names[key].to_owned()));
-            let (proc, asked) = (self.proc.clone(), asked.collect::<Vec<_>>());
-            let lost = strangers::ask("a process that holds a tun or tap", move || {
-                let lost = asked.into_iter().filter(|(_, seen, name)| !seen.still_holds(&proc, name));
-                lost.map(|(key, ..)| key).collect::<Vec<_>>()
-            });
-            // Who cannot be asked holds what he held.
-            lost.into_iter().flatten().for_each(|key| drop(self.held.remove(&key)));
-        }
-        let pause_ns = if can_check { CHECK_NS } else { LEAST_CHECK_NS };
-        if can_check {
-            self.checked_ns = now_ns;
-        }
-        self.check_ns = if self.held.is_empty() { u64::MAX } else { self.checked_ns.saturating_add(pause_ns) };
-        self.held.len() != known
     }
 
     /// Links whose holder is worth looking for.
@@ -137,76 +124,67 @@ impl Holders {
         self.links.iter().filter(|link| link.free && !self.held.contains_key(&link.key))
     }
 
-    /// The holders that are known are to be looked after again.
-    pub fn must_check(&self, now_ns: u64) -> bool {
-        now_ns >= self.check_ns
-    }
-
-    /// Goes on looking through the processes, if it is time; true when a holder was found.
+    /// Takes what was found, and begins to look again, if it is time; true when a holder is another one.
     pub fn look(&mut self, now_ns: u64) -> bool {
-        if self.passage.is_none() && now_ns >= self.due_ns {
-            self.passage = Passage::begin(&self.proc, self.passages == 0);
-        }
-        let Some(passage) = &mut self.passage else { return false };
-        let mut found = false;
-        for seen in passage.go_on() {
-            found |= self.found(seen);
-        }
-        if found {
-            self.check_ns = self.check_ns.min(now_ns.saturating_add(CHECK_NS));
-        }
-        if self.passage.as_ref().is_some_and(Passage::is_over) {
-            self.end_passage(now_ns);
-        }
-        found
+        self.stuck.retain(|search| !search.is_over());
+        let is_news = self.take_within(Duration::ZERO, now_ns);
+        let patience = self.begin(now_ns);
+        self.take_within(patience, now_ns) || is_news
     }
 
-    /// Which link a process was seen to hold, and takes note of it.
-    fn found(&mut self, seen: Seen) -> bool {
-        let matches = |link: &&Holdable| match (&seen.name, seen.ifindex) {
-            (Some(name), _) => !link.by_index && link.name == *name,
-            (None, index) => link.by_index && Some(link.key.ifindex.0) == index,
-        };
-        // The kernel tells where it is; else it is beside its holder, most likely.
-        let (pid, fd) = (seen.pid, seen.fd);
-        let ask = |_| strangers::ask(format_args!("process {pid}"), move || device::netns(pid, fd)).flatten();
-        let told = seen.name.as_ref().and_then(ask);
-        let netns = told.or_else(|| super::netns_of(&self.proc.join(seen.pid.to_string())));
-        let Some(netns) = netns else { return false };
-        let here = self.links.iter().filter(matches).find(|link| link.key.netns == netns);
-        // Its link may have been moved elsewhere since; of two so named elsewhere nobody can tell which, nor whether one
-        // is meant that is not seen.
-        let mut elsewhere = self.links.iter().filter(matches).filter(|_| self.seen_in.binary_search(&netns).is_ok());
-        let only = elsewhere.next().filter(|_| told.is_none() && elsewhere.next().is_none());
-        let Some(key) = here.or(only).filter(|link| link.free).map(|link| link.key) else { return false };
-        let owner = self.who(seen.pid, seen.ifindex.is_some());
-        // Of several that hold it, the machine counts: the program that started it holds it too for a moment.
-        let is_better =
-            self.held.get(&key).is_none_or(|held| held.owner.kind != OwnerKind::Vm && owner.kind == OwnerKind::Vm);
-        if is_better {
-            self.held.insert(key, Held { seen, owner });
+    fn take_within(&mut self, patience: Duration, now_ns: u64) -> bool {
+        let found = Slow::take_within(&mut self.searching, patience);
+        if now_ns.saturating_sub(self.began_ns) >= STUCK_NS && self.stuck.len() < MOST_STUCK {
+            self.stuck.extend(self.searching.take());
         }
-        is_better
+        found.is_some_and(|found| self.learn(found, now_ns))
     }
 
-    fn who(&self, pid: u32, is_tap: bool) -> Owner {
-        let comm = std::fs::read(self.proc.join(pid.to_string()).join("comm")).unwrap_or_default();
-        let mut owner = guest::owner(&strangers::cmdline(&self.proc, pid).unwrap_or_default(), &comm, pid);
-        if is_tap && owner.kind == OwnerKind::Process {
-            "macvtap".clone_into(&mut owner.by);
+    /// Begins, if it is time; how long the tick may wait for it.
+    fn begin(&mut self, now_ns: u64) -> Duration {
+        if self.searching.is_some() || now_ns < self.due_ns.min(self.check_ns).max(self.rested_ns) {
+            return Duration::ZERO;
         }
-        owner
+        self.searching = search(Search {
+            proc: self.proc.clone(),
+            links: self.links.clone(),
+            seen_in: self.seen_in.clone(),
+            held: self.held.clone(),
+            all: now_ns >= self.due_ns,
+            avoided: self.stuck.iter().map(Slow::at).collect(),
+        });
+        // Where there is no thread one is tried for again.
+        (self.began_ns, self.rested_ns) = (now_ns, now_ns.saturating_add(PAUSE_NS));
+        if self.passages == 0 { std::mem::replace(&mut self.patience, PATIENCE) } else { Duration::ZERO }
     }
 
-    fn end_passage(&mut self, now_ns: u64) {
-        let Some(passage) = self.passage.take() else { return };
+    /// Lets a search end that is underway.
+    pub fn rest(&mut self) {
+        let _begins_anew = Slow::take_within(&mut self.searching, FIRST_PATIENCE);
+    }
+
+    fn learn(&mut self, found: Found, now_ns: u64) -> bool {
+        self.rested_ns = self.began_ns.saturating_add(found.cost_ns.saturating_mul(REST));
+        let before = std::mem::replace(&mut self.held, found.held);
+        self.check_ns = if self.held.is_empty() { u64::MAX } else { now_ns.saturating_add(CHECK_NS) };
+        if found.lost {
+            self.passages = 0;
+        }
+        // Where the links are others by now they are looked for next.
+        if let Some(refused) = found.refused.filter(|_| found.links == self.links) {
+            self.end_passage(refused, now_ns);
+        }
+        before != self.held
+    }
+
+    fn end_passage(&mut self, refused: usize, now_ns: u64) {
         self.passages = self.passages.saturating_add(1);
         let likely = self.wanted().find(|link| link.likely);
-        let problem = likely.filter(|_| passage.refused > 0).map(|link| Problem {
+        let problem = likely.filter(|_| refused > 0).map(|link| Problem {
             source: "owners".to_owned(),
             text: format!(
-                "cannot see who holds {}: the descriptors of {} processes of other users may not be listed; run as root to see",
-                link.name, passage.refused
+                "cannot see who holds {}: the descriptors of {refused} processes of other users may not be listed; run as root to see",
+                link.name
             ),
         });
         let later = self.passages.saturating_sub(HASTY).min(5);
@@ -230,9 +208,66 @@ fn is_by_index(kind: &Kind) -> bool {
     matches!(kind, Kind::Macvtap) || kind.word() == "ipvtap"
 }
 
-impl Holdable {
-    fn of(link: &LinkFacts, free: bool) -> Self {
-        let likely = matches!(link.state, LinkState::Up | LinkState::Unknown | LinkState::Dormant);
-        Self { key: link.key(), name: link.name.clone(), by_index: is_by_index(&link.kind), free, likely }
+fn holdable(link: &LinkFacts, free: bool) -> Holdable {
+    let likely = matches!(link.state, LinkState::Up | LinkState::Unknown | LinkState::Dormant);
+    Holdable { key: link.key(), name: link.name.clone(), by_index: is_by_index(&link.kind), free, likely }
+}
+
+#[cfg(test)]
+impl Holders {
+    pub fn is_searching(&self) -> bool {
+        self.searching.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::Ifindex;
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    #[test]
+    fn who_makes_its_reader_wait_is_told_of_and_keeps_nobody_else_unknown() {
+        let proc = tempfile::tempdir().expect("writable");
+        for pid in ["70", "71"] {
+            for name in ["ns", "fd", "fdinfo"] {
+                fs::create_dir_all(proc.path().join(pid).join(name)).expect("writable");
+            }
+            symlink("net:[10]", proc.path().join(pid).join("ns/net")).expect("writable");
+            symlink("/dev/net/tun", proc.path().join(pid).join("fd/5")).expect("writable");
+        }
+        let waits = proc.path().join("70/fdinfo/5");
+        mknodat(CWD, &waits, FileType::Fifo, Mode::RWXU, 0).expect("writable");
+        fs::write(proc.path().join("71/fdinfo/5"), "iff:\ttun1\n").expect("writable");
+        let key = |index| LinkKey { netns: 10, ifindex: Ifindex(index) };
+        let tun = |index, name| Arc::new(LinkFacts::plain(key(index), name, Kind::Tun));
+        let mut holders = Holders::new(proc.path());
+        holders.follow(&[tun(2, "tun0"), tun(3, "tun1")], |_| true, 0);
+        assert!(!holders.look(0) && !holders.look(19 * SECOND), "one that makes it wait lets nothing be found");
+        assert_eq!(holders.problems().count(), 0, "for a while that is nobody's fault");
+        let mut now_ns = 20 * SECOND;
+        let mut look = |holders: &mut Holders, pace_ns| {
+            now_ns += pace_ns;
+            assert!(now_ns < 60 * SECOND, "it comes to an end");
+            std::thread::sleep(Duration::from_millis(1));
+            holders.look(now_ns);
+        };
+        while holders.problems().next().is_none() {
+            look(&mut holders, SECOND);
+        }
+        while holders.holder(key(3)).is_none() {
+            look(&mut holders, SECOND / 1000);
+        }
+        assert_eq!(holders.holder(key(3)).map(|(pid, _)| pid), Some(71), "the other tun has its holder");
+        let said = holders.problems().next().expect("it is told");
+        assert!(said.text.contains("process 70"), "whose fault it is: {}", said.text);
+        fs::write(waits, "iff:\ttun0\n").expect("its reader waits");
+        while holders.problems().next().is_some() {
+            look(&mut holders, SECOND / 1000);
+        }
     }
 }

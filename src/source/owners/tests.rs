@@ -55,7 +55,12 @@ impl Machine {
     /// In each namespace lives who is told of it.
     fn look(&mut self, spaces: &Arc<Vec<Space>>, links: &Links, now_ns: u64) -> Arc<Vec<Owned>> {
         let living = |netns| spaces.iter().filter(|space| space.netns == netns).filter_map(|space| space.pid).collect();
-        self.reader.read(spaces, living, links, now_ns)
+        let mut owned = self.reader.read(spaces, living, links, now_ns);
+        while self.reader.holders.is_searching() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            owned = self.reader.read(spaces, living, links, now_ns);
+        }
+        owned
     }
 
     fn read(&mut self, spaces: &Arc<Vec<Space>>, links: &Links, now_ns: u64) -> Vec<(u32, String)> {

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// Nothing comes of an answer for no longer than this.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// And it takes no longer than this altogether.
-const WHOLE_PATIENCE: Duration = Duration::from_secs(60);
+const WHOLE_PATIENCE: Duration = Duration::from_mins(1);
 /// Nor is it longer than this, bytes: 10,000 containers need about 15 MB.
 const LONGEST: usize = 16 << 20;
 /// How every answer begins.
@@ -40,7 +40,7 @@ pub(in crate::source) struct Answer {
 /// Asks the first socket that takes the question.
 pub(in crate::source) fn ask(paths: &[PathBuf], question: &'static str) -> Option<Slow<Answer>> {
     let paths = paths.to_vec();
-    Slow::start("docker", move || reach(&paths, question))
+    Slow::start("docker", move |_| reach(&paths, question))
 }
 
 fn reach(paths: &[PathBuf], question: &str) -> Answer {

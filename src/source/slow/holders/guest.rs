@@ -96,13 +96,13 @@ mod tests {
 
     #[test]
     fn the_guest_is_named_by_its_command_line() {
-        let libvirt = of(include_str!("../../../tests/fixtures/owners/qemu-libvirt.cmdline"));
+        let libvirt = of(include_str!("../../../../tests/fixtures/owners/qemu-libvirt.cmdline"));
         assert_eq!((libvirt.kind, &*libvirt.name), (OwnerKind::Vm, "web-1"), "libvirt names the guest");
         assert_eq!(libvirt.id.as_deref(), Some("8d1f4a52-6f0e-4b6b-9a63-0c1f3f6a2d11"), "and gives it a uuid");
         assert_eq!(libvirt.by, "qemu", "qemu says so");
-        let proxmox = of(include_str!("../../../tests/fixtures/owners/qemu-proxmox.cmdline"));
+        let proxmox = of(include_str!("../../../../tests/fixtures/owners/qemu-proxmox.cmdline"));
         assert_eq!(proxmox.name, "bench,a", "Proxmox gives the name without a key; a comma in it is doubled");
-        let plain = of(include_str!("../../../tests/fixtures/owners/qemu-plain.cmdline"));
+        let plain = of(include_str!("../../../../tests/fixtures/owners/qemu-plain.cmdline"));
         assert_eq!(plain.name, "qemu-system-aarch64 4711", "a guest without a name is its program and number");
         assert_eq!(plain.kind, OwnerKind::Vm, "and still a machine");
         let hostile = of("qemu-system-x86_64\n-name\nguest=\x1b[2J,debug-threads=on\n");
