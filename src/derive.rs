@@ -53,10 +53,10 @@ pub use finding::Finding;
 pub use flow::{Bin, FlowBasis, FlowMetrics};
 pub use jitter::Jitter;
 pub use limit::{Limit, LimitKind};
-pub use links::LinkMetrics;
+pub use links::{LinkMetrics, OvsPlace};
 pub use losses::{Loss, LossPlace, Losses};
 pub use moves::{Evidence, MoveClass, MovesByClass, TracedMove};
-pub use ovs::{DatapathMetrics, OvsPlace};
+pub use ovs::DatapathMetrics;
 pub use pins::UndonePin;
 pub use proof::Card;
 pub use test::{Test, TestKey};
@@ -323,7 +323,7 @@ impl Machine {
             owners: self.owners.join(&next.owners, &next.ovs),
             ovs: Arc::clone(&next.ovs),
             cores: cores::between(previous, next),
-            undone: self.pins.undone(&threads, &next.topology),
+            undone: self.pins.undone(threads.iter().map(|thread| &thread.sample), &next.topology),
             threads,
             moves: moves::traced(previous, next),
             own_cpu: previous.and_then(|prev| own_share(prev, next)),

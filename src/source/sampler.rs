@@ -7,7 +7,7 @@
 
 mod priority;
 
-use super::feed::{Command, Sender};
+use super::channel::{Command, Sender};
 use super::live::Live;
 pub use super::live::{Scope, Thrift};
 use super::pulse::PulseTimer;
