@@ -52,10 +52,10 @@ pub use finding::Finding;
 pub use flow::{Bin, FlowBasis, FlowMetrics};
 pub use jitter::Jitter;
 pub use limit::{Limit, LimitKind};
-pub use links::LinkMetrics;
+pub use links::{LinkMetrics, OvsPlace};
 pub use losses::{Loss, LossPlace, Losses};
 pub use moves::{Evidence, MoveClass, MovesByClass, TracedMove};
-pub use ovs::{DatapathMetrics, OvsPlace};
+pub use ovs::DatapathMetrics;
 pub use pins::UndonePin;
 pub use proof::Card;
 pub use test::{Test, TestKey};
@@ -307,7 +307,7 @@ impl Machine {
             links: Arc::new(links),
             owners: self.owners.join(&facts.owners, &facts.ovs),
             cores: cores::between(previous, next),
-            undone: self.pins.undone(&threads, &facts.topology),
+            undone: self.pins.undone(threads.iter().map(|thread| &thread.sample), &facts.topology),
             threads,
             moves: moves::traced(previous, next),
             own_cpu: previous.and_then(|prev| own_share(prev, next)),

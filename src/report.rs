@@ -18,3 +18,10 @@ pub enum Format {
     /// For a program: one object on one line.
     Json,
 }
+
+/// RFC 3339, UTC, milliseconds.
+#[must_use]
+pub fn timestamp(wall_ms: u64) -> String {
+    let instant = i64::try_from(wall_ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
+    instant.map_or_else(String::new, |instant| format!("{instant:.3}"))
+}

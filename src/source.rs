@@ -2,6 +2,7 @@
 //! other. They read and parse; they compute no rate and decide nothing.
 
 pub(crate) mod benchmarks;
+mod channel;
 pub mod cores;
 mod ethtool;
 pub mod feed;

@@ -24,7 +24,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 pub use cores::{CoreList, CoreSort};
-pub use links::{Hidden, Idle, LinkList, LinkRow, LinkSort, Shape};
+pub use links::{Hidden, Idle, LinkList, LinkSort, Shape};
 pub use notices::{Notice, Notices};
 pub use overlay::Overlay;
 pub use selection::Selection;
@@ -32,6 +32,7 @@ pub use settings::{Mode, Settings, Units};
 pub use sticky::Sticky;
 pub use test::{TestList, rows};
 pub use threads::{ThreadList, ThreadSort};
+pub use tree::LinkRow;
 
 /// Whether the screen follows the samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

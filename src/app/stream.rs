@@ -85,6 +85,6 @@ impl Stream {
 /// A time as part of a file name, UTC: `20260102-030405`.
 #[must_use]
 pub fn file_stamp(wall_ms: u64) -> String {
-    let text = crate::report::json::timestamp(wall_ms);
+    let text = crate::report::timestamp(wall_ms);
     text.chars().take(19).filter(|c| !matches!(c, '-' | ':')).map(|c| if c == 'T' { '-' } else { c }).collect()
 }

@@ -2,7 +2,7 @@
 //! reason means. The losses of the flows are made elsewhere; this is the list as it is.
 
 use super::Metrics;
-use super::losses::kernel::rises;
+use super::losses::counted::rises;
 use super::losses::reasons::{Verdict, is_packet, judge};
 use super::whose::{self, is_same};
 use crate::sample::{DropCount, Ifindex};

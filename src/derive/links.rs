@@ -1,9 +1,8 @@
 //! Link facts and counters of two samples → what each link claims, moves, drops.
 
 use super::claim::{Basis, basis};
-use super::ovs::OvsPlace;
 use super::{per_second, seconds};
-use crate::sample::{LinkCounters, LinkFacts, Sample};
+use crate::sample::{LinkCounters, LinkFacts, LinkKey, OvsPort, Sample};
 use std::sync::Arc;
 
 /// One link: what it is, what it claims, what it moved between two samples.
@@ -19,6 +18,19 @@ pub struct LinkMetrics {
     pub rates: Option<LinkRates>,
     /// What it is to Open vSwitch; none where it is no port of it.
     pub ovs: Option<Arc<OvsPlace>>,
+}
+
+/// A link as a port of Open vSwitch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OvsPlace {
+    /// The name of its bridge.
+    pub bridge: String,
+    /// The link that is the bridge's own port.
+    pub bridge_link: Option<LinkKey>,
+    /// The bridge's datapath: `system` or `netdev`.
+    pub datapath: String,
+    /// What the database says of the port.
+    pub port: OvsPort,
 }
 
 /// What a link moved a second. A field is none when its own counter went backwards.

@@ -20,10 +20,10 @@
 //! subtract nor sum to the packets that were lost.
 
 mod backlog;
-mod counted;
+pub(in crate::derive) mod counted;
 mod ends;
 mod fragments;
-pub(in crate::derive) mod kernel;
+mod kernel;
 mod loss;
 mod qdiscs;
 pub mod reasons;
@@ -78,7 +78,7 @@ impl LossTrack {
         self.tracked.count(&step, &spans);
         // While no way is known, namespaces are read that are nobody's yet.
         spans.retain(|span| is_on_way(span.now.netns, previous) || is_on_way(span.now.netns, next));
-        let told = kernel::drops(next);
+        let told = counted::drops(next);
         let route = match Route::of(previous, next, links, &spans) {
             Some(route) if told.is_some() || !next.protocols.is_empty() => route,
             // What the kernel tells late of a flow that has ended counts too.
@@ -88,7 +88,7 @@ impl LossTrack {
         let paths = if next.flows.is_empty() { &previous.facts.paths } else { &next.facts.paths };
         let mut places = Vec::new();
         // Until the programs were attached only counters know.
-        let is_new = told.is_none() || kernel::drops(previous).is_none();
+        let is_new = told.is_none() || counted::drops(previous).is_none();
         if is_new {
             self.counted(&step, &route, &spans, &mut places);
         }

@@ -4,26 +4,13 @@
 mod datapaths;
 
 use super::LinkMetrics;
-use super::links::{LinkRates, rates};
+use super::links::{LinkRates, OvsPlace, rates};
 use crate::sample::{LinkCounters, LinkKey, OvsBridge, OvsPort, OvsSwitch};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub(in crate::derive) use datapaths::Datapaths;
 pub use datapaths::{DatapathMetrics, DatapathRates};
-
-/// A link as a port of Open vSwitch.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OvsPlace {
-    /// The name of its bridge.
-    pub bridge: String,
-    /// The link that is the bridge's own port.
-    pub bridge_link: Option<LinkKey>,
-    /// The bridge's datapath: `system` or `netdev`.
-    pub datapath: String,
-    /// What the database says of the port.
-    pub port: OvsPort,
-}
 
 /// Keeps what needs more than one sample.
 #[derive(Debug, Default)]

@@ -1,8 +1,7 @@
 //! The pins of vnettop that stand, by the events of a run, and which of them something else has undone: irqbalance, tuned,
 //! numad, taskset, the benchmark itself. It is told once; nobody fights over a mask here.
 
-use super::threads::ThreadMetrics;
-use crate::sample::{CoreSet, Event, ThreadId, Topology};
+use crate::sample::{CoreSet, Event, ThreadId, ThreadSample, Topology};
 use std::collections::HashMap;
 
 /// A pin that something else undid.
@@ -70,15 +69,19 @@ impl Pins {
 
     /// Those that were found undone now and not before. A pin that came back by itself can be undone again. What a mask says
     /// of cores that are not online undoes no pin.
-    pub(super) fn undone(&mut self, threads: &[ThreadMetrics], topology: &Topology) -> Vec<UndonePin> {
+    pub(super) fn undone<'a>(
+        &mut self,
+        threads: impl Iterator<Item = &'a ThreadSample>,
+        topology: &Topology,
+    ) -> Vec<UndonePin> {
         let mut undone = Vec::new();
         if self.0.is_empty() {
             return undone;
         }
         for thread in threads {
-            let Some(pin) = self.0.get_mut(&thread.sample.id) else { continue };
+            let Some(pin) = self.0.get_mut(&thread.id) else { continue };
             // A mask that cannot be read, or was read before the pin, says nothing.
-            let mask = thread.sample.allowed.as_ref().filter(|_| thread.sample.at_ns >= pin.at_ns);
+            let mask = thread.allowed.as_ref().filter(|_| thread.at_ns >= pin.at_ns);
             let Some(now) = mask else { continue };
             if *now == pin.gave || now.equals_within(&pin.gave, &topology.online()) {
                 (pin.is_seen, pin.others) = (true, 0);
@@ -87,8 +90,8 @@ impl Pins {
             pin.others = pin.others.saturating_add(1);
             if pin.others == if pin.is_seen { 1 } else { 2 } {
                 undone.push(UndonePin {
-                    thread: thread.sample.id,
-                    label: format!("{} {}", thread.sample.name, thread.sample.role()),
+                    thread: thread.id,
+                    label: format!("{} {}", thread.name, thread.role()),
                     gave: pin.gave.clone(),
                     now: now.clone(),
                 });

@@ -6,7 +6,7 @@ use super::journal::others::Claims;
 use super::journal::{Entry, Journal, Owner};
 use super::pin::{self, Failure};
 use super::put_back::{self, Held};
-use super::{Outcome, PinRequest, Pinner, cores_of};
+use super::{Outcome, PinRequest, Pinner, cores_of, monotonic_ns};
 use crate::sample::{CoreSet, Event, ThreadId};
 use std::fmt;
 use std::path::PathBuf;
@@ -276,9 +276,4 @@ fn begun(pinner: &mut dyn Pinner, compares: bool) -> Result<Entry, String> {
 fn wall_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
-pub(super) fn monotonic_ns() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
 }

@@ -1,9 +1,8 @@
 //! One thread gets back the mask it had before vnettop: only if it is still the same thread and still has what vnettop
 //! gave it. A mask that someone else set since is never overwritten.
 
-use super::hand::monotonic_ns;
 use super::pin::{Identity, are, gone, identity, shortfall, taken_over, who};
-use super::{Outcome, Pinner, cores_of};
+use super::{Outcome, Pinner, cores_of, monotonic_ns};
 use crate::sample::{CoreSet, Event, ThreadId};
 
 /// A pin in force: what is needed to take it back.

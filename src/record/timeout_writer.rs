@@ -77,8 +77,9 @@ mod tests {
         let reading = std::thread::spawn(move || {
             let mut taken = vec![0; 512 * block.len()];
             std::io::Read::read_exact(&mut reader, &mut taken).expect("it is read");
+            reader
         });
         (0..500).try_for_each(|_| writer.write_all(&block)).expect("somebody reads");
-        reading.join().expect("it has read");
+        drop(reading.join().expect("it has read"));
     }
 }

@@ -1,8 +1,8 @@
 //! The card of a pin as JSON, and by itself as text, Markdown and JSON. Rates in bits/s, shares 0..1; nothing is computed here.
 
 use super::figures::count;
-use super::json::timestamp;
 use super::page::{Page, fact};
+use super::timestamp;
 use super::{Format, pair};
 use crate::derive::proof::{Difference, Side};
 use crate::derive::{Card, Jitter, Metrics};

@@ -14,6 +14,7 @@ mod test;
 
 pub(super) use benchmark::WholeTest;
 
+use super::timestamp;
 use crate::derive::flow::{Connection, DatagramTest};
 use crate::derive::links::LinkRates;
 use crate::derive::losses::QdiscDrops;
@@ -139,13 +140,6 @@ impl<'a> Object<'a> {
             problems: &metrics.facts.problems,
         }
     }
-}
-
-/// RFC 3339, UTC, milliseconds.
-#[must_use]
-pub fn timestamp(wall_ms: u64) -> String {
-    let instant = i64::try_from(wall_ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
-    instant.map_or_else(String::new, |instant| format!("{instant:.3}"))
 }
 
 trait Row {

@@ -1,54 +1,22 @@
-//! The one channel between the thread that has the data and the thread that shows them, live or replayed.
+//! The receiving end of the one channel between the thread that has the data and the thread that shows them, live or replayed.
 
-mod room;
-
+use super::channel::{Handover, Sender, reset, ring, room::Room};
 use super::replay;
 use super::sampler::{self, Settings};
 use super::{SourceError, now_ns, proc_file};
 use crate::record::Recording;
-use crate::sample::{Item, OnRequest};
-use room::Room;
+use crate::sample::Item;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use std::cell::RefCell;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{self, Receiver, SyncSender};
-use std::time::Duration;
+use std::sync::mpsc::{self, Receiver};
+
+pub use super::channel::{Command, Pace};
 
 /// How long a program that is to stop waits until its source has let go: a dump can stand behind others for a while.
 const LETTING_GO: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
-
-/// What the showing thread may ask for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Command {
-    /// Another interval.
-    Interval(Duration),
-    /// This process watched too, instead of the one named so before.
-    Watch {
-        /// Its number.
-        pid: u32,
-        /// And those that descend from it.
-        kin: bool,
-    },
-    /// More counted by the kernel, or no longer.
-    Want(OnRequest),
-    /// Nothing kept alive and nothing read until [`Command::GoOn`].
-    LetGo,
-    /// Everything as before [`Command::LetGo`].
-    GoOn,
-    /// An end.
-    Stop,
-}
-
-/// How fast a recording is replayed.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Pace {
-    /// As fast as it is taken.
-    Fast,
-    /// This many times its own speed.
-    Times(f64),
-}
 
 /// The receiving end: items, and a descriptor that is readable when there are some.
 pub struct Feed {
@@ -72,24 +40,6 @@ pub enum Next {
     End,
 }
 
-/// The sending end.
-pub(super) struct Sender {
-    items: Line,
-    room: RefCell<Room>,
-    ready: Arc<OwnedFd>,
-    commands: RefCell<Receiver<Command>>,
-    commanded: Arc<OwnedFd>,
-    let_go: Arc<OwnedFd>,
-}
-
-/// How items go to the receiver.
-enum Line {
-    /// At once; whoever sends looks for room first ([`Sender::has_room`]).
-    AtOnce(mpsc::Sender<Result<Item, SourceError>>),
-    /// Once the one before was taken: a replay that nobody looks at stands still.
-    InTurn(SyncSender<Result<Item, SourceError>>),
-}
-
 impl Feed {
     /// Starts the sampler.
     ///
@@ -97,7 +47,7 @@ impl Feed {
     /// The kernel gives no descriptor or thread.
     pub fn live(settings: Settings) -> Result<Self, SourceError> {
         let (items, taken) = mpsc::channel();
-        Self::start("sampler", (Line::AtOnce(items), taken), move |sender| sampler::run(&settings, &sender))
+        Self::start("sampler", (Handover::AtOnce(items), taken), move |sender| sampler::run(&settings, &sender))
     }
 
     /// Starts the replay of a recording.
@@ -106,12 +56,12 @@ impl Feed {
     /// The kernel gives no descriptor or thread.
     pub fn replay(recording: Recording, pace: Pace) -> Result<Self, SourceError> {
         let (items, taken) = mpsc::sync_channel(1);
-        Self::start("replay", (Line::InTurn(items), taken), move |sender| replay::run(recording, pace, &sender))
+        Self::start("replay", (Handover::InTurn(items), taken), move |sender| replay::run(recording, pace, &sender))
     }
 
     fn start(
         name: &str,
-        (line, items): (Line, Receiver<Result<Item, SourceError>>),
+        (handover, items): (Handover, Receiver<Result<Item, SourceError>>),
         work: impl FnOnce(Sender) + Send + 'static,
     ) -> Result<Self, SourceError> {
         let failed = |error: std::io::Error| SourceError::Thread { error };
@@ -120,9 +70,9 @@ impl Feed {
         let (ready, commanded, let_go) = (ready?, commanded?, let_go?);
         proc_file::make_room_for_descriptors(&ready);
         let (commands, from_feed) = mpsc::channel();
-        let (taken, is_live) = (Arc::new(AtomicU64::new(0)), matches!(line, Line::AtOnce(_)));
+        let (taken, is_live) = (Arc::new(AtomicU64::new(0)), matches!(handover, Handover::AtOnce(_)));
         let sender = Sender {
-            items: line,
+            items: handover,
             room: RefCell::new(Room::new(Arc::clone(&taken))),
             ready: Arc::clone(&ready),
             commands: RefCell::new(from_feed),
@@ -218,55 +168,6 @@ impl Drop for Feed {
     fn drop(&mut self) {
         self.command(Command::Stop);
     }
-}
-
-impl Sender {
-    /// Hands an item over; false when nobody listens any more.
-    pub fn send(&self, item: Result<Item, SourceError>) -> bool {
-        self.room.borrow_mut().add(item.as_ref().ok(), now_ns());
-        let sent = match &self.items {
-            Line::AtOnce(items) => items.send(item).is_ok(),
-            Line::InTurn(items) => items.send(item).is_ok(),
-        };
-        ring(&self.ready);
-        sent
-    }
-
-    /// Whether another sample may be handed over: too much has not been taken yet where not.
-    pub fn has_room(&self) -> bool {
-        self.room.borrow_mut().is_left(now_ns())
-    }
-
-    /// Tells whoever waits for it that nothing is kept alive any more.
-    pub fn has_let_go(&self) {
-        ring(&self.let_go);
-    }
-
-    /// Readable when a command waits.
-    pub fn commands(&self) -> BorrowedFd<'_> {
-        self.commanded.as_fd()
-    }
-
-    /// The next command, without waiting. A vanished feed is a stop.
-    pub fn command(&self) -> Option<Command> {
-        let commands = self.commands.borrow();
-        match commands.try_recv() {
-            Ok(command) => Some(command),
-            Err(mpsc::TryRecvError::Disconnected) => Some(Command::Stop),
-            Err(mpsc::TryRecvError::Empty) => {
-                reset(&self.commanded);
-                commands.try_recv().ok()
-            }
-        }
-    }
-}
-
-fn ring(bell: &OwnedFd) {
-    let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
-}
-
-fn reset(bell: &OwnedFd) {
-    let _ = rustix::io::read(bell, &mut [0; 8]);
 }
 
 /// Wakes the receiver when the source has ended, however it ended; dropped after the [`Sender`].

@@ -101,7 +101,7 @@ mod tests {
         pulse.run(true, Duration::from_millis(500), began_ns).expect("it runs");
         poll(&mut [PollFd::new(&pulse, PollFlags::IN)], None).expect("it expires");
         assert!(now_ns() >= u64::try_from(next(began_ns).as_nanos()).expect("small"), "not before the tenth");
-        let mut due = || pulse.is_due().expect("a timer of our own");
+        let due = || pulse.is_due().expect("a timer of our own");
         assert!(due() && !due(), "one pulse is due once");
         pulse.run(true, EVERY, now_ns()).expect("it stands still");
         let wait = Timespec { tv_sec: 0, tv_nsec: 150_000_000 };

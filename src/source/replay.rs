@@ -1,6 +1,6 @@
 //! A recording as a source: the same items, at their own pace or as fast as they are taken.
 
-use super::feed::{Command, Pace, Sender};
+use super::channel::{Command, Pace, Sender};
 use super::{SourceError, now_ns};
 use crate::record::Recording;
 use crate::sample::{Item, Problem, Sample};

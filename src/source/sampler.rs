@@ -7,7 +7,7 @@
 
 mod priority;
 
-use super::feed::{Command, Sender};
+use super::channel::{Command, Sender};
 use super::live::Live;
 pub use super::live::{ReadPolicy, Scope};
 use super::pulse::{self, PulseTimer};

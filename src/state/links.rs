@@ -3,7 +3,7 @@
 use super::family::Family;
 use super::selection::Selection;
 use super::stir::{Standing, Stir};
-use super::tree::Tree;
+use super::tree::{LinkRow, Tree};
 use crate::action::LinkId;
 use crate::derive::links::LinkRates;
 use crate::derive::{LinkMetrics, Metrics};
@@ -77,19 +77,6 @@ pub enum Shape {
 pub enum Idle {
     Shown,
     Hidden,
-}
-
-/// One row of the pane.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LinkRow {
-    /// Index into `Metrics::links`.
-    pub index: usize,
-    /// How many masters it lies under.
-    pub depth: u8,
-    /// Bit `n`: at depth `n` this row or its ancestor is the last of its siblings.
-    pub last: u16,
-    /// Shown only because a link below it is.
-    pub context: bool,
 }
 
 /// Which links are shown and how.

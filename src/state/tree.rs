@@ -1,9 +1,20 @@
 //! Links as a tree: ports under their masters. Whatever a recording claims about masters, every link has one row.
 
-use super::links::LinkRow;
-
 /// Deeper nesting than the kernel allows (`MAX_NEST_DEV`) is a lie of the input.
 const MOST_DEPTH: u8 = 8;
+
+/// One row of the pane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinkRow {
+    /// Index into `Metrics::links`.
+    pub index: usize,
+    /// How many masters it lies under.
+    pub depth: u8,
+    /// Bit `n`: at depth `n` this row or its ancestor is the last of its siblings.
+    pub last: u16,
+    /// Shown only because a link below it is.
+    pub context: bool,
+}
 
 /// Ports under their masters, siblings in the given order; built with three passes over all links.
 pub(super) struct Tree {

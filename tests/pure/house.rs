@@ -1,7 +1,10 @@
 //! The house keeps its own rules: arrows go one way, each outside package stays in its room, `unsafe` has a room of its
-//! own, every fixture and snapshot is used. It reads the source as text, so a turned arrow fails without a build.
+//! own, no two files need each other, a type's name has one meaning. It reads the source as text, so a turned arrow fails without a build.
 
-use std::collections::BTreeMap;
+mod graph;
+
+use graph::Graph;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -87,6 +90,140 @@ const OF_STRANGERS: &[(&str, &[&str])] = &[
 /// What waits for others, and the only folder of `source` that may say it: what it hands out is a `Slow` answer.
 const WAITS: &[&str] = &["UnixStream", "set_read_timeout", "set_socket_timeout", "Slow::start("];
 const MAY_WAIT: &str = "source/slow";
+
+/// What may take long (it asks programs, reads every process, walks sysfs), and what runs on every tick and so may not name it.
+const SLOW: &[&str] = &["source/owners", "source/ovs", "source/steering"];
+const TICK: &[&str] = &[
+    "source/benchmarks",
+    "source/cores",
+    "source/flows",
+    "source/kernel",
+    "source/links",
+    "source/losses",
+    "source/moves",
+    "source/spaces",
+    "source/threads",
+];
+
+/// Circles of files that there still are. The list only gets shorter: one that is no more is taken out.
+const CIRCLES: &[&[&str]] = &[
+    &["derive/placement/merit", "derive/placement/place"],
+    &["derive/placement/reason", "derive/placement/runner_up"],
+    &["sample/flows", "sample/kernel", "sample/paths"],
+    &["source/live", "source/ovs"],
+    &["view/bars", "view/cores", "view/detail", "view/map"],
+    &["view/card", "view/drops", "view/finding", "view/overlay", "view/path", "view/placement"],
+];
+
+/// Names of types with more than one meaning that there still are. The list only gets shorter.
+const HOMONYMS: &[&str] = &[
+    "Allowed",
+    "Asked",
+    "Asker",
+    "Benchmark",
+    "Beside",
+    "Bridge",
+    "Cell",
+    "Change",
+    "Circle",
+    "Claim",
+    "Claims",
+    "Column",
+    "Command",
+    "Connection",
+    "Core",
+    "Crossed",
+    "Datagrams",
+    "Datapaths",
+    "Device",
+    "DropKey",
+    "Drops",
+    "Ends",
+    "Entry",
+    "Failure",
+    "Family",
+    "Flow",
+    "Followed",
+    "Found",
+    "Group",
+    "Heard",
+    "Held",
+    "Holder",
+    "Holders",
+    "Hop",
+    "Host",
+    "Inquiry",
+    "Interval",
+    "Kernel",
+    "Key",
+    "Kind",
+    "Known",
+    "Limit",
+    "Line",
+    "Lost",
+    "Machine",
+    "Map",
+    "Mask",
+    "Mount",
+    "Namespace",
+    "News",
+    "Options",
+    "Origin",
+    "Out",
+    "Owner",
+    "Passing",
+    "Patient",
+    "Peer",
+    "Phase",
+    "Piece",
+    "Pin",
+    "Pins",
+    "Place",
+    "Placement",
+    "Port",
+    "Process",
+    "Program",
+    "Question",
+    "Report",
+    "Reports",
+    "Room",
+    "Route",
+    "Row",
+    "Run",
+    "Scene",
+    "Scope",
+    "Seat",
+    "Seen",
+    "Session",
+    "Settings",
+    "Shape",
+    "Side",
+    "Slot",
+    "Socket",
+    "Sockets",
+    "Softirq",
+    "Space",
+    "Span",
+    "Spread",
+    "Step",
+    "Stretch",
+    "Switches",
+    "Table",
+    "Thread",
+    "Tick",
+    "Told",
+    "Track",
+    "Tree",
+    "Used",
+    "Verdict",
+    "View",
+    "Want",
+    "Wanted",
+    "Watch",
+    "Watched",
+    "Way",
+    "Window",
+];
 
 fn sources() -> BTreeMap<String, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
@@ -253,5 +390,71 @@ fn every_room_is_in_the_architecture() {
         fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("ARCHITECTURE.md")).expect("it is there");
     for (room, _) in MAY_IMPORT.iter().filter(|(room, _)| *room != "lib") {
         assert!(architecture.contains(&format!("`{room}`")), "ARCHITECTURE.md names the room `{room}`");
+    }
+}
+
+/// Files of one room that need each other are one file, or a definition lies in the wrong one of them. What a file names of the
+/// files below it counts for nothing here: they are its parts, so a part that names what its whole defines makes no circle with it.
+/// A part that names its whole's neighbour, which names the whole or another part, does: arrows are followed through all files.
+#[test]
+fn no_two_files_of_a_room_need_each_other() {
+    let sources = sources();
+    let graph = Graph::of(&sources);
+    let found = circles(&graph.arrows());
+    let known: BTreeSet<Vec<&str>> = CIRCLES.iter().map(|circle| circle.to_vec()).collect();
+    let new: Vec<_> = found.difference(&known).collect();
+    assert!(
+        new.is_empty(),
+        "these need each other: move what is needed to one of them, or into a file of its own: {new:#?}"
+    );
+    let mended: Vec<_> = known.difference(&found).collect();
+    assert!(mended.is_empty(), "no circles any more: take them out of CIRCLES: {mended:#?}");
+}
+
+/// The files of each circle, in order.
+fn circles<'a>(arrows: &BTreeMap<&'a str, BTreeSet<&'a str>>) -> BTreeSet<Vec<&'a str>> {
+    let is_below = |file: &str, whole: &str| file.strip_prefix(whole).is_some_and(|rest| rest.starts_with('/'));
+    let reached = |from: &'a str| {
+        let (mut seen, mut open) = (BTreeSet::new(), vec![from]);
+        while let Some(file) = open.pop() {
+            let named = arrows[file].iter().filter(|there| room(there) == room(from) && !is_below(there, file));
+            open.extend(named.copied().filter(|there| seen.insert(*there)));
+        }
+        seen
+    };
+    let reached: BTreeMap<&str, BTreeSet<&str>> = arrows.keys().map(|file| (*file, reached(file))).collect();
+    let circle = |file: &&'a str| reached[file].iter().copied().filter(|there| reached[there].contains(file)).collect();
+    reached.keys().map(circle).filter(|circle: &Vec<&str>| circle.len() > 1).collect()
+}
+
+/// A reader who looks a type up finds one. What only a unit test defines does not count, nor does a trait's `type`.
+#[test]
+fn the_name_of_a_type_has_one_meaning() {
+    let sources = sources();
+    let graph = Graph::of(&sources);
+    let types = graph.types();
+    let found: BTreeMap<_, _> = types.into_iter().filter(|(_, places)| places.len() > 1).collect();
+    let new: Vec<_> = found.iter().filter(|(name, _)| !HOMONYMS.contains(name)).collect();
+    assert!(new.is_empty(), "one name for several types: say which each is: {new:#?}");
+    let mended: Vec<_> = HOMONYMS.iter().filter(|name| !found.contains_key(*name)).collect();
+    assert!(mended.is_empty(), "these have one meaning: take them out of HOMONYMS: {mended:?}");
+}
+
+#[test]
+fn what_runs_on_every_tick_names_nothing_slow() {
+    let sources = sources();
+    let graph = Graph::of(&sources);
+    let is_in = |file: &str, folders: &[&str]| {
+        folders
+            .iter()
+            .any(|folder| file.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+    };
+    let mut wrong = Vec::new();
+    for (here, there) in graph.arrows().iter().filter(|(here, _)| is_in(here, TICK)) {
+        wrong.extend(there.iter().filter(|there| is_in(there, SLOW)).map(|there| format!("{here} names {there}")));
+    }
+    assert!(wrong.is_empty(), "a tick waits for nobody:\n{}", wrong.join("\n"));
+    for folder in SLOW.iter().chain(TICK) {
+        assert!(sources.contains_key(&format!("{folder}.rs")), "src/{folder}.rs is there");
     }
 }

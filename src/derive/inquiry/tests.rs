@@ -269,12 +269,20 @@ fn a_pin_to_a_core_that_goes_offline_among_others_is_not_undone() {
     let old = "0-3".parse().expect("cores");
     pins.event(&Event::Pinned { thread, old, asked: both.clone(), got: both.clone(), at_ns: 0 });
     metrics.threads[0].sample.allowed = Some(both);
-    assert_eq!(pins.undone(&metrics.threads, &metrics.facts.topology), [], "it is in force");
+    assert_eq!(
+        pins.undone(metrics.threads.iter().map(|thread| &thread.sample), &metrics.facts.topology),
+        [],
+        "it is in force"
+    );
     core_3_comes_and_goes(&mut metrics, 2);
     metrics.threads[0].sample.allowed = Some(CoreSet::single(2));
-    assert_eq!(pins.undone(&metrics.threads, &metrics.facts.topology), [], "core 3 is offline, the pin stands");
+    assert_eq!(
+        pins.undone(metrics.threads.iter().map(|thread| &thread.sample), &metrics.facts.topology),
+        [],
+        "core 3 is offline, the pin stands"
+    );
     metrics.threads[0].sample.allowed = "0-2".parse().ok();
-    let undone = pins.undone(&metrics.threads, &metrics.facts.topology);
+    let undone = pins.undone(metrics.threads.iter().map(|thread| &thread.sample), &metrics.facts.topology);
     assert_eq!(undone.len(), 1, "that mask is somebody else's: {undone:?}");
 }
 

@@ -1,6 +1,6 @@
 //! Drops of links, and which of them are the backlog's: those a core counts as its own, on the way in through a link.
 
-use super::counted::{Counted, Step};
+use super::counted::{Counted, Step, drops, risen};
 use super::route::Route;
 use super::{Loss, LossPlace, Span, left};
 use crate::derive::links::LinkMetrics;
@@ -53,7 +53,7 @@ pub(super) fn links(step: &Step<'_>, route: &Route, spans: &[Span<'_>], into: &m
 /// Adds what the devices on the way count that the kernel has no buffer for, so that it is dropped nowhere: packets that a
 /// NIC had no room for or received broken, and ports that only Open vSwitch knows.
 pub(super) fn of_devices(step: &Step<'_>, route: &Route, told: &Drops, into: &mut Vec<Loss>) {
-    let before = super::kernel::drops(step.previous);
+    let before = drops(step.previous);
     let (before, now) =
         (before.map_or([&[][..]; 2], |drops| [&drops.flows, &drops.others]), [&told.flows, &told.others]);
     for link in step.links.iter().filter(|link| route.has(link.facts.key())) {
@@ -66,7 +66,7 @@ pub(super) fn of_devices(step: &Step<'_>, route: &Route, told: &Drops, into: &mu
             continue;
         }
         // Drops of the kernel's own at the device are in the device's counters too.
-        let rows = before.iter().zip(now).flat_map(|(before, now)| super::kernel::risen(before, now));
+        let rows = before.iter().zip(now).flat_map(|(before, now)| risen(before, now));
         let known: f64 = rows.filter(|(row, _)| row.link() == Some(key)).map(|(_, packets)| packets).sum();
         add(link, left(all, known), into);
     }

@@ -2,7 +2,7 @@
 
 use crate::derive::links::LinkMetrics;
 use crate::derive::ovs::DatapathMetrics;
-use crate::sample::{LinkCounters, LinkKey, OvsDatapath, Sample};
+use crate::sample::{DropCount, Drops, KernelCounts, LinkCounters, LinkKey, OvsDatapath, Sample};
 
 /// Two samples, one after the other, and the links as derived of the newer one, sorted by key.
 #[derive(Clone, Copy)]
@@ -25,6 +25,28 @@ pub(super) struct Counted {
 /// By how much a counter rose; none where it was reset.
 pub(super) fn rise(from: u64, to: u64) -> Option<f64> {
     to.checked_sub(from).map(|rise| rise as f64)
+}
+
+/// The counts of drops in a sample; none where the kernel is not asked.
+pub(super) fn drops(sample: &Sample) -> Option<&Drops> {
+    sample.kernel.as_deref().and_then(|kernel: &KernelCounts| kernel.drops.as_ref())
+}
+
+/// Each count with its rise, packets; none where it fell: it was forgotten meanwhile, or what it counted was another's.
+pub(in crate::derive) fn rises<'a>(
+    before: &'a [DropCount],
+    now: &'a [DropCount],
+) -> impl Iterator<Item = (&'a DropCount, Option<f64>)> {
+    now.iter().map(|row| {
+        let at = before.binary_search_by(|one| one.key().cmp(&row.key())).ok();
+        (row, rise(at.map_or(0, |at| before[at].packets), row.packets))
+    })
+}
+
+/// Those of flows that rose; one that was forgotten meanwhile has been counted since.
+pub(super) fn risen<'a>(before: &'a [DropCount], now: &'a [DropCount]) -> impl Iterator<Item = (&'a DropCount, f64)> {
+    let risen = |(row, rise): (&'a DropCount, Option<f64>)| (row, rise.unwrap_or(row.packets as f64));
+    rises(before, now).map(risen).filter(|(_, packets)| *packets > 0.0)
 }
 
 impl<'a> Step<'a> {

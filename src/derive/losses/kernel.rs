@@ -1,11 +1,11 @@
 //! What the kernel itself says it dropped of the flows' packets: rows of counts → losses. Nothing is compared with anything;
 //! only connection tracking, whose drops the kernel gives the firewall's reason, is told from it by its own counter.
 
-use super::counted::{Step, rise};
+use super::counted::{Step, drops, risen};
 use super::reasons::{Verdict, judge};
 use super::{Loss, LossPlace, Span};
 use crate::derive::whose::{self, goes, is_same};
-use crate::sample::{Conntrack, DropCount, DropFlow, Drops, FlowPath, FlowSample, KernelCounts, LinkKey, Sample};
+use crate::sample::{Conntrack, DropCount, DropFlow, Drops, FlowPath, FlowSample, LinkKey};
 use std::collections::BTreeMap;
 
 /// What connection tracking counted as dropped and no row of the firewall's hooks has told yet, by namespace.
@@ -25,28 +25,6 @@ struct Untold {
     /// Those whose entry could not be put in the table (`insert_failed`).
     with: f64,
     seconds: f64,
-}
-
-/// The counts of drops in a sample; none where the kernel is not asked.
-pub(super) fn drops(sample: &Sample) -> Option<&Drops> {
-    sample.kernel.as_deref().and_then(|kernel: &KernelCounts| kernel.drops.as_ref())
-}
-
-/// Each count with its rise, packets; none where it fell: it was forgotten meanwhile, or what it counted was another's.
-pub(in crate::derive) fn rises<'a>(
-    before: &'a [DropCount],
-    now: &'a [DropCount],
-) -> impl Iterator<Item = (&'a DropCount, Option<f64>)> {
-    now.iter().map(|row| {
-        let at = before.binary_search_by(|one| one.key().cmp(&row.key())).ok();
-        (row, rise(at.map_or(0, |at| before[at].packets), row.packets))
-    })
-}
-
-/// Those of flows that rose; one that was forgotten meanwhile has been counted since.
-pub(super) fn risen<'a>(before: &'a [DropCount], now: &'a [DropCount]) -> impl Iterator<Item = (&'a DropCount, f64)> {
-    let risen = |(row, rise): (&'a DropCount, Option<f64>)| (row, rise.unwrap_or(row.packets as f64));
-    rises(before, now).map(risen).filter(|(_, packets)| *packets > 0.0)
 }
 
 impl Tracked {

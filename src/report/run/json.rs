@@ -7,8 +7,8 @@ use crate::derive::placement::Proposal;
 use crate::derive::proof::{Difference, Side};
 use crate::derive::run::{Comparison, RunCard, Seen};
 use crate::derive::{Card, Jitter};
-use crate::report::json::timestamp;
 use crate::report::pair;
+use crate::report::timestamp;
 use serde_json::{Map, Value, json};
 
 /// Raised when a field changes its meaning or goes away; new fields do not raise it.

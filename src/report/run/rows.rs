@@ -5,9 +5,9 @@ use crate::derive::moves::{Evidence, MovesByClass};
 use crate::derive::placement::Proposal;
 use crate::derive::run::{Comparison, Limit, Measured, Ran, RunCard};
 use crate::report::figures::{count, digits, percent, rate, seconds};
-use crate::report::json::timestamp;
 use crate::report::page::{Fact, Table, fact};
 use crate::report::pair::{self, unknown};
+use crate::report::timestamp;
 
 /// What was run, watched and measured.
 pub(super) fn facts(card: &RunCard) -> Vec<Fact> {

@@ -55,8 +55,9 @@ impl Holder {
     pub fn open(proc: &Path, pid: u32, now_ns: u64) -> Result<Self, Errno> {
         let path = proc.join(pid.to_string()).join("fd");
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let descriptors = rustix::fs::open(&path, flags, Mode::empty())?;
+        // First, because it tells one that has ended, whose descriptors are root's, from another user's.
         let netns = netns::of(proc, pid)?;
+        let descriptors = rustix::fs::open(&path, flags, Mode::empty())?;
         let (met_at_ns, listed_at_ns) = (now_ns, None);
         Ok(Self {
             descriptors,

@@ -20,7 +20,7 @@ const EVENT: usize = size_of::<Item>() + 256;
 
 /// What waits.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(in crate::source) struct Room {
     /// How many the receiver has taken since the start.
     taken: Arc<AtomicU64>,
     /// How many of these are struck off here.

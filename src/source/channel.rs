@@ -1,0 +1,112 @@
+//! The one channel between the thread that has the data and the thread that shows them: what is asked of the source, and its end of it.
+
+pub(super) mod room;
+
+use super::{SourceError, now_ns};
+use crate::sample::{Item, OnRequest};
+use room::Room;
+use std::cell::RefCell;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::time::Duration;
+
+/// What the showing thread may ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Command {
+    /// Another interval.
+    Interval(Duration),
+    /// This process watched too, instead of the one named so before.
+    Watch {
+        /// Its number.
+        pid: u32,
+        /// And those that descend from it.
+        kin: bool,
+    },
+    /// More counted by the kernel, or no longer.
+    Want(OnRequest),
+    /// Nothing kept alive and nothing read until [`Command::GoOn`].
+    LetGo,
+    /// Everything as before [`Command::LetGo`].
+    GoOn,
+    /// An end.
+    Stop,
+}
+
+/// How fast a recording is replayed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Pace {
+    /// As fast as it is taken.
+    Fast,
+    /// This many times its own speed.
+    Times(f64),
+}
+
+/// The sending end.
+pub(super) struct Sender {
+    pub items: Handover,
+    pub room: RefCell<Room>,
+    pub ready: Arc<OwnedFd>,
+    pub commands: RefCell<Receiver<Command>>,
+    pub commanded: Arc<OwnedFd>,
+    pub let_go: Arc<OwnedFd>,
+}
+
+/// How items go to the receiver.
+pub(super) enum Handover {
+    /// At once; whoever sends looks for room first ([`Sender::has_room`]).
+    AtOnce(mpsc::Sender<Result<Item, SourceError>>),
+    /// Once the one before was taken: a replay that nobody looks at stands still.
+    InTurn(SyncSender<Result<Item, SourceError>>),
+}
+
+impl Sender {
+    /// Hands an item over; false when nobody listens any more.
+    pub fn send(&self, item: Result<Item, SourceError>) -> bool {
+        self.room.borrow_mut().add(item.as_ref().ok(), now_ns());
+        let sent = match &self.items {
+            Handover::AtOnce(items) => items.send(item).is_ok(),
+            Handover::InTurn(items) => items.send(item).is_ok(),
+        };
+        ring(&self.ready);
+        sent
+    }
+
+    /// Whether another sample may be handed over: too much has not been taken yet where not.
+    pub fn has_room(&self) -> bool {
+        self.room.borrow_mut().is_left(now_ns())
+    }
+
+    /// Tells whoever waits for it that nothing is kept alive any more.
+    pub fn has_let_go(&self) {
+        ring(&self.let_go);
+    }
+
+    /// Readable when a command waits.
+    pub fn commands(&self) -> BorrowedFd<'_> {
+        self.commanded.as_fd()
+    }
+
+    /// The next command, without waiting. A vanished feed is a stop.
+    pub fn command(&self) -> Option<Command> {
+        let commands = self.commands.borrow();
+        match commands.try_recv() {
+            Ok(command) => Some(command),
+            Err(mpsc::TryRecvError::Disconnected) => Some(Command::Stop),
+            Err(mpsc::TryRecvError::Empty) => {
+                reset(&self.commanded);
+                commands.try_recv().ok()
+            }
+        }
+    }
+}
+
+/// Makes it readable.
+pub(super) fn ring(bell: &OwnedFd) {
+    let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
+}
+
+/// Makes it unreadable.
+pub(super) fn reset(bell: &OwnedFd) {
+    let _ = rustix::io::read(bell, &mut [0; 8]);
+}
