@@ -28,8 +28,7 @@ mod score;
 mod tests;
 
 pub use busy_threads::BUSY;
-pub use preview::CoreChange;
-pub use proposal::{Proposal, RunnerUp, Step};
+pub use proposal::{CoreChange, Proposal, RunnerUp, Step};
 pub use recent::{CoreRecent, RecentLoad, others};
 
 use super::Metrics;

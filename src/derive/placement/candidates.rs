@@ -37,7 +37,12 @@ impl Inputs<'_> {
         self.candidates.iter().filter(|core| allowed.contains(core.core))
     }
 
-    /// The candidate with this number, if it is one.
+    /// The chosen cores, thread by thread.
+    pub(super) fn cores(&self, chosen: &[usize]) -> impl Iterator<Item = &CandidateCore> + Clone {
+        chosen.iter().map(|&at| &self.candidates[at])
+    }
+
+    /// The candidate that is this core; `None` if it is no candidate.
     pub(super) fn candidate(&self, core: CoreId) -> Option<&CandidateCore> {
         let at = self.candidates.binary_search_by_key(&core, |candidate| candidate.core).ok()?;
         Some(&self.candidates[at])

@@ -3,23 +3,22 @@
 
 use super::busy_threads::BusyThread;
 use super::candidates::{CandidateCore, Inputs, physical};
-use super::network_card::NetworkCard;
 use super::occupancy::Occupancy;
 use super::phrases::{label, percent};
 use crate::sample::CoreId;
 
-/// Tenths of a core's power to a step of the rough comparison: less than that goes after the node of the network card.
+/// Step of the rough comparison, tenths of a core's power: smaller differences count less than the network card's node.
 const ROUGHLY: u32 = 3;
 
 /// One criterion.
 pub(super) struct Criterion {
     /// What speaks against this core for the thread; compared as a number, the less the better.
     pub(super) value: fn(&Choice<'_>, &CandidateCore) -> u32,
-    /// The words for it, where this criterion decided against a core.
+    /// The words against a core for which this criterion decided.
     pub(super) against: fn(&Rejection<'_>) -> String,
 }
 
-/// One thread and its choice, with the other threads where they are.
+/// The choice of one thread, with the other threads where they are.
 pub(super) struct Choice<'a> {
     pub(super) thread: &'a BusyThread<'a>,
     /// The other threads, without this one.
@@ -74,6 +73,9 @@ pub(super) struct Rejection<'a> {
     pub(super) other_end: OtherEnd<'a>,
 }
 
+/// Number of the criteria.
+pub(super) const CRITERIA: usize = COARSE.len() + FINE.len();
+
 /// All criteria in the order of importance.
 pub(super) fn criteria() -> impl Iterator<Item = &'static Criterion> + Clone {
     COARSE.iter().chain(&FINE)
@@ -81,21 +83,21 @@ pub(super) fn criteria() -> impl Iterator<Item = &'static Criterion> + Clone {
 
 /// The criteria for which a pinned thread is worth moving.
 pub(super) static COARSE: [Criterion; 8] = [
-    // Threads that have this very core.
+    // Number of threads that have this very core.
     Criterion { value: |choice, core| choice.others.core[core.index], against: |no| no.shared() },
-    // Threads that have its physical core.
+    // Number of threads that have the physical core, pinned ones among them.
     Criterion { value: |choice, core| choice.others.physical[core.physical] + core.held, against: |no| no.shared() },
-    // Others keep it busy. Whether a circle has such cores at all is asked before it is filled.
+    // Other work keeps the core busy. Whether a circle may have such cores is decided before the circle is filled.
     Criterion {
         value: |choice, core| u32::from(core.taken && matches!(choice.stage, Stage::Placed)),
         against: |no| format!("{} % busy with other work", no.load_of_physical()),
     },
-    // It is off the nodes that the thread's memory may be on.
+    // The core is off the nodes that the thread's memory may be on.
     Criterion {
         value: |choice, core| u32::from(core.is_off_memory(choice.thread)),
         against: |_| "not on a node that its memory may be on".to_owned(),
     },
-    // The other end of the stream is on another cache; or it comes next, and finds no room on this one.
+    // The other end of the stream is on another cache; or chooses next, and finds no room on this cache.
     Criterion {
         value: |choice, core| match choice.other_end {
             OtherEnd::None => 0,
@@ -104,7 +106,7 @@ pub(super) static COARSE: [Criterion; 8] = [
         },
         against: |no| format!("another cache than its other end{}", no.on_core_of_other_end()),
     },
-    // Threads to be placed, and pinned ones, on other caches. While a circle is being filled, that is cache by cache.
+    // Number of threads on other caches, pinned ones among them. A circle is filled cache by cache.
     Criterion {
         value: |choice, core| match choice.stage {
             Stage::Filling(order) => order.rank[core.cache],
@@ -114,32 +116,24 @@ pub(super) static COARSE: [Criterion; 8] = [
         },
         against: |_| "another cache than the other threads".to_owned(),
     },
-    // Power that it lacks, roughly.
+    // Power that the core lacks, roughly.
     Criterion { value: |choice, core| core.shortfall_for(choice.thread) / ROUGHLY, against: |no| no.shortfall() },
-    // It is on another node than the network card.
-    Criterion {
-        value: |_, core| u32::from(core.from_card == 2),
-        against: |no| no.by_card(|card| format!("not on node {}, where {} is", card.node, card.name)),
-    },
+    // The core is on another node than the network card.
+    Criterion { value: |_, core| u32::from(core.from_card == 2), against: |no| no.farther_from_card() },
 ];
 
 /// The criteria that decide between cores which are equal by all of the others.
 static FINE: [Criterion; 8] = [
-    // It is in another cluster than a core that the network card interrupts.
-    Criterion {
-        value: |_, core| core.from_card,
-        against: |no| {
-            no.by_card(|card| format!("farther from core {}, which {} interrupts", card.interrupted, card.name))
-        },
-    },
-    // Power that it lacks, in tenths.
+    // The core is in another cluster than the cores that the network card interrupts.
+    Criterion { value: |_, core| core.from_card, against: |no| no.farther_from_card() },
+    // Power that the core lacks, in tenths.
     Criterion { value: |choice, core| core.shortfall_for(choice.thread), against: |no| no.shortfall() },
-    // The thread would leave the core it is bound to.
+    // The thread would leave the core that the thread is bound to.
     Criterion {
         value: |choice, core| u32::from(choice.thread.bound_to.is_some_and(|bound| bound != core.core)),
         against: |_| "it is bound to this one already".to_owned(),
     },
-    // The thread would leave the node it is on, where its memory is.
+    // The thread would leave the node that the thread is on, where its memory is.
     Criterion {
         value: |choice, core| u32::from(choice.home.is_none() || choice.home != core.place.node),
         against: |no| format!("not the node it runs on now{}", no.home()),
@@ -149,22 +143,24 @@ static FINE: [Criterion; 8] = [
         value: |choice, core| u32::from(matches!(choice.other_end, OtherEnd::On(end) if end.cluster != core.cluster)),
         against: |no| format!("another cluster than its other end{}", no.on_core_of_other_end()),
     },
-    // Threads of other streams in the cluster.
+    // Number of threads of other streams in the cluster.
     Criterion {
         value: |choice, core| match (choice.stage, choice.other_end) {
             // While a circle is being filled, streams spread over the clusters: the first end looks for an empty one.
             (Stage::Filling(order), end) if !order.spread || matches!(end, OtherEnd::On(_)) => 0,
-            (_, OtherEnd::On(end)) if end.cluster == core.cluster => choice.others.cluster[core.cluster] - 1,
+            (_, OtherEnd::On(end)) if end.cluster == core.cluster => {
+                choice.others.cluster[core.cluster].saturating_sub(1)
+            }
             _ => choice.others.cluster[core.cluster],
         },
         against: |_| "another stream is in that cluster".to_owned(),
     },
-    // Others keep another core of the cluster busy.
+    // Other work keeps another core of the cluster busy.
     Criterion {
         value: |_, core| u32::from(core.busy_cluster),
         against: |_| "others keep a core of its cluster busy".to_owned(),
     },
-    // It does the machine's odd jobs, or is beside the core that does.
+    // The core does the machine's odd jobs, or is beside the core that does them.
     Criterion {
         value: |_, core| core.housekeeping,
         against: |no| match no.other.core {
@@ -177,7 +173,7 @@ static FINE: [Criterion; 8] = [
 impl Rejection<'_> {
     /// The thread that has the core, or its physical core.
     fn shared(&self) -> String {
-        let given = self.chosen.iter().map(|&at| &self.inputs.candidates[at]).zip(&self.inputs.threads).enumerate();
+        let given = self.inputs.cores(self.chosen).zip(&self.inputs.threads).enumerate();
         let mut others = given.filter(|(nth, (core, _))| *nth != self.nth && core.physical == self.other.physical);
         let Some((_, (core, busy))) = others.next() else { return "a pinned thread has it".to_owned() };
         let who = format!("{} {} gets", label(busy.thread), busy.thread.sample.id.tid);
@@ -207,8 +203,12 @@ impl Rejection<'_> {
         loads.map(|load| percent(load.others)).max().unwrap_or(0)
     }
 
-    fn by_card(&self, words: impl Fn(&NetworkCard) -> String) -> String {
-        self.inputs.card.as_ref().map(words).unwrap_or_default()
+    fn farther_from_card(&self) -> String {
+        let Some(card) = &self.inputs.card else { return String::new() };
+        match self.other.from_card {
+            2 => format!("not on node {}, where {} is", card.node, card.name),
+            _ => format!("farther from core {}, which {} interrupts", card.interrupted, card.name),
+        }
     }
 
     fn on_core_of_other_end(&self) -> String {

@@ -1,6 +1,6 @@
 //! The first placement: the innermost circle that has a physical core for each thread, and in it the best cores. Greedy on
 //! purpose: threads with the fewest choices go first, every thread looks at every core once, so 64 threads on 512 cores
-//! stay well under a millisecond. The same input always gives the same placement.
+//! take about 2 ms. The same input always gives the same placement.
 
 use super::candidates::{CandidateCore, Inputs};
 use super::circle::Circle;
@@ -10,13 +10,8 @@ use super::score::score_of_circle;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// The cores for all threads.
-pub(super) struct Filled {
-    /// Number of the candidate core of each thread.
-    pub(super) chosen: Vec<usize>,
-    /// The cores of the next best circle of the same kind.
-    pub(super) runner_up: Option<Vec<usize>>,
-}
+/// Number of the candidate core of each thread, in the best circle and in the next best of the same kind.
+type Filled = (Vec<usize>, Option<Vec<usize>>);
 
 /// What a circle may be filled with.
 #[derive(Clone, Copy)]
@@ -39,9 +34,8 @@ pub(super) fn fill(inputs: &Inputs<'_>) -> Filled {
             let wider = (circle == Circle::Cluster)
                 .then(|| best_of(FillPolicy { circle: Circle::Llc, taken, share: false }, inputs))
                 .flatten();
-            let shortfall = |filled: &Filled| -> u32 {
-                let cores = filled.chosen.iter().map(|&at| &inputs.candidates[at]);
-                cores.zip(&inputs.threads).map(|(core, thread)| core.shortfall_for(thread)).sum()
+            let shortfall = |(chosen, _): &Filled| -> u32 {
+                inputs.cores(chosen).zip(&inputs.threads).map(|(core, thread)| core.shortfall_for(thread)).sum()
             };
             return wider.filter(|wider| shortfall(wider) < shortfall(&found)).unwrap_or(found);
         }
@@ -58,33 +52,43 @@ fn best_of(policy: FillPolicy, inputs: &Inputs<'_>) -> Option<Filled> {
             circles.entry(key).or_default().push(core);
         }
     }
+    let mut nobody = Occupancy::none(inputs);
+    let circles = circles.values();
     let mut filled: Vec<Vec<usize>> =
-        circles.values().filter_map(|members| fill_circle(policy, members, inputs)).collect();
-    filled.sort_by_cached_key(|chosen| score_of_circle(chosen, inputs));
+        circles.filter_map(|members| fill_circle(policy, members, &mut nobody, inputs)).collect();
+    filled.sort_by_cached_key(|chosen| score_of_circle(chosen, &nobody, inputs));
     let mut filled = filled.into_iter();
-    Some(Filled { chosen: filled.next()?, runner_up: filled.next() })
+    Some((filled.next()?, filled.next()))
 }
 
-/// Gives every thread its best core in this circle; `None` if there is not a physical core for each.
-fn fill_circle(policy: FillPolicy, members: &[&CandidateCore], inputs: &Inputs<'_>) -> Option<Vec<usize>> {
+/// Gives every thread its best core in this circle; `None` if there is not a physical core for each. `occupancy` is empty
+/// before and after.
+fn fill_circle(
+    policy: FillPolicy,
+    members: &[&CandidateCore],
+    occupancy: &mut Occupancy,
+    inputs: &Inputs<'_>,
+) -> Option<Vec<usize>> {
     let mut order = cache_order(members, inputs);
     if !policy.share && order.free.iter().sum::<usize>() < inputs.threads.len() {
         return None;
     }
-    let mut occupancy = Occupancy::none(inputs.candidates.len());
     let mut chosen = Vec::with_capacity(inputs.threads.len());
     for (nth, thread) in inputs.threads.iter().enumerate() {
-        let choice = Choice { stage: Stage::Filling(&order), ..Choice::of(nth, &chosen, &occupancy, inputs) };
+        let choice = Choice { stage: Stage::Filling(&order), ..Choice::of(nth, &chosen, occupancy, inputs) };
         let allowed = members.iter().copied().filter(|core| thread.allowed.cores.contains(core.core));
         let open = |core: &&CandidateCore| policy.share || occupancy.physical[core.physical] + core.held == 0;
-        let core = choice.best(allowed.filter(open))?;
+        let Some(core) = choice.best(allowed.filter(open)) else { break };
         if occupancy.physical[core.physical] == 0 {
             order.free[core.cache] = order.free[core.cache].saturating_sub(1);
         }
         occupancy.add(core);
         chosen.push(core.index);
     }
-    Some(chosen)
+    for core in inputs.cores(&chosen) {
+        occupancy.remove(core);
+    }
+    (chosen.len() == inputs.threads.len()).then_some(chosen)
 }
 
 /// The caches of the circle, roomiest first: a circle of several caches is filled cache by cache, so that the two ends of

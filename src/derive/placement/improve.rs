@@ -5,7 +5,7 @@ use super::criteria::Choice;
 use super::fill::fill;
 use super::occupancy::Occupancy;
 
-/// Rounds of moving threads: a thread may find a better core when another has left it, but not for ever.
+/// Most rounds of moving threads: in each, a thread may find a better core that another thread has left.
 const ROUNDS: usize = 2;
 
 /// A core for each thread.
@@ -22,19 +22,17 @@ pub(super) struct Placement {
 
 /// The best placement found: there always is one, if only by sharing.
 pub(super) fn placement(inputs: &Inputs<'_>) -> Placement {
-    let filled = fill(inputs);
-    let chosen = improve(filled.chosen, inputs);
-    let occupancy = Occupancy::of(&chosen, &inputs.candidates);
-    let any =
-        |is: &dyn Fn(&super::candidates::CandidateCore) -> bool| chosen.iter().any(|&at| is(&inputs.candidates[at]));
-    let shares = any(&|core| occupancy.physical[core.physical] + core.held > 1);
-    let taken = any(&|core| core.taken);
-    Placement { shares, taken, runner_up: filled.runner_up, chosen }
+    let (first, runner_up) = fill(inputs);
+    let chosen = improve(first, inputs);
+    let occupancy = Occupancy::of(&chosen, inputs);
+    let shares = inputs.cores(&chosen).any(|core| occupancy.physical[core.physical] + core.held > 1);
+    let taken = inputs.cores(&chosen).any(|core| core.taken);
+    Placement { chosen, shares, taken, runner_up }
 }
 
-/// Moves single threads to better cores as long as there are any, but not for ever.
+/// Moves single threads to better cores as long as there are any, in a few rounds at most.
 fn improve(mut chosen: Vec<usize>, inputs: &Inputs<'_>) -> Vec<usize> {
-    let mut occupancy = Occupancy::of(&chosen, &inputs.candidates);
+    let mut occupancy = Occupancy::of(&chosen, inputs);
     for _ in 0..ROUNDS {
         let before = chosen.clone();
         for nth in 0..chosen.len() {

@@ -1,6 +1,6 @@
 //! How many threads of a placement each core, physical core, cluster and cache has.
 
-use super::candidates::CandidateCore;
+use super::candidates::{CandidateCore, Inputs};
 
 /// Numbers of threads, by the numbers that candidate cores have.
 pub(super) struct Occupancy {
@@ -12,17 +12,17 @@ pub(super) struct Occupancy {
 }
 
 impl Occupancy {
-    /// Nobody on any of so many candidate cores.
-    pub(super) fn none(candidates: usize) -> Self {
-        let none = || vec![0; candidates];
+    /// No thread on any of the candidate cores.
+    pub(super) fn none(inputs: &Inputs<'_>) -> Self {
+        let none = || vec![0; inputs.candidates.len()];
         Self { core: none(), physical: none(), cluster: none(), cache: none(), total: 0 }
     }
 
-    /// The threads of a placement, each on the candidate core with its number.
-    pub(super) fn of(chosen: &[usize], candidates: &[CandidateCore]) -> Self {
-        let mut occupancy = Self::none(candidates.len());
-        for &at in chosen {
-            occupancy.add(&candidates[at]);
+    /// The threads of a placement.
+    pub(super) fn of(chosen: &[usize], inputs: &Inputs<'_>) -> Self {
+        let mut occupancy = Self::none(inputs);
+        for core in inputs.cores(chosen) {
+            occupancy.add(core);
         }
         occupancy
     }

@@ -66,7 +66,7 @@ fn cpuset(inputs: &Inputs<'_>) -> Option<String> {
 /// The innermost circle that holds all of the chosen cores.
 fn circle(inputs: &Inputs<'_>, placement: &Placement) -> String {
     let topology = inputs.topology;
-    let places = placement.chosen.iter().map(|&at| &inputs.candidates[at].place);
+    let places = inputs.cores(&placement.chosen).map(|core| &core.place);
     let innermost = [Circle::Cluster, Circle::Llc, Circle::Node, Circle::Socket].into_iter().find(|circle| {
         let mut keys = places.clone().map(|place| circle.of(place));
         let first = keys.next().flatten();
@@ -94,7 +94,7 @@ fn circle(inputs: &Inputs<'_>, placement: &Placement) -> String {
 }
 
 fn cores(chosen: &[usize], inputs: &Inputs<'_>) -> CoreSet {
-    chosen.iter().map(|&at| inputs.candidates[at].core).collect()
+    inputs.cores(chosen).map(|core| core.core).collect()
 }
 
 fn busy_threads(inputs: &Inputs<'_>) -> String {
@@ -116,7 +116,7 @@ pub(super) fn only_core(core: CoreId, threads: &[BusyThread<'_>], topology: &Top
 
 /// Why nothing is proposed where every busy thread has a good core already.
 pub(super) fn nothing_to_gain(inputs: &Inputs<'_>, settled: &[usize]) -> String {
-    let cores = settled.iter().map(|&at| &inputs.candidates[at]);
+    let cores = inputs.cores(settled);
     let one = |(busy, core): (&BusyThread<'_>, &CandidateCore)| {
         format!("{} on core {} ({})", busy.thread.sample.id.tid, core.core, load(inputs.recent, core.core))
     };

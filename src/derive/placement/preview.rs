@@ -1,24 +1,9 @@
 //! The cores that a proposal touches, before and after: those its threads are on now and those they would get.
 
-use super::proposal::Step;
-use super::recent::{CoreRecent, RecentLoad};
+use super::proposal::{CoreChange, Step};
+use super::recent::RecentLoad;
 use crate::sample::{CoreId, Topology};
 use std::collections::BTreeSet;
-
-/// One core before and after a proposal.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CoreChange {
-    /// The core.
-    pub core: CoreId,
-    /// Its NUMA node.
-    pub node: Option<u32>,
-    /// What it does now; none where that is not known.
-    pub load: Option<CoreRecent>,
-    /// Threads of the proposal that were seen there last, by tid.
-    pub now: Vec<u32>,
-    /// Threads of the proposal that would be there, by tid.
-    pub then: Vec<u32>,
-}
 
 pub(super) fn of(steps: &[Step], topology: &Topology, recent: &RecentLoad) -> Vec<CoreChange> {
     let touched: BTreeSet<CoreId> = steps.iter().flat_map(|step| [step.on, step.core]).collect();

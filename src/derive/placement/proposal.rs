@@ -1,6 +1,6 @@
 //! A proposed placement, as it is shown, written and applied.
 
-use super::preview::CoreChange;
+use super::recent::CoreRecent;
 use crate::sample::{CoreId, CoreSet, ThreadId};
 use std::collections::BTreeSet;
 
@@ -59,6 +59,21 @@ pub struct RunnerUp {
     pub core: CoreId,
     /// Where the core is, seen from the chosen one, and what decided against it.
     pub why: String,
+}
+
+/// One core before and after a proposal.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CoreChange {
+    /// The core.
+    pub core: CoreId,
+    /// Its NUMA node.
+    pub node: Option<u32>,
+    /// What it does now; none where that is not known.
+    pub load: Option<CoreRecent>,
+    /// Threads of the proposal that were seen there last, by tid.
+    pub now: Vec<u32>,
+    /// Threads of the proposal that would be there, by tid.
+    pub then: Vec<u32>,
 }
 
 impl Proposal {

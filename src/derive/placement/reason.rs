@@ -11,7 +11,7 @@ use crate::sample::{CoreId, Topology};
 
 /// One step for each thread, with its reason and its runner-up.
 pub(super) fn steps(inputs: &Inputs<'_>, placement: &Placement) -> Vec<Step> {
-    let cores = placement.chosen.iter().map(|&at| &inputs.candidates[at]);
+    let cores = inputs.cores(&placement.chosen);
     let before = std::iter::once(None).chain(cores.clone().map(|core| Some(core.core)));
     let threads = inputs.threads.iter().zip(cores).zip(before).zip(runners_up(inputs, placement));
     let step = |(((busy, core), before), (as_good, runner_up)): (((&BusyThread<'_>, &CandidateCore), _), _)| Step {
@@ -88,7 +88,6 @@ fn strength(topology: &Topology, core: &CandidateCore) -> Option<String> {
 
 /// How many other threads of the proposal the thread must share its physical core with.
 fn sharing(inputs: &Inputs<'_>, placement: &Placement, core: &CandidateCore) -> Option<String> {
-    let on = |at: &&usize| inputs.candidates[**at].physical == core.physical;
-    let others = placement.chosen.iter().filter(on).count() - 1;
+    let others = inputs.cores(&placement.chosen).filter(|other| other.physical == core.physical).count() - 1;
     (others > 0).then(|| format!("shares its physical core with {} of these", counted(others, "other thread")))
 }

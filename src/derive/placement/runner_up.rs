@@ -12,7 +12,7 @@ use crate::sample::CoreSet;
 /// For every thread the cores that are as good as its own, and the best of those that are not.
 pub(super) fn runners_up(inputs: &Inputs<'_>, placement: &Placement) -> Vec<(CoreSet, Option<RunnerUp>)> {
     let chosen = &placement.chosen;
-    let mut occupancy = Occupancy::of(chosen, &inputs.candidates);
+    let mut occupancy = Occupancy::of(chosen, inputs);
     let mut runner_up = |(nth, &at): (usize, &usize)| {
         let own = &inputs.candidates[at];
         occupancy.remove(own);

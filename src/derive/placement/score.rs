@@ -1,7 +1,7 @@
 //! The score of a core for a thread and of a whole placement: the values of all criteria, compared in their order.
 
 use super::candidates::{CandidateCore, Inputs};
-use super::criteria::{COARSE, Choice, Criterion, OtherEnd, Stage, criteria};
+use super::criteria::{COARSE, CRITERIA, Choice, Criterion, OtherEnd, Stage, criteria};
 use super::occupancy::Occupancy;
 
 impl<'a> Choice<'a> {
@@ -56,24 +56,25 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// The score of a circle that is filled with the threads: the sums of what its cores are, whoever else is there.
-pub(super) fn score_of_circle(chosen: &[usize], inputs: &Inputs<'_>) -> (Vec<u32>, Option<usize>) {
-    let nobody = Occupancy::none(inputs.candidates.len());
-    let mut sums = vec![0; criteria().count()];
-    for (nth, &at) in chosen.iter().enumerate() {
-        let choice =
-            Choice { stage: Stage::Filled, other_end: OtherEnd::None, ..Choice::of(nth, &[], &nobody, inputs) };
-        choice.add_to(&mut sums, criteria(), &inputs.candidates[at]);
+/// The score of a circle that is filled with the threads: for each criterion the sum over all threads, each as if it were
+/// alone there.
+pub(super) fn score_of_circle(
+    chosen: &[usize],
+    nobody: &Occupancy,
+    inputs: &Inputs<'_>,
+) -> ([u32; CRITERIA], Option<usize>) {
+    let mut sums = [0; CRITERIA];
+    for (nth, core) in inputs.cores(chosen).enumerate() {
+        Choice { stage: Stage::Filled, ..Choice::of(nth, &[], nobody, inputs) }.add_to(&mut sums, criteria(), core);
     }
     (sums, chosen.iter().min().copied())
 }
 
 /// The coarse score of a placement: for each criterion for which pinned threads are worth moving the sum over all threads.
-pub(super) fn coarse_score(chosen: &[usize], inputs: &Inputs<'_>) -> Vec<u32> {
-    let mut occupancy = Occupancy::of(chosen, &inputs.candidates);
-    let mut sums = vec![0; COARSE.len()];
-    for (nth, &at) in chosen.iter().enumerate() {
-        let core = &inputs.candidates[at];
+pub(super) fn coarse_score(chosen: &[usize], inputs: &Inputs<'_>) -> [u32; COARSE.len()] {
+    let mut occupancy = Occupancy::of(chosen, inputs);
+    let mut sums = [0; COARSE.len()];
+    for (nth, core) in inputs.cores(chosen).enumerate() {
         // Nothing is held against a core that the thread was bound to although its owner did not allow it.
         if !inputs.threads[nth].allowed.cores.contains(core.core) {
             continue;
