@@ -11,7 +11,7 @@ mod trim;
 
 use crate::action::{Action, Key};
 use crate::derive::Metrics;
-use crate::effect::{Effect, Hand, Line, Outcome};
+use crate::effect::{Effect, Hand, Outcome, OutcomeLine};
 use crate::record::RecordError;
 use crate::report::Format;
 use crate::report::card::card;
@@ -360,8 +360,8 @@ pub struct Options {
     pub count: Option<u64>,
 }
 
-fn line(text: &str) -> Line {
-    Line { warning: false, text: text.to_owned() }
+fn line(text: &str) -> OutcomeLine {
+    OutcomeLine { warning: false, text: text.to_owned() }
 }
 
 fn sentence(text: &str) -> Outcome {
@@ -369,5 +369,5 @@ fn sentence(text: &str) -> Outcome {
 }
 
 fn warning(error: &impl ToString) -> Outcome {
-    Outcome { lines: vec![Line { warning: true, text: error.to_string() }], ..Outcome::default() }
+    Outcome { lines: vec![OutcomeLine { warning: true, text: error.to_string() }], ..Outcome::default() }
 }

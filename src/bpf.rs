@@ -29,7 +29,7 @@ const GRACE: Duration = Duration::from_millis(30);
 const FAILED: &str = "the loader failed";
 
 /// What the thread has done.
-pub enum Report {
+pub enum TracerEvent {
     /// The programs are attached.
     Loaded(Box<Maps>),
     /// They cannot be had at all; how the program goes on is the caller's.
@@ -86,7 +86,7 @@ enum Order {
 /// The caller's end of the thread; the programs are taken down when it is dropped.
 pub struct Programs {
     orders: Sender<Order>,
-    reports: Receiver<Report>,
+    reports: Receiver<TracerEvent>,
 }
 
 impl Programs {
@@ -108,13 +108,13 @@ impl Programs {
 
     /// What was done meanwhile.
     #[must_use]
-    pub fn report(&self) -> Option<Report> {
+    pub fn report(&self) -> Option<TracerEvent> {
         self.reports.try_recv().ok()
     }
 
     /// What was done, or is done within this time.
     #[must_use]
-    pub fn report_within(&self, most: Duration) -> Option<Report> {
+    pub fn report_within(&self, most: Duration) -> Option<TracerEvent> {
         self.reports.recv_timeout(most).ok()
     }
 
@@ -140,16 +140,16 @@ impl Drop for Programs {
     }
 }
 
-fn run(proc: &Path, sys: &Path, ordered: &Receiver<Order>, reporting: &Sender<Report>) {
+fn run(proc: &Path, sys: &Path, ordered: &Receiver<Order>, reporting: &Sender<TracerEvent>) {
     let loaded = memory::for_a_moment(|| object::load(proc, sys));
     let (_links, maps) = match loaded.unwrap_or_else(|_| Err(Refusal::Other(FAILED.to_owned()))) {
         Ok(loaded) => loaded,
         Err(refusal) => {
-            let _ = reporting.send(Report::Refused(refusal));
+            let _ = reporting.send(TracerEvent::Refused(refusal));
             return;
         }
     };
-    if reporting.send(Report::Loaded(Box::new(maps))).is_err() {
+    if reporting.send(TracerEvent::Loaded(Box::new(maps))).is_err() {
         return;
     }
     let mut requested: Option<Requested> = None;
@@ -160,9 +160,9 @@ fn run(proc: &Path, sys: &Path, ordered: &Receiver<Order>, reporting: &Sender<Re
             let report = match loaded.unwrap_or_else(|_| Err(Refusal::Other(FAILED.to_owned()))) {
                 Ok((programs, times)) => {
                     requested = Some(programs);
-                    Report::Softirqs(times)
+                    TracerEvent::Softirqs(times)
                 }
-                Err(refusal) => Report::NoMore(refusal),
+                Err(refusal) => TracerEvent::NoMore(refusal),
             };
             if reporting.send(report).is_err() {
                 return;
@@ -170,14 +170,14 @@ fn run(proc: &Path, sys: &Path, ordered: &Receiver<Order>, reporting: &Sender<Re
         }
         let report = match order {
             Order::End => return,
-            Order::Functions(addresses) => Some(Report::Functions(functions::find(proc, addresses))),
+            Order::Functions(addresses) => Some(TracerEvent::Functions(functions::find(proc, addresses))),
             Order::Softirqs(wanted) => {
                 if let Some(programs) = &mut requested {
                     programs.time_softirqs(wanted);
                 }
                 None
             }
-            Order::Hops(hops) => requested.as_mut().map(|programs| Report::Hops(programs.count_hops(&hops))),
+            Order::Hops(hops) => requested.as_mut().map(|programs| TracerEvent::Hops(programs.count_hops(&hops))),
         };
         if report.is_some_and(|report| reporting.send(report).is_err()) {
             return;

@@ -57,7 +57,7 @@ pub struct PinRequest {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outcome {
     /// One sentence each, in order.
-    pub lines: Vec<Line>,
+    pub lines: Vec<OutcomeLine>,
     /// What to tell the recording and the derivation.
     pub events: Vec<Event>,
     /// Another vnettop that runs has some of the threads, or may have.
@@ -66,7 +66,7 @@ pub struct Outcome {
 
 /// One sentence of an outcome.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Line {
+pub struct OutcomeLine {
     /// It went otherwise than asked.
     pub warning: bool,
     /// The sentence.
@@ -91,11 +91,11 @@ impl Outcome {
     }
 
     fn say(&mut self, text: String) {
-        self.lines.push(Line { warning: false, text });
+        self.lines.push(OutcomeLine { warning: false, text });
     }
 
     fn warn(&mut self, text: String) {
-        self.lines.push(Line { warning: true, text });
+        self.lines.push(OutcomeLine { warning: true, text });
     }
 }
 

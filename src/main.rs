@@ -73,13 +73,13 @@ fn run(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
             if feed.is_live() {
                 signals.take_stop()?;
             }
-            app::json(stream, &feed, &signals, config.count, &mut term::Out::take()?)?
+            app::json(stream, &feed, &signals, config.count, &mut term::StdoutWriter::take()?)?
         }
         Face::Print { width, height, keys } => {
             // A pipe takes UTF-8 whatever the locale says.
             let theme = Theme { color: false, utf8: !config.ascii };
             let app = world(config, demo.as_ref(), stream, feed);
-            app::print(app, &signals, keys, (*width, *height), theme, &mut term::Out::take()?)?
+            app::print(app, &signals, keys, (*width, *height), theme, &mut term::StdoutWriter::take()?)?
         }
         Face::Screen | Face::Undo | Face::Run(_) | Face::Card { .. } => {
             live_screen(config, demo.as_ref(), stream, feed, &signals)?

@@ -15,11 +15,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Once};
 
-pub use out::{Out, Patient};
+pub use out::{StdoutWriter, WaitingStdout};
 pub use suspend::suspend;
 
 /// What the screen is painted on. A frame is one write: the buffer holds all that changes within a tick.
-pub type Screen = CrosstermBackend<BufWriter<Patient>>;
+pub type Screen = CrosstermBackend<BufWriter<WaitingStdout>>;
 
 /// A terminal may claim 65,535 x 65,535 cells.
 const MOST_COLUMNS: u16 = 1000;
@@ -90,7 +90,7 @@ impl Guard {
         give_back_on_panic();
         enable_raw_mode()?;
         let guard = Self { input, mouse };
-        let mut out = BufWriter::with_capacity(FRAME_BYTES, Patient::new(Out::take()?, ended));
+        let mut out = BufWriter::with_capacity(FRAME_BYTES, WaitingStdout::new(StdoutWriter::take()?, ended));
         guard.enter(&mut out)?;
         Ok((guard, CrosstermBackend::new(out)))
     }
@@ -154,7 +154,7 @@ impl Drop for Guard {
 fn give_back() {
     let mut end = Vec::new();
     let _ = execute!(end, DisableMouseCapture, LeaveAlternateScreen, cursor::Show);
-    if let Ok(mut out) = Out::take() {
+    if let Ok(mut out) = StdoutWriter::take() {
         out.end_with(&end);
     }
     let _ = disable_raw_mode();

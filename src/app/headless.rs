@@ -43,7 +43,7 @@ fn write_objects(
     out: &mut (impl Write + AsFd),
 ) -> Result<Ended, AppError> {
     let mut buffer = Vec::new();
-    let mut told = Told::default();
+    let mut told = ReportedProblems::default();
     let mut nothing_yet = true;
     loop {
         if let Some(signal) = obey(signals, feed) {
@@ -128,12 +128,12 @@ fn stop_if_asked(signals: &Signals, feed: &Feed) {
 /// What is missing, said once on standard error: whoever reads the objects with a program may not look at `problems`. A sentence with a number that
 /// changes is another one each time, so there is an end to it.
 #[derive(Default)]
-struct Told(HashSet<String>);
+struct ReportedProblems(HashSet<String>);
 
 /// More sentences than these are in `problems` only.
 const MOST_TOLD: usize = 256;
 
-impl Told {
+impl ReportedProblems {
     fn tell(&mut self, problems: &[Problem]) {
         for problem in problems {
             if self.0.len() < MOST_TOLD && self.0.insert(problem.text.clone()) {

@@ -17,7 +17,7 @@ use crate::sample::{Measure, RunAsked};
 use crate::source::feed::{Feed, Next, Pace};
 use crate::text::clean;
 use passing::Passing;
-use session::Session;
+use session::RunSession;
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
@@ -78,7 +78,7 @@ pub struct Observed {
 /// Signals cannot be taken over; nothing was started then.
 pub fn run(plan: &Plan, feed: Feed, hand: Hand, recorder: Option<Recorder>) -> Result<Observed, AppError> {
     let signals = Passing::take().map_err(AppError::Signals)?;
-    let mut session = Session::new(plan, Stream::new(recorder), feed, hand, signals);
+    let mut session = RunSession::new(plan, Stream::new(recorder), feed, hand, signals);
     session.tell(crate::sample::Event::RunAsked(asked(plan)));
     if let Some(sentence) = session.look() {
         return Ok(session.refused(1, sentence));

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 /// `struct drop`: flow, namespace, ifindex, reason, address in two halves, whether it was untracked, nothing.
-type DropKey = [u32; 8];
+type RawDropKey = [u32; 8];
 /// `struct tuple`, in words of four bytes.
 type Tuple = [u32; 10];
 /// `struct early_count`: tuple and drop, two words in each; packets; since when; how many of them are in `others`.
@@ -106,8 +106,8 @@ impl Bits {
 pub struct DropTables {
     flows: HashMap<MapData, Tuple, u32>,
     ports: Bits,
-    drops: HashMap<MapData, DropKey, u64>,
-    others: HashMap<MapData, DropKey, u64>,
+    drops: HashMap<MapData, RawDropKey, u64>,
+    others: HashMap<MapData, RawDropKey, u64>,
     early: HashMap<MapData, u64, EarlyCount>,
     namespaces: Bits,
     counted: Array<MapData, u64>,
@@ -117,8 +117,8 @@ pub struct DropTables {
     last_number: u32,
     asked_namespaces: BTreeSet<u32>,
     /// What flows lost before they were asked for, and how much of it was counted as that of others.
-    before: BTreeMap<DropKey, u64>,
-    taken: BTreeMap<DropKey, u64>,
+    before: BTreeMap<RawDropKey, u64>,
+    taken: BTreeMap<RawDropKey, u64>,
     of_flows: Rows,
     of_others: Rows,
 }
@@ -187,7 +187,7 @@ impl DropTables {
         if let Some(portless) = portless(flow).filter(|key| self.flows.get(key, 0).is_ok_and(|of| of == number)) {
             let _ = self.flows.remove(&portless);
         }
-        let rows: Vec<DropKey> = self.drops.keys().flatten().filter(|key| key[0] == number).collect();
+        let rows: Vec<RawDropKey> = self.drops.keys().flatten().filter(|key| key[0] == number).collect();
         for key in rows {
             let _ = self.drops.remove(&key);
         }
@@ -204,7 +204,7 @@ impl DropTables {
             let Ok([.., packets, since_ns, in_others]) = self.early.get(&key, 0) else { continue };
             let _ = self.early.remove(&key);
             if since_ns.saturating_add(EARLY_NS) >= now_ns {
-                let mut drop: DropKey = std::array::from_fn(|at| word(10 + at));
+                let mut drop: RawDropKey = std::array::from_fn(|at| word(10 + at));
                 *self.taken.entry(drop).or_default() += in_others;
                 drop[0] = number;
                 *self.before.entry(drop).or_default() += packets;
@@ -236,7 +236,7 @@ impl DropTables {
                 self.reasons.learn(key[3]);
             }
             let flows: BTreeMap<u32, FlowKey> = self.asked.iter().map(|(flow, number)| (*number, *flow)).collect();
-            let row = |(key, packets): (DropKey, u64)| Some(self.row(Some(*flows.get(&key[0])?), key, packets));
+            let row = |(key, packets): (RawDropKey, u64)| Some(self.row(Some(*flows.get(&key[0])?), key, packets));
             let rows = sums.into_iter().filter_map(row).collect();
             self.of_flows.replace(counted, rows);
         }
@@ -249,12 +249,12 @@ impl DropTables {
         if self.of_others.counted != Some(counted) {
             let rows = self.others.iter().flatten().take(MOST_OTHERS);
             let is_asked =
-                |key: &DropKey| self.asked_namespaces.contains(&key[1]) || self.asked_namespaces.contains(&0);
-            let left = |(key, packets): (DropKey, u64)| {
+                |key: &RawDropKey| self.asked_namespaces.contains(&key[1]) || self.asked_namespaces.contains(&0);
+            let left = |(key, packets): (RawDropKey, u64)| {
                 (key, packets.saturating_sub(self.taken.get(&key).copied().unwrap_or(0)))
             };
             let rows = rows.filter(|(key, _)| is_asked(key)).map(left).filter(|(_, packets)| *packets > 0);
-            let rows: Vec<(DropKey, u64)> = rows.collect();
+            let rows: Vec<(RawDropKey, u64)> = rows.collect();
             for (key, _) in &rows {
                 self.reasons.learn(key[3]);
             }
@@ -286,7 +286,7 @@ impl DropTables {
         self.counted.get(&which, 0).unwrap_or(0)
     }
 
-    fn row(&self, flow: Option<FlowKey>, key: DropKey, packets: u64) -> DropRow {
+    fn row(&self, flow: Option<FlowKey>, key: RawDropKey, packets: u64) -> DropRow {
         let [_, netns, ifindex, reason, low, high, untracked, _] = key;
         let [low, high] = [low, high].map(u32::to_ne_bytes);
         let mut address = [0; 8];

@@ -25,7 +25,7 @@ pub struct RawMove {
 
 /// Whose migrations are asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct TraceRequest {
     /// Thread numbers.
     pub tids: BTreeSet<u32>,
     /// Numbers yet to be given, both ends included: two ranges where the numbers wrap.
@@ -58,15 +58,15 @@ fn field(format: &str, name: &str) -> Option<u32> {
 }
 
 /// `struct move`: time, sequence, thread and core left, core reached.
-type Slot = [u64; 4];
+type MoveRecord = [u64; 4];
 
 /// The rings, and what they are asked for.
 pub struct MoveRings {
-    slots: PerCpuArray<MapData, Slot>,
+    slots: PerCpuArray<MapData, MoveRecord>,
     written: PerCpuArray<MapData, u64>,
     watched: HashMap<MapData, u32, u32>,
     unborn: Array<MapData, [u32; 8]>,
-    asked: Asked,
+    asked: TraceRequest,
     layout: RecordLayout,
     mask: u32,
     /// What was read of each core's ring.
@@ -87,7 +87,7 @@ impl MoveRings {
             written: PerCpuArray::try_from(ebpf.take_map("moves_written")?).ok()?,
             watched: HashMap::try_from(ebpf.take_map("watched")?).ok()?,
             unborn: Array::try_from(ebpf.take_map("unborn")?).ok()?,
-            asked: Asked::default(),
+            asked: TraceRequest::default(),
             layout,
             mask: slots - 1,
             read: Vec::new(),
@@ -98,7 +98,7 @@ impl MoveRings {
     }
 
     /// Asks for these threads from now on. One for which the kernel has no room is left out of what [`Self::asked`] says.
-    pub fn ask(&mut self, wanted: &Asked) {
+    pub fn ask(&mut self, wanted: &TraceRequest) {
         for gone in self.asked.tids.difference(&wanted.tids) {
             let _ = self.watched.remove(gone);
         }
@@ -107,7 +107,7 @@ impl MoveRings {
         let is_asked = |tid: &u32| known.contains(tid) || watched.insert(tid, 1, 0).is_ok();
         let tids = wanted.tids.iter().copied().filter(is_asked).collect();
         let ranges_differ = self.asked.unborn != wanted.unborn;
-        self.asked = Asked { tids, unborn: wanted.unborn };
+        self.asked = TraceRequest { tids, unborn: wanted.unborn };
         if ranges_differ {
             self.write_unborn();
         }
@@ -115,7 +115,7 @@ impl MoveRings {
 
     /// Whose migrations are told.
     #[must_use]
-    pub fn asked(&self) -> &Asked {
+    pub fn asked(&self) -> &TraceRequest {
         &self.asked
     }
 
@@ -155,7 +155,7 @@ impl MoveRings {
 }
 
 /// The move in a slot; none where a later one has been written over it meanwhile.
-fn decode(slot: Slot, sequence: u64) -> Option<RawMove> {
+fn decode(slot: MoveRecord, sequence: u64) -> Option<RawMove> {
     let [at_ns, written_as, thread, to] = slot;
     // Two fields of four bytes each, in the machine's order.
     let halves = |word: u64| {

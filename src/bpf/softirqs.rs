@@ -8,7 +8,7 @@ pub const KINDS: usize = 10;
 
 /// Time and number of one kind on one core since the beginning.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Softirq {
+pub struct SoftirqTotal {
     /// ns from entry to exit; interrupts that came in between are in it.
     pub ns: u64,
     /// How often.
@@ -27,16 +27,16 @@ impl SoftirqTimes {
 
     /// By core and kind; empty where it cannot be read.
     #[must_use]
-    pub fn read(&self) -> Vec<[Softirq; KINDS]> {
+    pub fn read(&self) -> Vec<[SoftirqTotal; KINDS]> {
         let mut cores = Vec::new();
         for kind in 0..KINDS {
             let Ok(values) = u32::try_from(kind).map_err(drop).and_then(|kind| self.table.get(&kind, 0).map_err(drop))
             else {
                 return Vec::new();
             };
-            cores.resize(values.len(), [Softirq::default(); KINDS]);
+            cores.resize(values.len(), [SoftirqTotal::default(); KINDS]);
             for (core, &[ns, count]) in cores.iter_mut().zip(values.iter()) {
-                core[kind] = Softirq { ns, count };
+                core[kind] = SoftirqTotal { ns, count };
             }
         }
         cores

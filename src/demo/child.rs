@@ -2,7 +2,7 @@
 //! echo, and the stand-ins that tests also start alone. None outlives its parent, none keeps the terminal.
 
 use super::rtnl::Rtnl;
-use super::standin::{self, Run};
+use super::standin::{self, ClientRun};
 use super::{BRIDGE, Generator, echo, sys};
 use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
 use rustix::thread::UnshareFlags;
@@ -35,12 +35,12 @@ const CLIENT: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
 const IPERF3_SECONDS: &str = "86400";
 
 /// What went wrong, and whether it was the command line.
-enum Failure {
+enum ChildFailure {
     Usage(String),
     Run(String),
 }
 
-impl<E: std::error::Error> From<E> for Failure {
+impl<E: std::error::Error> From<E> for ChildFailure {
     fn from(error: E) -> Self {
         Self::Run(error.to_string())
     }
@@ -51,8 +51,8 @@ impl<E: std::error::Error> From<E> for Failure {
 pub fn run_child(args: &[OsString]) -> ExitCode {
     let (text, code) = match dispatch(args) {
         Ok(()) => return ExitCode::SUCCESS,
-        Err(Failure::Usage(text)) => (text, 2),
-        Err(Failure::Run(text)) => (text, 1),
+        Err(ChildFailure::Usage(text)) => (text, 2),
+        Err(ChildFailure::Run(text)) => (text, 1),
     };
     // The children of `start` are heard through the pipe that their ready line would have taken; the others speak to a
     // person or a test. Either reader may be gone already.
@@ -61,13 +61,14 @@ pub fn run_child(args: &[OsString]) -> ExitCode {
     ExitCode::from(code)
 }
 
-fn dispatch(args: &[OsString]) -> Result<(), Failure> {
-    let (role, rest) = args.split_first().ok_or_else(|| Failure::Usage(format!("{SUBCOMMAND}: a role is missing")))?;
+fn dispatch(args: &[OsString]) -> Result<(), ChildFailure> {
+    let (role, rest) =
+        args.split_first().ok_or_else(|| ChildFailure::Usage(format!("{SUBCOMMAND}: a role is missing")))?;
     let role = role.to_string_lossy();
     if role == "exec" {
         return exec(rest);
     }
-    let options = Options::parse(rest)?;
+    let options = ChildOptions::parse(rest)?;
     match role.as_ref() {
         PART_SERVER => server(&options),
         PART_CLIENT => client(&options),
@@ -75,7 +76,7 @@ fn dispatch(args: &[OsString]) -> Result<(), Failure> {
         "standin-server" => standin_server(&options),
         "standin-client" => standin_client(&options),
         "hold" => hold(&options),
-        other => Err(Failure::Usage(format!("{SUBCOMMAND}: {other:?} is not a role"))),
+        other => Err(ChildFailure::Usage(format!("{SUBCOMMAND}: {other:?} is not a role"))),
     }
 }
 
@@ -90,17 +91,21 @@ pub fn command(role: &str) -> Command {
 }
 
 /// Makes the kernel kill this process when its parent dies, also if that happened before this line ran.
-fn die_with(parent: Pid) -> Result<(), Failure> {
+fn die_with(parent: Pid) -> Result<(), ChildFailure> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
-    if getppid() == Some(parent) { Ok(()) } else { Err(Failure::Run("the demo ended before its child began".into())) }
+    if getppid() == Some(parent) {
+        Ok(())
+    } else {
+        Err(ChildFailure::Run("the demo ended before its child began".into()))
+    }
 }
 
 /// The same for a stand-in started alone, which may outlive whoever started it unless `--parent` says otherwise.
-fn die_with_given(options: &Options) -> Result<(), Failure> {
+fn die_with_given(options: &ChildOptions) -> Result<(), ChildFailure> {
     if options.given("--parent").is_some() { die_with(options.parent()?) } else { Ok(()) }
 }
 
-fn server(options: &Options) -> Result<(), Failure> {
+fn server(options: &ChildOptions) -> Result<(), ChildFailure> {
     end_of_veth(options, "veth-srv", SERVER)?;
     match options.required("--generator")? {
         Generator::Iperf3 => {
@@ -115,7 +120,7 @@ fn server(options: &Options) -> Result<(), Failure> {
     }
 }
 
-fn client(options: &Options) -> Result<(), Failure> {
+fn client(options: &ChildOptions) -> Result<(), ChildFailure> {
     end_of_veth(options, "veth-cli", CLIENT)?;
     let streams: usize = options.required("--streams")?;
     let generator = options.required("--generator")?;
@@ -127,8 +132,13 @@ fn client(options: &Options) -> Result<(), Failure> {
         }
         Generator::Standin => {
             let name = super::STANDIN.to_owned();
-            let run =
-                Run { server: (SERVER, PORT).into(), streams, name, duration: None, patience: Duration::from_mins(1) };
+            let run = ClientRun {
+                server: (SERVER, PORT).into(),
+                streams,
+                name,
+                duration: None,
+                patience: Duration::from_mins(1),
+            };
             loop {
                 run.send()?;
             }
@@ -137,13 +147,13 @@ fn client(options: &Options) -> Result<(), Failure> {
 }
 
 /// Moves this process into a namespace of its own at the far end of a veth whose near end is a port of the bridge.
-fn end_of_veth(options: &Options, near: &str, address: Ipv4Addr) -> Result<(), Failure> {
+fn end_of_veth(options: &ChildOptions, near: &str, address: Ipv4Addr) -> Result<(), ChildFailure> {
     die_with(options.parent()?)?;
     standin::rename(HOLDER)?;
     // Opened first, this socket stays with the namespace of the bridge.
     let mut outside = Rtnl::open()?;
     sys::unshare(UnshareFlags::NEWNET)
-        .map_err(|error| Failure::Run(format!("cannot make a network namespace for {near}: {error}")))?;
+        .map_err(|error| ChildFailure::Run(format!("cannot make a network namespace for {near}: {error}")))?;
     outside.create_veth(near, BRIDGE, "eth0", getpid().as_raw_nonzero().get().unsigned_abs())?;
     let mut inside = Rtnl::open()?;
     inside.set_up("lo")?;
@@ -151,10 +161,10 @@ fn end_of_veth(options: &Options, near: &str, address: Ipv4Addr) -> Result<(), F
     Ok(inside.set_up("eth0")?)
 }
 
-fn tun(options: &Options) -> Result<(), Failure> {
+fn tun(options: &ChildOptions) -> Result<(), ChildFailure> {
     die_with(options.parent()?)?;
     standin::rename(HOLDER)?;
-    let device = echo::open().map_err(Failure::Run)?;
+    let device = echo::open().map_err(ChildFailure::Run)?;
     ready()?;
     Ok(echo::run(device)?)
 }
@@ -168,7 +178,7 @@ fn ready() -> io::Result<()> {
 
 /// Runs iperf3 and runs it again when it ends: the client's first attempt may come before the server listens, and a
 /// refused connection is no event to wait for, so attempts are spaced, at most a second apart.
-fn keep_running(args: &[&str]) -> Result<(), Failure> {
+fn keep_running(args: &[&str]) -> Result<(), ChildFailure> {
     let own = getpid().as_raw_nonzero().to_string();
     let mut pause = Duration::from_millis(25);
     loop {
@@ -183,16 +193,16 @@ fn keep_running(args: &[&str]) -> Result<(), Failure> {
 }
 
 /// Becomes another program that dies with its parent: `exec PARENT PROGRAM ARGS...`.
-fn exec(args: &[OsString]) -> Result<(), Failure> {
+fn exec(args: &[OsString]) -> Result<(), ChildFailure> {
     let [parent, program, args @ ..] = args else {
-        return Err(Failure::Usage(format!("{SUBCOMMAND} exec: PARENT and PROGRAM are missing")));
+        return Err(ChildFailure::Usage(format!("{SUBCOMMAND} exec: PARENT and PROGRAM are missing")));
     };
     die_with(pid(parent)?)?;
     let error = Command::new(program).args(args).exec();
-    Err(Failure::Run(format!("cannot run {}: {error}", program.display())))
+    Err(ChildFailure::Run(format!("cannot run {}: {error}", program.display())))
 }
 
-fn standin_server(options: &Options) -> Result<(), Failure> {
+fn standin_server(options: &ChildOptions) -> Result<(), ChildFailure> {
     die_with_given(options)?;
     let name: String = options.required("--name")?;
     let listener = standin::listen(options.required("--bind")?, &name)?;
@@ -200,23 +210,23 @@ fn standin_server(options: &Options) -> Result<(), Failure> {
     Ok(standin::serve(&listener, &name)?)
 }
 
-fn standin_client(options: &Options) -> Result<(), Failure> {
+fn standin_client(options: &ChildOptions) -> Result<(), ChildFailure> {
     die_with_given(options)?;
     let server: SocketAddr = options.required("--connect")?;
     let seconds: f64 = options.required("--seconds")?;
     let duration = Duration::try_from_secs_f64(seconds)
-        .map_err(|error| Failure::Usage(format!("{SUBCOMMAND}: --seconds {seconds}: {error}")))?;
+        .map_err(|error| ChildFailure::Usage(format!("{SUBCOMMAND}: --seconds {seconds}: {error}")))?;
     let streams = options.required("--streams")?;
     let name = options.required("--name")?;
-    let run = Run { server, streams, name, duration: Some(duration), patience: Duration::from_secs(5) };
+    let run = ClientRun { server, streams, name, duration: Some(duration), patience: Duration::from_secs(5) };
     let began = Instant::now();
-    let bytes = run.send().map_err(|error| Failure::Run(format!("cannot connect to {server}: {error}")))?;
+    let bytes = run.send().map_err(|error| ChildFailure::Run(format!("cannot connect to {server}: {error}")))?;
     writeln!(io::stdout(), "{{\"seconds\":{:.6},\"bytes\":{bytes}}}", began.elapsed().as_secs_f64())?;
     Ok(())
 }
 
 /// Holds a whole demo without a screen until standard input ends; `--end panic` then ends it by a panic.
-fn hold(options: &Options) -> Result<(), Failure> {
+fn hold(options: &ChildOptions) -> Result<(), ChildFailure> {
     let demo = super::start(options.required("--streams")?)?;
     writeln!(io::stdout(), "watch {}: {}", demo.watch.join(" "), demo.notice)?;
     io::stdin().read_to_end(&mut Vec::new())?;
@@ -225,14 +235,14 @@ fn hold(options: &Options) -> Result<(), Failure> {
 }
 
 /// `--key value` pairs.
-struct Options(HashMap<String, OsString>);
+struct ChildOptions(HashMap<String, OsString>);
 
-impl Options {
-    fn parse(args: &[OsString]) -> Result<Self, Failure> {
+impl ChildOptions {
+    fn parse(args: &[OsString]) -> Result<Self, ChildFailure> {
         let mut options = HashMap::new();
         for pair in args.chunks(2) {
             let [key, value] = pair else {
-                return Err(Failure::Usage(format!("{SUBCOMMAND}: {} lacks its value", pair[0].display())));
+                return Err(ChildFailure::Usage(format!("{SUBCOMMAND}: {} lacks its value", pair[0].display())));
             };
             options.insert(key.to_string_lossy().into_owned(), value.clone());
         }
@@ -243,20 +253,20 @@ impl Options {
         self.0.get(key).map(OsString::as_os_str)
     }
 
-    fn required<T: FromStr>(&self, key: &str) -> Result<T, Failure> {
-        let text = self.given(key).ok_or_else(|| Failure::Usage(format!("{SUBCOMMAND}: {key} is missing")))?;
+    fn required<T: FromStr>(&self, key: &str) -> Result<T, ChildFailure> {
+        let text = self.given(key).ok_or_else(|| ChildFailure::Usage(format!("{SUBCOMMAND}: {key} is missing")))?;
         let parsed = text.to_str().and_then(|text| text.parse().ok());
-        parsed.ok_or_else(|| Failure::Usage(format!("{SUBCOMMAND}: {key} {}: not understood", text.display())))
+        parsed.ok_or_else(|| ChildFailure::Usage(format!("{SUBCOMMAND}: {key} {}: not understood", text.display())))
     }
 
-    fn parent(&self) -> Result<Pid, Failure> {
+    fn parent(&self) -> Result<Pid, ChildFailure> {
         pid(self.given("--parent").unwrap_or_default())
     }
 }
 
-fn pid(text: &OsStr) -> Result<Pid, Failure> {
+fn pid(text: &OsStr) -> Result<Pid, ChildFailure> {
     let number = text.to_str().and_then(|text| text.parse().ok());
     number
         .and_then(Pid::from_raw)
-        .ok_or_else(|| Failure::Usage(format!("{SUBCOMMAND}: {} is not a process id", text.display())))
+        .ok_or_else(|| ChildFailure::Usage(format!("{SUBCOMMAND}: {} is not a process id", text.display())))
 }

@@ -36,7 +36,7 @@ pub fn serve(listener: &TcpListener, name: &str) -> io::Result<()> {
 
 /// What one client run is.
 #[derive(Debug, Clone)]
-pub struct Run {
+pub struct ClientRun {
     /// Where the server listens.
     pub server: SocketAddr,
     /// Connections, and so worker threads.
@@ -49,7 +49,7 @@ pub struct Run {
     pub patience: Duration,
 }
 
-impl Run {
+impl ClientRun {
     /// Sends over every stream at once; returns the bytes handed to the kernel by all of them.
     pub fn send(&self) -> io::Result<u64> {
         rename(&self.name)?;

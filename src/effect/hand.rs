@@ -2,10 +2,10 @@
 //! sets, and it keeps for every thread the mask from before vnettop touched it first,
 //! or the one that someone else has set since. What another vnettop that runs has pinned it leaves alone.
 
-use super::journal::others::Claims;
-use super::journal::{Entry, Journal, Owner};
+use super::journal::others::ForeignPins;
+use super::journal::{Entry, Journal, PinOwner};
 use super::pin::{self, Failure};
-use super::put_back::{self, Held};
+use super::put_back::{self, ActivePin};
 use super::{Outcome, PinRequest, Pinner, cores_of, monotonic_ns};
 use crate::sample::{CoreSet, Event, ThreadId};
 use std::fmt;
@@ -20,7 +20,7 @@ pub struct Hand {
     /// It pins and unpins in turn: threads stay its own in between, and it pins all that it is told to or none.
     compares: bool,
     /// In the order they were pinned first.
-    held: Vec<Held>,
+    held: Vec<ActivePin>,
 }
 
 impl fmt::Debug for Hand {
@@ -48,7 +48,7 @@ impl Hand {
     /// None where nothing speaks against it.
     pub fn taken(&mut self, threads: impl Iterator<Item = ThreadId>) -> Option<String> {
         let dir = self.journal.dir().ok()?;
-        match Claims::read(self.pinner.as_mut(), dir) {
+        match ForeignPins::read(self.pinner.as_mut(), dir) {
             Ok(claims) => claims.sentences(threads).into_iter().next(),
             Err(sentence) => Some(sentence),
         }
@@ -89,10 +89,10 @@ impl Hand {
     }
 
     /// What other vnettops have; an error where that forbids to pin anything.
-    fn claims(&mut self, requests: &[PinRequest], outcome: &mut Outcome) -> Result<Claims, String> {
+    fn claims(&mut self, requests: &[PinRequest], outcome: &mut Outcome) -> Result<ForeignPins, String> {
         let refused = |sentence: String| format!("nothing was pinned: {sentence}");
         outcome.taken = true;
-        let claims = Claims::read(self.pinner.as_mut(), self.journal.dir()?).map_err(refused)?;
+        let claims = ForeignPins::read(self.pinner.as_mut(), self.journal.dir()?).map_err(refused)?;
         let sentences = claims.sentences(requests.iter().map(|request| request.thread));
         outcome.taken = !sentences.is_empty();
         match sentences.into_iter().next() {
@@ -102,7 +102,7 @@ impl Hand {
     }
 
     /// What is to be pinned, each with the mask it has now. What has the mask asked for already is no pin.
-    fn look<'a>(&mut self, requests: &'a [PinRequest], claims: &Claims, outcome: &mut Outcome) -> Ready<'a> {
+    fn look<'a>(&mut self, requests: &'a [PinRequest], claims: &ForeignPins, outcome: &mut Outcome) -> Ready<'a> {
         let mut ready = Ready::default();
         let (free, taken): (Vec<_>, Vec<_>) = requests.iter().partition(|one| claims.of(one.thread).is_none());
         ready.left += taken.len();
@@ -163,7 +163,7 @@ impl Hand {
     }
 
     /// Puts one mask back; false where it may be tried again.
-    fn release(&mut self, held: &Held, outcome: &mut Outcome) -> bool {
+    fn release(&mut self, held: &ActivePin, outcome: &mut Outcome) -> bool {
         let verdict = put_back::put_back(self.pinner.as_mut(), held, &[held]);
         put_back::tell(outcome, held, &verdict);
         if verdict.is_final() {
@@ -224,7 +224,7 @@ impl Hand {
         self.held(thread).filter(|held| held.gave(before)).map_or(before, |held| &held.old).clone()
     }
 
-    fn held(&self, thread: ThreadId) -> Option<&Held> {
+    fn held(&self, thread: ThreadId) -> Option<&ActivePin> {
         self.held.iter().find(|held| held.thread == thread)
     }
 
@@ -238,7 +238,7 @@ impl Hand {
             return;
         }
         let label = request.label.clone();
-        self.held.push(Held { thread: request.thread, label, old, given, asked });
+        self.held.push(ActivePin { thread: request.thread, label, old, given, asked });
     }
 
     fn sum_up(&self, pinned: usize, already: usize, asked: usize, outcome: &mut Outcome) {
@@ -270,7 +270,7 @@ fn begun(pinner: &mut dyn Pinner, compares: bool) -> Result<Entry, String> {
         |error: std::io::Error| format!("this vnettop cannot be told from others ({error}); is /proc mounted?");
     let pid = std::process::id();
     let start = pinner.start_of(ThreadId { pid, tid: pid, start: 0 }).map_err(unknown)?;
-    Ok(Entry::Begun { owner: Owner { pid, start }, boot: pinner.boot_id().map_err(unknown)?, compares })
+    Ok(Entry::Begun { owner: PinOwner { pid, start }, boot: pinner.boot_id().map_err(unknown)?, compares })
 }
 
 fn wall_ms() -> u64 {

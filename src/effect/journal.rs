@@ -22,7 +22,7 @@ pub(super) enum Entry {
     Begun {
         /// The vnettop that writes.
         #[serde(flatten)]
-        owner: Owner,
+        owner: PinOwner,
         /// The boot it runs in.
         boot: String,
         /// It pins and unpins in turn: every thread named here is its own until it ends.
@@ -63,13 +63,13 @@ pub(super) enum Entry {
 
 /// One vnettop, unmistakable within a boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Owner {
+pub(super) struct PinOwner {
     pub(super) pid: u32,
     /// Field 22 of its stat.
     pub(super) start: u64,
 }
 
-impl Owner {
+impl PinOwner {
     /// Its main thread, as the kernel is asked for it.
     pub(super) fn main_thread(self) -> ThreadId {
         ThreadId { pid: self.pid, tid: self.pid, start: self.start }

@@ -7,7 +7,7 @@ use crate::sample::{CoreSet, Event, ThreadId};
 
 /// A pin in force: what is needed to take it back.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Held {
+pub(super) struct ActivePin {
     pub(super) thread: ThreadId,
     pub(super) label: String,
     /// The mask before vnettop touched the thread first, or what someone else has set since.
@@ -18,7 +18,7 @@ pub(super) struct Held {
     pub(super) asked: Option<CoreSet>,
 }
 
-impl Held {
+impl ActivePin {
     /// It is a pin: one that left the mask as it was is none.
     pub(super) fn changes(&self) -> bool {
         [&self.given, &self.asked].into_iter().flatten().any(|mask| *mask != self.old)
@@ -43,7 +43,7 @@ impl Held {
 }
 
 /// What came of putting one mask back.
-pub(super) enum Verdict {
+pub(super) enum RestoreResult {
     /// The kernel gave this.
     Restored(CoreSet),
     /// It has its old mask already.
@@ -60,7 +60,7 @@ pub(super) enum Verdict {
     Refused(String),
 }
 
-impl Verdict {
+impl RestoreResult {
     /// There is nothing left to try on this thread.
     pub(super) fn is_final(&self) -> bool {
         !matches!(self, Self::Changed(_) | Self::Refused(_))
@@ -68,16 +68,16 @@ impl Verdict {
 }
 
 /// Puts back `held.old`, where the thread has a mask of one of these `pins`, which are all its own.
-pub(super) fn put_back(pinner: &mut dyn Pinner, held: &Held, pins: &[&Held]) -> Verdict {
+pub(super) fn put_back(pinner: &mut dyn Pinner, held: &ActivePin, pins: &[&ActivePin]) -> RestoreResult {
     let (tid, who) = (held.thread.tid, who(&held.label, held.thread));
     let refused = |error: &std::io::Error| match error {
-        error if gone(error) => Verdict::Ended,
-        error => Verdict::Refused(not_restored(&who, tid, &held.old, error)),
+        error if gone(error) => RestoreResult::Ended,
+        error => RestoreResult::Refused(not_restored(&who, tid, &held.old, error)),
     };
     match identity(pinner, held.thread) {
         Identity::Same => {}
-        Identity::Ended => return Verdict::Ended,
-        Identity::Reused => return Verdict::Reused,
+        Identity::Ended => return RestoreResult::Ended,
+        Identity::Reused => return RestoreResult::Reused,
         Identity::Unknown(error) => return refused(&error),
     }
     let now = match pinner.mask_of(tid) {
@@ -88,8 +88,8 @@ pub(super) fn put_back(pinner: &mut dyn Pinner, held: &Held, pins: &[&Held]) -> 
     let cpuset = if gave { None } else { pinner.cpuset_of(tid) };
     if !cpuset.is_some_and(|cpuset| pins.iter().any(|pin| pin.shows_as(&now, &cpuset))) {
         match now {
-            now if now == held.old => return Verdict::Already,
-            now if !gave => return Verdict::Changed(now),
+            now if now == held.old => return RestoreResult::Already,
+            now if !gave => return RestoreResult::Changed(now),
             _ => {}
         }
     }
@@ -97,8 +97,8 @@ pub(super) fn put_back(pinner: &mut dyn Pinner, held: &Held, pins: &[&Held]) -> 
         return refused(&error);
     }
     match (pinner.mask_of(tid), identity(pinner, held.thread)) {
-        (_, Identity::Reused) => Verdict::TakenOver,
-        (Ok(got), _) => Verdict::Restored(got),
+        (_, Identity::Reused) => RestoreResult::TakenOver,
+        (Ok(got), _) => RestoreResult::Restored(got),
         (Err(error), _) => refused(&error),
     }
 }
@@ -114,31 +114,31 @@ fn not_restored(who: &str, tid: u32, old: &CoreSet, error: &std::io::Error) -> S
 }
 
 /// Adds what came of it to the outcome: one sentence, and an event where the old mask is in force again.
-pub(super) fn tell(outcome: &mut Outcome, held: &Held, verdict: &Verdict) {
+pub(super) fn tell(outcome: &mut Outcome, held: &ActivePin, verdict: &RestoreResult) {
     let (thread, old, who) = (held.thread, &held.old, who(&held.label, held.thread));
     match verdict {
-        Verdict::Restored(got) => {
+        RestoreResult::Restored(got) => {
             match shortfall(&who, old, got) {
                 None => outcome.say(format!("{who} is back on {}", cores_of(got))),
                 Some(sentence) => outcome.warn(sentence),
             }
             outcome.events.push(Event::Restored { thread, got: got.clone(), at_ns: monotonic_ns() });
         }
-        Verdict::Already => {
+        RestoreResult::Already => {
             outcome.say(format!("{who} is on {} already, as before vnettop", cores_of(old)));
             outcome.events.push(Event::Restored { thread, got: old.clone(), at_ns: monotonic_ns() });
         }
-        Verdict::Ended => outcome.say(format!("{who} ended, nothing to put back")),
-        Verdict::Reused => {
+        RestoreResult::Ended => outcome.say(format!("{who} ended, nothing to put back")),
+        RestoreResult::Reused => {
             outcome.say(format!("{who} ended, nothing to put back; its number now belongs to another thread"));
         }
-        Verdict::Changed(now) => outcome.warn(format!(
+        RestoreResult::Changed(now) => outcome.warn(format!(
             "{who} is on {}, which vnettop did not set: someone else changed it since, so it was left alone; \
              taskset -cp {old} {} puts back what it had before vnettop",
             cores_of(now),
             thread.tid
         )),
-        Verdict::TakenOver => outcome.warn(taken_over(&who, thread.tid, old)),
-        Verdict::Refused(sentence) => outcome.warn(sentence.clone()),
+        RestoreResult::TakenOver => outcome.warn(taken_over(&who, thread.tid, old)),
+        RestoreResult::Refused(sentence) => outcome.warn(sentence.clone()),
     }
 }

@@ -159,7 +159,7 @@ fn hand(fake: &Fake, dir: &TempDir) -> Hand {
 
 /// The sentences, one a line, warnings marked with an exclamation mark.
 fn said(outcome: &Outcome) -> String {
-    let line = |line: &super::Line| format!("{}{}\n", if line.warning { "! " } else { "" }, line.text);
+    let line = |line: &super::OutcomeLine| format!("{}{}\n", if line.warning { "! " } else { "" }, line.text);
     outcome.lines.iter().map(line).collect()
 }
 

@@ -5,7 +5,7 @@ use super::journal::others::Claimant;
 use super::journal::past::{self, Past};
 use super::journal::{self, Entry, Lock};
 use super::pin::{Identity, identity};
-use super::put_back::{self, Held};
+use super::put_back::{self, ActivePin};
 use super::{Outcome, Pinner};
 use crate::sample::{CoreSet, ThreadId};
 use std::collections::{HashMap, HashSet};
@@ -87,9 +87,9 @@ fn sort(pinner: &mut dyn Pinner, past: Past, boot: &str, journals: &mut Journals
 
 /// Judges every thread once; returns those with nothing left to try.
 fn put_back_all(pinner: &mut dyn Pinner, journals: &Journals, outcome: &mut Outcome) -> HashSet<ThreadId> {
-    let mut rows: Vec<&(u64, Held)> = journals.dead.iter().flat_map(|past| &past.held).collect();
+    let mut rows: Vec<&(u64, ActivePin)> = journals.dead.iter().flat_map(|past| &past.held).collect();
     rows.sort_by_key(|(at_ns, _)| *at_ns);
-    let mut by_thread: HashMap<ThreadId, Vec<&Held>> = HashMap::new();
+    let mut by_thread: HashMap<ThreadId, Vec<&ActivePin>> = HashMap::new();
     for (_, held) in &rows {
         by_thread.entry(held.thread).or_default().push(held);
     }
@@ -102,11 +102,11 @@ fn put_back_all(pinner: &mut dyn Pinner, journals: &Journals, outcome: &mut Outc
             outcome.warn(format!("{who} is held by vnettop {pid}: {way_out}, then run vnettop undo again"));
             continue;
         }
-        let held = Held { old: original(&same_thread), ..same_thread[0].clone() };
+        let held = ActivePin { old: original(&same_thread), ..same_thread[0].clone() };
         let verdict = put_back::put_back(pinner, &held, &same_thread);
         put_back::tell(outcome, &held, &verdict);
         // A mask that someone else set is told once, with the line that mends it; only what the kernel refused is kept.
-        if !matches!(verdict, put_back::Verdict::Refused(_)) {
+        if !matches!(verdict, put_back::RestoreResult::Refused(_)) {
             settled.insert(oldest.thread);
         }
     }
@@ -114,7 +114,7 @@ fn put_back_all(pinner: &mut dyn Pinner, journals: &Journals, outcome: &mut Outc
 }
 
 /// The mask from before all vnettops that pinned a thread one after the other, or what someone else has set in between.
-fn original(same_thread: &[&Held]) -> CoreSet {
+fn original(same_thread: &[&ActivePin]) -> CoreSet {
     let set_by_others = (1..same_thread.len()).rev().map(|nth| (&same_thread[nth].old, &same_thread[..nth]));
     let newest =
         set_by_others.into_iter().find(|(old, before)| !before.iter().any(|held| held.old == **old || held.gave(old)));

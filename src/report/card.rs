@@ -67,8 +67,8 @@ pub(super) struct Proof<'a> {
     phases: Vec<Value>,
     before: Half,
     after: Half,
-    mean_difference_bits_per_s: Interval,
-    cv_difference: Option<Interval>,
+    mean_difference_bits_per_s: ConfidenceInterval,
+    cv_difference: Option<ConfidenceInterval>,
 }
 
 #[derive(Serialize)]
@@ -89,7 +89,7 @@ struct Half {
 
 /// A difference, after minus before, and the ends of its confidence interval.
 #[derive(Serialize)]
-struct Interval {
+struct ConfidenceInterval {
     is: f64,
     from: f64,
     to: f64,
@@ -130,9 +130,9 @@ fn half(side: &Side) -> Half {
     }
 }
 
-fn interval(difference: Difference) -> Interval {
+fn interval(difference: Difference) -> ConfidenceInterval {
     let Difference { is, from, to } = difference;
-    Interval { is, from, to }
+    ConfidenceInterval { is, from, to }
 }
 
 #[cfg(test)]

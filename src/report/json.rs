@@ -22,9 +22,9 @@ use crate::derive::{BenchmarkMetrics, CoreMetrics, Finding, LinkMetrics, Loss, M
 use crate::sample::{Ifindex, Ordinary, Problem, SOFTIRQ_KINDS, Space};
 use events::{Happened, Tracing};
 use finding::HeldBack;
-use flow::Spread;
+use flow::SpreadObject;
 use owner::BelongsTo;
-use peer::{Peer, link_named, peer};
+use peer::{PeerObject, link_named, peer};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use std::io::{self, Write};
@@ -46,7 +46,7 @@ struct Object<'a> {
     schema_version: u32,
     ts: String,
     elapsed_s: Option<f64>,
-    host: Host<'a>,
+    host: HostObject<'a>,
     own: Own,
     trace: Option<Tracing>,
     namespaces: Each<'a, Space>,
@@ -60,7 +60,7 @@ struct Object<'a> {
     benchmarks: Each<'a, BenchmarkMetrics>,
     losses: Each<'a, Loss>,
     drops: Option<Vec<loss::Dropped<'a>>>,
-    jitter: Option<Spread>,
+    jitter: Option<SpreadObject>,
     events: Vec<Happened<'a>>,
     findings: Each<'a, Finding>,
     limit: Option<HeldBack<'a>>,
@@ -70,7 +70,7 @@ struct Object<'a> {
 }
 
 #[derive(Serialize)]
-struct Host<'a> {
+struct HostObject<'a> {
     name: &'a str,
     kernel: &'a str,
     arch: &'a str,
@@ -102,7 +102,7 @@ impl<'a> Object<'a> {
             schema_version: SCHEMA_VERSION,
             ts: timestamp(metrics.wall_ms),
             elapsed_s: metrics.elapsed_s,
-            host: Host {
+            host: HostObject {
                 name: &metrics.facts.host.name,
                 kernel: &metrics.facts.host.kernel,
                 arch: &metrics.facts.host.arch,
@@ -131,7 +131,7 @@ impl<'a> Object<'a> {
             benchmarks: Each { rows: &metrics.benchmarks, metrics },
             losses: Each { rows: &metrics.losses.places, metrics },
             drops: loss::Dropped::all(metrics),
-            jitter: Spread::of(metrics),
+            jitter: SpreadObject::of(metrics),
             events: Happened::all(metrics),
             findings: Each { rows: &metrics.findings, metrics },
             limit: metrics.limit.as_ref().map(HeldBack::by),
@@ -142,14 +142,14 @@ impl<'a> Object<'a> {
     }
 }
 
-trait Row {
+trait JsonRow {
     type Out<'a>: Serialize
     where
         Self: 'a;
     fn row<'a>(&'a self, metrics: &'a Metrics) -> Self::Out<'a>;
 }
 
-impl<T: Row> Serialize for Each<'_, T> {
+impl<T: JsonRow> Serialize for Each<'_, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut list = serializer.serialize_seq(Some(self.rows.len()))?;
         for row in self.rows {
@@ -173,10 +173,10 @@ struct Link<'a> {
     rx_queues: Option<u32>,
     master: Option<&'a str>,
     slave_kind: Option<&'a str>,
-    peer: Option<Peer<'a>>,
-    lower: Option<Peer<'a>>,
+    peer: Option<PeerObject<'a>>,
+    lower: Option<PeerObject<'a>>,
     owner: Option<BelongsTo<'a>>,
-    ovs: Option<ovs::Port<'a>>,
+    ovs: Option<ovs::PortObject<'a>>,
     claim_mbps: Option<u32>,
     claim_basis: &'a str,
     rx_bits_per_s: Option<f64>,
@@ -201,7 +201,7 @@ struct Link<'a> {
     tx_errors: Option<u64>,
 }
 
-impl Row for LinkMetrics {
+impl JsonRow for LinkMetrics {
     type Out<'a> = Link<'a>;
 
     fn row<'a>(&'a self, metrics: &'a Metrics) -> Link<'a> {
@@ -223,7 +223,7 @@ impl Row for LinkMetrics {
             peer: facts.peer.map(|of| peer(metrics, of)),
             lower: facts.lower.map(|of| peer(metrics, of)),
             owner: metrics.owner(facts.key()).map(BelongsTo::of),
-            ovs: self.ovs.as_deref().map(ovs::Port::of),
+            ovs: self.ovs.as_deref().map(ovs::PortObject::of),
             claim_mbps: facts.speed_mbps,
             claim_basis: self.basis.word(),
             rx_bits_per_s: rates.and_then(|rates| rates.rx_bits_per_s),
@@ -252,7 +252,7 @@ impl Row for LinkMetrics {
 
 #[derive(Serialize)]
 #[allow(clippy::struct_field_names, reason = "the names of the JSON")]
-struct Core {
+struct CoreObject {
     core: u32,
     cluster: Option<u32>,
     llc: Option<u32>,
@@ -294,14 +294,14 @@ impl Serialize for Softirqs {
 const NET_TX: usize = 2;
 const NET_RX: usize = 3;
 
-impl Row for CoreMetrics {
-    type Out<'a> = Core;
+impl JsonRow for CoreMetrics {
+    type Out<'a> = CoreObject;
 
-    fn row<'a>(&'a self, metrics: &'a Metrics) -> Core {
+    fn row<'a>(&'a self, metrics: &'a Metrics) -> CoreObject {
         let (place, load) = (&self.place, self.load.as_ref());
         let (shares, exact) = (load.and_then(|load| load.shares), load.and_then(|load| load.softirqs_exact));
         let softirqs = load.map_or([None; 10], |load| load.softirqs_per_s);
-        Core {
+        CoreObject {
             core: place.core,
             cluster: place.cluster,
             llc: place.llc,
@@ -330,7 +330,7 @@ impl Row for CoreMetrics {
 }
 
 #[derive(Serialize)]
-struct Thread<'a> {
+struct ThreadObject<'a> {
     pid: u32,
     tid: u32,
     start: u64,
@@ -360,12 +360,12 @@ struct ByClass {
     socket: u64,
 }
 
-impl Row for ThreadMetrics {
-    type Out<'a> = Thread<'a>;
+impl JsonRow for ThreadMetrics {
+    type Out<'a> = ThreadObject<'a>;
 
-    fn row<'a>(&'a self, _: &'a Metrics) -> Thread<'a> {
+    fn row<'a>(&'a self, _: &'a Metrics) -> ThreadObject<'a> {
         let (sample, by) = (&self.sample, self.by_class);
-        Thread {
+        ThreadObject {
             pid: sample.id.pid,
             tid: sample.id.tid,
             start: sample.id.start,

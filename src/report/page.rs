@@ -9,7 +9,7 @@ pub(super) struct Fact {
 }
 
 /// Two sides, a figure a row.
-pub(super) struct Table {
+pub(super) struct ComparisonTable {
     pub(super) header: [String; 4],
     pub(super) rows: Vec<[String; 4]>,
 }
@@ -20,7 +20,7 @@ pub(super) struct Page {
     /// Of what: the command, or the test.
     pub(super) of: String,
     pub(super) facts: Vec<Fact>,
-    pub(super) table: Option<Table>,
+    pub(super) table: Option<ComparisonTable>,
     pub(super) conclusions: Vec<Fact>,
 }
 
@@ -59,7 +59,7 @@ impl Page {
             }
         };
         facts(&mut out, &self.facts);
-        if let Some(Table { header, rows }) = &self.table {
+        if let Some(ComparisonTable { header, rows }) = &self.table {
             let line =
                 |cells: &[String; 4]| format!("| {} |\n", cells.each_ref().map(|cell| escaped(cell)).join(" | "));
             let _ = write!(out, "\n{}|---|---:|---:|---:|\n", line(header));
@@ -74,7 +74,7 @@ impl Page {
 }
 
 /// Columns as wide as their widest cell; figures to the right.
-fn aligned(Table { header, rows }: &Table) -> String {
+fn aligned(ComparisonTable { header, rows }: &ComparisonTable) -> String {
     let lines = || std::iter::once(header).chain(rows);
     let width = |column: usize| lines().map(|line| line[column].chars().count()).max().unwrap_or(0);
     let mut out = String::new();

@@ -1,14 +1,14 @@
 //! Unpinned against pinned in words and figures, whatever made the phases: a table, the verdict, the phases, the method.
 
 use super::figures::{count, digits, percent, rate, scale, seconds, signed_points, signed_rate};
-use super::page::{Fact, Table, fact};
+use super::page::{ComparisonTable, Fact, fact};
 use crate::derive::proof::{CONFIDENCE, Phase, Side};
 use crate::derive::{Card, FlowBasis, Jitter};
 use crate::sample::CoreSet;
 use serde_json::{Value, json};
 
 /// The figures of both sides, which are called so.
-pub(super) fn table(card: &Card, names: [&str; 2]) -> Table {
+pub(super) fn table(card: &Card, names: [&str; 2]) -> ComparisonTable {
     let Card { before, after, mean, cv, .. } = card;
     let of_rate = |name: &str, of: fn(&Jitter) -> f64| {
         [name.to_owned(), rate(of(&before.jitter)), rate(of(&after.jitter)), String::new()]
@@ -40,7 +40,7 @@ pub(super) fn table(card: &Card, names: [&str; 2]) -> Table {
         busy,
     ];
     let difference = format!("difference ({:.0} % interval)", CONFIDENCE * 100.0);
-    Table { header: ["", names[0], names[1], &difference].map(str::to_owned), rows }
+    ComparisonTable { header: ["", names[0], names[1], &difference].map(str::to_owned), rows }
 }
 
 /// What follows from them, and what they were made of.

@@ -4,7 +4,7 @@ pub(super) mod room;
 
 use super::{SourceError, now_ns};
 use crate::sample::{Item, OnRequest};
-use room::Room;
+use room::QueueRoom;
 use std::cell::RefCell;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -45,7 +45,7 @@ pub enum Pace {
 /// The sending end.
 pub(super) struct Sender {
     pub items: Handover,
-    pub room: RefCell<Room>,
+    pub room: RefCell<QueueRoom>,
     pub ready: Arc<OwnedFd>,
     pub commands: RefCell<Receiver<Command>>,
     pub commanded: Arc<OwnedFd>,

@@ -6,7 +6,7 @@ mod ioctl;
 
 use super::netlink::message::{text, u16_at, u32_at};
 use crate::sample::Ifindex;
-use ioctl::{HEAD, Question, Socket};
+use ioctl::{HEAD, IoctlRequest, IoctlSocket};
 use std::io;
 
 /// `struct ethtool_link_settings`: `speed`, `link_mode_masks_nwords`.
@@ -36,7 +36,7 @@ const MOST_BLOCKS: u32 = 64;
 
 /// Asks the drivers of one namespace's links.
 #[derive(Debug)]
-pub(super) struct Drivers(Socket);
+pub(super) struct Drivers(IoctlSocket);
 
 /// One feature of a link, by the name that `ethtool -k` gives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(super) struct Feature {
 
 /// What drives a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Device {
+pub(super) struct LinkDriver {
     /// As `virtio_net`.
     pub driver: Vec<u8>,
     /// Where it is on its bus; empty where there is no device.
@@ -59,14 +59,14 @@ pub(super) struct Device {
 impl Drivers {
     /// Opens a socket in the calling thread's namespace.
     pub fn open() -> io::Result<Self> {
-        Socket::open().map(Self)
+        IoctlSocket::open().map(Self)
     }
 
     /// A link's speed, Mb/s, as its driver says it; `EOPNOTSUPP` where it says nothing.
     pub fn speed(&self, link: Ifindex) -> io::Result<u32> {
         let told = match self.settings(link) {
             Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {
-                old_speed(&self.0.ask(link, Question::OldSettings, [0; HEAD])?)
+                old_speed(&self.0.ask(link, IoctlRequest::OldSettings, [0; HEAD])?)
             }
             told => speed(&told?),
         };
@@ -76,23 +76,23 @@ impl Drivers {
     /// The kernel first says how long its lists of modes are, as a negative number, and answers who knows it.
     fn settings(&self, link: Ifindex) -> io::Result<Vec<u8>> {
         let mut head = [0; HEAD];
-        head[WORDS] = self.0.ask(link, Question::Settings, head)?[WORDS].wrapping_neg();
-        self.0.ask(link, Question::Settings, head)
+        head[WORDS] = self.0.ask(link, IoctlRequest::Settings, head)?[WORDS].wrapping_neg();
+        self.0.ask(link, IoctlRequest::Settings, head)
     }
 
     /// A link's features.
     pub fn features(&self, link: Ifindex) -> io::Result<Vec<Feature>> {
         let mut head = [0; HEAD];
         head[SET..COUNT].copy_from_slice(&FEATURES.to_ne_bytes());
-        let names = self.0.ask(link, Question::Names, head)?;
+        let names = self.0.ask(link, IoctlRequest::Names, head)?;
         let mut head = [0; HEAD];
         head[SIZE..BLOCKS].copy_from_slice(&MOST_BLOCKS.to_ne_bytes());
-        Ok(features(&names, &self.0.ask(link, Question::Features, head)?))
+        Ok(features(&names, &self.0.ask(link, IoctlRequest::Features, head)?))
     }
 
     /// What drives a link; none where nobody says.
-    pub fn device(&self, link: Ifindex) -> Option<Device> {
-        device(&self.0.ask(link, Question::Driver, [0; HEAD]).ok()?)
+    pub fn device(&self, link: Ifindex) -> Option<LinkDriver> {
+        device(&self.0.ask(link, IoctlRequest::Driver, [0; HEAD]).ok()?)
     }
 }
 
@@ -106,9 +106,9 @@ fn old_speed(settings: &[u8]) -> Option<u32> {
     Some(u32::from(u16_at(settings, SPEED_HIGH)?) << 16 | u32::from(u16_at(settings, SPEED_LOW)?))
 }
 
-fn device(told: &[u8]) -> Option<Device> {
+fn device(told: &[u8]) -> Option<LinkDriver> {
     let word = |at: usize| Some(text(told.get(at..at + NAME)?).to_vec());
-    Some(Device { driver: word(DRIVER)?, bus: word(BUS)? })
+    Some(LinkDriver { driver: word(DRIVER)?, bus: word(BUS)? })
 }
 
 fn features(names: &[u8], states: &[u8]) -> Vec<Feature> {

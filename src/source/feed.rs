@@ -1,6 +1,6 @@
 //! The receiving end of the one channel between the thread that has the data and the thread that shows them, live or replayed.
 
-use super::channel::{Handover, Sender, reset, ring, room::Room};
+use super::channel::{Handover, Sender, reset, ring, room::QueueRoom};
 use super::replay;
 use super::sampler::{self, Settings};
 use super::{SourceError, now_ns, proc_file};
@@ -73,7 +73,7 @@ impl Feed {
         let (taken, is_live) = (Arc::new(AtomicU64::new(0)), matches!(handover, Handover::AtOnce(_)));
         let sender = Sender {
             items: handover,
-            room: RefCell::new(Room::new(Arc::clone(&taken))),
+            room: RefCell::new(QueueRoom::new(Arc::clone(&taken))),
             ready: Arc::clone(&ready),
             commands: RefCell::new(from_feed),
             commanded: Arc::clone(&commanded),

@@ -13,11 +13,11 @@ mod udp;
 use super::netlink::{dialogue, socket::KernelSocket};
 use super::{Roots, SourceError, now_ns, proc_file, way_out};
 use crate::sample::{FlowPath, FlowSample, Problem, Proto, ThreadSample};
-use diag::Told;
-use holder::Holder;
+use diag::SocketInfo;
+use holder::SocketHolder;
 use peers::Peers;
 use rustix::io::Errno;
-use space::Space;
+use space::NamespaceFlows;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::mem::MaybeUninit;
@@ -34,9 +34,9 @@ pub struct FlowReader {
     proc: PathBuf,
     own_netns: Option<u64>,
     /// By process; none where its descriptors may not be seen.
-    holders: BTreeMap<u32, Option<Holder>>,
+    holders: BTreeMap<u32, Option<SocketHolder>>,
     /// By namespace; none where it cannot be entered.
-    spaces: BTreeMap<u64, Option<Space<KernelSocket>>>,
+    spaces: BTreeMap<u64, Option<NamespaceFlows<KernelSocket>>>,
     peers: Peers,
     buffer: Vec<u8>,
     entries: Vec<MaybeUninit<u8>>,
@@ -161,7 +161,7 @@ impl FlowReader {
             let ran_ns = threads.iter().map(|thread| thread.cpu_ns).fold(0, u64::wrapping_add);
             let holder = match self.holders.remove(&pid) {
                 Some(known) => known,
-                None => match Holder::open(&self.proc, pid, now_ns) {
+                None => match SocketHolder::open(&self.proc, pid, now_ns) {
                     Err(Errno::ACCESS | Errno::PERM) => {
                         self.tell(Blind::Descriptors(pid));
                         None
@@ -175,7 +175,7 @@ impl FlowReader {
                     opened => opened.ok(),
                 },
             };
-            let look = |mut holder: Holder| {
+            let look = |mut holder: SocketHolder| {
                 holder.look(&self.proc, (pid, ran_ns), now_ns, &mut self.entries).ok().map(|()| holder)
             };
             match holder.map(look) {
@@ -203,7 +203,7 @@ impl FlowReader {
             let is_own = self.own_netns == Some(netns);
             let opened = if is_own { netns::open_here() } else { netns::open_inside(&self.proc, pid) };
             let space = opened.map_err(|error| refused.push(blind(is_own, pid, &error))).ok();
-            self.spaces.insert(netns, space.map(|dialogue| Space::new(netns, dialogue)));
+            self.spaces.insert(netns, space.map(|dialogue| NamespaceFlows::new(netns, dialogue)));
         }
         for blind in refused {
             self.tell(blind);
@@ -215,11 +215,11 @@ impl FlowReader {
 
     /// Follows the sockets of the holders that have become connections, and their UDP sockets.
     fn find(&mut self, now_ns: u64) {
-        let mut followed: usize = self.spaces.values().flatten().map(Space::followed).sum();
+        let mut followed: usize = self.spaces.values().flatten().map(NamespaceFlows::followed).sum();
         let mut refused = Vec::new();
         for (&netns, space) in &mut self.spaces {
             let Some(space) = space else { continue };
-            let mut here: Vec<(u32, &mut Holder)> = self
+            let mut here: Vec<(u32, &mut SocketHolder)> = self
                 .holders
                 .iter_mut()
                 .filter_map(|(&pid, holder)| Some((pid, holder.as_mut()?)))
@@ -263,7 +263,7 @@ impl FlowReader {
 }
 
 /// The process that holds this socket and from now on follows it.
-fn claim(here: &mut [(u32, &mut Holder)], proto: Proto, told: &Told, now_ns: u64) -> Option<u32> {
+fn claim(here: &mut [(u32, &mut SocketHolder)], proto: Proto, told: &SocketInfo, now_ns: u64) -> Option<u32> {
     for (pid, holder) in here {
         if proto == Proto::Tcp && told.is_connecting() {
             holder.hope(told.inode, now_ns);

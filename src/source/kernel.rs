@@ -7,8 +7,8 @@ use super::{Roots, now_ns};
 use crate::bpf::drops::{DropRow, FlowKey};
 use crate::bpf::hops::HopCount;
 use crate::bpf::moves::MoveRings;
-use crate::bpf::softirqs::{Softirq, SoftirqTimes};
-use crate::bpf::{Maps, Programs, Refusal, Report};
+use crate::bpf::softirqs::{SoftirqTimes, SoftirqTotal};
+use crate::bpf::{Maps, Programs, Refusal, TracerEvent};
 use crate::sample::{
     DropCount, DropFlow, Drops, FlowPath, FlowSample, HopCores, HopWay, Ifindex, KernelCounts, LinkKey, OnRequest,
     Problem, Proto, SOFTIRQ_KINDS, SoftirqTime,
@@ -204,7 +204,7 @@ impl KernelReader {
     /// The softirq time of the cores that had any; none where nobody wants it or it cannot be had.
     fn softirqs(&self) -> Option<Vec<SoftirqTime>> {
         let times = self.times.as_ref().filter(|_| self.wanted.softirqs)?;
-        let core = |(core, kinds): (u32, [Softirq; SOFTIRQ_KINDS.len()])| SoftirqTime {
+        let core = |(core, kinds): (u32, [SoftirqTotal; SOFTIRQ_KINDS.len()])| SoftirqTime {
             core,
             at_ns: now_ns(),
             ns: kinds.map(|kind| kind.ns),
@@ -274,9 +274,9 @@ impl KernelReader {
         self.no_more = Some(refusal::no_more(&self.roots, refusal));
     }
 
-    fn take(&mut self, report: Report) {
+    fn take(&mut self, report: TracerEvent) {
         match report {
-            Report::Loaded(maps) => {
+            TracerEvent::Loaded(maps) => {
                 if let Stage::Loading(programs) = std::mem::replace(&mut self.stage, Stage::Refused) {
                     if self.wanted.softirqs {
                         programs.time_softirqs(true);
@@ -286,11 +286,11 @@ impl KernelReader {
                     self.stage = Stage::Running(programs, maps);
                 }
             }
-            Report::Refused(refusal) => {
+            TracerEvent::Refused(refusal) => {
                 self.refuse(&refusal);
                 self.stage = Stage::Refused;
             }
-            Report::Functions(names) => {
+            TracerEvent::Functions(names) => {
                 if self.refusal.is_none() && names.iter().all(|(_, name)| name.is_none()) {
                     self.refusal = Some(UNNAMED.to_owned());
                 }
@@ -301,12 +301,12 @@ impl KernelReader {
                     }
                 }
             }
-            Report::NoMore(refusal) => {
+            TracerEvent::NoMore(refusal) => {
                 self.no_more = Some(refusal::no_more(&self.roots, &refusal));
                 self.counts_hops = false;
             }
-            Report::Softirqs(times) => self.times = Some(times),
-            Report::Hops(counts) => {
+            TracerEvent::Softirqs(times) => self.times = Some(times),
+            TracerEvent::Hops(counts) => {
                 self.hops = counts.into_iter().map(hop).collect();
                 self.counts_hops = false;
             }

@@ -20,7 +20,7 @@ use crate::source::netlink::socket::KernelSocket;
 use crate::source::spaces::Spaces;
 use crate::source::{SourceError, host};
 use claims::Claims;
-use facts::Place;
+use facts::MessageNamespace;
 use reader::Reader;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -75,7 +75,7 @@ impl LinkReader {
         let buffer = vec![0; dialogue::BUFFER];
         let asks_drivers = claims.is_err() || host::is_before(NAMES_DEVICES);
         let drivers = if asks_drivers { Drivers::open().ok() } else { None };
-        let place = Place { netns, sysfs: sysfs.into(), drivers };
+        let place = MessageNamespace { netns, sysfs: sysfs.into(), drivers };
         let reader = Reader::open(Dialogue::new(dumps), news, claims, buffer, place)?.settling();
         Ok(Self { netns, reader })
     }

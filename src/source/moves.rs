@@ -7,7 +7,7 @@ mod newborn;
 mod timens;
 
 use super::{Roots, now_ns};
-use crate::bpf::moves::{Asked, MoveRings, RawMove};
+use crate::bpf::moves::{MoveRings, RawMove, TraceRequest};
 use crate::sample::{Move, ThreadSample, Trace, TraceSource};
 use claims::Claims;
 use newborn::Newborn;
@@ -22,7 +22,7 @@ pub struct MoveReader {
     newborn: Newborn,
     claims: Claims,
     /// What the kernel was asked for when the reading before ended; none while it was asked for nothing.
-    in_force: Option<Asked>,
+    in_force: Option<TraceRequest>,
     /// The watched threads of the reading before, sorted, and the sum of their counts.
     watched: Vec<u32>,
     counted: Option<u64>,
@@ -65,7 +65,7 @@ impl MoveReader {
     /// to be born now and then.
     fn ask(&mut self, rings: &mut MoveRings, tids: &[u32], now_ns: u64) {
         let looked = self.newborn.look(now_ns);
-        let is_covered = |asked: &Asked| tids.iter().all(|&tid| filter::holds(asked, tid));
+        let is_covered = |asked: &TraceRequest| tids.iter().all(|&tid| filter::holds(asked, tid));
         let changes = tids != self.watched && !is_covered(rings.asked());
         let worn = looked && (self.newborn.is_worn() || self.claims.strangers > MANY_STRANGERS);
         if changes || worn || self.in_force.is_none() {

@@ -11,10 +11,10 @@ mod walk;
 use crate::sample::{EndName, Ends, FlowPath, FlowSample, LinkFacts, OvsSwitch, Problem, SocketKey};
 use crate::source::owners::OwnerReader;
 use crate::source::spaces::Spaces;
-use ends::Wanted;
-use kernel::{Kernel, Sockets};
+use ends::WantedPath;
+use kernel::{KernelQueries, QuerySockets};
 use lookups::Lookups;
-use map::Map;
+use map::NetworkMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -50,12 +50,12 @@ type Seen = (SocketKey, SocketAddr, Option<u32>, (bool, bool));
 pub struct PathReader {
     published: Arc<Vec<FlowPath>>,
     problems: Vec<Problem>,
-    sockets: Sockets,
+    sockets: QuerySockets,
     /// What the published paths were found with.
     links: Arc<Vec<Arc<LinkFacts>>>,
     ovs: Arc<Vec<OvsSwitch>>,
     ends: Vec<Seen>,
-    wanted: Vec<Wanted>,
+    wanted: Vec<WantedPath>,
     /// When the flows changed last.
     began_at_ns: u64,
     found_at_ns: u64,
@@ -120,10 +120,11 @@ impl PathReader {
     fn find(&mut self, ground: Ground<'_>, flows: &[FlowSample], now_ns: u64) {
         (self.links, self.ovs) = (Arc::clone(ground.links), Arc::clone(ground.ovs));
         let began_ns = crate::source::now_ns();
-        let map = Map::new(ground.links, ground.ovs);
+        let map = NetworkMap::new(ground.links, ground.ovs);
         self.sockets.begin();
         let held: Vec<(u64, SocketAddr)> = flows.iter().map(|flow| (flow.netns, flow.local)).collect();
-        let mut kernel = Kernel { sockets: &mut self.sockets, spaces: ground.spaces, owners: ground.owners, map };
+        let mut kernel =
+            KernelQueries { sockets: &mut self.sockets, spaces: ground.spaces, owners: ground.owners, map };
         let paths = ways(map, &mut kernel, &held, &self.wanted);
         if paths != *self.published {
             self.published = Arc::new(paths);
@@ -145,11 +146,16 @@ impl PathReader {
 }
 
 /// The paths of these, the senders' first: one that is known from its sender is not asked for backwards.
-fn ways<L: Lookups>(map: Map<'_>, lookups: &mut L, held: &[(u64, SocketAddr)], wanted: &[Wanted]) -> Vec<FlowPath> {
-    let (backwards, forth): (Vec<&Wanted>, Vec<&Wanted>) = wanted.iter().partition(|wanted| wanted.backwards);
+fn ways<L: Lookups>(
+    map: NetworkMap<'_>,
+    lookups: &mut L,
+    held: &[(u64, SocketAddr)],
+    wanted: &[WantedPath],
+) -> Vec<FlowPath> {
+    let (backwards, forth): (Vec<&WantedPath>, Vec<&WantedPath>) = wanted.iter().partition(|wanted| wanted.backwards);
     let mut paths: Vec<FlowPath> = forth.into_iter().map(|wanted| path(map, lookups, held, wanted)).collect();
     for wanted in backwards {
-        let Wanted { netns, packet, .. } = *wanted;
+        let WantedPath { netns, packet, .. } = *wanted;
         let end = EndName { netns, local: packet.to, remote: packet.from };
         let is_it =
             |path: &FlowPath| path.proto == packet.proto && path.ends.as_ref().is_some_and(|ends| ends.far == end);
@@ -161,8 +167,8 @@ fn ways<L: Lookups>(map: Map<'_>, lookups: &mut L, held: &[(u64, SocketAddr)], w
 }
 
 /// One path, forwards or backwards.
-fn path<L: Lookups>(map: Map<'_>, lookups: &mut L, held: &[(u64, SocketAddr)], wanted: &Wanted) -> FlowPath {
-    let Wanted { packet, netns, backwards } = *wanted;
+fn path<L: Lookups>(map: NetworkMap<'_>, lookups: &mut L, held: &[(u64, SocketAddr)], wanted: &WantedPath) -> FlowPath {
+    let WantedPath { packet, netns, backwards } = *wanted;
     if !backwards {
         let way = walk::walk(map, lookups, held, netns, packet);
         let ends = told_ends(netns, packet, &way);

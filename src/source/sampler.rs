@@ -11,7 +11,7 @@ use super::channel::{Command, Sender};
 use super::live::Live;
 pub use super::live::{ReadPolicy, Scope};
 use super::pulse::{self, PulseTimer};
-use super::seat::Seat;
+use super::seat::OwnCore;
 pub use super::spaces::{Choice, SELF};
 use super::{SourceError, now_ns};
 use crate::sample::{Item, OwnCost};
@@ -47,7 +47,7 @@ fn sample_until_stopped(settings: &Settings, feed: &Sender) -> Result<(), Source
     let mut live = Live::open(&settings.scope)?;
     let mut schedule = Schedule::start(settings.interval)?;
     let mut priority = Priority::take(settings.realtime);
-    let mut seat = Seat::default();
+    let mut seat = OwnCore::default();
     let mut taken = 0;
     let (mut late_ticks, mut left_out) = (0, 0);
     loop {

@@ -23,7 +23,7 @@ const QUIET: u32 = 3;
 
 /// The seat, and what is known since it was last thought over.
 #[derive(Debug, Default)]
-pub(super) struct Seat {
+pub(super) struct OwnCore {
     core: Option<CoreId>,
     /// Where vnettop may run at all; none before the first look.
     home: Option<CoreSet>,
@@ -41,7 +41,7 @@ struct Trail {
     cores: CoreSet,
 }
 
-impl Seat {
+impl OwnCore {
     /// The core that vnettop keeps itself on; none while it runs anywhere.
     pub fn core(&self) -> Option<CoreId> {
         self.core

@@ -19,14 +19,14 @@ const LOOKS: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// Standard output; a write takes what there is room for, and is `WouldBlock` where there is none.
 #[derive(Debug)]
-pub struct Out {
+pub struct StdoutWriter {
     file: File,
-    way: Way,
+    way: WriteMethod,
 }
 
 /// How it is written to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum WriteMethod {
     /// A file takes everything; or this program alone has it open so that it does not wait.
     Plain,
     /// A socket, which can be asked not to wait.
@@ -35,7 +35,7 @@ enum Way {
     Pieces,
 }
 
-impl Out {
+impl StdoutWriter {
     /// Takes standard output. Whoever else has it open is not concerned: a pipe and a terminal are opened again.
     ///
     /// # Errors
@@ -47,16 +47,16 @@ impl Out {
     fn of(fd: BorrowedFd<'_>) -> io::Result<Self> {
         let own = || fd.try_clone_to_owned().map(File::from);
         let way = match FileType::from_raw_mode(rustix::fs::fstat(fd)?.st_mode) {
-            FileType::Socket => Way::Socket,
+            FileType::Socket => WriteMethod::Socket,
             FileType::Fifo | FileType::CharacterDevice => {
                 let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
                 let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
                 match rustix::fs::open(path, flags, Mode::empty()) {
-                    Ok(opened) => return Ok(Self { file: opened.into(), way: Way::Plain }),
-                    Err(_) => Way::Pieces,
+                    Ok(opened) => return Ok(Self { file: opened.into(), way: WriteMethod::Plain }),
+                    Err(_) => WriteMethod::Pieces,
                 }
             }
-            _ => Way::Plain,
+            _ => WriteMethod::Plain,
         };
         Ok(Self { file: own()?, way })
     }
@@ -78,21 +78,23 @@ impl Out {
     }
 }
 
-impl AsFd for Out {
+impl AsFd for StdoutWriter {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
 }
 
-impl Write for Out {
+impl Write for StdoutWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self.way {
-            Way::Plain => self.file.write(bytes),
-            Way::Socket => match rustix::net::send(&self.file, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
-                Err(Errno::PIPE) => Err(io::ErrorKind::BrokenPipe.into()),
-                sent => Ok(sent?),
-            },
-            Way::Pieces => {
+            WriteMethod::Plain => self.file.write(bytes),
+            WriteMethod::Socket => {
+                match rustix::net::send(&self.file, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+                    Err(Errno::PIPE) => Err(io::ErrorKind::BrokenPipe.into()),
+                    sent => Ok(sent?),
+                }
+            }
+            WriteMethod::Pieces => {
                 self.has_room()?;
                 self.file.write(&bytes[..bytes.len().min(PIECE)])
             }
@@ -106,22 +108,22 @@ impl Write for Out {
 
 /// The same for whoever can only write or fail: waits for room, until a signal asks for an end.
 #[derive(Debug)]
-pub struct Patient {
-    out: Out,
+pub struct WaitingStdout {
+    out: StdoutWriter,
     /// The signal that has asked for an end; 0 before.
     ended: Arc<AtomicUsize>,
     gave_up: bool,
 }
 
-impl Patient {
+impl WaitingStdout {
     /// `ended` is not 0 once a signal has asked for an end; from then on nobody is waited for.
     #[must_use]
-    pub fn new(out: Out, ended: Arc<AtomicUsize>) -> Self {
+    pub fn new(out: StdoutWriter, ended: Arc<AtomicUsize>) -> Self {
         Self { out, ended, gave_up: false }
     }
 }
 
-impl Write for Patient {
+impl Write for WaitingStdout {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         // Whatever lies in a buffer above: the rest of a frame has no place any more.
         while !self.gave_up {
@@ -154,7 +156,7 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     /// Writes until nothing is taken any more; how much that was.
-    fn fill(out: &mut Out) -> usize {
+    fn fill(out: &mut StdoutWriter) -> usize {
         let (block, mut taken) = (vec![b'x'; 64 << 10], 0);
         loop {
             match out.write(&block) {
@@ -171,11 +173,11 @@ mod tests {
     #[test]
     fn a_pipe_and_a_socket_that_nobody_reads_hold_nobody_up() {
         let (from, to) = pipe_with(PipeFlags::CLOEXEC).expect("a pipe");
-        let mut again = Out::of(to.as_fd()).expect("it is open");
-        assert_eq!(again.way, Way::Plain, "the own pipe may be opened again");
+        let mut again = StdoutWriter::of(to.as_fd()).expect("it is open");
+        assert_eq!(again.way, WriteMethod::Plain, "the own pipe may be opened again");
         let taken = fill(&mut again);
         assert!(taken >= 4096, "a pipe takes something: {taken}");
-        let mut pieces = Out { file: to.try_clone().expect("a descriptor").into(), way: Way::Pieces };
+        let mut pieces = StdoutWriter { file: to.try_clone().expect("a descriptor").into(), way: WriteMethod::Pieces };
         assert_eq!(fill(&mut pieces), 0, "a full one takes nothing, however it is written to");
         let mut reader = File::from(from);
         reader.read_exact(&mut vec![0; taken]).expect("it is read");
@@ -188,8 +190,8 @@ mod tests {
     #[test]
     fn a_socket_is_asked_not_to_wait() {
         let (one, other) = UnixStream::pair().expect("a pair");
-        let mut out = Out::of(one.as_fd()).expect("it is open");
-        assert_eq!(out.way, Way::Socket, "it cannot be opened again");
+        let mut out = StdoutWriter::of(one.as_fd()).expect("it is open");
+        assert_eq!(out.way, WriteMethod::Socket, "it cannot be opened again");
         assert!(fill(&mut out) > 0, "it takes something");
         drop(other);
         let error = out.write(b"x").expect_err("nobody reads");
@@ -199,10 +201,10 @@ mod tests {
     #[test]
     fn whoever_waits_for_a_reader_is_woken_by_the_signal_that_asks_for_an_end() {
         let (_from, to) = pipe_with(PipeFlags::CLOEXEC).expect("a pipe");
-        let mut out = Out::of(to.as_fd()).expect("it is open");
+        let mut out = StdoutWriter::of(to.as_fd()).expect("it is open");
         fill(&mut out);
         let ended = Arc::new(AtomicUsize::new(0));
-        let mut patient = Patient::new(out, Arc::clone(&ended));
+        let mut patient = WaitingStdout::new(out, Arc::clone(&ended));
         let writing = std::thread::spawn(move || {
             let error = patient.write_all(b"more").expect_err("nobody reads");
             patient.write_all(b"the rest of it").expect("it has no place any more");

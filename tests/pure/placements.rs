@@ -3,7 +3,7 @@
 
 use crate::world::stage::Stage;
 use crate::world::{QUIET, Work, World, scenes};
-use vnettop::effect::{Effect, Line, Outcome};
+use vnettop::effect::{Effect, Outcome, OutcomeLine};
 use vnettop::sample::{CoreId, CoreSet, Duty, Event, ThreadId};
 use vnettop::state::{Mode, Settings};
 
@@ -81,7 +81,7 @@ fn perform(stage: &mut Stage, effects: &[Effect]) -> Vec<(u32, CoreId)> {
             let (asked, got) = (request.cores.clone(), request.cores.clone());
             events.push(Event::Pinned { thread: request.thread, old, asked, got, at_ns: 0 });
         }
-        let line = Line { warning: false, text: format!("{} of {} pinned", requests.len(), requests.len()) };
+        let line = OutcomeLine { warning: false, text: format!("{} of {} pinned", requests.len(), requests.len()) };
         tell(stage, &Outcome { lines: vec![line], events, ..Outcome::default() });
     }
     pinned

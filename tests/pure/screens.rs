@@ -8,7 +8,7 @@ use std::sync::Arc;
 use vnettop::derive::flow::{Connection, DatagramRate, DatagramTest, End};
 use vnettop::derive::proof::Verdict;
 use vnettop::derive::{Evidence, Test, TestKey};
-use vnettop::effect::{Line, Outcome};
+use vnettop::effect::{Outcome, OutcomeLine};
 use vnettop::sample::{CoreSet, Event, Ifindex, Kind, LinkState, PeerRef, Problem, Proto};
 use vnettop::state::{Mode, Settings, Units};
 
@@ -182,8 +182,11 @@ fn pinned_threads_and_what_came_of_it() {
     stage.event(Event::Pinned { thread: server, old, asked: core.clone(), got: core, at_ns: 0 });
     stage.state.outcome(&Outcome {
         lines: vec![
-            Line { warning: false, text: "iperf3 server 39081: 0-127 → 4".into() },
-            Line { warning: true, text: "cannot pin thread 39082: it has ended; press p for a new proposal".into() },
+            OutcomeLine { warning: false, text: "iperf3 server 39081: 0-127 → 4".into() },
+            OutcomeLine {
+                warning: true,
+                text: "cannot pin thread 39082: it has ended; press p for a new proposal".into(),
+            },
         ],
         ..Outcome::default()
     });

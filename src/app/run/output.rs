@@ -36,7 +36,7 @@ pub(super) enum Output {
 /// An output that is passed on.
 #[derive(Debug)]
 pub(super) struct Passed {
-    news: Receiver<News>,
+    news: Receiver<OutputEvent>,
     /// Readable when there is some.
     bell: Arc<OwnedFd>,
     /// Written to when the command has ended.
@@ -45,7 +45,7 @@ pub(super) struct Passed {
 }
 
 #[derive(Debug)]
-enum News {
+enum OutputEvent {
     Told(Option<Side>, Report),
     /// Everything that the command wrote until it ended was passed on.
     CaughtUp,
@@ -118,8 +118,8 @@ impl Output {
         let mut told = Vec::new();
         for news in passed.news.try_iter() {
             match news {
-                News::Told(side, report) => told.push((side, report)),
-                News::CaughtUp => passed.caught_up = true,
+                OutputEvent::Told(side, report) => told.push((side, report)),
+                OutputEvent::CaughtUp => passed.caught_up = true,
             }
         }
         (told, passed.caught_up)
@@ -132,7 +132,7 @@ impl Passed {
         let (bell, ended) = (event()?, event()?);
         let (from, to) = pipe_with(PipeFlags::CLOEXEC)?;
         let (tell, news) = mpsc::sync_channel(MOST_NEWS);
-        let passing = Passing { from, ended: Some(Arc::clone(&ended)), tell, bell: Arc::clone(&bell) };
+        let passing = PipeThread { from, ended: Some(Arc::clone(&ended)), tell, bell: Arc::clone(&bell) };
         rest.0.push(thread::Builder::new().name("output".to_owned()).spawn(move || passing.run())?);
         command.stdout(Stdio::from(to));
         Ok(Self { news, bell, ended, caught_up: false })
@@ -140,19 +140,19 @@ impl Passed {
 }
 
 /// The thread that passes on: it alone waits for the reader.
-struct Passing {
+struct PipeThread {
     from: OwnedFd,
     /// None once it was heard that the command has ended.
     ended: Option<Arc<OwnedFd>>,
-    tell: SyncSender<News>,
+    tell: SyncSender<OutputEvent>,
     bell: Arc<OwnedFd>,
 }
 
-impl Passing {
+impl PipeThread {
     fn run(mut self) {
         let stdout = io::stdout();
         self.pass(stdout.as_fd());
-        self.say(News::CaughtUp);
+        self.say(OutputEvent::CaughtUp);
         // What is still written finds its pipe broken: `from` is closed here.
     }
 
@@ -184,7 +184,7 @@ impl Passing {
                 }
             } else if ended {
                 self.ended = None;
-                self.say(News::CaughtUp);
+                self.say(OutputEvent::CaughtUp);
             }
         }
     }
@@ -195,15 +195,15 @@ impl Passing {
         let last = lines.last().filter(|last| Some(*last) != before).map(|last| (lines.side(), Report::Interval(last)));
         let ended = lines.ended().into_iter().map(|(side, whole)| (side, Report::Whole(whole)));
         for (side, report) in last.into_iter().chain(ended) {
-            self.say(News::Told(side, report));
+            self.say(OutputEvent::Told(side, report));
         }
     }
 
-    fn say(&self, news: News) {
+    fn say(&self, news: OutputEvent) {
         // Nobody listens any more, or not now: the bytes go on all the same.
         let _ = match news {
-            News::Told(..) => self.tell.try_send(news).is_ok(),
-            News::CaughtUp => self.tell.send(news).is_ok(),
+            OutputEvent::Told(..) => self.tell.try_send(news).is_ok(),
+            OutputEvent::CaughtUp => self.tell.send(news).is_ok(),
         };
         ring(&self.bell);
     }

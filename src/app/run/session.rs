@@ -27,7 +27,7 @@ const AT_ONCE: Duration = Duration::from_millis(50);
 /// How long the reader of a command's output is waited for after a signal has asked for an end.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-pub(super) struct Session<'a> {
+pub(super) struct RunSession<'a> {
     plan: &'a Plan,
     stream: Stream,
     /// None once nothing more comes.
@@ -52,7 +52,7 @@ pub(super) struct Session<'a> {
     unrecorded: bool,
 }
 
-impl<'a> Session<'a> {
+impl<'a> RunSession<'a> {
     pub(super) fn new(plan: &'a Plan, stream: Stream, feed: Feed, hand: Hand, signals: Passing) -> Self {
         let hand = if plan.pin == PinMode::Compare { hand.comparing() } else { hand };
         // A process of the command's whose parent ends becomes vnettop's child, and so stays known for one of its.

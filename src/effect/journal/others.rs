@@ -26,9 +26,9 @@ impl Claimant {
 
 /// The threads of other vnettops that run.
 #[derive(Debug, Default)]
-pub(in crate::effect) struct Claims(HashMap<ThreadId, (Claimant, String)>);
+pub(in crate::effect) struct ForeignPins(HashMap<ThreadId, (Claimant, String)>);
 
-impl Claims {
+impl ForeignPins {
     /// Reads the journals in `dir`, but for the own one. The error is a sentence: what another vnettop has pinned is not
     /// known.
     pub(in crate::effect) fn read(pinner: &mut dyn Pinner, dir: &Path) -> Result<Self, String> {

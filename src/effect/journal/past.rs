@@ -1,8 +1,8 @@
 //! Journals of vnettops that may be gone, read back. A line torn by a crash is nothing, a damaged line is told and left
 //! out, and no line can make vnettop do more than put a mask back on the very thread it names.
 
-use super::{Entry, Owner, trust};
-use crate::effect::put_back::Held;
+use super::{Entry, PinOwner, trust};
+use crate::effect::put_back::ActivePin;
 use crate::sample::ThreadId;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::OpenOptions;
@@ -17,7 +17,7 @@ const MOST_LINE: u64 = 1 << 20;
 #[derive(Debug)]
 pub(in crate::effect) struct Past {
     pub(in crate::effect) path: PathBuf,
-    pub(in crate::effect) owner: Owner,
+    pub(in crate::effect) owner: PinOwner,
     /// The boot it was written in; none where its first line is damaged.
     pub(in crate::effect) boot: Option<String>,
     /// It pins and unpins in turn.
@@ -25,7 +25,7 @@ pub(in crate::effect) struct Past {
     /// Every thread that it pinned at any time, and what it was called.
     pub(in crate::effect) named: BTreeMap<ThreadId, String>,
     /// What was in force at its end, oldest first, each with the time it was pinned first (`CLOCK_MONOTONIC`, ns).
-    pub(in crate::effect) held: Vec<(u64, Held)>,
+    pub(in crate::effect) held: Vec<(u64, ActivePin)>,
     /// Numbers of lines that are not journal lines, from 1.
     pub(in crate::effect) damaged: Vec<usize>,
 }
@@ -44,18 +44,18 @@ const PREFIX: &str = "pins-";
 const SUFFIX: &str = ".jsonl";
 
 /// `pins-PID-START.jsonl`, and with a number behind it where that is taken.
-pub(super) fn file_name(owner: Owner, tries: u32) -> String {
-    let Owner { pid, start } = owner;
+pub(super) fn file_name(owner: PinOwner, tries: u32) -> String {
+    let PinOwner { pid, start } = owner;
     if tries == 0 { format!("{PREFIX}{pid}-{start}{SUFFIX}") } else { format!("{PREFIX}{pid}-{start}-{tries}{SUFFIX}") }
 }
 
-fn owner_in(name: &str) -> Option<Owner> {
+fn owner_in(name: &str) -> Option<PinOwner> {
     let mut numbers = name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?.split('-');
-    Some(Owner { pid: numbers.next()?.parse().ok()?, start: numbers.next()?.parse().ok()? })
+    Some(PinOwner { pid: numbers.next()?.parse().ok()?, start: numbers.next()?.parse().ok()? })
 }
 
 /// The journals in a directory, in the order of their names; none where there is no directory.
-pub(in crate::effect) fn list(dir: &Path) -> io::Result<Vec<(PathBuf, Owner)>> {
+pub(in crate::effect) fn list(dir: &Path) -> io::Result<Vec<(PathBuf, PinOwner)>> {
     let entries = match std::fs::read_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
@@ -72,7 +72,7 @@ pub(in crate::effect) fn list(dir: &Path) -> io::Result<Vec<(PathBuf, Owner)>> {
 }
 
 /// Reads one journal. `named` is whose it is by its name; its first line knows better, if it is whole.
-pub(in crate::effect) fn read(path: PathBuf, named: Owner) -> io::Result<Past> {
+pub(in crate::effect) fn read(path: PathBuf, named: PinOwner) -> io::Result<Past> {
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(&path)?;
     let found = file.metadata()?;
     if !found.is_file() {
@@ -84,7 +84,7 @@ pub(in crate::effect) fn read(path: PathBuf, named: Owner) -> io::Result<Past> {
     replay(path, named, BufReader::new(file))
 }
 
-fn replay(path: PathBuf, named: Owner, mut lines: impl BufRead) -> io::Result<Past> {
+fn replay(path: PathBuf, named: PinOwner, mut lines: impl BufRead) -> io::Result<Past> {
     let mut past = Past {
         path,
         owner: named,
@@ -95,7 +95,7 @@ fn replay(path: PathBuf, named: Owner, mut lines: impl BufRead) -> io::Result<Pa
         damaged: Vec::new(),
     };
     let mut place = HashMap::new();
-    let mut rows: Vec<Option<(u64, Held)>> = Vec::new();
+    let mut rows: Vec<Option<(u64, ActivePin)>> = Vec::new();
     let mut line = Vec::new();
     for number in 1.. {
         line.clear();
@@ -127,7 +127,7 @@ fn replay(path: PathBuf, named: Owner, mut lines: impl BufRead) -> io::Result<Pa
 fn apply(
     entry: Entry,
     place: &mut HashMap<ThreadId, usize>,
-    rows: &mut Vec<Option<(u64, Held)>>,
+    rows: &mut Vec<Option<(u64, ActivePin)>>,
     named: &mut BTreeMap<ThreadId, String>,
 ) -> bool {
     match entry {
@@ -142,7 +142,7 @@ fn apply(
             let label: String = label.chars().filter(|c| !c.is_control()).take(64).collect();
             named.insert(thread, label.clone());
             place.insert(thread, rows.len());
-            rows.push(Some((at_ns, Held { thread, label, old, given: None, asked: Some(asked) })));
+            rows.push(Some((at_ns, ActivePin { thread, label, old, given: None, asked: Some(asked) })));
         }
         Entry::Pinned { thread, got } => {
             let Some((_, held)) = place.get(&thread).and_then(|&at| rows.get_mut(at)?.as_mut()) else { return false };
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const NAMED: Owner = Owner { pid: 1, start: 2 };
+    const NAMED: PinOwner = PinOwner { pid: 1, start: 2 };
 
     proptest! {
         #[test]
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_journal_is_known_by_its_name() {
-        assert_eq!(owner_in("pins-12-345.jsonl"), Some(Owner { pid: 12, start: 345 }), "pid and start stand in it");
+        assert_eq!(owner_in("pins-12-345.jsonl"), Some(PinOwner { pid: 12, start: 345 }), "pid and start stand in it");
         assert_eq!(owner_in(&file_name(NAMED, 3)), Some(NAMED), "also with a number behind them");
         for name in ["pins-12.jsonl", "pins-a-b.jsonl", "pins-1-2.jsonl.damaged", "notes.txt"] {
             assert_eq!(owner_in(name), None, "{name} is no journal");

@@ -1,13 +1,13 @@
 //! The benchmark tests that run, as JSON.
 
-use super::Row;
+use super::JsonRow;
 use crate::derive::{BenchmarkMetrics, Metrics};
 use crate::sample::{Direction, Proto, Reported, Side, Unread, Whole};
 use serde::Serialize;
 
 /// One benchmark program; what its command line and its connections do not tell is null.
 #[derive(Serialize)]
-pub(super) struct Benchmark<'a> {
+pub(super) struct BenchmarkObject<'a> {
     pid: u32,
     program: &'a str,
     side: Side,
@@ -23,13 +23,13 @@ pub(super) struct Benchmark<'a> {
     asked_bits_per_s: Option<u64>,
     length_bytes: Option<u64>,
     affinity: Option<&'a str>,
-    reported: Option<Interval>,
+    reported: Option<IntervalObject>,
     reported_gap: Option<&'a str>,
 }
 
 /// What iperf 3 reported last itself.
 #[derive(Serialize)]
-pub(super) struct Interval {
+pub(super) struct IntervalObject {
     at_s: f64,
     length_s: f64,
     bits_per_s: u64,
@@ -38,7 +38,7 @@ pub(super) struct Interval {
     packets: Option<u64>,
 }
 
-impl Interval {
+impl IntervalObject {
     pub(super) fn of(reported: Reported) -> Self {
         let Reported { at_ms, length_ms, bits_per_s, retransmits, lost_packets, packets } = reported;
         Self { at_s: seconds(at_ms), length_s: seconds(length_ms), bits_per_s, retransmits, lost_packets, packets }
@@ -70,12 +70,12 @@ fn seconds(ms: u64) -> f64 {
     ms as f64 / 1000.0
 }
 
-impl Row for BenchmarkMetrics {
-    type Out<'a> = Benchmark<'a>;
+impl JsonRow for BenchmarkMetrics {
+    type Out<'a> = BenchmarkObject<'a>;
 
-    fn row<'a>(&'a self, _: &'a Metrics) -> Benchmark<'a> {
+    fn row<'a>(&'a self, _: &'a Metrics) -> BenchmarkObject<'a> {
         let test = &self.test;
-        Benchmark {
+        BenchmarkObject {
             pid: test.pid,
             program: test.program.word(),
             side: test.side,
@@ -91,7 +91,7 @@ impl Row for BenchmarkMetrics {
             asked_bits_per_s: test.bitrate,
             length_bytes: test.length,
             affinity: test.affinity.as_deref(),
-            reported: test.reported.map(Interval::of),
+            reported: test.reported.map(IntervalObject::of),
             reported_gap: test.unread.map(Unread::sentence),
         }
     }

@@ -1,6 +1,6 @@
 //! The `events` and the `trace` of an object: what happened since the object before, each with its kind. It computes nothing.
 
-use super::benchmark::{Interval, WholeTest};
+use super::benchmark::{IntervalObject, WholeTest};
 use crate::derive::{Metrics, MoveClass, TracedMove, UndonePin};
 use crate::sample::{CoreSet, Event, Report, Side, StretchSide, TraceSource};
 use serde::Serialize;
@@ -70,7 +70,7 @@ pub(super) enum Happened<'a> {
         t_ns: u64,
         pid: u32,
         side: Option<Side>,
-        interval: Option<Interval>,
+        interval: Option<IntervalObject>,
         whole: Option<WholeTest>,
         gap: Option<&'static str>,
     },
@@ -115,7 +115,7 @@ impl<'a> Happened<'a> {
 
     fn reported((t_ns, pid, side): (u64, u32, Option<Side>), report: Report) -> Self {
         let (interval, whole, gap) = match report {
-            Report::Interval(last) => (Some(Interval::of(last)), None, None),
+            Report::Interval(last) => (Some(IntervalObject::of(last)), None, None),
             Report::Whole(whole) => (None, Some(WholeTest::of(whole)), None),
             Report::Unread(why) => (None, None, Some(why.sentence())),
         };

@@ -1,6 +1,6 @@
 //! A finding as JSON: its sentence, the numbers behind it, the key that mends it. And what limits a test, likewise.
 
-use super::Row;
+use super::JsonRow;
 use crate::derive::{Finding, Limit, Metrics};
 use serde::{Serialize, Serializer};
 
@@ -21,7 +21,7 @@ impl Serialize for Numbers<'_> {
     }
 }
 
-impl Row for Finding {
+impl JsonRow for Finding {
     type Out<'a> = Advice<'a>;
 
     fn row<'a>(&'a self, _: &'a Metrics) -> Advice<'a> {

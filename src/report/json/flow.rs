@@ -1,7 +1,7 @@
 //! The watched flow as JSON: its connections, and the spread of its rate.
 
-use super::Row;
-use super::path::Hop;
+use super::JsonRow;
+use super::path::HopObject;
 use crate::derive::flow::{Connection, DATAGRAM_SOURCE, DatagramTest, End};
 use crate::derive::{FlowBasis, LossPlace, Metrics, paths};
 use crate::sample::{Congestion, Proto};
@@ -11,7 +11,7 @@ use std::net::IpAddr;
 /// A connection; what is not known of it is null. The rate is payload, what arrived where that is known; `control` is one that
 /// has carried next to nothing; `relayed` carries another one's data once more, behind the program `relay` that copies.
 #[derive(Serialize)]
-pub(super) struct Flow<'a> {
+pub(super) struct FlowObject<'a> {
     proto: &'a str,
     from: FlowEnd,
     to: FlowEnd,
@@ -42,7 +42,7 @@ pub(super) struct Flow<'a> {
     lost_per_s: Option<f64>,
     /// The one place that it counts, in the words of `losses`.
     lost_per_s_source: Option<&'static str>,
-    path: Vec<Hop<'a>>,
+    path: Vec<HopObject<'a>>,
     path_gap: Option<&'a str>,
     /// Which packets go it, where rules route by marks.
     path_note: Option<&'a str>,
@@ -83,12 +83,12 @@ impl FlowEnd {
     }
 }
 
-impl Row for Connection {
-    type Out<'a> = Flow<'a>;
+impl JsonRow for Connection {
+    type Out<'a> = FlowObject<'a>;
 
-    fn row<'a>(&'a self, metrics: &'a Metrics) -> Flow<'a> {
+    fn row<'a>(&'a self, metrics: &'a Metrics) -> FlowObject<'a> {
         let path = paths::of(metrics, self);
-        Flow {
+        FlowObject {
             proto: self.proto.word(),
             from: FlowEnd::of(&self.from),
             to: FlowEnd::of(&self.to),
@@ -121,7 +121,7 @@ impl Row for Connection {
             rx_buffer_bytes: self.rx_buffer_bytes,
             lost_per_s: self.drops_per_s,
             lost_per_s_source: self.drops_per_s.map(|_| LossPlace::ReceiveBuffer.word()),
-            path: Hop::all(path.as_ref()),
+            path: HopObject::all(path.as_ref()),
             path_gap: path.as_ref().and_then(|path| path.gap),
             path_note: path.as_ref().and_then(|path| path.note),
         }
@@ -130,9 +130,9 @@ impl Row for Connection {
 
 /// A UDP test: the streams of two processes together.
 #[derive(Serialize)]
-pub(super) struct Datagrams {
-    from: Process,
-    to: Process,
+pub(super) struct DatagramsObject {
+    from: ProcessObject,
+    to: ProcessObject,
     streams: usize,
     length_bytes: Option<u64>,
     sent_bits_per_s: Option<f64>,
@@ -146,17 +146,18 @@ pub(super) struct Datagrams {
 
 /// Null where it is not a watched one.
 #[derive(Serialize)]
-struct Process {
+struct ProcessObject {
     pid: Option<u32>,
     netns: Option<u64>,
 }
 
-impl Row for DatagramTest {
-    type Out<'a> = Datagrams;
+impl JsonRow for DatagramTest {
+    type Out<'a> = DatagramsObject;
 
-    fn row<'a>(&'a self, _: &'a Metrics) -> Datagrams {
-        let process = |end: Option<(u32, u64)>| Process { pid: end.map(|end| end.0), netns: end.map(|end| end.1) };
-        Datagrams {
+    fn row<'a>(&'a self, _: &'a Metrics) -> DatagramsObject {
+        let process =
+            |end: Option<(u32, u64)>| ProcessObject { pid: end.map(|end| end.0), netns: end.map(|end| end.1) };
+        DatagramsObject {
             from: process(self.from),
             to: process(self.to),
             streams: self.streams,
@@ -174,7 +175,7 @@ impl Row for DatagramTest {
 
 /// The spread of the watched flow's rate.
 #[derive(Serialize)]
-pub(super) struct Spread {
+pub(super) struct SpreadObject {
     basis: Option<String>,
     bin_s: f64,
     window_s: f64,
@@ -186,7 +187,7 @@ pub(super) struct Spread {
     longest_dip_s: f64,
 }
 
-impl Spread {
+impl SpreadObject {
     pub fn of(metrics: &Metrics) -> Option<Self> {
         let jitter = metrics.jitter.as_ref()?;
         Some(Self {

@@ -1,7 +1,7 @@
 //! The losses of the watched flows as JSON: the place, how many packets, which share of those sent; and every drop of the
 //! machine. It computes nothing.
 
-use super::Row;
+use super::JsonRow;
 use crate::derive::{Loss, Metrics, drops};
 use crate::sample::{Ifindex, LinkKey};
 use serde::Serialize;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// What was lost at one place; what does not apply to it is null.
 #[derive(Serialize)]
-pub(super) struct Lost<'a> {
+pub(super) struct LostObject<'a> {
     place: &'static str,
     netns: Option<u64>,
     ifindex: Option<Ifindex>,
@@ -27,12 +27,12 @@ pub(super) struct Lost<'a> {
     share: Option<f64>,
 }
 
-impl Row for Loss {
-    type Out<'a> = Lost<'a>;
+impl JsonRow for Loss {
+    type Out<'a> = LostObject<'a>;
 
-    fn row<'a>(&'a self, metrics: &'a Metrics) -> Lost<'a> {
+    fn row<'a>(&'a self, metrics: &'a Metrics) -> LostObject<'a> {
         let name = |key: LinkKey| metrics.link(key).map(|link| link.facts.name.as_str());
-        Lost {
+        LostObject {
             place: self.place.word(),
             netns: self.netns,
             ifindex: self.link.map(|link| link.ifindex),

@@ -7,7 +7,7 @@ use serde::Serialize;
 /// A link as a port of Open vSwitch.
 #[derive(Serialize)]
 #[allow(clippy::struct_field_names, reason = "the names of the JSON")]
-pub(super) struct Port<'a> {
+pub(super) struct PortObject<'a> {
     bridge: &'a str,
     #[serde(rename = "type")]
     kind: &'a str,
@@ -22,7 +22,7 @@ pub(super) struct Port<'a> {
     error: Option<&'a str>,
 }
 
-impl<'a> Port<'a> {
+impl<'a> PortObject<'a> {
     pub fn of(place: &'a OvsPlace) -> Self {
         let OvsPlace { bridge, datapath, port, .. } = place;
         Self {
@@ -47,7 +47,7 @@ pub(super) struct Switch<'a> {
     socket: &'a str,
     version: Option<&'a str>,
     netns: u64,
-    bridges: Vec<Bridge<'a>>,
+    bridges: Vec<BridgeObject<'a>>,
     /// Those that flows cross.
     datapaths: Vec<Datapath<'a>>,
 }
@@ -69,7 +69,7 @@ struct Datapath<'a> {
 }
 
 #[derive(Serialize)]
-struct Bridge<'a> {
+struct BridgeObject<'a> {
     name: &'a str,
     datapath: &'a str,
     fail_mode: Option<&'a str>,
@@ -91,7 +91,7 @@ impl<'a> Switch<'a> {
             socket: &switch.socket,
             version: switch.version.as_deref(),
             netns: switch.netns,
-            bridges: switch.bridges.iter().map(Bridge::of).collect(),
+            bridges: switch.bridges.iter().map(BridgeObject::of).collect(),
             datapaths: {
                 let own = metrics.datapaths.iter().filter(|datapath| datapath.counters.socket == switch.socket);
                 own.map(Datapath::of).collect()
@@ -119,7 +119,7 @@ impl<'a> Datapath<'a> {
     }
 }
 
-impl<'a> Bridge<'a> {
+impl<'a> BridgeObject<'a> {
     fn of(bridge: &'a OvsBridge) -> Self {
         let broken = |port: &'a OvsPort| Broken { name: &port.name, kind: &port.kind, error: port.error.as_deref() };
         Self {

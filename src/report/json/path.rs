@@ -6,7 +6,7 @@ use serde::Serialize;
 
 /// One link of a path.
 #[derive(Serialize)]
-pub(super) struct Hop<'a> {
+pub(super) struct HopObject<'a> {
     netns: u64,
     ifindex: u32,
     name: Option<&'a str>,
@@ -23,7 +23,7 @@ pub(super) struct Hop<'a> {
     mtu: Option<u32>,
     claim_mbps: Option<u32>,
     claim_basis: Option<&'static str>,
-    offloads: Option<Switches>,
+    offloads: Option<SwitchesObject>,
     /// Why they are not known.
     offloads_unknown: Option<&'static str>,
     /// In the kernel's syntax.
@@ -37,7 +37,7 @@ pub(super) struct Hop<'a> {
 /// What is on.
 #[derive(Serialize)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
-struct Switches {
+struct SwitchesObject {
     tso: bool,
     gso: bool,
     gro: bool,
@@ -45,14 +45,14 @@ struct Switches {
     rx_checksum: bool,
 }
 
-impl Switches {
+impl SwitchesObject {
     fn of(told: &Offloads) -> Self {
         let Offloads { tso, gso, gro, tx_checksum, rx_checksum, .. } = *told;
         Self { tso, gso, gro, tx_checksum, rx_checksum }
     }
 }
 
-impl<'a> Hop<'a> {
+impl<'a> HopObject<'a> {
     /// The hops of a path.
     pub fn all(path: Option<&PathMetrics<'a>>) -> Vec<Self> {
         path.into_iter().flat_map(|path| path.hops.iter().map(Self::of)).collect()
@@ -77,7 +77,7 @@ impl<'a> Hop<'a> {
             mtu: metrics.mtu(),
             claim_mbps: facts.and_then(|facts| facts.speed_mbps),
             claim_basis: metrics.link.map(|link| link.basis.word()),
-            offloads: metrics.offloads.map(Switches::of),
+            offloads: metrics.offloads.map(SwitchesObject::of),
             offloads_unknown: unknown(metrics),
             softirq_cores: softirq.ok().map(|softirq| softirq.cores.to_string()),
             softirq_by: softirq.ok().map(|softirq| softirq.by.word()),

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 /// A link named by another; its namespace and name are null where they are not known.
 #[derive(Serialize)]
-pub(super) struct Peer<'a> {
+pub(super) struct PeerObject<'a> {
     netns: Option<u64>,
     ifindex: Ifindex,
     name: Option<&'a str>,
@@ -18,7 +18,7 @@ pub(super) fn link_named(metrics: &Metrics, key: LinkKey) -> Option<&str> {
 }
 
 /// The other link, as a link names it.
-pub(super) fn peer(metrics: &Metrics, of: PeerRef) -> Peer<'_> {
+pub(super) fn peer(metrics: &Metrics, of: PeerRef) -> PeerObject<'_> {
     let key = of.netns.map(|netns| LinkKey { netns, ifindex: of.ifindex });
-    Peer { netns: of.netns, ifindex: of.ifindex, name: key.and_then(|key| link_named(metrics, key)) }
+    PeerObject { netns: of.netns, ifindex: of.ifindex, name: key.and_then(|key| link_named(metrics, key)) }
 }

@@ -2,7 +2,7 @@
 
 use super::Each;
 use super::finding::HeldBack;
-use super::flow::{FlowEnd, Relay, Spread};
+use super::flow::{FlowEnd, Relay, SpreadObject};
 use crate::derive::flow::{Connection, DatagramTest};
 use crate::derive::{Finding, Loss, Test};
 use crate::report::card::Proof;
@@ -24,7 +24,7 @@ pub(super) struct One<'a> {
     threads: Vec<u32>,
     flows: Each<'a, Connection>,
     datagrams: Each<'a, DatagramTest>,
-    jitter: Option<Spread>,
+    jitter: Option<SpreadObject>,
     losses: Each<'a, Loss>,
     findings: Each<'a, Finding>,
     limit: Option<HeldBack<'a>>,
@@ -49,7 +49,7 @@ impl<'a> One<'a> {
             threads: metrics.threads.iter().map(|thread| thread.sample.id.tid).collect(),
             flows: Each { rows: &metrics.flow.connections, metrics },
             datagrams: Each { rows: &metrics.flow.tests, metrics },
-            jitter: Spread::of(metrics),
+            jitter: SpreadObject::of(metrics),
             losses: Each { rows: &metrics.losses.places, metrics },
             findings: Each { rows: &metrics.findings, metrics },
             limit: metrics.limit.as_ref().map(HeldBack::by),

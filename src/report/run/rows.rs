@@ -5,7 +5,7 @@ use crate::derive::moves::{Evidence, MovesByClass};
 use crate::derive::placement::Proposal;
 use crate::derive::run::{Comparison, Limit, Measured, Ran, RunCard};
 use crate::report::figures::{count, digits, percent, rate, seconds};
-use crate::report::page::{Fact, Table, fact};
+use crate::report::page::{ComparisonTable, Fact, fact};
 use crate::report::pair::{self, unknown};
 use crate::report::timestamp;
 
@@ -35,7 +35,7 @@ pub(super) fn facts(card: &RunCard) -> Vec<Fact> {
 }
 
 /// The figures of both sides; none where they were not, or could not be, compared.
-pub(super) fn table(card: &RunCard) -> Option<Table> {
+pub(super) fn table(card: &RunCard) -> Option<ComparisonTable> {
     Some(pair::table(card.comparison.as_ref()?.card.as_ref()?, ["unpinned", "pinned"]))
 }
 

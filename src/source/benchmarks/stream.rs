@@ -13,7 +13,7 @@ use crate::source::{Roots, now_ns};
 use own::OwnReports;
 use std::path::PathBuf;
 use std::sync::Arc;
-use tail::{Found, Tail};
+use tail::{Tail, TailTarget};
 
 /// A test reports every second, and what it does not flush waits for some seconds more.
 const SILENT_NS: u64 = 10_000_000_000;
@@ -21,9 +21,9 @@ const SILENT_NS: u64 = 10_000_000_000;
 const LOOK_NS: u64 = 1_000_000_000;
 
 /// Process, side, and what it told.
-type Told = (u32, Option<Side>, Report);
+type ProcessReport = (u32, Option<Side>, Report);
 /// What stands beside a benchmark: by its place in the list, what it reported, or why that is not read.
-type Beside = Vec<(usize, Option<Reported>, Option<Unread>)>;
+type ReportByIndex = Vec<(usize, Option<Reported>, Option<Unread>)>;
 
 /// Follows all of them.
 #[derive(Debug)]
@@ -33,9 +33,9 @@ pub(in crate::source) struct Reports {
     own: OwnReports,
     /// Used again and again.
     piece: Vec<u8>,
-    told: Vec<Told>,
+    told: Vec<ProcessReport>,
     /// What the benchmarks were last told with, and what that made.
-    last: (Arc<Vec<Benchmark>>, Beside),
+    last: (Arc<Vec<Benchmark>>, ReportByIndex),
     joined: Arc<Vec<Benchmark>>,
 }
 
@@ -86,7 +86,7 @@ impl Reports {
         Arc::clone(&self.joined)
     }
 
-    fn beside(&self, benchmarks: &[Benchmark], named: Option<u32>) -> Beside {
+    fn beside(&self, benchmarks: &[Benchmark], named: Option<u32>) -> ReportByIndex {
         let of = |test: &Benchmark| match &self.named {
             Some(of) if Some(test.pid) == named => (of.tail.as_ref().and_then(|tail| tail.lines.last()), None),
             _ => self.own.of(test.pid),
@@ -97,7 +97,7 @@ impl Reports {
     }
 }
 
-fn with(benchmarks: &[Benchmark], beside: &Beside) -> Vec<Benchmark> {
+fn with(benchmarks: &[Benchmark], beside: &ReportByIndex) -> Vec<Benchmark> {
     let mut joined = benchmarks.to_vec();
     for &(at, reported, unread) in beside {
         (joined[at].reported, joined[at].unread) = (reported, unread);
@@ -123,7 +123,7 @@ impl Named {
         Self { path, tail: None, looked_at_ns: 0, writer: None, silent_since_ns: None, problems: Vec::new() }
     }
 
-    fn follow(&mut self, benchmarks: &[Benchmark], now_ns: u64, piece: &mut Vec<u8>, told: &mut Vec<Told>) {
+    fn follow(&mut self, benchmarks: &[Benchmark], now_ns: u64, piece: &mut Vec<u8>, told: &mut Vec<ProcessReport>) {
         // What is told last is told when its writer has ended.
         let before = self.writer;
         self.writer = writer(benchmarks).map(|at| benchmarks[at].pid);
@@ -180,12 +180,12 @@ impl Named {
     /// Opens what is behind the name now; a file that is open already is kept where that fails.
     fn open(&mut self) {
         let why = match Tail::open(&self.path, None) {
-            Ok(Found::File(tail)) => {
+            Ok(TailTarget::File(tail)) => {
                 self.tail = Some(tail);
                 self.problems.clear();
                 return;
             }
-            Ok(Found::Other(_)) => "it is no ordinary file".to_owned(),
+            Ok(TailTarget::Other(_)) => "it is no ordinary file".to_owned(),
             Err(error) => std::io::Error::from(error).to_string(),
         };
         if self.tail.is_none() && self.problems.is_empty() {

@@ -20,7 +20,7 @@ const EVENT: usize = size_of::<Item>() + 256;
 
 /// What waits.
 #[derive(Debug)]
-pub(in crate::source) struct Room {
+pub(in crate::source) struct QueueRoom {
     /// How many the receiver has taken since the start.
     taken: Arc<AtomicU64>,
     /// How many of these are struck off here.
@@ -32,7 +32,7 @@ pub(in crate::source) struct Room {
     facts: Facts,
 }
 
-impl Room {
+impl QueueRoom {
     pub fn new(taken: Arc<AtomicU64>) -> Self {
         Self { taken, struck: 0, waiting: VecDeque::new(), bytes: 0, facts: Facts::default() }
     }
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn what_nobody_takes_is_bound_by_number_and_age_and_what_is_taken_makes_room() {
         let taken = Arc::new(AtomicU64::new(0));
-        let mut room = Room::new(Arc::clone(&taken));
+        let mut room = QueueRoom::new(Arc::clone(&taken));
         let mut waits = 0;
         while room.is_left(SECOND_NS) {
             room.add(Some(&event()), SECOND_NS);
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn what_weighs_too_much_waits_for_its_reader() {
-        let mut room = Room::new(Arc::default());
+        let mut room = QueueRoom::new(Arc::default());
         room.waiting.extend([(SECOND_NS, MOST_BYTES), (SECOND_NS, 1)]);
         room.bytes = MOST_BYTES + 1;
         assert!(!room.is_left(SECOND_NS), "two samples of 16 MiB are enough");

@@ -11,11 +11,11 @@ use std::path::Path;
 /// The `ksoftirqd` threads, each with what it was last seen at.
 #[derive(Debug, Default)]
 pub(super) struct Ksoftirqd {
-    threads: BTreeMap<CoreId, Thread>,
+    threads: BTreeMap<CoreId, KsoftirqdThread>,
 }
 
 #[derive(Debug)]
-struct Thread {
+struct KsoftirqdThread {
     schedstat: OwnedFd,
     /// The core's softirq ticks and the thread's CPU time at the last reading.
     seen: Option<(u64, u64)>,
@@ -53,7 +53,7 @@ impl Ksoftirqd {
     }
 }
 
-impl Thread {
+impl KsoftirqdThread {
     fn read(&self) -> Option<u64> {
         let mut buffer = [0; 128];
         let text = proc_file::once(&self.schedstat, &mut buffer).ok()?;
@@ -72,9 +72,9 @@ fn kernel_pids(proc: &Path, cores: usize) -> Vec<u32> {
     pids
 }
 
-fn open(directory: &Path) -> Option<(CoreId, Thread)> {
+fn open(directory: &Path) -> Option<(CoreId, KsoftirqdThread)> {
     let name = proc_file::text(&directory.join("comm")).ok()?;
     let core = name.strip_prefix("ksoftirqd/")?.parse().ok()?;
     let schedstat = std::fs::File::open(directory.join("schedstat")).ok()?;
-    Some((core, Thread { schedstat: schedstat.into(), seen: None }))
+    Some((core, KsoftirqdThread { schedstat: schedstat.into(), seen: None }))
 }

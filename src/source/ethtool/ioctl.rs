@@ -18,7 +18,7 @@ const ROOM: usize = 64 * 1024;
 /// What may be asked: it sets nothing, needs no right, and the kernel bounds its answer whatever else the question says.
 #[derive(Debug, Clone, Copy)]
 #[repr(u32)]
-pub(super) enum Question {
+pub(super) enum IoctlRequest {
     /// `ETHTOOL_GSET`: 44 bytes.
     OldSettings = 0x01,
     /// `ETHTOOL_GDRVINFO`: 196 bytes.
@@ -33,9 +33,9 @@ pub(super) enum Question {
 
 /// A socket of one namespace.
 #[derive(Debug)]
-pub(super) struct Socket(OwnedFd);
+pub(super) struct IoctlSocket(OwnedFd);
 
-impl Socket {
+impl IoctlSocket {
     /// Opens it in the calling thread's namespace.
     pub fn open() -> io::Result<Self> {
         Ok(Self(socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?))
@@ -44,7 +44,7 @@ impl Socket {
     /// The answer, with zeros behind it.
     ///
     /// The kernel asks by name. It is told the name that the link has now: for a name that is not there it looks for a module.
-    pub fn ask(&self, link: Ifindex, question: Question, head: [u8; HEAD]) -> io::Result<Vec<u8>> {
+    pub fn ask(&self, link: Ifindex, question: IoctlRequest, head: [u8; HEAD]) -> io::Result<Vec<u8>> {
         let index = i32::try_from(link.0).map_err(|_| io::Error::from_raw_os_error(libc::ENODEV))?;
         let ifr_ifru = libc::__c_anonymous_ifr_ifru { ifru_ifindex: index };
         let mut asked = libc::ifreq { ifr_name: [0; libc::IFNAMSIZ], ifr_ifru };

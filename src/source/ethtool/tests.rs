@@ -49,7 +49,7 @@ fn a_device_has_a_driver_and_a_place_on_its_bus() {
     let mut told = vec![0; 196];
     told[DRIVER..DRIVER + 10].copy_from_slice(b"virtio_net");
     told[BUS..BUS + 12].copy_from_slice(b"0000:00:03.0");
-    let wanted = Device { driver: b"virtio_net".to_vec(), bus: b"0000:00:03.0".to_vec() };
+    let wanted = LinkDriver { driver: b"virtio_net".to_vec(), bus: b"0000:00:03.0".to_vec() };
     assert_eq!(device(&told), Some(wanted));
     assert_eq!(device(&told[..BUS + 12]), None, "what is cut off is not told");
 }

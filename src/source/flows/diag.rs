@@ -68,7 +68,7 @@ pub(in crate::source) struct SocketId {
 
 /// What an answer says of one socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::source) struct Told {
+pub(in crate::source) struct SocketInfo {
     pub id: SocketId,
     state: u8,
     /// Of sockfs, as `/proc/PID/fd` names it; 0 when no process holds the socket any more.
@@ -83,7 +83,7 @@ pub(in crate::source) struct Told {
     pub udp: Option<UdpState>,
 }
 
-impl Told {
+impl SocketInfo {
     /// Data may flow.
     pub fn is_established(&self) -> bool {
         self.state == ESTABLISHED
@@ -197,7 +197,7 @@ fn fixed(proto: Proto, family: u8, id: &[u8; ID]) -> [u8; 8 + ID] {
 }
 
 /// What the message says of a socket; none if it is something else.
-pub(in crate::source) fn told(message: &Message<'_>) -> Option<Told> {
+pub(in crate::source) fn told(message: &Message<'_>) -> Option<SocketInfo> {
     let body = message.body;
     let (family, state) = (*body.first()?, *body.get(1)?);
     if message.kind != BY_FAMILY || ![IPV4, IPV6].contains(&family) {
@@ -216,7 +216,7 @@ pub(in crate::source) fn told(message: &Message<'_>) -> Option<Told> {
             _ => {}
         }
     }
-    Some(Told {
+    Some(SocketInfo {
         id: SocketId { family, bytes },
         state,
         inode,
@@ -292,7 +292,7 @@ mod tests {
         id
     }
 
-    fn parsed(bytes: &[u8]) -> Vec<Told> {
+    fn parsed(bytes: &[u8]) -> Vec<SocketInfo> {
         messages(bytes).filter_map(|message| told(&message)).collect()
     }
 

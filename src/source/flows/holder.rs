@@ -23,12 +23,12 @@ const UNSETTLED_NS: u64 = 2_000_000_000;
 
 /// A watched process and the sockets it has open.
 #[derive(Debug)]
-pub(super) struct Holder {
+pub(super) struct SocketHolder {
     descriptors: OwnedFd,
     /// Inode of its network namespace.
     pub netns: u64,
     /// Sorted by inode.
-    sockets: Vec<Socket>,
+    sockets: Vec<HeldSocket>,
     met_at_ns: u64,
     listed_at_ns: Option<u64>,
     /// `st_size` of the directory: the number of descriptors from Linux 6.2 on, 0 before.
@@ -42,7 +42,7 @@ pub(super) struct Holder {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Socket {
+struct HeldSocket {
     inode: u32,
     /// When it was first seen, or last seen to be about to connect.
     hoped_at_ns: u64,
@@ -50,7 +50,7 @@ struct Socket {
     followed: bool,
 }
 
-impl Holder {
+impl SocketHolder {
     /// Opens the directory of its descriptors.
     pub fn open(proc: &Path, pid: u32, now_ns: u64) -> Result<Self, Errno> {
         let path = proc.join(pid.to_string()).join("fd");
@@ -111,7 +111,7 @@ impl Holder {
 
     /// Sockets that may be or become connections and are not followed yet.
     pub fn unsettled(&self, now_ns: u64) -> impl Iterator<Item = u32> {
-        let hoped = move |socket: &&Socket| now_ns.saturating_sub(socket.hoped_at_ns) < UNSETTLED_NS;
+        let hoped = move |socket: &&HeldSocket| now_ns.saturating_sub(socket.hoped_at_ns) < UNSETTLED_NS;
         self.sockets.iter().filter(|socket| !socket.followed).filter(hoped).map(|socket| socket.inode)
     }
 
@@ -133,7 +133,7 @@ impl Holder {
         self.stale = true;
     }
 
-    fn find(&mut self, inode: u32) -> Option<&mut Socket> {
+    fn find(&mut self, inode: u32) -> Option<&mut HeldSocket> {
         let at = self.sockets.binary_search_by_key(&inode, |socket| socket.inode).ok()?;
         self.sockets.get_mut(at)
     }
@@ -148,7 +148,7 @@ impl Holder {
             self.listed += 1;
             let Some(inode) = socket(&self.descriptors, entry.file_name()) else { continue };
             let known = self.sockets.binary_search_by_key(&inode, |socket| socket.inode).ok();
-            let new = Socket { inode, hoped_at_ns: now_ns, followed: false };
+            let new = HeldSocket { inode, hoped_at_ns: now_ns, followed: false };
             sockets.push(known.map_or(new, |at| self.sockets[at]));
         }
         sockets.sort_unstable_by_key(|socket| socket.inode);
@@ -185,11 +185,11 @@ mod tests {
     #[test]
     fn a_socket_is_found_when_it_is_opened_and_forgotten_when_it_is_closed() {
         let (proc, pid, mut entries) = (Path::new("/proc"), std::process::id(), [MaybeUninit::uninit(); 8192]);
-        let mut holder = Holder::open(proc, pid, 0).expect("the own descriptors can be listed");
+        let mut holder = SocketHolder::open(proc, pid, 0).expect("the own descriptors can be listed");
         holder.look(proc, (pid, 1), 0, &mut entries).expect("listable");
         let (one, other) = std::os::unix::net::UnixStream::pair().expect("a pair");
         let inode = rustix::fs::fstat(&one).expect("it has an inode").st_ino;
-        let seen = |holder: &Holder, now_ns| holder.unsettled(now_ns).any(|found| u64::from(found) == inode);
+        let seen = |holder: &SocketHolder, now_ns| holder.unsettled(now_ns).any(|found| u64::from(found) == inode);
         holder.look(proc, (pid, 1), 1, &mut entries).expect("listable");
         assert!(!seen(&holder, 1), "a process that has not run has opened nothing");
         holder.look(proc, (pid, 2), 1, &mut entries).expect("listable");

@@ -16,7 +16,7 @@ const SLICE: usize = 4000;
 const PROCESS: usize = 8;
 
 /// A socket by the inode of its network namespace and by its own, as `sock_diag` tells it.
-pub(in crate::source) type Socket = (u64, u32);
+pub(in crate::source) type SocketInode = (u64, u32);
 
 /// The processes of a /proc by the inode of their network namespace, lowest number first; without those that may not be
 /// looked at.
@@ -40,8 +40,8 @@ fn processes(proc: &Path) -> Vec<u32> {
 
 /// A socket that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::source) struct Found {
-    pub socket: Socket,
+pub(in crate::source) struct FoundSocket {
+    pub socket: SocketInode,
     /// The process that holds it.
     pub pid: u32,
     /// Every socket that it has, by inode, sorted.
@@ -54,12 +54,12 @@ pub(in crate::source) struct Search {
     proc: Option<OwnedFd>,
     /// Who is still to be looked at, the next one last.
     pids: Vec<u32>,
-    wanted: Vec<Socket>,
+    wanted: Vec<SocketInode>,
 }
 
 impl Search {
     /// Begins; the holders of these sockets are looked for among these processes.
-    pub fn begin(proc: &Path, residents: &BTreeMap<u64, Vec<u32>>, wanted: Vec<Socket>) -> Self {
+    pub fn begin(proc: &Path, residents: &BTreeMap<u64, Vec<u32>>, wanted: Vec<SocketInode>) -> Self {
         let is_near = |netns: &u64| wanted.iter().any(|socket| socket.0 == *netns);
         let those = |near: bool| residents.iter().filter(move |(netns, _)| is_near(netns) == near);
         let pids = [false, true].into_iter().flat_map(those).flat_map(|(_, pids)| pids).copied().collect();
@@ -72,7 +72,7 @@ impl Search {
     }
 
     /// Looks at the next slice.
-    pub fn go_on(&mut self, entries: &mut [MaybeUninit<u8>]) -> Vec<Found> {
+    pub fn go_on(&mut self, entries: &mut [MaybeUninit<u8>]) -> Vec<FoundSocket> {
         let (mut found, mut spent) = (Vec::new(), 0);
         while spent < SLICE && !self.wanted.is_empty() {
             let (Some(proc), Some(pid)) = (&self.proc, self.pids.pop()) else { break };
@@ -80,7 +80,7 @@ impl Search {
             spent += PROCESS + held.1;
             self.wanted.retain(|&socket| {
                 let holds = held.0.binary_search(&socket.1).is_ok();
-                found.extend(holds.then(|| Found { socket, pid, sockets: held.0.clone() }));
+                found.extend(holds.then(|| FoundSocket { socket, pid, sockets: held.0.clone() }));
                 !holds
             });
         }

@@ -3,8 +3,8 @@
 //! looked for a few times, and all of it takes a small part of the time. A program that calls on, as one that copies does, is
 //! left alone: whoever it calls is the other end.
 
-use super::diag::{self, Told};
-use super::holders::{self, Found, Search, Socket};
+use super::diag::{self, SocketInfo};
+use super::holders::{self, FoundSocket, Search, SocketInode};
 use super::netns;
 use crate::sample::{FlowPath, FlowSample, Proto, SocketKey};
 use crate::source::netlink::dialogue::{self, Dialogue};
@@ -35,8 +35,8 @@ const MOST_SOCKETS: usize = 128;
 pub(super) struct Peers {
     proc: PathBuf,
     /// Every connection of TCP.
-    known: BTreeMap<SocketKey, Known>,
-    inquiry: Option<Inquiry>,
+    known: BTreeMap<SocketKey, KnownPeer>,
+    inquiry: Option<PeerSearch>,
     /// When the next inquiry may begin.
     due_ns: u64,
     entries: Vec<MaybeUninit<u8>>,
@@ -44,7 +44,7 @@ pub(super) struct Peers {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Known {
+struct KnownPeer {
     tries: u8,
     due_ns: u64,
     seen_ns: u64,
@@ -53,23 +53,23 @@ struct Known {
 }
 
 /// The own end of a connection, and the other one.
-type Ends = (SocketAddr, SocketAddr);
+type SocketPair = (SocketAddr, SocketAddr);
 
 /// A connection, and where its other end is.
 #[derive(Debug)]
-struct Question {
+struct PeerQuestion {
     key: SocketKey,
     local: SocketAddr,
     remote: SocketAddr,
-    socket: Option<Socket>,
+    socket: Option<SocketInode>,
     /// It is here, and nobody holds it yet.
     waits: bool,
 }
 
 /// One look for the other ends of some connections.
 #[derive(Debug)]
-struct Inquiry {
-    questions: Vec<Question>,
+struct PeerSearch {
+    questions: Vec<PeerQuestion>,
     residents: BTreeMap<u64, Vec<u32>>,
     /// Still to be asked, the next one last.
     spaces: Vec<u64>,
@@ -98,17 +98,17 @@ impl Peers {
     /// Takes note of new connections, and forgets those that have ended.
     fn meet(&mut self, flows: &[FlowSample], now_ns: u64) {
         for flow in flows.iter().filter(|flow| flow.proto == Proto::Tcp) {
-            let new = Known { tries: TRIES, due_ns: now_ns, seen_ns: now_ns, pid: None };
+            let new = KnownPeer { tries: TRIES, due_ns: now_ns, seen_ns: now_ns, pid: None };
             self.known.entry(flow.key()).or_insert(new).seen_ns = now_ns;
         }
-        let kept_ns = |known: &Known| if known.pid.is_some() { KEPT_NS } else { 0 };
+        let kept_ns = |known: &KnownPeer| if known.pid.is_some() { KEPT_NS } else { 0 };
         self.known.retain(|_, known| now_ns.saturating_sub(known.seen_ns) <= kept_ns(known));
     }
 
     /// Begins with the connections whose other end is none of the sockets seen; whom a found process is connected with besides
     /// is its own matter.
     fn begin(&mut self, flows: &[FlowSample], paths: &[FlowPath], now_ns: u64) {
-        let is_due = |known: &Known| known.tries > 0 && known.due_ns <= now_ns && known.pid.is_none();
+        let is_due = |known: &KnownPeer| known.tries > 0 && known.due_ns <= now_ns && known.pid.is_none();
         if !self.known.values().any(is_due) {
             return;
         }
@@ -123,7 +123,7 @@ impl Peers {
                 known.tries -= 1;
                 known.due_ns = now_ns.saturating_add(AGAIN_NS * u64::from(TRIES - known.tries));
                 let (key, local, remote) = (flow.key(), flow.local, flow.remote);
-                questions.push(Question { key, local, remote, socket: None, waits: false });
+                questions.push(PeerQuestion { key, local, remote, socket: None, waits: false });
             }
         }
         if questions.is_empty() {
@@ -131,7 +131,7 @@ impl Peers {
         }
         let began_ns = crate::source::now_ns();
         let residents = holders::residents(&self.proc);
-        let hint = |question: &Question| {
+        let hint = |question: &PeerQuestion| {
             let leads = |path: &&FlowPath| path.from == question.local && path.to == question.remote;
             let comes = |path: &&FlowPath| path.from == question.remote && path.to == question.local;
             let to = paths.iter().find(leads).and_then(|path| path.hops.last());
@@ -142,7 +142,7 @@ impl Peers {
         let far = residents.keys().copied().filter(|netns| !near.contains(netns));
         let spaces = far.chain(near.iter().copied()).collect();
         let spent_ns = crate::source::now_ns().saturating_sub(began_ns);
-        self.inquiry = Some(Inquiry { questions, residents, spaces, search: None, spent_ns });
+        self.inquiry = Some(PeerSearch { questions, residents, spaces, search: None, spent_ns });
     }
 
     /// Who has come to call on since it was found is let go.
@@ -150,8 +150,8 @@ impl Peers {
         let peers: BTreeSet<u32> = self.known.values().filter_map(|known| known.pid).collect();
         for pid in peers {
             let ends = flows.iter().filter(|flow| flow.pid == pid && flow.proto == Proto::Tcp);
-            let ends: Vec<Ends> = ends.map(|flow| (flow.local, flow.remote)).collect();
-            let asked = |known: &Known| known.pid == Some(pid);
+            let ends: Vec<SocketPair> = ends.map(|flow| (flow.local, flow.remote)).collect();
+            let asked = |known: &KnownPeer| known.pid == Some(pid);
             let own: BTreeSet<SocketKey> =
                 self.known.iter().filter(|(_, known)| asked(known)).map(|(&key, _)| key).collect();
             if calls_on(&ends, &own, flows) {
@@ -191,11 +191,11 @@ impl Peers {
     }
 }
 
-impl Inquiry {
+impl PeerSearch {
     /// Asks the next namespaces, until each question is answered.
     fn ask(&mut self, proc: &Path, buffer: &mut [u8]) {
         for _ in 0..MOST_SPACES {
-            if self.questions.iter().all(Question::is_answered) {
+            if self.questions.iter().all(PeerQuestion::is_answered) {
                 self.spaces.clear();
             }
             let Some(netns) = self.spaces.pop() else { return };
@@ -205,11 +205,11 @@ impl Inquiry {
 
     fn ask_in(&mut self, netns: u64, proc: &Path, buffer: &mut [u8]) {
         // Own addresses are within one namespace.
-        let is_near = |question: &Question| {
+        let is_near = |question: &PeerQuestion| {
             let (local, remote) = (question.local.ip(), question.remote.ip());
             question.key.netns == netns || !(remote.is_loopback() || remote == local)
         };
-        let open = |question: &&Question| !question.is_answered() && is_near(question);
+        let open = |question: &&PeerQuestion| !question.is_answered() && is_near(question);
         let asked = self.questions.iter().filter(open).map(|question| diag::other_end(question.local, question.remote));
         let mut asked: Vec<Request> = asked.collect();
         if asked.is_empty() {
@@ -219,7 +219,7 @@ impl Inquiry {
         let questions = &mut self.questions;
         // Whoever was not heard is asked for again.
         let _ = dialogue.get_each(&mut asked, buffer, |message, _| {
-            let Some(told) = diag::told(message).filter(Told::is_established) else { return };
+            let Some(told) = diag::told(message).filter(SocketInfo::is_established) else { return };
             if let Some(question) = questions.iter_mut().find(|question| question.is_of(&told)) {
                 question.socket = (told.inode != 0).then_some((netns, told.inode));
                 question.waits = told.inode == 0;
@@ -235,7 +235,7 @@ impl Inquiry {
     }
 
     /// The connections of a process in the namespace where it was found.
-    fn ends_of(&self, found: &Found, proc: &Path, buffer: &mut Vec<u8>) -> Vec<Ends> {
+    fn ends_of(&self, found: &FoundSocket, proc: &Path, buffer: &mut Vec<u8>) -> Vec<SocketPair> {
         let mut ends = Vec::new();
         let Some(mut dialogue) = self.open(found.socket.0, proc) else { return ends };
         for family in [diag::IPV4, diag::IPV6] {
@@ -249,7 +249,7 @@ impl Inquiry {
     }
 
     /// Once every namespace is asked, looks for who holds what was found there.
-    fn search(&mut self, proc: &Path, entries: &mut [MaybeUninit<u8>]) -> Vec<Found> {
+    fn search(&mut self, proc: &Path, entries: &mut [MaybeUninit<u8>]) -> Vec<FoundSocket> {
         if !self.spaces.is_empty() {
             return Vec::new();
         }
@@ -267,23 +267,23 @@ impl Inquiry {
 
 /// Who has these connections calls on: one of them is neither with the process that has asked for it, `asked` being some of its
 /// connections, nor to a port where that is connected.
-fn calls_on(ends: &[Ends], asked: &BTreeSet<SocketKey>, flows: &[FlowSample]) -> bool {
+fn calls_on(ends: &[SocketPair], asked: &BTreeSet<SocketKey>, flows: &[FlowSample]) -> bool {
     let askers = flows.iter().filter(|flow| asked.contains(&flow.key())).map(|flow| flow.pid);
     let askers: BTreeSet<u32> = askers.collect();
     let own: Vec<&FlowSample> = flows.iter().filter(|flow| askers.contains(&flow.pid)).collect();
-    let calls = |&(local, remote): &Ends| {
+    let calls = |&(local, remote): &SocketPair| {
         own.iter().all(|flow| flow.remote.port() != local.port() && (flow.local, flow.remote) != (remote, local))
     };
     !own.is_empty() && ends.iter().any(calls)
 }
 
-impl Question {
+impl PeerQuestion {
     fn is_answered(&self) -> bool {
         self.socket.is_some() || self.waits
     }
 
     /// The socket is the other end.
-    fn is_of(&self, told: &Told) -> bool {
+    fn is_of(&self, told: &SocketInfo) -> bool {
         told.id.local() == self.remote && told.id.remote() == self.local
     }
 }

@@ -1,7 +1,7 @@
 //! One network namespace with watched processes in it: finding their connections by a dump, then asking for those alone,
 //! pulse after pulse. A connection that does not answer any more has ended. Its UDP sockets are the matter of `udp`.
 
-use super::diag::{self, SocketId, Told};
+use super::diag::{self, SocketId, SocketInfo};
 use super::udp::UdpSockets;
 use crate::sample::{FlowSample, Proto, Pulse, TcpState};
 use crate::source::SourceError;
@@ -15,7 +15,7 @@ const MOST_TOGETHER: usize = 48;
 
 /// The connections of one namespace.
 #[derive(Debug)]
-pub(super) struct Space<W> {
+pub(super) struct NamespaceFlows<W> {
     dialogue: Dialogue<W>,
     netns: u64,
     /// Sorted by cookie, as `requests` is.
@@ -40,7 +40,7 @@ struct Followed {
     lives: bool,
 }
 
-impl<W: Wire> Space<W> {
+impl<W: Wire> NamespaceFlows<W> {
     pub fn new(netns: u64, dialogue: Dialogue<W>) -> Self {
         let dumps = [diag::dump(Proto::Tcp, diag::IPV4), diag::dump(Proto::Tcp, diag::IPV6)];
         let udp = UdpSockets::new();
@@ -61,7 +61,12 @@ impl<W: Wire> Space<W> {
     ///
     /// # Errors
     /// The kernel refused or broke off a dump.
-    pub fn dump(&mut self, proto: Proto, buffer: &mut Vec<u8>, mut each: impl FnMut(&Told)) -> Result<(), SourceError> {
+    pub fn dump(
+        &mut self,
+        proto: Proto,
+        buffer: &mut Vec<u8>,
+        mut each: impl FnMut(&SocketInfo),
+    ) -> Result<(), SourceError> {
         if proto == Proto::Udp {
             return self.udp.dump(&mut self.dialogue, buffer, each);
         }
@@ -76,7 +81,7 @@ impl<W: Wire> Space<W> {
     }
 
     /// Follows a socket of that process from the next reading on.
-    pub fn follow(&mut self, proto: Proto, pid: u32, told: &Told) {
+    pub fn follow(&mut self, proto: Proto, pid: u32, told: &SocketInfo) {
         match proto {
             Proto::Tcp => self.follow_connection(pid, &told.id),
             Proto::Udp => self.udp.follow(pid, told),
@@ -100,7 +105,7 @@ impl<W: Wire> Space<W> {
         let flows = &mut self.flows;
         for requests in self.requests.chunks_mut(MOST_TOGETHER) {
             let asked = self.dialogue.get_each_at_once(requests, buffer, |message, at_ns| {
-                let Some(told) = diag::told(message).filter(Told::lives) else { return };
+                let Some(told) = diag::told(message).filter(SocketInfo::lives) else { return };
                 let Some((acked, received)) = told.bytes else { return };
                 if let Ok(at) = flows.binary_search_by_key(&told.id.cookie(), |flow| flow.cookie) {
                     flows[at].lives = true;

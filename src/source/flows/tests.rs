@@ -139,7 +139,7 @@ impl Wire for Noise {
 proptest! {
     #[test]
     fn a_kernel_that_talks_noise_is_survived(datagrams: Vec<Vec<u8>>) {
-        let mut space = Space::new(1, Dialogue::new(Noise(RefCell::new(datagrams))));
+        let mut space = NamespaceFlows::new(1, Dialogue::new(Noise(RefCell::new(datagrams))));
         let mut buffer = vec![0; 4096];
         let mut found = Vec::new();
         for proto in [Proto::Tcp, Proto::Udp] {

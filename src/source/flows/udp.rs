@@ -1,7 +1,7 @@
 //! The UDP sockets of watched processes in one network namespace: asked for one by one on every tick, all of the
 //! namespace only when one of them does not answer. UDP counts no bytes, so there are no pulses.
 
-use super::diag::{self, SocketId, Told};
+use super::diag::{self, SocketId, SocketInfo};
 use crate::sample::{FlowSample, Proto, UdpState};
 use crate::source::SourceError;
 use crate::source::netlink::dialogue::Dialogue;
@@ -15,13 +15,13 @@ const MOST_TOGETHER: usize = 48;
 #[derive(Debug)]
 pub(super) struct UdpSockets {
     /// Sorted by cookie, as `requests` is.
-    sockets: Vec<Held>,
+    sockets: Vec<HeldCounters>,
     requests: Vec<Request>,
     dumps: [Request; 2],
 }
 
 #[derive(Debug)]
-struct Held {
+struct HeldCounters {
     cookie: u64,
     pid: u32,
     id: SocketId,
@@ -49,7 +49,7 @@ impl UdpSockets {
         &mut self,
         dialogue: &mut Dialogue<W>,
         buffer: &mut Vec<u8>,
-        mut each: impl FnMut(&Told),
+        mut each: impl FnMut(&SocketInfo),
     ) -> Result<(), SourceError> {
         for request in &mut self.dumps {
             dialogue.dump(request, buffer, "list UDP sockets", |message, _| {
@@ -62,10 +62,10 @@ impl UdpSockets {
     }
 
     /// Follows a socket of that process.
-    pub fn follow(&mut self, pid: u32, told: &Told) {
+    pub fn follow(&mut self, pid: u32, told: &SocketInfo) {
         let (id, cookie) = (told.id, told.id.cookie());
         let Err(at) = self.sockets.binary_search_by_key(&cookie, |held| held.cookie) else { return };
-        self.sockets.insert(at, Held { cookie, pid, id, state: told.udp, mark: told.mark, lives: true });
+        self.sockets.insert(at, HeldCounters { cookie, pid, id, state: told.udp, mark: told.mark, lives: true });
         self.requests.insert(at, diag::one(Proto::Udp, &id));
     }
 
@@ -132,7 +132,7 @@ impl UdpSockets {
 }
 
 /// Takes what is told of a socket, if it is one of these.
-fn hear(sockets: &mut [Held], told: &Told) {
+fn hear(sockets: &mut [HeldCounters], told: &SocketInfo) {
     let Ok(at) = sockets.binary_search_by_key(&told.id.cookie(), |held| held.cookie) else { return };
     let held = &mut sockets[at];
     (held.lives, held.id, held.state, held.mark) = (told.inode != 0, told.id, told.udp, told.mark);

@@ -31,7 +31,7 @@ const VXLAN_LINK: u16 = 3;
 
 /// The namespace that messages come from.
 #[derive(Debug, Default)]
-pub(super) struct Place {
+pub(super) struct MessageNamespace {
     /// Its inode.
     pub netns: u64,
     /// Where its devices are looked for; empty where the mounted sysfs shows another namespace.
@@ -42,7 +42,7 @@ pub(super) struct Place {
 
 /// What a message says of a link.
 #[derive(Debug)]
-pub(super) enum Change {
+pub(super) enum LinkChange {
     /// It exists and is this.
     Is(Box<Described>),
     /// Its bridge, which alone announces this, lets so much through it (`IFLA_PROTINFO` of `AF_BRIDGE`).
@@ -73,21 +73,21 @@ pub(super) fn request_one(ifindex: Ifindex) -> Request {
 
 /// None for whatever does not tell of a link: other messages, a bridge's view of its port (`AF_BRIDGE`, whose
 /// `RTM_DELLINK` means that the port left the bridge) but for the port's state, a wireless event (a fragment with `IFLA_WIRELESS`).
-pub(super) fn change(message: &Message<'_>, place: &Place) -> Option<Change> {
+pub(super) fn change(message: &Message<'_>, place: &MessageNamespace) -> Option<LinkChange> {
     let family = *message.body.first()?;
     let header = LinkHeader::parse(message.body).ok().filter(|header| header.index != 0)?;
     if i32::from(family) == libc::AF_BRIDGE && message.kind == libc::RTM_NEWLINK {
         let port = attribute(attribute(message.body.get(FIXED..)?, libc::IFLA_PROTINFO)?, PORT_STATE)?;
-        return Some(Change::Port(Ifindex(header.index), PortState::of(*port.first()?)?));
+        return Some(LinkChange::Port(Ifindex(header.index), PortState::of(*port.first()?)?));
     }
     if i32::from(family) != libc::AF_UNSPEC {
         return None;
     }
     match message.kind {
-        libc::RTM_DELLINK => Some(Change::Gone(Ifindex(header.index))),
+        libc::RTM_DELLINK => Some(LinkChange::Gone(Ifindex(header.index))),
         libc::RTM_NEWLINK => {
             let raw = Raw::gather(message.body.get(FIXED..)?);
-            (!raw.wireless).then(|| Change::Is(Box::new(raw.described(&header, place))))
+            (!raw.wireless).then(|| LinkChange::Is(Box::new(raw.described(&header, place))))
         }
         _ => None,
     }
@@ -152,7 +152,7 @@ impl<'a> Raw<'a> {
         }
     }
 
-    fn described(&self, header: &LinkHeader, place: &Place) -> Described {
+    fn described(&self, header: &LinkHeader, place: &MessageNamespace) -> Described {
         let sysfs = &*place.sysfs;
         let ifindex = Ifindex(header.index);
         let kind = self.kind(header, place);
@@ -208,7 +208,7 @@ impl<'a> Raw<'a> {
         PortState::of(*attribute(self.slave_data, PORT_STATE)?.first()?)
     }
 
-    fn kind(&self, header: &LinkHeader, place: &Place) -> Kind {
+    fn kind(&self, header: &LinkHeader, place: &MessageNamespace) -> Kind {
         match self.info_kind {
             Some(b"tun") => self.tun_or_tap(header.link_layer_type),
             Some(word) if !word.is_empty() => Kind::from(clean(word)),
@@ -228,7 +228,7 @@ impl<'a> Raw<'a> {
 
     /// Loopback and whatever a bus brings have no `IFLA_LINKINFO`. What has neither a kind nor a parent gets the word
     /// of its link layer, as `ip link` prints it.
-    fn kind_without_info(&self, header: &LinkHeader, place: &Place) -> Kind {
+    fn kind_without_info(&self, header: &LinkHeader, place: &MessageNamespace) -> Kind {
         if header.flags.contains(LinkFlags::Loopback) || header.link_layer_type == LinkLayerType::Loopback {
             return Kind::Loopback;
         }

@@ -5,12 +5,12 @@
 use super::LinkReading;
 use super::claims::{self, Claims};
 use super::counters;
-use super::facts::{self, Change, Described, Place};
+use super::facts::{self, Described, LinkChange, MessageNamespace};
 use super::nsid;
 use super::still::Still;
 use super::table::Table;
 use crate::sample::{Ifindex, LinkCounters, LinkFacts, Problem};
-use crate::source::netlink::dialogue::{Dialogue, Heard};
+use crate::source::netlink::dialogue::{Dialogue, DumpEnd};
 use crate::source::netlink::message::{Request, messages};
 use crate::source::netlink::socket::Wire;
 use crate::source::{SourceError, now_ns};
@@ -53,7 +53,7 @@ pub(super) struct Reader<W> {
     buffer: Vec<u8>,
     counters_request: Request,
     links_request: Request,
-    place: Place,
+    place: MessageNamespace,
     /// Notifications were lost: only a new dump tells what there is.
     links_stale: bool,
     claims_stale: bool,
@@ -73,7 +73,7 @@ impl<W: Wire> Reader<W> {
         news: W,
         claims: io::Result<Claims<W>>,
         buffer: Vec<u8>,
-        place: Place,
+        place: MessageNamespace,
     ) -> Result<Self, SourceError> {
         let unclaimed = claims.as_ref().err().filter(|_| place.drivers.is_none());
         let problems: Vec<Problem> = unclaimed.map(no_claims).into_iter().collect();
@@ -242,7 +242,7 @@ impl<W: Wire> Reader<W> {
         Some(at_ns)
     }
 
-    fn dump_counters(&mut self, rows: &mut Vec<LinkCounters>) -> Result<Heard, SourceError> {
+    fn dump_counters(&mut self, rows: &mut Vec<LinkCounters>) -> Result<DumpEnd, SourceError> {
         let netns = self.place.netns;
         self.dumps.dump(&mut self.counters_request, &mut self.buffer, "dump link counters", |message, at_ns| {
             rows.extend(counters::row(message, netns, at_ns));
@@ -255,7 +255,7 @@ impl<W: Wire> Reader<W> {
         for _ in 0..MOST_DUMPS {
             let heard =
                 self.dumps.dump(&mut self.links_request, &mut self.buffer, "dump the links", |message, _| {
-                    if let Some(Change::Is(described)) = facts::change(message, place) {
+                    if let Some(LinkChange::Is(described)) = facts::change(message, place) {
                         found.insert(described.facts.ifindex, *described);
                     }
                 })?;

@@ -1,7 +1,7 @@
 //! Which links there are, kept current by what the kernel tells. It owns identity (a reused ifindex is a new link) and
 //! decides which counter rows may be believed; it asks nobody anything.
 
-use super::facts::{Change, Described};
+use super::facts::{Described, LinkChange};
 use crate::sample::{Ifindex, LinkCounters, LinkFacts, PeerRef, PortState};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Bound;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// The links of one namespace.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    links: BTreeMap<Ifindex, Entry>,
+    links: BTreeMap<Ifindex, LinkEntry>,
     /// How often a link was seen to be created; the newest one's `born`.
     births: u64,
     /// `births` when the running reading began: links born later may have no row yet.
@@ -35,7 +35,7 @@ pub(super) struct Table {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct LinkEntry {
     facts: Arc<LinkFacts>,
     address: Box<[u8]>,
     /// The last round of claims that asked about this link; 0 before the first.
@@ -55,14 +55,14 @@ impl Table {
     }
 
     /// One notification.
-    pub fn apply(&mut self, change: Change) {
+    pub fn apply(&mut self, change: LinkChange) {
         match change {
-            Change::Is(described) => match self.links.get(&described.facts.ifindex) {
+            LinkChange::Is(described) => match self.links.get(&described.facts.ifindex) {
                 Some(_) => self.describe(*described),
                 None => self.create(*described, true),
             },
-            Change::Port(ifindex, state) => self.let_through(ifindex, state),
-            Change::Gone(ifindex) => self.delete(ifindex),
+            LinkChange::Port(ifindex, state) => self.let_through(ifindex, state),
+            LinkChange::Gone(ifindex) => self.delete(ifindex),
         }
     }
 
@@ -78,7 +78,7 @@ impl Table {
     /// A whole dump: what it does not name is gone.
     pub fn replace(&mut self, found: BTreeMap<Ifindex, Described>) {
         let first = self.births == 0 && self.links.is_empty();
-        let gone = |old: &(&Ifindex, &Entry)| !found.get(old.0).is_some_and(|new| old.1.same_link(new));
+        let gone = |old: &(&Ifindex, &LinkEntry)| !found.get(old.0).is_some_and(|new| old.1.same_link(new));
         let gone: Vec<Ifindex> = self.links.iter().filter(gone).map(|(&ifindex, _)| ifindex).collect();
         for ifindex in gone {
             self.delete(ifindex);
@@ -105,7 +105,7 @@ impl Table {
         }
         self.met.extend(facts.peer.filter(here));
         self.lone.extend((facts.kind.is_paired() && facts.peer.is_none()).then_some(ifindex));
-        self.links.insert(ifindex, Entry { facts: Arc::new(facts), address, claim_round: 0 });
+        self.links.insert(ifindex, LinkEntry { facts: Arc::new(facts), address, claim_round: 0 });
         self.changed = true;
     }
 
@@ -298,7 +298,7 @@ fn here(named: &PeerRef) -> bool {
     named.netnsid.is_none()
 }
 
-impl Entry {
+impl LinkEntry {
     /// After an overrun nobody saw what happened: the same index is taken for the same link unless its kind changed, or
     /// its name and its address both did.
     fn same_link(&self, new: &Described) -> bool {

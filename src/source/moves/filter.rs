@@ -1,6 +1,6 @@
 //! Which thread numbers the kernel is asked to tell the moves of: those watched, and those yet to be given. It reads nothing.
 
-use crate::bpf::moves::Asked;
+use crate::bpf::moves::TraceRequest;
 
 /// How many numbers after the newest one are taken for threads that are yet to be born.
 const UNBORN: u32 = 8192;
@@ -8,13 +8,13 @@ const UNBORN: u32 = 8192;
 const FIRST_AGAIN: u32 = 300;
 
 /// The watched threads, and those that will be born after the number `newest`, where it is known.
-pub(super) fn filter(watched: &[u32], newest: Option<u32>, pid_max: u32) -> Asked {
+pub(super) fn filter(watched: &[u32], newest: Option<u32>, pid_max: u32) -> TraceRequest {
     let unborn = newest.map_or([None, None], |newest| unborn(newest, pid_max));
-    Asked { tids: watched.iter().copied().collect(), unborn }
+    TraceRequest { tids: watched.iter().copied().collect(), unborn }
 }
 
 /// Whether the moves of this thread pass.
-pub(super) fn holds(filter: &Asked, tid: u32) -> bool {
+pub(super) fn holds(filter: &TraceRequest, tid: u32) -> bool {
     let is_unborn = || filter.unborn.iter().flatten().any(|&(first, last)| (first..=last).contains(&tid));
     filter.tids.contains(&tid) || is_unborn()
 }

@@ -3,7 +3,7 @@
 
 use super::claims::WAIT_NS;
 use super::filter;
-use crate::bpf::moves::Asked;
+use crate::bpf::moves::TraceRequest;
 use crate::source::{Roots, proc_file, scan};
 use std::collections::VecDeque;
 use std::fs::File;
@@ -60,7 +60,7 @@ impl Newborn {
     }
 
     /// The watched threads, and everybody born since those before them have had the time to be found.
-    pub(super) fn filter(&mut self, watched: &[u32], now_ns: u64) -> Asked {
+    pub(super) fn filter(&mut self, watched: &[u32], now_ns: u64) -> TraceRequest {
         let old_enough = |(at_ns, _): &&(u64, u32)| now_ns.saturating_sub(*at_ns) >= WAIT_NS;
         self.settled = self.seen.iter().rev().find(old_enough).or(self.seen.front()).map(|(_, newest)| *newest);
         filter::filter(watched, self.settled, self.pid_max)

@@ -28,7 +28,7 @@ const TRIES: u32 = 3;
 
 /// How a dump ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::source) struct Heard {
+pub(in crate::source) struct DumpEnd {
     /// `CLOCK_MONOTONIC` at which the kernel had filled the first datagram, ns.
     pub at_ns: u64,
     /// Something changed meanwhile (`NLM_F_DUMP_INTR`) or a datagram was cut: an entry may be missing or come twice.
@@ -60,10 +60,10 @@ impl<W: Wire> Dialogue<W> {
         buffer: &mut Vec<u8>,
         operation: &'static str,
         mut each: impl FnMut(&Message<'_>, u64),
-    ) -> Result<Heard, SourceError> {
+    ) -> Result<DumpEnd, SourceError> {
         self.ask(request, buffer).map_err(|error| SourceError::Netlink { operation, error })?;
         let mut at_ns = now_ns();
-        let mut heard = Heard { at_ns, interrupted: false };
+        let mut heard = DumpEnd { at_ns, interrupted: false };
         loop {
             let datagram = self.hear(buffer).map_err(|error| SourceError::Netlink { operation, error })?;
             let next_at_ns = now_ns();
@@ -71,9 +71,9 @@ impl<W: Wire> Dialogue<W> {
             for message in messages(&buffer[..datagram.length]).filter(|message| message.sequence == self.sequence) {
                 heard.interrupted |= message.flags & NLM_F_DUMP_INTR != 0;
                 match verdict(&message) {
-                    Verdict::Content => each(&message, at_ns),
-                    Verdict::Skip => {}
-                    Verdict::End(end) => {
+                    Reply::Content => each(&message, at_ns),
+                    Reply::Skip => {}
+                    Reply::End(end) => {
                         self.unfinished = false;
                         return end.map(|()| heard).map_err(|error| SourceError::Netlink { operation, error });
                     }
@@ -98,15 +98,15 @@ impl<W: Wire> Dialogue<W> {
             let datagram = self.hear(buffer)?;
             for message in messages(&buffer[..datagram.length]).filter(|message| message.sequence == self.sequence) {
                 match verdict(&message) {
-                    Verdict::Content => {
+                    Reply::Content => {
                         self.unfinished = false;
                         return Ok(answer(&message));
                     }
-                    Verdict::End(Err(error)) => {
+                    Reply::End(Err(error)) => {
                         self.unfinished = false;
                         return Err(error);
                     }
-                    Verdict::Skip | Verdict::End(Ok(())) => {}
+                    Reply::Skip | Reply::End(Ok(())) => {}
                 }
             }
         }
@@ -167,7 +167,7 @@ impl<W: Wire> Dialogue<W> {
             let datagram = self.hear(buffer)?;
             for message in messages(&buffer[..datagram.length]).filter(|message| message.sequence == self.sequence) {
                 missing -= usize::from(message.kind >= MIN_TYPE || message.kind == ERROR).min(missing);
-                if let Verdict::Content = verdict(&message) {
+                if let Reply::Content = verdict(&message) {
                     each(&message, at_ns);
                 }
             }
@@ -211,20 +211,20 @@ struct Datagram {
     needed: usize,
 }
 
-enum Verdict {
+enum Reply {
     Content,
     Skip,
     End(io::Result<()>),
 }
 
-fn verdict(message: &Message<'_>) -> Verdict {
+fn verdict(message: &Message<'_>) -> Reply {
     match message.kind {
         DONE | ERROR => match i32_at(message.body, 0).unwrap_or(0) {
-            0 => Verdict::End(Ok(())),
-            errno => Verdict::End(Err(io::Error::from_raw_os_error(errno.saturating_neg()))),
+            0 => Reply::End(Ok(())),
+            errno => Reply::End(Err(io::Error::from_raw_os_error(errno.saturating_neg()))),
         },
-        kind if kind < MIN_TYPE => Verdict::Skip,
-        _ => Verdict::Content,
+        kind if kind < MIN_TYPE => Reply::Skip,
+        _ => Reply::Content,
     }
 }
 

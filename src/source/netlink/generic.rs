@@ -31,18 +31,18 @@ pub(in crate::source) const FIXED: usize = 4;
 const STANDS_NS: u64 = 1_000_000_000;
 
 /// When the list was heard, and what was in it: the families are the machine's, so all threads share it.
-static LEARNT: Mutex<(u64, Vec<Family>)> = Mutex::new((0, Vec::new()));
+static LEARNT: Mutex<(u64, Vec<GenericFamily>)> = Mutex::new((0, Vec::new()));
 
 /// A family as this kernel numbers it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::source) struct Family {
+pub(in crate::source) struct GenericFamily {
     pub id: u16,
     name: Vec<u8>,
     commands: Vec<u32>,
     groups: Vec<(Vec<u8>, u32)>,
 }
 
-impl Family {
+impl GenericFamily {
     /// The number of its multicast group of that name.
     pub fn group(&self, name: &str) -> Option<u32> {
         self.groups.iter().find(|(known, _)| known == name.as_bytes()).map(|(_, id)| *id)
@@ -51,20 +51,21 @@ impl Family {
 
 /// Opens a socket in the calling thread's namespace and finds the family of that name; `NotFound` where the kernel has none now
 /// that knows the command.
-pub(in crate::source) fn open(name: &str, command: u8) -> io::Result<(Dialogue<KernelSocket>, Family)> {
+pub(in crate::source) fn open(name: &str, command: u8) -> io::Result<(Dialogue<KernelSocket>, GenericFamily)> {
     let mut dialogue = Dialogue::new(KernelSocket::open(PROTOCOL)?);
     let mut learnt = LEARNT.lock().unwrap_or_else(PoisonError::into_inner);
     if learnt.1.is_empty() || now_ns().saturating_sub(learnt.0) >= STANDS_NS {
         let families = list(&mut dialogue)?;
         *learnt = (now_ns(), families);
     }
-    let is_it = |family: &&Family| family.name == name.as_bytes() && family.commands.contains(&u32::from(command));
+    let is_it =
+        |family: &&GenericFamily| family.name == name.as_bytes() && family.commands.contains(&u32::from(command));
     let family = learnt.1.iter().find(is_it).cloned();
     let none = || io::Error::new(io::ErrorKind::NotFound, format!("this kernel has no generic netlink family {name}"));
     Ok((dialogue, family.ok_or_else(none)?))
 }
 
-fn list<W: Wire>(dialogue: &mut Dialogue<W>) -> io::Result<Vec<Family>> {
+fn list<W: Wire>(dialogue: &mut Dialogue<W>) -> io::Result<Vec<GenericFamily>> {
     let mut request = Request::new(CONTROL, DUMP, &[GET_FAMILY, 1, 0, 0]);
     let mut families = Vec::new();
     let each = |message: &Message<'_>, _: u64| families.extend(told(message));
@@ -76,11 +77,11 @@ fn list<W: Wire>(dialogue: &mut Dialogue<W>) -> io::Result<Vec<Family>> {
 }
 
 /// `CTRL_CMD_NEWFAMILY`.
-pub(in crate::source) fn told(message: &Message<'_>) -> Option<Family> {
+pub(in crate::source) fn told(message: &Message<'_>) -> Option<GenericFamily> {
     let body = message.body.get(FIXED..)?;
     let members = |kind| attributes(attribute(body, kind).unwrap_or_default()).map(|(_, member)| member);
     let group = |group| Some((text(attribute(group, GROUP_NAME)?).to_vec(), u32_at(attribute(group, GROUP_ID)?, 0)?));
-    Some(Family {
+    Some(GenericFamily {
         id: u16_at(attribute(body, ID)?, 0)?,
         name: text(attribute(body, NAME)?).to_vec(),
         commands: members(COMMANDS).filter_map(|one| u32_at(attribute(one, COMMAND)?, 0)).collect(),

@@ -6,7 +6,7 @@ use crate::sample::{FlowSample, Hop, HopBy, HopWay, Proto};
 
 /// One way that is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(super) struct WantedPath {
     pub packet: Packet,
     /// The namespace whose end is known.
     pub netns: u64,
@@ -15,13 +15,13 @@ pub(super) struct Wanted {
 }
 
 /// The ways of these flows.
-pub(super) fn wanted(flows: &[FlowSample]) -> Vec<Wanted> {
+pub(super) fn wanted(flows: &[FlowSample]) -> Vec<WantedPath> {
     let mut into = Vec::new();
     for flow in flows.iter().filter(|flow| flow.remote.port() != 0 && !flow.remote.ip().is_unspecified()) {
         let (sends, receives) = directions(flow);
         let forth = Packet { proto: flow.proto, from: flow.local, to: flow.remote, mark: flow.mark };
         if sends {
-            into.push(Wanted { packet: forth, netns: flow.netns, backwards: false });
+            into.push(WantedPath { packet: forth, netns: flow.netns, backwards: false });
         }
         let faces = |other: &&FlowSample| {
             other.local == flow.remote
@@ -31,7 +31,7 @@ pub(super) fn wanted(flows: &[FlowSample]) -> Vec<Wanted> {
         };
         if receives && flows.iter().find(faces).is_none() {
             let back = Packet { from: flow.remote, to: flow.local, ..forth };
-            into.push(Wanted { packet: back, netns: flow.netns, backwards: true });
+            into.push(WantedPath { packet: back, netns: flow.netns, backwards: true });
         }
     }
     into
@@ -84,8 +84,9 @@ mod tests {
     }
 
     fn told(flows: &[FlowSample]) -> Vec<(u64, String, bool)> {
-        let one =
-            |wanted: &Wanted| (wanted.netns, format!("{}-{}", wanted.packet.from, wanted.packet.to), wanted.backwards);
+        let one = |wanted: &WantedPath| {
+            (wanted.netns, format!("{}-{}", wanted.packet.from, wanted.packet.to), wanted.backwards)
+        };
         wanted(flows).iter().map(one).collect()
     }
 

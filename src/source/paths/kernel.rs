@@ -13,19 +13,19 @@ mod redirect;
 mod route;
 mod wireguard;
 
-use super::lookups::{Bridged, Detail, Lookups, Mac, Marking, Packet, Program, Redirect, Route, Wireguard};
-use super::map::Map;
+use super::lookups::{Bridged, Detail, DeviceProgram, Lookups, Mac, Marking, Packet, Redirect, RouteResult, Wireguard};
+use super::map::NetworkMap;
 use crate::sample::{EndName, Holder, Ifindex, LinkKey, Proto};
 use crate::source::links::nsid;
 use crate::source::netlink::dialogue::{self, Dialogue};
-use crate::source::netlink::generic::Family;
+use crate::source::netlink::generic::GenericFamily;
 use crate::source::netlink::message::{Message, Request};
 use crate::source::netlink::socket::KernelSocket;
 use crate::source::owners::OwnerReader;
 use crate::source::spaces::Spaces;
-use holders::Holders;
-use neighbour::Entry;
-use route::Origin;
+use holders::KnownHolders;
+use neighbour::FdbEntry;
+use route::PacketOrigin;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -41,10 +41,10 @@ const TRACKED: [&str; 2] = ["/proc/thread-self/net/nf_conntrack", "/proc/sys/net
 
 /// The sockets, and what was asked with them.
 #[derive(Debug, Default)]
-pub(super) struct Sockets {
+pub(super) struct QuerySockets {
     inside: BTreeMap<u64, Result<Inside, String>>,
     round: Round,
-    holders: Holders,
+    holders: KnownHolders,
     buffer: Vec<u8>,
 }
 
@@ -72,19 +72,19 @@ struct Inside {
     /// None where connections are not tracked, or that may not be asked.
     conntrack: Option<Dialogue<KernelSocket>>,
     /// Opened when a wireguard is asked for: its family of generic netlink, and `sock_diag`.
-    wireguard: Option<(Dialogue<KernelSocket>, Family)>,
+    wireguard: Option<(Dialogue<KernelSocket>, GenericFamily)>,
     sockets: Option<Dialogue<KernelSocket>>,
 }
 
 /// The kernel, asked for one round of walks.
-pub(super) struct Kernel<'a> {
-    pub sockets: &'a mut Sockets,
+pub(super) struct KernelQueries<'a> {
+    pub sockets: &'a mut QuerySockets,
     pub spaces: &'a Spaces,
     pub owners: &'a OwnerReader,
-    pub map: Map<'a>,
+    pub map: NetworkMap<'a>,
 }
 
-impl Sockets {
+impl QuerySockets {
     /// Begins a new round: what was answered before may have changed without a word.
     pub fn begin(&mut self) {
         self.round = Round::default();
@@ -121,9 +121,9 @@ impl Inside {
     }
 }
 
-impl Kernel<'_> {
+impl KernelQueries<'_> {
     fn inside(&mut self, netns: u64) -> Result<(&mut Inside, &mut Vec<u8>), String> {
-        let Sockets { inside, buffer, .. } = &mut *self.sockets;
+        let QuerySockets { inside, buffer, .. } = &mut *self.sockets;
         if buffer.is_empty() {
             buffer.resize(dialogue::BUFFER, 0);
         }
@@ -140,7 +140,7 @@ impl Kernel<'_> {
         inside.route.get(&mut request, buffer, answer).ok().flatten()
     }
 
-    fn ask_route(&mut self, netns: u64, packet: &Packet, origin: Origin) -> Result<Route, String> {
+    fn ask_route(&mut self, netns: u64, packet: &Packet, origin: PacketOrigin) -> Result<RouteResult, String> {
         let (inside, buffer) = self.inside(netns)?;
         let answered = inside.route.get(&mut route::request(packet, origin), buffer, route::route);
         match answered {
@@ -150,7 +150,7 @@ impl Kernel<'_> {
     }
 
     /// An entry of a forwarding table as the kernel has it now.
-    fn ask_entry<T>(&mut self, netns: u64, of: Entry, answer: impl Fn(&Message<'_>) -> Option<T>) -> Option<T> {
+    fn ask_entry<T>(&mut self, netns: u64, of: FdbEntry, answer: impl Fn(&Message<'_>) -> Option<T>) -> Option<T> {
         let (inside, buffer) = self.inside(netns).ok()?;
         of.ask(&mut inside.route, buffer, answer)
     }
@@ -181,13 +181,13 @@ impl Kernel<'_> {
     }
 }
 
-impl Lookups for Kernel<'_> {
-    fn route(&mut self, netns: u64, packet: &Packet, from: Option<Ifindex>) -> Result<Route, String> {
-        self.ask_route(netns, packet, from.map_or(Origin::Own, Origin::In))
+impl Lookups for KernelQueries<'_> {
+    fn route(&mut self, netns: u64, packet: &Packet, from: Option<Ifindex>) -> Result<RouteResult, String> {
+        self.ask_route(netns, packet, from.map_or(PacketOrigin::Own, PacketOrigin::In))
     }
 
-    fn route_by(&mut self, netns: u64, packet: &Packet, by: Ifindex) -> Result<Route, String> {
-        self.ask_route(netns, packet, Origin::By(by))
+    fn route_by(&mut self, netns: u64, packet: &Packet, by: Ifindex) -> Result<RouteResult, String> {
+        self.ask_route(netns, packet, PacketOrigin::By(by))
     }
 
     fn neighbour(&mut self, link: LinkKey, ip: IpAddr) -> Option<Mac> {
@@ -218,7 +218,7 @@ impl Lookups for Kernel<'_> {
         }
         // A bridge with vlans has learnt it under a number, 1 unless someone chose another.
         let mut ask =
-            |vlan| self.ask_entry(bridge.netns, Entry::of_bridge(bridge.ifindex, mac, vlan), neighbour::bridge_port);
+            |vlan| self.ask_entry(bridge.netns, FdbEntry::of_bridge(bridge.ifindex, mac, vlan), neighbour::bridge_port);
         let bridged = ask(None).or_else(|| ask(Some(1)));
         self.sockets.round.bridged.insert((bridge, mac), bridged);
         bridged
@@ -229,7 +229,7 @@ impl Lookups for Kernel<'_> {
             return *known;
         }
         // What is for no learnt address goes where all zeros point.
-        let mut ask = |mac| self.ask_entry(tunnel.netns, Entry::of_tunnel(tunnel.ifindex, mac), neighbour::far_end);
+        let mut ask = |mac| self.ask_entry(tunnel.netns, FdbEntry::of_tunnel(tunnel.ifindex, mac), neighbour::far_end);
         let remote = ask(mac).or_else(|| ask([0; 6]));
         self.sockets.round.remotes.insert((tunnel, mac), remote);
         remote
@@ -290,11 +290,11 @@ impl Lookups for Kernel<'_> {
         self.ask_onward(holder, (netns, packet), held)
     }
 
-    fn program(&mut self, link: LinkKey) -> Option<Program> {
+    fn program(&mut self, link: LinkKey) -> Option<DeviceProgram> {
         self.program_of(link)
     }
 
-    fn calls(&mut self, link: LinkKey, program: &Program) -> Option<EndName> {
+    fn calls(&mut self, link: LinkKey, program: &DeviceProgram) -> Option<EndName> {
         self.ask_calls(link.netns, program.pid)
     }
 

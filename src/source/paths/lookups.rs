@@ -21,7 +21,7 @@ pub(super) struct Packet {
 
 /// Where a namespace's routes lead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Route {
+pub(super) enum RouteResult {
     /// The address is its own.
     Here,
     /// Out through a link, to the gateway or to the destination itself.
@@ -65,12 +65,12 @@ pub(super) struct Wireguard {
     pub port: u16,
     /// Of the packets that it sends; 0 for none.
     pub mark: u32,
-    pub peers: Vec<Peer>,
+    pub peers: Vec<WireguardPeer>,
 }
 
 /// One that a wireguard speaks with.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Peer {
+pub(super) struct WireguardPeer {
     pub key: PublicKey,
     /// Where it was heard last, or is said to be.
     pub endpoint: Option<SocketAddr>,
@@ -80,8 +80,8 @@ pub(super) struct Peer {
 
 impl Wireguard {
     /// The peer that an address belongs to: the one with the longest prefix that has it.
-    pub fn peer_of(&self, ip: IpAddr) -> Option<&Peer> {
-        let longest = |peer: &Peer| {
+    pub fn peer_of(&self, ip: IpAddr) -> Option<&WireguardPeer> {
+        let longest = |peer: &WireguardPeer| {
             let fits = peer.allowed.iter().filter(|(net, bits)| has(*net, *bits, ip));
             fits.map(|(_, bits)| *bits).max()
         };
@@ -139,7 +139,7 @@ pub(super) struct Detail {
 
 /// A program that holds a tun, tap or macvtap open.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Program {
+pub(super) struct DeviceProgram {
     pub pid: u32,
     /// What a sentence calls it: `openvpn 4242`, `the guest web1`.
     pub name: String,
@@ -151,12 +151,12 @@ pub(super) trait Lookups {
     ///
     /// # Errors
     /// One clause that says why there is none.
-    fn route(&mut self, netns: u64, packet: &Packet, from: Option<Ifindex>) -> Result<Route, String>;
+    fn route(&mut self, netns: u64, packet: &Packet, from: Option<Ifindex>) -> Result<RouteResult, String>;
     /// The route of a packet of the namespace's own that is bound to a link: a vrf, or what a tunnel was made upon.
     ///
     /// # Errors
     /// One clause that says why there is none.
-    fn route_by(&mut self, netns: u64, packet: &Packet, by: Ifindex) -> Result<Route, String>;
+    fn route_by(&mut self, netns: u64, packet: &Packet, by: Ifindex) -> Result<RouteResult, String>;
     /// The Ethernet address of a neighbour on a link.
     fn neighbour(&mut self, link: LinkKey, ip: IpAddr) -> Option<Mac>;
     /// More of a link.
@@ -187,9 +187,9 @@ pub(super) trait Lookups {
     /// none that copies, and where nobody knows which one it is.
     fn onward(&mut self, holder: &Holder, netns: u64, packet: &Packet, held: &[(u64, SocketAddr)]) -> Option<EndName>;
     /// The program that holds a tun, tap or macvtap open.
-    fn program(&mut self, link: LinkKey) -> Option<Program>;
+    fn program(&mut self, link: LinkKey) -> Option<DeviceProgram>;
     /// Where all its connected UDP sockets lead; none where it has none, and where they lead to several.
-    fn calls(&mut self, link: LinkKey, program: &Program) -> Option<EndName>;
+    fn calls(&mut self, link: LinkKey, program: &DeviceProgram) -> Option<EndName>;
     /// The tun or tap of the program whose UDP socket the packet is for.
     fn tun_behind(&mut self, netns: u64, packet: &Packet) -> Option<LinkKey>;
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// Links and switches as a walk looks at them.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Map<'a> {
+pub(super) struct NetworkMap<'a> {
     links: &'a [Arc<LinkFacts>],
     pub switches: &'a [OvsSwitch],
 }
@@ -18,7 +18,7 @@ pub(super) struct SwitchPort<'a> {
     pub port: &'a OvsPort,
 }
 
-impl<'a> Map<'a> {
+impl<'a> NetworkMap<'a> {
     /// `links` are sorted by key.
     pub fn new(links: &'a [Arc<LinkFacts>], switches: &'a [OvsSwitch]) -> Self {
         Self { links, switches }

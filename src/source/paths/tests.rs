@@ -7,8 +7,8 @@ mod programs;
 mod switches;
 mod wireguard;
 
-use super::ends::{Wanted, turned};
-use super::lookups::{Packet, Route};
+use super::ends::{WantedPath, turned};
+use super::lookups::{Packet, RouteResult};
 use crate::sample::{EndName, FlowPath, Holder, HopBy, HopWay, Ifindex, Kind, Proto};
 use net::Net;
 
@@ -64,14 +64,14 @@ fn a_published_port_is_translated_on_the_way_and_an_answer_back() {
     let at = |text: &str| text.parse().expect("an address");
     let wanted = |netns, from: &str, to: &str, backwards| {
         let packet = Packet { proto: Proto::Tcp, from: at(from), to: at(to), mark: None };
-        Wanted { packet, netns, backwards }
+        WantedPath { packet, netns, backwards }
     };
     let client = wanted(5, "198.18.7.5:40000", "198.18.7.254:8080", false);
     let server = wanted(1, "198.18.7.5:40000", "198.18.0.1:5201", true);
     let name = |netns, local: &str, remote: &str| EndName { netns, local: at(local), remote: at(remote) };
     let near = name(5, "198.18.7.5:40000", "198.18.7.254:8080");
     let far = name(1, "198.18.0.1:5201", "198.18.7.5:40000");
-    let ends = |net: &mut Net, wanted: &[Wanted]| -> Vec<_> {
+    let ends = |net: &mut Net, wanted: &[WantedPath]| -> Vec<_> {
         let named = |path: FlowPath| (path.from, path.ends.map(|ends| [ends.near, ends.far]));
         net.ways(wanted).into_iter().map(named).collect()
     };
@@ -165,7 +165,7 @@ fn where_nothing_is_known_the_sentence_says_so() {
     said(&net.walked(1, "198.18.5.1:1"), "its kind is ifb");
     net.routes.insert(
         (1, "198.18.6.1".parse().expect("an address")),
-        Route::Out { link: Ifindex(77), gateway: None, source: None },
+        RouteResult::Out { link: Ifindex(77), gateway: None, source: None },
     );
     said(&net.walked(1, "198.18.6.1:1"), "link 77 of namespace 1 is not seen");
 }

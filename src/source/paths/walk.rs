@@ -11,8 +11,8 @@ mod tunnel;
 mod vrf;
 mod wireguard;
 
-use super::lookups::{Lookups, Mac, Packet, Route};
-use super::map::Map;
+use super::lookups::{Lookups, Mac, Packet, RouteResult};
+use super::map::NetworkMap;
 use crate::sample::{EndName, Holder, Hop, HopBy, HopWay, Kind, LinkKey};
 use std::net::SocketAddr;
 use wireguard::Sealed;
@@ -80,7 +80,7 @@ enum Tag {
 
 /// A walk under way.
 struct Walk<'a, L> {
-    map: Map<'a>,
+    map: NetworkMap<'a>,
     lookups: &'a mut L,
     /// Ends of connections that watched processes hold: (namespace, own end).
     held: &'a [(u64, SocketAddr)],
@@ -102,7 +102,7 @@ struct Walk<'a, L> {
 
 /// Walks from a namespace that sends the packet.
 pub(super) fn walk<L: Lookups>(
-    map: Map<'_>,
+    map: NetworkMap<'_>,
     lookups: &mut L,
     held: &[(u64, SocketAddr)],
     netns: u64,
@@ -166,7 +166,7 @@ impl<L: Lookups> Walk<'_, L> {
             None => self.lookups.route(netns, &asked, from.map(|link| link.ifindex))?,
         };
         self.packet = translated.unwrap_or(asked);
-        let Route::Out { link, gateway, source } = route else { return self.here(netns, from, bound) };
+        let RouteResult::Out { link, gateway, source } = route else { return self.here(netns, from, bound) };
         if let Some(source) = source.filter(|_| self.packet.from.ip().is_unspecified()) {
             self.packet.from.set_ip(source);
         }

@@ -32,7 +32,7 @@ pub(super) struct Priority {
 
 /// What follows from a look at the budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+enum PriorityDecision {
     GoesOn,
     GiveBack,
     AskAgain,
@@ -85,26 +85,26 @@ impl Priority {
         let share = spent_ns.saturating_sub(self.spent_ns) as f64 / elapsed_ns as f64;
         (self.ticks, self.spent_ns, self.since_ns) = (0, spent_ns, now_ns);
         match self.judge(share, elapsed_ns) {
-            Verdict::AskAgain => self.ask(),
-            Verdict::GiveBack if sched::set_normal().is_ok() => {
+            PriorityDecision::AskAgain => self.ask(),
+            PriorityDecision::GiveBack if sched::set_normal().is_ok() => {
                 self.ordinary = Some(Ordinary::GivenBack);
                 self.problem = Some(given_back(share));
             }
-            Verdict::GiveBack | Verdict::GoesOn => {}
+            PriorityDecision::GiveBack | PriorityDecision::GoesOn => {}
         }
     }
 
-    fn judge(&mut self, share: f64, elapsed_ns: u64) -> Verdict {
+    fn judge(&mut self, share: f64, elapsed_ns: u64) -> PriorityDecision {
         if self.ordinary.is_none() {
             self.quiet_ns = 0;
-            return if share > BUDGET_SHARE { Verdict::GiveBack } else { Verdict::GoesOn };
+            return if share > BUDGET_SHARE { PriorityDecision::GiveBack } else { PriorityDecision::GoesOn };
         }
         self.quiet_ns = if share < BUDGET_SHARE / 2.0 { self.quiet_ns + elapsed_ns } else { 0 };
         if self.quiet_ns < QUIET_NS {
-            return Verdict::GoesOn;
+            return PriorityDecision::GoesOn;
         }
         self.quiet_ns = 0;
-        Verdict::AskAgain
+        PriorityDecision::AskAgain
     }
 }
 
@@ -129,14 +129,18 @@ mod tests {
     fn priority_that_was_given_back_is_asked_for_again_after_ten_quiet_seconds() {
         let mut priority = Priority::take(false);
         priority.ordinary = None;
-        assert_eq!(priority.judge(0.2, SECOND_NS), Verdict::GoesOn, "below the budget it is kept");
-        assert_eq!(priority.judge(0.3, SECOND_NS), Verdict::GiveBack, "above it is given back");
+        assert_eq!(priority.judge(0.2, SECOND_NS), PriorityDecision::GoesOn, "below the budget it is kept");
+        assert_eq!(priority.judge(0.3, SECOND_NS), PriorityDecision::GiveBack, "above it is given back");
         priority.ordinary = Some(Ordinary::GivenBack);
         let mut wait = |share, seconds: u64| (0..seconds).map(|_| priority.judge(share, SECOND_NS)).collect::<Vec<_>>();
-        assert_eq!(wait(0.05, 9), [Verdict::GoesOn; 9], "nine quiet seconds are too few");
-        assert_eq!(wait(0.2, 1), [Verdict::GoesOn], "and one that is not begins them anew");
-        assert_eq!(wait(0.05, 9), [Verdict::GoesOn; 9], "nine again");
-        assert_eq!(wait(0.05, 2), [Verdict::AskAgain, Verdict::GoesOn], "after the tenth it asks, once");
+        assert_eq!(wait(0.05, 9), [PriorityDecision::GoesOn; 9], "nine quiet seconds are too few");
+        assert_eq!(wait(0.2, 1), [PriorityDecision::GoesOn], "and one that is not begins them anew");
+        assert_eq!(wait(0.05, 9), [PriorityDecision::GoesOn; 9], "nine again");
+        assert_eq!(
+            wait(0.05, 2),
+            [PriorityDecision::AskAgain, PriorityDecision::GoesOn],
+            "after the tenth it asks, once"
+        );
     }
 
     #[test]

@@ -11,8 +11,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// The machine's own namespace, where its daemons and vnettop run.
 pub const HOST: &str = "/proc/1/ns/net";
 
-/// What its first process does: it has a name, /run is new, orphans are reaped.
-const FIRST: &str = "echo bench > /proc/sys/kernel/hostname && mount -t tmpfs tmpfs /run && mkdir -p /run/netns && ip link set lo up && echo ready &&
+/// What its first process does: it has a name, no namespace that is mounted outside, /run is new, orphans are reaped.
+const FIRST: &str = "echo bench > /proc/sys/kernel/hostname && awk '/ - nsfs /{print $5}' /proc/self/mountinfo | xargs -r umount -l 2>/dev/null;
+    mount -t tmpfs tmpfs /run && mkdir -p /run/netns && ip link set lo up && echo ready &&
     { sleep 36000 & wait; }";
 
 /// The machine; namespaces are named by their path in it.

@@ -16,10 +16,10 @@ const MOST: usize = 64;
 
 /// Follows what the watched processes write themselves.
 #[derive(Debug, Default)]
-pub(super) struct OwnReports(BTreeMap<u32, Followed>);
+pub(super) struct OwnReports(BTreeMap<u32, FollowedOutput>);
 
 #[derive(Debug, Default)]
-struct Followed {
+struct FollowedOutput {
     tail: Option<Tail>,
     unread: Option<Unread>,
     looked_at_ns: Option<u64>,
@@ -39,7 +39,7 @@ impl OwnReports {
         benchmarks: &[Benchmark],
         named: Option<u32>,
         piece: &mut Vec<u8>,
-        told: &mut Vec<super::Told>,
+        told: &mut Vec<super::ProcessReport>,
     ) {
         let wanted = |pid: u32| Some(pid) != named && benchmarks.iter().any(|test| test.pid == pid && test.json_stream);
         self.0.retain(|&pid, followed| {
@@ -58,14 +58,21 @@ impl OwnReports {
 
     /// What a process reported last, and why nothing of it is read.
     pub fn of(&self, pid: u32) -> (Option<Reported>, Option<Unread>) {
-        let of =
-            |followed: &Followed| (followed.tail.as_ref().and_then(|t| t.lines.last_of_its_own()), followed.unread);
+        let of = |followed: &FollowedOutput| {
+            (followed.tail.as_ref().and_then(|t| t.lines.last_of_its_own()), followed.unread)
+        };
         self.0.get(&pid).map_or((None, None), of)
     }
 }
 
-impl Followed {
-    fn follow(&mut self, (roots, now_ns): (&Roots, u64), pid: u32, piece: &mut Vec<u8>, told: &mut Vec<super::Told>) {
+impl FollowedOutput {
+    fn follow(
+        &mut self,
+        (roots, now_ns): (&Roots, u64),
+        pid: u32,
+        piece: &mut Vec<u8>,
+        told: &mut Vec<super::ProcessReport>,
+    ) {
         if self.looked_at_ns.is_none_or(|looked_ns| now_ns.saturating_sub(looked_ns) >= LOOK_NS) {
             self.looked_at_ns = Some(now_ns);
             self.look(&roots.proc, pid, piece, told);
@@ -78,7 +85,7 @@ impl Followed {
 
     /// Looks where it writes to now. One that has ended writes nowhere: what it had open is read on, as it is where nobody
     /// can look.
-    fn look(&mut self, proc: &Path, pid: u32, piece: &mut Vec<u8>, told: &mut Vec<super::Told>) {
+    fn look(&mut self, proc: &Path, pid: u32, piece: &mut Vec<u8>, told: &mut Vec<super::ProcessReport>) {
         match place::look(proc, pid, self.tail.as_ref().map(Tail::identity)) {
             None | Some(Ok(None) | Err(None)) => {}
             Some(Ok(Some(tail))) => {
@@ -91,7 +98,7 @@ impl Followed {
     }
 
     /// Reads what is left.
-    fn end(&mut self, pid: u32, piece: &mut Vec<u8>, told: &mut Vec<super::Told>) {
+    fn end(&mut self, pid: u32, piece: &mut Vec<u8>, told: &mut Vec<super::ProcessReport>) {
         if let Some(mut tail) = self.tail.take() {
             tail.read_to_the_end(piece);
             tell(&mut tail, pid, told);
@@ -99,6 +106,6 @@ impl Followed {
     }
 }
 
-fn tell(tail: &mut Tail, pid: u32, told: &mut Vec<super::Told>) {
+fn tell(tail: &mut Tail, pid: u32, told: &mut Vec<super::ProcessReport>) {
     told.extend(tail.lines.ended().into_iter().map(|(side, whole)| (pid, side, Report::Whole(whole))));
 }

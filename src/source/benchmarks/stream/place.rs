@@ -2,7 +2,7 @@
 //! make whoever looks wait, so it is done aside ([`strangers`]); what is handed over is a file
 //! that nobody but the kernel of this machine and its disks has a hand in, which the sampler may read.
 
-use super::tail::{self, Found, Tail};
+use super::tail::{self, Tail, TailTarget};
 use crate::sample::Unread;
 use crate::source::{proc_file, strangers};
 use procfs::process::Process;
@@ -48,11 +48,11 @@ fn find(proc: &Path, pid: u32, open: Option<(u64, u64)>) -> Looked {
     }
     match Tail::open(&path, began_ms(&directory)) {
         // It may have been another file when it was looked at.
-        Ok(Found::File(tail)) => match info(Path::new("/proc/self"), tail.as_raw_fd().unsigned_abs()) {
+        Ok(TailTarget::File(tail)) => match info(Path::new("/proc/self"), tail.as_raw_fd().unsigned_abs()) {
             Some(info) if is_local(proc, &directory, info.mount) => Ok(Some(tail)),
             _ => Err(Some(Unread::Remote)),
         },
-        Ok(Found::Other(stat)) => Err(Some(kind(&stat))),
+        Ok(TailTarget::Other(stat)) => Err(Some(kind(&stat))),
         Err(error) => Err(refused(&error.into())),
     }
 }
@@ -109,19 +109,19 @@ fn is_local(proc: &Path, directory: &Path, mount: u64) -> bool {
 
 /// A line of mountinfo: the first field is the mount's number, the third its device, the type of the file system stands
 /// behind the dash.
-struct Mount<'a> {
+struct MountLine<'a> {
     id: Option<u64>,
     device: &'a [u8],
     kind: &'a [u8],
 }
 
-fn mounts(mountinfo: &[u8]) -> impl Iterator<Item = Mount<'_>> {
+fn mounts(mountinfo: &[u8]) -> impl Iterator<Item = MountLine<'_>> {
     mountinfo.split(|&byte| byte == b'\n').filter_map(|line| {
         let mut fields = line.split(|&byte| byte == b' ');
         let id = crate::source::scan::number(fields.next()?);
         let device = fields.nth(1)?;
         let kind = fields.skip_while(|field| *field != b"-").nth(1)?;
-        Some(Mount { id, device, kind })
+        Some(MountLine { id, device, kind })
     })
 }
 

@@ -14,7 +14,7 @@ const FAR_BEHIND: u64 = 1024 * 1024;
 const TO_THE_END: usize = 32;
 
 /// What is behind a path.
-pub(super) enum Found {
+pub(super) enum TailTarget {
     /// A regular file, open for reading.
     File(Tail),
     /// Something else, which was not opened.
@@ -62,17 +62,17 @@ fn size(stat: &Stat) -> u64 {
 
 impl Tail {
     /// Opens what is behind a path, if it is a regular file; `since_ms` is when its writer began.
-    pub fn open(path: &Path, since_ms: Option<u64>) -> rustix::io::Result<Found> {
+    pub fn open(path: &Path, since_ms: Option<u64>) -> rustix::io::Result<TailTarget> {
         let (place, stat) = place(path)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            return Ok(Found::Other(stat));
+            return Ok(TailTarget::Other(stat));
         }
         // The same file, whatever is behind the path by now.
         let same = format!("/proc/self/fd/{}", place.as_raw_fd());
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = rustix::fs::open(same, flags, Mode::empty())?;
         let lines = Lines::since(since_ms);
-        Ok(Found::File(Self { file, identity: identity(&stat), at: 0, old_to: size(&stat), lines }))
+        Ok(TailTarget::File(Self { file, identity: identity(&stat), at: 0, old_to: size(&stat), lines }))
     }
 
     /// Which file it is.

@@ -25,7 +25,7 @@ fn last(named: &Named) -> Reported {
     named.tail.as_ref().and_then(|tail| tail.lines.last()).expect("an interval")
 }
 
-fn read(named: &mut Named, second: u64) -> Vec<Told> {
+fn read(named: &mut Named, second: u64) -> Vec<ProcessReport> {
     let mut told = Vec::new();
     named.follow(&[client()], second * S, &mut Vec::new(), &mut told);
     told

@@ -78,7 +78,7 @@ fn who_calls_on_is_told_from_a_server() {
     let flow = |cookie, local, remote| FlowSample::new(cookie, (1, 50), (address(local), address(remote)));
     let asker = [flow(1, "10.0.0.1:45000", "10.0.0.9:12865"), flow(2, "10.0.0.1:50000", "10.0.0.9:40000")];
     let calls = |ends: &[(&str, &str)]| {
-        let ends: Vec<Ends> = ends.iter().map(|&(local, remote)| (address(local), address(remote))).collect();
+        let ends: Vec<SocketPair> = ends.iter().map(|&(local, remote)| (address(local), address(remote))).collect();
         calls_on(&ends, &BTreeSet::from([asker[1].key()]), &asker)
     };
     let netperfs = [("10.0.0.9:12865", "10.0.0.1:45000"), ("10.0.0.9:40000", "10.0.0.1:50000")];

@@ -1,7 +1,7 @@
 //! A kernel to play with: sockets that answer what a test put down for them, and messages to put down.
 
 use super::super::claims::Claims;
-use super::super::facts::Place;
+use super::super::facts::MessageNamespace;
 use super::super::reader::Reader;
 use crate::source::netlink::dialogue::Dialogue;
 use crate::source::netlink::message::Request;
@@ -119,7 +119,7 @@ impl Kernel {
     pub fn open_with_buffer(&self, bytes: usize) -> Result<Reader<Line>, SourceError> {
         let claims = Claims::new(Dialogue::new(self.ethtool.clone()), self.monitor.clone(), FAMILY);
         let dumps = Dialogue::new(self.dumps.clone());
-        Reader::open(dumps, self.news.clone(), Ok(claims), vec![0; bytes], Place::default())
+        Reader::open(dumps, self.news.clone(), Ok(claims), vec![0; bytes], MessageNamespace::default())
     }
 }
 

@@ -1,7 +1,7 @@
 //! Links of kinds that few kernels have all of, as Linux 6.1 sent them, against what `ip` and `ethtool` said of the same.
 
 use super::super::claims::claim;
-use super::super::facts::{Change, Described, Place, change};
+use super::super::facts::{Described, LinkChange, MessageNamespace, change};
 use super::{fixture, said};
 use crate::sample::{Kind, PeerRef};
 use crate::source::netlink::message::messages;
@@ -11,10 +11,10 @@ use serde_json::Value;
 fn links(name: &str) -> Vec<Described> {
     let bytes = fixture(name);
     let described = |change| match change {
-        Change::Is(described) => *described,
+        LinkChange::Is(described) => *described,
         other => panic!("a dump describes links only: {other:?}"),
     };
-    messages(&bytes).filter_map(|message| change(&message, &Place::default())).map(described).collect()
+    messages(&bytes).filter_map(|message| change(&message, &MessageNamespace::default())).map(described).collect()
 }
 
 /// Each link with what `ip` said of it.

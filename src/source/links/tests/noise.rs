@@ -2,7 +2,7 @@
 
 use super::super::claims::claim;
 use super::super::counters;
-use super::super::facts::{Place, change};
+use super::super::facts::{MessageNamespace, change};
 use super::fixture;
 use super::kernel::{FAMILY, GETSTATS, Kernel, done, link, linkmodes, row};
 use crate::source::netlink::generic;
@@ -25,7 +25,7 @@ const CAPTURED: [&str; 9] = [
 /// Everything that looks at bytes looks at these.
 fn look(bytes: &[u8]) {
     for message in messages(bytes) {
-        let _ = change(&message, &Place::default());
+        let _ = change(&message, &MessageNamespace::default());
         let _ = counters::row(&message, 0, 0);
         let _ = claim(&message, 4);
         let _ = generic::told(&message);

@@ -1,9 +1,9 @@
 //! What messages mean, captured ones first. The captures are little-endian; messages put together here are native.
 
-use super::super::claims::{Claim, claim};
+use super::super::claims::{DriverSpeed, claim};
 use super::super::counters;
-use super::super::facts::Place;
-use super::super::facts::{Change, Described, SYSFS, change};
+use super::super::facts::MessageNamespace;
+use super::super::facts::{Described, LinkChange, SYSFS, change};
 use super::fixture;
 use super::kernel::{ifinfo, link, message};
 use crate::sample::{Ifindex, Kind, LinkFacts, LinkState, PeerRef, PortState};
@@ -12,9 +12,12 @@ use crate::source::netlink::message::messages;
 use std::path::Path;
 
 fn described(bytes: &[u8], sysfs: &Path) -> Option<Described> {
-    match change(&messages(bytes).next()?, &Place { sysfs: sysfs.to_owned(), ..Place::default() })? {
-        Change::Is(described) => Some(*described),
-        Change::Gone(_) | Change::Port(..) => None,
+    match change(
+        &messages(bytes).next()?,
+        &MessageNamespace { sysfs: sysfs.to_owned(), ..MessageNamespace::default() },
+    )? {
+        LinkChange::Is(described) => Some(*described),
+        LinkChange::Gone(_) | LinkChange::Port(..) => None,
     }
 }
 
@@ -96,20 +99,22 @@ fn captured_notifications_tell_what_became_of_links() {
     let bytes = fixture("notifications-port-leaves-bridge");
     let families: Vec<u8> = messages(&bytes).filter(|m| m.kind == libc::RTM_DELLINK).map(|m| m.body[0]).collect();
     assert_eq!(families, [7], "the bridge announces the port's leaving as RTM_DELLINK");
-    let changes: Vec<_> = messages(&bytes).filter_map(|message| change(&message, &Place::default())).collect();
-    assert!(!changes.iter().any(|change| matches!(change, Change::Gone(_))), "which is no link's end");
+    let changes: Vec<_> =
+        messages(&bytes).filter_map(|message| change(&message, &MessageNamespace::default())).collect();
+    assert!(!changes.iter().any(|change| matches!(change, LinkChange::Gone(_))), "which is no link's end");
     let mut ports = changes.iter().filter_map(|change| match change {
-        Change::Port(_, state) => Some(*state),
+        LinkChange::Port(_, state) => Some(*state),
         _ => None,
     });
     assert_eq!(ports.next_back(), Some(PortState::Disabled), "the bridge says what it still let through the port");
-    let Some(Change::Is(last)) = changes.iter().rfind(|c| matches!(c, Change::Is(d) if d.facts.name == "tap1")) else {
+    let Some(LinkChange::Is(last)) = changes.iter().rfind(|c| matches!(c, LinkChange::Is(d) if d.facts.name == "tap1"))
+    else {
         panic!("the port is described")
     };
     assert_eq!((last.facts.master, &last.facts.slave_kind), (None, &None), "in the end it is nobody's port");
     let bytes = fixture("notifications-link-deleted");
-    let last = messages(&bytes).filter_map(|message| change(&message, &Place::default())).last();
-    assert!(matches!(last, Some(Change::Gone(Ifindex(14)))), "a deleted link is gone: {last:?}");
+    let last = messages(&bytes).filter_map(|message| change(&message, &MessageNamespace::default())).last();
+    assert!(matches!(last, Some(LinkChange::Gone(Ifindex(14)))), "a deleted link is gone: {last:?}");
 }
 
 #[cfg(target_endian = "little")]
@@ -126,7 +131,7 @@ fn captured_claims_are_those_of_ethtool() {
     assert!(!claims.iter().any(|&(ifindex, _)| ifindex == 1 || ifindex == 14), "lo and ifb say nothing: {claims:?}");
     let bytes = fixture("notifications-speed-set");
     let set = messages(&bytes).find_map(|message| claim(&message, 5));
-    assert_eq!(set, Some(Claim { ifindex: Ifindex(9), mbps: Some(25_000) }), "a set speed is announced");
+    assert_eq!(set, Some(DriverSpeed { ifindex: Ifindex(9), mbps: Some(25_000) }), "a set speed is announced");
 }
 
 #[test]
@@ -134,7 +139,7 @@ fn speeds_that_ethtool_calls_unknown_are_none() {
     for (mbps, known) in [(0, None), (65535, None), (u32::MAX, None), (10, Some(10)), (400_000, Some(400_000))] {
         let bytes = super::kernel::linkmodes(4, 3, mbps);
         let claim = claim(&messages(&bytes).next().unwrap(), 4);
-        assert_eq!(claim, Some(Claim { ifindex: Ifindex(3), mbps: known }), "{mbps} Mb/s");
+        assert_eq!(claim, Some(DriverSpeed { ifindex: Ifindex(3), mbps: known }), "{mbps} Mb/s");
     }
 }
 

@@ -1,6 +1,6 @@
 //! What is asked only where there is a wireguard or a rule about marks, through sockets that are opened for it.
 
-use super::{Kernel, NETFILTER, SOCK_DIAG, marks, redirect, wireguard};
+use super::{KernelQueries, NETFILTER, SOCK_DIAG, marks, redirect, wireguard};
 use crate::sample::LinkKey;
 use crate::source::SourceError;
 use crate::source::netlink::dialogue::Dialogue;
@@ -11,7 +11,7 @@ use crate::source::paths::lookups::{Marking, Redirect, Wireguard};
 use std::io;
 use std::sync::Arc;
 
-impl Kernel<'_> {
+impl KernelQueries<'_> {
     /// A wireguard's configuration as the kernel has it now.
     pub(super) fn ask_wireguard(&mut self, link: LinkKey) -> Result<Arc<Wireguard>, String> {
         let name = self.map.name(link).to_owned();

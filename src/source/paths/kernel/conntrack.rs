@@ -28,7 +28,7 @@ const SOURCE_PORT: u16 = 2;
 const DESTINATION_PORT: u16 = 3;
 
 /// Source and destination.
-type Ends = (SocketAddr, SocketAddr);
+type AddressPair = (SocketAddr, SocketAddr);
 
 /// Asks for the connection that a packet belongs to.
 pub(super) fn request(packet: &Packet) -> Request {
@@ -58,12 +58,12 @@ fn nested(kind: u16, value: &[u8]) -> Vec<u8> {
 }
 
 /// The connection as it began, and as its answers look.
-pub(super) fn tracked(message: &Message<'_>) -> Option<(Ends, Ends)> {
+pub(super) fn tracked(message: &Message<'_>) -> Option<(AddressPair, AddressPair)> {
     let attributes = message.body.get(FIXED..).filter(|_| message.kind == NEW)?;
     Some((ends(attribute(attributes, ORIGINAL)?)?, ends(attribute(attributes, REPLY)?)?))
 }
 
-fn ends(tuple: &[u8]) -> Option<Ends> {
+fn ends(tuple: &[u8]) -> Option<AddressPair> {
     let (addresses, protocol) = (attribute(tuple, IP)?, attribute(tuple, PROTO)?);
     let ip = |v4, v6| attribute(addresses, v4).or_else(|| attribute(addresses, v6)).and_then(address);
     let port = |kind| Some(u16::from_be_bytes(*attribute(protocol, kind)?.first_chunk()?));
@@ -72,7 +72,7 @@ fn ends(tuple: &[u8]) -> Option<Ends> {
 }
 
 /// What the packet is beyond the translation: the answers' ends turned round, or for an answer the original's.
-pub(super) fn translated(packet: &Packet, (original, reply): (Ends, Ends)) -> Option<Packet> {
+pub(super) fn translated(packet: &Packet, (original, reply): (AddressPair, AddressPair)) -> Option<Packet> {
     let asked = (packet.from, packet.to);
     let (to, from) = match asked {
         _ if asked == original => reply,

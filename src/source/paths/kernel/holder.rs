@@ -1,9 +1,9 @@
 //! Who holds the other end of a connection, and where a program that copies calls on: a socket is asked for by its addresses,
 //! its holder found by its inode. Asked only where a way ends at a socket that no watched process holds.
 
-use super::{Kernel, SOCK_DIAG};
+use super::{KernelQueries, SOCK_DIAG};
 use crate::sample::{EndName, Holder, Proto};
-use crate::source::flows::diag::{self, SocketId, Told};
+use crate::source::flows::diag::{self, SocketId, SocketInfo};
 use crate::source::netlink::dialogue::Dialogue;
 use crate::source::netlink::message::Message;
 use crate::source::netlink::socket::KernelSocket;
@@ -13,7 +13,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
 
-impl Kernel<'_> {
+impl KernelQueries<'_> {
     /// The process that has the socket which the packet is for.
     pub(super) fn ask_holder(&mut self, netns: u64, packet: &Packet) -> Option<Holder> {
         let &Packet { proto, from, to, .. } = packet;
@@ -77,7 +77,7 @@ impl Kernel<'_> {
         proto: Proto,
         local: SocketAddr,
         remote: SocketAddr,
-    ) -> Option<Told> {
+    ) -> Option<SocketInfo> {
         let mut request = diag::one(proto, &SocketId::between(local, remote));
         self.diag(netns, |dialogue, buffer| dialogue.get(&mut request, buffer, diag::told).ok().flatten())
     }
@@ -89,7 +89,7 @@ impl Kernel<'_> {
             let mut each = |message: &Message<'_>, _: u64| {
                 let connected =
                     diag::told(message).filter(|told| told.is_established() && told.id.remote().port() != 0);
-                let name = |told: &Told| EndName { netns, local: told.id.local(), remote: told.id.remote() };
+                let name = |told: &SocketInfo| EndName { netns, local: told.id.local(), remote: told.id.remote() };
                 all.extend(connected.map(|told| (told.inode, name(&told))));
             };
             self.diag(netns, |dialogue, buffer| {

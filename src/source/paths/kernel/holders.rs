@@ -1,7 +1,7 @@
 //! Which process holds a socket, by its namespace and the inode that `sock_diag` tells: those that were found before are asked
 //! first, then all of `/proc` in slices. A slice is looked through at once; where there are more, the next ticks go on with it.
 
-use crate::source::flows::holders::{Search, Socket, residents, sockets_of};
+use crate::source::flows::holders::{Search, SocketInode, residents, sockets_of};
 use crate::source::{now_ns, proc_file};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::mem::MaybeUninit;
@@ -18,14 +18,14 @@ const ENTRIES: usize = 8 * 1024;
 
 /// The holders that are known.
 #[derive(Debug, Default)]
-pub(super) struct Holders {
-    known: HashMap<Socket, u32>,
+pub(super) struct KnownHolders {
+    known: HashMap<SocketInode, u32>,
     /// Sockets whose holder is not among the processes that can be seen.
-    missing: HashSet<Socket>,
+    missing: HashSet<SocketInode>,
     found: BTreeSet<u32>,
     /// Whose holders are looked for, and by which search; those that came later are for the next one.
-    wanted: Vec<Socket>,
-    later: Vec<Socket>,
+    wanted: Vec<SocketInode>,
+    later: Vec<SocketInode>,
     search: Option<Search>,
     /// What was spent and not earned since, ns, as of then.
     spent_ns: u64,
@@ -33,7 +33,7 @@ pub(super) struct Holders {
     entries: Vec<MaybeUninit<u8>>,
 }
 
-impl Holders {
+impl KnownHolders {
     /// There are other sockets: who was not found may be now.
     pub fn forget(&mut self) {
         self.missing.clear();
@@ -43,7 +43,7 @@ impl Holders {
     }
 
     /// The process that holds the socket, the newest of several; none where that is not known, and not yet.
-    pub fn of(&mut self, socket: Socket) -> Option<u32> {
+    pub fn of(&mut self, socket: SocketInode) -> Option<u32> {
         if socket.1 == 0 || self.missing.contains(&socket) || self.wanted.contains(&socket) {
             return None;
         }
@@ -115,7 +115,7 @@ mod tests {
     use std::net::TcpListener;
     use std::os::fd::AsFd;
 
-    fn socket(of: impl AsFd) -> Socket {
+    fn socket(of: impl AsFd) -> SocketInode {
         let inode = rustix::fs::fstat(of).expect("it is open").st_ino;
         (0, u32::try_from(inode).expect("inodes of sockets are short"))
     }
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_sockets_holder_is_found_and_one_that_nobody_holds_is_not_looked_for_again() {
-        let (mut holders, own) = (Holders::default(), std::process::id());
+        let (mut holders, own) = (KnownHolders::default(), std::process::id());
         let first = listener();
         while holders.of(socket(&first)).is_none() {
             holders.spent_ns = 0;

@@ -37,7 +37,7 @@ pub(super) fn list(ip: IpAddr) -> Request {
 
 /// An entry of a forwarding table.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
+pub(super) struct FdbEntry {
     one: Request,
     list: Request,
     mac: Mac,
@@ -47,7 +47,7 @@ pub(super) struct Entry {
     tunnel: Option<Ifindex>,
 }
 
-impl Entry {
+impl FdbEntry {
     /// A bridge's for an address.
     pub fn of_bridge(bridge: Ifindex, mac: Mac, vlan: Option<u16>) -> Self {
         let index = bridge.0.to_ne_bytes();

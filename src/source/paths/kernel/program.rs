@@ -1,15 +1,15 @@
 //! The programs behind tuns and taps, which the owners of links know, and their UDP sockets (`sock_diag`, `/proc/PID/fd`).
 
-use super::{Kernel, Program};
+use super::{DeviceProgram, KernelQueries};
 use crate::sample::{EndName, LinkKey, OwnerKind, Proto};
 use crate::source::paths::lookups::Packet;
 use std::collections::BTreeSet;
 
-impl Kernel<'_> {
-    pub(super) fn program_of(&self, link: LinkKey) -> Option<Program> {
+impl KernelQueries<'_> {
+    pub(super) fn program_of(&self, link: LinkKey) -> Option<DeviceProgram> {
         let (pid, owner) = self.owners.holder(link)?;
         let guest = if owner.kind == OwnerKind::Vm { "the guest " } else { "" };
-        Some(Program { pid, name: format!("{guest}{}", owner.name) })
+        Some(DeviceProgram { pid, name: format!("{guest}{}", owner.name) })
     }
 
     /// Its sockets may be of its own namespace or of the link's.

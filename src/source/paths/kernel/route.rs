@@ -3,7 +3,7 @@
 
 use crate::sample::{Ifindex, Proto};
 use crate::source::netlink::message::{Message, Request, attribute, u32_at};
-use crate::source::paths::lookups::{Packet, Route};
+use crate::source::paths::lookups::{Packet, RouteResult};
 use std::io;
 use std::net::IpAddr;
 
@@ -30,7 +30,7 @@ const LOCAL: u8 = 2;
 
 /// Whose packet it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum PacketOrigin {
     /// The namespace's own.
     Own,
     /// It came in through a link.
@@ -40,7 +40,7 @@ pub(super) enum Origin {
 }
 
 /// Asks for a packet's route.
-pub(super) fn request(packet: &Packet, origin: Origin) -> Request {
+pub(super) fn request(packet: &Packet, origin: PacketOrigin) -> Request {
     let (dst, src) = (packet.to.ip(), packet.from.ip());
     let bits = if dst.is_ipv4() { 32 } else { 128 };
     let mut fixed = [0; FIXED];
@@ -53,9 +53,9 @@ pub(super) fn request(packet: &Packet, origin: Origin) -> Request {
         request = request.with(SRC, &octets(src));
     }
     match origin {
-        Origin::Own => {}
-        Origin::In(link) => request = request.with(IIF, &link.0.to_ne_bytes()),
-        Origin::By(link) => request = request.with(OIF, &link.0.to_ne_bytes()),
+        PacketOrigin::Own => {}
+        PacketOrigin::In(link) => request = request.with(IIF, &link.0.to_ne_bytes()),
+        PacketOrigin::By(link) => request = request.with(OIF, &link.0.to_ne_bytes()),
     }
     if let Some(mark) = packet.mark.filter(|&mark| mark != 0) {
         request = request.with(MARK, &mark.to_ne_bytes());
@@ -74,20 +74,20 @@ pub(super) fn request(packet: &Packet, origin: Origin) -> Request {
 }
 
 /// What the answer says; none if it is something else.
-pub(super) fn route(message: &Message<'_>) -> Option<Result<Route, String>> {
+pub(super) fn route(message: &Message<'_>) -> Option<Result<RouteResult, String>> {
     let kind = *message.body.get(7)?;
     if message.kind != libc::RTM_NEWROUTE {
         return None;
     }
     let attributes = message.body.get(FIXED..)?;
     match kind {
-        LOCAL => Some(Ok(Route::Here)),
+        LOCAL => Some(Ok(RouteResult::Here)),
         UNICAST => {
             let link = Ifindex(u32_at(attribute(attributes, OIF)?, 0)?);
             let via = || address(attribute(attributes, VIA)?.get(2..)?);
             let gateway = attribute(attributes, GATEWAY).and_then(address).or_else(via);
             let source = attribute(attributes, PREFERRED).and_then(address);
-            Some(Ok(Route::Out { link, gateway, source }))
+            Some(Ok(RouteResult::Out { link, gateway, source }))
         }
         3 | 5 => Some(Err("it is sent to many at once, which is no way between two ends".to_owned())),
         other => Some(Err(format!("the route is of type {other}, which leads nowhere"))),

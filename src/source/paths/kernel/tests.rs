@@ -1,13 +1,13 @@
 //! What the kernel's answers say, and that no bytes break the reading of them.
 
-use super::neighbour::Entry;
+use super::neighbour::FdbEntry;
 use super::{conntrack, link, marks, neighbour, redirect, route, wireguard};
 use crate::sample::{Ifindex, Proto};
 use crate::source::links::nsid;
 use crate::source::netlink::dialogue::{BUFFER, Dialogue};
 use crate::source::netlink::message::{Request, messages};
 use crate::source::netlink::socket::KernelSocket;
-use crate::source::paths::lookups::{Bridged, Packet, Peer, Route, Tunnel, Wireguard, any_port};
+use crate::source::paths::lookups::{Bridged, Packet, RouteResult, Tunnel, Wireguard, WireguardPeer, any_port};
 use crate::source::sandbox::{inside, ip};
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr};
@@ -25,33 +25,33 @@ fn routed(kind: u8) -> Request {
     Request::new(libc::RTM_NEWROUTE, 0, &fixed)
 }
 
-fn route_of(mut request: Request) -> Option<Result<Route, String>> {
+fn route_of(mut request: Request) -> Option<Result<RouteResult, String>> {
     messages(request.numbered(1)).next().and_then(|message| route::route(&message))
 }
 
 #[test]
 fn a_route_leads_here_or_out_through_a_link() {
-    assert_eq!(route_of(routed(2)), Some(Ok(Route::Here)), "RTN_LOCAL");
+    assert_eq!(route_of(routed(2)), Some(Ok(RouteResult::Here)), "RTN_LOCAL");
     let gateway = [198, 18, 0, 254];
     let out = routed(1).with(4, &7_u32.to_ne_bytes()).with(5, &gateway).with(7, &[198, 18, 0, 1]);
     let (gateway, source) = (Some(gateway.into()), Some([198, 18, 0, 1].into()));
-    assert_eq!(route_of(out), Some(Ok(Route::Out { link: Ifindex(7), gateway, source })), "RTN_UNICAST");
+    assert_eq!(route_of(out), Some(Ok(RouteResult::Out { link: Ifindex(7), gateway, source })), "RTN_UNICAST");
     assert!(route_of(routed(6)).is_some_and(|route| route.is_err()), "a blackhole leads nowhere");
     let via = routed(1).with(4, &7_u32.to_ne_bytes()).with(18, &[[10, 0].as_slice(), &[9; 16]].concat());
-    let Some(Ok(Route::Out { gateway: Some(via), .. })) = route_of(via) else { panic!("RTA_VIA is a gateway") };
+    let Some(Ok(RouteResult::Out { gateway: Some(via), .. })) = route_of(via) else { panic!("RTA_VIA is a gateway") };
     assert!(via.is_ipv6(), "of the other family");
 }
 
 #[test]
 fn a_request_leaves_to_the_kernel_what_is_not_known() {
     let length = |mut request: Request| request.numbered(1).len();
-    let whole = length(route::request(&packet("198.18.0.1:1", "198.18.0.2:2"), route::Origin::In(Ifindex(3))));
+    let whole = length(route::request(&packet("198.18.0.1:1", "198.18.0.2:2"), route::PacketOrigin::In(Ifindex(3))));
     let open = packet("0.0.0.0:0", "198.18.0.2:2");
-    let less = length(route::request(&open, route::Origin::Own));
+    let less = length(route::request(&open, route::PacketOrigin::Own));
     assert_eq!(whole - less, 3 * 8, "no source, no source port, no link");
     let portless = Packet { to: any_port(open.to.ip()), ..open };
-    assert_eq!(less - length(route::request(&portless, route::Origin::Own)), 8, "nor a port of the destination");
-    let marked = |mark| length(route::request(&Packet { mark, ..open }, route::Origin::Own)) - less;
+    assert_eq!(less - length(route::request(&portless, route::PacketOrigin::Own)), 8, "nor a port of the destination");
+    let marked = |mark| length(route::request(&Packet { mark, ..open }, route::PacketOrigin::Own)) - less;
     assert_eq!((marked(Some(7)), marked(Some(0))), (8, 0), "a mark is given where the packet has one");
 }
 
@@ -103,13 +103,13 @@ fn an_entry_found_in_the_whole_table_is_the_one_that_is_asked_for() {
             (3, None, Some(Bridged::Port(vx0))),
             (4, None, None),
         ] {
-            let entry = Entry::of_bridge(br0, mac(last), vlan);
+            let entry = FdbEntry::of_bridge(br0, mac(last), vlan);
             assert_eq!(entry.find(&mut route, &mut buffer, neighbour::bridge_port), wanted, "{last}, vlan {vlan:?}");
             assert_eq!(entry.ask(&mut route, &mut buffer, neighbour::bridge_port), wanted, "{last}, vlan {vlan:?}");
         }
         let far = |ip: [u8; 4]| Some(IpAddr::from(ip));
         for (mac, wanted) in [(mac(3), far([198, 18, 0, 3])), ([0; 6], far([198, 18, 0, 9])), (mac(1), None)] {
-            let entry = Entry::of_tunnel(vx0, mac);
+            let entry = FdbEntry::of_tunnel(vx0, mac);
             assert_eq!(entry.find(&mut route, &mut buffer, neighbour::far_end), wanted, "{mac:?}");
             assert_eq!(entry.ask(&mut route, &mut buffer, neighbour::far_end), wanted, "{mac:?}");
         }
@@ -209,12 +209,12 @@ fn a_wireguard_of_linux_6_1_is_what_wg_says() {
     let mut device = Wireguard::default();
     messages(&bytes).for_each(|message| wireguard::told(&message, &mut device));
     let own = base64(&device.key.expect("it has one"));
-    let endpoint = |peer: &Peer| format!("{}\t{}\n", base64(&peer.key), peer.endpoint.expect("it has one"));
-    let allowed = |peer: &Peer| {
+    let endpoint = |peer: &WireguardPeer| format!("{}\t{}\n", base64(&peer.key), peer.endpoint.expect("it has one"));
+    let allowed = |peer: &WireguardPeer| {
         let each: Vec<String> = peer.allowed.iter().map(|(ip, bits)| format!("{ip}/{bits}")).collect();
         format!("{}\t{}\n", base64(&peer.key), each.join(" "))
     };
-    let peers = |of: &dyn Fn(&Peer) -> String| device.peers.iter().map(of).collect::<String>();
+    let peers = |of: &dyn Fn(&WireguardPeer) -> String| device.peers.iter().map(of).collect::<String>();
     let ours = format!("{own}\n{}\n{:#x}\n{}{}", device.port, device.mark, peers(&endpoint), peers(&allowed));
     assert_eq!(ours, said, "as wg show has it");
 }

@@ -5,7 +5,7 @@ use super::route::address;
 use crate::sample::Ifindex;
 use crate::source::netlink::generic::FIXED as GENERIC;
 use crate::source::netlink::message::{Message, Request, attribute, attributes, u16_at, u32_at};
-use crate::source::paths::lookups::{Peer, PublicKey, Wireguard};
+use crate::source::paths::lookups::{PublicKey, Wireguard, WireguardPeer};
 use std::net::{IpAddr, SocketAddr};
 
 /// The family's name.
@@ -52,10 +52,10 @@ fn key(value: &[u8]) -> Option<PublicKey> {
     value.try_into().ok()
 }
 
-fn peer(bytes: &[u8], into: &mut Vec<Peer>) {
+fn peer(bytes: &[u8], into: &mut Vec<WireguardPeer>) {
     let Some(key) = attribute(bytes, PEER_KEY).and_then(key) else { return };
     if into.last().is_none_or(|last| last.key != key) {
-        into.push(Peer { key, ..Peer::default() });
+        into.push(WireguardPeer { key, ..WireguardPeer::default() });
     }
     let Some(peer) = into.last_mut() else { return };
     if let Some(endpoint) = attribute(bytes, ENDPOINT).and_then(endpoint) {

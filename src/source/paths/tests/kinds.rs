@@ -2,7 +2,7 @@
 
 use super::net::Net;
 use crate::sample::{Kind, LinkKey, LinkState};
-use crate::source::paths::lookups::{Redirect, Route, Tunnel};
+use crate::source::paths::lookups::{Redirect, RouteResult, Tunnel};
 
 /// Two hosts 8 and 9 with a wire `nic0` between them, 198.18.1.8 and 198.18.1.9.
 fn hosts() -> (Net, [LinkKey; 2]) {
@@ -128,7 +128,7 @@ fn a_tunnel_upon_a_link_leaves_through_that_one() {
     let tunnel = net.named(8, "tun0");
     net.facts(tunnel).lower = Some(crate::sample::PeerRef { netnsid: None, netns: Some(8), ifindex: near.ifindex });
     let remote = "198.18.1.9".parse().expect("an address");
-    net.tables.insert((8, near.ifindex, remote), Route::Out { link: near.ifindex, gateway: None, source: None });
+    net.tables.insert((8, near.ifindex, remote), RouteResult::Out { link: near.ifindex, gateway: None, source: None });
     let expected = "8:tun0 sent route, 8:nic1 sent route, 9:nic1 received peer, 9:tun0 received tunnel";
     assert_eq!(net.walked(8, "198.19.0.9:5201"), expected, "not as the table says");
     assert_eq!(far.netns, 9);
@@ -154,7 +154,7 @@ fn vrfs() -> (Net, [LinkKey; 2]) {
 fn a_vrf_has_a_table_of_its_own() {
     let (mut net, vrfs) = vrfs();
     let here = "198.18.1.9".parse().expect("an address");
-    net.ins.insert((9, net.named(9, "nic0").ifindex, here), Route::Here);
+    net.ins.insert((9, net.named(9, "nic0").ifindex, here), RouteResult::Here);
     let expected = "8:red passed route, 8:nic0 sent lower, 9:nic0 received peer, 9:red received upper";
     assert_eq!(net.walked_from(8, "198.18.1.8:40000", "198.18.1.9:5201"), expected, "the sender is bound to it");
     let own = net.walked_from(8, "198.18.1.8:40000", "198.18.1.8:5201");
@@ -168,7 +168,7 @@ fn a_vrf_has_a_table_of_its_own() {
 fn a_route_into_a_vrf_is_looked_up_there_again() {
     let (mut net, vrfs) = vrfs();
     let here = "198.18.1.9".parse().expect("an address");
-    net.ins.insert((9, net.named(9, "nic0").ifindex, here), Route::Here);
+    net.ins.insert((9, net.named(9, "nic0").ifindex, here), RouteResult::Here);
     net.route(8, "198.18.1.9", vrfs[0], None);
     let expected = "8:red sent route, 8:nic0 sent route, 9:nic0 received peer, 9:red received upper";
     assert_eq!(net.walked(8, "198.18.1.9:5201"), expected);

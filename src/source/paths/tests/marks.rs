@@ -1,7 +1,7 @@
 //! Rules that route by marks: a socket's own mark is used, and where another one is possible the way says whose it is.
 
 use super::net::Net;
-use crate::source::paths::lookups::{Marking, Route};
+use crate::source::paths::lookups::{Marking, RouteResult};
 
 /// Namespaces 1 and 2 with two wires between them; marked packets leave through the second one.
 fn two_wires() -> Net {
@@ -11,7 +11,7 @@ fn two_wires() -> Net {
     net.address(wire[0], "198.18.0.1");
     net.address(wire[1], "198.18.0.2");
     let to = "198.18.0.2".parse().expect("an address");
-    net.marked.insert((1, 7, to), Route::Out { link: other.ifindex, gateway: None, source: None });
+    net.marked.insert((1, 7, to), RouteResult::Out { link: other.ifindex, gateway: None, source: None });
     net.markings.insert(1, Marking::BySockets);
     net
 }

@@ -4,11 +4,11 @@ use crate::sample::{
     EndName, FlowPath, Holder, Hop, HopWay, Ifindex, Kind, LinkFacts, LinkKey, OvsBridge, OvsPort, OvsSwitch, PeerRef,
     Proto,
 };
-use crate::source::paths::ends::Wanted;
+use crate::source::paths::ends::WantedPath;
 use crate::source::paths::lookups::{
-    Bridged, Detail, Lookups, Mac, Marking, Packet, Program, Redirect, Route, Wireguard,
+    Bridged, Detail, DeviceProgram, Lookups, Mac, Marking, Packet, Redirect, RouteResult, Wireguard,
 };
-use crate::source::paths::map::Map;
+use crate::source::paths::map::NetworkMap;
 use crate::source::paths::walk::{Way, walk};
 use crate::source::paths::ways;
 use std::collections::{HashMap, HashSet};
@@ -20,11 +20,11 @@ use std::sync::Arc;
 pub(super) struct Net {
     links: Vec<LinkFacts>,
     details: HashMap<LinkKey, Detail>,
-    pub routes: HashMap<(u64, IpAddr), Route>,
+    pub routes: HashMap<(u64, IpAddr), RouteResult>,
     /// By namespace and link that the packet is bound to; what is not here is as for every other packet.
-    pub tables: HashMap<(u64, Ifindex, IpAddr), Route>,
+    pub tables: HashMap<(u64, Ifindex, IpAddr), RouteResult>,
     /// The same by the link that it came in through.
-    pub ins: HashMap<(u64, Ifindex, IpAddr), Route>,
+    pub ins: HashMap<(u64, Ifindex, IpAddr), RouteResult>,
     owners: HashMap<IpAddr, LinkKey>,
     /// Addresses whose Ethernet address the kernel does not know.
     pub unasked: HashSet<IpAddr>,
@@ -40,10 +40,10 @@ pub(super) struct Net {
     pub listening: HashSet<(u64, u16)>,
     pub markings: HashMap<u64, Marking>,
     /// By namespace, mark and destination; what is not here is as for packets without a mark.
-    pub marked: HashMap<(u64, u32, IpAddr), Route>,
+    pub marked: HashMap<(u64, u32, IpAddr), RouteResult>,
     pub redirects: HashMap<LinkKey, Redirect>,
     /// Who holds a tun, and where its UDP socket leads.
-    pub programs: HashMap<LinkKey, (Program, Option<EndName>)>,
+    pub programs: HashMap<LinkKey, (DeviceProgram, Option<EndName>)>,
     /// Of the socket.
     pub mark: Option<u32>,
 }
@@ -122,12 +122,12 @@ impl Net {
             self.routes.entry((owner.netns, address)).or_insert(out(owner, None));
         }
         self.owners.insert(address, link);
-        self.routes.insert((link.netns, address), Route::Here);
+        self.routes.insert((link.netns, address), RouteResult::Here);
     }
 
     /// An address of the namespace's own that no other one reaches.
     pub fn route_here(&mut self, netns: u64, to: &str) {
-        self.routes.insert((netns, ip(to)), Route::Here);
+        self.routes.insert((netns, ip(to)), RouteResult::Here);
     }
 
     pub fn route(&mut self, netns: u64, to: &str, link: LinkKey, gateway: Option<&str>) {
@@ -165,14 +165,14 @@ impl Net {
         links.sort_by_key(|link| link.key());
         let (switches, held) = (self.switches.clone(), self.held.clone());
         let packet = Packet { proto: Proto::Tcp, from: end(from), to: end(to), mark: self.mark };
-        walk(Map::new(&links, &switches), self, &held, netns, packet)
+        walk(NetworkMap::new(&links, &switches), self, &held, netns, packet)
     }
 
-    pub fn ways(&mut self, wanted: &[Wanted]) -> Vec<FlowPath> {
+    pub fn ways(&mut self, wanted: &[WantedPath]) -> Vec<FlowPath> {
         let mut links: Vec<Arc<LinkFacts>> = self.links.iter().cloned().map(Arc::new).collect();
         links.sort_by_key(|link| link.key());
         let (switches, held) = (self.switches.clone(), self.held.clone());
-        ways(Map::new(&links, &switches), self, &held, wanted)
+        ways(NetworkMap::new(&links, &switches), self, &held, wanted)
     }
 
     /// The way as words, with ` … ` and the gap behind it.
@@ -198,12 +198,12 @@ fn named(link: LinkKey) -> PeerRef {
     PeerRef { netnsid: None, netns: Some(link.netns), ifindex: link.ifindex }
 }
 
-fn out(link: LinkKey, gateway: Option<IpAddr>) -> Route {
-    Route::Out { link: link.ifindex, gateway, source: None }
+fn out(link: LinkKey, gateway: Option<IpAddr>) -> RouteResult {
+    RouteResult::Out { link: link.ifindex, gateway, source: None }
 }
 
 impl Lookups for Net {
-    fn route(&mut self, netns: u64, packet: &Packet, from: Option<Ifindex>) -> Result<Route, String> {
+    fn route(&mut self, netns: u64, packet: &Packet, from: Option<Ifindex>) -> Result<RouteResult, String> {
         let to = packet.to.ip();
         // The kernel refuses a source that is another's, but for what came in.
         let foreign = |ip: IpAddr| self.owners.get(&ip).is_some_and(|owner| owner.netns != netns);
@@ -221,13 +221,13 @@ impl Lookups for Net {
             owners.find(|(_, owner)| **owner == LinkKey { netns, ifindex: link }).map(|(ip, _)| *ip)
         };
         match self.routes.get(&(netns, to)) {
-            Some(&Route::Out { link, gateway, .. }) => Ok(Route::Out { link, gateway, source: own(link) }),
-            Some(Route::Here) => Ok(Route::Here),
+            Some(&RouteResult::Out { link, gateway, .. }) => Ok(RouteResult::Out { link, gateway, source: own(link) }),
+            Some(RouteResult::Here) => Ok(RouteResult::Here),
             None => Err(format!("there is no route to {to}")),
         }
     }
 
-    fn route_by(&mut self, netns: u64, packet: &Packet, by: Ifindex) -> Result<Route, String> {
+    fn route_by(&mut self, netns: u64, packet: &Packet, by: Ifindex) -> Result<RouteResult, String> {
         match self.tables.get(&(netns, by, packet.to.ip())) {
             Some(&route) => Ok(route),
             None => Lookups::route(self, netns, packet, None),
@@ -290,11 +290,11 @@ impl Lookups for Net {
         self.holders.iter().find(|known| known.2 == *holder)?.3
     }
 
-    fn program(&mut self, link: LinkKey) -> Option<Program> {
+    fn program(&mut self, link: LinkKey) -> Option<DeviceProgram> {
         self.programs.get(&link).map(|known| known.0.clone())
     }
 
-    fn calls(&mut self, link: LinkKey, _: &Program) -> Option<EndName> {
+    fn calls(&mut self, link: LinkKey, _: &DeviceProgram) -> Option<EndName> {
         self.programs.get(&link)?.1
     }
 

@@ -2,7 +2,7 @@
 
 use super::net::Net;
 use crate::sample::{EndName, LinkKey};
-use crate::source::paths::lookups::Program;
+use crate::source::paths::lookups::DeviceProgram;
 
 /// Two hosts 8 and 9 with a wire `nic0`, 198.18.1.8 and .9, and a VPN's `tun0` on both, 198.19.0.8 and .9.
 fn hosts() -> (Net, [LinkKey; 2]) {
@@ -13,7 +13,7 @@ fn hosts() -> (Net, [LinkKey; 2]) {
         net.address(wire[at], &format!("198.18.1.{host}"));
         net.address(ends[at], &format!("198.19.0.{host}"));
         let [local, remote] = [host, other].map(|host| format!("198.18.1.{host}:5555").parse().expect("an address"));
-        let program = Program { pid: u32::from(host), name: format!("vpnd {host}") };
+        let program = DeviceProgram { pid: u32::from(host), name: format!("vpnd {host}") };
         net.programs.insert(ends[at], (program, Some(EndName { netns: u64::from(host), local, remote })));
     }
     (net, ends)

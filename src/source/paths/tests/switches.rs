@@ -2,7 +2,7 @@
 
 use super::net::Net;
 use crate::sample::{LinkKey, PeerRef};
-use crate::source::paths::lookups::Route;
+use crate::source::paths::lookups::RouteResult;
 
 /// A container in namespace `inner` on a link `port` of namespace `host`; returns the port.
 fn container(net: &mut Net, host: u64, port: &str, inner: u64) -> LinkKey {
@@ -111,7 +111,7 @@ fn what_the_kernel_makes_of_a_tunnel_port_is_not_crossed() {
             let below = PeerRef { netnsid: None, netns: Some(host), ifindex: sys.ifindex };
             net.facts(port).lower = Some(below);
             // What is bound to a link leaves through it, whatever the routes say.
-            let out = Route::Out { link: sys.ifindex, gateway: None, source: None };
+            let out = RouteResult::Out { link: sys.ifindex, gateway: None, source: None };
             net.tables.insert((host, sys.ifindex, format!("198.18.9.{other}").parse().expect("an address")), out);
         }
     }

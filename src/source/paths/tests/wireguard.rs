@@ -2,7 +2,7 @@
 
 use super::net::Net;
 use crate::sample::LinkKey;
-use crate::source::paths::lookups::{Peer, Route, Wireguard};
+use crate::source::paths::lookups::{RouteResult, Wireguard, WireguardPeer};
 
 /// Two hosts 8 and 9 with a wire `nic0`, 198.18.1.8 and .9, and `wg0` on both, 198.19.0.8 and .9.
 fn hosts() -> (Net, [LinkKey; 2]) {
@@ -12,7 +12,7 @@ fn hosts() -> (Net, [LinkKey; 2]) {
     for (at, (host, other)) in [(8_u8, 9_u8), (9, 8)].into_iter().enumerate() {
         net.address(wire[at], &format!("198.18.1.{host}"));
         net.address(ends[at], &format!("198.19.0.{host}"));
-        let peer = Peer {
+        let peer = WireguardPeer {
             key: [other; 32],
             endpoint: format!("198.18.1.{other}:51820").parse().ok(),
             allowed: vec![([198, 19, 0, other].into(), 32)],
@@ -25,7 +25,7 @@ fn hosts() -> (Net, [LinkKey; 2]) {
 
 const OVER_THE_WIRE: &str = "8:wg0 sent route, 8:nic0 sent route, 9:nic0 received peer, 9:wg0 received tunnel";
 
-fn peer(net: &mut Net, link: LinkKey) -> &mut Peer {
+fn peer(net: &mut Net, link: LinkKey) -> &mut WireguardPeer {
     &mut net.wireguards.get_mut(&link).expect("the test made it").peers[0]
 }
 
@@ -38,7 +38,7 @@ fn the_way_goes_on_at_the_peers_endpoint() {
     let (mut net, ends) = hosts();
     assert_eq!(told(&mut net), OVER_THE_WIRE);
     // Another peer has all addresses, and this one the longer prefix.
-    let other = Peer { key: [7; 32], endpoint: None, allowed: vec![([0, 0, 0, 0].into(), 0)] };
+    let other = WireguardPeer { key: [7; 32], endpoint: None, allowed: vec![([0, 0, 0, 0].into(), 0)] };
     net.wireguards.get_mut(&ends[0]).expect("made").peers.insert(0, other);
     assert_eq!(told(&mut net), OVER_THE_WIRE, "the longest prefix says which peer");
     net.route(8, "198.19.0.77", ends[0], None);
@@ -120,7 +120,7 @@ fn its_mark_says_by_which_table_the_outer_packet_goes() {
     let (mut net, ends) = hosts();
     let other = net.pair((8, "nic1"), (9, "nic1"));
     let remote = "198.18.1.9".parse().expect("an address");
-    net.marked.insert((8, 0xca6c, remote), Route::Out { link: other[0].ifindex, gateway: None, source: None });
+    net.marked.insert((8, 0xca6c, remote), RouteResult::Out { link: other[0].ifindex, gateway: None, source: None });
     assert_eq!(told(&mut net), OVER_THE_WIRE, "without a mark");
     net.wireguards.get_mut(&ends[0]).expect("made").mark = 0xca6c;
     let expected = "8:wg0 sent route, 8:nic1 sent route, 9:nic1 received peer, 9:wg0 received tunnel";

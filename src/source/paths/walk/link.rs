@@ -6,7 +6,7 @@ use super::vrf::VRF;
 use super::wireguard::WIREGUARD;
 use super::{At, Tag, Walk};
 use crate::sample::{HopBy, HopWay, Kind, LinkFacts, LinkKey, LinkState};
-use crate::source::paths::lookups::{Lookups, Mac, Packet, Route, any_port, unspecified};
+use crate::source::paths::lookups::{Lookups, Mac, Packet, RouteResult, any_port, unspecified};
 use crate::source::paths::map::place;
 
 /// `MACVLAN_MODE_BRIDGE`.
@@ -118,7 +118,7 @@ impl<'a, L: Lookups> Walk<'a, L> {
     /// has another's address.
     fn is_home(&mut self, netns: u64) -> bool {
         let to = Packet { from: any_port(unspecified(self.packet.to.ip())), ..self.packet };
-        matches!(self.lookups.route(netns, &to, None), Ok(Route::Here))
+        matches!(self.lookups.route(netns, &to, None), Ok(RouteResult::Here))
     }
 
     /// To a link that stands on the one before.

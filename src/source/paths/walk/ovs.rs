@@ -4,7 +4,7 @@
 use super::tunnel::{Far, same_kind};
 use super::{At, Walk};
 use crate::sample::{HopBy, HopWay, Kind, LinkFacts, LinkKey, OvsPort, Proto};
-use crate::source::paths::lookups::{Bridged, Lookups, Mac, Packet, Route, Tunnel, any_port, unspecified};
+use crate::source::paths::lookups::{Bridged, Lookups, Mac, Packet, RouteResult, Tunnel, any_port, unspecified};
 use crate::source::paths::map::{SwitchPort, place};
 use std::net::IpAddr;
 
@@ -67,7 +67,7 @@ impl<'a, L: Lookups> Walk<'a, L> {
         let packet = Packet { from: any_port(unspecified(self.packet.to.ip())), ..self.packet };
         let mut far = self.map.switch_ports().filter(|at| at.port.kind == "internal").filter_map(|at| at.port.link);
         far.find_map(|link| {
-            matches!(self.lookups.route(link.netns, &packet, None), Ok(Route::Here)).then_some(())?;
+            matches!(self.lookups.route(link.netns, &packet, None), Ok(RouteResult::Here)).then_some(())?;
             let mac = self.lookups.detail(link).mac?;
             self.exit(from, mac, MOST_DEPTH).map(|_| mac)
         })
@@ -122,7 +122,7 @@ impl<'a, L: Lookups> Walk<'a, L> {
             other && same_kind(&far.port.kind, &at.port.kind) && far.port.key == at.port.key
         });
         fars.any(|far| {
-            matches!(self.lookups.route(far.switch.netns, &outer, None), Ok(Route::Here))
+            matches!(self.lookups.route(far.switch.netns, &outer, None), Ok(RouteResult::Here))
                 && self.exit(far, mac, MOST_DEPTH).is_some()
         })
     }

@@ -3,7 +3,7 @@
 
 use super::{At, Walk};
 use crate::sample::{HopBy, HopWay, LinkFacts, LinkKey};
-use crate::source::paths::lookups::{Lookups, Packet, Route, any_port, unspecified};
+use crate::source::paths::lookups::{Lookups, Packet, RouteResult, any_port, unspecified};
 
 /// The kernel's word for it.
 pub(super) const VRF: &str = "vrf";
@@ -18,10 +18,10 @@ impl<L: Lookups> Walk<'_, L> {
             return None;
         }
         let own = Packet { from: any_port(unspecified(source)), to: any_port(source), ..self.packet };
-        if matches!(self.lookups.route(netns, &own, None), Ok(Route::Here)) {
+        if matches!(self.lookups.route(netns, &own, None), Ok(RouteResult::Here)) {
             return None;
         }
-        let has = |vrf: &LinkKey| matches!(self.lookups.route_by(netns, &own, vrf.ifindex), Ok(Route::Here));
+        let has = |vrf: &LinkKey| matches!(self.lookups.route_by(netns, &own, vrf.ifindex), Ok(RouteResult::Here));
         vrfs().find(has)
     }
 
