@@ -115,7 +115,11 @@ impl Grid {
     /// The cells of a row from a column on; none outside of the screen.
     fn from(&mut self, x: u16, y: u16) -> &mut [Glyph] {
         let (x, y) = (usize::from(x), usize::from(y));
-        if x >= self.width { &mut [] } else { self.cells.get_mut(y * self.width + x..(y + 1) * self.width).unwrap_or(&mut []) }
+        if x >= self.width {
+            &mut []
+        } else {
+            self.cells.get_mut(y * self.width + x..(y + 1) * self.width).unwrap_or(&mut [])
+        }
     }
 
     /// Blanks an area; a wide character that reaches into it from the left goes with it.

@@ -107,8 +107,6 @@ const TICK: &[&str] = &[
 
 /// Circles of files that there still are. The list only gets shorter: one that is no more is taken out.
 const CIRCLES: &[&[&str]] = &[
-    &["derive/placement/merit", "derive/placement/place"],
-    &["derive/placement/reason", "derive/placement/runner_up"],
     &["sample/flows", "sample/kernel", "sample/paths"],
     &["source/live", "source/ovs"],
     &["view/bars", "view/cores", "view/detail", "view/map"],

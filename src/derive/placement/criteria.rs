@@ -13,20 +13,20 @@ const ROUGHLY: u32 = 3;
 /// One criterion.
 pub(super) struct Criterion {
     /// What speaks against this core for the thread; compared as a number, the less the better.
-    pub(super) value: fn(&Choice<'_>, &CandidateCore) -> u32,
+    pub(super) value: fn(&CoreChoice<'_>, &CandidateCore) -> u32,
     /// The words against a core for which this criterion decided.
     pub(super) against: fn(&Rejection<'_>) -> String,
 }
 
 /// The choice of one thread, with the other threads where they are.
-pub(super) struct Choice<'a> {
+pub(super) struct CoreChoice<'a> {
     pub(super) thread: &'a BusyThread<'a>,
     /// The other threads, without this one.
     pub(super) others: &'a Occupancy,
     pub(super) other_end: OtherEnd<'a>,
     /// The node that the thread is on now; `None` if that core is no candidate or its node is unknown.
     pub(super) home: Option<u32>,
-    pub(super) stage: Stage<'a>,
+    pub(super) stage: PlacingStage<'a>,
 }
 
 /// The core of the thread at the other end of the stream.
@@ -42,7 +42,7 @@ pub(super) enum OtherEnd<'a> {
 
 /// How far the placement is.
 #[derive(Clone, Copy)]
-pub(super) enum Stage<'a> {
+pub(super) enum PlacingStage<'a> {
     /// A circle is being filled, its caches in this order.
     Filling(&'a CacheOrder),
     /// Circles are compared, each of them filled.
@@ -89,7 +89,7 @@ pub(super) static COARSE: [Criterion; 8] = [
     Criterion { value: |choice, core| choice.others.physical[core.physical] + core.held, against: |no| no.shared() },
     // Other work keeps the core busy. Whether a circle may have such cores is decided before the circle is filled.
     Criterion {
-        value: |choice, core| u32::from(core.taken && matches!(choice.stage, Stage::Placed)),
+        value: |choice, core| u32::from(core.taken && matches!(choice.stage, PlacingStage::Placed)),
         against: |no| format!("{} % busy with other work", no.load_of_physical()),
     },
     // The core is off the nodes that the thread's memory may be on.
@@ -102,15 +102,17 @@ pub(super) static COARSE: [Criterion; 8] = [
         value: |choice, core| match choice.other_end {
             OtherEnd::None => 0,
             OtherEnd::On(other) => u32::from(other.cache != core.cache),
-            OtherEnd::Next => u32::from(matches!(choice.stage, Stage::Filling(order) if order.free[core.cache] < 2)),
+            OtherEnd::Next => {
+                u32::from(matches!(choice.stage, PlacingStage::Filling(order) if order.free[core.cache] < 2))
+            }
         },
         against: |no| format!("another cache than its other end{}", no.on_core_of_other_end()),
     },
     // Number of threads on other caches, pinned ones among them. A circle is filled cache by cache.
     Criterion {
         value: |choice, core| match choice.stage {
-            Stage::Filling(order) => order.rank[core.cache],
-            Stage::Filled | Stage::Placed => {
+            PlacingStage::Filling(order) => order.rank[core.cache],
+            PlacingStage::Filled | PlacingStage::Placed => {
                 choice.others.total - choice.others.cache[core.cache] + core.held_elsewhere
             }
         },
@@ -147,7 +149,7 @@ static FINE: [Criterion; 8] = [
     Criterion {
         value: |choice, core| match (choice.stage, choice.other_end) {
             // While a circle is being filled, streams spread over the clusters: the first end looks for an empty one.
-            (Stage::Filling(order), end) if !order.spread || matches!(end, OtherEnd::On(_)) => 0,
+            (PlacingStage::Filling(order), end) if !order.spread || matches!(end, OtherEnd::On(_)) => 0,
             (_, OtherEnd::On(end)) if end.cluster == core.cluster => {
                 choice.others.cluster[core.cluster].saturating_sub(1)
             }

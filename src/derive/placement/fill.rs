@@ -4,7 +4,7 @@
 
 use super::candidates::{CandidateCore, Inputs};
 use super::circle::Circle;
-use super::criteria::{CacheOrder, Choice, Stage};
+use super::criteria::{CacheOrder, CoreChoice, PlacingStage};
 use super::occupancy::Occupancy;
 use super::score::score_of_circle;
 use std::cmp::Reverse;
@@ -75,7 +75,8 @@ fn fill_circle(
     }
     let mut chosen = Vec::with_capacity(inputs.threads.len());
     for (nth, thread) in inputs.threads.iter().enumerate() {
-        let choice = Choice { stage: Stage::Filling(&order), ..Choice::of(nth, &chosen, occupancy, inputs) };
+        let choice =
+            CoreChoice { stage: PlacingStage::Filling(&order), ..CoreChoice::of(nth, &chosen, occupancy, inputs) };
         let allowed = members.iter().copied().filter(|core| thread.allowed.cores.contains(core.core));
         let open = |core: &&CandidateCore| policy.share || occupancy.physical[core.physical] + core.held == 0;
         let Some(core) = choice.best(allowed.filter(open)) else { break };

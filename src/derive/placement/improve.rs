@@ -1,7 +1,7 @@
 //! The whole placement: threads of the first one are moved to better cores one by one.
 
 use super::candidates::Inputs;
-use super::criteria::Choice;
+use super::criteria::CoreChoice;
 use super::fill::fill;
 use super::occupancy::Occupancy;
 
@@ -38,7 +38,7 @@ fn improve(mut chosen: Vec<usize>, inputs: &Inputs<'_>) -> Vec<usize> {
         for nth in 0..chosen.len() {
             let own = &inputs.candidates[chosen[nth]];
             occupancy.remove(own);
-            let choice = Choice::of(nth, &chosen, &occupancy, inputs);
+            let choice = CoreChoice::of(nth, &chosen, &occupancy, inputs);
             let best = choice.best(inputs.allowed(nth)).unwrap_or(own);
             occupancy.add(best);
             chosen[nth] = best.index;

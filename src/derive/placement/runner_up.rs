@@ -2,7 +2,7 @@
 //! for what decided against it.
 
 use super::candidates::{CandidateCore, Inputs};
-use super::criteria::{Choice, Rejection};
+use super::criteria::{CoreChoice, Rejection};
 use super::improve::Placement;
 use super::occupancy::Occupancy;
 use super::proposal::RunnerUp;
@@ -16,7 +16,7 @@ pub(super) fn runners_up(inputs: &Inputs<'_>, placement: &Placement) -> Vec<(Cor
     let mut runner_up = |(nth, &at): (usize, &usize)| {
         let own = &inputs.candidates[at];
         occupancy.remove(own);
-        let choice = Choice::of(nth, chosen, &occupancy, inputs);
+        let choice = CoreChoice::of(nth, chosen, &occupancy, inputs);
         let others = inputs.allowed(nth).filter(|core| core.index != at);
         let (as_good, less): (Vec<&CandidateCore>, Vec<_>) =
             others.partition(|other| choice.decisive(own, other).is_none());

@@ -1,10 +1,10 @@
 //! The score of a core for a thread and of a whole placement: the values of all criteria, compared in their order.
 
 use super::candidates::{CandidateCore, Inputs};
-use super::criteria::{COARSE, CRITERIA, Choice, Criterion, OtherEnd, Stage, criteria};
+use super::criteria::{COARSE, CRITERIA, CoreChoice, Criterion, OtherEnd, PlacingStage, criteria};
 use super::occupancy::Occupancy;
 
-impl<'a> Choice<'a> {
+impl<'a> CoreChoice<'a> {
     /// The choice of the nth thread: `chosen` are the cores of the threads that have one, `others` counts them without
     /// this thread.
     pub(super) fn of(nth: usize, chosen: &[usize], others: &'a Occupancy, inputs: &'a Inputs<'a>) -> Self {
@@ -18,7 +18,7 @@ impl<'a> Choice<'a> {
             Some(Some(&at)) => OtherEnd::On(&inputs.candidates[at]),
         };
         let home = inputs.candidate(thread.thread.sample.core).and_then(|core| core.place.node);
-        Self { thread, others, other_end, home, stage: Stage::Placed }
+        Self { thread, others, other_end, home, stage: PlacingStage::Placed }
     }
 
     /// The best of these cores, which are sorted by number: each criterion in turn leaves those with the least of it, and
@@ -65,7 +65,11 @@ pub(super) fn score_of_circle(
 ) -> ([u32; CRITERIA], Option<usize>) {
     let mut sums = [0; CRITERIA];
     for (nth, core) in inputs.cores(chosen).enumerate() {
-        Choice { stage: Stage::Filled, ..Choice::of(nth, &[], nobody, inputs) }.add_to(&mut sums, criteria(), core);
+        CoreChoice { stage: PlacingStage::Filled, ..CoreChoice::of(nth, &[], nobody, inputs) }.add_to(
+            &mut sums,
+            criteria(),
+            core,
+        );
     }
     (sums, chosen.iter().min().copied())
 }
@@ -80,7 +84,7 @@ pub(super) fn coarse_score(chosen: &[usize], inputs: &Inputs<'_>) -> [u32; COARS
             continue;
         }
         occupancy.remove(core);
-        Choice::of(nth, chosen, &occupancy, inputs).add_to(&mut sums, COARSE.iter(), core);
+        CoreChoice::of(nth, chosen, &occupancy, inputs).add_to(&mut sums, COARSE.iter(), core);
         occupancy.add(core);
     }
     // The sharing of cores and of physical cores is one question here.

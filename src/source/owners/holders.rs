@@ -4,7 +4,7 @@
 
 use crate::sample::{Kind, LinkFacts, LinkKey, LinkState, Owner, Problem};
 use crate::source::slow::Slow;
-use crate::source::slow::holders::{Found, Held, Holdable, Search, search};
+use crate::source::slow::holders::{Found, Held, Holdable, HolderSearch, search};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -145,7 +145,7 @@ impl Holders {
         if self.searching.is_some() || now_ns < self.due_ns.min(self.check_ns).max(self.rested_ns) {
             return Duration::ZERO;
         }
-        self.searching = search(Search {
+        self.searching = search(HolderSearch {
             proc: self.proc.clone(),
             links: self.links.clone(),
             seen_in: self.seen_in.clone(),

@@ -38,7 +38,7 @@ pub(in crate::source) struct Held {
 
 /// What is to be looked for.
 #[derive(Debug)]
-pub(in crate::source) struct Search {
+pub(in crate::source) struct HolderSearch {
     pub proc: PathBuf,
     /// Every link that may have a holder, sorted.
     pub links: Vec<Holdable>,
@@ -67,11 +67,11 @@ pub(in crate::source) struct Found {
 }
 
 /// Begins to look.
-pub(in crate::source) fn search(search: Search) -> Option<Slow<Found>> {
+pub(in crate::source) fn search(search: HolderSearch) -> Option<Slow<Found>> {
     Slow::start("holders", move |at| search.run(at))
 }
 
-impl Search {
+impl HolderSearch {
     fn run(mut self, at: &AtomicU32) -> Found {
         let mut held = std::mem::take(&mut self.held);
         let known = held.len();

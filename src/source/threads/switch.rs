@@ -1,8 +1,8 @@
 //! The threads of Open vSwitch that carry packets: the main one of each ovs-vswitchd and its poll-mode threads (`pmd-…`).
 //! They are read beside the watched ones and are no part of the benchmark; its many sleeping helpers are left out.
 
-use super::proc_dir::ProcDir;
 use super::groups::{GroupLimits, Limits};
+use super::proc_dir::ProcDir;
 use super::task::{Known, Lost, Reading, Task};
 use super::visibility::{self, Namespace};
 use crate::sample::{Duty, ThreadSample};

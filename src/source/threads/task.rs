@@ -116,7 +116,17 @@ pub(super) enum Lost {
 
 impl Task {
     pub(super) fn new(pid: u32, tid: u32, for_itself: bool) -> Self {
-        Self { pid, tid, for_itself, kept: None, comm: Vec::new(), met_at_ns: None, last: None, mask: None, asked_at_ns: 0 }
+        Self {
+            pid,
+            tid,
+            for_itself,
+            kept: None,
+            comm: Vec::new(),
+            met_at_ns: None,
+            last: None,
+            mask: None,
+            asked_at_ns: 0,
+        }
     }
 
     /// Opens the files and keeps them; false when there is no such thread (any more).
