@@ -115,10 +115,10 @@ const CIRCLES: &[&[&str]] = &[
 
 /// Names of types with more than one meaning that there still are. The list only gets shorter.
 const HOMONYMS: &str = "
-    Allowed Asked Asker Cell Circle Claim Claims Column Command Connection Crossed Datapaths Drops Family
-    Found Group Heard Held Kernel Key Kind Known Limit Line Lost Machine Mask Options Phase Piece Pin Pins
-    Place Placement Reports Row Run Scene Scope Seen Settings Shape Side Socket Sockets Span Step Stretch
-    Tick Told Track Tree Used Verdict View Want Wanted Watch Watched Window";
+    Allowed Asker Cell Circle Claim Claims Column Command Connection Crossed Datapaths Drops Family
+    Found Group Heard Held Kernel Key Kind Known Limit Lost Machine Mask Options Phase Piece Pin Pins
+    Place Placement Reports Run Scene Scope Seen Settings Shape Side Socket Sockets Span Step Stretch
+    Tick Told Track Tree Verdict View Wanted Watch Watched Window";
 
 fn sources() -> BTreeMap<String, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
