@@ -33,6 +33,9 @@ def killed(seconds, chance):
         env = {"XDG_STATE_HOME": state}
         busy = subprocess.Popen([sys.executable, "-c", BUSY])
         try:
+            # A thread that begins later takes over the mask of the one that makes it, pinned or not.
+            while len(os.listdir(f"/proc/{busy.pid}/task")) < 2:
+                time.sleep(0.01)
             masks = lambda: [os.sched_getaffinity(int(tid)) for tid in os.listdir(f"/proc/{busy.pid}/task")]
             for nth in rounds:
                 core = chance.choice(sorted(cores))
