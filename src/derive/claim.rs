@@ -1,4 +1,4 @@
-//! What the speed a driver reports is worth: the claim's basis (measured kind by kind, see ARCHITECTURE.md).
+//! What the speed a driver reports is worth: the claim's basis, as measured kind by kind of link.
 
 use crate::sample::{Kind, LinkFacts};
 

@@ -3,8 +3,8 @@
 //! what its first packets lose is known only by what the counters said before. It attributes nothing.
 
 mod conntrack;
+mod netns_counters;
 mod offloads;
-mod place;
 mod qdisc;
 mod snmp;
 
@@ -14,7 +14,7 @@ use crate::sample::{
 };
 use crate::source::spaces::Spaces;
 use crate::source::{Roots, way_out};
-use place::Place;
+use netns_counters::NetnsCounters;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::PathBuf;
@@ -78,7 +78,7 @@ pub struct LossReader {
     /// What was read last while there were no flows, and when.
     waiting: Option<(u64, LossReading)>,
     /// By namespace; none where it cannot be looked into.
-    places: BTreeMap<u64, Option<Place>>,
+    places: BTreeMap<u64, Option<NetnsCounters>>,
     wants: BTreeMap<u64, Want>,
     offloads: Arc<Vec<Offloads>>,
     offloads_at_ns: u64,
@@ -232,7 +232,7 @@ impl LossReader {
         for (&netns, want) in &self.wants {
             let Entry::Vacant(empty) = self.places.entry(netns) else { continue };
             let proc = self.proc.clone();
-            let inside = spaces.inside(netns, move || Place::here(&proc));
+            let inside = spaces.inside(netns, move || NetnsCounters::here(&proc));
             if want.maybe && inside.is_err() {
                 // Whether it will be needed is not known yet.
                 continue;
@@ -242,7 +242,7 @@ impl LossReader {
                 if error.kind() != std::io::ErrorKind::NotFound {
                     self.problems = vec![problem(netns, want.pid, &error)];
                 }
-                want.pid.and_then(|pid| Place::of_process(&self.proc, pid).ok())
+                want.pid.and_then(|pid| NetnsCounters::of_process(&self.proc, pid).ok())
             });
             empty.insert(place.map_or_else(|outside| outside, Some));
             came = true;

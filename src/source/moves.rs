@@ -1,16 +1,16 @@
 //! The moves of the watched threads as the kernel made them, where it tells them (`bpf::moves`). It decides nothing about a
 //! move.
 
-mod claims;
 mod filter;
 mod newborn;
+mod pending_moves;
 mod timens;
 
 use super::{Roots, now_ns};
 use crate::bpf::moves::{MoveRings, RawMove, TraceRequest};
 use crate::sample::{Move, ThreadSample, Trace, TraceSource};
-use claims::Claims;
 use newborn::Newborn;
+use pending_moves::PendingMoves;
 
 /// How often the rings are read though no watched thread has moved: the moves of those yet to be found wait in them.
 const READ_ANYWAY_NS: u64 = 1_000_000_000;
@@ -20,7 +20,7 @@ const MANY_STRANGERS: usize = 256;
 /// Tells the moves since the reading before, again and again.
 pub struct MoveReader {
     newborn: Newborn,
-    claims: Claims,
+    pending: PendingMoves,
     /// What the kernel was asked for when the reading before ended; none while it was asked for nothing.
     in_force: Option<TraceRequest>,
     /// The watched threads of the reading before, sorted, and the sum of their counts.
@@ -38,7 +38,7 @@ impl MoveReader {
     pub fn new(roots: &Roots) -> Self {
         Self {
             newborn: Newborn::new(roots),
-            claims: Claims::default(),
+            pending: PendingMoves::default(),
             in_force: None,
             watched: Vec::new(),
             counted: None,
@@ -67,9 +67,9 @@ impl MoveReader {
         let looked = self.newborn.look(now_ns);
         let is_covered = |asked: &TraceRequest| tids.iter().all(|&tid| filter::holds(asked, tid));
         let changes = tids != self.watched && !is_covered(rings.asked());
-        let worn = looked && (self.newborn.is_worn() || self.claims.strangers > MANY_STRANGERS);
+        let worn = looked && (self.newborn.is_worn() || self.pending.strangers > MANY_STRANGERS);
         if changes || worn || self.in_force.is_none() {
-            self.claims.strangers = 0;
+            self.pending.strangers = 0;
             rings.ask(&self.newborn.filter(tids, now_ns));
             self.in_force = Some(rings.asked().clone());
         }
@@ -83,18 +83,18 @@ impl MoveReader {
         let still = counted.is_some() && counted == self.counted && tids == self.watched;
         let mut moves = Vec::new();
         if !still || now_ns.saturating_sub(self.rings_read_at_ns) >= READ_ANYWAY_NS {
-            let waiting = self.claims.waiting();
+            let waiting = self.pending.waiting();
             let known = waiting.len();
             rings.read(&mut self.raw);
             let told = self.raw.drain(..);
             waiting.extend(told.map(|RawMove { at_ns, tid, from, to }| Move { at_ns, tid, from, to }));
             timens::shift(&mut waiting[known..], self.clock_offset_ns);
-            moves = self.claims.claim(tids, now_ns);
+            moves = self.pending.claim(tids, now_ns);
             self.rings_read_at_ns = now_ns;
         }
         self.counted = counted;
         let partly = tids.iter().copied().filter(|&tid| !filter::holds(in_force, tid)).collect();
-        let lost = rings.lost() + self.claims.crowded_out;
+        let lost = rings.lost() + self.pending.crowded_out;
         Some(Trace { source: TraceSource::Bpf, lost, moves, partly })
     }
 }

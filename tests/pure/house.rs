@@ -115,7 +115,7 @@ const CIRCLES: &[&[&str]] = &[
 
 /// Names of types with more than one meaning that there still are. The list only gets shorter.
 const HOMONYMS: &str = "
-    Allowed Asker Cell Circle Claim Claims Column Command Connection Crossed Datapaths Drops Family
+    Allowed Asker Cell Circle Claim Column Command Connection Crossed Datapaths Drops Family
     Found Group Heard Held Kernel Key Kind Known Limit Lost Machine Mask Options Phase Piece Pin Pins
     Place Placement Reports Run Scene Scope Seen Settings Shape Side Socket Sockets Span Step Stretch
     Tick Told Track Tree Verdict View Wanted Watch Watched Window";

@@ -1,8 +1,8 @@
 //! The numbers that threads are born with (`/proc/loadavg`, field 5; `kernel.pid_max`): so that the kernel tells the moves
 //! of a thread from its birth on, before anybody has found it.
 
-use super::claims::WAIT_NS;
 use super::filter;
+use super::pending_moves::WAIT_NS;
 use crate::bpf::moves::TraceRequest;
 use crate::source::{Roots, proc_file, scan};
 use std::collections::VecDeque;

@@ -19,7 +19,7 @@ const MOST_QDISCS: usize = 512;
 
 /// What is kept open of one namespace.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct NetnsCounters {
     snmp: KeptFile,
     netstat: Option<KeptFile>,
     snmp6: Option<KeptFile>,
@@ -33,7 +33,7 @@ pub(super) struct Place {
     offloads: Option<Asker>,
 }
 
-impl Place {
+impl NetnsCounters {
     /// Opens the namespace of the calling thread.
     pub fn here(proc: &Path) -> io::Result<Self> {
         let mut place = Self::of_files(&proc.join("thread-self/net"), proc)?;

@@ -10,7 +10,7 @@ const MOST_WAITING: usize = 8192;
 
 /// Moves between the kernel and the sample.
 #[derive(Debug, Default)]
-pub(super) struct Claims {
+pub(super) struct PendingMoves {
     /// Told by the kernel, not by us.
     waiting: Vec<Move>,
     /// The watched threads of the reading before, sorted: one that ended since then moved before.
@@ -21,7 +21,7 @@ pub(super) struct Claims {
     pub strangers: usize,
 }
 
-impl Claims {
+impl PendingMoves {
     /// Adds what the kernel told.
     pub(super) fn waiting(&mut self) -> &mut Vec<Move> {
         &mut self.waiting
@@ -72,31 +72,31 @@ mod tests {
 
     #[test]
     fn a_thread_found_later_gets_its_first_moves_in_the_order_of_time() {
-        let mut claims = Claims::default();
-        claims.waiting().extend([moved(30, 7), moved(10, 8), moved(20, 7), moved(25, 9)]);
-        assert_eq!(claims.claim(&[9], 25), [moved(25, 9)], "only the watched thread's, up to now");
-        assert_eq!(claims.claim(&[7, 9], 40), [moved(20, 7), moved(30, 7)], "found later, told from the first");
-        assert_eq!(claims.claim(&[7, 9], WAIT_NS + 41), [], "nothing is told twice");
-        assert_eq!((claims.waiting.len(), claims.strangers), (0, 1), "whom nobody watches is dropped");
+        let mut pending = PendingMoves::default();
+        pending.waiting().extend([moved(30, 7), moved(10, 8), moved(20, 7), moved(25, 9)]);
+        assert_eq!(pending.claim(&[9], 25), [moved(25, 9)], "only the watched thread's, up to now");
+        assert_eq!(pending.claim(&[7, 9], 40), [moved(20, 7), moved(30, 7)], "found later, told from the first");
+        assert_eq!(pending.claim(&[7, 9], WAIT_NS + 41), [], "nothing is told twice");
+        assert_eq!((pending.waiting.len(), pending.strangers), (0, 1), "whom nobody watches is dropped");
     }
 
     #[test]
     fn a_thread_that_ended_is_told_until_its_end_and_a_later_move_waits() {
-        let mut claims = Claims::default();
-        claims.claim(&[7], 5);
-        claims.waiting().extend([moved(8, 7), moved(12, 7)]);
-        assert_eq!(claims.claim(&[7], 10), [moved(8, 7)], "what is later than the reading waits for the next");
-        assert_eq!(claims.claim(&[], 20), [moved(12, 7)], "its last move came before its end");
-        claims.waiting().push(moved(22, 7));
-        assert_eq!(claims.claim(&[], 30), [], "its number may be somebody else's by then");
+        let mut pending = PendingMoves::default();
+        pending.claim(&[7], 5);
+        pending.waiting().extend([moved(8, 7), moved(12, 7)]);
+        assert_eq!(pending.claim(&[7], 10), [moved(8, 7)], "what is later than the reading waits for the next");
+        assert_eq!(pending.claim(&[], 20), [moved(12, 7)], "its last move came before its end");
+        pending.waiting().push(moved(22, 7));
+        assert_eq!(pending.claim(&[], 30), [], "its number may be somebody else's by then");
     }
 
     #[test]
     fn a_crowd_of_strangers_is_bounded_and_told() {
-        let mut claims = Claims::default();
-        claims.waiting().extend((0..9000).map(|n| moved(n, 5)));
-        claims.claim(&[], 9000);
-        assert_eq!((claims.waiting.len(), claims.crowded_out), (MOST_WAITING, 9000 - 8192), "the oldest go first");
-        assert_eq!(claims.waiting[0].at_ns, 9000 - 8192, "the newest stay");
+        let mut pending = PendingMoves::default();
+        pending.waiting().extend((0..9000).map(|n| moved(n, 5)));
+        pending.claim(&[], 9000);
+        assert_eq!((pending.waiting.len(), pending.crowded_out), (MOST_WAITING, 9000 - 8192), "the oldest go first");
+        assert_eq!(pending.waiting[0].at_ns, 9000 - 8192, "the newest stay");
     }
 }
