@@ -25,9 +25,10 @@ use std::path::PathBuf;
 
 /// Connections that are followed at most: 128 streams with both ends here, and their controls.
 const MOST_FLOWS: usize = 320;
-/// A round through the namespaces that took longer, because something else had the core meanwhile, is made again: an end that was
-/// read long before the other looks like one that has ended.
+/// Longest round through the namespaces, ns. A longer one, in which something else had the core, is made again: an end that was read
+/// long before the other end looks like one that has ended.
 const ROUND_NS: u64 = 10_000_000;
+/// Most rounds at once.
 const MOST_ROUNDS: usize = 3;
 /// Entries of about 300 descriptors a call.
 const ENTRIES: usize = 8 * 1024;

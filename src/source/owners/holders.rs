@@ -12,19 +12,19 @@ use std::time::Duration;
 
 /// Pause between the first passages, ns: who makes a link opens it at once.
 const PAUSE_NS: u64 = 1_000_000_000;
-/// So many of them.
+/// Number of such searches.
 const HASTY: u32 = 5;
-/// The longest pause later on, ns.
+/// Longest pause later on, ns.
 const LONGEST_PAUSE_NS: u64 = 32_000_000_000;
-/// Holders are looked after so often, ns, and when links change no more often than that.
+/// Time between two looks at the known holders, ns: usual, and while links change.
 const CHECK_NS: u64 = 4_000_000_000;
 const LEAST_CHECK_NS: u64 = 1_000_000_000;
-/// From the beginning of a search to the next at least so many times its CPU time passes.
+/// Shortest time from one search to the next, as a multiple of the CPU time of the first: 1 % of a core at most.
 const REST: u64 = 100;
-/// A tick with new links waits so long for their holders, and the first one so long.
+/// Longest wait of a tick with new links for their holders; of the very first tick.
 const PATIENCE: Duration = Duration::from_millis(10);
 const FIRST_PATIENCE: Duration = Duration::from_millis(100);
-/// A search that takes longer, ns, is one that a process does not let come back: the largest machines take some seconds. So many at most.
+/// Age at which a search counts as stuck at a process, ns (the largest machines take some seconds), and most stuck searches.
 const STUCK_NS: u64 = 20_000_000_000;
 const MOST_STUCK: usize = 4;
 

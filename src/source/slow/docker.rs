@@ -12,18 +12,18 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Nothing comes of an answer for no longer than this.
+/// Longest silence within an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// And it takes no longer than this altogether.
+/// Longest time from the question to the end of the answer.
 const WHOLE_PATIENCE: Duration = Duration::from_mins(1);
-/// Nor is it longer than this, bytes: 10,000 containers need about 15 MB.
+/// Largest answer, bytes: 10,000 containers need about 15 MB.
 const LONGEST: usize = 16 << 20;
 /// How every answer begins.
 const PROTOCOL: &[u8] = b"HTTP/1.";
 const LENGTH: &[u8] = b"content-length:";
-/// What a head may be long, bytes.
+/// Longest head of an answer, bytes.
 const LONGEST_HEAD: usize = 16 * 1024;
-/// One call takes no more than this, bytes.
+/// Buffer of one call, bytes.
 const CALL: usize = 64 * 1024;
 
 /// What came of a question.
@@ -61,14 +61,14 @@ fn reach(paths: &[PathBuf], question: &str) -> Answer {
     Answer { path, listener: None, body: Err(error) }
 }
 
-/// Connects and sends; both end by themselves, also where nobody takes them.
+/// Connects and sends the question; the timeout of the socket ends both.
 fn open(path: &Path, question: &str) -> io::Result<UnixStream> {
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     set_socket_timeout(&socket, Timeout::Send, Some(PATIENCE))?;
     connect(&socket, &SocketAddrUnix::new(path)?)?;
     let request =
         format!("GET {question} HTTP/1.0\r\nHost: docker\r\nUser-Agent: vnettop\r\nAccept: application/json\r\n\r\n");
-    // A fresh socket takes that much at once.
+    // A new socket's buffer holds the question.
     send(&socket, request.as_bytes(), SendFlags::NOSIGNAL)?;
     Ok(socket.into())
 }

@@ -48,7 +48,7 @@ pub(in crate::source) struct HolderSearch {
     pub held: BTreeMap<LinkKey, Held>,
     /// All processes are looked through; else only where a holder known has let go.
     pub all: bool,
-    /// Processes that are not looked at.
+    /// Processes to avoid, because they made an earlier search wait.
     pub avoided: Vec<u32>,
 }
 
@@ -60,7 +60,7 @@ pub(in crate::source) struct Found {
     pub held: BTreeMap<LinkKey, Held>,
     /// A holder known has let go.
     pub lost: bool,
-    /// Processes whose descriptors may not be seen; none where they were not looked through.
+    /// Number of processes whose descriptors may not be listed; `None` if no process was looked through.
     pub refused: Option<usize>,
     /// CPU time that it took, ns.
     pub cost_ns: u64,
@@ -87,7 +87,7 @@ impl HolderSearch {
         Found { links: self.links, held, lost, refused, cost_ns: cpu_ns(ClockId::ThreadCPUTime) }
     }
 
-    /// Who is not to be looked at holds what he held.
+    /// Whether the holder is the same; an avoided process counts as the holder that it was.
     fn still_holds(&self, key: LinkKey, held: &Held, at: &AtomicU32) -> bool {
         let Some(link) = self.links.iter().find(|link| link.key == key) else { return false };
         at.store(held.seen.pid, Ordering::Relaxed);
