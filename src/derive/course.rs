@@ -41,13 +41,13 @@ impl Course {
         metrics.benchmarks = benchmarks::all(&next.facts.benchmarks, &metrics.flow.connections, &self.heard);
         metrics.losses = self.losses.observe(previous, next, &metrics.links, &metrics.datapaths);
         metrics.jitter = Jitter::of(&self.inquiry.window(self.flow.bins(), next.at_ns));
+        Arc::make_mut(&mut self.recent).observe(metrics);
+        metrics.recent = Arc::clone(&self.recent);
         self.others.observe(metrics);
         self.others.forget(next.at_ns.saturating_sub(3 * MOST_AFTER_NS));
         let before_ns = previous.map_or(next.at_ns, |previous| previous.at_ns);
         self.trial.tick(before_ns, next.at_ns, self.flow.bins(), &self.others);
         metrics.card = self.trial.card().cloned();
-        Arc::make_mut(&mut self.recent).observe(metrics);
-        metrics.recent = Arc::clone(&self.recent);
         self.inquiry.observe(next, metrics, &self.flow);
         metrics.placement_may_help = self.inquiry.conclusion().placement_may_help;
         metrics.findings = finding::all(metrics, history, &self.inquiry);

@@ -29,7 +29,7 @@ mod tests;
 
 pub use busy_threads::BUSY;
 pub use proposal::{CoreChange, Proposal, RunnerUp, Step};
-pub use recent::{CoreRecent, RecentLoad, others};
+pub use recent::{CoreRecent, RecentLoad};
 
 use super::Metrics;
 use crate::sample::{CoreId, ThreadId};

@@ -25,6 +25,9 @@ pub(super) struct NetworkCard {
 pub(super) fn carrier(metrics: &Metrics) -> Option<&LinkMetrics> {
     let peak = |link: &LinkMetrics| link.rates.and_then(|rates| rates.peak_bits_per_s()).unwrap_or(0.0);
     let most = metrics.links.iter().map(peak).fold(0.0, f64::max);
+    if most < LEAST {
+        return None;
+    }
     let cards = metrics.links.iter().filter(|link| matches!(link.facts.kind, Kind::Physical | Kind::Virtio));
     let busiest = cards.max_by(|a, b| peak(a).total_cmp(&peak(b)))?;
     (peak(busiest) >= LEAST && peak(busiest) >= PART * most).then_some(busiest)

@@ -6,7 +6,6 @@ use super::network_card;
 use crate::derive::Metrics;
 use crate::derive::cores::CoreMetrics;
 use crate::sample::{CoreId, ThreadId};
-use std::collections::HashMap;
 
 /// Seconds after which a load has faded to a third.
 const MEMORY_S: f64 = 3.0;
@@ -16,9 +15,12 @@ const MEMORY_S: f64 = 3.0;
 pub struct RecentLoad {
     /// As many as the metrics have cores, in the same order.
     cores: Vec<CoreMean>,
-    threads: HashMap<ThreadId, ThreadMean>,
+    /// In the order of the metrics' threads.
+    threads: Vec<(ThreadId, ThreadMean)>,
     /// Seconds observed since the first of an unbroken stream.
     seconds: f64,
+    /// What others used since the sample before, cores' worth.
+    others: Option<f64>,
 }
 
 /// What a core did over the last seconds; shares of its time.
@@ -71,9 +73,21 @@ impl RecentLoad {
         }
         let mut watched = vec![(0.0, 0.0); self.cores.len()];
         self.observe_threads(metrics, elapsed, &mut watched);
+        self.others = None;
         for ((mean, core), watched) in self.cores.iter_mut().zip(&metrics.cores).zip(watched) {
             mean.observe(core, watched, elapsed);
+            let mut tick = CoreMean::default();
+            tick.observe(core, watched, elapsed);
+            if tick.seconds > 0.0 {
+                *self.others.get_or_insert_default() += tick.told().others;
+            }
         }
+    }
+
+    /// What others than the watched threads used of the machine since the sample before, cores' worth; none where it is not known.
+    #[must_use]
+    pub fn others(&self) -> Option<f64> {
+        self.others
     }
 
     /// Seconds of load behind the means, at most what was observed since the stream began.
@@ -85,7 +99,7 @@ impl RecentLoad {
     /// A watched thread's CPU time, share of one core; none before its second sample.
     #[must_use]
     pub fn thread_cpu(&self, thread: ThreadId) -> Option<f64> {
-        self.threads.get(&thread).filter(|mean| mean.seconds > 0.0).map(|mean| mean.cpu)
+        mean_of(&self.threads, thread).filter(|mean| mean.seconds > 0.0).map(|mean| mean.cpu)
     }
 
     /// What the core did; none where it is not known.
@@ -98,22 +112,23 @@ impl RecentLoad {
     /// Follows every watched thread and adds up, core by core, what they used in this tick. Of a thread that moved, half
     /// goes to either core: when in between it moved is not known.
     fn observe_threads(&mut self, metrics: &Metrics, elapsed: f64, watched: &mut [(f64, f64)]) {
-        let ids = metrics.benchmark().map(|thread| thread.sample.id);
-        if self.threads.len() != ids.clone().count() || ids.clone().any(|id| !self.threads.contains_key(&id)) {
-            let mut old = std::mem::take(&mut self.threads);
-            self.threads = ids.filter_map(|id| Some((id, old.remove(&id)?))).collect();
-        }
+        let old = std::mem::take(&mut self.threads);
+        self.threads.reserve(old.len());
         let from_card = metrics.benchmark().next().is_some() && network_card::carrier(metrics).is_some();
         let senders = Senders::of(metrics);
         for thread in metrics.benchmark() {
             let receives = from_card && senders.sends(thread) == Some(false);
             let now = thread.sample.core;
             let fresh = ThreadMean { seconds: 0.0, cpu: 0.0, core: now };
-            let mean = self.threads.entry(thread.sample.id).or_insert(fresh);
+            let mut mean = mean_of(&old, thread.sample.id).unwrap_or(fresh);
             let before = std::mem::replace(&mut mean.core, now);
-            let Some(cpu) = thread.cpu else { continue };
+            let Some(cpu) = thread.cpu else {
+                self.threads.push((thread.sample.id, mean));
+                continue;
+            };
             mean.cpu += weight(mean.seconds, elapsed) * (cpu - mean.cpu);
             mean.seconds += elapsed;
+            self.threads.push((thread.sample.id, mean));
             for core in [before, now] {
                 if let Ok(at) = self.cores.binary_search_by_key(&core, |mean| mean.core) {
                     watched[at].0 += cpu / 2.0;
@@ -156,13 +171,9 @@ impl CoreMean {
     }
 }
 
-/// What others than the watched threads used of the machine since the sample before, cores' worth; none where it is not known.
-#[must_use]
-pub fn others(metrics: &Metrics) -> Option<f64> {
-    let mut tick = RecentLoad::default();
-    tick.observe(metrics);
-    let known: Vec<f64> = tick.cores.iter().filter(|mean| mean.seconds > 0.0).map(|mean| mean.told().others).collect();
-    (!known.is_empty()).then(|| known.iter().sum())
+fn mean_of(threads: &[(ThreadId, ThreadMean)], thread: ThreadId) -> Option<ThreadMean> {
+    let at = threads.binary_search_by_key(&thread, |(id, _)| *id).ok()?;
+    Some(threads[at].1)
 }
 
 /// The weight of a new observation: the plain mean at first, fading later.

@@ -1,7 +1,6 @@
 //! How busy the machine was with other work, tick by tick: what has to be alike where two phases are compared.
 
 use crate::derive::Metrics;
-use crate::derive::placement::others;
 use std::collections::VecDeque;
 
 /// The ticks that are known, oldest first.
@@ -19,7 +18,7 @@ struct Tick {
 impl Others {
     /// Takes the next tick into account.
     pub fn observe(&mut self, metrics: &Metrics) {
-        let Some((cores, elapsed_s)) = others(metrics).zip(metrics.elapsed_s) else { return };
+        let Some((cores, elapsed_s)) = metrics.recent.others().zip(metrics.elapsed_s) else { return };
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds since the tick before")]
         let from_ns = metrics.at_ns.saturating_sub((elapsed_s * 1e9) as u64);
         self.0.push_back(Tick { from_ns, to_ns: metrics.at_ns, cores });
