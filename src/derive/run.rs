@@ -22,6 +22,7 @@ use super::placement::{self, BUSY, Proposal};
 use super::proof::Others;
 use super::{Finding, Metrics, ThreadMetrics};
 use crate::sample::{CoreSet, Event, Host, PinMode, RunAsked, Sample, StretchSide, ThreadId};
+use compact_str::CompactString;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use stretches::Stretch;
@@ -60,8 +61,8 @@ struct Observation {
     stretches: Vec<Stretch>,
     tracks: Tracks,
     /// Watched threads that were seen, and those of them that were busy: name, role.
-    watched: BTreeMap<ThreadId, (String, &'static str)>,
-    busy: BTreeMap<ThreadId, (String, &'static str)>,
+    watched: BTreeMap<ThreadId, (CompactString, &'static str)>,
+    busy: BTreeMap<ThreadId, (CompactString, &'static str)>,
     /// The weakest that the moves of a busy thread rest on.
     evidence: Option<Evidence>,
     /// Some of them were traced.
@@ -195,7 +196,7 @@ fn is_busy(metrics: &Metrics, thread: ThreadId) -> bool {
 }
 
 /// Who a thread is now: a command takes its own name and role a moment after it was started (`ip netns exec`).
-fn name(threads: &mut BTreeMap<ThreadId, (String, &'static str)>, thread: &ThreadMetrics) {
+fn name(threads: &mut BTreeMap<ThreadId, (CompactString, &'static str)>, thread: &ThreadMetrics) {
     let (name, role) = threads.entry(thread.sample.id).or_default();
     if *name != thread.sample.name {
         name.clone_from(&thread.sample.name);

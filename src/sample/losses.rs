@@ -1,6 +1,7 @@
 //! Where packets can be lost besides links and backlogs: qdiscs, and the protocols of one namespace. Absolute counters.
 
 use super::LinkKey;
+use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
 /// One qdisc (`RTM_GETQDISC`, `TCA_STATS2`).
@@ -9,7 +10,7 @@ pub struct QdiscCounters {
     /// The link it is on.
     pub link: LinkKey,
     /// `TCA_KIND`: `noqueue`, `fq_codel`, `netem`, …
-    pub kind: String,
+    pub kind: CompactString,
     /// `tcm_handle`.
     pub handle: u32,
     /// `tcm_parent`; `0xffff_ffff` is the root.

@@ -1,6 +1,7 @@
 //! One watched thread at one instant (`/proc/PID/task/TID/{stat,sched,schedstat,status}`, `sched_getaffinity`).
 
 use super::{CoreId, CoreSet};
+use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
 /// A thread, unmistakable: a reused tid has another start time.
@@ -57,7 +58,7 @@ pub struct ThreadSample {
     /// `CLOCK_MONOTONIC` at which its files were read, ns.
     pub at_ns: u64,
     /// `comm` of the thread; control characters replaced.
-    pub name: String,
+    pub name: CompactString,
     /// Which end of the benchmark, where the command line tells.
     pub side: Option<Side>,
     /// Which way its test goes; known of clients only.

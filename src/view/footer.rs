@@ -4,6 +4,7 @@ use super::Tone;
 use super::canvas::{Area, Canvas, cells};
 use crate::action::{Action, Pane, Place, action_for, hints};
 use crate::state::{Mode, Overlay, State};
+use compact_str::ToCompactString;
 
 /// The last line of the screen.
 pub(super) fn prepare(state: &State, area: Area) -> Canvas {
@@ -36,7 +37,7 @@ fn keys(canvas: &mut Canvas, state: &State) {
         Some(Action::NextTest) => several,
         action => !is_replay || !changes(action),
     });
-    let all: Vec<_> = hints.map(|(key, word)| (key, key.to_string(), word)).collect();
+    let all: Vec<_> = hints.map(|(key, word)| (key, key.to_compact_string(), word)).collect();
     let (tail, head): (Vec<_>, Vec<_>) =
         all.into_iter().partition(|(_, _, word)| place == Place::Main && (*word == "help" || *word == "quit"));
     let mut x = 1;

@@ -45,7 +45,7 @@ fn thread(tid: u32, start: u64, at_ns: u64, core: CoreId, migrations: Option<u64
     ThreadSample {
         id: ThreadId { pid: 100, tid, start },
         at_ns,
-        name: "iperf3".to_owned(),
+        name: "iperf3".into(),
         core,
         allowed: Some(CoreSet::from_words(&[3])),
         cpu_ns: at_ns / 2,

@@ -91,7 +91,7 @@ fn a_full_table_of_connections_is_told_from_a_rule_by_its_own_counter() {
 fn a_queue_is_named_with_its_qdisc_and_a_reason_of_tomorrow_by_itself() {
     let root = |drops| QdiscCounters {
         link: key(ROUTER, 3),
-        kind: "tbf".to_owned(),
+        kind: "tbf".into(),
         handle: 1,
         parent: u32::MAX,
         at_ns: 1,

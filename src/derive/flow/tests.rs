@@ -207,7 +207,7 @@ fn thread(cpu_ns: u64, at_ns: u64, migrations: Option<u64>, core: u32) -> Thread
     ThreadSample {
         id: ThreadId { pid: 7, tid: 7, start: 1 },
         at_ns,
-        name: "t".to_owned(),
+        name: "t".into(),
         core,
         cpu_ns,
         migrations,

@@ -3,6 +3,7 @@
 
 use crate::derive::Metrics;
 use crate::sample::{CoreSet, Event, Side, ThreadId, Topology};
+use compact_str::CompactString;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ pub struct MaskChange {
     /// Whose.
     pub thread: ThreadId,
     /// Its name.
-    pub name: String,
+    pub name: CompactString,
     /// Which end of the benchmark.
     pub side: Option<Side>,
     /// Before.

@@ -6,6 +6,7 @@ use crate::derive::flow::DatagramTest;
 use crate::derive::threads::ThreadMetrics;
 use crate::derive::{Basis, Metrics};
 use crate::sample::{CoreId, HopWay, LinkKey, Proto, QdiscCounters, Quota, Sample, ThreadId, ThreadSample};
+use compact_str::CompactString;
 use std::collections::BTreeSet;
 
 #[derive(Debug)]
@@ -69,7 +70,7 @@ pub(super) struct TcpTick {
 #[derive(Debug)]
 pub(super) struct HeldTick {
     pub link: LinkKey,
-    pub kind: String,
+    pub kind: CompactString,
     pub handle: u32,
     pub bytes: f64,
     pub packets: f64,

@@ -9,6 +9,7 @@ use crate::derive::losses::{Loss, LossPlace};
 use crate::derive::paths::{self, SoftirqBy};
 use crate::derive::threads::ThreadMetrics;
 use crate::sample::{CoreId, CoreSet, Direction, Duty, LinkKey, Program, Proto, Sample, Side};
+use compact_str::CompactString;
 use std::collections::{BTreeMap, VecDeque};
 
 /// What is looked at, ns: `now`, and not one tick.
@@ -76,7 +77,7 @@ impl Window {
             proto,
             rate: sent.or(bits.value()),
             asked: asked(metrics),
-            sender: sender(metrics, carrying()),
+            sender: sender(metrics, carrying()).map(String::from),
             tcp: self.tcp(&carrying()),
             losses: self.losses(metrics, proto),
             missing: self.mean(|tick| tick.missing),
@@ -266,7 +267,7 @@ fn asked(metrics: &Metrics) -> Option<f64> {
 }
 
 /// The name of the program that sends.
-fn sender<'a>(metrics: &Metrics, mut carrying: impl Iterator<Item = &'a Connection>) -> Option<String> {
+fn sender<'a>(metrics: &Metrics, mut carrying: impl Iterator<Item = &'a Connection>) -> Option<CompactString> {
     let pid = carrying.find_map(|connection| connection.from.pid)?;
     let thread = metrics.benchmark().find(|thread| thread.sample.id.pid == pid)?;
     Some(thread.sample.name.clone())

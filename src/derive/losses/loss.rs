@@ -2,6 +2,7 @@
 
 use super::fragments::Fragments;
 use crate::sample::{CoreId, LinkKey};
+use compact_str::CompactString;
 use std::sync::Arc;
 
 /// Where packets can be lost.
@@ -98,7 +99,7 @@ pub struct Loss {
     /// own, the VPN whose it is.
     pub name: Option<String>,
     /// Kind and handle of a qdisc.
-    pub qdisc: Option<(String, u32)>,
+    pub qdisc: Option<(CompactString, u32)>,
     /// The core, of a backlog.
     pub core: Option<CoreId>,
     /// Packets lost between the two samples. No whole number where only a share of what is lost there is the flows'.

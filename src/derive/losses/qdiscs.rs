@@ -4,6 +4,7 @@ use super::counted::Step;
 use super::route::Route;
 use super::{Loss, LossPlace, QdiscDrops};
 use crate::sample::{LinkKey, QdiscCounters, Sample};
+use compact_str::CompactString;
 
 /// Drops of the root qdiscs that the flows' packets leave through, and of what stands before a link (`clsact`, `ingress`).
 pub(super) fn lost(step: &Step<'_>, route: &Route) -> Vec<Loss> {
@@ -33,7 +34,7 @@ pub(super) fn drops(previous: &Sample, next: &Sample) -> Vec<QdiscDrops> {
 }
 
 /// Kind and handle of a link's root qdisc; none where it has none that is read.
-pub(super) fn root(sample: &Sample, link: LinkKey) -> Option<(String, u32)> {
+pub(super) fn root(sample: &Sample, link: LinkKey) -> Option<(CompactString, u32)> {
     let first = sample.qdiscs.partition_point(|one| one.link < link);
     let here = sample.qdiscs[first..].iter().take_while(|one| one.link == link);
     here.into_iter().find(|one| one.parent == ROOT).map(|one| (one.kind.clone(), one.handle))

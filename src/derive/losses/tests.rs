@@ -107,7 +107,7 @@ pub(super) fn link(sample: &mut Sample, key: LinkKey) -> &mut LinkCounters {
 pub(super) fn qdisc(link: LinkKey, parent: u32, at_ns: u64, drops: u64) -> QdiscCounters {
     QdiscCounters {
         link,
-        kind: "tbf".to_owned(),
+        kind: "tbf".into(),
         handle: 1,
         parent,
         at_ns,

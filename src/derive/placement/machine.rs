@@ -119,7 +119,7 @@ impl Machine {
     ) -> Self {
         let sample = ThreadSample {
             id: ThreadId { pid, tid, start: 7 },
-            name: "iperf3".to_owned(),
+            name: "iperf3".into(),
             core,
             migrations: Some(0),
             ..ThreadSample::default()

@@ -40,8 +40,8 @@ fn observed(pin: PinMode, settle_ns: u64, turns: &[(u64, Option<StretchSide>)], 
     tell(Event::RunEnded { at_ns: 20 * S, code: 0 });
     follow(&mut seen, &FlowBasis::Sockets(2), rates);
     let id = ThreadId { pid: 7, tid: 8, start: 9 };
-    seen.watched.insert(id, ("iperf3".to_owned(), "client"));
-    seen.busy.insert(id, ("iperf3".to_owned(), "client"));
+    seen.watched.insert(id, ("iperf3".into(), "client"));
+    seen.busy.insert(id, ("iperf3".into(), "client"));
     seen.evidence = Some(Evidence::Counted);
     seen
 }
@@ -81,11 +81,11 @@ fn a_command_that_becomes_another_program_is_named_as_that() {
     let mut threads = BTreeMap::new();
     let thread = &mut machine.threads[0];
     for (now, side) in [("ip", None), ("iperf3", Some(crate::sample::Side::Client))] {
-        thread.sample.name = now.to_owned();
+        thread.sample.name = now.into();
         thread.sample.side = side;
         super::name(&mut threads, thread);
     }
-    assert_eq!(threads[&thread.sample.id], ("iperf3".to_owned(), "client"), "ip netns exec was there for a moment");
+    assert_eq!(threads[&thread.sample.id], ("iperf3".into(), "client"), "ip netns exec was there for a moment");
 }
 
 #[test]

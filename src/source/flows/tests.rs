@@ -11,7 +11,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 
 /// A thread of that process.
 fn thread(pid: u32) -> ThreadSample {
-    ThreadSample { id: ThreadId { pid, tid: pid, start: 1 }, name: "t".to_owned(), ..ThreadSample::default() }
+    ThreadSample { id: ThreadId { pid, tid: pid, start: 1 }, name: "t".into(), ..ThreadSample::default() }
 }
 
 /// A connection over loopback between two sockets of this process.

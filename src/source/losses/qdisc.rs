@@ -31,7 +31,7 @@ pub(super) fn qdisc(message: &Message<'_>, netns: u64, at_ns: u64) -> Option<Qdi
     let wide = attribute(stats, PACKETS_64).and_then(|value| u64_at(value, 0));
     Some(QdiscCounters {
         link: LinkKey { netns, ifindex: Ifindex(u32_at(body, 4)?) },
-        kind: clean(text(attribute(attributes, KIND)?)),
+        kind: clean(text(attribute(attributes, KIND)?)).into(),
         handle: u32_at(body, 8)?,
         parent: u32_at(body, 12)?,
         at_ns,

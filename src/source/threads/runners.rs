@@ -152,7 +152,7 @@ mod tests {
     fn waiting(wait_ns: u64) -> ThreadSample {
         ThreadSample {
             id: ThreadId { pid: 5, tid: 5, start: 1 },
-            name: "iperf3".to_owned(),
+            name: "iperf3".into(),
             core: 1,
             wait_ns: Some(wait_ns),
             ..ThreadSample::default()
