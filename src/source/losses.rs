@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// Namespaces that are read at most: the two ends and what lies between, of many flows.
 const MOST_PLACES: usize = 64;
 /// While a benchmark waits for its flows: how often everything is read, ns, and in how many namespaces at most.
-const WAITING_EVERY_NS: u64 = 500_000_000;
+const WAITING_EVERY_NS: u64 = 1_000_000_000;
 const MOST_WAITING: usize = 16;
 /// How often the offloads of an unchanged path are asked for again, ns.
 const OFFLOADS_EVERY_NS: u64 = 3_000_000_000;
@@ -125,7 +125,10 @@ impl LossReader {
             // A namespace that cannot be read any more has no counters this time; nothing else depends on it.
             let told = place.protocols(netns, want.ipv6, &mut self.buffer);
             reading.protocols.extend(told.ok().filter(|_| !want.jumps));
-            let _partly = place.qdiscs(netns, &want.links, &mut self.buffer, &mut reading.qdiscs);
+            // Until a flow begins, a host of many links is not asked for the qdiscs of all of them again and again.
+            if !want.maybe || self.at_rest || !place.has_many_qdiscs() {
+                let _partly = place.qdiscs(netns, &want.links, &mut self.buffer, &mut reading.qdiscs);
+            }
         }
         if !ended {
             self.ask(now_ns);

@@ -32,7 +32,7 @@ pub use switch::SwitchReader;
 pub use watch::Watch;
 
 /// How often the limits of a watched process' groups are read again: some 30 system calls, so seldom and one process a tick.
-const KNOWN_FOR_NS: u64 = 5_000_000_000;
+const KNOWN_FOR_NS: u64 = 15_000_000_000;
 /// How soon it and the command line are read for the second time: a process has its new name a moment before its new
 /// command line, which does not change after that.
 const FIRST_KNOWN_FOR_NS: u64 = 300_000_000;

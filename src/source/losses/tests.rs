@@ -1,5 +1,6 @@
 //! The reader on this machine's own namespace: silent without flows, right with them, closed after them.
 
+use super::netns_counters::MANY_QDISCS;
 use super::*;
 use crate::sample::{Hop, HopBy, HopWay, Proto};
 use crate::source::spaces::Choice;
@@ -76,6 +77,27 @@ fn while_a_benchmark_waits_its_counters_are_read_at_a_pace_of_their_own() {
     let crowd = vec![list[0].clone(); MOST_WAITING + 1];
     let many = Watched { list: &crowd, ..waiting };
     assert_eq!(reader.read(many, 5 + WAITING_EVERY_NS), LossReading::default(), "a host of containers costs nothing");
+}
+
+#[test]
+fn a_host_of_many_links_is_asked_for_their_qdiscs_only_once_a_flow_begins() {
+    let roots = Roots::default();
+    let (spaces, mut reader) = (Spaces::new(&roots, Choice::Own), LossReader::new(&roots));
+    let netns = spaces.own();
+    let list = [Space { netns, name: None, pid: Some(std::process::id()), rests: false }];
+    let waiting = Watched { spaces: &spaces, list: &list, waits: true, flows: &[], paths: &[] };
+    let dumped = |reader: &mut LossReader| {
+        let place = reader.places.get_mut(&netns).expect("it is open").as_mut().expect("and may be entered");
+        std::mem::replace(&mut place.dumped, MANY_QDISCS)
+    };
+    reader.read(waiting, 1);
+    assert!(dumped(&mut reader) < MANY_QDISCS, "a test's machine has few, so they are read");
+    let later = reader.read(waiting, 1 + WAITING_EVERY_NS);
+    assert_eq!(later.protocols.len(), 1, "what the protocols count is read with many, too");
+    assert_eq!((dumped(&mut reader), later.qdiscs), (MANY_QDISCS, Vec::new()), "but nobody asks for qdiscs");
+    let (flows, paths) = ([flow(netns)], [path(netns)]);
+    reader.read(Watched { flows: &flows, paths: &paths, ..waiting }, 2 + WAITING_EVERY_NS);
+    assert!(dumped(&mut reader) < MANY_QDISCS, "those of a flow's way are read, however many there are");
 }
 
 #[test]

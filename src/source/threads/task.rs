@@ -22,6 +22,9 @@ const STAT: usize = 2;
 const TRUSTED_NS: u64 = 3_000_000_000;
 /// How long the mask of a thread that has not run since is taken for true: a system call a thread and tick otherwise.
 const ASLEEP_NS: u64 = 400_000_000;
+/// How long the cores of a mask that are offline are taken for those it has: what `sched_getaffinity` tells of it is asked for
+/// far more often, and one that tells something else is read at once.
+const OFFLINE_NS: u64 = 30_000_000_000;
 /// How long a thread may still take its name, from when it was met.
 const YOUNG_NS: u64 = 3_000_000_000;
 
@@ -231,7 +234,7 @@ impl Task {
         Ok(ThreadSample {
             id: ThreadId { pid: self.pid, tid: self.tid, start: stat.start },
             at_ns: 0,
-            name: text::clean(stat.comm),
+            name: text::clean(stat.comm).into(),
             side: None,
             direction: None,
             duty: if self.tid == self.pid && stat.threads > 1 { Duty::Control } else { Duty::Worker },
@@ -263,7 +266,9 @@ impl Task {
             return self.whole_mask(reading);
         }
         let told = sched::get_affinity(self.tid, &mut reading.mask).ok()?;
-        let is_known = |mask: &&Mask| mask.told == told && at_ns.saturating_sub(mask.read_at_ns) < trusted_ns(self.tid);
+        let is_known = |mask: &&Mask| {
+            mask.told == told && at_ns.saturating_sub(mask.read_at_ns) < OFFLINE_NS + trusted_ns(self.tid)
+        };
         if let Some(mask) = self.mask.as_ref().filter(is_known) {
             return mask.whole.clone().or(Some(told));
         }
