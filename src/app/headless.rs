@@ -95,7 +95,7 @@ fn hand_over(
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(Some(Ended::Done)),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                wait_to_write(&[signals.fd()], Some(out.as_fd()));
+                wait_to_write(signals.fd(), out.as_fd());
                 if let Some(signal) = signals.ending() {
                     return Ok(Some(Ended::Signal(signal)));
                 }
@@ -202,7 +202,7 @@ fn next_sample(app: &mut App, signals: &Signals) -> Result<Option<i32>, AppError
                 }
             }
             Next::End => app.end()?,
-            Next::Waiting => wait(&[app.feed.ready(), signals.fd()]),
+            Next::Waiting => drop(wait(&[app.feed.ready(), signals.fd()])),
         }
     }
     Ok(None)

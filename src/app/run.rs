@@ -110,7 +110,7 @@ pub fn card(file: &Path, format: Format) -> Result<String, AppError> {
                 last = tests.advance(item.clone()).or(last);
                 run.item(item);
             }
-            Next::Waiting => super::signals::wait(&[feed.ready()]),
+            Next::Waiting => drop(super::signals::wait(&[feed.ready()])),
             Next::End => break,
         }
     }

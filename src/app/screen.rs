@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 pub use terminal::Terminal;
 
 /// By then everything that happens only at the start has happened.
-const STARTED: Duration = Duration::from_secs(2);
+const STARTED: Duration = Duration::from_secs(5);
 
 /// What comes from a console, beside the items of the feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub trait Console {
     fn show(&mut self, view: &View) -> io::Result<()>;
 
     /// Asks the whole foreground to stop, this program included, as the terminal's own key would.
-    fn ask_to_stop(&self);
+    fn ask_to_stop(&mut self);
 
     /// Gives the terminal back, stops until someone continues this program, and takes the terminal again.
     ///

@@ -5,6 +5,7 @@ use signal_hook::consts::{
     SIGALRM, SIGCONT, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2, SIGVTALRM, SIGWINCH,
     SIGXCPU, SIGXFSZ,
 };
+use smallvec::SmallVec;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -121,17 +122,19 @@ impl Signals {
     }
 }
 
-/// Waits until one of the descriptors is readable.
-pub(super) fn wait(fds: &[BorrowedFd<'_>]) {
-    wait_to_write(fds, None);
+/// Waits until one of the descriptors is readable, or its other end is gone; which of them are.
+pub(super) fn wait(fds: &[BorrowedFd<'_>]) -> SmallVec<[bool; 4]> {
+    let mut waits: SmallVec<[PollFd<'_>; 4]> =
+        fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
+    // An interruption is a signal, and a signal is in the pipe.
+    let interrupted = poll(&mut waits, None).is_err();
+    waits.iter().map(|wait| interrupted || !wait.revents().is_empty()).collect()
 }
 
-/// The same, or until this one takes something.
-pub(super) fn wait_to_write(fds: &[BorrowedFd<'_>], to: Option<BorrowedFd<'_>>) {
-    let mut waits: Vec<PollFd<'_>> = fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
-    waits.extend(to.map(|to| PollFd::from_borrowed_fd(to, PollFlags::OUT)));
-    // An interruption is a signal, and a signal is in the pipe.
-    let _ = poll(&mut waits, None);
+/// Waits until the first is readable, or the other takes something.
+pub(super) fn wait_to_write(fd: BorrowedFd<'_>, to: BorrowedFd<'_>) {
+    let waits = [PollFd::from_borrowed_fd(fd, PollFlags::IN), PollFd::from_borrowed_fd(to, PollFlags::OUT)];
+    let _ = poll(&mut { waits }, None);
 }
 
 /// What a descriptor has for its reader.

@@ -67,8 +67,9 @@ pub struct Canvas {
 
 impl Canvas {
     pub(crate) fn new(area: Area) -> Self {
-        let text = String::with_capacity(usize::from(area.width) * usize::from(area.height));
-        Self { area, text, ..Self::default() }
+        let (width, height) = (usize::from(area.width), usize::from(area.height));
+        let (text, stretches) = (String::with_capacity(width * height), Vec::with_capacity(height * 8));
+        Self { area, text, stretches, ..Self::default() }
     }
 
     /// Everything on it, in the order it is painted.

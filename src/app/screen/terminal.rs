@@ -8,6 +8,7 @@ use crate::term::{Guard, Screen};
 use crate::ui::{Painter, Theme};
 use crate::view::View;
 use crossterm::event;
+use smallvec::{SmallVec, smallvec};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
@@ -21,13 +22,25 @@ pub struct Terminal<'a> {
     theme: Theme,
     /// Keys were there: crossterm may have more of them than the descriptor still tells of.
     reading: bool,
+    /// The wait before ended for a signal, and for keys: nothing else is looked at.
+    signalled: bool,
+    typed: bool,
 }
 
 impl<'a> Terminal<'a> {
     /// The terminal of this guard, with nothing painted yet.
     #[must_use]
     pub fn new(guard: &'a Guard, screen: Screen, signals: &'a Signals, theme: Theme) -> Self {
-        Self { guard, screen, signals, painter: Painter::default(), theme, reading: false }
+        Self {
+            guard,
+            screen,
+            signals,
+            painter: Painter::default(),
+            theme,
+            reading: false,
+            signalled: true,
+            typed: true,
+        }
     }
 
     fn take_again(&mut self) -> io::Result<()> {
@@ -38,16 +51,18 @@ impl<'a> Terminal<'a> {
 
 impl Console for Terminal<'_> {
     fn next(&mut self) -> io::Result<Option<Woken>> {
-        if let Some(signal) = self.signals.ending() {
-            return Ok(Some(Woken::Ends(signal)));
+        if self.signalled {
+            if let Some(signal) = self.signals.ending() {
+                return Ok(Some(Woken::Ends(signal)));
+            }
+            if self.signals.stop_asked() {
+                return Ok(Some(Woken::Stops));
+            }
+            if self.signals.continued() {
+                self.take_again()?;
+            }
         }
-        if self.signals.stop_asked() {
-            return Ok(Some(Woken::Stops));
-        }
-        if self.signals.continued() {
-            self.take_again()?;
-        }
-        loop {
+        while self.typed {
             while self.reading && event::poll(Duration::ZERO)? {
                 if let Some(input) = input::input(&event::read()?) {
                     return Ok(Some(Woken::Input(input)));
@@ -56,11 +71,12 @@ impl Console for Terminal<'_> {
             let was_reading = std::mem::take(&mut self.reading);
             match look(self.guard.input().as_fd()) {
                 Waiting::HungUp => return Ok(Some(Woken::Ends(signal_hook::consts::SIGHUP))),
-                Waiting::Nothing => return Ok(None),
+                Waiting::Nothing => break,
                 Waiting::Input if was_reading => return self.guard.tell_again().map(|()| None),
                 Waiting::Input => self.reading = true,
             }
         }
+        Ok(None)
     }
 
     fn size(&self) -> io::Result<(u16, u16)> {
@@ -68,10 +84,14 @@ impl Console for Terminal<'_> {
     }
 
     fn show(&mut self, view: &View) -> io::Result<()> {
-        self.painter.show(view, self.theme, &mut self.screen).map(drop)
+        let shown = self.painter.show(view, self.theme, &mut self.screen);
+        // A terminal that stands still is given up for a signal.
+        self.signalled |= shown.is_err();
+        shown.map(drop)
     }
 
-    fn ask_to_stop(&self) {
+    fn ask_to_stop(&mut self) {
+        self.signalled = true;
         let _ = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
     }
 
@@ -82,8 +102,9 @@ impl Console for Terminal<'_> {
     }
 
     fn wait(&mut self, feed: Option<BorrowedFd<'_>>) {
-        let mut fds = vec![self.guard.input().as_fd(), self.signals.fd()];
+        let mut fds: SmallVec<[BorrowedFd<'_>; 4]> = smallvec![self.guard.input().as_fd(), self.signals.fd()];
         fds.extend(feed);
-        wait(&fds);
+        let ready = wait(&fds);
+        (self.typed, self.signalled) = (ready[0], ready[1]);
     }
 }
