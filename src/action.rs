@@ -34,7 +34,7 @@ pub enum Key {
 
 /// One step of a `--keys` string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum KeyStep {
     /// Press this key.
     Press(Key),
     /// Wait for the next sample.

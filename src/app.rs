@@ -104,8 +104,8 @@ pub struct App {
 impl App {
     /// Puts the world together. `count` limits the intervals shown.
     #[must_use]
-    pub fn new(state: State, stream: Stream, hand: Hand, feed: Feed, options: Options) -> Self {
-        let Options { replay, restore_on_exit, kept_in, count: left } = options;
+    pub fn new(state: State, stream: Stream, hand: Hand, feed: Feed, options: AppOptions) -> Self {
+        let AppOptions { replay, restore_on_exit, kept_in, count: left } = options;
         let asked = state.settings().on_request;
         Self {
             state,
@@ -349,7 +349,7 @@ impl App {
 
 /// How a run differs from the plain one.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct AppOptions {
     /// The data are a recording.
     pub replay: bool,
     /// Put every replaced mask back at the end.

@@ -2,7 +2,7 @@
 
 mod run;
 
-pub use run::{CardFormat, Pin, Run};
+pub use run::{CardFormat, ObservedCommand, PinChoice};
 
 use crate::sample::OnRequest;
 use clap::error::ErrorKind;
@@ -91,7 +91,7 @@ pub enum Face {
     /// Nothing of the above: put back what a killed vnettop left pinned.
     Undo,
     /// A command under observation, and its card.
-    Run(Run),
+    Run(ObservedCommand),
     /// The card of a recorded run.
     Card {
         /// The recording.
@@ -129,13 +129,13 @@ Not a terminal: JSON lines. See README.md for the fields, the keys and the permi
 #[command(name = "vnettop", version, about, after_help = EXAMPLES, args_conflicts_with_subcommands = false)]
 struct Arguments {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<CliCommand>,
     #[command(flatten)]
     options: Options,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum CliCommand {
     /// The live screen on a bridge, two namespaces and a tun made for it; nothing is left behind
     Demo,
     /// Put back every affinity mask that a vnettop which no longer runs left replaced
@@ -235,13 +235,13 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> 
     let program = std::iter::once(OsString::from("vnettop"));
     let arguments = Arguments::try_parse_from(program.chain(arguments)).map_err(|error| cli_error(&error))?;
     let options = arguments.options;
-    if let Some(Command::Run(_) | Command::Card(_)) = arguments.command {
+    if let Some(CliCommand::Run(_) | CliCommand::Card(_)) = arguments.command {
         run::refuse_others(&options)?;
     }
     let face = match (&arguments.command, options.print) {
-        (Some(Command::Undo), _) => Face::Undo,
-        (Some(Command::Run(run)), _) => Face::Run(run.checked(options.readonly)?),
-        (Some(Command::Card(card)), _) => card.face(),
+        (Some(CliCommand::Undo), _) => Face::Undo,
+        (Some(CliCommand::Run(run)), _) => Face::Run(run.checked(options.readonly)?),
+        (Some(CliCommand::Card(card)), _) => card.face(),
         (_, Some((width, height))) => Face::Print { width, height, keys: options.keys.unwrap_or_default() },
         _ if options.json || !terminal => Face::Json,
         _ => Face::Screen,
@@ -254,7 +254,7 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> 
     let screen = face == Face::Screen;
     let origin = match (arguments.command, options.replay) {
         (Some(_), Some(_)) => return Err(CliError::Usage("--replay does not go with a command".to_owned())),
-        (Some(Command::Demo), None) => Origin::Demo,
+        (Some(CliCommand::Demo), None) => Origin::Demo,
         (_, None) => Origin::Live,
         (None, Some(file)) => Origin::Replay {
             file,

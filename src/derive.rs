@@ -4,7 +4,7 @@
 
 pub mod benchmarks;
 pub mod cause;
-pub mod claim;
+pub mod claim_basis;
 pub mod cores;
 mod course;
 pub mod drops;
@@ -45,7 +45,7 @@ use test::Tests;
 
 pub use benchmarks::BenchmarkMetrics;
 pub use cause::{Cause, Crossing};
-pub use claim::Basis;
+pub use claim_basis::Basis;
 pub use cores::CoreMetrics;
 pub use drops::Drop;
 pub use finding::Finding;
@@ -56,7 +56,7 @@ pub use links::{LinkMetrics, OvsPlace};
 pub use losses::{Loss, LossPlace, Losses};
 pub use moves::{Evidence, MoveClass, MovesByClass, TracedMove};
 pub use ovs::DatapathMetrics;
-pub use pins::UndonePin;
+pub use pins::OverriddenPin;
 pub use proof::Card;
 pub use test::{Test, TestKey};
 pub use threads::ThreadMetrics;
@@ -111,7 +111,7 @@ pub struct Metrics {
     /// What vnettop or its user did since the sample before.
     pub events: Vec<Event>,
     /// Pins of vnettop that were found undone by something else since the sample before.
-    pub undone: Vec<UndonePin>,
+    pub undone: Vec<OverriddenPin>,
     /// The last seconds of every core and thread; what others put on a core is told apart from what these threads do.
     pub recent: Arc<RecentLoad>,
     /// Cores can be proposed for the busy threads, and the proposal does not itself doubt that it helps; as of the last second.
@@ -167,7 +167,7 @@ impl Metrics {
 #[derive(Debug)]
 pub struct Derivation {
     previous: Option<Sample>,
-    machine: Machine,
+    machine: FirstStage,
     /// What belongs to the command, or everything that is watched while no test runs.
     course: Course,
     /// None where everything is one.
@@ -193,7 +193,7 @@ impl Derivation {
     /// One to which everything that is watched is one test.
     #[must_use]
     pub fn of_everything() -> Self {
-        Self { previous: None, machine: Machine::default(), course: Course::default(), tests: None, scope: None }
+        Self { previous: None, machine: FirstStage::default(), course: Course::default(), tests: None, scope: None }
     }
 
     /// What belongs to the command; none where everything is looked at.
@@ -272,7 +272,7 @@ impl Derivation {
 
 /// The first stage: links, cores, threads, and who they belong to.
 #[derive(Debug, Default)]
-struct Machine {
+struct FirstStage {
     owners: Owners,
     history: History,
     /// The pins of vnettop that stand.
@@ -283,7 +283,7 @@ struct Machine {
     events: Vec<Event>,
 }
 
-impl Machine {
+impl FirstStage {
     fn event(&mut self, event: &Event) {
         self.pins.event(event);
         self.events.push(event.clone());

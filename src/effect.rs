@@ -2,19 +2,19 @@
 //! set, read back after, and put back exactly. It decides nothing: which thread gets which core is told to it, and it
 //! refuses to touch a thread whose start time is not the one it was told.
 
-mod hand;
 mod journal;
 mod kernel;
+mod own_pins;
 mod pin;
 mod put_back;
 #[cfg(test)]
 mod tests;
-mod undo;
+mod undo_left_behind;
 
-pub use hand::Hand;
 pub use journal::{Journal, journal_dir};
 pub use kernel::{Kernel, Pinner};
-pub use undo::undo;
+pub use own_pins::Hand;
+pub use undo_left_behind::undo;
 
 use crate::sample::{CoreSet, Event, ThreadId};
 use std::time::Duration;

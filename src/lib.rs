@@ -8,6 +8,31 @@
 //! ```
 //!
 //! One direction: nothing to the left imports anything to its right. See ARCHITECTURE.md.
+//!
+//! From a recording to a frame:
+//!
+//! ```
+//! use ratatui::{buffer::Buffer, layout::Rect};
+//! use std::path::Path;
+//! use vnettop::derive::Derivation;
+//! use vnettop::record::Recording;
+//! use vnettop::state::{Settings, State};
+//! use vnettop::ui::{Theme, paint, text};
+//! use vnettop::view::prepare;
+//!
+//! let mut recording = Recording::open(Path::new("assets/kunpeng.vnettop.zst"))?;
+//! let (mut derivation, mut state) = (Derivation::default(), State::new(Settings::default()));
+//! while let Some(item) = recording.next_item()? {
+//!     if let Some(metrics) = derivation.advance(item) {
+//!         state.receive(metrics);
+//!     }
+//! }
+//! let view = prepare(&state, derivation.history(), 200, 60);
+//! let mut frame = Buffer::empty(Rect::new(0, 0, 200, 60));
+//! paint(&view, Theme { color: false, utf8: true }, &mut frame);
+//! assert!(text(&frame).contains("docker0"), "the bridge of the recorded machine is on it");
+//! # Ok::<(), vnettop::record::RecordError>(())
+//! ```
 
 pub mod action;
 pub mod app;

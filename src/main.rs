@@ -10,8 +10,8 @@ use vnettop::effect::{self, Hand, Outcome};
 use vnettop::record::{Recorder, Recording};
 use vnettop::source::feed::{Feed, Pace};
 use vnettop::source::ovs;
-use vnettop::source::owners::Sockets;
-use vnettop::source::sampler::{self, Choice, ReadPolicy, SELF, Scope};
+use vnettop::source::owners::SocketPlaces;
+use vnettop::source::sampler::{self, Choice, ReadPolicy, ReadScope, SELF};
 use vnettop::source::threads::Watch;
 use vnettop::source::{LEAST_TO_REPLAY, LEAST_TO_WATCH, enough_descriptors};
 use vnettop::state::{Mode, Settings, State, Units};
@@ -114,7 +114,7 @@ fn live_screen(
 }
 
 /// A command under observation: its output is its own, the card comes after it, and its exit code counts.
-fn run_command(config: &Config, run: &cli::Run) -> Result<ExitCode, Box<dyn std::error::Error>> {
+fn run_command(config: &Config, run: &cli::ObservedCommand) -> Result<ExitCode, Box<dyn std::error::Error>> {
     run.too_short().iter().for_each(term::say);
     // Before the command is started, which may take hours: whether its card and its recording can be written.
     let recording = config.record.as_deref();
@@ -145,16 +145,16 @@ fn run_command(config: &Config, run: &cli::Run) -> Result<ExitCode, Box<dyn std:
 /// The command went well, but not within the limits.
 const LIMIT_BROKEN: u8 = 3;
 
-fn plan(config: &Config, run: &cli::Run) -> app::run::Plan {
+fn plan(config: &Config, run: &cli::ObservedCommand) -> app::run::Plan {
     app::run::Plan {
         command: run.command.clone(),
         watch: config.watch.clone(),
         named: config.named,
         interval: config.interval,
         pin: match run.pin {
-            cli::Pin::Never => app::run::PinMode::Never,
-            cli::Pin::Propose => app::run::PinMode::Propose,
-            cli::Pin::Compare => app::run::PinMode::Compare,
+            cli::PinChoice::Never => app::run::PinMode::Never,
+            cli::PinChoice::Propose => app::run::PinMode::Propose,
+            cli::PinChoice::Compare => app::run::PinMode::Compare,
         },
         repeat: run.repeat,
         stretch: run.stretch,
@@ -186,18 +186,18 @@ fn feed(config: &Config, demo: Option<&Demo>) -> Result<Feed, Box<dyn std::error
     }
     // What somebody keeps may be added up later.
     let looked_at_only = config.face == Face::Screen && config.record.is_none();
-    let scope = Scope {
+    let scope = ReadScope {
         roots: vnettop::source::Roots::default(),
         watch: watches(config, demo),
         netns: choice(config, demo),
         ovs: ovs::places(|name| std::env::var_os(name), &config.ovs_sockets),
-        docker: Sockets::find(|name| std::env::var_os(name), config.docker_socket.as_deref()),
+        docker: SocketPlaces::find(|name| std::env::var_os(name), config.docker_socket.as_deref()),
         iperf3_json: config.iperf3_json.clone(),
         read_policy: if looked_at_only { ReadPolicy::IdleLinksLess } else { ReadPolicy::Everything },
         losses_at_rest: matches!(config.face, Face::Run(_)),
         on_request: config.on_request,
     };
-    Ok(Feed::live(sampler::Settings {
+    Ok(Feed::live(sampler::SamplerSettings {
         scope,
         interval: config.interval,
         realtime: config.realtime,
@@ -245,7 +245,7 @@ fn world(config: &Config, demo: Option<&Demo>, stream: Stream, feed: Feed) -> Ap
     }
     let hand = Hand::new(Box::new(effect::Kernel), effect::journal_dir(|name| std::env::var_os(name)), config.readonly);
     let kept_in = effect::journal_dir(|name| std::env::var_os(name)).ok();
-    let options = app::Options { replay, restore_on_exit: config.restore_on_exit, kept_in, count: config.count };
+    let options = app::AppOptions { replay, restore_on_exit: config.restore_on_exit, kept_in, count: config.count };
     App::new(state, stream, hand, feed, options)
 }
 

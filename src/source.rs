@@ -4,7 +4,7 @@
 pub(crate) mod benchmarks;
 mod channel;
 pub mod cores;
-mod ethtool;
+mod ethtool_ioctl;
 pub mod feed;
 pub mod flows;
 pub mod host;
@@ -152,6 +152,12 @@ fn way_out(error: &io::Error, otherwise: &'static str) -> &'static str {
 pub fn now_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
+}
+
+/// CPU time of the calling thread or of the process, ns.
+fn cpu_ns(clock: rustix::time::ClockId) -> u64 {
+    let time = rustix::time::clock_gettime(clock);
+    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
 }
 
 /// Inode of the network namespace of a process, by its directory of /proc.

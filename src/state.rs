@@ -17,14 +17,14 @@ mod tree;
 
 use crate::action::{Pane, Place};
 use crate::derive::placement::Proposal;
-use crate::derive::{Metrics, Test, UndonePin};
+use crate::derive::{Metrics, OverriddenPin, Test};
 use crate::effect::Outcome;
 use crate::sample::{Event, OnRequest};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 pub use cores::{CoreList, CoreSort};
-pub use links::{Hidden, Idle, LinkList, LinkSort, Shape};
+pub use links::{Hidden, Idle, LinkList, LinkSort, ListShape};
 pub use notices::{Notice, Notices};
 pub use overlay::Overlay;
 pub use selection::Selection;
@@ -36,7 +36,7 @@ pub use tree::LinkRow;
 
 /// Whether the screen follows the samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
+pub enum ScreenPhase {
     /// Every sample is shown.
     Running,
     /// The screen holds what it shows.
@@ -56,7 +56,7 @@ pub struct Behind {
 #[derive(Debug)]
 pub struct State {
     pub(crate) settings: Settings,
-    pub(crate) phase: Phase,
+    pub(crate) phase: ScreenPhase,
     pub(crate) focus: Pane,
     pub(crate) links: LinkList,
     pub(crate) cores: CoreList,
@@ -73,7 +73,7 @@ pub struct State {
 }
 
 /// One sentence for all pins that were found undone at once.
-fn undone(pins: &[UndonePin]) -> Option<String> {
+fn undone(pins: &[OverriddenPin]) -> Option<String> {
     let (first, more) = (pins.first()?.sentence(), pins.len() - 1);
     Some(if more == 0 { first } else { format!("{first} (so with {more} more: F)") })
 }
@@ -84,7 +84,7 @@ impl State {
     pub fn new(settings: Settings) -> Self {
         Self {
             settings,
-            phase: Phase::Running,
+            phase: ScreenPhase::Running,
             focus: Pane::Links,
             links: LinkList::default(),
             cores: CoreList::default(),
@@ -107,7 +107,7 @@ impl State {
         self.notices.age(metrics.at_ns);
         self.sticky.observe(&metrics);
         let undone = undone(&metrics.undone);
-        let holds = self.phase == Phase::Frozen && self.settings.mode != Mode::Replay;
+        let holds = self.phase == ScreenPhase::Frozen && self.settings.mode != Mode::Replay;
         if holds && self.shown.is_some() {
             // The list belongs to what is shown.
             self.tests.clone().apply(&mut metrics);
@@ -234,13 +234,13 @@ impl State {
     /// The program is to end.
     #[must_use]
     pub fn quitting(&self) -> bool {
-        self.phase == Phase::Quitting
+        self.phase == ScreenPhase::Quitting
     }
 
     /// The screen holds what it shows; a replay must not go on by itself.
     #[must_use]
     pub fn frozen(&self) -> bool {
-        self.phase == Phase::Frozen
+        self.phase == ScreenPhase::Frozen
     }
 
     /// The interval asked for.
@@ -301,7 +301,7 @@ impl State {
 
     /// Lets the screen go on with the newest metrics.
     pub(crate) fn thaw(&mut self) {
-        self.phase = Phase::Running;
+        self.phase = ScreenPhase::Running;
         if let Some(mut metrics) = self.waiting.take() {
             self.tests.apply(&mut metrics);
             self.show(metrics);

@@ -8,7 +8,7 @@ mod sticky;
 use crate::action::{Action, Key, Pane, action_for};
 use crate::derive::placement::propose;
 use crate::effect::Effect;
-use crate::state::{Idle, Mode, Overlay, Phase, Shape, State};
+use crate::state::{Idle, ListShape, Mode, Overlay, ScreenPhase, State};
 use std::time::Duration;
 
 pub use sticky::tick;
@@ -30,7 +30,7 @@ pub fn update(state: &mut State, action: Action) -> Option<Effect> {
 
 fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
     match action {
-        Action::Quit => state.phase = Phase::Quitting,
+        Action::Quit => state.phase = ScreenPhase::Quitting,
         Action::Stop => return Some(Effect::Stop),
         Action::Move(motion) => motion::step(state, motion),
         Action::Scroll(pane, by) => motion::scroll(state, pane, by),
@@ -58,7 +58,7 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         Action::NextSort => next_sort(state),
         Action::ReverseSort => reverse_sort(state),
         Action::ToggleTree => {
-            state.links.shape = if state.links.shape == Shape::Tree { Shape::Flat } else { Shape::Tree };
+            state.links.shape = if state.links.shape == ListShape::Tree { ListShape::Flat } else { ListShape::Tree };
         }
         Action::ToggleIdle => {
             state.links.idle = if state.links.idle == Idle::Shown { Idle::Hidden } else { Idle::Shown };
@@ -68,7 +68,7 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
             state.settings.units = state.settings.units.next();
         }
         Action::ToggleFreeze if state.frozen() => state.thaw(),
-        Action::ToggleFreeze => state.phase = Phase::Frozen,
+        Action::ToggleFreeze => state.phase = ScreenPhase::Frozen,
         Action::Faster => return interval(state, INTERVALS_MS.iter().rev().find(|&&ms| ms < current_ms(state))),
         Action::Slower => return interval(state, INTERVALS_MS.iter().find(|&&ms| ms > current_ms(state))),
         Action::Propose => open_proposal(state),

@@ -14,6 +14,7 @@ mod format;
 mod frame;
 mod header;
 mod layout;
+mod lines;
 mod links;
 mod map;
 mod numbers;

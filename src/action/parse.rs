@@ -1,39 +1,39 @@
 //! `--keys` strings: plain characters are keys, names stand in angle brackets.
 
-use super::{Key, Step};
+use super::{Key, KeyStep};
 
 /// Every name there is, with what it stands for.
-const NAMES: [(&str, Step); 18] = [
-    ("tab", Step::Press(Key::Tab)),
-    ("backtab", Step::Press(Key::BackTab)),
-    ("enter", Step::Press(Key::Enter)),
-    ("esc", Step::Press(Key::Esc)),
-    ("up", Step::Press(Key::Up)),
-    ("down", Step::Press(Key::Down)),
-    ("left", Step::Press(Key::Left)),
-    ("right", Step::Press(Key::Right)),
-    ("pgup", Step::Press(Key::PageUp)),
-    ("pgdn", Step::Press(Key::PageDown)),
-    ("home", Step::Press(Key::Home)),
-    ("end", Step::Press(Key::End)),
-    ("space", Step::Press(Key::Char(' '))),
-    ("bs", Step::Press(Key::Backspace)),
-    ("c-c", Step::Press(Key::Ctrl('c'))),
-    ("c-u", Step::Press(Key::Ctrl('u'))),
-    ("c-z", Step::Press(Key::Ctrl('z'))),
-    ("lt", Step::Press(Key::Char('<'))),
+const NAMES: [(&str, KeyStep); 18] = [
+    ("tab", KeyStep::Press(Key::Tab)),
+    ("backtab", KeyStep::Press(Key::BackTab)),
+    ("enter", KeyStep::Press(Key::Enter)),
+    ("esc", KeyStep::Press(Key::Esc)),
+    ("up", KeyStep::Press(Key::Up)),
+    ("down", KeyStep::Press(Key::Down)),
+    ("left", KeyStep::Press(Key::Left)),
+    ("right", KeyStep::Press(Key::Right)),
+    ("pgup", KeyStep::Press(Key::PageUp)),
+    ("pgdn", KeyStep::Press(Key::PageDown)),
+    ("home", KeyStep::Press(Key::Home)),
+    ("end", KeyStep::Press(Key::End)),
+    ("space", KeyStep::Press(Key::Char(' '))),
+    ("bs", KeyStep::Press(Key::Backspace)),
+    ("c-c", KeyStep::Press(Key::Ctrl('c'))),
+    ("c-u", KeyStep::Press(Key::Ctrl('u'))),
+    ("c-z", KeyStep::Press(Key::Ctrl('z'))),
+    ("lt", KeyStep::Press(Key::Char('<'))),
 ];
 
 /// The steps of a `--keys` string, as in `"/veth<enter>s<tick>"`.
 ///
 /// # Errors
 /// One sentence that lists the names there are, when a `<…>` is none of them or does not end.
-pub fn parse_keys(text: &str) -> Result<Vec<Step>, String> {
+pub fn parse_keys(text: &str) -> Result<Vec<KeyStep>, String> {
     let mut steps = Vec::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         if first != '<' {
-            steps.push(Step::Press(Key::Char(first)));
+            steps.push(KeyStep::Press(Key::Char(first)));
             rest = &rest[first.len_utf8()..];
             continue;
         }
@@ -44,9 +44,9 @@ pub fn parse_keys(text: &str) -> Result<Vec<Step>, String> {
     Ok(steps)
 }
 
-fn named(name: &str) -> Option<Step> {
+fn named(name: &str) -> Option<KeyStep> {
     if name.eq_ignore_ascii_case("tick") {
-        return Some(Step::Tick);
+        return Some(KeyStep::Tick);
     }
     NAMES.iter().find(|(known, _)| name.eq_ignore_ascii_case(known)).map(|(_, step)| *step)
 }
@@ -66,10 +66,10 @@ mod tests {
     fn plain_characters_and_names_become_steps_in_order() {
         let steps = parse_keys("a/<tab><TICK><lt><c-c>é").expect("all of these exist");
         let keys = [Key::Char('a'), Key::Char('/'), Key::Tab];
-        assert_eq!(steps[..3], keys.map(Step::Press), "plain characters and a name");
-        assert_eq!(steps[3], Step::Tick, "names may be in upper case");
+        assert_eq!(steps[..3], keys.map(KeyStep::Press), "plain characters and a name");
+        assert_eq!(steps[3], KeyStep::Tick, "names may be in upper case");
         let keys = [Key::Char('<'), Key::Ctrl('c'), Key::Char('é')];
-        assert_eq!(steps[4..], keys.map(Step::Press), "the angle bracket has a name, other scripts are plain");
+        assert_eq!(steps[4..], keys.map(KeyStep::Press), "the angle bracket has a name, other scripts are plain");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::signals::{wait, wait_to_write};
 use super::{App, AppError, Ended, Signals, Stream};
-use crate::action::{Step, parse_keys};
+use crate::action::{KeyStep, parse_keys};
 use crate::record::RecordError;
 use crate::report::json as json_lines;
 use crate::sample::Problem;
@@ -168,7 +168,7 @@ pub fn print(
 }
 
 /// Waits for the intervals, presses the keys; the signal that came instead, if one did.
-fn press_all(app: &mut App, signals: &Signals, steps: Vec<Step>) -> Result<Option<i32>, AppError> {
+fn press_all(app: &mut App, signals: &Signals, steps: Vec<KeyStep>) -> Result<Option<i32>, AppError> {
     let intervals = app.left.take().unwrap_or(1).max(1);
     for _ in 0..=intervals {
         if let Some(signal) = next_sample(app, signals)? {
@@ -178,8 +178,8 @@ fn press_all(app: &mut App, signals: &Signals, steps: Vec<Step>) -> Result<Optio
     app.state.metrics().and_then(|metrics| metrics.elapsed_s).ok_or(AppError::NoSample)?;
     for step in steps {
         match step {
-            Step::Press(key) => app.press(key)?,
-            Step::Tick => {
+            KeyStep::Press(key) => app.press(key)?,
+            KeyStep::Tick => {
                 if let Some(signal) = next_sample(app, signals)? {
                     return Ok(Some(signal));
                 }
@@ -213,26 +213,26 @@ mod tests {
     use super::*;
     use crate::sample::OnRequest;
     use crate::source::Roots;
-    use crate::source::owners::Sockets;
-    use crate::source::sampler::{Choice, ReadPolicy, Scope, Settings};
+    use crate::source::owners::SocketPlaces;
+    use crate::source::sampler::{Choice, ReadPolicy, ReadScope, SamplerSettings};
     use std::io::{BufRead, BufReader, Seek};
     use std::time::Duration;
 
     /// A sampler that ends after so many samples, whatever its reader wants.
     fn ends_after(samples: u64) -> Feed {
-        let scope = Scope {
+        let scope = ReadScope {
             roots: Roots::default(),
             watch: Vec::new(),
             netns: Choice::Own,
             ovs: Vec::new(),
-            docker: Sockets::find(|_| None, None),
+            docker: SocketPlaces::find(|_| None, None),
             iperf3_json: None,
             read_policy: ReadPolicy::Everything,
             losses_at_rest: false,
             on_request: OnRequest::default(),
         };
         let (interval, count) = (Duration::from_millis(10), Some(samples));
-        Feed::live(Settings { scope, interval, realtime: false, count }).expect("a thread")
+        Feed::live(SamplerSettings { scope, interval, realtime: false, count }).expect("a thread")
     }
 
     #[test]

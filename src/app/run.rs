@@ -3,7 +3,7 @@
 
 mod destination;
 mod output;
-mod passing;
+mod passed_signals;
 mod session;
 mod turns;
 
@@ -16,7 +16,7 @@ use crate::record::{Recorder, Recording};
 use crate::sample::{Measure, RunAsked};
 use crate::source::feed::{Feed, Next, Pace};
 use crate::text::clean;
-use passing::Passing;
+use passed_signals::PassedSignals;
 use session::RunSession;
 use std::ffi::OsString;
 use std::io;
@@ -77,7 +77,7 @@ pub struct Observed {
 /// # Errors
 /// Signals cannot be taken over; nothing was started then.
 pub fn run(plan: &Plan, feed: Feed, hand: Hand, recorder: Option<Recorder>) -> Result<Observed, AppError> {
-    let signals = Passing::take().map_err(AppError::Signals)?;
+    let signals = PassedSignals::take().map_err(AppError::Signals)?;
     let mut session = RunSession::new(plan, Stream::new(recorder), feed, hand, signals);
     session.tell(crate::sample::Event::RunAsked(asked(plan)));
     if let Some(sentence) = session.look() {

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 /// A command under observation.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Run {
+pub struct ObservedCommand {
     /// The command and its arguments; not empty.
     pub command: Vec<OsString>,
     /// What is done about pins.
-    pub pin: Pin,
+    pub pin: PinChoice,
     /// How often the command is run.
     pub repeat: u32,
     /// Length of a stretch.
@@ -34,12 +34,12 @@ const LEAST_PHASES: f64 = 8.0;
 /// What iperf3 runs for unless told otherwise, seconds.
 const IPERF3_SECONDS: f64 = 10.0;
 
-impl Run {
+impl ObservedCommand {
     /// The sentence that an iperf3 client with this `-t` ends before there is enough to compare; of no other command is it known
     /// how long it takes.
     #[must_use]
     pub fn too_short(&self) -> Option<String> {
-        if self.pin != Pin::Compare || self.repeat > 1 {
+        if self.pin != PinChoice::Compare || self.repeat > 1 {
             return None;
         }
         let seconds = client_seconds(&self.command)?;
@@ -71,7 +71,7 @@ fn client_seconds(command: &[OsString]) -> Option<f64> {
 
 /// What is done about pins while the command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Pin {
+pub enum PinChoice {
     /// Watch only
     Never,
     /// Say which core each busy thread should have, with the taskset lines; change nothing
@@ -115,7 +115,7 @@ Examples:
 pub(super) struct RunArguments {
     /// Pins: never, propose (say which, change nothing) or compare (pin and unpin in turn)
     #[arg(long, value_enum, default_value = "never", value_name = "WHAT", hide_possible_values = true)]
-    pin: Pin,
+    pin: PinChoice,
     /// Run the command N times; with --pin compare half of the runs are pinned, and each is a phase
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: u32,
@@ -155,14 +155,14 @@ pub(super) struct CardArguments {
 }
 
 impl RunArguments {
-    pub(super) fn checked(&self, readonly: bool) -> Result<Run, CliError> {
-        if readonly && self.pin == Pin::Compare {
+    pub(super) fn checked(&self, readonly: bool) -> Result<ObservedCommand, CliError> {
+        if readonly && self.pin == PinChoice::Compare {
             return Err(usage("--readonly pins nothing, so there is nothing to compare: choose --pin propose"));
         }
-        if self.pin == Pin::Compare && self.settle.is_some_and(|settle| settle >= self.stretch) {
+        if self.pin == PinChoice::Compare && self.settle.is_some_and(|settle| settle >= self.stretch) {
             return Err(usage("nothing is left of a stretch that is not longer than --settle"));
         }
-        Ok(Run {
+        Ok(ObservedCommand {
             command: self.command.clone(),
             pin: self.pin,
             repeat: self.repeat,
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn an_iperf3_too_short_to_compare_is_told_before_it_runs() {
         let told = |command: &str, pin, repeat| {
-            let run = Run {
+            let run = ObservedCommand {
                 command: command.split(' ').map(OsString::from).collect(),
                 pin,
                 repeat,
@@ -247,14 +247,17 @@ mod tests {
             "ip netns exec a iperf3 --client h --time=5",
             "iperf3 -c h",
         ] {
-            assert!(told(short, Pin::Compare, 1), "'{short}' ends before sixteen seconds are over");
+            assert!(told(short, PinChoice::Compare, 1), "'{short}' ends before sixteen seconds are over");
         }
         for long in
             ["iperf3 -c h -t 16", "iperf3 -c h -t 0", "iperf3 -s", "iperf3 -c h -n 1G", "sleep 1", "iperf3 -c h -t x"]
         {
-            assert!(!told(long, Pin::Compare, 1), "of '{long}' nothing is to be said");
+            assert!(!told(long, PinChoice::Compare, 1), "of '{long}' nothing is to be said");
         }
-        assert!(!told("iperf3 -c h -t 4", Pin::Never, 1) && !told("iperf3 -c h -t 4", Pin::Compare, 4), "no phases");
+        assert!(
+            !told("iperf3 -c h -t 4", PinChoice::Never, 1) && !told("iperf3 -c h -t 4", PinChoice::Compare, 4),
+            "no phases"
+        );
     }
 
     #[test]

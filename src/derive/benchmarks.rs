@@ -28,9 +28,9 @@ impl BenchmarkMetrics {
 
 /// The last interval that the command of `vnettop run` reported into its standard output, and that command's process.
 #[derive(Debug, Default)]
-pub(super) struct Heard(Option<(u32, Reported)>);
+pub(super) struct HeardInterval(Option<(u32, Reported)>);
 
-impl Heard {
+impl HeardInterval {
     pub(super) fn event(&mut self, event: &Event) {
         match *event {
             Event::Reported { pid, report: Report::Interval(last), .. } => self.0 = Some((pid, last)),
@@ -52,7 +52,11 @@ impl Heard {
 }
 
 /// Every benchmark with what its connections tell.
-pub(super) fn all(benchmarks: &[Benchmark], connections: &[Connection], heard: &Heard) -> Vec<BenchmarkMetrics> {
+pub(super) fn all(
+    benchmarks: &[Benchmark],
+    connections: &[Connection],
+    heard: &HeardInterval,
+) -> Vec<BenchmarkMetrics> {
     let metrics = |test: &Benchmark| match test.side {
         Side::Client => {
             let (proto, streams, direction) = (test.proto, test.streams, test.direction);
@@ -106,7 +110,7 @@ mod tests {
     }
 
     fn told(connections: &[Connection]) -> (Option<u32>, Option<Direction>) {
-        let all = all(&[server()], connections, &Heard::default());
+        let all = all(&[server()], connections, &HeardInterval::default());
         (all[0].streams, all[0].direction)
     }
 
@@ -129,9 +133,9 @@ mod tests {
     fn what_the_command_says_in_passing_stands_beside_it_while_it_runs() {
         let client = |pid| Benchmark { json_stream: true, ..Benchmark::new(pid, Program::Iperf3, Side::Client, 5201) };
         let last = Reported { at_ms: 1000, ..Reported::default() };
-        let mut heard = Heard::default();
+        let mut heard = HeardInterval::default();
         heard.event(&Event::Reported { at_ns: 1, pid: 5, side: None, report: Report::Interval(last) });
-        let told = |heard: &Heard, pids: &[u32]| -> Vec<bool> {
+        let told = |heard: &HeardInterval, pids: &[u32]| -> Vec<bool> {
             let tests: Vec<Benchmark> = pids.iter().map(|&pid| client(pid)).collect();
             all(&tests, &[], heard).iter().map(|one| one.test.reported.is_some()).collect()
         };

@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub(super) struct Course {
     pub flow: FlowTrack,
     losses: LossTrack,
-    heard: benchmarks::Heard,
+    heard: benchmarks::HeardInterval,
     trial: Trial,
     others: Others,
     recent: Arc<RecentLoad>,

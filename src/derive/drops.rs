@@ -3,7 +3,7 @@
 
 use super::Metrics;
 use super::losses::counted::rises;
-use super::losses::reasons::{Verdict, is_packet, judge};
+use super::losses::place_of_drop::{DropVerdict, is_packet, verdict_of};
 use super::whose::{self, is_same};
 use crate::sample::{DropCount, Ifindex};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub struct Drop {
     /// The kernel's function; none where it is not named.
     pub function: Option<Arc<str>>,
     /// What it means to whose packets they are.
-    pub verdict: Verdict,
+    pub verdict: DropVerdict,
     /// They are a watched flow's.
     pub of_flows: bool,
     /// Packets since the programs were attached.
@@ -83,7 +83,7 @@ fn add(row: &DropCount, of_flows: bool, packets_per_s: Option<f64>, list: &mut V
             ifindex: row.ifindex,
             reason: row.reason.clone(),
             function: row.function.clone(),
-            verdict: judge(row.reason.as_deref(), row.function.as_deref()),
+            verdict: verdict_of(row.reason.as_deref(), row.function.as_deref()),
             of_flows,
             packets: row.packets,
             packets_per_s,

@@ -41,11 +41,11 @@ struct Lint {
     key: Option<char>,
     /// What it may cost, share of the throughput, where the check itself does not tell: for the order only.
     weight: f64,
-    check: fn(&Scene<'_>) -> Option<Said>,
+    check: fn(&LintScene<'_>) -> Option<Said>,
 }
 
 /// What a lint may look at.
-struct Scene<'a> {
+struct LintScene<'a> {
     metrics: &'a Metrics,
     history: &'a History,
     inquiry: &'a Inquiry,
@@ -58,7 +58,7 @@ struct Said {
     numbers: Vec<(&'static str, f64)>,
 }
 
-const fn lint(id: &'static str, key: Option<char>, weight: f64, check: fn(&Scene<'_>) -> Option<Said>) -> Lint {
+const fn lint(id: &'static str, key: Option<char>, weight: f64, check: fn(&LintScene<'_>) -> Option<Said>) -> Lint {
     Lint { id, key, weight, check }
 }
 
@@ -104,7 +104,7 @@ const LINTS: [Lint; 34] = [
 /// Every finding of this moment, the dearest first.
 #[must_use]
 pub fn all(metrics: &Metrics, history: &History, inquiry: &Inquiry) -> Vec<Finding> {
-    let scene = Scene { metrics, history, inquiry };
+    let scene = LintScene { metrics, history, inquiry };
     let found = |lint: &Lint| {
         let Said { text, cost, numbers } = (lint.check)(&scene)?;
         // Where a proposal doubts itself, or there is none, nobody is invited to it.

@@ -1,6 +1,6 @@
 //! Link facts and counters of two samples → what each link claims, moves, drops.
 
-use super::claim::{Basis, basis};
+use super::claim_basis::{Basis, basis};
 use super::{per_second, seconds};
 use crate::sample::{LinkCounters, LinkFacts, LinkKey, OvsPort, Sample};
 use std::sync::Arc;

@@ -25,8 +25,8 @@ mod ends;
 mod fragments;
 mod kernel;
 mod loss;
+pub mod place_of_drop;
 mod qdiscs;
-pub mod reasons;
 mod route;
 mod upcalls;
 mod vpn;
@@ -34,7 +34,7 @@ mod vpn;
 use super::links::LinkMetrics;
 use super::ovs::DatapathMetrics;
 use crate::sample::{FlowPath, IpCounters, LinkKey, Proto, ProtocolCounters, Sample};
-use counted::{Step, rise};
+use counted::{SampleStep, rise};
 pub use fragments::Fragments;
 pub use loss::{Loss, LossPlace, Losses, QdiscDrops};
 use route::Route;
@@ -65,16 +65,17 @@ impl LossTrack {
         links: &[LinkMetrics],
         datapaths: &[DatapathMetrics],
     ) -> Losses {
-        let losses = previous.and_then(|previous| self.between(Step::of(previous, next, links)?, datapaths));
+        let losses = previous.and_then(|previous| self.between(SampleStep::of(previous, next, links)?, datapaths));
         losses.unwrap_or_else(|| {
             *self = Self::default();
             Losses::default()
         })
     }
 
-    fn between(&mut self, step: Step<'_>, datapaths: &[DatapathMetrics]) -> Option<Losses> {
-        let Step { previous, next, links, seconds } = step;
-        let mut spans: Vec<Span<'_>> = next.protocols.iter().filter_map(|now| Span::of(previous, now)).collect();
+    fn between(&mut self, step: SampleStep<'_>, datapaths: &[DatapathMetrics]) -> Option<Losses> {
+        let SampleStep { previous, next, links, seconds } = step;
+        let mut spans: Vec<ProtocolSpan<'_>> =
+            next.protocols.iter().filter_map(|now| ProtocolSpan::of(previous, now)).collect();
         self.tracked.count(&step, &spans);
         // While no way is known, namespaces are read that are nobody's yet.
         spans.retain(|span| is_on_way(span.now.netns, previous) || is_on_way(span.now.netns, next));
@@ -119,7 +120,7 @@ impl LossTrack {
         Some(Losses {
             seconds,
             places,
-            sent: route.sum(&spans, Span::sent),
+            sent: route.sum(&spans, ProtocolSpan::sent),
             quiet_s: self.quiet_s,
             conntrack: fullest(next),
             invalid: invalid.fold(0.0, f64::max),
@@ -131,7 +132,7 @@ impl LossTrack {
     }
 
     /// What counters of drops say, each packet where it was lost first.
-    fn counted(&mut self, step: &Step<'_>, route: &Route, spans: &[Span<'_>], places: &mut Vec<Loss>) {
+    fn counted(&mut self, step: &SampleStep<'_>, route: &Route, spans: &[ProtocolSpan<'_>], places: &mut Vec<Loss>) {
         let queued = qdiscs::lost(step, route);
         let refused = backlog::links(step, route, spans, places);
         for span in spans {
@@ -155,11 +156,12 @@ fn is_on_way(netns: u64, sample: &Sample) -> bool {
 
 /// Whether many of the datagrams that the senders' namespaces sent neither arrived where the flows end nor were lost on their
 /// way: those are others', and what share of the flows' a loss is cannot be told.
-fn others_send(paths: &[FlowPath], spans: &[Span<'_>], lost: f64) -> bool {
+fn others_send(paths: &[FlowPath], spans: &[ProtocolSpan<'_>], lost: f64) -> bool {
     let datagrams = || paths.iter().filter(|path| path.proto == Proto::Udp);
     let of = |netns: &u64| spans.iter().find(|span| span.now.netns == *netns && span.now.ip.is_some());
-    let sum = |ends: BTreeSet<u64>, of_one: fn(&Span<'_>) -> f64| ends.iter().filter_map(of).map(of_one).sum::<f64>();
-    let given = |span: &Span<'_>| span.lost(|of| total([of.udp_out_datagrams, of.udp_sndbuf_errors]));
+    let sum =
+        |ends: BTreeSet<u64>, of_one: fn(&ProtocolSpan<'_>) -> f64| ends.iter().filter_map(of).map(of_one).sum::<f64>();
+    let given = |span: &ProtocolSpan<'_>| span.lost(|of| total([of.udp_out_datagrams, of.udp_sndbuf_errors]));
     let sent = sum(datagrams().map(|path| path.netns).collect(), given);
     let ends = datagrams().filter_map(|path| path.hops.last()).map(|hop| hop.link.netns).collect();
     let arrived = sum(ends, |span| span.lost(|of| total([of.udp_in_datagrams, of.udp_in_errors, of.udp_no_ports])));
@@ -168,7 +170,7 @@ fn others_send(paths: &[FlowPath], spans: &[Span<'_>], lost: f64) -> bool {
 }
 
 /// What those namespaces send whose flows go through the place of a loss; none where one is not known.
-fn sent_through(loss: &Loss, paths: &[FlowPath], spans: &[Span<'_>]) -> Option<f64> {
+fn sent_through(loss: &Loss, paths: &[FlowPath], spans: &[ProtocolSpan<'_>]) -> Option<f64> {
     let is_there = |link: LinkKey| match loss.link {
         Some(place) => place == link,
         None => loss.netns == Some(link.netns),
@@ -192,14 +194,14 @@ fn fullest(next: &Sample) -> Option<(u64, u64)> {
 }
 
 /// The protocols of one namespace in both samples.
-struct Span<'a> {
+struct ProtocolSpan<'a> {
     before: &'a ProtocolCounters,
     now: &'a ProtocolCounters,
     /// Between the two reads of them.
     seconds: f64,
 }
 
-impl<'a> Span<'a> {
+impl<'a> ProtocolSpan<'a> {
     fn of(previous: &'a Sample, now: &'a ProtocolCounters) -> Option<Self> {
         let at = previous.protocols.binary_search_by_key(&now.netns, |before| before.netns).ok()?;
         let before = &previous.protocols[at];

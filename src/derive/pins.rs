@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 /// A pin that something else undid.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UndonePin {
+pub struct OverriddenPin {
     /// The thread.
     pub thread: ThreadId,
     /// Its name and role, for people.
@@ -17,7 +17,7 @@ pub struct UndonePin {
     pub now: CoreSet,
 }
 
-impl UndonePin {
+impl OverriddenPin {
     /// One sentence: what happened, that it is left alone, what can be done.
     #[must_use]
     pub fn sentence(&self) -> String {
@@ -73,7 +73,7 @@ impl Pins {
         &mut self,
         threads: impl Iterator<Item = &'a ThreadSample>,
         topology: &Topology,
-    ) -> Vec<UndonePin> {
+    ) -> Vec<OverriddenPin> {
         let mut undone = Vec::new();
         if self.0.is_empty() {
             return undone;
@@ -89,7 +89,7 @@ impl Pins {
             }
             pin.others = pin.others.saturating_add(1);
             if pin.others == if pin.is_seen { 1 } else { 2 } {
-                undone.push(UndonePin {
+                undone.push(OverriddenPin {
                     thread: thread.id,
                     label: format!("{} {}", thread.name, thread.role()),
                     gave: pin.gave.clone(),

@@ -16,16 +16,16 @@ mod improve;
 pub(in crate::derive) mod machine;
 mod network_card;
 mod occupancy;
-mod overview;
 mod phrases;
 mod preview;
 mod proposal;
-mod reason;
 mod recent;
 mod runner_up;
 mod score;
 #[cfg(test)]
 mod tests;
+mod thread_reason;
+mod whole_reasons;
 
 pub use busy_threads::BUSY;
 pub use proposal::{CoreChange, Proposal, RunnerUp, Step};
@@ -48,14 +48,14 @@ pub fn propose(metrics: &Metrics) -> Result<Proposal, String> {
     }
     let (threads, left_out) = busy_threads(metrics)?;
     if let Some(core) = only_core(&threads) {
-        return Err(overview::only_core(core, &threads, &metrics.facts.topology));
+        return Err(whole_reasons::only_core(core, &threads, &metrics.facts.topology));
     }
     let inputs = inputs(metrics, threads, &[]);
     let placement = placement(&inputs);
     if let Some(settled) = settled(&inputs)
         && coarse_score(&settled, &inputs) <= coarse_score(&placement.chosen, &inputs)
     {
-        return Err(overview::nothing_to_gain(&inputs, &settled));
+        return Err(whole_reasons::nothing_to_gain(&inputs, &settled));
     }
     let mut proposal = proposal(&inputs, &placement);
     proposal.reasons.extend(left_out);
@@ -85,10 +85,10 @@ pub fn propose_for(metrics: &Metrics, new: &[ThreadId]) -> Result<Proposal, Stri
 }
 
 fn proposal(inputs: &Inputs<'_>, placement: &Placement) -> Proposal {
-    let steps = reason::steps(inputs, placement);
+    let steps = thread_reason::steps(inputs, placement);
     let cores = preview::of(&steps, inputs.topology, inputs.recent);
-    let doubt = overview::doubt(placement);
-    Proposal { steps, doubt, reasons: overview::reasons(inputs, placement), cores }
+    let doubt = whole_reasons::doubt(placement);
+    Proposal { steps, doubt, reasons: whole_reasons::reasons(inputs, placement), cores }
 }
 
 /// The cores that the threads have, if each thread is bound to one core already.

@@ -52,7 +52,7 @@ impl Verdict {
 
 /// One side of the card.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Side {
+pub struct CardSide {
     /// Spread of the rate.
     pub jitter: Jitter,
     /// Moves of watched threads a second; none where they are not counted.
@@ -80,9 +80,9 @@ pub struct Card {
     /// When the pin was, `CLOCK_MONOTONIC`, ns; none where phases with and without it took turns.
     pub pinned_at_ns: Option<u64>,
     /// Unpinned.
-    pub before: Side,
+    pub before: CardSide,
     /// Pinned.
-    pub after: Side,
+    pub after: CardSide,
     /// What is compared, in the order of time; half of them are of either kind.
     pub phases: Vec<Phase>,
     /// Of the means, bits/s.
@@ -109,10 +109,10 @@ impl Card {
     pub fn of(pairs: &[Pair], others: &Others) -> Option<Self> {
         let [before, after] = [0, 1].map(|kind| {
             let phases: Vec<&Vec<Bin>> = pairs.iter().map(|pair| &pair[kind]).collect();
-            Side::of(&phases, others)
+            CardSide::of(&phases, others)
         });
         let (before, after) = (before?, after?);
-        let by_pair = |figure: &dyn Fn(&[Bin], &Side) -> f64| -> Vec<f64> {
+        let by_pair = |figure: &dyn Fn(&[Bin], &CardSide) -> f64| -> Vec<f64> {
             pairs.iter().map(|[one, other]| figure(other, &after) - figure(one, &before)).collect()
         };
         // What the two sides show is what differs; how much the pairs differ among themselves is how sure it is.
@@ -163,7 +163,7 @@ impl Card {
     }
 }
 
-impl Side {
+impl CardSide {
     fn of(phases: &[&Vec<Bin>], others: &Others) -> Option<Self> {
         let bins = || phases.iter().flat_map(|bins| bins.iter());
         let jitter = Jitter::of(bins())?;

@@ -11,8 +11,8 @@ mod stretches;
 mod tests;
 mod tracks;
 
-pub use card::{Comparison, Limit, Measured, MovesSeen, RunCard, WatchedThreads};
-pub use drops::Drops;
+pub use card::{CardLimit, Comparison, Measured, MovesSeen, RunCard, WatchedThreads};
+pub use drops::RunDrops;
 pub use observed::Run;
 pub use reported::{MeasuredRate, OwnFigures};
 
@@ -70,7 +70,7 @@ struct Observation {
     busy_s: f64,
     /// Why the traffic of the watched threads was not read from their sockets, as it was last.
     unread: Option<String>,
-    drops: Drops,
+    drops: RunDrops,
     others: Others,
     findings: Vec<Seen>,
     proposal: Option<Result<Proposal, String>>,

@@ -4,7 +4,7 @@ use super::figures::count;
 use super::page::{Page, fact};
 use super::timestamp;
 use super::{Format, pair};
-use crate::derive::proof::{Difference, Side};
+use crate::derive::proof::{CardSide, Difference};
 use crate::derive::{Card, Jitter, Metrics};
 use crate::sample::ThreadSample;
 use serde::Serialize;
@@ -112,7 +112,7 @@ impl<'a> Proof<'a> {
     }
 }
 
-fn half(side: &Side) -> Half {
+fn half(side: &CardSide) -> Half {
     let Jitter { bins, bin_s, window_s, mean, deviation, cv, p5, p50, p95, longest_dip_s } = side.jitter;
     Half {
         bins,

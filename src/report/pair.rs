@@ -2,7 +2,7 @@
 
 use super::figures::{count, digits, percent, rate, scale, seconds, signed_points, signed_rate};
 use super::page::{ComparisonTable, Fact, fact};
-use crate::derive::proof::{CONFIDENCE, Phase, Side};
+use crate::derive::proof::{CONFIDENCE, CardSide, Phase};
 use crate::derive::{Card, FlowBasis, Jitter};
 use crate::sample::CoreSet;
 use serde_json::{Value, json};
@@ -16,14 +16,14 @@ pub(super) fn table(card: &Card, names: [&str; 2]) -> ComparisonTable {
     let interval = |is: String, from: String, to: String| format!("{is} ({from} to {to})");
     let mut means = of_rate("mean", |jitter| jitter.mean);
     means[3] = interval(signed_rate(mean.is), signed_rate(mean.from), signed_rate(mean.to));
-    let share = |side: &Side| side.jitter.cv.map_or_else(unknown, percent);
+    let share = |side: &CardSide| side.jitter.cv.map_or_else(unknown, percent);
     let points = cv.map_or_else(String::new, |cv| {
         interval(signed_points(cv.is), signed_points(cv.from), signed_points(cv.to)) + " points"
     });
-    let moves = |side: &Side| side.moves_per_s.map_or_else(unknown, |moves| format!("{}/s", digits(moves)));
-    let others = |side: &Side| side.others.map_or_else(unknown, |cores| format!("{} cores", digits(cores)));
-    let dip = |side: &Side| seconds(side.jitter.longest_dip_s);
-    let row = |name: &str, of: &dyn Fn(&Side) -> String| [name.to_owned(), of(before), of(after), String::new()];
+    let moves = |side: &CardSide| side.moves_per_s.map_or_else(unknown, |moves| format!("{}/s", digits(moves)));
+    let others = |side: &CardSide| side.others.map_or_else(unknown, |cores| format!("{} cores", digits(cores)));
+    let dip = |side: &CardSide| seconds(side.jitter.longest_dip_s);
+    let row = |name: &str, of: &dyn Fn(&CardSide) -> String| [name.to_owned(), of(before), of(after), String::new()];
     let mut cvs = row("CV", &share);
     cvs[3] = points;
     let mut busy = row("others", &others);
@@ -69,14 +69,14 @@ pub(super) fn phases_json(card: &Card) -> Vec<Value> {
 }
 
 /// Who is pinned where: name and role, tid, cores.
-pub(super) type Pins = [(String, u32, CoreSet)];
+pub(super) type PinRows = [(String, u32, CoreSet)];
 
-pub(super) fn pins(pins: &Pins) -> Option<Fact> {
+pub(super) fn pins(pins: &PinRows) -> Option<Fact> {
     let one = |(label, tid, cores): &(String, u32, CoreSet)| format!("{label} {tid} → {cores}");
     (!pins.is_empty()).then(|| fact("pins", pins.iter().map(one).collect::<Vec<_>>().join(", ")))
 }
 
-pub(super) fn pins_json(pins: &Pins) -> Vec<Value> {
+pub(super) fn pins_json(pins: &PinRows) -> Vec<Value> {
     let one = |(label, tid, cores): &(String, u32, CoreSet)| json!({ "label": label, "tid": tid, "cores": cores });
     pins.iter().map(one).collect()
 }

@@ -1,6 +1,5 @@
 //! The connections of the watched processes (`sock_diag`), and how far each had come at several instants of a tick.
 
-use super::DropFlow;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -212,4 +211,15 @@ impl FlowSample {
         let (proto, mark, tcp, udp, pulses) = (Proto::Tcp, None, None, None, Vec::new());
         Self { proto, cookie, netns, pid, local, remote, mark, tcp, udp, pulses }
     }
+}
+
+/// A flow's packets in one direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct DropFlow {
+    /// What carries it.
+    pub proto: Proto,
+    /// Who sends them; unspecified where the socket that receives them is not connected.
+    pub from: SocketAddr,
+    /// To whom they are addressed.
+    pub to: SocketAddr,
 }

@@ -1,9 +1,8 @@
 //! What the kernel itself counts for vnettop, by BPF: dropped packets by reason and function, exact softirq time, the cores
 //! of a hop. Absolute, since the programs were attached.
 
-use super::{CoreId, HopWay, Ifindex, LinkKey, Proto, SOFTIRQ_KINDS};
+use super::{CoreId, DropFlow, HopWay, Ifindex, LinkKey, SOFTIRQ_KINDS};
 use serde::{Deserialize, Serialize};
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// What the programs have counted.
@@ -72,17 +71,6 @@ pub struct DropCount {
     pub untracked: bool,
     /// Packets: the segments of one that was still to be cut, or was put together.
     pub packets: u64,
-}
-
-/// A flow's packets in one direction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct DropFlow {
-    /// What carries it.
-    pub proto: Proto,
-    /// Who sends them; unspecified where the socket that receives them is not connected.
-    pub from: SocketAddr,
-    /// To whom they are addressed.
-    pub to: SocketAddr,
 }
 
 /// Whose, where, why, and in which line of the kernel's code.

@@ -2,7 +2,7 @@
 
 use super::channel::{Handover, Sender, reset, ring, room::QueueRoom};
 use super::replay;
-use super::sampler::{self, Settings};
+use super::sampler::{self, SamplerSettings};
 use super::{SourceError, now_ns, proc_file};
 use crate::record::Recording;
 use crate::sample::Item;
@@ -45,7 +45,7 @@ impl Feed {
     ///
     /// # Errors
     /// The kernel gives no descriptor or thread.
-    pub fn live(settings: Settings) -> Result<Self, SourceError> {
+    pub fn live(settings: SamplerSettings) -> Result<Self, SourceError> {
         let (items, taken) = mpsc::channel();
         Self::start("sampler", (Handover::AtOnce(items), taken), move |sender| sampler::run(&settings, &sender))
     }

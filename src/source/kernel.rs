@@ -57,7 +57,7 @@ enum Function {
 
 /// A flow's socket.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct SeenFlow {
     /// When it was seen last, ns.
     at_ns: u64,
     /// The namespace it is in.
@@ -70,7 +70,7 @@ pub struct KernelReader {
     stage: Stage,
     wanted: OnRequest,
     /// The sockets' flows.
-    flows: BTreeMap<FlowKey, Seen>,
+    flows: BTreeMap<FlowKey, SeenFlow>,
     /// What those lost that have ended, sorted.
     ended: Vec<DropCount>,
     /// Each address met.
@@ -315,14 +315,14 @@ impl KernelReader {
 }
 
 /// The flows of these sockets in both directions, and those that were there a moment ago; gives those that are gone.
-fn remember(known: &mut BTreeMap<FlowKey, Seen>, flows: &[FlowSample], now_ns: u64) -> BTreeMap<FlowKey, Seen> {
+fn remember(known: &mut BTreeMap<FlowKey, SeenFlow>, flows: &[FlowSample], now_ns: u64) -> BTreeMap<FlowKey, SeenFlow> {
     for flow in flows {
         for DropFlow { proto, from, to } in flow.directions() {
-            known.insert(FlowKey { proto: number(proto), from, to }, Seen { at_ns: now_ns, netns: flow.netns });
+            known.insert(FlowKey { proto: number(proto), from, to }, SeenFlow { at_ns: now_ns, netns: flow.netns });
         }
     }
-    let is_gone = |seen: &Seen| seen.at_ns.saturating_add(LINGER_NS) < now_ns;
-    let mut gone: BTreeMap<FlowKey, Seen> = known.extract_if(.., |_, seen| is_gone(seen)).collect();
+    let is_gone = |seen: &SeenFlow| seen.at_ns.saturating_add(LINGER_NS) < now_ns;
+    let mut gone: BTreeMap<FlowKey, SeenFlow> = known.extract_if(.., |_, seen| is_gone(seen)).collect();
     while known.len() > MOST_FLOWS {
         gone.extend(known.pop_last());
     }
@@ -338,7 +338,7 @@ fn number(proto: Proto) -> u8 {
 }
 
 /// Adds what a flow that is gone has lost to what those before it have.
-fn end(row: &DropCount, gone: &BTreeMap<FlowKey, Seen>, ended: &mut Vec<DropCount>) {
+fn end(row: &DropCount, gone: &BTreeMap<FlowKey, SeenFlow>, ended: &mut Vec<DropCount>) {
     let key = row.flow.map(|flow| FlowKey { proto: number(flow.proto), from: flow.from, to: flow.to });
     let Some((key, seen)) = key.and_then(|key| gone.get_key_value(&key)) else { return };
     // Who is known by a port alone is not known in another's namespace.

@@ -2,7 +2,7 @@
 //! (`RTM_GETSTATS` every tick), what each claims (ethtool's family or its ioctl, when something changed). A namespace is entered by
 //! whoever opens the reader; its sockets stay there. It computes no rate and judges no claim.
 
-mod claims;
+mod claimed_speed;
 mod counters;
 pub mod everywhere;
 mod facts;
@@ -14,12 +14,12 @@ mod table;
 mod tests;
 
 use crate::sample::{LinkCounters, LinkFacts, Problem};
-use crate::source::ethtool::Drivers;
+use crate::source::ethtool_ioctl::Drivers;
 use crate::source::netlink::dialogue::{self, Dialogue};
 use crate::source::netlink::socket::KernelSocket;
 use crate::source::spaces::Spaces;
 use crate::source::{SourceError, host};
-use claims::Claims;
+use claimed_speed::Claims;
 use facts::MessageNamespace;
 use reader::Reader;
 use std::io;

@@ -1,20 +1,20 @@
 //! The kernel as a source: joins the readers of links, cores, threads and flows into one [`Sample`] a tick.
 
-use super::benchmarks::stream::Reports;
+use super::benchmarks::stream::ReportStreams;
 use super::cores::CoreReader;
 use super::flows::FlowReader;
 use super::kernel::KernelReader;
 use super::links::LinkReader;
 use super::links::everywhere::AllLinks;
-use super::losses::{LossReader, Watched};
+use super::losses::{LossReader, WatchedFlows};
 use super::moves::MoveReader;
-use super::ovs::{OvsReader, Place};
-use super::owners::{OwnerReader, Sockets};
+use super::ovs::{OvsReader, SocketPlace};
+use super::owners::{OwnerReader, SocketPlaces};
 use super::paths::{Ground, PathReader};
 use super::spaces::{Choice, Spaces};
 use super::steering::{Crossed, SteeringReader};
 use super::threads::{SwitchReader, ThreadReader, Watch};
-use super::{Roots, SourceError, host, now_ns, strangers};
+use super::{Roots, SourceError, cpu_ns, host, now_ns, strangers};
 use crate::sample::{Event, Facts, OnRequest, OwnCost, Problem, Sample};
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ pub enum ReadPolicy {
 
 /// What is read.
 #[derive(Debug, Clone)]
-pub struct Scope {
+pub struct ReadScope {
     /// Where /proc and /sys are.
     pub roots: Roots,
     /// Whose threads.
@@ -40,9 +40,9 @@ pub struct Scope {
     /// Whose links.
     pub netns: Choice,
     /// Where databases of Open vSwitch may be.
-    pub ovs: Vec<Place>,
+    pub ovs: Vec<SocketPlace>,
     /// Where Docker's socket may be.
-    pub docker: Sockets,
+    pub docker: SocketPlaces,
     /// A file that iperf 3 writes to with `--json-stream`.
     pub iperf3_json: Option<PathBuf>,
     /// Which links a tick reads.
@@ -68,7 +68,7 @@ pub struct Live {
     paths: PathReader,
     losses: LossReader,
     steering: SteeringReader,
-    reports: Reports,
+    reports: ReportStreams,
     /// Those of the last sample.
     facts: Arc<Facts>,
 }
@@ -78,8 +78,9 @@ impl Live {
     ///
     /// # Errors
     /// Links or per-core counters cannot be read at all; what is merely missing becomes a problem of each sample.
-    pub fn open(scope: &Scope) -> Result<Self, SourceError> {
-        let Scope { roots, watch, netns, ovs, docker, iperf3_json, read_policy, losses_at_rest, on_request } = scope;
+    pub fn open(scope: &ReadScope) -> Result<Self, SourceError> {
+        let ReadScope { roots, watch, netns, ovs, docker, iperf3_json, read_policy, losses_at_rest, on_request } =
+            scope;
         let links = LinkReader::open()?;
         let looked_at = *read_policy == ReadPolicy::IdleLinksLess;
         let links = if looked_at { links.still_ones_less_often() } else { links };
@@ -97,7 +98,7 @@ impl Live {
             paths: PathReader::default(),
             losses: LossReader::new(roots).also_at_rest(*losses_at_rest),
             steering: SteeringReader::new(roots),
-            reports: Reports::new(roots, iperf3_json.clone()),
+            reports: ReportStreams::new(roots, iperf3_json.clone()),
             facts: Arc::new(Facts { host: Arc::new(host::read()), ..Facts::default() }),
         })
     }
@@ -207,7 +208,7 @@ impl Live {
         let paths = self.paths.read(ground, &flows, now_ns);
         self.threads.also(self.flows.other_ends(&flows, &paths, now_ns));
         let datapaths = self.ovs.datapaths(&self.spaces, &paths, now_ns);
-        let watched = Watched { spaces: &self.spaces, list: &spaces, waits, flows: &flows, paths: &paths };
+        let watched = WatchedFlows { spaces: &self.spaces, list: &spaces, waits, flows: &flows, paths: &paths };
         // What connection tracking counts as dropped is compared with what the kernel dropped until then.
         let kernel = self.kernel.read(&flows, &paths);
         let losses = self.losses.read(watched, now_ns);
@@ -287,10 +288,4 @@ impl Live {
 /// Milliseconds since 1970, UTC.
 fn wall_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
-}
-
-/// CPU time of the calling thread or of the process, ns.
-pub(super) fn cpu_ns(clock: rustix::time::ClockId) -> u64 {
-    let time = rustix::time::clock_gettime(clock);
-    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
 }

@@ -30,7 +30,7 @@ const OFFLOADS_EVERY_NS: u64 = 3_000_000_000;
 
 /// Whose counters are read.
 #[derive(Debug, Clone, Copy)]
-pub struct Watched<'a> {
+pub struct WatchedFlows<'a> {
     /// The namespaces, to enter them.
     pub spaces: &'a Spaces,
     /// And who lives in them.
@@ -102,7 +102,7 @@ impl LossReader {
     }
 
     /// The counters of these flows' way. What was lost since the last sample that had flows is read once more after they ended.
-    pub fn read(&mut self, watched: Watched<'_>, now_ns: u64) -> LossReading {
+    pub fn read(&mut self, watched: WatchedFlows<'_>, now_ns: u64) -> LossReading {
         let rests = watched.flows.is_empty();
         let waits = self.at_rest || (watched.waits && watched.list.len() <= MOST_WAITING);
         if rests && self.wants.is_empty() && !waits {
@@ -168,7 +168,7 @@ impl LossReader {
     }
 
     /// Which namespaces and links are wanted now; other links than before are asked for their offloads.
-    fn want(&mut self, watched: Watched<'_>, now_ns: u64) {
+    fn want(&mut self, watched: WatchedFlows<'_>, now_ns: u64) {
         let mut wants: BTreeMap<u64, Want> = BTreeMap::new();
         // Which of them a flow will end in, or cross, is not known before it does.
         let is_unknown = watched.paths.is_empty() && (self.at_rest || watched.list.len() <= MOST_WAITING);

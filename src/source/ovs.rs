@@ -20,13 +20,12 @@ mod tables;
 mod tests;
 
 use crate::sample::{FlowPath, Ifindex, LinkCounters, LinkFacts, OvsDatapath, OvsSwitch, Problem};
-use crate::source::live::cpu_ns;
 use crate::source::spaces::Spaces;
-use crate::source::{Roots, now_ns};
-use datapaths::{Around, Datapaths};
+use crate::source::{Roots, cpu_ns, now_ns};
+use datapaths::{Around, DatapathReader};
 use datum::Uuid;
-use join::{Joined, Told, join};
-pub use place::{Place, places};
+use join::{Joined, JoinedPorts, join};
+pub use place::{SocketPlace, places};
 use readiness::Readiness;
 use rustix::time::ClockId;
 use session::Session;
@@ -58,13 +57,13 @@ pub struct OvsReader {
     /// The last union with the kernel's links: what it was made of, and itself.
     union: Option<[Arc<Vec<Arc<LinkFacts>>>; 3]>,
     problems: Vec<Problem>,
-    datapaths: Datapaths,
+    datapaths: DatapathReader,
 }
 
 impl OvsReader {
     /// Nothing is opened yet.
     #[must_use]
-    pub fn new(roots: &Roots, places: &[Place]) -> Self {
+    pub fn new(roots: &Roots, places: &[SocketPlace]) -> Self {
         let own = std::fs::metadata(roots.proc.join("thread-self/ns/net"));
         Self {
             roots: roots.clone(),
@@ -81,7 +80,7 @@ impl OvsReader {
             counters: Vec::new(),
             union: None,
             problems: Vec::new(),
-            datapaths: Datapaths::default(),
+            datapaths: DatapathReader::default(),
         }
     }
 
@@ -237,7 +236,7 @@ impl OvsReader {
         for (at, session) in self.sessions.iter().enumerate().filter(|(_, session)| session.known) {
             let netns = session.daemon.netns.unwrap_or(self.own_netns);
             let (socket, tables, wanted) = (&*session.name, &session.tables, session.wanted);
-            let told = Told { socket, netns, tables, wanted, kernel };
+            let told = JoinedPorts { socket, netns, tables, wanted, kernel };
             let Joined { switch, links } = join(told, |id| {
                 let known = self.numbers.get(&(at, id)).copied();
                 let number = known.unwrap_or_else(|| {

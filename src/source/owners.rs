@@ -14,7 +14,7 @@ mod pods;
 use crate::sample::{Ifindex, Kind, LinkFacts, LinkKey, Owned, Owner, OwnerKind, Problem, Space};
 use crate::source::{Roots, netns_of, scan};
 use containers::Containers;
-pub use docker::Sockets;
+pub use docker::SocketPlaces;
 use docker::{Docker, Network};
 use holders::Holders;
 use networks::Networks;
@@ -55,7 +55,7 @@ struct Lacks {
 impl OwnerReader {
     /// Nothing is opened yet.
     #[must_use]
-    pub fn new(roots: &Roots, docker: Sockets) -> Self {
+    pub fn new(roots: &Roots, docker: SocketPlaces) -> Self {
         let own = netns_of(Path::new("/proc/thread-self")).unwrap_or(0);
         Self::of(
             &roots.proc,

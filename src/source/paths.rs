@@ -43,7 +43,7 @@ pub struct Ground<'a> {
 }
 
 /// A socket: what it is connected with, its mark, whether it sends, whether it receives.
-type Seen = (SocketKey, SocketAddr, Option<u32>, (bool, bool));
+type SeenSocket = (SocketKey, SocketAddr, Option<u32>, (bool, bool));
 
 /// Finds and keeps the paths of the flows.
 #[derive(Debug, Default)]
@@ -54,7 +54,7 @@ pub struct PathReader {
     /// What the published paths were found with.
     links: Arc<Vec<Arc<LinkFacts>>>,
     ovs: Arc<Vec<OvsSwitch>>,
-    ends: Vec<Seen>,
+    ends: Vec<SeenSocket>,
     wanted: Vec<WantedPath>,
     /// When the flows changed last.
     began_at_ns: u64,

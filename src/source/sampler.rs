@@ -9,7 +9,7 @@ mod priority;
 
 use super::channel::{Command, Sender};
 use super::live::Live;
-pub use super::live::{ReadPolicy, Scope};
+pub use super::live::{ReadPolicy, ReadScope};
 use super::pulse::{self, PulseTimer};
 use super::seat::OwnCore;
 pub use super::spaces::{Choice, SELF};
@@ -24,9 +24,9 @@ use std::time::Duration;
 
 /// What the sampler is asked to do.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct SamplerSettings {
     /// What is read.
-    pub scope: Scope,
+    pub scope: ReadScope,
     /// Time from tick to tick.
     pub interval: Duration,
     /// Ask for real-time priority.
@@ -37,13 +37,13 @@ pub struct Settings {
 
 /// Samples until told to stop, until the count is reached or until nobody listens. Everything that happens, errors too,
 /// goes through the feed.
-pub(super) fn run(settings: &Settings, feed: &Sender) {
+pub(super) fn run(settings: &SamplerSettings, feed: &Sender) {
     if let Err(error) = sample_until_stopped(settings, feed) {
         feed.send(Err(error));
     }
 }
 
-fn sample_until_stopped(settings: &Settings, feed: &Sender) -> Result<(), SourceError> {
+fn sample_until_stopped(settings: &SamplerSettings, feed: &Sender) -> Result<(), SourceError> {
     let mut live = Live::open(&settings.scope)?;
     let mut schedule = Schedule::start(settings.interval)?;
     let mut priority = Priority::take(settings.realtime);

@@ -44,7 +44,7 @@ pub struct Spaces {
     asked: Vec<(u32, Option<u64>)>,
     events: Option<OwnedFd>,
     mountinfo: Option<File>,
-    known: BTreeMap<u64, Known>,
+    known: BTreeMap<u64, HeldSpace>,
     /// The namespace that was looked into last, of those whose inhabitants are looked at.
     looked: u64,
     residents: Residents,
@@ -61,19 +61,19 @@ pub struct Spaces {
 
 /// A namespace held open.
 #[derive(Debug)]
-struct Known {
+struct HeldSpace {
     file: Arc<OwnedFd>,
     name: Option<String>,
     mounted: bool,
     living: Living,
     /// The inhabitant that is watched.
-    watch: Option<(u32, Watch)>,
+    watch: Option<(u32, EndWatch)>,
     rests: bool,
 }
 
 /// What tells when an inhabitant ends.
 #[derive(Debug)]
-enum Watch {
+enum EndWatch {
     /// Its pidfd (Linux 5.3), which is waited for.
     Told { _pidfd: OwnedFd },
     /// Where the kernel gives none it is looked at on each tick.
@@ -114,7 +114,8 @@ impl Spaces {
             if !looks {
                 living.take_in(std::process::id(), 0, |_| true);
             }
-            let own_one = Known { file: Arc::new(file), name: None, mounted: true, living, watch: None, rests: false };
+            let own_one =
+                HeldSpace { file: Arc::new(file), name: None, mounted: true, living, watch: None, rests: false };
             spaces.known.insert(own, own_one);
         }
         if let (Some(events), Some(mountinfo)) = (&spaces.events, &spaces.mountinfo) {
@@ -204,7 +205,7 @@ impl Spaces {
         let after = (Bound::Excluded(self.looked), Bound::Unbounded);
         let in_turn = self.known.range(after).chain(self.known.range(..=self.looked));
         let looked = in_turn.filter_map(|(&netns, known)| match known.watch {
-            Some((pid, Watch::Looked)) => Some((netns, pid)),
+            Some((pid, EndWatch::Looked)) => Some((netns, pid)),
             _ => None,
         });
         let looked: Vec<(u64, u32)> = looked.take(MOST_LOOKS).collect();
@@ -335,7 +336,7 @@ impl Spaces {
     fn hold(&mut self, netns: u64, file: OwnedFd, name: Option<String>) {
         if rustix::fs::fstat(&file).is_ok_and(|stat| stat.st_ino == netns) {
             let (file, living, mounted) = (Arc::new(file), Living::default(), name.is_some());
-            self.known.insert(netns, Known { file, name, mounted, living, watch: None, rests: false });
+            self.known.insert(netns, HeldSpace { file, name, mounted, living, watch: None, rests: false });
             self.changed = true;
         }
     }
@@ -351,11 +352,11 @@ impl Spaces {
         {
             let data = epoll::EventData::new_u64(netns);
             let told = |pidfd: OwnedFd| {
-                epoll::add(events, &pidfd, data, epoll::EventFlags::IN).map(|()| Watch::Told { _pidfd: pidfd })
+                epoll::add(events, &pidfd, data, epoll::EventFlags::IN).map(|()| EndWatch::Told { _pidfd: pidfd })
             };
             let pid = i32::try_from(oldest).ok().and_then(Pid::from_raw);
             // Without a flag: PIDFD_NONBLOCK, which only waiting for a child would heed, is unknown before Linux 5.10.
-            let watch = pid.map(|pid| pidfd_open(pid, PidfdFlags::empty()).and_then(told).unwrap_or(Watch::Looked));
+            let watch = pid.map(|pid| pidfd_open(pid, PidfdFlags::empty()).and_then(told).unwrap_or(EndWatch::Looked));
             // Looked at after it was opened: from here on the number cannot be another process'.
             let watch = watch.filter(|_| self.residents.of(oldest) == Some(netns));
             if watch.is_none() {
@@ -379,7 +380,7 @@ impl Spaces {
 
     /// Lets go of a namespace that neither a known process nor a mount keeps.
     fn let_go(&mut self, netns: u64) {
-        let is_empty = |known: &Known| known.living.is_empty() && !known.mounted;
+        let is_empty = |known: &HeldSpace| known.living.is_empty() && !known.mounted;
         if netns != self.own && self.known.get(&netns).is_some_and(is_empty) {
             self.known.remove(&netns);
             (self.changed, self.crowded) = (true, false);
@@ -419,7 +420,7 @@ impl Spaces {
 
     fn publish(&mut self) -> Arc<Vec<Space>> {
         if std::mem::take(&mut self.changed) {
-            let space = |(&netns, known): (&u64, &Known)| Space {
+            let space = |(&netns, known): (&u64, &HeldSpace)| Space {
                 netns,
                 name: known.name.clone(),
                 pid: known.living.oldest(),

@@ -10,8 +10,8 @@ use super::Roots;
 use super::spaces::Spaces;
 use super::threads::napi_thread;
 use crate::sample::{FlowPath, HopWay, LinkFacts, LinkKey, Steering};
-use napi::Asker;
-use queues::Tree;
+use napi::NetdevSocket;
+use queues::SysfsTree;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
@@ -35,10 +35,10 @@ pub struct Crossed<'a> {
 
 /// One namespace's view of sysfs, and its socket of the `netdev` family.
 #[derive(Debug)]
-struct Place {
-    tree: Tree,
+struct SteeringSpace {
+    tree: SysfsTree,
     /// None before Linux 6.7.
-    napi: Option<Asker>,
+    napi: Option<NetdevSocket>,
 }
 
 /// Reads and keeps the settings.
@@ -48,14 +48,14 @@ pub struct SteeringReader {
     published: Arc<Vec<Steering>>,
     paths: Arc<Vec<FlowPath>>,
     /// By namespace; none where it cannot be looked into.
-    places: BTreeMap<u64, Option<Place>>,
+    places: BTreeMap<u64, Option<SteeringSpace>>,
     read_at_ns: u64,
     buffer: Vec<u8>,
 }
 
-impl Place {
+impl SteeringSpace {
     fn here() -> io::Result<Self> {
-        Ok(Self { tree: Tree::open()?, napi: Asker::open().ok() })
+        Ok(Self { tree: SysfsTree::open()?, napi: NetdevSocket::open().ok() })
     }
 }
 
@@ -127,9 +127,11 @@ impl SteeringReader {
                 continue;
             }
             // One that may not be entered has unknown settings; why is said where its routes are asked for.
-            let place =
-                self.places.entry(key.netns).or_insert_with(|| crossed.spaces.inside(key.netns, Place::here).ok());
-            let Some(Place { tree, napi }) = place else { continue };
+            let place = self
+                .places
+                .entry(key.netns)
+                .or_insert_with(|| crossed.spaces.inside(key.netns, SteeringSpace::here).ok());
+            let Some(SteeringSpace { tree, napi }) = place else { continue };
             let Some(mut told) = tree.read(link, &mut self.buffer) else { continue };
             let threads = napi.as_mut().map(|napi| napi.threads(key.ifindex, &mut self.buffer)).unwrap_or_default();
             told.napi = threads.into_iter().filter_map(|pid| napi_thread(&self.proc, pid)).collect();

@@ -13,7 +13,7 @@ const OVS_SYSTEM: &str = "ovs-system";
 
 /// Facts about the set of links now present; every list is indexed like `Metrics::links`.
 #[derive(Debug, Default)]
-pub(super) struct Family {
+pub(super) struct LinkFamily {
     facts: Vec<Arc<LinkFacts>>,
     owners: Arc<Vec<Owned>>,
     /// The bridge of Open vSwitch that each is a port of.
@@ -38,7 +38,7 @@ pub(super) struct Family {
     labels: HashMap<u64, String>,
 }
 
-impl Family {
+impl LinkFamily {
     /// Brings everything in line with these links; a quiet tick costs one pointer comparison a link.
     pub fn follow(&mut self, metrics: &Metrics) {
         self.settle(metrics.netns, &metrics.links, &metrics.facts.spaces, &metrics.owners);
@@ -223,7 +223,7 @@ mod tests {
             link(7, "v2", Some(6), Some(3)),
             link(8, "v3", None, Some(99)),
         ];
-        let mut family = Family::default();
+        let mut family = LinkFamily::default();
         family.settle(1, &links, &Arc::default(), &Arc::default());
         let expected = [None, None, Some(1), Some(1), None, Some(4), None];
         assert_eq!(family.master, expected, "ovs-system is nobody's bridge, a kernel bridge is, an absent one is not");
@@ -243,7 +243,7 @@ mod tests {
         let outside = LinkKey { netns: 1, ifindex: Ifindex(4) };
         pod.netns = 2;
         pod.peer = Some(crate::sample::PeerRef { netnsid: None, netns: Some(1), ifindex: outside.ifindex });
-        let mut family = Family::default();
+        let mut family = LinkFamily::default();
         family.settle(7, &links, &Arc::default(), &Arc::default());
         assert_eq!(family.master, [None, Some(0), Some(1)], "vnettop's own namespace is neither of the two");
     }

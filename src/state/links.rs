@@ -1,6 +1,6 @@
 //! Which links are shown, in which order and shape, and which one is selected.
 
-use super::family::Family;
+use super::family::LinkFamily;
 use super::selection::Selection;
 use super::stir::{Standing, Stir};
 use super::tree::{LinkRow, Tree};
@@ -66,7 +66,7 @@ impl LinkSort {
 /// Ports under their master, or one flat list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the words of the key")]
-pub enum Shape {
+pub enum ListShape {
     Tree,
     Flat,
 }
@@ -84,7 +84,7 @@ pub enum Idle {
 pub struct LinkList {
     pub(crate) sort: LinkSort,
     pub(crate) reversed: bool,
-    pub(crate) shape: Shape,
+    pub(crate) shape: ListShape,
     pub(crate) idle: Idle,
     /// Whether idle links are shown was chosen, and is not to change with their number.
     pub(crate) idle_chosen: bool,
@@ -94,7 +94,7 @@ pub struct LinkList {
     matched: usize,
     hidden: Hidden,
     any_down: bool,
-    family: Family,
+    family: LinkFamily,
 }
 
 /// What is not shown because it stands still.
@@ -118,7 +118,7 @@ impl Default for LinkList {
         Self {
             sort: LinkSort::Name,
             reversed: false,
-            shape: Shape::Tree,
+            shape: ListShape::Tree,
             idle: Idle::Shown,
             idle_chosen: false,
             filter: String::new(),
@@ -127,7 +127,7 @@ impl Default for LinkList {
             matched: 0,
             hidden: Hidden::default(),
             any_down: false,
-            family: Family::default(),
+            family: LinkFamily::default(),
         }
     }
 }
@@ -206,11 +206,11 @@ impl LinkList {
         self.matched = wanted.iter().filter(|wanted| **wanted).count();
         self.rows.clear();
         match self.shape {
-            Shape::Flat => {
+            ListShape::Flat => {
                 let flat = |&index: &u32| LinkRow { index: index as usize, depth: 0, last: 0, context: false };
                 self.rows.extend(order.iter().filter(|&&index| wanted[index as usize]).map(flat));
             }
-            Shape::Tree => Tree::of(&order, &self.family.master, &wanted).walk(&mut self.rows),
+            ListShape::Tree => Tree::of(&order, &self.family.master, &wanted).walk(&mut self.rows),
         }
         let down = |row: &LinkRow| !matches!(metrics.links[row.index].facts.state, LinkState::Up | LinkState::Unknown);
         self.any_down = self.rows.iter().any(down);
@@ -279,7 +279,7 @@ impl LinkList {
 
     /// A master ranks with its largest port: on many kernels what crosses a bridge is counted on its ports only.
     fn lifted<T: Copy + PartialOrd>(&self, mut keys: Vec<T>) -> Vec<T> {
-        if self.shape == Shape::Flat {
+        if self.shape == ListShape::Flat {
             return keys;
         }
         for _ in 0..MOST_NESTED {

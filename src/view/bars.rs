@@ -2,7 +2,6 @@
 
 use super::Tone;
 use super::canvas::Canvas;
-use super::cores::softirq_tone;
 use super::format::{Percent, UNKNOWN};
 use crate::action::{Action, Pane};
 use crate::derive::cores::Shares;
@@ -116,6 +115,16 @@ pub(super) fn legend(canvas: &mut Canvas, y: u16) {
     for (glyph, word, tone) in PARTS {
         canvas.glyph(x, y, tone, glyph);
         x += 1 + canvas.left(x + 1, y, canvas.area.width, Tone::Muted, word) + 1;
+    }
+}
+
+/// How loud a share of softirq time is.
+pub(super) fn softirq_tone(share: f64) -> Tone {
+    match share {
+        ..0.02 => Tone::Muted,
+        ..0.25 => Tone::Good,
+        ..0.60 => Tone::Warning,
+        _ => Tone::Bad,
     }
 }
 

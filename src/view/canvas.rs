@@ -32,7 +32,7 @@ impl Area {
 
 /// A piece of text of one tone.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Stretch {
+struct TextStretch {
     x: u16,
     y: u16,
     cells: u16,
@@ -61,7 +61,7 @@ pub struct Canvas {
     /// Cells drawn as selected, whatever their tone.
     pub selected: Vec<Area>,
     text: String,
-    stretches: Vec<Stretch>,
+    stretches: Vec<TextStretch>,
     spots: Vec<(Area, Action)>,
 }
 
@@ -120,7 +120,7 @@ impl Canvas {
         let start = self.text.len();
         self.text.push(glyph);
         let (column, row) = (self.area.x + x, self.area.y + y);
-        let joins = |last: &&mut Stretch| {
+        let joins = |last: &&mut TextStretch| {
             last.y == row && last.tone == tone && last.end == start && last.x + last.cells == column
         };
         if let Some(last) = self.stretches.last_mut().filter(joins) {
@@ -150,7 +150,7 @@ impl Canvas {
     fn keep(&mut self, x: u16, y: u16, cells: u16, start: usize, tone: Tone) {
         let end = self.text.len();
         if end > start {
-            self.stretches.push(Stretch { x: self.area.x + x, y: self.area.y + y, cells, start, end, tone });
+            self.stretches.push(TextStretch { x: self.area.x + x, y: self.area.y + y, cells, start, end, tone });
         }
     }
 

@@ -4,9 +4,9 @@
 use super::Tone;
 use super::canvas::cells;
 use super::format::{Count, Scale, Seconds, Share, UNKNOWN};
-use super::overlay::Line;
+use super::lines::Line;
 use super::text::wrap;
-use crate::derive::proof::{CONFIDENCE, Difference, LEAST_AFTER_NS, PIECE_NS, SETTLING_NS, Side, Verdict};
+use crate::derive::proof::{CONFIDENCE, CardSide, Difference, LEAST_AFTER_NS, PIECE_NS, SETTLING_NS, Verdict};
 use crate::derive::{Card, Metrics};
 use crate::state::{Mode, State, Units};
 
@@ -62,9 +62,9 @@ fn filled(card: &Card, width: u16) -> Vec<Line> {
     let Card { before, after, .. } = card;
     let scale = Scale::of(before.jitter.mean.max(after.jitter.mean), Units::Bits);
     let rate = |bits: f64| scale.number(bits);
-    let cv = |side: &Side| side.jitter.cv.map_or_else(|| UNKNOWN.to_owned(), |cv| Share(cv).to_string());
-    let moves = |side: &Side| Count(side.moves_per_s).to_string();
-    let window = |side: &Side| Seconds(side.jitter.window_s).to_string();
+    let cv = |side: &CardSide| side.jitter.cv.map_or_else(|| UNKNOWN.to_owned(), |cv| Share(cv).to_string());
+    let moves = |side: &CardSide| Count(side.moves_per_s).to_string();
+    let window = |side: &CardSide| Seconds(side.jitter.window_s).to_string();
     let change = format!("change ({:.0} % interval)", CONFIDENCE * 100.0);
     let mut lines = vec![row("", "before", "after", &change, Tone::Header)];
     let mean = format!("{} {}", rate(before.jitter.mean), scale.unit);
@@ -75,9 +75,9 @@ fn filled(card: &Card, width: u16) -> Vec<Line> {
     lines.push(row("CV", &cv(before), &cv(after), &of_cv, Tone::Normal));
     lines.push(plain("p5", &rate(before.jitter.p5), &rate(after.jitter.p5)));
     lines.push(plain("moves/s", &moves(before), &moves(after)));
-    let dip = |side: &Side| Seconds(side.jitter.longest_dip_s).to_string();
+    let dip = |side: &CardSide| Seconds(side.jitter.longest_dip_s).to_string();
     lines.push(plain("dip", &dip(before), &dip(after)));
-    let others = |side: &Side| side.others.map_or_else(|| UNKNOWN.to_owned(), |cores| format!("{cores:.1} cores"));
+    let others = |side: &CardSide| side.others.map_or_else(|| UNKNOWN.to_owned(), |cores| format!("{cores:.1} cores"));
     lines.push(plain("others", &others(before), &others(after)));
     let pieces = format!("{} pieces of {} each", card.pairs(), Seconds(PIECE_NS as f64 / 1e9));
     lines.push(row("window", &window(before), &window(after), &pieces, Tone::Muted));

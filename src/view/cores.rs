@@ -109,13 +109,3 @@ fn watched(metrics: &Metrics) -> CoreSet {
     let busy = metrics.threads.iter().filter(|thread| thread.cpu.is_none_or(|cpu| cpu >= 0.01));
     busy.map(|thread| thread.sample.core).collect()
 }
-
-/// How loud a share of softirq time is.
-pub(super) fn softirq_tone(share: f64) -> Tone {
-    match share {
-        ..0.02 => Tone::Muted,
-        ..0.25 => Tone::Good,
-        ..0.60 => Tone::Warning,
-        _ => Tone::Bad,
-    }
-}

@@ -1,8 +1,8 @@
 //! The details of one core, and what is special about the others, in as many rows as there are.
 
 use super::Tone;
+use super::bars::softirq_tone;
 use super::canvas::{Canvas, cells};
-use super::cores::softirq_tone;
 use super::format::{Count, Percent};
 use crate::derive::cores::CoreLoad;
 use crate::derive::{CoreMetrics, Metrics};

@@ -4,10 +4,10 @@
 use super::Tone;
 use super::canvas::cells;
 use super::format::{Count, UNKNOWN};
-use super::overlay::{Line, sentences};
+use super::lines::{Line, sentences};
 use crate::derive::Metrics;
 use crate::derive::drops::{self, Drop};
-use crate::derive::losses::reasons::Verdict;
+use crate::derive::losses::place_of_drop::DropVerdict;
 use crate::sample::LinkKey;
 use crate::state::{Mode, State};
 
@@ -56,9 +56,9 @@ fn line(metrics: &Metrics, drop: &Drop, width: usize) -> Line {
     let is_now = drop.packets_per_s.is_some_and(|rate| rate > 0.0);
     let tone = match drop.verdict {
         _ if !is_now => Tone::Muted,
-        Verdict::Lost(_) => Tone::Bad,
-        Verdict::Refused(_) => Tone::Warning,
-        Verdict::Unclear | Verdict::Harmless => Tone::Normal,
+        DropVerdict::Lost(_) => Tone::Bad,
+        DropVerdict::Refused(_) => Tone::Warning,
+        DropVerdict::Unclear | DropVerdict::Harmless => Tone::Normal,
     };
     let link = drop.netns.zip(drop.ifindex).map(|(netns, ifindex)| {
         let known = metrics.link(LinkKey { netns, ifindex }).map(|link| link.facts.name.clone());

@@ -3,8 +3,8 @@
 
 use super::Tone;
 use super::canvas::{Area, Canvas};
+use super::lines::Line;
 use super::numbers::words;
-use super::overlay::Line;
 use super::text::{plural, wrap};
 use crate::derive::{Finding, Limit, Metrics};
 use crate::state::{Mode, State};

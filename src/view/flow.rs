@@ -16,7 +16,7 @@ const SWINGS: f64 = 0.10;
 const STEADY: f64 = 0.05;
 
 /// A figure of the line; the highest rank goes first when there is no room.
-struct Piece {
+struct FlowFigure {
     rank: u8,
     tone: Tone,
     text: String,
@@ -34,7 +34,7 @@ pub(super) struct Flow<'a> {
 /// Draws as much of the line as fits; returns the cells used.
 pub(super) fn line(canvas: &mut Canvas, (x, y, width): (u16, u16, u16), flow: Flow<'_>) -> u16 {
     let mut used = 0;
-    for Piece { tone, text, .. } in fitting(pieces(flow), usize::from(width)) {
+    for FlowFigure { tone, text, .. } in fitting(pieces(flow), usize::from(width)) {
         used += canvas.left(x + used, y, width - used, tone, text);
     }
     used
@@ -49,8 +49,8 @@ pub(super) fn rate(canvas: &mut Canvas, (x, y, width): (u16, u16, u16), bits_per
 
 /// The figures in the order they stand. What belongs to the figure before it has no dot before it.
 /// In bits whatever the links are shown in, as benchmarks and findings have it.
-fn pieces(Flow { jitter, basis, benchmarks, datagrams }: Flow<'_>) -> Vec<Piece> {
-    let piece = |rank, text: String| Piece { rank, tone: Tone::Title, text };
+fn pieces(Flow { jitter, basis, benchmarks, datagrams }: Flow<'_>) -> Vec<FlowFigure> {
+    let piece = |rank, text: String| FlowFigure { rank, tone: Tone::Title, text };
     let scale = Scale::of(jitter.mean, Units::Bits);
     let number = |rate| scale.number(rate);
     let tone = match jitter.cv {
@@ -68,7 +68,7 @@ fn pieces(Flow { jitter, basis, benchmarks, datagrams }: Flow<'_>) -> Vec<Piece>
         FlowBasis::Datagrams(count) => format!(" of {}", plural(*count, "UDP stream")),
         FlowBasis::Link(name) => format!(" of link {name}"),
     });
-    let mut pieces = vec![Piece { rank: 0, tone, text: spread }];
+    let mut pieces = vec![FlowFigure { rank: 0, tone, text: spread }];
     pieces.extend(beside.map(|text| piece(1, text)));
     pieces.extend([
         piece(4, format!(" · p5 {}", number(jitter.p5))),
@@ -122,7 +122,7 @@ pub(super) fn test(benchmarks: &[BenchmarkMetrics]) -> Option<String> {
 }
 
 /// Takes figures by rank until one does not fit.
-fn fitting(mut pieces: Vec<Piece>, mut room: usize) -> Vec<Piece> {
+fn fitting(mut pieces: Vec<FlowFigure>, mut room: usize) -> Vec<FlowFigure> {
     let mut ranks: Vec<(u8, usize)> = pieces.iter().map(|piece| (piece.rank, cells(&piece.text))).collect();
     ranks.sort_unstable();
     let mut most = None;

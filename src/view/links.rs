@@ -13,7 +13,7 @@ use crate::derive::links::LinkRates;
 use crate::derive::losses::QdiscDrops;
 use crate::derive::{LinkMetrics, Metrics};
 use crate::sample::{LinkState, Owner, OwnerKind};
-use crate::state::{Idle, LinkList, LinkRow, LinkSort, Shape, State, Units};
+use crate::state::{Idle, LinkList, LinkRow, LinkSort, ListShape, State, Units};
 use std::fmt::Display;
 use words::{LeftOut, Name, Peer, Queues, Whose};
 
@@ -32,7 +32,7 @@ const LEAST_TO_TELL: u16 = 5;
 
 /// A column of this pane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cell {
+enum LinkColumn {
     Name,
     Netns,
     Kind,
@@ -55,26 +55,26 @@ enum Cell {
 }
 
 /// In the order they stand; name and rates go last when there is no room.
-const COLUMNS: [Column<Cell>; 19] = [
-    Column { id: Cell::Name, title: "NAME", least: 15, most: 19, rank: 0, right: false },
-    Column { id: Cell::Netns, title: "NETNS", least: 9, most: 15, rank: 5, right: false },
-    Column { id: Cell::Kind, title: "KIND", least: 8, most: 11, rank: 5, right: false },
-    Column { id: Cell::Owner, title: "OWNER", least: 13, most: 20, rank: 5, right: false },
-    Column { id: Cell::State, title: "STATE", least: 5, most: 14, rank: 8, right: false },
-    Column { id: Cell::Claims, title: "CLAIMS", least: 11, most: 13, rank: 3, right: false },
-    fixed(Cell::Rx, "RX ↓", 6, 1, true),
-    fixed(Cell::Tx, "TX ↑", 6, 2, true),
-    fixed(Cell::Times, "×CLAIM", 6, 4, true),
-    fixed(Cell::Pps, "PPS", 5, 6, true),
-    fixed(Cell::Mean, "AVG", 5, 10, true),
-    fixed(Cell::Wire, "WIRE", 5, 6, true),
-    fixed(Cell::WireShare, "WIRE%", 5, 6, true),
-    fixed(Cell::Drops, "DROP/s", 6, 7, true),
-    fixed(Cell::Errors, "ERR/s", 5, 12, true),
-    Column { id: Cell::Strip, title: "LAST", least: 8, most: 120, rank: 9, right: false },
-    Column { id: Cell::Peer, title: "PEER", least: 15, most: 15, rank: 13, right: false },
-    fixed(Cell::Mtu, "MTU", 5, 14, true),
-    fixed(Cell::Queues, "QUEUES", 9, 15, true),
+const COLUMNS: [Column<LinkColumn>; 19] = [
+    Column { id: LinkColumn::Name, title: "NAME", least: 15, most: 19, rank: 0, right: false },
+    Column { id: LinkColumn::Netns, title: "NETNS", least: 9, most: 15, rank: 5, right: false },
+    Column { id: LinkColumn::Kind, title: "KIND", least: 8, most: 11, rank: 5, right: false },
+    Column { id: LinkColumn::Owner, title: "OWNER", least: 13, most: 20, rank: 5, right: false },
+    Column { id: LinkColumn::State, title: "STATE", least: 5, most: 14, rank: 8, right: false },
+    Column { id: LinkColumn::Claims, title: "CLAIMS", least: 11, most: 13, rank: 3, right: false },
+    fixed(LinkColumn::Rx, "RX ↓", 6, 1, true),
+    fixed(LinkColumn::Tx, "TX ↑", 6, 2, true),
+    fixed(LinkColumn::Times, "×CLAIM", 6, 4, true),
+    fixed(LinkColumn::Pps, "PPS", 5, 6, true),
+    fixed(LinkColumn::Mean, "AVG", 5, 10, true),
+    fixed(LinkColumn::Wire, "WIRE", 5, 6, true),
+    fixed(LinkColumn::WireShare, "WIRE%", 5, 6, true),
+    fixed(LinkColumn::Drops, "DROP/s", 6, 7, true),
+    fixed(LinkColumn::Errors, "ERR/s", 5, 12, true),
+    Column { id: LinkColumn::Strip, title: "LAST", least: 8, most: 120, rank: 9, right: false },
+    Column { id: LinkColumn::Peer, title: "PEER", least: 15, most: 15, rank: 13, right: false },
+    fixed(LinkColumn::Mtu, "MTU", 5, 14, true),
+    fixed(LinkColumn::Queues, "QUEUES", 9, 15, true),
 ];
 
 /// What the pane shows and how, as its title.
@@ -97,7 +97,7 @@ pub(super) fn title(state: &State, area: Area) -> Vec<String> {
     if !list.filter.is_empty() {
         parts.push(format!("filter {}", list.filter));
     }
-    if list.shape == Shape::Flat {
+    if list.shape == ListShape::Flat {
         parts.push("flat".to_owned());
     }
     let resting = state.metrics().map_or(0, |metrics| metrics.facts.spaces.iter().filter(|space| space.rests).count());
@@ -160,47 +160,47 @@ pub(super) fn table_height(state: &State, area: Area) -> u16 {
 }
 
 /// A column that says nothing here makes room for others.
-fn columns(metrics: &Metrics, state: &State, width: u16, aliases: bool) -> Vec<Placed<Cell>> {
+fn columns(metrics: &Metrics, state: &State, width: u16, aliases: bool) -> Vec<Placed<LinkColumn>> {
     let (list, units) = (&state.links, state.settings.units);
-    let says = |column: &&Column<Cell>| match column.id {
-        Cell::Netns => list.several_namespaces(),
-        Cell::State => list.any_down(),
-        Cell::Owner => !metrics.owners.is_empty(),
+    let says = |column: &&Column<LinkColumn>| match column.id {
+        LinkColumn::Netns => list.several_namespaces(),
+        LinkColumn::State => list.any_down(),
+        LinkColumn::Owner => !metrics.owners.is_empty(),
         // Beside packets stand their sizes, in place of a speed that is passed.
-        Cell::Pps | Cell::Times => units != Units::Packets,
-        Cell::Wire | Cell::WireShare => units == Units::Packets,
-        Cell::Peer | Cell::Mtu => width >= WIDE,
-        Cell::Queues => width >= WIDE && metrics.links.iter().any(|link| link.facts.tx_queues.is_some()),
+        LinkColumn::Pps | LinkColumn::Times => units != Units::Packets,
+        LinkColumn::Wire | LinkColumn::WireShare => units == Units::Packets,
+        LinkColumn::Peer | LinkColumn::Mtu => width >= WIDE,
+        LinkColumn::Queues => width >= WIDE && metrics.links.iter().any(|link| link.facts.tx_queues.is_some()),
         _ => true,
     };
-    let roomy = |column: Column<Cell>| match column.id {
-        Cell::Name if aliases => Column { most: WITH_ALIAS, ..column },
-        Cell::Mean if units == Units::Packets => Column { rank: 6, ..column },
-        Cell::Name | Cell::Strip => column,
+    let roomy = |column: Column<LinkColumn>| match column.id {
+        LinkColumn::Name if aliases => Column { most: WITH_ALIAS, ..column },
+        LinkColumn::Mean if units == Units::Packets => Column { rank: 6, ..column },
+        LinkColumn::Name | LinkColumn::Strip => column,
         _ if width >= WIDE => column,
         _ => Column { most: column.least, ..column },
     };
     // Where links have owners, whose one is tells more than what it is.
-    let ranked = |column: Column<Cell>| match column.id {
-        Cell::Kind if width >= LEAST_FOR_OWNER && !metrics.owners.is_empty() => Column { rank: 8, ..column },
+    let ranked = |column: Column<LinkColumn>| match column.id {
+        LinkColumn::Kind if width >= LEAST_FOR_OWNER && !metrics.owners.is_empty() => Column { rank: 8, ..column },
         _ => column,
     };
-    let columns: Vec<Column<Cell>> = COLUMNS.iter().filter(says).copied().map(roomy).map(ranked).collect();
+    let columns: Vec<Column<LinkColumn>> = COLUMNS.iter().filter(says).copied().map(roomy).map(ranked).collect();
     table::fit(&columns, width)
 }
 
-fn head(canvas: &mut Canvas, columns: &[Placed<Cell>], sort: LinkSort, seconds: usize) {
+fn head(canvas: &mut Canvas, columns: &[Placed<LinkColumn>], sort: LinkSort, seconds: usize) {
     let sorted = match sort {
-        LinkSort::Name => Cell::Name,
-        LinkSort::Rx => Cell::Rx,
-        LinkSort::Tx => Cell::Tx,
-        LinkSort::Pps => Cell::Pps,
-        LinkSort::Drops => Cell::Drops,
+        LinkSort::Name => LinkColumn::Name,
+        LinkSort::Rx => LinkColumn::Rx,
+        LinkSort::Tx => LinkColumn::Tx,
+        LinkSort::Pps => LinkColumn::Pps,
+        LinkSort::Drops => LinkColumn::Drops,
     };
     for column in columns {
         let tone = if column.id == sorted { Tone::Accent } else { Tone::Header };
         match column.id {
-            Cell::Strip => {
+            LinkColumn::Strip => {
                 // No longer than there is anything to show.
                 let seconds = seconds.clamp(1, usize::from(column.width).max(1));
                 canvas.left(column.x, 0, column.width, tone, format_args!("LAST {seconds} s"));
@@ -215,7 +215,7 @@ struct LinksPane<'a> {
     state: &'a State,
     metrics: &'a Metrics,
     history: &'a History,
-    columns: &'a [Placed<Cell>],
+    columns: &'a [Placed<LinkColumn>],
 }
 
 impl LinksPane<'_> {
@@ -235,41 +235,45 @@ impl LinksPane<'_> {
         }
     }
 
-    fn cell(&self, canvas: &mut Canvas, y: u16, column: &Placed<Cell>, row: &LinkRow, link: &LinkMetrics) {
+    fn cell(&self, canvas: &mut Canvas, y: u16, column: &Placed<LinkColumn>, row: &LinkRow, link: &LinkMetrics) {
         let mut put = |tone: Tone, value: &dyn Display| table::cell(canvas, column, y, tone, value);
         let units = self.state.settings.units;
         let rates = link.rates.as_ref();
         match column.id {
-            Cell::Name => {
+            LinkColumn::Name => {
                 let (text, alias) = (link.facts.name.as_str(), link.facts.alias.as_deref());
                 let alias = alias.filter(|_| column.width > LEAST_FOR_ALIAS);
                 put(name_tone(row, link), &Name { row, text, alias });
             }
-            Cell::Netns => put(Tone::Muted, &self.namespace(link)),
-            Cell::Kind => put(Tone::Muted, &link.facts.kind.word()),
-            Cell::Owner => {
+            LinkColumn::Netns => put(Tone::Muted, &self.namespace(link)),
+            LinkColumn::Kind => put(Tone::Muted, &link.facts.kind.word()),
+            LinkColumn::Owner => {
                 if let Some(owner) = self.owner(row, link) {
                     put(if owner.guess { Tone::Muted } else { Tone::Normal }, &Whose(owner));
                 }
             }
-            Cell::State => put(Tone::Warning, &state_word(link.facts.state)),
-            Cell::Claims => put(Tone::Muted, &self.claim(row, link)),
-            Cell::Rx if units == Units::Packets => rate(put, rates.and_then(|rates| rates.rx_packets_per_s), Count),
-            Cell::Tx if units == Units::Packets => rate(put, rates.and_then(|rates| rates.tx_packets_per_s), Count),
-            Cell::Rx => rate(put, rates.and_then(|rates| rates.rx_bits_per_s), |bits| Rate(bits, units)),
-            Cell::Tx => rate(put, rates.and_then(|rates| rates.tx_bits_per_s), |bits| Rate(bits, units)),
-            Cell::Times => drop(link.times_label().map(|times| put(Tone::Accent, &Times(times)))),
-            Cell::Pps => rate(put, rates.and_then(LinkRates::packets_per_s), Count),
-            Cell::Mean => known(put, rates.and_then(LinkRates::mean_packet_bytes), Bytes),
-            Cell::Wire => known(put, link.wire_packet_bytes(), Bytes),
-            Cell::WireShare => known(put, link.wire_share(), Percent),
-            Cell::Drops => trouble(put, self.drops(link), Tone::Warning),
-            Cell::Errors => trouble(put, rates.and_then(errors), Tone::Bad),
-            Cell::Strip => self.strip(canvas, y, column, link),
-            Cell::Peer => put(Tone::Muted, &Peer { metrics: self.metrics, link }),
-            Cell::Mtu if !link.facts.tells_mtu() => put(Tone::Muted, &super::format::UNKNOWN),
-            Cell::Mtu => put(Tone::Muted, &link.facts.mtu),
-            Cell::Queues => put(Tone::Muted, &Queues(&link.facts)),
+            LinkColumn::State => put(Tone::Warning, &state_word(link.facts.state)),
+            LinkColumn::Claims => put(Tone::Muted, &self.claim(row, link)),
+            LinkColumn::Rx if units == Units::Packets => {
+                rate(put, rates.and_then(|rates| rates.rx_packets_per_s), Count);
+            }
+            LinkColumn::Tx if units == Units::Packets => {
+                rate(put, rates.and_then(|rates| rates.tx_packets_per_s), Count);
+            }
+            LinkColumn::Rx => rate(put, rates.and_then(|rates| rates.rx_bits_per_s), |bits| Rate(bits, units)),
+            LinkColumn::Tx => rate(put, rates.and_then(|rates| rates.tx_bits_per_s), |bits| Rate(bits, units)),
+            LinkColumn::Times => drop(link.times_label().map(|times| put(Tone::Accent, &Times(times)))),
+            LinkColumn::Pps => rate(put, rates.and_then(LinkRates::packets_per_s), Count),
+            LinkColumn::Mean => known(put, rates.and_then(LinkRates::mean_packet_bytes), Bytes),
+            LinkColumn::Wire => known(put, link.wire_packet_bytes(), Bytes),
+            LinkColumn::WireShare => known(put, link.wire_share(), Percent),
+            LinkColumn::Drops => trouble(put, self.drops(link), Tone::Warning),
+            LinkColumn::Errors => trouble(put, rates.and_then(errors), Tone::Bad),
+            LinkColumn::Strip => self.strip(canvas, y, column, link),
+            LinkColumn::Peer => put(Tone::Muted, &Peer { metrics: self.metrics, link }),
+            LinkColumn::Mtu if !link.facts.tells_mtu() => put(Tone::Muted, &super::format::UNKNOWN),
+            LinkColumn::Mtu => put(Tone::Muted, &link.facts.mtu),
+            LinkColumn::Queues => put(Tone::Muted, &Queues(&link.facts)),
         }
     }
 
@@ -305,14 +309,14 @@ impl LinksPane<'_> {
         let rates = link.rates.as_ref();
         let queued = self.metrics.losses.of_qdiscs(link.facts.key()).and_then(QdiscDrops::packets_per_s);
         let dropped = rates?.dropped_per_s().map(|dropped| dropped + queued.unwrap_or(0.0));
-        if self.columns.iter().any(|column| column.id == Cell::Errors) {
+        if self.columns.iter().any(|column| column.id == LinkColumn::Errors) {
             return dropped;
         }
         Some(dropped? + rates.and_then(errors)?)
     }
 
     /// A frozen screen keeps its strip: the seconds that have passed since are left out.
-    fn strip(&self, canvas: &mut Canvas, y: u16, column: &Placed<Cell>, link: &LinkMetrics) {
+    fn strip(&self, canvas: &mut Canvas, y: u16, column: &Placed<LinkColumn>, link: &LinkMetrics) {
         let count = usize::from(column.width);
         let behind = self.state.behind().seconds;
         let values = self.history.link_strip(link.facts.key(), link.facts.born, count + behind);

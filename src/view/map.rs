@@ -2,8 +2,8 @@
 //! not fit, one character stands for several cores and shows the highest of them; nodes share rows only when there are
 //! fewer rows than nodes.
 
+use super::bars::softirq_tone;
 use super::canvas::Canvas;
-use super::cores::softirq_tone;
 use super::{Tone, bars, strip};
 use crate::action::{Action, Pane};
 use crate::derive::{CoreMetrics, Metrics};

@@ -1,15 +1,13 @@
 //! What lies over the panes: the keys, a proposed placement, cores being typed.
 
 use super::canvas::{Area, Canvas, cells};
-use super::placement::{self, Placement};
+use super::lines::{Line, sentences};
+use super::placement::{self, PlacementLines};
 use super::text::wrap;
 use super::{Tone, card, drops, finding, path};
 use crate::action::{Action, help_lines};
 use crate::sample::ThreadId;
 use crate::state::{Mode, Overlay, State};
-
-/// Pieces of one line, one after the other.
-pub(super) type Line = Vec<(Tone, String)>;
 
 /// A table may be wider than what is read as sentences.
 const WIDEST_TABLE: u16 = 132;
@@ -28,7 +26,7 @@ pub(super) fn prepare(state: &State, width: u16, height: u16) -> Canvas {
         }
         Overlay::Card { scroll } => ("Before and after the pin", card::lines(state, inner), *scroll, card::foot(state)),
         Overlay::Proposal { result: Ok(proposal), scroll, chosen, off } => {
-            let Placement { lines, threads } = placement::lines(proposal, (*chosen, off), state.metrics(), inner);
+            let PlacementLines { lines, threads } = placement::lines(proposal, (*chosen, off), state.metrics(), inner);
             let foot = answer(state, proposal.doubt.is_some());
             // As far down as the chosen thread is seen whole.
             let ends_at = chosen.map(|at| threads.get(at + 1).map_or(lines.len(), |next| next.0));
@@ -86,10 +84,6 @@ fn choose(state: &State, thread: ThreadId, (label, text, error): (&str, &str, Op
     }
     lines.extend(error.into_iter().flat_map(|why| sentences(Tone::Warning, why, width)));
     lines
-}
-
-pub(super) fn sentences(tone: Tone, text: &str, width: u16) -> Vec<Line> {
-    wrap(text, width).into_iter().map(|line| vec![(tone, line)]).collect()
 }
 
 /// A box around the lines, as wide as they need, as high as there is room; what a click on some of them asks for.

@@ -4,7 +4,7 @@
 use super::Tone;
 use super::canvas::cells;
 use super::format::{Claim, Count, Rate, Share, UNKNOWN};
-use super::overlay::{Line, sentences};
+use super::lines::{Line, sentences};
 use super::text::plural;
 use crate::derive::flow::{Connection, DatagramRate, DatagramTest};
 use crate::derive::paths::{self, HopMetrics, PathMetrics, SoftirqBy};
@@ -13,24 +13,24 @@ use crate::sample::{HopWay, Offload, Offloads};
 use crate::state::{State, Units};
 
 /// A column: its title, its least cells, and the rank by which it goes when there is no room (the highest first).
-struct Column {
+struct PathColumn {
     title: &'static str,
     cells: usize,
     rank: u8,
 }
 
 /// In the order they stand.
-const COLUMNS: [Column; 10] = [
-    Column { title: "NETNS", cells: 10, rank: 1 },
-    Column { title: "LINK", cells: 13, rank: 0 },
-    Column { title: "KIND", cells: 8, rank: 3 },
-    Column { title: "CLAIMS", cells: 11, rank: 4 },
-    Column { title: "RATE", cells: 6, rank: 0 },
-    Column { title: "DROP/s", cells: 6, rank: 1 },
-    Column { title: "MTU", cells: 5, rank: 2 },
-    Column { title: "BY", cells: 6, rank: 2 },
-    Column { title: "CORES", cells: 6, rank: 5 },
-    Column { title: "OFF", cells: 11, rank: 6 },
+const COLUMNS: [PathColumn; 10] = [
+    PathColumn { title: "NETNS", cells: 10, rank: 1 },
+    PathColumn { title: "LINK", cells: 13, rank: 0 },
+    PathColumn { title: "KIND", cells: 8, rank: 3 },
+    PathColumn { title: "CLAIMS", cells: 11, rank: 4 },
+    PathColumn { title: "RATE", cells: 6, rank: 0 },
+    PathColumn { title: "DROP/s", cells: 6, rank: 1 },
+    PathColumn { title: "MTU", cells: 5, rank: 2 },
+    PathColumn { title: "BY", cells: 6, rank: 2 },
+    PathColumn { title: "CORES", cells: 6, rank: 5 },
+    PathColumn { title: "OFF", cells: 11, rank: 6 },
 ];
 
 /// Where CORES stands.
@@ -40,7 +40,7 @@ const CORES: usize = 8;
 const MORE: [(usize, usize); 2] = [(1, 3), (0, 10)];
 
 /// A way and how many connections go it.
-struct Group<'a> {
+struct SameWay<'a> {
     connection: &'a Connection,
     path: Option<PathMetrics<'a>>,
     /// The UDP test that all of them belong to.
@@ -69,8 +69,8 @@ pub(super) fn lines(state: &State, width: u16) -> Vec<Line> {
 }
 
 /// The connections by their way; those that only control a test are left out where others are.
-fn groups(metrics: &Metrics) -> Vec<Group<'_>> {
-    let mut groups: Vec<Group<'_>> = Vec::new();
+fn groups(metrics: &Metrics) -> Vec<SameWay<'_>> {
+    let mut groups: Vec<SameWay<'_>> = Vec::new();
     let moves = |connection: &Connection| connection.carries || connection.bits_per_s.is_some_and(|bits| bits > LITTLE);
     let some_move = metrics.flow.connections.iter().any(moves);
     for connection in metrics.flow.connections.iter().filter(|connection| !some_move || moves(connection)) {
@@ -78,7 +78,7 @@ fn groups(metrics: &Metrics) -> Vec<Group<'_>> {
         let known = groups.iter_mut().find(|group| group.test == test && same_way(group.path.as_ref(), path.as_ref()));
         let Some(group) = known else {
             let rate = test.and_then(DatagramTest::rate).map(|rate| rate.bits_per_s);
-            groups.push(Group { connection, path, test, count: 1, bits_per_s: rate.or(connection.bits_per_s) });
+            groups.push(SameWay { connection, path, test, count: 1, bits_per_s: rate.or(connection.bits_per_s) });
             continue;
         };
         group.count += 1;
@@ -129,7 +129,7 @@ fn datagrams(test: &DatagramTest, units: Units) -> String {
     format!("UDP {}, {}{lost}", end(test.sent, "sent"), end(test.received, "received"))
 }
 
-fn title(metrics: &Metrics, group: &Group<'_>, units: Units) -> String {
+fn title(metrics: &Metrics, group: &SameWay<'_>, units: Units) -> String {
     let Connection { from, to, relay, relayed, .. } = group.connection;
     let name = relay.and_then(|pid| paths::holder(metrics, pid)).map(|holder| &holder.name);
     let through = match name {
@@ -146,7 +146,7 @@ fn title(metrics: &Metrics, group: &Group<'_>, units: Units) -> String {
     format!("{} → {}{through} · {moved}{more}", from.address, to.address)
 }
 
-fn way(metrics: &Metrics, group: &Group<'_>, widths: &[usize; 10], units: Units, width: u16) -> Vec<Line> {
+fn way(metrics: &Metrics, group: &SameWay<'_>, widths: &[usize; 10], units: Units, width: u16) -> Vec<Line> {
     let mut lines = sentences(Tone::Title, &title(metrics, group, units), width);
     let Some(path) = &group.path else {
         lines.extend(sentences(Tone::Muted, "… not known: its way was not asked for yet", width));

@@ -2,7 +2,7 @@
 //! core that would have been next, the same by hand.
 
 use super::format::{Percent, UNKNOWN};
-use super::overlay::{Line, sentences};
+use super::lines::{Line, sentences};
 use super::text::wrap;
 use super::{Tone, canvas::cells, strip};
 use crate::derive::Metrics;
@@ -18,7 +18,7 @@ const STRIPS_FROM: usize = 16;
 const IN_A_ROW: usize = 32;
 
 /// A proposal as lines.
-pub(super) struct Placement {
+pub(super) struct PlacementLines {
     /// Top to bottom.
     pub lines: Vec<Line>,
     /// The first line of each thread, in the order of the steps.
@@ -31,7 +31,7 @@ pub(super) fn lines(
     (chosen, off): (Option<usize>, &BTreeSet<ThreadId>),
     metrics: Option<&Metrics>,
     width: u16,
-) -> Placement {
+) -> PlacementLines {
     let proposal = &all.without(off);
     let mut lines: Vec<Line> = proposal.doubt.iter().flat_map(|why| sentences(Tone::Warning, why, width)).collect();
     lines.extend(proposal.reasons.iter().flat_map(|why| sentences(Tone::Normal, why, width)));
@@ -56,7 +56,7 @@ pub(super) fn lines(
     lines.push(Vec::new());
     lines.push(vec![(Tone::Muted, "the same by hand:".to_owned())]);
     lines.extend(proposal.taskset_lines().into_iter().map(|line| vec![(Tone::Accent, line)]));
-    Placement { lines, threads }
+    PlacementLines { lines, threads }
 }
 
 /// How a thread of a proposal is marked.

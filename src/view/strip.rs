@@ -36,18 +36,19 @@ pub(crate) struct CoreLetters<'a> {
     topology: &'a Topology,
     whole: bool,
     word: &'static str,
-    circle: Circle,
+    circle: CircleNumber,
 }
 
 /// The number of a circle around a core.
-type Circle = fn(&CorePlace) -> Option<u32>;
+type CircleNumber = fn(&CorePlace) -> Option<u32>;
 
 impl<'a> CoreLetters<'a> {
     pub fn of(topology: &'a Topology) -> Self {
-        let several = |circle: Circle| topology.cores.iter().filter_map(circle).collect::<BTreeSet<u32>>().len() > 1;
+        let several =
+            |circle: CircleNumber| topology.cores.iter().filter_map(circle).collect::<BTreeSet<u32>>().len() > 1;
         let few = topology.cores.last().is_none_or(|place| place.core < 36);
         let whole = topology.nodes <= 1 && few;
-        let (word, circle): (_, Circle) = if whole || topology.nodes > 1 {
+        let (word, circle): (_, CircleNumber) = if whole || topology.nodes > 1 {
             (if whole { "CORE" } else { "NODE" }, |place| place.node)
         } else if several(|place| place.llc) {
             ("LLC", |place| place.llc)
@@ -110,7 +111,7 @@ enum Moved {
 /// The time that a strip of cores shows: so many slices, one a cell, each beginning at a multiple of its length, so that
 /// what is over stands still.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Window {
+pub(crate) struct StripWindow {
     slice_ns: u64,
     /// Number of the slice that holds the newest instant.
     last: u64,
@@ -121,7 +122,7 @@ const SLICE_NS: u64 = 100_000_000;
 /// A strip wider than this has room for slices of half of that.
 const VERY_WIDE: u16 = 200;
 
-impl Window {
+impl StripWindow {
     /// Slices as fine as what is known: of a tenth of a second where moves are traced, of a tick where they are not.
     pub fn of(metrics: &Metrics, width: u16) -> Self {
         let traced = metrics.threads.iter().any(|thread| thread.evidence == Evidence::Traced);
@@ -155,7 +156,7 @@ pub(crate) fn cores(
     (x, y, width): (u16, u16, u16),
     letters: &CoreLetters<'_>,
     track: &ThreadTrack,
-    window: Window,
+    window: StripWindow,
 ) {
     let first = (window.last + 1).saturating_sub(u64::from(width));
     let from_ns = first * window.slice_ns;

@@ -2,7 +2,7 @@
 
 use super::canvas::{Area, Canvas};
 use super::format::{Count, Percent, Total};
-use super::strip::{self, CoreLetters, Window};
+use super::strip::{self, CoreLetters, StripWindow};
 use super::table::{self, Column, Placed, fixed};
 use super::text::plural;
 use super::{Tone, UNDER_COUNT};
@@ -31,7 +31,7 @@ fn strip_least(width: u16) -> u16 {
 
 /// A column of this pane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cell {
+enum ThreadColumn {
     Tid,
     Name,
     Role,
@@ -48,20 +48,20 @@ enum Cell {
 }
 
 /// In the order they stand.
-const COLUMNS: [Column<Cell>; 13] = [
-    fixed(Cell::Tid, "TID", 7, 0, true),
-    Column { id: Cell::Name, title: "NAME", least: 8, most: 15, rank: 7, right: false },
-    fixed(Cell::Role, "ROLE", 7, 5, false),
-    fixed(Cell::Core, "CORE", 4, 1, true),
-    Column { id: Cell::Allowed, title: "ALLOWED", least: 8, most: 20, rank: 6, right: false },
-    fixed(Cell::Cpu, "CPU%", 4, 3, true),
-    fixed(Cell::Moves, "MOVES", 6, 9, true),
-    fixed(Cell::MovesRate, "MOVES/s", 7, 2, true),
-    fixed(Cell::Class, "CLASS", 7, 8, false),
-    fixed(Cell::Wait, "WAIT%", 5, 10, true),
-    fixed(Cell::Voluntary, "VOL/s", 5, 11, true),
-    fixed(Cell::Involuntary, "INVOL/s", 7, 12, true),
-    Column { id: Cell::Strip, title: "CORES", least: STRIP_LEAST, most: 240, rank: 4, right: false },
+const COLUMNS: [Column<ThreadColumn>; 13] = [
+    fixed(ThreadColumn::Tid, "TID", 7, 0, true),
+    Column { id: ThreadColumn::Name, title: "NAME", least: 8, most: 15, rank: 7, right: false },
+    fixed(ThreadColumn::Role, "ROLE", 7, 5, false),
+    fixed(ThreadColumn::Core, "CORE", 4, 1, true),
+    Column { id: ThreadColumn::Allowed, title: "ALLOWED", least: 8, most: 20, rank: 6, right: false },
+    fixed(ThreadColumn::Cpu, "CPU%", 4, 3, true),
+    fixed(ThreadColumn::Moves, "MOVES", 6, 9, true),
+    fixed(ThreadColumn::MovesRate, "MOVES/s", 7, 2, true),
+    fixed(ThreadColumn::Class, "CLASS", 7, 8, false),
+    fixed(ThreadColumn::Wait, "WAIT%", 5, 10, true),
+    fixed(ThreadColumn::Voluntary, "VOL/s", 5, 11, true),
+    fixed(ThreadColumn::Involuntary, "INVOL/s", 7, 12, true),
+    Column { id: ThreadColumn::Strip, title: "CORES", least: STRIP_LEAST, most: 240, rank: 4, right: false },
 ];
 
 /// What the pane shows and how, as its title.
@@ -117,21 +117,21 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
         empty(&mut canvas, state, metrics.threads.is_empty());
         return canvas;
     }
-    let says = |column: &&Column<Cell>| match column.id {
-        Cell::Name => state.threads.several_names(),
-        Cell::Voluntary | Cell::Involuntary => area.width >= WIDE,
+    let says = |column: &&Column<ThreadColumn>| match column.id {
+        ThreadColumn::Name => state.threads.several_names(),
+        ThreadColumn::Voluntary | ThreadColumn::Involuntary => area.width >= WIDE,
         _ => true,
     };
-    let roomy = |column: Column<Cell>| match column.id {
-        Cell::Allowed if area.width < WIDE => Column { most: column.least, ..column },
-        Cell::Strip => Column { least: strip_least(area.width), ..column },
+    let roomy = |column: Column<ThreadColumn>| match column.id {
+        ThreadColumn::Allowed if area.width < WIDE => Column { most: column.least, ..column },
+        ThreadColumn::Strip => Column { least: strip_least(area.width), ..column },
         _ => column,
     };
-    let columns: Vec<Column<Cell>> = COLUMNS.iter().filter(says).copied().map(roomy).collect();
+    let columns: Vec<Column<ThreadColumn>> = COLUMNS.iter().filter(says).copied().map(roomy).collect();
     let columns = table::fit(&columns, area.width);
     let letters = CoreLetters::of(&metrics.facts.topology);
-    let strip = columns.iter().find(|column| column.id == Cell::Strip).map_or(0, |column| column.width);
-    let window = Window::of(metrics, strip);
+    let strip = columns.iter().find(|column| column.id == ThreadColumn::Strip).map_or(0, |column| column.width);
+    let window = StripWindow::of(metrics, strip);
     head(&mut canvas, &columns, state.threads.sort, &window.head(strip, letters.word()));
     let body = usize::from(area.height.saturating_sub(1));
     let first = table::window(state.threads.selection.anchor(), rows.len(), body);
@@ -157,15 +157,15 @@ fn empty(canvas: &mut Canvas, state: &State, none_watched: bool) {
     }
 }
 
-fn head(canvas: &mut Canvas, columns: &[Placed<Cell>], sort: ThreadSort, strip: &str) {
+fn head(canvas: &mut Canvas, columns: &[Placed<ThreadColumn>], sort: ThreadSort, strip: &str) {
     let sorted = match sort {
-        ThreadSort::Cpu => Cell::Cpu,
-        ThreadSort::Moves => Cell::Moves,
-        ThreadSort::Tid => Cell::Tid,
+        ThreadSort::Cpu => ThreadColumn::Cpu,
+        ThreadSort::Moves => ThreadColumn::Moves,
+        ThreadSort::Tid => ThreadColumn::Tid,
     };
     for column in columns {
         let tone = if column.id == sorted { Tone::Accent } else { Tone::Header };
-        let title = if column.id == Cell::Strip { strip } else { column.title };
+        let title = if column.id == ThreadColumn::Strip { strip } else { column.title };
         table::cell(canvas, column, 0, tone, title);
     }
 }
@@ -175,8 +175,8 @@ struct ThreadsPane<'a> {
     state: &'a State,
     history: &'a History,
     letters: CoreLetters<'a>,
-    window: Window,
-    columns: &'a [Placed<Cell>],
+    window: StripWindow,
+    columns: &'a [Placed<ThreadColumn>],
 }
 
 impl ThreadsPane<'_> {
@@ -195,29 +195,29 @@ impl ThreadsPane<'_> {
         }
     }
 
-    fn cell(&self, canvas: &mut Canvas, y: u16, column: &Placed<Cell>, thread: &ThreadMetrics) {
+    fn cell(&self, canvas: &mut Canvas, y: u16, column: &Placed<ThreadColumn>, thread: &ThreadMetrics) {
         let mut put = |tone: Tone, value: &dyn Display| table::cell(canvas, column, y, tone, value);
         let sampled = thread.evidence == Evidence::Sampled;
         let idle = if thread.cpu.is_none_or(|cpu| cpu < 0.01) { Tone::Muted } else { Tone::Normal };
         match column.id {
-            Cell::Tid => put(idle, &thread.sample.id.tid),
-            Cell::Name => put(idle, &thread.sample.name),
-            Cell::Role => put(Tone::Muted, &thread.sample.role()),
-            Cell::Core => put(if thread.pinned { Tone::Good } else { idle }, &thread.sample.core),
-            Cell::Allowed => put(
+            ThreadColumn::Tid => put(idle, &thread.sample.id.tid),
+            ThreadColumn::Name => put(idle, &thread.sample.name),
+            ThreadColumn::Role => put(Tone::Muted, &thread.sample.role()),
+            ThreadColumn::Core => put(if thread.pinned { Tone::Good } else { idle }, &thread.sample.core),
+            ThreadColumn::Allowed => put(
                 if thread.pinned { Tone::Good } else { Tone::Muted },
-                &Allowed { cores: thread.sample.allowed.as_ref(), pinned: thread.pinned },
+                &MaskText { cores: thread.sample.allowed.as_ref(), pinned: thread.pinned },
             ),
-            Cell::Cpu => put(idle, &Percent(thread.cpu)),
-            Cell::Moves => put(Tone::Normal, &AtLeast(sampled, Total(thread.moves))),
-            Cell::MovesRate => {
+            ThreadColumn::Cpu => put(idle, &Percent(thread.cpu)),
+            ThreadColumn::Moves => put(Tone::Normal, &AtLeast(sampled, Total(thread.moves))),
+            ThreadColumn::MovesRate => {
                 put(moves_tone(thread), &AtLeast(sampled && thread.moves_per_s.is_some(), Count(thread.moves_per_s)));
             }
-            Cell::Class => put(Tone::Muted, &thread.last_class.map_or("", |class| class.word())),
-            Cell::Wait => put(wait_tone(thread), &Percent(thread.wait)),
-            Cell::Voluntary => put(Tone::Muted, &Count(thread.voluntary_per_s)),
-            Cell::Involuntary => put(Tone::Muted, &Count(thread.involuntary_per_s)),
-            Cell::Strip => {
+            ThreadColumn::Class => put(Tone::Muted, &thread.last_class.map_or("", |class| class.word())),
+            ThreadColumn::Wait => put(wait_tone(thread), &Percent(thread.wait)),
+            ThreadColumn::Voluntary => put(Tone::Muted, &Count(thread.voluntary_per_s)),
+            ThreadColumn::Involuntary => put(Tone::Muted, &Count(thread.involuntary_per_s)),
+            ThreadColumn::Strip => {
                 if let Some(track) = self.history.thread(thread.sample.id) {
                     strip::cores(canvas, (column.x, y, column.width), &self.letters, track, self.window);
                 }
@@ -253,12 +253,12 @@ impl<D: Display> Display for AtLeast<D> {
 }
 
 /// An affinity mask, and whether it is vnettop's.
-struct Allowed<'a> {
+struct MaskText<'a> {
     cores: Option<&'a CoreSet>,
     pinned: bool,
 }
 
-impl Display for Allowed<'_> {
+impl Display for MaskText<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         if self.pinned {
             f.write_str("PIN ")?;

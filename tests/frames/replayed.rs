@@ -2,7 +2,7 @@
 
 use super::{frame, painted};
 use std::path::Path;
-use vnettop::action::{Step, parse_keys};
+use vnettop::action::{KeyStep, parse_keys};
 use vnettop::derive::flow::Connection;
 use vnettop::derive::{Derivation, Metrics};
 use vnettop::record::Recording;
@@ -46,7 +46,7 @@ impl Replayed {
     /// Presses the keys of a `--keys` string.
     pub fn press(&mut self, keys: &str) {
         for step in parse_keys(keys).expect("the keys of the test exist") {
-            let Step::Press(key) = step else { panic!("a recording that stands still has no next sample") };
+            let KeyStep::Press(key) = step else { panic!("a recording that stands still has no next sample") };
             press(&mut self.state, key);
         }
     }

@@ -10,8 +10,8 @@ use vnettop::derive::Derivation;
 use vnettop::record::{Recorder, Recording};
 use vnettop::sample::{Item, OnRequest};
 use vnettop::source::feed::{Feed, Next};
-use vnettop::source::owners::Sockets;
-use vnettop::source::sampler::{Choice, ReadPolicy, Scope, Settings};
+use vnettop::source::owners::SocketPlaces;
+use vnettop::source::sampler::{Choice, ReadPolicy, ReadScope, SamplerSettings};
 use vnettop::source::{Roots, threads::Watch};
 use vnettop::state::{self, State};
 use vnettop::ui::{self, Theme};
@@ -46,19 +46,19 @@ impl Frames {
 
 /// So many ticks of 100 ms while links come, change their names and go.
 fn watch_and_record(file: &Path, ticks: u64) -> Vec<Vec<Buffer>> {
-    let scope = Scope {
+    let scope = ReadScope {
         roots: Roots::default(),
         watch: vec![Watch::from(std::process::id().to_string().as_str())],
         netns: Choice::Own,
         ovs: Vec::new(),
-        docker: Sockets::find(|_| None, None),
+        docker: SocketPlaces::find(|_| None, None),
         iperf3_json: None,
         read_policy: ReadPolicy::Everything,
         losses_at_rest: false,
         on_request: OnRequest::default(),
     };
     let interval = Duration::from_millis(100);
-    let feed = Feed::live(Settings { scope, interval, realtime: true, count: Some(ticks) }).unwrap();
+    let feed = Feed::live(SamplerSettings { scope, interval, realtime: true, count: Some(ticks) }).unwrap();
     let mut recorder = Recorder::create(file).unwrap();
     let (mut frames, mut seen) = (Frames::new(), Vec::new());
     loop {

@@ -3,7 +3,7 @@
 
 use super::super::signals::wait;
 use super::output::{Output, Rest};
-use super::passing::Passing;
+use super::passed_signals::PassedSignals;
 use super::turns::{Rule, Turns, Wish};
 use super::{Observed, PinMode, Plan, refusal};
 use crate::app::Stream;
@@ -36,7 +36,7 @@ pub(super) struct RunSession<'a> {
     /// The command's process.
     command: Option<u32>,
     hand: Hand,
-    signals: Passing,
+    signals: PassedSignals,
     turns: Turns,
     output: Output,
     rest: Rest,
@@ -53,7 +53,7 @@ pub(super) struct RunSession<'a> {
 }
 
 impl<'a> RunSession<'a> {
-    pub(super) fn new(plan: &'a Plan, stream: Stream, feed: Feed, hand: Hand, signals: Passing) -> Self {
+    pub(super) fn new(plan: &'a Plan, stream: Stream, feed: Feed, hand: Hand, signals: PassedSignals) -> Self {
         let hand = if plan.pin == PinMode::Compare { hand.comparing() } else { hand };
         // A process of the command's whose parent ends becomes vnettop's child, and so stays known for one of its.
         let _where_it_can = set_child_subreaper(Some(getpid()));

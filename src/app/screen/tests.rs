@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::action::Key;
-use crate::app::{Options, Stream};
+use crate::app::{AppOptions, Stream};
 use crate::effect::{self, Hand};
 use crate::record::Recording;
 use crate::sample::OnRequest;
@@ -74,7 +74,7 @@ fn shown(woken: &[Woken]) -> (Ended, Script) {
         on_request: OnRequest::default(),
     });
     let hand = Hand::new(Box::new(effect::Kernel), effect::journal_dir(|_| None), true);
-    let options = Options { replay: true, ..Options::default() };
+    let options = AppOptions { replay: true, ..AppOptions::default() };
     let app = App::new(state, Stream::default(), hand, feed, options);
     let mut script = Script { woken: woken.to_vec().into(), due: false, frames: Vec::new(), stopped: 0 };
     let (ended, _) = screen(app, &mut script).expect("the recording and the console are whole");

@@ -1,13 +1,13 @@
 //! Backlog trouble of single cores: packets dropped because the backlog was full, softirq rounds cut short.
 
 use super::figure::{count, percent, rate};
-use super::{Said, Scene};
+use super::{LintScene, Said};
 use crate::derive::Metrics;
 use crate::derive::cores::CoreLoad;
 use crate::sample::CoreId;
 
 /// Packets dropped by a full backlog (`softnet_stat`, second column).
-pub(super) fn dropped(scene: &Scene<'_>) -> Option<Said> {
+pub(super) fn dropped(scene: &LintScene<'_>) -> Option<Said> {
     let trouble = Trouble::of(scene.metrics, |load| load.softnet_dropped_per_s)?;
     let text = format!(
         "core {} drops {} packets/s because its backlog is full{} (net.core.netdev_max_backlog)",
@@ -19,7 +19,7 @@ pub(super) fn dropped(scene: &Scene<'_>) -> Option<Said> {
 }
 
 /// Softirq rounds that ran out of budget or time (`softnet_stat`, third column).
-pub(super) fn squeezed(scene: &Scene<'_>) -> Option<Said> {
+pub(super) fn squeezed(scene: &LintScene<'_>) -> Option<Said> {
     let trouble = Trouble::of(scene.metrics, |load| load.softnet_squeezed_per_s)?;
     let text = format!(
         "core {} has more packets waiting than one softirq round may take, {} times/s{} (net.core.netdev_budget)",
@@ -66,7 +66,7 @@ impl Trouble {
 const STOLEN: f64 = 0.05;
 
 /// Time that the hypervisor gave to others (`steal` of `/proc/stat`).
-pub(super) fn stolen(scene: &Scene<'_>) -> Option<Said> {
+pub(super) fn stolen(scene: &LintScene<'_>) -> Option<Said> {
     let steal = scene.inquiry.steal().filter(|&steal| steal >= STOLEN)?;
     let text = format!(
         "the hypervisor takes {} % of the time of the cores that the watched threads run on (steal)",

@@ -2,7 +2,7 @@
 
 use super::figure::count;
 use super::threads::busy;
-use super::{Said, Scene};
+use super::{LintScene, Said};
 use crate::derive::threads::ThreadMetrics;
 use crate::sample::{Duty, ThreadId};
 
@@ -11,7 +11,7 @@ fn is_iperf3(thread: &ThreadMetrics) -> bool {
 }
 
 /// Several streams in the only thread of a process: iperf3 before 3.16 has one thread whatever `-P` says.
-pub(super) fn one_thread_for_all(scene: &Scene<'_>) -> Option<Said> {
+pub(super) fn one_thread_for_all(scene: &LintScene<'_>) -> Option<Said> {
     let threads_of = |pid: u32| scene.metrics.threads.iter().filter(|thread| thread.sample.id.pid == pid).count();
     let connections = &scene.inquiry.conclusion().connections;
     let streams = |id: ThreadId| connections.get(&id.pid).map_or(0, |all| all.saturating_sub(1));
@@ -26,7 +26,7 @@ pub(super) fn one_thread_for_all(scene: &Scene<'_>) -> Option<Said> {
 }
 
 /// The main thread is pinned, its workers are not: `taskset -p` of a process whose threads carry the traffic.
-pub(super) fn only_the_main_thread(scene: &Scene<'_>) -> Option<Said> {
+pub(super) fn only_the_main_thread(scene: &LintScene<'_>) -> Option<Said> {
     let cores = |thread: &ThreadMetrics| thread.sample.allowed.as_ref().map_or(0, crate::sample::CoreSet::len);
     let main = |worker: &ThreadMetrics| {
         let mut all = scene.metrics.threads.iter();

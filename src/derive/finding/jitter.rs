@@ -1,7 +1,7 @@
 //! A rate that swings: because of moves, where that is shown, or for another reason, which is said too.
 
 use super::figure::{Unit, bytes, percent, rate};
-use super::{Said, Scene};
+use super::{LintScene, Said};
 use crate::derive::FlowBasis;
 use crate::derive::cause::{Cause, Crossing, LEAST_BINS};
 use crate::derive::inquiry::{Conclusion, Suspect};
@@ -17,13 +17,13 @@ const TRAFFIC: f64 = 1e6;
 /// What is shown as 0.0 a second.
 const LEAST_RATE: f64 = 0.05;
 
-fn swinging<'a>(scene: &Scene<'a>, from: f64) -> Option<(&'a Jitter, f64)> {
+fn swinging<'a>(scene: &LintScene<'a>, from: f64) -> Option<(&'a Jitter, f64)> {
     let jitter = scene.inquiry.conclusion().jitter.as_ref().filter(|jitter| jitter.mean >= TRAFFIC)?;
     Some((jitter, jitter.cv.filter(|&cv| cv >= from)?))
 }
 
 /// Moves lower the rate: how often, how much, what one costs.
-pub(super) fn by_moves(scene: &Scene<'_>) -> Option<Said> {
+pub(super) fn by_moves(scene: &LintScene<'_>) -> Option<Said> {
     let (jitter, cv) = swinging(scene, SWINGS)?;
     let conclusion = scene.inquiry.conclusion();
     let cause = conclusion.cause?;
@@ -48,7 +48,7 @@ pub(super) fn by_moves(scene: &Scene<'_>) -> Option<Said> {
 }
 
 /// The rate swings, and moves are not shown to be why.
-pub(super) fn unexplained(scene: &Scene<'_>) -> Option<Said> {
+pub(super) fn unexplained(scene: &LintScene<'_>) -> Option<Said> {
     let (jitter, cv) = swinging(scene, SWINGS_MUCH)?;
     let conclusion = scene.inquiry.conclusion();
     // With fewer nobody has looked for a cause.
@@ -80,7 +80,7 @@ pub(super) fn unexplained(scene: &Scene<'_>) -> Option<Said> {
 }
 
 /// Moves are only counted, so that what they cost cannot be told.
-pub(super) fn untraced(scene: &Scene<'_>) -> Option<Said> {
+pub(super) fn untraced(scene: &LintScene<'_>) -> Option<Said> {
     swinging(scene, SWINGS_MUCH)?;
     let conclusion = scene.inquiry.conclusion();
     let way_out = match scene.metrics.trace {

@@ -1,15 +1,15 @@
 //! Links that move more than they claim.
 
 use super::figure::{count, speed};
-use super::{Said, Scene};
-use crate::derive::claim::Basis;
+use super::{LintScene, Said};
+use crate::derive::claim_basis::Basis;
 use crate::derive::links::LinkMetrics;
 
 /// A link that moves about what it claims is no finding.
 const CLEARLY: f64 = 1.1;
 
 /// The link that passes its claim the most, where the claim is no limit.
-pub(super) fn beyond_label(scene: &Scene<'_>) -> Option<Said> {
+pub(super) fn beyond_label(scene: &LintScene<'_>) -> Option<Said> {
     let (mut links, mut most): (usize, Option<(f64, &LinkMetrics)>) = (0, None);
     for link in scene.metrics.links.iter() {
         let Some(times) = link.times_label().filter(|&times| times >= CLEARLY) else { continue };

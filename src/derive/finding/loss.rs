@@ -1,7 +1,7 @@
 //! Where packets go missing, and what is done about that place.
 
 use super::figure::{decimal, percent, rate};
-use super::{Said, Scene};
+use super::{LintScene, Said};
 use crate::derive::Metrics;
 use crate::derive::losses::{Loss, LossPlace, Losses};
 use crate::sample::OvsDatapath;
@@ -14,7 +14,7 @@ const SENT_AGAIN_WITHIN_S: f64 = 3.0;
 const RETRANSMITTED: f64 = 0.001;
 
 /// The place where most is lost.
-pub(super) fn lost(scene: &Scene<'_>) -> Option<Said> {
+pub(super) fn lost(scene: &LintScene<'_>) -> Option<Said> {
     let losses = &scene.metrics.losses;
     let (worst, here) = worst(losses)?;
     let [here, whole] = [here, losses.packets()].map(|packets| losses.a_second(packets));
@@ -240,7 +240,7 @@ fn conntrack(metrics: &Metrics) -> String {
 }
 
 /// TCP sends again, and no place is seen where packets are lost.
-pub(super) fn retransmitted(scene: &Scene<'_>) -> Option<Said> {
+pub(super) fn retransmitted(scene: &LintScene<'_>) -> Option<Said> {
     let losses = &scene.metrics.losses;
     let share = losses.retransmits? / losses.sent?;
     let again = losses.a_second(losses.retransmits?);
@@ -267,7 +267,7 @@ pub(super) fn retransmitted(scene: &Scene<'_>) -> Option<Said> {
 }
 
 /// Datagrams that leave in pieces.
-pub(super) fn fragmented(scene: &Scene<'_>) -> Option<Said> {
+pub(super) fn fragmented(scene: &LintScene<'_>) -> Option<Said> {
     let told = scene.metrics.losses.fragments?;
     let pieces = told.fragments_per_s / told.datagrams_per_s;
     let name = scene.metrics.link(told.link).map_or("a link", |link| link.facts.name.as_str());

@@ -1,11 +1,11 @@
 //! Affinity masks that something else than vnettop changed: told, not fought.
 
 use super::figure::count;
-use super::{Said, Scene};
+use super::{LintScene, Said};
 use crate::sample::Side;
 
 /// The newest change, an undone pin before any other.
-pub(super) fn changed(scene: &Scene<'_>) -> Option<Said> {
+pub(super) fn changed(scene: &LintScene<'_>) -> Option<Said> {
     let changes = scene.inquiry.mask_changes();
     let change = changes.iter().max_by_key(|change| (change.was_pin, change.at_ns))?;
     let what = if change.was_pin { "undid the pin of" } else { "changed the mask of" };

@@ -1,13 +1,13 @@
 //! vnettop's own trouble: ticks that came late.
 
-use super::{Said, Scene};
+use super::{LintScene, Said};
 use crate::sample::{Ordinary, OwnCost};
 
 /// How long one late tick is worth a sentence, s; the count itself stays in the header.
 const RECENT_S: u64 = 30;
 
 /// Ticks that began late or not at all, the last of them not long ago.
-pub(super) fn late(scene: &Scene<'_>) -> Option<Said> {
+pub(super) fn late(scene: &LintScene<'_>) -> Option<Said> {
     let (metrics, history) = (scene.metrics, scene.history);
     let ticks = metrics.own.late_ticks;
     let what = if ticks == 1 {

@@ -1,7 +1,7 @@
 //! Sender and receiver where their cores are too far from each other, or too near.
 
 use super::threads::{SAMPLES_TOGETHER, busy};
-use super::{Said, Scene};
+use super::{LintScene, Said};
 use crate::derive::threads::ThreadMetrics;
 use crate::sample::{CorePlace, Side};
 
@@ -9,7 +9,7 @@ use crate::sample::{CorePlace, Side};
 const SAMPLES_APART: usize = 6;
 
 /// A sender and a receiver that stay on different NUMA nodes.
-pub(super) fn other_node(scene: &Scene<'_>) -> Option<Said> {
+pub(super) fn other_node(scene: &LintScene<'_>) -> Option<Said> {
     if scene.metrics.facts.topology.nodes < 2 {
         return None;
     }
@@ -29,7 +29,7 @@ pub(super) fn other_node(scene: &Scene<'_>) -> Option<Said> {
 }
 
 /// Two busy threads that stay on the two halves of one physical core.
-pub(super) fn siblings(scene: &Scene<'_>) -> Option<Said> {
+pub(super) fn siblings(scene: &LintScene<'_>) -> Option<Said> {
     let physical = |thread: &ThreadMetrics| stays(scene, thread, SAMPLES_TOGETHER, |place| place.physical);
     let mut placed: Vec<(u32, &ThreadMetrics)> =
         busy(scene.metrics).filter_map(|thread| Some((physical(thread)?, thread))).collect();
@@ -55,7 +55,7 @@ fn pairs<'a>(
 
 /// The circle that the thread's core lies in, where it did not leave it for some samples.
 fn stays(
-    scene: &Scene<'_>,
+    scene: &LintScene<'_>,
     thread: &ThreadMetrics,
     samples: usize,
     circle: fn(&CorePlace) -> Option<u32>,

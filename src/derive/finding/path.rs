@@ -4,7 +4,7 @@
 mod cores;
 mod offloads;
 
-use super::{Said, Scene};
+use super::{LintScene, Said};
 use crate::derive::flow::Connection;
 use crate::derive::links::LinkMetrics;
 use crate::derive::{Metrics, paths};
@@ -18,7 +18,7 @@ const VXLAN: [u32; 2] = [50, 70];
 /// The same of wireguard.
 const WIREGUARD: [u32; 2] = [60, 80];
 
-fn whole<'a>(scene: &Scene<'a>) -> impl Iterator<Item = &'a FlowPath> {
+fn whole<'a>(scene: &LintScene<'a>) -> impl Iterator<Item = &'a FlowPath> {
     scene.metrics.paths.iter().filter(|path| is_whole(path))
 }
 
@@ -35,7 +35,7 @@ fn named(metrics: &Metrics, link: &LinkMetrics) -> String {
 
 /// A link of that namespace may have to do with the watched flows: one ends in it or crosses it. Before there are any, each
 /// may: a way that is broken has no flow. What others set up meanwhile elsewhere is half ready for a moment.
-fn concerns(scene: &Scene<'_>, netns: u64) -> bool {
+fn concerns(scene: &LintScene<'_>, netns: u64) -> bool {
     let metrics = scene.metrics;
     let connections = &metrics.flow.connections;
     let ends = connections.iter().flat_map(|connection| [connection.from.netns, connection.to.netns]);
@@ -48,7 +48,7 @@ const NOTHING: f64 = 20_000.0;
 
 /// A link between the ends that takes smaller packets than both ends send, and a connection that waits because of it:
 /// where its sender has heard of the smaller size, or segments that are cut later pass all the same, nothing is wrong.
-pub(super) fn mtu(scene: &Scene<'_>) -> Option<Said> {
+pub(super) fn mtu(scene: &LintScene<'_>) -> Option<Said> {
     let metrics = scene.metrics;
     let stuck = |connection: &&Connection| {
         let waits = connection.tx_queue_bytes.is_some_and(|bytes| bytes > 0);
@@ -78,7 +78,7 @@ pub(super) fn mtu(scene: &Scene<'_>) -> Option<Said> {
 }
 
 /// A vxlan that leaves no room for its own header in what lies below it.
-pub(super) fn headroom(scene: &Scene<'_>) -> Option<Said> {
+pub(super) fn headroom(scene: &LintScene<'_>) -> Option<Said> {
     let metrics = scene.metrics;
     let lower = |link: &LinkMetrics| {
         let lower = link.facts.lower?;
@@ -89,7 +89,7 @@ pub(super) fn headroom(scene: &Scene<'_>) -> Option<Said> {
 }
 
 /// The same of a wireguard; what lies below it only a path tells.
-pub(super) fn wireguard_headroom(scene: &Scene<'_>) -> Option<Said> {
+pub(super) fn wireguard_headroom(scene: &LintScene<'_>) -> Option<Said> {
     let metrics = scene.metrics;
     let pairs = metrics.paths.iter().flat_map(|path| path.hops.windows(2)).filter_map(|two| {
         let (link, below) = (metrics.link(two[0].link)?, metrics.link(two[1].link)?);
@@ -101,7 +101,7 @@ pub(super) fn wireguard_headroom(scene: &Scene<'_>) -> Option<Said> {
 
 /// The first tunnel whose packets, with its headers over IPv4 and over IPv6, do not fit into the link below it.
 fn tight<'a>(
-    scene: &Scene<'a>,
+    scene: &LintScene<'a>,
     mut tunnels: impl Iterator<Item = (&'a LinkMetrics, &'a LinkMetrics)>,
     headers: [u32; 2],
 ) -> Option<Said> {
@@ -125,7 +125,7 @@ fn tight<'a>(
 }
 
 /// A pair of which only one end is up.
-pub(super) fn half_down(scene: &Scene<'_>) -> Option<Said> {
+pub(super) fn half_down(scene: &LintScene<'_>) -> Option<Said> {
     let metrics = scene.metrics;
     let without_carrier = |link: &&LinkMetrics| {
         let state = link.facts.state;
@@ -151,7 +151,7 @@ pub(super) fn half_down(scene: &Scene<'_>) -> Option<Said> {
 }
 
 /// A bridge that does not forward through a port yet, or not at all.
-pub(super) fn port_waits(scene: &Scene<'_>) -> Option<Said> {
+pub(super) fn port_waits(scene: &LintScene<'_>) -> Option<Said> {
     let metrics = scene.metrics;
     let port = |link: &&LinkMetrics| {
         let up = matches!(link.facts.state, LinkState::Up | LinkState::Unknown);
@@ -174,7 +174,7 @@ pub(super) fn port_waits(scene: &Scene<'_>) -> Option<Said> {
 }
 
 /// Both ends are addresses of one namespace: the packets never leave it.
-pub(super) fn through_lo(scene: &Scene<'_>) -> Option<Said> {
+pub(super) fn through_lo(scene: &LintScene<'_>) -> Option<Said> {
     let local = |path: &&FlowPath| !path.to.ip().is_loopback() && path.hops.iter().any(|hop| hop.by == HopBy::Local);
     let path = scene.metrics.paths.iter().find(local)?;
     let text = format!(
@@ -185,7 +185,7 @@ pub(super) fn through_lo(scene: &Scene<'_>) -> Option<Said> {
 }
 
 /// A program copies every byte.
-pub(super) fn proxied(scene: &Scene<'_>) -> Option<Said> {
+pub(super) fn proxied(scene: &LintScene<'_>) -> Option<Said> {
     let proxied = |path: &&FlowPath| path.hops.iter().any(|hop| hop.by == HopBy::Proxy);
     let path = scene.metrics.paths.iter().find(proxied)?;
     let holders = path.ends.iter().flat_map(|ends| &ends.holders).filter(|holder| holder.name != "docker-proxy");

@@ -1,18 +1,18 @@
 //! What the machine does behind a benchmark's back: clocks held down, pages and interrupts moved.
 
 use super::threads::busy;
-use super::{Said, Scene};
+use super::{LintScene, Said};
 use crate::sample::Policy;
 
 /// A cap closer to the top than this share is none.
 const CAPPED: f64 = 0.98;
 
-fn policy<'a>(scene: &Scene<'a>) -> Option<&'a Policy> {
+fn policy<'a>(scene: &LintScene<'a>) -> Option<&'a Policy> {
     busy(scene.metrics).next().map(|_| &scene.metrics.facts.host.policy)
 }
 
 /// The clock may not go as high as it could.
-pub(super) fn capped(scene: &Scene<'_>) -> Option<Said> {
+pub(super) fn capped(scene: &LintScene<'_>) -> Option<Said> {
     let policy = policy(scene)?;
     let (limit, most) = (policy.limit_khz? as f64, policy.most_khz? as f64);
     (limit < CAPPED * most).then(|| Said {
@@ -23,7 +23,7 @@ pub(super) fn capped(scene: &Scene<'_>) -> Option<Said> {
 }
 
 /// A governor that saves power at the cost of speed.
-pub(super) fn powersave(scene: &Scene<'_>) -> Option<Said> {
+pub(super) fn powersave(scene: &LintScene<'_>) -> Option<Said> {
     (policy(scene)?.governor.as_deref()? == "powersave").then(|| Said {
         text: "core 0's frequency governor is powersave, which may hold the clock down (cpufreq/scaling_governor)"
             .to_owned(),
@@ -33,7 +33,7 @@ pub(super) fn powersave(scene: &Scene<'_>) -> Option<Said> {
 }
 
 /// The kernel moves pages and threads between nodes.
-pub(super) fn balancing(scene: &Scene<'_>) -> Option<Said> {
+pub(super) fn balancing(scene: &LintScene<'_>) -> Option<Said> {
     let on = policy(scene)?.numa_balancing? && scene.metrics.facts.topology.nodes > 1;
     on.then(|| Said {
         text: "NUMA balancing is on: it moves threads and pages between nodes (kernel.numa_balancing)".to_owned(),
@@ -43,7 +43,7 @@ pub(super) fn balancing(scene: &Scene<'_>) -> Option<Said> {
 }
 
 /// Interrupts may follow the pins.
-pub(super) fn irqbalance(scene: &Scene<'_>) -> Option<Said> {
+pub(super) fn irqbalance(scene: &LintScene<'_>) -> Option<Said> {
     let beside = policy(scene)?.irqbalance? && scene.metrics.threads.iter().any(|thread| thread.pinned);
     beside.then(|| Said {
         text: "irqbalance runs: it may move interrupts onto the cores that threads are pinned to".to_owned(),

@@ -1,7 +1,7 @@
 //! Busy watched threads that are moved, or that share a core.
 
 use super::figure::{count, percent, rate};
-use super::{Said, Scene};
+use super::{LintScene, Said};
 use crate::derive::Metrics;
 use crate::derive::history::History;
 use crate::derive::moves::Evidence;
@@ -21,7 +21,7 @@ pub(super) fn busy(metrics: &Metrics) -> impl Iterator<Item = &ThreadMetrics> {
 }
 
 /// Busy threads that the scheduler moves from core to core.
-pub(super) fn moving(scene: &Scene<'_>) -> Option<Said> {
+pub(super) fn moving(scene: &LintScene<'_>) -> Option<Said> {
     let moving = moved(scene);
     let (per_s, over) = how_often(scene, &moving)?;
     if per_s < LEAST_RATE {
@@ -33,7 +33,7 @@ pub(super) fn moving(scene: &Scene<'_>) -> Option<Said> {
 }
 
 /// Busy threads that moved a moment ago and not often enough for a rate: between two moves the rate of one interval is zero.
-pub(super) fn moved_lately(scene: &Scene<'_>) -> Option<Said> {
+pub(super) fn moved_lately(scene: &LintScene<'_>) -> Option<Said> {
     let moving = moved(scene);
     let (per_s, _) = how_often(scene, &moving)?;
     let lately: usize = moving.iter().map(|thread| moves_lately(thread, scene.metrics, scene.history)).sum();
@@ -45,7 +45,7 @@ pub(super) fn moved_lately(scene: &Scene<'_>) -> Option<Said> {
 }
 
 /// The busy ones that moved lately; what moves cost is told already where that is known.
-fn moved<'a>(scene: &Scene<'a>) -> Vec<&'a ThreadMetrics> {
+fn moved<'a>(scene: &LintScene<'a>) -> Vec<&'a ThreadMetrics> {
     if scene.inquiry.conclusion().cause.is_some() {
         return Vec::new();
     }
@@ -53,7 +53,7 @@ fn moved<'a>(scene: &Scene<'a>) -> Vec<&'a ThreadMetrics> {
 }
 
 /// Moves a second over the same time as the spread of the rate, where that is known, and that time: one tick's figure jumps.
-fn how_often(scene: &Scene<'_>, moving: &[&ThreadMetrics]) -> Option<(f64, String)> {
+fn how_often(scene: &LintScene<'_>, moving: &[&ThreadMetrics]) -> Option<(f64, String)> {
     let conclusion = scene.inquiry.conclusion();
     let of_tick = || moving.iter().filter_map(|thread| thread.moves_per_s).sum();
     (!moving.is_empty()).then(|| match conclusion.jitter.map(|jitter| jitter.window_s) {
@@ -62,7 +62,7 @@ fn how_often(scene: &Scene<'_>, moving: &[&ThreadMetrics]) -> Option<(f64, Strin
     })
 }
 
-fn said(scene: &Scene<'_>, moving: &[&ThreadMetrics], per_s: f64, often: &str) -> Said {
+fn said(scene: &LintScene<'_>, moving: &[&ThreadMetrics], per_s: f64, often: &str) -> Said {
     let classes = || moving.iter().map(|thread| thread.by_class);
     let seen: u64 = classes().map(|c| c.smt + c.cluster + c.llc + c.node + c.socket).sum();
     let far: u64 = classes().map(|c| c.node + c.socket).sum();
@@ -109,7 +109,7 @@ fn moves_lately(thread: &ThreadMetrics, metrics: &Metrics, history: &History) ->
 }
 
 /// Busy threads that have to take turns on one core.
-pub(super) fn on_the_same_core(scene: &Scene<'_>) -> Option<Said> {
+pub(super) fn on_the_same_core(scene: &LintScene<'_>) -> Option<Said> {
     let (metrics, history) = (scene.metrics, scene.history);
     let mut settled: Vec<(CoreId, &ThreadMetrics)> = busy(metrics)
         .filter(|thread| {
@@ -139,7 +139,7 @@ const INTERRUPTED: f64 = 0.10;
 const WATCHED_S: f64 = 2.0;
 
 /// A busy thread whose core works for others' packets and devices too.
-pub(super) fn among_interrupts(scene: &Scene<'_>) -> Option<Said> {
+pub(super) fn among_interrupts(scene: &LintScene<'_>) -> Option<Said> {
     let recent = &scene.metrics.recent;
     let stays = |thread: &&ThreadMetrics| {
         let track = scene.history.thread(thread.sample.id);

@@ -3,7 +3,7 @@
 
 use super::BIN_NS;
 use super::connection::{BusyShares, CARRIES, Connection, End};
-use super::join::{self, Place, Translated};
+use super::join::{self, EndPlace, Translated};
 use super::relayed;
 use crate::derive::seconds;
 use crate::sample::{FlowPath, FlowSample, Proto, Pulse, Sample, SocketKey, TcpState};
@@ -22,7 +22,7 @@ const ROUND_NS: u64 = BIN_NS / 10;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Connections {
     /// Sorted by key.
-    ends: Vec<Track>,
+    ends: Vec<EndTrack>,
     /// Both ends of each connection, or the one that is known; indices into `ends`.
     pairs: Vec<(usize, Option<usize>)>,
     /// Times in which a connection began or ended, oldest first.
@@ -33,9 +33,9 @@ pub(super) struct Connections {
 
 /// One end, pulse by pulse.
 #[derive(Debug, Clone, PartialEq)]
-struct Track {
+struct EndTrack {
     key: SocketKey,
-    place: Place,
+    place: EndPlace,
     pid: u32,
     /// Oldest first; from the last one before the next bin on.
     pulses: VecDeque<Pulse>,
@@ -76,7 +76,7 @@ impl Connections {
                     unknown.extend(end.extend(flow));
                 }
                 Err(at) => {
-                    let mut end = Track::new(flow, names.place(flow));
+                    let mut end = EndTrack::new(flow, names.place(flow));
                     let began = end.extend(flow).map(|(from_ns, to_ns)| (previous_ns.unwrap_or(from_ns), to_ns));
                     // The other end may have been known for long.
                     let is_known =
@@ -126,7 +126,7 @@ impl Connections {
     /// Up to when every living connection has been read; what it moved later may still come.
     pub fn read_to_ns(&self) -> u64 {
         let living = self.ends.iter().filter(|end| !end.over && !end.ended && end.carries_from_ns.is_some());
-        let last = |end: &Track| end.pulses.back().map_or(0, |pulse| pulse.at_ns);
+        let last = |end: &EndTrack| end.pulses.back().map_or(0, |pulse| pulse.at_ns);
         living.map(last).min().or_else(|| self.ends.iter().map(last).max()).unwrap_or(0)
     }
 
@@ -179,7 +179,7 @@ impl Connections {
     pub fn list(&self) -> impl Iterator<Item = Connection> {
         self.pairs.iter().filter_map(|&pair| {
             let (to, from) = self.direction(pair);
-            let end = |track: Option<&Track>, faced: Option<&Track>| {
+            let end = |track: Option<&EndTrack>, faced: Option<&EndTrack>| {
                 let address = track.map(|end| end.place.local).or(faced.map(|end| end.place.remote))?;
                 Some(End { netns: track.map(|end| end.place.netns), address, pid: track.map(|end| end.pid) })
             };
@@ -190,14 +190,14 @@ impl Connections {
                 relayed: [from, to].into_iter().flatten().any(|end| end.relayed),
                 relay: [from, to].into_iter().flatten().find_map(|end| end.relay),
                 bits_per_s: arrived.or_else(|| from?.tick_bits_per_s(|pulse| pulse.acked)),
-                retransmits_per_s: from.and_then(Track::retransmits_per_s),
+                retransmits_per_s: from.and_then(EndTrack::retransmits_per_s),
                 mss_bytes: sender.map(|tcp| tcp.mss),
                 cwnd_bytes: sender.map(|tcp| u64::from(tcp.cwnd) * u64::from(tcp.mss)),
                 rtt_us: sender.map(|tcp| tcp.rtt_us).filter(|&rtt| rtt > 0),
                 pacing_bits_per_s: sender.and_then(|tcp| tcp.pacing).map(|rate| rate as f64 * 8.0),
                 delivery_bits_per_s: sender.and_then(|tcp| tcp.delivery).map(|rate| rate as f64 * 8.0),
                 allowed_bits_per_s: sender.and_then(|tcp| tcp.pacing_allowed).map(|rate| rate as f64 * 8.0),
-                busy: from.and_then(Track::busy),
+                busy: from.and_then(EndTrack::busy),
                 app_limited: sender.and_then(|tcp| tcp.app_limited),
                 under_way: sender.and_then(|tcp| Some(f64::from(tcp.unacked?) / f64::from(tcp.cwnd.max(1)))),
                 congestion: sender.and_then(|tcp| tcp.congestion),
@@ -209,12 +209,12 @@ impl Connections {
     }
 
     /// The end that receives and the end that sends, of a connection whose busier direction is meant.
-    fn direction(&self, (one, other): (usize, Option<usize>)) -> (Option<&Track>, Option<&Track>) {
+    fn direction(&self, (one, other): (usize, Option<usize>)) -> (Option<&EndTrack>, Option<&EndTrack>) {
         let one = &self.ends[one];
-        let newest = |end: &Track| end.pulses.back().map_or((0, 0), |pulse| (pulse.acked, pulse.received));
+        let newest = |end: &EndTrack| end.pulses.back().map_or((0, 0), |pulse| (pulse.acked, pulse.received));
         // Where nothing has arrived yet, the end that has something to send sends.
-        let waits = |end: &Track| end.tcp.map_or(0, |tcp| tcp.tx_queue);
-        let receives = |end: &Track| (newest(end).1, std::cmp::Reverse(waits(end)));
+        let waits = |end: &EndTrack| end.tcp.map_or(0, |tcp| tcp.tx_queue);
+        let receives = |end: &EndTrack| (newest(end).1, std::cmp::Reverse(waits(end)));
         match other.map(|other| &self.ends[other]) {
             Some(other) if receives(one) >= receives(other) => (Some(one), Some(other)),
             Some(other) => (Some(other), Some(one)),
@@ -252,8 +252,8 @@ impl Connections {
     }
 }
 
-impl Track {
-    fn new(flow: &FlowSample, place: Place) -> Self {
+impl EndTrack {
+    fn new(flow: &FlowSample, place: EndPlace) -> Self {
         Self {
             key: flow.key(),
             place,

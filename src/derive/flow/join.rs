@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 /// Where an end is, and which other end it names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::derive) struct Place {
+pub(in crate::derive) struct EndPlace {
     pub netns: u64,
     pub local: SocketAddr,
     /// Of an end that is not connected port 0.
@@ -23,22 +23,22 @@ impl<'a> Translated<'a> {
         Self(paths.iter().filter_map(|path| Some((path.proto, path.ends.as_ref()?))).collect())
     }
 
-    pub fn place(&self, flow: &FlowSample) -> Place {
+    pub fn place(&self, flow: &FlowSample) -> EndPlace {
         let &FlowSample { netns, local, remote, .. } = flow;
         let own = EndName { netns, local, remote };
         let known = |&(proto, ends): &(Proto, &Ends)| {
             let other = if ends.near == own { Some(ends.far) } else { (ends.far == own).then_some(ends.near) };
             other.filter(|_| proto == flow.proto)
         };
-        Place { netns, local, remote, behind: self.0.iter().find_map(known) }
+        EndPlace { netns, local, remote, behind: self.0.iter().find_map(known) }
     }
 
-    pub fn places<'b>(&self, flows: impl IntoIterator<Item = &'b FlowSample>) -> Vec<Place> {
+    pub fn places<'b>(&self, flows: impl IntoIterator<Item = &'b FlowSample>) -> Vec<EndPlace> {
         flows.into_iter().map(|flow| self.place(flow)).collect()
     }
 }
 
-impl Place {
+impl EndPlace {
     /// It is the other end of the same connection.
     pub fn faces(&self, other: &Self) -> bool {
         let is = |other: &Self, name: EndName| {
@@ -76,7 +76,7 @@ impl Place {
 }
 
 /// Both ends of each connection, or the one that is known; indices.
-pub(in crate::derive) fn pairs(places: &[Place]) -> Vec<(usize, Option<usize>)> {
+pub(in crate::derive) fn pairs(places: &[EndPlace]) -> Vec<(usize, Option<usize>)> {
     let mut paired = vec![false; places.len()];
     let mut pairs = Vec::with_capacity(places.len());
     for one in 0..places.len() {
@@ -106,7 +106,7 @@ fn only(mut found: impl Iterator<Item = usize>) -> Option<usize> {
 
 /// The other end behind a translated address (a published port) where connection tracking cannot be asked: it sees the client
 /// as the client sees itself, and no other connection does.
-fn translated(places: &[Place], paired: &[bool], one: usize) -> Option<usize> {
+fn translated(places: &[EndPlace], paired: &[bool], one: usize) -> Option<usize> {
     let free = || (0..places.len()).filter(|&at| !paired[at]);
     let names = |a: usize, b: usize| places[a].is_connected() && places[a].remote == places[b].local;
     let alone = |address: SocketAddr| places.iter().filter(|place| place.local == address).count() == 1;
@@ -119,7 +119,7 @@ fn translated(places: &[Place], paired: &[bool], one: usize) -> Option<usize> {
 
 /// The one unconnected end that this one calls, or the one end that calls this unconnected one. A server that many call
 /// belongs to none of them.
-fn listening(places: &[Place], paired: &[bool], one: usize) -> Option<usize> {
+fn listening(places: &[EndPlace], paired: &[bool], one: usize) -> Option<usize> {
     let all = || 0..places.len();
     let called_by_one = |server: usize| {
         let callers = all().filter(|&at| places[at].calls(&places[server]));
@@ -139,9 +139,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn place(netns: u64, local: &str, remote: &str) -> Place {
+    fn place(netns: u64, local: &str, remote: &str) -> EndPlace {
         let [local, remote] = [local, remote].map(|text| text.parse().expect("an address"));
-        Place { netns, local, remote, behind: None }
+        EndPlace { netns, local, remote, behind: None }
     }
 
     fn joined(ends: &[(u64, &str, &str)]) -> Vec<(usize, Option<usize>)> {
@@ -201,9 +201,10 @@ mod tests {
     }
     /// Ends with the other one behind NAT, where it is known.
     fn translated_as(ends: &[(u64, &str, &str)], known: &[[usize; 2]]) -> Vec<(usize, Option<usize>)> {
-        let mut places: Vec<Place> = ends.iter().map(|&(netns, local, remote)| place(netns, local, remote)).collect();
+        let mut places: Vec<EndPlace> =
+            ends.iter().map(|&(netns, local, remote)| place(netns, local, remote)).collect();
         for &[near, far] in known {
-            let Place { netns, local, remote, .. } = places[far];
+            let EndPlace { netns, local, remote, .. } = places[far];
             places[near].behind = Some(EndName { netns, local, remote });
         }
         pairs(&places)
@@ -243,9 +244,9 @@ mod tests {
     #[test]
     fn a_port_that_is_used_again_is_not_what_it_was() {
         let server = place(2, "10.0.2.1:5201", "10.0.2.254:4000");
-        let Place { netns, local, remote, .. } = server;
+        let EndPlace { netns, local, remote, .. } = server;
         let was =
-            Place { behind: Some(EndName { netns, local, remote }), ..place(1, "10.0.1.1:4000", "10.0.2.1:5201") };
+            EndPlace { behind: Some(EndName { netns, local, remote }), ..place(1, "10.0.1.1:4000", "10.0.2.1:5201") };
         let same = place(1, "10.0.1.1:4000", "10.0.2.1:5201");
         assert_eq!(same.or_as(Some(was)), was, "what was told of it stays, when the tracking has forgotten it");
         let again = place(1, "10.0.1.1:4000", "10.0.2.2:5201");
@@ -256,8 +257,8 @@ mod tests {
         #[test]
         fn whatever_the_addresses_every_end_is_in_one_pair(ends in prop::collection::vec((0..3_u64, 0..4_u8, 0..4_u16, 0..4_u8, 0..4_u16), 0..12)) {
             let address = |host, port| SocketAddr::from(([10, 0, 0, host], port));
-            let ends = ends.into_iter().map(|(netns, a, b, c, d)| Place { netns, local: address(a, b), remote: address(c, d), behind: None });
-            let ends: Vec<Place> = ends.collect();
+            let ends = ends.into_iter().map(|(netns, a, b, c, d)| EndPlace { netns, local: address(a, b), remote: address(c, d), behind: None });
+            let ends: Vec<EndPlace> = ends.collect();
             let mut seen: Vec<usize> = pairs(&ends).into_iter().flat_map(|(one, other)| [Some(one), other]).flatten().collect();
             seen.sort_unstable();
             prop_assert_eq!(seen, (0..ends.len()).collect::<Vec<_>>());

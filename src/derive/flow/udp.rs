@@ -4,7 +4,7 @@
 use super::Bin;
 use super::connection::{Connection, End};
 use super::datagrams::{self, DatagramTest};
-use super::join::{self, Place, Translated};
+use super::join::{self, EndPlace, Translated};
 use crate::derive::moves::MovesByClass;
 use crate::derive::seconds;
 use crate::sample::{Benchmark, Direction, Proto, Sample, Side, SocketKey, UdpState};
@@ -29,7 +29,7 @@ pub(super) struct Datagrams {
 struct Socket {
     key: SocketKey,
     pid: u32,
-    place: Place,
+    place: EndPlace,
     state: Option<UdpState>,
     before: Option<UdpState>,
     /// What its benchmark says: it sends, or it does not.

@@ -46,11 +46,11 @@ const RECENT_NS: u64 = 5_000_000_000;
 
 #[derive(Debug, Default)]
 pub(super) struct Surroundings {
-    ticks: VecDeque<Tick>,
+    ticks: VecDeque<SurroundingsTick>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Tick {
+struct SurroundingsTick {
     at_ns: u64,
     /// Mean of the bins that ended in it, bits/s.
     rate: Option<f64>,
@@ -71,7 +71,7 @@ impl Surroundings {
             ended.filter_map(|bin| bin.bits_per_s).fold((0.0, 0.0), |(sum, count), rate| (sum + rate, count + 1.0));
         let rate = (count > 0.0).then(|| sum / count);
         let Some(suffered) = suffered(metrics) else { return };
-        self.ticks.push_back(Tick { at_ns: metrics.at_ns, rate, suffered });
+        self.ticks.push_back(SurroundingsTick { at_ns: metrics.at_ns, rate, suffered });
         while self.ticks.front().is_some_and(|tick| tick.at_ns.saturating_add(keep_ns) < metrics.at_ns) {
             self.ticks.pop_front();
         }

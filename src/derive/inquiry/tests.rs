@@ -14,7 +14,7 @@ use std::sync::Arc;
 const TICK_NS: u64 = 500_000_000;
 
 /// A machine that is watched for some time: its bins are given, its metrics are those of `machine` at every tick.
-struct Watched {
+struct WatchedMachine {
     machine: Machine,
     change: fn(&mut Metrics, u64),
     bins: VecDeque<Bin>,
@@ -26,7 +26,7 @@ struct Watched {
     at_ns: u64,
 }
 
-impl Watched {
+impl WatchedMachine {
     fn new(machine: Machine) -> Self {
         Self {
             machine,
@@ -101,7 +101,7 @@ fn text(findings: &[Finding], id: &str) -> String {
 
 #[test]
 fn moves_that_cost_something_are_named_with_their_price_and_the_key() {
-    let findings = Watched::new(Machine::kunpeng().pair(5, 91)).moved(0.4, true).until(30);
+    let findings = WatchedMachine::new(Machine::kunpeng().pair(5, 91)).moved(0.4, true).until(30);
     let told = text(&findings, "jitter");
     let begins = told.starts_with("JITTER ") && told.contains(" over 30 s (100 ms bins of 2 connections). 4.");
     assert!(begins && told.contains(" moves/s, 4."), "{told}");
@@ -119,7 +119,7 @@ fn moves_that_cost_something_are_named_with_their_price_and_the_key() {
 
 #[test]
 fn a_pin_begins_a_new_inquiry() {
-    let mut watched = Watched::new(Machine::kunpeng().pair(5, 91)).moved(0.4, true);
+    let mut watched = WatchedMachine::new(Machine::kunpeng().pair(5, 91)).moved(0.4, true);
     assert!(text(&watched.until(20), "jitter").starts_with("JITTER"), "moves cost something");
     let (old, new) = (CoreSet::single(0), CoreSet::single(1));
     let thread = ThreadId { pid: 39081, tid: 39081, start: 7 };
@@ -136,7 +136,7 @@ fn a_pin_begins_a_new_inquiry() {
 
 #[test]
 fn jitter_without_a_known_cause_says_so_and_what_it_follows_instead() {
-    let mut watched = Watched::new(Machine::small(4).pair(0, 1)).moved(0.3, false);
+    let mut watched = WatchedMachine::new(Machine::small(4).pair(0, 1)).moved(0.3, false);
     // The hypervisor takes a third of the time in some seconds, and the rate with it.
     let stolen = |tick: u64| tick / 4 % 3 == 1;
     watched.change = |metrics, tick| {
@@ -159,7 +159,7 @@ fn jitter_without_a_known_cause_says_so_and_what_it_follows_instead() {
     assert!(text(&findings, "steal").starts_with("the hypervisor takes "), "steal is told on its own too");
     assert!(text(&findings, "jitter").starts_with("no finding"), "moves are not blamed");
 
-    watched = Watched::new(Machine::small(4).pair(0, 1)).moved(0.0, false);
+    watched = WatchedMachine::new(Machine::small(4).pair(0, 1)).moved(0.0, false);
     let mut chance = Chance::seeded(4);
     watched.bins.iter_mut().for_each(|bin| bin.bits_per_s = Some(20e9 * (1.0 + 0.2 * chance.normal())));
     let told = text(&watched.until(30), "jitter_unexplained");
@@ -167,12 +167,15 @@ fn jitter_without_a_known_cause_says_so_and_what_it_follows_instead() {
         told.ends_with("No moves; the rate follows neither steal nor softirqs of others, waiting or squeezes"),
         "{told}"
     );
-    assert!(Watched::new(Machine::small(4).pair(0, 1)).moved(0.0, false).until(30).is_empty(), "3 % is no jitter");
+    assert!(
+        WatchedMachine::new(Machine::small(4).pair(0, 1)).moved(0.0, false).until(30).is_empty(),
+        "3 % is no jitter"
+    );
 }
 
 #[test]
 fn moves_are_told_over_the_time_of_the_spread_not_of_one_tick() {
-    let mut watched = Watched::new(Machine::small(4).pair(0, 1)).moved(0.3, false);
+    let mut watched = WatchedMachine::new(Machine::small(4).pair(0, 1)).moved(0.3, false);
     watched.change = |metrics, tick| metrics.threads[0].moves_per_s = Some(if tick % 2 == 0 { 28.0 } else { 8.0 });
     let told = text(&watched.until(30), "moves");
     let wanted = format!("{:.1} times/s over 30 s", watched.inquiry.conclusion().moves_per_s);
@@ -182,17 +185,17 @@ fn moves_are_told_over_the_time_of_the_spread_not_of_one_tick() {
 
 #[test]
 fn ends_on_different_nodes_and_on_siblings_are_told_once_they_stay() {
-    let mut watched = Watched::new(Machine::kunpeng().pair(5, 91));
+    let mut watched = WatchedMachine::new(Machine::kunpeng().pair(5, 91));
     assert!(text(&watched.until(2), "other_node").starts_with("no finding"), "two seconds may be chance");
     let told = text(&watched.until(5), "other_node");
     let wanted =
         "client 39082 runs on core 91 of node 2, server 39081 on core 5 of node 0: every byte crosses between nodes";
     assert_eq!(told, wanted);
-    let near = Watched::new(Machine::kunpeng().pair(5, 6)).until(5);
+    let near = WatchedMachine::new(Machine::kunpeng().pair(5, 6)).until(5);
     assert_eq!(near, [], "on one node there is nothing to say");
 
     let smt = Machine::small(4).placed(|place| place.physical = Some(place.core % 2));
-    let told = text(&Watched::new(smt.pair(1, 3)).until(5), "smt_siblings");
+    let told = text(&WatchedMachine::new(smt.pair(1, 3)).until(5), "smt_siblings");
     let wanted =
         "busy threads 39081 and 39082 run on cores 1 and 3, which are SMT siblings: they share one physical core";
     assert_eq!(told, wanted);
@@ -201,13 +204,13 @@ fn ends_on_different_nodes_and_on_siblings_are_told_once_they_stay() {
 #[test]
 fn a_core_shared_with_interrupts_of_others_is_told() {
     let machine = Machine::small(4).pair(0, 1).interrupted("1", 0.3);
-    let told = text(&Watched::new(machine).until(5), "shared_core");
+    let told = text(&WatchedMachine::new(machine).until(5), "shared_core");
     assert_eq!(told, "thread 39082 shares core 1 with interrupts and softirqs of others, 30 % of its time");
 }
 
 #[test]
 fn a_pin_that_a_sample_saw_before_its_news_came_is_nobody_elses() {
-    let mut watched = Watched::new(Machine::small(4).pair(0, 1));
+    let mut watched = WatchedMachine::new(Machine::small(4).pair(0, 1));
     watched.until(2);
     watched.change = |metrics, _| metrics.threads[0].sample.allowed = Some(CoreSet::single(2));
     assert!(!text(&watched.until(3), "mask_changed").starts_with("no finding"), "as yet nobody knows whose it is");
@@ -222,7 +225,7 @@ fn a_pin_that_a_sample_saw_before_its_news_came_is_nobody_elses() {
 
 #[test]
 fn a_mask_that_something_else_changed_is_told_and_vnettops_own_is_not() {
-    let mut watched = Watched::new(Machine::small(4).pair(0, 1));
+    let mut watched = WatchedMachine::new(Machine::small(4).pair(0, 1));
     watched.until(2);
     let (id, old, new) =
         (ThreadId { pid: 39081, tid: 39081, start: 7 }, "0-3".parse().expect("cores"), CoreSet::single(2));
@@ -248,7 +251,7 @@ fn core_3_comes_and_goes(metrics: &mut Metrics, tick: u64) {
 
 #[test]
 fn a_core_that_goes_offline_and_comes_back_is_no_change_of_masks() {
-    let mut watched = Watched::new(Machine::small(4).pair(0, 1));
+    let mut watched = WatchedMachine::new(Machine::small(4).pair(0, 1));
     watched.change = core_3_comes_and_goes;
     let told = text(&watched.until(10), "mask_changed");
     assert!(told.starts_with("no finding"), "nobody has set a mask: {told}");
@@ -295,7 +298,7 @@ fn the_traps_of_iperf3_are_told() {
             ("198.18.0.2:43210".parse().expect("an address"), "198.18.0.1:5201".parse().expect("an address")),
         )
     };
-    let mut watched = Watched::new(Machine::small(4).pair(0, 1));
+    let mut watched = WatchedMachine::new(Machine::small(4).pair(0, 1));
     watched.flows = vec![flow(1), flow(2)];
     assert!(
         text(&watched.until(2), "iperf3_single").starts_with("no finding"),
@@ -309,7 +312,7 @@ fn the_traps_of_iperf3_are_told() {
         (main.sample.duty, main.cpu) = (Duty::Control, Some(0.0));
         main.sample.allowed = Some(CoreSet::single(0));
     });
-    let told = text(&Watched::new(machine).until(3), "iperf3_main");
+    let told = text(&WatchedMachine::new(machine).until(3), "iperf3_main");
     let wanted =
         "only the main thread of iperf3 39082 is pinned (core 0), and it carries nothing: its workers may run on 0-3";
     assert_eq!(told, wanted);
@@ -340,7 +343,7 @@ fn the_machines_policy_is_told_beside_a_benchmark_only() {
 
 #[test]
 fn coarse_counts_are_said_to_be_too_coarse() {
-    let mut watched = Watched::new(Machine::small(4).pair(0, 1)).moved(0.4, true);
+    let mut watched = WatchedMachine::new(Machine::small(4).pair(0, 1)).moved(0.4, true);
     watched.change = |metrics, _| metrics.own.interval_ns = TICK_NS;
     let bins: Vec<f64> = watched.bins.iter().map(|bin| bin.moves.socket as f64).collect();
     for (bins, counts) in watched.bins.make_contiguous().chunks_mut(5).zip(bins.chunks(5)) {

@@ -14,7 +14,7 @@
 //! 9. Nothing.
 
 use super::cores;
-use super::scene::{Core, Held, Lost, Scene, Thread};
+use super::scene::{Core, HoldingQdisc, LossAt, Scene, Thread};
 use super::{Limit, LimitKind};
 use crate::derive::finding::figure::{bytes, percent, rate, speed};
 use crate::sample::Proto;
@@ -101,8 +101,8 @@ fn quota(scene: &Scene) -> Option<Limit> {
 }
 
 /// Where most is lost, if it is worth a word.
-fn worst(scene: &Scene) -> Option<&Lost> {
-    let counts = |lost: &&Lost| lost.share.map_or(lost.packets_per_s >= LOST_PER_S, |share| share >= LOST);
+fn worst(scene: &Scene) -> Option<&LossAt> {
+    let counts = |lost: &&LossAt| lost.share.map_or(lost.packets_per_s >= LOST_PER_S, |share| share >= LOST);
     scene.losses.first().filter(counts)
 }
 
@@ -129,7 +129,7 @@ fn missing(scene: &Scene) -> Option<Limit> {
 
 /// What a Reno sender reaches with such losses, bits/s: 1.22 segments in a round trip over the root of the lost share (Mathis 1997).
 /// Over a short way some lost segments a second cost nothing.
-fn reaches(scene: &Scene, lost: &Lost) -> Option<f64> {
+fn reaches(scene: &Scene, lost: &LossAt) -> Option<f64> {
     let tcp = scene.tcp?;
     let (share, rtt_us) = (lost.share.filter(|share| *share > 0.0)?, tcp.rtt_us?);
     Some(1.22 * tcp.mss_bytes? * 8e6 / (rtt_us * share.sqrt()))
@@ -145,14 +145,14 @@ fn lost_segments(scene: &Scene) -> Option<Limit> {
     (counts && busy && scene.proto != Some(Proto::Udp)).then(|| told(lost))
 }
 
-fn how_many(lost: &Lost) -> String {
+fn how_many(lost: &LossAt) -> String {
     match lost.share.filter(|share| *share >= 0.0005) {
         Some(share) => format!("{} % of the packets lost", percent(share)),
         None => format!("{} packets/s lost", rate(lost.packets_per_s)),
     }
 }
 
-fn told(lost: &Lost) -> Limit {
+fn told(lost: &LossAt) -> Limit {
     let kind = if lost.word == "qdisc" { LimitKind::Qdisc } else { LimitKind::Loss };
     let text = format!("losses: {} {}", how_many(lost), lost.place);
     let mut numbers = vec![("packets_per_s", lost.packets_per_s)];
@@ -162,7 +162,7 @@ fn told(lost: &Lost) -> Limit {
 }
 
 fn held(scene: &Scene) -> Option<Limit> {
-    let holds = |held: &&Held| held.times >= HELD && held.waits >= HELD_WAITS;
+    let holds = |held: &&HoldingQdisc| held.times >= HELD && held.waits >= HELD_WAITS;
     let held = scene.held.iter().filter(holds).min_by(|one, other| one.bits_per_s.total_cmp(&other.bits_per_s))?;
     let lost = scene.losses.first().filter(|lost| lost.word == "qdisc" && lost.packets_per_s >= LOST_SEGMENTS_PER_S);
     let dropped = lost.map_or_else(String::new, |lost| format!(", {} packets/s dropped", rate(lost.packets_per_s)));

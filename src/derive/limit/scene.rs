@@ -25,13 +25,13 @@ pub(super) struct Scene {
     /// The sender's TCP; none of another protocol, and where the sender is elsewhere.
     pub tcp: Option<Tcp>,
     /// Where its packets are lost, the worst first.
-    pub losses: Vec<Lost>,
+    pub losses: Vec<LossAt>,
     /// Share of the datagrams sent that did not arrive, whatever is known of where.
     pub missing: Option<f64>,
     /// Qdiscs on the way that hold packets back.
-    pub held: Vec<Held>,
+    pub held: Vec<HoldingQdisc>,
     pub quota: Option<QuotaUse>,
-    pub claim: Option<Claim>,
+    pub claim: Option<RealSpeed>,
     /// The clock that core 0 is held to, and what it could do, kHz.
     pub clock: Option<(f64, f64)>,
 }
@@ -84,7 +84,7 @@ pub(super) struct Tcp {
 
 /// A place where packets are lost.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Lost {
+pub(super) struct LossAt {
     /// In words, as the findings have it: `in the receiver's socket buffer`.
     pub place: String,
     /// The word of JSON.
@@ -100,7 +100,7 @@ pub(super) struct Lost {
 
 /// A qdisc that holds packets back because its rate is reached.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Held {
+pub(super) struct HoldingQdisc {
     /// `tbf on eth0`.
     pub name: String,
     /// What it lets pass, bits/s.
@@ -120,7 +120,7 @@ pub(super) struct QuotaUse {
 
 /// A link on the way with a real speed, and what it moves in the test's direction, bits/s.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Claim {
+pub(super) struct RealSpeed {
     pub name: String,
     pub bits_per_s: f64,
     pub speed: f64,

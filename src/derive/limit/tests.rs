@@ -1,7 +1,7 @@
 //! The table of cases: what is seen, and what of it holds the test back.
 
 use super::judge::judge;
-use super::scene::{Claim, Core, Held, Lost, QuotaUse, Scene, Tcp, Thread};
+use super::scene::{Core, HoldingQdisc, LossAt, QuotaUse, RealSpeed, Scene, Tcp, Thread};
 use super::{Limit, LimitKind, LimitTrack};
 use crate::derive::flow::BusyShares;
 use crate::sample::{Congestion, CoreSet, Proto, Runner};
@@ -64,8 +64,8 @@ fn udp() -> Scene {
     Scene { proto: Some(Proto::Udp), rate: Some(100e6), tcp: None, ..tcp() }
 }
 
-fn lost(word: &'static str, place: &str, share: Option<f64>) -> Lost {
-    Lost { place: place.to_owned(), word, name: None, core: None, packets_per_s: 500.0, share }
+fn lost(word: &'static str, place: &str, share: Option<f64>) -> LossAt {
+    LossAt { place: place.to_owned(), word, name: None, core: None, packets_per_s: 500.0, share }
 }
 
 fn with_tcp(change: impl FnOnce(&mut Tcp)) -> Scene {
@@ -171,10 +171,10 @@ fn a_ceiling_that_is_reached_goes_before_all() {
     let paced = Scene { rate: Some(96e6), ..with_tcp(|tcp| tcp.allowed = Some(100e6)) };
     let text = "pacing: 96 Mbit/s of the 100 Mbit/s that SO_MAX_PACING_RATE allows";
     is("iperf3 --fq-rate", &paced, LimitKind::Pacing, text);
-    let claim = Some(Claim { name: "eth0".to_owned(), bits_per_s: 984e6, speed: 1e9 });
+    let claim = Some(RealSpeed { name: "eth0".to_owned(), bits_per_s: 984e6, speed: 1e9 });
     let text = "link speed: eth0 moves 984 Mbit/s of its 1 Gbit/s";
     is("a real speed", &Scene { claim: claim.clone(), ..tcp() }, LimitKind::Claim, text);
-    let slow = Scene { claim: claim.map(|claim| Claim { bits_per_s: 900e6, ..claim }), ..tcp() };
+    let slow = Scene { claim: claim.map(|claim| RealSpeed { bits_per_s: 900e6, ..claim }), ..tcp() };
     assert_eq!(judge(&slow).kind, LimitKind::Nothing, "that is not reached");
 }
 
@@ -212,7 +212,7 @@ fn what_tcp_waits_for_is_told_by_itself() {
 #[test]
 fn what_is_lost_is_told_with_its_place() {
     let buffer = lost("receive_buffer", "in the receiver's socket buffer", Some(0.12));
-    let with = |losses: Vec<Lost>, scene| Scene { losses, ..scene };
+    let with = |losses: Vec<LossAt>, scene| Scene { losses, ..scene };
     let text = "losses: 12 % of the packets lost in the receiver's socket buffer";
     let asked = Scene { asked: Some(100e6), ..udp() };
     let limit = is("a small buffer", &with(vec![buffer.clone()], asked.clone()), LimitKind::Loss, text);
@@ -230,29 +230,29 @@ fn what_is_lost_is_told_with_its_place() {
     let nowhere = Scene { missing: Some(0.12), asked: Some(100e6), ..udp() };
     let text = "losses: 12 % of the datagrams do not arrive, and no counter here tells where";
     is("on another machine", &nowhere, LimitKind::Loss, text);
-    let backlog = Lost { core: Some(2), ..lost("backlog", "in the full backlog of core 2", None) };
+    let backlog = LossAt { core: Some(2), ..lost("backlog", "in the full backlog of core 2", None) };
     let full = Scene { handling: CoreSet::single(2), cores: vec![core(2, 0.0, 0.99)], ..with(vec![backlog], udp()) };
     let text = "core 2 is full: 99 % softirqs of this test; 500 packets/s lost";
     is("a backlog whose core is full", &full, LimitKind::OwnSoftirq, text);
-    let queue = Lost { name: Some("pfifo on v0".to_owned()), ..lost("qdisc", "in the qdisc pfifo on v0", None) };
+    let queue = LossAt { name: Some("pfifo on v0".to_owned()), ..lost("qdisc", "in the qdisc pfifo on v0", None) };
     let text = "losses: 500 packets/s lost in the qdisc pfifo on v0";
     is("a queue, of TCP", &with(vec![queue.clone()], tcp()), LimitKind::Qdisc, text);
     // 1,448 bytes and 20 ms with one segment lost of 10,000: 71 Mbit/s.
-    let few = Lost { share: Some(0.0001), ..queue.clone() };
+    let few = LossAt { share: Some(0.0001), ..queue.clone() };
     let over = |rtt_us| Scene {
         rate: Some(60e6),
         ..with(vec![few.clone()], with_tcp(|tcp| (tcp.mss_bytes, tcp.rtt_us) = (Some(1448.0), Some(rtt_us))))
     };
     assert_eq!(judge(&over(20_000.0)).kind, LimitKind::Qdisc, "losses over a long way");
     assert_eq!(judge(&over(100.0)).kind, LimitKind::Nothing, "over a short one they cost nothing");
-    let shaper = Held { name: "tbf on v0".to_owned(), bits_per_s: 95e6, times: 1.1, waits: 0.9 };
+    let shaper = HoldingQdisc { name: "tbf on v0".to_owned(), bits_per_s: 95e6, times: 1.1, waits: 0.9 };
     let text = "shaping: the qdisc tbf on v0 holds packets back at 95 Mbit/s, 500 packets/s dropped";
     let dropping = Scene { held: vec![shaper.clone()], ..with(vec![queue], tcp()) };
     is("a shaper", &dropping, LimitKind::Qdisc, text);
     let text = "shaping: the qdisc tbf on v0 holds packets back at 95 Mbit/s";
     let full = with_tcp(|tcp| tcp.busy = busy(1.0, 0.9, 0.0));
     is("what waits in it fills windows", &Scene { held: vec![shaper.clone()], ..full }, LimitKind::Qdisc, text);
-    let burst = Scene { held: vec![Held { waits: 0.1, ..shaper }], ..tcp() };
+    let burst = Scene { held: vec![HoldingQdisc { waits: 0.1, ..shaper }], ..tcp() };
     assert_eq!(judge(&burst).kind, LimitKind::Nothing, "one that is empty most of the time");
 }
 

@@ -1,6 +1,6 @@
 //! The last second of a test, tick by tick, and the means of it: a judgement of one tick would flicker.
 
-use super::scene::{Claim, Core, Held, Lost, QuotaUse, Scene, Tcp, Thread};
+use super::scene::{Core, HoldingQdisc, LossAt, QuotaUse, RealSpeed, Scene, Tcp, Thread};
 use super::tick::{Mean, TcpTick, Tick};
 use crate::derive::Metrics;
 use crate::derive::finding::loss;
@@ -159,7 +159,7 @@ impl Window {
     }
 
     /// What was lost where, the worst first: datagrams within the second, segments within five.
-    fn losses(&self, metrics: &Metrics, proto: Option<Proto>) -> Vec<Lost> {
+    fn losses(&self, metrics: &Metrics, proto: Option<Proto>) -> Vec<LossAt> {
         let length_ns = if proto == Some(Proto::Udp) { WINDOW_NS } else { LOST_KEPT_NS };
         let begin_ns = metrics.at_ns.saturating_sub(length_ns);
         let since_ns = self.since_ns.unwrap_or(metrics.at_ns).max(begin_ns);
@@ -169,7 +169,7 @@ impl Window {
         for (_, loss) in self.lost.iter().filter(|(at_ns, _)| *at_ns > begin_ns) {
             places.entry((loss.place, loss.netns, loss.link)).or_insert((loss, 0.0)).1 += loss.packets / seconds;
         }
-        let told = |(loss, packets_per_s): (&Loss, f64)| Lost {
+        let told = |(loss, packets_per_s): (&Loss, f64)| LossAt {
             place: loss::place_alone(loss),
             word: loss.place.word(),
             name: loss.name.clone(),
@@ -177,12 +177,12 @@ impl Window {
             packets_per_s,
             share: sent_per_s.filter(|_| loss.share.is_some()).map(|sent| (packets_per_s / sent).min(1.0)),
         };
-        let mut all: Vec<Lost> = places.into_values().map(told).collect();
+        let mut all: Vec<LossAt> = places.into_values().map(told).collect();
         all.sort_by(|one, other| other.packets_per_s.total_cmp(&one.packets_per_s));
         all
     }
 
-    fn held(&self, metrics: &Metrics) -> Vec<Held> {
+    fn held(&self, metrics: &Metrics) -> Vec<HoldingQdisc> {
         #[derive(Default)]
         struct Sum {
             bytes: f64,
@@ -206,7 +206,7 @@ impl Window {
         }
         let told = |((link, _), (kind, sum)): ((LinkKey, u32), (&str, Sum))| {
             let link = metrics.link(link).map_or("a link", |link| link.facts.name.as_str());
-            Held {
+            HoldingQdisc {
                 name: format!("{kind} on {link}"),
                 bits_per_s: sum.bytes * 8.0 / sum.seconds,
                 times: sum.overlimits / sum.packets.max(1.0),
@@ -225,13 +225,13 @@ impl Window {
     }
 
     /// The link that comes nearest to its speed.
-    fn claim(&self, metrics: &Metrics) -> Option<Claim> {
+    fn claim(&self, metrics: &Metrics) -> Option<RealSpeed> {
         let here = self.ticks.back()?.claims.iter();
         let told = here.filter_map(|&(key, sent, _)| {
             let link = metrics.link(key)?;
             let of = |tick: &Tick| tick.claims.iter().find(|one| (one.0, one.1) == (key, sent)).map(|one| one.2);
             let speed = f64::from(link.facts.speed_mbps?) * 1e6;
-            Some(Claim { name: link.facts.name.clone(), bits_per_s: self.mean(of)?, speed })
+            Some(RealSpeed { name: link.facts.name.clone(), bits_per_s: self.mean(of)?, speed })
         });
         told.max_by(|one, other| (one.bits_per_s / one.speed).total_cmp(&(other.bits_per_s / other.speed)))
     }

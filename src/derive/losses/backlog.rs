@@ -1,8 +1,8 @@
 //! Drops of links, and which of them are the backlog's: those a core counts as its own, on the way in through a link.
 
-use super::counted::{Counted, Step, drops, risen};
+use super::counted::{Counted, SampleStep, drops, risen};
 use super::route::Route;
-use super::{Loss, LossPlace, Span, left};
+use super::{Loss, LossPlace, ProtocolSpan, left};
 use crate::derive::links::LinkMetrics;
 use crate::sample::{CoreId, Drops, LinkKey};
 use std::collections::BTreeMap;
@@ -12,7 +12,12 @@ use std::collections::BTreeMap;
 const LONGER: f64 = 1.2;
 
 /// Adds the drops of the links on the way, and gives by namespace what its links refused to send, whatever became of it.
-pub(super) fn links(step: &Step<'_>, route: &Route, spans: &[Span<'_>], into: &mut Vec<Loss>) -> BTreeMap<u64, f64> {
+pub(super) fn links(
+    step: &SampleStep<'_>,
+    route: &Route,
+    spans: &[ProtocolSpan<'_>],
+    into: &mut Vec<Loss>,
+) -> BTreeMap<u64, f64> {
     let mut backlog = Backlog::of(step);
     let mut refused = BTreeMap::new();
     let mut dropped_in = BTreeMap::new();
@@ -52,7 +57,7 @@ pub(super) fn links(step: &Step<'_>, route: &Route, spans: &[Span<'_>], into: &m
 
 /// Adds what the devices on the way count that the kernel has no buffer for, so that it is dropped nowhere: packets that a
 /// NIC had no room for or received broken, and ports that only Open vSwitch knows.
-pub(super) fn of_devices(step: &Step<'_>, route: &Route, told: &Drops, into: &mut Vec<Loss>) {
+pub(super) fn of_devices(step: &SampleStep<'_>, route: &Route, told: &Drops, into: &mut Vec<Loss>) {
     let before = drops(step.previous);
     let (before, now) =
         (before.map_or([&[][..]; 2], |drops| [&drops.flows, &drops.others]), [&told.flows, &told.others]);
@@ -73,7 +78,7 @@ pub(super) fn of_devices(step: &Step<'_>, route: &Route, told: &Drops, into: &mu
 }
 
 /// The core whose backlog dropped packets between two samples; none where it was several, or none.
-pub(super) fn only_core(step: &Step<'_>) -> Option<CoreId> {
+pub(super) fn only_core(step: &SampleStep<'_>) -> Option<CoreId> {
     match Backlog::of(step).cores[..] {
         [(core, _)] => Some(core),
         _ => None,
@@ -107,7 +112,7 @@ struct Backlog {
 }
 
 impl Backlog {
-    fn of(Step { previous, next, .. }: &Step<'_>) -> Self {
+    fn of(SampleStep { previous, next, .. }: &SampleStep<'_>) -> Self {
         let mut cores = Vec::new();
         for row in &next.cores {
             let Ok(at) = previous.cores.binary_search_by_key(&row.core, |before| before.core) else { continue };

@@ -6,7 +6,7 @@ use crate::sample::{DropCount, Drops, KernelCounts, LinkCounters, LinkKey, OvsDa
 
 /// Two samples, one after the other, and the links as derived of the newer one, sorted by key.
 #[derive(Clone, Copy)]
-pub(super) struct Step<'a> {
+pub(super) struct SampleStep<'a> {
     pub previous: &'a Sample,
     pub next: &'a Sample,
     pub links: &'a [LinkMetrics],
@@ -49,7 +49,7 @@ pub(super) fn risen<'a>(before: &'a [DropCount], now: &'a [DropCount]) -> impl I
     rises(before, now).map(risen).filter(|(_, packets)| *packets > 0.0)
 }
 
-impl<'a> Step<'a> {
+impl<'a> SampleStep<'a> {
     pub fn of(previous: &'a Sample, next: &'a Sample, links: &'a [LinkMetrics]) -> Option<Self> {
         Some(Self { previous, next, links, seconds: crate::derive::seconds(previous.at_ns, next.at_ns)? })
     }

@@ -1,14 +1,14 @@
 //! What the protocols lose: of the sender's namespace, of the receiver's, and of those between.
 
-use super::counted::Step;
+use super::counted::SampleStep;
 use super::route::Route;
-use super::{Loss, LossPlace, Span, left, total};
+use super::{Loss, LossPlace, ProtocolSpan, left, total};
 use crate::sample::{FlowSample, IpCounters, Proto, ProtocolCounters};
 use std::collections::BTreeMap;
 
 /// What the sender's socket and its IP refused that neither a qdisc nor a link refused.
 pub(super) fn sender(
-    span: &Span<'_>,
+    span: &ProtocolSpan<'_>,
     route: &Route,
     qdiscs: &[Loss],
     refused: &BTreeMap<u64, f64>,
@@ -49,8 +49,8 @@ impl Ahead {
 /// What came to the sockets of one namespace damaged, and what they had no room for: their own drops where they are read,
 /// otherwise those of the namespace, which has other sockets too.
 pub(super) fn receiver(
-    Step { previous, next, .. }: &Step<'_>,
-    span: &Span<'_>,
+    SampleStep { previous, next, .. }: &SampleStep<'_>,
+    span: &ProtocolSpan<'_>,
     ahead: &mut Ahead,
     into: &mut Vec<Loss>,
 ) {
@@ -80,7 +80,7 @@ pub(super) fn receiver(
 
 /// What IP and connection tracking lose anywhere on the way; a datagram one of whose fragments a qdisc or a link there
 /// refused is also a `FragFails`.
-pub(super) fn between(span: &Span<'_>, qdiscs: &[Loss], refused: &BTreeMap<u64, f64>, into: &mut Vec<Loss>) {
+pub(super) fn between(span: &ProtocolSpan<'_>, qdiscs: &[Loss], refused: &BTreeMap<u64, f64>, into: &mut Vec<Loss>) {
     let ip = |of: &ProtocolCounters| total([of.ip_in_discards, of.ip_in_hdr_errors, of.ip_out_no_routes]);
     let netns = span.now.netns;
     let queued: f64 = qdiscs.iter().filter(|loss| loss.netns == Some(netns)).map(|loss| loss.packets).sum();
@@ -101,13 +101,13 @@ pub(super) fn refused_in(of: &IpCounters) -> u64 {
 }
 
 /// Datagrams that were not put together, beyond those of which a piece was lost where it is told.
-pub(super) fn not_put_together(span: &Span<'_>, told: f64, into: &mut Vec<Loss>) {
+pub(super) fn not_put_together(span: &ProtocolSpan<'_>, told: f64, into: &mut Vec<Loss>) {
     let failed = left(span.lost(|of| of.ip_reasm_fails), told);
     into.push(Loss::in_space(LossPlace::Reassembly, span.now.netns, failed));
 }
 
 /// Packets that connection tracking refused; those of `early_drop` are entries, not packets. A table without counters has
 /// refused none yet.
-fn conntrack(span: &Span<'_>) -> f64 {
+fn conntrack(span: &ProtocolSpan<'_>) -> f64 {
     span.lost(|of| of.conntrack.map_or(0, |conntrack| total([conntrack.drop, conntrack.insert_failed])))
 }

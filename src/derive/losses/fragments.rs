@@ -1,6 +1,6 @@
 //! Datagrams that are larger than the MTU of their way: they are taken apart, and one lost piece loses all of it.
 
-use super::Span;
+use super::ProtocolSpan;
 use crate::derive::links::LinkMetrics;
 use crate::sample::{FlowPath, HopWay, LinkKey};
 
@@ -33,7 +33,7 @@ pub struct Fragments {
 
 impl Fragments {
     /// The namespace of the way that takes the most apart.
-    pub(super) fn of(paths: &[FlowPath], links: &[LinkMetrics], spans: &[Span<'_>]) -> Option<Self> {
+    pub(super) fn of(paths: &[FlowPath], links: &[LinkMetrics], spans: &[ProtocolSpan<'_>]) -> Option<Self> {
         let all = spans.iter().filter_map(|span| {
             let datagrams = span.ip_per_s(|of| of.frag_oks).filter(|&rate| rate >= LEAST_PER_S)?;
             let fragments = span.ip_per_s(|of| of.frag_creates).filter(|&rate| rate > datagrams)?;

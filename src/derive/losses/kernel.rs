@@ -1,9 +1,9 @@
 //! What the kernel itself says it dropped of the flows' packets: rows of counts → losses. Nothing is compared with anything;
 //! only connection tracking, whose drops the kernel gives the firewall's reason, is told from it by its own counter.
 
-use super::counted::{Step, drops, risen};
-use super::reasons::{Verdict, judge};
-use super::{Loss, LossPlace, Span};
+use super::counted::{SampleStep, drops, risen};
+use super::place_of_drop::{DropVerdict, verdict_of};
+use super::{Loss, LossPlace, ProtocolSpan};
 use crate::derive::whose::{self, goes, is_same};
 use crate::sample::{Conntrack, DropCount, DropFlow, Drops, FlowPath, FlowSample, LinkKey};
 use std::collections::BTreeMap;
@@ -30,10 +30,10 @@ struct Untold {
 impl Tracked {
     /// Adds what the flows lost between two samples. Counts that are `new` began in between, where counters tell of the whole
     /// time: then only places without a counter of drops are added.
-    pub fn lost(&mut self, step: &Step<'_>, told: &Drops, new: bool, into: &mut Vec<Loss>) {
+    pub fn lost(&mut self, step: &SampleStep<'_>, told: &Drops, new: bool, into: &mut Vec<Loss>) {
         let before = drops(step.previous).map_or(&[][..], |drops| &drops.flows);
         for (row, packets) in risen(before, &told.flows) {
-            let verdict = judge(row.reason.as_deref(), row.function.as_deref());
+            let verdict = verdict_of(row.reason.as_deref(), row.function.as_deref());
             let counts = |place: &LossPlace| (!new || !place.is_counted()) && step.is_theirs(row);
             let Some(place) = verdict.place().filter(counts) else { continue };
             let mut loss = loss(step, row, place, packets, verdict);
@@ -51,7 +51,7 @@ impl Tracked {
 
     /// To be called on each tick, before its rows are told: counters are read behind them, so that what a row tells of connection
     /// tracking's has been counted.
-    pub fn count(&mut self, step: &Step<'_>, spans: &[Span<'_>]) {
+    pub fn count(&mut self, step: &SampleStep<'_>, spans: &[ProtocolSpan<'_>]) {
         for span in spans {
             let rise = |of: fn(&Conntrack) -> u64| span.lost(|now| now.conntrack.as_ref().map_or(0, of));
             let [without, with] = [rise(|table| table.drop), rise(|table| table.insert_failed)];
@@ -76,7 +76,7 @@ impl Tracked {
     }
 }
 
-impl Step<'_> {
+impl SampleStep<'_> {
     fn flows(&self) -> impl Iterator<Item = &FlowSample> {
         self.next.flows.iter().chain(&self.previous.flows)
     }
@@ -102,7 +102,7 @@ impl Step<'_> {
     }
 }
 
-fn loss(step: &Step<'_>, row: &DropCount, place: LossPlace, packets: f64, verdict: Verdict) -> Loss {
+fn loss(step: &SampleStep<'_>, row: &DropCount, place: LossPlace, packets: f64, verdict: DropVerdict) -> Loss {
     // A datagram in the receiver's queue has lost its device: the receiver's namespace is where it is.
     let netns = row.netns.or_else(|| step.destination(row.flow?));
     let link = netns.zip(row.ifindex).map(|(netns, ifindex)| LinkKey { netns, ifindex });
@@ -120,7 +120,7 @@ fn loss(step: &Step<'_>, row: &DropCount, place: LossPlace, packets: f64, verdic
         core,
         reason: row.reason.clone(),
         function: row.function.clone(),
-        refused: matches!(verdict, Verdict::Refused(_)),
+        refused: matches!(verdict, DropVerdict::Refused(_)),
         ..Loss::somewhere(place, netns, packets)
     }
 }

@@ -1,13 +1,13 @@
 //! What qdiscs drop: of a root all that its children drop too, of `ingress` and `clsact` what a filter before the link drops.
 
-use super::counted::Step;
+use super::counted::SampleStep;
 use super::route::Route;
 use super::{Loss, LossPlace, QdiscDrops};
 use crate::sample::{LinkKey, QdiscCounters, Sample};
 use compact_str::CompactString;
 
 /// Drops of the root qdiscs that the flows' packets leave through, and of what stands before a link (`clsact`, `ingress`).
-pub(super) fn lost(step: &Step<'_>, route: &Route) -> Vec<Loss> {
+pub(super) fn lost(step: &SampleStep<'_>, route: &Route) -> Vec<Loss> {
     let lost = |now: &QdiscCounters| {
         let stands =
             if now.parent == ROOT { route.sent(now.link) } else { now.parent == INGRESS && route.has(now.link) };

@@ -1,7 +1,7 @@
 //! Which links the watched flows leave through and come in through, and where they start. Where no path is known, the busy
 //! links of the namespaces they end in stand for it.
 
-use super::Span;
+use super::ProtocolSpan;
 use crate::derive::links::LinkMetrics;
 use crate::sample::{FlowPath, HopWay, LinkKey, Sample};
 use std::collections::BTreeSet;
@@ -22,7 +22,7 @@ pub(super) struct Route {
 
 impl Route {
     /// The way in the newer sample, or, when the flows have just ended, in the older one.
-    pub fn of(previous: &Sample, next: &Sample, links: &[LinkMetrics], spans: &[Span<'_>]) -> Option<Self> {
+    pub fn of(previous: &Sample, next: &Sample, links: &[LinkMetrics], spans: &[ProtocolSpan<'_>]) -> Option<Self> {
         let sample = if next.flows.is_empty() { previous } else { next };
         if sample.flows.is_empty() {
             return None;
@@ -51,7 +51,7 @@ impl Route {
     }
 
     /// The namespace that sends the most is the sender's.
-    fn around(sample: &Sample, links: &[LinkMetrics], spans: &[Span<'_>]) -> Self {
+    fn around(sample: &Sample, links: &[LinkMetrics], spans: &[ProtocolSpan<'_>]) -> Self {
         let ends: BTreeSet<u64> = sample.flows.iter().map(|flow| flow.netns).collect();
         let sender = spans.iter().filter(|span| ends.contains(&span.now.netns));
         let sender = sender.max_by(|a, b| a.sent().unwrap_or(0.0).total_cmp(&b.sent().unwrap_or(0.0)));
@@ -80,7 +80,7 @@ impl Route {
     }
 
     /// A sum over the namespaces in which flows start; none where there are none, or one does not tell.
-    pub fn sum<'a>(&self, spans: &[Span<'a>], of: impl Fn(&Span<'a>) -> Option<f64>) -> Option<f64> {
+    pub fn sum<'a>(&self, spans: &[ProtocolSpan<'a>], of: impl Fn(&ProtocolSpan<'a>) -> Option<f64>) -> Option<f64> {
         let senders = spans.iter().filter(|span| self.senders.contains(&span.now.netns));
         let all: Vec<Option<f64>> = senders.map(of).collect();
         all.into_iter().sum::<Option<f64>>().filter(|_| spans.iter().any(|span| self.senders.contains(&span.now.netns)))

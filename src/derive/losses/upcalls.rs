@@ -2,7 +2,7 @@
 //! them, and the kernel calls them dropped only where nobody listens at all. A datapath serves all bridges of its switch, so
 //! whose they are is not known, and which share of the flows' they are neither.
 
-use super::counted::Step;
+use super::counted::SampleStep;
 use super::{Loss, LossPlace};
 use crate::derive::ovs::DatapathMetrics;
 use crate::sample::{FlowPath, HopWay, LinkKey, OvsSwitch};
@@ -13,13 +13,13 @@ pub(super) const UNHEARD: &str = "ovs_dp_process_packet";
 
 /// A datapath on the way.
 #[derive(Debug)]
-pub(super) struct Crossed<'a> {
+pub(super) struct CrossedDatapath<'a> {
     /// The link that stands for it: its bridge's own, where that is a hop, or else the first port.
     pub link: LinkKey,
     datapath: &'a DatapathMetrics,
 }
 
-impl Crossed<'_> {
+impl CrossedDatapath<'_> {
     /// Packets lost a second; none where that is not known.
     pub fn lost_per_s(&self) -> Option<f64> {
         self.datapath.rates.map(|rates| rates.lost_per_s)
@@ -31,7 +31,7 @@ pub(super) fn crossed<'a>(
     datapaths: &'a [DatapathMetrics],
     switches: &[OvsSwitch],
     paths: &[FlowPath],
-) -> Vec<Crossed<'a>> {
+) -> Vec<CrossedDatapath<'a>> {
     let of = |datapath: &'a DatapathMetrics| {
         let bridges = switches
             .iter()
@@ -41,14 +41,14 @@ pub(super) fn crossed<'a>(
             |link: LinkKey| bridges.iter().any(|bridge| bridge.ports.iter().any(|port| port.link == Some(link)));
         let hops = || paths.iter().flat_map(|path| &path.hops).filter(|hop| is_port(hop.link));
         let hop = hops().find(|hop| hop.way == HopWay::Passed).or_else(|| hops().next())?;
-        Some(Crossed { link: hop.link, datapath })
+        Some(CrossedDatapath { link: hop.link, datapath })
     };
     datapaths.iter().filter_map(of).collect()
 }
 
 /// What is lost in them between two samples.
-pub(super) fn lost(step: &Step<'_>, crossed: &[Crossed<'_>]) -> Vec<Loss> {
-    let lost = |crossed: &Crossed<'_>| {
+pub(super) fn lost(step: &SampleStep<'_>, crossed: &[CrossedDatapath<'_>]) -> Vec<Loss> {
+    let lost = |crossed: &CrossedDatapath<'_>| {
         let packets = step.lost_in(crossed.datapath)?;
         let name = crossed.datapath.counters.full_name();
         Some(Loss::on_link(LossPlace::Upcall, crossed.link, name, packets))

@@ -2,12 +2,12 @@
 //! knows them by the VPN's addresses only. So it is the namespace's count of full UDP buffers, less what the flows' own sockets
 //! there dropped.
 
-use super::counted::Step;
-use super::{Loss, LossPlace, Span, total};
+use super::counted::SampleStep;
+use super::{Loss, LossPlace, ProtocolSpan, total};
 use crate::sample::{FlowPath, FlowSample, LinkKey, Owned, OwnerKind, Proto, SocketKey};
 
 /// Told of the program that holds the tun or tap, with its share of what came to the sockets of that namespace.
-pub(super) fn lost(step: &Step<'_>, paths: &[FlowPath], spans: &[Span<'_>], into: &mut Vec<Loss>) {
+pub(super) fn lost(step: &SampleStep<'_>, paths: &[FlowPath], spans: &[ProtocolSpan<'_>], into: &mut Vec<Loss>) {
     for span in spans {
         let netns = span.now.netns;
         let Some(held) = holder(step, paths, netns) else { continue };
@@ -27,7 +27,7 @@ pub(super) fn lost(step: &Step<'_>, paths: &[FlowPath], spans: &[Span<'_>], into
 
 /// Who holds the tun or tap of that namespace that the flows go through. Behind one whose other end is not known, it is the only
 /// one there.
-fn holder<'a>(step: &Step<'a>, paths: &[FlowPath], netns: u64) -> Option<&'a Owned> {
+fn holder<'a>(step: &SampleStep<'a>, paths: &[FlowPath], netns: u64) -> Option<&'a Owned> {
     let is_held = |owned: &&Owned| owned.owner.kind == OwnerKind::Process && owned.owner.by == "tun";
     let here = || step.next.facts.owners.iter().filter(|owned| owned.link.netns == netns).filter(is_held);
     let crosses = |link: LinkKey| paths.iter().any(|path| path.hops.iter().any(|hop| hop.link == link));
@@ -41,7 +41,7 @@ fn holder<'a>(step: &Step<'a>, paths: &[FlowPath], netns: u64) -> Option<&'a Own
 }
 
 /// What the flows' own UDP sockets there dropped, packets; none where they have none.
-fn own_drops(Step { previous, next, .. }: &Step<'_>, netns: u64) -> Option<f64> {
+fn own_drops(SampleStep { previous, next, .. }: &SampleStep<'_>, netns: u64) -> Option<f64> {
     let sockets = || next.flows.iter().filter(|flow| flow.netns == netns && flow.proto == Proto::Udp);
     let dropped = |key: SocketKey| {
         let at = previous.flows.binary_search_by_key(&key, FlowSample::key).ok();

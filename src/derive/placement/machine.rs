@@ -2,7 +2,7 @@
 
 use super::RecentLoad;
 use crate::derive::Metrics;
-use crate::derive::claim::Basis;
+use crate::derive::claim_basis::Basis;
 use crate::derive::cores::{CoreLoad, CoreMetrics, Shares};
 use crate::derive::links::{LinkMetrics, LinkRates};
 use crate::derive::moves::{Evidence, MovesByClass};

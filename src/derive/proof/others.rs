@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 
 /// The ticks that are known, oldest first.
 #[derive(Debug, Default)]
-pub struct Others(VecDeque<Tick>);
+pub struct Others(VecDeque<OthersTick>);
 
 #[derive(Debug)]
-struct Tick {
+struct OthersTick {
     from_ns: u64,
     to_ns: u64,
     /// CPU time of others a second, cores' worth.
@@ -21,7 +21,7 @@ impl Others {
         let Some((cores, elapsed_s)) = metrics.recent.others().zip(metrics.elapsed_s) else { return };
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds since the tick before")]
         let from_ns = metrics.at_ns.saturating_sub((elapsed_s * 1e9) as u64);
-        self.0.push_back(Tick { from_ns, to_ns: metrics.at_ns, cores });
+        self.0.push_back(OthersTick { from_ns, to_ns: metrics.at_ns, cores });
     }
 
     /// Lets go of what is older.
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn a_tick_counts_as_far_as_it_lies_in_the_time_asked_for() {
-        let tick = |from_ns, cores| Tick { from_ns, to_ns: from_ns + 10, cores };
+        let tick = |from_ns, cores| OthersTick { from_ns, to_ns: from_ns + 10, cores };
         let mut others = Others([tick(0, 1.0), tick(10, 2.0), tick(20, 0.0)].into());
         assert_eq!(others.between(5, 15), Some(1.5));
         assert_eq!(others.between(10, 30), Some(1.0));

@@ -34,7 +34,7 @@ fn share(holds: impl Fn(u64) -> bool) -> f64 {
 
 /// What a phase's rate is multiplied by because of the machine, phase by phase.
 #[derive(Debug, Clone, Copy)]
-enum Machine {
+enum MachineNoise {
     /// Each phase by itself, by this share.
     Still(f64),
     /// Phases resemble their neighbours by this correlation, and vary by 8 %.
@@ -47,20 +47,20 @@ enum Machine {
     Builds,
 }
 
-fn machine(chance: &mut Chance, machine: Machine, count: u64) -> Vec<f64> {
+fn machine(chance: &mut Chance, machine: MachineNoise, count: u64) -> Vec<f64> {
     let (mut state, mut builds) = (chance.normal(), chance.share() < 0.5);
     let next = |nth: u64| match machine {
-        Machine::Still(by) => 1.0 + by * chance.normal(),
-        Machine::Slow(phi) => {
+        MachineNoise::Still(by) => 1.0 + by * chance.normal(),
+        MachineNoise::Slow(phi) => {
             state = phi * state + (1.0 - phi * phi).sqrt() * chance.normal();
             1.0 + 0.08 * state
         }
-        Machine::Drift(by) => 1.0 + by * nth as f64 / count as f64 + 0.01 * chance.normal(),
-        Machine::Walk => {
+        MachineNoise::Drift(by) => 1.0 + by * nth as f64 / count as f64 + 0.01 * chance.normal(),
+        MachineNoise::Walk => {
             state += chance.normal();
             1.0 + 0.05 * state
         }
-        Machine::Builds => {
+        MachineNoise::Builds => {
             builds ^= chance.share() < 0.15;
             if builds { 0.6 + 0.02 * chance.normal() } else { 1.0 + 0.02 * chance.normal() }
         }
@@ -69,7 +69,7 @@ fn machine(chance: &mut Chance, machine: Machine, count: u64) -> Vec<f64> {
 }
 
 /// The card of a run whose pinned phases run at `gain` times the rate of the others.
-fn turns(seed: u64, pairs: u64, on: Machine, gain: f64) -> Card {
+fn turns(seed: u64, pairs: u64, on: MachineNoise, gain: f64) -> Card {
     let mut chance = Chance::seeded(seed);
     let by_phase = machine(&mut chance, on, 2 * pairs);
     let phase = |nth: u64, chance: &mut Chance| {
@@ -87,13 +87,13 @@ fn turns(seed: u64, pairs: u64, on: Machine, gain: f64) -> Card {
 #[test]
 fn where_pinning_changes_nothing_fewer_than_one_run_of_twenty_says_it_does() {
     let machines = [
-        Machine::Still(0.002),
-        Machine::Still(0.05),
-        Machine::Slow(0.5),
-        Machine::Slow(0.9),
-        Machine::Drift(0.3),
-        Machine::Walk,
-        Machine::Builds,
+        MachineNoise::Still(0.002),
+        MachineNoise::Still(0.05),
+        MachineNoise::Slow(0.5),
+        MachineNoise::Slow(0.9),
+        MachineNoise::Drift(0.3),
+        MachineNoise::Walk,
+        MachineNoise::Builds,
     ];
     for on in machines {
         for pairs in [4, 5, 8, 12] {
@@ -104,28 +104,31 @@ fn where_pinning_changes_nothing_fewer_than_one_run_of_twenty_says_it_does() {
             assert!(wrong <= 0.05, "{on:?}, {pairs} pairs: {wrong}");
         }
     }
-    let same = share(|seed| turns(seed, 8, Machine::Still(0.002), 1.0).verdict == Verdict::NoDifference);
+    let same = share(|seed| turns(seed, 8, MachineNoise::Still(0.002), 1.0).verdict == Verdict::NoDifference);
     assert!(same > 0.95, "a rate that stands still is no difference, in {same} of the runs");
-    let open = share(|seed| turns(seed, 4, Machine::Still(0.05), 1.0).verdict == Verdict::Inconclusive);
+    let open = share(|seed| turns(seed, 4, MachineNoise::Still(0.05), 1.0).verdict == Verdict::Inconclusive);
     assert!(open > 0.9, "one that does not is nothing, in {open}");
 }
 
 #[test]
 fn planted_gains_are_found() {
     for (pairs, noise, gain) in [(5, 0.01, 1.1), (12, 0.03, 1.1), (4, 0.02, 1.3), (8, 0.05, 1.3)] {
-        let found = share(|seed| turns(seed, pairs, Machine::Still(noise), gain).verdict == Verdict::Faster);
+        let found = share(|seed| turns(seed, pairs, MachineNoise::Still(noise), gain).verdict == Verdict::Faster);
         println!("{gain} times with {pairs} pairs that vary by {noise}: found in {:.1} %", found * 100.0);
         assert!(found >= 0.9, "{gain} times, {pairs} pairs that vary by {noise}: {found}");
-        let lost = share(|seed| turns(seed, pairs, Machine::Still(noise), 1.0 / gain).verdict == Verdict::Worse);
+        let lost = share(|seed| turns(seed, pairs, MachineNoise::Still(noise), 1.0 / gain).verdict == Verdict::Worse);
         assert!(lost >= 0.9, "and what it costs: {lost}");
     }
 }
 
 #[test]
 fn the_interval_holds_the_truth_as_often_as_it_says() {
-    for (pairs, on) in
-        [(4, Machine::Still(0.05)), (8, Machine::Still(0.05)), (8, Machine::Slow(0.5)), (6, Machine::Walk)]
-    {
+    for (pairs, on) in [
+        (4, MachineNoise::Still(0.05)),
+        (8, MachineNoise::Still(0.05)),
+        (8, MachineNoise::Slow(0.5)),
+        (6, MachineNoise::Walk),
+    ] {
         let holds = share(|seed| {
             let Difference { from, to, .. } = turns(seed + 7000, pairs, on, 1.0).mean;
             (from..=to).contains(&0.0)
@@ -137,12 +140,12 @@ fn the_interval_holds_the_truth_as_often_as_it_says() {
 
 #[test]
 fn nothing_is_said_of_fewer_than_four_pairs() {
-    let card = turns(1, 3, Machine::Still(0.001), 1.5);
+    let card = turns(1, 3, MachineNoise::Still(0.001), 1.5);
     assert_eq!(card.sentence(), "inconclusive: 3 pairs of phases, 4 are the least");
-    let steady = turns(1, 4, Machine::Still(0.0), 1.0);
+    let steady = turns(1, 4, MachineNoise::Still(0.0), 1.0);
     let unsure = Card { cv: Some(Difference { is: 0.0, from: -0.145, to: 0.099 }), ..steady };
     assert_eq!(unsure.why_inconclusive(), "the mean stayed within 3 %, the CV changed by −14.5 to +9.9 points");
-    assert!(turns(1, 4, Machine::Still(0.001), 1.5).verdict == Verdict::Faster, "four are enough");
+    assert!(turns(1, 4, MachineNoise::Still(0.001), 1.5).verdict == Verdict::Faster, "four are enough");
     let none = [
         process(&mut Chance::seeded(1), 0, PHASE, 1e9, 0.1, 0.0),
         process(&mut Chance::seeded(2), 20, PHASE, 1e9, 0.1, 0.0),

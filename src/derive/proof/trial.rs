@@ -19,7 +19,7 @@ const RENEW_NS: u64 = 1_000_000_000;
 /// The last pin, and the card that comes of it. Fed with every event and every tick.
 #[derive(Debug, Default)]
 pub struct Trial {
-    pin: Option<Pin>,
+    pin: Option<PinPress>,
     /// The last pin or restore before that one, ns: earlier bins are of another machine.
     changed_at_ns: u64,
     card: Option<Card>,
@@ -30,7 +30,7 @@ pub struct Trial {
 
 /// Events of one press lie between two ticks, or in ticks that follow each other.
 #[derive(Debug, Clone, Copy)]
-struct Pin {
+struct PinPress {
     /// The tick before the first of its events, ns.
     before_ns: u64,
     /// The tick after the last of them, ns.
@@ -78,7 +78,7 @@ impl Trial {
         }
         let first = joined.map_or(before_ns, |pin| pin.before_ns);
         let since_ns = joined.map_or(self.changed_at_ns, |pin| pin.since_ns);
-        self.pin = Some(Pin { before_ns: first, at_ns, since_ns, renewed_at_ns: at_ns, over: false });
+        self.pin = Some(PinPress { before_ns: first, at_ns, since_ns, renewed_at_ns: at_ns, over: false });
         self.changed_at_ns = at_ns;
     }
 
@@ -92,11 +92,11 @@ impl Trial {
         }
     }
 
-    fn renew(&mut self, pin: Pin, at_ns: u64, bins: &VecDeque<Bin>, others: &Others) {
+    fn renew(&mut self, pin: PinPress, at_ns: u64, bins: &VecDeque<Bin>, others: &Others) {
         let from_ns = pin.at_ns + SETTLING_NS;
         let to_ns = at_ns.min(from_ns + MOST_AFTER_NS);
         let over = at_ns >= from_ns + MOST_AFTER_NS;
-        self.pin = Some(Pin { renewed_at_ns: at_ns, over, ..pin });
+        self.pin = Some(PinPress { renewed_at_ns: at_ns, over, ..pin });
         let within = |from_ns: u64, to_ns: u64| -> Vec<Bin> {
             let from = bins.partition_point(|bin| bin.from_ns < from_ns);
             bins.range(from..).take_while(|bin| bin.to_ns <= to_ns).copied().collect()

@@ -1,8 +1,8 @@
 //! The card of a run: what was watched, how steady its rate was, what moved, what was dropped, and what a pin changed.
 //! What could not be measured is a sentence in `missing`, never a figure.
 
-use super::stretches::{Phase, known, of_side, pairs, phases};
-use super::{Drops, Observation, OwnFigures, Ran, Seen};
+use super::stretches::{CountedStretch, known, of_side, pairs, phases};
+use super::{Observation, OwnFigures, Ran, RunDrops, Seen};
 use crate::derive::flow::{Bin, FlowBasis};
 use crate::derive::jitter::{Jitter, LEAST_BINS};
 use crate::derive::moves::{Evidence, MovesByClass};
@@ -40,7 +40,7 @@ pub struct RunCard {
     /// Why nothing is known of that, where the command is an iperf 3 that would report.
     pub unread: Option<Unread>,
     /// Packets dropped while the command ran; none before its second sample.
-    pub drops: Option<Drops>,
+    pub drops: Option<RunDrops>,
     /// What was found, and for how long.
     pub findings: Vec<Seen>,
     /// Seconds with a busy watched thread.
@@ -50,7 +50,7 @@ pub struct RunCard {
     /// Unpinned against pinned; none where it was not asked for.
     pub comparison: Option<Comparison>,
     /// The limits asked for.
-    pub limits: Vec<Limit>,
+    pub limits: Vec<CardLimit>,
     /// What could not be measured, and what to do about it: one sentence each.
     pub missing: Vec<String>,
 }
@@ -117,7 +117,7 @@ pub struct Comparison {
 
 /// A limit and what was measured against it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Limit {
+pub struct CardLimit {
     /// `max_cv` (a share) or `max_drops` (packets).
     pub name: &'static str,
     /// What is allowed.
@@ -126,7 +126,7 @@ pub struct Limit {
     pub measured: Option<f64>,
 }
 
-impl Limit {
+impl CardLimit {
     /// More was measured than is allowed.
     #[must_use]
     pub fn is_broken(&self) -> bool {
@@ -223,15 +223,15 @@ fn limits(
     asked: &RunAsked,
     jitter: Option<Jitter>,
     comparison: Option<&Comparison>,
-    drops: Option<&Drops>,
-) -> Vec<Limit> {
+    drops: Option<&RunDrops>,
+) -> Vec<CardLimit> {
     let side = comparison.map_or(jitter, |both| both.card.as_ref().map(|card| card.after.jitter));
-    let cv = asked.max_cv_ppm.map(|ppm| Limit {
+    let cv = asked.max_cv_ppm.map(|ppm| CardLimit {
         name: "max_cv",
         limit: ppm as f64 / 1e6,
         measured: side.and_then(|jitter| jitter.cv),
     });
-    let dropped = asked.max_drops.map(|packets| Limit {
+    let dropped = asked.max_drops.map(|packets| CardLimit {
         name: "max_drops",
         limit: packets as f64,
         measured: drops.map(|drops| drops.total() as f64),
@@ -240,7 +240,7 @@ fn limits(
 }
 
 /// The first thing that is missing on the way from a thread to a figure; what comes after it would be missing anyway.
-fn missing(seen: &Observation, asked: &RunAsked, phases: &[Phase], pairs: &[Pair]) -> Vec<String> {
+fn missing(seen: &Observation, asked: &RunAsked, phases: &[CountedStretch], pairs: &[Pair]) -> Vec<String> {
     let bins_of = |side| known(&of_side(phases, side));
     let (unpinned, pinned) = (bins_of(StretchSide::Unpinned), bins_of(StretchSide::Pinned));
     let settle_s = asked.settle_ns as f64 / 1e9;

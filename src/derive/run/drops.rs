@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Packets dropped over a run.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Drops {
+pub struct RunDrops {
     /// Of every namespace: which of them a flow crosses is known later.
     links: BTreeMap<LinkKey, (String, u64)>,
     /// The own namespace, and those that a flow of the benchmark crossed: drops in any other are somebody else's.
@@ -25,7 +25,7 @@ pub struct Drops {
     known: bool,
 }
 
-impl Drops {
+impl RunDrops {
     /// Adds what was lost on the way of the flows where neither links nor backlogs count it.
     pub(super) fn observe_way(&mut self, losses: &Losses) {
         self.way |= losses.sent.is_some();

@@ -18,9 +18,9 @@ const NO_TEST: &str = "the command has had no test of its own, so whose threads 
 #[derive(Debug, Default)]
 pub struct Run {
     /// None where the command's own was not asked for.
-    own: Option<View>,
+    own: Option<ObservedItems>,
     /// None once something of the command's own is found.
-    all: Option<View>,
+    all: Option<ObservedItems>,
     measure: Option<Measure>,
     /// The command is iperf itself: what it cannot do is not done by others.
     is_iperf: bool,
@@ -33,7 +33,7 @@ pub struct Run {
 
 /// The items as far as they are looked at, folded.
 #[derive(Debug)]
-struct View {
+struct ObservedItems {
     derivation: Derivation,
     observation: Observation,
     /// The command's process: what it says may come before the first sample that knows it.
@@ -50,7 +50,7 @@ impl Run {
             Item::Sample(sample) => self.look(sample),
         }
         let Some(own) = &mut self.own else {
-            return self.all.get_or_insert_with(|| View::of(Derivation::of_everything())).take(item);
+            return self.all.get_or_insert_with(|| ObservedItems::of(Derivation::of_everything())).take(item);
         };
         let Some(all) = &mut self.all else { return own.take(item) };
         let metrics = own.take(item.clone());
@@ -77,7 +77,7 @@ impl Run {
         Some(if matches!(card.measured, Some(Measured::Everything { .. })) { without_pins(card) } else { card })
     }
 
-    fn view(&self) -> Option<&View> {
+    fn view(&self) -> Option<&ObservedItems> {
         let own = self.own.as_ref();
         if self.was_over_at_once() { own } else { self.all.as_ref().or(own) }
     }
@@ -93,9 +93,9 @@ impl Run {
         self.is_iperf = ["iperf3", "iperf"].contains(&program);
         if self.measure == Some(Measure::Command) {
             let derivation = Derivation::of_command();
-            self.own = Some(View::of(derivation));
+            self.own = Some(ObservedItems::of(derivation));
         }
-        self.all = Some(View::of(Derivation::of_everything()));
+        self.all = Some(ObservedItems::of(Derivation::of_everything()));
     }
 
     fn look(&mut self, sample: &Sample) {
@@ -124,7 +124,7 @@ fn without_pins(card: RunCard) -> RunCard {
     }
 }
 
-impl View {
+impl ObservedItems {
     fn of(derivation: Derivation) -> Self {
         Self { derivation, observation: Observation::default(), command: None }
     }

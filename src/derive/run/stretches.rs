@@ -15,7 +15,7 @@ pub(super) struct Stretch {
 
 /// What counts of a stretch.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Phase {
+pub(super) struct CountedStretch {
     pub(super) side: StretchSide,
     pub(super) bins: Vec<Bin>,
 }
@@ -30,7 +30,7 @@ pub(super) fn phases(
     bins: &[Bin],
     basis: Option<&FlowBasis>,
     settle_ns: u64,
-) -> Vec<Phase> {
+) -> Vec<CountedStretch> {
     let mut phases = Vec::new();
     for run in runs {
         let run_to_ns = run.to_ns.unwrap_or(u64::MAX);
@@ -40,7 +40,7 @@ pub(super) fn phases(
             let from_ns = stretch.from_ns.max(first_ns).saturating_add(settle_ns);
             let part = within(bins, from_ns, stretch.to_ns.min(last_ns));
             if known(part) > 0 {
-                phases.push(Phase { side: stretch.side, bins: part.to_vec() });
+                phases.push(CountedStretch { side: stretch.side, bins: part.to_vec() });
             }
         }
     }
@@ -48,17 +48,17 @@ pub(super) fn phases(
 }
 
 /// The bins of one side.
-pub(super) fn of_side(phases: &[Phase], side: StretchSide) -> Vec<Bin> {
+pub(super) fn of_side(phases: &[CountedStretch], side: StretchSide) -> Vec<Bin> {
     phases.iter().filter(|phase| phase.side == side).flat_map(|phase| &phase.bins).copied().collect()
 }
 
 /// Neighbours of different sides, unpinned first. What was cut short, to less than half of what is usual, is nobody's neighbour.
-pub(super) fn pairs(phases: &[Phase]) -> Vec<Pair> {
+pub(super) fn pairs(phases: &[CountedStretch]) -> Vec<Pair> {
     let mut lengths: Vec<usize> = phases.iter().map(|phase| known(&phase.bins)).collect();
     lengths.sort_unstable();
     let usual = lengths.get(lengths.len() / 2).copied().unwrap_or(0);
     let mut pairs = Vec::new();
-    let mut alone: Option<&Phase> = None;
+    let mut alone: Option<&CountedStretch> = None;
     for phase in phases.iter().filter(|phase| known(&phase.bins) >= LEAST_BINS.max(usual / 2)) {
         alone = match alone.filter(|one| one.side != phase.side) {
             None => Some(phase),

@@ -1,7 +1,7 @@
 //! The `events` and the `trace` of an object: what happened since the object before, each with its kind. It computes nothing.
 
 use super::benchmark::{IntervalObject, WholeTest};
-use crate::derive::{Metrics, MoveClass, TracedMove, UndonePin};
+use crate::derive::{Metrics, MoveClass, OverriddenPin, TracedMove};
 use crate::sample::{CoreSet, Event, Report, Side, StretchSide, TraceSource};
 use serde::Serialize;
 
@@ -88,7 +88,7 @@ impl<'a> Happened<'a> {
         moves.chain(done).chain(metrics.undone.iter().map(Self::undone)).collect()
     }
 
-    fn undone(UndonePin { thread, gave, now, .. }: &'a UndonePin) -> Self {
+    fn undone(OverriddenPin { thread, gave, now, .. }: &'a OverriddenPin) -> Self {
         Self::PinUndone { pid: thread.pid, tid: thread.tid, gave, now }
     }
 

@@ -4,7 +4,7 @@
 use super::rows;
 use crate::derive::moves::MovesByClass;
 use crate::derive::placement::Proposal;
-use crate::derive::proof::{Difference, Side};
+use crate::derive::proof::{CardSide, Difference};
 use crate::derive::run::{Comparison, RunCard, Seen};
 use crate::derive::{Card, Jitter};
 use crate::report::pair;
@@ -97,7 +97,7 @@ fn proposal(proposal: &Result<Proposal, String>) -> Value {
 }
 
 fn comparison(both: &Comparison, settle_s: f64) -> Value {
-    let side = |side: &Side| json!({ "jitter": jitter(&side.jitter), "moves_per_s": side.moves_per_s, "other_cores": side.others });
+    let side = |side: &CardSide| json!({ "jitter": jitter(&side.jitter), "moves_per_s": side.moves_per_s, "other_cores": side.others });
     let difference = |of: &Difference| json!({ "is": of.is, "from": of.from, "to": of.to });
     let card = both.card.as_ref();
     json!({

@@ -3,7 +3,7 @@
 use crate::derive::Jitter;
 use crate::derive::moves::{Evidence, MovesByClass};
 use crate::derive::placement::Proposal;
-use crate::derive::run::{Comparison, Limit, Measured, Ran, RunCard};
+use crate::derive::run::{CardLimit, Comparison, Measured, Ran, RunCard};
 use crate::report::figures::{count, digits, percent, rate, seconds};
 use crate::report::page::{ComparisonTable, Fact, fact};
 use crate::report::pair::{self, unknown};
@@ -186,7 +186,7 @@ fn proposed(proposal: &Proposal) -> Vec<Fact> {
 }
 
 /// A limit in a sentence.
-pub(super) fn limit_text(limit: &Limit) -> String {
+pub(super) fn limit_text(limit: &CardLimit) -> String {
     let (name, what) = match limit.name {
         "max_drops" => ("--max-drops", "packets dropped"),
         _ => ("--max-cv", "CV"),

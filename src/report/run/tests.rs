@@ -3,8 +3,8 @@
 use super::*;
 use crate::derive::jitter::Jitter;
 use crate::derive::moves::{Evidence, MovesByClass};
-use crate::derive::proof::{Card, Difference, Phase, Side, Verdict};
-use crate::derive::run::{Comparison, Limit, MovesSeen, Ran, Seen, WatchedThreads};
+use crate::derive::proof::{Card, CardSide, Difference, Phase, Verdict};
+use crate::derive::run::{CardLimit, Comparison, MovesSeen, Ran, Seen, WatchedThreads};
 use crate::derive::{Finding, FlowBasis};
 use crate::sample::{CoreSet, Host, PinMode, RunAsked};
 use std::sync::Arc;
@@ -72,15 +72,15 @@ fn never() -> RunCard {
         proposal: Some(Err("only core 0 may run the busy threads".to_owned())),
         comparison: None,
         limits: vec![
-            Limit { name: "max_cv", limit: 0.05, measured: Some(0.302) },
-            Limit { name: "max_drops", limit: 0.0, measured: None },
+            CardLimit { name: "max_cv", limit: 0.05, measured: Some(0.302) },
+            CardLimit { name: "max_drops", limit: 0.0, measured: None },
         ],
         missing: Vec::new(),
     }
 }
 
 fn compared() -> RunCard {
-    let side = |mean, deviation, moves_per_s, others| Side { jitter: jitter(mean, deviation), moves_per_s, others };
+    let side = |mean, deviation, moves_per_s, others| CardSide { jitter: jitter(mean, deviation), moves_per_s, others };
     let phase = |nth: u64| {
         let pinned = [1, 2, 4, 7].contains(&nth);
         let mean = if pinned { 35.0e9 } else { 28.0e9 + 0.2e9 * nth as f64 };
@@ -127,7 +127,7 @@ fn the_text_says_what_was_measured_in_words_and_units() {
 #[test]
 fn what_is_not_counted_of_udp_is_said() {
     let mut udp = RunCard { basis: Some(FlowBasis::Link("v0".to_owned())), ..never() };
-    udp.drops = Some(crate::derive::run::Drops::default());
+    udp.drops = Some(crate::derive::run::RunDrops::default());
     udp.limits[1].measured = Some(0.0);
     let text = card(&udp, Format::Text);
     for line in [

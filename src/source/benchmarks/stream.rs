@@ -27,7 +27,7 @@ type ReportByIndex = Vec<(usize, Option<Reported>, Option<Unread>)>;
 
 /// Follows all of them.
 #[derive(Debug)]
-pub(in crate::source) struct Reports {
+pub(in crate::source) struct ReportStreams {
     roots: Roots,
     named: Option<Named>,
     own: OwnReports,
@@ -39,7 +39,7 @@ pub(in crate::source) struct Reports {
     joined: Arc<Vec<Benchmark>>,
 }
 
-impl Reports {
+impl ReportStreams {
     /// Nothing is opened yet: iperf 3 may make the file later.
     pub fn new(roots: &Roots, named: Option<PathBuf>) -> Self {
         Self {

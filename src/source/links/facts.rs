@@ -2,7 +2,7 @@
 //! UTF-8, a struct that has grown or an attribute nobody knows yet costs that attribute at most, never the link.
 
 use crate::sample::{Ifindex, Kind, LinkFacts, LinkState, PeerRef, PortState};
-use crate::source::ethtool::Drivers;
+use crate::source::ethtool_ioctl::Drivers;
 use crate::source::netlink::message::{Message, Request, attribute, attributes, i32_at, text, u32_at};
 use crate::text::clean;
 use netlink_packet_core::NLM_F_DUMP;

@@ -3,7 +3,7 @@
 //! link's row finds no link and is dropped, and a link created since has facts but no counters yet.
 
 use super::LinkReading;
-use super::claims::{self, Claims};
+use super::claimed_speed::{self, Claims};
 use super::counters;
 use super::facts::{self, Described, LinkChange, MessageNamespace};
 use super::nsid;
@@ -342,7 +342,7 @@ impl<W: Wire> Reader<W> {
     fn ask_drivers(&mut self, links: &[Ifindex]) {
         let Some(drivers) = &self.place.drivers else { return };
         for &ifindex in links {
-            self.table.claim(ifindex, drivers.speed(ifindex).ok().and_then(claims::known));
+            self.table.claim(ifindex, drivers.speed(ifindex).ok().and_then(claimed_speed::known));
         }
     }
 

@@ -2,7 +2,7 @@
 //! (`ETHTOOL_MSG_FEATURES_GET`, Linux 5.7), before it the drivers. Asked for rarely. Every byte is treated as hostile.
 
 use crate::sample::{Ifindex, LinkKey, Offload, Offloads};
-use crate::source::ethtool::{Drivers, Feature};
+use crate::source::ethtool_ioctl::{Drivers, Feature};
 use crate::source::netlink::dialogue::Dialogue;
 use crate::source::netlink::generic::{self, FIXED};
 use crate::source::netlink::message::{Message, Request, attribute, attributes, text};

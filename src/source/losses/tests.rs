@@ -24,8 +24,8 @@ fn path(netns: u64) -> FlowPath {
     }
 }
 
-fn watched<'a>(spaces: &'a Spaces, flows: &'a [FlowSample], paths: &'a [FlowPath]) -> Watched<'a> {
-    Watched { spaces, list: &[], waits: false, flows, paths }
+fn watched<'a>(spaces: &'a Spaces, flows: &'a [FlowSample], paths: &'a [FlowPath]) -> WatchedFlows<'a> {
+    WatchedFlows { spaces, list: &[], waits: false, flows, paths }
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn while_a_benchmark_waits_its_counters_are_read_at_a_pace_of_their_own() {
     let (spaces, mut reader) = (Spaces::new(&roots, Choice::Own), LossReader::new(&roots));
     let netns = spaces.own();
     let list = [Space { netns, name: None, pid: Some(std::process::id()), rests: false }];
-    let waiting = Watched { spaces: &spaces, list: &list, waits: true, flows: &[], paths: &[] };
+    let waiting = WatchedFlows { spaces: &spaces, list: &list, waits: true, flows: &[], paths: &[] };
     let first = reader.read(waiting, 1);
     assert_eq!(first.protocols.len(), 1, "what counts before the first packet");
     let again = reader.read(waiting, WAITING_EVERY_NS);
@@ -68,14 +68,14 @@ fn while_a_benchmark_waits_its_counters_are_read_at_a_pace_of_their_own() {
     let later = reader.read(waiting, 1 + WAITING_EVERY_NS);
     assert!(later.protocols[0].at_ns > first.protocols[0].at_ns, "but now and then");
     let (flows, paths) = ([flow(netns)], [path(netns)]);
-    let begun = reader.read(Watched { flows: &flows, paths: &paths, ..waiting }, 2 + WAITING_EVERY_NS);
+    let begun = reader.read(WatchedFlows { flows: &flows, paths: &paths, ..waiting }, 2 + WAITING_EVERY_NS);
     assert!(begun.protocols[0].at_ns > later.protocols[0].at_ns, "a flow is read on every tick");
     let ended = reader.read(waiting, 3 + WAITING_EVERY_NS);
     assert!(ended.protocols[0].at_ns > begun.protocols[0].at_ns, "and once more when it has ended");
-    let gone = reader.read(Watched { waits: false, ..waiting }, 4 + WAITING_EVERY_NS);
+    let gone = reader.read(WatchedFlows { waits: false, ..waiting }, 4 + WAITING_EVERY_NS);
     assert_eq!((gone.protocols.len(), reader.places.len()), (1, 0), "with the last watched one all is closed");
     let crowd = vec![list[0].clone(); MOST_WAITING + 1];
-    let many = Watched { list: &crowd, ..waiting };
+    let many = WatchedFlows { list: &crowd, ..waiting };
     assert_eq!(reader.read(many, 5 + WAITING_EVERY_NS), LossReading::default(), "a host of containers costs nothing");
 }
 
@@ -85,7 +85,7 @@ fn a_host_of_many_links_is_asked_for_their_qdiscs_only_once_a_flow_begins() {
     let (spaces, mut reader) = (Spaces::new(&roots, Choice::Own), LossReader::new(&roots));
     let netns = spaces.own();
     let list = [Space { netns, name: None, pid: Some(std::process::id()), rests: false }];
-    let waiting = Watched { spaces: &spaces, list: &list, waits: true, flows: &[], paths: &[] };
+    let waiting = WatchedFlows { spaces: &spaces, list: &list, waits: true, flows: &[], paths: &[] };
     let dumped = |reader: &mut LossReader| {
         let place = reader.places.get_mut(&netns).expect("it is open").as_mut().expect("and may be entered");
         std::mem::replace(&mut place.dumped, MANY_QDISCS)
@@ -96,7 +96,7 @@ fn a_host_of_many_links_is_asked_for_their_qdiscs_only_once_a_flow_begins() {
     assert_eq!(later.protocols.len(), 1, "what the protocols count is read with many, too");
     assert_eq!((dumped(&mut reader), later.qdiscs), (MANY_QDISCS, Vec::new()), "but nobody asks for qdiscs");
     let (flows, paths) = ([flow(netns)], [path(netns)]);
-    reader.read(Watched { flows: &flows, paths: &paths, ..waiting }, 2 + WAITING_EVERY_NS);
+    reader.read(WatchedFlows { flows: &flows, paths: &paths, ..waiting }, 2 + WAITING_EVERY_NS);
     assert!(dumped(&mut reader) < MANY_QDISCS, "those of a flow's way are read, however many there are");
 }
 

@@ -19,7 +19,7 @@ const MOST_UNSENT: usize = 1 << 20;
 
 /// An open connection.
 #[derive(Debug)]
-pub(super) struct Connection {
+pub(super) struct OvsConnection {
     socket: OwnedFd,
     framer: Framer,
     unsent: Vec<u8>,
@@ -34,7 +34,7 @@ pub(super) enum Over {
     Wrong(String),
 }
 
-impl Connection {
+impl OvsConnection {
     /// Connects; a listener that does not take connections in is an error, not a wait.
     pub fn open(path: &Path) -> io::Result<Self> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -97,7 +97,7 @@ impl Connection {
     }
 }
 
-impl AsFd for Connection {
+impl AsFd for OvsConnection {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }

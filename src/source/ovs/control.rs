@@ -2,7 +2,7 @@
 //! datapath has counted. It never waits: the answer is heard when it comes. What answers wrongly is left alone for a while.
 
 use super::budget::Budget;
-use super::connection::{Connection, Over};
+use super::connection::{Over, OvsConnection};
 use super::silence;
 use crate::text::clean;
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ pub(super) struct Control {
     path: PathBuf,
     /// Its process.
     pub pid: u32,
-    connection: Option<Connection>,
+    connection: Option<OvsConnection>,
     budget: Budget,
     /// When the question was asked that is not answered yet.
     asked_at_ns: Option<u64>,
@@ -66,7 +66,7 @@ impl Control {
         self.path == path
     }
 
-    pub fn connection(&self) -> Option<&Connection> {
+    pub fn connection(&self) -> Option<&OvsConnection> {
         self.connection.as_ref()
     }
 
@@ -95,7 +95,7 @@ impl Control {
         self.ask_at_ns = now_ns + PACE_NS;
         let is_new = self.connection.is_none();
         if is_new {
-            match Connection::open(&self.path) {
+            match OvsConnection::open(&self.path) {
                 Ok(connection) => self.connection = Some(connection),
                 Err(error) => {
                     let why = match error.kind() {

@@ -3,7 +3,7 @@
 //! asked and nothing is kept open.
 
 use super::control::{Control, DATAPATH};
-use super::kernel::Kernel;
+use super::kernel::DatapathSocket;
 use super::readiness::Readiness;
 use crate::sample::{FlowPath, LinkKey, OvsDatapath, OvsSwitch, Problem};
 use crate::source::spaces::Spaces;
@@ -25,7 +25,7 @@ pub(super) struct Around<'a> {
 
 /// Which switches the flows cross.
 #[derive(Debug, Default, PartialEq)]
-struct Wanted {
+struct WantedDatapaths {
     /// The kernel's: the database's socket by namespace, whose bridges share one datapath.
     kernels: BTreeMap<u64, String>,
     /// Userspace ones: the namespace by the database's socket.
@@ -34,24 +34,24 @@ struct Wanted {
 
 /// Reads the datapaths on the way.
 #[derive(Debug, Default)]
-pub(super) struct Datapaths {
-    wanted: Wanted,
+pub(super) struct DatapathReader {
+    wanted: WantedDatapaths,
     /// What it was found with.
     paths: Arc<Vec<FlowPath>>,
     switches: Arc<Vec<OvsSwitch>>,
     /// By namespace; the reason where it cannot be read.
-    kernels: BTreeMap<u64, Result<Kernel, String>>,
+    kernels: BTreeMap<u64, Result<DatapathSocket, String>>,
     /// By the database's socket.
     controls: BTreeMap<String, Control>,
     problems: Vec<Problem>,
 }
 
-impl Datapaths {
+impl DatapathReader {
     /// The counters of the datapaths on the way, sorted by socket, namespace and name. What was lost since the last sample
     /// that had flows is read once more after they ended.
     pub fn read(&mut self, around: Around<'_>, readiness: &mut Readiness, buffer: &mut Vec<u8>) -> Vec<OvsDatapath> {
         let ended = around.paths.is_empty();
-        if ended && self.wanted == Wanted::default() {
+        if ended && self.wanted == WantedDatapaths::default() {
             return Vec::new();
         }
         if !ended {
@@ -107,7 +107,7 @@ impl Datapaths {
         }
         (self.paths, self.switches) = (Arc::clone(around.paths), Arc::clone(around.switches));
         let crossed: BTreeSet<LinkKey> = around.paths.iter().flat_map(|path| &path.hops).map(|hop| hop.link).collect();
-        let mut wanted = Wanted::default();
+        let mut wanted = WantedDatapaths::default();
         for switch in around.switches.iter() {
             let is_crossed = |kind: &str| {
                 let bridges = switch.bridges.iter().filter(|bridge| bridge.datapath == kind);
@@ -130,7 +130,7 @@ impl Datapaths {
     fn enter(&mut self, spaces: &Spaces) {
         for &netns in self.wanted.kernels.keys() {
             let Entry::Vacant(empty) = self.kernels.entry(netns) else { continue };
-            match spaces.inside(netns, Kernel::open) {
+            match spaces.inside(netns, DatapathSocket::open) {
                 Ok(Some(kernel)) => drop(empty.insert(Ok(kernel))),
                 Ok(None) => {
                     let why = "this kernel has no datapath of Open vSwitch (modprobe openvswitch), so what one loses is not known";

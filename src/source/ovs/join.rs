@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// What is joined.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Told<'a> {
+pub(super) struct JoinedPorts<'a> {
     pub socket: &'a str,
     pub netns: u64,
     pub tables: &'a Tables,
@@ -39,8 +39,8 @@ enum Is {
 }
 
 /// Joins; `number` gives each interface without a kernel link its index.
-pub(super) fn join(told: Told<'_>, mut number: impl FnMut(Uuid) -> Ifindex) -> Joined {
-    let mut found = Found { told, number: &mut number, rows: BTreeMap::new(), seen: BTreeSet::new() };
+pub(super) fn join(told: JoinedPorts<'_>, mut number: impl FnMut(Uuid) -> Ifindex) -> Joined {
+    let mut found = FoundPort { told, number: &mut number, rows: BTreeMap::new(), seen: BTreeSet::new() };
     let mut bridges: Vec<OvsBridge> = told.tables.bridges.values().map(|bridge| found.bridge(bridge)).collect();
     bridges.sort_by(|a, b| a.name.cmp(&b.name));
     let rows = found.rows;
@@ -63,8 +63,8 @@ enum Row {
     Interface,
 }
 
-struct Found<'a, 'b> {
-    told: Told<'a>,
+struct FoundPort<'a, 'b> {
+    told: JoinedPorts<'a>,
     number: &'b mut dyn FnMut(Uuid) -> Ifindex,
     /// The interfaces that become links of their own.
     rows: BTreeMap<Uuid, (LinkKey, Option<Ifindex>)>,
@@ -72,7 +72,7 @@ struct Found<'a, 'b> {
     seen: BTreeSet<(Row, Uuid)>,
 }
 
-impl Found<'_, '_> {
+impl FoundPort<'_, '_> {
     fn bridge(&mut self, bridge: &Bridge) -> OvsBridge {
         let mut ports = Vec::new();
         for id in &bridge.ports {
@@ -151,7 +151,7 @@ impl Found<'_, '_> {
     }
 }
 
-impl<'a> Told<'a> {
+impl<'a> JoinedPorts<'a> {
     fn at(self, key: LinkKey) -> Option<&'a LinkFacts> {
         let at = self.kernel.binary_search_by_key(&key, |link| link.key()).ok()?;
         Some(&self.kernel[at])

@@ -25,12 +25,12 @@ const MOST: usize = 64;
 
 /// A socket of the family in one namespace.
 #[derive(Debug)]
-pub(super) struct Kernel {
+pub(super) struct DatapathSocket {
     dialogue: Dialogue<KernelSocket>,
     request: Request,
 }
 
-impl Kernel {
+impl DatapathSocket {
     /// Opens it in the calling thread's namespace; none where the kernel has no such datapath.
     pub fn open() -> io::Result<Option<Self>> {
         match generic::open(FAMILY, GET) {

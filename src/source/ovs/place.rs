@@ -14,7 +14,7 @@ const ENVIRONMENT: [&str; 2] = ["OVS_RUNDIR", "OVS_DBDIR"];
 
 /// One socket that may be there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct SocketPlace {
     /// A socket, or the directory it is in.
     pub path: PathBuf,
     /// Somebody named it: that nothing is there is worth a word.
@@ -23,22 +23,23 @@ pub struct Place {
 
 /// A socket that is there, and which file it is: one may be found in two ways.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Socket {
+pub(super) struct PresentSocket {
     pub path: PathBuf,
     pub file: (u64, u64),
 }
 
 /// Every place to look at, given the environment and what the command line names.
-pub fn places(environment: impl Fn(&str) -> Option<OsString>, asked: &[PathBuf]) -> Vec<Place> {
+pub fn places(environment: impl Fn(&str) -> Option<OsString>, asked: &[PathBuf]) -> Vec<SocketPlace> {
     // Mostly the same directory by two names: one look a second is enough.
     let real = |path: &str| Path::new(path).parent().and_then(|parent| parent.canonicalize().ok());
     let runs = if real(RUN[0]) == real(RUN[1]) { &RUN[..1] } else { &RUN };
     let usual = runs.iter().map(PathBuf::from);
     let told = ENVIRONMENT.iter().filter_map(|name| environment(name)).filter(|path| !path.is_empty());
-    let usual =
-        usual.chain(told.map(PathBuf::from)).map(|directory| Place { path: directory.join(SOCKET), asked: false });
-    let asked = asked.iter().map(|path| Place { path: path.clone(), asked: true });
-    let mut all: Vec<Place> = Vec::new();
+    let usual = usual
+        .chain(told.map(PathBuf::from))
+        .map(|directory| SocketPlace { path: directory.join(SOCKET), asked: false });
+    let asked = asked.iter().map(|path| SocketPlace { path: path.clone(), asked: true });
+    let mut all: Vec<SocketPlace> = Vec::new();
     for place in asked.chain(usual) {
         if all.iter().all(|known| known.path != place.path && known.path.join(SOCKET) != place.path) {
             all.push(place);
@@ -47,12 +48,12 @@ pub fn places(environment: impl Fn(&str) -> Option<OsString>, asked: &[PathBuf])
     all
 }
 
-impl Place {
+impl SocketPlace {
     /// The socket; none where nothing is. One system call where nothing is.
     ///
     /// # Errors
     /// Something else is there, or it may not be looked at.
-    pub(super) fn socket(&self) -> io::Result<Option<Socket>> {
+    pub(super) fn socket(&self) -> io::Result<Option<PresentSocket>> {
         let mut path = self.path.clone();
         let mut found = std::fs::metadata(&path);
         if found.as_ref().is_ok_and(std::fs::Metadata::is_dir) {
@@ -60,7 +61,9 @@ impl Place {
             found = std::fs::metadata(&path);
         }
         match found {
-            Ok(file) if file.file_type().is_socket() => Ok(Some(Socket { path, file: (file.dev(), file.ino()) })),
+            Ok(file) if file.file_type().is_socket() => {
+                Ok(Some(PresentSocket { path, file: (file.dev(), file.ino()) }))
+            }
             Ok(_) => Err(io::Error::other("it is no socket")),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
@@ -85,20 +88,23 @@ mod tests {
         );
         let all = places(environment, &["/srv/ovs/db.sock".into(), "/a".into()]);
         let of = |path: &str| all.iter().filter(|place| place.path == Path::new(path)).collect::<Vec<_>>();
-        assert_eq!(of("/srv/ovs/db.sock"), [&Place { path: "/srv/ovs/db.sock".into(), asked: true }]);
+        assert_eq!(of("/srv/ovs/db.sock"), [&SocketPlace { path: "/srv/ovs/db.sock".into(), asked: true }]);
         assert_eq!(of("/a").len(), 1, "what is asked for is there");
-        assert_eq!(of("/run/openvswitch/db.sock"), [&Place { path: "/run/openvswitch/db.sock".into(), asked: false }]);
+        assert_eq!(
+            of("/run/openvswitch/db.sock"),
+            [&SocketPlace { path: "/run/openvswitch/db.sock".into(), asked: false }]
+        );
     }
 
     #[test]
     fn a_directory_stands_for_the_socket_in_it() {
         let root = tempfile::tempdir().expect("a temporary directory");
-        let place = Place { path: root.path().to_owned(), asked: true };
+        let place = SocketPlace { path: root.path().to_owned(), asked: true };
         assert_eq!(place.socket().expect("readable"), None, "nothing is there yet");
         let _listener = std::os::unix::net::UnixListener::bind(root.path().join(SOCKET)).expect("it binds");
         let found = place.socket().expect("readable").expect("it is there");
         assert_eq!(found.path, root.path().join(SOCKET));
-        let file = Place { path: "/dev/null".into(), asked: true };
+        let file = SocketPlace { path: "/dev/null".into(), asked: true };
         assert_eq!(file.socket().expect_err("no socket").to_string(), "it is no socket");
     }
 }

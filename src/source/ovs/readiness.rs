@@ -1,6 +1,6 @@
 //! One descriptor that tells when any connection has something to read. It exists while there is reason to.
 
-use super::connection::Connection;
+use super::connection::OvsConnection;
 use rustix::event::epoll;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -21,7 +21,7 @@ impl Readiness {
     }
 
     /// Waits for this one too. Where that cannot be, it is heard at every tick.
-    pub fn add(&mut self, connection: &Connection) {
+    pub fn add(&mut self, connection: &OvsConnection) {
         if self.epoll.is_none() {
             self.epoll = epoll::create(epoll::CreateFlags::CLOEXEC).ok();
         }

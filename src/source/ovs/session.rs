@@ -2,9 +2,9 @@
 //! for again about once a second. It never waits, and says in one sentence what is wrong.
 
 use super::budget::{BYTES_PER_S, Budget};
-use super::connection::{Connection, Over};
+use super::connection::{Over, OvsConnection};
 use super::daemon::Daemon;
-use super::place::{Place, Socket};
+use super::place::{PresentSocket, SocketPlace};
 use super::protocol::{self, Heard};
 use super::silence::Silence;
 use super::tables::Tables;
@@ -31,7 +31,7 @@ pub(super) struct Changes {
 /// One database.
 #[derive(Debug)]
 pub(super) struct Session {
-    place: Place,
+    place: SocketPlace,
     /// Its socket, cleaned: its name everywhere else.
     pub name: String,
     here: Option<Here>,
@@ -57,15 +57,15 @@ pub(super) struct Session {
 /// The connection, while there is one.
 #[derive(Debug)]
 struct Here {
-    connection: Connection,
-    socket: Socket,
+    connection: OvsConnection,
+    socket: PresentSocket,
     silence: Silence,
     /// It owes an answer for too long, which is the problem told.
     silent: bool,
 }
 
 impl Session {
-    pub fn new(place: Place) -> Self {
+    pub fn new(place: SocketPlace) -> Self {
         Self {
             name: clean(place.path.as_os_str().as_bytes()),
             place,
@@ -86,7 +86,7 @@ impl Session {
     }
 
     /// The connection, where there is one.
-    pub fn connection(&self) -> Option<&Connection> {
+    pub fn connection(&self) -> Option<&OvsConnection> {
         self.here.as_ref().map(|here| &here.connection)
     }
 
@@ -130,7 +130,7 @@ impl Session {
     fn connect(&mut self, roots: &Roots, taken: &[(u64, u64)], now_ns: u64) -> bool {
         let connected = self.place.socket().and_then(|socket| match socket {
             Some(socket) if taken.contains(&socket.file) => Ok(None),
-            Some(socket) => Ok(Some((Connection::open(&socket.path)?, socket))),
+            Some(socket) => Ok(Some((OvsConnection::open(&socket.path)?, socket))),
             None if self.place.asked => Err(io::ErrorKind::NotFound.into()),
             None => Ok(None),
         });

@@ -1,6 +1,6 @@
 //! The reader against a database that the test plays itself, over a true socket.
 
-use super::{OvsReader, Place};
+use super::{OvsReader, SocketPlace};
 use crate::sample::{Ifindex, Kind, LinkFacts, LinkKey, OvsSwitch};
 use crate::source::Roots;
 use serde_json::{Value, json};
@@ -69,7 +69,7 @@ fn say(stream: &mut UnixStream, text: &str) {
 
 fn reader(proc: &Path, socket: &Path) -> OvsReader {
     let roots = Roots { proc: proc.to_owned(), sys: PathBuf::from("/nonexistent") };
-    OvsReader::new(&roots, &[Place { path: socket.to_owned(), asked: true }])
+    OvsReader::new(&roots, &[SocketPlace { path: socket.to_owned(), asked: true }])
 }
 
 fn kernel_link(index: u32, name: &str) -> Arc<LinkFacts> {

@@ -23,12 +23,12 @@ const LONGEST: u64 = 16 * 1024;
 pub(super) struct Containers {
     proc: PathBuf,
     own: u64,
-    known: BTreeMap<u64, Known>,
+    known: BTreeMap<u64, KnownContainer>,
     due_ns: u64,
 }
 
 #[derive(Debug, Clone)]
-struct Known {
+struct KnownContainer {
     pid: u32,
     owner: Option<Owner>,
     ask_ns: u64,
@@ -75,7 +75,7 @@ impl Containers {
                 continue;
             };
             let was = known.remove(&space.netns).filter(|was| was.owner.is_some() || was.pid == pid);
-            let mut now = was.unwrap_or(Known { pid, owner: None, ask_ns: now_ns, pause_ns: PAUSE_NS });
+            let mut now = was.unwrap_or(KnownContainer { pid, owner: None, ask_ns: now_ns, pause_ns: PAUSE_NS });
             kept += usize::from(now.owner.is_some());
             if now.owner.is_none() && now.ask_ns <= now_ns && asked < MOST {
                 asked += 1;

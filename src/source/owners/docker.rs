@@ -8,7 +8,7 @@ use crate::sample::Problem;
 use crate::source::slow::Slow;
 use crate::source::slow::docker::{Answer, ask};
 pub(super) use names::Network;
-pub use place::Sockets;
+pub use place::SocketPlaces;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ const LONGEST_PAUSE_NS: u64 = 32_000_000_000;
 /// Docker, as far as it has answered.
 #[derive(Debug)]
 pub(super) struct Docker {
-    sockets: Sockets,
+    sockets: SocketPlaces,
     /// The socket that took a question last, or the one to complain of.
     path: PathBuf,
     asked: [Option<Slow<Answer>>; 2],
@@ -42,7 +42,7 @@ const QUESTIONS: [&str; 2] = ["/containers/json", "/networks"];
 
 impl Docker {
     /// Nothing is opened yet.
-    pub fn new(sockets: Sockets) -> Self {
+    pub fn new(sockets: SocketPlaces) -> Self {
         Self {
             path: sockets.paths.first().cloned().unwrap_or_default(),
             sockets,
@@ -148,7 +148,7 @@ impl Docker {
 #[cfg(test)]
 impl Docker {
     pub fn at(path: PathBuf) -> Self {
-        Self::new(Sockets { paths: vec![path], named: false })
+        Self::new(SocketPlaces { paths: vec![path], named: false })
     }
 }
 

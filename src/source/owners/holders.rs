@@ -4,7 +4,7 @@
 
 use crate::sample::{Kind, LinkFacts, LinkKey, LinkState, Owner, Problem};
 use crate::source::slow::Slow;
-use crate::source::slow::holders::{Found, Held, Holdable, HolderSearch, search};
+use crate::source::slow::holders::{Held, Holdable, HolderSearch, HoldersFound, search};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,9 +37,9 @@ pub(super) struct Holders {
     /// The namespaces whose links are seen, sorted.
     seen_in: Vec<u64>,
     held: BTreeMap<LinkKey, Held>,
-    searching: Option<Slow<Found>>,
+    searching: Option<Slow<HoldersFound>>,
     /// Those that do not come back.
-    stuck: Vec<Slow<Found>>,
+    stuck: Vec<Slow<HoldersFound>>,
     /// How long the next tick with new links waits.
     patience: Duration,
     /// Passages through all processes since the links wanted were others.
@@ -163,7 +163,7 @@ impl Holders {
         let _begins_anew = Slow::take_within(&mut self.searching, FIRST_PATIENCE);
     }
 
-    fn learn(&mut self, found: Found, now_ns: u64) -> bool {
+    fn learn(&mut self, found: HoldersFound, now_ns: u64) -> bool {
         self.rested_ns = self.began_ns.saturating_add(found.cost_ns.saturating_mul(REST));
         let before = std::mem::replace(&mut self.held, found.held);
         self.check_ns = if self.held.is_empty() { u64::MAX } else { now_ns.saturating_add(CHECK_NS) };

@@ -14,12 +14,12 @@ const OWN: u64 = 10;
 
 type Links = Arc<Vec<Arc<LinkFacts>>>;
 
-struct Machine {
+struct OwnersMachine {
     root: tempfile::TempDir,
     reader: OwnerReader,
 }
 
-impl Machine {
+impl OwnersMachine {
     fn new() -> Self {
         let root = tempfile::tempdir().expect("writable");
         fs::create_dir(root.path().join("proc")).expect("writable");
@@ -115,7 +115,7 @@ fn docker(path: &Path) -> UnixListener {
 
 #[test]
 fn both_ends_of_a_container_s_pair_are_the_container_s() {
-    let mut machine = Machine::new();
+    let mut machine = OwnersMachine::new();
     machine.process(7, 20, &format!("/docker/{ID}"));
     let (spaces, links) = docker_host();
     let id = || "a51cac518006".to_owned();
@@ -128,7 +128,7 @@ fn both_ends_of_a_container_s_pair_are_the_container_s() {
 
 #[test]
 fn docker_s_name_replaces_the_id_and_never_goes_back() {
-    let mut machine = Machine::new();
+    let mut machine = OwnersMachine::new();
     machine.process(7, 20, &format!("/docker/{ID}"));
     let (spaces, links) = docker_host();
     let path = machine.root.path().join("docker.sock");
@@ -157,7 +157,7 @@ fn docker_s_name_replaces_the_id_and_never_goes_back() {
 
 #[test]
 fn a_quiet_tick_touches_nothing() {
-    let mut machine = Machine::new();
+    let mut machine = OwnersMachine::new();
     let (spaces, links) = (Arc::new(vec![space(OWN, Some(1))]), links(vec![link(OWN, 1, "lo", Kind::Loopback)]));
     let first = machine.look(&spaces, &links, 0);
     assert_eq!(machine.reader.due_ns, u64::MAX, "nothing is to be asked on a machine without anybody");
@@ -166,7 +166,7 @@ fn a_quiet_tick_touches_nothing() {
 
 #[test]
 fn a_pod_has_the_name_of_its_logs_and_a_network_is_guessed_by_its_name() {
-    let mut machine = Machine::new();
+    let mut machine = OwnersMachine::new();
     machine.process(7, 20, &format!("/kubepods/besteffort/pod{UID}/{ID}"));
     let spaces = Arc::new(vec![space(OWN, Some(1)), space(20, Some(7))]);
     let port = LinkFacts { master: Some(Ifindex(4)), ..veth(OWN, 9, "veth12345678", 30) };
@@ -204,7 +204,7 @@ fn a_pod_has_the_name_of_its_logs_and_a_network_is_guessed_by_its_name() {
 
 #[test]
 fn who_holds_a_tap_owns_it() {
-    let mut machine = Machine::new();
+    let mut machine = OwnersMachine::new();
     machine.holder(70, "qemu", "/dev/net/tun", "tap0");
     fs::write(machine.root.path().join("proc/70/cmdline"), "qemu-kvm\0-name\0guest=web\0").expect("writable");
     machine.holder(71, "openvpn", "/dev/net/tun", "tun0");
@@ -234,7 +234,7 @@ fn who_holds_a_tap_owns_it() {
 
 #[test]
 fn of_two_links_of_one_name_the_holder_s_own_namespace_decides() {
-    let mut machine = Machine::new();
+    let mut machine = OwnersMachine::new();
     machine.holder(70, "openvpn", "/dev/net/tun", "tun0");
     let spaces = Arc::new(vec![space(OWN, Some(1)), space(20, None), space(30, None)]);
     let tun = |netns, name| link(netns, 5, name, Kind::Tun);
@@ -252,7 +252,7 @@ fn of_two_links_of_one_name_the_holder_s_own_namespace_decides() {
 
 #[test]
 fn the_namespaces_of_an_overlay_and_of_its_balancer_are_its_network_s() {
-    let mut machine = Machine::new();
+    let mut machine = OwnersMachine::new();
     let _listener = docker(&machine.root.path().join("docker.sock"));
     let overlay = Space { name: Some("1-u4d4dqkmzz".to_owned()), ..space(20, None) };
     let balancer = Space { name: Some("lb_u4d4dqkmz".to_owned()), ..space(21, None) };
@@ -279,7 +279,7 @@ fn the_namespaces_of_an_overlay_and_of_its_balancer_are_its_network_s() {
 
 #[test]
 fn a_held_link_s_namesake_is_not_its_holder_s() {
-    let mut machine = Machine::new();
+    let mut machine = OwnersMachine::new();
     machine.holder(70, "openvpn", "/dev/net/tun", "tun0");
     let spaces = Arc::new(vec![space(OWN, Some(1)), space(20, None)]);
     let tun = |netns| link(netns, 5, "tun0", Kind::Tun);
@@ -293,7 +293,7 @@ fn a_held_link_s_namesake_is_not_its_holder_s() {
 
 #[test]
 fn what_a_real_docker_answered_is_understood() {
-    let mut machine = Machine::new();
+    let mut machine = OwnersMachine::new();
     let path = machine.root.path().join("docker.sock");
     let listener = UnixListener::bind(&path).expect("a socket");
     std::thread::spawn(move || {

@@ -1,10 +1,9 @@
 //! Real-time priority, held as long as the budget is kept: a thread that goes before all others must not take much. What was given
 //! back is asked for again once the sampler has been quiet for a while.
 
-use super::super::live::cpu_ns;
-use super::super::now_ns;
 use crate::sample::{Ordinary, Problem};
 use crate::sched;
+use crate::source::{cpu_ns, now_ns};
 use rustix::thread::{CapabilitySet, capabilities};
 use rustix::time::ClockId;
 

@@ -7,9 +7,9 @@ mod passage;
 
 use super::Slow;
 use crate::sample::{LinkKey, Owner, OwnerKind};
-use crate::source::live::cpu_ns;
+use crate::source::cpu_ns;
 use crate::source::{netns_of, strangers};
-use passage::Seen;
+use passage::SeenPassage;
 use rustix::time::ClockId;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ pub(in crate::source) struct Holdable {
 /// Who holds a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::source) struct Held {
-    pub seen: Seen,
+    pub seen: SeenPassage,
     /// Whose the process is.
     pub owner: Owner,
 }
@@ -54,7 +54,7 @@ pub(in crate::source) struct HolderSearch {
 
 /// What was found.
 #[derive(Debug)]
-pub(in crate::source) struct Found {
+pub(in crate::source) struct HoldersFound {
     /// The links that were looked for.
     pub links: Vec<Holdable>,
     pub held: BTreeMap<LinkKey, Held>,
@@ -67,12 +67,12 @@ pub(in crate::source) struct Found {
 }
 
 /// Begins to look.
-pub(in crate::source) fn search(search: HolderSearch) -> Option<Slow<Found>> {
+pub(in crate::source) fn search(search: HolderSearch) -> Option<Slow<HoldersFound>> {
     Slow::start("holders", move |at| search.run(at))
 }
 
 impl HolderSearch {
-    fn run(mut self, at: &AtomicU32) -> Found {
+    fn run(mut self, at: &AtomicU32) -> HoldersFound {
         let mut held = std::mem::take(&mut self.held);
         let known = held.len();
         held.retain(|key, held| self.still_holds(*key, held, at));
@@ -84,7 +84,7 @@ impl HolderSearch {
             };
             passage::through(&self.proc, look_at, |seen| self.add(seen, &mut held))
         });
-        Found { links: self.links, held, lost, refused, cost_ns: cpu_ns(ClockId::ThreadCPUTime) }
+        HoldersFound { links: self.links, held, lost, refused, cost_ns: cpu_ns(ClockId::ThreadCPUTime) }
     }
 
     /// Whether the holder is the same; an avoided process counts as the holder that it was.
@@ -95,7 +95,7 @@ impl HolderSearch {
     }
 
     /// Notes which link a process was seen to hold.
-    fn add(&self, seen: Seen, held: &mut BTreeMap<LinkKey, Held>) {
+    fn add(&self, seen: SeenPassage, held: &mut BTreeMap<LinkKey, Held>) {
         let matches = |link: &&Holdable| match (&seen.name, seen.ifindex) {
             (Some(name), _) => !link.by_index && link.name == *name,
             (None, index) => link.by_index && Some(link.key.ifindex.0) == index,

@@ -1,7 +1,7 @@
 //! The cores that take the interrupts by which a link's device says that something has come: which interrupts are its own
 //! (sysfs), which of them are for what it receives (the names that its driver gave them), who takes these (/proc/irq).
 
-use super::queues::Tree;
+use super::queues::SysfsTree;
 use crate::sample::{CoreSet, Interrupts, Kind, LinkFacts};
 use crate::source::proc_file;
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::path::Path;
 const MOST: usize = 1024;
 
 /// Of a link with hardware behind it; none of another.
-pub(super) fn read(tree: &Tree, proc: &Path, link: &LinkFacts, buffer: &mut Vec<u8>) -> Option<Interrupts> {
+pub(super) fn read(tree: &SysfsTree, proc: &Path, link: &LinkFacts, buffer: &mut Vec<u8>) -> Option<Interrupts> {
     if !matches!(link.kind, Kind::Physical | Kind::Virtio) {
         return None;
     }
@@ -19,7 +19,7 @@ pub(super) fn read(tree: &Tree, proc: &Path, link: &LinkFacts, buffer: &mut Vec<
 }
 
 /// The numbers of those that are for what it receives.
-fn receiving(tree: &Tree, link: &LinkFacts, buffer: &mut Vec<u8>) -> Result<Vec<u64>, String> {
+fn receiving(tree: &SysfsTree, link: &LinkFacts, buffer: &mut Vec<u8>) -> Result<Vec<u64>, String> {
     let device = format!("class/net/{}/device", link.name);
     if tree.entries(&format!("{device}/net")).len() > 1 {
         return Err("its device has other links too".to_owned());

@@ -18,12 +18,12 @@ const MOST: usize = 1024;
 
 /// A socket of the netdev family.
 #[derive(Debug)]
-pub(super) struct Asker {
+pub(super) struct NetdevSocket {
     dialogue: Dialogue<KernelSocket>,
     family: u16,
 }
 
-impl Asker {
+impl NetdevSocket {
     /// Opens it in the calling thread's namespace.
     pub fn open() -> io::Result<Self> {
         let (dialogue, family) = generic::open("netdev", NAPI_GET)?;

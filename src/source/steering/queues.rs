@@ -17,9 +17,9 @@ const MOST_QUEUES: usize = 256;
 
 /// A sysfs of one namespace.
 #[derive(Debug)]
-pub(super) struct Tree(OwnedFd);
+pub(super) struct SysfsTree(OwnedFd);
 
-impl Tree {
+impl SysfsTree {
     /// That of the calling thread's namespace.
     pub fn open() -> io::Result<Self> {
         match attached_nowhere() {
@@ -76,7 +76,7 @@ impl Tree {
 }
 
 #[cfg(test)]
-impl Tree {
+impl SysfsTree {
     /// One that a test made of files.
     pub fn at(folder: &std::path::Path) -> Self {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn without_fsmount_the_same_sysfs_is_had() {
-        let numbers = |tree: OwnedFd| Tree(tree).number("class/net/lo/ifindex", &mut Vec::new());
+        let numbers = |tree: OwnedFd| SysfsTree(tree).number("class/net/lo/ifindex", &mut Vec::new());
         match (attached_nowhere(), of_a_thread()) {
             (Ok(nowhere), Ok(of_a_thread)) => {
                 let told = numbers(of_a_thread);

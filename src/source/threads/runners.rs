@@ -36,14 +36,14 @@ pub(super) struct Runners {
     begun_ns: u64,
     /// Processes of this pass that are still to be looked at.
     left: VecDeque<u32>,
-    before: BTreeMap<Key, Used>,
-    now: BTreeMap<Key, Used>,
+    before: BTreeMap<RunnerKey, Used>,
+    now: BTreeMap<RunnerKey, Used>,
     found: Vec<Runner>,
     told: Arc<Vec<Runner>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Key {
+enum RunnerKey {
     Process(u32),
     Thread(u32),
 }
@@ -114,8 +114,8 @@ impl Runners {
         let at_ns = crate::source::now_ns();
         let Some(stat) = proc.process_stat(pid) else { return };
         let used = Used { born: stat.start, ticks: stat.cpu_ticks, at_ns };
-        let is_new = !self.before.contains_key(&Key::Process(pid));
-        let since = self.since(Key::Process(pid), used, tick_ns);
+        let is_new = !self.before.contains_key(&RunnerKey::Process(pid));
+        let since = self.since(RunnerKey::Process(pid), used, tick_ns);
         let (name, core) = (text::clean(stat.comm), stat.core);
         if stat.threads < 2 {
             self.found.extend(since.map(|(cpu_ns, over_ns)| Runner { pid, tid: pid, name, core, cpu_ns, over_ns }));
@@ -125,14 +125,14 @@ impl Runners {
                 let Some(stat) = proc.stat(pid, tid) else { continue };
                 let used = Used { born: stat.start, ticks: stat.cpu_ticks, at_ns };
                 let (name, core) = (name.clone(), stat.core);
-                let since = self.since(Key::Thread(tid), used, tick_ns);
+                let since = self.since(RunnerKey::Thread(tid), used, tick_ns);
                 self.found.extend(since.map(|(cpu_ns, over_ns)| Runner { pid, tid, name, core, cpu_ns, over_ns }));
             }
         }
     }
 
     /// CPU time since the pass before and the time between, ns; none where it is too little, or not known.
-    fn since(&mut self, key: Key, now: Used, tick_ns: u64) -> Option<(u64, u64)> {
+    fn since(&mut self, key: RunnerKey, now: Used, tick_ns: u64) -> Option<(u64, u64)> {
         self.now.insert(key, now);
         let before = self.before.get(&key).filter(|before| before.born == now.born)?;
         let over_ns = now.at_ns.checked_sub(before.at_ns).filter(|&ns| ns > 0)?;

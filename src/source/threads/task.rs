@@ -59,7 +59,7 @@ pub(super) struct Task {
     comm: Vec<u8>,
     met_at_ns: Option<u64>,
     last: Option<Last>,
-    mask: Option<Mask>,
+    mask: Option<TaskMask>,
     /// When the mask was asked for.
     asked_at_ns: u64,
 }
@@ -67,7 +67,7 @@ pub(super) struct Task {
 /// Its affinity mask. The system call is cheap and leaves out cores that are offline now; the whole mask stands in a file
 /// that is read when the call tells something new, and now and then.
 #[derive(Debug)]
-struct Mask {
+struct TaskMask {
     told: CoreSet,
     whole: Option<CoreSet>,
     read_at_ns: u64,
@@ -266,14 +266,14 @@ impl Task {
             return self.whole_mask(reading);
         }
         let told = sched::get_affinity(self.tid, &mut reading.mask).ok()?;
-        let is_known = |mask: &&Mask| {
+        let is_known = |mask: &&TaskMask| {
             mask.told == told && at_ns.saturating_sub(mask.read_at_ns) < OFFLINE_NS + trusted_ns(self.tid)
         };
         if let Some(mask) = self.mask.as_ref().filter(is_known) {
             return mask.whole.clone().or(Some(told));
         }
         let whole = self.whole_mask(reading);
-        self.mask = Some(Mask { told: told.clone(), whole: whole.clone(), read_at_ns: at_ns });
+        self.mask = Some(TaskMask { told: told.clone(), whole: whole.clone(), read_at_ns: at_ns });
         whole.or(Some(told))
     }
 

@@ -4,7 +4,7 @@ use super::stage::Stage;
 use super::{NETNS, QUIET, Traffic, Work, World, stream};
 use vnettop::derive::flow::{Connection, End};
 use vnettop::derive::placement::{CoreChange, Proposal, Step};
-use vnettop::derive::proof::{Card, Difference, Phase, Side, Verdict};
+use vnettop::derive::proof::{Card, CardSide, Difference, Phase, Verdict};
 use vnettop::derive::{Finding, Jitter};
 use vnettop::sample::{
     CoreId, CoreSet, FlowPath, Hop, HopBy, HopWay, Ifindex, Kind, LinkKey, LinkState, Owner, OwnerKind, PeerRef, Proto,
@@ -249,7 +249,8 @@ pub fn card(verdict: Verdict) -> Card {
         Verdict::Worse => (steady, swings, [-10.8, -12.4, -9.1], [0.368, 0.33, 0.40]),
         _ => (swings, steady, [10.8, 9.1, 12.4], [-0.368, -0.40, -0.33]),
     };
-    let side = |(mean, cv), moves| Side { jitter: jitter(mean, cv, 30), moves_per_s: Some(moves), others: Some(0.42) };
+    let side =
+        |(mean, cv), moves| CardSide { jitter: jitter(mean, cv, 30), moves_per_s: Some(moves), others: Some(0.42) };
     let difference =
         |[is, from, to]: [f64; 3], unit: f64| Difference { is: is * unit, from: from * unit, to: to * unit };
     let phase = |nth: u64| {

@@ -3,7 +3,7 @@
 use super::World;
 use crate::frames;
 use ratatui::buffer::Buffer;
-use vnettop::action::{Step, parse_keys};
+use vnettop::action::{KeyStep, parse_keys};
 use vnettop::derive::{Derivation, Metrics};
 use vnettop::effect::Effect;
 use vnettop::sample::{Event, Item};
@@ -70,8 +70,8 @@ impl Stage {
         let mut effects = Vec::new();
         for step in parse_keys(keys).expect("the keys of the test exist") {
             match step {
-                Step::Tick => self.tick(),
-                Step::Press(key) => effects.extend(press(&mut self.state, key)),
+                KeyStep::Tick => self.tick(),
+                KeyStep::Press(key) => effects.extend(press(&mut self.state, key)),
             }
         }
         effects

@@ -1,7 +1,7 @@
 //! Cores that a flow's packets are put onto where others would do better: all forwarding on one, or a setting that has a
 //! link's packets handled on a core that the flow's own threads need.
 
-use super::{Said, Scene, named, whole};
+use super::{LintScene, Said, named, whole};
 use crate::derive::flow::Connection;
 use crate::derive::links::LinkMetrics;
 use crate::derive::paths::{self, SoftirqBy, softirq};
@@ -21,7 +21,7 @@ fn idle(metrics: &Metrics) -> CoreSet {
 }
 
 /// One core forwards everything while others idle.
-pub(in crate::derive::finding) fn one_core(scene: &Scene<'_>) -> Option<Said> {
+pub(in crate::derive::finding) fn one_core(scene: &LintScene<'_>) -> Option<Said> {
     let metrics = scene.metrics;
     if metrics.flow.connections.is_empty() {
         return None;
@@ -51,14 +51,14 @@ pub(in crate::derive::finding) fn one_core(scene: &Scene<'_>) -> Option<Said> {
 }
 
 /// The first link that receives what the flows send, on whose queues RPS begins.
-fn receiver<'a>(scene: &Scene<'a>) -> Option<&'a LinkMetrics> {
+fn receiver<'a>(scene: &LintScene<'a>) -> Option<&'a LinkMetrics> {
     let takes = |link: &&LinkMetrics| matches!(link.facts.kind, Kind::Veth | Kind::Physical | Kind::Virtio);
     let hops = whole(scene).flat_map(|path| &path.hops).filter(|hop| hop.way == HopWay::Received);
     hops.filter_map(|hop| scene.metrics.link(hop.link)).find(takes)
 }
 
 /// RPS or threads of NAPI are told to use only cores that the flow's own threads run on.
-pub(in crate::derive::finding) fn steered(scene: &Scene<'_>) -> Option<Said> {
+pub(in crate::derive::finding) fn steered(scene: &LintScene<'_>) -> Option<Said> {
     let metrics = scene.metrics;
     let is_set = |told: &Steering| told.threaded || !told.napi.is_empty() || told.rps.iter().any(|set| !set.is_empty());
     if !metrics.facts.steering.iter().any(is_set) {

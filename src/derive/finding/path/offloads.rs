@@ -1,14 +1,14 @@
 //! Offloads that someone turned off where a flow goes: at one of its two ends, or in between. What a kind of link is born
 //! without, or what follows from another switch, is no finding: there is nothing to turn on.
 
-use super::{Said, Scene, named, whole};
+use super::{LintScene, Said, named, whole};
 use crate::derive::Metrics;
 use crate::derive::links::LinkMetrics;
 use crate::derive::paths;
 use crate::sample::{FlowPath, Hop, HopWay, Kind, LinkKey, Offload, Offloads, Proto};
 
 /// Something that is off and costs.
-pub(in crate::derive::finding) fn offloads(scene: &Scene<'_>) -> Option<Said> {
+pub(in crate::derive::finding) fn offloads(scene: &LintScene<'_>) -> Option<Said> {
     let metrics = scene.metrics;
     let text = whole(scene).find_map(|path| uneven(metrics, path).or_else(|| between(metrics, path)))?;
     Some(Said { text, cost: None, numbers: Vec::new() })

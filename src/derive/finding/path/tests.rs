@@ -2,7 +2,7 @@
 
 mod cores;
 
-use crate::derive::claim::Basis;
+use crate::derive::claim_basis::Basis;
 use crate::derive::finding::Finding;
 use crate::derive::flow::{Connection, End};
 use crate::derive::history::History;

@@ -1,6 +1,6 @@
 //! A kernel to play with: sockets that answer what a test put down for them, and messages to put down.
 
-use super::super::claims::Claims;
+use super::super::claimed_speed::Claims;
 use super::super::facts::MessageNamespace;
 use super::super::reader::Reader;
 use crate::source::netlink::dialogue::Dialogue;
@@ -97,14 +97,14 @@ fn number(datagram: &mut [u8], sequence: &[u8]) {
 
 /// The three sockets of a reader.
 #[derive(Debug, Default)]
-pub struct Kernel {
+pub struct TestKernel {
     pub dumps: Line,
     pub news: Line,
     pub ethtool: Line,
     pub monitor: Line,
 }
 
-impl Kernel {
+impl TestKernel {
     /// A kernel with these links.
     pub fn with(links: &[Vec<u8>]) -> Self {
         let kernel = Self::default();

@@ -1,6 +1,6 @@
 //! Links of kinds that few kernels have all of, as Linux 6.1 sent them, against what `ip` and `ethtool` said of the same.
 
-use super::super::claims::claim;
+use super::super::claimed_speed::claim;
 use super::super::facts::{Described, LinkChange, MessageNamespace, change};
 use super::{fixture, said};
 use crate::sample::{Kind, PeerRef};

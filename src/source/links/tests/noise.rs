@@ -1,10 +1,10 @@
 //! Bytes that no kernel sent: nothing panics, nothing hangs, and a reader keeps reading.
 
-use super::super::claims::claim;
+use super::super::claimed_speed::claim;
 use super::super::counters;
 use super::super::facts::{MessageNamespace, change};
 use super::fixture;
-use super::kernel::{FAMILY, GETSTATS, Kernel, done, link, linkmodes, row};
+use super::kernel::{FAMILY, GETSTATS, TestKernel, done, link, linkmodes, row};
 use crate::source::netlink::generic;
 use crate::source::netlink::message::messages;
 use proptest::collection::vec;
@@ -67,7 +67,7 @@ proptest! {
 
     #[test]
     fn a_reader_fed_with_noise_reads_on(noise in vec(mutated(), 1..6)) {
-        let kernel = Kernel::with(&[link(1, "one", &[])]);
+        let kernel = TestKernel::with(&[link(1, "one", &[])]);
         let mut reader = kernel.open().unwrap();
         for bytes in &noise {
             kernel.news.push(Ok(bytes.clone()));

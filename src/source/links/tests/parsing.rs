@@ -1,6 +1,6 @@
 //! What messages mean, captured ones first. The captures are little-endian; messages put together here are native.
 
-use super::super::claims::{DriverSpeed, claim};
+use super::super::claimed_speed::{DriverSpeed, claim};
 use super::super::counters;
 use super::super::facts::MessageNamespace;
 use super::super::facts::{Described, LinkChange, SYSFS, change};

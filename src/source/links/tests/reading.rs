@@ -2,7 +2,7 @@
 
 use super::super::{LinkReading, counters};
 use super::kernel::{
-    FAMILY, GETLINK, GETSTATS, Kernel, Line, done, error, flagged, gone, ifinfo, link, linkmodes, message, row,
+    FAMILY, GETLINK, GETSTATS, Line, TestKernel, done, error, flagged, gone, ifinfo, link, linkmodes, message, row,
 };
 use crate::sample::{Ifindex, LinkFacts};
 use crate::source::SourceError;
@@ -12,8 +12,8 @@ use std::sync::Arc;
 const INTERRUPTED: u16 = 16;
 
 /// Two links, both counted in every answered dump that a test puts down with it.
-fn two_links() -> Kernel {
-    Kernel::with(&[link(1, "one", &[]), link(2, "two", &[])])
+fn two_links() -> TestKernel {
+    TestKernel::with(&[link(1, "one", &[]), link(2, "two", &[])])
 }
 
 fn named<'a>(reading: &'a LinkReading, name: &str) -> Option<&'a Arc<LinkFacts>> {
@@ -111,7 +111,7 @@ fn an_interrupted_counter_dump_is_repeated_only_when_a_row_is_missing() {
 
 #[test]
 fn interrupted_link_dumps_are_repeated_and_put_together() {
-    let kernel = Kernel::default();
+    let kernel = TestKernel::default();
     kernel.dumps.answer(GETLINK, &[flagged(link(1, "one", &[]), INTERRUPTED), done(0)]);
     kernel.dumps.answer(GETLINK, &[link(2, "two", &[]), flagged(done(0), INTERRUPTED)]);
     kernel.dumps.answer(GETLINK, &[link(2, "two", &[]), link(3, "three", &[]), done(0)]);
@@ -123,7 +123,7 @@ fn interrupted_link_dumps_are_repeated_and_put_together() {
 #[test]
 fn a_datagram_larger_than_the_buffer_makes_it_grow() {
     let all = [link(1, "one", &[]), link(2, "two", &[]), link(3, "three", &[])];
-    let kernel = Kernel::with(&all);
+    let kernel = TestKernel::with(&all);
     kernel.dumps.answer(GETLINK, &[all.concat(), done(0)]);
     let mut reader = kernel.open_with_buffer(64).unwrap();
     assert_eq!(reader.read().unwrap().links.len(), 3, "the links that were cut off are asked for again");
@@ -168,7 +168,7 @@ fn an_index_used_again_is_another_link_and_does_not_inherit_counters() {
 #[test]
 fn a_port_that_leaves_its_bridge_stays_a_link() {
     let master = 2_u32.to_ne_bytes();
-    let kernel = Kernel::with(&[link(1, "port", &[(libc::IFLA_MASTER, &master)]), link(2, "bridge", &[])]);
+    let kernel = TestKernel::with(&[link(1, "port", &[(libc::IFLA_MASTER, &master)]), link(2, "bridge", &[])]);
     let mut reader = kernel.open().unwrap();
     assert!(named(&reader.read().unwrap(), "port").unwrap().master.is_some(), "it is a port");
     kernel.news.push(Ok(message(16, &ifinfo(7, 1, 1, 1), &[(libc::IFLA_MASTER, &master)])));
@@ -242,7 +242,7 @@ fn the_other_end_of_a_veth_that_moves_is_asked_for() {
         more.extend(away.then_some((libc::IFLA_LINK_NETNSID, &netnsid[..])));
         link(ifindex, &format!("end{ifindex}"), &more)
     };
-    let kernel = Kernel::with(&[end(4, 5, false), end(5, 4, false)]);
+    let kernel = TestKernel::with(&[end(4, 5, false), end(5, 4, false)]);
     let mut reader = kernel.open().unwrap();
     kernel.news.push(Ok(gone(5)));
     kernel.dumps.answer(GETLINK, &[end(4, 2, true)]);
@@ -284,7 +284,7 @@ fn claims_are_read_again_when_something_changed() {
 
 #[test]
 fn a_driver_that_fails_does_not_cost_the_others_their_claims() {
-    let kernel = Kernel::with(&[link(1, "one", &[]), link(2, "asleep", &[]), link(3, "three", &[])]);
+    let kernel = TestKernel::with(&[link(1, "one", &[]), link(2, "asleep", &[]), link(3, "three", &[])]);
     kernel.ethtool.answer(FAMILY, &[linkmodes(4, 1, 100), done(libc::ENODEV)]);
     kernel.ethtool.answer(FAMILY, &[error(libc::ENODEV)]);
     kernel.ethtool.answer(FAMILY, &[linkmodes(4, 3, 300)]);
@@ -297,7 +297,7 @@ fn a_driver_that_fails_does_not_cost_the_others_their_claims() {
 
 #[test]
 fn claims_that_cannot_be_read_are_unknown_and_told_until_they_can() {
-    let kernel = Kernel::with(&[link(1, "one", &[])]);
+    let kernel = TestKernel::with(&[link(1, "one", &[])]);
     kernel.ethtool.answer(FAMILY, &[error(libc::EPERM)]);
     kernel.ethtool.answer(FAMILY, &[error(libc::EPERM)]);
     let mut reader = kernel.open().unwrap();

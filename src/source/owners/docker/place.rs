@@ -8,13 +8,13 @@ const USUAL: &str = "/var/run/docker.sock";
 
 /// The sockets to try, in this order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sockets {
+pub struct SocketPlaces {
     pub(super) paths: Vec<PathBuf>,
     /// Somebody named it: that nothing is there is worth a word.
     pub(super) named: bool,
 }
 
-impl Sockets {
+impl SocketPlaces {
     /// Given the environment and what the command line names. `DOCKER_HOST` counts where it is a unix socket, as for
     /// docker itself; Docker without root has its socket in the user's runtime directory.
     pub fn find(environment: impl Fn(&str) -> Option<OsString>, named: Option<&Path>) -> Self {
@@ -42,7 +42,7 @@ mod tests {
                 "XDG_RUNTIME_DIR" => Some(OsString::from("/run/user/1000")),
                 _ => None,
             };
-            let sockets = Sockets::find(environment, named.map(Path::new));
+            let sockets = SocketPlaces::find(environment, named.map(Path::new));
             let paths: Vec<String> = sockets.paths.iter().map(|path| path.display().to_string()).collect();
             (paths.join(" "), sockets.named)
         };

@@ -46,11 +46,11 @@ fn heard(docker: &mut Docker, now_ns: u64) -> bool {
 #[test]
 fn the_first_socket_that_answers_is_asked_and_one_that_was_named_is_missed() {
     let (_directory, path) = serve(good);
-    let usual = Sockets { paths: vec![PathBuf::from("/nonexistent/docker.sock"), path], named: false };
+    let usual = SocketPlaces { paths: vec![PathBuf::from("/nonexistent/docker.sock"), path], named: false };
     let mut docker = Docker::new(usual);
     heard(&mut docker, SECOND);
     assert!(!docker.networks().is_empty() && docker.problem().is_none(), "the second one: {:?}", docker.problem());
-    let mut docker = Docker::new(Sockets { paths: vec![PathBuf::from("/nonexistent/docker.sock")], named: true });
+    let mut docker = Docker::new(SocketPlaces { paths: vec![PathBuf::from("/nonexistent/docker.sock")], named: true });
     heard(&mut docker, SECOND);
     let text = docker.problem().expect("it was asked for").text;
     assert!(text.contains("/nonexistent/docker.sock") && text.contains("--docker-socket"), "one sentence: {text}");

@@ -14,7 +14,7 @@ const ENTRIES: usize = 4096;
 
 /// A descriptor that is a tun, tap or macvtap.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::source) struct Seen {
+pub(in crate::source) struct SeenPassage {
     pub pid: u32,
     pub fd: u32,
     /// A tun or tap is told by name (`iff:` of fdinfo).
@@ -23,7 +23,7 @@ pub(in crate::source) struct Seen {
     pub ifindex: Option<u32>,
 }
 
-impl Seen {
+impl SeenPassage {
     /// The process has the link of this name open under the same number still.
     pub fn still_holds(&self, proc: &Path, name: &str) -> bool {
         let process = proc.join(self.pid.to_string());
@@ -38,7 +38,7 @@ impl Seen {
 
 /// Looks at every process that is to be looked at, and hands over each descriptor. Returns how many processes do not let theirs
 /// be seen.
-pub(super) fn through(proc: &Path, is_looked_at: impl Fn(u32) -> bool, mut each: impl FnMut(Seen)) -> usize {
+pub(super) fn through(proc: &Path, is_looked_at: impl Fn(u32) -> bool, mut each: impl FnMut(SeenPassage)) -> usize {
     let mut entries = vec![MaybeUninit::uninit(); ENTRIES];
     let listing = std::fs::read_dir(proc).into_iter().flatten().flatten();
     let pids = listing.filter_map(|entry| scan::number32(entry.file_name().as_encoded_bytes()));
@@ -55,7 +55,7 @@ fn descriptors(
     process: &Path,
     pid: u32,
     entries: &mut [MaybeUninit<u8>],
-    mut each: impl FnMut(Seen),
+    mut each: impl FnMut(SeenPassage),
 ) -> Result<(), Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory = rustix::fs::open(process.join("fd"), flags, Mode::empty())?;
@@ -69,7 +69,7 @@ fn descriptors(
             Device::Other => continue,
         };
         if name.is_some() || ifindex.is_some() {
-            each(Seen { pid, fd, name, ifindex });
+            each(SeenPassage { pid, fd, name, ifindex });
         }
     }
     Ok(())

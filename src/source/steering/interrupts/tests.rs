@@ -7,12 +7,12 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 /// A machine with one network card on PCI.
-struct Machine {
+struct CardMachine {
     root: tempfile::TempDir,
     kind: Kind,
 }
 
-impl Machine {
+impl CardMachine {
     /// sysfs has the link's device as it is: of virtio one below that of the bus.
     fn with(kind: Kind) -> Self {
         let machine = Self { root: tempfile::tempdir().expect("writable"), kind };
@@ -55,7 +55,7 @@ impl Machine {
     }
 
     fn read(&self) -> Option<Interrupts> {
-        let tree = Tree::at(&self.root.path().join("sys"));
+        let tree = SysfsTree::at(&self.root.path().join("sys"));
         read(&tree, &self.root.path().join("proc"), &nic(&self.kind), &mut Vec::new())
     }
 
@@ -74,35 +74,36 @@ fn nic(kind: &Kind) -> LinkFacts {
 
 #[test]
 fn a_virtio_card_interrupts_the_cores_of_its_input_queues() {
-    let machine = Machine::with(Kind::Virtio)
+    let machine = CardMachine::with(Kind::Virtio)
         .msi(37, "virtio2-config", "5")
         .msi(38, "virtio2-input.0", "1")
         .msi(39, "virtio2-output.0", "0")
         .msi(40, "virtio2-input.1", "3")
         .msi(41, "virtio2-output.1", "2");
     assert_eq!(machine.told(), "1,3", "not those of what it sends, nor of its configuration");
-    let together = Machine::with(Kind::Virtio).msi(37, "virtio2-config", "5").msi(38, "virtio2-virtqueues", "7");
+    let together = CardMachine::with(Kind::Virtio).msi(37, "virtio2-config", "5").msi(38, "virtio2-virtqueues", "7");
     assert_eq!(together.told(), "7", "all queues may have one interrupt together");
-    assert_eq!(Machine::with(Kind::Bridge).read(), None, "a bridge has no interrupts");
+    assert_eq!(CardMachine::with(Kind::Bridge).read(), None, "a bridge has no interrupts");
 }
 
 #[test]
 fn cards_of_servers_interrupt_the_cores_of_their_queues() {
-    let hns3 = Machine::with(Kind::Physical)
+    let hns3 = CardMachine::with(Kind::Physical)
         .msi(200, "hns3-0000:7d:00.0-misc", "9")
         .msi(201, "hns3-0000:7d:00.0-TxRx-0", "24")
         .msi(202, "hns3-0000:7d:00.0-TxRx-1", "25");
     assert_eq!(hns3.told(), "24-25", "of a Kunpeng's own card");
-    let mlx5 = Machine::with(Kind::Physical)
+    let mlx5 = CardMachine::with(Kind::Physical)
         .msi(50, "mlx5_async0@pci:0000:03:00.0", "9")
         .msi(51, "mlx5_comp0@pci:0000:03:00.0", "1")
         .msi(52, "", "2");
     assert_eq!(mlx5.told(), "1", "what nobody has asked for interrupts nobody");
-    let apart = Machine::with(Kind::Physical).msi(60, "nic0-rx-0", "1").msi(61, "nic0-tx-0", "2").msi(62, "nic0", "3");
+    let apart =
+        CardMachine::with(Kind::Physical).msi(60, "nic0-rx-0", "1").msi(61, "nic0-tx-0", "2").msi(62, "nic0", "3");
     assert_eq!(apart.told(), "1", "those for sending are others");
-    let alone = Machine::with(Kind::Physical).msi(70, "nic0", "6");
+    let alone = CardMachine::with(Kind::Physical).msi(70, "nic0", "6");
     assert_eq!(alone.told(), "6", "the only one is for everything");
-    let line = Machine::with(Kind::Physical);
+    let line = CardMachine::with(Kind::Physical);
     fs::write(line.bus().join("irq"), "11\n").expect("writable");
     line.irq(11, "uhci_hcd:usb1,nic0", None, "0-3");
     assert_eq!(line.told(), "0-3", "a line of old, where only is known which cores may take it");
@@ -110,22 +111,22 @@ fn cards_of_servers_interrupt_the_cores_of_their_queues() {
 
 #[test]
 fn what_cannot_be_told_is_unknown_with_its_reason() {
-    let none = Machine::with(Kind::Virtio);
+    let none = CardMachine::with(Kind::Virtio);
     assert_eq!(none.told(), "sysfs tells no interrupt of its device");
-    let above = Machine::with(Kind::Physical);
+    let above = CardMachine::with(Kind::Physical);
     fs::create_dir_all(above.bus().join("../msi_irqs")).expect("writable");
     above.write("sys/devices/pci0000:00/msi_irqs/24", "msi");
     above.irq(24, "pcie-rx", Some("1"), "0-3");
     assert_eq!(above.told(), "sysfs tells no interrupt of its device", "a bridge's interrupts are not its own");
-    let strange = Machine::with(Kind::Physical).msi(80, "nic0-0", "1").msi(81, "nic0-1", "2");
+    let strange = CardMachine::with(Kind::Physical).msi(80, "nic0-0", "1").msi(81, "nic0-1", "2");
     assert_eq!(strange.told(), "the names of its device's interrupts do not tell which are for receiving");
-    let unread = Machine::with(Kind::Virtio).msi(90, "virtio2-input.0", "1");
+    let unread = CardMachine::with(Kind::Virtio).msi(90, "virtio2-input.0", "1");
     fs::remove_dir_all(unread.root.path().join("proc")).expect("removable");
     assert_eq!(unread.told(), "/proc/irq/90 does not say which core takes it");
-    let unnamed = Machine::with(Kind::Virtio).msi(90, "virtio2-input.0", "1");
+    let unnamed = CardMachine::with(Kind::Virtio).msi(90, "virtio2-input.0", "1");
     fs::remove_dir_all(unnamed.root.path().join("sys/kernel")).expect("removable");
     assert_eq!(unnamed.told(), "the kernel does not name its device's interrupts");
-    let shared = Machine::with(Kind::Physical).msi(95, "nic0-TxRx-0", "1");
+    let shared = CardMachine::with(Kind::Physical).msi(95, "nic0-TxRx-0", "1");
     fs::create_dir(shared.device().join("net/nic1")).expect("writable");
     assert_eq!(shared.told(), "its device has other links too");
 }
@@ -146,7 +147,7 @@ fn the_words_of_a_name_tell_not_its_letters() {
 /// The own cards against /proc/interrupts, which needs neither sysfs nor names of actions.
 #[test]
 fn the_cores_of_this_machine_s_own_card_are_those_of_proc_interrupts() {
-    let Ok(tree) = Tree::open() else {
+    let Ok(tree) = SysfsTree::open() else {
         eprintln!("NOT RUN: a sysfs of its own needs root");
         return;
     };

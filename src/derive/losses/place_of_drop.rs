@@ -7,7 +7,7 @@ use super::LossPlace;
 
 /// What a drop is to the flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum DropVerdict {
     /// Its packet is lost there.
     Lost(LossPlace),
     /// A rule that somebody set refused it there.
@@ -18,7 +18,7 @@ pub enum Verdict {
     Harmless,
 }
 
-impl Verdict {
+impl DropVerdict {
     /// The word written to JSON.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -42,16 +42,16 @@ impl Verdict {
 
 /// Judges a drop by its reason and the function that dropped it, as far as they are known.
 #[must_use]
-pub fn judge(reason: Option<&str>, function: Option<&str>) -> Verdict {
+pub fn verdict_of(reason: Option<&str>, function: Option<&str>) -> DropVerdict {
     if reason == Some("NOT_SPECIFIED") && function.is_none() {
-        return Verdict::Unclear;
+        return DropVerdict::Unclear;
     }
     if !function.is_none_or(is_packet) {
-        return Verdict::Harmless;
+        return DropVerdict::Harmless;
     }
     // To a segment that finds no socket TCP answers with a reset: its connection is over, or never was.
     if reason == Some("NO_SOCKET") && function.is_some_and(|function| function.starts_with("tcp_")) {
-        return Verdict::Harmless;
+        return DropVerdict::Harmless;
     }
     let tables: &[_] = if reason.is_none() { &[WITHOUT_REASONS, FUNCTIONS] } else { &[FUNCTIONS] };
     let by_function = || tables.iter().find_map(|rows| look_up(rows, function?));
@@ -59,14 +59,14 @@ pub fn judge(reason: Option<&str>, function: Option<&str>) -> Verdict {
     specified
         .and_then(|reason| look_up(REASONS, reason))
         .or_else(by_function)
-        .unwrap_or(Verdict::Lost(LossPlace::Kernel))
+        .unwrap_or(DropVerdict::Lost(LossPlace::Kernel))
 }
 
+use DropVerdict::{Harmless, Lost, Refused};
 use LossPlace as At;
-use Verdict::{Harmless, Lost, Refused};
 
 /// By reason; one that ends in `*` stands for all that begin so, the first that fits counts.
-const REASONS: &[(Verdict, &str)] = &[
+const REASONS: &[(DropVerdict, &str)] = &[
     (Refused(At::Firewall), "NETFILTER_DROP"),
     (Refused(At::TrafficControl), "TC_INGRESS TC_EGRESS TC_COOKIE_ERROR TC_CHAIN_NOTFOUND TC_RECLASSIFY_LOOP"),
     (
@@ -110,11 +110,11 @@ const REASONS: &[(Verdict, &str)] = &[
 ];
 
 /// Functions that mean something else before Linux 5.17, which specified no reason anywhere.
-const WITHOUT_REASONS: &[(Verdict, &str)] =
+const WITHOUT_REASONS: &[(DropVerdict, &str)] =
     &[(Lost(At::Ip), "ip_error"), (Refused(At::ReversePath), "ip_rcv_finish_core")];
 
 /// By function alone: before Linux 5.17, and where the kernel's own authors specified no reason.
-const FUNCTIONS: &[(Verdict, &str)] = &[
+const FUNCTIONS: &[(DropVerdict, &str)] = &[
     // A socket that is closed still had some; a sniffer has copies, multicast that nobody wants comes to everybody.
     (
         Harmless,
@@ -167,7 +167,7 @@ pub fn is_packet(function: &str) -> bool {
 }
 
 /// The verdict of the first row that has the word.
-fn look_up(rows: &[(Verdict, &str)], word: &str) -> Option<Verdict> {
+fn look_up(rows: &[(DropVerdict, &str)], word: &str) -> Option<DropVerdict> {
     rows.iter().find(|(_, patterns)| is_among(patterns, word)).map(|(verdict, _)| *verdict)
 }
 
@@ -186,30 +186,30 @@ mod tests {
 
     #[test]
     fn a_reason_is_what_it_is_and_an_unknown_one_keeps_its_name() {
-        let of = |reason: &str, function: &str| judge(Some(reason), Some(function));
-        assert_eq!(of("NETFILTER_DROP", "nf_hook_slow"), Verdict::Refused(LossPlace::Firewall), "a rule");
-        assert_eq!(of("TCP_OLD_DATA", "tcp_data_queue"), Verdict::Harmless, "a segment that came twice");
-        assert_eq!(of("QDISC_DROP", "__dev_queue_xmit"), Verdict::Lost(LossPlace::Qdisc), "a full queue");
-        assert_eq!(of("WARP_CORE_BREACH", "warp"), Verdict::Lost(LossPlace::Kernel), "a reason of a later kernel");
-        assert_eq!(of("NOT_SPECIFIED", "dst_discard"), Verdict::Refused(LossPlace::Ip), "a blackhole route");
-        assert_eq!(of("NETFILTER_DROP", "skb_release_data"), Verdict::Harmless, "a piece counted with its packet");
-        assert_eq!(of("NOT_SPECIFIED", "ip_error"), Verdict::Refused(LossPlace::Ip), "a prohibit route");
-        assert_eq!(of("IP_INNOROUTES", "ip_error"), Verdict::Lost(LossPlace::Ip), "no route");
-        assert_eq!(of("NO_TX_TARGET", "br_flood"), Verdict::Lost(LossPlace::Bridge), "nobody forbade it");
+        let of = |reason: &str, function: &str| verdict_of(Some(reason), Some(function));
+        assert_eq!(of("NETFILTER_DROP", "nf_hook_slow"), DropVerdict::Refused(LossPlace::Firewall), "a rule");
+        assert_eq!(of("TCP_OLD_DATA", "tcp_data_queue"), DropVerdict::Harmless, "a segment that came twice");
+        assert_eq!(of("QDISC_DROP", "__dev_queue_xmit"), DropVerdict::Lost(LossPlace::Qdisc), "a full queue");
+        assert_eq!(of("WARP_CORE_BREACH", "warp"), DropVerdict::Lost(LossPlace::Kernel), "a reason of a later kernel");
+        assert_eq!(of("NOT_SPECIFIED", "dst_discard"), DropVerdict::Refused(LossPlace::Ip), "a blackhole route");
+        assert_eq!(of("NETFILTER_DROP", "skb_release_data"), DropVerdict::Harmless, "a piece counted with its packet");
+        assert_eq!(of("NOT_SPECIFIED", "ip_error"), DropVerdict::Refused(LossPlace::Ip), "a prohibit route");
+        assert_eq!(of("IP_INNOROUTES", "ip_error"), DropVerdict::Lost(LossPlace::Ip), "no route");
+        assert_eq!(of("NO_TX_TARGET", "br_flood"), DropVerdict::Lost(LossPlace::Bridge), "nobody forbade it");
     }
 
     #[test]
     fn without_reasons_the_function_tells() {
-        let of = |function: &str| judge(None, Some(function));
-        assert_eq!(of("nf_hook_slow"), Verdict::Refused(LossPlace::Firewall), "Linux 5.10");
-        assert_eq!(of("kfree_skb_list"), Verdict::Lost(LossPlace::Qdisc), "Linux 5.10");
-        assert_eq!(of("udp_queue_rcv_one_skb"), Verdict::Lost(LossPlace::ReceiveBuffer), "Linux 5.10");
-        assert_eq!(of("tcp_conn_request"), Verdict::Lost(LossPlace::Tcp), "a protocol's own");
-        assert_eq!(of("tcp_v4_rcv"), Verdict::Harmless, "the last segment of a connection that waits in TIME_WAIT");
-        assert_eq!(of("ip_error"), Verdict::Lost(LossPlace::Ip), "no route, most often");
-        assert_eq!(of("ip_rcv_finish_core"), Verdict::Refused(LossPlace::ReversePath), "Linux 5.10");
-        assert_eq!(of("inet_rtm_getroute"), Verdict::Harmless, "a question of ours, not a packet");
-        assert_eq!(of("__dev_forward_skb2"), Verdict::Lost(LossPlace::Link), "the other end of a veth is down");
-        assert_eq!(judge(None, None), Verdict::Lost(LossPlace::Kernel), "nothing known is a loss somewhere");
+        let of = |function: &str| verdict_of(None, Some(function));
+        assert_eq!(of("nf_hook_slow"), DropVerdict::Refused(LossPlace::Firewall), "Linux 5.10");
+        assert_eq!(of("kfree_skb_list"), DropVerdict::Lost(LossPlace::Qdisc), "Linux 5.10");
+        assert_eq!(of("udp_queue_rcv_one_skb"), DropVerdict::Lost(LossPlace::ReceiveBuffer), "Linux 5.10");
+        assert_eq!(of("tcp_conn_request"), DropVerdict::Lost(LossPlace::Tcp), "a protocol's own");
+        assert_eq!(of("tcp_v4_rcv"), DropVerdict::Harmless, "the last segment of a connection that waits in TIME_WAIT");
+        assert_eq!(of("ip_error"), DropVerdict::Lost(LossPlace::Ip), "no route, most often");
+        assert_eq!(of("ip_rcv_finish_core"), DropVerdict::Refused(LossPlace::ReversePath), "Linux 5.10");
+        assert_eq!(of("inet_rtm_getroute"), DropVerdict::Harmless, "a question of ours, not a packet");
+        assert_eq!(of("__dev_forward_skb2"), DropVerdict::Lost(LossPlace::Link), "the other end of a veth is down");
+        assert_eq!(verdict_of(None, None), DropVerdict::Lost(LossPlace::Kernel), "nothing known is a loss somewhere");
     }
 }

@@ -20,7 +20,7 @@ const ENDING: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
 const OTHERS: [i32; 6] = [SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO];
 
 /// The signals of a run, taken before the command is started.
-pub(super) struct Passing {
+pub(super) struct PassedSignals {
     signals: SignalsInfo<WithRawSiginfo>,
     /// Readable when one came.
     pipe: UnixStream,
@@ -30,7 +30,7 @@ pub(super) struct Passing {
     over: Arc<AtomicBool>,
 }
 
-impl Passing {
+impl PassedSignals {
     /// Takes over the signals that end a program, wanted or not, and the one that tells of an ended child. A signal that vnettop was
     /// started to ignore (`nohup`, a job in the background) stays ignored, for the command too.
     ///

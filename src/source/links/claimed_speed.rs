@@ -1,6 +1,6 @@
 //! What drivers claim: speeds from the kernel's ethtool family (generic netlink, Linux 5.6), and the news that someone
 //! set one. It knows nothing of links but their index, and nothing of what a claim is worth. Older kernels' drivers are asked
-//! one by one (`source/ethtool`), and have no news.
+//! one by one (`source/ethtool_ioctl`), and have no news.
 
 use crate::sample::Ifindex;
 use crate::source::SourceError;
