@@ -47,7 +47,7 @@ pub trait Console {
     fn show(&mut self, view: &View) -> io::Result<()>;
 
     /// Asks the whole foreground to stop, this program included, as the terminal's own key would.
-    fn ask_to_stop(&mut self);
+    fn ask_to_stop(&self);
 
     /// Gives the terminal back, stops until someone continues this program, and takes the terminal again.
     ///

@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// Namespaces that are read at most: the two ends and what lies between, of many flows.
 const MOST_PLACES: usize = 64;
 /// While a benchmark waits for its flows: how often everything is read, ns, and in how many namespaces at most.
-const WAITING_EVERY_NS: u64 = 1_000_000_000;
+const WAITING_EVERY_NS: u64 = 900_000_000;
 const MOST_WAITING: usize = 16;
 /// How often the offloads of an unchanged path are asked for again, ns.
 const OFFLOADS_EVERY_NS: u64 = 3_000_000_000;
@@ -67,6 +67,8 @@ struct Want {
     jumps: bool,
     /// A flow may cross it: no way is known yet.
     maybe: bool,
+    /// The links of the way that a flow had here until now, where none is known any more.
+    left: Option<Vec<Ifindex>>,
 }
 
 /// Reads qdiscs, protocol counters and offloads.
@@ -125,9 +127,10 @@ impl LossReader {
             // A namespace that cannot be read any more has no counters this time; nothing else depends on it.
             let told = place.protocols(netns, want.ipv6, &mut self.buffer);
             reading.protocols.extend(told.ok().filter(|_| !want.jumps));
-            // Until a flow begins, a host of many links is not asked for the qdiscs of all of them again and again.
-            if !want.maybe || self.at_rest || !place.has_many_qdiscs() {
-                let _partly = place.qdiscs(netns, &want.links, &mut self.buffer, &mut reading.qdiscs);
+            // Where no flow is, a host of many links is not asked for the qdiscs of all of them again and again.
+            let few = self.at_rest || !want.maybe || !place.has_many_qdiscs();
+            if let Some(links) = if few { Some(&want.links) } else { want.left.as_ref() } {
+                let _partly = place.qdiscs(netns, links, &mut self.buffer, &mut reading.qdiscs);
             }
         }
         if !ended {
@@ -194,6 +197,7 @@ impl LossReader {
             let lives = || watched.list.binary_search_by_key(netns, |space| space.netns).ok();
             want.pid = want.pid.or_else(|| watched.list[lives()?].pid);
             let before = self.wants.get(netns);
+            want.left = before.filter(|before| want.maybe && !before.maybe).map(|before| before.links.clone());
             want.ipv6 |= before.is_some_and(|before| before.ipv6);
             want.jumps = before.is_some_and(|before| before.ipv6 != want.ipv6);
         }

@@ -51,7 +51,8 @@ impl<'a> Terminal<'a> {
 
 impl Console for Terminal<'_> {
     fn next(&mut self) -> io::Result<Option<Woken>> {
-        if self.signalled {
+        // Keys that come without end hide no signal.
+        if self.signalled || self.typed {
             if let Some(signal) = self.signals.ending() {
                 return Ok(Some(Woken::Ends(signal)));
             }
@@ -76,6 +77,8 @@ impl Console for Terminal<'_> {
                 Waiting::Input => self.reading = true,
             }
         }
+        // Whoever asks again without having waited wants to know of everything.
+        (self.typed, self.signalled) = (true, true);
         Ok(None)
     }
 
@@ -84,14 +87,10 @@ impl Console for Terminal<'_> {
     }
 
     fn show(&mut self, view: &View) -> io::Result<()> {
-        let shown = self.painter.show(view, self.theme, &mut self.screen);
-        // A terminal that stands still is given up for a signal.
-        self.signalled |= shown.is_err();
-        shown.map(drop)
+        self.painter.show(view, self.theme, &mut self.screen).map(drop)
     }
 
-    fn ask_to_stop(&mut self) {
-        self.signalled = true;
+    fn ask_to_stop(&self) {
         let _ = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
     }
 

@@ -39,7 +39,7 @@ impl Console for Script {
         Ok(())
     }
 
-    fn ask_to_stop(&mut self) {}
+    fn ask_to_stop(&self) {}
 
     fn stop(&mut self) -> io::Result<()> {
         self.stopped += 1;

@@ -1,6 +1,7 @@
 //! Drops of links, and which of them are the backlog's: those a core counts as its own, on the way in through a link.
 
 use super::counted::{Counted, SampleStep, drops, risen};
+use super::qdiscs;
 use super::route::Route;
 use super::{Loss, LossPlace, ProtocolSpan, left};
 use crate::derive::links::LinkMetrics;
@@ -39,7 +40,9 @@ pub(super) fn links(
         let netns = link.facts.netns;
         let span = spans.iter().find(|span| span.now.netns == netns).map_or(0.0, |span| span.seconds);
         let seconds = step.seconds_of(link);
-        let is_read = seconds > 0.0 && span < LONGER * seconds;
+        // So may a qdisc whose drops of before are not known.
+        let counts = |sample| qdiscs::root(sample, link.facts.key()).is_some();
+        let is_read = seconds > 0.0 && span < LONGER * seconds && (counts(step.previous) || !counts(step.next));
         *refused.entry(netns).or_insert(0.0) += if is_read { dropped } else { f64::INFINITY };
         // What the other end of a pair dropped on its way in was refused here.
         let rest = match other_end(link).and_then(|other| dropped_in.get(&other)) {

@@ -98,6 +98,10 @@ fn a_host_of_many_links_is_asked_for_their_qdiscs_only_once_a_flow_begins() {
     let (flows, paths) = ([flow(netns)], [path(netns)]);
     reader.read(WatchedFlows { flows: &flows, paths: &paths, ..waiting }, 2 + WAITING_EVERY_NS);
     assert!(dumped(&mut reader) < MANY_QDISCS, "those of a flow's way are read, however many there are");
+    reader.read(waiting, 3 + WAITING_EVERY_NS);
+    assert!(dumped(&mut reader) < MANY_QDISCS, "and once more when it has ended");
+    reader.read(waiting, 4 + 2 * WAITING_EVERY_NS);
+    assert_eq!(dumped(&mut reader), MANY_QDISCS, "and then no more");
 }
 
 #[test]

@@ -71,6 +71,8 @@ struct TaskMask {
     told: CoreSet,
     whole: Option<CoreSet>,
     read_at_ns: u64,
+    /// It was the same when it was read before: a core that has just gone offline is taken out of a cpuset a moment later.
+    is_settled: bool,
 }
 
 /// What was last read of a thread.
@@ -267,13 +269,17 @@ impl Task {
         }
         let told = sched::get_affinity(self.tid, &mut reading.mask).ok()?;
         let is_known = |mask: &&TaskMask| {
-            mask.told == told && at_ns.saturating_sub(mask.read_at_ns) < OFFLINE_NS + trusted_ns(self.tid)
+            let for_ns = trusted_ns(self.tid) + if mask.is_settled { OFFLINE_NS } else { 0 };
+            mask.told == told && at_ns.saturating_sub(mask.read_at_ns) < for_ns
         };
         if let Some(mask) = self.mask.as_ref().filter(is_known) {
             return mask.whole.clone().or(Some(told));
         }
         let whole = self.whole_mask(reading);
-        self.mask = Some(TaskMask { told: told.clone(), whole: whole.clone(), read_at_ns: at_ns });
+        // Only a kept descriptor is surely the same thread's as before.
+        let before = self.mask.as_ref().filter(|_| self.kept.is_some());
+        let is_settled = before.is_some_and(|before| before.told == told && before.whole == whole);
+        self.mask = Some(TaskMask { told: told.clone(), whole: whole.clone(), read_at_ns: at_ns, is_settled });
         whole.or(Some(told))
     }
 
