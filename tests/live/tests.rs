@@ -56,7 +56,10 @@ fn lost(objects: &[Value], pid: u32) -> f64 {
 /// Takes objects until these clients' tests have all ended and a second longer: the kernel may tell something late.
 fn until_ended(watching: &mut Watching, seen: &mut Vec<Value>, pids: &[u32]) {
     let has_ended = |object: &Value, pid: u32| test_of(object, pid).is_some_and(|test| !test["ended_t_ns"].is_null());
+    let mut ticks = 0;
     while !pids.iter().all(|&pid| has_ended(&seen[seen.len() - 1], pid)) {
+        ticks += 1;
+        assert!(ticks < 60 * TICKS_OF_A_SECOND, "the tests of {pids:?} have ended: {}", seen[seen.len() - 1]["tests"]);
         seen.push(watching.next());
     }
     seen.extend((0..2 * TICKS_OF_A_SECOND).map(|_| watching.next()));
