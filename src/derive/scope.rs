@@ -169,7 +169,7 @@ impl Scope {
         for proto in [Proto::Tcp, Proto::Udp] {
             let flows: Vec<&FlowSample> = flows.iter().filter(|flow| flow.proto == proto).collect();
             let places = names.places(flows.iter().copied());
-            for (one, other) in join::pairs(&places) {
+            for (one, other) in join::pairs(&places, &self.paths) {
                 let ends = || [Some(one), other].into_iter().flatten().map(|at| flows[at]);
                 let was = |flow: &FlowSample| proto == Proto::Tcp && before.contains(&flow.key());
                 let belongs = |flow: &FlowSample| match &self.taken {
@@ -266,7 +266,8 @@ pub(super) fn moved(flow: &FlowSample) -> u64 {
 
 pub(super) fn is_way_of(path: &FlowPath, flow: &FlowSample) -> bool {
     let is_sender = path.from == flow.local && (path.netns == flow.netns || path.netns == 0);
-    path.proto == flow.proto && (is_sender || path.from == flow.remote)
+    let is_receiver = path.from == flow.remote && path.receiver_netns().is_none_or(|netns| netns == flow.netns);
+    path.proto == flow.proto && (is_sender || is_receiver)
 }
 
 #[cfg(test)]

@@ -27,6 +27,18 @@ pub struct FlowPath {
     pub ends: Option<Ends>,
 }
 
+impl FlowPath {
+    /// Inode of the receiver's network namespace; none where the way does not get there. Behind a program that copies
+    /// another connection begins.
+    #[must_use]
+    pub fn receiver_netns(&self) -> Option<u64> {
+        let copied = self.hops.iter().position(|hop| hop.by == HopBy::Proxy);
+        let own = &self.hops[..copied.unwrap_or(self.hops.len())];
+        let last = own.last().map_or(self.netns, |hop| hop.link.netns);
+        Some(last).filter(|&netns| netns != 0 && (self.gap.is_none() || copied.is_some()))
+    }
+}
+
 /// The two ends of a connection where NAT gives them other names, or a process holds the other one that nobody watches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ends {

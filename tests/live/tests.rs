@@ -137,6 +137,35 @@ fn two_tests_at_once_and_a_third_have_each_their_own_figures() {
     );
 }
 
+#[test]
+fn tests_between_the_same_addresses_and_ports_in_two_networks_are_two() {
+    let name = "tests_between_the_same_addresses_and_ports_in_two_networks_are_two";
+    if !can_run(name, &["iperf3", "ip", "nsenter"]) {
+        return;
+    }
+    let networks = [veth_pair(), veth_pair()];
+    let servers = networks.each_ref().map(|(near, _)| iperf3_server(near, &[]));
+    let mut command = Command::new(VNETTOP);
+    command.args(["-d", "0.2", "--netns", "all"]);
+    let mut watching = Watching::start(command);
+    let mut seen = vec![watching.next()];
+    let rates = ["-b 300M -t 3 --cport 40000", "-b 100M -t 3 --cport 40000"];
+    let mut clients = [0, 1].map(|at| client(&networks[at].1, rates[at]));
+    let told = clients.each_mut().map(|client| (client.0.id(), report(client)));
+    until_ended(&mut watching, &mut seen, &told.each_ref().map(|of| of.0));
+    drop(watching.stop());
+    for of in &told {
+        check(&seen[seen.len() - 1], of, 3.0);
+    }
+    for ((pid, _), server) in told.iter().zip(&servers) {
+        let flows = seen.iter().filter_map(|object| test_of(object, *pid)).flat_map(|test| test["flows"].as_array());
+        let data = flows.flatten().filter(|flow| flow["from"]["port"] == 40000 && flow["to"]["pid"].is_u64());
+        let servers: Vec<&Value> = data.map(|flow| &flow["to"]["pid"]).collect();
+        let own = servers.iter().all(|pid| **pid == server.0.id());
+        assert!(own && servers.len() > TICKS_OF_A_SECOND, "its data go to its own server: {servers:?}");
+    }
+}
+
 /// The rule's own count.
 fn refused(netns: &Netns) -> f64 {
     let counted = netns.output("nft list ruleset | sed -n 's/.*counter packets \\([0-9]*\\).*/\\1/p'");

@@ -248,7 +248,7 @@ impl Connections {
     }
 
     fn pair(&mut self) {
-        self.pairs = join::pairs(&self.ends.iter().map(|end| end.place).collect::<Vec<_>>());
+        self.pairs = join::pairs(&self.ends.iter().map(|end| end.place).collect::<Vec<_>>(), &self.paths);
     }
 }
 

@@ -75,8 +75,9 @@ impl EndPlace {
     }
 }
 
-/// Both ends of each connection, or the one that is known; indices.
-pub(in crate::derive) fn pairs(places: &[EndPlace]) -> Vec<(usize, Option<usize>)> {
+/// Both ends of each connection, or the one that is known; indices. Networks made alike have the same addresses, and often
+/// the same ports: which two belong together is told by the ways between them.
+pub(in crate::derive) fn pairs(places: &[EndPlace], paths: &[FlowPath]) -> Vec<(usize, Option<usize>)> {
     let mut paired = vec![false; places.len()];
     let mut pairs = Vec::with_capacity(places.len());
     for one in 0..places.len() {
@@ -84,20 +85,35 @@ pub(in crate::derive) fn pairs(places: &[EndPlace]) -> Vec<(usize, Option<usize>
             continue;
         }
         paired[one] = true;
-        let free = |&other: &usize| !paired[other];
-        let facing: Vec<usize> = (0..places.len()).filter(free).filter(|&at| places[one].faces(&places[at])).collect();
+        let facing: Vec<usize> = (0..places.len()).filter(|&at| at != one && places[one].faces(&places[at])).collect();
         let other = match facing[..] {
             [] => translated(places, &paired, one).or_else(|| listening(places, &paired, one)),
             [other] => Some(other),
-            // The same addresses in several namespaces: the one beside it, or nobody knows.
-            _ => only(facing.into_iter().filter(|&at| places[at].netns == places[one].netns)),
+            // The one where its way leads, or the one beside it, or nobody knows.
+            _ => {
+                let leads_to = other_netns(&places[one], paths).unwrap_or(places[one].netns);
+                only(facing.into_iter().filter(|&at| places[at].netns == leads_to))
+            }
         };
+        let other = other.filter(|&other| !paired[other]);
         if let Some(other) = other {
             paired[other] = true;
         }
         pairs.push((one, other));
     }
     pairs
+}
+
+/// The namespace of its other end, as its way tells, or the way to it.
+fn other_netns(place: &EndPlace, paths: &[FlowPath]) -> Option<u64> {
+    let names = |path: &FlowPath, from, to| (path.from, path.to) == (from, to);
+    let ways = paths.iter().filter_map(|path| Some((path, path.receiver_netns()?)));
+    let other = |(path, receiver): (&FlowPath, u64)| {
+        let sends = path.netns == place.netns && names(path, place.local, place.remote);
+        let receives = receiver == place.netns && names(path, place.remote, place.local);
+        if sends { Some(receiver) } else { receives.then_some(path.netns) }
+    };
+    ways.filter_map(other).next()
 }
 
 fn only(mut found: impl Iterator<Item = usize>) -> Option<usize> {
@@ -137,6 +153,7 @@ fn listening(places: &[EndPlace], paired: &[bool], one: usize) -> Option<usize> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sample::{Hop, HopBy, HopWay, Ifindex, LinkKey};
     use proptest::prelude::*;
 
     fn place(netns: u64, local: &str, remote: &str) -> EndPlace {
@@ -145,7 +162,7 @@ mod tests {
     }
 
     fn joined(ends: &[(u64, &str, &str)]) -> Vec<(usize, Option<usize>)> {
-        pairs(&ends.iter().map(|&(netns, local, remote)| place(netns, local, remote)).collect::<Vec<_>>())
+        pairs(&ends.iter().map(|&(netns, local, remote)| place(netns, local, remote)).collect::<Vec<_>>(), &[])
     }
 
     const NOBODY: &str = "0.0.0.0:0";
@@ -163,6 +180,54 @@ mod tests {
         assert_eq!(joined(&ends), [(0, Some(2)), (1, Some(3))], "loopback of each namespace is its own");
         let elsewhere = [(1, client, server), (2, client, server), (3, server, client), (4, server, client)];
         assert!(joined(&elsewhere).iter().all(|pair| pair.1.is_none()), "where nobody knows, nothing is joined");
+    }
+
+    #[test]
+    fn networks_made_alike_are_told_apart_by_their_ways_in_whatever_order() {
+        let (client, server) = ("10.0.0.2:4000", "10.0.0.1:5201");
+        let mut places =
+            [place(1, server, client), place(2, client, server), place(3, server, client), place(4, client, server)];
+        let way = |from: u64, to: u64| FlowPath {
+            netns: from,
+            from: places[1].local,
+            to: places[1].remote,
+            ..path_between(from, to)
+        };
+        let ways = [way(2, 1), way(4, 3)];
+        for turn in 0..4 {
+            places.rotate_left(turn);
+            let unknown = pairs(&places, &[]);
+            assert!(unknown.iter().all(|pair| pair.1.is_none()), "nobody knows: {unknown:?}");
+            for known in [&ways[..], &ways[..1], &ways[1..]] {
+                let joined = pairs(&places, known);
+                let netns = |&(one, other): &(usize, Option<usize>)| Some([places[one].netns, places[other?].netns]);
+                let mut joined: Vec<[u64; 2]> = joined.iter().filter_map(netns).collect();
+                joined.iter_mut().for_each(|pair| pair.sort_unstable());
+                joined.sort_unstable();
+                let expected: Vec<[u64; 2]> = known.iter().map(|way| [way.netns - 1, way.netns]).collect();
+                assert_eq!(joined, expected, "as far as ways are known");
+            }
+        }
+    }
+
+    #[test]
+    fn behind_a_program_that_copies_another_connection_begins() {
+        let mut path = path_between(1, 2);
+        assert_eq!(path.receiver_netns(), Some(2), "where the last link is");
+        path.hops.push(Hop { by: HopBy::Proxy, ..path.hops[0] });
+        assert_eq!(path.receiver_netns(), Some(2), "the program is called there");
+        path.hops.pop();
+        path.gap = Some("cut".to_owned());
+        assert_eq!(path.receiver_netns(), None, "it does not get there");
+        path = FlowPath { hops: Vec::new(), gap: None, ..path };
+        assert_eq!(path.receiver_netns(), Some(1), "without a link it stays where it is");
+    }
+
+    fn path_between(from: u64, to: u64) -> FlowPath {
+        let hop = |netns, way, by| Hop { link: LinkKey { netns, ifindex: Ifindex(2) }, way, by };
+        let nobody: SocketAddr = NOBODY.parse().expect("an address");
+        let hops = vec![hop(from, HopWay::Sent, HopBy::Route), hop(to, HopWay::Received, HopBy::Peer)];
+        FlowPath { netns: from, proto: Proto::Tcp, from: nobody, to: nobody, hops, gap: None, note: None, ends: None }
     }
 
     #[test]
@@ -207,7 +272,7 @@ mod tests {
             let EndPlace { netns, local, remote, .. } = places[far];
             places[near].behind = Some(EndName { netns, local, remote });
         }
-        pairs(&places)
+        pairs(&places, &[])
     }
 
     #[test]
@@ -222,7 +287,11 @@ mod tests {
         let mut called = [place(1, client.1, client.2), place(2, listens.1, listens.2), place(3, listens.1, listens.2)];
         let [local, remote] = [server.1, server.2].map(|text| text.parse().expect("an address"));
         called[0].behind = Some(EndName { netns: 2, local, remote });
-        assert_eq!(pairs(&called), [(0, Some(1)), (2, None)], "a socket that waits, in the namespace where it ends");
+        assert_eq!(
+            pairs(&called, &[]),
+            [(0, Some(1)), (2, None)],
+            "a socket that waits, in the namespace where it ends"
+        );
     }
 
     #[test]
@@ -259,7 +328,7 @@ mod tests {
             let address = |host, port| SocketAddr::from(([10, 0, 0, host], port));
             let ends = ends.into_iter().map(|(netns, a, b, c, d)| EndPlace { netns, local: address(a, b), remote: address(c, d), behind: None });
             let ends: Vec<EndPlace> = ends.collect();
-            let mut seen: Vec<usize> = pairs(&ends).into_iter().flat_map(|(one, other)| [Some(one), other]).flatten().collect();
+            let mut seen: Vec<usize> = pairs(&ends, &[]).into_iter().flat_map(|(one, other)| [Some(one), other]).flatten().collect();
             seen.sort_unstable();
             prop_assert_eq!(seen, (0..ends.len()).collect::<Vec<_>>());
         }

@@ -7,8 +7,9 @@ use super::datagrams::{self, DatagramTest};
 use super::join::{self, EndPlace, Translated};
 use crate::derive::moves::MovesByClass;
 use crate::derive::seconds;
-use crate::sample::{Benchmark, Direction, Proto, Sample, Side, SocketKey, UdpState};
+use crate::sample::{Benchmark, Direction, FlowPath, Proto, Sample, Side, SocketKey, UdpState};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// Every UDP socket that is known.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -17,6 +18,8 @@ pub(super) struct Datagrams {
     ends: Vec<Socket>,
     /// Both ends, or the one that is known; indices into `ends`.
     pairs: Vec<(usize, Option<usize>)>,
+    /// Which way they went at last.
+    paths: Arc<Vec<FlowPath>>,
     /// Of the newest tick; none for the first.
     elapsed_s: Option<f64>,
     /// The tests they belong to.
@@ -67,8 +70,9 @@ impl Datagrams {
             self.ends.push(end);
         }
         let now = places(&self.ends);
-        if now != before {
-            self.pairs = join::pairs(&now);
+        if now != before || self.paths != next.facts.paths {
+            self.paths = Arc::clone(&next.facts.paths);
+            self.pairs = join::pairs(&now, &self.paths);
         }
         self.group(previous, next);
     }

@@ -69,7 +69,7 @@ fn tests_of(sample: &Sample, before: &BTreeMap<SocketKey, TestKey>) -> BTreeMap<
     for proto in [Proto::Tcp, Proto::Udp] {
         let flows: Vec<&FlowSample> = sample.flows.iter().filter(|flow| flow.proto == proto).collect();
         let places = names.places(flows.iter().copied());
-        let pairs = join::pairs(&places);
+        let pairs = join::pairs(&places, &sample.facts.paths);
         // Of two programs' connections one goes to the port that the server is known by; the others may be between any two.
         let lowest = |of: &FlowSample, with: &FlowSample| {
             let joined = pairs.iter().filter_map(|&(one, other)| Some([flows[one], flows[other?]]));
