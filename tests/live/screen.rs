@@ -147,7 +147,13 @@ fn a_terminal_that_goes_away_ends_it() {
         let pid = std::fs::read_to_string(&file).expect("written").trim().to_owned();
         drop(tmux);
         let stat = || std::fs::read_to_string(format!("/proc/{pid}/stat"));
-        await_that("it ends with its terminal", 5, || stat().map_or(true, |stat| stat.contains(") Z ")));
+        let ended = || stat().map_or(true, |stat| stat.contains(") Z "));
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        while !ended() {
+            let waits = std::fs::read_to_string(format!("/proc/{pid}/wchan"));
+            assert!(std::time::Instant::now() < end, "it ends with its terminal: {:?}, waits in {waits:?}", stat());
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
     }
 }
 

@@ -64,7 +64,9 @@ impl Console for Terminal<'_> {
             }
         }
         while self.typed {
-            while self.reading && event::poll(Duration::ZERO)? {
+            // On a terminal that is gone crossterm would read for ever.
+            let is_gone = || look(self.guard.input().as_fd()) == Waiting::HungUp;
+            while self.reading && !is_gone() && event::poll(Duration::ZERO)? {
                 if let Some(input) = input::input(&event::read()?) {
                     return Ok(Some(Woken::Input(input)));
                 }
