@@ -158,7 +158,7 @@ fn tests_between_the_same_addresses_and_ports_in_two_networks_are_two() {
         check(&seen[seen.len() - 1], of, 3.0);
     }
     for ((pid, _), server) in told.iter().zip(&servers) {
-        let flows = seen.iter().filter_map(|object| test_of(object, *pid)).flat_map(|test| test["flows"].as_array());
+        let flows = seen.iter().filter_map(|object| test_of(object, *pid)).filter_map(|test| test["flows"].as_array());
         let data = flows.flatten().filter(|flow| flow["from"]["port"] == 40000 && flow["to"]["pid"].is_u64());
         let servers: Vec<&Value> = data.map(|flow| &flow["to"]["pid"]).collect();
         let own = servers.iter().all(|pid| **pid == server.0.id());

@@ -107,13 +107,13 @@ pub(in crate::derive) fn pairs(places: &[EndPlace], paths: &[FlowPath]) -> Vec<(
 /// The namespace of its other end, as its way tells, or the way to it.
 fn other_netns(place: &EndPlace, paths: &[FlowPath]) -> Option<u64> {
     let names = |path: &FlowPath, from, to| (path.from, path.to) == (from, to);
-    let ways = paths.iter().filter_map(|path| Some((path, path.receiver_netns()?)));
+    let mut ways = paths.iter().filter_map(|path| Some((path, path.receiver_netns()?)));
     let other = |(path, receiver): (&FlowPath, u64)| {
         let sends = path.netns == place.netns && names(path, place.local, place.remote);
         let receives = receiver == place.netns && names(path, place.remote, place.local);
         if sends { Some(receiver) } else { receives.then_some(path.netns) }
     };
-    ways.filter_map(other).next()
+    ways.find_map(other)
 }
 
 fn only(mut found: impl Iterator<Item = usize>) -> Option<usize> {
@@ -202,7 +202,9 @@ mod tests {
                 let joined = pairs(&places, known);
                 let netns = |&(one, other): &(usize, Option<usize>)| Some([places[one].netns, places[other?].netns]);
                 let mut joined: Vec<[u64; 2]> = joined.iter().filter_map(netns).collect();
-                joined.iter_mut().for_each(|pair| pair.sort_unstable());
+                for pair in &mut joined {
+                    pair.sort_unstable();
+                }
                 joined.sort_unstable();
                 let expected: Vec<[u64; 2]> = known.iter().map(|way| [way.netns - 1, way.netns]).collect();
                 assert_eq!(joined, expected, "as far as ways are known");
