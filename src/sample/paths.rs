@@ -28,14 +28,13 @@ pub struct FlowPath {
 }
 
 impl FlowPath {
-    /// Inode of the receiver's network namespace; none where the way does not get there. Behind a program that copies
-    /// another connection begins.
+    /// Inode of the receiver's network namespace; none where the way does not get there, and where a program copies on it,
+    /// behind which another connection goes on.
     #[must_use]
     pub fn receiver_netns(&self) -> Option<u64> {
-        let copied = self.hops.iter().position(|hop| hop.by == HopBy::Proxy);
-        let own = &self.hops[..copied.unwrap_or(self.hops.len())];
-        let last = own.last().map_or(self.netns, |hop| hop.link.netns);
-        Some(last).filter(|&netns| netns != 0 && (self.gap.is_none() || copied.is_some()))
+        let is_one = self.gap.is_none() && self.hops.iter().all(|hop| hop.by != HopBy::Proxy);
+        let last = self.hops.last().map_or(self.netns, |hop| hop.link.netns);
+        Some(last).filter(|&netns| netns != 0 && is_one)
     }
 }
 

@@ -213,11 +213,11 @@ mod tests {
     }
 
     #[test]
-    fn behind_a_program_that_copies_another_connection_begins() {
+    fn a_way_that_is_cut_or_copied_tells_no_receiver() {
         let mut path = path_between(1, 2);
         assert_eq!(path.receiver_netns(), Some(2), "where the last link is");
         path.hops.push(Hop { by: HopBy::Proxy, ..path.hops[0] });
-        assert_eq!(path.receiver_netns(), Some(2), "the program is called there");
+        assert_eq!(path.receiver_netns(), None, "behind a program another connection goes on");
         path.hops.pop();
         path.gap = Some("cut".to_owned());
         assert_eq!(path.receiver_netns(), None, "it does not get there");
