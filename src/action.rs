@@ -1,5 +1,5 @@
 //! What a person can ask for, as values: the keys, the mouse, the actions, and the one KEYS table that the help
-//! overlay, the footer and the README are made from. It knows identities (`sample`), never the terminal and never the
+//! overlay, the footer and docs/screen.md are made from. It knows identities (`sample`), never the terminal and never the
 //! state: what an action does is `update`'s business.
 
 mod keys;

@@ -123,7 +123,7 @@ Examples:
   vnettop run -- iperf3 -c HOST   that command, and how steady its rate was
   vnettop undo                    put back what a killed vnettop left pinned
 
-Not a terminal: JSON lines. See README.md for the fields, the keys and the permissions.";
+Not a terminal: JSON lines. JSON.md names the fields, docs/ holds the manual.";
 
 #[derive(Debug, Parser)]
 #[command(name = "vnettop", version, about, after_help = EXAMPLES, args_conflicts_with_subcommands = false)]

@@ -13,7 +13,7 @@ pub struct Binding {
     pub action: Action,
     /// Where it is valid.
     pub places: &'static [Place],
-    /// What it does, for the help overlay and the README; neighbours with the same words share a line.
+    /// What it does, for the help overlay and docs/screen.md; neighbours with the same words share a line.
     pub help: &'static str,
     /// One word for the footer; empty where the footer does not name it.
     pub hint: &'static str,
@@ -178,7 +178,7 @@ pub fn help_lines() -> Vec<(String, &'static str)> {
     lines
 }
 
-/// The table as Markdown, for the README.
+/// The table as Markdown, for docs/screen.md.
 #[must_use]
 pub fn markdown() -> String {
     let mut table = String::from("| key | what it does |\n|---|---|\n");
@@ -219,7 +219,7 @@ mod tests {
         let table = markdown();
         for binding in KEYS {
             for key in binding.keys {
-                assert!(table.contains(&format!("`{key}`")), "the README's table names '{key}'");
+                assert!(table.contains(&format!("`{key}`")), "the manual's table names '{key}'");
             }
         }
         assert!(help_lines().len() < KEYS.len(), "neighbours with the same words share a line");

@@ -1,4 +1,4 @@
-//! One JSON object a sample, on one line. Field names, units and nulls are the contract of the README.
+//! One JSON object a sample, on one line. Field names, units and nulls are the contract of JSON.md.
 
 mod benchmark;
 mod events;

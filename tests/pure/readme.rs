@@ -1,41 +1,81 @@
-//! The README says what the program does: its keys are the KEYS table, its commands exist, its frame is a frame.
+//! The README and the manual in docs/ say what the program does: the keys are the KEYS table, the options exist, the frame is a
+//! frame, and every page is there and can be found.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn text(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
 
 fn readme() -> String {
-    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).expect("there is a README")
+    text(&root().join("README.md"))
+}
+
+fn pages() -> Vec<PathBuf> {
+    let pages = fs::read_dir(root().join("docs")).expect("there is a manual");
+    pages.map(|page| page.expect("an entry").path()).collect()
 }
 
 #[test]
-fn its_keys_are_the_keys_table() {
+fn the_readme_is_read_in_one_sitting() {
+    let lines = readme().lines().count();
+    assert!(lines <= 120, "{lines} lines; what is more belongs into docs/");
+}
+
+#[test]
+fn the_keys_are_the_keys_table() {
     assert!(
-        readme().contains(vnettop::action::markdown().trim()),
+        text(&root().join("docs/screen.md")).contains(vnettop::action::markdown().trim()),
         "the table under Keys is:\n{}",
         vnettop::action::markdown()
     );
 }
 
 #[test]
-fn its_options_exist() {
+fn the_options_exist() {
     let help = |words: &[&str]| match vnettop::cli::parse(words.iter().map(Into::into), true) {
         Err(vnettop::cli::CliError::Text(help)) => help,
         other => panic!("--help gives a text, not {other:?}"),
     };
     let help = help(&["--help"]) + &help(&["run", "--help"]);
-    let readme = readme();
-    let named = readme.split(|c: char| !(c.is_alphanumeric() || c == '-')).filter(|word| {
-        word.starts_with("--")
-            && word.len() > 3
-            && !["--release", "--path", "--json-stream", "--logfile"].contains(word)
-    });
-    for option in named {
-        assert!(help.contains(option), "{option} of the README is an option of the program");
+    for page in pages().iter().chain([&root().join("README.md")]) {
+        let text = text(page);
+        let named = text.split(|c: char| !(c.is_alphanumeric() || c == '-')).filter(|word| {
+            word.starts_with("--")
+                && word.len() > 3
+                && !["--release", "--path", "--json-stream", "--logfile"].contains(word)
+        });
+        for option in named {
+            assert!(help.contains(option), "{option} of {} is an option of the program", page.display());
+        }
     }
 }
 
 #[test]
-fn its_frame_is_of_one_width() {
+fn every_link_leads_to_a_page_and_every_page_is_linked() {
+    let all = pages();
+    let mut reached = BTreeSet::new();
+    for page in all.iter().chain([&root().join("README.md")]) {
+        let text = text(page);
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let path = page.parent().expect("a folder").join(target);
+            let path = path.canonicalize().unwrap_or_else(|error| panic!("{}: {target}: {error}", page.display()));
+            reached.insert(path);
+        }
+    }
+    for page in all {
+        assert!(reached.contains(&page.canonicalize().expect("it is there")), "{} can be found", page.display());
+    }
+}
+
+#[test]
+fn the_frame_is_of_one_width() {
     let readme = readme();
     let frame = readme.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).expect("there is a frame");
     let borders: Vec<usize> =
