@@ -264,13 +264,46 @@ fn every_file_says_what_it_owns() {
     }
 }
 
+fn architecture() -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("ARCHITECTURE.md")).expect("it is there")
+}
+
 #[test]
 fn every_room_is_in_the_architecture() {
-    let architecture =
-        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("ARCHITECTURE.md")).expect("it is there");
+    let architecture = architecture();
     for (room, _) in MAY_IMPORT.iter().filter(|(room, _)| *room != "lib") {
         assert!(architecture.contains(&format!("`{room}`")), "ARCHITECTURE.md names the room `{room}`");
     }
+}
+
+/// The tables of ARCHITECTURE.md name every room inside these two once, each below all that it uses.
+#[test]
+fn the_rooms_inside_source_and_derive_stand_in_the_order_of_their_arrows() {
+    let (sources, architecture) = (sources(), architecture());
+    let graph = Graph::of(&sources);
+    for room in ["source", "derive"] {
+        let table = architecture.split(&format!("## Inside `{room}`\n")).nth(1).and_then(|rest| rest.split("\n## ").next());
+        let rows = table.expect("there is a table").lines().filter_map(|line| line.strip_prefix("| `"));
+        let names = rows.flat_map(|row| row.split(" |").next().unwrap_or_default().split(", "));
+        let order: Vec<&str> = names.map(|name| name.trim_matches('`')).collect();
+        let are: BTreeSet<&str> = sources.keys().filter_map(|file| inner(file, room)).filter(|&name| name != "tests").collect();
+        assert_eq!(order.iter().copied().collect::<BTreeSet<_>>(), are, "each room inside `{room}` has its row");
+        assert_eq!(order.len(), are.len(), "and one row only: {order:?}");
+        let place = |name: &str| order.iter().position(|known| *known == name).expect("it has a row");
+        let mut wrong = BTreeSet::new();
+        for (here, there) in graph.arrows() {
+            let Some(here) = inner(here, room) else { continue };
+            let used = there.into_iter().filter_map(|there| inner(there, room)).filter(|used| place(used) > place(here));
+            wrong.extend(used.map(|used| format!("{here} uses {used}, which stands below it")));
+        }
+        assert!(wrong.is_empty(), "inside `{room}`: {wrong:#?}");
+    }
+}
+
+/// The room inside this one that a file belongs to.
+fn inner<'a>(file: &'a str, room: &str) -> Option<&'a str> {
+    let own = file.strip_prefix(room)?.strip_prefix('/')?;
+    own.split('/').next().map(|name| name.trim_end_matches(".rs"))
 }
 
 /// Files of one room that need each other are one file, or a definition lies in the wrong one of them. What a file names of the
