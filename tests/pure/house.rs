@@ -282,18 +282,21 @@ fn the_rooms_inside_source_and_derive_stand_in_the_order_of_their_arrows() {
     let (sources, architecture) = (sources(), architecture());
     let graph = Graph::of(&sources);
     for room in ["source", "derive"] {
-        let table = architecture.split(&format!("## Inside `{room}`\n")).nth(1).and_then(|rest| rest.split("\n## ").next());
+        let table =
+            architecture.split(&format!("## Inside `{room}`\n")).nth(1).and_then(|rest| rest.split("\n## ").next());
         let rows = table.expect("there is a table").lines().filter_map(|line| line.strip_prefix("| `"));
         let names = rows.flat_map(|row| row.split(" |").next().unwrap_or_default().split(", "));
         let order: Vec<&str> = names.map(|name| name.trim_matches('`')).collect();
-        let are: BTreeSet<&str> = sources.keys().filter_map(|file| inner(file, room)).filter(|&name| name != "tests").collect();
+        let are: BTreeSet<&str> =
+            sources.keys().filter_map(|file| inner(file, room)).filter(|&name| name != "tests").collect();
         assert_eq!(order.iter().copied().collect::<BTreeSet<_>>(), are, "each room inside `{room}` has its row");
         assert_eq!(order.len(), are.len(), "and one row only: {order:?}");
         let place = |name: &str| order.iter().position(|known| *known == name).expect("it has a row");
         let mut wrong = BTreeSet::new();
-        for (here, there) in graph.arrows() {
+        for (here, there) in graph.arrows().into_iter().filter(|(here, _)| !here.ends_with("/tests")) {
             let Some(here) = inner(here, room) else { continue };
-            let used = there.into_iter().filter_map(|there| inner(there, room)).filter(|used| place(used) > place(here));
+            let used =
+                there.into_iter().filter_map(|there| inner(there, room)).filter(|used| place(used) > place(here));
             wrong.extend(used.map(|used| format!("{here} uses {used}, which stands below it")));
         }
         assert!(wrong.is_empty(), "inside `{room}`: {wrong:#?}");
