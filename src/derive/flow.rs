@@ -92,6 +92,13 @@ pub struct FlowMetrics {
 }
 
 impl FlowMetrics {
+    /// The connection at one of whose ends is a program that copies; of several programs on the way that which the client
+    /// calls.
+    #[must_use]
+    pub fn copied(&self) -> Option<&Connection> {
+        self.connections.iter().filter(|connection| connection.relay.is_some()).min_by_key(|one| one.relayed)
+    }
+
     /// The UDP test that a connection belongs to.
     #[must_use]
     pub fn test_of(&self, connection: &Connection) -> Option<&DatagramTest> {

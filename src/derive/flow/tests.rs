@@ -333,3 +333,16 @@ fn how_a_connection_stands_is_told_of_its_sender() {
     assert_eq!((one.under_way, one.allowed_bits_per_s, one.app_limited), (Some(0.75), Some(2000.0), Some(false)));
     assert_eq!((one.congestion.expect("named").word(), one.proto, one.carries), ("bbr", Proto::Tcp, true));
 }
+
+#[test]
+fn of_two_programs_that_copy_the_one_that_the_client_calls_is_named() {
+    let end = |port: u16| connection::End { netns: None, address: ([10, 0, 0, 1], port).into(), pid: None };
+    let by = |relay, relayed| Connection { relayed, relay, ..Connection::between(end(1), end(2)) };
+    let [plain, first, second] = [by(None, false), by(Some(7), false), by(Some(8), true)];
+    for connections in [vec![second, first, plain], vec![plain, first, second]] {
+        let flow = FlowMetrics { connections, ..FlowMetrics::default() };
+        assert_eq!(flow.copied().and_then(|one| one.relay), Some(7), "whichever is read first");
+    }
+    let alone = FlowMetrics { connections: vec![plain, second], ..FlowMetrics::default() };
+    assert_eq!(alone.copied().and_then(|one| one.relay), Some(8), "where no other is known");
+}

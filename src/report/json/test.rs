@@ -40,7 +40,7 @@ impl<'a> One<'a> {
             number: test.number,
             client,
             server,
-            relay: metrics.flow.connections.iter().find_map(|connection| Relay::of(metrics, connection)),
+            relay: metrics.flow.copied().and_then(|connection| Relay::of(metrics, connection)),
             began_t_ns: test.began_ns,
             ended_t_ns: test.ended_ns,
             bits_per_s: metrics.flow.bits_per_s.filter(|_| runs),
