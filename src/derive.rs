@@ -28,6 +28,7 @@ mod scope;
 mod spaces;
 pub mod test;
 pub mod threads;
+pub mod timeline;
 mod whose;
 
 use crate::sample::{
@@ -60,6 +61,7 @@ pub use pins::OverriddenPin;
 pub use proof::Card;
 pub use test::{Test, TestKey};
 pub use threads::ThreadMetrics;
+pub use timeline::Timeline;
 
 /// Everything derived from two or more samples: what every face shows.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -98,6 +100,8 @@ pub struct Metrics {
     /// The spread of the watched flow's rate over the last half minute, or since the last pin has settled: the same time
     /// as the findings'. None before there is one.
     pub jitter: Option<Jitter>,
+    /// The last minute of the rate, with what happened in it.
+    pub timeline: Arc<Timeline>,
     /// What a pin brought; none before the first pin, and while its windows fill.
     pub card: Option<Card>,
     /// The moves since the sample before, as traced; empty where they are not.
@@ -318,6 +322,7 @@ impl FirstStage {
             benchmarks: Vec::new(),
             losses: Losses::default(),
             jitter: None,
+            timeline: Arc::default(),
             card: None,
             recent: Arc::default(),
             placement_may_help: false,

@@ -27,6 +27,7 @@ mod table;
 mod test;
 mod text;
 mod threads;
+mod timeline;
 
 use crate::action::{Action, Mouse, Pane};
 use crate::derive::history::History;
@@ -77,6 +78,7 @@ pub struct View {
     pub height: u16,
     pub header: Canvas,
     pub tests: Canvas,
+    pub timeline: Canvas,
     /// Borders and titles.
     pub frame: Canvas,
     pub links: Canvas,
@@ -91,9 +93,9 @@ pub struct View {
 impl View {
     /// The regions in the order they are painted.
     #[must_use]
-    pub fn layers(&self) -> [&Canvas; 9] {
-        let Self { header, tests, frame, links, cores, threads, finding, footer, overlay, .. } = self;
-        [header, tests, frame, links, cores, threads, finding, footer, overlay]
+    pub fn layers(&self) -> [&Canvas; 10] {
+        let Self { header, tests, frame, timeline, links, cores, threads, finding, footer, overlay, .. } = self;
+        [header, tests, frame, timeline, links, cores, threads, finding, footer, overlay]
     }
 
     /// What the mouse asks for on this frame: what was clicked is what was seen there, even if it has moved since.
@@ -145,7 +147,9 @@ pub fn prepare(state: &State, history: &History, width: u16, height: u16) -> Vie
     view.links = layout.links.map_or_else(Canvas::default, |area| links::prepare(state, history, area));
     view.cores = layout.cores.map_or_else(Canvas::default, |area| cores::prepare(state, area));
     view.threads = layout.threads.map_or_else(Canvas::default, |area| threads::prepare(state, history, area));
-    view.finding = finding::prepare(state, layout.finding);
+    view.timeline =
+        layout.timeline.map_or_else(Canvas::default, |area| timeline::prepare(state, history, (area, layout.height)));
+    view.finding = finding::prepare(state, layout.finding, layout.timeline.is_none());
     view.frame = frame::prepare(state, state.metrics().and_then(|metrics| metrics.flow.basis.as_ref()), &layout);
     view.overlay = overlay::prepare(state, width, height);
     view

@@ -9,6 +9,7 @@ use super::limit::LimitTrack;
 use super::losses::LossTrack;
 use super::placement::RecentLoad;
 use super::proof::{MOST_AFTER_NS, Others, Trial};
+use super::timeline::TimelineTrack;
 use super::{Metrics, benchmarks, finding};
 use crate::sample::{Event, Sample};
 use std::sync::Arc;
@@ -25,6 +26,7 @@ pub(super) struct Course {
     recent: Arc<RecentLoad>,
     inquiry: Inquiry,
     limit: LimitTrack,
+    timeline: TimelineTrack,
 }
 
 impl Course {
@@ -32,6 +34,7 @@ impl Course {
         self.inquiry.event(event);
         self.trial.event(event);
         self.heard.event(event);
+        self.timeline.event(event);
     }
 
     /// Fills in what the first stage has left empty.
@@ -46,6 +49,7 @@ impl Course {
         self.others.observe(metrics);
         self.others.forget(next.at_ns.saturating_sub(3 * MOST_AFTER_NS));
         let before_ns = previous.map_or(next.at_ns, |previous| previous.at_ns);
+        metrics.timeline = self.timeline.observe(before_ns, next.at_ns, &metrics.losses, self.flow.bins());
         self.trial.tick(before_ns, next.at_ns, self.flow.bins(), &self.others);
         metrics.card = self.trial.card().cloned();
         self.inquiry.observe(next, metrics, &self.flow);

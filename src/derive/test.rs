@@ -126,6 +126,7 @@ impl Metrics {
         self.paths = Arc::clone(&told.paths);
         self.recent = Arc::clone(&told.recent);
         self.placement_may_help = told.placement_may_help && runs;
+        self.timeline = Arc::clone(&told.timeline);
         self.jitter = told.jitter.filter(|_| runs);
         self.findings.clone_from(&told.findings);
         self.limit = told.limit.clone().filter(|_| runs);

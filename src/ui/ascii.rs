@@ -15,6 +15,9 @@ pub(super) fn plain(c: char) -> char {
         '▆' | '●' | '❄' => '*',
         '▇' | '▓' => '%',
         '█' => '#',
+        // Dots, by how many there are.
+        '\u{2800}'..='\u{28ff}' => [' ', '.', ':', '+', '#'][(u32::from(c) & 0xff).count_ones().div_ceil(2) as usize],
+        '•' => 'o',
         '×' => 'x',
         '≥' | '▸' | '▶' | '→' => '>',
         '←' => '<',

@@ -21,16 +21,24 @@ pub(super) fn limit_rows(state: &State) -> u16 {
     u16::from(limit(state).is_some())
 }
 
-/// What holds the test back, and the sentences, most pressing first, with how many there was no room for.
-pub(super) fn prepare(state: &State, area: Area) -> Canvas {
+/// Writes what holds the test back into a row; false where nothing is known to.
+pub(super) fn limit_line(canvas: &mut Canvas, state: &State, y: u16) -> bool {
+    let Some(limit) = limit(state) else { return false };
+    let width = canvas.area.width;
+    let used = canvas.left(0, y, width, Tone::Title, LIMIT);
+    canvas.left(used, y, width.saturating_sub(used), Tone::Normal, &limit.text);
+    true
+}
+
+/// The sentences, most pressing first, with how many there was no room for; above them what holds the test back, where no
+/// other pane tells it.
+pub(super) fn prepare(state: &State, area: Area, tells_limit: bool) -> Canvas {
     let mut canvas = Canvas::new(area);
     let (mut sentences, left_out) = sentences(state);
     let mut y = 0;
-    if let Some(limit) = limit(state) {
+    if let Some(limit) = limit(state).filter(|_| tells_limit) {
         if area.height > 1 {
-            let used = canvas.left(0, 0, area.width, Tone::Title, LIMIT);
-            canvas.left(used, 0, area.width.saturating_sub(used), Tone::Normal, &limit.text);
-            y = 1;
+            y = u16::from(limit_line(&mut canvas, state, 0));
         } else {
             let at = sentences.iter().take_while(|(tone, _)| matches!(tone, Tone::Warning | Tone::Good)).count();
             sentences.insert(at, (Tone::Normal, format!("{LIMIT}{}", limit.text)));

@@ -20,6 +20,11 @@ pub(super) fn too_small(width: u16, height: u16) -> Canvas {
 pub(super) fn prepare(state: &State, flow: Option<&FlowBasis>, layout: &Layout) -> Canvas {
     let last = layout.footer.y;
     let mut canvas = Canvas::new(Area::new(0, 0, layout.width, last));
+    if let Some(area) = layout.timeline {
+        line(&mut canvas, area.y - 1, TOP);
+        canvas.left(1, area.y - 1, 6, Tone::Title, " Test ");
+        sides(&mut canvas, area);
+    }
     match layout.shape {
         Shape::Full => full(&mut canvas, state, layout),
         Shape::Stacked => stacked(&mut canvas, state, layout),
@@ -29,13 +34,22 @@ pub(super) fn prepare(state: &State, flow: Option<&FlowBasis>, layout: &Layout) 
     canvas
 }
 
+/// The ends of the uppermost line, and of one between two panes.
+const TOP: (char, char) = ('┌', '┐');
+const BETWEEN: (char, char) = ('├', '┤');
+
+/// Those of the line above the panes.
+fn top(layout: &Layout) -> (char, char) {
+    if layout.timeline.is_some() { BETWEEN } else { TOP }
+}
+
 fn full(canvas: &mut Canvas, state: &State, layout: &Layout) {
     let (Some(links), Some(cores), Some(threads)) = (layout.links, layout.cores, layout.threads) else { return };
     let right = layout.width - 1;
     let split = threads.x - 1;
-    line(canvas, links.y - 1, ('┌', '┐'));
+    line(canvas, links.y - 1, top(layout));
     sides(canvas, links);
-    line(canvas, cores.y - 1, ('├', '┤'));
+    line(canvas, cores.y - 1, BETWEEN);
     canvas.glyph(split, cores.y - 1, Tone::Muted, '┬');
     for y in cores.y..cores.y + cores.height {
         for x in [0, split, right] {
@@ -43,7 +57,7 @@ fn full(canvas: &mut Canvas, state: &State, layout: &Layout) {
         }
     }
     let below = cores.y + cores.height;
-    line(canvas, below, ('├', '┤'));
+    line(canvas, below, BETWEEN);
     canvas.glyph(split, below, Tone::Muted, '┴');
     title(canvas, state, Pane::Links, links);
     title(canvas, state, Pane::Cores, cores);
@@ -54,18 +68,18 @@ fn full(canvas: &mut Canvas, state: &State, layout: &Layout) {
 fn stacked(canvas: &mut Canvas, state: &State, layout: &Layout) {
     let panes = [(Pane::Links, layout.links), (Pane::Cores, layout.cores), (Pane::Threads, layout.threads)];
     for (pane, area) in panes.into_iter().filter_map(|(pane, area)| Some((pane, area?))) {
-        line(canvas, area.y - 1, if pane == Pane::Links { ('┌', '┐') } else { ('├', '┤') });
+        line(canvas, area.y - 1, if pane == Pane::Links { top(layout) } else { BETWEEN });
         sides(canvas, area);
         title(canvas, state, pane, area);
     }
-    line(canvas, layout.finding.y - 1, ('├', '┤'));
+    line(canvas, layout.finding.y - 1, BETWEEN);
     finding(canvas, layout);
 }
 
 fn compact(canvas: &mut Canvas, state: &State, layout: &Layout) {
     let area = layout.links.or(layout.cores).or(layout.threads);
     let Some(area) = area else { return };
-    line(canvas, area.y - 1, ('┌', '┐'));
+    line(canvas, area.y - 1, top(layout));
     sides(canvas, area);
     line(canvas, area.y + area.height, ('└', '┘'));
     title(canvas, state, state.focus, area);
@@ -82,12 +96,14 @@ fn finding(canvas: &mut Canvas, layout: &Layout) {
     line(canvas, area.y + area.height, ('└', '┘'));
 }
 
-/// The spread of the watched flow: beside the title of the finding, or in the lower border of the only pane.
+/// The spread of the watched flow: beside the title of its graph; where there is none beside that of the finding, or in the
+/// lower border of the only pane.
 fn spread(canvas: &mut Canvas, state: &State, basis: Option<&FlowBasis>, layout: &Layout) {
     let Some(metrics) = state.metrics() else { return };
-    let (x, y) = match layout.shape {
-        Shape::Compact => (2, layout.finding.y - 3),
-        Shape::Full | Shape::Stacked => (12, layout.finding.y - 1),
+    let (x, y) = match (layout.timeline, layout.shape) {
+        (Some(area), _) => (8, area.y - 1),
+        (None, Shape::Compact) => (2, layout.finding.y - 3),
+        (None, Shape::Full | Shape::Stacked) => (12, layout.finding.y - 1),
     };
     let room = layout.width.saturating_sub(x + 3);
     let used = match (&metrics.jitter, metrics.flow.bits_per_s) {

@@ -2,7 +2,7 @@
 //! the focused pane with one line for each other where it is small.
 
 use super::canvas::Area;
-use super::{cores, finding, summary, test};
+use super::{cores, finding, summary, test, timeline};
 use crate::action::Pane;
 use crate::state::State;
 
@@ -15,6 +15,9 @@ const FULL: (u16, u16) = (76, 20);
 const STACKED_HEIGHT: u16 = 32;
 /// No pane is worth less than this many rows.
 const LEAST_ROWS: u16 = 4;
+
+/// A narrower or lower screen has the panes one below the other, or one of them; with a graph above them they may be lower.
+const FULL_BELOW_GRAPH: u16 = 17;
 
 /// How the panes lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +35,10 @@ pub(crate) struct Layout {
     pub header: Area,
     /// Below it, one line a test; empty where there is nothing to choose.
     pub tests: Area,
+    /// The graph of the test, below its border; none where there is no rate, or no room.
+    pub timeline: Option<Area>,
+    /// Rows of the screen that are not the list of tests.
+    pub height: u16,
     pub links: Option<Area>,
     pub cores: Option<Area>,
     pub threads: Option<Area>,
@@ -48,23 +55,31 @@ impl Layout {
             return None;
         }
         let tests = test::wanted_rows(state, height).min(height - SMALLEST.1);
-        let mut layout = Self::below(state, width, height - tests);
+        let below_tests = height - tests;
+        let graph = timeline::wanted_rows(state, below_tests);
+        // With its border.
+        let pane = if graph > 0 { graph + 1 } else { 0 };
+        let mut layout = Self::below(state, width, below_tests, pane);
         layout.tests.height = tests;
         let panes = [&mut layout.links, &mut layout.cores, &mut layout.threads].into_iter().flatten();
         let lines = layout.summaries.iter_mut().map(|(_, area)| area);
         for area in panes.chain(lines).chain([&mut layout.finding, &mut layout.footer]) {
-            area.y += tests;
+            area.y += tests + pane;
         }
+        layout.timeline = (graph > 0).then(|| Area::new(1, 2 + tests, width - 2, graph));
         Some(layout)
     }
 
-    /// The screen without the list of tests.
-    fn below(state: &State, width: u16, height: u16) -> Self {
+    /// The screen without the list of tests, from below a graph of so many rows on, which tells the limit where there is one.
+    fn below(state: &State, width: u16, whole: u16, graph: u16) -> Self {
+        let height = whole - graph;
         let base = Self {
             shape: Shape::Compact,
             width,
             header: Area::new(0, 0, width, 1),
             tests: Area::new(0, 1, width, 0),
+            timeline: None,
+            height: whole,
             links: None,
             cores: None,
             threads: None,
@@ -72,18 +87,19 @@ impl Layout {
             summaries: Vec::new(),
             footer: Area::new(0, height - 1, width, 1),
         };
-        if width >= FULL.0 && height >= FULL.1 {
-            base.full(state, height)
-        } else if height >= STACKED_HEIGHT {
-            base.stacked(state, height)
+        let limit = if graph > 0 { 0 } else { finding::limit_rows(state) };
+        let finding = finding_rows(whole) + limit;
+        if width >= FULL.0 && height >= if graph > 0 { FULL_BELOW_GRAPH } else { FULL.1 } {
+            base.full(state, height, finding)
+        } else if whole >= STACKED_HEIGHT {
+            base.stacked(state, height, finding)
         } else {
             base.compact(state.focus, height)
         }
     }
 
     /// Header, border, links, border, cores beside threads, border, finding, border, footer.
-    fn full(mut self, state: &State, height: u16) -> Self {
-        let finding = finding_rows(height) + finding::limit_rows(state);
+    fn full(mut self, state: &State, height: u16, finding: u16) -> Self {
         let cores_width = cores_width(state, self.width);
         let threads_width = self.width - cores_width - 3;
         let below = thread_rows(state).max(cores::wanted_rows(state, cores_width));
@@ -98,8 +114,7 @@ impl Layout {
     }
 
     /// Header, border, links, border, cores, border, threads, border, finding, border, footer.
-    fn stacked(mut self, state: &State, height: u16) -> Self {
-        let finding = finding_rows(height) + finding::limit_rows(state);
+    fn stacked(mut self, state: &State, height: u16, finding: u16) -> Self {
         let width = self.width - 2;
         let total = height - 7 - finding;
         let cores = cores::wanted_rows(state, width).clamp(LEAST_ROWS, total / 3);

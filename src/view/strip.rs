@@ -135,6 +135,11 @@ impl StripWindow {
         Self { slice_ns, last: newest / slice_ns }
     }
 
+    /// Slices of this length, the last of them ending at an instant.
+    pub fn until(end_ns: u64, slice_ns: u64) -> Self {
+        Self { slice_ns, last: (end_ns / slice_ns).saturating_sub(1) }
+    }
+
     /// The head of a strip of so many cells: what it shows, the time it spans, the length of a cell.
     pub fn head(self, width: u16, word: &str) -> String {
         let span = Interval(Duration::from_nanos(self.slice_ns.saturating_mul(u64::from(width))));

@@ -89,10 +89,10 @@ fn a_reused_ifindex_is_another_link() {
 fn a_reused_tid_is_another_thread() {
     let mut stage = Stage::after(2, scenes::bridge());
     stage.press("<tab><tab>j");
-    assert!(line(&stage, "39081").contains('▸'), "the first thread is selected");
+    assert!(line(&stage, "39081 server").contains('▸'), "the first thread is selected");
     stage.world.threads[0].sample.id.start += 1;
     stage.press("<tick>");
-    assert!(!line(&stage, "39081").contains('▸'), "the same tid born anew is not selected");
+    assert!(!line(&stage, "39081 server").contains('▸'), "the same tid born anew is not selected");
     assert_eq!(stage.press("a0<enter>"), [], "and nothing can be pinned through the old selection");
 }
 

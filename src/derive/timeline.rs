@@ -1,0 +1,164 @@
+//! The last minute of what is watched on one axis of time, as a graph needs it: the rate's bins, where packets were lost,
+//! what was done.
+
+use super::Losses;
+use super::flow::Bin;
+use crate::sample::Event;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Bins that a graph may show: a minute of them, more than a screen has columns for.
+const MOST_BINS: usize = 600;
+/// Older losses and incidents are forgotten, ns.
+const KEPT_NS: u64 = 60_000_000_000;
+
+/// Everything on the axis, oldest first; empty before there is a rate.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Timeline {
+    /// The rate, and the moves of each bin.
+    pub bins: Vec<Bin>,
+    /// The times in which packets were lost.
+    pub losses: Vec<LostTime>,
+    /// What was done.
+    pub incidents: Vec<Incident>,
+}
+
+/// A time between two samples in which packets were lost.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LostTime {
+    /// The older sample, monotonic ns.
+    pub from_ns: u64,
+    /// The newer one.
+    pub to_ns: u64,
+    /// How many.
+    pub packets: f64,
+}
+
+/// Something that was done while the rate ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Incident {
+    /// When, monotonic ns.
+    pub at_ns: u64,
+    /// What.
+    pub kind: IncidentKind,
+}
+
+/// What was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each is its word")]
+pub enum IncidentKind {
+    Pin,
+    Restore,
+    Mark,
+}
+
+impl IncidentKind {
+    /// As it stands on the axis.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Pin => "pin",
+            Self::Restore => "unpin",
+            Self::Mark => "mark",
+        }
+    }
+}
+
+/// What the bins do not have.
+#[derive(Debug, Default)]
+pub(super) struct TimelineTrack {
+    losses: VecDeque<LostTime>,
+    incidents: VecDeque<Incident>,
+    /// Several threads are pinned at once: one incident.
+    last: Option<Incident>,
+    /// The newest sample.
+    seen_ns: u64,
+}
+
+/// Pins so close to each other are one, ns.
+const AT_ONCE_NS: u64 = 500_000_000;
+
+impl TimelineTrack {
+    pub fn event(&mut self, event: &Event) {
+        let (at_ns, kind) = match event {
+            Event::Pinned { at_ns, .. } => (*at_ns, IncidentKind::Pin),
+            Event::Restored { at_ns, .. } => (*at_ns, IncidentKind::Restore),
+            Event::Mark { at_ns } => (*at_ns, IncidentKind::Mark),
+            _ => return,
+        };
+        // A recording of old does not tell when: after the sample before it.
+        let at_ns = if at_ns == 0 { self.seen_ns } else { at_ns };
+        let is_new = |last: Incident| last.kind != kind || at_ns.saturating_sub(last.at_ns) > AT_ONCE_NS;
+        if self.last.is_none_or(is_new) {
+            self.incidents.push_back(Incident { at_ns, kind });
+        }
+        self.last = Some(Incident { at_ns, kind });
+    }
+
+    /// Takes the losses of a tick; an empty timeline where there is no rate.
+    pub fn observe(&mut self, from_ns: u64, to_ns: u64, losses: &Losses, bins: &VecDeque<Bin>) -> Arc<Timeline> {
+        self.seen_ns = to_ns;
+        let packets = losses.packets();
+        if packets > 0.0 {
+            self.losses.push_back(LostTime { from_ns, to_ns, packets });
+        }
+        let since_ns = to_ns.saturating_sub(KEPT_NS);
+        while self.losses.pop_front_if(|lost| lost.to_ns < since_ns).is_some() {}
+        while self.incidents.pop_front_if(|incident| incident.at_ns < since_ns).is_some() {}
+        if bins.is_empty() {
+            return Arc::default();
+        }
+        Arc::new(Timeline {
+            bins: bins.range(bins.len().saturating_sub(MOST_BINS)..).copied().collect(),
+            losses: self.losses.iter().copied().collect(),
+            incidents: self.incidents.iter().copied().collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::derive::moves::MovesByClass;
+    use crate::sample::{CoreSet, ThreadId};
+
+    fn pinned(tid: u32, at_ns: u64) -> Event {
+        let thread = ThreadId { pid: 1, tid, start: 0 };
+        Event::Pinned { thread, old: CoreSet::single(0), asked: CoreSet::single(1), got: CoreSet::single(1), at_ns }
+    }
+
+    fn bins(count: u64) -> VecDeque<Bin> {
+        let bin = |n: u64| Bin {
+            from_ns: n * 100_000_000,
+            to_ns: (n + 1) * 100_000_000,
+            bits_per_s: Some(n as f64),
+            moves: MovesByClass::default(),
+            unclassed: 0.0,
+        };
+        (0..count).map(bin).collect()
+    }
+
+    #[test]
+    fn threads_pinned_at_once_are_one_incident() {
+        let mut track = TimelineTrack::default();
+        for event in [pinned(1, 5_000_000_000), pinned(2, 5_001_000_000), Event::Mark { at_ns: 6_000_000_000 }] {
+            track.event(&event);
+        }
+        track.observe(8_000_000_000, 9_000_000_000, &Losses::default(), &bins(90));
+        track.event(&pinned(1, 0));
+        let timeline = track.observe(9_000_000_000, 9_500_000_000, &Losses::default(), &bins(95));
+        let told: Vec<_> = timeline.incidents.iter().map(|one| (one.at_ns / 1_000_000_000, one.kind.word())).collect();
+        assert_eq!(told, [(5, "pin"), (6, "mark"), (9, "pin")], "what has no time was done after the sample before it");
+    }
+
+    #[test]
+    fn a_minute_is_kept_and_nothing_where_there_is_no_rate() {
+        let mut track = TimelineTrack::default();
+        track.event(&Event::Mark { at_ns: 1 });
+        let none = track.observe(0, 1_000_000_000, &Losses::default(), &VecDeque::new());
+        assert_eq!(*none, Timeline::default(), "no axis without a rate");
+        let timeline = track.observe(99_000_000_000, 100_000_000_000, &Losses::default(), &bins(1000));
+        assert_eq!((timeline.bins.len(), timeline.incidents.len()), (MOST_BINS, 0), "older things are forgotten");
+        assert_eq!(timeline.bins.last().and_then(|bin| bin.bits_per_s), Some(999.0), "the newest is there");
+    }
+}
