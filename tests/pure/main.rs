@@ -24,3 +24,4 @@ mod screens_kernel;
 mod story;
 mod systems;
 mod threads;
+mod timelines;
