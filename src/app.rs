@@ -279,7 +279,7 @@ impl App {
             Ok(path) => path,
             Err(sentence) => return warning(&sentence),
         };
-        match keep::write(&path, &self.frame(200, 60, Theme { color: false, utf8: true })) {
+        match keep::write(&path, &self.frame(200, 60, Theme::plain(true))) {
             Ok(()) => sentence(&format!("report written to {}", path.display())),
             Err(error) => warning(&format!("cannot write report {}: {error}", path.display())),
         }

@@ -6,7 +6,7 @@ pub use run::{CardFormat, ObservedCommand, PinChoice};
 
 use crate::sample::OnRequest;
 use clap::error::ErrorKind;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use run::{CardArguments, RunArguments};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -50,10 +50,20 @@ pub struct Config {
     pub bytes: bool,
     /// Only ASCII on the screen.
     pub ascii: bool,
-    /// No colour on the screen.
-    pub no_color: bool,
+    /// Which colours.
+    pub theme: ThemeChoice,
     /// Leave the mouse to the terminal.
     pub no_mouse: bool,
+}
+
+/// Which colours the screen has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[allow(missing_docs, reason = "the words of the option")]
+pub enum ThemeChoice {
+    Auto,
+    Dark,
+    Light,
+    Mono,
 }
 
 /// Where the data come from.
@@ -213,7 +223,10 @@ struct Options {
     /// Only ASCII characters on the screen [default: where the locale has no UTF-8]
     #[arg(long, global = true)]
     ascii: bool,
-    /// No colour on the screen [default: as the environment asks (`NO_COLOR`)]
+    /// Colours of the screen: for a dark or a light background, none, or what the environment says (`NO_COLOR`, `COLORFGBG`)
+    #[arg(long, global = true, value_enum, value_name = "THEME", default_value = "auto")]
+    theme: ThemeChoice,
+    /// The same as --theme mono
     #[arg(long, global = true)]
     no_color: bool,
     /// Leave the mouse to the terminal
@@ -283,7 +296,7 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> 
         restore_on_exit: options.restore_on_exit,
         bytes: options.bytes,
         ascii: options.ascii,
-        no_color: options.no_color,
+        theme: if options.no_color { ThemeChoice::Mono } else { options.theme },
         no_mouse: options.no_mouse,
     })
 }

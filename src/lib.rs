@@ -29,7 +29,7 @@
 //! }
 //! let view = prepare(&state, derivation.history(), 200, 60);
 //! let mut frame = Buffer::empty(Rect::new(0, 0, 200, 60));
-//! paint(&view, Theme { color: false, utf8: true }, &mut frame);
+//! paint(&view, Theme::plain(true), &mut frame);
 //! assert!(text(&frame).contains("docker0"), "the bridge of the recorded machine is on it");
 //! # Ok::<(), vnettop::record::RecordError>(())
 //! ```

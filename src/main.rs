@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use vnettop::app::run::Destination;
 use vnettop::app::{self, App, AppError, Ended, Signals, Stream};
-use vnettop::cli::{self, CliError, Config, Face, Origin};
+use vnettop::cli::{self, CliError, Config, Face, Origin, ThemeChoice};
 use vnettop::demo::{self, Demo};
 use vnettop::effect::{self, Hand, Outcome};
 use vnettop::record::{Recorder, Recording};
@@ -16,7 +16,7 @@ use vnettop::source::threads::Watch;
 use vnettop::source::{LEAST_TO_REPLAY, LEAST_TO_WATCH, enough_descriptors};
 use vnettop::state::{Mode, Settings, State, Units};
 use vnettop::term;
-use vnettop::ui::Theme;
+use vnettop::ui::{Colors, Theme};
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
@@ -77,7 +77,7 @@ fn run(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
         }
         Face::Print { width, height, keys } => {
             // A pipe takes UTF-8 whatever the locale says.
-            let theme = Theme { color: false, utf8: !config.ascii };
+            let theme = Theme::plain(!config.ascii);
             let app = world(config, demo.as_ref(), stream, feed);
             app::print(app, &signals, keys, (*width, *height), theme, &mut term::StdoutWriter::take()?)?
         }
@@ -99,7 +99,7 @@ fn live_screen(
     signals: &Signals,
 ) -> Result<Ended, AppError> {
     let app = world(config, demo, stream, feed);
-    let theme = Theme { color: !no_color(config), utf8: !ascii(config) };
+    let theme = Theme { colors: colors(config), utf8: !ascii(config) };
     signals.take_terminal().map_err(AppError::Terminal)?;
     let (guard, screen) = term::Guard::take(!config.no_mouse, signals.asked()).map_err(AppError::Terminal)?;
     let result = app::screen(app, &mut app::Terminal::new(&guard, screen, signals, theme));
@@ -234,7 +234,6 @@ fn world(config: &Config, demo: Option<&Demo>, stream: Stream, feed: Feed) -> Ap
         interval: config.interval,
         watch: watched(config, demo),
         utf8: !ascii(config),
-        color: !no_color(config),
         on_request: config.on_request,
     });
     if let Some(demo) = demo {
@@ -287,8 +286,18 @@ fn tell(outcome: &Outcome) {
     }
 }
 
-fn no_color(config: &Config) -> bool {
-    config.no_color || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+/// What was asked for on the command line, else by `NO_COLOR`, else what suits the terminal.
+fn colors(config: &Config) -> Colors {
+    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    match config.theme {
+        ThemeChoice::Mono => Colors::None,
+        ThemeChoice::Dark => Colors::Dark,
+        ThemeChoice::Light => Colors::Light,
+        ThemeChoice::Auto if std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) => Colors::None,
+        ThemeChoice::Auto => {
+            Colors::of_terminal(set("TERM").as_deref(), set("COLORTERM").as_deref(), set("COLORFGBG").as_deref())
+        }
+    }
 }
 
 /// Without UTF-8 in the locale every character of the screen is ASCII.

@@ -4,6 +4,7 @@
 mod ascii;
 mod grid;
 mod painter;
+mod palette;
 mod theme;
 
 use crate::view::View;
@@ -11,7 +12,7 @@ use grid::Grid;
 use ratatui::buffer::Buffer;
 
 pub use painter::Painter;
-pub use theme::Theme;
+pub use theme::{Colors, Theme};
 
 /// Paints the frame into a buffer of its size.
 pub fn paint(view: &View, theme: Theme, buffer: &mut Buffer) {

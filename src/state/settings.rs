@@ -62,8 +62,6 @@ pub struct Settings {
     pub watch: Vec<String>,
     /// The terminal shows UTF-8.
     pub utf8: bool,
-    /// The terminal shows colour, and nobody asked it not to.
-    pub color: bool,
     /// What the kernel counts beyond the usual, whatever is looked at.
     pub on_request: OnRequest,
 }
@@ -77,7 +75,6 @@ impl Default for Settings {
             interval: Duration::from_millis(500),
             watch: vec!["iperf3".to_owned()],
             utf8: true,
-            color: true,
             on_request: OnRequest::default(),
         }
     }

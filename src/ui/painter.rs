@@ -97,6 +97,7 @@ fn differing<'a>(shown: &'a [Glyph], next: &'a [Glyph]) -> impl Iterator<Item = 
 
 #[cfg(test)]
 mod tests {
+    use super::super::Colors;
     use super::*;
     use ratatui::backend::TestBackend;
 
@@ -106,7 +107,7 @@ mod tests {
     }
 
     fn shown(painter: &mut Painter, terminal: &mut TestBackend, rows: &[&str]) -> Vec<String> {
-        let theme = Theme { color: true, utf8: true };
+        let theme = Theme { colors: Colors::Terminal, utf8: true };
         painter.show(&view(rows), theme, terminal).expect("a test terminal takes everything");
         super::super::text(terminal.buffer()).lines().map(str::to_owned).collect()
     }
@@ -123,7 +124,7 @@ mod tests {
     #[test]
     fn a_frame_where_nothing_changed_draws_nothing() {
         let (mut painter, mut terminal) = (Painter::default(), TestBackend::new(20, 2));
-        let theme = Theme { color: true, utf8: true };
+        let theme = Theme { colors: Colors::Terminal, utf8: true };
         let same = view(&["one", "two"]);
         assert_eq!(painter.show(&same, theme, &mut terminal), Ok(true), "the first frame is drawn");
         assert_eq!(painter.show(&same, theme, &mut terminal), Ok(false), "the same again is not");

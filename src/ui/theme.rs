@@ -1,25 +1,65 @@
-//! Tone → style. Colours are the terminal's own sixteen, so they follow its theme; without colour, modifiers only.
+//! Tone → style: without colour by modifiers only, in the terminal's own sixteen colours, or from a palette for its background.
 
+use super::palette::{DARK, LIGHT};
 use crate::view::Tone;
 use ratatui::style::{Color, Modifier, Style};
 
 /// How the terminal may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Theme {
-    /// Colours may be used.
-    pub color: bool,
+    /// Which colours may be used.
+    pub colors: Colors,
     /// Characters beyond ASCII may be used.
     pub utf8: bool,
 }
 
-/// Neighbouring nodes differ.
-const NODES: [Color; 6] = [Color::Cyan, Color::Magenta, Color::Blue, Color::Green, Color::Yellow, Color::Red];
+/// Which colours a terminal shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Colors {
+    /// None: what matters is bold, underlined or reversed.
+    None,
+    /// The terminal's own sixteen, whatever they look like.
+    Terminal,
+    /// A palette for a dark background.
+    Dark,
+    /// A palette for a light background.
+    Light,
+}
+
+impl Colors {
+    /// Those for the background that some terminals tell in `COLORFGBG` (`15;0`), where they have 256 colours; else their own.
+    #[must_use]
+    pub fn of_terminal(term: Option<&str>, colorterm: Option<&str>, colorfgbg: Option<&str>) -> Self {
+        let has_many = term.is_some_and(|term| term.contains("256color") || term.contains("direct"))
+            || colorterm.is_some_and(|colorterm| !colorterm.is_empty());
+        let background = colorfgbg.and_then(|both| both.rsplit(';').next()).and_then(|number| number.parse().ok());
+        match background {
+            Some(0..=6 | 8u8) if has_many => Self::Dark,
+            Some(7 | 15) if has_many => Self::Light,
+            _ => Self::Terminal,
+        }
+    }
+}
+
+/// Neighbouring nodes differ. Never blue, which few can read on black, nor grey: on many palettes both are the background's.
+const NODES: [Color; 6] = [Color::Cyan, Color::Magenta, Color::LightBlue, Color::Green, Color::Yellow, Color::Red];
 
 impl Theme {
+    /// No colour at all.
+    #[must_use]
+    pub fn plain(utf8: bool) -> Self {
+        Self { colors: Colors::None, utf8 }
+    }
+
     /// The style of a tone.
     #[must_use]
     pub fn style(self, tone: Tone) -> Style {
-        if self.color { colored(tone) } else { plain(tone) }
+        match self.colors {
+            Colors::None => plain(tone),
+            Colors::Terminal => colored(tone),
+            Colors::Dark => DARK.style(tone),
+            Colors::Light => LIGHT.style(tone),
+        }
     }
 
     /// What lies over the selected row.
@@ -32,10 +72,9 @@ impl Theme {
 fn colored(tone: Tone) -> Style {
     let style = Style::new();
     match tone {
-        Tone::Normal => style,
-        Tone::Muted => style.fg(Color::DarkGray),
-        Tone::Header => style.fg(Color::Gray).add_modifier(Modifier::BOLD),
-        Tone::Title => style.fg(Color::Gray),
+        Tone::Normal | Tone::Title => style,
+        Tone::Muted => style.add_modifier(Modifier::DIM),
+        Tone::Header => style.add_modifier(Modifier::BOLD),
         Tone::FocusedTitle | Tone::Accent => style.fg(Color::Cyan).add_modifier(Modifier::BOLD),
         Tone::Key => style.fg(Color::Yellow),
         Tone::Good => style.fg(Color::Green),
@@ -61,17 +100,17 @@ fn plain(tone: Tone) -> Style {
         Tone::Header | Tone::FocusedTitle | Tone::Key | Tone::Accent | Tone::Warning | Tone::NodeBright(_) => {
             Modifier::BOLD
         }
-        Tone::Bad => Modifier::BOLD.union(Modifier::REVERSED),
-        Tone::Watched => Modifier::BOLD.union(Modifier::UNDERLINED),
+        // Never reversed: a full block would be empty.
+        Tone::Bad | Tone::Watched => Modifier::BOLD.union(Modifier::UNDERLINED),
     };
     Style::new().add_modifier(modifier)
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    const TONES: [Tone; 15] = [
+    pub const TONES: [Tone; 15] = [
         Tone::Normal,
         Tone::Muted,
         Tone::Header,
@@ -91,12 +130,32 @@ mod tests {
 
     #[test]
     fn without_colour_no_tone_has_one() {
-        let theme = Theme { color: false, utf8: true };
+        let theme = Theme::plain(true);
         for tone in TONES {
             let style = theme.style(tone);
             assert_eq!((style.fg, style.bg), (None, None), "{tone:?} is told by modifiers only");
         }
         assert_ne!(theme.style(Tone::Moved(3)), theme.style(Tone::Node(3)), "a move stands out too");
         assert_ne!(theme.style(Tone::Bad), theme.style(Tone::Normal), "what is bad still stands out");
+    }
+
+    #[test]
+    fn of_the_terminals_own_colours_none_is_used_that_may_be_its_background() {
+        let theme = Theme { colors: Colors::Terminal, utf8: true };
+        for tone in TONES.into_iter().chain((0..6).map(Tone::Node)) {
+            let refused = [Color::Black, Color::Gray, Color::DarkGray, Color::White, Color::Blue];
+            assert!(!theme.style(tone).fg.is_some_and(|fg| refused.contains(&fg)), "{tone:?}");
+        }
+    }
+
+    #[test]
+    fn the_background_is_what_the_terminal_tells() {
+        let of = |term, colorfgbg| Colors::of_terminal(Some(term), None, colorfgbg);
+        assert_eq!(of("xterm-256color", None), Colors::Terminal, "nothing is told");
+        assert_eq!(of("xterm-256color", Some("15;0")), Colors::Dark);
+        assert_eq!(of("rxvt-256color", Some("0;default;15")), Colors::Light);
+        assert_eq!(of("linux", Some("15;0")), Colors::Terminal, "it has sixteen");
+        assert_eq!(Colors::of_terminal(Some("xterm"), Some("truecolor"), Some("0;7")), Colors::Light);
+        assert_eq!(of("xterm-256color", Some("a;b")), Colors::Terminal, "what cannot be read is nothing");
     }
 }

@@ -339,7 +339,8 @@ mod tests {
 
     #[test]
     fn the_scale_ends_at_a_round_number() {
-        assert_eq!([34.8e9, 36.0, 1.0, 0.97e6, 0.0].map(above), [35e9, 40.0, 1.0, 1e6, 1.0]);
+        let tops = [34.8e9, 36.0, 1.0, 0.97e6, 0.0].map(above).map(|top| top.to_string());
+        assert_eq!(tops, ["35000000000", "40", "1", "1000000", "1"]);
         let short = ["35.0G", "17.5G", "3.50M", "600M", "10", "1.00G"].map(short);
         assert_eq!(short, ["35G", "17.5G", "3.5M", "600M", "10", "1G"]);
     }

@@ -8,11 +8,11 @@ use vnettop::derive::{Derivation, Metrics};
 use vnettop::record::Recording;
 use vnettop::sample::Item;
 use vnettop::state::{Mode, Settings, State};
-use vnettop::ui::{self, Theme};
+use vnettop::ui::{self, Colors, Theme};
 use vnettop::update::press;
 use vnettop::view::prepare;
 
-const THEME: Theme = Theme { color: true, utf8: true };
+const THEME: Theme = Theme { colors: Colors::Terminal, utf8: true };
 
 /// A recording at the sample before the last one in which its benchmark moved something.
 pub struct Replayed {

@@ -14,7 +14,7 @@ use vnettop::source::owners::SocketPlaces;
 use vnettop::source::sampler::{Choice, ReadPolicy, ReadScope, SamplerSettings};
 use vnettop::source::{Roots, threads::Watch};
 use vnettop::state::{self, State};
-use vnettop::ui::{self, Theme};
+use vnettop::ui::{self, Colors, Theme};
 use vnettop::view::prepare;
 
 const SIZES: [(u16, u16); 3] = [(200, 60), (80, 24), (60, 15)];
@@ -34,7 +34,7 @@ impl Frames {
         if let Some(metrics) = self.derivation.advance(item) {
             self.state.receive(metrics);
         }
-        let theme = Theme { color: true, utf8: true };
+        let theme = Theme { colors: Colors::Terminal, utf8: true };
         let frame = |(width, height)| {
             let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
             ui::paint(&prepare(&self.state, self.derivation.history(), width, height), theme, &mut buffer);

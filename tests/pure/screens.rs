@@ -11,6 +11,7 @@ use vnettop::derive::{Evidence, Test, TestKey};
 use vnettop::effect::{Outcome, OutcomeLine};
 use vnettop::sample::{CoreSet, Event, Ifindex, Kind, LinkState, PeerRef, Problem, Proto};
 use vnettop::state::{Mode, Settings, Units};
+use vnettop::ui::Colors;
 
 /// Freezes the frame under the case's name and size.
 fn freeze(case: &str, stage: &Stage, width: u16, height: u16) {
@@ -241,8 +242,9 @@ fn before_and_after_a_pin() {
             freeze(name, &stage, 120, 40);
         }
     }
-    let plain = Settings { utf8: false, color: false, units: Units::Bytes, ..Settings::default() };
+    let plain = Settings { utf8: false, units: Units::Bytes, ..Settings::default() };
     let mut stage = measured(plain, Some(Verdict::Steadier));
+    stage.colors = Colors::None;
     stage.press("c");
     freeze("card_plain", &stage, 80, 24);
 }
@@ -367,8 +369,9 @@ fn replay_and_freeze_are_told() {
 
 #[test]
 fn without_colour_and_without_utf8() {
-    let plain = Settings { utf8: false, color: false, ..Settings::default() };
+    let plain = Settings { utf8: false, ..Settings::default() };
     let mut stage = scenes::swinging(plain);
+    stage.colors = Colors::None;
     stage.press("j");
     freeze("ascii", &stage, 120, 40);
     let buffer = stage.paint(&stage.view(120, 40));

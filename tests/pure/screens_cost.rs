@@ -7,7 +7,7 @@ use ratatui::backend::TestBackend;
 use std::time::{Duration, Instant};
 use vnettop::derive::Metrics;
 use vnettop::sample::{Item, Kind};
-use vnettop::ui::{Painter, Theme};
+use vnettop::ui::{Colors, Painter, Theme};
 use vnettop::view::prepare;
 
 fn busy_world(cores: World, links: u32, threads: u32) -> World {
@@ -35,7 +35,7 @@ fn measure(name: &str, world: World, keys: &str) {
     };
     let metrics: Vec<Metrics> = (0..rounds).map(&mut derive).collect();
     let (mut painter, mut terminal) = (Painter::default(), TestBackend::new(200, 60));
-    let theme = Theme { color: true, utf8: true };
+    let theme = Theme { colors: Colors::Terminal, utf8: true };
     let (mut received, mut laid_out, mut shown) = (Vec::new(), Vec::new(), Vec::new());
     for metrics in metrics {
         let start = Instant::now();

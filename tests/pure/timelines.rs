@@ -48,7 +48,7 @@ fn each_traced_move_is_in_the_bin_of_its_instant() {
     let moves: Vec<Move> = items
         .iter()
         .filter_map(|item| if let Item::Sample(sample) = item { sample.trace.as_ref() } else { None })
-        .flat_map(|trace| trace.moves.iter().cloned())
+        .flat_map(|trace| trace.moves.iter().copied())
         .collect();
     let mut compared = 0;
     let all = played(&items);
@@ -90,7 +90,7 @@ fn the_pin_stands_on_the_axis_where_it_was_made() {
     assert_eq!(pins, [(pinned_ns, IncidentKind::Pin)], "two threads at once are one pin");
     let view = prepare(&state, derivation.history(), 200, 60);
     let mut buffer = Buffer::empty(Rect::new(0, 0, 200, 60));
-    ui::paint(&view, Theme { color: false, utf8: true }, &mut buffer);
+    ui::paint(&view, Theme::plain(true), &mut buffer);
     let text = ui::text(&buffer);
     let line = text.lines().find(|line| line.contains("┬ pin")).expect("it stands on the axis");
     let column = line.chars().position(|c| c == '┬').expect("it is there");

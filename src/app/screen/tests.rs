@@ -34,7 +34,7 @@ impl Console for Script {
 
     fn show(&mut self, view: &View) -> io::Result<()> {
         let mut buffer = Buffer::empty(Rect::new(0, 0, view.width, view.height));
-        ui::paint(view, Theme { color: false, utf8: true }, &mut buffer);
+        ui::paint(view, Theme::plain(true), &mut buffer);
         self.frames.push(ui::text(&buffer));
         Ok(())
     }
@@ -70,7 +70,6 @@ fn shown(woken: &[Woken]) -> (Ended, Script) {
         interval: Duration::from_millis(500),
         watch: Vec::new(),
         utf8: true,
-        color: false,
         on_request: OnRequest::default(),
     });
     let hand = Hand::new(Box::new(effect::Kernel), effect::journal_dir(|_| None), true);

@@ -8,7 +8,7 @@ use vnettop::derive::{Derivation, Metrics};
 use vnettop::effect::Effect;
 use vnettop::sample::{Event, Item};
 use vnettop::state::{Settings, State};
-use vnettop::ui::{self, Theme};
+use vnettop::ui::{self, Colors, Theme};
 use vnettop::update::press;
 use vnettop::view::{View, prepare};
 
@@ -17,12 +17,13 @@ pub struct Stage {
     pub world: World,
     pub derivation: Derivation,
     pub state: State,
+    pub colors: Colors,
 }
 
 impl Stage {
     /// Nothing sampled yet.
     pub fn new(world: World, settings: Settings) -> Self {
-        Self { world, derivation: Derivation::default(), state: State::new(settings) }
+        Self { world, derivation: Derivation::default(), state: State::new(settings), colors: Colors::Terminal }
     }
 
     /// Default settings, after so many seconds of samples each half a second.
@@ -97,6 +98,6 @@ impl Stage {
 
     fn theme(&self) -> Theme {
         let settings = self.state.settings();
-        Theme { color: settings.color, utf8: settings.utf8 }
+        Theme { colors: self.colors, utf8: settings.utf8 }
     }
 }
