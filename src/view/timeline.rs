@@ -150,11 +150,15 @@ impl<'a> Axis<'a> {
         if rows.is_multiple_of(2) {
             canvas.right(0, rows / 2, MARGIN - 1, Tone::Muted, label(0.5));
         }
-        for (x, pair) in (MARGIN..).zip(self.rates.chunks_exact(2)) {
-            let tone = self.tone(pair);
+        let cell = |pair: &[Option<f64>]| {
             let dots = [pair[0], pair[1]].map(|rate| rate.map_or(0, |rate| dots(rate / self.top, height)));
-            for y in 0..rows {
-                let below = usize::from(rows - 1 - y) * DOTS;
+            (self.tone(pair), dots)
+        };
+        let cells: Vec<_> = self.rates.chunks_exact(2).map(cell).collect();
+        // Row by row: neighbours of one tone become one piece of text.
+        for y in 0..rows {
+            let below = usize::from(rows - 1 - y) * DOTS;
+            for (x, &(tone, dots)) in (MARGIN..).zip(&cells) {
                 let filled = dots.map(|dots| dots.saturating_sub(below).min(DOTS));
                 if filled != [0, 0] {
                     canvas.glyph(x, y, tone, braille(filled));
