@@ -3,6 +3,8 @@
 
 mod refusal;
 
+pub(in crate::source) use refusal::{is_elsewhere, knows_cap_bpf};
+
 use super::{Roots, now_ns};
 use crate::bpf::drops::{DropRow, FlowKey};
 use crate::bpf::hops::HopCount;
