@@ -161,7 +161,11 @@ fn doctor(config: &Config, json: bool) -> Result<ExitCode, Box<dyn std::error::E
         },
         json,
     );
-    io::stdout().write_all(examined.text.as_bytes())?;
+    match io::stdout().write_all(examined.text.as_bytes()) {
+        // Whoever reads has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        written => written?,
+    }
     Ok(ExitCode::from(u8::from(!examined.works)))
 }
 

@@ -6,13 +6,14 @@ mod modules;
 mod sockets;
 
 use super::cores::CoreReader;
+use super::kernel::refusal;
 use super::links::LinkReader;
 use super::netlink::generic;
 use super::ovs::SocketPlace;
 use super::owners::SocketPlaces;
 use super::spaces::{Choice, Spaces};
 use super::threads::ThreadReader;
-use super::{LEAST_TO_WATCH, Roots, enough_descriptors, host, kernel, now_ns, proc_file};
+use super::{LEAST_TO_WATCH, Roots, enough_descriptors, host, now_ns, proc_file};
 use crate::bpf::{self, Refusal};
 use crate::sample::{
     BpfAnswer, DoctorFacts, HeldRights, KernelFeatures, KnownFact, Problem, ProgramsFound, Sight, TerminalFacts,
@@ -100,7 +101,7 @@ fn ethtool() -> KnownFact<bool> {
 
 /// Those of migrations and of dropped packets, tried where vnettop itself would load them.
 fn programs_of_bpf(roots: &Roots) -> [BpfAnswer; 2] {
-    if kernel::is_elsewhere(roots) {
+    if refusal::is_elsewhere(roots) {
         return [BpfAnswer::Elsewhere, BpfAnswer::Elsewhere];
     }
     let trial = bpf::try_loading(&roots.sys);
@@ -134,7 +135,7 @@ fn rights(roots: &Roots, open_files: (usize, usize)) -> HeldRights {
         sys_ptrace: held.contains(CapabilitySet::SYS_PTRACE),
         sys_nice: held.contains(CapabilitySet::SYS_NICE),
         syslog: held.contains(CapabilitySet::SYSLOG),
-        knows_bpf: kernel::knows_cap_bpf(roots),
+        knows_bpf: refusal::knows_cap_bpf(roots),
         open_files,
     }
 }

@@ -155,6 +155,16 @@ fn too_few_files_end_with_one() {
     assert_eq!((seen.code, seen.state("open files")), (Some(1), "missing"), "{}", seen.text);
 }
 
+#[test]
+fn a_reader_who_has_seen_enough_is_no_failure() {
+    if !can_run("a_reader_who_has_seen_enough_is_no_failure", &["bash"]) {
+        return;
+    }
+    let pipe = format!("set -o pipefail; {VNETTOP} doctor | (exec <&-; sleep 2)");
+    let out = Command::new("bash").args(["-c", &pipe]).stdin(Stdio::null()).output().expect("bash runs");
+    assert_eq!((out.status.code(), out.stderr.as_slice()), (Some(0), &b""[..]), "it ends quietly and well");
+}
+
 /// A socket that somebody listens on and never answers, and an iperf3 that never ends.
 #[test]
 fn who_does_not_answer_is_not_waited_for() {
