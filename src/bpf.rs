@@ -71,6 +71,31 @@ pub enum Refusal {
     Other(String),
 }
 
+/// What came of loading the programs without attaching them.
+#[derive(Debug)]
+pub struct LoadTrial {
+    /// That of migrations, by BTF or, without, by way of tracefs.
+    pub moves: Result<(), Refusal>,
+    /// That of dropped packets.
+    pub drops: Result<(), Refusal>,
+}
+
+/// Tries whether the kernel takes the programs. They are attached to nothing, and gone when this returns.
+#[must_use]
+pub fn try_loading(sys: &Path) -> LoadTrial {
+    let failed = |_| {
+        let failed = || Err(Refusal::Other(FAILED.to_owned()));
+        LoadTrial { moves: failed(), drops: failed() }
+    };
+    memory::for_a_moment(|| object::try_loading(sys)).unwrap_or_else(failed)
+}
+
+/// The kernel's record of a migration can be read in the tracefs of this /sys: programs are attached by way of it without BTF.
+#[must_use]
+pub fn has_migration_event(sys: &Path) -> bool {
+    object::has_event(sys)
+}
+
 /// What the thread is to do.
 enum Order {
     /// Find the functions of these addresses.

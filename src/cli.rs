@@ -100,6 +100,8 @@ pub enum Face {
     },
     /// Nothing of the above: put back what a killed vnettop left pinned.
     Undo,
+    /// What works here and what is missing; true as JSON.
+    Doctor(bool),
     /// A command under observation, and its card.
     Run(ObservedCommand),
     /// The card of a recorded run.
@@ -131,6 +133,7 @@ Examples:
   vnettop --record run.zst        the screen, and a recording of it
   vnettop --replay run.zst        that recording
   vnettop run -- iperf3 -c HOST   that command, and how steady its rate was
+  vnettop doctor                  what works here, what is missing, and what to do about it
   vnettop undo                    put back what a killed vnettop left pinned
 
 Not a terminal: JSON lines. JSON.md names the fields, docs/ holds the manual.";
@@ -148,6 +151,8 @@ struct Arguments {
 enum CliCommand {
     /// The live screen on a bridge, two namespaces and a tun made for it; nothing is left behind
     Demo,
+    /// What works here and what is missing, with what it would add and the command to have it; exit code 1 where vnettop cannot work
+    Doctor,
     /// Put back every affinity mask that a vnettop which no longer runs left replaced
     Undo,
     /// Run a benchmark under observation, then print a card: how steady it was, what moved, what was dropped
@@ -248,11 +253,10 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> 
     let program = std::iter::once(OsString::from("vnettop"));
     let arguments = Arguments::try_parse_from(program.chain(arguments)).map_err(|error| cli_error(&error))?;
     let options = arguments.options;
-    if let Some(CliCommand::Run(_) | CliCommand::Card(_)) = arguments.command {
-        run::refuse_others(&options)?;
-    }
+    run::refuse_others(arguments.command.as_ref(), &options)?;
     let face = match (&arguments.command, options.print) {
         (Some(CliCommand::Undo), _) => Face::Undo,
+        (Some(CliCommand::Doctor), _) => Face::Doctor(options.json),
         (Some(CliCommand::Run(run)), _) => Face::Run(run.checked(options.readonly)?),
         (Some(CliCommand::Card(card)), _) => card.face(),
         (_, Some((width, height))) => Face::Print { width, height, keys: options.keys.unwrap_or_default() },
@@ -264,7 +268,6 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> 
         Face::Run(_) => 100,
         _ => 1000,
     };
-    let screen = face == Face::Screen;
     let origin = match (arguments.command, options.replay) {
         (Some(_), Some(_)) => return Err(CliError::Usage("--replay does not go with a command".to_owned())),
         (Some(CliCommand::Demo), None) => Origin::Demo,
@@ -274,7 +277,7 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> 
             speed: match options.speed {
                 Some(Speed::Times(times)) => Some(times),
                 Some(Speed::Max) => None,
-                None => screen.then_some(1.0),
+                None => (face == Face::Screen).then_some(1.0),
             },
         },
     };
@@ -371,7 +374,7 @@ mod tests {
     #[test]
     fn every_wrong_argument_is_one_sentence() {
         let lines = "-d 0|-d x|-d nan|-d inf|-d -1|-d|--netns|-n 0|-n x|-n -1|--watch|--print 80|--print 0x24|--print 80x|--print axb\
-            |--keys q|--speed 2|--json --print 80x24|--replay a --record b|--replay a --iperf3-json b|--iperf3-json|--docker-socket|--replay a demo|frob|--frob|undo frob|--speed 0 --replay a";
+            |--keys q|--speed 2|--json --print 80x24|--replay a --record b|--replay a --iperf3-json b|--iperf3-json|--docker-socket|--replay a demo|doctor --print 80x24|doctor --record a|doctor frob|frob|--frob|undo frob|--speed 0 --replay a";
         for line in lines.split('|') {
             match parsed(line) {
                 Err(CliError::Usage(sentence)) => {

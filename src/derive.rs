@@ -7,6 +7,7 @@ pub mod cause;
 pub mod claim_basis;
 pub mod cores;
 mod course;
+pub mod doctor;
 pub mod drops;
 pub mod finding;
 pub mod flow;

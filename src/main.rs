@@ -8,12 +8,13 @@ use vnettop::cli::{self, CliError, Config, Face, Origin, ThemeChoice};
 use vnettop::demo::{self, Demo};
 use vnettop::effect::{self, Hand, Outcome};
 use vnettop::record::{Recorder, Recording};
+use vnettop::source::doctor::DoctorScope;
 use vnettop::source::feed::{Feed, Pace};
 use vnettop::source::ovs;
 use vnettop::source::owners::SocketPlaces;
 use vnettop::source::sampler::{self, Choice, ReadPolicy, ReadScope, SELF};
 use vnettop::source::threads::Watch;
-use vnettop::source::{LEAST_TO_REPLAY, LEAST_TO_WATCH, enough_descriptors};
+use vnettop::source::{LEAST_TO_REPLAY, LEAST_TO_WATCH, Roots, enough_descriptors};
 use vnettop::state::{Mode, Settings, State, Units};
 use vnettop::term;
 use vnettop::ui::{Colors, Theme};
@@ -39,7 +40,8 @@ fn main() -> ExitCode {
 
 fn run(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
     match (&config.face, &config.origin) {
-        (Face::Undo | Face::Card { .. }, _) => {}
+        // Doctor says itself how many there are.
+        (Face::Undo | Face::Card { .. } | Face::Doctor(_), _) => {}
         (_, Origin::Replay { .. }) => enough_descriptors(LEAST_TO_REPLAY)?,
         _ => enough_descriptors(LEAST_TO_WATCH)?,
     }
@@ -48,6 +50,7 @@ fn run(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
         return Ok(undo(config));
     }
     match &config.face {
+        Face::Doctor(json) => return doctor(config, *json),
         Face::Run(run) => return run_command(config, run),
         Face::Card { recording, format, card } => {
             let text = app::run::card(recording, card_format(*format))?;
@@ -81,7 +84,7 @@ fn run(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
             let app = world(config, demo.as_ref(), stream, feed);
             app::print(app, &signals, keys, (*width, *height), theme, &mut term::StdoutWriter::take()?)?
         }
-        Face::Screen | Face::Undo | Face::Run(_) | Face::Card { .. } => {
+        Face::Screen | Face::Undo | Face::Doctor(_) | Face::Run(_) | Face::Card { .. } => {
             live_screen(config, demo.as_ref(), stream, feed, &signals)?
         }
     };
@@ -142,6 +145,30 @@ fn run_command(config: &Config, run: &cli::ObservedCommand) -> Result<ExitCode, 
     }))
 }
 
+/// What works here and what is missing; 1 where vnettop cannot work.
+fn doctor(config: &Config, json: bool) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    let environment = |name: &str| std::env::var_os(name);
+    let examined = app::doctor::examine(
+        &DoctorScope {
+            roots: Roots::default(),
+            docker: SocketPlaces::find(environment, config.docker_socket.as_deref()),
+            ovs: ovs::places(environment, &config.ovs_sockets),
+            docker_host: environment("DOCKER_HOST"),
+            path: environment("PATH"),
+            term: environment("TERM"),
+            utf8: !ascii(config),
+            color: colors(config) != Colors::None,
+        },
+        json,
+    );
+    match io::stdout().write_all(examined.text.as_bytes()) {
+        // Whoever reads has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        written => written?,
+    }
+    Ok(ExitCode::from(u8::from(!examined.works)))
+}
+
 /// The command went well, but not within the limits.
 const LIMIT_BROKEN: u8 = 3;
 
@@ -187,7 +214,7 @@ fn feed(config: &Config, demo: Option<&Demo>) -> Result<Feed, Box<dyn std::error
     // What somebody keeps may be added up later.
     let looked_at_only = config.face == Face::Screen && config.record.is_none();
     let scope = ReadScope {
-        roots: vnettop::source::Roots::default(),
+        roots: Roots::default(),
         watch: watches(config, demo),
         netns: choice(config, demo),
         ovs: ovs::places(|name| std::env::var_os(name), &config.ovs_sockets),

@@ -1,6 +1,7 @@
 //! Metrics → text for other programs. The same numbers as on the screen; unknown is null.
 
 pub mod card;
+pub mod doctor;
 mod figures;
 pub mod json;
 mod page;

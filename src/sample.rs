@@ -5,6 +5,7 @@
 mod benchmarks;
 mod core_set;
 mod cores;
+mod doctor;
 mod facts;
 mod flows;
 mod kernel;
@@ -26,6 +27,10 @@ use std::sync::Arc;
 pub use benchmarks::{Benchmark, Program};
 pub use core_set::{CoreSet, CoreSetError, MOST_CORES};
 pub use cores::{CoreCounters, CoreId, CorePlace, SOFTIRQ_KINDS, SoftirqKind, Softnet, Topology};
+pub use doctor::{
+    BpfAnswer, DoctorFacts, HeldRights, Iperf3Found, KernelFeatures, KnownFact, ModuleState, ProgramsFound, Sight,
+    SocketFound, SocketState, TerminalFacts, TracefsState,
+};
 pub use facts::{FactVisitor, Facts};
 pub use flows::{Busy, Congestion, DropFlow, FlowSample, Proto, Pulse, SocketKey, TcpState, UdpState};
 pub use kernel::{DropCount, Drops, HopCores, KernelCounts, OnRequest, SoftirqTime};

@@ -4,6 +4,7 @@
 pub(crate) mod benchmarks;
 mod channel;
 pub mod cores;
+pub mod doctor;
 mod ethtool_ioctl;
 pub mod feed;
 pub mod flows;

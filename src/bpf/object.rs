@@ -10,7 +10,7 @@ use super::hops::{self, HopCount, HopKey};
 use super::moves::{MoveRings, RecordLayout};
 use super::reasons::Reasons;
 use super::softirqs::SoftirqTimes;
-use super::{Maps, Refusal};
+use super::{LoadTrial, Maps, Refusal};
 use crate::mounts;
 use aya::maps::{Array, MapData, PerCpuHashMap};
 use aya::programs::tp_btf::{BtfTracePointLink, BtfTracePointLinkId};
@@ -129,6 +129,33 @@ fn attached_classically(sys: &Path, missing: Refusal) -> Result<(Links, Maps), R
     let link = attach(program).map_err(|error| refused(&error))?;
     let links = Links { _btf: Vec::new(), _classic: Some(link) };
     Ok((links, Maps { moves, drops: None, functions: UsualFunctions::default(), missing: Some(missing) }))
+}
+
+/// Whether the kernel takes the programs of migrations and of dropped packets: they are loaded and let go of, never attached,
+/// so nothing on the machine runs them. Without BTF the record of a migration must be readable where tracefs is mounted; where
+/// it is not, that program is tried all the same, as for a tracefs that is mounted for a moment.
+pub(super) fn try_loading(sys: &Path) -> LoadTrial {
+    let tried = types(sys).and_then(|bytes| {
+        let btf = parsed(&bytes)?;
+        let mut ebpf = lifted(Some(&btf), MoveRings::slots())?;
+        Ok([MOVED, DROPPED].map(|which| prepare(&mut ebpf, &btf, which)))
+    });
+    match tried {
+        Ok([moves, drops]) => LoadTrial { moves, drops },
+        Err(Refusal::Rights) => LoadTrial { moves: Err(Refusal::Rights), drops: Err(Refusal::Rights) },
+        Err(missing) => LoadTrial { moves: try_loading_classically(), drops: Err(missing) },
+    }
+}
+
+fn try_loading_classically() -> Result<(), Refusal> {
+    let mut ebpf = lifted(None, MoveRings::slots())?;
+    let program: &mut TracePoint = program(&mut ebpf, MOVED_CLASSIC)?;
+    program.load().map_err(|error| refused(&error))
+}
+
+/// The record of a migration can be read in the tracefs of this /sys.
+pub(super) fn has_event(sys: &Path) -> bool {
+    event(sys).is_some()
 }
 
 /// What is counted on request: loaded by itself, attached only while it is asked for.

@@ -1,6 +1,6 @@
 //! The arguments of `vnettop run` and `vnettop card`.
 
-use super::{CliError, Face, Options};
+use super::{CliCommand, CliError, Face, Options};
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -182,14 +182,23 @@ impl CardArguments {
     }
 }
 
-/// Options of every command that mean nothing where a card is the result.
-pub(super) fn refuse_others(options: &Options) -> Result<(), CliError> {
-    let given = [
+/// Options of every command that mean nothing where a card is the result, or what the doctor says.
+pub(super) fn refuse_others(command: Option<&CliCommand>, options: &Options) -> Result<(), CliError> {
+    let of_a_card = [
         (options.json, "--json does not go with a card: choose --format json"),
         (options.print.is_some(), "--print does not go with a card"),
         (options.bytes, "--bytes does not go with a card: its rates are in bits a second"),
         (options.count.is_some(), "--count does not go with a card: the command decides when it ends"),
     ];
+    let of_the_doctor = [
+        (options.print.is_some(), "--print does not go with doctor: it prints lines, or with --json one object"),
+        (options.record.is_some(), "--record does not go with doctor: it takes no sample"),
+    ];
+    let given: &[(bool, &str)] = match command {
+        Some(CliCommand::Run(_) | CliCommand::Card(_)) => &of_a_card,
+        Some(CliCommand::Doctor) => &of_the_doctor,
+        Some(CliCommand::Demo | CliCommand::Undo) | None => &[],
+    };
     given.iter().find(|(given, _)| *given).map_or(Ok(()), |(_, sentence)| Err(usage(sentence)))
 }
 

@@ -1,7 +1,7 @@
 //! What the kernel itself counts (`bpf`): begun once somebody is watched, read on each tick, asked for what the flows and the
 //! faces want. Where it cannot be had it says once what that would add (`refusal`).
 
-mod refusal;
+pub(in crate::source) mod refusal;
 
 use super::{Roots, now_ns};
 use crate::bpf::drops::{DropRow, FlowKey};

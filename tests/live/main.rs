@@ -12,6 +12,7 @@ mod churn;
 mod containers;
 mod demo;
 mod descriptors;
+mod doctor;
 mod dropped;
 mod faces;
 mod faults;

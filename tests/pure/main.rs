@@ -11,6 +11,7 @@ mod causes;
 mod cores;
 mod crowds;
 mod derivations;
+mod doctor;
 mod house;
 mod journeys;
 mod json_fields;

@@ -56,9 +56,14 @@ fn way(roots: &Roots, refusal: &Refusal) -> String {
 }
 
 /// Before Linux 5.8 there is no `CAP_BPF` to ask for.
-fn knows_cap_bpf(roots: &Roots) -> bool {
+pub(in crate::source) fn knows_cap_bpf(roots: &Roots) -> bool {
     let last = std::fs::read_to_string(roots.proc.join("sys/kernel/cap_last_cap"));
     last.ok().and_then(|last| last.trim().parse::<u32>().ok()).is_some_and(|last| last >= CAP_BPF)
+}
+
+/// The kernel could not speak of the threads of this /proc.
+pub(in crate::source) fn is_elsewhere(roots: &Roots) -> bool {
+    elsewhere(roots).is_some()
 }
 
 /// Why this machine's kernel could not speak of the threads of this /proc, where that is so; a sentence where there is

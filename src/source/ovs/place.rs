@@ -23,7 +23,7 @@ pub struct SocketPlace {
 
 /// A socket that is there, and which file it is: one may be found in two ways.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct PresentSocket {
+pub(in crate::source) struct PresentSocket {
     pub path: PathBuf,
     pub file: (u64, u64),
 }
@@ -53,7 +53,7 @@ impl SocketPlace {
     ///
     /// # Errors
     /// Something else is there, or it may not be looked at.
-    pub(super) fn socket(&self) -> io::Result<Option<PresentSocket>> {
+    pub(in crate::source) fn socket(&self) -> io::Result<Option<PresentSocket>> {
         let mut path = self.path.clone();
         let mut found = std::fs::metadata(&path);
         if found.as_ref().is_ok_and(std::fs::Metadata::is_dir) {

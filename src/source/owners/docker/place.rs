@@ -15,6 +15,12 @@ pub struct SocketPlaces {
 }
 
 impl SocketPlaces {
+    /// Each of them.
+    #[must_use]
+    pub fn paths(&self) -> &[PathBuf] {
+        &self.paths
+    }
+
     /// Given the environment and what the command line names. `DOCKER_HOST` counts where it is a unix socket, as for
     /// docker itself; Docker without root has its socket in the user's runtime directory.
     pub fn find(environment: impl Fn(&str) -> Option<OsString>, named: Option<&Path>) -> Self {

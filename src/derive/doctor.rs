@@ -1,0 +1,228 @@
+//! Facts of a machine → what works there, what is missing, what that would add and what to do about it. Pure: the same facts
+//! always give the same checks. What is not known is said as unknown, with the reason.
+
+mod kernel;
+mod machine;
+mod programs;
+mod rights;
+mod sight;
+mod terminal;
+
+use crate::sample::{DoctorFacts, HeldRights};
+
+/// How one thing stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CheckState {
+    /// It works.
+    Ok,
+    /// It works, and something about it is worth knowing.
+    Note,
+    /// It does not work.
+    Missing,
+    /// Whether it works could not be found out.
+    Unknown,
+}
+
+impl CheckState {
+    /// Its word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Note => "note",
+            Self::Missing => "missing",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// What a check is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CheckGroup {
+    /// What the kernel can do.
+    Kernel,
+    /// What vnettop may do.
+    Rights,
+    /// What can be seen from here.
+    Sight,
+    /// Programs that vnettop works with.
+    Programs,
+    /// What would show the screen.
+    Terminal,
+    /// What the machine does behind a benchmark's back.
+    Machine,
+}
+
+impl CheckGroup {
+    /// Every group, in the order of the checks.
+    pub const ALL: [Self; 6] = [Self::Kernel, Self::Rights, Self::Sight, Self::Programs, Self::Terminal, Self::Machine];
+
+    /// Its word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Kernel => "kernel",
+            Self::Rights => "rights",
+            Self::Sight => "sight",
+            Self::Programs => "programs",
+            Self::Terminal => "terminal",
+            Self::Machine => "machine",
+        }
+    }
+
+    /// Its title in a text.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Kernel => "Kernel",
+            Self::Rights => "Rights",
+            Self::Sight => "Seen from here",
+            Self::Programs => "Programs",
+            Self::Terminal => "Terminal",
+            Self::Machine => "Machine under test",
+        }
+    }
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    /// What it is called; no other check is.
+    pub name: &'static str,
+    /// How it stands.
+    pub state: CheckState,
+    /// Without it vnettop shows nothing.
+    pub needed: bool,
+    /// What was found, or why that is not known.
+    pub found: String,
+    /// What was looked at.
+    pub source: &'static str,
+    /// What it adds, or would add.
+    pub adds: Option<&'static str>,
+    /// The command or the setting that changes it.
+    pub remedy: Option<String>,
+}
+
+impl Check {
+    fn new(state: CheckState, name: &'static str, source: &'static str, found: impl Into<String>) -> Self {
+        Self { name, state, needed: false, found: found.into(), source, adds: None, remedy: None }
+    }
+
+    fn ok(name: &'static str, source: &'static str, found: impl Into<String>) -> Self {
+        Self::new(CheckState::Ok, name, source, found)
+    }
+
+    fn note(name: &'static str, source: &'static str, found: impl Into<String>) -> Self {
+        Self::new(CheckState::Note, name, source, found)
+    }
+
+    fn unknown(name: &'static str, source: &'static str, why: impl Into<String>) -> Self {
+        Self::new(CheckState::Unknown, name, source, why)
+    }
+
+    /// What is missing says what it would add and what to do.
+    fn missing(
+        name: &'static str,
+        source: &'static str,
+        found: impl Into<String>,
+        adds: &'static str,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self::new(CheckState::Missing, name, source, found).adding(adds).mended_by(remedy)
+    }
+
+    fn adding(self, adds: &'static str) -> Self {
+        Self { adds: Some(adds), ..self }
+    }
+
+    fn mended_by(self, remedy: impl Into<String>) -> Self {
+        Self { remedy: Some(remedy.into()), ..self }
+    }
+
+    fn needed(self) -> Self {
+        Self { needed: true, ..self }
+    }
+}
+
+/// What follows from the facts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnosis {
+    /// The checks of each group, in the order of [`CheckGroup::ALL`].
+    pub groups: Vec<(CheckGroup, Vec<Check>)>,
+    /// Nothing is missing that is needed.
+    pub works: bool,
+    /// The same as a sentence.
+    pub verdict: String,
+}
+
+impl Diagnosis {
+    /// Every check with its group.
+    pub fn checks(&self) -> impl Iterator<Item = (CheckGroup, &Check)> {
+        self.groups.iter().flat_map(|(group, checks)| checks.iter().map(|check| (*group, check)))
+    }
+}
+
+/// Judges the facts.
+#[must_use]
+pub fn judge(facts: &DoctorFacts) -> Diagnosis {
+    let of = |group| match group {
+        CheckGroup::Kernel => kernel::checks(facts),
+        CheckGroup::Rights => rights::checks(facts),
+        CheckGroup::Sight => sight::checks(facts),
+        CheckGroup::Programs => programs::checks(facts),
+        CheckGroup::Terminal => terminal::checks(facts),
+        CheckGroup::Machine => machine::checks(facts),
+    };
+    let groups: Vec<_> = CheckGroup::ALL.into_iter().map(|group| (group, of(group))).collect();
+    let all = || groups.iter().flat_map(|(_, checks)| checks);
+    let lacking: Vec<&str> =
+        all().filter(|check| check.needed && check.state == CheckState::Missing).map(|check| check.name).collect();
+    let verdict = if lacking.is_empty() {
+        let count = |state: CheckState| all().filter(|check| check.state == state).count();
+        let [missing, unknown, notes] = [CheckState::Missing, CheckState::Unknown, CheckState::Note].map(count);
+        let counts = [
+            (missing, format!("{missing} missing")),
+            (unknown, format!("{unknown} unknown")),
+            (notes, plural(notes, "note")),
+        ];
+        let counts = counts.into_iter().filter_map(|(count, words)| (count > 0).then_some(words));
+        match counts.collect::<Vec<_>>().join(", ") {
+            none if none.is_empty() => "vnettop works here; nothing is missing.".to_owned(),
+            counts => format!("vnettop works here: {counts}."),
+        }
+    } else {
+        format!("vnettop cannot work here without: {}.", lacking.join(", "))
+    };
+    Diagnosis { works: lacking.is_empty(), groups, verdict }
+}
+
+/// Out of a container's process namespace.
+const ON_HOST: &str = "run vnettop on the host, or docker run --pid=host ...";
+
+/// How to have these capabilities, as `--cap-add` names them.
+fn way_to(rights: &HeldRights, capabilities: &[&str]) -> String {
+    match (rights.uid, &rights.user_namespace) {
+        (_, Ok(true)) => "sudo vnettop  (as root of the machine, outside of the container)".to_owned(),
+        (0, _) => {
+            let options: Vec<String> = capabilities.iter().map(|name| format!("--cap-add {name}")).collect();
+            format!("docker run {} ...  (CapabilityBoundingSet=)", options.join(" "))
+        }
+        _ => "sudo vnettop".to_owned(),
+    }
+}
+
+/// A command that only root may run.
+fn as_root(rights: &HeldRights, command: &str) -> String {
+    if rights.uid == 0 { command.to_owned() } else { format!("sudo {command}") }
+}
+
+/// The first two numbers of a kernel's release; none where it is no version.
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
+/// One of it, or several.
+fn plural(count: usize, one: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
+}

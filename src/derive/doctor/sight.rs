@@ -1,0 +1,76 @@
+//! What of the machine can be seen: /proc, /sys, processes, network namespaces.
+
+use super::{Check, ON_HOST, as_root, plural, way_to};
+use crate::sample::{BpfAnswer, DoctorFacts};
+
+pub(super) fn checks(facts: &DoctorFacts) -> Vec<Check> {
+    vec![proc(facts), processes(facts), sys(facts), namespaces(facts)]
+}
+
+fn proc(facts: &DoctorFacts) -> Check {
+    let (name, source) = ("/proc", "/proc/stat, list of /proc");
+    let mend = as_root(&facts.rights, "mount -t proc proc /proc");
+    match (&facts.sight.cores, &facts.sight.processes) {
+        (Ok(cores), Ok(())) => Check::ok(name, source, format!("{} online, processes listed", plural(*cores, "core"))),
+        (Err(why), _) | (_, Err(why)) => {
+            Check::missing(name, source, why, "cores, threads and everything about them", mend)
+        }
+    }
+    .needed()
+}
+
+fn processes(facts: &DoctorFacts) -> Check {
+    let (name, source) = ("processes", "/proc/self, options of its mount");
+    let sight = &facts.sight;
+    let adds = "threads of other users, and pins of them";
+    match (&sight.processes, sight.hidden.as_slice()) {
+        (Err(why), _) => Check::unknown(name, source, why).adding(adds),
+        (Ok(()), []) if is_contained(facts) => {
+            Check::note(name, source, "those of this process namespace alone are seen").adding(adds).mended_by(ON_HOST)
+        }
+        (Ok(()), []) => Check::ok(name, source, "those of every user are seen"),
+        (Ok(()), hidden) => {
+            let way = if facts.rights.uid == 0 { "mount -t proc proc /proc" } else { "sudo vnettop" };
+            Check::missing(name, source, hidden.join("; "), adds, way)
+        }
+    }
+}
+
+/// Not in the machine's own process namespace.
+fn is_contained(facts: &DoctorFacts) -> bool {
+    facts.kernel.moves == BpfAnswer::Elsewhere
+}
+
+fn sys(facts: &DoctorFacts) -> Check {
+    let (name, source) = ("/sys", "/sys/devices/system/cpu");
+    let adds = "nodes, caches and clusters of the cores, queues of links, BTF";
+    match &facts.sight.sysfs {
+        Ok(()) => Check::ok(name, source, "it is mounted"),
+        Err(why) => Check::missing(name, source, why, adds, as_root(&facts.rights, "mount -t sysfs sysfs /sys")),
+    }
+}
+
+fn namespaces(facts: &DoctorFacts) -> Check {
+    let (name, source) = ("network namespaces", "/proc/PID/ns/net, mounts");
+    let (sight, rights) = (&facts.sight, &facts.rights);
+    let adds = "links in other network namespaces, connections of programs there";
+    let found = plural(sight.namespaces, "namespace");
+    if sight.inside {
+        let found = "vnettop is inside of one: this one alone is shown";
+        return Check::note(name, source, found).adding(adds).mended_by("vnettop --netns all");
+    }
+    let way = || way_to(rights, &["SYS_ADMIN", "SYS_PTRACE"]);
+    match sight.unseen.as_slice() {
+        [] if rights.user_namespace == Ok(true) => {
+            let found = "those of the machine may not be looked into by root of a user namespace";
+            Check::missing(name, source, found, adds, way())
+        }
+        [] if rights.sys_admin && rights.sys_ptrace && is_contained(facts) => {
+            let found = format!("{found}; those of other process namespaces are not seen");
+            Check::note(name, source, found).adding(adds).mended_by(ON_HOST)
+        }
+        [] if rights.sys_admin && rights.sys_ptrace => Check::ok(name, source, format!("{found} can be looked into")),
+        [] => Check::missing(name, source, format!("{found}; CAP_SYS_ADMIN or CAP_SYS_PTRACE is missing"), adds, way()),
+        unseen => Check::missing(name, source, unseen.join("; "), adds, way()),
+    }
+}
