@@ -15,6 +15,7 @@ mod house;
 mod journeys;
 mod json_fields;
 mod moves;
+mod packages;
 mod placements;
 mod readme;
 mod recordings;
