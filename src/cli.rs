@@ -6,7 +6,7 @@ pub use run::{CardFormat, ObservedCommand, PinChoice};
 
 use crate::sample::OnRequest;
 use clap::error::ErrorKind;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use run::{CardArguments, RunArguments};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -243,6 +243,12 @@ struct Options {
 enum Speed {
     Times(f64),
     Max,
+}
+
+/// The one definition of the command line, for those who write it down: man pages and completions (`packaging/pages.rs`).
+#[must_use]
+pub fn command() -> clap::Command {
+    Arguments::command()
 }
 
 /// Parses the arguments after the program's name. `terminal` tells whether standard output is one.

@@ -16,6 +16,7 @@ mod house;
 mod journeys;
 mod json_fields;
 mod moves;
+mod packages;
 mod placements;
 mod readme;
 mod recordings;

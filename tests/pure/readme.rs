@@ -5,6 +5,24 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// What the pages say of other programs: cargo, iperf3, docker, sha256sum.
+const OTHERS: &[&str] = &[
+    "--release",
+    "--path",
+    "--json-stream",
+    "--logfile",
+    "--rm",
+    "--pid",
+    "--net",
+    "--read-only",
+    "--cap-drop",
+    "--cap-add",
+    "--security-opt",
+    "--build-arg",
+    "--check",
+    "--ignore-missing",
+];
+
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -46,11 +64,9 @@ fn the_options_exist() {
     let help = help(&["--help"]) + &help(&["run", "--help"]);
     for page in pages().iter().chain([&root().join("README.md")]) {
         let text = text(page);
-        let named = text.split(|c: char| !(c.is_alphanumeric() || c == '-')).filter(|word| {
-            word.starts_with("--")
-                && word.len() > 3
-                && !["--release", "--path", "--json-stream", "--logfile"].contains(word)
-        });
+        let named = text
+            .split(|c: char| !(c.is_alphanumeric() || c == '-'))
+            .filter(|word| word.starts_with("--") && word.len() > 3 && !OTHERS.contains(word));
         for option in named {
             assert!(help.contains(option), "{option} of {} is an option of the program", page.display());
         }
