@@ -228,7 +228,7 @@ struct Options {
     /// Only ASCII characters on the screen [default: where the locale has no UTF-8]
     #[arg(long, global = true)]
     ascii: bool,
-    /// Colours of the screen: for a dark or a light background, none, or what the environment says (`NO_COLOR`, `COLORFGBG`)
+    /// Colours for a dark or a light background, or none (also by `NO_COLOR`)
     #[arg(long, global = true, value_enum, value_name = "THEME", default_value = "auto")]
     theme: ThemeChoice,
     /// The same as --theme mono
