@@ -21,13 +21,11 @@ pub(super) fn limit_rows(state: &State) -> u16 {
     u16::from(limit(state).is_some())
 }
 
-/// Writes what holds the test back into a row; false where nothing is known to.
-pub(super) fn limit_line(canvas: &mut Canvas, state: &State, y: u16) -> bool {
-    let Some(limit) = limit(state) else { return false };
+/// Writes what holds the test back into a row.
+pub(super) fn limit_line(canvas: &mut Canvas, limit: &Limit, y: u16) {
     let width = canvas.area.width;
     let used = canvas.left(0, y, width, Tone::Title, LIMIT);
     canvas.left(used, y, width.saturating_sub(used), Tone::Normal, &limit.text);
-    true
 }
 
 /// The sentences, most pressing first, with how many there was no room for; above them what holds the test back, where no
@@ -38,7 +36,8 @@ pub(super) fn prepare(state: &State, area: Area, tells_limit: bool) -> Canvas {
     let mut y = 0;
     if let Some(limit) = limit(state).filter(|_| tells_limit) {
         if area.height > 1 {
-            y = u16::from(limit_line(&mut canvas, state, 0));
+            limit_line(&mut canvas, limit, 0);
+            y = 1;
         } else {
             let at = sentences.iter().take_while(|(tone, _)| matches!(tone, Tone::Warning | Tone::Good)).count();
             sentences.insert(at, (Tone::Normal, format!("{LIMIT}{}", limit.text)));

@@ -7,9 +7,10 @@ use super::strip::{self, CoreLetters, StripWindow};
 use super::{Tone, finding};
 use crate::derive::flow::BIN_NS;
 use crate::derive::history::History;
-use crate::derive::timeline::{LostTime, Timeline};
+use crate::derive::timeline::Timeline;
 use crate::derive::{Bin, Metrics, ThreadMetrics};
 use crate::state::{State, Units};
+use std::cmp::Reverse;
 use std::time::Duration;
 
 /// A cell is two bins wide.
@@ -78,28 +79,29 @@ pub(super) fn prepare(state: &State, history: &History, (area, height): (Area, u
         y += 2;
     }
     let letters = CoreLetters::of(&metrics.facts.topology);
-    for thread in busiest(metrics, parts.threads) {
-        let name = if thread.sample.role() == "worker" {
-            thread.sample.id.tid.to_string()
-        } else {
-            thread.sample.role().to_owned()
-        };
+    let threads = busiest(metrics, parts.threads);
+    for thread in &threads {
+        let role = thread.sample.role();
+        // Several of one role are told apart by their numbers.
+        let is_alone = threads.iter().filter(|other| other.sample.role() == role).count() == 1;
+        let name = if is_alone { role.to_owned() } else { thread.sample.id.tid.to_string() };
         canvas.left(0, y, MARGIN - 1, Tone::Muted, name);
         if let Some(track) = history.thread(thread.sample.id) {
             strip::cores(&mut canvas, (MARGIN, y, cells), &letters, track, axis.window());
         }
         y += 1;
     }
-    if parts.limit {
-        finding::limit_line(&mut canvas, state, y);
+    if let Some(limit) = &metrics.limit {
+        finding::limit_line(&mut canvas, limit, y);
     }
     canvas
 }
 
-/// The busiest threads of the benchmark, in the order of the list.
+/// The threads of the benchmark that have taken most CPU time so far, in the order of the list: those that are busiest at the moment would change
+/// places from tick to tick.
 fn busiest(metrics: &Metrics, count: u16) -> Vec<&ThreadMetrics> {
     let mut threads: Vec<&ThreadMetrics> = metrics.benchmark().collect();
-    threads.sort_by(|one, other| other.cpu.unwrap_or(-1.0).total_cmp(&one.cpu.unwrap_or(-1.0)));
+    threads.sort_by_key(|thread| Reverse(thread.sample.cpu_ns));
     threads.truncate(usize::from(count));
     threads.sort_by_key(|thread| (thread.sample.id.pid, thread.sample.id.tid));
     threads
@@ -186,16 +188,20 @@ impl<'a> Axis<'a> {
             canvas.glyph(MARGIN + at, y, tone, glyph);
         }
         let span = Interval(Duration::from_nanos(u64::from(self.cells) * CELL_NS));
-        let ago = format!(" {span} ago ");
-        let ago_cells = u16::try_from(ago.len()).unwrap_or(u16::MAX);
-        if !marked {
-            canvas.left(MARGIN + 1, y, ago_cells, Tone::Muted, &ago);
+        if marked {
+            // On the axis it would hide marks.
+            canvas.right(0, y.saturating_sub(2), MARGIN - 1, Tone::Muted, "last");
+            canvas.right(0, y.saturating_sub(1), MARGIN - 1, Tone::Muted, span);
+        } else {
+            canvas.left(MARGIN + 1, y, self.cells, Tone::Muted, format_args!(" {span} ago "));
         }
         for incident in &self.timeline.incidents {
             let Some(at) = self.cell(incident.at_ns) else { continue };
             canvas.glyph(MARGIN + at, y, Tone::Accent, '┬');
             let word = format!(" {} ", incident.kind.word());
-            canvas.left(MARGIN + at + 1, y, self.cells.saturating_sub(at + 1), Tone::Accent, word);
+            if usize::from(self.cells - at - 1) >= word.len() {
+                canvas.left(MARGIN + at + 1, y, self.cells, Tone::Accent, word);
+            }
         }
     }
 
@@ -215,9 +221,10 @@ impl<'a> Axis<'a> {
         self.from_ns + u64::from(cell) * CELL_NS
     }
 
+    /// Those that reach into a cell: one of a whole interval is wider than it.
     fn bins(&self, cell: u16) -> impl Iterator<Item = &Bin> {
         let begin_ns = self.begin_ns(cell);
-        let first = self.timeline.bins.partition_point(|bin| bin.from_ns < begin_ns);
+        let first = self.timeline.bins.partition_point(|bin| bin.to_ns <= begin_ns);
         self.timeline.bins[first..].iter().take_while(move |bin| bin.from_ns < begin_ns + CELL_NS)
     }
 
@@ -241,16 +248,16 @@ impl<'a> Axis<'a> {
 
     /// A loss is known to have been between two samples.
     fn lost(&self, cell: u16) -> Option<(Tone, char)> {
-        let (begin_ns, end_ns) = (self.begin_ns(cell), self.begin_ns(cell) + CELL_NS);
-        let in_cell = |lost: &&LostTime| lost.from_ns < end_ns && lost.to_ns > begin_ns;
-        self.timeline.losses.iter().any(|lost| in_cell(&lost)).then_some((Tone::Bad, '×'))
+        let (begin_ns, losses) = (self.begin_ns(cell), &self.timeline.losses);
+        let next = losses.get(losses.partition_point(|lost| lost.to_ns <= begin_ns));
+        next.is_some_and(|lost| lost.from_ns < begin_ns + CELL_NS).then_some((Tone::Bad, '×'))
     }
 }
 
-/// How many dots of so many show a share; what is not nothing shows one.
+/// How many dots of so many show a share; at least one, so that a rate of nothing is not as blank as one that is not known.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the height")]
 fn dots(share: f64, height: usize) -> usize {
-    (share * height as f64).round().clamp(if share > 0.0 { 1.0 } else { 0.0 }, height as f64) as usize
+    (share * height as f64).round().clamp(1.0, height as f64) as usize
 }
 
 /// Two columns of dots, filled from below.
@@ -282,6 +289,7 @@ fn above(rate: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::derive::moves::MovesByClass;
+    use crate::derive::timeline::LostTime;
 
     /// One bin a number, in Gbit/s; the first begins at 10 s.
     fn timeline(rates: &[Option<f64>]) -> Timeline {
@@ -337,7 +345,7 @@ mod tests {
 
     #[test]
     fn dots_span_nothing_to_everything() {
-        assert_eq!([0.0, 0.001, 0.5, 1.0, 2.0].map(|share| dots(share, 8)), [0, 1, 4, 8, 8]);
+        assert_eq!([0.0, 0.001, 0.5, 1.0, 2.0].map(|share| dots(share, 8)), [1, 1, 4, 8, 8]);
         assert_eq!([braille([0, 0]), braille([4, 4]), braille([1, 0]), braille([0, 2])], ['\u{2800}', '⣿', '⡀', '⢠']);
     }
 
