@@ -1,6 +1,7 @@
 //! Arguments → [`Config`]. Nothing is opened here; what cannot be meant is refused in one sentence.
 
 mod run;
+mod values;
 
 pub use run::{CardFormat, ObservedCommand, PinChoice};
 
@@ -11,6 +12,7 @@ use run::{CardArguments, RunArguments};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
+use values::{Speed, keys, netns, seconds, size, speed, watch};
 
 /// What the user asked for.
 #[derive(Debug, Clone)]
@@ -239,12 +241,6 @@ struct Options {
     no_mouse: bool,
 }
 
-#[derive(Debug, Clone, Copy)]
-enum Speed {
-    Times(f64),
-    Max,
-}
-
 /// The one definition of the command line, for those who write it down: man pages and completions (`packaging/pages.rs`).
 #[must_use]
 pub fn command() -> clap::Command {
@@ -325,48 +321,6 @@ fn cli_error(error: &clap::Error) -> CliError {
         ""
     };
     CliError::Usage(format!("{}{way_out}", clean.trim_start_matches("error: ")))
-}
-
-fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "give seconds, for example 0.5".to_owned())?;
-    if (0.01..=3600.0).contains(&seconds) {
-        Ok(Duration::from_secs_f64(seconds))
-    } else {
-        Err("an interval is between 0.01 and 3600 seconds".to_owned())
-    }
-}
-
-fn watch(text: &str) -> Result<String, String> {
-    if text.is_empty() || text == "0" { Err("give a command name or a pid".to_owned()) } else { Ok(text.to_owned()) }
-}
-
-fn netns(text: &str) -> Result<String, String> {
-    let wrong = text.is_empty() || text.chars().any(char::is_control);
-    if wrong { Err("give all, self or the name of a namespace".to_owned()) } else { Ok(text.to_owned()) }
-}
-
-fn speed(text: &str) -> Result<Speed, String> {
-    if text == "max" {
-        return Ok(Speed::Max);
-    }
-    match text.trim_end_matches('x').parse::<f64>() {
-        Ok(times) if (0.01..=1000.0).contains(&times) => Ok(Speed::Times(times)),
-        _ => Err("a speed is between 0.01 and 1000 times its own, or max".to_owned()),
-    }
-}
-
-/// Only checked here: what they mean is the business of who presses them.
-fn keys(text: &str) -> Result<String, String> {
-    crate::action::parse_keys(text).map(|_| text.to_owned())
-}
-
-fn size(text: &str) -> Result<(u16, u16), String> {
-    let wrong = || "give columns and rows, for example 80x24 (at most 1000x500)".to_owned();
-    let (width, height) = text.split_once(['x', 'X']).ok_or_else(wrong)?;
-    match (width.parse::<u16>(), height.parse::<u16>()) {
-        (Ok(width @ 1..=1000), Ok(height @ 1..=500)) => Ok((width, height)),
-        _ => Err(wrong()),
-    }
 }
 
 #[cfg(test)]

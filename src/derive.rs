@@ -337,6 +337,11 @@ impl FirstStage {
     }
 }
 
+/// A number and what it counts: `1 core`, `2 cores`.
+pub(crate) fn plural(count: usize, one: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
+}
+
 /// Seconds from one monotonic instant to a later one; none when they do not advance.
 #[must_use]
 pub(crate) fn seconds(from_ns: u64, to_ns: u64) -> Option<f64> {

@@ -320,7 +320,7 @@ fn colors(config: &Config) -> Colors {
         ThemeChoice::Mono => Colors::None,
         ThemeChoice::Dark => Colors::Dark,
         ThemeChoice::Light => Colors::Light,
-        ThemeChoice::Auto if std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) => Colors::None,
+        ThemeChoice::Auto if set("NO_COLOR").is_some() => Colors::None,
         ThemeChoice::Auto => {
             Colors::of_terminal(set("TERM").as_deref(), set("COLORTERM").as_deref(), set("COLORFGBG").as_deref())
         }

@@ -119,6 +119,13 @@ pub struct Host {
     pub policy: Policy,
 }
 
+/// The first two numbers of a version, as a kernel's release or a program tells it; none where it begins with none.
+#[must_use]
+pub fn version_of(words: &str) -> Option<(u32, u32)> {
+    let mut numbers = words.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
 /// What the machine does with frequencies, pages and interrupts; each unknown where it does not tell.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {

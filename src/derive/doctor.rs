@@ -8,6 +8,7 @@ mod rights;
 mod sight;
 mod terminal;
 
+use super::plural;
 use crate::sample::{DoctorFacts, HeldRights};
 
 /// How one thing stands.
@@ -214,15 +215,4 @@ fn way_to(rights: &HeldRights, capabilities: &[&str]) -> String {
 /// A command that only root may run.
 fn as_root(rights: &HeldRights, command: &str) -> String {
     if rights.uid == 0 { command.to_owned() } else { format!("sudo {command}") }
-}
-
-/// The first two numbers of a kernel's release; none where it is no version.
-fn version(release: &str) -> Option<(u32, u32)> {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
-    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
-}
-
-/// One of it, or several.
-fn plural(count: usize, one: &str) -> String {
-    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
 }

@@ -1,7 +1,7 @@
 //! The machine, by name: what does not change while it runs. It refreshes no list of processes.
 
 use super::{Roots, policy, proc_file};
-use crate::sample::Host;
+use crate::sample::{Host, version_of};
 use crate::text;
 use sysinfo::System;
 
@@ -29,12 +29,6 @@ pub fn read_from(roots: &Roots) -> Host {
 /// The running kernel is older than that version; what calls itself otherwise is none.
 pub(super) fn is_before(version: (u32, u32)) -> bool {
     version_of(&rustix::system::uname().release().to_string_lossy()).is_some_and(|running| running < version)
-}
-
-/// The first two numbers of a kernel's release.
-fn version_of(release: &str) -> Option<(u32, u32)> {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
-    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
 #[cfg(test)]

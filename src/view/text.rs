@@ -2,6 +2,8 @@
 
 use super::canvas::cells;
 
+pub(crate) use crate::derive::plural;
+
 /// Breaks a text at spaces into lines of at most so many cells; a word longer than a line stays whole and is cut later.
 pub(crate) fn wrap(text: &str, width: u16) -> Vec<String> {
     let width = usize::from(width);
@@ -16,11 +18,6 @@ pub(crate) fn wrap(text: &str, width: u16) -> Vec<String> {
         }
     }
     lines
-}
-
-/// `1 core`, `2 cores`.
-pub(crate) fn plural(count: usize, one: &str) -> String {
-    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
 }
 
 #[cfg(test)]

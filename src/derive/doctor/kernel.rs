@@ -1,7 +1,8 @@
 //! The kernel: its version, and each feature that vnettop asks of it.
 
-use super::{Check, ON_HOST, as_root, plural, version, way_to};
-use crate::sample::{BpfAnswer, DoctorFacts, HeldRights, KnownFact, ModuleState, TracefsState};
+use super::{Check, ON_HOST, as_root, way_to};
+use crate::derive::plural;
+use crate::sample::{BpfAnswer, DoctorFacts, HeldRights, KnownFact, ModuleState, TracefsState, version_of};
 
 /// The least version.
 const LEAST: (u32, u32) = (4, 18);
@@ -35,7 +36,7 @@ fn release(facts: &DoctorFacts) -> Check {
     let (name, source) = ("version", "uname");
     let host = &facts.host;
     let found = format!("Linux {} {}; 4.18 is the least", host.kernel, host.arch);
-    match version(&host.kernel) {
+    match version_of(&host.kernel) {
         Some(running) if running >= LEAST => Check::ok(name, source, found),
         Some(_) => Check::missing(name, source, found, "everything", "boot Linux 4.18 or newer"),
         None => Check::unknown(name, source, format!("'{}' is no version; 4.18 is the least", host.kernel)),
@@ -61,7 +62,7 @@ fn ethtool(facts: &DoctorFacts) -> Check {
     let adds = "changed speeds are heard of at once; without it drivers are asked now and then, by ioctl";
     match facts.kernel.ethtool {
         Ok(true) => Check::ok(name, source, "the family ethtool is listed"),
-        Ok(false) if version(&facts.host.kernel).is_some_and(|running| running < ETHTOOL) => {
+        Ok(false) if version_of(&facts.host.kernel).is_some_and(|running| running < ETHTOOL) => {
             Check::note(name, source, "it begins with Linux 5.6; drivers are asked by ioctl").adding(adds)
         }
         Ok(false) => Check::missing(
@@ -169,7 +170,7 @@ fn traced(facts: &DoctorFacts) -> Check {
 fn dropped(facts: &DoctorFacts) -> Check {
     let (name, source) = ("lost packets", "BPF program, loaded and not attached");
     match &facts.kernel.drops {
-        BpfAnswer::Loads if version(&facts.host.kernel).is_some_and(|running| running < REASONS) => {
+        BpfAnswer::Loads if version_of(&facts.host.kernel).is_some_and(|running| running < REASONS) => {
             let found = "each one with its function; reasons begin with Linux 5.17";
             Check::note(name, source, found).adding(ADDS_DROPS)
         }

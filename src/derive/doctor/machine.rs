@@ -1,6 +1,7 @@
 //! What the machine does behind a benchmark's back: where its cores sit, their clocks, who moves interrupts and pages.
 
-use super::{Check, as_root, plural};
+use super::{Check, as_root};
+use crate::derive::plural;
 use crate::sample::{CorePlace, DoctorFacts};
 
 /// A cap closer to the top than this share is none, in percent.

@@ -1,6 +1,7 @@
 //! What of the machine can be seen: /proc, /sys, processes, network namespaces.
 
-use super::{Check, ON_HOST, as_root, plural, way_to};
+use super::{Check, ON_HOST, as_root, way_to};
+use crate::derive::plural;
 use crate::sample::{BpfAnswer, DoctorFacts};
 
 pub(super) fn checks(facts: &DoctorFacts) -> Vec<Check> {

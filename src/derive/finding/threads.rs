@@ -2,11 +2,11 @@
 
 use super::figure::{count, percent, rate};
 use super::{LintScene, Said};
-use crate::derive::Metrics;
 use crate::derive::history::History;
 use crate::derive::moves::Evidence;
 use crate::derive::placement::BUSY;
 use crate::derive::threads::ThreadMetrics;
+use crate::derive::{Metrics, plural};
 use crate::sample::CoreId;
 
 /// A move counts as present for so long, so that the sentence does not flicker from tick to tick.
@@ -66,7 +66,7 @@ fn said(scene: &LintScene<'_>, moving: &[&ThreadMetrics], per_s: f64, often: &st
     let classes = || moving.iter().map(|thread| thread.by_class);
     let seen: u64 = classes().map(|c| c.smt + c.cluster + c.llc + c.node + c.socket).sum();
     let far: u64 = classes().map(|c| c.node + c.socket).sum();
-    let threads = if moving.len() == 1 { "1 busy thread".to_owned() } else { format!("{} busy threads", moving.len()) };
+    let threads = plural(moving.len(), "busy thread");
     let crossing = if seen > 0 && scene.metrics.facts.topology.nodes > 1 {
         format!("; of {seen} moves whose cores were seen, {far} went to another cache or node")
     } else {

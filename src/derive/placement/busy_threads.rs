@@ -3,8 +3,9 @@
 
 use super::allowed::{self, Allowed};
 use super::direction::Senders;
-use super::phrases::{counted, label};
+use super::phrases::label;
 use crate::derive::Metrics;
+use crate::derive::plural;
 use crate::derive::threads::ThreadMetrics;
 use crate::sample::{CoreId, Duty};
 
@@ -80,7 +81,7 @@ pub(super) fn busy_threads(metrics: &Metrics) -> Result<(Vec<BusyThread<'_>>, Ve
 /// A sentence on the control threads, which carry no traffic.
 fn left_alone(control: &[u32]) -> Option<String> {
     let tids: Vec<String> = control.iter().map(ToString::to_string).collect();
-    let threads = counted(control.len(), "control thread");
+    let threads = plural(control.len(), "control thread");
     (!control.is_empty())
         .then(|| format!("{threads} left alone, idle, and workers born later inherit their masks: {}", tids.join(", ")))
 }

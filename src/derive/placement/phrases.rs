@@ -9,11 +9,6 @@ pub(super) fn label(thread: &ThreadMetrics) -> String {
     format!("{} {}", thread.sample.name, thread.sample.role())
 }
 
-/// A number and what it counts, in the plural where it is not one.
-pub(super) fn counted(number: usize, what: &str) -> String {
-    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
-}
-
 /// A share as whole percent, 0 to 100.
 pub(super) fn percent(share: f64) -> u32 {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to 0..100 first")]

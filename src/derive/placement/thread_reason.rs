@@ -3,10 +3,11 @@
 use super::busy_threads::BusyThread;
 use super::candidates::{CandidateCore, Inputs};
 use super::improve::Placement;
-use super::phrases::{counted, label, load};
+use super::phrases::{label, load};
 use super::proposal::Step;
 use super::runner_up::runners_up;
 use crate::derive::moves::MoveClass;
+use crate::derive::plural;
 use crate::sample::{CoreId, Topology};
 
 /// One step for each thread, with its reason and its runner-up.
@@ -89,5 +90,5 @@ fn strength(topology: &Topology, core: &CandidateCore) -> Option<String> {
 /// How many other threads of the proposal the thread must share its physical core with.
 fn sharing(inputs: &Inputs<'_>, placement: &Placement, core: &CandidateCore) -> Option<String> {
     let others = inputs.cores(&placement.chosen).filter(|other| other.physical == core.physical).count() - 1;
-    (others > 0).then(|| format!("shares its physical core with {} of these", counted(others, "other thread")))
+    (others > 0).then(|| format!("shares its physical core with {} of these", plural(others, "other thread")))
 }

@@ -5,7 +5,8 @@ use super::busy_threads::BusyThread;
 use super::candidates::{CandidateCore, Inputs};
 use super::circle::Circle;
 use super::improve::Placement;
-use super::phrases::{counted, load};
+use super::phrases::load;
+use crate::derive::plural;
 use crate::sample::{CoreId, CoreSet, Topology};
 use std::collections::BTreeSet;
 
@@ -25,7 +26,7 @@ pub(super) fn reasons(inputs: &Inputs<'_>, placement: &Placement) -> Vec<String>
     reasons.extend(cpuset(inputs));
     if placement.shares {
         let physical: BTreeSet<_> = inputs.candidates.iter().map(|core| core.physical).collect();
-        let (threads, cores) = (busy_threads(inputs), counted(physical.len(), "physical core"));
+        let (threads, cores) = (busy_threads(inputs), plural(physical.len(), "physical core"));
         reasons.push(format!("{threads} for {cores} they may use: some share one"));
     }
     if let Some(cores) = placement.runner_up.as_ref().map(|chosen| cores(chosen, inputs)) {
@@ -98,7 +99,7 @@ fn cores(chosen: &[usize], inputs: &Inputs<'_>) -> CoreSet {
 }
 
 fn busy_threads(inputs: &Inputs<'_>) -> String {
-    counted(inputs.threads.len(), "busy thread")
+    plural(inputs.threads.len(), "busy thread")
 }
 
 /// Why nothing is proposed where every busy thread may use the same core only.

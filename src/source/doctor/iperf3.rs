@@ -2,7 +2,7 @@
 //! is left behind when even starting it does not come back.
 
 use super::words;
-use crate::sample::{Iperf3Found, KnownFact};
+use crate::sample::{Iperf3Found, KnownFact, version_of};
 use crate::text::clean;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Access, access};
@@ -97,11 +97,7 @@ fn hear(child: &mut Child, patience: Duration) -> Option<Vec<u8>> {
 fn told(path: &Path, said: &[u8]) -> KnownFact<Iperf3Found> {
     let first = said.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let words = clean(first.get(..80).unwrap_or(first));
-    let version = words.strip_prefix("iperf ").and_then(|rest| {
-        let mut numbers = rest.split(|c: char| !c.is_ascii_digit()).map(str::parse);
-        Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
-    });
-    match version {
+    match words.strip_prefix("iperf ").and_then(version_of) {
         Some(version) => Ok(Iperf3Found { path: path.to_owned(), version, words: words.trim().to_owned() }),
         None if words.is_empty() => Err(format!("{} --version says nothing", path.display())),
         None => Err(format!("{} --version says: {words}", path.display())),

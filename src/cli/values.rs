@@ -1,0 +1,52 @@
+//! Values of options: each is what was meant, or one sentence that says what is allowed.
+
+use std::time::Duration;
+
+/// How fast a recording is replayed.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Speed {
+    Times(f64),
+    Max,
+}
+
+pub(super) fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "give seconds, for example 0.5".to_owned())?;
+    if (0.01..=3600.0).contains(&seconds) {
+        Ok(Duration::from_secs_f64(seconds))
+    } else {
+        Err("an interval is between 0.01 and 3600 seconds".to_owned())
+    }
+}
+
+pub(super) fn watch(text: &str) -> Result<String, String> {
+    if text.is_empty() || text == "0" { Err("give a command name or a pid".to_owned()) } else { Ok(text.to_owned()) }
+}
+
+pub(super) fn netns(text: &str) -> Result<String, String> {
+    let wrong = text.is_empty() || text.chars().any(char::is_control);
+    if wrong { Err("give all, self or the name of a namespace".to_owned()) } else { Ok(text.to_owned()) }
+}
+
+pub(super) fn speed(text: &str) -> Result<Speed, String> {
+    if text == "max" {
+        return Ok(Speed::Max);
+    }
+    match text.trim_end_matches('x').parse::<f64>() {
+        Ok(times) if (0.01..=1000.0).contains(&times) => Ok(Speed::Times(times)),
+        _ => Err("a speed is between 0.01 and 1000 times its own, or max".to_owned()),
+    }
+}
+
+/// Only checked here: what they mean is the business of who presses them.
+pub(super) fn keys(text: &str) -> Result<String, String> {
+    crate::action::parse_keys(text).map(|_| text.to_owned())
+}
+
+pub(super) fn size(text: &str) -> Result<(u16, u16), String> {
+    let wrong = || "give columns and rows, for example 80x24 (at most 1000x500)".to_owned();
+    let (width, height) = text.split_once(['x', 'X']).ok_or_else(wrong)?;
+    match (width.parse::<u16>(), height.parse::<u16>()) {
+        (Ok(width @ 1..=1000), Ok(height @ 1..=500)) => Ok((width, height)),
+        _ => Err(wrong()),
+    }
+}
