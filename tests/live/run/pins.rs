@@ -216,11 +216,15 @@ fn a_comparison_in_which_nothing_was_worth_pinning_says_why() {
         command.args(["-c", "0", "iperf3"]);
         ground::listening(command, &["-1"])
     };
+    // 1 Mbit/s is little work, but starting and ending iperf3 may be 5 % of a slow core for part of a phase.
     let cases = [
-        ("5G", "unpinned and pinned were not compared: nothing was pinned: only core 0 may run the busy threads"),
+        ("5G", vec!["only core 0 may run the busy threads"]),
         (
             "1M",
-            "unpinned and pinned were not compared: nothing was pinned: no watched thread used more than 5 % of a core",
+            vec![
+                "no watched thread used more than 5 % of a core",
+                "a watched thread used more than 5 % of a core for 0.",
+            ],
         ),
     ];
     for (rate, why) in cases {
@@ -245,7 +249,9 @@ fn a_comparison_in_which_nothing_was_worth_pinning_says_why() {
         vnettop.env("XDG_STATE_HOME", dir.path()).stdin(Stdio::null());
         let (code, _, err) = output(vnettop);
         assert_eq!(code, Some(0), "iperf3 ran: {err}");
-        assert_eq!(err.matches(why).count(), 1, "the true reason, once: {err}");
+        let told =
+            |why: &&str| err.contains(&format!("unpinned and pinned were not compared: nothing was pinned: {why}"));
+        assert_eq!(why.iter().filter(|why| told(why)).count(), 1, "the true reason, once: {err}");
         assert_eq!(err.matches("nothing was pinned").count(), 1, "and nothing beside it: {err}");
         assert_eq!(journals(dir.path()), 0, "and no journal is left");
     }
