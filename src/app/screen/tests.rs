@@ -46,7 +46,7 @@ impl Console for Script {
         Ok(())
     }
 
-    fn wait(&mut self, feed: Option<BorrowedFd<'_>>) {
+    fn wait(&mut self, feed: Option<BorrowedFd<'_>>, _: Option<Duration>) {
         match feed {
             Some(feed) => drop(poll(&mut [PollFd::from_borrowed_fd(feed, PollFlags::IN)], None)),
             None if self.woken.is_empty() => panic!("the loop waits for what never comes"),
