@@ -17,6 +17,7 @@ mod journeys;
 mod json_fields;
 mod moves;
 mod packages;
+mod pictures;
 mod placements;
 mod readme;
 mod recordings;

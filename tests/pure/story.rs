@@ -44,7 +44,7 @@ fn samples<'a>(items: &'a [Item]) -> Vec<&'a Sample> {
 }
 
 /// A replay of so many seconds.
-fn played(seconds: usize) -> Stage {
+pub fn played(seconds: usize) -> Stage {
     let settings = Settings { mode: Mode::Replay, ..Settings::default() };
     let mut stage = Stage::new(World::small(), settings);
     let mut left = seconds * 2 + 1;
