@@ -131,7 +131,7 @@ impl App {
 
     /// Takes everything that waits in the feed.
     fn take_waiting(&mut self) -> Result<(), AppError> {
-        while !self.holds() {
+        while !self.holds() && !self.counted_out() {
             match self.feed.next()? {
                 Next::Item(item) => {
                     self.take(item)?;

@@ -15,11 +15,9 @@ pub use terminal::Terminal;
 /// By then everything that happens only at the start has happened.
 const STARTED: Duration = Duration::from_secs(5);
 
-/// A frame stands this long before a sample replaces it: nobody reads ten figures a second, and a frame costs as much
-/// as the sample that it shows. Keys are answered at once.
-const FRAME: Duration = Duration::from_millis(140);
-/// No sample waits longer than this to be shown, also where none comes after it.
-const LATEST: Duration = Duration::from_millis(250);
+/// Samples that come faster than this are taken together: nobody reads ten figures a second, and a frame costs as much as
+/// the sample that it shows. Keys are answered at once.
+const FRAME: Duration = Duration::from_millis(200);
 
 /// What comes from a console, beside the items of the feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,11 +86,9 @@ pub fn screen(mut app: App, console: &mut impl Console) -> Result<(Ended, Outcom
 fn run(app: &mut App, console: &mut impl Console) -> Result<Ended, AppError> {
     let mut shown: Option<View> = None;
     let mut starts = Some(Instant::now());
-    let mut shown_at: Option<Instant> = None;
     loop {
         // Everything typed and clicked since: a held key must not queue up frames.
         while let Some(woken) = console.next().map_err(AppError::Terminal)? {
-            shown_at = None;
             match woken {
                 Woken::Ends(signal) => return Ok(Ended::Signal(signal)),
                 Woken::Stops => {
@@ -117,19 +113,16 @@ fn run(app: &mut App, console: &mut impl Console) -> Result<Ended, AppError> {
         if app.state.quitting() || app.counted_out() {
             return Ok(Ended::Done);
         }
-        // What is not taken from the feed comes later or not at all: the frame is not put off for it.
-        let stands = shown_at.map(|at| at.elapsed()).filter(|stands| *stands < FRAME && !app.holds());
-        if stands.is_none() {
-            let (width, height) = console.size().map_err(AppError::Terminal)?;
-            let view = app.view(width, height);
-            console.show(&view).map_err(AppError::Terminal)?;
-            (shown, shown_at) = (Some(view), Some(Instant::now()));
-        }
+        let (width, height) = console.size().map_err(AppError::Terminal)?;
+        let view = app.view(width, height);
+        console.show(&view).map_err(AppError::Terminal)?;
+        shown = Some(view);
         if starts.take_if(|since| since.elapsed() >= STARTED).is_some() {
             trim::give_back_code();
         }
+        let gathers = !app.holds() && app.state.interval() < FRAME && app.state.metrics().is_some();
         // What is not taken would make the wait no wait.
-        console.wait((!app.holds()).then(|| app.feed.ready()), stands.map(|stands| LATEST - stands));
+        console.wait((!app.holds() && !gathers).then(|| app.feed.ready()), gathers.then_some(FRAME));
     }
 }
 
