@@ -27,6 +27,10 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use std::io;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// How long keys may wait for samples that came faster than they can be taken.
+const LONGEST_TAKEN: Duration = Duration::from_millis(100);
 
 pub use headless::{json, print};
 pub use screen::{Console, Terminal, Woken, screen};
@@ -129,8 +133,9 @@ impl App {
         self.ended || self.replay && self.state.frozen()
     }
 
-    /// Takes everything that waits in the feed.
-    fn take_waiting(&mut self) -> Result<(), AppError> {
+    /// Takes what waits in the feed; false when it is so much that keys would wait for it.
+    fn take_waiting(&mut self) -> Result<bool, AppError> {
+        let begin = Instant::now();
         while !self.holds() && !self.counted_out() {
             match self.feed.next()? {
                 Next::Item(item) => {
@@ -139,8 +144,11 @@ impl App {
                 Next::Waiting => break,
                 Next::End => self.end()?,
             }
+            if begin.elapsed() > LONGEST_TAKEN {
+                return Ok(false);
+            }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Nothing more comes: of a recording that is its end.

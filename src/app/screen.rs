@@ -109,7 +109,7 @@ fn run(app: &mut App, console: &mut impl Console) -> Result<Ended, AppError> {
                 console.ask_to_stop();
             }
         }
-        app.take_waiting()?;
+        let took_all = app.take_waiting()?;
         if app.state.quitting() || app.counted_out() {
             return Ok(Ended::Done);
         }
@@ -120,7 +120,7 @@ fn run(app: &mut App, console: &mut impl Console) -> Result<Ended, AppError> {
         if starts.take_if(|since| since.elapsed() >= STARTED).is_some() {
             trim::give_back_code();
         }
-        let gathers = !app.holds() && app.state.interval() < FRAME && app.state.metrics().is_some();
+        let gathers = took_all && !app.holds() && app.state.interval() < FRAME && app.state.metrics().is_some();
         // What is not taken would make the wait no wait.
         console.wait((!app.holds() && !gathers).then(|| app.feed.ready()), gathers.then_some(FRAME));
     }
