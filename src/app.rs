@@ -45,7 +45,7 @@ pub enum AppError {
     Source(#[from] SourceError),
     /// The source ended though nobody asked for that.
     #[error(
-        "the sampler ended before its time, so nothing more is seen: what it said before is above; start vnettop again"
+        "the sampler stopped unexpectedly, so nothing more is measured; its last message is above; start vnettop again"
     )]
     SourceEnded,
     /// The recording being written.
@@ -65,8 +65,8 @@ pub enum AppError {
     Signals(#[source] io::Error),
     /// A recording of something else.
     #[error(
-        "the recording has no card: it is none of vnettop run --record, and no pin in it has four seconds of rates before it \
-         and twelve after it"
+        "the recording has no card: it is not of vnettop run --record; no pin in it has 4 s of rates before and 12 s \
+         after it"
     )]
     NoCard,
     /// No sample came.
@@ -218,9 +218,7 @@ impl App {
     /// The only place where a wish becomes a deed.
     fn perform(&mut self, effect: Effect) -> Result<(), AppError> {
         let outcome = match effect {
-            Effect::Pin(_) | Effect::Restore if self.replay => {
-                sentence("a recording is shown: there is nothing to pin")
-            }
+            Effect::Pin(_) | Effect::Restore if self.replay => sentence("pinning is not possible in a replay"),
             Effect::Pin(requests) => self.hand.pin(&requests),
             Effect::Restore => self.hand.restore(),
             Effect::SetInterval(interval) => {
@@ -231,10 +229,10 @@ impl App {
             Effect::WriteReport => self.write_report(),
             Effect::WriteCard => self.write_card(),
             Effect::Mark if !self.stream.is_recorded() => {
-                sentence("nothing is recorded, so nothing was marked: R begins a recording")
+                sentence("no marker added, because nothing is being recorded: R starts a recording")
             }
             Effect::Mark => Outcome {
-                lines: vec![line("marked in the recording")],
+                lines: vec![line("marker added to the recording")],
                 events: vec![Event::Mark { at_ns: crate::source::now_ns() }],
                 ..Outcome::default()
             },
@@ -273,7 +271,7 @@ impl App {
             }
             Ok(stream::Toggled::Ended(path)) => {
                 self.state.set_recording(None);
-                sentence(&format!("recording {} is closed", path.display()))
+                sentence(&format!("recording stopped: {}", path.display()))
             }
             Err(error) => {
                 self.state.set_recording(None);
@@ -300,10 +298,12 @@ impl App {
             Ok(path) => path,
             Err(sentence) => return warning(&sentence),
         };
-        let Some(metrics) = self.state.metrics() else { return sentence("there is no card yet") };
+        let Some(metrics) = self.state.metrics() else {
+            return sentence("there is no card yet: p pins, then c compares before and after");
+        };
         for (ending, format) in [("txt", Format::Text), ("md", Format::Markdown), ("json", Format::Json)] {
             let Some(text) = card(metrics, metrics.test, format) else {
-                return sentence("there is no card yet");
+                return sentence("there is no card yet: p pins, then c compares before and after");
             };
             let path = path.with_extension(ending);
             if let Err(error) = keep::write(&path, &text) {

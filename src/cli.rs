@@ -46,7 +46,7 @@ pub struct Config {
     pub readonly: bool,
     /// Real-time priority for the sampler.
     pub realtime: bool,
-    /// Put every replaced mask back on exit.
+    /// Restore every replaced mask on exit.
     pub restore_on_exit: bool,
     /// Rates in bytes.
     pub bytes: bool,
@@ -100,7 +100,7 @@ pub enum Face {
         /// Keys pressed before.
         keys: String,
     },
-    /// Nothing of the above: put back what a killed vnettop left pinned.
+    /// Nothing of the above: restore CPU affinities left behind by a killed vnettop.
     Undo,
     /// What works here and what is missing; true as JSON.
     Doctor(bool),
@@ -128,7 +128,7 @@ pub enum CliError {
 
 const EXAMPLES: &str = "\
 Examples:
-  vnettop                         the live screen; ? shows the keys, q leaves
+  vnettop                         the live screen; ? shows the keys, q quits
   vnettop demo                    the same on a bridge, two namespaces and a tun made for it
   vnettop --json -d 0.5 -n 20     twenty JSON objects, one every half second
   vnettop --watch nginx -d 0.1    nginx's threads, ten times a second
@@ -136,7 +136,7 @@ Examples:
   vnettop --replay run.zst        that recording
   vnettop run -- iperf3 -c HOST   that command, and how steady its rate was
   vnettop doctor                  what works here, what is missing, and what to do about it
-  vnettop undo                    put back what a killed vnettop left pinned
+  vnettop undo                    restore CPU affinities left behind by a killed vnettop
 
 Not a terminal: JSON lines. JSON.md names the fields, docs/ holds the manual.";
 
@@ -153,11 +153,11 @@ struct Arguments {
 enum CliCommand {
     /// The live screen on a bridge, two namespaces and a tun made for it; nothing is left behind
     Demo,
-    /// What works here and what is missing, with what it would add and the command to have it; exit code 1 where vnettop cannot work
+    /// What works here and what is missing, with the command to fix it; exit code 1 where vnettop cannot work
     Doctor,
-    /// Put back every affinity mask that a vnettop which no longer runs left replaced
+    /// Restore CPU affinities left behind by a vnettop that crashed or was killed
     Undo,
-    /// Run a benchmark under observation, then print a card: how steady it was, what moved, what was dropped
+    /// Run a benchmark under observation, then print a card: how steady it was, what migrated, what was dropped
     Run(RunArguments),
     /// Print the card of a recording: of a run, or of the pins in it
     Card(CardArguments),
@@ -167,7 +167,7 @@ enum CliCommand {
 #[command(next_help_heading = "Options of every command")]
 #[allow(clippy::struct_excessive_bools, reason = "one for each switch")]
 struct Options {
-    /// Time from tick to tick, fractions allowed [default: 0.5 on the screen, 0.1 in a run, 1 otherwise]
+    /// Time between samples, fractions allowed [default: 0.5 on the screen, 0.1 in a run, 1 otherwise]
     #[arg(short = 'd', long = "delay", value_name = "SECONDS", value_parser = seconds, global = true)]
     delay: Option<Duration>,
     /// Show N intervals, then exit
@@ -179,7 +179,7 @@ struct Options {
     /// Network namespaces to show: all, self, or by name, inode or pid; repeatable [default: all in the machine's own, else self]
     #[arg(long, value_name = "NAME|all|self", value_parser = netns, global = true)]
     netns: Vec<String>,
-    /// Show beside vnettop's own figures what iperf3 writes into FILE with --json-stream
+    /// Show iperf3's own figures, which it writes to FILE with --json-stream, beside vnettop's
     #[arg(long, value_name = "FILE", global = true)]
     iperf3_json: Option<PathBuf>,
     /// Database socket or run directory of an Open vSwitch; repeatable [default: the usual one, and `OVS_RUNDIR`]
@@ -197,7 +197,7 @@ struct Options {
     /// Show the recording FILE instead of this machine
     #[arg(long, value_name = "FILE", conflicts_with_all = ["record", "iperf3_json", "drops", "exact_softirqs", "hop_cores"])]
     replay: Option<PathBuf>,
-    /// Speed of a replay: times its own, or max
+    /// Speed of a replay: times real time, or max
     #[arg(long, value_name = "TIMES|max", value_parser = speed, requires = "replay")]
     speed: Option<Speed>,
     /// Press these keys before printing, as in `tt<tab>` (`<tick>` waits for a sample)
@@ -218,10 +218,10 @@ struct Options {
     /// Change nothing on this machine: no pins, no undo
     #[arg(long, global = true)]
     readonly: bool,
-    /// Sample at ordinary priority even where real-time priority is allowed
+    /// Sample at normal priority even where real-time priority is allowed
     #[arg(long, global = true)]
     no_realtime: bool,
-    /// Put every replaced mask back on exit
+    /// Restore every replaced mask on exit
     #[arg(long, global = true)]
     restore_on_exit: bool,
     /// Rates in bytes instead of bits
@@ -236,7 +236,7 @@ struct Options {
     /// The same as --theme mono
     #[arg(long, global = true)]
     no_color: bool,
-    /// Leave the mouse to the terminal
+    /// Do not use the mouse, so that the terminal can select text
     #[arg(long, global = true)]
     no_mouse: bool,
 }
@@ -271,7 +271,7 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> 
         _ => 1000,
     };
     let origin = match (arguments.command, options.replay) {
-        (Some(_), Some(_)) => return Err(CliError::Usage("--replay does not go with a command".to_owned())),
+        (Some(_), Some(_)) => return Err(CliError::Usage("--replay cannot be combined with a command".to_owned())),
         (Some(CliCommand::Demo), None) => Origin::Demo,
         (_, None) => Origin::Live,
         (None, Some(file)) => Origin::Replay {
@@ -316,7 +316,7 @@ fn cli_error(error: &clap::Error) -> CliError {
     let words: Vec<&str> = sentence.split_whitespace().collect();
     let clean: String = words.join(" ").chars().filter(|c| !c.is_control()).collect();
     let way_out = if error.kind() == ErrorKind::UnknownArgument && text.contains("Usage: vnettop run") {
-        ": a command stands behind --, as in vnettop run -- iperf3 -c HOST"
+        ": put -- before the command: vnettop run -- iperf3 -c HOST"
     } else {
         ""
     };

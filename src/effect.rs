@@ -79,7 +79,7 @@ impl Outcome {
     pub fn readonly() -> Self {
         let mut outcome = Self::default();
         outcome
-            .warn("nothing was changed: vnettop runs with --readonly, start it without to pin or put back".to_owned());
+            .warn("nothing was changed: vnettop runs with --readonly; start it without to pin or restore".to_owned());
         outcome
     }
 

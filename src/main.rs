@@ -288,7 +288,7 @@ fn watched(config: &Config, demo: Option<&Demo>) -> Vec<String> {
 
 fn undo(config: &Config) -> ExitCode {
     if config.readonly {
-        term::say("--readonly refuses to undo: leave it away");
+        term::say("undo changes affinities, which --readonly forbids: run it without");
         return ExitCode::from(1);
     }
     let dir = match effect::journal_dir(|name| std::env::var_os(name)) {

@@ -75,7 +75,7 @@ pub struct State {
 /// One sentence for all pins that were found undone at once.
 fn undone(pins: &[OverriddenPin]) -> Option<String> {
     let (first, more) = (pins.first()?.sentence(), pins.len() - 1);
-    Some(if more == 0 { first } else { format!("{first} (so with {more} more: F)") })
+    Some(if more == 0 { first } else { format!("{first} (and {more} more: F)") })
 }
 
 impl State {
@@ -178,7 +178,7 @@ impl State {
                 }
                 Event::Restored { thread, got, .. } => {
                     self.pinned_at_ns = None;
-                    told.push(format!("{} put back to {got}", thread.tid));
+                    told.push(format!("{} restored to {got}", thread.tid));
                 }
                 _ => {}
             }

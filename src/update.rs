@@ -102,8 +102,10 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
 /// Why nothing of this machine may be changed from here; none when it may.
 fn refusal(state: &State) -> Option<&'static str> {
     match state.settings.mode {
-        _ if state.settings.readonly => Some("--readonly: no thread is pinned or put back; start without it to do so"),
-        Mode::Replay => Some("this is a replay: its threads are not here to be pinned"),
+        _ if state.settings.readonly => {
+            Some("--readonly: no thread is pinned or restored; start vnettop without it to do so")
+        }
+        Mode::Replay => Some("pinning is not possible in a replay"),
         Mode::Live | Mode::Demo => None,
     }
 }
@@ -153,7 +155,7 @@ fn current_ms(state: &State) -> u64 {
 
 fn interval(state: &mut State, ms: Option<&u64>) -> Option<Effect> {
     let Some(&ms) = ms else {
-        state.notice(false, "intervals go from 100 ms to 10 s");
+        state.notice(false, "the interval is between 100 ms and 10 s");
         return None;
     };
     state.settings.interval = Duration::from_millis(ms);
@@ -181,7 +183,7 @@ fn undo(state: &mut State) -> Option<Effect> {
 fn step(state: &mut State) -> Option<Effect> {
     match (state.settings.mode, state.frozen()) {
         (Mode::Replay, true) => return Some(Effect::Step),
-        (Mode::Replay, false) => state.notice(false, "'.' steps a frozen replay: press Space first"),
+        (Mode::Replay, false) => state.notice(false, "'.' steps a paused replay: press Space first"),
         _ => state.notice(false, "'.' steps through a replay only; this is live"),
     }
     None

@@ -30,18 +30,17 @@ const READ: &[Place] = &[Place::Help, Place::Findings, Place::Paths, Place::Drop
 const ANSWERS: &[Place] = &[Place::Main, Place::Findings, Place::Card];
 /// Where undo is obeyed though the footer has no room for it.
 const BOXES: &[Place] = &[Place::Help, Place::Paths, Place::Drops, Place::Proposal];
-const UNDO: &str = "undo: put back every mask that vnettop replaced";
-const MOVES: &str = "move the selection (Up and Down go from node to node among many cores)";
-const LEAVES: &str = "leave what lies over the panes; else clear notices, filter and selection";
+const UNDO: &str = "undo: restore every mask that vnettop replaced";
+const MOVES: &str = "select a row (among many cores Up and Down go from node to node)";
+const LEAVES: &str = "close the overlay; else clear notices, filter and selection";
 const CARD: &str = "the card: before and after the pin, and whether it helped";
-const FINDINGS: &str = "every finding, whole, with its numbers";
+const FINDINGS: &str = "every finding in full, with its numbers";
 const PATHS: &str = "the path of each flow: every link it crosses, hop by hop";
 const DROPS: &str = "drops: every packet the kernel drops here, by reason, function and interface";
-const TESTS: &str =
-    "of several tests: show the next one, or the one before; findings, card and proposals are of that one";
-const SPACE: &str = "freeze the screen, or let it go on; in a proposal: take a thread off, or on";
-const WRITES: &str = "write a report of this moment to a file; on the card: the card, in three formats";
-const PAGES: &str = "move it by ten rows, to the first, to the last";
+const TESTS: &str = "next or previous test, where several run; findings, card and proposals are about it";
+const SPACE: &str = "pause/resume; in a proposal: thread off/on";
+const WRITES: &str = "write a report of this moment to a file; on the card: save it as text, Markdown and JSON";
+const PAGES: &str = "ten rows up or down, first row, last row";
 
 const fn row(
     keys: &'static [Key],
@@ -63,8 +62,8 @@ pub const KEYS: &[Binding] = &[
     row(&[Key::PageDown], Action::Move(Motion::PageDown), SCROLLS, PAGES, ""),
     row(&[Key::Home], Action::Move(Motion::Home), SCROLLS, PAGES, ""),
     row(&[Key::End], Action::Move(Motion::End), SCROLLS, PAGES, ""),
-    row(&[Key::Tab], Action::NextPane, MAIN, "give the focus to the next pane, or to the one before", "pane"),
-    row(&[Key::BackTab], Action::PreviousPane, MAIN, "give the focus to the next pane, or to the one before", ""),
+    row(&[Key::Tab], Action::NextPane, MAIN, "next pane, previous pane", "pane"),
+    row(&[Key::BackTab], Action::PreviousPane, MAIN, "next pane, previous pane", ""),
     row(
         &[Key::Char('p')],
         Action::Propose,
@@ -72,14 +71,8 @@ pub const KEYS: &[Binding] = &[
         "propose cores for the busy threads; again: pin them there",
         "pin",
     ),
-    row(&[Key::Char('p'), Key::Enter], Action::Accept, &[Place::Proposal], "apply what is proposed", "apply"),
-    row(
-        &[Key::Char('P')],
-        Action::ToggleSticky,
-        MAIN,
-        "sticky: pin new workers of a pinned process too, or no longer",
-        "",
-    ),
+    row(&[Key::Char('p'), Key::Enter], Action::Accept, &[Place::Proposal], "apply the proposal", "apply"),
+    row(&[Key::Char('P')], Action::ToggleSticky, MAIN, "auto-pin new threads of pinned processes (on/off)", ""),
     row(&[Key::Char('U')], Action::Undo, ANSWERS, UNDO, "undo"),
     row(&[Key::Char('U')], Action::Undo, BOXES, UNDO, ""),
     row(&[Key::Char('c')], Action::Card, &[Place::Main, Place::Findings], CARD, ""),
@@ -100,7 +93,7 @@ pub const KEYS: &[Binding] = &[
         &[Key::Char('x')],
         Action::ToggleExactSoftirqs,
         MAIN,
-        "softirq time from entry to exit, or as /proc/stat samples it at clock ticks",
+        "softirq time: measured from entry to exit, or sampled by /proc/stat",
         "",
     ),
     row(&[Key::Char('n')], Action::NextTest, MAIN, TESTS, "test"),
@@ -108,25 +101,25 @@ pub const KEYS: &[Binding] = &[
     row(&[Key::Char('a')], Action::ChooseCores, MAIN, "choose cores for the selected thread by hand", "cores"),
     row(&[Key::Char('/')], Action::StartFilter, MAIN, "filter links or threads by a part of the name", "filter"),
     row(&[Key::Char('s')], Action::NextSort, MAIN, "sort by the next column", "sort"),
-    row(&[Key::Char('S')], Action::ReverseSort, MAIN, "turn the order round", ""),
-    row(&[Key::Char('t')], Action::ToggleTree, MAIN, "links as a tree or as a flat list", "tree"),
-    row(&[Key::Char('i')], Action::ToggleIdle, MAIN, "hide or show links that moved nothing for 5 s", "idle"),
-    row(&[Key::Char('u')], Action::ToggleUnits, MAIN, "bits, bytes or packets, for the links", "units"),
+    row(&[Key::Char('S')], Action::ReverseSort, MAIN, "reverse sort", ""),
+    row(&[Key::Char('t')], Action::ToggleTree, MAIN, "links as a tree or a flat list", "tree"),
+    row(&[Key::Char('i')], Action::ToggleIdle, MAIN, "hide or show links idle for 5 s", "idle"),
+    row(&[Key::Char('u')], Action::ToggleUnits, MAIN, "links in bits, bytes or packets", "units"),
     row(&[Key::Char(' ')], Action::ToggleThread(None), &[Place::Proposal], SPACE, "on/off"),
-    row(&[Key::Char(' ')], Action::ToggleFreeze, MAIN, SPACE, "freeze"),
-    row(&[Key::Char('.')], Action::Step, MAIN, "show the next sample of a frozen replay", ""),
-    row(&[Key::Char('+'), Key::Char('=')], Action::Faster, MAIN, "sample more often, or less often", ""),
-    row(&[Key::Char('-')], Action::Slower, MAIN, "sample more often, or less often", ""),
-    row(&[Key::Char('m')], Action::Mark, MAIN, "put a mark into the recording", ""),
+    row(&[Key::Char(' ')], Action::ToggleFreeze, MAIN, SPACE, "pause"),
+    row(&[Key::Char('.')], Action::Step, MAIN, "next sample of a paused replay", ""),
+    row(&[Key::Char('+'), Key::Char('=')], Action::Faster, MAIN, "sample more often, less often", ""),
+    row(&[Key::Char('-')], Action::Slower, MAIN, "sample more often, less often", ""),
+    row(&[Key::Char('m')], Action::Mark, MAIN, "add a marker to the recording", ""),
     row(&[Key::Char('w')], Action::Report, MAIN, WRITES, ""),
     row(&[Key::Char('w')], Action::SaveCard, &[Place::Card], WRITES, "save"),
-    row(&[Key::Char('R')], Action::Record, MAIN, "begin or end a recording", ""),
+    row(&[Key::Char('R')], Action::Record, MAIN, "start/stop recording", ""),
     row(&[Key::Enter], Action::Accept, &[Place::Text], "keep the filter; apply the cores", "ok"),
-    row(&[Key::Backspace], Action::Erase, &[Place::Text], "take the last character away", ""),
-    row(&[Key::Ctrl('u')], Action::EraseAll, &[Place::Text], "take the whole text away", ""),
+    row(&[Key::Backspace], Action::Erase, &[Place::Text], "delete character", ""),
+    row(&[Key::Ctrl('u')], Action::EraseAll, &[Place::Text], "delete the whole text", ""),
     row(&[Key::Esc], Action::Cancel, MAIN, LEAVES, ""),
-    row(&[Key::Esc], Action::Cancel, &[Place::Text], LEAVES, "leave"),
-    row(&[Key::Esc, Key::Char('q')], Action::Cancel, READ, LEAVES, "leave"),
+    row(&[Key::Esc], Action::Cancel, &[Place::Text], LEAVES, "close"),
+    row(&[Key::Esc, Key::Char('q')], Action::Cancel, READ, LEAVES, "close"),
     row(&[Key::Char('?')], Action::Cancel, &[Place::Help], "this help", ""),
     row(&[Key::Char('?')], Action::Help, MAIN, "this help", "help"),
     row(&[Key::Char('q')], Action::Quit, MAIN, "quit", "quit"),
@@ -135,7 +128,7 @@ pub const KEYS: &[Binding] = &[
         &[Key::Ctrl('z')],
         Action::Stop,
         EVERYWHERE,
-        "stop, until the shell's fg; every namespace is let go meanwhile",
+        "suspend until the shell's fg; network namespaces are released meanwhile",
         "",
     ),
 ];

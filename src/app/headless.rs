@@ -61,7 +61,7 @@ fn write_objects(
             }
         };
         if let Err(error) = stream.record(&item) {
-            term::say(format_args!("{error}; the run goes on without it"));
+            term::say(format_args!("{error}; the run continues without it"));
             *broken = Some(error);
         }
         let Some(metrics) = stream.derive(item) else { continue };

@@ -33,7 +33,7 @@ pub(super) fn speed(text: &str) -> Result<Speed, String> {
     }
     match text.trim_end_matches('x').parse::<f64>() {
         Ok(times) if (0.01..=1000.0).contains(&times) => Ok(Speed::Times(times)),
-        _ => Err("a speed is between 0.01 and 1000 times its own, or max".to_owned()),
+        _ => Err("a speed is between 0.01 and 1000 times real time, or max".to_owned()),
     }
 }
 

@@ -122,7 +122,8 @@ impl Recording {
 
     fn cut_off(&mut self, place: &str) {
         self.truncated = Some(format!(
-            "recording {} ends {place} (line {}): the writer was stopped; everything before it is shown",
+            "recording {} is cut off {place} (line {}), because its writer was stopped; everything before that is \
+             shown",
             self.path.display(),
             self.line
         ));

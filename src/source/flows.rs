@@ -299,34 +299,33 @@ impl Blind {
         let text = match self {
             Self::Descriptors(pid) => {
                 let (why, mend) = if rustix::process::geteuid().is_root() {
-                    ("may not be looked at, though vnettop is root", "give vnettop CAP_SYS_PTRACE, which it lacks here")
+                    ("vnettop is root but lacks CAP_SYS_PTRACE", "give it CAP_SYS_PTRACE")
                 } else {
-                    ("belong to another user", "run vnettop as that user or as root")
+                    ("it belongs to another user", "run vnettop as that user or as root")
                 };
                 format!(
-                    "the sockets of process {pid} {why} and are not seen, so the rate of the busiest link stands for its \
-                     own; {mend}"
+                    "cannot read the sockets of process {pid} ({why}), using the busiest link's rate instead; {mend}"
                 )
             }
             Self::Namespace(pid, error, mends) => format!(
-                "cannot enter the network namespace of process {pid} ({error}), so the rate of the busiest link stands \
-                 for its own; {mends}"
+                "cannot enter the network namespace of process {pid} ({error}), using the busiest link's rate \
+                 instead; {mends}"
             ),
             Self::Sockets(error) => format!(
-                "connections cannot be read, so the rate of the busiest link stands for theirs: {error}; where \
-                 modprobe tcp_diag does not mend that, a kernel with CONFIG_INET_TCP_DIAG lists them"
+                "cannot read connections ({error}), using the busiest link's rate instead; run modprobe tcp_diag, or \
+                 boot a kernel with CONFIG_INET_TCP_DIAG"
             ),
             Self::Datagrams(error) => format!(
-                "the queues and drops of UDP sockets cannot be read: {error}; where modprobe udp_diag does not mend \
-                 that, a kernel with CONFIG_INET_UDP_DIAG lists them"
+                "cannot read the queues and drops of UDP sockets ({error}); run modprobe udp_diag, or boot a kernel \
+                 with CONFIG_INET_UDP_DIAG"
             ),
             Self::TooMany => format!(
-                "the watched processes hold more than {MOST_FLOWS} sockets and only so many are followed; watch \
+                "the watched processes hold more than {MOST_FLOWS} sockets, and only that many are followed; watch \
                  fewer processes"
             ),
             Self::TooFewFiles => format!(
-                "not every watched process' connections are followed, because vnettop may have only {} open files: allow \
-                 it more (ulimit -n)",
+                "some watched processes' connections are not followed: vnettop may have only {} open files; allow it \
+                 more (ulimit -n)",
                 proc_file::descriptor_limit()
             ),
         };

@@ -68,7 +68,7 @@ pub(super) fn accept(state: &mut State) -> Option<Effect> {
             let rest = proposal.without(&off);
             if rest.steps.is_empty() {
                 state.overlay = Overlay::Proposal { result: Ok(proposal), scroll, chosen, off };
-                state.notice(false, "every thread was taken off: Space puts one on again, Esc leaves");
+                state.notice(false, "every thread is off: Space turns one on again, Esc closes");
                 return None;
             }
             apply(state, &rest)
@@ -122,7 +122,7 @@ fn apply(state: &mut State, proposal: &Proposal) -> Option<Effect> {
 fn cores_for(metrics: Option<&Metrics>, thread: ThreadId, text: &str) -> Result<CoreSet, String> {
     let metrics = metrics.ok_or("nothing is known yet: wait for the first samples")?;
     if !metrics.threads.iter().any(|other| other.sample.id == thread) {
-        return Err(format!("thread {} has ended: press Esc", thread.tid));
+        return Err(format!("thread {} has exited: press Esc", thread.tid));
     }
     let cores: CoreSet = text.parse().map_err(|error: crate::sample::CoreSetError| error.to_string())?;
     if cores.is_empty() {

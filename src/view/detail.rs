@@ -105,7 +105,7 @@ fn place(place: &CorePlace) -> Vec<Phrase> {
 fn special(metrics: &Metrics, watched: &CoreSet) -> Vec<Phrase> {
     let offline: CoreSet = metrics.cores.iter().filter(|core| !core.place.online).map(|core| core.place.core).collect();
     let sets = [
-        (Tone::Watched, "t threads on", watched),
+        (Tone::Watched, "t = your threads: cores", watched),
         (Tone::Muted, "i isolated", &metrics.facts.topology.isolated),
         (Tone::Muted, "x offline", &offline),
     ];

@@ -112,7 +112,7 @@ pub(super) fn test(benchmarks: &[BenchmarkMetrics]) -> Option<String> {
     text.extend(one.streams.filter(|&streams| streams > 1).map(|streams| format!(" x{streams}")));
     text.push_str(match one.direction {
         Some(Direction::Reverse) => " reverse",
-        Some(Direction::Both) => " both ways",
+        Some(Direction::Both) => " both directions",
         _ => "",
     });
     if all > 1 {

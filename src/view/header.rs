@@ -2,6 +2,7 @@
 
 use super::Tone;
 use super::canvas::{Area, Canvas, cells};
+use super::finding;
 use super::format::{Interval, Percent};
 use super::text::plural;
 use crate::derive::Metrics;
@@ -82,8 +83,11 @@ fn pieces(state: &State, metrics: &Metrics) -> Vec<Piece> {
     if let Some(behind) = behind(metrics).filter(|_| state.settings().mode != Mode::Replay) {
         pieces.push(piece(0, Tone::Warning, format!("behind {} s", behind.as_secs())));
     }
+    if metrics.facts.problems.iter().any(finding::lacks_rights) {
+        pieces.push(piece(1, Tone::Warning, "limited rights: F".to_owned()));
+    }
     if state.sticky().is_on() {
-        pieces.push(piece(0, Tone::Accent, "sticky".to_owned()));
+        pieces.push(piece(0, Tone::Accent, "auto-pin".to_owned()));
     }
     if state.settings().readonly {
         pieces.push(piece(3, Tone::Normal, "readonly".to_owned()));
@@ -116,7 +120,7 @@ fn interval(state: &State, metrics: &Metrics) -> Duration {
 
 fn status(state: &State) -> Vec<(Tone, String)> {
     let mode = match (state.frozen(), state.settings().mode) {
-        (true, _) => (Tone::Warning, "❄ frozen"),
+        (true, _) => (Tone::Warning, "❄ paused"),
         (false, Mode::Live) => (Tone::Good, "● live"),
         (false, Mode::Replay) => (Tone::Accent, "▶ replay"),
         (false, Mode::Demo) => (Tone::Good, "● demo"),

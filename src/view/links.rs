@@ -61,10 +61,10 @@ const COLUMNS: [Column<LinkColumn>; 19] = [
     Column { id: LinkColumn::Kind, title: "KIND", least: 8, most: 11, rank: 5, right: false },
     Column { id: LinkColumn::Owner, title: "OWNER", least: 13, most: 20, rank: 5, right: false },
     Column { id: LinkColumn::State, title: "STATE", least: 5, most: 14, rank: 8, right: false },
-    Column { id: LinkColumn::Claims, title: "CLAIMS", least: 11, most: 13, rank: 3, right: false },
+    Column { id: LinkColumn::Claims, title: "SPEED", least: 11, most: 13, rank: 3, right: false },
     fixed(LinkColumn::Rx, "RX ↓", 6, 1, true),
     fixed(LinkColumn::Tx, "TX ↑", 6, 2, true),
-    fixed(LinkColumn::Times, "×CLAIM", 6, 4, true),
+    fixed(LinkColumn::Times, "×SPEED", 6, 4, true),
     fixed(LinkColumn::Pps, "PPS", 5, 6, true),
     fixed(LinkColumn::Mean, "AVG", 5, 10, true),
     fixed(LinkColumn::Wire, "WIRE", 5, 6, true),
@@ -128,8 +128,8 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
     }
     if rows.is_empty() {
         let why = match (metrics.links.is_empty(), state.links.filter.is_empty()) {
-            (true, _) => "no link in this namespace",
-            (_, true) => "no link moves anything: i shows those that stand still",
+            (true, _) => "no link in this namespace; all of them: vnettop --netns all",
+            (_, true) => "every link is idle: i shows them",
             (_, false) => "no link matches: Esc clears the filter, i shows idle ones",
         };
         canvas.left(1, 1, area.width - 1, Tone::Muted, why);

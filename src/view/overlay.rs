@@ -18,11 +18,11 @@ pub(super) fn prepare(state: &State, width: u16, height: u16) -> Canvas {
     let paths = format!("Paths ── {}", state.settings().units.word());
     let (title, lines, scroll, foot) = match &state.overlay {
         Overlay::None | Overlay::Filter { .. } => return Canvas::default(),
-        Overlay::Help { scroll } => ("Keys", help(inner), *scroll, "Esc leaves · ↑ ↓ scroll"),
-        Overlay::Findings { scroll } => ("Findings", finding::list(state, inner), *scroll, "Esc leaves · ↑ ↓ scroll"),
-        Overlay::Paths { scroll } => (&*paths, path::lines(state, inner), *scroll, "Esc leaves · ↑ ↓ scroll"),
+        Overlay::Help { scroll } => ("Keys", help(inner), *scroll, "Esc closes · ↑ ↓ scroll"),
+        Overlay::Findings { scroll } => ("Findings", finding::list(state, inner), *scroll, "Esc closes · ↑ ↓ scroll"),
+        Overlay::Paths { scroll } => (&*paths, path::lines(state, inner), *scroll, "Esc closes · ↑ ↓ scroll"),
         Overlay::Drops { scroll } => {
-            ("Drops", drops::lines(state, (width - 8).min(WIDEST_TABLE)), *scroll, "Esc leaves · ↑ ↓ scroll")
+            ("Drops", drops::lines(state, (width - 8).min(WIDEST_TABLE)), *scroll, "Esc closes · ↑ ↓ scroll")
         }
         Overlay::Card { scroll } => ("Before and after the pin", card::lines(state, inner), *scroll, card::foot(state)),
         Overlay::Proposal { result: Ok(proposal), scroll, chosen, off } => {
@@ -36,11 +36,11 @@ pub(super) fn prepare(state: &State, width: u16, height: u16) -> Canvas {
             return boxed((width, height), "Proposed placement", &lines, first, foot, &spots);
         }
         Overlay::Proposal { result: Err(why), .. } => {
-            ("No placement", sentences(Tone::Normal, why, inner), 0, "Esc leaves")
+            ("No placement", sentences(Tone::Normal, why, inner), 0, "Esc closes")
         }
         Overlay::ChooseCores { thread, label, text, error } => {
             let lines = choose(state, *thread, (label, text, error.as_deref()), inner);
-            ("Choose cores", lines, 0, "Enter pins · Esc leaves")
+            ("Choose cores", lines, 0, "Enter pins · Esc closes")
         }
     };
     boxed((width, height), title, &lines, scroll, foot, &[])
@@ -48,10 +48,10 @@ pub(super) fn prepare(state: &State, width: u16, height: u16) -> Canvas {
 
 fn answer(state: &State, doubtful: bool) -> &'static str {
     match state.settings().mode {
-        _ if state.settings().readonly => "--readonly: nothing is changed here · Esc leaves",
-        Mode::Replay => "a replay: nothing to pin here · Esc leaves",
-        Mode::Live | Mode::Demo if doubtful => "p again applies all the same · ↑ ↓ Space: thread off · Esc leaves",
-        Mode::Live | Mode::Demo => "p again applies · ↑ ↓ Space: thread off · Esc leaves",
+        _ if state.settings().readonly => "--readonly: nothing is changed here · Esc closes",
+        Mode::Replay => "a replay: pinning is not possible · Esc closes",
+        Mode::Live | Mode::Demo if doubtful => "p again: pin anyway · ↑ ↓ Space: thread off · Esc closes",
+        Mode::Live | Mode::Demo => "p again: pin · ↑ ↓ Space: thread off · Esc closes",
     }
 }
 

@@ -65,7 +65,7 @@ impl<'a> CoreLetters<'a> {
 
     /// How a move is marked, after the word for what moves rest on.
     pub fn mark(&self) -> &'static str {
-        if self.whole { ", * there and back" } else { ", in CAPITALS" }
+        if self.whole { ", * = back" } else { ", capital = migrated" }
     }
 
     /// The circle's number, for its tone.
@@ -145,7 +145,7 @@ impl StripWindow {
         let span = Interval(Duration::from_nanos(self.slice_ns.saturating_mul(u64::from(width))));
         let cell = Interval(Duration::from_nanos(self.slice_ns));
         let heads = [
-            format!("{word}, LAST {span}, {cell} A CELL"),
+            format!("{word}, LAST {span}, {cell} PER CELL"),
             format!("{word}, LAST {span}"),
             format!("{word}, {span}"),
             format!("LAST {span}"),

@@ -52,7 +52,7 @@ fn cores(state: &State, metrics: &Metrics) -> String {
 fn threads(state: &State, metrics: &Metrics) -> String {
     let names = state.settings.watch.join(" or ");
     if metrics.threads.is_empty() {
-        return format!("no thread named {names} yet");
+        return format!("no {names} running");
     }
     let moves: Option<f64> = metrics.threads.iter().map(|thread| thread.moves_per_s).sum();
     let sampled = metrics.threads.iter().any(|thread| thread.evidence == crate::derive::Evidence::Sampled);
@@ -62,5 +62,5 @@ fn threads(state: &State, metrics: &Metrics) -> String {
         pins => format!(" · {pins} pinned"),
     };
     let count = metrics.threads.len();
-    format!("{count} of {names} · {mark}{} moves/s{pins}", Count(moves))
+    format!("{count} of {names} · {mark}{} migrations/s{pins}", Count(moves))
 }

@@ -55,8 +55,8 @@ const COLUMNS: [Column<ThreadColumn>; 13] = [
     fixed(ThreadColumn::Core, "CORE", 4, 1, true),
     Column { id: ThreadColumn::Allowed, title: "ALLOWED", least: 8, most: 20, rank: 6, right: false },
     fixed(ThreadColumn::Cpu, "CPU%", 4, 3, true),
-    fixed(ThreadColumn::Moves, "MOVES", 6, 9, true),
-    fixed(ThreadColumn::MovesRate, "MOVES/s", 7, 2, true),
+    fixed(ThreadColumn::Moves, "MIGR", 6, 9, true),
+    fixed(ThreadColumn::MovesRate, "MIGR/s", 6, 2, true),
     fixed(ThreadColumn::Class, "CLASS", 7, 8, false),
     fixed(ThreadColumn::Wait, "WAIT%", 5, 10, true),
     fixed(ThreadColumn::Voluntary, "VOL/s", 5, 11, true),
@@ -79,7 +79,7 @@ pub(super) fn title(state: &State, width: u16) -> Vec<String> {
         parts.push(plural(total, "thread"));
     }
     if state.sticky().is_on() {
-        parts.push("sticky".to_owned());
+        parts.push("auto-pin".to_owned());
     }
     if !list.filter.is_empty() {
         parts.push(format!("filter {}", list.filter));
@@ -105,7 +105,7 @@ fn evidence(metrics: &Metrics, width: u16) -> Option<String> {
     };
     let words: Vec<String> = there.map(words).collect();
     let mark = if width < ROOM_FOR_MARK { "" } else { CoreLetters::of(&metrics.facts.topology).mark() };
-    (!words.is_empty()).then(|| format!("moves {}{mark}", words.join(", ")))
+    (!words.is_empty()).then(|| format!("migrations {}{mark}", words.join(", ")))
 }
 
 /// The rows in sight.
@@ -146,9 +146,9 @@ fn empty(canvas: &mut Canvas, state: &State, none_watched: bool) {
     let names = state.settings.watch.join(" or ");
     let selected = state.metrics().and_then(|metrics| metrics.tests.iter().find(|test| state.is_about(test)));
     let text = if let Some(ended) = selected.filter(|test| none_watched && test.ended_ns.is_some()) {
-        format!("test {} has ended: n shows another one", ended.number)
+        format!("test {} is over: n shows another one", ended.number)
     } else if none_watched {
-        format!("no thread named {names} yet: start it, or --watch NAME|PID")
+        format!("no {names} running. Start one, try vnettop demo, or watch another program: vnettop --watch NAME")
     } else {
         "no thread matches: Esc clears the filter".to_owned()
     };

@@ -74,7 +74,7 @@ pub(super) fn prepare(state: &State, history: &History, (area, height): (Area, u
     axis.line(&mut canvas, y, !parts.lanes);
     y += 1;
     if parts.lanes {
-        axis.lane(&mut canvas, y, "moves", |at| axis.moves(at));
+        axis.lane(&mut canvas, y, "migr", |at| axis.moves(at));
         axis.lane(&mut canvas, y + 1, "lost", |at| axis.lost(at));
         y += 2;
     }

@@ -25,6 +25,7 @@ mod screens;
 mod screens_cost;
 mod screens_kernel;
 mod story;
+mod strings;
 mod systems;
 mod threads;
 mod timelines;

@@ -57,7 +57,7 @@ fn pins(rights: &HeldRights) -> Check {
 fn files(rights: &HeldRights) -> Check {
     let (name, source) = ("open files", "RLIMIT_NOFILE");
     let (limit, least) = rights.open_files;
-    let found = format!("{limit} files at once; {least} are the least");
+    let found = format!("{limit} files at once (needs {least})");
     if limit >= least {
         Check::ok(name, source, found)
     } else {
