@@ -17,6 +17,7 @@ use diag::SocketInfo;
 use holder::SocketHolder;
 use peers::Peers;
 use rustix::io::Errno;
+use rustix::thread::{CapabilitySet, capabilities};
 use space::NamespaceFlows;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -294,18 +295,28 @@ fn blind(is_own: bool, pid: u32, error: &io::Error) -> Blind {
     Blind::Namespace(pid, error.to_string(), way_out(error, "run vnettop in that namespace or as root"))
 }
 
+/// Why root may not list the files of a process: of another user's it takes both.
+fn lacked_by_root() -> String {
+    let held = capabilities(None).map_or(CapabilitySet::empty(), |own| own.effective);
+    let reads = CapabilitySet::DAC_READ_SEARCH | CapabilitySet::DAC_OVERRIDE;
+    let needed = [("CAP_SYS_PTRACE", CapabilitySet::SYS_PTRACE), ("CAP_DAC_READ_SEARCH", reads)];
+    let lacking: Vec<&str> = needed.into_iter().filter(|(_, of)| !held.intersects(*of)).map(|(name, _)| name).collect();
+    if lacking.is_empty() {
+        return "vnettop is root, but a security profile (AppArmor, SELinux) denies it".to_owned();
+    }
+    format!("vnettop is root but lacks {}", lacking.join(" and "))
+}
+
 impl Blind {
     fn problem(&self) -> Problem {
         let text = match self {
             Self::Descriptors(pid) => {
-                let (why, mend) = if rustix::process::geteuid().is_root() {
-                    ("vnettop is root but lacks CAP_SYS_PTRACE", "give it CAP_SYS_PTRACE")
+                let why = if rustix::process::geteuid().is_root() {
+                    lacked_by_root()
                 } else {
-                    ("it belongs to another user", "run vnettop as that user or as root")
+                    "it belongs to another user: run vnettop as that user or as root".to_owned()
                 };
-                format!(
-                    "cannot read the sockets of process {pid} ({why}), using the busiest link's rate instead; {mend}"
-                )
+                format!("cannot read the sockets of process {pid}, using the busiest link's rate instead; {why}")
             }
             Self::Namespace(pid, error, mends) => format!(
                 "cannot enter the network namespace of process {pid} ({error}), using the busiest link's rate \
