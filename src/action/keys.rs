@@ -20,16 +20,34 @@ pub struct Binding {
 }
 
 const MAIN: &[Place] = &[Place::Main];
-const EVERYWHERE: &[Place] =
-    &[Place::Main, Place::Help, Place::Findings, Place::Paths, Place::Drops, Place::Card, Place::Proposal, Place::Text];
-const SCROLLS: &[Place] =
-    &[Place::Main, Place::Help, Place::Findings, Place::Paths, Place::Drops, Place::Card, Place::Proposal];
+const EVERYWHERE: &[Place] = &[
+    Place::Main,
+    Place::Help,
+    Place::Findings,
+    Place::Paths,
+    Place::Drops,
+    Place::Card,
+    Place::Details,
+    Place::Proposal,
+    Place::Text,
+];
+const SCROLLS: &[Place] = &[
+    Place::Main,
+    Place::Help,
+    Place::Findings,
+    Place::Paths,
+    Place::Drops,
+    Place::Card,
+    Place::Details,
+    Place::Proposal,
+];
 /// What lies over the panes and takes no text.
-const READ: &[Place] = &[Place::Help, Place::Findings, Place::Paths, Place::Drops, Place::Card, Place::Proposal];
+const READ: &[Place] =
+    &[Place::Help, Place::Findings, Place::Paths, Place::Drops, Place::Card, Place::Details, Place::Proposal];
 /// Where a finding or a card may be answered at once.
 const ANSWERS: &[Place] = &[Place::Main, Place::Findings, Place::Card];
 /// Where undo is obeyed though the footer has no room for it.
-const BOXES: &[Place] = &[Place::Help, Place::Paths, Place::Drops, Place::Proposal];
+const BOXES: &[Place] = &[Place::Help, Place::Paths, Place::Drops, Place::Details, Place::Proposal];
 const UNDO: &str = "undo: put back every mask that vnettop replaced";
 const MOVES: &str = "move the selection (Up and Down go from node to node among many cores)";
 const LEAVES: &str = "leave what lies over the panes; else clear notices, filter and selection";
@@ -41,6 +59,11 @@ const TESTS: &str =
     "of several tests: show the next one, or the one before; findings, card and proposals are of that one";
 const SPACE: &str = "freeze the screen, or let it go on; in a proposal: take a thread off, or on";
 const WRITES: &str = "write a report of this moment to a file; on the card: the card, in three formats";
+const ENTER: &str = "every figure of the selected link, core or thread; again: back";
+const IDLE: &str = "hide or show what is idle for 5 s: links, or threads where they have the focus";
+const TIME: &str =
+    "select a time on the graph and read it: a bin back, a bin forward; . in a frozen replay: the next sample";
+const SPAN: &str = "less time on the graph, or more: up to a minute in 60 columns";
 const PAGES: &str = "move it by ten rows, to the first, to the last";
 
 const fn row(
@@ -63,6 +86,8 @@ pub const KEYS: &[Binding] = &[
     row(&[Key::PageDown], Action::Move(Motion::PageDown), SCROLLS, PAGES, ""),
     row(&[Key::Home], Action::Move(Motion::Home), SCROLLS, PAGES, ""),
     row(&[Key::End], Action::Move(Motion::End), SCROLLS, PAGES, ""),
+    row(&[Key::Enter], Action::Details, MAIN, ENTER, ""),
+    row(&[Key::Enter], Action::Cancel, &[Place::Details], ENTER, ""),
     row(&[Key::Tab], Action::NextPane, MAIN, "give the focus to the next pane, or to the one before", "pane"),
     row(&[Key::BackTab], Action::PreviousPane, MAIN, "give the focus to the next pane, or to the one before", ""),
     row(
@@ -110,11 +135,15 @@ pub const KEYS: &[Binding] = &[
     row(&[Key::Char('s')], Action::NextSort, MAIN, "sort by the next column", "sort"),
     row(&[Key::Char('S')], Action::ReverseSort, MAIN, "turn the order round", ""),
     row(&[Key::Char('t')], Action::ToggleTree, MAIN, "links as a tree or as a flat list", "tree"),
-    row(&[Key::Char('i')], Action::ToggleIdle, MAIN, "hide or show links that moved nothing for 5 s", "idle"),
+    row(&[Key::Char('i')], Action::ToggleIdle(None), MAIN, IDLE, "idle"),
     row(&[Key::Char('u')], Action::ToggleUnits, MAIN, "bits, bytes or packets, for the links", "units"),
     row(&[Key::Char(' ')], Action::ToggleThread(None), &[Place::Proposal], SPACE, "on/off"),
     row(&[Key::Char(' ')], Action::ToggleFreeze, MAIN, SPACE, "freeze"),
-    row(&[Key::Char('.')], Action::Step, MAIN, "show the next sample of a frozen replay", ""),
+    row(&[Key::Char(',')], Action::Earlier, MAIN, TIME, "time"),
+    row(&[Key::Char('.')], Action::Step, MAIN, TIME, ""),
+    row(&[Key::Char('[')], Action::LessTime, MAIN, SPAN, ""),
+    row(&[Key::Char(']')], Action::MoreTime, MAIN, SPAN, ""),
+    row(&[Key::Char('z')], Action::ToggleZoom(None), MAIN, "the focused pane over the whole screen, and back", "zoom"),
     row(&[Key::Char('+'), Key::Char('=')], Action::Faster, MAIN, "sample more often, or less often", ""),
     row(&[Key::Char('-')], Action::Slower, MAIN, "sample more often, or less often", ""),
     row(&[Key::Char('m')], Action::Mark, MAIN, "put a mark into the recording", ""),
