@@ -4,12 +4,14 @@
 
 mod keys;
 mod parse;
+mod sort;
 
 use crate::sample::{CoreId, LinkKey, ThreadId};
 use std::fmt;
 
 pub use keys::{Binding, KEYS, action_for, help_lines, hints, markdown};
 pub use parse::parse_keys;
+pub use sort::{CoreSort, LinkSort, SortColumn, ThreadSort};
 
 /// A key as pressed, free of any terminal library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -82,6 +84,15 @@ pub struct LinkId {
     pub born: u64,
 }
 
+/// A row of a pane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the panes")]
+pub enum RowId {
+    Link(LinkId),
+    Core(CoreId),
+    Thread(ThreadId),
+}
+
 /// A movement of the selection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names on the keys")]
@@ -111,6 +122,8 @@ pub enum Place {
     Drops,
     /// Before and after a pin.
     Card,
+    /// The details of a row.
+    Details,
     /// The proposed placement, waiting for yes or no.
     Proposal,
     /// A text being typed: a filter or a list of cores.
@@ -150,12 +163,14 @@ pub enum Action {
     StartFilter,
     /// Sort by the next column.
     NextSort,
+    /// Sort by this column, or turn its order round.
+    SortBy(SortColumn),
     /// Turn the order round.
     ReverseSort,
     /// Links as a tree or as a flat list.
     ToggleTree,
-    /// Show or hide links that move nothing.
-    ToggleIdle,
+    /// Show or hide what is idle in this pane; none: in the focused one.
+    ToggleIdle(Option<Pane>),
     /// Bits, bytes or packets.
     ToggleUnits,
     /// Hold the screen, or let it go on.
@@ -190,8 +205,22 @@ pub enum Action {
     SaveCard,
     /// Begin or end a recording.
     Record,
-    /// Show the next sample of a frozen replay.
+    /// Select the time before on the graph.
+    Earlier,
+    /// Select the time after on the graph; without one, show the next sample of a frozen replay.
     Step,
+    /// Select this instant on the graph, monotonic ns.
+    SelectTime(u64),
+    /// Select no time.
+    ReleaseTime,
+    /// Show more time on the graph.
+    MoreTime,
+    /// Show less of it, finer.
+    LessTime,
+    /// Give a pane the whole screen, or its place again; none: the focused one.
+    ToggleZoom(Option<Pane>),
+    /// Show the details of the selected row.
+    Details,
     /// Open the help overlay.
     Help,
     /// Add a character to the text being typed.

@@ -2,6 +2,7 @@
 //! Selections are identities, never row numbers. Choices are written by `update` only; samples and outcomes come in
 //! through [`State::receive`] and [`State::outcome`]. It reads no clock and draws nothing.
 
+mod axis;
 mod cores;
 mod family;
 mod links;
@@ -15,7 +16,7 @@ mod test;
 mod threads;
 mod tree;
 
-use crate::action::{Pane, Place};
+use crate::action::{Pane, Place, RowId};
 use crate::derive::placement::Proposal;
 use crate::derive::{Metrics, OverriddenPin, Test};
 use crate::effect::Outcome;
@@ -23,15 +24,17 @@ use crate::sample::{Event, OnRequest};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-pub use cores::{CoreList, CoreSort};
-pub use links::{Hidden, Idle, LinkList, LinkSort, ListShape};
+pub use crate::action::{CoreSort, LinkSort, ThreadSort};
+pub use axis::TimeAxis;
+pub use cores::CoreList;
+pub use links::{Hidden, Idle, LinkList, ListShape};
 pub use notices::{Notice, Notices};
 pub use overlay::Overlay;
 pub use selection::Selection;
 pub use settings::{Mode, Settings, Units};
 pub use sticky::Sticky;
 pub use test::{TestList, rows};
-pub use threads::{ThreadList, ThreadSort};
+pub use threads::ThreadList;
 pub use tree::LinkRow;
 
 /// Whether the screen follows the samples.
@@ -62,6 +65,9 @@ pub struct State {
     pub(crate) cores: CoreList,
     pub(crate) threads: ThreadList,
     pub(crate) tests: TestList,
+    pub(crate) axis: TimeAxis,
+    /// The focused pane has the whole screen.
+    pub(crate) is_zoomed: bool,
     pub(crate) overlay: Overlay,
     pub(crate) notices: Notices,
     pub(crate) sticky: Sticky,
@@ -90,6 +96,8 @@ impl State {
             cores: CoreList::default(),
             threads: ThreadList::default(),
             tests: TestList::default(),
+            axis: TimeAxis::default(),
+            is_zoomed: false,
             overlay: Overlay::None,
             notices: Notices::default(),
             sticky: Sticky::default(),
@@ -203,6 +211,12 @@ impl State {
         &self.links
     }
 
+    /// What is chosen of the axis of the graph.
+    #[must_use]
+    pub fn axis(&self) -> &TimeAxis {
+        &self.axis
+    }
+
     /// Of several tests the screen is about this one.
     #[must_use]
     pub fn is_about(&self, test: &Test) -> bool {
@@ -282,6 +296,7 @@ impl State {
             Overlay::Paths { .. } => Place::Paths,
             Overlay::Drops { .. } => Place::Drops,
             Overlay::Card { .. } => Place::Card,
+            Overlay::Details { .. } => Place::Details,
             Overlay::Help { .. } | Overlay::Proposal { result: Err(_), .. } => Place::Help,
             Overlay::Proposal { result: Ok(_), .. } => Place::Proposal,
             Overlay::Filter { .. } | Overlay::ChooseCores { .. } => Place::Text,
@@ -296,6 +311,22 @@ impl State {
             drops: asked.drops || matches!(self.overlay, Overlay::Drops { .. }),
             hops: asked.hops || matches!(self.overlay, Overlay::Paths { .. }),
             softirqs: asked.softirqs,
+        }
+    }
+
+    /// The row whose details can be shown: the selected one of the focused pane, else of cores the one looked at, else the first.
+    pub(crate) fn row(&self) -> Option<RowId> {
+        let metrics = self.metrics()?;
+        match self.focus {
+            Pane::Links => {
+                let first = || self.links.rows().first().map(|row| LinkList::id(metrics, row));
+                self.links.selection.id().or_else(first).map(RowId::Link)
+            }
+            Pane::Cores => self.cores.looked_at().map(|at| RowId::Core(metrics.cores[at].place.core)),
+            Pane::Threads => {
+                let first = || self.threads.rows().first().map(|&at| metrics.threads[at].sample.id);
+                self.threads.selection.id().or_else(first).map(RowId::Thread)
+            }
         }
     }
 
@@ -319,6 +350,8 @@ impl State {
 
     fn show(&mut self, metrics: Metrics) {
         self.links.follow(&metrics);
+        self.axis.follow(&metrics.timeline);
+        self.threads.follow(&metrics);
         self.shown = Some(metrics);
         self.behind = Behind::default();
         self.arrange();

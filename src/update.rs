@@ -5,10 +5,12 @@ mod motion;
 mod overlay;
 mod sticky;
 
-use crate::action::{Action, Key, Pane, action_for};
+use crate::action::{Action, Key, Pane, SortColumn, action_for};
+use crate::derive::Timeline;
 use crate::derive::placement::propose;
 use crate::effect::Effect;
-use crate::state::{Idle, ListShape, Mode, Overlay, ScreenPhase, State};
+use crate::state::{Idle, ListShape, Mode, Overlay, ScreenPhase, State, TimeAxis};
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use sticky::tick;
@@ -56,14 +58,12 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
             state.apply_test();
         }
         Action::NextSort => next_sort(state),
+        Action::SortBy(column) => sort_by(state, column),
         Action::ReverseSort => reverse_sort(state),
         Action::ToggleTree => {
             state.links.shape = if state.links.shape == ListShape::Tree { ListShape::Flat } else { ListShape::Tree };
         }
-        Action::ToggleIdle => {
-            state.links.idle = if state.links.idle == Idle::Shown { Idle::Hidden } else { Idle::Shown };
-            state.links.idle_chosen = true;
-        }
+        Action::ToggleIdle(pane) => toggle_idle(state, pane.unwrap_or(state.focus)),
         Action::ToggleUnits => {
             state.settings.units = state.settings.units.next();
         }
@@ -82,11 +82,28 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         Action::Report => return Some(Effect::WriteReport),
         Action::SaveCard => return Some(Effect::WriteCard),
         Action::Record => return Some(Effect::ToggleRecording),
+        Action::Earlier => select_time(state, TimeAxis::earlier),
+        Action::Step if state.axis.selected_ns().is_some() => select_time(state, TimeAxis::later),
         Action::Step => return step(state),
+        Action::SelectTime(at_ns) => state.axis.select(at_ns),
+        Action::ReleaseTime => drop(state.axis.release()),
+        Action::MoreTime if !state.axis.zoom(true) => state.notice(false, "the graph shows as much time as is kept"),
+        Action::LessTime if !state.axis.zoom(false) => state.notice(false, "the graph shows each bin of 100 ms"),
+        Action::MoreTime | Action::LessTime => {}
+        Action::ToggleZoom(pane) => {
+            let other = pane.filter(|pane| *pane != state.focus);
+            state.is_zoomed = other.is_some() || !state.is_zoomed;
+            state.focus = other.unwrap_or(state.focus);
+        }
         Action::Findings => state.overlay = Overlay::Findings { scroll: 0 },
         Action::Paths => state.overlay = Overlay::Paths { scroll: 0 },
         Action::Drops => state.overlay = Overlay::Drops { scroll: 0 },
         Action::ToggleExactSoftirqs => toggle_exact_softirqs(state),
+        Action::Details => {
+            if let Some(row) = state.row() {
+                state.overlay = Overlay::Details { row, scroll: 0 };
+            }
+        }
         Action::Card => state.overlay = Overlay::Card { scroll: 0 },
         Action::Help => state.overlay = Overlay::Help { scroll: 0 },
         Action::StartFilter => overlay::start_filter(state),
@@ -140,6 +157,28 @@ fn next_sort(state: &mut State) {
     }
 }
 
+/// By this column, its usual end first; a second time from the other end.
+fn sort_by(state: &mut State, column: SortColumn) {
+    match column {
+        SortColumn::Links(sort) => {
+            let list = &mut state.links;
+            (list.reversed, list.sort) = (list.sort == sort && !list.reversed, sort);
+            state.focus = Pane::Links;
+        }
+        SortColumn::Threads(sort) => {
+            let list = &mut state.threads;
+            (list.reversed, list.sort) = (list.sort == sort && !list.reversed, sort);
+            state.focus = Pane::Threads;
+        }
+    }
+}
+
+fn toggle_idle(state: &mut State, pane: Pane) {
+    let idle = if pane == Pane::Threads { &mut state.threads.idle } else { &mut state.links.idle };
+    *idle = if *idle == Idle::Shown { Idle::Hidden } else { Idle::Shown };
+    state.links.idle_chosen |= pane != Pane::Threads;
+}
+
 fn reverse_sort(state: &mut State) {
     let reversed = match state.focus {
         Pane::Links => &mut state.links.reversed,
@@ -180,11 +219,20 @@ fn undo(state: &mut State) -> Option<Effect> {
     Some(Effect::Restore)
 }
 
+/// Goes along the axis of what is on the screen.
+fn select_time(state: &mut State, go: fn(&mut TimeAxis, &Timeline)) {
+    let timeline = state.metrics().map(|metrics| Arc::clone(&metrics.timeline)).unwrap_or_default();
+    if timeline.bins.is_empty() {
+        return state.notice(false, "no rate is known yet, so there is no time to select");
+    }
+    go(&mut state.axis, &timeline);
+}
+
 fn step(state: &mut State) -> Option<Effect> {
     match (state.settings.mode, state.frozen()) {
         (Mode::Replay, true) => return Some(Effect::Step),
         (Mode::Replay, false) => state.notice(false, "'.' steps a paused replay: press Space first"),
-        _ => state.notice(false, "'.' steps through a replay only; this is live"),
+        _ => state.notice(false, "',' selects a time on the graph, '.' goes forward from there"),
     }
     None
 }

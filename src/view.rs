@@ -13,6 +13,7 @@ mod footer;
 mod format;
 mod frame;
 mod header;
+mod homes;
 mod layout;
 mod lines;
 mod links;
@@ -21,6 +22,7 @@ mod numbers;
 mod overlay;
 mod path;
 mod placement;
+mod row;
 mod strip;
 mod summary;
 mod table;
@@ -109,9 +111,15 @@ impl View {
                 let spot = self.layers().into_iter().find_map(|canvas| canvas.action_at(x, y));
                 spot.or_else(|| self.pane_at(x, y).map(Action::Focus))
             }
+            Mouse::ScrollUp { x, y } if self.is_graph(x, y) => Some(Action::LessTime),
+            Mouse::ScrollDown { x, y } if self.is_graph(x, y) => Some(Action::MoreTime),
             Mouse::ScrollUp { x, y } => self.pane_at(x, y).map(|pane| Action::Scroll(pane, -3)),
             Mouse::ScrollDown { x, y } => self.pane_at(x, y).map(|pane| Action::Scroll(pane, 3)),
         }
+    }
+
+    fn is_graph(&self, x: u16, y: u16) -> bool {
+        self.overlay.area.height == 0 && self.timeline.area.contains(x, y)
     }
 
     fn pane_at(&self, x: u16, y: u16) -> Option<Pane> {

@@ -20,16 +20,34 @@ pub struct Binding {
 }
 
 const MAIN: &[Place] = &[Place::Main];
-const EVERYWHERE: &[Place] =
-    &[Place::Main, Place::Help, Place::Findings, Place::Paths, Place::Drops, Place::Card, Place::Proposal, Place::Text];
-const SCROLLS: &[Place] =
-    &[Place::Main, Place::Help, Place::Findings, Place::Paths, Place::Drops, Place::Card, Place::Proposal];
+const EVERYWHERE: &[Place] = &[
+    Place::Main,
+    Place::Help,
+    Place::Findings,
+    Place::Paths,
+    Place::Drops,
+    Place::Card,
+    Place::Details,
+    Place::Proposal,
+    Place::Text,
+];
+const SCROLLS: &[Place] = &[
+    Place::Main,
+    Place::Help,
+    Place::Findings,
+    Place::Paths,
+    Place::Drops,
+    Place::Card,
+    Place::Details,
+    Place::Proposal,
+];
 /// What lies over the panes and takes no text.
-const READ: &[Place] = &[Place::Help, Place::Findings, Place::Paths, Place::Drops, Place::Card, Place::Proposal];
+const READ: &[Place] =
+    &[Place::Help, Place::Findings, Place::Paths, Place::Drops, Place::Card, Place::Details, Place::Proposal];
 /// Where a finding or a card may be answered at once.
 const ANSWERS: &[Place] = &[Place::Main, Place::Findings, Place::Card];
 /// Where undo is obeyed though the footer has no room for it.
-const BOXES: &[Place] = &[Place::Help, Place::Paths, Place::Drops, Place::Proposal];
+const BOXES: &[Place] = &[Place::Help, Place::Paths, Place::Drops, Place::Details, Place::Proposal];
 const UNDO: &str = "undo: restore every mask that vnettop replaced";
 const MOVES: &str = "select a row (among many cores Up and Down go from node to node)";
 const LEAVES: &str = "close the overlay; else clear notices, filter and selection";
@@ -40,6 +58,10 @@ const DROPS: &str = "drops: every packet the kernel drops here, by reason, funct
 const TESTS: &str = "next or previous test, where several run; findings, card and proposals are about it";
 const SPACE: &str = "pause/resume; in a proposal: thread off/on";
 const WRITES: &str = "write a report of this moment to a file; on the card: save it as text, Markdown and JSON";
+const ENTER: &str = "every figure of the selected link, core or thread; again: back";
+const IDLE: &str = "hide or show what is idle for 5 s: links, or threads where they have the focus";
+const TIME: &str = "select a time on the graph and read it: a bin back, a bin forward";
+const SPAN: &str = "more time on the graph (up to a minute in 60 columns), or less";
 const PAGES: &str = "ten rows up or down, first row, last row";
 
 const fn row(
@@ -62,6 +84,8 @@ pub const KEYS: &[Binding] = &[
     row(&[Key::PageDown], Action::Move(Motion::PageDown), SCROLLS, PAGES, ""),
     row(&[Key::Home], Action::Move(Motion::Home), SCROLLS, PAGES, ""),
     row(&[Key::End], Action::Move(Motion::End), SCROLLS, PAGES, ""),
+    row(&[Key::Enter], Action::Details, MAIN, ENTER, ""),
+    row(&[Key::Enter], Action::Cancel, &[Place::Details], ENTER, ""),
     row(&[Key::Tab], Action::NextPane, MAIN, "next pane, previous pane", "pane"),
     row(&[Key::BackTab], Action::PreviousPane, MAIN, "next pane, previous pane", ""),
     row(
@@ -103,11 +127,15 @@ pub const KEYS: &[Binding] = &[
     row(&[Key::Char('s')], Action::NextSort, MAIN, "sort by the next column", "sort"),
     row(&[Key::Char('S')], Action::ReverseSort, MAIN, "reverse sort", ""),
     row(&[Key::Char('t')], Action::ToggleTree, MAIN, "links as a tree or a flat list", "tree"),
-    row(&[Key::Char('i')], Action::ToggleIdle, MAIN, "hide or show links idle for 5 s", "idle"),
+    row(&[Key::Char('i')], Action::ToggleIdle(None), MAIN, IDLE, "idle"),
     row(&[Key::Char('u')], Action::ToggleUnits, MAIN, "links in bits, bytes or packets", "units"),
     row(&[Key::Char(' ')], Action::ToggleThread(None), &[Place::Proposal], SPACE, "on/off"),
     row(&[Key::Char(' ')], Action::ToggleFreeze, MAIN, SPACE, "pause"),
-    row(&[Key::Char('.')], Action::Step, MAIN, "next sample of a paused replay", ""),
+    row(&[Key::Char(',')], Action::Earlier, MAIN, TIME, "time"),
+    row(&[Key::Char('.')], Action::Step, MAIN, TIME, ""),
+    row(&[Key::Char('<')], Action::MoreTime, MAIN, SPAN, ""),
+    row(&[Key::Char('>')], Action::LessTime, MAIN, SPAN, ""),
+    row(&[Key::Char('z')], Action::ToggleZoom(None), MAIN, "the focused pane over the whole screen, and back", "zoom"),
     row(&[Key::Char('+'), Key::Char('=')], Action::Faster, MAIN, "sample more often, less often", ""),
     row(&[Key::Char('-')], Action::Slower, MAIN, "sample more often, less often", ""),
     row(&[Key::Char('m')], Action::Mark, MAIN, "add a marker to the recording", ""),

@@ -1,6 +1,6 @@
 //! What lies over the panes: at most one thing.
 
-use crate::action::Pane;
+use crate::action::{Pane, RowId};
 use crate::derive::placement::Proposal;
 use crate::sample::ThreadId;
 use std::collections::BTreeSet;
@@ -32,6 +32,13 @@ pub enum Overlay {
     },
     /// Before and after a pin.
     Card {
+        /// First line shown.
+        scroll: usize,
+    },
+    /// Every figure of a row; it stays with what stood there.
+    Details {
+        /// Which.
+        row: RowId,
         /// First line shown.
         scroll: usize,
     },

@@ -9,6 +9,8 @@ const PAGE: usize = 10;
 /// Characters of a line on the smallest screen, and the lines of a card there.
 const NARROW: usize = 40;
 const CARD: usize = 16;
+/// Lines of details at most: every softirq kind of a core, or every connection of a process.
+const DETAILS: usize = 60;
 
 /// Lines that a sentence takes at most on the smallest screen; the view stops at the last line by itself.
 const WRAPPED: usize = 2;
@@ -34,6 +36,7 @@ pub(super) fn step(state: &mut State, motion: Motion) {
         Overlay::Findings { scroll } => *scroll = scrolled(*scroll, motion, most),
         Overlay::Paths { scroll } => *scroll = scrolled(*scroll, motion, path_lines),
         Overlay::Drops { scroll } => *scroll = scrolled(*scroll, motion, drop_lines),
+        Overlay::Details { scroll, .. } => *scroll = scrolled(*scroll, motion, DETAILS),
         Overlay::Card { scroll } => *scroll = scrolled(*scroll, motion, CARD),
         Overlay::None => select(state, motion),
         _ => {}

@@ -89,6 +89,7 @@ pub(super) fn cancel(state: &mut State) {
     match std::mem::replace(&mut state.overlay, Overlay::None) {
         Overlay::Filter { pane: Pane::Threads } => state.threads.filter.clear(),
         Overlay::Filter { .. } => state.links.filter.clear(),
+        Overlay::None if state.axis.release() => {}
         Overlay::None => clear(state),
         _ => {}
     }

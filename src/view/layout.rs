@@ -17,7 +17,7 @@ const STACKED_HEIGHT: u16 = 32;
 const LEAST_ROWS: u16 = 4;
 
 /// A narrower or lower screen has the panes one below the other, or one of them; with a graph above them they may be lower.
-const FULL_BELOW_GRAPH: u16 = 17;
+const FULL_BELOW_GRAPH: u16 = 15;
 
 /// How the panes lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub(crate) enum Shape {
     Full,
     Stacked,
     Compact,
+    /// The focused pane alone.
+    Zoomed,
 }
 
 /// Where everything lies; a pane without an area is only summed up.
@@ -54,6 +56,9 @@ impl Layout {
         if width < SMALLEST.0 || height < SMALLEST.1 {
             return None;
         }
+        if state.is_zoomed {
+            return Some(Self::empty(width, height, height).zoomed(state.focus, height));
+        }
         let tests = test::wanted_rows(state, height).min(height - SMALLEST.1);
         let below_tests = height - tests;
         let graph = timeline::wanted_rows(state, below_tests);
@@ -73,7 +78,21 @@ impl Layout {
     /// The screen without the list of tests, from below a graph of so many rows on, which tells the limit where there is one.
     fn below(state: &State, width: u16, whole: u16, graph: u16) -> Self {
         let height = whole - graph;
-        let base = Self {
+        let base = Self::empty(width, height, whole);
+        let limit = if graph > 0 { 0 } else { finding::limit_rows(state) };
+        let finding = finding_rows(whole) + limit;
+        if width >= FULL.0 && height >= if graph > 0 { FULL_BELOW_GRAPH } else { FULL.1 } {
+            base.full(state, height, finding.min(height - 6 - 2 * LEAST_ROWS))
+        } else if whole >= STACKED_HEIGHT {
+            base.stacked(state, height, finding)
+        } else {
+            base.compact(state.focus, height)
+        }
+    }
+
+    /// Header and footer, and nothing between them.
+    fn empty(width: u16, height: u16, whole: u16) -> Self {
+        Self {
             shape: Shape::Compact,
             width,
             header: Area::new(0, 0, width, 1),
@@ -86,15 +105,6 @@ impl Layout {
             finding: Area::default(),
             summaries: Vec::new(),
             footer: Area::new(0, height - 1, width, 1),
-        };
-        let limit = if graph > 0 { 0 } else { finding::limit_rows(state) };
-        let finding = finding_rows(whole) + limit;
-        if width >= FULL.0 && height >= if graph > 0 { FULL_BELOW_GRAPH } else { FULL.1 } {
-            base.full(state, height, finding)
-        } else if whole >= STACKED_HEIGHT {
-            base.stacked(state, height, finding)
-        } else {
-            base.compact(state.focus, height)
         }
     }
 
@@ -130,16 +140,29 @@ impl Layout {
     /// Header, border, the focused pane, border, one line for each other, the finding, footer.
     fn compact(mut self, focus: Pane, height: u16) -> Self {
         let rows = height - 7;
+        self.alone(focus, rows);
+        let line = |at: u16| Area::new(0, 3 + rows + at, self.width, 1);
+        self.summaries = summary::others(focus).into_iter().zip((0..).map(line)).collect();
+        self.finding = Area { x: 1, width: self.width - 2, ..line(2) };
+        self
+    }
+
+    /// Header, border, the focused pane, border, the finding, footer.
+    fn zoomed(mut self, focus: Pane, height: u16) -> Self {
+        self.shape = Shape::Zoomed;
+        self.alone(focus, height - 5);
+        self.finding = Area::new(1, height - 2, self.width - 2, 1);
+        self
+    }
+
+    /// One pane from the uppermost border on.
+    fn alone(&mut self, focus: Pane, rows: u16) {
         let area = Some(Area::new(1, 2, self.width - 2, rows));
         match focus {
             Pane::Links => self.links = area,
             Pane::Cores => self.cores = area,
             Pane::Threads => self.threads = area,
         }
-        let line = |at: u16| Area::new(0, 3 + rows + at, self.width, 1);
-        self.summaries = summary::others(focus).into_iter().zip((0..).map(line)).collect();
-        self.finding = Area { x: 1, width: self.width - 2, ..line(2) };
-        self
     }
 }
 
@@ -164,7 +187,8 @@ fn link_rows(state: &State) -> u16 {
 }
 
 fn thread_rows(state: &State) -> u16 {
-    rows(state.threads.rows().len().next_multiple_of(4) + 1)
+    let told = usize::from(state.threads.hidden() > 0);
+    rows((state.threads.rows().len() + told).next_multiple_of(4) + 1)
 }
 
 fn rows(count: usize) -> u16 {

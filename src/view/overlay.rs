@@ -4,7 +4,7 @@ use super::canvas::{Area, Canvas, cells};
 use super::lines::{Line, sentences};
 use super::placement::{self, PlacementLines};
 use super::text::wrap;
-use super::{Tone, card, drops, finding, path};
+use super::{Tone, card, drops, finding, path, row};
 use crate::action::{Action, help_lines};
 use crate::sample::ThreadId;
 use crate::state::{Mode, Overlay, State};
@@ -23,6 +23,9 @@ pub(super) fn prepare(state: &State, width: u16, height: u16) -> Canvas {
         Overlay::Paths { scroll } => (&*paths, path::lines(state, inner), *scroll, "Esc closes · ↑ ↓ scroll"),
         Overlay::Drops { scroll } => {
             ("Drops", drops::lines(state, (width - 8).min(WIDEST_TABLE)), *scroll, "Esc closes · ↑ ↓ scroll")
+        }
+        Overlay::Details { row, scroll } => {
+            ("Details", row::lines(state, *row, inner), *scroll, "Esc leaves · ↑ ↓ scroll")
         }
         Overlay::Card { scroll } => ("Before and after the pin", card::lines(state, inner), *scroll, card::foot(state)),
         Overlay::Proposal { result: Ok(proposal), scroll, chosen, off } => {

@@ -43,8 +43,11 @@ fn links(state: &State, metrics: &Metrics) -> String {
 fn cores(state: &State, metrics: &Metrics) -> String {
     let count = text::plural(metrics.cores.len(), "core");
     let core = state.cores.looked_at().map(|index| &metrics.cores[index]);
-    match core.and_then(|core| Some((core.place.core, core.shares()?.softirq))) {
-        Some((core, softirq)) => format!("{count} · core {core}: {} % softirq", Percent(Some(softirq))),
+    match core.and_then(|core| Some((core.place.core, core.shares()?))) {
+        Some((core, shares)) => {
+            let [busy, softirq] = [shares.busy(), shares.softirq].map(|share| Percent(Some(share)));
+            format!("{count} · core {core}: {busy} % busy, {softirq} % softirq")
+        }
         None => count,
     }
 }

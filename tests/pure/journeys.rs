@@ -1,5 +1,6 @@
 //! Journeys: keys in, frames and effects out. Nothing here touches the machine: effects are values.
 
+mod looking;
 mod pins;
 use crate::world::scenes;
 use crate::world::stage::Stage;
@@ -137,7 +138,7 @@ fn the_same_samples_make_the_same_view() {
 fn a_filter_works_while_it_is_typed_and_is_kept_or_cleared() {
     let mut stage = Stage::after(3, scenes::bridge());
     stage.press("/VETHA");
-    assert!(shows(&stage, "vetha6c37c1") && !shows(&stage, "vethe61f5c0"), "case does not matter");
+    assert!(shows(&stage, "vetha6c37c1") && !shows(&stage, "└ vethe61f5c0"), "case does not matter");
     assert!(shows(&stage, "docker0"), "the master stays as the way to its port");
     stage.press("<enter>q");
     assert!(stage.state.quitting(), "after Enter, q quits again");
@@ -166,7 +167,7 @@ fn idle_links_are_hidden_only_when_they_have_been_idle() {
     assert!(!shows(&stage, "fading"), "six seconds do");
     assert!(shows(&stage, "1 of 3 "), "and the title says how many are left");
     assert!(
-        shows(&stage, "+ 2 links idle: i shows them"),
+        shows(&stage, "2 idle links hidden (i to show)"),
         "and the last line how many are not, and which key shows them"
     );
 }
@@ -236,7 +237,7 @@ fn panes_take_turns() {
 fn cores_are_walked_by_one_and_by_node() {
     let mut stage = Stage::after(2, scenes::kunpeng());
     stage.press("<tab>");
-    assert!(shows(&stage, "core 5: 61 % softirq"), "without a selection the core with most softirq is looked at");
+    assert!(shows(&stage, "core 5: 83 % busy"), "without a selection the busiest core is looked at");
     stage.press("lll");
     assert!(shows(&stage, "core 2: "), "right goes to the next core");
     stage.press("jj");
@@ -341,15 +342,15 @@ fn a_strip_shows_where_a_thread_was_and_marks_where_it_moved() {
     world.iperf3(39_081, &[5, 5, 5, 5, 6, 6, 6, 100, 100, 100], 1.0);
     let mut stage = Stage::after(20, world);
     let row = line(&stage, "39081");
-    assert!(row.contains("aaDddAaaaAaaDddA"), "letter by node, a capital where it moved, also within a node: {row}");
+    assert!(row.contains("│3▄│n0▄│0▄│3▄"), "the node, and a line where it came there, also within a node: {row}");
     assert!(line(&stage, "ROLE").contains("NODE, LAST"), "the head says how long");
     stage.world.threads[0].trail = vec![5];
     stage.press("+<tick><tick>");
-    assert!(line(&stage, "39081").contains("aa"), "it goes on");
+    assert!(line(&stage, "39081").contains("│n0"), "it goes on");
     let mut small = World::small();
     small.iperf3(7, &[0, 0, 1], 1.0);
     let stage = Stage::after(20, small);
-    assert!(line(&stage, "server").contains("100100100"), "on few cores each has its own character");
+    assert!(line(&stage, "server").contains("10▄10▄10▄"), "on few cores each has its own character");
 }
 
 #[test]

@@ -24,6 +24,7 @@ mod recordings;
 mod screens;
 mod screens_cost;
 mod screens_kernel;
+mod screens_looking;
 mod story;
 mod strings;
 mod systems;

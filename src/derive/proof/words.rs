@@ -1,7 +1,7 @@
 //! What a card says, in words: the verdict with what it rests on, and how it was made. The same on every face.
 
 use super::interval::Told;
-use super::{CONFIDENCE, Card, LEAST_PAIRS, PIECE_NS, Verdict};
+use super::{CONFIDENCE, Card, Difference, LEAST_PAIRS, PIECE_NS, Verdict};
 use crate::derive::finding::figure::Unit;
 
 impl Card {
@@ -54,6 +54,19 @@ impl Card {
         let unit = Unit::of(self.mean.from.abs().max(self.mean.to.abs()));
         let rate = |bits: f64| signed(&format!("{}{}", if bits > 0.0 { "+" } else { "" }, unit.figure(bits)));
         format!("from {} to {} {}", rate(self.mean.from), rate(self.mean.to), unit.word)
+    }
+
+    /// The verdict with the difference of the means, from the whole of it to the verdict alone:
+    /// `steadier and faster, +8.9 Gbit/s (99 %: +5.1 to +12.7)`.
+    #[must_use]
+    pub fn headlines(&self) -> [String; 3] {
+        let Difference { is, from, to } = self.mean;
+        let unit = Unit::of(is.abs().max(from.abs()).max(to.abs()));
+        let rate = |bits: f64| signed(&format!("{}{}", if bits > 0.0 { "+" } else { "" }, unit.figure(bits)));
+        let words = self.verdict.words();
+        let short = format!("{words}, {} {}", rate(is), unit.word);
+        let whole = format!("{short} ({:.0} %: {} to {})", CONFIDENCE * 100.0, rate(from), rate(to));
+        [whole, short, words.to_owned()]
     }
 
     /// How it was made, in one line. `settle_s` is what was dropped of each phase, where they took turns.

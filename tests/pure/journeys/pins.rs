@@ -128,12 +128,15 @@ fn a_replay_offers_no_key_that_would_change_this_machine() {
 fn after_a_pin_the_border_shows_the_rate_and_then_the_spread_since_the_pin_alone() {
     let stage = Stage::after(12, four_links());
     let frame = stage.text(160, 40);
-    assert!(frame.contains(" LAST 12 s"), "a strip's title promises no more seconds than were seen:\n{frame}");
+    assert!(
+        frame.contains(" LAST 12 s, █ = 4.00G "),
+        "a strip's title promises no more seconds than were seen:\n{frame}"
+    );
     let mut stage = Stage::after(12, scenes::kunpeng());
     assert!(shows(&stage, "· 12 s") || shows(&stage, "· 11 s"), "the time of the spread:\n{}", stage.text(120, 40));
     pinned(&mut stage);
     stage.press("<tick>");
-    assert!(shows(&stage, "flow 34.8 Gbit/s") && !shows(&stage, "±"), "settling:\n{}", stage.text(120, 40));
+    assert!(shows(&stage, " 34.8 Gbit/s ─┐") && !shows(&stage, "CV"), "settling:\n{}", stage.text(120, 40));
     stage.play(8, |_, _| {});
     assert!(shows(&stage, "· 6 s") || shows(&stage, "· 5.5 s"), "since the pin settled:\n{}", stage.text(120, 40));
 }
