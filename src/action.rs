@@ -3,12 +3,14 @@
 //! state: what an action does is `update`'s business.
 
 mod keys;
+mod mouse;
 mod parse;
 
 use crate::sample::{CoreId, LinkKey, ThreadId};
 use std::fmt;
 
 pub use keys::{Binding, KEYS, action_for, help_lines, hints, markdown};
+pub use mouse::{MOUSE, mouse_markdown};
 pub use parse::parse_keys;
 
 /// A key as pressed, free of any terminal library.
@@ -101,6 +103,8 @@ pub enum Motion {
 pub enum Place {
     /// The panes.
     Main,
+    /// The panes of a replay.
+    Replay,
     /// Something that is only read: the help, or why there is no placement.
     Help,
     /// The list of findings.
@@ -192,8 +196,26 @@ pub enum Action {
     Record,
     /// Show the next sample of a frozen replay.
     Step,
-    /// Open the help overlay.
+    /// Show the sample before, and freeze the replay.
+    StepBack,
+    /// Go so many seconds forward in a replay, or back.
+    SeekBy(i8),
+    /// Go to this moment of a replay, recorded monotonic ns.
+    SeekTo(u64),
+    /// Go to the start of a replay.
+    SeekStart,
+    /// Go to the end of a replay.
+    SeekEnd,
+    /// Go to the next pin, mark, dip or loss of a replay.
+    NextHighlight,
+    /// Go to the one before.
+    PreviousHighlight,
+    /// Open the help overlay; from its first page its second, from that nothing.
     Help,
+    /// Show the other page of the help.
+    TurnHelpPage,
+    /// Close what lies over the panes and press this key.
+    Press(Key),
     /// Add a character to the text being typed.
     Insert(char),
     /// Take the last character away.

@@ -4,6 +4,7 @@
 pub mod doctor;
 mod headless;
 mod keep;
+mod player;
 pub mod run;
 mod screen;
 mod signals;
@@ -18,7 +19,7 @@ use crate::report::Format;
 use crate::report::card::card;
 use crate::sample::{Event, Item, OnRequest};
 use crate::source::SourceError;
-use crate::source::feed::{Command, Feed, Next};
+use crate::source::feed::{Command, Feed, Next, Pace};
 use crate::state::State;
 use crate::ui::{self, Theme};
 use crate::update;
@@ -27,8 +28,10 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 pub use headless::{json, print};
+pub use player::{Player, SHIPPED_STARTS_AT, Start};
 pub use screen::{Console, Terminal, Woken, screen};
 pub use signals::{Signals, survive_full_files};
 pub use stream::Stream;
@@ -65,6 +68,9 @@ pub enum AppError {
          and twelve after it"
     )]
     NoCard,
+    /// What reads a recording ahead.
+    #[error("cannot read the recording ahead: {0}")]
+    Index(#[source] io::Error),
     /// No sample came.
     #[error("the recording has fewer than two samples: there is no interval to show")]
     NoSample,
@@ -79,6 +85,9 @@ pub enum Ended {
     Signal(i32),
 }
 
+/// A recording that is not read ahead by then is printed without its end.
+const READ_AHEAD: Duration = Duration::from_mins(1);
+
 /// One run with a screen, real or printed: what has been chosen, what is shown, what may be changed.
 #[allow(clippy::struct_excessive_bools, reason = "each is another question")]
 pub struct App {
@@ -87,6 +96,8 @@ pub struct App {
     stream: Stream,
     hand: Hand,
     feed: Feed,
+    /// The recording that is replayed, where it can be read again.
+    player: Option<Player>,
     /// The data are a recording: nothing of this machine may be changed for them.
     replay: bool,
     restore_on_exit: bool,
@@ -113,6 +124,7 @@ impl App {
             stream,
             hand,
             feed,
+            player: None,
             replay,
             restore_on_exit,
             kept_in,
@@ -121,6 +133,60 @@ impl App {
             stops: false,
             asked,
             broken: None,
+        }
+    }
+
+    /// The same for a recording that is there to be read again, played at so many times its own speed; none is as fast as it goes.
+    #[must_use]
+    pub fn with_player(mut self, player: Player, speed: Option<f64>) -> Self {
+        self.state.set_tape(player.tape(speed));
+        self.player = Some(player);
+        self
+    }
+
+    /// Shows the recording from so far after its first sample on.
+    ///
+    /// # Errors
+    /// It cannot be read, or the kernel gives no thread.
+    pub fn start_at(&mut self, after: Duration) -> Result<(), AppError> {
+        let first_ns = self.player.as_ref().map_or(0, Player::first_ns);
+        self.seek(first_ns.saturating_add(u64::try_from(after.as_nanos()).unwrap_or(u64::MAX)))
+    }
+
+    /// Shows the recording as it was at its last sample not after this moment, recorded monotonic ns.
+    fn seek(&mut self, to_ns: u64) -> Result<(), AppError> {
+        let Some(player) = &self.player else { return Ok(()) };
+        if self.stream.is_recorded() {
+            self.state.notice(true, "a recording is being written, and its time goes forward only: R stops it");
+            return Ok(());
+        }
+        let Start { derivation, mut reel, metrics } = player.start_at(to_ns, Some(&mut self.state))?;
+        let is_over = reel.peek()?.is_none();
+        self.stream.go_on_from(derivation);
+        self.feed = Feed::replay(reel, self.pace())?;
+        self.ended = false;
+        if let Some(metrics) = metrics {
+            self.state.receive(metrics);
+        }
+        if is_over { self.end() } else { Ok(()) }
+    }
+
+    /// As it is chosen.
+    fn pace(&self) -> Pace {
+        self.state.tape().and_then(|tape| tape.speed).map_or(Pace::Fast, Pace::Times)
+    }
+
+    /// Takes over what was read ahead of the recording.
+    fn hear_player(&mut self) {
+        if let (Some(player), Some(tape)) = (&mut self.player, self.state.tape_mut()) {
+            player.hear(tape);
+        }
+    }
+
+    /// Waits until the recording was read to its end, but not for ever.
+    fn hear_whole_player(&mut self) {
+        if let (Some(player), Some(tape)) = (&mut self.player, self.state.tape_mut()) {
+            player.hear_all(tape, READ_AHEAD);
         }
     }
 
@@ -146,6 +212,10 @@ impl App {
     /// Nothing more comes: of a recording that is its end.
     fn end(&mut self) -> Result<(), AppError> {
         self.ended = true;
+        if let Some(tape) = self.state.tape_mut() {
+            tape.is_over = true;
+            self.state.notice(false, "end of the recording: Home plays it again, q quits");
+        }
         if self.feed.is_live() { Err(AppError::SourceEnded) } else { Ok(()) }
     }
 
@@ -231,6 +301,11 @@ impl App {
                 ..Outcome::default()
             },
             Effect::Step => return self.step(),
+            Effect::Seek(to_ns) => return self.seek(to_ns),
+            Effect::Play(speed) => {
+                self.feed.command(Command::Pace(Pace::Times(speed)));
+                return Ok(());
+            }
             Effect::Stop => {
                 self.stops = true;
                 return Ok(());
@@ -309,8 +384,9 @@ impl App {
         stream::file_stamp(self.state.metrics().map_or(0, |metrics| metrics.wall_ms))
     }
 
-    /// One more sample of a frozen replay.
+    /// One more sample of a frozen replay, at once.
     fn step(&mut self) -> Result<(), AppError> {
+        self.feed.command(Command::Pace(Pace::Fast));
         while !self.ended {
             match self.feed.next()? {
                 Next::Item(item) => {
@@ -318,10 +394,13 @@ impl App {
                         break;
                     }
                 }
-                Next::Waiting => break,
+                // What comes through a pipe may not come at all.
+                Next::Waiting if self.player.is_none() => break,
+                Next::Waiting => drop(signals::wait(&[self.feed.ready()])),
                 Next::End => self.end()?,
             }
         }
+        self.feed.command(Command::Pace(self.pace()));
         Ok(())
     }
 

@@ -3,12 +3,13 @@
 
 mod motion;
 mod overlay;
+mod replay;
 mod sticky;
 
 use crate::action::{Action, Key, Pane, action_for};
 use crate::derive::placement::propose;
 use crate::effect::Effect;
-use crate::state::{Idle, ListShape, Mode, Overlay, ScreenPhase, State};
+use crate::state::{HelpPage, Idle, ListShape, Mode, Overlay, ScreenPhase, State};
 use std::time::Duration;
 
 pub use sticky::tick;
@@ -69,6 +70,8 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         }
         Action::ToggleFreeze if state.frozen() => state.thaw(),
         Action::ToggleFreeze => state.phase = ScreenPhase::Frozen,
+        Action::Faster if is_replay(state) => return replay::faster(state),
+        Action::Slower if is_replay(state) => return replay::slower(state),
         Action::Faster => return interval(state, INTERVALS_MS.iter().rev().find(|&&ms| ms < current_ms(state))),
         Action::Slower => return interval(state, INTERVALS_MS.iter().find(|&&ms| ms > current_ms(state))),
         Action::Propose => open_proposal(state),
@@ -82,13 +85,36 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         Action::Report => return Some(Effect::WriteReport),
         Action::SaveCard => return Some(Effect::WriteCard),
         Action::Record => return Some(Effect::ToggleRecording),
-        Action::Step => return step(state),
+        Action::Step
+        | Action::StepBack
+        | Action::SeekBy(_)
+        | Action::SeekTo(_)
+        | Action::SeekStart
+        | Action::SeekEnd
+        | Action::NextHighlight
+        | Action::PreviousHighlight => return replay::seek(state, action),
         Action::Findings => state.overlay = Overlay::Findings { scroll: 0 },
         Action::Paths => state.overlay = Overlay::Paths { scroll: 0 },
         Action::Drops => state.overlay = Overlay::Drops { scroll: 0 },
         Action::ToggleExactSoftirqs => toggle_exact_softirqs(state),
         Action::Card => state.overlay = Overlay::Card { scroll: 0 },
-        Action::Help => state.overlay = Overlay::Help { scroll: 0 },
+        Action::Help => {
+            state.overlay = match state.overlay {
+                Overlay::Help { page: HelpPage::Keys, .. } => Overlay::Help { page: HelpPage::Words, scroll: 0 },
+                Overlay::Help { .. } => Overlay::None,
+                _ => Overlay::Help { page: HelpPage::Keys, scroll: 0 },
+            }
+        }
+        Action::TurnHelpPage => {
+            if let Overlay::Help { page, scroll } = &mut state.overlay {
+                (*page, *scroll) = (page.other(), 0);
+            }
+        }
+        Action::Press(key) => {
+            state.overlay = Overlay::None;
+            let action = action_for(key, state.place()).filter(|action| !matches!(action, Action::Press(_)));
+            return action.and_then(|action| dispatch(state, action));
+        }
         Action::StartFilter => overlay::start_filter(state),
         Action::ChooseCores => overlay::choose_cores(state),
         Action::Insert(_) | Action::Erase | Action::EraseAll => overlay::edit(state, action),
@@ -97,6 +123,10 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         Action::Cancel => overlay::cancel(state),
     }
     None
+}
+
+fn is_replay(state: &State) -> bool {
+    state.settings.mode == Mode::Replay
 }
 
 /// Why nothing of this machine may be changed from here; none when it may.
@@ -176,13 +206,4 @@ fn undo(state: &mut State) -> Option<Effect> {
     // Whatever becomes of each mask: no process is to be pinned on without being asked again.
     state.sticky.forget();
     Some(Effect::Restore)
-}
-
-fn step(state: &mut State) -> Option<Effect> {
-    match (state.settings.mode, state.frozen()) {
-        (Mode::Replay, true) => return Some(Effect::Step),
-        (Mode::Replay, false) => state.notice(false, "'.' steps a frozen replay: press Space first"),
-        _ => state.notice(false, "'.' steps through a replay only; this is live"),
-    }
-    None
 }

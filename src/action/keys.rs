@@ -19,15 +19,38 @@ pub struct Binding {
     pub hint: &'static str,
 }
 
-const MAIN: &[Place] = &[Place::Main];
-const EVERYWHERE: &[Place] =
-    &[Place::Main, Place::Help, Place::Findings, Place::Paths, Place::Drops, Place::Card, Place::Proposal, Place::Text];
-const SCROLLS: &[Place] =
+const MAIN: &[Place] = &[Place::Main, Place::Replay];
+/// What a key does live and in a replay is not always the same: time goes both ways in one of them only.
+const LIVE: &[Place] = &[Place::Main];
+const REPLAY: &[Place] = &[Place::Replay];
+const EVERYWHERE: &[Place] = &[
+    Place::Main,
+    Place::Replay,
+    Place::Help,
+    Place::Findings,
+    Place::Paths,
+    Place::Drops,
+    Place::Card,
+    Place::Proposal,
+    Place::Text,
+];
+const SCROLLS: &[Place] = &[
+    Place::Main,
+    Place::Replay,
+    Place::Help,
+    Place::Findings,
+    Place::Paths,
+    Place::Drops,
+    Place::Card,
+    Place::Proposal,
+];
+/// Where Home and End are the first line and the last.
+const LINES: &[Place] =
     &[Place::Main, Place::Help, Place::Findings, Place::Paths, Place::Drops, Place::Card, Place::Proposal];
 /// What lies over the panes and takes no text.
 const READ: &[Place] = &[Place::Help, Place::Findings, Place::Paths, Place::Drops, Place::Card, Place::Proposal];
 /// Where a finding or a card may be answered at once.
-const ANSWERS: &[Place] = &[Place::Main, Place::Findings, Place::Card];
+const ANSWERS: &[Place] = &[Place::Main, Place::Replay, Place::Findings, Place::Card];
 /// Where undo is obeyed though the footer has no room for it.
 const BOXES: &[Place] = &[Place::Help, Place::Paths, Place::Drops, Place::Proposal];
 const UNDO: &str = "undo: put back every mask that vnettop replaced";
@@ -39,6 +62,12 @@ const PATHS: &str = "the path of each flow: every link it crosses, hop by hop";
 const DROPS: &str = "drops: every packet the kernel drops here, by reason, function and interface";
 const TESTS: &str =
     "of several tests: show the next one, or the one before; findings, card and proposals are of that one";
+const HELP: &str = "this help; again: every mark, column and word; again: close it";
+const SEEK: &str = "in a replay: 5 s back, or forward";
+const ENDS: &str = "in a replay: to the start of the recording, to its end";
+const EVENTS: &str = "in a replay: to the next pin, mark, dip or loss, or to the one before";
+const STEPS: &str = "in a replay: one sample back, or forward; then it stands still";
+const PACE: &str = "sample more often, or less often; in a replay: play it faster, or slower";
 const SPACE: &str = "freeze the screen, or let it go on; in a proposal: take a thread off, or on";
 const WRITES: &str = "write a report of this moment to a file; on the card: the card, in three formats";
 const PAGES: &str = "move it by ten rows, to the first, to the last";
@@ -57,12 +86,24 @@ const fn row(
 pub const KEYS: &[Binding] = &[
     row(&[Key::Up, Key::Char('k')], Action::Move(Motion::Up), SCROLLS, MOVES, ""),
     row(&[Key::Down, Key::Char('j')], Action::Move(Motion::Down), SCROLLS, MOVES, ""),
-    row(&[Key::Left, Key::Char('h')], Action::Move(Motion::Left), MAIN, MOVES, ""),
-    row(&[Key::Right, Key::Char('l')], Action::Move(Motion::Right), MAIN, MOVES, ""),
+    row(&[Key::Char('h')], Action::Move(Motion::Left), MAIN, MOVES, ""),
+    row(&[Key::Left], Action::Move(Motion::Left), LIVE, MOVES, ""),
+    row(&[Key::Char('l')], Action::Move(Motion::Right), MAIN, MOVES, ""),
+    row(&[Key::Right], Action::Move(Motion::Right), LIVE, MOVES, ""),
     row(&[Key::PageUp], Action::Move(Motion::PageUp), SCROLLS, PAGES, ""),
     row(&[Key::PageDown], Action::Move(Motion::PageDown), SCROLLS, PAGES, ""),
-    row(&[Key::Home], Action::Move(Motion::Home), SCROLLS, PAGES, ""),
-    row(&[Key::End], Action::Move(Motion::End), SCROLLS, PAGES, ""),
+    row(&[Key::Home], Action::Move(Motion::Home), LINES, PAGES, ""),
+    row(&[Key::Char('g')], Action::Move(Motion::Home), SCROLLS, PAGES, ""),
+    row(&[Key::End], Action::Move(Motion::End), LINES, PAGES, ""),
+    row(&[Key::Char('G')], Action::Move(Motion::End), SCROLLS, PAGES, ""),
+    row(&[Key::Left, Key::Char('[')], Action::SeekBy(-5), REPLAY, SEEK, "-5 s"),
+    row(&[Key::Right, Key::Char(']')], Action::SeekBy(5), REPLAY, SEEK, "+5 s"),
+    row(&[Key::Home], Action::SeekStart, REPLAY, ENDS, "start"),
+    row(&[Key::End], Action::SeekEnd, REPLAY, ENDS, ""),
+    row(&[Key::Char('n')], Action::NextHighlight, REPLAY, EVENTS, "event"),
+    row(&[Key::Char('N')], Action::PreviousHighlight, REPLAY, EVENTS, ""),
+    row(&[Key::Char('{')], Action::StepBack, REPLAY, STEPS, ""),
+    row(&[Key::Char('}')], Action::Step, REPLAY, STEPS, ""),
     row(&[Key::Tab], Action::NextPane, MAIN, "give the focus to the next pane, or to the one before", "pane"),
     row(&[Key::BackTab], Action::PreviousPane, MAIN, "give the focus to the next pane, or to the one before", ""),
     row(
@@ -82,19 +123,31 @@ pub const KEYS: &[Binding] = &[
     ),
     row(&[Key::Char('U')], Action::Undo, ANSWERS, UNDO, "undo"),
     row(&[Key::Char('U')], Action::Undo, BOXES, UNDO, ""),
-    row(&[Key::Char('c')], Action::Card, &[Place::Main, Place::Findings], CARD, ""),
+    row(&[Key::Char('c')], Action::Card, &[Place::Main, Place::Replay, Place::Findings], CARD, ""),
     row(&[Key::Char('c')], Action::Cancel, &[Place::Card], CARD, ""),
     row(
         &[Key::Char('F')],
         Action::Findings,
-        &[Place::Main, Place::Paths, Place::Drops, Place::Card],
+        &[Place::Main, Place::Replay, Place::Paths, Place::Drops, Place::Card],
         FINDINGS,
         "findings",
     ),
     row(&[Key::Char('F')], Action::Cancel, &[Place::Findings], FINDINGS, ""),
-    row(&[Key::Char('v')], Action::Paths, &[Place::Main, Place::Findings, Place::Drops, Place::Card], PATHS, ""),
+    row(
+        &[Key::Char('v')],
+        Action::Paths,
+        &[Place::Main, Place::Replay, Place::Findings, Place::Drops, Place::Card],
+        PATHS,
+        "",
+    ),
     row(&[Key::Char('v')], Action::Cancel, &[Place::Paths], PATHS, ""),
-    row(&[Key::Char('d')], Action::Drops, &[Place::Main, Place::Findings, Place::Paths, Place::Card], DROPS, ""),
+    row(
+        &[Key::Char('d')],
+        Action::Drops,
+        &[Place::Main, Place::Replay, Place::Findings, Place::Paths, Place::Card],
+        DROPS,
+        "",
+    ),
     row(&[Key::Char('d')], Action::Cancel, &[Place::Drops], DROPS, ""),
     row(
         &[Key::Char('x')],
@@ -103,8 +156,9 @@ pub const KEYS: &[Binding] = &[
         "softirq time from entry to exit, or as /proc/stat samples it at clock ticks",
         "",
     ),
-    row(&[Key::Char('n')], Action::NextTest, MAIN, TESTS, "test"),
-    row(&[Key::Char('N')], Action::PreviousTest, MAIN, TESTS, ""),
+    row(&[Key::Char('n')], Action::NextTest, LIVE, TESTS, "test"),
+    row(&[Key::Char('N')], Action::PreviousTest, LIVE, TESTS, ""),
+    row(&[Key::Char('T')], Action::NextTest, MAIN, TESTS, ""),
     row(&[Key::Char('a')], Action::ChooseCores, MAIN, "choose cores for the selected thread by hand", "cores"),
     row(&[Key::Char('/')], Action::StartFilter, MAIN, "filter links or threads by a part of the name", "filter"),
     row(&[Key::Char('s')], Action::NextSort, MAIN, "sort by the next column", "sort"),
@@ -114,9 +168,8 @@ pub const KEYS: &[Binding] = &[
     row(&[Key::Char('u')], Action::ToggleUnits, MAIN, "bits, bytes or packets, for the links", "units"),
     row(&[Key::Char(' ')], Action::ToggleThread(None), &[Place::Proposal], SPACE, "on/off"),
     row(&[Key::Char(' ')], Action::ToggleFreeze, MAIN, SPACE, "freeze"),
-    row(&[Key::Char('.')], Action::Step, MAIN, "show the next sample of a frozen replay", ""),
-    row(&[Key::Char('+'), Key::Char('=')], Action::Faster, MAIN, "sample more often, or less often", ""),
-    row(&[Key::Char('-')], Action::Slower, MAIN, "sample more often, or less often", ""),
+    row(&[Key::Char('+'), Key::Char('=')], Action::Faster, MAIN, PACE, ""),
+    row(&[Key::Char('-')], Action::Slower, MAIN, PACE, ""),
     row(&[Key::Char('m')], Action::Mark, MAIN, "put a mark into the recording", ""),
     row(&[Key::Char('w')], Action::Report, MAIN, WRITES, ""),
     row(&[Key::Char('w')], Action::SaveCard, &[Place::Card], WRITES, "save"),
@@ -127,8 +180,15 @@ pub const KEYS: &[Binding] = &[
     row(&[Key::Esc], Action::Cancel, MAIN, LEAVES, ""),
     row(&[Key::Esc], Action::Cancel, &[Place::Text], LEAVES, "leave"),
     row(&[Key::Esc, Key::Char('q')], Action::Cancel, READ, LEAVES, "leave"),
-    row(&[Key::Char('?')], Action::Cancel, &[Place::Help], "this help", ""),
-    row(&[Key::Char('?')], Action::Help, MAIN, "this help", "help"),
+    row(&[Key::Char('?')], Action::Help, &[Place::Help], HELP, ""),
+    row(&[Key::Char('?')], Action::Help, MAIN, HELP, "help"),
+    row(
+        &[Key::Tab, Key::BackTab, Key::Left, Key::Right],
+        Action::TurnHelpPage,
+        &[Place::Help],
+        "in the help: its other page",
+        "page",
+    ),
     row(&[Key::Char('q')], Action::Quit, MAIN, "quit", "quit"),
     row(&[Key::Ctrl('c')], Action::Quit, EVERYWHERE, "quit, from anywhere", ""),
     row(
@@ -159,19 +219,16 @@ pub fn hints(place: Place) -> impl Iterator<Item = (Key, &'static str)> {
 
 /// The table for people: keys and what they do, one line for neighbours with the same words.
 #[must_use]
-pub fn help_lines() -> Vec<(String, &'static str)> {
-    let mut lines: Vec<(String, &'static str)> = Vec::new();
+pub fn help_lines() -> Vec<(Vec<Key>, &'static str)> {
+    let mut lines: Vec<(Vec<Key>, &'static str)> = Vec::new();
     for binding in KEYS {
         let at = lines.iter().position(|(_, help)| *help == binding.help).unwrap_or_else(|| {
-            lines.push((String::new(), binding.help));
+            lines.push((Vec::new(), binding.help));
             lines.len() - 1
         });
         for key in binding.keys {
-            let name = key.to_string();
-            let shown = &mut lines[at].0;
-            if !shown.split(' ').any(|other| other == name) {
-                let gap = if shown.is_empty() { "" } else { " " };
-                let _ = write!(shown, "{gap}{name}");
+            if !lines[at].0.contains(key) {
+                lines[at].0.push(*key);
             }
         }
     }
@@ -183,7 +240,7 @@ pub fn help_lines() -> Vec<(String, &'static str)> {
 pub fn markdown() -> String {
     let mut table = String::from("| key | what it does |\n|---|---|\n");
     for (keys, help) in help_lines() {
-        let keys: Vec<String> = keys.split(' ').map(|key| format!("`{key}`")).collect();
+        let keys: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
         let _ = writeln!(table, "| {} | {help} |", keys.join(" "));
     }
     table

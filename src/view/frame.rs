@@ -2,7 +2,7 @@
 
 use super::canvas::{Area, Canvas, cells};
 use super::layout::{Layout, SMALLEST, Shape};
-use super::{Tone, cores, flow, links, table, threads};
+use super::{Tone, cores, flow, links, table, tape, threads};
 use crate::action::Pane;
 use crate::derive::FlowBasis;
 use crate::state::State;
@@ -31,6 +31,9 @@ pub(super) fn prepare(state: &State, flow: Option<&FlowBasis>, layout: &Layout) 
         Shape::Compact => compact(&mut canvas, state, layout),
     }
     spread(&mut canvas, state, flow, layout);
+    if let Some(area) = layout.tape {
+        tape::prepare(&mut canvas, state, area);
+    }
     canvas
 }
 
