@@ -5,6 +5,7 @@ pub mod doctor;
 mod headless;
 mod keep;
 mod player;
+mod replay;
 pub mod run;
 mod screen;
 mod signals;
@@ -28,10 +29,9 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use std::io;
 use std::path::PathBuf;
-use std::time::Duration;
 
 pub use headless::{json, print};
-pub use player::{Player, SHIPPED_STARTS_AT, Start};
+pub use player::{Player, SHIPPED_STARTS_AT};
 pub use screen::{Console, Terminal, Woken, screen};
 pub use signals::{Signals, survive_full_files};
 pub use stream::Stream;
@@ -85,9 +85,6 @@ pub enum Ended {
     Signal(i32),
 }
 
-/// A recording that is not read ahead by then is printed without its end.
-const READ_AHEAD: Duration = Duration::from_mins(1);
-
 /// One run with a screen, real or printed: what has been chosen, what is shown, what may be changed.
 #[allow(clippy::struct_excessive_bools, reason = "each is another question")]
 pub struct App {
@@ -133,60 +130,6 @@ impl App {
             stops: false,
             asked,
             broken: None,
-        }
-    }
-
-    /// The same for a recording that is there to be read again, played at so many times its own speed; none is as fast as it goes.
-    #[must_use]
-    pub fn with_player(mut self, player: Player, speed: Option<f64>) -> Self {
-        self.state.set_tape(player.tape(speed));
-        self.player = Some(player);
-        self
-    }
-
-    /// Shows the recording from so far after its first sample on.
-    ///
-    /// # Errors
-    /// It cannot be read, or the kernel gives no thread.
-    pub fn start_at(&mut self, after: Duration) -> Result<(), AppError> {
-        let first_ns = self.player.as_ref().map_or(0, Player::first_ns);
-        self.seek(first_ns.saturating_add(u64::try_from(after.as_nanos()).unwrap_or(u64::MAX)))
-    }
-
-    /// Shows the recording as it was at its last sample not after this moment, recorded monotonic ns.
-    fn seek(&mut self, to_ns: u64) -> Result<(), AppError> {
-        let Some(player) = &self.player else { return Ok(()) };
-        if self.stream.is_recorded() {
-            self.state.notice(true, "a recording is being written, and its time goes forward only: R stops it");
-            return Ok(());
-        }
-        let Start { derivation, mut reel, metrics } = player.start_at(to_ns, Some(&mut self.state))?;
-        let is_over = reel.peek()?.is_none();
-        self.stream.go_on_from(derivation);
-        self.feed = Feed::replay(reel, self.pace())?;
-        self.ended = false;
-        if let Some(metrics) = metrics {
-            self.state.receive(metrics);
-        }
-        if is_over { self.end() } else { Ok(()) }
-    }
-
-    /// As it is chosen.
-    fn pace(&self) -> Pace {
-        self.state.tape().and_then(|tape| tape.speed).map_or(Pace::Fast, Pace::Times)
-    }
-
-    /// Takes over what was read ahead of the recording.
-    fn hear_player(&mut self) {
-        if let (Some(player), Some(tape)) = (&mut self.player, self.state.tape_mut()) {
-            player.hear(tape);
-        }
-    }
-
-    /// Waits until the recording was read to its end, but not for ever.
-    fn hear_whole_player(&mut self) {
-        if let (Some(player), Some(tape)) = (&mut self.player, self.state.tape_mut()) {
-            player.hear_all(tape, READ_AHEAD);
         }
     }
 
@@ -382,26 +325,6 @@ impl App {
 
     fn stamp(&self) -> String {
         stream::file_stamp(self.state.metrics().map_or(0, |metrics| metrics.wall_ms))
-    }
-
-    /// One more sample of a frozen replay, at once.
-    fn step(&mut self) -> Result<(), AppError> {
-        self.feed.command(Command::Pace(Pace::Fast));
-        while !self.ended {
-            match self.feed.next()? {
-                Next::Item(item) => {
-                    if self.take(item)? {
-                        break;
-                    }
-                }
-                // What comes through a pipe may not come at all.
-                Next::Waiting if self.player.is_none() => break,
-                Next::Waiting => drop(signals::wait(&[self.feed.ready()])),
-                Next::End => self.end()?,
-            }
-        }
-        self.feed.command(Command::Pace(self.pace()));
-        Ok(())
     }
 
     /// The frame of this moment.
