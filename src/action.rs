@@ -3,6 +3,7 @@
 //! state: what an action does is `update`'s business.
 
 mod keys;
+mod mouse;
 mod parse;
 mod sort;
 
@@ -10,6 +11,7 @@ use crate::sample::{CoreId, LinkKey, ThreadId};
 use std::fmt;
 
 pub use keys::{Binding, KEYS, action_for, help_lines, hints, markdown};
+pub use mouse::{MOUSE, mouse_markdown};
 pub use parse::parse_keys;
 pub use sort::{CoreSort, LinkSort, SortColumn, ThreadSort};
 
@@ -112,6 +114,8 @@ pub enum Motion {
 pub enum Place {
     /// The panes.
     Main,
+    /// The panes of a replay.
+    Replay,
     /// Something that is only read: the help, or why there is no placement.
     Help,
     /// The list of findings.
@@ -209,6 +213,8 @@ pub enum Action {
     Earlier,
     /// Select the time after on the graph; without one, show the next sample of a frozen replay.
     Step,
+    /// Select the bin after the selected one.
+    Later,
     /// Select this instant on the graph, monotonic ns.
     SelectTime(u64),
     /// Select no time.
@@ -221,8 +227,26 @@ pub enum Action {
     ToggleZoom(Option<Pane>),
     /// Show the details of the selected row.
     Details,
-    /// Open the help overlay.
+    /// Show the sample before, and freeze the replay.
+    StepBack,
+    /// Go so many seconds forward in a replay, or back.
+    SeekBy(i8),
+    /// Go to this moment of a replay, recorded monotonic ns.
+    SeekTo(u64),
+    /// Go to the start of a replay.
+    SeekStart,
+    /// Go to the end of a replay.
+    SeekEnd,
+    /// Go to the next pin, mark, dip or loss of a replay.
+    NextHighlight,
+    /// Go to the one before.
+    PreviousHighlight,
+    /// Open the help overlay; from its first page its second, from that nothing.
     Help,
+    /// Show the other page of the help.
+    TurnHelpPage,
+    /// Close what lies over the panes and press this key.
+    Press(Key),
     /// Add a character to the text being typed.
     Insert(char),
     /// Take the last character away.

@@ -4,6 +4,8 @@
 pub mod doctor;
 mod headless;
 mod keep;
+mod player;
+mod replay;
 pub mod run;
 mod screen;
 mod signals;
@@ -18,7 +20,7 @@ use crate::report::Format;
 use crate::report::card::card;
 use crate::sample::{Event, Item, OnRequest};
 use crate::source::SourceError;
-use crate::source::feed::{Command, Feed, Next};
+use crate::source::feed::{Command, Feed, Next, Pace};
 use crate::state::State;
 use crate::ui::{self, Theme};
 use crate::update;
@@ -33,6 +35,7 @@ use std::time::{Duration, Instant};
 const LONGEST_TAKEN: Duration = Duration::from_millis(100);
 
 pub use headless::{json, print};
+pub use player::{Player, SHIPPED_STARTS_AT};
 pub use screen::{Console, Terminal, Woken, screen};
 pub use signals::{Signals, survive_full_files};
 pub use stream::Stream;
@@ -69,6 +72,9 @@ pub enum AppError {
          after it"
     )]
     NoCard,
+    /// What reads a recording ahead.
+    #[error("cannot read the recording ahead: {0}")]
+    Index(#[source] io::Error),
     /// No sample came.
     #[error("the recording has fewer than two samples: there is no interval to show")]
     NoSample,
@@ -91,6 +97,8 @@ pub struct App {
     stream: Stream,
     hand: Hand,
     feed: Feed,
+    /// The recording that is replayed, where it can be read again.
+    player: Option<Player>,
     /// The data are a recording: nothing of this machine may be changed for them.
     replay: bool,
     restore_on_exit: bool,
@@ -117,6 +125,7 @@ impl App {
             stream,
             hand,
             feed,
+            player: None,
             replay,
             restore_on_exit,
             kept_in,
@@ -154,6 +163,10 @@ impl App {
     /// Nothing more comes: of a recording that is its end.
     fn end(&mut self) -> Result<(), AppError> {
         self.ended = true;
+        if let Some(tape) = self.state.tape_mut() {
+            tape.is_over = true;
+            self.state.notice(false, "end of the recording: Home plays it again, q quits");
+        }
         if self.feed.is_live() { Err(AppError::SourceEnded) } else { Ok(()) }
     }
 
@@ -237,6 +250,11 @@ impl App {
                 ..Outcome::default()
             },
             Effect::Step => return self.step(),
+            Effect::Seek(to_ns) => return self.seek(to_ns),
+            Effect::Play(speed) => {
+                self.feed.command(Command::Pace(Pace::Times(speed)));
+                return Ok(());
+            }
             Effect::Stop => {
                 self.stops = true;
                 return Ok(());
@@ -315,22 +333,6 @@ impl App {
 
     fn stamp(&self) -> String {
         stream::file_stamp(self.state.metrics().map_or(0, |metrics| metrics.wall_ms))
-    }
-
-    /// One more sample of a frozen replay.
-    fn step(&mut self) -> Result<(), AppError> {
-        while !self.ended {
-            match self.feed.next()? {
-                Next::Item(item) => {
-                    if self.take(item)? {
-                        break;
-                    }
-                }
-                Next::Waiting => break,
-                Next::End => self.end()?,
-            }
-        }
-        Ok(())
     }
 
     /// The frame of this moment.

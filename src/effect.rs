@@ -38,6 +38,10 @@ pub enum Effect {
     Mark,
     /// Show the next sample of a frozen replay.
     Step,
+    /// Show a replay as it was at the last sample not after this moment, recorded monotonic ns.
+    Seek(u64),
+    /// Play a recording at so many times its own speed from now on.
+    Play(f64),
     /// Stop the program until somebody continues it.
     Stop,
 }

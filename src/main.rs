@@ -2,12 +2,13 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
+use std::time::Duration;
 use vnettop::app::run::Destination;
-use vnettop::app::{self, App, AppError, Ended, Signals, Stream};
+use vnettop::app::{self, App, AppError, Ended, Player, SHIPPED_STARTS_AT, Signals, Stream};
 use vnettop::cli::{self, CliError, Config, Face, Origin, ThemeChoice};
 use vnettop::demo::{self, Demo};
 use vnettop::effect::{self, Hand, Outcome};
-use vnettop::record::{Recorder, Recording};
+use vnettop::record::{Recorder, Recording, StoredIn};
 use vnettop::source::doctor::DoctorScope;
 use vnettop::source::feed::{Feed, Pace};
 use vnettop::source::ovs;
@@ -26,16 +27,29 @@ fn main() -> ExitCode {
         return demo::run_child(&arguments[1..]);
     }
     match cli::parse(arguments, io::stdout().is_terminal()) {
-        Ok(config) => run(&config).unwrap_or_else(|error| {
-            term::say(error);
-            ExitCode::from(1)
-        }),
+        Ok(config) => match missing_namespace(&config) {
+            Some(sentence) => {
+                term::say(sentence);
+                ExitCode::from(2)
+            }
+            None => run(&config).unwrap_or_else(|error| {
+                term::say(error);
+                ExitCode::from(1)
+            }),
+        },
         Err(CliError::Text(text)) => ExitCode::from(u8::from(io::stdout().write_all(text.as_bytes()).is_err())),
         Err(CliError::Usage(sentence)) => {
             term::say(format_args!("{sentence} (try vnettop --help)"));
             ExitCode::from(2)
         }
     }
+}
+
+/// What is named and not there would be an empty screen. A command may make its namespace itself.
+fn missing_namespace(config: &Config) -> Option<String> {
+    let is_looked_at =
+        matches!(config.face, Face::Screen | Face::Json | Face::Print { .. }) && config.origin == Origin::Live;
+    if is_looked_at { choice(config, None).missing() } else { None }
 }
 
 fn run(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
@@ -66,11 +80,10 @@ fn run(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
     // Before any thread: entering namespaces is for single-threaded processes.
     let demo = if config.origin == Origin::Demo { Some(demo::start(1)?) } else { None };
     let recorder = config.record.as_deref().map(Recorder::create).transpose()?;
-    let feed = feed(config, demo.as_ref())?;
+    let Opened { stream, feed, player } = open(config, demo.as_ref(), recorder)?;
     // Only after the files are open: a fifo may keep us waiting for ever. JSON lines alone have nothing to put in order.
     let plain = config.face == Face::Json && config.record.is_none();
     let signals = if plain { Signals::none()? } else { Signals::take()? };
-    let stream = Stream::new(recorder);
     let ended = match &config.face {
         Face::Json => {
             if feed.is_live() {
@@ -81,11 +94,12 @@ fn run(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
         Face::Print { width, height, keys } => {
             // A pipe takes UTF-8 whatever the locale says.
             let theme = Theme::plain(!config.ascii);
-            let app = world(config, demo.as_ref(), stream, feed);
+            let app = world(config, demo.as_ref(), (stream, feed, player))?;
             app::print(app, &signals, keys, (*width, *height), theme, &mut term::StdoutWriter::take()?)?
         }
         Face::Screen | Face::Undo | Face::Doctor(_) | Face::Run(_) | Face::Card { .. } => {
-            live_screen(config, demo.as_ref(), stream, feed, &signals)?
+            let app = world(config, demo.as_ref(), (stream, feed, player))?;
+            live_screen(config, app, &signals)?
         }
     };
     Ok(match ended {
@@ -94,14 +108,7 @@ fn run(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
     })
 }
 
-fn live_screen(
-    config: &Config,
-    demo: Option<&Demo>,
-    stream: Stream,
-    feed: Feed,
-    signals: &Signals,
-) -> Result<Ended, AppError> {
-    let app = world(config, demo, stream, feed);
+fn live_screen(config: &Config, app: App, signals: &Signals) -> Result<Ended, AppError> {
     let theme = Theme { colors: colors(config), utf8: !ascii(config) };
     signals.take_terminal().map_err(AppError::Terminal)?;
     let (guard, screen) = term::Guard::take(!config.no_mouse, signals.asked()).map_err(AppError::Terminal)?;
@@ -124,7 +131,7 @@ fn run_command(config: &Config, run: &cli::ObservedCommand) -> Result<ExitCode, 
     let destination = run.card.as_deref().map(|path| Destination::open(path, recording)).transpose()?;
     let recorder = config.record.as_deref().map(Recorder::create).transpose()?;
     let hand = Hand::new(Box::new(effect::Kernel), effect::journal_dir(|name| std::env::var_os(name)), config.readonly);
-    let feed = feed(config, None)?;
+    let feed = live_feed(config, None)?;
     let observed = app::run::run(&plan(config, run), feed, hand, recorder)?;
     observed.notes.iter().for_each(term::say);
     let Some(card) = &observed.card else { return Ok(ExitCode::from(observed.code)) };
@@ -206,11 +213,51 @@ fn write_card(text: &str, destination: Option<Destination>, otherwise: &mut dyn 
     }
 }
 
-fn feed(config: &Config, demo: Option<&Demo>) -> Result<Feed, Box<dyn std::error::Error>> {
-    if let Origin::Replay { file, speed } = &config.origin {
-        let pace = speed.map_or(Pace::Fast, Pace::Times);
-        return Ok(Feed::replay(Recording::open(file)?, pace)?);
-    }
+/// Where the items come from, and what becomes of them.
+struct Opened {
+    stream: Stream,
+    feed: Feed,
+    player: Option<Player>,
+}
+
+fn open(
+    config: &Config,
+    demo: Option<&Demo>,
+    recorder: Option<Recorder>,
+) -> Result<Opened, Box<dyn std::error::Error>> {
+    let mut stream = Stream::new(recorder);
+    let Origin::Replay { file, speed, at } = &config.origin else {
+        return Ok(Opened { stream, feed: live_feed(config, demo)?, player: None });
+    };
+    let stored = file.clone().map_or(StoredIn::Program, StoredIn::File);
+    let recording = Recording::open_stored(&stored)?;
+    let pace = speed.map_or(Pace::Fast, Pace::Times);
+    let shows_frames = config.face != Face::Json;
+    let player =
+        if stored.is_lasting() && (shows_frames || at.is_some()) { Player::open(stored.clone())? } else { None };
+    let Some(player) = player else {
+        if at.is_some() {
+            return Err("--at needs a recording in a file, with samples in it: a pipe plays from its start".into());
+        }
+        return Ok(Opened { stream, feed: Feed::replay(recording, pace)?, player: None });
+    };
+    // Frames are looked for by the app itself.
+    let (feed, player) = match at {
+        Some(at) if !shows_frames => {
+            let start = player.start_at(after(player.first_ns(), *at), None)?;
+            stream.go_on_from(start.derivation);
+            (Feed::replay(start.reel, pace)?, None)
+        }
+        _ => (Feed::replay(recording, pace)?, Some(player)),
+    };
+    Ok(Opened { stream, feed, player })
+}
+
+fn after(first_ns: u64, at: Duration) -> u64 {
+    first_ns.saturating_add(u64::try_from(at.as_nanos()).unwrap_or(u64::MAX))
+}
+
+fn live_feed(config: &Config, demo: Option<&Demo>) -> Result<Feed, Box<dyn std::error::Error>> {
     // What somebody keeps may be added up later.
     let looked_at_only = config.face == Face::Screen && config.record.is_none();
     let scope = ReadScope {
@@ -247,7 +294,11 @@ fn choice(config: &Config, demo: Option<&Demo>) -> Choice {
     }
 }
 
-fn world(config: &Config, demo: Option<&Demo>, stream: Stream, feed: Feed) -> App {
+fn world(
+    config: &Config,
+    demo: Option<&Demo>,
+    (stream, feed, player): (Stream, Feed, Option<Player>),
+) -> Result<App, AppError> {
     let replay = matches!(config.origin, Origin::Replay { .. });
     let mode = match config.origin {
         Origin::Live => Mode::Live,
@@ -272,7 +323,17 @@ fn world(config: &Config, demo: Option<&Demo>, stream: Stream, feed: Feed) -> Ap
     let hand = Hand::new(Box::new(effect::Kernel), effect::journal_dir(|name| std::env::var_os(name)), config.readonly);
     let kept_in = effect::journal_dir(|name| std::env::var_os(name)).ok();
     let options = app::AppOptions { replay, restore_on_exit: config.restore_on_exit, kept_in, count: config.count };
-    App::new(state, stream, hand, feed, options)
+    let app = App::new(state, stream, hand, feed, options);
+    let (Some(player), Origin::Replay { file, speed, at }) = (player, &config.origin) else { return Ok(app) };
+    let mut app = app.with_player(player, *speed);
+    let is_shipped_screen = file.is_none() && config.face == Face::Screen;
+    if is_shipped_screen {
+        app.state.open_card_when_ready();
+    }
+    if let Some(at) = at.or(is_shipped_screen.then_some(SHIPPED_STARTS_AT)) {
+        app.start_at(at)?;
+    }
+    Ok(app)
 }
 
 /// The demo shows its own processes: nobody else's belong on its screen either.

@@ -12,6 +12,7 @@ mod selection;
 mod settings;
 mod sticky;
 mod stir;
+mod tape;
 mod test;
 mod threads;
 mod tree;
@@ -29,10 +30,11 @@ pub use axis::TimeAxis;
 pub use cores::CoreList;
 pub use links::{Hidden, Idle, LinkList, ListShape};
 pub use notices::{Notice, Notices};
-pub use overlay::Overlay;
+pub use overlay::{HelpPage, Overlay};
 pub use selection::Selection;
 pub use settings::{Mode, Settings, Units};
 pub use sticky::Sticky;
+pub use tape::Tape;
 pub use test::{TestList, rows};
 pub use threads::ThreadList;
 pub use tree::LinkRow;
@@ -71,11 +73,25 @@ pub struct State {
     pub(crate) overlay: Overlay,
     pub(crate) notices: Notices,
     pub(crate) sticky: Sticky,
+    tape: Option<Tape>,
     recording: Option<String>,
     shown: Option<Metrics>,
     waiting: Option<Metrics>,
     behind: Behind,
     pinned_at_ns: Option<u64>,
+    had_card: bool,
+    /// The card opens by itself, once.
+    opens_card: bool,
+}
+
+/// When the last pin was seen, monotonic ns, once these metrics are known; none when it was taken back.
+#[must_use]
+pub fn pinned_at_ns(before: Option<u64>, metrics: &Metrics) -> Option<u64> {
+    metrics.events.iter().fold(before, |pinned, event| match event {
+        Event::Pinned { .. } => Some(metrics.at_ns),
+        Event::Restored { .. } => None,
+        _ => pinned,
+    })
 }
 
 /// One sentence for all pins that were found undone at once.
@@ -101,11 +117,14 @@ impl State {
             overlay: Overlay::None,
             notices: Notices::default(),
             sticky: Sticky::default(),
+            tape: None,
             recording: None,
             shown: None,
             waiting: None,
             behind: Behind::default(),
             pinned_at_ns: None,
+            had_card: false,
+            opens_card: false,
         }
     }
 
@@ -122,7 +141,14 @@ impl State {
         } else {
             self.tests.apply(&mut metrics);
         }
+        let had_card = self.had_card;
         self.follow_pins(&metrics);
+        if self.opens_card && self.had_card && !had_card {
+            self.opens_card = false;
+            if self.overlay == Overlay::None {
+                self.overlay = Overlay::Card { scroll: 0 };
+            }
+        }
         match &self.shown {
             Some(shown) if holds => {
                 let second = |at_ns: u64| usize::try_from(at_ns / 1_000_000_000).unwrap_or(usize::MAX);
@@ -135,6 +161,49 @@ impl State {
             let notice = Notice { warning: true, text, finding: Some("mask_changed") };
             self.notices.add(notice, self.newest().map(|metrics| metrics.at_ns));
         }
+    }
+
+    /// Forgets what was received, for a recording that is shown from another place on; what is chosen stays. `pinned_at_ns` is when the pin that
+    /// stands there was seen.
+    pub fn rewind(&mut self, pinned_at_ns: Option<u64>) {
+        (self.shown, self.waiting, self.behind) = (None, None, Behind::default());
+        self.pinned_at_ns = pinned_at_ns;
+        self.links.forget_traffic();
+        self.notices.clear();
+        if let Some(tape) = &mut self.tape {
+            tape.is_over = false;
+        }
+    }
+
+    /// Takes metrics on the way to those that will be shown: what is said and done in them, and which links move.
+    pub fn pass(&mut self, metrics: &Metrics) {
+        self.notices.age(metrics.at_ns);
+        self.follow_pins(metrics);
+        self.links.follow(metrics);
+        if let Some(text) = undone(&metrics.undone) {
+            self.notices.add(Notice { warning: true, text, finding: Some("mask_changed") }, Some(metrics.at_ns));
+        }
+    }
+
+    /// The recording that is replayed, as far as it is known.
+    pub fn set_tape(&mut self, tape: Tape) {
+        self.tape = Some(tape);
+    }
+
+    /// The same, to be changed.
+    pub fn tape_mut(&mut self) -> Option<&mut Tape> {
+        self.tape.as_mut()
+    }
+
+    /// The recording that is replayed; none where nothing is, or where it can only be played from its start to its end.
+    #[must_use]
+    pub fn tape(&self) -> Option<&Tape> {
+        self.tape.as_ref()
+    }
+
+    /// Has the card opened by itself when it is ready, unless something else is open then.
+    pub fn open_card_when_ready(&mut self) {
+        self.opens_card = true;
     }
 
     /// What came of an effect: its sentences replace those of the one before.
@@ -150,6 +219,11 @@ impl State {
     pub fn notice(&mut self, warning: bool, text: impl Into<String>) {
         let at_ns = self.newest().map(|metrics| metrics.at_ns);
         self.notices.replace(std::iter::once((warning, text.into())), at_ns);
+    }
+
+    /// The same, of what these metrics tell: they are not shown yet.
+    fn notice_at(&mut self, at_ns: u64, text: String) {
+        self.notices.replace(std::iter::once((false, text)), Some(at_ns));
     }
 
     /// One more sentence, beside those of the last thing done: something happened that nobody asked for.
@@ -176,26 +250,25 @@ impl State {
 
     /// Remembers when threads were pinned, tells the pins of a recording, and says once when the card is there.
     fn follow_pins(&mut self, metrics: &Metrics) {
-        let had_card = self.newest().is_some_and(|newest| newest.card.is_some());
+        let had_card = std::mem::replace(&mut self.had_card, metrics.card.is_some());
         let mut told = Vec::new();
         for event in &metrics.events {
             match event {
                 Event::Pinned { thread, got, .. } => {
-                    self.pinned_at_ns = Some(metrics.at_ns);
                     told.push(format!("{} pinned to {got}", thread.tid));
                 }
                 Event::Restored { thread, got, .. } => {
-                    self.pinned_at_ns = None;
                     told.push(format!("{} restored to {got}", thread.tid));
                 }
                 _ => {}
             }
         }
+        self.pinned_at_ns = pinned_at_ns(self.pinned_at_ns, metrics);
         if self.settings.mode == Mode::Replay && !told.is_empty() {
-            self.notice(false, format!("in the recording: {}", told.join(", ")));
+            self.notice_at(metrics.at_ns, format!("in the recording: {}", told.join(", ")));
         }
-        if metrics.card.is_some() && !had_card && self.newest().is_some() {
-            self.notice(false, "the card is ready: press c to see before and after the pin");
+        if metrics.card.is_some() && !had_card {
+            self.notice_at(metrics.at_ns, "the card is ready: press c to see before and after the pin".to_owned());
         }
     }
 
@@ -291,6 +364,7 @@ impl State {
     #[must_use]
     pub fn place(&self) -> Place {
         match &self.overlay {
+            Overlay::None if self.settings.mode == Mode::Replay => Place::Replay,
             Overlay::None => Place::Main,
             Overlay::Findings { .. } => Place::Findings,
             Overlay::Paths { .. } => Place::Paths,

@@ -3,13 +3,14 @@
 
 mod motion;
 mod overlay;
+mod replay;
 mod sticky;
 
 use crate::action::{Action, Key, Pane, SortColumn, action_for};
 use crate::derive::Timeline;
 use crate::derive::placement::propose;
 use crate::effect::Effect;
-use crate::state::{Idle, ListShape, Mode, Overlay, ScreenPhase, State, TimeAxis};
+use crate::state::{HelpPage, Idle, ListShape, Mode, Overlay, ScreenPhase, State, TimeAxis};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -69,6 +70,8 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         }
         Action::ToggleFreeze if state.frozen() => state.thaw(),
         Action::ToggleFreeze => state.phase = ScreenPhase::Frozen,
+        Action::Faster if is_replay(state) => return replay::faster(state),
+        Action::Slower if is_replay(state) => return replay::slower(state),
         Action::Faster => return interval(state, INTERVALS_MS.iter().rev().find(|&&ms| ms < current_ms(state))),
         Action::Slower => return interval(state, INTERVALS_MS.iter().find(|&&ms| ms > current_ms(state))),
         Action::Propose => open_proposal(state),
@@ -83,8 +86,7 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         Action::SaveCard => return Some(Effect::WriteCard),
         Action::Record => return Some(Effect::ToggleRecording),
         Action::Earlier => select_time(state, TimeAxis::earlier),
-        Action::Step if state.axis.selected_ns().is_some() => select_time(state, TimeAxis::later),
-        Action::Step => return step(state),
+        Action::Later => select_time(state, TimeAxis::later),
         Action::SelectTime(at_ns) => state.axis.select(at_ns),
         Action::ReleaseTime => drop(state.axis.release()),
         Action::MoreTime if !state.axis.zoom(true) => state.notice(false, "the graph shows as much time as is kept"),
@@ -95,6 +97,14 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
             state.is_zoomed = other.is_some() || !state.is_zoomed;
             state.focus = other.unwrap_or(state.focus);
         }
+        Action::Step
+        | Action::StepBack
+        | Action::SeekBy(_)
+        | Action::SeekTo(_)
+        | Action::SeekStart
+        | Action::SeekEnd
+        | Action::NextHighlight
+        | Action::PreviousHighlight => return replay::seek(state, action),
         Action::Findings => state.overlay = Overlay::Findings { scroll: 0 },
         Action::Paths => state.overlay = Overlay::Paths { scroll: 0 },
         Action::Drops => state.overlay = Overlay::Drops { scroll: 0 },
@@ -105,7 +115,23 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
             }
         }
         Action::Card => state.overlay = Overlay::Card { scroll: 0 },
-        Action::Help => state.overlay = Overlay::Help { scroll: 0 },
+        Action::Help => {
+            state.overlay = match state.overlay {
+                Overlay::Help { page: HelpPage::Keys, .. } => Overlay::Help { page: HelpPage::Words, scroll: 0 },
+                Overlay::Help { .. } => Overlay::None,
+                _ => Overlay::Help { page: HelpPage::Keys, scroll: 0 },
+            }
+        }
+        Action::TurnHelpPage => {
+            if let Overlay::Help { page, scroll } = &mut state.overlay {
+                (*page, *scroll) = (page.other(), 0);
+            }
+        }
+        Action::Press(key) => {
+            state.overlay = Overlay::None;
+            let action = action_for(key, state.place()).filter(|action| !matches!(action, Action::Press(_)));
+            return action.and_then(|action| dispatch(state, action));
+        }
         Action::StartFilter => overlay::start_filter(state),
         Action::ChooseCores => overlay::choose_cores(state),
         Action::Insert(_) | Action::Erase | Action::EraseAll => overlay::edit(state, action),
@@ -114,6 +140,10 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         Action::Cancel => overlay::cancel(state),
     }
     None
+}
+
+fn is_replay(state: &State) -> bool {
+    state.settings.mode == Mode::Replay
 }
 
 /// Why nothing of this machine may be changed from here; none when it may.
@@ -226,13 +256,4 @@ fn select_time(state: &mut State, go: fn(&mut TimeAxis, &Timeline)) {
         return state.notice(false, "no rate is known yet, so there is no time to select");
     }
     go(&mut state.axis, &timeline);
-}
-
-fn step(state: &mut State) -> Option<Effect> {
-    match (state.settings.mode, state.frozen()) {
-        (Mode::Replay, true) => return Some(Effect::Step),
-        (Mode::Replay, false) => state.notice(false, "'.' steps a paused replay: press Space first"),
-        _ => state.notice(false, "',' selects a time on the graph, '.' goes forward from there"),
-    }
-    None
 }

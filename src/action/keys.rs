@@ -19,9 +19,13 @@ pub struct Binding {
     pub hint: &'static str,
 }
 
-const MAIN: &[Place] = &[Place::Main];
+const MAIN: &[Place] = &[Place::Main, Place::Replay];
+/// What a key does live and in a replay is not always the same: time goes both ways in one of them only.
+const LIVE: &[Place] = &[Place::Main];
+const REPLAY: &[Place] = &[Place::Replay];
 const EVERYWHERE: &[Place] = &[
     Place::Main,
+    Place::Replay,
     Place::Help,
     Place::Findings,
     Place::Paths,
@@ -32,6 +36,18 @@ const EVERYWHERE: &[Place] = &[
     Place::Text,
 ];
 const SCROLLS: &[Place] = &[
+    Place::Main,
+    Place::Replay,
+    Place::Help,
+    Place::Findings,
+    Place::Paths,
+    Place::Drops,
+    Place::Card,
+    Place::Details,
+    Place::Proposal,
+];
+/// Where Home and End are the first line and the last.
+const LINES: &[Place] = &[
     Place::Main,
     Place::Help,
     Place::Findings,
@@ -45,7 +61,7 @@ const SCROLLS: &[Place] = &[
 const READ: &[Place] =
     &[Place::Help, Place::Findings, Place::Paths, Place::Drops, Place::Card, Place::Details, Place::Proposal];
 /// Where a finding or a card may be answered at once.
-const ANSWERS: &[Place] = &[Place::Main, Place::Findings, Place::Card];
+const ANSWERS: &[Place] = &[Place::Main, Place::Replay, Place::Findings, Place::Card];
 /// Where undo is obeyed though the footer has no room for it.
 const BOXES: &[Place] = &[Place::Help, Place::Paths, Place::Drops, Place::Details, Place::Proposal];
 const UNDO: &str = "undo: restore every mask that vnettop replaced";
@@ -63,6 +79,12 @@ const IDLE: &str = "hide or show what is idle for 5 s: links, or threads where t
 const TIME: &str = "select a time on the graph and read it: a bin back, a bin forward";
 const SPAN: &str = "more time on the graph (up to a minute in 60 columns), or less";
 const PAGES: &str = "ten rows up or down, first row, last row";
+const HELP: &str = "this help; again: every mark, column and word; again: close it";
+const SEEK: &str = "in a replay: 5 s back, or forward";
+const ENDS: &str = "in a replay: to the start of the recording, to its end";
+const EVENTS: &str = "in a replay: to the next pin, marker, dip or loss, or to the one before";
+const STEPS: &str = "in a replay: one sample back, or forward; then it is paused";
+const PACE: &str = "sample more often, less often; a replay: faster, slower";
 
 const fn row(
     keys: &'static [Key],
@@ -78,16 +100,28 @@ const fn row(
 pub const KEYS: &[Binding] = &[
     row(&[Key::Up, Key::Char('k')], Action::Move(Motion::Up), SCROLLS, MOVES, ""),
     row(&[Key::Down, Key::Char('j')], Action::Move(Motion::Down), SCROLLS, MOVES, ""),
-    row(&[Key::Left, Key::Char('h')], Action::Move(Motion::Left), MAIN, MOVES, ""),
-    row(&[Key::Right, Key::Char('l')], Action::Move(Motion::Right), MAIN, MOVES, ""),
+    row(&[Key::Char('h')], Action::Move(Motion::Left), MAIN, MOVES, ""),
+    row(&[Key::Left], Action::Move(Motion::Left), LIVE, MOVES, ""),
+    row(&[Key::Char('l')], Action::Move(Motion::Right), MAIN, MOVES, ""),
+    row(&[Key::Right], Action::Move(Motion::Right), LIVE, MOVES, ""),
     row(&[Key::PageUp], Action::Move(Motion::PageUp), SCROLLS, PAGES, ""),
     row(&[Key::PageDown], Action::Move(Motion::PageDown), SCROLLS, PAGES, ""),
-    row(&[Key::Home], Action::Move(Motion::Home), SCROLLS, PAGES, ""),
-    row(&[Key::End], Action::Move(Motion::End), SCROLLS, PAGES, ""),
-    row(&[Key::Enter], Action::Details, MAIN, ENTER, ""),
-    row(&[Key::Enter], Action::Cancel, &[Place::Details], ENTER, ""),
+    row(&[Key::Home], Action::Move(Motion::Home), LINES, PAGES, ""),
+    row(&[Key::Char('g')], Action::Move(Motion::Home), SCROLLS, PAGES, ""),
+    row(&[Key::End], Action::Move(Motion::End), LINES, PAGES, ""),
+    row(&[Key::Char('G')], Action::Move(Motion::End), SCROLLS, PAGES, ""),
+    row(&[Key::Left, Key::Char('[')], Action::SeekBy(-5), REPLAY, SEEK, "-5 s"),
+    row(&[Key::Right, Key::Char(']')], Action::SeekBy(5), REPLAY, SEEK, "+5 s"),
+    row(&[Key::Home], Action::SeekStart, REPLAY, ENDS, "start"),
+    row(&[Key::End], Action::SeekEnd, REPLAY, ENDS, ""),
+    row(&[Key::Char('n')], Action::NextHighlight, REPLAY, EVENTS, "event"),
+    row(&[Key::Char('N')], Action::PreviousHighlight, REPLAY, EVENTS, ""),
+    row(&[Key::Char('{')], Action::StepBack, REPLAY, STEPS, ""),
+    row(&[Key::Char('}')], Action::Step, REPLAY, STEPS, ""),
     row(&[Key::Tab], Action::NextPane, MAIN, "next pane, previous pane", "pane"),
     row(&[Key::BackTab], Action::PreviousPane, MAIN, "next pane, previous pane", ""),
+    row(&[Key::Enter], Action::Details, MAIN, ENTER, ""),
+    row(&[Key::Enter], Action::Cancel, &[Place::Details], ENTER, ""),
     row(
         &[Key::Char('p')],
         Action::Propose,
@@ -99,19 +133,31 @@ pub const KEYS: &[Binding] = &[
     row(&[Key::Char('P')], Action::ToggleSticky, MAIN, "auto-pin new threads of pinned processes (on/off)", ""),
     row(&[Key::Char('U')], Action::Undo, ANSWERS, UNDO, "undo"),
     row(&[Key::Char('U')], Action::Undo, BOXES, UNDO, ""),
-    row(&[Key::Char('c')], Action::Card, &[Place::Main, Place::Findings], CARD, ""),
+    row(&[Key::Char('c')], Action::Card, &[Place::Main, Place::Replay, Place::Findings], CARD, ""),
     row(&[Key::Char('c')], Action::Cancel, &[Place::Card], CARD, ""),
     row(
         &[Key::Char('F')],
         Action::Findings,
-        &[Place::Main, Place::Paths, Place::Drops, Place::Card],
+        &[Place::Main, Place::Replay, Place::Paths, Place::Drops, Place::Card],
         FINDINGS,
         "findings",
     ),
     row(&[Key::Char('F')], Action::Cancel, &[Place::Findings], FINDINGS, ""),
-    row(&[Key::Char('v')], Action::Paths, &[Place::Main, Place::Findings, Place::Drops, Place::Card], PATHS, ""),
+    row(
+        &[Key::Char('v')],
+        Action::Paths,
+        &[Place::Main, Place::Replay, Place::Findings, Place::Drops, Place::Card],
+        PATHS,
+        "",
+    ),
     row(&[Key::Char('v')], Action::Cancel, &[Place::Paths], PATHS, ""),
-    row(&[Key::Char('d')], Action::Drops, &[Place::Main, Place::Findings, Place::Paths, Place::Card], DROPS, ""),
+    row(
+        &[Key::Char('d')],
+        Action::Drops,
+        &[Place::Main, Place::Replay, Place::Findings, Place::Paths, Place::Card],
+        DROPS,
+        "",
+    ),
     row(&[Key::Char('d')], Action::Cancel, &[Place::Drops], DROPS, ""),
     row(
         &[Key::Char('x')],
@@ -120,8 +166,9 @@ pub const KEYS: &[Binding] = &[
         "softirq time: measured from entry to exit, or sampled by /proc/stat",
         "",
     ),
-    row(&[Key::Char('n')], Action::NextTest, MAIN, TESTS, "test"),
-    row(&[Key::Char('N')], Action::PreviousTest, MAIN, TESTS, ""),
+    row(&[Key::Char('n')], Action::NextTest, LIVE, TESTS, "test"),
+    row(&[Key::Char('N')], Action::PreviousTest, LIVE, TESTS, ""),
+    row(&[Key::Char('T')], Action::NextTest, MAIN, TESTS, ""),
     row(&[Key::Char('a')], Action::ChooseCores, MAIN, "choose cores for the selected thread by hand", "cores"),
     row(&[Key::Char('/')], Action::StartFilter, MAIN, "filter links or threads by a part of the name", "filter"),
     row(&[Key::Char('s')], Action::NextSort, MAIN, "sort by the next column", "sort"),
@@ -132,12 +179,12 @@ pub const KEYS: &[Binding] = &[
     row(&[Key::Char(' ')], Action::ToggleThread(None), &[Place::Proposal], SPACE, "on/off"),
     row(&[Key::Char(' ')], Action::ToggleFreeze, MAIN, SPACE, "pause"),
     row(&[Key::Char(',')], Action::Earlier, MAIN, TIME, "time"),
-    row(&[Key::Char('.')], Action::Step, MAIN, TIME, ""),
+    row(&[Key::Char('.')], Action::Later, MAIN, TIME, ""),
     row(&[Key::Char('<')], Action::MoreTime, MAIN, SPAN, ""),
     row(&[Key::Char('>')], Action::LessTime, MAIN, SPAN, ""),
     row(&[Key::Char('z')], Action::ToggleZoom(None), MAIN, "the focused pane over the whole screen, and back", "zoom"),
-    row(&[Key::Char('+'), Key::Char('=')], Action::Faster, MAIN, "sample more often, less often", ""),
-    row(&[Key::Char('-')], Action::Slower, MAIN, "sample more often, less often", ""),
+    row(&[Key::Char('+'), Key::Char('=')], Action::Faster, MAIN, PACE, ""),
+    row(&[Key::Char('-')], Action::Slower, MAIN, PACE, ""),
     row(&[Key::Char('m')], Action::Mark, MAIN, "add a marker to the recording", ""),
     row(&[Key::Char('w')], Action::Report, MAIN, WRITES, ""),
     row(&[Key::Char('w')], Action::SaveCard, &[Place::Card], WRITES, "save"),
@@ -148,8 +195,15 @@ pub const KEYS: &[Binding] = &[
     row(&[Key::Esc], Action::Cancel, MAIN, LEAVES, ""),
     row(&[Key::Esc], Action::Cancel, &[Place::Text], LEAVES, "close"),
     row(&[Key::Esc, Key::Char('q')], Action::Cancel, READ, LEAVES, "close"),
-    row(&[Key::Char('?')], Action::Cancel, &[Place::Help], "this help", ""),
-    row(&[Key::Char('?')], Action::Help, MAIN, "this help", "help"),
+    row(&[Key::Char('?')], Action::Help, &[Place::Help], HELP, ""),
+    row(&[Key::Char('?')], Action::Help, MAIN, HELP, "help"),
+    row(
+        &[Key::Tab, Key::BackTab, Key::Left, Key::Right],
+        Action::TurnHelpPage,
+        &[Place::Help],
+        "in the help: its other page",
+        "page",
+    ),
     row(&[Key::Char('q')], Action::Quit, MAIN, "quit", "quit"),
     row(&[Key::Ctrl('c')], Action::Quit, EVERYWHERE, "quit, from anywhere", ""),
     row(
@@ -180,19 +234,16 @@ pub fn hints(place: Place) -> impl Iterator<Item = (Key, &'static str)> {
 
 /// The table for people: keys and what they do, one line for neighbours with the same words.
 #[must_use]
-pub fn help_lines() -> Vec<(String, &'static str)> {
-    let mut lines: Vec<(String, &'static str)> = Vec::new();
+pub fn help_lines() -> Vec<(Vec<Key>, &'static str)> {
+    let mut lines: Vec<(Vec<Key>, &'static str)> = Vec::new();
     for binding in KEYS {
         let at = lines.iter().position(|(_, help)| *help == binding.help).unwrap_or_else(|| {
-            lines.push((String::new(), binding.help));
+            lines.push((Vec::new(), binding.help));
             lines.len() - 1
         });
         for key in binding.keys {
-            let name = key.to_string();
-            let shown = &mut lines[at].0;
-            if !shown.split(' ').any(|other| other == name) {
-                let gap = if shown.is_empty() { "" } else { " " };
-                let _ = write!(shown, "{gap}{name}");
+            if !lines[at].0.contains(key) {
+                lines[at].0.push(*key);
             }
         }
     }
@@ -204,7 +255,7 @@ pub fn help_lines() -> Vec<(String, &'static str)> {
 pub fn markdown() -> String {
     let mut table = String::from("| key | what it does |\n|---|---|\n");
     for (keys, help) in help_lines() {
-        let keys: Vec<String> = keys.split(' ').map(|key| format!("`{key}`")).collect();
+        let keys: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
         let _ = writeln!(table, "| {} | {help} |", keys.join(" "));
     }
     table

@@ -6,6 +6,7 @@ use super::{App, AppError, Ended, trim};
 use crate::effect::Outcome;
 use crate::input::Input;
 use crate::view::View;
+use smallvec::SmallVec;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
@@ -59,9 +60,9 @@ pub trait Console {
     /// The terminal is gone.
     fn stop(&mut self) -> io::Result<()>;
 
-    /// Waits until something comes from the console or can be had from the feed (none where nothing is taken from it),
-    /// but no longer than that.
-    fn wait(&mut self, feed: Option<BorrowedFd<'_>>, at_most: Option<Duration>);
+    /// Waits until something comes from the console or one of these is readable: the feed, unless nothing is taken from it, and what
+    /// reads a recording ahead. But no longer than that.
+    fn wait(&mut self, others: &[BorrowedFd<'_>], at_most: Option<Duration>);
 }
 
 /// Runs until the user quits, the count is reached or a signal ends it. The outcome is what closing did.
@@ -110,6 +111,7 @@ fn run(app: &mut App, console: &mut impl Console) -> Result<Ended, AppError> {
             }
         }
         let took_all = app.take_waiting()?;
+        app.hear_player();
         if app.state.quitting() || app.counted_out() {
             return Ok(Ended::Done);
         }
@@ -122,7 +124,10 @@ fn run(app: &mut App, console: &mut impl Console) -> Result<Ended, AppError> {
         }
         let gathers = took_all && !app.holds() && app.state.interval() < FRAME && app.state.metrics().is_some();
         // What is not taken would make the wait no wait.
-        console.wait((!app.holds() && !gathers).then(|| app.feed.ready()), gathers.then_some(FRAME));
+        let feed = (!app.holds() && !gathers).then(|| app.feed.ready());
+        let ahead = app.player.as_ref().and_then(|player| player.ready(app.state.tape()));
+        let others: SmallVec<[BorrowedFd<'_>; 2]> = feed.into_iter().chain(ahead).collect();
+        console.wait(&others, gathers.then_some(FRAME));
     }
 }
 

@@ -198,9 +198,20 @@ pub(super) fn refuse_others(command: Option<&CliCommand>, options: &Options) -> 
         (options.print.is_some(), "--print cannot be combined with doctor; it prints lines, or one object with --json"),
         (options.record.is_some(), "--record cannot be combined with doctor: it takes no samples"),
     ];
+    let of_a_recording = [
+        (options.record.is_some(), "--record does not go with a replay: that is recorded already"),
+        (
+            options.iperf3_json.is_some(),
+            "--iperf3-json does not go with a replay: what iperf3 told is recorded with it",
+        ),
+        (options.drops, "--drops does not go with a replay: it shows what was counted when it was recorded"),
+        (options.exact_softirqs, "--exact-softirqs does not go with a replay: it shows what was recorded"),
+        (options.hop_cores, "--hop-cores does not go with a replay: it shows what was recorded"),
+    ];
     let given: &[(bool, &str)] = match command {
         Some(CliCommand::Run(_) | CliCommand::Card(_)) => &of_a_card,
         Some(CliCommand::Doctor) => &of_the_doctor,
+        Some(CliCommand::Replay(_)) => &of_a_recording,
         Some(CliCommand::Demo | CliCommand::Undo) | None => &[],
     };
     given.iter().find(|(given, _)| *given).map_or(Ok(()), |(_, sentence)| Err(usage(sentence)))

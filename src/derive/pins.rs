@@ -45,7 +45,7 @@ pub(super) struct Pin {
 }
 
 /// Every pin that was not put back.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Pins(HashMap<ThreadId, Pin>);
 
 impl Pins {

@@ -67,7 +67,7 @@ impl IncidentKind {
 }
 
 /// What the bins do not have.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct TimelineTrack {
     losses: VecDeque<LostTime>,
     incidents: VecDeque<Incident>,

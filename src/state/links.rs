@@ -152,6 +152,11 @@ impl LinkList {
         LinkId { key: facts.key(), born: facts.born }
     }
 
+    /// Forgets which links there are and which of them moved.
+    pub(super) fn forget_traffic(&mut self) {
+        self.family = LinkFamily::default();
+    }
+
     /// Takes in which links there are and which of them move.
     pub(super) fn follow(&mut self, metrics: &Metrics) {
         self.family.follow(metrics);

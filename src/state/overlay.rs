@@ -5,13 +5,35 @@ use crate::derive::placement::Proposal;
 use crate::sample::ThreadId;
 use std::collections::BTreeSet;
 
+/// A half of the help.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HelpPage {
+    /// Keys and mouse.
+    Keys,
+    /// Marks, columns and words.
+    Words,
+}
+
+impl HelpPage {
+    /// The other one.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Self::Keys => Self::Words,
+            Self::Words => Self::Keys,
+        }
+    }
+}
+
 /// What lies over the panes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Overlay {
     /// Nothing.
     None,
-    /// The keys.
+    /// The help.
     Help {
+        /// Which half of it.
+        page: HelpPage,
         /// First line shown.
         scroll: usize,
     },

@@ -1,6 +1,6 @@
 //! Moving the selection, or scrolling what lies over the panes.
 
-use crate::action::{Motion, Pane, help_lines};
+use crate::action::{Motion, Pane};
 use crate::state::{LinkList, Overlay, State};
 
 /// Lines that Page Up and Page Down scroll an overlay by.
@@ -11,6 +11,8 @@ const NARROW: usize = 40;
 const CARD: usize = 16;
 /// Lines of details at most: every softirq kind of a core, or every connection of a process.
 const DETAILS: usize = 60;
+/// No page of the help has more lines on the smallest screen; the view stops at the last line by itself.
+const HELP: usize = 200;
 
 /// Lines that a sentence takes at most on the smallest screen; the view stops at the last line by itself.
 const WRAPPED: usize = 2;
@@ -19,7 +21,7 @@ const WRAPPED: usize = 2;
 pub(super) fn step(state: &mut State, motion: Motion) {
     let (most, path_lines, drop_lines) = (findings_lines(state), path_lines(state), drop_lines(state));
     match &mut state.overlay {
-        Overlay::Help { scroll } => *scroll = scrolled(*scroll, motion, WRAPPED * help_lines().len()),
+        Overlay::Help { scroll, .. } => *scroll = scrolled(*scroll, motion, HELP),
         Overlay::Proposal { result: Ok(proposal), chosen, .. } if matches!(motion, Motion::Up | Motion::Down) => {
             let last = proposal.steps.len().saturating_sub(1);
             *chosen = match (*chosen, motion) {
@@ -69,7 +71,10 @@ fn drop_lines(state: &State) -> usize {
 /// The wheel over a pane.
 pub(super) fn scroll(state: &mut State, pane: Pane, by: i8) {
     if state.overlay != Overlay::None {
-        return step(state, if by < 0 { Motion::Up } else { Motion::Down });
+        for _ in 0..by.unsigned_abs() {
+            step(state, if by < 0 { Motion::Up } else { Motion::Down });
+        }
+        return;
     }
     let row = match pane {
         Pane::Links => state.links.selection.offset(by, state.links.rows().len()),

@@ -2,7 +2,7 @@
 
 use super::canvas::{Area, Canvas, cells};
 use super::layout::{Layout, SMALLEST, Shape};
-use super::{Tone, cores, flow, links, table, threads};
+use super::{Tone, cores, flow, links, table, tape, threads};
 use crate::action::{Action, Pane};
 use crate::derive::proof::Verdict;
 use crate::derive::{Card, FlowBasis};
@@ -35,6 +35,9 @@ pub(super) fn prepare(state: &State, flow: Option<&FlowBasis>, layout: &Layout) 
     }
     if layout.timeline.is_none() {
         spread(&mut canvas, state, flow, layout);
+    }
+    if let Some(area) = layout.tape {
+        tape::prepare(&mut canvas, state, area);
     }
     canvas
 }

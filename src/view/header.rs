@@ -5,6 +5,7 @@ use super::canvas::{Area, Canvas, cells};
 use super::finding;
 use super::format::{Interval, Percent};
 use super::text::plural;
+use crate::action::Action;
 use crate::derive::Metrics;
 use crate::state::{Mode, State};
 use std::time::Duration;
@@ -32,6 +33,9 @@ pub(super) fn prepare(state: &State, area: Area) -> Canvas {
     }
     let mut x = area.width.saturating_sub(u16::try_from(status_cells).unwrap_or(u16::MAX));
     for (tone, text) in status {
+        let action = if tone == Tone::Key { Action::Help } else { Action::ToggleFreeze };
+        let is_recording = tone == Tone::Bad;
+        canvas.spot(x, 0, u16::try_from(cells(&text)).unwrap_or(0), if is_recording { Action::Record } else { action });
         x += canvas.left(x, 0, area.width, tone, text) + 2;
     }
     canvas
@@ -120,6 +124,7 @@ fn interval(state: &State, metrics: &Metrics) -> Duration {
 
 fn status(state: &State) -> Vec<(Tone, String)> {
     let mode = match (state.frozen(), state.settings().mode) {
+        _ if state.tape().is_some_and(|tape| tape.is_over) => (Tone::Warning, "■ end"),
         (true, _) => (Tone::Warning, "❄ paused"),
         (false, Mode::Live) => (Tone::Good, "● live"),
         (false, Mode::Replay) => (Tone::Accent, "▶ replay"),

@@ -45,6 +45,8 @@ pub(crate) struct Layout {
     pub cores: Option<Area>,
     pub threads: Option<Area>,
     pub finding: Area,
+    /// Where a replay is in its recording: in the lower border, or a row of its own.
+    pub tape: Option<Area>,
     /// One line a pane, in the compact shape.
     pub summaries: Vec<(Pane, Area)>,
     pub footer: Area,
@@ -57,7 +59,7 @@ impl Layout {
             return None;
         }
         if state.is_zoomed {
-            return Some(Self::empty(width, height, height).zoomed(state.focus, height));
+            return Some(Self::empty(width, height, height).zoomed(state, height));
         }
         let tests = test::wanted_rows(state, height).min(height - SMALLEST.1);
         let below_tests = height - tests;
@@ -68,7 +70,8 @@ impl Layout {
         layout.tests.height = tests;
         let panes = [&mut layout.links, &mut layout.cores, &mut layout.threads].into_iter().flatten();
         let lines = layout.summaries.iter_mut().map(|(_, area)| area);
-        for area in panes.chain(lines).chain([&mut layout.finding, &mut layout.footer]) {
+        let others = [&mut layout.finding, &mut layout.footer].into_iter().chain(&mut layout.tape);
+        for area in panes.chain(lines).chain(others) {
             area.y += tests + pane;
         }
         layout.timeline = (graph > 0).then(|| Area::new(1, 2 + tests, width - 2, graph));
@@ -86,7 +89,7 @@ impl Layout {
         } else if whole >= STACKED_HEIGHT {
             base.stacked(state, height, finding)
         } else {
-            base.compact(state.focus, height)
+            base.compact(state, height)
         }
     }
 
@@ -103,6 +106,7 @@ impl Layout {
             cores: None,
             threads: None,
             finding: Area::default(),
+            tape: None,
             summaries: Vec::new(),
             footer: Area::new(0, height - 1, width, 1),
         }
@@ -120,6 +124,7 @@ impl Layout {
         self.cores = Some(Area::new(1, middle, cores_width, below));
         self.threads = Some(Area::new(cores_width + 2, middle, threads_width, below));
         self.finding = Area::new(2, middle + below + 1, self.width - 4, finding);
+        self.tape = self.in_the_border(state);
         self
     }
 
@@ -134,24 +139,35 @@ impl Layout {
         self.cores = Some(Area::new(1, 3 + links, width, cores));
         self.threads = Some(Area::new(1, 4 + links + cores, width, threads));
         self.finding = Area::new(2, 5 + links + cores + threads, self.width - 4, finding);
+        self.tape = self.in_the_border(state);
         self
+    }
+
+    /// Below the finding.
+    fn in_the_border(&self, state: &State) -> Option<Area> {
+        let Area { y, height, .. } = self.finding;
+        state.tape().map(|_| Area::new(1, y + height, self.width - 2, 1))
     }
 
     /// Header, border, the focused pane, border, one line for each other, the finding, footer.
-    fn compact(mut self, focus: Pane, height: u16) -> Self {
-        let rows = height - 7;
-        self.alone(focus, rows);
+    fn compact(mut self, state: &State, height: u16) -> Self {
+        let tape = u16::from(state.tape().is_some());
+        let rows = height - 7 - tape;
+        self.alone(state.focus, rows);
         let line = |at: u16| Area::new(0, 3 + rows + at, self.width, 1);
-        self.summaries = summary::others(focus).into_iter().zip((0..).map(line)).collect();
+        self.summaries = summary::others(state.focus).into_iter().zip((0..).map(line)).collect();
         self.finding = Area { x: 1, width: self.width - 2, ..line(2) };
+        self.tape = (tape > 0).then(|| line(3));
         self
     }
 
-    /// Header, border, the focused pane, border, the finding, footer.
-    fn zoomed(mut self, focus: Pane, height: u16) -> Self {
+    /// Header, border, the focused pane, border, the finding, a replay's tape, footer.
+    fn zoomed(mut self, state: &State, height: u16) -> Self {
+        let tape = u16::from(state.tape().is_some());
         self.shape = Shape::Zoomed;
-        self.alone(focus, height - 5);
-        self.finding = Area::new(1, height - 2, self.width - 2, 1);
+        self.alone(state.focus, height - 5 - tape);
+        self.finding = Area::new(1, height - 2 - tape, self.width - 2, 1);
+        self.tape = (tape > 0).then(|| Area::new(0, height - 2, self.width, 1));
         self
     }
 

@@ -398,3 +398,9 @@ fn name_tone(row: &LinkRow, link: &LinkMetrics) -> Tone {
 fn state_word(state: LinkState) -> &'static str {
     if matches!(state, LinkState::Up | LinkState::Unknown) { "" } else { state.word() }
 }
+
+/// The heads of all columns.
+#[cfg(test)]
+pub(super) fn titles() -> impl Iterator<Item = &'static str> {
+    COLUMNS.iter().map(|column| column.title)
+}

@@ -349,3 +349,9 @@ impl Display for MaskText<'_> {
         }
     }
 }
+
+/// The heads of all columns.
+#[cfg(test)]
+pub(super) fn titles() -> impl Iterator<Item = &'static str> {
+    COLUMNS.iter().map(|column| column.title)
+}

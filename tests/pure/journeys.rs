@@ -102,8 +102,8 @@ fn a_replay_pins_nothing_and_steps_when_frozen() {
     let mut stage = with(Settings { mode: Mode::Replay, ..Settings::default() });
     stage.state.open_proposal(Ok(scenes::proposal(thread(&stage, 0), thread(&stage, 1), [0, 1])));
     assert_eq!(stage.press("pU"), [], "threads of a recording are not touched");
-    assert_eq!(stage.press("."), [], "a running replay is not stepped");
-    assert_eq!(stage.press(" ."), [Effect::Step], "a frozen one is");
+    assert_eq!(stage.press("}"), [Effect::Step], "another sample");
+    assert!(stage.state.frozen(), "and it stands still");
     *stage.world.traffic(Ifindex(3)) = stream(5e9, 1e6);
     stage.press("<tick>");
     assert!(line(&stage, "docker0").contains("5.00G"), "and shows the sample it stepped to");
@@ -255,7 +255,7 @@ fn the_way_out_is_always_open() {
         assert!(stage.state.quitting(), "Ctrl-C quits after '{keys}'");
     }
     let mut stage = Stage::after(2, scenes::bridge());
-    stage.press("??q");
+    stage.press("???q");
     assert!(stage.state.quitting(), "? closes the help again and q quits");
 }
 
@@ -263,9 +263,13 @@ fn the_way_out_is_always_open() {
 fn the_whole_help_can_be_read_on_the_smallest_screen() {
     let mut stage = Stage::after(2, scenes::bridge());
     stage.press("?<end>");
-    assert!(stage.text(60, 15).contains("quit, from anywhere"), "the last line is reached");
+    assert!(stage.text(60, 15).contains("- + ▶ are keys"), "the last line is reached");
     stage.press("<home>");
     assert!(stage.text(60, 15).contains("select a row"), "and the first again");
+    stage.press("<tab><end>");
+    assert!(stage.text(60, 15).contains("did it help?"), "and the last one of the other page");
+    stage.press("<left>");
+    assert!(stage.text(60, 15).contains("select a row"), "from which there is a way back");
 }
 
 #[test]

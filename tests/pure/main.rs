@@ -15,6 +15,7 @@ mod doctor;
 mod house;
 mod journeys;
 mod json_fields;
+mod mouse;
 mod moves;
 mod packages;
 mod pictures;

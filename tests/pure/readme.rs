@@ -53,6 +53,11 @@ fn the_keys_are_the_keys_table() {
         "the table under Keys is:\n{}",
         vnettop::action::markdown()
     );
+    assert!(
+        text(&root().join("docs/screen.md")).contains(vnettop::action::mouse_markdown().trim()),
+        "the table under Mouse is:\n{}",
+        vnettop::action::mouse_markdown()
+    );
 }
 
 #[test]

@@ -102,9 +102,9 @@ impl Console for Terminal<'_> {
         self.take_again()
     }
 
-    fn wait(&mut self, feed: Option<BorrowedFd<'_>>, at_most: Option<Duration>) {
+    fn wait(&mut self, others: &[BorrowedFd<'_>], at_most: Option<Duration>) {
         let mut fds: SmallVec<[BorrowedFd<'_>; 4]> = smallvec![self.guard.input().as_fd(), self.signals.fd()];
-        fds.extend(feed);
+        fds.extend_from_slice(others);
         let ready = wait_for(&fds, at_most);
         (self.typed, self.signalled) = (ready[0], ready[1]);
     }

@@ -98,7 +98,7 @@ fn a_small_screen_has_the_graph_and_the_columns_that_matter_with_two_tests() {
     metrics.tests = vec![Arc::new(test(1)), Arc::new(test(2))];
     stage.state.receive(metrics);
     let frame = stage.text(80, 24);
-    for wanted in ["test 2", "┌ Test ─", "⣿", "LIMIT", "DROP/s", "ERR/s", "RX ↓", "TX ↑", "812", "MOVES/s", "+"]
+    for wanted in ["test 2", "┌ Test ─", "⣿", "LIMIT", "DROP/s", "ERR/s", "RX ↓", "TX ↑", "812", "MIGR/s", "+"]
     {
         assert!(frame.contains(wanted), "{wanted}:\n{frame}");
     }
