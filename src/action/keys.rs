@@ -64,27 +64,27 @@ const READ: &[Place] =
 const ANSWERS: &[Place] = &[Place::Main, Place::Replay, Place::Findings, Place::Card];
 /// Where undo is obeyed though the footer has no room for it.
 const BOXES: &[Place] = &[Place::Help, Place::Paths, Place::Drops, Place::Details, Place::Proposal];
-const UNDO: &str = "undo: restore every mask that vnettop replaced";
-const MOVES: &str = "select a row (among many cores Up and Down go from node to node)";
+const UNDO: &str = "undo: restore every replaced mask";
+const MOVES: &str = "select a row (of many cores: node by node)";
 const LEAVES: &str = "close the overlay; else clear notices, filter and selection";
-const CARD: &str = "the card: before and after the pin, and whether it helped";
-const FINDINGS: &str = "every finding in full, with its numbers";
-const PATHS: &str = "the path of each flow: every link it crosses, hop by hop";
-const DROPS: &str = "drops: every packet the kernel drops here, by reason, function and interface";
-const TESTS: &str = "next or previous test, where several run; findings, card and proposals are about it";
+const CARD: &str = "the card: before and after the pin";
+const FINDINGS: &str = "every finding in full";
+const PATHS: &str = "the path of each flow, hop by hop";
+const DROPS: &str = "drops: every lost packet, by its reason";
+const TESTS: &str = "next or previous test of several";
 const SPACE: &str = "pause/resume; in a proposal: thread off/on";
 const WRITES: &str = "write a report of this moment to a file; on the card: save it as text, Markdown and JSON";
-const ENTER: &str = "every figure of the selected link, core or thread; again: back";
-const IDLE: &str = "hide or show what is idle for 5 s: links, or threads where they have the focus";
-const TIME: &str = "select a time on the graph and read it: a bin back, a bin forward";
-const SPAN: &str = "more time on the graph (up to a minute in 60 columns), or less";
+const ENTER: &str = "every figure of the selected row";
+const IDLE: &str = "hide or show what is idle for 5 s";
+const TIME: &str = "read a time on the graph: back, forward";
+const SPAN: &str = "graph: more time, less time";
 const PAGES: &str = "ten rows up or down, first row, last row";
-const HELP: &str = "this help; again: every mark, column and word; again: close it";
+const HELP: &str = "this help; again: marks and words";
 const SEEK: &str = "in a replay: 5 s back, or forward";
 const ENDS: &str = "in a replay: to the start of the recording, to its end";
 const EVENTS: &str = "in a replay: to the next pin, marker, dip or loss, or to the one before";
 const STEPS: &str = "in a replay: one sample back, or forward; then it is paused";
-const PACE: &str = "sample more often, less often; a replay: faster, slower";
+const PACE: &str = "sample (or play) faster, slower";
 
 const fn row(
     keys: &'static [Key],
@@ -130,7 +130,7 @@ pub const KEYS: &[Binding] = &[
         "pin",
     ),
     row(&[Key::Char('p'), Key::Enter], Action::Accept, &[Place::Proposal], "apply the proposal", "apply"),
-    row(&[Key::Char('P')], Action::ToggleSticky, MAIN, "auto-pin new threads of pinned processes (on/off)", ""),
+    row(&[Key::Char('P')], Action::ToggleSticky, MAIN, "auto-pin threads born later (on/off)", ""),
     row(&[Key::Char('U')], Action::Undo, ANSWERS, UNDO, "undo"),
     row(&[Key::Char('U')], Action::Undo, BOXES, UNDO, ""),
     row(&[Key::Char('c')], Action::Card, &[Place::Main, Place::Replay, Place::Findings], CARD, ""),
@@ -159,18 +159,12 @@ pub const KEYS: &[Binding] = &[
         "",
     ),
     row(&[Key::Char('d')], Action::Cancel, &[Place::Drops], DROPS, ""),
-    row(
-        &[Key::Char('x')],
-        Action::ToggleExactSoftirqs,
-        MAIN,
-        "softirq time: measured from entry to exit, or sampled by /proc/stat",
-        "",
-    ),
+    row(&[Key::Char('x')], Action::ToggleExactSoftirqs, MAIN, "softirq time: measured or sampled", ""),
     row(&[Key::Char('n')], Action::NextTest, LIVE, TESTS, "test"),
     row(&[Key::Char('N')], Action::PreviousTest, LIVE, TESTS, ""),
     row(&[Key::Char('T')], Action::NextTest, MAIN, TESTS, ""),
-    row(&[Key::Char('a')], Action::ChooseCores, MAIN, "choose cores for the selected thread by hand", "cores"),
-    row(&[Key::Char('/')], Action::StartFilter, MAIN, "filter links or threads by a part of the name", "filter"),
+    row(&[Key::Char('a')], Action::ChooseCores, MAIN, "choose cores for the selected thread", "cores"),
+    row(&[Key::Char('/')], Action::StartFilter, MAIN, "filter links or threads by name", "filter"),
     row(&[Key::Char('s')], Action::NextSort, MAIN, "sort by the next column", "sort"),
     row(&[Key::Char('S')], Action::ReverseSort, MAIN, "reverse sort", ""),
     row(&[Key::Char('t')], Action::ToggleTree, MAIN, "links as a tree or a flat list", "tree"),
@@ -182,7 +176,7 @@ pub const KEYS: &[Binding] = &[
     row(&[Key::Char('.')], Action::Later, MAIN, TIME, ""),
     row(&[Key::Char('<')], Action::MoreTime, MAIN, SPAN, ""),
     row(&[Key::Char('>')], Action::LessTime, MAIN, SPAN, ""),
-    row(&[Key::Char('z')], Action::ToggleZoom(None), MAIN, "the focused pane over the whole screen, and back", "zoom"),
+    row(&[Key::Char('z')], Action::ToggleZoom(None), MAIN, "focused pane alone, and back", "zoom"),
     row(&[Key::Char('+'), Key::Char('=')], Action::Faster, MAIN, PACE, ""),
     row(&[Key::Char('-')], Action::Slower, MAIN, PACE, ""),
     row(&[Key::Char('m')], Action::Mark, MAIN, "add a marker to the recording", ""),
