@@ -237,7 +237,7 @@ fn open(
         if stored.is_lasting() && (shows_frames || at.is_some()) { Player::open(stored.clone())? } else { None };
     let Some(player) = player else {
         if at.is_some() {
-            return Err("--at needs a recording in a file, with samples in it: a pipe plays from its start".into());
+            return Err("--at needs a file with samples in it: a pipe plays from its start".into());
         }
         return Ok(Opened { stream, feed: Feed::replay(recording, pace)?, player: None });
     };

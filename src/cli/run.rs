@@ -199,14 +199,11 @@ pub(super) fn refuse_others(command: Option<&CliCommand>, options: &Options) -> 
         (options.record.is_some(), "--record cannot be combined with doctor: it takes no samples"),
     ];
     let of_a_recording = [
-        (options.record.is_some(), "--record does not go with a replay: that is recorded already"),
-        (
-            options.iperf3_json.is_some(),
-            "--iperf3-json does not go with a replay: what iperf3 told is recorded with it",
-        ),
-        (options.drops, "--drops does not go with a replay: it shows what was counted when it was recorded"),
-        (options.exact_softirqs, "--exact-softirqs does not go with a replay: it shows what was recorded"),
-        (options.hop_cores, "--hop-cores does not go with a replay: it shows what was recorded"),
+        (options.record.is_some(), "--record cannot be combined with a replay: that is recorded already"),
+        (options.iperf3_json.is_some(), "--iperf3-json cannot be combined with a replay: it is in the recording"),
+        (options.drops, "--drops cannot be combined with a replay: it shows what was recorded"),
+        (options.exact_softirqs, "--exact-softirqs cannot be combined with a replay: it shows what was recorded"),
+        (options.hop_cores, "--hop-cores cannot be combined with a replay: it shows what was recorded"),
     ];
     let given: &[(bool, &str)] = match command {
         Some(CliCommand::Run(_) | CliCommand::Card(_)) => &of_a_card,

@@ -6,7 +6,7 @@ use clap::{Command, CommandFactory};
 /// Options of other programs that show interfaces, and what does the same here.
 const ELSEWHERE: &[(&[&str], &str)] = &[(
     &["-i", "--interface", "--iface", "--dev", "-p", "-I"],
-    "vnettop shows every interface: / and a part of the name filters on the screen, --netns chooses namespaces",
+    "vnettop shows every interface: / filters by name, --netns chooses namespaces",
 )];
 
 /// The sentence; none where the error is another one.

@@ -34,7 +34,7 @@ pub(super) fn seek(state: &mut State, action: Action) -> Option<Effect> {
         Action::NextHighlight => {
             let Some(highlight) = tape.next(now_ns) else {
                 let none = "no pin, mark, dip or loss comes after this";
-                let none_yet = "no pin, mark, dip or loss is known after this yet: the recording is still being read";
+                let none_yet = "none known after this yet: the recording is still being read";
                 state.notice(false, if whole { none } else { none_yet });
                 return None;
             };

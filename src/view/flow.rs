@@ -107,7 +107,7 @@ fn what(metrics: &Metrics) -> String {
         (None, None) => match metrics.flow.basis {
             Some(FlowBasis::Datagrams(count)) => plural(count, "UDP stream"),
             Some(FlowBasis::Sockets(count)) => plural(count, "connection"),
-            _ => "nothing moves".to_owned(),
+            _ => "no traffic".to_owned(),
         },
     }
 }

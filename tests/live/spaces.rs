@@ -213,7 +213,7 @@ fn several_namespaces_may_be_named_and_one_that_is_not_there_is_refused() {
     let refused = refused.expect("vnettop runs");
     let said = String::from_utf8_lossy(&refused.stderr);
     assert_eq!(refused.status.code(), Some(2), "{said}");
-    assert!(said.contains("there is no network namespace 'no-such': there are all, self"), "{said}");
+    assert!(said.contains("there is no network namespace 'no-such': choose from all, self"), "{said}");
 }
 
 #[test]

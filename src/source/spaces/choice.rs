@@ -60,7 +60,7 @@ impl Choice {
         let more = if unlisted > 0 { format!(" and {unlisted} more (lsns -t net)") } else { String::new() };
         let listed = if known.is_empty() { String::new() } else { format!(", {}{more}", known.join(", ")) };
         Some(format!(
-            "there is no network namespace '{missing}': there are all, self{listed}, or give its inode or the pid of a process in it"
+            "there is no network namespace '{missing}': choose from all, self{listed}; or give an inode or a pid"
         ))
     }
 }
