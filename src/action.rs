@@ -2,14 +2,16 @@
 //! overlay, the footer and docs/screen.md are made from. It knows identities (`sample`), never the terminal and never the
 //! state: what an action does is `update`'s business.
 
+mod keymap;
 mod keys;
 mod parse;
 
 use crate::sample::{CoreId, LinkKey, ThreadId};
 use std::fmt;
 
-pub use keys::{Binding, KEYS, action_for, help_lines, hints, markdown};
-pub use parse::parse_keys;
+pub use keymap::{KeyMap, markdown};
+pub use keys::{Binding, KEYS};
+pub use parse::{parse_key, parse_keys};
 
 /// A key as pressed, free of any terminal library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -30,6 +32,9 @@ pub enum Key {
     Home,
     End,
     Backspace,
+    Insert,
+    Delete,
+    F(u8),
 }
 
 /// One step of a `--keys` string.
@@ -192,6 +197,10 @@ pub enum Action {
     Record,
     /// Show the next sample of a frozen replay.
     Step,
+    /// Show everything in the next colour theme.
+    NextTheme,
+    /// Save what the screen is like now to the configuration.
+    SaveSettings,
     /// Open the help overlay.
     Help,
     /// Add a character to the text being typed.
@@ -227,6 +236,9 @@ impl fmt::Display for Key {
             Self::Home => "Home",
             Self::End => "End",
             Self::Backspace => "Backspace",
+            Self::Insert => "Ins",
+            Self::Delete => "Del",
+            Self::F(number) => return write!(f, "F{number}"),
         };
         f.write_str(name)
     }

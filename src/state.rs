@@ -2,6 +2,8 @@
 //! Selections are identities, never row numbers. Choices are written by `update` only; samples and outcomes come in
 //! through [`State::receive`] and [`State::outcome`]. It reads no clock and draws nothing.
 
+mod choices;
+mod columns;
 mod cores;
 mod family;
 mod links;
@@ -15,7 +17,7 @@ mod test;
 mod threads;
 mod tree;
 
-use crate::action::{Pane, Place};
+use crate::action::{KeyMap, Pane, Place};
 use crate::derive::placement::Proposal;
 use crate::derive::{Metrics, OverriddenPin, Test};
 use crate::effect::Outcome;
@@ -23,6 +25,8 @@ use crate::sample::{Event, OnRequest};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+pub use choices::{Choices, Part, ThemeList};
+pub use columns::{LinkColumn, ThreadColumn};
 pub use cores::{CoreList, CoreSort};
 pub use links::{Hidden, Idle, LinkList, LinkSort, ListShape};
 pub use notices::{Notice, Notices};
@@ -65,6 +69,9 @@ pub struct State {
     pub(crate) overlay: Overlay,
     pub(crate) notices: Notices,
     pub(crate) sticky: Sticky,
+    pub(crate) themes: ThemeList,
+    keys: KeyMap,
+    parts: Vec<Part>,
     recording: Option<String>,
     shown: Option<Metrics>,
     waiting: Option<Metrics>,
@@ -93,6 +100,9 @@ impl State {
             overlay: Overlay::None,
             notices: Notices::default(),
             sticky: Sticky::default(),
+            themes: ThemeList::default(),
+            keys: KeyMap::default(),
+            parts: Choices::default().parts,
             recording: None,
             shown: None,
             waiting: None,

@@ -5,7 +5,7 @@ mod motion;
 mod overlay;
 mod sticky;
 
-use crate::action::{Action, Key, Pane, action_for};
+use crate::action::{Action, Key, Pane};
 use crate::derive::placement::propose;
 use crate::effect::Effect;
 use crate::state::{Idle, ListShape, Mode, Overlay, ScreenPhase, State};
@@ -18,7 +18,7 @@ const INTERVALS_MS: [u64; 7] = [100, 200, 500, 1000, 2000, 5000, 10_000];
 
 /// Does what a key asks for where the keys now go.
 pub fn press(state: &mut State, key: Key) -> Option<Effect> {
-    action_for(key, state.place()).and_then(|action| update(state, action))
+    state.keys().action_for(key, state.place()).and_then(|action| update(state, action))
 }
 
 /// Changes what is chosen; returns what the world is to do.
@@ -34,8 +34,8 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         Action::Stop => return Some(Effect::Stop),
         Action::Move(motion) => motion::step(state, motion),
         Action::Scroll(pane, by) => motion::scroll(state, pane, by),
-        Action::NextPane => state.focus = turn(state.focus, 1),
-        Action::PreviousPane => state.focus = turn(state.focus, Pane::ALL.len() - 1),
+        Action::NextPane => state.focus = turn(state, 1),
+        Action::PreviousPane => state.focus = turn(state, Pane::ALL.len() - 1),
         Action::Focus(pane) => state.focus = pane,
         Action::SelectLink(id) => {
             state.focus = Pane::Links;
@@ -82,6 +82,8 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         Action::Report => return Some(Effect::WriteReport),
         Action::SaveCard => return Some(Effect::WriteCard),
         Action::Record => return Some(Effect::ToggleRecording),
+        Action::NextTheme => next_theme(state),
+        Action::SaveSettings => return Some(Effect::SaveSettings),
         Action::Step => return step(state),
         Action::Findings => state.overlay = Overlay::Findings { scroll: 0 },
         Action::Paths => state.overlay = Overlay::Paths { scroll: 0 },
@@ -125,9 +127,16 @@ fn step_test(state: &mut State, by: fn(usize) -> usize) {
     state.apply_test();
 }
 
-fn turn(focus: Pane, by: usize) -> Pane {
-    let at = Pane::ALL.iter().position(|pane| *pane == focus).unwrap_or(0);
-    Pane::ALL[(at + by) % Pane::ALL.len()]
+/// The next pane on the screen in steps of so many of all.
+fn turn(state: &State, by: usize) -> Pane {
+    let at = Pane::ALL.iter().position(|pane| *pane == state.focus).unwrap_or(0);
+    let mut next = (1..=Pane::ALL.len()).map(|steps| Pane::ALL[(at + steps * by) % Pane::ALL.len()]);
+    next.find(|pane| state.shows(*pane)).unwrap_or(state.focus)
+}
+
+fn next_theme(state: &mut State) {
+    let text = state.themes.next().map(|name| format!("theme {name}"));
+    state.notice(false, text.unwrap_or_else(|| "there is no other theme here".to_owned()));
 }
 
 fn next_sort(state: &mut State) {

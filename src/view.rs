@@ -88,6 +88,8 @@ pub struct View {
     pub footer: Canvas,
     /// What lies over the panes; of no size when nothing does.
     pub overlay: Canvas,
+    /// The place of its colour theme among those there are.
+    pub theme: usize,
 }
 
 impl View {
@@ -136,7 +138,7 @@ impl View {
 /// Prepares one frame of this size.
 #[must_use]
 pub fn prepare(state: &State, history: &History, width: u16, height: u16) -> View {
-    let mut view = View { width, height, ..View::default() };
+    let mut view = View { width, height, theme: state.themes().at(), ..View::default() };
     let Some(layout) = Layout::of(state, width, height) else {
         view.frame = frame::too_small(width, height);
         return view;

@@ -2,12 +2,14 @@
 //! knows which key does what.
 
 use super::{Action, Key, Motion, Place};
-use std::fmt::Write as _;
 
 /// One row of the table.
 #[derive(Debug)]
 pub struct Binding {
-    /// Any of these.
+    /// What it is called where its keys are chosen (`[keys]` of config.toml), the same for rows that belong together; empty
+    /// where it keeps its key.
+    pub name: &'static str,
+    /// Any of these, unless others were chosen.
     pub keys: &'static [Key],
     /// What it asks for.
     pub action: Action,
@@ -41,97 +43,157 @@ const TESTS: &str =
     "of several tests: show the next one, or the one before; findings, card and proposals are of that one";
 const SPACE: &str = "freeze the screen, or let it go on; in a proposal: take a thread off, or on";
 const WRITES: &str = "write a report of this moment to a file; on the card: the card, in three formats";
+const APPLIES: &str = "apply what is proposed";
 const PAGES: &str = "move it by ten rows, to the first, to the last";
 
 const fn row(
+    name: &'static str,
     keys: &'static [Key],
     action: Action,
     places: &'static [Place],
     help: &'static str,
     hint: &'static str,
 ) -> Binding {
-    Binding { keys, action, places, help, hint }
+    Binding { name, keys, action, places, help, hint }
 }
 
 /// Every key there is, in the order people read them.
 pub const KEYS: &[Binding] = &[
-    row(&[Key::Up, Key::Char('k')], Action::Move(Motion::Up), SCROLLS, MOVES, ""),
-    row(&[Key::Down, Key::Char('j')], Action::Move(Motion::Down), SCROLLS, MOVES, ""),
-    row(&[Key::Left, Key::Char('h')], Action::Move(Motion::Left), MAIN, MOVES, ""),
-    row(&[Key::Right, Key::Char('l')], Action::Move(Motion::Right), MAIN, MOVES, ""),
-    row(&[Key::PageUp], Action::Move(Motion::PageUp), SCROLLS, PAGES, ""),
-    row(&[Key::PageDown], Action::Move(Motion::PageDown), SCROLLS, PAGES, ""),
-    row(&[Key::Home], Action::Move(Motion::Home), SCROLLS, PAGES, ""),
-    row(&[Key::End], Action::Move(Motion::End), SCROLLS, PAGES, ""),
-    row(&[Key::Tab], Action::NextPane, MAIN, "give the focus to the next pane, or to the one before", "pane"),
-    row(&[Key::BackTab], Action::PreviousPane, MAIN, "give the focus to the next pane, or to the one before", ""),
+    row("up", &[Key::Up, Key::Char('k')], Action::Move(Motion::Up), SCROLLS, MOVES, ""),
+    row("down", &[Key::Down, Key::Char('j')], Action::Move(Motion::Down), SCROLLS, MOVES, ""),
+    row("left", &[Key::Left, Key::Char('h')], Action::Move(Motion::Left), MAIN, MOVES, ""),
+    row("right", &[Key::Right, Key::Char('l')], Action::Move(Motion::Right), MAIN, MOVES, ""),
+    row("page_up", &[Key::PageUp], Action::Move(Motion::PageUp), SCROLLS, PAGES, ""),
+    row("page_down", &[Key::PageDown], Action::Move(Motion::PageDown), SCROLLS, PAGES, ""),
+    row("first", &[Key::Home], Action::Move(Motion::Home), SCROLLS, PAGES, ""),
+    row("last", &[Key::End], Action::Move(Motion::End), SCROLLS, PAGES, ""),
     row(
+        "next_pane",
+        &[Key::Tab],
+        Action::NextPane,
+        MAIN,
+        "give the focus to the next pane, or to the one before",
+        "pane",
+    ),
+    row(
+        "previous_pane",
+        &[Key::BackTab],
+        Action::PreviousPane,
+        MAIN,
+        "give the focus to the next pane, or to the one before",
+        "",
+    ),
+    row(
+        "propose",
         &[Key::Char('p')],
         Action::Propose,
         ANSWERS,
         "propose cores for the busy threads; again: pin them there",
         "pin",
     ),
-    row(&[Key::Char('p'), Key::Enter], Action::Accept, &[Place::Proposal], "apply what is proposed", "apply"),
+    row("propose", &[Key::Char('p')], Action::Accept, &[Place::Proposal], APPLIES, "apply"),
+    row("accept", &[Key::Enter], Action::Accept, &[Place::Proposal], APPLIES, ""),
     row(
+        "sticky",
         &[Key::Char('P')],
         Action::ToggleSticky,
         MAIN,
         "sticky: pin new workers of a pinned process too, or no longer",
         "",
     ),
-    row(&[Key::Char('U')], Action::Undo, ANSWERS, UNDO, "undo"),
-    row(&[Key::Char('U')], Action::Undo, BOXES, UNDO, ""),
-    row(&[Key::Char('c')], Action::Card, &[Place::Main, Place::Findings], CARD, ""),
-    row(&[Key::Char('c')], Action::Cancel, &[Place::Card], CARD, ""),
+    row("undo", &[Key::Char('U')], Action::Undo, ANSWERS, UNDO, "undo"),
+    row("undo", &[Key::Char('U')], Action::Undo, BOXES, UNDO, ""),
+    row("card", &[Key::Char('c')], Action::Card, &[Place::Main, Place::Findings], CARD, ""),
+    row("card", &[Key::Char('c')], Action::Cancel, &[Place::Card], CARD, ""),
     row(
+        "findings",
         &[Key::Char('F')],
         Action::Findings,
         &[Place::Main, Place::Paths, Place::Drops, Place::Card],
         FINDINGS,
         "findings",
     ),
-    row(&[Key::Char('F')], Action::Cancel, &[Place::Findings], FINDINGS, ""),
-    row(&[Key::Char('v')], Action::Paths, &[Place::Main, Place::Findings, Place::Drops, Place::Card], PATHS, ""),
-    row(&[Key::Char('v')], Action::Cancel, &[Place::Paths], PATHS, ""),
-    row(&[Key::Char('d')], Action::Drops, &[Place::Main, Place::Findings, Place::Paths, Place::Card], DROPS, ""),
-    row(&[Key::Char('d')], Action::Cancel, &[Place::Drops], DROPS, ""),
+    row("findings", &[Key::Char('F')], Action::Cancel, &[Place::Findings], FINDINGS, ""),
     row(
+        "paths",
+        &[Key::Char('v')],
+        Action::Paths,
+        &[Place::Main, Place::Findings, Place::Drops, Place::Card],
+        PATHS,
+        "",
+    ),
+    row("paths", &[Key::Char('v')], Action::Cancel, &[Place::Paths], PATHS, ""),
+    row(
+        "drops",
+        &[Key::Char('d')],
+        Action::Drops,
+        &[Place::Main, Place::Findings, Place::Paths, Place::Card],
+        DROPS,
+        "",
+    ),
+    row("drops", &[Key::Char('d')], Action::Cancel, &[Place::Drops], DROPS, ""),
+    row(
+        "exact_softirqs",
         &[Key::Char('x')],
         Action::ToggleExactSoftirqs,
         MAIN,
         "softirq time from entry to exit, or as /proc/stat samples it at clock ticks",
         "",
     ),
-    row(&[Key::Char('n')], Action::NextTest, MAIN, TESTS, "test"),
-    row(&[Key::Char('N')], Action::PreviousTest, MAIN, TESTS, ""),
-    row(&[Key::Char('a')], Action::ChooseCores, MAIN, "choose cores for the selected thread by hand", "cores"),
-    row(&[Key::Char('/')], Action::StartFilter, MAIN, "filter links or threads by a part of the name", "filter"),
-    row(&[Key::Char('s')], Action::NextSort, MAIN, "sort by the next column", "sort"),
-    row(&[Key::Char('S')], Action::ReverseSort, MAIN, "turn the order round", ""),
-    row(&[Key::Char('t')], Action::ToggleTree, MAIN, "links as a tree or as a flat list", "tree"),
-    row(&[Key::Char('i')], Action::ToggleIdle, MAIN, "hide or show links that moved nothing for 5 s", "idle"),
-    row(&[Key::Char('u')], Action::ToggleUnits, MAIN, "bits, bytes or packets, for the links", "units"),
-    row(&[Key::Char(' ')], Action::ToggleThread(None), &[Place::Proposal], SPACE, "on/off"),
-    row(&[Key::Char(' ')], Action::ToggleFreeze, MAIN, SPACE, "freeze"),
-    row(&[Key::Char('.')], Action::Step, MAIN, "show the next sample of a frozen replay", ""),
-    row(&[Key::Char('+'), Key::Char('=')], Action::Faster, MAIN, "sample more often, or less often", ""),
-    row(&[Key::Char('-')], Action::Slower, MAIN, "sample more often, or less often", ""),
-    row(&[Key::Char('m')], Action::Mark, MAIN, "put a mark into the recording", ""),
-    row(&[Key::Char('w')], Action::Report, MAIN, WRITES, ""),
-    row(&[Key::Char('w')], Action::SaveCard, &[Place::Card], WRITES, "save"),
-    row(&[Key::Char('R')], Action::Record, MAIN, "begin or end a recording", ""),
-    row(&[Key::Enter], Action::Accept, &[Place::Text], "keep the filter; apply the cores", "ok"),
-    row(&[Key::Backspace], Action::Erase, &[Place::Text], "take the last character away", ""),
-    row(&[Key::Ctrl('u')], Action::EraseAll, &[Place::Text], "take the whole text away", ""),
-    row(&[Key::Esc], Action::Cancel, MAIN, LEAVES, ""),
-    row(&[Key::Esc], Action::Cancel, &[Place::Text], LEAVES, "leave"),
-    row(&[Key::Esc, Key::Char('q')], Action::Cancel, READ, LEAVES, "leave"),
-    row(&[Key::Char('?')], Action::Cancel, &[Place::Help], "this help", ""),
-    row(&[Key::Char('?')], Action::Help, MAIN, "this help", "help"),
-    row(&[Key::Char('q')], Action::Quit, MAIN, "quit", "quit"),
-    row(&[Key::Ctrl('c')], Action::Quit, EVERYWHERE, "quit, from anywhere", ""),
+    row("next_test", &[Key::Char('n')], Action::NextTest, MAIN, TESTS, "test"),
+    row("previous_test", &[Key::Char('N')], Action::PreviousTest, MAIN, TESTS, ""),
     row(
+        "choose_cores",
+        &[Key::Char('a')],
+        Action::ChooseCores,
+        MAIN,
+        "choose cores for the selected thread by hand",
+        "cores",
+    ),
+    row(
+        "filter",
+        &[Key::Char('/')],
+        Action::StartFilter,
+        MAIN,
+        "filter links or threads by a part of the name",
+        "filter",
+    ),
+    row("sort", &[Key::Char('s')], Action::NextSort, MAIN, "sort by the next column", "sort"),
+    row("reverse_sort", &[Key::Char('S')], Action::ReverseSort, MAIN, "turn the order round", ""),
+    row("tree", &[Key::Char('t')], Action::ToggleTree, MAIN, "links as a tree or as a flat list", "tree"),
+    row("idle", &[Key::Char('i')], Action::ToggleIdle, MAIN, "hide or show links that moved nothing for 5 s", "idle"),
+    row("units", &[Key::Char('u')], Action::ToggleUnits, MAIN, "bits, bytes or packets, for the links", "units"),
+    row("toggle_thread", &[Key::Char(' ')], Action::ToggleThread(None), &[Place::Proposal], SPACE, "on/off"),
+    row("freeze", &[Key::Char(' ')], Action::ToggleFreeze, MAIN, SPACE, "freeze"),
+    row("step", &[Key::Char('.')], Action::Step, MAIN, "show the next sample of a frozen replay", ""),
+    row("faster", &[Key::Char('+'), Key::Char('=')], Action::Faster, MAIN, "sample more often, or less often", ""),
+    row("slower", &[Key::Char('-')], Action::Slower, MAIN, "sample more often, or less often", ""),
+    row("mark", &[Key::Char('m')], Action::Mark, MAIN, "put a mark into the recording", ""),
+    row("report", &[Key::Char('w')], Action::Report, MAIN, WRITES, ""),
+    row("save_card", &[Key::Char('w')], Action::SaveCard, &[Place::Card], WRITES, "save"),
+    row("record", &[Key::Char('R')], Action::Record, MAIN, "begin or end a recording", ""),
+    row("next_theme", &[Key::Char('C')], Action::NextTheme, MAIN, "the next colour theme", ""),
+    row(
+        "save_settings",
+        &[Key::Char('W')],
+        Action::SaveSettings,
+        MAIN,
+        "save layout, columns, sorting, units, interval and theme to config.toml",
+        "",
+    ),
+    row("accept", &[Key::Enter], Action::Accept, &[Place::Text], "keep the filter; apply the cores", "ok"),
+    row("erase", &[Key::Backspace], Action::Erase, &[Place::Text], "take the last character away", ""),
+    row("erase_all", &[Key::Ctrl('u')], Action::EraseAll, &[Place::Text], "take the whole text away", ""),
+    row("cancel", &[Key::Esc], Action::Cancel, MAIN, LEAVES, ""),
+    row("cancel", &[Key::Esc], Action::Cancel, &[Place::Text], LEAVES, "leave"),
+    row("cancel", &[Key::Esc], Action::Cancel, READ, LEAVES, "leave"),
+    row("quit", &[Key::Char('q')], Action::Cancel, READ, LEAVES, ""),
+    row("help", &[Key::Char('?')], Action::Cancel, &[Place::Help], "this help", ""),
+    row("help", &[Key::Char('?')], Action::Help, MAIN, "this help", "help"),
+    row("quit", &[Key::Char('q')], Action::Quit, MAIN, "quit", "quit"),
+    row("", &[Key::Ctrl('c')], Action::Quit, EVERYWHERE, "quit, from anywhere", ""),
+    row(
+        "stop",
         &[Key::Ctrl('z')],
         Action::Stop,
         EVERYWHERE,
@@ -139,89 +201,3 @@ pub const KEYS: &[Binding] = &[
         "",
     ),
 ];
-
-/// What a key asks for where the keys now go; none where it is not valid.
-#[must_use]
-pub fn action_for(key: Key, place: Place) -> Option<Action> {
-    let valid = |binding: &&Binding| binding.places.contains(&place) && binding.keys.contains(&key);
-    match (place, key) {
-        (Place::Text, Key::Char(c)) => Some(Action::Insert(c)),
-        _ => KEYS.iter().find(valid).map(|binding| binding.action),
-    }
-}
-
-/// The footer of a place: the first key of each hinted binding and its word.
-pub fn hints(place: Place) -> impl Iterator<Item = (Key, &'static str)> {
-    KEYS.iter()
-        .filter(move |binding| binding.places.contains(&place) && !binding.hint.is_empty())
-        .map(|binding| (binding.keys[0], binding.hint))
-}
-
-/// The table for people: keys and what they do, one line for neighbours with the same words.
-#[must_use]
-pub fn help_lines() -> Vec<(String, &'static str)> {
-    let mut lines: Vec<(String, &'static str)> = Vec::new();
-    for binding in KEYS {
-        let at = lines.iter().position(|(_, help)| *help == binding.help).unwrap_or_else(|| {
-            lines.push((String::new(), binding.help));
-            lines.len() - 1
-        });
-        for key in binding.keys {
-            let name = key.to_string();
-            let shown = &mut lines[at].0;
-            if !shown.split(' ').any(|other| other == name) {
-                let gap = if shown.is_empty() { "" } else { " " };
-                let _ = write!(shown, "{gap}{name}");
-            }
-        }
-    }
-    lines
-}
-
-/// The table as Markdown, for docs/screen.md.
-#[must_use]
-pub fn markdown() -> String {
-    let mut table = String::from("| key | what it does |\n|---|---|\n");
-    for (keys, help) in help_lines() {
-        let keys: Vec<String> = keys.split(' ').map(|key| format!("`{key}`")).collect();
-        let _ = writeln!(table, "| {} | {help} |", keys.join(" "));
-    }
-    table
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_key_means_two_things_in_one_place() {
-        for &place in EVERYWHERE {
-            let here: Vec<Key> =
-                KEYS.iter().filter(|b| b.places.contains(&place)).flat_map(|b| b.keys.iter().copied()).collect();
-            for key in &here {
-                let times = here.iter().filter(|other| *other == key).count();
-                assert_eq!(times, 1, "'{key}' has one meaning in {place:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn ctrl_c_quits_everywhere_and_letters_are_text_while_typing() {
-        for &place in EVERYWHERE {
-            assert_eq!(action_for(Key::Ctrl('c'), place), Some(Action::Quit), "Ctrl-C quits from {place:?}");
-        }
-        assert_eq!(action_for(Key::Char('q'), Place::Text), Some(Action::Insert('q')), "q can be typed into a filter");
-        assert_eq!(action_for(Key::Char('p'), Place::Proposal), Some(Action::Accept), "the second p applies");
-    }
-
-    #[test]
-    fn the_tables_for_people_name_every_key() {
-        let table = markdown();
-        for binding in KEYS {
-            for key in binding.keys {
-                assert!(table.contains(&format!("`{key}`")), "the manual's table names '{key}'");
-            }
-        }
-        assert!(help_lines().len() < KEYS.len(), "neighbours with the same words share a line");
-    }
-}

@@ -18,6 +18,10 @@ pub enum CoreSort {
 }
 
 impl CoreSort {
+    /// Every order with its word.
+    pub const ALL: [(Self, &'static str); 3] =
+        [(Self::Number, "number"), (Self::Softirq, "softirq"), (Self::Busy, "busy")];
+
     /// The word in the title.
     #[must_use]
     pub fn word(self) -> &'static str {

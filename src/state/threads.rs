@@ -1,5 +1,6 @@
 //! Which watched threads are shown, in which order, and which one is selected.
 
+use super::columns::ThreadColumn;
 use super::selection::Selection;
 use crate::derive::{Metrics, ThreadMetrics};
 use crate::sample::ThreadId;
@@ -14,6 +15,9 @@ pub enum ThreadSort {
 }
 
 impl ThreadSort {
+    /// Every order with the word that it is chosen by.
+    pub const ALL: [(Self, &'static str); 3] = [(Self::Cpu, "cpu"), (Self::Moves, "migrations"), (Self::Tid, "tid")];
+
     /// The word in the title.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -45,6 +49,8 @@ impl ThreadSort {
 /// Which threads are shown and how.
 #[derive(Debug)]
 pub struct ThreadList {
+    /// Those that may be shown, in their order.
+    pub(crate) columns: Vec<ThreadColumn>,
     pub(crate) sort: ThreadSort,
     pub(crate) reversed: bool,
     pub(crate) filter: String,
@@ -56,6 +62,7 @@ pub struct ThreadList {
 impl Default for ThreadList {
     fn default() -> Self {
         Self {
+            columns: ThreadColumn::ALL.map(|(column, _)| column).to_vec(),
             sort: ThreadSort::Cpu,
             reversed: false,
             filter: String::new(),

@@ -1,6 +1,6 @@
 //! Moving the selection, or scrolling what lies over the panes.
 
-use crate::action::{Motion, Pane, help_lines};
+use crate::action::{Motion, Pane};
 use crate::state::{LinkList, Overlay, State};
 
 /// Lines that Page Up and Page Down scroll an overlay by.
@@ -16,8 +16,9 @@ const WRAPPED: usize = 2;
 /// A motion key: it scrolls the overlay if there is one.
 pub(super) fn step(state: &mut State, motion: Motion) {
     let (most, path_lines, drop_lines) = (findings_lines(state), path_lines(state), drop_lines(state));
+    let help_lines = WRAPPED * state.keys().help_lines().len();
     match &mut state.overlay {
-        Overlay::Help { scroll } => *scroll = scrolled(*scroll, motion, WRAPPED * help_lines().len()),
+        Overlay::Help { scroll } => *scroll = scrolled(*scroll, motion, help_lines),
         Overlay::Proposal { result: Ok(proposal), chosen, .. } if matches!(motion, Motion::Up | Motion::Down) => {
             let last = proposal.steps.len().saturating_sub(1);
             *chosen = match (*chosen, motion) {

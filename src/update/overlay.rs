@@ -13,7 +13,7 @@ use crate::state::{Overlay, State};
 const MOST_TYPED: usize = 200;
 
 pub(super) fn start_filter(state: &mut State) {
-    let pane = if state.focus == Pane::Threads { Pane::Threads } else { Pane::Links };
+    let pane = if state.focus == Pane::Threads || !state.shows(Pane::Links) { Pane::Threads } else { Pane::Links };
     state.focus = pane;
     state.overlay = Overlay::Filter { pane };
 }

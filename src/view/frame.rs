@@ -67,8 +67,8 @@ fn full(canvas: &mut Canvas, state: &State, layout: &Layout) {
 
 fn stacked(canvas: &mut Canvas, state: &State, layout: &Layout) {
     let panes = [(Pane::Links, layout.links), (Pane::Cores, layout.cores), (Pane::Threads, layout.threads)];
-    for (pane, area) in panes.into_iter().filter_map(|(pane, area)| Some((pane, area?))) {
-        line(canvas, area.y - 1, if pane == Pane::Links { top(layout) } else { BETWEEN });
+    for (at, (pane, area)) in panes.into_iter().filter_map(|(pane, area)| Some((pane, area?))).enumerate() {
+        line(canvas, area.y - 1, if at == 0 { top(layout) } else { BETWEEN });
         sides(canvas, area);
         title(canvas, state, pane, area);
     }
@@ -102,7 +102,7 @@ fn spread(canvas: &mut Canvas, state: &State, basis: Option<&FlowBasis>, layout:
     let Some(metrics) = state.metrics() else { return };
     let (x, y) = match (layout.timeline, layout.shape) {
         (Some(area), _) => (8, area.y - 1),
-        (None, Shape::Compact) => (2, layout.finding.y - 3),
+        (None, Shape::Compact) => (2, layout.finding.y - 1 - u16::try_from(layout.summaries.len()).unwrap_or(0)),
         (None, Shape::Full | Shape::Stacked) => (12, layout.finding.y - 1),
     };
     let room = layout.width.saturating_sub(x + 3);

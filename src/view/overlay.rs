@@ -5,7 +5,7 @@ use super::lines::{Line, sentences};
 use super::placement::{self, PlacementLines};
 use super::text::wrap;
 use super::{Tone, card, drops, finding, path};
-use crate::action::{Action, help_lines};
+use crate::action::{Action, KeyMap};
 use crate::sample::ThreadId;
 use crate::state::{Mode, Overlay, State};
 
@@ -18,7 +18,7 @@ pub(super) fn prepare(state: &State, width: u16, height: u16) -> Canvas {
     let paths = format!("Paths ── {}", state.settings().units.word());
     let (title, lines, scroll, foot) = match &state.overlay {
         Overlay::None | Overlay::Filter { .. } => return Canvas::default(),
-        Overlay::Help { scroll } => ("Keys", help(inner), *scroll, "Esc leaves · ↑ ↓ scroll"),
+        Overlay::Help { scroll } => ("Keys", help(state.keys(), inner), *scroll, "Esc leaves · ↑ ↓ scroll"),
         Overlay::Findings { scroll } => ("Findings", finding::list(state, inner), *scroll, "Esc leaves · ↑ ↓ scroll"),
         Overlay::Paths { scroll } => (&*paths, path::lines(state, inner), *scroll, "Esc leaves · ↑ ↓ scroll"),
         Overlay::Drops { scroll } => {
@@ -55,8 +55,8 @@ fn answer(state: &State, doubtful: bool) -> &'static str {
     }
 }
 
-fn help(width: u16) -> Vec<Line> {
-    let table = help_lines();
+fn help(keys: &KeyMap, width: u16) -> Vec<Line> {
+    let table = keys.help_lines();
     let keys = table.iter().map(|(keys, _)| cells(keys)).max().unwrap_or(0);
     let room = width.saturating_sub(u16::try_from(keys + 3).unwrap_or(width));
     let mut lines = Vec::new();

@@ -10,7 +10,7 @@ use crate::action::{Action, Pane};
 use crate::derive::history::History;
 use crate::derive::{Evidence, Metrics, ThreadMetrics};
 use crate::sample::{CoreSet, TraceSource};
-use crate::state::{State, ThreadSort};
+use crate::state::{State, ThreadColumn, ThreadSort};
 use std::fmt::{self, Display, Formatter};
 
 /// From here on a longer strip is worth less than further columns.
@@ -29,25 +29,7 @@ fn strip_least(width: u16) -> u16 {
     if width < 62 { width / 5 } else { (width - 25) / 2 }.clamp(STRIP_LEAST, 60)
 }
 
-/// A column of this pane.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ThreadColumn {
-    Tid,
-    Name,
-    Role,
-    Core,
-    Allowed,
-    Cpu,
-    Moves,
-    MovesRate,
-    Class,
-    Wait,
-    Voluntary,
-    Involuntary,
-    Strip,
-}
-
-/// In the order they stand.
+/// In the order they usually stand.
 const COLUMNS: [Column<ThreadColumn>; 13] = [
     fixed(ThreadColumn::Tid, "TID", 7, 0, true),
     Column { id: ThreadColumn::Name, title: "NAME", least: 8, most: 15, rank: 7, right: false },
@@ -117,9 +99,11 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
         empty(&mut canvas, state, metrics.threads.is_empty());
         return canvas;
     }
+    let chosen = table::in_order(&COLUMNS, &state.threads.columns);
+    let order = chosen.as_deref().unwrap_or(&COLUMNS);
     let says = |column: &&Column<ThreadColumn>| match column.id {
         ThreadColumn::Name => state.threads.several_names(),
-        ThreadColumn::Voluntary | ThreadColumn::Involuntary => area.width >= WIDE,
+        ThreadColumn::Voluntary | ThreadColumn::Involuntary => chosen.is_some() || area.width >= WIDE,
         _ => true,
     };
     let roomy = |column: Column<ThreadColumn>| match column.id {
@@ -127,7 +111,7 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
         ThreadColumn::Strip => Column { least: strip_least(area.width), ..column },
         _ => column,
     };
-    let columns: Vec<Column<ThreadColumn>> = COLUMNS.iter().filter(says).copied().map(roomy).collect();
+    let columns: Vec<Column<ThreadColumn>> = order.iter().filter(says).copied().map(roomy).collect();
     let columns = table::fit(&columns, area.width);
     let letters = CoreLetters::of(&metrics.facts.topology);
     let strip = columns.iter().find(|column| column.id == ThreadColumn::Strip).map_or(0, |column| column.width);

@@ -1,5 +1,6 @@
 //! Journeys: keys in, frames and effects out. Nothing here touches the machine: effects are values.
 
+mod panes;
 mod pins;
 use crate::world::scenes;
 use crate::world::stage::Stage;
