@@ -129,6 +129,8 @@ pub enum CliError {
     Text(String),
     /// Wrong arguments: one sentence for standard error, exit code 2.
     Usage(String),
+    /// Wrong settings: the same, but the help says nothing of it.
+    Settings(String),
 }
 
 const EXAMPLES: &str = "\
@@ -277,7 +279,7 @@ impl Options {
             (
                 "docker_socket",
                 "--docker-socket",
-                text(self.docker_socket.iter().flat_map(|path| paths(&[path.clone()])).next()),
+                text(self.docker_socket.iter().flat_map(|path| paths(std::slice::from_ref(path))).next()),
             ),
             ("drops", "--drops", flag(self.drops, true)),
             ("exact_softirqs", "--exact-softirqs", flag(self.exact_softirqs, true)),

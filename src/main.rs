@@ -34,6 +34,10 @@ fn main() -> ExitCode {
             term::say(error);
             ExitCode::from(1)
         }),
+        Err(CliError::Settings(sentence)) => {
+            term::say(sentence);
+            ExitCode::from(2)
+        }
         Err(CliError::Text(text)) => ExitCode::from(u8::from(io::stdout().write_all(text.as_bytes()).is_err())),
         Err(CliError::Usage(sentence)) => {
             term::say(format_args!("{sentence} (try vnettop --help)"));
@@ -51,12 +55,13 @@ fn configured(mut config: Config) -> Result<(Config, Configured), CliError> {
         (true, true) => Places::only(given),
         (true, false) => Places::usual(environment, given),
     };
-    let mut configuration = Configuration::load(&places).map_err(CliError::Usage)?;
+    let mut configuration = Configuration::load(&places).map_err(CliError::Settings)?;
     let saved = places.saved_to().map(|path| SaveSource { path, before: configuration.preferences.clone() });
-    configuration.override_by(&config.overrides).map_err(CliError::Usage)?;
+    configuration.override_by(&config.overrides).map_err(CliError::Settings)?;
     config.settle(configuration.preferences.clone(), !configuration.is_default("watch"))?;
-    let look = if config.face == Face::Screen || matches!(config.face, Face::Doctor(_)) {
-        look::of(&config.preferences, &places.folders, environment).map_err(CliError::Usage)?
+    let is_seen = matches!(config.face, Face::Screen | Face::Doctor(_)) || config.preferences.theme != "auto";
+    let look = if is_seen {
+        look::of(&config.preferences, &places.folders, environment).map_err(CliError::Settings)?
     } else {
         Look::plain()
     };

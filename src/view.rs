@@ -37,6 +37,11 @@ use layout::Layout;
 /// Marks a number that is an under-count.
 const UNDER_COUNT: &str = "≥";
 
+/// ±, also where one character of ASCII cannot say it.
+fn plus_minus(state: &State) -> &'static str {
+    if state.settings().utf8 { "±" } else { "+/-" }
+}
+
 pub use canvas::{Area, Canvas, Span};
 
 /// What a piece of text means; the theme decides how it looks.

@@ -87,6 +87,28 @@ impl KeyMap {
         keys.and_then(|keys| keys.first()).map_or_else(|| "–".to_owned(), ToString::to_string)
     }
 
+    /// The key that now does what this one usually does.
+    #[must_use]
+    pub fn now(&self, usual: &str) -> Option<String> {
+        let is = |key: &Key| key.to_string() == usual;
+        let row = KEYS.iter().find(|row| row.keys.iter().any(is))?;
+        self.keys(row).first().map(ToString::to_string)
+    }
+
+    /// A line such as `Enter applies · Esc leaves` with the keys in it that are in force.
+    #[must_use]
+    pub fn foot(&self, usual: &str) -> String {
+        let part = |part: &str| {
+            let (key, rest) = part.split_once(' ').unwrap_or((part, ""));
+            self.now(key).map_or_else(|| part.to_owned(), |key| format!("{key} {rest}"))
+        };
+        if self.0.is_empty() {
+            usual.to_owned()
+        } else {
+            usual.split(" · ").map(part).collect::<Vec<_>>().join(" · ")
+        }
+    }
+
     /// The table for people: keys and what they do, one line for neighbours with the same words.
     #[must_use]
     pub fn help_lines(&self) -> Vec<(String, &'static str)> {
@@ -201,6 +223,7 @@ mod tests {
         assert_eq!(map.action_for(Key::Char('y'), Place::Proposal), Some(Action::Accept), "the second one applies");
         assert_eq!(map.action_for(Key::Char('m'), Place::Main), None, "no key at all");
         assert!(map.hints(Place::Main).any(|(key, word, _)| (key, word) == (Key::F(10), "quit")));
+        assert_eq!(map.foot("p again applies · ↑ ↓ scroll · Esc leaves"), "y again applies · ↑ ↓ scroll · Esc leaves");
         assert!(map.help_lines().iter().all(|(keys, help)| !help.contains("put a mark") && keys != "q"));
     }
 

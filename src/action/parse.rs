@@ -68,7 +68,7 @@ pub fn parse_key(text: &str) -> Result<Key, String> {
         }
     }
     let is = |name: &&str| text.eq_ignore_ascii_case(name);
-    if let Some((key, _)) = KEY_NAMES.iter().find(|(_, names)| names.iter().any(|name| is(&name))) {
+    if let Some((key, _)) = KEY_NAMES.iter().find(|(_, names)| names.iter().any(is)) {
         return Ok(*key);
     }
     let lower = text.to_ascii_lowercase();

@@ -42,8 +42,7 @@ fn text(file: File) -> Result<String, String> {
         return Err("is larger than 256 KiB, so it is no configuration of vnettop".to_owned());
     }
     String::from_utf8(bytes).map_err(|error| {
-        let line =
-            1 + error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|&&byte| byte == b'\n').count();
+        let line = error.as_bytes()[..error.utf8_error().valid_up_to()].split(|&byte| byte == b'\n').count();
         format!("is no UTF-8 in line {line}: save it as UTF-8")
     })
 }

@@ -26,7 +26,7 @@ impl Wrong {
     pub(super) fn sentence(&self, text: &str, file: &str) -> String {
         let line = self.at.as_ref().map(|at| {
             let before = text.as_bytes().get(..at.start).unwrap_or_default();
-            1 + before.iter().filter(|&&byte| byte == b'\n').count()
+            before.split(|&byte| byte == b'\n').count()
         });
         let line = line.map_or_else(String::new, |line| format!(", line {line}"));
         clean(format!("{file}{line}: {}", self.what).as_bytes())

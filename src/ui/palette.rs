@@ -109,6 +109,7 @@ impl Palette {
     }
 
     /// The style of a tone. Plain text and titles have the terminal's own colour.
+    #[must_use]
     pub fn style(&self, tone: Tone) -> Style {
         let bold = Modifier::BOLD;
         let node = |of: &[Color; 6], number: u8| indexed(of[usize::from(number) % of.len()]);

@@ -140,6 +140,8 @@ pub(super) mod tests {
         }
         assert_ne!(theme.style(Tone::Moved(3)), theme.style(Tone::Node(3)), "a move stands out too");
         assert_ne!(theme.style(Tone::Bad), theme.style(Tone::Normal), "what is bad still stands out");
+        let hides = Modifier::REVERSED.union(Modifier::HIDDEN);
+        assert!(!theme.style(Tone::Bad).add_modifier.intersects(hides), "the full blocks of softirqs are no holes");
     }
 
     #[test]

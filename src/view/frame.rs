@@ -109,7 +109,11 @@ fn spread(canvas: &mut Canvas, state: &State, basis: Option<&FlowBasis>, layout:
     let used = match (&metrics.jitter, metrics.flow.bits_per_s) {
         (Some(jitter), _) => {
             let (benchmarks, datagrams) = (&metrics.benchmarks, &metrics.flow.tests);
-            flow::line(canvas, (x + 1, y, room), flow::Flow { jitter, basis, benchmarks, datagrams })
+            flow::line(
+                canvas,
+                (x + 1, y, room),
+                flow::Flow { jitter, basis, benchmarks, datagrams, sign: super::plus_minus(state) },
+            )
         }
         (None, Some(rate)) => flow::rate(canvas, (x + 1, y, room), rate),
         (None, None) => return,

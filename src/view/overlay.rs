@@ -33,7 +33,8 @@ pub(super) fn prepare(state: &State, width: u16, height: u16) -> Canvas {
             let first = ends_at.map_or(*scroll, |end| end.saturating_sub(usize::from(height - 4)));
             let spots: Vec<(usize, Action)> =
                 threads.iter().map(|&(line, thread)| (line, Action::ToggleThread(Some(thread)))).collect();
-            return boxed((width, height), "Proposed placement", &lines, first, foot, &spots);
+            let foot = state.keys().foot(foot);
+            return boxed((width, height), "Proposed placement", &lines, first, &foot, &spots);
         }
         Overlay::Proposal { result: Err(why), .. } => {
             ("No placement", sentences(Tone::Normal, why, inner), 0, "Esc leaves")
@@ -43,7 +44,7 @@ pub(super) fn prepare(state: &State, width: u16, height: u16) -> Canvas {
             ("Choose cores", lines, 0, "Enter pins · Esc leaves")
         }
     };
-    boxed((width, height), title, &lines, scroll, foot, &[])
+    boxed((width, height), title, &lines, scroll, &state.keys().foot(foot), &[])
 }
 
 fn answer(state: &State, doubtful: bool) -> &'static str {
