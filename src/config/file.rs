@@ -10,6 +10,14 @@ use std::path::Path;
 /// More than anybody writes by hand.
 const MOST_BYTES: u64 = 256 << 10;
 
+/// The text of a file that may be there; none where it is not, or is not for this user to look at (`setpriv` keeps root's HOME).
+pub(super) fn read_any(path: &Path) -> Result<Option<String>, String> {
+    match open(path) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
+        _ => read(path),
+    }
+}
+
 /// The text of a file; none where there is no such file.
 ///
 /// # Errors

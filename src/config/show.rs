@@ -71,7 +71,7 @@ impl Configuration {
         let mut text =
             "# What vnettop goes by. Files are read in this order, options of the command line come last:\n".to_owned();
         for (path, is_there) in &self.files {
-            let found = if *is_there { "" } else { " (not there)" };
+            let found = if *is_there { "" } else { " (none to read)" };
             let _ = writeln!(text, "#   {}{found}", clean(path.display().to_string().as_bytes()));
         }
         text + "\n"
