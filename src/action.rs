@@ -4,14 +4,18 @@
 
 mod keymap;
 mod keys;
+mod mouse;
 mod parse;
+mod sort;
 
 use crate::sample::{CoreId, LinkKey, ThreadId};
 use std::fmt;
 
 pub use keymap::{KeyMap, markdown};
 pub use keys::{Binding, KEYS};
+pub use mouse::{MOUSE, mouse_markdown};
 pub use parse::{parse_key, parse_keys};
+pub use sort::{CoreSort, LinkSort, SortColumn, ThreadSort};
 
 /// A key as pressed, free of any terminal library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -87,6 +91,15 @@ pub struct LinkId {
     pub born: u64,
 }
 
+/// A row of a pane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the panes")]
+pub enum RowId {
+    Link(LinkId),
+    Core(CoreId),
+    Thread(ThreadId),
+}
+
 /// A movement of the selection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names on the keys")]
@@ -106,6 +119,8 @@ pub enum Motion {
 pub enum Place {
     /// The panes.
     Main,
+    /// The panes of a replay.
+    Replay,
     /// Something that is only read: the help, or why there is no placement.
     Help,
     /// The list of findings.
@@ -116,6 +131,8 @@ pub enum Place {
     Drops,
     /// Before and after a pin.
     Card,
+    /// The details of a row.
+    Details,
     /// The proposed placement, waiting for yes or no.
     Proposal,
     /// A text being typed: a filter or a list of cores.
@@ -155,12 +172,14 @@ pub enum Action {
     StartFilter,
     /// Sort by the next column.
     NextSort,
+    /// Sort by this column, or turn its order round.
+    SortBy(SortColumn),
     /// Turn the order round.
     ReverseSort,
     /// Links as a tree or as a flat list.
     ToggleTree,
-    /// Show or hide links that move nothing.
-    ToggleIdle,
+    /// Show or hide what is idle in this pane; none: in the focused one.
+    ToggleIdle(Option<Pane>),
     /// Bits, bytes or packets.
     ToggleUnits,
     /// Hold the screen, or let it go on.
@@ -195,14 +214,48 @@ pub enum Action {
     SaveCard,
     /// Begin or end a recording.
     Record,
-    /// Show the next sample of a frozen replay.
+    /// Select the time before on the graph.
+    Earlier,
+    /// Select the time after on the graph; without one, show the next sample of a frozen replay.
     Step,
     /// Show everything in the next colour theme.
     NextTheme,
     /// Save what the screen is like now to the configuration.
     SaveSettings,
-    /// Open the help overlay.
+    /// Select the bin after the selected one.
+    Later,
+    /// Select this instant on the graph, monotonic ns.
+    SelectTime(u64),
+    /// Select no time.
+    ReleaseTime,
+    /// Show more time on the graph.
+    MoreTime,
+    /// Show less of it, finer.
+    LessTime,
+    /// Give a pane the whole screen, or its place again; none: the focused one.
+    ToggleZoom(Option<Pane>),
+    /// Show the details of the selected row.
+    Details,
+    /// Show the sample before, and freeze the replay.
+    StepBack,
+    /// Go so many seconds forward in a replay, or back.
+    SeekBy(i8),
+    /// Go to this moment of a replay, recorded monotonic ns.
+    SeekTo(u64),
+    /// Go to the start of a replay.
+    SeekStart,
+    /// Go to the end of a replay.
+    SeekEnd,
+    /// Go to the next pin, mark, dip or loss of a replay.
+    NextHighlight,
+    /// Go to the one before.
+    PreviousHighlight,
+    /// Open the help overlay; from its first page its second, from that nothing.
     Help,
+    /// Show the other page of the help.
+    TurnHelpPage,
+    /// Close what lies over the panes and press this key.
+    Press(Key),
     /// Add a character to the text being typed.
     Insert(char),
     /// Take the last character away.

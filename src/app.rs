@@ -5,6 +5,8 @@ pub mod doctor;
 mod headless;
 mod keep;
 pub mod look;
+mod player;
+mod replay;
 pub mod run;
 mod screen;
 mod signals;
@@ -20,7 +22,7 @@ use crate::report::Format;
 use crate::report::card::card;
 use crate::sample::{Event, Item, OnRequest};
 use crate::source::SourceError;
-use crate::source::feed::{Command, Feed, Next};
+use crate::source::feed::{Command, Feed, Next, Pace};
 use crate::state::State;
 use crate::ui::{self, Theme};
 use crate::update;
@@ -29,8 +31,13 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use std::io;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// How long keys may wait for samples that came faster than they can be taken.
+const LONGEST_TAKEN: Duration = Duration::from_millis(100);
 
 pub use headless::{json, print};
+pub use player::{Player, SHIPPED_STARTS_AT};
 pub use screen::{Console, Terminal, Woken, screen};
 pub use signals::{Signals, survive_full_files};
 pub use stream::Stream;
@@ -43,7 +50,7 @@ pub enum AppError {
     Source(#[from] SourceError),
     /// The source ended though nobody asked for that.
     #[error(
-        "the sampler ended before its time, so nothing more is seen: what it said before is above; start vnettop again"
+        "the sampler stopped unexpectedly, so nothing more is measured; its last message is above; start vnettop again"
     )]
     SourceEnded,
     /// The recording being written.
@@ -63,10 +70,13 @@ pub enum AppError {
     Signals(#[source] io::Error),
     /// A recording of something else.
     #[error(
-        "the recording has no card: it is none of vnettop run --record, and no pin in it has four seconds of rates before it \
-         and twelve after it"
+        "the recording has no card: it is not of vnettop run --record; no pin in it has 4 s of rates before and 12 s \
+         after it"
     )]
     NoCard,
+    /// What reads a recording ahead.
+    #[error("cannot read the recording ahead: {0}")]
+    Index(#[source] io::Error),
     /// No sample came.
     #[error("the recording has fewer than two samples: there is no interval to show")]
     NoSample,
@@ -89,6 +99,8 @@ pub struct App {
     stream: Stream,
     hand: Hand,
     feed: Feed,
+    /// The recording that is replayed, where it can be read again.
+    player: Option<Player>,
     /// The data are a recording: nothing of this machine may be changed for them.
     replay: bool,
     restore_on_exit: bool,
@@ -119,6 +131,7 @@ impl App {
             stream,
             hand,
             feed,
+            player: None,
             replay,
             restore_on_exit,
             kept_in,
@@ -137,9 +150,10 @@ impl App {
         self.ended || self.replay && self.state.frozen()
     }
 
-    /// Takes everything that waits in the feed.
-    fn take_waiting(&mut self) -> Result<(), AppError> {
-        while !self.holds() {
+    /// Takes what waits in the feed; false when it is so much that keys would wait for it.
+    fn take_waiting(&mut self) -> Result<bool, AppError> {
+        let begin = Instant::now();
+        while !self.holds() && !self.counted_out() {
             match self.feed.next()? {
                 Next::Item(item) => {
                     self.take(item)?;
@@ -147,13 +161,20 @@ impl App {
                 Next::Waiting => break,
                 Next::End => self.end()?,
             }
+            if begin.elapsed() > LONGEST_TAKEN {
+                return Ok(false);
+            }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Nothing more comes: of a recording that is its end.
     fn end(&mut self) -> Result<(), AppError> {
         self.ended = true;
+        if let Some(tape) = self.state.tape_mut() {
+            tape.is_over = true;
+            self.state.notice(false, "end of the recording: Home plays it again, q quits");
+        }
         if self.feed.is_live() { Err(AppError::SourceEnded) } else { Ok(()) }
     }
 
@@ -218,9 +239,7 @@ impl App {
     /// The only place where a wish becomes a deed.
     fn perform(&mut self, effect: Effect) -> Result<(), AppError> {
         let outcome = match effect {
-            Effect::Pin(_) | Effect::Restore if self.replay => {
-                sentence("a recording is shown: there is nothing to pin")
-            }
+            Effect::Pin(_) | Effect::Restore if self.replay => sentence("pinning is not possible in a replay"),
             Effect::Pin(requests) => self.hand.pin(&requests),
             Effect::Restore => self.hand.restore(),
             Effect::SetInterval(interval) => {
@@ -232,14 +251,19 @@ impl App {
             Effect::WriteCard => self.write_card(),
             Effect::SaveSettings => self.save_settings(),
             Effect::Mark if !self.stream.is_recorded() => {
-                sentence("nothing is recorded, so nothing was marked: R begins a recording")
+                sentence("no marker added, because nothing is being recorded: R starts a recording")
             }
             Effect::Mark => Outcome {
-                lines: vec![line("marked in the recording")],
+                lines: vec![line("marker added to the recording")],
                 events: vec![Event::Mark { at_ns: crate::source::now_ns() }],
                 ..Outcome::default()
             },
             Effect::Step => return self.step(),
+            Effect::Seek(to_ns) => return self.seek(to_ns),
+            Effect::Play(speed) => {
+                self.feed.command(Command::Pace(Pace::Times(speed)));
+                return Ok(());
+            }
             Effect::Stop => {
                 self.stops = true;
                 return Ok(());
@@ -274,7 +298,7 @@ impl App {
             }
             Ok(stream::Toggled::Ended(path)) => {
                 self.state.set_recording(None);
-                sentence(&format!("recording {} is closed", path.display()))
+                sentence(&format!("recording stopped: {}", path.display()))
             }
             Err(error) => {
                 self.state.set_recording(None);
@@ -301,10 +325,12 @@ impl App {
             Ok(path) => path,
             Err(sentence) => return warning(&sentence),
         };
-        let Some(metrics) = self.state.metrics() else { return sentence("there is no card yet") };
+        let Some(metrics) = self.state.metrics() else {
+            return sentence("there is no card yet: p pins, then c compares before and after");
+        };
         for (ending, format) in [("txt", Format::Text), ("md", Format::Markdown), ("json", Format::Json)] {
             let Some(text) = card(metrics, metrics.test, format) else {
-                return sentence("there is no card yet");
+                return sentence("there is no card yet: p pins, then c compares before and after");
             };
             let path = path.with_extension(ending);
             if let Err(error) = keep::write(&path, &text) {
@@ -338,22 +364,6 @@ impl App {
 
     fn stamp(&self) -> String {
         stream::file_stamp(self.state.metrics().map_or(0, |metrics| metrics.wall_ms))
-    }
-
-    /// One more sample of a frozen replay.
-    fn step(&mut self) -> Result<(), AppError> {
-        while !self.ended {
-            match self.feed.next()? {
-                Next::Item(item) => {
-                    if self.take(item)? {
-                        break;
-                    }
-                }
-                Next::Waiting => break,
-                Next::End => self.end()?,
-            }
-        }
-        Ok(())
     }
 
     /// The frame of this moment.

@@ -1,6 +1,7 @@
 //! Arguments → [`Config`]. Nothing is opened here; what cannot be meant is refused in one sentence.
 
 mod run;
+mod unknown;
 mod values;
 
 pub use run::{CardFormat, ObservedCommand, PinChoice};
@@ -12,7 +13,7 @@ use run::{CardArguments, RunArguments};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-use values::{Speed, keys, netns, pair, seconds, size, speed, watch};
+use values::{Speed, keys, netns, pair, place, seconds, size, speed, watch};
 
 /// What the user asked for.
 #[derive(Debug, Clone)]
@@ -77,10 +78,12 @@ pub enum Origin {
     Demo,
     /// A recording, this many times its own speed; none means as fast as it goes.
     Replay {
-        /// The recording.
-        file: PathBuf,
+        /// The recording; none is the one that is part of the program.
+        file: Option<PathBuf>,
         /// Times its own speed.
         speed: Option<f64>,
+        /// How long after its first sample it starts; none where that was not asked for.
+        at: Option<Duration>,
     },
 }
 
@@ -100,7 +103,7 @@ pub enum Face {
         /// Keys pressed before.
         keys: String,
     },
-    /// Nothing of the above: put back what a killed vnettop left pinned.
+    /// Nothing of the above: restore CPU affinities left behind by a killed vnettop.
     Undo,
     /// What works here and what is missing; true as JSON.
     Doctor(bool),
@@ -135,15 +138,16 @@ pub enum CliError {
 
 const EXAMPLES: &str = "\
 Examples:
-  vnettop                         the live screen; ? shows the keys, q leaves
+  vnettop                         the live screen; ? shows the keys, q quits
   vnettop demo                    the same on a bridge, two namespaces and a tun made for it
   vnettop --json -d 0.5 -n 20     twenty JSON objects, one every half second
   vnettop --watch nginx -d 0.1    nginx's threads, ten times a second
   vnettop --record run.zst        the screen, and a recording of it
-  vnettop --replay run.zst        that recording
+  vnettop replay run.zst          that recording, back and forth
+  vnettop replay                  the case that vnettop was made for
   vnettop run -- iperf3 -c HOST   that command, and how steady its rate was
   vnettop doctor                  what works here, what is missing, and what to do about it
-  vnettop undo                    put back what a killed vnettop left pinned
+  vnettop undo                    restore CPU affinities left behind by a killed vnettop
 
 Not a terminal: JSON lines. JSON.md names the fields, docs/ holds the manual.";
 
@@ -160,23 +164,44 @@ struct Arguments {
 enum CliCommand {
     /// The live screen on a bridge, two namespaces and a tun made for it; nothing is left behind
     Demo,
-    /// What works here and what is missing, with what it would add and the command to have it; exit code 1 where vnettop cannot work
+    /// Show a recording instead of this machine, back and forth; without FILE the case that vnettop was made for
+    Replay(ReplayArguments),
+    /// What works here and what is missing, with the command to fix it; exit code 1 where vnettop cannot work
     Doctor,
-    /// Put back every affinity mask that a vnettop which no longer runs left replaced
+    /// Restore CPU affinities left behind by a vnettop that crashed or was killed
     Undo,
     /// Print the settings in force as TOML, with where each comes from: a file, an option, or the default
     Config,
-    /// Run a benchmark under observation, then print a card: how steady it was, what moved, what was dropped
+    /// Run a benchmark under observation, then print a card: how steady it was, what migrated, what was dropped
     Run(RunArguments),
     /// Print the card of a recording: of a run, or of the pins in it
     Card(CardArguments),
 }
 
 #[derive(Debug, Args)]
+struct ReplayArguments {
+    /// The recording [default: the one that is part of the program]
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    pace: PaceArguments,
+}
+
+#[derive(Debug, Args)]
+struct PaceArguments {
+    /// Speed of a replay: times its own, or max
+    #[arg(long, value_name = "TIMES|max", value_parser = speed)]
+    speed: Option<Speed>,
+    /// Start a replay so long after its first sample, as in 90, 1:30 or 1:02:03
+    #[arg(long, value_name = "TIME", value_parser = place)]
+    at: Option<Duration>,
+}
+
+#[derive(Debug, Args)]
 #[command(next_help_heading = "Options of every command")]
 #[allow(clippy::struct_excessive_bools, reason = "one for each switch")]
 struct Options {
-    /// Time from tick to tick, fractions allowed [default: 0.5 on the screen, 0.1 in a run, 1 otherwise]
+    /// Time between samples, fractions allowed [default: 0.5 on the screen, 0.1 in a run, 1 otherwise]
     #[arg(short = 'd', long = "delay", value_name = "SECONDS", value_parser = seconds, global = true)]
     delay: Option<Duration>,
     /// Show N intervals, then exit
@@ -188,7 +213,7 @@ struct Options {
     /// Network namespaces to show: all, self, or by name, inode or pid; repeatable [default: all in the machine's own, else self]
     #[arg(long, value_name = "NAME|all|self", value_parser = netns, global = true)]
     netns: Vec<String>,
-    /// Show beside vnettop's own figures what iperf3 writes into FILE with --json-stream
+    /// Show iperf3's own figures, which it writes to FILE with --json-stream, beside vnettop's
     #[arg(long, value_name = "FILE", global = true)]
     iperf3_json: Option<PathBuf>,
     /// Database socket or run directory of an Open vSwitch; repeatable [default: the usual one, and `OVS_RUNDIR`]
@@ -206,9 +231,8 @@ struct Options {
     /// Show the recording FILE instead of this machine
     #[arg(long, value_name = "FILE", conflicts_with_all = ["record", "iperf3_json", "drops", "exact_softirqs", "hop_cores"])]
     replay: Option<PathBuf>,
-    /// Speed of a replay: times its own, or max
-    #[arg(long, value_name = "TIMES|max", value_parser = speed, requires = "replay")]
-    speed: Option<Speed>,
+    #[command(flatten)]
+    pace: PaceArguments,
     /// Press these keys before printing, as in `tt<tab>` (`<tick>` waits for a sample)
     #[arg(long, value_name = "STRING", requires = "print", value_parser = keys, global = true)]
     keys: Option<String>,
@@ -227,10 +251,10 @@ struct Options {
     /// Change nothing on this machine: no pins, no undo
     #[arg(long, global = true)]
     readonly: bool,
-    /// Sample at ordinary priority even where real-time priority is allowed
+    /// Sample at normal priority even where real-time priority is allowed
     #[arg(long, global = true)]
     no_realtime: bool,
-    /// Put every replaced mask back on exit
+    /// Restore every replaced mask on exit
     #[arg(long, global = true)]
     restore_on_exit: bool,
     /// Rates in bytes instead of bits
@@ -245,7 +269,7 @@ struct Options {
     /// The same as --theme mono
     #[arg(long, global = true)]
     no_color: bool,
-    /// Leave the mouse to the terminal
+    /// Do not use the mouse, so that the terminal can select text
     #[arg(long, global = true)]
     no_mouse: bool,
     /// Read the settings of FILE too, over those of the usual files; saving goes there
@@ -330,18 +354,26 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> 
         Face::Run(_) => 100,
         _ => 1000,
     };
+    let replayed = |file, pace: PaceArguments| Origin::Replay {
+        file,
+        at: pace.at,
+        speed: match pace.speed {
+            Some(Speed::Times(times)) => Some(times),
+            Some(Speed::Max) => None,
+            None => (face == Face::Screen).then_some(1.0),
+        },
+    };
+    let has_pace = options.pace.speed.is_some() || options.pace.at.is_some();
     let origin = match (arguments.command, options.replay) {
-        (Some(_), Some(_)) => return Err(CliError::Usage("--replay does not go with a command".to_owned())),
+        (Some(_), Some(_)) => return Err(CliError::Usage("--replay cannot be combined with a command".to_owned())),
+        (None, Some(file)) => replayed(Some(file), options.pace),
+        (_, None) if has_pace => {
+            let sentence = "--speed and --at need a recording: vnettop replay FILE --speed 10 --at 1:30";
+            return Err(CliError::Usage(sentence.to_owned()));
+        }
+        (Some(CliCommand::Replay(replay)), None) => replayed(replay.file, replay.pace),
         (Some(CliCommand::Demo), None) => Origin::Demo,
         (_, None) => Origin::Live,
-        (None, Some(file)) => Origin::Replay {
-            file,
-            speed: match options.speed {
-                Some(Speed::Times(times)) => Some(times),
-                Some(Speed::Max) => None,
-                None => (face == Face::Screen).then_some(1.0),
-            },
-        },
     };
     Ok(Config {
         interval: options.delay.unwrap_or(Duration::from_millis(interval_ms)),
@@ -364,11 +396,14 @@ fn cli_error(error: &clap::Error) -> CliError {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         return CliError::Text(text);
     }
+    if let Some(sentence) = unknown::sentence(error) {
+        return CliError::Usage(sentence);
+    }
     let sentence = text.split("\n\n").next().unwrap_or_default();
     let words: Vec<&str> = sentence.split_whitespace().collect();
     let clean: String = words.join(" ").chars().filter(|c| !c.is_control()).collect();
     let way_out = if error.kind() == ErrorKind::UnknownArgument && text.contains("Usage: vnettop run") {
-        ": a command stands behind --, as in vnettop run -- iperf3 -c HOST"
+        ": put -- before the command: vnettop run -- iperf3 -c HOST"
     } else {
         ""
     };
@@ -398,6 +433,42 @@ mod tests {
                 other => panic!("'{line}' is refused, not {other:?}"),
             }
         }
+    }
+
+    #[test]
+    fn a_word_that_there_is_not_is_answered_with_the_one_that_was_meant() {
+        let said = |line: &str| match parsed(line) {
+            Err(CliError::Usage(sentence)) => sentence,
+            other => panic!("'{line}' is refused, not {other:?}"),
+        };
+        for (line, words) in [
+            ("topp", "there is no command 'topp': there are demo, replay, doctor"),
+            ("repaly", "did you mean 'replay'?"),
+            ("--pin", "--pin is an option of vnettop run: vnettop run --pin -- iperf3 -c HOST"),
+            ("-i eth0", "/ and a part of the name filters"),
+            ("--jsno", "did you mean --json?"),
+            ("--print 10x5", "at least 60x15"),
+            ("--speed 2", "vnettop replay FILE --speed 10"),
+            ("replay --at 1:99", "as in 90, 1:30 or 1:02:03"),
+            ("demo --at 1", "--at"),
+        ] {
+            assert!(said(line).contains(words), "'{line}': {}", said(line));
+        }
+    }
+
+    #[test]
+    fn a_replay_has_a_file_or_is_the_shipped_one_and_starts_where_it_is_told() {
+        let origin = |line: &str| parsed(line).expect("good arguments").origin;
+        let shipped = Origin::Replay { file: None, speed: Some(1.0), at: None };
+        assert_eq!(origin("replay"), shipped);
+        let file = Some(PathBuf::from("a.zst"));
+        let told = Origin::Replay { file: file.clone(), speed: None, at: Some(Duration::from_secs(3723)) };
+        assert_eq!(origin("replay a.zst --speed max --at 1:02:03"), told);
+        assert_eq!(origin("--replay a.zst --speed max --at 1:02:03"), told, "the option does the same");
+        assert_eq!(
+            origin("replay a.zst --at 1.5"),
+            Origin::Replay { file, speed: Some(1.0), at: Some(Duration::from_millis(1500)) }
+        );
     }
 
     #[test]

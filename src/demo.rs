@@ -148,7 +148,9 @@ impl Demo {
         }
         end(&mut child);
         match line {
-            Ok(text) if text.is_empty() => Err(DemoError::Child { role, text: "it ended without a word".to_owned() }),
+            Ok(text) if text.is_empty() => {
+                Err(DemoError::Child { role, text: "it exited without a message".to_owned() })
+            }
             Ok(text) => Err(DemoError::Child { role, text }),
             Err(error) => Err(DemoError::Spawn { role, error }),
         }

@@ -11,6 +11,7 @@ pub mod doctor;
 pub mod drops;
 pub mod finding;
 pub mod flow;
+pub mod highlights;
 pub mod history;
 pub mod inquiry;
 pub mod jitter;
@@ -52,6 +53,7 @@ pub use cores::CoreMetrics;
 pub use drops::Drop;
 pub use finding::Finding;
 pub use flow::{Bin, FlowBasis, FlowMetrics};
+pub use highlights::{Highlight, HighlightKind, Highlights};
 pub use jitter::Jitter;
 pub use limit::{Limit, LimitKind};
 pub use links::{LinkMetrics, OvsPlace};
@@ -169,7 +171,7 @@ impl Metrics {
 
 /// Folds the stream of a run into metrics; keeps the previous sample and what needs more than two. A sample goes through two
 /// stages: what it says of the machine, and of that what concerns a benchmark, from its flows to what is found.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Derivation {
     previous: Option<Sample>,
     machine: FirstStage,
@@ -276,7 +278,7 @@ impl Derivation {
 }
 
 /// The first stage: links, cores, threads, and who they belong to.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct FirstStage {
     owners: Owners,
     history: History,

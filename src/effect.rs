@@ -40,6 +40,10 @@ pub enum Effect {
     Mark,
     /// Show the next sample of a frozen replay.
     Step,
+    /// Show a replay as it was at the last sample not after this moment, recorded monotonic ns.
+    Seek(u64),
+    /// Play a recording at so many times its own speed from now on.
+    Play(f64),
     /// Stop the program until somebody continues it.
     Stop,
 }
@@ -81,7 +85,7 @@ impl Outcome {
     pub fn readonly() -> Self {
         let mut outcome = Self::default();
         outcome
-            .warn("nothing was changed: vnettop runs with --readonly, start it without to pin or put back".to_owned());
+            .warn("nothing was changed: vnettop runs with --readonly; start it without to pin or restore".to_owned());
         outcome
     }
 

@@ -4,14 +4,15 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 use vnettop::app::look::{self, Look};
 use vnettop::app::run::Destination;
-use vnettop::app::{self, App, AppError, Ended, Signals, Stream};
+use vnettop::app::{self, App, AppError, Ended, Player, SHIPPED_STARTS_AT, Signals, Stream};
 use vnettop::cli::{self, CliError, Config, Face, Origin};
 use vnettop::config::{Configuration, Places, SaveSource};
 use vnettop::demo::{self, Demo};
 use vnettop::effect::{self, Hand, Outcome};
-use vnettop::record::{Recorder, Recording};
+use vnettop::record::{Recorder, Recording, StoredIn};
 use vnettop::source::doctor::DoctorScope;
 use vnettop::source::feed::{Feed, Pace};
 use vnettop::source::ovs;
@@ -30,10 +31,16 @@ fn main() -> ExitCode {
         return demo::run_child(&arguments[1..]);
     }
     match cli::parse(arguments, io::stdout().is_terminal()).and_then(configured) {
-        Ok((config, configuration)) => run(&config, &configuration).unwrap_or_else(|error| {
-            term::say(error);
-            ExitCode::from(1)
-        }),
+        Ok((config, configured)) => match missing_namespace(&config) {
+            Some(sentence) => {
+                term::say(sentence);
+                ExitCode::from(2)
+            }
+            None => run(&config, &configured).unwrap_or_else(|error| {
+                term::say(error);
+                ExitCode::from(1)
+            }),
+        },
         Err(CliError::Settings(sentence)) => {
             term::say(sentence);
             ExitCode::from(2)
@@ -75,6 +82,13 @@ struct Configured {
     look: Look,
 }
 
+/// What is named and not there would be an empty screen. A command may make its namespace itself.
+fn missing_namespace(config: &Config) -> Option<String> {
+    let is_looked_at =
+        matches!(config.face, Face::Screen | Face::Json | Face::Print { .. }) && config.origin == Origin::Live;
+    if is_looked_at { choice(config, None).missing() } else { None }
+}
+
 fn run(config: &Config, configured: &Configured) -> Result<ExitCode, Box<dyn std::error::Error>> {
     if let Face::Settings { plain } = config.face {
         let configuration = &configured.configuration;
@@ -109,11 +123,10 @@ fn run(config: &Config, configured: &Configured) -> Result<ExitCode, Box<dyn std
     // Before any thread: entering namespaces is for single-threaded processes.
     let demo = if config.origin == Origin::Demo { Some(demo::start(1)?) } else { None };
     let recorder = config.record.as_deref().map(Recorder::create).transpose()?;
-    let feed = feed(config, demo.as_ref())?;
+    let Opened { stream, feed, player } = open(config, demo.as_ref(), recorder)?;
     // Only after the files are open: a fifo may keep us waiting for ever. JSON lines alone have nothing to put in order.
     let plain = config.face == Face::Json && config.record.is_none();
     let signals = if plain { Signals::none()? } else { Signals::take()? };
-    let stream = Stream::new(recorder);
     let ended = match &config.face {
         Face::Json => {
             if feed.is_live() {
@@ -124,11 +137,12 @@ fn run(config: &Config, configured: &Configured) -> Result<ExitCode, Box<dyn std
         Face::Print { width, height, keys } => {
             // A pipe takes UTF-8 whatever the locale says.
             let theme = Theme::plain(!config.preferences.ascii);
-            let app = world(config, configured, demo.as_ref(), stream, feed);
+            let app = world(config, configured, demo.as_ref(), (stream, feed, player))?;
             app::print(app, &signals, keys, (*width, *height), theme, &mut term::StdoutWriter::take()?)?
         }
         Face::Screen | Face::Undo | Face::Settings { .. } | Face::Doctor(_) | Face::Run(_) | Face::Card { .. } => {
-            live_screen(config, configured, demo.as_ref(), stream, feed, &signals)?
+            let app = world(config, configured, demo.as_ref(), (stream, feed, player))?;
+            live_screen(config, configured, app, &signals)?
         }
     };
     Ok(match ended {
@@ -137,15 +151,7 @@ fn run(config: &Config, configured: &Configured) -> Result<ExitCode, Box<dyn std
     })
 }
 
-fn live_screen(
-    config: &Config,
-    configured: &Configured,
-    demo: Option<&Demo>,
-    stream: Stream,
-    feed: Feed,
-    signals: &Signals,
-) -> Result<Ended, AppError> {
-    let app = world(config, configured, demo, stream, feed);
+fn live_screen(config: &Config, configured: &Configured, app: App, signals: &Signals) -> Result<Ended, AppError> {
     let utf8 = !look::ascii(&config.preferences, environment);
     let themes = configured.look.colors().map(|colors| Theme { colors, utf8 }).collect();
     signals.take_terminal().map_err(AppError::Terminal)?;
@@ -169,7 +175,7 @@ fn run_command(config: &Config, run: &cli::ObservedCommand) -> Result<ExitCode, 
     let destination = run.card.as_deref().map(|path| Destination::open(path, recording)).transpose()?;
     let recorder = config.record.as_deref().map(Recorder::create).transpose()?;
     let hand = Hand::new(Box::new(effect::Kernel), effect::journal_dir(environment), config.preferences.readonly);
-    let feed = feed(config, None)?;
+    let feed = live_feed(config, None)?;
     let observed = app::run::run(&plan(config, run), feed, hand, recorder)?;
     observed.notes.iter().for_each(term::say);
     let Some(card) = &observed.card else { return Ok(ExitCode::from(observed.code)) };
@@ -250,11 +256,51 @@ fn write_card(text: &str, destination: Option<Destination>, otherwise: &mut dyn 
     }
 }
 
-fn feed(config: &Config, demo: Option<&Demo>) -> Result<Feed, Box<dyn std::error::Error>> {
-    if let Origin::Replay { file, speed } = &config.origin {
-        let pace = speed.map_or(Pace::Fast, Pace::Times);
-        return Ok(Feed::replay(Recording::open(file)?, pace)?);
-    }
+/// Where the items come from, and what becomes of them.
+struct Opened {
+    stream: Stream,
+    feed: Feed,
+    player: Option<Player>,
+}
+
+fn open(
+    config: &Config,
+    demo: Option<&Demo>,
+    recorder: Option<Recorder>,
+) -> Result<Opened, Box<dyn std::error::Error>> {
+    let mut stream = Stream::new(recorder);
+    let Origin::Replay { file, speed, at } = &config.origin else {
+        return Ok(Opened { stream, feed: live_feed(config, demo)?, player: None });
+    };
+    let stored = file.clone().map_or(StoredIn::Program, StoredIn::File);
+    let recording = Recording::open_stored(&stored)?;
+    let pace = speed.map_or(Pace::Fast, Pace::Times);
+    let shows_frames = config.face != Face::Json;
+    let player =
+        if stored.is_lasting() && (shows_frames || at.is_some()) { Player::open(stored.clone())? } else { None };
+    let Some(player) = player else {
+        if at.is_some() {
+            return Err("--at needs a recording in a file, with samples in it: a pipe plays from its start".into());
+        }
+        return Ok(Opened { stream, feed: Feed::replay(recording, pace)?, player: None });
+    };
+    // Frames are looked for by the app itself.
+    let (feed, player) = match at {
+        Some(at) if !shows_frames => {
+            let start = player.start_at(after(player.first_ns(), *at), None)?;
+            stream.go_on_from(start.derivation);
+            (Feed::replay(start.reel, pace)?, None)
+        }
+        _ => (Feed::replay(recording, pace)?, Some(player)),
+    };
+    Ok(Opened { stream, feed, player })
+}
+
+fn after(first_ns: u64, at: Duration) -> u64 {
+    first_ns.saturating_add(u64::try_from(at.as_nanos()).unwrap_or(u64::MAX))
+}
+
+fn live_feed(config: &Config, demo: Option<&Demo>) -> Result<Feed, Box<dyn std::error::Error>> {
     // What somebody keeps may be added up later.
     let looked_at_only = config.face == Face::Screen && config.record.is_none();
     let scope = ReadScope {
@@ -291,7 +337,12 @@ fn choice(config: &Config, demo: Option<&Demo>) -> Choice {
     }
 }
 
-fn world(config: &Config, configured: &Configured, demo: Option<&Demo>, stream: Stream, feed: Feed) -> App {
+fn world(
+    config: &Config,
+    configured: &Configured,
+    demo: Option<&Demo>,
+    (stream, feed, player): (Stream, Feed, Option<Player>),
+) -> Result<App, AppError> {
     let replay = matches!(config.origin, Origin::Replay { .. });
     let mode = match config.origin {
         Origin::Live => Mode::Live,
@@ -328,7 +379,17 @@ fn world(config: &Config, configured: &Configured, demo: Option<&Demo>, stream: 
         saved: configured.saved.clone(),
         theme: config.preferences.theme.clone(),
     };
-    App::new(state, stream, hand, feed, options)
+    let app = App::new(state, stream, hand, feed, options);
+    let (Some(player), Origin::Replay { file, speed, at }) = (player, &config.origin) else { return Ok(app) };
+    let mut app = app.with_player(player, *speed);
+    let is_shipped_screen = file.is_none() && config.face == Face::Screen;
+    if is_shipped_screen {
+        app.state.open_card_when_ready();
+    }
+    if let Some(at) = at.or(is_shipped_screen.then_some(SHIPPED_STARTS_AT)) {
+        app.start_at(at)?;
+    }
+    Ok(app)
 }
 
 /// The demo shows its own processes: nobody else's belong on its screen either.
@@ -344,7 +405,7 @@ fn watched(config: &Config, demo: Option<&Demo>) -> Vec<String> {
 
 fn undo(config: &Config) -> ExitCode {
     if config.preferences.readonly {
-        term::say("--readonly refuses to undo: leave it away");
+        term::say("undo changes affinities, which --readonly forbids: run it without");
         return ExitCode::from(1);
     }
     let dir = match effect::journal_dir(environment) {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::PathBuf;
 
-pub use read::Recording;
+pub use read::{Bookmark, Recording, StoredIn};
 pub use write::Recorder;
 
 /// The only format there is; a file of another version is refused with a sentence.

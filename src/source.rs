@@ -90,8 +90,8 @@ pub enum SourceError {
     },
     /// The limit of open files.
     #[error(
-        "vnettop takes {least} open files and may have {limit} only: allow it more, as with ulimit -n {least} in the shell that \
-         starts it (LimitNOFILE={least} in a service)"
+        "vnettop needs {least} open files and may have only {limit}: run ulimit -n {least} in the shell that starts \
+         it (LimitNOFILE={least} in a service)"
     )]
     Descriptors {
         /// How many this process may have (`RLIMIT_NOFILE`).

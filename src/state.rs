@@ -2,6 +2,7 @@
 //! Selections are identities, never row numbers. Choices are written by `update` only; samples and outcomes come in
 //! through [`State::receive`] and [`State::outcome`]. It reads no clock and draws nothing.
 
+mod axis;
 mod choices;
 mod columns;
 mod cores;
@@ -13,11 +14,12 @@ mod selection;
 mod settings;
 mod sticky;
 mod stir;
+mod tape;
 mod test;
 mod threads;
 mod tree;
 
-use crate::action::{KeyMap, Pane, Place};
+use crate::action::{KeyMap, Pane, Place, RowId};
 use crate::derive::placement::Proposal;
 use crate::derive::{Metrics, OverriddenPin, Test};
 use crate::effect::Outcome;
@@ -25,17 +27,20 @@ use crate::sample::{Event, OnRequest};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+pub use crate::action::{CoreSort, LinkSort, ThreadSort};
+pub use axis::TimeAxis;
 pub use choices::{Choices, Part, ThemeList};
 pub use columns::{LinkColumn, ThreadColumn};
-pub use cores::{CoreList, CoreSort};
-pub use links::{Hidden, Idle, LinkList, LinkSort, ListShape};
+pub use cores::CoreList;
+pub use links::{Hidden, Idle, LinkList, ListShape};
 pub use notices::{Notice, Notices};
-pub use overlay::Overlay;
+pub use overlay::{HelpPage, Overlay};
 pub use selection::Selection;
 pub use settings::{Mode, Settings, Units};
 pub use sticky::Sticky;
+pub use tape::Tape;
 pub use test::{TestList, rows};
-pub use threads::{ThreadList, ThreadSort};
+pub use threads::ThreadList;
 pub use tree::LinkRow;
 
 /// Whether the screen follows the samples.
@@ -66,23 +71,40 @@ pub struct State {
     pub(crate) cores: CoreList,
     pub(crate) threads: ThreadList,
     pub(crate) tests: TestList,
+    pub(crate) axis: TimeAxis,
+    /// The focused pane has the whole screen.
+    pub(crate) is_zoomed: bool,
     pub(crate) overlay: Overlay,
     pub(crate) notices: Notices,
     pub(crate) sticky: Sticky,
     pub(crate) themes: ThemeList,
     keys: KeyMap,
     parts: Vec<Part>,
+    tape: Option<Tape>,
     recording: Option<String>,
     shown: Option<Metrics>,
     waiting: Option<Metrics>,
     behind: Behind,
     pinned_at_ns: Option<u64>,
+    had_card: bool,
+    /// The card opens by itself, once.
+    opens_card: bool,
+}
+
+/// When the last pin was seen, monotonic ns, once these metrics are known; none when it was taken back.
+#[must_use]
+pub fn pinned_at_ns(before: Option<u64>, metrics: &Metrics) -> Option<u64> {
+    metrics.events.iter().fold(before, |pinned, event| match event {
+        Event::Pinned { .. } => Some(metrics.at_ns),
+        Event::Restored { .. } => None,
+        _ => pinned,
+    })
 }
 
 /// One sentence for all pins that were found undone at once.
 fn undone(pins: &[OverriddenPin]) -> Option<String> {
     let (first, more) = (pins.first()?.sentence(), pins.len() - 1);
-    Some(if more == 0 { first } else { format!("{first} (so with {more} more: F)") })
+    Some(if more == 0 { first } else { format!("{first} (and {more} more: F)") })
 }
 
 impl State {
@@ -97,17 +119,22 @@ impl State {
             cores: CoreList::default(),
             threads: ThreadList::default(),
             tests: TestList::default(),
+            axis: TimeAxis::default(),
+            is_zoomed: false,
             overlay: Overlay::None,
             notices: Notices::default(),
             sticky: Sticky::default(),
             themes: ThemeList::default(),
             keys: KeyMap::default(),
             parts: Choices::default().parts,
+            tape: None,
             recording: None,
             shown: None,
             waiting: None,
             behind: Behind::default(),
             pinned_at_ns: None,
+            had_card: false,
+            opens_card: false,
         }
     }
 
@@ -124,7 +151,14 @@ impl State {
         } else {
             self.tests.apply(&mut metrics);
         }
+        let had_card = self.had_card;
         self.follow_pins(&metrics);
+        if self.opens_card && self.had_card && !had_card {
+            self.opens_card = false;
+            if self.overlay == Overlay::None {
+                self.overlay = Overlay::Card { scroll: 0 };
+            }
+        }
         match &self.shown {
             Some(shown) if holds => {
                 let second = |at_ns: u64| usize::try_from(at_ns / 1_000_000_000).unwrap_or(usize::MAX);
@@ -137,6 +171,49 @@ impl State {
             let notice = Notice { warning: true, text, finding: Some("mask_changed") };
             self.notices.add(notice, self.newest().map(|metrics| metrics.at_ns));
         }
+    }
+
+    /// Forgets what was received, for a recording that is shown from another place on; what is chosen stays. `pinned_at_ns` is when the pin that
+    /// stands there was seen.
+    pub fn rewind(&mut self, pinned_at_ns: Option<u64>) {
+        (self.shown, self.waiting, self.behind) = (None, None, Behind::default());
+        self.pinned_at_ns = pinned_at_ns;
+        self.links.forget_traffic();
+        self.notices.clear();
+        if let Some(tape) = &mut self.tape {
+            tape.is_over = false;
+        }
+    }
+
+    /// Takes metrics on the way to those that will be shown: what is said and done in them, and which links move.
+    pub fn pass(&mut self, metrics: &Metrics) {
+        self.notices.age(metrics.at_ns);
+        self.follow_pins(metrics);
+        self.links.follow(metrics);
+        if let Some(text) = undone(&metrics.undone) {
+            self.notices.add(Notice { warning: true, text, finding: Some("mask_changed") }, Some(metrics.at_ns));
+        }
+    }
+
+    /// The recording that is replayed, as far as it is known.
+    pub fn set_tape(&mut self, tape: Tape) {
+        self.tape = Some(tape);
+    }
+
+    /// The same, to be changed.
+    pub fn tape_mut(&mut self) -> Option<&mut Tape> {
+        self.tape.as_mut()
+    }
+
+    /// The recording that is replayed; none where nothing is, or where it can only be played from its start to its end.
+    #[must_use]
+    pub fn tape(&self) -> Option<&Tape> {
+        self.tape.as_ref()
+    }
+
+    /// Has the card opened by itself when it is ready, unless something else is open then.
+    pub fn open_card_when_ready(&mut self) {
+        self.opens_card = true;
     }
 
     /// What came of an effect: its sentences replace those of the one before.
@@ -152,6 +229,11 @@ impl State {
     pub fn notice(&mut self, warning: bool, text: impl Into<String>) {
         let at_ns = self.newest().map(|metrics| metrics.at_ns);
         self.notices.replace(std::iter::once((warning, text.into())), at_ns);
+    }
+
+    /// The same, of what these metrics tell: they are not shown yet.
+    fn notice_at(&mut self, at_ns: u64, text: String) {
+        self.notices.replace(std::iter::once((false, text)), Some(at_ns));
     }
 
     /// One more sentence, beside those of the last thing done: something happened that nobody asked for.
@@ -178,26 +260,25 @@ impl State {
 
     /// Remembers when threads were pinned, tells the pins of a recording, and says once when the card is there.
     fn follow_pins(&mut self, metrics: &Metrics) {
-        let had_card = self.newest().is_some_and(|newest| newest.card.is_some());
+        let had_card = std::mem::replace(&mut self.had_card, metrics.card.is_some());
         let mut told = Vec::new();
         for event in &metrics.events {
             match event {
                 Event::Pinned { thread, got, .. } => {
-                    self.pinned_at_ns = Some(metrics.at_ns);
                     told.push(format!("{} pinned to {got}", thread.tid));
                 }
                 Event::Restored { thread, got, .. } => {
-                    self.pinned_at_ns = None;
-                    told.push(format!("{} put back to {got}", thread.tid));
+                    told.push(format!("{} restored to {got}", thread.tid));
                 }
                 _ => {}
             }
         }
+        self.pinned_at_ns = pinned_at_ns(self.pinned_at_ns, metrics);
         if self.settings.mode == Mode::Replay && !told.is_empty() {
-            self.notice(false, format!("in the recording: {}", told.join(", ")));
+            self.notice_at(metrics.at_ns, format!("in the recording: {}", told.join(", ")));
         }
-        if metrics.card.is_some() && !had_card && self.newest().is_some() {
-            self.notice(false, "the card is ready: press c to see before and after the pin");
+        if metrics.card.is_some() && !had_card {
+            self.notice_at(metrics.at_ns, "the card is ready: press c to see before and after the pin".to_owned());
         }
     }
 
@@ -211,6 +292,12 @@ impl State {
     #[must_use]
     pub fn links(&self) -> &LinkList {
         &self.links
+    }
+
+    /// What is chosen of the axis of the graph.
+    #[must_use]
+    pub fn axis(&self) -> &TimeAxis {
+        &self.axis
     }
 
     /// Of several tests the screen is about this one.
@@ -287,11 +374,13 @@ impl State {
     #[must_use]
     pub fn place(&self) -> Place {
         match &self.overlay {
+            Overlay::None if self.settings.mode == Mode::Replay => Place::Replay,
             Overlay::None => Place::Main,
             Overlay::Findings { .. } => Place::Findings,
             Overlay::Paths { .. } => Place::Paths,
             Overlay::Drops { .. } => Place::Drops,
             Overlay::Card { .. } => Place::Card,
+            Overlay::Details { .. } => Place::Details,
             Overlay::Help { .. } | Overlay::Proposal { result: Err(_), .. } => Place::Help,
             Overlay::Proposal { result: Ok(_), .. } => Place::Proposal,
             Overlay::Filter { .. } | Overlay::ChooseCores { .. } => Place::Text,
@@ -306,6 +395,22 @@ impl State {
             drops: asked.drops || matches!(self.overlay, Overlay::Drops { .. }),
             hops: asked.hops || matches!(self.overlay, Overlay::Paths { .. }),
             softirqs: asked.softirqs,
+        }
+    }
+
+    /// The row whose details can be shown: the selected one of the focused pane, else of cores the one looked at, else the first.
+    pub(crate) fn row(&self) -> Option<RowId> {
+        let metrics = self.metrics()?;
+        match self.focus {
+            Pane::Links => {
+                let first = || self.links.rows().first().map(|row| LinkList::id(metrics, row));
+                self.links.selection.id().or_else(first).map(RowId::Link)
+            }
+            Pane::Cores => self.cores.looked_at().map(|at| RowId::Core(metrics.cores[at].place.core)),
+            Pane::Threads => {
+                let first = || self.threads.rows().first().map(|&at| metrics.threads[at].sample.id);
+                self.threads.selection.id().or_else(first).map(RowId::Thread)
+            }
         }
     }
 
@@ -329,6 +434,8 @@ impl State {
 
     fn show(&mut self, metrics: Metrics) {
         self.links.follow(&metrics);
+        self.axis.follow(&metrics.timeline);
+        self.threads.follow(&metrics);
         self.shown = Some(metrics);
         self.behind = Behind::default();
         self.arrange();

@@ -14,11 +14,10 @@ pub fn doubt(found: &Metadata) -> Option<String> {
 
 fn doubt_of(owner: u32, mode: u32, own: u32) -> Option<String> {
     if ![own, 0].contains(&owner) {
-        return Some(format!("belongs to another user (uid {owner}), so nothing in it is obeyed"));
+        return Some(format!("belongs to another user (uid {owner}), so it is not used"));
     }
     let written_by_others = mode & 0o022 != 0;
-    written_by_others
-        .then(|| format!("may be written to by others (mode {:03o}), so nothing in it is obeyed", mode & 0o777))
+    written_by_others.then(|| format!("is writable by others (mode {:03o}), so it is not used", mode & 0o777))
 }
 
 #[cfg(test)]

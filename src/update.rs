@@ -3,12 +3,15 @@
 
 mod motion;
 mod overlay;
+mod replay;
 mod sticky;
 
-use crate::action::{Action, Key, Pane};
+use crate::action::{Action, Key, Pane, SortColumn};
+use crate::derive::Timeline;
 use crate::derive::placement::propose;
 use crate::effect::Effect;
-use crate::state::{Idle, ListShape, Mode, Overlay, ScreenPhase, State};
+use crate::state::{Idle, ListShape, Mode, Overlay, ScreenPhase, State, TimeAxis};
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use sticky::tick;
@@ -56,19 +59,19 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
             state.apply_test();
         }
         Action::NextSort => next_sort(state),
+        Action::SortBy(column) => sort_by(state, column),
         Action::ReverseSort => reverse_sort(state),
         Action::ToggleTree => {
             state.links.shape = if state.links.shape == ListShape::Tree { ListShape::Flat } else { ListShape::Tree };
         }
-        Action::ToggleIdle => {
-            state.links.idle = if state.links.idle == Idle::Shown { Idle::Hidden } else { Idle::Shown };
-            state.links.idle_chosen = true;
-        }
+        Action::ToggleIdle(pane) => toggle_idle(state, pane.unwrap_or(state.focus)),
         Action::ToggleUnits => {
             state.settings.units = state.settings.units.next();
         }
         Action::ToggleFreeze if state.frozen() => state.thaw(),
         Action::ToggleFreeze => state.phase = ScreenPhase::Frozen,
+        Action::Faster if is_replay(state) => return replay::faster(state),
+        Action::Slower if is_replay(state) => return replay::slower(state),
         Action::Faster => return interval(state, INTERVALS_MS.iter().rev().find(|&&ms| ms < current_ms(state))),
         Action::Slower => return interval(state, INTERVALS_MS.iter().find(|&&ms| ms > current_ms(state))),
         Action::Propose => open_proposal(state),
@@ -84,13 +87,40 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         Action::Record => return Some(Effect::ToggleRecording),
         Action::NextTheme => next_theme(state),
         Action::SaveSettings => return Some(Effect::SaveSettings),
-        Action::Step => return step(state),
+        Action::Earlier => select_time(state, TimeAxis::earlier),
+        Action::Later => select_time(state, TimeAxis::later),
+        Action::SelectTime(at_ns) => state.axis.select(at_ns),
+        Action::ReleaseTime => drop(state.axis.release()),
+        Action::MoreTime if !state.axis.zoom(true) => state.notice(false, "the graph shows as much time as is kept"),
+        Action::LessTime if !state.axis.zoom(false) => state.notice(false, "the graph shows each bin of 100 ms"),
+        Action::MoreTime | Action::LessTime => {}
+        Action::ToggleZoom(pane) => toggle_zoom(state, pane),
+        Action::Step
+        | Action::StepBack
+        | Action::SeekBy(_)
+        | Action::SeekTo(_)
+        | Action::SeekStart
+        | Action::SeekEnd
+        | Action::NextHighlight
+        | Action::PreviousHighlight => return replay::seek(state, action),
         Action::Findings => state.overlay = Overlay::Findings { scroll: 0 },
         Action::Paths => state.overlay = Overlay::Paths { scroll: 0 },
         Action::Drops => state.overlay = Overlay::Drops { scroll: 0 },
         Action::ToggleExactSoftirqs => toggle_exact_softirqs(state),
+        Action::Details => {
+            if let Some(row) = state.row() {
+                state.overlay = Overlay::Details { row, scroll: 0 };
+            }
+        }
         Action::Card => state.overlay = Overlay::Card { scroll: 0 },
-        Action::Help => state.overlay = Overlay::Help { scroll: 0 },
+        Action::Help => overlay::help(state),
+        Action::TurnHelpPage => overlay::turn_help_page(state),
+        Action::Press(key) => {
+            state.overlay = Overlay::None;
+            let action =
+                state.keys().action_for(key, state.place()).filter(|action| !matches!(action, Action::Press(_)));
+            return action.and_then(|action| dispatch(state, action));
+        }
         Action::StartFilter => overlay::start_filter(state),
         Action::ChooseCores => overlay::choose_cores(state),
         Action::Insert(_) | Action::Erase | Action::EraseAll => overlay::edit(state, action),
@@ -101,11 +131,17 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
     None
 }
 
+fn is_replay(state: &State) -> bool {
+    state.settings.mode == Mode::Replay
+}
+
 /// Why nothing of this machine may be changed from here; none when it may.
 fn refusal(state: &State) -> Option<&'static str> {
     match state.settings.mode {
-        _ if state.settings.readonly => Some("--readonly: no thread is pinned or put back; start without it to do so"),
-        Mode::Replay => Some("this is a replay: its threads are not here to be pinned"),
+        _ if state.settings.readonly => {
+            Some("--readonly: no thread is pinned or restored; start vnettop without it to do so")
+        }
+        Mode::Replay => Some("pinning is not possible in a replay"),
         Mode::Live | Mode::Demo => None,
     }
 }
@@ -147,6 +183,34 @@ fn next_sort(state: &mut State) {
     }
 }
 
+/// By this column, its usual end first; a second time from the other end.
+fn sort_by(state: &mut State, column: SortColumn) {
+    match column {
+        SortColumn::Links(sort) => {
+            let list = &mut state.links;
+            (list.reversed, list.sort) = (list.sort == sort && !list.reversed, sort);
+            state.focus = Pane::Links;
+        }
+        SortColumn::Threads(sort) => {
+            let list = &mut state.threads;
+            (list.reversed, list.sort) = (list.sort == sort && !list.reversed, sort);
+            state.focus = Pane::Threads;
+        }
+    }
+}
+
+fn toggle_idle(state: &mut State, pane: Pane) {
+    let idle = if pane == Pane::Threads { &mut state.threads.idle } else { &mut state.links.idle };
+    *idle = if *idle == Idle::Shown { Idle::Hidden } else { Idle::Shown };
+    state.links.idle_chosen |= pane != Pane::Threads;
+}
+
+fn toggle_zoom(state: &mut State, pane: Option<Pane>) {
+    let other = pane.filter(|pane| *pane != state.focus);
+    state.is_zoomed = other.is_some() || !state.is_zoomed;
+    state.focus = other.unwrap_or(state.focus);
+}
+
 fn reverse_sort(state: &mut State) {
     let reversed = match state.focus {
         Pane::Links => &mut state.links.reversed,
@@ -162,7 +226,7 @@ fn current_ms(state: &State) -> u64 {
 
 fn interval(state: &mut State, ms: Option<&u64>) -> Option<Effect> {
     let Some(&ms) = ms else {
-        state.notice(false, "intervals go from 100 ms to 10 s");
+        state.notice(false, "the interval is between 100 ms and 10 s");
         return None;
     };
     state.settings.interval = Duration::from_millis(ms);
@@ -187,11 +251,11 @@ fn undo(state: &mut State) -> Option<Effect> {
     Some(Effect::Restore)
 }
 
-fn step(state: &mut State) -> Option<Effect> {
-    match (state.settings.mode, state.frozen()) {
-        (Mode::Replay, true) => return Some(Effect::Step),
-        (Mode::Replay, false) => state.notice(false, "'.' steps a frozen replay: press Space first"),
-        _ => state.notice(false, "'.' steps through a replay only; this is live"),
+/// Goes along the axis of what is on the screen.
+fn select_time(state: &mut State, go: fn(&mut TimeAxis, &Timeline)) {
+    let timeline = state.metrics().map(|metrics| Arc::clone(&metrics.timeline)).unwrap_or_default();
+    if timeline.bins.is_empty() {
+        return state.notice(false, "no rate is known yet, so there is no time to select");
     }
-    None
+    go(&mut state.axis, &timeline);
 }

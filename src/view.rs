@@ -12,7 +12,10 @@ mod flow;
 mod footer;
 mod format;
 mod frame;
+mod glossary;
 mod header;
+mod help;
+mod homes;
 mod layout;
 mod lines;
 mod links;
@@ -21,9 +24,11 @@ mod numbers;
 mod overlay;
 mod path;
 mod placement;
+mod row;
 mod strip;
 mod summary;
 mod table;
+mod tape;
 mod test;
 mod text;
 mod threads;
@@ -110,15 +115,27 @@ impl View {
     pub fn action_for(&self, mouse: Mouse) -> Option<Action> {
         match mouse {
             Mouse::Click { x, y } if self.overlay.area.height > 0 => {
-                self.overlay.action_at(x, y).or_else(|| self.footer.action_at(x, y))
+                let here = self.overlay.action_at(x, y).or_else(|| self.footer.action_at(x, y));
+                // Beside the box is away from it; in a proposal that is a no.
+                here.or_else(|| (!self.overlay.area.contains(x, y)).then_some(Action::Cancel))
             }
             Mouse::Click { x, y } => {
                 let spot = self.layers().into_iter().find_map(|canvas| canvas.action_at(x, y));
-                spot.or_else(|| self.pane_at(x, y).map(Action::Focus))
+                let finding = || self.finding.area.contains(x, y).then_some(Action::Findings);
+                spot.or_else(|| self.pane_at(x, y).map(Action::Focus)).or_else(finding)
             }
+            // Whatever lies under a box, it is the box that scrolls.
+            Mouse::ScrollUp { .. } if self.overlay.area.height > 0 => Some(Action::Scroll(Pane::Links, -3)),
+            Mouse::ScrollDown { .. } if self.overlay.area.height > 0 => Some(Action::Scroll(Pane::Links, 3)),
+            Mouse::ScrollUp { x, y } if self.is_graph(x, y) => Some(Action::LessTime),
+            Mouse::ScrollDown { x, y } if self.is_graph(x, y) => Some(Action::MoreTime),
             Mouse::ScrollUp { x, y } => self.pane_at(x, y).map(|pane| Action::Scroll(pane, -3)),
             Mouse::ScrollDown { x, y } => self.pane_at(x, y).map(|pane| Action::Scroll(pane, 3)),
         }
+    }
+
+    fn is_graph(&self, x: u16, y: u16) -> bool {
+        self.overlay.area.height == 0 && self.timeline.area.contains(x, y)
     }
 
     fn pane_at(&self, x: u16, y: u16) -> Option<Pane> {

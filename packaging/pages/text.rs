@@ -151,7 +151,8 @@ fn keys(page: &mut Vec<u8>) {
     roff.control("SH", ["KEYS"]);
     for (keys, help) in vnettop::action::KeyMap::default().help_lines() {
         roff.control("TP", []);
-        roff.text([bold(keys)]);
+        let keys: Vec<String> = keys.iter().map(ToString::to_string).collect();
+        roff.text([bold(keys.join(" "))]);
         roff.text([roman(help)]);
     }
     written(page, |page| roff.to_writer(page));

@@ -16,7 +16,7 @@ impl KeyMap {
     pub fn all(&self) -> impl Iterator<Item = (&'static str, &[Key])> {
         let first = |at: usize, name: &str| KEYS.iter().position(|row| row.name == name) == Some(at);
         let named = KEYS.iter().enumerate().filter(move |(at, row)| !row.name.is_empty() && first(*at, row.name));
-        named.map(|(_, row)| (row.name, self.keys(row)))
+        named.map(|(_, row)| (row.name, self.chosen(row).unwrap_or(row.keys)))
     }
 
     /// The same with these keys for what has this name. Nothing is checked: see [`Self::conflict`].
@@ -40,7 +40,7 @@ impl KeyMap {
                 let taken = KEYS[..at].iter().find(|other| {
                     other.name != row.name
                         && other.places.iter().any(|place| row.places.contains(place))
-                        && self.keys(other).contains(key)
+                        && self.has(other, *key)
                 });
                 if let Some(other) = taken {
                     return Some(self.taken_twice(*key, other, row));
@@ -49,7 +49,7 @@ impl KeyMap {
         }
         let typed = |keys: &[Key]| keys.iter().all(|key| matches!(key, Key::Char(_)));
         let stuck = self.all().find(|(name, keys)| WHILE_TYPING.contains(name) && typed(keys));
-        stuck.map(|(name, _)| format!("{name} needs a key that is no character, because characters are text while one types: Enter, F2, Ctrl-G"))
+        stuck.map(|(name, _)| format!("{name} needs a key that types no character: Enter, F2, Ctrl-G"))
     }
 
     fn taken_twice(&self, key: Key, one: &Binding, other: &Binding) -> String {
@@ -67,7 +67,7 @@ impl KeyMap {
     /// What a key asks for where the keys now go; none where it is not valid.
     #[must_use]
     pub fn action_for(&self, key: Key, place: Place) -> Option<Action> {
-        let valid = |row: &&Binding| row.places.contains(&place) && self.keys(row).contains(&key);
+        let valid = |row: &&Binding| row.places.contains(&place) && self.has(row, key);
         match (place, key) {
             (Place::Text, Key::Char(c)) => Some(Action::Insert(c)),
             _ => KEYS.iter().find(valid).map(|row| row.action),
@@ -77,7 +77,7 @@ impl KeyMap {
     /// The footer of a place: the first key of each hinted binding, its word, and what it does.
     pub fn hints(&self, place: Place) -> impl Iterator<Item = (Key, &'static str, Action)> {
         let hinted = KEYS.iter().filter(move |row| row.places.contains(&place) && !row.hint.is_empty());
-        hinted.filter_map(|row| Some((*self.keys(row).first()?, row.hint, row.action)))
+        hinted.filter_map(|row| Some((*self.keys(row).next()?, row.hint, row.action)))
     }
 
     /// The key to name in a sentence; `–` where there is none.
@@ -87,52 +87,76 @@ impl KeyMap {
         keys.and_then(|keys| keys.first()).map_or_else(|| "–".to_owned(), ToString::to_string)
     }
 
-    /// The key that now does what this one usually does.
+    /// The key that now does what this one usually does in this place.
     #[must_use]
-    pub fn now(&self, usual: &str) -> Option<String> {
-        let is = |key: &Key| key.to_string() == usual;
-        let row = KEYS.iter().find(|row| row.keys.iter().any(is))?;
-        self.keys(row).first().map(ToString::to_string)
+    pub fn now(&self, usual: &str, place: Place) -> Option<String> {
+        self.keys(usually(usual, place)?).next().map(ToString::to_string)
     }
 
-    /// A line such as `Enter applies · Esc leaves` with the keys in it that are in force.
+    /// What the key of this name asks for in this place.
     #[must_use]
-    pub fn foot(&self, usual: &str) -> String {
-        let part = |part: &str| {
-            let (key, rest) = part.split_once(' ').unwrap_or((part, ""));
-            self.now(key).map_or_else(|| part.to_owned(), |key| format!("{key} {rest}"))
-        };
+    pub fn action_named(&self, name: &str, place: Place) -> Option<Action> {
+        let mut here = KEYS.iter().filter(|row| row.places.contains(&place));
+        here.find(|row| self.keys(row).any(|key| key.to_string() == name)).map(|row| row.action)
+    }
+
+    /// A line such as `Enter applies · ↑ ↓ scroll` with the keys in it that are in force in this place; what has none is left out.
+    #[must_use]
+    pub fn foot(&self, usual: &str, place: Place) -> String {
         if self.0.is_empty() {
-            usual.to_owned()
-        } else {
-            usual.split(" · ").map(part).collect::<Vec<_>>().join(" · ")
+            return usual.to_owned();
         }
+        let part = |part: &str| {
+            let words: Vec<&str> = part.split(' ').collect();
+            let bare = |word: &str| word.trim_end_matches(':').to_owned();
+            let named = words.iter().take_while(|word| usually(&bare(word), place).is_some()).count();
+            let now = |word: &&str| Some(format!("{}{}", self.now(&bare(word), place)?, &word[bare(word).len()..]));
+            let mut told: Vec<String> = words[..named].iter().filter_map(now).collect();
+            let is_there = named == 0 || !told.is_empty();
+            told.extend(words[named..].iter().map(ToString::to_string));
+            is_there.then(|| told.join(" "))
+        };
+        usual.split(" · ").filter_map(part).collect::<Vec<_>>().join(" · ")
     }
 
     /// The table for people: keys and what they do, one line for neighbours with the same words.
     #[must_use]
-    pub fn help_lines(&self) -> Vec<(String, &'static str)> {
-        let mut lines: Vec<(String, &'static str)> = Vec::new();
-        for row in KEYS.iter().filter(|row| !self.keys(row).is_empty()) {
-            let at = lines.iter().position(|(_, help)| *help == row.help).unwrap_or_else(|| {
-                lines.push((String::new(), row.help));
-                lines.len() - 1
-            });
+    pub fn help_lines(&self) -> Vec<(Vec<Key>, &'static str)> {
+        let mut lines: Vec<(Vec<Key>, &'static str)> = Vec::new();
+        for row in KEYS {
             for key in self.keys(row) {
-                let name = key.to_string();
-                let shown = &mut lines[at].0;
-                if !shown.split(' ').any(|other| other == name) {
-                    let gap = if shown.is_empty() { "" } else { " " };
-                    let _ = write!(shown, "{gap}{name}");
+                let at = lines.iter().position(|(_, help)| *help == row.help).unwrap_or_else(|| {
+                    lines.push((Vec::new(), row.help));
+                    lines.len() - 1
+                });
+                if !lines[at].0.contains(key) {
+                    lines[at].0.push(*key);
                 }
             }
         }
         lines
     }
 
-    fn keys(&self, row: &Binding) -> &[Key] {
-        self.0.get(row.name).map_or(row.keys, Vec::as_slice)
+    fn chosen(&self, row: &Binding) -> Option<&[Key]> {
+        self.0.get(row.name).map(Vec::as_slice)
     }
+
+    /// The keys of this row. Of chosen ones it does without those that its name usually has and it has not, as ← in a replay.
+    fn keys<'a>(&'a self, row: &'a Binding) -> impl Iterator<Item = &'a Key> {
+        let chosen = self.chosen(row);
+        let usual =
+            chosen.and_then(|_| KEYS.iter().find(|first| first.name == row.name)).map_or(row.keys, |first| first.keys);
+        chosen.unwrap_or(row.keys).iter().filter(move |key| row.keys.contains(key) || !usual.contains(key))
+    }
+
+    fn has(&self, row: &Binding, key: Key) -> bool {
+        self.keys(row).any(|other| *other == key)
+    }
+}
+
+/// The row that usually has the key of this name in this place.
+fn usually(name: &str, place: Place) -> Option<&'static Binding> {
+    KEYS.iter().find(|row| row.places.contains(&place) && row.keys.iter().any(|key| key.to_string() == name))
 }
 
 /// The table as Markdown, for docs/screen.md.
@@ -140,7 +164,7 @@ impl KeyMap {
 pub fn markdown() -> String {
     let mut table = String::from("| key | what it does |\n|---|---|\n");
     for (keys, help) in KeyMap::default().help_lines() {
-        let keys: Vec<String> = keys.split(' ').map(|key| format!("`{key}`")).collect();
+        let keys: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
         let _ = writeln!(table, "| {} | {help} |", keys.join(" "));
     }
     table
@@ -149,14 +173,17 @@ pub fn markdown() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::action::Motion;
 
-    const PLACES: [Place; 8] = [
+    const PLACES: [Place; 10] = [
         Place::Main,
+        Place::Replay,
         Place::Help,
         Place::Findings,
         Place::Paths,
         Place::Drops,
         Place::Card,
+        Place::Details,
         Place::Proposal,
         Place::Text,
     ];
@@ -183,10 +210,15 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_one_name_have_the_same_keys() {
+    fn the_first_row_of_a_name_has_all_its_keys_and_every_other_lacks_only_what_means_something_else() {
         for row in KEYS.iter().filter(|row| !row.name.is_empty()) {
             let first = KEYS.iter().find(|other| other.name == row.name).expect("at least this one");
-            assert_eq!(row.keys, first.keys, "{}", row.name);
+            assert!(row.keys.iter().all(|key| first.keys.contains(key)), "{}", row.name);
+            for key in first.keys.iter().filter(|key| !row.keys.contains(key)) {
+                let taken =
+                    |place| KeyMap::default().action_for(*key, place).is_some_and(|action| action != row.action);
+                assert!(row.places.iter().any(|&place| taken(place)), "{key} of {} is free elsewhere", row.name);
+            }
         }
     }
 
@@ -223,8 +255,31 @@ mod tests {
         assert_eq!(map.action_for(Key::Char('y'), Place::Proposal), Some(Action::Accept), "the second one applies");
         assert_eq!(map.action_for(Key::Char('m'), Place::Main), None, "no key at all");
         assert!(map.hints(Place::Main).any(|(key, word, _)| (key, word) == (Key::F(10), "quit")));
-        assert_eq!(map.foot("p again applies · ↑ ↓ scroll · Esc leaves"), "y again applies · ↑ ↓ scroll · Esc leaves");
-        assert!(map.help_lines().iter().all(|(keys, help)| !help.contains("put a mark") && keys != "q"));
+        assert_eq!(
+            map.foot("p again: pin · ↑ ↓ scroll · Esc closes", Place::Proposal),
+            "y again: pin · ↑ ↓ scroll · Esc closes"
+        );
+        assert!(
+            map.help_lines().iter().all(|(keys, help)| !help.contains("add a marker") && *keys != [Key::Char('q')])
+        );
+    }
+
+    #[test]
+    fn a_chosen_key_is_valid_wherever_its_action_is_and_arrows_keep_to_time_in_a_replay() {
+        let moved = map(&[("left", &[Key::Left, Key::Char('b')]), ("next_test", &[Key::Char('y')])]);
+        assert_eq!(moved.conflict(), None);
+        for place in [Place::Main, Place::Replay] {
+            assert_eq!(moved.action_for(Key::Char('b'), place), Some(Action::Move(Motion::Left)), "{place:?}");
+            assert_eq!(moved.action_for(Key::Char('y'), place), Some(Action::NextTest), "{place:?}");
+        }
+        assert_eq!(moved.action_for(Key::Left, Place::Main), Some(Action::Move(Motion::Left)));
+        assert_eq!(moved.action_for(Key::Left, Place::Replay), Some(Action::SeekBy(-5)));
+        let taken = map(&[("left", &[Key::Char('[')])]).conflict().expect("[ goes back in a replay");
+        assert!(taken.starts_with("[ means both left and seek_back"), "{taken}");
+        let feet = map(&[("up", &[]), ("down", &[Key::Char('J')]), ("help_page", &[Key::F(2)])]);
+        let foot = feet.foot("Tab other page · Esc closes · ↑ ↓ scroll", Place::Help);
+        assert_eq!(foot, "F2 other page · Esc closes · J scroll", "a key means what it means there");
+        assert_eq!(feet.action_named("F2", Place::Help), Some(Action::TurnHelpPage));
     }
 
     #[test]
@@ -236,7 +291,7 @@ mod tests {
         );
         assert!(sentence(&[("quit", &[Key::Ctrl('c'), Key::Char('c')])]).starts_with("c means both quit and card"));
         assert!(sentence(&[("mark", &[Key::Ctrl('c')])]).starts_with("Ctrl-C cannot be given to mark"));
-        assert!(sentence(&[("cancel", &[Key::Char('b')])]).starts_with("cancel needs a key that is no character"));
+        assert!(sentence(&[("cancel", &[Key::Char('b')])]).starts_with("cancel needs a key that types no character"));
         assert!(sentence(&[("accept", &[])]).starts_with("accept needs a key"));
     }
 }

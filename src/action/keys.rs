@@ -7,7 +7,8 @@ use super::{Action, Key, Motion, Place};
 #[derive(Debug)]
 pub struct Binding {
     /// What it is called where its keys are chosen (`[keys]` of config.toml), the same for rows that belong together; empty
-    /// where it keeps its key.
+    /// where it keeps its key. The first row of a name has all its usual keys; another one may lack some that mean
+    /// something else where it is valid.
     pub name: &'static str,
     /// Any of these, unless others were chosen.
     pub keys: &'static [Key],
@@ -21,30 +22,74 @@ pub struct Binding {
     pub hint: &'static str,
 }
 
-const MAIN: &[Place] = &[Place::Main];
-const EVERYWHERE: &[Place] =
-    &[Place::Main, Place::Help, Place::Findings, Place::Paths, Place::Drops, Place::Card, Place::Proposal, Place::Text];
-const SCROLLS: &[Place] =
-    &[Place::Main, Place::Help, Place::Findings, Place::Paths, Place::Drops, Place::Card, Place::Proposal];
+const MAIN: &[Place] = &[Place::Main, Place::Replay];
+/// What a key does live and in a replay is not always the same: time goes both ways in one of them only.
+const LIVE: &[Place] = &[Place::Main];
+const REPLAY: &[Place] = &[Place::Replay];
+const EVERYWHERE: &[Place] = &[
+    Place::Main,
+    Place::Replay,
+    Place::Help,
+    Place::Findings,
+    Place::Paths,
+    Place::Drops,
+    Place::Card,
+    Place::Details,
+    Place::Proposal,
+    Place::Text,
+];
+const SCROLLS: &[Place] = &[
+    Place::Main,
+    Place::Replay,
+    Place::Help,
+    Place::Findings,
+    Place::Paths,
+    Place::Drops,
+    Place::Card,
+    Place::Details,
+    Place::Proposal,
+];
+/// Where Home and End are the first line and the last.
+const LINES: &[Place] = &[
+    Place::Main,
+    Place::Help,
+    Place::Findings,
+    Place::Paths,
+    Place::Drops,
+    Place::Card,
+    Place::Details,
+    Place::Proposal,
+];
 /// What lies over the panes and takes no text.
-const READ: &[Place] = &[Place::Help, Place::Findings, Place::Paths, Place::Drops, Place::Card, Place::Proposal];
+const READ: &[Place] =
+    &[Place::Help, Place::Findings, Place::Paths, Place::Drops, Place::Card, Place::Details, Place::Proposal];
 /// Where a finding or a card may be answered at once.
-const ANSWERS: &[Place] = &[Place::Main, Place::Findings, Place::Card];
+const ANSWERS: &[Place] = &[Place::Main, Place::Replay, Place::Findings, Place::Card];
 /// Where undo is obeyed though the footer has no room for it.
-const BOXES: &[Place] = &[Place::Help, Place::Paths, Place::Drops, Place::Proposal];
-const UNDO: &str = "undo: put back every mask that vnettop replaced";
-const MOVES: &str = "move the selection (Up and Down go from node to node among many cores)";
-const LEAVES: &str = "leave what lies over the panes; else clear notices, filter and selection";
-const CARD: &str = "the card: before and after the pin, and whether it helped";
-const FINDINGS: &str = "every finding, whole, with its numbers";
-const PATHS: &str = "the path of each flow: every link it crosses, hop by hop";
-const DROPS: &str = "drops: every packet the kernel drops here, by reason, function and interface";
-const TESTS: &str =
-    "of several tests: show the next one, or the one before; findings, card and proposals are of that one";
-const SPACE: &str = "freeze the screen, or let it go on; in a proposal: take a thread off, or on";
-const WRITES: &str = "write a report of this moment to a file; on the card: the card, in three formats";
-const APPLIES: &str = "apply what is proposed";
-const PAGES: &str = "move it by ten rows, to the first, to the last";
+const BOXES: &[Place] = &[Place::Help, Place::Paths, Place::Drops, Place::Details, Place::Proposal];
+const UNDO: &str = "undo: restore every replaced mask";
+const MOVES: &str = "select a row (of many cores: node by node)";
+const LEAVES: &str = "close the overlay; else clear notices, filter and selection";
+const CARD: &str = "the card: before and after the pin";
+const FINDINGS: &str = "every finding in full";
+const PATHS: &str = "the path of each flow, hop by hop";
+const DROPS: &str = "drops: every lost packet, by its reason";
+const TESTS: &str = "next or previous test of several";
+const SPACE: &str = "pause/resume; in a proposal: thread off/on";
+const WRITES: &str = "write a report of this moment to a file; on the card: save it as text, Markdown and JSON";
+const ENTER: &str = "every figure of the selected row";
+const IDLE: &str = "hide or show what is idle for 5 s";
+const TIME: &str = "read a time on the graph: back, forward";
+const SPAN: &str = "graph: more time, less time";
+const PAGES: &str = "ten rows up or down, first row, last row";
+const HELP: &str = "this help; again: marks and words";
+const SEEK: &str = "in a replay: 5 s back, or forward";
+const ENDS: &str = "in a replay: to the start of the recording, to its end";
+const EVENTS: &str = "in a replay: to the next pin, marker, dip or loss, or to the one before";
+const STEPS: &str = "in a replay: one sample back, or forward; then it is paused";
+const PACE: &str = "sample (or play) faster, slower";
+const APPLIES: &str = "apply the proposal";
+const PANES: &str = "next pane, previous pane";
 
 const fn row(
     name: &'static str,
@@ -61,28 +106,28 @@ const fn row(
 pub const KEYS: &[Binding] = &[
     row("up", &[Key::Up, Key::Char('k')], Action::Move(Motion::Up), SCROLLS, MOVES, ""),
     row("down", &[Key::Down, Key::Char('j')], Action::Move(Motion::Down), SCROLLS, MOVES, ""),
-    row("left", &[Key::Left, Key::Char('h')], Action::Move(Motion::Left), MAIN, MOVES, ""),
-    row("right", &[Key::Right, Key::Char('l')], Action::Move(Motion::Right), MAIN, MOVES, ""),
+    row("left", &[Key::Left, Key::Char('h')], Action::Move(Motion::Left), LIVE, MOVES, ""),
+    row("left", &[Key::Char('h')], Action::Move(Motion::Left), REPLAY, MOVES, ""),
+    row("right", &[Key::Right, Key::Char('l')], Action::Move(Motion::Right), LIVE, MOVES, ""),
+    row("right", &[Key::Char('l')], Action::Move(Motion::Right), REPLAY, MOVES, ""),
     row("page_up", &[Key::PageUp], Action::Move(Motion::PageUp), SCROLLS, PAGES, ""),
     row("page_down", &[Key::PageDown], Action::Move(Motion::PageDown), SCROLLS, PAGES, ""),
-    row("first", &[Key::Home], Action::Move(Motion::Home), SCROLLS, PAGES, ""),
-    row("last", &[Key::End], Action::Move(Motion::End), SCROLLS, PAGES, ""),
-    row(
-        "next_pane",
-        &[Key::Tab],
-        Action::NextPane,
-        MAIN,
-        "give the focus to the next pane, or to the one before",
-        "pane",
-    ),
-    row(
-        "previous_pane",
-        &[Key::BackTab],
-        Action::PreviousPane,
-        MAIN,
-        "give the focus to the next pane, or to the one before",
-        "",
-    ),
+    row("first", &[Key::Home, Key::Char('g')], Action::Move(Motion::Home), LINES, PAGES, ""),
+    row("first", &[Key::Char('g')], Action::Move(Motion::Home), REPLAY, PAGES, ""),
+    row("last", &[Key::End, Key::Char('G')], Action::Move(Motion::End), LINES, PAGES, ""),
+    row("last", &[Key::Char('G')], Action::Move(Motion::End), REPLAY, PAGES, ""),
+    row("seek_back", &[Key::Left, Key::Char('[')], Action::SeekBy(-5), REPLAY, SEEK, "-5 s"),
+    row("seek_forward", &[Key::Right, Key::Char(']')], Action::SeekBy(5), REPLAY, SEEK, "+5 s"),
+    row("seek_start", &[Key::Home], Action::SeekStart, REPLAY, ENDS, "start"),
+    row("seek_end", &[Key::End], Action::SeekEnd, REPLAY, ENDS, ""),
+    row("next_event", &[Key::Char('n')], Action::NextHighlight, REPLAY, EVENTS, "event"),
+    row("previous_event", &[Key::Char('N')], Action::PreviousHighlight, REPLAY, EVENTS, ""),
+    row("step_back", &[Key::Char('{')], Action::StepBack, REPLAY, STEPS, ""),
+    row("step", &[Key::Char('}')], Action::Step, REPLAY, STEPS, ""),
+    row("next_pane", &[Key::Tab], Action::NextPane, MAIN, PANES, "pane"),
+    row("previous_pane", &[Key::BackTab], Action::PreviousPane, MAIN, PANES, ""),
+    row("details", &[Key::Enter], Action::Details, MAIN, ENTER, ""),
+    row("details", &[Key::Enter], Action::Cancel, &[Place::Details], ENTER, ""),
     row(
         "propose",
         &[Key::Char('p')],
@@ -93,23 +138,16 @@ pub const KEYS: &[Binding] = &[
     ),
     row("propose", &[Key::Char('p')], Action::Accept, &[Place::Proposal], APPLIES, "apply"),
     row("accept", &[Key::Enter], Action::Accept, &[Place::Proposal], APPLIES, ""),
-    row(
-        "sticky",
-        &[Key::Char('P')],
-        Action::ToggleSticky,
-        MAIN,
-        "sticky: pin new workers of a pinned process too, or no longer",
-        "",
-    ),
+    row("auto_pin", &[Key::Char('P')], Action::ToggleSticky, MAIN, "auto-pin threads born later (on/off)", ""),
     row("undo", &[Key::Char('U')], Action::Undo, ANSWERS, UNDO, "undo"),
     row("undo", &[Key::Char('U')], Action::Undo, BOXES, UNDO, ""),
-    row("card", &[Key::Char('c')], Action::Card, &[Place::Main, Place::Findings], CARD, ""),
+    row("card", &[Key::Char('c')], Action::Card, &[Place::Main, Place::Replay, Place::Findings], CARD, ""),
     row("card", &[Key::Char('c')], Action::Cancel, &[Place::Card], CARD, ""),
     row(
         "findings",
         &[Key::Char('F')],
         Action::Findings,
-        &[Place::Main, Place::Paths, Place::Drops, Place::Card],
+        &[Place::Main, Place::Replay, Place::Paths, Place::Drops, Place::Card],
         FINDINGS,
         "findings",
     ),
@@ -118,7 +156,7 @@ pub const KEYS: &[Binding] = &[
         "paths",
         &[Key::Char('v')],
         Action::Paths,
-        &[Place::Main, Place::Findings, Place::Drops, Place::Card],
+        &[Place::Main, Place::Replay, Place::Findings, Place::Drops, Place::Card],
         PATHS,
         "",
     ),
@@ -127,7 +165,7 @@ pub const KEYS: &[Binding] = &[
         "drops",
         &[Key::Char('d')],
         Action::Drops,
-        &[Place::Main, Place::Findings, Place::Paths, Place::Card],
+        &[Place::Main, Place::Replay, Place::Findings, Place::Paths, Place::Card],
         DROPS,
         "",
     ),
@@ -137,59 +175,51 @@ pub const KEYS: &[Binding] = &[
         &[Key::Char('x')],
         Action::ToggleExactSoftirqs,
         MAIN,
-        "softirq time from entry to exit, or as /proc/stat samples it at clock ticks",
+        "softirq time: measured or sampled",
         "",
     ),
-    row("next_test", &[Key::Char('n')], Action::NextTest, MAIN, TESTS, "test"),
-    row("previous_test", &[Key::Char('N')], Action::PreviousTest, MAIN, TESTS, ""),
-    row(
-        "choose_cores",
-        &[Key::Char('a')],
-        Action::ChooseCores,
-        MAIN,
-        "choose cores for the selected thread by hand",
-        "cores",
-    ),
-    row(
-        "filter",
-        &[Key::Char('/')],
-        Action::StartFilter,
-        MAIN,
-        "filter links or threads by a part of the name",
-        "filter",
-    ),
+    row("next_test", &[Key::Char('n'), Key::Char('T')], Action::NextTest, LIVE, TESTS, "test"),
+    row("next_test", &[Key::Char('T')], Action::NextTest, REPLAY, TESTS, ""),
+    row("previous_test", &[Key::Char('N')], Action::PreviousTest, LIVE, TESTS, ""),
+    row("choose_cores", &[Key::Char('a')], Action::ChooseCores, MAIN, "choose cores for the selected thread", "cores"),
+    row("filter", &[Key::Char('/')], Action::StartFilter, MAIN, "filter links or threads by name", "filter"),
     row("sort", &[Key::Char('s')], Action::NextSort, MAIN, "sort by the next column", "sort"),
-    row("reverse_sort", &[Key::Char('S')], Action::ReverseSort, MAIN, "turn the order round", ""),
-    row("tree", &[Key::Char('t')], Action::ToggleTree, MAIN, "links as a tree or as a flat list", "tree"),
-    row("idle", &[Key::Char('i')], Action::ToggleIdle, MAIN, "hide or show links that moved nothing for 5 s", "idle"),
-    row("units", &[Key::Char('u')], Action::ToggleUnits, MAIN, "bits, bytes or packets, for the links", "units"),
+    row("reverse_sort", &[Key::Char('S')], Action::ReverseSort, MAIN, "reverse sort", ""),
+    row("tree", &[Key::Char('t')], Action::ToggleTree, MAIN, "links as a tree or a flat list", "tree"),
+    row("idle", &[Key::Char('i')], Action::ToggleIdle(None), MAIN, IDLE, "idle"),
+    row("units", &[Key::Char('u')], Action::ToggleUnits, MAIN, "links in bits, bytes or packets", "units"),
     row("toggle_thread", &[Key::Char(' ')], Action::ToggleThread(None), &[Place::Proposal], SPACE, "on/off"),
-    row("freeze", &[Key::Char(' ')], Action::ToggleFreeze, MAIN, SPACE, "freeze"),
-    row("step", &[Key::Char('.')], Action::Step, MAIN, "show the next sample of a frozen replay", ""),
-    row("faster", &[Key::Char('+'), Key::Char('=')], Action::Faster, MAIN, "sample more often, or less often", ""),
-    row("slower", &[Key::Char('-')], Action::Slower, MAIN, "sample more often, or less often", ""),
-    row("mark", &[Key::Char('m')], Action::Mark, MAIN, "put a mark into the recording", ""),
+    row("pause", &[Key::Char(' ')], Action::ToggleFreeze, MAIN, SPACE, "pause"),
+    row("time_back", &[Key::Char(',')], Action::Earlier, MAIN, TIME, "time"),
+    row("time_forward", &[Key::Char('.')], Action::Later, MAIN, TIME, ""),
+    row("time_more", &[Key::Char('<')], Action::MoreTime, MAIN, SPAN, ""),
+    row("time_less", &[Key::Char('>')], Action::LessTime, MAIN, SPAN, ""),
+    row("zoom", &[Key::Char('z')], Action::ToggleZoom(None), MAIN, "focused pane alone, and back", "zoom"),
+    row("faster", &[Key::Char('+'), Key::Char('=')], Action::Faster, MAIN, PACE, ""),
+    row("slower", &[Key::Char('-')], Action::Slower, MAIN, PACE, ""),
+    row("mark", &[Key::Char('m')], Action::Mark, MAIN, "add a marker to the recording", ""),
     row("report", &[Key::Char('w')], Action::Report, MAIN, WRITES, ""),
     row("save_card", &[Key::Char('w')], Action::SaveCard, &[Place::Card], WRITES, "save"),
-    row("record", &[Key::Char('R')], Action::Record, MAIN, "begin or end a recording", ""),
-    row("next_theme", &[Key::Char('C')], Action::NextTheme, MAIN, "the next colour theme", ""),
-    row(
-        "save_settings",
-        &[Key::Char('W')],
-        Action::SaveSettings,
-        MAIN,
-        "save layout, columns, sorting, units, interval and theme to config.toml",
-        "",
-    ),
+    row("record", &[Key::Char('R')], Action::Record, MAIN, "start/stop recording", ""),
+    row("next_theme", &[Key::Char('C')], Action::NextTheme, MAIN, "next colour theme", ""),
+    row("save_settings", &[Key::Char('W')], Action::SaveSettings, MAIN, "save settings to config.toml", ""),
     row("accept", &[Key::Enter], Action::Accept, &[Place::Text], "keep the filter; apply the cores", "ok"),
-    row("erase", &[Key::Backspace], Action::Erase, &[Place::Text], "take the last character away", ""),
-    row("erase_all", &[Key::Ctrl('u')], Action::EraseAll, &[Place::Text], "take the whole text away", ""),
+    row("erase", &[Key::Backspace], Action::Erase, &[Place::Text], "delete character", ""),
+    row("erase_all", &[Key::Ctrl('u')], Action::EraseAll, &[Place::Text], "delete the whole text", ""),
     row("cancel", &[Key::Esc], Action::Cancel, MAIN, LEAVES, ""),
-    row("cancel", &[Key::Esc], Action::Cancel, &[Place::Text], LEAVES, "leave"),
-    row("cancel", &[Key::Esc], Action::Cancel, READ, LEAVES, "leave"),
+    row("cancel", &[Key::Esc], Action::Cancel, &[Place::Text], LEAVES, "close"),
+    row("cancel", &[Key::Esc], Action::Cancel, READ, LEAVES, "close"),
     row("quit", &[Key::Char('q')], Action::Cancel, READ, LEAVES, ""),
-    row("help", &[Key::Char('?')], Action::Cancel, &[Place::Help], "this help", ""),
-    row("help", &[Key::Char('?')], Action::Help, MAIN, "this help", "help"),
+    row("help", &[Key::Char('?')], Action::Help, &[Place::Help], HELP, ""),
+    row("help", &[Key::Char('?')], Action::Help, MAIN, HELP, "help"),
+    row(
+        "help_page",
+        &[Key::Tab, Key::BackTab, Key::Left, Key::Right],
+        Action::TurnHelpPage,
+        &[Place::Help],
+        "in the help: its other page",
+        "page",
+    ),
     row("quit", &[Key::Char('q')], Action::Quit, MAIN, "quit", "quit"),
     row("", &[Key::Ctrl('c')], Action::Quit, EVERYWHERE, "quit, from anywhere", ""),
     row(
@@ -197,7 +227,7 @@ pub const KEYS: &[Binding] = &[
         &[Key::Ctrl('z')],
         Action::Stop,
         EVERYWHERE,
-        "stop, until the shell's fg; every namespace is let go meanwhile",
+        "suspend until the shell's fg; network namespaces are released meanwhile",
         "",
     ),
 ];

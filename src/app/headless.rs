@@ -61,7 +61,7 @@ fn write_objects(
             }
         };
         if let Err(error) = stream.record(&item) {
-            term::say(format_args!("{error}; the run goes on without it"));
+            term::say(format_args!("{error}; the run continues without it"));
             *broken = Some(error);
         }
         let Some(metrics) = stream.derive(item) else { continue };
@@ -169,8 +169,12 @@ pub fn print(
 
 /// Waits for the intervals, presses the keys; the signal that came instead, if one did.
 fn press_all(app: &mut App, signals: &Signals, steps: Vec<KeyStep>) -> Result<Option<i32>, AppError> {
-    let intervals = app.left.take().unwrap_or(1).max(1);
-    for _ in 0..=intervals {
+    app.hear_whole_player();
+    let intervals = app.left.take();
+    // One that starts in the middle shows a sample already.
+    let is_there = app.state.metrics().is_some();
+    let samples = if is_there { intervals.unwrap_or(0) } else { intervals.unwrap_or(1).max(1) + 1 };
+    for _ in 0..samples {
         if let Some(signal) = next_sample(app, signals)? {
             return Ok(Some(signal));
         }

@@ -12,10 +12,11 @@ use std::path::{Path, PathBuf};
 /// A sentence: there is no such directory, and none can be made.
 pub(super) fn place(directory: Option<&Path>, name: &str) -> Result<PathBuf, String> {
     let directory = directory.ok_or(
-        "nothing was written: neither XDG_STATE_HOME nor HOME says where; set XDG_STATE_HOME to a directory that you can write",
+        "nothing was written: neither XDG_STATE_HOME nor HOME is set; set XDG_STATE_HOME to a directory that you can \
+         write",
     )?;
     let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
-    made.map_err(|error| format!("nothing was written, because {} cannot be made: {error}", directory.display()))?;
+    made.map_err(|error| format!("nothing was written: cannot create {}: {error}", directory.display()))?;
     Ok(directory.join(name))
 }
 

@@ -147,10 +147,9 @@ fn refusal(program: &OsString, error: &io::Error) -> (u8, String) {
     let name = program.display();
     match error.kind() {
         // The kernel says the same of a file that is there and whose interpreter is not.
-        io::ErrorKind::NotFound if is_there(program) => (
-            126,
-            format!("{name} cannot be run: its interpreter is not there: look at its first line, or with file(1)"),
-        ),
+        io::ErrorKind::NotFound if is_there(program) => {
+            (126, format!("{name} cannot be run: its interpreter is missing (see its first line, or file(1))"))
+        }
         io::ErrorKind::NotFound => (127, format!("{name}: command not found: check the name and PATH")),
         _ => (126, format!("{name} cannot be run: {error}")),
     }

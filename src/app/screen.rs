@@ -6,6 +6,7 @@ use super::{App, AppError, Ended, trim};
 use crate::effect::Outcome;
 use crate::input::Input;
 use crate::view::View;
+use smallvec::SmallVec;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
@@ -14,6 +15,10 @@ pub use terminal::Terminal;
 
 /// By then everything that happens only at the start has happened.
 const STARTED: Duration = Duration::from_secs(5);
+
+/// Samples that come faster than this are taken together: nobody reads ten figures a second, and a frame costs as much as
+/// the sample that it shows. Keys are answered at once.
+const FRAME: Duration = Duration::from_millis(200);
 
 /// What comes from a console, beside the items of the feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,8 +60,9 @@ pub trait Console {
     /// The terminal is gone.
     fn stop(&mut self) -> io::Result<()>;
 
-    /// Waits until something comes from the console or can be had from the feed; none where nothing is taken from it.
-    fn wait(&mut self, feed: Option<BorrowedFd<'_>>);
+    /// Waits until something comes from the console or one of these is readable: the feed, unless nothing is taken from it, and what
+    /// reads a recording ahead. But no longer than that.
+    fn wait(&mut self, others: &[BorrowedFd<'_>], at_most: Option<Duration>);
 }
 
 /// Runs until the user quits, the count is reached or a signal ends it. The outcome is what closing did.
@@ -104,7 +110,8 @@ fn run(app: &mut App, console: &mut impl Console) -> Result<Ended, AppError> {
                 console.ask_to_stop();
             }
         }
-        app.take_waiting()?;
+        let took_all = app.take_waiting()?;
+        app.hear_player();
         if app.state.quitting() || app.counted_out() {
             return Ok(Ended::Done);
         }
@@ -115,8 +122,12 @@ fn run(app: &mut App, console: &mut impl Console) -> Result<Ended, AppError> {
         if starts.take_if(|since| since.elapsed() >= STARTED).is_some() {
             trim::give_back_code();
         }
+        let gathers = took_all && !app.holds() && app.state.interval() < FRAME && app.state.metrics().is_some();
         // What is not taken would make the wait no wait.
-        console.wait((!app.holds()).then(|| app.feed.ready()));
+        let feed = (!app.holds() && !gathers).then(|| app.feed.ready());
+        let ahead = app.player.as_ref().and_then(|player| player.ready(app.state.tape()));
+        let others: SmallVec<[BorrowedFd<'_>; 2]> = feed.into_iter().chain(ahead).collect();
+        console.wait(&others, gathers.then_some(FRAME));
     }
 }
 

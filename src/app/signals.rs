@@ -11,6 +11,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// What ends a program unless it takes them over, and may come from outside. SIGPIPE does not: Rust programs ignore it.
 const ENDING: [i32; 11] =
@@ -124,10 +125,16 @@ impl Signals {
 
 /// Waits until one of the descriptors is readable, or its other end is gone; which of them are.
 pub(super) fn wait(fds: &[BorrowedFd<'_>]) -> SmallVec<[bool; 4]> {
+    wait_for(fds, None)
+}
+
+/// The same, but no longer than that.
+pub(super) fn wait_for(fds: &[BorrowedFd<'_>], at_most: Option<Duration>) -> SmallVec<[bool; 4]> {
+    let at_most = at_most.and_then(|at_most| Timespec::try_from(at_most).ok());
     let mut waits: SmallVec<[PollFd<'_>; 4]> =
         fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
     // An interruption is a signal, and a signal is in the pipe.
-    let interrupted = poll(&mut waits, None).is_err();
+    let interrupted = poll(&mut waits, at_most.as_ref()).is_err();
     waits.iter().map(|wait| interrupted || !wait.revents().is_empty()).collect()
 }
 

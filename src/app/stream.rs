@@ -28,6 +28,11 @@ impl Stream {
         Self { derivation: Derivation::default(), recorder }
     }
 
+    /// One that goes on from what was derived before.
+    pub fn go_on_from(&mut self, derivation: Derivation) {
+        self.derivation = derivation;
+    }
+
     /// Records the item; the recording is given up when it cannot be written.
     ///
     /// # Errors

@@ -46,8 +46,8 @@ impl ObservedCommand {
         let needed = self.stretch.as_secs_f64() * LEAST_PHASES;
         (seconds < needed).then(|| {
             format!(
-                "iperf3 -t {seconds} ends before four unpinned and four pinned phases are over, which take {needed} s and are the \
-                 least for a verdict: give it a longer -t, or choose a shorter --stretch"
+                "iperf3 -t {seconds} is too short: four unpinned and four pinned phases take {needed} s; use a \
+                 longer -t or a shorter --phase"
             )
         })
     }
@@ -76,7 +76,7 @@ pub enum PinChoice {
     Never,
     /// Say which core each busy thread should have, with the taskset lines; change nothing
     Propose,
-    /// Pin and unpin in turn, and compare; every mask is put back at the end
+    /// Pin and unpin in turn, and compare; every mask is restored at the end
     Compare,
 }
 
@@ -95,19 +95,23 @@ pub enum CardFormat {
 const MOST_SETTLE: Duration = Duration::from_secs(2);
 
 const EXAMPLES: &str = "\
-The command keeps its input, output, signals and exit code; the card is printed to standard error when it
-has ended. Measured is the command's own test, of whatever program: its processes, their descendants, and those at
-the other end of their connections on this machine. Where it has none (docker exec, ssh), every iperf3 and
-iperf of the machine counts and nobody is pinned. --watch names what counts instead. Exit code 3 means that the command went well, but a limit
-is broken; 127 and 126 that it could not be started. A limit that could not be measured is told, not broken.
-With --pin compare, --max-cv is about the pinned stretches; every mask is put back at the end, and if vnettop
-itself is killed, by vnettop undo.
+The command keeps its input, output, signals and exit code; the card is printed to standard error at the end.
+
+Measured is the command's own test, whatever the program: its processes, their descendants, and those at the
+other end of their connections on this machine. If it has none (docker exec, ssh), every iperf3 and iperf of the
+machine counts and nothing is pinned. --watch names what counts instead.
+
+Exit code 3: the command succeeded, but a limit is exceeded; 127, 126: it could not be started. A limit that
+could not be measured is reported, not exceeded.
+
+With --pin compare, --max-cv is about the pinned phases; every mask is restored at the end, or by vnettop undo
+if vnettop itself is killed.
 
 Examples:
-  How steady is it? Fails in CI when the rate varies by more than 5 % or a packet is dropped:
+  How steady is it? Fails in CI if the rate varies by more than 5 % or packets drop:
     vnettop run --max-cv 5% --max-drops 0 -- iperf3 -c 198.18.0.2 -t 20
 
-  Would pinning help? Phases of two seconds as it is and pinned, with a verdict, as Markdown:
+  Would pinning help? Phases of 2 s unpinned and pinned, with a verdict, as Markdown:
     vnettop run --pin compare --format markdown -- iperf3 -c 198.18.0.2 -t 60";
 
 #[derive(Debug, Args)]
@@ -119,16 +123,16 @@ pub(super) struct RunArguments {
     /// Run the command N times; with --pin compare half of the runs are pinned, and each is a phase
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: u32,
-    /// With --pin compare and one run: length of each unpinned and pinned phase; a verdict asks for four of either
-    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = stretch)]
+    /// With --pin compare and one run: length of each unpinned and pinned phase; a verdict needs four of each
+    #[arg(long = "phase", alias = "stretch", value_name = "SECONDS", default_value = "2", value_parser = stretch)]
     stretch: Duration,
-    /// Dropped at the start of the traffic and of each phase [default: a fifth of --stretch, at most 2]
+    /// Dropped at the start of the traffic and of each phase [default: a fifth of --phase, at most 2]
     #[arg(long, value_name = "SECONDS", value_parser = settle)]
     settle: Option<Duration>,
     /// Exit with 3 when the rate's standard deviation is above this share of its mean: 5% or 0.05
     #[arg(long, value_name = "SHARE", value_parser = share)]
     max_cv: Option<u64>,
-    /// Exit with 3 when more than N packets were dropped on the way during the run
+    /// Exit with 3 when more than N packets were dropped on the path during the run
     #[arg(long, value_name = "N")]
     max_drops: Option<u64>,
     /// How the card is written: text, markdown or json
@@ -154,8 +158,7 @@ pub(super) struct CardArguments {
     card: Option<PathBuf>,
 }
 
-pub(super) const READONLY_COMPARES: &str =
-    "--readonly pins nothing, so there is nothing to compare: choose --pin propose";
+pub(super) const READONLY_COMPARES: &str = "--readonly pins nothing, so there is nothing to compare: use --pin propose";
 
 impl RunArguments {
     pub(super) fn checked(&self, readonly: bool) -> Result<ObservedCommand, CliError> {
@@ -163,7 +166,7 @@ impl RunArguments {
             return Err(usage(READONLY_COMPARES));
         }
         if self.pin == PinChoice::Compare && self.settle.is_some_and(|settle| settle >= self.stretch) {
-            return Err(usage("nothing is left of a stretch that is not longer than --settle"));
+            return Err(usage("--settle must be shorter than --phase"));
         }
         Ok(ObservedCommand {
             command: self.command.clone(),
@@ -188,18 +191,29 @@ impl CardArguments {
 /// Options of every command that mean nothing where a card is the result, or what the doctor says.
 pub(super) fn refuse_others(command: Option<&CliCommand>, options: &Options) -> Result<(), CliError> {
     let of_a_card = [
-        (options.json, "--json does not go with a card: choose --format json"),
-        (options.print.is_some(), "--print does not go with a card"),
-        (options.bytes, "--bytes does not go with a card: its rates are in bits a second"),
-        (options.count.is_some(), "--count does not go with a card: the command decides when it ends"),
+        (options.json, "--json cannot be combined with a card: use --format json"),
+        (options.print.is_some(), "--print cannot be combined with a card"),
+        (options.bytes, "--bytes cannot be combined with a card: its rates are in bits/s"),
+        (options.count.is_some(), "--count cannot be combined with a card: it lasts as long as the command"),
     ];
     let of_the_doctor = [
-        (options.print.is_some(), "--print does not go with doctor: it prints lines, or with --json one object"),
-        (options.record.is_some(), "--record does not go with doctor: it takes no sample"),
+        (options.print.is_some(), "--print cannot be combined with doctor; it prints lines, or one object with --json"),
+        (options.record.is_some(), "--record cannot be combined with doctor: it takes no samples"),
+    ];
+    let of_a_recording = [
+        (options.record.is_some(), "--record does not go with a replay: that is recorded already"),
+        (
+            options.iperf3_json.is_some(),
+            "--iperf3-json does not go with a replay: what iperf3 told is recorded with it",
+        ),
+        (options.drops, "--drops does not go with a replay: it shows what was counted when it was recorded"),
+        (options.exact_softirqs, "--exact-softirqs does not go with a replay: it shows what was recorded"),
+        (options.hop_cores, "--hop-cores does not go with a replay: it shows what was recorded"),
     ];
     let given: &[(bool, &str)] = match command {
         Some(CliCommand::Run(_) | CliCommand::Card(_)) => &of_a_card,
         Some(CliCommand::Doctor) => &of_the_doctor,
+        Some(CliCommand::Replay(_)) => &of_a_recording,
         Some(CliCommand::Demo | CliCommand::Undo | CliCommand::Config) | None => &[],
     };
     given.iter().find(|(given, _)| *given).map_or(Ok(()), |(_, sentence)| Err(usage(sentence)))
@@ -212,14 +226,14 @@ fn usage(sentence: &str) -> CliError {
 fn stretch(text: &str) -> Result<Duration, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (1.0..=3600.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
-        _ => Err("a stretch is between 1 and 3600 seconds".to_owned()),
+        _ => Err("a phase is between 1 and 3600 seconds".to_owned()),
     }
 }
 
 fn settle(text: &str) -> Result<Duration, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (0.0..=600.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
-        _ => Err("settling takes between 0 and 600 seconds".to_owned()),
+        _ => Err("--settle is between 0 and 600 seconds".to_owned()),
     }
 }
 

@@ -40,8 +40,23 @@ pub(super) fn speed(text: &str) -> Result<Speed, String> {
     }
     match text.trim_end_matches('x').parse::<f64>() {
         Ok(times) if (0.01..=1000.0).contains(&times) => Ok(Speed::Times(times)),
-        _ => Err("a speed is between 0.01 and 1000 times its own, or max".to_owned()),
+        _ => Err("a speed is between 0.01 and 1000 times real time, or max".to_owned()),
     }
+}
+
+/// Seconds, minutes and seconds, or hours too; only the first may be 60 or more.
+pub(super) fn place(text: &str) -> Result<Duration, String> {
+    let wrong = || "give the time since its start, as in 90, 1:30 or 1:02:03".to_owned();
+    let parts: Vec<&str> = text.split(':').collect();
+    let mut seconds = 0.0;
+    for (at, part) in parts.iter().enumerate() {
+        let number: f64 = part.parse().map_err(|_| wrong())?;
+        if !(0.0..1e6).contains(&number) || at > 0 && number >= 60.0 || at + 1 < parts.len() && number.fract() > 0.0 {
+            return Err(wrong());
+        }
+        seconds = seconds * 60.0 + number;
+    }
+    if parts.len() > 3 { Err(wrong()) } else { Ok(Duration::from_secs_f64(seconds)) }
 }
 
 /// Only checked here: what they mean is the business of who presses them.
@@ -50,10 +65,10 @@ pub(super) fn keys(text: &str) -> Result<String, String> {
 }
 
 pub(super) fn size(text: &str) -> Result<(u16, u16), String> {
-    let wrong = || "give columns and rows, for example 80x24 (at most 1000x500)".to_owned();
+    let wrong = || "give columns and rows, for example 80x24 (at least 60x15, at most 1000x500)".to_owned();
     let (width, height) = text.split_once(['x', 'X']).ok_or_else(wrong)?;
     match (width.parse::<u16>(), height.parse::<u16>()) {
-        (Ok(width @ 1..=1000), Ok(height @ 1..=500)) => Ok((width, height)),
+        (Ok(width @ 60..=1000), Ok(height @ 15..=500)) => Ok((width, height)),
         _ => Err(wrong()),
     }
 }

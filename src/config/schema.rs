@@ -81,14 +81,14 @@ pub(super) const SETTINGS: &[Setting] = &[
     setting(
         "theme",
         SettingKind::Text(|p| &mut p.theme, theme),
-        "Colours: auto, dark, light, terminal (its own 16), mono, or NAME of themes/NAME.toml beside this file",
+        "Colours: auto, dark, light, terminal, mono, or NAME of themes/NAME.toml",
     ),
     setting(
         "ascii",
         SettingKind::Flag(|p| &mut p.ascii),
         "Only ASCII characters; without UTF-8 in the locale it is so anyway",
     ),
-    setting("mouse", SettingKind::Flag(|p| &mut p.mouse), "Take the mouse; false leaves it to the terminal"),
+    setting("mouse", SettingKind::Flag(|p| &mut p.mouse), "Take the mouse; false: the terminal keeps it"),
     setting(
         "watch",
         SettingKind::Texts(|p| &mut p.watch, watched),
@@ -111,7 +111,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     setting(
         "drops",
         SettingKind::Flag(|p| &mut p.on_request.drops),
-        "Count every packet that the kernel drops, also while nobody looks (root or BPF rights)",
+        "Count every packet that the kernel drops, all the time (root or BPF rights)",
     ),
     setting(
         "exact_softirqs",
@@ -129,13 +129,17 @@ pub(super) const SETTINGS: &[Setting] = &[
         words!(LinkColumn::ALL, choices.link_columns),
         "Columns in their order; where there is no room, of a list of one's own the last ones go first",
     ),
-    setting("links.sort", word!(LinkSort::ALL, choices.link_sort), "Order: name, rx, tx, pps or drops"),
+    setting(
+        "links.sort",
+        word!(LinkSort::ALL, choices.link_sort),
+        "Order: name, rx, tx, pps, drops, errors, times or mean",
+    ),
     setting("links.reversed", SettingKind::Flag(|p| &mut p.choices.link_reversed), "Reverse that order"),
     setting("links.shape", word!(SHAPES, choices.link_shape), "Ports below their bridge (tree), or one list (flat)"),
     setting(
         "links.idle",
         word!(IDLE, choices.idle),
-        "Links that moved nothing for 5 s: shown, hidden, or auto: hidden among more than 24",
+        "What is idle for 5 s: shown, hidden, or auto: hidden from 8 links on",
     ),
     setting("cores.sort", word!(CoreSort::ALL, choices.core_sort), "Order: number, softirq or busy"),
     setting("cores.reversed", SettingKind::Flag(|p| &mut p.choices.core_reversed), "Reverse that order"),
@@ -144,7 +148,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         words!(ThreadColumn::ALL, choices.thread_columns),
         "Columns in their order, as for links",
     ),
-    setting("threads.sort", word!(ThreadSort::ALL, choices.thread_sort), "Order: cpu, migrations or tid"),
+    setting("threads.sort", word!(ThreadSort::ALL, choices.thread_sort), "Order: cpu, migrations, tid, core or wait"),
     setting("threads.reversed", SettingKind::Flag(|p| &mut p.choices.thread_reversed), "Reverse that order"),
 ];
 

@@ -86,8 +86,9 @@ impl Configuration {
 /// Every setting with its default, switched off by a `#`: what is taken away from a line's beginning is what one chooses.
 #[must_use]
 pub fn example() -> String {
-    let text = "# Settings of vnettop: copy this to ~/.config/vnettop/config.toml (or /etc/vnettop/config.toml, for everybody) and take the #\n\
-         # away where a value is to be another one. What is not named has the default that stands here. docs/configuration.md\n\n";
+    let text = "# Settings of vnettop with their defaults, for ~/.config/vnettop/config.toml\n\
+         # (for everybody: /etc/vnettop/config.toml). Take the # away where a value\n\
+         # is to be another one. docs/configuration.md\n\n";
     text.to_owned()
         + &sections(&entries(&Preferences::default()), |text, entry| {
             let _ = writeln!(text, "# {}\n#{} = {}", entry.doc, entry.name, entry.value);

@@ -235,7 +235,7 @@ fn a_file_that_others_may_write_to_or_that_makes_wait_is_refused_at_once() {
     fs::write(&path, "interval = 1").expect("writable");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).expect("one's own");
     assert!(
-        refused().contains("may be written to by others (mode 666)") && refused().contains("chmod go-w"),
+        refused().contains("is writable by others (mode 666)") && refused().contains("chmod go-w"),
         "{}",
         refused()
     );

@@ -96,7 +96,7 @@ fn die_with(parent: Pid) -> Result<(), ChildFailure> {
     if getppid() == Some(parent) {
         Ok(())
     } else {
-        Err(ChildFailure::Run("the demo ended before its child began".into()))
+        Err(ChildFailure::Run("the demo stopped before its child started".into()))
     }
 }
 

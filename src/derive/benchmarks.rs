@@ -27,7 +27,7 @@ impl BenchmarkMetrics {
 }
 
 /// The last interval that the command of `vnettop run` reported into its standard output, and that command's process.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct HeardInterval(Option<(u32, Reported)>);
 
 impl HeardInterval {

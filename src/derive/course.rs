@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// The second stage, in its order: the flows, what of them was lost, what a pin brought, what the rate follows, what is to be
 /// said, what holds the test back.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Course {
     pub flow: FlowTrack,
     losses: LossTrack,

@@ -77,7 +77,7 @@ impl CheckGroup {
         match self {
             Self::Kernel => "Kernel",
             Self::Rights => "Rights",
-            Self::Sight => "Seen from here",
+            Self::Sight => "Visible from here",
             Self::Programs => "Programs",
             Self::Terminal => "Terminal",
             Self::Machine => "Machine under test",

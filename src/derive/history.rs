@@ -14,7 +14,7 @@ pub const THREAD_SAMPLES: usize = 240;
 pub const THREAD_MOVES: usize = 4096;
 
 /// The strips and trails of everything now present.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct History {
     /// Sorted by key, one for every link of the newest metrics.
     links: Vec<LinkTrack>,
@@ -29,7 +29,7 @@ pub struct History {
 }
 
 /// A link's larger direction, one bin a second; the newest last. Empty until the link moves something.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct LinkTrack {
     key: LinkKey,
     born: u64,
@@ -40,7 +40,7 @@ struct LinkTrack {
 }
 
 /// Where a thread ran, sample by sample, and the moves that showed.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct ThreadTrack {
     /// The core at each sample, newest last.
     pub cores: VecDeque<CoreId>,

@@ -32,7 +32,7 @@ const SETTLING_NS: u64 = 2_000_000_000;
 const MOST_MOVES: usize = 65_536;
 
 /// Everything the findings need that one tick does not tell.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Inquiry {
     traced: VecDeque<TracedMove>,
     surroundings: Surroundings,
@@ -45,7 +45,7 @@ pub struct Inquiry {
 }
 
 /// What was found out about the last half minute.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Conclusion {
     /// The spread of the bins that were looked at: none of them is from before a pin.
     pub jitter: Option<Jitter>,

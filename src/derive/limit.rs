@@ -101,7 +101,7 @@ const EVERY_NS: u64 = 450_000_000;
 const WHOLE_NS: u64 = 900_000_000;
 
 /// What is remembered of a test to judge what holds it back.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct LimitTrack {
     window: Window,
     judged_at_ns: u64,

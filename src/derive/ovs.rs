@@ -13,7 +13,7 @@ pub(in crate::derive) use datapaths::Datapaths;
 pub use datapaths::{DatapathMetrics, DatapathRates};
 
 /// Keeps what needs more than one sample.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Switches {
     known: Arc<Vec<OvsSwitch>>,
     /// Sorted by link.
@@ -22,7 +22,7 @@ pub(super) struct Switches {
 }
 
 /// The last counters of a link that only Open vSwitch knows.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Paced {
     born: u64,
     row: LinkCounters,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The owners of links; worked out again only when the sources have said something new.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Owners {
     sources: (Arc<Vec<Owned>>, Arc<Vec<OvsSwitch>>),
     joined: Arc<Vec<Owned>>,

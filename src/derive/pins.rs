@@ -23,8 +23,8 @@ impl OverriddenPin {
     pub fn sentence(&self) -> String {
         let Self { thread, label, gave, now } = self;
         format!(
-            "{label} {}: something else undid its pin to {gave}, it may run on {now} now; vnettop leaves that alone: find who \
-             sets masks (irqbalance, tuned, numad, iperf3 -A), then p pins anew",
+            "{label} {}: another program undid its pin to {gave}, it may now run on {now}; vnettop does not fight \
+             it: find what sets affinities (irqbalance, tuned, numad, iperf3 -A), then p pins again",
             thread.tid
         )
     }
@@ -45,7 +45,7 @@ pub(super) struct Pin {
 }
 
 /// Every pin that was not put back.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Pins(HashMap<ThreadId, Pin>);
 
 impl Pins {

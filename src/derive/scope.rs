@@ -24,7 +24,7 @@ const DATAGRAMS: u64 = 1_000;
 const MOST_FLOWS: usize = 8192;
 
 /// What belongs to the command.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Scope {
     /// The sockets that do.
     own: BTreeSet<SocketKey>,

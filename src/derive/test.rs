@@ -62,7 +62,7 @@ pub struct Test {
 }
 
 /// Every test there is.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Tests {
     running: BTreeMap<TestKey, Running>,
     /// Oldest first.

@@ -7,9 +7,7 @@ use crate::sample::Event;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Bins that a graph may show: a minute of them, more than a screen has columns for.
-const MOST_BINS: usize = 600;
-/// Older losses and incidents are forgotten, ns.
+/// A graph shows no more: older bins, losses and incidents are forgotten, ns.
 const KEPT_NS: u64 = 60_000_000_000;
 
 /// Everything on the axis, oldest first; empty before there is a rate.
@@ -24,7 +22,7 @@ pub struct Timeline {
 }
 
 /// A time between two samples in which packets were lost.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct LostTime {
     /// The older sample, monotonic ns.
     pub from_ns: u64,
@@ -32,6 +30,8 @@ pub struct LostTime {
     pub to_ns: u64,
     /// How many.
     pub packets: f64,
+    /// Where most of them: the kind of place and its name.
+    pub place: Arc<str>,
 }
 
 /// Something that was done while the rate ran.
@@ -41,6 +41,8 @@ pub struct Incident {
     pub at_ns: u64,
     /// What.
     pub kind: IncidentKind,
+    /// How many threads it was done to at once; 1 for a mark.
+    pub count: usize,
 }
 
 /// What was done.
@@ -65,7 +67,7 @@ impl IncidentKind {
 }
 
 /// What the bins do not have.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct TimelineTrack {
     losses: VecDeque<LostTime>,
     incidents: VecDeque<Incident>,
@@ -89,10 +91,11 @@ impl TimelineTrack {
         // A recording of old does not tell when: after the sample before it.
         let at_ns = if at_ns == 0 { self.seen_ns } else { at_ns };
         let is_new = |last: Incident| last.kind != kind || at_ns.saturating_sub(last.at_ns) > AT_ONCE_NS;
-        if self.last.is_none_or(is_new) {
-            self.incidents.push_back(Incident { at_ns, kind });
+        match self.incidents.back_mut() {
+            Some(incident) if !self.last.is_none_or(is_new) => incident.count += 1,
+            _ => self.incidents.push_back(Incident { at_ns, kind, count: 1 }),
         }
-        self.last = Some(Incident { at_ns, kind });
+        self.last = Some(Incident { at_ns, kind, count: 1 });
     }
 
     /// Takes the losses of a tick; an empty timeline where there is no rate.
@@ -100,7 +103,7 @@ impl TimelineTrack {
         self.seen_ns = to_ns;
         let packets = losses.packets();
         if packets > 0.0 {
-            self.losses.push_back(LostTime { from_ns, to_ns, packets });
+            self.losses.push_back(LostTime { from_ns, to_ns, packets, place: worst_place(losses) });
         }
         let since_ns = to_ns.saturating_sub(KEPT_NS);
         while self.losses.pop_front_if(|lost| lost.to_ns < since_ns).is_some() {}
@@ -109,10 +112,21 @@ impl TimelineTrack {
             return Arc::default();
         }
         Arc::new(Timeline {
-            bins: bins.range(bins.len().saturating_sub(MOST_BINS)..).copied().collect(),
-            losses: self.losses.iter().copied().collect(),
+            bins: bins.range(bins.partition_point(|bin| bin.from_ns < since_ns)..).copied().collect(),
+            losses: self.losses.iter().cloned().collect(),
             incidents: self.incidents.iter().copied().collect(),
         })
+    }
+}
+
+/// `qdisc fq veth0`, `backlog of core 3`, `receive buffer`
+fn worst_place(losses: &Losses) -> Arc<str> {
+    let Some(worst) = losses.places.first() else { return Arc::from("") };
+    let kind = worst.place.word().replace('_', " ");
+    match (&worst.name, worst.core) {
+        (_, Some(core)) => format!("{kind} of core {core}").into(),
+        (Some(name), None) => format!("{kind} {name}").into(),
+        (None, None) => kind.into(),
     }
 }
 
@@ -147,8 +161,10 @@ mod tests {
         track.observe(8_000_000_000, 9_000_000_000, &Losses::default(), &bins(90));
         track.event(&pinned(1, 0));
         let timeline = track.observe(9_000_000_000, 9_500_000_000, &Losses::default(), &bins(95));
-        let told: Vec<_> = timeline.incidents.iter().map(|one| (one.at_ns / 1_000_000_000, one.kind.word())).collect();
-        assert_eq!(told, [(5, "pin"), (6, "mark"), (9, "pin")], "what has no time was done after the sample before it");
+        let told: Vec<_> =
+            timeline.incidents.iter().map(|one| (one.at_ns / 1_000_000_000, one.kind.word(), one.count)).collect();
+        let wanted = [(5, "pin", 2), (6, "mark", 1), (9, "pin", 1)];
+        assert_eq!(told, wanted, "what has no time was done after the sample before it");
     }
 
     #[test]
@@ -158,7 +174,7 @@ mod tests {
         let none = track.observe(0, 1_000_000_000, &Losses::default(), &VecDeque::new());
         assert_eq!(*none, Timeline::default(), "no axis without a rate");
         let timeline = track.observe(99_000_000_000, 100_000_000_000, &Losses::default(), &bins(1000));
-        assert_eq!((timeline.bins.len(), timeline.incidents.len()), (MOST_BINS, 0), "older things are forgotten");
+        assert_eq!((timeline.bins.len(), timeline.incidents.len()), (600, 0), "older things are forgotten");
         assert_eq!(timeline.bins.last().and_then(|bin| bin.bits_per_s), Some(999.0), "the newest is there");
     }
 }

@@ -215,9 +215,8 @@ impl Lock {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self { _dir: None }),
             Err(error) => return Err(format!("cannot open {}: {error}", dir.display())),
         };
-        let doubt = file
-            .metadata()
-            .map_or_else(|error| Some(format!("cannot be looked at: {error}")), |meta| trust::doubt(&meta));
+        let doubt =
+            file.metadata().map_or_else(|error| Some(format!("cannot be read: {error}")), |meta| trust::doubt(&meta));
         if let Some(doubt) = doubt {
             return Err(format!("{} {doubt}", dir.display()));
         }

@@ -149,7 +149,7 @@ impl Hand {
         }
         let mut outcome = Outcome::default();
         if self.held.is_empty() {
-            outcome.say("nothing to put back: this vnettop has pinned nothing".to_owned());
+            outcome.say("nothing to undo: this vnettop has pinned nothing".to_owned());
         }
         let mut kept = Vec::new();
         for held in std::mem::take(&mut self.held).into_iter().rev() {
@@ -242,7 +242,7 @@ impl Hand {
     }
 
     fn sum_up(&self, pinned: usize, already: usize, asked: usize, outcome: &mut Outcome) {
-        let undo = if self.held.is_empty() { "" } else { "; U puts them back" };
+        let undo = if self.held.is_empty() { "" } else { "; U undoes it" };
         let there = if already == 0 { String::new() } else { format!(", {already} as before vnettop") };
         let text = format!("{pinned} of {asked} pinned{there}{undo}");
         if pinned + already == asked { outcome.say(text) } else { outcome.warn(text) }
@@ -266,8 +266,12 @@ struct Ready<'a> {
 
 /// The first line of this process's journal.
 fn begun(pinner: &mut dyn Pinner, compares: bool) -> Result<Entry, String> {
-    let unknown =
-        |error: std::io::Error| format!("this vnettop cannot be told from others ({error}); is /proc mounted?");
+    let unknown = |error: std::io::Error| {
+        format!(
+            "this vnettop cannot be distinguished from others ({error}); is /proc \
+                                         mounted?"
+        )
+    };
     let pid = std::process::id();
     let start = pinner.start_of(ThreadId { pid, tid: pid, start: 0 }).map_err(unknown)?;
     Ok(Entry::Begun { owner: PinOwner { pid, start }, boot: pinner.boot_id().map_err(unknown)?, compares })

@@ -59,7 +59,7 @@ pub(super) fn set(pinner: &mut dyn Pinner, request: &PinRequest, before: &CoreSe
             "{who} was pinned, but its mask cannot be read back ({error}): look with taskset -cp {}",
             thread.tid
         ))),
-        _ => Err(Failure::NotSet(format!("{who} ended right after it was pinned"))),
+        _ => Err(Failure::NotSet(format!("{who} exited right after it was pinned"))),
     }
 }
 
@@ -74,9 +74,9 @@ pub(super) enum Failure {
 fn same(pinner: &mut dyn Pinner, who: &str, thread: ThreadId) -> Result<(), String> {
     match identity(pinner, thread) {
         Identity::Same => Ok(()),
-        Identity::Ended => Err(format!("{who} ended before it could be pinned")),
+        Identity::Ended => Err(format!("{who} exited before it could be pinned")),
         Identity::Reused => {
-            Err(format!("{who} ended before it could be pinned; its number now belongs to another thread"))
+            Err(format!("{who} exited before it could be pinned; its number now belongs to another thread"))
         }
         Identity::Unknown(error) => Err(format!(
             "{who} was not pinned: its start time cannot be read ({error}); is /proc mounted for this user?"
@@ -87,7 +87,7 @@ fn same(pinner: &mut dyn Pinner, who: &str, thread: ThreadId) -> Result<(), Stri
 /// The tid changed hands between the check and the call: the one case where a stranger was touched.
 pub(super) fn taken_over(who: &str, tid: u32, asked: &CoreSet) -> String {
     format!(
-        "{who} ended while its mask was set and another thread took its number: that one may now be limited to {}; \
+        "{who} exited while its mask was set and another thread took its number: that one may now be limited to {}; \
          look with taskset -cp {tid}",
         cores_of(asked)
     )
@@ -96,7 +96,7 @@ pub(super) fn taken_over(who: &str, tid: u32, asked: &CoreSet) -> String {
 /// Why the kernel said no, and what to do.
 pub(super) fn refusal(who: &str, asked: &CoreSet, before: Option<&CoreSet>, error: &io::Error) -> String {
     match error.raw_os_error() {
-        Some(libc::ESRCH) => format!("{who} ended before it could be pinned"),
+        Some(libc::ESRCH) => format!("{who} exited before it could be pinned"),
         Some(libc::EPERM) => {
             format!("{who} belongs to another user: run vnettop as root or with CAP_SYS_NICE")
         }
@@ -123,6 +123,6 @@ pub(super) fn shortfall(who: &str, asked: &CoreSet, got: &CoreSet) -> Option<Str
             "{who}: asked {asked}, the kernel gave {got}: the cpuset of its cgroup allows no more, or the rest is offline"
         )
     } else {
-        format!("{who}: asked {asked}, but it has {got}: something else set its mask at the same moment")
+        format!("{who}: asked {asked}, but it has {got}: another program set its mask at the same moment")
     })
 }

@@ -107,9 +107,10 @@ fn not_restored(who: &str, tid: u32, old: &CoreSet, error: &std::io::Error) -> S
     match error.raw_os_error() {
         Some(libc::EINVAL) => format!("{who} keeps its pin: its old {} offline or not allowed for it now", are(old)),
         Some(libc::EPERM) => format!(
-            "{who} keeps its pin: it belongs to another user; taskset -cp {old} {tid} as root puts back what it had before vnettop"
+            "{who} keeps its pin: it belongs to another user; taskset -cp {old} {tid} as root restores what it had \
+             before vnettop"
         ),
-        _ => format!("{who} keeps its pin: its old mask {old} cannot be put back ({error})"),
+        _ => format!("{who} keeps its pin: its old mask {old} cannot be restored ({error})"),
     }
 }
 
@@ -128,13 +129,13 @@ pub(super) fn tell(outcome: &mut Outcome, held: &ActivePin, verdict: &RestoreRes
             outcome.say(format!("{who} is on {} already, as before vnettop", cores_of(old)));
             outcome.events.push(Event::Restored { thread, got: old.clone(), at_ns: monotonic_ns() });
         }
-        RestoreResult::Ended => outcome.say(format!("{who} ended, nothing to put back")),
+        RestoreResult::Ended => outcome.say(format!("{who} has exited, nothing to undo")),
         RestoreResult::Reused => {
-            outcome.say(format!("{who} ended, nothing to put back; its number now belongs to another thread"));
+            outcome.say(format!("{who} has exited, nothing to undo; its number now belongs to another thread"));
         }
         RestoreResult::Changed(now) => outcome.warn(format!(
-            "{who} is on {}, which vnettop did not set: someone else changed it since, so it was left alone; \
-             taskset -cp {old} {} puts back what it had before vnettop",
+            "{who} is on {}, which vnettop did not set; another program changed it since, so it stays; taskset -cp \
+             {old} {} restores what it had before vnettop",
             cores_of(now),
             thread.tid
         )),

@@ -20,7 +20,7 @@ pub fn undo(pinner: &mut dyn Pinner, dir: &Path) -> Outcome {
     let _lock = match Lock::take(dir) {
         Ok(lock) => lock,
         Err(sentence) => {
-            outcome.warn(format!("{sentence}; nothing was put back"));
+            outcome.warn(format!("{sentence}; nothing was restored"));
             return outcome;
         }
     };
@@ -30,7 +30,7 @@ pub fn undo(pinner: &mut dyn Pinner, dir: &Path) -> Outcome {
         tidy(journal, &settled, &mut outcome);
     }
     if outcome.lines.is_empty() {
-        outcome.say("nothing to put back: no vnettop left a pin behind".to_owned());
+        outcome.say("nothing to undo: no vnettop left a pin behind".to_owned());
     }
     outcome
 }
@@ -46,17 +46,17 @@ struct Journals {
 /// Reads all journals and sorts them; none where the directory or the boot id cannot be read.
 fn journals(pinner: &mut dyn Pinner, dir: &Path, outcome: &mut Outcome) -> Option<Journals> {
     let found = past::list(dir).map_err(|error| {
-        outcome.warn(format!("cannot read the journals in {}: {error}; nothing was put back", dir.display()));
+        outcome.warn(format!("cannot read the journals in {}: {error}; nothing was restored", dir.display()));
     });
     let boot = pinner.boot_id().map_err(|error| {
-        outcome.warn(format!("cannot read the boot id: {error}; is /proc mounted? nothing was put back"));
+        outcome.warn(format!("cannot read the boot id: {error}; is /proc mounted? nothing was restored"));
     });
     let (found, boot) = (found.ok()?, boot.ok()?);
     let mut journals = Journals { dead: Vec::new(), running: HashMap::new() };
     for (path, named) in found {
         match past::read(path.clone(), named) {
             Ok(past) => sort(pinner, past, &boot, &mut journals, outcome),
-            Err(error) => outcome.warn(format!("cannot read the journal {}: {error}; it was left out", path.display())),
+            Err(error) => outcome.warn(format!("cannot read the journal {}: {error}; it was skipped", path.display())),
         }
     }
     Some(journals)
@@ -76,9 +76,9 @@ fn sort(pinner: &mut dyn Pinner, past: Past, boot: &str, journals: &mut Journals
     let path = past.path.display();
     match past.damaged.as_slice() {
         [] => {}
-        [line] => outcome.warn(format!("line {line} of {path} is no journal line and was left out")),
+        [line] => outcome.warn(format!("line {line} of {path} is not a journal line and was skipped")),
         [first, .., last] => outcome.warn(format!(
-            "{} lines of {path}, from line {first} to line {last}, are no journal lines and were left out",
+            "{} lines of {path}, from line {first} to line {last}, are not journal lines and were skipped",
             past.damaged.len()
         )),
     }

@@ -12,12 +12,47 @@ use std::sync::Arc;
 /// No line of a real recording comes near it (8,000 links take about 3 MB); a longer one is not read into memory.
 const LONGEST_LINE: u64 = 64 << 20;
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// The recording that is part of the program.
+const SHIPPED: &[u8] = include_bytes!("../../assets/kunpeng.vnettop.zst");
+
+/// Where a recording is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StoredIn {
+    /// In a file.
+    File(PathBuf),
+    /// In the program itself: the case that vnettop was made for.
+    Program,
+}
+
+impl StoredIn {
+    /// It can be opened again and is the same then; what comes through a pipe is gone once it was read.
+    #[must_use]
+    pub fn is_lasting(&self) -> bool {
+        match self {
+            Self::File(path) => path.is_file(),
+            Self::Program => true,
+        }
+    }
+}
+
+/// A place between two items of a recording, to go on from there without reading what stands before it.
+#[derive(Debug, Clone)]
+pub struct Bookmark {
+    /// Bytes before it, as they are after decompression.
+    bytes: u64,
+    /// Lines before it.
+    line: usize,
+    /// What holds there.
+    facts: Arc<Facts>,
+}
 
 /// A recording being read.
 pub struct Recording {
     path: PathBuf,
     input: Box<dyn BufRead + Send>,
     line: usize,
+    /// Read so far, after decompression.
+    bytes: u64,
     buffer: Vec<u8>,
     facts: Arc<Facts>,
     truncated: Option<String>,
@@ -30,17 +65,49 @@ impl Recording {
     /// The file cannot be read, is something else, or of another version.
     pub fn open(path: &Path) -> Result<Self, RecordError> {
         let at = |error| RecordError::File { operation: "read", path: path.to_owned(), error };
-        let mut file = BufReader::new(File::open(path).map_err(at)?);
-        let compressed = file.fill_buf().map_err(at)?.starts_with(&ZSTD_MAGIC);
-        let input: Box<dyn BufRead + Send> = if compressed {
-            Box::new(BufReader::new(zstd::stream::read::Decoder::with_buffer(file).map_err(at)?))
-        } else {
-            Box::new(file)
-        };
-        let mut recording =
-            Self { path: path.to_owned(), input, line: 0, buffer: Vec::new(), facts: Arc::default(), truncated: None };
+        let file = File::open(path).map_err(at)?;
+        let input = decompressed(BufReader::new(file)).map_err(at)?;
+        Self::of(path, input)
+    }
+
+    /// Opens a recording wherever it is kept.
+    ///
+    /// # Errors
+    /// As of [`Recording::open`].
+    pub fn open_stored(stored: &StoredIn) -> Result<Self, RecordError> {
+        match stored {
+            StoredIn::File(path) => Self::open(path),
+            StoredIn::Program => {
+                let path = Path::new("of this program");
+                let at = |error| RecordError::File { operation: "read", path: path.to_owned(), error };
+                Self::of(path, decompressed(SHIPPED).map_err(at)?)
+            }
+        }
+    }
+
+    fn of(path: &Path, input: Box<dyn BufRead + Send>) -> Result<Self, RecordError> {
+        let (path, facts) = (path.to_owned(), Arc::default());
+        let mut recording = Self { path, input, line: 0, bytes: 0, buffer: Vec::new(), facts, truncated: None };
         recording.header()?;
         Ok(recording)
+    }
+
+    /// The place before the next item.
+    #[must_use]
+    pub fn bookmark(&self) -> Bookmark {
+        Bookmark { bytes: self.bytes, line: self.line, facts: Arc::clone(&self.facts) }
+    }
+
+    /// Goes to a place that this recording, opened before, has told; backwards is not possible.
+    ///
+    /// # Errors
+    /// It cannot be read so far.
+    pub fn skip_to(&mut self, place: &Bookmark) -> Result<(), RecordError> {
+        let missing = place.bytes.saturating_sub(self.bytes);
+        let skipped = io::copy(&mut (&mut self.input).take(missing), &mut io::sink());
+        skipped.map_err(|error| self.file_error(error))?;
+        (self.bytes, self.line, self.facts) = (place.bytes, place.line, Arc::clone(&place.facts));
+        Ok(())
     }
 
     /// Said once the end is reached, when the recording ends in the middle of a line.
@@ -84,7 +151,7 @@ impl Recording {
         let read = (&mut self.input).take(4096).read_until(b'\n', &mut first);
         read.map_err(|_| foreign())?;
         let header: Header = serde_json::from_slice(&first).map_err(|_| foreign())?;
-        self.line = 1;
+        (self.line, self.bytes) = (1, first.len() as u64);
         if header.vnettop_recording != SCHEMA_VERSION {
             return Err(RecordError::Version { path: self.path.clone(), version: header.vnettop_recording });
         }
@@ -98,7 +165,10 @@ impl Recording {
         match (&mut self.input).take(LONGEST_LINE).read_until(b'\n', &mut self.buffer) {
             Ok(0) => Ok(false),
             Ok(_) if self.buffer.len() as u64 == LONGEST_LINE => Err(self.damaged("it is too long".to_owned())),
-            Ok(_) => Ok(true),
+            Ok(read) => {
+                self.bytes += read as u64;
+                Ok(true)
+            }
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                 self.cut_off("in the middle of a compressed block");
                 Ok(false)
@@ -122,7 +192,8 @@ impl Recording {
 
     fn cut_off(&mut self, place: &str) {
         self.truncated = Some(format!(
-            "recording {} ends {place} (line {}): the writer was stopped; everything before it is shown",
+            "recording {} is cut off {place} (line {}), because its writer was stopped; everything before that is \
+             shown",
             self.path.display(),
             self.line
         ));
@@ -176,6 +247,16 @@ impl Recording {
     fn file_error(&self, error: io::Error) -> RecordError {
         RecordError::File { operation: "read", path: self.path.clone(), error }
     }
+}
+
+/// The text of a recording, compressed or not.
+fn decompressed<'a>(mut input: impl BufRead + Send + 'a) -> io::Result<Box<dyn BufRead + Send + 'a>> {
+    let is_compressed = input.fill_buf()?.starts_with(&ZSTD_MAGIC);
+    Ok(if is_compressed {
+        Box::new(BufReader::new(zstd::stream::read::Decoder::with_buffer(input)?))
+    } else {
+        Box::new(input)
+    })
 }
 
 /// What is wrong with a line, which is one line of JSON: its own number in that says nothing.

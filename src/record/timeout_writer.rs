@@ -46,7 +46,9 @@ impl Write for TimeoutWriter {
                 written => return written,
             }
             match poll(&mut [PollFd::new(&self.0, PollFlags::OUT)], Some(&PATIENCE)) {
-                Ok(0) => return Err(io::Error::new(io::ErrorKind::TimedOut, "its reader has stood still for 250 ms")),
+                Ok(0) => {
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, "its reader has accepted nothing for 250 ms"));
+                }
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }

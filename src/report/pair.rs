@@ -36,7 +36,7 @@ pub(super) fn table(card: &Card, names: [&str; 2]) -> ComparisonTable {
         of_rate("p50", |jitter| jitter.p50),
         of_rate("p95", |jitter| jitter.p95),
         row("dip", &dip),
-        row("moves", &moves),
+        row("migrations", &moves),
         busy,
     ];
     let difference = format!("difference ({:.0} % interval)", CONFIDENCE * 100.0);

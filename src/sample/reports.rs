@@ -62,13 +62,13 @@ impl Unread {
     pub fn sentence(self) -> &'static str {
         match self {
             Self::Terminal => {
-                "its lines go to the terminal, which vnettop does not come between: send them to a file or through a pipe"
+                "its lines go to the terminal, where vnettop cannot read them: send them to a file or through a pipe"
             }
             Self::Pipe => {
                 "its lines go into a pipe, which only its reader can read: start it with vnettop run, or send them to a file"
             }
             Self::Device => "its lines go neither to a file nor into a pipe: send them to a file",
-            Self::Rights => "its lines may not be read: run vnettop as its user or as root",
+            Self::Rights => "its lines cannot be read: run vnettop as its user or as root",
             Self::Remote => {
                 "its lines go to a file that another machine or program serves, or that is mounted elsewhere: name it with --iperf3-json"
             }

@@ -12,7 +12,7 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::time::Duration;
 
 /// What the showing thread may ask for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Command {
     /// Another interval.
     Interval(Duration),
@@ -25,6 +25,8 @@ pub enum Command {
     },
     /// More counted by the kernel, or no longer.
     Want(OnRequest),
+    /// A recording at another pace.
+    Pace(Pace),
     /// Nothing kept alive and nothing read until [`Command::GoOn`].
     LetGo,
     /// Everything as before [`Command::LetGo`].

@@ -4,7 +4,6 @@ use super::channel::{Handover, Sender, reset, ring, room::QueueRoom};
 use super::replay;
 use super::sampler::{self, SamplerSettings};
 use super::{SourceError, now_ns, proc_file};
-use crate::record::Recording;
 use crate::sample::Item;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use std::cell::RefCell;
@@ -14,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver};
 
 pub use super::channel::{Command, Pace};
+pub use super::replay::Reel;
 
 /// How long a program that is to stop waits until its source has let go: a dump can stand behind others for a while.
 const LETTING_GO: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
@@ -54,9 +54,10 @@ impl Feed {
     ///
     /// # Errors
     /// The kernel gives no descriptor or thread.
-    pub fn replay(recording: Recording, pace: Pace) -> Result<Self, SourceError> {
+    pub fn replay(recording: impl Into<Reel>, pace: Pace) -> Result<Self, SourceError> {
         let (items, taken) = mpsc::sync_channel(1);
-        Self::start("replay", (Handover::InTurn(items), taken), move |sender| replay::run(recording, pace, &sender))
+        let reel = recording.into();
+        Self::start("replay", (Handover::InTurn(items), taken), move |sender| replay::run(reel, pace, &sender))
     }
 
     fn start(

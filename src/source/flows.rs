@@ -17,6 +17,7 @@ use diag::SocketInfo;
 use holder::SocketHolder;
 use peers::Peers;
 use rustix::io::Errno;
+use rustix::thread::{CapabilitySet, capabilities};
 use space::NamespaceFlows;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -294,39 +295,48 @@ fn blind(is_own: bool, pid: u32, error: &io::Error) -> Blind {
     Blind::Namespace(pid, error.to_string(), way_out(error, "run vnettop in that namespace or as root"))
 }
 
+/// Why root may not list the files of a process: of another user's it takes both.
+fn lacked_by_root() -> String {
+    let held = capabilities(None).map_or(CapabilitySet::empty(), |own| own.effective);
+    let reads = CapabilitySet::DAC_READ_SEARCH | CapabilitySet::DAC_OVERRIDE;
+    let needed = [("CAP_SYS_PTRACE", CapabilitySet::SYS_PTRACE), ("CAP_DAC_READ_SEARCH", reads)];
+    let lacking: Vec<&str> = needed.into_iter().filter(|(_, of)| !held.intersects(*of)).map(|(name, _)| name).collect();
+    if lacking.is_empty() {
+        return "vnettop is root, but a security profile (AppArmor, SELinux) denies it".to_owned();
+    }
+    format!("vnettop is root but lacks {}", lacking.join(" and "))
+}
+
 impl Blind {
     fn problem(&self) -> Problem {
         let text = match self {
             Self::Descriptors(pid) => {
-                let (why, mend) = if rustix::process::geteuid().is_root() {
-                    ("may not be looked at, though vnettop is root", "give vnettop CAP_SYS_PTRACE, which it lacks here")
+                let why = if rustix::process::geteuid().is_root() {
+                    lacked_by_root()
                 } else {
-                    ("belong to another user", "run vnettop as that user or as root")
+                    "it belongs to another user: run vnettop as that user or as root".to_owned()
                 };
-                format!(
-                    "the sockets of process {pid} {why} and are not seen, so the rate of the busiest link stands for its \
-                     own; {mend}"
-                )
+                format!("cannot read the sockets of process {pid}, using the busiest link's rate instead; {why}")
             }
             Self::Namespace(pid, error, mends) => format!(
-                "cannot enter the network namespace of process {pid} ({error}), so the rate of the busiest link stands \
-                 for its own; {mends}"
+                "cannot enter the network namespace of process {pid} ({error}), using the busiest link's rate \
+                 instead; {mends}"
             ),
             Self::Sockets(error) => format!(
-                "connections cannot be read, so the rate of the busiest link stands for theirs: {error}; where \
-                 modprobe tcp_diag does not mend that, a kernel with CONFIG_INET_TCP_DIAG lists them"
+                "cannot read connections ({error}), using the busiest link's rate instead; run modprobe tcp_diag, or \
+                 boot a kernel with CONFIG_INET_TCP_DIAG"
             ),
             Self::Datagrams(error) => format!(
-                "the queues and drops of UDP sockets cannot be read: {error}; where modprobe udp_diag does not mend \
-                 that, a kernel with CONFIG_INET_UDP_DIAG lists them"
+                "cannot read the queues and drops of UDP sockets ({error}); run modprobe udp_diag, or boot a kernel \
+                 with CONFIG_INET_UDP_DIAG"
             ),
             Self::TooMany => format!(
-                "the watched processes hold more than {MOST_FLOWS} sockets and only so many are followed; watch \
+                "the watched processes hold more than {MOST_FLOWS} sockets, and only that many are followed; watch \
                  fewer processes"
             ),
             Self::TooFewFiles => format!(
-                "not every watched process' connections are followed, because vnettop may have only {} open files: allow \
-                 it more (ulimit -n)",
+                "some watched processes' connections are not followed: vnettop may have only {} open files; allow it \
+                 more (ulimit -n)",
                 proc_file::descriptor_limit()
             ),
         };

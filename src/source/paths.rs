@@ -135,7 +135,7 @@ impl PathReader {
         };
         let refused = self.sockets.refused().filter(|(netns, _)| ground.spaces.knows(*netns)).map(|(_, why)| Problem {
             source: "paths".to_owned(),
-            text: format!("{why}, so paths through it end there; run vnettop as root"),
+            text: format!("{why}, so paths are cut off there; run vnettop as root"),
         });
         let refused: Vec<Problem> = refused.take(1).collect();
         self.sockets.keep(|netns| ground.spaces.knows(netns) && crossed(netns));

@@ -2,31 +2,88 @@
 
 use super::channel::{Command, Pace, Sender};
 use super::{SourceError, now_ns};
-use crate::record::Recording;
+use crate::record::{RecordError, Recording};
 use crate::sample::{Item, Problem, Sample};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Hands over every item of the recording, then ends. A torn end is told in the problems of the last sample, so the
-/// last sample is held back until the next item shows whether it was the last.
-pub(super) fn run(mut recording: Recording, pace: Pace, feed: &Sender) {
-    let mut clock = Clock { pace, last: None };
-    let mut held: Option<Item> = None;
-    loop {
-        let next = recording.next_item();
-        let ended = matches!(next, Ok(None) | Err(_));
-        if let Some(mut item) = held.take() {
-            if ended && let (Item::Sample(sample), Some(text)) = (&mut item, recording.truncated()) {
-                tell(sample, text);
-            }
-            if !clock.wait(&item, feed) || !feed.send(Ok(item)) {
-                return;
-            }
+/// A recording from the place on where it is replayed, with a look at the item after next.
+pub struct Reel {
+    recording: Recording,
+    /// The next item, read already.
+    held: Option<Item>,
+    /// Why there is none after it.
+    failed: Option<RecordError>,
+    is_over: bool,
+    /// When the sample before that was taken, recorded monotonic ns; none at the start.
+    pub since_ns: Option<u64>,
+}
+
+impl From<Recording> for Reel {
+    fn from(recording: Recording) -> Self {
+        Self { recording, held: None, failed: None, is_over: false, since_ns: None }
+    }
+}
+
+impl Reel {
+    /// The next item; none at the end. A torn end is told in the problems of the last sample, so each is held back until the one after it shows
+    /// whether it was the last.
+    ///
+    /// # Errors
+    /// It cannot be read on.
+    pub fn next_item(&mut self) -> Result<Option<Item>, RecordError> {
+        self.hold()?;
+        let Some(mut item) = self.held.take() else { return Ok(None) };
+        match self.read() {
+            Ok(next) => self.held = next,
+            Err(error) => self.failed = Some(error),
         }
-        match next {
-            Ok(Some(item)) => held = Some(item),
+        if self.held.is_none()
+            && let (Item::Sample(sample), Some(text)) = (&mut item, self.recording.truncated())
+        {
+            tell(sample, text);
+        }
+        Ok(Some(item))
+    }
+
+    /// What [`Reel::next_item`] will give.
+    ///
+    /// # Errors
+    /// It cannot be read on.
+    pub fn peek(&mut self) -> Result<Option<&Item>, RecordError> {
+        self.hold()?;
+        Ok(self.held.as_ref())
+    }
+
+    fn hold(&mut self) -> Result<(), RecordError> {
+        if self.held.is_none() {
+            self.held = self.failed.take().map_or_else(|| self.read(), Err)?;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self) -> Result<Option<Item>, RecordError> {
+        if self.is_over {
+            return Ok(None);
+        }
+        let item = self.recording.next_item();
+        self.is_over = !matches!(item, Ok(Some(_)));
+        item
+    }
+}
+
+/// Hands over every item of the recording, then ends.
+pub(super) fn run(mut reel: Reel, pace: Pace, feed: &Sender) {
+    let mut clock = Clock { pace, last: reel.since_ns.map(|recorded_ns| (recorded_ns, now_ns())) };
+    loop {
+        match reel.next_item() {
+            Ok(Some(item)) => {
+                if !clock.wait(&item, feed) || !feed.send(Ok(item)) {
+                    return;
+                }
+            }
             Ok(None) => return,
             Err(error) => {
                 feed.send(Err(SourceError::from(error)));
@@ -51,29 +108,47 @@ struct Clock {
 impl Clock {
     /// Waits until the item is due; false when told to stop.
     fn wait(&mut self, item: &Item, feed: &Sender) -> bool {
-        let (Pace::Times(times), Item::Sample(sample)) = (self.pace, item) else { return true };
-        if let Some((recorded_ns, handed_ns)) = self.last {
-            let apart = Duration::from_nanos(sample.at_ns.saturating_sub(recorded_ns)).div_f64(times.max(0.001));
-            let due_ns = handed_ns.saturating_add(u64::try_from(apart.as_nanos()).unwrap_or(u64::MAX));
-            while now_ns() < due_ns {
-                if !sleep(due_ns.saturating_sub(now_ns()), feed) {
-                    return false;
-                }
+        let Item::Sample(sample) = item else { return true };
+        if !self.obey(feed) {
+            return false;
+        }
+        while let Some(left_ns) = self.left_ns(sample) {
+            sleep(left_ns, feed);
+            if !self.obey(feed) {
+                return false;
             }
         }
         self.last = Some((sample.at_ns, now_ns()));
         true
     }
+
+    /// How long until the sample is due, at the pace that holds now; none when it is.
+    fn left_ns(&self, sample: &Sample) -> Option<u64> {
+        let (Pace::Times(times), Some((recorded_ns, handed_ns))) = (self.pace, self.last) else { return None };
+        let apart = Duration::from_nanos(sample.at_ns.saturating_sub(recorded_ns)).div_f64(times.max(0.001));
+        let due_ns = handed_ns.saturating_add(u64::try_from(apart.as_nanos()).unwrap_or(u64::MAX));
+        due_ns.checked_sub(now_ns()).filter(|left_ns| *left_ns > 0)
+    }
+
+    /// Takes commands; false when one is a stop. An interval is the recording's own.
+    fn obey(&mut self, feed: &Sender) -> bool {
+        while let Some(command) = feed.command() {
+            match command {
+                Command::Pace(pace) => self.pace = pace,
+                Command::Stop => return false,
+                _ => {}
+            }
+        }
+        true
+    }
 }
 
-/// Sleeps, but for a command; false when it is a stop.
-fn sleep(ns: u64, feed: &Sender) -> bool {
+/// Sleeps, but for a command.
+fn sleep(ns: u64, feed: &Sender) {
     let timeout = Timespec {
         tv_sec: i64::try_from(ns / 1_000_000_000).unwrap_or(i64::MAX),
         tv_nsec: i64::try_from(ns % 1_000_000_000).unwrap_or(0),
     };
     let commands = feed.commands();
     let _ = poll(&mut [PollFd::from_borrowed_fd(commands.as_fd(), PollFlags::IN)], Some(&timeout));
-    // An interval is the recording's own; only a stop concerns a replay.
-    !std::iter::from_fn(|| feed.command()).any(|command| command == Command::Stop)
 }

@@ -194,7 +194,8 @@ impl Schedule {
 
     fn obey(&mut self, command: Option<Command>, live: &mut Live, feed: &Sender) -> Result<Obeyed, SourceError> {
         match command {
-            None => {}
+            // A pace is a recording's.
+            None | Some(Command::Pace(_)) => {}
             Some(Command::Interval(interval)) => {
                 self.set(interval).map_err(|error| SourceError::Timer { error: error.into() })?;
             }

@@ -272,7 +272,7 @@ impl Spaces {
             work()
         };
         let entered = sched::with_heirs(|| std::thread::Builder::new().name("netns".to_owned()).spawn(enter))?;
-        entered.join().unwrap_or_else(|_| Err(io::Error::other("the thread that enters it broke off")))
+        entered.join().unwrap_or_else(|_| Err(io::Error::other("the thread that enters it failed")))
     }
 
     /// A process lives in that namespace.

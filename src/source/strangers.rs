@@ -66,8 +66,8 @@ pub(super) fn problem() -> Option<Problem> {
     (since.elapsed() >= TOLD_AFTER).then(|| Problem {
         source: "processes".to_owned(),
         text: format!(
-            "{of} makes its reader wait (as with a file system of its own), so no command line, no descriptor and no output \
-             of iperf3 is looked at until it has ended; whoever is met meanwhile is not known as a benchmark"
+            "{of} blocks its readers (as with a file system of its own); until it exits no command line, no \
+             descriptor and no output of iperf3 is read; new benchmarks are not recognized"
         ),
     })
 }

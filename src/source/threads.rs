@@ -286,15 +286,14 @@ impl ThreadReader {
         let mut texts = Vec::new();
         if uncounted {
             texts.push(
-                "this kernel does not count moves (no /proc/PID/sched): they are only sampled, so each figure is an \
-                 under-count; a kernel with CONFIG_SCHED_DEBUG counts them"
+                "this kernel does not count migrations (no /proc/PID/sched); they are only sampled, so each figure \
+                 is too low; a kernel with CONFIG_SCHED_DEBUG counts them"
                     .to_owned(),
             );
         }
         if let Some(pid) = missing {
-            texts.push(format!(
-                "no process {pid} is to be seen: it has ended or is hidden; watch a command name instead"
-            ));
+            texts
+                .push(format!("no process {pid} is visible: it has exited or is hidden; watch a command name instead"));
         }
         self.problems.clone_from(&self.lasting);
         let problem = |text| Problem { source: "threads".to_owned(), text };

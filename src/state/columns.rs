@@ -54,9 +54,12 @@ impl LinkColumn {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the words of the columns")]
 pub enum ThreadColumn {
+    Pid,
     Tid,
     Name,
     Role,
+    Netns,
+    Peer,
     Core,
     Allowed,
     Cpu,
@@ -71,10 +74,13 @@ pub enum ThreadColumn {
 
 impl ThreadColumn {
     /// Every column with the word that it is chosen by, in the order they usually stand.
-    pub const ALL: [(Self, &'static str); 13] = [
+    pub const ALL: [(Self, &'static str); 16] = [
+        (Self::Pid, "pid"),
         (Self::Tid, "tid"),
         (Self::Name, "name"),
         (Self::Role, "role"),
+        (Self::Netns, "netns"),
+        (Self::Peer, "peer"),
         (Self::Core, "core"),
         (Self::Allowed, "allowed"),
         (Self::Cpu, "cpu"),

@@ -1,54 +1,22 @@
 //! In which order cores are listed, and which one is looked at.
 
 use super::selection::Selection;
-use crate::action::Motion;
+use crate::action::{CoreSort, Motion};
 use crate::derive::{CoreMetrics, Metrics};
 use crate::sample::CoreId;
 
 /// From this many cores on, Up and Down go from node to node.
 const MANY: usize = 32;
 
-/// What cores are sorted by, where they are a list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the words of the columns")]
-pub enum CoreSort {
-    Number,
-    Softirq,
-    Busy,
-}
-
-impl CoreSort {
-    /// Every order with its word.
-    pub const ALL: [(Self, &'static str); 3] =
-        [(Self::Number, "number"), (Self::Softirq, "softirq"), (Self::Busy, "busy")];
-
-    /// The word in the title.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Number => "number",
-            Self::Softirq => "softirq",
-            Self::Busy => "busy",
-        }
+/// What a core is sorted by: the larger, the earlier.
+fn sort_key(sort: CoreSort, core: &CoreMetrics) -> f64 {
+    let shares = core.shares();
+    match sort {
+        CoreSort::Number => Some(-f64::from(core.place.core)),
+        CoreSort::Softirq => shares.map(|shares| shares.softirq),
+        CoreSort::Busy => shares.map(|shares| shares.busy()),
     }
-
-    pub(crate) fn next(self) -> Self {
-        match self {
-            Self::Number => Self::Softirq,
-            Self::Softirq => Self::Busy,
-            Self::Busy => Self::Number,
-        }
-    }
-
-    fn key(self, core: &CoreMetrics) -> f64 {
-        let shares = core.shares();
-        match self {
-            Self::Number => Some(-f64::from(core.place.core)),
-            Self::Softirq => shares.map(|shares| shares.softirq),
-            Self::Busy => shares.map(|shares| shares.busy()),
-        }
-        .unwrap_or(-1.0)
-    }
+    .unwrap_or(-1.0)
 }
 
 /// The cores as listed.
@@ -80,7 +48,7 @@ impl CoreList {
         &self.rows
     }
 
-    /// Index of the core whose details are shown: the selected one, else the one with most softirq time.
+    /// Index of the core whose details are shown: the selected one, else the busiest one.
     #[must_use]
     pub fn looked_at(&self) -> Option<usize> {
         self.selection.row().map(|row| self.rows[row]).or(self.busiest)
@@ -104,14 +72,14 @@ impl CoreList {
         let cores = &metrics.cores;
         self.rows = (0..cores.len()).collect();
         if self.sort != CoreSort::Number {
-            let keys: Vec<f64> = cores.iter().map(|core| self.sort.key(core)).collect();
+            let keys: Vec<f64> = cores.iter().map(|core| sort_key(self.sort, core)).collect();
             self.rows.sort_by(|&a, &b| keys[b].total_cmp(&keys[a]));
         }
         if self.reversed {
             self.rows.reverse();
         }
-        let softirq = |&index: &usize| CoreSort::Softirq.key(&cores[index]);
-        self.busiest = (0..cores.len()).rev().max_by(|a, b| softirq(a).total_cmp(&softirq(b)));
+        let busy = |&index: &usize| sort_key(CoreSort::Busy, &cores[index]);
+        self.busiest = (0..cores.len()).rev().max_by(|a, b| busy(a).total_cmp(&busy(b)));
         let row =
             self.selection.id().and_then(|core| self.rows.iter().position(|&index| cores[index].place.core == core));
         if row.is_none() {

@@ -5,67 +5,27 @@ use super::family::LinkFamily;
 use super::selection::Selection;
 use super::stir::{Standing, Stir};
 use super::tree::{LinkRow, Tree};
-use crate::action::LinkId;
+use crate::action::{LinkId, LinkSort};
 use crate::derive::links::LinkRates;
 use crate::derive::{LinkMetrics, Metrics};
 use crate::sample::LinkState;
 use std::cmp::{Ordering, Reverse};
 
-/// The column that links are sorted by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the words of the columns")]
-pub enum LinkSort {
-    Name,
-    Rx,
-    Tx,
-    Pps,
-    Drops,
-}
-
-impl LinkSort {
-    /// Every order with its word.
-    pub const ALL: [(Self, &'static str); 5] =
-        [(Self::Name, "name"), (Self::Rx, "rx"), (Self::Tx, "tx"), (Self::Pps, "pps"), (Self::Drops, "drops")];
-
-    /// The word in the title.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Name => "name",
-            Self::Rx => "rx",
-            Self::Tx => "tx",
-            Self::Pps => "pps",
-            Self::Drops => "drops",
-        }
-    }
-
-    pub(crate) fn next(self) -> Self {
-        match self {
-            Self::Name => Self::Rx,
-            Self::Rx => Self::Tx,
-            Self::Tx => Self::Pps,
-            Self::Pps => Self::Drops,
-            Self::Drops => Self::Name,
-        }
-    }
-
-    fn key(self, link: &LinkMetrics) -> f64 {
-        let rates = link.rates.as_ref();
-        let value = match self {
-            Self::Name => None,
-            Self::Rx => rates.and_then(|rates| rates.rx_bits_per_s),
-            Self::Tx => rates.and_then(|rates| rates.tx_bits_per_s),
-            Self::Pps => rates.and_then(LinkRates::packets_per_s),
-            Self::Drops => rates.and_then(|rates| {
-                Some(
-                    rates.dropped_per_s()?
-                        + rates.rx_errors_per_s.unwrap_or(0.0)
-                        + rates.tx_errors_per_s.unwrap_or(0.0),
-                )
-            }),
-        };
-        value.unwrap_or(-1.0)
-    }
+/// What a link is sorted by: the larger, the earlier.
+fn sort_key(sort: LinkSort, link: &LinkMetrics) -> f64 {
+    let rates = link.rates.as_ref();
+    let errors = |rates: &LinkRates| rates.rx_errors_per_s.unwrap_or(0.0) + rates.tx_errors_per_s.unwrap_or(0.0);
+    let value = match sort {
+        LinkSort::Name => None,
+        LinkSort::Rx => rates.and_then(|rates| rates.rx_bits_per_s),
+        LinkSort::Tx => rates.and_then(|rates| rates.tx_bits_per_s),
+        LinkSort::Pps => rates.and_then(LinkRates::packets_per_s),
+        LinkSort::Drops => rates.and_then(|rates| Some(rates.dropped_per_s()? + errors(rates))),
+        LinkSort::Errors => rates.map(errors),
+        LinkSort::Times => link.times_label(),
+        LinkSort::Mean => rates.and_then(LinkRates::mean_packet_bytes),
+    };
+    value.unwrap_or(-1.0)
 }
 
 /// Ports under their master, or one flat list.
@@ -116,7 +76,7 @@ pub struct Hidden {
 /// More links than a screen of 80 by 24 has rows for: from there on those that matter come first.
 const LINKS_AT_A_GLANCE: usize = 7;
 /// From more links than this on, those that move nothing are hidden until they are asked for.
-const FEW_LINKS: usize = 24;
+const FEW_LINKS: usize = LINKS_AT_A_GLANCE;
 /// Masters of masters of masters that still take part in the order.
 const MOST_NESTED: usize = 3;
 
@@ -196,6 +156,11 @@ impl LinkList {
         LinkId { key: facts.key(), born: facts.born }
     }
 
+    /// Forgets which links there are and which of them moved.
+    pub(super) fn forget_traffic(&mut self) {
+        self.family = LinkFamily::default();
+    }
+
     /// Takes in which links there are and which of them move.
     pub(super) fn follow(&mut self, metrics: &Metrics) {
         self.family.follow(metrics);
@@ -210,7 +175,13 @@ impl LinkList {
         self.family.filter(&self.filter);
         let selected = self.find_selected(metrics);
         let order = self.order(metrics);
-        let wanted: Vec<bool> = (0..metrics.links.len()).map(|index| self.wanted(metrics, index, selected)).collect();
+        let mut wanted: Vec<bool> =
+            (0..metrics.links.len()).map(|index| self.wanted(metrics, index, selected)).collect();
+        let matching = self.family.matches.iter().filter(|matches| **matches).count();
+        // Of one link the line that tells of it would take as much room.
+        if !self.idle_chosen && matching == wanted.iter().filter(|wanted| **wanted).count() + 1 {
+            wanted.clone_from(&self.family.matches);
+        }
         self.matched = wanted.iter().filter(|wanted| **wanted).count();
         self.rows.clear();
         match self.shape {
@@ -265,7 +236,7 @@ impl LinkList {
     fn order(&self, metrics: &Metrics) -> Vec<u32> {
         let mut order = self.family.by_name.clone();
         if self.sort != LinkSort::Name {
-            let keys = metrics.links.iter().map(|link| self.sort.key(link)).collect();
+            let keys = metrics.links.iter().map(|link| sort_key(self.sort, link)).collect();
             let keys: Vec<f64> = self.lifted(keys);
             let rank = &self.family.rank;
             let compare = |&a: &u32, &b: &u32| -> Ordering {

@@ -1,17 +1,39 @@
 //! What lies over the panes: at most one thing.
 
-use crate::action::Pane;
+use crate::action::{Pane, RowId};
 use crate::derive::placement::Proposal;
 use crate::sample::ThreadId;
 use std::collections::BTreeSet;
+
+/// A half of the help.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HelpPage {
+    /// Keys and mouse.
+    Keys,
+    /// Marks, columns and words.
+    Words,
+}
+
+impl HelpPage {
+    /// The other one.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Self::Keys => Self::Words,
+            Self::Words => Self::Keys,
+        }
+    }
+}
 
 /// What lies over the panes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Overlay {
     /// Nothing.
     None,
-    /// The keys.
+    /// The help.
     Help {
+        /// Which half of it.
+        page: HelpPage,
         /// First line shown.
         scroll: usize,
     },
@@ -32,6 +54,13 @@ pub enum Overlay {
     },
     /// Before and after a pin.
     Card {
+        /// First line shown.
+        scroll: usize,
+    },
+    /// Every figure of a row; it stays with what stood there.
+    Details {
+        /// Which.
+        row: RowId,
         /// First line shown.
         scroll: usize,
     },

@@ -5,8 +5,12 @@
 use crate::derive::{LinkMetrics, Metrics};
 use crate::sample::LinkState;
 
-/// A link that moved no packet for this long is idle.
+/// A link that moved next to nothing for this long is idle.
 const IDLE_NS: u64 = 5_000_000_000;
+/// Packets within that time that make a link no longer idle: neighbour discovery and its like, some bit/s of it, are fewer. So many
+/// bits count as one more: one packet may stand for a whole window of TCP.
+const LEAST_PACKETS: f64 = 5.0;
+const BITS_A_PACKET: f64 = 12_000.0;
 /// How long a link keeps its place among the busy ones.
 const HELD_NS: u64 = 10_000_000_000;
 /// What a link carries at least when somebody uses it: what neighbours say to everybody (ARP, IPv6 discovery, mDNS) is
@@ -31,6 +35,9 @@ pub(super) struct Stir {
     moved: u64,
     busy: u64,
     tested: u64,
+    /// Packets since that instant, ns.
+    packets: f64,
+    since: u64,
 }
 
 impl Stir {
@@ -40,7 +47,13 @@ impl Stir {
         for (stir, link) in stirs.iter_mut().zip(metrics.links.iter()) {
             let Some(rates) = &link.rates else { continue };
             let packets = rates.packets_per_s().unwrap_or(0.0);
-            if packets > 0.0 {
+            if now_ns.saturating_sub(stir.since) >= IDLE_NS {
+                (stir.packets, stir.since) = (0.0, now_ns);
+            }
+            let bits = rates.peak_bits_per_s().unwrap_or(0.0);
+            let moved = (packets + bits / BITS_A_PACKET) * metrics.elapsed_s.unwrap_or(0.0);
+            stir.packets += moved;
+            if moved > 0.0 && stir.packets >= LEAST_PACKETS {
                 stir.moved = now_ns;
             }
             if packets >= BUSY_PACKETS_PER_S || rates.peak_bits_per_s().unwrap_or(0.0) >= BUSY_BITS_PER_S {
@@ -63,7 +76,7 @@ impl Stir {
         }
     }
 
-    /// It moved nothing for a while. One without rates yet is given the benefit of the doubt, unless it cannot move or
+    /// It moved next to nothing for a while. One without rates yet is given the benefit of the doubt, unless it cannot move or
     /// never has.
     pub fn is_idle(&self, link: &LinkMetrics, now_ns: u64) -> bool {
         if self.standing(now_ns) == Standing::Tested {

@@ -1,48 +1,29 @@
 //! Which watched threads are shown, in which order, and which one is selected.
 
 use super::columns::ThreadColumn;
+use super::links::Idle;
 use super::selection::Selection;
+use crate::action::ThreadSort;
 use crate::derive::{Metrics, ThreadMetrics};
 use crate::sample::ThreadId;
+use std::collections::BTreeMap;
 
-/// What threads are sorted by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the words of the columns")]
-pub enum ThreadSort {
-    Cpu,
-    Moves,
-    Tid,
-}
+/// A thread that takes less of a core is idle.
+const BUSY: f64 = 0.01;
+/// And is hidden when it was so for this long.
+const IDLE_NS: u64 = 5_000_000_000;
+/// Of one hidden thread the line that tells of it would take as much room.
+const LEAST_HIDDEN: usize = 2;
 
-impl ThreadSort {
-    /// Every order with the word that it is chosen by.
-    pub const ALL: [(Self, &'static str); 3] = [(Self::Cpu, "cpu"), (Self::Moves, "migrations"), (Self::Tid, "tid")];
-
-    /// The word in the title.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Cpu => "cpu",
-            Self::Moves => "moves",
-            Self::Tid => "tid",
-        }
-    }
-
-    pub(crate) fn next(self) -> Self {
-        match self {
-            Self::Cpu => Self::Moves,
-            Self::Moves => Self::Tid,
-            Self::Tid => Self::Cpu,
-        }
-    }
-
-    /// CPU in steps of a tenth, so that rows of equally busy threads do not change places in every tick.
-    fn key(self, thread: &ThreadMetrics) -> f64 {
-        match self {
-            Self::Cpu => thread.cpu.map_or(-1.0, |cpu| (cpu * 10.0).round()),
-            Self::Moves => thread.moves as f64,
-            Self::Tid => 0.0,
-        }
+/// What a thread is sorted by: the larger, the earlier. CPU in steps of a tenth, so that rows of equally busy threads do not
+/// change places in every tick.
+fn sort_key(sort: ThreadSort, thread: &ThreadMetrics) -> f64 {
+    match sort {
+        ThreadSort::Cpu => thread.cpu.map_or(-1.0, |cpu| (cpu * 10.0).round()),
+        ThreadSort::Moves => thread.moves as f64,
+        ThreadSort::Tid => -f64::from(thread.sample.id.tid),
+        ThreadSort::Core => -f64::from(thread.sample.core),
+        ThreadSort::Wait => thread.wait.map_or(-1.0, |wait| (wait * 100.0).round()),
     }
 }
 
@@ -55,8 +36,13 @@ pub struct ThreadList {
     pub(crate) reversed: bool,
     pub(crate) filter: String,
     pub(crate) selection: Selection<ThreadId>,
+    pub(crate) idle: Idle,
     rows: Vec<usize>,
+    hidden: usize,
     several_names: bool,
+    processes_have_several: bool,
+    /// When each was busy last, monotonic ns.
+    busy_ns: BTreeMap<ThreadId, u64>,
 }
 
 impl Default for ThreadList {
@@ -67,8 +53,12 @@ impl Default for ThreadList {
             reversed: false,
             filter: String::new(),
             selection: Selection::default(),
+            idle: Idle::Hidden,
             rows: Vec::new(),
+            hidden: 0,
             several_names: false,
+            processes_have_several: false,
+            busy_ns: BTreeMap::new(),
         }
     }
 }
@@ -86,6 +76,51 @@ impl ThreadList {
         self.several_names
     }
 
+    /// Some watched thread is not the main one of its process, so that its number does not tell the process.
+    #[must_use]
+    pub fn processes_have_several(&self) -> bool {
+        self.processes_have_several
+    }
+
+    /// How many threads are not shown because they are idle.
+    #[must_use]
+    pub fn hidden(&self) -> usize {
+        self.hidden
+    }
+
+    /// Takes in which threads work.
+    pub(super) fn follow(&mut self, metrics: &Metrics) {
+        let now_ns = metrics.at_ns;
+        let threads = &metrics.threads;
+        // They are sorted by process and number.
+        let find = |id: &ThreadId| {
+            threads.binary_search_by_key(&(id.pid, id.tid), |thread| (thread.sample.id.pid, thread.sample.id.tid))
+        };
+        self.busy_ns.retain(|id, _| find(id).is_ok_and(|at| threads[at].sample.id == *id));
+        // Of a new one nothing is known yet.
+        let works = threads.iter().filter(|thread| thread.cpu.is_none_or(|cpu| cpu >= BUSY));
+        self.busy_ns.extend(works.map(|thread| (thread.sample.id, now_ns)));
+    }
+
+    /// Takes the idle ones off the rows, where some are not idle and more than one is.
+    fn fold(&mut self, metrics: &Metrics) {
+        self.hidden = 0;
+        if self.idle == Idle::Shown {
+            return;
+        }
+        let stays = |&index: &usize| {
+            let thread = &metrics.threads[index];
+            let id = thread.sample.id;
+            let is_busy = self.busy_ns.get(&id).is_some_and(|at_ns| metrics.at_ns.saturating_sub(*at_ns) < IDLE_NS);
+            is_busy || thread.pinned || self.selection.id() == Some(id)
+        };
+        let kept: Vec<usize> = self.rows.iter().copied().filter(stays).collect();
+        let hidden = self.rows.len() - kept.len();
+        if hidden >= LEAST_HIDDEN && !kept.is_empty() {
+            (self.rows, self.hidden) = (kept, hidden);
+        }
+    }
+
     pub(super) fn arrange(&mut self, metrics: &Metrics) {
         let threads = &metrics.threads;
         let wanted = self.filter.to_lowercase();
@@ -97,11 +132,13 @@ impl ThreadList {
                 || sample.id.tid.to_string().contains(&wanted)
         };
         self.rows = (0..threads.len()).filter(matches).collect();
-        let keys: Vec<f64> = threads.iter().map(|thread| self.sort.key(thread)).collect();
+        let keys: Vec<f64> = threads.iter().map(|thread| sort_key(self.sort, thread)).collect();
         self.rows.sort_by(|&a, &b| keys[b].total_cmp(&keys[a]));
         if self.reversed {
             self.rows.reverse();
         }
+        self.fold(metrics);
+        self.processes_have_several = threads.iter().any(|thread| thread.sample.id.pid != thread.sample.id.tid);
         self.several_names = threads.windows(2).any(|pair| pair[0].sample.name != pair[1].sample.name);
         self.settle(threads);
     }

@@ -133,7 +133,10 @@ impl Write for WaitingStdout {
             }
             if self.ended.load(Ordering::SeqCst) != 0 {
                 self.gave_up = true;
-                return Err(io::Error::new(io::ErrorKind::TimedOut, "it takes nothing, and a signal asks for an end"));
+                return Err(io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    "it accepts nothing, and a signal asks vnettop to stop",
+                ));
             }
             match poll(&mut [PollFd::new(&self.out, PollFlags::OUT)], Some(&LOOKS)) {
                 Ok(_) | Err(Errno::INTR) => {}

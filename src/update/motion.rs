@@ -9,6 +9,10 @@ const PAGE: usize = 10;
 /// Characters of a line on the smallest screen, and the lines of a card there.
 const NARROW: usize = 40;
 const CARD: usize = 16;
+/// Lines of details at most: every softirq kind of a core, or every connection of a process.
+const DETAILS: usize = 60;
+/// No page of the help has more lines on the smallest screen; the view stops at the last line by itself.
+const HELP: usize = 200;
 
 /// Lines that a sentence takes at most on the smallest screen; the view stops at the last line by itself.
 const WRAPPED: usize = 2;
@@ -16,9 +20,8 @@ const WRAPPED: usize = 2;
 /// A motion key: it scrolls the overlay if there is one.
 pub(super) fn step(state: &mut State, motion: Motion) {
     let (most, path_lines, drop_lines) = (findings_lines(state), path_lines(state), drop_lines(state));
-    let help_lines = WRAPPED * state.keys().help_lines().len();
     match &mut state.overlay {
-        Overlay::Help { scroll } => *scroll = scrolled(*scroll, motion, help_lines),
+        Overlay::Help { scroll, .. } => *scroll = scrolled(*scroll, motion, HELP),
         Overlay::Proposal { result: Ok(proposal), chosen, .. } if matches!(motion, Motion::Up | Motion::Down) => {
             let last = proposal.steps.len().saturating_sub(1);
             *chosen = match (*chosen, motion) {
@@ -35,6 +38,7 @@ pub(super) fn step(state: &mut State, motion: Motion) {
         Overlay::Findings { scroll } => *scroll = scrolled(*scroll, motion, most),
         Overlay::Paths { scroll } => *scroll = scrolled(*scroll, motion, path_lines),
         Overlay::Drops { scroll } => *scroll = scrolled(*scroll, motion, drop_lines),
+        Overlay::Details { scroll, .. } => *scroll = scrolled(*scroll, motion, DETAILS),
         Overlay::Card { scroll } => *scroll = scrolled(*scroll, motion, CARD),
         Overlay::None => select(state, motion),
         _ => {}
@@ -67,7 +71,10 @@ fn drop_lines(state: &State) -> usize {
 /// The wheel over a pane.
 pub(super) fn scroll(state: &mut State, pane: Pane, by: i8) {
     if state.overlay != Overlay::None {
-        return step(state, if by < 0 { Motion::Up } else { Motion::Down });
+        for _ in 0..by.unsigned_abs() {
+            step(state, if by < 0 { Motion::Up } else { Motion::Down });
+        }
+        return;
     }
     let row = match pane {
         Pane::Links => state.links.selection.offset(by, state.links.rows().len()),

@@ -7,10 +7,25 @@ use crate::derive::Metrics;
 use crate::derive::placement::Proposal;
 use crate::effect::{Effect, PinRequest};
 use crate::sample::{CoreSet, ThreadId};
-use crate::state::{Overlay, State};
+use crate::state::{HelpPage, Overlay, State};
 
 /// A text longer than this is no filter and no list of cores.
 const MOST_TYPED: usize = 200;
+
+/// The help's first page, from that its second, from that nothing.
+pub(super) fn help(state: &mut State) {
+    state.overlay = match state.overlay {
+        Overlay::Help { page: HelpPage::Keys, .. } => Overlay::Help { page: HelpPage::Words, scroll: 0 },
+        Overlay::Help { .. } => Overlay::None,
+        _ => Overlay::Help { page: HelpPage::Keys, scroll: 0 },
+    }
+}
+
+pub(super) fn turn_help_page(state: &mut State) {
+    if let Overlay::Help { page, scroll } = &mut state.overlay {
+        (*page, *scroll) = (page.other(), 0);
+    }
+}
 
 pub(super) fn start_filter(state: &mut State) {
     let pane = if state.focus == Pane::Threads || !state.shows(Pane::Links) { Pane::Threads } else { Pane::Links };
@@ -68,7 +83,7 @@ pub(super) fn accept(state: &mut State) -> Option<Effect> {
             let rest = proposal.without(&off);
             if rest.steps.is_empty() {
                 state.overlay = Overlay::Proposal { result: Ok(proposal), scroll, chosen, off };
-                state.notice(false, "every thread was taken off: Space puts one on again, Esc leaves");
+                state.notice(false, "every thread is off: Space turns one on again, Esc closes");
                 return None;
             }
             apply(state, &rest)
@@ -89,6 +104,7 @@ pub(super) fn cancel(state: &mut State) {
     match std::mem::replace(&mut state.overlay, Overlay::None) {
         Overlay::Filter { pane: Pane::Threads } => state.threads.filter.clear(),
         Overlay::Filter { .. } => state.links.filter.clear(),
+        Overlay::None if state.axis.release() => {}
         Overlay::None => clear(state),
         _ => {}
     }
@@ -122,7 +138,7 @@ fn apply(state: &mut State, proposal: &Proposal) -> Option<Effect> {
 fn cores_for(metrics: Option<&Metrics>, thread: ThreadId, text: &str) -> Result<CoreSet, String> {
     let metrics = metrics.ok_or("nothing is known yet: wait for the first samples")?;
     if !metrics.threads.iter().any(|other| other.sample.id == thread) {
-        return Err(format!("thread {} has ended: press Esc", thread.tid));
+        return Err(format!("thread {} has exited: press Esc", thread.tid));
     }
     let cores: CoreSet = text.parse().map_err(|error: crate::sample::CoreSetError| error.to_string())?;
     if cores.is_empty() {

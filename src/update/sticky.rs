@@ -14,9 +14,10 @@ pub(super) fn toggle(state: &mut State) {
     }
     state.sticky.on = !state.sticky.on;
     let text = if state.sticky.on {
-        "sticky: new busy workers of a process that vnettop pinned get a core of their own as well; P ends that, U puts all back"
+        "auto-pin is on: new busy threads of a pinned process get a core too; P turns it off, U \
+         restores all"
     } else {
-        "sticky is off: workers born from now on are not pinned"
+        "auto-pin is off: threads started from now on are not pinned"
     };
     state.notice(false, text);
 }
@@ -42,7 +43,7 @@ pub fn tick(state: &mut State) -> Option<Effect> {
         // A core may become free, so they are asked about again; but the sentence is said once.
         Err(why) => {
             if state.sticky.refuse(&new) {
-                state.add_notice(true, format!("sticky: {why}"));
+                state.add_notice(true, format!("auto-pin: {why}"));
             }
             None
         }

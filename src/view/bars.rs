@@ -1,4 +1,4 @@
-//! One bar a core: its number, its softirq time, and its parts in glyphs that can be told apart without colour.
+//! One bar a core: its number, how busy it is, and the parts of that in glyphs that can be told apart without colour.
 
 use super::Tone;
 use super::canvas::Canvas;
@@ -11,7 +11,7 @@ use crate::state::State;
 
 /// A bar narrower than this says nothing.
 const LEAST_WIDTH: u16 = 20;
-/// Mark, number, softirq share, flag and brackets.
+/// Mark, number, busy share, flag and brackets.
 const BESIDE_BAR: u16 = 14;
 
 /// The parts of a bar in their order, softirq first.
@@ -64,7 +64,8 @@ pub(super) fn flag(metrics: &Metrics, watched: &CoreSet, core: &CoreMetrics) -> 
 }
 
 fn mark(canvas: &mut Canvas, state: &State, (x, y, width): (u16, u16, u16), core: &CoreMetrics) {
-    canvas.spot(x, y, width, Action::SelectCore(core.place.core));
+    let again = state.cores.selection.id() == Some(core.place.core) && state.focus == Pane::Cores;
+    canvas.spot(x, y, width, if again { Action::Details } else { Action::SelectCore(core.place.core) });
     if state.cores.selection.id() == Some(core.place.core) {
         canvas.glyph(x, y, Tone::Accent, '▸');
         if state.focus == Pane::Cores {
@@ -80,8 +81,8 @@ fn bar(canvas: &mut Canvas, (x, y, width): (u16, u16, u16), core: &CoreMetrics, 
         _ if !core.place.online => drop(canvas.left(x + 6, y, width - 6, Tone::Muted, "offline")),
         None => canvas.right(x + 5, y, 4, Tone::Muted, UNKNOWN),
         Some(shares) => {
-            let tone = softirq_tone(shares.softirq);
-            canvas.right(x + 5, y, 4, tone, format_args!("{}%", Percent(Some(shares.softirq))));
+            let busy = shares.busy();
+            canvas.right(x + 5, y, 4, busy_tone(busy), format_args!("{}%", Percent(Some(busy))));
             parts(canvas, (x + 12, y, width.saturating_sub(BESIDE_BAR)), &shares);
         }
     }
@@ -118,12 +119,12 @@ pub(super) fn legend(canvas: &mut Canvas, y: u16) {
     }
 }
 
-/// How loud a share of softirq time is.
-pub(super) fn softirq_tone(share: f64) -> Tone {
+/// How loud the busy share of a core is.
+pub(super) fn busy_tone(share: f64) -> Tone {
     match share {
         ..0.02 => Tone::Muted,
-        ..0.25 => Tone::Good,
-        ..0.60 => Tone::Warning,
+        ..0.60 => Tone::Good,
+        ..0.90 => Tone::Warning,
         _ => Tone::Bad,
     }
 }

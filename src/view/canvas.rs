@@ -143,6 +143,13 @@ impl Canvas {
         self.spots.push((Area::new(self.area.x + x, self.area.y + y, width, 1), action));
     }
 
+    /// The same for a column of so many cells.
+    pub(crate) fn tall_spot(&mut self, x: u16, y: u16, height: u16, action: Action) {
+        if self.room(x, y) > 0 {
+            self.spots.push((Area::new(self.area.x + x, self.area.y + y, 1, height.min(self.area.height - y)), action));
+        }
+    }
+
     fn room(&self, x: u16, y: u16) -> u16 {
         if y < self.area.height { self.area.width.saturating_sub(x) } else { 0 }
     }

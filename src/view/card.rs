@@ -31,17 +31,17 @@ pub(super) fn lines(state: &State, width: u16) -> Vec<Line> {
 pub(super) fn foot(state: &State) -> &'static str {
     match state.metrics().and_then(|metrics| metrics.card.as_ref()) {
         Some(card) if card.verdict == Verdict::Worse && state.settings().mode != Mode::Replay => {
-            "U puts the masks back · w saves · Esc leaves"
+            "U restores the masks · w saves · Esc closes"
         }
-        Some(_) => "w saves · Esc leaves",
-        None => "Esc leaves",
+        Some(_) => "w saves · Esc closes",
+        None => "Esc closes",
     }
 }
 
 fn empty(state: &State, metrics: &Metrics, width: u16) -> Vec<Line> {
     let Some(pinned_ns) = state.pinned_at_ns() else {
-        let text = "no thread was pinned yet: p proposes cores; about 12 s after the pin this card compares the flow before \
-                    and after it";
+        let text = "nothing pinned yet: p proposes cores; about 12 s after the pin this card compares the rate \
+                    before and after it";
         return sentence(Tone::Normal, text, width);
     };
     let since_s = metrics.at_ns.saturating_sub(pinned_ns) as f64 / 1e9;
@@ -51,9 +51,7 @@ fn empty(state: &State, metrics: &Metrics, width: u16) -> Vec<Line> {
         let left = left_s.ceil();
         format!("comparing: ready in {left:.0} s ({settling} to settle after the pin, then at least {window} of rates)")
     } else {
-        "the card waits for enough known rates on both sides of the pin: is the benchmark still running, and did it run for \
-         10 s before the pin?"
-            .to_owned()
+        "not enough rates known: the benchmark has to run 10 s before the pin, and on after it".to_owned()
     };
     sentence(Tone::Normal, &text, width)
 }
@@ -74,7 +72,7 @@ fn filled(card: &Card, width: u16) -> Vec<Line> {
     let of_cv = card.cv.as_ref().map_or_else(String::new, |cv| difference(cv, &points));
     lines.push(row("CV", &cv(before), &cv(after), &of_cv, Tone::Normal));
     lines.push(plain("p5", &rate(before.jitter.p5), &rate(after.jitter.p5)));
-    lines.push(plain("moves/s", &moves(before), &moves(after)));
+    lines.push(plain("migr/s", &moves(before), &moves(after)));
     let dip = |side: &CardSide| Seconds(side.jitter.longest_dip_s).to_string();
     lines.push(plain("dip", &dip(before), &dip(after)));
     let others = |side: &CardSide| side.others.map_or_else(|| UNKNOWN.to_owned(), |cores| format!("{cores:.1} cores"));
@@ -95,8 +93,8 @@ fn filled(card: &Card, width: u16) -> Vec<Line> {
 }
 
 /// What a single pin can tell.
-const WEIGHT: &str = "one stretch before stands against one after, and other load may have changed between them: vnettop run \
-                      --pin compare takes turns";
+const WEIGHT: &str = "one period before, one after; load may have changed meanwhile. Alternating phases: vnettop run \
+                      --pin compare";
 
 /// `name      before      after       what differs`
 fn row(name: &str, before: &str, after: &str, differs: &str, tone: Tone) -> Line {

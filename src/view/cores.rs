@@ -1,4 +1,4 @@
-//! The cores pane: softirq time first. Bars while every core has room for one, a heat map by node when not, and the
+//! The cores pane: how busy each core is, and how much of that is softirq time. Bars while every core has room for one, a heat map by node when not, and the
 //! details of one core below.
 
 use super::canvas::{Area, Canvas};
@@ -18,7 +18,8 @@ const DETAIL_ROWS: u16 = 3;
 pub(super) fn title(state: &State, height: u16) -> Vec<String> {
     let list = &state.cores;
     let exact = state.metrics().is_some_and(Metrics::times_softirqs);
-    let mut parts = vec![if exact { "softirq, measured" } else { "softirq, /proc/stat" }.to_owned()];
+    let softirq = if exact { "softirq measured" } else { "softirq sampled" };
+    let mut parts = vec!["busy".to_owned(), softirq.to_owned()];
     let by_node = state.metrics().is_some_and(|metrics| {
         let nodes = metrics.facts.topology.nodes;
         nodes > 1 && metrics.cores.len() > FEW && nodes + u32::from(DETAIL_ROWS) <= u32::from(height)
@@ -94,12 +95,11 @@ fn as_map(canvas: &mut Canvas, state: &State, metrics: &Metrics, watched: &CoreS
     used
 }
 
-/// The cores with most softirq time, then those most busy: the bars that the map has no room for.
+/// The busiest cores: the bars that the map has no room for.
 fn loudest(metrics: &Metrics, count: usize) -> Vec<usize> {
-    let key = |index: usize| metrics.cores[index].shares().map_or((-1.0, -1.0), |s| (s.softirq, s.busy()));
-    let works = |index: &usize| key(*index).0 > 0.005 || key(*index).1 > 0.05;
-    let mut order: Vec<usize> = (0..metrics.cores.len()).filter(works).collect();
-    order.sort_by(|&a, &b| key(b).0.total_cmp(&key(a).0).then(key(b).1.total_cmp(&key(a).1)));
+    let busy = |index: usize| metrics.cores[index].shares().map_or(-1.0, |shares| shares.busy());
+    let mut order: Vec<usize> = (0..metrics.cores.len()).filter(|&index| busy(index) > 0.05).collect();
+    order.sort_by(|&a, &b| busy(b).total_cmp(&busy(a)));
     order.truncate(count);
     order
 }

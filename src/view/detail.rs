@@ -1,7 +1,7 @@
 //! The details of one core, and what is special about the others, in as many rows as there are.
 
 use super::Tone;
-use super::bars::softirq_tone;
+use super::bars::busy_tone;
 use super::canvas::{Canvas, cells};
 use super::format::{Count, Percent};
 use crate::derive::cores::CoreLoad;
@@ -23,8 +23,8 @@ pub(super) fn prepare(canvas: &mut Canvas, state: &State, metrics: &Metrics, wat
     flow(canvas, y + rows - last, last, &special);
 }
 
-/// Most important first.
-fn phrases(core: &CoreMetrics) -> Vec<Phrase> {
+/// What is known of a core, the most important first.
+pub(super) fn phrases(core: &CoreMetrics) -> Vec<Phrase> {
     let number = core.place.core;
     let Some(load) = &core.load else {
         let why = if core.place.online { "not known yet" } else { "offline" };
@@ -36,9 +36,10 @@ fn phrases(core: &CoreMetrics) -> Vec<Phrase> {
     let shares = core.shares();
     match &shares {
         Some(shares) => {
-            let tone = softirq_tone(shares.softirq);
+            let tone = busy_tone(shares.busy());
             let tone = if tone == Tone::Muted { Tone::Normal } else { tone };
-            phrases.push((tone, format!("core {number}: {} % softirq", Percent(Some(shares.softirq)))));
+            phrases.push((tone, format!("core {number}: {} % busy", Percent(Some(shares.busy())))));
+            phrases.push((Tone::Normal, format!("{} % softirq", Percent(Some(shares.softirq)))));
         }
         None => phrases.push((Tone::Normal, format!("core {number}: time not known"))),
     }
@@ -105,7 +106,7 @@ fn place(place: &CorePlace) -> Vec<Phrase> {
 fn special(metrics: &Metrics, watched: &CoreSet) -> Vec<Phrase> {
     let offline: CoreSet = metrics.cores.iter().filter(|core| !core.place.online).map(|core| core.place.core).collect();
     let sets = [
-        (Tone::Watched, "t threads on", watched),
+        (Tone::Watched, "t = your threads: cores", watched),
         (Tone::Muted, "i isolated", &metrics.facts.topology.isolated),
         (Tone::Muted, "x offline", &offline),
     ];

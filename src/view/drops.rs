@@ -27,8 +27,9 @@ pub(super) fn lines(state: &State, width: u16) -> Vec<Line> {
         metrics.kernel[0].as_ref().and_then(|kernel| kernel.drops.as_ref()).is_some_and(|all| all.everywhere);
     let whose = if everywhere { "of the whole machine" } else { "in the namespaces of the watched flows" };
     let legend = format!(
-        "packets that the kernel dropped {whose}, since vnettop counts them; * those of a watched flow; refused: by a rule, \
-         harmless: nobody misses them"
+        "packets that the kernel dropped {whose} since vnettop started counting; * of a watched flow; refused: by a \
+         rule; harmless: \
+         nothing is lost"
     );
     let mut lines = sentences(Tone::Muted, &legend, width);
     if list.is_empty() {
@@ -44,11 +45,11 @@ pub(super) fn lines(state: &State, width: u16) -> Vec<Line> {
 
 fn missing(state: &State, metrics: &Metrics) -> &'static str {
     match state.settings().mode {
-        Mode::Replay => "this recording has none: it was made without the kernel's programs (BPF)",
+        Mode::Replay => "this recording has none: it was made without BPF",
         _ if metrics.facts.problems.iter().any(|problem| problem.source == "kernel") => {
-            "not known: the kernel's program (BPF) that counts them does not run here; F says why"
+            "not known: the BPF program that counts them does not run here; F shows why"
         }
-        _ => "the kernel's programs (BPF) are being loaded",
+        _ => "loading the BPF programs",
     }
 }
 

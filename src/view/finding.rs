@@ -6,7 +6,9 @@ use super::canvas::{Area, Canvas};
 use super::lines::Line;
 use super::numbers::words;
 use super::text::{plural, wrap};
+use crate::action::Place;
 use crate::derive::{Finding, Limit, Metrics};
+use crate::sample::Problem;
 use crate::state::{Mode, State};
 
 /// A sentence never takes more lines than this.
@@ -87,7 +89,7 @@ fn sentence(canvas: &mut Canvas, y: u16, (tone, text): (Tone, &str), most: usize
 
 /// What the pane says, and how many findings it leaves to the list.
 fn sentences(state: &State) -> (Vec<(Tone, String)>, usize) {
-    let mut all = reports(state);
+    let mut all = reports(state, |problem| !lacks_rights(problem));
     let Some(metrics) = state.metrics() else { return (all, 0) };
     let said = |finding: &&Finding| state.notices.list().iter().any(|notice| notice.finding == Some(finding.id));
     let findings: Vec<&Finding> = metrics.findings.iter().filter(|finding| !said(finding)).collect();
@@ -99,18 +101,24 @@ fn sentences(state: &State) -> (Vec<(Tone, String)>, usize) {
     (all, findings.len().saturating_sub(MOST_FINDINGS))
 }
 
-/// What the last thing done has left, and what could not be read.
-fn reports(state: &State) -> Vec<(Tone, String)> {
+/// It is for want of rights: the first line of the screen counts these, so that they hide no finding.
+pub(super) fn lacks_rights(problem: &Problem) -> bool {
+    problem.text.contains("as root") || problem.text.contains("CAP_")
+}
+
+/// What the last thing done has left, and of what could not be read that which is `shown`.
+fn reports(state: &State, shown: impl Fn(&Problem) -> bool) -> Vec<(Tone, String)> {
     let notices = state.notices.list().iter();
     let mut all: Vec<(Tone, String)> =
         notices.map(|notice| (if notice.warning { Tone::Warning } else { Tone::Good }, notice.text.clone())).collect();
-    let problems = state.metrics().into_iter().flat_map(|metrics| metrics.facts.problems.iter());
+    let problems =
+        state.metrics().into_iter().flat_map(|metrics| metrics.facts.problems.iter()).filter(|problem| shown(problem));
     all.extend(problems.map(|problem| (Tone::Warning, format!("{}: {}", problem.source, problem.text))));
     all
 }
 
 fn text(state: &State, finding: &Finding) -> String {
-    let key = finding.key.and_then(|key| state.keys().now(&key.to_string()));
+    let key = finding.key.and_then(|key| state.keys().now(&key.to_string(), Place::Main));
     let key = key.map_or_else(String::new, |key| format!("[{key}] "));
     format!("{key}{}", finding.text.replace('±', super::plus_minus(state)))
 }
@@ -119,7 +127,7 @@ fn text(state: &State, finding: &Finding) -> String {
 pub(super) fn list(state: &State, width: u16) -> Vec<Line> {
     let sentence = |tone, text: &str| wrap(text, width).into_iter().map(move |line| vec![(tone, line)]);
     let mut lines: Vec<Line> = Vec::new();
-    for (tone, text) in reports(state) {
+    for (tone, text) in reports(state, |_| true) {
         lines.extend(sentence(tone, &text));
     }
     let limit = limit(state).map(|limit| (format!("{LIMIT}{}", limit.text), &limit.numbers));
@@ -150,7 +158,7 @@ fn next_step(state: &State, metrics: &Metrics) -> Option<String> {
         let card = metrics.card.as_ref().map_or_else(String::new, |card| format!(" · c: {}", card.verdict.words()));
         let whose = match state.settings().mode {
             Mode::Replay => "in the recording",
-            Mode::Live | Mode::Demo => "by vnettop · U puts the masks back",
+            Mode::Live | Mode::Demo => "by vnettop · U restores the masks",
         };
         return Some(format!("{} pinned {whose}{card}", plural(pins, "thread")));
     }

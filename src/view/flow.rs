@@ -6,7 +6,7 @@ use super::canvas::{Canvas, cells};
 use super::format::{Interval, Scale, Seconds, Share};
 use super::text::plural;
 use crate::derive::flow::DatagramTest;
-use crate::derive::{BenchmarkMetrics, FlowBasis, Jitter};
+use crate::derive::{BenchmarkMetrics, Card, FlowBasis, Jitter, Metrics};
 use crate::sample::{Direction, Side};
 use crate::state::Units;
 use std::time::Duration;
@@ -42,6 +42,121 @@ pub(super) fn line(canvas: &mut Canvas, (x, y, width): (u16, u16, u16), flow: Fl
     used
 }
 
+/// The upper border of the graph, over the whole width: the word for what is shown, what it is, and at the right its rate and
+/// spread; after a pin what they were before.
+pub(super) fn border(canvas: &mut Canvas, y: u16, metrics: &Metrics, was: Option<&Card>) {
+    let width = usize::from(canvas.area.width);
+    let word = if is_test(metrics) { " Test " } else { " Link " };
+    let used = canvas.left(1, y, canvas.area.width, Tone::Title, word);
+    let x = 2 + used;
+    let room = width.saturating_sub(usize::from(x) + 2);
+    let what = what(metrics);
+    let figures = figures(metrics, was);
+    let first: usize =
+        figures.iter().filter(|figure| figure.rank <= OF_FIRST_RANK).map(|figure| cells(&figure.text)).sum();
+    let reserved = (cells(&what) + 3).min(room * 2 / 5).min(room.saturating_sub(first + 2));
+    let figures = fitting(figures, room.saturating_sub(reserved + 2));
+    let needed: usize = figures.iter().map(|figure| cells(&figure.text)).sum();
+    let left = room.saturating_sub(needed + if needed > 0 { 5 } else { 2 });
+    if left >= LEAST_FOR_WHAT {
+        let left = u16::try_from(left).unwrap_or(0);
+        canvas.glyph(x, y, Tone::Muted, ' ');
+        let used = canvas.left(x + 1, y, left, Tone::Title, what);
+        canvas.glyph(x + 1 + used, y, Tone::Muted, ' ');
+    }
+    if needed == 0 {
+        return;
+    }
+    let mut x = u16::try_from(width.saturating_sub(needed + 4)).unwrap_or(0);
+    x += canvas.left(x, y, 1, Tone::Muted, ' ');
+    for FlowFigure { tone, text, .. } in figures {
+        x += canvas.left(x, y, canvas.area.width, tone, text);
+    }
+    canvas.glyph(x, y, Tone::Muted, ' ');
+}
+
+/// Rate and spread, now and before the pin, are worth more than what they are of.
+const OF_FIRST_RANK: u8 = 2;
+/// Fewer cells say nothing of what is shown.
+const LEAST_FOR_WHAT: usize = 8;
+
+/// Something is tested: connections are measured, a benchmark's program runs, or a thread is an end of one. Else the rate is a
+/// link's alone, whatever is watched.
+fn is_test(metrics: &Metrics) -> bool {
+    let is_of_link = matches!(metrics.flow.basis, Some(FlowBasis::Link(_)));
+    !is_of_link
+        || metrics.test.is_some()
+        || test(&metrics.benchmarks).is_some()
+        || metrics.benchmark().any(|thread| thread.sample.side.is_some())
+}
+
+/// What the rate is the rate of: the test in its program's words, its two ends, or how many connections; a link's name where only
+/// that is known.
+fn what(metrics: &Metrics) -> String {
+    let link = match &metrics.flow.basis {
+        Some(FlowBasis::Link(name)) => Some(name),
+        _ => None,
+    };
+    let test = test(&metrics.benchmarks).or_else(|| {
+        let flow = metrics.flow.connections.iter().find(|connection| connection.carries)?;
+        Some(format!("{} → {}, {}", flow.from.address.ip(), flow.to.address, flow.proto.word().to_uppercase()))
+    });
+    match (test, link) {
+        (Some(test), Some(link)) => format!("{test}, rate of link {link}"),
+        (Some(test), None) => test,
+        (None, Some(link)) if is_test(metrics) => format!("rate of link {link}"),
+        (None, Some(link)) => link.clone(),
+        (None, None) => match metrics.flow.basis {
+            Some(FlowBasis::Datagrams(count)) => plural(count, "UDP stream"),
+            Some(FlowBasis::Sockets(count)) => plural(count, "connection"),
+            _ => "nothing moves".to_owned(),
+        },
+    }
+}
+
+/// The figures of the border in the order they stand.
+fn figures(metrics: &Metrics, was: Option<&Card>) -> Vec<FlowFigure> {
+    let piece = |rank, tone, text| FlowFigure { rank, tone, text };
+    let Some(jitter) = &metrics.jitter else {
+        let of_rate = metrics.flow.bits_per_s.map(|rate| {
+            let scale = Scale::of(rate, Units::Bits);
+            piece(0, Tone::Title, format!("{} {}", scale.number(rate), scale.unit))
+        });
+        return of_rate.into_iter().collect();
+    };
+    let scale = Scale::of(jitter.mean, Units::Bits);
+    let number = |rate| scale.number(rate);
+    let tone = tone(jitter.cv);
+    let beside = beside(metrics.flow.basis.as_ref(), &metrics.flow.tests);
+    let proto = if beside.is_some() { "TCP " } else { "" };
+    let mut all = vec![piece(0, tone, format!("{proto}{} {}", number(jitter.mean), scale.unit))];
+    all.push(piece(7, Tone::Title, format!(" ± {}", number(jitter.deviation))));
+    all.extend(beside.map(|text| piece(2, Tone::Title, text)));
+    all.extend(jitter.cv.map(|cv| piece(1, tone, format!(" · CV {}", Share(cv)))));
+    all.extend(was.map(|card| {
+        let before = &card.before.jitter;
+        let cv = before.cv.map_or_else(String::new, |cv| format!(", CV {}", Share(cv)));
+        piece(2, Tone::Title, format!(" · was {}{cv}", number(before.mean)))
+    }));
+    all.extend([
+        piece(5, Tone::Title, format!(" · p5 {}", number(jitter.p5))),
+        piece(8, Tone::Title, format!(" · p50 {}", number(jitter.p50))),
+        piece(6, Tone::Title, format!(" · p95 {}", number(jitter.p95))),
+        piece(4, Tone::Title, format!(" · dip {}", Seconds(jitter.longest_dip_s))),
+        piece(3, Tone::Title, format!(" · {}", Seconds(jitter.window_s))),
+    ]);
+    all
+}
+
+/// How loud a coefficient of variation is.
+fn tone(cv: Option<f64>) -> Tone {
+    match cv {
+        Some(cv) if cv >= SWINGS => Tone::Warning,
+        Some(cv) if cv < STEADY => Tone::Good,
+        _ => Tone::Title,
+    }
+}
+
 /// The rate alone, while its spread is not known yet: at first, and until a pin has settled.
 pub(super) fn rate(canvas: &mut Canvas, (x, y, width): (u16, u16, u16), bits_per_s: f64) -> u16 {
     let scale = Scale::of(bits_per_s, Units::Bits);
@@ -55,11 +170,7 @@ fn pieces(Flow { jitter, basis, benchmarks, datagrams, sign }: Flow<'_>) -> Vec<
     let piece = |rank, text: String| FlowFigure { rank, tone: Tone::Title, text };
     let scale = Scale::of(jitter.mean, Units::Bits);
     let number = |rate| scale.number(rate);
-    let tone = match jitter.cv {
-        Some(cv) if cv >= SWINGS => Tone::Warning,
-        Some(cv) if cv < STEADY => Tone::Good,
-        _ => Tone::Title,
-    };
+    let tone = tone(jitter.cv);
     let cv = jitter.cv.map_or_else(String::new, |cv| format!(" (CV {})", Share(cv)));
     let beside = beside(basis, datagrams);
     let proto = if beside.is_some() { "TCP " } else { "" };
@@ -107,14 +218,14 @@ pub(super) fn test(benchmarks: &[BenchmarkMetrics]) -> Option<String> {
         None => (running(Side::Server).next()?, running(Side::Server).count()),
     };
     let target = one.test.target.as_deref().unwrap_or_default();
-    let side = if one.test.side == Side::Client { "-c " } else { "-s " };
+    let side = if one.test.side == Side::Client { "→ " } else { "-s " };
     let target = if target.contains(':') { format!("[{target}]") } else { target.to_owned() };
     let mut text = format!("{} {side}{target}:{}", one.test.program.word(), one.test.port);
-    text.extend(one.proto.map(|proto| format!(" {}", proto.word().to_uppercase())));
-    text.extend(one.streams.filter(|&streams| streams > 1).map(|streams| format!(" x{streams}")));
+    text.extend(one.proto.map(|proto| format!(", {}", proto.word().to_uppercase())));
+    text.extend(one.streams.map(|streams| format!(" ×{streams}")));
     text.push_str(match one.direction {
-        Some(Direction::Reverse) => " reverse",
-        Some(Direction::Both) => " both ways",
+        Some(Direction::Reverse) => ", reverse",
+        Some(Direction::Both) => ", both directions",
         _ => "",
     });
     if all > 1 {
@@ -216,11 +327,14 @@ mod tests {
         let of = FlowBasis::Sockets(8);
         let (client, server) = (running(Side::Client), running(Side::Server));
         let both = shown_with(200, &of, &[server.clone(), client.clone()]);
-        assert!(both.ends_with(" of 8 connections · iperf3 -c 198.18.0.1:5201 TCP x8 reverse"), "the client's: {both}");
+        assert!(
+            both.ends_with(" of 8 connections · iperf3 → 198.18.0.1:5201, TCP ×8, reverse"),
+            "the client's: {both}"
+        );
         let alone = shown_with(200, &of, std::slice::from_ref(&server));
-        assert!(alone.ends_with(" · iperf3 -s :5201 TCP x8 reverse"), "a server whose client is elsewhere: {alone}");
+        assert!(alone.ends_with(" · iperf3 -s :5201, TCP ×8, reverse"), "a server whose client is elsewhere: {alone}");
         let two = shown_with(200, &of, &[client.clone(), client.clone()]);
-        assert!(two.ends_with(" reverse +1"), "of two tests one, and that there is another: {two}");
+        assert!(two.ends_with(", reverse +1"), "of two tests one, and that there is another: {two}");
         let idle = BenchmarkMetrics { streams: None, direction: None, proto: None, ..server };
         assert!(!shown_with(200, &of, &[idle]).contains("iperf3"), "a server that waits is no test");
         for width in 0..170 {

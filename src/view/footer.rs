@@ -13,7 +13,11 @@ pub(super) fn prepare(state: &State, area: Area) -> Canvas {
         Overlay::Filter { pane } => {
             let text = if *pane == Pane::Threads { &state.threads.filter } else { &state.links.filter };
             let used = canvas.left(1, 0, area.width / 2, Tone::Key, format_args!("/{text}_"));
-            canvas.left(used + 4, 0, area.width, Tone::Muted, "Enter keeps the filter, Esc clears it");
+            let x = used + 4;
+            let keep = canvas.left(x, 0, area.width, Tone::Muted, "Enter keeps the filter");
+            let clear = canvas.left(x + keep, 0, area.width, Tone::Muted, ", Esc clears it");
+            canvas.spot(x, 0, keep, Action::Accept);
+            canvas.spot(x + keep, 0, clear, Action::Cancel);
         }
         _ => keys(&mut canvas, state),
     }
@@ -23,7 +27,8 @@ pub(super) fn prepare(state: &State, area: Area) -> Canvas {
 /// As many as fit, and always the way out.
 fn keys(canvas: &mut Canvas, state: &State) {
     let place = state.place();
-    let last = if place == Place::Main { 17 } else { 0 };
+    let is_main = matches!(place, Place::Main | Place::Replay);
+    let last = if is_main { 17 } else { 0 };
     let end = canvas.area.width.saturating_sub(last);
     // Nothing of this machine is changed for a recording.
     let changes = |action: &Action| match action {
@@ -35,11 +40,12 @@ fn keys(canvas: &mut Canvas, state: &State) {
     let several = state.metrics().is_some_and(|metrics| metrics.tests.len() > 1);
     let hints = state.keys().hints(place).filter(|(_, _, action)| match action {
         Action::NextTest => several,
+        Action::SeekBy(_) | Action::SeekStart | Action::NextHighlight => state.tape().is_some(),
         action => !is_replay || !changes(action),
     });
     let all: Vec<_> = hints.map(|(key, word, action)| (action, key.to_compact_string(), word)).collect();
     let (tail, head): (Vec<_>, Vec<_>) =
-        all.into_iter().partition(|(_, _, word)| place == Place::Main && (*word == "help" || *word == "quit"));
+        all.into_iter().partition(|(_, _, word)| is_main && (*word == "help" || *word == "quit"));
     let mut x = 1;
     for (hints, end) in [(head, end), (tail, canvas.area.width)] {
         for (action, name, word) in hints {

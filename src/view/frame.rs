@@ -2,9 +2,10 @@
 
 use super::canvas::{Area, Canvas, cells};
 use super::layout::{Layout, SMALLEST, Shape};
-use super::{Tone, cores, flow, links, table, threads};
-use crate::action::Pane;
-use crate::derive::FlowBasis;
+use super::{Tone, cores, flow, links, table, tape, threads};
+use crate::action::{Action, Pane};
+use crate::derive::proof::Verdict;
+use crate::derive::{Card, FlowBasis};
 use crate::state::State;
 
 /// The one sentence of a screen that is too small.
@@ -22,15 +23,22 @@ pub(super) fn prepare(state: &State, flow: Option<&FlowBasis>, layout: &Layout) 
     let mut canvas = Canvas::new(Area::new(0, 0, layout.width, last));
     if let Some(area) = layout.timeline {
         line(&mut canvas, area.y - 1, TOP);
-        canvas.left(1, area.y - 1, 6, Tone::Title, " Test ");
         sides(&mut canvas, area);
+        if let Some(metrics) = state.metrics() {
+            flow::border(&mut canvas, area.y - 1, metrics, proven(state));
+        }
     }
     match layout.shape {
         Shape::Full => full(&mut canvas, state, layout),
         Shape::Stacked => stacked(&mut canvas, state, layout),
-        Shape::Compact => compact(&mut canvas, state, layout),
+        Shape::Compact | Shape::Zoomed => compact(&mut canvas, state, layout),
     }
-    spread(&mut canvas, state, flow, layout);
+    if layout.timeline.is_none() {
+        spread(&mut canvas, state, flow, layout);
+    }
+    if let Some(area) = layout.tape {
+        tape::prepare(&mut canvas, state, area);
+    }
     canvas
 }
 
@@ -59,9 +67,9 @@ fn full(canvas: &mut Canvas, state: &State, layout: &Layout) {
     let below = cores.y + cores.height;
     line(canvas, below, BETWEEN);
     canvas.glyph(split, below, Tone::Muted, '┴');
-    title(canvas, state, Pane::Links, links);
-    title(canvas, state, Pane::Cores, cores);
-    title(canvas, state, Pane::Threads, threads);
+    title(canvas, state, Pane::Links, links, layout);
+    title(canvas, state, Pane::Cores, cores, layout);
+    title(canvas, state, Pane::Threads, threads, layout);
     finding(canvas, layout);
 }
 
@@ -70,7 +78,7 @@ fn stacked(canvas: &mut Canvas, state: &State, layout: &Layout) {
     for (at, (pane, area)) in panes.into_iter().filter_map(|(pane, area)| Some((pane, area?))).enumerate() {
         line(canvas, area.y - 1, if at == 0 { top(layout) } else { BETWEEN });
         sides(canvas, area);
-        title(canvas, state, pane, area);
+        title(canvas, state, pane, area, layout);
     }
     line(canvas, layout.finding.y - 1, BETWEEN);
     finding(canvas, layout);
@@ -82,7 +90,7 @@ fn compact(canvas: &mut Canvas, state: &State, layout: &Layout) {
     line(canvas, area.y - 1, top(layout));
     sides(canvas, area);
     line(canvas, area.y + area.height, ('└', '┘'));
-    title(canvas, state, state.focus, area);
+    title(canvas, state, state.focus, area, layout);
     for &(pane, at) in &layout.summaries {
         super::summary::prepare(canvas, state, pane, at.y);
     }
@@ -96,14 +104,18 @@ fn finding(canvas: &mut Canvas, layout: &Layout) {
     line(canvas, area.y + area.height, ('└', '┘'));
 }
 
-/// The spread of the watched flow: beside the title of its graph; where there is none beside that of the finding, or in the
-/// lower border of the only pane.
+/// The card of a pin that stands.
+fn proven(state: &State) -> Option<&Card> {
+    state.metrics()?.card.as_ref().filter(|_| state.pins() > 0)
+}
+
+/// Without a graph, the spread of the watched flow: beside the title of the finding, or in the lower border of the only pane.
 fn spread(canvas: &mut Canvas, state: &State, basis: Option<&FlowBasis>, layout: &Layout) {
     let Some(metrics) = state.metrics() else { return };
-    let (x, y) = match (layout.timeline, layout.shape) {
-        (Some(area), _) => (8, area.y - 1),
-        (None, Shape::Compact) => (2, layout.finding.y - 1 - u16::try_from(layout.summaries.len()).unwrap_or(0)),
-        (None, Shape::Full | Shape::Stacked) => (12, layout.finding.y - 1),
+    let (x, y) = match layout.shape {
+        Shape::Compact => (2, layout.finding.y - 1 - u16::try_from(layout.summaries.len()).unwrap_or(0)),
+        Shape::Zoomed => (2, layout.finding.y - 1),
+        Shape::Full | Shape::Stacked => (12, layout.finding.y - 1),
     };
     let room = layout.width.saturating_sub(x + 3);
     let used = match (&metrics.jitter, metrics.flow.bits_per_s) {
@@ -136,8 +148,9 @@ fn sides(canvas: &mut Canvas, area: Area) {
     }
 }
 
-/// A pane's title in the line above it; the focused one has a mark, and the rows in sight stand at the right.
-fn title(canvas: &mut Canvas, state: &State, pane: Pane, area: Area) {
+/// A pane's title in the line above it, which a click zooms; the focused one has a mark, and the rows in sight stand at the
+/// right. Below the graph the line tells what the pin brought.
+fn title(canvas: &mut Canvas, state: &State, pane: Pane, area: Area, layout: &Layout) {
     let focused = state.focus == pane;
     let (parts, range) = match pane {
         Pane::Links => {
@@ -145,16 +158,22 @@ fn title(canvas: &mut Canvas, state: &State, pane: Pane, area: Area) {
             (links::title(state, area), rows(state.links.selection.anchor(), state.links.rows().len(), height))
         }
         Pane::Cores => (cores::title(state, area.height), None),
-        Pane::Threads => (
-            threads::title(state, area.width),
-            rows(state.threads.selection.anchor(), state.threads.rows().len(), area.height),
-        ),
+        Pane::Threads => {
+            let height = threads::table_height(state, area);
+            let range = rows(state.threads.selection.anchor(), state.threads.rows().len(), height);
+            (threads::title(state, area.width), range)
+        }
     };
     let (x, y) = (area.x, area.y - 1);
-    let room = area.width.saturating_sub(1);
     let tone = if focused { Tone::FocusedTitle } else { Tone::Title };
     let mark = if focused { '▸' } else { ' ' };
-    let mut used = canvas.left(x, y, room, tone, format_args!("{mark}{} ", pane.word()));
+    let mut used = canvas.left(x, y, area.width, tone, format_args!("{mark}{} ", pane.word()));
+    canvas.spot(x, y, used, Action::ToggleZoom(Some(pane)));
+    let mut room = area.width.saturating_sub(1);
+    let is_below = layout.timeline.is_some_and(|graph| graph.y + graph.height == y);
+    if let Some(card) = proven(state).filter(|_| is_below) {
+        room -= verdict(canvas, (x, y, room, used), card);
+    }
     for part in parts {
         if used + 4 + u16::try_from(cells(&part)).unwrap_or(u16::MAX - used - 4) > room {
             continue;
@@ -165,9 +184,24 @@ fn title(canvas: &mut Canvas, state: &State, pane: Pane, area: Area) {
     if let Some(range) = range {
         let width = u16::try_from(cells(&range)).unwrap_or(u16::MAX);
         if used + width + 2 < room {
-            canvas.left(x + area.width - width - 1, y, width, Tone::Title, range);
+            canvas.left(x + room - width, y, width, Tone::Title, range);
         }
     }
+}
+
+/// The verdict at the right end of a line, as much of it as fits beside what is used; returns the cells it takes.
+fn verdict(canvas: &mut Canvas, (x, y, room, used): (u16, u16, u16, u16), card: &Card) -> u16 {
+    let tone = match card.verdict {
+        Verdict::SteadierAndFaster | Verdict::Faster | Verdict::Steadier => Tone::Good,
+        Verdict::NoDifference | Verdict::Inconclusive => Tone::Title,
+        Verdict::Worse => Tone::Bad,
+    };
+    let width = |text: &str| u16::try_from(cells(text)).unwrap_or(u16::MAX);
+    let texts = card.headlines().map(|text| format!(" pin: {text} "));
+    let Some(text) = texts.into_iter().find(|text| used.saturating_add(width(text) + 2) <= room) else { return 0 };
+    canvas.left(x + room - width(&text), y, width(&text), tone, &text);
+    canvas.spot(x + room - width(&text), y, width(&text), Action::Card);
+    width(&text) + 1
 }
 
 fn rows(anchor: usize, rows: usize, height: u16) -> Option<String> {

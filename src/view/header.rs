@@ -2,8 +2,10 @@
 
 use super::Tone;
 use super::canvas::{Area, Canvas, cells};
+use super::finding;
 use super::format::{Interval, Percent};
 use super::text::plural;
+use crate::action::Action;
 use crate::derive::Metrics;
 use crate::state::{Mode, State};
 use std::time::Duration;
@@ -31,6 +33,9 @@ pub(super) fn prepare(state: &State, area: Area) -> Canvas {
     }
     let mut x = area.width.saturating_sub(u16::try_from(status_cells).unwrap_or(u16::MAX));
     for (tone, text) in status {
+        let action = if tone == Tone::Key { Action::Help } else { Action::ToggleFreeze };
+        let is_recording = tone == Tone::Bad;
+        canvas.spot(x, 0, u16::try_from(cells(&text)).unwrap_or(0), if is_recording { Action::Record } else { action });
         x += canvas.left(x, 0, area.width, tone, text) + 2;
     }
     canvas
@@ -82,8 +87,11 @@ fn pieces(state: &State, metrics: &Metrics) -> Vec<Piece> {
     if let Some(behind) = behind(metrics).filter(|_| state.settings().mode != Mode::Replay) {
         pieces.push(piece(0, Tone::Warning, format!("behind {} s", behind.as_secs())));
     }
+    if metrics.facts.problems.iter().any(finding::lacks_rights) {
+        pieces.push(piece(1, Tone::Warning, "limited rights: F".to_owned()));
+    }
     if state.sticky().is_on() {
-        pieces.push(piece(0, Tone::Accent, "sticky".to_owned()));
+        pieces.push(piece(0, Tone::Accent, "auto-pin".to_owned()));
     }
     if state.settings().readonly {
         pieces.push(piece(3, Tone::Normal, "readonly".to_owned()));
@@ -116,7 +124,8 @@ fn interval(state: &State, metrics: &Metrics) -> Duration {
 
 fn status(state: &State) -> Vec<(Tone, String)> {
     let mode = match (state.frozen(), state.settings().mode) {
-        (true, _) => (Tone::Warning, "❄ frozen"),
+        _ if state.tape().is_some_and(|tape| tape.is_over) => (Tone::Warning, "■ end"),
+        (true, _) => (Tone::Warning, "❄ paused"),
         (false, Mode::Live) => (Tone::Good, "● live"),
         (false, Mode::Replay) => (Tone::Accent, "▶ replay"),
         (false, Mode::Demo) => (Tone::Good, "● demo"),

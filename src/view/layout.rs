@@ -17,7 +17,7 @@ const STACKED_HEIGHT: u16 = 32;
 const LEAST_ROWS: u16 = 4;
 
 /// A narrower or lower screen has the panes one below the other, or one of them; with a graph above them they may be lower.
-const FULL_BELOW_GRAPH: u16 = 17;
+const FULL_BELOW_GRAPH: u16 = 15;
 
 /// How the panes lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub(crate) enum Shape {
     Full,
     Stacked,
     Compact,
+    /// The focused pane alone.
+    Zoomed,
 }
 
 /// Where everything lies; a pane without an area is only summed up.
@@ -43,6 +45,8 @@ pub(crate) struct Layout {
     pub cores: Option<Area>,
     pub threads: Option<Area>,
     pub finding: Area,
+    /// Where a replay is in its recording: in the lower border, or a row of its own.
+    pub tape: Option<Area>,
     /// One line a pane, in the compact shape.
     pub summaries: Vec<(Pane, Area)>,
     pub footer: Area,
@@ -54,6 +58,9 @@ impl Layout {
         if width < SMALLEST.0 || height < SMALLEST.1 {
             return None;
         }
+        if state.is_zoomed {
+            return Some(Self::empty(width, height, height).zoomed(state, height));
+        }
         let tests = test::wanted_rows(state, height).min(height - SMALLEST.1);
         let below_tests = height - tests;
         let graph = if state.shows_test() { timeline::wanted_rows(state, below_tests) } else { 0 };
@@ -63,7 +70,8 @@ impl Layout {
         layout.tests.height = tests;
         let panes = [&mut layout.links, &mut layout.cores, &mut layout.threads].into_iter().flatten();
         let lines = layout.summaries.iter_mut().map(|(_, area)| area);
-        for area in panes.chain(lines).chain([&mut layout.finding, &mut layout.footer]) {
+        let others = [&mut layout.finding, &mut layout.footer].into_iter().chain(&mut layout.tape);
+        for area in panes.chain(lines).chain(others) {
             area.y += tests + pane;
         }
         layout.timeline = (graph > 0).then(|| Area::new(1, 2 + tests, width - 2, graph));
@@ -73,7 +81,23 @@ impl Layout {
     /// The screen without the list of tests, from below a graph of so many rows on, which tells the limit where there is one.
     fn below(state: &State, width: u16, whole: u16, graph: u16) -> Self {
         let height = whole - graph;
-        let base = Self {
+        let base = Self::empty(width, height, whole);
+        let limit = if graph > 0 { 0 } else { finding::limit_rows(state) };
+        let finding = finding_rows(whole) + limit;
+        let panes = rows(Pane::ALL.into_iter().filter(|pane| state.shows(*pane)).count());
+        let is_whole = usize::from(panes) == Pane::ALL.len();
+        if is_whole && width >= FULL.0 && height >= if graph > 0 { FULL_BELOW_GRAPH } else { FULL.1 } {
+            base.full(state, height, finding.min(height - 6 - 2 * LEAST_ROWS))
+        } else if whole >= STACKED_HEIGHT || !is_whole && height >= panes * (LEAST_ROWS + 1) + 4 + finding {
+            base.stacked(state, height, (panes, finding))
+        } else {
+            base.compact(state, height)
+        }
+    }
+
+    /// Header and footer, and nothing between them.
+    fn empty(width: u16, height: u16, whole: u16) -> Self {
+        Self {
             shape: Shape::Compact,
             width,
             header: Area::new(0, 0, width, 1),
@@ -84,19 +108,9 @@ impl Layout {
             cores: None,
             threads: None,
             finding: Area::default(),
+            tape: None,
             summaries: Vec::new(),
             footer: Area::new(0, height - 1, width, 1),
-        };
-        let limit = if graph > 0 { 0 } else { finding::limit_rows(state) };
-        let finding = finding_rows(whole) + limit;
-        let panes = rows(Pane::ALL.into_iter().filter(|pane| state.shows(*pane)).count());
-        let is_whole = usize::from(panes) == Pane::ALL.len();
-        if is_whole && width >= FULL.0 && height >= if graph > 0 { FULL_BELOW_GRAPH } else { FULL.1 } {
-            base.full(state, height, finding)
-        } else if whole >= STACKED_HEIGHT || !is_whole && height >= panes * (LEAST_ROWS + 1) + 4 + finding {
-            base.stacked(state, height, (panes, finding))
-        } else {
-            base.compact(state, height)
         }
     }
 
@@ -112,6 +126,7 @@ impl Layout {
         self.cores = Some(Area::new(1, middle, cores_width, below));
         self.threads = Some(Area::new(cores_width + 2, middle, threads_width, below));
         self.finding = Area::new(2, middle + below + 1, self.width - 4, finding);
+        self.tape = self.in_the_border(state);
         self
     }
 
@@ -142,24 +157,48 @@ impl Layout {
         self.cores = below(Pane::Cores, cores);
         self.threads = below(Pane::Threads, threads);
         self.finding = Area::new(2, y, self.width - 4, finding);
+        self.tape = self.in_the_border(state);
         self
+    }
+
+    /// Below the finding.
+    fn in_the_border(&self, state: &State) -> Option<Area> {
+        let Area { y, height, .. } = self.finding;
+        state.tape().map(|_| Area::new(1, y + height, self.width - 2, 1))
     }
 
     /// Header, border, the focused pane, border, one line for each other, the finding, footer.
     fn compact(mut self, state: &State, height: u16) -> Self {
         let others = summary::others(state);
         let lines = rows(others.len());
-        let rows = height - 5 - lines;
+        let tape = u16::from(state.tape().is_some());
+        let rows = height - 5 - lines - tape;
+        self.alone(state.focus, rows);
+        let line = |at: u16| Area::new(0, 3 + rows + at, self.width, 1);
+        self.summaries = others.into_iter().zip((0..).map(line)).collect();
+        self.finding = Area { x: 1, width: self.width - 2, ..line(lines) };
+        self.tape = (tape > 0).then(|| line(lines + 1));
+        self
+    }
+
+    /// Header, border, the focused pane, border, the finding, a replay's tape, footer.
+    fn zoomed(mut self, state: &State, height: u16) -> Self {
+        let tape = u16::from(state.tape().is_some());
+        self.shape = Shape::Zoomed;
+        self.alone(state.focus, height - 5 - tape);
+        self.finding = Area::new(1, height - 2 - tape, self.width - 2, 1);
+        self.tape = (tape > 0).then(|| Area::new(0, height - 2, self.width, 1));
+        self
+    }
+
+    /// One pane from the uppermost border on.
+    fn alone(&mut self, focus: Pane, rows: u16) {
         let area = Some(Area::new(1, 2, self.width - 2, rows));
-        match state.focus {
+        match focus {
             Pane::Links => self.links = area,
             Pane::Cores => self.cores = area,
             Pane::Threads => self.threads = area,
         }
-        let line = |at: u16| Area::new(0, 3 + rows + at, self.width, 1);
-        self.summaries = others.into_iter().zip((0..).map(line)).collect();
-        self.finding = Area { x: 1, width: self.width - 2, ..line(lines) };
-        self
     }
 }
 
@@ -184,7 +223,8 @@ fn link_rows(state: &State) -> u16 {
 }
 
 fn thread_rows(state: &State) -> u16 {
-    rows(state.threads.rows().len().next_multiple_of(4) + 1)
+    let told = usize::from(state.threads.hidden() > 0);
+    rows((state.threads.rows().len() + told).next_multiple_of(4) + 1)
 }
 
 fn rows(count: usize) -> u16 {

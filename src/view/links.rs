@@ -1,19 +1,19 @@
 //! The links pane: what each link claims beside what it moves.
 
-mod words;
+pub(super) mod words;
 
-use super::canvas::{Area, Canvas};
+use super::canvas::{Area, Canvas, cells};
 use super::format::{Bytes, Claim, Count, Percent, Rate, Times};
 use super::table::{self, Column, Placed, fixed};
 use super::text::plural;
 use super::{Tone, strip};
-use crate::action::{Action, Pane};
+use crate::action::{Action, Pane, SortColumn};
 use crate::derive::history::History;
 use crate::derive::links::LinkRates;
 use crate::derive::losses::QdiscDrops;
 use crate::derive::{LinkMetrics, Metrics};
 use crate::sample::{LinkState, Owner, OwnerKind};
-use crate::state::{Idle, LinkColumn, LinkList, LinkRow, LinkSort, ListShape, State, Units};
+use crate::state::{LinkColumn, LinkList, LinkRow, LinkSort, ListShape, State, Units};
 use std::fmt::Display;
 use words::{LeftOut, Name, Peer, Queues, Whose};
 
@@ -30,22 +30,22 @@ const LEAST_FOR_OWNER: u16 = 63;
 /// Lines from which on one of them can be spared to tell what is left out.
 const LEAST_TO_TELL: u16 = 5;
 
-/// In the order they usually stand; name and rates go last when there is no room.
+/// In the order they usually stand; name, rates and drops go last when there is no room.
 const COLUMNS: [Column<LinkColumn>; 19] = [
     Column { id: LinkColumn::Name, title: "NAME", least: 15, most: 19, rank: 0, right: false },
-    Column { id: LinkColumn::Netns, title: "NETNS", least: 9, most: 15, rank: 5, right: false },
-    Column { id: LinkColumn::Kind, title: "KIND", least: 8, most: 11, rank: 5, right: false },
-    Column { id: LinkColumn::Owner, title: "OWNER", least: 13, most: 20, rank: 5, right: false },
+    Column { id: LinkColumn::Netns, title: "NETNS", least: 9, most: 15, rank: 6, right: false },
+    Column { id: LinkColumn::Kind, title: "KIND", least: 8, most: 11, rank: 6, right: false },
+    Column { id: LinkColumn::Owner, title: "OWNER", least: 13, most: 20, rank: 6, right: false },
     Column { id: LinkColumn::State, title: "STATE", least: 5, most: 14, rank: 8, right: false },
-    Column { id: LinkColumn::Claims, title: "CLAIMS", least: 11, most: 13, rank: 3, right: false },
+    Column { id: LinkColumn::Claims, title: "SPEED", least: 11, most: 13, rank: 4, right: false },
     fixed(LinkColumn::Rx, "RX ↓", 6, 1, true),
     fixed(LinkColumn::Tx, "TX ↑", 6, 2, true),
-    fixed(LinkColumn::Times, "×CLAIM", 6, 4, true),
-    fixed(LinkColumn::Pps, "PPS", 5, 6, true),
+    fixed(LinkColumn::Times, "×SPEED", 6, 5, true),
+    fixed(LinkColumn::Pps, "PPS", 5, 7, true),
     fixed(LinkColumn::Mean, "AVG", 5, 10, true),
-    fixed(LinkColumn::Wire, "WIRE", 5, 6, true),
-    fixed(LinkColumn::WireShare, "WIRE%", 5, 6, true),
-    fixed(LinkColumn::Drops, "DROP/s", 6, 7, true),
+    fixed(LinkColumn::Wire, "WIRE", 5, 7, true),
+    fixed(LinkColumn::WireShare, "WIRE%", 5, 7, true),
+    fixed(LinkColumn::Drops, "DROP/s", 6, 3, true),
     fixed(LinkColumn::Errors, "ERR/s", 5, 12, true),
     Column { id: LinkColumn::Strip, title: "LAST", least: 8, most: 120, rank: 9, right: false },
     Column { id: LinkColumn::Peer, title: "PEER", least: 15, most: 15, rank: 13, right: false },
@@ -64,7 +64,7 @@ pub(super) fn title(state: &State, area: Area) -> Vec<String> {
         parts.push(format!("by {}{}", list.sort.word(), if list.reversed { ", reversed" } else { "" }));
     }
     let told = table_height(state, area) < area.height;
-    let hidden = if list.idle == Idle::Hidden && !told { " (idle hidden)" } else { "" };
+    let hidden = if list.hidden().links > 0 && !told { " (idle hidden)" } else { "" };
     parts.push(if list.matched() == total {
         format!("{}{hidden}", plural(total, "link"))
     } else {
@@ -96,16 +96,24 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
     let first = table::window(state.links.selection.anchor(), rows.len(), body);
     let has_alias = |row: &LinkRow| metrics.links[row.index].facts.alias.is_some();
     let aliases = rows.iter().skip(first).take(body).any(has_alias);
-    let columns = columns(metrics, state, area.width, aliases);
-    head(&mut canvas, &columns, state.links.sort, history.seconds().saturating_sub(state.behind().seconds));
-    let pane = LinksPane { state, metrics, history, columns: &columns };
+    let shown = rows.iter().skip(first).take(body);
+    let errs = |row: &LinkRow| metrics.links[row.index].rates.as_ref().and_then(errors).is_some_and(|rate| rate > 0.0);
+    let columns = columns(metrics, state, area.width, (aliases, shown.clone().any(errs)));
+    let strip = columns.iter().find(|column| column.id == LinkColumn::Strip);
+    let strips: Vec<_> = strip.map_or_else(Vec::new, |column| {
+        shown.clone().map(|row| strip_of(state, history, &metrics.links[row.index], column.width)).collect()
+    });
+    let scale = strips.iter().flatten().flatten().copied().map(f64::from).fold(0.0, f64::max);
+    let seconds = history.seconds().saturating_sub(state.behind().seconds);
+    head(&mut canvas, &columns, state, (seconds, scale));
+    let pane = LinksPane { state, metrics, columns: &columns, strips, scale };
     for (y, row) in (1..).zip(rows.iter().skip(first).take(body)) {
         pane.row(&mut canvas, y, row);
     }
     if rows.is_empty() {
         let why = match (metrics.links.is_empty(), state.links.filter.is_empty()) {
-            (true, _) => "no link in this namespace",
-            (_, true) => "no link moves anything: i shows those that stand still",
+            (true, _) => "no link in this namespace; all of them: vnettop --netns all",
+            (_, true) => "every link is idle: i shows them",
             (_, false) => "no link matches: Esc clears the filter, i shows idle ones",
         };
         canvas.left(1, 1, area.width - 1, Tone::Muted, why);
@@ -121,14 +129,12 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
 fn left_out(canvas: &mut Canvas, state: &State, y: u16) {
     let width = canvas.area.width;
     let mut x = 1;
-    for (tone, text) in [
-        (Tone::Muted, &*LeftOut(state.links.hidden()).to_string()),
-        (Tone::Key, &*state.keys().key("idle")),
-        (Tone::Muted, "shows them"),
-    ] {
-        x += canvas.left(x, y, width.saturating_sub(x), tone, text) + 1;
+    let told = format!("{} hidden (", LeftOut(state.links.hidden()));
+    let key = state.keys().key("idle");
+    for (tone, text) in [(Tone::Muted, &*told), (Tone::Key, &*key), (Tone::Muted, " to show)")] {
+        x += canvas.left(x, y, width.saturating_sub(x), tone, text);
     }
-    canvas.spot(0, y, width, Action::ToggleIdle);
+    canvas.spot(0, y, width, Action::ToggleIdle(Some(Pane::Links)));
 }
 
 /// Lines for the head and the rows: one more tells what is left out, where there is room.
@@ -137,8 +143,8 @@ pub(super) fn table_height(state: &State, area: Area) -> u16 {
     area.height - u16::from(tells)
 }
 
-/// A column that says nothing here makes room for others.
-fn columns(metrics: &Metrics, state: &State, width: u16, aliases: bool) -> Vec<Placed<LinkColumn>> {
+/// A column that says nothing here makes room for others; errors that there are go as late as drops.
+fn columns(metrics: &Metrics, state: &State, width: u16, (aliases, errors): (bool, bool)) -> Vec<Placed<LinkColumn>> {
     let (list, units) = (&state.links, state.settings.units);
     let chosen = table::in_order(&COLUMNS, &list.columns);
     let (order, roomy_enough) = (chosen.as_deref().unwrap_or(&COLUMNS), chosen.is_some() || width >= WIDE);
@@ -155,49 +161,88 @@ fn columns(metrics: &Metrics, state: &State, width: u16, aliases: bool) -> Vec<P
     };
     let roomy = |column: Column<LinkColumn>| match column.id {
         LinkColumn::Name if aliases => Column { most: WITH_ALIAS, ..column },
-        LinkColumn::Mean if units == Units::Packets && chosen.is_none() => Column { rank: 6, ..column },
+        LinkColumn::Mean if units == Units::Packets && chosen.is_none() => Column { rank: 7, ..column },
         LinkColumn::Name | LinkColumn::Strip => column,
         _ if width >= WIDE => column,
         _ => Column { most: column.least, ..column },
     };
     // Where links have owners, whose one is tells more than what it is.
     let ranked = |column: Column<LinkColumn>| match column.id {
-        LinkColumn::Kind if chosen.is_none() && width >= LEAST_FOR_OWNER && !metrics.owners.is_empty() => {
-            Column { rank: 8, ..column }
-        }
+        _ if chosen.is_some() => column,
+        LinkColumn::Errors if errors => Column { rank: 3, ..column },
+        LinkColumn::Kind if width >= LEAST_FOR_OWNER && !metrics.owners.is_empty() => Column { rank: 8, ..column },
         _ => column,
     };
     let columns: Vec<Column<LinkColumn>> = order.iter().filter(says).copied().map(roomy).map(ranked).collect();
+    let sorted =
+        |column: Column<LinkColumn>| if sort_of(column.id) == Some(list.sort) { table::marked(column) } else { column };
+    let columns: Vec<Column<LinkColumn>> = columns.into_iter().map(sorted).collect();
     table::fit(&columns, width)
 }
 
-fn head(canvas: &mut Canvas, columns: &[Placed<LinkColumn>], sort: LinkSort, seconds: usize) {
-    let sorted = match sort {
-        LinkSort::Name => LinkColumn::Name,
-        LinkSort::Rx => LinkColumn::Rx,
-        LinkSort::Tx => LinkColumn::Tx,
-        LinkSort::Pps => LinkColumn::Pps,
-        LinkSort::Drops => LinkColumn::Drops,
-    };
+/// What a click on the head of a column sorts by.
+fn sort_of(column: LinkColumn) -> Option<LinkSort> {
+    match column {
+        LinkColumn::Name => Some(LinkSort::Name),
+        LinkColumn::Rx => Some(LinkSort::Rx),
+        LinkColumn::Tx => Some(LinkSort::Tx),
+        LinkColumn::Pps => Some(LinkSort::Pps),
+        LinkColumn::Drops => Some(LinkSort::Drops),
+        LinkColumn::Errors => Some(LinkSort::Errors),
+        LinkColumn::Times => Some(LinkSort::Times),
+        LinkColumn::Mean => Some(LinkSort::Mean),
+        _ => None,
+    }
+}
+
+fn head(canvas: &mut Canvas, columns: &[Placed<LinkColumn>], state: &State, (seconds, scale): (usize, f64)) {
+    let list = &state.links;
     for column in columns {
-        let tone = if column.id == sorted { Tone::Accent } else { Tone::Header };
-        match column.id {
-            LinkColumn::Strip => {
+        let sort = sort_of(column.id);
+        let sorted = sort.filter(|sort| *sort == list.sort);
+        let tone = if sorted.is_some() { Tone::Accent } else { Tone::Header };
+        match (column.id, sorted.filter(|_| !list.busy_first())) {
+            (LinkColumn::Strip, _) => {
                 // No longer than there is anything to show.
                 let seconds = seconds.clamp(1, usize::from(column.width).max(1));
-                canvas.left(column.x, 0, column.width, tone, format_args!("LAST {seconds} s"));
+                let top = (scale > 0.0).then(|| Rate(Some(scale), Units::Bits).to_string());
+                let heads = [
+                    top.as_ref().map(|top| format!("LAST {seconds} s, █ = {top}")),
+                    top.map(|top| format!("{seconds} s, █={top}")),
+                    Some(format!("LAST {seconds} s")),
+                ];
+                let mut fitting = heads.into_iter().flatten().filter(|head| cells(head) <= usize::from(column.width));
+                canvas.left(column.x, 0, column.width, tone, fitting.next().unwrap_or_default());
+            }
+            (_, Some(sort)) => {
+                let mark = table::sort_mark(sort.ascends() != list.reversed);
+                table::cell(canvas, column, 0, tone, format_args!("{}{mark}", column.title));
             }
             _ => table::cell(canvas, column, 0, tone, column.title),
         }
+        if let Some(sort) = sort {
+            canvas.spot(column.x, 0, column.width, Action::SortBy(SortColumn::Links(sort)));
+        }
     }
+}
+
+/// The last seconds of a link. A frozen screen keeps its strip: the seconds that have passed since are left out.
+fn strip_of(state: &State, history: &History, link: &LinkMetrics, width: u16) -> Vec<Option<f32>> {
+    let (count, behind) = (usize::from(width), state.behind().seconds);
+    let mut values = history.link_strip(link.facts.key(), link.facts.born, count + behind);
+    values.truncate(count);
+    values
 }
 
 /// What every row of the pane needs.
 struct LinksPane<'a> {
     state: &'a State,
     metrics: &'a Metrics,
-    history: &'a History,
     columns: &'a [Placed<LinkColumn>],
+    /// One a row in sight; none where there is no room.
+    strips: Vec<Vec<Option<f32>>>,
+    /// What a full block of a strip stands for, bits/s.
+    scale: f64,
 }
 
 impl LinksPane<'_> {
@@ -205,8 +250,10 @@ impl LinksPane<'_> {
         let link = &self.metrics.links[row.index];
         let id = LinkList::id(self.metrics, row);
         let width = canvas.area.width;
-        canvas.spot(0, y, width, Action::SelectLink(id));
-        if self.state.links.selection.id() == Some(id) {
+        let is_selected = self.state.links.selection.id() == Some(id);
+        let again = is_selected && self.state.focus == Pane::Links;
+        canvas.spot(0, y, width, if again { Action::Details } else { Action::SelectLink(id) });
+        if is_selected {
             canvas.glyph(0, y, Tone::Accent, '▸');
             if self.state.focus == Pane::Links {
                 canvas.select(0, y, width);
@@ -251,7 +298,10 @@ impl LinksPane<'_> {
             LinkColumn::WireShare => known(put, link.wire_share(), Percent),
             LinkColumn::Drops => trouble(put, self.drops(link), Tone::Warning),
             LinkColumn::Errors => trouble(put, rates.and_then(errors), Tone::Bad),
-            LinkColumn::Strip => self.strip(canvas, y, column, link),
+            LinkColumn::Strip => {
+                let values = self.strips.get(usize::from(y - 1)).map_or(&[][..], Vec::as_slice);
+                strip::rates(canvas, (column.x, y), Tone::Good, values, self.scale);
+            }
             LinkColumn::Peer => put(Tone::Muted, &Peer { metrics: self.metrics, link }),
             LinkColumn::Mtu if !link.facts.tells_mtu() => put(Tone::Muted, &super::format::UNKNOWN),
             LinkColumn::Mtu => put(Tone::Muted, &link.facts.mtu),
@@ -296,14 +346,6 @@ impl LinksPane<'_> {
         }
         Some(dropped? + rates.and_then(errors)?)
     }
-
-    /// A frozen screen keeps its strip: the seconds that have passed since are left out.
-    fn strip(&self, canvas: &mut Canvas, y: u16, column: &Placed<LinkColumn>, link: &LinkMetrics) {
-        let count = usize::from(column.width);
-        let behind = self.state.behind().seconds;
-        let values = self.history.link_strip(link.facts.key(), link.facts.born, count + behind);
-        strip::rates(canvas, column.x, y, Tone::Good, &values[..count]);
-    }
 }
 
 fn errors(rates: &LinkRates) -> Option<f64> {
@@ -335,4 +377,10 @@ fn name_tone(row: &LinkRow, link: &LinkMetrics) -> Tone {
 
 fn state_word(state: LinkState) -> &'static str {
     if matches!(state, LinkState::Up | LinkState::Unknown) { "" } else { state.word() }
+}
+
+/// The heads of all columns.
+#[cfg(test)]
+pub(super) fn titles() -> impl Iterator<Item = &'static str> {
+    COLUMNS.iter().map(|column| column.title)
 }

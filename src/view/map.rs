@@ -2,7 +2,7 @@
 //! not fit, one character stands for several cores and shows the highest of them; nodes share rows only when there are
 //! fewer rows than nodes.
 
-use super::bars::softirq_tone;
+use super::bars::busy_tone;
 use super::canvas::Canvas;
 use super::{Tone, bars, strip};
 use crate::action::{Action, Pane};
@@ -114,7 +114,9 @@ impl Map {
         if self.roomy {
             canvas.glyph(x + 1, y, Tone::Watched, flag);
         }
-        canvas.spot(x, y, if self.roomy { 2 } else { 1 }, Action::SelectCore(core.place.core));
+        let again = state.cores.selection.id() == Some(core.place.core) && state.focus == Pane::Cores;
+        let action = if again { Action::Details } else { Action::SelectCore(core.place.core) };
+        canvas.spot(x, y, if self.roomy { 2 } else { 1 }, action);
         let selected = state.cores.selection.id();
         if indices.iter().any(|&index| selected == Some(metrics.cores[index].place.core)) && state.focus == Pane::Cores
         {
@@ -129,8 +131,8 @@ pub(super) fn legend(canvas: &mut Canvas, y: u16, group: usize) {
     let used = canvas.left(1, y, canvas.area.width, Tone::Normal, blocks);
     let width = canvas.area.width;
     match group {
-        1 => canvas.left(used + 2, y, width, Tone::Muted, "0-100 % softirq"),
-        _ => canvas.left(used + 2, y, width, Tone::Muted, format_args!("softirq, {group} cores each")),
+        1 => canvas.left(used + 2, y, width, Tone::Muted, "0-100 % busy"),
+        _ => canvas.left(used + 2, y, width, Tone::Muted, format_args!("busy, {group} cores each")),
     };
 }
 
@@ -168,7 +170,7 @@ pub(super) fn wanted_width(metrics: &Metrics, most: u16) -> u16 {
 }
 
 fn heat(core: &CoreMetrics) -> f64 {
-    core.shares().map_or(-1.0, |shares| shares.softirq)
+    core.shares().map_or(-1.0, |shares| shares.busy())
 }
 
 /// `x` is offline, a gap is not known.
@@ -176,7 +178,7 @@ fn glyph(core: &CoreMetrics) -> (char, Tone) {
     match core.shares() {
         _ if !core.place.online => ('x', Tone::Muted),
         None => ('·', Tone::Muted),
-        Some(shares) => (strip::block(shares.softirq), softirq_tone(shares.softirq)),
+        Some(shares) => (strip::block(shares.busy()), busy_tone(shares.busy())),
     }
 }
 

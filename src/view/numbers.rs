@@ -18,30 +18,30 @@ const WORDS: [(&str, &str, NumberKind); 46] = [
     ("cv", "CV", NumberKind::Share),
     ("mean_bits_per_s", "mean", NumberKind::Bits),
     ("deviation_bits_per_s", "standard deviation", NumberKind::Bits),
-    ("window_s", "seen for", NumberKind::Seconds),
+    ("window_s", "measured for", NumberKind::Seconds),
     ("bin_s", "bins of", NumberKind::Seconds),
-    ("moves_per_s", "moves/s", NumberKind::Plain),
+    ("moves_per_s", "migrations/s", NumberKind::Plain),
     ("moves_across_nodes_per_s", "across nodes/s", NumberKind::Plain),
-    ("blamed_moves_per_s", "moves/s that cost", NumberKind::Plain),
-    ("with_move_bits_per_s", "with a move", NumberKind::Bits),
+    ("blamed_moves_per_s", "migrations/s that cost", NumberKind::Plain),
+    ("with_move_bits_per_s", "with a migration", NumberKind::Bits),
     ("without_move_bits_per_s", "without", NumberKind::Bits),
     ("bytes_per_move", "lost by each", NumberKind::Bytes),
     ("slowdown", "slower by", NumberKind::Share),
     ("slowdown_lasts_s", "slower for", NumberKind::Seconds),
     ("lost", "lost of the throughput", NumberKind::Share),
-    ("explained", "explained of the swing", NumberKind::Share),
-    ("p_value", "by mere chance with probability", NumberKind::Plain),
-    ("correlates_with_mean", "of that in the mean", NumberKind::Plain),
-    ("moves_seen", "moves with known cores", NumberKind::Plain),
+    ("explained", "explained of the variation", NumberKind::Share),
+    ("p_value", "probability by chance", NumberKind::Plain),
+    ("correlates_with_mean", "of which on average", NumberKind::Plain),
+    ("moves_seen", "migrations with known cores", NumberKind::Plain),
     ("moves_seen_across_nodes", "of them across nodes", NumberKind::Plain),
     ("wait", "waiting for a core", NumberKind::Share),
     ("steal", "stolen", NumberKind::Share),
     ("others_interrupts", "interrupts of others", NumberKind::Share),
     ("dropped_per_s", "packets dropped/s", NumberKind::Plain),
-    ("squeezed_per_s", "rounds cut short/s", NumberKind::Plain),
-    ("bits_per_s", "moves", NumberKind::Bits),
-    ("claim_mbps", "claims Mbit/s", NumberKind::Plain),
-    ("times", "times its claim", NumberKind::Plain),
+    ("squeezed_per_s", "squeezes/s", NumberKind::Plain),
+    ("bits_per_s", "carries", NumberKind::Bits),
+    ("claim_mbps", "nominal Mbit/s", NumberKind::Plain),
+    ("times", "times nominal", NumberKind::Plain),
     ("limit_khz", "may run at kHz", NumberKind::Plain),
     ("most_khz", "could run at kHz", NumberKind::Plain),
     ("busy", "busy", NumberKind::Share),
@@ -92,12 +92,8 @@ mod tests {
     fn people_read_words_with_units_not_the_names_of_fields() {
         let told = [("p_value", 0.001), ("slowdown_lasts_s", 0.2), ("lost", 0.17), ("bytes_per_move", 2.19e8)];
         let told = told.map(|(name, value)| words(name, value));
-        let wanted = [
-            "by mere chance with probability 0.001",
-            "slower for 0.2 s",
-            "lost of the throughput 17 %",
-            "lost by each 219 MB",
-        ];
+        let wanted =
+            ["probability by chance 0.001", "slower for 0.2 s", "lost of the throughput 17 %", "lost by each 219 MB"];
         assert_eq!(told, wanted);
         assert_eq!(words("mean_bits_per_s", 24.1e9), "mean 24.1 Gbit/s");
         assert_eq!(words("pins_undone", 2.0), "pins undone 2", "what needs no word has its blanks");

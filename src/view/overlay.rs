@@ -1,16 +1,18 @@
 //! What lies over the panes: the keys, a proposed placement, cores being typed.
 
 use super::canvas::{Area, Canvas, cells};
+use super::help::LineSpot;
 use super::lines::{Line, sentences};
 use super::placement::{self, PlacementLines};
-use super::text::wrap;
-use super::{Tone, card, drops, finding, path};
-use crate::action::{Action, KeyMap};
+use super::{Tone, card, drops, finding, help, path, row};
+use crate::action::Action;
 use crate::sample::ThreadId;
 use crate::state::{Mode, Overlay, State};
 
 /// A table may be wider than what is read as sentences.
 const WIDEST_TABLE: u16 = 132;
+/// And two columns of sentences wider still.
+const WIDEST_HELP: u16 = 184;
 
 /// The box in the middle of the screen, or nothing.
 pub(super) fn prepare(state: &State, width: u16, height: u16) -> Canvas {
@@ -18,11 +20,18 @@ pub(super) fn prepare(state: &State, width: u16, height: u16) -> Canvas {
     let paths = format!("Paths ── {}", state.settings().units.word());
     let (title, lines, scroll, foot) = match &state.overlay {
         Overlay::None | Overlay::Filter { .. } => return Canvas::default(),
-        Overlay::Help { scroll } => ("Keys", help(state.keys(), inner), *scroll, "Esc leaves · ↑ ↓ scroll"),
-        Overlay::Findings { scroll } => ("Findings", finding::list(state, inner), *scroll, "Esc leaves · ↑ ↓ scroll"),
-        Overlay::Paths { scroll } => (&*paths, path::lines(state, inner), *scroll, "Esc leaves · ↑ ↓ scroll"),
+        Overlay::Help { page, scroll } => {
+            let (title, lines, spots) = help::lines(state, *page, (width - 6).min(WIDEST_HELP));
+            let foot = "Tab other page · Esc closes · ↑ ↓ scroll";
+            return boxed(state, (width, height), title, &lines, *scroll, foot, &spots);
+        }
+        Overlay::Findings { scroll } => ("Findings", finding::list(state, inner), *scroll, "Esc closes · ↑ ↓ scroll"),
+        Overlay::Paths { scroll } => (&*paths, path::lines(state, inner), *scroll, "Esc closes · ↑ ↓ scroll"),
         Overlay::Drops { scroll } => {
-            ("Drops", drops::lines(state, (width - 8).min(WIDEST_TABLE)), *scroll, "Esc leaves · ↑ ↓ scroll")
+            ("Drops", drops::lines(state, (width - 8).min(WIDEST_TABLE)), *scroll, "Esc closes · ↑ ↓ scroll")
+        }
+        Overlay::Details { row, scroll } => {
+            ("Details", row::lines(state, *row, inner), *scroll, "Esc closes · ↑ ↓ scroll")
         }
         Overlay::Card { scroll } => ("Before and after the pin", card::lines(state, inner), *scroll, card::foot(state)),
         Overlay::Proposal { result: Ok(proposal), scroll, chosen, off } => {
@@ -31,44 +40,28 @@ pub(super) fn prepare(state: &State, width: u16, height: u16) -> Canvas {
             // As far down as the chosen thread is seen whole.
             let ends_at = chosen.map(|at| threads.get(at + 1).map_or(lines.len(), |next| next.0));
             let first = ends_at.map_or(*scroll, |end| end.saturating_sub(usize::from(height - 4)));
-            let spots: Vec<(usize, Action)> =
-                threads.iter().map(|&(line, thread)| (line, Action::ToggleThread(Some(thread)))).collect();
-            let foot = state.keys().foot(foot);
-            return boxed((width, height), "Proposed placement", &lines, first, &foot, &spots);
+            let whole = |&(line, thread): &(usize, ThreadId)| (line, 0, inner, Action::ToggleThread(Some(thread)));
+            let spots: Vec<LineSpot> = threads.iter().map(whole).collect();
+            return boxed(state, (width, height), "Proposed placement", &lines, first, foot, &spots);
         }
         Overlay::Proposal { result: Err(why), .. } => {
-            ("No placement", sentences(Tone::Normal, why, inner), 0, "Esc leaves")
+            ("No placement", sentences(Tone::Normal, why, inner), 0, "Esc closes")
         }
         Overlay::ChooseCores { thread, label, text, error } => {
             let lines = choose(state, *thread, (label, text, error.as_deref()), inner);
-            ("Choose cores", lines, 0, "Enter pins · Esc leaves")
+            ("Choose cores", lines, 0, "Enter pins · Esc closes")
         }
     };
-    boxed((width, height), title, &lines, scroll, &state.keys().foot(foot), &[])
+    boxed(state, (width, height), title, &lines, scroll, foot, &[])
 }
 
 fn answer(state: &State, doubtful: bool) -> &'static str {
     match state.settings().mode {
-        _ if state.settings().readonly => "--readonly: nothing is changed here · Esc leaves",
-        Mode::Replay => "a replay: nothing to pin here · Esc leaves",
-        Mode::Live | Mode::Demo if doubtful => "p again applies all the same · ↑ ↓ Space: thread off · Esc leaves",
-        Mode::Live | Mode::Demo => "p again applies · ↑ ↓ Space: thread off · Esc leaves",
+        _ if state.settings().readonly => "--readonly: nothing is changed here · Esc closes",
+        Mode::Replay => "a replay: pinning is not possible · Esc closes",
+        Mode::Live | Mode::Demo if doubtful => "p again: pin anyway · ↑ ↓ Space: thread off · Esc closes",
+        Mode::Live | Mode::Demo => "p again: pin · ↑ ↓ Space: thread off · Esc closes",
     }
-}
-
-fn help(keys: &KeyMap, width: u16) -> Vec<Line> {
-    let table = keys.help_lines();
-    let keys = table.iter().map(|(keys, _)| cells(keys)).max().unwrap_or(0);
-    let room = width.saturating_sub(u16::try_from(keys + 3).unwrap_or(width));
-    let mut lines = Vec::new();
-    for (names, help) in table {
-        for (at, part) in wrap(help, room).into_iter().enumerate() {
-            let names = if at == 0 { names.as_str() } else { "" };
-            let gap = " ".repeat(keys - cells(names) + 2);
-            lines.push(vec![(Tone::Key, names.to_owned()), (Tone::Normal, format!("{gap}{part}"))]);
-        }
-    }
-    lines
 }
 
 fn choose(state: &State, thread: ThreadId, (label, text, error): (&str, &str, Option<&str>), width: u16) -> Vec<Line> {
@@ -89,25 +82,28 @@ fn choose(state: &State, thread: ThreadId, (label, text, error): (&str, &str, Op
 
 /// A box around the lines, as wide as they need, as high as there is room; what a click on some of them asks for.
 fn boxed(
+    state: &State,
     (width, height): (u16, u16),
     title: &str,
     lines: &[Line],
     scroll: usize,
     foot: &str,
-    spots: &[(usize, Action)],
+    spots: &[LineSpot],
 ) -> Canvas {
+    let foot = state.keys().foot(foot, state.place());
     let line_cells = |line: &Line| line.iter().map(|(_, text)| cells(text)).sum::<usize>();
-    let widest = lines.iter().map(line_cells).chain([cells(title) + 2, cells(foot) + 2]).max().unwrap_or(0);
+    let widest = lines.iter().map(line_cells).chain([cells(title) + 2, cells(&foot) + 2]).max().unwrap_or(0);
     let inner = u16::try_from(widest).unwrap_or(u16::MAX).min(width - 6);
     let rows = u16::try_from(lines.len()).unwrap_or(u16::MAX).min(height - 4);
     let (w, h) = (inner + 4, rows + 2);
     let mut canvas = Canvas::new(Area::new((width - w) / 2, (height - h) / 2, w, h));
     canvas.opaque = true;
-    border(&mut canvas, title, foot);
+    border(&mut canvas, title, &foot);
+    buttons(&mut canvas, state, &foot);
     let first = scroll.min(lines.len().saturating_sub(usize::from(rows)));
     for (y, (at, line)) in (1..=rows).zip(lines.iter().enumerate().skip(first)) {
-        if let Some((_, action)) = spots.iter().find(|(line, _)| *line == at) {
-            canvas.spot(2, y, inner, *action);
+        for (_, x, cells, action) in spots.iter().filter(|(line, ..)| *line == at) {
+            canvas.spot(2 + x, y, *cells, *action);
         }
         let mut x = 2;
         for (tone, text) in line {
@@ -119,6 +115,19 @@ fn boxed(
         canvas.right(2, 0, w - 4, Tone::Title, range);
     }
     canvas
+}
+
+/// Each part of the foot that begins with a key is a button of that key.
+fn buttons(canvas: &mut Canvas, state: &State, foot: &str) {
+    let mut x = 3;
+    for part in foot.split(" · ") {
+        let width = u16::try_from(cells(part)).unwrap_or(u16::MAX);
+        let word = part.split(' ').next().unwrap_or_default();
+        if let Some(action) = state.keys().action_named(word, state.place()) {
+            canvas.spot(x, canvas.area.height - 1, width, action);
+        }
+        x = x.saturating_add(width).saturating_add(3);
+    }
 }
 
 fn border(canvas: &mut Canvas, title: &str, foot: &str) {

@@ -24,7 +24,7 @@ const COLUMNS: [PathColumn; 10] = [
     PathColumn { title: "NETNS", cells: 10, rank: 1 },
     PathColumn { title: "LINK", cells: 13, rank: 0 },
     PathColumn { title: "KIND", cells: 8, rank: 3 },
-    PathColumn { title: "CLAIMS", cells: 11, rank: 4 },
+    PathColumn { title: "SPEED", cells: 11, rank: 4 },
     PathColumn { title: "RATE", cells: 6, rank: 0 },
     PathColumn { title: "DROP/s", cells: 6, rank: 1 },
     PathColumn { title: "MTU", cells: 5, rank: 2 },
@@ -54,7 +54,8 @@ pub(super) fn lines(state: &State, width: u16) -> Vec<Line> {
     let Some(metrics) = state.metrics() else { return sentences(Tone::Muted, "nothing is known yet", width) };
     let groups = groups(metrics);
     if groups.is_empty() {
-        let text = "no connection of a watched process is known: start a benchmark, or name its program with --watch";
+        let text = "no connection of a watched program. Start a benchmark, or watch another program: vnettop --watch \
+                    NAME";
         return sentences(Tone::Muted, text, width);
     }
     let widths = widths(usize::from(width));
@@ -149,7 +150,7 @@ fn title(metrics: &Metrics, group: &SameWay<'_>, units: Units) -> String {
 fn way(metrics: &Metrics, group: &SameWay<'_>, widths: &[usize; 10], units: Units, width: u16) -> Vec<Line> {
     let mut lines = sentences(Tone::Title, &title(metrics, group, units), width);
     let Some(path) = &group.path else {
-        lines.extend(sentences(Tone::Muted, "… not known: its way was not asked for yet", width));
+        lines.extend(sentences(Tone::Muted, "… path not resolved yet", width));
         return lines;
     };
     lines.push(row(widths, COLUMNS.map(|column| (Tone::Header, column.title.to_owned()))));

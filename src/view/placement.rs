@@ -40,7 +40,7 @@ pub(super) fn lines(
     if strips.is_none() || proposal.cores.len() <= MOST_ROWS {
         lines.extend(table(&proposal.cores, &proposal.steps));
         if proposal.cores.iter().any(comes_and_goes) {
-            let text = "BUSY% beyond OTHERS: the watched threads, which come and go there";
+            let text = "BUSY% − OTHERS = your threads, which come and go there";
             lines.extend(sentences(Tone::Muted, text, width));
         }
     }
@@ -54,7 +54,7 @@ pub(super) fn lines(
         lines.extend(step_lines(step, mark, who, widest, width));
     }
     lines.push(Vec::new());
-    lines.push(vec![(Tone::Muted, "the same by hand:".to_owned())]);
+    lines.push(vec![(Tone::Muted, "equivalent commands:".to_owned())]);
     lines.extend(proposal.taskset_lines().into_iter().map(|line| vec![(Tone::Accent, line)]));
     PlacementLines { lines, threads }
 }
@@ -70,13 +70,13 @@ struct Mark {
 fn step_lines(step: &Step, mark: Mark, who: &str, widest: usize, width: u16) -> Vec<Line> {
     let old = step.old.as_ref().map_or_else(|| UNKNOWN.to_owned(), ToString::to_string);
     let name = format!("{who}{}", " ".repeat(widest.saturating_sub(cells(who)) + 2));
-    let change = format!("core {} of {old} → {}", step.on, step.core);
+    let change = format!("now core {} (allowed {old}), pin to {}", step.on, step.core);
     let (cross, tones) = if mark.is_off { ("[ ] ", [Tone::Muted; 2]) } else { ("[x] ", [Tone::Normal, Tone::Good]) };
     let used = cells(cross) + cells(&name) + cells(&change) + 2;
     let tone = if mark.is_chosen { Tone::Key } else { tones[0] };
     let mut lines = vec![vec![(tone, cross.to_owned()), (tone, name), (tones[1], change)]];
     if mark.is_off {
-        lines[0].push((Tone::Muted, "  stays as it is".to_owned()));
+        lines[0].push((Tone::Muted, "  unchanged".to_owned()));
         return lines;
     }
     let below = |text: &str| {

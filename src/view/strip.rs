@@ -19,93 +19,104 @@ pub(crate) fn block(share: f64) -> char {
     BLOCKS[(share * 8.0).clamp(0.0, 7.0) as usize]
 }
 
-/// Rates, scaled to the largest of the row; unknown is a gap.
-pub(crate) fn rates(canvas: &mut Canvas, x: u16, y: u16, tone: Tone, values: &[Option<f32>]) {
-    let most = values.iter().flatten().copied().fold(0.0_f32, f32::max);
+/// Below this share of the scale nothing is drawn: it would look like traffic beside what the scale is of.
+const LEAST_SHARE: f64 = 0.001;
+
+/// Rates, scaled to what all strips beside each other share; unknown is a gap, and so is next to nothing.
+pub(crate) fn rates(canvas: &mut Canvas, (x, y): (u16, u16), tone: Tone, values: &[Option<f32>], most: f64) {
     for (at, value) in (x..).zip(values) {
-        if let Some(value) = value {
-            let share = if most > 0.0 { f64::from(value / most) } else { 0.0 };
-            canvas.glyph(at, y, if *value > 0.0 { tone } else { Tone::Muted }, block(share));
+        let share = value.map_or(0.0, |value| f64::from(value) / most);
+        if share >= LEAST_SHARE {
+            canvas.glyph(at, y, tone, block(share));
         }
     }
 }
 
-/// How a core is written in one character: a letter for its node where there are several; else itself in base 36 where
-/// that is enough, else a letter for the circle that tells the cores apart best.
+/// How the place of a thread is written: the node where there are several; else the core itself where its number is short enough,
+/// else the circle that tells the cores apart best.
 pub(crate) struct CoreLetters<'a> {
     topology: &'a Topology,
     whole: bool,
-    word: &'static str,
-    circle: CircleNumber,
+    circle: CircleName,
 }
 
-/// The number of a circle around a core.
-type CircleNumber = fn(&CorePlace) -> Option<u32>;
+/// A circle around a core: its word, how it begins in few cells, its number.
+#[derive(Clone, Copy)]
+struct CircleName {
+    word: &'static str,
+    brief: &'static str,
+    number: fn(&CorePlace) -> Option<u32>,
+}
+
+const NODE: CircleName = CircleName { word: "node", brief: "n", number: |place| place.node };
+const LLC: CircleName = CircleName { word: "llc", brief: "L", number: |place| place.llc };
+const CLUSTER: CircleName = CircleName { word: "cluster", brief: "C", number: |place| place.cluster };
+
+/// A stay of so many cells has room for its mark and its name in brief, for the word, and for the core as well.
+const ROOM_FOR_NAME: usize = 3;
+const ROOM_FOR_WORD: usize = 10;
+const ROOM_FOR_CORE: usize = 20;
 
 impl<'a> CoreLetters<'a> {
     pub fn of(topology: &'a Topology) -> Self {
         let several =
-            |circle: CircleNumber| topology.cores.iter().filter_map(circle).collect::<BTreeSet<u32>>().len() > 1;
+            |circle: CircleName| topology.cores.iter().filter_map(circle.number).collect::<BTreeSet<u32>>().len() > 1;
         let few = topology.cores.last().is_none_or(|place| place.core < 36);
         let whole = topology.nodes <= 1 && few;
-        let (word, circle): (_, CircleNumber) = if whole || topology.nodes > 1 {
-            (if whole { "CORE" } else { "NODE" }, |place| place.node)
-        } else if several(|place| place.llc) {
-            ("LLC", |place| place.llc)
+        let circle = if whole || topology.nodes > 1 {
+            NODE
+        } else if several(LLC) {
+            LLC
         } else {
-            ("CLUSTER", |place| place.cluster)
+            CLUSTER
         };
-        Self { topology, whole, word, circle }
+        Self { topology, whole, circle }
     }
 
-    /// What a character stands for.
+    /// What is written.
     pub fn word(&self) -> &'static str {
-        self.word
-    }
-
-    /// How a move is marked, after the word for what moves rest on.
-    pub fn mark(&self) -> &'static str {
-        if self.whole { ", * there and back" } else { ", in CAPITALS" }
-    }
-
-    /// The circle's number, for its tone.
-    fn number(&self, core: CoreId) -> u32 {
-        if self.whole { core } else { self.topology.place(core).and_then(self.circle).unwrap_or(0) }
-    }
-
-    /// The character. Where several cores share one, a capital tells that the thread moved; where each has its own, it
-    /// shows by itself, but for a thread that came back within the slice.
-    fn glyph(&self, core: CoreId, number: u32, moved: Moved) -> char {
-        match (self.whole, moved) {
-            (true, Moved::Back) => '*',
-            (true, _) => char::from_digit(core, 36).unwrap_or('?'),
-            (false, moved) => {
-                let letter = char::from(b'a' + u8::try_from(number % 26).unwrap_or(0));
-                if moved == Moved::No { letter } else { letter.to_ascii_uppercase() }
-            }
+        match (self.whole, self.circle.word) {
+            (true, _) => "CORE",
+            (_, "node") => "NODE",
+            (_, "llc") => "LLC",
+            _ => "CLUSTER",
         }
+    }
+
+    /// The number that is written, and that the tone is of.
+    fn number(&self, core: CoreId) -> u32 {
+        if self.whole { core } else { self.topology.place(core).and_then(self.circle.number).unwrap_or(0) }
     }
 
     /// Colour by node, strength by core.
-    fn tone(&self, core: CoreId, number: u32, moved: Moved) -> Tone {
+    fn tone(&self, core: CoreId, number: u32) -> Tone {
         let number = u8::try_from(number % 256).unwrap_or(0);
-        match (moved, if self.whole { 0 } else { core % 3 }) {
-            (Moved::Away | Moved::Back, _) => Tone::Moved(number),
-            (Moved::No, 0) => Tone::Node(number),
-            (Moved::No, 1) => Tone::NodeBright(number),
-            (Moved::No, _) => Tone::NodeDim(number),
+        match if self.whole { 0 } else { core % 3 } {
+            0 => Tone::Node(number),
+            1 => Tone::NodeBright(number),
+            _ => Tone::NodeDim(number),
         }
     }
-}
 
-/// What a thread did within a slice of time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Moved {
-    No,
-    /// It ended on another core.
-    Away,
-    /// It moved, and ended where it began.
-    Back,
+    /// A stay in so many cells: a bar with the name as long as there is room for it. It begins with `│` where the thread came to
+    /// the core; one that is too short for that is the number's last digit.
+    fn stay(&self, core: CoreId, number: u32, cells: usize, came: bool) -> String {
+        let digit = char::from_digit(if self.whole { number } else { number % 10 }, 36).unwrap_or('?');
+        let brief = if self.whole { "" } else { self.circle.brief };
+        let name = match (self.whole, cells) {
+            (_, 0..ROOM_FOR_NAME) => digit.to_string(),
+            (true, ROOM_FOR_WORD..) => format!("core {number}"),
+            (false, ROOM_FOR_CORE..) => format!("{}{number} core {core}", self.circle.word),
+            (false, ROOM_FOR_WORD..) => format!("{}{number}", self.circle.word),
+            _ => format!("{brief}{number}"),
+        };
+        let mark = if came && cells >= ROOM_FOR_NAME { "│" } else { "" };
+        // A bar follows the name, so that the digit of a next stay does not seem to belong to it.
+        let fits = name.len() + mark.chars().count() < cells;
+        let name = if fits { name } else { digit.to_string() };
+        let text = mark.chars().chain(name.chars()).chain(std::iter::repeat('▄'));
+        text.take(cells).collect()
+    }
 }
 
 /// The time that a strip of cores shows: so many slices, one a cell, each beginning at a multiple of its length, so that
@@ -145,7 +156,7 @@ impl StripWindow {
         let span = Interval(Duration::from_nanos(self.slice_ns.saturating_mul(u64::from(width))));
         let cell = Interval(Duration::from_nanos(self.slice_ns));
         let heads = [
-            format!("{word}, LAST {span}, {cell} A CELL"),
+            format!("{word}, LAST {span}, {cell} PER CELL"),
             format!("{word}, LAST {span}"),
             format!("{word}, {span}"),
             format!("LAST {span}"),
@@ -155,7 +166,19 @@ impl StripWindow {
     }
 }
 
-/// Where a thread was, slice by slice, the newest at the right, and in which of them it moved.
+/// A time on one core.
+struct Stay {
+    x: u16,
+    cells: usize,
+    core: CoreId,
+    /// It came there within the first cell.
+    came: bool,
+    /// Cells in which it left and came back.
+    returned: Vec<usize>,
+}
+
+/// Where a thread was, slice by slice, the newest at the right, and in which of them it moved: `│` before each new stay, `*` where it
+/// left a core and came back within the slice.
 pub(crate) fn cores(
     canvas: &mut Canvas,
     (x, y, width): (u16, u16, u16),
@@ -163,11 +186,25 @@ pub(crate) fn cores(
     track: &ThreadTrack,
     window: StripWindow,
 ) {
+    for stay in stays((x, width), track, window) {
+        let number = letters.number(stay.core);
+        let tone = letters.tone(stay.core, number);
+        let moved = Tone::Moved(u8::try_from(number % 256).unwrap_or(0));
+        let text = letters.stay(stay.core, number, stay.cells, stay.came);
+        for (x, (at, glyph)) in (stay.x..).zip(text.chars().enumerate()) {
+            let came = stay.came && at == 0;
+            let returned = stay.returned.contains(&at);
+            canvas.glyph(x, y, if came || returned { moved } else { tone }, if returned { '*' } else { glyph });
+        }
+    }
+}
+
+fn stays((x, width): (u16, u16), track: &ThreadTrack, window: StripWindow) -> Vec<Stay> {
     let first = (window.last + 1).saturating_sub(u64::from(width));
     let from_ns = first * window.slice_ns;
     let mut trail = track.trail(from_ns).peekable();
     let mut core = trail.next_if(|&(at_ns, _)| at_ns <= from_ns).map(|(_, core)| core);
-    let mut number = core.map_or(0, |core| letters.number(core));
+    let mut stays: Vec<Stay> = Vec::new();
     for (x, slice) in (x..).zip(first..=window.last) {
         let end_ns = (slice + 1) * window.slice_ns;
         let before = core;
@@ -177,22 +214,44 @@ pub(crate) fn cores(
             core = Some(to);
         }
         let Some(core) = core else { continue };
-        let moved = match moved {
-            false => Moved::No,
-            true if before == Some(core) => Moved::Back,
-            true => Moved::Away,
-        };
-        // A thread that stays needs no second look at the topology.
-        if before != Some(core) {
-            number = letters.number(core);
+        if let Some(stay) = stays.last_mut().filter(|_| before == Some(core)) {
+            stay.returned.extend(moved.then_some(stay.cells));
+            stay.cells += 1;
+        } else {
+            let returned = if moved && before == Some(core) { vec![0] } else { Vec::new() };
+            stays.push(Stay { x, cells: 1, core, came: moved && before != Some(core), returned });
         }
-        canvas.glyph(x, y, letters.tone(core, number, moved), letters.glyph(core, number, moved));
     }
+    stays
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::view::canvas::Area;
+
+    #[test]
+    fn a_stay_says_where_as_long_as_there_is_room_for_it() {
+        let place = |core| CorePlace { core, online: true, node: Some(core / 2), ..CorePlace::default() };
+        let topology = |cores, nodes| Topology { cores: (0..cores).map(place).collect(), nodes, ..Topology::default() };
+        let (two, one) = (topology(4, 2), topology(4, 1));
+        let told = |topology: &Topology, cells, came| {
+            let letters = CoreLetters::of(topology);
+            letters.stay(3, letters.number(3), cells, came)
+        };
+        let by_node = [1, 2, 3, 5, 11, 22].map(|cells| told(&two, cells, true));
+        assert_eq!(by_node, ["1", "1▄", "│1▄", "│n1▄▄", "│node1▄▄▄▄▄", "│node1 core 3▄▄▄▄▄▄▄▄▄"]);
+        assert_eq!([1, 3, 12].map(|cells| told(&one, cells, true)), ["3", "│3▄", "│core 3▄▄▄▄▄"], "one node: the core");
+        assert_eq!(told(&two, 4, false), "n1▄▄", "what was there before the strip begins came by no migration");
+    }
+
+    #[test]
+    fn next_to_nothing_is_not_drawn_beside_what_the_scale_is_of() {
+        let mut canvas = Canvas::new(Area::new(0, 0, 9, 1));
+        rates(&mut canvas, (0, 0), Tone::Good, &[Some(1e10), Some(5e9), Some(9e6), Some(0.0), None, Some(1e7)], 1e10);
+        let drawn: Vec<_> = canvas.spans().map(|span| (span.x, span.text.to_owned())).collect();
+        assert_eq!(drawn, [(0, "█▅".to_owned()), (5, "▁".to_owned())], "a thousandth is the least");
+    }
 
     #[test]
     fn blocks_span_nothing_to_everything() {

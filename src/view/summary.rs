@@ -43,8 +43,11 @@ fn links(state: &State, metrics: &Metrics) -> String {
 fn cores(state: &State, metrics: &Metrics) -> String {
     let count = text::plural(metrics.cores.len(), "core");
     let core = state.cores.looked_at().map(|index| &metrics.cores[index]);
-    match core.and_then(|core| Some((core.place.core, core.shares()?.softirq))) {
-        Some((core, softirq)) => format!("{count} · core {core}: {} % softirq", Percent(Some(softirq))),
+    match core.and_then(|core| Some((core.place.core, core.shares()?))) {
+        Some((core, shares)) => {
+            let [busy, softirq] = [shares.busy(), shares.softirq].map(|share| Percent(Some(share)));
+            format!("{count} · core {core}: {busy} % busy, {softirq} % softirq")
+        }
         None => count,
     }
 }
@@ -52,7 +55,7 @@ fn cores(state: &State, metrics: &Metrics) -> String {
 fn threads(state: &State, metrics: &Metrics) -> String {
     let names = state.settings.watch.join(" or ");
     if metrics.threads.is_empty() {
-        return format!("no thread named {names} yet");
+        return format!("no {names} running");
     }
     let moves: Option<f64> = metrics.threads.iter().map(|thread| thread.moves_per_s).sum();
     let sampled = metrics.threads.iter().any(|thread| thread.evidence == crate::derive::Evidence::Sampled);
@@ -62,5 +65,5 @@ fn threads(state: &State, metrics: &Metrics) -> String {
         pins => format!(" · {pins} pinned"),
     };
     let count = metrics.threads.len();
-    format!("{count} of {names} · {mark}{} moves/s{pins}", Count(moves))
+    format!("{count} of {names} · {mark}{} migrations/s{pins}", Count(moves))
 }

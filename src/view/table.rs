@@ -1,7 +1,7 @@
 //! Columns: which fit, where they begin, what goes first when there is no room.
 
 use super::Tone;
-use super::canvas::Canvas;
+use super::canvas::{Canvas, cells};
 use std::fmt::Display;
 
 /// A column as it may be.
@@ -41,6 +41,17 @@ pub(crate) fn in_order<C: Copy + PartialEq>(usual: &[Column<C>], chosen: &[C]) -
     let ranked =
         |(rank, id): (u8, &C)| usual.iter().find(|column| column.id == *id).map(|column| Column { rank, ..*column });
     Some((0..).zip(chosen).filter_map(ranked).collect())
+}
+
+/// Which end of the sorted column is on top: `▲` the smallest, `▼` the largest.
+pub(crate) fn sort_mark(ascends: bool) -> char {
+    if ascends { '▲' } else { '▼' }
+}
+
+/// A column with room for the mark beside its title.
+pub(crate) fn marked<C>(column: Column<C>) -> Column<C> {
+    let needed = u16::try_from(cells(column.title)).unwrap_or(u16::MAX).saturating_add(1);
+    Column { least: column.least.max(needed), most: column.most.max(needed), ..column }
 }
 
 /// Room before the first column, for the mark of the selected row.

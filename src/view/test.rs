@@ -81,7 +81,7 @@ fn figures(test: &Test, metrics: &Metrics) -> String {
     match test.ended_ns {
         None => format!("{} · {lost} lost · {}", rate(test.told.flow.bits_per_s), seconds(metrics.at_ns)),
         Some(ended_ns) => {
-            format!("mean {} · {lost} lost · {} · ended", rate(test.mean_bits_per_s), seconds(ended_ns))
+            format!("mean {} · {lost} lost · {} · over", rate(test.mean_bits_per_s), seconds(ended_ns))
         }
     }
 }

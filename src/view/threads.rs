@@ -1,12 +1,13 @@
 //! The threads pane: where each watched thread is, where it was, how often it was moved.
 
-use super::canvas::{Area, Canvas};
+use super::canvas::{Area, Canvas, cells};
 use super::format::{Count, Percent, Total};
+use super::homes::Homes;
 use super::strip::{self, CoreLetters, StripWindow};
 use super::table::{self, Column, Placed, fixed};
 use super::text::plural;
 use super::{Tone, UNDER_COUNT};
-use crate::action::{Action, Pane};
+use crate::action::{Action, Pane, SortColumn};
 use crate::derive::history::History;
 use crate::derive::{Evidence, Metrics, ThreadMetrics};
 use crate::sample::{CoreSet, TraceSource};
@@ -20,30 +21,37 @@ const WIDE: u16 = 100;
 const ROOM_FOR_MARK: u16 = 60;
 /// And its source.
 const ROOM_FOR_SOURCE: u16 = 80;
+/// Lines from which on one of them can be spared to tell how many are hidden.
+const LEAST_TO_TELL: u16 = 4;
+/// Two addresses of IPv6 are cut.
+const MOST_FOR_PEER: u16 = 45;
 /// A strip shorter than this shows no movement.
-const STRIP_LEAST: u16 = 10;
+const STRIP_LEAST: u16 = 9;
 
 /// What a strip asks for before columns of less worth: little where even the masks would not fit, else half of what the
 /// first columns leave.
 fn strip_least(width: u16) -> u16 {
-    if width < 62 { width / 5 } else { (width - 25) / 2 }.clamp(STRIP_LEAST, 60)
+    if width < 62 { width / 5 } else { (width - 25) / 2 }.clamp(STRIP_LEAST, 30)
 }
 
 /// In the order they usually stand.
-const COLUMNS: [Column<ThreadColumn>; 13] = [
+const COLUMNS: [Column<ThreadColumn>; 16] = [
+    fixed(ThreadColumn::Pid, "PID", 7, 10, true),
     fixed(ThreadColumn::Tid, "TID", 7, 0, true),
     Column { id: ThreadColumn::Name, title: "NAME", least: 8, most: 15, rank: 7, right: false },
-    fixed(ThreadColumn::Role, "ROLE", 7, 5, false),
+    fixed(ThreadColumn::Role, "ROLE", 7, 4, false),
+    Column { id: ThreadColumn::Netns, title: "NETNS", least: 9, most: 15, rank: 9, right: false },
+    Column { id: ThreadColumn::Peer, title: "PORT → PEER", least: 23, most: 23, rank: 8, right: false },
     fixed(ThreadColumn::Core, "CORE", 4, 1, true),
     Column { id: ThreadColumn::Allowed, title: "ALLOWED", least: 8, most: 20, rank: 6, right: false },
     fixed(ThreadColumn::Cpu, "CPU%", 4, 3, true),
-    fixed(ThreadColumn::Moves, "MOVES", 6, 9, true),
-    fixed(ThreadColumn::MovesRate, "MOVES/s", 7, 2, true),
-    fixed(ThreadColumn::Class, "CLASS", 7, 8, false),
-    fixed(ThreadColumn::Wait, "WAIT%", 5, 10, true),
-    fixed(ThreadColumn::Voluntary, "VOL/s", 5, 11, true),
-    fixed(ThreadColumn::Involuntary, "INVOL/s", 7, 12, true),
-    Column { id: ThreadColumn::Strip, title: "CORES", least: STRIP_LEAST, most: 240, rank: 4, right: false },
+    fixed(ThreadColumn::Moves, "MIGR", 6, 12, true),
+    fixed(ThreadColumn::MovesRate, "MIGR/s", 6, 2, true),
+    fixed(ThreadColumn::Class, "CLASS", 7, 11, false),
+    fixed(ThreadColumn::Wait, "WAIT%", 5, 13, true),
+    fixed(ThreadColumn::Voluntary, "VOL/s", 5, 14, true),
+    fixed(ThreadColumn::Involuntary, "INVOL/s", 7, 15, true),
+    Column { id: ThreadColumn::Strip, title: "CORES", least: STRIP_LEAST, most: 240, rank: 5, right: false },
 ];
 
 /// What the pane shows and how, as its title.
@@ -61,7 +69,7 @@ pub(super) fn title(state: &State, width: u16) -> Vec<String> {
         parts.push(plural(total, "thread"));
     }
     if state.sticky().is_on() {
-        parts.push("sticky".to_owned());
+        parts.push("auto-pin".to_owned());
     }
     if !list.filter.is_empty() {
         parts.push(format!("filter {}", list.filter));
@@ -86,8 +94,8 @@ fn evidence(metrics: &Metrics, width: u16) -> Option<String> {
         format!("{mark}{gap}{}{by}", kind.word())
     };
     let words: Vec<String> = there.map(words).collect();
-    let mark = if width < ROOM_FOR_MARK { "" } else { CoreLetters::of(&metrics.facts.topology).mark() };
-    (!words.is_empty()).then(|| format!("moves {}{mark}", words.join(", ")))
+    let mark = if width < ROOM_FOR_MARK { "" } else { ", │ each, * = back" };
+    (!words.is_empty()).then(|| format!("migrations {}{mark}", words.join(", ")))
 }
 
 /// The rows in sight.
@@ -101,38 +109,73 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
     }
     let chosen = table::in_order(&COLUMNS, &state.threads.columns);
     let order = chosen.as_deref().unwrap_or(&COLUMNS);
+    let homes = Homes::of(metrics);
+    let waits = metrics.threads.iter().any(waits);
     let says = |column: &&Column<ThreadColumn>| match column.id {
+        ThreadColumn::Pid => state.threads.processes_have_several(),
+        ThreadColumn::Netns => homes.is_elsewhere(metrics.netns),
+        ThreadColumn::Peer => !homes.0.is_empty(),
         ThreadColumn::Name => state.threads.several_names(),
         ThreadColumn::Voluntary | ThreadColumn::Involuntary => chosen.is_some() || area.width >= WIDE,
         _ => true,
     };
     let roomy = |column: Column<ThreadColumn>| match column.id {
         ThreadColumn::Allowed if area.width < WIDE => Column { most: column.least, ..column },
-        ThreadColumn::Strip => Column { least: strip_least(area.width), ..column },
+        // As wide as the longest, which would lose its end to the strip.
+        ThreadColumn::Peer if area.width >= WIDE => {
+            let longest = homes.0.iter().map(|home| cells(&home.to_string())).max().unwrap_or(0);
+            let width = u16::try_from(longest).unwrap_or(u16::MAX).clamp(column.least, MOST_FOR_PEER);
+            Column { least: width, most: width, ..column }
+        }
+        // Over the whole screen there are columns that have no other place.
+        ThreadColumn::Strip if !state.is_zoomed && chosen.is_none() => {
+            Column { least: strip_least(area.width), ..column }
+        }
+        // Before the strip, which the graph has too.
+        ThreadColumn::Wait if waits && chosen.is_none() => Column { rank: 4, ..column },
         _ => column,
     };
-    let columns: Vec<Column<ThreadColumn>> = order.iter().filter(says).copied().map(roomy).collect();
+    let sorted = |column: Column<ThreadColumn>| {
+        if sort_of(column.id) == Some(state.threads.sort) { table::marked(column) } else { column }
+    };
+    let columns: Vec<Column<ThreadColumn>> = order.iter().filter(says).copied().map(roomy).map(sorted).collect();
     let columns = table::fit(&columns, area.width);
     let letters = CoreLetters::of(&metrics.facts.topology);
     let strip = columns.iter().find(|column| column.id == ThreadColumn::Strip).map_or(0, |column| column.width);
     let window = StripWindow::of(metrics, strip);
-    head(&mut canvas, &columns, state.threads.sort, &window.head(strip, letters.word()));
-    let body = usize::from(area.height.saturating_sub(1));
+    head(&mut canvas, &columns, state, &window.head(strip, letters.word()));
+    let table = table_height(state, area);
+    let body = usize::from(table.saturating_sub(1));
     let first = table::window(state.threads.selection.anchor(), rows.len(), body);
-    let pane = ThreadsPane { state, history, letters, window, columns: &columns };
+    let pane = ThreadsPane { state, metrics, history, homes, letters, window, columns: &columns };
     for (y, &index) in (1..).zip(rows.iter().skip(first).take(body)) {
         pane.row(&mut canvas, y, &metrics.threads[index]);
     }
+    if table < area.height {
+        let y = 1 + u16::try_from(rows.len()).unwrap_or(u16::MAX).min(table - 1);
+        let told = format!("{} idle threads hidden (", state.threads.hidden());
+        let key = state.keys().key("idle");
+        let mut x = 1;
+        for (tone, text) in [(Tone::Muted, &*told), (Tone::Key, &*key), (Tone::Muted, " to show)")] {
+            x += canvas.left(x, y, area.width.saturating_sub(x), tone, text);
+        }
+        canvas.spot(0, y, area.width, Action::ToggleIdle(Some(Pane::Threads)));
+    }
     canvas
+}
+
+/// Lines for the head and the rows: one more tells how many are hidden, where there is room.
+pub(super) fn table_height(state: &State, area: Area) -> u16 {
+    area.height - u16::from(state.threads.hidden() > 0 && area.height >= LEAST_TO_TELL)
 }
 
 fn empty(canvas: &mut Canvas, state: &State, none_watched: bool) {
     let names = state.settings.watch.join(" or ");
     let selected = state.metrics().and_then(|metrics| metrics.tests.iter().find(|test| state.is_about(test)));
     let text = if let Some(ended) = selected.filter(|test| none_watched && test.ended_ns.is_some()) {
-        format!("test {} has ended: n shows another one", ended.number)
+        format!("test {} is over: n shows another one", ended.number)
     } else if none_watched {
-        format!("no thread named {names} yet: start it, or --watch NAME|PID")
+        format!("no {names} running. Start one, try vnettop demo, or watch another program: vnettop --watch NAME")
     } else {
         "no thread matches: Esc clears the filter".to_owned()
     };
@@ -141,23 +184,45 @@ fn empty(canvas: &mut Canvas, state: &State, none_watched: bool) {
     }
 }
 
-fn head(canvas: &mut Canvas, columns: &[Placed<ThreadColumn>], sort: ThreadSort, strip: &str) {
-    let sorted = match sort {
-        ThreadSort::Cpu => ThreadColumn::Cpu,
-        ThreadSort::Moves => ThreadColumn::Moves,
-        ThreadSort::Tid => ThreadColumn::Tid,
-    };
+/// What a click on the head of a column sorts by.
+fn sort_of(column: ThreadColumn) -> Option<ThreadSort> {
+    match column {
+        ThreadColumn::Tid => Some(ThreadSort::Tid),
+        ThreadColumn::Core => Some(ThreadSort::Core),
+        ThreadColumn::Cpu => Some(ThreadSort::Cpu),
+        ThreadColumn::Moves | ThreadColumn::MovesRate => Some(ThreadSort::Moves),
+        ThreadColumn::Wait => Some(ThreadSort::Wait),
+        _ => None,
+    }
+}
+
+fn head(canvas: &mut Canvas, columns: &[Placed<ThreadColumn>], state: &State, strip: &str) {
+    let list = &state.threads;
+    // Moves have two columns: the order is that of their number.
+    let has_total = columns.iter().any(|column| column.id == ThreadColumn::Moves);
     for column in columns {
-        let tone = if column.id == sorted { Tone::Accent } else { Tone::Header };
-        let title = if column.id == ThreadColumn::Strip { strip } else { column.title };
-        table::cell(canvas, column, 0, tone, title);
+        let sort = sort_of(column.id);
+        let other = column.id == ThreadColumn::MovesRate && has_total;
+        match sort.filter(|sort| *sort == list.sort && !other) {
+            _ if column.id == ThreadColumn::Strip => table::cell(canvas, column, 0, Tone::Header, strip),
+            Some(sort) => {
+                let mark = table::sort_mark(sort.ascends() != list.reversed);
+                table::cell(canvas, column, 0, Tone::Accent, format_args!("{}{mark}", column.title));
+            }
+            None => table::cell(canvas, column, 0, Tone::Header, column.title),
+        }
+        if let Some(sort) = sort {
+            canvas.spot(column.x, 0, column.width, Action::SortBy(SortColumn::Threads(sort)));
+        }
     }
 }
 
 /// What every row of the pane needs.
 struct ThreadsPane<'a> {
     state: &'a State,
+    metrics: &'a Metrics,
     history: &'a History,
+    homes: Homes<'a>,
     letters: CoreLetters<'a>,
     window: StripWindow,
     columns: &'a [Placed<ThreadColumn>],
@@ -167,8 +232,10 @@ impl ThreadsPane<'_> {
     fn row(&self, canvas: &mut Canvas, y: u16, thread: &ThreadMetrics) {
         let id = thread.sample.id;
         let width = canvas.area.width;
-        canvas.spot(0, y, width, Action::SelectThread(id));
-        if self.state.threads.selection.id() == Some(id) {
+        let is_selected = self.state.threads.selection.id() == Some(id);
+        let again = is_selected && self.state.focus == Pane::Threads;
+        canvas.spot(0, y, width, if again { Action::Details } else { Action::SelectThread(id) });
+        if is_selected {
             canvas.glyph(0, y, Tone::Accent, '▸');
             if self.state.focus == Pane::Threads {
                 canvas.select(0, y, width);
@@ -184,6 +251,17 @@ impl ThreadsPane<'_> {
         let sampled = thread.evidence == Evidence::Sampled;
         let idle = if thread.cpu.is_none_or(|cpu| cpu < 0.01) { Tone::Muted } else { Tone::Normal };
         match column.id {
+            ThreadColumn::Pid => put(Tone::Muted, &thread.sample.id.pid),
+            ThreadColumn::Netns => {
+                let netns = self.homes.at(thread.sample.id.pid).and_then(|home| home.own.netns);
+                let elsewhere = netns.filter(|netns| *netns != self.metrics.netns);
+                put(Tone::Muted, &elsewhere.map_or_else(String::new, |netns| self.metrics.space_label(netns)));
+            }
+            ThreadColumn::Peer => {
+                if let Some(home) = self.homes.at(thread.sample.id.pid) {
+                    put(Tone::Muted, home);
+                }
+            }
             ThreadColumn::Tid => put(idle, &thread.sample.id.tid),
             ThreadColumn::Name => put(idle, &thread.sample.name),
             ThreadColumn::Role => put(Tone::Muted, &thread.sample.role()),
@@ -217,11 +295,13 @@ fn moves_tone(thread: &ThreadMetrics) -> Tone {
     }
 }
 
+/// It waits for a core so long that it matters.
+fn waits(thread: &ThreadMetrics) -> bool {
+    thread.wait.is_some_and(|wait| wait >= 0.05)
+}
+
 fn wait_tone(thread: &ThreadMetrics) -> Tone {
-    match thread.wait {
-        Some(wait) if wait >= 0.05 => Tone::Warning,
-        _ => Tone::Muted,
-    }
+    if waits(thread) { Tone::Warning } else { Tone::Muted }
 }
 
 /// A number that may be an under-count.
@@ -252,4 +332,10 @@ impl Display for MaskText<'_> {
             None => f.write_str(super::format::UNKNOWN),
         }
     }
+}
+
+/// The heads of all columns.
+#[cfg(test)]
+pub(super) fn titles() -> impl Iterator<Item = &'static str> {
+    COLUMNS.iter().map(|column| column.title)
 }

@@ -1,26 +1,27 @@
 //! The test on one axis of time: its rate as a graph, below it in the same columns the moves, the losses, the threads' cores and
-//! what was done, and what limits it. Two bins of 100 ms a cell.
+//! what was done, and what limits it, or what was at the selected time.
+
+mod axis;
+mod moment;
 
 use super::canvas::{Area, Canvas};
 use super::format::{Interval, Rate};
 use super::strip::{self, CoreLetters, StripWindow};
 use super::{Tone, finding};
-use crate::derive::flow::BIN_NS;
+use crate::action::Action;
 use crate::derive::history::History;
-use crate::derive::timeline::Timeline;
-use crate::derive::{Bin, Metrics, ThreadMetrics};
+use crate::derive::{Metrics, ThreadMetrics};
 use crate::state::{State, Units};
+use axis::{Axis, RateSpan};
 use std::cmp::Reverse;
 use std::time::Duration;
 
-/// A cell is two bins wide.
-const CELL_NS: u64 = 2 * BIN_NS;
-/// And four dots high.
+/// A cell is so many dots high.
 const DOTS: usize = 4;
 /// Cells at the left for what a row is.
 const MARGIN: u16 = 7;
-/// A lower screen has no room for the graph.
-const LEAST_HEIGHT: u16 = 24;
+/// A lower screen has no room for the graph; these and the next are without the list of tests.
+const LEAST_HEIGHT: u16 = 21;
 /// From here on moves and losses have rows of their own; else they are marked on the axis.
 const LEAST_FOR_LANES: u16 = 30;
 /// From here on the busiest threads have too.
@@ -36,7 +37,8 @@ struct Parts {
     /// Moves and losses.
     lanes: bool,
     threads: u16,
-    limit: bool,
+    /// What limits it, or what was at the selected time.
+    sentence: bool,
 }
 
 impl Parts {
@@ -50,11 +52,12 @@ impl Parts {
             _ => (8, 4),
         };
         let threads = u16::try_from(metrics.benchmark().count()).unwrap_or(u16::MAX).min(most);
-        Some(Self { graph, lanes: height >= LEAST_FOR_LANES, threads, limit: metrics.limit.is_some() })
+        let sentence = metrics.limit.is_some() || state.axis().selected_ns().is_some();
+        Some(Self { graph, lanes: height >= LEAST_FOR_LANES, threads, sentence })
     }
 
     fn rows(self) -> u16 {
-        self.graph + 1 + 2 * u16::from(self.lanes) + self.threads + u16::from(self.limit)
+        self.graph + 1 + 2 * u16::from(self.lanes) + self.threads + u16::from(self.sentence)
     }
 }
 
@@ -68,14 +71,14 @@ pub(super) fn prepare(state: &State, history: &History, (area, height): (Area, u
     let mut canvas = Canvas::new(area);
     let (Some(metrics), Some(parts)) = (state.metrics(), Parts::of(state, height)) else { return canvas };
     let Some(cells) = area.width.checked_sub(MARGIN + 1).filter(|cells| *cells > 0) else { return canvas };
-    let axis = Axis::of(&metrics.timeline, cells);
-    axis.graph(&mut canvas, parts.graph);
+    let axis = Axis::of(&metrics.timeline, cells, state.axis());
+    graph(&axis, &mut canvas, parts.graph);
     let mut y = parts.graph;
-    axis.line(&mut canvas, y, !parts.lanes);
+    line(&axis, &mut canvas, y, !parts.lanes);
     y += 1;
     if parts.lanes {
-        axis.lane(&mut canvas, y, "moves", |at| axis.moves(at));
-        axis.lane(&mut canvas, y + 1, "lost", |at| axis.lost(at));
+        lane(&axis, &mut canvas, y, "migr", |at| axis.moves(at));
+        lane(&axis, &mut canvas, y + 1, "lost", |at| axis.lost(at));
         y += 2;
     }
     let letters = CoreLetters::of(&metrics.facts.topology);
@@ -87,12 +90,16 @@ pub(super) fn prepare(state: &State, history: &History, (area, height): (Area, u
         let name = if is_alone { role.to_owned() } else { thread.sample.id.tid.to_string() };
         canvas.left(0, y, MARGIN - 1, Tone::Muted, name);
         if let Some(track) = history.thread(thread.sample.id) {
-            strip::cores(&mut canvas, (MARGIN, y, cells), &letters, track, axis.window());
+            let window = StripWindow::until(axis.end_ns(), axis.cell_ns());
+            strip::cores(&mut canvas, (MARGIN, y, cells), &letters, track, window);
         }
         y += 1;
     }
-    if let Some(limit) = &metrics.limit {
-        finding::limit_line(&mut canvas, limit, y);
+    places_to_click(&axis, &mut canvas, y);
+    match (axis.selected_ns, &metrics.limit) {
+        (Some(at_ns), _) => selected(&axis, &mut canvas, y, (metrics, history, at_ns)),
+        (None, Some(limit)) => finding::limit_line(&mut canvas, limit, y),
+        (None, None) => {}
     }
     canvas
 }
@@ -107,151 +114,100 @@ fn busiest(metrics: &Metrics, count: u16) -> Vec<&ThreadMetrics> {
     threads
 }
 
-/// The time that is shown: so many cells, the newest at the right, each beginning at a multiple of its length, so that what
-/// is over stands still.
-struct Axis<'a> {
-    timeline: &'a Timeline,
-    cells: u16,
-    from_ns: u64,
-    /// One a bin; none where no rate is known.
-    rates: Vec<Option<f64>>,
-    /// The scale's upper end, bits/s.
-    top: f64,
-    median: f64,
+/// The rate, from 0 to the top.
+fn graph(axis: &Axis<'_>, canvas: &mut Canvas, rows: u16) {
+    let height = usize::from(rows) * DOTS;
+    let label = |share: f64| short(&Rate(Some(axis.top * share), Units::Bits).to_string());
+    canvas.right(0, 0, MARGIN - 1, Tone::Muted, label(1.0));
+    if rows.is_multiple_of(2) {
+        canvas.right(0, rows / 2, MARGIN - 1, Tone::Muted, label(0.5));
+    }
+    let cell = |pair: &[Option<RateSpan>]| {
+        let dots =
+            |span: Option<RateSpan>| span.map(|span| [span.low, span.high].map(|rate| dots(rate / axis.top, height)));
+        (tone(axis, pair), [dots(pair[0]), dots(pair[1])])
+    };
+    let cells: Vec<_> = axis.rates.chunks_exact(2).map(cell).collect();
+    // Row by row: neighbours of one tone become one piece of text.
+    for y in 0..rows {
+        let below = usize::from(rows - 1 - y) * DOTS;
+        for (x, &(tone, dots)) in (MARGIN..).zip(&cells) {
+            let glyph = braille(dots.map(|dots| column(dots, below)));
+            if glyph != EMPTY {
+                canvas.glyph(x, y, tone, glyph);
+            }
+        }
+    }
 }
 
-impl<'a> Axis<'a> {
-    fn of(timeline: &'a Timeline, cells: u16) -> Self {
-        let newest_ns = timeline.bins.last().map_or(0, |bin| bin.to_ns);
-        let from_ns = (newest_ns.div_ceil(CELL_NS) * CELL_NS).saturating_sub(u64::from(cells) * CELL_NS);
-        let mut rates = vec![None; 2 * usize::from(cells)];
-        let first = timeline.bins.partition_point(|bin| bin.to_ns <= from_ns);
-        for bin in &timeline.bins[first..] {
-            let column =
-                |at_ns: u64| usize::try_from(at_ns.saturating_sub(from_ns).div_ceil(BIN_NS)).unwrap_or(usize::MAX);
-            // One of a whole interval is as wide as that.
-            let end = column(bin.to_ns).min(rates.len());
-            rates[column(bin.from_ns).min(end)..end].fill(bin.bits_per_s);
-        }
-        let mut known: Vec<f64> = rates.iter().flatten().copied().collect();
-        known.sort_by(f64::total_cmp);
-        let median = known.get(known.len() / 2).copied().unwrap_or(0.0);
-        let top = above(known.last().copied().unwrap_or(0.0));
-        Self { timeline, cells, from_ns, rates, top, median }
+/// By the lowest rate of a cell, so that no dip hides.
+fn tone(axis: &Axis<'_>, spans: &[Option<RateSpan>]) -> Tone {
+    let lowest = spans.iter().flatten().map(|span| span.low).fold(f64::INFINITY, f64::min);
+    match lowest / axis.median {
+        share if share < DEEP_DIP => Tone::Bad,
+        share if share < DIP => Tone::Warning,
+        _ => Tone::Good,
     }
+}
 
-    fn window(&self) -> StripWindow {
-        StripWindow::until(self.from_ns + u64::from(self.cells) * CELL_NS, CELL_NS)
+/// The zero of the graph, with how long ago it begins, and what was done; `marked`: with moves and losses on it.
+fn line(axis: &Axis<'_>, canvas: &mut Canvas, y: u16, marked: bool) {
+    canvas.right(0, y, MARGIN - 1, Tone::Muted, "0");
+    for at in 0..axis.cells {
+        let mark = if marked { axis.lost(at).or_else(|| axis.moves(at)) } else { None };
+        let (tone, glyph) = mark.unwrap_or((Tone::Muted, '─'));
+        canvas.glyph(MARGIN + at, y, tone, glyph);
     }
-
-    /// The rate, from 0 to the top.
-    fn graph(&self, canvas: &mut Canvas, rows: u16) {
-        let height = usize::from(rows) * DOTS;
-        let label = |share: f64| short(&Rate(Some(self.top * share), Units::Bits).to_string());
-        canvas.right(0, 0, MARGIN - 1, Tone::Muted, label(1.0));
-        if rows.is_multiple_of(2) {
-            canvas.right(0, rows / 2, MARGIN - 1, Tone::Muted, label(0.5));
-        }
-        let cell = |pair: &[Option<f64>]| {
-            let dots = [pair[0], pair[1]].map(|rate| rate.map_or(0, |rate| dots(rate / self.top, height)));
-            (self.tone(pair), dots)
-        };
-        let cells: Vec<_> = self.rates.chunks_exact(2).map(cell).collect();
-        // Row by row: neighbours of one tone become one piece of text.
-        for y in 0..rows {
-            let below = usize::from(rows - 1 - y) * DOTS;
-            for (x, &(tone, dots)) in (MARGIN..).zip(&cells) {
-                let filled = dots.map(|dots| dots.saturating_sub(below).min(DOTS));
-                if filled != [0, 0] {
-                    canvas.glyph(x, y, tone, braille(filled));
-                }
-            }
+    let ago = |at_ns: u64| Interval(Duration::from_nanos(axis.newest_ns.saturating_sub(at_ns)));
+    if marked {
+        // On the axis it would hide marks.
+        canvas.right(0, y.saturating_sub(2), MARGIN - 1, Tone::Muted, ago(axis.from_ns));
+        canvas.right(0, y.saturating_sub(1), MARGIN - 1, Tone::Muted, "ago");
+    } else {
+        canvas.left(MARGIN + 1, y, axis.cells, Tone::Muted, format_args!(" {} ago ", ago(axis.from_ns)));
+    }
+    if axis.end_ns() < axis.newest_ns {
+        let text = format!(" {} ago ", ago(axis.end_ns()));
+        canvas.right(MARGIN, y, axis.cells - 1, Tone::Warning, text);
+    }
+    for incident in &axis.timeline.incidents {
+        let Some(at) = axis.cell(incident.at_ns) else { continue };
+        canvas.glyph(MARGIN + at, y, Tone::Accent, '┬');
+        let word = format!(" {} ", incident.kind.word());
+        if usize::from(axis.cells - at - 1) >= word.len() {
+            canvas.left(MARGIN + at + 1, y, axis.cells, Tone::Accent, word);
         }
     }
-
-    /// By the lower rate of a cell, so that no dip hides.
-    fn tone(&self, rates: &[Option<f64>]) -> Tone {
-        let lowest = rates.iter().flatten().copied().fold(f64::INFINITY, f64::min);
-        match lowest / self.median {
-            share if share < DEEP_DIP => Tone::Bad,
-            share if share < DIP => Tone::Warning,
-            _ => Tone::Good,
-        }
+    if let Some(at) = axis.selected_ns.and_then(|at_ns| axis.cell(at_ns)) {
+        canvas.glyph(MARGIN + at, y, Tone::Accent, '▲');
     }
+}
 
-    /// The zero of the graph, with how long ago it begins, and what was done; `marked`: with moves and losses on it.
-    fn line(&self, canvas: &mut Canvas, y: u16, marked: bool) {
-        canvas.right(0, y, MARGIN - 1, Tone::Muted, "0");
-        for at in 0..self.cells {
-            let mark = if marked { self.lost(at).or_else(|| self.moves(at)) } else { None };
-            let (tone, glyph) = mark.unwrap_or((Tone::Muted, '─'));
-            canvas.glyph(MARGIN + at, y, tone, glyph);
-        }
-        let span = Interval(Duration::from_nanos(u64::from(self.cells) * CELL_NS));
-        if marked {
-            // On the axis it would hide marks.
-            canvas.right(0, y.saturating_sub(2), MARGIN - 1, Tone::Muted, "last");
-            canvas.right(0, y.saturating_sub(1), MARGIN - 1, Tone::Muted, span);
-        } else {
-            canvas.left(MARGIN + 1, y, self.cells, Tone::Muted, format_args!(" {span} ago "));
-        }
-        for incident in &self.timeline.incidents {
-            let Some(at) = self.cell(incident.at_ns) else { continue };
-            canvas.glyph(MARGIN + at, y, Tone::Accent, '┬');
-            let word = format!(" {} ", incident.kind.word());
-            if usize::from(self.cells - at - 1) >= word.len() {
-                canvas.left(MARGIN + at + 1, y, self.cells, Tone::Accent, word);
-            }
-        }
+fn lane(axis: &Axis<'_>, canvas: &mut Canvas, y: u16, name: &str, mark: impl Fn(u16) -> Option<(Tone, char)>) {
+    canvas.left(0, y, MARGIN - 1, Tone::Muted, name);
+    for (at, (tone, mark)) in (0..axis.cells).filter_map(|at| Some((at, mark(at)?))) {
+        canvas.glyph(MARGIN + at, y, tone, mark);
     }
+}
 
-    fn lane(&self, canvas: &mut Canvas, y: u16, name: &str, mark: impl Fn(u16) -> Option<(Tone, char)>) {
-        canvas.left(0, y, MARGIN - 1, Tone::Muted, name);
-        for (at, (tone, mark)) in (0..self.cells).filter_map(|at| Some((at, mark(at)?))) {
-            canvas.glyph(MARGIN + at, y, tone, mark);
-        }
+/// A click in so many rows selects the time that was clicked at.
+fn places_to_click(axis: &Axis<'_>, canvas: &mut Canvas, rows: u16) {
+    for at in 0..axis.cells {
+        canvas.tall_spot(MARGIN + at, 0, rows, Action::SelectTime(axis.begin_ns(at)));
     }
+}
 
-    fn cell(&self, at_ns: u64) -> Option<u16> {
-        let at = u16::try_from(at_ns.checked_sub(self.from_ns)? / CELL_NS).ok()?;
-        (at < self.cells).then_some(at)
+/// The marker of the selected time through every row above this one, and in it what was then.
+fn selected(axis: &Axis<'_>, canvas: &mut Canvas, y: u16, (metrics, history, at_ns): (&Metrics, &History, u64)) {
+    if let Some(at) = axis.cell(at_ns) {
+        (0..y).for_each(|y| canvas.select(MARGIN + at, y, 1));
     }
-
-    fn begin_ns(&self, cell: u16) -> u64 {
-        self.from_ns + u64::from(cell) * CELL_NS
+    let width = canvas.area.width;
+    let mut x = 0;
+    for (tone, text) in moment::line(metrics, history, axis, at_ns) {
+        x += canvas.left(x, y, width.saturating_sub(x), tone, text);
     }
-
-    /// Those that reach into a cell: one of a whole interval is wider than it.
-    fn bins(&self, cell: u16) -> impl Iterator<Item = &Bin> {
-        let begin_ns = self.begin_ns(cell);
-        let first = self.timeline.bins.partition_point(|bin| bin.to_ns <= begin_ns);
-        self.timeline.bins[first..].iter().take_while(move |bin| bin.from_ns < begin_ns + CELL_NS)
-    }
-
-    /// By the farthest: to another node or socket, to another last-level cache, nearer, or to somewhere.
-    fn moves(&self, cell: u16) -> Option<(Tone, char)> {
-        let (mut far, mut middle, mut near, mut unknown) = (0, 0, 0, 0.0);
-        for bin in self.bins(cell) {
-            far += bin.moves.node + bin.moves.socket;
-            middle += bin.moves.llc;
-            near += bin.moves.smt + bin.moves.cluster;
-            unknown += bin.unclassed;
-        }
-        match (far, middle, near) {
-            (1.., ..) => Some((Tone::Warning, '●')),
-            (_, 1.., _) => Some((Tone::Warning, '•')),
-            (_, _, 1..) => Some((Tone::Warning, '·')),
-            // Of a move whose instant is not known each bin of its tick has a part.
-            _ => (unknown > 0.0).then_some((Tone::Muted, '·')),
-        }
-    }
-
-    /// A loss is known to have been between two samples.
-    fn lost(&self, cell: u16) -> Option<(Tone, char)> {
-        let (begin_ns, losses) = (self.begin_ns(cell), &self.timeline.losses);
-        let next = losses.get(losses.partition_point(|lost| lost.to_ns <= begin_ns));
-        next.is_some_and(|lost| lost.from_ns < begin_ns + CELL_NS).then_some((Tone::Bad, '×'))
-    }
+    canvas.spot(0, y, width, Action::ReleaseTime);
 }
 
 /// How many dots of so many show a share; at least one, so that a rate of nothing is not as blank as one that is not known.
@@ -260,11 +216,24 @@ fn dots(share: f64, height: usize) -> usize {
     (share * height as f64).round().clamp(1.0, height as f64) as usize
 }
 
-/// Two columns of dots, filled from below.
-fn braille(filled: [usize; 2]) -> char {
-    const LEFT: [u32; 5] = [0, 0x40, 0x44, 0x46, 0x47];
-    const RIGHT: [u32; 5] = [0, 0x80, 0xa0, 0xb0, 0xb8];
-    char::from_u32(0x2800 + LEFT[filled[0]] + RIGHT[filled[1]]).unwrap_or(' ')
+/// What a column shows in a row that has so many dots below it: filled up to the lowest rate, and a dot at the highest.
+fn column(dots: Option<[usize; 2]>, below: usize) -> (usize, Option<usize>) {
+    let Some([low, high]) = dots else { return (0, None) };
+    let top = high.checked_sub(below + 1).filter(|dot| *dot < DOTS && high > low);
+    (low.saturating_sub(below).min(DOTS), top)
+}
+
+/// No dot at all.
+const EMPTY: char = '\u{2800}';
+
+/// Two columns of dots, filled from below, each perhaps with a single dot above.
+fn braille(columns: [(usize, Option<usize>); 2]) -> char {
+    const LEFT: [u32; DOTS] = [0x40, 0x04, 0x02, 0x01];
+    const RIGHT: [u32; DOTS] = [0x80, 0x20, 0x10, 0x08];
+    let of = |(filled, single): (usize, Option<usize>), dots: [u32; DOTS]| {
+        dots[..filled].iter().sum::<u32>() | single.map_or(0, |at| dots[at])
+    };
+    char::from_u32(u32::from(EMPTY) + of(columns[0], LEFT) + of(columns[1], RIGHT)).unwrap_or(' ')
 }
 
 /// Without digits that say nothing: `35G`, `17.5G`.
@@ -275,84 +244,27 @@ fn short(number: &str) -> String {
     format!("{digits}{unit}")
 }
 
-/// A round number not below a rate.
-fn above(rate: f64) -> f64 {
-    const STEPS: [f64; 14] = [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 10.0];
-    if rate <= 0.0 {
-        return 1.0;
-    }
-    let power = 10_f64.powf(rate.log10().floor());
-    STEPS.iter().map(|step| step * power).find(|&top| top >= rate).unwrap_or(10.0 * power)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::derive::moves::MovesByClass;
-    use crate::derive::timeline::LostTime;
-
-    /// One bin a number, in Gbit/s; the first begins at 10 s.
-    fn timeline(rates: &[Option<f64>]) -> Timeline {
-        let bin = |(n, rate): (u64, &Option<f64>)| Bin {
-            from_ns: 10_000_000_000 + n * BIN_NS,
-            to_ns: 10_000_000_000 + (n + 1) * BIN_NS,
-            bits_per_s: rate.map(|rate| rate * 1e9),
-            moves: MovesByClass::default(),
-            unclassed: 0.0,
-        };
-        Timeline { bins: (0..).zip(rates).map(bin).collect(), ..Timeline::default() }
-    }
-
-    #[test]
-    fn each_bin_has_its_column_and_unknown_has_none() {
-        let timeline = timeline(&[Some(1.0), Some(2.0), None, Some(4.0), Some(0.0)]);
-        let axis = Axis::of(&timeline, 4);
-        let whole: Vec<_> = axis.rates.iter().map(|rate| rate.map(|rate| rate / 1e9)).collect();
-        assert_eq!(
-            whole,
-            [None, None, Some(1.0), Some(2.0), None, Some(4.0), Some(0.0), None],
-            "the newest at the right"
-        );
-        assert_eq!((axis.top, axis.median), (4e9, 2e9));
-        let narrow = Axis::of(&timeline, 1);
-        assert_eq!(narrow.rates, [Some(0.0), None], "older ones are left out");
-    }
-
-    #[test]
-    fn a_bin_of_a_whole_interval_is_as_wide_as_that() {
-        let mut timeline = timeline(&[Some(3.0)]);
-        timeline.bins[0].to_ns = timeline.bins[0].from_ns + 5 * BIN_NS;
-        let axis = Axis::of(&timeline, 3);
-        assert_eq!(axis.rates.iter().filter(|rate| **rate == Some(3e9)).count(), 5);
-    }
-
-    #[test]
-    fn moves_losses_and_incidents_stand_in_the_cell_of_their_time() {
-        let mut timeline = timeline(&[Some(1.0); 8]);
-        timeline.bins[3].moves.node = 1;
-        timeline.bins[6].unclassed = 0.2;
-        timeline.losses.push(LostTime { from_ns: 10_250_000_000, to_ns: 10_390_000_000, packets: 1.0 });
-        let axis = Axis::of(&timeline, 4);
-        let mark = |mark: Option<(Tone, char)>| mark.map_or(' ', |(_, mark)| mark);
-        let moves: String = (0..4).map(|cell| mark(axis.moves(cell))).collect();
-        let lost: String = (0..4).map(|cell| mark(axis.lost(cell))).collect();
-        assert_eq!((&*moves, &*lost), (" ● ·", " ×  "));
-        assert_eq!(
-            [9_999, 10_000, 10_399, 10_799, 10_800].map(|ms| axis.cell(ms * 1_000_000)),
-            [None, Some(0), Some(1), Some(3), None]
-        );
-    }
 
     #[test]
     fn dots_span_nothing_to_everything() {
         assert_eq!([0.0, 0.001, 0.5, 1.0, 2.0].map(|share| dots(share, 8)), [1, 1, 4, 8, 8]);
-        assert_eq!([braille([0, 0]), braille([4, 4]), braille([1, 0]), braille([0, 2])], ['\u{2800}', '⣿', '⡀', '⢠']);
+        let filled = |left, right| braille([(left, None), (right, None)]);
+        assert_eq!([filled(0, 0), filled(4, 4), filled(1, 0), filled(0, 2)], ['\u{2800}', '⣿', '⡀', '⢠']);
     }
 
     #[test]
-    fn the_scale_ends_at_a_round_number() {
-        let tops = [34.8e9, 36.0, 1.0, 0.97e6, 0.0].map(above).map(|top| top.to_string());
-        assert_eq!(tops, ["35000000000", "40", "1", "1000000", "1"]);
+    fn the_highest_rate_of_a_column_is_a_dot_above_the_lowest() {
+        let rows = |span| [4, 0].map(|below| braille([column(Some(span), below), (0, None)]));
+        assert_eq!(rows([2, 7]), ['⠂', '⡄'], "two dots filled, the seventh alone");
+        assert_eq!(rows([5, 5]), ['⡀', '⡇'], "one rate has no dot of its own");
+        assert_eq!(rows([1, 2]), ['⠀', '⡄'], "neighbours touch");
+    }
+
+    #[test]
+    fn a_scale_has_no_digits_that_say_nothing() {
         let short = ["35.0G", "17.5G", "3.50M", "600M", "10", "1.00G"].map(short);
         assert_eq!(short, ["35G", "17.5G", "3.5M", "600M", "10", "1G"]);
     }

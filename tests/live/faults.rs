@@ -87,7 +87,7 @@ fn a_narrow_link_whose_word_is_lost_is_named_and_one_whose_word_arrives_is_not()
     near.run("ip route flush cache; sysctl -qw net.ipv4.tcp_mtu_probing=0");
     router.run("iptables -A OUTPUT -p icmp -j DROP");
     let mut lost = Flow::of_iperf3(&near, &far, "198.18.2.1");
-    lost.finds("path_mtu", &["r1", "takes 1400 bytes", "send 1500"]);
+    lost.finds("path_mtu", &["r1", "has MTU 1400", "send 1500"]);
     router.run("ip link set r1 mtu 1500");
     lost.mended("path_mtu");
 }
@@ -113,11 +113,11 @@ fn offloads_off_at_an_end_and_in_the_middle_are_named() {
     let mut flow = Flow::between(&near, &far, "198.18.2.1");
     flow.is_healthy();
     near.run("ethtool -K a0 tso off");
-    flow.finds("offloads", &["tso is off on a0", "on on b0", "(ethtool -K a0 tso on)"]);
+    flow.finds("offloads", &["tso is off on a0", "on at b0", "(ethtool -K a0 tso on)"]);
     near.run("ethtool -K a0 tso on");
     flow.mended("offloads");
     near.run("ethtool -K a0 gro on");
-    flow.finds("offloads", &["gro is off on b0", "on on a0", "(ethtool -K b0 gro on)"]);
+    flow.finds("offloads", &["gro is off on b0", "on at a0", "(ethtool -K b0 gro on)"]);
     far.run("ethtool -K b0 gro on");
     flow.mended("offloads");
     far.run("ethtool -K b0 rx off");
@@ -154,7 +154,7 @@ fn rps_onto_the_flows_own_core_is_named() {
     flow.cores("b0", "is handled on the core of its mask", |hop| {
         hop["softirq_by"] == "rps" && hop["softirq_cores"] == "1"
     });
-    flow.finds("steered", &["RPS has what b0", "receives handled on core 1, where the flow's receiver runs"]);
+    flow.finds("steered", &["RPS puts the packets that b0", "receives on core 1, where the flow's receiver runs"]);
     tune(far, "echo 0 > /sys/class/net/b0/queues/rx-0/rps_cpus");
     flow.mended("steered");
 }
@@ -191,7 +191,7 @@ fn rps_of_one_queue_of_several_is_told_whatever_queue_the_sender_chose() {
     eprintln!("the RPS of a queue that the sender did not choose had {} packets for core 1", handed_to() - before);
     // Both queues: the flow's own core for certain. The finding's own command mends both.
     tune(&far, "echo 2 | tee /sys/class/net/b0/queues/rx-*/rps_cpus");
-    let words = ["RPS has what b0", "receives handled on core 1, where the flow's receiver runs"];
+    let words = ["RPS puts the packets that b0", "receives on core 1, where the flow's receiver runs"];
     let text = flow.finds("steered", &words);
     let command = text.rsplit_once('(').map(|(_, command)| command.trim_end_matches(')').to_owned());
     let command = command.unwrap_or_else(|| panic!("the finding names a command: {text}"));
@@ -224,7 +224,10 @@ fn a_thread_of_napi_on_the_flows_own_core_is_named() {
     flow.cores("b0", "is handled by its thread", |hop| {
         hop["softirq_by"] == "napi_thread" && hop["softirq_cores"] == "1"
     });
-    flow.finds("steered", &["the thread of its NAPI has what b0", "on core 1, where the flow's receiver runs"]);
+    flow.finds(
+        "steered",
+        &["its NAPI thread handles the packets that b0", "on core 1, where the flow's receiver runs"],
+    );
     tune(far, "echo 0 > /sys/class/net/b0/threaded");
     flow.mended("steered");
 }
@@ -294,7 +297,7 @@ fn a_vxlan_without_headroom_is_named_and_flannels_is_healthy() {
     hosts[0].run("ip link set u0 mtu 1400");
     flow.finds(
         "vxlan_headroom",
-        &["flannel.1", "takes 1450 bytes", "u0 below it 1400", "(ip link set flannel.1 mtu 1350)"],
+        &["flannel.1", "has MTU 1450", "u0 below it 1400", "(ip link set flannel.1 mtu 1350)"],
     );
     hosts[0].run("ip link set flannel.1 mtu 1350");
     flow.mended("vxlan_headroom");

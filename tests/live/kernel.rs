@@ -165,7 +165,7 @@ fn without_btf_moves_are_traced_and_one_sentence_says_what_is_missing() {
     let traced = traced.expect("the watched thread is traced within ten seconds");
     let told = traced["problems"].as_array().expect("problems").iter().filter(|one| one["source"] == "kernel");
     let told: Vec<&str> = told.filter_map(|one| one["text"].as_str()).collect();
-    assert!(told.len() == 1 && told[0].contains("BTF") && !told[0].contains("moves are counted"), "{told:?}");
+    assert!(told.len() == 1 && told[0].contains("BTF") && !told[0].contains("migrations are only counted"), "{told:?}");
     let mut events = Vec::new();
     for nth in 0..30_u32 {
         let core = (nth % 2).to_string();

@@ -211,8 +211,8 @@ fn what_is_asked_for_and_cannot_be_counted_is_said() {
     let mut command = as_nobody(&directory, None);
     command.args(["-d", "0.1", "--exact-softirqs"]).stderr(Stdio::null());
     let mut watching = Watching::start(command);
-    let said =
-        "softirqs are not timed and the cores of hops not counted: run vnettop as root or with CAP_BPF and CAP_PERFMON";
+    let said = "softirqs are not timed and the cores of hops are not counted: run vnettop as root or with CAP_BPF and \
+         CAP_PERFMON";
     let says = |object: &Value| {
         let problems = object["problems"].as_array().expect("problems").iter();
         problems.filter(|one| one["text"] == said).count() == 1

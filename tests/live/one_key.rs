@@ -58,7 +58,7 @@ impl Screen {
 
     fn pin_so_many(&self, threads: usize, workers: usize) {
         self.tmux.await_shown("the threads are shown", 10, &format!("{threads} threads"));
-        let overlay = || self.tmux.shows("Esc leaves");
+        let overlay = || self.tmux.shows("Esc closes");
         await_that("a placement is proposed", 20, || {
             self.tmux.press("p");
             await_that("p is answered", 5, overlay);
@@ -189,7 +189,7 @@ fn sticky_pins_the_next_worker_and_what_something_else_sets_is_told_and_left() {
     let server = pids[0];
     let screen = Screen::open("sticky", &watch(&[server]));
     screen.tmux.press("P");
-    screen.tmux.await_shown("the header says sticky", 5, "sticky");
+    screen.tmux.await_shown("the header says auto-pin", 5, "auto-pin");
     screen.pin_so_many(2, 1);
     let workers = || masks(&[server]).into_iter().filter(|(tid, _)| *tid != server).collect::<Vec<(u32, String)>>();
     await_that("the worker is pinned", 5, || workers().iter().all(|(_, mask)| is_one_core(mask)));
@@ -202,9 +202,9 @@ fn sticky_pins_the_next_worker_and_what_something_else_sets_is_told_and_left() {
     let (tid, mask) = workers().into_iter().find(|(tid, _)| !first.iter().any(|old| old.0 == *tid)).expect("it lives");
     let other = if mask == "0" { "1" } else { "0" };
     Command::new("taskset").args(["-cp", other, &tid.to_string()]).output().expect("taskset runs");
-    screen.tmux.await_shown("the screen tells it", 10, "something else undid its pin");
+    screen.tmux.await_shown("the screen tells it", 10, "another program undid its pin");
     screen.tmux.press("U");
-    screen.tmux.await_shown("U tells that it left it alone", 5, "someone else changed it since");
+    screen.tmux.await_shown("U tells that it left it alone", 5, "another program changed it since");
     assert_eq!(workers().iter().find(|worker| worker.0 == tid).expect("it lives").1, other, "their mask stands");
 }
 

@@ -293,7 +293,7 @@ fn a_docker_that_misbehaves_costs_no_tick() {
         return;
     }
     for (manner, told) in
-        [("silent", "said nothing"), ("early", "broke off"), ("wrong", "not HTTP"), ("endless", "longer than")]
+        [("silent", "said nothing"), ("early", "incomplete"), ("wrong", "not HTTP"), ("endless", "longer than")]
     {
         let netns = Netns::new();
         netns.run("ip link add docker0 type bridge");

@@ -204,7 +204,7 @@ fn a_thread_that_ended_is_told() {
     busy.kill();
     let dir = tempfile::tempdir().expect("a temporary directory");
     let outcome = Hand::new(Box::new(Kernel), Ok(dir.path().to_owned()), false).pin(&[request(threads[0], 0)]);
-    assert_eq!(said(&outcome), format!("spin {} ended before it could be pinned\n0 of 1 pinned", threads[0].tid));
+    assert_eq!(said(&outcome), format!("spin {} exited before it could be pinned\n0 of 1 pinned", threads[0].tid));
 }
 
 #[test]
@@ -262,7 +262,7 @@ fn root_does_not_obey_another_users_journal() {
         fs::set_permissions(&dir, fs::Permissions::from_mode(mode)).expect("root may");
         let told = undo();
         assert_eq!(Kernel.mask_of(tid).expect("it lives"), before, "root's thread keeps its mask: {told}");
-        let why = if mode == 0o777 { "written to by others" } else { "belongs to another user (uid 65534)" };
+        let why = if mode == 0o777 { "is writable by others" } else { "belongs to another user (uid 65534)" };
         assert!(told.contains(why), "and it is said why: {told}");
         assert!(journal.exists(), "nothing is removed: {told}");
     }

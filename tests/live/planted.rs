@@ -236,7 +236,7 @@ fn compared(plant: &str) -> Value {
     let (_receiver, port) = receiver(&netns);
     let directory = tempfile::tempdir().expect("a directory");
     let mut vnettop = netns.command(VNETTOP);
-    vnettop.args(["run", "--watch", "gaining", "--pin", "compare", "--stretch", "1", "--format", "json", "--"]);
+    vnettop.args(["run", "--watch", "gaining", "--pin", "compare", "--phase", "1", "--format", "json", "--"]);
     vnettop.args(["python3", "-c", SENDER, &port, plant, "/dev/null", "14"]);
     let out = vnettop.env("XDG_STATE_HOME", directory.path()).stdin(Stdio::null()).output().expect("vnettop runs");
     let said = String::from_utf8_lossy(&out.stderr);

@@ -154,7 +154,7 @@ fn both_ends_are_one_test_pinned_and_put_back() {
     for program in &PROGRAMS {
         let Some(stage) = program.stage(test) else { continue };
         let dir = tempfile::tempdir().expect("a directory");
-        let mut vnettop = program.run(&stage, dir.path(), &["--pin", "compare", "--stretch", "1"], 6);
+        let mut vnettop = program.run(&stage, dir.path(), &["--pin", "compare", "--phase", "1"], 6);
         let vnettop = vnettop.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("vnettop starts");
         let mut vnettop = Kept(vnettop);
         let server = program.server[0];

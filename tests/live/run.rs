@@ -78,7 +78,7 @@ fn what_cannot_be_started_is_one_sentence() {
     let cases = [
         ("no-such-command-anywhere", 127, "not found"),
         (file.to_str().expect("text"), 126, "cannot be run"),
-        (script.to_str().expect("text"), 126, "its interpreter is not there"),
+        (script.to_str().expect("text"), 126, "its interpreter is missing"),
     ];
     for (program, code, says) in cases {
         let (got, out, err) = output(run(&["--max-cv", "5%"], &[program]));
@@ -98,7 +98,7 @@ fn wrong_arguments_are_one_sentence_and_two() {
         (&["run", "--pin", "always", "--", "true"], "compare"),
         (&["run", "--repeat", "0", "--", "true"], "repeat"),
         (&["run", "--stretch", "0.2", "--", "true"], "between 1 and 3600"),
-        (&["run", "--pin", "compare", "--stretch", "2", "--settle", "2", "--", "true"], "--settle"),
+        (&["run", "--pin", "compare", "--phase", "2", "--settle", "2", "--", "true"], "--settle"),
         (&["run", "--pin", "compare", "--readonly", "--", "true"], "--readonly"),
         (&["run", "--json", "--", "true"], "--format json"),
         (&["run", "--print", "80x24", "--", "true"], "--print"),
@@ -276,7 +276,7 @@ fn journals(state: &Path) -> usize {
 
 /// Options and a command that pin `vnt-busy` every other second for ever.
 fn pinning(state: &Path) -> Command {
-    let mut vnettop = run(&["--watch", "vnt-busy", "--pin", "compare", "--stretch", "1"], &["sleep", "120"]);
+    let mut vnettop = run(&["--watch", "vnt-busy", "--pin", "compare", "--phase", "1"], &["sleep", "120"]);
     vnettop.env("XDG_STATE_HOME", state);
     vnettop
 }

@@ -123,7 +123,7 @@ fn a_share_is_unknown_where_others_send_from_the_same_namespace() {
     let known: Vec<f64> = shares(&beside).into_iter().flatten().collect();
     assert!(known.len() <= 3, "with 2,000 of others beside 8,000 it is not: {known:?}");
     let text = said(&beside, "loss").join("\n");
-    assert!(text.contains(" packets/s are lost in the qdisc"), "the finding tells packets: {text}");
+    assert!(text.contains(" packets/s lost in the qdisc"), "the finding tells packets: {text}");
 }
 
 #[test]
@@ -141,8 +141,8 @@ fn datagrams_that_leave_in_pieces_are_told_with_the_size_that_fits() {
         let size = text.split_once(" of ").and_then(|(_, rest)| rest.split_once(" bytes"));
         let size = size.and_then(|(size, _)| size.parse::<f64>().ok());
         size.is_some_and(|size| (size / 8000.0 - 1.0).abs() < 0.01)
-            && text.contains(" bytes leave as 6 fragments each (MTU 1500 on a0): one lost fragment")
-            && text.ends_with("(iperf3 -l 1472 sends whole ones)")
+            && text.contains(" bytes are sent as 6 fragments each (MTU 1500 on a0); one lost fragment")
+            && text.ends_with("(iperf3 -l 1472 keeps them whole)")
     };
     let right = texts.iter().filter(right).count();
     assert!(right * 10 >= texts.len() * 8, "with its numbers: {texts:?}");

@@ -194,23 +194,26 @@ fn who_enters_a_namespace_sees_that_one() {
 }
 
 #[test]
-fn several_namespaces_may_be_named_and_one_that_is_not_there_is_told() {
-    if !can_run("several_namespaces_may_be_named_and_one_that_is_not_there_is_told", &["ip"]) {
+fn several_namespaces_may_be_named_and_one_that_is_not_there_is_refused() {
+    if !can_run("several_namespaces_may_be_named_and_one_that_is_not_there_is_refused", &["ip"]) {
         return;
     }
     let (home, far) = ground::veth_pair();
     let _other = Netns::new();
     let (here, there) = (inode(home.pid()), inode(far.pid()));
     let process = far.pid().to_string();
-    let mut watching = watch(&home, &["--netns", "self", "--netns", &process, "--netns", "no-such"]);
+    let mut watching = watch(&home, &["--netns", "self", "--netns", &process]);
     let (object, _) = until(&mut watching, "both ends are seen", |object| {
         link_in(object, here, "v0").is_some() && link_in(object, there, "v1").is_some()
     });
     let places = list(&object, "links").filter_map(|link| link["netns"].as_u64());
     assert_eq!(places.collect::<BTreeSet<_>>(), BTreeSet::from([here, there]), "the two that were named");
-    let told: Vec<_> = list(&object, "problems").filter(|problem| problem["source"] == "namespaces").collect();
-    let text = told.first().and_then(|problem| problem["text"].as_str()).unwrap_or_default();
-    assert!(told.len() == 1 && text.starts_with("there is no network namespace no-such "), "{told:?}");
+    let refused =
+        Command::new(ground::VNETTOP).args(["--json", "-n", "1", "--netns", "self", "--netns", "no-such"]).output();
+    let refused = refused.expect("vnettop runs");
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("there is no network namespace 'no-such': there are all, self"), "{said}");
 }
 
 #[test]

@@ -156,7 +156,7 @@ fn one_signal_ends_a_recorded_stream_that_nobody_reads_and_the_recording_is_whol
     assert_eq!(ended.and_then(|status| status.code()), Some(128 + 15), "with the code of the signal");
     let replayed = Command::new(VNETTOP).args(["--json", "--replay"]).arg(&file).output().expect("vnettop runs");
     let said = String::from_utf8_lossy(&replayed.stderr);
-    assert!(replayed.status.success() && !said.contains("the writer was stopped"), "the recording was closed: {said}");
+    assert!(replayed.status.success() && !said.contains("its writer was stopped"), "the recording was closed: {said}");
 }
 
 #[test]

@@ -44,7 +44,7 @@ impl Ground {
     /// `vnettop run --pin compare` on the thread, with turns of a second.
     fn comparing(&self, command: &[&str]) -> Command {
         let mut vnettop = Command::new(VNETTOP);
-        vnettop.args(["run", "--watch", &pid(&self.busy).to_string(), "--pin", "compare", "--stretch", "1"]);
+        vnettop.args(["run", "--watch", &pid(&self.busy).to_string(), "--pin", "compare", "--phase", "1"]);
         vnettop.args(["--card", "/dev/null", "--"]).args(command);
         vnettop.env("XDG_STATE_HOME", self.dir.path()).stdin(Stdio::null());
         vnettop
@@ -205,12 +205,12 @@ fn a_lock_that_somebody_holds_is_told_and_holds_nobody_up() {
     let held = fs::File::open(&dir).expect("readable");
     held.lock().expect("nobody else has it");
     let told = ground.undo();
-    assert!(told.contains("has held the lock on") && told.contains("nothing was put back"), "{told}");
+    assert!(told.contains("has held the lock on") && told.contains("nothing was restored"), "{told}");
     // The command is started, and its end is not waited for behind the lock.
     let out = ground.comparing(&["sleep", "6"]).output().expect("vnettop runs");
     let said = String::from_utf8_lossy(&out.stderr).into_owned();
     assert_eq!((out.status.code(), ground.mask().as_str()), (Some(0), OWN), "{said}");
     assert!(said.contains("has held the lock on"), "it says why nothing was pinned: {said}");
     drop(held);
-    assert!(ground.undo().contains("nothing to put back"), "and now it is free");
+    assert!(ground.undo().contains("nothing to undo"), "and now it is free");
 }

@@ -84,7 +84,7 @@ fn a_userspace_datapath_counts_what_dpctl_show_counts() {
     assert!(readings[1][0] > readings[0][0] + 1_000, "the test's packets were counted meanwhile: {readings:?}");
     switch.run("kill -STOP $(cat /run/openvswitch/ovs-vswitchd.pid)");
     await_that("that ovs-vswitchd stands still is told", 20, || {
-        told(&watching.next()).contains("s: what its datapath loses is not known")
+        told(&watching.next()).contains("s: what its datapath drops is not known")
     });
     switch.run("kill -CONT $(cat /run/openvswitch/ovs-vswitchd.pid)");
     switch.go_on();
@@ -159,7 +159,7 @@ fn what_the_kernels_datapath_cannot_ask_about_is_lost_there() {
         said.filter(|finding| finding["id"] == "loss").filter_map(|finding| finding["text"].as_str()).collect();
     let expected = "in upcalls of Open vSwitch's datapath system@ovs-system";
     assert!(
-        said.iter().any(|text| text.contains(expected) && text.contains("wait in vain for ovs-vswitchd")),
+        said.iter().any(|text| text.contains(expected) && text.contains("dropped, because ovs-vswitchd is too slow")),
         "{said:?}"
     );
 }

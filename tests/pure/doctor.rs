@@ -156,7 +156,7 @@ fn old_container() -> DoctorFacts {
     facts.programs = ProgramsFound {
         docker: vec![socket("/var/run/docker.sock", SocketState::Absent)],
         docker_elsewhere: Some("tcp://192.0.2.1:2375".to_owned()),
-        ovs: vec![socket("/run/openvswitch/db.sock", SocketState::Unknown("it is no socket".to_owned()))],
+        ovs: vec![socket("/run/openvswitch/db.sock", SocketState::Unknown("it is not a socket".to_owned()))],
         iperf3: Ok(None),
         installer: Some("dnf install"),
     };
@@ -298,7 +298,7 @@ fn the_traps_of_iperf3_are_told_by_its_version() {
     let old = found((3, 15));
     assert!(old.state == CheckState::Note && old.found.contains("one thread for all streams"), "{}", old.found);
     let newer = found((3, 16));
-    assert!(newer.state == CheckState::Ok && newer.found.contains("begins with 3.17"), "{}", newer.found);
+    assert!(newer.state == CheckState::Ok && newer.found.contains("needs 3.17"), "{}", newer.found);
     assert!(found((4, 0)).found.contains("a thread for each stream"));
     let mut facts = root();
     facts.programs.iperf3 = Err("iperf3 --version did not answer within 2 s".to_owned());

@@ -113,7 +113,7 @@ fn pinned_stage(keys: &str) -> (Stage, Vec<CoreId>) {
 fn new_workers_of_a_pinned_process_get_a_core_of_their_own_in_sticky_mode() {
     let (mut stage, given) = pinned_stage("P");
     assert_eq!(given.len(), 4, "the four workers have their cores");
-    assert!(stage.text(120, 40).lines().next().expect("a header").contains("sticky"), "the header says so");
+    assert!(stage.text(120, 40).lines().next().expect("a header").contains("auto-pin"), "the header says so");
     worker(&mut stage.world, 501, 515, 7);
     worker(&mut stage.world, 777, 717, 8);
     assert_eq!(tick(&mut stage), [], "a thread just born has no load yet");
@@ -204,7 +204,7 @@ fn a_pin_that_something_else_undid_is_told_once_and_not_fought() {
     let [event] = undone[..] else { panic!("one event: {events:?}") };
     assert_eq!((&event["tid"], &event["now"]), (&513.into(), &"0-15".into()), "which thread, and what it has now");
     let screen = stage.text(160, 50);
-    assert!(screen.contains("something else undid its pin"), "the screen says it too:\n{screen}");
+    assert!(screen.contains("another program undid its pin"), "the screen says it too:\n{screen}");
     assert!(!screen.contains("something else than this vnettop undid"), "and once is enough there, too:\n{screen}");
     assert_eq!(vnettop::update::tick(&mut stage.state), None, "and even sticky mode does not fight");
     let again = json(&mut stage);

@@ -1,5 +1,5 @@
-//! The README and the manual in docs/ say what the program does: the keys are the KEYS table, the options exist, the frame is a
-//! frame, and every page is there and can be found.
+//! The README and the manual in docs/ say what the program does: the keys are the KEYS table, the options exist, and every page is
+//! there and can be found.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -53,6 +53,11 @@ fn the_keys_are_the_keys_table() {
         "the table under Keys is:\n{}",
         vnettop::action::markdown()
     );
+    assert!(
+        text(&root().join("docs/screen.md")).contains(vnettop::action::mouse_markdown().trim()),
+        "the table under Mouse is:\n{}",
+        vnettop::action::mouse_markdown()
+    );
 }
 
 #[test]
@@ -88,16 +93,4 @@ fn every_link_leads_to_a_page_and_every_page_is_linked() {
     for page in all {
         assert!(reached.contains(&page.canonicalize().expect("it is there")), "{} can be found", page.display());
     }
-}
-
-#[test]
-fn the_frame_is_of_one_width() {
-    let readme = readme();
-    let frame = readme.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).expect("there is a frame");
-    let borders: Vec<usize> =
-        frame.lines().filter(|line| line.starts_with(['┌', '│', '├', '└'])).map(|line| line.chars().count()).collect();
-    assert!(
-        borders.len() > 20 && borders.iter().all(|&width| width == 100),
-        "every row of the frame is 100 wide: {borders:?}"
-    );
 }

@@ -220,7 +220,7 @@ fn a_torn_end_is_tolerated_and_told() {
         let (read, told) = read(&path);
         assert!(items().starts_with(&read), "{name}: everything before the tear is right");
         let told = told.expect("the tear is told");
-        assert!(told.contains("ends in the middle"), "{name}: {told}");
+        assert!(told.contains("is cut off in the middle"), "{name}: {told}");
     }
 }
 

@@ -336,9 +336,26 @@ fn several_tests() {
 fn the_keys() {
     let mut stage = Stage::after(3, scenes::bridge());
     stage.press("?");
-    freeze("help", &stage, 120, 40);
+    for (width, height) in [(80, 24), (120, 40), (200, 60)] {
+        freeze("help", &stage, width, height);
+    }
     stage.press("<pgdn>");
     freeze("help", &stage, 60, 15);
+    stage.press("?");
+    for (width, height) in [(80, 24), (120, 40), (200, 60)] {
+        freeze("help_words", &stage, width, height);
+    }
+    for settings in [Settings::default(), replay()] {
+        let mut stage = Stage::with(3, scenes::bridge(), settings);
+        for page in ["1 of 2", "2 of 2"] {
+            stage.press("?");
+            for (width, height) in [(120, 40), (200, 60)] {
+                let text = stage.text(width, height);
+                let title = text.lines().find(|line| line.contains(page)).expect("the title tells the page");
+                assert_eq!(title.matches(" of ").count(), 1, "the page is whole at {width}x{height}: {title}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -365,6 +382,31 @@ fn replay_and_freeze_are_told() {
     stage.press(" ");
     stage.state.set_recording(Some("run.vnt".into()));
     freeze("replay_frozen", &stage, 120, 40);
+}
+
+#[test]
+fn a_replay_shows_where_it_is() {
+    use vnettop::derive::timeline::IncidentKind;
+    use vnettop::derive::{Highlight, HighlightKind};
+    let mut stage = Stage::with(3, scenes::bridge(), replay());
+    let first_ns = stage.state.metrics().expect("samples").at_ns - 3_000_000_000;
+    let kinds = [
+        HighlightKind::Dip,
+        HighlightKind::Loss,
+        HighlightKind::Done(IncidentKind::Pin),
+        HighlightKind::Done(IncidentKind::Mark),
+    ];
+    let highlight = |(at, kind)| Highlight { at_ns: first_ns + at, seen_ns: first_ns + at, kind };
+    stage.state.set_tape(vnettop::state::Tape {
+        span_ns: Some((first_ns, first_ns + 3_723_000_000_000)),
+        is_whole: false,
+        highlights: (1_000_000_000_000..).step_by(600_000_000_000).zip(kinds).map(highlight).collect(),
+        speed: Some(0.25),
+        is_over: false,
+    });
+    for (width, height) in [(60, 15), (80, 24), (120, 40), (200, 60)] {
+        freeze("replay_bar", &stage, width, height);
+    }
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn samples<'a>(items: &'a [Item]) -> Vec<&'a Sample> {
 }
 
 /// A replay of so many seconds.
-fn played(seconds: usize) -> Stage {
+pub fn played(seconds: usize) -> Stage {
     let settings = Settings { mode: Mode::Replay, ..Settings::default() };
     let mut stage = Stage::new(World::small(), settings);
     let mut left = seconds * 2 + 1;
@@ -161,7 +161,7 @@ fn keys_on_the_replay_change_nothing_on_this_machine() {
         .expect("vnettop runs");
     let frame = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(frame.contains("this is a replay: its threads are not here to be pinned"), "it says why not:\n{frame}");
+    assert!(frame.contains("pinning is not possible in a replay"), "it says why not:\n{frame}");
     let journals = std::fs::read_dir(home.path()).expect("readable").count();
     assert_eq!(journals, 0, "no journal was begun, so no mask was touched");
 }

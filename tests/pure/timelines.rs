@@ -3,12 +3,15 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use std::path::Path;
+use vnettop::action::Action;
+use vnettop::derive::flow::BIN_NS;
 use vnettop::derive::timeline::IncidentKind;
 use vnettop::derive::{Derivation, Metrics};
 use vnettop::record::Recording;
 use vnettop::sample::{Event, Item, Move};
 use vnettop::state::{Mode, Settings, State};
 use vnettop::ui::{self, Theme};
+use vnettop::update::update;
 use vnettop::view::prepare;
 
 /// A cell of the graph, ns.
@@ -64,6 +67,33 @@ fn each_traced_move_is_in_the_bin_of_its_instant() {
         }
     }
     assert!(compared > 20, "there were moves to compare: {compared}");
+}
+
+#[test]
+fn a_selected_bin_tells_its_own_rate_and_whose_its_migrations_are() {
+    let items = items();
+    let mut derivation = Derivation::default();
+    let mut state = State::new(Settings { mode: Mode::Replay, ..Settings::default() });
+    for item in items.into_iter().take(90) {
+        derivation.advance(item).into_iter().for_each(|metrics| state.receive(metrics));
+    }
+    let bins = state.metrics().expect("it was played").timeline.bins.clone();
+    let told = bins.iter().rev().filter(|bin| bin.moves.node > 0 && bin.bits_per_s.is_some()).take(5);
+    let mut compared = 0;
+    for bin in told {
+        update(&mut state, Action::SelectTime(bin.from_ns.div_ceil(BIN_NS) * BIN_NS));
+        let mut buffer = Buffer::empty(Rect::new(0, 0, 200, 60));
+        ui::paint(&prepare(&state, derivation.history(), 200, 60), Theme::plain(true), &mut buffer);
+        let text = ui::text(&buffer);
+        let line = text.lines().find(|line| line.contains("migration")).expect("what was then");
+        let rate = bin.bits_per_s.expect("known") / 1e9;
+        assert!(line.contains(&format!("{rate:.1} Gbit/s")) || line.contains(&format!("{rate:.2} Gbit/s")), "{line}");
+        let nodes: u64 =
+            line.split(" node").filter_map(|before| before.rsplit([' ', '(']).next()?.parse::<u64>().ok()).sum();
+        assert_eq!(nodes, bin.moves.node, "every migration to another node has its thread: {line}");
+        compared += 1;
+    }
+    assert!(compared > 1, "some bins had migrations to compare: {compared}");
 }
 
 #[test]

@@ -245,7 +245,7 @@ impl<'a> RunSession<'a> {
         match self.feed.as_ref()?.next() {
             Ok(Next::Item(item)) => self.take(item),
             Ok(Next::Waiting) => None,
-            Ok(Next::End) => self.blind(&"the source has ended"),
+            Ok(Next::End) => self.blind(&"the sampler has stopped"),
             Err(error) => self.blind(&error),
         }
     }
@@ -266,7 +266,7 @@ impl<'a> RunSession<'a> {
 
     /// Nothing is seen any more, so nothing is pinned any more.
     fn blind<T>(&mut self, error: &impl ToString) -> Option<T> {
-        self.note(format!("{}; the command went on unobserved", error.to_string()));
+        self.note(format!("{}; the command continued without being measured", error.to_string()));
         self.feed = None;
         self.turns.stop();
         self.restore();
@@ -276,7 +276,7 @@ impl<'a> RunSession<'a> {
     fn take(&mut self, item: Item) -> Option<Metrics> {
         if let Err(error) = self.stream.record(&item) {
             self.unrecorded = true;
-            self.note(format!("{error}; the run went on without it"));
+            self.note(format!("{error}; the run continued without it"));
         }
         if let Item::Sample(sample) = &item {
             self.reap(sample.facts.family.as_ref().map_or(&[], |family| family));

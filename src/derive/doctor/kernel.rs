@@ -35,11 +35,11 @@ pub(super) fn checks(facts: &DoctorFacts) -> Vec<Check> {
 fn release(facts: &DoctorFacts) -> Check {
     let (name, source) = ("version", "uname");
     let host = &facts.host;
-    let found = format!("Linux {} {}; 4.18 is the least", host.kernel, host.arch);
+    let found = format!("Linux {} {} (needs 4.18 or newer)", host.kernel, host.arch);
     match version_of(&host.kernel) {
         Some(running) if running >= LEAST => Check::ok(name, source, found),
         Some(_) => Check::missing(name, source, found, "everything", "boot Linux 4.18 or newer"),
-        None => Check::unknown(name, source, format!("'{}' is no version; 4.18 is the least", host.kernel)),
+        None => Check::unknown(name, source, format!("'{}' is not a version (needs 4.18 or newer)", host.kernel)),
     }
     .needed()
 }
@@ -59,11 +59,11 @@ fn links(facts: &DoctorFacts) -> Check {
 
 fn ethtool(facts: &DoctorFacts) -> Check {
     let (name, source) = ("ethtool netlink", "list of generic netlink families");
-    let adds = "changed speeds are heard of at once; without it drivers are asked now and then, by ioctl";
+    let adds = "speed changes are reported at once; without it drivers are polled by ioctl";
     match facts.kernel.ethtool {
         Ok(true) => Check::ok(name, source, "the family ethtool is listed"),
         Ok(false) if version_of(&facts.host.kernel).is_some_and(|running| running < ETHTOOL) => {
-            Check::note(name, source, "it begins with Linux 5.6; drivers are asked by ioctl").adding(adds)
+            Check::note(name, source, "it needs Linux 5.6; drivers are polled by ioctl").adding(adds)
         }
         Ok(false) => Check::missing(
             name,
@@ -88,7 +88,7 @@ const TCP: DiagKind = DiagKind {
     name: "TCP sockets",
     module: "tcp_diag",
     option: "CONFIG_INET_TCP_DIAG",
-    adds: "rate, retransmits and windows of each connection; without it the busiest link stands for them",
+    adds: "rate, retransmits and windows of each connection; without it the busiest link's rate is used",
 };
 const UDP: DiagKind = DiagKind {
     name: "UDP sockets",
@@ -104,7 +104,7 @@ fn diag(kind: &DiagKind, state: &KnownFact<ModuleState>, rights: &HeldRights) ->
     match state {
         Ok(ModuleState::Present) => Check::ok(name, source, format!("{module} is in the kernel")),
         Ok(ModuleState::Loadable) => {
-            let found = format!("{module} is a module, loaded by the kernel with the first question");
+            let found = format!("{module} is a module, which the kernel loads on first use");
             Check::note(name, source, found).adding(adds).mended_by(load)
         }
         Ok(ModuleState::Absent) => {
@@ -112,7 +112,7 @@ fn diag(kind: &DiagKind, state: &KnownFact<ModuleState>, rights: &HeldRights) ->
             Check::missing(name, source, found, adds, format!("a kernel with {option}"))
         }
         Ok(ModuleState::NotLoaded) => {
-            let found = format!("{module} is not loaded, and which modules there are is not to be seen here");
+            let found = format!("{module} is not loaded, and the list of modules is not visible here");
             Check::unknown(name, source, found).adding(adds).mended_by(format!("{load}  (on the host)"))
         }
         Err(why) => Check::unknown(name, source, why).adding(adds).mended_by(load),
@@ -143,17 +143,17 @@ fn traced(facts: &DoctorFacts) -> Check {
     match (&facts.kernel.moves, &facts.kernel.tracefs) {
         (BpfAnswer::Loads, _) if !by_tracefs => Check::ok(name, source, "each one is traced"),
         (BpfAnswer::Loads, Ok(TracefsState::Readable)) => {
-            Check::ok(name, source, "each one is traced, by way of tracefs")
+            Check::ok(name, source, "each one is traced, through tracefs")
         }
         (BpfAnswer::Loads, Ok(TracefsState::Known)) if facts.sight.sysfs.is_err() => {
-            let found = "without BTF they are traced by way of tracefs, and /sys is not to be seen here";
+            let found = "without BTF they are traced through tracefs, and /sys is not visible here";
             Check::unknown(name, source, found).adding(ADDS_TRACE).mended_by(as_root(&facts.rights, MOUNT_SYS))
         }
         (BpfAnswer::Loads, Ok(TracefsState::Known)) if facts.rights.sys_admin => {
-            Check::ok(name, source, "each one is traced, by way of a tracefs mounted for a moment")
+            Check::ok(name, source, "each one is traced, through a tracefs mounted for a moment")
         }
         (BpfAnswer::Loads, Ok(TracefsState::Known)) => {
-            Check::missing(name, source, "tracefs is not to be seen", ADDS_TRACE, way_to(&facts.rights, &["SYS_ADMIN"]))
+            Check::missing(name, source, "tracefs is not visible", ADDS_TRACE, way_to(&facts.rights, &["SYS_ADMIN"]))
         }
         (BpfAnswer::Loads, Ok(TracefsState::Absent)) => Check::missing(
             name,
@@ -171,7 +171,7 @@ fn dropped(facts: &DoctorFacts) -> Check {
     let (name, source) = ("lost packets", "BPF program, loaded and not attached");
     match &facts.kernel.drops {
         BpfAnswer::Loads if version_of(&facts.host.kernel).is_some_and(|running| running < REASONS) => {
-            let found = "each one with its function; reasons begin with Linux 5.17";
+            let found = "each one with its function; reasons need Linux 5.17";
             Check::note(name, source, found).adding(ADDS_DROPS)
         }
         BpfAnswer::Loads => Check::ok(name, source, "each one with its reason and function"),
@@ -195,7 +195,7 @@ fn refused(
             let remedy = if rights.user_namespace == Ok(true) {
                 way_to(rights, &[])
             } else {
-                "cat /sys/kernel/security/lockdown  (lockdown, or a filter of system calls, is in the way)".to_owned()
+                "cat /sys/kernel/security/lockdown  (lockdown or a seccomp filter blocks it)".to_owned()
             };
             Check::missing(name, source, found, adds, remedy)
         }
@@ -207,19 +207,19 @@ fn refused(
             Check::missing(name, source, "CAP_SYS_ADMIN is missing", adds, way_to(rights, &["SYS_ADMIN"]))
         }
         BpfAnswer::NoBtf if facts.sight.sysfs.is_err() => {
-            Check::unknown(name, source, "it needs BTF, and /sys is not to be seen here")
+            Check::unknown(name, source, "it needs BTF, and /sys is not visible here")
                 .adding(adds)
                 .mended_by(as_root(&facts.rights, MOUNT_SYS))
         }
         BpfAnswer::NoBtf => Check::missing(
             name,
             source,
-            "it needs BTF, which this kernel has not",
+            "it needs BTF, which this kernel lacks",
             adds,
             "a kernel of Linux 5.5 or newer with CONFIG_DEBUG_INFO_BTF=y",
         ),
         BpfAnswer::Elsewhere if facts.sight.cores.is_err() => {
-            Check::unknown(name, source, "not tried: /proc is not to be seen here")
+            Check::unknown(name, source, "not tried: /proc is not visible here")
                 .adding(adds)
                 .mended_by(as_root(&facts.rights, MOUNT_PROC))
         }
@@ -252,7 +252,7 @@ fn tracefs(facts: &DoctorFacts) -> Check {
             Check::ok(name, source, "not readable; vnettop mounts it for itself for a moment")
         }
         Ok(TracefsState::Known) => {
-            let found = "not readable; without BTF migrations are traced by way of it";
+            let found = "not readable; without BTF migrations are traced through it";
             Check::note(name, source, found).adding(ADDS_TRACE).mended_by(way_to(&facts.rights, &["SYS_ADMIN"]))
         }
         Ok(TracefsState::Absent) => {
@@ -265,8 +265,8 @@ fn tracefs(facts: &DoctorFacts) -> Check {
 fn pidfd(facts: &DoctorFacts) -> Check {
     let (name, source) = ("pidfd", "pidfd_open");
     match &facts.kernel.pidfd {
-        Ok(true) => Check::ok(name, source, "a namespace is let go of when its last process ends"),
-        Ok(false) => Check::note(name, source, "it begins with Linux 5.3; processes are looked at on each tick"),
+        Ok(true) => Check::ok(name, source, "a namespace is released when its last process exits"),
+        Ok(false) => Check::note(name, source, "it needs Linux 5.3; processes are checked on each sample instead"),
         Err(why) => Check::unknown(name, source, why),
     }
 }

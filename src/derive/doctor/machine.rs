@@ -16,9 +16,9 @@ pub(super) fn checks(facts: &DoctorFacts) -> Vec<Check> {
 
 fn topology(facts: &DoctorFacts) -> Check {
     let (name, source) = ("topology", "/sys/devices/system/cpu, node");
-    let adds = "which cores are near each other, which proposals and the classes of migrations go by";
+    let adds = "which cores are near each other: proposals and migration classes rest on it";
     if facts.sight.sysfs.is_err() {
-        let found = "not known: /sys is not to be seen here";
+        let found = "not known: /sys is not visible here";
         return Check::unknown(name, source, found)
             .adding(adds)
             .mended_by(as_root(&facts.rights, "mount -t sysfs sysfs /sys"));
@@ -41,7 +41,7 @@ fn topology(facts: &DoctorFacts) -> Check {
     let untold: Vec<&str> = parts.iter().filter(|(count, _)| *count == 0).map(|&(_, what)| what).collect();
     let mut found = std::iter::once(plural(online.len(), "core")).chain(told).collect::<Vec<_>>().join(", ");
     if !untold.is_empty() {
-        found = format!("{found}; not told: {}", untold.join(", "));
+        found = format!("{found}; not reported: {}", untold.join(", "));
     }
     Check::ok(name, source, found)
 }
@@ -50,7 +50,7 @@ fn topology(facts: &DoctorFacts) -> Check {
 fn no_clock(facts: &DoctorFacts) -> &'static str {
     match facts.sight.sysfs {
         Ok(()) => "core 0 has no cpufreq: firmware or a hypervisor chooses its clock",
-        Err(_) => "not known: /sys is not to be seen here",
+        Err(_) => "not known: /sys is not visible here",
     }
 }
 
@@ -73,7 +73,7 @@ fn clock(facts: &DoctorFacts) -> Check {
     let (Some(limit), Some(most)) = (facts.host.policy.limit_khz, facts.host.policy.most_khz) else {
         return Check::unknown(name, source, no_clock(facts));
     };
-    let found = format!("core 0 may run at {} of its {} MHz", limit / 1000, most / 1000);
+    let found = format!("core 0 is capped at {} of its {} MHz", limit / 1000, most / 1000);
     if limit.saturating_mul(100) >= most.saturating_mul(CAPPED) {
         return Check::ok(name, source, found);
     }
@@ -86,12 +86,10 @@ fn irqbalance(facts: &DoctorFacts) -> Check {
     let (name, source) = ("irqbalance", "names of the processes in /proc");
     match facts.host.policy.irqbalance {
         Some(false) => Check::ok(name, source, "it does not run"),
-        Some(true) => {
-            Check::note(name, source, "it runs, and may move interrupts onto cores that threads are pinned to")
-                .adding("interrupts that stay where they are")
-                .mended_by(as_root(&facts.rights, "systemctl stop irqbalance"))
-        }
-        None => Check::unknown(name, source, "no process can be seen, or there are too many to look at"),
+        Some(true) => Check::note(name, source, "it runs, and may put interrupts on cores that threads are pinned to")
+            .adding("interrupts that stay where they are")
+            .mended_by(as_root(&facts.rights, "systemctl stop irqbalance")),
+        None => Check::unknown(name, source, "no process is visible, or there are too many to check"),
     }
 }
 
@@ -103,9 +101,9 @@ fn balancing(facts: &DoctorFacts) -> Option<Check> {
     }
     Some(match facts.host.policy.numa_balancing {
         Some(false) => Check::ok(name, source, "off"),
-        Some(true) => Check::note(name, source, "on: the kernel moves pages and threads between nodes")
+        Some(true) => Check::note(name, source, "on: the kernel migrates pages and threads between nodes")
             .adding("threads and pages that stay where they are")
             .mended_by(as_root(&facts.rights, "sysctl kernel.numa_balancing=0")),
-        None => Check::unknown(name, source, "the kernel does not tell"),
+        None => Check::unknown(name, source, "the kernel does not report it"),
     })
 }

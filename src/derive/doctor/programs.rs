@@ -83,7 +83,7 @@ fn iperf3(facts: &DoctorFacts) -> Check {
                 .mended_by("a process for each stream: iperf3 -c HOST -p 5202 & iperf3 -c HOST -p 5203")
         }
         Ok(Some(found)) => {
-            let stream = if found.version < STREAM { "; --json-stream begins with 3.17" } else { ", --json-stream" };
+            let stream = if found.version < STREAM { "; --json-stream needs 3.17" } else { ", --json-stream" };
             let text = format!("{} ({}): a thread for each stream{stream}", found.words, found.path.display());
             Check::ok(name, source, text)
         }

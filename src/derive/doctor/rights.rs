@@ -5,10 +5,11 @@ use crate::sample::{DoctorFacts, HeldRights};
 
 pub(super) fn checks(facts: &DoctorFacts) -> Vec<Check> {
     let rights = &facts.rights;
-    vec![user(rights), names(rights), pins(rights), files(rights)]
+    let is_contained = !facts.sight.hidden.is_empty();
+    vec![user(rights, is_contained), names(rights), pins(rights), files(rights)]
 }
 
-fn user(rights: &HeldRights) -> Check {
+fn user(rights: &HeldRights, is_contained: bool) -> Check {
     let (name, source) = ("user", "geteuid, /proc/self/uid_map");
     let adds = "other namespaces, migrations traced, lost packets with their reason, pins of everybody's threads";
     match (rights.uid, &rights.user_namespace) {
@@ -19,7 +20,8 @@ fn user(rights: &HeldRights) -> Check {
         (0, Err(why)) => Check::unknown(name, source, format!("root; of the machine or not is not known: {why}")),
         (uid, _) => Check::note(name, source, format!("user {uid}: pins of its own threads only"))
             .adding(adds)
-            .mended_by("sudo vnettop"),
+            // An image seldom has sudo.
+            .mended_by(if is_contained { "docker run --user 0 ..." } else { "sudo vnettop" }),
     }
 }
 
@@ -57,7 +59,7 @@ fn pins(rights: &HeldRights) -> Check {
 fn files(rights: &HeldRights) -> Check {
     let (name, source) = ("open files", "RLIMIT_NOFILE");
     let (limit, least) = rights.open_files;
-    let found = format!("{limit} files at once; {least} are the least");
+    let found = format!("{limit} files at once (needs {least})");
     if limit >= least {
         Check::ok(name, source, found)
     } else {

@@ -27,9 +27,11 @@ fn processes(facts: &DoctorFacts) -> Check {
     match (&sight.processes, sight.hidden.as_slice()) {
         (Err(why), _) => Check::unknown(name, source, why).adding(adds),
         (Ok(()), []) if is_contained(facts) => {
-            Check::note(name, source, "those of this process namespace alone are seen").adding(adds).mended_by(ON_HOST)
+            Check::note(name, source, "only those of this process namespace are visible")
+                .adding(adds)
+                .mended_by(ON_HOST)
         }
-        (Ok(()), []) => Check::ok(name, source, "those of every user are seen"),
+        (Ok(()), []) => Check::ok(name, source, "those of every user are visible"),
         (Ok(()), hidden) => {
             let way = if facts.rights.uid == 0 { "mount -t proc proc /proc" } else { "sudo vnettop" };
             Check::missing(name, source, hidden.join("; "), adds, way)
@@ -57,20 +59,20 @@ fn namespaces(facts: &DoctorFacts) -> Check {
     let adds = "links in other network namespaces, connections of programs there";
     let found = plural(sight.namespaces, "namespace");
     if sight.inside {
-        let found = "vnettop is inside of one: this one alone is shown";
+        let found = "vnettop runs inside one: only this one is shown";
         return Check::note(name, source, found).adding(adds).mended_by("vnettop --netns all");
     }
     let way = || way_to(rights, &["SYS_ADMIN", "SYS_PTRACE"]);
     match sight.unseen.as_slice() {
         [] if rights.user_namespace == Ok(true) => {
-            let found = "those of the machine may not be looked into by root of a user namespace";
+            let found = "root of a user namespace cannot enter those of the machine";
             Check::missing(name, source, found, adds, way())
         }
         [] if rights.sys_admin && rights.sys_ptrace && is_contained(facts) => {
-            let found = format!("{found}; those of other process namespaces are not seen");
+            let found = format!("{found}; those of other process namespaces are not visible");
             Check::note(name, source, found).adding(adds).mended_by(ON_HOST)
         }
-        [] if rights.sys_admin && rights.sys_ptrace => Check::ok(name, source, format!("{found} can be looked into")),
+        [] if rights.sys_admin && rights.sys_ptrace => Check::ok(name, source, format!("{found} can be entered")),
         [] => Check::missing(name, source, format!("{found}; CAP_SYS_ADMIN or CAP_SYS_PTRACE is missing"), adds, way()),
         unseen => Check::missing(name, source, unseen.join("; "), adds, way()),
     }

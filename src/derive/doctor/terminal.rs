@@ -16,7 +16,7 @@ fn screen(terminal: &TerminalFacts) -> Check {
     match (terminal.is_output, terminal.term.as_deref()) {
         (_, Some("dumb")) => {
             let remedy = "TERM=xterm-256color vnettop  (or vnettop --json)";
-            Check::missing(name, source, "TERM=dumb cannot place text", "the live screen", remedy)
+            Check::missing(name, source, "TERM=dumb cannot position text", "the live screen", remedy)
         }
         (true, Some(term)) => Check::ok(name, source, format!("a terminal, TERM={term}")),
         (true, None) => Check::ok(name, source, "a terminal, without TERM"),
@@ -27,7 +27,7 @@ fn screen(terminal: &TerminalFacts) -> Check {
 fn size(terminal: &TerminalFacts) -> Check {
     let (name, source) = ("size", "TIOCGWINSZ");
     match terminal.size {
-        Some((0, _) | (_, 0)) => Check::unknown(name, source, "the terminal does not tell its size"),
+        Some((0, _) | (_, 0)) => Check::unknown(name, source, "the terminal does not report its size"),
         Some((columns, rows)) if columns < USUAL.0 || rows < USUAL.1 => {
             let found = format!("{columns} columns, {rows} rows: columns and panes are left out");
             Check::note(name, source, found)
@@ -51,8 +51,8 @@ fn characters(terminal: &TerminalFacts) -> Check {
 fn color(terminal: &TerminalFacts) -> Check {
     let (name, source) = ("colour", "NO_COLOR, --theme");
     if terminal.color {
-        Check::ok(name, source, "not declined")
+        Check::ok(name, source, "on")
     } else {
-        Check::note(name, source, "declined; letters say the same").mended_by("env -u NO_COLOR vnettop")
+        Check::note(name, source, "turned off; letters carry the same information").mended_by("env -u NO_COLOR vnettop")
     }
 }

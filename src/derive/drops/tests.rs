@@ -65,7 +65,7 @@ fn the_kernels_own_word_is_the_loss_and_no_counter_adds_to_it() {
     let share = metrics.losses.places[0].share.expect("known");
     assert!((share - 0.1238).abs() < 1e-9, "of what the sender's namespace sent: {share}");
     let text = said(&metrics);
-    assert!(text.contains("by a firewall's rule at r0") && text.contains("(NETFILTER_DROP in nf_hook_slow)"), "{text}");
+    assert!(text.contains("by a firewall rule at r0") && text.contains("(NETFILTER_DROP in nf_hook_slow)"), "{text}");
     assert!(text.contains("nft list ruleset"), "and what shows the rule: {text}");
 }
 
@@ -165,7 +165,10 @@ fn of_two_reasons_at_a_place_the_greater_is_named_and_the_next_place_beside_it()
         told(sample, rows, Vec::new());
     });
     let text = said(&metrics(first, then));
-    assert!(text.contains("199 of 269") && text.contains("(QDISC_DROP in __dev_queue_xmit)"), "{text}");
+    assert!(
+        text.contains("199 packets/s lost (269 in total)") && text.contains("(QDISC_DROP in __dev_queue_xmit)"),
+        "{text}"
+    );
     assert!(text.contains("; 70 packets/s by IP at r0") && text.contains("(IP_INNOROUTES in ip_rcv_finish)"), "{text}");
 }
 

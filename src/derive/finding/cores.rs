@@ -10,7 +10,7 @@ use crate::sample::CoreId;
 pub(super) fn dropped(scene: &LintScene<'_>) -> Option<Said> {
     let trouble = Trouble::of(scene.metrics, |load| load.softnet_dropped_per_s)?;
     let text = format!(
-        "core {} drops {} packets/s because its backlog is full{} (net.core.netdev_max_backlog)",
+        "core {} drops {} packets/s: its backlog is full{} (net.core.netdev_max_backlog)",
         trouble.core,
         rate(trouble.worst),
         trouble.beside("packets/s")
@@ -22,7 +22,7 @@ pub(super) fn dropped(scene: &LintScene<'_>) -> Option<Said> {
 pub(super) fn squeezed(scene: &LintScene<'_>) -> Option<Said> {
     let trouble = Trouble::of(scene.metrics, |load| load.softnet_squeezed_per_s)?;
     let text = format!(
-        "core {} has more packets waiting than one softirq round may take, {} times/s{} (net.core.netdev_budget)",
+        "core {} exhausts its softirq budget {} times/s{} (net.core.netdev_budget)",
         trouble.core,
         rate(trouble.worst),
         trouble.beside("times/s")
@@ -68,9 +68,6 @@ const STOLEN: f64 = 0.05;
 /// Time that the hypervisor gave to others (`steal` of `/proc/stat`).
 pub(super) fn stolen(scene: &LintScene<'_>) -> Option<Said> {
     let steal = scene.inquiry.steal().filter(|&steal| steal >= STOLEN)?;
-    let text = format!(
-        "the hypervisor takes {} % of the time of the cores that the watched threads run on (steal)",
-        percent(steal)
-    );
+    let text = format!("{} % steal on your threads' cores: other guests of the hypervisor take it", percent(steal));
     Some(Said { text, cost: Some(steal), numbers: vec![("steal", steal)] })
 }

@@ -20,7 +20,8 @@ pub(super) fn one_thread_for_all(scene: &LintScene<'_>) -> Option<Said> {
     let thread = busy(scene.metrics).filter(|thread| is_iperf3(thread)).find(alone)?;
     let (pid, streams) = (thread.sample.id.pid, streams(thread.sample.id));
     let text = format!(
-        "iperf3 {pid} carries {streams} streams in one thread, so one core is all they get: -P has threads of its own from iperf3 3.16 on"
+        "iperf3 ({pid}) runs {streams} streams in one thread, so they share one core; iperf3 ≥ 3.16 uses a thread \
+         per stream"
     );
     Some(Said { text, cost: None, numbers: vec![("streams", count(streams)), ("threads", 1.0)] })
 }
@@ -38,7 +39,8 @@ pub(super) fn only_the_main_thread(scene: &LintScene<'_>) -> Option<Said> {
     let (main, worker) = free.filter_map(|worker| Some((main(worker)?, worker))).find(|(main, _)| cores(main) == 1)?;
     let (one, all) = (main.sample.allowed.as_ref()?, worker.sample.allowed.as_ref()?);
     let text = format!(
-        "only the main thread of iperf3 {} is pinned (core {one}), and it carries nothing: its workers may run on {all}",
+        "only the main thread of iperf3 ({}) is pinned (core {one}); it carries no traffic, and its workers may run \
+         on {all}",
         main.sample.id.pid
     );
     Some(Said { text, cost: None, numbers: vec![("worker_cores", count(cores(worker)))] })

@@ -29,18 +29,19 @@ pub(super) fn by_moves(scene: &LintScene<'_>) -> Option<Said> {
     let cause = conclusion.cause?;
     let unit = Unit::of(jitter.mean);
     let kind = match cause.crossing {
-        Crossing::Any => "a move",
-        Crossing::Nodes => "a cross-node move",
+        Crossing::Any => "",
+        Crossing::Nodes => " across nodes",
     };
     let text = format!(
-        "{}. {}; bins with {kind} run at {}, others at {}; {kind} costs about {}, as much as {:.0} ms of the \
-         others' rate",
+        "{}. {} {} while threads migrate{kind}, {} otherwise; each migration{kind} costs ≈ {} ({:.0} ms of traffic); \
+         {}",
         swing(jitter, cv, conclusion),
-        moves(conclusion, scene.metrics.facts.topology.nodes),
         unit.figure(cause.rate_with),
+        unit.word,
         unit.figure(cause.rate_without),
         bytes(cause.bytes_per_move),
         cause.bytes_per_move * 8.0 / cause.rate_without * 1e3,
+        moves(conclusion, scene.metrics.facts.topology.nodes),
     );
     let mut numbers = spread(jitter, cv, conclusion);
     numbers.extend(figures(&cause));
@@ -55,10 +56,10 @@ pub(super) fn unexplained(scene: &LintScene<'_>) -> Option<Said> {
     if conclusion.cause.is_some() || jitter.bins < LEAST_BINS {
         return None;
     }
-    let not_moves = if conclusion.moves_per_s < LEAST_RATE {
-        "No moves".to_owned()
+    let moves = if conclusion.moves_per_s < LEAST_RATE {
+        "no migrations".to_owned()
     } else {
-        format!("{}, which are not shown to cause it", moves(conclusion, scene.metrics.facts.topology.nodes))
+        moves(conclusion, scene.metrics.facts.topology.nodes)
     };
     let mut numbers = spread(jitter, cv, conclusion);
     let instead = match conclusion.rival {
@@ -67,16 +68,25 @@ pub(super) fn unexplained(scene: &LintScene<'_>) -> Option<Said> {
             let what = match rival.suspect {
                 Suspect::Steal => format!("steal on their cores ({} % of the time)", percent(rival.mean)),
                 Suspect::Softirq => {
-                    format!("interrupts and softirqs of others on their cores ({} %)", percent(rival.mean))
+                    format!("others' interrupts and softirqs on their cores ({} % of the time)", percent(rival.mean))
                 }
-                Suspect::Wait => format!("the threads' waiting for a core ({} % of the time)", percent(rival.mean)),
-                Suspect::Squeezed => format!("softirq rounds cut short on their cores ({} times/s)", rate(rival.mean)),
+                Suspect::Wait => format!("the threads' CPU wait ({} % of the time)", percent(rival.mean)),
+                Suspect::Squeezed => format!("squeezes on their cores ({} times/s)", rate(rival.mean)),
             };
-            format!("the rate falls with {what}, correlation {:.2}", rival.correlation).replace('-', "−")
+            let follows = format!("The rate falls with {what}, correlation {:.2}", rival.correlation).replace('-', "−");
+            let doubt = if conclusion.moves_per_s < LEAST_RATE { "" } else { ", which are not shown to cause it" };
+            format!("{follows}; {moves}{doubt}")
         }
-        None => "the rate follows neither steal nor softirqs of others, waiting or squeezes".to_owned(),
+        None if conclusion.moves_per_s < LEAST_RATE => {
+            format!(
+                "No cause found: {moves}, and steal, other softirqs, CPU wait and squeezes do not correlate with it"
+            )
+        }
+        None => {
+            format!("No cause found: {moves}, steal, other softirqs, CPU wait and squeezes do not correlate with it")
+        }
     };
-    Some(Said { text: format!("{}. {not_moves}; {instead}", swing(jitter, cv, conclusion)), cost: None, numbers })
+    Some(Said { text: format!("{}. {instead}", swing(jitter, cv, conclusion)), cost: None, numbers })
 }
 
 /// Moves are only counted, so that what they cost cannot be told.
@@ -86,20 +96,20 @@ pub(super) fn untraced(scene: &LintScene<'_>) -> Option<Said> {
     let way_out = match scene.metrics.trace {
         // Nothing but time or another source would help who has the right already.
         Some((TraceSource::Bpf | TraceSource::Ftrace, _)) => return None,
-        Some((TraceSource::Perf, _)) => "perf loses some of them; as root each is traced",
-        None => "as root each is traced where the kernel allows it",
+        Some((TraceSource::Perf, _)) => "perf misses some; run as root to trace each",
+        None => "run as root to trace each, where the kernel allows it",
     };
     (conclusion.cause.is_none() && conclusion.vague && conclusion.moves_per_s >= LEAST_RATE).then(|| Said {
         text: format!(
-            "most moves are counted once a tick, too coarse to tell what one costs: {way_out}; a shorter interval (-) \
-             helps too"
+            "most migrations are counted once per sample, too coarse to price: {way_out}; a shorter \
+             interval (+) helps too"
         ),
         cost: None,
         numbers: vec![("moves_per_s", conclusion.moves_per_s)],
     })
 }
 
-/// `JITTER 38 %: 24.1 Gbit/s ± 9.2 over 30 s (100 ms bins of 2 connections)`.
+/// `Unsteady: 24.1 ± 9.2 Gbit/s (CV 38 %) over 30 s (100 ms bins of 2 connections)`.
 fn swing(jitter: &Jitter, cv: f64, conclusion: &Conclusion) -> String {
     let unit = Unit::of(jitter.mean);
     let basis = match &conclusion.basis {
@@ -111,11 +121,11 @@ fn swing(jitter: &Jitter, cv: f64, conclusion: &Conclusion) -> String {
         None => String::new(),
     };
     format!(
-        "JITTER {} %: {} {} ± {} over {:.0} s ({:.0} ms bins{basis})",
-        percent(cv),
+        "Unsteady: {} ± {} {} (CV {} %) over {:.0} s ({:.0} ms bins{basis})",
         unit.figure(jitter.mean),
-        unit.word,
         unit.figure(jitter.deviation),
+        unit.word,
+        percent(cv),
         jitter.window_s,
         jitter.bin_s * 1e3,
     )
@@ -127,7 +137,7 @@ fn moves(conclusion: &Conclusion, nodes: u32) -> String {
     } else {
         String::new()
     };
-    format!("{} moves/s{far}", rate(conclusion.moves_per_s))
+    format!("{} migrations/s{far}", rate(conclusion.moves_per_s))
 }
 
 fn spread(jitter: &Jitter, cv: f64, conclusion: &Conclusion) -> Vec<(&'static str, f64)> {

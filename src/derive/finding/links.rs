@@ -23,11 +23,11 @@ pub(super) fn beyond_label(scene: &LintScene<'_>) -> Option<Said> {
     let claim = f64::from(link.facts.speed_mbps?);
     let others = match links - 1 {
         0 => String::new(),
-        1 => "; 1 more link passes its own".to_owned(),
-        more => format!("; {more} more links pass theirs"),
+        1 => "; 1 more link exceeds its own".to_owned(),
+        more => format!("; {more} more links exceed theirs"),
     };
     let text = format!(
-        "{} moves {}, {times:.1} times the {} it claims: the claim is {}, no limit{others}",
+        "{} carries {}, {times:.1}× its nominal {}, {}{others}",
         link.facts.name,
         speed(bits),
         speed(claim * 1e6),
@@ -43,12 +43,12 @@ pub(super) fn beyond_label(scene: &LintScene<'_>) -> Option<Said> {
 /// What the claim is, in words.
 fn meaning(basis: Basis) -> &'static str {
     match basis {
-        Basis::Real => "what the hardware says",
-        Basis::Constant => "a constant in the driver",
-        Basis::Inherited => "that of the link below it",
-        Basis::MaxOfPorts => "that of its fastest port",
-        Basis::SumOfPorts => "the sum of its ports'",
-        Basis::UserSet => "what someone set",
+        Basis::Real => "as the hardware reports it",
+        Basis::Constant => "which the driver hard-codes and does not enforce",
+        Basis::Inherited => "which it inherits from the link below and does not enforce",
+        Basis::MaxOfPorts => "which is that of its fastest port and not enforced",
+        Basis::SumOfPorts => "which is the sum of its ports and not enforced",
+        Basis::UserSet => "which somebody set and nothing enforces",
         Basis::None => "unknown",
     }
 }

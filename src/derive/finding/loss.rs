@@ -26,15 +26,15 @@ pub(super) fn lost(scene: &LintScene<'_>) -> Option<Said> {
     let share = |packets: f64| sent.map(|sent| (packets / sent).min(1.0));
     let how_many = match (share(here), share(whole)) {
         (Some(here), Some(all)) if percent(here) == percent(all) => {
-            format!("{} % of the packets are lost", percent(all))
+            format!("{} % of packets lost", percent(all))
         }
-        (Some(here), Some(all)) => format!("{} of {} % of the packets are lost", percent(here), percent(all)),
-        _ if here < whole => format!("{} of {} lost packets/s are lost", rate(here), rate(whole)),
-        _ => format!("{} packets/s are lost", rate(whole)),
+        (Some(here), Some(all)) => format!("{} % of packets lost ({} % in total)", percent(here), percent(all)),
+        _ if here < whole => format!("{} packets/s lost ({} in total)", rate(here), rate(whole)),
+        _ => format!("{} packets/s lost", rate(whole)),
     };
     // The datagrams of a VPN are counted by themselves.
     let how_many = match worst.share.filter(|_| worst.is_of_vpn()) {
-        Some(share) => format!("{} % of a tunnel's datagrams are lost", percent(share)),
+        Some(share) => format!("{} % of a tunnel's datagrams lost", percent(share)),
         None => how_many,
     };
     let others = losses.places.iter().find(|loss| !same(loss, worst));
@@ -93,19 +93,18 @@ pub(in crate::derive) fn place_alone(loss: &Loss) -> String {
         LossPlace::Upcall => named("in upcalls of Open vSwitch's datapath", "in upcalls of an Open vSwitch datapath"),
         LossPlace::Backlog => {
             let core = loss.core.map_or_else(String::new, |core| format!(" of core {core}"));
-            let through =
-                loss.name.as_deref().map_or_else(String::new, |name| format!(" on the way in through {name}"));
+            let through = loss.name.as_deref().map_or_else(String::new, |name| format!(", incoming through {name}"));
             format!("in the full backlog{core}{through}")
         }
         LossPlace::Ip => format!("by IP{at}"),
-        LossPlace::Reassembly => "where fragments are put together".to_owned(),
+        LossPlace::Reassembly => "in fragment reassembly".to_owned(),
         LossPlace::ReversePath => format!("by rp_filter{at}"),
-        LossPlace::Firewall => format!("by a firewall's rule{at}"),
-        LossPlace::TrafficControl => format!("by a filter of traffic control{at}"),
+        LossPlace::Firewall => format!("by a firewall rule{at}"),
+        LossPlace::TrafficControl => format!("by a traffic control filter{at}"),
         LossPlace::Policy => format!("by a rule{at}"),
         LossPlace::Bridge => format!("by the bridge{at}"),
         LossPlace::Neighbour => format!("waiting for a neighbour's address{at}"),
-        LossPlace::NoSocket => format!("because no socket takes them{at}"),
+        LossPlace::NoSocket => format!("because no socket accepts them{at}"),
         LossPlace::Tcp => format!("by TCP{at}"),
         LossPlace::Kernel => format!("in the kernel{at}"),
         LossPlace::Checksum => "because their checksum is wrong".to_owned(),
@@ -139,28 +138,31 @@ fn space(loss: &Loss, metrics: &Metrics) -> String {
 
 fn remedy(loss: &Loss, metrics: &Metrics) -> String {
     match loss.place {
-        LossPlace::Qdisc => "its queue is full or it is there to drop (tc -s qdisc); a higher limit or rate mends it",
-        LossPlace::Link => "its queue is full or its other end takes nothing (ip -s link, ethtool -S)",
+        LossPlace::Qdisc => "its queue is full, or it is set up to drop (tc -s qdisc); raise its limit or rate",
+        LossPlace::Link => "its queue is full, or its other end accepts nothing (ip -s link, ethtool -S)",
         LossPlace::Ovs if loss.function.is_some() => {
-            "a flow or a meter drops them, or they are too large for the port that they leave through (ovs-dpctl dump-flows, \
+            "a flow or a meter drops them, or they are too large for the output port (ovs-dpctl dump-flows, \
              ovs-ofctl -O OpenFlow13 meter-stats BRIDGE, ip link)"
         }
-        LossPlace::Ovs => "ovs-appctl dpctl/show and dpif-netdev/pmd-stats-show say why",
-        LossPlace::Backlog => "a larger net.core.netdev_max_backlog bears bursts; RPS on more cores bears more packets",
+        LossPlace::Ovs => "ovs-appctl dpctl/show and dpif-netdev/pmd-stats-show show why",
+        LossPlace::Backlog => "for bursts raise net.core.netdev_max_backlog; for constant load use RPS on more cores",
         LossPlace::Ip => ip(loss),
         LossPlace::Checksum => {
-            "something on the way damages them (netem corrupt, a rule that rewrites them), or a link leaves the checksum out (ethtool -K LINK tx off mends that)"
+            "something on the path damages them (netem corrupt, a rule that rewrites them); or a link omits the \
+             checksum (fix: ethtool -K LINK tx off)"
         }
         LossPlace::ReceiveBuffer if loss.is_of_vpn() => return vpn(loss),
         LossPlace::ReceiveBuffer => {
-            "a larger net.core.rmem_max with -w bears bursts; else the receiver's core is too busy"
+            "for bursts raise net.core.rmem_max and iperf3 -w; if constant, the receiving core is saturated"
         }
-        LossPlace::SendBuffer => "a larger net.core.wmem_max with -w mends it",
+        LossPlace::SendBuffer => "raise net.core.wmem_max and iperf3 -w",
         LossPlace::Reassembly => {
-            "a fragment of them is missing, or net.ipv4.ipfrag_high_thresh is reached (nstat -az IpReasmFails); smaller datagrams mend it"
+            "a fragment is missing, or net.ipv4.ipfrag_high_thresh is reached (nstat -az IpReasmFails); send smaller \
+             datagrams"
         }
         LossPlace::ReversePath => {
-            "the way back to their source is another link's (sysctl net.ipv4.conf.LINK.rp_filter=2 there lets them in)"
+            "the path back to their source uses another link; to accept them: sysctl net.ipv4.conf.LINK.rp_filter=2 \
+             there"
         }
         LossPlace::Firewall => return firewall(metrics),
         LossPlace::TrafficControl => "tc -s filter show dev LINK ingress (or egress) there shows the filter",
@@ -168,12 +170,13 @@ fn remedy(loss: &Loss, metrics: &Metrics) -> String {
             "XDP, a cgroup's or a socket's program, or a security module refuses them (bpftool net, bpftool cgroup tree)"
         }
         LossPlace::Bridge => {
-            "a VLAN that the port does not let in, or a port that does not forward (bridge vlan show, bridge -d link)"
+            "a VLAN that the port does not accept, or a port that does not forward (bridge vlan show, bridge -d link)"
         }
-        LossPlace::Neighbour => "whose address it is does not answer, or its link is down (ip neighbour, ip link there)",
+        LossPlace::Neighbour => "the owner of that address does not answer, or its link is down (ip neighbour, ip \
+                                 link there)",
         LossPlace::NoSocket => "the receiver has closed its socket, or listens elsewhere (ss -uanp there)",
-        LossPlace::Tcp => "the receiver's TCP refuses segments that do not fit (nstat -az there says which)",
-        LossPlace::Kernel => "the reason and the function are the kernel's own words for it",
+        LossPlace::Tcp => "the receiver's TCP rejects segments out of place (nstat -az there shows which)",
+        LossPlace::Kernel => "no other cause is known than the kernel's reason and function",
         LossPlace::Conntrack => return conntrack(metrics),
         LossPlace::Upcall => return upcall(loss, metrics),
     }
@@ -183,13 +186,13 @@ fn remedy(loss: &Loss, metrics: &Metrics) -> String {
 /// What IP refuses, by the kernel's reason for it.
 fn ip(loss: &Loss) -> &'static str {
     match loss.reason.as_deref() {
-        Some("IP_INNOROUTES" | "IP_OUTNOROUTES") => "it has no route to where they go (ip route get ADDRESS there)",
-        _ if loss.refused => "a blackhole, unreachable or prohibit route refuses them (ip route there)",
-        Some("IP_INHDR") => "their time to live has run out (a loop: traceroute shows it), or their header is broken",
-        Some("PKT_TOO_BIG") => {
-            "they are too large to go on whole, and may not be cut: ip route get ADDRESS says the MTU"
+        Some("IP_INNOROUTES" | "IP_OUTNOROUTES") => {
+            "there is no route to their destination (ip route get ADDRESS there)"
         }
-        _ => "no route, no memory, a broken header, or too large to go on whole (nstat -az there says which)",
+        _ if loss.refused => "a blackhole, unreachable or prohibit route refuses them (ip route there)",
+        Some("IP_INHDR") => "their TTL expired (a loop: traceroute shows it), or their header is invalid",
+        Some("PKT_TOO_BIG") => "they exceed the path's MTU and must not be fragmented (ip route get ADDRESS)",
+        _ => "no route, no memory, an invalid header, or above the MTU (nstat -az there shows which)",
     }
 }
 
@@ -197,11 +200,11 @@ fn firewall(metrics: &Metrics) -> String {
     let losses = &metrics.losses;
     let invalid = losses.a_second(losses.invalid);
     let tracked = if invalid >= LEAST_PER_S {
-        format!("; connection tracking calls {} packets/s invalid", rate(invalid))
+        format!("; connection tracking marks {} packets/s as invalid", rate(invalid))
     } else {
         String::new()
     };
-    format!("nft list ruleset and iptables -vL there show which{tracked}")
+    format!("nft list ruleset and iptables -vL there show the rule{tracked}")
 }
 
 /// What is lost there was to be asked about; how to have it asked less often, or answered sooner.
@@ -209,33 +212,33 @@ fn upcall(loss: &Loss, metrics: &Metrics) -> String {
     let full_name = loss.name.as_deref().unwrap_or_default();
     let in_userspace = full_name.starts_with(OvsDatapath::USERSPACE);
     let mends = if in_userspace {
-        "ovs-appctl dpif-netdev/pmd-stats-show says which core is busy, other_config:pmd-cpu-mask gives it more"
+        "ovs-appctl dpif-netdev/pmd-stats-show shows the busy core; other_config:pmd-cpu-mask adds more"
     } else {
-        "it stands still, has no core for itself, or is asked about too many flows (ovs-appctl upcall/show, coverage/show); \
-         other_config:n-handler-threads, flow-limit and max-idle mend that"
+        "it hangs, gets no core, or has too many flows to decide (ovs-appctl upcall/show, coverage/show); tune \
+         other_config:n-handler-threads, flow-limit and max-idle"
     };
     // Whose they are besides the flows'.
     let losses = &metrics.losses;
     let all = loss.link.and_then(|link| losses.of_upcalls(link)).unwrap_or(losses.a_second(loss.packets));
-    format!("{} packets/s wait in vain for ovs-vswitchd: {mends}", rate(all))
+    format!("{} upcalls/s dropped, because ovs-vswitchd is too slow: {mends}", rate(all))
 }
 
 /// How a VPN has a larger buffer.
 fn vpn(loss: &Loss) -> String {
     let name = loss.name.as_deref().unwrap_or_default();
     let option = match name.split(' ').next() {
-        Some("openvpn") => "its --rcvbuf BYTES with a larger net.core.rmem_max bears bursts",
-        Some("tincd") => "its UDPRcvBuf with a larger net.core.rmem_max bears bursts",
-        _ => "a larger net.core.rmem_default bears bursts, once it is started again",
+        Some("openvpn") => "for bursts raise net.core.rmem_max and its --rcvbuf BYTES",
+        Some("tincd") => "for bursts raise net.core.rmem_max and its UDPRcvBuf",
+        _ => "for bursts raise net.core.rmem_default and restart it",
     };
-    format!("{option}; else the core of {name} is too busy (ss -uamp there)")
+    format!("{option}; if constant, the core of {name} is saturated (ss -uamp there)")
 }
 
 fn conntrack(metrics: &Metrics) -> String {
     let full = metrics.losses.conntrack.filter(|(count, max)| *max > 0 && count * 10 >= max * 9);
     match full {
-        Some((count, max)) => format!("it has {count} of {max} entries (net.netfilter.nf_conntrack_max)"),
-        None => "its table refuses entries (conntrack -S there says why)".to_owned(),
+        Some((count, max)) => format!("its table has {count} of {max} entries (raise net.netfilter.nf_conntrack_max)"),
+        None => "its table refuses entries (conntrack -S there shows why)".to_owned(),
     }
 }
 
@@ -251,14 +254,14 @@ pub(super) fn retransmitted(scene: &LintScene<'_>) -> Option<Said> {
     let is_quiet = losses.quiet_s.is_none_or(|quiet_s| quiet_s > SENT_AGAIN_WITHIN_S);
     (share >= RETRANSMITTED && again >= LEAST_PER_S && is_quiet).then(|| Said {
         text: format!(
-            "TCP sends {} segments/s again, {} % of all: they are late{}",
+            "TCP retransmits {} segments/s ({} %): delayed{}",
             rate(again),
             percent(share),
             // Where the kernel is asked, it would say where one is lost on this machine.
             if scene.metrics.asks_kernel() {
                 ", or lost on another machine"
             } else {
-                ", or lost where no counter tells"
+                ", or dropped where no counter shows it"
             }
         ),
         cost: None,
@@ -276,14 +279,14 @@ pub(super) fn fragmented(scene: &LintScene<'_>) -> Option<Said> {
     let mends = match told.bytes {
         // The kernel has heard of a smaller size further on.
         Some(bytes) if bytes <= f64::from(most) => {
-            "the way takes less than that: ip route get ADDRESS says how much".to_owned()
+            "the path's MTU is smaller: ip route get ADDRESS shows it".to_owned()
         }
-        _ if !told.is_at_sender => "smaller datagrams pass whole: what a tunnel adds counts too".to_owned(),
-        _ => format!("iperf3 -l {most} sends whole ones"),
+        _ if !told.is_at_sender => "smaller datagrams stay whole; tunnel headers count too".to_owned(),
+        _ => format!("iperf3 -l {most} keeps them whole"),
     };
     let text = format!(
-        "{} datagrams/s{size} leave as {} fragments each (MTU {} on {name}): one lost fragment loses all of a datagram \
-         ({mends})",
+        "{} datagrams/s{size} are sent as {} fragments each (MTU {} on {name}); one lost fragment loses the whole \
+         datagram ({mends})",
         rate(told.datagrams_per_s),
         decimal(pieces),
         told.mtu,

@@ -8,7 +8,7 @@ use crate::sample::Side;
 pub(super) fn changed(scene: &LintScene<'_>) -> Option<Said> {
     let changes = scene.inquiry.mask_changes();
     let change = changes.iter().max_by_key(|change| (change.was_pin, change.at_ns))?;
-    let what = if change.was_pin { "undid the pin of" } else { "changed the mask of" };
+    let what = if change.was_pin { "undid the pin of" } else { "changed the affinity of" };
     let others = match changes.len() - 1 {
         0 => String::new(),
         1 => "; 1 more mask changed".to_owned(),
@@ -21,7 +21,7 @@ pub(super) fn changed(scene: &LintScene<'_>) -> Option<Said> {
         ""
     };
     let text = format!(
-        "something else than this vnettop {what} thread {}: cores {} → {}{who}{others}",
+        "another program {what} thread {}: cores {} → {}{who}{others}",
         change.thread.tid, change.from, change.to,
     );
     let pins = changes.iter().filter(|change| change.was_pin).count();

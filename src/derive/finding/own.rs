@@ -10,14 +10,10 @@ const RECENT_S: u64 = 30;
 pub(super) fn late(scene: &LintScene<'_>) -> Option<Said> {
     let (metrics, history) = (scene.metrics, scene.history);
     let ticks = metrics.own.late_ticks;
-    let what = if ticks == 1 {
-        "1 tick of vnettop was late".to_owned()
-    } else {
-        format!("{ticks} ticks of vnettop were late")
-    };
+    let what = if ticks == 1 { "1 sample was late".to_owned() } else { format!("{ticks} samples were late") };
     let remedy = remedy(&metrics.own);
     history.was_late(metrics.at_ns, RECENT_S).then(|| Said {
-        text: format!("{what} since its start, waiting for a core; rates are over the true time all the same{remedy}"),
+        text: format!("{what} since the start, because the CPU was busy; rates are still correct{remedy}"),
         cost: None,
         numbers: vec![("late_ticks", ticks as f64)],
     })
@@ -28,13 +24,14 @@ fn remedy(own: &OwnCost) -> &'static str {
     match own.ordinary {
         _ if own.realtime => "",
         // Recordings of older versions do not tell.
-        None | Some(Ordinary::NoRight) => "; as root or with CAP_SYS_NICE its sampler can go first",
-        Some(Ordinary::NotAsked) => "; without --no-realtime its sampler goes first",
+        None | Some(Ordinary::NoRight) => "; as root or with CAP_SYS_NICE vnettop can sample at real-time priority",
+        Some(Ordinary::NotAsked) => "; without --no-realtime vnettop samples at real-time priority",
         Some(Ordinary::Refused) => {
-            "; the kernel refuses its sampler real-time priority, which its control group (cpu.rt_runtime_us) or a filter of system calls may forbid"
+            "; the kernel refuses vnettop real-time priority: its cgroup (cpu.rt_runtime_us) or a seccomp filter may \
+             forbid it"
         }
         Some(Ordinary::GivenBack) => {
-            "; its sampler took so much of a core that it gave its real-time priority back: with a longer interval it keeps it"
+            "; sampling took so much of a core that vnettop gave up real-time priority: use a longer interval (-)"
         }
     }
 }

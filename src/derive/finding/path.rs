@@ -68,8 +68,8 @@ pub(super) fn mtu(scene: &LintScene<'_>) -> Option<Said> {
     let (link, first, last, ends) = metrics.flow.connections.iter().filter(stuck).find_map(narrow)?;
     let (name, mtu) = (&link.facts.name, link.facts.mtu);
     let text = format!(
-        "{} takes {mtu} bytes, the ends of its path send {ends}, and no word of it reaches the sender: it has connected \
-         and moves nothing (ip link set {name} mtu {ends}, or mtu {mtu} on {} and {})",
+        "{} has MTU {mtu}, both ends of the path send {ends} bytes, and the sender does not learn of it: connected, \
+         but no data arrives (ip link set {name} mtu {ends}, or mtu {mtu} on {} and {})",
         named(metrics, link),
         named(metrics, first),
         named(metrics, last),
@@ -112,8 +112,8 @@ fn tight<'a>(
     })?;
     let (mtu, below) = (link.facts.mtu, lower.facts.mtu);
     let text = format!(
-        "{} takes {mtu} bytes and {} below it {below}: its header needs {} more over IPv4, {} over IPv6, so full packets \
-         are cut or dropped (ip link set {} mtu {})",
+        "{} has MTU {mtu} and {} below it {below}: its header needs {} more bytes over IPv4, {} over IPv6, so full \
+         packets are fragmented or dropped (ip link set {} mtu {})",
         named(metrics, link),
         lower.facts.name,
         headers[0],
@@ -192,15 +192,15 @@ pub(super) fn proxied(scene: &LintScene<'_>) -> Option<Said> {
     let names: Vec<String> = holders.map(|holder| format!("{} ({})", holder.name, holder.pid)).collect();
     if !names.is_empty() {
         let text = format!(
-            "the test goes through {}, a program that copies every byte: its rate is at most what that copies, and the \
-             cores do that work too",
+            "the test goes through {}, which copies every byte: its rate is at most what that program copies, and \
+             copying takes CPU too",
             names.join(" and ")
         );
         return Some(Said { text, cost: None, numbers: vec![("port", f64::from(path.to.port()))] });
     }
     let text = format!(
-        "port {} is published through a proxy, a program that copies every byte: over the machine's own address, or with \
-         Docker's userland-proxy off, NAT does it in the kernel",
+        "port {} is published through a proxy, which copies every byte: use the machine's own address, or turn off \
+         Docker's userland-proxy, to have NAT in the kernel instead",
         path.to.port()
     );
     Some(Said { text, cost: None, numbers: vec![("port", f64::from(path.to.port()))] })

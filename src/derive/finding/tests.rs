@@ -62,8 +62,8 @@ fn a_link_beyond_its_label_is_told_with_what_the_claim_is() {
     let findings = at_once(&metrics);
     assert_eq!(
         text(&findings, "label"),
-        "vetha6c37c1 moves 34.8 Gbit/s, 3.5 times the 10 Gbit/s it claims: the claim is a constant in the driver, no limit; \
-         1 more link passes its own"
+        "vetha6c37c1 carries 34.8 Gbit/s, 3.5× its nominal 10 Gbit/s, which the driver hard-codes and does not \
+         enforce; 1 more link exceeds its own"
     );
     let finding = found(&findings, "label").expect("there is one");
     assert_eq!((finding.key, finding.numbers[2]), (None, ("claim_mbps", 10_000.0)), "no key mends a label");
@@ -76,7 +76,8 @@ fn moves_of_busy_threads_are_told_without_blaming_them() {
         thread.by_class = MovesByClass { smt: 0, cluster: 10, llc: 4, node: 2, socket: 4 };
     });
     let findings = at_once(&machine.metrics());
-    let told = "2 busy threads move from core to core, 59 times/s; of 40 moves whose cores were seen, 12 went to another cache or node";
+    let told = "2 busy threads migrate between cores 59 times/s; of 40 migrations with known cores, 12 went to another \
+                cache or node";
     assert_eq!(text(&findings, "moves"), told);
     assert_eq!(found(&findings, "moves").expect("there is one").key, Some('p'), "p mends it");
 
@@ -98,10 +99,10 @@ fn backlog_trouble_names_the_worst_core() {
     let findings = at_once(&metrics);
     assert_eq!(
         text(&findings, "softnet"),
-        "core 2 drops 120 packets/s because its backlog is full; 150 packets/s on 2 cores together \
+        "core 2 drops 120 packets/s: its backlog is full; 150 packets/s on 2 cores together \
          (net.core.netdev_max_backlog)"
     );
-    assert!(text(&findings, "squeeze").starts_with("core 2 has more packets waiting"), "squeezes are told too");
+    assert!(text(&findings, "squeeze").starts_with("core 2 exhausts its softirq budget"), "squeezes are told too");
     assert_eq!(findings[0].id, "softnet", "lost packets come first");
 }
 
@@ -116,7 +117,7 @@ fn two_busy_threads_on_one_core_are_told_once_it_lasts() {
         if samples < 3 {
             assert_eq!(told, "no finding 'same_core'", "{samples} samples may be chance");
         } else {
-            assert_eq!(told, "2 busy threads (39081, 39082) share core 1 and wait up to 48 % of the time");
+            assert_eq!(told, "2 busy threads (39081, 39082) compete for core 1, each waiting up to 48 % of the time");
         }
     }
 }
@@ -131,7 +132,7 @@ fn a_move_stays_told_for_some_seconds() {
         derivation.advance(Item::Sample(Box::new(sample(&machine.metrics()))));
         ticks += 1;
         if let Some(told) = found(&all(&machine.metrics(), derivation.history()), "moves") {
-            assert_eq!(told.text, "1 busy thread moved from core to core once in the last 5 s", "as often as it did");
+            assert_eq!(told.text, "1 busy thread migrated between cores once in the last 5 s", "as often as it did");
             assert_eq!((told.numbers[1], told.key), (("moves_per_s", 0.2), None), "and no pin is offered for that");
         }
         assert!(ticks < 100, "an old move is forgotten");
@@ -143,14 +144,14 @@ fn a_move_stays_told_for_some_seconds() {
 fn late_ticks_are_counted_and_the_remedy_named() {
     let mut metrics = Machine::small(2).metrics();
     metrics.own.late_ticks = 12;
-    let told = "12 ticks of vnettop were late since its start, waiting for a core; rates are over the true time all the same; \
-                as root or with CAP_SYS_NICE its sampler can go first";
+    let told = "12 samples were late since the start, because the CPU was busy; rates are still correct; as root or \
+                with CAP_SYS_NICE vnettop can sample at real-time priority";
     assert_eq!(text(&at_once(&metrics), "late"), told);
     for (why, words) in [
         (Ordinary::NoRight, "as root or with CAP_SYS_NICE"),
         (Ordinary::NotAsked, "without --no-realtime"),
         (Ordinary::Refused, "cpu.rt_runtime_us"),
-        (Ordinary::GivenBack, "gave its real-time priority back"),
+        (Ordinary::GivenBack, "gave up real-time priority"),
     ] {
         metrics.own.ordinary = Some(why);
         let told = text(&at_once(&metrics), "late");

@@ -28,8 +28,8 @@ pub(super) fn moving(scene: &LintScene<'_>) -> Option<Said> {
         return None;
     }
     let at_least = if moving.iter().any(|thread| thread.evidence == Evidence::Sampled) { "at least " } else { "" };
-    let verb = if moving.len() == 1 { "moves" } else { "move" };
-    Some(said(scene, &moving, per_s, &format!("{verb} from core to core, {at_least}{} times/s{over}", rate(per_s))))
+    let verb = if moving.len() == 1 { "migrates" } else { "migrate" };
+    Some(said(scene, &moving, per_s, &format!("{verb} between cores {at_least}{} times/s{over}", rate(per_s))))
 }
 
 /// Busy threads that moved a moment ago and not often enough for a rate: between two moves the rate of one interval is zero.
@@ -39,7 +39,7 @@ pub(super) fn moved_lately(scene: &LintScene<'_>) -> Option<Said> {
     let lately: usize = moving.iter().map(|thread| moves_lately(thread, scene.metrics, scene.history)).sum();
     let times = if lately == 1 { "once".to_owned() } else { format!("{lately} times") };
     (per_s < LEAST_RATE && lately > 0).then(|| {
-        let often = format!("moved from core to core {times} in the last {RECENT_S:.0} s");
+        let often = format!("migrated between cores {times} in the last {RECENT_S:.0} s");
         said(scene, &moving, lately as f64 / RECENT_S, &often)
     })
 }
@@ -68,7 +68,7 @@ fn said(scene: &LintScene<'_>, moving: &[&ThreadMetrics], per_s: f64, often: &st
     let far: u64 = classes().map(|c| c.node + c.socket).sum();
     let threads = plural(moving.len(), "busy thread");
     let crossing = if seen > 0 && scene.metrics.facts.topology.nodes > 1 {
-        format!("; of {seen} moves whose cores were seen, {far} went to another cache or node")
+        format!("; of {seen} migrations with known cores, {far} went to another cache or node")
     } else {
         String::new()
     };
@@ -126,10 +126,11 @@ pub(super) fn on_the_same_core(scene: &LintScene<'_>) -> Option<Said> {
     let core = together[0].0;
     let tids: Vec<String> = together.iter().map(|(_, thread)| thread.sample.id.tid.to_string()).collect();
     let waits = together.iter().filter_map(|(_, thread)| thread.wait).reduce(f64::max);
-    let waiting = waits.map_or_else(String::new, |wait| format!(" and wait up to {:.0} % of the time", wait * 100.0));
+    let waiting =
+        waits.map_or_else(String::new, |wait| format!(", each waiting up to {:.0} % of the time", wait * 100.0));
     let mut numbers = vec![("core", f64::from(core)), ("threads", count(together.len()))];
     numbers.extend(waits.map(|wait| ("wait", wait)));
-    let text = format!("{} busy threads ({}) share core {core}{waiting}", together.len(), tids.join(", "));
+    let text = format!("{} busy threads ({}) compete for core {core}{waiting}", together.len(), tids.join(", "));
     Some(Said { text, cost: waits, numbers })
 }
 
@@ -152,7 +153,7 @@ pub(super) fn among_interrupts(scene: &LintScene<'_>) -> Option<Said> {
     let (thread, share) = threads.max_by(|one, other| one.1.total_cmp(&other.1))?;
     (share >= INTERRUPTED && recent.seconds() >= WATCHED_S).then(|| Said {
         text: format!(
-            "thread {} shares core {} with interrupts and softirqs of others, {} % of its time",
+            "thread {} shares core {} with others' interrupts and softirqs ({} % of the time)",
             thread.sample.id.tid,
             thread.sample.core,
             percent(share)

@@ -50,7 +50,7 @@ pub const SHARED: &str =
     "the kernel counts the datagrams of a namespace, not of a socket: the streams of this test have one rate together";
 const TOO_MANY: &str =
     "several UDP tests send from, or arrive in, one namespace, and the kernel counts their datagrams together";
-const BOTH_WAYS: &str = "datagrams go both ways, and UDP does not tell which socket sends";
+const BOTH_WAYS: &str = "datagrams go in both directions, and UDP does not show which socket sends";
 const BATCHED: &str = "--gsro gives several datagrams to the kernel at once, which counts them as one";
 const NO_LENGTH: &str = "the length of its datagrams is not known: its client is no watched iperf3 or iperf";
 const NO_CONTROL: &str =

@@ -32,7 +32,7 @@ pub struct MaskChange {
     pub was_pin: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Masks {
     threads: HashMap<ThreadId, Mask>,
     /// Set by vnettop, not yet seen: a sample may be older than the pin it follows.
@@ -45,7 +45,7 @@ pub(super) struct Masks {
     online: CoreSet,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Mask {
     allowed: CoreSet,
     is_pin: bool,

@@ -44,7 +44,7 @@ const CHANCE: f64 = 0.05;
 /// What `recent` means, ns.
 const RECENT_NS: u64 = 5_000_000_000;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Surroundings {
     ticks: VecDeque<SurroundingsTick>,
 }

@@ -103,12 +103,9 @@ fn text(findings: &[Finding], id: &str) -> String {
 fn moves_that_cost_something_are_named_with_their_price_and_the_key() {
     let findings = WatchedMachine::new(Machine::kunpeng().pair(5, 91)).moved(0.4, true).until(30);
     let told = text(&findings, "jitter");
-    let begins = told.starts_with("JITTER ") && told.contains(" over 30 s (100 ms bins of 2 connections). 4.");
-    assert!(begins && told.contains(" moves/s, 4."), "{told}");
-    assert!(
-        told.contains("; bins with a move run at 2") && told.contains(", others at 34.9; a move costs about 2"),
-        "{told}"
-    );
+    let begins = told.starts_with("Unsteady: ") && told.contains(" over 30 s (100 ms bins of 2 connections). ");
+    assert!(begins && told.contains(" migrations/s, 4."), "{told}");
+    assert!(told.contains(" while threads migrate, 34.9 otherwise; each migration costs ≈ 2"), "{told}");
     let finding = findings.iter().find(|finding| finding.id == "jitter").expect("just seen");
     assert_eq!(finding.key, Some('p'), "p mends it");
     let bytes = finding.numbers.iter().find(|(name, _)| *name == "bytes_per_move").expect("its price").1;
@@ -120,7 +117,7 @@ fn moves_that_cost_something_are_named_with_their_price_and_the_key() {
 #[test]
 fn a_pin_begins_a_new_inquiry() {
     let mut watched = WatchedMachine::new(Machine::kunpeng().pair(5, 91)).moved(0.4, true);
-    assert!(text(&watched.until(20), "jitter").starts_with("JITTER"), "moves cost something");
+    assert!(text(&watched.until(20), "jitter").starts_with("Unsteady"), "moves cost something");
     let (old, new) = (CoreSet::single(0), CoreSet::single(1));
     let thread = ThreadId { pid: 39081, tid: 39081, start: 7 };
     watched.inquiry.event(&Event::Pinned { thread, old, asked: new.clone(), got: new, at_ns: 0 });
@@ -152,11 +149,12 @@ fn jitter_without_a_known_cause_says_so_and_what_it_follows_instead() {
     let findings = watched.until(30);
     let told = text(&findings, "jitter_unexplained");
     assert!(
-        told.contains(" moves/s, which are not shown to cause it; the rate falls with steal on their cores (1"),
+        told.contains(" The rate falls with steal on their cores (1")
+            && told.ends_with(" migrations/s, which are not shown to cause it"),
         "{told}"
     );
     assert!(told.contains("correlation −"), "{told}");
-    assert!(text(&findings, "steal").starts_with("the hypervisor takes "), "steal is told on its own too");
+    assert!(text(&findings, "steal").contains(" % steal on your threads' cores"), "steal is told on its own too");
     assert!(text(&findings, "jitter").starts_with("no finding"), "moves are not blamed");
 
     watched = WatchedMachine::new(Machine::small(4).pair(0, 1)).moved(0.0, false);
@@ -164,7 +162,9 @@ fn jitter_without_a_known_cause_says_so_and_what_it_follows_instead() {
     watched.bins.iter_mut().for_each(|bin| bin.bits_per_s = Some(20e9 * (1.0 + 0.2 * chance.normal())));
     let told = text(&watched.until(30), "jitter_unexplained");
     assert!(
-        told.ends_with("No moves; the rate follows neither steal nor softirqs of others, waiting or squeezes"),
+        told.ends_with(
+            "No cause found: no migrations, and steal, other softirqs, CPU wait and squeezes do not correlate with it"
+        ),
         "{told}"
     );
     assert!(
@@ -180,7 +180,7 @@ fn moves_are_told_over_the_time_of_the_spread_not_of_one_tick() {
     let told = text(&watched.until(30), "moves");
     let wanted = format!("{:.1} times/s over 30 s", watched.inquiry.conclusion().moves_per_s);
     assert!(told.contains(&wanted) && wanted.starts_with("2.") || wanted.starts_with("3."), "{wanted}: {told}");
-    assert!(told.starts_with("1 busy thread moves from core to core, "), "{told}");
+    assert!(told.starts_with("1 busy thread migrates between cores "), "{told}");
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn ends_on_different_nodes_and_on_siblings_are_told_once_they_stay() {
 fn a_core_shared_with_interrupts_of_others_is_told() {
     let machine = Machine::small(4).pair(0, 1).interrupted("1", 0.3);
     let told = text(&WatchedMachine::new(machine).until(5), "shared_core");
-    assert_eq!(told, "thread 39082 shares core 1 with interrupts and softirqs of others, 30 % of its time");
+    assert_eq!(told, "thread 39082 shares core 1 with others' interrupts and softirqs (30 % of the time)");
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn a_mask_that_something_else_changed_is_told_and_vnettops_own_is_not() {
     assert!(text(&watched.until(5), "mask_changed").starts_with("no finding"), "vnettop's own pin");
     watched.change = |_, _| {};
     let told = text(&watched.until(7), "mask_changed");
-    let wanted = "something else than this vnettop undid the pin of thread 39081: cores 2 → 0-3 (an iperf3 server does it after a \
+    let wanted = "another program undid the pin of thread 39081: cores 2 → 0-3 (an iperf3 server does it after a \
                   client's -A n,m)";
     assert_eq!(told, wanted);
     assert!(text(&watched.until(60), "mask_changed").starts_with("no finding"), "told for half a minute");
@@ -260,7 +260,7 @@ fn a_core_that_goes_offline_and_comes_back_is_no_change_of_masks() {
         metrics.threads[0].sample.allowed = "2".parse().ok();
     };
     let told = text(&watched.until(12), "mask_changed");
-    assert!(told.starts_with("something else than this vnettop changed the mask of thread 39081: cores 0-"), "{told}");
+    assert!(told.starts_with("another program changed the affinity of thread 39081: cores 0-"), "{told}");
 }
 
 #[test]
@@ -306,15 +306,14 @@ fn the_traps_of_iperf3_are_told() {
     );
     watched.flows = (1..=9).map(flow).collect();
     let told = text(&watched.until(4), "iperf3_single");
-    assert!(told.starts_with("iperf3 39082 carries 8 streams in one thread, so one core is all they get"), "{told}");
+    assert!(told.starts_with("iperf3 (39082) runs 8 streams in one thread, so they share one core"), "{told}");
 
     let machine = Machine::small(4).thread(39082, 39083, Side::Client, 1).thread_with(39082, 39082, 0, |main| {
         (main.sample.duty, main.cpu) = (Duty::Control, Some(0.0));
         main.sample.allowed = Some(CoreSet::single(0));
     });
     let told = text(&WatchedMachine::new(machine).until(3), "iperf3_main");
-    let wanted =
-        "only the main thread of iperf3 39082 is pinned (core 0), and it carries nothing: its workers may run on 0-3";
+    let wanted = "only the main thread of iperf3 (39082) is pinned (core 0); it carries no traffic, and its workers may run on 0-3";
     assert_eq!(told, wanted);
 }
 
@@ -354,8 +353,8 @@ fn coarse_counts_are_said_to_be_too_coarse() {
     }
     let findings = watched.until(30);
     assert!(text(&findings, "jitter").starts_with("no finding"), "half a second says too little: {findings:?}");
-    assert!(text(&findings, "jitter_unexplained").starts_with("JITTER "), "that it swings is said: {findings:?}");
-    assert!(text(&findings, "untraced").contains("as root each is traced"), "and what would tell: {findings:?}");
+    assert!(text(&findings, "jitter_unexplained").starts_with("Unsteady: "), "that it swings is said: {findings:?}");
+    assert!(text(&findings, "untraced").contains("run as root to trace each"), "and what would tell: {findings:?}");
     watched.bins.extend(watched.bins.clone().into_iter().map(|bin| Bin {
         from_ns: bin.from_ns + 30_000_000_000,
         to_ns: bin.to_ns + 30_000_000_000,
@@ -370,5 +369,5 @@ fn coarse_counts_are_said_to_be_too_coarse() {
         (metrics.own.interval_ns, metrics.trace) = (TICK_NS, Some((TraceSource::Perf, 9)));
     };
     let sampled = watched.until(55);
-    assert!(text(&sampled, "untraced").contains("perf loses some"), "perf is called by its name: {sampled:?}");
+    assert!(text(&sampled, "untraced").contains("perf misses some"), "perf is called by its name: {sampled:?}");
 }

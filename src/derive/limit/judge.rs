@@ -85,7 +85,7 @@ fn paced(scene: &Scene) -> Option<Limit> {
 
 fn claimed(scene: &Scene) -> Option<Limit> {
     let claim = scene.claim.as_ref().filter(|claim| claim.bits_per_s >= CLAIMED * claim.speed)?;
-    let text = format!("link speed: {} moves {} of its {}", claim.name, speed(claim.bits_per_s), speed(claim.speed));
+    let text = format!("link speed: {} carries {} of its {}", claim.name, speed(claim.bits_per_s), speed(claim.speed));
     let numbers = vec![("claim_bits_per_s", claim.speed), ("bits_per_s", claim.bits_per_s)];
     Some(Limit { name: Some(claim.name.clone()), ..Limit::new(LimitKind::Claim, text, numbers) })
 }
@@ -93,7 +93,7 @@ fn claimed(scene: &Scene) -> Option<Limit> {
 fn quota(scene: &Scene) -> Option<Limit> {
     let quota = scene.quota.filter(|quota| quota.throttled >= THROTTLED)?;
     let text = format!(
-        "CPU quota: its cgroup may use {} % of a core, and is stopped in {} % of its periods",
+        "CPU quota: its cgroup may use {} % of a core; throttled in {} % of its periods",
         percent(quota.cores),
         percent(quota.throttled)
     );
@@ -122,8 +122,7 @@ fn lost_datagrams(scene: &Scene) -> Option<Limit> {
 /// Datagrams that no place on this machine tells of.
 fn missing(scene: &Scene) -> Option<Limit> {
     let missing = scene.missing.filter(|&missing| missing >= MISSING && scene.losses.is_empty())?;
-    let text =
-        format!("losses: {} % of the datagrams do not arrive, and no counter here tells where", percent(missing));
+    let text = format!("losses: {} % of datagrams do not arrive, and no counter here shows where", percent(missing));
     Some(Limit { name: Some("unknown".to_owned()), ..Limit::new(LimitKind::Loss, text, vec![("share", missing)]) })
 }
 
@@ -147,7 +146,7 @@ fn lost_segments(scene: &Scene) -> Option<Limit> {
 
 fn how_many(lost: &LossAt) -> String {
     match lost.share.filter(|share| *share >= 0.0005) {
-        Some(share) => format!("{} % of the packets lost", percent(share)),
+        Some(share) => format!("{} % of packets lost", percent(share)),
         None => format!("{} packets/s lost", rate(lost.packets_per_s)),
     }
 }
@@ -180,10 +179,10 @@ fn window(scene: &Scene) -> Option<Limit> {
         return None;
     }
     Some(if busy.rwnd >= busy.sndbuf {
-        let text = format!("receive window: full {} % of the time, so the sender has to wait", percent(busy.rwnd));
+        let text = format!("receive window: full {} % of the time, so the sender waits", percent(busy.rwnd));
         Limit::new(LimitKind::ReceiveWindow, text, numbers)
     } else {
-        let text = format!("send buffer: {} % of the time it is full and all of it under way", percent(busy.sndbuf));
+        let text = format!("send buffer: {} % of the time full, and all of it in flight", percent(busy.sndbuf));
         Limit::new(LimitKind::SendBuffer, text, numbers)
     })
 }
@@ -198,14 +197,14 @@ fn congestion(scene: &Scene) -> Option<Limit> {
     if let (true, Some(paced), Some(bits)) = (name.starts_with("bbr"), tcp.paced, scene.rate)
         && bits >= PACED * paced
     {
-        let text = format!("pacing: {name} sends at the {} that it found the way to have", speed(paced));
+        let text = format!("pacing: {name} sends at {}, its estimate of the path's bandwidth", speed(paced));
         let limit = Limit::new(LimitKind::Pacing, text, vec![("pacing_bits_per_s", paced), ("bits_per_s", bits)]);
         return Some(Limit { name: Some(name), ..limit });
     }
     let (cwnd, rtt) = (tcp.cwnd_bytes?, tcp.rtt_us?);
     (tcp.under_way? >= UNDER_WAY && tcp.busy.is_none_or(|busy| busy.all >= BUSY)).then(|| {
         let again = match tcp.retransmits_per_s {
-            again if again >= LOST_SEGMENTS_PER_S => format!("; {} segments/s are sent again", rate(again)),
+            again if again >= LOST_SEGMENTS_PER_S => format!("; {} segments/s retransmitted", rate(again)),
             _ => String::new(),
         };
         let rtt_ms = rtt / 1e3;
@@ -234,7 +233,7 @@ fn application(scene: &Scene) -> Option<Limit> {
         return Some(limit(text, vec![("nothing_to_send", nothing)]));
     }
     let no_more = tcp.app_limited.filter(|&no_more| no_more >= NO_MORE)?;
-    let text = format!("application: {who} gives TCP less to send than the way would take");
+    let text = format!("application: {who} gives TCP less to send than the path could carry");
     Some(limit(text, vec![("app_limited", no_more)]))
 }
 

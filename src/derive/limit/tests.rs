@@ -106,7 +106,7 @@ fn a_full_core_is_named_with_whose_work_fills_it() {
     is("both ends on one", &both, LimitKind::OwnThread, text);
     let restless = Thread { cores: vec![(0, 0.5), (1, 0.46)], ..thread(SENDER, 0, 0.96, 0.01) };
     let moves = full(vec![core(0, 0.6, 0.0), core(1, 0.6, 0.0)], vec![restless]);
-    let text = "a thread is full: 96 % of a core by iperf3 client (tid 50)";
+    let text = "one thread is at its limit: 96 % of a core by iperf3 client (tid 50)";
     is("a thread that moves", &moves, LimitKind::OwnThread, text);
     let capped = Scene { clock: Some((1.2e6, 3e6)), ..sender };
     let text = "core 0 is full at 1.2 of 3.0 GHz: 80 % iperf3 client (tid 50), 20 % its softirqs";
@@ -153,7 +153,7 @@ fn others_are_named_where_a_thread_of_the_test_waits_for_them() {
     let text = "core 0 is full: 40 % taken by the hypervisor, 60 % iperf3 client (tid 50)";
     is("the hypervisor", &stolen, LimitKind::Steal, text);
     let throttled = Scene { quota: Some(QuotaUse { cores: 0.2, throttled: 0.98 }), ..beside(0.5, 0.49) };
-    let text = "CPU quota: its cgroup may use 20 % of a core, and is stopped in 98 % of its periods";
+    let text = "CPU quota: its cgroup may use 20 % of a core; throttled in 98 % of its periods";
     is("a quota goes before it", &throttled, LimitKind::Quota, text);
     let rare = Scene { quota: Some(QuotaUse { cores: 2.0, throttled: 0.05 }), ..tcp() };
     assert_eq!(judge(&rare).kind, LimitKind::Nothing, "one that is hardly ever used up");
@@ -172,7 +172,7 @@ fn a_ceiling_that_is_reached_goes_before_all() {
     let text = "pacing: 96 Mbit/s of the 100 Mbit/s that SO_MAX_PACING_RATE allows";
     is("iperf3 --fq-rate", &paced, LimitKind::Pacing, text);
     let claim = Some(RealSpeed { name: "eth0".to_owned(), bits_per_s: 984e6, speed: 1e9 });
-    let text = "link speed: eth0 moves 984 Mbit/s of its 1 Gbit/s";
+    let text = "link speed: eth0 carries 984 Mbit/s of its 1 Gbit/s";
     is("a real speed", &Scene { claim: claim.clone(), ..tcp() }, LimitKind::Claim, text);
     let slow = Scene { claim: claim.map(|claim| RealSpeed { bits_per_s: 900e6, ..claim }), ..tcp() };
     assert_eq!(judge(&slow).kind, LimitKind::Nothing, "that is not reached");
@@ -181,9 +181,9 @@ fn a_ceiling_that_is_reached_goes_before_all() {
 #[test]
 fn what_tcp_waits_for_is_told_by_itself() {
     let limited = |rwnd, sndbuf| with_tcp(|tcp| tcp.busy = busy(1.0, rwnd, sndbuf));
-    let text = "receive window: full 92 % of the time, so the sender has to wait";
+    let text = "receive window: full 92 % of the time, so the sender waits";
     is("a small window", &limited(0.92, 0.0), LimitKind::ReceiveWindow, text);
-    let text = "send buffer: 78 % of the time it is full and all of it under way";
+    let text = "send buffer: 78 % of the time full, and all of it in flight";
     is("a small buffer", &limited(0.1, 0.78), LimitKind::SendBuffer, text);
     let idle = with_tcp(|tcp| (tcp.busy, tcp.app_limited) = (busy(1.0, 0.0, 0.1), Some(1.0)));
     assert_eq!(judge(&idle).kind, LimitKind::SendBuffer, "a program that waits for a buffer has more to send");
@@ -191,19 +191,19 @@ fn what_tcp_waits_for_is_told_by_itself() {
     let text = "congestion window (cubic): 140 kB in each 20.0 ms round trip";
     is("a small congestion window", &under_way, LimitKind::CongestionWindow, text);
     let again = with_tcp(|tcp| (tcp.under_way, tcp.retransmits_per_s) = (Some(0.98), 12.0));
-    let text = "congestion window (cubic): 140 kB in each 20.0 ms round trip; 12 segments/s are sent again";
+    let text = "congestion window (cubic): 140 kB in each 20.0 ms round trip; 12 segments/s retransmitted";
     is("with what makes it small", &again, LimitKind::CongestionWindow, text);
     let bbr = Scene {
         rate: Some(94e6),
         ..with_tcp(|tcp| (tcp.congestion, tcp.paced) = (Some(Congestion::new(b"bbr")), Some(95e6)))
     };
-    let text = "pacing: bbr sends at the 95 Mbit/s that it found the way to have";
+    let text = "pacing: bbr sends at 95 Mbit/s, its estimate of the path's bandwidth";
     is("BBR", &bbr, LimitKind::Pacing, text);
     let rarely = with_tcp(|tcp| (tcp.busy, tcp.app_limited) = (busy(0.3, 0.0, 0.0), Some(1.0)));
     let text = "application: iperf3 gives TCP nothing to send 70 % of the time";
     is("a program that rests", &rarely, LimitKind::Application, text);
     let little = with_tcp(|tcp| tcp.app_limited = Some(1.0));
-    let text = "application: iperf3 gives TCP less to send than the way would take";
+    let text = "application: iperf3 gives TCP less to send than the path could carry";
     is("one that sends a little, over a long way", &little, LimitKind::Application, text);
     let old = with_tcp(|tcp| (tcp.busy, tcp.app_limited, tcp.under_way) = (None, None, None));
     assert_eq!(judge(&old).kind, LimitKind::Nothing, "a kernel that does not tell");
@@ -213,7 +213,7 @@ fn what_tcp_waits_for_is_told_by_itself() {
 fn what_is_lost_is_told_with_its_place() {
     let buffer = lost("receive_buffer", "in the receiver's socket buffer", Some(0.12));
     let with = |losses: Vec<LossAt>, scene| Scene { losses, ..scene };
-    let text = "losses: 12 % of the packets lost in the receiver's socket buffer";
+    let text = "losses: 12 % of packets lost in the receiver's socket buffer";
     let asked = Scene { asked: Some(100e6), ..udp() };
     let limit = is("a small buffer", &with(vec![buffer.clone()], asked.clone()), LimitKind::Loss, text);
     assert_eq!(limit.name.as_deref(), Some("receive_buffer"));
@@ -222,13 +222,13 @@ fn what_is_lost_is_told_with_its_place() {
         threads: vec![thread(SENDER, 0, 0.5, 0.0), thread(RECEIVER, 1, 0.98, 0.0)],
         ..with(vec![buffer], asked.clone())
     };
-    let text = "core 1 is full: 98 % iperf3 server (tid 90); 12 % of the packets lost";
+    let text = "core 1 is full: 98 % iperf3 server (tid 90); 12 % of packets lost";
     is("not the buffer, but who does not empty it", &behind, LimitKind::OwnThread, text);
     let unmissed = lost("receive_buffer", "in the receiver's socket buffer", Some(0.001));
     let text = "application: iperf3 sends the 100 Mbit/s it was asked for";
     is("one in a thousand", &with(vec![unmissed], asked), LimitKind::Application, text);
     let nowhere = Scene { missing: Some(0.12), asked: Some(100e6), ..udp() };
-    let text = "losses: 12 % of the datagrams do not arrive, and no counter here tells where";
+    let text = "losses: 12 % of datagrams do not arrive, and no counter here shows where";
     is("on another machine", &nowhere, LimitKind::Loss, text);
     let backlog = LossAt { core: Some(2), ..lost("backlog", "in the full backlog of core 2", None) };
     let full = Scene { handling: CoreSet::single(2), cores: vec![core(2, 0.0, 0.99)], ..with(vec![backlog], udp()) };

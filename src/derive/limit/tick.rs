@@ -9,7 +9,7 @@ use crate::sample::{CoreId, HopWay, LinkKey, Proto, QdiscCounters, Quota, Sample
 use compact_str::CompactString;
 use std::collections::BTreeSet;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Tick {
     pub at_ns: u64,
     pub seconds: f64,
@@ -27,7 +27,7 @@ pub(super) struct Tick {
     pub claims: Vec<(LinkKey, bool, f64)>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct ThreadTick {
     pub id: ThreadId,
     pub core: CoreId,
@@ -57,7 +57,7 @@ impl Tick {
 }
 
 /// Sums over the connections of the test.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct TcpTick {
     pub busy: Mean,
     pub rwnd: Mean,
@@ -67,7 +67,7 @@ pub(super) struct TcpTick {
     pub retransmits_per_s: f64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct HeldTick {
     pub link: LinkKey,
     pub kind: CompactString,

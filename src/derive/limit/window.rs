@@ -23,7 +23,7 @@ const SOFTIRQ: f64 = 0.4;
 type Spot = (LossPlace, Option<u64>, Option<LinkKey>);
 
 /// The ticks of the last second, and what was lost in the last five.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Window {
     ticks: VecDeque<Tick>,
     lost: VecDeque<(u64, Loss)>,

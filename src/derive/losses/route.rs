@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 const BUSY: f64 = 0.1;
 
 /// The way of all watched flows together.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Route {
     sent: BTreeSet<LinkKey>,
     received: BTreeSet<LinkKey>,

@@ -12,7 +12,7 @@ use crate::sample::{FlowPath, HopWay, LinkKey, OvsSwitch};
 pub(super) const UNHEARD: &str = "ovs_dp_process_packet";
 
 /// A datapath on the way.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct CrossedDatapath<'a> {
     /// The link that stands for it: its bridge's own, where that is a hop, or else the first port.
     pub link: LinkKey,

@@ -25,7 +25,7 @@ pub struct DatapathRates {
 }
 
 /// The datapaths of the sample before.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(in crate::derive) struct Datapaths {
     known: Vec<DatapathMetrics>,
 }

@@ -86,7 +86,7 @@ fn measured(metrics: &Metrics, hop: &Hop) -> Option<Softirq> {
 /// Where the packets begin.
 fn sender(metrics: &Metrics, connection: &Connection, path: &FlowPath) -> Result<Softirq, String> {
     if path.netns == 0 {
-        return Err("where the flow comes from is not seen".to_owned());
+        return Err("the flow's source is not visible".to_owned());
     }
     let pid = connection.from.pid.ok_or("the sender is not a watched process")?;
     let handles = |core: u32| {
@@ -104,9 +104,9 @@ fn sender(metrics: &Metrics, connection: &Connection, path: &FlowPath) -> Result
 fn next(metrics: &Metrics, before: Option<&Hop>, hop: &Hop, at: Result<Softirq, String>) -> Result<Softirq, String> {
     let link = &*metrics
         .link(hop.link)
-        .ok_or("the link is not listed: it has gone, or its namespace was not asked for (--netns)")?
+        .ok_or("the link is not listed: it is gone, or its namespace is not selected (--netns)")?
         .facts;
-    let at = if hop.by == HopBy::Proxy { Err("a proxy's threads send it on".to_owned()) } else { at };
+    let at = if hop.by == HopBy::Proxy { Err("a proxy's threads forward it".to_owned()) } else { at };
     match hop.way {
         _ if hop.by == HopBy::Local => {}
         HopWay::Received => {}
@@ -146,7 +146,7 @@ fn handed_on(link: &LinkFacts) -> Result<(), String> {
         _ if link.ifindex.kernel().is_none() => Err("only Open vSwitch knows where it is handled".to_owned()),
         Kind::Tun | Kind::Tap => Err(format!("the program that holds {} handles it", link.name)),
         Kind::Other(kind) if !OTHERS.contains(&kind.as_str()) => {
-            Err(format!("how a link of kind {kind} hands packets on is not known"))
+            Err(format!("how a link of kind {kind} passes packets on is not known"))
         }
         _ => Ok(()),
     }
@@ -193,10 +193,7 @@ fn spread(
         return at;
     }
     if matches!(link.kind, Kind::Vlan | Kind::Macvlan | Kind::Macvtap | Kind::Ipvlan) {
-        return Err(format!(
-            "whether RPS of {} is asked is not known: what is below it has taken the packets",
-            link.name
-        ));
+        return Err(format!("whether RPS of {} is used is not known: the link below it takes the packets", link.name));
     }
     let mut cores: CoreSet = masks.iter().flat_map(CoreSet::iter).collect();
     if masks.iter().any(CoreSet::is_empty) {

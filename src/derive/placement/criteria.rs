@@ -166,8 +166,8 @@ static FINE: [Criterion; 8] = [
     Criterion {
         value: |_, core| core.housekeeping,
         against: |no| match no.other.core {
-            0 => "it does the machine's odd jobs".to_owned(),
-            _ => "beside core 0, which does the machine's odd jobs".to_owned(),
+            0 => "it also runs housekeeping".to_owned(),
+            _ => "beside core 0, which also runs housekeeping".to_owned(),
         },
     },
 ];

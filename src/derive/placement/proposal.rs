@@ -44,8 +44,8 @@ impl Step {
     pub fn others(&self) -> Option<String> {
         let as_good = match self.as_good.len() {
             0 => None,
-            1 => Some(format!("core {} would do as well", self.as_good)),
-            _ => Some(format!("cores {} would do as well", self.as_good)),
+            1 => Some(format!("core {} is as good", self.as_good)),
+            _ => Some(format!("cores {} are as good", self.as_good)),
         };
         let next = self.runner_up.as_ref().map(|next| format!("core {} next best: {}", next.core, next.why));
         Some([as_good, next].into_iter().flatten().collect::<Vec<_>>().join("; ")).filter(|text| !text.is_empty())

@@ -54,7 +54,7 @@ fn two_cores() {
 fn pinning_to_cores_that_others_keep_busy_is_doubted() {
     let busy = Machine::small(2).pair(0, 1).each_thread(|thread| thread.cpu = Some(0.4)).busy("0-1", 0.6, 0.0);
     let doubt = proposed(&busy).expect("it is proposed all the same").doubt.expect("but doubted");
-    assert!(doubt.starts_with("pinning will probably not help: other work keeps half or more"), "{doubt}");
+    assert!(doubt.starts_with("pinning will probably not help: other processes use half or more"), "{doubt}");
     let free = proposed(&Machine::small(2).pair(0, 1)).expect("proposed");
     assert_eq!(free.doubt, None, "free cores are no reason to doubt");
 }
@@ -168,7 +168,7 @@ fn the_server_sends_when_its_client_runs_in_reverse() {
     });
     let steps = proposed(&machine).expect("a proposal").steps;
     let first = &steps[0];
-    assert!(first.label.contains("server") && first.reason.contains("sends"), "it chooses first: {first:?}");
+    assert!(first.label.contains("server") && first.reason.contains("sender: "), "it chooses first: {first:?}");
     assert!(!steps[1].reason.contains("sends"), "and the client only receives: {:?}", steps[1]);
 }
 

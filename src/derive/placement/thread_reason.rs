@@ -42,8 +42,8 @@ fn reason(
         strength(inputs.topology, core),
         Some(load(inputs.recent, core.core)),
         sharing(inputs, placement, core),
-        core.is_off_memory(busy).then(|| "off the nodes its memory is on: none of those has a core for it".to_owned()),
-        busy.sender.then(|| "sends: the softirq work of its path comes along".to_owned()),
+        core.is_off_memory(busy).then(|| "not on the nodes of its memory: none of them has a core for it".to_owned()),
+        busy.sender.then(|| "sender: its softirq work follows it to this core".to_owned()),
         busy.allowed.note.clone(),
     ];
     parts.into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")

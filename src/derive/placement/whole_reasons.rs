@@ -13,8 +13,7 @@ use std::collections::BTreeSet;
 /// Why the placement will probably not help: bound to a busy core a thread waits, which the scheduler would have spared it.
 pub(super) fn doubt(placement: &Placement) -> Option<String> {
     (placement.taken && !placement.shares).then(|| {
-        "pinning will probably not help: other work keeps half or more of some of these cores busy, and there are no \
-         freer ones"
+        "pinning will probably not help: other processes use half or more of some cores here, and none is freer"
             .to_owned()
     })
 }
@@ -34,7 +33,7 @@ pub(super) fn reasons(inputs: &Inputs<'_>, placement: &Placement) -> Vec<String>
         reasons.push(format!("next best: {name} {cores}"));
     }
     if inputs.recent.seconds() < 2.0 {
-        reasons.push(format!("this rests on {:.1} s of load only", inputs.recent.seconds()));
+        reasons.push(format!("based on only {:.1} s of load", inputs.recent.seconds()));
     }
     reasons
 }
@@ -44,8 +43,8 @@ fn card(inputs: &Inputs<'_>) -> Option<String> {
     let card = inputs.card.as_ref()?;
     let interrupts = match card.interrupted.len() {
         0 => String::new(),
-        1 => format!("; core {} takes interrupts there and is left to them", card.interrupted),
-        _ => format!("; cores {} take interrupts there and are left to them", card.interrupted),
+        1 => format!("; core {} takes interrupts there and is kept for them", card.interrupted),
+        _ => format!("; cores {} take interrupts there and are kept for them", card.interrupted),
     };
     Some(format!("{} carries the traffic and is on node {}{interrupts}", card.name, card.node))
 }
@@ -86,7 +85,7 @@ fn circle(inputs: &Inputs<'_>, placement: &Placement) -> String {
         Some(Circle::Node) => within("node", Circle::Node),
         Some(Circle::Socket) => format!("{}: no node has room for all", within("socket", Circle::Socket)),
         Some(Circle::Machine) | None if topology.cores.iter().all(|place| place.node.is_none()) => {
-            format!("{threads} on cores {}: the machine tells no caches or nodes", cores(&placement.chosen, inputs))
+            format!("{threads} on cores {}: the machine reports no caches or nodes", cores(&placement.chosen, inputs))
         }
         Some(Circle::Machine) | None => {
             format!("{threads} on cores {}: no socket has room for all", cores(&placement.chosen, inputs))

@@ -4,10 +4,10 @@ use crate::derive::Metrics;
 use std::collections::VecDeque;
 
 /// The ticks that are known, oldest first.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Others(VecDeque<OthersTick>);
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct OthersTick {
     from_ns: u64,
     to_ns: u64,

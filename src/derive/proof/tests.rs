@@ -141,7 +141,7 @@ fn the_interval_holds_the_truth_as_often_as_it_says() {
 #[test]
 fn nothing_is_said_of_fewer_than_four_pairs() {
     let card = turns(1, 3, MachineNoise::Still(0.001), 1.5);
-    assert_eq!(card.sentence(), "inconclusive: 3 pairs of phases, 4 are the least");
+    assert_eq!(card.sentence(), "inconclusive: 3 pairs of phases, at least 4 needed");
     let steady = turns(1, 4, MachineNoise::Still(0.0), 1.0);
     let unsure = Card { cv: Some(Difference { is: 0.0, from: -0.145, to: 0.099 }), ..steady };
     assert_eq!(unsure.why_inconclusive(), "the mean stayed within 3 %, the CV changed by −14.5 to +9.9 points");
@@ -266,7 +266,7 @@ fn a_short_time_before_the_pin_is_too_short_and_worse_says_by_what() {
     runner.until(4);
     runner.pin(1);
     let short = runner.until(18).expect("four seconds are a window, too");
-    assert_eq!(short.sentence(), "inconclusive: 2 pairs of phases of 2 s, 4 are the least");
+    assert_eq!(short.sentence(), "inconclusive: 2 pairs of phases of 2 s, at least 4 needed");
     assert_eq!(short.before.jitter.bins, short.after.jitter.bins, "equal windows");
     let mut runner = Runner::new();
     runner.until(20);

@@ -17,7 +17,7 @@ pub const PIECE_NS: u64 = 2_000_000_000;
 const RENEW_NS: u64 = 1_000_000_000;
 
 /// The last pin, and the card that comes of it. Fed with every event and every tick.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Trial {
     pin: Option<PinPress>,
     /// The last pin or restore before that one, ns: earlier bins are of another machine.

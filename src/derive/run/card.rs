@@ -189,7 +189,7 @@ fn findings(seen: &Observation, moves: Option<&MovesSeen>) -> Vec<Seen> {
     findings.retain(|seen| seen.finding.id != "moves" || !stood);
     let moving = findings.iter_mut().map(|seen| &mut seen.finding).find(|finding| finding.id == "moves");
     if let Some((finding, moves)) = moving.zip(moves) {
-        "busy threads are moved from core to core (how often: see moves)".clone_into(&mut finding.text);
+        "busy threads migrate between cores (how often: above)".clone_into(&mut finding.text);
         if let Some((_, per_s)) = finding.numbers.iter_mut().find(|(name, _)| *name == "moves_per_s") {
             *per_s = moves.per_s;
         }
@@ -246,14 +246,14 @@ fn missing(seen: &Observation, asked: &RunAsked, phases: &[CountedStretch], pair
     let settle_s = asked.settle_ns as f64 / 1e9;
     let few = |what: &str, bins: usize| {
         format!(
-            "the {what} was too short: after the first {settle_s} s, which are dropped, {bins} readings of the rate were \
-             left and {LEAST_BINS} are the least; let it run longer, or drop less with --settle"
+            "the {what} was too short: {bins} readings of the rate after the first {settle_s} s, at least \
+             {LEAST_BINS} needed; run longer, or lower --settle"
         )
     };
     let sentence = if seen.watched.is_empty() {
         let names = asked.watch.join(", ");
         format!(
-            "no watched thread was seen ({names} and the command itself): name the benchmark's program with --watch"
+            "no watched thread was found ({names} and the command itself): name the benchmark's program with --watch"
         )
     } else if seen.busy.is_empty() && known(seen.tracks.best().0) == 0 {
         "no watched thread used more than 5 % of a core: name the program that does the work with --watch".to_owned()
@@ -276,8 +276,8 @@ fn missing(seen: &Observation, asked: &RunAsked, phases: &[CountedStretch], pair
         few("pinned part of the run", pinned)
     } else if pairs.len() < 2 {
         format!(
-            "there is {} of an unpinned and a pinned phase, and {LEAST_PAIRS} are the least for a verdict: run longer, or choose a \
-             shorter --stretch",
+            "there is {} of an unpinned and a pinned phase, and a verdict needs at least {LEAST_PAIRS}: run \
+             longer, or use a shorter --phase",
             if pairs.is_empty() { "no pair" } else { "one pair" }
         )
     } else {
@@ -291,19 +291,19 @@ fn never_pinned(seen: &Observation, asked: &RunAsked) -> String {
     let stretch_s = asked.stretch_ns as f64 / 1e9;
     let ran_ns = seen.runs.iter().map(|run| run.to_ns.unwrap_or(run.from_ns).saturating_sub(run.from_ns)).sum::<u64>();
     if seen.busy.is_empty() {
-        "nothing was pinned: no watched thread used more than 5 % of a core, so there was none worth pinning".to_owned()
+        "nothing was pinned: no watched thread used more than 5 % of a core".to_owned()
     } else if asked.repeat > 1 {
         "no run was pinned long enough to compare".to_owned()
     } else if ran_ns >= 2 * asked.stretch_ns && seen.busy_s < stretch_s {
         format!(
-            "nothing was pinned: a watched thread used more than 5 % of a core for {:.1} s only, and an unpinned phase takes \
-             {stretch_s} s; let it work longer, or choose a shorter --stretch",
+            "nothing was pinned: a watched thread used more than 5 % of a core for only {:.1} s; an unpinned phase \
+             takes {stretch_s} s; run longer, or use a shorter --phase",
             seen.busy_s
         )
     } else {
         format!(
-            "the run ended before there was a pinned phase: an unpinned and a pinned one take {} s; run longer, or choose a \
-             shorter --stretch",
+            "the run was over before the first pinned phase: an unpinned and a pinned one take {} s; run longer, or \
+             use a shorter --phase",
             stretch_s * 2.0
         )
     }

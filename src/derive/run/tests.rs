@@ -171,13 +171,13 @@ fn what_is_missing_is_one_sentence() {
     let long = vec![Some(1e9); 100];
     let mut short = observed(PinMode::Compare, 0, &[(0, UNPINNED)], &long);
     short.asked.as_mut().expect("asked").stretch_ns = 15 * S;
-    says(&short, "the run ended before there was a pinned phase");
+    says(&short, "the run was over before the first pinned phase");
     let mut pinned = observed(PinMode::Compare, S, &[(0, UNPINNED), (8 * S + S / 2, PINNED)], &long);
     pinned.pins.insert(ThreadId { pid: 7, tid: 8, start: 9 }, CoreSet::single(1));
     says(&pinned, "pinned part");
     let mut once = observed(PinMode::Compare, 0, &[(0, UNPINNED), (5 * S, PINNED)], &long);
     once.pins.insert(ThreadId { pid: 7, tid: 8, start: 9 }, CoreSet::single(1));
-    says(&once, "there is one pair of an unpinned and a pinned phase, and 4 are the least");
+    says(&once, "there is one pair of an unpinned and a pinned phase, and a verdict needs at least 4");
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn a_comparison_in_which_nothing_was_worth_pinning_says_why() {
     let idle = missing(&|seen| seen.busy.clear());
     assert!(idle.starts_with("nothing was pinned: no watched thread used more than 5 % of a core"), "{idle}");
     let hardly = missing(&|seen| seen.busy_s = 1.5);
-    assert!(hardly.contains("more than 5 % of a core for 1.5 s only, and an unpinned phase takes 4 s"), "{hardly}");
+    assert!(hardly.contains("more than 5 % of a core for only 1.5 s; an unpinned phase takes 4 s"), "{hardly}");
     let unwritten = missing(&|seen| seen.event(&told("nothing was pinned, because the disk is full")));
     assert_eq!(unwritten, "nothing was pinned, because the disk is full", "and it is not said twice");
 }
@@ -216,7 +216,7 @@ fn moves_are_told_of_the_whole_run_and_as_traced_where_each_was() {
     seen.traced = true;
     let card = seen.card().expect("a run");
     let told = &card.findings[0].finding;
-    assert_eq!(told.text, "busy threads are moved from core to core (how often: see moves)", "not of its last seconds");
+    assert_eq!(told.text, "busy threads migrate between cores (how often: above)", "not of its last seconds");
     assert!((told.numbers[1].1 - 20.0).abs() < 0.5, "the figure of the run: {told:?}");
     assert_eq!(card.moves.map(|moves| moves.evidence), Some(Evidence::Counted), "half of them have no class");
     seen.tracks = Tracks::default();

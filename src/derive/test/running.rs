@@ -14,7 +14,7 @@ use std::sync::Arc;
 const LATE_NS: u64 = 1_000_000_000;
 
 /// One that runs, or has just ended.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Running {
     /// None before it is one: a connection that never carries anything is no test.
     pub number: Option<u32>,

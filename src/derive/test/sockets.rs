@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// The sockets of the newest sample.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Sockets {
     /// It stays so, also when its other end has gone.
     tests: BTreeMap<SocketKey, TestKey>,
@@ -18,7 +18,7 @@ pub(super) struct Sockets {
 }
 
 /// Each socket and what it is connected with, who says what it is, and which way packets go.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct MadeOf {
     sockets: Vec<(SocketKey, SocketAddr)>,
     benchmarks: Arc<Vec<Benchmark>>,

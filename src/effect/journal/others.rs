@@ -20,7 +20,7 @@ pub(in crate::effect) struct Claimant {
 impl Claimant {
     /// What is to be done before its threads are free.
     pub(in crate::effect) fn way_out(self) -> &'static str {
-        if self.compares { "wait until its comparison has ended" } else { "press U there" }
+        if self.compares { "wait until its comparison is over" } else { "press U there" }
     }
 }
 
@@ -46,7 +46,8 @@ impl ForeignPins {
                 Err(error) => {
                     let why = unread(&path, &error);
                     return Err(format!(
-                        "what another vnettop (pid {}) has pinned is not known: {why}; end it, or run this one as its user",
+                        "what another vnettop (pid {}) has pinned is not known: {why}; stop it, or run this one as \
+                         its user",
                         owner.pid
                     ));
                 }

@@ -28,18 +28,18 @@ fn undo_puts_back_what_a_killed_vnettop_left() {
     fake.end(102);
     assert_eq!(
         undone(&fake, &dir),
-        "iperf3 server 102 ended, nothing to put back\niperf3 server 101 is back on cores 0-7\n"
+        "iperf3 server 102 has exited, nothing to undo\niperf3 server 101 is back on cores 0-7\n"
     );
     assert_eq!(fake.mask(101), "0-7", "the old mask is in force");
     assert_eq!(journals_in(dir.path()), Vec::<PathBuf>::new(), "a journal that is undone is removed");
-    assert_eq!(undone(&fake, &dir), "nothing to put back: no vnettop left a pin behind\n");
+    assert_eq!(undone(&fake, &dir), "nothing to undo: no vnettop left a pin behind\n");
 }
 
 #[test]
 fn undo_without_any_journal_has_nothing_to_do() {
     let fake = Fake::new();
     let outcome = undo(&mut fake.clone(), std::path::Path::new("/nonexistent/vnettop"));
-    assert_eq!(said(&outcome), "nothing to put back: no vnettop left a pin behind\n");
+    assert_eq!(said(&outcome), "nothing to undo: no vnettop left a pin behind\n");
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn after_a_reboot_there_is_nothing_to_put_back() {
     let (fake, dir) = (Fake::new(), temporary());
     killed_after(&fake, &dir, &[request(101, "4")]);
     fake.0.borrow_mut().boot = "another boot".to_owned();
-    assert_eq!(undone(&fake, &dir), "nothing to put back: no vnettop left a pin behind\n");
+    assert_eq!(undone(&fake, &dir), "nothing to undo: no vnettop left a pin behind\n");
     assert_eq!((fake.mask(101), journals_in(dir.path()).len()), ("4".to_owned(), 0), "no thread is the same one");
 }
 
@@ -113,7 +113,7 @@ fn a_refusal_keeps_the_journal_for_another_try() {
     killed_after(&fake, &dir, &[request(101, "4"), request(102, "5")]);
     fake.change(102, |thread| thread.refuses = Some(libc::EPERM));
     let told = undone(&fake, &dir);
-    let mends = "! iperf3 server 102 keeps its pin: it belongs to another user; taskset -cp 0-7 102 as root puts back";
+    let mends = "! iperf3 server 102 keeps its pin: it belongs to another user; taskset -cp 0-7 102 as root restores";
     assert!(told.contains(mends), "it says why, and what mends it: {told}");
     assert!(!told.contains("XDG_STATE_HOME"), "nobody is told to obey another user's journals: {told}");
     assert!(told.contains("! 1 thread is still pinned: "), "and how many are left: {told}");
@@ -127,8 +127,8 @@ fn someone_elses_mask_is_told_once() {
     killed_after(&fake, &dir, &[request(101, "4")]);
     fake.change(101, |thread| thread.mask = cores("1"));
     let told = undone(&fake, &dir);
-    assert!(told.contains("taskset -cp 0-7 101 puts back"), "the user gets the line: {told}");
-    assert_eq!(undone(&fake, &dir), "nothing to put back: no vnettop left a pin behind\n");
+    assert!(told.contains("taskset -cp 0-7 101 restores"), "the user gets the line: {told}");
+    assert_eq!(undone(&fake, &dir), "nothing to undo: no vnettop left a pin behind\n");
 }
 
 #[test]
@@ -147,11 +147,11 @@ fn damaged_and_hostile_lines_are_told_and_the_others_honoured() {
     file.write_all(hostile.join("\n").as_bytes()).expect("written");
     file.write_all(b"\n\xff\xfe\n").expect("written");
     let told = undone(&fake, &dir);
-    let damaged = told.lines().filter(|line| line.contains("left out")).collect::<Vec<_>>();
+    let damaged = told.lines().filter(|line| line.contains("skipped")).collect::<Vec<_>>();
     assert!(damaged.len() == 1 && damaged[0].starts_with("! 6 lines of "), "they are told in one sentence: {told}");
     assert!(told.contains("iperf3 server 101 is back on cores 0-7\n"), "the sound lines count: {told}");
     assert!(told.contains(".jsonl.damaged"), "the damaged file is kept aside: {told}");
-    assert_eq!(undone(&fake, &dir), "nothing to put back: no vnettop left a pin behind\n", "and is not read again");
+    assert_eq!(undone(&fake, &dir), "nothing to undo: no vnettop left a pin behind\n", "and is not read again");
 }
 
 #[test]
@@ -190,7 +190,10 @@ fn a_mask_that_someone_set_within_a_cpuset_stays() {
     fake.0.borrow_mut().dir = None;
     fake.clone().set_mask(101, &cores("0-4")).expect("someone frees it by hand");
     let told = undone(&fake, &dir);
-    assert!(told.contains("someone else changed it since"), "the pin lies within the cpuset and would be seen: {told}");
+    assert!(
+        told.contains("another program changed it since"),
+        "the pin lies within the cpuset and would be seen: {told}"
+    );
     assert_eq!(fake.mask(101), "0-4");
 }
 
@@ -201,7 +204,7 @@ fn a_directory_that_others_may_write_to_is_not_obeyed() {
     killed_after(&fake, &dir, &[request(101, "4")]);
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).expect("it is ours");
     let told = undone(&fake, &dir);
-    assert!(told.contains("may be written to by others (mode 777)") && told.contains("nothing was put back"), "{told}");
+    assert!(told.contains("is writable by others (mode 777)") && told.contains("nothing was restored"), "{told}");
     assert_eq!(fake.mask(101), "4", "nothing was set");
     let told = said(&hand(&fake, &dir).pin(&[request(102, "5")]));
     assert!(
@@ -212,7 +215,7 @@ fn a_directory_that_others_may_write_to_is_not_obeyed() {
     let journal = journals_in(dir.path()).remove(0);
     fs::set_permissions(&journal, fs::Permissions::from_mode(0o666)).expect("it is ours");
     let told = undone(&fake, &dir);
-    assert!(told.contains("it may be written to by others (mode 666)") && told.contains("left out"), "{told}");
+    assert!(told.contains("it is writable by others (mode 666)") && told.contains("skipped"), "{told}");
     assert_eq!((fake.mask(101), journal.exists()), ("4".to_owned(), true), "nor a journal that others may write to");
 }
 
@@ -227,7 +230,7 @@ fn a_fifo_in_the_place_of_the_directory_or_of_a_journal_is_not_waited_for() {
     fifo(&state);
     let told = said(&undo(&mut fake.clone(), &state));
     assert!(told.contains(&format!("cannot open {}: ", state.display())), "{told}");
-    assert!(told.contains("nothing was put back"), "{told}");
+    assert!(told.contains("nothing was restored"), "{told}");
     fs::remove_file(&state).expect("it was there");
     fs::create_dir(&state).expect("writable");
     fifo(&state.join("pins-1-1.jsonl"));

@@ -40,7 +40,7 @@ fn what_another_vnettop_pinned_is_left_to_it_and_the_rest_is_pinned() {
         said(&outcome),
         "! another vnettop (pid 4711) has pinned iperf3 server 101 and 1 more: press U there, then try again\n\
          iperf3 server 103 is pinned to core 3 (before: 0-7)\n\
-         ! 1 of 3 pinned; U puts them back\n"
+         ! 1 of 3 pinned; U undoes it\n"
     );
     assert_eq!([101, 102, 103].map(|tid| fake.mask(tid)), ["4", "5", "3"], "its pins stand");
     second.restore();
@@ -87,17 +87,14 @@ fn threads_of_a_comparison_stay_its_own_while_they_are_not_pinned() {
     assert_eq!(journals_in(dir.path()).len(), 1, "in an unpinned stretch its journal says that it compares");
     let journal = by_another(&fake, &dir);
     let told = said(&hand(&fake, &dir).pin(&[request(101, "1")]));
-    let expected = "another vnettop (pid 4711) compares pins of iperf3 server 101: wait until its comparison has ended, then try again";
+    let expected = "another vnettop (pid 4711) compares pins of iperf3 server 101: wait until its comparison is \
+                    over, then try again";
     assert!(told.contains(expected), "{told}");
     assert_eq!(fake.mask(101), "0-7", "it is not pinned");
     let told = undone(&fake, &dir);
-    assert_eq!(told, "vnettop 4711 still runs: wait until its comparison has ended\n", "undo says what to do");
+    assert_eq!(told, "vnettop 4711 still runs: wait until its comparison is over\n", "undo says what to do");
     fake.end(OTHER);
-    assert_eq!(
-        undone(&fake, &dir),
-        "nothing to put back: no vnettop left a pin behind\n",
-        "killed there it left no pin"
-    );
+    assert_eq!(undone(&fake, &dir), "nothing to undo: no vnettop left a pin behind\n", "killed there it left no pin");
     assert!(!journal.exists(), "and its journal goes");
 }
 
@@ -156,7 +153,7 @@ fn undo_of_many_goes_back_to_the_mask_from_before_all_of_them() {
     fake.change(102, |thread| thread.start = 6000);
     assert_eq!(
         undone(&fake, &dir),
-        "iperf3 server 102 ended, nothing to put back; its number now belongs to another thread\n\
+        "iperf3 server 102 has exited, nothing to undo; its number now belongs to another thread\n\
          iperf3 server 101 is back on cores 0-7\n"
     );
     assert_eq!((fake.mask(101), fake.mask(102)), ("0-7".to_owned(), "6".to_owned()), "the stranger keeps its mask");
@@ -185,9 +182,5 @@ fn a_line_that_left_a_mask_as_it_was_is_no_pin() {
     fs::write(&journal, text).expect("written");
     fake.change(101, |thread| thread.mask = cores("2"));
     fake.end(OTHER);
-    assert_eq!(
-        undone(&fake, &dir),
-        "nothing to put back: no vnettop left a pin behind\n",
-        "nobody's mask is in question"
-    );
+    assert_eq!(undone(&fake, &dir), "nothing to undo: no vnettop left a pin behind\n", "nobody's mask is in question");
 }

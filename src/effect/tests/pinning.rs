@@ -12,9 +12,8 @@ fn pinned_threads_get_their_cores_and_their_exact_masks_back() {
     let outcome = hand.pin(&[request(101, "4"), request(102, "5")]);
     assert_eq!(
         said(&outcome),
-        "iperf3 server 101 is pinned to core 4 (before: 0-7)\n\
-         iperf3 server 102 is pinned to core 5 (before: 2-5)\n\
-         2 of 2 pinned; U puts them back\n"
+        "iperf3 server 101 is pinned to core 4 (before: 0-7)\niperf3 server 102 is pinned to core 5 (before: 2-5)\n2 \
+         of 2 pinned; U undoes it\n"
     );
     assert_eq!(hand.pins(), 2, "both are in force");
     let Event::Pinned { old, asked, got, .. } = &outcome.events[1] else { panic!("a pin is an event") };
@@ -26,7 +25,7 @@ fn pinned_threads_get_their_cores_and_their_exact_masks_back() {
     assert_eq!(outcome.events.len(), 2, "each restored mask is an event");
     assert_eq!(hand.pins(), 0, "none is left");
     assert_eq!(journals_in(dir.path()), Vec::<PathBuf>::new(), "a journal with nothing in force is removed");
-    assert_eq!(said(&hand.restore()), "nothing to put back: this vnettop has pinned nothing\n");
+    assert_eq!(said(&hand.restore()), "nothing to undo: this vnettop has pinned nothing\n");
 }
 
 #[test]
@@ -60,7 +59,7 @@ fn a_mask_that_the_cpuset_shrinks_is_told() {
     assert_eq!(
         said(&outcome),
         "! iperf3 server 101: asked 0-1, the kernel gave 0: the cpuset of its cgroup allows no more, or the rest is offline\n\
-         1 of 1 pinned; U puts them back\n"
+         1 of 1 pinned; U undoes it\n"
     );
 }
 
@@ -75,7 +74,7 @@ fn what_the_kernel_refuses_has_its_sentence_and_the_others_stay_pinned() {
         "iperf3 server 101 is pinned to core 4 (before: 0-7)\n\
          ! iperf3 server 102 belongs to another user: run vnettop as root or with CAP_SYS_NICE\n\
          ! iperf3 server 103 was not pinned: core 9 is offline or not allowed for it; its mask allows cores 0-7\n\
-         ! 1 of 3 pinned; U puts them back\n"
+         ! 1 of 3 pinned; U undoes it\n"
     );
     assert_eq!((hand.pins(), outcome.events.len()), (1, 1), "only what succeeded is in force");
     assert_eq!(said(&hand.restore()), "iperf3 server 101 is back on cores 0-7\n");
@@ -91,9 +90,9 @@ fn a_thread_that_ended_is_never_pinned_not_even_under_its_reused_number() {
     let outcome = hand.pin(&[request(101, "1"), request(102, "2"), request(103, "3")]);
     assert_eq!(
         said(&outcome),
-        "! iperf3 server 101 ended before it could be pinned\n\
-         ! iperf3 server 102 ended before it could be pinned; its number now belongs to another thread\n\
-         ! iperf3 server 103 ended right after it was pinned\n\
+        "! iperf3 server 101 exited before it could be pinned\n\
+         ! iperf3 server 102 exited before it could be pinned; its number now belongs to another thread\n\
+         ! iperf3 server 103 exited right after it was pinned\n\
          ! 0 of 3 pinned\n"
     );
     assert_eq!(fake.set(), ["103 → 3"], "no mask but that of the living thread was touched");
@@ -107,7 +106,7 @@ fn a_number_that_changes_hands_in_the_very_moment_is_told() {
     let outcome = hand(&fake, &dir).pin(&[request(101, "1")]);
     assert_eq!(
         said(&outcome),
-        "! iperf3 server 101 ended while its mask was set and another thread took its number: \
+        "! iperf3 server 101 exited while its mask was set and another thread took its number: \
          that one may now be limited to core 1; look with taskset -cp 101\n! 0 of 1 pinned\n"
     );
 }
@@ -117,7 +116,7 @@ fn a_mask_set_by_someone_else_in_the_very_moment_is_told() {
     let (fake, dir) = (Fake::new(), temporary());
     fake.change(101, |thread| thread.twist = Some(Twist::SomeoneSets(6)));
     let outcome = hand(&fake, &dir).pin(&[request(101, "1")]);
-    let told = "! iperf3 server 101: asked 1, but it has 6: something else set its mask at the same moment\n";
+    let told = "! iperf3 server 101: asked 1, but it has 6: another program set its mask at the same moment\n";
     assert!(said(&outcome).starts_with(told), "what was read back is told: {}", said(&outcome));
 }
 
@@ -144,10 +143,10 @@ fn a_mask_that_someone_else_set_since_is_left_alone() {
     let outcome = hand.restore();
     assert_eq!(
         said(&outcome),
-        "iperf3 server 103 ended, nothing to put back\n\
+        "iperf3 server 103 has exited, nothing to undo\n\
          iperf3 server 102 is on cores 0-7 already, as before vnettop\n\
-         ! iperf3 server 101 is on core 2, which vnettop did not set: someone else changed it since, so it was left alone; \
-         taskset -cp 0-7 101 puts back what it had before vnettop\n"
+         ! iperf3 server 101 is on core 2, which vnettop did not set; another program changed it since, so it stays; \
+         taskset -cp 0-7 101 restores what it had before vnettop\n"
     );
     assert_eq!(fake.mask(101), "2", "the other's mask stands");
     assert_eq!(hand.pins(), 1, "a pin that was not put back is still known");
@@ -190,7 +189,7 @@ fn readonly_changes_nothing() {
     let (fake, dir) = (Fake::new(), temporary());
     let mut hand = Hand::new(Box::new(fake.clone()), Ok(dir.path().to_owned()), true);
     for outcome in [hand.pin(&[request(101, "4")]), hand.restore()] {
-        let told = "! nothing was changed: vnettop runs with --readonly, start it without to pin or put back\n";
+        let told = "! nothing was changed: vnettop runs with --readonly; start it without to pin or restore\n";
         assert_eq!(said(&outcome), told);
     }
     assert_eq!((fake.set().len(), journals_in(dir.path()).len()), (0, 0), "no mask, no file");

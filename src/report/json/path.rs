@@ -92,7 +92,7 @@ fn unknown(hop: &HopMetrics<'_>) -> Option<&'static str> {
     let why = if only_ovs {
         "only Open vSwitch knows this link"
     } else {
-        "its driver or this kernel does not say, or its namespace may not be entered"
+        "its driver or this kernel does not say, or its namespace cannot be entered"
     };
     hop.offloads.is_none().then_some(why)
 }

@@ -12,7 +12,7 @@ use crate::report::timestamp;
 /// What was run, watched and measured.
 pub(super) fn facts(card: &RunCard) -> Vec<Fact> {
     let host = &card.host;
-    let mut facts = vec![fact("ended", ended(card))];
+    let mut facts = vec![fact("result", ended(card))];
     if card.cores > 0 {
         let cores = count(card.cores, "core");
         let when = timestamp(card.asked.wall_ms);
@@ -51,7 +51,7 @@ pub(super) fn conclusions(card: &RunCard) -> Vec<Fact> {
     }));
     for seen in &card.findings {
         // How often threads moved is of the whole run already.
-        let last = if seen.finding.id == "moves" { "" } else { "; figures as last seen" };
+        let last = if seen.finding.id == "moves" { "" } else { "; latest figures" };
         let time = format!("[{} of {}{last}]", seconds(seen.seconds), seconds(card.busy_s));
         facts.push(fact("finding", format!("{} {time}", seen.finding.text)));
     }
@@ -72,12 +72,12 @@ pub(super) fn measured(card: &RunCard, of: Measured) -> String {
              which also served others, the connections alone"
         ),
         Measured::Everything { knows_command: true } => format!(
-            "every {} of this machine, because no process of the command had a benchmark's connection (one that it has run \
-             elsewhere, by docker exec or ssh, is no process of its)",
+            "every {} of this machine, because no process of the command had a benchmark's connection (what it runs \
+             elsewhere, by docker exec or ssh, is not its process)",
             names()
         ),
         Measured::Everything { knows_command: false } => {
-            format!("every {} of this machine, because the command's processes could not be seen", names())
+            format!("every {} of this machine, because the command's processes were not visible", names())
         }
         Measured::Named => format!("what --watch names ({}), and the command's process", card.asked.watch.join(", ")),
     }
@@ -139,10 +139,10 @@ fn steadiness(card: &RunCard, jitter: &Jitter) -> Vec<Fact> {
             Evidence::Traced => "each traced",
             Evidence::Counted if moves.by_class == MovesByClass::default() => "counted by the kernel, not traced",
             Evidence::Counted => "counted by the kernel, not all traced",
-            Evidence::Sampled => "seen from sample to sample, there are more",
+            Evidence::Sampled => "visible from sample to sample only, there are more",
         };
         let text = format!("{marked}{}/s ({rests_on}){}", digits(moves.per_s), classes(moves.by_class));
-        fact("moves", text)
+        fact("migrated", text)
     }));
     facts
 }
@@ -196,8 +196,8 @@ pub(super) fn limit_text(limit: &CardLimit) -> String {
     match limit.measured {
         None => format!("{name} {allowed} was not checked, because that could not be measured"),
         Some(measured) => {
-            let verdict = if limit.is_broken() { "broken" } else { "kept" };
-            format!("{name} is {verdict}: {what} {}, at most {allowed} allowed", figure(measured))
+            let verdict = if limit.is_broken() { "exceeded" } else { "ok" };
+            format!("{name} {verdict}: {what} {} (limit {allowed})", figure(measured))
         }
     }
 }

@@ -105,18 +105,18 @@ fn the_text_says_what_was_measured_in_words_and_units() {
     let text = card(&never(), Format::Text);
     for line in [
         "vnettop run: iperf3 -c 198.18.0.2",
-        "  ended     exit code 0 after 20 s",
+        "  result    exit code 0 after 20 s",
         "  machine   kp920, Linux 6.6.0 aarch64, 128 cores, 2026-01-02T03:04:05.678Z",
         "  watched   1 iperf3 client (busy threads)",
         "  rate of   2 connections",
         "  window    19.8 s in 160 bins of 0.1 s, without the first 2 s",
         "  rate      mean 28.8 Gbit/s, sd 8.71 Gbit/s, CV 30.2 %",
         "  spread    p5 20.1 Gbit/s, p50 28.8 Gbit/s, p95 37.5 Gbit/s, longest dip 0.4 s",
-        "  moves     37.2/s (counted by the kernel, not all traced), by class: 12 cluster, 25 node",
+        "  migrated  37.2/s (counted by the kernel, not all traced), by class: 12 cluster, 25 node",
         "  drops     not known: the run was too short for two readings",
         "  proposal  only core 0 may run the busy threads",
         "  finding   iperf3 client moves | 37 times a second [12 s of 20 s]",
-        "  limit     --max-cv is broken: CV 30.2 %, at most 5.00 % allowed",
+        "  limit     --max-cv exceeded: CV 30.2 % (limit 5.00 %)",
         "  limit     --max-drops 0 was not checked, because that could not be measured",
     ] {
         assert!(text.lines().any(|got| got == line), "there is the line {line:?}:\n{text}");
@@ -133,7 +133,7 @@ fn what_is_not_counted_of_udp_is_said() {
     for line in [
         "  rate of   link v0, because no connection of the watched threads carried data: it is another protocol",
         "  drops     0 packets by links, 0 by softnet; loss in qdiscs and socket buffers was not read",
-        "  limit     --max-drops is kept: packets dropped 0, at most 0 allowed",
+        "  limit     --max-drops ok: packets dropped 0 (limit 0)",
     ] {
         assert!(text.lines().any(|got| got == line), "there is the line {line:?}:\n{text}");
     }
@@ -197,7 +197,7 @@ fn three_hundred_runs_are_one_short_line() {
         |nth: u64, code| Ran { from_ns: nth, to_ns: Some(nth + 1_000_000_000 + nth * 10_000_000), code: Some(code) };
     let runs = (0..299).map(|nth| ran(nth, 0)).chain([ran(10, 1)]).collect();
     let text = card(&RunCard { runs, ..never() }, Format::Text);
-    let line = "  ended     300 runs: 299 × exit code 0 after 1 s to 4 s; 1 × exit code 1 after 1.1 s";
+    let line = "  result    300 runs: 299 × exit code 0 after 1 s to 4 s; 1 × exit code 1 after 1.1 s";
     assert!(text.lines().any(|got| got == line), "those that ended alike stand together:\n{text}");
 }
 
@@ -207,11 +207,11 @@ fn what_is_not_sure_says_between_what() {
     let of = run.comparison.as_mut().and_then(|comparison| comparison.card.as_mut()).expect("a card");
     (of.verdict, of.mean) = (Verdict::Inconclusive, Difference { is: -1.6e9, from: -4.06e9, to: 0.93e9 });
     let text = card(&run, Format::Text);
-    assert!(text.contains("  verdict   inconclusive: from −4.1 to +0.9 Gbit/s\n"), "{text}");
+    assert!(text.contains("  verdict   inconclusive: the interval allows from −4.1 to +0.9 Gbit/s\n"), "{text}");
     let of = run.comparison.as_mut().and_then(|comparison| comparison.card.as_mut()).expect("a card");
     of.phases.truncate(6);
     let text = card(&run, Format::Text);
-    assert!(text.contains("  verdict   inconclusive: 3 pairs of phases, 4 are the least\n"), "{text}");
+    assert!(text.contains("  verdict   inconclusive: 3 pairs of phases, at least 4 needed\n"), "{text}");
 }
 
 #[test]

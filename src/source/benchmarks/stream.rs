@@ -161,9 +161,9 @@ impl Named {
             return;
         }
         if is_strange {
-            self.tell("what is in it is not what iperf3 writes with --json-stream");
+            self.tell("it does not hold what iperf3 writes with --json-stream");
         } else if silent_ns >= SILENT_NS {
-            self.tell("a test runs and has written nothing to it");
+            self.tell("a test is running and has written nothing to it");
         }
     }
 
@@ -185,7 +185,7 @@ impl Named {
                 self.problems.clear();
                 return;
             }
-            Ok(TailTarget::Other(_)) => "it is no ordinary file".to_owned(),
+            Ok(TailTarget::Other(_)) => "it is not a regular file".to_owned(),
             Err(error) => std::io::Error::from(error).to_string(),
         };
         if self.tail.is_none() && self.problems.is_empty() {

@@ -99,8 +99,8 @@ fn told(path: &Path, said: &[u8]) -> KnownFact<Iperf3Found> {
     let words = clean(first.get(..80).unwrap_or(first));
     match words.strip_prefix("iperf ").and_then(version_of) {
         Some(version) => Ok(Iperf3Found { path: path.to_owned(), version, words: words.trim().to_owned() }),
-        None if words.is_empty() => Err(format!("{} --version says nothing", path.display())),
-        None => Err(format!("{} --version says: {words}", path.display())),
+        None if words.is_empty() => Err(format!("{} --version prints nothing", path.display())),
+        None => Err(format!("{} --version prints: {words}", path.display())),
     }
 }
 
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(version("iperf 3.1.3\nLinux x"), Ok((3, 1)), "three numbers");
         assert_eq!(version("iperf 3.16+ (cJSON 1.7.15)\n"), Ok((3, 16)), "between releases");
         assert_eq!(version("iperf 3.0-BETA5"), Ok((3, 0)));
-        assert!(version("").is_err_and(|why| why.contains("says nothing")));
+        assert!(version("").is_err_and(|why| why.contains("prints nothing")));
         assert!(version("\u{1b}[2Jhello").is_err_and(|why| why.ends_with("?[2Jhello")), "nothing steers a terminal");
     }
 

@@ -20,7 +20,7 @@ pub(super) fn look(place: SocketPlace) -> SocketFound {
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => (place.path, SocketState::Absent),
         Err(error) => (place.path, SocketState::Unknown(words(error))),
     });
-    let late = || (path, SocketState::Unknown("looking at it did not come back in time".to_owned()));
+    let late = || (path, SocketState::Unknown("looking at it took too long".to_owned()));
     let (path, state) = looked.unwrap_or_else(late);
     SocketFound { path, state }
 }

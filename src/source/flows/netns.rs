@@ -42,5 +42,5 @@ pub(super) fn open_inside(proc: &Path, pid: u32) -> io::Result<Dialogue<KernelSo
         open_here()
     };
     let entered = std::thread::Builder::new().name("netns".to_owned()).spawn(enter)?;
-    entered.join().unwrap_or_else(|_| Err(io::Error::other("the thread that enters it broke off")))
+    entered.join().unwrap_or_else(|_| Err(io::Error::other("the thread that enters it failed")))
 }

@@ -6,7 +6,7 @@ use crate::source::{Roots, way_out};
 /// The process namespace of the machine itself (`PROC_PID_INIT_INO`, Linux 3.8): the kernel tells no other's numbers.
 const OF_THE_MACHINE: &str = "pid:[4026531836]";
 const ELSEWHERE: &str = "this is not the machine's own process namespace";
-const NO_MORE: &str = "softirqs are not timed and the cores of hops not counted";
+const NO_MORE: &str = "softirqs are not timed and the cores of hops are not counted";
 const NO_BTF: &str = "this kernel has no BTF (CONFIG_DEBUG_INFO_BTF of Linux 5.5 and newer)";
 /// The number of `CAP_BPF` (Linux 5.8).
 const CAP_BPF: u32 = 39;
@@ -14,16 +14,16 @@ const CAP_BPF: u32 = 39;
 /// What is missing, and what it would add.
 pub(super) fn sentence(roots: &Roots, refusal: &Refusal, has_moves: bool) -> String {
     let without = if has_moves {
-        "losses are what counters of drops say"
+        "losses come from drop counters only"
     } else {
-        "moves are counted, not traced, and losses are what counters of drops say"
+        "migrations are only counted, and losses come from drop counters only"
     };
     let adds =
         if has_moves { "the reason and function of each loss" } else { "each with its time, reason and function" };
     let way = way(roots, refusal);
     match refusal {
-        Refusal::Rights => format!("{without}: {way} to have {adds}"),
-        Refusal::NoTracefs(_) => format!("{without}: {way} to have moves traced"),
+        Refusal::Rights => format!("{without}: {way} to see {adds}"),
+        Refusal::NoTracefs(_) => format!("{without}: {way} to see each migration"),
         Refusal::NoBtf | Refusal::Unread(_) | Refusal::Other(_) => format!("{without}: {way}, which would add {adds}"),
     }
 }
@@ -77,8 +77,8 @@ pub(super) fn elsewhere(roots: &Roots) -> Option<Option<String>> {
     }
     // A captured /proc has nobody to trace.
     let sentence = format!(
-        "moves are counted, not traced, and losses are what counters of drops say: {ELSEWHERE}; run vnettop outside of the \
-         container to have each with its time, reason and function"
+        "migrations are only counted, and losses come from drop counters only: {ELSEWHERE}; run vnettop outside of \
+         the container to see each with its time, reason and function"
     );
     Some(target("self").map(|_| sentence))
 }

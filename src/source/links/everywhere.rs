@@ -276,7 +276,8 @@ fn same_counts(old: &LinkCounters, new: &LinkCounters) -> bool {
 fn no_entry(netns: u64, error: &io::Error) -> Problem {
     let mends = way_out(error, "run vnettop as root, or with CAP_SYS_ADMIN");
     let text = format!(
-        "cannot enter network namespace {netns} ({error}), so the links in it are not seen, nor those of others like it; {mends}"
+        "cannot enter network namespace {netns} ({error}): its links are not shown, nor those of others like it; \
+         {mends}"
     );
     Problem { source: "namespaces".to_owned(), text }
 }

@@ -294,7 +294,7 @@ impl<W: Wire> Reader<W> {
                 Ok(_) => return Ok(false),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(true),
                 Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => return Ok(false),
-                Err(error) => return Err(SourceError::Netlink { operation: "hear link notifications", error }),
+                Err(error) => return Err(SourceError::Netlink { operation: "receive link notifications", error }),
             };
             for change in messages(&self.buffer[..length]).filter_map(|message| facts::change(&message, &self.place)) {
                 self.table.apply(change);
@@ -357,6 +357,6 @@ impl<W: Wire> Reader<W> {
 
 /// Why no link's claim is known.
 fn no_claims(error: &io::Error) -> Problem {
-    let text = format!("cannot reach the kernel's ethtool family ({error}): claimed speeds are unknown");
+    let text = format!("cannot reach the kernel's ethtool family ({error}): nominal speeds are unknown");
     Problem { source: "speed".into(), text }
 }

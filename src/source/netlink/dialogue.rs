@@ -196,7 +196,9 @@ impl<W: Wire> Dialogue<W> {
     /// The next datagram. The kernel answers inside the calls that ask, so finding none means that it will not answer.
     fn hear(&self, buffer: &mut [u8]) -> io::Result<Datagram> {
         let length = self.wire.receive(buffer).map_err(|error| match error.kind() {
-            io::ErrorKind::WouldBlock => io::Error::new(io::ErrorKind::UnexpectedEof, "the kernel's answer broke off"),
+            io::ErrorKind::WouldBlock => {
+                io::Error::new(io::ErrorKind::UnexpectedEof, "the kernel's answer is incomplete")
+            }
             _ => error,
         })?;
         let cut = length > buffer.len();

@@ -56,7 +56,7 @@ impl OvsConnection {
                 Ok(sent) => drop(self.unsent.drain(..sent)),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) if self.unsent.len() > MOST_UNSENT => {
-                    return Err(Over::Wrong("it asks and does not take the answers".to_owned()));
+                    return Err(Over::Wrong("it asks and does not read the answers".to_owned()));
                 }
                 Err(Errno::AGAIN) => break,
                 Err(_) => return Err(Over::Closed),

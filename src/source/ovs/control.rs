@@ -82,7 +82,7 @@ impl Control {
             if silent_ns >= SILENCE_NS {
                 self.told = None;
                 self.problem = Some(format!(
-                    "ovs-vswitchd has not answered at {} for more than {} s: what its datapath loses is not known",
+                    "ovs-vswitchd has not answered at {} for more than {} s: what its datapath drops is not known",
                     self.name(),
                     silence::at_least_s(silent_ns)
                 ));
@@ -99,7 +99,7 @@ impl Control {
                 Ok(connection) => self.connection = Some(connection),
                 Err(error) => {
                     let why = match error.kind() {
-                        io::ErrorKind::PermissionDenied => "it may not be connected to; run as root".to_owned(),
+                        io::ErrorKind::PermissionDenied => "connecting is not permitted; run as root".to_owned(),
                         _ => error.to_string(),
                     };
                     self.fail(&why, now_ns);
@@ -120,7 +120,7 @@ impl Control {
         let (mut open, mut answer) = (self.asked_at_ns.is_some(), None);
         let heard = connection.hear(buffer, &mut self.budget, |message| {
             if !std::mem::take(&mut open) {
-                return Err("it speaks without being asked".to_owned());
+                return Err("it sends without being asked".to_owned());
             }
             answer = Some(understand(message)?);
             Ok(())
@@ -147,7 +147,7 @@ impl Control {
         self.ask_at_ns = now_ns + self.rest_ns;
         self.rest_ns = (2 * self.rest_ns).min(LONGEST_REST_NS);
         self.problem = Some(format!(
-            "what ovs-vswitchd's datapath loses is not known, because {} cannot be asked: {why}",
+            "what ovs-vswitchd's datapath drops is not known, because {} cannot be asked: {why}",
             self.name()
         ));
     }
@@ -173,7 +173,7 @@ fn understand(message: &[u8]) -> Result<Counters, String> {
         return Err(format!("it refuses ({})", clean(words.trim().as_bytes())));
     }
     let told = value["result"].as_str().and_then(counters);
-    told.ok_or_else(|| "it does not tell what dpctl/show tells".to_owned())
+    told.ok_or_else(|| "its answer is not that of dpctl/show".to_owned())
 }
 
 /// `  lookups: hit:5 missed:2 lost:0` and `  flows: 1` below the datapath's name.

@@ -133,15 +133,16 @@ impl DatapathReader {
             match spaces.inside(netns, DatapathSocket::open) {
                 Ok(Some(kernel)) => drop(empty.insert(Ok(kernel))),
                 Ok(None) => {
-                    let why = "this kernel has no datapath of Open vSwitch (modprobe openvswitch), so what one loses is not known";
+                    let why = "this kernel has no Open vSwitch datapath, so what it drops is not known: modprobe \
+                               openvswitch";
                     empty.insert(Err(why.to_owned()));
                 }
                 // One that is not known yet, or that is gone.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 Err(error) => {
                     empty.insert(Err(format!(
-                        "cannot enter the network namespace of ovs-vswitchd ({error}), so what its datapath loses is not known; \
-                         run vnettop as root"
+                        "cannot enter the network namespace of ovs-vswitchd ({error}): what its datapath drops is \
+                         not known; run vnettop as root"
                     )));
                 }
             }

@@ -64,7 +64,7 @@ impl SocketPlace {
             Ok(file) if file.file_type().is_socket() => {
                 Ok(Some(PresentSocket { path, file: (file.dev(), file.ino()) }))
             }
-            Ok(_) => Err(io::Error::other("it is no socket")),
+            Ok(_) => Err(io::Error::other("it is not a socket")),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
@@ -105,6 +105,6 @@ mod tests {
         let found = place.socket().expect("readable").expect("it is there");
         assert_eq!(found.path, root.path().join(SOCKET));
         let file = SocketPlace { path: "/dev/null".into(), asked: true };
-        assert_eq!(file.socket().expect_err("no socket").to_string(), "it is no socket");
+        assert_eq!(file.socket().expect_err("no socket").to_string(), "it is not a socket");
     }
 }

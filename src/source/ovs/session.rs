@@ -149,13 +149,19 @@ impl Session {
                         format!("there is no {name}: start ovsdb-server, or name its socket with --ovs-socket")
                     }
                     io::ErrorKind::PermissionDenied => format!(
-                        "may not connect to {name}, so bridges and ports of Open vSwitch are not known: run as root"
+                        "not permitted to connect to {name}, so bridges and ports of Open vSwitch are not known: run \
+                         as root"
                     ),
                     io::ErrorKind::ConnectionRefused => {
-                        format!("nobody listens on {name}, so bridges and ports of Open vSwitch are not known: start ovsdb-server")
+                        format!(
+                            "nothing listens on {name}, so bridges and ports of Open vSwitch are not known: \
+                                 start ovsdb-server"
+                        )
                     }
                     io::ErrorKind::WouldBlock => {
-                        format!("nobody takes connections in at {name}, so bridges and ports of Open vSwitch are not known")
+                        format!(
+                            "nothing accepts connections at {name}, so bridges and ports of Open vSwitch are not known"
+                        )
                     }
                     _ => format!("cannot connect to {name}: {error}; name another socket with --ovs-socket"),
                 }));
@@ -184,7 +190,8 @@ impl Session {
         let name = &self.name;
         let sentence = if self.known {
             format!(
-                "the database at {name} has not answered for more than {seconds} s: what is shown of Open vSwitch is that old"
+                "the database at {name} has not answered for more than {seconds} s: what is shown of Open vSwitch is \
+                 that old"
             )
         } else {
             format!(
@@ -244,7 +251,8 @@ impl Session {
             return;
         }
         let sentence = format!(
-            "the database at {} says more than vnettop takes in ({} MiB and 2 % of a core a second): what is shown of it comes late",
+            "the database at {} sends more than vnettop reads ({} MiB and 2 % of a core a second): what is shown of \
+             it is late",
             self.name,
             BYTES_PER_S >> 20
         );
@@ -309,14 +317,15 @@ impl Session {
         let sentence = match over {
             Over::Closed => {
                 self.look_at_ns = now_ns + SECOND_NS;
-                format!("the database at {name} has closed the connection: it is looked for every second")
+                format!("the database at {name} has closed the connection: vnettop tries again every second")
             }
             Over::Wrong(what) => {
                 self.rest_ns = (2 * self.rest_ns).min(LONGEST_REST_NS);
                 self.look_at_ns = now_ns + self.rest_ns;
                 let seconds = self.rest_ns / SECOND_NS;
                 format!(
-                    "what answers at {name} cannot be followed as an Open vSwitch database, because {what}: it is tried again after {seconds} s"
+                    "what answers at {name} is not usable as an Open vSwitch database, because {what}: vnettop tries \
+                     again after {seconds} s"
                 )
             }
         };

@@ -107,7 +107,7 @@ impl Docker {
                         self.listener = listener;
                         None
                     }
-                    None => Some("it answers something that is not Docker's".to_owned()),
+                    None => Some("its answer is not Docker's".to_owned()),
                 },
                 // No socket, or nobody behind it: there is no Docker.
                 Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {

@@ -91,7 +91,8 @@ impl Holders {
         let stuck = self.stuck.iter().map(|search| Problem {
             source: "processes".to_owned(),
             text: format!(
-                "process {} makes its reader wait (as with a file system of its own), so whether it holds a tun or tap is not known",
+                "process {} blocks its readers (as with a file system of its own), so whether it holds a tun or tap \
+                 is not known",
                 search.at()
             ),
         });
@@ -183,7 +184,8 @@ impl Holders {
         let problem = likely.filter(|_| refused > 0).map(|link| Problem {
             source: "owners".to_owned(),
             text: format!(
-                "cannot see who holds {}: the descriptors of {refused} processes of other users may not be listed; run as root to see",
+                "cannot see what holds {}: the descriptors of {refused} processes of other users cannot be listed; \
+                 run as root",
                 link.name
             ),
         });

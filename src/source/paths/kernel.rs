@@ -129,7 +129,7 @@ impl KernelQueries<'_> {
         }
         let entered = inside.entry(netns).or_insert_with(|| {
             let opened = self.spaces.inside(netns, Inside::open);
-            opened.map_err(|error| format!("namespace {netns} cannot be entered to ask for its routes ({error})"))
+            opened.map_err(|error| format!("namespace {netns} cannot be entered to read its routes ({error})"))
         });
         entered.as_mut().map(|inside| (inside, buffer)).map_err(|why| why.clone())
     }

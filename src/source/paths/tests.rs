@@ -142,7 +142,7 @@ fn ipvlans_and_macvlans_on_one_link_reach_each_other_at_once() {
         let between = "1:in0 sent route, 2:in0 received upper";
         assert_eq!(net.walked(1, "198.18.0.2:5201"), between, "{kind}: the link below is not crossed");
         net.route(1, "198.18.0.3", one, None);
-        let outwards = "1:in0 sent route, 9:eth0 sent lower … the packets leave this machine through eth0";
+        let outwards = "1:in0 sent route, 9:eth0 sent lower … the packets exit this machine through eth0";
         assert_eq!(net.walked(1, "198.18.0.3:5201"), outwards, "{kind}: to others it goes out");
     }
 }
@@ -156,7 +156,7 @@ fn where_nothing_is_known_the_sentence_says_so() {
     net.route(1, "198.18.0.77", eth0, None);
     said(&net.walked(1, "198.18.0.77:1"), "Ethernet address is not known");
     net.facts(eth0).peer = None;
-    said(&net.walked(1, "198.18.0.2:1"), "the other end of eth0 is in a namespace that is not seen");
+    said(&net.walked(1, "198.18.0.2:1"), "the other end of eth0 is in a namespace that is not visible");
     let tun = net.link(1, "tun0", "tun");
     net.route(1, "198.18.4.1", tun, None);
     said(&net.walked(1, "198.18.4.1:1"), "through tun0, to the program that holds it");
@@ -167,7 +167,7 @@ fn where_nothing_is_known_the_sentence_says_so() {
         (1, "198.18.6.1".parse().expect("an address")),
         RouteResult::Out { link: Ifindex(77), gateway: None, source: None },
     );
-    said(&net.walked(1, "198.18.6.1:1"), "link 77 of namespace 1 is not seen");
+    said(&net.walked(1, "198.18.6.1:1"), "link 77 of namespace 1 is not visible");
 }
 
 #[test]

@@ -133,7 +133,7 @@ impl<L: Lookups> Walk<'_, L> {
                 Err(why) => return (at.netns(), Some(why)),
             }
         }
-        (at.netns(), Some("the way does not come to an end".to_owned()))
+        (at.netns(), Some("the path does not come to an end".to_owned()))
     }
 
     /// Adds a hop; the same link in the same way a second time is a loop.
@@ -144,7 +144,7 @@ impl<L: Lookups> Walk<'_, L> {
         }
         if self.hops[self.copied_at..].iter().any(|hop| hop.link == link && hop.way == way) {
             return Err(format!(
-                "it would cross {} a second time: the routes or bridges make a loop",
+                "it would cross {} a second time: the routes or bridges form a loop",
                 self.map.name(link)
             ));
         }
@@ -186,7 +186,7 @@ impl<L: Lookups> Walk<'_, L> {
             return self.unpack(netns, &inner);
         }
         if from.is_none() {
-            let lo = self.map.loopback(netns).ok_or("the loopback link of the namespace is not seen")?;
+            let lo = self.map.loopback(netns).ok_or("the loopback link of the namespace is not visible")?;
             self.push(lo, HopWay::Sent, HopBy::Local)?;
         }
         self.arrived.get_or_insert((netns, self.packet));

@@ -111,8 +111,7 @@ fn given_back(share: f64) -> Problem {
     Problem {
         source: "sampler".to_owned(),
         text: format!(
-            "sampling took {:.0} % of a core, so its real-time priority was given back, until it takes less for 10 s: a longer interval \
-             lets it keep it",
+            "sampling took {:.0} % of a core, so vnettop gave up real-time priority until it takes less for 10 s; use a longer interval (-)",
             share * 100.0
         ),
     }

@@ -85,7 +85,7 @@ fn receive(mut from: UnixStream) -> io::Result<Vec<u8>> {
             return Ok(received);
         }
         if is_over {
-            return Err(other("it broke off its answer"));
+            return Err(other("its answer is incomplete"));
         }
         if received.len() > LONGEST {
             return Err(other(format!("its answer is longer than {} MB", LONGEST >> 20)));
@@ -107,7 +107,7 @@ fn take_in(from: &mut UnixStream, received: &mut Vec<u8>, patience: Duration) ->
         Ok(got) => Ok(got == 0),
         Err(error) if error.kind() == ErrorKind::Interrupted => Ok(false),
         Err(error) if error.kind() == ErrorKind::WouldBlock => {
-            Err(other(format!("it has said nothing for {} s", patience.as_secs())))
+            Err(other(format!("it has sent nothing for {} s", patience.as_secs())))
         }
         Err(error) => Err(other(format!("the connection broke: {error}"))),
     }
@@ -115,7 +115,7 @@ fn take_in(from: &mut UnixStream, received: &mut Vec<u8>, patience: Duration) ->
 
 /// Where the body is, once all of it has come.
 fn body(received: &[u8], is_over: bool) -> io::Result<Option<Range<usize>>> {
-    let no_http = || other("it answers something that is not HTTP");
+    let no_http = || other("its answer is not HTTP");
     let looked_at = &received[..received.len().min(LONGEST_HEAD)];
     let known = looked_at.len().min(PROTOCOL.len());
     if looked_at[..known] != PROTOCOL[..known] {
@@ -185,7 +185,7 @@ mod tests {
             &*endless,
             long,
         ] {
-            assert_eq!(whole(text, false), Err("it answers something that is not HTTP".to_owned()), "{text:.40}");
+            assert_eq!(whole(text, false), Err("its answer is not HTTP".to_owned()), "{text:.40}");
         }
     }
 
@@ -193,7 +193,7 @@ mod tests {
     fn whoever_says_nothing_is_not_waited_for() {
         let (mut here, _there) = UnixStream::pair().expect("a pair");
         let error = take_in(&mut here, &mut Vec::new(), Duration::from_millis(20)).expect_err("nothing comes");
-        assert_eq!(error.to_string(), "it has said nothing for 0 s");
+        assert_eq!(error.to_string(), "it has sent nothing for 0 s");
     }
 
     proptest! {

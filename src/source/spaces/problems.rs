@@ -11,23 +11,23 @@ impl Spaces {
             let is_there = |name: &String| self.known.keys().any(|&netns| self.is_called(netns, name));
             let told = names.iter().filter(|name| !is_there(name)).map(|name| {
                 problem(format!(
-                    "there is no network namespace {name} (by name, inode or a process in it), so no link of it is shown; \
-                     ip netns and lsns -t net list them"
+                    "there is no network namespace {name} (by name, inode or a process in it): none of its links is \
+                     shown; to list them: ip netns, lsns -t net"
                 ))
             });
             self.problems = told.collect();
         } else {
             let denied = self.residents.denied.then(|| {
-                let text = "the network namespaces of other users' processes may not be looked at, so links in them are not \
-                            seen; run vnettop as root, or with CAP_SYS_PTRACE and CAP_SYS_ADMIN";
+                let text = "cannot enter network namespaces of other users' processes: their links are missing; run \
+                            vnettop as root, or with CAP_SYS_PTRACE and CAP_SYS_ADMIN";
                 problem(text.to_owned())
             });
             self.problems = denied.into_iter().collect();
         }
         if self.crowded {
             self.problems.push(problem(format!(
-                "no more than {} of the network namespaces are looked into, because vnettop may have only {} open files, so no link of the \
-                 others is shown: allow it more (ulimit -n), or name those to look into (--netns)",
+                "only {} network namespaces are shown: vnettop may have only {} open files; allow it more (ulimit \
+                 -n), or name those to show (--netns)",
                 self.known.len(),
                 proc_file::descriptor_limit()
             )));

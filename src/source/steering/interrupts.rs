@@ -32,7 +32,7 @@ fn receiving(tree: &SysfsTree, link: &LinkFacts, buffer: &mut Vec<u8>) -> Result
         irqs.extend(tree.number(&format!("{device}/irq"), buffer).filter(|&irq| irq != 0));
     }
     if irqs.is_empty() {
-        return Err("sysfs tells no interrupt of its device".to_owned());
+        return Err("sysfs shows no interrupt of its device".to_owned());
     }
     if irqs.len() > MOST {
         return Err(format!("its device has more than {MOST} interrupts"));
@@ -50,7 +50,7 @@ fn receiving(tree: &SysfsTree, link: &LinkFacts, buffer: &mut Vec<u8>) -> Result
         // The only one is for everything.
         [(irq, _)] => Ok(vec![*irq]),
         _ if found.is_empty() => {
-            Err("the names of its device's interrupts do not tell which are for receiving".to_owned())
+            Err("the names of its device's interrupts do not show which are for receiving".to_owned())
         }
         _ => Ok(found),
     }

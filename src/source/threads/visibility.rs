@@ -39,7 +39,8 @@ pub(super) fn problems(roots: &Roots, namespace: Namespace) -> Vec<Problem> {
     }
     if !rustix::process::geteuid().is_root() && is_hidden(&roots.proc) {
         problems.push(format!(
-            "{proc} is mounted with hidepid, so only your own processes are seen; run vnettop as root, or as a member \
+            "{proc} is mounted with hidepid, so only your own processes are visible; run vnettop as root, or as a \
+             member \
              of the group that the mount's gid= names"
         ));
     }

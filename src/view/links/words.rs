@@ -8,7 +8,7 @@ use crate::view::text::plural;
 use std::fmt::{self, Display, Formatter};
 
 /// A name with the branches that lead to it, and the alias that someone gave the link.
-pub(super) struct Name<'a> {
+pub(in crate::view) struct Name<'a> {
     pub row: &'a LinkRow,
     pub text: &'a str,
     pub alias: Option<&'a str>,
@@ -29,7 +29,7 @@ impl Display for Name<'_> {
 }
 
 /// Whom a link belongs to: an id where there is no name yet is shortened, a guess is marked.
-pub(super) struct Whose<'a>(pub &'a Owner);
+pub(in crate::view) struct Whose<'a>(pub &'a Owner);
 
 impl Display for Whose<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -47,7 +47,7 @@ impl Display for Whose<'_> {
 }
 
 /// How many queues a link sends by, and receives by.
-pub(super) struct Queues<'a>(pub &'a LinkFacts);
+pub(in crate::view) struct Queues<'a>(pub &'a LinkFacts);
 
 impl Display for Queues<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -57,7 +57,7 @@ impl Display for Queues<'_> {
 }
 
 /// The other end of a pair, or the link below.
-pub(super) struct Peer<'a> {
+pub(in crate::view) struct Peer<'a> {
     pub metrics: &'a Metrics,
     pub link: &'a LinkMetrics,
 }
@@ -82,15 +82,15 @@ impl Display for Peer<'_> {
 }
 
 /// One line for everything that stands still.
-pub(super) struct LeftOut(pub Hidden);
+pub(in crate::view) struct LeftOut(pub Hidden);
 
 impl Display for LeftOut {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Hidden { links, namespaces } = self.0;
-        f.write_str("+ ")?;
+        write!(f, "{links} idle {}", if links == 1 { "link" } else { "links" })?;
         if namespaces > 0 {
-            write!(f, "{}, ", plural(namespaces, "namespace"))?;
+            write!(f, ", {} whole", plural(namespaces, "namespace"))?;
         }
-        write!(f, "{} idle:", plural(links, "link"))
+        Ok(())
     }
 }

@@ -110,7 +110,7 @@ fn a_test_beside_is_not_pinned() {
     let dir = tempfile::tempdir().expect("a directory");
     let (card, record) = (dir.path().join("card.json"), dir.path().join("run.jsonl"));
     let paths = ["--card", card.to_str().expect("text"), "--record", record.to_str().expect("text")];
-    let options = [&["--pin", "compare", "--stretch", "1", "--format", "json"][..], &paths].concat();
+    let options = [&["--pin", "compare", "--phase", "1", "--format", "json"][..], &paths].concat();
     let inside = near.pid().to_string();
     let client = ["nsenter", "-t", &inside, "-n", "iperf3", "-c", "198.18.0.2", "-t", "12"];
     // Before the command has its test another one is busy for longer than a stretch.
@@ -152,10 +152,10 @@ fn a_command_without_a_test_pins_nobody_and_says_so() {
         let dir = tempfile::tempdir().expect("a directory");
         let record = dir.path().join("run.jsonl");
         let record = ["--record", record.to_str().expect("text")];
-        let mut vnettop = run(&[&["--pin", pin, "--stretch", "1"][..], &record].concat(), &["sleep", "4"]);
+        let mut vnettop = run(&[&["--pin", pin, "--phase", "1"][..], &record].concat(), &["sleep", "4"]);
         vnettop.env("XDG_STATE_HOME", dir.path());
         let (code, _, err) = output(vnettop);
-        let says = format!("{says}the command has had no test of its own");
+        let says = format!("{says}the command has no test of its own");
         assert_eq!((code, err.matches(&says).count()), (Some(0), 1), "--pin {pin} says why, once: {err}");
         let pinned = events(Path::new(record[1])).iter().filter(|event| event["kind"] == "pinned").count();
         assert_eq!((pinned, beside.masks()), (0, before.clone()), "--pin {pin} has pinned nobody");

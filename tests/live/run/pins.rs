@@ -230,7 +230,7 @@ fn a_comparison_in_which_nothing_was_worth_pinning_says_why() {
     for (rate, why) in cases {
         let server = server();
         let mut vnettop = netns.command(VNETTOP);
-        vnettop.args(["run", "--watch", &server.0.id().to_string(), "--pin", "compare", "--stretch", "1"]);
+        vnettop.args(["run", "--watch", &server.0.id().to_string(), "--pin", "compare", "--phase", "1"]);
         vnettop.args([
             "--card",
             "/dev/null",

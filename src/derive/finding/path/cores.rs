@@ -38,8 +38,8 @@ pub(in crate::derive::finding) fn one_core(scene: &LintScene<'_>) -> Option<Said
         let command = command.unwrap_or_else(|| format!("echo {mask} > queues/rx-*/rps_cpus"));
         Said {
             text: format!(
-                "core {core} spends {:.0} % of its time forwarding packets while {} of {} cores idle: RPS spreads several \
-                 flows over them ({command})",
+                "core {core} spends {:.0} % of its time forwarding packets while {} of {} cores are idle: RPS \
+                 spreads several flows over them ({command})",
                 softirq * 100.0,
                 idle.len(),
                 metrics.cores.len(),
@@ -112,17 +112,21 @@ fn sentence(metrics: &Metrics, put: &Put<'_>, whose: &str, other: Option<CoreId>
     let (what, mend) = match (by, other) {
         (SoftirqBy::NapiThread, Some(core)) => {
             let pid = told.napi.first().map_or(0, |thread| thread.pid);
-            ("the thread of its NAPI has", format!("taskset -cp {core} {pid}"))
+            ("its NAPI thread handles", format!("taskset -cp {core} {pid}"))
         }
         (SoftirqBy::NapiThread, None) => {
-            ("the thread of its NAPI has", format!("echo 0 > /sys/class/net/{}/threaded", link.facts.name))
+            ("its NAPI thread handles", format!("echo 0 > /sys/class/net/{}/threaded", link.facts.name))
         }
-        (_, Some(core)) => ("RPS has", set_rps(link, Some(told), &mask(&CoreSet::single(core)))),
-        (_, None) => ("RPS has", set_rps(link, Some(told), "0")),
+        (_, Some(core)) => ("RPS puts", set_rps(link, Some(told), &mask(&CoreSet::single(core)))),
+        (_, None) => ("RPS puts", set_rps(link, Some(told), "0")),
     };
-    let better = other
-        .map_or_else(|| "without it that happens on the sender's core".to_owned(), |core| format!("core {core} idles"));
-    format!("{what} what {name} receives handled on {plural} {cores}, where the flow's {whose} runs: {better} ({mend})")
+    let better = other.map_or_else(
+        || "without that the sender's core handles them".to_owned(),
+        |core| format!("core {core} is idle"),
+    );
+    format!(
+        "{what} the packets that {name} receives on {plural} {cores}, where the flow's {whose} runs: {better} ({mend})"
+    )
 }
 
 /// The command that gives each receive queue of a link this mask.

@@ -39,7 +39,7 @@ fn uneven(metrics: &Metrics, path: &FlowPath) -> Option<String> {
     })?;
     let may_be_on = off.0.unwanted.contains(&of);
     may_be_on.then(|| {
-        let on = format!(" and on on {}", named(metrics, on.1));
+        let on = format!(" and on at {}", named(metrics, on.1));
         sentence(metrics, of, off.1, &on)
     })
 }
@@ -69,11 +69,11 @@ fn costs(of: Offload, way: HopWay, kind: &Kind) -> bool {
 
 fn sentence(metrics: &Metrics, of: Offload, off: &LinkMetrics, on: &str) -> String {
     let price = match of {
-        Offload::Tso => "what it sends is cut into packets by a core, and each goes on alone",
-        Offload::Gso => "every packet that it sends is made and goes on alone",
-        Offload::Gro => "packets that come one by one stay so",
-        Offload::TxChecksum => "a core adds up the checksum of all that it sends",
-        Offload::RxChecksum => "a core adds up the checksum of all that it receives",
+        Offload::Tso => "the CPU cuts what it sends into packets, and each is processed alone",
+        Offload::Gso => "every packet that it sends is built and processed alone",
+        Offload::Gro => "packets that arrive one by one are not merged",
+        Offload::TxChecksum => "the CPU computes the checksum of all that it sends",
+        Offload::RxChecksum => "the CPU computes the checksum of all that it receives",
     };
     let (word, name) = (of.word(), &off.facts.name);
     format!("{word} is off on {}{on}: {price} (ethtool -K {name} {word} on)", named(metrics, off))

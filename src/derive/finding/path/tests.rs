@@ -97,7 +97,7 @@ fn connected(metrics: Metrics, waits: u64, bits_per_s: f64, mss: u32) -> Metrics
 fn a_narrow_link_in_the_middle_is_named_where_a_connection_waits_for_it() {
     let narrow = |mtu| metrics(move |links, _| links[1].mtu = mtu);
     let told = said(&connected(narrow(1400), 87_000, 0.0, 1448), "path_mtu");
-    assert!(told.starts_with("x0 (c1) takes 1400 bytes, the ends of its path send 1500"), "{told}");
+    assert!(told.starts_with("x0 (c1) has MTU 1400, both ends of the path send 1500 bytes"), "{told}");
     assert!(told.ends_with("(ip link set x0 mtu 1500, or mtu 1400 on a0 (c1) and b0 (c2))"), "{told}");
     assert_eq!(findings(&connected(narrow(1500), 87_000, 0.0, 1448)), [], "no link is narrow");
     assert_eq!(findings(&connected(narrow(1400), 87_000, 0.0, 1348)), [], "the sender has heard of the smaller size");
@@ -132,7 +132,7 @@ fn a_vxlan_needs_room_for_its_header() {
     };
     assert_eq!(findings(&vxlan(1450)), [], "50 bytes are enough over IPv4");
     let told = said(&vxlan(1451), "vxlan_headroom");
-    assert!(told.contains("vxlan7 (c2) takes 1451 bytes") && told.ends_with("mtu 1450)"), "{told}");
+    assert!(told.contains("vxlan7 (c2) has MTU 1451") && told.ends_with("mtu 1450)"), "{told}");
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn a_wireguard_needs_room_for_its_headers_in_the_link_that_its_packets_leave_thr
     };
     assert_eq!(findings(&wireguard(1440)), [], "60 bytes are enough over IPv4");
     let told = said(&wireguard(1441), "wireguard_headroom");
-    assert!(told.starts_with("a0 (c1) takes 1441 bytes and x0 below it 1500: its header needs 60 more"), "{told}");
+    assert!(told.starts_with("a0 (c1) has MTU 1441 and x0 below it 1500: its header needs 60 more bytes"), "{told}");
     assert!(told.ends_with("(ip link set a0 mtu 1440)"), "{told}");
 }
 
@@ -212,10 +212,10 @@ fn an_offload_that_only_one_end_has_is_named() {
     };
     assert_eq!(findings(&ends(&gro, &gro)), [], "as veth pairs are born");
     let told = said(&ends(&[Gro, Tso], &[Gro, Tso]), "offloads");
-    assert!(told.starts_with("tso is off on a0 (c1) and on on b0 (c2)") && told.ends_with("-K a0 tso on)"), "{told}");
+    assert!(told.starts_with("tso is off on a0 (c1) and on at b0 (c2)") && told.ends_with("-K a0 tso on)"), "{told}");
     assert_eq!(findings(&ends(&[Gro, Tso], &gro)), [], "what follows from something else cannot be turned on");
     let told = said(&ends(&[], &[]), "offloads");
-    assert!(told.starts_with("gro is off on b0 (c2) and on on a0 (c1)"), "{told}");
+    assert!(told.starts_with("gro is off on b0 (c2) and on at a0 (c1)"), "{told}");
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn an_offload_that_is_off_in_the_middle_is_named_where_it_costs() {
     };
     let told = said(&middle(HopWay::Sent, &[Gro, Tso], Proto::Tcp), "offloads");
     assert!(
-        told.starts_with("tso is off on x0 (c1): what it sends is cut") && told.ends_with("-K x0 tso on)"),
+        told.starts_with("tso is off on x0 (c1): the CPU cuts what it sends") && told.ends_with("-K x0 tso on)"),
         "{told}"
     );
     assert_eq!(findings(&middle(HopWay::Received, &[Gro, Tso], Proto::Tcp)), [], "the flow does not leave through it");
@@ -242,5 +242,5 @@ fn an_offload_that_is_off_in_the_middle_is_named_where_it_costs() {
     );
     assert_eq!(findings(&middle(HopWay::Sent, &[Tso], Proto::Udp)), [], "datagrams are not cut");
     let told = said(&middle(HopWay::Received, &[RxChecksum], Proto::Udp), "offloads");
-    assert!(told.starts_with("rx is off on x0 (c1): a core adds up"), "{told}");
+    assert!(told.starts_with("rx is off on x0 (c1): the CPU computes"), "{told}");
 }

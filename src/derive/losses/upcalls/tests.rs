@@ -92,8 +92,8 @@ fn what_ovs_vswitchd_could_not_be_asked_about_is_told_once_with_its_datapath() {
     let text = said(&metrics);
     assert!(
         text.starts_with(
-            "4000 packets/s are lost in upcalls of Open vSwitch's datapath system@ovs-system in the namespace of process \
-             812: 4000 packets/s wait in vain for ovs-vswitchd: it stands still"
+            "4000 packets/s lost in upcalls of Open vSwitch's datapath system@ovs-system in the namespace of process \
+             812: 4000 upcalls/s dropped, because ovs-vswitchd is too slow: it hangs"
         ),
         "{text}"
     );

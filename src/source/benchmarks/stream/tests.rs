@@ -85,12 +85,12 @@ fn a_useless_file_is_told_once() {
     let file = directory.path().join("out.json");
     std::fs::write(&file, "- - - - -\nServer listening on 5201\n").expect("writable");
     let [garbage] = &told(&file)[..] else { panic!("one sentence of garbage") };
-    assert!(garbage.contains("not what iperf3 writes with --json-stream"), "{garbage}");
+    assert!(garbage.contains("does not hold what iperf3 writes with --json-stream"), "{garbage}");
     std::fs::write(&file, "").expect("writable");
     let [empty] = &told(&file)[..] else { panic!("one sentence of a file that is never written") };
     assert!(empty.contains("has written nothing to it"), "{empty}");
     let [folder] = &told(directory.path())[..] else { panic!("one sentence of a directory") };
-    assert!(folder.contains("it is no ordinary file"), "{folder}");
+    assert!(folder.contains("it is not a regular file"), "{folder}");
     std::fs::write(&file, format!("\n{START}\n")).expect("writable");
     assert!(told(&file).is_empty(), "a test that has begun is no problem");
 }

@@ -101,8 +101,8 @@ fn trouble(answer: impl Fn(UnixStream, &str) + Send + Sync + Copy + 'static) -> 
 fn every_bad_answer_ends_in_one_sentence() {
     let say = |text: &'static str| move |mut stream: UnixStream, _: &str| drop(stream.write_all(text.as_bytes()));
     let cases = [
-        (trouble(say("")), "broke off"),
-        (trouble(say("HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n[")), "broke off"),
+        (trouble(say("")), "incomplete"),
+        (trouble(say("HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n[")), "incomplete"),
         (trouble(say("SSH-2.0-OpenSSH_9\r\n")), "not HTTP"),
         (trouble(say("HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\n{}")), "status 403"),
         (trouble(say("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")), "not Docker's"),

@@ -16,8 +16,8 @@ impl KernelQueries<'_> {
     pub(super) fn ask_wireguard(&mut self, link: LinkKey) -> Result<Arc<Wireguard>, String> {
         let name = self.map.name(link).to_owned();
         let unasked = |error: &io::Error| match error.raw_os_error() {
-            Some(libc::EPERM) => format!("the peers of {name} may not be asked for (CAP_NET_ADMIN in its namespace)"),
-            _ => format!("the peers of {name} cannot be asked for ({error})"),
+            Some(libc::EPERM) => format!("the peers of {name} cannot be read without CAP_NET_ADMIN in its namespace"),
+            _ => format!("the peers of {name} cannot be read ({error})"),
         };
         let spaces = self.spaces;
         let (inside, buffer) = self.inside(link.netns)?;
@@ -36,13 +36,13 @@ impl KernelQueries<'_> {
         match heard {
             Ok(_) => Ok(Arc::new(device)),
             Err(SourceError::Netlink { error, .. }) => Err(unasked(&error)),
-            Err(error) => Err(format!("the peers of {name} cannot be asked for ({error})")),
+            Err(error) => Err(format!("the peers of {name} cannot be read ({error})")),
         }
     }
 
     /// Whether a wireguard has a socket on that port.
     pub(super) fn ask_sockets(&mut self, netns: u64, port: u16) -> Result<bool, String> {
-        let unasked = |why: String| format!("its socket cannot be looked for ({why}; CONFIG_INET_UDP_DIAG lists it)");
+        let unasked = |why: String| format!("its socket cannot be found ({why}; it needs CONFIG_INET_UDP_DIAG)");
         let spaces = self.spaces;
         let (inside, buffer) = self.inside(netns)?;
         let mut dialogue = match inside.sockets.take() {
@@ -79,7 +79,7 @@ impl KernelQueries<'_> {
     pub(super) fn marked_by(&mut self, netns: u64, is_ipv6: bool) -> Marking {
         let filters = move || {
             if marks::has_mangle_table(is_ipv6) {
-                return Ok(Some("the mangle table of iptables is in use there, which may set others"));
+                return Ok(Some("the mangle table of iptables is in use there, which may set other marks"));
             }
             if marks::would_load() {
                 return Ok(None);
@@ -89,7 +89,7 @@ impl KernelQueries<'_> {
             let mut buffer = vec![0; crate::source::netlink::dialogue::BUFFER];
             let each = |message: &Message<'_>, _: u64| sets |= marks::sets_marks(message);
             match dialogue.dump(&mut marks::filters(), &mut buffer, "list rules of nftables", each) {
-                Ok(_) => Ok(sets.then_some("nftables sets others there")),
+                Ok(_) => Ok(sets.then_some("nftables sets other marks there")),
                 Err(SourceError::Netlink { error, .. }) => Err(error),
                 Err(error) => Err(io::Error::other(error)),
             }
@@ -99,7 +99,7 @@ impl KernelQueries<'_> {
             Ok(Some(by)) => Marking::Changed(by.to_owned()),
             // A kernel without nftables: the subsystem is not known.
             Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EOPNOTSUPP)) => Marking::BySockets,
-            Err(error) => Marking::Changed(format!("whether netfilter sets others cannot be asked ({error})")),
+            Err(error) => Marking::Changed(format!("whether netfilter sets other marks cannot be read ({error})")),
         }
     }
 }

@@ -89,7 +89,7 @@ pub(super) fn route(message: &Message<'_>) -> Option<Result<RouteResult, String>
             let source = attribute(attributes, PREFERRED).and_then(address);
             Some(Ok(RouteResult::Out { link, gateway, source }))
         }
-        3 | 5 => Some(Err("it is sent to many at once, which is no way between two ends".to_owned())),
+        3 | 5 => Some(Err("it is multicast or broadcast, which has no single path".to_owned())),
         other => Some(Err(format!("the route is of type {other}, which leads nowhere"))),
     }
 }
@@ -104,12 +104,12 @@ pub(super) fn refusal(packet: &Packet, error: &io::Error) -> String {
         }
         Some(libc::EACCES) => format!("a route prohibits {to}"),
         Some(libc::EINVAL) => {
-            format!("the way to {to} ends in a blackhole, or its source is not one that comes in here")
+            format!("the path to {to} leads into a blackhole, or its source address is not accepted here")
         }
         Some(libc::EXDEV) => {
-            format!("packets for {to} come in on another link than their answers would leave (rp_filter)")
+            format!("packets for {to} arrive on another link than their answers would use (rp_filter)")
         }
-        _ => format!("the route to {to} cannot be asked for ({error})"),
+        _ => format!("the route to {to} cannot be read ({error})"),
     }
 }
 

@@ -38,7 +38,7 @@ fn a_character_device_gives_the_packets_to_its_program() {
         let (mut net, ends) = stacked(kind);
         net.facts(ends[0]).kind = Kind::from("macvlan".to_owned());
         let told = net.walked(1, "198.19.0.2:5201");
-        let expected = format!("{OVER_THE_WIRE} … the packets come out of top0 to the program that holds it open");
+        let expected = format!("{OVER_THE_WIRE} … the packets go from top0 to the program that holds it open");
         assert_eq!(told, expected, "{kind}");
     }
 }
@@ -118,7 +118,7 @@ fn a_tunnel_with_another_key_does_not_take_the_packets() {
     let far = net.named(9, "tun0");
     net.detail(far).tunnel = net.detail(far).tunnel.map(|tunnel| Tunnel { key: 8, ..tunnel });
     let told = net.walked(8, "198.19.0.9:5201");
-    assert!(told.ends_with("… at 198.18.1.9 no gre with key 7 is seen that takes the packets out"), "{told}");
+    assert!(told.ends_with("… at 198.18.1.9 no gre with key 7 is visible that decapsulates the packets"), "{told}");
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn a_bond_sends_through_the_port_in_use() {
 fn where_a_kind_does_not_say_where_it_sends_the_sentence_says_so() {
     let kinds = [
         ("wireguard", "the peers of link 2 may not be asked for"),
-        ("xfrm", "the IPsec policies decide where top0 sends the packets, and those are not asked"),
+        ("xfrm", "the IPsec policies decide where top0 sends the packets, and vnettop does not read them"),
         ("dummy", "the packets end in top0: a dummy drops what it is given"),
         ("nlmon", "where top0 takes the packets is not known: its kind is nlmon"),
     ];

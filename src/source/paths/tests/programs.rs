@@ -36,13 +36,13 @@ fn a_vpn_of_a_program_goes_on_over_its_connected_socket() {
 fn a_socket_that_leads_nowhere_known_ends_the_way_at_the_program_by_name() {
     let (mut net, ends) = hosts();
     net.programs.get_mut(&ends[0]).expect("made").1 = None;
-    assert_eq!(told(&mut net), "8:tun0 sent route … the packets leave through tun0, to vpnd 8");
+    assert_eq!(told(&mut net), "8:tun0 sent route … the packets exit through tun0, to vpnd 8");
     net.programs.remove(&ends[0]);
-    assert_eq!(told(&mut net), "8:tun0 sent route … the packets leave through tun0, to the program that holds it open");
+    assert_eq!(told(&mut net), "8:tun0 sent route … the packets exit through tun0, to the program that holds it open");
     let (mut net, ends) = hosts();
     net.programs.remove(&ends[1]);
-    let there = "8:tun0 sent route, 8:nic0 sent route, 9:nic0 received peer … at 198.18.1.9:5555, where the program of \
-                 tun0 sends, no program with a tun is seen";
+    let there = "8:tun0 sent route, 8:nic0 sent route, 9:nic0 received peer … at 198.18.1.9:5555, where the program \
+                 of tun0 sends, no program with a tun is visible";
     assert_eq!(told(&mut net), there);
 }
 

@@ -54,7 +54,10 @@ fn what_no_peer_allows_goes_nowhere() {
     let (mut net, ends) = hosts();
     peer(&mut net, ends[1]).allowed.clear();
     let dropped = told(&mut net);
-    assert!(dropped.ends_with("… wg0 drops what comes from 198.19.0.8: its peer is not allowed it"), "{dropped}");
+    assert!(
+        dropped.ends_with("… wg0 drops packets from 198.19.0.8: that address is not among its peer's allowed IPs"),
+        "{dropped}"
+    );
     let (mut net, ends) = hosts();
     net.wireguards.get_mut(&ends[0]).expect("made").key = None;
     assert!(told(&mut net).ends_with("… wg0 has no private key, so it sends nothing"));
@@ -62,7 +65,7 @@ fn what_no_peer_allows_goes_nowhere() {
 
 #[test]
 fn who_listens_there_with_another_key_or_port_is_not_the_peer() {
-    let unseen = "… at 198.18.1.9:51820 no wireguard with the peer's key is seen that takes the packets out";
+    let unseen = "… at 198.18.1.9:51820 no wireguard with the peer's key is visible that decapsulates the packets";
     let (mut net, ends) = hosts();
     net.wireguards.get_mut(&ends[1]).expect("made").key = Some([6; 32]);
     assert!(told(&mut net).ends_with(unseen));
@@ -108,10 +111,16 @@ fn one_that_was_moved_sends_from_where_it_was_made() {
     assert_eq!(walked(&mut net), expected, "that socket is its own");
     net.wireguards.remove(&own);
     let open = walked(&mut net);
-    assert!(open.ends_with("… in which of 2 namespaces wg0 was made, and sends, is not known: a wireguard listens on port 51900 in each"), "{open}");
+    assert!(
+        open.ends_with(
+            "… in which of 2 namespaces wg0 was made, and sends, is not known: a wireguard listens on \
+                            port 51900 in each"
+        ),
+        "{open}"
+    );
     net.listening.clear();
     let unseen = walked(&mut net);
-    assert!(unseen.ends_with("… wg0 was made, and sends, in a namespace that is not seen"), "{unseen}");
+    assert!(unseen.ends_with("… wg0 was made, and sends, in a namespace that is not visible"), "{unseen}");
     assert_eq!(inner.netns, 1);
 }
 

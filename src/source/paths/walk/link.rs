@@ -46,10 +46,12 @@ impl<'a, L: Lookups> Walk<'a, L> {
             }
             kind if PACKS.contains(&kind) => self.pack(link, mac),
             WIREGUARD => self.encrypt(link),
-            "xfrm" => Err(format!("the IPsec policies decide where {name} sends the packets, and those are not asked")),
+            "xfrm" => {
+                Err(format!("the IPsec policies decide where {name} sends the packets, and vnettop does not read them"))
+            }
             "dummy" => Err(format!("the packets end in {name}: a dummy drops what it is given")),
             kind if TUNS.contains(&kind) => self.enter_program(link, mac),
-            "physical" | "virtio" => Err(format!("the packets leave this machine through {name}")),
+            "physical" | "virtio" => Err(format!("the packets exit this machine through {name}")),
             kind => Err(format!("where {name} takes the packets is not known: its kind is {kind}")),
         }
     }
@@ -62,7 +64,7 @@ impl<'a, L: Lookups> Walk<'a, L> {
             return self.switch(port, mac);
         }
         if link.kind == Kind::Macvtap || link.kind.word() == IPVTAP {
-            return Err(format!("the packets come out of {} to {}", link.name, self.whose(key)));
+            return Err(format!("the packets go from {} to {}", link.name, self.whose(key)));
         }
         if let Some(above) = self.tagged(key) {
             self.tags.pop();
@@ -89,7 +91,7 @@ impl<'a, L: Lookups> Walk<'a, L> {
     }
 
     fn seen(&self, key: LinkKey) -> Result<&'a LinkFacts, String> {
-        let unseen = || format!("link {} of namespace {} is not seen", key.ifindex.0, key.netns);
+        let unseen = || format!("link {} of namespace {} is not visible", key.ifindex.0, key.netns);
         self.map.link(key).ok_or_else(unseen)
     }
 
@@ -130,7 +132,8 @@ impl<'a, L: Lookups> Walk<'a, L> {
     /// To the link below.
     fn down(&mut self, link: &LinkFacts, mac: Option<Mac>) -> Result<At, String> {
         let lower = place(link.lower.as_ref()).filter(|&lower| self.map.link(lower).is_some());
-        let lower = lower.ok_or_else(|| format!("the link below {} is in a namespace that is not seen", link.name))?;
+        let lower =
+            lower.ok_or_else(|| format!("the link below {} is in a namespace that is not visible", link.name))?;
         self.push(lower, HopWay::Sent, HopBy::Lower)?;
         Ok(At::Send { link: lower, mac })
     }
@@ -138,7 +141,8 @@ impl<'a, L: Lookups> Walk<'a, L> {
     /// To the other end of a pair.
     fn across(&mut self, link: &LinkFacts, mac: Option<Mac>) -> Result<At, String> {
         let peer = place(link.peer.as_ref()).filter(|&peer| self.map.link(peer).is_some());
-        let peer = peer.ok_or_else(|| format!("the other end of {} is in a namespace that is not seen", link.name))?;
+        let peer =
+            peer.ok_or_else(|| format!("the other end of {} is in a namespace that is not visible", link.name))?;
         self.push(peer, HopWay::Received, HopBy::Peer)?;
         Ok(At::Receive { link: peer, mac })
     }

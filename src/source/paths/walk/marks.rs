@@ -17,7 +17,7 @@ impl<L: Lookups> Walk<'_, L> {
         let mark = self.packet.mark;
         let why = match (self.lookups.marking(netns, self.packet.to.is_ipv6()), mark) {
             (Marking::Unused, _) | (Marking::BySockets, Some(_)) => return,
-            (Marking::BySockets, None) => "the mark of its socket is not known; CAP_NET_ADMIN tells it".to_owned(),
+            (Marking::BySockets, None) => "the mark of its socket is not known (needs CAP_NET_ADMIN)".to_owned(),
             (Marking::Changed(by), _) => by,
         };
         let whose = match mark.unwrap_or(0) {
@@ -25,6 +25,6 @@ impl<L: Lookups> Walk<'_, L> {
             mark => format!("packets with mark {mark:#x}"),
         };
         self.note =
-            Some(format!("it is the way of {whose}: namespace {netns} has rules that route by marks, and {why}"));
+            Some(format!("it is the path of {whose}: namespace {netns} has rules that route by marks, and {why}"));
     }
 }

@@ -22,8 +22,8 @@ impl<'a, L: Lookups> Walk<'a, L> {
             return Err(format!("the destination's Ethernet address is not known, so neither is the port of {name}"));
         };
         let to = self.exit_or_tunnel(from, mac);
-        let to = to.ok_or_else(|| format!("behind which port of {name} the destination is cannot be told"))?;
-        let link = to.port.link.ok_or_else(|| format!("port {} of {name} has no link that is seen", to.port.name))?;
+        let to = to.ok_or_else(|| format!("behind which port of {name} the destination is, is not known"))?;
+        let link = to.port.link.ok_or_else(|| format!("port {} of {name} has no visible link", to.port.name))?;
         let own = from.bridge.ports.iter().find(|port| port.name == *name).and_then(|port| port.link);
         if let Some(own) = own.filter(|&own| own != link && Some(own) != from.port.link) {
             self.push(own, HopWay::Passed, HopBy::Bridge)?;

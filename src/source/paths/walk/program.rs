@@ -14,7 +14,7 @@ impl<L: Lookups> Walk<'_, L> {
         let program = self.lookups.program(link.key());
         let onward = program.as_ref().and_then(|program| self.lookups.calls(link.key(), program));
         let Some(onward) = onward else {
-            return Err(format!("the packets leave through {}, to {}", link.name, self.whose(link.key())));
+            return Err(format!("the packets exit through {}, to {}", link.name, self.whose(link.key())));
         };
         let (packet, kind) = (self.packet, link.kind.word().to_owned());
         self.inner.push(Inner { packet, mac, kind, key: 0, through: link.key(), sealed: None });
@@ -28,7 +28,7 @@ impl<L: Lookups> Walk<'_, L> {
         let far =
             self.lookups.tun_behind(netns, &self.packet).filter(|&far| far != inner.through).ok_or_else(|| {
                 let (at, through) = (self.packet.to, self.map.name(inner.through));
-                format!("at {at}, where the program of {through} sends, no program with a {} is seen", inner.kind)
+                format!("at {at}, where the program of {through} sends, no program with a {} is visible", inner.kind)
             })?;
         self.packet = Packet { mark: Some(0), ..inner.packet };
         self.push(far, HopWay::Received, HopBy::Tunnel)?;

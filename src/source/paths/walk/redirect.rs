@@ -20,7 +20,10 @@ impl<L: Lookups> Walk<'_, L> {
         if redirect == Redirect::Some(to) {
             let (from, to) = (&link.name, &ifb.name);
             self.note.get_or_insert_with(|| {
-                format!("filters of {from} send some packets through {to} first (tc filter show dev {from} ingress); whether these, is not asked")
+                format!(
+                    "filters of {from} send some packets through {to} first, perhaps these (tc filter show dev \
+                         {from} ingress)"
+                )
             });
         } else if !self.hops.iter().any(|hop| hop.link == ifb.key()) {
             // Several links may share one.

@@ -48,7 +48,8 @@ impl<L: Lookups> Walk<'_, L> {
             return Err(format!("{name} asks the group {remote} for the destination, whose far end it has not learnt"));
         }
         let outside = detail.outside;
-        let outside = outside.ok_or_else(|| format!("the packets of {name} go on in a namespace that is not seen"))?;
+        let outside =
+            outside.ok_or_else(|| format!("the packets of {name} continue in a namespace that is not visible"))?;
         let far = Far { through: link.key(), kind: link.kind.word().to_owned(), tunnel, remote, outside };
         // A tunnel that was made upon a link leaves through no other one.
         self.bound = place(link.lower.as_ref()).filter(|upon| upon.netns == outside);
@@ -78,7 +79,7 @@ impl<L: Lookups> Walk<'_, L> {
         }
         let far = self.far_port(netns, inner).or_else(|| self.far_link(netns, inner)).ok_or_else(|| {
             let (kind, key, at) = (&inner.kind, inner.key, self.packet.to.ip());
-            format!("at {at} no {kind} with key {key} is seen that takes the packets out")
+            format!("at {at} no {kind} with key {key} is visible that decapsulates the packets")
         })?;
         self.packet = Packet { mark: Some(0), ..inner.packet };
         self.push(far, HopWay::Received, HopBy::Tunnel)?;

@@ -54,7 +54,7 @@ impl<L: Lookups> Walk<'_, L> {
         others.retain(|&netns| self.lookups.listens(netns, port) == Ok(true) && !self.has_own(netns, port));
         match others[..] {
             [one] => Ok(one),
-            [] => Err(format!("{name} was made, and sends, in a namespace that is not seen")),
+            [] => Err(format!("{name} was made, and sends, in a namespace that is not visible")),
             _ => Err(format!(
                 "in which of {} namespaces {name} was made, and sends, is not known: a wireguard listens on port {port} \
                  in each",
@@ -77,12 +77,15 @@ impl<L: Lookups> Walk<'_, L> {
     pub(super) fn decrypt(&mut self, netns: u64, inner: &Inner, sealed: &Sealed) -> Result<At, String> {
         let at = self.packet.to;
         let (far, device) = self.opener(netns, inner, sealed).map_err(|why| {
-            let unseen = format!("at {at} no wireguard with the peer's key is seen that takes the packets out");
+            let unseen = format!("at {at} no wireguard with the peer's key is visible that decapsulates the packets");
             why.map_or(unseen.clone(), |why| format!("{unseen}; {why}"))
         })?;
         let source = inner.packet.from.ip();
         if !source.is_unspecified() && device.peer_of(source).map(|peer| peer.key) != Some(sealed.from) {
-            return Err(format!("{} drops what comes from {source}: its peer is not allowed it", self.map.name(far)));
+            return Err(format!(
+                "{} drops packets from {source}: that address is not among its peer's allowed IPs",
+                self.map.name(far)
+            ));
         }
         self.packet = Packet { mark: Some(0), ..inner.packet };
         self.push(far, HopWay::Received, HopBy::Tunnel)?;

@@ -112,14 +112,14 @@ fn cards_of_servers_interrupt_the_cores_of_their_queues() {
 #[test]
 fn what_cannot_be_told_is_unknown_with_its_reason() {
     let none = CardMachine::with(Kind::Virtio);
-    assert_eq!(none.told(), "sysfs tells no interrupt of its device");
+    assert_eq!(none.told(), "sysfs shows no interrupt of its device");
     let above = CardMachine::with(Kind::Physical);
     fs::create_dir_all(above.bus().join("../msi_irqs")).expect("writable");
     above.write("sys/devices/pci0000:00/msi_irqs/24", "msi");
     above.irq(24, "pcie-rx", Some("1"), "0-3");
-    assert_eq!(above.told(), "sysfs tells no interrupt of its device", "a bridge's interrupts are not its own");
+    assert_eq!(above.told(), "sysfs shows no interrupt of its device", "a bridge's interrupts are not its own");
     let strange = CardMachine::with(Kind::Physical).msi(80, "nic0-0", "1").msi(81, "nic0-1", "2");
-    assert_eq!(strange.told(), "the names of its device's interrupts do not tell which are for receiving");
+    assert_eq!(strange.told(), "the names of its device's interrupts do not show which are for receiving");
     let unread = CardMachine::with(Kind::Virtio).msi(90, "virtio2-input.0", "1");
     fs::remove_dir_all(unread.root.path().join("proc")).expect("removable");
     assert_eq!(unread.told(), "/proc/irq/90 does not say which core takes it");

@@ -123,11 +123,11 @@ fn a_setting_that_uses_only_the_flows_own_cores_is_named() {
     let told = said(&rps(4, "1"), "steered");
     assert_eq!(
         told,
-        "RPS has what b0 (c2) receives handled on core 1, where the flow's receiver runs: core 2 idles \
-         (echo 4 > /sys/class/net/b0/queues/rx-0/rps_cpus)"
+        "RPS puts the packets that b0 (c2) receives on core 1, where the flow's receiver runs: core 2 is idle (echo 4 \
+         > /sys/class/net/b0/queues/rx-0/rps_cpus)"
     );
     let told = said(&rps(2, "1"), "steered");
-    assert!(told.contains("without it that happens on the sender's core (echo 0 > "), "{told}");
+    assert!(told.contains("without that the sender's core handles them (echo 0 > "), "{told}");
     let told = said(&flowing(4, 0, 1, |all| all[2].rps = vec![set("1"), set("1")]), "steered");
     assert!(told.ends_with("(echo 4 | tee /sys/class/net/b0/queues/rx-*/rps_cpus)"), "each queue is mended: {told}");
     let none = |metrics: &Metrics| findings(metrics).iter().all(|finding| finding.id != "steered");
@@ -142,7 +142,7 @@ fn a_setting_that_uses_only_the_flows_own_cores_is_named() {
     assert!(none(&threaded), "what comes goes past it");
     Arc::make_mut(&mut Arc::make_mut(&mut threaded.facts).offloads)[1].tso = false;
     let told = said(&threaded, "steered");
-    assert!(told.starts_with("the thread of its NAPI has what b0 (c2) receives handled on core 1"), "{told}");
+    assert!(told.starts_with("its NAPI thread handles the packets that b0 (c2) receives on core 1"), "{told}");
     assert!(told.ends_with("(taskset -cp 2 77)"), "{told}");
 }
 
@@ -158,6 +158,9 @@ fn one_core_that_forwards_alone_is_named_with_the_file_that_spreads_it() {
         load.softirqs_per_s[3] = Some(if is_it { 9e4 } else { 1.0 });
     }
     let told = said(&metrics, "one_core");
-    assert!(told.starts_with("core 0 spends 90 % of its time forwarding packets while 2 of 40 cores idle"), "{told}");
+    assert!(
+        told.starts_with("core 0 spends 90 % of its time forwarding packets while 2 of 40 cores are idle"),
+        "{told}"
+    );
     assert!(told.ends_with("(echo c0,00000000 > /sys/class/net/x0/queues/rx-0/rps_cpus)"), "{told}");
 }

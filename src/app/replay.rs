@@ -1,0 +1,85 @@
+//! A run that shows a recording: from where on, at which pace, and one sample at a time.
+
+use super::player::{Player, Start};
+use super::{App, AppError, signals};
+use crate::source::feed::{Command, Feed, Next, Pace};
+use std::time::Duration;
+
+/// A recording that is not read ahead by then is printed without its end.
+const READ_AHEAD: Duration = Duration::from_mins(1);
+
+impl App {
+    /// The same for a recording that is there to be read again, played at so many times its own speed; none is as fast as it goes.
+    #[must_use]
+    pub fn with_player(mut self, player: Player, speed: Option<f64>) -> Self {
+        self.state.set_tape(player.tape(speed));
+        self.player = Some(player);
+        self
+    }
+
+    /// Shows the recording from so far after its first sample on.
+    ///
+    /// # Errors
+    /// It cannot be read, or the kernel gives no thread.
+    pub fn start_at(&mut self, after: Duration) -> Result<(), AppError> {
+        let first_ns = self.player.as_ref().map_or(0, Player::first_ns);
+        self.seek(first_ns.saturating_add(u64::try_from(after.as_nanos()).unwrap_or(u64::MAX)))
+    }
+
+    /// Shows the recording as it was at its last sample not after this moment, recorded monotonic ns.
+    pub(super) fn seek(&mut self, to_ns: u64) -> Result<(), AppError> {
+        let Some(player) = &self.player else { return Ok(()) };
+        if self.stream.is_recorded() {
+            self.state.notice(true, "a recording is being written, and its time goes forward only: R stops it");
+            return Ok(());
+        }
+        let Start { derivation, mut reel, metrics } = player.start_at(to_ns, Some(&mut self.state))?;
+        let is_over = reel.peek()?.is_none();
+        self.stream.go_on_from(derivation);
+        self.feed = Feed::replay(reel, self.pace())?;
+        self.ended = false;
+        if let Some(metrics) = metrics {
+            self.state.receive(metrics);
+        }
+        if is_over { self.end() } else { Ok(()) }
+    }
+
+    /// As it is chosen.
+    fn pace(&self) -> Pace {
+        self.state.tape().and_then(|tape| tape.speed).map_or(Pace::Fast, Pace::Times)
+    }
+
+    /// Takes over what was read ahead of the recording.
+    pub(super) fn hear_player(&mut self) {
+        if let (Some(player), Some(tape)) = (&mut self.player, self.state.tape_mut()) {
+            player.hear(tape);
+        }
+    }
+
+    /// Waits until the recording was read to its end, but not for ever.
+    pub(super) fn hear_whole_player(&mut self) {
+        if let (Some(player), Some(tape)) = (&mut self.player, self.state.tape_mut()) {
+            player.hear_all(tape, READ_AHEAD);
+        }
+    }
+
+    /// One more sample of a frozen replay, at once.
+    pub(super) fn step(&mut self) -> Result<(), AppError> {
+        self.feed.command(Command::Pace(Pace::Fast));
+        while !self.ended {
+            match self.feed.next()? {
+                Next::Item(item) => {
+                    if self.take(item)? {
+                        break;
+                    }
+                }
+                // What comes through a pipe may not come at all.
+                Next::Waiting if self.player.is_none() => break,
+                Next::Waiting => drop(signals::wait(&[self.feed.ready()])),
+                Next::End => self.end()?,
+            }
+        }
+        self.feed.command(Command::Pace(self.pace()));
+        Ok(())
+    }
+}

@@ -1,0 +1,78 @@
+//! Every mark, column and word of the screen in a line each: the second page of the help.
+
+/// What stands on the screen, and what it means.
+pub(super) const GLOSSARY: &[(&str, &str)] = &[
+    ("–", "unknown: never the same as 0"),
+    ("≥", "at least: an under-count"),
+    ("*", "left and returned; in drops: your flows"),
+    ("?", "behind an owner: a guess"),
+    ("▸", "the pane or row that keys act on"),
+    ("t", "a core that your threads run on"),
+    ("[p]", "this finding is answered by the key p"),
+    ("● • ·", "migrated to another node; cache; nearer"),
+    ("┬ ◆", "a pin or unpin; a marker set with m"),
+    ("× ▾", "packets lost; the rate dips (replay)"),
+    ("n0 node0 │", "core history: the node; │ came there"),
+    ("CV", "standard deviation / mean; < 5 % is steady"),
+    ("±", "standard deviation of the rate"),
+    ("p5 p50 p95", "rate that 5, 50, 95 % of bins stay below"),
+    ("dip", "longest time below half of the median"),
+    ("JITTER", "the rate is unsteady: its CV is high"),
+    ("LIMIT", "what holds the test back now"),
+    ("SPEED", "nominal speed, as the driver says:"),
+    ("  const", "hard-coded, not enforced"),
+    ("  real", "of hardware: a limit"),
+    ("  inherit", "of the interface below"),
+    ("  max, sum", "the fastest of its ports; all together"),
+    ("  set", "by somebody with ethtool"),
+    ("×SPEED", "measured rate / nominal speed"),
+    ("RX ↓ TX ↑", "received and sent by the interface"),
+    ("PPS AVG", "packets/s; mean bytes of a packet"),
+    ("WIRE WIRE%", "rate with framing; its share of the speed"),
+    ("DROP/s ERR/s", "dropped and faulty packets (own counters)"),
+    ("LAST", "the last seconds as bars"),
+    ("NETNS", "network namespace"),
+    ("KIND STATE", "kind of interface; up or down"),
+    ("OWNER", "container, pod, guest or program behind"),
+    ("PEER MTU", "other end of a pair; largest packet"),
+    ("QUEUES", "queues to send by / to receive by"),
+    ("softirq", "kernel work for packets on that core"),
+    ("NET_RX", "softirqs of received packets"),
+    ("squeezed", "softirq budget used up, packets wait"),
+    ("steal", "time the hypervisor gave to others"),
+    ("ksoftirqd", "thread for softirqs when there are many"),
+    ("TID PID NAME", "number, process and name of a thread"),
+    ("PORT → PEER", "its connection: own port, other end"),
+    ("▲ ▼", "sorted by it: smallest, largest on top"),
+    ("ROLE", "server, client; w: a worker of -P"),
+    ("CORE ALLOWED", "core it runs on; cores it may use"),
+    ("CPU%", "of one core"),
+    ("MIGR MIGR/s", "migrations: changes of core; a second"),
+    ("CLASS", "farthest migration: smt … llc, node, socket"),
+    ("WAIT%", "time ready to run, waiting for a core"),
+    ("VOL/s INVOL/s", "context switches: waits; preempted"),
+    ("CORES", "core history: where the thread was"),
+    ("pin", "thread kept on one core; unpin undoes it"),
+    ("card", "before and after a pin: did it help?"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_column_is_explained() {
+        let titles = super::super::links::titles().chain(super::super::threads::titles());
+        for title in titles {
+            let is_there = |(words, _): &&(&str, &str)| words.contains(title);
+            assert!(GLOSSARY.iter().any(|entry| is_there(&entry)), "the second page of the help explains {title}");
+        }
+    }
+
+    #[test]
+    fn a_line_is_a_line() {
+        for (words, meaning) in GLOSSARY {
+            assert!(words.chars().count() <= 13 && meaning.chars().count() <= 70, "'{words}' '{meaning}'");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The details of one row: every figure that is known of a link, a core or a thread, also those whose columns have no room.
+
+use super::canvas::cells;
+use super::detail;
+use super::format::{Bytes, Claim, Count, Percent, Rate, Scale, Total, UNKNOWN};
+use super::homes::Homes;
+use super::lines::{Line, sentences};
+use super::links::words::{Peer, Queues, Whose};
+use super::{Tone, UNDER_COUNT};
+use crate::action::RowId;
+use crate::derive::links::LinkRates;
+use crate::derive::{Evidence, LinkMetrics, Metrics, ThreadMetrics};
+use crate::sample::CoreSet;
+use crate::state::{State, Units};
+use std::fmt::Display;
+
+/// Cells of the name of a figure.
+const NAME: usize = 18;
+
+/// Every figure of the row, or that it is there no more.
+pub(super) fn lines(state: &State, row: RowId, width: u16) -> Vec<Line> {
+    let Some(metrics) = state.metrics() else { return Vec::new() };
+    let found = match row {
+        RowId::Link(id) => {
+            let link = metrics.link(id.key).filter(|link| link.facts.born == id.born);
+            link.map(|link| of_link(metrics, link))
+        }
+        RowId::Core(core) => metrics.cores.iter().find(|other| other.place.core == core).map(|core| {
+            let phrases = detail::phrases(core);
+            phrases.into_iter().map(|phrase| vec![phrase]).collect()
+        }),
+        RowId::Thread(id) => {
+            metrics.threads.iter().find(|thread| thread.sample.id == id).map(|thread| of_thread(metrics, thread))
+        }
+    };
+    found.unwrap_or_else(|| sentences(Tone::Normal, "it is there no more", width))
+}
+
+fn figure(name: &str, value: impl Display) -> Line {
+    let gap = " ".repeat(NAME.saturating_sub(cells(name)).max(1));
+    vec![(Tone::Header, format!("{name}{gap}")), (Tone::Normal, value.to_string())]
+}
+
+fn of_link(metrics: &Metrics, link: &LinkMetrics) -> Vec<Line> {
+    let facts = &link.facts;
+    let ports = metrics
+        .links
+        .iter()
+        .filter(|other| other.facts.netns == facts.netns && other.facts.master == Some(facts.ifindex));
+    let ports = u32::try_from(ports.count()).unwrap_or(u32::MAX);
+    let claim = Claim { mbps: facts.speed_mbps, basis: link.basis, ports, units: Units::Bits };
+    let mut lines = vec![figure("name", &facts.name)];
+    lines.extend(facts.alias.as_ref().map(|alias| figure("alias", alias)));
+    lines.push(figure("kind", facts.kind.word()));
+    lines.extend(
+        metrics.owner(facts.key()).map(|owner| figure("owner", format_args!("{} by {}", Whose(owner), owner.by))),
+    );
+    lines.push(figure("namespace", metrics.space_label(facts.netns)));
+    lines.push(figure("number", facts.ifindex.0));
+    lines.push(figure("state", facts.state.word()));
+    lines.push(figure("nominal speed", claim));
+    if facts.tells_mtu() {
+        lines.push(figure("MTU", facts.mtu));
+    }
+    lines.push(figure("queues tx/rx", Queues(facts)));
+    if facts.peer.is_some() || facts.lower.is_some() {
+        lines.push(figure("other end", Peer { metrics, link }));
+    }
+    lines.extend(facts.node.map(|node| figure("NUMA node", format_args!("node{node}"))));
+    let Some(rates) = &link.rates else { return lines };
+    let both = |one: &dyn Display, other: &dyn Display| format!("{one} received, {other} sent");
+    let count = |one, other| both(&Count(one), &Count(other));
+    let bits = |rate| Rate(rate, Units::Bits);
+    lines.push(Line::new());
+    lines.push(figure("bit/s", both(&bits(rates.rx_bits_per_s), &bits(rates.tx_bits_per_s))));
+    lines.extend(link.times_label().map(|times| figure("times its speed", format_args!("{times:.1}"))));
+    lines.push(figure("packets/s", count(rates.rx_packets_per_s, rates.tx_packets_per_s)));
+    lines.push(figure("mean packet", format_args!("{} bytes", Bytes(LinkRates::mean_packet_bytes(rates)))));
+    lines.push(figure("dropped/s", count(rates.rx_dropped_per_s, rates.tx_dropped_per_s)));
+    lines.push(figure("errors/s", count(rates.rx_errors_per_s, rates.tx_errors_per_s)));
+    lines
+}
+
+fn of_thread(metrics: &Metrics, thread: &ThreadMetrics) -> Vec<Line> {
+    let sample = &thread.sample;
+    let set = |set: Option<&CoreSet>| set.map_or_else(|| UNKNOWN.to_owned(), ToString::to_string);
+    let place = metrics.facts.topology.place(sample.core);
+    let node = place.and_then(|place| place.node).map_or_else(String::new, |node| format!(" (node{node})"));
+    let mut lines = vec![
+        figure("process", sample.id.pid),
+        figure("thread", sample.id.tid),
+        figure("name", &sample.name),
+        figure("role", sample.role()),
+        figure("core", format_args!("{}{node}", sample.core)),
+        figure("allowed cores", set(sample.allowed.as_ref())),
+    ];
+    lines.extend(thread.before_pin.as_ref().map(|before| figure("before the pin", before)));
+    lines.extend(sample.cpuset.as_ref().map(|cpuset| figure("cores of cgroup", cpuset)));
+    let mark = if thread.evidence == Evidence::Sampled { UNDER_COUNT } else { "" };
+    let classes = &thread.by_class;
+    let classes = [
+        ("socket", classes.socket),
+        ("node", classes.node),
+        ("llc", classes.llc),
+        ("cluster", classes.cluster),
+        ("smt", classes.smt),
+    ];
+    let classes: Vec<String> =
+        classes.iter().filter(|(_, count)| *count > 0).map(|(word, count)| format!("{count} {word}")).collect();
+    lines.push(Line::new());
+    lines.push(figure("CPU %", Percent(thread.cpu)));
+    lines.push(figure("waiting for CPU %", Percent(thread.wait)));
+    lines.push(figure("migrations", format_args!("{mark}{} ({})", Total(thread.moves), thread.evidence.word())));
+    lines.push(figure("migrations/s", format_args!("{mark}{}", Count(thread.moves_per_s))));
+    if !classes.is_empty() {
+        lines.push(figure("by class", classes.join(", ")));
+    }
+    lines.push(figure(
+        "switches/s",
+        format_args!("{} voluntary, {} involuntary", Count(thread.voluntary_per_s), Count(thread.involuntary_per_s)),
+    ));
+    let homes = Homes::all(metrics);
+    let own: Vec<_> = homes.0.iter().filter(|home| home.pid == sample.id.pid).collect();
+    if let Some(netns) = own.first().and_then(|home| home.own.netns) {
+        lines.push(Line::new());
+        lines.push(figure("namespace", metrics.space_label(netns)));
+    }
+    for home in own {
+        let rate = home.flow.bits_per_s.map_or_else(
+            || UNKNOWN.to_owned(),
+            |rate| {
+                let scale = Scale::of(rate, Units::Bits);
+                format!("{} {}", scale.number(rate), scale.unit)
+            },
+        );
+        let proto = home.flow.proto.word().to_uppercase();
+        lines.push(figure("port → peer", format_args!("{home}, {proto}, {rate}")));
+    }
+    lines
+}

@@ -1,0 +1,58 @@
+//! Whole frames of looking closer: a selected time, a pin and what it brought, one pane alone, a row in full.
+
+use crate::world::scenes;
+use crate::world::stage::Stage;
+use vnettop::derive::FlowBasis;
+use vnettop::derive::proof::Verdict;
+use vnettop::sample::{CoreSet, Event};
+use vnettop::state::Settings;
+
+const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 60)];
+
+fn freeze(case: &str, stage: &Stage, (width, height): (u16, u16)) {
+    insta::with_settings!({snapshot_suffix => format!("{width}x{height}"), omit_expression => true}, {
+        insta::assert_snapshot!(case, stage.frame(width, height));
+    });
+}
+
+#[test]
+fn a_selected_time_at_every_size() {
+    let mut stage = scenes::swinging(Settings::default());
+    stage.press(&",".repeat(40));
+    for size in SIZES {
+        freeze("selected_time", &stage, size);
+    }
+    stage.press("<lt><lt>");
+    freeze("selected_time_in_a_minute", &stage, (80, 24));
+}
+
+#[test]
+fn what_a_pin_brought_at_every_size() {
+    let mut stage = Stage::after(20, scenes::kunpeng());
+    for at in 0..2 {
+        let thread = stage.world.threads[at].sample.id;
+        let core = CoreSet::single(4 + u32::try_from(at).expect("two"));
+        let old = "0-127".parse().expect("a list of cores");
+        stage.event(Event::Pinned { thread, old, asked: core.clone(), got: core.clone(), at_ns: 0 });
+        stage.world.threads[at].sample.allowed = Some(core);
+        stage.world.threads[at].trail = vec![4 + u32::try_from(at).expect("two")];
+    }
+    stage.play(8, |_, _| {});
+    let mut metrics = stage.derive();
+    (metrics.flow.connections, metrics.paths) = scenes::ways();
+    metrics.flow.connections.iter_mut().for_each(|connection| connection.carries = true);
+    metrics.flow.basis = Some(FlowBasis::Sockets(4));
+    metrics.card = Some(scenes::card(Verdict::SteadierAndFaster));
+    metrics.jitter = Some(scenes::jitter(34.9, 0.012, 8));
+    stage.state.receive(metrics);
+    for size in SIZES {
+        freeze("pin_and_verdict", &stage, size);
+    }
+    stage.press("<tab><tab>jz");
+    freeze("zoomed_threads", &stage, (80, 24));
+    freeze("zoomed_threads", &stage, (120, 40));
+    stage.press("<enter>");
+    freeze("details_of_a_thread", &stage, (80, 24));
+    stage.press("<esc>z<tab>jj<enter>");
+    freeze("details_of_a_link", &stage, (80, 24));
+}
