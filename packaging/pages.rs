@@ -1,4 +1,4 @@
-//! Writes the man pages and the completions for bash, zsh and fish into a folder: `cargo run --example pages -- FOLDER DATE`.
+//! Writes the man pages, the completions for bash, zsh and fish, and the example of config.toml into a folder: `cargo run --example pages -- FOLDER DATE`.
 //! An example, so that what it needs is built for packages and tests alone and never into the program.
 
 #[path = "pages/text.rs"]

@@ -2,6 +2,7 @@
 //! overlay, the footer and docs/screen.md are made from. It knows identities (`sample`), never the terminal and never the
 //! state: what an action does is `update`'s business.
 
+mod keymap;
 mod keys;
 mod mouse;
 mod parse;
@@ -10,9 +11,10 @@ mod sort;
 use crate::sample::{CoreId, LinkKey, ThreadId};
 use std::fmt;
 
-pub use keys::{Binding, KEYS, action_for, help_lines, hints, markdown};
+pub use keymap::{KeyMap, markdown};
+pub use keys::{Binding, KEYS};
 pub use mouse::{MOUSE, mouse_markdown};
-pub use parse::parse_keys;
+pub use parse::{parse_key, parse_keys};
 pub use sort::{CoreSort, LinkSort, SortColumn, ThreadSort};
 
 /// A key as pressed, free of any terminal library.
@@ -34,6 +36,9 @@ pub enum Key {
     Home,
     End,
     Backspace,
+    Insert,
+    Delete,
+    F(u8),
 }
 
 /// One step of a `--keys` string.
@@ -213,6 +218,10 @@ pub enum Action {
     Earlier,
     /// Select the time after on the graph; without one, show the next sample of a frozen replay.
     Step,
+    /// Show everything in the next colour theme.
+    NextTheme,
+    /// Save what the screen is like now to the configuration.
+    SaveSettings,
     /// Select the bin after the selected one.
     Later,
     /// Select this instant on the graph, monotonic ns.
@@ -280,6 +289,9 @@ impl fmt::Display for Key {
             Self::Home => "Home",
             Self::End => "End",
             Self::Backspace => "Backspace",
+            Self::Insert => "Ins",
+            Self::Delete => "Del",
+            Self::F(number) => return write!(f, "F{number}"),
         };
         f.write_str(name)
     }

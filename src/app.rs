@@ -4,6 +4,7 @@
 pub mod doctor;
 mod headless;
 mod keep;
+pub mod look;
 mod player;
 mod replay;
 pub mod run;
@@ -13,6 +14,7 @@ mod stream;
 mod trim;
 
 use crate::action::{Action, Key};
+use crate::config::{self, Preferences, SaveSource};
 use crate::derive::Metrics;
 use crate::effect::{Effect, Hand, Outcome, OutcomeLine};
 use crate::record::RecordError;
@@ -104,6 +106,10 @@ pub struct App {
     restore_on_exit: bool,
     /// Where the files that a key writes are kept.
     kept_in: Option<PathBuf>,
+    /// Where settings are saved.
+    saved: Option<SaveSource>,
+    /// The theme at the start, as it was asked for.
+    theme: String,
     left: Option<u64>,
     ended: bool,
     /// The key that stops programs was pressed.
@@ -118,7 +124,7 @@ impl App {
     /// Puts the world together. `count` limits the intervals shown.
     #[must_use]
     pub fn new(state: State, stream: Stream, hand: Hand, feed: Feed, options: AppOptions) -> Self {
-        let AppOptions { replay, restore_on_exit, kept_in, count: left } = options;
+        let AppOptions { replay, restore_on_exit, kept_in, count: left, saved, theme } = options;
         let asked = state.settings().on_request;
         Self {
             state,
@@ -129,6 +135,8 @@ impl App {
             replay,
             restore_on_exit,
             kept_in,
+            saved,
+            theme,
             left,
             ended: false,
             stops: false,
@@ -241,6 +249,7 @@ impl App {
             Effect::ToggleRecording => self.toggle_recording(),
             Effect::WriteReport => self.write_report(),
             Effect::WriteCard => self.write_card(),
+            Effect::SaveSettings => self.save_settings(),
             Effect::Mark if !self.stream.is_recorded() => {
                 sentence("no marker added, because nothing is being recorded: R starts a recording")
             }
@@ -331,6 +340,28 @@ impl App {
         sentence(&format!("card written to {}, .md and .json", path.display()))
     }
 
+    /// What the screen is like now, into the file of settings.
+    fn save_settings(&mut self) -> Outcome {
+        let Some(saved) = &mut self.saved else {
+            return sentence("nothing was saved: neither XDG_CONFIG_HOME nor HOME says where; --config FILE does");
+        };
+        let settings = self.state.settings();
+        let now = Preferences {
+            interval: settings.interval,
+            units: settings.units,
+            theme: self.state.themes().chosen().unwrap_or(&self.theme).to_owned(),
+            choices: self.state.choices(),
+            ..saved.before.clone()
+        };
+        let path = saved.path.display().to_string();
+        match config::save(saved, &now) {
+            Ok(0) => sentence(&format!("nothing to save: it is as {path} and the defaults have it")),
+            Ok(1) => sentence(&format!("1 setting saved to {path}")),
+            Ok(count) => sentence(&format!("{count} settings saved to {path}")),
+            Err(why) => warning(&why),
+        }
+    }
+
     fn stamp(&self) -> String {
         stream::file_stamp(self.state.metrics().map_or(0, |metrics| metrics.wall_ms))
     }
@@ -369,6 +400,10 @@ pub struct AppOptions {
     pub kept_in: Option<PathBuf>,
     /// Intervals to show.
     pub count: Option<u64>,
+    /// Where settings are saved, and what is there.
+    pub saved: Option<SaveSource>,
+    /// The theme as it was asked for.
+    pub theme: String,
 }
 
 fn line(text: &str) -> OutcomeLine {

@@ -6,18 +6,17 @@ mod values;
 
 pub use run::{CardFormat, ObservedCommand, PinChoice};
 
-use crate::sample::OnRequest;
+use crate::config::{Override, OverrideValue, Preferences};
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use run::{CardArguments, RunArguments};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-use values::{Speed, keys, netns, place, seconds, size, speed, watch};
+use values::{Speed, keys, netns, pair, place, seconds, size, speed, watch};
 
 /// What the user asked for.
 #[derive(Debug, Clone)]
-#[allow(clippy::struct_excessive_bools, reason = "one for each switch of the command line, free of each other")]
 pub struct Config {
     /// Where the data come from.
     pub origin: Origin,
@@ -27,46 +26,47 @@ pub struct Config {
     pub interval: Duration,
     /// Intervals to show; none means until told to stop.
     pub count: Option<u64>,
-    /// Names and pids to watch.
-    pub watch: Vec<String>,
-    /// The user named them.
+    /// What lasts: the defaults, until [`Config::settle`] gives those in force.
+    pub preferences: Preferences,
+    /// Those of them that options give.
+    pub overrides: Vec<Override>,
+    /// A configuration file to read after the usual ones.
+    pub config_file: Option<PathBuf>,
+    /// Read none of the usual ones.
+    pub no_config: bool,
+    /// The user named what is to be watched.
     pub named: bool,
-    /// `all`, `self` or which network namespace; none means what is usual here.
-    pub netns: Vec<String>,
-    /// Sockets or run directories of Open vSwitch, besides the usual ones.
-    pub ovs_sockets: Vec<PathBuf>,
-    /// Docker's socket, where it is not the usual one.
-    pub docker_socket: Option<PathBuf>,
     /// Write a recording here.
     pub record: Option<PathBuf>,
     /// What iperf 3 writes with `--json-stream`.
     pub iperf3_json: Option<PathBuf>,
-    /// What the kernel counts beyond the usual.
-    pub on_request: OnRequest,
-    /// Change nothing on the machine.
-    pub readonly: bool,
-    /// Real-time priority for the sampler.
-    pub realtime: bool,
-    /// Restore every replaced mask on exit.
-    pub restore_on_exit: bool,
-    /// Rates in bytes.
-    pub bytes: bool,
-    /// Only ASCII on the screen.
-    pub ascii: bool,
-    /// Which colours.
-    pub theme: ThemeChoice,
-    /// Leave the mouse to the terminal.
-    pub no_mouse: bool,
 }
 
-/// Which colours the screen has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-#[allow(missing_docs, reason = "the words of the option")]
-pub enum ThemeChoice {
-    Auto,
-    Dark,
-    Light,
-    Mono,
+impl Config {
+    /// Whether settings are read from files: what puts things in order after a crash depends on none, and neither does what only
+    /// reads a recording or looks at the machine.
+    #[must_use]
+    pub fn reads_settings(&self) -> bool {
+        !matches!(self.face, Face::Undo | Face::Card { .. } | Face::Doctor(_))
+    }
+
+    /// Takes the settings in force. What is watched and how often are the screen's; a run decides that by itself.
+    ///
+    /// # Errors
+    /// The sentence of what contradicts the command line.
+    pub fn settle(&mut self, preferences: Preferences, is_watch_chosen: bool) -> Result<(), CliError> {
+        self.preferences = preferences;
+        match &self.face {
+            Face::Screen => self.interval = self.preferences.interval,
+            Face::Run(run) if self.preferences.readonly && run.pin == PinChoice::Compare => {
+                return Err(CliError::Usage(run::READONLY_COMPARES.to_owned()));
+            }
+            Face::Run(_) if !self.named => self.preferences.watch = Preferences::default().watch,
+            _ => {}
+        }
+        self.named |= is_watch_chosen && !matches!(self.face, Face::Run(_));
+        Ok(())
+    }
 }
 
 /// Where the data come from.
@@ -107,6 +107,11 @@ pub enum Face {
     Undo,
     /// What works here and what is missing; true as JSON.
     Doctor(bool),
+    /// The settings in force: plain, or with where each comes from.
+    Settings {
+        /// TOML and nothing else.
+        plain: bool,
+    },
     /// A command under observation, and its card.
     Run(ObservedCommand),
     /// The card of a recorded run.
@@ -127,6 +132,8 @@ pub enum CliError {
     Text(String),
     /// Wrong arguments: one sentence for standard error, exit code 2.
     Usage(String),
+    /// Wrong settings: the same, but the help says nothing of it.
+    Settings(String),
 }
 
 const EXAMPLES: &str = "\
@@ -163,6 +170,8 @@ enum CliCommand {
     Doctor,
     /// Restore CPU affinities left behind by a vnettop that crashed or was killed
     Undo,
+    /// Print the settings in force as TOML, with where each comes from: a file, an option, or the default
+    Config,
     /// Run a benchmark under observation, then print a card: how steady it was, what migrated, what was dropped
     Run(RunArguments),
     /// Print the card of a recording: of a run, or of the pins in it
@@ -254,15 +263,63 @@ struct Options {
     /// Only ASCII characters on the screen [default: where the locale has no UTF-8]
     #[arg(long, global = true)]
     ascii: bool,
-    /// Colours for a dark or a light background, or none (also by `NO_COLOR`)
-    #[arg(long, global = true, value_enum, value_name = "THEME", default_value = "auto")]
-    theme: ThemeChoice,
+    /// Colours: auto, dark, light, terminal, mono (also by `NO_COLOR`), or those of a theme file
+    #[arg(long, global = true, value_name = "THEME")]
+    theme: Option<String>,
     /// The same as --theme mono
     #[arg(long, global = true)]
     no_color: bool,
     /// Do not use the mouse, so that the terminal can select text
     #[arg(long, global = true)]
     no_mouse: bool,
+    /// Read the settings of FILE too, over those of the usual files; saving goes there
+    #[arg(long, value_name = "FILE", global = true)]
+    config: Option<PathBuf>,
+    /// Read no settings from the usual files
+    #[arg(long, global = true)]
+    no_config: bool,
+    /// One setting as in config.toml, for this start: --set links.sort=rx; repeatable
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pair, global = true)]
+    set: Vec<(String, String)>,
+    /// Print the settings in force as plain TOML, then exit
+    #[arg(long, conflicts_with_all = ["json", "print"], global = true)]
+    dump_config: bool,
+}
+
+impl Options {
+    /// What of them is a setting.
+    fn overrides(&self) -> Vec<Override> {
+        let paths =
+            |paths: &[PathBuf]| paths.iter().map(|path| path.to_string_lossy().into_owned()).collect::<Vec<_>>();
+        let texts = |texts: Vec<String>| (!texts.is_empty()).then_some(OverrideValue::Texts(texts));
+        let flag = |given: bool, value: bool| given.then_some(OverrideValue::Flag(value));
+        let text = |text: Option<String>| text.map(OverrideValue::Text);
+        let set = self.set.iter().map(|(key, value)| (key.as_str(), "--set", Some(OverrideValue::Toml(value.clone()))));
+        let given = [
+            ("interval", "--delay", self.delay.map(|delay| OverrideValue::Seconds(delay.as_secs_f64()))),
+            ("watch", "--watch", texts(self.watch.clone())),
+            ("netns", "--netns", texts(self.netns.clone())),
+            ("ovs_sockets", "--ovs-socket", texts(paths(&self.ovs_socket))),
+            (
+                "docker_socket",
+                "--docker-socket",
+                text(self.docker_socket.iter().flat_map(|path| paths(std::slice::from_ref(path))).next()),
+            ),
+            ("drops", "--drops", flag(self.drops, true)),
+            ("exact_softirqs", "--exact-softirqs", flag(self.exact_softirqs, true)),
+            ("hop_cores", "--hop-cores", flag(self.hop_cores, true)),
+            ("readonly", "--readonly", flag(self.readonly, true)),
+            ("realtime", "--no-realtime", flag(self.no_realtime, false)),
+            ("restore_on_exit", "--restore-on-exit", flag(self.restore_on_exit, true)),
+            ("units", "--bytes", self.bytes.then(|| OverrideValue::Text("bytes".to_owned()))),
+            ("ascii", "--ascii", flag(self.ascii, true)),
+            ("theme", "--theme", text(self.theme.clone())),
+            ("theme", "--no-color", self.no_color.then(|| OverrideValue::Text("mono".to_owned()))),
+            ("mouse", "--no-mouse", flag(self.no_mouse, false)),
+        ];
+        let all = set.chain(given);
+        all.filter_map(|(key, option, value)| Some(Override { key: key.to_owned(), value: value?, option })).collect()
+    }
 }
 
 /// The one definition of the command line, for those who write it down: man pages and completions (`packaging/pages.rs`).
@@ -280,7 +337,10 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> 
     let arguments = Arguments::try_parse_from(program.chain(arguments)).map_err(|error| cli_error(&error))?;
     let options = arguments.options;
     run::refuse_others(arguments.command.as_ref(), &options)?;
+    let overrides = options.overrides();
     let face = match (&arguments.command, options.print) {
+        _ if options.dump_config => Face::Settings { plain: true },
+        (Some(CliCommand::Config), _) => Face::Settings { plain: false },
         (Some(CliCommand::Undo), _) => Face::Undo,
         (Some(CliCommand::Doctor), _) => Face::Doctor(options.json),
         (Some(CliCommand::Run(run)), _) => Face::Run(run.checked(options.readonly)?),
@@ -321,20 +381,12 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> 
         face,
         count: options.count,
         named: !options.watch.is_empty(),
-        watch: if options.watch.is_empty() { vec!["iperf3".to_owned(), "iperf".to_owned()] } else { options.watch },
-        netns: options.netns,
-        ovs_sockets: options.ovs_socket,
-        docker_socket: options.docker_socket,
+        preferences: Preferences::default(),
+        overrides,
+        config_file: options.config,
+        no_config: options.no_config,
         record: options.record,
         iperf3_json: options.iperf3_json,
-        on_request: OnRequest { drops: options.drops, softirqs: options.exact_softirqs, hops: options.hop_cores },
-        readonly: options.readonly,
-        realtime: !options.no_realtime,
-        restore_on_exit: options.restore_on_exit,
-        bytes: options.bytes,
-        ascii: options.ascii,
-        theme: if options.no_color { ThemeChoice::Mono } else { options.theme },
-        no_mouse: options.no_mouse,
     })
 }
 
@@ -438,6 +490,7 @@ mod tests {
         let config = parse([OsString::from("-d"), OsString::from("0.25")], false).expect("good arguments");
         assert_eq!(config.face, Face::Json, "a pipe gets JSON lines");
         assert_eq!(config.interval, Duration::from_millis(250), "fractions of seconds are allowed");
-        assert_eq!(config.watch, ["iperf3", "iperf"], "both are watched unless something else is named");
+        let interval = Override { key: "interval".to_owned(), value: OverrideValue::Seconds(0.25), option: "--delay" };
+        assert_eq!(config.overrides, [interval], "nothing else was given");
     }
 }

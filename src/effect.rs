@@ -34,6 +34,8 @@ pub enum Effect {
     WriteReport,
     /// Write the card that is shown to files.
     WriteCard,
+    /// Save what the screen is like to the configuration.
+    SaveSettings,
     /// Put a mark into the recording and the history.
     Mark,
     /// Show the next sample of a frozen replay.

@@ -50,6 +50,9 @@ fn key(event: KeyEvent) -> Option<Key> {
         KeyCode::Home => Some(Key::Home),
         KeyCode::End => Some(Key::End),
         KeyCode::Backspace => Some(Key::Backspace),
+        KeyCode::Insert => Some(Key::Insert),
+        KeyCode::Delete => Some(Key::Delete),
+        KeyCode::F(number @ 1..=12) => Some(Key::F(number)),
         _ => None,
     }
 }
@@ -90,7 +93,7 @@ mod tests {
             Some(Input::Key(Key::BackTab)),
             "both ways to say Shift-Tab"
         );
-        assert_eq!(press(KeyCode::F(1), none), None, "a key without a meaning is none");
+        assert_eq!(press(KeyCode::F(13), none), None, "a key without a meaning is none");
         assert_eq!(press(KeyCode::Char('q'), KeyModifiers::ALT), None, "Alt-q is not q");
     }
 

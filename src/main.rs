@@ -1,11 +1,15 @@
 //! Parses, builds the world, runs, prints the error chain, sets the exit code. Everything else is in the library.
 
+use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
+use vnettop::app::look::{self, Look};
 use vnettop::app::run::Destination;
 use vnettop::app::{self, App, AppError, Ended, Player, SHIPPED_STARTS_AT, Signals, Stream};
-use vnettop::cli::{self, CliError, Config, Face, Origin, ThemeChoice};
+use vnettop::cli::{self, CliError, Config, Face, Origin};
+use vnettop::config::{Configuration, Places, SaveSource};
 use vnettop::demo::{self, Demo};
 use vnettop::effect::{self, Hand, Outcome};
 use vnettop::record::{Recorder, Recording, StoredIn};
@@ -16,9 +20,9 @@ use vnettop::source::owners::SocketPlaces;
 use vnettop::source::sampler::{self, Choice, ReadPolicy, ReadScope, SELF};
 use vnettop::source::threads::Watch;
 use vnettop::source::{LEAST_TO_REPLAY, LEAST_TO_WATCH, Roots, enough_descriptors};
-use vnettop::state::{Mode, Settings, State, Units};
+use vnettop::state::{Mode, Settings, State};
 use vnettop::term;
-use vnettop::ui::{Colors, Theme};
+use vnettop::ui::Theme;
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
@@ -26,23 +30,56 @@ fn main() -> ExitCode {
     if arguments.first().is_some_and(|first| first == "demo-child") {
         return demo::run_child(&arguments[1..]);
     }
-    match cli::parse(arguments, io::stdout().is_terminal()) {
-        Ok(config) => match missing_namespace(&config) {
+    match cli::parse(arguments, io::stdout().is_terminal()).and_then(configured) {
+        Ok((config, configured)) => match missing_namespace(&config) {
             Some(sentence) => {
                 term::say(sentence);
                 ExitCode::from(2)
             }
-            None => run(&config).unwrap_or_else(|error| {
+            None => run(&config, &configured).unwrap_or_else(|error| {
                 term::say(error);
                 ExitCode::from(1)
             }),
         },
+        Err(CliError::Settings(sentence)) => {
+            term::say(sentence);
+            ExitCode::from(2)
+        }
         Err(CliError::Text(text)) => ExitCode::from(u8::from(io::stdout().write_all(text.as_bytes()).is_err())),
         Err(CliError::Usage(sentence)) => {
             term::say(format_args!("{sentence} (try vnettop --help)"));
             ExitCode::from(2)
         }
     }
+}
+
+/// Reads the settings that last, and applies those of the command line.
+fn configured(mut config: Config) -> Result<(Config, Configured), CliError> {
+    let given = config.config_file.as_deref();
+
+    let places = match (config.reads_settings(), config.no_config) {
+        (false, _) => Places::default(),
+        (true, true) => Places::only(given),
+        (true, false) => Places::usual(environment, given),
+    };
+    let mut configuration = Configuration::load(&places).map_err(CliError::Settings)?;
+    let saved = places.saved_to().map(|path| SaveSource { path, before: configuration.preferences.clone() });
+    configuration.override_by(&config.overrides).map_err(CliError::Settings)?;
+    config.settle(configuration.preferences.clone(), !configuration.is_default("watch"))?;
+    let is_seen = matches!(config.face, Face::Screen | Face::Doctor(_)) || config.preferences.theme != "auto";
+    let look = if is_seen {
+        look::of(&config.preferences, &places.folders, environment).map_err(CliError::Settings)?
+    } else {
+        Look::plain()
+    };
+    Ok((config, Configured { configuration, saved, look }))
+}
+
+/// The settings, where changed ones are saved, and what the screen looks like.
+struct Configured {
+    configuration: Configuration,
+    saved: Option<SaveSource>,
+    look: Look,
 }
 
 /// What is named and not there would be an empty screen. A command may make its namespace itself.
@@ -52,7 +89,13 @@ fn missing_namespace(config: &Config) -> Option<String> {
     if is_looked_at { choice(config, None).missing() } else { None }
 }
 
-fn run(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
+fn run(config: &Config, configured: &Configured) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    if let Face::Settings { plain } = config.face {
+        let configuration = &configured.configuration;
+        let text = if plain { configuration.plain() } else { configuration.explained() };
+        io::stdout().write_all(text.as_bytes())?;
+        return Ok(ExitCode::SUCCESS);
+    }
     match (&config.face, &config.origin) {
         // Doctor says itself how many there are.
         (Face::Undo | Face::Card { .. } | Face::Doctor(_), _) => {}
@@ -64,7 +107,7 @@ fn run(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
         return Ok(undo(config));
     }
     match &config.face {
-        Face::Doctor(json) => return doctor(config, *json),
+        Face::Doctor(json) => return doctor(config, configured, *json),
         Face::Run(run) => return run_command(config, run),
         Face::Card { recording, format, card } => {
             let text = app::run::card(recording, card_format(*format))?;
@@ -93,13 +136,13 @@ fn run(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
         }
         Face::Print { width, height, keys } => {
             // A pipe takes UTF-8 whatever the locale says.
-            let theme = Theme::plain(!config.ascii);
-            let app = world(config, demo.as_ref(), (stream, feed, player))?;
+            let theme = Theme::plain(!config.preferences.ascii);
+            let app = world(config, configured, demo.as_ref(), (stream, feed, player))?;
             app::print(app, &signals, keys, (*width, *height), theme, &mut term::StdoutWriter::take()?)?
         }
-        Face::Screen | Face::Undo | Face::Doctor(_) | Face::Run(_) | Face::Card { .. } => {
-            let app = world(config, demo.as_ref(), (stream, feed, player))?;
-            live_screen(config, app, &signals)?
+        Face::Screen | Face::Undo | Face::Settings { .. } | Face::Doctor(_) | Face::Run(_) | Face::Card { .. } => {
+            let app = world(config, configured, demo.as_ref(), (stream, feed, player))?;
+            live_screen(config, configured, app, &signals)?
         }
     };
     Ok(match ended {
@@ -108,11 +151,12 @@ fn run(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
     })
 }
 
-fn live_screen(config: &Config, app: App, signals: &Signals) -> Result<Ended, AppError> {
-    let theme = Theme { colors: colors(config), utf8: !ascii(config) };
+fn live_screen(config: &Config, configured: &Configured, app: App, signals: &Signals) -> Result<Ended, AppError> {
+    let utf8 = !look::ascii(&config.preferences, environment);
+    let themes = configured.look.colors().map(|colors| Theme { colors, utf8 }).collect();
     signals.take_terminal().map_err(AppError::Terminal)?;
-    let (guard, screen) = term::Guard::take(!config.no_mouse, signals.asked()).map_err(AppError::Terminal)?;
-    let result = app::screen(app, &mut app::Terminal::new(&guard, screen, signals, theme));
+    let (guard, screen) = term::Guard::take(config.preferences.mouse, signals.asked()).map_err(AppError::Terminal)?;
+    let result = app::screen(app, &mut app::Terminal::new(&guard, screen, signals, themes));
     drop(guard);
     result.map(|(ended, outcome)| {
         if ended != Ended::Done {
@@ -130,7 +174,7 @@ fn run_command(config: &Config, run: &cli::ObservedCommand) -> Result<ExitCode, 
     let recording = config.record.as_deref();
     let destination = run.card.as_deref().map(|path| Destination::open(path, recording)).transpose()?;
     let recorder = config.record.as_deref().map(Recorder::create).transpose()?;
-    let hand = Hand::new(Box::new(effect::Kernel), effect::journal_dir(|name| std::env::var_os(name)), config.readonly);
+    let hand = Hand::new(Box::new(effect::Kernel), effect::journal_dir(environment), config.preferences.readonly);
     let feed = live_feed(config, None)?;
     let observed = app::run::run(&plan(config, run), feed, hand, recorder)?;
     observed.notes.iter().for_each(term::say);
@@ -153,18 +197,17 @@ fn run_command(config: &Config, run: &cli::ObservedCommand) -> Result<ExitCode, 
 }
 
 /// What works here and what is missing; 1 where vnettop cannot work.
-fn doctor(config: &Config, json: bool) -> Result<ExitCode, Box<dyn std::error::Error>> {
-    let environment = |name: &str| std::env::var_os(name);
+fn doctor(config: &Config, configured: &Configured, json: bool) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let examined = app::doctor::examine(
         &DoctorScope {
             roots: Roots::default(),
-            docker: SocketPlaces::find(environment, config.docker_socket.as_deref()),
-            ovs: ovs::places(environment, &config.ovs_sockets),
+            docker: docker(config),
+            ovs: ovs_places(config),
             docker_host: environment("DOCKER_HOST"),
             path: environment("PATH"),
             term: environment("TERM"),
-            utf8: !ascii(config),
-            color: colors(config) != Colors::None,
+            utf8: !look::ascii(&config.preferences, environment),
+            color: configured.look.has_color(),
         },
         json,
     );
@@ -182,7 +225,7 @@ const LIMIT_BROKEN: u8 = 3;
 fn plan(config: &Config, run: &cli::ObservedCommand) -> app::run::Plan {
     app::run::Plan {
         command: run.command.clone(),
-        watch: config.watch.clone(),
+        watch: config.preferences.watch.clone(),
         named: config.named,
         interval: config.interval,
         pin: match run.pin {
@@ -264,24 +307,24 @@ fn live_feed(config: &Config, demo: Option<&Demo>) -> Result<Feed, Box<dyn std::
         roots: Roots::default(),
         watch: watches(config, demo),
         netns: choice(config, demo),
-        ovs: ovs::places(|name| std::env::var_os(name), &config.ovs_sockets),
-        docker: SocketPlaces::find(|name| std::env::var_os(name), config.docker_socket.as_deref()),
+        ovs: ovs_places(config),
+        docker: docker(config),
         iperf3_json: config.iperf3_json.clone(),
         read_policy: if looked_at_only { ReadPolicy::IdleLinksLess } else { ReadPolicy::Everything },
         losses_at_rest: matches!(config.face, Face::Run(_)),
-        on_request: config.on_request,
+        on_request: config.preferences.on_request,
     };
     Ok(Feed::live(sampler::SamplerSettings {
         scope,
         interval: config.interval,
-        realtime: config.realtime,
+        realtime: config.preferences.realtime,
         count: config.count.map(|intervals| intervals + 1).filter(|_| config.face == Face::Json),
     })?)
 }
 
 /// The demo shows its own namespaces: nobody else's belong on its screen.
 fn choice(config: &Config, demo: Option<&Demo>) -> Choice {
-    let names = &config.netns;
+    let names = &config.preferences.netns;
     match (names.as_slice(), demo) {
         ([], Some(demo)) => {
             let processes = demo.ends.iter().map(u32::to_string);
@@ -296,6 +339,7 @@ fn choice(config: &Config, demo: Option<&Demo>) -> Choice {
 
 fn world(
     config: &Config,
+    configured: &Configured,
     demo: Option<&Demo>,
     (stream, feed, player): (Stream, Feed, Option<Player>),
 ) -> Result<App, AppError> {
@@ -307,22 +351,34 @@ fn world(
     };
     let mut state = State::new(Settings {
         mode,
-        readonly: config.readonly,
-        units: if config.bytes { Units::Bytes } else { Units::Bits },
+        readonly: config.preferences.readonly,
+        units: config.preferences.units,
         interval: config.interval,
         watch: watched(config, demo),
-        utf8: !ascii(config),
-        on_request: config.on_request,
+        utf8: !look::ascii(&config.preferences, environment),
+        on_request: config.preferences.on_request,
     });
+    let (choices, keys) = (config.preferences.choices.clone(), config.preferences.keys.clone());
+    state.choose(choices, keys, configured.look.list());
+    if let Some(weak) = configured.look.notice() {
+        state.notice(true, weak);
+    }
     if let Some(demo) = demo {
         state.notice(false, demo.notice.clone());
     }
     if let Some(path) = &config.record {
         state.set_recording(Some(path.display().to_string()));
     }
-    let hand = Hand::new(Box::new(effect::Kernel), effect::journal_dir(|name| std::env::var_os(name)), config.readonly);
-    let kept_in = effect::journal_dir(|name| std::env::var_os(name)).ok();
-    let options = app::AppOptions { replay, restore_on_exit: config.restore_on_exit, kept_in, count: config.count };
+    let hand = Hand::new(Box::new(effect::Kernel), effect::journal_dir(environment), config.preferences.readonly);
+    let kept_in = effect::journal_dir(environment).ok();
+    let options = app::AppOptions {
+        replay,
+        restore_on_exit: config.preferences.restore_on_exit,
+        kept_in,
+        count: config.count,
+        saved: configured.saved.clone(),
+        theme: config.preferences.theme.clone(),
+    };
     let app = App::new(state, stream, hand, feed, options);
     let (Some(player), Origin::Replay { file, speed, at }) = (player, &config.origin) else { return Ok(app) };
     let mut app = app.with_player(player, *speed);
@@ -340,19 +396,19 @@ fn world(
 fn watches(config: &Config, demo: Option<&Demo>) -> Vec<Watch> {
     let own =
         |demo: &Demo| demo.watch.iter().map(|name| Watch::Own { name: name.clone(), of: demo.ends.clone() }).collect();
-    demo.map_or_else(|| config.watch.iter().map(|name| Watch::from(name.as_str())).collect(), own)
+    demo.map_or_else(|| config.preferences.watch.iter().map(|name| Watch::from(name.as_str())).collect(), own)
 }
 
 fn watched(config: &Config, demo: Option<&Demo>) -> Vec<String> {
-    demo.map_or_else(|| config.watch.clone(), |demo| demo.watch.clone())
+    demo.map_or_else(|| config.preferences.watch.clone(), |demo| demo.watch.clone())
 }
 
 fn undo(config: &Config) -> ExitCode {
-    if config.readonly {
+    if config.preferences.readonly {
         term::say("undo changes affinities, which --readonly forbids: run it without");
         return ExitCode::from(1);
     }
-    let dir = match effect::journal_dir(|name| std::env::var_os(name)) {
+    let dir = match effect::journal_dir(environment) {
         Ok(dir) => dir,
         Err(reason) => {
             term::say(reason);
@@ -374,24 +430,16 @@ fn tell(outcome: &Outcome) {
     }
 }
 
-/// What was asked for on the command line, else by `NO_COLOR`, else what suits the terminal.
-fn colors(config: &Config) -> Colors {
-    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    match config.theme {
-        ThemeChoice::Mono => Colors::None,
-        ThemeChoice::Dark => Colors::Dark,
-        ThemeChoice::Light => Colors::Light,
-        ThemeChoice::Auto if set("NO_COLOR").is_some() => Colors::None,
-        ThemeChoice::Auto => {
-            Colors::of_terminal(set("TERM").as_deref(), set("COLORTERM").as_deref(), set("COLORFGBG").as_deref())
-        }
-    }
+fn docker(config: &Config) -> SocketPlaces {
+    let socket = &config.preferences.docker_socket;
+    SocketPlaces::find(environment, Some(Path::new(socket)).filter(|_| !socket.is_empty()))
 }
 
-/// Without UTF-8 in the locale every character of the screen is ASCII.
-fn ascii(config: &Config) -> bool {
-    let locale =
-        ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));
-    let utf8 = locale.is_some_and(|locale| locale.to_lowercase().replace('-', "").contains("utf8"));
-    config.ascii || !utf8
+fn ovs_places(config: &Config) -> Vec<ovs::SocketPlace> {
+    let sockets: Vec<PathBuf> = config.preferences.ovs_sockets.iter().map(PathBuf::from).collect();
+    ovs::places(environment, &sockets)
+}
+
+fn environment(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
 }

@@ -3,6 +3,8 @@
 //! through [`State::receive`] and [`State::outcome`]. It reads no clock and draws nothing.
 
 mod axis;
+mod choices;
+mod columns;
 mod cores;
 mod family;
 mod links;
@@ -17,7 +19,7 @@ mod test;
 mod threads;
 mod tree;
 
-use crate::action::{Pane, Place, RowId};
+use crate::action::{KeyMap, Pane, Place, RowId};
 use crate::derive::placement::Proposal;
 use crate::derive::{Metrics, OverriddenPin, Test};
 use crate::effect::Outcome;
@@ -27,6 +29,8 @@ use std::time::Duration;
 
 pub use crate::action::{CoreSort, LinkSort, ThreadSort};
 pub use axis::TimeAxis;
+pub use choices::{Choices, Part, ThemeList};
+pub use columns::{LinkColumn, ThreadColumn};
 pub use cores::CoreList;
 pub use links::{Hidden, Idle, LinkList, ListShape};
 pub use notices::{Notice, Notices};
@@ -73,6 +77,9 @@ pub struct State {
     pub(crate) overlay: Overlay,
     pub(crate) notices: Notices,
     pub(crate) sticky: Sticky,
+    pub(crate) themes: ThemeList,
+    keys: KeyMap,
+    parts: Vec<Part>,
     tape: Option<Tape>,
     recording: Option<String>,
     shown: Option<Metrics>,
@@ -117,6 +124,9 @@ impl State {
             overlay: Overlay::None,
             notices: Notices::default(),
             sticky: Sticky::default(),
+            themes: ThemeList::default(),
+            keys: KeyMap::default(),
+            parts: Choices::default().parts,
             tape: None,
             recording: None,
             shown: None,

@@ -12,6 +12,8 @@ use grid::Grid;
 use ratatui::buffer::Buffer;
 
 pub use painter::Painter;
+pub use palette::{NAMED, Palette};
+pub use ratatui::style::Color;
 pub use theme::{Colors, Theme};
 
 /// Paints the frame into a buffer of its size.

@@ -6,11 +6,11 @@ mod overlay;
 mod replay;
 mod sticky;
 
-use crate::action::{Action, Key, Pane, SortColumn, action_for};
+use crate::action::{Action, Key, Pane, SortColumn};
 use crate::derive::Timeline;
 use crate::derive::placement::propose;
 use crate::effect::Effect;
-use crate::state::{HelpPage, Idle, ListShape, Mode, Overlay, ScreenPhase, State, TimeAxis};
+use crate::state::{Idle, ListShape, Mode, Overlay, ScreenPhase, State, TimeAxis};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ const INTERVALS_MS: [u64; 7] = [100, 200, 500, 1000, 2000, 5000, 10_000];
 
 /// Does what a key asks for where the keys now go.
 pub fn press(state: &mut State, key: Key) -> Option<Effect> {
-    action_for(key, state.place()).and_then(|action| update(state, action))
+    state.keys().action_for(key, state.place()).and_then(|action| update(state, action))
 }
 
 /// Changes what is chosen; returns what the world is to do.
@@ -37,8 +37,8 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         Action::Stop => return Some(Effect::Stop),
         Action::Move(motion) => motion::step(state, motion),
         Action::Scroll(pane, by) => motion::scroll(state, pane, by),
-        Action::NextPane => state.focus = turn(state.focus, 1),
-        Action::PreviousPane => state.focus = turn(state.focus, Pane::ALL.len() - 1),
+        Action::NextPane => state.focus = turn(state, 1),
+        Action::PreviousPane => state.focus = turn(state, Pane::ALL.len() - 1),
         Action::Focus(pane) => state.focus = pane,
         Action::SelectLink(id) => {
             state.focus = Pane::Links;
@@ -85,6 +85,8 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         Action::Report => return Some(Effect::WriteReport),
         Action::SaveCard => return Some(Effect::WriteCard),
         Action::Record => return Some(Effect::ToggleRecording),
+        Action::NextTheme => next_theme(state),
+        Action::SaveSettings => return Some(Effect::SaveSettings),
         Action::Earlier => select_time(state, TimeAxis::earlier),
         Action::Later => select_time(state, TimeAxis::later),
         Action::SelectTime(at_ns) => state.axis.select(at_ns),
@@ -92,11 +94,7 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         Action::MoreTime if !state.axis.zoom(true) => state.notice(false, "the graph shows as much time as is kept"),
         Action::LessTime if !state.axis.zoom(false) => state.notice(false, "the graph shows each bin of 100 ms"),
         Action::MoreTime | Action::LessTime => {}
-        Action::ToggleZoom(pane) => {
-            let other = pane.filter(|pane| *pane != state.focus);
-            state.is_zoomed = other.is_some() || !state.is_zoomed;
-            state.focus = other.unwrap_or(state.focus);
-        }
+        Action::ToggleZoom(pane) => toggle_zoom(state, pane),
         Action::Step
         | Action::StepBack
         | Action::SeekBy(_)
@@ -115,21 +113,12 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
             }
         }
         Action::Card => state.overlay = Overlay::Card { scroll: 0 },
-        Action::Help => {
-            state.overlay = match state.overlay {
-                Overlay::Help { page: HelpPage::Keys, .. } => Overlay::Help { page: HelpPage::Words, scroll: 0 },
-                Overlay::Help { .. } => Overlay::None,
-                _ => Overlay::Help { page: HelpPage::Keys, scroll: 0 },
-            }
-        }
-        Action::TurnHelpPage => {
-            if let Overlay::Help { page, scroll } = &mut state.overlay {
-                (*page, *scroll) = (page.other(), 0);
-            }
-        }
+        Action::Help => overlay::help(state),
+        Action::TurnHelpPage => overlay::turn_help_page(state),
         Action::Press(key) => {
             state.overlay = Overlay::None;
-            let action = action_for(key, state.place()).filter(|action| !matches!(action, Action::Press(_)));
+            let action =
+                state.keys().action_for(key, state.place()).filter(|action| !matches!(action, Action::Press(_)));
             return action.and_then(|action| dispatch(state, action));
         }
         Action::StartFilter => overlay::start_filter(state),
@@ -174,9 +163,16 @@ fn step_test(state: &mut State, by: fn(usize) -> usize) {
     state.apply_test();
 }
 
-fn turn(focus: Pane, by: usize) -> Pane {
-    let at = Pane::ALL.iter().position(|pane| *pane == focus).unwrap_or(0);
-    Pane::ALL[(at + by) % Pane::ALL.len()]
+/// The next pane on the screen in steps of so many of all.
+fn turn(state: &State, by: usize) -> Pane {
+    let at = Pane::ALL.iter().position(|pane| *pane == state.focus).unwrap_or(0);
+    let mut next = (1..=Pane::ALL.len()).map(|steps| Pane::ALL[(at + steps * by) % Pane::ALL.len()]);
+    next.find(|pane| state.shows(*pane)).unwrap_or(state.focus)
+}
+
+fn next_theme(state: &mut State) {
+    let text = state.themes.next().map(|name| format!("theme {name}"));
+    state.notice(false, text.unwrap_or_else(|| "there is no other theme here".to_owned()));
 }
 
 fn next_sort(state: &mut State) {
@@ -207,6 +203,12 @@ fn toggle_idle(state: &mut State, pane: Pane) {
     let idle = if pane == Pane::Threads { &mut state.threads.idle } else { &mut state.links.idle };
     *idle = if *idle == Idle::Shown { Idle::Hidden } else { Idle::Shown };
     state.links.idle_chosen |= pane != Pane::Threads;
+}
+
+fn toggle_zoom(state: &mut State, pane: Option<Pane>) {
+    let other = pane.filter(|pane| *pane != state.focus);
+    state.is_zoomed = other.is_some() || !state.is_zoomed;
+    state.focus = other.unwrap_or(state.focus);
 }
 
 fn reverse_sort(state: &mut State) {

@@ -42,6 +42,11 @@ use layout::Layout;
 /// Marks a number that is an under-count.
 const UNDER_COUNT: &str = "≥";
 
+/// ±, also where one character of ASCII cannot say it.
+fn plus_minus(state: &State) -> &'static str {
+    if state.settings().utf8 { "±" } else { "+/-" }
+}
+
 pub use canvas::{Area, Canvas, Span};
 
 /// What a piece of text means; the theme decides how it looks.
@@ -93,6 +98,8 @@ pub struct View {
     pub footer: Canvas,
     /// What lies over the panes; of no size when nothing does.
     pub overlay: Canvas,
+    /// The place of its colour theme among those there are.
+    pub theme: usize,
 }
 
 impl View {
@@ -153,7 +160,7 @@ impl View {
 /// Prepares one frame of this size.
 #[must_use]
 pub fn prepare(state: &State, history: &History, width: u16, height: u16) -> View {
-    let mut view = View { width, height, ..View::default() };
+    let mut view = View { width, height, theme: state.themes().at(), ..View::default() };
     let Some(layout) = Layout::of(state, width, height) else {
         view.frame = frame::too_small(width, height);
         return view;

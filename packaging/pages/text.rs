@@ -1,4 +1,4 @@
-//! Man pages and completions out of the one definition of the command line. What an option does stands there and nowhere else;
+//! Man pages and completions out of the one definition of the command line, and the example of config.toml out of that of the settings. What an option does stands there and nowhere else;
 //! only what is no option (rights, exit codes, files) is written here.
 
 use clap::Command;
@@ -48,7 +48,7 @@ const ENVIRONMENT: Section = Section {
     heading: "ENVIRONMENT",
     paragraphs: &[
         "NO_COLOR: no colour, unless empty. LC_ALL, LC_CTYPE, LANG: boxes and bars are drawn in UTF-8 where the first that is set says \
-         so. XDG_STATE_HOME: see FILES. DOCKER_HOST: Docker's socket. OVS_RUNDIR: run directory of Open vSwitch.",
+         so. TERM, COLORTERM, COLORFGBG: which colours there are. XDG_STATE_HOME, XDG_CONFIG_HOME: see FILES. DOCKER_HOST: Docker's socket. OVS_RUNDIR: run directory of Open vSwitch.",
     ],
 };
 
@@ -57,6 +57,12 @@ const FILES: Section = Section {
     paragraphs: &[
         "$XDG_STATE_HOME/vnettop, else ~/.local/state/vnettop: the journal of pins, from which vnettop undo restores, and what the keys \
          R and w write.",
+        "/etc/vnettop/config.toml, then $XDG_CONFIG_HOME/vnettop/config.toml (else ~/.config/vnettop/config.toml), then the file of --config: \
+         settings, the later ones over the earlier ones, options over all. A file that belongs to somebody else than the user or root, or that \
+         others may write to, is refused. vnettop config prints the settings in force and where each comes from; the key W saves what the \
+         screen is like. vnettop undo, card and doctor read none of them.",
+        "themes/NAME.toml beside config.toml: colours of one's own (--theme NAME, the key C).",
+        "/usr/share/doc/vnettop/examples/config.toml: every setting with its default.",
     ],
 };
 
@@ -65,7 +71,7 @@ const SEE_ALSO: Section = Section {
     paragraphs: &["taskset(1), iperf3(1), ethtool(8), ip(8), setcap(8), capabilities(7)"],
 };
 
-/// Every file by its name: `vnettop.1`, a page for each command, and a completion for each shell. `date` is that of the pages.
+/// Every file by its name: `vnettop.1`, a page for each command, a completion for each shell, and `config.toml`. `date` is that of the pages.
 pub fn pages(date: &str) -> Vec<(String, Vec<u8>)> {
     let mut whole = vnettop::cli::command().disable_help_subcommand(true);
     whole.build();
@@ -78,6 +84,7 @@ pub fn pages(date: &str) -> Vec<(String, Vec<u8>)> {
         clap_complete::generate(shell, &mut vnettop::cli::command(), "vnettop", &mut script);
         (name.to_owned(), script)
     }));
+    files.push(("config.toml".to_owned(), vnettop::config::example().into_bytes()));
     files
 }
 
@@ -142,7 +149,7 @@ fn section_of_commands(page: &mut Vec<u8>, whole: &Command) {
 fn keys(page: &mut Vec<u8>) {
     let mut roff = Roff::new();
     roff.control("SH", ["KEYS"]);
-    for (keys, help) in vnettop::action::help_lines() {
+    for (keys, help) in vnettop::action::KeyMap::default().help_lines() {
         roff.control("TP", []);
         let keys: Vec<String> = keys.iter().map(ToString::to_string).collect();
         roff.text([bold(keys.join(" "))]);

@@ -24,6 +24,77 @@ const NAMES: [(&str, KeyStep); 18] = [
     ("lt", KeyStep::Press(Key::Char('<'))),
 ];
 
+/// How a key is written where keys are chosen, with what people write instead of it; a character stands for itself.
+const KEY_NAMES: [(Key, &[&str]); 18] = [
+    (Key::Enter, &["Enter", "Return"]),
+    (Key::Esc, &["Esc", "Escape"]),
+    (Key::Tab, &["Tab"]),
+    (Key::BackTab, &["Shift-Tab", "BackTab"]),
+    (Key::Up, &["Up"]),
+    (Key::Down, &["Down"]),
+    (Key::Left, &["Left"]),
+    (Key::Right, &["Right"]),
+    (Key::PageUp, &["PgUp", "PageUp"]),
+    (Key::PageDown, &["PgDn", "PageDown"]),
+    (Key::Home, &["Home"]),
+    (Key::End, &["End"]),
+    (Key::Backspace, &["Backspace", "BS"]),
+    (Key::Insert, &["Ins", "Insert"]),
+    (Key::Delete, &["Del", "Delete"]),
+    (Key::Char(' '), &["Space"]),
+    (Key::F(1), &["F1"]),
+    (Key::Ctrl('a'), &["Ctrl-A"]),
+];
+
+impl Key {
+    /// As it is written where keys are chosen: [`parse_key`] of this is the key again.
+    #[must_use]
+    pub fn word(self) -> String {
+        let named = KEY_NAMES.iter().find(|(key, _)| *key == self);
+        named.map_or_else(|| self.to_string(), |(_, names)| names[0].to_owned())
+    }
+}
+
+/// One key as people write it: `q`, `Space`, `Ctrl-U`, `PgUp`, `F1`.
+///
+/// # Errors
+/// One sentence that lists the names there are.
+pub fn parse_key(text: &str) -> Result<Key, String> {
+    let mut characters = text.chars();
+    if let (Some(only), None) = (characters.next(), characters.next()) {
+        // What has no cell of its own could not be shown in the help.
+        if !only.is_control() && unicode_width::UnicodeWidthChar::width(only).is_some_and(|width| width > 0) {
+            return Ok(Key::Char(only));
+        }
+    }
+    let is = |name: &&str| text.eq_ignore_ascii_case(name);
+    if let Some((key, _)) = KEY_NAMES.iter().find(|(_, names)| names.iter().any(is)) {
+        return Ok(*key);
+    }
+    let lower = text.to_ascii_lowercase();
+    if let Some(letter) = lower.strip_prefix("ctrl-").or_else(|| lower.strip_prefix("c-"))
+        && let [letter @ b'a'..=b'z'] = letter.as_bytes()
+    {
+        return Ok(Key::Ctrl(char::from(*letter)));
+    }
+    if let Some(number) = lower.strip_prefix('f').and_then(|number| number.parse().ok())
+        && (1..=12).contains(&number)
+    {
+        return Ok(Key::F(number));
+    }
+    let known: Vec<&str> = KEY_NAMES.iter().map(|(_, names)| names[0]).collect();
+    Err(format!(
+        "'{}' is no key: write a character, or one of {} (F1 to F12, Ctrl-A to Ctrl-Z)",
+        cut(text),
+        known.join(" ")
+    ))
+}
+
+/// What was typed, safe and short enough for a sentence.
+fn cut(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(20).collect()
+}
+
 /// The steps of a `--keys` string, as in `"/veth<enter>s<tick>"`.
 ///
 /// # Errors
@@ -52,7 +123,7 @@ fn named(name: &str) -> Option<KeyStep> {
 }
 
 fn unknown(name: &str) -> String {
-    let name: String = name.chars().filter(|c| !c.is_control()).take(20).collect();
+    let name = cut(name);
     let known: Vec<String> = NAMES.iter().map(|(known, _)| format!("<{known}>")).collect();
     format!("'<{name}' is no key name: there are {} and <tick>, which waits for the next sample", known.join(" "))
 }
@@ -81,10 +152,24 @@ mod tests {
         }
     }
 
+    #[test]
+    fn every_key_is_written_so_that_it_can_be_read_again() {
+        let keys = KEY_NAMES.iter().map(|(key, _)| *key);
+        for key in keys.chain([Key::Char('q'), Key::Char('é'), Key::Ctrl('u'), Key::F(12)]) {
+            assert_eq!(parse_key(&key.word()), Ok(key), "{}", key.word());
+        }
+        assert_eq!(parse_key("pagedown"), Ok(Key::PageDown), "in any case, by any usual name");
+        for wrong in ["", "F13", "F0", "Ctrl-", "Ctrl-1", "qq", "\u{1b}", "\u{200b}"] {
+            let sentence = parse_key(wrong).expect_err("no such key");
+            assert!(sentence.contains("PgUp") && !sentence.contains('\u{1b}'), "{wrong:?}: {sentence}");
+        }
+    }
+
     proptest! {
         #[test]
         fn no_text_panics(text in "\\PC{0,40}") {
             let _ = parse_keys(&text);
+            let _ = parse_key(&text);
         }
     }
 }

@@ -43,6 +43,18 @@ pub enum SortColumn {
 }
 
 impl LinkSort {
+    /// Every order with the word that it is chosen by.
+    pub const ALL: [(Self, &'static str); 8] = [
+        (Self::Name, "name"),
+        (Self::Rx, "rx"),
+        (Self::Tx, "tx"),
+        (Self::Pps, "pps"),
+        (Self::Drops, "drops"),
+        (Self::Errors, "errors"),
+        (Self::Times, "times"),
+        (Self::Mean, "mean"),
+    ];
+
     /// The word in the title.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -78,6 +90,10 @@ impl LinkSort {
 }
 
 impl CoreSort {
+    /// Every order with its word.
+    pub const ALL: [(Self, &'static str); 3] =
+        [(Self::Number, "number"), (Self::Softirq, "softirq"), (Self::Busy, "busy")];
+
     /// The word in the title.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -98,6 +114,15 @@ impl CoreSort {
 }
 
 impl ThreadSort {
+    /// Every order with the word that it is chosen by.
+    pub const ALL: [(Self, &'static str); 5] = [
+        (Self::Cpu, "cpu"),
+        (Self::Moves, "migrations"),
+        (Self::Tid, "tid"),
+        (Self::Core, "core"),
+        (Self::Wait, "wait"),
+    ];
+
     /// The word in the title.
     #[must_use]
     pub fn word(self) -> &'static str {

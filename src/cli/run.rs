@@ -158,10 +158,12 @@ pub(super) struct CardArguments {
     card: Option<PathBuf>,
 }
 
+pub(super) const READONLY_COMPARES: &str = "--readonly pins nothing, so there is nothing to compare: use --pin propose";
+
 impl RunArguments {
     pub(super) fn checked(&self, readonly: bool) -> Result<ObservedCommand, CliError> {
         if readonly && self.pin == PinChoice::Compare {
-            return Err(usage("--readonly pins nothing, so there is nothing to compare: use --pin propose"));
+            return Err(usage(READONLY_COMPARES));
         }
         if self.pin == PinChoice::Compare && self.settle.is_some_and(|settle| settle >= self.stretch) {
             return Err(usage("--settle must be shorter than --phase"));
@@ -209,7 +211,7 @@ pub(super) fn refuse_others(command: Option<&CliCommand>, options: &Options) -> 
         Some(CliCommand::Run(_) | CliCommand::Card(_)) => &of_a_card,
         Some(CliCommand::Doctor) => &of_the_doctor,
         Some(CliCommand::Replay(_)) => &of_a_recording,
-        Some(CliCommand::Demo | CliCommand::Undo) | None => &[],
+        Some(CliCommand::Demo | CliCommand::Undo | CliCommand::Config) | None => &[],
     };
     given.iter().find(|(given, _)| *given).map_or(Ok(()), |(_, sentence)| Err(usage(sentence)))
 }

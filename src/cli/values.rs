@@ -22,6 +22,13 @@ pub(super) fn watch(text: &str) -> Result<String, String> {
     if text.is_empty() || text == "0" { Err("give a command name or a pid".to_owned()) } else { Ok(text.to_owned()) }
 }
 
+pub(super) fn pair(text: &str) -> Result<(String, String), String> {
+    let wrong = || "give a setting and its value, for example links.sort=rx".to_owned();
+    let (name, value) = text.split_once('=').ok_or_else(wrong)?;
+    let (name, value) = (name.trim(), value.trim());
+    if name.is_empty() { Err(wrong()) } else { Ok((name.to_owned(), value.to_owned())) }
+}
+
 pub(super) fn netns(text: &str) -> Result<String, String> {
     let wrong = text.is_empty() || text.chars().any(char::is_control);
     if wrong { Err("give all, self or the name of a namespace".to_owned()) } else { Ok(text.to_owned()) }

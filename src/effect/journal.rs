@@ -3,9 +3,9 @@
 
 pub(super) mod others;
 pub(super) mod past;
-mod trust;
 
 use crate::sample::{CoreSet, ThreadId};
+use crate::trust;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};

@@ -1,5 +1,6 @@
 //! Which links are shown, in which order and shape, and which one is selected.
 
+use super::columns::LinkColumn;
 use super::family::LinkFamily;
 use super::selection::Selection;
 use super::stir::{Standing, Stir};
@@ -46,6 +47,8 @@ pub enum Idle {
 /// Which links are shown and how.
 #[derive(Debug)]
 pub struct LinkList {
+    /// Those that may be shown, in their order.
+    pub(crate) columns: Vec<LinkColumn>,
     pub(crate) sort: LinkSort,
     pub(crate) reversed: bool,
     pub(crate) shape: ListShape,
@@ -80,6 +83,7 @@ const MOST_NESTED: usize = 3;
 impl Default for LinkList {
     fn default() -> Self {
         Self {
+            columns: LinkColumn::ALL.map(|(column, _)| column).to_vec(),
             sort: LinkSort::Name,
             reversed: false,
             shape: ListShape::Tree,

@@ -26,6 +26,10 @@ pub enum Units {
 }
 
 impl Units {
+    /// Every unit with the word that it is chosen by.
+    pub const ALL: [(Self, &'static str); 3] =
+        [(Self::Bits, "bits"), (Self::Bytes, "bytes"), (Self::Packets, "packets")];
+
     /// As written in a title.
     #[must_use]
     pub fn word(self) -> &'static str {

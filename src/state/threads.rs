@@ -1,5 +1,6 @@
 //! Which watched threads are shown, in which order, and which one is selected.
 
+use super::columns::ThreadColumn;
 use super::links::Idle;
 use super::selection::Selection;
 use crate::action::ThreadSort;
@@ -29,6 +30,8 @@ fn sort_key(sort: ThreadSort, thread: &ThreadMetrics) -> f64 {
 /// Which threads are shown and how.
 #[derive(Debug)]
 pub struct ThreadList {
+    /// Those that may be shown, in their order.
+    pub(crate) columns: Vec<ThreadColumn>,
     pub(crate) sort: ThreadSort,
     pub(crate) reversed: bool,
     pub(crate) filter: String,
@@ -45,6 +48,7 @@ pub struct ThreadList {
 impl Default for ThreadList {
     fn default() -> Self {
         Self {
+            columns: ThreadColumn::ALL.map(|(column, _)| column).to_vec(),
             sort: ThreadSort::Cpu,
             reversed: false,
             filter: String::new(),

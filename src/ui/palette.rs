@@ -4,54 +4,115 @@
 use crate::view::Tone;
 use ratatui::style::{Color, Modifier, Style};
 
-/// Colours by their number, 16 to 255.
-#[derive(Debug)]
-pub(super) struct Palette {
-    muted: u8,
+/// The colours of a theme.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the words of the tones")]
+pub struct Palette {
+    pub muted: Color,
     /// What is good, what warns, what is bad.
-    good: u8,
-    warning: u8,
-    bad: u8,
-    accent: u8,
-    key: u8,
-    watched: u8,
+    pub good: Color,
+    pub warning: Color,
+    pub bad: Color,
+    pub accent: Color,
+    pub key: Color,
+    pub watched: Color,
     /// Of neighbouring nodes.
-    nodes: [u8; 6],
+    pub nodes: [Color; 6],
     /// The same, weaker.
-    nodes_dim: [u8; 6],
+    pub nodes_dim: [Color; 6],
+}
+
+/// Colours by their number.
+const fn numbered<const N: usize>(numbers: [u8; N]) -> [Color; N] {
+    let mut colors = [Color::Reset; N];
+    let mut at = 0;
+    while at < N {
+        colors[at] = Color::Indexed(numbers[at]);
+        at += 1;
+    }
+    colors
 }
 
 /// For black and nearly black.
 pub(super) const DARK: Palette = Palette {
-    muted: 247,
-    good: 114,
-    warning: 221,
-    bad: 210,
-    accent: 80,
-    key: 179,
-    watched: 213,
-    nodes: [80, 177, 111, 114, 179, 209],
-    nodes_dim: [73, 140, 110, 108, 137, 173],
+    muted: Color::Indexed(247),
+    good: Color::Indexed(114),
+    warning: Color::Indexed(221),
+    bad: Color::Indexed(210),
+    accent: Color::Indexed(80),
+    key: Color::Indexed(179),
+    watched: Color::Indexed(213),
+    nodes: numbered([80, 177, 111, 114, 179, 209]),
+    nodes_dim: numbered([73, 140, 110, 108, 137, 173]),
 };
 
 /// For white and nearly white.
 pub(super) const LIGHT: Palette = Palette {
-    muted: 240,
-    good: 22,
-    warning: 94,
-    bad: 124,
-    accent: 24,
-    key: 94,
-    watched: 90,
-    nodes: [24, 90, 19, 22, 94, 124],
-    nodes_dim: [31, 133, 62, 65, 136, 131],
+    muted: Color::Indexed(240),
+    good: Color::Indexed(22),
+    warning: Color::Indexed(94),
+    bad: Color::Indexed(124),
+    accent: Color::Indexed(24),
+    key: Color::Indexed(94),
+    watched: Color::Indexed(90),
+    nodes: numbered([24, 90, 19, 22, 94, 124]),
+    nodes_dim: numbered([31, 133, 62, 65, 136, 131]),
 };
 
+/// A name with its colour, as theme files have them.
+pub type NamedColor = (&'static str, fn(&mut Palette) -> &mut Color);
+
+/// The colours that a theme file may name, beside the two lists of nodes.
+pub const NAMED: [NamedColor; 7] = [
+    ("muted", |palette| &mut palette.muted),
+    ("good", |palette| &mut palette.good),
+    ("warning", |palette| &mut palette.warning),
+    ("bad", |palette| &mut palette.bad),
+    ("accent", |palette| &mut palette.accent),
+    ("key", |palette| &mut palette.key),
+    ("watched", |palette| &mut palette.watched),
+];
+
 impl Palette {
+    /// The one for a dark background, or for a light one.
+    #[must_use]
+    pub fn usual(dark: bool) -> Self {
+        if dark { DARK } else { LIGHT }
+    }
+
+    /// The same for a terminal that has only the 256 numbered colours: of each the nearest.
+    #[must_use]
+    pub fn numbered(mut self) -> Self {
+        let named = NAMED.map(|(_, color)| color);
+        for color in named {
+            *color(&mut self) = nearest(*color(&mut self));
+        }
+        (self.nodes, self.nodes_dim) = (self.nodes.map(nearest), self.nodes_dim.map(nearest));
+        self
+    }
+
+    /// What is too weak to be read on the usual backgrounds, black and Solarized's dark one or white and its light one: a name, its
+    /// contrast there, and the least that is readable (WCAG 2: 4.5 : 1 for text, 3 : 1 for marks).
+    #[must_use]
+    pub fn weak(mut self, dark: bool) -> Vec<(&'static str, f64, f64)> {
+        let backgrounds = if dark { [BLACK, SOLARIZED_DARK] } else { [WHITE, SOLARIZED_LIGHT] };
+        let against = |color: Color| {
+            let color = rgb(color)?;
+            backgrounds.map(|background| contrast(color, background)).into_iter().reduce(f64::min)
+        };
+        let named = NAMED.map(|(name, color)| (name, *color(&mut self), 4.5));
+        let nodes = self.nodes.map(|color| ("nodes", color, 4.5));
+        let weak_nodes = self.nodes_dim.map(|color| ("nodes_weak", color, 3.0));
+        let all = named.into_iter().chain(nodes).chain(weak_nodes);
+        let told = all.filter_map(|(name, color, least)| Some((name, against(color)?, least)));
+        told.filter(|(_, is, least)| is < least).collect()
+    }
+
     /// The style of a tone. Plain text and titles have the terminal's own colour.
+    #[must_use]
     pub fn style(&self, tone: Tone) -> Style {
         let bold = Modifier::BOLD;
-        let node = |of: &[u8; 6], number: u8| indexed(of[usize::from(number) % of.len()]);
+        let node = |of: &[Color; 6], number: u8| indexed(of[usize::from(number) % of.len()]);
         match tone {
             Tone::Normal | Tone::Title => Style::new(),
             Tone::Header => Style::new().add_modifier(bold),
@@ -70,42 +131,57 @@ impl Palette {
     }
 }
 
-fn indexed(number: u8) -> Style {
-    Style::new().fg(Color::Indexed(number))
+fn indexed(color: Color) -> Style {
+    Style::new().fg(color)
+}
+
+type Rgb = [u8; 3];
+
+const BLACK: Rgb = [0, 0, 0];
+const WHITE: Rgb = [255, 255, 255];
+const SOLARIZED_DARK: Rgb = [0x00, 0x2b, 0x36];
+const SOLARIZED_LIGHT: Rgb = [0xfd, 0xf6, 0xe3];
+
+/// What a colour is on every terminal; none of the first sixteen, which differ from one to the next. Above them lies a cube of six
+/// steps a colour, then greys.
+fn rgb(color: Color) -> Option<Rgb> {
+    let step = |n: u8| if n == 0 { 0 } else { 55 + 40 * n };
+    match color {
+        Color::Rgb(red, green, blue) => Some([red, green, blue]),
+        Color::Indexed(number @ 16..232) => {
+            Some([(number - 16) / 36, (number - 16) / 6 % 6, (number - 16) % 6].map(step))
+        }
+        Color::Indexed(number @ 232..) => Some([8 + 10 * (number - 232); 3]),
+        _ => None,
+    }
+}
+
+/// The numbered colour that differs least.
+fn nearest(color: Color) -> Color {
+    let Color::Rgb(..) = color else { return color };
+    let Some(wanted) = rgb(color) else { return color };
+    let distance = |number: &u8| -> u32 {
+        let parts = rgb(Color::Indexed(*number)).unwrap_or_default();
+        parts.into_iter().zip(wanted).map(|(part, wanted)| u32::from(part.abs_diff(wanted)).pow(2)).sum()
+    };
+    (16..=255).min_by_key(distance).map_or(color, Color::Indexed)
+}
+
+/// WCAG 2: 1 is the same, 21 is black on white.
+fn contrast(one: Rgb, other: Rgb) -> f64 {
+    let linear = |part: u8| match f64::from(part) / 255.0 {
+        low if low <= 0.03928 => low / 12.92,
+        high => ((high + 0.055) / 1.055).powf(2.4),
+    };
+    let luminance = |[r, g, b]: Rgb| 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+    let (one, other) = (luminance(one) + 0.05, luminance(other) + 0.05);
+    one.max(other) / one.min(other)
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::theme::tests::TONES;
     use super::*;
-
-    type Rgb = [u8; 3];
-
-    const BLACK: Rgb = [0, 0, 0];
-    const WHITE: Rgb = [255, 255, 255];
-    const SOLARIZED_DARK: Rgb = [0x00, 0x2b, 0x36];
-    const SOLARIZED_LIGHT: Rgb = [0xfd, 0xf6, 0xe3];
-
-    /// What a number stands for: a cube of six steps a colour, then greys.
-    fn rgb(number: u8) -> Rgb {
-        let step = |n: u8| if n == 0 { 0 } else { 55 + 40 * n };
-        match number {
-            0..16 => panic!("{number} looks different on each terminal"),
-            16..232 => [(number - 16) / 36, (number - 16) / 6 % 6, (number - 16) % 6].map(step),
-            232.. => [8 + 10 * (number - 232); 3],
-        }
-    }
-
-    /// WCAG 2: 1 is the same, 21 is black on white.
-    fn contrast(one: Rgb, other: Rgb) -> f64 {
-        let linear = |part: u8| match f64::from(part) / 255.0 {
-            low if low <= 0.03928 => low / 12.92,
-            high => ((high + 0.055) / 1.055).powf(2.4),
-        };
-        let luminance = |[r, g, b]: Rgb| 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
-        let (one, other) = (luminance(one) + 0.05, luminance(other) + 0.05);
-        one.max(other) / one.min(other)
-    }
 
     #[test]
     fn every_text_is_readable_on_the_backgrounds_of_its_palette() {
@@ -117,13 +193,14 @@ mod tests {
                     .chain(TONES)
                 {
                     let style = palette.style(tone);
-                    let Some(Color::Indexed(number)) = style.fg else { continue };
+                    let Some(color) = style.fg else { continue };
+                    let fixed = rgb(color).unwrap_or_else(|| panic!("{color} looks different on each terminal"));
                     // What is weak on purpose is a mark in a lane.
                     let least = if matches!(tone, Tone::NodeDim(_)) { 3.0 } else { 4.5 };
-                    let is = contrast(rgb(number), background);
+                    let is = contrast(fixed, background);
                     assert!(
                         is >= least,
-                        "{tone:?} is {number}, {is:.1} : 1 on {background:x?}, at least {least} is wanted"
+                        "{tone:?} is {color}, {is:.1} : 1 on {background:x?}, at least {least} is wanted"
                     );
                     assert!(!style.add_modifier.contains(Modifier::DIM), "{tone:?} would be weaker than computed");
                 }
@@ -135,6 +212,15 @@ mod tests {
     fn contrast_is_that_of_the_standard() {
         assert!((contrast(BLACK, WHITE) - 21.0).abs() < 0.01, "the most there is");
         assert!((contrast([0x76; 3], WHITE) - 4.54).abs() < 0.01, "a known grey");
-        assert_eq!([rgb(16), rgb(231), rgb(232), rgb(114)], [[0; 3], [255; 3], [8; 3], [0x87, 0xd7, 0x87]]);
+        let known = [16, 231, 232, 114].map(|number| rgb(Color::Indexed(number)));
+        assert_eq!(known, [[0; 3], [255; 3], [8; 3], [0x87, 0xd7, 0x87]].map(Some));
+        assert_eq!(nearest(Color::Rgb(0x88, 0xd6, 0x87)), Color::Indexed(114), "on a terminal with 256 colours");
+    }
+
+    #[test]
+    fn what_is_too_weak_is_told_by_its_name() {
+        assert!(DARK.weak(true).is_empty() && LIGHT.weak(false).is_empty(), "those that come along are readable");
+        let weak = Palette { muted: Color::Rgb(0x33, 0x33, 0x33), ..DARK }.weak(true);
+        assert!(matches!(weak.as_slice(), [("muted", is, _)] if *is < 2.0), "{weak:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! Tone → style: without colour by modifiers only, in the terminal's own sixteen colours, or from a palette for its background.
 
-use super::palette::{DARK, LIGHT};
+use super::palette::{DARK, LIGHT, Palette};
 use crate::view::Tone;
 use ratatui::style::{Color, Modifier, Style};
 
@@ -24,6 +24,8 @@ pub enum Colors {
     Dark,
     /// A palette for a light background.
     Light,
+    /// The palette of a theme file.
+    File(Palette),
 }
 
 impl Colors {
@@ -59,6 +61,7 @@ impl Theme {
             Colors::Terminal => colored(tone),
             Colors::Dark => DARK.style(tone),
             Colors::Light => LIGHT.style(tone),
+            Colors::File(palette) => palette.style(tone),
         }
     }
 
@@ -137,6 +140,8 @@ pub(super) mod tests {
         }
         assert_ne!(theme.style(Tone::Moved(3)), theme.style(Tone::Node(3)), "a move stands out too");
         assert_ne!(theme.style(Tone::Bad), theme.style(Tone::Normal), "what is bad still stands out");
+        let hides = Modifier::REVERSED.union(Modifier::HIDDEN);
+        assert!(!theme.style(Tone::Bad).add_modifier.intersects(hides), "the full blocks of softirqs are no holes");
     }
 
     #[test]

@@ -7,13 +7,28 @@ use crate::derive::Metrics;
 use crate::derive::placement::Proposal;
 use crate::effect::{Effect, PinRequest};
 use crate::sample::{CoreSet, ThreadId};
-use crate::state::{Overlay, State};
+use crate::state::{HelpPage, Overlay, State};
 
 /// A text longer than this is no filter and no list of cores.
 const MOST_TYPED: usize = 200;
 
+/// The help's first page, from that its second, from that nothing.
+pub(super) fn help(state: &mut State) {
+    state.overlay = match state.overlay {
+        Overlay::Help { page: HelpPage::Keys, .. } => Overlay::Help { page: HelpPage::Words, scroll: 0 },
+        Overlay::Help { .. } => Overlay::None,
+        _ => Overlay::Help { page: HelpPage::Keys, scroll: 0 },
+    }
+}
+
+pub(super) fn turn_help_page(state: &mut State) {
+    if let Overlay::Help { page, scroll } = &mut state.overlay {
+        (*page, *scroll) = (page.other(), 0);
+    }
+}
+
 pub(super) fn start_filter(state: &mut State) {
-    let pane = if state.focus == Pane::Threads { Pane::Threads } else { Pane::Links };
+    let pane = if state.focus == Pane::Threads || !state.shows(Pane::Links) { Pane::Threads } else { Pane::Links };
     state.focus = pane;
     state.overlay = Overlay::Filter { pane };
 }

@@ -6,6 +6,7 @@ use super::canvas::{Area, Canvas};
 use super::lines::Line;
 use super::numbers::words;
 use super::text::{plural, wrap};
+use crate::action::Place;
 use crate::derive::{Finding, Limit, Metrics};
 use crate::sample::Problem;
 use crate::state::{Mode, State};
@@ -92,7 +93,7 @@ fn sentences(state: &State) -> (Vec<(Tone, String)>, usize) {
     let Some(metrics) = state.metrics() else { return (all, 0) };
     let said = |finding: &&Finding| state.notices.list().iter().any(|notice| notice.finding == Some(finding.id));
     let findings: Vec<&Finding> = metrics.findings.iter().filter(|finding| !said(finding)).collect();
-    all.extend(findings.iter().take(MOST_FINDINGS).map(|finding| (Tone::Normal, text(finding))));
+    all.extend(findings.iter().take(MOST_FINDINGS).map(|finding| (Tone::Normal, text(state, finding))));
     all.extend(next_step(state, metrics).map(|text| (Tone::Muted, text)));
     if all.is_empty() {
         all.push((Tone::Muted, "nothing to report".to_owned()));
@@ -116,9 +117,10 @@ fn reports(state: &State, shown: impl Fn(&Problem) -> bool) -> Vec<(Tone, String
     all
 }
 
-fn text(finding: &Finding) -> String {
-    let key = finding.key.map_or_else(String::new, |key| format!("[{key}] "));
-    format!("{key}{}", finding.text)
+fn text(state: &State, finding: &Finding) -> String {
+    let key = finding.key.and_then(|key| state.keys().now(&key.to_string(), Place::Main));
+    let key = key.map_or_else(String::new, |key| format!("[{key}] "));
+    format!("{key}{}", finding.text.replace('±', super::plus_minus(state)))
 }
 
 /// Everything, whole, each finding with the numbers behind it.
@@ -130,7 +132,7 @@ pub(super) fn list(state: &State, width: u16) -> Vec<Line> {
     }
     let limit = limit(state).map(|limit| (format!("{LIMIT}{}", limit.text), &limit.numbers));
     let findings = state.metrics().into_iter().flat_map(|metrics| &metrics.findings);
-    let findings = findings.map(|finding| (text(finding), &finding.numbers));
+    let findings = findings.map(|finding| (text(state, finding), &finding.numbers));
     for (text, numbers) in limit.into_iter().chain(findings) {
         if !lines.is_empty() {
             lines.push(Line::new());

@@ -29,6 +29,8 @@ pub(super) struct Flow<'a> {
     pub basis: Option<&'a FlowBasis>,
     pub benchmarks: &'a [BenchmarkMetrics],
     pub datagrams: &'a [DatagramTest],
+    /// The sign before a spread.
+    pub sign: &'static str,
 }
 
 /// Draws as much of the line as fits; returns the cells used.
@@ -164,7 +166,7 @@ pub(super) fn rate(canvas: &mut Canvas, (x, y, width): (u16, u16, u16), bits_per
 
 /// The figures in the order they stand. What belongs to the figure before it has no dot before it.
 /// In bits whatever the links are shown in, as benchmarks and findings have it.
-fn pieces(Flow { jitter, basis, benchmarks, datagrams }: Flow<'_>) -> Vec<FlowFigure> {
+fn pieces(Flow { jitter, basis, benchmarks, datagrams, sign }: Flow<'_>) -> Vec<FlowFigure> {
     let piece = |rank, text: String| FlowFigure { rank, tone: Tone::Title, text };
     let scale = Scale::of(jitter.mean, Units::Bits);
     let number = |rate| scale.number(rate);
@@ -172,7 +174,7 @@ fn pieces(Flow { jitter, basis, benchmarks, datagrams }: Flow<'_>) -> Vec<FlowFi
     let cv = jitter.cv.map_or_else(String::new, |cv| format!(" (CV {})", Share(cv)));
     let beside = beside(basis, datagrams);
     let proto = if beside.is_some() { "TCP " } else { "" };
-    let spread = format!("flow {proto}{} {} ± {}{cv}", number(jitter.mean), scale.unit, number(jitter.deviation));
+    let spread = format!("flow {proto}{} {} {sign} {}{cv}", number(jitter.mean), scale.unit, number(jitter.deviation));
     let bin = Interval(Duration::from_secs_f64(jitter.bin_s.clamp(0.0, 1e6)));
     let of = basis.map(|basis| match basis {
         FlowBasis::Sockets(count) => format!(" of {}", plural(*count, "connection")),
@@ -275,7 +277,7 @@ mod tests {
             p95: 35.6e9,
             longest_dip_s: 2.1,
         };
-        let flow = Flow { jitter: &jitter, basis: Some(basis), benchmarks: tests, datagrams };
+        let flow = Flow { jitter: &jitter, basis: Some(basis), benchmarks: tests, datagrams, sign: "±" };
         fitting(pieces(flow), width).into_iter().map(|piece| piece.text).collect()
     }
 

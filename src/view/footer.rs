@@ -2,7 +2,7 @@
 
 use super::Tone;
 use super::canvas::{Area, Canvas, cells};
-use crate::action::{Action, Pane, Place, action_for, hints};
+use crate::action::{Action, Pane, Place};
 use crate::state::{Mode, Overlay, State};
 use compact_str::ToCompactString;
 
@@ -31,31 +31,29 @@ fn keys(canvas: &mut Canvas, state: &State) {
     let last = if is_main { 17 } else { 0 };
     let end = canvas.area.width.saturating_sub(last);
     // Nothing of this machine is changed for a recording.
-    let changes = |action: Option<Action>| match action {
-        Some(Action::Undo | Action::ChooseCores) => true,
-        Some(Action::Accept) => place == Place::Proposal,
+    let changes = |action: &Action| match action {
+        Action::Undo | Action::ChooseCores => true,
+        Action::Accept => place == Place::Proposal,
         _ => false,
     };
     let is_replay = state.settings().mode == Mode::Replay;
     let several = state.metrics().is_some_and(|metrics| metrics.tests.len() > 1);
-    let hints = hints(place).filter(|(key, _)| match action_for(*key, place) {
-        Some(Action::NextTest) => several,
-        Some(Action::SeekBy(_) | Action::SeekStart | Action::NextHighlight) => state.tape().is_some(),
+    let hints = state.keys().hints(place).filter(|(_, _, action)| match action {
+        Action::NextTest => several,
+        Action::SeekBy(_) | Action::SeekStart | Action::NextHighlight => state.tape().is_some(),
         action => !is_replay || !changes(action),
     });
-    let all: Vec<_> = hints.map(|(key, word)| (key, key.to_compact_string(), word)).collect();
+    let all: Vec<_> = hints.map(|(key, word, action)| (action, key.to_compact_string(), word)).collect();
     let (tail, head): (Vec<_>, Vec<_>) =
         all.into_iter().partition(|(_, _, word)| is_main && (*word == "help" || *word == "quit"));
     let mut x = 1;
     for (hints, end) in [(head, end), (tail, canvas.area.width)] {
-        for (key, name, word) in hints {
+        for (action, name, word) in hints {
             let needed = u16::try_from(cells(&name) + 1 + word.len()).unwrap_or(u16::MAX);
             if x + needed > end {
                 break;
             }
-            if let Some(action) = action_for(key, place) {
-                canvas.spot(x, 0, needed, action);
-            }
+            canvas.spot(x, 0, needed, action);
             x += canvas.left(x, 0, canvas.area.width, Tone::Key, &name) + 1;
             x += canvas.left(x, 0, canvas.area.width, Tone::Muted, word) + 2;
         }

@@ -75,8 +75,8 @@ fn full(canvas: &mut Canvas, state: &State, layout: &Layout) {
 
 fn stacked(canvas: &mut Canvas, state: &State, layout: &Layout) {
     let panes = [(Pane::Links, layout.links), (Pane::Cores, layout.cores), (Pane::Threads, layout.threads)];
-    for (pane, area) in panes.into_iter().filter_map(|(pane, area)| Some((pane, area?))) {
-        line(canvas, area.y - 1, if pane == Pane::Links { top(layout) } else { BETWEEN });
+    for (at, (pane, area)) in panes.into_iter().filter_map(|(pane, area)| Some((pane, area?))).enumerate() {
+        line(canvas, area.y - 1, if at == 0 { top(layout) } else { BETWEEN });
         sides(canvas, area);
         title(canvas, state, pane, area, layout);
     }
@@ -113,7 +113,7 @@ fn proven(state: &State) -> Option<&Card> {
 fn spread(canvas: &mut Canvas, state: &State, basis: Option<&FlowBasis>, layout: &Layout) {
     let Some(metrics) = state.metrics() else { return };
     let (x, y) = match layout.shape {
-        Shape::Compact => (2, layout.finding.y - 3),
+        Shape::Compact => (2, layout.finding.y - 1 - u16::try_from(layout.summaries.len()).unwrap_or(0)),
         Shape::Zoomed => (2, layout.finding.y - 1),
         Shape::Full | Shape::Stacked => (12, layout.finding.y - 1),
     };
@@ -121,7 +121,11 @@ fn spread(canvas: &mut Canvas, state: &State, basis: Option<&FlowBasis>, layout:
     let used = match (&metrics.jitter, metrics.flow.bits_per_s) {
         (Some(jitter), _) => {
             let (benchmarks, datagrams) = (&metrics.benchmarks, &metrics.flow.tests);
-            flow::line(canvas, (x + 1, y, room), flow::Flow { jitter, basis, benchmarks, datagrams })
+            flow::line(
+                canvas,
+                (x + 1, y, room),
+                flow::Flow { jitter, basis, benchmarks, datagrams, sign: super::plus_minus(state) },
+            )
         }
         (None, Some(rate)) => flow::rate(canvas, (x + 1, y, room), rate),
         (None, None) => return,

@@ -138,6 +138,6 @@ fn status(state: &State) -> Vec<(Tone, String)> {
         status.push((Tone::Accent, "▶ replay".to_owned()));
     }
     status.push((mode.0, mode.1.to_owned()));
-    status.push((Tone::Key, "? help".to_owned()));
+    status.push((Tone::Key, format!("{} help", state.keys().key("help"))));
     status
 }

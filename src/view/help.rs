@@ -5,7 +5,7 @@ use super::canvas::cells;
 use super::glossary::GLOSSARY;
 use super::lines::Line;
 use super::text::wrap;
-use crate::action::{Action, KEYS, Key, MOUSE, Place, action_for, help_lines};
+use crate::action::{Action, KEYS, Key, MOUSE, Place};
 use crate::state::{HelpPage, Mode, State};
 
 /// From so many cells on there are two columns.
@@ -37,14 +37,14 @@ pub(super) fn lines(state: &State, page: HelpPage, width: u16) -> (&'static str,
 
 fn keys(state: &State) -> Vec<HelpEntry> {
     let place = if state.settings().mode == Mode::Replay { Place::Replay } else { Place::Main };
-    let press = |key: &Key| action_for(*key, place).map(|_| Action::Press(*key));
+    let press = |key: &Key| state.keys().action_for(*key, place).map(|_| Action::Press(*key));
     let key = |(keys, meaning): (Vec<Key>, &'static str)| HelpEntry {
         words: keys.iter().map(|key| (key.to_string(), press(key))).collect(),
         meaning,
     };
     let mouse = MOUSE.iter().map(|(what, meaning)| HelpEntry { words: vec![((*what).to_owned(), None)], meaning });
     let is_of_use = |(_, meaning): &(Vec<Key>, &'static str)| is_of_use(meaning, place);
-    help_lines().into_iter().filter(is_of_use).map(key).chain(mouse).collect()
+    state.keys().help_lines().into_iter().filter(is_of_use).map(key).chain(mouse).collect()
 }
 
 /// What is of a replay only is not listed live, and in a replay nothing that would change this machine.

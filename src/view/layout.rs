@@ -63,7 +63,7 @@ impl Layout {
         }
         let tests = test::wanted_rows(state, height).min(height - SMALLEST.1);
         let below_tests = height - tests;
-        let graph = timeline::wanted_rows(state, below_tests);
+        let graph = if state.shows_test() { timeline::wanted_rows(state, below_tests) } else { 0 };
         // With its border.
         let pane = if graph > 0 { graph + 1 } else { 0 };
         let mut layout = Self::below(state, width, below_tests, pane);
@@ -84,10 +84,12 @@ impl Layout {
         let base = Self::empty(width, height, whole);
         let limit = if graph > 0 { 0 } else { finding::limit_rows(state) };
         let finding = finding_rows(whole) + limit;
-        if width >= FULL.0 && height >= if graph > 0 { FULL_BELOW_GRAPH } else { FULL.1 } {
+        let panes = rows(Pane::ALL.into_iter().filter(|pane| state.shows(*pane)).count());
+        let is_whole = usize::from(panes) == Pane::ALL.len();
+        if is_whole && width >= FULL.0 && height >= if graph > 0 { FULL_BELOW_GRAPH } else { FULL.1 } {
             base.full(state, height, finding.min(height - 6 - 2 * LEAST_ROWS))
-        } else if whole >= STACKED_HEIGHT {
-            base.stacked(state, height, finding)
+        } else if whole >= STACKED_HEIGHT || !is_whole && height >= panes * (LEAST_ROWS + 1) + 4 + finding {
+            base.stacked(state, height, (panes, finding))
         } else {
             base.compact(state, height)
         }
@@ -128,17 +130,33 @@ impl Layout {
         self
     }
 
-    /// Header, border, links, border, cores, border, threads, border, finding, border, footer.
-    fn stacked(mut self, state: &State, height: u16, finding: u16) -> Self {
+    /// Header, border, links, border, cores, border, threads, border, finding, border, footer; without what is left out.
+    fn stacked(mut self, state: &State, height: u16, (panes, finding): (u16, u16)) -> Self {
         let width = self.width - 2;
-        let total = height - 7 - finding;
-        let cores = cores::wanted_rows(state, width).clamp(LEAST_ROWS, total / 3);
-        let (links, threads) = share(total - cores, link_rows(state), thread_rows(state));
+        let total = height - 4 - panes - finding;
+        let shows = |pane: Pane| state.shows(pane);
+        let most = (total / panes).max(LEAST_ROWS);
+        let cores = match (shows(Pane::Cores), panes) {
+            (false, _) => 0,
+            (true, 1) => total,
+            (true, _) => cores::wanted_rows(state, width).clamp(LEAST_ROWS, most),
+        };
+        let (links, threads) = match (shows(Pane::Links), shows(Pane::Threads)) {
+            (true, true) => share(total - cores, link_rows(state), thread_rows(state)),
+            (true, false) => (total - cores, 0),
+            (false, _) => (0, total - cores),
+        };
         self.shape = Shape::Stacked;
-        self.links = Some(Area::new(1, 2, width, links));
-        self.cores = Some(Area::new(1, 3 + links, width, cores));
-        self.threads = Some(Area::new(1, 4 + links + cores, width, threads));
-        self.finding = Area::new(2, 5 + links + cores + threads, self.width - 4, finding);
+        let mut y = 2;
+        let mut below = |pane: Pane, rows: u16| {
+            let area = shows(pane).then(|| Area::new(1, y, width, rows))?;
+            y += rows + 1;
+            Some(area)
+        };
+        self.links = below(Pane::Links, links);
+        self.cores = below(Pane::Cores, cores);
+        self.threads = below(Pane::Threads, threads);
+        self.finding = Area::new(2, y, self.width - 4, finding);
         self.tape = self.in_the_border(state);
         self
     }
@@ -151,13 +169,15 @@ impl Layout {
 
     /// Header, border, the focused pane, border, one line for each other, the finding, footer.
     fn compact(mut self, state: &State, height: u16) -> Self {
+        let others = summary::others(state);
+        let lines = rows(others.len());
         let tape = u16::from(state.tape().is_some());
-        let rows = height - 7 - tape;
+        let rows = height - 5 - lines - tape;
         self.alone(state.focus, rows);
         let line = |at: u16| Area::new(0, 3 + rows + at, self.width, 1);
-        self.summaries = summary::others(state.focus).into_iter().zip((0..).map(line)).collect();
-        self.finding = Area { x: 1, width: self.width - 2, ..line(2) };
-        self.tape = (tape > 0).then(|| line(3));
+        self.summaries = others.into_iter().zip((0..).map(line)).collect();
+        self.finding = Area { x: 1, width: self.width - 2, ..line(lines) };
+        self.tape = (tape > 0).then(|| line(lines + 1));
         self
     }
 

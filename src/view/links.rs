@@ -13,7 +13,7 @@ use crate::derive::links::LinkRates;
 use crate::derive::losses::QdiscDrops;
 use crate::derive::{LinkMetrics, Metrics};
 use crate::sample::{LinkState, Owner, OwnerKind};
-use crate::state::{LinkList, LinkRow, LinkSort, ListShape, State, Units};
+use crate::state::{LinkColumn, LinkList, LinkRow, LinkSort, ListShape, State, Units};
 use std::fmt::Display;
 use words::{LeftOut, Name, Peer, Queues, Whose};
 
@@ -30,31 +30,7 @@ const LEAST_FOR_OWNER: u16 = 63;
 /// Lines from which on one of them can be spared to tell what is left out.
 const LEAST_TO_TELL: u16 = 5;
 
-/// A column of this pane.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum LinkColumn {
-    Name,
-    Netns,
-    Kind,
-    Owner,
-    State,
-    Claims,
-    Rx,
-    Tx,
-    Times,
-    Pps,
-    Mean,
-    Wire,
-    WireShare,
-    Drops,
-    Errors,
-    Strip,
-    Peer,
-    Mtu,
-    Queues,
-}
-
-/// In the order they stand; name, rates and drops go last when there is no room.
+/// In the order they usually stand; name, rates and drops go last when there is no room.
 const COLUMNS: [Column<LinkColumn>; 19] = [
     Column { id: LinkColumn::Name, title: "NAME", least: 15, most: 19, rank: 0, right: false },
     Column { id: LinkColumn::Netns, title: "NETNS", least: 9, most: 15, rank: 6, right: false },
@@ -154,7 +130,8 @@ fn left_out(canvas: &mut Canvas, state: &State, y: u16) {
     let width = canvas.area.width;
     let mut x = 1;
     let told = format!("{} hidden (", LeftOut(state.links.hidden()));
-    for (tone, text) in [(Tone::Muted, &*told), (Tone::Key, "i"), (Tone::Muted, " to show)")] {
+    let key = state.keys().key("idle");
+    for (tone, text) in [(Tone::Muted, &*told), (Tone::Key, &*key), (Tone::Muted, " to show)")] {
         x += canvas.left(x, y, width.saturating_sub(x), tone, text);
     }
     canvas.spot(0, y, width, Action::ToggleIdle(Some(Pane::Links)));
@@ -169,6 +146,8 @@ pub(super) fn table_height(state: &State, area: Area) -> u16 {
 /// A column that says nothing here makes room for others; errors that there are go as late as drops.
 fn columns(metrics: &Metrics, state: &State, width: u16, (aliases, errors): (bool, bool)) -> Vec<Placed<LinkColumn>> {
     let (list, units) = (&state.links, state.settings.units);
+    let chosen = table::in_order(&COLUMNS, &list.columns);
+    let (order, roomy_enough) = (chosen.as_deref().unwrap_or(&COLUMNS), chosen.is_some() || width >= WIDE);
     let says = |column: &&Column<LinkColumn>| match column.id {
         LinkColumn::Netns => list.several_namespaces(),
         LinkColumn::State => list.any_down(),
@@ -176,24 +155,25 @@ fn columns(metrics: &Metrics, state: &State, width: u16, (aliases, errors): (boo
         // Beside packets stand their sizes, in place of a speed that is passed.
         LinkColumn::Pps | LinkColumn::Times => units != Units::Packets,
         LinkColumn::Wire | LinkColumn::WireShare => units == Units::Packets,
-        LinkColumn::Peer | LinkColumn::Mtu => width >= WIDE,
-        LinkColumn::Queues => width >= WIDE && metrics.links.iter().any(|link| link.facts.tx_queues.is_some()),
+        LinkColumn::Peer | LinkColumn::Mtu => roomy_enough,
+        LinkColumn::Queues => roomy_enough && metrics.links.iter().any(|link| link.facts.tx_queues.is_some()),
         _ => true,
     };
     let roomy = |column: Column<LinkColumn>| match column.id {
         LinkColumn::Name if aliases => Column { most: WITH_ALIAS, ..column },
-        LinkColumn::Mean if units == Units::Packets => Column { rank: 7, ..column },
+        LinkColumn::Mean if units == Units::Packets && chosen.is_none() => Column { rank: 7, ..column },
         LinkColumn::Name | LinkColumn::Strip => column,
         _ if width >= WIDE => column,
         _ => Column { most: column.least, ..column },
     };
     // Where links have owners, whose one is tells more than what it is.
     let ranked = |column: Column<LinkColumn>| match column.id {
+        _ if chosen.is_some() => column,
         LinkColumn::Errors if errors => Column { rank: 3, ..column },
         LinkColumn::Kind if width >= LEAST_FOR_OWNER && !metrics.owners.is_empty() => Column { rank: 8, ..column },
         _ => column,
     };
-    let columns: Vec<Column<LinkColumn>> = COLUMNS.iter().filter(says).copied().map(roomy).map(ranked).collect();
+    let columns: Vec<Column<LinkColumn>> = order.iter().filter(says).copied().map(roomy).map(ranked).collect();
     let sorted =
         |column: Column<LinkColumn>| if sort_of(column.id) == Some(list.sort) { table::marked(column) } else { column };
     let columns: Vec<Column<LinkColumn>> = columns.into_iter().map(sorted).collect();

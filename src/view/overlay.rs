@@ -5,7 +5,7 @@ use super::help::LineSpot;
 use super::lines::{Line, sentences};
 use super::placement::{self, PlacementLines};
 use super::{Tone, card, drops, finding, help, path, row};
-use crate::action::{Action, KEYS, Place, action_for};
+use crate::action::Action;
 use crate::sample::ThreadId;
 use crate::state::{Mode, Overlay, State};
 
@@ -90,15 +90,16 @@ fn boxed(
     foot: &str,
     spots: &[LineSpot],
 ) -> Canvas {
+    let foot = state.keys().foot(foot, state.place());
     let line_cells = |line: &Line| line.iter().map(|(_, text)| cells(text)).sum::<usize>();
-    let widest = lines.iter().map(line_cells).chain([cells(title) + 2, cells(foot) + 2]).max().unwrap_or(0);
+    let widest = lines.iter().map(line_cells).chain([cells(title) + 2, cells(&foot) + 2]).max().unwrap_or(0);
     let inner = u16::try_from(widest).unwrap_or(u16::MAX).min(width - 6);
     let rows = u16::try_from(lines.len()).unwrap_or(u16::MAX).min(height - 4);
     let (w, h) = (inner + 4, rows + 2);
     let mut canvas = Canvas::new(Area::new((width - w) / 2, (height - h) / 2, w, h));
     canvas.opaque = true;
-    border(&mut canvas, title, foot);
-    buttons(&mut canvas, state.place(), foot);
+    border(&mut canvas, title, &foot);
+    buttons(&mut canvas, state, &foot);
     let first = scroll.min(lines.len().saturating_sub(usize::from(rows)));
     for (y, (at, line)) in (1..=rows).zip(lines.iter().enumerate().skip(first)) {
         for (_, x, cells, action) in spots.iter().filter(|(line, ..)| *line == at) {
@@ -117,13 +118,12 @@ fn boxed(
 }
 
 /// Each part of the foot that begins with a key is a button of that key.
-fn buttons(canvas: &mut Canvas, place: Place, foot: &str) {
+fn buttons(canvas: &mut Canvas, state: &State, foot: &str) {
     let mut x = 3;
     for part in foot.split(" · ") {
         let width = u16::try_from(cells(part)).unwrap_or(u16::MAX);
         let word = part.split(' ').next().unwrap_or_default();
-        let key = KEYS.iter().flat_map(|binding| binding.keys).find(|key| key.to_string() == word);
-        if let Some(action) = key.and_then(|key| action_for(*key, place)) {
+        if let Some(action) = state.keys().action_named(word, state.place()) {
             canvas.spot(x, canvas.area.height - 1, width, action);
         }
         x = x.saturating_add(width).saturating_add(3);

@@ -7,9 +7,9 @@ use crate::action::{Action, Pane};
 use crate::derive::{LinkMetrics, Metrics};
 use crate::state::{State, Units};
 
-/// The panes without the focus.
-pub(super) fn others(focus: Pane) -> Vec<Pane> {
-    Pane::ALL.into_iter().filter(|pane| *pane != focus).collect()
+/// The panes without the focus, but for those that are left out.
+pub(super) fn others(state: &State) -> Vec<Pane> {
+    Pane::ALL.into_iter().filter(|pane| *pane != state.focus && state.shows(*pane)).collect()
 }
 
 /// The line of a pane.

@@ -33,6 +33,16 @@ pub(crate) const fn fixed<C>(id: C, title: &'static str, width: u16, rank: u8, r
     Column { id, title, least: width, most: width, rank, right }
 }
 
+/// The columns that were chosen, in their order, those named first going last where there is no room; none where they are the usual ones.
+pub(crate) fn in_order<C: Copy + PartialEq>(usual: &[Column<C>], chosen: &[C]) -> Option<Vec<Column<C>>> {
+    if usual.len() == chosen.len() && usual.iter().zip(chosen).all(|(column, id)| column.id == *id) {
+        return None;
+    }
+    let ranked =
+        |(rank, id): (u8, &C)| usual.iter().find(|column| column.id == *id).map(|column| Column { rank, ..*column });
+    Some((0..).zip(chosen).filter_map(ranked).collect())
+}
+
 /// Which end of the sorted column is on top: `▲` the smallest, `▼` the largest.
 pub(crate) fn sort_mark(ascends: bool) -> char {
     if ascends { '▲' } else { '▼' }

@@ -11,7 +11,7 @@ use crate::action::{Action, Pane, SortColumn};
 use crate::derive::history::History;
 use crate::derive::{Evidence, Metrics, ThreadMetrics};
 use crate::sample::{CoreSet, TraceSource};
-use crate::state::{State, ThreadSort};
+use crate::state::{State, ThreadColumn, ThreadSort};
 use std::fmt::{self, Display, Formatter};
 
 /// From here on a longer strip is worth less than further columns.
@@ -34,28 +34,7 @@ fn strip_least(width: u16) -> u16 {
     if width < 62 { width / 5 } else { (width - 25) / 2 }.clamp(STRIP_LEAST, 30)
 }
 
-/// A column of this pane.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ThreadColumn {
-    Pid,
-    Tid,
-    Name,
-    Role,
-    Netns,
-    Peer,
-    Core,
-    Allowed,
-    Cpu,
-    Moves,
-    MovesRate,
-    Class,
-    Wait,
-    Voluntary,
-    Involuntary,
-    Strip,
-}
-
-/// In the order they stand.
+/// In the order they usually stand.
 const COLUMNS: [Column<ThreadColumn>; 16] = [
     fixed(ThreadColumn::Pid, "PID", 7, 10, true),
     fixed(ThreadColumn::Tid, "TID", 7, 0, true),
@@ -128,6 +107,8 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
         empty(&mut canvas, state, metrics.threads.is_empty());
         return canvas;
     }
+    let chosen = table::in_order(&COLUMNS, &state.threads.columns);
+    let order = chosen.as_deref().unwrap_or(&COLUMNS);
     let homes = Homes::of(metrics);
     let waits = metrics.threads.iter().any(waits);
     let says = |column: &&Column<ThreadColumn>| match column.id {
@@ -135,7 +116,7 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
         ThreadColumn::Netns => homes.is_elsewhere(metrics.netns),
         ThreadColumn::Peer => !homes.0.is_empty(),
         ThreadColumn::Name => state.threads.several_names(),
-        ThreadColumn::Voluntary | ThreadColumn::Involuntary => area.width >= WIDE,
+        ThreadColumn::Voluntary | ThreadColumn::Involuntary => chosen.is_some() || area.width >= WIDE,
         _ => true,
     };
     let roomy = |column: Column<ThreadColumn>| match column.id {
@@ -147,15 +128,17 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
             Column { least: width, most: width, ..column }
         }
         // Over the whole screen there are columns that have no other place.
-        ThreadColumn::Strip if !state.is_zoomed => Column { least: strip_least(area.width), ..column },
+        ThreadColumn::Strip if !state.is_zoomed && chosen.is_none() => {
+            Column { least: strip_least(area.width), ..column }
+        }
         // Before the strip, which the graph has too.
-        ThreadColumn::Wait if waits => Column { rank: 4, ..column },
+        ThreadColumn::Wait if waits && chosen.is_none() => Column { rank: 4, ..column },
         _ => column,
     };
     let sorted = |column: Column<ThreadColumn>| {
         if sort_of(column.id) == Some(state.threads.sort) { table::marked(column) } else { column }
     };
-    let columns: Vec<Column<ThreadColumn>> = COLUMNS.iter().filter(says).copied().map(roomy).map(sorted).collect();
+    let columns: Vec<Column<ThreadColumn>> = order.iter().filter(says).copied().map(roomy).map(sorted).collect();
     let columns = table::fit(&columns, area.width);
     let letters = CoreLetters::of(&metrics.facts.topology);
     let strip = columns.iter().find(|column| column.id == ThreadColumn::Strip).map_or(0, |column| column.width);
@@ -171,8 +154,9 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
     if table < area.height {
         let y = 1 + u16::try_from(rows.len()).unwrap_or(u16::MAX).min(table - 1);
         let told = format!("{} idle threads hidden (", state.threads.hidden());
+        let key = state.keys().key("idle");
         let mut x = 1;
-        for (tone, text) in [(Tone::Muted, &*told), (Tone::Key, "i"), (Tone::Muted, " to show)")] {
+        for (tone, text) in [(Tone::Muted, &*told), (Tone::Key, &*key), (Tone::Muted, " to show)")] {
             x += canvas.left(x, y, area.width.saturating_sub(x), tone, text);
         }
         canvas.spot(0, y, area.width, Action::ToggleIdle(Some(Pane::Threads)));

@@ -18,7 +18,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("source", &["sample", "sched", "mounts", "bpf", "record", "text"]),
     ("derive", &["sample"]),
     ("report", &["sample", "derive"]),
-    ("effect", &["sample", "sched"]),
+    ("effect", &["sample", "sched", "trust"]),
     ("action", &["sample"]),
     ("input", &["action"]),
     ("state", &["sample", "derive", "effect", "action"]),
@@ -26,18 +26,20 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("view", &["sample", "derive", "effect", "action", "state"]),
     ("ui", &["view"]),
     ("text", &[]),
+    ("trust", &[]),
+    ("config", &["sample", "action", "state", "ui", "text", "trust"]),
     ("term", &["text"]),
-    ("cli", &["sample", "action"]),
+    ("cli", &["sample", "action", "config"]),
     ("demo", &[]),
     (
         "app",
         &[
             "sample", "sched", "record", "source", "derive", "report", "effect", "action", "input", "state", "update",
-            "view", "ui", "term", "text",
+            "view", "ui", "term", "text", "config",
         ],
     ),
     ("lib", &[]),
-    ("main", &["app", "cli", "demo", "effect", "record", "source", "state", "term", "ui"]),
+    ("main", &["app", "cli", "config", "demo", "effect", "record", "source", "state", "term", "ui"]),
 ];
 
 /// Outside package → the only places that may name it (prefixes below `src/`).
@@ -66,6 +68,8 @@ const CONFINED: &[(&str, &[&str])] = &[
             "source/paths/kernel/tests",
         ],
     ),
+    ("toml_edit", &["config"]),
+    ("strsim", &["config"]),
     ("jiff", &["report", "effect"]),
     ("signal_hook", &["app"]),
 ];

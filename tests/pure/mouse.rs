@@ -2,9 +2,9 @@
 
 use crate::world::scenes;
 use crate::world::stage::Stage;
-use vnettop::action::{Action, KEYS, Key, Motion, Mouse, Pane, Place, action_for};
+use vnettop::action::{Action, KEYS, Key, KeyMap, Motion, Mouse, Pane, Place};
 use vnettop::derive::{Highlight, HighlightKind};
-use vnettop::state::{Mode, Settings, Tape};
+use vnettop::state::{Choices, Mode, Settings, Tape, ThemeList};
 use vnettop::view::View;
 
 const SIZE: (u16, u16) = (120, 40);
@@ -20,6 +20,10 @@ fn clickable(view: &View) -> Vec<Action> {
         }
     }
     actions
+}
+
+fn action_for(key: Key, place: Place) -> Option<Action> {
+    KeyMap::default().action_for(key, place)
 }
 
 /// The frames of everything that can be open, with the place that the keys go to.
@@ -136,4 +140,29 @@ fn a_key_in_the_help_is_pressed_by_a_click() {
     let text = stage.text(SIZE.0, SIZE.1);
     assert!(text.contains("bytes/s") && !text.contains("1 of 2"), "the help is closed, the units are others:\n{text}");
     assert_eq!(action_for(Key::Down, Place::Help), Some(Action::Move(Motion::Down)), "the arrows still scroll");
+}
+
+#[test]
+fn chosen_keys_stand_in_help_and_feet_and_are_pressed_by_a_click() {
+    let mut keys = KeyMap::default();
+    for (name, key) in
+        [("units", Key::F(2)), ("cancel", Key::F(4)), ("help_page", Key::F(6)), ("propose", Key::Char('y'))]
+    {
+        keys.choose(name, vec![key]).expect("it has that name");
+    }
+    assert_eq!(keys.conflict(), None);
+    let mut stage = Stage::after(3, scenes::bridge());
+    stage.state.choose(Choices::default(), keys, ThemeList::default());
+    stage.press("?");
+    let text = stage.text(SIZE.0, SIZE.1);
+    assert!(text.contains("F6 other page · F4 closes"), "the foot of the help names them:\n{text}");
+    let clicks = clickable(&stage.view(SIZE.0, SIZE.1));
+    assert!(clicks.contains(&Action::Press(Key::F(2))) && !clicks.contains(&Action::Press(Key::Char('u'))));
+    assert!(clicks.contains(&Action::TurnHelpPage) && clicks.contains(&Action::Cancel), "the foot is clickable");
+    vnettop::update::update(&mut stage.state, Action::Press(Key::F(2)));
+    assert!(stage.text(SIZE.0, SIZE.1).contains("bytes/s"), "a click on F2 presses it");
+    let threads: Vec<_> = stage.world.threads.iter().map(|thread| thread.sample.id).collect();
+    stage.state.open_proposal(Ok(scenes::proposal(threads[0], threads[1], [0, 1])));
+    assert!(stage.text(SIZE.0, SIZE.1).contains("y again: pin"), "so does the foot of a proposal");
+    assert!(clickable(&stage.view(SIZE.0, SIZE.1)).contains(&Action::Accept));
 }

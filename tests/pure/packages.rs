@@ -40,6 +40,26 @@ fn the_man_pages_name_every_option_and_command() {
 }
 
 #[test]
+fn the_example_of_settings_is_that_of_this_version() {
+    let files = files();
+    let example = files.get("config.toml").expect("there is an example");
+    let chosen: String = example
+        .lines()
+        .map(|line| line.strip_prefix('#').filter(|rest| !rest.starts_with(' ')).unwrap_or(line).to_owned() + "\n")
+        .collect();
+    let mut configuration = vnettop::config::Configuration::default();
+    let default = configuration.preferences.clone();
+    configuration.apply(&chosen, "config.toml").expect("every line of it is right");
+    assert_eq!(configuration.preferences, default, "each value in it is the default");
+    assert!(
+        chosen.contains(&configuration.plain().lines().next_back().expect("a last line").to_owned()),
+        "and none is missing"
+    );
+    let page = files["vnettop.1"].replace("\\-", "-");
+    assert!(page.contains("/etc/vnettop/config.toml") && page.contains("/usr/share/doc/vnettop/examples/config.toml"));
+}
+
+#[test]
 fn the_completions_name_every_option_and_command() {
     let files = files();
     for (name, is_long) in [("vnettop.bash", "--"), ("_vnettop", "--"), ("vnettop.fish", "-l ")] {

@@ -19,7 +19,9 @@ pub struct Terminal<'a> {
     screen: Screen,
     signals: &'a Signals,
     painter: Painter,
-    theme: Theme,
+    themes: Vec<Theme>,
+    /// The theme of what is shown.
+    at: usize,
     /// Keys were there: crossterm may have more of them than the descriptor still tells of.
     reading: bool,
     /// The wait before ended for a signal, and for keys: nothing else is looked at.
@@ -28,15 +30,16 @@ pub struct Terminal<'a> {
 }
 
 impl<'a> Terminal<'a> {
-    /// The terminal of this guard, with nothing painted yet.
+    /// The terminal of this guard, with nothing painted yet, and the themes that a view may ask for.
     #[must_use]
-    pub fn new(guard: &'a Guard, screen: Screen, signals: &'a Signals, theme: Theme) -> Self {
+    pub fn new(guard: &'a Guard, screen: Screen, signals: &'a Signals, themes: Vec<Theme>) -> Self {
         Self {
             guard,
             screen,
             signals,
             painter: Painter::default(),
-            theme,
+            themes,
+            at: 0,
             reading: false,
             signalled: true,
             typed: true,
@@ -89,7 +92,12 @@ impl Console for Terminal<'_> {
     }
 
     fn show(&mut self, view: &View) -> io::Result<()> {
-        self.painter.show(view, self.theme, &mut self.screen).map(drop)
+        if view.theme != self.at {
+            self.at = view.theme;
+            self.painter.forget();
+        }
+        let theme = self.themes.get(self.at).or(self.themes.first()).copied().unwrap_or(Theme::plain(false));
+        self.painter.show(view, theme, &mut self.screen).map(drop)
     }
 
     fn ask_to_stop(&self) {

@@ -1,13 +1,14 @@
 //! The real loop over a console that plays what it was given, and the recording that is shipped.
 
 use super::*;
-use crate::action::Key;
+use crate::action::{Key, KeyMap};
 use crate::app::{AppOptions, Stream};
+use crate::config::SaveSource;
 use crate::effect::{self, Hand};
 use crate::record::Recording;
 use crate::sample::OnRequest;
 use crate::source::feed::{Feed, Pace};
-use crate::state::{Mode, Settings, State, Units};
+use crate::state::{Choices, LinkColumn, Mode, Settings, State, ThemeList, Units};
 use crate::ui::{self, Theme};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -63,10 +64,14 @@ fn key(c: char) -> Woken {
 }
 
 fn shown(woken: &[Woken]) -> (Ended, Script) {
+    shown_as(woken, AppOptions::default(), |_| {})
+}
+
+fn shown_as(woken: &[Woken], options: AppOptions, prepare: impl FnOnce(&mut State)) -> (Ended, Script) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/kunpeng.vnettop.zst");
     let recording = Recording::open(&path).expect("the recording that is shipped");
     let feed = Feed::replay(recording, Pace::Fast).expect("a thread");
-    let state = State::new(Settings {
+    let mut state = State::new(Settings {
         mode: Mode::Replay,
         readonly: true,
         units: Units::Bits,
@@ -75,8 +80,9 @@ fn shown(woken: &[Woken]) -> (Ended, Script) {
         utf8: true,
         on_request: OnRequest::default(),
     });
+    prepare(&mut state);
     let hand = Hand::new(Box::new(effect::Kernel), effect::journal_dir(|_| None), true);
-    let options = AppOptions { replay: true, ..AppOptions::default() };
+    let options = AppOptions { replay: true, ..options };
     let app = App::new(state, Stream::default(), hand, feed, options);
     let mut script = Script { woken: woken.to_vec().into(), due: false, frames: Vec::new(), stopped: 0 };
     let (ended, _) = screen(app, &mut script).expect("the recording and the console are whole");
@@ -97,4 +103,61 @@ fn keys_are_pressed_in_turn_and_each_is_answered_by_a_frame() {
 fn a_signal_ends_the_screen_and_a_stop_gives_the_terminal_back_first() {
     let (ended, script) = shown(&[Woken::Stops, Woken::Ends(15)]);
     assert_eq!((ended, script.stopped), (Ended::Signal(15), 1));
+}
+
+#[test]
+fn a_key_that_was_chosen_acts_and_stands_in_help_and_footer() {
+    let mut keys = KeyMap::default();
+    keys.choose("help", vec![Key::F(1)]).expect("it has that name");
+    keys.choose("quit", vec![Key::Char('Q')]).expect("it has that name");
+    keys.choose("units", vec![]).expect("it has that name");
+    keys.choose("sort", vec![Key::Char('o')]).expect("it has that name");
+    let help = Woken::Input(Input::Key(Key::F(1)));
+    let woken = [help, help, help, key('q'), key('u'), key('Q')];
+    let (ended, script) = shown_as(&woken, AppOptions::default(), |state| {
+        state.choose(Choices::default(), keys, ThemeList::default());
+    });
+    assert_eq!(ended, Ended::Done, "Q ends it");
+    let [.., before, help, _, after, q, u] = &script.frames[..] else { panic!("a frame after each key but the last") };
+    assert!(before.contains("F1 help  Q quit"), "the footer names them:\n{before}");
+    assert!(help.contains("║ o ") && !help.contains("║ s "), "the help too:\n{help}");
+    assert!(!help.contains("links in bits, bytes or packets"), "what has no key is not in it:\n{help}");
+    assert_eq!([after, q, u], [before; 3], "the usual keys do nothing any more");
+}
+
+#[test]
+fn the_screen_is_saved_as_it_is_and_begins_so_the_next_time() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("config.toml");
+    std::fs::write(&path, "# mine\n[keys]\nmark = 'M'\n").expect("writable");
+    let saved = SaveSource { path: path.clone(), before: crate::config::Preferences::default() };
+    let options = AppOptions { saved: Some(saved), theme: "auto".to_owned(), ..AppOptions::default() };
+    let themes = ThemeList::new(["dark", "light"].map(str::to_owned).into(), 0);
+    let (_, script) = shown_as(&[key('s'), key('S'), key('C'), key('W'), key('W'), key('q')], options, |state| {
+        state.choose(Choices::default(), KeyMap::default(), themes);
+    });
+    let [.., theme, saved, again] = &script.frames[..] else { panic!("a frame after each key but the last") };
+    assert!(theme.contains("theme light"), "{theme}");
+    assert!(saved.contains("3 settings saved to ") && again.contains("nothing to save"), "{saved}\n{again}");
+    let text = std::fs::read_to_string(&path).expect("it is there");
+    assert!(text.contains("# mine") && text.contains("mark = 'M'"), "what stood there stands there:\n{text}");
+    let mut configuration = crate::config::Configuration::default();
+    configuration.apply(&text, "config.toml").expect("it is right");
+    let preferences = configuration.preferences;
+    assert_eq!((preferences.choices.link_sort.word(), preferences.choices.link_reversed), ("rx", true));
+    assert_eq!(preferences.theme, "light");
+}
+
+#[test]
+fn columns_are_those_that_were_chosen_in_their_order() {
+    let columns = vec![LinkColumn::Name, LinkColumn::Tx, LinkColumn::Rx, LinkColumn::Mtu];
+    let choices = Choices { link_columns: columns, ..Choices::default() };
+    let (_, script) = shown_as(&[key('q')], AppOptions::default(), |state| {
+        state.choose(choices, KeyMap::default(), ThemeList::default());
+    });
+    let frame = script.frames.last().expect("a frame");
+    let head = frame.lines().find(|line| line.contains("NAME")).expect("a head");
+    let words: Vec<&str> = head.split_whitespace().filter(|word| word.chars().all(char::is_alphanumeric)).collect();
+    assert_eq!(words, ["TX", "RX", "MTU"], "after the name, which has the mark of the sorted column: {head}");
+    assert!(head.contains("NAME▲") && head.find("NAME") < head.find("TX"), "{head}");
 }

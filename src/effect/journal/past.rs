@@ -1,9 +1,10 @@
 //! Journals of vnettops that may be gone, read back. A line torn by a crash is nothing, a damaged line is told and left
 //! out, and no line can make vnettop do more than put a mask back on the very thread it names.
 
-use super::{Entry, PinOwner, trust};
+use super::{Entry, PinOwner};
 use crate::effect::put_back::ActivePin;
 use crate::sample::ThreadId;
+use crate::trust;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::OpenOptions;
 use std::io::{self, BufRead, BufReader, Read};

@@ -1,12 +1,14 @@
-//! Whose journals are obeyed: what is written in one sets masks, so nobody may have written it but who undoes, and root.
-//! It looks at what is open already, so that nothing can be put in its place after it was looked at.
+//! Whose files are obeyed: what is written in a journal sets masks, and in a configuration says what vnettop does, so nobody may
+//! have written it but the user of this vnettop, and root. It looks at what is open already, so that nothing can be put in
+//! its place after it was looked at.
 
 use rustix::process::geteuid;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 
 /// Why a directory or a file of it is not obeyed, as the end of a sentence that begins with its name; none where it is.
-pub(super) fn doubt(found: &Metadata) -> Option<String> {
+#[must_use]
+pub fn doubt(found: &Metadata) -> Option<String> {
     doubt_of(found.uid(), found.mode(), geteuid().as_raw())
 }
 

@@ -1,0 +1,94 @@
+//! What the screen may look like: the colour themes there are, those of files among them, and the one to begin with.
+
+use crate::config::{BUILT_IN, Preferences, ThemeFiles};
+use crate::state::ThemeList;
+use crate::ui::{Colors, Palette};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// The themes by name, and which is in use at the start.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Look {
+    themes: Vec<(String, Colors)>,
+    at: usize,
+    notice: Option<String>,
+}
+
+impl Look {
+    /// No colour, where nobody looks.
+    #[must_use]
+    pub fn plain() -> Self {
+        Self { themes: vec![("mono".to_owned(), Colors::None)], at: 0, notice: None }
+    }
+
+    /// The colours of each theme.
+    pub fn colors(&self) -> impl Iterator<Item = Colors> {
+        self.themes.iter().map(|(_, colors)| *colors)
+    }
+
+    /// Whether there is any colour at the start.
+    #[must_use]
+    pub fn has_color(&self) -> bool {
+        self.themes.get(self.at).is_some_and(|(_, colors)| *colors != Colors::None)
+    }
+
+    /// The names, for the state.
+    #[must_use]
+    pub fn list(&self) -> ThemeList {
+        ThemeList::new(self.themes.iter().map(|(name, _)| name.clone()).collect(), self.at)
+    }
+
+    /// What is to be said of the theme in use, or of files that cannot be used.
+    #[must_use]
+    pub fn notice(&self) -> Option<&str> {
+        self.notice.as_deref()
+    }
+}
+
+/// Which themes there are, and the one that was chosen: by the settings, else by `NO_COLOR`, else what suits the terminal.
+///
+/// # Errors
+/// The sentence of a theme that is not there, or cannot be used.
+pub fn of(
+    preferences: &Preferences,
+    folders: &[PathBuf],
+    env: impl Fn(&str) -> Option<OsString>,
+) -> Result<Look, String> {
+    let set = |name: &str| env(name).and_then(|value| value.into_string().ok()).filter(|value| !value.is_empty());
+    let (term, colorterm, colorfgbg) = (set("TERM"), set("COLORTERM"), set("COLORFGBG"));
+    let files = ThemeFiles::read(folders);
+    let has_all = colorterm.as_deref().is_some_and(|value| value == "truecolor" || value == "24bit");
+    let shown = |palette: Palette| Colors::File(if has_all { palette } else { palette.numbered() });
+    let fixed =
+        [("dark", Colors::Dark), ("light", Colors::Light), ("terminal", Colors::Terminal), ("mono", Colors::None)];
+    let mut themes: Vec<(String, Colors)> = fixed.map(|(name, colors)| (name.to_owned(), colors)).into();
+    themes.extend(files.themes.iter().map(|theme| (theme.name.clone(), shown(theme.palette))));
+    let wanted = preferences.theme.as_str();
+    let at = if wanted == "auto" {
+        let suits = match set("NO_COLOR") {
+            Some(_) => Colors::None,
+            None => Colors::of_terminal(term.as_deref(), colorterm.as_deref(), colorfgbg.as_deref()),
+        };
+        themes.iter().position(|(_, colors)| *colors == suits)
+    } else {
+        themes.iter().position(|(name, _)| name == wanted)
+    };
+    let broken = || files.problems.iter().find(|(name, _)| name == wanted).map(|(_, why)| why.clone());
+    let Some(at) = at else {
+        let names: Vec<&str> =
+            BUILT_IN.into_iter().chain(files.themes.iter().map(|theme| theme.name.as_str())).collect();
+        return Err(broken().unwrap_or_else(|| format!("there is no theme '{wanted}': there are {}", names.join(", "))));
+    };
+    let weak = files.themes.iter().find(|theme| theme.name == wanted).and_then(|theme| theme.weak.clone());
+    let notice = weak.or_else(|| files.problems.first().map(|(_, why)| why.clone()));
+    Ok(Look { themes, at, notice })
+}
+
+/// Without UTF-8 in the locale every character of the screen is ASCII.
+#[must_use]
+pub fn ascii(preferences: &Preferences, env: impl Fn(&str) -> Option<OsString>) -> bool {
+    let set = |name: &&str| env(name).filter(|value| !value.is_empty());
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(set);
+    let utf8 = locale.is_some_and(|locale| locale.to_string_lossy().to_lowercase().replace('-', "").contains("utf8"));
+    preferences.ascii || !utf8
+}

@@ -1,0 +1,195 @@
+//! What lasts from one start to the next: `/etc/vnettop/config.toml`, then the user's own, then `--config FILE`, then the options of
+//! the command line, each over the one before. Every setting stands once in `schema`, which everything else is made from: reading,
+//! `vnettop config`, the example of the packages. It reads and writes files of its own and nothing else.
+
+mod file;
+mod meant;
+mod read;
+mod save;
+mod schema;
+mod show;
+mod theme;
+
+use crate::action::KeyMap;
+use crate::sample::OnRequest;
+use crate::state::{Choices, Units};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub use save::{SaveSource, save};
+pub use show::example;
+pub use theme::{BUILT_IN, ThemeFile, ThemeFiles};
+
+/// The settings in force.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs, reason = "schema says what each is")]
+#[allow(clippy::struct_excessive_bools, reason = "one for each switch, free of each other")]
+pub struct Preferences {
+    pub interval: Duration,
+    pub units: Units,
+    pub theme: String,
+    pub ascii: bool,
+    pub mouse: bool,
+    pub watch: Vec<String>,
+    pub netns: Vec<String>,
+    pub ovs_sockets: Vec<String>,
+    /// Empty where it is the usual one.
+    pub docker_socket: String,
+    pub readonly: bool,
+    pub realtime: bool,
+    pub restore_on_exit: bool,
+    pub on_request: OnRequest,
+    pub choices: Choices,
+    pub keys: KeyMap,
+}
+
+impl Default for Preferences {
+    fn default() -> Self {
+        Self {
+            interval: Duration::from_millis(500),
+            units: Units::Bits,
+            theme: "auto".to_owned(),
+            ascii: false,
+            mouse: true,
+            watch: vec!["iperf3".to_owned(), "iperf".to_owned()],
+            netns: Vec::new(),
+            ovs_sockets: Vec::new(),
+            docker_socket: String::new(),
+            readonly: false,
+            realtime: true,
+            restore_on_exit: false,
+            on_request: OnRequest::default(),
+            choices: Choices::default(),
+            keys: KeyMap::default(),
+        }
+    }
+}
+
+/// One setting by an option of the command line.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Override {
+    /// As in the file, with its section: `links.sort`.
+    pub key: String,
+    /// What it is to be.
+    pub value: OverrideValue,
+    /// The option, for people.
+    pub option: &'static str,
+}
+
+/// A value that an option gives.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs, reason = "the kinds of TOML")]
+pub enum OverrideValue {
+    Flag(bool),
+    Seconds(f64),
+    Text(String),
+    Texts(Vec<String>),
+    /// As in the file; what is no TOML is a text.
+    Toml(String),
+}
+
+/// The files that are read, the later ones over the earlier ones.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Places {
+    /// Folders that hold `config.toml` and `themes/`.
+    pub folders: Vec<PathBuf>,
+    /// The file that was asked for.
+    pub given: Option<PathBuf>,
+}
+
+impl Places {
+    /// `/etc/vnettop` and `$XDG_CONFIG_HOME/vnettop` (else `~/.config/vnettop`), and the file of `--config`. Takes the environment as a
+    /// function, so that it reads none itself.
+    #[must_use]
+    pub fn usual(env: impl Fn(&str) -> Option<OsString>, given: Option<&Path>) -> Self {
+        let absolute = |name: &str| env(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let user = absolute("XDG_CONFIG_HOME").or_else(|| absolute("HOME").map(|home| home.join(".config")));
+        let folders = std::iter::once(PathBuf::from("/etc")).chain(user).map(|folder| folder.join("vnettop"));
+        Self { folders: folders.collect(), given: given.map(Path::to_owned) }
+    }
+
+    /// None of the usual ones.
+    #[must_use]
+    pub fn only(given: Option<&Path>) -> Self {
+        Self { folders: Vec::new(), given: given.map(Path::to_owned) }
+    }
+
+    /// Every file, with whether it must be there.
+    fn files(&self) -> impl Iterator<Item = (PathBuf, bool)> {
+        let usual = self.folders.iter().map(|folder| (folder.join("config.toml"), false));
+        usual.chain(self.given.clone().map(|given| (given, true)))
+    }
+
+    /// Where settings are saved: into the file that was asked for, else into the user's own; none where there is no such place.
+    #[must_use]
+    pub fn saved_to(&self) -> Option<PathBuf> {
+        let own = self.folders.get(1).map(|folder| folder.join("config.toml"));
+        self.given.clone().or(own)
+    }
+}
+
+/// The settings in force, and where each comes from.
+#[derive(Debug, Clone, Default)]
+pub struct Configuration {
+    /// The settings.
+    pub preferences: Preferences,
+    /// By name with section, what it was given by; those that are not named have their default.
+    from: BTreeMap<String, String>,
+    /// Every file with whether it was there.
+    files: Vec<(PathBuf, bool)>,
+}
+
+impl Configuration {
+    /// Reads the files.
+    ///
+    /// # Errors
+    /// One sentence: which file and line is wrong, and what to do.
+    pub fn load(places: &Places) -> Result<Self, String> {
+        let mut configuration = Self::default();
+        for (path, required) in places.files() {
+            let text = if required { file::read(&path)? } else { file::read_any(&path)? };
+            configuration.files.push((path.clone(), text.is_some()));
+            match text {
+                Some(text) => configuration.apply(&text, &path.display().to_string())?,
+                None if required => return Err(format!("there is no configuration file {}", path.display())),
+                None => {}
+            }
+        }
+        Ok(configuration)
+    }
+
+    /// Applies options of the command line.
+    ///
+    /// # Errors
+    /// One sentence: which option is wrong, and what to do.
+    pub fn override_by(&mut self, options: &[Override]) -> Result<(), String> {
+        for option in options {
+            read::override_by(&mut self.preferences, option)?;
+            self.from.insert(option.key.clone(), format!("option {}", option.option));
+        }
+        Ok(())
+    }
+
+    /// Applies the text of a file.
+    ///
+    /// # Errors
+    /// One sentence that begins with the file and the line.
+    pub fn apply(&mut self, text: &str, file: &str) -> Result<(), String> {
+        let mut preferences = self.preferences.clone();
+        let named = read::apply(&mut preferences, text).map_err(|wrong| wrong.sentence(text, file))?;
+        self.preferences = preferences;
+        self.from.extend(named.into_iter().map(|name| (name, file.to_owned())));
+        Ok(())
+    }
+
+    /// Whether nobody has chosen this setting.
+    #[must_use]
+    pub fn is_default(&self, key: &str) -> bool {
+        !self.from.contains_key(key)
+    }
+}
+
+#[cfg(test)]
+mod tests;

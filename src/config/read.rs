@@ -1,0 +1,174 @@
+//! The text of a file → settings, or what is wrong and in which line.
+
+use super::meant::{nearest, short};
+use super::schema::{SECTIONS, SETTINGS, Setting, texts};
+use super::{Override, OverrideValue, Preferences};
+use crate::action::{KeyMap, parse_key};
+use crate::state::Part;
+use crate::text::clean;
+use std::ops::Range;
+use std::str::FromStr;
+use toml_edit::{Array, Document, Item, Key, TableLike, Value};
+
+/// What is wrong, and where.
+#[derive(Debug)]
+pub(super) struct Wrong {
+    at: Option<Range<usize>>,
+    what: String,
+}
+
+impl Wrong {
+    pub(super) fn new(at: Option<Range<usize>>, what: impl Into<String>) -> Self {
+        Self { at, what: what.into() }
+    }
+
+    /// One sentence; nothing in it steers a terminal, whatever the file holds.
+    pub(super) fn sentence(&self, text: &str, file: &str) -> String {
+        let line = self.at.as_ref().map(|at| {
+            let before = text.as_bytes().get(..at.start).unwrap_or_default();
+            before.split(|&byte| byte == b'\n').count()
+        });
+        let line = line.map_or_else(String::new, |line| format!(", line {line}"));
+        clean(format!("{file}{line}: {}", self.what).as_bytes())
+    }
+}
+
+/// The document, or what is no TOML in it.
+pub(super) fn parse(text: &str) -> Result<Document<&str>, Wrong> {
+    Document::parse(text).map_err(|error| {
+        let what: Vec<&str> = error.message().lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        Wrong::new(error.span(), format!("this is no TOML: {}", what.join(", ")))
+    })
+}
+
+/// Applies a file; the names of what it sets, with their sections.
+pub(super) fn apply(preferences: &mut Preferences, text: &str) -> Result<Vec<String>, Wrong> {
+    let document = parse(text)?;
+    let mut named = Vec::new();
+    for (key, item) in entries(document.as_table()) {
+        match (find(key.get()), SECTIONS.contains(&key.get())) {
+            (Some(setting), _) => set(preferences, setting, key, item, &mut named)?,
+            (None, true) => section(preferences, key, item, &mut named)?,
+            (None, false) => return Err(unknown("", key)),
+        }
+    }
+    if let Some(why) = lacking(preferences) {
+        return Err(Wrong::new(document.get("layout").and_then(Item::span), why));
+    }
+    match preferences.keys.conflict() {
+        Some(conflict) => Err(Wrong::new(document.get("keys").and_then(Item::span), format!("keys: {conflict}"))),
+        None => Ok(named),
+    }
+}
+
+/// Keys with their items; a table that holds none of its own is not there.
+pub(super) fn entries(table: &dyn TableLike) -> impl Iterator<Item = (&Key, &Item)> {
+    table.iter().filter_map(|(name, _)| table.get_key_value(name))
+}
+
+fn find(path: &str) -> Option<&'static Setting> {
+    SETTINGS.iter().find(|setting| setting.path == path)
+}
+
+fn section(preferences: &mut Preferences, name: &Key, item: &Item, named: &mut Vec<String>) -> Result<(), Wrong> {
+    let section = name.get();
+    let table = item.as_table_like().ok_or_else(|| {
+        Wrong::new(name.span(), format!("{section} is a section: write [{section}] and its settings below"))
+    })?;
+    for (key, item) in entries(table) {
+        if section == "keys" {
+            let value = value(key, item)?;
+            keys(&mut preferences.keys, key.get(), value).map_err(|why| Wrong::new(key.span(), why))?;
+            named.push(format!("keys.{}", key.get()));
+            continue;
+        }
+        let setting = find(&format!("{section}.{}", key.get())).ok_or_else(|| unknown(section, key))?;
+        set(preferences, setting, key, item, named)?;
+    }
+    Ok(())
+}
+
+fn value<'a>(key: &Key, item: &'a Item) -> Result<&'a Value, Wrong> {
+    item.as_value().ok_or_else(|| Wrong::new(key.span(), format!("{} is a value, no section", short(key.get()))))
+}
+
+fn set(
+    preferences: &mut Preferences,
+    setting: &'static Setting,
+    key: &Key,
+    item: &Item,
+    named: &mut Vec<String>,
+) -> Result<(), Wrong> {
+    let value = value(key, item)?;
+    setting.set(preferences, value).map_err(|why| Wrong::new(key.span(), format!("{} {why}", setting.path)))?;
+    named.push(setting.path.to_owned());
+    Ok(())
+}
+
+/// The keys of one action.
+fn keys(map: &mut KeyMap, name: &str, value: &Value) -> Result<(), String> {
+    let Some((known, _)) = map.all().find(|(known, _)| *known == name) else {
+        return Err(match nearest(name, map.all().map(|(known, _)| known)) {
+            Some(nearest) => format!("keys.{} is not known: did you mean '{nearest}'?", short(name)),
+            None => format!("keys.{} is not known: vnettop config lists the names", short(name)),
+        });
+    };
+    let given =
+        texts(value).ok_or_else(|| format!("keys.{known} is a key or a list of keys, such as [\"q\", \"F10\"]"))?;
+    let keys = given.into_iter().map(parse_key).collect::<Result<Vec<_>, _>>();
+    let keys = keys.map_err(|why| format!("keys.{known}: {why}"))?;
+    map.choose(known, keys).map_err(|why| format!("keys.{known}: {why}"))
+}
+
+fn unknown(section: &str, key: &Key) -> Wrong {
+    let name = key.get();
+    let within = |path: &'static str| match path.split_once('.') {
+        Some((its, leaf)) => (its == section).then_some(leaf),
+        None => section.is_empty().then_some(path),
+    };
+    let sections = SECTIONS.iter().copied().filter(|_| section.is_empty());
+    let here = || SETTINGS.iter().filter_map(|setting| within(setting.path)).chain(sections.clone());
+    // Perhaps it stands in the wrong place.
+    let elsewhere = SETTINGS.iter().map(|setting| setting.path).find(|path| path.rsplit('.').next() == Some(name));
+    let whole = if section.is_empty() { short(name) } else { format!("{section}.{}", short(name)) };
+    let hint = match (nearest(name, here()), elsewhere) {
+        (Some(nearest), _) => format!("did you mean '{nearest}'?"),
+        (None, Some(path)) => match path.split_once('.') {
+            Some((its, leaf)) => format!("{leaf} belongs below [{its}]"),
+            None => format!("{path} belongs above the first section"),
+        },
+        (None, None) => format!("there are {}", here().collect::<Vec<_>>().join(", ")),
+    };
+    Wrong::new(key.span(), format!("{whole} is not known: {hint}"))
+}
+
+/// What a screen needs at least.
+fn lacking(preferences: &Preferences) -> Option<String> {
+    let shows_any = preferences.choices.parts.iter().any(|part| *part != Part::Test);
+    (!shows_any).then(|| "layout.panes needs links, cores or threads".to_owned())
+}
+
+/// One option over everything before.
+pub(super) fn override_by(preferences: &mut Preferences, option: &Override) -> Result<(), String> {
+    let value = match &option.value {
+        OverrideValue::Flag(flag) => (*flag).into(),
+        OverrideValue::Seconds(seconds) => (*seconds).into(),
+        OverrideValue::Text(text) => text.as_str().into(),
+        OverrideValue::Texts(texts) => texts.iter().collect::<Array>().into(),
+        OverrideValue::Toml(text) => Value::from_str(text).unwrap_or_else(|_| text.as_str().into()),
+    };
+    let told = |why: String| clean(format!("{}: {why}", option.option).as_bytes());
+    let path = option.key.as_str();
+    if let Some(name) = path.strip_prefix("keys.") {
+        keys(&mut preferences.keys, name, &value).map_err(told)?;
+        return preferences.keys.conflict().map_or(Ok(()), |conflict| Err(told(conflict)));
+    }
+    let Some(setting) = find(path) else {
+        let hint = nearest(path, SETTINGS.iter().map(|setting| setting.path));
+        let hint =
+            hint.map_or_else(|| "vnettop config lists them".to_owned(), |path| format!("did you mean '{path}'?"));
+        return Err(told(format!("{} is not known: {hint}", short(path))));
+    };
+    setting.set(preferences, &value).map_err(|why| told(format!("{path} {why}")))?;
+    lacking(preferences).map_or(Ok(()), |why| Err(told(why)))
+}

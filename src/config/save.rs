@@ -1,0 +1,98 @@
+//! What a screen is like now, written into a file of settings: only what has changed, and everything else in it stays as it stands,
+//! comments too. The file is replaced at once or not at all.
+
+use super::schema::{SETTINGS, Setting};
+use super::{Preferences, file, read};
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
+
+/// Where to, and what is in force without being saved.
+#[derive(Debug, Clone)]
+pub struct SaveSource {
+    /// The file.
+    pub path: PathBuf,
+    /// What the files said at the start, without the command line.
+    pub before: Preferences,
+}
+
+/// Saves what differs; how many settings that was.
+///
+/// # Errors
+/// One sentence: nothing was saved, and why.
+pub fn save(to: &mut SaveSource, now: &Preferences) -> Result<usize, String> {
+    let path = target(&to.path);
+    let failed = |why: String| format!("nothing was saved: {why}");
+    let text = file::read(&path).map_err(failed)?.unwrap_or_default();
+    read::apply(&mut Preferences::default(), &text)
+        .map_err(|wrong| failed(wrong.sentence(&text, &path.display().to_string())))?;
+    let mut document: DocumentMut = text.parse().map_err(|_| failed(format!("{} is no TOML", path.display())))?;
+    let differs = |setting: &&Setting| {
+        let (now, before) = (setting.value(now).to_string(), setting.value(&to.before).to_string());
+        now != before
+    };
+    let changed: Vec<&Setting> = SETTINGS.iter().filter(differs).collect();
+    if changed.is_empty() {
+        return Ok(0);
+    }
+    for setting in &changed {
+        put(&mut document, setting.path, setting.value(now)).map_err(failed)?;
+    }
+    let text = document.to_string();
+    read::apply(&mut Preferences::default(), &text)
+        .map_err(|wrong| failed(wrong.sentence(&text, "what would be saved")))?;
+    replace(&path, &text).map_err(|error| failed(format!("{}: {error}", path.display())))?;
+    to.before = now.clone();
+    Ok(changed.len())
+}
+
+/// Of a link the file that it leads to: links are how people keep their settings together.
+fn target(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// Puts a value in the place of the old one, with its comments, or below the others of its section.
+fn put(document: &mut DocumentMut, path: &str, mut value: Value) -> Result<(), String> {
+    let (section, name) = path.split_once('.').map_or((None, path), |(section, name)| (Some(section), name));
+    let table: &mut dyn TableLike = match section {
+        None => document.as_table_mut(),
+        Some(section) => {
+            let item = document.entry(section).or_insert_with(|| Item::Table(Table::new()));
+            item.as_table_like_mut().ok_or_else(|| format!("{section} is no section"))?
+        }
+    };
+    if let Some(old) = table.get(name).and_then(Item::as_value) {
+        *value.decor_mut() = old.decor().clone();
+    }
+    match table.get_mut(name) {
+        Some(item) => *item = Item::Value(value),
+        None => drop(table.insert(name, Item::Value(value))),
+    }
+    Ok(())
+}
+
+/// A new file beside it, whole and on the disk, takes its name. Nobody else may read or write more of it than before.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let old = fs::metadata(path).ok();
+    if old.as_ref().is_some_and(|old| old.uid() != rustix::process::geteuid().as_raw()) {
+        return Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            "it belongs to another user: give a file of your own by --config",
+        ));
+    }
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
+    let beside = folder.join(format!(".{name}.{}", std::process::id()));
+    // One of a vnettop that was killed on the way, or a trap: neither is written to.
+    let _ = fs::remove_file(&beside);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+    let written = file
+        .write_all(text.as_bytes())
+        .and_then(|()| old.map_or(Ok(()), |old| file.set_permissions(fs::Permissions::from_mode(old.mode() & 0o755))))
+        .and_then(|()| file.sync_all())
+        .and_then(|()| fs::rename(&beside, path));
+    written.inspect_err(|_| drop(fs::remove_file(&beside)))
+}

@@ -1,0 +1,262 @@
+//! Every setting once: its name, what it is for, what it may be, and where it is kept. `[keys]` has a row for each name of KEYS.
+
+use super::Preferences;
+use super::meant::{nearest, quoted, short};
+use crate::state::{CoreSort, Idle, LinkColumn, LinkSort, ListShape, Part, ThreadColumn, ThreadSort, Units};
+use std::time::Duration;
+use toml_edit::{Array, Value};
+
+/// One setting.
+pub(super) struct Setting {
+    /// Its name with the section: `links.sort`.
+    pub path: &'static str,
+    /// What it is for, one line.
+    pub doc: &'static str,
+    kind: SettingKind,
+}
+
+type Access<T> = fn(&mut Preferences) -> &mut T;
+type TextCheck = fn(&str) -> Result<(), &'static str>;
+
+/// What it may be.
+enum SettingKind {
+    Flag(Access<bool>),
+    Seconds(Access<Duration>),
+    Text(Access<String>, TextCheck),
+    Texts(Access<Vec<String>>, TextCheck),
+    /// One of these words, by its place among them.
+    Word {
+        words: fn() -> Vec<&'static str>,
+        get: fn(&Preferences) -> usize,
+        set: fn(&mut Preferences, usize),
+    },
+    /// Some of these words, each once.
+    Words {
+        words: fn() -> Vec<&'static str>,
+        get: fn(&Preferences) -> Vec<usize>,
+        set: fn(&mut Preferences, &[usize]),
+    },
+}
+
+const SHAPES: [(ListShape, &str); 2] = [(ListShape::Tree, "tree"), (ListShape::Flat, "flat")];
+const IDLE: [(Option<Idle>, &str); 3] = [(None, "auto"), (Some(Idle::Shown), "shown"), (Some(Idle::Hidden), "hidden")];
+
+/// The place of a value in its table.
+fn place<T: PartialEq>(table: &[(T, &str)], value: &T) -> usize {
+    table.iter().position(|(known, _)| known == value).unwrap_or(0)
+}
+
+macro_rules! word {
+    ($table:expr, $($field:tt)+) => {
+        SettingKind::Word {
+            words: || $table.iter().map(|(_, word)| *word).collect(),
+            get: |preferences| place(&$table, &preferences.$($field)+),
+            set: |preferences, at| preferences.$($field)+ = $table[at].0,
+        }
+    };
+}
+
+macro_rules! words {
+    ($table:expr, $($field:tt)+) => {
+        SettingKind::Words {
+            words: || $table.iter().map(|(_, word)| *word).collect(),
+            get: |preferences| preferences.$($field)+.iter().map(|value| place(&$table, value)).collect(),
+            set: |preferences, places| preferences.$($field)+ = places.iter().map(|at| $table[*at].0).collect(),
+        }
+    };
+}
+
+const fn setting(path: &'static str, kind: SettingKind, doc: &'static str) -> Setting {
+    Setting { path, doc, kind }
+}
+
+/// In the order people read them; those without a section first.
+pub(super) const SETTINGS: &[Setting] = &[
+    setting(
+        "interval",
+        SettingKind::Seconds(|p| &mut p.interval),
+        "Seconds from sample to sample on the screen, 0.01 to 3600; --json and run have -d",
+    ),
+    setting("units", word!(Units::ALL, units), "Rates of the links: bits, bytes or packets"),
+    setting(
+        "theme",
+        SettingKind::Text(|p| &mut p.theme, theme),
+        "Colours: auto, dark, light, terminal, mono, or NAME of themes/NAME.toml",
+    ),
+    setting(
+        "ascii",
+        SettingKind::Flag(|p| &mut p.ascii),
+        "Only ASCII characters; without UTF-8 in the locale it is so anyway",
+    ),
+    setting("mouse", SettingKind::Flag(|p| &mut p.mouse), "Take the mouse; false: the terminal keeps it"),
+    setting(
+        "watch",
+        SettingKind::Texts(|p| &mut p.watch, watched),
+        "Threads to watch: names of commands or pids; run has --watch",
+    ),
+    setting(
+        "netns",
+        SettingKind::Texts(|p| &mut p.netns, plain),
+        "Network namespaces to show: all, self, names, inodes or pids; empty: all in the machine's own, else self",
+    ),
+    setting(
+        "ovs_sockets",
+        SettingKind::Texts(|p| &mut p.ovs_sockets, plain),
+        "Further database sockets or run directories of Open vSwitch",
+    ),
+    setting("docker_socket", SettingKind::Text(|p| &mut p.docker_socket, any), "Docker's socket; empty: the usual one"),
+    setting("readonly", SettingKind::Flag(|p| &mut p.readonly), "Change nothing on this machine: no pins, no undo key"),
+    setting("realtime", SettingKind::Flag(|p| &mut p.realtime), "Sample at real-time priority where that is allowed"),
+    setting("restore_on_exit", SettingKind::Flag(|p| &mut p.restore_on_exit), "Restore every replaced mask on exit"),
+    setting(
+        "drops",
+        SettingKind::Flag(|p| &mut p.on_request.drops),
+        "Count every packet that the kernel drops, all the time (root or BPF rights)",
+    ),
+    setting(
+        "exact_softirqs",
+        SettingKind::Flag(|p| &mut p.on_request.softirqs),
+        "Softirq time measured from entry to exit (root or BPF rights; 0.3 us a softirq)",
+    ),
+    setting(
+        "hop_cores",
+        SettingKind::Flag(|p| &mut p.on_request.hops),
+        "Packets of each hop counted by core (root or BPF rights)",
+    ),
+    setting("layout.panes", words!(Part::ALL, choices.parts), "What is on the screen; links, cores or threads must be"),
+    setting(
+        "links.columns",
+        words!(LinkColumn::ALL, choices.link_columns),
+        "Columns in their order; where there is no room, of a list of one's own the last ones go first",
+    ),
+    setting(
+        "links.sort",
+        word!(LinkSort::ALL, choices.link_sort),
+        "Order: name, rx, tx, pps, drops, errors, times or mean",
+    ),
+    setting("links.reversed", SettingKind::Flag(|p| &mut p.choices.link_reversed), "Reverse that order"),
+    setting("links.shape", word!(SHAPES, choices.link_shape), "Ports below their bridge (tree), or one list (flat)"),
+    setting(
+        "links.idle",
+        word!(IDLE, choices.idle),
+        "What is idle for 5 s: shown, hidden, or auto: hidden from 8 links on",
+    ),
+    setting("cores.sort", word!(CoreSort::ALL, choices.core_sort), "Order: number, softirq or busy"),
+    setting("cores.reversed", SettingKind::Flag(|p| &mut p.choices.core_reversed), "Reverse that order"),
+    setting(
+        "threads.columns",
+        words!(ThreadColumn::ALL, choices.thread_columns),
+        "Columns in their order, as for links",
+    ),
+    setting("threads.sort", word!(ThreadSort::ALL, choices.thread_sort), "Order: cpu, migrations, tid, core or wait"),
+    setting("threads.reversed", SettingKind::Flag(|p| &mut p.choices.thread_reversed), "Reverse that order"),
+];
+
+/// The words in brackets.
+pub(super) const SECTIONS: [&str; 5] = ["layout", "links", "cores", "threads", "keys"];
+
+fn any(text: &str) -> Result<(), &'static str> {
+    if text.chars().any(char::is_control) { Err("it holds a control character") } else { Ok(()) }
+}
+
+fn plain(text: &str) -> Result<(), &'static str> {
+    if text.is_empty() { Err("an empty name means nothing") } else { any(text) }
+}
+
+fn watched(text: &str) -> Result<(), &'static str> {
+    if text == "0" { Err("give names of commands or pids") } else { plain(text) }
+}
+
+fn theme(text: &str) -> Result<(), &'static str> {
+    if is_theme_name(text) { Ok(()) } else { Err("a name of a theme has letters, digits, - and _ only") }
+}
+
+impl Setting {
+    /// What it is, as TOML.
+    pub fn value(&self, preferences: &Preferences) -> Value {
+        let texts = |texts: &[String]| texts.iter().collect::<Array>().into();
+        // Only looked at: one way to a field is enough.
+        let mut read = preferences.clone();
+        match &self.kind {
+            SettingKind::Flag(of) => (*of(&mut read)).into(),
+            SettingKind::Seconds(of) => of(&mut read).as_secs_f64().into(),
+            SettingKind::Text(of, _) => of(&mut read).as_str().into(),
+            SettingKind::Texts(of, _) => texts(of(&mut read)),
+            SettingKind::Word { words, get, .. } => words()[get(preferences)].into(),
+            SettingKind::Words { words, get, .. } => {
+                let words = words();
+                get(preferences).into_iter().map(|at| words[at]).collect::<Array>().into()
+            }
+        }
+    }
+
+    /// Makes it this. The error ends a sentence that begins with its name.
+    pub fn set(&self, preferences: &mut Preferences, value: &Value) -> Result<(), String> {
+        match &self.kind {
+            SettingKind::Flag(of) => *of(preferences) = value.as_bool().ok_or("is true or false")?,
+            SettingKind::Seconds(of) => {
+                let number = value.as_float().or_else(|| value.as_integer().map(|whole| whole as f64));
+                let seconds = number.ok_or("is a number of seconds, such as 0.5")?;
+                if !(0.01..=3600.0).contains(&seconds) {
+                    return Err("is between 0.01 and 3600 seconds".to_owned());
+                }
+                *of(preferences) = Duration::from_secs_f64(seconds);
+            }
+            SettingKind::Text(of, check) => {
+                let text = value.as_str().ok_or("is a text in quotes")?;
+                check(text).map_err(|why| format!("cannot be that: {why}"))?;
+                text.clone_into(of(preferences));
+            }
+            SettingKind::Texts(of, check) => {
+                let given = texts(value).ok_or("is a list of texts, such as [\"a\", \"b\"]")?;
+                given.iter().try_for_each(|text| check(text)).map_err(|why| format!("cannot be that: {why}"))?;
+                *of(preferences) = given.into_iter().map(str::to_owned).collect();
+            }
+            SettingKind::Word { words, set, .. } => {
+                let words = words();
+                let text = value.as_str().ok_or_else(|| format!("is one of {}", quoted(&words)))?;
+                set(preferences, known(&words, text)?);
+            }
+            SettingKind::Words { words, set, .. } => {
+                let words = words();
+                let given = texts(value).ok_or_else(|| format!("is a list of some of {}", quoted(&words)))?;
+                let mut places = Vec::new();
+                for text in given {
+                    let at = known(&words, text)?;
+                    if places.contains(&at) {
+                        return Err(format!("has '{text}' twice"));
+                    }
+                    places.push(at);
+                }
+                if places.is_empty() {
+                    return Err(format!("needs at least one of {}", quoted(&words)));
+                }
+                set(preferences, &places);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a theme may have this name, and so its file.
+pub(super) fn is_theme_name(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    !name.is_empty() && name.len() <= 32 && name.chars().all(is_plain)
+}
+
+/// A list of texts, or one.
+pub(super) fn texts(value: &Value) -> Option<Vec<&str>> {
+    match value {
+        Value::String(one) => Some(vec![one.value()]),
+        Value::Array(list) => list.iter().map(Value::as_str).collect(),
+        _ => None,
+    }
+}
+
+fn known(words: &[&str], text: &str) -> Result<usize, String> {
+    let at = words.iter().position(|word| *word == text);
+    at.ok_or_else(|| match nearest(text, words.iter().copied()) {
+        Some(word) => format!("cannot be '{}': did you mean '{word}'?", short(text)),
+        None => format!("cannot be '{}': it is one of {}", short(text), quoted(words)),
+    })
+}
