@@ -445,7 +445,7 @@ mod tests {
             ("topp", "there is no command 'topp': there are demo, replay, doctor"),
             ("repaly", "did you mean 'replay'?"),
             ("--pin", "--pin is an option of vnettop run: vnettop run --pin -- iperf3 -c HOST"),
-            ("-i eth0", "/ and a part of the name filters"),
+            ("-i eth0", "/ filters by name"),
             ("--jsno", "did you mean --json?"),
             ("--print 10x5", "at least 60x15"),
             ("--speed 2", "vnettop replay FILE --speed 10"),
