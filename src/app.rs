@@ -70,8 +70,7 @@ pub enum AppError {
     Signals(#[source] io::Error),
     /// A recording of something else.
     #[error(
-        "the recording has no card: it is not of vnettop run --record; no pin in it has 4 s of rates before and 12 s \
-         after it"
+        "the recording has no card: vnettop run --record did not make it, and no pin in it has 4 s of rates before and 12 s after"
     )]
     NoCard,
     /// What reads a recording ahead.
@@ -355,7 +354,7 @@ impl App {
         };
         let path = saved.path.display().to_string();
         match config::save(saved, &now) {
-            Ok(0) => sentence(&format!("nothing to save: it is as {path} and the defaults have it")),
+            Ok(0) => sentence(&format!("nothing to save: every setting is as in {path} or the default")),
             Ok(1) => sentence(&format!("1 setting saved to {path}")),
             Ok(count) => sentence(&format!("{count} settings saved to {path}")),
             Err(why) => warning(&why),

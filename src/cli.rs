@@ -192,7 +192,7 @@ struct PaceArguments {
     /// Speed of a replay: times its own, or max
     #[arg(long, value_name = "TIMES|max", value_parser = speed)]
     speed: Option<Speed>,
-    /// Start a replay so long after its first sample, as in 90, 1:30 or 1:02:03
+    /// Start a replay this long after its first sample: 90, 1:30 or 1:02:03
     #[arg(long, value_name = "TIME", value_parser = place)]
     at: Option<Duration>,
 }

@@ -387,6 +387,20 @@ impl State {
         }
     }
 
+    /// Where the keys go that mean nothing to an overlay which is only read; none where it asks for an answer.
+    #[must_use]
+    pub fn place_below(&self) -> Option<Place> {
+        let is_read = matches!(
+            self.overlay,
+            Overlay::Findings { .. }
+                | Overlay::Paths { .. }
+                | Overlay::Drops { .. }
+                | Overlay::Card { .. }
+                | Overlay::Details { .. }
+        );
+        is_read.then_some(if self.settings.mode == Mode::Replay { Place::Replay } else { Place::Main })
+    }
+
     /// What the kernel is to count for what is looked at.
     #[must_use]
     pub fn on_request(&self) -> OnRequest {

@@ -20,8 +20,16 @@ pub use sticky::tick;
 const INTERVALS_MS: [u64; 7] = [100, 200, 500, 1000, 2000, 5000, 10_000];
 
 /// Does what a key asks for where the keys now go.
+///
+/// What lies over the panes only to be read is closed by a key that means something below it alone.
 pub fn press(state: &mut State, key: Key) -> Option<Effect> {
-    state.keys().action_for(key, state.place()).and_then(|action| update(state, action))
+    let (here, below) = (state.place(), state.place_below());
+    if let Some(action) = state.keys().action_for(key, here) {
+        return update(state, action);
+    }
+    let action = state.keys().action_for(key, below?)?;
+    state.overlay = Overlay::None;
+    update(state, action)
 }
 
 /// Changes what is chosen; returns what the world is to do.

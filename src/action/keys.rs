@@ -218,7 +218,7 @@ pub const KEYS: &[Binding] = &[
         Action::TurnHelpPage,
         &[Place::Help],
         "in the help: its other page",
-        "page",
+        "",
     ),
     row("quit", &[Key::Char('q')], Action::Quit, MAIN, "quit", "quit"),
     row("", &[Key::Ctrl('c')], Action::Quit, EVERYWHERE, "quit, from anywhere", ""),

@@ -128,7 +128,7 @@ impl ThreadSort {
     pub fn word(self) -> &'static str {
         match self {
             Self::Cpu => "cpu",
-            Self::Moves => "moves",
+            Self::Moves => "migrations",
             Self::Tid => "tid",
             Self::Core => "core",
             Self::Wait => "wait",

@@ -61,7 +61,7 @@ fn write_objects(
             }
         };
         if let Err(error) = stream.record(&item) {
-            term::say(format_args!("{error}; the run continues without it"));
+            term::say(format_args!("{error}; sampling continues without recording"));
             *broken = Some(error);
         }
         let Some(metrics) = stream.derive(item) else { continue };

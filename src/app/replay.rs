@@ -30,7 +30,7 @@ impl App {
     pub(super) fn seek(&mut self, to_ns: u64) -> Result<(), AppError> {
         let Some(player) = &self.player else { return Ok(()) };
         if self.stream.is_recorded() {
-            self.state.notice(true, "a recording is being written, and its time goes forward only: R stops it");
+            self.state.notice(true, "seeking is not possible while recording: R stops the recording");
             return Ok(());
         }
         let Start { derivation, mut reel, metrics } = player.start_at(to_ns, Some(&mut self.state))?;

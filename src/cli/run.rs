@@ -97,7 +97,7 @@ const MOST_SETTLE: Duration = Duration::from_secs(2);
 const EXAMPLES: &str = "\
 The command keeps its input, output, signals and exit code; the card is printed to standard error at the end.
 
-Measured is the command's own test, whatever the program: its processes, their descendants, and those at the
+What counts is the command's own test, whatever the program: its processes, their descendants, and those at the
 other end of their connections on this machine. If it has none (docker exec, ssh), every iperf3 and iperf of the
 machine counts and nothing is pinned. --watch names what counts instead.
 
@@ -126,7 +126,7 @@ pub(super) struct RunArguments {
     /// With --pin compare and one run: length of each unpinned and pinned phase; a verdict needs four of each
     #[arg(long = "phase", alias = "stretch", value_name = "SECONDS", default_value = "2", value_parser = stretch)]
     stretch: Duration,
-    /// Dropped at the start of the traffic and of each phase [default: a fifth of --phase, at most 2]
+    /// Left out at the start of the traffic and of each phase [default: a fifth of --phase, at most 2]
     #[arg(long, value_name = "SECONDS", value_parser = settle)]
     settle: Option<Duration>,
     /// Exit with 3 when the rate's standard deviation is above this share of its mean: 5% or 0.05

@@ -39,7 +39,7 @@ fn open(path: &Path) -> io::Result<File> {
 fn text(file: File) -> Result<String, String> {
     let found = file.metadata().map_err(|error| format!("cannot be looked at: {error}"))?;
     if !found.is_file() {
-        return Err("is no regular file: give a file, or start with --no-config".to_owned());
+        return Err("is not a regular file: give a file, or start with --no-config".to_owned());
     }
     if let Some(doubt) = trust::doubt(&found) {
         return Err(format!("{doubt}: chown it to yourself and chmod go-w it, or start with --no-config"));
@@ -47,10 +47,10 @@ fn text(file: File) -> Result<String, String> {
     let mut bytes = Vec::new();
     file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(|error| format!("cannot be read: {error}"))?;
     if bytes.len() as u64 > MOST_BYTES {
-        return Err("is larger than 256 KiB, so it is no configuration of vnettop".to_owned());
+        return Err("is larger than 256 KiB, so it is not a vnettop configuration".to_owned());
     }
     String::from_utf8(bytes).map_err(|error| {
         let line = error.as_bytes()[..error.utf8_error().valid_up_to()].split(|&byte| byte == b'\n').count();
-        format!("is no UTF-8 in line {line}: save it as UTF-8")
+        format!("is not UTF-8 in line {line}: save it as UTF-8")
     })
 }

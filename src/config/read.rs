@@ -37,7 +37,7 @@ impl Wrong {
 pub(super) fn parse(text: &str) -> Result<Document<&str>, Wrong> {
     Document::parse(text).map_err(|error| {
         let what: Vec<&str> = error.message().lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        Wrong::new(error.span(), format!("this is no TOML: {}", what.join(", ")))
+        Wrong::new(error.span(), format!("this is not valid TOML: {}", what.join(", ")))
     })
 }
 

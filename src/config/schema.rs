@@ -127,7 +127,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     setting(
         "links.columns",
         words!(LinkColumn::ALL, choices.link_columns),
-        "Columns in their order; where there is no room, of a list of one's own the last ones go first",
+        "Columns in order; if your list is too wide, its last columns are left out",
     ),
     setting(
         "links.sort",
@@ -193,33 +193,33 @@ impl Setting {
     /// Makes it this. The error ends a sentence that begins with its name.
     pub fn set(&self, preferences: &mut Preferences, value: &Value) -> Result<(), String> {
         match &self.kind {
-            SettingKind::Flag(of) => *of(preferences) = value.as_bool().ok_or("is true or false")?,
+            SettingKind::Flag(of) => *of(preferences) = value.as_bool().ok_or("must be true or false")?,
             SettingKind::Seconds(of) => {
                 let number = value.as_float().or_else(|| value.as_integer().map(|whole| whole as f64));
-                let seconds = number.ok_or("is a number of seconds, such as 0.5")?;
+                let seconds = number.ok_or("must be a number of seconds, such as 0.5")?;
                 if !(0.01..=3600.0).contains(&seconds) {
-                    return Err("is between 0.01 and 3600 seconds".to_owned());
+                    return Err("must be between 0.01 and 3600 seconds".to_owned());
                 }
                 *of(preferences) = Duration::from_secs_f64(seconds);
             }
             SettingKind::Text(of, check) => {
-                let text = value.as_str().ok_or("is a text in quotes")?;
+                let text = value.as_str().ok_or("must be a text in quotes")?;
                 check(text).map_err(|why| format!("cannot be that: {why}"))?;
                 text.clone_into(of(preferences));
             }
             SettingKind::Texts(of, check) => {
-                let given = texts(value).ok_or("is a list of texts, such as [\"a\", \"b\"]")?;
+                let given = texts(value).ok_or("must be a list of texts, such as [\"a\", \"b\"]")?;
                 given.iter().try_for_each(|text| check(text)).map_err(|why| format!("cannot be that: {why}"))?;
                 *of(preferences) = given.into_iter().map(str::to_owned).collect();
             }
             SettingKind::Word { words, set, .. } => {
                 let words = words();
-                let text = value.as_str().ok_or_else(|| format!("is one of {}", quoted(&words)))?;
+                let text = value.as_str().ok_or_else(|| format!("must be one of {}", quoted(&words)))?;
                 set(preferences, known(&words, text)?);
             }
             SettingKind::Words { words, set, .. } => {
                 let words = words();
-                let given = texts(value).ok_or_else(|| format!("is a list of some of {}", quoted(&words)))?;
+                let given = texts(value).ok_or_else(|| format!("must be a list of some of {}", quoted(&words)))?;
                 let mut places = Vec::new();
                 for text in given {
                     let at = known(&words, text)?;

@@ -66,10 +66,10 @@ fn what_is_wrong_is_one_sentence_with_file_line_and_what_was_meant() {
         ("sort = \"rx\"", "x.toml, line 1: sort is not known: sort belongs below [links]"),
         ("[links]\nwatch = []", "x.toml, line 2: links.watch is not known: watch belongs above the first section"),
         ("[links]\nsort = \"rxx\"", "x.toml, line 2: links.sort cannot be 'rxx': did you mean 'rx'?"),
-        ("interval = \"fast\"", "x.toml, line 1: interval is a number of seconds, such as 0.5"),
-        ("interval = 0", "x.toml, line 1: interval is between 0.01 and 3600 seconds"),
-        ("interval = nan", "x.toml, line 1: interval is between 0.01 and 3600 seconds"),
-        ("ascii = 1", "x.toml, line 1: ascii is true or false"),
+        ("interval = \"fast\"", "x.toml, line 1: interval must be a number of seconds, such as 0.5"),
+        ("interval = 0", "x.toml, line 1: interval must be between 0.01 and 3600 seconds"),
+        ("interval = nan", "x.toml, line 1: interval must be between 0.01 and 3600 seconds"),
+        ("ascii = 1", "x.toml, line 1: ascii must be true or false"),
         ("links = 3", "x.toml, line 1: links is a section: write [links] and its settings below"),
         ("[interval]\na = 1", "x.toml, line 1: interval is a value, no section"),
         ("[layout]\npanes = [\"test\"]", "x.toml, line 1: layout.panes needs links, cores or threads"),
@@ -82,8 +82,8 @@ fn what_is_wrong_is_one_sentence_with_file_line_and_what_was_meant() {
     ] {
         assert_eq!(refused(text), wanted);
     }
-    assert!(refused("a = = 1").starts_with("x.toml, line 1: this is no TOML: "), "{}", refused("a = = 1"));
-    assert!(refused("interval = 1\ninterval = 2").starts_with("x.toml, line 2: this is no TOML: "));
+    assert!(refused("a = = 1").starts_with("x.toml, line 1: this is not valid TOML: "), "{}", refused("a = = 1"));
+    assert!(refused("interval = 1\ninterval = 2").starts_with("x.toml, line 2: this is not valid TOML: "));
     assert!(refused("[keys]\nquit = \"F99\"").contains("'F99' is no key"));
     assert!(refused("theme = \"../x\"").contains("letters, digits"));
 }
@@ -242,12 +242,12 @@ fn a_file_that_others_may_write_to_or_that_makes_wait_is_refused_at_once() {
     fs::remove_file(&path).expect("there");
     rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, rustix::fs::Mode::from_raw_mode(0o600), 0)
         .expect("a fifo");
-    assert!(refused().contains("is no regular file"), "{}", refused());
+    assert!(refused().contains("is not a regular file"), "{}", refused());
     fs::remove_file(&path).expect("there");
     fs::write(&path, vec![b'#'; 300 << 10]).expect("writable");
     assert!(refused().contains("larger than 256 KiB"), "{}", refused());
     fs::write(&path, b"interval = 1\n# \xff").expect("writable");
-    assert!(refused().contains("no UTF-8 in line 2"), "{}", refused());
+    assert!(refused().contains("not UTF-8 in line 2"), "{}", refused());
 }
 
 #[test]
@@ -304,9 +304,12 @@ fn a_theme_file_names_colours_and_is_told_when_they_are_weak() {
     assert!(weak.starts_with("theme mine: muted has a contrast of 1."), "{weak}");
     for (text, wanted) in [
         ("godo = 3", "mine.toml, line 1: godo is not known: did you mean 'good'?"),
-        ("good = \"green\"", "mine.toml, line 1: good is a colour such as \"#87d787\", or a number from 0 to 255"),
-        ("good = \"#é1234\"", "mine.toml, line 1: good is a colour such as \"#87d787\", or a number from 0 to 255"),
-        ("nodes = [1, 2]", "mine.toml, line 1: nodes is a list of six colours"),
+        ("good = \"green\"", "mine.toml, line 1: good must be a colour such as \"#87d787\", or a number from 0 to 255"),
+        (
+            "good = \"#é1234\"",
+            "mine.toml, line 1: good must be a colour such as \"#87d787\", or a number from 0 to 255",
+        ),
+        ("nodes = [1, 2]", "mine.toml, line 1: nodes must be a list of six colours"),
         ("base = \"grey\"", "mine.toml, line 1: base is \"dark\" or \"light\""),
     ] {
         assert_eq!(theme(text).expect_err("it is wrong"), wanted);

@@ -80,7 +80,7 @@ pub(super) fn of_text(name: &str, text: &str) -> Result<ThemeFile, Wrong> {
     let mut palette = Palette::usual(is_dark);
     for (key, item) in read::entries(document.as_table()) {
         let wrong = |why: String| Wrong::new(key.span(), format!("{} {why}", short(key.get())));
-        let value = item.as_value().ok_or_else(|| wrong("is a colour, no section".to_owned()))?;
+        let value = item.as_value().ok_or_else(|| wrong("must be a colour, not a section".to_owned()))?;
         if let Some((_, color)) = NAMED.iter().find(|(known, _)| *known == key.get()) {
             *color(&mut palette) = of_value(value).map_err(wrong)?;
             continue;
@@ -114,14 +114,14 @@ fn weak(name: &str, palette: &Palette, is_dark: bool) -> Option<String> {
 }
 
 fn six(value: &Value) -> Result<[Color; 6], String> {
-    let list = value.as_array().ok_or("is a list of six colours")?;
+    let list = value.as_array().ok_or("must be a list of six colours")?;
     let colors = list.iter().map(of_value).collect::<Result<Vec<_>, _>>()?;
-    colors.try_into().map_err(|_| "is a list of six colours".to_owned())
+    colors.try_into().map_err(|_| "must be a list of six colours".to_owned())
 }
 
 /// `"#87d787"`, or a number of the 256.
 fn of_value(value: &Value) -> Result<Color, String> {
-    let wrong = || "is a colour such as \"#87d787\", or a number from 0 to 255".to_owned();
+    let wrong = || "must be a colour such as \"#87d787\", or a number from 0 to 255".to_owned();
     if let Some(number) = value.as_integer() {
         return u8::try_from(number).map(Color::Indexed).map_err(|_| wrong());
     }

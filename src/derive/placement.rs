@@ -44,7 +44,7 @@ use score::coarse_score;
 /// A sentence why nothing is proposed and what to do about it.
 pub fn propose(metrics: &Metrics) -> Result<Proposal, String> {
     if metrics.facts.topology.online().is_empty() {
-        return Err("the cores of this machine are not known: choose them by hand with a".to_owned());
+        return Err("the cores of this machine are not known (is /sys mounted?): press a to choose".to_owned());
     }
     let (threads, left_out) = busy_threads(metrics)?;
     if let Some(core) = only_core(&threads) {

@@ -120,9 +120,11 @@ pub(super) fn shortfall(who: &str, asked: &CoreSet, got: &CoreSet) -> Option<Str
     }
     Some(if got.is_subset(asked) {
         format!(
-            "{who}: asked {asked}, the kernel gave {got}: the cpuset of its cgroup allows no more, or the rest is offline"
+            "{who}: asked for {asked}, the kernel gave {got}: the cpuset of its cgroup allows no more, or the rest is offline"
         )
     } else {
-        format!("{who}: asked {asked}, but it has {got}: another program set its mask at the same moment")
+        format!(
+            "{who}: asked for {asked}, but it has {got}: another program set its mask at the same moment; pin again"
+        )
     })
 }

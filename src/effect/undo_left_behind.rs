@@ -99,7 +99,7 @@ fn put_back_all(pinner: &mut dyn Pinner, journals: &Journals, outcome: &mut Outc
         if let Some(runs) = journals.running.get(&oldest.thread) {
             let who = super::pin::who(&oldest.label, oldest.thread);
             let (pid, way_out) = (runs.pid, runs.way_out());
-            outcome.warn(format!("{who} is held by vnettop {pid}: {way_out}, then run vnettop undo again"));
+            outcome.warn(format!("{who} is pinned by running vnettop {pid}: {way_out}, then vnettop undo again"));
             continue;
         }
         let held = ActivePin { old: original(&same_thread), ..same_thread[0].clone() };
@@ -131,7 +131,7 @@ fn tidy(past: &Past, settled: &HashSet<ThreadId>, outcome: &mut Outcome) {
         let noted = if lines.is_empty() { Ok(()) } else { journal::add_to(&past.path, &lines) };
         let trouble = noted.err().map_or_else(String::new, |error| format!(" (it cannot be written: {error})"));
         return outcome
-            .warn(format!("{} still pinned: {path} is kept for another vnettop undo{trouble}", threads(left.len())));
+            .warn(format!("{} still pinned: {path} is kept; run vnettop undo again{trouble}", threads(left.len())));
     }
     if past.damaged.is_empty() {
         return remove(&past.path, outcome);

@@ -66,8 +66,7 @@ pub(super) fn problem() -> Option<Problem> {
     (since.elapsed() >= TOLD_AFTER).then(|| Problem {
         source: "processes".to_owned(),
         text: format!(
-            "{of} blocks its readers (as with a file system of its own); until it exits no command line, no \
-             descriptor and no output of iperf3 is read; new benchmarks are not recognized"
+            "{of} hangs whoever reads it (a FUSE file system can); until it answers or exits, no command line, descriptor or iperf3 output is read and no new benchmark is recognized"
         ),
     })
 }

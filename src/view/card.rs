@@ -51,7 +51,7 @@ fn empty(state: &State, metrics: &Metrics, width: u16) -> Vec<Line> {
         let left = left_s.ceil();
         format!("comparing: ready in {left:.0} s ({settling} to settle after the pin, then at least {window} of rates)")
     } else {
-        "not enough rates known: the benchmark has to run 10 s before the pin, and on after it".to_owned()
+        "too few rates: the benchmark must run at least 4 s before the pin and 12 s after it".to_owned()
     };
     sentence(Tone::Normal, &text, width)
 }
@@ -76,7 +76,7 @@ fn filled(card: &Card, width: u16) -> Vec<Line> {
     let dip = |side: &CardSide| Seconds(side.jitter.longest_dip_s).to_string();
     lines.push(plain("dip", &dip(before), &dip(after)));
     let others = |side: &CardSide| side.others.map_or_else(|| UNKNOWN.to_owned(), |cores| format!("{cores:.1} cores"));
-    lines.push(plain("others", &others(before), &others(after)));
+    lines.push(plain("other work", &others(before), &others(after)));
     let pieces = format!("{} pieces of {} each", card.pairs(), Seconds(PIECE_NS as f64 / 1e9));
     lines.push(row("window", &window(before), &window(after), &pieces, Tone::Muted));
     lines.push(Line::new());

@@ -143,7 +143,7 @@ fn figures(metrics: &Metrics, was: Option<&Card>) -> Vec<FlowFigure> {
         piece(8, Tone::Title, format!(" · p50 {}", number(jitter.p50))),
         piece(6, Tone::Title, format!(" · p95 {}", number(jitter.p95))),
         piece(4, Tone::Title, format!(" · dip {}", Seconds(jitter.longest_dip_s))),
-        piece(3, Tone::Title, format!(" · {}", Seconds(jitter.window_s))),
+        piece(3, Tone::Title, format!(" · over {}", Seconds(jitter.window_s))),
     ]);
     all
 }

@@ -28,8 +28,8 @@ const WORDS: [(&str, &str, NumberKind); 46] = [
     ("bytes_per_move", "lost by each", NumberKind::Bytes),
     ("slowdown", "slower by", NumberKind::Share),
     ("slowdown_lasts_s", "slower for", NumberKind::Seconds),
-    ("lost", "lost of the throughput", NumberKind::Share),
-    ("explained", "explained of the variation", NumberKind::Share),
+    ("lost", "throughput lost", NumberKind::Share),
+    ("explained", "of the variance explained", NumberKind::Share),
     ("p_value", "probability by chance", NumberKind::Plain),
     ("correlates_with_mean", "of which on average", NumberKind::Plain),
     ("moves_seen", "migrations with known cores", NumberKind::Plain),
@@ -47,7 +47,7 @@ const WORDS: [(&str, &str, NumberKind); 46] = [
     ("busy", "busy", NumberKind::Share),
     ("own_threads", "own threads", NumberKind::Share),
     ("own_softirq", "own softirqs", NumberKind::Share),
-    ("others", "others", NumberKind::Share),
+    ("others", "other work", NumberKind::Share),
     ("thread", "its CPU time", NumberKind::Share),
     ("quota_cores", "cores allowed", NumberKind::Plain),
     ("throttled", "of its periods", NumberKind::Share),
@@ -92,8 +92,7 @@ mod tests {
     fn people_read_words_with_units_not_the_names_of_fields() {
         let told = [("p_value", 0.001), ("slowdown_lasts_s", 0.2), ("lost", 0.17), ("bytes_per_move", 2.19e8)];
         let told = told.map(|(name, value)| words(name, value));
-        let wanted =
-            ["probability by chance 0.001", "slower for 0.2 s", "lost of the throughput 17 %", "lost by each 219 MB"];
+        let wanted = ["probability by chance 0.001", "slower for 0.2 s", "throughput lost 17 %", "lost by each 219 MB"];
         assert_eq!(told, wanted);
         assert_eq!(words("mean_bits_per_s", 24.1e9), "mean 24.1 Gbit/s");
         assert_eq!(words("pins_undone", 2.0), "pins undone 2", "what needs no word has its blanks");

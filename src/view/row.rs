@@ -17,7 +17,7 @@ use std::fmt::Display;
 /// Cells of the name of a figure.
 const NAME: usize = 18;
 
-/// Every figure of the row, or that it is there no more.
+/// Every figure of the row, or that it no longer exists.
 pub(super) fn lines(state: &State, row: RowId, width: u16) -> Vec<Line> {
     let Some(metrics) = state.metrics() else { return Vec::new() };
     let found = match row {
@@ -33,7 +33,7 @@ pub(super) fn lines(state: &State, row: RowId, width: u16) -> Vec<Line> {
             metrics.threads.iter().find(|thread| thread.sample.id == id).map(|thread| of_thread(metrics, thread))
         }
     };
-    found.unwrap_or_else(|| sentences(Tone::Normal, "it is there no more", width))
+    found.unwrap_or_else(|| sentences(Tone::Normal, "it no longer exists", width))
 }
 
 fn figure(name: &str, value: impl Display) -> Line {

@@ -111,6 +111,7 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
     let order = chosen.as_deref().unwrap_or(&COLUMNS);
     let homes = Homes::of(metrics);
     let waits = metrics.threads.iter().any(waits);
+    let is_pinned = metrics.threads.iter().any(|thread| thread.pinned);
     let says = |column: &&Column<ThreadColumn>| match column.id {
         ThreadColumn::Pid => state.threads.processes_have_several(),
         ThreadColumn::Netns => homes.is_elsewhere(metrics.netns),
@@ -120,6 +121,9 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
         _ => true,
     };
     let roomy = |column: Column<ThreadColumn>| match column.id {
+        ThreadColumn::Allowed if is_pinned && chosen.is_none() => {
+            Column { rank: 3, most: if area.width < WIDE { column.least } else { column.most }, ..column }
+        }
         ThreadColumn::Allowed if area.width < WIDE => Column { most: column.least, ..column },
         // As wide as the longest, which would lose its end to the strip.
         ThreadColumn::Peer if area.width >= WIDE => {

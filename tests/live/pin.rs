@@ -331,7 +331,7 @@ fn a_cpuset_of_one_core_shrinks_the_mask_and_that_is_told() {
     let both = PinRequest { cores: [a, b].into_iter().collect(), ..request(thread, a) };
     let told = said(&hand.pin(&[both]));
     let shrunk = format!(
-        "asked {}, the kernel gave {a}: the cpuset of its cgroup allows no more",
+        "asked for {}, the kernel gave {a}: the cpuset of its cgroup allows no more",
         [a, b].into_iter().collect::<CoreSet>()
     );
     assert!(told.contains(&shrunk), "what was asked and what was given: {told}");

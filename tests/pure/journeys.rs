@@ -322,6 +322,18 @@ fn newest(stage: &Stage) -> &Metrics {
 }
 
 #[test]
+fn a_key_that_means_nothing_to_a_box_closes_it_and_is_obeyed() {
+    let mut stage = scenes::swinging(Settings { mode: Mode::Replay, ..Settings::default() });
+    for keys in ["F", "c", "j<enter>"] {
+        stage.press(keys);
+        assert!(shows(&stage, "Esc closes"), "{keys} opens a box:\n{}", stage.text(120, 40));
+        stage.press(" ");
+        assert!(shows(&stage, "paused") && !shows(&stage, "Esc closes"), "{keys}:\n{}", stage.text(120, 40));
+        stage.press(" ");
+    }
+}
+
+#[test]
 fn every_finding_can_be_read_and_answered() {
     let mut stage = Stage::after(3, scenes::kunpeng());
     let mut metrics = stage.derive();

@@ -12,8 +12,7 @@ const ETHTOOL: (u32, u32) = (5, 6);
 const REASONS: (u32, u32) = (5, 17);
 
 const ADDS_TRACE: &str = "each migration with its time, from and to; without it migrations are counted";
-const ADDS_DROPS: &str =
-    "each lost packet with its reason and function; the drops of d, softirq time of x, cores of a hop";
+const ADDS_DROPS: &str = "each lost packet with its reason and function; exact softirq time; the cores of each hop";
 const MOUNT_SYS: &str = "mount -t sysfs sysfs /sys";
 const MOUNT_PROC: &str = "mount -t proc proc /proc";
 
@@ -224,7 +223,7 @@ fn refused(
                 .mended_by(as_root(&facts.rights, MOUNT_PROC))
         }
         BpfAnswer::Elsewhere => {
-            let found = "not tried: /proc is not that of the machine's own process namespace";
+            let found = "not tried: /proc is not that of the machine's own PID namespace";
             Check::missing(name, source, found, adds, ON_HOST)
         }
         BpfAnswer::Refused(why) => Check::missing(

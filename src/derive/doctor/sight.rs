@@ -27,9 +27,7 @@ fn processes(facts: &DoctorFacts) -> Check {
     match (&sight.processes, sight.hidden.as_slice()) {
         (Err(why), _) => Check::unknown(name, source, why).adding(adds),
         (Ok(()), []) if is_contained(facts) => {
-            Check::note(name, source, "only those of this process namespace are visible")
-                .adding(adds)
-                .mended_by(ON_HOST)
+            Check::note(name, source, "only those of this PID namespace are visible").adding(adds).mended_by(ON_HOST)
         }
         (Ok(()), []) => Check::ok(name, source, "those of every user are visible"),
         (Ok(()), hidden) => {
@@ -39,7 +37,7 @@ fn processes(facts: &DoctorFacts) -> Check {
     }
 }
 
-/// Not in the machine's own process namespace.
+/// Not in the machine's own PID namespace.
 fn is_contained(facts: &DoctorFacts) -> bool {
     facts.kernel.moves == BpfAnswer::Elsewhere
 }
@@ -69,7 +67,7 @@ fn namespaces(facts: &DoctorFacts) -> Check {
             Check::missing(name, source, found, adds, way())
         }
         [] if rights.sys_admin && rights.sys_ptrace && is_contained(facts) => {
-            let found = format!("{found}; those of other process namespaces are not visible");
+            let found = format!("{found}; those of other PID namespaces are not visible");
             Check::note(name, source, found).adding(adds).mended_by(ON_HOST)
         }
         [] if rights.sys_admin && rights.sys_ptrace => Check::ok(name, source, format!("{found} can be entered")),

@@ -39,8 +39,7 @@ pub(super) fn only_the_main_thread(scene: &LintScene<'_>) -> Option<Said> {
     let (main, worker) = free.filter_map(|worker| Some((main(worker)?, worker))).find(|(main, _)| cores(main) == 1)?;
     let (one, all) = (main.sample.allowed.as_ref()?, worker.sample.allowed.as_ref()?);
     let text = format!(
-        "only the main thread of iperf3 ({}) is pinned (core {one}); it carries no traffic, and its workers may run \
-         on {all}",
+        "only the main thread of iperf3 ({}) is pinned (core {one}); it carries no traffic, and its workers may run on {all}: pin these (taskset -cp CORE TID)",
         main.sample.id.pid
     );
     Some(Said { text, cost: None, numbers: vec![("worker_cores", count(cores(worker)))] })

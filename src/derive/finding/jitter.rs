@@ -34,14 +34,15 @@ pub(super) fn by_moves(scene: &LintScene<'_>) -> Option<Said> {
     };
     let text = format!(
         "{}. {} {} while threads migrate{kind}, {} otherwise; each migration{kind} costs ≈ {} ({:.0} ms of traffic); \
-         {}",
-        swing(jitter, cv, conclusion),
+         {}. {}",
+        swing(jitter, cv),
         unit.figure(cause.rate_with),
         unit.word,
         unit.figure(cause.rate_without),
         bytes(cause.bytes_per_move),
         cause.bytes_per_move * 8.0 / cause.rate_without * 1e3,
         moves(conclusion, scene.metrics.facts.topology.nodes),
+        measured(jitter, conclusion),
     );
     let mut numbers = spread(jitter, cv, conclusion);
     numbers.extend(figures(&cause));
@@ -86,7 +87,11 @@ pub(super) fn unexplained(scene: &LintScene<'_>) -> Option<Said> {
             format!("No cause found: {moves}, steal, other softirqs, CPU wait and squeezes do not correlate with it")
         }
     };
-    Some(Said { text: format!("{}. {instead}", swing(jitter, cv, conclusion)), cost: None, numbers })
+    Some(Said {
+        text: format!("{}. {instead}. {}", swing(jitter, cv), measured(jitter, conclusion)),
+        cost: None,
+        numbers,
+    })
 }
 
 /// Moves are only counted, so that what they cost cannot be told.
@@ -101,17 +106,22 @@ pub(super) fn untraced(scene: &LintScene<'_>) -> Option<Said> {
     };
     (conclusion.cause.is_none() && conclusion.vague && conclusion.moves_per_s >= LEAST_RATE).then(|| Said {
         text: format!(
-            "most migrations are counted once per sample, too coarse to price: {way_out}; a shorter \
-             interval (+) helps too"
+            "most migrations are counted only once per sample, too coarsely to know what each costs: {way_out}; a shorter interval (-d) helps too"
         ),
         cost: None,
         numbers: vec![("moves_per_s", conclusion.moves_per_s)],
     })
 }
 
-/// `Unsteady: 24.1 ± 9.2 Gbit/s (CV 38 %) over 30 s (100 ms bins of 2 connections)`.
-fn swing(jitter: &Jitter, cv: f64, conclusion: &Conclusion) -> String {
+/// `Unsteady: 24.1 ± 9.2 Gbit/s (CV 38 %)`.
+fn swing(jitter: &Jitter, cv: f64) -> String {
     let unit = Unit::of(jitter.mean);
+    let (mean, deviation) = (unit.figure(jitter.mean), unit.figure(jitter.deviation));
+    format!("Unsteady: {mean} ± {deviation} {} (CV {} %)", unit.word, percent(cv))
+}
+
+/// `Over 30 s, 100 ms bins of 2 connections`.
+fn measured(jitter: &Jitter, conclusion: &Conclusion) -> String {
     let basis = match &conclusion.basis {
         Some(FlowBasis::Sockets(1)) => " of 1 connection".to_owned(),
         Some(FlowBasis::Sockets(connections)) => format!(" of {connections} connections"),
@@ -120,15 +130,7 @@ fn swing(jitter: &Jitter, cv: f64, conclusion: &Conclusion) -> String {
         Some(FlowBasis::Link(name)) => format!(" of link {name}"),
         None => String::new(),
     };
-    format!(
-        "Unsteady: {} ± {} {} (CV {} %) over {:.0} s ({:.0} ms bins{basis})",
-        unit.figure(jitter.mean),
-        unit.figure(jitter.deviation),
-        unit.word,
-        percent(cv),
-        jitter.window_s,
-        jitter.bin_s * 1e3,
-    )
+    format!("Over {:.0} s, {:.0} ms bins{basis}", jitter.window_s, jitter.bin_s * 1e3)
 }
 
 fn moves(conclusion: &Conclusion, nodes: u32) -> String {

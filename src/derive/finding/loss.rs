@@ -103,7 +103,7 @@ pub(in crate::derive) fn place_alone(loss: &Loss) -> String {
         LossPlace::TrafficControl => format!("by a traffic control filter{at}"),
         LossPlace::Policy => format!("by a rule{at}"),
         LossPlace::Bridge => format!("by the bridge{at}"),
-        LossPlace::Neighbour => format!("waiting for a neighbour's address{at}"),
+        LossPlace::Neighbour => format!("waiting for a neighbour's MAC address{at}"),
         LossPlace::NoSocket => format!("because no socket accepts them{at}"),
         LossPlace::Tcp => format!("by TCP{at}"),
         LossPlace::Kernel => format!("in the kernel{at}"),
@@ -172,11 +172,10 @@ fn remedy(loss: &Loss, metrics: &Metrics) -> String {
         LossPlace::Bridge => {
             "a VLAN that the port does not accept, or a port that does not forward (bridge vlan show, bridge -d link)"
         }
-        LossPlace::Neighbour => "the owner of that address does not answer, or its link is down (ip neighbour, ip \
-                                 link there)",
+        LossPlace::Neighbour => "the neighbour does not answer ARP or ND, or its link is down (ip neighbour, ip link there)",
         LossPlace::NoSocket => "the receiver has closed its socket, or listens elsewhere (ss -uanp there)",
         LossPlace::Tcp => "the receiver's TCP rejects segments out of place (nstat -az there shows which)",
-        LossPlace::Kernel => "no other cause is known than the kernel's reason and function",
+        LossPlace::Kernel => "only the kernel's reason and function are known: look that function up",
         LossPlace::Conntrack => return conntrack(metrics),
         LossPlace::Upcall => return upcall(loss, metrics),
     }

@@ -31,7 +31,7 @@ fn remedy(own: &OwnCost) -> &'static str {
              forbid it"
         }
         Some(Ordinary::GivenBack) => {
-            "; sampling took so much of a core that vnettop gave up real-time priority: use a longer interval (-)"
+            "; sampling took so much of a core that vnettop gave up real-time priority: use a longer interval (-d)"
         }
     }
 }

@@ -68,8 +68,7 @@ pub(super) fn mtu(scene: &LintScene<'_>) -> Option<Said> {
     let (link, first, last, ends) = metrics.flow.connections.iter().filter(stuck).find_map(narrow)?;
     let (name, mtu) = (&link.facts.name, link.facts.mtu);
     let text = format!(
-        "{} has MTU {mtu}, both ends of the path send {ends} bytes, and the sender does not learn of it: connected, \
-         but no data arrives (ip link set {name} mtu {ends}, or mtu {mtu} on {} and {})",
+        "{} has MTU {mtu}, but both ends of the path send {ends} bytes and no ICMP tells the sender: a path MTU black hole, so no data arrives (ip link set {name} mtu {ends}, or mtu {mtu} on {} and {})",
         named(metrics, link),
         named(metrics, first),
         named(metrics, last),
@@ -163,8 +162,7 @@ pub(super) fn port_waits(scene: &LintScene<'_>) -> Option<Said> {
     let state = link.facts.port_state?;
     let bridge = link.facts.master.and_then(|master| metrics.link(link.facts.beside(master)));
     let text = format!(
-        "{} forwards nothing through {port}: its port is {} while spanning tree waits (ip link set {} type bridge \
-         stp_state 0; bridge link set dev {port} state 3)",
+        "{} forwards nothing through {port}: its port is {} while spanning tree waits (wait 30 s; or, only if there is no loop: ip link set {} type bridge stp_state 0; bridge link set dev {port} state 3)",
         bridge.map_or_else(|| "a bridge".to_owned(), |bridge| named(metrics, bridge)),
         state.word(),
         bridge.map_or("BRIDGE", |bridge| &bridge.facts.name),
@@ -178,7 +176,7 @@ pub(super) fn through_lo(scene: &LintScene<'_>) -> Option<Said> {
     let local = |path: &&FlowPath| !path.to.ip().is_loopback() && path.hops.iter().any(|hop| hop.by == HopBy::Local);
     let path = scene.metrics.paths.iter().find(local)?;
     let text = format!(
-        "{} is an address of the sender's own namespace, so its packets go through lo and no interface is measured",
+        "{} is an address of the sender's own namespace, so its packets go through lo and no interface is measured: use an address of another namespace or machine",
         path.to.ip()
     );
     Some(Said { text, cost: None, numbers: Vec::new() })

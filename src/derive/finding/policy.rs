@@ -36,7 +36,7 @@ pub(super) fn powersave(scene: &LintScene<'_>) -> Option<Said> {
 pub(super) fn balancing(scene: &LintScene<'_>) -> Option<Said> {
     let on = policy(scene)?.numa_balancing? && scene.metrics.facts.topology.nodes > 1;
     on.then(|| Said {
-        text: "NUMA balancing is on: it migrates threads and pages between nodes (kernel.numa_balancing)".to_owned(),
+        text: "NUMA balancing migrates threads and pages between nodes (sysctl kernel.numa_balancing=0)".to_owned(),
         cost: None,
         numbers: vec![("nodes", f64::from(scene.metrics.facts.topology.nodes))],
     })
@@ -46,7 +46,7 @@ pub(super) fn balancing(scene: &LintScene<'_>) -> Option<Said> {
 pub(super) fn irqbalance(scene: &LintScene<'_>) -> Option<Said> {
     let beside = policy(scene)?.irqbalance? && scene.metrics.threads.iter().any(|thread| thread.pinned);
     beside.then(|| Said {
-        text: "irqbalance runs: it may put interrupts on the cores that threads are pinned to".to_owned(),
+        text: "irqbalance may put interrupts on pinned cores (systemctl stop irqbalance)".to_owned(),
         cost: None,
         numbers: Vec::new(),
     })

@@ -11,8 +11,7 @@ use crate::sample::{Event, Item, Measure, PinMode, RunAsked, Sample};
 const SEEN_WITHIN: u32 = 5;
 
 /// Why nobody is pinned where everything watched stands for the command's own.
-const NO_TEST: &str = "the command has no test of its own, so which threads to pin is not known; if it runs one \
-                       elsewhere (docker exec, ssh), name that program with --watch";
+const NO_TEST: &str = "no process of the command has a benchmark's connection, so the threads to pin are not known; if one runs elsewhere (docker exec, ssh), name its program with --watch";
 
 /// A run, live or replayed.
 #[derive(Debug, Default)]

@@ -100,7 +100,7 @@ fn a_thread_that_a_running_vnettop_holds_is_left_to_it() {
     let mut running = hand(&fake, &dir);
     running.pin(&[request(101, "5")]);
     let told = undone(&fake, &dir);
-    assert!(told.contains("press U there, then run vnettop undo again"), "it says what to do: {told}");
+    assert!(told.contains("press U there, then vnettop undo again"), "it says what to do: {told}");
     assert_eq!(fake.mask(101), "5", "the running vnettop's pin stands");
     running.restore();
     undone(&fake, &dir);

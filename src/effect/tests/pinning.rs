@@ -58,7 +58,7 @@ fn a_mask_that_the_cpuset_shrinks_is_told() {
     let outcome = hand(&fake, &dir).pin(&[request(101, "0-1")]);
     assert_eq!(
         said(&outcome),
-        "! iperf3 server 101: asked 0-1, the kernel gave 0: the cpuset of its cgroup allows no more, or the rest is offline\n\
+        "! iperf3 server 101: asked for 0-1, the kernel gave 0: the cpuset of its cgroup allows no more, or the rest is offline\n\
          1 of 1 pinned; U undoes it\n"
     );
 }
@@ -116,7 +116,8 @@ fn a_mask_set_by_someone_else_in_the_very_moment_is_told() {
     let (fake, dir) = (Fake::new(), temporary());
     fake.change(101, |thread| thread.twist = Some(Twist::SomeoneSets(6)));
     let outcome = hand(&fake, &dir).pin(&[request(101, "1")]);
-    let told = "! iperf3 server 101: asked 1, but it has 6: another program set its mask at the same moment\n";
+    let told =
+        "! iperf3 server 101: asked for 1, but it has 6: another program set its mask at the same moment; pin again\n";
     assert!(said(&outcome).starts_with(told), "what was read back is told: {}", said(&outcome));
 }
 
@@ -163,7 +164,7 @@ fn an_old_mask_that_is_no_longer_allowed_is_told() {
     assert_eq!(
         said(&hand.restore()),
         "! iperf3 server 102 keeps its pin: its old cores 6-7 are all offline or not allowed for it now\n\
-         ! iperf3 server 101: asked 0-7, the kernel gave 0-3: the cpuset of its cgroup allows no more, or the rest is offline\n"
+         ! iperf3 server 101: asked for 0-7, the kernel gave 0-3: the cpuset of its cgroup allows no more, or the rest is offline\n"
     );
     assert_eq!(hand.pins(), 1, "the one that could not be put back is still held");
 }

@@ -5,7 +5,7 @@ use crate::source::{Roots, way_out};
 
 /// The process namespace of the machine itself (`PROC_PID_INIT_INO`, Linux 3.8): the kernel tells no other's numbers.
 const OF_THE_MACHINE: &str = "pid:[4026531836]";
-const ELSEWHERE: &str = "this is not the machine's own process namespace";
+const ELSEWHERE: &str = "this is not the machine's own PID namespace";
 const NO_MORE: &str = "softirqs are not timed and the cores of hops are not counted";
 const NO_BTF: &str = "this kernel has no BTF (CONFIG_DEBUG_INFO_BTF of Linux 5.5 and newer)";
 /// The number of `CAP_BPF` (Linux 5.8).

@@ -91,8 +91,7 @@ impl Holders {
         let stuck = self.stuck.iter().map(|search| Problem {
             source: "processes".to_owned(),
             text: format!(
-                "process {} blocks its readers (as with a file system of its own), so whether it holds a tun or tap \
-                 is not known",
+                "process {} hangs whoever reads its /proc entries (a FUSE file system can), so whether it holds a tun or tap is not known",
                 search.at()
             ),
         });

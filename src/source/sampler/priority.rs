@@ -111,7 +111,7 @@ fn given_back(share: f64) -> Problem {
     Problem {
         source: "sampler".to_owned(),
         text: format!(
-            "sampling took {:.0} % of a core, so vnettop gave up real-time priority until it takes less for 10 s; use a longer interval (-)",
+            "sampling took {:.0} % of a core, so vnettop gave up real-time priority until it takes less for 10 s; use a longer interval (-d)",
             share * 100.0
         ),
     }

@@ -160,7 +160,7 @@ fn a_row_is_shown_in_full_by_enter_and_by_a_second_click() {
     assert!(line(&stage, "║ core ").contains("(node"), "a thread, and its node's name:\n{}", stage.text(120, 40));
     let (id, _) = (thread(&stage, 0), stage.world.threads.remove(0));
     stage.press("<tick>");
-    assert!(shows(&stage, "it is there no more"), "thread {} has ended", id.tid);
+    assert!(shows(&stage, "it no longer exists"), "thread {} has ended", id.tid);
 }
 
 #[test]

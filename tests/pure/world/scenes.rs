@@ -281,8 +281,8 @@ pub fn findings() -> Vec<Finding> {
         finding(
             "jitter",
             Some('p'),
-            "Unsteady: 24.1 ± 9.2 Gbit/s (CV 38 %) over 30 s (100 ms bins). 14.9 Gbit/s while threads migrate across nodes, \
-             34.6 otherwise; each migration across nodes costs ≈ 205 MB (47 ms of traffic); 59 migrations/s, 11 across nodes",
+            "Unsteady: 24.1 ± 9.2 Gbit/s (CV 38 %). 14.9 Gbit/s while threads migrate across nodes, \
+             34.6 otherwise; each migration across nodes costs ≈ 205 MB (47 ms of traffic); 59 migrations/s, 11 across nodes. Over 30 s, 100 ms bins",
             &[("mean_bits_per_s", 2.41e10), ("cv", 0.38), ("p_value", 0.001), ("moves_per_s", 59.0)],
         ),
         finding("nodes", Some('p'), "sender and receiver are on different nodes: 91 on node 2, 5 on node 0", &[]),

@@ -35,7 +35,7 @@ pub(in crate::derive::finding) fn one_core(scene: &LintScene<'_>) -> Option<Said
     (!idle.is_empty() && its >= NEARLY_ALL * all).then(|| {
         let mask = mask(&idle);
         let command = receiver(scene).map(|link| set_rps(link, softirq::steering(metrics, link.facts.key()), &mask));
-        let command = command.unwrap_or_else(|| format!("echo {mask} > queues/rx-*/rps_cpus"));
+        let command = command.unwrap_or_else(|| format!("echo {mask} | tee /sys/class/net/LINK/queues/rx-*/rps_cpus"));
         Said {
             text: format!(
                 "core {core} spends {:.0} % of its time forwarding packets while {} of {} cores are idle: RPS \

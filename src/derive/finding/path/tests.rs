@@ -97,7 +97,7 @@ fn connected(metrics: Metrics, waits: u64, bits_per_s: f64, mss: u32) -> Metrics
 fn a_narrow_link_in_the_middle_is_named_where_a_connection_waits_for_it() {
     let narrow = |mtu| metrics(move |links, _| links[1].mtu = mtu);
     let told = said(&connected(narrow(1400), 87_000, 0.0, 1448), "path_mtu");
-    assert!(told.starts_with("x0 (c1) has MTU 1400, both ends of the path send 1500 bytes"), "{told}");
+    assert!(told.starts_with("x0 (c1) has MTU 1400, but both ends of the path send 1500 bytes"), "{told}");
     assert!(told.ends_with("(ip link set x0 mtu 1500, or mtu 1400 on a0 (c1) and b0 (c2))"), "{told}");
     assert_eq!(findings(&connected(narrow(1500), 87_000, 0.0, 1448)), [], "no link is narrow");
     assert_eq!(findings(&connected(narrow(1400), 87_000, 0.0, 1348)), [], "the sender has heard of the smaller size");

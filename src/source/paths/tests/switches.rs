@@ -124,7 +124,7 @@ fn a_port_that_cannot_be_told_is_said() {
     let mut net = overlay("system");
     net.switches.retain(|switch| switch.netns != 9);
     let told = net.walked(1, "198.18.0.3:5201");
-    assert!(told.ends_with("behind which port of br-int the destination is, is not known"), "{told}");
+    assert!(told.ends_with("the port of br-int that leads to the destination is not known"), "{told}");
 }
 
 #[test]

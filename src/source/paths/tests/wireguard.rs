@@ -43,7 +43,7 @@ fn the_way_goes_on_at_the_peers_endpoint() {
     assert_eq!(told(&mut net), OVER_THE_WIRE, "the longest prefix says which peer");
     net.route(8, "198.19.0.77", ends[0], None);
     let away = net.walked(8, "198.19.0.77:1");
-    assert_eq!(away, "8:wg0 sent route … where the peer of wg0 that allows 198.19.0.77 is, is not known yet");
+    assert_eq!(away, "8:wg0 sent route … the endpoint of the peer of wg0 that allows 198.19.0.77 is not known yet");
 }
 
 #[test]

@@ -22,7 +22,7 @@ impl<'a, L: Lookups> Walk<'a, L> {
             return Err(format!("the destination's Ethernet address is not known, so neither is the port of {name}"));
         };
         let to = self.exit_or_tunnel(from, mac);
-        let to = to.ok_or_else(|| format!("behind which port of {name} the destination is, is not known"))?;
+        let to = to.ok_or_else(|| format!("the port of {name} that leads to the destination is not known"))?;
         let link = to.port.link.ok_or_else(|| format!("port {} of {name} has no visible link", to.port.name))?;
         let own = from.bridge.ports.iter().find(|port| port.name == *name).and_then(|port| port.link);
         if let Some(own) = own.filter(|&own| own != link && Some(own) != from.port.link) {

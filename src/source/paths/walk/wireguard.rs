@@ -28,7 +28,7 @@ impl<L: Lookups> Walk<'_, L> {
         let peer = device.peer_of(to).ok_or_else(|| format!("no peer of {name} allows {to}"))?;
         let endpoint = peer.endpoint;
         let endpoint =
-            endpoint.ok_or_else(|| format!("where the peer of {name} that allows {to} is, is not known yet"))?;
+            endpoint.ok_or_else(|| format!("the endpoint of the peer of {name} that allows {to} is not known yet"))?;
         let outside = self.made_in(link, &device)?;
         let (packet, through) = (self.packet, link.key());
         let sealed = Some(Sealed { from, to: peer.key });
