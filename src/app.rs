@@ -172,7 +172,8 @@ impl App {
         self.ended = true;
         if let Some(tape) = self.state.tape_mut() {
             tape.is_over = true;
-            self.state.notice(false, "end of the recording: Home plays it again, q quits");
+            let [again, quit] = ["seek_start", "quit"].map(|name| self.state.keys().key(name));
+            self.state.notice(false, format!("end of the recording: {again} plays it again, {quit} quits"));
         }
         if self.feed.is_live() { Err(AppError::SourceEnded) } else { Ok(()) }
     }
@@ -318,6 +319,11 @@ impl App {
         }
     }
 
+    fn no_card(&self) -> Outcome {
+        let [propose, card] = ["propose", "card"].map(|name| self.state.keys().key(name));
+        sentence(&format!("there is no card yet: {propose} pins, then {card} compares before and after"))
+    }
+
     /// The card that is shown, three times: to be read, to be pasted, to be computed with.
     fn write_card(&mut self) -> Outcome {
         let path = match keep::place(self.kept_in.as_deref(), &format!("vnettop-card-{}.txt", self.stamp())) {
@@ -325,11 +331,11 @@ impl App {
             Err(sentence) => return warning(&sentence),
         };
         let Some(metrics) = self.state.metrics() else {
-            return sentence("there is no card yet: p pins, then c compares before and after");
+            return self.no_card();
         };
         for (ending, format) in [("txt", Format::Text), ("md", Format::Markdown), ("json", Format::Json)] {
             let Some(text) = card(metrics, metrics.test, format) else {
-                return sentence("there is no card yet: p pins, then c compares before and after");
+                return self.no_card();
             };
             let path = path.with_extension(ending);
             if let Err(error) = keep::write(&path, &text) {

@@ -102,9 +102,9 @@ pub fn pinned_at_ns(before: Option<u64>, metrics: &Metrics) -> Option<u64> {
 }
 
 /// One sentence for all pins that were found undone at once.
-fn undone(pins: &[OverriddenPin]) -> Option<String> {
+fn undone(pins: &[OverriddenPin], keys: &KeyMap) -> Option<String> {
     let (first, more) = (pins.first()?.sentence(), pins.len() - 1);
-    Some(if more == 0 { first } else { format!("{first} (and {more} more: F)") })
+    Some(if more == 0 { first } else { format!("{first} (and {more} more: {})", keys.key("findings")) })
 }
 
 impl State {
@@ -143,7 +143,7 @@ impl State {
     pub fn receive(&mut self, mut metrics: Metrics) {
         self.notices.age(metrics.at_ns);
         self.sticky.observe(&metrics);
-        let undone = undone(&metrics.undone);
+        let undone = undone(&metrics.undone, self.keys());
         let holds = self.phase == ScreenPhase::Frozen && self.settings.mode != Mode::Replay;
         if holds && self.shown.is_some() {
             // The list belongs to what is shown.
@@ -190,7 +190,7 @@ impl State {
         self.notices.age(metrics.at_ns);
         self.follow_pins(metrics);
         self.links.follow(metrics);
-        if let Some(text) = undone(&metrics.undone) {
+        if let Some(text) = undone(&metrics.undone, self.keys()) {
             self.notices.add(Notice { warning: true, text, finding: Some("mask_changed") }, Some(metrics.at_ns));
         }
     }
@@ -278,7 +278,8 @@ impl State {
             self.notice_at(metrics.at_ns, format!("in the recording: {}", told.join(", ")));
         }
         if metrics.card.is_some() && !had_card {
-            self.notice_at(metrics.at_ns, "the card is ready: press c to see before and after the pin".to_owned());
+            let key = self.keys().key("card");
+            self.notice_at(metrics.at_ns, format!("the card is ready: press {key} to see before and after the pin"));
         }
     }
 

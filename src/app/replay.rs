@@ -30,7 +30,8 @@ impl App {
     pub(super) fn seek(&mut self, to_ns: u64) -> Result<(), AppError> {
         let Some(player) = &self.player else { return Ok(()) };
         if self.stream.is_recorded() {
-            self.state.notice(true, "seeking is not possible while recording: R stops the recording");
+            let key = self.state.keys().key("record");
+            self.state.notice(true, format!("seeking is not possible while recording: {key} stops the recording"));
             return Ok(());
         }
         let Start { derivation, mut reel, metrics } = player.start_at(to_ns, Some(&mut self.state))?;

@@ -52,13 +52,15 @@ pub(super) fn prepare(state: &State, area: Area, tells_limit: bool) -> Canvas {
         }
         let later = sentences.len() - at - 1;
         let most = MOST_LINES.min(usize::from(rows).saturating_sub(later).max(1));
-        // On the last line that is written stands how many sentences are not.
+        // On the last line that is written stands how many sentences are not, and the key that lists them.
         let hidden = match (rows, later) {
             (1, _) => later + left_out,
             (_, 0) => left_out,
             _ => 0,
         };
-        y += sentence(&mut canvas, y, (*tone, text), most, hidden);
+        let more =
+            if hidden > 0 { format!(" (+{hidden} more: {})", state.keys().key("findings")) } else { String::new() };
+        y += sentence(&mut canvas, y, (*tone, text), most, &more);
     }
     canvas
 }
@@ -68,9 +70,8 @@ fn limit(state: &State) -> Option<&Limit> {
 }
 
 /// One sentence in at most so many lines; returns the lines used.
-fn sentence(canvas: &mut Canvas, y: u16, (tone, text): (Tone, &str), most: usize, hidden: usize) -> u16 {
+fn sentence(canvas: &mut Canvas, y: u16, (tone, text): (Tone, &str), most: usize, more: &str) -> u16 {
     let width = canvas.area.width;
-    let more = if hidden > 0 { format!(" (+{hidden} more: F)") } else { String::new() };
     let room = width.saturating_sub(u16::try_from(more.len()).unwrap_or(0));
     let lines = wrap(text, width);
     let shown = lines.len().min(most);
@@ -79,8 +80,8 @@ fn sentence(canvas: &mut Canvas, y: u16, (tone, text): (Tone, &str), most: usize
         let last = at + 1 == shown;
         let rest = if last && lines.len() > shown { format!("{line} {}", lines[shown]) } else { line.clone() };
         let used = canvas.left(0, row, if last { room } else { width }, tone, rest);
-        if last && hidden > 0 {
-            canvas.left(used, row, width, Tone::Muted, &more);
+        if last && !more.is_empty() {
+            canvas.left(used, row, width, Tone::Muted, more);
         }
         row += 1;
     }
@@ -155,7 +156,8 @@ pub(super) fn list(state: &State, width: u16) -> Vec<Line> {
 fn next_step(state: &State, metrics: &Metrics) -> Option<String> {
     let pins = state.pins();
     if pins > 0 {
-        let card = metrics.card.as_ref().map_or_else(String::new, |card| format!(" · c: {}", card.verdict.words()));
+        let key = state.keys().key("card");
+        let card = metrics.card.as_ref().map_or_else(String::new, |card| format!(" · {key}: {}", card.verdict.words()));
         let whose = match state.settings().mode {
             Mode::Replay => "in the recording",
             Mode::Live | Mode::Demo => "by vnettop · U restores the masks",
