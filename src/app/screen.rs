@@ -18,7 +18,7 @@ const STARTED: Duration = Duration::from_secs(5);
 
 /// Samples that come faster than this are taken together: nobody reads ten figures a second, and a frame costs as much as
 /// the sample that it shows. Keys are answered at once.
-const FRAME: Duration = Duration::from_millis(200);
+const FRAME: Duration = Duration::from_millis(250);
 
 /// What comes from a console, beside the items of the feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -40,9 +40,11 @@ pub(super) fn foot(state: &State) -> &'static str {
 
 fn empty(state: &State, metrics: &Metrics, width: u16) -> Vec<Line> {
     let Some(pinned_ns) = state.pinned_at_ns() else {
-        let text = "nothing pinned yet: p proposes cores; about 12 s after the pin this card compares the rate \
-                    before and after it";
-        return sentence(Tone::Normal, text, width);
+        let key = state.keys().key("propose");
+        let text = format!(
+            "nothing pinned yet: {key} proposes cores; about 12 s after the pin this card compares the rate before and after it"
+        );
+        return sentence(Tone::Normal, &text, width);
     };
     let since_s = metrics.at_ns.saturating_sub(pinned_ns) as f64 / 1e9;
     let left_s = SETTLING_S + LEAST_WINDOW_S - since_s;

@@ -126,6 +126,17 @@ fn a_key_that_was_chosen_acts_and_stands_in_help_and_footer() {
 }
 
 #[test]
+fn a_sentence_names_the_keys_that_were_chosen() {
+    let mut keys = KeyMap::default();
+    keys.choose("card", vec![Key::Char('K')]).expect("it has that name");
+    let (_, script) = shown_as(&[key('?'), key('q'), key('q')], AppOptions::default(), |state| {
+        state.choose(Choices::default(), keys, ThemeList::default());
+    });
+    let told = script.frames.iter().any(|frame| frame.contains("the card is ready: press K to see"));
+    assert!(told, "{}", script.frames.concat());
+}
+
+#[test]
 fn the_screen_is_saved_as_it_is_and_begins_so_the_next_time() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("config.toml");

@@ -7,7 +7,7 @@ use crate::derive::Metrics;
 use crate::derive::cores::CoreMetrics;
 use crate::sample::{CoreId, ThreadId};
 
-/// Seconds after which a load has faded to a third.
+/// Seconds over which a load fades.
 const MEMORY_S: f64 = 3.0;
 
 /// Means over the last seconds; fed with every metrics.
@@ -178,6 +178,5 @@ fn mean_of(threads: &[(ThreadId, ThreadMean)], thread: ThreadId) -> Option<Threa
 
 /// The weight of a new observation: the plain mean at first, fading later.
 fn weight(seconds: f64, elapsed: f64) -> f64 {
-    let fading = 1.0 - (-elapsed / MEMORY_S).exp();
-    fading.max(elapsed / (seconds + elapsed)).min(1.0)
+    elapsed / (seconds.min(MEMORY_S) + elapsed).max(f64::MIN_POSITIVE)
 }

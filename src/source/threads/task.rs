@@ -21,7 +21,7 @@ const STAT: usize = 2;
 /// at every second were a twentieth of a tick's cost with 20 threads.
 const TRUSTED_NS: u64 = 3_000_000_000;
 /// How long the mask of a thread that has not run since is taken for true: a system call a thread and tick otherwise.
-const ASLEEP_NS: u64 = 400_000_000;
+const ASLEEP_NS: u64 = 1_000_000_000;
 /// How long the cores of a mask that are offline are taken for those it has: what `sched_getaffinity` tells of it is asked for
 /// far more often, and one that tells something else is read at once.
 const OFFLINE_NS: u64 = 30_000_000_000;

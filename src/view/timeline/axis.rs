@@ -144,13 +144,13 @@ fn stands_in(bin: &Bin) -> (u64, u64) {
     (bin.from_ns.div_ceil(BIN_NS) * BIN_NS, bin.to_ns.div_ceil(BIN_NS) * BIN_NS)
 }
 
-/// A round number not below a rate.
+/// A round number not below a rate, and not below 1.
 fn above(rate: f64) -> f64 {
     const STEPS: [f64; 14] = [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 10.0];
-    if rate <= 0.0 {
-        return 1.0;
+    let mut power = 1.0;
+    while rate > 10.0 * power {
+        power *= 10.0;
     }
-    let power = 10_f64.powf(rate.log10().floor());
     STEPS.iter().map(|step| step * power).find(|&top| top >= rate).unwrap_or(10.0 * power)
 }
 
