@@ -16,7 +16,7 @@ mod trim;
 use crate::action::{Action, Key};
 use crate::config::{self, Preferences, SaveSource};
 use crate::derive::Metrics;
-use crate::effect::{Effect, Hand, Outcome, OutcomeLine};
+use crate::effect::{Effect, Outcome, OutcomeLine, PinController};
 use crate::record::RecordError;
 use crate::report::Format;
 use crate::report::card::card;
@@ -96,7 +96,7 @@ pub struct App {
     /// What is chosen and shown.
     pub state: State,
     stream: Stream,
-    hand: Hand,
+    controller: PinController,
     feed: Feed,
     /// The recording that is replayed, where it can be read again.
     player: Option<Player>,
@@ -122,13 +122,13 @@ pub struct App {
 impl App {
     /// Puts the world together. `count` limits the intervals shown.
     #[must_use]
-    pub fn new(state: State, stream: Stream, hand: Hand, feed: Feed, options: AppOptions) -> Self {
+    pub fn new(state: State, stream: Stream, controller: PinController, feed: Feed, options: AppOptions) -> Self {
         let AppOptions { replay, restore_on_exit, kept_in, count: left, saved, theme } = options;
         let asked = state.settings().on_request;
         Self {
             state,
             stream,
-            hand,
+            controller,
             feed,
             player: None,
             replay,
@@ -240,8 +240,8 @@ impl App {
     fn perform(&mut self, effect: Effect) -> Result<(), AppError> {
         let outcome = match effect {
             Effect::Pin(_) | Effect::Restore if self.replay => sentence("pinning is not possible in a replay"),
-            Effect::Pin(requests) => self.hand.pin(&requests),
-            Effect::Restore => self.hand.restore(),
+            Effect::Pin(requests) => self.controller.pin(&requests),
+            Effect::Restore => self.controller.restore(),
             Effect::SetInterval(interval) => {
                 self.feed.command(Command::Interval(interval));
                 return Ok(());
@@ -385,7 +385,7 @@ impl App {
 
     /// Puts masks back if that was asked for, closes the recording.
     fn close(mut self) -> Result<Outcome, AppError> {
-        let outcome = if self.restore_on_exit { self.hand.restore() } else { Outcome::default() };
+        let outcome = if self.restore_on_exit { self.controller.restore() } else { Outcome::default() };
         for event in &outcome.events {
             self.stream.record(&Item::Event(event.clone()))?;
         }

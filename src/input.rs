@@ -1,7 +1,11 @@
 //! Terminal events → keys and mouse of `action`. With `term` the only file that knows crossterm; it decides nothing.
 
+mod background;
+
 use crate::action::{Key, Mouse};
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+
+pub use background::{Background, BackgroundReply, QUESTION};
 
 /// What a person or the terminal did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

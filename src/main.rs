@@ -11,7 +11,7 @@ use vnettop::app::{self, App, AppError, Ended, Player, SHIPPED_STARTS_AT, Signal
 use vnettop::cli::{self, CliError, Config, Face, Origin};
 use vnettop::config::{Configuration, Places, SaveSource};
 use vnettop::demo::{self, Demo};
-use vnettop::effect::{self, Hand, Outcome};
+use vnettop::effect::{self, Outcome, PinController};
 use vnettop::record::{Recorder, Recording, StoredIn};
 use vnettop::source::doctor::DoctorScope;
 use vnettop::source::feed::{Feed, Pace};
@@ -156,7 +156,12 @@ fn live_screen(config: &Config, configured: &Configured, app: App, signals: &Sig
     let themes = configured.look.colors().map(|colors| Theme { colors, utf8 }).collect();
     signals.take_terminal().map_err(AppError::Terminal)?;
     let (guard, screen) = term::Guard::take(config.preferences.mouse, signals.asked()).map_err(AppError::Terminal)?;
-    let result = app::screen(app, &mut app::Terminal::new(&guard, screen, signals, themes));
+    let mut terminal = app::Terminal::new(&guard, screen, signals, themes);
+    if configured.look.asks_background() {
+        terminal.ask_background().map_err(AppError::Terminal)?;
+    }
+    let result = app::screen(app, &mut terminal);
+    drop(terminal);
     drop(guard);
     result.map(|(ended, outcome)| {
         if ended != Ended::Done {
@@ -174,9 +179,10 @@ fn run_command(config: &Config, run: &cli::ObservedCommand) -> Result<ExitCode, 
     let recording = config.record.as_deref();
     let destination = run.card.as_deref().map(|path| Destination::open(path, recording)).transpose()?;
     let recorder = config.record.as_deref().map(Recorder::create).transpose()?;
-    let hand = Hand::new(Box::new(effect::Kernel), effect::journal_dir(environment), config.preferences.readonly);
+    let controller =
+        PinController::new(Box::new(effect::Kernel), effect::journal_dir(environment), config.preferences.readonly);
     let feed = live_feed(config, None)?;
-    let observed = app::run::run(&plan(config, run), feed, hand, recorder)?;
+    let observed = app::run::run(&plan(config, run), feed, controller, recorder)?;
     observed.notes.iter().for_each(term::say);
     let Some(card) = &observed.card else { return Ok(ExitCode::from(observed.code)) };
     let text = app::run::text(card, card_format(run.format));
@@ -369,7 +375,8 @@ fn world(
     if let Some(path) = &config.record {
         state.set_recording(Some(path.display().to_string()));
     }
-    let hand = Hand::new(Box::new(effect::Kernel), effect::journal_dir(environment), config.preferences.readonly);
+    let controller =
+        PinController::new(Box::new(effect::Kernel), effect::journal_dir(environment), config.preferences.readonly);
     let kept_in = effect::journal_dir(environment).ok();
     let options = app::AppOptions {
         replay,
@@ -379,7 +386,7 @@ fn world(
         saved: configured.saved.clone(),
         theme: config.preferences.theme.clone(),
     };
-    let app = App::new(state, stream, hand, feed, options);
+    let app = App::new(state, stream, controller, feed, options);
     let (Some(player), Origin::Replay { file, speed, at }) = (player, &config.origin) else { return Ok(app) };
     let mut app = app.with_player(player, *speed);
     let is_shipped_screen = file.is_none() && config.face == Face::Screen;

@@ -12,7 +12,7 @@ use grid::Grid;
 use ratatui::buffer::Buffer;
 
 pub use painter::Painter;
-pub use palette::{NAMED, Palette};
+pub use palette::{NAMED, Palette, is_light};
 pub use ratatui::style::Color;
 pub use theme::{Colors, Theme};
 

@@ -84,7 +84,7 @@ pub fn parse_key(text: &str) -> Result<Key, String> {
     }
     let known: Vec<&str> = KEY_NAMES.iter().map(|(_, names)| names[0]).collect();
     Err(format!(
-        "'{}' is no key: write a character, or one of {} (F1 to F12, Ctrl-A to Ctrl-Z)",
+        "'{}' is not a key: write a character, or one of {} (F1 to F12, Ctrl-A to Ctrl-Z)",
         cut(text),
         known.join(" ")
     ))
@@ -125,7 +125,7 @@ fn named(name: &str) -> Option<KeyStep> {
 fn unknown(name: &str) -> String {
     let name = cut(name);
     let known: Vec<String> = NAMES.iter().map(|(known, _)| format!("<{known}>")).collect();
-    format!("'<{name}' is no key name: there are {} and <tick>, which waits for the next sample", known.join(" "))
+    format!("'<{name}' is not a key: there are {} and <tick>, which waits for a sample", known.join(" "))
 }
 
 #[cfg(test)]

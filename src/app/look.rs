@@ -2,7 +2,7 @@
 
 use crate::config::{BUILT_IN, Preferences, ThemeFiles};
 use crate::state::ThemeList;
-use crate::ui::{Colors, Palette};
+use crate::ui::{Colors, Palette, is_light};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -12,13 +12,14 @@ pub struct Look {
     themes: Vec<(String, Colors)>,
     at: usize,
     notice: Option<String>,
+    asks: bool,
 }
 
 impl Look {
     /// No colour, where nobody looks.
     #[must_use]
     pub fn plain() -> Self {
-        Self { themes: vec![("mono".to_owned(), Colors::None)], at: 0, notice: None }
+        Self { themes: vec![("mono".to_owned(), Colors::None)], at: 0, notice: None, asks: false }
     }
 
     /// The colours of each theme.
@@ -36,6 +37,12 @@ impl Look {
     #[must_use]
     pub fn list(&self) -> ThemeList {
         ThemeList::new(self.themes.iter().map(|(name, _)| name.clone()).collect(), self.at)
+    }
+
+    /// The terminal is to be asked for its background: nobody has chosen, it has told nothing, and it shows enough colours.
+    #[must_use]
+    pub fn asks_background(&self) -> bool {
+        self.asks
     }
 
     /// What is to be said of the theme in use, or of files that cannot be used.
@@ -64,11 +71,13 @@ pub fn of(
     let mut themes: Vec<(String, Colors)> = fixed.map(|(name, colors)| (name.to_owned(), colors)).into();
     themes.extend(files.themes.iter().map(|theme| (theme.name.clone(), shown(theme.palette))));
     let wanted = preferences.theme.as_str();
+    let mut asks = false;
     let at = if wanted == "auto" {
         let suits = match set("NO_COLOR") {
             Some(_) => Colors::None,
             None => Colors::of_terminal(term.as_deref(), colorterm.as_deref(), colorfgbg.as_deref()),
         };
+        asks = suits == Colors::Terminal && Colors::are_many(term.as_deref(), colorterm.as_deref());
         themes.iter().position(|(_, colors)| *colors == suits)
     } else {
         themes.iter().position(|(name, _)| name == wanted)
@@ -81,7 +90,13 @@ pub fn of(
     };
     let weak = files.themes.iter().find(|theme| theme.name == wanted).and_then(|theme| theme.weak.clone());
     let notice = weak.or_else(|| files.problems.first().map(|(_, why)| why.clone()));
-    Ok(Look { themes, at, notice })
+    Ok(Look { themes, at, notice, asks })
+}
+
+/// The theme that suits a background.
+#[must_use]
+pub fn name_for(background: [u8; 3]) -> &'static str {
+    if is_light(background) { "light" } else { "dark" }
 }
 
 /// Without UTF-8 in the locale every character of the screen is ASCII.

@@ -11,7 +11,7 @@ use super::AppError;
 use super::stream::Stream;
 use crate::derive::run::{Run, RunCard};
 use crate::derive::{Derivation, Metrics, Test};
-use crate::effect::Hand;
+use crate::effect::PinController;
 use crate::record::{Recorder, Recording};
 use crate::sample::{Measure, RunAsked};
 use crate::source::feed::{Feed, Next, Pace};
@@ -76,9 +76,14 @@ pub struct Observed {
 ///
 /// # Errors
 /// Signals cannot be taken over; nothing was started then.
-pub fn run(plan: &Plan, feed: Feed, hand: Hand, recorder: Option<Recorder>) -> Result<Observed, AppError> {
+pub fn run(
+    plan: &Plan,
+    feed: Feed,
+    controller: PinController,
+    recorder: Option<Recorder>,
+) -> Result<Observed, AppError> {
     let signals = PassedSignals::take().map_err(AppError::Signals)?;
-    let mut session = RunSession::new(plan, Stream::new(recorder), feed, hand, signals);
+    let mut session = RunSession::new(plan, Stream::new(recorder), feed, controller, signals);
     session.tell(crate::sample::Event::RunAsked(asked(plan)));
     if let Some(sentence) = session.look() {
         return Ok(session.refused(1, sentence));

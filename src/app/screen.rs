@@ -2,7 +2,7 @@
 
 mod terminal;
 
-use super::{App, AppError, Ended, trim};
+use super::{App, AppError, Ended, look, trim};
 use crate::effect::Outcome;
 use crate::input::Input;
 use crate::view::View;
@@ -25,6 +25,8 @@ const FRAME: Duration = Duration::from_millis(250);
 pub enum Woken {
     /// A key, the mouse, another size.
     Input(Input),
+    /// The terminal's background: red, green, blue.
+    Background([u8; 3]),
     /// This signal asks for an end; of a terminal that is gone it is SIGHUP.
     Ends(i32),
     /// This program is asked to stop for a while (SIGTSTP).
@@ -105,6 +107,7 @@ fn run(app: &mut App, console: &mut impl Console) -> Result<Ended, AppError> {
                     }
                 }
                 Woken::Input(Input::Resize { .. }) => {}
+                Woken::Background(color) => app.state.suit(look::name_for(color)),
             }
             if app.is_to_stop() {
                 console.ask_to_stop();

@@ -60,7 +60,7 @@ fn put(document: &mut DocumentMut, path: &str, mut value: Value) -> Result<(), S
         None => document.as_table_mut(),
         Some(section) => {
             let item = document.entry(section).or_insert_with(|| Item::Table(Table::new()));
-            item.as_table_like_mut().ok_or_else(|| format!("{section} is no section"))?
+            item.as_table_like_mut().ok_or_else(|| format!("{section} is not a section of the file"))?
         }
     };
     if let Some(old) = table.get(name).and_then(Item::as_value) {

@@ -84,7 +84,7 @@ fn what_is_wrong_is_one_sentence_with_file_line_and_what_was_meant() {
     }
     assert!(refused("a = = 1").starts_with("x.toml, line 1: this is not valid TOML: "), "{}", refused("a = = 1"));
     assert!(refused("interval = 1\ninterval = 2").starts_with("x.toml, line 2: this is not valid TOML: "));
-    assert!(refused("[keys]\nquit = \"F99\"").contains("'F99' is no key"));
+    assert!(refused("[keys]\nquit = \"F99\"").contains("'F99' is not a key"));
     assert!(refused("theme = \"../x\"").contains("letters, digits"));
 }
 

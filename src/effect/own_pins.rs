@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What changes the machine on behalf of one vnettop.
-pub struct Hand {
+pub struct PinController {
     pinner: Box<dyn Pinner>,
     journal: Journal,
     readonly: bool,
@@ -23,21 +23,24 @@ pub struct Hand {
     held: Vec<ActivePin>,
 }
 
-impl fmt::Debug for Hand {
+impl fmt::Debug for PinController {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hand").field("readonly", &self.readonly).field("held", &self.held).finish_non_exhaustive()
+        f.debug_struct("PinController")
+            .field("readonly", &self.readonly)
+            .field("held", &self.held)
+            .finish_non_exhaustive()
     }
 }
 
-impl Hand {
-    /// A hand that has touched nothing yet. A `journal_dir` that is an error (see [`super::journal_dir`]) matters only
+impl PinController {
+    /// A controller that has touched nothing yet. A `journal_dir` that is an error (see [`super::journal_dir`]) matters only
     /// once something is to be pinned; `readonly` refuses everything.
     #[must_use]
     pub fn new(pinner: Box<dyn Pinner>, journal_dir: Result<PathBuf, String>, readonly: bool) -> Self {
         Self { pinner, journal: Journal::new(journal_dir), readonly, compares: false, held: Vec::new() }
     }
 
-    /// One that pins and unpins in turn until [`Hand::finish`]: no other vnettop pins its threads in between, and it pins
+    /// One that pins and unpins in turn until [`PinController::finish`]: no other vnettop pins its threads in between, and it pins
     /// none at all where another has some of them, because what it measures would be worth nothing.
     #[must_use]
     pub fn comparing(self) -> Self {

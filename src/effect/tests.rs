@@ -4,7 +4,7 @@ mod journals;
 mod others;
 mod pinning;
 
-use super::{Hand, Kernel, Outcome, PinRequest, Pinner};
+use super::{Kernel, Outcome, PinController, PinRequest, Pinner};
 use crate::sample::{CoreSet, ThreadId};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -152,9 +152,9 @@ fn request(tid: u32, list: &str) -> PinRequest {
     PinRequest { thread, label: "iperf3 server".to_owned(), cores: cores(list) }
 }
 
-fn hand(fake: &Fake, dir: &TempDir) -> Hand {
+fn controller(fake: &Fake, dir: &TempDir) -> PinController {
     fake.0.borrow_mut().dir = Some(dir.path().to_owned());
-    Hand::new(Box::new(fake.clone()), Ok(dir.path().to_owned()), false)
+    PinController::new(Box::new(fake.clone()), Ok(dir.path().to_owned()), false)
 }
 
 /// The sentences, one a line, warnings marked with an exclamation mark.

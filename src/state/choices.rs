@@ -93,6 +93,13 @@ impl ThemeList {
         self.names.get(self.at).filter(|_| self.changed).map(String::as_str)
     }
 
+    /// The one of this name is in use, as long as no key has chosen one.
+    fn suit(&mut self, name: &str) {
+        if let Some(at) = self.names.iter().position(|known| known == name).filter(|_| !self.changed) {
+            self.at = at;
+        }
+    }
+
     /// Goes to the next one; its name, where there is another one.
     pub(crate) fn next(&mut self) -> Option<&str> {
         if self.names.len() < 2 {
@@ -104,6 +111,11 @@ impl ThemeList {
 }
 
 impl State {
+    /// Shows the theme of this name, which suits the terminal, as long as no key has chosen one.
+    pub fn suit(&mut self, theme: &str) {
+        self.themes.suit(theme);
+    }
+
     /// Makes the screen look like this; for the start, before anything is received.
     pub fn choose(&mut self, choices: Choices, keys: KeyMap, themes: ThemeList) {
         let Choices { parts, link_columns, link_sort, link_reversed, link_shape, idle, .. } = choices;

@@ -167,6 +167,12 @@ fn nearest(color: Color) -> Color {
     (16..=255).min_by_key(distance).map_or(color, Color::Indexed)
 }
 
+/// Black is read better on it than white.
+#[must_use]
+pub fn is_light(background: Rgb) -> bool {
+    contrast(BLACK, background) > contrast(WHITE, background)
+}
+
 /// WCAG 2: 1 is the same, 21 is black on white.
 fn contrast(one: Rgb, other: Rgb) -> f64 {
     let linear = |part: u8| match f64::from(part) / 255.0 {

@@ -32,14 +32,20 @@ impl Colors {
     /// Those for the background that some terminals tell in `COLORFGBG` (`15;0`), where they have 256 colours; else their own.
     #[must_use]
     pub fn of_terminal(term: Option<&str>, colorterm: Option<&str>, colorfgbg: Option<&str>) -> Self {
-        let has_many = term.is_some_and(|term| term.contains("256color") || term.contains("direct"))
-            || colorterm.is_some_and(|colorterm| !colorterm.is_empty());
+        let has_many = Self::are_many(term, colorterm);
         let background = colorfgbg.and_then(|both| both.rsplit(';').next()).and_then(|number| number.parse().ok());
         match background {
             Some(0..=6 | 8u8) if has_many => Self::Dark,
             Some(7 | 15) if has_many => Self::Light,
             _ => Self::Terminal,
         }
+    }
+
+    /// It has 256 colours or more, by `TERM` and `COLORTERM`.
+    #[must_use]
+    pub fn are_many(term: Option<&str>, colorterm: Option<&str>) -> bool {
+        term.is_some_and(|term| term.contains("256color") || term.contains("direct"))
+            || colorterm.is_some_and(|colorterm| !colorterm.is_empty())
     }
 }
 

@@ -33,7 +33,7 @@ const LEAST_TO_TELL: u16 = 5;
 /// In the order they usually stand; name, rates and drops go last when there is no room.
 const COLUMNS: [Column<LinkColumn>; 19] = [
     Column { id: LinkColumn::Name, title: "NAME", least: 15, most: 19, rank: 0, right: false },
-    Column { id: LinkColumn::Netns, title: "NETNS", least: 9, most: 15, rank: 6, right: false },
+    Column { id: LinkColumn::Netns, title: "NETNS", least: 10, most: 15, rank: 6, right: false },
     Column { id: LinkColumn::Kind, title: "KIND", least: 8, most: 11, rank: 6, right: false },
     Column { id: LinkColumn::Owner, title: "OWNER", least: 13, most: 20, rank: 6, right: false },
     Column { id: LinkColumn::State, title: "STATE", least: 5, most: 14, rank: 8, right: false },

@@ -40,7 +40,7 @@ const COLUMNS: [Column<ThreadColumn>; 16] = [
     fixed(ThreadColumn::Tid, "TID", 7, 0, true),
     Column { id: ThreadColumn::Name, title: "NAME", least: 8, most: 15, rank: 7, right: false },
     fixed(ThreadColumn::Role, "ROLE", 7, 4, false),
-    Column { id: ThreadColumn::Netns, title: "NETNS", least: 9, most: 15, rank: 9, right: false },
+    Column { id: ThreadColumn::Netns, title: "NETNS", least: 10, most: 15, rank: 9, right: false },
     Column { id: ThreadColumn::Peer, title: "PORT → PEER", least: 23, most: 23, rank: 8, right: false },
     fixed(ThreadColumn::Core, "CORE", 4, 1, true),
     Column { id: ThreadColumn::Allowed, title: "ALLOWED", least: 8, most: 20, rank: 6, right: false },

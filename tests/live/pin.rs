@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use vnettop::effect::{Hand, Kernel, Outcome, PinRequest, Pinner, undo};
+use vnettop::effect::{Kernel, Outcome, PinController, PinRequest, Pinner, undo};
 use vnettop::sample::{CoreSet, ThreadId};
 
 /// Which part this test binary plays when another test starts it as a process of its own.
@@ -82,7 +82,8 @@ fn spin() {
 /// A vnettop that pins the threads to one core after the other, until it is killed.
 fn pin_without_end() {
     let threads = std::env::var(THREADS).expect("the threads are named");
-    let mut hand = Hand::new(Box::new(Kernel), Ok(std::env::var(STATE).expect("a directory").into()), false);
+    let mut controller =
+        PinController::new(Box::new(Kernel), Ok(std::env::var(STATE).expect("a directory").into()), false);
     let [a, b] = two_cores().expect("the parent looked");
     std::thread::spawn(wait_for_the_parent);
     for core in [a, b].into_iter().cycle() {
@@ -91,7 +92,7 @@ fn pin_without_end() {
             .map(|ids| ids.split_once('/').expect("pid/tid"))
             .map(|(pid, tid)| request(thread(pid.parse().expect("a pid"), tid.parse().expect("a tid")), core))
             .collect();
-        let outcome = hand.pin(&requests);
+        let outcome = controller.pin(&requests);
         println!("\nsaid {}", said(&outcome).replace('\n', " | "));
     }
 }
@@ -155,14 +156,14 @@ fn two_busy_threads_are_pinned_and_get_their_exact_masks_back() {
     Kernel.set_mask(threads[1].tid, &narrow).expect("the user narrows the second thread");
 
     let dir = tempfile::tempdir().expect("a temporary directory");
-    let mut hand = Hand::new(Box::new(Kernel), Ok(dir.path().join("vnettop")), false);
-    let outcome = hand.pin(&[request(threads[0], b), request(threads[1], a)]);
+    let mut controller = PinController::new(Box::new(Kernel), Ok(dir.path().join("vnettop")), false);
+    let outcome = controller.pin(&[request(threads[0], b), request(threads[1], a)]);
     assert!(outcome.lines.iter().all(|line| !line.warning), "nothing went otherwise than asked: {}", said(&outcome));
     assert_eq!(by_taskset(threads[0]), Some(b.to_string()), "taskset sees the first thread on its core");
     assert_eq!(by_taskset(threads[1]), Some(a.to_string()), "and the second");
-    assert_eq!((hand.pins(), journals(&dir.path().join("vnettop"))), (2, 1), "both are in force and journalled");
+    assert_eq!((controller.pins(), journals(&dir.path().join("vnettop"))), (2, 1), "both are in force and journalled");
 
-    hand.restore();
+    controller.restore();
     assert_eq!(by_taskset(threads[0]), Some(before), "the first has exactly its old mask");
     assert_eq!(by_taskset(threads[1]), Some(b.to_string()), "the second has the user's");
     assert_eq!(journals(&dir.path().join("vnettop")), 0, "nothing is left behind");
@@ -203,7 +204,7 @@ fn a_thread_that_ended_is_told() {
     let (mut busy, threads) = busy();
     busy.kill();
     let dir = tempfile::tempdir().expect("a temporary directory");
-    let outcome = Hand::new(Box::new(Kernel), Ok(dir.path().to_owned()), false).pin(&[request(threads[0], 0)]);
+    let outcome = PinController::new(Box::new(Kernel), Ok(dir.path().to_owned()), false).pin(&[request(threads[0], 0)]);
     assert_eq!(said(&outcome), format!("spin {} exited before it could be pinned\n0 of 1 pinned", threads[0].tid));
 }
 
@@ -326,10 +327,10 @@ fn a_cpuset_of_one_core_shrinks_the_mask_and_that_is_told() {
     fs::write(cpuset.0.join("cgroup.procs"), busy.child.id().to_string()).expect("the child goes into the cpuset");
     let thread = threads[0];
     let dir = tempfile::tempdir().expect("a temporary directory");
-    let mut hand = Hand::new(Box::new(Kernel), Ok(dir.path().to_owned()), false);
+    let mut controller = PinController::new(Box::new(Kernel), Ok(dir.path().to_owned()), false);
 
     let both = PinRequest { cores: [a, b].into_iter().collect(), ..request(thread, a) };
-    let told = said(&hand.pin(&[both]));
+    let told = said(&controller.pin(&[both]));
     let shrunk = format!(
         "asked for {}, the kernel gave {a}: the cpuset of its cgroup allows no more",
         [a, b].into_iter().collect::<CoreSet>()
@@ -337,9 +338,9 @@ fn a_cpuset_of_one_core_shrinks_the_mask_and_that_is_told() {
     assert!(told.contains(&shrunk), "what was asked and what was given: {told}");
     assert_eq!(Kernel.mask_of(thread.tid).expect("it lives"), CoreSet::single(a), "as the kernel has it");
 
-    let told = said(&hand.pin(&[request(thread, b)]));
+    let told = said(&controller.pin(&[request(thread, b)]));
     assert!(told.contains(&format!("core {b} is offline or not allowed for it")), "wholly outside is refused: {told}");
-    hand.restore();
+    controller.restore();
     assert_eq!(Kernel.mask_of(thread.tid).expect("it lives"), CoreSet::single(a), "back to what the cpuset allows");
     drop(busy);
     drop(cpuset);

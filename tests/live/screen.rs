@@ -5,6 +5,8 @@ use crate::ground::{Kept, Netns, VNETTOP, await_that, can_run};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+const RECORDING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/kunpeng.vnettop.zst");
+
 fn median(mut times: Vec<Duration>) -> Duration {
     times.sort();
     times[times.len() / 2]
@@ -48,6 +50,25 @@ fn the_demo_shows_moving_rates_within_two_ticks_and_leaves_the_terminal_as_it_wa
     assert_eq!(modes(&before), modes(&after), "the terminal's modes are as they were");
     let cursor = tmux.tmux(&["display-message", "-p", "#{cursor_flag} #{alternate_on} #{mouse_any_flag}"]);
     assert_eq!(cursor.trim(), "1 0 0", "cursor, screen and mouse are given back");
+}
+
+#[test]
+fn a_terminal_with_a_light_background_gets_dark_letters_and_no_key_is_made_of_its_answer() {
+    if !can_run("a_terminal_with_a_light_background_gets_dark_letters_and_no_key_is_made_of_its_answer", &["tmux"]) {
+        return;
+    }
+    for (background, color) in [("#ffffff", "38;5;240"), ("#002b36", "38;5;247")] {
+        let tmux = Tmux::start("background", 100, 40, "sh");
+        await_that("the shell is there", 5, || !tmux.frame().trim().is_empty());
+        tmux.tmux(&["set-option", "-w", "window-style", &format!("bg={background}")]);
+        tmux.press(&format!("TERM=xterm-256color {VNETTOP} replay {RECORDING}"));
+        tmux.press("Enter");
+        let colored = || tmux.tmux(&["capture-pane", "-e", "-p"]);
+        await_that("muted text has the grey for it", 10, || colored().contains(color));
+        tmux.await_shown("no box lies over the screen", 10, "Test ─");
+        tmux.press("?");
+        tmux.await_shown("the next key is a key", 5, "PgUp PgDn");
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-use vnettop::effect::{Hand, Kernel, PinRequest, Pinner};
+use vnettop::effect::{Kernel, PinController, PinRequest, Pinner};
 use vnettop::sample::{CoreSet, ThreadId};
 
 /// A busy thread on cores 0 and 1, and a directory for the journals of those who pin it.
@@ -71,8 +71,8 @@ impl Ground {
     }
 
     /// This test as a vnettop with a screen.
-    fn hand(&self) -> Hand {
-        Hand::new(Box::new(Kernel), Ok(self.dir.path().join("vnettop")), false)
+    fn controller(&self) -> PinController {
+        PinController::new(Box::new(Kernel), Ok(self.dir.path().join("vnettop")), false)
     }
 }
 
@@ -146,7 +146,7 @@ fn what_a_screen_has_pinned_is_not_compared_and_what_is_compared_is_not_pinned_f
         return;
     }
     let ground = Ground::new();
-    let mut screen = ground.hand();
+    let mut screen = ground.controller();
     screen.pin(&[ground.request(1)]);
     assert_eq!(ground.mask(), "1", "the screen pins");
     let out = ground.comparing(&["echo", "ran"]).output().expect("vnettop runs");

@@ -3,7 +3,7 @@
 use super::*;
 use crate::action::{Key, parse_keys};
 use crate::app::{App, AppOptions, Stream};
-use crate::effect::{self, Hand};
+use crate::effect::{self, PinController};
 use crate::sample::OnRequest;
 use crate::source::feed::{Feed, Next, Pace};
 use crate::state::{Mode, Settings, Units};
@@ -26,10 +26,11 @@ fn app() -> App {
         utf8: true,
         on_request: OnRequest::default(),
     });
-    let hand = Hand::new(Box::new(effect::Kernel), effect::journal_dir(|_| None), true);
+    let controller = PinController::new(Box::new(effect::Kernel), effect::journal_dir(|_| None), true);
     let options = AppOptions { replay: true, ..AppOptions::default() };
     let player = Player::open(stored).expect("it can be read").expect("it has samples");
-    let mut app = App::new(state, Stream::default(), hand, feed.expect("a thread"), options).with_player(player, None);
+    let mut app =
+        App::new(state, Stream::default(), controller, feed.expect("a thread"), options).with_player(player, None);
     app.hear_whole_player();
     app
 }

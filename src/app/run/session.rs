@@ -10,7 +10,7 @@ use crate::app::Stream;
 use crate::derive::Metrics;
 use crate::derive::proof::is_pinned;
 use crate::derive::run::Run;
-use crate::effect::{Hand, Outcome};
+use crate::effect::{Outcome, PinController};
 use crate::sample::{Event, Item, Report, Side, StretchSide};
 use crate::sched;
 use crate::source::feed::{Command as Ask, Feed, Next};
@@ -35,7 +35,7 @@ pub(super) struct RunSession<'a> {
     run: Run,
     /// The command's process.
     command: Option<u32>,
-    hand: Hand,
+    controller: PinController,
     signals: PassedSignals,
     turns: Turns,
     output: Output,
@@ -53,8 +53,14 @@ pub(super) struct RunSession<'a> {
 }
 
 impl<'a> RunSession<'a> {
-    pub(super) fn new(plan: &'a Plan, stream: Stream, feed: Feed, hand: Hand, signals: PassedSignals) -> Self {
-        let hand = if plan.pin == PinMode::Compare { hand.comparing() } else { hand };
+    pub(super) fn new(
+        plan: &'a Plan,
+        stream: Stream,
+        feed: Feed,
+        controller: PinController,
+        signals: PassedSignals,
+    ) -> Self {
+        let controller = if plan.pin == PinMode::Compare { controller.comparing() } else { controller };
         // A process of the command's whose parent ends becomes vnettop's child, and so stays known for one of its.
         let _where_it_can = set_child_subreaper(Some(getpid()));
         Self {
@@ -63,7 +69,7 @@ impl<'a> RunSession<'a> {
             feed: Some(feed),
             run: Run::default(),
             command: None,
-            hand,
+            controller,
             signals,
             turns: Turns::new(Rule::Never),
             output: Output::Own(None),
@@ -84,7 +90,7 @@ impl<'a> RunSession<'a> {
         if self.plan.pin != PinMode::Compare || !self.plan.named {
             return None;
         }
-        let taken = self.hand.taken(metrics.benchmark().map(|thread| thread.sample.id))?;
+        let taken = self.controller.taken(metrics.benchmark().map(|thread| thread.sample.id))?;
         Some(format!("the command was not started, because its pins could not be compared: {taken}"))
     }
 
@@ -154,7 +160,7 @@ impl<'a> RunSession<'a> {
     /// Closes the recording and makes the card.
     pub(super) fn close(mut self, code: u8) -> Observed {
         self.signals.end();
-        self.hand.finish();
+        self.controller.finish();
         let _where_it_could = set_child_subreaper(None);
         let card = self.run.card();
         if let Some(why) = self.refused.take() {
@@ -318,7 +324,7 @@ impl<'a> RunSession<'a> {
             Some(Wish::Pin(requests)) => {
                 // What was being compared ends before the first mask is set.
                 let ended_ns = now_ns();
-                let outcome = self.hand.pin(&requests);
+                let outcome = self.controller.pin(&requests);
                 let (pinned, taken) = (!outcome.events.is_empty(), outcome.taken);
                 if pinned {
                     self.tell(Event::Stretch { at_ns: ended_ns, side: None });
@@ -337,7 +343,7 @@ impl<'a> RunSession<'a> {
             }
             Some(Wish::Refuse(why)) => {
                 // What another vnettop has pinned may look as if there were nothing to choose.
-                let taken = self.hand.taken(metrics.benchmark().map(|thread| thread.sample.id));
+                let taken = self.controller.taken(metrics.benchmark().map(|thread| thread.sample.id));
                 let (is_taken, why) = (taken.is_some(), taken.unwrap_or(why));
                 self.refused = Some(format!("nothing was pinned: {why}"));
                 self.tell(Event::NotPinned { at_ns: metrics.at_ns, why });
@@ -364,9 +370,9 @@ impl<'a> RunSession<'a> {
 
     /// Puts every mask back that is pinned now.
     fn restore(&mut self) {
-        if self.hand.pins() > 0 {
+        if self.controller.pins() > 0 {
             self.stretch(None);
-            let outcome = self.hand.restore();
+            let outcome = self.controller.restore();
             self.outcome(outcome);
         }
     }

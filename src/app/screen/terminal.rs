@@ -3,13 +3,13 @@
 use super::{Console, Woken};
 use crate::app::Signals;
 use crate::app::signals::{Waiting, look, wait_for};
-use crate::input;
+use crate::input::{self, Background, BackgroundReply, QUESTION};
 use crate::term::{Guard, Screen};
 use crate::ui::{Painter, Theme};
 use crate::view::View;
 use crossterm::event;
 use smallvec::{SmallVec, smallvec};
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
@@ -22,6 +22,8 @@ pub struct Terminal<'a> {
     themes: Vec<Theme>,
     /// The theme of what is shown.
     at: usize,
+    /// Its answer to what its background is.
+    background: Background,
     /// Keys were there: crossterm may have more of them than the descriptor still tells of.
     reading: bool,
     /// The wait before ended for a signal, and for keys: nothing else is looked at.
@@ -40,10 +42,19 @@ impl<'a> Terminal<'a> {
             painter: Painter::default(),
             themes,
             at: 0,
+            background: Background::default(),
             reading: false,
             signalled: true,
             typed: true,
         }
+    }
+
+    /// Asks for its background, together with the first frame; the answer is one of what comes ([`Woken::Background`]).
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub fn ask_background(&mut self) -> io::Result<()> {
+        self.screen.write_all(QUESTION.as_bytes())
     }
 
     fn take_again(&mut self) -> io::Result<()> {
@@ -70,8 +81,15 @@ impl Console for Terminal<'_> {
             // On a terminal that is gone crossterm would read for ever.
             let is_gone = || look(self.guard.input().as_fd()) == Waiting::HungUp;
             while self.reading && !is_gone() && event::poll(Duration::ZERO)? {
-                if let Some(input) = input::input(&event::read()?) {
-                    return Ok(Some(Woken::Input(input)));
+                let event = event::read()?;
+                match self.background.hear(&event) {
+                    BackgroundReply::Color(color) => return Ok(Some(Woken::Background(color))),
+                    BackgroundReply::Part => {}
+                    BackgroundReply::Other => {
+                        if let Some(input) = input::input(&event) {
+                            return Ok(Some(Woken::Input(input)));
+                        }
+                    }
                 }
             }
             let was_reading = std::mem::take(&mut self.reading);

@@ -4,7 +4,7 @@ use super::*;
 use crate::action::{Key, KeyMap};
 use crate::app::{AppOptions, Stream};
 use crate::config::SaveSource;
-use crate::effect::{self, Hand};
+use crate::effect::{self, PinController};
 use crate::record::Recording;
 use crate::sample::OnRequest;
 use crate::source::feed::{Feed, Pace};
@@ -21,6 +21,7 @@ struct Script {
     woken: VecDeque<Woken>,
     due: bool,
     frames: Vec<String>,
+    themes: Vec<usize>,
     stopped: usize,
 }
 
@@ -37,6 +38,7 @@ impl Console for Script {
         let mut buffer = Buffer::empty(Rect::new(0, 0, view.width, view.height));
         ui::paint(view, Theme::plain(true), &mut buffer);
         self.frames.push(ui::text(&buffer));
+        self.themes.push(view.theme);
         Ok(())
     }
 
@@ -81,10 +83,11 @@ fn shown_as(woken: &[Woken], options: AppOptions, prepare: impl FnOnce(&mut Stat
         on_request: OnRequest::default(),
     });
     prepare(&mut state);
-    let hand = Hand::new(Box::new(effect::Kernel), effect::journal_dir(|_| None), true);
+    let controller = PinController::new(Box::new(effect::Kernel), effect::journal_dir(|_| None), true);
     let options = AppOptions { replay: true, ..options };
-    let app = App::new(state, Stream::default(), hand, feed, options);
-    let mut script = Script { woken: woken.to_vec().into(), due: false, frames: Vec::new(), stopped: 0 };
+    let app = App::new(state, Stream::default(), controller, feed, options);
+    let mut script =
+        Script { woken: woken.to_vec().into(), due: false, frames: Vec::new(), themes: Vec::new(), stopped: 0 };
     let (ended, _) = screen(app, &mut script).expect("the recording and the console are whole");
     (ended, script)
 }
@@ -134,6 +137,20 @@ fn a_sentence_names_the_keys_that_were_chosen() {
     });
     let told = script.frames.iter().any(|frame| frame.contains("the card is ready: press K to see"));
     assert!(told, "{}", script.frames.concat());
+}
+
+#[test]
+fn a_terminal_that_tells_its_background_gets_the_theme_for_it_unless_a_key_has_chosen_one() {
+    let themes = || ThemeList::new(["dark", "light", "terminal"].map(str::to_owned).into(), 2);
+    let theme = |woken: &[Woken]| {
+        let (_, script) = shown_as(woken, AppOptions::default(), |state| {
+            state.choose(Choices::default(), KeyMap::default(), themes());
+        });
+        *script.themes.last().expect("a frame")
+    };
+    let (white, teal) = (Woken::Background([255; 3]), Woken::Background([0, 0x2b, 0x36]));
+    assert_eq!([theme(&[white, key('q')]), theme(&[teal, key('q')])], [1, 0]);
+    assert_eq!(theme(&[key('C'), white, key('q')]), 0, "the one after the last is the first");
 }
 
 #[test]

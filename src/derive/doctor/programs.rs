@@ -21,7 +21,7 @@ fn docker(facts: &DoctorFacts) -> Check {
     };
     match &facts.programs.docker_elsewhere {
         Some(host) if facts.programs.docker.iter().all(|socket| socket.state == SocketState::Absent) => {
-            let found = format!("DOCKER_HOST is no socket of this machine: {host}");
+            let found = format!("DOCKER_HOST is not a socket of this machine: {host}");
             Check::note(about.name, about.source, found).adding(about.adds).mended_by(about.option)
         }
         _ => about.judge(facts, &facts.programs.docker),

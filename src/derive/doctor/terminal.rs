@@ -20,7 +20,7 @@ fn screen(terminal: &TerminalFacts) -> Check {
         }
         (true, Some(term)) => Check::ok(name, source, format!("a terminal, TERM={term}")),
         (true, None) => Check::ok(name, source, "a terminal, without TERM"),
-        (false, _) => Check::note(name, source, "standard output is no terminal: vnettop writes JSON lines to it"),
+        (false, _) => Check::note(name, source, "standard output is not a terminal: vnettop writes JSON lines to it"),
     }
 }
 

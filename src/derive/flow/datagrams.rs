@@ -52,7 +52,7 @@ const TOO_MANY: &str =
     "several UDP tests send from, or arrive in, one namespace, and the kernel counts their datagrams together";
 const BOTH_WAYS: &str = "datagrams go in both directions, and UDP does not show which socket sends";
 const BATCHED: &str = "--gsro gives several datagrams to the kernel at once, which counts them as one";
-const NO_LENGTH: &str = "the length of its datagrams is not known: its client is no watched iperf3 or iperf";
+const NO_LENGTH: &str = "the length of its datagrams is not known: its client is not a watched iperf3 or iperf";
 const NO_CONTROL: &str =
     "the length of its datagrams is not known: -l is not given, and the control connection that decides cannot be read";
 const FIRST: &str = "it has been read once, and a rate needs two readings";

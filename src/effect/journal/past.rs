@@ -77,7 +77,7 @@ pub(in crate::effect) fn read(path: PathBuf, named: PinOwner) -> io::Result<Past
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(&path)?;
     let found = file.metadata()?;
     if !found.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
     }
     if let Some(doubt) = trust::doubt(&found) {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, format!("it {doubt}")));

@@ -8,7 +8,7 @@ use std::os::unix::fs::symlink;
 
 /// A vnettop pins these and is killed: its journal stays, its process is gone.
 fn killed_after(fake: &Fake, dir: &TempDir, requests: &[PinRequest]) {
-    hand(fake, dir).pin(requests);
+    controller(fake, dir).pin(requests);
     kill_vnettop(fake);
 }
 
@@ -65,7 +65,7 @@ fn a_kill_at_any_byte_of_the_journal_can_be_undone() {
 #[test]
 fn a_vnettop_that_still_runs_keeps_its_pins() {
     let (fake, dir) = (Fake::new(), temporary());
-    hand(&fake, &dir).pin(&[request(101, "4")]);
+    controller(&fake, &dir).pin(&[request(101, "4")]);
     assert_eq!(undone(&fake, &dir), format!("vnettop {} still runs: press U there\n", std::process::id()));
     assert_eq!((fake.mask(101), journals_in(dir.path()).len()), ("4".to_owned(), 1), "nothing was touched");
     fake.change(std::process::id(), |vnettop| vnettop.start = 99);
@@ -97,7 +97,7 @@ fn a_thread_that_a_running_vnettop_holds_is_left_to_it() {
     let (fake, dir) = (Fake::new(), temporary());
     killed_after(&fake, &dir, &[request(101, "4")]);
     fake.add(std::process::id(), 78);
-    let mut running = hand(&fake, &dir);
+    let mut running = controller(&fake, &dir);
     running.pin(&[request(101, "5")]);
     let told = undone(&fake, &dir);
     assert!(told.contains("press U there, then vnettop undo again"), "it says what to do: {told}");
@@ -206,7 +206,7 @@ fn a_directory_that_others_may_write_to_is_not_obeyed() {
     let told = undone(&fake, &dir);
     assert!(told.contains("is writable by others (mode 777)") && told.contains("nothing was restored"), "{told}");
     assert_eq!(fake.mask(101), "4", "nothing was set");
-    let told = said(&hand(&fake, &dir).pin(&[request(102, "5")]));
+    let told = said(&controller(&fake, &dir).pin(&[request(102, "5")]));
     assert!(
         told.contains("nothing was pinned") && told.contains("XDG_STATE_HOME to a directory of your own"),
         "{told}"
@@ -235,7 +235,7 @@ fn a_fifo_in_the_place_of_the_directory_or_of_a_journal_is_not_waited_for() {
     fs::create_dir(&state).expect("writable");
     fifo(&state.join("pins-1-1.jsonl"));
     let told = said(&undo(&mut fake.clone(), &state));
-    assert!(told.contains("it is no regular file"), "{told}");
+    assert!(told.contains("it is not a regular file"), "{told}");
 }
 
 #[test]
@@ -254,8 +254,8 @@ fn a_leftover_of_the_same_name_is_not_written_to() {
     let (fake, dir) = (Fake::new(), temporary());
     let name = dir.path().join(format!("pins-{}-77.jsonl", std::process::id()));
     symlink(dir.path().join("target"), &name).expect("a link in the way");
-    let mut hand = hand(&fake, &dir);
+    let mut controller = controller(&fake, &dir);
     fake.0.borrow_mut().dir = None;
-    assert!(said(&hand.pin(&[request(101, "4")])).contains("1 of 1 pinned"), "another name is taken");
+    assert!(said(&controller.pin(&[request(101, "4")])).contains("1 of 1 pinned"), "another name is taken");
     assert!(!dir.path().join("target").exists(), "the link was not followed");
 }

@@ -32,9 +32,9 @@ fn undone(fake: &Fake, dir: &TempDir) -> String {
 #[test]
 fn what_another_vnettop_pinned_is_left_to_it_and_the_rest_is_pinned() {
     let (fake, dir) = (Fake::new(), temporary());
-    hand(&fake, &dir).pin(&[request(101, "4"), request(102, "5")]);
+    controller(&fake, &dir).pin(&[request(101, "4"), request(102, "5")]);
     by_another(&fake, &dir);
-    let mut second = hand(&fake, &dir);
+    let mut second = controller(&fake, &dir);
     let outcome = second.pin(&[request(101, "1"), request(102, "2"), request(103, "3")]);
     assert_eq!(
         said(&outcome),
@@ -52,23 +52,23 @@ fn what_another_vnettop_pinned_is_left_to_it_and_the_rest_is_pinned() {
 #[test]
 fn what_another_vnettop_has_put_back_is_free() {
     let (fake, dir) = (Fake::new(), temporary());
-    let mut first = hand(&fake, &dir);
+    let mut first = controller(&fake, &dir);
     first.pin(&[request(101, "4"), request(102, "5")]);
     fake.end(102);
     let journal = by_another(&fake, &dir);
     fake.change(101, |thread| thread.mask = cores("0-7"));
     let restored = r#"{"op":"restored","pid":100,"tid":101,"start":5000}"#;
     fs::write(&journal, fs::read_to_string(&journal).expect("a journal") + restored + "\n").expect("written");
-    let told = said(&hand(&fake, &dir).pin(&[request(101, "1")]));
+    let told = said(&controller(&fake, &dir).pin(&[request(101, "1")]));
     assert!(told.contains("iperf3 server 101 is pinned to core 1 (before: 0-7)"), "{told}");
 }
 
 #[test]
 fn a_comparison_pins_all_its_threads_or_none() {
     let (fake, dir) = (Fake::new(), temporary());
-    hand(&fake, &dir).pin(&[request(101, "4")]);
+    controller(&fake, &dir).pin(&[request(101, "4")]);
     by_another(&fake, &dir);
-    let mut comparing = hand(&fake, &dir).comparing();
+    let mut comparing = controller(&fake, &dir).comparing();
     let sentence = "another vnettop (pid 4711) has pinned iperf3 server 101: press U there, then try again";
     let ids = [101, 103].map(|tid| request(tid, "1").thread);
     assert_eq!(comparing.taken(ids.into_iter()).as_deref(), Some(sentence), "it can be told before anything is pinned");
@@ -81,12 +81,12 @@ fn a_comparison_pins_all_its_threads_or_none() {
 #[test]
 fn threads_of_a_comparison_stay_its_own_while_they_are_not_pinned() {
     let (fake, dir) = (Fake::new(), temporary());
-    let mut comparing = hand(&fake, &dir).comparing();
+    let mut comparing = controller(&fake, &dir).comparing();
     comparing.pin(&[request(101, "4")]);
     comparing.restore();
     assert_eq!(journals_in(dir.path()).len(), 1, "in an unpinned stretch its journal says that it compares");
     let journal = by_another(&fake, &dir);
-    let told = said(&hand(&fake, &dir).pin(&[request(101, "1")]));
+    let told = said(&controller(&fake, &dir).pin(&[request(101, "1")]));
     let expected = "another vnettop (pid 4711) compares pins of iperf3 server 101: wait until its comparison is \
                     over, then try again";
     assert!(told.contains(expected), "{told}");
@@ -101,7 +101,7 @@ fn threads_of_a_comparison_stay_its_own_while_they_are_not_pinned() {
 #[test]
 fn a_comparison_that_has_ended_leaves_no_journal() {
     let (fake, dir) = (Fake::new(), temporary());
-    let mut comparing = hand(&fake, &dir).comparing();
+    let mut comparing = controller(&fake, &dir).comparing();
     for _ in 0..3 {
         comparing.pin(&[request(101, "4")]);
         comparing.restore();
@@ -115,7 +115,7 @@ fn a_journal_of_a_running_vnettop_that_cannot_be_read_forbids_to_pin() {
     let (fake, dir) = (Fake::new(), temporary());
     fake.add(OTHER, 99);
     fs::create_dir(dir.path().join("pins-4711-99.jsonl")).expect("unreadable as a file");
-    let outcome = hand(&fake, &dir).pin(&[request(101, "1")]);
+    let outcome = controller(&fake, &dir).pin(&[request(101, "1")]);
     let told = said(&outcome);
     assert!(
         told.starts_with("! nothing was pinned: what another vnettop (pid 4711) has pinned is not known: "),
@@ -128,17 +128,21 @@ fn a_journal_of_a_running_vnettop_that_cannot_be_read_forbids_to_pin() {
 fn a_mask_that_is_there_already_is_no_pin() {
     let (fake, dir) = (Fake::new(), temporary());
     fake.change(101, |thread| thread.mask = cores("4"));
-    let mut hand = hand(&fake, &dir);
-    let outcome = hand.pin(&[request(101, "4")]);
+    let mut controller = controller(&fake, &dir);
+    let outcome = controller.pin(&[request(101, "4")]);
     assert_eq!(
         said(&outcome),
         "iperf3 server 101 is on core 4 already, nothing to pin\n0 of 1 pinned, 1 as before vnettop\n"
     );
-    assert_eq!((hand.pins(), journals_in(dir.path())), (0, Vec::new()), "nothing to put back, and no journal of it");
-    hand.pin(&[request(102, "5")]);
-    let told = said(&hand.pin(&[request(102, "0-7")]));
+    assert_eq!(
+        (controller.pins(), journals_in(dir.path())),
+        (0, Vec::new()),
+        "nothing to put back, and no journal of it"
+    );
+    controller.pin(&[request(102, "5")]);
+    let told = said(&controller.pin(&[request(102, "0-7")]));
     assert!(told.starts_with("iperf3 server 102 is back on cores 0-7\n"), "to ask for the old mask is to undo: {told}");
-    assert_eq!((hand.pins(), journals_in(dir.path())), (0, Vec::new()), "so nothing is left to undo");
+    assert_eq!((controller.pins(), journals_in(dir.path())), (0, Vec::new()), "so nothing is left to undo");
 }
 
 #[test]
@@ -146,7 +150,7 @@ fn undo_of_many_goes_back_to_the_mask_from_before_all_of_them() {
     let (fake, dir) = (Fake::new(), temporary());
     // By the names of their journals the newest comes first.
     for (pid, core) in [(903, "4"), (902, "5"), (901, "6")] {
-        hand(&fake, &dir).pin(&[request(101, core), request(102, core)]);
+        controller(&fake, &dir).pin(&[request(101, core), request(102, core)]);
         by(&fake, &dir, pid);
         fake.end(pid);
     }
@@ -165,7 +169,7 @@ fn undo_of_many_goes_back_to_what_someone_else_set_between_them() {
     let (fake, dir) = (Fake::new(), temporary());
     for (pid, own, core) in [(903, "0-7", "4"), (902, "2-3", "5"), (901, "5", "6")] {
         fake.change(101, |thread| thread.mask = cores(own));
-        hand(&fake, &dir).pin(&[request(101, core)]);
+        controller(&fake, &dir).pin(&[request(101, core)]);
         by(&fake, &dir, pid);
         fake.end(pid);
     }
@@ -176,7 +180,7 @@ fn undo_of_many_goes_back_to_what_someone_else_set_between_them() {
 #[test]
 fn a_line_that_left_a_mask_as_it_was_is_no_pin() {
     let (fake, dir) = (Fake::new(), temporary());
-    hand(&fake, &dir).pin(&[request(101, "4")]);
+    controller(&fake, &dir).pin(&[request(101, "4")]);
     let journal = by_another(&fake, &dir);
     let text = fs::read_to_string(&journal).expect("a journal").replace(r#""old":"0-7""#, r#""old":"4""#);
     fs::write(&journal, text).expect("written");

@@ -8,41 +8,41 @@ use std::os::unix::fs::PermissionsExt;
 fn pinned_threads_get_their_cores_and_their_exact_masks_back() {
     let (fake, dir) = (Fake::new(), temporary());
     fake.change(102, |thread| thread.mask = cores("2-5"));
-    let mut hand = hand(&fake, &dir);
-    let outcome = hand.pin(&[request(101, "4"), request(102, "5")]);
+    let mut controller = controller(&fake, &dir);
+    let outcome = controller.pin(&[request(101, "4"), request(102, "5")]);
     assert_eq!(
         said(&outcome),
         "iperf3 server 101 is pinned to core 4 (before: 0-7)\niperf3 server 102 is pinned to core 5 (before: 2-5)\n2 \
          of 2 pinned; U undoes it\n"
     );
-    assert_eq!(hand.pins(), 2, "both are in force");
+    assert_eq!(controller.pins(), 2, "both are in force");
     let Event::Pinned { old, asked, got, .. } = &outcome.events[1] else { panic!("a pin is an event") };
     assert_eq!([old, asked, got], [&cores("2-5"), &cores("5"), &cores("5")], "the event holds all three masks");
 
-    let outcome = hand.restore();
+    let outcome = controller.restore();
     assert_eq!(said(&outcome), "iperf3 server 102 is back on cores 2-5\niperf3 server 101 is back on cores 0-7\n");
     assert_eq!((fake.mask(101), fake.mask(102)), ("0-7".to_owned(), "2-5".to_owned()), "the masks are the old ones");
     assert_eq!(outcome.events.len(), 2, "each restored mask is an event");
-    assert_eq!(hand.pins(), 0, "none is left");
+    assert_eq!(controller.pins(), 0, "none is left");
     assert_eq!(journals_in(dir.path()), Vec::<PathBuf>::new(), "a journal with nothing in force is removed");
-    assert_eq!(said(&hand.restore()), "nothing to undo: this vnettop has pinned nothing\n");
+    assert_eq!(said(&controller.restore()), "nothing to undo: this vnettop has pinned nothing\n");
 }
 
 #[test]
 fn a_second_pin_keeps_the_first_old_mask() {
     let (fake, dir) = (Fake::new(), temporary());
-    let mut hand = hand(&fake, &dir);
-    hand.pin(&[request(101, "4")]);
-    hand.pin(&[request(101, "5")]);
-    assert_eq!((hand.pins(), fake.mask(101)), (1, "5".to_owned()), "the newer pin is in force");
-    hand.restore();
+    let mut controller = controller(&fake, &dir);
+    controller.pin(&[request(101, "4")]);
+    controller.pin(&[request(101, "5")]);
+    assert_eq!((controller.pins(), fake.mask(101)), (1, "5".to_owned()), "the newer pin is in force");
+    controller.restore();
     assert_eq!(fake.mask(101), "0-7", "undo goes back to the mask from before vnettop, not to the first pin");
 }
 
 #[test]
 fn a_mask_that_someone_else_set_between_two_pins_is_the_one_to_go_back_to() {
     let (fake, dir) = (Fake::new(), temporary());
-    let mut first = hand(&fake, &dir);
+    let mut first = controller(&fake, &dir);
     first.pin(&[request(101, "4")]);
     fake.change(101, |thread| thread.mask = cores("2-3"));
     first.pin(&[request(101, "5")]);
@@ -55,7 +55,7 @@ fn a_mask_that_someone_else_set_between_two_pins_is_the_one_to_go_back_to() {
 fn a_mask_that_the_cpuset_shrinks_is_told() {
     let (fake, dir) = (Fake::new(), temporary());
     fake.change(101, |thread| (thread.mask, thread.cpuset) = (cores("0"), cores("0")));
-    let outcome = hand(&fake, &dir).pin(&[request(101, "0-1")]);
+    let outcome = controller(&fake, &dir).pin(&[request(101, "0-1")]);
     assert_eq!(
         said(&outcome),
         "! iperf3 server 101: asked for 0-1, the kernel gave 0: the cpuset of its cgroup allows no more, or the rest is offline\n\
@@ -67,8 +67,8 @@ fn a_mask_that_the_cpuset_shrinks_is_told() {
 fn what_the_kernel_refuses_has_its_sentence_and_the_others_stay_pinned() {
     let (fake, dir) = (Fake::new(), temporary());
     fake.change(102, |thread| thread.refuses = Some(libc::EPERM));
-    let mut hand = hand(&fake, &dir);
-    let outcome = hand.pin(&[request(101, "4"), request(102, "5"), request(103, "9")]);
+    let mut controller = controller(&fake, &dir);
+    let outcome = controller.pin(&[request(101, "4"), request(102, "5"), request(103, "9")]);
     assert_eq!(
         said(&outcome),
         "iperf3 server 101 is pinned to core 4 (before: 0-7)\n\
@@ -76,8 +76,8 @@ fn what_the_kernel_refuses_has_its_sentence_and_the_others_stay_pinned() {
          ! iperf3 server 103 was not pinned: core 9 is offline or not allowed for it; its mask allows cores 0-7\n\
          ! 1 of 3 pinned; U undoes it\n"
     );
-    assert_eq!((hand.pins(), outcome.events.len()), (1, 1), "only what succeeded is in force");
-    assert_eq!(said(&hand.restore()), "iperf3 server 101 is back on cores 0-7\n");
+    assert_eq!((controller.pins(), outcome.events.len()), (1, 1), "only what succeeded is in force");
+    assert_eq!(said(&controller.restore()), "iperf3 server 101 is back on cores 0-7\n");
 }
 
 #[test]
@@ -86,8 +86,8 @@ fn a_thread_that_ended_is_never_pinned_not_even_under_its_reused_number() {
     fake.end(101);
     fake.change(102, |thread| thread.start = 6000);
     fake.change(103, |thread| thread.twist = Some(Twist::Ends));
-    let mut hand = hand(&fake, &dir);
-    let outcome = hand.pin(&[request(101, "1"), request(102, "2"), request(103, "3")]);
+    let mut controller = controller(&fake, &dir);
+    let outcome = controller.pin(&[request(101, "1"), request(102, "2"), request(103, "3")]);
     assert_eq!(
         said(&outcome),
         "! iperf3 server 101 exited before it could be pinned\n\
@@ -103,7 +103,7 @@ fn a_thread_that_ended_is_never_pinned_not_even_under_its_reused_number() {
 fn a_number_that_changes_hands_in_the_very_moment_is_told() {
     let (fake, dir) = (Fake::new(), temporary());
     fake.change(101, |thread| thread.twist = Some(Twist::IsReused));
-    let outcome = hand(&fake, &dir).pin(&[request(101, "1")]);
+    let outcome = controller(&fake, &dir).pin(&[request(101, "1")]);
     assert_eq!(
         said(&outcome),
         "! iperf3 server 101 exited while its mask was set and another thread took its number: \
@@ -115,7 +115,7 @@ fn a_number_that_changes_hands_in_the_very_moment_is_told() {
 fn a_mask_set_by_someone_else_in_the_very_moment_is_told() {
     let (fake, dir) = (Fake::new(), temporary());
     fake.change(101, |thread| thread.twist = Some(Twist::SomeoneSets(6)));
-    let outcome = hand(&fake, &dir).pin(&[request(101, "1")]);
+    let outcome = controller(&fake, &dir).pin(&[request(101, "1")]);
     let told =
         "! iperf3 server 101: asked for 1, but it has 6: another program set its mask at the same moment; pin again\n";
     assert!(said(&outcome).starts_with(told), "what was read back is told: {}", said(&outcome));
@@ -125,23 +125,23 @@ fn a_mask_set_by_someone_else_in_the_very_moment_is_told() {
 fn a_mask_that_cannot_be_read_back_can_still_be_put_back() {
     let (fake, dir) = (Fake::new(), temporary());
     fake.change(101, |thread| thread.twist = Some(Twist::HidesItsMask));
-    let mut hand = hand(&fake, &dir);
-    let outcome = hand.pin(&[request(101, "1")]);
+    let mut controller = controller(&fake, &dir);
+    let outcome = controller.pin(&[request(101, "1")]);
     assert!(said(&outcome).contains("cannot be read back"), "it is told: {}", said(&outcome));
     fake.change(101, |thread| thread.twist = None);
-    hand.restore();
+    controller.restore();
     assert_eq!(fake.mask(101), "0-7", "what may have been set is undone");
 }
 
 #[test]
 fn a_mask_that_someone_else_set_since_is_left_alone() {
     let (fake, dir) = (Fake::new(), temporary());
-    let mut hand = hand(&fake, &dir);
-    hand.pin(&[request(101, "4"), request(102, "5"), request(103, "6")]);
+    let mut controller = controller(&fake, &dir);
+    controller.pin(&[request(101, "4"), request(102, "5"), request(103, "6")]);
     fake.change(101, |thread| thread.mask = cores("2"));
     fake.change(102, |thread| thread.mask = cores("0-7"));
     fake.end(103);
-    let outcome = hand.restore();
+    let outcome = controller.restore();
     assert_eq!(
         said(&outcome),
         "iperf3 server 103 has exited, nothing to undo\n\
@@ -150,23 +150,23 @@ fn a_mask_that_someone_else_set_since_is_left_alone() {
          taskset -cp 0-7 101 restores what it had before vnettop\n"
     );
     assert_eq!(fake.mask(101), "2", "the other's mask stands");
-    assert_eq!(hand.pins(), 1, "a pin that was not put back is still known");
+    assert_eq!(controller.pins(), 1, "a pin that was not put back is still known");
 }
 
 #[test]
 fn an_old_mask_that_is_no_longer_allowed_is_told() {
     let (fake, dir) = (Fake::new(), temporary());
-    let mut hand = hand(&fake, &dir);
+    let mut controller = controller(&fake, &dir);
     fake.change(102, |thread| thread.mask = cores("6-7"));
-    hand.pin(&[request(101, "1"), request(102, "2")]);
+    controller.pin(&[request(101, "1"), request(102, "2")]);
     fake.change(101, |thread| thread.cpuset = cores("0-3"));
     fake.change(102, |thread| thread.cpuset = cores("0-3"));
     assert_eq!(
-        said(&hand.restore()),
+        said(&controller.restore()),
         "! iperf3 server 102 keeps its pin: its old cores 6-7 are all offline or not allowed for it now\n\
          ! iperf3 server 101: asked for 0-7, the kernel gave 0-3: the cpuset of its cgroup allows no more, or the rest is offline\n"
     );
-    assert_eq!(hand.pins(), 1, "the one that could not be put back is still held");
+    assert_eq!(controller.pins(), 1, "the one that could not be put back is still held");
 }
 
 #[test]
@@ -174,22 +174,22 @@ fn without_a_journal_nothing_is_pinned() {
     let (fake, dir) = (Fake::new(), temporary());
     let file = dir.path().join("state");
     std::fs::write(&file, "").expect("a file in the way");
-    let mut hand = Hand::new(Box::new(fake.clone()), Ok(file.join("vnettop")), false);
-    let told = said(&hand.pin(&[request(101, "4")]));
+    let mut controller = PinController::new(Box::new(fake.clone()), Ok(file.join("vnettop")), false);
+    let told = said(&controller.pin(&[request(101, "4")]));
     assert!(told.starts_with("! nothing was pinned, because the journal that undoes it cannot be written: "), "{told}");
     assert!(told.contains("set XDG_STATE_HOME to a directory that you can write"), "it says what to do: {told}");
-    assert_eq!((hand.pins(), fake.set().len()), (0, 0), "nothing was touched");
+    assert_eq!((controller.pins(), fake.set().len()), (0, 0), "nothing was touched");
 
     let homeless = super::super::journal_dir(|_| None);
-    let told = said(&Hand::new(Box::new(fake.clone()), homeless, false).pin(&[request(101, "4")]));
+    let told = said(&PinController::new(Box::new(fake.clone()), homeless, false).pin(&[request(101, "4")]));
     assert!(told.contains("neither XDG_STATE_HOME nor HOME is set"), "also where there is no home: {told}");
 }
 
 #[test]
 fn readonly_changes_nothing() {
     let (fake, dir) = (Fake::new(), temporary());
-    let mut hand = Hand::new(Box::new(fake.clone()), Ok(dir.path().to_owned()), true);
-    for outcome in [hand.pin(&[request(101, "4")]), hand.restore()] {
+    let mut controller = PinController::new(Box::new(fake.clone()), Ok(dir.path().to_owned()), true);
+    for outcome in [controller.pin(&[request(101, "4")]), controller.restore()] {
         let told = "! nothing was changed: vnettop runs with --readonly; start it without to pin or restore\n";
         assert_eq!(said(&outcome), told);
     }
@@ -199,7 +199,7 @@ fn readonly_changes_nothing() {
 #[test]
 fn an_empty_choice_of_cores_is_refused() {
     let (fake, dir) = (Fake::new(), temporary());
-    let outcome = hand(&fake, &dir).pin(&[request(101, "")]);
+    let outcome = controller(&fake, &dir).pin(&[request(101, "")]);
     assert_eq!(said(&outcome), "! iperf3 server 101 was not pinned: no core was chosen for it\n! 0 of 1 pinned\n");
 }
 
@@ -207,7 +207,7 @@ fn an_empty_choice_of_cores_is_refused() {
 fn the_journal_is_private() {
     let (fake, dir) = (Fake::new(), temporary());
     let state = dir.path().join("a/vnettop");
-    Hand::new(Box::new(fake), Ok(state.clone()), false).pin(&[request(101, "4")]);
+    PinController::new(Box::new(fake), Ok(state.clone()), false).pin(&[request(101, "4")]);
     let mode = |path: &std::path::Path| std::fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
     assert_eq!(mode(&state), 0o700, "the directory is the user's alone");
     assert_eq!(mode(&journals_in(&state)[0]), 0o600, "the file too");

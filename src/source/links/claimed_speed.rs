@@ -25,7 +25,7 @@ const COMPACT_BITSETS: u32 = 1;
 
 /// A driver's word on a link's speed, Mb/s.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct DriverSpeed {
+pub(super) struct ClaimedSpeed {
     pub ifindex: Ifindex,
     pub mbps: Option<u32>,
 }
@@ -57,7 +57,7 @@ impl<W: Wire> Claims<W> {
     }
 
     /// Every link whose driver says something. An error ends it early: what was heard until then stands.
-    pub fn dump(&mut self, buffer: &mut Vec<u8>, mut each: impl FnMut(DriverSpeed)) -> Result<(), SourceError> {
+    pub fn dump(&mut self, buffer: &mut Vec<u8>, mut each: impl FnMut(ClaimedSpeed)) -> Result<(), SourceError> {
         let heard = self.dialogue.dump(&mut self.everyone, buffer, "dump link speeds", |message, _| {
             if let Some(claim) = claim(message, LINKMODES_GET) {
                 each(claim);
@@ -74,7 +74,7 @@ impl<W: Wire> Claims<W> {
     }
 
     /// Hands over what was set since the last call; true if any claim may have changed.
-    pub fn announced(&self, buffer: &mut [u8], mut each: impl FnMut(DriverSpeed)) -> bool {
+    pub fn announced(&self, buffer: &mut [u8], mut each: impl FnMut(ClaimedSpeed)) -> bool {
         let mut stale = false;
         loop {
             match self.monitor.receive(buffer) {
@@ -104,11 +104,11 @@ fn request(family: u16, ifindex: Option<Ifindex>) -> Request {
 }
 
 /// The claim in a reply or a notification of that command.
-pub(super) fn claim(message: &Message<'_>, command: u8) -> Option<DriverSpeed> {
+pub(super) fn claim(message: &Message<'_>, command: u8) -> Option<ClaimedSpeed> {
     let (fixed, body) = message.body.split_at_checked(FIXED)?;
     let header = attribute(body, HEADER).filter(|_| fixed[0] == command)?;
     let ifindex = Ifindex(u32_at(attribute(header, DEV_INDEX)?, 0)?);
-    Some(DriverSpeed { ifindex, mbps: attribute(body, SPEED).and_then(|value| known(u32_at(value, 0)?)) })
+    Some(ClaimedSpeed { ifindex, mbps: attribute(body, SPEED).and_then(|value| known(u32_at(value, 0)?)) })
 }
 
 /// The values for which `ethtool` prints "Unknown!".

@@ -5,7 +5,7 @@ use crate::sample::{EndName, Holder, Ifindex, LinkKey, Proto};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
-/// An Ethernet address.
+/// A MAC address.
 pub(super) type Mac = [u8; 6];
 
 /// A packet as it is at one place of its way; NAT makes it another.
@@ -157,7 +157,7 @@ pub(super) trait Lookups {
     /// # Errors
     /// One clause that says why there is none.
     fn route_by(&mut self, netns: u64, packet: &Packet, by: Ifindex) -> Result<RouteResult, String>;
-    /// The Ethernet address of a neighbour on a link.
+    /// The MAC address of a neighbour on a link.
     fn neighbour(&mut self, link: LinkKey, ip: IpAddr) -> Option<Mac>;
     /// More of a link.
     fn detail(&mut self, link: LinkKey) -> Detail;

@@ -154,7 +154,7 @@ fn where_nothing_is_known_the_sentence_says_so() {
     said(&net.walked(1, "203.0.113.1:1"), "no route");
     let eth0 = net.named(1, "eth0");
     net.route(1, "198.18.0.77", eth0, None);
-    said(&net.walked(1, "198.18.0.77:1"), "Ethernet address is not known");
+    said(&net.walked(1, "198.18.0.77:1"), "MAC address is not known");
     net.facts(eth0).peer = None;
     said(&net.walked(1, "198.18.0.2:1"), "the other end of eth0 is in a namespace that is not visible");
     let tun = net.link(1, "tun0", "tun");

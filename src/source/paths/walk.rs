@@ -45,7 +45,7 @@ pub(super) struct Way {
 enum At {
     /// A namespace routes it: its own, or what came in through a link.
     Route { netns: u64, from: Option<LinkKey> },
-    /// A link has been given it to send, to that Ethernet address.
+    /// A link has been given it to send, to that MAC address.
     Send { link: LinkKey, mac: Option<Mac> },
     /// A link has received it.
     Receive { link: LinkKey, mac: Option<Mac> },

@@ -1,4 +1,4 @@
-//! `RTM_GETLINK` of one link: its Ethernet address and the configuration of what it is, which the facts leave out.
+//! `RTM_GETLINK` of one link: its MAC address and the configuration of what it is, which the facts leave out.
 
 use crate::sample::Ifindex;
 use crate::source::netlink::message::{Message, Request, attribute, i32_at, text, u16_at, u32_at};

@@ -1,4 +1,4 @@
-//! `RTM_GETNEIGH`: the Ethernet address of a neighbour, and the forwarding tables of bridges and of vxlan
+//! `RTM_GETNEIGH`: the MAC address of a neighbour, and the forwarding tables of bridges and of vxlan
 //! (`AF_BRIDGE`). Single entries can be asked for from Linux 5.0; before it there are only lists.
 
 use super::route::{address, family, octets};

@@ -1,4 +1,4 @@
-//! A network made by hand: links, addresses, routes, tables. Every link has an Ethernet address of its own.
+//! A network made by hand: links, addresses, routes, tables. Every link has a MAC address of its own.
 
 use crate::sample::{
     EndName, FlowPath, Holder, Hop, HopWay, Ifindex, Kind, LinkFacts, LinkKey, OvsBridge, OvsPort, OvsSwitch, PeerRef,
@@ -26,7 +26,7 @@ pub(super) struct Net {
     /// The same by the link that it came in through.
     pub ins: HashMap<(u64, Ifindex, IpAddr), RouteResult>,
     owners: HashMap<IpAddr, LinkKey>,
-    /// Addresses whose Ethernet address the kernel does not know.
+    /// Addresses whose MAC address the kernel does not know.
     pub unasked: HashSet<IpAddr>,
     pub fdb: HashMap<(LinkKey, Mac), Ifindex>,
     pub remotes: HashMap<(LinkKey, Mac), IpAddr>,

@@ -94,10 +94,7 @@ fn over_the_tunnel_that_leads_to_the_right_switch() {
     };
     assert_eq!(unasked("netdev"), userspace, "nor the kernel's neighbours: ovs-vswitchd asks by itself");
     let told = unasked("system");
-    assert!(
-        told.ends_with("the destination's Ethernet address is not known, so neither is the port of br-up"),
-        "{told}"
-    );
+    assert!(told.ends_with("the destination's MAC address is not known, so neither is the port of br-up"), "{told}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ impl<L: Lookups> Walk<'_, L> {
     /// A bridge sends what its own namespace gave it; that counted as sent when it was given.
     pub(super) fn forward(&mut self, bridge: &LinkFacts, mac: Option<Mac>) -> Result<At, String> {
         match self.port_for(bridge, mac, None)? {
-            Bridged::Here => Err(format!("{} has the destination's Ethernet address itself", bridge.name)),
+            Bridged::Here => Err(format!("{} has the destination's MAC address itself", bridge.name)),
             Bridged::Port(port) => self.out_of(bridge.beside(port), mac),
         }
     }
@@ -39,9 +39,8 @@ impl<L: Lookups> Walk<'_, L> {
     /// Where a bridge has the destination: as it has learnt, or else the port behind which that address is.
     fn port_for(&mut self, bridge: &LinkFacts, mac: Option<Mac>, came_by: Option<LinkKey>) -> Result<Bridged, String> {
         let name = &bridge.name;
-        let mac = mac.ok_or_else(|| {
-            format!("the destination's Ethernet address is not known, so neither is the port of {name}")
-        })?;
+        let mac =
+            mac.ok_or_else(|| format!("the destination's MAC address is not known, so neither is the port of {name}"))?;
         if let Some(bridged) = self.lookups.bridged(bridge.key(), mac) {
             return Ok(bridged);
         }

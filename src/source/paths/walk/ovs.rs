@@ -1,4 +1,4 @@
-//! Through Open vSwitch, which tells nobody where it forwards: the port behind which the destination's Ethernet address
+//! Through Open vSwitch, which tells nobody where it forwards: the port behind which the destination's MAC address
 //! is seen. Patch ports lead to another bridge, tunnels to another switch.
 
 use super::tunnel::{Far, same_kind};
@@ -19,7 +19,7 @@ impl<'a, L: Lookups> Walk<'a, L> {
     pub(super) fn switch(&mut self, from: SwitchPort<'a>, mac: Option<Mac>) -> Result<At, String> {
         let name = &from.bridge.name;
         let Some(mac) = mac.or_else(|| self.unasked(from)) else {
-            return Err(format!("the destination's Ethernet address is not known, so neither is the port of {name}"));
+            return Err(format!("the destination's MAC address is not known, so neither is the port of {name}"));
         };
         let to = self.exit_or_tunnel(from, mac);
         let to = to.ok_or_else(|| format!("the port of {name} that leads to the destination is not known"))?;

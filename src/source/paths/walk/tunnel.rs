@@ -43,7 +43,7 @@ impl<L: Lookups> Walk<'_, L> {
         let tunnel = detail.tunnel.ok_or_else(|| format!("the configuration of {name} cannot be read"))?;
         let learnt = mac.and_then(|mac| self.lookups.remote(link.key(), mac));
         let remote = learnt.or(tunnel.remote).filter(|remote| !remote.is_unspecified());
-        let remote = remote.ok_or_else(|| format!("{name} has no far end for the destination's Ethernet address"))?;
+        let remote = remote.ok_or_else(|| format!("{name} has no far end for the destination's MAC address"))?;
         if remote.is_multicast() {
             return Err(format!("{name} asks the group {remote} for the destination, whose far end it has not learnt"));
         }
