@@ -383,9 +383,9 @@ impl App {
         ui::text(&buffer)
     }
 
-    /// Puts masks back if that was asked for, closes the recording.
+    /// Puts masks back if that was asked for, else says which stay; closes the recording.
     fn close(mut self) -> Result<Outcome, AppError> {
-        let outcome = if self.restore_on_exit { self.controller.restore() } else { Outcome::default() };
+        let outcome = if self.restore_on_exit { self.controller.restore() } else { self.controller.staying() };
         for event in &outcome.events {
             self.stream.record(&Item::Event(event.clone()))?;
         }

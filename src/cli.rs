@@ -13,7 +13,7 @@ use run::{CardArguments, RunArguments};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-use values::{Speed, keys, netns, pair, place, seconds, size, speed, watch};
+use values::{Speed, count, keys, netns, pair, place, seconds, size, speed, watch};
 
 /// What the user asked for.
 #[derive(Debug, Clone)]
@@ -168,7 +168,7 @@ enum CliCommand {
     Replay(ReplayArguments),
     /// What works here and what is missing, with the command to fix it; exit code 1 where vnettop cannot work
     Doctor,
-    /// Restore CPU affinities left behind by a vnettop that crashed or was killed
+    /// Restore CPU affinities that a closed or killed vnettop has left pinned
     Undo,
     /// Print the settings in force as TOML, with where each comes from: a file, an option, or the default
     Config,
@@ -202,10 +202,10 @@ struct PaceArguments {
 #[allow(clippy::struct_excessive_bools, reason = "one for each switch")]
 struct Options {
     /// Time between samples, fractions allowed [default: 0.5 on the screen, 0.1 in a run, 1 otherwise]
-    #[arg(short = 'd', long = "delay", value_name = "SECONDS", value_parser = seconds, global = true)]
+    #[arg(short = 'd', long = "delay", value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true, global = true)]
     delay: Option<Duration>,
     /// Show N intervals, then exit
-    #[arg(short = 'n', long = "count", value_name = "N", value_parser = clap::value_parser!(u64).range(1..), global = true)]
+    #[arg(short = 'n', long = "count", value_name = "N", value_parser = count, allow_negative_numbers = true, global = true)]
     count: Option<u64>,
     /// Threads to watch: a command name or a pid; repeatable [default: iperf3 and iperf]
     #[arg(long, value_name = "NAME|PID", value_parser = watch, global = true)]
@@ -365,7 +365,7 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> 
     };
     let has_pace = options.pace.speed.is_some() || options.pace.at.is_some();
     let origin = match (arguments.command, options.replay) {
-        (Some(_), Some(_)) => return Err(CliError::Usage("--replay cannot be combined with a command".to_owned())),
+        (Some(_), Some(_)) => return Err(CliError::Usage("--replay cannot be combined with a command: vnettop replay FILE".to_owned())),
         (None, Some(file)) => replayed(Some(file), options.pace),
         (_, None) if has_pace => {
             let sentence = "--speed and --at need a recording: vnettop replay FILE --speed 10 --at 1:30";
@@ -451,6 +451,10 @@ mod tests {
             ("--speed 2", "vnettop replay FILE --speed 10"),
             ("replay --at 1:99", "as in 90, 1:30 or 1:02:03"),
             ("demo --at 1", "--at"),
+            ("-n 0", "at least 1"),
+            ("-d -1", "between 0.01 and 3600"),
+            ("run --max-cv -1 -- true", "give a share"),
+            ("run --max-drops x -- true", "give a number of packets"),
         ] {
             assert!(said(line).contains(words), "'{line}': {}", said(line));
         }

@@ -1,5 +1,6 @@
 //! The arguments of `vnettop run` and `vnettop card`.
 
+use super::values::packets;
 use super::{CliCommand, CliError, Face, Options};
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
@@ -124,16 +125,16 @@ pub(super) struct RunArguments {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: u32,
     /// With --pin compare and one run: length of each unpinned and pinned phase; a verdict needs four of each
-    #[arg(long = "phase", alias = "stretch", value_name = "SECONDS", default_value = "2", value_parser = stretch)]
+    #[arg(long = "phase", alias = "stretch", value_name = "SECONDS", default_value = "2", value_parser = stretch, allow_negative_numbers = true)]
     stretch: Duration,
     /// Left out at the start of the traffic and of each phase [default: a fifth of --phase, at most 2]
-    #[arg(long, value_name = "SECONDS", value_parser = settle)]
+    #[arg(long, value_name = "SECONDS", value_parser = settle, allow_negative_numbers = true)]
     settle: Option<Duration>,
     /// Exit with 3 when the rate's standard deviation is above this share of its mean: 5% or 0.05
-    #[arg(long, value_name = "SHARE", value_parser = share)]
+    #[arg(long, value_name = "SHARE", value_parser = share, allow_negative_numbers = true)]
     max_cv: Option<u64>,
     /// Exit with 3 when more than N packets were dropped on the path during the run
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = packets, allow_negative_numbers = true)]
     max_drops: Option<u64>,
     /// How the card is written: text, markdown or json
     #[arg(long, value_enum, default_value = "text", hide_possible_values = true)]

@@ -18,6 +18,16 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// How many intervals.
+pub(super) fn count(text: &str) -> Result<u64, String> {
+    text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "give a whole number, at least 1".to_owned())
+}
+
+/// How many packets.
+pub(super) fn packets(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "give a number of packets, for example 0".to_owned())
+}
+
 pub(super) fn watch(text: &str) -> Result<String, String> {
     if text.is_empty() || text == "0" { Err("give a command name or a pid".to_owned()) } else { Ok(text.to_owned()) }
 }

@@ -165,6 +165,19 @@ impl PinController {
         outcome
     }
 
+    /// What is to be said at the end where nothing was put back: how many threads stay pinned, and what undoes that.
+    pub fn staying(&mut self) -> Outcome {
+        let mut outcome = Outcome::default();
+        let pinner = self.pinner.as_mut();
+        let is_there = |held: &&ActivePin| pinner.start_of(held.thread).is_ok_and(|start| start == held.thread.start);
+        match self.held.iter().filter(is_there).count() {
+            0 => {}
+            1 => outcome.say("1 thread stays pinned: vnettop undo restores its affinity".to_owned()),
+            more => outcome.say(format!("{more} threads stay pinned: vnettop undo restores their affinities")),
+        }
+        outcome
+    }
+
     /// Puts one mask back; false where it may be tried again.
     fn release(&mut self, held: &ActivePin, outcome: &mut Outcome) -> bool {
         let verdict = put_back::put_back(self.pinner.as_mut(), held, &[held]);

@@ -79,7 +79,7 @@ fn filled(card: &Card, width: u16) -> Vec<Line> {
     lines.push(plain("dip", &dip(before), &dip(after)));
     let others = |side: &CardSide| side.others.map_or_else(|| UNKNOWN.to_owned(), |cores| format!("{cores:.1} cores"));
     lines.push(plain("other work", &others(before), &others(after)));
-    let pieces = format!("{} pieces of {} each", card.pairs(), Seconds(PIECE_NS as f64 / 1e9));
+    let pieces = format!("{} windows of {} each", card.pairs(), Seconds(PIECE_NS as f64 / 1e9));
     lines.push(row("window", &window(before), &window(after), &pieces, Tone::Muted));
     lines.push(Line::new());
     let tone = match card.verdict {

@@ -17,6 +17,10 @@ use std::fmt::Display;
 /// Cells of the name of a figure.
 const NAME: usize = 18;
 
+fn namespace(metrics: &Metrics, netns: u64) -> String {
+    if netns == metrics.netns { "here".to_owned() } else { metrics.space_label(netns) }
+}
+
 /// Every figure of the row, or that it no longer exists.
 pub(super) fn lines(state: &State, row: RowId, width: u16) -> Vec<Line> {
     let Some(metrics) = state.metrics() else { return Vec::new() };
@@ -55,7 +59,7 @@ fn of_link(metrics: &Metrics, link: &LinkMetrics) -> Vec<Line> {
     lines.extend(
         metrics.owner(facts.key()).map(|owner| figure("owner", format_args!("{} by {}", Whose(owner), owner.by))),
     );
-    lines.push(figure("namespace", metrics.space_label(facts.netns)));
+    lines.push(figure("namespace", namespace(metrics, facts.netns)));
     lines.push(figure("number", facts.ifindex.0));
     lines.push(figure("state", facts.state.word()));
     lines.push(figure("nominal speed", claim));
@@ -123,7 +127,7 @@ fn of_thread(metrics: &Metrics, thread: &ThreadMetrics) -> Vec<Line> {
     let own: Vec<_> = homes.0.iter().filter(|home| home.pid == sample.id.pid).collect();
     if let Some(netns) = own.first().and_then(|home| home.own.netns) {
         lines.push(Line::new());
-        lines.push(figure("namespace", metrics.space_label(netns)));
+        lines.push(figure("namespace", namespace(metrics, netns)));
     }
     for home in own {
         let rate = home.flow.bits_per_s.map_or_else(

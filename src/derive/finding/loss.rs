@@ -258,7 +258,7 @@ pub(super) fn retransmitted(scene: &LintScene<'_>) -> Option<Said> {
             percent(share),
             // Where the kernel is asked, it would say where one is lost on this machine.
             if scene.metrics.asks_kernel() {
-                ", or lost on another machine"
+                ", or lost where this machine's kernel does not see it"
             } else {
                 ", or dropped where no counter shows it"
             }

@@ -140,7 +140,16 @@ impl<'a> Full<'a> {
             runner.core == self.core.number && !is_own(runner) && !runner.name.starts_with("ksoftirqd/")
         };
         let share = |runner: &Runner| (runner.cpu_ns as f64 / runner.over_ns.max(1) as f64).min(self.others);
-        scene.runners.iter().filter(is_here).map(|runner| (runner, share(runner))).collect()
+        // The threads of one program are one.
+        let mut programs: Vec<(&Runner, f64)> = Vec::new();
+        for runner in scene.runners.iter().filter(is_here) {
+            match programs.iter_mut().find(|(known, _)| known.pid == runner.pid) {
+                Some((_, all)) => *all = (*all + share(runner)).min(self.others),
+                None => programs.push((runner, share(runner))),
+            }
+        }
+        programs.sort_by(|one, other| other.1.total_cmp(&one.1));
+        programs
     }
 
     fn told(&self, scene: &Scene) -> Limit {

@@ -207,8 +207,8 @@ fn congestion(scene: &Scene) -> Option<Limit> {
             again if again >= LOST_SEGMENTS_PER_S => format!("; {} segments/s retransmitted", rate(again)),
             _ => String::new(),
         };
-        let rtt_ms = rtt / 1e3;
-        let text = format!("congestion window ({name}): {} in each {rtt_ms:.1} ms round trip{again}", bytes(cwnd));
+        let trip = if rtt < 1e3 { format!("{rtt:.0} µs") } else { format!("{:.1} ms", rtt / 1e3) };
+        let text = format!("congestion window ({name}): {} in each {trip} round trip{again}", bytes(cwnd));
         let numbers = vec![("cwnd_bytes", cwnd), ("rtt_us", rtt), ("retransmits_per_s", tcp.retransmits_per_s)];
         Limit { name: Some(name), ..Limit::new(LimitKind::CongestionWindow, text, numbers) }
     })

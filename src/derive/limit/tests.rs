@@ -137,6 +137,8 @@ fn others_are_named_where_a_thread_of_the_test_waits_for_them() {
     let text = "core 0 is full: 50 % sh (pid 7), 50 % iperf3 client (tid 50)";
     let limit = is("a spinner", &beside(0.5, 0.49), LimitKind::Others, text);
     assert_eq!((limit.core, limit.pid, limit.name.as_deref()), (Some(0), Some(7), Some("sh")));
+    let threads = Scene { runners: vec![runner(7, "sh", 0, 0.2), runner(7, "sh", 0, 0.3)], ..beside(0.5, 0.49) };
+    is("two threads of it", &threads, LimitKind::Others, text);
     let unnamed = Scene { runners: Vec::new(), ..beside(0.5, 0.49) };
     let text = "core 0 is full: 50 % others, 50 % iperf3 client (tid 50)";
     is("before they are looked at", &unnamed, LimitKind::Others, text);

@@ -302,7 +302,7 @@ fn masks_put_back_end_the_window_and_keep_the_card() {
     let kept = runner.until(41).expect("there was enough");
     assert!(
         (kept.after.jitter.window_s - 16.0).abs() < 0.11,
-        "until the masks went back, in pieces of 2 s: {:?}",
+        "until the masks went back, in windows of 2 s: {:?}",
         kept.after.jitter
     );
     assert_eq!(runner.until(60), Some(kept), "it stays");

@@ -73,7 +73,7 @@ impl Card {
     #[must_use]
     pub fn method(&self, settle_s: f64) -> String {
         let phases = if self.pinned_at_ns.is_some() {
-            format!("one period before against one after, in pieces of {} s", piece_s())
+            format!("one period before against one after, in windows of {} s", piece_s())
         } else {
             format!(
                 "neighbouring phases, without the first {settle_s} s of each, in an order that drift does not favour"

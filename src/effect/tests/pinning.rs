@@ -29,6 +29,17 @@ fn pinned_threads_get_their_cores_and_their_exact_masks_back() {
 }
 
 #[test]
+fn what_stays_pinned_at_the_end_is_told_with_what_undoes_it() {
+    let (fake, dir) = (Fake::new(), temporary());
+    let mut controller = controller(&fake, &dir);
+    assert_eq!(said(&controller.staying()), "", "nothing was pinned");
+    controller.pin(&[request(101, "4"), request(102, "5")]);
+    assert_eq!(said(&controller.staying()), "2 threads stay pinned: vnettop undo restores their affinities\n");
+    fake.end(102);
+    assert_eq!(said(&controller.staying()), "1 thread stays pinned: vnettop undo restores its affinity\n", "one ended");
+}
+
+#[test]
 fn a_second_pin_keeps_the_first_old_mask() {
     let (fake, dir) = (Fake::new(), temporary());
     let mut controller = controller(&fake, &dir);
