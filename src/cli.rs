@@ -365,7 +365,9 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> 
     };
     let has_pace = options.pace.speed.is_some() || options.pace.at.is_some();
     let origin = match (arguments.command, options.replay) {
-        (Some(_), Some(_)) => return Err(CliError::Usage("--replay cannot be combined with a command: vnettop replay FILE".to_owned())),
+        (Some(_), Some(_)) => {
+            return Err(CliError::Usage("--replay cannot be combined with a command: vnettop replay FILE".to_owned()));
+        }
         (None, Some(file)) => replayed(Some(file), options.pace),
         (_, None) if has_pace => {
             let sentence = "--speed and --at need a recording: vnettop replay FILE --speed 10 --at 1:30";

@@ -71,7 +71,7 @@ pub(super) fn busy_threads(metrics: &Metrics) -> Result<(Vec<BusyThread<'_>>, Ve
     if threads.is_empty() {
         let percent = BUSY * 100.0;
         return Err(left_out.into_iter().find(|text| text.contains("left out")).unwrap_or_else(|| {
-            format!("no watched thread uses more than {percent:.0} % of a core, so a pin brings nothing: is the benchmark running?")
+            format!("no watched thread uses more than {percent:.0} % of a core: too little to gain from a pin")
         }));
     }
     threads.sort_by_key(|busy| (busy.allowed.cores.len(), busy.rank, !busy.sender, busy.thread.sample.id));

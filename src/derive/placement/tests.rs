@@ -260,7 +260,7 @@ fn one_core_only() {
 #[test]
 fn nothing_is_proposed_without_a_busy_thread() {
     let idle = Machine::small(4).pair(0, 1).each_thread(|thread| thread.cpu = Some(0.04));
-    let told = "no watched thread uses more than 5 % of a core, so a pin brings nothing: is the benchmark running?";
+    let told = "no watched thread uses more than 5 % of a core: too little to gain from a pin";
     assert_eq!(proposed(&idle), Err(told.to_owned()));
     let none = proposed(&Machine::small(4)).expect_err("no thread");
     assert!(none.contains("--watch NAME"), "it says how to watch one: {none}");
