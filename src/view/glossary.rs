@@ -54,6 +54,10 @@ pub(super) const GLOSSARY: &[(&str, &str)] = &[
     ("VOL/s INVOL/s", "context switches: waits; preempted"),
     ("CORES", "core history: where the thread was"),
     ("pin", "thread kept on one core; unpin undoes it"),
+    ("other work", "cores' worth that other programs used"),
+    ("THERE NOW", "your threads on that core; +1: one more"),
+    ("BY OFF", "path: who names the hop; offloads off"),
+    ("late", "samples taken late: the CPU was busy"),
     ("card", "before and after a pin: did it help?"),
 ];
 

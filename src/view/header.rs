@@ -41,6 +41,10 @@ pub(super) fn prepare(state: &State, area: Area) -> Canvas {
     canvas
 }
 
+fn samples(count: u64) -> String {
+    plural(usize::try_from(count).unwrap_or(usize::MAX), "sample")
+}
+
 /// Takes pieces in the order of their rank as long as there is room.
 fn keep_what_fits(pieces: &mut Vec<Piece>, mut room: usize) {
     let mut ranks: Vec<u8> = pieces.iter().map(|piece| piece.rank).collect();
@@ -79,10 +83,10 @@ fn pieces(state: &State, metrics: &Metrics) -> Vec<Piece> {
         piece(5, Tone::Muted, if metrics.own.realtime { "real-time" } else { "no real-time" }.to_owned()),
     ];
     if metrics.own.late_ticks > 0 {
-        pieces.push(piece(0, Tone::Warning, format!("late {}", metrics.own.late_ticks)));
+        pieces.push(piece(0, Tone::Warning, format!("{} late", samples(metrics.own.late_ticks))));
     }
     if metrics.own.left_out > 0 {
-        pieces.push(piece(0, Tone::Warning, format!("left out {}", metrics.own.left_out)));
+        pieces.push(piece(0, Tone::Warning, format!("{} left out", samples(metrics.own.left_out))));
     }
     if let Some(behind) = behind(metrics).filter(|_| state.settings().mode != Mode::Replay) {
         pieces.push(piece(0, Tone::Warning, format!("behind {} s", behind.as_secs())));

@@ -31,7 +31,7 @@ const WORDS: [(&str, &str, NumberKind); 46] = [
     ("lost", "throughput lost", NumberKind::Share),
     ("explained", "of the variance explained", NumberKind::Share),
     ("p_value", "probability by chance", NumberKind::Plain),
-    ("correlates_with_mean", "of which on average", NumberKind::Plain),
+    ("correlates_with_mean", "correlation with the mean", NumberKind::Plain),
     ("moves_seen", "migrations with known cores", NumberKind::Plain),
     ("moves_seen_across_nodes", "of them across nodes", NumberKind::Plain),
     ("wait", "waiting for a core", NumberKind::Share),

@@ -57,8 +57,8 @@ fn a_terminal_with_a_light_background_gets_dark_letters_and_no_key_is_made_of_it
     if !can_run("a_terminal_with_a_light_background_gets_dark_letters_and_no_key_is_made_of_its_answer", &["tmux"]) {
         return;
     }
-    for (background, color) in [("#ffffff", "38;5;240"), ("#002b36", "38;5;247")] {
-        let tmux = Tmux::start("background", 100, 40, "sh");
+    for (name, background, color) in [("light", "#ffffff", "38;5;240"), ("dark", "#002b36", "38;5;247")] {
+        let tmux = Tmux::start(name, 100, 40, "sh");
         await_that("the shell is there", 5, || !tmux.frame().trim().is_empty());
         tmux.tmux(&["set-option", "-w", "window-style", &format!("bg={background}")]);
         tmux.press(&format!("TERM=xterm-256color {VNETTOP} replay {RECORDING}"));

@@ -224,6 +224,7 @@ fn a_comparison_in_which_nothing_was_worth_pinning_says_why() {
             vec![
                 "no watched thread used more than 5 % of a core",
                 "a watched thread used more than 5 % of a core for 0.",
+                "only core 0 may run the busy threads",
             ],
         ),
     ];
