@@ -17,7 +17,7 @@ use std::time::Duration;
 pub use sticky::tick;
 
 /// The intervals that `+` and `-` go through, milliseconds.
-const INTERVALS_MS: [u64; 7] = [100, 200, 500, 1000, 2000, 5000, 10_000];
+const INTERVALS_MS: [u64; 11] = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 60_000];
 
 /// Does what a key asks for where the keys now go.
 ///
@@ -234,7 +234,7 @@ fn current_ms(state: &State) -> u64 {
 
 fn interval(state: &mut State, ms: Option<&u64>) -> Option<Effect> {
     let Some(&ms) = ms else {
-        state.notice(false, "the interval is between 100 ms and 10 s");
+        state.notice(false, "the interval is between 10 ms and 60 s");
         return None;
     };
     state.settings.interval = Duration::from_millis(ms);

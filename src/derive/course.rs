@@ -8,7 +8,7 @@ use super::jitter::Jitter;
 use super::limit::LimitTrack;
 use super::losses::LossTrack;
 use super::placement::RecentLoad;
-use super::proof::{MOST_AFTER_NS, Others, Trial};
+use super::proof::{MOST_AFTER_NS, Others, Trial, Verdict};
 use super::timeline::TimelineTrack;
 use super::{Metrics, benchmarks, finding};
 use crate::sample::{Event, Sample};
@@ -53,7 +53,9 @@ impl Course {
         self.trial.tick(before_ns, next.at_ns, self.flow.bins(), &self.others);
         metrics.card = self.trial.card().cloned();
         self.inquiry.observe(next, metrics, &self.flow);
-        metrics.placement_may_help = self.inquiry.conclusion().placement_may_help;
+        // What a measurement has contradicted is not proposed again.
+        let is_worse = metrics.card.as_ref().is_some_and(|card| card.verdict == Verdict::Worse);
+        metrics.placement_may_help = self.inquiry.conclusion().placement_may_help && !is_worse;
         metrics.findings = finding::all(metrics, history, &self.inquiry);
         metrics.limit = self.limit.observe(previous, next, metrics, &self.flow);
     }

@@ -23,7 +23,7 @@ pub struct Jitter {
     pub p50: f64,
     /// 95th percentile.
     pub p95: f64,
-    /// Longest time in a row below half of the median, seconds.
+    /// Longest time in a row below half of the median, or without any payload, seconds.
     pub longest_dip_s: f64,
 }
 
@@ -75,7 +75,7 @@ fn percentile(sorted: &[f64], share: f64) -> f64 {
 fn longest_dip_s(bins: &[&Bin], below: f64) -> f64 {
     let (mut longest, mut current, mut ended_ns) = (0_u64, 0_u64, 0_u64);
     for bin in bins {
-        let is_dip = bin.bits_per_s.is_some_and(|rate| rate < below);
+        let is_dip = bin.bits_per_s.is_some_and(|rate| rate < below || rate == 0.0);
         let joins = bin.from_ns == ended_ns;
         current = match (is_dip, joins) {
             (true, true) => current + (bin.to_ns - bin.from_ns),

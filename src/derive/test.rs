@@ -116,6 +116,27 @@ impl Metrics {
         self.moves.clone_from(&test.told.moves);
     }
 
+    /// Where nothing is measured now: the graph, the ends and the card of the test that ended last, so that its result can be
+    /// read. Everything else stays as it is now.
+    pub fn look_back(&mut self) {
+        let ended = self.tests.iter().filter(|test| test.ended_ns.is_some());
+        let Some(last) = ended.max_by_key(|test| test.ended_ns).filter(|_| self.timeline.bins.is_empty()).cloned()
+        else {
+            return;
+        };
+        self.test = Some(last.number);
+        self.flow = FlowMetrics { bits_per_s: None, ..last.told.flow.clone() };
+        self.benchmarks.clone_from(&last.told.benchmarks);
+        self.timeline = Arc::clone(&last.told.timeline);
+        self.card.clone_from(&last.told.card);
+    }
+
+    /// The test that all this is about, where it has ended.
+    #[must_use]
+    pub fn ended_test(&self) -> Option<&Arc<Test>> {
+        self.tests.iter().find(|test| Some(test.number) == self.test && test.ended_ns.is_some())
+    }
+
     /// Makes everything from the flows to the findings this test's; of one that has ended there is no rate and no finding now.
     pub(super) fn tell_of(&mut self, test: &Test) {
         let (told, runs) = (&test.told, test.ended_ns.is_none());

@@ -77,6 +77,8 @@ pub struct Hidden {
 const LINKS_AT_A_GLANCE: usize = 7;
 /// From more links than this on, those that move nothing are hidden until they are asked for.
 const FEW_LINKS: usize = LINKS_AT_A_GLANCE;
+/// Where all are idle, so many of them are shown all the same.
+const MOST_IDLE: usize = 30;
 /// Masters of masters of masters that still take part in the order.
 const MOST_NESTED: usize = 3;
 
@@ -178,8 +180,10 @@ impl LinkList {
         let mut wanted: Vec<bool> =
             (0..metrics.links.len()).map(|index| self.wanted(metrics, index, selected)).collect();
         let matching = self.family.matches.iter().filter(|matches| **matches).count();
-        // Of one link the line that tells of it would take as much room.
-        if !self.idle_chosen && matching == wanted.iter().filter(|wanted| **wanted).count() + 1 {
+        // Of one link the line that tells of it would take as much room; and a list of nothing tells nothing.
+        let shown = wanted.iter().filter(|wanted| **wanted).count();
+        let is_all_idle = matching <= MOST_IDLE && shown == usize::from(selected.is_some_and(|index| wanted[index]));
+        if !self.idle_chosen && (matching == shown + 1 || is_all_idle) {
             wanted.clone_from(&self.family.matches);
         }
         self.matched = wanted.iter().filter(|wanted| **wanted).count();

@@ -29,12 +29,13 @@ impl TestList {
         self.chosen = None;
     }
 
-    /// Makes the metrics those of the test that the screen is about; after the last one has ended everything that is watched
-    /// is shown again, unless one was chosen.
+    /// Makes the metrics those of the test that the screen is about. After the last one has ended everything that is watched is
+    /// shown again, unless one was chosen; its graph stays until another one starts.
     pub(super) fn apply(&mut self, metrics: &mut Metrics) {
         self.chosen = self.chosen.filter(|&number| metrics.tests.iter().any(|test| test.number == number));
-        if let Some(number) = self.chosen.or(metrics.test) {
-            metrics.look_at(number);
+        match self.chosen.or(metrics.test) {
+            Some(number) => metrics.look_at(number),
+            None => metrics.look_back(),
         }
     }
 }

@@ -70,15 +70,17 @@ fn filled(card: &Card, width: u16) -> Vec<Line> {
     let mean = format!("{} {}", rate(before.jitter.mean), scale.unit);
     let plain = |name, before: &str, after: &str| row(name, before, after, "", Tone::Normal);
     lines.push(row("mean", &mean, &rate(after.jitter.mean), &difference(&card.mean, &rate), Tone::Normal));
-    let points = |share: f64| format!("{:.1}", share * 100.0);
-    let of_cv = card.cv.as_ref().map_or_else(String::new, |cv| difference(cv, &points));
+    let points = |share: f64| {
+        if share.abs() < 0.0995 { format!("{:.1}", share * 100.0) } else { format!("{:.0}", share * 100.0) }
+    };
+    let of_cv = card.cv.as_ref().map_or_else(String::new, |cv| format!("{} pp", difference(cv, &points)));
     lines.push(row("CV", &cv(before), &cv(after), &of_cv, Tone::Normal));
     lines.push(plain("p5", &rate(before.jitter.p5), &rate(after.jitter.p5)));
     lines.push(plain("migr/s", &moves(before), &moves(after)));
     let dip = |side: &CardSide| Seconds(side.jitter.longest_dip_s).to_string();
     lines.push(plain("dip", &dip(before), &dip(after)));
     let others = |side: &CardSide| side.others.map_or_else(|| UNKNOWN.to_owned(), |cores| format!("{cores:.1} cores"));
-    lines.push(plain("other work", &others(before), &others(after)));
+    lines.push(row("others", &others(before), &others(after), "by other programs", Tone::Normal));
     let pieces = format!("{} windows of {} each", card.pairs(), Seconds(PIECE_NS as f64 / 1e9));
     lines.push(row("window", &window(before), &window(after), &pieces, Tone::Muted));
     lines.push(Line::new());

@@ -3,10 +3,10 @@
 
 use super::Tone;
 use super::canvas::{Canvas, cells};
-use super::format::{Interval, Scale, Seconds, Share};
+use super::format::{Count, Interval, Scale, Seconds, Share};
 use super::text::plural;
 use crate::derive::flow::DatagramTest;
-use crate::derive::{BenchmarkMetrics, Card, FlowBasis, Jitter, Metrics};
+use crate::derive::{BenchmarkMetrics, Card, FlowBasis, Jitter, Metrics, Test};
 use crate::sample::{Direction, Side};
 use crate::state::Units;
 use std::time::Duration;
@@ -117,6 +117,9 @@ fn what(metrics: &Metrics) -> String {
 /// The figures of the border in the order they stand.
 fn figures(metrics: &Metrics, was: Option<&Card>) -> Vec<FlowFigure> {
     let piece = |rank, tone, text| FlowFigure { rank, tone, text };
+    if let Some(ended) = metrics.ended_test() {
+        return result(ended, metrics.at_ns);
+    }
     let Some(jitter) = &metrics.jitter else {
         let of_rate = metrics.flow.bits_per_s.map(|rate| {
             let scale = Scale::of(rate, Units::Bits);
@@ -145,6 +148,26 @@ fn figures(metrics: &Metrics, was: Option<&Card>) -> Vec<FlowFigure> {
         piece(4, Tone::Title, format!(" · dip {}", Seconds(jitter.longest_dip_s))),
         piece(3, Tone::Title, format!(" · over {}", Seconds(jitter.window_s))),
     ]);
+    all
+}
+
+/// What a test has come to that has ended: its mean rate and spread, what it lost, how long it ran, how long ago.
+fn result(test: &Test, now_ns: u64) -> Vec<FlowFigure> {
+    let piece = |rank, tone, text| FlowFigure { rank, tone, text };
+    let seconds = |from_ns: u64, to_ns: u64| Seconds((to_ns.saturating_sub(from_ns) as f64 / 1e9).round());
+    let ended_ns = test.ended_ns.unwrap_or(now_ns);
+    let mean = test.mean_bits_per_s.map_or_else(String::new, |rate| {
+        let scale = Scale::of(rate, Units::Bits);
+        format!(", mean {} {}", scale.number(rate), scale.unit)
+    });
+    let mut all = vec![piece(0, Tone::Title, format!("stopped {} ago{mean}", seconds(ended_ns, now_ns)))];
+    all.extend(test.told.jitter.as_ref().and_then(|jitter| {
+        let cv = jitter.cv?;
+        Some(piece(1, tone(jitter.cv), format!(" · CV {} over {}", Share(cv), Seconds(jitter.window_s))))
+    }));
+    let lost = if test.lost > 0.0 { Tone::Warning } else { Tone::Title };
+    all.push(piece(2, lost, format!(" · {} lost", Count(Some(test.lost)))));
+    all.push(piece(4, Tone::Title, format!(" · ran {}", seconds(test.began_ns, test.told.at_ns))));
     all
 }
 

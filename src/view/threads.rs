@@ -175,8 +175,8 @@ pub(super) fn table_height(state: &State, area: Area) -> u16 {
 
 fn empty(canvas: &mut Canvas, state: &State, none_watched: bool) {
     let names = state.settings.watch.join(" or ");
-    let selected = state.metrics().and_then(|metrics| metrics.tests.iter().find(|test| state.is_about(test)));
-    let text = if let Some(ended) = selected.filter(|test| none_watched && test.ended_ns.is_some()) {
+    let several = state.metrics().filter(|metrics| none_watched && metrics.tests.len() > 1);
+    let text = if let Some(ended) = several.and_then(Metrics::ended_test) {
         format!("test {} is over: n shows another one", ended.number)
     } else if none_watched {
         format!("no {names} running. Start one, try vnettop demo, or watch another program: vnettop --watch NAME")

@@ -5,7 +5,7 @@ mod axis;
 mod moment;
 
 use super::canvas::{Area, Canvas};
-use super::format::{Interval, Rate};
+use super::format::{Rate, Seconds};
 use super::strip::{self, CoreLetters, StripWindow};
 use super::{Tone, finding};
 use crate::action::Action;
@@ -14,7 +14,6 @@ use crate::derive::{Metrics, ThreadMetrics};
 use crate::state::{State, Units};
 use axis::{Axis, RateSpan};
 use std::cmp::Reverse;
-use std::time::Duration;
 
 /// A cell is so many dots high.
 const DOTS: usize = 4;
@@ -74,7 +73,9 @@ pub(super) fn prepare(state: &State, history: &History, (area, height): (Area, u
     let axis = Axis::of(&metrics.timeline, cells, state.axis());
     graph(&axis, &mut canvas, parts.graph);
     let mut y = parts.graph;
-    line(&axis, &mut canvas, y, !parts.lanes);
+    // A graph that stands still is of a test that has ended.
+    let now_ns = metrics.ended_test().map_or(axis.newest_ns, |_| metrics.at_ns);
+    line(&axis, &mut canvas, (y, now_ns), !parts.lanes);
     y += 1;
     if parts.lanes {
         lane(&axis, &mut canvas, y, "migr", |at| axis.moves(at));
@@ -151,18 +152,17 @@ fn tone(axis: &Axis<'_>, spans: &[Option<RateSpan>]) -> Tone {
 }
 
 /// The zero of the graph, with how long ago it begins, and what was done; `marked`: with moves and losses on it.
-fn line(axis: &Axis<'_>, canvas: &mut Canvas, y: u16, marked: bool) {
+fn line(axis: &Axis<'_>, canvas: &mut Canvas, (y, now_ns): (u16, u64), marked: bool) {
     canvas.right(0, y, MARGIN - 1, Tone::Muted, "0");
     for at in 0..axis.cells {
         let mark = if marked { axis.lost(at).or_else(|| axis.moves(at)) } else { None };
         let (tone, glyph) = mark.unwrap_or((Tone::Muted, '─'));
         canvas.glyph(MARGIN + at, y, tone, glyph);
     }
-    let ago = |at_ns: u64| Interval(Duration::from_nanos(axis.newest_ns.saturating_sub(at_ns)));
+    let ago = |at_ns: u64| Seconds((now_ns.saturating_sub(at_ns) as f64 / 1e9).floor());
     if marked {
         // On the axis it would hide marks.
-        canvas.right(0, y.saturating_sub(2), MARGIN - 1, Tone::Muted, ago(axis.from_ns));
-        canvas.right(0, y.saturating_sub(1), MARGIN - 1, Tone::Muted, "ago");
+        canvas.right(0, y.saturating_sub(1), MARGIN - 1, Tone::Muted, format_args!("−{}", ago(axis.from_ns)));
     } else {
         canvas.left(MARGIN + 1, y, axis.cells, Tone::Muted, format_args!(" {} ago ", ago(axis.from_ns)));
     }

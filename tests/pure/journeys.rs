@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use vnettop::action::{Action, Mouse};
 use vnettop::derive::proof::Verdict;
-use vnettop::derive::{Evidence, Metrics, Test, TestKey};
+use vnettop::derive::{Evidence, FlowMetrics, Metrics, Test, TestKey};
 use vnettop::effect::{Effect, PinRequest};
 use vnettop::sample::{CoreSet, Event, Ifindex, Kind, ThreadId, TraceSource};
 use vnettop::state::{Mode, Settings};
@@ -197,9 +197,10 @@ fn intervals_go_through_their_steps() {
     let mut stage = with(Settings::default());
     let interval = |ms| Effect::SetInterval(Duration::from_millis(ms));
     assert_eq!(stage.press("++"), [interval(200), interval(100)], "plus samples more often");
-    assert_eq!(stage.press("+"), [], "down to 100 ms");
-    assert!(shows(&stage, "the interval is between 100 ms and 10 s"), "and says so");
-    assert_eq!(stage.press("------").last(), Some(&interval(10_000)), "minus less often, up to 10 s");
+    assert_eq!(stage.press("+++"), [interval(50), interval(20), interval(10)], "down to 10 ms");
+    assert_eq!(stage.press("+"), [], "and no further");
+    assert!(shows(&stage, "the interval is between 10 ms and 60 s"), "and says so");
+    assert_eq!(stage.press("----------").last(), Some(&interval(60_000)), "minus less often, up to a minute");
     assert_eq!(
         stage.press("mwR"),
         [Effect::Mark, Effect::WriteReport, Effect::ToggleRecording],
@@ -368,6 +369,42 @@ fn a_strip_shows_where_a_thread_was_and_marks_where_it_moved() {
     small.iperf3(7, &[0, 0, 1], 1.0);
     let stage = Stage::after(20, small);
     assert!(line(&stage, "server").contains("10▄10▄10▄"), "on few cores each has its own character");
+}
+
+#[test]
+fn the_graph_of_a_test_that_has_ended_stays_with_its_result() {
+    let mut stage = with(Settings::default());
+    let running = stage.state.newest().expect("there are some").clone();
+    assert!(!running.timeline.bins.is_empty(), "something is measured");
+    let mut told = running.clone();
+    told.flow.bits_per_s = Some(4e9);
+    let pid = told.threads[0].sample.id.pid;
+    let ended = Test {
+        number: 1,
+        key: TestKey::Client(pid),
+        began_ns: running.at_ns - 9_000_000_000,
+        ended_ns: Some(running.at_ns + 1_000_000_000),
+        mean_bits_per_s: Some(4e9),
+        lost: 7.0,
+        told: Arc::new(told),
+    };
+    let later = |seconds: u64| {
+        let mut metrics = running.clone();
+        (metrics.at_ns, metrics.timeline, metrics.jitter, metrics.flow) =
+            (running.at_ns + seconds * 1_000_000_000, Arc::default(), None, FlowMetrics::default());
+        (metrics.tests, metrics.test) = (vec![Arc::new(ended.clone())], None);
+        metrics
+    };
+    stage.state.receive(later(6));
+    let border = line(&stage, "Test");
+    assert!(border.contains("stopped 5 s ago, mean 4.00 Gbit/s") && border.contains("7 lost · ran 9 s"), "{border}");
+    assert!(stage.text(120, 40).contains("⣿"), "its graph is there still");
+    assert!(stage.state.metrics().expect("some").flow.bits_per_s.is_none(), "no rate of now");
+    assert!(!stage.state.metrics().expect("some").threads.is_empty(), "and the threads of now");
+    let mut again = later(8);
+    (again.timeline, again.flow) = (Arc::clone(&running.timeline), running.flow.clone());
+    stage.state.receive(again);
+    assert!(!stage.text(120, 40).contains("stopped"), "what is measured now goes before it");
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub(super) fn changed(scene: &LintScene<'_>) -> Option<Said> {
         ""
     };
     let text = format!(
-        "another program {what} thread {}: cores {} → {}{who}{others}",
+        "another process {what} thread {}: cores {} → {}{who}{others}",
         change.thread.tid, change.from, change.to,
     );
     let pins = changes.iter().filter(|change| change.was_pin).count();

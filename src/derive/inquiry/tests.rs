@@ -235,7 +235,7 @@ fn a_mask_that_something_else_changed_is_told_and_vnettops_own_is_not() {
     assert!(text(&watched.until(5), "mask_changed").starts_with("no finding"), "vnettop's own pin");
     watched.change = |_, _| {};
     let told = text(&watched.until(7), "mask_changed");
-    let wanted = "another program undid the pin of thread 39081: cores 2 → 0-3 (an iperf3 server does it after a \
+    let wanted = "another process undid the pin of thread 39081: cores 2 → 0-3 (an iperf3 server does it after a \
                   client's -A n,m)";
     assert_eq!(told, wanted);
     assert!(text(&watched.until(60), "mask_changed").starts_with("no finding"), "told for half a minute");
@@ -260,7 +260,7 @@ fn a_core_that_goes_offline_and_comes_back_is_no_change_of_masks() {
         metrics.threads[0].sample.allowed = "2".parse().ok();
     };
     let told = text(&watched.until(12), "mask_changed");
-    assert!(told.starts_with("another program changed the affinity of thread 39081: cores 0-"), "{told}");
+    assert!(told.starts_with("another process changed the affinity of thread 39081: cores 0-"), "{told}");
 }
 
 #[test]

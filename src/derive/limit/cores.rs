@@ -5,7 +5,7 @@
 
 use super::scene::{Core, Scene, Thread};
 use super::{Limit, LimitKind};
-use crate::derive::finding::figure::percent;
+use crate::derive::finding::figure::{decimal, percent};
 use crate::sample::{CoreId, Runner};
 
 /// A core with no more idle time than this is full: clock ticks are coarse, and a thread sleeps a moment between two packets.
@@ -79,7 +79,7 @@ fn moving(scene: &Scene) -> Option<Limit> {
     let thread = scene.threads.iter().max_by(|one, other| one.cpu.total_cmp(&other.cpu))?;
     (thread.cpu >= ALWAYS).then(|| {
         let text = format!(
-            "one thread is at its limit: {} % of a core by {} (tid {})",
+            "one thread is at its limit: {} % of a core by {} {}",
             percent(thread.cpu),
             thread.label,
             thread.tid
@@ -160,7 +160,7 @@ impl<'a> Full<'a> {
         parts.extend(
             self.threads
                 .iter()
-                .map(|(thread, part)| (LimitKind::OwnThread, *part, format!("{} (tid {})", thread.label, thread.tid))),
+                .map(|(thread, part)| (LimitKind::OwnThread, *part, format!("{} {}", thread.label, thread.tid))),
         );
         let is_beside = self.threads.iter().any(|(_, part)| *part >= LEAST);
         let softirqs = if is_beside { "its softirqs" } else { "softirqs of this test" };
@@ -182,10 +182,17 @@ impl<'a> Full<'a> {
         let capped = scene.clock.filter(|(limit, most)| *limit < CAPPED * most);
         let clock =
             capped.map_or_else(String::new, |(limit, most)| format!(" at {:.1} of {:.1} GHz", limit / 1e6, most / 1e6));
-        let text = format!("core {} is full{clock}: {}", self.core.number, words.join(", "));
+        let busy = self.core.process + self.core.softirq;
+        let over = decimal(scene.seconds.max(0.1));
+        let text = format!(
+            "core {} is {} % busy ({over} s){clock}: {}",
+            self.core.number,
+            percent(busy + self.core.steal),
+            words.join(", ")
+        );
         let numbers = vec![
             ("core", f64::from(self.core.number)),
-            ("busy", self.core.process + self.core.softirq),
+            ("busy", busy),
             ("own_threads", own_thread),
             ("own_softirq", self.softirq),
             ("others", self.others),

@@ -6,6 +6,8 @@ use crate::sample::{Congestion, CoreId, CoreSet, Proto, Runner};
 /// Everything that is looked at.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Scene {
+    /// Time that the figures are the means of.
+    pub seconds: f64,
     /// Sorted by core.
     pub cores: Vec<Core>,
     /// The test's own.

@@ -41,6 +41,7 @@ fn busy(all: f64, rwnd: f64, sndbuf: f64) -> Option<BusyShares> {
 /// A TCP test at 10 Gbit/s of which nothing is full: the sender on core 0, the receiver on core 1.
 fn tcp() -> Scene {
     Scene {
+        seconds: 1.0,
         cores: vec![core(0, 0.4, 0.2), core(1, 0.5, 0.0), core(2, 0.0, 0.0)],
         threads: vec![thread(SENDER, 0, 0.5, 0.0), thread(RECEIVER, 1, 0.5, 0.0)],
         proto: Some(Proto::Tcp),
@@ -85,11 +86,11 @@ fn is(what: &str, scene: &Scene, kind: LimitKind, text: &str) -> Limit {
 fn a_full_core_is_named_with_whose_work_fills_it() {
     let full = |cores, threads| Scene { cores, threads, ..tcp() };
     let sender = full(vec![core(0, 0.8, 0.2), core(1, 0.5, 0.0)], vec![thread(SENDER, 0, 0.98, 0.01)]);
-    let text = "core 0 is full: 80 % iperf3 client (tid 50), 20 % its softirqs";
+    let text = "core 0 is 100 % busy (1 s): 80 % iperf3 client 50, 20 % its softirqs";
     let limit = is("the sender's", &sender, LimitKind::OwnThread, text);
     assert_eq!((limit.core, limit.pid, limit.name.as_deref()), (Some(0), Some(SENDER), Some("iperf3 client")));
     let softirq = full(vec![core(0, 0.3, 0.7)], vec![thread(SENDER, 0, 0.95, 0.01)]);
-    let text = "core 0 is full: 70 % its softirqs, 30 % iperf3 client (tid 50)";
+    let text = "core 0 is 100 % busy (1 s): 70 % its softirqs, 30 % iperf3 client 50";
     is("mostly softirqs, which the thread's time has in it", &softirq, LimitKind::OwnSoftirq, text);
     let apart = Scene { threads: vec![thread(SENDER, 0, 0.3, 0.6)], ..softirq.clone() };
     is("and where its time has not", &apart, LimitKind::OwnSoftirq, text);
@@ -98,18 +99,23 @@ fn a_full_core_is_named_with_whose_work_fills_it() {
         cores: vec![core(0, 0.4, 0.1), core(1, 0.5, 0.0), core(2, 0.02, 0.97)],
         ..tcp()
     };
-    is("of RPS, where no thread is", &rps, LimitKind::OwnSoftirq, "core 2 is full: 97 % softirqs of this test");
+    is(
+        "of RPS, where no thread is",
+        &rps,
+        LimitKind::OwnSoftirq,
+        "core 2 is 99 % busy (1 s): 97 % softirqs of this test",
+    );
     let nobodys = Scene { handling: CoreSet::new(), ..rps };
     assert_eq!(judge(&nobodys).kind, LimitKind::Nothing, "a core that no way of the test leads to");
     let both = full(vec![core(0, 1.0, 0.0)], vec![thread(SENDER, 0, 0.55, 0.2), thread(RECEIVER, 0, 0.44, 0.3)]);
-    let text = "core 0 is full: 55 % iperf3 client (tid 50), 44 % iperf3 server (tid 90)";
+    let text = "core 0 is 100 % busy (1 s): 55 % iperf3 client 50, 44 % iperf3 server 90";
     is("both ends on one", &both, LimitKind::OwnThread, text);
     let restless = Thread { cores: vec![(0, 0.5), (1, 0.46)], ..thread(SENDER, 0, 0.96, 0.01) };
     let moves = full(vec![core(0, 0.6, 0.0), core(1, 0.6, 0.0)], vec![restless]);
-    let text = "one thread is at its limit: 96 % of a core by iperf3 client (tid 50)";
+    let text = "one thread is at its limit: 96 % of a core by iperf3 client 50";
     is("a thread that moves", &moves, LimitKind::OwnThread, text);
     let capped = Scene { clock: Some((1.2e6, 3e6)), ..sender };
-    let text = "core 0 is full at 1.2 of 3.0 GHz: 80 % iperf3 client (tid 50), 20 % its softirqs";
+    let text = "core 0 is 100 % busy (1 s) at 1.2 of 3.0 GHz: 80 % iperf3 client 50, 20 % its softirqs";
     is("a clock that is held down", &capped, LimitKind::Frequency, text);
 }
 
@@ -120,9 +126,9 @@ fn the_slower_end_is_named_where_both_are_full() {
         threads: vec![thread(SENDER, 0, 0.98, 0.0), thread(RECEIVER, 1, 0.96, 0.0)],
         ..tcp()
     };
-    is("the sender", &both, LimitKind::OwnThread, "core 0 is full: 98 % iperf3 client (tid 50)");
+    is("the sender", &both, LimitKind::OwnThread, "core 0 is 98 % busy (1 s): 98 % iperf3 client 50");
     let behind = Scene { tcp: with_tcp(|tcp| tcp.busy = busy(1.0, 0.9, 0.0)).tcp, ..both };
-    let text = "core 1 is full: 96 % iperf3 server (tid 90)";
+    let text = "core 1 is 96 % busy (1 s): 96 % iperf3 server 90";
     is("not its window, but the receiver that leaves it full", &behind, LimitKind::OwnThread, text);
 }
 
@@ -134,13 +140,13 @@ fn others_are_named_where_a_thread_of_the_test_waits_for_them() {
         runners: vec![runner(7, "sh", 0, 0.5), runner(8, "rustc", 1, 0.5), runner(SENDER, "iperf3", 0, 0.5)],
         ..tcp()
     };
-    let text = "core 0 is full: 50 % sh (pid 7), 50 % iperf3 client (tid 50)";
+    let text = "core 0 is 100 % busy (1 s): 50 % sh (pid 7), 50 % iperf3 client 50";
     let limit = is("a spinner", &beside(0.5, 0.49), LimitKind::Others, text);
     assert_eq!((limit.core, limit.pid, limit.name.as_deref()), (Some(0), Some(7), Some("sh")));
     let threads = Scene { runners: vec![runner(7, "sh", 0, 0.2), runner(7, "sh", 0, 0.3)], ..beside(0.5, 0.49) };
     is("two threads of it", &threads, LimitKind::Others, text);
     let unnamed = Scene { runners: Vec::new(), ..beside(0.5, 0.49) };
-    let text = "core 0 is full: 50 % others, 50 % iperf3 client (tid 50)";
+    let text = "core 0 is 100 % busy (1 s): 50 % others, 50 % iperf3 client 50";
     is("before they are looked at", &unnamed, LimitKind::Others, text);
     let asleep = beside(0.6, 0.02);
     assert_eq!(judge(&asleep).kind, LimitKind::Nothing, "at a lower priority it only fills what is left");
@@ -152,7 +158,7 @@ fn others_are_named_where_a_thread_of_the_test_waits_for_them() {
     let stolen = Core { steal: 0.4, ..core(0, 0.6, 0.0) };
     let stolen =
         Scene { cores: vec![Core { idle: 0.0, ..stolen }], threads: vec![thread(SENDER, 0, 0.6, 0.35)], ..tcp() };
-    let text = "core 0 is full: 40 % taken by the hypervisor, 60 % iperf3 client (tid 50)";
+    let text = "core 0 is 100 % busy (1 s): 40 % taken by the hypervisor, 60 % iperf3 client 50";
     is("the hypervisor", &stolen, LimitKind::Steal, text);
     let throttled = Scene { quota: Some(QuotaUse { cores: 0.2, throttled: 0.98 }), ..beside(0.5, 0.49) };
     let text = "CPU quota: its cgroup may use 20 % of a core; throttled in 98 % of its periods";
@@ -224,7 +230,7 @@ fn what_is_lost_is_told_with_its_place() {
         threads: vec![thread(SENDER, 0, 0.5, 0.0), thread(RECEIVER, 1, 0.98, 0.0)],
         ..with(vec![buffer], asked.clone())
     };
-    let text = "core 1 is full: 98 % iperf3 server (tid 90); 12 % of packets lost";
+    let text = "core 1 is 99 % busy (1 s): 98 % iperf3 server 90; 12 % of packets lost";
     is("not the buffer, but who does not empty it", &behind, LimitKind::OwnThread, text);
     let unmissed = lost("receive_buffer", "in the receiver's socket buffer", Some(0.001));
     let text = "application: iperf3 sends the 100 Mbit/s it was asked for";
@@ -234,7 +240,7 @@ fn what_is_lost_is_told_with_its_place() {
     is("on another machine", &nowhere, LimitKind::Loss, text);
     let backlog = LossAt { core: Some(2), ..lost("backlog", "in the full backlog of core 2", None) };
     let full = Scene { handling: CoreSet::single(2), cores: vec![core(2, 0.0, 0.99)], ..with(vec![backlog], udp()) };
-    let text = "core 2 is full: 99 % softirqs of this test; 500 packets/s lost";
+    let text = "core 2 is 99 % busy (1 s): 99 % softirqs of this test; 500 packets/s lost";
     is("a backlog whose core is full", &full, LimitKind::OwnSoftirq, text);
     let queue = LossAt { name: Some("pfifo on v0".to_owned()), ..lost("qdisc", "in the qdisc pfifo on v0", None) };
     let text = "losses: 500 packets/s lost in the qdisc pfifo on v0";

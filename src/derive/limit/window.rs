@@ -70,6 +70,7 @@ impl Window {
         let policy = &metrics.facts.host.policy;
         let sent = self.mean(|tick| tick.sent).filter(|_| proto == Some(Proto::Udp));
         Scene {
+            seconds: self.ticks.iter().map(|tick| tick.seconds).sum(),
             handling: handling(metrics, carrying(), &cores),
             cores,
             threads: self.threads(metrics, &carrying()),
