@@ -14,7 +14,7 @@ mod undo_left_behind;
 pub use journal::{Journal, journal_dir};
 pub use kernel::{Kernel, Pinner};
 pub use own_pins::PinController;
-pub use undo_left_behind::undo;
+pub use undo_left_behind::{left_behind, undo};
 
 use crate::sample::{CoreSet, Event, ThreadId};
 use std::time::Duration;

@@ -369,6 +369,15 @@ fn world(
     if let Some(weak) = configured.look.notice() {
         state.notice(true, weak);
     }
+    if mode == Mode::Live
+        && let Ok(dir) = effect::journal_dir(environment)
+    {
+        let left = effect::left_behind(&mut effect::Kernel, &dir);
+        if left > 0 {
+            let threads = if left == 1 { "1 thread is".to_owned() } else { format!("{left} threads are") };
+            state.notice(false, format!("{threads} still pinned by a vnettop that has stopped: vnettop undo restores"));
+        }
+    }
     if let Some(demo) = demo {
         state.notice(false, demo.notice.clone());
     }

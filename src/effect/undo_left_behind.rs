@@ -35,6 +35,23 @@ pub fn undo(pinner: &mut dyn Pinner, dir: &Path) -> Outcome {
     outcome
 }
 
+/// How many threads that still run a vnettop has left pinned which no longer does; what cannot be read is not counted.
+/// It changes nothing.
+#[must_use]
+pub fn left_behind(pinner: &mut dyn Pinner, dir: &Path) -> usize {
+    let (found, boot) = (past::list(dir).unwrap_or_default(), pinner.boot_id().ok());
+    let mut threads = HashSet::new();
+    for (path, owner) in found {
+        let Ok(past) = past::read(path, owner) else { continue };
+        let is_dead = matches!(identity(pinner, past.owner.main_thread()), Identity::Ended | Identity::Reused);
+        if is_dead && (past.boot.is_none() || past.boot == boot) {
+            let pinned = past.held.iter().map(|(_, held)| held.thread);
+            threads.extend(pinned.filter(|&thread| matches!(identity(pinner, thread), Identity::Same)));
+        }
+    }
+    threads.len()
+}
+
 /// The journals of this boot.
 struct Journals {
     /// Of vnettops that no longer run.

@@ -1,6 +1,6 @@
 //! `vnettop undo` after vnettops that were killed, that still run, that ran before a reboot, and after hostile files.
 
-use super::super::undo;
+use super::super::{left_behind, undo};
 use super::*;
 use std::fs;
 use std::io::Write;
@@ -25,12 +25,15 @@ fn undone(fake: &Fake, dir: &TempDir) -> String {
 fn undo_puts_back_what_a_killed_vnettop_left() {
     let (fake, dir) = (Fake::new(), temporary());
     killed_after(&fake, &dir, &[request(101, "4"), request(102, "5")]);
+    assert_eq!(left_behind(&mut fake.clone(), dir.path()), 2, "the next vnettop says so");
     fake.end(102);
+    assert_eq!(left_behind(&mut fake.clone(), dir.path()), 1, "but for those that are gone");
     assert_eq!(
         undone(&fake, &dir),
         "iperf3 server 102 has exited, nothing to undo\niperf3 server 101 is back on cores 0-7\n"
     );
     assert_eq!(fake.mask(101), "0-7", "the old mask is in force");
+    assert_eq!(left_behind(&mut fake.clone(), dir.path()), 0, "nothing is left");
     assert_eq!(journals_in(dir.path()), Vec::<PathBuf>::new(), "a journal that is undone is removed");
     assert_eq!(undone(&fake, &dir), "nothing to undo: no vnettop left a pin behind\n");
 }
