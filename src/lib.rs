@@ -46,6 +46,7 @@ pub mod input;
 pub mod mounts;
 pub mod record;
 pub mod report;
+pub mod rights;
 pub mod sample;
 pub mod sched;
 pub mod source;

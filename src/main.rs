@@ -13,6 +13,7 @@ use vnettop::config::{Configuration, Places, SaveSource};
 use vnettop::demo::{self, Demo};
 use vnettop::effect::{self, Outcome, PinController};
 use vnettop::record::{Recorder, Recording, StoredIn};
+use vnettop::rights;
 use vnettop::source::doctor::DoctorScope;
 use vnettop::source::feed::{Feed, Pace};
 use vnettop::source::ovs;
@@ -122,6 +123,11 @@ fn run(config: &Config, configured: &Configured) -> Result<ExitCode, Box<dyn std
     }
     // Before any thread: entering namespaces is for single-threaded processes.
     let demo = if config.origin == Origin::Demo { Some(demo::start(1)?) } else { None };
+    if demo.is_none() {
+        let work = if config.origin == Origin::Live { rights::Work::Watching } else { rights::Work::Replaying };
+        // Where a filter forbids it, nothing else is worse for it.
+        rights::keep_needed(work).ok();
+    }
     let recorder = config.record.as_deref().map(Recorder::create).transpose()?;
     let Opened { stream, feed, player } = open(config, demo.as_ref(), recorder)?;
     // Only after the files are open: a fifo may keep us waiting for ever. JSON lines alone have nothing to put in order.

@@ -34,6 +34,7 @@ mod programs;
 mod rates;
 mod replay;
 mod reported;
+mod rights;
 mod run;
 mod saturation;
 mod screen;

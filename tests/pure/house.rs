@@ -27,6 +27,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("ui", &["view"]),
     ("text", &[]),
     ("trust", &[]),
+    ("rights", &[]),
     ("config", &["sample", "action", "state", "ui", "text", "trust"]),
     ("term", &["text"]),
     ("cli", &["sample", "action", "config"]),
@@ -39,7 +40,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         ],
     ),
     ("lib", &[]),
-    ("main", &["app", "cli", "config", "demo", "effect", "record", "source", "state", "term", "ui"]),
+    ("main", &["app", "cli", "config", "demo", "effect", "record", "rights", "source", "state", "term", "ui"]),
 ];
 
 /// Outside package → the only places that may name it (prefixes below `src/`).

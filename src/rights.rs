@@ -1,0 +1,40 @@
+//! The capabilities that vnettop keeps of those it was started with. Root has forty; watching and pinning need these, and a
+//! recording that is played needs files alone. They are given up before any thread is started, so that none has more.
+
+use rustix::io;
+use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
+
+/// Files wherever the user may write: recordings, journals, settings.
+const FILES: CapabilitySet = CapabilitySet::DAC_OVERRIDE.union(CapabilitySet::DAC_READ_SEARCH);
+/// Namespaces and BPF; processes of others; masks and real-time priority; functions of the kernel by name. What the kernel
+/// counts for a link on request, and locked memory for BPF before Linux 5.11.
+const WATCHING: CapabilitySet = FILES
+    .union(CapabilitySet::SYS_ADMIN)
+    .union(CapabilitySet::BPF)
+    .union(CapabilitySet::PERFMON)
+    .union(CapabilitySet::SYS_PTRACE)
+    .union(CapabilitySet::SYS_NICE)
+    .union(CapabilitySet::SYSLOG)
+    .union(CapabilitySet::NET_ADMIN)
+    .union(CapabilitySet::SYS_RESOURCE);
+
+/// What a vnettop does that starts no program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// Watches this machine, and perhaps pins.
+    Watching,
+    /// Plays a recording.
+    Replaying,
+}
+
+/// Gives up what this work does not need, for this thread and those that it starts. What is inherited is left alone.
+///
+/// # Errors
+///
+/// `capget` or `capset`, which a seccomp filter may forbid: then nothing is given up.
+pub fn keep_needed(work: Work) -> io::Result<()> {
+    let needed = if work == Work::Watching { WATCHING } else { FILES };
+    let CapabilitySets { effective, permitted, inheritable } = capabilities(None)?;
+    let kept = CapabilitySets { effective: effective & needed, permitted: permitted & needed, inheritable };
+    set_capabilities(None, kept)
+}

@@ -1,0 +1,45 @@
+//! What root's vnettop may do: what watching needs, and no more.
+
+use crate::ground::{VNETTOP, can_run};
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+/// Bits of the capabilities in effect (capabilities(7), `CapEff` of `/proc/PID/task/TID/status`).
+fn in_effect(status: &str) -> u64 {
+    let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:")).expect("every thread has them");
+    u64::from_str_radix(mask.trim(), 16).expect("a mask")
+}
+
+const SYS_MODULE: u64 = 1 << 16;
+const SYS_PTRACE: u64 = 1 << 19;
+const SYS_ADMIN: u64 = 1 << 21;
+const SYS_BOOT: u64 = 1 << 22;
+
+#[test]
+fn whoever_watches_as_root_keeps_no_right_that_watching_does_not_need() {
+    if !can_run("whoever_watches_as_root_keeps_no_right_that_watching_does_not_need", &["sh"]) {
+        return;
+    }
+    let mut json = Command::new(VNETTOP);
+    let mut json = json.args(["--json", "-d", "0.1"]).stdout(Stdio::piped()).spawn().expect("vnettop starts");
+    let mut lines = BufReader::new(json.stdout.take().expect("a pipe")).lines();
+    let first = lines.next().expect("a line").expect("of text");
+    assert!(first.contains("\"links\""), "it watches: {first}");
+    let tasks = fs::read_dir(format!("/proc/{}/task", json.id())).expect("its threads");
+    let held: Vec<u64> = tasks
+        .filter_map(|task| fs::read_to_string(task.ok()?.path().join("status")).ok())
+        .map(|status| in_effect(&status))
+        .collect();
+    json.kill().expect("it can be stopped");
+    json.wait().expect("it stops");
+    assert!(held.len() > 1, "several threads were looked at");
+    for held in held {
+        assert_eq!(held & (SYS_MODULE | SYS_BOOT), 0, "no thread loads modules or restarts the machine: {held:x}");
+        assert_eq!(held & (SYS_ADMIN | SYS_PTRACE), SYS_ADMIN | SYS_PTRACE, "it enters namespaces: {held:x}");
+    }
+    let own = in_effect(&fs::read_to_string("/proc/self/status").expect("the test's own"));
+    let run =
+        Command::new(VNETTOP).args(["run", "--", "grep", "CapEff", "/proc/self/status"]).output().expect("it runs");
+    assert_eq!(in_effect(&String::from_utf8_lossy(&run.stdout)), own, "a command that is run has all of root's");
+}
