@@ -60,7 +60,7 @@ pub enum Mouse {
 }
 
 /// A pane that can have the focus.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
 #[allow(missing_docs, reason = "the words of the house")]
 pub enum Pane {
     Links,
@@ -71,16 +71,6 @@ pub enum Pane {
 impl Pane {
     /// In the order of Tab.
     pub const ALL: [Self; 3] = [Self::Links, Self::Cores, Self::Threads];
-
-    /// The word in its title.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Links => "Links",
-            Self::Cores => "Cores",
-            Self::Threads => "Threads",
-        }
-    }
 }
 
 /// One link, unmistakable: a reused ifindex has another `born`.

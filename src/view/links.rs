@@ -12,7 +12,7 @@ use crate::derive::history::History;
 use crate::derive::links::LinkRates;
 use crate::derive::losses::QdiscDrops;
 use crate::derive::{LinkMetrics, Metrics};
-use crate::sample::{LinkState, Owner, OwnerKind};
+use crate::sample::{LinkState, Owner, OwnerKind, Word};
 use crate::state::{LinkColumn, LinkList, LinkRow, LinkSort, ListShape, State, Units};
 use std::fmt::Display;
 use words::{LeftOut, Name, Peer, Queues, Whose};

@@ -5,6 +5,7 @@ use super::format::{Count, Percent, Rate};
 use super::{Tone, text};
 use crate::action::{Action, Pane};
 use crate::derive::{LinkMetrics, Metrics};
+use crate::sample::Word;
 use crate::state::{State, Units};
 
 /// The panes without the focus, but for those that are left out.

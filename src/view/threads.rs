@@ -10,7 +10,7 @@ use super::{Tone, UNDER_COUNT};
 use crate::action::{Action, Pane, SortColumn};
 use crate::derive::history::History;
 use crate::derive::{Evidence, Metrics, ThreadMetrics};
-use crate::sample::{CoreSet, TraceSource};
+use crate::sample::{CoreSet, TraceSource, Word};
 use crate::state::{State, ThreadColumn, ThreadSort};
 use std::fmt::{self, Display, Formatter};
 
