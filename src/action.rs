@@ -104,8 +104,8 @@ pub enum Motion {
     End,
 }
 
-/// What listens to the keys at the moment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What listens to the keys at the moment: first the panes, then what lies over them, at last a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::VariantArray)]
 pub enum Place {
     /// The panes.
     Main,

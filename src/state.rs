@@ -32,7 +32,7 @@ pub use axis::TimeAxis;
 pub use choices::{Choices, Part, ThemeList};
 pub use columns::{LinkColumn, ThreadColumn};
 pub use cores::CoreList;
-pub use links::{Hidden, Idle, LinkList, ListShape};
+pub use links::{Hidden, Idle, LinkChoices, LinkList, ListShape};
 pub use notices::{Notice, Notices};
 pub use overlay::{HelpPage, Overlay};
 pub use selection::Selection;

@@ -38,7 +38,7 @@ fn links(state: &State, metrics: &Metrics) -> String {
         Units::Packets => (Count(rates.rx_packets_per_s).to_string(), Count(rates.tx_packets_per_s).to_string()),
         _ => (Rate(rates.rx_bits_per_s, units).to_string(), Rate(rates.tx_bits_per_s, units).to_string()),
     };
-    format!("{count} · busiest {} ↓ {rx} ↑ {tx} {}", link.facts.name, units.word())
+    format!("{count} · busiest {} ↓ {rx} ↑ {tx} {}/s", link.facts.name, units.word())
 }
 
 fn cores(state: &State, metrics: &Metrics) -> String {
