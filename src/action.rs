@@ -60,9 +60,10 @@ pub enum Mouse {
 }
 
 /// A pane that can have the focus.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, strum::IntoStaticStr)]
 #[allow(missing_docs, reason = "the words of the house")]
 pub enum Pane {
+    #[default]
     Links,
     Cores,
     Threads,
