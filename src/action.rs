@@ -60,9 +60,10 @@ pub enum Mouse {
 }
 
 /// A pane that can have the focus.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, strum::IntoStaticStr)]
 #[allow(missing_docs, reason = "the words of the house")]
 pub enum Pane {
+    #[default]
     Links,
     Cores,
     Threads,
@@ -71,16 +72,6 @@ pub enum Pane {
 impl Pane {
     /// In the order of Tab.
     pub const ALL: [Self; 3] = [Self::Links, Self::Cores, Self::Threads];
-
-    /// The word in its title.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Links => "Links",
-            Self::Cores => "Cores",
-            Self::Threads => "Threads",
-        }
-    }
 }
 
 /// One link, unmistakable: a reused ifindex has another `born`.
@@ -114,8 +105,8 @@ pub enum Motion {
     End,
 }
 
-/// What listens to the keys at the moment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What listens to the keys at the moment: first the panes, then what lies over them, at last a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::VariantArray)]
 pub enum Place {
     /// The panes.
     Main,

@@ -14,12 +14,10 @@ mod stream;
 mod trim;
 
 use crate::action::{Action, Key};
-use crate::config::{self, Preferences, SaveSource};
+use crate::config::SaveSource;
 use crate::derive::Metrics;
 use crate::effect::{Effect, Outcome, OutcomeLine, PinController};
 use crate::record::RecordError;
-use crate::report::Format;
-use crate::report::card::card;
 use crate::sample::{Event, Item, OnRequest};
 use crate::source::SourceError;
 use crate::source::feed::{Command, Feed, Next, Pace};
@@ -246,10 +244,10 @@ impl App {
                 self.feed.command(Command::Interval(interval));
                 return Ok(());
             }
-            Effect::ToggleRecording => self.toggle_recording(),
-            Effect::WriteReport => self.write_report(),
-            Effect::WriteCard => self.write_card(),
-            Effect::SaveSettings => self.save_settings(),
+            Effect::ToggleRecording => self.toggle_recording().unwrap_or_else(warning),
+            Effect::WriteReport => self.write_report().unwrap_or_else(warning),
+            Effect::WriteCard => self.write_card().unwrap_or_else(warning),
+            Effect::SaveSettings => self.save_settings().unwrap_or_else(warning),
             Effect::Mark if !self.stream.is_recorded() => {
                 sentence("no marker added, because nothing is being recorded: R starts a recording")
             }
@@ -281,94 +279,6 @@ impl App {
             self.stream.derive(item);
         }
         self.state.outcome(outcome);
-    }
-
-    fn toggle_recording(&mut self) -> Outcome {
-        let path = match keep::place(self.kept_in.as_deref(), &format!("vnettop-{}.jsonl.zst", self.stamp())) {
-            Ok(path) => path,
-            Err(sentence) if !self.stream.is_recorded() => return warning(&sentence),
-            // One that runs is closed wherever it is.
-            Err(_) => PathBuf::new(),
-        };
-        match self.stream.toggle_recording(&path) {
-            Ok(stream::Toggled::Begun(path)) => {
-                let text = format!("recording to {}", path.display());
-                self.state.set_recording(Some(path.display().to_string()));
-                sentence(&text)
-            }
-            Ok(stream::Toggled::Ended(path)) => {
-                self.state.set_recording(None);
-                sentence(&format!("recording stopped: {}", path.display()))
-            }
-            Err(error) => {
-                self.state.set_recording(None);
-                warning(&error)
-            }
-        }
-    }
-
-    /// The report is the frame as it is, wide enough for every column, in a file of its own.
-    fn write_report(&mut self) -> Outcome {
-        let path = match keep::place(self.kept_in.as_deref(), &format!("vnettop-report-{}.txt", self.stamp())) {
-            Ok(path) => path,
-            Err(sentence) => return warning(&sentence),
-        };
-        match keep::write(&path, &self.frame(200, 60, Theme::plain(true))) {
-            Ok(()) => sentence(&format!("report written to {}", path.display())),
-            Err(error) => warning(&format!("cannot write report {}: {error}", path.display())),
-        }
-    }
-
-    fn no_card(&self) -> Outcome {
-        let [propose, card] = ["propose", "card"].map(|name| self.state.keys().key(name));
-        sentence(&format!("there is no card yet: {propose} pins, then {card} compares before and after"))
-    }
-
-    /// The card that is shown, three times: to be read, to be pasted, to be computed with.
-    fn write_card(&mut self) -> Outcome {
-        let path = match keep::place(self.kept_in.as_deref(), &format!("vnettop-card-{}.txt", self.stamp())) {
-            Ok(path) => path,
-            Err(sentence) => return warning(&sentence),
-        };
-        let Some(metrics) = self.state.metrics() else {
-            return self.no_card();
-        };
-        for (ending, format) in [("txt", Format::Text), ("md", Format::Markdown), ("json", Format::Json)] {
-            let Some(text) = card(metrics, metrics.test, format) else {
-                return self.no_card();
-            };
-            let path = path.with_extension(ending);
-            if let Err(error) = keep::write(&path, &text) {
-                return warning(&format!("cannot write card {}: {error}", path.display()));
-            }
-        }
-        sentence(&format!("card written to {}, .md and .json", path.display()))
-    }
-
-    /// What the screen is like now, into the file of settings.
-    fn save_settings(&mut self) -> Outcome {
-        let Some(saved) = &mut self.saved else {
-            return sentence("nothing was saved: neither XDG_CONFIG_HOME nor HOME says where; --config FILE does");
-        };
-        let settings = self.state.settings();
-        let now = Preferences {
-            interval: settings.interval,
-            units: settings.units,
-            theme: self.state.themes().chosen().unwrap_or(&self.theme).to_owned(),
-            choices: self.state.choices(),
-            ..saved.before.clone()
-        };
-        let path = saved.path.display().to_string();
-        match config::save(saved, &now) {
-            Ok(0) => sentence(&format!("nothing to save: every setting is as in {path} or the default")),
-            Ok(1) => sentence(&format!("1 setting saved to {path}")),
-            Ok(count) => sentence(&format!("{count} settings saved to {path}")),
-            Err(why) => warning(&why),
-        }
-    }
-
-    fn stamp(&self) -> String {
-        stream::file_stamp(self.state.metrics().map_or(0, |metrics| metrics.wall_ms))
     }
 
     /// The frame of this moment.
@@ -419,6 +329,6 @@ fn sentence(text: &str) -> Outcome {
     Outcome { lines: vec![line(text)], ..Outcome::default() }
 }
 
-fn warning(error: &impl ToString) -> Outcome {
-    Outcome { lines: vec![OutcomeLine { warning: true, text: error.to_string() }], ..Outcome::default() }
+fn warning(text: String) -> Outcome {
+    Outcome { lines: vec![OutcomeLine { warning: true, text }], ..Outcome::default() }
 }

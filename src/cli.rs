@@ -1,19 +1,21 @@
 //! Arguments → [`Config`]. Nothing is opened here; what cannot be meant is refused in one sentence.
 
+mod options;
 mod run;
 mod unknown;
 mod values;
 
 pub use run::{CardFormat, ObservedCommand, PinChoice};
 
-use crate::config::{Override, OverrideValue, Preferences};
+use crate::config::{Override, Preferences};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use options::{Options, PaceArguments};
 use run::{CardArguments, RunArguments};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-use values::{Speed, count, keys, netns, pair, place, seconds, size, speed, watch};
+use values::Speed;
 
 /// What the user asked for.
 #[derive(Debug, Clone)]
@@ -187,141 +189,6 @@ struct ReplayArguments {
     pace: PaceArguments,
 }
 
-#[derive(Debug, Args)]
-struct PaceArguments {
-    /// Speed of a replay: times its own, or max
-    #[arg(long, value_name = "TIMES|max", value_parser = speed)]
-    speed: Option<Speed>,
-    /// Start a replay this long after its first sample: 90, 1:30 or 1:02:03
-    #[arg(long, value_name = "TIME", value_parser = place)]
-    at: Option<Duration>,
-}
-
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Options of every command")]
-#[allow(clippy::struct_excessive_bools, reason = "one for each switch")]
-struct Options {
-    /// Time between samples, fractions allowed [default: 0.5 on the screen, 0.1 in a run, 1 otherwise]
-    #[arg(short = 'd', long = "delay", value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true, global = true)]
-    delay: Option<Duration>,
-    /// Show N intervals, then exit
-    #[arg(short = 'n', long = "count", value_name = "N", value_parser = count, allow_negative_numbers = true, global = true)]
-    count: Option<u64>,
-    /// Threads to watch: a command name or a pid; repeatable [default: iperf3 and iperf]
-    #[arg(long, value_name = "NAME|PID", value_parser = watch, global = true)]
-    watch: Vec<String>,
-    /// Network namespaces to show: all, self, or by name, inode or pid; repeatable [default: all in the machine's own, else self]
-    #[arg(long, value_name = "NAME|all|self", value_parser = netns, global = true)]
-    netns: Vec<String>,
-    /// Show iperf3's own figures, which it writes to FILE with --json-stream, beside vnettop's
-    #[arg(long, value_name = "FILE", global = true)]
-    iperf3_json: Option<PathBuf>,
-    /// Database socket or run directory of an Open vSwitch; repeatable [default: the usual one, and `OVS_RUNDIR`]
-    #[arg(long, value_name = "PATH", global = true)]
-    ovs_socket: Vec<PathBuf>,
-    /// Docker's socket [default: `DOCKER_HOST`, else /var/run/docker.sock, else that of rootless Docker]
-    #[arg(long, value_name = "PATH", global = true)]
-    docker_socket: Option<PathBuf>,
-    /// JSON lines on standard output, one object a sample
-    #[arg(long, conflicts_with = "print", global = true)]
-    json: bool,
-    /// Record every sample to FILE, compressed when it ends in .zst
-    #[arg(long, value_name = "FILE", global = true)]
-    record: Option<PathBuf>,
-    /// Show the recording FILE instead of this machine
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["record", "iperf3_json", "drops", "exact_softirqs", "hop_cores"])]
-    replay: Option<PathBuf>,
-    #[command(flatten)]
-    pace: PaceArguments,
-    /// Press these keys before printing, as in `tt<tab>` (`<tick>` waits for a sample)
-    #[arg(long, value_name = "STRING", requires = "print", value_parser = keys, global = true)]
-    keys: Option<String>,
-    /// Print one frame of this size as text, then exit
-    #[arg(long, value_name = "WxH", value_parser = size, global = true)]
-    print: Option<(u16, u16)>,
-    /// Every packet that the kernel drops on this machine, by reason, function, interface and namespace (root or BPF rights)
-    #[arg(long, global = true)]
-    drops: bool,
-    /// Time of softirqs measured from entry to exit, not sampled at clock ticks (root or BPF rights; 0.3 us a softirq)
-    #[arg(long, global = true)]
-    exact_softirqs: bool,
-    /// Packets of each hop counted by core, for 100 ms of each second (root or BPF rights)
-    #[arg(long, global = true)]
-    hop_cores: bool,
-    /// Change nothing on this machine: no pins, no undo
-    #[arg(long, global = true)]
-    readonly: bool,
-    /// Sample at normal priority even where real-time priority is allowed
-    #[arg(long, global = true)]
-    no_realtime: bool,
-    /// Restore every replaced mask on exit
-    #[arg(long, global = true)]
-    restore_on_exit: bool,
-    /// Rates in bytes instead of bits
-    #[arg(long, global = true)]
-    bytes: bool,
-    /// Only ASCII characters on the screen [default: where the locale has no UTF-8]
-    #[arg(long, global = true)]
-    ascii: bool,
-    /// Colours: auto, dark, light, terminal, mono (also by `NO_COLOR`), or those of a theme file
-    #[arg(long, global = true, value_name = "THEME")]
-    theme: Option<String>,
-    /// The same as --theme mono
-    #[arg(long, global = true)]
-    no_color: bool,
-    /// Do not use the mouse, so that the terminal can select text
-    #[arg(long, global = true)]
-    no_mouse: bool,
-    /// Read the settings of FILE too, over those of the usual files; saving goes there
-    #[arg(long, value_name = "FILE", global = true)]
-    config: Option<PathBuf>,
-    /// Read no settings from the usual files
-    #[arg(long, global = true)]
-    no_config: bool,
-    /// One setting as in config.toml, for this start: --set links.sort=rx; repeatable
-    #[arg(long, value_name = "NAME=VALUE", value_parser = pair, global = true)]
-    set: Vec<(String, String)>,
-    /// Print the settings in force as plain TOML, then exit
-    #[arg(long, conflicts_with_all = ["json", "print"], global = true)]
-    dump_config: bool,
-}
-
-impl Options {
-    /// What of them is a setting.
-    fn overrides(&self) -> Vec<Override> {
-        let paths =
-            |paths: &[PathBuf]| paths.iter().map(|path| path.to_string_lossy().into_owned()).collect::<Vec<_>>();
-        let texts = |texts: Vec<String>| (!texts.is_empty()).then_some(OverrideValue::Texts(texts));
-        let flag = |given: bool, value: bool| given.then_some(OverrideValue::Flag(value));
-        let text = |text: Option<String>| text.map(OverrideValue::Text);
-        let set = self.set.iter().map(|(key, value)| (key.as_str(), "--set", Some(OverrideValue::Toml(value.clone()))));
-        let given = [
-            ("interval", "--delay", self.delay.map(|delay| OverrideValue::Seconds(delay.as_secs_f64()))),
-            ("watch", "--watch", texts(self.watch.clone())),
-            ("netns", "--netns", texts(self.netns.clone())),
-            ("ovs_sockets", "--ovs-socket", texts(paths(&self.ovs_socket))),
-            (
-                "docker_socket",
-                "--docker-socket",
-                text(self.docker_socket.iter().flat_map(|path| paths(std::slice::from_ref(path))).next()),
-            ),
-            ("drops", "--drops", flag(self.drops, true)),
-            ("exact_softirqs", "--exact-softirqs", flag(self.exact_softirqs, true)),
-            ("hop_cores", "--hop-cores", flag(self.hop_cores, true)),
-            ("readonly", "--readonly", flag(self.readonly, true)),
-            ("realtime", "--no-realtime", flag(self.no_realtime, false)),
-            ("restore_on_exit", "--restore-on-exit", flag(self.restore_on_exit, true)),
-            ("units", "--bytes", self.bytes.then(|| OverrideValue::Text("bytes".to_owned()))),
-            ("ascii", "--ascii", flag(self.ascii, true)),
-            ("theme", "--theme", text(self.theme.clone())),
-            ("theme", "--no-color", self.no_color.then(|| OverrideValue::Text("mono".to_owned()))),
-            ("mouse", "--no-mouse", flag(self.no_mouse, false)),
-        ];
-        let all = set.chain(given);
-        all.filter_map(|(key, option, value)| Some(Override { key: key.to_owned(), value: value?, option })).collect()
-    }
-}
-
 /// The one definition of the command line, for those who write it down: man pages and completions (`packaging/pages.rs`).
 #[must_use]
 pub fn command() -> clap::Command {
@@ -415,6 +282,7 @@ fn cli_error(error: &clap::Error) -> CliError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::OverrideValue;
 
     fn parsed(line: &str) -> Result<Config, CliError> {
         parse(line.split_whitespace().map(OsString::from), true)

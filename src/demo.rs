@@ -17,13 +17,10 @@ pub use rtnl::RtnlError;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, Read};
 use std::process::{Child, Command, Stdio};
-use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 /// The bridge of the demo.
 const BRIDGE: &str = "demo0";
-/// What the processes that replace iperf3 are called.
-const STANDIN: &str = "standin";
 /// Set to 1 it makes the demo use its own traffic generator even where iperf3 is installed.
 const FORCE_STANDIN: &str = "VNETTOP_DEMO_STANDIN";
 /// A child that has not set up its part by then never will.
@@ -76,9 +73,11 @@ impl Drop for Demo {
 }
 
 /// Who drives the traffic.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display, strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 enum Generator {
     Iperf3,
+    /// What replaces iperf3, and what its processes are called.
     Standin,
 }
 
@@ -91,21 +90,6 @@ impl Generator {
         let mut version = Command::new("iperf3");
         version.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         if version.status().is_ok_and(|status| status.success()) { Self::Iperf3 } else { Self::Standin }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Iperf3 => "iperf3",
-            Self::Standin => STANDIN,
-        }
-    }
-}
-
-impl FromStr for Generator {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        [Self::Iperf3, Self::Standin].into_iter().find(|generator| generator.name() == text).ok_or(())
     }
 }
 
@@ -123,15 +107,11 @@ pub fn start(streams: usize) -> Result<Demo, DemoError> {
     let mut rtnl = rtnl::Rtnl::open()?;
     rtnl.set_up("lo")?;
     rtnl.create_bridge(BRIDGE)?;
-    let mut demo = Demo {
-        watch: vec![generator.name().to_owned()],
-        ends: Vec::new(),
-        notice: String::new(),
-        children: Vec::new(),
-    };
+    let mut demo =
+        Demo { watch: vec![generator.to_string()], ends: Vec::new(), notice: String::new(), children: Vec::new() };
     let tun = demo.add(child::PART_TUN, &[]);
-    demo.add(child::PART_SERVER, &["--generator", generator.name()])?;
-    demo.add(child::PART_CLIENT, &["--generator", generator.name(), "--streams", &streams.max(1).to_string()])?;
+    demo.add(child::PART_SERVER, &["--generator", generator.into()])?;
+    demo.add(child::PART_CLIENT, &["--generator", generator.into(), "--streams", &streams.max(1).to_string()])?;
     demo.ends = demo.children.iter().rev().take(2).map(Child::id).collect();
     demo.notice = notice(generator, tun);
     Ok(demo)

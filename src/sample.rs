@@ -46,6 +46,17 @@ pub use steering::{Interrupts, NapiThread, Steering};
 pub use threads::{Direction, Duty, Quota, Runner, Side, ThreadId, ThreadSample};
 pub use trace::{Move, Trace, TraceSource};
 
+/// The word of a variant as it is shown and written, by `strum::IntoStaticStr`.
+pub trait Word: Into<&'static str> {
+    /// The word.
+    #[must_use]
+    fn word(self) -> &'static str {
+        self.into()
+    }
+}
+
+impl<T: Into<&'static str>> Word for T {}
+
 /// What the stream of a run is made of, live or replayed: samples, and what happened between them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

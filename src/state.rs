@@ -19,11 +19,11 @@ mod test;
 mod threads;
 mod tree;
 
-use crate::action::{KeyMap, Pane, Place, RowId};
+use crate::action::{KeyMap, Pane, RowId};
 use crate::derive::placement::Proposal;
 use crate::derive::{Metrics, OverriddenPin, Test};
 use crate::effect::Outcome;
-use crate::sample::{Event, OnRequest};
+use crate::sample::Event;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -31,8 +31,8 @@ pub use crate::action::{CoreSort, LinkSort, ThreadSort};
 pub use axis::TimeAxis;
 pub use choices::{Choices, Part, ThemeList};
 pub use columns::{LinkColumn, ThreadColumn};
-pub use cores::CoreList;
-pub use links::{Hidden, Idle, LinkList, ListShape};
+pub use cores::{CoreChoices, CoreList};
+pub use links::{Hidden, Idle, LinkChoices, LinkList, ListShape};
 pub use notices::{Notice, Notices};
 pub use overlay::{HelpPage, Overlay};
 pub use selection::Selection;
@@ -40,13 +40,14 @@ pub use settings::{Mode, Settings, Units};
 pub use sticky::Sticky;
 pub use tape::Tape;
 pub use test::{TestList, rows};
-pub use threads::ThreadList;
+pub use threads::{ThreadChoices, ThreadList};
 pub use tree::LinkRow;
 
 /// Whether the screen follows the samples.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ScreenPhase {
     /// Every sample is shown.
+    #[default]
     Running,
     /// The screen holds what it shows.
     Frozen,
@@ -62,7 +63,7 @@ pub struct Behind {
 }
 
 /// Everything the screen depends on, but for the history.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct State {
     pub(crate) settings: Settings,
     pub(crate) phase: ScreenPhase,
@@ -111,31 +112,7 @@ impl State {
     /// Nothing received, nothing chosen.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
-        Self {
-            settings,
-            phase: ScreenPhase::Running,
-            focus: Pane::Links,
-            links: LinkList::default(),
-            cores: CoreList::default(),
-            threads: ThreadList::default(),
-            tests: TestList::default(),
-            axis: TimeAxis::default(),
-            is_zoomed: false,
-            overlay: Overlay::None,
-            notices: Notices::default(),
-            sticky: Sticky::default(),
-            themes: ThemeList::default(),
-            keys: KeyMap::default(),
-            parts: Choices::default().parts,
-            tape: None,
-            recording: None,
-            shown: None,
-            waiting: None,
-            behind: Behind::default(),
-            pinned_at_ns: None,
-            had_card: false,
-            opens_card: false,
-        }
+        Self { settings, parts: Choices::default().parts, ..Self::default() }
     }
 
     /// Takes the newest metrics. A frozen live screen keeps showing what it shows and remembers the newest; a frozen
@@ -264,12 +241,8 @@ impl State {
         let mut told = Vec::new();
         for event in &metrics.events {
             match event {
-                Event::Pinned { thread, got, .. } => {
-                    told.push(format!("{} pinned to {got}", thread.tid));
-                }
-                Event::Restored { thread, got, .. } => {
-                    told.push(format!("{} restored to {got}", thread.tid));
-                }
+                Event::Pinned { thread, got, .. } => told.push(format!("{} pinned to {got}", thread.tid)),
+                Event::Restored { thread, got, .. } => told.push(format!("{} restored to {got}", thread.tid)),
                 _ => {}
             }
         }
@@ -369,48 +342,6 @@ impl State {
     #[must_use]
     pub fn behind(&self) -> Behind {
         self.behind
-    }
-
-    /// What listens to the keys now.
-    #[must_use]
-    pub fn place(&self) -> Place {
-        match &self.overlay {
-            Overlay::None if self.settings.mode == Mode::Replay => Place::Replay,
-            Overlay::None => Place::Main,
-            Overlay::Findings { .. } => Place::Findings,
-            Overlay::Paths { .. } => Place::Paths,
-            Overlay::Drops { .. } => Place::Drops,
-            Overlay::Card { .. } => Place::Card,
-            Overlay::Details { .. } => Place::Details,
-            Overlay::Help { .. } | Overlay::Proposal { result: Err(_), .. } => Place::Help,
-            Overlay::Proposal { result: Ok(_), .. } => Place::Proposal,
-            Overlay::Filter { .. } | Overlay::ChooseCores { .. } => Place::Text,
-        }
-    }
-
-    /// Where the keys go that mean nothing to an overlay which is only read; none where it asks for an answer.
-    #[must_use]
-    pub fn place_below(&self) -> Option<Place> {
-        let is_read = matches!(
-            self.overlay,
-            Overlay::Findings { .. }
-                | Overlay::Paths { .. }
-                | Overlay::Drops { .. }
-                | Overlay::Card { .. }
-                | Overlay::Details { .. }
-        );
-        is_read.then_some(if self.settings.mode == Mode::Replay { Place::Replay } else { Place::Main })
-    }
-
-    /// What the kernel is to count for what is looked at.
-    #[must_use]
-    pub fn on_request(&self) -> OnRequest {
-        let asked = self.settings.on_request;
-        OnRequest {
-            drops: asked.drops || matches!(self.overlay, Overlay::Drops { .. }),
-            hops: asked.hops || matches!(self.overlay, Overlay::Paths { .. }),
-            softirqs: asked.softirqs,
-        }
     }
 
     /// The row whose details can be shown: the selected one of the focused pane, else of cores the one looked at, else the first.

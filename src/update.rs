@@ -10,9 +10,11 @@ use crate::action::{Action, Key, Pane, SortColumn};
 use crate::derive::Timeline;
 use crate::derive::placement::propose;
 use crate::effect::Effect;
-use crate::state::{Idle, ListShape, Mode, Overlay, ScreenPhase, State, TimeAxis};
+use crate::state::{Idle, Mode, Overlay, ScreenPhase, State, TimeAxis};
+use std::mem::discriminant;
 use std::sync::Arc;
 use std::time::Duration;
+use strum::VariantArray;
 
 pub use sticky::tick;
 
@@ -69,13 +71,9 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         Action::NextSort => next_sort(state),
         Action::SortBy(column) => sort_by(state, column),
         Action::ReverseSort => reverse_sort(state),
-        Action::ToggleTree => {
-            state.links.shape = if state.links.shape == ListShape::Tree { ListShape::Flat } else { ListShape::Tree };
-        }
+        Action::ToggleTree => next(&mut state.links.chosen.shape),
         Action::ToggleIdle(pane) => toggle_idle(state, pane.unwrap_or(state.focus)),
-        Action::ToggleUnits => {
-            state.settings.units = state.settings.units.next();
-        }
+        Action::ToggleUnits => next(&mut state.settings.units),
         Action::ToggleFreeze if state.frozen() => state.thaw(),
         Action::ToggleFreeze => state.phase = ScreenPhase::Frozen,
         Action::Faster if is_replay(state) => return replay::faster(state),
@@ -112,15 +110,15 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         | Action::NextHighlight
         | Action::PreviousHighlight => return replay::seek(state, action),
         Action::Findings => state.overlay = Overlay::Findings { scroll: 0 },
-        Action::Paths => state.overlay = Overlay::Paths { scroll: 0 },
-        Action::Drops => state.overlay = Overlay::Drops { scroll: 0 },
+        Action::Paths => toggle(state, Overlay::Paths { scroll: 0 }),
+        Action::Drops => toggle(state, Overlay::Drops { scroll: 0 }),
         Action::ToggleExactSoftirqs => toggle_exact_softirqs(state),
         Action::Details => {
             if let Some(row) = state.row() {
                 state.overlay = Overlay::Details { row, scroll: 0 };
             }
         }
-        Action::Card => state.overlay = Overlay::Card { scroll: 0 },
+        Action::Card => toggle(state, Overlay::Card { scroll: 0 }),
         Action::Help => overlay::help(state),
         Action::TurnHelpPage => overlay::turn_help_page(state),
         Action::Press(key) => {
@@ -137,6 +135,12 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         Action::Cancel => overlay::cancel(state),
     }
     None
+}
+
+/// Opens what is only read, or closes it where it is open.
+fn toggle(state: &mut State, overlay: Overlay) {
+    let is_open = discriminant(&state.overlay) == discriminant(&overlay);
+    state.overlay = if is_open { Overlay::None } else { overlay };
 }
 
 fn is_replay(state: &State) -> bool {
@@ -183,11 +187,17 @@ fn next_theme(state: &mut State) {
     state.notice(false, text.unwrap_or_else(|| "there is no other theme here".to_owned()));
 }
 
+/// Goes to the variant after this one; from the last to the first.
+fn next<T: VariantArray + Copy + PartialEq>(now: &mut T) {
+    let after = T::VARIANTS.iter().skip_while(|one| *one != now).nth(1);
+    *now = *after.unwrap_or(&T::VARIANTS[0]);
+}
+
 fn next_sort(state: &mut State) {
     match state.focus {
-        Pane::Links => state.links.sort = state.links.sort.next(),
-        Pane::Cores => state.cores.sort = state.cores.sort.next(),
-        Pane::Threads => state.threads.sort = state.threads.sort.next(),
+        Pane::Links => next(&mut state.links.chosen.sort),
+        Pane::Cores => next(&mut state.cores.chosen.sort),
+        Pane::Threads => next(&mut state.threads.chosen.sort),
     }
 }
 
@@ -195,12 +205,12 @@ fn next_sort(state: &mut State) {
 fn sort_by(state: &mut State, column: SortColumn) {
     match column {
         SortColumn::Links(sort) => {
-            let list = &mut state.links;
+            let list = &mut state.links.chosen;
             (list.reversed, list.sort) = (list.sort == sort && !list.reversed, sort);
             state.focus = Pane::Links;
         }
         SortColumn::Threads(sort) => {
-            let list = &mut state.threads;
+            let list = &mut state.threads.chosen;
             (list.reversed, list.sort) = (list.sort == sort && !list.reversed, sort);
             state.focus = Pane::Threads;
         }
@@ -208,9 +218,11 @@ fn sort_by(state: &mut State, column: SortColumn) {
 }
 
 fn toggle_idle(state: &mut State, pane: Pane) {
-    let idle = if pane == Pane::Threads { &mut state.threads.idle } else { &mut state.links.idle };
-    *idle = if *idle == Idle::Shown { Idle::Hidden } else { Idle::Shown };
-    state.links.idle_chosen |= pane != Pane::Threads;
+    if pane == Pane::Threads {
+        state.threads.shows_idle = !state.threads.shows_idle;
+    } else {
+        state.links.chosen.idle = if state.links.shows_idle() { Idle::Hidden } else { Idle::Shown };
+    }
 }
 
 fn toggle_zoom(state: &mut State, pane: Option<Pane>) {
@@ -221,9 +233,9 @@ fn toggle_zoom(state: &mut State, pane: Option<Pane>) {
 
 fn reverse_sort(state: &mut State) {
     let reversed = match state.focus {
-        Pane::Links => &mut state.links.reversed,
-        Pane::Cores => &mut state.cores.reversed,
-        Pane::Threads => &mut state.threads.reversed,
+        Pane::Links => &mut state.links.chosen.reversed,
+        Pane::Cores => &mut state.cores.chosen.reversed,
+        Pane::Threads => &mut state.threads.chosen.reversed,
     };
     *reversed = !*reversed;
 }

@@ -174,19 +174,7 @@ pub fn markdown() -> String {
 mod tests {
     use super::*;
     use crate::action::Motion;
-
-    const PLACES: [Place; 10] = [
-        Place::Main,
-        Place::Replay,
-        Place::Help,
-        Place::Findings,
-        Place::Paths,
-        Place::Drops,
-        Place::Card,
-        Place::Details,
-        Place::Proposal,
-        Place::Text,
-    ];
+    use strum::VariantArray;
 
     fn map(chosen: &[(&str, &[Key])]) -> KeyMap {
         let mut map = KeyMap::default();
@@ -198,7 +186,7 @@ mod tests {
 
     #[test]
     fn no_key_means_two_things_in_one_place() {
-        for &place in &PLACES {
+        for &place in Place::VARIANTS {
             let here: Vec<Key> =
                 KEYS.iter().filter(|b| b.places.contains(&place)).flat_map(|b| b.keys.iter().copied()).collect();
             for key in &here {
@@ -225,7 +213,7 @@ mod tests {
     #[test]
     fn ctrl_c_quits_everywhere_and_letters_are_text_while_typing() {
         let keys = KeyMap::default();
-        for &place in &PLACES {
+        for &place in Place::VARIANTS {
             assert_eq!(keys.action_for(Key::Ctrl('c'), place), Some(Action::Quit), "Ctrl-C quits from {place:?}");
         }
         let typed = keys.action_for(Key::Char('q'), Place::Text);

@@ -2,6 +2,7 @@
 //! knows which key does what.
 
 use super::{Action, Key, Motion, Place};
+use strum::VariantArray;
 
 /// One row of the table.
 #[derive(Debug)]
@@ -26,45 +27,15 @@ const MAIN: &[Place] = &[Place::Main, Place::Replay];
 /// What a key does live and in a replay is not always the same: time goes both ways in one of them only.
 const LIVE: &[Place] = &[Place::Main];
 const REPLAY: &[Place] = &[Place::Replay];
-const EVERYWHERE: &[Place] = &[
-    Place::Main,
-    Place::Replay,
-    Place::Help,
-    Place::Findings,
-    Place::Paths,
-    Place::Drops,
-    Place::Card,
-    Place::Details,
-    Place::Proposal,
-    Place::Text,
-];
-const SCROLLS: &[Place] = &[
-    Place::Main,
-    Place::Replay,
-    Place::Help,
-    Place::Findings,
-    Place::Paths,
-    Place::Drops,
-    Place::Card,
-    Place::Details,
-    Place::Proposal,
-];
-/// Where Home and End are the first line and the last.
-const LINES: &[Place] = &[
-    Place::Main,
-    Place::Help,
-    Place::Findings,
-    Place::Paths,
-    Place::Drops,
-    Place::Card,
-    Place::Details,
-    Place::Proposal,
-];
+const EVERYWHERE: &[Place] = Place::VARIANTS;
+/// Wherever no text is typed.
+const SCROLLS: &[Place] = EVERYWHERE.split_last().expect("there are places").1;
 /// What lies over the panes and takes no text.
-const READ: &[Place] =
-    &[Place::Help, Place::Findings, Place::Paths, Place::Drops, Place::Card, Place::Details, Place::Proposal];
+const READ: &[Place] = SCROLLS.split_at(MAIN.len()).1;
 /// Where a finding or a card may be answered at once.
 const ANSWERS: &[Place] = &[Place::Main, Place::Replay, Place::Findings, Place::Card];
+/// Where one list is opened instead of another, and closed.
+const LISTS: &[Place] = &[Place::Main, Place::Replay, Place::Findings, Place::Paths, Place::Drops, Place::Card];
 /// Where undo is obeyed though the footer has no room for it.
 const BOXES: &[Place] = &[Place::Help, Place::Paths, Place::Drops, Place::Details, Place::Proposal];
 const UNDO: &str = "undo: restore every replaced mask";
@@ -112,9 +83,11 @@ pub const KEYS: &[Binding] = &[
     row("right", &[Key::Char('l')], Action::Move(Motion::Right), REPLAY, MOVES, ""),
     row("page_up", &[Key::PageUp], Action::Move(Motion::PageUp), SCROLLS, PAGES, ""),
     row("page_down", &[Key::PageDown], Action::Move(Motion::PageDown), SCROLLS, PAGES, ""),
-    row("first", &[Key::Home, Key::Char('g')], Action::Move(Motion::Home), LINES, PAGES, ""),
+    row("first", &[Key::Home, Key::Char('g')], Action::Move(Motion::Home), LIVE, PAGES, ""),
+    row("first", &[Key::Home, Key::Char('g')], Action::Move(Motion::Home), READ, PAGES, ""),
     row("first", &[Key::Char('g')], Action::Move(Motion::Home), REPLAY, PAGES, ""),
-    row("last", &[Key::End, Key::Char('G')], Action::Move(Motion::End), LINES, PAGES, ""),
+    row("last", &[Key::End, Key::Char('G')], Action::Move(Motion::End), LIVE, PAGES, ""),
+    row("last", &[Key::End, Key::Char('G')], Action::Move(Motion::End), READ, PAGES, ""),
     row("last", &[Key::Char('G')], Action::Move(Motion::End), REPLAY, PAGES, ""),
     row("seek_back", &[Key::Left, Key::Char('[')], Action::SeekBy(-5), REPLAY, SEEK, "-5 s"),
     row("seek_forward", &[Key::Right, Key::Char(']')], Action::SeekBy(5), REPLAY, SEEK, "+5 s"),
@@ -141,8 +114,7 @@ pub const KEYS: &[Binding] = &[
     row("auto_pin", &[Key::Char('P')], Action::ToggleSticky, MAIN, "auto-pin threads born later (on/off)", ""),
     row("undo", &[Key::Char('U')], Action::Undo, ANSWERS, UNDO, "undo"),
     row("undo", &[Key::Char('U')], Action::Undo, BOXES, UNDO, ""),
-    row("card", &[Key::Char('c')], Action::Card, &[Place::Main, Place::Replay, Place::Findings], CARD, ""),
-    row("card", &[Key::Char('c')], Action::Cancel, &[Place::Card], CARD, ""),
+    row("card", &[Key::Char('c')], Action::Card, ANSWERS, CARD, ""),
     row(
         "findings",
         &[Key::Char('F')],
@@ -152,24 +124,8 @@ pub const KEYS: &[Binding] = &[
         "findings",
     ),
     row("findings", &[Key::Char('F')], Action::Cancel, &[Place::Findings], FINDINGS, ""),
-    row(
-        "paths",
-        &[Key::Char('v')],
-        Action::Paths,
-        &[Place::Main, Place::Replay, Place::Findings, Place::Drops, Place::Card],
-        PATHS,
-        "",
-    ),
-    row("paths", &[Key::Char('v')], Action::Cancel, &[Place::Paths], PATHS, ""),
-    row(
-        "drops",
-        &[Key::Char('d')],
-        Action::Drops,
-        &[Place::Main, Place::Replay, Place::Findings, Place::Paths, Place::Card],
-        DROPS,
-        "",
-    ),
-    row("drops", &[Key::Char('d')], Action::Cancel, &[Place::Drops], DROPS, ""),
+    row("paths", &[Key::Char('v')], Action::Paths, LISTS, PATHS, ""),
+    row("drops", &[Key::Char('d')], Action::Drops, LISTS, DROPS, ""),
     row(
         "exact_softirqs",
         &[Key::Char('x')],

@@ -2,26 +2,10 @@
 
 use super::{Key, KeyStep};
 
-/// Every name there is, with what it stands for.
-const NAMES: [(&str, KeyStep); 18] = [
-    ("tab", KeyStep::Press(Key::Tab)),
-    ("backtab", KeyStep::Press(Key::BackTab)),
-    ("enter", KeyStep::Press(Key::Enter)),
-    ("esc", KeyStep::Press(Key::Esc)),
-    ("up", KeyStep::Press(Key::Up)),
-    ("down", KeyStep::Press(Key::Down)),
-    ("left", KeyStep::Press(Key::Left)),
-    ("right", KeyStep::Press(Key::Right)),
-    ("pgup", KeyStep::Press(Key::PageUp)),
-    ("pgdn", KeyStep::Press(Key::PageDown)),
-    ("home", KeyStep::Press(Key::Home)),
-    ("end", KeyStep::Press(Key::End)),
-    ("space", KeyStep::Press(Key::Char(' '))),
-    ("bs", KeyStep::Press(Key::Backspace)),
-    ("c-c", KeyStep::Press(Key::Ctrl('c'))),
-    ("c-u", KeyStep::Press(Key::Ctrl('u'))),
-    ("c-z", KeyStep::Press(Key::Ctrl('z'))),
-    ("lt", KeyStep::Press(Key::Char('<'))),
+/// The names of keys in such a string; `lt` is `<`, the others are as [`parse_key`] knows them.
+const NAMES: [&str; 18] = [
+    "tab", "backtab", "enter", "esc", "up", "down", "left", "right", "pgup", "pgdn", "home", "end", "space", "bs",
+    "c-c", "c-u", "c-z", "lt",
 ];
 
 /// How a key is written where keys are chosen, with what people write instead of it; a character stands for itself.
@@ -119,12 +103,14 @@ fn named(name: &str) -> Option<KeyStep> {
     if name.eq_ignore_ascii_case("tick") {
         return Some(KeyStep::Tick);
     }
-    NAMES.iter().find(|(known, _)| name.eq_ignore_ascii_case(known)).map(|(_, step)| *step)
+    let known = NAMES.iter().find(|known| name.eq_ignore_ascii_case(known))?;
+    let key = if *known == "lt" { Key::Char('<') } else { parse_key(known).ok()? };
+    Some(KeyStep::Press(key))
 }
 
 fn unknown(name: &str) -> String {
     let name = cut(name);
-    let known: Vec<String> = NAMES.iter().map(|(known, _)| format!("<{known}>")).collect();
+    let known: Vec<String> = NAMES.iter().map(|known| format!("<{known}>")).collect();
     format!("'<{name}' is not a key: there are {} and <tick>, which waits for a sample", known.join(" "))
 }
 

@@ -1,9 +1,15 @@
-//! What the lists can be sorted by: the columns whose heads can be clicked.
+//! What the lists can be sorted by: the columns whose heads can be clicked. Each is chosen by its word, in the order in which a key goes
+//! through them.
+
+use crate::sample::Word;
+use strum::{IntoStaticStr, VariantArray};
 
 /// The column that links are sorted by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase")]
 #[allow(missing_docs, reason = "the words of the columns")]
 pub enum LinkSort {
+    #[default]
     Name,
     Rx,
     Tx,
@@ -15,19 +21,24 @@ pub enum LinkSort {
 }
 
 /// What cores are sorted by, where they are a list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase")]
 #[allow(missing_docs, reason = "the words of the columns")]
 pub enum CoreSort {
+    #[default]
     Number,
     Softirq,
     Busy,
 }
 
 /// What threads are sorted by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase")]
 #[allow(missing_docs, reason = "the words of the columns")]
 pub enum ThreadSort {
+    #[default]
     Cpu,
+    #[strum(to_string = "migrations")]
     Moves,
     Tid,
     Core,
@@ -43,43 +54,13 @@ pub enum SortColumn {
 }
 
 impl LinkSort {
-    /// Every order with the word that it is chosen by.
-    pub const ALL: [(Self, &'static str); 8] = [
-        (Self::Name, "name"),
-        (Self::Rx, "rx"),
-        (Self::Tx, "tx"),
-        (Self::Pps, "pps"),
-        (Self::Drops, "drops"),
-        (Self::Errors, "errors"),
-        (Self::Times, "times"),
-        (Self::Mean, "mean"),
-    ];
-
-    /// The word in the title.
+    /// The words in the title.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn title(self) -> &'static str {
         match self {
-            Self::Name => "name",
-            Self::Rx => "rx",
-            Self::Tx => "tx",
-            Self::Pps => "pps",
-            Self::Drops => "drops",
-            Self::Errors => "errors",
             Self::Times => "times its speed",
             Self::Mean => "packet size",
-        }
-    }
-
-    pub(crate) fn next(self) -> Self {
-        match self {
-            Self::Name => Self::Rx,
-            Self::Rx => Self::Tx,
-            Self::Tx => Self::Pps,
-            Self::Pps => Self::Drops,
-            Self::Drops => Self::Errors,
-            Self::Errors => Self::Times,
-            Self::Times => Self::Mean,
-            Self::Mean => Self::Name,
+            other => other.word(),
         }
     }
 
@@ -89,62 +70,7 @@ impl LinkSort {
     }
 }
 
-impl CoreSort {
-    /// Every order with its word.
-    pub const ALL: [(Self, &'static str); 3] =
-        [(Self::Number, "number"), (Self::Softirq, "softirq"), (Self::Busy, "busy")];
-
-    /// The word in the title.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Number => "number",
-            Self::Softirq => "softirq",
-            Self::Busy => "busy",
-        }
-    }
-
-    pub(crate) fn next(self) -> Self {
-        match self {
-            Self::Number => Self::Softirq,
-            Self::Softirq => Self::Busy,
-            Self::Busy => Self::Number,
-        }
-    }
-}
-
 impl ThreadSort {
-    /// Every order with the word that it is chosen by.
-    pub const ALL: [(Self, &'static str); 5] = [
-        (Self::Cpu, "cpu"),
-        (Self::Moves, "migrations"),
-        (Self::Tid, "tid"),
-        (Self::Core, "core"),
-        (Self::Wait, "wait"),
-    ];
-
-    /// The word in the title.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Cpu => "cpu",
-            Self::Moves => "migrations",
-            Self::Tid => "tid",
-            Self::Core => "core",
-            Self::Wait => "wait",
-        }
-    }
-
-    pub(crate) fn next(self) -> Self {
-        match self {
-            Self::Cpu => Self::Moves,
-            Self::Moves => Self::Tid,
-            Self::Tid => Self::Core,
-            Self::Core => Self::Wait,
-            Self::Wait => Self::Cpu,
-        }
-    }
-
     /// The smallest comes first, unless the order is reversed.
     pub(crate) fn ascends(self) -> bool {
         matches!(self, Self::Tid | Self::Core)

@@ -1,7 +1,8 @@
 //! The arguments of `vnettop run` and `vnettop card`.
 
+use super::options::Options;
 use super::values::packets;
-use super::{CliCommand, CliError, Face, Options};
+use super::{CliCommand, CliError, Face};
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -12,8 +12,3 @@ pub(super) fn nearest<'a>(text: &str, known: impl Iterator<Item = &'a str>) -> O
 pub(super) fn short(text: &str) -> String {
     if text.chars().count() <= 40 { text.to_owned() } else { text.chars().take(39).chain(['…']).collect() }
 }
-
-/// Words in quotes, for a list of what there is.
-pub(super) fn quoted(words: &[&str]) -> String {
-    words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ")
-}

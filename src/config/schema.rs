@@ -1,9 +1,10 @@
 //! Every setting once: its name, what it is for, what it may be, and where it is kept. `[keys]` has a row for each name of KEYS.
 
 use super::Preferences;
-use super::meant::{nearest, quoted, short};
-use crate::state::{CoreSort, Idle, LinkColumn, LinkSort, ListShape, Part, ThreadColumn, ThreadSort, Units};
+use super::meant::{nearest, short};
+use crate::sample::Word;
 use std::time::Duration;
+use strum::VariantArray;
 use toml_edit::{Array, Value};
 
 /// One setting.
@@ -24,46 +25,55 @@ enum SettingKind {
     Seconds(Access<Duration>),
     Text(Access<String>, TextCheck),
     Texts(Access<Vec<String>>, TextCheck),
-    /// One of these words, by its place among them.
-    Word {
-        words: fn() -> Vec<&'static str>,
-        get: fn(&Preferences) -> usize,
-        set: fn(&mut Preferences, usize),
-    },
-    /// Some of these words, each once.
-    Words {
-        words: fn() -> Vec<&'static str>,
-        get: fn(&Preferences) -> Vec<usize>,
-        set: fn(&mut Preferences, &[usize]),
-    },
+    Word(Access<dyn OneWord>),
+    Words(Access<dyn SomeWords>),
 }
 
-const SHAPES: [(ListShape, &str); 2] = [(ListShape::Tree, "tree"), (ListShape::Flat, "flat")];
-const IDLE: [(Option<Idle>, &str); 3] = [(None, "auto"), (Some(Idle::Shown), "shown"), (Some(Idle::Hidden), "hidden")];
-
-/// The place of a value in its table.
-fn place<T: PartialEq>(table: &[(T, &str)], value: &T) -> usize {
-    table.iter().position(|(known, _)| known == value).unwrap_or(0)
+/// One of the words of an enum.
+trait OneWord {
+    fn value(&self) -> Value;
+    fn set(&mut self, value: &Value) -> Result<(), String>;
 }
 
-macro_rules! word {
-    ($table:expr, $($field:tt)+) => {
-        SettingKind::Word {
-            words: || $table.iter().map(|(_, word)| *word).collect(),
-            get: |preferences| place(&$table, &preferences.$($field)+),
-            set: |preferences, at| preferences.$($field)+ = $table[at].0,
+impl<T: VariantArray + Copy + Word> OneWord for T {
+    fn value(&self) -> Value {
+        self.word().into()
+    }
+
+    fn set(&mut self, value: &Value) -> Result<(), String> {
+        let text = value.as_str().ok_or_else(|| format!("must be one of {}", all_words::<T>()))?;
+        *self = known(text)?;
+        Ok(())
+    }
+}
+
+/// Some of the words of an enum, each once.
+trait SomeWords {
+    fn value(&self) -> Value;
+    fn set(&mut self, value: &Value) -> Result<(), String>;
+}
+
+impl<T: VariantArray + Copy + PartialEq + Word> SomeWords for Vec<T> {
+    fn value(&self) -> Value {
+        self.iter().map(|one| one.word()).collect::<Array>().into()
+    }
+
+    fn set(&mut self, value: &Value) -> Result<(), String> {
+        let given = texts(value).ok_or_else(|| format!("must be a list of some of {}", all_words::<T>()))?;
+        let mut chosen = Vec::new();
+        for text in given {
+            let one = known(text)?;
+            if chosen.contains(&one) {
+                return Err(format!("has '{text}' twice"));
+            }
+            chosen.push(one);
         }
-    };
-}
-
-macro_rules! words {
-    ($table:expr, $($field:tt)+) => {
-        SettingKind::Words {
-            words: || $table.iter().map(|(_, word)| *word).collect(),
-            get: |preferences| preferences.$($field)+.iter().map(|value| place(&$table, value)).collect(),
-            set: |preferences, places| preferences.$($field)+ = places.iter().map(|at| $table[*at].0).collect(),
+        if chosen.is_empty() {
+            return Err(format!("needs at least one of {}", all_words::<T>()));
         }
-    };
+        *self = chosen;
+        Ok(())
+    }
 }
 
 const fn setting(path: &'static str, kind: SettingKind, doc: &'static str) -> Setting {
@@ -77,7 +87,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         SettingKind::Seconds(|p| &mut p.interval),
         "Seconds from sample to sample on the screen, 0.01 to 3600; --json and run have -d",
     ),
-    setting("units", word!(Units::ALL, units), "Rates of the links: bits, bytes or packets"),
+    setting("units", SettingKind::Word(|p| &mut p.units), "Rates of the links: bits, bytes or packets"),
     setting(
         "theme",
         SettingKind::Text(|p| &mut p.theme, theme),
@@ -123,33 +133,45 @@ pub(super) const SETTINGS: &[Setting] = &[
         SettingKind::Flag(|p| &mut p.on_request.hops),
         "Packets of each hop counted by core (root or BPF rights)",
     ),
-    setting("layout.panes", words!(Part::ALL, choices.parts), "What is on the screen; links, cores or threads must be"),
+    setting(
+        "layout.panes",
+        SettingKind::Words(|p| &mut p.choices.parts),
+        "What is on the screen; links, cores or threads must be",
+    ),
     setting(
         "links.columns",
-        words!(LinkColumn::ALL, choices.link_columns),
+        SettingKind::Words(|p| &mut p.choices.links.columns),
         "Columns in order; if your list is too wide, its last columns are left out",
     ),
     setting(
         "links.sort",
-        word!(LinkSort::ALL, choices.link_sort),
+        SettingKind::Word(|p| &mut p.choices.links.sort),
         "Order: name, rx, tx, pps, drops, errors, times or mean",
     ),
-    setting("links.reversed", SettingKind::Flag(|p| &mut p.choices.link_reversed), "Reverse that order"),
-    setting("links.shape", word!(SHAPES, choices.link_shape), "Ports below their bridge (tree), or one list (flat)"),
+    setting("links.reversed", SettingKind::Flag(|p| &mut p.choices.links.reversed), "Reverse that order"),
+    setting(
+        "links.shape",
+        SettingKind::Word(|p| &mut p.choices.links.shape),
+        "Ports below their bridge (tree), or one list (flat)",
+    ),
     setting(
         "links.idle",
-        word!(IDLE, choices.idle),
+        SettingKind::Word(|p| &mut p.choices.links.idle),
         "What is idle for 5 s: shown, hidden, or auto: hidden from 8 links on",
     ),
-    setting("cores.sort", word!(CoreSort::ALL, choices.core_sort), "Order: number, softirq or busy"),
-    setting("cores.reversed", SettingKind::Flag(|p| &mut p.choices.core_reversed), "Reverse that order"),
+    setting("cores.sort", SettingKind::Word(|p| &mut p.choices.cores.sort), "Order: number, softirq or busy"),
+    setting("cores.reversed", SettingKind::Flag(|p| &mut p.choices.cores.reversed), "Reverse that order"),
     setting(
         "threads.columns",
-        words!(ThreadColumn::ALL, choices.thread_columns),
+        SettingKind::Words(|p| &mut p.choices.threads.columns),
         "Columns in their order, as for links",
     ),
-    setting("threads.sort", word!(ThreadSort::ALL, choices.thread_sort), "Order: cpu, migrations, tid, core or wait"),
-    setting("threads.reversed", SettingKind::Flag(|p| &mut p.choices.thread_reversed), "Reverse that order"),
+    setting(
+        "threads.sort",
+        SettingKind::Word(|p| &mut p.choices.threads.sort),
+        "Order: cpu, migrations, tid, core or wait",
+    ),
+    setting("threads.reversed", SettingKind::Flag(|p| &mut p.choices.threads.reversed), "Reverse that order"),
 ];
 
 /// The words in brackets.
@@ -182,11 +204,8 @@ impl Setting {
             SettingKind::Seconds(of) => of(&mut read).as_secs_f64().into(),
             SettingKind::Text(of, _) => of(&mut read).as_str().into(),
             SettingKind::Texts(of, _) => texts(of(&mut read)),
-            SettingKind::Word { words, get, .. } => words()[get(preferences)].into(),
-            SettingKind::Words { words, get, .. } => {
-                let words = words();
-                get(preferences).into_iter().map(|at| words[at]).collect::<Array>().into()
-            }
+            SettingKind::Word(of) => of(&mut read).value(),
+            SettingKind::Words(of) => of(&mut read).value(),
         }
     }
 
@@ -212,27 +231,8 @@ impl Setting {
                 given.iter().try_for_each(|text| check(text)).map_err(|why| format!("cannot be that: {why}"))?;
                 *of(preferences) = given.into_iter().map(str::to_owned).collect();
             }
-            SettingKind::Word { words, set, .. } => {
-                let words = words();
-                let text = value.as_str().ok_or_else(|| format!("must be one of {}", quoted(&words)))?;
-                set(preferences, known(&words, text)?);
-            }
-            SettingKind::Words { words, set, .. } => {
-                let words = words();
-                let given = texts(value).ok_or_else(|| format!("must be a list of some of {}", quoted(&words)))?;
-                let mut places = Vec::new();
-                for text in given {
-                    let at = known(&words, text)?;
-                    if places.contains(&at) {
-                        return Err(format!("has '{text}' twice"));
-                    }
-                    places.push(at);
-                }
-                if places.is_empty() {
-                    return Err(format!("needs at least one of {}", quoted(&words)));
-                }
-                set(preferences, &places);
-            }
+            SettingKind::Word(of) => of(preferences).set(value)?,
+            SettingKind::Words(of) => of(preferences).set(value)?,
         }
         Ok(())
     }
@@ -253,10 +253,15 @@ pub(super) fn texts(value: &Value) -> Option<Vec<&str>> {
     }
 }
 
-fn known(words: &[&str], text: &str) -> Result<usize, String> {
-    let at = words.iter().position(|word| *word == text);
-    at.ok_or_else(|| match nearest(text, words.iter().copied()) {
+/// The words of an enum in quotes.
+fn all_words<T: VariantArray + Copy + Word>() -> String {
+    T::VARIANTS.iter().map(|one| format!("\"{}\"", one.word())).collect::<Vec<_>>().join(", ")
+}
+
+fn known<T: VariantArray + Copy + Word>(text: &str) -> Result<T, String> {
+    let one = T::VARIANTS.iter().find(|one| one.word() == text).copied();
+    one.ok_or_else(|| match nearest(text, T::VARIANTS.iter().map(|one| one.word())) {
         Some(word) => format!("cannot be '{}': did you mean '{word}'?", short(text)),
-        None => format!("cannot be '{}': it is one of {}", short(text), quoted(words)),
+        None => format!("cannot be '{}': it is one of {}", short(text), all_words::<T>()),
     })
 }

@@ -48,10 +48,10 @@ fn a_file_changes_what_it_names_and_nothing_else() {
     assert_eq!((all.watch, all.readonly, all.ascii), (vec!["nginx".to_owned(), "iperf3".to_owned()], true, false));
     let choices = all.choices;
     assert_eq!(choices.parts, [Part::Links, Part::Threads]);
-    assert_eq!(choices.link_columns, [LinkColumn::Name, LinkColumn::Rx, LinkColumn::Tx]);
+    assert_eq!(choices.links.columns, [LinkColumn::Name, LinkColumn::Rx, LinkColumn::Tx]);
     assert_eq!(
-        (choices.link_sort, choices.idle, choices.thread_sort),
-        (LinkSort::Drops, Some(Idle::Hidden), ThreadSort::Moves)
+        (choices.links.sort, choices.links.idle, choices.threads.sort),
+        (LinkSort::Drops, Idle::Hidden, ThreadSort::Moves)
     );
     assert_eq!(all.keys.action_for(Key::F(10), Place::Main), Some(Action::Quit));
     assert_eq!(all.keys.action_for(Key::Char('o'), Place::Main), Some(Action::NextSort));
@@ -258,7 +258,7 @@ fn saving_changes_what_has_changed_and_keeps_the_rest_as_it_stands() {
     let mut now = Preferences::default();
     assert_eq!(save(&mut to, &now), Ok(0), "nothing has changed");
     assert!(!path.exists(), "so nothing is written");
-    now.choices.link_sort = LinkSort::Rx;
+    now.choices.links.sort = LinkSort::Rx;
     now.theme = "light".to_owned();
     assert_eq!(save(&mut to, &now), Ok(2), "the folder is made");
     let mode = |path: &Path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
@@ -269,7 +269,7 @@ fn saving_changes_what_has_changed_and_keeps_the_rest_as_it_stands() {
     let before = Configuration::load(&Places::only(Some(&path))).expect("it is right").preferences;
     let mut to = SaveSource { path: path.clone(), before };
     let mut now = to.before.clone();
-    (now.choices.link_sort, now.choices.thread_reversed) = (LinkSort::Rx, true);
+    (now.choices.links.sort, now.choices.threads.reversed) = (LinkSort::Rx, true);
     assert_eq!(save(&mut to, &now), Ok(2));
     let expected = mine.replace("'tx'", "\"rx\"") + "\n[threads]\nreversed = true\n";
     assert_eq!(fs::read_to_string(&path).expect("written"), expected, "comments and spaces stay");

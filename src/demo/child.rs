@@ -113,9 +113,10 @@ fn server(options: &ChildOptions) -> Result<(), ChildFailure> {
             keep_running(&["-s"])
         }
         Generator::Standin => {
-            let listener = standin::listen((SERVER, PORT).into(), super::STANDIN)?;
+            let name = Generator::Standin.into();
+            let listener = standin::listen((SERVER, PORT).into(), name)?;
             ready()?;
-            Ok(standin::serve(&listener, super::STANDIN)?)
+            Ok(standin::serve(&listener, name)?)
         }
     }
 }
@@ -131,7 +132,7 @@ fn client(options: &ChildOptions) -> Result<(), ChildFailure> {
             keep_running(&["-c", &server, "-t", IPERF3_SECONDS, "-P", &streams, "-i", "0"])
         }
         Generator::Standin => {
-            let name = super::STANDIN.to_owned();
+            let name = Generator::Standin.to_string();
             let run = ClientRun {
                 server: (SERVER, PORT).into(),
                 streams,

@@ -3,7 +3,8 @@
 use crate::sample::{Kind, LinkFacts};
 
 /// Where a claimed speed comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Basis {
     /// Hardware, or a host that says so: the only claim that can limit anything.
     Real,
@@ -19,22 +20,6 @@ pub enum Basis {
     UserSet,
     /// The driver says nothing.
     None,
-}
-
-impl Basis {
-    /// The word written to JSON.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Real => "real",
-            Self::Constant => "constant",
-            Self::Inherited => "inherited",
-            Self::MaxOfPorts => "max-of-ports",
-            Self::SumOfPorts => "sum-of-ports",
-            Self::UserSet => "user-set",
-            Self::None => "none",
-        }
-    }
 }
 
 /// `BOND_MODE_ACTIVEBACKUP` and `BOND_MODE_BROADCAST`: the bond modes whose speed is a single port's, of the one in use

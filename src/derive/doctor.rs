@@ -12,7 +12,8 @@ use super::plural;
 use crate::sample::{DoctorFacts, HeldRights};
 
 /// How one thing stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum CheckState {
     /// It works.
     Ok,
@@ -24,21 +25,9 @@ pub enum CheckState {
     Unknown,
 }
 
-impl CheckState {
-    /// Its word.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Note => "note",
-            Self::Missing => "missing",
-            Self::Unknown => "unknown",
-        }
-    }
-}
-
 /// What a check is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum CheckGroup {
     /// What the kernel can do.
     Kernel,
@@ -57,19 +46,6 @@ pub enum CheckGroup {
 impl CheckGroup {
     /// Every group, in the order of the checks.
     pub const ALL: [Self; 6] = [Self::Kernel, Self::Rights, Self::Sight, Self::Programs, Self::Terminal, Self::Machine];
-
-    /// Its word.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Kernel => "kernel",
-            Self::Rights => "rights",
-            Self::Sight => "sight",
-            Self::Programs => "programs",
-            Self::Terminal => "terminal",
-            Self::Machine => "machine",
-        }
-    }
 
     /// Its title in a text.
     #[must_use]

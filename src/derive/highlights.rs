@@ -17,26 +17,16 @@ pub struct Highlight {
 }
 
 /// What a highlight is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum HighlightKind {
     /// Something that vnettop or its user did.
+    #[strum(transparent)]
     Done(IncidentKind),
     /// The rate falls.
     Dip,
     /// Packets were lost, after a time without.
     Loss,
-}
-
-impl HighlightKind {
-    /// The word for it.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Done(kind) => kind.word(),
-            Self::Dip => "dip",
-            Self::Loss => "loss",
-        }
-    }
 }
 
 /// A dip is a second whose mean is below this share of the minute's median; it ends above the second share.
@@ -134,6 +124,7 @@ mod tests {
     use crate::derive::flow::BIN_NS;
     use crate::derive::moves::MovesByClass;
     use crate::derive::timeline::{Incident, LostTime};
+    use crate::sample::Word;
     use std::sync::Arc;
 
     fn metrics(rates: &[f64], losses: &[u64], pins: &[u64]) -> Metrics {

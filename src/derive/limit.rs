@@ -13,7 +13,8 @@ use crate::sample::{CoreId, Sample};
 use window::Window;
 
 /// What it is that holds a test back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum LimitKind {
     /// A core that is full, most of it with the test's own threads.
     OwnThread,
@@ -45,30 +46,6 @@ pub enum LimitKind {
     Claim,
     /// Nothing that is seen from here.
     Nothing,
-}
-
-impl LimitKind {
-    /// The word written to JSON.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::OwnThread => "own_thread",
-            Self::OwnSoftirq => "own_softirq",
-            Self::Others => "others",
-            Self::Steal => "steal",
-            Self::Frequency => "frequency",
-            Self::Quota => "quota",
-            Self::Qdisc => "qdisc",
-            Self::Loss => "loss",
-            Self::ReceiveWindow => "receive_window",
-            Self::SendBuffer => "send_buffer",
-            Self::CongestionWindow => "congestion_window",
-            Self::Pacing => "pacing",
-            Self::Application => "application",
-            Self::Claim => "claim",
-            Self::Nothing => "nothing",
-        }
-    }
 }
 
 /// What holds a test back.

@@ -3,7 +3,8 @@
 use crate::sample::{CoreId, Sample, ThreadId, ThreadSample, Topology};
 
 /// The circle a move crossed, told by the smallest circle that still holds both cores.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum MoveClass {
     /// To the SMT sibling: same physical core.
     Smt,
@@ -18,18 +19,6 @@ pub enum MoveClass {
 }
 
 impl MoveClass {
-    /// The word shown and written.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Smt => "smt",
-            Self::Cluster => "cluster",
-            Self::Llc => "llc",
-            Self::Node => "node",
-            Self::Socket => "socket",
-        }
-    }
-
     /// The class of a move; none when a core is not in the topology, or no circle that holds both is known.
     #[must_use]
     pub fn of(topology: &Topology, from: CoreId, to: CoreId) -> Option<Self> {
@@ -104,7 +93,8 @@ pub(super) fn is_traced(
 }
 
 /// What a count of moves rests on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Evidence {
     /// Every move came as an event too: classes and instants are exact.
     Traced,
@@ -112,18 +102,6 @@ pub enum Evidence {
     Counted,
     /// The core seen at each sample: an under-count, marked `≥`.
     Sampled,
-}
-
-impl Evidence {
-    /// The word written to JSON.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Traced => "traced",
-            Self::Counted => "counted",
-            Self::Sampled => "sampled",
-        }
-    }
 }
 
 /// Moves seen from sample to sample, by class: their from and to are known, so they are never more than the count.

@@ -19,35 +19,23 @@ pub use others::Others;
 pub use trial::{LEAST_AFTER_NS, MOST_AFTER_NS, PIECE_NS, SETTLING_NS, Trial};
 
 /// What the comparison says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Verdict {
     /// Less spread and a higher mean.
+    #[strum(to_string = "steadier and faster")]
     SteadierAndFaster,
     /// Less spread, the mean not lower by more than 3 %.
     Steadier,
     /// A higher mean, the spread not larger.
     Faster,
     /// Whatever the difference is, it is within 3 % of the mean.
+    #[strum(to_string = "no difference")]
     NoDifference,
     /// More spread, or a lower mean.
     Worse,
     /// The phases differ among themselves too much, or are too few.
     Inconclusive,
-}
-
-impl Verdict {
-    /// In words.
-    #[must_use]
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::SteadierAndFaster => "steadier and faster",
-            Self::Steadier => "steadier",
-            Self::Faster => "faster",
-            Self::NoDifference => "no difference",
-            Self::Worse => "worse",
-            Self::Inconclusive => "inconclusive",
-        }
-    }
 }
 
 /// One side of the card.

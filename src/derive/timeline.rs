@@ -3,7 +3,7 @@
 
 use super::Losses;
 use super::flow::Bin;
-use crate::sample::Event;
+use crate::sample::{Event, Word};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -46,24 +46,14 @@ pub struct Incident {
 }
 
 /// What was done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 #[allow(missing_docs, reason = "each is its word")]
+#[strum(serialize_all = "lowercase")]
 pub enum IncidentKind {
     Pin,
+    #[strum(to_string = "unpin")]
     Restore,
     Mark,
-}
-
-impl IncidentKind {
-    /// As it stands on the axis.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Pin => "pin",
-            Self::Restore => "unpin",
-            Self::Mark => "mark",
-        }
-    }
 }
 
 /// What the bins do not have.

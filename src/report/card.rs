@@ -6,7 +6,7 @@ use super::timestamp;
 use super::{Format, pair};
 use crate::derive::proof::{CardSide, Difference};
 use crate::derive::{Card, Jitter, Metrics};
-use crate::sample::ThreadSample;
+use crate::sample::{ThreadSample, Word};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -99,7 +99,7 @@ impl<'a> Proof<'a> {
     pub(super) fn of(card: &'a Card) -> Self {
         Self {
             pinned_t_ns: card.pinned_at_ns,
-            verdict: card.verdict.words(),
+            verdict: card.verdict.word(),
             text: card.sentence(),
             method: card.method(0.0),
             pairs: card.pairs(),

@@ -2,7 +2,7 @@
 
 use super::timestamp;
 use crate::derive::doctor::{Check, CheckGroup, Diagnosis};
-use crate::sample::DoctorFacts;
+use crate::sample::{DoctorFacts, Word};
 use serde_json::json;
 use unicode_width::UnicodeWidthStr;
 

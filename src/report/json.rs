@@ -19,7 +19,7 @@ use crate::derive::flow::{Connection, DatagramTest};
 use crate::derive::links::LinkRates;
 use crate::derive::losses::QdiscDrops;
 use crate::derive::{BenchmarkMetrics, CoreMetrics, Finding, LinkMetrics, Loss, Metrics, ThreadMetrics};
-use crate::sample::{Ifindex, Ordinary, Problem, SOFTIRQ_KINDS, Space};
+use crate::sample::{Ifindex, Ordinary, Problem, SOFTIRQ_KINDS, Space, Word};
 use events::{Happened, Tracing};
 use finding::HeldBack;
 use flow::SpreadObject;

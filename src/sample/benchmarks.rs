@@ -5,24 +5,14 @@ use super::{Direction, Proto, Reported, Side, Unread};
 use serde::{Deserialize, Serialize};
 
 /// A benchmark program that is recognised.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::EnumString, strum::IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Program {
     /// iperf 3.
     Iperf3,
     /// iperf 2, which calls itself `iperf`.
     Iperf,
-}
-
-impl Program {
-    /// Its command name.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Iperf3 => "iperf3",
-            Self::Iperf => "iperf",
-        }
-    }
 }
 
 /// One running benchmark program, from its command line (`/proc/PID/cmdline`). None is what the line does not say;

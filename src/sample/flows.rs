@@ -18,8 +18,11 @@ pub struct Pulse {
 }
 
 /// What carries a flow.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Proto {
     /// TCP.
     #[default]
@@ -29,15 +32,6 @@ pub enum Proto {
 }
 
 impl Proto {
-    /// The word shown and written.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Tcp => "tcp",
-            Self::Udp => "udp",
-        }
-    }
-
     #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
     fn is_tcp(&self) -> bool {
         *self == Self::Tcp

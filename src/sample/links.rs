@@ -123,8 +123,9 @@ pub struct PeerRef {
 }
 
 /// Operational state, RFC 2863 words as `ip link` prints them, in lower case.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum LinkState {
     /// `IF_OPER_UP`.
     Up,
@@ -143,25 +144,11 @@ pub enum LinkState {
     Unknown,
 }
 
-impl LinkState {
-    /// The word shown and written.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Up => "up",
-            Self::Down => "down",
-            Self::LowerLayerDown => "lowerlayerdown",
-            Self::Dormant => "dormant",
-            Self::Testing => "testing",
-            Self::NotPresent => "notpresent",
-            Self::Unknown => "unknown",
-        }
-    }
-}
-
-/// What a bridge lets through a port (spanning tree), as `bridge link` prints it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// What a bridge lets through a port (spanning tree), as `bridge link` prints it, in the order of the kernel's numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::FromRepr, strum::IntoStaticStr)]
+#[repr(u8)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum PortState {
     /// `BR_STATE_DISABLED`: nothing.
     Disabled,
@@ -176,25 +163,6 @@ pub enum PortState {
 }
 
 impl PortState {
-    /// The kernel's number.
-    #[must_use]
-    pub fn of(number: u8) -> Option<Self> {
-        let states = [Self::Disabled, Self::Listening, Self::Learning, Self::Forwarding, Self::Blocking];
-        states.get(usize::from(number)).copied()
-    }
-
-    /// The word shown and written.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Disabled => "disabled",
-            Self::Listening => "listening",
-            Self::Learning => "learning",
-            Self::Forwarding => "forwarding",
-            Self::Blocking => "blocking",
-        }
-    }
-
     /// Packets pass.
     #[must_use]
     pub fn forwards(self) -> bool {
@@ -203,8 +171,11 @@ impl PortState {
 }
 
 /// What a link is: the kernel's own word (`IFLA_INFO_KIND`), with the few that need telling apart.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, strum::AsRefStr, strum::EnumString,
+)]
 #[serde(from = "String", into = "String")]
+#[strum(serialize_all = "lowercase")]
 pub enum Kind {
     /// `lo` (ARPHRD 772).
     Loopback,
@@ -235,6 +206,7 @@ pub enum Kind {
     /// Aggregation.
     Bond,
     /// Every other kind, in the kernel's own word.
+    #[strum(default, transparent)]
     Other(String),
 }
 
@@ -242,23 +214,7 @@ impl Kind {
     /// The word shown and written: DESIGN's word, or the kernel's own.
     #[must_use]
     pub fn word(&self) -> &str {
-        match self {
-            Self::Loopback => "loopback",
-            Self::Physical => "physical",
-            Self::Virtio => "virtio",
-            Self::Tun => "tun",
-            Self::Tap => "tap",
-            Self::Veth => "veth",
-            Self::Bridge => "bridge",
-            Self::OpenVSwitch => "openvswitch",
-            Self::Macvlan => "macvlan",
-            Self::Macvtap => "macvtap",
-            Self::Ipvlan => "ipvlan",
-            Self::Vlan => "vlan",
-            Self::Vxlan => "vxlan",
-            Self::Bond => "bond",
-            Self::Other(word) => word,
-        }
+        self.as_ref()
     }
 }
 
@@ -321,23 +277,7 @@ impl Default for Kind {
 
 impl From<String> for Kind {
     fn from(word: String) -> Self {
-        match word.as_str() {
-            "loopback" => Self::Loopback,
-            "physical" => Self::Physical,
-            "virtio" => Self::Virtio,
-            "tun" => Self::Tun,
-            "tap" => Self::Tap,
-            "veth" => Self::Veth,
-            "bridge" => Self::Bridge,
-            "openvswitch" => Self::OpenVSwitch,
-            "macvlan" => Self::Macvlan,
-            "macvtap" => Self::Macvtap,
-            "ipvlan" => Self::Ipvlan,
-            "vlan" => Self::Vlan,
-            "vxlan" => Self::Vxlan,
-            "bond" => Self::Bond,
-            _ => Self::Other(word),
-        }
+        Self::from(word.as_str())
     }
 }
 

@@ -112,32 +112,23 @@ pub struct Offloads {
 }
 
 /// One of a link's switches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "see the fields of Offloads")]
+#[strum(serialize_all = "lowercase")]
 pub enum Offload {
     Tso,
     Gso,
     Gro,
+    #[strum(to_string = "tx")]
     TxChecksum,
+    #[strum(to_string = "rx")]
     RxChecksum,
 }
 
 impl Offload {
     /// All of them.
     pub const EACH: [Self; 5] = [Self::Tso, Self::Gso, Self::Gro, Self::TxChecksum, Self::RxChecksum];
-
-    /// What `ethtool -K` calls it.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Tso => "tso",
-            Self::Gso => "gso",
-            Self::Gro => "gro",
-            Self::TxChecksum => "tx",
-            Self::RxChecksum => "rx",
-        }
-    }
 }
 
 impl Offloads {

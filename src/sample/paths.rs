@@ -84,8 +84,9 @@ pub struct Hop {
 }
 
 /// On which side of a link's counters the flow's packets are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum HopWay {
     /// They leave through it: its sent packets.
     Sent,
@@ -96,21 +97,10 @@ pub enum HopWay {
     Passed,
 }
 
-impl HopWay {
-    /// The word shown and written.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Sent => "sent",
-            Self::Received => "received",
-            Self::Passed => "passed",
-        }
-    }
-}
-
 /// What said that a link is the next one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum HopBy {
     /// The namespace's routes (`RTM_GETROUTE`).
     Route,
@@ -134,24 +124,4 @@ pub enum HopBy {
     Proxy,
     /// A filter of traffic control that has what the link before received pass an ifb first.
     Redirect,
-}
-
-impl HopBy {
-    /// The word shown and written.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Route => "route",
-            Self::Peer => "peer",
-            Self::Bridge => "bridge",
-            Self::Fdb => "fdb",
-            Self::Ovs => "ovs",
-            Self::Lower => "lower",
-            Self::Upper => "upper",
-            Self::Tunnel => "tunnel",
-            Self::Local => "local",
-            Self::Proxy => "proxy",
-            Self::Redirect => "redirect",
-        }
-    }
 }

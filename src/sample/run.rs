@@ -4,8 +4,9 @@
 use serde::{Deserialize, Serialize};
 
 /// What is done about pins while the command runs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum PinMode {
     /// Nothing: watch only.
     #[default]
@@ -14,18 +15,6 @@ pub enum PinMode {
     Propose,
     /// Pin and unpin in turn, and compare.
     Compare,
-}
-
-impl PinMode {
-    /// The word of the command line and of JSON.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Never => "never",
-            Self::Propose => "propose",
-            Self::Compare => "compare",
-        }
-    }
 }
 
 /// Whose benchmark is measured.

@@ -9,7 +9,7 @@ pub(super) mod stream;
 pub(crate) use stream::Lines;
 
 use super::{Roots, proc_file, strangers};
-use crate::sample::{Benchmark, Direction, Program, Proto, Side};
+use crate::sample::{Benchmark, Direction, Program, Proto, Side, Word};
 use crate::text;
 
 /// What a process' command line asks for, where it is a benchmark by its command name or its first argument. An error
@@ -21,7 +21,7 @@ pub(super) fn of(roots: &Roots, pid: u32) -> Result<Option<Benchmark>, Unasked> 
     let words: Vec<String> = words.map(|word| String::from_utf8_lossy(word).into_owned()).collect();
     Ok(words.split_first().and_then(|(first, arguments)| {
         let name = first.rsplit('/').next().unwrap_or(first);
-        let program = [comm.as_str(), name].into_iter().find_map(program)?;
+        let program = [comm.as_str(), name].into_iter().find_map(|name| name.parse().ok())?;
         parse(pid, program, arguments)
     }))
 }
@@ -29,10 +29,6 @@ pub(super) fn of(roots: &Roots, pid: u32) -> Result<Option<Benchmark>, Unasked> 
 /// A process that does not let itself be asked, or stands behind one that does not.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Unasked;
-
-fn program(name: &str) -> Option<Program> {
-    [Program::Iperf3, Program::Iperf].into_iter().find(|program| program.word() == name)
-}
 
 /// Whether a command is an iperf 3 that writes its lines of `--json-stream` to its standard output, or starts one, as far as
 /// its words tell: after `ip netns exec`, or in what a shell is given.

@@ -1,12 +1,16 @@
 //! What a screen can be made to look like, and what of that lasts: it comes from the configuration, is changed by keys, and may be
 //! saved to it.
 
-use super::columns::{LinkColumn, ThreadColumn};
-use super::{CoreSort, Idle, LinkSort, ListShape, State, ThreadSort};
+use super::State;
+use super::cores::CoreChoices;
+use super::links::LinkChoices;
+use super::threads::ThreadChoices;
 use crate::action::{KeyMap, Pane};
+use strum::VariantArray;
 
-/// A part of the screen that may be left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A part of the screen that may be left out, top to bottom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase")]
 #[allow(missing_docs, reason = "the words of their titles")]
 pub enum Part {
     Test,
@@ -16,10 +20,6 @@ pub enum Part {
 }
 
 impl Part {
-    /// Every part with the word that it is chosen by, top to bottom.
-    pub const ALL: [(Self, &'static str); 4] =
-        [(Self::Test, "test"), (Self::Links, "links"), (Self::Cores, "cores"), (Self::Threads, "threads")];
-
     fn of(pane: Pane) -> Self {
         match pane {
             Pane::Links => Self::Links,
@@ -35,33 +35,18 @@ impl Part {
 pub struct Choices {
     /// At least one of them is a pane that can have the focus.
     pub parts: Vec<Part>,
-    pub link_columns: Vec<LinkColumn>,
-    pub link_sort: LinkSort,
-    pub link_reversed: bool,
-    pub link_shape: ListShape,
-    /// None: hidden among many links, else shown.
-    pub idle: Option<Idle>,
-    pub core_sort: CoreSort,
-    pub core_reversed: bool,
-    pub thread_columns: Vec<ThreadColumn>,
-    pub thread_sort: ThreadSort,
-    pub thread_reversed: bool,
+    pub links: LinkChoices,
+    pub cores: CoreChoices,
+    pub threads: ThreadChoices,
 }
 
 impl Default for Choices {
     fn default() -> Self {
         Self {
-            parts: Part::ALL.map(|(part, _)| part).to_vec(),
-            link_columns: LinkColumn::ALL.map(|(column, _)| column).to_vec(),
-            link_sort: LinkSort::Name,
-            link_reversed: false,
-            link_shape: ListShape::Tree,
-            idle: None,
-            core_sort: CoreSort::Number,
-            core_reversed: false,
-            thread_columns: ThreadColumn::ALL.map(|(column, _)| column).to_vec(),
-            thread_sort: ThreadSort::Cpu,
-            thread_reversed: false,
+            parts: Part::VARIANTS.to_vec(),
+            links: LinkChoices::default(),
+            cores: CoreChoices::default(),
+            threads: ThreadChoices::default(),
         }
     }
 }
@@ -118,14 +103,8 @@ impl State {
 
     /// Makes the screen look like this; for the start, before anything is received.
     pub fn choose(&mut self, choices: Choices, keys: KeyMap, themes: ThemeList) {
-        let Choices { parts, link_columns, link_sort, link_reversed, link_shape, idle, .. } = choices;
-        (self.links.columns, self.links.sort, self.links.reversed) = (link_columns, link_sort, link_reversed);
-        (self.links.shape, self.links.idle_chosen) = (link_shape, idle.is_some());
-        self.links.idle = idle.unwrap_or(self.links.idle);
-        (self.cores.sort, self.cores.reversed) = (choices.core_sort, choices.core_reversed);
-        self.threads.columns = choices.thread_columns;
-        (self.threads.sort, self.threads.reversed) = (choices.thread_sort, choices.thread_reversed);
-        (self.parts, self.keys, self.themes) = (parts, keys, themes);
+        (self.links.chosen, self.cores.chosen, self.threads.chosen) = (choices.links, choices.cores, choices.threads);
+        (self.parts, self.keys, self.themes) = (choices.parts, keys, themes);
         if let Some(first) = Pane::ALL.into_iter().find(|pane| self.shows(*pane)).filter(|_| !self.shows(self.focus)) {
             self.focus = first;
         }
@@ -136,16 +115,9 @@ impl State {
     pub fn choices(&self) -> Choices {
         Choices {
             parts: self.parts.clone(),
-            link_columns: self.links.columns.clone(),
-            link_sort: self.links.sort,
-            link_reversed: self.links.reversed,
-            link_shape: self.links.shape,
-            idle: Some(self.links.idle).filter(|_| self.links.idle_chosen),
-            core_sort: self.cores.sort,
-            core_reversed: self.cores.reversed,
-            thread_columns: self.threads.columns.clone(),
-            thread_sort: self.threads.sort,
-            thread_reversed: self.threads.reversed,
+            links: self.links.chosen.clone(),
+            cores: self.cores.chosen.clone(),
+            threads: self.threads.chosen.clone(),
         }
     }
 

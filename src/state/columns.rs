@@ -1,7 +1,9 @@
-//! The columns of the two tables, by what they hold: which are shown, and in which order, is a choice. How they look is `view`'s.
+//! The columns of the two tables, by what they hold: which are shown, and in which order, is a choice, made by their words; they are declared in
+//! the order in which they usually stand. How they look is `view`'s.
 
 /// A column of the links.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 #[allow(missing_docs, reason = "the words of the columns")]
 pub enum LinkColumn {
     Name,
@@ -9,6 +11,7 @@ pub enum LinkColumn {
     Kind,
     Owner,
     State,
+    #[strum(to_string = "speed")]
     Claims,
     Rx,
     Tx,
@@ -25,33 +28,9 @@ pub enum LinkColumn {
     Queues,
 }
 
-impl LinkColumn {
-    /// Every column with the word that it is chosen by, in the order they usually stand.
-    pub const ALL: [(Self, &'static str); 19] = [
-        (Self::Name, "name"),
-        (Self::Netns, "netns"),
-        (Self::Kind, "kind"),
-        (Self::Owner, "owner"),
-        (Self::State, "state"),
-        (Self::Claims, "speed"),
-        (Self::Rx, "rx"),
-        (Self::Tx, "tx"),
-        (Self::Times, "times"),
-        (Self::Pps, "pps"),
-        (Self::Mean, "mean"),
-        (Self::Wire, "wire"),
-        (Self::WireShare, "wire_share"),
-        (Self::Drops, "drops"),
-        (Self::Errors, "errors"),
-        (Self::Strip, "strip"),
-        (Self::Peer, "peer"),
-        (Self::Mtu, "mtu"),
-        (Self::Queues, "queues"),
-    ];
-}
-
 /// A column of the threads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 #[allow(missing_docs, reason = "the words of the columns")]
 pub enum ThreadColumn {
     Pid,
@@ -63,33 +42,13 @@ pub enum ThreadColumn {
     Core,
     Allowed,
     Cpu,
+    #[strum(to_string = "migrations")]
     Moves,
+    #[strum(to_string = "migrations_per_s")]
     MovesRate,
     Class,
     Wait,
     Voluntary,
     Involuntary,
     Strip,
-}
-
-impl ThreadColumn {
-    /// Every column with the word that it is chosen by, in the order they usually stand.
-    pub const ALL: [(Self, &'static str); 16] = [
-        (Self::Pid, "pid"),
-        (Self::Tid, "tid"),
-        (Self::Name, "name"),
-        (Self::Role, "role"),
-        (Self::Netns, "netns"),
-        (Self::Peer, "peer"),
-        (Self::Core, "core"),
-        (Self::Allowed, "allowed"),
-        (Self::Cpu, "cpu"),
-        (Self::Moves, "migrations"),
-        (Self::MovesRate, "migrations_per_s"),
-        (Self::Class, "class"),
-        (Self::Wait, "wait"),
-        (Self::Voluntary, "voluntary"),
-        (Self::Involuntary, "involuntary"),
-        (Self::Strip, "strip"),
-    ];
 }

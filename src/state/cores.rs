@@ -19,26 +19,21 @@ fn sort_key(sort: CoreSort, core: &CoreMetrics) -> f64 {
     .unwrap_or(-1.0)
 }
 
+/// How cores are listed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each says what it is")]
+pub struct CoreChoices {
+    pub sort: CoreSort,
+    pub reversed: bool,
+}
+
 /// The cores as listed.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct CoreList {
-    pub(crate) sort: CoreSort,
-    pub(crate) reversed: bool,
+    pub(crate) chosen: CoreChoices,
     pub(crate) selection: Selection<CoreId>,
     rows: Vec<usize>,
     busiest: Option<usize>,
-}
-
-impl Default for CoreList {
-    fn default() -> Self {
-        Self {
-            sort: CoreSort::Number,
-            reversed: false,
-            selection: Selection::default(),
-            rows: Vec::new(),
-            busiest: None,
-        }
-    }
 }
 
 impl CoreList {
@@ -57,10 +52,11 @@ impl CoreList {
     /// The row a motion leads to.
     #[must_use]
     pub(crate) fn target(&self, metrics: &Metrics, motion: Motion) -> Option<usize> {
-        let by_node = self.sort == CoreSort::Number && self.rows.len() > MANY && metrics.facts.topology.nodes > 1;
+        let by_node =
+            self.chosen.sort == CoreSort::Number && self.rows.len() > MANY && metrics.facts.topology.nodes > 1;
         match (motion, self.selection.row()) {
             (Motion::Up | Motion::Down, Some(row)) if by_node => {
-                let forward = (motion == Motion::Down) != self.reversed;
+                let forward = (motion == Motion::Down) != self.chosen.reversed;
                 let core = neighbour(&metrics.cores, self.rows[row], forward)?;
                 self.rows.iter().position(|&index| index == core)
             }
@@ -71,11 +67,11 @@ impl CoreList {
     pub(super) fn arrange(&mut self, metrics: &Metrics) {
         let cores = &metrics.cores;
         self.rows = (0..cores.len()).collect();
-        if self.sort != CoreSort::Number {
-            let keys: Vec<f64> = cores.iter().map(|core| sort_key(self.sort, core)).collect();
+        if self.chosen.sort != CoreSort::Number {
+            let keys: Vec<f64> = cores.iter().map(|core| sort_key(self.chosen.sort, core)).collect();
             self.rows.sort_by(|&a, &b| keys[b].total_cmp(&keys[a]));
         }
-        if self.reversed {
+        if self.chosen.reversed {
             self.rows.reverse();
         }
         let busy = |&index: &usize| sort_key(CoreSort::Busy, &cores[index]);

@@ -10,6 +10,7 @@ use crate::derive::links::LinkRates;
 use crate::derive::{LinkMetrics, Metrics};
 use crate::sample::LinkState;
 use std::cmp::{Ordering, Reverse};
+use strum::{IntoStaticStr, VariantArray};
 
 /// What a link is sorted by: the larger, the earlier.
 fn sort_key(sort: LinkSort, link: &LinkMetrics) -> f64 {
@@ -29,32 +30,58 @@ fn sort_key(sort: LinkSort, link: &LinkMetrics) -> f64 {
 }
 
 /// Ports under their master, or one flat list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase")]
 #[allow(missing_docs, reason = "the words of the key")]
 pub enum ListShape {
+    #[default]
     Tree,
     Flat,
 }
 
 /// What happens to links that move nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the words of the key")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase")]
 pub enum Idle {
+    /// They are hidden once there are many links.
+    #[default]
+    Auto,
+    /// They are shown.
     Shown,
+    /// They are hidden.
     Hidden,
 }
 
-/// Which links are shown and how.
-#[derive(Debug)]
-pub struct LinkList {
+/// How links are listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each says what it is")]
+pub struct LinkChoices {
     /// Those that may be shown, in their order.
-    pub(crate) columns: Vec<LinkColumn>,
-    pub(crate) sort: LinkSort,
-    pub(crate) reversed: bool,
-    pub(crate) shape: ListShape,
-    pub(crate) idle: Idle,
-    /// Whether idle links are shown was chosen, and is not to change with their number.
-    pub(crate) idle_chosen: bool,
+    pub columns: Vec<LinkColumn>,
+    pub sort: LinkSort,
+    pub reversed: bool,
+    pub shape: ListShape,
+    pub idle: Idle,
+}
+
+impl Default for LinkChoices {
+    fn default() -> Self {
+        Self {
+            columns: LinkColumn::VARIANTS.to_vec(),
+            sort: LinkSort::default(),
+            reversed: false,
+            shape: ListShape::default(),
+            idle: Idle::default(),
+        }
+    }
+}
+
+/// Which links are shown and how.
+#[derive(Debug, Default)]
+pub struct LinkList {
+    pub(crate) chosen: LinkChoices,
+    /// There were more links than a few.
+    are_many: bool,
     pub(crate) filter: String,
     pub(crate) selection: Selection<LinkId>,
     rows: Vec<LinkRow>,
@@ -81,26 +108,6 @@ const FEW_LINKS: usize = LINKS_AT_A_GLANCE;
 const MOST_IDLE: usize = 30;
 /// Masters of masters of masters that still take part in the order.
 const MOST_NESTED: usize = 3;
-
-impl Default for LinkList {
-    fn default() -> Self {
-        Self {
-            columns: LinkColumn::ALL.map(|(column, _)| column).to_vec(),
-            sort: LinkSort::Name,
-            reversed: false,
-            shape: ListShape::Tree,
-            idle: Idle::Shown,
-            idle_chosen: false,
-            filter: String::new(),
-            selection: Selection::default(),
-            rows: Vec::new(),
-            matched: 0,
-            hidden: Hidden::default(),
-            any_down: false,
-            family: LinkFamily::default(),
-        }
-    }
-}
 
 impl LinkList {
     /// The rows, top to bottom.
@@ -148,7 +155,12 @@ impl LinkList {
     /// Among more links than a small screen shows, sorted by name, those on the way of a benchmark come first, then the busy ones.
     #[must_use]
     pub fn busy_first(&self) -> bool {
-        self.sort == LinkSort::Name && self.family.stirs.len() > LINKS_AT_A_GLANCE
+        self.chosen.sort == LinkSort::Name && self.family.stirs.len() > LINKS_AT_A_GLANCE
+    }
+
+    /// Links that move nothing are shown.
+    pub(crate) fn shows_idle(&self) -> bool {
+        self.chosen.idle == Idle::Shown || self.chosen.idle == Idle::Auto && !self.are_many
     }
 
     /// The identity of a row.
@@ -166,9 +178,7 @@ impl LinkList {
     /// Takes in which links there are and which of them move.
     pub(super) fn follow(&mut self, metrics: &Metrics) {
         self.family.follow(metrics);
-        if !self.idle_chosen && metrics.links.len() > FEW_LINKS {
-            self.idle = Idle::Hidden;
-        }
+        self.are_many |= metrics.links.len() > FEW_LINKS;
         Stir::observe(&mut self.family.stirs, metrics);
     }
 
@@ -183,12 +193,12 @@ impl LinkList {
         // Of one link the line that tells of it would take as much room; and a list of nothing tells nothing.
         let shown = wanted.iter().filter(|wanted| **wanted).count();
         let is_all_idle = matching <= MOST_IDLE && shown == usize::from(selected.is_some_and(|index| wanted[index]));
-        if !self.idle_chosen && (matching == shown + 1 || is_all_idle) {
+        if self.chosen.idle == Idle::Auto && (matching == shown + 1 || is_all_idle) {
             wanted.clone_from(&self.family.matches);
         }
         self.matched = wanted.iter().filter(|wanted| **wanted).count();
         self.rows.clear();
-        match self.shape {
+        match self.chosen.shape {
             ListShape::Flat => {
                 let flat = |&index: &u32| LinkRow { index: index as usize, depth: 0, last: 0, context: false };
                 self.rows.extend(order.iter().filter(|&&index| wanted[index as usize]).map(flat));
@@ -205,7 +215,7 @@ impl LinkList {
     /// What the rows leave out of what the filter lets through; links are sorted by namespace.
     fn count_hidden(&self, metrics: &Metrics) -> Hidden {
         let mut hidden = Hidden::default();
-        if self.idle == Idle::Shown {
+        if self.shows_idle() {
             return hidden;
         }
         let mut shown = vec![false; metrics.links.len()];
@@ -234,13 +244,13 @@ impl LinkList {
 
     fn wanted(&self, metrics: &Metrics, index: usize, selected: Option<usize>) -> bool {
         let idle = || self.family.stirs[index].is_idle(&metrics.links[index], metrics.at_ns);
-        self.family.matches[index] && (self.idle == Idle::Shown || selected == Some(index) || !idle())
+        self.family.matches[index] && (self.shows_idle() || selected == Some(index) || !idle())
     }
 
     fn order(&self, metrics: &Metrics) -> Vec<u32> {
         let mut order = self.family.by_name.clone();
-        if self.sort != LinkSort::Name {
-            let keys = metrics.links.iter().map(|link| sort_key(self.sort, link)).collect();
+        if self.chosen.sort != LinkSort::Name {
+            let keys = metrics.links.iter().map(|link| sort_key(self.chosen.sort, link)).collect();
             let keys: Vec<f64> = self.lifted(keys);
             let rank = &self.family.rank;
             let compare = |&a: &u32, &b: &u32| -> Ordering {
@@ -249,7 +259,7 @@ impl LinkList {
             };
             order.sort_unstable_by(compare);
         }
-        if self.reversed {
+        if self.chosen.reversed {
             order.reverse();
         }
         if self.busy_first() {
@@ -262,7 +272,7 @@ impl LinkList {
 
     /// A master ranks with its largest port: on many kernels what crosses a bridge is counted on its ports only.
     fn lifted<T: Copy + PartialOrd>(&self, mut keys: Vec<T>) -> Vec<T> {
-        if self.shape == ListShape::Flat {
+        if self.chosen.shape == ListShape::Flat {
             return keys;
         }
         for _ in 0..MOST_NESTED {

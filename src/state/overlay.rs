@@ -1,8 +1,9 @@
-//! What lies over the panes: at most one thing.
+//! What lies over the panes: at most one thing. It decides where the keys go, and what the kernel is to count.
 
-use crate::action::{Pane, RowId};
+use super::{Mode, State};
+use crate::action::{Pane, Place, RowId};
 use crate::derive::placement::Proposal;
-use crate::sample::ThreadId;
+use crate::sample::{OnRequest, ThreadId};
 use std::collections::BTreeSet;
 
 /// A half of the help.
@@ -26,9 +27,10 @@ impl HelpPage {
 }
 
 /// What lies over the panes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub enum Overlay {
     /// Nothing.
+    #[default]
     None,
     /// The help.
     Help {
@@ -91,4 +93,45 @@ pub enum Overlay {
         /// Why it was not accepted.
         error: Option<String>,
     },
+}
+
+impl State {
+    /// What listens to the keys now.
+    #[must_use]
+    pub fn place(&self) -> Place {
+        match &self.overlay {
+            Overlay::None => self.panes(),
+            Overlay::Findings { .. } => Place::Findings,
+            Overlay::Paths { .. } => Place::Paths,
+            Overlay::Drops { .. } => Place::Drops,
+            Overlay::Card { .. } => Place::Card,
+            Overlay::Details { .. } => Place::Details,
+            Overlay::Help { .. } | Overlay::Proposal { result: Err(_), .. } => Place::Help,
+            Overlay::Proposal { result: Ok(_), .. } => Place::Proposal,
+            Overlay::Filter { .. } | Overlay::ChooseCores { .. } => Place::Text,
+        }
+    }
+
+    /// Where the keys go that mean nothing to an overlay which is only read; none where it asks for an answer.
+    #[must_use]
+    pub fn place_below(&self) -> Option<Place> {
+        let is_read =
+            matches!(self.place(), Place::Findings | Place::Paths | Place::Drops | Place::Card | Place::Details);
+        is_read.then_some(self.panes())
+    }
+
+    fn panes(&self) -> Place {
+        if self.settings.mode == Mode::Replay { Place::Replay } else { Place::Main }
+    }
+
+    /// What the kernel is to count for what is looked at.
+    #[must_use]
+    pub fn on_request(&self) -> OnRequest {
+        let asked = self.settings.on_request;
+        OnRequest {
+            drops: asked.drops || matches!(self.overlay, Overlay::Drops { .. }),
+            hops: asked.hops || matches!(self.overlay, Overlay::Paths { .. }),
+            softirqs: asked.softirqs,
+        }
+    }
 }

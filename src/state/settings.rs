@@ -15,7 +15,8 @@ pub enum Mode {
 }
 
 /// The unit of rates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "lowercase")]
 pub enum Units {
     /// Bits a second, SI.
     Bits,
@@ -23,32 +24,6 @@ pub enum Units {
     Bytes,
     /// Packets a second, and how large they are; what has no packets is in bits.
     Packets,
-}
-
-impl Units {
-    /// Every unit with the word that it is chosen by.
-    pub const ALL: [(Self, &'static str); 3] =
-        [(Self::Bits, "bits"), (Self::Bytes, "bytes"), (Self::Packets, "packets")];
-
-    /// As written in a title.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Bits => "bits/s",
-            Self::Bytes => "bytes/s",
-            Self::Packets => "packets/s",
-        }
-    }
-
-    /// The next one.
-    #[must_use]
-    pub fn next(self) -> Self {
-        match self {
-            Self::Bits => Self::Bytes,
-            Self::Bytes => Self::Packets,
-            Self::Packets => Self::Bits,
-        }
-    }
 }
 
 /// What was decided on the command line.

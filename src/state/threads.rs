@@ -1,12 +1,12 @@
 //! Which watched threads are shown, in which order, and which one is selected.
 
 use super::columns::ThreadColumn;
-use super::links::Idle;
 use super::selection::Selection;
 use crate::action::ThreadSort;
 use crate::derive::{Metrics, ThreadMetrics};
 use crate::sample::ThreadId;
 use std::collections::BTreeMap;
+use strum::VariantArray;
 
 /// A thread that takes less of a core is idle.
 const BUSY: f64 = 0.01;
@@ -27,40 +27,35 @@ fn sort_key(sort: ThreadSort, thread: &ThreadMetrics) -> f64 {
     }
 }
 
-/// Which threads are shown and how.
-#[derive(Debug)]
-pub struct ThreadList {
+/// How threads are listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each says what it is")]
+pub struct ThreadChoices {
     /// Those that may be shown, in their order.
-    pub(crate) columns: Vec<ThreadColumn>,
-    pub(crate) sort: ThreadSort,
-    pub(crate) reversed: bool,
+    pub columns: Vec<ThreadColumn>,
+    pub sort: ThreadSort,
+    pub reversed: bool,
+}
+
+impl Default for ThreadChoices {
+    fn default() -> Self {
+        Self { columns: ThreadColumn::VARIANTS.to_vec(), sort: ThreadSort::default(), reversed: false }
+    }
+}
+
+/// Which threads are shown and how.
+#[derive(Debug, Default)]
+pub struct ThreadList {
+    pub(crate) chosen: ThreadChoices,
     pub(crate) filter: String,
     pub(crate) selection: Selection<ThreadId>,
-    pub(crate) idle: Idle,
+    pub(crate) shows_idle: bool,
     rows: Vec<usize>,
     hidden: usize,
     several_names: bool,
     processes_have_several: bool,
     /// When each was busy last, monotonic ns.
     busy_ns: BTreeMap<ThreadId, u64>,
-}
-
-impl Default for ThreadList {
-    fn default() -> Self {
-        Self {
-            columns: ThreadColumn::ALL.map(|(column, _)| column).to_vec(),
-            sort: ThreadSort::Cpu,
-            reversed: false,
-            filter: String::new(),
-            selection: Selection::default(),
-            idle: Idle::Hidden,
-            rows: Vec::new(),
-            hidden: 0,
-            several_names: false,
-            processes_have_several: false,
-            busy_ns: BTreeMap::new(),
-        }
-    }
 }
 
 impl ThreadList {
@@ -105,7 +100,7 @@ impl ThreadList {
     /// Takes the idle ones off the rows, where some are not idle and more than one is.
     fn fold(&mut self, metrics: &Metrics) {
         self.hidden = 0;
-        if self.idle == Idle::Shown {
+        if self.shows_idle {
             return;
         }
         let stays = |&index: &usize| {
@@ -132,9 +127,9 @@ impl ThreadList {
                 || sample.id.tid.to_string().contains(&wanted)
         };
         self.rows = (0..threads.len()).filter(matches).collect();
-        let keys: Vec<f64> = threads.iter().map(|thread| sort_key(self.sort, thread)).collect();
+        let keys: Vec<f64> = threads.iter().map(|thread| sort_key(self.chosen.sort, thread)).collect();
         self.rows.sort_by(|&a, &b| keys[b].total_cmp(&keys[a]));
-        if self.reversed {
+        if self.chosen.reversed {
             self.rows.reverse();
         }
         self.fold(metrics);

@@ -4,7 +4,7 @@
 use super::canvas::{Area, Canvas};
 use super::{Tone, bars, detail, map};
 use crate::derive::Metrics;
-use crate::sample::CoreSet;
+use crate::sample::{CoreSet, Word};
 use crate::state::{CoreSort, State};
 
 /// Up to this many cores the pane asks for a bar for each, one below the other.
@@ -24,8 +24,8 @@ pub(super) fn title(state: &State, height: u16) -> Vec<String> {
         let nodes = metrics.facts.topology.nodes;
         nodes > 1 && metrics.cores.len() > FEW && nodes + u32::from(DETAIL_ROWS) <= u32::from(height)
     });
-    if list.sort != CoreSort::Number || list.reversed {
-        parts.push(format!("by {}{}", list.sort.word(), if list.reversed { ", reversed" } else { "" }));
+    if list.chosen.sort != CoreSort::Number || list.chosen.reversed {
+        parts.push(format!("by {}{}", list.chosen.sort.word(), if list.chosen.reversed { ", reversed" } else { "" }));
     } else if by_node {
         parts.push("by node".to_owned());
     }

@@ -8,7 +8,7 @@ use super::lines::{Line, sentences};
 use crate::derive::Metrics;
 use crate::derive::drops::{self, Drop};
 use crate::derive::losses::place_of_drop::DropVerdict;
-use crate::sample::LinkKey;
+use crate::sample::{LinkKey, Word};
 use crate::state::{Mode, State};
 
 /// Cells of the columns in their order but for the last, which has the rest: on a wide screen, on a narrow one, and on one

@@ -8,7 +8,7 @@ use super::numbers::words;
 use super::text::{plural, wrap};
 use crate::action::Place;
 use crate::derive::{Finding, Limit, Metrics};
-use crate::sample::Problem;
+use crate::sample::{Problem, Word};
 use crate::state::{Mode, State};
 
 /// A sentence never takes more lines than this.
@@ -157,7 +157,7 @@ fn next_step(state: &State, metrics: &Metrics) -> Option<String> {
     let pins = state.pins();
     if pins > 0 {
         let key = state.keys().key("card");
-        let card = metrics.card.as_ref().map_or_else(String::new, |card| format!(" · {key}: {}", card.verdict.words()));
+        let card = metrics.card.as_ref().map_or_else(String::new, |card| format!(" · {key}: {}", card.verdict.word()));
         let whose = match state.settings().mode {
             Mode::Replay => "in the recording",
             Mode::Live | Mode::Demo => "by vnettop · U restores the masks",

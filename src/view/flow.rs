@@ -7,7 +7,7 @@ use super::format::{Count, Interval, Scale, Seconds, Share};
 use super::text::plural;
 use crate::derive::flow::DatagramTest;
 use crate::derive::{BenchmarkMetrics, Card, FlowBasis, Jitter, Metrics, Test};
-use crate::sample::{Direction, Side};
+use crate::sample::{Direction, Side, Word};
 use crate::state::Units;
 use std::time::Duration;
 

@@ -6,6 +6,7 @@ use super::{Tone, cores, flow, links, table, tape, threads};
 use crate::action::{Action, Pane};
 use crate::derive::proof::Verdict;
 use crate::derive::{Card, FlowBasis};
+use crate::sample::Word;
 use crate::state::State;
 
 /// The one sentence of a screen that is too small.

@@ -12,7 +12,7 @@ use crate::derive::history::History;
 use crate::derive::links::LinkRates;
 use crate::derive::losses::QdiscDrops;
 use crate::derive::{LinkMetrics, Metrics};
-use crate::sample::{LinkState, Owner, OwnerKind};
+use crate::sample::{LinkState, Owner, OwnerKind, Word};
 use crate::state::{LinkColumn, LinkList, LinkRow, LinkSort, ListShape, State, Units};
 use std::fmt::Display;
 use words::{LeftOut, Name, Peer, Queues, Whose};
@@ -57,11 +57,11 @@ const COLUMNS: [Column<LinkColumn>; 19] = [
 pub(super) fn title(state: &State, area: Area) -> Vec<String> {
     let list = &state.links;
     let total = state.metrics().map_or(0, |metrics| metrics.links.len());
-    let mut parts = vec![state.settings.units.word().to_owned()];
+    let mut parts = vec![format!("{}/s", state.settings.units.word())];
     if list.busy_first() {
-        parts.push(if list.reversed { "busy first, reversed" } else { "busy first" }.to_owned());
-    } else if list.sort != LinkSort::Name || list.reversed {
-        parts.push(format!("by {}{}", list.sort.word(), if list.reversed { ", reversed" } else { "" }));
+        parts.push(if list.chosen.reversed { "busy first, reversed" } else { "busy first" }.to_owned());
+    } else if list.chosen.sort != LinkSort::Name || list.chosen.reversed {
+        parts.push(format!("by {}{}", list.chosen.sort.title(), if list.chosen.reversed { ", reversed" } else { "" }));
     }
     let told = table_height(state, area) < area.height;
     let hidden = if list.hidden().links > 0 && !told { " (idle hidden)" } else { "" };
@@ -73,7 +73,7 @@ pub(super) fn title(state: &State, area: Area) -> Vec<String> {
     if !list.filter.is_empty() {
         parts.push(format!("filter {}", list.filter));
     }
-    if list.shape == ListShape::Flat {
+    if list.chosen.shape == ListShape::Flat {
         parts.push("flat".to_owned());
     }
     let resting = state.metrics().map_or(0, |metrics| metrics.facts.spaces.iter().filter(|space| space.rests).count());
@@ -146,7 +146,7 @@ pub(super) fn table_height(state: &State, area: Area) -> u16 {
 /// A column that says nothing here makes room for others; errors that there are go as late as drops.
 fn columns(metrics: &Metrics, state: &State, width: u16, (aliases, errors): (bool, bool)) -> Vec<Placed<LinkColumn>> {
     let (list, units) = (&state.links, state.settings.units);
-    let chosen = table::in_order(&COLUMNS, &list.columns);
+    let chosen = table::in_order(&COLUMNS, &list.chosen.columns);
     let (order, roomy_enough) = (chosen.as_deref().unwrap_or(&COLUMNS), chosen.is_some() || width >= WIDE);
     let says = |column: &&Column<LinkColumn>| match column.id {
         LinkColumn::Netns => list.several_namespaces(),
@@ -174,8 +174,9 @@ fn columns(metrics: &Metrics, state: &State, width: u16, (aliases, errors): (boo
         _ => column,
     };
     let columns: Vec<Column<LinkColumn>> = order.iter().filter(says).copied().map(roomy).map(ranked).collect();
-    let sorted =
-        |column: Column<LinkColumn>| if sort_of(column.id) == Some(list.sort) { table::marked(column) } else { column };
+    let sorted = |column: Column<LinkColumn>| {
+        if sort_of(column.id) == Some(list.chosen.sort) { table::marked(column) } else { column }
+    };
     let columns: Vec<Column<LinkColumn>> = columns.into_iter().map(sorted).collect();
     table::fit(&columns, width)
 }
@@ -199,7 +200,7 @@ fn head(canvas: &mut Canvas, columns: &[Placed<LinkColumn>], state: &State, (sec
     let list = &state.links;
     for column in columns {
         let sort = sort_of(column.id);
-        let sorted = sort.filter(|sort| *sort == list.sort);
+        let sorted = sort.filter(|sort| *sort == list.chosen.sort);
         let tone = if sorted.is_some() { Tone::Accent } else { Tone::Header };
         match (column.id, sorted.filter(|_| !list.busy_first())) {
             (LinkColumn::Strip, _) => {
@@ -215,7 +216,7 @@ fn head(canvas: &mut Canvas, columns: &[Placed<LinkColumn>], state: &State, (sec
                 canvas.left(column.x, 0, column.width, tone, fitting.next().unwrap_or_default());
             }
             (_, Some(sort)) => {
-                let mark = table::sort_mark(sort.ascends() != list.reversed);
+                let mark = table::sort_mark(sort.ascends() != list.chosen.reversed);
                 table::cell(canvas, column, 0, tone, format_args!("{}{mark}", column.title));
             }
             _ => table::cell(canvas, column, 0, tone, column.title),

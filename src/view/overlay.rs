@@ -6,7 +6,7 @@ use super::lines::{Line, sentences};
 use super::placement::{self, PlacementLines};
 use super::{Tone, card, drops, finding, help, path, row};
 use crate::action::Action;
-use crate::sample::ThreadId;
+use crate::sample::{ThreadId, Word};
 use crate::state::{Mode, Overlay, State};
 
 /// A table may be wider than what is read as sentences.
@@ -17,7 +17,7 @@ const WIDEST_HELP: u16 = 184;
 /// The box in the middle of the screen, or nothing.
 pub(super) fn prepare(state: &State, width: u16, height: u16) -> Canvas {
     let inner = (width - 8).min(100);
-    let paths = format!("Paths ── {}", state.settings().units.word());
+    let paths = format!("Paths ── {}/s", state.settings().units.word());
     let (title, lines, scroll, foot) = match &state.overlay {
         Overlay::None | Overlay::Filter { .. } => return Canvas::default(),
         Overlay::Help { page, scroll } => {

@@ -9,7 +9,7 @@ use super::text::plural;
 use crate::derive::flow::{Connection, DatagramRate, DatagramTest};
 use crate::derive::paths::{self, HopMetrics, PathMetrics, SoftirqBy};
 use crate::derive::{Loss, Metrics};
-use crate::sample::{HopWay, Offload, Offloads};
+use crate::sample::{HopWay, Offload, Offloads, Word};
 use crate::state::{State, Units};
 
 /// A column: its title, its least cells, and the rank by which it goes when there is no room (the highest first).
@@ -241,7 +241,7 @@ fn line(metrics: &Metrics, hop: &HopMetrics<'_>, netns: String, narrow: bool, un
 
 /// What is off, in the words of `ethtool -K`.
 fn off(told: &Offloads) -> String {
-    let off: Vec<&str> = Offload::EACH.into_iter().filter(|&of| !told.has(of)).map(Offload::word).collect();
+    let off: Vec<&str> = Offload::EACH.into_iter().filter(|&of| !told.has(of)).map(Into::into).collect();
     off.join(" ")
 }
 

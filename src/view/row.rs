@@ -10,7 +10,7 @@ use super::{Tone, UNDER_COUNT};
 use crate::action::RowId;
 use crate::derive::links::LinkRates;
 use crate::derive::{Evidence, LinkMetrics, Metrics, ThreadMetrics};
-use crate::sample::CoreSet;
+use crate::sample::{CoreSet, Word};
 use crate::state::{State, Units};
 use std::fmt::Display;
 

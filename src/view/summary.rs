@@ -5,6 +5,7 @@ use super::format::{Count, Percent, Rate};
 use super::{Tone, text};
 use crate::action::{Action, Pane};
 use crate::derive::{LinkMetrics, Metrics};
+use crate::sample::Word;
 use crate::state::{State, Units};
 
 /// The panes without the focus, but for those that are left out.
@@ -37,7 +38,7 @@ fn links(state: &State, metrics: &Metrics) -> String {
         Units::Packets => (Count(rates.rx_packets_per_s).to_string(), Count(rates.tx_packets_per_s).to_string()),
         _ => (Rate(rates.rx_bits_per_s, units).to_string(), Rate(rates.tx_bits_per_s, units).to_string()),
     };
-    format!("{count} · busiest {} ↓ {rx} ↑ {tx} {}", link.facts.name, units.word())
+    format!("{count} · busiest {} ↓ {rx} ↑ {tx} {}/s", link.facts.name, units.word())
 }
 
 fn cores(state: &State, metrics: &Metrics) -> String {

@@ -8,6 +8,7 @@ use super::text::plural;
 use crate::action::Action;
 use crate::derive::flow::End;
 use crate::derive::{Metrics, Test, paths};
+use crate::sample::Word;
 use crate::state::{State, Units, rows};
 
 /// Rows that the list takes; none where there is nothing to choose.

@@ -10,7 +10,7 @@ use super::{Tone, UNDER_COUNT};
 use crate::action::{Action, Pane, SortColumn};
 use crate::derive::history::History;
 use crate::derive::{Evidence, Metrics, ThreadMetrics};
-use crate::sample::{CoreSet, TraceSource};
+use crate::sample::{CoreSet, TraceSource, Word};
 use crate::state::{State, ThreadColumn, ThreadSort};
 use std::fmt::{self, Display, Formatter};
 
@@ -58,8 +58,8 @@ const COLUMNS: [Column<ThreadColumn>; 16] = [
 pub(super) fn title(state: &State, width: u16) -> Vec<String> {
     let list = &state.threads;
     let mut parts = vec![state.settings.watch.join(", ")];
-    if list.sort != ThreadSort::Cpu || list.reversed {
-        parts.push(format!("by {}{}", list.sort.word(), if list.reversed { ", reversed" } else { "" }));
+    if list.chosen.sort != ThreadSort::Cpu || list.chosen.reversed {
+        parts.push(format!("by {}{}", list.chosen.sort.word(), if list.chosen.reversed { ", reversed" } else { "" }));
     }
     let total = state.metrics().map_or(0, |metrics| metrics.threads.len());
     parts.extend(state.metrics().and_then(|metrics| evidence(metrics, width)));
@@ -107,7 +107,7 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
         empty(&mut canvas, state, metrics.threads.is_empty());
         return canvas;
     }
-    let chosen = table::in_order(&COLUMNS, &state.threads.columns);
+    let chosen = table::in_order(&COLUMNS, &state.threads.chosen.columns);
     let order = chosen.as_deref().unwrap_or(&COLUMNS);
     let homes = Homes::of(metrics);
     let waits = metrics.threads.iter().any(waits);
@@ -140,7 +140,7 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
         _ => column,
     };
     let sorted = |column: Column<ThreadColumn>| {
-        if sort_of(column.id) == Some(state.threads.sort) { table::marked(column) } else { column }
+        if sort_of(column.id) == Some(state.threads.chosen.sort) { table::marked(column) } else { column }
     };
     let columns: Vec<Column<ThreadColumn>> = order.iter().filter(says).copied().map(roomy).map(sorted).collect();
     let columns = table::fit(&columns, area.width);
@@ -207,10 +207,10 @@ fn head(canvas: &mut Canvas, columns: &[Placed<ThreadColumn>], state: &State, st
     for column in columns {
         let sort = sort_of(column.id);
         let other = column.id == ThreadColumn::MovesRate && has_total;
-        match sort.filter(|sort| *sort == list.sort && !other) {
+        match sort.filter(|sort| *sort == list.chosen.sort && !other) {
             _ if column.id == ThreadColumn::Strip => table::cell(canvas, column, 0, Tone::Header, strip),
             Some(sort) => {
-                let mark = table::sort_mark(sort.ascends() != list.reversed);
+                let mark = table::sort_mark(sort.ascends() != list.chosen.reversed);
                 table::cell(canvas, column, 0, Tone::Accent, format_args!("{}{mark}", column.title));
             }
             None => table::cell(canvas, column, 0, Tone::Header, column.title),

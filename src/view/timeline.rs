@@ -11,6 +11,7 @@ use super::{Tone, finding};
 use crate::action::Action;
 use crate::derive::history::History;
 use crate::derive::{Metrics, ThreadMetrics};
+use crate::sample::Word;
 use crate::state::{State, Units};
 use axis::{Axis, RateSpan};
 use std::cmp::Reverse;

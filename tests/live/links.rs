@@ -13,7 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, mpsc};
 use vnettop::derive::claim_basis::{Basis, basis};
-use vnettop::sample::{Kind, LinkFacts, LinkState};
+use vnettop::sample::{Kind, LinkFacts, LinkState, Word};
 use vnettop::source::links::{LinkReader, LinkReading};
 
 /// Every kind this kernel has: two pairs, a bridge with two ports, and one of each.

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use vnettop::derive::doctor::{Check, CheckState, Diagnosis, judge};
 use vnettop::report::doctor;
+use vnettop::sample::Word;
 use vnettop::sample::{
     BpfAnswer, CorePlace, DoctorFacts, HeldRights, Host, Iperf3Found, KernelFeatures, ModuleState, Policy,
     ProgramsFound, Sight, SocketFound, SocketState, TerminalFacts, Topology, TracefsState,

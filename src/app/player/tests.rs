@@ -4,7 +4,7 @@ use super::*;
 use crate::action::{Key, parse_keys};
 use crate::app::{App, AppOptions, Stream};
 use crate::effect::{self, PinController};
-use crate::sample::OnRequest;
+use crate::sample::{OnRequest, Word};
 use crate::source::feed::{Feed, Next, Pace};
 use crate::state::{Mode, Settings, Units};
 use crate::ui::Theme;

@@ -8,7 +8,7 @@ use crate::effect::{self, PinController};
 use crate::record::Recording;
 use crate::sample::OnRequest;
 use crate::source::feed::{Feed, Pace};
-use crate::state::{Choices, LinkColumn, Mode, Settings, State, ThemeList, Units};
+use crate::state::{Choices, LinkChoices, LinkColumn, LinkSort, Mode, Settings, State, ThemeList, Units};
 use crate::ui::{self, Theme};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -172,14 +172,14 @@ fn the_screen_is_saved_as_it_is_and_begins_so_the_next_time() {
     let mut configuration = crate::config::Configuration::default();
     configuration.apply(&text, "config.toml").expect("it is right");
     let preferences = configuration.preferences;
-    assert_eq!((preferences.choices.link_sort.word(), preferences.choices.link_reversed), ("rx", true));
+    assert_eq!((preferences.choices.links.sort, preferences.choices.links.reversed), (LinkSort::Rx, true));
     assert_eq!(preferences.theme, "light");
 }
 
 #[test]
 fn columns_are_those_that_were_chosen_in_their_order() {
     let columns = vec![LinkColumn::Name, LinkColumn::Tx, LinkColumn::Rx, LinkColumn::Mtu];
-    let choices = Choices { link_columns: columns, ..Choices::default() };
+    let choices = Choices { links: LinkChoices { columns, ..LinkChoices::default() }, ..Choices::default() };
     let (_, script) = shown_as(&[key('q')], AppOptions::default(), |state| {
         state.choose(choices, KeyMap::default(), ThemeList::default());
     });

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::derive::losses::tests::{FAR, NEAR, ROUTER, after, before, key, lost, metrics, protocols, said};
-use crate::sample::{Conntrack, DropFlow, Drops, KernelCounts, Proto, QdiscCounters, Sample};
+use crate::sample::{Conntrack, DropFlow, Drops, KernelCounts, Proto, QdiscCounters, Sample, Word};
 
 /// The flow of the samples, on its way to its receiver.
 fn forward() -> DropFlow {

@@ -8,7 +8,7 @@ use super::{LintScene, Said};
 use crate::derive::flow::Connection;
 use crate::derive::links::LinkMetrics;
 use crate::derive::{Metrics, paths};
-use crate::sample::{FlowPath, HopBy, HopWay, Kind, LinkKey, LinkState, PortState, Proto};
+use crate::sample::{FlowPath, HopBy, HopWay, Kind, LinkKey, LinkState, PortState, Proto, Word};
 
 pub(super) use cores::{one_core, steered};
 pub(super) use offloads::offloads;

@@ -8,7 +8,7 @@ use crate::derive::flow::{BusyShares, Connection, FlowTrack};
 use crate::derive::losses::{Loss, LossPlace};
 use crate::derive::paths::{self, SoftirqBy};
 use crate::derive::threads::ThreadMetrics;
-use crate::sample::{CoreId, CoreSet, Direction, Duty, LinkKey, Program, Proto, Sample, Side};
+use crate::sample::{CoreId, CoreSet, Direction, Duty, LinkKey, Program, Proto, Sample, Side, Word};
 use compact_str::CompactString;
 use std::collections::{BTreeMap, VecDeque};
 

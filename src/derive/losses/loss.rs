@@ -6,7 +6,8 @@ use compact_str::CompactString;
 use std::sync::Arc;
 
 /// Where packets can be lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum LossPlace {
     /// A qdisc: its queue is full, or it is there to drop.
     Qdisc,
@@ -19,10 +20,12 @@ pub enum LossPlace {
     /// Datagrams of which a fragment was missing.
     Reassembly,
     /// The check of the source address (`rp_filter`).
+    #[strum(to_string = "rp_filter")]
     ReversePath,
     /// A rule of the firewall (nftables, iptables).
     Firewall,
     /// A filter of traffic control (`tc filter`), as policing is.
+    #[strum(to_string = "tc")]
     TrafficControl,
     /// Another rule: XDP, a cgroup's or a socket's program, a security module.
     Policy,
@@ -47,37 +50,11 @@ pub enum LossPlace {
     /// A link that only Open vSwitch knows.
     Ovs,
     /// A datapath of Open vSwitch that could not ask ovs-vswitchd what becomes of them.
+    #[strum(to_string = "ovs_upcall")]
     Upcall,
 }
 
 impl LossPlace {
-    /// The word written to JSON.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Qdisc => "qdisc",
-            Self::Link => "link",
-            Self::Backlog => "backlog",
-            Self::Ip => "ip",
-            Self::Reassembly => "reassembly",
-            Self::ReversePath => "rp_filter",
-            Self::Firewall => "firewall",
-            Self::TrafficControl => "tc",
-            Self::Policy => "policy",
-            Self::Bridge => "bridge",
-            Self::Neighbour => "neighbour",
-            Self::NoSocket => "no_socket",
-            Self::Tcp => "tcp",
-            Self::Kernel => "kernel",
-            Self::Checksum => "checksum",
-            Self::ReceiveBuffer => "receive_buffer",
-            Self::SendBuffer => "send_buffer",
-            Self::Conntrack => "conntrack",
-            Self::Ovs => "ovs",
-            Self::Upcall => "ovs_upcall",
-        }
-    }
-
     /// Some counter of drops has what is lost there.
     pub(super) fn is_counted(self) -> bool {
         let uncounted = [Self::Firewall, Self::TrafficControl, Self::Policy, Self::Bridge, Self::Neighbour];

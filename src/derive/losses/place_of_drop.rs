@@ -6,30 +6,21 @@
 use super::LossPlace;
 
 /// What a drop is to the flow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum DropVerdict {
     /// Its packet is lost there.
     Lost(LossPlace),
     /// A rule that somebody set refused it there.
     Refused(LossPlace),
     /// The kernel specified no reason, and its function is not named.
+    #[strum(to_string = "unknown")]
     Unclear,
     /// It misses nothing: a duplicate, what a closed socket still had, another's copy of a frame.
     Harmless,
 }
 
 impl DropVerdict {
-    /// The word written to JSON.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Lost(_) => "lost",
-            Self::Refused(_) => "refused",
-            Self::Unclear => "unknown",
-            Self::Harmless => "harmless",
-        }
-    }
-
     /// Where it is missing from then on.
     #[must_use]
     pub fn place(self) -> Option<LossPlace> {

@@ -7,7 +7,7 @@ use crate::derive::placement::machine::Machine;
 use crate::derive::{Derivation, Metrics, finding};
 use crate::sample::{
     CoreCounters, FlowPath, FlowSample, Hop, HopBy, HopWay, Ifindex, Item, Kind, LinkCounters, LinkFacts, PeerRef,
-    Proto, QdiscCounters, Softnet, Space, UdpState,
+    Proto, QdiscCounters, Softnet, Space, UdpState, Word,
 };
 use std::net::SocketAddr;
 use std::sync::Arc;

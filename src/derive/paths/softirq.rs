@@ -25,7 +25,8 @@ pub struct Softirq {
 }
 
 /// What puts a hop's packets onto its cores.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum SoftirqBy {
     /// Counted there (`netif_receive_skb`, `net_dev_start_xmit`).
     Measured,
@@ -37,20 +38,6 @@ pub enum SoftirqBy {
     NapiThread,
     /// The device that it comes in by, of this hop or one before it.
     Interrupt,
-}
-
-impl SoftirqBy {
-    /// The word shown and written.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Measured => "measured",
-            Self::Sender => "sender",
-            Self::Rps => "rps",
-            Self::NapiThread => "napi_thread",
-            Self::Interrupt => "interrupt",
-        }
-    }
 }
 
 /// The cores of a process's threads that work.

@@ -3,12 +3,13 @@
 use super::interval::Told;
 use super::{CONFIDENCE, Card, Difference, LEAST_PAIRS, PIECE_NS, Verdict};
 use crate::derive::finding::figure::Unit;
+use crate::sample::Word;
 
 impl Card {
     /// The verdict and why, one sentence.
     #[must_use]
     pub fn sentence(&self) -> String {
-        format!("{}: {}", self.verdict.words(), self.why())
+        format!("{}: {}", self.verdict.word(), self.why())
     }
 
     /// What the verdict rests on.
@@ -63,7 +64,7 @@ impl Card {
         let Difference { is, from, to } = self.mean;
         let unit = Unit::of(is.abs().max(from.abs()).max(to.abs()));
         let rate = |bits: f64| signed(&format!("{}{}", if bits > 0.0 { "+" } else { "" }, unit.figure(bits)));
-        let words = self.verdict.words();
+        let words = self.verdict.word();
         let short = format!("{words}, {} {}", rate(is), unit.word);
         let whole = format!("{short} ({:.0} %: {} to {})", CONFIDENCE * 100.0, rate(from), rate(to));
         [whole, short, words.to_owned()]

@@ -56,7 +56,8 @@ pub struct RunCard {
 }
 
 /// Whose benchmark a card is of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Measured {
     /// The command's own: its processes, and those at the other end of their connections.
     Command {
@@ -70,18 +71,6 @@ pub enum Measured {
     },
     /// What the user named, and the command's process.
     Named,
-}
-
-impl Measured {
-    /// The word of JSON.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Command { .. } => "command",
-            Self::Everything { .. } => "everything",
-            Self::Named => "named",
-        }
-    }
 }
 
 /// Busy watched threads of one name and role.

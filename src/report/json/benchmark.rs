@@ -2,7 +2,7 @@
 
 use super::JsonRow;
 use crate::derive::{BenchmarkMetrics, Metrics};
-use crate::sample::{Direction, Proto, Reported, Side, Unread, Whole};
+use crate::sample::{Direction, Reported, Side, Unread, Whole, Word};
 use serde::Serialize;
 
 /// One benchmark program; what its command line and its connections do not tell is null.
@@ -81,7 +81,7 @@ impl JsonRow for BenchmarkMetrics {
             side: test.side,
             target: test.target.as_deref(),
             port: test.port,
-            proto: self.proto.map(Proto::word),
+            proto: self.proto.map(Into::into),
             streams: self.streams,
             reverse: self.direction.map(|direction| direction == Direction::Reverse),
             bidir: self.direction.map(|direction| direction == Direction::Both),

@@ -1,8 +1,8 @@
 //! The `events` and the `trace` of an object: what happened since the object before, each with its kind. It computes nothing.
 
 use super::benchmark::{IntervalObject, WholeTest};
-use crate::derive::{Metrics, MoveClass, OverriddenPin, TracedMove};
-use crate::sample::{CoreSet, Event, Report, Side, StretchSide, TraceSource};
+use crate::derive::{Metrics, OverriddenPin, TracedMove};
+use crate::sample::{CoreSet, Event, Report, Side, StretchSide, TraceSource, Word};
 use serde::Serialize;
 
 /// Where the events of moves come from, and how many moves were lost since the trace began.
@@ -93,7 +93,7 @@ impl<'a> Happened<'a> {
     }
 
     fn moved(one: &TracedMove) -> Self {
-        let class = one.class.map(MoveClass::word);
+        let class = one.class.map(Into::into);
         Self::Move { t_ns: one.at_ns, tid: one.thread.tid, from: one.from, to: one.to, class }
     }
 

@@ -2,6 +2,7 @@
 
 use super::JsonRow;
 use crate::derive::{Finding, Limit, Metrics};
+use crate::sample::Word;
 use serde::{Serialize, Serializer};
 
 /// One sentence of advice.

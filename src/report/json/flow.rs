@@ -4,7 +4,7 @@ use super::JsonRow;
 use super::path::HopObject;
 use crate::derive::flow::{Connection, DATAGRAM_SOURCE, DatagramTest, End};
 use crate::derive::{FlowBasis, LossPlace, Metrics, paths};
-use crate::sample::{Congestion, Proto};
+use crate::sample::{Congestion, Proto, Word};
 use serde::Serialize;
 use std::net::IpAddr;
 

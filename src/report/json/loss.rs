@@ -3,7 +3,7 @@
 
 use super::JsonRow;
 use crate::derive::{Loss, Metrics, drops};
-use crate::sample::{Ifindex, LinkKey};
+use crate::sample::{Ifindex, LinkKey, Word};
 use serde::Serialize;
 use std::sync::Arc;
 

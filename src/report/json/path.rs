@@ -1,7 +1,7 @@
 //! A flow's path as JSON: a hop an object, in the order of the packets.
 
 use crate::derive::paths::{HopMetrics, PathMetrics};
-use crate::sample::Offloads;
+use crate::sample::{Offloads, Word};
 use serde::Serialize;
 
 /// One link of a path.

@@ -9,6 +9,7 @@ use crate::derive::run::{Comparison, RunCard, Seen};
 use crate::derive::{Card, Jitter};
 use crate::report::pair;
 use crate::report::timestamp;
+use crate::sample::Word;
 use serde_json::{Map, Value, json};
 
 /// Raised when a field changes its meaning or goes away; new fields do not raise it.
@@ -109,7 +110,7 @@ fn comparison(both: &Comparison, settle_s: f64) -> Value {
         "pinned": card.map(|card| side(&card.after)),
         "mean_difference_bits_per_s": card.map(|card| difference(&card.mean)),
         "cv_difference": card.and_then(|card| card.cv.as_ref().map(difference)),
-        "verdict": card.map(|card| card.verdict.words()),
+        "verdict": card.map(|card| card.verdict.word()),
         "text": card.map(Card::sentence),
         "method": card.map(|card| card.method(settle_s)),
         "pins": pair::pins_json(&both.pins),

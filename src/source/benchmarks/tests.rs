@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 fn read(line: &str) -> Option<Benchmark> {
     let mut words = line.split(' ').map(str::to_owned);
-    let program = program(&words.next().expect("a program")).expect("a known one");
+    let program = words.next().expect("a program").parse().expect("a known one");
     parse(1, program, &words.filter(|word| !word.is_empty()).collect::<Vec<_>>())
 }
 

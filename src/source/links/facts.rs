@@ -78,7 +78,7 @@ pub(super) fn change(message: &Message<'_>, place: &MessageNamespace) -> Option<
     let header = LinkHeader::parse(message.body).ok().filter(|header| header.index != 0)?;
     if i32::from(family) == libc::AF_BRIDGE && message.kind == libc::RTM_NEWLINK {
         let port = attribute(attribute(message.body.get(FIXED..)?, libc::IFLA_PROTINFO)?, PORT_STATE)?;
-        return Some(LinkChange::Port(Ifindex(header.index), PortState::of(*port.first()?)?));
+        return Some(LinkChange::Port(Ifindex(header.index), PortState::from_repr(*port.first()?)?));
     }
     if i32::from(family) != libc::AF_UNSPEC {
         return None;
@@ -205,7 +205,7 @@ impl<'a> Raw<'a> {
 
     fn port_state(&self) -> Option<PortState> {
         self.slave_kind.filter(|&kind| kind == b"bridge")?;
-        PortState::of(*attribute(self.slave_data, PORT_STATE)?.first()?)
+        PortState::from_repr(*attribute(self.slave_data, PORT_STATE)?.first()?)
     }
 
     fn kind(&self, header: &LinkHeader, place: &MessageNamespace) -> Kind {

@@ -168,7 +168,7 @@ fn facts(interface: &Interface, key: LinkKey, lower: Option<Ifindex>, peer: Opti
     let beside = |ifindex| PeerRef { netnsid: None, netns: Some(key.netns), ifindex };
     let kind = match interface.kind.as_deref() {
         None | Some("system" | "internal" | "tap") => Kind::OpenVSwitch,
-        Some(word) => Kind::from(word.to_owned()),
+        Some(word) => Kind::from(word),
     };
     LinkFacts {
         state: match interface.is_up {

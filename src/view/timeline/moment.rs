@@ -6,6 +6,7 @@ use crate::derive::history::History;
 use crate::derive::moves::{MoveClass, MovesByClass};
 use crate::derive::timeline::IncidentKind;
 use crate::derive::{Metrics, ThreadMetrics};
+use crate::sample::Word;
 use crate::state::Units;
 use crate::view::Tone;
 use crate::view::format::{Count, Scale, Seconds};

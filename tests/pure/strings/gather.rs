@@ -103,12 +103,12 @@ fn walk(tokens: TokenStream, found: &mut Vec<String>) {
     }
 }
 
-/// The words of `#[error("…")]`; other attributes are not read by people (the command line's are, see `help`).
+/// The words of `#[error("…")]` and `#[strum(to_string = "…")]`; other attributes are not read by people (the command line's are, see `help`).
 fn attribute(group: &Group, found: &mut Vec<String>) {
     let mut inside = group.stream().into_iter();
     if let Some(TokenTree::Ident(name)) = inside.next()
-        && name == "error"
         && let Some(TokenTree::Group(words)) = inside.next()
+        && (name == "error" || name == "strum" && words.stream().to_string().starts_with("to_string"))
     {
         walk(words.stream(), found);
     }

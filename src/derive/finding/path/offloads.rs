@@ -5,7 +5,7 @@ use super::{LintScene, Said, named, whole};
 use crate::derive::Metrics;
 use crate::derive::links::LinkMetrics;
 use crate::derive::paths;
-use crate::sample::{FlowPath, Hop, HopWay, Kind, LinkKey, Offload, Offloads, Proto};
+use crate::sample::{FlowPath, Hop, HopWay, Kind, LinkKey, Offload, Offloads, Proto, Word};
 
 /// Something that is off and costs.
 pub(in crate::derive::finding) fn offloads(scene: &LintScene<'_>) -> Option<Said> {

@@ -3,7 +3,7 @@
 use super::super::claimed_speed::claim;
 use super::super::facts::{Described, LinkChange, MessageNamespace, change};
 use super::{fixture, said};
-use crate::sample::{Kind, PeerRef};
+use crate::sample::{Kind, PeerRef, Word};
 use crate::source::netlink::message::messages;
 use serde_json::Value;
 

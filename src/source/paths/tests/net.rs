@@ -2,7 +2,7 @@
 
 use crate::sample::{
     EndName, FlowPath, Holder, Hop, HopWay, Ifindex, Kind, LinkFacts, LinkKey, OvsBridge, OvsPort, OvsSwitch, PeerRef,
-    Proto,
+    Proto, Word,
 };
 use crate::source::paths::ends::WantedPath;
 use crate::source::paths::lookups::{

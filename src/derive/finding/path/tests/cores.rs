@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::derive::paths::{self, SoftirqBy};
-use crate::sample::{CoreId, CoreSet, Interrupts, NapiThread, Side, Steering};
+use crate::sample::{CoreId, CoreSet, Interrupts, NapiThread, Side, Steering, Word};
 
 const CLIENT: u32 = 39082;
 const SERVER: u32 = 39081;
