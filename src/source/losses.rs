@@ -8,12 +8,11 @@ mod offloads;
 mod qdisc;
 mod snmp;
 
-use super::netlink::dialogue;
 use crate::sample::{
     FlowPath, FlowSample, Ifindex, LinkKey, Offloads, Problem, ProtocolCounters, QdiscCounters, Space,
 };
 use crate::source::spaces::Spaces;
-use crate::source::{Roots, way_out};
+use crate::source::{Roots, publish, way_out};
 use netns_counters::NetnsCounters;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -130,7 +129,7 @@ impl LossReader {
             // Where no flow is, a host of many links is not asked for the qdiscs of all of them again and again.
             let few = self.at_rest || !want.maybe || !place.has_many_qdiscs();
             if let Some(links) = if few { Some(&want.links) } else { want.left.as_ref() } {
-                let _partly = place.qdiscs(netns, links, &mut self.buffer, &mut reading.qdiscs);
+                let _partly = place.qdiscs(netns, links, &mut reading.qdiscs);
             }
         }
         if !ended {
@@ -223,18 +222,13 @@ impl LossReader {
         let mut told = Vec::new();
         for (&netns, place) in &mut self.places {
             let (Some(place), Some(want)) = (place, self.wants.get(&netns)) else { continue };
-            told.extend(place.offloads(netns, &want.links, &mut self.buffer));
+            told.extend(place.offloads(netns, &want.links));
         }
-        if *self.offloads != told {
-            self.offloads = Arc::new(told);
-        }
+        publish(&mut self.offloads, told);
     }
 
     /// Opens what is not open yet. From outside, through a process, only qdiscs and offloads are missing.
     fn enter(&mut self, spaces: &Spaces) {
-        if self.buffer.is_empty() {
-            self.buffer.resize(dialogue::BUFFER, 0);
-        }
         let mut came = false;
         for (&netns, want) in &self.wants {
             let Entry::Vacant(empty) = self.places.entry(netns) else { continue };

@@ -21,7 +21,7 @@ mod tests;
 
 use crate::sample::{FlowPath, Ifindex, LinkCounters, LinkFacts, OvsDatapath, OvsSwitch, Problem};
 use crate::source::spaces::Spaces;
-use crate::source::{Roots, cpu_ns, now_ns};
+use crate::source::{Roots, cpu_ns, netns_of, now_ns, publish};
 use datapaths::{Around, DatapathReader};
 use datum::Uuid;
 use join::{Joined, JoinedPorts, join};
@@ -31,7 +31,6 @@ use rustix::time::ClockId;
 use session::Session;
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
-use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use tables::Statistics;
 
@@ -64,10 +63,9 @@ impl OvsReader {
     /// Nothing is opened yet.
     #[must_use]
     pub fn new(roots: &Roots, places: &[SocketPlace]) -> Self {
-        let own = std::fs::metadata(roots.proc.join("thread-self/ns/net"));
         Self {
             roots: roots.clone(),
-            own_netns: own.map_or(0, |file| file.ino()),
+            own_netns: netns_of(&roots.proc.join("thread-self")).unwrap_or(0),
             sessions: places.iter().cloned().map(Session::new).collect(),
             readiness: Readiness::default(),
             buffer: Vec::new(),
@@ -111,7 +109,7 @@ impl OvsReader {
         let sessions = &self.sessions;
         let control = |socket: &str| sessions.iter().find(|session| session.name == socket)?.control();
         let around = Around { spaces, paths, switches: &self.published, control: &control, now_ns };
-        self.datapaths.read(around, &mut self.readiness, &mut self.buffer)
+        self.datapaths.read(around, &mut self.readiness)
     }
 
     /// Closes what is open in namespaces that have gone.
@@ -252,9 +250,7 @@ impl OvsReader {
         counted.sort_by_key(|(_, _, facts)| facts.key());
         self.numbers = numbers;
         self.kernel = if switches.is_empty() { Arc::default() } else { Arc::clone(kernel) };
-        if *self.published != switches {
-            self.published = Arc::new(switches);
-        }
+        publish(&mut self.published, switches);
         self.publish_links(counted);
     }
 

@@ -49,7 +49,7 @@ pub(super) struct DatapathReader {
 impl DatapathReader {
     /// The counters of the datapaths on the way, sorted by socket, namespace and name. What was lost since the last sample
     /// that had flows is read once more after they ended.
-    pub fn read(&mut self, around: Around<'_>, readiness: &mut Readiness, buffer: &mut Vec<u8>) -> Vec<OvsDatapath> {
+    pub fn read(&mut self, around: Around<'_>, readiness: &mut Readiness) -> Vec<OvsDatapath> {
         let ended = around.paths.is_empty();
         if ended && self.wanted == WantedDatapaths::default() {
             return Vec::new();
@@ -62,7 +62,7 @@ impl DatapathReader {
         let mut told = Vec::new();
         for (netns, socket) in &self.wanted.kernels {
             if let Some(Ok(kernel)) = self.kernels.get_mut(netns) {
-                kernel.read(*netns, socket, buffer, &mut told);
+                kernel.read(*netns, socket, &mut told);
             }
         }
         told.extend(self.controls.iter().filter_map(|(socket, control)| self.in_userspace(socket, control)));
