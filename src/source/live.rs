@@ -156,7 +156,7 @@ impl Live {
 
     /// Looks for everything anew after [`Live::let_go`].
     pub fn take_up(&mut self) {
-        self.spaces.look_again();
+        self.spaces.read_mounts();
     }
 
     /// Closes whatever is open in namespaces that are not known any more.

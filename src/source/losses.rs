@@ -107,7 +107,8 @@ impl LossReader {
         let rests = watched.flows.is_empty();
         let waits = self.at_rest || (watched.waits && watched.list.len() <= MOST_WAITING);
         if rests && self.wants.is_empty() && !waits {
-            return self.nothing();
+            // Nothing is allocated for it.
+            return LossReading { offloads: Arc::clone(&self.offloads), ..LossReading::default() };
         }
         let before = self.waiting.take().filter(|_| rests && waits && !self.at_rest);
         if let Some(before) = before.filter(|(at_ns, _)| now_ns.saturating_sub(*at_ns) < WAITING_EVERY_NS) {
@@ -153,11 +154,6 @@ impl LossReader {
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
-    }
-
-    /// No counters, and the offloads as they were: nothing is allocated for it.
-    fn nothing(&self) -> LossReading {
-        LossReading { qdiscs: Vec::new(), protocols: Vec::new(), offloads: Arc::clone(&self.offloads) }
     }
 
     /// Closes everything: an open file keeps a namespace alive.

@@ -93,7 +93,7 @@ impl OvsReader {
 
     /// Takes in what the databases have said, between ticks.
     pub fn hear(&mut self) {
-        if self.sessions.iter().all(|session| session.connection().is_none()) && !self.datapaths.listens() {
+        if !self.sessions.iter().any(Session::is_connected) && !self.datapaths.listens() {
             return;
         }
         self.readiness.heard();
@@ -220,12 +220,7 @@ impl OvsReader {
                 continue;
             }
             let taken: Vec<_> = self.sessions.iter().filter_map(Session::file).collect();
-            let session = &mut self.sessions[at];
-            if session.look(&self.roots, &taken, now_ns)
-                && let Some(connection) = session.connection()
-            {
-                self.readiness.add(connection);
-            }
+            self.sessions[at].look(&self.roots, &taken, &mut self.readiness, now_ns);
         }
     }
 
@@ -292,15 +287,18 @@ fn spent_ns() -> u64 {
 }
 
 fn counters(row: &Statistics, facts: &LinkFacts, at_ns: u64) -> Option<LinkCounters> {
+    let [rx_bytes, tx_bytes, rx_packets, tx_packets, dropped @ ..] = row.0;
+    // Where they are not counted, `OvsPort::counts_drops` says so.
+    let [rx_dropped, tx_dropped, rx_errors, tx_errors] = dropped.map(|count| count.unwrap_or(0));
     Some(LinkCounters {
-        rx_bytes: row.rx_bytes?,
-        tx_bytes: row.tx_bytes?,
-        rx_packets: row.rx_packets?,
-        tx_packets: row.tx_packets?, // Where they are not counted, `OvsPort::counts_drops` says so.
-        rx_dropped: row.rx_dropped.unwrap_or(0),
-        tx_dropped: row.tx_dropped.unwrap_or(0),
-        rx_errors: row.rx_errors.unwrap_or(0),
-        tx_errors: row.tx_errors.unwrap_or(0),
+        rx_bytes: rx_bytes?,
+        tx_bytes: tx_bytes?,
+        rx_packets: rx_packets?,
+        tx_packets: tx_packets?,
+        rx_dropped,
+        tx_dropped,
+        rx_errors,
+        tx_errors,
         ..LinkCounters::zero(facts.key(), at_ns)
     })
 }

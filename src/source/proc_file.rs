@@ -103,6 +103,12 @@ pub(super) fn make_room_for_descriptors(any: impl AsFd) {
     }
 }
 
+/// Field 5 of `loadavg`: the number that the kernel gave last.
+pub(crate) fn newest_number(loadavg: &File) -> Option<u32> {
+    let mut buffer = [0; 128];
+    scan::number32(scan::fields(once(loadavg, &mut buffer).ok()?.trim_ascii_end()).nth(4)?)
+}
+
 /// The processes of a /proc, lowest number first.
 pub(crate) fn processes(proc: &Path) -> Vec<u32> {
     let entries = std::fs::read_dir(proc).into_iter().flatten().flatten();

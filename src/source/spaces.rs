@@ -194,11 +194,6 @@ impl Spaces {
         self.changed = true;
     }
 
-    /// Finds those again that are mounted; those with processes are found by the next [`Spaces::read`].
-    pub fn look_again(&mut self) {
-        self.read_mounts();
-    }
-
     /// Looks at inhabitants whose end nothing tells (before Linux 5.3), at some on each tick; true when a namespace has gone.
     pub fn look(&mut self) -> bool {
         let after = (Bound::Excluded(self.looked), Bound::Unbounded);

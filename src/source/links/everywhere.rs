@@ -87,14 +87,12 @@ impl AllLinks {
     pub fn read(&mut self, spaces: &mut Spaces, now_ns: u64) -> Result<LinkReading, SourceError> {
         self.follow(spaces);
         let home = self.home.read()?;
+        self.changed |= !Arc::ptr_eq(&home.links, &self.home_links);
+        self.home_links = Arc::clone(&home.links);
         if self.elsewhere.is_empty() && self.shows_home {
-            self.changed |= !Arc::ptr_eq(&home.links, &self.home_links);
-            self.home_links = Arc::clone(&home.links);
             self.note_problems();
             return Ok(home);
         }
-        self.changed |= !Arc::ptr_eq(&home.links, &self.home_links);
-        self.home_links = home.links;
         self.read_elsewhere(spaces, now_ns);
         if self.changed {
             self.name_namespaces(spaces);

@@ -84,7 +84,7 @@ impl DatapathReader {
 
     /// Somebody is asked.
     pub fn listens(&self) -> bool {
-        self.controls.values().any(|control| control.connection().is_some())
+        self.controls.values().any(Control::is_connected)
     }
 
     /// Somebody says more than is taken in.
@@ -158,11 +158,7 @@ impl DatapathReader {
                 self.controls.insert(socket.clone(), Control::new(path, pid));
             }
             let Some(control) = self.controls.get_mut(socket) else { continue };
-            if control.ask(around.now_ns)
-                && let Some(connection) = control.connection()
-            {
-                readiness.add(connection);
-            }
+            control.ask(readiness, around.now_ns);
         }
     }
 

@@ -27,8 +27,8 @@ impl Mount {
 }
 
 impl Spaces {
-    /// Follows what is mounted: names, and namespaces that nothing else keeps.
-    pub(super) fn read_mounts(&mut self) {
+    /// Follows what is mounted: names, and namespaces that nothing else keeps. Those with processes are found by [`Spaces::read`].
+    pub fn read_mounts(&mut self) {
         let Some(mountinfo) = &mut self.mountinfo else { return };
         let mut text = Vec::new();
         if mountinfo.rewind().and_then(|()| mountinfo.read_to_end(&mut text)).is_err() {
