@@ -37,6 +37,7 @@ pub mod threads;
 use crate::sample::Problem;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Where the kernel's two file systems are mounted; another pair of directories is another machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -148,6 +149,13 @@ fn way_out(error: &io::Error, otherwise: &'static str) -> &'static str {
     }
 }
 
+/// Publishes a value; the `Arc` stays the same while it is the same.
+fn publish<T: PartialEq>(published: &mut Arc<T>, now: T) {
+    if **published != now {
+        *published = Arc::new(now);
+    }
+}
+
 /// `CLOCK_MONOTONIC` now, ns.
 #[must_use]
 pub fn now_ns() -> u64 {
@@ -163,7 +171,5 @@ fn cpu_ns(clock: rustix::time::ClockId) -> u64 {
 
 /// Inode of the network namespace of a process, by its directory of /proc.
 fn netns_of(process: &Path) -> Option<u64> {
-    let target = std::fs::read_link(process.join("ns/net")).ok()?;
-    let inode = target.as_os_str().as_encoded_bytes().strip_prefix(b"net:[")?.strip_suffix(b"]")?;
-    scan::number(inode)
+    scan::netns(std::fs::read_link(process.join("ns/net")).ok()?.as_os_str().as_encoded_bytes())
 }

@@ -32,6 +32,15 @@ pub enum Proto {
 }
 
 impl Proto {
+    /// `IPPROTO_TCP` or `IPPROTO_UDP`.
+    #[must_use]
+    pub fn number(self) -> u8 {
+        match self {
+            Self::Tcp => 6,
+            Self::Udp => 17,
+        }
+    }
+
     #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
     fn is_tcp(&self) -> bool {
         *self == Self::Tcp

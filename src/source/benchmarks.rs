@@ -86,7 +86,7 @@ struct Asked<'a> {
     affinity: Option<&'a str>,
 }
 
-impl Asked<'_> {
+impl<'a> Asked<'a> {
     fn nothing(port: u16) -> Self {
         Self {
             side: None,
@@ -102,6 +102,19 @@ impl Asked<'_> {
             length: None,
             batched: false,
             affinity: None,
+        }
+    }
+
+    /// Takes an option that both programs have.
+    fn take(&mut self, letter: char, value: &'a str) {
+        match letter {
+            's' => self.side = Some(Side::Server),
+            'c' => (self.side, self.target) = (Some(Side::Client), Some(value)),
+            'p' => self.port = integer(value).unwrap_or(self.port),
+            'u' => self.proto = Proto::Udp,
+            'P' => self.streams = integer(value).unwrap_or(self.streams),
+            'R' => self.direction = Some(Direction::Reverse),
+            _ => {}
         }
     }
 }

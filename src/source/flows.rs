@@ -10,7 +10,7 @@ mod peers;
 mod space;
 mod udp;
 
-use super::netlink::{dialogue, socket::KernelSocket};
+use super::netlink::socket::KernelSocket;
 use super::{Roots, SourceError, now_ns, proc_file, way_out};
 use crate::sample::{FlowPath, FlowSample, Problem, Proto, ThreadSample};
 use diag::SocketInfo;
@@ -44,7 +44,6 @@ pub struct FlowReader {
     /// By namespace; none where it cannot be entered.
     spaces: BTreeMap<u64, Option<NamespaceFlows<KernelSocket>>>,
     peers: Peers,
-    buffer: Vec<u8>,
     entries: Vec<MaybeUninit<u8>>,
     blind: Vec<Blind>,
     problems: Vec<Problem>,
@@ -71,7 +70,6 @@ impl FlowReader {
             holders: BTreeMap::new(),
             spaces: BTreeMap::new(),
             peers: Peers::new(&roots.proc),
-            buffer: Vec::new(),
             entries: Vec::new(),
             blind: Vec::new(),
             problems: Vec::new(),
@@ -95,7 +93,7 @@ impl FlowReader {
         for _ in 0..MOST_ROUNDS {
             let begun_ns = now_ns();
             for space in self.spaces.values_mut().flatten().filter(|space| space.len() > 0) {
-                space.pulse(&mut self.buffer);
+                space.pulse();
             }
             if now_ns().saturating_sub(begun_ns) < ROUND_NS {
                 break;
@@ -133,7 +131,7 @@ impl FlowReader {
         self.find(now_ns);
         self.pulse();
         for space in self.spaces.values_mut().flatten() {
-            space.read_udp(&mut self.buffer);
+            space.read_udp();
         }
         let mut flows = Vec::new();
         let holders = &mut self.holders;
@@ -220,9 +218,6 @@ impl FlowReader {
         for blind in refused {
             self.tell(blind);
         }
-        if self.buffer.is_empty() && !self.spaces.is_empty() {
-            self.buffer.resize(dialogue::BUFFER, 0);
-        }
     }
 
     /// Follows the sockets of the holders that have become connections, and their UDP sockets.
@@ -243,7 +238,7 @@ impl FlowReader {
                     break;
                 }
                 let mut found = Vec::new();
-                let listed = space.dump(proto, &mut self.buffer, |told| {
+                let listed = space.list(proto, |told| {
                     found.extend(claim(&mut here, proto, told, now_ns).map(|pid| (pid, *told)));
                 });
                 refused.extend(listed.err().map(|error| match proto {

@@ -2,6 +2,7 @@
 //! faces want. Where it cannot be had it says once what that would add (`refusal`).
 
 pub(in crate::source) mod refusal;
+mod sites;
 
 use super::{Roots, now_ns};
 use crate::bpf::drops::{DropRow, FlowKey};
@@ -11,8 +12,9 @@ use crate::bpf::softirqs::{SoftirqTimes, SoftirqTotal};
 use crate::bpf::{Maps, Programs, Refusal, TracerEvent};
 use crate::sample::{
     DropCount, DropFlow, Drops, FlowPath, FlowSample, HopCores, HopWay, Ifindex, KernelCounts, LinkKey, OnRequest,
-    Problem, Proto, SOFTIRQ_KINDS, SoftirqTime,
+    Problem, SOFTIRQ_KINDS, SoftirqTime,
 };
+use sites::Sites;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,23 +40,6 @@ enum Stage {
     Refused,
 }
 
-/// A place in the kernel's code.
-#[derive(Debug)]
-struct Site {
-    number: u32,
-    function: Function,
-}
-
-/// The function that a place is in.
-#[derive(Debug, Clone)]
-enum Function {
-    /// It is being looked up.
-    Asked,
-    /// The kernel does not name it.
-    Unnamed,
-    Named(Arc<str>),
-}
-
 /// A flow's socket.
 #[derive(Debug, Clone, Copy)]
 struct SeenFlow {
@@ -73,12 +58,10 @@ pub struct KernelReader {
     flows: BTreeMap<FlowKey, SeenFlow>,
     /// What those lost that have ended, sorted.
     ended: Vec<DropCount>,
-    /// Each address met.
-    sites: BTreeMap<u64, Site>,
+    sites: Sites,
     /// Of which reading of each table the counts were made, how many functions were known then, and whether the whole machine
     /// was asked for.
     made_of: (u64, u64, usize, bool),
-    named: usize,
     others_at_ns: u64,
     hops_at_ns: u64,
     /// They are being counted: the thread that does it is asked for no more before it has answered, however few turns it gets.
@@ -104,9 +87,8 @@ impl KernelReader {
             wanted,
             flows: BTreeMap::new(),
             ended: Vec::new(),
-            sites: BTreeMap::new(),
+            sites: Sites::default(),
             made_of: (0, 0, 0, false),
-            named: 0,
             others_at_ns: 0,
             hops_at_ns: 0,
             counts_hops: false,
@@ -229,7 +211,7 @@ impl KernelReader {
             self.others_at_ns = now_ns;
             others = tables.of_others().generation;
         }
-        let made_of = (own, others, self.named, self.wanted.drops);
+        let made_of = (own, others, self.sites.named, self.wanted.drops);
         std::mem::replace(&mut self.made_of, made_of) != made_of
     }
 
@@ -241,7 +223,7 @@ impl KernelReader {
         let mut unknown = Vec::new();
         let mut told = |rows: &[DropRow]| {
             let name = |address| functions.name(address);
-            let tell = |row| tell(row, &mut self.sites, &name, &mut unknown);
+            let tell = |row| self.sites.count(row, &name, &mut unknown);
             let mut told: Vec<DropCount> = rows.iter().filter_map(tell).collect();
             told.sort_by(|one, other| one.key().cmp(&other.key()));
             told
@@ -294,12 +276,7 @@ impl KernelReader {
                 if self.refusal.is_none() && names.iter().all(|(_, name)| name.is_none()) {
                     self.refusal = Some(UNNAMED.to_owned());
                 }
-                for (address, name) in names {
-                    if let Some(site) = self.sites.get_mut(&address) {
-                        site.function = name.map_or(Function::Unnamed, |name| Function::Named(Arc::from(name)));
-                        self.named += 1;
-                    }
-                }
+                self.sites.name(names);
             }
             TracerEvent::NoMore(refusal) => {
                 self.no_more = Some(refusal::no_more(&self.roots, &refusal));
@@ -318,7 +295,7 @@ impl KernelReader {
 fn remember(known: &mut BTreeMap<FlowKey, SeenFlow>, flows: &[FlowSample], now_ns: u64) -> BTreeMap<FlowKey, SeenFlow> {
     for flow in flows {
         for DropFlow { proto, from, to } in flow.directions() {
-            known.insert(FlowKey { proto: number(proto), from, to }, SeenFlow { at_ns: now_ns, netns: flow.netns });
+            known.insert(FlowKey { proto: proto.number(), from, to }, SeenFlow { at_ns: now_ns, netns: flow.netns });
         }
     }
     let is_gone = |seen: &SeenFlow| seen.at_ns.saturating_add(LINGER_NS) < now_ns;
@@ -329,17 +306,9 @@ fn remember(known: &mut BTreeMap<FlowKey, SeenFlow>, flows: &[FlowSample], now_n
     gone
 }
 
-/// `IPPROTO_TCP` or `IPPROTO_UDP`.
-fn number(proto: Proto) -> u8 {
-    match proto {
-        Proto::Tcp => 6,
-        Proto::Udp => 17,
-    }
-}
-
 /// Adds what a flow that is gone has lost to what those before it have.
 fn end(row: &DropCount, gone: &BTreeMap<FlowKey, SeenFlow>, ended: &mut Vec<DropCount>) {
-    let key = row.flow.map(|flow| FlowKey { proto: number(flow.proto), from: flow.from, to: flow.to });
+    let key = row.flow.map(|flow| FlowKey { proto: flow.proto.number(), from: flow.from, to: flow.to });
     let Some((key, seen)) = key.and_then(|key| gone.get_key_value(&key)) else { return };
     // Who is known by a port alone is not known in another's namespace.
     if key.from.port() == 0 && row.netns.is_some_and(|netns| netns != seen.netns) {
@@ -382,38 +351,4 @@ fn hop(HopCount { hop: [netns, ifindex, sent], mut cores }: HopCount) -> HopCore
         way: if sent == 1 { HopWay::Sent } else { HopWay::Received },
         cores,
     }
-}
-
-/// A row as the sample has it. One whose function is being found out waits for that: what its packets mean may depend on it,
-/// and the count will be whole. An address that is met for the first time is added to those to be asked for.
-fn tell(
-    row: &DropRow,
-    sites: &mut BTreeMap<u64, Site>,
-    usual: &impl Fn(u64) -> Option<Arc<str>>,
-    unknown: &mut Vec<u64>,
-) -> Option<DropCount> {
-    let number = u32::try_from(sites.len()).unwrap_or(u32::MAX);
-    let site = sites.entry(row.address).or_insert_with(|| {
-        let function = usual(row.address).map_or(Function::Asked, Function::Named);
-        if matches!(function, Function::Asked) {
-            unknown.push(row.address);
-        }
-        Site { number, function }
-    });
-    let function = match &site.function {
-        Function::Asked => return None,
-        Function::Unnamed => None,
-        Function::Named(name) => Some(Arc::clone(name)),
-    };
-    let proto = |flow: FlowKey| if flow.proto == 17 { Proto::Udp } else { Proto::Tcp };
-    Some(DropCount {
-        site: site.number,
-        flow: row.flow.map(|flow| DropFlow { proto: proto(flow), from: flow.from, to: flow.to }),
-        netns: Some(u64::from(row.netns)).filter(|&netns| netns != 0),
-        ifindex: Some(Ifindex(row.ifindex)).filter(|_| row.ifindex != 0),
-        reason: row.reason.clone(),
-        function,
-        untracked: row.untracked,
-        packets: row.packets,
-    })
 }

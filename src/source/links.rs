@@ -5,7 +5,7 @@
 mod claimed_speed;
 mod counters;
 pub mod everywhere;
-mod facts;
+pub(super) mod facts;
 pub(super) mod nsid;
 mod reader;
 mod still;
@@ -13,17 +13,15 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use crate::sample::{LinkCounters, LinkFacts, Problem};
+use crate::sample::{LinkCounters, LinkFacts};
 use crate::source::ethtool_ioctl::Drivers;
-use crate::source::netlink::dialogue::{self, Dialogue};
+use crate::source::netlink::dialogue::Dialogue;
 use crate::source::netlink::socket::KernelSocket;
-use crate::source::spaces::Spaces;
 use crate::source::{SourceError, host};
 use claimed_speed::Claims;
 use facts::MessageNamespace;
-use reader::Reader;
+pub use reader::LinkReader;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
@@ -43,13 +41,6 @@ pub struct LinkReading {
     pub links: Arc<Vec<Arc<LinkFacts>>>,
     /// What each moved, sorted by ifindex, only of links that are in `links`.
     pub counters: Vec<LinkCounters>,
-}
-
-/// Reads the links of one network namespace, tick by tick.
-#[derive(Debug)]
-pub struct LinkReader {
-    netns: u64,
-    reader: Reader<KernelSocket>,
 }
 
 impl LinkReader {
@@ -72,12 +63,10 @@ impl LinkReader {
         let mut news = route().map_err(failed("open a socket"))?;
         news.enlarge(NOTIFICATION_BUFFER);
         news.join(libc::RTNLGRP_LINK).map_err(failed("subscribe to link notifications"))?;
-        let buffer = vec![0; dialogue::BUFFER];
         let asks_drivers = claims.is_err() || host::is_before(NAMES_DEVICES);
         let drivers = if asks_drivers { Drivers::open().ok() } else { None };
         let place = MessageNamespace { netns, sysfs: sysfs.into(), drivers };
-        let reader = Reader::open(Dialogue::new(dumps), news, claims, buffer, place)?.settling();
-        Ok(Self { netns, reader })
+        Ok(Self::over(Dialogue::new(dumps), news, claims, place)?.settling())
     }
 
     /// Opens the calling thread's network namespace although the mounted /sys shows another one.
@@ -86,64 +75,5 @@ impl LinkReader {
     /// As [`open`](Self::open).
     pub fn open_elsewhere() -> Result<Self, SourceError> {
         Self::open_with("", Claims::open())
-    }
-
-    /// The links as they were last read.
-    pub fn links(&mut self) -> Arc<Vec<Arc<LinkFacts>>> {
-        self.reader.links()
-    }
-
-    /// Finds out which namespaces the links mean that they name by a number of this namespace (`RTM_GETNSID`), among
-    /// `known` ones, the likeliest first.
-    pub fn find_namespaces(&mut self, own: u64, known: &[u64], spaces: &Spaces) {
-        self.reader.find_namespaces(own, known, |netns| spaces.file(netns).map(|file| file.as_raw_fd()));
-    }
-
-    /// Where there are very many links, reads those that stand still less often than those that move. Their rows keep
-    /// the time at which they were read.
-    #[must_use]
-    pub fn still_ones_less_often(mut self) -> Self {
-        self.reader.read_still_ones_less_often();
-        self
-    }
-
-    /// Inode of the network namespace the links belong to.
-    #[must_use]
-    pub fn netns(&self) -> u64 {
-        self.netns
-    }
-
-    /// One tick: counters first, then what became of the links meanwhile, then both together.
-    ///
-    /// # Errors
-    /// The kernel refused or broke off a dump. The next call starts afresh.
-    pub fn read(&mut self) -> Result<LinkReading, SourceError> {
-        self.reader.read()
-    }
-
-    /// Becomes readable when a link changed: for `poll`, so that a storm can be [drained](Self::drain) between ticks.
-    #[must_use]
-    pub fn notifications(&self) -> BorrowedFd<'_> {
-        self.reader.news().as_fd()
-    }
-
-    /// Takes in pending notifications without sampling.
-    ///
-    /// # Errors
-    /// As [`read`](Self::read).
-    pub fn drain(&mut self) -> Result<(), SourceError> {
-        self.reader.drain()
-    }
-
-    /// How often the kernel had to drop notifications, each answered by a new dump of all links.
-    #[must_use]
-    pub fn overruns(&self) -> u64 {
-        self.reader.overruns()
-    }
-
-    /// What cannot be read and why; empty is the normal case.
-    #[must_use]
-    pub fn problems(&self) -> &[Problem] {
-        self.reader.problems()
     }
 }

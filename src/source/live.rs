@@ -14,7 +14,7 @@ use super::paths::{Ground, PathReader};
 use super::spaces::{Choice, Spaces};
 use super::steering::{Crossed, SteeringReader};
 use super::threads::{SwitchReader, ThreadReader, Watch};
-use super::{Roots, SourceError, cpu_ns, host, now_ns, strangers};
+use super::{Roots, SourceError, cpu_ns, host, now_ns, publish, strangers};
 use crate::sample::{Event, Facts, OnRequest, OwnCost, Problem, Sample};
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
@@ -156,7 +156,7 @@ impl Live {
 
     /// Looks for everything anew after [`Live::let_go`].
     pub fn take_up(&mut self) {
-        self.spaces.look_again();
+        self.spaces.read_mounts();
     }
 
     /// Closes whatever is open in namespaces that are not known any more.
@@ -230,9 +230,7 @@ impl Live {
             family: self.threads.family(),
             runners,
         };
-        if facts != *self.facts {
-            self.facts = Arc::new(facts);
-        }
+        publish(&mut self.facts, facts);
         Ok(Sample {
             wall_ms: wall_ms(),
             at_ns: links.at_ns,

@@ -8,12 +8,11 @@ mod offloads;
 mod qdisc;
 mod snmp;
 
-use super::netlink::dialogue;
 use crate::sample::{
     FlowPath, FlowSample, Ifindex, LinkKey, Offloads, Problem, ProtocolCounters, QdiscCounters, Space,
 };
 use crate::source::spaces::Spaces;
-use crate::source::{Roots, way_out};
+use crate::source::{Roots, publish, way_out};
 use netns_counters::NetnsCounters;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -108,7 +107,8 @@ impl LossReader {
         let rests = watched.flows.is_empty();
         let waits = self.at_rest || (watched.waits && watched.list.len() <= MOST_WAITING);
         if rests && self.wants.is_empty() && !waits {
-            return self.nothing();
+            // Nothing is allocated for it.
+            return LossReading { offloads: Arc::clone(&self.offloads), ..LossReading::default() };
         }
         let before = self.waiting.take().filter(|_| rests && waits && !self.at_rest);
         if let Some(before) = before.filter(|(at_ns, _)| now_ns.saturating_sub(*at_ns) < WAITING_EVERY_NS) {
@@ -130,7 +130,7 @@ impl LossReader {
             // Where no flow is, a host of many links is not asked for the qdiscs of all of them again and again.
             let few = self.at_rest || !want.maybe || !place.has_many_qdiscs();
             if let Some(links) = if few { Some(&want.links) } else { want.left.as_ref() } {
-                let _partly = place.qdiscs(netns, links, &mut self.buffer, &mut reading.qdiscs);
+                let _partly = place.qdiscs(netns, links, &mut reading.qdiscs);
             }
         }
         if !ended {
@@ -154,11 +154,6 @@ impl LossReader {
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
-    }
-
-    /// No counters, and the offloads as they were: nothing is allocated for it.
-    fn nothing(&self) -> LossReading {
-        LossReading { qdiscs: Vec::new(), protocols: Vec::new(), offloads: Arc::clone(&self.offloads) }
     }
 
     /// Closes everything: an open file keeps a namespace alive.
@@ -223,18 +218,13 @@ impl LossReader {
         let mut told = Vec::new();
         for (&netns, place) in &mut self.places {
             let (Some(place), Some(want)) = (place, self.wants.get(&netns)) else { continue };
-            told.extend(place.offloads(netns, &want.links, &mut self.buffer));
+            told.extend(place.offloads(netns, &want.links));
         }
-        if *self.offloads != told {
-            self.offloads = Arc::new(told);
-        }
+        publish(&mut self.offloads, told);
     }
 
     /// Opens what is not open yet. From outside, through a process, only qdiscs and offloads are missing.
     fn enter(&mut self, spaces: &Spaces) {
-        if self.buffer.is_empty() {
-            self.buffer.resize(dialogue::BUFFER, 0);
-        }
         let mut came = false;
         for (&netns, want) in &self.wants {
             let Entry::Vacant(empty) = self.places.entry(netns) else { continue };

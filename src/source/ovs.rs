@@ -21,7 +21,7 @@ mod tests;
 
 use crate::sample::{FlowPath, Ifindex, LinkCounters, LinkFacts, OvsDatapath, OvsSwitch, Problem};
 use crate::source::spaces::Spaces;
-use crate::source::{Roots, cpu_ns, now_ns};
+use crate::source::{Roots, cpu_ns, netns_of, now_ns, publish};
 use datapaths::{Around, DatapathReader};
 use datum::Uuid;
 use join::{Joined, JoinedPorts, join};
@@ -31,7 +31,6 @@ use rustix::time::ClockId;
 use session::Session;
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
-use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use tables::Statistics;
 
@@ -64,10 +63,9 @@ impl OvsReader {
     /// Nothing is opened yet.
     #[must_use]
     pub fn new(roots: &Roots, places: &[SocketPlace]) -> Self {
-        let own = std::fs::metadata(roots.proc.join("thread-self/ns/net"));
         Self {
             roots: roots.clone(),
-            own_netns: own.map_or(0, |file| file.ino()),
+            own_netns: netns_of(&roots.proc.join("thread-self")).unwrap_or(0),
             sessions: places.iter().cloned().map(Session::new).collect(),
             readiness: Readiness::default(),
             buffer: Vec::new(),
@@ -95,7 +93,7 @@ impl OvsReader {
 
     /// Takes in what the databases have said, between ticks.
     pub fn hear(&mut self) {
-        if self.sessions.iter().all(|session| session.connection().is_none()) && !self.datapaths.listens() {
+        if !self.sessions.iter().any(Session::is_connected) && !self.datapaths.listens() {
             return;
         }
         self.readiness.heard();
@@ -111,7 +109,7 @@ impl OvsReader {
         let sessions = &self.sessions;
         let control = |socket: &str| sessions.iter().find(|session| session.name == socket)?.control();
         let around = Around { spaces, paths, switches: &self.published, control: &control, now_ns };
-        self.datapaths.read(around, &mut self.readiness, &mut self.buffer)
+        self.datapaths.read(around, &mut self.readiness)
     }
 
     /// Closes what is open in namespaces that have gone.
@@ -222,12 +220,7 @@ impl OvsReader {
                 continue;
             }
             let taken: Vec<_> = self.sessions.iter().filter_map(Session::file).collect();
-            let session = &mut self.sessions[at];
-            if session.look(&self.roots, &taken, now_ns)
-                && let Some(connection) = session.connection()
-            {
-                self.readiness.add(connection);
-            }
+            self.sessions[at].look(&self.roots, &taken, &mut self.readiness, now_ns);
         }
     }
 
@@ -252,9 +245,7 @@ impl OvsReader {
         counted.sort_by_key(|(_, _, facts)| facts.key());
         self.numbers = numbers;
         self.kernel = if switches.is_empty() { Arc::default() } else { Arc::clone(kernel) };
-        if *self.published != switches {
-            self.published = Arc::new(switches);
-        }
+        publish(&mut self.published, switches);
         self.publish_links(counted);
     }
 
@@ -296,15 +287,18 @@ fn spent_ns() -> u64 {
 }
 
 fn counters(row: &Statistics, facts: &LinkFacts, at_ns: u64) -> Option<LinkCounters> {
+    let [rx_bytes, tx_bytes, rx_packets, tx_packets, dropped @ ..] = row.0;
+    // Where they are not counted, `OvsPort::counts_drops` says so.
+    let [rx_dropped, tx_dropped, rx_errors, tx_errors] = dropped.map(|count| count.unwrap_or(0));
     Some(LinkCounters {
-        rx_bytes: row.rx_bytes?,
-        tx_bytes: row.tx_bytes?,
-        rx_packets: row.rx_packets?,
-        tx_packets: row.tx_packets?, // Where they are not counted, `OvsPort::counts_drops` says so.
-        rx_dropped: row.rx_dropped.unwrap_or(0),
-        tx_dropped: row.tx_dropped.unwrap_or(0),
-        rx_errors: row.rx_errors.unwrap_or(0),
-        tx_errors: row.tx_errors.unwrap_or(0),
+        rx_bytes: rx_bytes?,
+        tx_bytes: tx_bytes?,
+        rx_packets: rx_packets?,
+        tx_packets: tx_packets?,
+        rx_dropped,
+        tx_dropped,
+        rx_errors,
+        tx_errors,
         ..LinkCounters::zero(facts.key(), at_ns)
     })
 }

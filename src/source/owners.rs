@@ -12,7 +12,7 @@ mod networks;
 mod pods;
 
 use crate::sample::{Ifindex, Kind, LinkFacts, LinkKey, Owned, Owner, OwnerKind, Problem, Space};
-use crate::source::{Roots, netns_of, scan};
+use crate::source::{Roots, netns_of, publish, scan};
 use containers::Containers;
 pub use docker::SocketPlaces;
 use docker::{Docker, Network};
@@ -204,9 +204,7 @@ impl OwnerReader {
         let is_known = |space: &Space| self.network_of(space).is_some();
         lacks.docker |= self.spaces.iter().any(|space| network_id(space).is_some() && !is_known(space));
         (self.born, self.lacks) = (born, lacks);
-        if all != *self.published {
-            self.published = Arc::new(all);
-        }
+        publish(&mut self.published, all);
     }
 
     /// Who owned it so far.

@@ -10,6 +10,7 @@ mod walk;
 
 use crate::sample::{EndName, Ends, FlowPath, FlowSample, LinkFacts, OvsSwitch, Problem, SocketKey};
 use crate::source::owners::OwnerReader;
+use crate::source::publish;
 use crate::source::spaces::Spaces;
 use ends::WantedPath;
 use kernel::{KernelQueries, QuerySockets};
@@ -126,9 +127,7 @@ impl PathReader {
         let mut kernel =
             KernelQueries { sockets: &mut self.sockets, spaces: ground.spaces, owners: ground.owners, map };
         let paths = ways(map, &mut kernel, &held, &self.wanted);
-        if paths != *self.published {
-            self.published = Arc::new(paths);
-        }
+        publish(&mut self.published, paths);
         let crossed = |netns| {
             let mut hops = self.published.iter().flat_map(|path| &path.hops);
             hops.any(|hop| hop.link.netns == netns) || held.iter().any(|&(holder, _)| holder == netns)

@@ -1,6 +1,6 @@
 //! Files of /proc and /sys: kept open and read again from the start, or read once. It knows no file's content.
 
-use super::SourceError;
+use super::{SourceError, scan};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::File;
@@ -101,6 +101,21 @@ pub(super) fn make_room_for_descriptors(any: impl AsFd) {
         // Without it the table grows later; nothing else is lost.
         drop(rustix::io::fcntl_dupfd_cloexec(any, last));
     }
+}
+
+/// Field 5 of `loadavg`: the number that the kernel gave last.
+pub(crate) fn newest_number(loadavg: &File) -> Option<u32> {
+    let mut buffer = [0; 128];
+    scan::number32(scan::fields(once(loadavg, &mut buffer).ok()?.trim_ascii_end()).nth(4)?)
+}
+
+/// The processes of a /proc, lowest number first.
+pub(crate) fn processes(proc: &Path) -> Vec<u32> {
+    let entries = std::fs::read_dir(proc).into_iter().flatten().flatten();
+    let number = |entry: std::fs::DirEntry| scan::number32(entry.file_name().as_encoded_bytes());
+    let mut pids: Vec<u32> = entries.filter_map(number).collect();
+    pids.sort_unstable();
+    pids
 }
 
 /// Opens a file below a directory for reading.

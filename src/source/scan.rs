@@ -40,6 +40,11 @@ pub(crate) fn value_of<'a>(line: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
     Some(rest.strip_prefix(b":")?.trim_ascii())
 }
 
+/// `net:[INODE]`: a network namespace as links of `/proc/PID/ns` and mounts name it.
+pub(super) fn netns(name: &[u8]) -> Option<u64> {
+    number(name.strip_prefix(b"net:[")?.strip_suffix(b"]")?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

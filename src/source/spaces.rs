@@ -2,6 +2,7 @@
 //! inside one. An open descriptor keeps a namespace alive, so one that nobody else keeps is let go at once.
 
 mod choice;
+mod inside;
 mod living;
 mod mounts;
 mod problems;
@@ -9,21 +10,19 @@ mod residents;
 
 use crate::sample::{Problem, Space};
 use crate::sched;
-use crate::source::{LEAST_TO_WATCH, Roots, proc_file};
+use crate::source::{LEAST_TO_WATCH, Roots, netns_of, proc_file, publish};
 pub use choice::{Choice, SELF};
+pub(super) use inside::run_inside;
 use living::Living;
-use mounts::Mount;
 use residents::Residents;
 use rustix::event::epoll;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::{self, Read, Seek};
+use std::io;
 use std::ops::Bound;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -84,7 +83,7 @@ impl Spaces {
     /// Knows its own namespace only, until it is read.
     #[must_use]
     pub fn new(roots: &Roots, choice: Choice) -> Self {
-        let own = Path::new("/proc/thread-self/ns/net").metadata().map_or(0, |file| file.ino());
+        let own = netns_of(Path::new("/proc/thread-self")).unwrap_or(0);
         let looks = choice != Choice::Own;
         if looks {
             sched::raise_descriptor_limit();
@@ -195,11 +194,6 @@ impl Spaces {
         self.changed = true;
     }
 
-    /// Finds those again that are mounted; those with processes are found by the next [`Spaces::read`].
-    pub fn look_again(&mut self) {
-        self.read_mounts();
-    }
-
     /// Looks at inhabitants whose end nothing tells (before Linux 5.3), at some on each tick; true when a namespace has gone.
     pub fn look(&mut self) -> bool {
         let after = (Bound::Excluded(self.looked), Bound::Unbounded);
@@ -250,29 +244,6 @@ impl Spaces {
     #[must_use]
     pub fn file(&self, netns: u64) -> Option<BorrowedFd<'_>> {
         self.known.get(&netns).map(|known| known.file.as_fd())
-    }
-
-    /// Runs something inside a namespace, on a thread of its own that ends with it: whatever it opens stays bound to that
-    /// namespace. In the own namespace it runs at once.
-    ///
-    /// # Errors
-    /// The namespace is not known, may not be entered (`CAP_SYS_ADMIN`), or what ran failed.
-    pub fn inside<T: Send + 'static>(
-        &self,
-        netns: u64,
-        work: impl FnOnce() -> io::Result<T> + Send + 'static,
-    ) -> io::Result<T> {
-        if netns == self.own {
-            return work();
-        }
-        let file = self.known.get(&netns).map(|known| Arc::clone(&known.file));
-        let file = file.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the namespace is not known"))?;
-        let enter = move || {
-            move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))?;
-            work()
-        };
-        let entered = sched::with_heirs(|| std::thread::Builder::new().name("netns".to_owned()).spawn(enter))?;
-        entered.join().unwrap_or_else(|_| Err(io::Error::other("the thread that enters it failed")))
     }
 
     /// A process lives in that namespace.
@@ -389,35 +360,6 @@ impl Spaces {
         }
     }
 
-    fn read_mounts(&mut self) {
-        let Some(mountinfo) = &mut self.mountinfo else { return };
-        let mut text = Vec::new();
-        if mountinfo.rewind().and_then(|()| mountinfo.read_to_end(&mut text)).is_err() {
-            return;
-        }
-        let mounts: BTreeMap<u64, Mount> =
-            mounts::mounts(&text).into_iter().rev().map(|mount| (mount.netns, mount)).collect();
-        let own = self.own;
-        for (&netns, known) in &mut self.known {
-            let name = mounts.get(&netns).map(Mount::name);
-            self.changed |= known.name != name;
-            known.mounted = name.is_some() || netns == own;
-            known.name = name;
-        }
-        let known: Vec<u64> = self.known.keys().copied().collect();
-        for netns in known {
-            self.let_go(netns);
-        }
-        for (&netns, mount) in &mounts {
-            if !self.known.contains_key(&netns)
-                && self.has_room(netns, |choice| choice == mount.name())
-                && let Ok(file) = open(&mount.path)
-            {
-                self.hold(netns, file, Some(mount.name()));
-            }
-        }
-    }
-
     fn publish(&mut self) -> Arc<Vec<Space>> {
         if std::mem::take(&mut self.changed) {
             let space = |(&netns, known): (&u64, &HeldSpace)| Space {
@@ -426,10 +368,7 @@ impl Spaces {
                 pid: known.living.oldest(),
                 rests: known.rests,
             };
-            let spaces: Vec<Space> = self.known.iter().map(space).collect();
-            if spaces != *self.published {
-                self.published = Arc::new(spaces);
-            }
+            publish(&mut self.published, self.known.iter().map(space).collect());
         }
         Arc::clone(&self.published)
     }

@@ -6,9 +6,9 @@ mod interrupts;
 mod napi;
 mod queues;
 
-use super::Roots;
 use super::spaces::Spaces;
 use super::threads::napi_thread;
+use super::{Roots, publish};
 use crate::sample::{FlowPath, HopWay, LinkFacts, LinkKey, Steering};
 use napi::NetdevSocket;
 use queues::SysfsTree;
@@ -83,12 +83,12 @@ impl SteeringReader {
         if is_new || now_ns.saturating_sub(self.read_at_ns) >= AGAIN_NS {
             (self.paths, self.read_at_ns) = (Arc::clone(crossed.paths), now_ns);
             let now = self.settings(crossed);
-            self.publish(now);
+            publish(&mut self.published, now);
         } else if self.published.iter().any(|told| !told.napi.is_empty()) {
             let mut now = Vec::clone(&self.published);
             let threads = now.iter_mut().flat_map(|told| &mut told.napi);
             threads.for_each(|thread| *thread = napi_thread(&self.proc, thread.pid).unwrap_or_else(|| thread.clone()));
-            self.publish(now);
+            publish(&mut self.published, now);
         }
         Arc::clone(&self.published)
     }
@@ -102,12 +102,6 @@ impl SteeringReader {
         if !self.paths.is_empty() {
             self.places.clear();
             (self.published, self.paths, self.buffer) = (Arc::default(), Arc::default(), Vec::new());
-        }
-    }
-
-    fn publish(&mut self, now: Vec<Steering>) {
-        if now != *self.published {
-            self.published = Arc::new(now);
         }
     }
 
@@ -133,7 +127,7 @@ impl SteeringReader {
                 .or_insert_with(|| crossed.spaces.inside(key.netns, SteeringSpace::here).ok());
             let Some(SteeringSpace { tree, napi }) = place else { continue };
             let Some(mut told) = tree.read(link, &mut self.buffer) else { continue };
-            let threads = napi.as_mut().map(|napi| napi.threads(key.ifindex, &mut self.buffer)).unwrap_or_default();
+            let threads = napi.as_mut().map(|napi| napi.threads(key.ifindex)).unwrap_or_default();
             told.napi = threads.into_iter().filter_map(|pid| napi_thread(&self.proc, pid)).collect();
             told.interrupts = interrupts::read(tree, &self.proc, link, &mut self.buffer);
             settings.push(told);

@@ -17,7 +17,6 @@ use super::{Roots, SourceError, benchmarks, now_ns, proc_file};
 use crate::sample::{Benchmark, Problem, Quota, Runner, ThreadSample};
 use census::{Census, Change};
 use groups::{GroupLimits, Limits};
-use proc_dir::ProcDir;
 use quota::Group;
 use runners::Runners;
 use std::collections::{BTreeMap, BTreeSet};
@@ -96,12 +95,7 @@ impl ThreadReader {
         let namespace = visibility::namespace(&roots.proc);
         let lasting = visibility::problems(roots, namespace);
         Ok(Self {
-            reading: Reading {
-                proc: ProcDir::open(roots)?,
-                is_own: namespace == Namespace::Own,
-                mask: Vec::new(),
-                tick_ns: 1_000_000_000 / procfs::ticks_per_second().max(1),
-            },
+            reading: Reading::open(roots, namespace == Namespace::Own)?,
             census: Census::new(roots, namespace, Watched::new(watches)),
             roots: roots.clone(),
             tasks: BTreeMap::new(),

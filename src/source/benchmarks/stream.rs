@@ -129,7 +129,7 @@ impl Named {
         self.writer = writer(benchmarks).map(|at| benchmarks[at].pid);
         self.read(now_ns, piece);
         if let (Some(tail), Some(pid)) = (&mut self.tail, self.writer.or(before)) {
-            told.extend(tail.lines.ended().into_iter().map(|(side, whole)| (pid, side, Report::Whole(whole))));
+            own::tell(tail, pid, told);
         }
         self.judge(benchmarks.iter().any(|test| test.side == Side::Client), now_ns);
     }

@@ -64,10 +64,7 @@ impl KsoftirqdThread {
 /// The pids that per-core kernel threads get while a machine starts: a handful a core, from the first ones on.
 fn kernel_pids(proc: &Path, cores: usize) -> Vec<u32> {
     let most = 2048 + 32 * cores;
-    let entries = std::fs::read_dir(proc).into_iter().flatten().flatten();
-    let pid = |name: std::ffi::OsString| name.to_str()?.parse::<u32>().ok();
-    let mut pids: Vec<u32> = entries.filter_map(|entry| pid(entry.file_name())).collect();
-    pids.sort_unstable();
+    let mut pids = proc_file::processes(proc);
     pids.truncate(most);
     pids
 }

@@ -2,12 +2,11 @@
 //! in the socket's network namespace come first, and of them the youngest: the child that a server has forked for it.
 
 use super::holder;
-use crate::source::{proc_file, scan};
+use crate::source::proc_file;
 use rustix::fs::{Mode, OFlags, RawDir};
 use std::collections::BTreeMap;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// What a slice may cost: a descriptor is one, a microsecond or less.
@@ -22,20 +21,12 @@ pub(in crate::source) type SocketInode = (u64, u32);
 /// looked at.
 pub(in crate::source) fn residents(proc: &Path) -> BTreeMap<u64, Vec<u32>> {
     let mut residents: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
-    for pid in processes(proc) {
+    for pid in proc_file::processes(proc) {
         if let Ok(netns) = super::netns::of(proc, pid) {
             residents.entry(netns).or_default().push(pid);
         }
     }
     residents
-}
-
-/// The processes of a /proc, lowest number first.
-fn processes(proc: &Path) -> Vec<u32> {
-    let entries = std::fs::read_dir(proc).into_iter().flatten().flatten();
-    let mut pids: Vec<u32> = entries.filter_map(|entry| scan::number32(entry.file_name().as_bytes())).collect();
-    pids.sort_unstable();
-    pids
 }
 
 /// A socket that was found.

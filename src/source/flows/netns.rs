@@ -3,12 +3,11 @@
 
 use crate::source::netlink::dialogue::Dialogue;
 use crate::source::netlink::socket::KernelSocket;
+use crate::source::netns_of;
+use crate::source::spaces::run_inside;
 use rustix::io::Errno;
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The namespace of a process, as a file.
@@ -26,7 +25,7 @@ pub(super) fn of(proc: &Path, pid: u32) -> Result<u64, Errno> {
 
 /// Inode of our own.
 pub(super) fn own() -> Option<u64> {
-    Some(Path::new("/proc/thread-self/ns/net").metadata().ok()?.ino())
+    netns_of(Path::new("/proc/thread-self"))
 }
 
 /// Opens a dialogue in the calling thread's namespace.
@@ -36,11 +35,5 @@ pub(super) fn open_here() -> io::Result<Dialogue<KernelSocket>> {
 
 /// Opens a dialogue in the namespace of a process; needs `CAP_SYS_ADMIN`.
 pub(super) fn open_inside(proc: &Path, pid: u32) -> io::Result<Dialogue<KernelSocket>> {
-    let file = File::open(file_of(proc, pid))?;
-    let enter = move || {
-        move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))?;
-        open_here()
-    };
-    let entered = std::thread::Builder::new().name("netns".to_owned()).spawn(enter)?;
-    entered.join().unwrap_or_else(|_| Err(io::Error::other("the thread that enters it failed")))
+    run_inside(File::open(file_of(proc, pid))?, open_here)
 }

@@ -7,7 +7,7 @@ use super::diag::{self, SocketInfo};
 use super::holders::{self, FoundSocket, Search, SocketInode};
 use super::netns;
 use crate::sample::{FlowPath, FlowSample, Proto, SocketKey};
-use crate::source::netlink::dialogue::{self, Dialogue};
+use crate::source::netlink::dialogue::Dialogue;
 use crate::source::netlink::message::Request;
 use crate::source::netlink::socket::KernelSocket;
 use crate::source::now_ns;
@@ -40,7 +40,6 @@ pub(super) struct Peers {
     /// When the next inquiry may begin.
     due_ns: u64,
     entries: Vec<MaybeUninit<u8>>,
-    buffer: Vec<u8>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -166,14 +165,13 @@ impl Peers {
     fn go_on(&mut self, flows: &[FlowSample], tick_ns: u64) {
         let Some(inquiry) = &mut self.inquiry else { return };
         let began_ns = now_ns();
-        self.buffer.resize(dialogue::BUFFER, 0);
         self.entries.resize(8 * 1024, MaybeUninit::uninit());
-        inquiry.ask(&self.proc, &mut self.buffer);
+        inquiry.ask(&self.proc);
         let found = inquiry.search(&self.proc, &mut self.entries);
         for found in found.into_iter().filter(|found| found.sockets.len() <= MOST_SOCKETS) {
             let asked = inquiry.questions.iter().filter(|question| question.socket == Some(found.socket));
             let asked: BTreeSet<SocketKey> = asked.map(|question| question.key).collect();
-            let is_relay = calls_on(&inquiry.ends_of(&found, &self.proc, &mut self.buffer), &asked, flows);
+            let is_relay = calls_on(&inquiry.ends_of(&found, &self.proc), &asked, flows);
             for key in &asked {
                 if let Some(known) = self.known.get_mut(key) {
                     (known.pid, known.tries) = if is_relay { (None, 0) } else { (Some(found.pid), known.tries) };
@@ -186,24 +184,24 @@ impl Peers {
                 self.known.entry(waiting.key).and_modify(|known| known.tries = TRIES);
             }
             self.due_ns = tick_ns.saturating_add(inquiry.spent_ns.saturating_mul(MOST_OF_TIME));
-            (self.inquiry, self.entries, self.buffer) = (None, Vec::new(), Vec::new());
+            (self.inquiry, self.entries) = (None, Vec::new());
         }
     }
 }
 
 impl PeerSearch {
     /// Asks the next namespaces, until each question is answered.
-    fn ask(&mut self, proc: &Path, buffer: &mut [u8]) {
+    fn ask(&mut self, proc: &Path) {
         for _ in 0..MOST_SPACES {
             if self.questions.iter().all(PeerQuestion::is_answered) {
                 self.spaces.clear();
             }
             let Some(netns) = self.spaces.pop() else { return };
-            self.ask_in(netns, proc, buffer);
+            self.ask_in(netns, proc);
         }
     }
 
-    fn ask_in(&mut self, netns: u64, proc: &Path, buffer: &mut [u8]) {
+    fn ask_in(&mut self, netns: u64, proc: &Path) {
         // Own addresses are within one namespace.
         let is_near = |question: &PeerQuestion| {
             let (local, remote) = (question.local.ip(), question.remote.ip());
@@ -218,7 +216,7 @@ impl PeerSearch {
         let Some(mut dialogue) = self.open(netns, proc) else { return };
         let questions = &mut self.questions;
         // Whoever was not heard is asked for again.
-        let _ = dialogue.get_each(&mut asked, buffer, |message, _| {
+        let _ = dialogue.get_each(&mut asked, |message, _| {
             let Some(told) = diag::told(message).filter(SocketInfo::is_established) else { return };
             if let Some(question) = questions.iter_mut().find(|question| question.is_of(&told)) {
                 question.socket = (told.inode != 0).then_some((netns, told.inode));
@@ -235,16 +233,16 @@ impl PeerSearch {
     }
 
     /// The connections of a process in the namespace where it was found.
-    fn ends_of(&self, found: &FoundSocket, proc: &Path, buffer: &mut Vec<u8>) -> Vec<SocketPair> {
+    fn ends_of(&self, found: &FoundSocket, proc: &Path) -> Vec<SocketPair> {
         let mut ends = Vec::new();
         let Some(mut dialogue) = self.open(found.socket.0, proc) else { return ends };
-        for family in [diag::IPV4, diag::IPV6] {
-            // What is not heard now is seen once it is watched.
-            let _ = dialogue.dump(&mut diag::dump(Proto::Tcp, family), buffer, "list TCP sockets", |message, _| {
-                let told = diag::told(message).filter(|told| found.sockets.binary_search(&told.inode).is_ok());
-                ends.extend(told.map(|told| (told.id.local(), told.id.remote())));
-            });
-        }
+        let each = |told: &SocketInfo| {
+            if found.sockets.binary_search(&told.inode).is_ok() {
+                ends.push((told.id.local(), told.id.remote()));
+            }
+        };
+        // What is not heard now is seen once it is watched.
+        let _ = diag::list(&mut dialogue, Proto::Tcp, each);
         ends
     }
 

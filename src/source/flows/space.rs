@@ -21,7 +21,6 @@ pub(super) struct NamespaceFlows<W> {
     /// Sorted by cookie, as `requests` is.
     flows: Vec<Followed>,
     requests: Vec<Request>,
-    dumps: [Request; 2],
     udp: UdpSockets,
 }
 
@@ -42,9 +41,7 @@ struct Followed {
 
 impl<W: Wire> NamespaceFlows<W> {
     pub fn new(netns: u64, dialogue: Dialogue<W>) -> Self {
-        let dumps = [diag::dump(Proto::Tcp, diag::IPV4), diag::dump(Proto::Tcp, diag::IPV6)];
-        let udp = UdpSockets::new();
-        Self { dialogue, netns, flows: Vec::new(), requests: Vec::new(), dumps, udp }
+        Self { dialogue, netns, flows: Vec::new(), requests: Vec::new(), udp: UdpSockets::default() }
     }
 
     /// How many connections are followed.
@@ -61,23 +58,8 @@ impl<W: Wire> NamespaceFlows<W> {
     ///
     /// # Errors
     /// The kernel refused or broke off a dump.
-    pub fn dump(
-        &mut self,
-        proto: Proto,
-        buffer: &mut Vec<u8>,
-        mut each: impl FnMut(&SocketInfo),
-    ) -> Result<(), SourceError> {
-        if proto == Proto::Udp {
-            return self.udp.dump(&mut self.dialogue, buffer, each);
-        }
-        for request in &mut self.dumps {
-            self.dialogue.dump(request, buffer, "list TCP sockets", |message, _| {
-                if let Some(told) = diag::told(message) {
-                    each(&told);
-                }
-            })?;
-        }
-        Ok(())
+    pub fn list(&mut self, proto: Proto, each: impl FnMut(&SocketInfo)) -> Result<(), SourceError> {
+        diag::list(&mut self.dialogue, proto, each)
     }
 
     /// Follows a socket of that process from the next reading on.
@@ -98,13 +80,13 @@ impl<W: Wire> NamespaceFlows<W> {
     }
 
     /// Reads how far every connection has come.
-    pub fn pulse(&mut self, buffer: &mut [u8]) {
+    pub fn pulse(&mut self) {
         for flow in &mut self.flows {
             flow.lives = false;
         }
         let flows = &mut self.flows;
         for requests in self.requests.chunks_mut(MOST_TOGETHER) {
-            let asked = self.dialogue.get_each_at_once(requests, buffer, |message, at_ns| {
+            let asked = self.dialogue.get_each_at_once(requests, |message, at_ns| {
                 let Some(told) = diag::told(message).filter(SocketInfo::lives) else { return };
                 let Some((acked, received)) = told.bytes else { return };
                 if let Ok(at) = flows.binary_search_by_key(&told.id.cookie(), |flow| flow.cookie) {
@@ -123,8 +105,8 @@ impl<W: Wire> NamespaceFlows<W> {
     }
 
     /// Reads how the UDP sockets stand; no system call where there are none.
-    pub fn read_udp(&mut self, buffer: &mut Vec<u8>) {
-        self.udp.read(&mut self.dialogue, buffer);
+    pub fn read_udp(&mut self) {
+        self.udp.read(&mut self.dialogue);
     }
 
     /// Hands over what was read since the last time, and forgets the connections that have ended or whose process

@@ -3,7 +3,6 @@
 
 use super::diag::{self, SocketId, SocketInfo};
 use crate::sample::{FlowSample, Proto, UdpState};
-use crate::source::SourceError;
 use crate::source::netlink::dialogue::Dialogue;
 use crate::source::netlink::message::Request;
 use crate::source::netlink::socket::Wire;
@@ -12,12 +11,11 @@ use crate::source::netlink::socket::Wire;
 const MOST_TOGETHER: usize = 48;
 
 /// The UDP sockets that are followed.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct UdpSockets {
     /// Sorted by cookie, as `requests` is.
     sockets: Vec<HeldCounters>,
     requests: Vec<Request>,
-    dumps: [Request; 2],
 }
 
 #[derive(Debug)]
@@ -32,33 +30,8 @@ struct HeldCounters {
 }
 
 impl UdpSockets {
-    pub fn new() -> Self {
-        let dumps = [diag::dump(Proto::Udp, diag::IPV4), diag::dump(Proto::Udp, diag::IPV6)];
-        Self { sockets: Vec::new(), requests: Vec::new(), dumps }
-    }
-
     pub fn len(&self) -> usize {
         self.sockets.len()
-    }
-
-    /// Every UDP socket of the namespace that has a port.
-    ///
-    /// # Errors
-    /// The kernel refused or broke off a dump.
-    pub fn dump<W: Wire>(
-        &mut self,
-        dialogue: &mut Dialogue<W>,
-        buffer: &mut Vec<u8>,
-        mut each: impl FnMut(&SocketInfo),
-    ) -> Result<(), SourceError> {
-        for request in &mut self.dumps {
-            dialogue.dump(request, buffer, "list UDP sockets", |message, _| {
-                if let Some(told) = diag::told(message) {
-                    each(&told);
-                }
-            })?;
-        }
-        Ok(())
     }
 
     /// Follows a socket of that process.
@@ -70,7 +43,7 @@ impl UdpSockets {
     }
 
     /// Reads how every socket stands.
-    pub fn read<W: Wire>(&mut self, dialogue: &mut Dialogue<W>, buffer: &mut Vec<u8>) {
+    pub fn read<W: Wire>(&mut self, dialogue: &mut Dialogue<W>) {
         if self.sockets.is_empty() {
             return;
         }
@@ -80,34 +53,31 @@ impl UdpSockets {
         let sockets = &mut self.sockets;
         for requests in self.requests.chunks_mut(MOST_TOGETHER) {
             // Whoever was not heard is looked for below.
-            let _ = dialogue.get_each(requests, buffer, |message, _| {
+            let _ = dialogue.get_each(requests, |message, _| {
                 if let Some(told) = diag::told(message) {
                     hear(sockets, &told);
                 }
             });
         }
         if self.sockets.iter().any(|held| !held.lives) {
-            self.find_again(dialogue, buffer);
+            self.find_again(dialogue);
         }
     }
 
     /// Looks for those that did not answer among all: one that has been connected meanwhile is known by other addresses,
     /// and of several that share a port the kernel may find another one.
-    fn find_again<W: Wire>(&mut self, dialogue: &mut Dialogue<W>, buffer: &mut Vec<u8>) {
-        let mut sockets = std::mem::take(&mut self.sockets);
-        let listed = self.dump(dialogue, buffer, |told| {
-            hear(&mut sockets, told);
-        });
+    fn find_again<W: Wire>(&mut self, dialogue: &mut Dialogue<W>) {
+        let sockets = &mut self.sockets;
+        let listed = diag::list(dialogue, Proto::Udp, |told| hear(sockets, told));
         // Not hearing is not an end: the next tick asks again.
         if listed.is_err() {
-            for held in &mut sockets {
+            for held in sockets.iter_mut() {
                 held.lives = true;
             }
         }
         for (held, request) in sockets.iter().zip(&mut self.requests) {
             *request = diag::one(Proto::Udp, &held.id);
         }
-        self.sockets = sockets;
     }
 
     /// Hands over every socket, and forgets those that are closed or whose process `ended`.

@@ -4,11 +4,10 @@
 
 use crate::sample::Ifindex;
 use crate::source::SourceError;
-use crate::source::netlink::dialogue::Dialogue;
+use crate::source::netlink::dialogue::{Dialogue, with_buffer};
 use crate::source::netlink::generic::{self, FIXED};
-use crate::source::netlink::message::{Message, Request, attribute, messages, u32_at};
+use crate::source::netlink::message::{DUMP, Message, Request, attribute, messages, u32_at};
 use crate::source::netlink::socket::{KernelSocket, Wire};
-use netlink_packet_core::{NLA_F_NESTED, NLM_F_DUMP};
 use std::io;
 
 /// `ETHTOOL_MSG_LINKMODES_GET` and, from the kernel, `…_GET_REPLY`; `ETHTOOL_MSG_LINKMODES_NTF`.
@@ -57,8 +56,8 @@ impl<W: Wire> Claims<W> {
     }
 
     /// Every link whose driver says something. An error ends it early: what was heard until then stands.
-    pub fn dump(&mut self, buffer: &mut Vec<u8>, mut each: impl FnMut(ClaimedSpeed)) -> Result<(), SourceError> {
-        let heard = self.dialogue.dump(&mut self.everyone, buffer, "dump link speeds", |message, _| {
+    pub fn dump(&mut self, mut each: impl FnMut(ClaimedSpeed)) -> Result<(), SourceError> {
+        let heard = self.dialogue.dump(&mut self.everyone, "dump link speeds", |message, _| {
             if let Some(claim) = claim(message, LINKMODES_GET) {
                 each(claim);
             }
@@ -67,40 +66,38 @@ impl<W: Wire> Claims<W> {
     }
 
     /// One link's driver; `Unsupported` when it says nothing at all.
-    pub fn ask(&mut self, ifindex: Ifindex, buffer: &mut [u8]) -> io::Result<Option<u32>> {
+    pub fn ask(&mut self, ifindex: Ifindex) -> io::Result<Option<u32>> {
         let mut request = request(self.family, Some(ifindex));
-        let answer = self.dialogue.get(&mut request, buffer, |message| claim(message, LINKMODES_GET))?;
+        let answer = self.dialogue.get(&mut request, |message| claim(message, LINKMODES_GET))?;
         Ok(answer.and_then(|claim| claim.mbps))
     }
 
     /// Hands over what was set since the last call; true if any claim may have changed.
-    pub fn announced(&self, buffer: &mut [u8], mut each: impl FnMut(ClaimedSpeed)) -> bool {
+    pub fn announced(&self, mut each: impl FnMut(ClaimedSpeed)) -> bool {
         let mut stale = false;
-        loop {
-            match self.monitor.receive(buffer) {
-                Ok(length) => {
-                    stale = true;
-                    let datagram = &buffer[..length.min(buffer.len())];
-                    messages(datagram).filter_map(|message| claim(&message, LINKMODES_NTF)).for_each(&mut each);
+        with_buffer(|buffer| {
+            loop {
+                match self.monitor.receive(buffer) {
+                    Ok(length) => {
+                        stale = true;
+                        let datagram = &buffer[..length.min(buffer.len())];
+                        messages(datagram).filter_map(|message| claim(&message, LINKMODES_NTF)).for_each(&mut each);
+                    }
+                    Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => stale = true,
+                    Err(_) => return stale,
                 }
-                Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => stale = true,
-                Err(_) => return stale,
             }
-        }
+        })
     }
 }
 
 /// `LINKMODES_GET` of one link or of all.
 fn request(family: u16, ifindex: Option<Ifindex>) -> Request {
-    let dump = if ifindex.is_none() { NLM_F_DUMP } else { 0 };
-    let header = [(DEV_INDEX, ifindex.map(|ifindex| ifindex.0)), (FLAGS, Some(COMPACT_BITSETS))];
-    let mut nested = Vec::with_capacity(16);
-    for (kind, value) in header.into_iter().filter_map(|(kind, value)| Some((kind, value?))) {
-        nested.extend_from_slice(&8_u16.to_ne_bytes());
-        nested.extend_from_slice(&kind.to_ne_bytes());
-        nested.extend_from_slice(&value.to_ne_bytes());
-    }
-    Request::new(family, dump, &[LINKMODES_GET, 1, 0, 0]).with(HEADER | NLA_F_NESTED, &nested)
+    let dump = if ifindex.is_none() { DUMP } else { 0 };
+    let of = ifindex.unwrap_or(Ifindex(0)).0.to_ne_bytes();
+    let header: [(u16, &[u8]); 2] = [(DEV_INDEX, &of), (FLAGS, &COMPACT_BITSETS.to_ne_bytes())];
+    let header = &header[usize::from(ifindex.is_none())..];
+    Request::new(family, dump, &[LINKMODES_GET, 1, 0, 0]).with_nested(HEADER, header)
 }
 
 /// The claim in a reply or a notification of that command.

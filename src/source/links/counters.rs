@@ -3,8 +3,7 @@
 //! times, the dump parsed by netlink-packet-route 1.34 times.
 
 use crate::sample::{Ifindex, LinkCounters};
-use crate::source::netlink::message::{Message, Request, aligned, attribute, u16_at, u32_at, u64_at};
-use netlink_packet_core::NLM_F_DUMP;
+use crate::source::netlink::message::{DUMP, Message, Request, aligned, attribute, u16_at, u32_at, u64_at};
 
 /// `RTM_NEWSTATS`, Linux 4.7.
 const NEWSTATS: u16 = 92;
@@ -19,7 +18,7 @@ const FIXED: usize = 12;
 pub(super) fn request() -> Request {
     let mut fixed = [0; FIXED];
     fixed[8..12].copy_from_slice(&(1_u32 << (LINK_64 - 1)).to_ne_bytes());
-    Request::new(GETSTATS, NLM_F_DUMP, &fixed)
+    Request::new(GETSTATS, DUMP, &fixed)
 }
 
 /// One link's counters.

@@ -2,6 +2,7 @@
 //! sockets opened inside it once. One that cannot be entered is told and left out; one that goes takes its sockets with
 //! it, because they would keep it alive.
 
+use super::still::same_counts;
 use super::{LinkReader, LinkReading};
 use crate::sample::{LinkCounters, LinkFacts, Problem};
 use crate::source::spaces::Spaces;
@@ -9,7 +10,7 @@ use crate::source::{SourceError, way_out};
 use rustix::event::{Timespec, epoll};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 /// A namespace none of whose links moved for so long rests, where there are many.
@@ -86,14 +87,12 @@ impl AllLinks {
     pub fn read(&mut self, spaces: &mut Spaces, now_ns: u64) -> Result<LinkReading, SourceError> {
         self.follow(spaces);
         let home = self.home.read()?;
+        self.changed |= !Arc::ptr_eq(&home.links, &self.home_links);
+        self.home_links = Arc::clone(&home.links);
         if self.elsewhere.is_empty() && self.shows_home {
-            self.changed |= !Arc::ptr_eq(&home.links, &self.home_links);
-            self.home_links = Arc::clone(&home.links);
             self.note_problems();
             return Ok(home);
         }
-        self.changed |= !Arc::ptr_eq(&home.links, &self.home_links);
-        self.home_links = home.links;
         self.read_elsewhere(spaces, now_ns);
         if self.changed {
             self.name_namespaces(spaces);
@@ -210,10 +209,11 @@ impl AllLinks {
     fn name_namespaces(&mut self, spaces: &Spaces) {
         let own = spaces.own();
         let known: Vec<u64> = std::iter::once(own).chain(spaces.all().filter(|&netns| netns != own)).collect();
-        self.home.find_namespaces(own, &known, spaces);
+        let descriptor = |netns| spaces.file(netns).map(|file| file.as_raw_fd());
+        self.home.find_namespaces(own, &known, descriptor);
         self.home_links = self.home.links();
         for (&netns, elsewhere) in &mut self.elsewhere {
-            elsewhere.reader.find_namespaces(netns, &known, spaces);
+            elsewhere.reader.find_namespaces(netns, &known, descriptor);
             elsewhere.links = elsewhere.reader.links();
         }
     }
@@ -267,10 +267,6 @@ impl Elsewhere {
         (self.links, self.counters, self.read_at_ns) = (links, counters, now_ns);
         Ok(changed)
     }
-}
-
-fn same_counts(old: &LinkCounters, new: &LinkCounters) -> bool {
-    LinkCounters { at_ns: new.at_ns, ..*old } == *new
 }
 
 fn no_entry(netns: u64, error: &io::Error) -> Problem {

@@ -3,9 +3,8 @@
 
 use crate::sample::{Ifindex, Kind, LinkFacts, LinkState, PeerRef, PortState};
 use crate::source::ethtool_ioctl::Drivers;
-use crate::source::netlink::message::{Message, Request, attribute, attributes, i32_at, text, u32_at};
+use crate::source::netlink::message::{DUMP, Message, Request, attribute, attributes, i32_at, text, u32_at};
 use crate::text::clean;
-use netlink_packet_core::NLM_F_DUMP;
 use netlink_packet_route::link::{LinkFlags, LinkHeader, LinkLayerType, State};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -61,11 +60,11 @@ pub(super) struct Described {
 
 /// The dump of every link.
 pub(super) fn request() -> Request {
-    Request::new(libc::RTM_GETLINK, NLM_F_DUMP, &[0; FIXED]).with(libc::IFLA_EXT_MASK, &SKIP_STATS.to_ne_bytes())
+    Request::new(libc::RTM_GETLINK, DUMP, &[0; FIXED]).with(libc::IFLA_EXT_MASK, &SKIP_STATS.to_ne_bytes())
 }
 
 /// One link.
-pub(super) fn request_one(ifindex: Ifindex) -> Request {
+pub(in crate::source) fn request_one(ifindex: Ifindex) -> Request {
     let mut fixed = [0; FIXED];
     fixed[4..8].copy_from_slice(&ifindex.0.to_ne_bytes());
     Request::new(libc::RTM_GETLINK, 0, &fixed).with(libc::IFLA_EXT_MASK, &SKIP_STATS.to_ne_bytes())

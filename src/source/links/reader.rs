@@ -10,12 +10,13 @@ use super::nsid;
 use super::still::Still;
 use super::table::Table;
 use crate::sample::{Ifindex, LinkCounters, LinkFacts, Problem};
-use crate::source::netlink::dialogue::{Dialogue, DumpEnd};
+use crate::source::netlink::dialogue::{Dialogue, DumpEnd, with_buffer};
 use crate::source::netlink::message::{Request, messages};
-use crate::source::netlink::socket::Wire;
+use crate::source::netlink::socket::{KernelSocket, Wire};
 use crate::source::{SourceError, now_ns};
 use std::collections::BTreeMap;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 /// Dumps of the links in a row while they keep changing under it. What several interrupted dumps saw is put together,
@@ -38,9 +39,9 @@ const MOST_PROMPT_NS: u64 = 1_000_000;
 /// Room for links that appear between two ticks.
 const SPARE_ROWS: usize = 16;
 
-/// [`super::LinkReader`] over any wire.
+/// Reads the links of one network namespace, tick by tick, over the kernel's sockets or whatever stands for them.
 #[derive(Debug)]
-pub(super) struct Reader<W> {
+pub struct LinkReader<W = KernelSocket> {
     dumps: Dialogue<W>,
     news: W,
     /// None before Linux 5.6: the drivers are asked one by one.
@@ -50,7 +51,6 @@ pub(super) struct Reader<W> {
     table: Table,
     /// None: every link is read on every tick.
     still: Option<Still>,
-    buffer: Vec<u8>,
     counters_request: Request,
     links_request: Request,
     place: MessageNamespace,
@@ -66,13 +66,12 @@ pub(super) struct Reader<W> {
     lasting_problems: usize,
 }
 
-impl<W: Wire> Reader<W> {
+impl<W: Wire> LinkReader<W> {
     /// First dump of links and claims. `news` must already be subscribed, or a change in between would be lost.
-    pub fn open(
+    pub(super) fn over(
         dumps: Dialogue<W>,
         news: W,
         claims: io::Result<Claims<W>>,
-        buffer: Vec<u8>,
         place: MessageNamespace,
     ) -> Result<Self, SourceError> {
         let unclaimed = claims.as_ref().err().filter(|_| place.drivers.is_none());
@@ -84,7 +83,6 @@ impl<W: Wire> Reader<W> {
             drivers_asked: (0, Ifindex(0)),
             table: Table::default(),
             still: None,
-            buffer,
             counters_request: counters::request(),
             links_request: facts::request(),
             place,
@@ -102,22 +100,33 @@ impl<W: Wire> Reader<W> {
     }
 
     /// Asks for claims for so long after any news: see [`CLAIMS_SETTLE_NS`].
-    pub fn settling(mut self) -> Self {
+    pub(super) fn settling(mut self) -> Self {
         self.claims_settle_ns = CLAIMS_SETTLE_NS;
         self.claims_settled_ns = now_ns() + CLAIMS_SETTLE_NS;
         self
     }
 
-    pub fn read_still_ones_less_often(&mut self) {
+    /// Where there are very many links, reads those that stand still less often than those that move. Their rows keep
+    /// the time at which they were read.
+    #[must_use]
+    pub fn still_ones_less_often(mut self) -> Self {
         self.still = Some(Still::default());
+        self
     }
 
+    /// Inode of the network namespace the links belong to.
+    #[must_use]
+    pub fn netns(&self) -> u64 {
+        self.place.netns
+    }
+
+    /// The links as they were last read.
     pub fn links(&mut self) -> Arc<Vec<Arc<LinkFacts>>> {
         Arc::clone(self.table.publish())
     }
 
-    /// Asks which of the known namespaces, each by a descriptor, has which number here, until every number that a link
-    /// names is known.
+    /// Asks which of the known namespaces, the likeliest first and each by a descriptor, has which number here
+    /// (`RTM_GETNSID`), until every number that a link names is known.
     pub fn find_namespaces(&mut self, own: u64, known: &[u64], descriptor: impl Fn(u64) -> Option<i32>) {
         self.table.forget_namespaces(|netns| known.contains(&netns));
         let mut unknown = self.table.unknown_namespaces();
@@ -129,7 +138,7 @@ impl<W: Wire> Reader<W> {
                 continue;
             }
             let Some(mut request) = descriptor(netns).map(nsid::request) else { continue };
-            let Ok(Some(number)) = self.dumps.get(&mut request, &mut self.buffer, nsid::number) else { continue };
+            let Ok(Some(number)) = self.dumps.get(&mut request, nsid::number) else { continue };
             self.table.name_namespace(number, netns);
             unknown.remove(&number);
             if unknown.is_empty() {
@@ -139,19 +148,31 @@ impl<W: Wire> Reader<W> {
         self.table.resolve();
     }
 
-    pub fn news(&self) -> &W {
-        &self.news
+    /// Becomes readable when a link changed: for `poll`, so that a storm can be [drained](Self::drain) between ticks.
+    #[must_use]
+    pub fn notifications(&self) -> BorrowedFd<'_>
+    where
+        W: AsFd,
+    {
+        self.news.as_fd()
     }
 
+    /// How often the kernel had to drop notifications, each answered by a new dump of all links.
+    #[must_use]
     pub fn overruns(&self) -> u64 {
         self.overruns
     }
 
+    /// What cannot be read and why; empty is the normal case.
+    #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 
-    /// One tick.
+    /// One tick: counters first, then what became of the links meanwhile, then both together.
+    ///
+    /// # Errors
+    /// The kernel refused or broke off a dump. The next call starts afresh.
     pub fn read(&mut self) -> Result<LinkReading, SourceError> {
         self.table.begin();
         if let Some(at_ns) = self.ask_moving() {
@@ -183,7 +204,10 @@ impl<W: Wire> Reader<W> {
         Ok(LinkReading { at_ns: heard.at_ns, links: self.table.publish().clone(), counters })
     }
 
-    /// Takes in what happened to links and to set speeds.
+    /// Takes in what happened to links and to set speeds, without sampling.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
     pub fn drain(&mut self) -> Result<(), SourceError> {
         for _ in 0..=MOST_OVERRUNS {
             if self.links_stale {
@@ -199,8 +223,7 @@ impl<W: Wire> Reader<W> {
         self.ask_outdated()?;
         if let Some(claims) = &self.claims {
             let table = &mut self.table;
-            self.claims_stale |=
-                claims.announced(&mut self.buffer, |claim| table.claim_announced(claim.ifindex, claim.mbps));
+            self.claims_stale |= claims.announced(|claim| table.claim_announced(claim.ifindex, claim.mbps));
         }
         Ok(())
     }
@@ -231,7 +254,7 @@ impl<W: Wire> Reader<W> {
         let moving = still.moving(self.table.publish(), at_ns)?;
         for together in moving.chunks(MOST_TOGETHER) {
             let mut requests: Vec<Request> = together.iter().copied().map(counters::request_one).collect();
-            let answered = self.dumps.get_each(&mut requests, &mut self.buffer, |message, written_at_ns| {
+            let answered = self.dumps.get_each(&mut requests, |message, written_at_ns| {
                 at_ns = written_at_ns;
                 if let Some(row) = counters::row(message, netns, written_at_ns) {
                     still.take(row);
@@ -244,7 +267,7 @@ impl<W: Wire> Reader<W> {
 
     fn dump_counters(&mut self, rows: &mut Vec<LinkCounters>) -> Result<DumpEnd, SourceError> {
         let netns = self.place.netns;
-        self.dumps.dump(&mut self.counters_request, &mut self.buffer, "dump link counters", |message, at_ns| {
+        self.dumps.dump(&mut self.counters_request, "dump link counters", |message, at_ns| {
             rows.extend(counters::row(message, netns, at_ns));
         })
     }
@@ -253,12 +276,11 @@ impl<W: Wire> Reader<W> {
         let mut found: BTreeMap<Ifindex, Described> = BTreeMap::new();
         let place = &self.place;
         for _ in 0..MOST_DUMPS {
-            let heard =
-                self.dumps.dump(&mut self.links_request, &mut self.buffer, "dump the links", |message, _| {
-                    if let Some(LinkChange::Is(described)) = facts::change(message, place) {
-                        found.insert(described.facts.ifindex, *described);
-                    }
-                })?;
+            let heard = self.dumps.dump(&mut self.links_request, "dump the links", |message, _| {
+                if let Some(LinkChange::Is(described)) = facts::change(message, place) {
+                    found.insert(described.facts.ifindex, *described);
+                }
+            })?;
             if !heard.interrupted {
                 break;
             }
@@ -277,7 +299,7 @@ impl<W: Wire> Reader<W> {
         }
         for ifindex in outdated {
             let mut request = facts::request_one(ifindex);
-            let answer = self.dumps.get(&mut request, &mut self.buffer, |message| facts::change(message, &self.place));
+            let answer = self.dumps.get(&mut request, |message| facts::change(message, &self.place));
             // An error means that it is gone meanwhile, which a notification tells.
             if let Ok(Some(change)) = answer {
                 self.table.apply(change);
@@ -288,19 +310,21 @@ impl<W: Wire> Reader<W> {
 
     /// Applies pending notifications; false if some were lost.
     fn hear_news(&mut self) -> Result<bool, SourceError> {
-        loop {
-            let length = match self.news.receive(&mut self.buffer) {
-                Ok(length) if length <= self.buffer.len() => length,
-                Ok(_) => return Ok(false),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(true),
-                Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => return Ok(false),
-                Err(error) => return Err(SourceError::Netlink { operation: "receive link notifications", error }),
-            };
-            for change in messages(&self.buffer[..length]).filter_map(|message| facts::change(&message, &self.place)) {
-                self.table.apply(change);
-                self.claims_stale = true;
+        with_buffer(|buffer| {
+            loop {
+                let length = match self.news.receive(buffer) {
+                    Ok(length) if length <= buffer.len() => length,
+                    Ok(_) => return Ok(false),
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(true),
+                    Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => return Ok(false),
+                    Err(error) => return Err(SourceError::Netlink { operation: "receive link notifications", error }),
+                };
+                for change in messages(&buffer[..length]).filter_map(|message| facts::change(&message, &self.place)) {
+                    self.table.apply(change);
+                    self.claims_stale = true;
+                }
             }
-        }
+        })
     }
 
     /// After an overrun the queue begins with messages from before the gap. Applied after the dump they would bring back
@@ -317,17 +341,17 @@ impl<W: Wire> Reader<W> {
         let Some(claims) = &mut self.claims else {
             return self.ask_drivers(&self.table.behind(Ifindex(0), usize::MAX));
         };
-        let (table, buffer) = (&mut self.table, &mut self.buffer);
+        let table = &mut self.table;
         table.begin_claims();
         let mut told = 0_usize;
-        let dumped = claims.dump(buffer, |claim| {
+        let dumped = claims.dump(|claim| {
             told += 1;
             table.claim(claim.ifindex, claim.mbps);
         });
         if dumped.is_err() {
             // One driver's error (a sleeping device answers ENODEV) ends the dump for all behind it: ask those one by one.
             for ifindex in table.unclaimed() {
-                if let Ok(mbps) = claims.ask(ifindex, buffer) {
+                if let Ok(mbps) = claims.ask(ifindex) {
                     told += 1;
                     table.claim(ifindex, mbps);
                 }

@@ -80,7 +80,8 @@ impl Still {
     }
 }
 
-fn same_counts(old: &LinkCounters, new: &LinkCounters) -> bool {
+/// They say the same, whenever each was read.
+pub(super) fn same_counts(old: &LinkCounters, new: &LinkCounters) -> bool {
     LinkCounters { at_ns: new.at_ns, ..*old } == *new
 }
 

@@ -94,18 +94,12 @@ impl NetnsCounters {
     }
 
     /// The qdiscs of these links, or of all where there are none of them; sorted by link and handle, one each.
-    pub fn qdiscs(
-        &mut self,
-        netns: u64,
-        links: &[Ifindex],
-        buffer: &mut Vec<u8>,
-        into: &mut Vec<QdiscCounters>,
-    ) -> Result<(), SourceError> {
+    pub fn qdiscs(&mut self, netns: u64, links: &[Ifindex], into: &mut Vec<QdiscCounters>) -> Result<(), SourceError> {
         let Some(dialogue) = &mut self.qdiscs else { return Ok(()) };
         let first = into.len();
         let mut dumped = 0;
         let is_wanted = |ifindex| links.is_empty() || links.binary_search(&ifindex).is_ok();
-        let heard = dialogue.dump(&mut self.request, buffer, "list qdiscs", |message, at_ns| {
+        let heard = dialogue.dump(&mut self.request, "list qdiscs", |message, at_ns| {
             dumped += 1;
             let told = qdisc::qdisc(message, netns, at_ns).filter(|told| is_wanted(told.link.ifindex));
             if into.len() - first < MANY_QDISCS {
@@ -125,8 +119,8 @@ impl NetnsCounters {
     }
 
     /// What these links leave to their device or do for others; a link that does not say is left out.
-    pub fn offloads(&mut self, netns: u64, links: &[Ifindex], buffer: &mut [u8]) -> Vec<Offloads> {
+    pub fn offloads(&mut self, netns: u64, links: &[Ifindex]) -> Vec<Offloads> {
         let Some(asker) = &mut self.offloads else { return Vec::new() };
-        links.iter().filter_map(|&ifindex| asker.ask(netns, ifindex, buffer)).collect()
+        links.iter().filter_map(|&ifindex| asker.ask(netns, ifindex)).collect()
     }
 }

@@ -15,9 +15,8 @@ const HEADER: u16 = 1;
 const CHANGEABLE: u16 = 2;
 const WANTED: u16 = 3;
 const ACTIVE: u16 = 4;
-/// `ETHTOOL_A_HEADER_DEV_INDEX`; `NLA_F_NESTED`.
+/// `ETHTOOL_A_HEADER_DEV_INDEX`.
 const DEV_INDEX: u16 = 1;
-const NESTED: u16 = 1 << 15;
 /// `ETHTOOL_A_BITSET_NOMASK` and `_BITS`, in that `ETHTOOL_A_BITSET_BITS_BIT`, in that `ETHTOOL_A_BITSET_BIT_NAME` and
 /// `_VALUE`: a set without a mask lists its members, one with a mask every bit, and the members with a value.
 const NO_MASK: u16 = 1;
@@ -43,11 +42,11 @@ impl Asker {
     }
 
     /// The link's offloads; none where it is gone or its driver does not say.
-    pub fn ask(&mut self, netns: u64, ifindex: Ifindex, buffer: &mut [u8]) -> Option<Offloads> {
+    pub fn ask(&mut self, netns: u64, ifindex: Ifindex) -> Option<Offloads> {
         let link = LinkKey { netns, ifindex };
         match self {
             Self::Family(dialogue, family) => {
-                dialogue.get(&mut request(*family, ifindex), buffer, |message| active(message, link)).ok()?
+                dialogue.get(&mut request(*family, ifindex), |message| active(message, link)).ok()?
             }
             Self::Drivers(drivers) => by_driver(&drivers.features(ifindex).ok()?, link),
         }
@@ -55,11 +54,8 @@ impl Asker {
 }
 
 fn request(family: u16, ifindex: Ifindex) -> Request {
-    let mut header = Vec::with_capacity(8);
-    header.extend_from_slice(&8_u16.to_ne_bytes());
-    header.extend_from_slice(&DEV_INDEX.to_ne_bytes());
-    header.extend_from_slice(&ifindex.0.to_ne_bytes());
-    Request::new(family, 0, &[FEATURES_GET, 1, 0, 0]).with(HEADER | NESTED, &header)
+    let of = ifindex.0.to_ne_bytes();
+    Request::new(family, 0, &[FEATURES_GET, 1, 0, 0]).with_nested(HEADER, &[(DEV_INDEX, &of)])
 }
 
 /// What is on, and what is off though it need not be.
@@ -124,7 +120,7 @@ fn named(name: &[u8]) -> Option<Offload> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::netlink::dialogue::BUFFER;
+    use crate::source::netlink::message::NLA_F_NESTED;
     use crate::source::netlink::message::messages;
     use crate::source::sandbox::{inside, ip};
     use proptest::prelude::*;
@@ -141,20 +137,20 @@ mod tests {
     /// that may; in the other sets the members alone. TSO was turned off; the checksum follows from something else.
     fn answer(names: &[&str]) -> Vec<u8> {
         let bit = |name: &str, more: &[u8]| {
-            nested(BIT | NESTED, &[nested(BIT_NAME, format!("{name}\0").as_bytes()), more.to_vec()].concat())
+            nested(BIT | NLA_F_NESTED, &[nested(BIT_NAME, format!("{name}\0").as_bytes()), more.to_vec()].concat())
         };
         let plain = |names: &[&str]| {
             let bits: Vec<u8> = names.iter().flat_map(|name| bit(name, &[])).collect();
-            [nested(NO_MASK, &[]), nested(BITS | NESTED, &bits)].concat()
+            [nested(NO_MASK, &[]), nested(BITS | NLA_F_NESTED, &bits)].concat()
         };
         let value = nested(BIT_VALUE, &[]);
         let masked = ["tx-tcp-segmentation", "rx-gro", "rx-checksum"].map(|name| bit(name, &value)).concat();
         let fixed = bit("tx-generic-segmentation", &[]);
-        let changeable = nested(BITS | NESTED, &[masked, fixed].concat());
+        let changeable = nested(BITS | NLA_F_NESTED, &[masked, fixed].concat());
         let wanted = plain(&["rx-gro", "rx-checksum"]);
-        let mut message = Request::new(30, 0, &[FEATURES_GET, 1, 0, 0]).with(ACTIVE | NESTED, &plain(names));
+        let mut message = Request::new(30, 0, &[FEATURES_GET, 1, 0, 0]).with(ACTIVE | NLA_F_NESTED, &plain(names));
         for (kind, set) in [(CHANGEABLE, changeable), (WANTED, wanted)] {
-            message = message.with(kind | NESTED, &set);
+            message = message.with(kind | NLA_F_NESTED, &set);
         }
         message.numbered(1).to_vec()
     }
@@ -179,13 +175,9 @@ mod tests {
     fn the_kernel_tells_of_a_link() {
         let drivers = Asker::Drivers(Drivers::open().expect("a socket"));
         for mut asker in [Asker::open().expect("a socket"), drivers] {
-            let told = asker.ask(1, Ifindex(1), &mut vec![0; BUFFER]).expect("lo says what it does");
+            let told = asker.ask(1, Ifindex(1)).expect("lo says what it does");
             assert!(told.tso && told.gso, "lo puts segments together: {told:?}");
-            assert_eq!(
-                asker.ask(1, Ifindex(1 << 30), &mut vec![0; BUFFER]),
-                None,
-                "a link that is not there says nothing"
-            );
+            assert_eq!(asker.ask(1, Ifindex(1 << 30)), None, "a link that is not there says nothing");
         }
     }
 
@@ -196,13 +188,11 @@ mod tests {
             assert!(ip("tuntap add tun0 mode tun"), "a tun");
             let mut by_netlink = Asker::open().expect("a socket");
             let mut by_drivers = Asker::Drivers(Drivers::open().expect("a socket"));
-            let mut buffer = vec![0; BUFFER];
-            let told: Vec<Offloads> =
-                (1..64).filter_map(|link| by_drivers.ask(1, Ifindex(link), &mut buffer)).collect();
+            let told: Vec<Offloads> = (1..64).filter_map(|link| by_drivers.ask(1, Ifindex(link))).collect();
             assert!(told.len() >= 5, "lo, both ends, the bridge and the tun: {told:?}");
             for told in told {
                 let link = told.link.ifindex;
-                assert_eq!(by_netlink.ask(1, link, &mut buffer), Some(told), "link {link:?}");
+                assert_eq!(by_netlink.ask(1, link), Some(told), "link {link:?}");
             }
         });
     }

@@ -2,13 +2,11 @@
 //! does not fit is no qdisc, nothing panics.
 
 use crate::sample::{Ifindex, LinkKey, QdiscCounters};
-use crate::source::netlink::message::{Message, Request, attribute, text, u32_at, u64_at};
+use crate::source::netlink::message::{DUMP, Message, Request, attribute, text, u32_at, u64_at};
 use crate::text::clean;
 
 /// `struct tcmsg`, bytes: the index at 4, the handle at 8, the parent at 12.
 const FIXED: usize = 20;
-/// `NLM_F_DUMP`.
-const DUMP: u16 = 0x300;
 /// `TCA_KIND`, `TCA_STATS2`.
 const KIND: u16 = 1;
 const STATS2: u16 = 7;

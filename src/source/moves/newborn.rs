@@ -4,7 +4,7 @@
 use super::filter;
 use super::pending_moves::WAIT_NS;
 use crate::bpf::moves::TraceRequest;
-use crate::source::{Roots, proc_file, scan};
+use crate::source::{Roots, proc_file};
 use std::collections::VecDeque;
 use std::fs::File;
 
@@ -41,7 +41,7 @@ impl Newborn {
         if self.seen.back().is_some_and(|(at_ns, _)| now_ns.saturating_sub(*at_ns) < LOOK_NS) {
             return false;
         }
-        let Some(newest) = self.read() else { return false };
+        let Some(newest) = self.loadavg.as_ref().and_then(proc_file::newest_number) else { return false };
         if self.seen.is_empty() {
             self.seen.push_back((0, newest.saturating_sub(JUST_BORN)));
         }
@@ -51,12 +51,6 @@ impl Newborn {
             self.seen.pop_front();
         }
         true
-    }
-
-    fn read(&self) -> Option<u32> {
-        let mut buffer = [0; 128];
-        let text = proc_file::once(self.loadavg.as_ref()?, &mut buffer).ok()?;
-        scan::number32(scan::fields(text.trim_ascii_end()).nth(4)?)
     }
 
     /// The watched threads, and everybody born since those before them have had the time to be found.

@@ -5,6 +5,7 @@ use super::message::{Message, Request, i32_at, messages};
 use super::socket::Wire;
 use crate::source::{SourceError, now_ns};
 use netlink_packet_core::NLM_F_DUMP_INTR;
+use std::cell::Cell;
 use std::io;
 
 /// `NLMSG_ERROR`: the request failed (or, with errno 0, succeeded).
@@ -14,7 +15,7 @@ const DONE: u16 = 3;
 /// Types below this one are netlink's own.
 const MIN_TYPE: u16 = 16;
 /// The kernel caps a dump's datagram at 32 KiB, so this is never too small for one.
-pub(in crate::source) const BUFFER: usize = 64 * 1024;
+const BUFFER: usize = 64 * 1024;
 /// A single message beyond the buffer makes it grow, up to here.
 const LARGEST_BUFFER: usize = 4 * 1024 * 1024;
 
@@ -25,6 +26,20 @@ const MOST_LEFTOVERS: usize = 100_000;
 const HELD_UP_NS: u64 = 5_000_000;
 /// So often they are asked for.
 const TRIES: u32 = 3;
+
+thread_local! {
+    /// What the last datagram was received into.
+    static LAST: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// Lends the thread's buffer for datagrams, which all of its sockets share.
+pub(in crate::source) fn with_buffer<T>(work: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+    let mut buffer = LAST.take();
+    buffer.resize(buffer.len().max(BUFFER), 0);
+    let result = work(&mut buffer);
+    LAST.set(buffer);
+    result
+}
 
 /// How a dump ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,15 +72,24 @@ impl<W: Wire> Dialogue<W> {
     pub fn dump(
         &mut self,
         request: &mut Request,
-        buffer: &mut Vec<u8>,
         operation: &'static str,
-        mut each: impl FnMut(&Message<'_>, u64),
+        each: impl FnMut(&Message<'_>, u64),
     ) -> Result<DumpEnd, SourceError> {
-        self.ask(request, buffer).map_err(|error| SourceError::Netlink { operation, error })?;
+        with_buffer(|buffer| self.dump_into(buffer, request, each))
+            .map_err(|error| SourceError::Netlink { operation, error })
+    }
+
+    fn dump_into(
+        &mut self,
+        buffer: &mut Vec<u8>,
+        request: &mut Request,
+        mut each: impl FnMut(&Message<'_>, u64),
+    ) -> io::Result<DumpEnd> {
+        self.ask(request, buffer)?;
         let mut at_ns = now_ns();
         let mut heard = DumpEnd { at_ns, interrupted: false };
         loop {
-            let datagram = self.hear(buffer).map_err(|error| SourceError::Netlink { operation, error })?;
+            let datagram = self.hear(buffer)?;
             let next_at_ns = now_ns();
             heard.interrupted |= datagram.cut;
             for message in messages(&buffer[..datagram.length]).filter(|message| message.sequence == self.sequence) {
@@ -75,7 +99,7 @@ impl<W: Wire> Dialogue<W> {
                     Reply::Skip => {}
                     Reply::End(end) => {
                         self.unfinished = false;
-                        return end.map(|()| heard).map_err(|error| SourceError::Netlink { operation, error });
+                        return end.map(|()| heard);
                     }
                 }
             }
@@ -87,10 +111,14 @@ impl<W: Wire> Dialogue<W> {
     }
 
     /// Sends a request that one message answers.
-    pub fn get<T>(
+    pub fn get<T>(&mut self, request: &mut Request, answer: impl FnMut(&Message<'_>) -> T) -> io::Result<T> {
+        with_buffer(|buffer| self.get_into(buffer, request, answer))
+    }
+
+    fn get_into<T>(
         &mut self,
-        request: &mut Request,
         buffer: &mut [u8],
+        request: &mut Request,
         mut answer: impl FnMut(&Message<'_>) -> T,
     ) -> io::Result<T> {
         self.ask(request, buffer)?;
@@ -116,15 +144,12 @@ impl<W: Wire> Dialogue<W> {
     /// is a link that has gone. They must be few: all answers wait in the socket's buffer.
     ///
     /// Returns the time that sending and answering took, ns, which the kernel does in one call.
-    pub fn get_each(
-        &mut self,
-        requests: &mut [Request],
-        buffer: &mut [u8],
-        each: impl FnMut(&Message<'_>, u64),
-    ) -> io::Result<u64> {
-        let (at_ns, took_ns) = self.ask_each(requests, buffer)?;
-        self.hear_each(requests.len(), at_ns, buffer, each)?;
-        Ok(took_ns)
+    pub fn get_each(&mut self, requests: &mut [Request], each: impl FnMut(&Message<'_>, u64)) -> io::Result<u64> {
+        with_buffer(|buffer| {
+            let (at_ns, took_ns) = self.ask_each(requests, buffer)?;
+            self.hear_each(requests.len(), at_ns, buffer, each)?;
+            Ok(took_ns)
+        })
     }
 
     /// The same for answers that wait for no lock, and whose instant counts: one that was held up on its way, as a virtual
@@ -132,16 +157,17 @@ impl<W: Wire> Dialogue<W> {
     pub fn get_each_at_once(
         &mut self,
         requests: &mut [Request],
-        buffer: &mut [u8],
         each: impl FnMut(&Message<'_>, u64),
     ) -> io::Result<()> {
-        let (mut at_ns, mut took_ns) = self.ask_each(requests, buffer)?;
-        for _ in 1..TRIES {
-            if took_ns > HELD_UP_NS {
-                (at_ns, took_ns) = self.ask_each(requests, buffer)?;
+        with_buffer(|buffer| {
+            let (mut at_ns, mut took_ns) = self.ask_each(requests, buffer)?;
+            for _ in 1..TRIES {
+                if took_ns > HELD_UP_NS {
+                    (at_ns, took_ns) = self.ask_each(requests, buffer)?;
+                }
             }
-        }
-        self.hear_each(requests.len(), at_ns, buffer, each)
+            self.hear_each(requests.len(), at_ns, buffer, each)
+        })
     }
 
     /// Sends requests together; tells when they were answered, and how long that took, ns.
@@ -272,7 +298,7 @@ mod tests {
                 Dialogue::new(Counter { held_up, asked: RefCell::new(0), answers: RefCell::new(Vec::new()) });
             let mut heard = Vec::new();
             let mut requests = [Request::new(MIN_TYPE, 0, &[0; 4])];
-            let answered = dialogue.get_each_at_once(&mut requests, &mut vec![0; BUFFER], |message, _| {
+            let answered = dialogue.get_each_at_once(&mut requests, |message, _| {
                 heard.push(message.body[0]);
             });
             answered.expect("answered");

@@ -2,18 +2,17 @@
 //! a list of all: asking for one by name makes the kernel look for a module where there is none, and the asking thread
 //! waits for that.
 
-use super::dialogue::{BUFFER, Dialogue};
-use super::message::{Message, Request, attribute, attributes, text, u16_at, u32_at};
+use super::dialogue::Dialogue;
+use super::message::{DUMP, Message, Request, attribute, attributes, text, u16_at, u32_at};
 use super::socket::{KernelSocket, Wire};
 use crate::source::{SourceError, now_ns};
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
-/// `NETLINK_GENERIC`; `GENL_ID_CTRL`, `CTRL_CMD_GETFAMILY`; `NLM_F_DUMP`.
+/// `NETLINK_GENERIC`; `GENL_ID_CTRL`, `CTRL_CMD_GETFAMILY`.
 const PROTOCOL: isize = 16;
 const CONTROL: u16 = 16;
 const GET_FAMILY: u8 = 3;
-const DUMP: u16 = 0x300;
 /// `CTRL_ATTR_FAMILY_ID`, `CTRL_ATTR_FAMILY_NAME`.
 const ID: u16 = 1;
 const NAME: u16 = 2;
@@ -69,7 +68,7 @@ fn list<W: Wire>(dialogue: &mut Dialogue<W>) -> io::Result<Vec<GenericFamily>> {
     let mut request = Request::new(CONTROL, DUMP, &[GET_FAMILY, 1, 0, 0]);
     let mut families = Vec::new();
     let each = |message: &Message<'_>, _: u64| families.extend(told(message));
-    match dialogue.dump(&mut request, &mut vec![0; BUFFER], "list generic netlink families", each) {
+    match dialogue.dump(&mut request, "list generic netlink families", each) {
         Ok(_) => Ok(families),
         Err(SourceError::Netlink { error, .. }) => Err(error),
         Err(error) => Err(io::Error::other(error)),
@@ -105,7 +104,7 @@ mod tests {
         for family in list(&mut dialogue).expect("they are listed") {
             let name = [&family.name[..], b"\0"].concat();
             let mut request = Request::new(CONTROL, 0, &[GET_FAMILY, 1, 0, 0]).with(NAME, &name);
-            let asked = dialogue.get(&mut request, &mut vec![0; BUFFER], told);
+            let asked = dialogue.get(&mut request, told);
             assert_eq!(asked.expect("it is there"), Some(family), "by its name");
         }
     }

@@ -1,6 +1,7 @@
 //! Netlink framing: messages in a datagram, attributes in a message, requests to send. Every byte is treated as
 //! hostile: what does not fit ends the walk, nothing panics. It knows no message's meaning.
 
+pub(in crate::source) use netlink_packet_core::{NLA_F_NESTED, NLM_F_DUMP as DUMP};
 use netlink_packet_core::{NLM_F_REQUEST, NlasIterator};
 
 /// `struct nlmsghdr`, bytes.
@@ -95,6 +96,24 @@ pub(in crate::source) const fn aligned(length: usize) -> usize {
     length.saturating_add(3) & !3
 }
 
+/// Attributes one behind the other, as one that holds others has them.
+pub(in crate::source) fn nested(members: &[(u16, &[u8])]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (kind, value) in members {
+        push(&mut bytes, *kind, value);
+    }
+    bytes
+}
+
+/// One attribute, padded.
+fn push(bytes: &mut Vec<u8>, kind: u16, value: &[u8]) {
+    let length = u16::try_from(value.len() + 4).expect("requests carry a few bytes an attribute");
+    bytes.extend_from_slice(&length.to_ne_bytes());
+    bytes.extend_from_slice(&kind.to_ne_bytes());
+    bytes.extend_from_slice(value);
+    bytes.resize(aligned(bytes.len()), 0);
+}
+
 /// A message to the kernel, put together once and sent with a new sequence number each time.
 #[derive(Debug, Clone)]
 pub(in crate::source) struct Request(Vec<u8>);
@@ -111,11 +130,13 @@ impl Request {
 
     /// The same with one more attribute.
     pub fn with(mut self, kind: u16, value: &[u8]) -> Self {
-        let length = u16::try_from(value.len() + 4).expect("requests carry a few bytes an attribute");
-        self.0.extend_from_slice(&length.to_ne_bytes());
-        self.0.extend_from_slice(&kind.to_ne_bytes());
-        self.0.extend_from_slice(value);
+        push(&mut self.0, kind, value);
         self.closed()
+    }
+
+    /// The same with one more attribute that holds others.
+    pub fn with_nested(self, kind: u16, members: &[(u16, &[u8])]) -> Self {
+        self.with(kind | NLA_F_NESTED, &nested(members))
     }
 
     /// The bytes to send under that sequence number.

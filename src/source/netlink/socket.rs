@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// A way to send requests to the kernel and to receive its datagrams.
-pub(in crate::source) trait Wire {
+pub trait Wire {
     /// Sends one request. A dump's first datagram is filled before this returns.
     fn send(&self, request: &[u8]) -> io::Result<()>;
     /// Receives one datagram and returns its true length, larger than `buffer` if it was cut. `WouldBlock` when there
@@ -16,7 +16,7 @@ pub(in crate::source) trait Wire {
 
 /// The real thing.
 #[derive(Debug)]
-pub(in crate::source) struct KernelSocket(Socket);
+pub struct KernelSocket(Socket);
 
 /// The kernel's address: port 0, no group.
 fn kernel() -> SocketAddr {

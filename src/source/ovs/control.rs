@@ -3,6 +3,7 @@
 
 use super::budget::Budget;
 use super::connection::{Over, OvsConnection};
+use super::readiness::Readiness;
 use super::silence;
 use crate::text::clean;
 use serde_json::{Value, json};
@@ -66,8 +67,8 @@ impl Control {
         self.path == path
     }
 
-    pub fn connection(&self) -> Option<&OvsConnection> {
-        self.connection.as_ref()
+    pub fn is_connected(&self) -> bool {
+        self.connection.is_some()
     }
 
     /// What it says is left in its socket until the budget allows more.
@@ -75,8 +76,8 @@ impl Control {
         self.connection.is_some() && !self.budget.is_left()
     }
 
-    /// At every tick: asks where it is time to. Returns whether there is a new connection.
-    pub fn ask(&mut self, now_ns: u64) -> bool {
+    /// At every tick: asks where it is time to.
+    pub fn ask(&mut self, readiness: &mut Readiness, now_ns: u64) {
         if let Some(asked_at_ns) = self.asked_at_ns {
             let silent_ns = now_ns.saturating_sub(asked_at_ns);
             if silent_ns >= SILENCE_NS {
@@ -87,30 +88,30 @@ impl Control {
                     silence::at_least_s(silent_ns)
                 ));
             }
-            return false;
+            return;
         }
         if now_ns < self.ask_at_ns {
-            return false;
+            return;
         }
         self.ask_at_ns = now_ns + PACE_NS;
-        let is_new = self.connection.is_none();
-        if is_new {
+        if self.connection.is_none() {
             match OvsConnection::open(&self.path) {
-                Ok(connection) => self.connection = Some(connection),
+                Ok(connection) => {
+                    readiness.add(&connection);
+                    self.connection = Some(connection);
+                }
                 Err(error) => {
                     let why = match error.kind() {
                         io::ErrorKind::PermissionDenied => "connecting is not permitted; run as root".to_owned(),
                         _ => error.to_string(),
                     };
-                    self.fail(&why, now_ns);
-                    return false;
+                    return self.fail(&why, now_ns);
                 }
             }
         }
         let said = self.connection.as_mut().map_or(Ok(()), |connection| connection.say(&request()));
         self.asked_at_ns = Some(now_ns);
         self.end(said, now_ns);
-        is_new && self.connection.is_some()
     }
 
     /// Takes in what it has answered.

@@ -1,6 +1,6 @@
 //! The ovs-vswitchd that belongs to a database: its process, and the network namespace its links are in.
 
-use crate::source::{Roots, proc_file};
+use crate::source::{Roots, netns_of, proc_file};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -47,7 +47,7 @@ fn is_it(roots: &Roots, pid: u32) -> bool {
 }
 
 fn netns(roots: &Roots, pid: u32) -> Option<u64> {
-    std::fs::metadata(roots.proc.join(pid.to_string()).join("ns/net")).ok().map(|file| file.ino())
+    netns_of(&roots.proc.join(pid.to_string()))
 }
 
 #[cfg(test)]
@@ -60,7 +60,8 @@ mod tests {
         let roots = Roots { proc: root.path().to_owned(), sys: root.path().to_owned() };
         for (pid, comm) in [(7, "ovs-vswitchd\n"), (8, "bash\n"), (9, "ovsdb-server\n")] {
             let process = root.path().join(pid.to_string());
-            std::fs::create_dir_all(process.join("ns/net")).expect("writable");
+            std::fs::create_dir_all(process.join("ns")).expect("writable");
+            std::os::unix::fs::symlink(format!("net:[{pid}0]"), process.join("ns/net")).expect("writable");
             std::fs::write(process.join("comm"), comm).expect("writable");
         }
         let inode = |pid: u32| netns(&roots, pid);

@@ -49,7 +49,7 @@ pub(super) struct DatapathReader {
 impl DatapathReader {
     /// The counters of the datapaths on the way, sorted by socket, namespace and name. What was lost since the last sample
     /// that had flows is read once more after they ended.
-    pub fn read(&mut self, around: Around<'_>, readiness: &mut Readiness, buffer: &mut Vec<u8>) -> Vec<OvsDatapath> {
+    pub fn read(&mut self, around: Around<'_>, readiness: &mut Readiness) -> Vec<OvsDatapath> {
         let ended = around.paths.is_empty();
         if ended && self.wanted == WantedDatapaths::default() {
             return Vec::new();
@@ -62,7 +62,7 @@ impl DatapathReader {
         let mut told = Vec::new();
         for (netns, socket) in &self.wanted.kernels {
             if let Some(Ok(kernel)) = self.kernels.get_mut(netns) {
-                kernel.read(*netns, socket, buffer, &mut told);
+                kernel.read(*netns, socket, &mut told);
             }
         }
         told.extend(self.controls.iter().filter_map(|(socket, control)| self.in_userspace(socket, control)));
@@ -84,7 +84,7 @@ impl DatapathReader {
 
     /// Somebody is asked.
     pub fn listens(&self) -> bool {
-        self.controls.values().any(|control| control.connection().is_some())
+        self.controls.values().any(Control::is_connected)
     }
 
     /// Somebody says more than is taken in.
@@ -158,11 +158,7 @@ impl DatapathReader {
                 self.controls.insert(socket.clone(), Control::new(path, pid));
             }
             let Some(control) = self.controls.get_mut(socket) else { continue };
-            if control.ask(around.now_ns)
-                && let Some(connection) = control.connection()
-            {
-                readiness.add(connection);
-            }
+            control.ask(readiness, around.now_ns);
         }
     }
 

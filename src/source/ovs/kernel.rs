@@ -3,18 +3,17 @@
 //! Every byte is treated as hostile: what does not fit is no datapath, nothing panics.
 
 use crate::sample::OvsDatapath;
-use crate::source::netlink::dialogue::{BUFFER, Dialogue};
+use crate::source::netlink::dialogue::Dialogue;
 use crate::source::netlink::generic::{self, FIXED};
-use crate::source::netlink::message::{Message, Request, attribute, text, u32_at, u64_at};
+use crate::source::netlink::message::{DUMP, Message, Request, attribute, text, u32_at, u64_at};
 use crate::source::netlink::socket::KernelSocket;
 use crate::text::clean;
 use std::io;
 
 const FAMILY: &str = "ovs_datapath";
-/// `OVS_DP_CMD_GET`, `OVS_DATAPATH_VERSION`; `NLM_F_DUMP`.
+/// `OVS_DP_CMD_GET`, `OVS_DATAPATH_VERSION`.
 const GET: u8 = 3;
 const VERSION: u8 = 2;
-const DUMP: u16 = 0x300;
 /// `struct ovs_header`, bytes: the index of the datapath's own link.
 const OWN: usize = 4;
 /// `OVS_DP_ATTR_NAME`, `OVS_DP_ATTR_STATS` (`struct ovs_dp_stats`: hit, missed, lost, flows).
@@ -41,12 +40,9 @@ impl DatapathSocket {
     }
 
     /// What every datapath of the namespace has counted. One that cannot be read has no counters this time.
-    pub fn read(&mut self, netns: u64, socket: &str, buffer: &mut Vec<u8>, into: &mut Vec<OvsDatapath>) {
-        if buffer.len() < BUFFER {
-            buffer.resize(BUFFER, 0);
-        }
+    pub fn read(&mut self, netns: u64, socket: &str, into: &mut Vec<OvsDatapath>) {
         let first = into.len();
-        let heard = self.dialogue.dump(&mut self.request, buffer, "list datapaths", |message, at_ns| {
+        let heard = self.dialogue.dump(&mut self.request, "list datapaths", |message, at_ns| {
             if into.len() - first < MOST {
                 into.extend(datapath(message, netns, socket, at_ns));
             }

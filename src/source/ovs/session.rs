@@ -6,6 +6,7 @@ use super::connection::{Over, OvsConnection};
 use super::daemon::Daemon;
 use super::place::{PresentSocket, SocketPlace};
 use super::protocol::{self, Heard};
+use super::readiness::Readiness;
 use super::silence::Silence;
 use super::tables::Tables;
 use crate::source::Roots;
@@ -85,9 +86,8 @@ impl Session {
         }
     }
 
-    /// The connection, where there is one.
-    pub fn connection(&self) -> Option<&OvsConnection> {
-        self.here.as_ref().map(|here| &here.connection)
+    pub fn is_connected(&self) -> bool {
+        self.here.is_some()
     }
 
     /// The file of its socket while it is connected.
@@ -108,7 +108,7 @@ impl Session {
 
     /// There is something to do: nothing is, for most of the ticks of a machine without Open vSwitch.
     pub fn is_due(&self, now_ns: u64) -> bool {
-        self.looks(now_ns) || self.here.is_some()
+        self.looks(now_ns) || self.is_connected()
     }
 
     /// It is time to [look](Self::look).
@@ -117,17 +117,17 @@ impl Session {
     }
 
     /// Once a second: looks for the database, or whether it and its ovs-vswitchd still live. `taken` are the sockets that
-    /// others are connected to. Returns whether there is a new connection.
-    pub fn look(&mut self, roots: &Roots, taken: &[(u64, u64)], now_ns: u64) -> bool {
+    /// others are connected to.
+    pub fn look(&mut self, roots: &Roots, taken: &[(u64, u64)], readiness: &mut Readiness, now_ns: u64) {
         self.look_at_ns = now_ns + SECOND_NS;
         if self.here.is_some() {
             self.attend(roots, now_ns);
-            return false;
+        } else {
+            self.connect(roots, taken, readiness, now_ns);
         }
-        self.connect(roots, taken, now_ns)
     }
 
-    fn connect(&mut self, roots: &Roots, taken: &[(u64, u64)], now_ns: u64) -> bool {
+    fn connect(&mut self, roots: &Roots, taken: &[(u64, u64)], readiness: &mut Readiness, now_ns: u64) {
         let connected = self.place.socket().and_then(|socket| match socket {
             Some(socket) if taken.contains(&socket.file) => Ok(None),
             Some(socket) => Ok(Some((OvsConnection::open(&socket.path)?, socket))),
@@ -136,6 +136,7 @@ impl Session {
         });
         match connected {
             Ok(Some((connection, socket))) => {
+                readiness.add(&connection);
                 self.here = Some(Here { connection, socket, silence: Silence::begin(now_ns), silent: false });
                 self.attend(roots, now_ns);
                 let said = self.say(&protocol::requests());
@@ -167,7 +168,6 @@ impl Session {
                 }));
             }
         }
-        self.here.is_some()
     }
 
     /// Looks after an open connection.

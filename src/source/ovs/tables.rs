@@ -48,19 +48,13 @@ pub(super) struct Interface {
     pub mtu: Option<u32>,
 }
 
-/// `Interface.statistics`: only what is there.
+/// The keys of `Interface.statistics` that matter: bytes and packets both ways, then what was dropped.
+const COUNTED: [&str; 8] =
+    ["rx_bytes", "tx_bytes", "rx_packets", "tx_packets", "rx_dropped", "tx_dropped", "rx_errors", "tx_errors"];
+
+/// `Interface.statistics` in the order of [`COUNTED`]: only what is there.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the keys of the column")]
-pub(super) struct Statistics {
-    pub rx_bytes: Option<u64>,
-    pub tx_bytes: Option<u64>,
-    pub rx_packets: Option<u64>,
-    pub tx_packets: Option<u64>,
-    pub rx_dropped: Option<u64>,
-    pub tx_dropped: Option<u64>,
-    pub rx_errors: Option<u64>,
-    pub tx_errors: Option<u64>,
-}
+pub(super) struct Statistics(pub [Option<u64>; COUNTED.len()]);
 
 /// What changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -136,12 +130,12 @@ impl Tables {
 impl Statistics {
     /// It counts bytes and packets both ways.
     pub fn is_there(&self) -> bool {
-        [self.rx_bytes, self.tx_bytes, self.rx_packets, self.tx_packets].iter().all(Option::is_some)
+        self.0[..4].iter().all(Option::is_some)
     }
 
     /// It counts what it dropped, too.
     pub fn tells_drops(&self) -> bool {
-        [self.rx_dropped, self.tx_dropped, self.rx_errors, self.tx_errors].iter().all(Option::is_some)
+        self.0[4..].iter().all(Option::is_some)
     }
 }
 
@@ -200,17 +194,7 @@ fn interface(row: &Value) -> Interface {
 }
 
 fn statistics(map: &Value) -> Statistics {
-    let of = |key| members(under(map, key)?).first()?.as_u64();
-    Statistics {
-        rx_bytes: of("rx_bytes"),
-        tx_bytes: of("tx_bytes"),
-        rx_packets: of("rx_packets"),
-        tx_packets: of("tx_packets"),
-        rx_dropped: of("rx_dropped"),
-        tx_dropped: of("tx_dropped"),
-        rx_errors: of("rx_errors"),
-        tx_errors: of("tx_errors"),
-    }
+    Statistics(COUNTED.map(|key| members(under(map, key)?).first()?.as_u64()))
 }
 
 #[cfg(test)]
@@ -252,7 +236,7 @@ mod tests {
         assert_eq!(tables.count(&counted(9)), News { facts: false, counted: true }, "a run over all ports");
         assert_eq!(tables.count(&counted(9)), News::default(), "nothing new");
         let known = tables.statistics.values().next().expect("a row");
-        assert!(!known.tells_drops() && known.rx_bytes == Some(9), "what is not counted is not 0");
+        assert!(!known.tells_drops() && known.0[0] == Some(9), "what is not counted is not 0");
         tables.count(&json!({"Interface": {ID: {"old": {}}}}));
         assert!(tables.statistics.is_empty());
     }

@@ -116,8 +116,12 @@ fn container(id: &[u8], by: &str) -> Option<Owner> {
 }
 
 fn named(kind: OwnerKind, name: &[u8], by: &str) -> Option<Owner> {
-    let name: String = clean(name).chars().take(LONGEST).collect();
-    (!name.is_empty()).then(|| Owner { kind, name, id: None, by: by.to_owned(), guess: false })
+    Some(Owner { kind, name: short(name, LONGEST)?, id: None, by: by.to_owned(), guess: false })
+}
+
+/// A name, cleaned, and no longer than so many characters; none where it is empty.
+pub(super) fn short(name: &[u8], longest: usize) -> Option<String> {
+    Some(clean(name).chars().take(longest).collect()).filter(|name: &String| !name.is_empty())
 }
 
 pub(super) fn is_id(text: &[u8]) -> bool {

@@ -2,7 +2,7 @@
 //! LXC's monitor, `systemd-nspawn`. Its command line has the name that a control group leaves out, and all there is where
 //! the container has no group of its own.
 
-use super::cgroup::{self, SHORT_ID};
+use super::cgroup::{self, SHORT_ID, short};
 use crate::sample::{Owner, OwnerKind};
 use crate::source::strangers;
 use crate::source::threads::parse_stat;
@@ -94,8 +94,7 @@ fn told(cmdline: &[u8]) -> Option<Owner> {
 /// CRI-O's names are the kubelet's, `k8s_CONTAINER_POD_NAMESPACE_UID_ATTEMPT`, of which the pod has a better one.
 fn container(id: Option<&[u8]>, name: Option<&[u8]>, by: &str) -> Option<Owner> {
     let id = id.filter(|id| cgroup::is_id(id)).map(|id| clean(&id[..SHORT_ID]));
-    let name: Option<String> = name.map(|name| clean(name).chars().take(LONGEST_NAME).collect());
-    let name = name.filter(|name| !name.is_empty()).or_else(|| id.clone())?;
+    let name = name.and_then(|name| short(name, LONGEST_NAME)).or_else(|| id.clone())?;
     Some(Owner { kind: OwnerKind::Container, name, id, by: by.to_owned(), guess: false })
 }
 

@@ -1,7 +1,7 @@
 //! What Podman and CNI call the networks whose bridges are here: a file of configuration for each, below /etc. Those of rootless
 //! containers are in somebody's home, and are not looked for.
 
-use super::cgroup::SHORT_ID;
+use super::cgroup::{SHORT_ID, short};
 use crate::sample::{Owner, OwnerKind};
 use crate::source::proc_file;
 use crate::text::clean;
@@ -62,9 +62,8 @@ fn network(text: &[u8], by: &str) -> Option<(String, Owner)> {
     let file: Value = serde_json::from_slice(text).ok()?;
     let plugins = || file["plugins"].as_array()?.iter().find_map(|plugin| plugin["bridge"].as_str());
     let bridge = file["network_interface"].as_str().or_else(|| file["bridge"].as_str()).or_else(plugins)?;
-    let short = |text: &str, most| clean(text.as_bytes()).chars().take(most).collect::<String>();
-    let name = file["name"].as_str().map(|name| short(name, LONGEST_NAME)).filter(|name| !name.is_empty())?;
-    let id = file["id"].as_str().map(|id| short(id, SHORT_ID));
+    let short = |key: &str, longest| file[key].as_str().and_then(|text| short(text.as_bytes(), longest));
+    let (name, id) = (short("name", LONGEST_NAME)?, short("id", SHORT_ID));
     let owner = Owner { kind: OwnerKind::Network, name, id, by: by.to_owned(), guess: false };
     Some((clean(bridge.as_bytes()), owner))
 }

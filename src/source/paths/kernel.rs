@@ -8,16 +8,15 @@ mod holders;
 mod link;
 mod marks;
 mod neighbour;
-mod program;
 mod redirect;
 mod route;
 mod wireguard;
 
-use super::lookups::{Bridged, Detail, DeviceProgram, Lookups, Mac, Marking, Packet, Redirect, RouteResult, Wireguard};
+use super::lookups::{Bridged, Detail, Lookups, Mac, Marking, Packet, Redirect, RouteResult, Wireguard};
 use super::map::NetworkMap;
-use crate::sample::{EndName, Holder, Ifindex, LinkKey, Proto};
+use crate::sample::{EndName, Ifindex, LinkKey, Proto};
 use crate::source::links::nsid;
-use crate::source::netlink::dialogue::{self, Dialogue};
+use crate::source::netlink::dialogue::Dialogue;
 use crate::source::netlink::generic::GenericFamily;
 use crate::source::netlink::message::{Message, Request};
 use crate::source::netlink::socket::KernelSocket;
@@ -27,8 +26,9 @@ use holders::KnownHolders;
 use neighbour::FdbEntry;
 use route::PacketOrigin;
 use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
@@ -45,7 +45,6 @@ pub(super) struct QuerySockets {
     inside: BTreeMap<u64, Result<Inside, String>>,
     round: Round,
     holders: KnownHolders,
-    buffer: Vec<u8>,
 }
 
 /// What was answered in one round: hundreds of streams share their neighbours and bridges.
@@ -122,28 +121,36 @@ impl Inside {
 }
 
 impl KernelQueries<'_> {
-    fn inside(&mut self, netns: u64) -> Result<(&mut Inside, &mut Vec<u8>), String> {
-        let QuerySockets { inside, buffer, .. } = &mut *self.sockets;
-        if buffer.is_empty() {
-            buffer.resize(dialogue::BUFFER, 0);
-        }
-        let entered = inside.entry(netns).or_insert_with(|| {
+    fn inside(&mut self, netns: u64) -> Result<&mut Inside, String> {
+        let entered = self.sockets.inside.entry(netns).or_insert_with(|| {
             let opened = self.spaces.inside(netns, Inside::open);
             opened.map_err(|error| format!("namespace {netns} cannot be entered to read its routes ({error})"))
         });
-        entered.as_mut().map(|inside| (inside, buffer)).map_err(|why| why.clone())
+        entered.as_mut().map_err(|why| why.clone())
+    }
+
+    /// The answer of this round; asked for once.
+    fn once<K: Copy + Eq + Hash, V: Clone>(
+        &mut self,
+        known: fn(&mut Round) -> &mut HashMap<K, V>,
+        key: K,
+        ask: impl FnOnce(&mut Self) -> V,
+    ) -> V {
+        if let Some(answer) = known(&mut self.sockets.round).get(&key) {
+            return answer.clone();
+        }
+        let answer = ask(self);
+        known(&mut self.sockets.round).insert(key, answer.clone());
+        answer
     }
 
     /// One answer of rtnetlink.
     fn ask<T>(&mut self, netns: u64, mut request: Request, answer: impl FnMut(&Message<'_>) -> Option<T>) -> Option<T> {
-        let (inside, buffer) = self.inside(netns).ok()?;
-        inside.route.get(&mut request, buffer, answer).ok().flatten()
+        self.inside(netns).ok()?.route.get(&mut request, answer).ok().flatten()
     }
 
     fn ask_route(&mut self, netns: u64, packet: &Packet, origin: PacketOrigin) -> Result<RouteResult, String> {
-        let (inside, buffer) = self.inside(netns)?;
-        let answered = inside.route.get(&mut route::request(packet, origin), buffer, route::route);
-        match answered {
+        match self.inside(netns)?.route.get(&mut route::request(packet, origin), route::route) {
             Ok(route) => route.unwrap_or_else(|| Err("the kernel's answer about a route is not understood".to_owned())),
             Err(error) => Err(route::refusal(packet, &error)),
         }
@@ -151,8 +158,7 @@ impl KernelQueries<'_> {
 
     /// An entry of a forwarding table as the kernel has it now.
     fn ask_entry<T>(&mut self, netns: u64, of: FdbEntry, answer: impl Fn(&Message<'_>) -> Option<T>) -> Option<T> {
-        let (inside, buffer) = self.inside(netns).ok()?;
-        of.ask(&mut inside.route, buffer, answer)
+        of.ask(&mut self.inside(netns).ok()?.route, answer)
     }
 
     /// A neighbour as the kernel has it now.
@@ -162,12 +168,11 @@ impl KernelQueries<'_> {
             return one;
         }
         // Linux before 5.0 has the list only.
-        let (inside, buffer) = self.inside(link.netns).ok()?;
         let mut found = None;
-        let mut each = |message: &Message<'_>, _: u64| {
+        let each = |message: &Message<'_>, _: u64| {
             found = found.or_else(|| neighbour::listed(message, link.ifindex, ip));
         };
-        inside.route.dump(&mut neighbour::list(ip), buffer, "list neighbours", &mut each).ok()?;
+        self.inside(link.netns).ok()?.route.dump(&mut neighbour::list(ip), "list neighbours", each).ok()?;
         found
     }
 
@@ -191,115 +196,78 @@ impl Lookups for KernelQueries<'_> {
     }
 
     fn neighbour(&mut self, link: LinkKey, ip: IpAddr) -> Option<Mac> {
-        if let Some(known) = self.sockets.round.neighbours.get(&(link, ip)) {
-            return *known;
-        }
-        let mac = self.ask_neighbour(link, ip);
-        self.sockets.round.neighbours.insert((link, ip), mac);
-        mac
+        self.once(|round| &mut round.neighbours, (link, ip), |this| this.ask_neighbour(link, ip))
     }
 
     fn detail(&mut self, link: LinkKey) -> Detail {
-        if let Some(known) = self.sockets.round.details.get(&link) {
-            return *known;
-        }
-        let told = self.ask(link.netns, link::request(link.ifindex), link::told);
-        let detail = told.map_or_else(Detail::default, |(detail, number)| {
-            let outside = number.map_or(Some(link.netns), |number| self.numbered(link.netns, number));
-            Detail { outside, ..detail }
-        });
-        self.sockets.round.details.insert(link, detail);
-        detail
+        self.once(
+            |round| &mut round.details,
+            link,
+            |this| {
+                let told = this.ask(link.netns, link::request(link.ifindex), link::told);
+                told.map_or_else(Detail::default, |(detail, number)| {
+                    let outside = number.map_or(Some(link.netns), |number| this.numbered(link.netns, number));
+                    Detail { outside, ..detail }
+                })
+            },
+        )
     }
 
     fn bridged(&mut self, bridge: LinkKey, mac: Mac) -> Option<Bridged> {
-        if let Some(known) = self.sockets.round.bridged.get(&(bridge, mac)) {
-            return *known;
-        }
-        // A bridge with vlans has learnt it under a number, 1 unless someone chose another.
-        let mut ask =
-            |vlan| self.ask_entry(bridge.netns, FdbEntry::of_bridge(bridge.ifindex, mac, vlan), neighbour::bridge_port);
-        let bridged = ask(None).or_else(|| ask(Some(1)));
-        self.sockets.round.bridged.insert((bridge, mac), bridged);
-        bridged
+        self.once(
+            |round| &mut round.bridged,
+            (bridge, mac),
+            |this| {
+                // A bridge with vlans has learnt it under a number, 1 unless someone chose another.
+                let entry = |vlan| FdbEntry::of_bridge(bridge.ifindex, mac, vlan);
+                let mut ask = |vlan| this.ask_entry(bridge.netns, entry(vlan), neighbour::bridge_port);
+                ask(None).or_else(|| ask(Some(1)))
+            },
+        )
     }
 
     fn remote(&mut self, tunnel: LinkKey, mac: Mac) -> Option<IpAddr> {
-        if let Some(known) = self.sockets.round.remotes.get(&(tunnel, mac)) {
-            return *known;
-        }
-        // What is for no learnt address goes where all zeros point.
-        let mut ask = |mac| self.ask_entry(tunnel.netns, FdbEntry::of_tunnel(tunnel.ifindex, mac), neighbour::far_end);
-        let remote = ask(mac).or_else(|| ask([0; 6]));
-        self.sockets.round.remotes.insert((tunnel, mac), remote);
-        remote
+        self.once(
+            |round| &mut round.remotes,
+            (tunnel, mac),
+            |this| {
+                // What is for no learnt address goes where all zeros point.
+                let entry = |mac| FdbEntry::of_tunnel(tunnel.ifindex, mac);
+                let mut ask = |mac| this.ask_entry(tunnel.netns, entry(mac), neighbour::far_end);
+                ask(mac).or_else(|| ask([0; 6]))
+            },
+        )
     }
 
     fn translated(&mut self, netns: u64, packet: &Packet) -> Option<Packet> {
         if packet.from.ip().is_unspecified() {
             return None;
         }
-        let (inside, buffer) = self.inside(netns).ok()?;
-        let dialogue = inside.conntrack.as_mut()?;
-        let answered = dialogue.get(&mut conntrack::request(packet), buffer, conntrack::tracked);
+        let dialogue = self.inside(netns).ok()?.conntrack.as_mut()?;
+        let answered = dialogue.get(&mut conntrack::request(packet), conntrack::tracked);
         conntrack::translated(packet, answered.ok()??)
     }
 
     fn wireguard(&mut self, link: LinkKey) -> Result<Arc<Wireguard>, String> {
-        if let Some(known) = self.sockets.round.wireguards.get(&link) {
-            return known.clone();
-        }
-        let asked = self.ask_wireguard(link);
-        self.sockets.round.wireguards.insert(link, asked.clone());
-        asked
+        self.once(|round| &mut round.wireguards, link, |this| this.ask_wireguard(link))
     }
 
     fn listens(&mut self, netns: u64, port: u16) -> Result<bool, String> {
-        if let Some(known) = self.sockets.round.listening.get(&(netns, port)) {
-            return known.clone();
-        }
-        let listens = self.ask_sockets(netns, port);
-        self.sockets.round.listening.insert((netns, port), listens.clone());
-        listens
+        self.once(|round| &mut round.listening, (netns, port), |this| this.ask_sockets(netns, port))
     }
 
     fn marking(&mut self, netns: u64, is_ipv6: bool) -> Marking {
-        if let Some(known) = self.sockets.round.markings.get(&(netns, is_ipv6)) {
-            return known.clone();
-        }
-        let marking =
-            if self.looks_at_marks(netns, is_ipv6) { self.marked_by(netns, is_ipv6) } else { Marking::Unused };
-        self.sockets.round.markings.insert((netns, is_ipv6), marking.clone());
-        marking
+        self.once(
+            |round| &mut round.markings,
+            (netns, is_ipv6),
+            |this| {
+                if this.looks_at_marks(netns, is_ipv6) { this.marked_by(netns, is_ipv6) } else { Marking::Unused }
+            },
+        )
     }
 
     fn redirected(&mut self, link: LinkKey, is_ipv6: bool) -> Option<Redirect> {
-        if let Some(known) = self.sockets.round.redirects.get(&(link, is_ipv6)) {
-            return *known;
-        }
-        let redirect = self.ask_filters(link, is_ipv6);
-        self.sockets.round.redirects.insert((link, is_ipv6), redirect);
-        redirect
-    }
-
-    fn holder(&mut self, netns: u64, packet: &Packet) -> Option<Holder> {
-        self.ask_holder(netns, packet)
-    }
-
-    fn onward(&mut self, holder: &Holder, netns: u64, packet: &Packet, held: &[(u64, SocketAddr)]) -> Option<EndName> {
-        self.ask_onward(holder, (netns, packet), held)
-    }
-
-    fn program(&mut self, link: LinkKey) -> Option<DeviceProgram> {
-        self.program_of(link)
-    }
-
-    fn calls(&mut self, link: LinkKey, program: &DeviceProgram) -> Option<EndName> {
-        self.ask_calls(link.netns, program.pid)
-    }
-
-    fn tun_behind(&mut self, netns: u64, packet: &Packet) -> Option<LinkKey> {
-        self.ask_tun_behind(netns, packet)
+        self.once(|round| &mut round.redirects, (link, is_ipv6), |this| this.ask_filters(link, is_ipv6))
     }
 }
 

@@ -146,7 +146,7 @@ pub(super) struct DeviceProgram {
 }
 
 /// What a walk asks, place by place.
-pub(super) trait Lookups {
+pub(super) trait Lookups: HolderLookups {
     /// The namespace's route for a packet: of its own, or one that came in through `from`.
     ///
     /// # Errors
@@ -181,6 +181,10 @@ pub(super) trait Lookups {
     fn marking(&mut self, netns: u64, is_ipv6: bool) -> Marking;
     /// Where filters send packets of that family that a link receives; none where they leave them alone.
     fn redirected(&mut self, link: LinkKey, is_ipv6: bool) -> Option<Redirect>;
+}
+
+/// Whoever has the sockets at the ends and the programs behind tuns, as a walk asks for them.
+pub(super) trait HolderLookups {
     /// The process that holds the socket which the packet is for.
     fn holder(&mut self, netns: u64, packet: &Packet) -> Option<Holder>;
     /// The socket on which a process that was called there calls on: rather one whose other end is `held`. None where it is

@@ -1,8 +1,12 @@
 //! Namespaces that are kept by a mount (`ip netns`, Docker, Podman, CRI-O): which, and under what name. Bytes of
 //! `mountinfo` are outside input: a line that is not as the kernel writes it is no mount.
 
+use super::Spaces;
+use crate::source::scan;
 use crate::text::clean;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::{Read, Seek};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
@@ -22,6 +26,37 @@ impl Mount {
     }
 }
 
+impl Spaces {
+    /// Follows what is mounted: names, and namespaces that nothing else keeps. Those with processes are found by [`Spaces::read`].
+    pub fn read_mounts(&mut self) {
+        let Some(mountinfo) = &mut self.mountinfo else { return };
+        let mut text = Vec::new();
+        if mountinfo.rewind().and_then(|()| mountinfo.read_to_end(&mut text)).is_err() {
+            return;
+        }
+        let mounts: BTreeMap<u64, Mount> = mounts(&text).into_iter().rev().map(|mount| (mount.netns, mount)).collect();
+        let own = self.own;
+        for (&netns, known) in &mut self.known {
+            let name = mounts.get(&netns).map(Mount::name);
+            self.changed |= known.name != name;
+            known.mounted = name.is_some() || netns == own;
+            known.name = name;
+        }
+        let known: Vec<u64> = self.known.keys().copied().collect();
+        for netns in known {
+            self.let_go(netns);
+        }
+        for (&netns, mount) in &mounts {
+            if !self.known.contains_key(&netns)
+                && self.has_room(netns, |choice| choice == mount.name())
+                && let Ok(file) = super::open(&mount.path)
+            {
+                self.hold(netns, file, Some(mount.name()));
+            }
+        }
+    }
+}
+
 /// The network namespaces among the mounts (`/proc/PID/mountinfo`): field 4 is `net:[INODE]`, field 5 the mount point.
 pub(super) fn mounts(text: &[u8]) -> Vec<Mount> {
     text.split(|&byte| byte == b'\n').filter_map(mount).collect()
@@ -29,13 +64,8 @@ pub(super) fn mounts(text: &[u8]) -> Vec<Mount> {
 
 fn mount(line: &[u8]) -> Option<Mount> {
     let mut fields = line.split(|&byte| byte == b' ').skip(3);
-    let netns = inode(fields.next()?)?;
+    let netns = scan::netns(fields.next()?)?;
     Some(Mount { netns, path: PathBuf::from(OsString::from_vec(unescaped(fields.next()?))) })
-}
-
-/// `net:[INODE]`, as a link of `/proc/PID/ns` says it too.
-pub(super) fn inode(name: &[u8]) -> Option<u64> {
-    crate::source::scan::number(name.strip_prefix(b"net:[")?.strip_suffix(b"]")?)
 }
 
 /// Blanks, line ends and backslashes are written as three octal digits.

@@ -1,7 +1,6 @@
 //! Which process lives in which network namespace: all of them at first, the new ones on the tick they appear, everybody
 //! in turns every few seconds, because a process may enter another namespace at any time.
 
-use super::mounts::inode;
 use crate::source::threads::parse_stat;
 use crate::source::{Roots, proc_file, scan};
 use rustix::fd::OwnedFd;
@@ -81,7 +80,7 @@ impl Residents {
         }
         if now_ns >= self.round_due_ns {
             self.round_due_ns = now_ns + ROUND_NS;
-            self.in_turn = self.list();
+            self.in_turn = proc_file::processes(&self.proc).into();
         }
         let share = if first { self.in_turn.len() } else { MOST_LOOKS };
         for _ in 0..share {
@@ -111,7 +110,7 @@ impl Residents {
         {
             self.denied = capabilities(None).is_ok_and(|own| !own.effective.contains(CapabilitySet::SYS_PTRACE));
         }
-        inode(read.ok()?.to_bytes())
+        scan::netns(read.ok()?.to_bytes())
     }
 
     /// When a process was started, clock ticks since boot; none when it is gone.
@@ -123,13 +122,5 @@ impl Residents {
     /// The namespace of a process, as a file.
     pub fn file_of(&self, pid: u32) -> PathBuf {
         self.proc.join(pid.to_string()).join("ns/net")
-    }
-
-    fn list(&self) -> VecDeque<u32> {
-        let entries = std::fs::read_dir(&self.proc).into_iter().flatten().flatten();
-        let mut pids: Vec<u32> =
-            entries.filter_map(|entry| scan::number32(entry.file_name().as_encoded_bytes())).collect();
-        pids.sort_unstable();
-        pids.into()
     }
 }

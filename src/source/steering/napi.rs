@@ -2,17 +2,16 @@
 //! only the kernel can say whose they are.
 
 use crate::sample::Ifindex;
-use crate::source::netlink::dialogue::{BUFFER, Dialogue};
+use crate::source::netlink::dialogue::Dialogue;
 use crate::source::netlink::generic::{self, FIXED};
-use crate::source::netlink::message::{Message, Request, attribute, u32_at};
+use crate::source::netlink::message::{DUMP, Message, Request, attribute, u32_at};
 use crate::source::netlink::socket::KernelSocket;
 use std::io;
 
-/// `NETDEV_CMD_NAPI_GET`; `NETDEV_A_NAPI_IFINDEX`, `NETDEV_A_NAPI_PID`; `NLM_F_DUMP`.
+/// `NETDEV_CMD_NAPI_GET`; `NETDEV_A_NAPI_IFINDEX`, `NETDEV_A_NAPI_PID`.
 const NAPI_GET: u8 = 11;
 const IFINDEX: u16 = 1;
 const PID: u16 = 4;
-const DUMP: u16 = 0x300;
 /// A link with more of them has their cores unknown rather than half known.
 const MOST: usize = 1024;
 
@@ -31,12 +30,11 @@ impl NetdevSocket {
     }
 
     /// Process numbers of the threads; none where NAPI runs in softirqs, or this kernel does not say.
-    pub fn threads(&mut self, ifindex: Ifindex, buffer: &mut Vec<u8>) -> Vec<u32> {
-        buffer.resize(buffer.len().max(BUFFER), 0);
+    pub fn threads(&mut self, ifindex: Ifindex) -> Vec<u32> {
         let mut request = Request::new(self.family, DUMP, &[NAPI_GET, 1, 0, 0]).with(IFINDEX, &ifindex.0.to_ne_bytes());
         let mut threads = Vec::new();
         let each = |message: &Message<'_>, _: u64| threads.extend(thread(message));
-        let heard = self.dialogue.dump(&mut request, buffer, "list NAPIs", each);
+        let heard = self.dialogue.dump(&mut request, "list NAPIs", each);
         if heard.is_ok() && threads.len() <= MOST { threads } else { Vec::new() }
     }
 }

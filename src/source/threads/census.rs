@@ -10,7 +10,7 @@ mod renames;
 use super::proc_dir::ProcDir;
 use super::visibility::Namespace;
 use super::watch::Watched;
-use crate::source::{Roots, proc_file, scan};
+use crate::source::{Roots, proc_file};
 use family::Family;
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::fs::File;
@@ -165,7 +165,7 @@ impl Census {
     /// Looks once; the changes are in the order in which they have to be followed.
     pub(super) fn look(&mut self, proc: &mut ProcDir, now_ns: u64) -> std::vec::Drain<'_, Change> {
         self.boot_ns = boot_ns();
-        let newest = self.read_newest();
+        let newest = self.loadavg.as_ref().and_then(proc_file::newest_number);
         let born = newest.zip(self.newest).and_then(|(newest, seen)| newest.checked_sub(seen));
         let born = born.filter(|&born| born <= MOST_NEW);
         let is_due = self.listed_at_ns.is_none_or(|listed| now_ns.saturating_sub(listed) >= LISTING_NS);
@@ -186,13 +186,6 @@ impl Census {
             self.ask_for_others(proc);
         }
         self.changes.drain(..)
-    }
-
-    /// Field 5 of loadavg: the number given last.
-    fn read_newest(&self) -> Option<u32> {
-        let mut buffer = [0; 128];
-        let text = proc_file::once(self.loadavg.as_ref()?, &mut buffer).ok()?;
-        scan::number32(scan::fields(text.trim_ascii_end()).nth(4)?)
     }
 
     /// Lists the processes, and the threads of those that are watched; with `everyone`, the threads of all.

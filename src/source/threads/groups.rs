@@ -71,21 +71,8 @@ fn limits(roots: &Roots, groups: &str) -> Limits {
 
 /// The first of the files that is there, from the group upwards to the mount point.
 fn effective(mount: &Path, group: &ProcessCGroup, files: &[&str]) -> Option<CoreSet> {
-    let below = group.pathname.strip_prefix('/')?;
-    // A group outside of this cgroup namespace is shown as `/../…`; it is not below the mount.
-    if below.split('/').any(|part| part == "..") {
-        return None;
-    }
-    let mut directory = PathBuf::from(below);
-    loop {
-        let found = files.iter().find_map(|file| proc_file::text(&mount.join(&directory).join(file)).ok());
-        if let Some(list) = found {
-            return list.parse().ok().filter(|cores: &CoreSet| !cores.is_empty());
-        }
-        if !directory.pop() {
-            return None;
-        }
-    }
+    let text = |directory: PathBuf| files.iter().find_map(|file| proc_file::text(&directory.join(file)).ok());
+    quota::upwards(mount, group).find_map(text)?.parse().ok().filter(|cores: &CoreSet| !cores.is_empty())
 }
 
 #[cfg(test)]

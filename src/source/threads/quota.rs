@@ -49,14 +49,17 @@ impl Group {
     }
 }
 
-/// The narrowest from the group upwards to the mount point. One outside of this cgroup namespace is shown as `/../…`, and is
-/// not below the mount.
+/// The group's directory and those above it, up to the mount point. One outside of this cgroup namespace is shown as `/../…`,
+/// and is not below the mount.
+pub(super) fn upwards(mount: &Path, group: &ProcessCGroup) -> impl Iterator<Item = PathBuf> {
+    let below = group.pathname.strip_prefix('/').map(Path::new);
+    let below = below.filter(|below| below.components().all(|part| part.as_os_str() != ".."));
+    below.into_iter().flat_map(Path::ancestors).map(|below| mount.join(below))
+}
+
+/// The narrowest from the group upwards.
 fn narrowest(mount: &Path, group: &ProcessCGroup, quota: fn(&Path) -> Option<(u64, u64)>) -> Option<Group> {
-    let below = Path::new(group.pathname.strip_prefix('/')?);
-    if below.components().any(|part| part.as_os_str() == "..") {
-        return None;
-    }
-    let all = below.ancestors().map(|below| mount.join(below)).filter_map(|directory| {
+    let all = upwards(mount, group).filter_map(|directory| {
         let (quota_us, period_us) = quota(&directory).filter(|&(quota_us, period_us)| quota_us > 0 && period_us > 0)?;
         Some(Group { directory, quota_us, period_us })
     });

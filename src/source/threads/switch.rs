@@ -52,7 +52,8 @@ impl SwitchReader {
             }
             return;
         }
-        let Some(mut reading) = self.reading.take().or_else(|| reading(&self.roots)) else { return };
+        let open = || Reading::open(&self.roots, visibility::namespace(&self.roots.proc) == Namespace::Own);
+        let Some(mut reading) = self.reading.take().or_else(|| open().ok()) else { return };
         let now_ns = now_ns();
         if now_ns.saturating_sub(self.listed_at_ns) >= LISTING_NS {
             self.listed_at_ns = now_ns;
@@ -107,13 +108,4 @@ impl SwitchReader {
 
 fn polls(proc: &mut ProcDir, pid: u32, tid: u32) -> bool {
     proc.stat(pid, tid).is_some_and(|stat| stat.comm.starts_with(POLLING))
-}
-
-fn reading(roots: &Roots) -> Option<Reading> {
-    Some(Reading {
-        proc: ProcDir::open(roots).ok()?,
-        is_own: visibility::namespace(&roots.proc) == Namespace::Own,
-        mask: Vec::new(),
-        tick_ns: 1_000_000_000 / procfs::ticks_per_second().max(1),
-    })
 }

@@ -5,7 +5,7 @@ use super::parse::{self, Sched, Schedstat};
 use super::proc_dir::ProcDir;
 use crate::sample::{Benchmark, CoreSet, Duty, Quota, ThreadId, ThreadSample};
 use crate::sched;
-use crate::source::{now_ns, proc_file};
+use crate::source::{Roots, SourceError, now_ns, proc_file};
 use crate::text;
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
@@ -45,6 +45,14 @@ pub(super) struct Reading {
     pub is_own: bool,
     pub mask: Vec<u64>,
     pub tick_ns: u64,
+}
+
+impl Reading {
+    /// `is_own`: the numbers of this /proc are those of our system calls.
+    pub(super) fn open(roots: &Roots, is_own: bool) -> Result<Self, SourceError> {
+        let tick_ns = 1_000_000_000 / procfs::ticks_per_second().max(1);
+        Ok(Self { proc: ProcDir::open(roots)?, is_own, mask: Vec::new(), tick_ns })
+    }
 }
 
 /// One watched thread.

@@ -106,6 +106,7 @@ impl FollowedOutput {
     }
 }
 
-fn tell(tail: &mut Tail, pid: u32, told: &mut Vec<super::ProcessReport>) {
+/// Tells of the tests that have ended since.
+pub(super) fn tell(tail: &mut Tail, pid: u32, told: &mut Vec<super::ProcessReport>) {
     told.extend(tail.lines.ended().into_iter().map(|(side, whole)| (pid, side, Report::Whole(whole))));
 }

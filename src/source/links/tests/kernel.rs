@@ -1,8 +1,8 @@
 //! A kernel to play with: sockets that answer what a test put down for them, and messages to put down.
 
+use super::super::LinkReader;
 use super::super::claimed_speed::Claims;
 use super::super::facts::MessageNamespace;
-use super::super::reader::Reader;
 use crate::source::netlink::dialogue::Dialogue;
 use crate::source::netlink::message::Request;
 use crate::source::netlink::socket::Wire;
@@ -112,14 +112,10 @@ impl TestKernel {
         kernel
     }
 
-    pub fn open(&self) -> Result<Reader<Line>, SourceError> {
-        self.open_with_buffer(64 * 1024)
-    }
-
-    pub fn open_with_buffer(&self, bytes: usize) -> Result<Reader<Line>, SourceError> {
+    pub fn open(&self) -> Result<LinkReader<Line>, SourceError> {
         let claims = Claims::new(Dialogue::new(self.ethtool.clone()), self.monitor.clone(), FAMILY);
         let dumps = Dialogue::new(self.dumps.clone());
-        Reader::open(dumps, self.news.clone(), Ok(claims), vec![0; bytes], MessageNamespace::default())
+        LinkReader::over(dumps, self.news.clone(), Ok(claims), MessageNamespace::default())
     }
 }
 

@@ -26,7 +26,7 @@ impl Stage {
     fn tick(&mut self) {
         self.now_ns += SECOND_NS;
         self.control.hear(&mut Vec::new(), self.now_ns);
-        self.control.ask(self.now_ns);
+        self.control.ask(&mut Readiness::default(), self.now_ns);
     }
 
     /// It is asked; the other end of the connection.
@@ -108,7 +108,7 @@ fn whatever_answers_there_is_left_alone_in_one_sentence() {
         }
         let problem = stage.problem();
         assert!(problem.contains("cannot be asked: ") && !problem.contains('\n') && problem.len() < 400, "{problem}");
-        assert!(stage.control.connection().is_none() && stage.control.told.is_none(), "it is left alone");
+        assert!(!stage.control.is_connected() && stage.control.told.is_none(), "it is left alone");
         sender.join().expect("it ends");
     }
 }
@@ -119,7 +119,7 @@ fn one_that_is_not_there_is_asked_again_less_and_less_often() {
     let mut tries = Vec::new();
     for second in 0..40 {
         control.problem = None;
-        control.ask(second * SECOND_NS);
+        control.ask(&mut Readiness::default(), second * SECOND_NS);
         tries.extend(control.problem.as_ref().map(|_| second));
     }
     assert_eq!(tries, [0, 1, 3, 7, 15, 31], "its absence is no reason to look all the time");

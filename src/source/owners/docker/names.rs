@@ -1,8 +1,7 @@
 //! What Docker answers (JSON) → the names of containers and networks. Whatever is not as Docker writes it is left out; all
 //! text is made harmless here.
 
-use super::super::cgroup::{SHORT_ID, is_id};
-use crate::text::clean;
+use super::super::cgroup::{self, SHORT_ID, is_id};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -64,8 +63,7 @@ pub(super) fn networks(body: &[u8]) -> Option<Vec<Network>> {
 }
 
 fn short(text: &str) -> Option<String> {
-    let text: String = clean(text.as_bytes()).chars().take(LONGEST).collect();
-    (!text.is_empty()).then_some(text)
+    cgroup::short(text.as_bytes(), LONGEST)
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! What is asked only where there is a wireguard or a rule about marks, through sockets that are opened for it.
 
-use super::{KernelQueries, NETFILTER, SOCK_DIAG, marks, redirect, wireguard};
+use super::holder::unfound;
+use super::{KernelQueries, NETFILTER, marks, redirect, wireguard};
 use crate::sample::LinkKey;
 use crate::source::SourceError;
-use crate::source::netlink::dialogue::Dialogue;
+use crate::source::netlink::dialogue::{Dialogue, with_buffer};
 use crate::source::netlink::generic;
 use crate::source::netlink::message::Message;
 use crate::source::netlink::socket::KernelSocket;
@@ -20,19 +21,16 @@ impl KernelQueries<'_> {
             _ => format!("the peers of {name} cannot be read ({error})"),
         };
         let spaces = self.spaces;
-        let (inside, buffer) = self.inside(link.netns)?;
-        let (mut dialogue, family) = match inside.wireguard.take() {
-            Some(open) => open,
-            None => spaces
-                .inside(link.netns, || generic::open(wireguard::FAMILY, wireguard::GET_DEVICE))
-                .map_err(|error| unasked(&error))?,
+        let open = || generic::open(wireguard::FAMILY, wireguard::GET_DEVICE);
+        let (dialogue, family) = match &mut self.inside(link.netns)?.wireguard {
+            Some(opened) => opened,
+            none => none.insert(spaces.inside(link.netns, open).map_err(|error| unasked(&error))?),
         };
         let mut device = Wireguard::default();
         let each = |message: &Message<'_>, _: u64| wireguard::told(message, &mut device);
-        let heard = dialogue.dump(&mut wireguard::request(family.id, link.ifindex), buffer, "list peers", each);
-        inside.wireguard = Some((dialogue, family));
+        let heard = dialogue.dump(&mut wireguard::request(family.id, link.ifindex), "list peers", each);
         // Its private key and those that it shares were among the answer.
-        buffer.fill(0);
+        with_buffer(|buffer| buffer.fill(0));
         match heard {
             Ok(_) => Ok(Arc::new(device)),
             Err(SourceError::Netlink { error, .. }) => Err(unasked(&error)),
@@ -42,37 +40,27 @@ impl KernelQueries<'_> {
 
     /// Whether a wireguard has a socket on that port.
     pub(super) fn ask_sockets(&mut self, netns: u64, port: u16) -> Result<bool, String> {
-        let unasked = |why: String| format!("its socket cannot be found ({why}; it needs CONFIG_INET_UDP_DIAG)");
-        let spaces = self.spaces;
-        let (inside, buffer) = self.inside(netns)?;
-        let mut dialogue = match inside.sockets.take() {
-            Some(open) => open,
-            None => spaces
-                .inside(netns, || KernelSocket::open(SOCK_DIAG).map(Dialogue::new))
-                .map_err(|error| unasked(error.to_string()))?,
-        };
         let mut listens = false;
         let each = |message: &Message<'_>, _: u64| listens |= wireguard::is_its_socket(message, port);
-        let heard = dialogue.dump(&mut wireguard::sockets(port), buffer, "list UDP sockets", each);
-        inside.sockets = Some(dialogue);
-        heard.map(|_| listens).map_err(|error| unasked(error.to_string()))
+        let heard =
+            self.diag(netns, |dialogue| dialogue.dump(&mut wireguard::sockets(port), "list UDP sockets", each))?;
+        heard.map(|_| listens).map_err(|error| unfound(&error.to_string()))
     }
 
     /// The first filter of what a link receives that takes packets elsewhere.
     pub(super) fn ask_filters(&mut self, link: LinkKey, is_ipv6: bool) -> Option<Redirect> {
-        let (inside, buffer) = self.inside(link.netns).ok()?;
         let mut first = None;
         let each = |message: &Message<'_>, _: u64| first = first.or_else(|| redirect::told(message, is_ipv6));
-        inside.route.dump(&mut redirect::request(link.ifindex), buffer, "list filters", each).ok()?;
+        self.inside(link.netns).ok()?.route.dump(&mut redirect::request(link.ifindex), "list filters", each).ok()?;
         first
     }
 
     /// The namespace has rules that look at marks. A kernel without rules has none.
     pub(super) fn looks_at_marks(&mut self, netns: u64, is_ipv6: bool) -> bool {
-        let Ok((inside, buffer)) = self.inside(netns) else { return false };
+        let Ok(inside) = self.inside(netns) else { return false };
         let mut looks = false;
         let each = |message: &Message<'_>, _: u64| looks |= marks::looks_at_marks(message);
-        inside.route.dump(&mut marks::rules(is_ipv6), buffer, "list rules", each).is_ok() && looks
+        inside.route.dump(&mut marks::rules(is_ipv6), "list rules", each).is_ok() && looks
     }
 
     /// Who may set marks there.
@@ -86,9 +74,8 @@ impl KernelQueries<'_> {
             }
             let mut sets = false;
             let mut dialogue = Dialogue::new(KernelSocket::open(NETFILTER)?);
-            let mut buffer = vec![0; crate::source::netlink::dialogue::BUFFER];
             let each = |message: &Message<'_>, _: u64| sets |= marks::sets_marks(message);
-            match dialogue.dump(&mut marks::filters(), &mut buffer, "list rules of nftables", each) {
+            match dialogue.dump(&mut marks::filters(), "list rules of nftables", each) {
                 Ok(_) => Ok(sets.then_some("nftables sets other marks there")),
                 Err(SourceError::Netlink { error, .. }) => Err(error),
                 Err(error) => Err(io::Error::other(error)),

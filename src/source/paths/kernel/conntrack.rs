@@ -2,8 +2,7 @@
 //! ports; either direction of a connection finds it.
 
 use super::route::{address, family, octets};
-use crate::sample::Proto;
-use crate::source::netlink::message::{Message, Request, attribute};
+use crate::source::netlink::message::{Message, NLA_F_NESTED, Request, attribute, nested};
 use crate::source::paths::lookups::Packet;
 use std::net::{IpAddr, SocketAddr};
 
@@ -12,7 +11,6 @@ const GET: u16 = 0x0101;
 const NEW: u16 = 0x0100;
 /// `struct nfgenmsg`, bytes: family, version, resource.
 const FIXED: usize = 4;
-const NESTED: u16 = 1 << 15;
 /// `CTA_TUPLE_ORIG` and `CTA_TUPLE_REPLY`.
 const ORIGINAL: u16 = 1;
 const REPLY: u16 = 2;
@@ -34,27 +32,11 @@ type AddressPair = (SocketAddr, SocketAddr);
 pub(super) fn request(packet: &Packet) -> Request {
     let (from, to) = (packet.from, packet.to);
     let (source, destination) = if from.is_ipv4() { V4 } else { V6 };
-    let number = match packet.proto {
-        Proto::Tcp => 6,
-        Proto::Udp => 17,
-    };
-    let mut addresses = nested(source, &octets(from.ip()));
-    addresses.extend(nested(destination, &octets(to.ip())));
-    let mut protocol = nested(NUMBER, &[number]);
-    protocol.extend(nested(SOURCE_PORT, &from.port().to_be_bytes()));
-    protocol.extend(nested(DESTINATION_PORT, &to.port().to_be_bytes()));
-    let mut tuple = nested(IP | NESTED, &addresses);
-    tuple.extend(nested(PROTO | NESTED, &protocol));
-    Request::new(GET, 0, &[family(from.ip()), 0, 0, 0]).with(ORIGINAL | NESTED, &tuple)
-}
-
-/// One attribute, padded.
-fn nested(kind: u16, value: &[u8]) -> Vec<u8> {
-    let length = u16::try_from(value.len() + 4).unwrap_or(u16::MAX);
-    let mut bytes = [length.to_ne_bytes(), kind.to_ne_bytes()].concat();
-    bytes.extend_from_slice(value);
-    bytes.resize(bytes.len().next_multiple_of(4), 0);
-    bytes
+    let addresses = nested(&[(source, &octets(from.ip())), (destination, &octets(to.ip()))]);
+    let ports = (from.port().to_be_bytes(), to.port().to_be_bytes());
+    let protocol = nested(&[(NUMBER, &[packet.proto.number()]), (SOURCE_PORT, &ports.0), (DESTINATION_PORT, &ports.1)]);
+    let tuple: [(u16, &[u8]); 2] = [(IP | NLA_F_NESTED, &addresses), (PROTO | NLA_F_NESTED, &protocol)];
+    Request::new(GET, 0, &[family(from.ip()), 0, 0, 0]).with_nested(ORIGINAL, &tuple)
 }
 
 /// The connection as it began, and as its answers look.

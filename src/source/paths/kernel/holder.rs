@@ -1,21 +1,21 @@
-//! Who holds the other end of a connection, and where a program that copies calls on: a socket is asked for by its addresses,
+//! Who holds the other end of a connection, where a program that copies calls on, and the programs behind tuns and taps, which
+//! the owners of links know (`sock_diag`, `/proc/PID/fd`): a socket is asked for by its addresses,
 //! its holder found by its inode. Asked only where a way ends at a socket that no watched process holds.
 
 use super::{KernelQueries, SOCK_DIAG};
-use crate::sample::{EndName, Holder, Proto};
+use crate::sample::{EndName, Holder, LinkKey, OwnerKind, Proto};
 use crate::source::flows::diag::{self, SocketId, SocketInfo};
 use crate::source::netlink::dialogue::Dialogue;
-use crate::source::netlink::message::Message;
 use crate::source::netlink::socket::KernelSocket;
-use crate::source::paths::lookups::{Packet, any_port, unspecified};
+use crate::source::netns_of;
+use crate::source::paths::lookups::{DeviceProgram, HolderLookups, Packet, any_port, unspecified};
 use crate::text;
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
-use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
-impl KernelQueries<'_> {
-    /// The process that has the socket which the packet is for.
-    pub(super) fn ask_holder(&mut self, netns: u64, packet: &Packet) -> Option<Holder> {
+impl HolderLookups for KernelQueries<'_> {
+    fn holder(&mut self, netns: u64, packet: &Packet) -> Option<Holder> {
         let &Packet { proto, from, to, .. } = packet;
         let told = self.ask_socket(netns, proto, to, from)?;
         let is_it = told.is_established() && told.id.remote() == from;
@@ -31,19 +31,13 @@ impl KernelQueries<'_> {
         Some(Holder { pid, name, accepts })
     }
 
-    /// The socket on which that process calls on.
-    pub(super) fn ask_onward(
-        &mut self,
-        holder: &Holder,
-        (netns, packet): (u64, &Packet),
-        held: &[(u64, SocketAddr)],
-    ) -> Option<EndName> {
+    fn onward(&mut self, holder: &Holder, netns: u64, packet: &Packet, held: &[(u64, SocketAddr)]) -> Option<EndName> {
         if !holder.accepts {
             return None;
         }
         // A socket may be of another namespace than its holder, as rootless containers' port drivers have them.
         let spaces: BTreeSet<u64> =
-            held.iter().map(|&(netns, _)| netns).chain([netns]).chain(Self::home(holder.pid)).collect();
+            held.iter().map(|&(netns, _)| netns).chain([netns]).chain(home(holder.pid)).collect();
         let sockets = self.held_by(holder.pid);
         let calls = |end: &EndName| (end.netns, end.local.port()) != (netns, packet.to.port());
         let mut called: Vec<EndName> = Vec::new();
@@ -60,11 +54,35 @@ impl KernelQueries<'_> {
         called.iter().all(|end| end.remote == first.remote).then_some(first)
     }
 
-    /// Inode of the network namespace that a process lives in.
-    pub(super) fn home(pid: u32) -> Option<u64> {
-        std::fs::metadata(format!("/proc/{pid}/ns/net")).ok().map(|file| file.ino())
+    fn program(&mut self, link: LinkKey) -> Option<DeviceProgram> {
+        let (pid, owner) = self.owners.holder(link)?;
+        let guest = if owner.kind == OwnerKind::Vm { "the guest " } else { "" };
+        Some(DeviceProgram { pid, name: format!("{guest}{}", owner.name) })
     }
 
+    fn calls(&mut self, link: LinkKey, program: &DeviceProgram) -> Option<EndName> {
+        let sockets = self.held_by(program.pid);
+        let mut called = Vec::new();
+        // They may be of its own namespace or of the link's.
+        for netns in home(program.pid).into_iter().chain([link.netns]).collect::<BTreeSet<u64>>() {
+            let connected = self.connected(netns, Proto::Udp);
+            called.extend(sockets.iter().filter_map(|inode| connected.get(inode)));
+        }
+        let first: EndName = *called.first()?;
+        called.iter().all(|end| (end.netns, end.remote) == (first.netns, first.remote)).then_some(first)
+    }
+
+    fn tun_behind(&mut self, netns: u64, packet: &Packet) -> Option<LinkKey> {
+        let inode = self.ask_socket(netns, packet.proto, packet.to, packet.from)?.inode;
+        let mut programs: Vec<(LinkKey, u32)> = self.owners.holders().collect();
+        programs.retain(|&(_, pid)| self.held_by(pid).contains(&inode));
+        // Of a program with several nobody knows which one.
+        let [(link, _)] = programs[..] else { return None };
+        Some(link)
+    }
+}
+
+impl KernelQueries<'_> {
     fn listens_at(&mut self, netns: u64, proto: Proto, local: SocketAddr) -> bool {
         let nobody = any_port(unspecified(local.ip()));
         self.ask_socket(netns, proto, local, nobody).is_some_and(|told| !told.is_established())
@@ -79,25 +97,19 @@ impl KernelQueries<'_> {
         remote: SocketAddr,
     ) -> Option<SocketInfo> {
         let mut request = diag::one(proto, &SocketId::between(local, remote));
-        self.diag(netns, |dialogue, buffer| dialogue.get(&mut request, buffer, diag::told).ok().flatten())
+        self.diag(netns, |dialogue| dialogue.get(&mut request, diag::told)).ok()?.ok()?
     }
 
     /// The connected sockets of a namespace, by inode.
     pub(super) fn connected(&mut self, netns: u64, proto: Proto) -> &HashMap<u32, EndName> {
         if !self.sockets.round.connected.contains_key(&(netns, proto)) {
             let mut all = HashMap::new();
-            let mut each = |message: &Message<'_>, _: u64| {
-                let connected =
-                    diag::told(message).filter(|told| told.is_established() && told.id.remote().port() != 0);
-                let name = |told: &SocketInfo| EndName { netns, local: told.id.local(), remote: told.id.remote() };
-                all.extend(connected.map(|told| (told.inode, name(&told))));
-            };
-            self.diag(netns, |dialogue, buffer| {
-                for family in [diag::IPV4, diag::IPV6] {
-                    dialogue.dump(&mut diag::dump(proto, family), buffer, "list sockets", &mut each).ok()?;
+            let each = |told: &SocketInfo| {
+                if told.is_established() && told.id.remote().port() != 0 {
+                    all.insert(told.inode, EndName { netns, local: told.id.local(), remote: told.id.remote() });
                 }
-                Some(())
-            });
+            };
+            let _partly = self.diag(netns, |dialogue| diag::list(dialogue, proto, each));
             self.sockets.round.connected.insert((netns, proto), all);
         }
         &self.sockets.round.connected[&(netns, proto)]
@@ -108,20 +120,27 @@ impl KernelQueries<'_> {
         self.sockets.round.held_by.entry(pid).or_insert_with(|| holders.sockets(pid)).clone()
     }
 
-    /// Asks `sock_diag` of a namespace.
-    fn diag<T>(
+    /// Asks `sock_diag` of a namespace; an error is one clause.
+    pub(super) fn diag<T>(
         &mut self,
         netns: u64,
-        ask: impl FnOnce(&mut Dialogue<KernelSocket>, &mut Vec<u8>) -> Option<T>,
-    ) -> Option<T> {
+        ask: impl FnOnce(&mut Dialogue<KernelSocket>) -> T,
+    ) -> Result<T, String> {
         let spaces = self.spaces;
-        let (inside, buffer) = self.inside(netns).ok()?;
-        let mut dialogue = match inside.sockets.take() {
-            Some(open) => open,
-            None => spaces.inside(netns, || KernelSocket::open(SOCK_DIAG).map(Dialogue::new)).ok()?,
-        };
-        let answer = ask(&mut dialogue, buffer);
-        inside.sockets = Some(dialogue);
-        answer
+        let open = || KernelSocket::open(SOCK_DIAG).map(Dialogue::new);
+        Ok(ask(match &mut self.inside(netns)?.sockets {
+            Some(opened) => opened,
+            none => none.insert(spaces.inside(netns, open).map_err(|error| unfound(&error.to_string()))?),
+        }))
     }
+}
+
+/// Inode of the network namespace that a process lives in.
+fn home(pid: u32) -> Option<u64> {
+    netns_of(&Path::new("/proc").join(pid.to_string()))
+}
+
+/// Why a wireguard's socket is not found.
+pub(super) fn unfound(why: &str) -> String {
+    format!("its socket cannot be found ({why}; it needs CONFIG_INET_UDP_DIAG)")
 }

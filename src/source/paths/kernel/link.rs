@@ -1,25 +1,18 @@
 //! `RTM_GETLINK` of one link: its MAC address and the configuration of what it is, which the facts leave out.
 
 use crate::sample::Ifindex;
-use crate::source::netlink::message::{Message, Request, attribute, i32_at, text, u16_at, u32_at};
+use crate::source::netlink::message::{Message, attribute, i32_at, text, u16_at, u32_at};
 use crate::source::paths::kernel::route::address;
 use crate::source::paths::lookups::{Detail, Tunnel};
 use std::net::IpAddr;
 
 /// `struct ifinfomsg`, bytes.
 const FIXED: usize = 16;
-/// `RTEXT_FILTER_SKIP_STATS`.
-const SKIP_STATS: u32 = 1 << 3;
 /// Well-known ports, where the link says none.
 const VXLAN: u16 = 8472;
 const GENEVE: u16 = 6081;
 
-/// Asks for one link.
-pub(super) fn request(link: Ifindex) -> Request {
-    let mut fixed = [0; FIXED];
-    fixed[4..8].copy_from_slice(&link.0.to_ne_bytes());
-    Request::new(libc::RTM_GETLINK, 0, &fixed).with(libc::IFLA_EXT_MASK, &SKIP_STATS.to_ne_bytes())
-}
+pub(super) use crate::source::links::facts::request_one as request;
 
 /// What the answer says, and the number of the namespace that its lower side is in; none where that is its own.
 pub(super) fn told(message: &Message<'_>) -> Option<(Detail, Option<i32>)> {

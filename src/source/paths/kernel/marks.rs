@@ -2,7 +2,7 @@
 //! marks, which no lookup of ours can know. Marks set by `tc` or by BPF programs are not looked for.
 
 use super::route;
-use crate::source::netlink::message::{Message, Request, attribute, attributes, text, u32_at};
+use crate::source::netlink::message::{DUMP, Message, Request, attribute, attributes, text, u32_at};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
@@ -12,8 +12,6 @@ const GETRULE: u16 = 34;
 const FIXED: usize = 12;
 const FWMARK: u16 = 10;
 const FWMASK: u16 = 16;
-/// `NLM_F_ROOT | NLM_F_MATCH`.
-const DUMP: u16 = 0x300;
 
 /// Asks for the rules of a family.
 pub(super) fn rules(is_ipv6: bool) -> Request {

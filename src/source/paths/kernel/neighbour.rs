@@ -4,7 +4,7 @@
 use super::route::{address, family, octets};
 use crate::sample::Ifindex;
 use crate::source::netlink::dialogue::Dialogue;
-use crate::source::netlink::message::{Message, Request, attribute, u16_at, u32_at};
+use crate::source::netlink::message::{DUMP, Message, Request, attribute, u16_at, u32_at};
 use crate::source::netlink::socket::Wire;
 use crate::source::paths::lookups::{Bridged, Mac};
 use std::net::IpAddr;
@@ -22,8 +22,6 @@ const PERMANENT: u8 = 0x80;
 /// `NTF_SELF`: the device's own table.
 const SELF: u8 = 0x02;
 const AF_BRIDGE: u8 = 7;
-/// `NLM_F_ROOT | NLM_F_MATCH`.
-const DUMP: u16 = 0x300;
 
 /// Asks for one neighbour.
 pub(super) fn request(link: Ifindex, ip: IpAddr) -> Request {
@@ -71,11 +69,10 @@ impl FdbEntry {
     pub fn ask<W: Wire, T>(
         mut self,
         dialogue: &mut Dialogue<W>,
-        buffer: &mut Vec<u8>,
         answer: impl Fn(&Message<'_>) -> Option<T>,
     ) -> Option<T> {
-        match dialogue.get(&mut self.one, buffer, &answer) {
-            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => self.find(dialogue, buffer, answer),
+        match dialogue.get(&mut self.one, &answer) {
+            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => self.find(dialogue, answer),
             told => told.ok().flatten(),
         }
     }
@@ -84,7 +81,6 @@ impl FdbEntry {
     pub(super) fn find<W: Wire, T>(
         &self,
         dialogue: &mut Dialogue<W>,
-        buffer: &mut Vec<u8>,
         answer: impl Fn(&Message<'_>) -> Option<T>,
     ) -> Option<T> {
         let mut found = None;
@@ -93,7 +89,7 @@ impl FdbEntry {
                 found = answer(message);
             }
         };
-        dialogue.dump(&mut self.list.clone(), buffer, "list forwarding entries", each).ok()?;
+        dialogue.dump(&mut self.list.clone(), "list forwarding entries", each).ok()?;
         found
     }
 

@@ -2,13 +2,11 @@
 //! pass an ifb first. Every byte is treated as hostile: what does not fit is no filter.
 
 use crate::sample::Ifindex;
-use crate::source::netlink::message::{Message, Request, attribute, attributes, text, u32_at};
+use crate::source::netlink::message::{DUMP, Message, Request, attribute, attributes, text, u32_at};
 use crate::source::paths::lookups::Redirect;
 
 /// `struct tcmsg`, bytes: the index at 4, the parent at 12, at 16 the priority and, in network order, the protocol.
 const FIXED: usize = 20;
-/// `NLM_F_DUMP`.
-const DUMP: u16 = 0x300;
 /// `TC_H_CLSACT | TC_H_MIN_INGRESS`, which the qdisc `ingress` has too.
 const INGRESS: u32 = 0xffff_fff2;
 const ETH_P_ALL: u16 = 0x0003;

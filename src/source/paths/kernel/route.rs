@@ -1,7 +1,7 @@
 //! `RTM_GETROUTE`: which way one packet goes, with the namespace's rules, tables and multipath hashing applied by the
 //! kernel. Marks that netfilter puts on packets are not known here: see [`super::marks`].
 
-use crate::sample::{Ifindex, Proto};
+use crate::sample::Ifindex;
 use crate::source::netlink::message::{Message, Request, attribute, u32_at};
 use crate::source::paths::lookups::{Packet, RouteResult};
 use std::io;
@@ -60,11 +60,7 @@ pub(super) fn request(packet: &Packet, origin: PacketOrigin) -> Request {
     if let Some(mark) = packet.mark.filter(|&mark| mark != 0) {
         request = request.with(MARK, &mark.to_ne_bytes());
     }
-    let protocol = match packet.proto {
-        Proto::Tcp => libc::IPPROTO_TCP,
-        Proto::Udp => libc::IPPROTO_UDP,
-    };
-    request = request.with(IP_PROTO, &[u8::try_from(protocol).unwrap_or_default()]);
+    request = request.with(IP_PROTO, &[packet.proto.number()]);
     for (kind, port) in [(SOURCE_PORT, packet.from.port()), (DESTINATION_PORT, packet.to.port())] {
         if port != 0 {
             request = request.with(kind, &port.to_be_bytes());

@@ -4,7 +4,7 @@ use super::neighbour::FdbEntry;
 use super::{conntrack, link, marks, neighbour, redirect, route, wireguard};
 use crate::sample::{Ifindex, Proto};
 use crate::source::links::nsid;
-use crate::source::netlink::dialogue::{BUFFER, Dialogue};
+use crate::source::netlink::dialogue::Dialogue;
 use crate::source::netlink::message::{Request, messages};
 use crate::source::netlink::socket::KernelSocket;
 use crate::source::paths::lookups::{Bridged, Packet, RouteResult, Tunnel, Wireguard, WireguardPeer, any_port};
@@ -94,7 +94,6 @@ fn an_entry_found_in_the_whole_table_is_the_one_that_is_asked_for() {
         };
         let (br0, veth0, vx0) = (index("br0"), index("veth0"), index("vx0"));
         let mut route = Dialogue::new(KernelSocket::open(super::ROUTE).expect("a socket"));
-        let mut buffer = vec![0; BUFFER];
         let mac = |last| [2, 0, 0, 0, 0, last];
         for (last, vlan, wanted) in [
             (1, None, Some(Bridged::Port(veth0))),
@@ -104,14 +103,14 @@ fn an_entry_found_in_the_whole_table_is_the_one_that_is_asked_for() {
             (4, None, None),
         ] {
             let entry = FdbEntry::of_bridge(br0, mac(last), vlan);
-            assert_eq!(entry.find(&mut route, &mut buffer, neighbour::bridge_port), wanted, "{last}, vlan {vlan:?}");
-            assert_eq!(entry.ask(&mut route, &mut buffer, neighbour::bridge_port), wanted, "{last}, vlan {vlan:?}");
+            assert_eq!(entry.find(&mut route, neighbour::bridge_port), wanted, "{last}, vlan {vlan:?}");
+            assert_eq!(entry.ask(&mut route, neighbour::bridge_port), wanted, "{last}, vlan {vlan:?}");
         }
         let far = |ip: [u8; 4]| Some(IpAddr::from(ip));
         for (mac, wanted) in [(mac(3), far([198, 18, 0, 3])), ([0; 6], far([198, 18, 0, 9])), (mac(1), None)] {
             let entry = FdbEntry::of_tunnel(vx0, mac);
-            assert_eq!(entry.find(&mut route, &mut buffer, neighbour::far_end), wanted, "{mac:?}");
-            assert_eq!(entry.ask(&mut route, &mut buffer, neighbour::far_end), wanted, "{mac:?}");
+            assert_eq!(entry.find(&mut route, neighbour::far_end), wanted, "{mac:?}");
+            assert_eq!(entry.ask(&mut route, neighbour::far_end), wanted, "{mac:?}");
         }
     });
 }

@@ -4,7 +4,7 @@
 use super::route::address;
 use crate::sample::Ifindex;
 use crate::source::netlink::generic::FIXED as GENERIC;
-use crate::source::netlink::message::{Message, Request, attribute, attributes, u16_at, u32_at};
+use crate::source::netlink::message::{DUMP, Message, Request, attribute, attributes, u16_at, u32_at};
 use crate::source::paths::lookups::{PublicKey, Wireguard, WireguardPeer};
 use std::net::{IpAddr, SocketAddr};
 
@@ -13,8 +13,6 @@ pub(super) const FAMILY: &str = "wireguard";
 /// `WG_CMD_GET_DEVICE` and `WG_GENL_VERSION`.
 pub(super) const GET_DEVICE: u8 = 0;
 const VERSION: u8 = 1;
-/// `NLM_F_ROOT | NLM_F_MATCH`.
-const DUMP: u16 = 0x300;
 /// `WGDEVICE_A_*`.
 const IFINDEX: u16 = 1;
 const OWN_KEY: u16 = 4;

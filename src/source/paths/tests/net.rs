@@ -6,7 +6,7 @@ use crate::sample::{
 };
 use crate::source::paths::ends::WantedPath;
 use crate::source::paths::lookups::{
-    Bridged, Detail, DeviceProgram, Lookups, Mac, Marking, Packet, Redirect, RouteResult, Wireguard,
+    Bridged, Detail, DeviceProgram, HolderLookups, Lookups, Mac, Marking, Packet, Redirect, RouteResult, Wireguard,
 };
 use crate::source::paths::map::NetworkMap;
 use crate::source::paths::walk::{Way, walk};
@@ -280,7 +280,9 @@ impl Lookups for Net {
     fn redirected(&mut self, link: LinkKey, _: bool) -> Option<Redirect> {
         self.redirects.get(&link).copied()
     }
+}
 
+impl HolderLookups for Net {
     fn holder(&mut self, netns: u64, packet: &Packet) -> Option<Holder> {
         let mut holders = self.holders.iter();
         holders.find(|known| (known.0, known.1) == (netns, packet.to)).map(|known| known.2.clone())

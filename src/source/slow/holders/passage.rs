@@ -1,7 +1,7 @@
 //! One passage through the descriptors of all processes (`/proc/PID/fd`): which of them are a tun, tap or macvtap, and which
 //! link each is. It knows no link and no owner.
 
-use crate::source::scan;
+use crate::source::{proc_file, scan};
 use rustix::fs::{Mode, OFlags, RawDir, readlinkat_raw};
 use rustix::io::Errno;
 use std::ffi::CStr;
@@ -40,9 +40,7 @@ impl SeenPassage {
 /// be seen.
 pub(super) fn through(proc: &Path, is_looked_at: impl Fn(u32) -> bool, mut each: impl FnMut(SeenPassage)) -> usize {
     let mut entries = vec![MaybeUninit::uninit(); ENTRIES];
-    let listing = std::fs::read_dir(proc).into_iter().flatten().flatten();
-    let pids = listing.filter_map(|entry| scan::number32(entry.file_name().as_encoded_bytes()));
-    let looked_at = pids.filter(|&pid| is_looked_at(pid));
+    let looked_at = proc_file::processes(proc).into_iter().filter(|&pid| is_looked_at(pid));
     let refused = looked_at.filter(|&pid| {
         let looked = descriptors(&proc.join(pid.to_string()), pid, &mut entries, &mut each);
         // Any other is gone.
