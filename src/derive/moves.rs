@@ -1,6 +1,7 @@
 //! What a move crosses, and what our knowledge of it rests on.
 
 use crate::sample::{CoreId, Sample, ThreadId, ThreadSample, Topology};
+use serde::Serialize;
 
 /// The circle a move crossed, told by the smallest circle that still holds both cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -127,7 +128,7 @@ impl Evidence {
 }
 
 /// Moves seen from sample to sample, by class: their from and to are known, so they are never more than the count.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "the words of MoveClass")]
 pub struct MovesByClass {
     pub smt: u64,
