@@ -16,7 +16,7 @@ mod trim;
 use crate::action::{Action, Key};
 use crate::config::{self, Preferences, SaveSource};
 use crate::derive::Metrics;
-use crate::effect::{Effect, Outcome, OutcomeLine, PinController};
+use crate::effect::{Effect, Outcome, PinController};
 use crate::record::RecordError;
 use crate::report::Format;
 use crate::report::card::card;
@@ -100,16 +100,7 @@ pub struct App {
     feed: Feed,
     /// The recording that is replayed, where it can be read again.
     player: Option<Player>,
-    /// The data are a recording: nothing of this machine may be changed for them.
-    replay: bool,
-    restore_on_exit: bool,
-    /// Where the files that a key writes are kept.
-    kept_in: Option<PathBuf>,
-    /// Where settings are saved.
-    saved: Option<SaveSource>,
-    /// The theme at the start, as it was asked for.
-    theme: String,
-    left: Option<u64>,
+    options: AppOptions,
     ended: bool,
     /// The key that stops programs was pressed.
     stops: bool,
@@ -123,30 +114,13 @@ impl App {
     /// Puts the world together. `count` limits the intervals shown.
     #[must_use]
     pub fn new(state: State, stream: Stream, controller: PinController, feed: Feed, options: AppOptions) -> Self {
-        let AppOptions { replay, restore_on_exit, kept_in, count: left, saved, theme } = options;
         let asked = state.settings().on_request;
-        Self {
-            state,
-            stream,
-            controller,
-            feed,
-            player: None,
-            replay,
-            restore_on_exit,
-            kept_in,
-            saved,
-            theme,
-            left,
-            ended: false,
-            stops: false,
-            asked,
-            broken: None,
-        }
+        Self { state, stream, controller, feed, player: None, options, ended: false, stops: false, asked, broken: None }
     }
 
     /// Nothing more is taken from the feed: it ended, or it is a replay that stands still.
     fn holds(&self) -> bool {
-        self.ended || self.replay && self.state.frozen()
+        self.ended || self.options.replay && self.state.frozen()
     }
 
     /// Takes what waits in the feed; false when it is so much that keys would wait for it.
@@ -204,13 +178,13 @@ impl App {
 
     fn count_down(&mut self, metrics: &Metrics) {
         if metrics.elapsed_s.is_some() {
-            self.left = self.left.map(|left| left.saturating_sub(1));
+            self.options.count = self.options.count.map(|left| left.saturating_sub(1));
         }
     }
 
     /// The count is reached.
     fn counted_out(&self) -> bool {
-        self.left == Some(0)
+        self.options.count == Some(0)
     }
 
     /// Presses one key and does what follows from it.
@@ -239,24 +213,25 @@ impl App {
     /// The only place where a wish becomes a deed.
     fn perform(&mut self, effect: Effect) -> Result<(), AppError> {
         let outcome = match effect {
-            Effect::Pin(_) | Effect::Restore if self.replay => sentence("pinning is not possible in a replay"),
+            Effect::Pin(_) | Effect::Restore if self.options.replay => {
+                Ok("pinning is not possible in a replay".to_owned()).into()
+            }
             Effect::Pin(requests) => self.controller.pin(&requests),
             Effect::Restore => self.controller.restore(),
             Effect::SetInterval(interval) => {
                 self.feed.command(Command::Interval(interval));
                 return Ok(());
             }
-            Effect::ToggleRecording => self.toggle_recording(),
-            Effect::WriteReport => self.write_report(),
-            Effect::WriteCard => self.write_card(),
-            Effect::SaveSettings => self.save_settings(),
+            Effect::ToggleRecording => self.toggle_recording().into(),
+            Effect::WriteReport => self.write_report().into(),
+            Effect::WriteCard => self.write_card().into(),
+            Effect::SaveSettings => self.save_settings().into(),
             Effect::Mark if !self.stream.is_recorded() => {
-                sentence("no marker added, because nothing is being recorded: R starts a recording")
+                Ok("no marker added, because nothing is being recorded: R starts a recording".to_owned()).into()
             }
             Effect::Mark => Outcome {
-                lines: vec![line("marker added to the recording")],
                 events: vec![Event::Mark { at_ns: crate::source::now_ns() }],
-                ..Outcome::default()
+                ..Ok("marker added to the recording".to_owned()).into()
             },
             Effect::Step => return self.step(),
             Effect::Seek(to_ns) => return self.seek(to_ns),
@@ -283,92 +258,70 @@ impl App {
         self.state.outcome(outcome);
     }
 
-    fn toggle_recording(&mut self) -> Outcome {
-        let path = match keep::place(self.kept_in.as_deref(), &format!("vnettop-{}.jsonl.zst", self.stamp())) {
-            Ok(path) => path,
-            Err(sentence) if !self.stream.is_recorded() => return warning(&sentence),
+    fn toggle_recording(&mut self) -> Result<String, String> {
+        let path = match self.place("vnettop", "jsonl.zst") {
             // One that runs is closed wherever it is.
-            Err(_) => PathBuf::new(),
+            Err(_) if self.stream.is_recorded() => PathBuf::new(),
+            path => path?,
         };
-        match self.stream.toggle_recording(&path) {
-            Ok(stream::Toggled::Begun(path)) => {
-                let text = format!("recording to {}", path.display());
-                self.state.set_recording(Some(path.display().to_string()));
-                sentence(&text)
-            }
-            Ok(stream::Toggled::Ended(path)) => {
-                self.state.set_recording(None);
-                sentence(&format!("recording stopped: {}", path.display()))
-            }
-            Err(error) => {
-                self.state.set_recording(None);
-                warning(&error)
-            }
+        let toggled = self.stream.toggle_recording(&path);
+        self.state.set_recording(match &toggled {
+            Ok(stream::Toggled::Begun(path)) => Some(path.display().to_string()),
+            _ => None,
+        });
+        match toggled.map_err(|error| error.to_string())? {
+            stream::Toggled::Begun(path) => Ok(format!("recording to {}", path.display())),
+            stream::Toggled::Ended(path) => Ok(format!("recording stopped: {}", path.display())),
         }
     }
 
     /// The report is the frame as it is, wide enough for every column, in a file of its own.
-    fn write_report(&mut self) -> Outcome {
-        let path = match keep::place(self.kept_in.as_deref(), &format!("vnettop-report-{}.txt", self.stamp())) {
-            Ok(path) => path,
-            Err(sentence) => return warning(&sentence),
-        };
-        match keep::write(&path, &self.frame(200, 60, Theme::plain(true))) {
-            Ok(()) => sentence(&format!("report written to {}", path.display())),
-            Err(error) => warning(&format!("cannot write report {}: {error}", path.display())),
-        }
-    }
-
-    fn no_card(&self) -> Outcome {
-        let [propose, card] = ["propose", "card"].map(|name| self.state.keys().key(name));
-        sentence(&format!("there is no card yet: {propose} pins, then {card} compares before and after"))
+    fn write_report(&mut self) -> Result<String, String> {
+        let path = self.place("vnettop-report", "txt")?;
+        let written = keep::write(&path, &self.frame(200, 60, Theme::plain(true)));
+        written.map_err(|error| format!("cannot write report {}: {error}", path.display()))?;
+        Ok(format!("report written to {}", path.display()))
     }
 
     /// The card that is shown, three times: to be read, to be pasted, to be computed with.
-    fn write_card(&mut self) -> Outcome {
-        let path = match keep::place(self.kept_in.as_deref(), &format!("vnettop-card-{}.txt", self.stamp())) {
-            Ok(path) => path,
-            Err(sentence) => return warning(&sentence),
-        };
-        let Some(metrics) = self.state.metrics() else {
-            return self.no_card();
-        };
+    fn write_card(&mut self) -> Result<String, String> {
+        let path = self.place("vnettop-card", "txt")?;
         for (ending, format) in [("txt", Format::Text), ("md", Format::Markdown), ("json", Format::Json)] {
-            let Some(text) = card(metrics, metrics.test, format) else {
-                return self.no_card();
+            let Some(text) = self.state.metrics().and_then(|metrics| card(metrics, metrics.test, format)) else {
+                let [propose, card] = ["propose", "card"].map(|name| self.state.keys().key(name));
+                return Ok(format!("there is no card yet: {propose} pins, then {card} compares before and after"));
             };
             let path = path.with_extension(ending);
-            if let Err(error) = keep::write(&path, &text) {
-                return warning(&format!("cannot write card {}: {error}", path.display()));
-            }
+            keep::write(&path, &text).map_err(|error| format!("cannot write card {}: {error}", path.display()))?;
         }
-        sentence(&format!("card written to {}, .md and .json", path.display()))
+        Ok(format!("card written to {}, .md and .json", path.display()))
     }
 
     /// What the screen is like now, into the file of settings.
-    fn save_settings(&mut self) -> Outcome {
-        let Some(saved) = &mut self.saved else {
-            return sentence("nothing was saved: neither XDG_CONFIG_HOME nor HOME says where; --config FILE does");
+    fn save_settings(&mut self) -> Result<String, String> {
+        let Some(saved) = &mut self.options.saved else {
+            return Ok("nothing was saved: neither XDG_CONFIG_HOME nor HOME says where; --config FILE does".to_owned());
         };
         let settings = self.state.settings();
         let now = Preferences {
             interval: settings.interval,
             units: settings.units,
-            theme: self.state.themes().chosen().unwrap_or(&self.theme).to_owned(),
+            theme: self.state.themes().chosen().unwrap_or(&self.options.theme).to_owned(),
             choices: self.state.choices(),
             ..saved.before.clone()
         };
         let path = saved.path.display().to_string();
-        match config::save(saved, &now) {
-            Ok(0) => sentence(&format!("nothing to save: every setting is as in {path} or the default")),
-            Ok(1) => sentence(&format!("1 setting saved to {path}")),
-            Ok(count) => sentence(&format!("{count} settings saved to {path}")),
-            Err(why) => warning(&why),
-        }
+        Ok(match config::save(saved, &now)? {
+            0 => format!("nothing to save: every setting is as in {path} or the default"),
+            1 => format!("1 setting saved to {path}"),
+            count => format!("{count} settings saved to {path}"),
+        })
     }
 
-    fn stamp(&self) -> String {
-        stream::file_stamp(self.state.metrics().map_or(0, |metrics| metrics.wall_ms))
+    /// The file that a key writes now.
+    fn place(&self, name: &str, ending: &str) -> Result<PathBuf, String> {
+        let stamp = stream::file_stamp(self.state.metrics().map_or(0, |metrics| metrics.wall_ms));
+        keep::place(self.options.kept_in.as_deref(), &format!("{name}-{stamp}.{ending}"))
     }
 
     /// The frame of this moment.
@@ -385,7 +338,7 @@ impl App {
 
     /// Puts masks back if that was asked for, else says which stay; closes the recording.
     fn close(mut self) -> Result<Outcome, AppError> {
-        let outcome = if self.restore_on_exit { self.controller.restore() } else { self.controller.staying() };
+        let outcome = if self.options.restore_on_exit { self.controller.restore() } else { self.controller.staying() };
         for event in &outcome.events {
             self.stream.record(&Item::Event(event.clone()))?;
         }
@@ -397,28 +350,16 @@ impl App {
 /// How a run differs from the plain one.
 #[derive(Debug, Clone, Default)]
 pub struct AppOptions {
-    /// The data are a recording.
+    /// The data are a recording: nothing of this machine may be changed for them.
     pub replay: bool,
     /// Put every replaced mask back at the end.
     pub restore_on_exit: bool,
     /// Where the files that a key writes are kept.
     pub kept_in: Option<PathBuf>,
-    /// Intervals to show.
+    /// Intervals still to show.
     pub count: Option<u64>,
     /// Where settings are saved, and what is there.
     pub saved: Option<SaveSource>,
-    /// The theme as it was asked for.
+    /// The theme at the start, as it was asked for.
     pub theme: String,
-}
-
-fn line(text: &str) -> OutcomeLine {
-    OutcomeLine { warning: false, text: text.to_owned() }
-}
-
-fn sentence(text: &str) -> Outcome {
-    Outcome { lines: vec![line(text)], ..Outcome::default() }
-}
-
-fn warning(error: &impl ToString) -> Outcome {
-    Outcome { lines: vec![OutcomeLine { warning: true, text: error.to_string() }], ..Outcome::default() }
 }
