@@ -139,6 +139,24 @@ pub struct MovesByClass {
 }
 
 impl MovesByClass {
+    /// Those that there were, the farthest first.
+    pub fn seen(self) -> impl Iterator<Item = (MoveClass, u64)> {
+        let all = [
+            (MoveClass::Socket, self.socket),
+            (MoveClass::Node, self.node),
+            (MoveClass::Llc, self.llc),
+            (MoveClass::Cluster, self.cluster),
+            (MoveClass::Smt, self.smt),
+        ];
+        all.into_iter().filter(|(_, count)| *count > 0)
+    }
+
+    /// The same in words: `3 node`.
+    #[must_use]
+    pub fn words(self) -> Vec<String> {
+        self.seen().map(|(class, count)| format!("{count} {}", class.word())).collect()
+    }
+
     /// Counts one move.
     pub fn add(&mut self, class: MoveClass) {
         match class {

@@ -1,11 +1,10 @@
 //! The card of a pin by itself, as text, Markdown and JSON. Rates in bits/s, shares 0..1; nothing is computed here.
 
-use super::figures::count;
 use super::json::InJson;
 use super::page::{Page, fact};
 use super::timestamp;
 use super::{Format, pair};
-use crate::derive::Metrics;
+use crate::derive::{Metrics, plural};
 use crate::sample::ThreadSample;
 use serde_json::json;
 
@@ -23,7 +22,7 @@ pub fn card(metrics: &Metrics, test: Option<u32>, format: Format) -> Option<Stri
     };
     let pins: Vec<_> = pinned.filter_map(|(thread, _)| pin(thread)).collect();
     let page = || {
-        let cores = count(metrics.facts.topology.cores.len(), "core");
+        let cores = plural(metrics.facts.topology.cores.len(), "core");
         let mut facts = vec![fact("machine", format!("{}, Linux {} {}, {cores}", host.name, host.kernel, host.arch))];
         facts.extend(metrics.flow.basis.as_ref().map(|basis| fact("rate of", pair::basis(basis, None))));
         let of = test.map_or_else(|| "everything watched".to_owned(), |number| format!("test {number}"));
