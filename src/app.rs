@@ -16,7 +16,7 @@ mod trim;
 use crate::action::{Action, Key};
 use crate::config::SaveSource;
 use crate::derive::Metrics;
-use crate::effect::{Effect, Outcome, OutcomeLine, PinController};
+use crate::effect::{Effect, Outcome, PinController};
 use crate::record::RecordError;
 use crate::sample::{Event, Item, OnRequest};
 use crate::source::SourceError;
@@ -98,16 +98,7 @@ pub struct App {
     feed: Feed,
     /// The recording that is replayed, where it can be read again.
     player: Option<Player>,
-    /// The data are a recording: nothing of this machine may be changed for them.
-    replay: bool,
-    restore_on_exit: bool,
-    /// Where the files that a key writes are kept.
-    kept_in: Option<PathBuf>,
-    /// Where settings are saved.
-    saved: Option<SaveSource>,
-    /// The theme at the start, as it was asked for.
-    theme: String,
-    left: Option<u64>,
+    options: AppOptions,
     ended: bool,
     /// The key that stops programs was pressed.
     stops: bool,
@@ -121,30 +112,13 @@ impl App {
     /// Puts the world together. `count` limits the intervals shown.
     #[must_use]
     pub fn new(state: State, stream: Stream, controller: PinController, feed: Feed, options: AppOptions) -> Self {
-        let AppOptions { replay, restore_on_exit, kept_in, count: left, saved, theme } = options;
         let asked = state.settings().on_request;
-        Self {
-            state,
-            stream,
-            controller,
-            feed,
-            player: None,
-            replay,
-            restore_on_exit,
-            kept_in,
-            saved,
-            theme,
-            left,
-            ended: false,
-            stops: false,
-            asked,
-            broken: None,
-        }
+        Self { state, stream, controller, feed, player: None, options, ended: false, stops: false, asked, broken: None }
     }
 
     /// Nothing more is taken from the feed: it ended, or it is a replay that stands still.
     fn holds(&self) -> bool {
-        self.ended || self.replay && self.state.frozen()
+        self.ended || self.options.replay && self.state.frozen()
     }
 
     /// Takes what waits in the feed; false when it is so much that keys would wait for it.
@@ -202,13 +176,13 @@ impl App {
 
     fn count_down(&mut self, metrics: &Metrics) {
         if metrics.elapsed_s.is_some() {
-            self.left = self.left.map(|left| left.saturating_sub(1));
+            self.options.count = self.options.count.map(|left| left.saturating_sub(1));
         }
     }
 
     /// The count is reached.
     fn counted_out(&self) -> bool {
-        self.left == Some(0)
+        self.options.count == Some(0)
     }
 
     /// Presses one key and does what follows from it.
@@ -237,24 +211,25 @@ impl App {
     /// The only place where a wish becomes a deed.
     fn perform(&mut self, effect: Effect) -> Result<(), AppError> {
         let outcome = match effect {
-            Effect::Pin(_) | Effect::Restore if self.replay => sentence("pinning is not possible in a replay"),
+            Effect::Pin(_) | Effect::Restore if self.options.replay => {
+                Ok("pinning is not possible in a replay".to_owned()).into()
+            }
             Effect::Pin(requests) => self.controller.pin(&requests),
             Effect::Restore => self.controller.restore(),
             Effect::SetInterval(interval) => {
                 self.feed.command(Command::Interval(interval));
                 return Ok(());
             }
-            Effect::ToggleRecording => self.toggle_recording().unwrap_or_else(warning),
-            Effect::WriteReport => self.write_report().unwrap_or_else(warning),
-            Effect::WriteCard => self.write_card().unwrap_or_else(warning),
-            Effect::SaveSettings => self.save_settings().unwrap_or_else(warning),
+            Effect::ToggleRecording => self.toggle_recording().into(),
+            Effect::WriteReport => self.write_report().into(),
+            Effect::WriteCard => self.write_card().into(),
+            Effect::SaveSettings => self.save_settings().into(),
             Effect::Mark if !self.stream.is_recorded() => {
-                sentence("no marker added, because nothing is being recorded: R starts a recording")
+                Ok("no marker added, because nothing is being recorded: R starts a recording".to_owned()).into()
             }
             Effect::Mark => Outcome {
-                lines: vec![line("marker added to the recording")],
                 events: vec![Event::Mark { at_ns: crate::source::now_ns() }],
-                ..Outcome::default()
+                ..Ok("marker added to the recording".to_owned()).into()
             },
             Effect::Step => return self.step(),
             Effect::Seek(to_ns) => return self.seek(to_ns),
@@ -295,7 +270,7 @@ impl App {
 
     /// Puts masks back if that was asked for, else says which stay; closes the recording.
     fn close(mut self) -> Result<Outcome, AppError> {
-        let outcome = if self.restore_on_exit { self.controller.restore() } else { self.controller.staying() };
+        let outcome = if self.options.restore_on_exit { self.controller.restore() } else { self.controller.staying() };
         for event in &outcome.events {
             self.stream.record(&Item::Event(event.clone()))?;
         }
@@ -307,28 +282,16 @@ impl App {
 /// How a run differs from the plain one.
 #[derive(Debug, Clone, Default)]
 pub struct AppOptions {
-    /// The data are a recording.
+    /// The data are a recording: nothing of this machine may be changed for them.
     pub replay: bool,
     /// Put every replaced mask back at the end.
     pub restore_on_exit: bool,
     /// Where the files that a key writes are kept.
     pub kept_in: Option<PathBuf>,
-    /// Intervals to show.
+    /// Intervals still to show.
     pub count: Option<u64>,
     /// Where settings are saved, and what is there.
     pub saved: Option<SaveSource>,
-    /// The theme as it was asked for.
+    /// The theme at the start, as it was asked for.
     pub theme: String,
-}
-
-fn line(text: &str) -> OutcomeLine {
-    OutcomeLine { warning: false, text: text.to_owned() }
-}
-
-fn sentence(text: &str) -> Outcome {
-    Outcome { lines: vec![line(text)], ..Outcome::default() }
-}
-
-fn warning(text: String) -> Outcome {
-    Outcome { lines: vec![OutcomeLine { warning: true, text }], ..Outcome::default() }
 }

@@ -93,7 +93,7 @@ pub fn try_loading(sys: &Path) -> LoadTrial {
 /// The kernel's record of a migration can be read in the tracefs of this /sys: programs are attached by way of it without BTF.
 #[must_use]
 pub fn has_migration_event(sys: &Path) -> bool {
-    object::has_event(sys)
+    object::event(sys).is_some()
 }
 
 /// What the thread is to do.

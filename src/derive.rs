@@ -43,6 +43,7 @@ use owners::Owners;
 use pins::Pins;
 use placement::RecentLoad;
 use scope::Scope;
+use std::fmt::Display;
 use std::sync::Arc;
 use test::Tests;
 
@@ -340,8 +341,8 @@ impl FirstStage {
 }
 
 /// A number and what it counts: `1 core`, `2 cores`.
-pub(crate) fn plural(count: usize, one: &str) -> String {
-    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
+pub(crate) fn plural<N: Display + PartialEq + From<u8> + Copy>(count: N, one: &str) -> String {
+    if count == N::from(1) { format!("1 {one}") } else { format!("{count} {one}s") }
 }
 
 /// Seconds from one monotonic instant to a later one; none when they do not advance.

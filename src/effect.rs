@@ -83,10 +83,7 @@ impl Outcome {
     /// What every request gets where vnettop was told to change nothing.
     #[must_use]
     pub fn readonly() -> Self {
-        let mut outcome = Self::default();
-        outcome
-            .warn("nothing was changed: vnettop runs with --readonly; start it without to pin or restore".to_owned());
-        outcome
+        Err("nothing was changed: vnettop runs with --readonly; start it without to pin or restore".to_owned()).into()
     }
 
     /// The sentence that tells most: the first of what went otherwise than asked, else the first.
@@ -102,6 +99,15 @@ impl Outcome {
 
     fn warn(&mut self, text: String) {
         self.lines.push(OutcomeLine { warning: true, text });
+    }
+}
+
+/// What was done, or why it was not: one sentence.
+impl From<Result<String, String>> for Outcome {
+    fn from(done: Result<String, String>) -> Self {
+        let warning = done.is_err();
+        let (Ok(text) | Err(text)) = done;
+        Self { lines: vec![OutcomeLine { warning, text }], ..Self::default() }
     }
 }
 

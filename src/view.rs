@@ -174,7 +174,7 @@ pub fn prepare(state: &State, history: &History, width: u16, height: u16) -> Vie
     view.timeline =
         layout.timeline.map_or_else(Canvas::default, |area| timeline::prepare(state, history, (area, layout.height)));
     view.finding = finding::prepare(state, layout.finding, layout.timeline.is_none());
-    view.frame = frame::prepare(state, state.metrics().and_then(|metrics| metrics.flow.basis.as_ref()), &layout);
+    view.frame = frame::prepare(state, &layout);
     view.overlay = overlay::prepare(state, width, height);
     view
 }

@@ -170,7 +170,7 @@ pub fn print(
 /// Waits for the intervals, presses the keys; the signal that came instead, if one did.
 fn press_all(app: &mut App, signals: &Signals, steps: Vec<KeyStep>) -> Result<Option<i32>, AppError> {
     app.hear_whole_player();
-    let intervals = app.left.take();
+    let intervals = app.options.count.take();
     // One that starts in the middle shows a sample already.
     let is_there = app.state.metrics().is_some();
     let samples = if is_there { intervals.unwrap_or(0) } else { intervals.unwrap_or(1).max(1) + 1 };

@@ -1,9 +1,8 @@
 //! The files that a key writes: in vnettop's own directory, whoever's directory it was started in; never over a file that
 //! is there, never through a link, and for nobody else to read, because they hold other users' command lines.
 
-use super::{App, sentence, stream};
+use super::{App, stream};
 use crate::config::{self, Preferences};
-use crate::effect::Outcome;
 use crate::report::Format;
 use crate::report::card::card;
 use crate::ui::Theme;
@@ -34,75 +33,72 @@ pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
     })
 }
 
-/// What a key writes. The error is a sentence: nothing was written, and why.
+/// What a key writes. The answer is a sentence; the error is one too: nothing was written, and why.
 impl App {
-    pub(super) fn toggle_recording(&mut self) -> Result<Outcome, String> {
+    pub(super) fn toggle_recording(&mut self) -> Result<String, String> {
         let path = match self.new_file("vnettop", "jsonl.zst") {
-            Err(why) if !self.stream.is_recorded() => return Err(why),
             // One that runs is closed wherever it is.
-            path => path.unwrap_or_default(),
+            Err(_) if self.stream.is_recorded() => PathBuf::new(),
+            path => path?,
         };
-        let (runs, told) = match self.stream.toggle_recording(&path) {
-            Ok(stream::Toggled::Begun(path)) => {
-                let name = path.display().to_string();
-                (Some(name.clone()), Ok(format!("recording to {name}")))
-            }
-            Ok(stream::Toggled::Ended(path)) => (None, Ok(format!("recording stopped: {}", path.display()))),
-            Err(error) => (None, Err(error.to_string())),
-        };
-        self.state.set_recording(runs);
-        told.map(|text| sentence(&text))
+        let toggled = self.stream.toggle_recording(&path);
+        self.state.set_recording(match &toggled {
+            Ok(stream::Toggled::Begun(path)) => Some(path.display().to_string()),
+            _ => None,
+        });
+        match toggled.map_err(|error| error.to_string())? {
+            stream::Toggled::Begun(path) => Ok(format!("recording to {}", path.display())),
+            stream::Toggled::Ended(path) => Ok(format!("recording stopped: {}", path.display())),
+        }
     }
 
     /// The report is the frame as it is, wide enough for every column, in a file of its own.
-    pub(super) fn write_report(&mut self) -> Result<Outcome, String> {
+    pub(super) fn write_report(&mut self) -> Result<String, String> {
         let path = self.new_file("vnettop-report", "txt")?;
         let written = write(&path, &self.frame(200, 60, Theme::plain(true)));
         written.map_err(|error| format!("cannot write report {}: {error}", path.display()))?;
-        Ok(sentence(&format!("report written to {}", path.display())))
+        Ok(format!("report written to {}", path.display()))
     }
 
     /// The card that is shown, three times: to be read, to be pasted, to be computed with.
-    pub(super) fn write_card(&mut self) -> Result<Outcome, String> {
+    pub(super) fn write_card(&mut self) -> Result<String, String> {
         let path = self.new_file("vnettop-card", "txt")?;
         for (ending, format) in [("txt", Format::Text), ("md", Format::Markdown), ("json", Format::Json)] {
             let Some(text) = self.state.metrics().and_then(|metrics| card(metrics, metrics.test, format)) else {
                 let [propose, card] = ["propose", "card"].map(|name| self.state.keys().key(name));
-                let none = format!("there is no card yet: {propose} pins, then {card} compares before and after");
-                return Ok(sentence(&none));
+                return Ok(format!("there is no card yet: {propose} pins, then {card} compares before and after"));
             };
             let path = path.with_extension(ending);
             write(&path, &text).map_err(|error| format!("cannot write card {}: {error}", path.display()))?;
         }
-        Ok(sentence(&format!("card written to {}, .md and .json", path.display())))
+        Ok(format!("card written to {}, .md and .json", path.display()))
     }
 
     /// What the screen is like now, into the file of settings.
-    pub(super) fn save_settings(&mut self) -> Result<Outcome, String> {
-        let Some(saved) = &mut self.saved else {
-            let nowhere = "nothing was saved: neither XDG_CONFIG_HOME nor HOME says where; --config FILE does";
-            return Ok(sentence(nowhere));
+    pub(super) fn save_settings(&mut self) -> Result<String, String> {
+        let Some(saved) = &mut self.options.saved else {
+            return Ok("nothing was saved: neither XDG_CONFIG_HOME nor HOME says where; --config FILE does".to_owned());
         };
         let settings = self.state.settings();
         let now = Preferences {
             interval: settings.interval,
             units: settings.units,
-            theme: self.state.themes().chosen().unwrap_or(&self.theme).to_owned(),
+            theme: self.state.themes().chosen().unwrap_or(&self.options.theme).to_owned(),
             choices: self.state.choices(),
             ..saved.before.clone()
         };
         let path = saved.path.display().to_string();
-        Ok(sentence(&match config::save(saved, &now)? {
+        Ok(match config::save(saved, &now)? {
             0 => format!("nothing to save: every setting is as in {path} or the default"),
             1 => format!("1 setting saved to {path}"),
             count => format!("{count} settings saved to {path}"),
-        }))
+        })
     }
 
-    /// Where a file of this kind and of this moment is kept.
-    fn new_file(&self, kind: &str, ending: &str) -> Result<PathBuf, String> {
+    /// The file that a key writes now.
+    fn new_file(&self, name: &str, ending: &str) -> Result<PathBuf, String> {
         let stamp = stream::file_stamp(self.state.metrics().map_or(0, |metrics| metrics.wall_ms));
-        place(self.kept_in.as_deref(), &format!("{kind}-{stamp}.{ending}"))
+        place(self.options.kept_in.as_deref(), &format!("{name}-{stamp}.{ending}"))
     }
 }
 

@@ -2,6 +2,7 @@
 //! highlights, and places to go on from: going back is deriving anew from the last such place before.
 
 use super::AppError;
+use super::signals::ring;
 use crate::derive::{Derivation, Highlight, Highlights, Metrics};
 use crate::record::{Bookmark, RecordError, Recording, StoredIn};
 use crate::sample::Item;
@@ -203,10 +204,6 @@ fn read_whole(stored: &StoredIn, news: &Sender<ReadAhead>, ready: &OwnedFd) {
     next.is_whole = true;
     let _nobody_left = news.send(next);
     ring(ready);
-}
-
-fn ring(bell: &OwnedFd) {
-    let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use signal_hook::consts::{
 };
 use smallvec::SmallVec;
 use std::io::{self, Read};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -136,6 +136,11 @@ pub(super) fn wait_for(fds: &[BorrowedFd<'_>], at_most: Option<Duration>) -> Sma
     // An interruption is a signal, and a signal is in the pipe.
     let interrupted = poll(&mut waits, at_most.as_ref()).is_err();
     waits.iter().map(|wait| interrupted || !wait.revents().is_empty()).collect()
+}
+
+/// Makes an event descriptor readable.
+pub(super) fn ring(bell: &OwnedFd) {
+    let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
 }
 
 /// Waits until the first is readable, or the other takes something.

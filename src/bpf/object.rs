@@ -107,7 +107,7 @@ fn classic(proc: &Path, sys: &Path, missing: Refusal) -> Result<(Links, Maps), R
 }
 
 /// How the record of a migration is laid out, in tracefs' words.
-fn event(sys: &Path) -> Option<String> {
+pub(super) fn event(sys: &Path) -> Option<String> {
     ["kernel/tracing", "kernel/debug/tracing"]
         .iter()
         .map(|tracefs| sys.join(tracefs).join("events/sched/sched_migrate_task/format"))
@@ -151,11 +151,6 @@ fn try_loading_classically() -> Result<(), Refusal> {
     let mut ebpf = lifted(None, MoveRings::slots())?;
     let program: &mut TracePoint = program(&mut ebpf, MOVED_CLASSIC)?;
     program.load().map_err(|error| refused(&error))
-}
-
-/// The record of a migration can be read in the tracefs of this /sys.
-pub(super) fn has_event(sys: &Path) -> bool {
-    event(sys).is_some()
 }
 
 /// What is counted on request: loaded by itself, attached only while it is asked for.

@@ -1,9 +1,10 @@
 //! The spread of a rate over a window of bins.
 
 use super::flow::Bin;
+use serde::Serialize;
 
 /// The spread of the watched flow's rate; every rate in bits/s.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Jitter {
     /// Bins with a known rate.
     pub bins: usize,
@@ -12,16 +13,21 @@ pub struct Jitter {
     /// The time of these bins, seconds: without the gaps between stretches.
     pub window_s: f64,
     /// Mean.
+    #[serde(rename = "mean_bits_per_s")]
     pub mean: f64,
     /// Standard deviation (of the sample, n - 1).
+    #[serde(rename = "deviation_bits_per_s")]
     pub deviation: f64,
     /// Coefficient of variation: deviation / mean; none where the mean is 0.
     pub cv: Option<f64>,
     /// 5th percentile.
+    #[serde(rename = "p5_bits_per_s")]
     pub p5: f64,
     /// Median.
+    #[serde(rename = "p50_bits_per_s")]
     pub p50: f64,
     /// 95th percentile.
+    #[serde(rename = "p95_bits_per_s")]
     pub p95: f64,
     /// Longest time in a row below half of the median, or without any payload, seconds.
     pub longest_dip_s: f64,

@@ -34,7 +34,7 @@ pub struct OvsPlace {
 }
 
 /// What a link moved a second. A field is none when its own counter went backwards.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 #[allow(missing_docs, reason = "the unit is in each name")]
 pub struct LinkRates {
     pub rx_bits_per_s: Option<f64>,

@@ -1,6 +1,7 @@
 //! What a move crosses, and what our knowledge of it rests on.
 
-use crate::sample::{CoreId, Sample, ThreadId, ThreadSample, Topology};
+use crate::sample::{CoreId, Sample, ThreadId, ThreadSample, Topology, Word};
+use serde::Serialize;
 
 /// The circle a move crossed, told by the smallest circle that still holds both cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, strum::IntoStaticStr)]
@@ -105,7 +106,7 @@ pub enum Evidence {
 }
 
 /// Moves seen from sample to sample, by class: their from and to are known, so they are never more than the count.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "the words of MoveClass")]
 pub struct MovesByClass {
     pub smt: u64,
@@ -116,6 +117,24 @@ pub struct MovesByClass {
 }
 
 impl MovesByClass {
+    /// Those that there were, the farthest first.
+    pub fn seen(self) -> impl Iterator<Item = (MoveClass, u64)> {
+        let all = [
+            (MoveClass::Socket, self.socket),
+            (MoveClass::Node, self.node),
+            (MoveClass::Llc, self.llc),
+            (MoveClass::Cluster, self.cluster),
+            (MoveClass::Smt, self.smt),
+        ];
+        all.into_iter().filter(|(_, count)| *count > 0)
+    }
+
+    /// The same in words: `3 node`.
+    #[must_use]
+    pub fn words(self) -> Vec<String> {
+        self.seen().map(|(class, count)| format!("{count} {}", class.word())).collect()
+    }
+
     /// Counts one move.
     pub fn add(&mut self, class: MoveClass) {
         match class {

@@ -12,6 +12,7 @@ use super::cause::moves_in;
 use super::flow::Bin;
 use super::jitter::Jitter;
 use interval::Told;
+use serde::Serialize;
 
 pub use interval::{CONFIDENCE, Difference};
 pub use order::is_pinned;
@@ -39,13 +40,15 @@ pub enum Verdict {
 }
 
 /// One side of the card.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct CardSide {
     /// Spread of the rate.
+    #[serde(flatten)]
     pub jitter: Jitter,
     /// Moves of watched threads a second; none where they are not counted.
     pub moves_per_s: Option<f64>,
     /// CPU time of other work on the machine a second, cores' worth; none where it is not known.
+    #[serde(rename = "other_cores")]
     pub others: Option<f64>,
 }
 

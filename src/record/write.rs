@@ -38,11 +38,7 @@ impl Recorder {
             return Err(RecordError::Exists(path.to_owned()));
         }
         let is_new = !path.exists();
-        let recorder = Self::begin(path, TimeoutWriter::create(path));
-        if recorder.is_err() && is_new {
-            remove_empty(path);
-        }
-        recorder
+        Self::begin(path, TimeoutWriter::create(path), is_new)
     }
 
     /// Begins a recording in a file that was not there before.
@@ -52,23 +48,28 @@ impl Recorder {
     pub fn create_new(path: &Path) -> Result<Self, RecordError> {
         let file = TimeoutWriter::create_new(path);
         let is_new = file.is_ok();
-        let recorder = Self::begin(path, file);
-        if recorder.is_err() && is_new {
-            remove_empty(path);
-        }
-        recorder
+        Self::begin(path, file, is_new)
     }
 
-    fn begin(path: &Path, file: io::Result<TimeoutWriter>) -> Result<Self, RecordError> {
-        let at = |error| RecordError::File { operation: "write", path: path.to_owned(), error };
-        let file = BufWriter::new(file.map_err(at)?);
+    /// A file that is new goes again where it cannot be written.
+    fn begin(path: &Path, file: io::Result<TimeoutWriter>, is_new: bool) -> Result<Self, RecordError> {
+        let begun = file.and_then(|file| Self::headed(path, BufWriter::new(file)));
+        begun.map_err(|error| {
+            if is_new {
+                remove_empty(path);
+            }
+            RecordError::File { operation: "write", path: path.to_owned(), error }
+        })
+    }
+
+    fn headed(path: &Path, file: BufWriter<TimeoutWriter>) -> io::Result<Self> {
         let out = match path.extension() {
-            Some(ending) if ending == "zst" => Out::Zstd(zstd::stream::write::Encoder::new(file, 3).map_err(at)?),
+            Some(ending) if ending == "zst" => Out::Zstd(zstd::stream::write::Encoder::new(file, 3)?),
             _ => Out::Plain(file),
         };
         let mut recorder = Self { path: path.to_owned(), out, facts: None, flushed_at_ns: 0 };
         let header = Header { vnettop_recording: SCHEMA_VERSION, vnettop: env!("CARGO_PKG_VERSION").to_owned() };
-        recorder.out.line(&header).and_then(|()| recorder.flush()).map_err(at)?;
+        recorder.out.line(&header).and_then(|()| recorder.flush())?;
         Ok(recorder)
     }
 

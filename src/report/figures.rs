@@ -36,12 +36,6 @@ pub(in crate::report) fn seconds(seconds: f64) -> String {
     format!("{} s", (seconds * 10.0).round() / 10.0)
 }
 
-/// `1 thread`, `2 threads`.
-pub(in crate::report) fn count(number: impl TryInto<u64>, what: &str) -> String {
-    let number = number.try_into().unwrap_or(u64::MAX);
-    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
-}
-
 pub(in crate::report) fn scale(value: f64) -> (f64, &'static str) {
     match value {
         999.5e6.. => (1e9, "Gbit/s"),

@@ -1,9 +1,9 @@
 //! Unpinned against pinned in words and figures, whatever made the phases: a table, the verdict, the phases, the method.
 
-use super::figures::{count, digits, percent, rate, scale, seconds, signed_points, signed_rate};
+use super::figures::{digits, percent, rate, scale, seconds, signed_points, signed_rate};
 use super::page::{ComparisonTable, Fact, fact};
 use crate::derive::proof::{CONFIDENCE, CardSide, Phase};
-use crate::derive::{Card, FlowBasis, Jitter};
+use crate::derive::{Card, FlowBasis, Jitter, plural};
 use crate::sample::CoreSet;
 use serde_json::{Value, json};
 
@@ -93,8 +93,10 @@ pub(super) fn basis_json(basis: &FlowBasis) -> Value {
 /// The same in words; why a link has to stand for the test's own traffic is known from elsewhere, or not.
 pub(super) fn basis(basis: &FlowBasis, why: Option<&str>) -> String {
     match basis {
-        FlowBasis::Sockets(connections) => count(*connections, "connection"),
-        FlowBasis::Datagrams(streams) => format!("{}, payload by the datagrams counted", count(*streams, "UDP stream")),
+        FlowBasis::Sockets(connections) => plural(*connections, "connection"),
+        FlowBasis::Datagrams(streams) => {
+            format!("{}, payload by the datagrams counted", plural(*streams, "UDP stream"))
+        }
         FlowBasis::Link(name) => {
             let why = why.unwrap_or("no connection of the watched threads carried data: it is another protocol");
             format!("link {name}, because {why}")

@@ -59,6 +59,21 @@ pub(super) const LIGHT: Palette = Palette {
     nodes_dim: numbered([31, 133, 62, 65, 136, 131]),
 };
 
+/// The terminal's own. Neighbouring nodes differ; never blue, which few can read on black, nor grey: on many palettes both are
+/// the background's.
+const NODES: [Color; 6] = [Color::Cyan, Color::Magenta, Color::LightBlue, Color::Green, Color::Yellow, Color::Red];
+pub(super) const TERMINAL: Palette = Palette {
+    muted: Color::Reset,
+    good: Color::Green,
+    warning: Color::Yellow,
+    bad: Color::Red,
+    accent: Color::Cyan,
+    key: Color::Yellow,
+    watched: Color::Magenta,
+    nodes: NODES,
+    nodes_dim: NODES,
+};
+
 /// A name with its colour, as theme files have them.
 pub type NamedColor = (&'static str, fn(&mut Palette) -> &mut Color);
 

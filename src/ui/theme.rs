@@ -1,8 +1,8 @@
 //! Tone → style: without colour by modifiers only, in the terminal's own sixteen colours, or from a palette for its background.
 
-use super::palette::{DARK, LIGHT, Palette};
+use super::palette::{DARK, LIGHT, Palette, TERMINAL};
 use crate::view::Tone;
-use ratatui::style::{Color, Modifier, Style};
+use ratatui::style::{Modifier, Style};
 
 /// How the terminal may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,9 +49,6 @@ impl Colors {
     }
 }
 
-/// Neighbouring nodes differ. Never blue, which few can read on black, nor grey: on many palettes both are the background's.
-const NODES: [Color; 6] = [Color::Cyan, Color::Magenta, Color::LightBlue, Color::Green, Color::Yellow, Color::Red];
-
 impl Theme {
     /// No colour at all.
     #[must_use]
@@ -64,7 +61,12 @@ impl Theme {
     pub fn style(self, tone: Tone) -> Style {
         match self.colors {
             Colors::None => plain(tone),
-            Colors::Terminal => colored(tone),
+            // What is weak has no colour of its own here.
+            Colors::Terminal => match tone {
+                Tone::Muted => Style::new().add_modifier(Modifier::DIM),
+                Tone::NodeDim(_) => TERMINAL.style(tone).add_modifier(Modifier::DIM),
+                tone => TERMINAL.style(tone),
+            },
             Colors::Dark => DARK.style(tone),
             Colors::Light => LIGHT.style(tone),
             Colors::File(palette) => palette.style(tone),
@@ -76,29 +78,6 @@ impl Theme {
     pub fn selected(self) -> Style {
         Style::new().add_modifier(Modifier::REVERSED)
     }
-}
-
-fn colored(tone: Tone) -> Style {
-    let style = Style::new();
-    match tone {
-        Tone::Normal | Tone::Title => style,
-        Tone::Muted => style.add_modifier(Modifier::DIM),
-        Tone::Header => style.add_modifier(Modifier::BOLD),
-        Tone::FocusedTitle | Tone::Accent => style.fg(Color::Cyan).add_modifier(Modifier::BOLD),
-        Tone::Key => style.fg(Color::Yellow),
-        Tone::Good => style.fg(Color::Green),
-        Tone::Warning => style.fg(Color::Yellow).add_modifier(Modifier::BOLD),
-        Tone::Bad => style.fg(Color::Red).add_modifier(Modifier::BOLD),
-        Tone::Watched => style.fg(Color::Magenta).add_modifier(Modifier::BOLD.union(Modifier::UNDERLINED)),
-        Tone::Node(number) => style.fg(node(number)),
-        Tone::NodeBright(number) => style.fg(node(number)).add_modifier(Modifier::BOLD),
-        Tone::NodeDim(number) => style.fg(node(number)).add_modifier(Modifier::DIM),
-        Tone::Moved(number) => style.fg(node(number)).add_modifier(Modifier::REVERSED),
-    }
-}
-
-fn node(number: u8) -> Color {
-    NODES[usize::from(number) % NODES.len()]
 }
 
 fn plain(tone: Tone) -> Style {
@@ -118,6 +97,7 @@ fn plain(tone: Tone) -> Style {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use ratatui::style::Color;
 
     pub const TONES: [Tone; 15] = [
         Tone::Normal,

@@ -1,8 +1,8 @@
 //! One bar a core: its number, how busy it is, and the parts of that in glyphs that can be told apart without colour.
 
-use super::Tone;
 use super::canvas::Canvas;
 use super::format::{Percent, UNKNOWN};
+use super::{Tone, table};
 use crate::action::{Action, Pane};
 use crate::derive::cores::Shares;
 use crate::derive::{CoreMetrics, Metrics};
@@ -46,8 +46,10 @@ pub(super) fn prepare(
         let (Ok(column), Ok(y)) = (u16::try_from(column), u16::try_from(y)) else { break };
         let y = top + y;
         let core = &metrics.cores[index];
-        bar(canvas, (column * width, y, width), core, flag(metrics, watched, core));
-        mark(canvas, state, (column * width, y, width), core);
+        let area = (column * width, y, width);
+        bar(canvas, area, core, flag(metrics, watched, core));
+        let is_selected = state.cores.selection.id() == Some(core.place.core);
+        table::row(canvas, area, is_selected, state.focus == Pane::Cores, Action::SelectCore(core.place.core));
     }
     u16::try_from(rows).unwrap_or(u16::MAX).min(canvas.area.height)
 }
@@ -60,17 +62,6 @@ pub(super) fn flag(metrics: &Metrics, watched: &CoreSet, core: &CoreMetrics) -> 
         'i'
     } else {
         ' '
-    }
-}
-
-fn mark(canvas: &mut Canvas, state: &State, (x, y, width): (u16, u16, u16), core: &CoreMetrics) {
-    let again = state.cores.selection.id() == Some(core.place.core) && state.focus == Pane::Cores;
-    canvas.spot(x, y, width, if again { Action::Details } else { Action::SelectCore(core.place.core) });
-    if state.cores.selection.id() == Some(core.place.core) {
-        canvas.glyph(x, y, Tone::Accent, '▸');
-        if state.focus == Pane::Cores {
-            canvas.select(x, y, width);
-        }
     }
 }
 

@@ -199,6 +199,15 @@ fn cut_into(out: &mut String, text: &str, width: u16) -> u16 {
     used
 }
 
+/// A text in just so many cells: cut, or with blanks behind it.
+pub(crate) fn fitted(text: &str, cells: usize) -> String {
+    let cells = u16::try_from(cells).unwrap_or(u16::MAX);
+    let mut out = String::with_capacity(text.len());
+    let used = cut_into(&mut out, text, cells);
+    out.extend(std::iter::repeat_n(' ', usize::from(cells - used)));
+    out
+}
+
 /// How many cells a text takes.
 pub(crate) fn cells(text: &str) -> usize {
     text.chars().map(|c| usize::from(shown(c).1)).sum()

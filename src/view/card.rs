@@ -4,8 +4,7 @@
 use super::Tone;
 use super::canvas::cells;
 use super::format::{Count, Scale, Seconds, Share, UNKNOWN};
-use super::lines::Line;
-use super::text::wrap;
+use super::lines::{Line, sentences};
 use crate::derive::proof::{CONFIDENCE, CardSide, Difference, LEAST_AFTER_NS, PIECE_NS, SETTLING_NS, Verdict};
 use crate::derive::{Card, Metrics};
 use crate::state::{Mode, State, Units};
@@ -20,7 +19,7 @@ const SIDE: usize = 12;
 
 /// The card, or why there is none yet.
 pub(super) fn lines(state: &State, width: u16) -> Vec<Line> {
-    let Some(metrics) = state.metrics() else { return sentence(Tone::Muted, "nothing is known yet", width) };
+    let Some(metrics) = state.metrics() else { return sentences(Tone::Muted, "nothing is known yet", width) };
     match &metrics.card {
         Some(card) => filled(card, width),
         None => empty(state, metrics, width),
@@ -44,7 +43,7 @@ fn empty(state: &State, metrics: &Metrics, width: u16) -> Vec<Line> {
         let text = format!(
             "nothing pinned yet: {key} proposes cores; about 12 s after the pin this card compares the rate before and after it"
         );
-        return sentence(Tone::Normal, &text, width);
+        return sentences(Tone::Normal, &text, width);
     };
     let since_s = metrics.at_ns.saturating_sub(pinned_ns) as f64 / 1e9;
     let left_s = SETTLING_S + LEAST_WINDOW_S - since_s;
@@ -55,7 +54,7 @@ fn empty(state: &State, metrics: &Metrics, width: u16) -> Vec<Line> {
     } else {
         "too few rates: the benchmark must run at least 4 s before the pin and 12 s after it".to_owned()
     };
-    sentence(Tone::Normal, &text, width)
+    sentences(Tone::Normal, &text, width)
 }
 
 fn filled(card: &Card, width: u16) -> Vec<Line> {
@@ -67,7 +66,7 @@ fn filled(card: &Card, width: u16) -> Vec<Line> {
     let window = |side: &CardSide| Seconds(side.jitter.window_s).to_string();
     let change = format!("change ({:.0} % interval)", CONFIDENCE * 100.0);
     let mut lines = vec![row("", "before", "after", &change, Tone::Header)];
-    let mean = format!("{} {}", rate(before.jitter.mean), scale.unit);
+    let mean = scale.with_unit(before.jitter.mean);
     let plain = |name, before: &str, after: &str| row(name, before, after, "", Tone::Normal);
     lines.push(row("mean", &mean, &rate(after.jitter.mean), &difference(&card.mean, &rate), Tone::Normal));
     let points = |share: f64| {
@@ -84,16 +83,20 @@ fn filled(card: &Card, width: u16) -> Vec<Line> {
     let pieces = format!("{} windows of {} each", card.pairs(), Seconds(PIECE_NS as f64 / 1e9));
     lines.push(row("window", &window(before), &window(after), &pieces, Tone::Muted));
     lines.push(Line::new());
-    let tone = match card.verdict {
-        Verdict::SteadierAndFaster | Verdict::Faster | Verdict::Steadier => Tone::Good,
-        Verdict::NoDifference | Verdict::Inconclusive => Tone::Normal,
-        Verdict::Worse => Tone::Bad,
-    };
-    lines.extend(sentence(tone, &card.sentence(), width));
+    lines.extend(sentences(verdict_tone(card.verdict, Tone::Normal), &card.sentence(), width));
     if card.pinned_at_ns.is_some() {
-        lines.extend(sentence(Tone::Muted, WEIGHT, width));
+        lines.extend(sentences(Tone::Muted, WEIGHT, width));
     }
     lines
+}
+
+/// The tone of a verdict; `open` where it says neither good nor bad.
+pub(super) fn verdict_tone(verdict: Verdict, open: Tone) -> Tone {
+    match verdict {
+        Verdict::SteadierAndFaster | Verdict::Faster | Verdict::Steadier => Tone::Good,
+        Verdict::NoDifference | Verdict::Inconclusive => open,
+        Verdict::Worse => Tone::Bad,
+    }
 }
 
 /// What a single pin can tell.
@@ -116,8 +119,4 @@ fn difference(difference: &Difference, number: &impl Fn(f64) -> String) -> Strin
     let signed = |value: f64| format!("{}{}", if value > 0.0 { "+" } else { "" }, number(value));
     let Difference { is, from, to } = *difference;
     format!("{} ({} to {})", signed(is), signed(from), signed(to))
-}
-
-fn sentence(tone: Tone, text: &str, width: u16) -> Vec<Line> {
-    wrap(text, width).into_iter().map(|line| vec![(tone, line)]).collect()
 }

@@ -2,9 +2,10 @@
 //! whose packets they are.
 
 use super::Tone;
-use super::canvas::cells;
+use super::canvas::fitted;
 use super::format::{Count, UNKNOWN};
 use super::lines::{Line, sentences};
+use super::text::namespace;
 use crate::derive::Metrics;
 use crate::derive::drops::{self, Drop};
 use crate::derive::losses::place_of_drop::DropVerdict;
@@ -65,8 +66,6 @@ fn line(metrics: &Metrics, drop: &Drop, width: usize) -> Line {
         let known = metrics.link(LinkKey { netns, ifindex }).map(|link| link.facts.name.clone());
         known.unwrap_or_else(|| format!("link {}", ifindex.0))
     });
-    let netns =
-        drop.netns.map(|netns| if netns == metrics.netns { "here".to_owned() } else { metrics.space_label(netns) });
     let unknown = || UNKNOWN.to_string();
     let word = |word: &Option<std::sync::Arc<str>>| word.as_deref().map_or_else(unknown, str::to_owned);
     let own = if drop.of_flows { "*" } else { " " };
@@ -75,7 +74,7 @@ fn line(metrics: &Metrics, drop: &Drop, width: usize) -> Line {
         format!("{}{own}", exact(drop.packets)),
         drop.verdict.word().to_owned(),
         word(&drop.reason),
-        netns.unwrap_or_else(unknown),
+        drop.netns.map_or_else(unknown, |netns| namespace(metrics, netns)),
         link.unwrap_or_else(unknown),
         word(&drop.function),
     ];
@@ -92,10 +91,8 @@ fn row(width: usize, tones: [Tone; 7], texts: &[String; 7]) -> Line {
     let rest = [width.saturating_sub(used + 1)];
     let shown = fixed.into_iter().chain(rest).enumerate().filter(|(_, width)| *width > 0);
     let cell = |(at, width): (usize, usize)| {
-        let text = cut(&texts[at], width);
-        let gap = " ".repeat(width - cells(&text));
-        let text = if at < 2 { format!("{gap}{text} ") } else { format!("{text}{gap} ") };
-        (tones[at], text)
+        let text = &texts[at];
+        (tones[at], if at < 2 { format!("{text:>width$} ") } else { format!("{} ", fitted(text, width)) })
     };
     shown.map(cell).collect()
 }
@@ -103,17 +100,4 @@ fn row(width: usize, tones: [Tone; 7], texts: &[String; 7]) -> Line {
 /// A count as the tools print it, while there is room for all its digits.
 fn exact(packets: u64) -> String {
     if packets < 10_000_000 { packets.to_string() } else { Count(Some(packets as f64)).to_string() }
-}
-
-/// A text in so many cells at most; one that is longer is cut and marked.
-fn cut(text: &str, width: usize) -> String {
-    if cells(text) <= width {
-        return text.to_owned();
-    }
-    let mut cut: String = text.chars().take(width.saturating_sub(1)).collect();
-    while cells(&cut) + 1 > width {
-        cut.pop();
-    }
-    cut.push('…');
-    cut
 }

@@ -3,7 +3,7 @@
 
 use super::Tone;
 use super::canvas::{Area, Canvas};
-use super::lines::Line;
+use super::lines::{self, Line};
 use super::numbers::words;
 use super::text::{plural, wrap};
 use crate::action::Place;
@@ -126,10 +126,9 @@ fn text(state: &State, finding: &Finding) -> String {
 
 /// Everything, whole, each finding with the numbers behind it.
 pub(super) fn list(state: &State, width: u16) -> Vec<Line> {
-    let sentence = |tone, text: &str| wrap(text, width).into_iter().map(move |line| vec![(tone, line)]);
     let mut lines: Vec<Line> = Vec::new();
     for (tone, text) in reports(state, |_| true) {
-        lines.extend(sentence(tone, &text));
+        lines.extend(lines::sentences(tone, &text, width));
     }
     let limit = limit(state).map(|limit| (format!("{LIMIT}{}", limit.text), &limit.numbers));
     let findings = state.metrics().into_iter().flat_map(|metrics| &metrics.findings);
@@ -138,7 +137,7 @@ pub(super) fn list(state: &State, width: u16) -> Vec<Line> {
         if !lines.is_empty() {
             lines.push(Line::new());
         }
-        lines.extend(sentence(Tone::Normal, &text));
+        lines.extend(lines::sentences(Tone::Normal, &text, width));
         let numbers: Vec<String> = numbers.iter().map(|(name, value)| words(name, *value)).collect();
         if numbers.is_empty() {
             continue;

@@ -3,7 +3,7 @@
 
 use super::Tone;
 use super::canvas::{Canvas, cells};
-use super::format::{Count, Interval, Scale, Seconds, Share};
+use super::format::{Count, Interval, Scale, Seconds, Share, speed};
 use super::text::plural;
 use crate::derive::flow::DatagramTest;
 use crate::derive::{BenchmarkMetrics, Card, FlowBasis, Jitter, Metrics, Test};
@@ -22,24 +22,18 @@ struct FlowFigure {
     text: String,
 }
 
-/// What the line tells of.
-#[derive(Clone, Copy)]
-pub(super) struct Flow<'a> {
-    pub jitter: &'a Jitter,
-    pub basis: Option<&'a FlowBasis>,
-    pub benchmarks: &'a [BenchmarkMetrics],
-    pub datagrams: &'a [DatagramTest],
-    /// The sign before a spread.
-    pub sign: &'static str,
-}
-
-/// Draws as much of the line as fits; returns the cells used.
-pub(super) fn line(canvas: &mut Canvas, (x, y, width): (u16, u16, u16), flow: Flow<'_>) -> u16 {
+/// Draws as much of the line as fits, with this sign before the spread; none of it before there is a rate. Returns the cells used.
+pub(super) fn line(canvas: &mut Canvas, (x, y, width): (u16, u16, u16), metrics: &Metrics, sign: &str) -> Option<u16> {
+    let Some(jitter) = &metrics.jitter else {
+        // Its spread is not known at first, and until a pin has settled.
+        let rate = speed(metrics.flow.bits_per_s?);
+        return Some(canvas.left(x, y, width, Tone::Title, format_args!("flow {rate}")));
+    };
     let mut used = 0;
-    for FlowFigure { tone, text, .. } in fitting(pieces(flow), usize::from(width)) {
+    for FlowFigure { tone, text, .. } in fitting(pieces(metrics, jitter, sign), usize::from(width)) {
         used += canvas.left(x + used, y, width - used, tone, text);
     }
-    used
+    Some(used)
 }
 
 /// The upper border of the graph, over the whole width: the word for what is shown, what it is, and at the right its rate and
@@ -121,18 +115,14 @@ fn figures(metrics: &Metrics, was: Option<&Card>) -> Vec<FlowFigure> {
         return result(ended, metrics.at_ns);
     }
     let Some(jitter) = &metrics.jitter else {
-        let of_rate = metrics.flow.bits_per_s.map(|rate| {
-            let scale = Scale::of(rate, Units::Bits);
-            piece(0, Tone::Title, format!("{} {}", scale.number(rate), scale.unit))
-        });
-        return of_rate.into_iter().collect();
+        return metrics.flow.bits_per_s.map(|rate| piece(0, Tone::Title, speed(rate))).into_iter().collect();
     };
     let scale = Scale::of(jitter.mean, Units::Bits);
     let number = |rate| scale.number(rate);
     let tone = tone(jitter.cv);
-    let beside = beside(metrics.flow.basis.as_ref(), &metrics.flow.tests);
+    let beside = beside(metrics);
     let proto = if beside.is_some() { "TCP " } else { "" };
-    let mut all = vec![piece(0, tone, format!("{proto}{} {}", number(jitter.mean), scale.unit))];
+    let mut all = vec![piece(0, tone, format!("{proto}{}", scale.with_unit(jitter.mean)))];
     all.push(piece(7, Tone::Title, format!(" ± {}", number(jitter.deviation))));
     all.extend(beside.map(|text| piece(2, Tone::Title, text)));
     all.extend(jitter.cv.map(|cv| piece(1, tone, format!(" · CV {}", Share(cv)))));
@@ -156,10 +146,7 @@ fn result(test: &Test, now_ns: u64) -> Vec<FlowFigure> {
     let piece = |rank, tone, text| FlowFigure { rank, tone, text };
     let seconds = |from_ns: u64, to_ns: u64| Seconds((to_ns.saturating_sub(from_ns) as f64 / 1e9).round());
     let ended_ns = test.ended_ns.unwrap_or(now_ns);
-    let mean = test.mean_bits_per_s.map_or_else(String::new, |rate| {
-        let scale = Scale::of(rate, Units::Bits);
-        format!(", mean {} {}", scale.number(rate), scale.unit)
-    });
+    let mean = test.mean_bits_per_s.map_or_else(String::new, |rate| format!(", mean {}", speed(rate)));
     let mut all = vec![piece(0, Tone::Title, format!("stopped {} ago{mean}", seconds(ended_ns, now_ns)))];
     all.extend(test.told.jitter.as_ref().and_then(|jitter| {
         let cv = jitter.cv?;
@@ -180,26 +167,19 @@ fn tone(cv: Option<f64>) -> Tone {
     }
 }
 
-/// The rate alone, while its spread is not known yet: at first, and until a pin has settled.
-pub(super) fn rate(canvas: &mut Canvas, (x, y, width): (u16, u16, u16), bits_per_s: f64) -> u16 {
-    let scale = Scale::of(bits_per_s, Units::Bits);
-    let text = format!("flow {} {}", scale.number(bits_per_s), scale.unit);
-    canvas.left(x, y, width, Tone::Title, text)
-}
-
 /// The figures in the order they stand. What belongs to the figure before it has no dot before it.
 /// In bits whatever the links are shown in, as benchmarks and findings have it.
-fn pieces(Flow { jitter, basis, benchmarks, datagrams, sign }: Flow<'_>) -> Vec<FlowFigure> {
+fn pieces(metrics: &Metrics, jitter: &Jitter, sign: &str) -> Vec<FlowFigure> {
     let piece = |rank, text: String| FlowFigure { rank, tone: Tone::Title, text };
     let scale = Scale::of(jitter.mean, Units::Bits);
     let number = |rate| scale.number(rate);
     let tone = tone(jitter.cv);
     let cv = jitter.cv.map_or_else(String::new, |cv| format!(" (CV {})", Share(cv)));
-    let beside = beside(basis, datagrams);
+    let beside = beside(metrics);
     let proto = if beside.is_some() { "TCP " } else { "" };
-    let spread = format!("flow {proto}{} {} {sign} {}{cv}", number(jitter.mean), scale.unit, number(jitter.deviation));
+    let spread = format!("flow {proto}{} {sign} {}{cv}", scale.with_unit(jitter.mean), number(jitter.deviation));
     let bin = Interval(Duration::from_secs_f64(jitter.bin_s.clamp(0.0, 1e6)));
-    let of = basis.map(|basis| match basis {
+    let of = metrics.flow.basis.as_ref().map(|basis| match basis {
         FlowBasis::Sockets(count) => format!(" of {}", plural(*count, "connection")),
         FlowBasis::Datagrams(count) => format!(" of {}", plural(*count, "UDP stream")),
         FlowBasis::Link(name) => format!(" of link {name}"),
@@ -215,20 +195,18 @@ fn pieces(Flow { jitter, basis, benchmarks, datagrams, sign }: Flow<'_>) -> Vec<
         piece(9, format!(" in {bin} bins")),
     ]);
     pieces.extend(of.map(|text| piece(8, text)));
-    pieces.extend(test(benchmarks).map(|text| piece(7, format!(" · {text}"))));
+    pieces.extend(test(&metrics.benchmarks).map(|text| piece(7, format!(" · {text}"))));
     pieces
 }
 
 /// UDP that runs beside the connections whose rate the line tells.
-fn beside(basis: Option<&FlowBasis>, datagrams: &[DatagramTest]) -> Option<String> {
-    let is_of_tcp = matches!(basis, Some(FlowBasis::Sockets(_))) && !datagrams.is_empty();
+fn beside(metrics: &Metrics) -> Option<String> {
+    let datagrams = &metrics.flow.tests;
+    let is_of_tcp = matches!(metrics.flow.basis, Some(FlowBasis::Sockets(_))) && !datagrams.is_empty();
     let rate = |test: &DatagramTest| test.received.or(test.sent).map(|rate| rate.bits_per_s);
     let rates = || datagrams.iter().map(rate).sum::<Option<f64>>();
     is_of_tcp.then(rates).map(|rates| match rates {
-        Some(rate) => {
-            let scale = Scale::of(rate, Units::Bits);
-            format!(" + UDP {} {}", scale.number(rate), scale.unit)
-        }
+        Some(rate) => format!(" + UDP {}", speed(rate)),
         None => " + UDP at an unknown rate".to_owned(),
     })
 }
@@ -276,6 +254,7 @@ fn fitting(mut pieces: Vec<FlowFigure>, mut room: usize) -> Vec<FlowFigure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::derive::FlowMetrics;
     use crate::derive::flow::DatagramRate;
     use crate::sample::{Benchmark, Program, Proto};
 
@@ -300,8 +279,9 @@ mod tests {
             p95: 35.6e9,
             longest_dip_s: 2.1,
         };
-        let flow = Flow { jitter: &jitter, basis: Some(basis), benchmarks: tests, datagrams, sign: "±" };
-        fitting(pieces(flow), width).into_iter().map(|piece| piece.text).collect()
+        let flow = FlowMetrics { basis: Some(basis.clone()), tests: datagrams.to_vec(), ..FlowMetrics::default() };
+        let metrics = Metrics { flow, benchmarks: tests.to_vec(), ..Metrics::default() };
+        fitting(pieces(&metrics, &jitter, "±"), width).into_iter().map(|piece| piece.text).collect()
     }
 
     #[test]

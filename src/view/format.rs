@@ -1,7 +1,7 @@
 //! The only arithmetic of units: numbers of `Metrics` → the few characters of a cell. Unknown is `–`, never 0; nothing
 //! is ever shown as `1000k`.
 
-use crate::derive::Basis;
+use crate::derive::{Basis, LinkMetrics, Metrics};
 use crate::state::Units;
 use std::fmt::{self, Display, Formatter};
 use std::time::Duration;
@@ -68,6 +68,17 @@ pub(crate) struct Seconds(pub f64);
 
 /// A stretch of time between two samples: `500 ms`, `2 s`.
 pub(crate) struct Interval(pub Duration);
+
+impl Claim {
+    /// Of a link, with its ports counted.
+    pub fn of(metrics: &Metrics, link: &LinkMetrics, units: Units) -> Self {
+        let is_port = |other: &&LinkMetrics| {
+            other.facts.master.map(|master| other.facts.beside(master)) == Some(link.facts.key())
+        };
+        let ports = u32::try_from(metrics.links.iter().filter(is_port).count()).unwrap_or(u32::MAX);
+        Self { mbps: link.facts.speed_mbps, basis: link.basis, ports, units }
+    }
+}
 
 impl Display for Rate {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -156,6 +167,11 @@ impl Scale {
         Self { per, unit }
     }
 
+    /// A rate with its unit.
+    pub fn with_unit(self, bits_per_s: f64) -> String {
+        format!("{} {}", self.number(bits_per_s), self.unit)
+    }
+
     /// A rate without its unit; two decimals below ten, one below a hundred.
     pub fn number(self, bits_per_s: f64) -> String {
         let value = bits_per_s / self.per;
@@ -165,6 +181,11 @@ impl Scale {
             _ => format!("{value:.0}"),
         }
     }
+}
+
+/// A rate by itself, in bits whatever the links are shown in, as benchmarks and findings have it: `24.1 Gbit/s`.
+pub(crate) fn speed(bits_per_s: f64) -> String {
+    Scale::of(bits_per_s, Units::Bits).with_unit(bits_per_s)
 }
 
 impl Display for Share {

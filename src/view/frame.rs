@@ -1,11 +1,11 @@
 //! Borders and titles.
 
 use super::canvas::{Area, Canvas, cells};
+use super::card::verdict_tone;
 use super::layout::{Layout, SMALLEST, Shape};
 use super::{Tone, cores, flow, links, table, tape, threads};
 use crate::action::{Action, Pane};
-use crate::derive::proof::Verdict;
-use crate::derive::{Card, FlowBasis};
+use crate::derive::Card;
 use crate::sample::Word;
 use crate::state::State;
 
@@ -19,7 +19,7 @@ pub(super) fn too_small(width: u16, height: u16) -> Canvas {
 }
 
 /// Borders around the panes of this layout.
-pub(super) fn prepare(state: &State, flow: Option<&FlowBasis>, layout: &Layout) -> Canvas {
+pub(super) fn prepare(state: &State, layout: &Layout) -> Canvas {
     let last = layout.footer.y;
     let mut canvas = Canvas::new(Area::new(0, 0, layout.width, last));
     if let Some(area) = layout.timeline {
@@ -35,7 +35,7 @@ pub(super) fn prepare(state: &State, flow: Option<&FlowBasis>, layout: &Layout) 
         Shape::Compact | Shape::Zoomed => compact(&mut canvas, state, layout),
     }
     if layout.timeline.is_none() {
-        spread(&mut canvas, state, flow, layout);
+        spread(&mut canvas, state, layout);
     }
     if let Some(area) = layout.tape {
         tape::prepare(&mut canvas, state, area);
@@ -54,17 +54,13 @@ fn top(layout: &Layout) -> (char, char) {
 
 fn full(canvas: &mut Canvas, state: &State, layout: &Layout) {
     let (Some(links), Some(cores), Some(threads)) = (layout.links, layout.cores, layout.threads) else { return };
-    let right = layout.width - 1;
     let split = threads.x - 1;
     line(canvas, links.y - 1, top(layout));
     sides(canvas, links);
     line(canvas, cores.y - 1, BETWEEN);
     canvas.glyph(split, cores.y - 1, Tone::Muted, '┬');
-    for y in cores.y..cores.y + cores.height {
-        for x in [0, split, right] {
-            canvas.glyph(x, y, Tone::Muted, '│');
-        }
-    }
+    sides(canvas, cores);
+    sides(canvas, threads);
     let below = cores.y + cores.height;
     line(canvas, below, BETWEEN);
     canvas.glyph(split, below, Tone::Muted, '┴');
@@ -111,7 +107,7 @@ fn proven(state: &State) -> Option<&Card> {
 }
 
 /// Without a graph, the spread of the watched flow: beside the title of the finding, or in the lower border of the only pane.
-fn spread(canvas: &mut Canvas, state: &State, basis: Option<&FlowBasis>, layout: &Layout) {
+fn spread(canvas: &mut Canvas, state: &State, layout: &Layout) {
     let Some(metrics) = state.metrics() else { return };
     let (x, y) = match layout.shape {
         Shape::Compact => (2, layout.finding.y - 1 - u16::try_from(layout.summaries.len()).unwrap_or(0)),
@@ -119,18 +115,7 @@ fn spread(canvas: &mut Canvas, state: &State, basis: Option<&FlowBasis>, layout:
         Shape::Full | Shape::Stacked => (12, layout.finding.y - 1),
     };
     let room = layout.width.saturating_sub(x + 3);
-    let used = match (&metrics.jitter, metrics.flow.bits_per_s) {
-        (Some(jitter), _) => {
-            let (benchmarks, datagrams) = (&metrics.benchmarks, &metrics.flow.tests);
-            flow::line(
-                canvas,
-                (x + 1, y, room),
-                flow::Flow { jitter, basis, benchmarks, datagrams, sign: super::plus_minus(state) },
-            )
-        }
-        (None, Some(rate)) => flow::rate(canvas, (x + 1, y, room), rate),
-        (None, None) => return,
-    };
+    let Some(used) = flow::line(canvas, (x + 1, y, room), metrics, super::plus_minus(state)) else { return };
     canvas.glyph(x, y, Tone::Muted, ' ');
     canvas.glyph(x + 1 + used, y, Tone::Muted, ' ');
 }
@@ -192,11 +177,7 @@ fn title(canvas: &mut Canvas, state: &State, pane: Pane, area: Area, layout: &La
 
 /// The verdict at the right end of a line, as much of it as fits beside what is used; returns the cells it takes.
 fn verdict(canvas: &mut Canvas, (x, y, room, used): (u16, u16, u16, u16), card: &Card) -> u16 {
-    let tone = match card.verdict {
-        Verdict::SteadierAndFaster | Verdict::Faster | Verdict::Steadier => Tone::Good,
-        Verdict::NoDifference | Verdict::Inconclusive => Tone::Title,
-        Verdict::Worse => Tone::Bad,
-    };
+    let tone = verdict_tone(card.verdict, Tone::Title);
     let width = |text: &str| u16::try_from(cells(text)).unwrap_or(u16::MAX);
     let texts = card.headlines().map(|text| format!(" pin: {text} "));
     let Some(text) = texts.into_iter().find(|text| used.saturating_add(width(text) + 2) <= room) else { return 0 };

@@ -41,30 +41,18 @@ pub(super) fn prepare(state: &State, area: Area) -> Canvas {
     canvas
 }
 
-fn samples(count: u64) -> String {
-    plural(usize::try_from(count).unwrap_or(usize::MAX), "sample")
-}
-
 /// Takes pieces in the order of their rank as long as there is room.
 fn keep_what_fits(pieces: &mut Vec<Piece>, mut room: usize) {
-    let mut ranks: Vec<u8> = pieces.iter().map(|piece| piece.rank).collect();
-    ranks.sort_unstable();
-    ranks.dedup();
-    let mut kept = Vec::new();
-    for rank in ranks {
-        for (at, piece) in pieces.iter().enumerate().filter(|(_, piece)| piece.rank == rank) {
-            let needed = cells(&piece.text) + 3;
-            if needed <= room {
-                room -= needed;
-                kept.push(at);
-            }
-        }
+    let mut by_rank: Vec<usize> = (0..pieces.len()).collect();
+    by_rank.sort_by_key(|&at| pieces[at].rank);
+    let mut fits = vec![false; pieces.len()];
+    for at in by_rank {
+        let needed = cells(&pieces[at].text) + 3;
+        fits[at] = needed <= room;
+        room -= if fits[at] { needed } else { 0 };
     }
-    let mut at = 0;
-    pieces.retain(|_| {
-        at += 1;
-        kept.contains(&(at - 1))
-    });
+    let mut fits = fits.into_iter();
+    pieces.retain(|_| fits.next() == Some(true));
 }
 
 fn pieces(state: &State, metrics: &Metrics) -> Vec<Piece> {
@@ -83,10 +71,10 @@ fn pieces(state: &State, metrics: &Metrics) -> Vec<Piece> {
         piece(5, Tone::Muted, if metrics.own.realtime { "real-time" } else { "no real-time" }.to_owned()),
     ];
     if metrics.own.late_ticks > 0 {
-        pieces.push(piece(0, Tone::Warning, format!("{} late", samples(metrics.own.late_ticks))));
+        pieces.push(piece(0, Tone::Warning, format!("{} late", plural(metrics.own.late_ticks, "sample"))));
     }
     if metrics.own.left_out > 0 {
-        pieces.push(piece(0, Tone::Warning, format!("{} left out", samples(metrics.own.left_out))));
+        pieces.push(piece(0, Tone::Warning, format!("{} left out", plural(metrics.own.left_out, "sample"))));
     }
     if let Some(behind) = behind(metrics).filter(|_| state.settings().mode != Mode::Replay) {
         pieces.push(piece(0, Tone::Warning, format!("behind {} s", behind.as_secs())));

@@ -120,21 +120,9 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
     }
     if table < area.height {
         let shown = u16::try_from(rows.len()).unwrap_or(u16::MAX).clamp(1, table - 1);
-        left_out(&mut canvas, state, 1 + shown);
+        table::hidden(&mut canvas, state, 1 + shown, Pane::Links, LeftOut(state.links.hidden()));
     }
     canvas
-}
-
-/// What is not shown, and the key that shows it.
-fn left_out(canvas: &mut Canvas, state: &State, y: u16) {
-    let width = canvas.area.width;
-    let mut x = 1;
-    let told = format!("{} hidden (", LeftOut(state.links.hidden()));
-    let key = state.keys().key("idle");
-    for (tone, text) in [(Tone::Muted, &*told), (Tone::Key, &*key), (Tone::Muted, " to show)")] {
-        x += canvas.left(x, y, width.saturating_sub(x), tone, text);
-    }
-    canvas.spot(0, y, width, Action::ToggleIdle(Some(Pane::Links)));
 }
 
 /// Lines for the head and the rows: one more tells what is left out, where there is room.
@@ -250,16 +238,9 @@ impl LinksPane<'_> {
     fn row(&self, canvas: &mut Canvas, y: u16, row: &LinkRow) {
         let link = &self.metrics.links[row.index];
         let id = LinkList::id(self.metrics, row);
-        let width = canvas.area.width;
         let is_selected = self.state.links.selection.id() == Some(id);
-        let again = is_selected && self.state.focus == Pane::Links;
-        canvas.spot(0, y, width, if again { Action::Details } else { Action::SelectLink(id) });
-        if is_selected {
-            canvas.glyph(0, y, Tone::Accent, '▸');
-            if self.state.focus == Pane::Links {
-                canvas.select(0, y, width);
-            }
-        }
+        let (area, is_focused) = ((0, y, canvas.area.width), self.state.focus == Pane::Links);
+        table::row(canvas, area, is_selected, is_focused, Action::SelectLink(id));
         for column in self.columns {
             self.cell(canvas, y, column, row, link);
         }
@@ -268,7 +249,7 @@ impl LinksPane<'_> {
     fn cell(&self, canvas: &mut Canvas, y: u16, column: &Placed<LinkColumn>, row: &LinkRow, link: &LinkMetrics) {
         let mut put = |tone: Tone, value: &dyn Display| table::cell(canvas, column, y, tone, value);
         let units = self.state.settings.units;
-        let rates = link.rates.as_ref();
+        let rates = link.rates.unwrap_or_default();
         match column.id {
             LinkColumn::Name => {
                 let (text, alias) = (link.facts.name.as_str(), link.facts.alias.as_deref());
@@ -284,21 +265,17 @@ impl LinksPane<'_> {
             }
             LinkColumn::State => put(Tone::Warning, &state_word(link.facts.state)),
             LinkColumn::Claims => put(Tone::Muted, &self.claim(row, link)),
-            LinkColumn::Rx if units == Units::Packets => {
-                rate(put, rates.and_then(|rates| rates.rx_packets_per_s), Count);
-            }
-            LinkColumn::Tx if units == Units::Packets => {
-                rate(put, rates.and_then(|rates| rates.tx_packets_per_s), Count);
-            }
-            LinkColumn::Rx => rate(put, rates.and_then(|rates| rates.rx_bits_per_s), |bits| Rate(bits, units)),
-            LinkColumn::Tx => rate(put, rates.and_then(|rates| rates.tx_bits_per_s), |bits| Rate(bits, units)),
+            LinkColumn::Rx if units == Units::Packets => rate(put, rates.rx_packets_per_s, Tone::Normal, Count),
+            LinkColumn::Tx if units == Units::Packets => rate(put, rates.tx_packets_per_s, Tone::Normal, Count),
+            LinkColumn::Rx => rate(put, rates.rx_bits_per_s, Tone::Normal, |bits| Rate(bits, units)),
+            LinkColumn::Tx => rate(put, rates.tx_bits_per_s, Tone::Normal, |bits| Rate(bits, units)),
             LinkColumn::Times => drop(link.times_label().map(|times| put(Tone::Accent, &Times(times)))),
-            LinkColumn::Pps => rate(put, rates.and_then(LinkRates::packets_per_s), Count),
-            LinkColumn::Mean => known(put, rates.and_then(LinkRates::mean_packet_bytes), Bytes),
+            LinkColumn::Pps => rate(put, rates.packets_per_s(), Tone::Normal, Count),
+            LinkColumn::Mean => known(put, rates.mean_packet_bytes(), Bytes),
             LinkColumn::Wire => known(put, link.wire_packet_bytes(), Bytes),
             LinkColumn::WireShare => known(put, link.wire_share(), Percent),
-            LinkColumn::Drops => trouble(put, self.drops(link), Tone::Warning),
-            LinkColumn::Errors => trouble(put, rates.and_then(errors), Tone::Bad),
+            LinkColumn::Drops => rate(put, self.drops(link), Tone::Warning, Count),
+            LinkColumn::Errors => rate(put, errors(&rates), Tone::Bad, Count),
             LinkColumn::Strip => {
                 let values = self.strips.get(usize::from(y - 1)).map_or(&[][..], Vec::as_slice);
                 strip::rates(canvas, (column.x, y), Tone::Good, values, self.scale);
@@ -353,22 +330,21 @@ fn errors(rates: &LinkRates) -> Option<f64> {
     Some(rates.rx_errors_per_s? + rates.tx_errors_per_s?)
 }
 
-/// A rate: unknown and nothing are quiet.
-fn rate<D: Display>(mut put: impl FnMut(Tone, &dyn Display), value: Option<f64>, show: impl Fn(Option<f64>) -> D) {
+/// A rate in its tone: unknown and nothing are quiet.
+fn rate<D: Display>(
+    mut put: impl FnMut(Tone, &dyn Display),
+    value: Option<f64>,
+    tone: Tone,
+    show: impl Fn(Option<f64>) -> D,
+) {
     let quiet = value.is_none_or(|value| value == 0.0);
-    put(if quiet { Tone::Muted } else { Tone::Normal }, &show(value));
+    put(if quiet { Tone::Muted } else { tone }, &show(value));
 }
 
 /// A number that is quiet only where it is not known.
 fn known<D: Display>(mut put: impl FnMut(Tone, &dyn Display), value: Option<f64>, show: impl Fn(Option<f64>) -> D) {
     let tone = if value.is_some() { Tone::Normal } else { Tone::Muted };
     put(tone, &show(value));
-}
-
-/// A rate that should be nothing.
-fn trouble(mut put: impl FnMut(Tone, &dyn Display), value: Option<f64>, tone: Tone) {
-    let quiet = value.is_none_or(|value| value == 0.0);
-    put(if quiet { Tone::Muted } else { tone }, &Count(value));
 }
 
 fn name_tone(row: &LinkRow, link: &LinkMetrics) -> Tone {

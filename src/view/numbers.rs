@@ -1,7 +1,7 @@
 //! The numbers behind a finding in words and units, for the list of findings. Their names are for programs; here only
 //! people read. A name that has no word is shown with blanks for its underscores.
 
-use super::format::{Scale, Seconds, Share, Signed};
+use super::format::{Scale, Seconds, Share, Signed, speed};
 use crate::state::Units;
 
 /// What kind of figure it is.
@@ -73,15 +73,13 @@ pub(super) fn words(name: &str, value: f64) -> String {
         NumberKind::Plain => Signed(value).to_string(),
         NumberKind::Share => Share(value).to_string(),
         NumberKind::Seconds => Seconds(value).to_string(),
-        NumberKind::Bits => scaled(value, Units::Bits),
-        NumberKind::Bytes => scaled(value * 8.0, Units::Bytes).trim_end_matches("/s").to_owned(),
+        NumberKind::Bits => speed(value),
+        NumberKind::Bytes => {
+            let scale = Scale::of(value * 8.0, Units::Bytes);
+            scale.with_unit(value * 8.0).trim_end_matches("/s").to_owned()
+        }
     };
     format!("{word} {figure}")
-}
-
-fn scaled(bits: f64, units: Units) -> String {
-    let scale = Scale::of(bits, units);
-    format!("{} {}", scale.number(bits), scale.unit)
 }
 
 #[cfg(test)]

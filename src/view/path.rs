@@ -2,10 +2,10 @@
 //! that direction. Flows that go the same way are drawn once; what is not known is said, not left out.
 
 use super::Tone;
-use super::canvas::cells;
+use super::canvas::fitted;
 use super::format::{Claim, Count, Rate, Share, UNKNOWN};
 use super::lines::{Line, sentences};
-use super::text::plural;
+use super::text::{namespace, plural};
 use crate::derive::flow::{Connection, DatagramRate, DatagramTest};
 use crate::derive::paths::{self, HopMetrics, PathMetrics, SoftirqBy};
 use crate::derive::{Loss, Metrics};
@@ -186,14 +186,6 @@ fn told(metrics: &Metrics, loss: &Loss) -> String {
     format!("  {rate}/s {what}: {words}")
 }
 
-/// What the namespace is called.
-fn namespace(metrics: &Metrics, netns: u64) -> String {
-    if netns == metrics.netns {
-        return "here".to_owned();
-    }
-    metrics.space_label(netns)
-}
-
 fn line(metrics: &Metrics, hop: &HopMetrics<'_>, netns: String, narrow: bool, units: Units) -> [(Tone, String); 10] {
     let facts = hop.link.map(|link| &link.facts);
     let arrow = match hop.hop.way {
@@ -206,16 +198,7 @@ fn line(metrics: &Metrics, hop: &HopMetrics<'_>, netns: String, narrow: bool, un
         _ if units == Units::Packets => format!("{arrow}{}", Count(hop.packets_per_s)),
         _ => format!("{arrow}{}", Rate(hop.bits_per_s, units)),
     };
-    let ports = || {
-        metrics
-            .links
-            .iter()
-            .filter(|port| port.facts.master.map(|master| port.facts.beside(master)) == Some(hop.hop.link))
-    };
-    let claim = hop.link.map_or_else(String::new, |link| {
-        let ports = u32::try_from(ports().count()).unwrap_or(u32::MAX);
-        Claim { mbps: link.facts.speed_mbps, basis: link.basis, ports, units }.to_string()
-    });
+    let claim = hop.link.map_or_else(String::new, |link| Claim::of(metrics, link, units).to_string());
     let mtu = hop.mtu().map(|mtu| mtu.to_string());
     let dropped = hop.all_drops_per_s();
     let drops = if dropped.is_some_and(|drops| drops > 0.0) { Tone::Bad } else { Tone::Muted };
@@ -263,21 +246,5 @@ fn widths(room: usize) -> [usize; 10] {
 
 fn row(widths: &[usize; 10], texts: [(Tone, String); 10]) -> Line {
     let shown = widths.iter().zip(texts).filter(|(width, _)| **width > 0);
-    shown.map(|(&width, (tone, text))| (tone, format!("{} ", padded(&text, width)))).collect()
-}
-
-/// A text in so many cells; what does not fit is cut and marked.
-fn padded(text: &str, width: usize) -> String {
-    if cells(text) <= width {
-        return format!("{text}{}", " ".repeat(width - cells(text)));
-    }
-    let mut cut = String::new();
-    for c in text.chars() {
-        if cells(&cut) + cells(c.encode_utf8(&mut [0; 4])) + 1 > width {
-            break;
-        }
-        cut.push(c);
-    }
-    let gap = width - 1 - cells(&cut);
-    format!("{cut}…{}", " ".repeat(gap))
+    shown.map(|(&width, (tone, text))| (tone, format!("{} ", fitted(&text, width)))).collect()
 }

@@ -2,10 +2,11 @@
 
 use super::canvas::cells;
 use super::detail;
-use super::format::{Bytes, Claim, Count, Percent, Rate, Scale, Total, UNKNOWN};
+use super::format::{Bytes, Claim, Count, Percent, Rate, Total, UNKNOWN, speed};
 use super::homes::Homes;
 use super::lines::{Line, sentences};
 use super::links::words::{Peer, Queues, Whose};
+use super::text::namespace;
 use super::{Tone, UNDER_COUNT};
 use crate::action::RowId;
 use crate::derive::links::LinkRates;
@@ -16,10 +17,6 @@ use std::fmt::Display;
 
 /// Cells of the name of a figure.
 const NAME: usize = 18;
-
-fn namespace(metrics: &Metrics, netns: u64) -> String {
-    if netns == metrics.netns { "here".to_owned() } else { metrics.space_label(netns) }
-}
 
 /// Every figure of the row, or that it no longer exists.
 pub(super) fn lines(state: &State, row: RowId, width: u16) -> Vec<Line> {
@@ -47,12 +44,6 @@ fn figure(name: &str, value: impl Display) -> Line {
 
 fn of_link(metrics: &Metrics, link: &LinkMetrics) -> Vec<Line> {
     let facts = &link.facts;
-    let ports = metrics
-        .links
-        .iter()
-        .filter(|other| other.facts.netns == facts.netns && other.facts.master == Some(facts.ifindex));
-    let ports = u32::try_from(ports.count()).unwrap_or(u32::MAX);
-    let claim = Claim { mbps: facts.speed_mbps, basis: link.basis, ports, units: Units::Bits };
     let mut lines = vec![figure("name", &facts.name)];
     lines.extend(facts.alias.as_ref().map(|alias| figure("alias", alias)));
     lines.push(figure("kind", facts.kind.word()));
@@ -62,7 +53,7 @@ fn of_link(metrics: &Metrics, link: &LinkMetrics) -> Vec<Line> {
     lines.push(figure("namespace", namespace(metrics, facts.netns)));
     lines.push(figure("number", facts.ifindex.0));
     lines.push(figure("state", facts.state.word()));
-    lines.push(figure("nominal speed", claim));
+    lines.push(figure("nominal speed", Claim::of(metrics, link, Units::Bits)));
     if facts.tells_mtu() {
         lines.push(figure("MTU", facts.mtu));
     }
@@ -101,16 +92,7 @@ fn of_thread(metrics: &Metrics, thread: &ThreadMetrics) -> Vec<Line> {
     lines.extend(thread.before_pin.as_ref().map(|before| figure("before the pin", before)));
     lines.extend(sample.cpuset.as_ref().map(|cpuset| figure("cores of cgroup", cpuset)));
     let mark = if thread.evidence == Evidence::Sampled { UNDER_COUNT } else { "" };
-    let classes = &thread.by_class;
-    let classes = [
-        ("socket", classes.socket),
-        ("node", classes.node),
-        ("llc", classes.llc),
-        ("cluster", classes.cluster),
-        ("smt", classes.smt),
-    ];
-    let classes: Vec<String> =
-        classes.iter().filter(|(_, count)| *count > 0).map(|(word, count)| format!("{count} {word}")).collect();
+    let classes = thread.by_class.words();
     lines.push(Line::new());
     lines.push(figure("CPU %", Percent(thread.cpu)));
     lines.push(figure("waiting for CPU %", Percent(thread.wait)));
@@ -130,13 +112,7 @@ fn of_thread(metrics: &Metrics, thread: &ThreadMetrics) -> Vec<Line> {
         lines.push(figure("namespace", namespace(metrics, netns)));
     }
     for home in own {
-        let rate = home.flow.bits_per_s.map_or_else(
-            || UNKNOWN.to_owned(),
-            |rate| {
-                let scale = Scale::of(rate, Units::Bits);
-                format!("{} {}", scale.number(rate), scale.unit)
-            },
-        );
+        let rate = home.flow.bits_per_s.map_or_else(|| UNKNOWN.to_owned(), speed);
         let proto = home.flow.proto.word().to_uppercase();
         lines.push(figure("port → peer", format_args!("{home}, {proto}, {rate}")));
     }

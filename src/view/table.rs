@@ -2,6 +2,8 @@
 
 use super::Tone;
 use super::canvas::{Canvas, cells};
+use crate::action::{Action, Pane};
+use crate::state::State;
 use std::fmt::Display;
 
 /// A column as it may be.
@@ -93,6 +95,29 @@ pub(crate) fn cell<C>(canvas: &mut Canvas, column: &Placed<C>, y: u16, tone: Ton
     } else {
         canvas.left(column.x, y, column.width, tone, value);
     }
+}
+
+/// The mark of the selected row over all its cells where its pane has the focus, and what a click on a row asks for.
+pub(crate) fn row(canvas: &mut Canvas, (x, y, width): (u16, u16, u16), selected: bool, focused: bool, select: Action) {
+    canvas.spot(x, y, width, if selected && focused { Action::Details } else { select });
+    if selected {
+        canvas.glyph(x, y, Tone::Accent, '▸');
+        if focused {
+            canvas.select(x, y, width);
+        }
+    }
+}
+
+/// What is hidden, and the key that shows it.
+pub(crate) fn hidden(canvas: &mut Canvas, state: &State, y: u16, pane: Pane, what: impl Display) {
+    let width = canvas.area.width;
+    let mut x = 1;
+    let told = format!("{what} hidden (");
+    let key = state.keys().key("idle");
+    for (tone, text) in [(Tone::Muted, &*told), (Tone::Key, &*key), (Tone::Muted, " to show)")] {
+        x += canvas.left(x, y, width.saturating_sub(x), tone, text);
+    }
+    canvas.spot(0, y, width, Action::ToggleIdle(Some(pane)));
 }
 
 /// First row shown, so that the row to keep in sight is in the middle where it can be.

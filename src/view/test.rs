@@ -3,13 +3,13 @@
 use super::Tone;
 use super::canvas::{Area, Canvas};
 use super::flow;
-use super::format::{Count, Scale, Seconds, UNKNOWN};
+use super::format::{Count, Seconds, UNKNOWN, speed};
 use super::text::plural;
 use crate::action::Action;
 use crate::derive::flow::End;
 use crate::derive::{Metrics, Test, paths};
 use crate::sample::Word;
-use crate::state::{State, Units, rows};
+use crate::state::{State, rows};
 
 /// Rows that the list takes; none where there is nothing to choose.
 pub(super) fn wanted_rows(state: &State, height: u16) -> u16 {
@@ -68,15 +68,7 @@ fn who(test: &Test) -> String {
 }
 
 fn figures(test: &Test, metrics: &Metrics) -> String {
-    let rate = |rate: Option<f64>| {
-        rate.map_or_else(
-            || UNKNOWN.to_owned(),
-            |rate| {
-                let scale = Scale::of(rate, Units::Bits);
-                format!("{} {}", scale.number(rate), scale.unit)
-            },
-        )
-    };
+    let rate = |rate: Option<f64>| rate.map_or_else(|| UNKNOWN.to_owned(), speed);
     let lost = Count(Some(test.lost));
     let seconds = |to_ns: u64| Seconds((to_ns.saturating_sub(test.began_ns) as f64 / 1e9).round());
     match test.ended_ns {

@@ -2,7 +2,14 @@
 
 use super::canvas::cells;
 
+use crate::derive::Metrics;
+
 pub(crate) use crate::derive::plural;
+
+/// What a namespace is called.
+pub(crate) fn namespace(metrics: &Metrics, netns: u64) -> String {
+    if netns == metrics.netns { "here".to_owned() } else { metrics.space_label(netns) }
+}
 
 /// Breaks a text at spaces into lines of at most so many cells; a word longer than a line stays whole and is cut later.
 pub(crate) fn wrap(text: &str, width: u16) -> Vec<String> {

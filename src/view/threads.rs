@@ -157,13 +157,8 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
     }
     if table < area.height {
         let y = 1 + u16::try_from(rows.len()).unwrap_or(u16::MAX).min(table - 1);
-        let told = format!("{} idle threads hidden (", state.threads.hidden());
-        let key = state.keys().key("idle");
-        let mut x = 1;
-        for (tone, text) in [(Tone::Muted, &*told), (Tone::Key, &*key), (Tone::Muted, " to show)")] {
-            x += canvas.left(x, y, area.width.saturating_sub(x), tone, text);
-        }
-        canvas.spot(0, y, area.width, Action::ToggleIdle(Some(Pane::Threads)));
+        let idle = format_args!("{} idle threads", state.threads.hidden());
+        table::hidden(&mut canvas, state, y, Pane::Threads, idle);
     }
     canvas
 }
@@ -235,16 +230,9 @@ struct ThreadsPane<'a> {
 impl ThreadsPane<'_> {
     fn row(&self, canvas: &mut Canvas, y: u16, thread: &ThreadMetrics) {
         let id = thread.sample.id;
-        let width = canvas.area.width;
         let is_selected = self.state.threads.selection.id() == Some(id);
-        let again = is_selected && self.state.focus == Pane::Threads;
-        canvas.spot(0, y, width, if again { Action::Details } else { Action::SelectThread(id) });
-        if is_selected {
-            canvas.glyph(0, y, Tone::Accent, '▸');
-            if self.state.focus == Pane::Threads {
-                canvas.select(0, y, width);
-            }
-        }
+        let (area, is_focused) = ((0, y, canvas.area.width), self.state.focus == Pane::Threads);
+        table::row(canvas, area, is_selected, is_focused, Action::SelectThread(id));
         for column in self.columns {
             self.cell(canvas, y, column, thread);
         }

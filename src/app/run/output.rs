@@ -3,6 +3,7 @@
 //! unchanged, in their order and at once; the command waits when the reader is slow, and its pipe is broken when the
 //! reader is gone.
 
+use crate::app::signals::ring;
 use crate::sample::{Report, Side, Unread};
 use crate::source::benchmarks::{Lines, streams};
 use crate::text::clean;
@@ -207,10 +208,6 @@ impl PipeThread {
         };
         ring(&self.bell);
     }
-}
-
-fn ring(bell: &OwnedFd) {
-    let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
 }
 
 /// None at the end.

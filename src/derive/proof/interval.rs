@@ -4,8 +4,10 @@
 //! work, where a thread happens to sit) would be in no interval made of bins. With four to eight pairs a bootstrap of their mean
 //! comes out too narrow, by a third to more than half at 99 %; Student's t knows how little so few tell.
 
+use serde::Serialize;
+
 /// A difference (pinned minus unpinned) and its interval at [`CONFIDENCE`], in the unit of what differs.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[allow(missing_docs, reason = "the figure and the two ends of its interval")]
 pub struct Difference {
     pub is: f64,

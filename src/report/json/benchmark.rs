@@ -1,31 +1,10 @@
 //! The benchmark tests that run, as JSON.
 
-use super::JsonRow;
-use crate::derive::{BenchmarkMetrics, Metrics};
-use crate::sample::{Direction, Reported, Side, Unread, Whole, Word};
+use super::{JsonObject, Metrics};
+use crate::derive::BenchmarkMetrics;
+use crate::sample::{Direction, Proto, Reported, Unread, Whole, Word};
 use serde::Serialize;
-
-/// One benchmark program; what its command line and its connections do not tell is null.
-#[derive(Serialize)]
-pub(super) struct BenchmarkObject<'a> {
-    pid: u32,
-    program: &'a str,
-    side: Side,
-    target: Option<&'a str>,
-    port: u16,
-    proto: Option<&'a str>,
-    streams: Option<u32>,
-    reverse: Option<bool>,
-    bidir: Option<bool>,
-    json_stream: bool,
-    omit_s: Option<f64>,
-    time_s: Option<f64>,
-    asked_bits_per_s: Option<u64>,
-    length_bytes: Option<u64>,
-    affinity: Option<&'a str>,
-    reported: Option<IntervalObject>,
-    reported_gap: Option<&'a str>,
-}
+use serde::ser::SerializeMap;
 
 /// What iperf 3 reported last itself.
 #[derive(Serialize)]
@@ -70,29 +49,26 @@ fn seconds(ms: u64) -> f64 {
     ms as f64 / 1000.0
 }
 
-impl JsonRow for BenchmarkMetrics {
-    type Out<'a> = BenchmarkObject<'a>;
-
-    fn row<'a>(&'a self, _: &'a Metrics) -> BenchmarkObject<'a> {
-        let test = &self.test;
-        BenchmarkObject {
-            pid: test.pid,
-            program: test.program.word(),
-            side: test.side,
-            target: test.target.as_deref(),
-            port: test.port,
-            proto: self.proto.map(Into::into),
-            streams: self.streams,
-            reverse: self.direction.map(|direction| direction == Direction::Reverse),
-            bidir: self.direction.map(|direction| direction == Direction::Both),
-            json_stream: test.json_stream,
-            omit_s: test.omit_ms.map(seconds),
-            time_s: test.time_ms.map(seconds),
-            asked_bits_per_s: test.bitrate,
-            length_bytes: test.length,
-            affinity: test.affinity.as_deref(),
-            reported: test.reported.map(IntervalObject::of),
-            reported_gap: test.unread.map(Unread::sentence),
-        }
+/// One benchmark program; what its command line and its connections do not tell is null.
+impl JsonObject for BenchmarkMetrics {
+    fn fields<M: SerializeMap>(&self, _: &Metrics, object: &mut M) -> Result<(), M::Error> {
+        let (test, direction) = (&self.test, self.direction);
+        object.serialize_entry("pid", &test.pid)?;
+        object.serialize_entry("program", test.program.word())?;
+        object.serialize_entry("side", &test.side)?;
+        object.serialize_entry("target", &test.target)?;
+        object.serialize_entry("port", &test.port)?;
+        object.serialize_entry("proto", &self.proto.map(Proto::word))?;
+        object.serialize_entry("streams", &self.streams)?;
+        object.serialize_entry("reverse", &direction.map(|direction| direction == Direction::Reverse))?;
+        object.serialize_entry("bidir", &direction.map(|direction| direction == Direction::Both))?;
+        object.serialize_entry("json_stream", &test.json_stream)?;
+        object.serialize_entry("omit_s", &test.omit_ms.map(seconds))?;
+        object.serialize_entry("time_s", &test.time_ms.map(seconds))?;
+        object.serialize_entry("asked_bits_per_s", &test.bitrate)?;
+        object.serialize_entry("length_bytes", &test.length)?;
+        object.serialize_entry("affinity", &test.affinity)?;
+        object.serialize_entry("reported", &test.reported.map(IntervalObject::of))?;
+        object.serialize_entry("reported_gap", &test.unread.map(Unread::sentence))
     }
 }

@@ -1,9 +1,11 @@
 //! The `events` and the `trace` of an object: what happened since the object before, each with its kind. It computes nothing.
 
 use super::benchmark::{IntervalObject, WholeTest};
-use crate::derive::{Metrics, OverriddenPin, TracedMove};
-use crate::sample::{CoreSet, Event, Report, Side, StretchSide, TraceSource, Word};
-use serde::Serialize;
+use super::{InJson, JsonObject};
+use crate::derive::{Metrics, MoveClass, OverriddenPin, TracedMove};
+use crate::sample::{Event, Report, TraceSource, Word};
+use serde::ser::{SerializeMap, SerializeSeq};
+use serde::{Serialize, Serializer};
 
 /// Where the events of moves come from, and how many moves were lost since the trace began.
 #[derive(Serialize)]
@@ -18,107 +20,101 @@ impl Tracing {
     }
 }
 
-/// What the kernel, vnettop or its user did since the object before.
-#[derive(Serialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub(super) enum Happened<'a> {
-    Move {
-        t_ns: u64,
-        tid: u32,
-        from: u32,
-        to: u32,
-        class: Option<&'static str>,
-    },
-    Mark {
-        t_ns: u64,
-    },
-    Pinned {
-        pid: u32,
-        tid: u32,
-        old: &'a CoreSet,
-        asked: &'a CoreSet,
-        got: &'a CoreSet,
-    },
-    Restored {
-        pid: u32,
-        tid: u32,
-        got: &'a CoreSet,
-    },
-    PinUndone {
-        pid: u32,
-        tid: u32,
-        gave: &'a CoreSet,
-        now: &'a CoreSet,
-    },
-    RunAsked {
-        command: &'a [String],
-        pin: &'a str,
-    },
-    RunStarted {
-        t_ns: u64,
-        pid: u32,
-    },
-    Stretch {
-        t_ns: u64,
-        side: Option<StretchSide>,
-    },
-    NotPinned {
-        t_ns: u64,
-        why: &'a str,
-    },
-    Reported {
-        t_ns: u64,
-        pid: u32,
-        side: Option<Side>,
-        interval: Option<IntervalObject>,
-        whole: Option<WholeTest>,
-        gap: Option<&'static str>,
-    },
-    RunEnded {
-        t_ns: u64,
-        code: i32,
-    },
+/// What the kernel, vnettop or its user did since the object before, the moves first.
+pub(super) struct Events<'a>(pub &'a Metrics);
+
+impl Serialize for Events<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Metrics { moves, events, undone, .. } = self.0;
+        let mut list = serializer.serialize_seq(Some(moves.len() + events.len() + undone.len()))?;
+        moves.iter().try_for_each(|one| list.serialize_element(&InJson(one, self.0)))?;
+        events.iter().try_for_each(|one| list.serialize_element(&InJson(one, self.0)))?;
+        undone.iter().try_for_each(|one| list.serialize_element(&InJson(one, self.0)))?;
+        list.end()
+    }
 }
 
-impl<'a> Happened<'a> {
-    /// Everything, the moves first.
-    pub(super) fn all(metrics: &'a Metrics) -> Vec<Self> {
-        let moves = metrics.moves.iter().map(Self::moved);
-        let done = metrics.events.iter().map(Self::of);
-        moves.chain(done).chain(metrics.undone.iter().map(Self::undone)).collect()
+impl JsonObject for TracedMove {
+    fn fields<M: SerializeMap>(&self, _: &Metrics, object: &mut M) -> Result<(), M::Error> {
+        object.serialize_entry("kind", "move")?;
+        object.serialize_entry("t_ns", &self.at_ns)?;
+        object.serialize_entry("tid", &self.thread.tid)?;
+        object.serialize_entry("from", &self.from)?;
+        object.serialize_entry("to", &self.to)?;
+        object.serialize_entry("class", &self.class.map(MoveClass::word))
     }
+}
 
-    fn undone(OverriddenPin { thread, gave, now, .. }: &'a OverriddenPin) -> Self {
-        Self::PinUndone { pid: thread.pid, tid: thread.tid, gave, now }
+impl JsonObject for OverriddenPin {
+    fn fields<M: SerializeMap>(&self, _: &Metrics, object: &mut M) -> Result<(), M::Error> {
+        object.serialize_entry("kind", "pin_undone")?;
+        object.serialize_entry("pid", &self.thread.pid)?;
+        object.serialize_entry("tid", &self.thread.tid)?;
+        object.serialize_entry("gave", &self.gave)?;
+        object.serialize_entry("now", &self.now)
     }
+}
 
-    fn moved(one: &TracedMove) -> Self {
-        let class = one.class.map(Into::into);
-        Self::Move { t_ns: one.at_ns, tid: one.thread.tid, from: one.from, to: one.to, class }
-    }
-
-    fn of(event: &'a Event) -> Self {
-        match event {
-            Event::Mark { at_ns } => Self::Mark { t_ns: *at_ns },
-            Event::Pinned { thread, old, asked, got, .. } => {
-                Self::Pinned { pid: thread.pid, tid: thread.tid, old, asked, got }
+impl JsonObject for Event {
+    fn fields<M: SerializeMap>(&self, _: &Metrics, object: &mut M) -> Result<(), M::Error> {
+        match self {
+            Self::Mark { at_ns } => {
+                object.serialize_entry("kind", "mark")?;
+                object.serialize_entry("t_ns", at_ns)
             }
-            Event::Restored { thread, got, .. } => Self::Restored { pid: thread.pid, tid: thread.tid, got },
-            Event::RunAsked(asked) => Self::RunAsked { command: &asked.command, pin: asked.pin.word() },
-            Event::RunStarted { at_ns, pid } => Self::RunStarted { t_ns: *at_ns, pid: *pid },
-            Event::Stretch { at_ns, side } => Self::Stretch { t_ns: *at_ns, side: *side },
-            Event::NotPinned { at_ns, why } => Self::NotPinned { t_ns: *at_ns, why },
-            Event::Reported { at_ns, pid, side, report } => Self::reported((*at_ns, *pid, *side), *report),
-            Event::RunEnded { at_ns, code } => Self::RunEnded { t_ns: *at_ns, code: *code },
+            Self::Pinned { thread, old, asked, got, .. } => {
+                object.serialize_entry("kind", "pinned")?;
+                object.serialize_entry("pid", &thread.pid)?;
+                object.serialize_entry("tid", &thread.tid)?;
+                object.serialize_entry("old", old)?;
+                object.serialize_entry("asked", asked)?;
+                object.serialize_entry("got", got)
+            }
+            Self::Restored { thread, got, .. } => {
+                object.serialize_entry("kind", "restored")?;
+                object.serialize_entry("pid", &thread.pid)?;
+                object.serialize_entry("tid", &thread.tid)?;
+                object.serialize_entry("got", got)
+            }
+            Self::RunAsked(asked) => {
+                object.serialize_entry("kind", "run_asked")?;
+                object.serialize_entry("command", &asked.command)?;
+                object.serialize_entry("pin", asked.pin.word())
+            }
+            Self::RunStarted { at_ns, pid } => {
+                object.serialize_entry("kind", "run_started")?;
+                object.serialize_entry("t_ns", at_ns)?;
+                object.serialize_entry("pid", pid)
+            }
+            Self::Stretch { at_ns, side } => {
+                object.serialize_entry("kind", "stretch")?;
+                object.serialize_entry("t_ns", at_ns)?;
+                object.serialize_entry("side", side)
+            }
+            Self::NotPinned { at_ns, why } => {
+                object.serialize_entry("kind", "not_pinned")?;
+                object.serialize_entry("t_ns", at_ns)?;
+                object.serialize_entry("why", why)
+            }
+            Self::Reported { at_ns, pid, side, report } => {
+                let (interval, whole, gap) = match *report {
+                    Report::Interval(last) => (Some(IntervalObject::of(last)), None, None),
+                    Report::Whole(whole) => (None, Some(WholeTest::of(whole)), None),
+                    Report::Unread(why) => (None, None, Some(why.sentence())),
+                };
+                object.serialize_entry("kind", "reported")?;
+                object.serialize_entry("t_ns", at_ns)?;
+                object.serialize_entry("pid", pid)?;
+                object.serialize_entry("side", side)?;
+                object.serialize_entry("interval", &interval)?;
+                object.serialize_entry("whole", &whole)?;
+                object.serialize_entry("gap", &gap)
+            }
+            Self::RunEnded { at_ns, code } => {
+                object.serialize_entry("kind", "run_ended")?;
+                object.serialize_entry("t_ns", at_ns)?;
+                object.serialize_entry("code", code)
+            }
         }
-    }
-
-    fn reported((t_ns, pid, side): (u64, u32, Option<Side>), report: Report) -> Self {
-        let (interval, whole, gap) = match report {
-            Report::Interval(last) => (Some(IntervalObject::of(last)), None, None),
-            Report::Whole(whole) => (None, Some(WholeTest::of(whole)), None),
-            Report::Unread(why) => (None, None, Some(why.sentence())),
-        };
-        Self::Reported { t_ns, pid, side, interval, whole, gap }
     }
 }

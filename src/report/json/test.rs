@@ -1,59 +1,33 @@
 //! The tests as JSON: each with its two ends, its flows, and what was found of it alone.
 
-use super::Each;
-use super::finding::HeldBack;
-use super::flow::{FlowEnd, Relay, SpreadObject};
-use crate::derive::flow::{Connection, DatagramTest};
-use crate::derive::{Finding, Loss, Test};
-use crate::report::card::Proof;
-use serde::Serialize;
+use super::flow::Relay;
+use super::{Each, InJson, JsonObject};
+use crate::derive::{Metrics, Test};
+use serde::ser::SerializeMap;
 
 /// One test; of one that has ended there are no losses, no findings and no rate of now, and the rest is as it was last.
-#[derive(Serialize)]
-pub(super) struct One<'a> {
-    number: u32,
-    client: Option<FlowEnd>,
-    server: Option<FlowEnd>,
-    /// Between the two.
-    relay: Option<Relay<'a>>,
-    began_t_ns: u64,
-    ended_t_ns: Option<u64>,
-    bits_per_s: Option<f64>,
-    mean_bits_per_s: Option<f64>,
-    lost_packets: f64,
-    threads: Vec<u32>,
-    flows: Each<'a, Connection>,
-    datagrams: Each<'a, DatagramTest>,
-    jitter: Option<SpreadObject>,
-    losses: Each<'a, Loss>,
-    findings: Each<'a, Finding>,
-    limit: Option<HeldBack<'a>>,
-    card: Option<Proof<'a>>,
-}
-
-impl<'a> One<'a> {
-    pub fn of(test: &'a Test) -> Self {
-        let metrics = &test.told;
-        let runs = test.ended_ns.is_none();
-        let [client, server] = test.ends().map(|end| end.as_ref().map(FlowEnd::of));
-        Self {
-            number: test.number,
-            client,
-            server,
-            relay: metrics.flow.copied().and_then(|connection| Relay::of(metrics, connection)),
-            began_t_ns: test.began_ns,
-            ended_t_ns: test.ended_ns,
-            bits_per_s: metrics.flow.bits_per_s.filter(|_| runs),
-            mean_bits_per_s: test.mean_bits_per_s,
-            lost_packets: test.lost,
-            threads: metrics.threads.iter().map(|thread| thread.sample.id.tid).collect(),
-            flows: Each { rows: &metrics.flow.connections, metrics },
-            datagrams: Each { rows: &metrics.flow.tests, metrics },
-            jitter: SpreadObject::of(metrics),
-            losses: Each { rows: &metrics.losses.places, metrics },
-            findings: Each { rows: &metrics.findings, metrics },
-            limit: metrics.limit.as_ref().map(HeldBack::by),
-            card: metrics.card.as_ref().map(Proof::of),
-        }
+impl JsonObject for Test {
+    fn fields<M: SerializeMap>(&self, _: &Metrics, object: &mut M) -> Result<(), M::Error> {
+        let (metrics, runs) = (&*self.told, self.ended_ns.is_none());
+        let [client, server] = self.ends();
+        let threads: Vec<_> = metrics.threads.iter().map(|thread| thread.sample.id.tid).collect();
+        object.serialize_entry("number", &self.number)?;
+        object.serialize_entry("client", &client.as_ref().map(|end| InJson(end, metrics)))?;
+        object.serialize_entry("server", &server.as_ref().map(|end| InJson(end, metrics)))?;
+        // Between the two.
+        object.serialize_entry("relay", &metrics.flow.copied().and_then(|copied| Relay::of(metrics, copied)))?;
+        object.serialize_entry("began_t_ns", &self.began_ns)?;
+        object.serialize_entry("ended_t_ns", &self.ended_ns)?;
+        object.serialize_entry("bits_per_s", &metrics.flow.bits_per_s.filter(|_| runs))?;
+        object.serialize_entry("mean_bits_per_s", &self.mean_bits_per_s)?;
+        object.serialize_entry("lost_packets", &self.lost)?;
+        object.serialize_entry("threads", &threads)?;
+        object.serialize_entry("flows", &Each(&metrics.flow.connections, metrics))?;
+        object.serialize_entry("datagrams", &Each(&metrics.flow.tests, metrics))?;
+        object.serialize_entry("jitter", &metrics.jitter.as_ref().map(|jitter| InJson(jitter, metrics)))?;
+        object.serialize_entry("losses", &Each(&metrics.losses.places, metrics))?;
+        object.serialize_entry("findings", &Each(&metrics.findings, metrics))?;
+        object.serialize_entry("limit", &metrics.limit.as_ref().map(|limit| InJson(limit, metrics)))?;
+        object.serialize_entry("card", &metrics.card.as_ref().map(|card| InJson(card, metrics)))
     }
 }

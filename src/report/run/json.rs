@@ -2,15 +2,15 @@
 //! shares 0..1, times seconds.
 
 use super::rows;
-use crate::derive::moves::MovesByClass;
+use crate::derive::Card;
 use crate::derive::placement::Proposal;
-use crate::derive::proof::{CardSide, Difference};
+use crate::derive::proof::CardSide;
 use crate::derive::run::{Comparison, RunCard, Seen};
-use crate::derive::{Card, Jitter};
+use crate::report::json::Numbers;
 use crate::report::pair;
 use crate::report::timestamp;
 use crate::sample::Word;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// Raised when a field changes its meaning or goes away; new fields do not raise it.
 const SCHEMA_VERSION: u32 = 1;
@@ -38,9 +38,9 @@ pub(super) fn json(card: &RunCard) -> String {
         })).collect::<Vec<_>>(),
         "busy_s": card.busy_s,
         "basis": card.basis.as_ref().map(pair::basis_json),
-        "jitter": card.jitter.as_ref().map(jitter),
+        "jitter": card.jitter,
         "moves": card.moves.map(|moves| json!({
-            "per_s": moves.per_s, "by_class": classes(moves.by_class), "evidence": moves.evidence.word(),
+            "per_s": moves.per_s, "by_class": moves.by_class, "evidence": moves.evidence.word(),
         })),
         "reported": super::reported::json(card),
         "drops": card.drops.as_ref().map(|drops| json!({
@@ -63,22 +63,8 @@ pub(super) fn json(card: &RunCard) -> String {
     object.to_string() + "\n"
 }
 
-fn jitter(jitter: &Jitter) -> Value {
-    json!({
-        "bins": jitter.bins, "bin_s": jitter.bin_s, "window_s": jitter.window_s,
-        "mean_bits_per_s": jitter.mean, "deviation_bits_per_s": jitter.deviation, "cv": jitter.cv,
-        "p5_bits_per_s": jitter.p5, "p50_bits_per_s": jitter.p50, "p95_bits_per_s": jitter.p95,
-        "longest_dip_s": jitter.longest_dip_s,
-    })
-}
-
-fn classes(by: MovesByClass) -> Value {
-    json!({ "smt": by.smt, "cluster": by.cluster, "llc": by.llc, "node": by.node, "socket": by.socket })
-}
-
 fn finding(seen: &Seen) -> Value {
-    let numbers: Map<String, Value> =
-        seen.finding.numbers.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+    let numbers = Numbers(&seen.finding.numbers);
     json!({ "id": seen.finding.id, "text": seen.finding.text, "numbers": numbers, "seconds": seen.seconds })
 }
 
@@ -98,8 +84,8 @@ fn proposal(proposal: &Result<Proposal, String>) -> Value {
 }
 
 fn comparison(both: &Comparison, settle_s: f64) -> Value {
-    let side = |side: &CardSide| json!({ "jitter": jitter(&side.jitter), "moves_per_s": side.moves_per_s, "other_cores": side.others });
-    let difference = |of: &Difference| json!({ "is": of.is, "from": of.from, "to": of.to });
+    let side =
+        |side: &CardSide| json!({ "jitter": side.jitter, "moves_per_s": side.moves_per_s, "other_cores": side.others });
     let card = both.card.as_ref();
     json!({
         "unpinned_stretches": card.map_or(0, Card::pairs),
@@ -108,8 +94,8 @@ fn comparison(both: &Comparison, settle_s: f64) -> Value {
         "phases": card.map_or_else(Vec::new, pair::phases_json),
         "unpinned": card.map(|card| side(&card.before)),
         "pinned": card.map(|card| side(&card.after)),
-        "mean_difference_bits_per_s": card.map(|card| difference(&card.mean)),
-        "cv_difference": card.and_then(|card| card.cv.as_ref().map(difference)),
+        "mean_difference_bits_per_s": card.map(|card| card.mean),
+        "cv_difference": card.and_then(|card| card.cv),
         "verdict": card.map(|card| card.verdict.word()),
         "text": card.map(Card::sentence),
         "method": card.map(|card| card.method(settle_s)),

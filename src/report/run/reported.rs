@@ -1,7 +1,8 @@
 //! What iperf 3 said itself on a card, and what was measured of the same test.
 
+use crate::derive::plural;
 use crate::derive::run::{OwnFigures, RunCard};
-use crate::report::figures::{count, digits, percent, rate, seconds, signed_points};
+use crate::report::figures::{digits, percent, rate, seconds, signed_points};
 use crate::report::json::WholeTest;
 use crate::report::page::Fact;
 use crate::sample::{Side, Unread};
@@ -31,14 +32,14 @@ fn one(of: &OwnFigures) -> String {
     let of_rate = |word: &str, bits: Option<u64>| bits.map(|bits| format!("{word} {}", rate(bits as f64)));
     let lost = whole.lost_packets.map(|lost| match whole.packets.filter(|&packets| packets > 0) {
         Some(packets) => {
-            format!("{lost} of {} lost ({})", count(packets, "datagram"), percent(lost as f64 / packets as f64))
+            format!("{lost} of {} lost ({})", plural(packets, "datagram"), percent(lost as f64 / packets as f64))
         }
-        None => format!("{} lost", count(lost, "datagram")),
+        None => format!("{} lost", plural(lost, "datagram")),
     });
     let said = [
         of_rate("sent", whole.sent_bits_per_s),
         of_rate("received", whole.received_bits_per_s),
-        whole.retransmits.map(|times| count(times, "retransmit")),
+        whole.retransmits.map(|times| plural(times, "retransmit")),
         lost,
         whole
             .jitter_ns
@@ -65,7 +66,7 @@ fn together(all: &[OwnFigures]) -> String {
     let off = all.iter().filter_map(|one| Some(one.measured?.bits_per_s / bits_per_s(one)? - 1.0));
     let most = off.filter(|off| off.is_finite()).max_by(|a, b| a.abs().total_cmp(&b.abs()));
     let most = most.map_or_else(String::new, |off| format!("; measured at most {} % off", signed_points(off)));
-    format!("{}{between}{most}", count(all.len(), "test"))
+    format!("{}{between}{most}", plural(all.len(), "test"))
 }
 
 pub(super) fn json(card: &RunCard) -> Value {

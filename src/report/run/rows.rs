@@ -1,10 +1,10 @@
 //! The rows of a card, in words; how they are laid out is not decided here.
 
-use crate::derive::Jitter;
 use crate::derive::moves::{Evidence, MovesByClass};
 use crate::derive::placement::Proposal;
 use crate::derive::run::{CardLimit, Comparison, Measured, Ran, RunCard};
-use crate::report::figures::{count, digits, percent, rate, seconds};
+use crate::derive::{Jitter, plural};
+use crate::report::figures::{digits, percent, rate, seconds};
 use crate::report::page::{ComparisonTable, Fact, fact};
 use crate::report::pair::{self, unknown};
 use crate::report::timestamp;
@@ -14,7 +14,7 @@ pub(super) fn facts(card: &RunCard) -> Vec<Fact> {
     let host = &card.host;
     let mut facts = vec![fact("result", ended(card))];
     if card.cores > 0 {
-        let cores = count(card.cores, "core");
+        let cores = plural(card.cores, "core");
         let when = timestamp(card.asked.wall_ms);
         facts.push(fact("machine", format!("{}, Linux {} {}, {cores}, {when}", host.name, host.kernel, host.arch)));
     }
@@ -104,7 +104,7 @@ fn ended(card: &RunCard) -> String {
     if by_code.iter().map(|(_, all)| all.len()).sum::<usize>() < card.runs.len() {
         ends.push("not within the recording".to_owned());
     }
-    if card.runs.len() > 1 { format!("{}: {}", count(card.runs.len(), "run"), ends.join("; ")) } else { ends.join("") }
+    if card.runs.len() > 1 { format!("{}: {}", plural(card.runs.len(), "run"), ends.join("; ")) } else { ends.join("") }
 }
 
 fn watched(card: &RunCard) -> String {
@@ -148,9 +148,7 @@ fn steadiness(card: &RunCard, jitter: &Jitter) -> Vec<Fact> {
 }
 
 fn classes(by: MovesByClass) -> String {
-    let all = [("smt", by.smt), ("cluster", by.cluster), ("llc", by.llc), ("node", by.node), ("socket", by.socket)];
-    let seen: Vec<String> =
-        all.iter().filter(|(_, moves)| *moves > 0).map(|(word, moves)| format!("{moves} {word}")).collect();
+    let seen: Vec<String> = by.words().into_iter().rev().collect();
     if seen.is_empty() { String::new() } else { format!(", by class: {}", seen.join(", ")) }
 }
 
@@ -165,7 +163,7 @@ fn drops(card: &RunCard) -> String {
     } else {
         "; loss in qdiscs and socket buffers was not read".to_owned()
     };
-    format!("{} by links{links}, {} by softnet{way}", count(drops.by_links(), "packet"), drops.by_softnet())
+    format!("{} by links{links}, {} by softnet{way}", plural(drops.by_links(), "packet"), drops.by_softnet())
 }
 
 fn comparison(card: &RunCard, both: &Comparison) -> Vec<Fact> {

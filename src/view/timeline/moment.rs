@@ -47,7 +47,7 @@ fn rate(axis: &Axis<'_>, at_ns: u64) -> (Tone, String) {
     let mean = rates.iter().sum::<f64>() / rates.len() as f64;
     let (low, high) = rates.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), &rate| (low.min(rate), high.max(rate)));
     let scale = Scale::of(high, Units::Bits);
-    let mut text = format!("{} {}", scale.number(mean), scale.unit);
+    let mut text = scale.with_unit(mean);
     if rates.len() > 1 {
         text = format!("{text} ({} to {})", scale.number(low), scale.number(high));
     }
@@ -63,7 +63,7 @@ fn migrations(
 ) -> (Tone, String) {
     let (mut all, mut unclassed) = (0, 0.0);
     for bin in axis.bins_of_column(at_ns) {
-        all += classes(&bin.moves).iter().map(|(_, count)| count).sum::<u64>();
+        all += bin.moves.seen().map(|(_, count)| count).sum::<u64>();
         unclassed += bin.unclassed;
     }
     if all == 0 && unclassed > 0.0 {
@@ -72,14 +72,14 @@ fn migrations(
     if all == 0 {
         return (Tone::Muted, "no migration".to_owned());
     }
-    let count = plural(usize::try_from(all).unwrap_or(usize::MAX), "migration");
+    let count = plural(all, "migration");
     let threads: Vec<&ThreadMetrics> = metrics.benchmark().collect();
     let whose = threads.iter().filter_map(|thread| {
-        let moves = classes(&of_thread(metrics, history, thread, from_ns, to_ns));
+        let moves = of_thread(metrics, history, thread, from_ns, to_ns).words();
         let role = thread.sample.role();
         let is_alone = threads.iter().filter(|other| other.sample.role() == role).count() == 1;
         let name = if is_alone { role.to_owned() } else { format!("{role} {}", thread.sample.id.tid) };
-        (!moves.is_empty()).then(|| format!("{name} {}", words(&moves)))
+        (!moves.is_empty()).then(|| format!("{name} {}", moves.join(" ")))
     });
     let whose: Vec<String> = whose.collect();
     if whose.is_empty() { (Tone::Warning, count) } else { (Tone::Warning, format!("{count} ({})", whose.join(", "))) }
@@ -99,20 +99,4 @@ fn of_thread(metrics: &Metrics, history: &History, thread: &ThreadMetrics, from_
         before = Some(core);
     }
     moves
-}
-
-/// What there was of each class, the farthest first.
-fn classes(moves: &MovesByClass) -> Vec<(&'static str, u64)> {
-    let all = [
-        (MoveClass::Socket, moves.socket),
-        (MoveClass::Node, moves.node),
-        (MoveClass::Llc, moves.llc),
-        (MoveClass::Cluster, moves.cluster),
-        (MoveClass::Smt, moves.smt),
-    ];
-    all.into_iter().filter(|(_, count)| *count > 0).map(|(class, count)| (class.word(), count)).collect()
-}
-
-fn words(moves: &[(&'static str, u64)]) -> String {
-    moves.iter().map(|(class, count)| format!("{count} {class}")).collect::<Vec<_>>().join(" ")
 }
