@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn every_wrong_argument_is_one_sentence() {
         let lines = "-d 0|-d x|-d nan|-d inf|-d -1|-d|--netns|-n 0|-n x|-n -1|--watch|--print 80|--print 0x24|--print 80x|--print axb\
-            |--keys q|--speed 2|--json --print 80x24|--replay a --record b|--replay a --iperf3-json b|--iperf3-json|--docker-socket|--replay a demo|doctor --print 80x24|doctor --record a|doctor frob|frob|--frob|undo frob|--speed 0 --replay a";
+            |--keys q|--speed 2|--json --print 80x24|--replay a --record b|--replay a --iperf3-json b|--iperf3-json|--docker-socket|--replay a demo|doctor --print 80x24|doctor --record a|doctor frob|config --json|frob|--frob|undo frob|--speed 0 --replay a";
         for line in lines.split('|') {
             match parsed(line) {
                 Err(CliError::Usage(sentence)) => {

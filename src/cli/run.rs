@@ -202,6 +202,11 @@ pub(super) fn refuse_others(command: Option<&CliCommand>, options: &Options) -> 
         (options.print.is_some(), "--print cannot be combined with doctor; it prints lines, or one object with --json"),
         (options.record.is_some(), "--record cannot be combined with doctor: it takes no samples"),
     ];
+    let of_settings = [
+        (options.json, "--json cannot be combined with config: it prints TOML"),
+        (options.print.is_some(), "--print cannot be combined with config: it prints lines"),
+        (options.record.is_some(), "--record cannot be combined with config: it takes no samples"),
+    ];
     let of_a_recording = [
         (options.record.is_some(), "--record cannot be combined with a replay: that is recorded already"),
         (options.iperf3_json.is_some(), "--iperf3-json cannot be combined with a replay: it is in the recording"),
@@ -212,8 +217,9 @@ pub(super) fn refuse_others(command: Option<&CliCommand>, options: &Options) -> 
     let given: &[(bool, &str)] = match command {
         Some(CliCommand::Run(_) | CliCommand::Card(_)) => &of_a_card,
         Some(CliCommand::Doctor) => &of_the_doctor,
+        Some(CliCommand::Config) => &of_settings,
         Some(CliCommand::Replay(_)) => &of_a_recording,
-        Some(CliCommand::Demo | CliCommand::Undo | CliCommand::Config) | None => &[],
+        Some(CliCommand::Demo | CliCommand::Undo) | None => &[],
     };
     given.iter().find(|(given, _)| *given).map_or(Ok(()), |(_, sentence)| Err(usage(sentence)))
 }

@@ -180,7 +180,7 @@ impl OwnerReader {
         self.due_ns = docker.min(pods).min(self.containers.due_ns()).min(self.holders.due_ns());
         self.problems.clear();
         self.problems.extend(self.holders.problems());
-        self.problems.extend(self.docker.problem().filter(|_| self.lacks.docker));
+        self.problems.extend(self.docker.problem().filter(|_| self.lacks.docker || self.docker.is_named()));
     }
 
     /// Makes the list anew; the same `Arc` when nothing is different.

@@ -43,6 +43,8 @@ const QUESTIONS: [&str; 2] = ["/containers/json", "/networks"];
 impl Docker {
     /// Nothing is opened yet.
     pub fn new(sockets: SocketPlaces) -> Self {
+        let named = sockets.paths.first().filter(|_| sockets.named);
+        let missing = named.and_then(|path| path.metadata().err()).map(|error| error.to_string());
         Self {
             path: sockets.paths.first().cloned().unwrap_or_default(),
             sockets,
@@ -52,8 +54,13 @@ impl Docker {
             listener: None,
             last_ns: None,
             pause_ns: PAUSE_NS / 2,
-            trouble: [None, None],
+            trouble: [missing, None],
         }
+    }
+
+    /// Its socket was named by the user: whatever is wrong with it is reported, whether there are containers or not.
+    pub fn is_named(&self) -> bool {
+        self.sockets.named
     }
 
     /// The name of a container by the first digits of its id.
