@@ -52,8 +52,8 @@ impl Course {
         metrics.timeline = self.timeline.observe(before_ns, next.at_ns, &metrics.losses, self.flow.bins());
         self.trial.tick(before_ns, next.at_ns, self.flow.bins(), &self.others);
         metrics.card = self.trial.card().cloned();
-        self.inquiry.observe(next, metrics, &self.flow);
-        metrics.placement_may_help = self.inquiry.conclusion().placement_may_help;
+        self.inquiry.observe(next, metrics, self.flow.bins(), self.flow.basis());
+        metrics.placement_may_help = self.inquiry.conclusion.placement_may_help;
         metrics.findings = finding::all(metrics, history, &self.inquiry);
         metrics.limit = self.limit.observe(previous, next, metrics, &self.flow);
     }

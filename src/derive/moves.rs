@@ -103,8 +103,8 @@ pub(super) fn is_traced(
     counted.is_some_and(|counted| told >= counted)
 }
 
-/// What a count of moves rests on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// What a count of moves rests on, the strongest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Evidence {
     /// Every move came as an event too: classes and instants are exact.
     Traced,
@@ -138,6 +138,18 @@ pub struct MovesByClass {
 }
 
 impl MovesByClass {
+    /// All of them.
+    #[must_use]
+    pub fn all(self) -> u64 {
+        self.far() + self.smt + self.cluster + self.llc
+    }
+
+    /// Those to another last-level cache, node or socket.
+    #[must_use]
+    pub fn far(self) -> u64 {
+        self.node + self.socket
+    }
+
     /// Counts one move.
     pub fn add(&mut self, class: MoveClass) {
         match class {
