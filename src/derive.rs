@@ -34,7 +34,8 @@ pub mod timeline;
 mod whose;
 
 use crate::sample::{
-    Duty, Event, Facts, FlowPath, Item, KernelCounts, LinkKey, OwnCost, Owned, Owner, Sample, TraceSource,
+    CoreId, Duty, Event, Facts, FlowPath, Item, KernelCounts, LinkKey, OwnCost, Owned, Owner, Sample, TraceSource,
+    row_of,
 };
 use course::Course;
 use flow::FlowTrack;
@@ -143,6 +144,12 @@ impl Metrics {
         self.threads.iter().filter(|thread| thread.sample.duty != Duty::Switch).filter(is_own)
     }
 
+    /// `CLOCK_MONOTONIC` of the older sample, ns.
+    fn began_ns(&self) -> Option<u64> {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time between two samples")]
+        self.elapsed_s.map(|elapsed_s| self.at_ns.saturating_sub((elapsed_s * 1e9) as u64))
+    }
+
     /// Whether the kernel says of each dropped packet where and why.
     #[must_use]
     pub fn asks_kernel(&self) -> bool {
@@ -158,15 +165,19 @@ impl Metrics {
     /// A link by its place.
     #[must_use]
     pub fn link(&self, key: LinkKey) -> Option<&LinkMetrics> {
-        let at = self.links.binary_search_by_key(&key, |link| link.facts.key()).ok()?;
-        Some(&self.links[at])
+        row_of(&self.links, &key, |link| link.facts.key())
+    }
+
+    /// A core by its number.
+    #[must_use]
+    pub fn core(&self, core: CoreId) -> Option<&CoreMetrics> {
+        row_of(&self.cores, &core, |row| row.place.core)
     }
 
     /// Who a link belongs to.
     #[must_use]
     pub fn owner(&self, link: LinkKey) -> Option<&Owner> {
-        let at = self.owners.binary_search_by_key(&link, |owned| owned.link).ok()?;
-        Some(&self.owners[at].owner)
+        row_of(&self.owners, &link, |owned| owned.link).map(|owned| &owned.owner)
     }
 }
 

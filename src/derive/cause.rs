@@ -86,11 +86,9 @@ impl Cause {
 /// The moves of a bin that count.
 #[must_use]
 pub fn moves_in(bin: &Bin, crossing: Crossing) -> f64 {
-    let by = bin.moves;
-    let far = (by.node + by.socket) as f64;
     match crossing {
-        Crossing::Any => far + (by.smt + by.cluster + by.llc) as f64 + bin.unclassed,
-        Crossing::Nodes => far,
+        Crossing::Any => bin.moves.all() as f64 + bin.unclassed,
+        Crossing::Nodes => bin.moves.far() as f64,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Per-core counters of two samples → shares of time, softirqs a second, backlog trouble.
 
 use super::{per_second, seconds};
-use crate::sample::{CoreCounters, CoreId, CorePlace, Sample, SoftirqTime, Softnet};
+use crate::sample::{CoreCounters, CoreId, CorePlace, Sample, SoftirqTime, Softnet, row_of};
 
 /// One core: where it sits and what it did between two samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -69,19 +69,15 @@ impl CoreMetrics {
 
 /// Every present core of the newer sample.
 #[must_use]
-pub fn between(previous: Option<&Sample>, next: &Sample) -> Vec<CoreMetrics> {
+pub fn between<'a>(previous: Option<&'a Sample>, next: &'a Sample) -> Vec<CoreMetrics> {
     let elapsed = previous.and_then(|prev| seconds(prev.cores_at_ns, next.cores_at_ns));
     let load = |place: &CorePlace| {
-        let old = counters(previous?, place)?;
+        let counters = |sample: &'a Sample| row_of(&sample.cores, &place.core, |row| row.core);
+        let old = counters(previous?)?;
         let exact = previous.and_then(|previous| exact(previous, next, place.core));
-        Some(CoreLoad { softirqs_exact: exact, ..load(old, counters(next, place)?, elapsed?) })
+        Some(CoreLoad { softirqs_exact: exact, ..load(old, counters(next)?, elapsed?) })
     };
     next.facts.topology.cores.iter().map(|place| CoreMetrics { place: *place, load: load(place) }).collect()
-}
-
-fn counters<'a>(sample: &'a Sample, place: &CorePlace) -> Option<&'a CoreCounters> {
-    let at = sample.cores.binary_search_by_key(&place.core, |row| row.core).ok()?;
-    Some(&sample.cores[at])
 }
 
 fn load(old: &CoreCounters, new: &CoreCounters, seconds: f64) -> CoreLoad {
@@ -109,11 +105,9 @@ fn softirqs(sample: &Sample) -> Option<&[SoftirqTime]> {
 /// yet has spent no time in any.
 fn exact(previous: &Sample, next: &Sample, core: CoreId) -> Option<[f64; 10]> {
     let (old, new) = (softirqs(previous)?, softirqs(next)?);
-    let of =
-        |times: &[SoftirqTime]| times.binary_search_by_key(&core, |time| time.core).ok().map(|at| times[at].clone());
-    let Some(new) = of(new) else { return Some([0.0; 10]) };
+    let Some(new) = row_of(new, &core, |time| time.core) else { return Some([0.0; 10]) };
     let from_ns = old.first().map_or(previous.at_ns, |time| time.at_ns);
-    let before = of(old).map_or([0; 10], |time| time.ns);
+    let before = row_of(old, &core, |time| time.core).map_or([0; 10], |time| time.ns);
     let elapsed = seconds(from_ns, new.at_ns)?;
     let mut shares = [0.0; 10];
     for (kind, share) in shares.iter_mut().enumerate() {

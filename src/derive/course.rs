@@ -52,10 +52,10 @@ impl Course {
         metrics.timeline = self.timeline.observe(before_ns, next.at_ns, &metrics.losses, self.flow.bins());
         self.trial.tick(before_ns, next.at_ns, self.flow.bins(), &self.others);
         metrics.card = self.trial.card().cloned();
-        self.inquiry.observe(next, metrics, &self.flow);
+        self.inquiry.observe(next, metrics, self.flow.bins(), self.flow.basis());
         // What a measurement has contradicted is not proposed again.
         let is_worse = metrics.card.as_ref().is_some_and(|card| card.verdict == Verdict::Worse);
-        metrics.placement_may_help = self.inquiry.conclusion().placement_may_help && !is_worse;
+        metrics.placement_may_help = self.inquiry.conclusion.placement_may_help && !is_worse;
         metrics.findings = finding::all(metrics, history, &self.inquiry);
         metrics.limit = self.limit.observe(previous, next, metrics, &self.flow);
     }

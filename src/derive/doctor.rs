@@ -80,34 +80,40 @@ pub struct Check {
     pub remedy: Option<String>,
 }
 
-impl Check {
-    fn new(state: CheckState, name: &'static str, source: &'static str, found: impl Into<String>) -> Self {
-        Self { name, state, needed: false, found: found.into(), source, adds: None, remedy: None }
+/// What a check is called, and what it looks at.
+#[derive(Clone, Copy)]
+struct CheckSubject(&'static str, &'static str);
+
+impl CheckSubject {
+    fn stands(self, state: CheckState, found: impl Into<String>) -> Check {
+        let Self(name, source) = self;
+        Check { name, state, needed: false, found: found.into(), source, adds: None, remedy: None }
     }
 
-    fn ok(name: &'static str, source: &'static str, found: impl Into<String>) -> Self {
-        Self::new(CheckState::Ok, name, source, found)
+    fn ok(self, found: impl Into<String>) -> Check {
+        self.stands(CheckState::Ok, found)
     }
 
-    fn note(name: &'static str, source: &'static str, found: impl Into<String>) -> Self {
-        Self::new(CheckState::Note, name, source, found)
+    fn note(self, found: impl Into<String>) -> Check {
+        self.stands(CheckState::Note, found)
     }
 
-    fn unknown(name: &'static str, source: &'static str, why: impl Into<String>) -> Self {
-        Self::new(CheckState::Unknown, name, source, why)
+    fn unknown(self, why: impl Into<String>) -> Check {
+        self.stands(CheckState::Unknown, why)
+    }
+
+    /// What cannot be known where /sys is not mounted.
+    fn without_sys(self, why: &str, adds: &'static str, facts: &DoctorFacts) -> Check {
+        self.unknown(why).adding(adds).mended_by(as_root(&facts.rights, MOUNT_SYS))
     }
 
     /// What is missing says what it would add and what to do.
-    fn missing(
-        name: &'static str,
-        source: &'static str,
-        found: impl Into<String>,
-        adds: &'static str,
-        remedy: impl Into<String>,
-    ) -> Self {
-        Self::new(CheckState::Missing, name, source, found).adding(adds).mended_by(remedy)
+    fn missing(self, found: impl Into<String>, adds: &'static str, remedy: impl Into<String>) -> Check {
+        self.stands(CheckState::Missing, found).adding(adds).mended_by(remedy)
     }
+}
 
+impl Check {
     fn adding(self, adds: &'static str) -> Self {
         Self { adds: Some(adds), ..self }
     }
@@ -173,6 +179,8 @@ pub fn judge(facts: &DoctorFacts) -> Diagnosis {
     Diagnosis { works: lacking.is_empty(), groups, verdict }
 }
 
+const MOUNT_SYS: &str = "mount -t sysfs sysfs /sys";
+const MOUNT_PROC: &str = "mount -t proc proc /proc";
 /// Out of a container's process namespace.
 const ON_HOST: &str = "run vnettop on the host, or docker run --pid=host ...";
 

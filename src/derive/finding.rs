@@ -58,6 +58,12 @@ struct Said {
     numbers: Vec<(&'static str, f64)>,
 }
 
+impl Said {
+    fn new(text: impl Into<String>, numbers: impl Into<Vec<(&'static str, f64)>>) -> Self {
+        Self { text: text.into(), cost: None, numbers: numbers.into() }
+    }
+}
+
 const fn lint(id: &'static str, key: Option<char>, weight: f64, check: fn(&LintScene<'_>) -> Option<Said>) -> Lint {
     Lint { id, key, weight, check }
 }

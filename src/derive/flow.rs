@@ -31,7 +31,7 @@ pub const MOST_BINS: usize = 6_000;
 const SOCKETS_KEPT_NS: u64 = 3_000_000_000;
 
 /// One bin of the watched flow.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Bin {
     /// `CLOCK_MONOTONIC` at which it began, ns.
     pub from_ns: u64,
@@ -43,6 +43,20 @@ pub struct Bin {
     pub moves: MovesByClass,
     /// Moves that no class is known of, from counters, put into the bins of their tick evenly.
     pub unclassed: f64,
+}
+
+impl Bin {
+    /// Its length, ns; 0 of one whose ends a recording has in the wrong order.
+    #[must_use]
+    pub fn length_ns(&self) -> u64 {
+        self.to_ns.saturating_sub(self.from_ns)
+    }
+
+    /// Its length, seconds.
+    #[must_use]
+    pub fn length_s(&self) -> f64 {
+        self.length_ns() as f64 / 1e9
+    }
 }
 
 /// What the rate of the bins is the rate of.
@@ -57,6 +71,15 @@ pub enum FlowBasis {
 }
 
 impl FlowBasis {
+    /// Rates on both can stand beside each other: they are of connections, of datagrams, or of one link.
+    #[must_use]
+    pub(in crate::derive) fn goes_on_as(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Sockets(_), Self::Sockets(_)) | (Self::Datagrams(_), Self::Datagrams(_)) => true,
+            (one, other) => one == other,
+        }
+    }
+
     /// As one word: `sockets`, `datagrams`, or `link:` and its name.
     #[must_use]
     pub fn word(&self) -> String {
@@ -159,8 +182,7 @@ impl FlowTrack {
     #[must_use]
     pub fn bits_per_s(&self) -> Option<f64> {
         let newest = self.bins.back()?;
-        let length_ns = newest.to_ns - newest.from_ns;
-        let is_old = self.now_ns.saturating_sub(newest.to_ns) > length_ns.max(10 * BIN_NS);
+        let is_old = self.now_ns.saturating_sub(newest.to_ns) > newest.length_ns().max(10 * BIN_NS);
         newest.bits_per_s.filter(|_| !is_old)
     }
 
@@ -222,12 +244,7 @@ impl FlowTrack {
 
     /// Another kind of rate, or another link's: the bins of before cannot stand beside it.
     fn take_basis(&mut self, basis: FlowBasis) {
-        let goes_on = match (&self.basis, &basis) {
-            (Some(FlowBasis::Sockets(_)), FlowBasis::Sockets(_))
-            | (Some(FlowBasis::Datagrams(_)), FlowBasis::Datagrams(_)) => true,
-            (was, now) => was.as_ref() == Some(now),
-        };
-        if !goes_on {
+        if !self.basis.as_ref().is_some_and(|was| was.goes_on_as(&basis)) {
             self.bins.clear();
             self.next_ns = self.next_ns.max(next_edge(self.now_ns.saturating_sub(SOCKETS_KEPT_NS)));
         }
@@ -243,7 +260,7 @@ impl FlowTrack {
             let from_ns = std::mem::replace(&mut self.next_ns, to_ns);
             if self.connections.exist_in(from_ns, to_ns) {
                 let bits_per_s = self.connections.bytes(from_ns, to_ns).map(|bytes| bytes * 8e9 / BIN_NS as f64);
-                self.push(Bin { from_ns, to_ns, bits_per_s, moves: MovesByClass::default(), unclassed: 0.0 });
+                self.push(Bin { from_ns, to_ns, bits_per_s, ..Bin::default() });
             }
         }
     }

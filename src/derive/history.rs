@@ -3,7 +3,7 @@
 use super::Metrics;
 use super::links::LinkMetrics;
 use super::moves::{MoveClass, MovesByClass};
-use crate::sample::{CoreId, LinkKey, Move, Sample, ThreadId, ThreadSample, Topology};
+use crate::sample::{CoreId, LinkKey, Move, Sample, ThreadId, ThreadSample, Topology, row_of};
 use std::collections::{HashMap, VecDeque};
 
 /// Seconds of rate kept for every link that ever moved anything.
@@ -62,6 +62,11 @@ impl ThreadTrack {
     pub fn trail(&self, from_ns: u64) -> impl Iterator<Item = (u64, CoreId)> {
         let later = self.path.partition_point(|&(at_ns, _)| at_ns <= from_ns);
         self.path.range(later.saturating_sub(1)..).copied()
+    }
+
+    /// The cores at so many samples, the newest first.
+    pub fn last(&self, samples: usize) -> impl Iterator<Item = &CoreId> {
+        self.cores.iter().rev().take(samples)
     }
 
     /// The core it was on at that instant; none before it was first seen, after it was last seen, or too long ago.
@@ -158,10 +163,8 @@ impl History {
     /// or where the rate was unknown.
     #[must_use]
     pub fn link_strip(&self, key: LinkKey, born: u64, count: usize) -> Vec<Option<f32>> {
-        let at = self.links.binary_search_by_key(&key, |track| track.key);
-        let Some(track) = at.ok().map(|at| &self.links[at]).filter(|track| track.born == born) else {
-            return vec![None; count];
-        };
+        let track = row_of(&self.links, &key, |track| track.key).filter(|track| track.born == born);
+        let Some(track) = track else { return vec![None; count] };
         let lived = self.bins.saturating_sub(track.born_bin).min(count);
         let mut strip = vec![None; count - lived];
         let idle = lived.saturating_sub(track.bins.len());

@@ -6,7 +6,7 @@ mod surroundings;
 
 use super::Metrics;
 use super::cause::{Cause, Crossing, moves_in};
-use super::flow::{Bin, FlowBasis, FlowTrack};
+use super::flow::{Bin, FlowBasis};
 use super::jitter::Jitter;
 use super::moves::TracedMove;
 use super::placement;
@@ -41,7 +41,8 @@ pub struct Inquiry {
     since_ns: u64,
     changed: bool,
     concluded_at_ns: Option<u64>,
-    conclusion: Conclusion,
+    /// What was found out.
+    pub conclusion: Conclusion,
 }
 
 /// What was found out about the last half minute.
@@ -75,11 +76,7 @@ impl Inquiry {
     }
 
     /// Takes a tick into account; the bins are already those of this tick.
-    pub fn observe(&mut self, sample: &Sample, metrics: &Metrics, flow: &FlowTrack) {
-        self.observe_bins(sample, metrics, flow.bins(), flow.basis());
-    }
-
-    fn observe_bins(&mut self, sample: &Sample, metrics: &Metrics, bins: &VecDeque<Bin>, basis: Option<&FlowBasis>) {
+    pub fn observe(&mut self, sample: &Sample, metrics: &Metrics, bins: &VecDeque<Bin>, basis: Option<&FlowBasis>) {
         if std::mem::take(&mut self.changed) {
             self.since_ns = metrics.at_ns + SETTLING_NS;
             // What was found of the other masks is over at once.
@@ -95,16 +92,10 @@ impl Inquiry {
         self.conclude(sample, metrics, bins, basis);
     }
 
-    /// What was found out.
-    #[must_use]
-    pub fn conclusion(&self) -> &Conclusion {
-        &self.conclusion
-    }
-
     /// Masks that something else than vnettop changed, within the last half minute.
     #[must_use]
     pub fn mask_changes(&self) -> &[MaskChange] {
-        self.masks.changes()
+        &self.masks.changes
     }
 
     /// Share of the time that the hypervisor took from the watched threads' cores, over the last seconds.
@@ -123,7 +114,7 @@ impl Inquiry {
 
     fn conclude(&mut self, sample: &Sample, metrics: &Metrics, bins: &VecDeque<Bin>, basis: Option<&FlowBasis>) {
         let window = self.window(bins, metrics.at_ns);
-        let seconds: f64 = window.iter().map(|bin| bin.to_ns.saturating_sub(bin.from_ns) as f64 / 1e9).sum();
+        let seconds: f64 = window.iter().map(Bin::length_s).sum();
         let sum = |crossing| window.iter().map(|bin| moves_in(bin, crossing)).sum::<f64>();
         let per_s = |moves: f64| if seconds > 0.0 { moves / seconds } else { 0.0 };
         let vague: f64 = window.iter().map(|bin| bin.unclassed).sum();
@@ -151,7 +142,7 @@ impl Inquiry {
 
     /// The bins that are looked at: none from before the last pin, and what came after it has settled.
     pub(super) fn window(&self, bins: &VecDeque<Bin>, now_ns: u64) -> Vec<Bin> {
-        let long = bins.back().is_some_and(|bin| bin.to_ns.saturating_sub(bin.from_ns) > LONG_BIN_NS);
+        let long = bins.back().is_some_and(|bin| bin.length_ns() > LONG_BIN_NS);
         let length = if long { LONG_WINDOW_NS } else { WINDOW_NS };
         let since_ns = if self.changed { now_ns + SETTLING_NS } else { self.since_ns };
         let from_ns = now_ns.saturating_sub(length).max(since_ns);

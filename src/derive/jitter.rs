@@ -50,7 +50,7 @@ impl Jitter {
         let mean = sorted.iter().sum::<f64>() / count;
         let deviation = (sorted.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / (count - 1.0)).sqrt();
         let p50 = percentile(&sorted, 0.5);
-        let mut lengths: Vec<u64> = bins.iter().map(|bin| bin.to_ns.saturating_sub(bin.from_ns)).collect();
+        let mut lengths: Vec<u64> = bins.iter().map(|bin| bin.length_ns()).collect();
         lengths.sort_unstable();
         let window_ns: u64 = lengths.iter().sum();
         Some(Self {
@@ -84,8 +84,8 @@ fn longest_dip_s(bins: &[&Bin], below: f64) -> f64 {
         let is_dip = bin.bits_per_s.is_some_and(|rate| rate < below || rate == 0.0);
         let joins = bin.from_ns == ended_ns;
         current = match (is_dip, joins) {
-            (true, true) => current + (bin.to_ns - bin.from_ns),
-            (true, false) => bin.to_ns.saturating_sub(bin.from_ns),
+            (true, true) => current + bin.length_ns(),
+            (true, false) => bin.length_ns(),
             (false, _) => 0,
         };
         ended_ns = bin.to_ns;

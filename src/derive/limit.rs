@@ -69,6 +69,10 @@ impl Limit {
     fn new(kind: LimitKind, text: String, numbers: Vec<(&'static str, f64)>) -> Self {
         Self { kind, text, core: None, name: None, pid: None, numbers }
     }
+
+    fn named(self, name: &str) -> Self {
+        Self { name: Some(name.to_owned()), ..self }
+    }
 }
 
 /// Time from one judgement to the next, ns: with ticks of half a second every tick, though one may be a little early.

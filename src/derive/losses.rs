@@ -26,14 +26,14 @@ mod fragments;
 mod kernel;
 mod loss;
 pub mod place_of_drop;
-mod qdiscs;
+pub(in crate::derive) mod qdiscs;
 mod route;
 mod upcalls;
 mod vpn;
 
 use super::links::LinkMetrics;
 use super::ovs::DatapathMetrics;
-use crate::sample::{FlowPath, IpCounters, LinkKey, Proto, ProtocolCounters, Sample};
+use crate::sample::{FlowPath, IpCounters, LinkKey, Proto, ProtocolCounters, Sample, row_of};
 use counted::{SampleStep, rise};
 pub use fragments::Fragments;
 pub use loss::{Loss, LossPlace, Losses, QdiscDrops};
@@ -203,8 +203,7 @@ struct ProtocolSpan<'a> {
 
 impl<'a> ProtocolSpan<'a> {
     fn of(previous: &'a Sample, now: &'a ProtocolCounters) -> Option<Self> {
-        let at = previous.protocols.binary_search_by_key(&now.netns, |before| before.netns).ok()?;
-        let before = &previous.protocols[at];
+        let before = row_of(&previous.protocols, &now.netns, |before| before.netns)?;
         Some(Self { before, now, seconds: super::seconds(before.at_ns, now.at_ns)? })
     }
 

@@ -93,8 +93,8 @@ pub(super) fn is_traced(
     counted.is_some_and(|counted| told >= counted)
 }
 
-/// What a count of moves rests on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+/// What a count of moves rests on, the strongest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum Evidence {
     /// Every move came as an event too: classes and instants are exact.
@@ -117,6 +117,18 @@ pub struct MovesByClass {
 }
 
 impl MovesByClass {
+    /// All of them.
+    #[must_use]
+    pub fn all(self) -> u64 {
+        self.far() + self.smt + self.cluster + self.llc
+    }
+
+    /// Those to another last-level cache, node or socket.
+    #[must_use]
+    pub fn far(self) -> u64 {
+        self.node + self.socket
+    }
+
     /// Those that there were, the farthest first.
     pub fn seen(self) -> impl Iterator<Item = (MoveClass, u64)> {
         let all = [

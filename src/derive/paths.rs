@@ -5,7 +5,7 @@ pub(in crate::derive) mod softirq;
 
 use super::{Basis, LinkMetrics, Loss, LossPlace, Metrics};
 use crate::derive::flow::Connection;
-use crate::sample::{FlowPath, Holder, Hop, HopWay, LinkKey, Offloads};
+use crate::sample::{FlowPath, Holder, Hop, HopWay, LinkKey, Offloads, row_of};
 
 pub use softirq::{Softirq, SoftirqBy};
 
@@ -149,8 +149,7 @@ pub fn of<'a>(metrics: &'a Metrics, connection: &Connection) -> Option<PathMetri
 
 /// The offloads of a link on a path.
 pub(in crate::derive) fn offloads(metrics: &Metrics, link: LinkKey) -> Option<&Offloads> {
-    let at = metrics.facts.offloads.binary_search_by_key(&link, |told| told.link).ok()?;
-    Some(&metrics.facts.offloads[at])
+    row_of(&metrics.facts.offloads, &link, |told| told.link)
 }
 
 /// A process that holds an end of a connection and is not watched.

@@ -12,8 +12,6 @@ mod criteria;
 mod direction;
 mod fill;
 mod improve;
-#[cfg(test)]
-pub(in crate::derive) mod machine;
 mod network_card;
 mod occupancy;
 mod phrases;
@@ -23,7 +21,7 @@ mod recent;
 mod runner_up;
 mod score;
 #[cfg(test)]
-mod tests;
+pub(in crate::derive) mod tests;
 mod thread_reason;
 mod whole_reasons;
 

@@ -160,7 +160,7 @@ impl CardSide {
         let jitter = Jitter::of(bins())?;
         let known = || bins().filter(|bin| bin.bits_per_s.is_some());
         let moves: f64 = known().map(|bin| moves_in(bin, Crossing::Any)).sum();
-        let seconds: f64 = known().map(length_s).sum();
+        let seconds: f64 = known().map(Bin::length_s).sum();
         let mut busy = (0.0, 0.0);
         for (from_ns, to_ns) in phases.iter().filter_map(|bins| Some((bins.first()?.from_ns, bins.last()?.to_ns))) {
             let length = to_ns.saturating_sub(from_ns) as f64;
@@ -173,10 +173,6 @@ impl CardSide {
             others: (busy.1 > 0.0).then(|| busy.0 / busy.1),
         })
     }
-}
-
-fn length_s(bin: &Bin) -> f64 {
-    bin.to_ns.saturating_sub(bin.from_ns) as f64 / 1e9
 }
 
 fn phase(pinned: bool, bins: &[Bin]) -> Phase {

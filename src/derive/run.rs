@@ -82,14 +82,9 @@ struct Observation {
 }
 
 impl Observation {
-    /// Takes a sample, as far as it was derived from.
-    fn sample(&mut self, sample: &Sample) {
-        let counts = self.runs();
-        self.drops.observe(sample, counts);
-    }
-
-    /// Takes what was derived from a sample.
-    fn metrics(&mut self, metrics: &Metrics, flow: &FlowTrack) {
+    /// Takes a sample, as far as it was derived from, and what was derived from it.
+    fn observe(&mut self, sample: &Sample, metrics: &Metrics, flow: &FlowTrack) {
+        self.drops.observe(sample, self.runs());
         self.tracks.follow(flow.bins(), flow.basis());
         self.others.observe(metrics);
         self.host = Arc::clone(&metrics.facts.host);
@@ -105,7 +100,7 @@ impl Observation {
             if is_busy(metrics, id) {
                 name(&mut self.busy, thread);
                 self.traced |= thread.evidence == Evidence::Traced;
-                self.evidence = Some(self.evidence.map_or(thread.evidence, |known| weaker(known, thread.evidence)));
+                self.evidence = self.evidence.max(Some(thread.evidence));
             }
         }
         if metrics.benchmark().any(|thread| is_busy(metrics, thread.sample.id)) {
@@ -202,12 +197,4 @@ fn name(threads: &mut BTreeMap<ThreadId, (CompactString, &'static str)>, thread:
         name.clone_from(&thread.sample.name);
     }
     *role = thread.sample.role();
-}
-
-fn weaker(a: Evidence, b: Evidence) -> Evidence {
-    match (a, b) {
-        (Evidence::Sampled, _) | (_, Evidence::Sampled) => Evidence::Sampled,
-        (Evidence::Counted, _) | (_, Evidence::Counted) => Evidence::Counted,
-        _ => Evidence::Traced,
-    }
 }

@@ -2,15 +2,14 @@
 //! process in it.
 
 use super::Metrics;
-use crate::sample::{Ifindex, LinkKey, OwnerKind, Space};
+use crate::sample::{Ifindex, LinkKey, OwnerKind, Space, row_of};
 use std::borrow::Cow;
 
 impl Metrics {
     /// A namespace by its inode.
     #[must_use]
     pub fn space(&self, netns: u64) -> Option<&Space> {
-        let at = self.facts.spaces.binary_search_by_key(&netns, |space| space.netns).ok()?;
-        Some(&self.facts.spaces[at])
+        row_of(&self.facts.spaces, &netns, |space| space.netns)
     }
 
     /// The name that people know a namespace by: that of the container, guest or network it is, whose its `lo` is, else its

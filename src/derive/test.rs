@@ -9,7 +9,7 @@ use super::flow::{End, FlowMetrics};
 use super::history::History;
 use super::scope::{is_busy, moved};
 use super::{Metrics, ThreadMetrics};
-use crate::sample::{Benchmark, Event, FlowSample, Proto, Sample, ThreadId};
+use crate::sample::{Benchmark, Event, FlowSample, Proto, Sample, ThreadId, row_of};
 use running::Running;
 use sockets::Sockets;
 use std::collections::BTreeMap;
@@ -224,16 +224,16 @@ impl Tests {
 
 /// It may be a test's: of a known benchmark, or no connection that only stands there.
 fn drives(flow: &FlowSample, previous: &Sample, benchmarks: &[Benchmark]) -> bool {
-    let before = previous.flows.binary_search_by_key(&flow.key(), FlowSample::key).ok();
-    let moves = || flow.proto == Proto::Udp || before.is_none_or(|at| moved(&previous.flows[at]) < moved(flow));
-    benchmarks.binary_search_by_key(&flow.pid, |benchmark| benchmark.pid).is_ok() || (is_busy(flow) && moves())
+    let before = row_of(&previous.flows, &flow.key(), FlowSample::key);
+    let moves = || flow.proto == Proto::Udp || before.is_none_or(|before| moved(before) < moved(flow));
+    row_of(benchmarks, &flow.pid, |benchmark| benchmark.pid).is_some() || (is_busy(flow) && moves())
 }
 
 #[cfg(test)]
 pub(in crate::derive) mod tests {
     use super::*;
     use crate::derive::finding::tests::sample;
-    use crate::derive::placement::machine::Machine;
+    use crate::derive::placement::tests::machine::Machine;
     use crate::sample::{Program, Pulse, Side};
 
     pub(super) fn end(cookie: u64, pid: u32, local: &str, remote: &str) -> FlowSample {

@@ -4,7 +4,7 @@ use super::history::History;
 use super::moves::{Evidence, MoveClass, MovesByClass, is_traced};
 use super::pins::{Pin, Pins};
 use super::{per_second, seconds};
-use crate::sample::{CoreSet, Duty, Sample, ThreadId, ThreadSample};
+use crate::sample::{CoreSet, Duty, Sample, ThreadId, ThreadSample, row_of};
 
 /// One watched thread: who it is, where it ran, how often it was moved.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,12 +41,8 @@ pub struct ThreadMetrics {
 #[must_use]
 pub(super) fn between(previous: Option<&Sample>, next: &Sample, history: &History, pins: &Pins) -> Vec<ThreadMetrics> {
     let old = |id: ThreadId| {
-        let threads = &previous?.threads;
-        threads
-            .binary_search_by_key(&(id.pid, id.tid), |t| (t.id.pid, t.id.tid))
-            .ok()
-            .map(|at| &threads[at])
-            .filter(|t| t.id == id)
+        let same_number = row_of(&previous?.threads, &(id.pid, id.tid), |old| (old.id.pid, old.id.tid));
+        same_number.filter(|old| old.id == id)
     };
     let pin = |new: &ThreadSample| {
         pins.of(new.id).filter(|pin| new.allowed.as_ref().is_none_or(|allowed| *allowed == pin.gave))

@@ -20,7 +20,10 @@ const BELOW: usize = 2 + STATE;
 #[must_use]
 pub fn text(facts: &DoctorFacts, diagnosis: &Diagnosis) -> String {
     let host = &facts.host;
-    let mut lines = vec![format!("vnettop doctor: {}, Linux {} {} (in brackets: where it was read)", host.name, host.kernel, host.arch)];
+    let mut lines = vec![format!(
+        "vnettop doctor: {}, Linux {} {} (in brackets: where it was read)",
+        host.name, host.kernel, host.arch
+    )];
     for (group, checks) in &diagnosis.groups {
         lines.extend([String::new(), group.title().to_owned()]);
         lines.extend(checks.iter().flat_map(rows));

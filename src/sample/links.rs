@@ -96,6 +96,14 @@ impl LinkFacts {
     }
 }
 
+impl PeerRef {
+    /// The link; none where its namespace is not known.
+    #[must_use]
+    pub fn key(&self) -> Option<LinkKey> {
+        Some(LinkKey { netns: self.netns?, ifindex: self.ifindex })
+    }
+}
+
 impl LinkCounters {
     /// Of a link that has moved nothing yet.
     #[must_use]

@@ -39,8 +39,7 @@ impl Series {
 }
 
 fn adjoin(earlier: &Bin, later: &Bin) -> bool {
-    let (gap, length) = (later.from_ns.abs_diff(earlier.to_ns), later.to_ns.saturating_sub(later.from_ns));
-    gap as f64 <= GAP * length as f64
+    later.from_ns.abs_diff(earlier.to_ns) as f64 <= GAP * later.length_ns() as f64
 }
 
 /// The mean; 0 of nothing.
@@ -55,13 +54,16 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
+/// The values without their mean.
+#[must_use]
+pub fn centred(values: &[f64]) -> Vec<f64> {
+    let mean = mean(values);
+    values.iter().map(|value| value - mean).collect()
+}
+
 /// Pearson's correlation; none where either does not vary.
 #[must_use]
 pub fn correlation(a: &[f64], b: &[f64]) -> Option<f64> {
-    let centred = |values: &[f64]| {
-        let mean = mean(values);
-        values.iter().map(|value| value - mean).collect::<Vec<f64>>()
-    };
     let (a, b) = (centred(a), centred(b));
     let spread = (dot(&a, &a) * dot(&b, &b)).sqrt();
     (spread > f64::EPSILON).then(|| dot(&a, &b) / spread)

@@ -1,6 +1,6 @@
 //! What vnettop may do. What is found by trying stands where it was tried: BPF under the kernel, namespaces under what is seen.
 
-use super::{Check, way_to};
+use super::{Check, CheckSubject, way_to};
 use crate::sample::{DoctorFacts, HeldRights};
 
 pub(super) fn checks(facts: &DoctorFacts) -> Vec<Check> {
@@ -10,15 +10,16 @@ pub(super) fn checks(facts: &DoctorFacts) -> Vec<Check> {
 }
 
 fn user(rights: &HeldRights, is_contained: bool) -> Check {
-    let (name, source) = ("user", "geteuid, /proc/self/uid_map");
+    let about = CheckSubject("user", "geteuid, /proc/self/uid_map");
     let adds = "other namespaces, migrations traced, lost packets with their reason, pins of everybody's threads";
     match (rights.uid, &rights.user_namespace) {
-        (0, Ok(false)) => Check::ok(name, source, "root"),
-        (0, Ok(true)) => Check::note(name, source, "root of a user namespace, not of the machine")
-            .adding(adds)
-            .mended_by(way_to(rights, &[])),
-        (0, Err(why)) => Check::unknown(name, source, format!("root; of the machine or not is not known: {why}")),
-        (uid, _) => Check::note(name, source, format!("user {uid}: pins of its own threads only"))
+        (0, Ok(false)) => about.ok("root"),
+        (0, Ok(true)) => {
+            about.note("root of a user namespace, not of the machine").adding(adds).mended_by(way_to(rights, &[]))
+        }
+        (0, Err(why)) => about.unknown(format!("root; of the machine or not is not known: {why}")),
+        (uid, _) => about
+            .note(format!("user {uid}: pins of its own threads only"))
             .adding(adds)
             // An image seldom has sudo.
             .mended_by(if is_contained { "docker run --user 0 ..." } else { "sudo vnettop" }),
@@ -32,16 +33,17 @@ fn capability(
     found: &str,
     adds: &'static str,
 ) -> Check {
-    let source = "capget";
+    let about = CheckSubject(name, "capget");
     match (held, &rights.user_namespace) {
         (false, _) => {
             let remedy = way_to(rights, &[capability.trim_start_matches("CAP_")]);
-            Check::missing(name, source, format!("{capability} is missing"), adds, remedy)
+            about.missing(format!("{capability} is missing"), adds, remedy)
         }
-        (true, Ok(true)) => Check::note(name, source, format!("{capability} holds in this user namespace only"))
+        (true, Ok(true)) => about
+            .note(format!("{capability} holds in this user namespace only"))
             .adding(adds)
             .mended_by(way_to(rights, &[])),
-        (true, _) => Check::ok(name, source, format!("{capability}: {found}")),
+        (true, _) => about.ok(format!("{capability}: {found}")),
     }
 }
 
@@ -57,14 +59,13 @@ fn pins(rights: &HeldRights) -> Check {
 }
 
 fn files(rights: &HeldRights) -> Check {
-    let (name, source) = ("open files", "RLIMIT_NOFILE");
+    let about = CheckSubject("open files", "RLIMIT_NOFILE");
     let (limit, least) = rights.open_files;
     let found = format!("{limit} files at once (needs {least})");
     if limit >= least {
-        Check::ok(name, source, found)
+        about.ok(found)
     } else {
-        let remedy = format!("ulimit -n {least}  (LimitNOFILE={least} in a service)");
-        Check::missing(name, source, found, "everything", remedy)
+        about.missing(found, "everything", format!("ulimit -n {least}  (LimitNOFILE={least} in a service)"))
     }
     .needed()
 }

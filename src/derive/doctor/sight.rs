@@ -1,6 +1,6 @@
 //! What of the machine can be seen: /proc, /sys, processes, network namespaces.
 
-use super::{Check, ON_HOST, as_root, way_to};
+use super::{Check, CheckSubject, MOUNT_PROC, MOUNT_SYS, ON_HOST, as_root, way_to};
 use crate::derive::plural;
 use crate::sample::{BpfAnswer, DoctorFacts};
 
@@ -9,30 +9,28 @@ pub(super) fn checks(facts: &DoctorFacts) -> Vec<Check> {
 }
 
 fn proc(facts: &DoctorFacts) -> Check {
-    let (name, source) = ("/proc", "/proc/stat, list of /proc");
-    let mend = as_root(&facts.rights, "mount -t proc proc /proc");
+    let about = CheckSubject("/proc", "/proc/stat, list of /proc");
+    let mend = as_root(&facts.rights, MOUNT_PROC);
     match (&facts.sight.cores, &facts.sight.processes) {
-        (Ok(cores), Ok(())) => Check::ok(name, source, format!("{} online, processes listed", plural(*cores, "core"))),
-        (Err(why), _) | (_, Err(why)) => {
-            Check::missing(name, source, why, "cores, threads and everything about them", mend)
-        }
+        (Ok(cores), Ok(())) => about.ok(format!("{} online, processes listed", plural(*cores, "core"))),
+        (Err(why), _) | (_, Err(why)) => about.missing(why, "cores, threads and everything about them", mend),
     }
     .needed()
 }
 
 fn processes(facts: &DoctorFacts) -> Check {
-    let (name, source) = ("processes", "/proc/self, options of its mount");
+    let about = CheckSubject("processes", "/proc/self, options of its mount");
     let sight = &facts.sight;
     let adds = "threads of other users, and pins of them";
     match (&sight.processes, sight.hidden.as_slice()) {
-        (Err(why), _) => Check::unknown(name, source, why).adding(adds),
+        (Err(why), _) => about.unknown(why).adding(adds),
         (Ok(()), []) if is_contained(facts) => {
-            Check::note(name, source, "only those of this PID namespace are visible").adding(adds).mended_by(ON_HOST)
+            about.note("only those of this PID namespace are visible").adding(adds).mended_by(ON_HOST)
         }
-        (Ok(()), []) => Check::ok(name, source, "those of every user are visible"),
+        (Ok(()), []) => about.ok("those of every user are visible"),
         (Ok(()), hidden) => {
-            let way = if facts.rights.uid == 0 { "mount -t proc proc /proc" } else { "sudo vnettop" };
-            Check::missing(name, source, hidden.join("; "), adds, way)
+            let way = if facts.rights.uid == 0 { MOUNT_PROC } else { "sudo vnettop" };
+            about.missing(hidden.join("; "), adds, way)
         }
     }
 }
@@ -43,35 +41,35 @@ fn is_contained(facts: &DoctorFacts) -> bool {
 }
 
 fn sys(facts: &DoctorFacts) -> Check {
-    let (name, source) = ("/sys", "/sys/devices/system/cpu");
+    let about = CheckSubject("/sys", "/sys/devices/system/cpu");
     let adds = "nodes, caches and clusters of the cores, queues of links, BTF";
     match &facts.sight.sysfs {
-        Ok(()) => Check::ok(name, source, "it is mounted"),
-        Err(why) => Check::missing(name, source, why, adds, as_root(&facts.rights, "mount -t sysfs sysfs /sys")),
+        Ok(()) => about.ok("it is mounted"),
+        Err(why) => about.missing(why, adds, as_root(&facts.rights, MOUNT_SYS)),
     }
 }
 
 fn namespaces(facts: &DoctorFacts) -> Check {
-    let (name, source) = ("network namespaces", "/proc/PID/ns/net, mounts");
+    let about = CheckSubject("network namespaces", "/proc/PID/ns/net, mounts");
     let (sight, rights) = (&facts.sight, &facts.rights);
     let adds = "links in other network namespaces, connections of programs there";
     let found = plural(sight.namespaces, "namespace");
     if sight.inside {
         let found = "vnettop runs inside one: only this one is shown";
-        return Check::note(name, source, found).adding(adds).mended_by("vnettop --netns all");
+        return about.note(found).adding(adds).mended_by("vnettop --netns all");
     }
     let way = || way_to(rights, &["SYS_ADMIN", "SYS_PTRACE"]);
     match sight.unseen.as_slice() {
         [] if rights.user_namespace == Ok(true) => {
             let found = "root of a user namespace cannot enter those of the machine";
-            Check::missing(name, source, found, adds, way())
+            about.missing(found, adds, way())
         }
         [] if rights.sys_admin && rights.sys_ptrace && is_contained(facts) => {
             let found = format!("{found}; those of other PID namespaces are not visible");
-            Check::note(name, source, found).adding(adds).mended_by(ON_HOST)
+            about.note(found).adding(adds).mended_by(ON_HOST)
         }
-        [] if rights.sys_admin && rights.sys_ptrace => Check::ok(name, source, format!("{found} can be entered")),
-        [] => Check::missing(name, source, format!("{found}; CAP_SYS_ADMIN or CAP_SYS_PTRACE is missing"), adds, way()),
-        unseen => Check::missing(name, source, unseen.join("; "), adds, way()),
+        [] if rights.sys_admin && rights.sys_ptrace => about.ok(format!("{found} can be entered")),
+        [] => about.missing(format!("{found}; CAP_SYS_ADMIN or CAP_SYS_PTRACE is missing"), adds, way()),
+        unseen => about.missing(unseen.join("; "), adds, way()),
     }
 }

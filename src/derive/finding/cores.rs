@@ -15,7 +15,7 @@ pub(super) fn dropped(scene: &LintScene<'_>) -> Option<Said> {
         rate(trouble.worst),
         trouble.beside("packets/s")
     );
-    Some(Said { text, cost: None, numbers: trouble.numbers("dropped_per_s") })
+    Some(Said::new(text, trouble.numbers("dropped_per_s")))
 }
 
 /// Softirq rounds that ran out of budget or time (`softnet_stat`, third column).
@@ -27,7 +27,7 @@ pub(super) fn squeezed(scene: &LintScene<'_>) -> Option<Said> {
         rate(trouble.worst),
         trouble.beside("times/s")
     );
-    Some(Said { text, cost: None, numbers: trouble.numbers("squeezed_per_s") })
+    Some(Said::new(text, trouble.numbers("squeezed_per_s")))
 }
 
 /// The core that has it worst, and the sum over all that have it.
@@ -57,8 +57,8 @@ impl Trouble {
         if cores == 1 { String::new() } else { format!("; {} {unit} on {cores} cores together", rate(sum)) }
     }
 
-    fn numbers(&self, name: &'static str) -> Vec<(&'static str, f64)> {
-        vec![("core", f64::from(self.core)), (name, self.worst), ("cores", count(self.cores))]
+    fn numbers(&self, name: &'static str) -> [(&'static str, f64); 3] {
+        [("core", f64::from(self.core)), (name, self.worst), ("cores", count(self.cores))]
     }
 }
 

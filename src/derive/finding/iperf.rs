@@ -13,7 +13,7 @@ fn is_iperf3(thread: &ThreadMetrics) -> bool {
 /// Several streams in the only thread of a process: iperf3 before 3.16 has one thread whatever `-P` says.
 pub(super) fn one_thread_for_all(scene: &LintScene<'_>) -> Option<Said> {
     let threads_of = |pid: u32| scene.metrics.threads.iter().filter(|thread| thread.sample.id.pid == pid).count();
-    let connections = &scene.inquiry.conclusion().connections;
+    let connections = &scene.inquiry.conclusion.connections;
     let streams = |id: ThreadId| connections.get(&id.pid).map_or(0, |all| all.saturating_sub(1));
     // One connection of each test is for control.
     let alone = |thread: &&ThreadMetrics| streams(thread.sample.id) > 1 && threads_of(thread.sample.id.pid) == 1;
@@ -23,7 +23,7 @@ pub(super) fn one_thread_for_all(scene: &LintScene<'_>) -> Option<Said> {
         "iperf3 ({pid}) runs {streams} streams in one thread, so they share one core; iperf3 ≥ 3.16 uses a thread \
          per stream"
     );
-    Some(Said { text, cost: None, numbers: vec![("streams", count(streams)), ("threads", 1.0)] })
+    Some(Said::new(text, [("streams", count(streams)), ("threads", 1.0)]))
 }
 
 /// The main thread is pinned, its workers are not: `taskset -p` of a process whose threads carry the traffic.
@@ -42,5 +42,5 @@ pub(super) fn only_the_main_thread(scene: &LintScene<'_>) -> Option<Said> {
         "only the main thread of iperf3 ({}) is pinned (core {one}); it carries no traffic, and its workers may run on {all}: pin these (taskset -cp CORE TID)",
         main.sample.id.pid
     );
-    Some(Said { text, cost: None, numbers: vec![("worker_cores", count(cores(worker)))] })
+    Some(Said::new(text, [("worker_cores", count(cores(worker)))]))
 }

@@ -18,14 +18,14 @@ const TRAFFIC: f64 = 1e6;
 const LEAST_RATE: f64 = 0.05;
 
 fn swinging<'a>(scene: &LintScene<'a>, from: f64) -> Option<(&'a Jitter, f64)> {
-    let jitter = scene.inquiry.conclusion().jitter.as_ref().filter(|jitter| jitter.mean >= TRAFFIC)?;
+    let jitter = scene.inquiry.conclusion.jitter.as_ref().filter(|jitter| jitter.mean >= TRAFFIC)?;
     Some((jitter, jitter.cv.filter(|&cv| cv >= from)?))
 }
 
 /// Moves lower the rate: how often, how much, what one costs.
 pub(super) fn by_moves(scene: &LintScene<'_>) -> Option<Said> {
     let (jitter, cv) = swinging(scene, SWINGS)?;
-    let conclusion = scene.inquiry.conclusion();
+    let conclusion = &scene.inquiry.conclusion;
     let cause = conclusion.cause?;
     let unit = Unit::of(jitter.mean);
     let kind = match cause.crossing {
@@ -52,64 +52,49 @@ pub(super) fn by_moves(scene: &LintScene<'_>) -> Option<Said> {
 /// The rate swings, and moves are not shown to be why.
 pub(super) fn unexplained(scene: &LintScene<'_>) -> Option<Said> {
     let (jitter, cv) = swinging(scene, SWINGS_MUCH)?;
-    let conclusion = scene.inquiry.conclusion();
+    let conclusion = &scene.inquiry.conclusion;
     // With fewer nobody has looked for a cause.
     if conclusion.cause.is_some() || jitter.bins < LEAST_BINS {
         return None;
     }
-    let moves = if conclusion.moves_per_s < LEAST_RATE {
-        "no migrations".to_owned()
+    let (moves, and, doubt) = if conclusion.moves_per_s < LEAST_RATE {
+        ("no migrations".to_owned(), "and ", "")
     } else {
-        moves(conclusion, scene.metrics.facts.topology.nodes)
+        (moves(conclusion, scene.metrics.facts.topology.nodes), "", ", which are not shown to cause it")
     };
     let mut numbers = spread(jitter, cv, conclusion);
-    let instead = match conclusion.rival {
-        Some(rival) => {
-            numbers.extend([("correlation", rival.correlation), ("correlates_with_mean", rival.mean)]);
-            let what = match rival.suspect {
-                Suspect::Steal => format!("steal on their cores ({} % of the time)", percent(rival.mean)),
-                Suspect::Softirq => {
-                    format!("others' interrupts and softirqs on their cores ({} % of the time)", percent(rival.mean))
-                }
-                Suspect::Wait => format!("the threads' CPU wait ({} % of the time)", percent(rival.mean)),
-                Suspect::Squeezed => format!("squeezes on their cores ({} times/s)", rate(rival.mean)),
-            };
-            let follows = format!("The rate falls with {what}, correlation {:.2}", rival.correlation).replace('-', "−");
-            let doubt = if conclusion.moves_per_s < LEAST_RATE { "" } else { ", which are not shown to cause it" };
-            format!("{follows}; {moves}{doubt}")
-        }
-        None if conclusion.moves_per_s < LEAST_RATE => {
-            format!(
-                "No cause found: {moves}, and steal, other softirqs, CPU wait and squeezes do not correlate with it"
-            )
-        }
-        None => {
-            format!("No cause found: {moves}, steal, other softirqs, CPU wait and squeezes do not correlate with it")
-        }
+    let instead = if let Some(rival) = conclusion.rival {
+        numbers.extend([("correlation", rival.correlation), ("correlates_with_mean", rival.mean)]);
+        let share = percent(rival.mean);
+        let what = match rival.suspect {
+            Suspect::Steal => format!("steal on their cores ({share} % of the time)"),
+            Suspect::Softirq => format!("others' interrupts and softirqs on their cores ({share} % of the time)"),
+            Suspect::Wait => format!("the threads' CPU wait ({share} % of the time)"),
+            Suspect::Squeezed => format!("squeezes on their cores ({} times/s)", rate(rival.mean)),
+        };
+        let follows = format!("The rate falls with {what}, correlation {:.2}", rival.correlation).replace('-', "−");
+        format!("{follows}; {moves}{doubt}")
+    } else {
+        format!("No cause found: {moves}, {and}steal, other softirqs, CPU wait and squeezes do not correlate with it")
     };
-    Some(Said {
-        text: format!("{}. {instead}. {}", swing(jitter, cv), measured(jitter, conclusion)),
-        cost: None,
-        numbers,
-    })
+    Some(Said::new(format!("{}. {instead}. {}", swing(jitter, cv), measured(jitter, conclusion)), numbers))
 }
 
 /// Moves are only counted, so that what they cost cannot be told.
 pub(super) fn untraced(scene: &LintScene<'_>) -> Option<Said> {
     swinging(scene, SWINGS_MUCH)?;
-    let conclusion = scene.inquiry.conclusion();
+    let conclusion = &scene.inquiry.conclusion;
     let way_out = match scene.metrics.trace {
         // Nothing but time or another source would help who has the right already.
         Some((TraceSource::Bpf | TraceSource::Ftrace, _)) => return None,
         Some((TraceSource::Perf, _)) => "perf misses some; run as root to trace each",
         None => "run as root to trace each, where the kernel allows it",
     };
-    (conclusion.cause.is_none() && conclusion.vague && conclusion.moves_per_s >= LEAST_RATE).then(|| Said {
-        text: format!(
+    (conclusion.cause.is_none() && conclusion.vague && conclusion.moves_per_s >= LEAST_RATE).then(|| {
+        let text = format!(
             "most migrations are counted only once per sample, too coarsely to know what each costs: {way_out}; a shorter interval (-d) helps too"
-        ),
-        cost: None,
-        numbers: vec![("moves_per_s", conclusion.moves_per_s)],
+        );
+        Said::new(text, [("moves_per_s", conclusion.moves_per_s)])
     })
 }
 
@@ -134,12 +119,11 @@ fn measured(jitter: &Jitter, conclusion: &Conclusion) -> String {
 }
 
 fn moves(conclusion: &Conclusion, nodes: u32) -> String {
-    let far = if nodes > 1 && conclusion.far_per_s >= LEAST_RATE {
-        format!(", {} across nodes", rate(conclusion.far_per_s))
-    } else {
-        String::new()
-    };
-    format!("{} migrations/s{far}", rate(conclusion.moves_per_s))
+    let all = format!("{} migrations/s", rate(conclusion.moves_per_s));
+    if nodes < 2 || conclusion.far_per_s < LEAST_RATE {
+        return all;
+    }
+    format!("{all}, {} across nodes", rate(conclusion.far_per_s))
 }
 
 fn spread(jitter: &Jitter, cv: f64, conclusion: &Conclusion) -> Vec<(&'static str, f64)> {

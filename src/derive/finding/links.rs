@@ -33,11 +33,7 @@ pub(super) fn beyond_label(scene: &LintScene<'_>) -> Option<Said> {
         speed(claim * 1e6),
         meaning(link.basis)
     );
-    Some(Said {
-        text,
-        cost: None,
-        numbers: vec![("times", times), ("bits_per_s", bits), ("claim_mbps", claim), ("links", count(links))],
-    })
+    Some(Said::new(text, [("times", times), ("bits_per_s", bits), ("claim_mbps", claim), ("links", count(links))]))
 }
 
 /// What the claim is, in words.

@@ -56,7 +56,7 @@ pub(super) fn lost(scene: &LintScene<'_>) -> Option<Said> {
     numbers.extend(worst.share.filter(|_| worst.is_of_vpn()).or(share(here)).map(|share| ("share", share)));
     numbers.extend(share(whole).map(|share| ("all_share", share)));
     numbers.extend(worst.core.map(|core| ("core", f64::from(core))));
-    Some(Said { text, cost: None, numbers })
+    Some(Said::new(text, numbers))
 }
 
 /// The first loss of the worst place, and how many packets are lost there over all cores.
@@ -198,12 +198,9 @@ fn ip(loss: &Loss) -> &'static str {
 fn firewall(metrics: &Metrics) -> String {
     let losses = &metrics.losses;
     let invalid = losses.a_second(losses.invalid);
-    let tracked = if invalid >= LEAST_PER_S {
-        format!("; connection tracking marks {} packets/s as invalid", rate(invalid))
-    } else {
-        String::new()
-    };
-    format!("nft list ruleset and iptables -vL there show the rule{tracked}")
+    let tracked =
+        (invalid >= LEAST_PER_S).then(|| format!("; connection tracking marks {} packets/s as invalid", rate(invalid)));
+    format!("nft list ruleset and iptables -vL there show the rule{}", tracked.unwrap_or_default())
 }
 
 /// What is lost there was to be asked about; how to have it asked less often, or answered sooner.
@@ -251,20 +248,16 @@ pub(super) fn retransmitted(scene: &LintScene<'_>) -> Option<Said> {
     }
     // What was lost a moment ago is sent again now.
     let is_quiet = losses.quiet_s.is_none_or(|quiet_s| quiet_s > SENT_AGAIN_WITHIN_S);
-    (share >= RETRANSMITTED && again >= LEAST_PER_S && is_quiet).then(|| Said {
-        text: format!(
-            "TCP retransmits {} segments/s ({} %): delayed{}",
-            rate(again),
-            percent(share),
-            // Where the kernel is asked, it would say where one is lost on this machine.
-            if scene.metrics.asks_kernel() {
-                ", or lost where this machine's kernel does not see it"
-            } else {
-                ", or dropped where no counter shows it"
-            }
-        ),
-        cost: None,
-        numbers: vec![("retransmits_per_s", again), ("share", share)],
+    (share >= RETRANSMITTED && again >= LEAST_PER_S && is_quiet).then(|| {
+        // Where the kernel is asked, it would say where one is lost on this machine.
+        let unseen = if scene.metrics.asks_kernel() {
+            "lost where this machine's kernel does not see it"
+        } else {
+            "dropped where no counter shows it"
+        };
+        let (much, part) = (rate(again), percent(share));
+        let text = format!("TCP retransmits {much} segments/s ({part} %): delayed, or {unseen}");
+        Said::new(text, [("retransmits_per_s", again), ("share", share)])
     })
 }
 
@@ -297,5 +290,5 @@ pub(super) fn fragmented(scene: &LintScene<'_>) -> Option<Said> {
         ("largest_bytes", f64::from(most)),
     ];
     numbers.extend(told.bytes.map(|bytes| ("datagram_bytes", bytes)));
-    Some(Said { text, cost: None, numbers })
+    Some(Said::new(text, numbers))
 }

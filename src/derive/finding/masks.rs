@@ -25,5 +25,5 @@ pub(super) fn changed(scene: &LintScene<'_>) -> Option<Said> {
         change.thread.tid, change.from, change.to,
     );
     let pins = changes.iter().filter(|change| change.was_pin).count();
-    Some(Said { text, cost: None, numbers: vec![("masks", count(changes.len())), ("pins_undone", count(pins))] })
+    Some(Said::new(text, [("masks", count(changes.len())), ("pins_undone", count(pins))]))
 }

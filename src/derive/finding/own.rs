@@ -12,10 +12,9 @@ pub(super) fn late(scene: &LintScene<'_>) -> Option<Said> {
     let ticks = metrics.own.late_ticks;
     let what = if ticks == 1 { "1 sample was late".to_owned() } else { format!("{ticks} samples were late") };
     let remedy = remedy(&metrics.own);
-    history.was_late(metrics.at_ns, RECENT_S).then(|| Said {
-        text: format!("{what} since the start, because the CPU was busy; rates are still correct{remedy}"),
-        cost: None,
-        numbers: vec![("late_ticks", ticks as f64)],
+    history.was_late(metrics.at_ns, RECENT_S).then(|| {
+        let text = format!("{what} since the start, because the CPU was busy; rates are still correct{remedy}");
+        Said::new(text, [("late_ticks", ticks as f64)])
     })
 }
 

@@ -25,7 +25,7 @@ pub(super) fn other_node(scene: &LintScene<'_>) -> Option<Said> {
         "client {} runs on core {} of node {from}, server {} on core {} of node {to}: every byte crosses between nodes",
         client.sample.id.tid, client.sample.core, server.sample.id.tid, server.sample.core,
     );
-    Some(Said { text, cost: None, numbers: vec![("client_node", f64::from(from)), ("server_node", f64::from(to))] })
+    Some(Said::new(text, [("client_node", f64::from(from)), ("server_node", f64::from(to))]))
 }
 
 /// Two busy threads that stay on the two halves of one physical core.
@@ -42,7 +42,7 @@ pub(super) fn siblings(scene: &LintScene<'_>) -> Option<Said> {
         "busy threads {} and {} run on cores {} and {}, which are SMT siblings: they share one physical core",
         one.id.tid, other.id.tid, one.core, other.core,
     );
-    Some(Said { text, cost: None, numbers: vec![("core", f64::from(one.core)), ("sibling", f64::from(other.core))] })
+    Some(Said::new(text, [("core", f64::from(one.core)), ("sibling", f64::from(other.core))]))
 }
 
 /// Every client with every server.
@@ -64,5 +64,5 @@ fn stays(
     let track = scene.history.thread(thread.sample.id).filter(|track| track.cores.len() >= samples)?;
     let now = circle(topology.place(thread.sample.core)?)?;
     let same = |core: &u32| topology.place(*core).and_then(circle) == Some(now);
-    track.cores.iter().rev().take(samples).all(same).then_some(now)
+    track.last(samples).all(same).then_some(now)
 }

@@ -8,7 +8,7 @@ use super::{LintScene, Said};
 use crate::derive::flow::Connection;
 use crate::derive::links::LinkMetrics;
 use crate::derive::{Metrics, paths};
-use crate::sample::{FlowPath, HopBy, HopWay, Kind, LinkKey, LinkState, PortState, Proto, Word};
+use crate::sample::{FlowPath, HopBy, HopWay, Kind, LinkState, PortState, Proto, Word};
 
 pub(super) use cores::{one_core, steered};
 pub(super) use offloads::offloads;
@@ -73,18 +73,15 @@ pub(super) fn mtu(scene: &LintScene<'_>) -> Option<Said> {
         named(metrics, first),
         named(metrics, last),
     );
-    Some(Said { text, cost: None, numbers: vec![("mtu", f64::from(mtu)), ("ends_mtu", f64::from(ends))] })
+    Some(Said::new(text, [("mtu", f64::from(mtu)), ("ends_mtu", f64::from(ends))]))
 }
 
 /// A vxlan that leaves no room for its own header in what lies below it.
 pub(super) fn headroom(scene: &LintScene<'_>) -> Option<Said> {
     let metrics = scene.metrics;
-    let lower = |link: &LinkMetrics| {
-        let lower = link.facts.lower?;
-        metrics.link(LinkKey { netns: lower.netns?, ifindex: lower.ifindex })
-    };
     let vxlans = metrics.links.iter().filter(|link| link.facts.kind == Kind::Vxlan);
-    tight(scene, vxlans.filter_map(|link| Some((link, lower(link)?))), VXLAN)
+    let pairs = vxlans.filter_map(|link| Some((link, metrics.link(link.facts.lower?.key()?)?)));
+    tight(scene, pairs, VXLAN)
 }
 
 /// The same of a wireguard; what lies below it only a path tells.
@@ -120,7 +117,7 @@ fn tight<'a>(
         link.facts.name,
         below.saturating_sub(headers[0]),
     );
-    Some(Said { text, cost: None, numbers: vec![("mtu", f64::from(mtu)), ("lower_mtu", f64::from(below))] })
+    Some(Said::new(text, [("mtu", f64::from(mtu)), ("lower_mtu", f64::from(below))]))
 }
 
 /// A pair of which only one end is up.
@@ -130,12 +127,9 @@ pub(super) fn half_down(scene: &LintScene<'_>) -> Option<Said> {
         let state = link.facts.state;
         state == LinkState::LowerLayerDown || (state == LinkState::Down && link.facts.is_set_up == Some(true))
     };
-    let pair = |link: &'_ &LinkMetrics| {
-        let peer = link.facts.peer?;
-        metrics.link(LinkKey { netns: peer.netns?, ifindex: peer.ifindex })
-    };
     let is_down = |link: &LinkMetrics| link.facts.state == LinkState::Down && link.facts.is_set_up != Some(true);
-    let mut halves = metrics.links.iter().filter(without_carrier).filter_map(|link| Some((link, pair(&link)?)));
+    let halves = metrics.links.iter().filter(without_carrier);
+    let mut halves = halves.filter_map(|link| Some((link, metrics.link(link.facts.peer?.key()?)?)));
     let both = |link: &LinkMetrics, other: &LinkMetrics| {
         concerns(scene, link.facts.netns) && concerns(scene, other.facts.netns)
     };
@@ -146,7 +140,7 @@ pub(super) fn half_down(scene: &LintScene<'_>) -> Option<Said> {
         named(metrics, down),
         down.facts.name
     );
-    Some(Said { text, cost: None, numbers: Vec::new() })
+    Some(Said::new(text, []))
 }
 
 /// A bridge that does not forward through a port yet, or not at all.
@@ -168,7 +162,7 @@ pub(super) fn port_waits(scene: &LintScene<'_>) -> Option<Said> {
         bridge.map_or("BRIDGE", |bridge| &bridge.facts.name),
         port = link.facts.name,
     );
-    Some(Said { text, cost: None, numbers: Vec::new() })
+    Some(Said::new(text, []))
 }
 
 /// Both ends are addresses of one namespace: the packets never leave it.
@@ -179,7 +173,7 @@ pub(super) fn through_lo(scene: &LintScene<'_>) -> Option<Said> {
         "{} is an address of the sender's own namespace, so its packets go through lo and no interface is measured: use an address of another namespace or machine",
         path.to.ip()
     );
-    Some(Said { text, cost: None, numbers: Vec::new() })
+    Some(Said::new(text, []))
 }
 
 /// A program copies every byte.
@@ -194,14 +188,14 @@ pub(super) fn proxied(scene: &LintScene<'_>) -> Option<Said> {
              copying takes CPU too",
             names.join(" and ")
         );
-        return Some(Said { text, cost: None, numbers: vec![("port", f64::from(path.to.port()))] });
+        return Some(Said::new(text, [("port", f64::from(path.to.port()))]));
     }
     let text = format!(
         "port {} is published through a proxy, which copies every byte: use the machine's own address, or turn off \
          Docker's userland-proxy, to have NAT in the kernel instead",
         path.to.port()
     );
-    Some(Said { text, cost: None, numbers: vec![("port", f64::from(path.to.port()))] })
+    Some(Said::new(text, [("port", f64::from(path.to.port()))]))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::derive::history::History;
 use crate::derive::inquiry::Inquiry;
 use crate::derive::links::{LinkMetrics, LinkRates};
 use crate::derive::moves::{Evidence, MovesByClass};
-use crate::derive::placement::machine::Machine;
+use crate::derive::placement::tests::machine::Machine;
 use crate::derive::{Basis, Derivation, Metrics};
 use crate::sample::{Facts, Ifindex, Item, Kind, LinkFacts, LinkKey, Ordinary, Sample};
 use std::sync::Arc;

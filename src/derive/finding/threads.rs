@@ -7,7 +7,6 @@ use crate::derive::moves::Evidence;
 use crate::derive::placement::BUSY;
 use crate::derive::threads::ThreadMetrics;
 use crate::derive::{Metrics, plural};
-use crate::sample::CoreId;
 
 /// A move counts as present for so long, so that the sentence does not flicker from tick to tick.
 const RECENT_S: f64 = 5.0;
@@ -46,7 +45,7 @@ pub(super) fn moved_lately(scene: &LintScene<'_>) -> Option<Said> {
 
 /// The busy ones that moved lately; what moves cost is told already where that is known.
 fn moved<'a>(scene: &LintScene<'a>) -> Vec<&'a ThreadMetrics> {
-    if scene.inquiry.conclusion().cause.is_some() {
+    if scene.inquiry.conclusion.cause.is_some() {
         return Vec::new();
     }
     busy(scene.metrics).filter(|thread| has_moved(thread, scene.metrics, scene.history)).collect()
@@ -54,7 +53,7 @@ fn moved<'a>(scene: &LintScene<'a>) -> Vec<&'a ThreadMetrics> {
 
 /// Moves a second over the same time as the spread of the rate, where that is known, and that time: one tick's figure jumps.
 fn how_often(scene: &LintScene<'_>, moving: &[&ThreadMetrics]) -> Option<(f64, String)> {
-    let conclusion = scene.inquiry.conclusion();
+    let conclusion = &scene.inquiry.conclusion;
     let of_tick = || moving.iter().filter_map(|thread| thread.moves_per_s).sum();
     (!moving.is_empty()).then(|| match conclusion.jitter.map(|jitter| jitter.window_s) {
         Some(seconds) => (conclusion.moves_per_s, format!(" over {seconds:.0} s")),
@@ -63,37 +62,29 @@ fn how_often(scene: &LintScene<'_>, moving: &[&ThreadMetrics]) -> Option<(f64, S
 }
 
 fn said(scene: &LintScene<'_>, moving: &[&ThreadMetrics], per_s: f64, often: &str) -> Said {
-    let classes = || moving.iter().map(|thread| thread.by_class);
-    let seen: u64 = classes().map(|c| c.smt + c.cluster + c.llc + c.node + c.socket).sum();
-    let far: u64 = classes().map(|c| c.node + c.socket).sum();
+    let seen: u64 = moving.iter().map(|thread| thread.by_class.all()).sum();
+    let far: u64 = moving.iter().map(|thread| thread.by_class.far()).sum();
     let threads = plural(moving.len(), "busy thread");
     let crossing = if seen > 0 && scene.metrics.facts.topology.nodes > 1 {
         format!("; of {seen} migrations with known cores, {far} went to another cache or node")
     } else {
         String::new()
     };
-    Said {
-        text: format!("{threads} {often}{crossing}"),
-        cost: None,
-        numbers: vec![
-            ("threads", count(moving.len())),
-            ("moves_per_s", per_s),
-            ("moves_seen", seen as f64),
-            ("moves_seen_across_nodes", far as f64),
-        ],
-    }
+    let numbers = [
+        ("threads", count(moving.len())),
+        ("moves_per_s", per_s),
+        ("moves_seen", seen as f64),
+        ("moves_seen_across_nodes", far as f64),
+    ];
+    Said::new(format!("{threads} {often}{crossing}"), numbers)
 }
 
 /// In this tick, or within the last seconds of its trail.
 fn has_moved(thread: &ThreadMetrics, metrics: &Metrics, history: &History) -> bool {
     // Pinned to one core it has made its last move.
-    if thread.sample.allowed.as_ref().is_some_and(|allowed| allowed.len() == 1) {
-        return false;
-    }
-    if thread.moves_per_s.is_some_and(|per_s| per_s > 0.0) {
-        return true;
-    }
-    moves_lately(thread, metrics, history) > 0
+    let is_bound = thread.sample.allowed.as_ref().is_some_and(|allowed| allowed.len() == 1);
+    let moves = || thread.moves_per_s.is_some_and(|per_s| per_s > 0.0) || moves_lately(thread, metrics, history) > 0;
+    !is_bound && moves()
 }
 
 /// Moves within the last seconds that are known one by one.
@@ -101,7 +92,7 @@ fn moves_lately(thread: &ThreadMetrics, metrics: &Metrics, history: &History) ->
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive number of samples")]
     let samples = (RECENT_S * 1e9 / metrics.own.interval_ns.max(1) as f64) as usize;
     let Some(track) = history.thread(thread.sample.id) else { return 0 };
-    let trail = || track.cores.iter().rev().take(samples.saturating_add(1));
+    let trail = || track.last(samples.saturating_add(1));
     let changes = trail().zip(trail().skip(1)).filter(|(after, before)| after != before).count();
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive time")]
     let since_ns = thread.sample.at_ns.saturating_sub((RECENT_S * 1e9) as u64);
@@ -110,28 +101,29 @@ fn moves_lately(thread: &ThreadMetrics, metrics: &Metrics, history: &History) ->
 
 /// Busy threads that have to take turns on one core.
 pub(super) fn on_the_same_core(scene: &LintScene<'_>) -> Option<Said> {
-    let (metrics, history) = (scene.metrics, scene.history);
-    let mut settled: Vec<(CoreId, &ThreadMetrics)> = busy(metrics)
-        .filter(|thread| {
-            let trail = history.thread(thread.sample.id);
-            let stays = |core: &CoreId| *core == thread.sample.core;
-            trail.is_some_and(|track| {
-                track.cores.len() >= SAMPLES_TOGETHER && track.cores.iter().rev().take(SAMPLES_TOGETHER).all(stays)
-            })
-        })
-        .map(|thread| (thread.sample.core, thread))
-        .collect();
-    settled.sort_by_key(|(core, thread)| (*core, thread.sample.id));
-    let together = settled.chunk_by(|a, b| a.0 == b.0).max_by_key(|threads| threads.len()).filter(|t| t.len() > 1)?;
-    let core = together[0].0;
-    let tids: Vec<String> = together.iter().map(|(_, thread)| thread.sample.id.tid.to_string()).collect();
-    let waits = together.iter().filter_map(|(_, thread)| thread.wait).reduce(f64::max);
+    let is_known = |thread: &&ThreadMetrics| {
+        scene.history.thread(thread.sample.id).is_some_and(|track| track.cores.len() >= SAMPLES_TOGETHER)
+    };
+    let mut settled: Vec<&ThreadMetrics> =
+        busy(scene.metrics).filter(is_known).filter(|thread| stays(scene, thread)).collect();
+    settled.sort_by_key(|thread| (thread.sample.core, thread.sample.id));
+    let by_core = settled.chunk_by(|one, other| one.sample.core == other.sample.core);
+    let together = by_core.max_by_key(|threads| threads.len()).filter(|threads| threads.len() > 1)?;
+    let core = together[0].sample.core;
+    let tids: Vec<String> = together.iter().map(|thread| thread.sample.id.tid.to_string()).collect();
+    let waits = together.iter().filter_map(|thread| thread.wait).reduce(f64::max);
     let waiting =
         waits.map_or_else(String::new, |wait| format!(", each waiting up to {:.0} % of the time", wait * 100.0));
     let mut numbers = vec![("core", f64::from(core)), ("threads", count(together.len()))];
     numbers.extend(waits.map(|wait| ("wait", wait)));
     let text = format!("{} busy threads ({}) compete for core {core}{waiting}", together.len(), tids.join(", "));
     Some(Said { text, cost: waits, numbers })
+}
+
+/// The thread was on its core in each of the last samples that are known of it.
+fn stays(scene: &LintScene<'_>, thread: &ThreadMetrics) -> bool {
+    let track = scene.history.thread(thread.sample.id);
+    track.is_some_and(|track| track.last(SAMPLES_TOGETHER).all(|&core| core == thread.sample.core))
 }
 
 /// Interrupts and softirqs of others take this share of a core before it is said.
@@ -142,23 +134,15 @@ const WATCHED_S: f64 = 2.0;
 /// A busy thread whose core works for others' packets and devices too.
 pub(super) fn among_interrupts(scene: &LintScene<'_>) -> Option<Said> {
     let recent = &scene.metrics.recent;
-    let stays = |thread: &&ThreadMetrics| {
-        let track = scene.history.thread(thread.sample.id);
-        track.is_some_and(|track| {
-            track.cores.iter().rev().take(SAMPLES_TOGETHER).all(|&core| core == thread.sample.core)
-        })
-    };
     let share = |thread: &ThreadMetrics| recent.core(thread.sample.core).map_or(0.0, |core| core.others_interrupts);
-    let threads = busy(scene.metrics).filter(stays).map(|thread| (thread, share(thread)));
+    let threads = busy(scene.metrics).filter(|thread| stays(scene, thread)).map(|thread| (thread, share(thread)));
     let (thread, share) = threads.max_by(|one, other| one.1.total_cmp(&other.1))?;
-    (share >= INTERRUPTED && recent.seconds() >= WATCHED_S).then(|| Said {
-        text: format!(
-            "thread {} shares core {} with others' interrupts and softirqs ({} % of the time)",
-            thread.sample.id.tid,
-            thread.sample.core,
-            percent(share)
-        ),
-        cost: Some(share),
-        numbers: vec![("core", f64::from(thread.sample.core)), ("others_interrupts", share)],
+    let (tid, core) = (thread.sample.id.tid, thread.sample.core);
+    (share >= INTERRUPTED && recent.seconds() >= WATCHED_S).then(|| {
+        let much = percent(share);
+        let text =
+            format!("thread {tid} shares core {core} with others' interrupts and softirqs ({much} % of the time)");
+        let numbers = [("core", f64::from(core)), ("others_interrupts", share)];
+        Said { cost: Some(share), ..Said::new(text, numbers) }
     })
 }

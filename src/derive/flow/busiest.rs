@@ -3,9 +3,8 @@
 
 use super::Bin;
 use crate::derive::links::LinkMetrics;
-use crate::derive::moves::MovesByClass;
 use crate::derive::seconds;
-use crate::sample::{LinkCounters, LinkKey, Sample};
+use crate::sample::{LinkCounters, LinkKey, Sample, ThreadSample, row_of};
 
 /// Slower links drive no benchmark.
 const LEAST_BITS_PER_S: f64 = 1e6;
@@ -57,19 +56,15 @@ impl Busiest {
         self.smooth(links, seconds(previous.at_ns, next.at_ns)?);
         self.choose(links, next.at_ns);
         let (key, _) = self.chosen?;
-        let link = &links[links.binary_search_by_key(&key, |link| link.facts.key()).ok()?];
-        let row = |sample: &Sample| {
-            let at = sample.counters.binary_search_by_key(&key, LinkCounters::key).ok()?;
-            Some(sample.counters[at].at_ns)
-        };
+        let link = row_of(links, &key, |link| link.facts.key())?;
+        let read_ns = |sample: &Sample| row_of(&sample.counters, &key, LinkCounters::key).map(|row| row.at_ns);
         // A link that stood still may not have been read again: then the ticks are its times.
-        let (from_ns, to_ns) = match (row(previous)?, row(next)?) {
+        let (from_ns, to_ns) = match (read_ns(previous)?, read_ns(next)?) {
             (from, to) if from < to => (from, to),
             _ => (previous.at_ns, next.at_ns),
         };
         let bits_per_s = link.rates.and_then(|rates| rates.peak_bits_per_s());
-        let bin = Bin { from_ns, to_ns, bits_per_s, moves: MovesByClass::default(), unclassed: 0.0 };
-        Some((link.facts.name.clone(), bin))
+        Some((link.facts.name.clone(), Bin { from_ns, to_ns, bits_per_s, ..Bin::default() }))
     }
 
     fn smooth(&mut self, links: &[LinkMetrics], elapsed_s: f64) {
@@ -91,9 +86,8 @@ impl Busiest {
     }
 
     fn choose(&mut self, links: &[LinkMetrics], now_ns: u64) {
-        let is_there = |chosen: &(LinkKey, u64)| {
-            let at = links.binary_search_by_key(&chosen.0, |link| link.facts.key());
-            at.is_ok_and(|at| links[at].facts.born == chosen.1)
+        let is_there = |&(key, born): &(LinkKey, u64)| {
+            row_of(links, &key, |link| link.facts.key()).is_some_and(|link| link.facts.born == born)
         };
         self.chosen = self.chosen.filter(is_there);
         let faster = |a: &&Smoothed, b: &&Smoothed| a.bits_per_s.total_cmp(&b.bits_per_s);
@@ -111,10 +105,8 @@ impl Busiest {
 
 /// Whether the watched threads did anything worth the name between two samples.
 fn works(previous: &Sample, next: &Sample) -> bool {
-    let spent = |thread: &crate::sample::ThreadSample| {
-        let at = previous.threads.binary_search_by_key(&thread.id, |old| old.id).ok()?;
-        thread.cpu_ns.checked_sub(previous.threads[at].cpu_ns)
-    };
+    let spent =
+        |thread: &ThreadSample| thread.cpu_ns.checked_sub(row_of(&previous.threads, &thread.id, |old| old.id)?.cpu_ns);
     let spent_ns: u64 = next.threads.iter().filter_map(spent).sum();
     spent_ns as f64 > WORK * next.at_ns.saturating_sub(previous.at_ns) as f64
 }

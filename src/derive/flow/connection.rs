@@ -116,6 +116,13 @@ pub struct BusyShares {
     pub sndbuf: f64,
 }
 
+impl BusyShares {
+    /// Each share by itself; none where one is not known.
+    pub(in crate::derive) fn each(of: impl Fn(fn(&Self) -> f64) -> Option<f64>) -> Option<Self> {
+        Some(Self { all: of(|busy| busy.all)?, rwnd: of(|busy| busy.rwnd)?, sndbuf: of(|busy| busy.sndbuf)? })
+    }
+}
+
 /// One end of a connection; whose it is is known only of a watched process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the words of the JSON")]

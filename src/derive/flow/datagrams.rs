@@ -9,7 +9,7 @@
 //! Other UDP of the same namespace is counted too; two tests in one namespace are told apart by nothing, so both are unknown.
 
 use crate::derive::seconds;
-use crate::sample::{Benchmark, Direction, Program, Proto, ProtocolCounters, Sample};
+use crate::sample::{Benchmark, Direction, Program, Proto, ProtocolCounters, Sample, row_of};
 
 /// What iperf 2 sends without `-l`, over IPv4 and over IPv6.
 const IPERF_LENGTH: [u64; 2] = [1470, 1450];
@@ -124,8 +124,8 @@ impl DatagramTest {
 /// The client of a test, which knows what was asked for.
 fn client(test: DatagramTest, next: &Sample) -> Option<&Benchmark> {
     let of = |end: Option<(u32, u64)>| {
-        let at = next.facts.benchmarks.binary_search_by_key(&end?.0, |one| one.pid).ok()?;
-        Some(&next.facts.benchmarks[at]).filter(|one| one.proto == Some(Proto::Udp) && one.streams.is_some())
+        let benchmark = row_of(&next.facts.benchmarks, &end?.0, |one| one.pid);
+        benchmark.filter(|one| one.proto == Some(Proto::Udp) && one.streams.is_some())
     };
     of(test.from).or_else(|| of(test.to))
 }
@@ -159,15 +159,14 @@ fn risen(previous: &Sample, next: &Sample, netns: u64, of: fn(&ProtocolCounters)
 
 /// What the protocols of a namespace have counted.
 pub(super) fn counters(sample: &Sample, netns: u64) -> Option<&ProtocolCounters> {
-    let at = sample.protocols.binary_search_by_key(&netns, |one| one.netns).ok()?;
-    Some(&sample.protocols[at])
+    row_of(&sample.protocols, &netns, |one| one.netns)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::derive::finding::tests::sample;
-    use crate::derive::placement::machine::Machine;
+    use crate::derive::placement::tests::machine::Machine;
     use crate::sample::Side;
     use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 
 use super::Bin;
 use crate::derive::moves::MoveClass;
-use crate::sample::{Sample, ThreadSample, Trace};
+use crate::sample::{Sample, ThreadSample, Trace, row_of};
 use std::collections::VecDeque;
 
 /// Moves that wait for their bin: beyond this the oldest is forgotten.
@@ -91,8 +91,7 @@ impl Scatter {
         let mut moves = 0.0;
         let (mut from_ns, mut to_ns) = (u64::MAX, 0);
         for thread in &next.threads {
-            let Ok(at) = previous.threads.binary_search_by_key(&thread.id, |old| old.id) else { continue };
-            let old = &previous.threads[at];
+            let Some(old) = row_of(&previous.threads, &thread.id, |old| old.id) else { continue };
             moves += rise(old, thread) as f64;
             (from_ns, to_ns) = (from_ns.min(old.at_ns), to_ns.max(thread.at_ns));
         }
@@ -117,8 +116,7 @@ fn rise(old: &ThreadSample, new: &ThreadSample) -> u64 {
 /// Moves that the kernel counted of the threads in both samples; none where one of them has no count.
 fn counted(previous: &Sample, next: &Sample) -> Option<u64> {
     let rise = |new: &ThreadSample| {
-        let at = previous.threads.binary_search_by_key(&new.id, |old| old.id).ok()?;
-        let from = previous.threads[at].migrations;
+        let from = row_of(&previous.threads, &new.id, |old| old.id)?.migrations;
         Some(from.zip(new.migrations).map(|(from, to)| to.saturating_sub(from)))
     };
     next.threads.iter().filter_map(rise).sum()

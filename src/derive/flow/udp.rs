@@ -5,9 +5,8 @@ use super::Bin;
 use super::connection::{Connection, End};
 use super::datagrams::{self, DatagramTest};
 use super::join::{self, EndPlace, Translated};
-use crate::derive::moves::MovesByClass;
 use crate::derive::seconds;
-use crate::sample::{Benchmark, Direction, FlowPath, Proto, Sample, Side, SocketKey, UdpState};
+use crate::sample::{Benchmark, Direction, FlowPath, Proto, Sample, Side, SocketKey, UdpState, row_of};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -55,7 +54,7 @@ impl Datagrams {
         let places = |ends: &[Socket]| ends.iter().map(|end| end.place).collect::<Vec<_>>();
         let (before, names) = (places(&known), Translated::on(&next.facts.paths));
         for flow in flows() {
-            let old = known.binary_search_by_key(&flow.key(), |end| end.key).ok().map(|at| &known[at]);
+            let old = row_of(&known, &flow.key(), |end| end.key);
             let mut end = Socket {
                 key: flow.key(),
                 pid: flow.pid,
@@ -94,8 +93,7 @@ impl Datagrams {
         let at_ns = |sample| datagrams::counters(sample, netns).map(|counters| counters.at_ns);
         let (from_ns, to_ns) = (at_ns(previous)?, at_ns(next)?);
         let streams = self.tests.iter().map(|test| test.streams).sum();
-        let moves = MovesByClass::default();
-        Some((streams, Bin { from_ns, to_ns, bits_per_s: Some(bits_per_s), moves, unclassed: 0.0 }))
+        Some((streams, Bin { from_ns, to_ns, bits_per_s: Some(bits_per_s), ..Bin::default() }))
     }
 
     /// Puts the flows of the same two processes together, and measures them.
@@ -174,9 +172,8 @@ fn process(end: &End) -> Option<(u32, u64)> {
 
 /// Whether a process sends, as its own command line says.
 fn sends(benchmarks: &[Benchmark], pid: u32) -> Option<bool> {
-    let at = benchmarks.binary_search_by_key(&pid, |test| test.pid).ok()?;
-    let test = Some(&benchmarks[at]).filter(|test| test.side == Side::Client && test.proto == Some(Proto::Udp))?;
-    match test.direction? {
+    let is_client = |test: &&Benchmark| test.side == Side::Client && test.proto == Some(Proto::Udp);
+    match row_of(benchmarks, &pid, |test| test.pid).filter(is_client)?.direction? {
         Direction::Forward => Some(true),
         Direction::Reverse => Some(false),
         Direction::Both => None,

@@ -39,7 +39,7 @@ pub(super) struct Masks {
     pending: HashMap<ThreadId, (CoreSet, bool)>,
     /// Since when the mask that vnettop set last is in force, ns.
     set_at_ns: HashMap<ThreadId, u64>,
-    changes: Vec<MaskChange>,
+    pub(super) changes: Vec<MaskChange>,
     observed_at_ns: u64,
     topology: Arc<Topology>,
     online: CoreSet,
@@ -152,9 +152,5 @@ impl Masks {
                 was_pin: true,
             });
         }
-    }
-
-    pub(super) fn changes(&self) -> &[MaskChange] {
-        &self.changes
     }
 }

@@ -3,11 +3,9 @@
 
 use crate::derive::Metrics;
 use crate::derive::cause::permute;
-use crate::derive::cause::series::{correlation, dot, mean};
-use crate::derive::cores::CoreMetrics;
+use crate::derive::cause::series::{centred, correlation, dot, mean};
 use crate::derive::flow::Bin;
 use crate::derive::placement::BUSY;
-use crate::sample::CoreId;
 use std::collections::VecDeque;
 
 /// What a rate may follow instead of moves.
@@ -60,12 +58,10 @@ struct SurroundingsTick {
 
 impl Surroundings {
     pub(super) fn observe(&mut self, metrics: &Metrics, bins: &VecDeque<Bin>, keep_ns: u64) {
-        let Some(elapsed_s) = metrics.elapsed_s else {
+        let Some(from_ns) = metrics.began_ns() else {
             self.ticks.clear();
             return;
         };
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time between two samples")]
-        let from_ns = metrics.at_ns.saturating_sub((elapsed_s * 1e9) as u64);
         let ended = bins.iter().rev().take_while(|bin| bin.to_ns > from_ns);
         let (sum, count) =
             ended.filter_map(|bin| bin.bits_per_s).fold((0.0, 0.0), |(sum, count), rate| (sum + rate, count + 1.0));
@@ -103,10 +99,6 @@ impl Surroundings {
             return None;
         }
         let suffered = of(suspect);
-        let centred = |values: &[f64]| {
-            let mean = mean(values);
-            values.iter().map(|value| value - mean).collect::<Vec<f64>>()
-        };
         let (rates, centred) = (centred(&rates), centred(&suffered));
         let scale = dot(&centred, &centred).sqrt();
         let by_chance = permute::shifted(&rates, &[centred], &[scale], 0);
@@ -120,7 +112,7 @@ fn suffered(metrics: &Metrics) -> Option<[f64; 4]> {
     for thread in metrics.threads.iter().filter(|thread| thread.cpu.is_some_and(|cpu| cpu > BUSY)) {
         threads += 1.0;
         sums[2] += thread.wait.unwrap_or(0.0);
-        let Some(core) = core(metrics, thread.sample.core) else { continue };
+        let Some(core) = metrics.core(thread.sample.core) else { continue };
         let Some((load, shares)) = core.load.and_then(|load| Some((load, load.shares?))) else { continue };
         let own = thread.cpu.unwrap_or(0.0) / (shares.user + shares.system).max(0.01);
         sums[0] += shares.steal;
@@ -128,8 +120,4 @@ fn suffered(metrics: &Metrics) -> Option<[f64; 4]> {
         sums[3] += load.softnet_squeezed_per_s.unwrap_or(0.0);
     }
     (threads > 0.0).then(|| sums.map(|sum| sum / threads))
-}
-
-fn core(metrics: &Metrics, core: CoreId) -> Option<&CoreMetrics> {
-    metrics.cores.binary_search_by_key(&core, |row| row.place.core).ok().map(|at| &metrics.cores[at])
 }

@@ -7,7 +7,7 @@ use crate::derive::flow::BIN_NS;
 use crate::derive::history::History;
 use crate::derive::jitter::Jitter;
 use crate::derive::moves::{MoveClass, MovesByClass};
-use crate::derive::placement::machine::Machine;
+use crate::derive::placement::tests::machine::Machine;
 use crate::sample::{CoreSet, Duty, FlowSample, Policy, Side, ThreadId, TraceSource};
 use std::sync::Arc;
 
@@ -87,7 +87,7 @@ impl WatchedMachine {
             let mut sample = crate::derive::finding::tests::sample(&metrics);
             sample.flows.clone_from(&self.flows);
             self.history.observe_threads(self.previous.as_ref(), &sample);
-            self.inquiry.observe_bins(&sample, &metrics, &over, Some(&FlowBasis::Sockets(2)));
+            self.inquiry.observe(&sample, &metrics, &over, Some(&FlowBasis::Sockets(2)));
             self.previous = Some(sample);
         }
         finding::all(&metrics, &self.history, &self.inquiry)
@@ -178,7 +178,7 @@ fn moves_are_told_over_the_time_of_the_spread_not_of_one_tick() {
     let mut watched = WatchedMachine::new(Machine::small(4).pair(0, 1)).moved(0.3, false);
     watched.change = |metrics, tick| metrics.threads[0].moves_per_s = Some(if tick % 2 == 0 { 28.0 } else { 8.0 });
     let told = text(&watched.until(30), "moves");
-    let wanted = format!("{:.1} times/s over 30 s", watched.inquiry.conclusion().moves_per_s);
+    let wanted = format!("{:.1} times/s over 30 s", watched.inquiry.conclusion.moves_per_s);
     assert!(told.contains(&wanted) && wanted.starts_with("2.") || wanted.starts_with("3."), "{wanted}: {told}");
     assert!(told.starts_with("1 busy thread migrates between cores "), "{told}");
 }

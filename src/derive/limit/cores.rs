@@ -78,15 +78,10 @@ fn always(thread: &Thread) -> bool {
 fn moving(scene: &Scene) -> Option<Limit> {
     let thread = scene.threads.iter().max_by(|one, other| one.cpu.total_cmp(&other.cpu))?;
     (thread.cpu >= ALWAYS).then(|| {
-        let text = format!(
-            "one thread is at its limit: {} % of a core by {} {}",
-            percent(thread.cpu),
-            thread.label,
-            thread.tid
-        );
+        let Thread { label, tid, .. } = thread;
+        let text = format!("one thread is at its limit: {} % of a core by {label} {tid}", percent(thread.cpu));
         let numbers = vec![("thread", thread.cpu), ("wait", thread.wait)];
-        let limit = Limit::new(LimitKind::OwnThread, text, numbers);
-        Limit { name: Some(thread.label.clone()), pid: Some(thread.pid), ..limit }
+        Limit { pid: Some(thread.pid), ..Limit::new(LimitKind::OwnThread, text, numbers).named(&thread.label) }
     })
 }
 

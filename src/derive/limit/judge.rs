@@ -87,7 +87,7 @@ fn claimed(scene: &Scene) -> Option<Limit> {
     let claim = scene.claim.as_ref().filter(|claim| claim.bits_per_s >= CLAIMED * claim.speed)?;
     let text = format!("link speed: {} carries {} of its {}", claim.name, speed(claim.bits_per_s), speed(claim.speed));
     let numbers = vec![("claim_bits_per_s", claim.speed), ("bits_per_s", claim.bits_per_s)];
-    Some(Limit { name: Some(claim.name.clone()), ..Limit::new(LimitKind::Claim, text, numbers) })
+    Some(Limit::new(LimitKind::Claim, text, numbers).named(&claim.name))
 }
 
 fn quota(scene: &Scene) -> Option<Limit> {
@@ -123,7 +123,7 @@ fn lost_datagrams(scene: &Scene) -> Option<Limit> {
 fn missing(scene: &Scene) -> Option<Limit> {
     let missing = scene.missing.filter(|&missing| missing >= MISSING && scene.losses.is_empty())?;
     let text = format!("losses: {} % of datagrams do not arrive, and no counter here shows where", percent(missing));
-    Some(Limit { name: Some("unknown".to_owned()), ..Limit::new(LimitKind::Loss, text, vec![("share", missing)]) })
+    Some(Limit::new(LimitKind::Loss, text, vec![("share", missing)]).named("unknown"))
 }
 
 /// What a Reno sender reaches with such losses, bits/s: 1.22 segments in a round trip over the root of the lost share (Mathis 1997).
@@ -157,7 +157,7 @@ fn told(lost: &LossAt) -> Limit {
     let mut numbers = vec![("packets_per_s", lost.packets_per_s)];
     numbers.extend(lost.share.map(|share| ("share", share)));
     let name = lost.name.as_deref().filter(|_| kind == LimitKind::Qdisc).unwrap_or(lost.word);
-    Limit { name: Some(name.to_owned()), core: lost.core, ..Limit::new(kind, text, numbers) }
+    Limit { core: lost.core, ..Limit::new(kind, text, numbers).named(name) }
 }
 
 fn held(scene: &Scene) -> Option<Limit> {
@@ -167,7 +167,7 @@ fn held(scene: &Scene) -> Option<Limit> {
     let dropped = lost.map_or_else(String::new, |lost| format!(", {} packets/s dropped", rate(lost.packets_per_s)));
     let text = format!("shaping: the qdisc {} holds packets back at {}{dropped}", held.name, speed(held.bits_per_s));
     let numbers = vec![("bits_per_s", held.bits_per_s), ("held", held.times), ("waits", held.waits)];
-    Some(Limit { name: Some(held.name.clone()), ..Limit::new(LimitKind::Qdisc, text, numbers) })
+    Some(Limit::new(LimitKind::Qdisc, text, numbers).named(&held.name))
 }
 
 fn window(scene: &Scene) -> Option<Limit> {
@@ -193,13 +193,13 @@ fn congestion(scene: &Scene) -> Option<Limit> {
     if tcp.app_limited? >= NO_MORE {
         return None;
     }
-    let name = tcp.congestion.map_or_else(|| "unknown".to_owned(), |name| name.word().to_owned());
+    let name = tcp.congestion.as_ref().map_or("unknown", |name| name.word());
     if let (true, Some(paced), Some(bits)) = (name.starts_with("bbr"), tcp.paced, scene.rate)
         && bits >= PACED * paced
     {
         let text = format!("pacing: {name} sends at {}, its estimate of the path's bandwidth", speed(paced));
-        let limit = Limit::new(LimitKind::Pacing, text, vec![("pacing_bits_per_s", paced), ("bits_per_s", bits)]);
-        return Some(Limit { name: Some(name), ..limit });
+        let numbers = vec![("pacing_bits_per_s", paced), ("bits_per_s", bits)];
+        return Some(Limit::new(LimitKind::Pacing, text, numbers).named(name));
     }
     let (cwnd, rtt) = (tcp.cwnd_bytes?, tcp.rtt_us?);
     (tcp.under_way? >= UNDER_WAY && tcp.busy.is_none_or(|busy| busy.all >= BUSY)).then(|| {
@@ -210,31 +210,27 @@ fn congestion(scene: &Scene) -> Option<Limit> {
         let trip = if rtt < 1e3 { format!("{rtt:.0} µs") } else { format!("{:.1} ms", rtt / 1e3) };
         let text = format!("congestion window ({name}): {} in each {trip} round trip{again}", bytes(cwnd));
         let numbers = vec![("cwnd_bytes", cwnd), ("rtt_us", rtt), ("retransmits_per_s", tcp.retransmits_per_s)];
-        Limit { name: Some(name), ..Limit::new(LimitKind::CongestionWindow, text, numbers) }
+        Limit::new(LimitKind::CongestionWindow, text, numbers).named(name)
     })
 }
 
 /// The sending program is here, could run, and gives no more.
 fn application(scene: &Scene) -> Option<Limit> {
     let who = scene.sender.as_deref()?;
-    let limit =
-        |text, numbers| Limit { name: Some(who.to_owned()), ..Limit::new(LimitKind::Application, text, numbers) };
+    let limit = |what: &str, number| {
+        let text = format!("application: {who} {what}");
+        Some(Limit::new(LimitKind::Application, text, vec![number]).named(who))
+    };
     let Some(tcp) = scene.tcp else {
         let bits = scene.rate.filter(|_| scene.proto == Some(Proto::Udp))?;
-        return Some(limit(
-            format!("application: {who} sends no more than {}", speed(bits)),
-            vec![("bits_per_s", bits)],
-        ));
+        return limit(&format!("sends no more than {}", speed(bits)), ("bits_per_s", bits));
     };
-    let nothing = tcp.busy.map(|busy| 1.0 - busy.all);
-    if nothing.is_some_and(|nothing| nothing >= HAS_NOTHING) {
-        let nothing = nothing?;
-        let text = format!("application: {who} gives TCP nothing to send {} % of the time", percent(nothing));
-        return Some(limit(text, vec![("nothing_to_send", nothing)]));
+    if let Some(nothing) = tcp.busy.map(|busy| 1.0 - busy.all).filter(|&nothing| nothing >= HAS_NOTHING) {
+        let what = format!("gives TCP nothing to send {} % of the time", percent(nothing));
+        return limit(&what, ("nothing_to_send", nothing));
     }
     let no_more = tcp.app_limited.filter(|&no_more| no_more >= NO_MORE)?;
-    let text = format!("application: {who} gives TCP less to send than the path could carry");
-    Some(limit(text, vec![("app_limited", no_more)]))
+    limit("gives TCP less to send than the path could carry", ("app_limited", no_more))
 }
 
 /// With the core that comes nearest, so that it can be seen how far away that is.

@@ -1,8 +1,9 @@
 //! What one tick tells of a test.
 
-use super::scene::Core;
+use super::scene::{Core, Tcp};
 use crate::derive::cores::CoreMetrics;
-use crate::derive::flow::DatagramTest;
+use crate::derive::flow::{BusyShares, Connection, DatagramTest};
+use crate::derive::losses::qdiscs;
 use crate::derive::threads::ThreadMetrics;
 use crate::derive::{Basis, Metrics};
 use crate::sample::{CoreId, HopWay, LinkKey, Proto, QdiscCounters, Quota, Sample, ThreadId, ThreadSample};
@@ -15,7 +16,8 @@ pub(super) struct Tick {
     pub seconds: f64,
     pub cores: Vec<Core>,
     pub threads: Vec<ThreadTick>,
-    pub tcp: Option<TcpTick>,
+    /// Of this tick alone; none where no sender's TCP is seen.
+    pub tcp: Option<Tcp>,
     /// Datagrams: payload that was sent, bits/s, and the share of them that did not arrive.
     pub sent: Option<f64>,
     pub missing: Option<f64>,
@@ -45,28 +47,18 @@ impl Tick {
             seconds: metrics.elapsed_s?,
             cores: metrics.cores.iter().filter_map(core).collect(),
             threads: metrics.threads.iter().filter_map(thread).collect(),
-            tcp: TcpTick::of(metrics),
+            tcp: tcp(metrics),
             sent: sent.filter(|_| !tests.is_empty()),
             missing: tests.iter().filter_map(DatagramTest::lost).reduce(f64::max),
             packets: metrics.losses.sent,
-            held: held(previous, next),
+            held: held(previous, next, metrics.elapsed_s?),
             quota: quota(previous, next),
             claims: claims(metrics),
         })
     }
 }
 
-/// Sums over the connections of the test.
-#[derive(Debug, Clone, Default)]
-pub(super) struct TcpTick {
-    pub busy: Mean,
-    pub rwnd: Mean,
-    pub sndbuf: Mean,
-    pub app_limited: Mean,
-    pub under_way: Mean,
-    pub retransmits_per_s: f64,
-}
-
+/// What a qdisc did in a number of ticks.
 #[derive(Debug, Clone)]
 pub(super) struct HeldTick {
     pub link: LinkKey,
@@ -75,7 +67,21 @@ pub(super) struct HeldTick {
     pub bytes: f64,
     pub packets: f64,
     pub overlimits: f64,
-    pub waits: bool,
+    /// Ticks at whose end packets waited in it.
+    pub waits: f64,
+    pub ticks: f64,
+    pub seconds: f64,
+}
+
+impl HeldTick {
+    pub fn add(&mut self, other: &Self) {
+        self.bytes += other.bytes;
+        self.packets += other.packets;
+        self.overlimits += other.overlimits;
+        self.waits += other.waits;
+        self.ticks += other.ticks;
+        self.seconds += other.seconds;
+    }
 }
 
 /// A mean of what is known.
@@ -98,23 +104,35 @@ impl Mean {
     }
 }
 
-impl TcpTick {
-    /// None where no sender's TCP is seen.
-    fn of(metrics: &Metrics) -> Option<Self> {
-        let carrying = metrics.flow.connections.iter().filter(|one| one.proto == Proto::Tcp);
-        let carrying = carrying.filter(|one| !one.controls() && !one.relayed && one.cwnd_bytes.is_some());
-        let mut all: Option<Self> = None;
-        for connection in carrying {
-            let tick = all.get_or_insert_default();
-            tick.busy.add(connection.busy.map(|busy| busy.all), 1.0);
-            tick.rwnd.add(connection.busy.map(|busy| busy.rwnd), 1.0);
-            tick.sndbuf.add(connection.busy.map(|busy| busy.sndbuf), 1.0);
-            tick.app_limited.add(connection.app_limited.map(|limited| f64::from(u8::from(limited))), 1.0);
-            tick.under_way.add(connection.under_way, 1.0);
-            tick.retransmits_per_s += connection.retransmits_per_s.unwrap_or(0.0);
-        }
-        all
-    }
+/// The connections that carry the test.
+pub(super) fn carrying(metrics: &Metrics) -> impl Iterator<Item = &Connection> + Clone {
+    metrics.flow.connections.iter().filter(|one| !one.controls() && !one.relayed)
+}
+
+/// Sums and means over these connections.
+fn tcp(metrics: &Metrics) -> Option<Tcp> {
+    let carrying = carrying(metrics);
+    let senders = carrying.clone().filter(|one| one.proto == Proto::Tcp && one.cwnd_bytes.is_some());
+    senders.clone().next()?;
+    let mean = |of: &dyn Fn(&Connection) -> Option<f64>| {
+        let mut mean = Mean::default();
+        senders.clone().for_each(|one| mean.add(of(one), 1.0));
+        mean.value()
+    };
+    let sum = |field: fn(&Connection) -> Option<f64>| carrying.clone().map(field).sum::<Option<f64>>();
+    let first = carrying.clone().next()?;
+    Some(Tcp {
+        busy: BusyShares::each(|share| mean(&|one| one.busy.as_ref().map(share))),
+        app_limited: mean(&|one| one.app_limited.map(|limited| f64::from(u8::from(limited)))),
+        under_way: mean(&|one| one.under_way),
+        retransmits_per_s: senders.clone().map(|one| one.retransmits_per_s.unwrap_or(0.0)).sum(),
+        cwnd_bytes: sum(|one| one.cwnd_bytes.map(|bytes| bytes as f64)),
+        rtt_us: first.rtt_us.map(f64::from),
+        mss_bytes: first.mss_bytes.map(f64::from),
+        paced: sum(|one| one.pacing_bits_per_s),
+        allowed: sum(|one| one.allowed_bits_per_s),
+        congestion: first.congestion,
+    })
 }
 
 fn core(core: &CoreMetrics) -> Option<Core> {
@@ -129,15 +147,11 @@ fn thread(thread: &ThreadMetrics) -> Option<ThreadTick> {
 }
 
 /// What the qdiscs do that the flows leave through; of one of several queues on a link each by itself.
-fn held(previous: &Sample, next: &Sample) -> Vec<HeldTick> {
+fn held(previous: &Sample, next: &Sample, seconds: f64) -> Vec<HeldTick> {
     let hops = next.facts.paths.iter().flat_map(|path| &path.hops).filter(|hop| hop.way == HopWay::Sent);
     let links: BTreeSet<LinkKey> = hops.map(|hop| hop.link).collect();
-    let before = |now: &QdiscCounters| {
-        let at = previous.qdiscs.binary_search_by_key(&(now.link, now.handle), |one| (one.link, one.handle)).ok()?;
-        previous.qdiscs.get(at).filter(|before| before.kind == now.kind)
-    };
     let of = |now: &QdiscCounters| {
-        let before = before(now)?;
+        let before = qdiscs::before(previous, now)?;
         Some(HeldTick {
             link: now.link,
             kind: now.kind.clone(),
@@ -145,7 +159,9 @@ fn held(previous: &Sample, next: &Sample) -> Vec<HeldTick> {
             bytes: now.bytes.checked_sub(before.bytes)? as f64,
             packets: now.packets.checked_sub(before.packets)? as f64,
             overlimits: f64::from(now.overlimits?.wrapping_sub(before.overlimits?)),
-            waits: now.backlog_packets > 0,
+            waits: f64::from(u8::from(now.backlog_packets > 0)),
+            ticks: 1.0,
+            seconds,
         })
     };
     next.qdiscs.iter().filter(|now| links.contains(&now.link)).filter_map(of).collect()

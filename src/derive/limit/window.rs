@@ -1,15 +1,14 @@
 //! The last second of a test, tick by tick, and the means of it: a judgement of one tick would flicker.
 
 use super::scene::{Core, HoldingQdisc, LossAt, QuotaUse, RealSpeed, Scene, Tcp, Thread};
-use super::tick::{Mean, TcpTick, Tick};
+use super::tick::{HeldTick, Mean, Tick, carrying};
 use crate::derive::Metrics;
 use crate::derive::finding::loss;
-use crate::derive::flow::{BusyShares, Connection, FlowTrack};
+use crate::derive::flow::{BusyShares, FlowTrack};
 use crate::derive::losses::{Loss, LossPlace};
 use crate::derive::paths::{self, SoftirqBy};
 use crate::derive::threads::ThreadMetrics;
 use crate::sample::{CoreId, CoreSet, Direction, Duty, LinkKey, Program, Proto, Sample, Side, Word};
-use compact_str::CompactString;
 use std::collections::{BTreeMap, VecDeque};
 
 /// What is looked at, ns: `now`, and not one tick.
@@ -62,8 +61,7 @@ impl Window {
 
     /// The figures of now.
     pub fn scene(&self, next: &Sample, metrics: &Metrics, flow: &FlowTrack) -> Scene {
-        let carrying = || metrics.flow.connections.iter().filter(|one| !one.controls() && !one.relayed);
-        let proto = carrying().map(|connection| connection.proto).min();
+        let proto = carrying(metrics).map(|connection| connection.proto).min();
         let cores = self.cores();
         let mut bits = Mean::default();
         flow.last(WINDOW_NS).for_each(|bin| bits.add(bin.bits_per_s, 1.0));
@@ -71,15 +69,15 @@ impl Window {
         let sent = self.mean(|tick| tick.sent).filter(|_| proto == Some(Proto::Udp));
         Scene {
             seconds: self.ticks.iter().map(|tick| tick.seconds).sum(),
-            handling: handling(metrics, carrying(), &cores),
+            handling: handling(metrics, &cores),
             cores,
-            threads: self.threads(metrics, &carrying()),
+            threads: self.threads(metrics),
             runners: next.facts.runners.to_vec(),
             proto,
             rate: sent.or(bits.value()),
             asked: asked(metrics),
-            sender: sender(metrics, carrying()).map(String::from),
-            tcp: self.tcp(&carrying()),
+            sender: sender(metrics).map(String::from),
+            tcp: self.tcp(),
             losses: self.losses(metrics, proto),
             missing: self.mean(|tick| tick.missing),
             held: self.held(metrics),
@@ -113,7 +111,7 @@ impl Window {
     }
 
     /// Those that are there still.
-    fn threads<'a>(&self, metrics: &Metrics, carrying: &(impl Iterator<Item = &'a Connection> + Clone)) -> Vec<Thread> {
+    fn threads(&self, metrics: &Metrics) -> Vec<Thread> {
         let of = |thread: &ThreadMetrics| {
             let id = thread.sample.id;
             let (mut cpu, mut wait) = (Mean::default(), Mean::default());
@@ -132,30 +130,21 @@ impl Window {
                 cores: on.into_iter().map(|(core, sum)| (core, sum / cpu.weight)).collect(),
                 cpu: cpu.value()?,
                 wait: wait.value()?,
-                sends: works && carrying.clone().any(|one| one.from.pid == Some(id.pid)),
-                receives: works && carrying.clone().any(|one| one.to.pid == Some(id.pid)),
+                sends: works && carrying(metrics).any(|one| one.from.pid == Some(id.pid)),
+                receives: works && carrying(metrics).any(|one| one.to.pid == Some(id.pid)),
             })
         };
         metrics.benchmark().filter_map(of).collect()
     }
 
-    fn tcp<'a>(&self, carrying: &(impl Iterator<Item = &'a Connection> + Clone)) -> Option<Tcp> {
-        let of = |field: fn(&TcpTick) -> Mean| self.mean(|tick| field(tick.tcp.as_ref()?).value());
-        let busy = of(|tcp| tcp.busy).zip(of(|tcp| tcp.rwnd)).zip(of(|tcp| tcp.sndbuf));
-        self.ticks.back()?.tcp.as_ref()?;
-        let sum = |field: fn(&Connection) -> Option<f64>| carrying.clone().map(field).sum::<Option<f64>>();
-        let first = carrying.clone().next()?;
+    fn tcp(&self) -> Option<Tcp> {
+        let mean = |of: &dyn Fn(&Tcp) -> Option<f64>| self.mean(|tick| of(tick.tcp.as_ref()?));
         Some(Tcp {
-            busy: busy.map(|((all, rwnd), sndbuf)| BusyShares { all, rwnd, sndbuf }),
-            app_limited: of(|tcp| tcp.app_limited),
-            under_way: of(|tcp| tcp.under_way),
-            retransmits_per_s: self.mean(|tick| Some(tick.tcp.as_ref()?.retransmits_per_s)).unwrap_or(0.0),
-            cwnd_bytes: sum(|one| one.cwnd_bytes.map(|bytes| bytes as f64)),
-            rtt_us: first.rtt_us.map(f64::from),
-            mss_bytes: first.mss_bytes.map(f64::from),
-            paced: sum(|one| one.pacing_bits_per_s),
-            allowed: sum(|one| one.allowed_bits_per_s),
-            congestion: first.congestion,
+            busy: BusyShares::each(|share| mean(&|tcp| tcp.busy.as_ref().map(share))),
+            app_limited: mean(&|tcp| tcp.app_limited),
+            under_way: mean(&|tcp| tcp.under_way),
+            retransmits_per_s: mean(&|tcp| Some(tcp.retransmits_per_s)).unwrap_or(0.0),
+            ..self.ticks.back()?.tcp?
         })
     }
 
@@ -184,37 +173,21 @@ impl Window {
     }
 
     fn held(&self, metrics: &Metrics) -> Vec<HoldingQdisc> {
-        #[derive(Default)]
-        struct Sum {
-            bytes: f64,
-            packets: f64,
-            overlimits: f64,
-            waits: f64,
-            ticks: f64,
-            seconds: f64,
+        let mut all: BTreeMap<(LinkKey, u32), HeldTick> = BTreeMap::new();
+        for held in self.ticks.iter().flat_map(|tick| &tick.held) {
+            let sum = all.entry((held.link, held.handle)).and_modify(|sum| sum.add(held));
+            sum.or_insert_with(|| held.clone());
         }
-        let mut all: BTreeMap<(LinkKey, u32), (&str, Sum)> = BTreeMap::new();
-        for tick in &self.ticks {
-            for held in &tick.held {
-                let (_, sum) = all.entry((held.link, held.handle)).or_insert((&held.kind, Sum::default()));
-                sum.bytes += held.bytes;
-                sum.packets += held.packets;
-                sum.overlimits += held.overlimits;
-                sum.waits += f64::from(u8::from(held.waits));
-                sum.ticks += 1.0;
-                sum.seconds += tick.seconds;
-            }
-        }
-        let told = |((link, _), (kind, sum)): ((LinkKey, u32), (&str, Sum))| {
-            let link = metrics.link(link).map_or("a link", |link| link.facts.name.as_str());
+        let told = |sum: HeldTick| {
+            let link = metrics.link(sum.link).map_or("a link", |link| link.facts.name.as_str());
             HoldingQdisc {
-                name: format!("{kind} on {link}"),
+                name: format!("{} on {link}", sum.kind),
                 bits_per_s: sum.bytes * 8.0 / sum.seconds,
                 times: sum.overlimits / sum.packets.max(1.0),
                 waits: sum.waits / sum.ticks,
             }
         };
-        all.into_iter().map(told).collect()
+        all.into_values().map(told).collect()
     }
 
     fn quota(&self) -> Option<QuotaUse> {
@@ -239,16 +212,14 @@ impl Window {
 }
 
 /// Cores that handle the test's packets whatever core the sender is on; asked only where some core has much softirq to do.
-fn handling<'a>(metrics: &Metrics, carrying: impl Iterator<Item = &'a Connection>, cores: &[Core]) -> CoreSet {
+fn handling(metrics: &Metrics, cores: &[Core]) -> CoreSet {
     if !cores.iter().any(|core| core.softirq >= SOFTIRQ) {
         return CoreSet::new();
     }
-    let paths = carrying.filter_map(|connection| paths::of(metrics, connection));
+    let paths = carrying(metrics).filter_map(|connection| paths::of(metrics, connection));
     let softirqs = paths.flat_map(|path| path.hops).filter_map(|hop| hop.softirq.ok());
-    softirqs
-        .filter(|softirq| softirq.by != SoftirqBy::Sender)
-        .flat_map(|one| one.cores.iter().collect::<Vec<_>>())
-        .collect()
+    let elsewhere = softirqs.filter(|softirq| softirq.by != SoftirqBy::Sender);
+    elsewhere.flat_map(|one| one.cores.iter().collect::<Vec<_>>()).collect()
 }
 
 /// What the clients were asked for, payload in bits/s; none where one of them sends as fast as it goes.
@@ -268,8 +239,8 @@ fn asked(metrics: &Metrics) -> Option<f64> {
 }
 
 /// The name of the program that sends.
-fn sender<'a>(metrics: &Metrics, mut carrying: impl Iterator<Item = &'a Connection>) -> Option<CompactString> {
-    let pid = carrying.find_map(|connection| connection.from.pid)?;
+fn sender(metrics: &Metrics) -> Option<&str> {
+    let pid = carrying(metrics).find_map(|connection| connection.from.pid)?;
     let thread = metrics.benchmark().find(|thread| thread.sample.id.pid == pid)?;
-    Some(thread.sample.name.clone())
+    Some(&thread.sample.name)
 }

@@ -5,8 +5,8 @@ use super::qdiscs;
 use super::route::Route;
 use super::{Loss, LossPlace, ProtocolSpan, left};
 use crate::derive::links::LinkMetrics;
-use crate::sample::{CoreId, Drops, LinkKey};
-use std::collections::BTreeMap;
+use crate::sample::{CoreId, Drops, LinkKey, row_of};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Where the protocols of a namespace were read over so much more time than a link, what it refused is not known: something
 /// slow came between the two reads, as thousands of rules for the first packet of a flow.
@@ -22,18 +22,18 @@ pub(super) fn links(
     let mut backlog = Backlog::of(step);
     let mut refused = BTreeMap::new();
     let mut dropped_in = BTreeMap::new();
-    let on_way = |is_on_way: &dyn Fn(LinkKey) -> bool| {
-        let links = step.links.iter().filter(|link| is_on_way(link.facts.key()));
+    let on_way = |way: &BTreeSet<LinkKey>| {
+        let links = step.links.iter().filter(|link| way.contains(&link.facts.key()));
         links.map(|link| (link, step.counted(link).unwrap_or_default())).collect::<Vec<_>>()
     };
-    for (link, counted) in on_way(&|key| route.received(key)) {
+    for (link, counted) in on_way(&route.received) {
         let Counted { rx_dropped, rx_errors, .. } = counted;
         let dropped = rx_dropped.unwrap_or(0.0);
         dropped_in.insert(link.facts.key(), dropped);
         let rest = backlog.take(link, dropped, into);
         add(link, rest + rx_errors.unwrap_or(0.0), into);
     }
-    for (link, counted) in on_way(&|key| route.sent(key)) {
+    for (link, counted) in on_way(&route.sent) {
         let Counted { tx_dropped, tx_errors, .. } = counted;
         let dropped = tx_dropped.unwrap_or(0.0);
         // A link that was not read this time, or over less time, may have refused anything.
@@ -45,7 +45,8 @@ pub(super) fn links(
         let is_read = seconds > 0.0 && span < LONGER * seconds && (counts(step.previous) || !counts(step.next));
         *refused.entry(netns).or_insert(0.0) += if is_read { dropped } else { f64::INFINITY };
         // What the other end of a pair dropped on its way in was refused here.
-        let rest = match other_end(link).and_then(|other| dropped_in.get(&other)) {
+        let other_end = link.facts.peer.and_then(|peer| peer.key());
+        let rest = match other_end.and_then(|other| dropped_in.get(&other)) {
             Some(&counted) => left(dropped, counted),
             None if link.facts.peer.is_some() => backlog.take(link, dropped, into),
             None => dropped,
@@ -88,19 +89,14 @@ pub(super) fn only_core(step: &SampleStep<'_>) -> Option<CoreId> {
     }
 }
 
-fn other_end(link: &LinkMetrics) -> Option<LinkKey> {
-    let peer = link.facts.peer?;
-    Some(LinkKey { netns: peer.netns?, ifindex: peer.ifindex })
-}
-
 fn add(link: &LinkMetrics, packets: f64, into: &mut Vec<Loss>) {
     let key = link.facts.key();
     let place = if key.ifindex.kernel().is_some() { LossPlace::Link } else { LossPlace::Ovs };
     if packets <= 0.0 {
         return;
     }
-    let known = into.iter_mut().find(|loss| loss.place == place && loss.link == Some(key));
-    match known {
+    // Whatever the kernel says of its own drops there.
+    match into.iter_mut().find(|loss| loss.place == place && loss.link == Some(key)) {
         Some(loss) => loss.packets += packets,
         None => into.push(Loss::on_link(place, key, link.facts.name.clone(), packets)),
     }
@@ -118,8 +114,8 @@ impl Backlog {
     fn of(SampleStep { previous, next, .. }: &SampleStep<'_>) -> Self {
         let mut cores = Vec::new();
         for row in &next.cores {
-            let Ok(at) = previous.cores.binary_search_by_key(&row.core, |before| before.core) else { continue };
-            let (Some(now), Some(before)) = (row.softnet, previous.cores[at].softnet) else { continue };
+            let before = row_of(&previous.cores, &row.core, |before| before.core).and_then(|before| before.softnet);
+            let (Some(now), Some(before)) = (row.softnet, before) else { continue };
             let dropped = now.dropped.wrapping_sub(before.dropped);
             if dropped > 0 {
                 cores.push((row.core, f64::from(dropped)));
@@ -148,13 +144,12 @@ impl Backlog {
             return;
         }
         for &(core, dropped) in &self.cores {
-            into.push(Loss {
-                netns: link.map(|(key, _)| key.netns),
-                link: link.map(|(key, _)| key),
-                name: link.map(|(_, name)| name.clone()),
-                core: Some(core),
-                ..Loss::in_space(LossPlace::Backlog, 0, packets * dropped / self.whole)
-            });
+            let packets = packets * dropped / self.whole;
+            let loss = match link {
+                Some((key, name)) => Loss::on_link(LossPlace::Backlog, key, name.clone(), packets),
+                None => Loss::somewhere(LossPlace::Backlog, None, packets),
+            };
+            into.push(Loss { core: Some(core), ..loss });
         }
     }
 }

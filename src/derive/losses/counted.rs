@@ -2,7 +2,7 @@
 
 use crate::derive::links::LinkMetrics;
 use crate::derive::ovs::DatapathMetrics;
-use crate::sample::{DropCount, Drops, KernelCounts, LinkCounters, LinkKey, OvsDatapath, Sample};
+use crate::sample::{DropCount, Drops, KernelCounts, LinkCounters, LinkKey, OvsDatapath, Sample, row_of};
 
 /// Two samples, one after the other, and the links as derived of the newer one, sorted by key.
 #[derive(Clone, Copy)]
@@ -38,8 +38,7 @@ pub(in crate::derive) fn rises<'a>(
     now: &'a [DropCount],
 ) -> impl Iterator<Item = (&'a DropCount, Option<f64>)> {
     now.iter().map(|row| {
-        let at = before.binary_search_by(|one| one.key().cmp(&row.key())).ok();
-        (row, rise(at.map_or(0, |at| before[at].packets), row.packets))
+        (row, rise(row_of(before, &row.key(), DropCount::key).map_or(0, |before| before.packets), row.packets))
     })
 }
 
@@ -55,8 +54,7 @@ impl<'a> SampleStep<'a> {
     }
 
     pub fn link(&self, key: LinkKey) -> Option<&'a LinkMetrics> {
-        let at = self.links.binary_search_by_key(&key, |link| link.facts.key()).ok()?;
-        Some(&self.links[at])
+        row_of(self.links, &key, |link| link.facts.key())
     }
 
     /// What people call it.
@@ -93,9 +91,8 @@ impl<'a> SampleStep<'a> {
         seconds.unwrap_or(0.0)
     }
 
-    fn before(&self, key: LinkKey) -> Option<LinkCounters> {
-        let at = self.previous.counters.binary_search_by_key(&key, LinkCounters::key).ok()?;
-        Some(self.previous.counters[at])
+    fn before(&self, key: LinkKey) -> Option<&LinkCounters> {
+        row_of(&self.previous.counters, &key, LinkCounters::key)
     }
 
     /// Packets that a datapath lost; none where that is not known.

@@ -3,7 +3,7 @@
 use super::counted::SampleStep;
 use super::route::Route;
 use super::{Loss, LossPlace, ProtocolSpan, left, total};
-use crate::sample::{FlowSample, IpCounters, Proto, ProtocolCounters};
+use crate::sample::{FlowSample, IpCounters, Proto, ProtocolCounters, row_of};
 use std::collections::BTreeMap;
 
 /// What the sender's socket and its IP refused that neither a qdisc nor a link refused.
@@ -65,9 +65,8 @@ pub(super) fn receiver(
     let (mut known, mut new, mut sockets) = (0.0, 0.0, 0);
     for flow in next.flows.iter().filter(|flow| flow.netns == netns && flow.proto == Proto::Udp) {
         let Some(now) = flow.udp.map(|udp| udp.drops) else { continue };
-        let at = previous.flows.binary_search_by_key(&flow.key(), FlowSample::key).ok();
         sockets += 1;
-        match at.and_then(|at| previous.flows[at].udp) {
+        match row_of(&previous.flows, &flow.key(), FlowSample::key).and_then(|before| before.udp) {
             Some(before) => known += f64::from(now.wrapping_sub(before.drops)),
             None => new += f64::from(now),
         }
@@ -86,10 +85,7 @@ pub(super) fn between(span: &ProtocolSpan<'_>, qdiscs: &[Loss], refused: &BTreeM
     let queued: f64 = qdiscs.iter().filter(|loss| loss.netns == Some(netns)).map(|loss| loss.packets).sum();
     let not_taken_apart = left(span.lost(|of| of.ip_frag_fails), queued + refused.get(&netns).copied().unwrap_or(0.0));
     let packets = span.lost(ip) + not_taken_apart + span.ip(refused_in).unwrap_or(0.0);
-    match into.iter_mut().find(|loss| loss.place == LossPlace::Ip && loss.netns == Some(netns)) {
-        Some(loss) => loss.packets += packets,
-        None => into.push(Loss::in_space(LossPlace::Ip, netns, packets)),
-    }
+    Loss::in_space(LossPlace::Ip, netns, packets).add_to(into);
     into.push(Loss::in_space(LossPlace::Conntrack, netns, conntrack(span)));
     let filtered = span.ip(|of| of.reverse_path_filter).unwrap_or(0.0);
     into.push(Loss::in_space(LossPlace::ReversePath, netns, filtered));

@@ -2,7 +2,7 @@
 
 use super::ProtocolSpan;
 use crate::derive::links::LinkMetrics;
-use crate::sample::{FlowPath, HopWay, LinkKey};
+use crate::sample::{FlowPath, HopWay, LinkKey, row_of};
 
 /// Fewer datagrams a second are no benchmark's.
 const LEAST_PER_S: f64 = 1.0;
@@ -50,8 +50,8 @@ impl Fragments {
     ) -> Option<Self> {
         let leaves = |path: &FlowPath| {
             let place = path.hops.iter().position(|hop| hop.link.netns == netns && hop.way == HopWay::Sent)?;
-            let at = links.binary_search_by_key(&path.hops[place].link, |link| link.facts.key()).ok()?;
-            Some((&links[at], path.from.is_ipv6(), place == 0))
+            let link = row_of(links, &path.hops[place].link, |link| link.facts.key())?;
+            Some((link, path.from.is_ipv6(), place == 0))
         };
         let packets = |link: &LinkMetrics| link.rates.and_then(|rates| rates.tx_packets_per_s).unwrap_or(0.0);
         let ways = paths.iter().filter_map(leaves);

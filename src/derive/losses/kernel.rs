@@ -42,10 +42,10 @@ impl Tracked {
                 loss.packets -= packets;
                 if !new {
                     let refused = false;
-                    add(Loss { place: LossPlace::Conntrack, refused, packets, ..loss.clone() }, into);
+                    Loss { place: LossPlace::Conntrack, refused, packets, ..loss.clone() }.add_to(into);
                 }
             }
-            add(loss, into);
+            loss.add_to(into);
         }
     }
 
@@ -122,17 +122,5 @@ fn loss(step: &SampleStep<'_>, row: &DropCount, place: LossPlace, packets: f64, 
         function: row.function.clone(),
         refused: matches!(verdict, DropVerdict::Refused(_)),
         ..Loss::somewhere(place, netns, packets)
-    }
-}
-
-/// Several flows, or several lines of one function, are one loss.
-fn add(loss: Loss, into: &mut Vec<Loss>) {
-    let is_same = |one: &&mut Loss| {
-        (one.place, one.netns, one.link, &one.reason, &one.function)
-            == (loss.place, loss.netns, loss.link, &loss.reason, &loss.function)
-    };
-    match into.iter_mut().find(is_same) {
-        Some(known) => known.packets += loss.packets,
-        None => into.push(loss),
     }
 }

@@ -1,12 +1,12 @@
 //! A loss and the losses of a tick: plain values, in packets.
 
 use super::fragments::Fragments;
-use crate::sample::{CoreId, LinkKey};
+use crate::sample::{CoreId, LinkKey, row_of};
 use compact_str::CompactString;
 use std::sync::Arc;
 
 /// Where packets can be lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, strum::IntoStaticStr)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum LossPlace {
     /// A qdisc: its queue is full, or it is there to drop.
@@ -38,6 +38,7 @@ pub enum LossPlace {
     /// TCP itself.
     Tcp,
     /// Somewhere in the kernel: a reason that vnettop does not know.
+    #[default]
     Kernel,
     /// It arrived damaged: the checksum of UDP or TCP is wrong.
     Checksum,
@@ -63,7 +64,7 @@ impl LossPlace {
 }
 
 /// What was lost at one place.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Loss {
     /// What kind of place.
     pub place: LossPlace,
@@ -154,8 +155,7 @@ impl Losses {
     /// What the qdiscs of a link drop.
     #[must_use]
     pub fn of_qdiscs(&self, link: LinkKey) -> Option<QdiscDrops> {
-        let at = self.qdiscs.binary_search_by_key(&link, |drops| drops.link).ok()?;
-        Some(self.qdiscs[at])
+        row_of(&self.qdiscs, &link, |drops| drops.link).copied()
     }
 
     /// What the datapath loses that this link stands for, packets/s.
@@ -173,24 +173,24 @@ impl Loss {
         self.place == LossPlace::ReceiveBuffer && self.name.is_some() && self.function.is_none()
     }
 
+    /// Adds it to the others. Several flows, several lines of one function, several counters of one place are one loss.
+    pub(super) fn add_to(self, losses: &mut Vec<Self>) {
+        let is_same = |one: &&mut Self| {
+            (one.place, one.netns, one.link, &one.reason, &one.function)
+                == (self.place, self.netns, self.link, &self.reason, &self.function)
+        };
+        match losses.iter_mut().find(is_same) {
+            Some(known) => known.packets += self.packets,
+            None => losses.push(self),
+        }
+    }
+
     pub(super) fn in_space(place: LossPlace, netns: u64, packets: f64) -> Self {
         Self::somewhere(place, Some(netns), packets)
     }
 
     pub(super) fn somewhere(place: LossPlace, netns: Option<u64>, packets: f64) -> Self {
-        Self {
-            place,
-            netns,
-            link: None,
-            name: None,
-            qdisc: None,
-            core: None,
-            packets,
-            share: None,
-            reason: None,
-            function: None,
-            refused: false,
-        }
+        Self { place, netns, packets, ..Self::default() }
     }
 
     pub(super) fn on_link(place: LossPlace, link: LinkKey, name: String, packets: f64) -> Self {

@@ -3,14 +3,16 @@
 use super::counted::SampleStep;
 use super::route::Route;
 use super::{Loss, LossPlace, QdiscDrops};
-use crate::sample::{LinkKey, QdiscCounters, Sample};
+use crate::sample::{LinkKey, QdiscCounters, Sample, row_of};
 use compact_str::CompactString;
 
 /// Drops of the root qdiscs that the flows' packets leave through, and of what stands before a link (`clsact`, `ingress`).
 pub(super) fn lost(step: &SampleStep<'_>, route: &Route) -> Vec<Loss> {
     let lost = |now: &QdiscCounters| {
-        let stands =
-            if now.parent == ROOT { route.sent(now.link) } else { now.parent == INGRESS && route.has(now.link) };
+        let stands = match now.parent {
+            ROOT => route.sent.contains(&now.link),
+            parent => parent == INGRESS && route.has(now.link),
+        };
         let (packets, _) = dropped(step.previous, now).filter(|_| stands)?;
         let name = format!("{} on {}", now.kind, step.name(now.link)?);
         let qdisc = Some((now.kind.clone(), now.handle));
@@ -42,15 +44,15 @@ pub(super) fn root(sample: &Sample, link: LinkKey) -> Option<(CompactString, u32
 
 /// Packets that a qdisc dropped, and in how many seconds; none where it was not there before.
 fn dropped(previous: &Sample, now: &QdiscCounters) -> Option<(f64, f64)> {
-    let (before, seconds) = pair(previous, now)?;
+    let before = before(previous, now)?;
+    let seconds = crate::derive::seconds(before.at_ns, now.at_ns)?;
     Some((wrapping_rise(before.drops, now.drops)? as f64, seconds))
 }
 
-/// The same qdisc in the older sample, and the seconds since; none where it was not there before.
-fn pair<'a>(previous: &'a Sample, now: &QdiscCounters) -> Option<(&'a QdiscCounters, f64)> {
-    let at = previous.qdiscs.binary_search_by_key(&(now.link, now.handle), |one| (one.link, one.handle)).ok()?;
-    let before = previous.qdiscs.get(at).filter(|before| before.kind == now.kind)?;
-    Some((before, crate::derive::seconds(before.at_ns, now.at_ns)?))
+/// The same qdisc in the older sample; none where it was not there.
+pub(in crate::derive) fn before<'a>(previous: &'a Sample, now: &QdiscCounters) -> Option<&'a QdiscCounters> {
+    let before = row_of(&previous.qdiscs, &(now.link, now.handle), |one| (one.link, one.handle));
+    before.filter(|before| before.kind == now.kind)
 }
 
 /// `TC_H_ROOT`, and `TC_H_INGRESS`, which `clsact` has too.

@@ -12,8 +12,9 @@ const BUSY: f64 = 0.1;
 /// The way of all watched flows together.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Route {
-    sent: BTreeSet<LinkKey>,
-    received: BTreeSet<LinkKey>,
+    /// Links that packets leave through, and come in through.
+    pub sent: BTreeSet<LinkKey>,
+    pub received: BTreeSet<LinkKey>,
     /// Namespaces in which flows start.
     pub senders: BTreeSet<u64>,
     /// Every path is known to its end.
@@ -69,26 +70,16 @@ impl Route {
         route
     }
 
-    /// Packets leave through it.
-    pub fn sent(&self, link: LinkKey) -> bool {
-        self.sent.contains(&link)
-    }
-
-    /// Packets come in through it.
-    pub fn received(&self, link: LinkKey) -> bool {
-        self.received.contains(&link)
-    }
-
     /// A sum over the namespaces in which flows start; none where there are none, or one does not tell.
     pub fn sum<'a>(&self, spans: &[ProtocolSpan<'a>], of: impl Fn(&ProtocolSpan<'a>) -> Option<f64>) -> Option<f64> {
-        let senders = spans.iter().filter(|span| self.senders.contains(&span.now.netns));
-        let all: Vec<Option<f64>> = senders.map(of).collect();
-        all.into_iter().sum::<Option<f64>>().filter(|_| spans.iter().any(|span| self.senders.contains(&span.now.netns)))
+        let mut senders = spans.iter().filter(|span| self.senders.contains(&span.now.netns)).peekable();
+        senders.peek()?;
+        senders.map(of).sum()
     }
 
     /// It is on the way.
     pub fn has(&self, link: LinkKey) -> bool {
-        self.sent(link) || self.received(link)
+        self.sent.contains(&link) || self.received.contains(&link)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::qdiscs::ROOT;
 use super::*;
-use crate::derive::placement::machine::Machine;
+use crate::derive::placement::tests::machine::Machine;
 use crate::derive::{Derivation, Metrics, finding};
 use crate::sample::{
     CoreCounters, FlowPath, FlowSample, Hop, HopBy, HopWay, Ifindex, Item, Kind, LinkCounters, LinkFacts, PeerRef,

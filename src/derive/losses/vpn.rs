@@ -4,7 +4,7 @@
 
 use super::counted::SampleStep;
 use super::{Loss, LossPlace, ProtocolSpan, total};
-use crate::sample::{FlowPath, FlowSample, LinkKey, Owned, OwnerKind, Proto, SocketKey};
+use crate::sample::{FlowPath, FlowSample, LinkKey, Owned, OwnerKind, Proto, row_of};
 
 /// Told of the program that holds the tun or tap, with its share of what came to the sockets of that namespace.
 pub(super) fn lost(step: &SampleStep<'_>, paths: &[FlowPath], spans: &[ProtocolSpan<'_>], into: &mut Vec<Loss>) {
@@ -42,14 +42,13 @@ fn holder<'a>(step: &SampleStep<'a>, paths: &[FlowPath], netns: u64) -> Option<&
 
 /// What the flows' own UDP sockets there dropped, packets; none where they have none.
 fn own_drops(SampleStep { previous, next, .. }: &SampleStep<'_>, netns: u64) -> Option<f64> {
-    let sockets = || next.flows.iter().filter(|flow| flow.netns == netns && flow.proto == Proto::Udp);
-    let dropped = |key: SocketKey| {
-        let at = previous.flows.binary_search_by_key(&key, FlowSample::key).ok();
-        at.and_then(|at| previous.flows[at].udp).map_or(0, |before| before.drops)
+    let mut sockets = next.flows.iter().filter(|flow| flow.netns == netns && flow.proto == Proto::Udp).peekable();
+    sockets.peek()?;
+    let dropped = |flow: &FlowSample| {
+        let before = row_of(&previous.flows, &flow.key(), FlowSample::key).and_then(|before| before.udp);
+        Some(f64::from(flow.udp?.drops.wrapping_sub(before.map_or(0, |before| before.drops))))
     };
-    sockets().next()?;
-    let rises = sockets().filter_map(|flow| Some(f64::from(flow.udp?.drops.wrapping_sub(dropped(flow.key())))));
-    Some(rises.sum())
+    Some(sockets.filter_map(dropped).sum())
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! its answers to the next. A datapath that was made anew has none until it was read twice.
 
 use crate::derive::{per_second, seconds};
-use crate::sample::OvsDatapath;
+use crate::sample::{OvsDatapath, row_of};
 
 /// One datapath, and what it does.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,12 +34,9 @@ impl Datapaths {
     /// Takes the counters of a sample, sorted by key.
     pub fn observe(&mut self, now: &[OvsDatapath]) -> Vec<DatapathMetrics> {
         let known = std::mem::take(&mut self.known);
-        let of = |counters: &OvsDatapath| {
-            let at = known.binary_search_by(|before| before.counters.key().cmp(&counters.key())).ok()?;
-            known.get(at).filter(|before| before.counters.born == counters.born)
-        };
         let metrics = |counters: &OvsDatapath| {
-            let rates = of(counters).and_then(|before| {
+            let before = row_of(&known, &counters.key(), |before| before.counters.key());
+            let rates = before.filter(|before| before.counters.born == counters.born).and_then(|before| {
                 let is_same = before.counters.at_ns == counters.at_ns;
                 if is_same { before.rates } else { rates(&before.counters, counters) }
             });

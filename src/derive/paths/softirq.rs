@@ -8,7 +8,7 @@
 
 use crate::derive::Metrics;
 use crate::derive::flow::Connection;
-use crate::sample::{CoreSet, FlowPath, Hop, HopBy, HopWay, Interrupts, Kind, LinkFacts, LinkKey, Steering};
+use crate::sample::{CoreSet, FlowPath, Hop, HopBy, HopWay, Interrupts, Kind, LinkFacts, LinkKey, Steering, row_of};
 
 /// From this share of a core on a thread works.
 const WORKS: f64 = 0.02;
@@ -76,12 +76,9 @@ fn sender(metrics: &Metrics, connection: &Connection, path: &FlowPath) -> Result
         return Err("the flow's source is not visible".to_owned());
     }
     let pid = connection.from.pid.ok_or("the sender is not a watched process")?;
-    let handles = |core: u32| {
-        let at = metrics.cores.binary_search_by_key(&core, |row| row.place.core).ok()?;
-        metrics.cores[at].load?.softnet_processed_per_s
-    };
-    let cores: CoreSet =
-        cores_of(metrics, pid).iter().filter(|&core| handles(core).is_some_and(|rate| rate > 0.0)).collect();
+    let rate = |core: u32| metrics.core(core)?.load?.softnet_processed_per_s;
+    let handles = |&core: &u32| rate(core).is_some_and(|rate| rate > 0.0);
+    let cores: CoreSet = cores_of(metrics, pid).iter().filter(handles).collect();
     if cores.is_empty() {
         return Err("no thread of the sender works on a core that handles packets".to_owned());
     }
@@ -108,8 +105,7 @@ fn next(metrics: &Metrics, before: Option<&Hop>, hop: &Hop, at: Result<Softirq, 
 
 /// The settings of a link.
 pub(in crate::derive) fn steering(metrics: &Metrics, link: LinkKey) -> Option<&Steering> {
-    let at = metrics.facts.steering.binary_search_by_key(&link, |told| told.link).ok()?;
-    Some(&metrics.facts.steering[at])
+    row_of(&metrics.facts.steering, &link, |told| told.link)
 }
 
 /// The packets arrive on another core than they were sent on only where a device interrupts or a program writes them.

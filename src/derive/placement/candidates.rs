@@ -6,7 +6,7 @@ use super::circle::Circle;
 use super::network_card::{self, NetworkCard};
 use super::recent::RecentLoad;
 use crate::derive::Metrics;
-use crate::sample::{CoreId, CorePlace, Topology};
+use crate::sample::{CoreId, CorePlace, Topology, row_of};
 use std::collections::HashMap;
 
 /// Share of a core's time that others use from which on it is taken only where nothing else is left.
@@ -44,8 +44,7 @@ impl Inputs<'_> {
 
     /// The candidate that is this core; `None` if it is no candidate.
     pub(super) fn candidate(&self, core: CoreId) -> Option<&CandidateCore> {
-        let at = self.candidates.binary_search_by_key(&core, |candidate| candidate.core).ok()?;
-        Some(&self.candidates[at])
+        row_of(&self.candidates, &core, |candidate| candidate.core)
     }
 }
 

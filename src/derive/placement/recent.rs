@@ -5,7 +5,7 @@ use super::direction::Senders;
 use super::network_card;
 use crate::derive::Metrics;
 use crate::derive::cores::CoreMetrics;
-use crate::sample::{CoreId, ThreadId};
+use crate::sample::{CoreId, ThreadId, row_of};
 
 /// Seconds over which a load fades.
 const MEMORY_S: f64 = 3.0;
@@ -105,8 +105,7 @@ impl RecentLoad {
     /// What the core did; none where it is not known.
     #[must_use]
     pub fn core(&self, core: CoreId) -> Option<CoreRecent> {
-        let at = self.cores.binary_search_by_key(&core, |mean| mean.core).ok()?;
-        Some(&self.cores[at]).filter(|mean| mean.seconds > 0.0).map(CoreMean::told)
+        row_of(&self.cores, &core, |mean| mean.core).filter(|mean| mean.seconds > 0.0).map(CoreMean::told)
     }
 
     /// Follows every watched thread and adds up, core by core, what they used in this tick. Of a thread that moved, half
@@ -172,8 +171,7 @@ impl CoreMean {
 }
 
 fn mean_of(threads: &[(ThreadId, ThreadMean)], thread: ThreadId) -> Option<ThreadMean> {
-    let at = threads.binary_search_by_key(&thread, |(id, _)| *id).ok()?;
-    Some(threads[at].1)
+    row_of(threads, &thread, |(id, _)| *id).map(|(_, mean)| *mean)
 }
 
 /// The weight of a new observation: the plain mean at first, fading later.

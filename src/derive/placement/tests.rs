@@ -1,10 +1,12 @@
 //! Proposals on machines built by hand, from one core to 512, as a user would read them.
 
-use super::machine::Machine;
+pub(in crate::derive) mod machine;
+
 use super::{Proposal, propose, propose_for};
 use crate::derive::Metrics;
 use crate::sample::{CoreSet, Direction, Duty, Side};
 use insta::assert_snapshot;
+use machine::Machine;
 use proptest::prelude::*;
 use std::collections::HashSet;
 

@@ -18,9 +18,7 @@ struct OthersTick {
 impl Others {
     /// Takes the next tick into account.
     pub fn observe(&mut self, metrics: &Metrics) {
-        let Some((cores, elapsed_s)) = metrics.recent.others().zip(metrics.elapsed_s) else { return };
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds since the tick before")]
-        let from_ns = metrics.at_ns.saturating_sub((elapsed_s * 1e9) as u64);
+        let Some((cores, from_ns)) = metrics.recent.others().zip(metrics.began_ns()) else { return };
         self.0.push_back(OthersTick { from_ns, to_ns: metrics.at_ns, cores });
     }
 

@@ -187,18 +187,17 @@ fn findings(seen: &Observation, moves: Option<&MovesSeen>) -> Vec<Seen> {
 }
 
 fn moves(bins: &[Bin], seen: &Observation) -> Option<MovesSeen> {
-    let seconds: f64 = bins.iter().map(|bin| bin.to_ns.saturating_sub(bin.from_ns) as f64 / 1e9).sum();
-    let mut by_class = MovesByClass::default();
-    for MovesByClass { smt, cluster, llc, node, socket } in bins.iter().map(|bin| bin.moves) {
-        by_class.smt += smt;
-        by_class.cluster += cluster;
-        by_class.llc += llc;
-        by_class.node += node;
-        by_class.socket += socket;
-    }
-    let MovesByClass { smt, cluster, llc, node, socket } = by_class;
+    let seconds: f64 = bins.iter().map(Bin::length_s).sum();
+    let sum = |of: fn(&MovesByClass) -> u64| bins.iter().map(|bin| of(&bin.moves)).sum();
+    let by_class = MovesByClass {
+        smt: sum(|by| by.smt),
+        cluster: sum(|by| by.cluster),
+        llc: sum(|by| by.llc),
+        node: sum(|by| by.node),
+        socket: sum(|by| by.socket),
+    };
     let unclassed = bins.iter().map(|bin| bin.unclassed).sum::<f64>();
-    let all = (smt + cluster + llc + node + socket) as f64 + unclassed;
+    let all = by_class.all() as f64 + unclassed;
     // What was only counted before the trace began is of no account where none of it fell into these bins.
     let evidence = match seen.evidence? {
         Evidence::Counted if seen.traced && unclassed < 0.5 => Evidence::Traced,

@@ -1,7 +1,7 @@
 //! Packets dropped while the command ran: by link and by the cores' backlogs, from absolute counters.
 
 use crate::derive::losses::{LossPlace, Losses};
-use crate::sample::{CoreId, LinkKey, Sample};
+use crate::sample::{CoreId, LinkKey, Sample, row_of};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Packets dropped over a run.
@@ -31,23 +31,10 @@ impl RunDrops {
         self.way |= losses.sent.is_some();
         for loss in &losses.places {
             match loss.place {
+                LossPlace::Link | LossPlace::Backlog | LossPlace::Ovs => {}
                 LossPlace::Qdisc => self.qdiscs += loss.packets,
                 LossPlace::ReceiveBuffer | LossPlace::SendBuffer => self.sockets += loss.packets,
-                LossPlace::Ip
-                | LossPlace::Reassembly
-                | LossPlace::ReversePath
-                | LossPlace::Firewall
-                | LossPlace::TrafficControl
-                | LossPlace::Policy
-                | LossPlace::Bridge
-                | LossPlace::Neighbour
-                | LossPlace::NoSocket
-                | LossPlace::Tcp
-                | LossPlace::Kernel
-                | LossPlace::Checksum
-                | LossPlace::Conntrack
-                | LossPlace::Upcall => self.protocols += loss.packets,
-                LossPlace::Link | LossPlace::Backlog | LossPlace::Ovs => {}
+                _ => self.protocols += loss.packets,
             }
         }
     }
@@ -74,9 +61,9 @@ impl RunDrops {
 
     fn add(&mut self, sample: &Sample) {
         for row in &sample.counters {
-            let at = self.last_links.binary_search_by_key(&row.key(), |(key, _)| *key);
+            let last = row_of(&self.last_links, &row.key(), |(key, _)| *key);
             // A counter that went backwards is another link's.
-            let more = at.ok().and_then(|at| (row.rx_dropped + row.tx_dropped).checked_sub(self.last_links[at].1));
+            let more = last.and_then(|(_, last)| (row.rx_dropped + row.tx_dropped).checked_sub(*last));
             if let Some(more) = more.filter(|&more| more > 0) {
                 let entry = self.links.entry(row.key()).or_insert_with(|| (name(sample, row.key()), 0));
                 entry.1 += more;
@@ -84,8 +71,8 @@ impl RunDrops {
         }
         for core in &sample.cores {
             let Some(softnet) = core.softnet else { continue };
-            if let Ok(at) = self.last_softnet.binary_search_by_key(&core.core, |(core, _)| *core) {
-                self.softnet += u64::from(softnet.dropped.wrapping_sub(self.last_softnet[at].1));
+            if let Some((_, last)) = row_of(&self.last_softnet, &core.core, |(core, _)| *core) {
+                self.softnet += u64::from(softnet.dropped.wrapping_sub(*last));
             }
         }
     }
@@ -151,6 +138,6 @@ fn whole(packets: f64) -> u64 {
 }
 
 fn name(sample: &Sample, key: LinkKey) -> String {
-    let at = sample.facts.links.binary_search_by_key(&key, |link| link.key());
-    at.map_or_else(|_| format!("link {}", key.ifindex.0), |at| sample.facts.links[at].name.clone())
+    let link = row_of(&sample.facts.links, &key, |link| link.key());
+    link.map_or_else(|| format!("link {}", key.ifindex.0), |link| link.name.clone())
 }

@@ -146,10 +146,7 @@ impl ObservedItems {
             self.observation.event(event);
         }
         let metrics = self.derivation.advance(item)?;
-        if let Some(sample) = self.derivation.latest() {
-            self.observation.sample(sample);
-        }
-        self.observation.metrics(&metrics, self.derivation.flow());
+        self.observation.observe(self.derivation.latest()?, &metrics, self.derivation.flow());
         Some(metrics)
     }
 }

@@ -87,8 +87,7 @@ fn measured(bins: &[Bin], run: &Ran, length_ms: u64) -> Option<MeasuredRate> {
     let (mut sum, mut seconds) = (0.0, 0.0);
     for bin in bins.iter().filter(|bin| bin.from_ns > from_ns && bin.to_ns < last_ns) {
         let Some(bits_per_s) = bin.bits_per_s else { continue };
-        let lasted_s = (bin.to_ns - bin.from_ns) as f64 / 1e9;
-        (sum, seconds) = (sum + bits_per_s * lasted_s, seconds + lasted_s);
+        (sum, seconds) = (sum + bits_per_s * bin.length_s(), seconds + bin.length_s());
     }
     let is_most = seconds > 0.0 && seconds >= test_ns as f64 / 1e9 * LEAST;
     is_most.then(|| MeasuredRate { bits_per_s: sum / seconds, seconds })

@@ -21,11 +21,7 @@ impl Tracks {
     /// Takes what is new or has changed of the flow's bins; all of them rest on this basis.
     pub(super) fn follow(&mut self, bins: &VecDeque<Bin>, basis: Option<&FlowBasis>) {
         let (Some(basis), Some(newest)) = (basis, bins.back()) else { return };
-        let same = |track: &Track| match (&track.basis, basis) {
-            (FlowBasis::Sockets(_), FlowBasis::Sockets(_)) | (FlowBasis::Datagrams(_), FlowBasis::Datagrams(_)) => true,
-            (known, basis) => known == basis,
-        };
-        let at = self.0.iter().position(same).unwrap_or_else(|| {
+        let at = self.0.iter().position(|track| track.basis.goes_on_as(basis)).unwrap_or_else(|| {
             self.0.push(Track { basis: basis.clone(), bins: Vec::new() });
             self.0.len() - 1
         });
@@ -35,7 +31,7 @@ impl Tracks {
     /// The run's bins and what they rest on: connections or datagrams where there are any, otherwise the link that carried most.
     pub(super) fn best(&self) -> (&[Bin], Option<&FlowBasis>) {
         let carried = |track: &Track| {
-            let bits = |bin: &Bin| bin.bits_per_s.unwrap_or(0.0) * bin.to_ns.saturating_sub(bin.from_ns) as f64;
+            let bits = |bin: &Bin| bin.bits_per_s.unwrap_or(0.0) * bin.length_ns() as f64;
             (!matches!(track.basis, FlowBasis::Link(_)), track.bins.iter().map(bits).sum::<f64>())
         };
         let best = self

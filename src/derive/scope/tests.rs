@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::derive::finding::tests::sample;
-use crate::derive::placement::machine::Machine;
+use crate::derive::placement::tests::machine::Machine;
 use crate::sample::{Program, ProtocolCounters, Pulse, Side, ThreadId};
 
 const NOBODY: &str = "0.0.0.0:0";

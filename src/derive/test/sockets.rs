@@ -3,7 +3,7 @@
 use super::TestKey;
 use crate::derive::flow::join::{self, Translated};
 use crate::derive::flow::relayed::{self, Second};
-use crate::sample::{Benchmark, FlowPath, FlowSample, Proto, Sample, Side, SocketKey};
+use crate::sample::{Benchmark, FlowPath, FlowSample, Proto, Sample, Side, SocketKey, row_of};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -112,8 +112,8 @@ fn follow_relays(sample: &Sample, tests: &mut BTreeMap<SocketKey, TestKey>) {
         let only = |keys: &BTreeSet<TestKey>| keys.first().copied().filter(|_| keys.len() == 1);
         let before = tests.remove(&second.key);
         let alone = || {
-            let at = sample.flows.binary_search_by_key(&second.key, FlowSample::key).ok()?;
-            key(&sample.flows[at], None, &sample.facts.benchmarks, &|_, _| None)
+            let flow = row_of(&sample.flows, &second.key, FlowSample::key)?;
+            key(flow, None, &sample.facts.benchmarks, &|_, _| None)
         };
         let told = || only(&may).or_else(|| only(&serves[&second.pid])).or(before).filter(|key| may.contains(key));
         let key = if may.is_empty() { alone() } else { told() };
@@ -128,10 +128,7 @@ fn key(
     benchmarks: &[Benchmark],
     lowest: &dyn Fn(&FlowSample, &FlowSample) -> Option<u16>,
 ) -> Option<TestKey> {
-    let side = |flow: &FlowSample| {
-        let at = benchmarks.binary_search_by_key(&flow.pid, |benchmark| benchmark.pid).ok()?;
-        Some(benchmarks[at].side)
-    };
+    let side = |flow: &FlowSample| row_of(benchmarks, &flow.pid, |benchmark| benchmark.pid).map(|one| one.side);
     // A server's port is no ephemeral one, which are the high ones.
     let serves = |flow: &FlowSample, faced: Option<&FlowSample>| match (side(flow), faced) {
         (Some(side), _) => side == Side::Server,

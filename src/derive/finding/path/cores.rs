@@ -36,17 +36,14 @@ pub(in crate::derive::finding) fn one_core(scene: &LintScene<'_>) -> Option<Said
         let mask = mask(&idle);
         let command = receiver(scene).map(|link| set_rps(link, softirq::steering(metrics, link.facts.key()), &mask));
         let command = command.unwrap_or_else(|| format!("echo {mask} | tee /sys/class/net/LINK/queues/rx-*/rps_cpus"));
-        Said {
-            text: format!(
-                "core {core} spends {:.0} % of its time forwarding packets while {} of {} cores are idle: RPS \
-                 spreads several flows over them ({command})",
-                softirq * 100.0,
-                idle.len(),
-                metrics.cores.len(),
-            ),
-            cost: None,
-            numbers: vec![("core", f64::from(core)), ("softirq", softirq), ("idle_cores", idle.len() as f64)],
-        }
+        let text = format!(
+            "core {core} spends {:.0} % of its time forwarding packets while {} of {} cores are idle: RPS \
+             spreads several flows over them ({command})",
+            softirq * 100.0,
+            idle.len(),
+            metrics.cores.len(),
+        );
+        Said::new(text, [("core", f64::from(core)), ("softirq", softirq), ("idle_cores", idle.len() as f64)])
     })
 }
 
@@ -101,8 +98,8 @@ fn of(metrics: &Metrics, connection: &Connection) -> Option<Said> {
         return None;
     }
     let whose = if put.cores.iter().any(|core| receiver.contains(core)) { "receiver" } else { "sender" };
-    let numbers = vec![("cores", put.cores.len() as f64), ("core", f64::from(put.cores.first()?))];
-    Some(Said { text: sentence(metrics, &put, whose, other), cost: None, numbers })
+    let numbers = [("cores", put.cores.len() as f64), ("core", f64::from(put.cores.first()?))];
+    Some(Said::new(sentence(metrics, &put, whose, other), numbers))
 }
 
 fn sentence(metrics: &Metrics, put: &Put<'_>, whose: &str, other: Option<CoreId>) -> String {

@@ -11,7 +11,7 @@ use crate::sample::{FlowPath, Hop, HopWay, Kind, LinkKey, Offload, Offloads, Pro
 pub(in crate::derive::finding) fn offloads(scene: &LintScene<'_>) -> Option<Said> {
     let metrics = scene.metrics;
     let text = whole(scene).find_map(|path| uneven(metrics, path).or_else(|| between(metrics, path)))?;
-    Some(Said { text, cost: None, numbers: Vec::new() })
+    Some(Said::new(text, []))
 }
 
 fn told(metrics: &Metrics, link: LinkKey) -> Option<(&Offloads, &LinkMetrics)> {

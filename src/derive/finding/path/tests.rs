@@ -8,7 +8,7 @@ use crate::derive::flow::{Connection, End};
 use crate::derive::history::History;
 use crate::derive::inquiry::Inquiry;
 use crate::derive::links::LinkMetrics;
-use crate::derive::placement::machine::Machine;
+use crate::derive::placement::tests::machine::Machine;
 use crate::derive::{Metrics, finding};
 use crate::sample::{
     FlowPath, Hop, HopBy, HopWay, Ifindex, Kind, LinkFacts, LinkKey, LinkState, Offload, Offloads, PeerRef, PortState,

@@ -1,11 +1,11 @@
 //! Machines and benchmarks built by hand, for tests of what is derived from them.
 
-use super::RecentLoad;
 use crate::derive::Metrics;
 use crate::derive::claim_basis::Basis;
 use crate::derive::cores::{CoreLoad, CoreMetrics, Shares};
 use crate::derive::links::{LinkMetrics, LinkRates};
 use crate::derive::moves::{Evidence, MovesByClass};
+use crate::derive::placement::{self, RecentLoad};
 use crate::derive::threads::ThreadMetrics;
 use crate::sample::{
     CoreId, CorePlace, CoreSet, Facts, Ifindex, Kind, LinkFacts, LinkKey, OwnCost, Side, ThreadId, ThreadSample,
@@ -188,7 +188,7 @@ impl Machine {
         let mut recent = RecentLoad::default();
         (0..10).for_each(|_| recent.observe(&metrics));
         metrics.recent = Arc::new(recent);
-        metrics.placement_may_help = super::propose(&metrics).is_ok_and(|proposal| proposal.doubt.is_none());
+        metrics.placement_may_help = placement::propose(&metrics).is_ok_and(|proposal| proposal.doubt.is_none());
         metrics
     }
 }
