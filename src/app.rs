@@ -67,9 +67,7 @@ pub enum AppError {
     #[error("cannot take over signals, so the command was not started: {0}")]
     Signals(#[source] io::Error),
     /// A recording of something else.
-    #[error(
-        "the recording has no card: vnettop run --record did not make it, and no pin in it has 4 s of rates before and 12 s after"
-    )]
+    #[error("the recording has no card: no pin in it has 4 s of rates before and 12 s after")]
     NoCard,
     /// What reads a recording ahead.
     #[error("cannot read the recording ahead: {0}")]

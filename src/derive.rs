@@ -2,42 +2,41 @@
 //! It knows `sample` and nothing else of ours. Unknown is `None` from here to the last cell: a first sample, a counter
 //! that went backwards, a core that came online have no rate.
 
+pub mod before_after;
 pub mod benchmarks;
 pub mod cause;
 pub mod claim_basis;
 pub mod cores;
-mod course;
+pub mod diagnosis;
 pub mod doctor;
+mod drop_attribution;
 pub mod drops;
 pub mod finding;
 pub mod flow;
 pub mod highlights;
 pub mod history;
-pub mod inquiry;
 pub mod jitter;
 pub mod limit;
 pub mod links;
 pub mod losses;
 pub mod moves;
+mod netns;
 pub mod ovs;
 pub mod owners;
 pub mod paths;
 pub mod pins;
 pub mod placement;
-pub mod proof;
 pub mod run;
 mod scope;
-mod spaces;
 pub mod test;
+mod test_stages;
 pub mod threads;
 pub mod timeline;
-mod whose;
 
 use crate::sample::{
     CoreId, Duty, Event, Facts, FlowPath, Item, KernelCounts, LinkKey, OwnCost, Owned, Owner, Sample, TraceSource,
     row_of,
 };
-use course::Course;
 use flow::FlowTrack;
 use history::History;
 use owners::Owners;
@@ -47,7 +46,9 @@ use scope::Scope;
 use std::fmt::Display;
 use std::sync::Arc;
 use test::Tests;
+use test_stages::TestStages;
 
+pub use before_after::Card;
 pub use benchmarks::BenchmarkMetrics;
 pub use cause::{Cause, Crossing};
 pub use claim_basis::Basis;
@@ -63,7 +64,6 @@ pub use losses::{Loss, LossPlace, Losses};
 pub use moves::{Evidence, MoveClass, MovesByClass, TracedMove};
 pub use ovs::DatapathMetrics;
 pub use pins::OverriddenPin;
-pub use proof::Card;
 pub use test::{Test, TestKey};
 pub use threads::ThreadMetrics;
 pub use timeline::Timeline;
@@ -188,7 +188,7 @@ pub struct Derivation {
     previous: Option<Sample>,
     machine: FirstStage,
     /// What belongs to the command, or everything that is watched while no test runs.
-    course: Course,
+    course: TestStages,
     /// None where everything is one.
     tests: Option<Tests>,
     /// What of a sample is looked at; none is all of it.
@@ -212,7 +212,7 @@ impl Derivation {
     /// One to which everything that is watched is one test.
     #[must_use]
     pub fn of_everything() -> Self {
-        Self { previous: None, machine: FirstStage::default(), course: Course::default(), tests: None, scope: None }
+        Self { previous: None, machine: FirstStage::default(), course: TestStages::default(), tests: None, scope: None }
     }
 
     /// What belongs to the command; none where everything is looked at.
@@ -271,7 +271,7 @@ impl Derivation {
         if let Some(test) = leading {
             metrics.tell_of(&test);
             // Whatever was concluded without it says nothing of what comes after it.
-            self.course = Course::default();
+            self.course = TestStages::default();
         } else {
             self.course.observe(previous.as_ref(), &next, &mut metrics, &self.machine.history);
             // The proof outlives what it is of.

@@ -40,7 +40,7 @@ pub enum RecordError {
     #[error("{} is not a vnettop recording: its first line is not a vnettop_recording header", .0.display())]
     Foreign(PathBuf),
     /// The file is of another version.
-    #[error("recording {} has schema version {version}, this vnettop reads {SCHEMA_VERSION}: use the vnettop that wrote it", path.display())]
+    #[error("recording {} has schema version {version}, this vnettop reads {SCHEMA_VERSION}: use a newer vnettop", path.display())]
     Version {
         /// The recording.
         path: PathBuf,

@@ -178,7 +178,7 @@ pub struct OwnCost {
     pub realtime: bool,
     /// Why it does not; none where it does, and where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ordinary: Option<Ordinary>,
+    pub ordinary: Option<RealtimeRefusal>,
     /// The interval asked for, ns.
     pub interval_ns: u64,
     /// The core that vnettop keeps itself on, away from those of the watched threads; none while it runs anywhere.
@@ -189,7 +189,7 @@ pub struct OwnCost {
 /// Why the sampler has no real-time priority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ordinary {
+pub enum RealtimeRefusal {
     /// `--no-realtime`.
     NotAsked,
     /// It has neither `CAP_SYS_NICE` nor an `RLIMIT_RTPRIO`.

@@ -3,10 +3,10 @@
 #![allow(unsafe_code, reason = "masks wider than 1024 cores and SCHED_RESET_ON_FORK have no safe wrapper")]
 
 mod cpuset;
-mod kept;
+mod full_affinity;
 
 pub use cpuset::cpuset;
-pub use kept::kept_affinity;
+pub use full_affinity::kept_affinity;
 
 use crate::sample::CoreSet;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

@@ -15,24 +15,24 @@ pub mod live;
 pub mod losses;
 pub mod moves;
 mod netlink;
+pub mod netns;
 pub mod ovs;
+mod own_core;
 pub mod owners;
 pub mod paths;
 mod peer;
 pub mod policy;
 mod proc_file;
-mod pulse;
 mod replay;
 pub mod sampler;
 #[cfg(test)]
 mod sandbox;
 mod scan;
-mod seat;
 mod slow;
-pub mod spaces;
 pub mod steering;
-mod strangers;
 pub mod threads;
+mod tick_timer;
+mod untrusted_reader;
 
 use crate::sample::Problem;
 use std::io;
@@ -91,8 +91,7 @@ pub enum SourceError {
     },
     /// The limit of open files.
     #[error(
-        "vnettop needs {least} open files and may have only {limit}: run ulimit -n {least} in the shell that starts \
-         it (LimitNOFILE={least} in a service)"
+        "vnettop needs {least} open files and may have only {limit}: ulimit -n {least} (a service: LimitNOFILE={least})"
     )]
     Descriptors {
         /// How many this process may have (`RLIMIT_NOFILE`).

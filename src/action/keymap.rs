@@ -141,7 +141,7 @@ impl KeyMap {
         self.0.get(row.name).map(Vec::as_slice)
     }
 
-    /// The keys of this row. Of chosen ones it does without those that its name usually has and it has not, as ← in a replay.
+    /// The keys of this row. A chosen key is left out where the default keys of the name have it and this row does not (← in a replay).
     fn keys<'a>(&'a self, row: &'a Binding) -> impl Iterator<Item = &'a Key> {
         let chosen = self.chosen(row);
         let usual =

@@ -6,7 +6,7 @@ use super::signals::ring;
 use crate::derive::{Derivation, Highlight, Highlights, Metrics};
 use crate::record::{Bookmark, RecordError, Recording, StoredIn};
 use crate::sample::Item;
-use crate::source::feed::Reel;
+use crate::source::feed::ReplayCursor;
 use crate::state::{State, Tape, pinned_at_ns};
 use rustix::event::{EventfdFlags, eventfd};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -56,7 +56,7 @@ pub struct Start {
     /// Of everything before it.
     pub derivation: Derivation,
     /// What comes after it.
-    pub reel: Reel,
+    pub reel: ReplayCursor,
     /// Of the last sample before it; none where there is none.
     pub metrics: Option<Metrics>,
 }
@@ -156,7 +156,7 @@ impl Player {
         if let Some(state) = &mut state {
             state.rewind(from.and_then(|from| from.pinned_at_ns));
         }
-        let mut reel = Reel::from(recording);
+        let mut reel = ReplayCursor::from(recording);
         let mut last: Option<Metrics> = None;
         while let Some(next) = reel.peek()? {
             if last.is_some() && matches!(next, Item::Sample(sample) if sample.at_ns > to_ns) {

@@ -4,8 +4,8 @@
 mod destination;
 mod output;
 mod passed_signals;
+mod pin_schedule;
 mod session;
-mod turns;
 
 use super::AppError;
 use super::stream::Stream;

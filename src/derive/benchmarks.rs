@@ -28,9 +28,9 @@ impl BenchmarkMetrics {
 
 /// The last interval that the command of `vnettop run` reported into its standard output, and that command's process.
 #[derive(Debug, Clone, Default)]
-pub(super) struct HeardInterval(Option<(u32, Reported)>);
+pub(super) struct LastInterval(Option<(u32, Reported)>);
 
-impl HeardInterval {
+impl LastInterval {
     pub(super) fn event(&mut self, event: &Event) {
         match *event {
             Event::Reported { pid, report: Report::Interval(last), .. } => self.0 = Some((pid, last)),
@@ -52,11 +52,7 @@ impl HeardInterval {
 }
 
 /// Every benchmark with what its connections tell.
-pub(super) fn all(
-    benchmarks: &[Benchmark],
-    connections: &[Connection],
-    heard: &HeardInterval,
-) -> Vec<BenchmarkMetrics> {
+pub(super) fn all(benchmarks: &[Benchmark], connections: &[Connection], heard: &LastInterval) -> Vec<BenchmarkMetrics> {
     let metrics = |test: &Benchmark| match test.side {
         Side::Client => {
             let (proto, streams, direction) = (test.proto, test.streams, test.direction);
@@ -110,7 +106,7 @@ mod tests {
     }
 
     fn told(connections: &[Connection]) -> (Option<u32>, Option<Direction>) {
-        let all = all(&[server()], connections, &HeardInterval::default());
+        let all = all(&[server()], connections, &LastInterval::default());
         (all[0].streams, all[0].direction)
     }
 
@@ -133,9 +129,9 @@ mod tests {
     fn what_the_command_says_in_passing_stands_beside_it_while_it_runs() {
         let client = |pid| Benchmark { json_stream: true, ..Benchmark::new(pid, Program::Iperf3, Side::Client, 5201) };
         let last = Reported { at_ms: 1000, ..Reported::default() };
-        let mut heard = HeardInterval::default();
+        let mut heard = LastInterval::default();
         heard.event(&Event::Reported { at_ns: 1, pid: 5, side: None, report: Report::Interval(last) });
-        let told = |heard: &HeardInterval, pids: &[u32]| -> Vec<bool> {
+        let told = |heard: &LastInterval, pids: &[u32]| -> Vec<bool> {
             let tests: Vec<Benchmark> = pids.iter().map(|&pid| client(pid)).collect();
             all(&tests, &[], heard).iter().map(|one| one.test.reported.is_some()).collect()
         };

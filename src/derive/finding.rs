@@ -18,8 +18,8 @@ pub(in crate::derive) mod tests;
 mod threads;
 
 use super::Metrics;
+use super::diagnosis::RateDiagnosis;
 use super::history::History;
-use super::inquiry::Inquiry;
 
 /// One sentence of advice.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,30 +41,35 @@ struct Lint {
     key: Option<char>,
     /// What it may cost, share of the throughput, where the check itself does not tell: for the order only.
     weight: f64,
-    check: fn(&LintScene<'_>) -> Option<Said>,
+    check: fn(&LintInput<'_>) -> Option<Diagnostic>,
 }
 
 /// What a lint may look at.
-struct LintScene<'a> {
+struct LintInput<'a> {
     metrics: &'a Metrics,
     history: &'a History,
-    inquiry: &'a Inquiry,
+    inquiry: &'a RateDiagnosis,
 }
 
 /// What a lint has to say: a sentence, its numbers, and the share of the throughput that it costs where that is known.
-struct Said {
+struct Diagnostic {
     text: String,
     cost: Option<f64>,
     numbers: Vec<(&'static str, f64)>,
 }
 
-impl Said {
+impl Diagnostic {
     fn new(text: impl Into<String>, numbers: impl Into<Vec<(&'static str, f64)>>) -> Self {
         Self { text: text.into(), cost: None, numbers: numbers.into() }
     }
 }
 
-const fn lint(id: &'static str, key: Option<char>, weight: f64, check: fn(&LintScene<'_>) -> Option<Said>) -> Lint {
+const fn lint(
+    id: &'static str,
+    key: Option<char>,
+    weight: f64,
+    check: fn(&LintInput<'_>) -> Option<Diagnostic>,
+) -> Lint {
     Lint { id, key, weight, check }
 }
 
@@ -109,10 +114,10 @@ const LINTS: [Lint; 34] = [
 
 /// Every finding of this moment, the dearest first.
 #[must_use]
-pub fn all(metrics: &Metrics, history: &History, inquiry: &Inquiry) -> Vec<Finding> {
-    let scene = LintScene { metrics, history, inquiry };
+pub fn all(metrics: &Metrics, history: &History, inquiry: &RateDiagnosis) -> Vec<Finding> {
+    let scene = LintInput { metrics, history, inquiry };
     let found = |lint: &Lint| {
-        let Said { text, cost, numbers } = (lint.check)(&scene)?;
+        let Diagnostic { text, cost, numbers } = (lint.check)(&scene)?;
         // Where a proposal doubts itself, or there is none, nobody is invited to it.
         let key = lint.key.filter(|&key| key != 'p' || metrics.placement_may_help);
         Some((cost.unwrap_or(lint.weight), Finding { id: lint.id, text, numbers, key }))

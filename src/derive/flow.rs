@@ -1,21 +1,21 @@
 //! How fast the watched threads' own traffic runs, in bins of 100 ms with the moves that fell into each: what jitter,
 //! its cause and the proof of a pin are computed from. Where no connection can be read, the busiest link stands for it.
 
-mod busiest;
 mod connection;
 mod connections;
 mod datagrams;
+mod fallback_link;
 pub(super) mod join;
-pub(super) mod relayed;
-mod scatter;
+mod move_binning;
+pub(super) mod proxied;
 mod udp;
 
 use super::links::LinkMetrics;
 use super::moves::MovesByClass;
 use crate::sample::{Proto, Sample};
-use busiest::Busiest;
 use connections::Connections;
-use scatter::Scatter;
+use fallback_link::FallbackLink;
+use move_binning::MoveBinning;
 use std::collections::{BTreeSet, VecDeque};
 use udp::Datagrams;
 
@@ -93,7 +93,7 @@ impl FlowBasis {
 
 /// What others do beside the watched flow, where not all of it is looked at.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Beside {
+pub(super) struct OtherTraffic {
     /// Some of them have a benchmark: the busiest link may be theirs.
     pub flows: bool,
     /// Namespaces in which they send or receive datagrams, which are counted together.
@@ -140,10 +140,10 @@ pub struct FlowTrack {
     basis: Option<FlowBasis>,
     connections: Connections,
     datagrams: Datagrams,
-    busiest: Busiest,
+    busiest: FallbackLink,
     /// Others have a benchmark.
     is_crowded: bool,
-    scatter: Scatter,
+    scatter: MoveBinning,
     /// Where the next bin of connections begins.
     next_ns: u64,
     /// When a connection carried data last.
@@ -197,7 +197,7 @@ impl FlowTrack {
     }
 
     /// What others do in the next sample, which has none of it.
-    pub(super) fn beside(&mut self, beside: Beside) {
+    pub(super) fn beside(&mut self, beside: OtherTraffic) {
         self.is_crowded = beside.flows;
         self.datagrams.beside(beside.datagrams);
     }
@@ -234,7 +234,7 @@ impl FlowTrack {
         }
         self.connections.forget(self.next_ns);
         if waits || self.is_crowded || self.datagrams.tests().iter().any(DatagramTest::is_new) {
-            self.busiest = Busiest::default();
+            self.busiest = FallbackLink::default();
         } else if let Some((link, bin)) = self.busiest.observe(previous, next, links) {
             self.take_basis(FlowBasis::Link(link));
             self.push(bin);

@@ -100,7 +100,7 @@ impl ThreadTrack {
         }
     }
 
-    /// Takes the core that a sample shows: one that the path does not have is a move seen from sample to sample.
+    /// Adds the core of a sample. A core that differs from the traced path counts as a move between samples.
     fn sample(&mut self, thread: &ThreadSample, topology: &Topology) {
         self.seen_at_ns = thread.at_ns;
         let before = self.path.partition_point(|&(from_ns, _)| from_ns <= thread.at_ns).checked_sub(1);

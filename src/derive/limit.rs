@@ -77,8 +77,8 @@ impl Limit {
 
 /// Time from one judgement to the next, ns: with ticks of half a second every tick, though one may be a little early.
 const EVERY_NS: u64 = 450_000_000;
-/// A judgement that rests on so much that the one before had not seen needs no second one to be believed, ns; nor does one of
-/// a test that has not run for so long.
+/// A judgement is shown without a second one that agrees where this much of its window is new, ns; so is one of a window that is
+/// shorter.
 const WHOLE_NS: u64 = 900_000_000;
 
 /// What is remembered of a test to judge what holds it back.

@@ -147,7 +147,7 @@ pub fn between(previous: Option<&Sample>, next: &Sample) -> Vec<LinkMetrics> {
 }
 
 impl LinkRates {
-    /// Nothing moves. So it is with a link that was not read again, because it had stood still for long: see `source::links`.
+    /// Rates of zero; also of an idle link that was not read again in this tick (`source::links`).
     pub(in crate::derive) const STILL: Self = Self {
         rx_bits_per_s: Some(0.0),
         tx_bits_per_s: Some(0.0),

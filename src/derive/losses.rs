@@ -50,7 +50,7 @@ const OTHERS: f64 = 0.1;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LossTrack {
     /// By namespace.
-    receivers: BTreeMap<u64, ends::Ahead>,
+    receivers: BTreeMap<u64, ends::CounterSkew>,
     tracked: kernel::Tracked,
     /// Since packets were lost last, s.
     quiet_s: Option<f64>,

@@ -2,38 +2,38 @@
 //! the same card, because nothing but them goes in. It watches; who is pinned when is decided elsewhere and comes here
 //! as events.
 
+mod bin_store;
 mod card;
 mod drops;
-mod observed;
+mod observer;
+mod phases;
 mod reported;
-mod stretches;
 #[cfg(test)]
 mod tests;
-mod tracks;
 
 pub use card::{CardLimit, Comparison, Measured, MovesSeen, RunCard, WatchedThreads};
 pub use drops::RunDrops;
-pub use observed::Run;
+pub use observer::Run;
 pub use reported::{MeasuredRate, OwnFigures};
 
+use super::before_after::Others;
 use super::flow::FlowTrack;
 use super::moves::Evidence;
 use super::placement::{self, BUSY, Proposal};
-use super::proof::Others;
 use super::{Finding, Metrics, ThreadMetrics};
 use crate::sample::{CoreSet, Event, Host, PinMode, RunAsked, Sample, StretchSide, ThreadId};
+use bin_store::BinStore;
 use compact_str::CompactString;
+use phases::Stretch;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use stretches::Stretch;
-use tracks::Tracks;
 
 /// How often a proposal is made anew, ns: it takes longer than everything else here.
 const PROPOSE_EVERY_NS: u64 = 2_000_000_000;
 
 /// One start of the command.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Ran {
+pub struct CommandRun {
     /// `CLOCK_MONOTONIC` at which it was started, ns.
     pub from_ns: u64,
     /// And had ended, ns; none while it runs, and where a recording stops before.
@@ -57,9 +57,9 @@ struct Observation {
     asked: Option<RunAsked>,
     host: Arc<Host>,
     cores: usize,
-    runs: Vec<Ran>,
+    runs: Vec<CommandRun>,
     stretches: Vec<Stretch>,
-    tracks: Tracks,
+    tracks: BinStore,
     /// Watched threads that were seen, and those of them that were busy: name, role.
     watched: BTreeMap<ThreadId, (CompactString, &'static str)>,
     busy: BTreeMap<ThreadId, (CompactString, &'static str)>,
@@ -134,7 +134,7 @@ impl Observation {
         match event {
             Event::RunAsked(asked) => self.asked = Some(asked.clone()),
             Event::RunStarted { at_ns, .. } => {
-                self.runs.push(Ran { from_ns: *at_ns, to_ns: None, code: None });
+                self.runs.push(CommandRun { from_ns: *at_ns, to_ns: None, code: None });
             }
             Event::Stretch { at_ns, side } => self.stretch(*at_ns, *side),
             Event::RunEnded { at_ns, code } => {

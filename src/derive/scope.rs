@@ -3,7 +3,7 @@
 //! out of it: alone they might look certain.
 
 use super::flow::join::{self, Translated};
-use super::flow::{Beside, CARRIES, relayed};
+use super::flow::{CARRIES, OtherTraffic, proxied};
 use crate::sample::{
     Benchmark, DropCount, DropFlow, Duty, FlowPath, FlowSample, Proto, ProtocolCounters, Sample, SocketKey,
 };
@@ -28,9 +28,9 @@ const MOST_FLOWS: usize = 8192;
 pub(super) struct Scope {
     /// The sockets that do.
     own: BTreeSet<SocketKey>,
-    /// The sockets that are known to; none where the command's processes tell.
+    /// Sockets that were assigned from outside (one test); none where they follow from the command's processes.
     taken: Option<BTreeSet<SocketKey>>,
-    /// In both directions, those of sockets that did: what the kernel drops of them it tells later.
+    /// Flows of sockets that belonged, in both directions: the kernel reports their drops later.
     flows: BTreeSet<DropFlow>,
     /// Namespaces in which others send or receive datagrams.
     datagrams: BTreeSet<u64>,
@@ -81,13 +81,13 @@ impl Scope {
 
     /// Takes out of a sample what does not belong; what others do there. As long as the command's processes are not known
     /// nothing belongs.
-    pub fn narrow(&mut self, sample: &mut Sample) -> Beside {
+    pub fn narrow(&mut self, sample: &mut Sample) -> OtherTraffic {
         let family = sample.facts.family.clone().unwrap_or_default();
         self.narrow_to(&family, sample)
     }
 
     /// The same with these processes, sorted, in place of the command's.
-    pub fn narrow_to(&mut self, family: &Arc<Vec<u32>>, sample: &mut Sample) -> Beside {
+    pub fn narrow_to(&mut self, family: &Arc<Vec<u32>>, sample: &mut Sample) -> OtherTraffic {
         self.join(family, sample);
         self.follow_relays(sample);
         let is_ours = |pid: u32| family.binary_search(&pid).is_ok();
@@ -119,7 +119,7 @@ impl Scope {
         self.keep_moves(sample);
         self.keep_drops(sample, &others);
         self.keep_protocols(sample);
-        Beside { flows: !busy.is_empty(), datagrams: self.datagrams.clone() }
+        OtherTraffic { flows: !busy.is_empty(), datagrams: self.datagrams.clone() }
     }
 
     /// It is a benchmark's connection, or the command's namespace is full of datagrams while it has a socket for them.
@@ -190,7 +190,7 @@ impl Scope {
         if self.taken.is_some() {
             return;
         }
-        for second in relayed::seconds(&sample.flows, &sample.facts.paths) {
+        for second in proxied::seconds(&sample.flows, &sample.facts.paths) {
             if !second.firsts.is_empty() && second.firsts.iter().all(|(socket, _)| self.own.contains(socket)) {
                 self.own.insert(second.key);
             }

@@ -99,9 +99,9 @@ struct Open {
 pub fn journal_dir(env: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, String> {
     let absolute = |name: &str| env(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state = absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
-    state.map(|state| state.join("vnettop")).ok_or_else(|| {
-        "neither XDG_STATE_HOME nor HOME is set: set XDG_STATE_HOME to a directory that you can write".to_owned()
-    })
+    state
+        .map(|state| state.join("vnettop"))
+        .ok_or_else(|| "neither XDG_STATE_HOME nor HOME is set: set one to a directory that you can write".to_owned())
 }
 
 impl Journal {

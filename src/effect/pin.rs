@@ -87,7 +87,7 @@ fn same(pinner: &mut dyn Pinner, who: &str, thread: ThreadId) -> Result<(), Stri
 /// The tid changed hands between the check and the call: the one case where a stranger was touched.
 pub(super) fn taken_over(who: &str, tid: u32, asked: &CoreSet) -> String {
     format!(
-        "{who} exited while its mask was set and another thread took its number: that one may now be limited to {}; \
+        "{who} exited while it was pinned, and another thread has its number: that one may now be limited to {}; \
          look with taskset -cp {tid}",
         cores_of(asked)
     )

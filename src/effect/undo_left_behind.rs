@@ -45,8 +45,8 @@ pub fn left_behind(pinner: &mut dyn Pinner, dir: &Path) -> usize {
         let Ok(past) = past::read(path, owner) else { continue };
         let is_dead = matches!(identity(pinner, past.owner.main_thread()), Identity::Ended | Identity::Reused);
         if is_dead && (past.boot.is_none() || past.boot == boot) {
-            let pinned = past.held.iter().map(|(_, held)| held.thread);
-            threads.extend(pinned.filter(|&thread| matches!(identity(pinner, thread), Identity::Same)));
+            let held = past.held.iter().map(|(_, pin)| pin.thread);
+            threads.extend(held.filter(|&thread| matches!(identity(pinner, thread), Identity::Same)));
         }
     }
     threads.len()

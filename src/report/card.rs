@@ -57,9 +57,9 @@ pub fn card(metrics: &Metrics, test: Option<u32>, format: Format) -> Option<Stri
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::derive::before_after::Others;
     use crate::derive::flow::BIN_NS;
     use crate::derive::moves::MovesByClass;
-    use crate::derive::proof::Others;
     use crate::derive::{Bin, Card};
     use serde_json::Value;
 

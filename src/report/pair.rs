@@ -2,7 +2,7 @@
 
 use super::figures::{digits, percent, rate, scale, seconds, signed_points, signed_rate};
 use super::page::{ComparisonTable, Fact, fact};
-use crate::derive::proof::{CONFIDENCE, CardSide, Phase};
+use crate::derive::before_after::{CONFIDENCE, CardSide, Phase};
 use crate::derive::{Card, FlowBasis, Jitter, plural};
 use crate::sample::CoreSet;
 use serde_json::{Value, json};

@@ -61,17 +61,11 @@ impl Unread {
     #[must_use]
     pub fn sentence(self) -> &'static str {
         match self {
-            Self::Terminal => {
-                "its lines go to the terminal, where vnettop cannot read them: send them to a file or through a pipe"
-            }
-            Self::Pipe => {
-                "its lines go into a pipe, which only its reader can read: start it with vnettop run, or send them to a file"
-            }
+            Self::Terminal => "its lines go to a terminal, which vnettop cannot read: send them to a file or a pipe",
+            Self::Pipe => "its lines go into a pipe of another program: start it with vnettop run, or use a file",
             Self::Device => "its lines go neither to a file nor into a pipe: send them to a file",
             Self::Rights => "its lines cannot be read: run vnettop as its user or as root",
-            Self::Remote => {
-                "its lines go to a file that another machine or program serves, or that is mounted elsewhere: name it with --iperf3-json"
-            }
+            Self::Remote => "its lines go to a file that is not on a local disk: name it with --iperf3-json",
         }
     }
 }

@@ -8,15 +8,15 @@ pub(super) mod stream;
 
 pub(crate) use stream::Lines;
 
-use super::{Roots, proc_file, strangers};
+use super::{Roots, proc_file, untrusted_reader};
 use crate::sample::{Benchmark, Direction, Program, Proto, Side, Word};
 use crate::text;
 
 /// What a process' command line asks for, where it is a benchmark by its command name or its first argument. An error
 /// where it could not be asked for it now.
-pub(super) fn of(roots: &Roots, pid: u32) -> Result<Option<Benchmark>, Unasked> {
+pub(super) fn of(roots: &Roots, pid: u32) -> Result<Option<Benchmark>, UnreadableCmdline> {
     let comm = proc_file::text(&roots.proc.join(pid.to_string()).join("comm")).unwrap_or_default();
-    let line = strangers::cmdline(&roots.proc, pid).ok_or(Unasked)?;
+    let line = untrusted_reader::cmdline(&roots.proc, pid).ok_or(UnreadableCmdline)?;
     let words = line.split(|&byte| byte == 0).filter(|word| !word.is_empty());
     let words: Vec<String> = words.map(|word| String::from_utf8_lossy(word).into_owned()).collect();
     Ok(words.split_first().and_then(|(first, arguments)| {
@@ -26,9 +26,9 @@ pub(super) fn of(roots: &Roots, pid: u32) -> Result<Option<Benchmark>, Unasked> 
     }))
 }
 
-/// A process that does not let itself be asked, or stands behind one that does not.
+/// The command line could not be read: the process keeps its reader waiting, or an earlier process still does.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Unasked;
+pub(super) struct UnreadableCmdline;
 
 /// Whether a command is an iperf 3 that writes its lines of `--json-stream` to its standard output, or starts one, as far as
 /// its words tell: after `ip netns exec`, or in what a shell is given.

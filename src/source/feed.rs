@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver};
 
 pub use super::channel::{Command, Pace};
-pub use super::replay::Reel;
+pub use super::replay::ReplayCursor;
 
 /// How long a program that is to stop waits until its source has let go: a dump can stand behind others for a while.
 const LETTING_GO: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
@@ -54,7 +54,7 @@ impl Feed {
     ///
     /// # Errors
     /// The kernel gives no descriptor or thread.
-    pub fn replay(recording: impl Into<Reel>, pace: Pace) -> Result<Self, SourceError> {
+    pub fn replay(recording: impl Into<ReplayCursor>, pace: Pace) -> Result<Self, SourceError> {
         let (items, taken) = mpsc::sync_channel(1);
         let reel = recording.into();
         Self::start("replay", (Handover::InTurn(items), taken), move |sender| replay::run(reel, pace, &sender))

@@ -314,8 +314,7 @@ impl Blind {
                 format!("cannot read the sockets of process {pid}, using the busiest link's rate instead; {why}")
             }
             Self::Namespace(pid, error, mends) => format!(
-                "cannot enter the network namespace of process {pid} ({error}), using the busiest link's rate \
-                 instead; {mends}"
+                "cannot enter the network namespace of process {pid} ({error}); using the busiest link's rate; {mends}"
             ),
             Self::Sockets(error) => format!(
                 "cannot read connections ({error}), using the busiest link's rate instead; run modprobe tcp_diag, or \
@@ -326,11 +325,11 @@ impl Blind {
                  with CONFIG_INET_UDP_DIAG"
             ),
             Self::TooMany => format!(
-                "the watched processes hold more than {MOST_FLOWS} sockets, and only that many are followed; watch \
+                "the watched processes hold more than {MOST_FLOWS} sockets; only that many are followed; watch \
                  fewer processes"
             ),
             Self::TooFewFiles => format!(
-                "some watched processes' connections are not followed: vnettop may have only {} open files; allow it \
+                "connections of some watched processes are not followed: limit of {} open files; allow it \
                  more (ulimit -n)",
                 proc_file::descriptor_limit()
             ),

@@ -28,8 +28,7 @@ const OTHERS_EVERY_NS: u64 = 500_000_000;
 const HOPS_EVERY_NS: u64 = 1_000_000_000;
 /// Who counts from a command's first packet on waits for the programs at most so long.
 const WAIT: Duration = Duration::from_secs(2);
-const UNNAMED: &str = "the functions that drop packets are not named, so a drop without a reason is not counted as a \
-                       loss: run vnettop as root or with CAP_SYSLOG";
+const UNNAMED: &str = "drops without a reason are not counted: naming their functions needs root or CAP_SYSLOG";
 
 /// How far the programs have come.
 enum Stage {

@@ -2,20 +2,20 @@
 //! (`RTM_GETSTATS` every tick), what each claims (ethtool's family or its ioctl, when something changed). A namespace is entered by
 //! whoever opens the reader; its sockets stay there. It computes no rate and judges no claim.
 
+pub mod all_namespaces;
 mod claimed_speed;
 mod counters;
-pub mod everywhere;
 pub(super) mod facts;
+mod idle_links;
 pub(super) mod nsid;
 mod reader;
-mod still;
 mod table;
 #[cfg(test)]
 mod tests;
 
 use crate::sample::{LinkCounters, LinkFacts};
 use crate::source::ethtool_ioctl::Drivers;
-use crate::source::netlink::dialogue::Dialogue;
+use crate::source::netlink::client::NetlinkClient;
 use crate::source::netlink::socket::KernelSocket;
 use crate::source::{SourceError, host};
 use claimed_speed::Claims;
@@ -66,7 +66,7 @@ impl LinkReader {
         let asks_drivers = claims.is_err() || host::is_before(NAMES_DEVICES);
         let drivers = if asks_drivers { Drivers::open().ok() } else { None };
         let place = MessageNamespace { netns, sysfs: sysfs.into(), drivers };
-        Ok(Self::over(Dialogue::new(dumps), news, claims, place)?.settling())
+        Ok(Self::over(NetlinkClient::new(dumps), news, claims, place)?.settling())
     }
 
     /// Opens the calling thread's network namespace although the mounted /sys shows another one.

@@ -5,16 +5,16 @@ use super::cores::CoreReader;
 use super::flows::FlowReader;
 use super::kernel::KernelReader;
 use super::links::LinkReader;
-use super::links::everywhere::AllLinks;
+use super::links::all_namespaces::AllLinks;
 use super::losses::{LossReader, WatchedFlows};
 use super::moves::MoveReader;
+use super::netns::{Choice, Spaces};
 use super::ovs::{OvsReader, SocketPlace};
 use super::owners::{OwnerReader, SocketPlaces};
-use super::paths::{Ground, PathReader};
-use super::spaces::{Choice, Spaces};
+use super::paths::{PathReader, WalkState};
 use super::steering::{Crossed, SteeringReader};
 use super::threads::{SwitchReader, ThreadReader, Watch};
-use super::{Roots, SourceError, cpu_ns, host, now_ns, publish, strangers};
+use super::{Roots, SourceError, cpu_ns, host, now_ns, publish, untrusted_reader};
 use crate::sample::{Event, Facts, OnRequest, OwnCost, Problem, Sample};
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
@@ -204,7 +204,7 @@ impl Live {
         self.ovs.count_among(&mut links.counters);
         self.owners.hurry(self.spaces.joined(), now_ns);
         let owners = self.owners.read(&spaces, |netns| self.spaces.inhabitants(netns), &links.links, now_ns);
-        let ground = Ground { spaces: &self.spaces, owners: &self.owners, links: &links.links, ovs: &ovs };
+        let ground = WalkState { spaces: &self.spaces, owners: &self.owners, links: &links.links, ovs: &ovs };
         let paths = self.paths.read(ground, &flows, now_ns);
         self.threads.also(self.flows.other_ends(&flows, &paths, now_ns));
         let datapaths = self.ovs.datapaths(&self.spaces, &paths, now_ns);
@@ -267,7 +267,7 @@ impl Live {
 
     /// The same `Arc` while the problems are the same.
     fn problems(&self, more: &[Problem]) -> Arc<Vec<Problem>> {
-        let waits = strangers::problem();
+        let waits = untrusted_reader::problem();
         let now = || {
             let readers = self.links.problems().iter().chain(self.cores.problems()).chain(self.threads.problems());
             let readers = readers.chain(self.kernel.problems()).chain(self.flows.problems());

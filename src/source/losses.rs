@@ -11,7 +11,7 @@ mod snmp;
 use crate::sample::{
     FlowPath, FlowSample, Ifindex, LinkKey, Offloads, Problem, ProtocolCounters, QdiscCounters, Space,
 };
-use crate::source::spaces::Spaces;
+use crate::source::netns::Spaces;
 use crate::source::{Roots, publish, way_out};
 use netns_counters::NetnsCounters;
 use std::collections::BTreeMap;
@@ -55,7 +55,7 @@ pub struct LossReading {
 
 /// What is wanted of one namespace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Want {
+struct LossQuery {
     /// Links on a path, sorted; none where no path through it is known.
     links: Vec<Ifindex>,
     /// A process that lives in it.
@@ -80,7 +80,7 @@ pub struct LossReader {
     waiting: Option<(u64, LossReading)>,
     /// By namespace; none where it cannot be looked into.
     places: BTreeMap<u64, Option<NetnsCounters>>,
-    wants: BTreeMap<u64, Want>,
+    wants: BTreeMap<u64, LossQuery>,
     offloads: Arc<Vec<Offloads>>,
     offloads_at_ns: u64,
     buffer: Vec<u8>,
@@ -167,7 +167,7 @@ impl LossReader {
 
     /// Which namespaces and links are wanted now; other links than before are asked for their offloads.
     fn want(&mut self, watched: WatchedFlows<'_>, now_ns: u64) {
-        let mut wants: BTreeMap<u64, Want> = BTreeMap::new();
+        let mut wants: BTreeMap<u64, LossQuery> = BTreeMap::new();
         // Which of them a flow will end in, or cross, is not known before it does.
         let is_unknown = watched.paths.is_empty() && (self.at_rest || watched.list.len() <= MOST_WAITING);
         for space in watched.list.iter().filter(|_| is_unknown) {

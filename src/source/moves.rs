@@ -2,15 +2,15 @@
 //! move.
 
 mod filter;
-mod newborn;
 mod pending_moves;
+mod pid_horizon;
 mod timens;
 
 use super::{Roots, now_ns};
 use crate::bpf::moves::{MoveRings, RawMove, TraceRequest};
 use crate::sample::{Move, ThreadSample, Trace, TraceSource};
-use newborn::Newborn;
 use pending_moves::PendingMoves;
+use pid_horizon::PidHorizon;
 
 /// How often the rings are read though no watched thread has moved: the moves of those yet to be found wait in them.
 const READ_ANYWAY_NS: u64 = 1_000_000_000;
@@ -19,7 +19,7 @@ const MANY_STRANGERS: usize = 256;
 
 /// Tells the moves since the reading before, again and again.
 pub struct MoveReader {
-    newborn: Newborn,
+    newborn: PidHorizon,
     pending: PendingMoves,
     /// What the kernel was asked for when the reading before ended; none while it was asked for nothing.
     in_force: Option<TraceRequest>,
@@ -37,7 +37,7 @@ impl MoveReader {
     #[must_use]
     pub fn new(roots: &Roots) -> Self {
         Self {
-            newborn: Newborn::new(roots),
+            newborn: PidHorizon::new(roots),
             pending: PendingMoves::default(),
             in_force: None,
             watched: Vec::new(),

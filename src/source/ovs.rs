@@ -20,7 +20,7 @@ mod tables;
 mod tests;
 
 use crate::sample::{FlowPath, Ifindex, LinkCounters, LinkFacts, OvsDatapath, OvsSwitch, Problem};
-use crate::source::spaces::Spaces;
+use crate::source::netns::Spaces;
 use crate::source::{Roots, cpu_ns, netns_of, now_ns, publish};
 use datapaths::{Around, DatapathReader};
 use datum::Uuid;

@@ -3,11 +3,11 @@
 //! It looks only when namespaces or links have changed, or while something is not known; otherwise it costs nothing.
 
 mod cgroup;
+mod container_monitor;
 mod containers;
-mod convention;
 mod docker;
 mod holders;
-mod keeper;
+mod name_patterns;
 mod networks;
 mod pods;
 
@@ -223,7 +223,7 @@ impl OwnerReader {
         let network = || self.network_of_bridge(link, home).or_else(|| self.network_around(link));
         let network = || network().or_else(|| configured().cloned());
         let held = || self.holder(link.key()).map(|(_, owner)| owner.clone());
-        container.or_else(network).or_else(held).or_else(|| convention::guess(link, self.name_of_master(link)))
+        container.or_else(network).or_else(held).or_else(|| name_patterns::guess(link, self.name_of_master(link)))
     }
 
     /// The same owner by the name that people use, where it is known.
@@ -243,7 +243,7 @@ impl OwnerReader {
         if link.kind != Kind::Bridge {
             return None;
         }
-        let id = convention::docker_bridge(link);
+        let id = name_patterns::docker_bridge(link);
         let is_it = |network: &&Network| {
             let by_id = id.is_some_and(|id| network.id.starts_with(id));
             by_id || link.netns == home && network.bridge.as_deref() == Some(&link.name)

@@ -9,12 +9,12 @@ mod map;
 mod walk;
 
 use crate::sample::{EndName, Ends, FlowPath, FlowSample, LinkFacts, OvsSwitch, Problem, SocketKey};
+use crate::source::netns::Spaces;
 use crate::source::owners::OwnerReader;
 use crate::source::publish;
-use crate::source::spaces::Spaces;
 use ends::WantedPath;
 use kernel::{KernelQueries, QuerySockets};
-use lookups::Lookups;
+use lookups::NetworkQueries;
 use map::NetworkMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ const MOST_OF_YOUTH: u64 = 10;
 
 /// What a path is found with.
 #[derive(Debug, Clone, Copy)]
-pub struct Ground<'a> {
+pub struct WalkState<'a> {
     /// The namespaces.
     pub spaces: &'a Spaces,
     /// Who holds tuns and taps.
@@ -66,7 +66,7 @@ pub struct PathReader {
 
 impl PathReader {
     /// The paths of these flows; the same `Arc` until one changes.
-    pub fn read(&mut self, ground: Ground<'_>, flows: &[FlowSample], now_ns: u64) -> Arc<Vec<FlowPath>> {
+    pub fn read(&mut self, ground: WalkState<'_>, flows: &[FlowSample], now_ns: u64) -> Arc<Vec<FlowPath>> {
         if flows.is_empty() {
             self.rest();
             return Arc::clone(&self.published);
@@ -87,7 +87,7 @@ impl PathReader {
     }
 
     /// Asks again what may have changed without a word; the next `read` tells it. `flows` are those it was called with.
-    pub fn renew(&mut self, ground: Ground<'_>, flows: &[FlowSample], now_ns: u64) {
+    pub fn renew(&mut self, ground: WalkState<'_>, flows: &[FlowSample], now_ns: u64) {
         let again_ns = if self.sockets.look_for_holders() { 0 } else { AGAIN_NS };
         if !flows.is_empty() && self.is_old(now_ns, again_ns) {
             self.find(ground, flows, now_ns);
@@ -118,7 +118,7 @@ impl PathReader {
         }
     }
 
-    fn find(&mut self, ground: Ground<'_>, flows: &[FlowSample], now_ns: u64) {
+    fn find(&mut self, ground: WalkState<'_>, flows: &[FlowSample], now_ns: u64) {
         (self.links, self.ovs) = (Arc::clone(ground.links), Arc::clone(ground.ovs));
         let began_ns = crate::source::now_ns();
         let map = NetworkMap::new(ground.links, ground.ovs);
@@ -145,7 +145,7 @@ impl PathReader {
 }
 
 /// The paths of these, the senders' first: one that is known from its sender is not asked for backwards.
-fn ways<L: Lookups>(
+fn ways<L: NetworkQueries>(
     map: NetworkMap<'_>,
     lookups: &mut L,
     held: &[(u64, SocketAddr)],
@@ -166,7 +166,12 @@ fn ways<L: Lookups>(
 }
 
 /// One path, forwards or backwards.
-fn path<L: Lookups>(map: NetworkMap<'_>, lookups: &mut L, held: &[(u64, SocketAddr)], wanted: &WantedPath) -> FlowPath {
+fn path<L: NetworkQueries>(
+    map: NetworkMap<'_>,
+    lookups: &mut L,
+    held: &[(u64, SocketAddr)],
+    wanted: &WantedPath,
+) -> FlowPath {
     let WantedPath { packet, netns, backwards } = *wanted;
     if !backwards {
         let way = walk::walk(map, lookups, held, netns, packet);
@@ -192,7 +197,7 @@ fn path<L: Lookups>(map: NetworkMap<'_>, lookups: &mut L, held: &[(u64, SocketAd
 }
 
 /// What is known of both ends beyond the packet's addresses.
-fn told_ends(netns: u64, packet: lookups::Packet, way: &walk::Way) -> Option<Ends> {
+fn told_ends(netns: u64, packet: lookups::Packet, way: &walk::WalkedPath) -> Option<Ends> {
     let (there, arrived) = way.arrived?;
     let near = EndName { netns, local: packet.from, remote: packet.to };
     let far = EndName { netns: there, local: arrived.to, remote: arrived.from };

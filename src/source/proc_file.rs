@@ -69,8 +69,8 @@ pub(crate) fn descriptor_limit() -> usize {
     limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX)
 }
 
-/// Free descriptors that what is kept open only to save time leaves: the BPF programs take up to 40 while they are
-/// loaded, and a socket, a command's pipes or a file of /proc that is read once must always find one.
+/// Descriptors that caches of open files must leave free: the BPF programs take up to 40 while they are loaded, and a socket, the
+/// pipes of a command or a file that is read once must always find one.
 const LEFT_BY_CACHES: usize = 64;
 
 /// Free descriptors that the sockets and directories of followed connections leave: room for the BPF programs.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A recording from the place on where it is replayed, with a look at the item after next.
-pub struct Reel {
+pub struct ReplayCursor {
     recording: Recording,
     /// The next item, read already.
     held: Option<Item>,
@@ -21,13 +21,13 @@ pub struct Reel {
     pub since_ns: Option<u64>,
 }
 
-impl From<Recording> for Reel {
+impl From<Recording> for ReplayCursor {
     fn from(recording: Recording) -> Self {
         Self { recording, held: None, failed: None, is_over: false, since_ns: None }
     }
 }
 
-impl Reel {
+impl ReplayCursor {
     /// The next item; none at the end. A torn end is told in the problems of the last sample, so each is held back until the one after it shows
     /// whether it was the last.
     ///
@@ -48,7 +48,7 @@ impl Reel {
         Ok(Some(item))
     }
 
-    /// What [`Reel::next_item`] will give.
+    /// What [`ReplayCursor::next_item`] will give.
     ///
     /// # Errors
     /// It cannot be read on.
@@ -75,7 +75,7 @@ impl Reel {
 }
 
 /// Hands over every item of the recording, then ends.
-pub(super) fn run(mut reel: Reel, pace: Pace, feed: &Sender) {
+pub(super) fn run(mut reel: ReplayCursor, pace: Pace, feed: &Sender) {
     let mut clock = Clock { pace, last: reel.since_ns.map(|recorded_ns| (recorded_ns, now_ns())) };
     loop {
         match reel.next_item() {
@@ -98,7 +98,7 @@ fn tell(sample: &mut Sample, text: &str) {
     Arc::make_mut(&mut sample.facts_mut().problems).push(problem);
 }
 
-/// When an item is due: as long after the one before as it was recorded after it.
+/// The clock of a replay: keeps the recorded gap between two items.
 struct Clock {
     pace: Pace,
     /// When the last sample was recorded and when it was handed over, ns.

@@ -10,9 +10,9 @@ mod priority;
 use super::channel::{Command, Sender};
 use super::live::Live;
 pub use super::live::{ReadPolicy, ReadScope};
-use super::pulse::{self, PulseTimer};
-use super::seat::OwnCore;
-pub use super::spaces::{Choice, SELF};
+pub use super::netns::{Choice, SELF};
+use super::own_core::OwnCore;
+use super::tick_timer::{self, TickTimer};
 use super::{SourceError, now_ns};
 use crate::sample::{Item, OwnCost};
 use priority::Priority;
@@ -100,7 +100,7 @@ enum Wake {
 /// Ticks at start, start + interval, start + 2 × interval …, whatever the ticks themselves take.
 struct Schedule {
     timer: OwnedFd,
-    pulse: PulseTimer,
+    pulse: TickTimer,
     interval: Duration,
     /// When the last tick was due, monotonic ns.
     due_ns: u64,
@@ -123,7 +123,7 @@ impl Schedule {
         let timer =
             rustix::time::timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)
                 .map_err(failed)?;
-        let mut schedule = Self { timer, pulse: PulseTimer::new()?, interval, due_ns: 0, holds_back: false };
+        let mut schedule = Self { timer, pulse: TickTimer::new()?, interval, due_ns: 0, holds_back: false };
         schedule.set(interval).map_err(failed)?;
         Ok(schedule)
     }
@@ -231,7 +231,7 @@ impl Schedule {
     /// How many ticks were late or lost, if the timer has expired: all but the last, and the last too when it comes
     /// more than a tenth of the interval after it was due.
     fn expired(&mut self) -> Result<Option<u64>, SourceError> {
-        let expirations = pulse::expirations(&self.timer)?;
+        let expirations = tick_timer::expirations(&self.timer)?;
         if expirations == 0 {
             return Ok(None);
         }

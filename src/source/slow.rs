@@ -2,8 +2,8 @@
 //! program. The sampler takes what is finished. Blocking code is private to the files of this folder, which
 //! hand out nothing but [`Slow`] answers.
 
+pub(super) mod device_holders;
 pub(super) mod docker;
-pub(super) mod holders;
 
 use rustix::process::setpriority_process;
 use std::sync::Arc;

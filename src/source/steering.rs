@@ -6,7 +6,7 @@ mod interrupts;
 mod napi;
 mod queues;
 
-use super::spaces::Spaces;
+use super::netns::Spaces;
 use super::threads::napi_thread;
 use super::{Roots, publish};
 use crate::sample::{FlowPath, HopWay, LinkFacts, LinkKey, Steering};

@@ -1,7 +1,7 @@
 //! The watched threads: found on the tick after they are born, read from descriptors that stay open, dropped on the tick
 //! after they die. It computes no rate, and moves nothing.
 
-mod census;
+mod discovery;
 mod groups;
 mod kernel;
 mod parse;
@@ -15,7 +15,7 @@ mod watch;
 
 use super::{Roots, SourceError, benchmarks, now_ns, proc_file};
 use crate::sample::{Benchmark, Problem, Quota, Runner, ThreadSample};
-use census::{Census, Change};
+use discovery::{Change, ProcessFinder};
 use groups::{GroupLimits, Limits};
 use quota::Group;
 use runners::Runners;
@@ -43,7 +43,7 @@ const MOST_RENEWED: usize = 1;
 pub struct ThreadReader {
     roots: Roots,
     reading: Reading,
-    census: Census,
+    census: ProcessFinder,
     /// By process and thread.
     tasks: BTreeMap<(u32, u32), Task>,
     /// By process.
@@ -96,7 +96,7 @@ impl ThreadReader {
         let lasting = visibility::problems(roots, namespace);
         Ok(Self {
             reading: Reading::open(roots, namespace == Namespace::Own)?,
-            census: Census::new(roots, namespace, Watched::new(watches)),
+            census: ProcessFinder::new(roots, namespace, Watched::new(watches)),
             roots: roots.clone(),
             tasks: BTreeMap::new(),
             known: BTreeMap::new(),

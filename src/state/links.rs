@@ -1,9 +1,9 @@
 //! Which links are shown, in which order and shape, and which one is selected.
 
 use super::columns::LinkColumn;
-use super::family::LinkFamily;
+use super::link_activity::{LinkActivity, Standing};
+use super::link_hierarchy::LinkHierarchy;
 use super::selection::Selection;
-use super::stir::{Standing, Stir};
 use super::tree::{LinkRow, Tree};
 use crate::action::{LinkId, LinkSort};
 use crate::derive::links::LinkRates;
@@ -88,7 +88,7 @@ pub struct LinkList {
     matched: usize,
     hidden: Hidden,
     any_down: bool,
-    family: LinkFamily,
+    family: LinkHierarchy,
 }
 
 /// What is not shown because it stands still.
@@ -172,14 +172,14 @@ impl LinkList {
 
     /// Forgets which links there are and which of them moved.
     pub(super) fn forget_traffic(&mut self) {
-        self.family = LinkFamily::default();
+        self.family = LinkHierarchy::default();
     }
 
     /// Takes in which links there are and which of them move.
     pub(super) fn follow(&mut self, metrics: &Metrics) {
         self.family.follow(metrics);
         self.are_many |= metrics.links.len() > FEW_LINKS;
-        Stir::observe(&mut self.family.stirs, metrics);
+        LinkActivity::observe(&mut self.family.stirs, metrics);
     }
 
     /// Makes the rows anew.

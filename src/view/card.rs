@@ -5,7 +5,7 @@ use super::Tone;
 use super::canvas::cells;
 use super::format::{Count, Scale, Seconds, Share, UNKNOWN};
 use super::lines::{Line, sentences};
-use crate::derive::proof::{CONFIDENCE, CardSide, Difference, LEAST_AFTER_NS, PIECE_NS, SETTLING_NS, Verdict};
+use crate::derive::before_after::{CONFIDENCE, CardSide, Difference, LEAST_AFTER_NS, PIECE_NS, SETTLING_NS, Verdict};
 use crate::derive::{Card, Metrics};
 use crate::state::{Mode, State, Units};
 
@@ -52,7 +52,7 @@ fn empty(state: &State, metrics: &Metrics, width: u16) -> Vec<Line> {
         let left = left_s.ceil();
         format!("comparing: ready in {left:.0} s ({settling} to settle after the pin, then at least {window} of rates)")
     } else {
-        "too few rates: the benchmark must run at least 4 s before the pin and 12 s after it".to_owned()
+        "too few rates: the benchmark must run 4 s before the pin and 12 s after it".to_owned()
     };
     sentences(Tone::Normal, &text, width)
 }

@@ -3,22 +3,22 @@
 
 use crate::ground::docker::{Container, Docker, PROGRAMS, spaces_of, swarm};
 use crate::ground::machine::{HOST, Machine, descriptors};
-use crate::ground::traffic::{Seen, Way, observed, seconds, way};
+use crate::ground::traffic::{Seen, WalkedPath, observed, seconds, way};
 use crate::ground::truth::{Truth, agrees_within};
 use crate::ground::{await_that, can_run};
 
 /// The links between a container and its bridge: its own, and the one on the host.
-fn legs(truth: &Truth, container: &Container, own: &str) -> Way {
+fn legs(truth: &Truth, container: &Container, own: &str) -> WalkedPath {
     let own = truth.link(&container.space, own);
     way(&[(&container.space, &own.name), (HOST, &truth.peer(own).name)])
 }
 
-fn reversed(way: &Way) -> Way {
+fn reversed(way: &WalkedPath) -> WalkedPath {
     way.iter().rev().cloned().collect()
 }
 
 /// Both links of a container belong to it by its id and, where the engine's socket is an ordinary one, by its name.
-fn holds_owner(seen: &Seen, legs: &Way, container: &Container, field: &str) {
+fn holds_owner(seen: &Seen, legs: &WalkedPath, container: &Container, field: &str) {
     let word = if field == "id" { &container.id[..12] } else { &container.name };
     for (space, name) in legs {
         seen.holds_owner((space, name), "container", field, word);
@@ -43,7 +43,7 @@ fn a_docker_bridge_is_told_link_by_link_and_carries_what_its_links_count() {
     let ask = [&["exec", "client", "iperf3"], &*to(&server.address, &[])].concat();
     let seen = observed(&machine, "docker-containers", &[], docker.command(&ask));
     let (near, far) = (legs(&seen.before, &client, "eth0"), legs(&seen.before, &server, "eth0"));
-    let between: Way = [near.clone(), reversed(&far)].concat();
+    let between: WalkedPath = [near.clone(), reversed(&far)].concat();
     seen.holds_rates(&between);
     seen.holds_way(&between);
     seen.holds_screen(between.len(), &between);
@@ -63,7 +63,7 @@ fn a_docker_bridge_is_told_link_by_link_and_carries_what_its_links_count() {
     let mut ask = machine.inside(HOST, "iperf3");
     ask.args(to(&server.address, &[]));
     let seen = observed(&machine, "docker-from-host", &[], ask);
-    let from_host: Way = [way(&[(HOST, "docker0")]), reversed(&far)].concat();
+    let from_host: WalkedPath = [way(&[(HOST, "docker0")]), reversed(&far)].concat();
     seen.holds_rates(&from_host);
     seen.holds_way(&from_host);
     seen.holds_screen(from_host.len(), &from_host);
@@ -87,8 +87,8 @@ fn a_published_port_is_carried_by_the_proxy_on_loopback_and_by_nat_from_outside(
     let mut ask = machine.inside(HOST, "iperf3");
     ask.args(to("127.0.0.1", &["-p", "5301"]));
     let seen = observed(&machine, "docker-proxy", &[], ask);
-    let inside: Way = [way(&[(HOST, "docker0")]), reversed(&legs(&seen.before, &server, "eth0"))].concat();
-    let by_proxy: Way = [way(&[(HOST, "lo")]), inside.clone()].concat();
+    let inside: WalkedPath = [way(&[(HOST, "docker0")]), reversed(&legs(&seen.before, &server, "eth0"))].concat();
+    let by_proxy: WalkedPath = [way(&[(HOST, "lo")]), inside.clone()].concat();
     seen.holds_rates(&by_proxy);
     seen.holds_way(&by_proxy);
     seen.holds_screen(by_proxy.len(), &by_proxy);
@@ -102,7 +102,7 @@ fn a_published_port_is_carried_by_the_proxy_on_loopback_and_by_nat_from_outside(
     let mut ask = machine.inside(&world, "iperf3");
     ask.args(to("198.18.1.1", &["-p", "5301"]));
     let seen = observed(&machine, "docker-nat", &[], ask);
-    let by_nat: Way = [way(&[(&world, "wire0"), (HOST, "nic0")]), inside].concat();
+    let by_nat: WalkedPath = [way(&[(&world, "wire0"), (HOST, "nic0")]), inside].concat();
     seen.holds_rates(&by_nat);
     seen.holds_way(&by_nat);
     seen.holds_screen(by_nat.len(), &by_nat);
@@ -152,7 +152,7 @@ fn a_swarm_overlay_is_told_with_its_hidden_namespaces_on_both_hosts() {
         }
     }
     let wire = way(&[(&west, "nic0"), (&east, "nic0")]);
-    let over: Way = [leg(&client, &here), wire, reversed(&leg(&server, &there))].concat();
+    let over: WalkedPath = [leg(&client, &here), wire, reversed(&leg(&server, &there))].concat();
     seen.holds_rates(&over);
     seen.holds_way(&over);
     seen.holds_screen(over.len(), &over);

@@ -41,7 +41,7 @@ fn not_run(name: &str, why: &str) {
 #[derive(Clone, Copy, PartialEq)]
 enum User {
     Root,
-    Ordinary,
+    RealtimeRefusal,
 }
 
 /// No process, named namespace or link of the demo is left; `namespaces` are those it had.
@@ -88,7 +88,7 @@ fn traffic_flows_for_root() {
 
 #[test]
 fn traffic_flows_for_an_ordinary_user() {
-    traffic_flows("traffic_flows_for_an_ordinary_user", User::Ordinary, true);
+    traffic_flows("traffic_flows_for_an_ordinary_user", User::RealtimeRefusal, true);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn iperf3_drives_the_demo_where_it_is_installed() {
     if !Command::new("iperf3").arg("--version").output().is_ok_and(|output| output.status.success()) {
         return not_run(name, "iperf3 is not installed");
     }
-    traffic_flows(name, User::Ordinary, false);
+    traffic_flows(name, User::RealtimeRefusal, false);
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -166,7 +166,7 @@ fn nothing_is_left_however_it_ends() {
 fn nothing_is_left_of_an_ordinary_users_demo() {
     let _one = one_at_a_time();
     for end in [End::Quit, End::Panic, End::Signal(Signal::KILL), End::Signal(Signal::TERM)] {
-        nothing_is_left("nothing_is_left_of_an_ordinary_users_demo", User::Ordinary, end, true);
+        nothing_is_left("nothing_is_left_of_an_ordinary_users_demo", User::RealtimeRefusal, end, true);
     }
 }
 
@@ -178,14 +178,14 @@ fn nothing_is_left_of_iperf3() {
         return not_run(name, "iperf3 is not installed");
     }
     for end in [End::Quit, End::Signal(Signal::KILL), End::Signal(Signal::TERM)] {
-        nothing_is_left(name, User::Ordinary, end, false);
+        nothing_is_left(name, User::RealtimeRefusal, end, false);
     }
 }
 
 #[test]
 fn the_children_leave_the_terminal_alone() {
     let _one = one_at_a_time();
-    let held = match Held::start(User::Ordinary, &[], true) {
+    let held = match Held::start(User::RealtimeRefusal, &[], true) {
         Ok(held) => held,
         Err(why) => return not_run("the_children_leave_the_terminal_alone", &why),
     };

@@ -1,8 +1,8 @@
 //! Moves as events, against an ftrace instance of the test's own and against the kernel's own count; what other rights give.
 
 use crate::ground::moving::{
-    Beside, all_have, as_nobody, assert_same, busy_loops, can_trace, copy_for_others, migrations, seconds, shown, stop,
-    threads, tids,
+    OtherTraffic, all_have, as_nobody, assert_same, busy_loops, can_trace, copy_for_others, migrations, seconds, shown,
+    stop, threads, tids,
 };
 use crate::ground::{Kept, Netns, VNETTOP, Watching, can_run, iperf3_server, pid, veth_pair};
 use serde_json::Value;
@@ -21,7 +21,7 @@ fn the_events_of_iperf3_are_those_of_ftrace() {
     let _busy = busy_loops();
     let mut command = Command::new(VNETTOP);
     command.args(["-d", "0.1", "--watch", &pid(&server).to_string(), "--watch", &pid(&client).to_string()]);
-    let mut beside = Beside::start("iperf3", command);
+    let mut beside = OtherTraffic::start("iperf3", command);
     beside.watch_for(seconds());
     let (ours, theirs) = beside.compare();
     assert!(!theirs.is_empty(), "iperf3 was moved at all");
@@ -56,7 +56,7 @@ fn threads_born_later_are_traced_from_their_first_move() {
     let _busy = busy_loops();
     let mut command = Command::new(VNETTOP);
     command.args(["-d", "0.1", "--watch", "moved-standin"]);
-    let mut beside = Beside::start("born", command);
+    let mut beside = OtherTraffic::start("born", command);
     let client = stand_in(&["standin-client", "--connect", &address, "--seconds", "600", "--streams", "4"]);
     beside.watch_for(seconds());
     stop([&server, &client]);
@@ -176,7 +176,7 @@ fn two_capabilities_are_enough_for_every_move() {
     for one in &busy {
         command.args(["--watch", &pid(one).to_string()]);
     }
-    let mut beside = Beside::start("capabilities", command);
+    let mut beside = OtherTraffic::start("capabilities", command);
     assert_eq!(beside.last["trace"]["source"], "bpf", "the kernel tells them");
     beside.watch_for(seconds());
     let (ours, theirs) = beside.compare();

@@ -12,14 +12,14 @@ use vnettop::effect::{Kernel, PinController, PinRequest, Pinner};
 use vnettop::sample::{CoreSet, ThreadId};
 
 /// A busy thread on cores 0 and 1, and a directory for the journals of those who pin it.
-struct Ground {
+struct WalkState {
     busy: Kept,
     dir: TempDir,
 }
 
 const OWN: &str = "0,1";
 
-impl Ground {
+impl WalkState {
     fn new() -> Self {
         let mut command = Command::new("taskset");
         command.args(["-c", OWN, "sh", "-c", "while :; do :; done"]).stdin(Stdio::null());
@@ -99,7 +99,7 @@ fn a_comparison_of_threads_that_another_compares_is_refused_before_its_command_s
     if !can_pin("a_comparison_of_threads_that_another_compares_is_refused_before_its_command_starts") {
         return;
     }
-    let ground = Ground::new();
+    let ground = WalkState::new();
     let mut first = quiet(ground.comparing(&["sleep", "120"]));
     await_that("the first one pins", 20, || ground.is_pinned());
     let until = Instant::now() + Duration::from_secs(3);
@@ -123,7 +123,7 @@ fn of_two_comparisons_begun_at_once_one_gives_way_and_its_command_is_not_disturb
     if !can_pin("of_two_comparisons_begun_at_once_one_gives_way_and_its_command_is_not_disturbed") {
         return;
     }
-    let ground = Ground::new();
+    let ground = WalkState::new();
     let start = || {
         let mut command = ground.comparing(&["sh", "-c", "sleep 6; echo done; exit 5"]);
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("vnettop starts")
@@ -145,7 +145,7 @@ fn what_a_screen_has_pinned_is_not_compared_and_what_is_compared_is_not_pinned_f
     if !can_pin("what_a_screen_has_pinned_is_not_compared_and_what_is_compared_is_not_pinned_from_a_screen") {
         return;
     }
-    let ground = Ground::new();
+    let ground = WalkState::new();
     let mut screen = ground.controller();
     screen.pin(&[ground.request(1)]);
     assert_eq!(ground.mask(), "1", "the screen pins");
@@ -171,7 +171,7 @@ fn killed_at_any_moment_of_two_comparisons_undo_gives_the_own_mask_back() {
     if !can_pin("killed_at_any_moment_of_two_comparisons_undo_gives_the_own_mask_back") {
         return;
     }
-    let ground = Ground::new();
+    let ground = WalkState::new();
     for round in 0..6_u64 {
         let start = || ground.comparing(&["sleep", "120"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         let mut both = [start().expect("vnettop starts"), start().expect("vnettop starts")];
@@ -199,7 +199,7 @@ fn a_lock_that_somebody_holds_is_told_and_holds_nobody_up() {
     if !can_run(NAME, &["taskset"]) {
         return;
     }
-    let ground = Ground::new();
+    let ground = WalkState::new();
     let dir = ground.dir.path().join("vnettop");
     fs::create_dir(&dir).expect("writable");
     let held = fs::File::open(&dir).expect("readable");

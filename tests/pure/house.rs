@@ -76,18 +76,18 @@ const CONFINED: &[(&str, &[&str])] = &[
 ];
 
 /// Words of code → the only files that may say them. What they read of another user's process can be made to wait by him
-/// (or is the list and the names of his descriptors, which cannot): it is read by `source/strangers`, or handed to it, or by `source/slow`.
+/// (or is the list and the names of his descriptors, which cannot): it is read by `source/untrusted_reader`, or handed to it, or by `source/slow`.
 const OF_STRANGERS: &[(&str, &[&str])] = &[
-    ("\"cmdline\"", &["source/strangers.rs"]),
+    ("\"cmdline\"", &["source/untrusted_reader.rs"]),
     (".cmdline()", &["source/benchmarks/stream/place.rs"]),
     ("\"environ\"", &[]),
     (".environ()", &[]),
-    ("fdinfo", &["source/benchmarks/stream/place.rs", "source/slow/holders/passage.rs"]),
+    ("fdinfo", &["source/benchmarks/stream/place.rs", "source/slow/device_holders/fd_scan.rs"]),
     ("/fd/", &["source/benchmarks/stream/tail.rs"]),
     ("fd/{number}", &["source/benchmarks/stream/place.rs"]),
-    ("/fd\"", &["source/slow/holders/passage.rs", "source/flows/holder.rs", "source/flows/holders.rs"]),
-    ("\"fd\"", &["source/slow/holders/passage.rs", "source/flows/holder.rs"]),
-    ("pidfd_getfd", &["source/slow/holders/device.rs"]),
+    ("/fd\"", &["source/slow/device_holders/fd_scan.rs", "source/flows/holder.rs", "source/flows/holders.rs"]),
+    ("\"fd\"", &["source/slow/device_holders/fd_scan.rs", "source/flows/holder.rs"]),
+    ("pidfd_getfd", &["source/slow/device_holders/device.rs"]),
     ("/root", &[]),
     ("\"root\"", &[]),
 ];
@@ -106,7 +106,7 @@ const TICK: &[&str] = &[
     "source/links",
     "source/losses",
     "source/moves",
-    "source/spaces",
+    "source/netns",
     "source/threads",
 ];
 
@@ -232,7 +232,7 @@ fn unsafe_code_lives_alone() {
 }
 
 #[test]
-fn what_strangers_can_make_wait_is_read_aside() {
+fn what_other_users_can_make_wait_is_read_aside() {
     let mut wrong = Vec::new();
     for (file, text) in sources().iter().filter(|(file, _)| file.starts_with("source/") && !file.ends_with("tests.rs"))
     {
@@ -244,8 +244,10 @@ fn what_strangers_can_make_wait_is_read_aside() {
         }
         let waits_itself = file.starts_with(MAY_WAIT);
         let hands_over = !waits_itself && ["fdinfo", ".cmdline()"].iter().any(|word| code.contains(word));
-        if hands_over && !code.contains("strangers::ask(") {
-            wrong.push(format!("src/{file} reads of another user's process and does not hand that to strangers::ask"));
+        if hands_over && !code.contains("untrusted_reader::ask(") {
+            wrong.push(format!(
+                "src/{file} reads of another user's process and does not hand that to untrusted_reader::ask"
+            ));
         }
     }
     assert!(wrong.is_empty(), "the sampler's thread waits for nobody:\n{}", wrong.join("\n"));

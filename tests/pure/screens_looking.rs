@@ -3,7 +3,7 @@
 use crate::world::scenes;
 use crate::world::stage::Stage;
 use vnettop::derive::FlowBasis;
-use vnettop::derive::proof::Verdict;
+use vnettop::derive::before_after::Verdict;
 use vnettop::sample::{CoreSet, Event};
 use vnettop::state::Settings;
 

@@ -4,11 +4,11 @@
 use super::super::signals::wait;
 use super::output::{Output, Rest};
 use super::passed_signals::PassedSignals;
-use super::turns::{Rule, Turns, Wish};
+use super::pin_schedule::{PinSchedule, Rule, Wish};
 use super::{Observed, PinMode, Plan, refusal};
 use crate::app::Stream;
 use crate::derive::Metrics;
-use crate::derive::proof::is_pinned;
+use crate::derive::before_after::is_pinned;
 use crate::derive::run::Run;
 use crate::effect::{Outcome, PinController};
 use crate::sample::{Event, Item, Report, Side, StretchSide};
@@ -37,7 +37,7 @@ pub(super) struct RunSession<'a> {
     command: Option<u32>,
     controller: PinController,
     signals: PassedSignals,
-    turns: Turns,
+    turns: PinSchedule,
     output: Output,
     rest: Rest,
     /// The masks were put back because of a signal.
@@ -71,7 +71,7 @@ impl<'a> RunSession<'a> {
             command: None,
             controller,
             signals,
-            turns: Turns::new(Rule::Never),
+            turns: PinSchedule::new(Rule::Never),
             output: Output::Own(None),
             rest: Rest::default(),
             stopped: false,
@@ -111,7 +111,7 @@ impl<'a> RunSession<'a> {
         if let Some(unread) = self.output.unread() {
             self.reported(child.id(), None, Report::Unread(unread));
         }
-        self.turns = Turns::new(self.rule(nth));
+        self.turns = PinSchedule::new(self.rule(nth));
         if self.rule(nth) != Rule::Pinned {
             self.stretch(Some(StretchSide::Unpinned));
         }

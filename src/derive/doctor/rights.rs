@@ -1,4 +1,4 @@
-//! What vnettop may do. What is found by trying stands where it was tried: BPF under the kernel, namespaces under what is seen.
+//! Capabilities. Rights that only a trial can show are checked where it is made: BPF in `kernel`, namespaces in `sight`.
 
 use super::{Check, CheckSubject, way_to};
 use crate::sample::{DoctorFacts, HeldRights};
@@ -11,7 +11,7 @@ pub(super) fn checks(facts: &DoctorFacts) -> Vec<Check> {
 
 fn user(rights: &HeldRights, is_contained: bool) -> Check {
     let about = CheckSubject("user", "geteuid, /proc/self/uid_map");
-    let adds = "other namespaces, migrations traced, lost packets with their reason, pins of everybody's threads";
+    let adds = "other namespaces, traced migrations, reasons of losses, pins of all threads";
     match (rights.uid, &rights.user_namespace) {
         (0, Ok(false)) => about.ok("root"),
         (0, Ok(true)) => {

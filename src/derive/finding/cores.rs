@@ -1,44 +1,44 @@
 //! Backlog trouble of single cores: packets dropped because the backlog was full, softirq rounds cut short.
 
 use super::figure::{count, percent, rate};
-use super::{LintScene, Said};
+use super::{Diagnostic, LintInput};
 use crate::derive::Metrics;
 use crate::derive::cores::CoreLoad;
 use crate::sample::CoreId;
 
 /// Packets dropped by a full backlog (`softnet_stat`, second column).
-pub(super) fn dropped(scene: &LintScene<'_>) -> Option<Said> {
-    let trouble = Trouble::of(scene.metrics, |load| load.softnet_dropped_per_s)?;
+pub(super) fn dropped(scene: &LintInput<'_>) -> Option<Diagnostic> {
+    let trouble = CoreFault::of(scene.metrics, |load| load.softnet_dropped_per_s)?;
     let text = format!(
         "core {} drops {} packets/s: its backlog is full{} (net.core.netdev_max_backlog)",
         trouble.core,
         rate(trouble.worst),
         trouble.beside("packets/s")
     );
-    Some(Said::new(text, trouble.numbers("dropped_per_s")))
+    Some(Diagnostic::new(text, trouble.numbers("dropped_per_s")))
 }
 
 /// Softirq rounds that ran out of budget or time (`softnet_stat`, third column).
-pub(super) fn squeezed(scene: &LintScene<'_>) -> Option<Said> {
-    let trouble = Trouble::of(scene.metrics, |load| load.softnet_squeezed_per_s)?;
+pub(super) fn squeezed(scene: &LintInput<'_>) -> Option<Diagnostic> {
+    let trouble = CoreFault::of(scene.metrics, |load| load.softnet_squeezed_per_s)?;
     let text = format!(
         "core {} exhausts its softirq budget {} times/s{} (net.core.netdev_budget)",
         trouble.core,
         rate(trouble.worst),
         trouble.beside("times/s")
     );
-    Some(Said::new(text, trouble.numbers("squeezed_per_s")))
+    Some(Diagnostic::new(text, trouble.numbers("squeezed_per_s")))
 }
 
 /// The core that has it worst, and the sum over all that have it.
-struct Trouble {
+struct CoreFault {
     core: CoreId,
     worst: f64,
     sum: f64,
     cores: usize,
 }
 
-impl Trouble {
+impl CoreFault {
     fn of(metrics: &Metrics, of: impl Fn(&CoreLoad) -> Option<f64>) -> Option<Self> {
         let mut trouble = Self { core: 0, worst: 0.0, sum: 0.0, cores: 0 };
         for core in &metrics.cores {
@@ -66,8 +66,8 @@ impl Trouble {
 const STOLEN: f64 = 0.05;
 
 /// Time that the hypervisor gave to others (`steal` of `/proc/stat`).
-pub(super) fn stolen(scene: &LintScene<'_>) -> Option<Said> {
+pub(super) fn stolen(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let steal = scene.inquiry.steal().filter(|&steal| steal >= STOLEN)?;
     let text = format!("{} % steal on your threads' cores: other guests of the hypervisor take it", percent(steal));
-    Some(Said { text, cost: Some(steal), numbers: vec![("steal", steal)] })
+    Some(Diagnostic { text, cost: Some(steal), numbers: vec![("steal", steal)] })
 }

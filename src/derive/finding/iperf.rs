@@ -2,7 +2,7 @@
 
 use super::figure::count;
 use super::threads::busy;
-use super::{LintScene, Said};
+use super::{Diagnostic, LintInput};
 use crate::derive::threads::ThreadMetrics;
 use crate::sample::{Duty, ThreadId};
 
@@ -11,7 +11,7 @@ fn is_iperf3(thread: &ThreadMetrics) -> bool {
 }
 
 /// Several streams in the only thread of a process: iperf3 before 3.16 has one thread whatever `-P` says.
-pub(super) fn one_thread_for_all(scene: &LintScene<'_>) -> Option<Said> {
+pub(super) fn one_thread_for_all(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let threads_of = |pid: u32| scene.metrics.threads.iter().filter(|thread| thread.sample.id.pid == pid).count();
     let connections = &scene.inquiry.conclusion.connections;
     let streams = |id: ThreadId| connections.get(&id.pid).map_or(0, |all| all.saturating_sub(1));
@@ -23,11 +23,11 @@ pub(super) fn one_thread_for_all(scene: &LintScene<'_>) -> Option<Said> {
         "iperf3 ({pid}) runs {streams} streams in one thread, so they share one core; iperf3 ≥ 3.16 uses a thread \
          per stream"
     );
-    Some(Said::new(text, [("streams", count(streams)), ("threads", 1.0)]))
+    Some(Diagnostic::new(text, [("streams", count(streams)), ("threads", 1.0)]))
 }
 
 /// The main thread is pinned, its workers are not: `taskset -p` of a process whose threads carry the traffic.
-pub(super) fn only_the_main_thread(scene: &LintScene<'_>) -> Option<Said> {
+pub(super) fn only_the_main_thread(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let cores = |thread: &ThreadMetrics| thread.sample.allowed.as_ref().map_or(0, crate::sample::CoreSet::len);
     let main = |worker: &ThreadMetrics| {
         let mut all = scene.metrics.threads.iter();
@@ -39,8 +39,8 @@ pub(super) fn only_the_main_thread(scene: &LintScene<'_>) -> Option<Said> {
     let (main, worker) = free.filter_map(|worker| Some((main(worker)?, worker))).find(|(main, _)| cores(main) == 1)?;
     let (one, all) = (main.sample.allowed.as_ref()?, worker.sample.allowed.as_ref()?);
     let text = format!(
-        "only the main thread of iperf3 ({}) is pinned (core {one}); it carries no traffic, and its workers may run on {all}: pin these (taskset -cp CORE TID)",
+        "only the main thread of iperf3 ({}) is pinned (core {one}); it carries no traffic; pin its workers, which may run on {all} (taskset -cp CORE TID)",
         main.sample.id.pid
     );
-    Some(Said::new(text, [("worker_cores", count(cores(worker)))]))
+    Some(Diagnostic::new(text, [("worker_cores", count(cores(worker)))]))
 }

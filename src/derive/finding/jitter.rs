@@ -1,10 +1,10 @@
 //! A rate that swings: because of moves, where that is shown, or for another reason, which is said too.
 
 use super::figure::{Unit, bytes, percent, rate};
-use super::{LintScene, Said};
+use super::{Diagnostic, LintInput};
 use crate::derive::FlowBasis;
 use crate::derive::cause::{Cause, Crossing, LEAST_BINS};
-use crate::derive::inquiry::{Conclusion, Suspect};
+use crate::derive::diagnosis::{Conclusion, OtherCause};
 use crate::derive::jitter::Jitter;
 use crate::sample::TraceSource;
 
@@ -17,13 +17,13 @@ const TRAFFIC: f64 = 1e6;
 /// What is shown as 0.0 a second.
 const LEAST_RATE: f64 = 0.05;
 
-fn swinging<'a>(scene: &LintScene<'a>, from: f64) -> Option<(&'a Jitter, f64)> {
+fn swinging<'a>(scene: &LintInput<'a>, from: f64) -> Option<(&'a Jitter, f64)> {
     let jitter = scene.inquiry.conclusion.jitter.as_ref().filter(|jitter| jitter.mean >= TRAFFIC)?;
     Some((jitter, jitter.cv.filter(|&cv| cv >= from)?))
 }
 
 /// Moves lower the rate: how often, how much, what one costs.
-pub(super) fn by_moves(scene: &LintScene<'_>) -> Option<Said> {
+pub(super) fn by_moves(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let (jitter, cv) = swinging(scene, SWINGS)?;
     let conclusion = &scene.inquiry.conclusion;
     let cause = conclusion.cause?;
@@ -46,11 +46,11 @@ pub(super) fn by_moves(scene: &LintScene<'_>) -> Option<Said> {
     );
     let mut numbers = spread(jitter, cv, conclusion);
     numbers.extend(figures(&cause));
-    Some(Said { text, cost: Some(cause.lost), numbers })
+    Some(Diagnostic { text, cost: Some(cause.lost), numbers })
 }
 
 /// The rate swings, and moves are not shown to be why.
-pub(super) fn unexplained(scene: &LintScene<'_>) -> Option<Said> {
+pub(super) fn unexplained(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let (jitter, cv) = swinging(scene, SWINGS_MUCH)?;
     let conclusion = &scene.inquiry.conclusion;
     // With fewer nobody has looked for a cause.
@@ -67,21 +67,21 @@ pub(super) fn unexplained(scene: &LintScene<'_>) -> Option<Said> {
         numbers.extend([("correlation", rival.correlation), ("correlates_with_mean", rival.mean)]);
         let share = percent(rival.mean);
         let what = match rival.suspect {
-            Suspect::Steal => format!("steal on their cores ({share} % of the time)"),
-            Suspect::Softirq => format!("others' interrupts and softirqs on their cores ({share} % of the time)"),
-            Suspect::Wait => format!("the threads' CPU wait ({share} % of the time)"),
-            Suspect::Squeezed => format!("squeezes on their cores ({} times/s)", rate(rival.mean)),
+            OtherCause::Steal => format!("steal on their cores ({share} % of the time)"),
+            OtherCause::Softirq => format!("others' interrupts and softirqs on their cores ({share} % of the time)"),
+            OtherCause::Wait => format!("the threads' CPU wait ({share} % of the time)"),
+            OtherCause::Squeezed => format!("squeezes on their cores ({} times/s)", rate(rival.mean)),
         };
         let follows = format!("The rate falls with {what}, correlation {:.2}", rival.correlation).replace('-', "−");
         format!("{follows}; {moves}{doubt}")
     } else {
-        format!("No cause found: {moves}, {and}steal, other softirqs, CPU wait and squeezes do not correlate with it")
+        format!("No cause found: {moves}, {and}steal, other softirqs, CPU wait and squeezes do not correlate")
     };
-    Some(Said::new(format!("{}. {instead}. {}", swing(jitter, cv), measured(jitter, conclusion)), numbers))
+    Some(Diagnostic::new(format!("{}. {instead}. {}", swing(jitter, cv), measured(jitter, conclusion)), numbers))
 }
 
 /// Moves are only counted, so that what they cost cannot be told.
-pub(super) fn untraced(scene: &LintScene<'_>) -> Option<Said> {
+pub(super) fn untraced(scene: &LintInput<'_>) -> Option<Diagnostic> {
     swinging(scene, SWINGS_MUCH)?;
     let conclusion = &scene.inquiry.conclusion;
     let way_out = match scene.metrics.trace {
@@ -92,9 +92,9 @@ pub(super) fn untraced(scene: &LintScene<'_>) -> Option<Said> {
     };
     (conclusion.cause.is_none() && conclusion.vague && conclusion.moves_per_s >= LEAST_RATE).then(|| {
         let text = format!(
-            "most migrations are counted only once per sample, too coarsely to know what each costs: {way_out}; a shorter interval (-d) helps too"
+            "most migrations are only counted, too coarsely to know what each costs: {way_out}; a shorter interval (-d) helps too"
         );
-        Said::new(text, [("moves_per_s", conclusion.moves_per_s)])
+        Diagnostic::new(text, [("moves_per_s", conclusion.moves_per_s)])
     })
 }
 

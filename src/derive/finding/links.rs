@@ -1,7 +1,7 @@
 //! Links that move more than they claim.
 
 use super::figure::{count, speed};
-use super::{LintScene, Said};
+use super::{Diagnostic, LintInput};
 use crate::derive::claim_basis::Basis;
 use crate::derive::links::LinkMetrics;
 
@@ -9,7 +9,7 @@ use crate::derive::links::LinkMetrics;
 const CLEARLY: f64 = 1.1;
 
 /// The link that passes its claim the most, where the claim is no limit.
-pub(super) fn beyond_label(scene: &LintScene<'_>) -> Option<Said> {
+pub(super) fn beyond_label(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let (mut links, mut most): (usize, Option<(f64, &LinkMetrics)>) = (0, None);
     for link in scene.metrics.links.iter() {
         let Some(times) = link.times_label().filter(|&times| times >= CLEARLY) else { continue };
@@ -33,7 +33,10 @@ pub(super) fn beyond_label(scene: &LintScene<'_>) -> Option<Said> {
         speed(claim * 1e6),
         meaning(link.basis)
     );
-    Some(Said::new(text, [("times", times), ("bits_per_s", bits), ("claim_mbps", claim), ("links", count(links))]))
+    Some(Diagnostic::new(
+        text,
+        [("times", times), ("bits_per_s", bits), ("claim_mbps", claim), ("links", count(links))],
+    ))
 }
 
 /// What the claim is, in words.

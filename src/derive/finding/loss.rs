@@ -1,7 +1,7 @@
 //! Where packets go missing, and what is done about that place.
 
 use super::figure::{decimal, percent, rate};
-use super::{LintScene, Said};
+use super::{Diagnostic, LintInput};
 use crate::derive::Metrics;
 use crate::derive::losses::{Loss, LossPlace, Losses};
 use crate::sample::OvsDatapath;
@@ -14,7 +14,7 @@ const SENT_AGAIN_WITHIN_S: f64 = 3.0;
 const RETRANSMITTED: f64 = 0.001;
 
 /// The place where most is lost.
-pub(super) fn lost(scene: &LintScene<'_>) -> Option<Said> {
+pub(super) fn lost(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let losses = &scene.metrics.losses;
     let (worst, here) = worst(losses)?;
     let [here, whole] = [here, losses.packets()].map(|packets| losses.a_second(packets));
@@ -56,7 +56,7 @@ pub(super) fn lost(scene: &LintScene<'_>) -> Option<Said> {
     numbers.extend(worst.share.filter(|_| worst.is_of_vpn()).or(share(here)).map(|share| ("share", share)));
     numbers.extend(share(whole).map(|share| ("all_share", share)));
     numbers.extend(worst.core.map(|core| ("core", f64::from(core))));
-    Some(Said::new(text, numbers))
+    Some(Diagnostic::new(text, numbers))
 }
 
 /// The first loss of the worst place, and how many packets are lost there over all cores.
@@ -141,8 +141,7 @@ fn remedy(loss: &Loss, metrics: &Metrics) -> String {
         LossPlace::Qdisc => "its queue is full, or it is set up to drop (tc -s qdisc); raise its limit or rate",
         LossPlace::Link => "its queue is full, or its other end accepts nothing (ip -s link, ethtool -S)",
         LossPlace::Ovs if loss.function.is_some() => {
-            "a flow or a meter drops them, or they are too large for the output port (ovs-dpctl dump-flows, \
-             ovs-ofctl -O OpenFlow13 meter-stats BRIDGE, ip link)"
+            "a flow or a meter drops them (ovs-dpctl dump-flows, ovs-ofctl meter-stats BRIDGE); or they exceed the output port's MTU (ip link)"
         }
         LossPlace::Ovs => "ovs-appctl dpctl/show and dpif-netdev/pmd-stats-show show why",
         LossPlace::Backlog => "for bursts raise net.core.netdev_max_backlog; for constant load use RPS on more cores",
@@ -157,7 +156,7 @@ fn remedy(loss: &Loss, metrics: &Metrics) -> String {
         }
         LossPlace::SendBuffer => "raise net.core.wmem_max and iperf3 -w",
         LossPlace::Reassembly => {
-            "a fragment is missing, or net.ipv4.ipfrag_high_thresh is reached (nstat -az IpReasmFails); send smaller \
+            "a fragment is missing; or net.ipv4.ipfrag_high_thresh is reached (nstat -az IpReasmFails); send smaller \
              datagrams"
         }
         LossPlace::ReversePath => {
@@ -167,12 +166,12 @@ fn remedy(loss: &Loss, metrics: &Metrics) -> String {
         LossPlace::Firewall => return firewall(metrics),
         LossPlace::TrafficControl => "tc -s filter show dev LINK ingress (or egress) there shows the filter",
         LossPlace::Policy => {
-            "XDP, a cgroup's or a socket's program, or a security module refuses them (bpftool net, bpftool cgroup tree)"
+            "an XDP, cgroup or socket program (bpftool net, bpftool cgroup tree); or a security module"
         }
         LossPlace::Bridge => {
-            "a VLAN that the port does not accept, or a port that does not forward (bridge vlan show, bridge -d link)"
+            "the port does not accept their VLAN (bridge vlan show); or does not forward (bridge -d link)"
         }
-        LossPlace::Neighbour => "the neighbour does not answer ARP or ND, or its link is down (ip neighbour, ip link there)",
+        LossPlace::Neighbour => "the neighbour does not answer ARP or ND (ip neighbour); or its link is down (ip link)",
         LossPlace::NoSocket => "the receiver has closed its socket, or listens elsewhere (ss -uanp there)",
         LossPlace::Tcp => "the receiver's TCP rejects segments out of place (nstat -az there shows which)",
         LossPlace::Kernel => "only the kernel's reason and function are known: look that function up",
@@ -191,7 +190,7 @@ fn ip(loss: &Loss) -> &'static str {
         _ if loss.refused => "a blackhole, unreachable or prohibit route refuses them (ip route there)",
         Some("IP_INHDR") => "their TTL expired (a loop: traceroute shows it), or their header is invalid",
         Some("PKT_TOO_BIG") => "they exceed the path's MTU and must not be fragmented (ip route get ADDRESS)",
-        _ => "no route, no memory, an invalid header, or above the MTU (nstat -az there shows which)",
+        _ => "no route or memory, an invalid header, or above the MTU (nstat -az shows which)",
     }
 }
 
@@ -210,7 +209,7 @@ fn upcall(loss: &Loss, metrics: &Metrics) -> String {
     let mends = if in_userspace {
         "ovs-appctl dpif-netdev/pmd-stats-show shows the busy core; other_config:pmd-cpu-mask adds more"
     } else {
-        "it hangs, gets no core, or has too many flows to decide (ovs-appctl upcall/show, coverage/show); tune \
+        "it hangs, gets no core or decides too many flows (ovs-appctl upcall/show); tune \
          other_config:n-handler-threads, flow-limit and max-idle"
     };
     // Whose they are besides the flows'.
@@ -239,7 +238,7 @@ fn conntrack(metrics: &Metrics) -> String {
 }
 
 /// TCP sends again, and no place is seen where packets are lost.
-pub(super) fn retransmitted(scene: &LintScene<'_>) -> Option<Said> {
+pub(super) fn retransmitted(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let losses = &scene.metrics.losses;
     let share = losses.retransmits? / losses.sent?;
     let again = losses.a_second(losses.retransmits?);
@@ -257,12 +256,12 @@ pub(super) fn retransmitted(scene: &LintScene<'_>) -> Option<Said> {
         };
         let (much, part) = (rate(again), percent(share));
         let text = format!("TCP retransmits {much} segments/s ({part} %): delayed, or {unseen}");
-        Said::new(text, [("retransmits_per_s", again), ("share", share)])
+        Diagnostic::new(text, [("retransmits_per_s", again), ("share", share)])
     })
 }
 
 /// Datagrams that leave in pieces.
-pub(super) fn fragmented(scene: &LintScene<'_>) -> Option<Said> {
+pub(super) fn fragmented(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let told = scene.metrics.losses.fragments?;
     let pieces = told.fragments_per_s / told.datagrams_per_s;
     let name = scene.metrics.link(told.link).map_or("a link", |link| link.facts.name.as_str());
@@ -290,5 +289,5 @@ pub(super) fn fragmented(scene: &LintScene<'_>) -> Option<Said> {
         ("largest_bytes", f64::from(most)),
     ];
     numbers.extend(told.bytes.map(|bytes| ("datagram_bytes", bytes)));
-    Some(Said::new(text, numbers))
+    Some(Diagnostic::new(text, numbers))
 }

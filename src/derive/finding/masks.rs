@@ -1,11 +1,11 @@
 //! Affinity masks that something else than vnettop changed: told, not fought.
 
 use super::figure::count;
-use super::{LintScene, Said};
+use super::{Diagnostic, LintInput};
 use crate::sample::Side;
 
 /// The newest change, an undone pin before any other.
-pub(super) fn changed(scene: &LintScene<'_>) -> Option<Said> {
+pub(super) fn changed(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let changes = scene.inquiry.mask_changes();
     let change = changes.iter().max_by_key(|change| (change.was_pin, change.at_ns))?;
     let what = if change.was_pin { "undid the pin of" } else { "changed the affinity of" };
@@ -25,5 +25,5 @@ pub(super) fn changed(scene: &LintScene<'_>) -> Option<Said> {
         change.thread.tid, change.from, change.to,
     );
     let pins = changes.iter().filter(|change| change.was_pin).count();
-    Some(Said::new(text, [("masks", count(changes.len())), ("pins_undone", count(pins))]))
+    Some(Diagnostic::new(text, [("masks", count(changes.len())), ("pins_undone", count(pins))]))
 }

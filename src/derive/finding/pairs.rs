@@ -1,7 +1,7 @@
 //! Sender and receiver where their cores are too far from each other, or too near.
 
 use super::threads::{SAMPLES_TOGETHER, busy};
-use super::{LintScene, Said};
+use super::{Diagnostic, LintInput};
 use crate::derive::threads::ThreadMetrics;
 use crate::sample::{CorePlace, Side};
 
@@ -9,7 +9,7 @@ use crate::sample::{CorePlace, Side};
 const SAMPLES_APART: usize = 6;
 
 /// A sender and a receiver that stay on different NUMA nodes.
-pub(super) fn other_node(scene: &LintScene<'_>) -> Option<Said> {
+pub(super) fn other_node(scene: &LintInput<'_>) -> Option<Diagnostic> {
     if scene.metrics.facts.topology.nodes < 2 {
         return None;
     }
@@ -22,14 +22,14 @@ pub(super) fn other_node(scene: &LintScene<'_>) -> Option<Said> {
         return None;
     }
     let text = format!(
-        "client {} runs on core {} of node {from}, server {} on core {} of node {to}: every byte crosses between nodes",
+        "client {} runs on core {} of node {from}, server {} on core {} of node {to}: every byte crosses nodes",
         client.sample.id.tid, client.sample.core, server.sample.id.tid, server.sample.core,
     );
-    Some(Said::new(text, [("client_node", f64::from(from)), ("server_node", f64::from(to))]))
+    Some(Diagnostic::new(text, [("client_node", f64::from(from)), ("server_node", f64::from(to))]))
 }
 
 /// Two busy threads that stay on the two halves of one physical core.
-pub(super) fn siblings(scene: &LintScene<'_>) -> Option<Said> {
+pub(super) fn siblings(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let physical = |thread: &ThreadMetrics| stays(scene, thread, SAMPLES_TOGETHER, |place| place.physical);
     let mut placed: Vec<(u32, &ThreadMetrics)> =
         busy(scene.metrics).filter_map(|thread| Some((physical(thread)?, thread))).collect();
@@ -39,10 +39,10 @@ pub(super) fn siblings(scene: &LintScene<'_>) -> Option<Said> {
     let pair = placed.windows(2).find(apart)?;
     let (one, other) = (&pair[0].1.sample, &pair[1].1.sample);
     let text = format!(
-        "busy threads {} and {} run on cores {} and {}, which are SMT siblings: they share one physical core",
+        "busy threads {} and {} share one physical core: cores {} and {} are SMT siblings",
         one.id.tid, other.id.tid, one.core, other.core,
     );
-    Some(Said::new(text, [("core", f64::from(one.core)), ("sibling", f64::from(other.core))]))
+    Some(Diagnostic::new(text, [("core", f64::from(one.core)), ("sibling", f64::from(other.core))]))
 }
 
 /// Every client with every server.
@@ -55,7 +55,7 @@ fn pairs<'a>(
 
 /// The circle that the thread's core lies in, where it did not leave it for some samples.
 fn stays(
-    scene: &LintScene<'_>,
+    scene: &LintInput<'_>,
     thread: &ThreadMetrics,
     samples: usize,
     circle: fn(&CorePlace) -> Option<u32>,

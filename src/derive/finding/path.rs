@@ -4,7 +4,7 @@
 mod cores;
 mod offloads;
 
-use super::{LintScene, Said};
+use super::{Diagnostic, LintInput};
 use crate::derive::flow::Connection;
 use crate::derive::links::LinkMetrics;
 use crate::derive::{Metrics, paths};
@@ -18,7 +18,7 @@ const VXLAN: [u32; 2] = [50, 70];
 /// The same of wireguard.
 const WIREGUARD: [u32; 2] = [60, 80];
 
-fn whole<'a>(scene: &LintScene<'a>) -> impl Iterator<Item = &'a FlowPath> {
+fn whole<'a>(scene: &LintInput<'a>) -> impl Iterator<Item = &'a FlowPath> {
     scene.metrics.paths.iter().filter(|path| is_whole(path))
 }
 
@@ -35,7 +35,7 @@ fn named(metrics: &Metrics, link: &LinkMetrics) -> String {
 
 /// A link of that namespace may have to do with the watched flows: one ends in it or crosses it. Before there are any, each
 /// may: a way that is broken has no flow. What others set up meanwhile elsewhere is half ready for a moment.
-fn concerns(scene: &LintScene<'_>, netns: u64) -> bool {
+fn concerns(scene: &LintInput<'_>, netns: u64) -> bool {
     let metrics = scene.metrics;
     let connections = &metrics.flow.connections;
     let ends = connections.iter().flat_map(|connection| [connection.from.netns, connection.to.netns]);
@@ -48,7 +48,7 @@ const NOTHING: f64 = 20_000.0;
 
 /// A link between the ends that takes smaller packets than both ends send, and a connection that waits because of it:
 /// where its sender has heard of the smaller size, or segments that are cut later pass all the same, nothing is wrong.
-pub(super) fn mtu(scene: &LintScene<'_>) -> Option<Said> {
+pub(super) fn mtu(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let metrics = scene.metrics;
     let stuck = |connection: &&Connection| {
         let waits = connection.tx_queue_bytes.is_some_and(|bytes| bytes > 0);
@@ -73,11 +73,11 @@ pub(super) fn mtu(scene: &LintScene<'_>) -> Option<Said> {
         named(metrics, first),
         named(metrics, last),
     );
-    Some(Said::new(text, [("mtu", f64::from(mtu)), ("ends_mtu", f64::from(ends))]))
+    Some(Diagnostic::new(text, [("mtu", f64::from(mtu)), ("ends_mtu", f64::from(ends))]))
 }
 
 /// A vxlan that leaves no room for its own header in what lies below it.
-pub(super) fn headroom(scene: &LintScene<'_>) -> Option<Said> {
+pub(super) fn headroom(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let metrics = scene.metrics;
     let vxlans = metrics.links.iter().filter(|link| link.facts.kind == Kind::Vxlan);
     let pairs = vxlans.filter_map(|link| Some((link, metrics.link(link.facts.lower?.key()?)?)));
@@ -85,7 +85,7 @@ pub(super) fn headroom(scene: &LintScene<'_>) -> Option<Said> {
 }
 
 /// The same of a wireguard; what lies below it only a path tells.
-pub(super) fn wireguard_headroom(scene: &LintScene<'_>) -> Option<Said> {
+pub(super) fn wireguard_headroom(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let metrics = scene.metrics;
     let pairs = metrics.paths.iter().flat_map(|path| path.hops.windows(2)).filter_map(|two| {
         let (link, below) = (metrics.link(two[0].link)?, metrics.link(two[1].link)?);
@@ -97,10 +97,10 @@ pub(super) fn wireguard_headroom(scene: &LintScene<'_>) -> Option<Said> {
 
 /// The first tunnel whose packets, with its headers over IPv4 and over IPv6, do not fit into the link below it.
 fn tight<'a>(
-    scene: &LintScene<'a>,
+    scene: &LintInput<'a>,
     mut tunnels: impl Iterator<Item = (&'a LinkMetrics, &'a LinkMetrics)>,
     headers: [u32; 2],
-) -> Option<Said> {
+) -> Option<Diagnostic> {
     let metrics = scene.metrics;
     let (link, lower) = tunnels.find(|(link, lower)| {
         let is_tight = lower.facts.tells_mtu() && link.facts.mtu.saturating_add(headers[0]) > lower.facts.mtu;
@@ -117,11 +117,11 @@ fn tight<'a>(
         link.facts.name,
         below.saturating_sub(headers[0]),
     );
-    Some(Said::new(text, [("mtu", f64::from(mtu)), ("lower_mtu", f64::from(below))]))
+    Some(Diagnostic::new(text, [("mtu", f64::from(mtu)), ("lower_mtu", f64::from(below))]))
 }
 
 /// A pair of which only one end is up.
-pub(super) fn half_down(scene: &LintScene<'_>) -> Option<Said> {
+pub(super) fn half_down(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let metrics = scene.metrics;
     let without_carrier = |link: &&LinkMetrics| {
         let state = link.facts.state;
@@ -140,11 +140,11 @@ pub(super) fn half_down(scene: &LintScene<'_>) -> Option<Said> {
         named(metrics, down),
         down.facts.name
     );
-    Some(Said::new(text, []))
+    Some(Diagnostic::new(text, []))
 }
 
 /// A bridge that does not forward through a port yet, or not at all.
-pub(super) fn port_waits(scene: &LintScene<'_>) -> Option<Said> {
+pub(super) fn port_waits(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let metrics = scene.metrics;
     let port = |link: &&LinkMetrics| {
         let up = matches!(link.facts.state, LinkState::Up | LinkState::Unknown);
@@ -162,40 +162,38 @@ pub(super) fn port_waits(scene: &LintScene<'_>) -> Option<Said> {
         bridge.map_or("BRIDGE", |bridge| &bridge.facts.name),
         port = link.facts.name,
     );
-    Some(Said::new(text, []))
+    Some(Diagnostic::new(text, []))
 }
 
 /// Both ends are addresses of one namespace: the packets never leave it.
-pub(super) fn through_lo(scene: &LintScene<'_>) -> Option<Said> {
+pub(super) fn through_lo(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let local = |path: &&FlowPath| !path.to.ip().is_loopback() && path.hops.iter().any(|hop| hop.by == HopBy::Local);
     let path = scene.metrics.paths.iter().find(local)?;
     let text = format!(
-        "{} is an address of the sender's own namespace, so its packets go through lo and no interface is measured: use an address of another namespace or machine",
+        "{} is an address of the sender's own namespace: its packets go through lo; to measure interfaces, use an address of another namespace or machine",
         path.to.ip()
     );
-    Some(Said::new(text, []))
+    Some(Diagnostic::new(text, []))
 }
 
 /// A program copies every byte.
-pub(super) fn proxied(scene: &LintScene<'_>) -> Option<Said> {
+pub(super) fn proxied(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let proxied = |path: &&FlowPath| path.hops.iter().any(|hop| hop.by == HopBy::Proxy);
     let path = scene.metrics.paths.iter().find(proxied)?;
     let holders = path.ends.iter().flat_map(|ends| &ends.holders).filter(|holder| holder.name != "docker-proxy");
     let names: Vec<String> = holders.map(|holder| format!("{} ({})", holder.name, holder.pid)).collect();
     if !names.is_empty() {
         let text = format!(
-            "the test goes through {}, which copies every byte: its rate is at most what that program copies, and \
-             copying takes CPU too",
+            "the test goes through {}, which copies every byte: the copying limits its rate and takes CPU",
             names.join(" and ")
         );
-        return Some(Said::new(text, [("port", f64::from(path.to.port()))]));
+        return Some(Diagnostic::new(text, [("port", f64::from(path.to.port()))]));
     }
     let text = format!(
-        "port {} is published through a proxy, which copies every byte: use the machine's own address, or turn off \
-         Docker's userland-proxy, to have NAT in the kernel instead",
+        "port {} is published through a proxy, which copies every byte; for NAT in the kernel, use the machine's own address or turn off Docker's userland-proxy",
         path.to.port()
     );
-    Some(Said::new(text, [("port", f64::from(path.to.port()))]))
+    Some(Diagnostic::new(text, [("port", f64::from(path.to.port()))]))
 }
 
 #[cfg(test)]

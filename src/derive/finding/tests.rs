@@ -1,13 +1,13 @@
 //! Each finding on a machine built by hand, and its silence where there is nothing to say.
 
 use super::Finding;
+use crate::derive::diagnosis::RateDiagnosis;
 use crate::derive::history::History;
-use crate::derive::inquiry::Inquiry;
 use crate::derive::links::{LinkMetrics, LinkRates};
 use crate::derive::moves::{Evidence, MovesByClass};
 use crate::derive::placement::tests::machine::Machine;
 use crate::derive::{Basis, Derivation, Metrics};
-use crate::sample::{Facts, Ifindex, Item, Kind, LinkFacts, LinkKey, Ordinary, Sample};
+use crate::sample::{Facts, Ifindex, Item, Kind, LinkFacts, LinkKey, RealtimeRefusal, Sample};
 use std::sync::Arc;
 
 fn found<'a>(findings: &'a [Finding], id: &str) -> Option<&'a Finding> {
@@ -15,7 +15,7 @@ fn found<'a>(findings: &'a [Finding], id: &str) -> Option<&'a Finding> {
 }
 
 fn all(metrics: &Metrics, history: &History) -> Vec<Finding> {
-    super::all(metrics, history, &Inquiry::default())
+    super::all(metrics, history, &RateDiagnosis::default())
 }
 
 /// The findings on metrics that are the first of their run.
@@ -148,15 +148,19 @@ fn late_ticks_are_counted_and_the_remedy_named() {
                 with CAP_SYS_NICE vnettop can sample at real-time priority";
     assert_eq!(text(&at_once(&metrics), "late"), told);
     for (why, words) in [
-        (Ordinary::NoRight, "as root or with CAP_SYS_NICE"),
-        (Ordinary::NotAsked, "without --no-realtime"),
-        (Ordinary::Refused, "cpu.rt_runtime_us"),
-        (Ordinary::GivenBack, "gave up real-time priority"),
+        (RealtimeRefusal::NoRight, "as root or with CAP_SYS_NICE"),
+        (RealtimeRefusal::NotAsked, "without --no-realtime"),
+        (RealtimeRefusal::Refused, "cpu.rt_runtime_us"),
+        (RealtimeRefusal::GivenBack, "too much of a core for real-time priority"),
     ] {
         metrics.own.ordinary = Some(why);
         let told = text(&at_once(&metrics), "late");
         assert!(told.contains(words), "{why:?}: {told}");
-        assert_eq!(told.contains("as root"), why == Ordinary::NoRight, "who is root is not told to be root: {told}");
+        assert_eq!(
+            told.contains("as root"),
+            why == RealtimeRefusal::NoRight,
+            "who is root is not told to be root: {told}"
+        );
     }
     (metrics.own.realtime, metrics.own.ordinary) = (true, None);
     assert!(!text(&at_once(&metrics), "late").contains("CAP_SYS_NICE"), "who has the right needs no advice");

@@ -1,7 +1,7 @@
 //! Busy watched threads that are moved, or that share a core.
 
 use super::figure::{count, percent, rate};
-use super::{LintScene, Said};
+use super::{Diagnostic, LintInput};
 use crate::derive::history::History;
 use crate::derive::moves::Evidence;
 use crate::derive::placement::BUSY;
@@ -20,7 +20,7 @@ pub(super) fn busy(metrics: &Metrics) -> impl Iterator<Item = &ThreadMetrics> {
 }
 
 /// Busy threads that the scheduler moves from core to core.
-pub(super) fn moving(scene: &LintScene<'_>) -> Option<Said> {
+pub(super) fn moving(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let moving = moved(scene);
     let (per_s, over) = how_often(scene, &moving)?;
     if per_s < LEAST_RATE {
@@ -32,7 +32,7 @@ pub(super) fn moving(scene: &LintScene<'_>) -> Option<Said> {
 }
 
 /// Busy threads that moved a moment ago and not often enough for a rate: between two moves the rate of one interval is zero.
-pub(super) fn moved_lately(scene: &LintScene<'_>) -> Option<Said> {
+pub(super) fn moved_lately(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let moving = moved(scene);
     let (per_s, _) = how_often(scene, &moving)?;
     let lately: usize = moving.iter().map(|thread| moves_lately(thread, scene.metrics, scene.history)).sum();
@@ -43,16 +43,16 @@ pub(super) fn moved_lately(scene: &LintScene<'_>) -> Option<Said> {
     })
 }
 
-/// The busy ones that moved lately; what moves cost is told already where that is known.
-fn moved<'a>(scene: &LintScene<'a>) -> Vec<&'a ThreadMetrics> {
+/// Busy threads that moved lately; none where a finding tells what their moves cost.
+fn moved<'a>(scene: &LintInput<'a>) -> Vec<&'a ThreadMetrics> {
     if scene.inquiry.conclusion.cause.is_some() {
         return Vec::new();
     }
     busy(scene.metrics).filter(|thread| has_moved(thread, scene.metrics, scene.history)).collect()
 }
 
-/// Moves a second over the same time as the spread of the rate, where that is known, and that time: one tick's figure jumps.
-fn how_often(scene: &LintScene<'_>, moving: &[&ThreadMetrics]) -> Option<(f64, String)> {
+/// Moves a second, and over which time: the window of the rate's spread where there is one, because the figure of one tick jumps.
+fn how_often(scene: &LintInput<'_>, moving: &[&ThreadMetrics]) -> Option<(f64, String)> {
     let conclusion = &scene.inquiry.conclusion;
     let of_tick = || moving.iter().filter_map(|thread| thread.moves_per_s).sum();
     (!moving.is_empty()).then(|| match conclusion.jitter.map(|jitter| jitter.window_s) {
@@ -61,7 +61,7 @@ fn how_often(scene: &LintScene<'_>, moving: &[&ThreadMetrics]) -> Option<(f64, S
     })
 }
 
-fn said(scene: &LintScene<'_>, moving: &[&ThreadMetrics], per_s: f64, often: &str) -> Said {
+fn said(scene: &LintInput<'_>, moving: &[&ThreadMetrics], per_s: f64, often: &str) -> Diagnostic {
     let seen: u64 = moving.iter().map(|thread| thread.by_class.all()).sum();
     let far: u64 = moving.iter().map(|thread| thread.by_class.far()).sum();
     let threads = plural(moving.len(), "busy thread");
@@ -76,7 +76,7 @@ fn said(scene: &LintScene<'_>, moving: &[&ThreadMetrics], per_s: f64, often: &st
         ("moves_seen", seen as f64),
         ("moves_seen_across_nodes", far as f64),
     ];
-    Said::new(format!("{threads} {often}{crossing}"), numbers)
+    Diagnostic::new(format!("{threads} {often}{crossing}"), numbers)
 }
 
 /// In this tick, or within the last seconds of its trail.
@@ -100,7 +100,7 @@ fn moves_lately(thread: &ThreadMetrics, metrics: &Metrics, history: &History) ->
 }
 
 /// Busy threads that have to take turns on one core.
-pub(super) fn on_the_same_core(scene: &LintScene<'_>) -> Option<Said> {
+pub(super) fn on_the_same_core(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let is_known = |thread: &&ThreadMetrics| {
         scene.history.thread(thread.sample.id).is_some_and(|track| track.cores.len() >= SAMPLES_TOGETHER)
     };
@@ -117,11 +117,11 @@ pub(super) fn on_the_same_core(scene: &LintScene<'_>) -> Option<Said> {
     let mut numbers = vec![("core", f64::from(core)), ("threads", count(together.len()))];
     numbers.extend(waits.map(|wait| ("wait", wait)));
     let text = format!("{} busy threads ({}) compete for core {core}{waiting}", together.len(), tids.join(", "));
-    Some(Said { text, cost: waits, numbers })
+    Some(Diagnostic { text, cost: waits, numbers })
 }
 
 /// The thread was on its core in each of the last samples that are known of it.
-fn stays(scene: &LintScene<'_>, thread: &ThreadMetrics) -> bool {
+fn stays(scene: &LintInput<'_>, thread: &ThreadMetrics) -> bool {
     let track = scene.history.thread(thread.sample.id);
     track.is_some_and(|track| track.last(SAMPLES_TOGETHER).all(|&core| core == thread.sample.core))
 }
@@ -132,7 +132,7 @@ const INTERRUPTED: f64 = 0.10;
 const WATCHED_S: f64 = 2.0;
 
 /// A busy thread whose core works for others' packets and devices too.
-pub(super) fn among_interrupts(scene: &LintScene<'_>) -> Option<Said> {
+pub(super) fn among_interrupts(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let recent = &scene.metrics.recent;
     let share = |thread: &ThreadMetrics| recent.core(thread.sample.core).map_or(0.0, |core| core.others_interrupts);
     let threads = busy(scene.metrics).filter(|thread| stays(scene, thread)).map(|thread| (thread, share(thread)));
@@ -143,6 +143,6 @@ pub(super) fn among_interrupts(scene: &LintScene<'_>) -> Option<Said> {
         let text =
             format!("thread {tid} shares core {core} with others' interrupts and softirqs ({much} % of the time)");
         let numbers = [("core", f64::from(core)), ("others_interrupts", share)];
-        Said { cost: Some(share), ..Said::new(text, numbers) }
+        Diagnostic { cost: Some(share), ..Diagnostic::new(text, numbers) }
     })
 }

@@ -4,7 +4,7 @@
 use super::BIN_NS;
 use super::connection::{BusyShares, CARRIES, Connection, End};
 use super::join::{self, EndPlace, Translated};
-use super::relayed;
+use super::proxied;
 use crate::derive::seconds;
 use crate::sample::{FlowPath, FlowSample, Proto, Pulse, Sample, SocketKey, TcpState};
 use std::collections::VecDeque;
@@ -98,7 +98,7 @@ impl Connections {
 
     /// Marks the ends that carry what another connection carries already, from their first pulse on.
     fn relay(&mut self, next: &Sample) {
-        for second in relayed::seconds(&next.flows, &next.facts.paths) {
+        for second in proxied::seconds(&next.flows, &next.facts.paths) {
             for &(key, relay) in second.firsts.iter().chain([&(second.key, second.relay)]) {
                 let Ok(at) = self.ends.binary_search_by_key(&key, |end| end.key) else { continue };
                 let end = &mut self.ends[at];

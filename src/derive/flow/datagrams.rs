@@ -46,15 +46,12 @@ pub struct DatagramTest {
 pub const SOURCE: &str = "udp_datagrams";
 
 /// One of several streams.
-pub const SHARED: &str =
-    "the kernel counts the datagrams of a namespace, not of a socket: the streams of this test have one rate together";
-const TOO_MANY: &str =
-    "several UDP tests send from, or arrive in, one namespace, and the kernel counts their datagrams together";
+pub const SHARED: &str = "the kernel counts datagrams per namespace, so the streams of this test have one rate";
+const TOO_MANY: &str = "several UDP tests share a namespace, and the kernel counts their datagrams together";
 const BOTH_WAYS: &str = "datagrams go in both directions, and UDP does not show which socket sends";
 const BATCHED: &str = "--gsro gives several datagrams to the kernel at once, which counts them as one";
-const NO_LENGTH: &str = "the length of its datagrams is not known: its client is not a watched iperf3 or iperf";
-const NO_CONTROL: &str =
-    "the length of its datagrams is not known: -l is not given, and the control connection that decides cannot be read";
+const NO_LENGTH: &str = "length of datagrams unknown: the client is not a watched iperf3 or iperf";
+const NO_CONTROL: &str = "length of datagrams unknown: no -l, and the control connection cannot be read";
 const FIRST: &str = "it has been read once, and a rate needs two readings";
 const UNREAD: &str = "the UDP counters of its namespace cannot be read";
 

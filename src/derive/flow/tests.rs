@@ -87,7 +87,7 @@ fn what_a_program_copies_counts_once() {
             sample.flows.extend(end(tick, 1, client, |at| Some((steady(start, at), 100))));
             sample.flows.extend(end(tick, 2, server, |at| Some((100, steady(start, at) * most))));
             let path =
-                |(local, remote), cookie, accepts| relayed::tests::path((cookie, local, remote), &[(70, accepts)]);
+                |(local, remote), cookie, accepts| proxied::tests::path((cookie, local, remote), &[(70, accepts)]);
             let known = [path(client, 1, true), path(server, 2, false)];
             sample.facts_mut().paths = Arc::new(known.into_iter().filter(|_| is_known).collect());
         })

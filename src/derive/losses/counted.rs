@@ -42,7 +42,7 @@ pub(in crate::derive) fn rises<'a>(
     })
 }
 
-/// Those of flows that rose; one that was forgotten meanwhile has been counted since.
+/// Rows whose packet count rose, with the rise. A row whose counter started anew counts in full.
 pub(super) fn risen<'a>(before: &'a [DropCount], now: &'a [DropCount]) -> impl Iterator<Item = (&'a DropCount, f64)> {
     let risen = |(row, rise): (&'a DropCount, Option<f64>)| (row, rise.unwrap_or(row.packets as f64));
     rises(before, now).map(risen).filter(|(_, packets)| *packets > 0.0)

@@ -30,12 +30,12 @@ pub(super) fn sender(
 /// What the sockets of a namespace and the namespace itself have counted and the other one has not: they are read one after
 /// the other. Packets.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Ahead {
+pub(super) struct CounterSkew {
     sockets: f64,
     namespace: f64,
 }
 
-impl Ahead {
+impl CounterSkew {
     /// What both have counted of a tick, each packet once. What is still open after another tick is somebody else's.
     pub fn agree(&mut self, sockets: f64, namespace: f64) -> f64 {
         let (own, whole) = (sockets + self.sockets, namespace + self.namespace);
@@ -51,7 +51,7 @@ impl Ahead {
 pub(super) fn receiver(
     SampleStep { previous, next, .. }: &SampleStep<'_>,
     span: &ProtocolSpan<'_>,
-    ahead: &mut Ahead,
+    ahead: &mut CounterSkew,
     into: &mut Vec<Loss>,
 ) {
     let netns = span.now.netns;
@@ -96,7 +96,7 @@ pub(super) fn refused_in(of: &IpCounters) -> u64 {
     total([of.in_addr_errors, of.in_unknown_protos, of.in_no_routes, of.in_truncated_pkts])
 }
 
-/// Datagrams that were not put together, beyond those of which a piece was lost where it is told.
+/// Datagrams that could not be reassembled, less the lost fragments that are attributed already (`told`).
 pub(super) fn not_put_together(span: &ProtocolSpan<'_>, told: f64, into: &mut Vec<Loss>) {
     let failed = left(span.lost(|of| of.ip_reasm_fails), told);
     into.push(Loss::in_space(LossPlace::Reassembly, span.now.netns, failed));

@@ -1,17 +1,17 @@
-//! What the kernel itself says it dropped of the flows' packets: rows of counts → losses. Nothing is compared with anything;
-//! only connection tracking, whose drops the kernel gives the firewall's reason, is told from it by its own counter.
+//! Drop rows of the BPF programs → losses, as they are. One exception: drops of connection tracking carry the firewall's reason, and
+//! connection tracking's own counter separates them.
 
 use super::counted::{SampleStep, drops, risen};
 use super::place_of_drop::{DropVerdict, verdict_of};
 use super::{Loss, LossPlace, ProtocolSpan};
-use crate::derive::whose::{self, goes, is_same};
+use crate::derive::drop_attribution::{self, goes, is_same};
 use crate::sample::{Conntrack, DropCount, DropFlow, Drops, FlowPath, FlowSample, LinkKey};
 use std::collections::BTreeMap;
 
 /// What connection tracking counted as dropped and no row of the firewall's hooks has told yet, by namespace.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Tracked {
-    spaces: BTreeMap<u64, Untold>,
+    spaces: BTreeMap<u64, Unattributed>,
 }
 
 /// Rows of a flow that has just been found count what it lost up to five seconds before (`bpf/drops.rs`), s.
@@ -19,7 +19,7 @@ const UNTOLD_S: f64 = 5.0;
 
 /// Packets, and the seconds since the counters rose.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Untold {
+struct Unattributed {
     /// Those that got no entry (`drop`).
     without: f64,
     /// Those whose entry could not be put in the table (`insert_failed`).
@@ -49,15 +49,15 @@ impl Tracked {
         }
     }
 
-    /// To be called on each tick, before its rows are told: counters are read behind them, so that what a row tells of connection
-    /// tracking's has been counted.
+    /// Called on each tick before its drop rows are taken: connection tracking's counters are read after the rows, so every drop in
+    /// a row has been counted.
     pub fn count(&mut self, step: &SampleStep<'_>, spans: &[ProtocolSpan<'_>]) {
         for span in spans {
             let rise = |of: fn(&Conntrack) -> u64| span.lost(|now| now.conntrack.as_ref().map_or(0, of));
             let [without, with] = [rise(|table| table.drop), rise(|table| table.insert_failed)];
             if without + with > 0.0 {
                 let untold = self.spaces.entry(span.now.netns).or_default();
-                *untold = Untold { without: untold.without + without, with: untold.with + with, seconds: 0.0 };
+                *untold = Unattributed { without: untold.without + without, with: untold.with + with, seconds: 0.0 };
             }
         }
         self.spaces.retain(|_, untold| {
@@ -91,7 +91,7 @@ impl SampleStep<'_> {
             here.any(|one| is_same(one.local, flow.to) || is_same(one.local, flow.from))
         });
         let is_plain = |key| self.link(key).is_some_and(|link| link.facts.kind.is_plain());
-        whose::is_theirs(row, self.paths(), is_end, is_plain)
+        drop_attribution::is_theirs(row, self.paths(), is_end, is_plain)
     }
 
     /// The namespace that a flow's packets are addressed to.

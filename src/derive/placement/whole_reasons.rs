@@ -12,10 +12,8 @@ use std::collections::BTreeSet;
 
 /// Why the placement will probably not help: bound to a busy core a thread waits, which the scheduler would have spared it.
 pub(super) fn doubt(placement: &Placement) -> Option<String> {
-    (placement.taken && !placement.shares).then(|| {
-        "pinning will probably not help: other processes use half or more of some cores here, and none is freer"
-            .to_owned()
-    })
+    (placement.taken && !placement.shares)
+        .then(|| "pinning will probably not help: others use half or more of some of these cores".to_owned())
 }
 
 /// Sentences on the whole placement.

@@ -1,13 +1,13 @@
 //! The card of a run: what was watched, how steady its rate was, what moved, what was dropped, and what a pin changed.
 //! What could not be measured is a sentence in `missing`, never a figure.
 
-use super::stretches::{CountedStretch, known, of_side, pairs, phases};
-use super::{Observation, OwnFigures, Ran, RunDrops, Seen};
+use super::phases::{CountedStretch, known, of_side, pairs, phases};
+use super::{CommandRun, Observation, OwnFigures, RunDrops, Seen};
+use crate::derive::before_after::{Card, LEAST_PAIRS, Pair};
 use crate::derive::flow::{Bin, FlowBasis};
 use crate::derive::jitter::{Jitter, LEAST_BINS};
 use crate::derive::moves::{Evidence, MovesByClass};
 use crate::derive::placement::Proposal;
-use crate::derive::proof::{Card, LEAST_PAIRS, Pair};
 use crate::sample::{CoreSet, Host, PinMode, RunAsked, StretchSide, Unread};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub struct RunCard {
     /// Its cores.
     pub cores: usize,
     /// Every start of the command.
-    pub runs: Vec<Ran>,
+    pub runs: Vec<CommandRun>,
     /// The busy watched threads, by name and role.
     pub watched: Vec<WatchedThreads>,
     /// What the rate is the rate of.
@@ -234,17 +234,14 @@ fn missing(seen: &Observation, asked: &RunAsked, phases: &[CountedStretch], pair
     let settle_s = asked.settle_ns as f64 / 1e9;
     let few = |what: &str, bins: usize| {
         format!(
-            "the {what} was too short: {bins} readings of the rate after the first {settle_s} s, at least \
-             {LEAST_BINS} needed; run longer, or lower --settle"
+            "the {what} was too short: {bins} bins after the first {settle_s} s, at least {LEAST_BINS} needed; run longer, or lower --settle"
         )
     };
     let sentence = if seen.watched.is_empty() {
         let names = asked.watch.join(", ");
-        format!(
-            "no watched thread was found ({names} and the command itself): name the benchmark's program with --watch"
-        )
+        format!("no watched thread was found ({names}): name the benchmark's program with --watch")
     } else if seen.busy.is_empty() && known(seen.tracks.best().0) == 0 {
-        "no watched thread used more than 5 % of a core: name the program that does the work with --watch".to_owned()
+        "no watched thread used more than 5 % of a core: name the working program with --watch".to_owned()
     } else if known(seen.tracks.best().0) == 0 {
         let why = seen.unread.as_deref().unwrap_or(
             "none of their connections carried data, and no link of this network namespace did; run vnettop where the \
@@ -264,8 +261,7 @@ fn missing(seen: &Observation, asked: &RunAsked, phases: &[CountedStretch], pair
         few("pinned part of the run", pinned)
     } else if pairs.len() < 2 {
         format!(
-            "there is {} of an unpinned and a pinned phase, and a verdict needs at least {LEAST_PAIRS}: run \
-             longer, or use a shorter --phase",
+            "{} of phases, and a verdict needs at least {LEAST_PAIRS}: run longer, or use a shorter --phase",
             if pairs.is_empty() { "no pair" } else { "one pair" }
         )
     } else {
@@ -290,7 +286,7 @@ fn never_pinned(seen: &Observation, asked: &RunAsked) -> String {
         )
     } else {
         format!(
-            "the run was over before the first pinned phase: an unpinned and a pinned one take {} s; run longer, or \
+            "the run was over before the first pinned phase: a pair of phases takes {} s; run longer, or \
              use a shorter --phase",
             stretch_s * 2.0
         )

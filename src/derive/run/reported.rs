@@ -1,7 +1,7 @@
 //! What iperf 3 said itself of the tests of a run, next to what was measured over the same time.
 
-use super::Ran;
-use super::stretches::{traffic, within};
+use super::CommandRun;
+use super::phases::{traffic, within};
 use crate::derive::flow::{Bin, FlowBasis};
 use crate::sample::{Event, Report, Side, Unread, Whole};
 
@@ -56,7 +56,7 @@ impl Reports {
     }
 
     /// Every test once: as the clients tell it, where one does; servers know only half of it.
-    pub(super) fn figures(&self, runs: &[Ran], bins: &[Bin], basis: Option<&FlowBasis>) -> Vec<OwnFigures> {
+    pub(super) fn figures(&self, runs: &[CommandRun], bins: &[Bin], basis: Option<&FlowBasis>) -> Vec<OwnFigures> {
         let by_server = |one: &&OwnFigures| one.side == Some(Side::Server);
         let has_client = self.told.iter().any(|one| !by_server(&one));
         let counts = |one: &&OwnFigures| !has_client || !by_server(one);
@@ -78,7 +78,7 @@ const EDGES_NS: u64 = 400_000_000;
 const LEAST: f64 = 0.8;
 
 /// The mean over the last `length_ms` with traffic of a run, but for the bins at its edges: they are partly idle.
-fn measured(bins: &[Bin], run: &Ran, length_ms: u64) -> Option<MeasuredRate> {
+fn measured(bins: &[Bin], run: &CommandRun, length_ms: u64) -> Option<MeasuredRate> {
     let bins = within(bins, run.from_ns, run.to_ns.unwrap_or(u64::MAX));
     let test_ns = length_ms.checked_mul(1_000_000)?;
     let (first_ns, last_ns) = traffic(bins, None)?;
@@ -122,7 +122,7 @@ mod tests {
         for event in events {
             reports.event(event, 0);
         }
-        let runs = [Ran { from_ns: 0, to_ns: Some(60 * S), code: Some(0) }];
+        let runs = [CommandRun { from_ns: 0, to_ns: Some(60 * S), code: Some(0) }];
         let measured = |one: &OwnFigures| one.measured.map(|of| (of.bits_per_s.round(), (of.seconds * 10.0).round()));
         reports.figures(&runs, bins, Some(basis)).iter().map(measured).collect()
     }

@@ -123,7 +123,7 @@ fn stretches_are_told_apart_and_each_settles() {
         .collect();
     let turns = [(0, UNPINNED), (2 * S, None), (2 * S, PINNED), (4 * S, None), (4 * S, UNPINNED), (6 * S, PINNED)];
     let seen = observed(PinMode::Compare, S / 2, &turns, &rates);
-    let phases = stretches::phases(&seen.runs, &seen.stretches, seen.tracks.best().0, None, S / 2);
+    let phases = phases::phases(&seen.runs, &seen.stretches, seen.tracks.best().0, None, S / 2);
     let sides: Vec<StretchSide> = phases.iter().map(|phase| phase.side).collect();
     assert_eq!(sides, [StretchSide::Unpinned, StretchSide::Pinned].repeat(2), "four phases in the order of time");
     for phase in &phases {
@@ -133,7 +133,11 @@ fn stretches_are_told_apart_and_each_settles() {
     }
     let both = seen.card().and_then(|card| card.comparison).expect("compared");
     let card = both.card.expect("two pairs");
-    assert_eq!((card.pairs(), card.verdict), (2, crate::derive::proof::Verdict::Inconclusive), "too few to be sure");
+    assert_eq!(
+        (card.pairs(), card.verdict),
+        (2, crate::derive::before_after::Verdict::Inconclusive),
+        "too few to be sure"
+    );
     let means: Vec<f64> = card.phases.iter().map(|phase| phase.mean).collect();
     assert_eq!(means, [1e9, 2e9, 1e9, 2e9], "and each of them is told");
 }
@@ -144,8 +148,8 @@ fn phases_are_paired_with_a_neighbour_and_what_was_cut_short_is_left_out() {
     let at = [0, 20, 40, 60, 80, 95].map(|tenths| tenths * S / 10);
     let turns: Vec<_> = at.into_iter().zip([UNPINNED, PINNED, PINNED, UNPINNED, PINNED, UNPINNED]).collect();
     let seen = observed(PinMode::Compare, 0, &turns, &rates);
-    let phases = stretches::phases(&seen.runs, &seen.stretches, seen.tracks.best().0, None, 0);
-    let pairs = stretches::pairs(&phases);
+    let phases = phases::phases(&seen.runs, &seen.stretches, seen.tracks.best().0, None, 0);
+    let pairs = phases::pairs(&phases);
     let began: Vec<[u64; 2]> = pairs.iter().map(|pair| [0, 1].map(|kind| pair[kind][0].from_ns / S)).collect();
     assert_eq!(began, [[0, 2], [6, 4]], "U P, P U; of the last two one has half a second only");
 }
@@ -162,7 +166,7 @@ fn what_is_missing_is_one_sentence() {
     let mut seen = observed(PinMode::Never, S, &[(0, UNPINNED)], &short);
     says(&seen, "too short");
     assert!(seen.card().is_some_and(|card| card.jitter.is_none() && card.moves.is_none()), "no figures of five bins");
-    seen.tracks = Tracks::default();
+    seen.tracks = BinStore::default();
     says(&seen, "is not known");
     seen.busy.clear();
     says(&seen, "5 % of a core");
@@ -177,7 +181,7 @@ fn what_is_missing_is_one_sentence() {
     says(&pinned, "pinned part");
     let mut once = observed(PinMode::Compare, 0, &[(0, UNPINNED), (5 * S, PINNED)], &long);
     once.pins.insert(ThreadId { pid: 7, tid: 8, start: 9 }, CoreSet::single(1));
-    says(&once, "there is one pair of an unpinned and a pinned phase, and a verdict needs at least 4");
+    says(&once, "one pair of phases, and a verdict needs at least 4");
 }
 
 #[test]
@@ -219,12 +223,12 @@ fn moves_are_told_of_the_whole_run_and_as_traced_where_each_was() {
     assert_eq!(told.text, "busy threads migrate between cores (how often: above)", "not of its last seconds");
     assert!((told.numbers[1].1 - 20.0).abs() < 0.5, "the figure of the run: {told:?}");
     assert_eq!(card.moves.map(|moves| moves.evidence), Some(Evidence::Counted), "half of them have no class");
-    seen.tracks = Tracks::default();
+    seen.tracks = BinStore::default();
     let known: VecDeque<Bin> = (0..100).map(|nth| Bin { unclassed: 0.0, ..bin(nth, Some(10e9)) }).collect();
     seen.tracks.follow(&known, Some(&FlowBasis::Sockets(2)));
     let moves = seen.card().and_then(|card| card.moves).expect("moves");
     assert_eq!(moves.evidence, Evidence::Traced, "what was counted before the trace began is not in these bins");
-    seen.tracks = Tracks::default();
+    seen.tracks = BinStore::default();
     let still = |nth| Bin { unclassed: 0.0, moves: MovesByClass::default(), ..bin(nth, Some(10e9)) };
     seen.tracks.follow(&(0..100).map(still).collect(), Some(&FlowBasis::Sockets(2)));
     let card = seen.card().expect("a run");

@@ -1,10 +1,10 @@
 //! One test while it runs, and for a moment after: what of each sample is its own, and what is derived of that.
 
 use super::{Test, TestKey};
-use crate::derive::course::Course;
 use crate::derive::flow::Bin;
 use crate::derive::history::History;
 use crate::derive::scope::Scope;
+use crate::derive::test_stages::TestStages;
 use crate::derive::{Losses, Metrics};
 use crate::sample::{Event, Sample, SocketKey};
 use std::collections::{BTreeSet, VecDeque};
@@ -24,7 +24,7 @@ pub(super) struct Running {
     mean_bits_per_s: Option<f64>,
     lost: f64,
     scope: Scope,
-    course: Course,
+    course: TestStages,
     /// Of the sample before, what is its own.
     previous: Option<Sample>,
     /// As of the last sample that had a connection of it.

@@ -2,7 +2,7 @@
 
 use super::TestKey;
 use crate::derive::flow::join::{self, Translated};
-use crate::derive::flow::relayed::{self, Second};
+use crate::derive::flow::proxied::{self, ProxiedConnection};
 use crate::sample::{Benchmark, FlowPath, FlowSample, Proto, Sample, Side, SocketKey, row_of};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -96,8 +96,8 @@ fn tests_of(sample: &Sample, before: &BTreeMap<SocketKey, TestKey>) -> BTreeMap<
 /// A connection behind a program that copies is of the test whose data it carries. Of several that carried as much as it has it
 /// is the one that its server is known to serve, or whose it was; else nobody's.
 fn follow_relays(sample: &Sample, tests: &mut BTreeMap<SocketKey, TestKey>) {
-    let seconds = relayed::seconds(&sample.flows, &sample.facts.paths);
-    let firsts = |second: &Second, tests: &BTreeMap<SocketKey, TestKey>| -> BTreeSet<TestKey> {
+    let seconds = proxied::seconds(&sample.flows, &sample.facts.paths);
+    let firsts = |second: &ProxiedConnection, tests: &BTreeMap<SocketKey, TestKey>| -> BTreeSet<TestKey> {
         second.firsts.iter().filter_map(|(socket, _)| tests.get(socket).copied()).collect()
     };
     let mut serves: BTreeMap<u32, BTreeSet<TestKey>> = BTreeMap::new();

@@ -117,7 +117,7 @@ fn a_number_that_changes_hands_in_the_very_moment_is_told() {
     let outcome = controller(&fake, &dir).pin(&[request(101, "1")]);
     assert_eq!(
         said(&outcome),
-        "! iperf3 server 101 exited while its mask was set and another thread took its number: \
+        "! iperf3 server 101 exited while it was pinned, and another thread has its number: \
          that one may now be limited to core 1; look with taskset -cp 101\n! 0 of 1 pinned\n"
     );
 }

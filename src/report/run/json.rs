@@ -3,8 +3,8 @@
 
 use super::rows;
 use crate::derive::Card;
+use crate::derive::before_after::CardSide;
 use crate::derive::placement::Proposal;
-use crate::derive::proof::CardSide;
 use crate::derive::run::{Comparison, RunCard, Seen};
 use crate::report::json::Numbers;
 use crate::report::pair;

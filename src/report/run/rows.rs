@@ -2,7 +2,7 @@
 
 use crate::derive::moves::{Evidence, MovesByClass};
 use crate::derive::placement::Proposal;
-use crate::derive::run::{CardLimit, Comparison, Measured, Ran, RunCard};
+use crate::derive::run::{CardLimit, CommandRun, Comparison, Measured, RunCard};
 use crate::derive::{Jitter, plural};
 use crate::report::figures::{digits, percent, rate, seconds};
 use crate::report::page::{ComparisonTable, Fact, fact};
@@ -85,7 +85,7 @@ pub(super) fn measured(card: &RunCard, of: Measured) -> String {
 
 /// How the runs ended, those with the same exit code together.
 fn ended(card: &RunCard) -> String {
-    let took = |run: &Ran| run.to_ns.map(|to_ns| to_ns.saturating_sub(run.from_ns));
+    let took = |run: &CommandRun| run.to_ns.map(|to_ns| to_ns.saturating_sub(run.from_ns));
     let mut by_code: Vec<(i32, Vec<u64>)> = Vec::new();
     for (code, took) in card.runs.iter().filter_map(|run| run.code.zip(took(run))) {
         match by_code.iter_mut().find(|(known, _)| *known == code) {

@@ -1,10 +1,10 @@
 //! A made-up card in its three forms.
 
 use super::*;
+use crate::derive::before_after::{Card, CardSide, Difference, Phase, Verdict};
 use crate::derive::jitter::Jitter;
 use crate::derive::moves::{Evidence, MovesByClass};
-use crate::derive::proof::{Card, CardSide, Difference, Phase, Verdict};
-use crate::derive::run::{CardLimit, Comparison, MovesSeen, Ran, Seen, WatchedThreads};
+use crate::derive::run::{CardLimit, CommandRun, Comparison, MovesSeen, Seen, WatchedThreads};
 use crate::derive::{Finding, FlowBasis};
 use crate::sample::{CoreSet, Host, PinMode, RunAsked};
 use std::sync::Arc;
@@ -46,7 +46,7 @@ fn never() -> RunCard {
             ..Host::default()
         }),
         cores: 128,
-        runs: vec![Ran { from_ns: 0, to_ns: Some(20_040_000_000), code: Some(0) }],
+        runs: vec![CommandRun { from_ns: 0, to_ns: Some(20_040_000_000), code: Some(0) }],
         watched: vec![WatchedThreads { name: "iperf3".to_owned(), role: "client", threads: 1 }],
         basis: Some(FlowBasis::Sockets(2)),
         why_link: None,
@@ -158,7 +158,7 @@ fn a_comparison_is_a_table_with_a_verdict() {
         "  verdict   steadier and faster: the mean rose, the spread fell",
         "  phases    U 28.0  P 35.0  P 35.0  U 28.6  P 35.0  U 29.0  U 29.2  P 35.0 Gbit/s (U unpinned, P pinned, in the \
          order of time)",
-        "  method    neighbouring phases, without the first 2 s of each, in an order that drift does not favour: Student's t \
+        "  method    neighbouring phases without their first 2 s, in an order that drift does not favour: Student's t \
          over the differences of 4 pairs, at 99 %",
     ] {
         assert!(text.lines().any(|got| got == line), "there is the line {line:?}:\n{text}");
@@ -193,8 +193,11 @@ fn json_has_the_figures_and_nulls_for_what_is_not_known() {
 
 #[test]
 fn three_hundred_runs_are_one_short_line() {
-    let ran =
-        |nth: u64, code| Ran { from_ns: nth, to_ns: Some(nth + 1_000_000_000 + nth * 10_000_000), code: Some(code) };
+    let ran = |nth: u64, code| CommandRun {
+        from_ns: nth,
+        to_ns: Some(nth + 1_000_000_000 + nth * 10_000_000),
+        code: Some(code),
+    };
     let runs = (0..299).map(|nth| ran(nth, 0)).chain([ran(10, 1)]).collect();
     let text = card(&RunCard { runs, ..never() }, Format::Text);
     let line = "  result    300 runs: 299 × exit code 0 after 1 s to 4 s; 1 × exit code 1 after 1.1 s";

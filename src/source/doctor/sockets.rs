@@ -4,7 +4,7 @@
 use super::words;
 use crate::sample::{SocketFound, SocketState};
 use crate::source::ovs::SocketPlace;
-use crate::source::strangers;
+use crate::source::untrusted_reader;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use rustix::io::Errno;
 use std::io;
@@ -13,7 +13,7 @@ use std::path::Path;
 /// What is there.
 pub(super) fn look(place: SocketPlace) -> SocketFound {
     let path = place.path.clone();
-    let looked = strangers::ask(path.display(), move || match place.socket() {
+    let looked = untrusted_reader::ask(path.display(), move || match place.socket() {
         Ok(Some(socket)) => (socket.path.clone(), may_open(&socket.path)),
         Ok(None) => (place.path, SocketState::Absent),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => (place.path, SocketState::Denied),

@@ -3,9 +3,9 @@
 
 use crate::sample::{Busy, Congestion, Proto, TcpState, UdpState};
 use crate::source::SourceError;
-use crate::source::netlink::dialogue::Dialogue;
+use crate::source::netlink::client::NetlinkClient;
 use crate::source::netlink::message::{DUMP, Message, Request, attributes, u32_at, u64_at};
-use crate::source::netlink::socket::Wire;
+use crate::source::netlink::socket::Transport;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// `AF_INET`.
@@ -153,8 +153,8 @@ fn dump(proto: Proto, family: u8) -> Request {
 ///
 /// # Errors
 /// The kernel refused or broke off a dump.
-pub(in crate::source) fn list<W: Wire>(
-    dialogue: &mut Dialogue<W>,
+pub(in crate::source) fn list<W: Transport>(
+    dialogue: &mut NetlinkClient<W>,
     proto: Proto,
     mut each: impl FnMut(&SocketInfo),
 ) -> Result<(), SourceError> {

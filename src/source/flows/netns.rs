@@ -1,10 +1,10 @@
 //! A `sock_diag` socket inside the network namespace of a process. The socket stays bound to that namespace, so it is
 //! entered once, by a thread that does nothing else and ends; the sampler itself never leaves its own.
 
-use crate::source::netlink::dialogue::Dialogue;
+use crate::source::netlink::client::NetlinkClient;
 use crate::source::netlink::socket::KernelSocket;
+use crate::source::netns::run_inside;
 use crate::source::netns_of;
-use crate::source::spaces::run_inside;
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
@@ -29,11 +29,11 @@ pub(super) fn own() -> Option<u64> {
 }
 
 /// Opens a dialogue in the calling thread's namespace.
-pub(super) fn open_here() -> io::Result<Dialogue<KernelSocket>> {
-    KernelSocket::open(netlink_sys::protocols::NETLINK_SOCK_DIAG).map(Dialogue::new)
+pub(super) fn open_here() -> io::Result<NetlinkClient<KernelSocket>> {
+    KernelSocket::open(netlink_sys::protocols::NETLINK_SOCK_DIAG).map(NetlinkClient::new)
 }
 
 /// Opens a dialogue in the namespace of a process; needs `CAP_SYS_ADMIN`.
-pub(super) fn open_inside(proc: &Path, pid: u32) -> io::Result<Dialogue<KernelSocket>> {
+pub(super) fn open_inside(proc: &Path, pid: u32) -> io::Result<NetlinkClient<KernelSocket>> {
     run_inside(File::open(file_of(proc, pid))?, open_here)
 }

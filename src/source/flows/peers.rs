@@ -7,7 +7,7 @@ use super::diag::{self, SocketInfo};
 use super::holders::{self, FoundSocket, Search, SocketInode};
 use super::netns;
 use crate::sample::{FlowPath, FlowSample, Proto, SocketKey};
-use crate::source::netlink::dialogue::Dialogue;
+use crate::source::netlink::client::NetlinkClient;
 use crate::source::netlink::message::Request;
 use crate::source::netlink::socket::KernelSocket;
 use crate::source::now_ns;
@@ -225,7 +225,7 @@ impl PeerSearch {
         });
     }
 
-    fn open(&self, netns: u64, proc: &Path) -> Option<Dialogue<KernelSocket>> {
+    fn open(&self, netns: u64, proc: &Path) -> Option<NetlinkClient<KernelSocket>> {
         if netns::own() == Some(netns) {
             return netns::open_here().ok();
         }

@@ -5,9 +5,9 @@ use super::diag::{self, SocketId, SocketInfo};
 use super::udp::UdpSockets;
 use crate::sample::{FlowSample, Proto, Pulse, TcpState};
 use crate::source::SourceError;
-use crate::source::netlink::dialogue::Dialogue;
+use crate::source::netlink::client::NetlinkClient;
 use crate::source::netlink::message::Request;
-use crate::source::netlink::socket::Wire;
+use crate::source::netlink::socket::Transport;
 use std::net::SocketAddr;
 
 /// Asked for in one call: the answers, about a kilobyte of the kernel's memory each, must fit the socket's buffer.
@@ -16,7 +16,7 @@ const MOST_TOGETHER: usize = 48;
 /// The connections of one namespace.
 #[derive(Debug)]
 pub(super) struct NamespaceFlows<W> {
-    dialogue: Dialogue<W>,
+    dialogue: NetlinkClient<W>,
     netns: u64,
     /// Sorted by cookie, as `requests` is.
     flows: Vec<Followed>,
@@ -39,8 +39,8 @@ struct Followed {
     lives: bool,
 }
 
-impl<W: Wire> NamespaceFlows<W> {
-    pub fn new(netns: u64, dialogue: Dialogue<W>) -> Self {
+impl<W: Transport> NamespaceFlows<W> {
+    pub fn new(netns: u64, dialogue: NetlinkClient<W>) -> Self {
         Self { dialogue, netns, flows: Vec::new(), requests: Vec::new(), udp: UdpSockets::default() }
     }
 

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::sample::{Pulse, ThreadId};
-use crate::source::netlink::dialogue::Dialogue;
-use crate::source::netlink::socket::Wire;
+use crate::source::netlink::client::NetlinkClient;
+use crate::source::netlink::socket::Transport;
 use proptest::prelude::*;
 use std::cell::RefCell;
 use std::io::{Read, Write};
@@ -123,7 +123,7 @@ fn a_process_that_has_ended_and_is_not_collected_belongs_to_nobody_else() {
 /// A kernel that answers every request with the next of these datagrams.
 struct Noise(RefCell<Vec<Vec<u8>>>);
 
-impl Wire for Noise {
+impl Transport for Noise {
     fn send(&self, _: &[u8]) -> io::Result<()> {
         Ok(())
     }
@@ -139,7 +139,7 @@ impl Wire for Noise {
 proptest! {
     #[test]
     fn a_kernel_that_talks_noise_is_survived(datagrams: Vec<Vec<u8>>) {
-        let mut space = NamespaceFlows::new(1, Dialogue::new(Noise(RefCell::new(datagrams))));
+        let mut space = NamespaceFlows::new(1, NetlinkClient::new(Noise(RefCell::new(datagrams))));
         let mut found = Vec::new();
         for proto in [Proto::Tcp, Proto::Udp] {
             let _ = space.list(proto, |told| found.push(*told));

@@ -3,9 +3,9 @@
 
 use super::diag::{self, SocketId, SocketInfo};
 use crate::sample::{FlowSample, Proto, UdpState};
-use crate::source::netlink::dialogue::Dialogue;
+use crate::source::netlink::client::NetlinkClient;
 use crate::source::netlink::message::Request;
-use crate::source::netlink::socket::Wire;
+use crate::source::netlink::socket::Transport;
 
 /// Asked for in one call: the answers must fit the socket's buffer.
 const MOST_TOGETHER: usize = 48;
@@ -43,7 +43,7 @@ impl UdpSockets {
     }
 
     /// Reads how every socket stands.
-    pub fn read<W: Wire>(&mut self, dialogue: &mut Dialogue<W>) {
+    pub fn read<W: Transport>(&mut self, dialogue: &mut NetlinkClient<W>) {
         if self.sockets.is_empty() {
             return;
         }
@@ -66,7 +66,7 @@ impl UdpSockets {
 
     /// Looks for those that did not answer among all: one that has been connected meanwhile is known by other addresses,
     /// and of several that share a port the kernel may find another one.
-    fn find_again<W: Wire>(&mut self, dialogue: &mut Dialogue<W>) {
+    fn find_again<W: Transport>(&mut self, dialogue: &mut NetlinkClient<W>) {
         let sockets = &mut self.sockets;
         let listed = diag::list(dialogue, Proto::Udp, |told| hear(sockets, told));
         // Not hearing is not an end: the next tick asks again.

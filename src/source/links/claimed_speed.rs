@@ -4,10 +4,10 @@
 
 use crate::sample::Ifindex;
 use crate::source::SourceError;
-use crate::source::netlink::dialogue::{Dialogue, with_buffer};
+use crate::source::netlink::client::{NetlinkClient, with_buffer};
 use crate::source::netlink::generic::{self, FIXED};
 use crate::source::netlink::message::{DUMP, Message, Request, attribute, messages, u32_at};
-use crate::source::netlink::socket::{KernelSocket, Wire};
+use crate::source::netlink::socket::{KernelSocket, Transport};
 use std::io;
 
 /// `ETHTOOL_MSG_LINKMODES_GET` and, from the kernel, `…_GET_REPLY`; `ETHTOOL_MSG_LINKMODES_NTF`.
@@ -32,7 +32,7 @@ pub(super) struct ClaimedSpeed {
 /// Sockets to ask for claims and to hear of set ones.
 #[derive(Debug)]
 pub(super) struct Claims<W> {
-    dialogue: Dialogue<W>,
+    dialogue: NetlinkClient<W>,
     monitor: W,
     family: u16,
     everyone: Request,
@@ -50,8 +50,8 @@ impl Claims<KernelSocket> {
     }
 }
 
-impl<W: Wire> Claims<W> {
-    pub fn new(dialogue: Dialogue<W>, monitor: W, family: u16) -> Self {
+impl<W: Transport> Claims<W> {
+    pub fn new(dialogue: NetlinkClient<W>, monitor: W, family: u16) -> Self {
         Self { dialogue, monitor, family, everyone: request(family, None) }
     }
 

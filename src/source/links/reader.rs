@@ -6,13 +6,13 @@ use super::LinkReading;
 use super::claimed_speed::{self, Claims};
 use super::counters;
 use super::facts::{self, Described, LinkChange, MessageNamespace};
+use super::idle_links::IdleLinks;
 use super::nsid;
-use super::still::Still;
 use super::table::Table;
 use crate::sample::{Ifindex, LinkCounters, LinkFacts, Problem};
-use crate::source::netlink::dialogue::{Dialogue, DumpEnd, with_buffer};
+use crate::source::netlink::client::{DumpEnd, NetlinkClient, with_buffer};
 use crate::source::netlink::message::{Request, messages};
-use crate::source::netlink::socket::{KernelSocket, Wire};
+use crate::source::netlink::socket::{KernelSocket, Transport};
 use crate::source::{SourceError, now_ns};
 use std::collections::BTreeMap;
 use std::io;
@@ -42,7 +42,7 @@ const SPARE_ROWS: usize = 16;
 /// Reads the links of one network namespace, tick by tick, over the kernel's sockets or whatever stands for them.
 #[derive(Debug)]
 pub struct LinkReader<W = KernelSocket> {
-    dumps: Dialogue<W>,
+    dumps: NetlinkClient<W>,
     news: W,
     /// None before Linux 5.6: the drivers are asked one by one.
     claims: Option<Claims<W>>,
@@ -50,7 +50,7 @@ pub struct LinkReader<W = KernelSocket> {
     drivers_asked: (u64, Ifindex),
     table: Table,
     /// None: every link is read on every tick.
-    still: Option<Still>,
+    still: Option<IdleLinks>,
     counters_request: Request,
     links_request: Request,
     place: MessageNamespace,
@@ -66,10 +66,10 @@ pub struct LinkReader<W = KernelSocket> {
     lasting_problems: usize,
 }
 
-impl<W: Wire> LinkReader<W> {
+impl<W: Transport> LinkReader<W> {
     /// First dump of links and claims. `news` must already be subscribed, or a change in between would be lost.
     pub(super) fn over(
-        dumps: Dialogue<W>,
+        dumps: NetlinkClient<W>,
         news: W,
         claims: io::Result<Claims<W>>,
         place: MessageNamespace,
@@ -110,7 +110,7 @@ impl<W: Wire> LinkReader<W> {
     /// the time at which they were read.
     #[must_use]
     pub fn still_ones_less_often(mut self) -> Self {
-        self.still = Some(Still::default());
+        self.still = Some(IdleLinks::default());
         self
     }
 

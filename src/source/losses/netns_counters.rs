@@ -4,7 +4,7 @@
 use super::offloads::Asker;
 use super::{conntrack, qdisc, snmp};
 use crate::sample::{Ifindex, Offloads, ProtocolCounters, QdiscCounters};
-use crate::source::netlink::dialogue::Dialogue;
+use crate::source::netlink::client::NetlinkClient;
 use crate::source::netlink::message::Request;
 use crate::source::netlink::socket::KernelSocket;
 use crate::source::proc_file::KeptFile;
@@ -28,7 +28,7 @@ pub(super) struct NetnsCounters {
     /// Entries that connection tracking may have.
     most_entries: u64,
     /// None where the namespace may not be entered.
-    qdiscs: Option<Dialogue<KernelSocket>>,
+    qdiscs: Option<NetlinkClient<KernelSocket>>,
     request: Request,
     /// How many qdiscs the last dump told.
     pub(super) dumped: usize,
@@ -42,7 +42,7 @@ impl NetnsCounters {
         let mut place = Self::of_files(&proc.join("thread-self/net"), proc)?;
         let socket = KernelSocket::open(NETLINK_ROUTE)?;
         socket.check_strictly();
-        place.qdiscs = Some(Dialogue::new(socket));
+        place.qdiscs = Some(NetlinkClient::new(socket));
         place.offloads = Asker::open().ok();
         Ok(place)
     }

@@ -3,7 +3,7 @@
 
 use crate::sample::{Ifindex, LinkKey, Offload, Offloads};
 use crate::source::ethtool_ioctl::{Drivers, Feature};
-use crate::source::netlink::dialogue::Dialogue;
+use crate::source::netlink::client::NetlinkClient;
 use crate::source::netlink::generic::{self, FIXED};
 use crate::source::netlink::message::{Message, Request, attribute, attributes, text};
 use crate::source::netlink::socket::KernelSocket;
@@ -28,7 +28,7 @@ const BIT_VALUE: u16 = 3;
 /// A socket of the ethtool family, or one to ask the drivers.
 #[derive(Debug)]
 pub(super) enum Asker {
-    Family(Dialogue<KernelSocket>, u16),
+    Family(NetlinkClient<KernelSocket>, u16),
     Drivers(Drivers),
 }
 

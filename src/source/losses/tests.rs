@@ -3,7 +3,7 @@
 use super::netns_counters::MANY_QDISCS;
 use super::*;
 use crate::sample::{Hop, HopBy, HopWay, Proto};
-use crate::source::spaces::Choice;
+use crate::source::netns::Choice;
 
 fn flow(netns: u64) -> FlowSample {
     let end = |port| std::net::SocketAddr::from(([127, 0, 0, 1], port));

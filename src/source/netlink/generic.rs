@@ -2,9 +2,9 @@
 //! a list of all: asking for one by name makes the kernel look for a module where there is none, and the asking thread
 //! waits for that.
 
-use super::dialogue::Dialogue;
+use super::client::NetlinkClient;
 use super::message::{DUMP, Message, Request, attribute, attributes, text, u16_at, u32_at};
-use super::socket::{KernelSocket, Wire};
+use super::socket::{KernelSocket, Transport};
 use crate::source::{SourceError, now_ns};
 use std::io;
 use std::sync::{Mutex, PoisonError};
@@ -50,8 +50,8 @@ impl GenericFamily {
 
 /// Opens a socket in the calling thread's namespace and finds the family of that name; `NotFound` where the kernel has none now
 /// that knows the command.
-pub(in crate::source) fn open(name: &str, command: u8) -> io::Result<(Dialogue<KernelSocket>, GenericFamily)> {
-    let mut dialogue = Dialogue::new(KernelSocket::open(PROTOCOL)?);
+pub(in crate::source) fn open(name: &str, command: u8) -> io::Result<(NetlinkClient<KernelSocket>, GenericFamily)> {
+    let mut dialogue = NetlinkClient::new(KernelSocket::open(PROTOCOL)?);
     let mut learnt = LEARNT.lock().unwrap_or_else(PoisonError::into_inner);
     if learnt.1.is_empty() || now_ns().saturating_sub(learnt.0) >= STANDS_NS {
         let families = list(&mut dialogue)?;
@@ -64,7 +64,7 @@ pub(in crate::source) fn open(name: &str, command: u8) -> io::Result<(Dialogue<K
     Ok((dialogue, family.ok_or_else(none)?))
 }
 
-fn list<W: Wire>(dialogue: &mut Dialogue<W>) -> io::Result<Vec<GenericFamily>> {
+fn list<W: Transport>(dialogue: &mut NetlinkClient<W>) -> io::Result<Vec<GenericFamily>> {
     let mut request = Request::new(CONTROL, DUMP, &[GET_FAMILY, 1, 0, 0]);
     let mut families = Vec::new();
     let each = |message: &Message<'_>, _: u64| families.extend(told(message));

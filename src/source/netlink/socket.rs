@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// A way to send requests to the kernel and to receive its datagrams.
-pub trait Wire {
+pub trait Transport {
     /// Sends one request. A dump's first datagram is filled before this returns.
     fn send(&self, request: &[u8]) -> io::Result<()>;
     /// Receives one datagram and returns its true length, larger than `buffer` if it was cut. `WouldBlock` when there
@@ -56,7 +56,7 @@ impl AsFd for KernelSocket {
     }
 }
 
-impl Wire for KernelSocket {
+impl Transport for KernelSocket {
     fn send(&self, request: &[u8]) -> io::Result<()> {
         loop {
             match self.0.send_to(request, &kernel(), 0) {

@@ -83,7 +83,7 @@ impl Control {
             if silent_ns >= SILENCE_NS {
                 self.told = None;
                 self.problem = Some(format!(
-                    "ovs-vswitchd has not answered at {} for more than {} s: what its datapath drops is not known",
+                    "ovs-vswitchd has not answered at {} for {} s: what its datapath drops is not known",
                     self.name(),
                     silence::at_least_s(silent_ns)
                 ));

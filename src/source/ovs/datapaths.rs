@@ -6,7 +6,7 @@ use super::control::{Control, DATAPATH};
 use super::kernel::DatapathSocket;
 use super::readiness::Readiness;
 use crate::sample::{FlowPath, LinkKey, OvsDatapath, OvsSwitch, Problem};
-use crate::source::spaces::Spaces;
+use crate::source::netns::Spaces;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -133,16 +133,14 @@ impl DatapathReader {
             match spaces.inside(netns, DatapathSocket::open) {
                 Ok(Some(kernel)) => drop(empty.insert(Ok(kernel))),
                 Ok(None) => {
-                    let why = "this kernel has no Open vSwitch datapath, so what it drops is not known: modprobe \
-                               openvswitch";
+                    let why = "drops of Open vSwitch are not known: this kernel has no datapath (modprobe openvswitch)";
                     empty.insert(Err(why.to_owned()));
                 }
                 // One that is not known yet, or that is gone.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 Err(error) => {
                     empty.insert(Err(format!(
-                        "cannot enter the network namespace of ovs-vswitchd ({error}): what its datapath drops is \
-                         not known; run vnettop as root"
+                        "cannot enter ovs-vswitchd's network namespace ({error}): its datapath's drops are not known; run vnettop as root"
                     )));
                 }
             }

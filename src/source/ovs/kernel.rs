@@ -3,7 +3,7 @@
 //! Every byte is treated as hostile: what does not fit is no datapath, nothing panics.
 
 use crate::sample::OvsDatapath;
-use crate::source::netlink::dialogue::Dialogue;
+use crate::source::netlink::client::NetlinkClient;
 use crate::source::netlink::generic::{self, FIXED};
 use crate::source::netlink::message::{DUMP, Message, Request, attribute, text, u32_at, u64_at};
 use crate::source::netlink::socket::KernelSocket;
@@ -25,7 +25,7 @@ const MOST: usize = 64;
 /// A socket of the family in one namespace.
 #[derive(Debug)]
 pub(super) struct DatapathSocket {
-    dialogue: Dialogue<KernelSocket>,
+    dialogue: NetlinkClient<KernelSocket>,
     request: Request,
 }
 

@@ -149,20 +149,14 @@ impl Session {
                     io::ErrorKind::NotFound => {
                         format!("there is no {name}: start ovsdb-server, or name its socket with --ovs-socket")
                     }
-                    io::ErrorKind::PermissionDenied => format!(
-                        "not permitted to connect to {name}, so bridges and ports of Open vSwitch are not known: run \
-                         as root"
-                    ),
+                    io::ErrorKind::PermissionDenied => {
+                        format!("not permitted to connect to {name}: Open vSwitch's ports are not known; run as root")
+                    }
                     io::ErrorKind::ConnectionRefused => {
-                        format!(
-                            "nothing listens on {name}, so bridges and ports of Open vSwitch are not known: \
-                                 start ovsdb-server"
-                        )
+                        format!("nothing listens on {name}: Open vSwitch's ports are not known; start ovsdb-server")
                     }
                     io::ErrorKind::WouldBlock => {
-                        format!(
-                            "nothing accepts connections at {name}, so bridges and ports of Open vSwitch are not known"
-                        )
+                        format!("nothing accepts connections at {name}: Open vSwitch's ports are not known")
                     }
                     _ => format!("cannot connect to {name}: {error}; name another socket with --ovs-socket"),
                 }));
@@ -189,14 +183,9 @@ impl Session {
         let (Some(seconds), Some(here)) = (silent_s, &mut self.here) else { return };
         let name = &self.name;
         let sentence = if self.known {
-            format!(
-                "the database at {name} has not answered for more than {seconds} s: what is shown of Open vSwitch is \
-                 that old"
-            )
+            format!("the database at {name} has not answered for {seconds} s: Open vSwitch is shown as it was then")
         } else {
-            format!(
-                "the database at {name} has not answered for more than {seconds} s, so bridges and ports of Open vSwitch are not known"
-            )
+            format!("the database at {name} has not answered for {seconds} s: Open vSwitch's ports are not known")
         };
         self.changes.counters |= !std::mem::replace(&mut here.silent, true);
         self.tell(Some(sentence));
@@ -251,8 +240,7 @@ impl Session {
             return;
         }
         let sentence = format!(
-            "the database at {} sends more than vnettop reads ({} MiB and 2 % of a core a second): what is shown of \
-             it is late",
+            "the database at {} sends more than vnettop reads ({} MiB and 2 % of a core a second): it is shown late",
             self.name,
             BYTES_PER_S >> 20
         );
@@ -323,10 +311,7 @@ impl Session {
                 self.rest_ns = (2 * self.rest_ns).min(LONGEST_REST_NS);
                 self.look_at_ns = now_ns + self.rest_ns;
                 let seconds = self.rest_ns / SECOND_NS;
-                format!(
-                    "what answers at {name} is not usable as an Open vSwitch database, because {what}: vnettop tries \
-                     again after {seconds} s"
-                )
+                format!("{name} does not answer as an Open vSwitch database, because {what}: next try in {seconds} s")
             }
         };
         self.tell(Some(sentence));

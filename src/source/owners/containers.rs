@@ -2,7 +2,7 @@
 //! known it stays until the namespace goes, whatever its processes do. It names nothing beyond what a control group and
 //! the process that watches over a container say.
 
-use super::{cgroup, keeper};
+use super::{cgroup, container_monitor};
 use crate::sample::{Owner, OwnerKind, Space};
 use crate::source::netns_of;
 use std::collections::BTreeMap;
@@ -98,11 +98,11 @@ fn of(proc: &Path, pid: u32, netns: u64) -> Option<Owner> {
     let directory = proc.join(pid.to_string());
     let mut text = Vec::new();
     File::open(directory.join("cgroup")).ok()?.take(LONGEST).read_to_end(&mut text).ok()?;
-    let mut owner = cgroup::owner(&text).or_else(|| keeper::owner(proc, pid))?;
+    let mut owner = cgroup::owner(&text).or_else(|| container_monitor::owner(proc, pid))?;
     if let (OwnerKind::Container, "podman" | "crio", Some(id)) = (owner.kind, &*owner.by, &owner.id)
         && *id == owner.name
     {
-        owner.name = keeper::name(proc, pid, id).unwrap_or(owner.name);
+        owner.name = container_monitor::name(proc, pid, id).unwrap_or(owner.name);
     }
     (netns_of(&directory) == Some(netns)).then_some(owner)
 }

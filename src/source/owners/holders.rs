@@ -4,7 +4,7 @@
 
 use crate::sample::{Kind, LinkFacts, LinkKey, LinkState, Owner, Problem};
 use crate::source::slow::Slow;
-use crate::source::slow::holders::{Held, Holdable, HolderSearch, HoldersFound, search};
+use crate::source::slow::device_holders::{Held, Holdable, HolderSearch, HoldersFound, search};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -91,7 +91,7 @@ impl Holders {
         let stuck = self.stuck.iter().map(|search| Problem {
             source: "processes".to_owned(),
             text: format!(
-                "process {} hangs whoever reads its /proc entries (a FUSE file system can), so whether it holds a tun or tap is not known",
+                "reading /proc of process {} hangs (a FUSE file system?): whether it holds a tun or tap is not known",
                 search.at()
             ),
         });
@@ -183,7 +183,7 @@ impl Holders {
         let problem = likely.filter(|_| refused > 0).map(|link| Problem {
             source: "owners".to_owned(),
             text: format!(
-                "cannot see what holds {}: the descriptors of {refused} processes of other users cannot be listed; \
+                "cannot see what holds {}: descriptors of {refused} processes of other users are not readable; \
                  run as root",
                 link.name
             ),

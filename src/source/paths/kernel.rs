@@ -1,4 +1,4 @@
-//! The kernel as [`Lookups`]: one rtnetlink socket in each namespace that a path crosses, opened once and kept while
+//! The kernel as [`NetworkQueries`]: one rtnetlink socket in each namespace that a path crosses, opened once and kept while
 //! there are flows. Every question is one request for one entry; no table is dumped where the kernel can be asked (some from Linux 5.0).
 
 mod asked;
@@ -12,16 +12,16 @@ mod redirect;
 mod route;
 mod wireguard;
 
-use super::lookups::{Bridged, Detail, Lookups, Mac, Marking, Packet, Redirect, RouteResult, Wireguard};
+use super::lookups::{Bridged, Detail, Mac, Marking, NetworkQueries, Packet, Redirect, RouteResult, Wireguard};
 use super::map::NetworkMap;
 use crate::sample::{EndName, Ifindex, LinkKey, Proto};
 use crate::source::links::nsid;
-use crate::source::netlink::dialogue::Dialogue;
+use crate::source::netlink::client::NetlinkClient;
 use crate::source::netlink::generic::GenericFamily;
 use crate::source::netlink::message::{Message, Request};
 use crate::source::netlink::socket::KernelSocket;
+use crate::source::netns::Spaces;
 use crate::source::owners::OwnerReader;
-use crate::source::spaces::Spaces;
 use holders::KnownHolders;
 use neighbour::FdbEntry;
 use route::PacketOrigin;
@@ -67,12 +67,12 @@ struct Round {
 /// The sockets of one namespace.
 #[derive(Debug)]
 struct Inside {
-    route: Dialogue<KernelSocket>,
+    route: NetlinkClient<KernelSocket>,
     /// None where connections are not tracked, or that may not be asked.
-    conntrack: Option<Dialogue<KernelSocket>>,
+    conntrack: Option<NetlinkClient<KernelSocket>>,
     /// Opened when a wireguard is asked for: its family of generic netlink, and `sock_diag`.
-    wireguard: Option<(Dialogue<KernelSocket>, GenericFamily)>,
-    sockets: Option<Dialogue<KernelSocket>>,
+    wireguard: Option<(NetlinkClient<KernelSocket>, GenericFamily)>,
+    sockets: Option<NetlinkClient<KernelSocket>>,
 }
 
 /// The kernel, asked for one round of walks.
@@ -112,10 +112,10 @@ impl QuerySockets {
 
 impl Inside {
     fn open() -> io::Result<Self> {
-        let route = Dialogue::new(KernelSocket::open(ROUTE)?);
+        let route = NetlinkClient::new(KernelSocket::open(ROUTE)?);
         // Where nothing tracks, asking would load the module that does.
         let tracks = TRACKED.iter().any(|file| std::path::Path::new(file).exists());
-        let conntrack = if tracks { KernelSocket::open(NETFILTER).ok().map(Dialogue::new) } else { None };
+        let conntrack = if tracks { KernelSocket::open(NETFILTER).ok().map(NetlinkClient::new) } else { None };
         Ok(Self { route, conntrack, wireguard: None, sockets: None })
     }
 }
@@ -186,7 +186,7 @@ impl KernelQueries<'_> {
     }
 }
 
-impl Lookups for KernelQueries<'_> {
+impl NetworkQueries for KernelQueries<'_> {
     fn route(&mut self, netns: u64, packet: &Packet, from: Option<Ifindex>) -> Result<RouteResult, String> {
         self.ask_route(netns, packet, from.map_or(PacketOrigin::Own, PacketOrigin::In))
     }

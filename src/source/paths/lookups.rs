@@ -146,7 +146,7 @@ pub(super) struct DeviceProgram {
 }
 
 /// What a walk asks, place by place.
-pub(super) trait Lookups: HolderLookups {
+pub(super) trait NetworkQueries: HolderLookups {
     /// The namespace's route for a packet: of its own, or one that came in through `from`.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
 //! The walk of one packet from its sender: at every place the machine is asked where it goes next. Pure over
-//! [`Lookups`]; it never guesses, and ends with a sentence where nothing says what comes next.
+//! [`NetworkQueries`]; it never guesses, and ends with a sentence where nothing says what comes next.
 
 mod bridge;
 mod link;
@@ -11,11 +11,11 @@ mod tunnel;
 mod vrf;
 mod wireguard;
 
-use super::lookups::{Lookups, Mac, Packet, RouteResult};
+use super::lookups::{Mac, NetworkQueries, Packet, RouteResult};
 use super::map::NetworkMap;
 use crate::sample::{EndName, Holder, Hop, HopBy, HopWay, Kind, LinkKey};
 use std::net::SocketAddr;
-use wireguard::Sealed;
+use wireguard::WireguardHop;
 
 /// Longer ways do not exist outside of loops.
 const MOST_HOPS: usize = 64;
@@ -26,7 +26,7 @@ const MOST_STEPS: usize = 4 * MOST_HOPS;
 
 /// A way as far as it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Way {
+pub(super) struct WalkedPath {
     pub hops: Vec<Hop>,
     /// Why it ends before the receiver.
     pub gap: Option<String>,
@@ -66,7 +66,7 @@ struct Inner {
     /// The tunnel it went into.
     through: LinkKey,
     /// For whom it is, where it was encrypted.
-    sealed: Option<Sealed>,
+    sealed: Option<WireguardHop>,
 }
 
 /// What a link puts before a frame, by which another one knows it.
@@ -101,23 +101,23 @@ struct Walk<'a, L> {
 }
 
 /// Walks from a namespace that sends the packet.
-pub(super) fn walk<L: Lookups>(
+pub(super) fn walk<L: NetworkQueries>(
     map: NetworkMap<'_>,
     lookups: &mut L,
     held: &[(u64, SocketAddr)],
     netns: u64,
     packet: Packet,
-) -> Way {
+) -> WalkedPath {
     let (inner, tags, hops) = (Vec::new(), Vec::new(), Vec::new());
     let (bound, marked_in, note, arrived, holders, copied_at) = (None, netns, None, None, Vec::new(), 0);
     let mut walk =
         Walk { map, lookups, held, packet, inner, tags, bound, marked_in, note, hops, arrived, holders, copied_at };
     walk.bound = walk.vrf_of_sender(netns);
     let (netns, gap) = walk.run(netns);
-    Way { hops: walk.hops, gap, note: walk.note, netns, arrived: walk.arrived, holders: walk.holders }
+    WalkedPath { hops: walk.hops, gap, note: walk.note, netns, arrived: walk.arrived, holders: walk.holders }
 }
 
-impl<L: Lookups> Walk<'_, L> {
+impl<L: NetworkQueries> Walk<'_, L> {
     fn run(&mut self, netns: u64) -> (u64, Option<String>) {
         let mut at = At::Route { netns, from: None };
         for _ in 0..MOST_STEPS {

@@ -1,7 +1,7 @@
 //! Real-time priority, held as long as the budget is kept: a thread that goes before all others must not take much. What was given
 //! back is asked for again once the sampler has been quiet for a while.
 
-use crate::sample::{Ordinary, Problem};
+use crate::sample::{Problem, RealtimeRefusal};
 use crate::sched;
 use crate::source::{cpu_ns, now_ns};
 use rustix::thread::{CapabilitySet, capabilities};
@@ -12,14 +12,14 @@ const PRIORITY: u8 = 1;
 /// The sampler's own budget at real-time priority, share of one core, over [`BUDGET_TICKS`] ticks.
 const BUDGET_SHARE: f64 = 0.25;
 const BUDGET_TICKS: u32 = 10;
-/// It is taken again after so long below half of the budget, ns.
+/// Real-time priority is asked for again after this time below half of the CPU budget, ns.
 const QUIET_NS: u64 = 10_000_000_000;
 
 /// Whether the calling thread has it, and why not.
 #[derive(Debug)]
 pub(super) struct Priority {
     /// None while it is held.
-    ordinary: Option<Ordinary>,
+    ordinary: Option<RealtimeRefusal>,
     problem: Option<Problem>,
     ticks: u32,
     /// CPU time of this thread, and when it was looked at, ns.
@@ -41,7 +41,7 @@ impl Priority {
     /// Asks for it, where it is wanted.
     pub fn take(wanted: bool) -> Self {
         let mut priority = Self {
-            ordinary: Some(Ordinary::NotAsked),
+            ordinary: Some(RealtimeRefusal::NotAsked),
             problem: None,
             ticks: 0,
             spent_ns: cpu_ns(ClockId::ThreadCPUTime),
@@ -54,8 +54,8 @@ impl Priority {
         priority
     }
 
-    /// Why this thread is an ordinary one; none where it is not.
-    pub fn ordinary(&self) -> Option<Ordinary> {
+    /// Why the sampler has no real-time priority; none where it has.
+    pub fn ordinary(&self) -> Option<RealtimeRefusal> {
         self.ordinary
     }
 
@@ -66,15 +66,16 @@ impl Priority {
 
     fn ask(&mut self) {
         let may = || capabilities(None).is_ok_and(|own| own.effective.contains(CapabilitySet::SYS_NICE));
-        self.ordinary =
-            sched::set_realtime(PRIORITY).is_err().then(|| if may() { Ordinary::Refused } else { Ordinary::NoRight });
+        self.ordinary = sched::set_realtime(PRIORITY)
+            .is_err()
+            .then(|| if may() { RealtimeRefusal::Refused } else { RealtimeRefusal::NoRight });
         self.problem = None;
     }
 
     /// Looks every few ticks at what this thread has spent; over budget it becomes an ordinary thread, for a while.
     pub fn keep_budget(&mut self) {
         self.ticks += 1;
-        if self.ticks < BUDGET_TICKS || !matches!(self.ordinary, None | Some(Ordinary::GivenBack)) {
+        if self.ticks < BUDGET_TICKS || !matches!(self.ordinary, None | Some(RealtimeRefusal::GivenBack)) {
             return;
         }
         let spent_ns = cpu_ns(ClockId::ThreadCPUTime);
@@ -86,7 +87,7 @@ impl Priority {
         match self.judge(share, elapsed_ns) {
             PriorityDecision::AskAgain => self.ask(),
             PriorityDecision::GiveBack if sched::set_normal().is_ok() => {
-                self.ordinary = Some(Ordinary::GivenBack);
+                self.ordinary = Some(RealtimeRefusal::GivenBack);
                 self.problem = Some(given_back(share));
             }
             PriorityDecision::GiveBack | PriorityDecision::GoesOn => {}
@@ -111,7 +112,7 @@ fn given_back(share: f64) -> Problem {
     Problem {
         source: "sampler".to_owned(),
         text: format!(
-            "sampling took {:.0} % of a core, so vnettop gave up real-time priority until it takes less for 10 s; use a longer interval (-d)",
+            "sampling took {:.0} % of a core: no real-time priority until it takes less for 10 s; use a longer interval (-d)",
             share * 100.0
         ),
     }
@@ -129,7 +130,7 @@ mod tests {
         priority.ordinary = None;
         assert_eq!(priority.judge(0.2, SECOND_NS), PriorityDecision::GoesOn, "below the budget it is kept");
         assert_eq!(priority.judge(0.3, SECOND_NS), PriorityDecision::GiveBack, "above it is given back");
-        priority.ordinary = Some(Ordinary::GivenBack);
+        priority.ordinary = Some(RealtimeRefusal::GivenBack);
         let mut wait = |share, seconds: u64| (0..seconds).map(|_| priority.judge(share, SECOND_NS)).collect::<Vec<_>>();
         assert_eq!(wait(0.05, 9), [PriorityDecision::GoesOn; 9], "nine quiet seconds are too few");
         assert_eq!(wait(0.2, 1), [PriorityDecision::GoesOn], "and one that is not begins them anew");
@@ -147,6 +148,6 @@ mod tests {
         for _ in 0..200 {
             priority.keep_budget();
         }
-        assert_eq!(priority.ordinary(), Some(Ordinary::NotAsked), "--no-realtime is for the whole run");
+        assert_eq!(priority.ordinary(), Some(RealtimeRefusal::NotAsked), "--no-realtime is for the whole run");
     }
 }

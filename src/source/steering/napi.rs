@@ -2,7 +2,7 @@
 //! only the kernel can say whose they are.
 
 use crate::sample::Ifindex;
-use crate::source::netlink::dialogue::Dialogue;
+use crate::source::netlink::client::NetlinkClient;
 use crate::source::netlink::generic::{self, FIXED};
 use crate::source::netlink::message::{DUMP, Message, Request, attribute, u32_at};
 use crate::source::netlink::socket::KernelSocket;
@@ -18,7 +18,7 @@ const MOST: usize = 1024;
 /// A socket of the netdev family.
 #[derive(Debug)]
 pub(super) struct NetdevSocket {
-    dialogue: Dialogue<KernelSocket>,
+    dialogue: NetlinkClient<KernelSocket>,
     family: u16,
 }
 

@@ -22,8 +22,8 @@ const STAT: usize = 2;
 const TRUSTED_NS: u64 = 3_000_000_000;
 /// How long the mask of a thread that has not run since is taken for true: a system call a thread and tick otherwise.
 const ASLEEP_NS: u64 = 1_000_000_000;
-/// How long the cores of a mask that are offline are taken for those it has: what `sched_getaffinity` tells of it is asked for
-/// far more often, and one that tells something else is read at once.
+/// How long the offline cores of a mask are trusted, ns: `sched_getaffinity`, which is asked far more often, leaves them out. The
+/// file is read again at once where its answer changes.
 const OFFLINE_NS: u64 = 30_000_000_000;
 /// How long a thread may still take its name, from when it was met.
 const YOUNG_NS: u64 = 3_000_000_000;

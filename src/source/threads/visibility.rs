@@ -33,7 +33,7 @@ pub(super) fn problems(roots: &Roots, namespace: Namespace) -> Vec<Problem> {
     let mut problems = Vec::new();
     if namespace == Namespace::Other {
         problems.push(format!(
-            "{proc} belongs to another PID namespace: its threads are shown but none can be pinned from here; run vnettop in that namespace or mount a /proc of this one"
+            "{proc} belongs to another PID namespace: its threads cannot be pinned from here; run vnettop in that namespace or mount a /proc of this one"
         ));
     }
     if !rustix::process::geteuid().is_root() && is_hidden(&roots.proc) {

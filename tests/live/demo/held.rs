@@ -26,7 +26,7 @@ impl Held {
         if standin {
             command.env("VNETTOP_DEMO_STANDIN", "1");
         }
-        if user == User::Ordinary && geteuid().is_root() {
+        if user == User::RealtimeRefusal && geteuid().is_root() {
             command.uid(NOBODY).gid(NOBODY);
         }
         let mut child = command.spawn().unwrap();

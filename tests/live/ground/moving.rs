@@ -134,7 +134,7 @@ pub fn assert_same(ours: &[Moved], theirs: &[Moved], what: &str) {
 }
 
 /// A run of vnettop beside a reference: what it showed, and the threads it showed.
-pub struct Beside {
+pub struct OtherTraffic {
     watching: Watching,
     pub reference: Reference,
     from_ns: u64,
@@ -144,7 +144,7 @@ pub struct Beside {
     pub last: Value,
 }
 
-impl Beside {
+impl OtherTraffic {
     /// Starts both; the comparison begins when every thread's moves are traced.
     pub fn start(name: &str, command: Command) -> Self {
         let reference = Reference::start(name);

@@ -2,7 +2,7 @@
 //! between them, a pod on each, and the way that a benchmark goes between the pods.
 
 use super::machine::{HOST, Machine};
-use super::traffic::{Seen, Way, observed, seconds, way};
+use super::traffic::{Seen, WalkedPath, observed, seconds, way};
 use super::{Kept, listening};
 
 /// What building and comparing needs.
@@ -21,7 +21,7 @@ pub struct System {
     /// The address that it is sent to.
     pub address: String,
     /// The links that it crosses, in order.
-    pub way: Way,
+    pub way: WalkedPath,
     /// How many of them come before a program that carries the packets on.
     pub known: usize,
     /// The programs that are a part of it.

@@ -14,10 +14,10 @@ use vnettop::record::{Recorder, Recording};
 use vnettop::sample::{Item, OwnerKind};
 
 /// The links of a way in the order of the packets: namespace and name.
-pub type Way = Vec<(String, String)>;
+pub type WalkedPath = Vec<(String, String)>;
 
 /// A way from `SPACE/NAME` words.
-pub fn way(links: &[(&str, &str)]) -> Way {
+pub fn way(links: &[(&str, &str)]) -> WalkedPath {
     links.iter().map(|(space, name)| ((*space).to_owned(), (*name).to_owned())).collect()
 }
 
@@ -128,7 +128,7 @@ impl Seen {
     }
 
     /// Each link on the way moved what its own counters say, within one percent, and something did go through it.
-    pub fn holds_rates(&self, way: &Way) {
+    pub fn holds_rates(&self, way: &WalkedPath) {
         for (space, name) in way {
             let (before, after) = (self.before.link(space, name), self.after.link(space, name));
             let crossed = |of: fn(&TrueLink) -> u64| of(after) - of(before);
@@ -179,7 +179,7 @@ impl Seen {
 
     /// The screen in the last moments of the benchmark has each link of the way in its namespace, with its kind and its
     /// owner, and the way, as far as it is known, in its order.
-    pub fn holds_screen(&self, known: usize, way: &Way) {
+    pub fn holds_screen(&self, known: usize, way: &WalkedPath) {
         let mut shown = Replayed::at_the_benchmark(&self.recording);
         let frame = shown.text(SCREEN.0, SCREEN.1);
         for (space, name) in way {
@@ -223,13 +223,13 @@ impl Seen {
     }
 
     /// Some connection's way is this one, link by link; whether a bridge between two ports is drawn is not asked.
-    pub fn holds_way(&self, way: &Way) {
+    pub fn holds_way(&self, way: &WalkedPath) {
         self.holds_way_up_to(way.len(), way);
     }
 
     /// The same where a program carries the packets on after the first links: what comes after them need not be drawn, but
     /// then the way says that it has a gap.
-    pub fn holds_way_up_to(&self, first: usize, way: &Way) {
+    pub fn holds_way_up_to(&self, first: usize, way: &WalkedPath) {
         let ours: Vec<_> = way.iter().map(|(space, name)| self.before.link(space, name)).collect();
         let is = |hop: &Value, link: &&TrueLink| hop["netns"] == link.netns && hop["ifindex"] == link.ifindex;
         // Of a bridge of the kernel's or of Open vSwitch that only forwards nothing is counted.

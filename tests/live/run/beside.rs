@@ -3,13 +3,13 @@
 use super::*;
 
 /// A test of somebody else's, beside the one that is measured: in namespaces of its own, with the same addresses.
-struct Beside {
+struct OtherTraffic {
     server: Kept,
     client: Kept,
     _ends: (Netns, Netns),
 }
 
-impl Beside {
+impl OtherTraffic {
     /// It runs for as long as this is kept.
     fn run(rate: &str) -> Self {
         let ends = veth_pair();
@@ -74,7 +74,7 @@ fn the_card_is_of_the_commands_own_test_while_another_runs_beside() {
         return;
     }
     let _alone = IPERF3.lock().unwrap_or_else(PoisonError::into_inner);
-    let beside = Beside::run("300M");
+    let beside = OtherTraffic::run("300M");
     let (near, far) = veth_pair();
     let _server = iperf3_server(&far, &[]);
     let inside = near.pid().to_string();
@@ -103,7 +103,7 @@ fn a_test_beside_is_not_pinned() {
         return;
     }
     let _alone = IPERF3.lock().unwrap_or_else(PoisonError::into_inner);
-    let beside = Beside::run("2G");
+    let beside = OtherTraffic::run("2G");
     let before = beside.masks();
     let (near, far) = veth_pair();
     let _server = iperf3_server(&far, &[]);
@@ -145,7 +145,7 @@ fn a_command_without_a_test_pins_nobody_and_says_so() {
         return;
     }
     let _alone = IPERF3.lock().unwrap_or_else(PoisonError::into_inner);
-    let beside = Beside::run("2G");
+    let beside = OtherTraffic::run("2G");
     let before = beside.masks();
     let cases = [("compare", "not compared: nothing was pinned: "), ("propose", "proposal  nothing is proposed: ")];
     for (pin, says) in cases {
@@ -201,7 +201,7 @@ fn what_the_user_names_is_what_counts() {
         return;
     }
     let _alone = IPERF3.lock().unwrap_or_else(PoisonError::into_inner);
-    let beside = Beside::run("100M");
+    let beside = OtherTraffic::run("100M");
     let (server, client) = (beside.server.0.id().to_string(), beside.client.0.id().to_string());
     let (card, _) = recorded(&["--settle", "0.5", "--watch", &server, "--watch", &client], &["sleep", "4"]);
     assert_eq!(card["measured"]["of"], "named", "{card}");

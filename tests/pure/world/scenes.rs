@@ -2,9 +2,9 @@
 
 use super::stage::Stage;
 use super::{NETNS, QUIET, Traffic, Work, World, stream};
+use vnettop::derive::before_after::{Card, CardSide, Difference, Phase, Verdict};
 use vnettop::derive::flow::{Connection, End};
 use vnettop::derive::placement::{CoreChange, Proposal, Step};
-use vnettop::derive::proof::{Card, CardSide, Difference, Phase, Verdict};
 use vnettop::derive::{Finding, Jitter};
 use vnettop::sample::{
     CoreId, CoreSet, FlowPath, Hop, HopBy, HopWay, Ifindex, Kind, LinkKey, LinkState, Owner, OwnerKind, PeerRef, Proto,

@@ -1,7 +1,7 @@
 //! Cores that a flow's packets are put onto where others would do better: all forwarding on one, or a setting that has a
 //! link's packets handled on a core that the flow's own threads need.
 
-use super::{LintScene, Said, named, whole};
+use super::{Diagnostic, LintInput, named, whole};
 use crate::derive::flow::Connection;
 use crate::derive::links::LinkMetrics;
 use crate::derive::paths::{self, SoftirqBy, softirq};
@@ -21,7 +21,7 @@ fn idle(metrics: &Metrics) -> CoreSet {
 }
 
 /// One core forwards everything while others idle.
-pub(in crate::derive::finding) fn one_core(scene: &LintScene<'_>) -> Option<Said> {
+pub(in crate::derive::finding) fn one_core(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let metrics = scene.metrics;
     if metrics.flow.connections.is_empty() {
         return None;
@@ -37,25 +37,24 @@ pub(in crate::derive::finding) fn one_core(scene: &LintScene<'_>) -> Option<Said
         let command = receiver(scene).map(|link| set_rps(link, softirq::steering(metrics, link.facts.key()), &mask));
         let command = command.unwrap_or_else(|| format!("echo {mask} | tee /sys/class/net/LINK/queues/rx-*/rps_cpus"));
         let text = format!(
-            "core {core} spends {:.0} % of its time forwarding packets while {} of {} cores are idle: RPS \
-             spreads several flows over them ({command})",
+            "core {core} forwards packets {:.0} % of the time; {} of {} cores are idle: RPS spreads several flows ({command})",
             softirq * 100.0,
             idle.len(),
             metrics.cores.len(),
         );
-        Said::new(text, [("core", f64::from(core)), ("softirq", softirq), ("idle_cores", idle.len() as f64)])
+        Diagnostic::new(text, [("core", f64::from(core)), ("softirq", softirq), ("idle_cores", idle.len() as f64)])
     })
 }
 
 /// The first link that receives what the flows send, on whose queues RPS begins.
-fn receiver<'a>(scene: &LintScene<'a>) -> Option<&'a LinkMetrics> {
+fn receiver<'a>(scene: &LintInput<'a>) -> Option<&'a LinkMetrics> {
     let takes = |link: &&LinkMetrics| matches!(link.facts.kind, Kind::Veth | Kind::Physical | Kind::Virtio);
     let hops = whole(scene).flat_map(|path| &path.hops).filter(|hop| hop.way == HopWay::Received);
     hops.filter_map(|hop| scene.metrics.link(hop.link)).find(takes)
 }
 
 /// RPS or threads of NAPI are told to use only cores that the flow's own threads run on.
-pub(in crate::derive::finding) fn steered(scene: &LintScene<'_>) -> Option<Said> {
+pub(in crate::derive::finding) fn steered(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let metrics = scene.metrics;
     let is_set = |told: &Steering| told.threaded || !told.napi.is_empty() || told.rps.iter().any(|set| !set.is_empty());
     if !metrics.facts.steering.iter().any(is_set) {
@@ -73,7 +72,7 @@ struct Put<'a> {
     cores: CoreSet,
 }
 
-fn of(metrics: &Metrics, connection: &Connection) -> Option<Said> {
+fn of(metrics: &Metrics, connection: &Connection) -> Option<Diagnostic> {
     let path = paths::of(metrics, connection)?;
     let [sender, receiver] = [connection.from.pid, connection.to.pid]
         .map(|pid| pid.map_or_else(CoreSet::new, |pid| softirq::cores_of(metrics, pid)));
@@ -99,7 +98,7 @@ fn of(metrics: &Metrics, connection: &Connection) -> Option<Said> {
     }
     let whose = if put.cores.iter().any(|core| receiver.contains(core)) { "receiver" } else { "sender" };
     let numbers = [("cores", put.cores.len() as f64), ("core", f64::from(put.cores.first()?))];
-    Some(Said::new(sentence(metrics, &put, whose, other), numbers))
+    Some(Diagnostic::new(sentence(metrics, &put, whose, other), numbers))
 }
 
 fn sentence(metrics: &Metrics, put: &Put<'_>, whose: &str, other: Option<CoreId>) -> String {

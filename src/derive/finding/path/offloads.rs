@@ -1,17 +1,17 @@
 //! Offloads that someone turned off where a flow goes: at one of its two ends, or in between. What a kind of link is born
 //! without, or what follows from another switch, is no finding: there is nothing to turn on.
 
-use super::{LintScene, Said, named, whole};
+use super::{Diagnostic, LintInput, named, whole};
 use crate::derive::Metrics;
 use crate::derive::links::LinkMetrics;
 use crate::derive::paths;
 use crate::sample::{FlowPath, Hop, HopWay, Kind, LinkKey, Offload, Offloads, Proto, Word};
 
 /// Something that is off and costs.
-pub(in crate::derive::finding) fn offloads(scene: &LintScene<'_>) -> Option<Said> {
+pub(in crate::derive::finding) fn offloads(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let metrics = scene.metrics;
     let text = whole(scene).find_map(|path| uneven(metrics, path).or_else(|| between(metrics, path)))?;
-    Some(Said::new(text, []))
+    Some(Diagnostic::new(text, []))
 }
 
 fn told(metrics: &Metrics, link: LinkKey) -> Option<(&Offloads, &LinkMetrics)> {

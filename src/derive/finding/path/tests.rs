@@ -3,10 +3,10 @@
 mod cores;
 
 use crate::derive::claim_basis::Basis;
+use crate::derive::diagnosis::RateDiagnosis;
 use crate::derive::finding::Finding;
 use crate::derive::flow::{Connection, End};
 use crate::derive::history::History;
-use crate::derive::inquiry::Inquiry;
 use crate::derive::links::LinkMetrics;
 use crate::derive::placement::tests::machine::Machine;
 use crate::derive::{Metrics, finding};
@@ -66,7 +66,7 @@ fn metrics(change: impl FnOnce(&mut Vec<LinkFacts>, &mut FlowPath)) -> Metrics {
 }
 
 fn findings(metrics: &Metrics) -> Vec<Finding> {
-    finding::all(metrics, &History::default(), &Inquiry::default())
+    finding::all(metrics, &History::default(), &RateDiagnosis::default())
 }
 
 fn said(metrics: &Metrics, id: &str) -> String {

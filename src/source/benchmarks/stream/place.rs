@@ -4,7 +4,7 @@
 
 use super::tail::{self, Tail, TailTarget};
 use crate::sample::Unread;
-use crate::source::{proc_file, strangers};
+use crate::source::{proc_file, untrusted_reader};
 use procfs::process::Process;
 use rustix::fs::{FileType, Stat};
 use std::os::fd::AsRawFd;
@@ -30,7 +30,7 @@ pub(super) type Looked = Result<Option<Tail>, Option<Unread>>;
 /// Looks where a process writes to now; none where it does not let itself be looked at. `open` is the file that is open already.
 pub(super) fn look(proc: &Path, pid: u32, open: Option<(u64, u64)>) -> Option<Looked> {
     let proc = proc.to_owned();
-    strangers::ask(format_args!("process {pid}"), move || find(&proc, pid, open))
+    untrusted_reader::ask(format_args!("process {pid}"), move || find(&proc, pid, open))
 }
 
 fn find(proc: &Path, pid: u32, open: Option<(u64, u64)>) -> Looked {

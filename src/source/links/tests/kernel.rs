@@ -3,9 +3,9 @@
 use super::super::LinkReader;
 use super::super::claimed_speed::Claims;
 use super::super::facts::MessageNamespace;
-use crate::source::netlink::dialogue::Dialogue;
+use crate::source::netlink::client::NetlinkClient;
 use crate::source::netlink::message::Request;
-use crate::source::netlink::socket::Wire;
+use crate::source::netlink::socket::Transport;
 use crate::source::{SourceError, now_ns};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -53,7 +53,7 @@ impl Line {
     }
 }
 
-impl Wire for Line {
+impl Transport for Line {
     fn send(&self, request: &[u8]) -> io::Result<()> {
         let mut ends = self.0.borrow_mut();
         let kind = u16::from_ne_bytes([request[4], request[5]]);
@@ -113,8 +113,8 @@ impl TestKernel {
     }
 
     pub fn open(&self) -> Result<LinkReader<Line>, SourceError> {
-        let claims = Claims::new(Dialogue::new(self.ethtool.clone()), self.monitor.clone(), FAMILY);
-        let dumps = Dialogue::new(self.dumps.clone());
+        let claims = Claims::new(NetlinkClient::new(self.ethtool.clone()), self.monitor.clone(), FAMILY);
+        let dumps = NetlinkClient::new(self.dumps.clone());
         LinkReader::over(dumps, self.news.clone(), Ok(claims), MessageNamespace::default())
     }
 }

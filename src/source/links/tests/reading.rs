@@ -6,7 +6,7 @@ use super::kernel::{
 };
 use crate::sample::{Ifindex, LinkFacts};
 use crate::source::SourceError;
-use crate::source::netlink::dialogue::Dialogue;
+use crate::source::netlink::client::NetlinkClient;
 use std::sync::Arc;
 
 const INTERRUPTED: u16 = 16;
@@ -314,7 +314,7 @@ fn claims_that_cannot_be_read_are_unknown_and_told_until_they_can() {
 #[test]
 fn single_answers_leave_out_what_failed_and_an_answer_that_breaks_off_is_an_error() {
     let line = Line::default();
-    let mut dialogue = Dialogue::new(line.clone());
+    let mut dialogue = NetlinkClient::new(line.clone());
     let mut ask = |count: u32| {
         let mut requests: Vec<_> = (1..=count).map(|ifindex| counters::request_one(Ifindex(ifindex))).collect();
         let mut heard = Vec::new();

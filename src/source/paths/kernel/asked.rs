@@ -4,7 +4,7 @@ use super::holder::unfound;
 use super::{KernelQueries, NETFILTER, marks, redirect, wireguard};
 use crate::sample::LinkKey;
 use crate::source::SourceError;
-use crate::source::netlink::dialogue::{Dialogue, with_buffer};
+use crate::source::netlink::client::{NetlinkClient, with_buffer};
 use crate::source::netlink::generic;
 use crate::source::netlink::message::Message;
 use crate::source::netlink::socket::KernelSocket;
@@ -73,7 +73,7 @@ impl KernelQueries<'_> {
                 return Ok(None);
             }
             let mut sets = false;
-            let mut dialogue = Dialogue::new(KernelSocket::open(NETFILTER)?);
+            let mut dialogue = NetlinkClient::new(KernelSocket::open(NETFILTER)?);
             let each = |message: &Message<'_>, _: u64| sets |= marks::sets_marks(message);
             match dialogue.dump(&mut marks::filters(), "list rules of nftables", each) {
                 Ok(_) => Ok(sets.then_some("nftables sets other marks there")),

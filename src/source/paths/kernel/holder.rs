@@ -5,7 +5,7 @@
 use super::{KernelQueries, SOCK_DIAG};
 use crate::sample::{EndName, Holder, LinkKey, OwnerKind, Proto};
 use crate::source::flows::diag::{self, SocketId, SocketInfo};
-use crate::source::netlink::dialogue::Dialogue;
+use crate::source::netlink::client::NetlinkClient;
 use crate::source::netlink::socket::KernelSocket;
 use crate::source::netns_of;
 use crate::source::paths::lookups::{DeviceProgram, HolderLookups, Packet, any_port, unspecified};
@@ -124,10 +124,10 @@ impl KernelQueries<'_> {
     pub(super) fn diag<T>(
         &mut self,
         netns: u64,
-        ask: impl FnOnce(&mut Dialogue<KernelSocket>) -> T,
+        ask: impl FnOnce(&mut NetlinkClient<KernelSocket>) -> T,
     ) -> Result<T, String> {
         let spaces = self.spaces;
-        let open = || KernelSocket::open(SOCK_DIAG).map(Dialogue::new);
+        let open = || KernelSocket::open(SOCK_DIAG).map(NetlinkClient::new);
         Ok(ask(match &mut self.inside(netns)?.sockets {
             Some(opened) => opened,
             none => none.insert(spaces.inside(netns, open).map_err(|error| unfound(&error.to_string()))?),

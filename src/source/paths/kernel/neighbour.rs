@@ -3,9 +3,9 @@
 
 use super::route::{address, family, octets};
 use crate::sample::Ifindex;
-use crate::source::netlink::dialogue::Dialogue;
+use crate::source::netlink::client::NetlinkClient;
 use crate::source::netlink::message::{DUMP, Message, Request, attribute, u16_at, u32_at};
-use crate::source::netlink::socket::Wire;
+use crate::source::netlink::socket::Transport;
 use crate::source::paths::lookups::{Bridged, Mac};
 use std::net::IpAddr;
 
@@ -66,9 +66,9 @@ impl FdbEntry {
     }
 
     /// Asks for it, or where the kernel cannot be asked for one (before Linux 5.0), for all.
-    pub fn ask<W: Wire, T>(
+    pub fn ask<W: Transport, T>(
         mut self,
-        dialogue: &mut Dialogue<W>,
+        dialogue: &mut NetlinkClient<W>,
         answer: impl Fn(&Message<'_>) -> Option<T>,
     ) -> Option<T> {
         match dialogue.get(&mut self.one, &answer) {
@@ -78,9 +78,9 @@ impl FdbEntry {
     }
 
     /// Finds it among all.
-    pub(super) fn find<W: Wire, T>(
+    pub(super) fn find<W: Transport, T>(
         &self,
-        dialogue: &mut Dialogue<W>,
+        dialogue: &mut NetlinkClient<W>,
         answer: impl Fn(&Message<'_>) -> Option<T>,
     ) -> Option<T> {
         let mut found = None;

@@ -100,7 +100,7 @@ pub(super) fn refusal(packet: &Packet, error: &io::Error) -> String {
         }
         Some(libc::EACCES) => format!("a route prohibits {to}"),
         Some(libc::EINVAL) => {
-            format!("the path to {to} leads into a blackhole, or its source address is not accepted here")
+            format!("the path to {to} is a blackhole route, or its source address is not accepted")
         }
         Some(libc::EXDEV) => {
             format!("packets for {to} arrive on another link than their answers would use (rp_filter)")

@@ -6,10 +6,11 @@ use crate::sample::{
 };
 use crate::source::paths::ends::WantedPath;
 use crate::source::paths::lookups::{
-    Bridged, Detail, DeviceProgram, HolderLookups, Lookups, Mac, Marking, Packet, Redirect, RouteResult, Wireguard,
+    Bridged, Detail, DeviceProgram, HolderLookups, Mac, Marking, NetworkQueries, Packet, Redirect, RouteResult,
+    Wireguard,
 };
 use crate::source::paths::map::NetworkMap;
-use crate::source::paths::walk::{Way, walk};
+use crate::source::paths::walk::{WalkedPath, walk};
 use crate::source::paths::ways;
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
@@ -160,7 +161,7 @@ impl Net {
         &mut switch.bridges.last_mut().expect("just made").ports
     }
 
-    pub fn way(&mut self, netns: u64, from: &str, to: &str) -> Way {
+    pub fn way(&mut self, netns: u64, from: &str, to: &str) -> WalkedPath {
         let mut links: Vec<Arc<LinkFacts>> = self.links.iter().cloned().map(Arc::new).collect();
         links.sort_by_key(|link| link.key());
         let (switches, held) = (self.switches.clone(), self.held.clone());
@@ -202,7 +203,7 @@ fn out(link: LinkKey, gateway: Option<IpAddr>) -> RouteResult {
     RouteResult::Out { link: link.ifindex, gateway, source: None }
 }
 
-impl Lookups for Net {
+impl NetworkQueries for Net {
     fn route(&mut self, netns: u64, packet: &Packet, from: Option<Ifindex>) -> Result<RouteResult, String> {
         let to = packet.to.ip();
         // The kernel refuses a source that is another's, but for what came in.
@@ -230,7 +231,7 @@ impl Lookups for Net {
     fn route_by(&mut self, netns: u64, packet: &Packet, by: Ifindex) -> Result<RouteResult, String> {
         match self.tables.get(&(netns, by, packet.to.ip())) {
             Some(&route) => Ok(route),
-            None => Lookups::route(self, netns, packet, None),
+            None => NetworkQueries::route(self, netns, packet, None),
         }
     }
 

@@ -4,10 +4,10 @@
 use super::ovs::MOST_DEPTH;
 use super::{At, Walk};
 use crate::sample::{HopBy, HopWay, LinkFacts, LinkKey};
-use crate::source::paths::lookups::{Bridged, Lookups, Mac};
+use crate::source::paths::lookups::{Bridged, Mac, NetworkQueries};
 use crate::source::paths::map::place;
 
-impl<L: Lookups> Walk<'_, L> {
+impl<L: NetworkQueries> Walk<'_, L> {
     /// A bridge sends what its own namespace gave it; that counted as sent when it was given.
     pub(super) fn forward(&mut self, bridge: &LinkFacts, mac: Option<Mac>) -> Result<At, String> {
         match self.port_for(bridge, mac, None)? {

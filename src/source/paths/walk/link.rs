@@ -6,7 +6,7 @@ use super::vrf::VRF;
 use super::wireguard::WIREGUARD;
 use super::{At, Tag, Walk};
 use crate::sample::{HopBy, HopWay, Kind, LinkFacts, LinkKey, LinkState};
-use crate::source::paths::lookups::{Lookups, Mac, Packet, RouteResult, any_port, unspecified};
+use crate::source::paths::lookups::{Mac, NetworkQueries, Packet, RouteResult, any_port, unspecified};
 use crate::source::paths::map::place;
 
 /// `MACVLAN_MODE_BRIDGE`.
@@ -16,7 +16,7 @@ const BROADCAST: u8 = 3;
 /// An ipvlan with a character device.
 const IPVTAP: &str = "ipvtap";
 
-impl<'a, L: Lookups> Walk<'a, L> {
+impl<'a, L: NetworkQueries> Walk<'a, L> {
     /// The frame leaves through a link.
     pub(super) fn send(&mut self, key: LinkKey, mac: Option<Mac>) -> Result<At, String> {
         let link = self.seen(key)?;
@@ -46,9 +46,7 @@ impl<'a, L: Lookups> Walk<'a, L> {
             }
             kind if PACKS.contains(&kind) => self.pack(link, mac),
             WIREGUARD => self.encrypt(link),
-            "xfrm" => {
-                Err(format!("the IPsec policies decide where {name} sends the packets, and vnettop does not read them"))
-            }
+            "xfrm" => Err(format!("IPsec policies, which vnettop does not read, decide where {name} sends packets")),
             "dummy" => Err(format!("the packets end in {name}: a dummy drops what it is given")),
             kind if TUNS.contains(&kind) => self.enter_program(link, mac),
             "physical" | "virtio" => Err(format!("the packets exit this machine through {name}")),

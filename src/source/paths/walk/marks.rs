@@ -1,9 +1,9 @@
 //! Marks of packets (`SO_MARK`, nftables): rules may route by them, and a way is that of packets with one mark.
 
 use super::Walk;
-use crate::source::paths::lookups::{Lookups, Marking};
+use crate::source::paths::lookups::{Marking, NetworkQueries};
 
-impl<L: Lookups> Walk<'_, L> {
+impl<L: NetworkQueries> Walk<'_, L> {
     /// Says whose way it is where the namespace that is about to route the packet looks at marks, and its own is not known
     /// for certain. The first such place is told.
     pub(super) fn mind_marks(&mut self, netns: u64) {

@@ -1,10 +1,10 @@
 //! Through Open vSwitch, which tells nobody where it forwards: the port behind which the destination's MAC address
 //! is seen. Patch ports lead to another bridge, tunnels to another switch.
 
-use super::tunnel::{Far, same_kind};
+use super::tunnel::{TunnelEnd, same_kind};
 use super::{At, Walk};
 use crate::sample::{HopBy, HopWay, Kind, LinkFacts, LinkKey, OvsPort, Proto};
-use crate::source::paths::lookups::{Bridged, Lookups, Mac, Packet, RouteResult, Tunnel, any_port, unspecified};
+use crate::source::paths::lookups::{Bridged, Mac, NetworkQueries, Packet, RouteResult, Tunnel, any_port, unspecified};
 use crate::source::paths::map::{SwitchPort, place};
 use std::net::IpAddr;
 
@@ -14,7 +14,7 @@ pub(super) const MOST_DEPTH: usize = 5;
 /// Kinds of ports that lead to another switch.
 const TUNNELS: [&str; 4] = ["vxlan", "geneve", "gre", "stt"];
 
-impl<'a, L: Lookups> Walk<'a, L> {
+impl<'a, L: NetworkQueries> Walk<'a, L> {
     /// A bridge has the frame, from one of its ports.
     pub(super) fn switch(&mut self, from: SwitchPort<'a>, mac: Option<Mac>) -> Result<At, String> {
         let name = &from.bridge.name;
@@ -177,7 +177,7 @@ fn is_tunnel(port: &OvsPort) -> bool {
 }
 
 /// The tunnel that a port is.
-fn far_end(at: SwitchPort<'_>, link: LinkKey) -> Option<Far> {
+fn far_end(at: SwitchPort<'_>, link: LinkKey) -> Option<TunnelEnd> {
     let address = |text: &Option<String>| text.as_deref()?.parse::<IpAddr>().ok();
     let remote = address(&at.port.remote_ip)?;
     let port = match at.port.kind.as_str() {
@@ -187,5 +187,5 @@ fn far_end(at: SwitchPort<'_>, link: LinkKey) -> Option<Far> {
     };
     let key = at.port.key.as_deref().and_then(|key| key.parse().ok()).unwrap_or(0);
     let tunnel = Tunnel { key, remote: Some(remote), local: address(&at.port.local_ip), port };
-    Some(Far { through: link, kind: at.port.kind.clone(), tunnel, remote, outside: at.switch.netns })
+    Some(TunnelEnd { through: link, kind: at.port.kind.clone(), tunnel, remote, outside: at.switch.netns })
 }

@@ -3,12 +3,12 @@
 
 use super::{At, Inner, Walk};
 use crate::sample::{HopBy, HopWay, LinkFacts, LinkKey, Proto};
-use crate::source::paths::lookups::{Lookups, Mac, Packet};
+use crate::source::paths::lookups::{Mac, NetworkQueries, Packet};
 
 /// The kernel's words for a link with a program behind it.
 pub(super) const TUNS: [&str; 2] = ["tun", "tap"];
 
-impl<L: Lookups> Walk<'_, L> {
+impl<L: NetworkQueries> Walk<'_, L> {
     /// A tun or tap has been given the packet: it goes on where the program's connected socket leads.
     pub(super) fn enter_program(&mut self, link: &LinkFacts, mac: Option<Mac>) -> Result<At, String> {
         let program = self.lookups.program(link.key());

@@ -3,12 +3,12 @@
 
 use super::Walk;
 use crate::sample::{HopBy, HopWay, LinkFacts};
-use crate::source::paths::lookups::{Lookups, Redirect};
+use crate::source::paths::lookups::{NetworkQueries, Redirect};
 
 /// The kernel's word for it.
 const IFB: &str = "ifb";
 
-impl<L: Lookups> Walk<'_, L> {
+impl<L: NetworkQueries> Walk<'_, L> {
     /// A link has received the frame. Filters are asked for only where there is an ifb that they might lead to.
     pub(super) fn redirect(&mut self, link: &LinkFacts) -> Result<(), String> {
         if !self.map.has_kind(link.netns, IFB) {
@@ -21,8 +21,7 @@ impl<L: Lookups> Walk<'_, L> {
             let (from, to) = (&link.name, &ifb.name);
             self.note.get_or_insert_with(|| {
                 format!(
-                    "filters of {from} send some packets through {to} first, perhaps these (tc filter show dev \
-                         {from} ingress)"
+                    "filters of {from} send some packets, perhaps these, through {to} (tc filter show dev {from} ingress)"
                 )
             });
         } else if !self.hops.iter().any(|hop| hop.link == ifb.key()) {

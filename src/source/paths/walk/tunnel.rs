@@ -3,7 +3,7 @@
 use super::program::TUNS;
 use super::{At, Inner, Walk};
 use crate::sample::{HopBy, HopWay, LinkFacts, LinkKey, Proto};
-use crate::source::paths::lookups::{Lookups, Mac, Packet, Tunnel, any_port, unspecified};
+use crate::source::paths::lookups::{Mac, NetworkQueries, Packet, Tunnel, any_port, unspecified};
 use crate::source::paths::map::{SwitchPort, place};
 use std::net::{IpAddr, SocketAddr};
 
@@ -26,7 +26,7 @@ pub(super) const PACKS: [&str; 13] = [
 
 /// Where a tunnel leads, as a link or a port of a switch has it.
 #[derive(Debug, Clone)]
-pub(super) struct Far {
+pub(super) struct TunnelEnd {
     /// The tunnel's own link.
     pub through: LinkKey,
     pub kind: String,
@@ -36,7 +36,7 @@ pub(super) struct Far {
     pub outside: u64,
 }
 
-impl<L: Lookups> Walk<'_, L> {
+impl<L: NetworkQueries> Walk<'_, L> {
     /// A tunnel link has been given the frame.
     pub(super) fn pack(&mut self, link: &LinkFacts, mac: Option<Mac>) -> Result<At, String> {
         let (name, detail) = (&link.name, self.lookups.detail(link.key()));
@@ -50,14 +50,14 @@ impl<L: Lookups> Walk<'_, L> {
         let outside = detail.outside;
         let outside =
             outside.ok_or_else(|| format!("the packets of {name} continue in a namespace that is not visible"))?;
-        let far = Far { through: link.key(), kind: link.kind.word().to_owned(), tunnel, remote, outside };
+        let far = TunnelEnd { through: link.key(), kind: link.kind.word().to_owned(), tunnel, remote, outside };
         // A tunnel that was made upon a link leaves through no other one.
         self.bound = place(link.lower.as_ref()).filter(|upon| upon.netns == outside);
         Ok(self.outer(far, mac))
     }
 
     /// The outer packet goes on.
-    pub(super) fn outer(&mut self, far: Far, mac: Option<Mac>) -> At {
+    pub(super) fn outer(&mut self, far: TunnelEnd, mac: Option<Mac>) -> At {
         let from = far.tunnel.local.unwrap_or(unspecified(far.remote));
         let to = SocketAddr::new(far.remote, far.tunnel.port);
         let (packet, key) = (self.packet, far.tunnel.key);

@@ -3,12 +3,12 @@
 
 use super::{At, Walk};
 use crate::sample::{HopBy, HopWay, LinkFacts, LinkKey};
-use crate::source::paths::lookups::{Lookups, Packet, RouteResult, any_port, unspecified};
+use crate::source::paths::lookups::{NetworkQueries, Packet, RouteResult, any_port, unspecified};
 
 /// The kernel's word for it.
 pub(super) const VRF: &str = "vrf";
 
-impl<L: Lookups> Walk<'_, L> {
+impl<L: NetworkQueries> Walk<'_, L> {
     /// The vrf that the sender's socket is bound to: the one whose table has the source as its own, where the
     /// namespace's others have not.
     pub(super) fn vrf_of_sender(&mut self, netns: u64) -> Option<LinkKey> {

@@ -4,7 +4,7 @@
 
 use super::{At, Inner, Walk};
 use crate::sample::{HopBy, HopWay, LinkFacts, LinkKey, Proto};
-use crate::source::paths::lookups::{Lookups, Packet, PublicKey, Wireguard, unspecified};
+use crate::source::paths::lookups::{NetworkQueries, Packet, PublicKey, Wireguard, unspecified};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ pub(super) const WIREGUARD: &str = "wireguard";
 
 /// Between whom a packet was encrypted.
 #[derive(Debug, Clone)]
-pub(super) struct Sealed {
+pub(super) struct WireguardHop {
     from: PublicKey,
     to: PublicKey,
 }
 
-impl<L: Lookups> Walk<'_, L> {
+impl<L: NetworkQueries> Walk<'_, L> {
     /// A wireguard has been given the packet.
     pub(super) fn encrypt(&mut self, link: &LinkFacts) -> Result<At, String> {
         let name = &link.name;
@@ -31,7 +31,7 @@ impl<L: Lookups> Walk<'_, L> {
             endpoint.ok_or_else(|| format!("the endpoint of the peer of {name} that allows {to} is not known yet"))?;
         let outside = self.made_in(link, &device)?;
         let (packet, through) = (self.packet, link.key());
-        let sealed = Some(Sealed { from, to: peer.key });
+        let sealed = Some(WireguardHop { from, to: peer.key });
         self.inner.push(Inner { packet, mac: None, kind: WIREGUARD.to_owned(), key: 0, through, sealed });
         let from = SocketAddr::new(unspecified(endpoint.ip()), device.port);
         self.packet = Packet { proto: Proto::Udp, from, to: endpoint, mark: Some(device.mark) };
@@ -56,8 +56,7 @@ impl<L: Lookups> Walk<'_, L> {
             [one] => Ok(one),
             [] => Err(format!("{name} was made, and sends, in a namespace that is not visible")),
             _ => Err(format!(
-                "in which of {} namespaces {name} was made, and sends, is not known: a wireguard listens on port {port} \
-                 in each",
+                "which of {} namespaces {name} sends in is not known: each has a wireguard on port {port}",
                 others.len()
             )),
         }
@@ -74,7 +73,7 @@ impl<L: Lookups> Walk<'_, L> {
     }
 
     /// The outer packet is at its address: the wireguard that it is for takes the inner one out, if it allows who sends it.
-    pub(super) fn decrypt(&mut self, netns: u64, inner: &Inner, sealed: &Sealed) -> Result<At, String> {
+    pub(super) fn decrypt(&mut self, netns: u64, inner: &Inner, sealed: &WireguardHop) -> Result<At, String> {
         let at = self.packet.to;
         let (far, device) = self.opener(netns, inner, sealed).map_err(|why| {
             let unseen = format!("at {at} no wireguard with the peer's key is visible that decapsulates the packets");
@@ -97,7 +96,7 @@ impl<L: Lookups> Walk<'_, L> {
         &mut self,
         netns: u64,
         inner: &Inner,
-        sealed: &Sealed,
+        sealed: &WireguardHop,
     ) -> Result<(LinkKey, Arc<Wireguard>), Option<String>> {
         let mut unasked = None;
         for link in self.wireguards().into_iter().filter(|&link| link != inner.through) {

@@ -1,0 +1,133 @@
+//! Whose turn it is, unpinned or pinned: decides from what was derived and sets nothing itself. Without `compare` it
+//! never wishes for anything.
+
+use crate::derive::Metrics;
+use crate::derive::before_after::is_pinned;
+use crate::derive::placement::{self, BUSY};
+use crate::effect::PinRequest;
+use crate::sample::{CoreSet, ThreadId};
+use std::collections::BTreeSet;
+
+/// How long a busy thread is looked at before it is pinned at the start of a pinned run, ns.
+const LOOK_NS: u64 = 1_000_000_000;
+
+/// How turns are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rule {
+    /// Nobody is ever pinned.
+    Never,
+    /// Within a run, one phase of this many ns after the other.
+    Phases(u64),
+    /// This whole run is pinned.
+    Pinned,
+}
+
+/// The phase of a run that is pinned as a whole.
+const PINNED: u32 = 1;
+
+/// What should be done now.
+#[derive(Debug, PartialEq)]
+pub(super) enum Wish {
+    /// Pin these.
+    Pin(Vec<PinRequest>),
+    /// Put every mask back.
+    Restore,
+    /// Nothing: another phase of the same kind begins, pinned or not.
+    GoOn(bool),
+    /// Nothing can be pinned, for this reason.
+    Refuse(String),
+}
+
+/// Where a run stands.
+#[derive(Debug)]
+pub(super) struct PinSchedule {
+    rule: Rule,
+    /// Since when this turn lasts; none before the first busy thread.
+    since_ns: Option<u64>,
+    /// When a placement was looked for in vain, ns.
+    refused_ns: Option<u64>,
+    pinned: bool,
+    /// The phase that lasts, and the one that was wished for.
+    phase: u32,
+    wished: u32,
+    /// The placement that is compared: the same in every pinned stretch, as long as it covers the busy threads.
+    placement: Vec<PinRequest>,
+}
+
+impl PinSchedule {
+    pub(super) fn new(rule: Rule) -> Self {
+        Self { rule, since_ns: None, refused_ns: None, pinned: false, phase: 0, wished: 0, placement: Vec::new() }
+    }
+
+    /// What to do after this sample.
+    pub(super) fn next(&mut self, metrics: &Metrics) -> Option<Wish> {
+        let busy = busy(metrics);
+        let length_ns = match self.rule {
+            Rule::Never => return None,
+            Rule::Phases(length_ns) => length_ns,
+            Rule::Pinned => LOOK_NS,
+        };
+        if busy.is_empty() {
+            return None;
+        }
+        let lasted_ns = metrics.at_ns.saturating_sub(*self.since_ns.get_or_insert(metrics.at_ns));
+        self.wished = match self.rule {
+            _ if lasted_ns < length_ns => self.phase,
+            Rule::Pinned => PINNED,
+            _ => self.phase + 1,
+        };
+        match (self.pinned, is_pinned(self.wished)) {
+            (true, false) => Some(Wish::Restore),
+            (false, true) => Some(self.pin(metrics, &busy)),
+            // A worker that was born after the others were pinned.
+            (true, true) if !self.covers(&busy) && self.may_look(metrics.at_ns) => Some(self.pin(metrics, &busy)),
+            (pinned, _) => (self.wished != self.phase).then_some(Wish::GoOn(pinned)),
+        }
+    }
+
+    /// A wish was fulfilled: a turn begins.
+    pub(super) fn begin(&mut self, at_ns: u64, pinned: bool) {
+        (self.since_ns, self.pinned, self.refused_ns, self.phase) = (Some(at_ns), pinned, None, self.wished);
+    }
+
+    /// Nobody could be pinned: unpinned, the turn begins again; pinned, it goes on as it is.
+    pub(super) fn refused(&mut self, at_ns: u64) {
+        self.refused_ns = Some(at_ns);
+        if !self.pinned {
+            self.since_ns = Some(at_ns);
+        }
+    }
+
+    fn may_look(&self, at_ns: u64) -> bool {
+        self.refused_ns.is_none_or(|refused_ns| at_ns.saturating_sub(refused_ns) >= LOOK_NS)
+    }
+
+    /// Nobody is pinned from here on, whatever comes.
+    pub(super) fn stop(&mut self) {
+        self.rule = Rule::Never;
+    }
+
+    fn covers(&self, busy: &BTreeSet<ThreadId>) -> bool {
+        busy.iter().all(|id| self.placement.iter().any(|request| request.thread == *id))
+    }
+
+    fn pin(&mut self, metrics: &Metrics, busy: &BTreeSet<ThreadId>) -> Wish {
+        if !self.covers(busy) {
+            match placement::propose(metrics) {
+                Ok(proposal) => self.placement = proposal.steps.into_iter().map(request).collect(),
+                Err(sentence) => return Wish::Refuse(sentence),
+            }
+        }
+        let there = |request: &&PinRequest| metrics.threads.iter().any(|thread| thread.sample.id == request.thread);
+        Wish::Pin(self.placement.iter().filter(there).cloned().collect())
+    }
+}
+
+fn request(step: placement::Step) -> PinRequest {
+    PinRequest { thread: step.thread, label: step.label, cores: CoreSet::single(step.core) }
+}
+
+fn busy(metrics: &Metrics) -> BTreeSet<ThreadId> {
+    let ids = metrics.benchmark().map(|thread| thread.sample.id);
+    ids.filter(|id| metrics.recent.thread_cpu(*id).is_some_and(|cpu| cpu > BUSY)).collect()
+}

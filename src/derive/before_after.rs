@@ -1,0 +1,199 @@
+//! The card of a pin: phases without it and phases with it, compared pair by pair, and a verdict in words.
+//! It compares and says what it found; it pins nothing, and it takes nothing back.
+
+mod interval;
+mod order;
+mod others;
+mod pin_trial;
+mod words;
+
+use super::cause::Crossing;
+use super::cause::moves_in;
+use super::flow::Bin;
+use super::jitter::Jitter;
+use interval::Significance;
+use serde::Serialize;
+
+pub use interval::{CONFIDENCE, Difference};
+pub use order::is_pinned;
+pub use others::Others;
+pub use pin_trial::{LEAST_AFTER_NS, MOST_AFTER_NS, PIECE_NS, PinTrial, SETTLING_NS};
+
+/// What the comparison says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
+pub enum Verdict {
+    /// Less spread and a higher mean.
+    #[strum(to_string = "steadier and faster")]
+    SteadierAndFaster,
+    /// Less spread, the mean not lower by more than 3 %.
+    Steadier,
+    /// A higher mean, the spread not larger.
+    Faster,
+    /// Whatever the difference is, it is within 3 % of the mean.
+    #[strum(to_string = "no difference")]
+    NoDifference,
+    /// More spread, or a lower mean.
+    Worse,
+    /// The phases differ among themselves too much, or are too few.
+    Inconclusive,
+}
+
+/// One side of the card.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct CardSide {
+    /// Spread of the rate.
+    #[serde(flatten)]
+    pub jitter: Jitter,
+    /// Moves of watched threads a second; none where they are not counted.
+    pub moves_per_s: Option<f64>,
+    /// CPU time of other work on the machine a second, cores' worth; none where it is not known.
+    #[serde(rename = "other_cores")]
+    pub others: Option<f64>,
+}
+
+/// Some seconds of one kind, settling time dropped.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Phase {
+    /// Of which kind.
+    pub pinned: bool,
+    /// Its first bin began, `CLOCK_MONOTONIC`, ns.
+    pub from_ns: u64,
+    /// Its last bin ended, ns.
+    pub to_ns: u64,
+    /// Mean rate, bits/s.
+    pub mean: f64,
+}
+
+/// Unpinned against pinned.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Card {
+    /// When the pin was, `CLOCK_MONOTONIC`, ns; none where phases with and without it took turns.
+    pub pinned_at_ns: Option<u64>,
+    /// Unpinned.
+    pub before: CardSide,
+    /// Pinned.
+    pub after: CardSide,
+    /// What is compared, in the order of time; half of them are of either kind.
+    pub phases: Vec<Phase>,
+    /// Of the means, bits/s.
+    pub mean: Difference,
+    /// Of the coefficients of variation.
+    pub cv: Option<Difference>,
+    /// In words.
+    pub verdict: Verdict,
+}
+
+/// Unpinned and pinned bins that are compared with each other.
+pub type Pair = [Vec<Bin>; 2];
+
+/// Of fewer pairs nothing is said.
+pub const LEAST_PAIRS: usize = 4;
+/// A phase with fewer known rates has no mean worth comparing.
+pub const LEAST_BINS: usize = 5;
+/// What differs by less than this share of the mean does not differ.
+const LEAST: f64 = 0.03;
+
+impl Card {
+    /// Compares phases pair by pair; none while there are fewer than two pairs.
+    #[must_use]
+    pub fn of(pairs: &[Pair], others: &Others) -> Option<Self> {
+        let [before, after] = [0, 1].map(|kind| {
+            let phases: Vec<&Vec<Bin>> = pairs.iter().map(|pair| &pair[kind]).collect();
+            CardSide::of(&phases, others)
+        });
+        let (before, after) = (before?, after?);
+        let by_pair = |figure: &dyn Fn(&[Bin], &CardSide) -> f64| -> Vec<f64> {
+            pairs.iter().map(|[one, other]| figure(other, &after) - figure(one, &before)).collect()
+        };
+        // What the two sides show is what differs; how much the pairs differ among themselves is how sure it is.
+        let mean = Difference::of(after.jitter.mean - before.jitter.mean, &by_pair(&|bins, _| mean(bins)))?;
+        let cv = before.jitter.cv.zip(after.jitter.cv).and_then(|(before_cv, after_cv)| {
+            // The squares of both add up over the phases; their difference is that of the roots times the sum of the roots.
+            let roots = (before_cv + after_cv).max(f64::MIN_POSITIVE);
+            let squares = by_pair(&|bins, side| square(bins, side.jitter.mean) / roots);
+            Difference::of(after_cv - before_cv, &squares)
+        });
+        let mut phases: Vec<Phase> =
+            pairs.iter().flat_map(|[one, other]| [phase(false, one), phase(true, other)]).collect();
+        phases.sort_by_key(|phase| phase.from_ns);
+        let mut card = Self { pinned_at_ns: None, before, after, phases, mean, cv, verdict: Verdict::Inconclusive };
+        card.verdict = card.judged();
+        Some(card)
+    }
+
+    /// How many pairs there are.
+    #[must_use]
+    pub fn pairs(&self) -> usize {
+        self.phases.len() / 2
+    }
+
+    fn told_mean(&self) -> Significance {
+        self.mean.told(LEAST * self.before.jitter.mean)
+    }
+
+    /// A coefficient of variation is a share of the mean already.
+    fn told_cv(&self) -> Significance {
+        self.cv.map_or(Significance::Same, |cv| cv.told(LEAST))
+    }
+
+    /// The rule: it is better only if the spread falls and the mean does not drop by more than 3 %.
+    fn judged(&self) -> Verdict {
+        if self.pairs() < LEAST_PAIRS {
+            return Verdict::Inconclusive;
+        }
+        match (self.told_mean(), self.told_cv()) {
+            (Significance::Less, _) | (_, Significance::More) => Verdict::Worse,
+            (Significance::More, Significance::Less) => Verdict::SteadierAndFaster,
+            (Significance::More, _) => Verdict::Faster,
+            (Significance::Same, Significance::Less) => Verdict::Steadier,
+            (Significance::Open, Significance::Less) if self.mean.is >= -LEAST * self.before.jitter.mean => {
+                Verdict::Steadier
+            }
+            (Significance::Same, Significance::Same) => Verdict::NoDifference,
+            (Significance::Open, _) | (_, Significance::Open) => Verdict::Inconclusive,
+        }
+    }
+}
+
+impl CardSide {
+    fn of(phases: &[&Vec<Bin>], others: &Others) -> Option<Self> {
+        let bins = || phases.iter().flat_map(|bins| bins.iter());
+        let jitter = Jitter::of(bins())?;
+        let known = || bins().filter(|bin| bin.bits_per_s.is_some());
+        let moves: f64 = known().map(|bin| moves_in(bin, Crossing::Any)).sum();
+        let seconds: f64 = known().map(Bin::length_s).sum();
+        let mut busy = (0.0, 0.0);
+        for (from_ns, to_ns) in phases.iter().filter_map(|bins| Some((bins.first()?.from_ns, bins.last()?.to_ns))) {
+            let length = to_ns.saturating_sub(from_ns) as f64;
+            let cores = others.between(from_ns, to_ns);
+            busy = cores.map_or(busy, |cores| (busy.0 + cores * length, busy.1 + length));
+        }
+        Some(Self {
+            jitter,
+            moves_per_s: (seconds > 0.0).then(|| moves / seconds),
+            others: (busy.1 > 0.0).then(|| busy.0 / busy.1),
+        })
+    }
+}
+
+fn phase(pinned: bool, bins: &[Bin]) -> Phase {
+    let ends = bins.first().zip(bins.last()).map_or((0, 0), |(first, last)| (first.from_ns, last.to_ns));
+    Phase { pinned, from_ns: ends.0, to_ns: ends.1, mean: mean(bins) }
+}
+
+fn mean(bins: &[Bin]) -> f64 {
+    let rates: Vec<f64> = bins.iter().filter_map(|bin| bin.bits_per_s).collect();
+    super::cause::series::mean(&rates)
+}
+
+/// The mean square of how far the rates of a phase are from the mean of its side, as a share of it: what is slower than a phase is
+/// in it too.
+fn square(bins: &[Bin], mean_of_side: f64) -> f64 {
+    let squares: Vec<f64> =
+        bins.iter().filter_map(|bin| Some((bin.bits_per_s? / mean_of_side - 1.0).powi(2))).collect();
+    super::cause::series::mean(&squares)
+}
+
+#[cfg(test)]
+mod tests;

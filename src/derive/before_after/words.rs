@@ -1,0 +1,91 @@
+//! What a card says, in words: the verdict with what it rests on, and how it was made. The same on every face.
+
+use super::interval::Significance;
+use super::{CONFIDENCE, Card, Difference, LEAST_PAIRS, PIECE_NS, Verdict};
+use crate::derive::finding::figure::Unit;
+use crate::sample::Word;
+
+impl Card {
+    /// The verdict and why, one sentence.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        format!("{}: {}", self.verdict.word(), self.why())
+    }
+
+    /// What the verdict rests on.
+    #[must_use]
+    pub fn why(&self) -> String {
+        let spread = match self.told_cv() {
+            Significance::More => "the spread rose",
+            Significance::Less => "the spread fell",
+            Significance::Same => "the spread stayed",
+            Significance::Open => "the spread is uncertain",
+        };
+        let mean = match self.told_mean() {
+            Significance::More => "the mean rose".to_owned(),
+            Significance::Less => "the mean fell".to_owned(),
+            Significance::Same => "the mean stayed within 3 %".to_owned(),
+            Significance::Open => format!("the mean is uncertain ({})", self.range()),
+        };
+        match self.verdict {
+            Verdict::NoDifference => "mean and spread stayed within 3 % of the mean".to_owned(),
+            Verdict::Inconclusive => self.why_inconclusive(),
+            Verdict::Worse if self.told_mean() == Significance::Less && self.told_cv() != Significance::More => mean,
+            Verdict::Worse if self.told_mean() != Significance::Less => spread.to_owned(),
+            _ => format!("{mean}, {spread}"),
+        }
+    }
+
+    pub(super) fn why_inconclusive(&self) -> String {
+        if self.pairs() < LEAST_PAIRS {
+            let pieces = if self.pinned_at_ns.is_some() { format!(" of {} s", piece_s()) } else { String::new() };
+            return format!("{} pairs of phases{pieces}, at least {LEAST_PAIRS} needed", self.pairs());
+        }
+        match self.cv.filter(|_| self.told_mean() == Significance::Same) {
+            Some(cv) => {
+                let points = |share: f64| signed(&format!("{:+.1}", share * 100.0));
+                format!("the mean stayed within 3 %, the CV changed by {} to {} points", points(cv.from), points(cv.to))
+            }
+            None => format!("the change may be anything {}", self.range()),
+        }
+    }
+
+    /// `from −4.1 to +0.9 Gbit/s`
+    fn range(&self) -> String {
+        let unit = Unit::of(self.mean.from.abs().max(self.mean.to.abs()));
+        let rate = |bits: f64| signed(&format!("{}{}", if bits > 0.0 { "+" } else { "" }, unit.figure(bits)));
+        format!("from {} to {} {}", rate(self.mean.from), rate(self.mean.to), unit.word)
+    }
+
+    /// The verdict with the difference of the means, from the whole of it to the verdict alone:
+    /// `steadier and faster, +8.9 Gbit/s (99 %: +5.1 to +12.7)`.
+    #[must_use]
+    pub fn headlines(&self) -> [String; 3] {
+        let Difference { is, from, to } = self.mean;
+        let unit = Unit::of(is.abs().max(from.abs()).max(to.abs()));
+        let rate = |bits: f64| signed(&format!("{}{}", if bits > 0.0 { "+" } else { "" }, unit.figure(bits)));
+        let words = self.verdict.word();
+        let short = format!("{words}, {} {}", rate(is), unit.word);
+        let whole = format!("{short} ({:.0} %: {} to {})", CONFIDENCE * 100.0, rate(from), rate(to));
+        [whole, short, words.to_owned()]
+    }
+
+    /// How it was made, in one line. `settle_s` is what was dropped of each phase, where they took turns.
+    #[must_use]
+    pub fn method(&self, settle_s: f64) -> String {
+        let phases = if self.pinned_at_ns.is_some() {
+            format!("one period before against one after, in windows of {} s", piece_s())
+        } else {
+            format!("neighbouring phases without their first {settle_s} s, in an order that drift does not favour")
+        };
+        format!("{phases}: Student's t over the differences of {} pairs, at {:.0} %", self.pairs(), CONFIDENCE * 100.0)
+    }
+}
+
+fn piece_s() -> u64 {
+    PIECE_NS / 1_000_000_000
+}
+
+fn signed(text: &str) -> String {
+    if matches!(text, "-0" | "+0") { "0".to_owned() } else { text.replace('-', "−") }
+}

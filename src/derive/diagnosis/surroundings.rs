@@ -1,0 +1,123 @@
+//! What the watched threads and their cores suffered tick by tick, beside the rate of the same ticks: for the question
+//! what a rate follows that does not follow the moves. A correlation is all it claims.
+
+use crate::derive::Metrics;
+use crate::derive::cause::permute;
+use crate::derive::cause::series::{centred, correlation, dot, mean};
+use crate::derive::flow::Bin;
+use crate::derive::placement::BUSY;
+use std::collections::VecDeque;
+
+/// What a rate may follow instead of moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum OtherCause {
+    /// Time the hypervisor took from the watched threads' cores.
+    Steal,
+    /// Interrupts and softirqs of others on those cores.
+    Softirq,
+    /// Run-queue wait of the watched threads.
+    Wait,
+    /// Softirq rounds cut short on those cores.
+    Squeezed,
+}
+
+/// The suspect that the rate follows best.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CauseCandidate {
+    /// Which.
+    pub suspect: OtherCause,
+    /// Pearson's correlation with the rate, below 0.
+    pub correlation: f64,
+    /// Its mean: a share, or times a second for [`OtherCause::Squeezed`].
+    pub mean: f64,
+}
+
+const SUSPECTS: [OtherCause; 4] = [OtherCause::Steal, OtherCause::Softirq, OtherCause::Wait, OtherCause::Squeezed];
+/// Fewer ticks have no correlation worth a word.
+const LEAST_TICKS: usize = 20;
+/// A weaker one is none.
+const LEAST_CORRELATION: f64 = -0.4;
+/// Nor one that shifting makes as strong this often.
+const CHANCE: f64 = 0.05;
+/// What `recent` means, ns.
+const RECENT_NS: u64 = 5_000_000_000;
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Surroundings {
+    ticks: VecDeque<SurroundingsTick>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct SurroundingsTick {
+    at_ns: u64,
+    /// Mean of the bins that ended in it, bits/s.
+    rate: Option<f64>,
+    /// By [`SUSPECTS`].
+    suffered: [f64; 4],
+}
+
+impl Surroundings {
+    pub(super) fn observe(&mut self, metrics: &Metrics, bins: &VecDeque<Bin>, keep_ns: u64) {
+        let Some(from_ns) = metrics.began_ns() else {
+            self.ticks.clear();
+            return;
+        };
+        let ended = bins.iter().rev().take_while(|bin| bin.to_ns > from_ns);
+        let (sum, count) =
+            ended.filter_map(|bin| bin.bits_per_s).fold((0.0, 0.0), |(sum, count), rate| (sum + rate, count + 1.0));
+        let rate = (count > 0.0).then(|| sum / count);
+        let Some(suffered) = suffered(metrics) else { return };
+        self.ticks.push_back(SurroundingsTick { at_ns: metrics.at_ns, rate, suffered });
+        while self.ticks.front().is_some_and(|tick| tick.at_ns.saturating_add(keep_ns) < metrics.at_ns) {
+            self.ticks.pop_front();
+        }
+    }
+
+    pub(super) fn recent_steal(&self) -> Option<f64> {
+        let now_ns = self.ticks.back()?.at_ns;
+        let recent = self.ticks.iter().rev().take_while(|tick| tick.at_ns.saturating_add(RECENT_NS) > now_ns);
+        let (sum, count) = recent.fold((0.0, 0.0), |(sum, count), tick| (sum + tick.suffered[0], count + 1.0));
+        Some(sum / count)
+    }
+
+    /// What the rate followed since that instant.
+    pub(super) fn rival(&self, from_ns: u64) -> Option<CauseCandidate> {
+        let known: Vec<(f64, [f64; 4])> = self
+            .ticks
+            .iter()
+            .filter(|tick| tick.at_ns > from_ns)
+            .filter_map(|tick| Some((tick.rate?, tick.suffered)))
+            .collect();
+        if known.len() < LEAST_TICKS {
+            return None;
+        }
+        let rates: Vec<f64> = known.iter().map(|(rate, _)| *rate).collect();
+        let of = |suspect: usize| known.iter().map(|(_, suffered)| suffered[suspect]).collect::<Vec<f64>>();
+        let correlated = (0..SUSPECTS.len()).filter_map(|suspect| Some((suspect, correlation(&rates, &of(suspect))?)));
+        let (suspect, correlation) = correlated.min_by(|one, other| one.1.total_cmp(&other.1))?;
+        if correlation > LEAST_CORRELATION {
+            return None;
+        }
+        let suffered = of(suspect);
+        let (rates, centred) = (centred(&rates), centred(&suffered));
+        let scale = dot(&centred, &centred).sqrt();
+        let by_chance = permute::shifted(&rates, &[centred], &[scale], 0);
+        (by_chance <= CHANCE).then(|| CauseCandidate { suspect: SUSPECTS[suspect], correlation, mean: mean(&suffered) })
+    }
+}
+
+/// Means over the busy watched threads and their cores; none without any.
+fn suffered(metrics: &Metrics) -> Option<[f64; 4]> {
+    let (mut sums, mut threads) = ([0.0; 4], 0.0);
+    for thread in metrics.threads.iter().filter(|thread| thread.cpu.is_some_and(|cpu| cpu > BUSY)) {
+        threads += 1.0;
+        sums[2] += thread.wait.unwrap_or(0.0);
+        let Some(core) = metrics.core(thread.sample.core) else { continue };
+        let Some((load, shares)) = core.load.and_then(|load| Some((load, load.shares?))) else { continue };
+        let own = thread.cpu.unwrap_or(0.0) / (shares.user + shares.system).max(0.01);
+        sums[0] += shares.steal;
+        sums[1] += shares.irq + shares.softirq * (1.0 - own.min(1.0));
+        sums[3] += load.softnet_squeezed_per_s.unwrap_or(0.0);
+    }
+    (threads > 0.0).then(|| sums.map(|sum| sum / threads))
+}

@@ -1,0 +1,141 @@
+//! One passage through the descriptors of all processes (`/proc/PID/fd`): which of them are a tun, tap or macvtap, and which
+//! link each is. It knows no link and no owner.
+
+use crate::source::{proc_file, scan};
+use rustix::fs::{Mode, OFlags, RawDir, readlinkat_raw};
+use rustix::io::Errno;
+use std::ffi::CStr;
+use std::mem::MaybeUninit;
+use std::os::fd::AsFd;
+use std::path::Path;
+
+/// Entries of about 170 descriptors a call.
+const ENTRIES: usize = 4096;
+
+/// A descriptor that is a tun, tap or macvtap.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::source) struct FdScan {
+    pub pid: u32,
+    pub fd: u32,
+    /// A tun or tap is told by name (`iff:` of fdinfo).
+    pub name: Option<String>,
+    /// A macvtap by its index (`/dev/tapN`).
+    pub ifindex: Option<u32>,
+}
+
+impl FdScan {
+    /// The process has the link of this name open under the same number still.
+    pub fn still_holds(&self, proc: &Path, name: &str) -> bool {
+        let process = proc.join(self.pid.to_string());
+        if let Some(index) = self.ifindex {
+            let target = std::fs::read_link(process.join("fd").join(self.fd.to_string()));
+            return target.is_ok_and(|target| device(target.as_os_str().as_encoded_bytes()) == Device::Tap(index));
+        }
+        // A link that was renamed is held by another name.
+        link_of(&process, self.fd).is_some_and(|held| held == name)
+    }
+}
+
+/// Looks at every process that is to be looked at, and hands over each descriptor. Returns how many processes do not let theirs
+/// be seen.
+pub(super) fn through(proc: &Path, is_looked_at: impl Fn(u32) -> bool, mut each: impl FnMut(FdScan)) -> usize {
+    let mut entries = vec![MaybeUninit::uninit(); ENTRIES];
+    let looked_at = proc_file::processes(proc).into_iter().filter(|&pid| is_looked_at(pid));
+    let refused = looked_at.filter(|&pid| {
+        let looked = descriptors(&proc.join(pid.to_string()), pid, &mut entries, &mut each);
+        // Any other is gone.
+        matches!(looked, Err(Errno::ACCESS | Errno::PERM))
+    });
+    refused.count()
+}
+
+fn descriptors(
+    process: &Path,
+    pid: u32,
+    entries: &mut [MaybeUninit<u8>],
+    mut each: impl FnMut(FdScan),
+) -> Result<(), Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = rustix::fs::open(process.join("fd"), flags, Mode::empty())?;
+    let mut listing = RawDir::new(&directory, entries);
+    while let Some(entry) = listing.next() {
+        let entry = entry?;
+        let Some(fd) = scan::number32(entry.file_name().to_bytes()) else { continue };
+        let (name, ifindex) = match target(&directory, entry.file_name()) {
+            Device::Tun => (link_of(process, fd), None),
+            Device::Tap(index) => (None, Some(index)),
+            Device::Other => continue,
+        };
+        if name.is_some() || ifindex.is_some() {
+            each(FdScan { pid, fd, name, ifindex });
+        }
+    }
+    Ok(())
+}
+
+/// The link behind a descriptor of `/dev/net/tun`; none before it has one.
+fn link_of(process: &Path, fd: u32) -> Option<String> {
+    let text = std::fs::read(process.join("fdinfo").join(fd.to_string()));
+    held_name(&text.ok()?)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Device {
+    Tun,
+    Tap(u32),
+    Other,
+}
+
+fn target(directory: impl AsFd, name: &CStr) -> Device {
+    let mut buffer = [MaybeUninit::uninit(); 64];
+    readlinkat_raw(directory, name, &mut buffer).map_or(Device::Other, |(target, _)| device(target))
+}
+
+/// By the end of the path: within a container /dev is a mount of its own, and the path begins there.
+fn device(target: &[u8]) -> Device {
+    let cut = target.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1);
+    let (directory, name) = target.split_at(cut);
+    let index = || scan::number32(name.strip_prefix(b"tap")?).filter(|&index| index != 0);
+    match directory {
+        b"/dev/net/" | b"/net/" if name == b"tun" => Device::Tun,
+        b"/dev/" | b"/" => index().map_or(Device::Other, Device::Tap),
+        _ => Device::Other,
+    }
+}
+
+/// `iff:\tNAME`, cleaned like the names of links; a descriptor that has none yet says nothing or an empty one.
+fn held_name(text: &[u8]) -> Option<String> {
+    let name = scan::lines(text).find_map(|line| line.strip_prefix(b"iff:"))?;
+    let name = name.strip_prefix(b"\t").unwrap_or(name);
+    (!name.is_empty()).then(|| crate::text::clean(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_descriptor_is_a_tun_a_macvtap_or_something_else() {
+        assert_eq!(device(b"/dev/net/tun"), Device::Tun);
+        assert_eq!(device(b"/net/tun"), Device::Tun, "as a container's own /dev shows it from outside");
+        assert_eq!(device(b"/dev/tap17"), Device::Tap(17));
+        for other in [&b"/dev/tap"[..], b"/dev/tap0", b"/home/x/tap17", b"/dev/tapx", b"socket:[17]", b"", b"/"] {
+            assert_eq!(device(other), Device::Other, "{:?} is no link", String::from_utf8_lossy(other));
+        }
+    }
+
+    #[test]
+    fn a_descriptor_names_its_link() {
+        let text = b"pos:\t0\nflags:\t0104002\nmnt_id:\t26\nino:\t127\niff:\ttap0\n";
+        assert_eq!(held_name(text).as_deref(), Some("tap0"));
+        assert_eq!(held_name(b"pos:\t0\nflags:\t02\niff:\t\n"), None, "a descriptor may have no link yet");
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_survived(bytes: Vec<u8>) {
+            let _ = (device(&bytes), held_name(&bytes));
+        }
+    }
+}
