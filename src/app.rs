@@ -240,12 +240,12 @@ impl App {
                 return Ok(());
             }
         };
-        self.tell(&outcome);
+        self.report(&outcome);
         Ok(())
     }
 
     /// Shows an outcome, records its events and derives from them.
-    fn tell(&mut self, outcome: &Outcome) {
+    fn report(&mut self, outcome: &Outcome) {
         for event in &outcome.events {
             let item = Item::Event(event.clone());
             self.record(&item);

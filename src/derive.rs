@@ -269,13 +269,13 @@ impl Derivation {
             tests.leading()
         });
         if let Some(test) = leading {
-            metrics.tell_of(&test);
+            metrics.copy_from(&test);
             // Whatever was concluded without it says nothing of what comes after it.
             self.course = TestStages::default();
         } else {
             self.course.observe(previous.as_ref(), &next, &mut metrics, &self.machine.history);
             // The proof outlives what it is of.
-            let last_card = || metrics.tests.iter().rev().find_map(|test| test.told.card.clone());
+            let last_card = || metrics.tests.iter().rev().find_map(|test| test.metrics.card.clone());
             metrics.card = metrics.card.take().or_else(last_card);
         }
         if !now.is_empty() {

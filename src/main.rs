@@ -170,7 +170,7 @@ fn live_screen(config: &Config, configured: &Configured, app: App, signals: &Sig
         if ended != Ended::Done {
             term::hurry();
         }
-        tell(&outcome);
+        report(&outcome);
         ended
     })
 }
@@ -343,11 +343,11 @@ fn undo(config: &Config) -> ExitCode {
         }
     };
     let outcome = effect::undo(&mut effect::Kernel, &dir);
-    tell(&outcome);
+    report(&outcome);
     ExitCode::from(u8::from(outcome.lines.iter().any(|line| line.warning)))
 }
 
-fn tell(outcome: &Outcome) {
+fn report(outcome: &Outcome) {
     for line in &outcome.lines {
         if line.warning {
             term::say(&line.text);

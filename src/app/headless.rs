@@ -65,7 +65,7 @@ fn write_objects(
             *broken = Some(error);
         }
         let Some(metrics) = stream.derive(item) else { continue };
-        told.tell(&metrics.facts.problems);
+        told.report(&metrics.facts.problems);
         if metrics.elapsed_s.is_none() {
             continue;
         }
@@ -134,7 +134,7 @@ struct ReportedProblems(HashSet<String>);
 const MOST_TOLD: usize = 256;
 
 impl ReportedProblems {
-    fn tell(&mut self, problems: &[Problem]) {
+    fn report(&mut self, problems: &[Problem]) {
         for problem in problems {
             if self.0.len() < MOST_TOLD && self.0.insert(problem.text.clone()) {
                 term::say(format_args!("{}: {}", problem.source, problem.text));

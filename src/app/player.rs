@@ -104,7 +104,7 @@ impl Player {
     }
 
     /// Takes over what was read meanwhile.
-    pub fn hear(&mut self, tape: &mut Tape) {
+    pub fn receive(&mut self, tape: &mut Tape) {
         if tape.is_whole {
             return;
         }

@@ -53,7 +53,7 @@ impl App {
     /// Takes over what was read ahead of the recording.
     pub(super) fn hear_player(&mut self) {
         if let (Some(player), Some(tape)) = (&mut self.player, self.state.tape_mut()) {
-            player.hear(tape);
+            player.receive(tape);
         }
     }
 

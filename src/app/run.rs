@@ -84,7 +84,7 @@ pub fn run(
 ) -> Result<Observed, AppError> {
     let signals = PassedSignals::take().map_err(AppError::Signals)?;
     let mut session = RunSession::new(plan, Stream::new(recorder), feed, controller, signals);
-    session.tell(crate::sample::Event::RunAsked(asked(plan)));
+    session.report(crate::sample::Event::RunAsked(asked(plan)));
     if let Some(sentence) = session.look() {
         return Ok(session.refused(1, sentence));
     }
@@ -125,7 +125,7 @@ pub fn card(file: &Path, format: Format) -> Result<String, AppError> {
 
 /// The cards of the tests that were pinned, as they were last; where none was, that of everything watched.
 fn of_pins(metrics: &Metrics, format: Format) -> Option<String> {
-    let of_test = |test: &Arc<Test>| pin_card(&test.told, Some(test.number), format);
+    let of_test = |test: &Arc<Test>| pin_card(&test.metrics, Some(test.number), format);
     let cards: Vec<String> = metrics.tests.iter().filter_map(of_test).collect();
     if cards.is_empty() { pin_card(metrics, None, format) } else { Some(cards.concat()) }
 }

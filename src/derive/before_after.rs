@@ -129,12 +129,12 @@ impl Card {
     }
 
     fn told_mean(&self) -> Significance {
-        self.mean.told(LEAST * self.before.jitter.mean)
+        self.mean.significance(LEAST * self.before.jitter.mean)
     }
 
     /// A coefficient of variation is a share of the mean already.
     fn told_cv(&self) -> Significance {
-        self.cv.map_or(Significance::Same, |cv| cv.told(LEAST))
+        self.cv.map_or(Significance::Same, |cv| cv.significance(LEAST))
     }
 
     /// The rule: it is better only if the spread falls and the mean does not drop by more than 3 %.

@@ -105,7 +105,7 @@ mod tests {
         Connection { carries, ..Connection::between(from, to) }
     }
 
-    fn told(connections: &[Connection]) -> (Option<u32>, Option<Direction>) {
+    fn seen(connections: &[Connection]) -> (Option<u32>, Option<Direction>) {
         let all = all(&[server()], connections, &LastInterval::default());
         (all[0].streams, all[0].direction)
     }
@@ -114,16 +114,16 @@ mod tests {
     fn a_server_learns_its_test_from_the_connections_that_carry_data() {
         let control = connection(false, false);
         assert_eq!(
-            told(&[control]),
+            seen(&[control]),
             (None, None),
             "a server that waits, or has only a control connection, has no test"
         );
         let (received, sent) = (connection(false, true), connection(true, true));
-        assert_eq!(told(&[control, received, received]), (Some(2), Some(Direction::Forward)), "two streams come in");
-        assert_eq!(told(&[control, sent]), (Some(1), Some(Direction::Reverse)), "one goes out: iperf3 -R");
-        assert_eq!(told(&[sent, received]), (Some(1), Some(Direction::Both)), "one each way: --bidir");
+        assert_eq!(seen(&[control, received, received]), (Some(2), Some(Direction::Forward)), "two streams come in");
+        assert_eq!(seen(&[control, sent]), (Some(1), Some(Direction::Reverse)), "one goes out: iperf3 -R");
+        assert_eq!(seen(&[sent, received]), (Some(1), Some(Direction::Both)), "one each way: --bidir");
         let foreign = Connection { to: End { pid: Some(8), ..received.to }, ..received };
-        assert_eq!(told(&[foreign]), (None, None), "another process' connection is none of its");
+        assert_eq!(seen(&[foreign]), (None, None), "another process' connection is none of its");
     }
     #[test]
     fn what_the_command_says_in_passing_stands_beside_it_while_it_runs() {

@@ -172,7 +172,7 @@ impl<'a> Suspicion<'a> {
         let scales: Vec<f64> = touched.iter().map(|touched| dot(touched, touched).sqrt()).collect();
         let chosen = touched.iter().position(|touched| *touched == self.touched[best])?;
         let p_shifted = permute::shifted(&self.rates, &touched, &scales, chosen);
-        (p_shifted <= CHANCE).then(|| self.told(best, base, slowdown, explained, p_shifted.max(p_turned)))
+        (p_shifted <= CHANCE).then(|| self.cause(best, base, slowdown, explained, p_shifted.max(p_turned)))
     }
 
     /// What each block of neighbours says about after against before.
@@ -182,7 +182,7 @@ impl<'a> Suspicion<'a> {
         blocks.map(|(rates, turned)| dot(rates, turned)).collect()
     }
 
-    fn told(&self, best: usize, base: f64, slowdown: f64, explained: f64, p: f64) -> Cause {
+    fn cause(&self, best: usize, base: f64, slowdown: f64, explained: f64, p: f64) -> Cause {
         let shortest_s = LASTS[best] * self.length_s;
         // No more than the whole rate can be lost: then it was lost for longer than was tried.
         let lasts_s = shortest_s * slowdown.max(1.0);

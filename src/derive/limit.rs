@@ -86,8 +86,8 @@ const WHOLE_NS: u64 = 900_000_000;
 pub(super) struct LimitTrack {
     window: Window,
     judged_at_ns: u64,
-    /// What is told, and the kind that the last judgement had instead.
-    told: Option<Limit>,
+    /// What is shown, and the kind that the last judgement had instead.
+    shown: Option<Limit>,
     instead: Option<LimitKind>,
 }
 
@@ -111,17 +111,17 @@ impl LimitTrack {
         if since_ns >= EVERY_NS || is_young {
             self.judged_at_ns = metrics.at_ns;
             let limit = judge::judge(&self.window.scene(next, metrics, flow));
-            self.tell(limit, is_young || since_ns >= WHOLE_NS);
+            self.settle_on(limit, is_young || since_ns >= WHOLE_NS);
         }
-        self.told.clone()
+        self.shown.clone()
     }
 
-    /// Another kind of limit is told once it was found twice, so that what stands on an edge does not flicker.
-    fn tell(&mut self, limit: Limit, is_whole: bool) {
-        let goes_on = self.told.as_ref().is_none_or(|told| told.kind == limit.kind);
+    /// Another kind of limit is shown once it was found twice, so that what stands on an edge does not flicker.
+    fn settle_on(&mut self, limit: Limit, is_whole: bool) {
+        let goes_on = self.shown.as_ref().is_none_or(|shown| shown.kind == limit.kind);
         if goes_on || is_whole || self.instead == Some(limit.kind) {
             self.instead = None;
-            self.told = Some(limit);
+            self.shown = Some(limit);
         } else {
             self.instead = Some(limit.kind);
         }

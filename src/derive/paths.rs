@@ -65,7 +65,7 @@ impl<'a> HopMetrics<'a> {
         };
         let offloads = offloads(metrics, hop.link);
         let upcalls_lost_per_s = metrics.losses.of_upcalls(hop.link);
-        let losses = told(metrics, hop, is_first);
+        let losses = losses_at(metrics, hop, is_first);
         let lost = || losses.iter().fold(0.0, |sum, loss| sum + metrics.losses.a_second(loss.packets));
         let lost_per_s = metrics.elapsed_s.filter(|_| metrics.asks_kernel()).map(|_| lost());
         Self {
@@ -123,7 +123,7 @@ impl PathMetrics<'_> {
 }
 
 /// What the flows lost at a hop, the way it is gone here: at a link that two flows cross in turn each has its own.
-fn told<'a>(metrics: &'a Metrics, hop: &Hop, is_first: bool) -> Vec<&'a Loss> {
+fn losses_at<'a>(metrics: &'a Metrics, hop: &Hop, is_first: bool) -> Vec<&'a Loss> {
     let leaves = |place| matches!(place, LossPlace::Qdisc | LossPlace::Link | LossPlace::Neighbour);
     let is_here = |loss: &&Loss| {
         let fits = match hop.way {

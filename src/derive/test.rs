@@ -58,7 +58,7 @@ pub struct Test {
     pub lost: f64,
     /// What is derived of it: its connections, threads, losses, jitter, findings, card. Of one that has ended, as it was
     /// last.
-    pub told: Arc<Metrics>,
+    pub metrics: Arc<Metrics>,
 }
 
 /// Every test there is.
@@ -74,14 +74,14 @@ pub(super) struct Tests {
     /// The test that is told of where nobody has chosen, by number.
     leading: Option<u32>,
     /// Those that run.
-    told: Vec<Arc<Test>>,
+    shown: Vec<Arc<Test>>,
 }
 
 impl Test {
     /// The threads that work for it now, with its number.
     fn threads(&self) -> impl Iterator<Item = (ThreadId, u32)> {
         let runs = self.ended_ns.is_none();
-        self.told.threads.iter().filter(move |_| runs).map(|thread| (thread.sample.id, self.number))
+        self.metrics.threads.iter().filter(move |_| runs).map(|thread| (thread.sample.id, self.number))
     }
 
     /// The client's and the server's end, as a connection has them; none before there is one.
@@ -91,7 +91,7 @@ impl Test {
             TestKey::Client(pid) => end.pid == Some(pid),
             TestKey::Server(pid, _) => end.pid != Some(pid),
         };
-        let connections = &self.told.flow.connections;
+        let connections = &self.metrics.flow.connections;
         let first = connections.iter().find(|connection| !connection.relayed).or(connections.first());
         let Some(first) = first else { return [None, None] };
         let (client, server) = if is_clients(&first.from) { (first.from, first.to) } else { (first.to, first.from) };
@@ -104,31 +104,31 @@ impl Test {
 
 impl Metrics {
     /// Makes everything from the flows to the findings this test's, and takes the threads and moves of the other tests away.
-    pub fn look_at(&mut self, number: u32) {
+    pub fn show(&mut self, number: u32) {
         let Some(test) = self.tests.iter().find(|test| test.number == number).cloned() else { return };
-        self.tell_of(&test);
+        self.copy_from(&test);
         self.threads.retain(|thread| thread.test.is_none());
         if test.ended_ns.is_none() {
             let own = |thread: &ThreadMetrics| ThreadMetrics { test: Some(number), ..thread.clone() };
-            self.threads.extend(test.told.threads.iter().map(own));
+            self.threads.extend(test.metrics.threads.iter().map(own));
             self.threads.sort_by_key(|thread| (thread.sample.id.pid, thread.sample.id.tid));
         }
-        self.moves.clone_from(&test.told.moves);
+        self.moves.clone_from(&test.metrics.moves);
     }
 
     /// Where nothing is measured now: the graph, the ends and the card of the test that ended last, so that its result can be
     /// read. Everything else stays as it is now.
-    pub fn look_back(&mut self) {
+    pub fn show_last(&mut self) {
         let ended = self.tests.iter().filter(|test| test.ended_ns.is_some());
         let Some(last) = ended.max_by_key(|test| test.ended_ns).filter(|_| self.timeline.bins.is_empty()).cloned()
         else {
             return;
         };
         self.test = Some(last.number);
-        self.flow = FlowMetrics { bits_per_s: None, ..last.told.flow.clone() };
-        self.benchmarks.clone_from(&last.told.benchmarks);
-        self.timeline = Arc::clone(&last.told.timeline);
-        self.card.clone_from(&last.told.card);
+        self.flow = FlowMetrics { bits_per_s: None, ..last.metrics.flow.clone() };
+        self.benchmarks.clone_from(&last.metrics.benchmarks);
+        self.timeline = Arc::clone(&last.metrics.timeline);
+        self.card.clone_from(&last.metrics.card);
     }
 
     /// The test that all this is about, where it has ended.
@@ -138,20 +138,20 @@ impl Metrics {
     }
 
     /// Makes everything from the flows to the findings this test's; of one that has ended there is no rate and no finding now.
-    pub(super) fn tell_of(&mut self, test: &Test) {
-        let (told, runs) = (&test.told, test.ended_ns.is_none());
+    pub(super) fn copy_from(&mut self, test: &Test) {
+        let (own, runs) = (&test.metrics, test.ended_ns.is_none());
         self.test = Some(test.number);
-        self.flow = FlowMetrics { bits_per_s: told.flow.bits_per_s.filter(|_| runs), ..told.flow.clone() };
-        self.benchmarks.clone_from(&told.benchmarks);
-        self.losses.clone_from(&told.losses);
-        self.paths = Arc::clone(&told.paths);
-        self.recent = Arc::clone(&told.recent);
-        self.placement_may_help = told.placement_may_help && runs;
-        self.timeline = Arc::clone(&told.timeline);
-        self.jitter = told.jitter.filter(|_| runs);
-        self.findings.clone_from(&told.findings);
-        self.limit = told.limit.clone().filter(|_| runs);
-        self.card.clone_from(&told.card);
+        self.flow = FlowMetrics { bits_per_s: own.flow.bits_per_s.filter(|_| runs), ..own.flow.clone() };
+        self.benchmarks.clone_from(&own.benchmarks);
+        self.losses.clone_from(&own.losses);
+        self.paths = Arc::clone(&own.paths);
+        self.recent = Arc::clone(&own.recent);
+        self.placement_may_help = own.placement_may_help && runs;
+        self.timeline = Arc::clone(&own.timeline);
+        self.jitter = own.jitter.filter(|_| runs);
+        self.findings.clone_from(&own.findings);
+        self.limit = own.limit.clone().filter(|_| runs);
+        self.card.clone_from(&own.card);
     }
 }
 
@@ -162,7 +162,7 @@ impl Tests {
 
     /// The test that is told of where nobody has chosen: the busiest that ran when the one before it ended.
     pub fn leading(&self) -> Option<Arc<Test>> {
-        self.told.iter().find(|test| Some(test.number) == self.leading).cloned()
+        self.shown.iter().find(|test| Some(test.number) == self.leading).cloned()
     }
 
     /// Takes the next sample; `machine` is what the first stage has derived of it, and is told the tests, and whose each
@@ -189,7 +189,7 @@ impl Tests {
         }
         let events = std::mem::take(&mut self.events);
         for (key, test) in &mut self.running {
-            test.hear(*key, &events);
+            test.receive(*key, &events);
             test.observe(*key, own.remove(key).unwrap_or_default(), previous, next, machine, history);
         }
         let mut begun: Vec<&mut Running> = self.running.values_mut().filter(|test| test.begins()).collect();
@@ -201,19 +201,19 @@ impl Tests {
         self.ended.extend(over.into_iter().filter_map(|(key, test)| test.kept(key)));
         self.ended.sort_by_key(|test| test.number);
         self.ended.drain(..self.ended.len().saturating_sub(MOST_ENDED));
-        self.told = self.running.iter().filter_map(|(key, test)| test.told(*key)).collect();
+        self.shown = self.running.iter().filter_map(|(key, test)| test.shown(*key)).collect();
         self.lead();
-        let number_of: BTreeMap<ThreadId, u32> = self.told.iter().flat_map(|test| test.threads()).collect();
+        let number_of: BTreeMap<ThreadId, u32> = self.shown.iter().flat_map(|test| test.threads()).collect();
         for thread in &mut machine.threads {
             thread.test = number_of.get(&thread.sample.id).copied();
         }
-        machine.tests = self.told.iter().chain(&self.ended).cloned().collect();
+        machine.tests = self.shown.iter().chain(&self.ended).cloned().collect();
         machine.tests.sort_by_key(|test| test.number);
     }
 
     fn lead(&mut self) {
-        let rate = |test: &Test| test.told.flow.bits_per_s.unwrap_or(0.0);
-        let running = || self.told.iter().filter(|test| test.ended_ns.is_none());
+        let rate = |test: &Test| test.metrics.flow.bits_per_s.unwrap_or(0.0);
+        let running = || self.shown.iter().filter(|test| test.ended_ns.is_none());
         let busiest = running().max_by(|one, other| rate(one).total_cmp(&rate(other)));
         let is_idle = busiest.is_none_or(|test| rate(test) == 0.0);
         if !running().any(|test| Some(test.number) == self.leading && (is_idle || rate(test) > 0.0)) {

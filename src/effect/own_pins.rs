@@ -181,7 +181,7 @@ impl PinController {
     /// Puts one mask back; false where it may be tried again.
     fn release(&mut self, held: &ActivePin, outcome: &mut Outcome) -> bool {
         let verdict = put_back::put_back(self.pinner.as_mut(), held, &[held]);
-        put_back::tell(outcome, held, &verdict);
+        put_back::report(outcome, held, &verdict);
         if verdict.is_final() {
             self.journal.note(Entry::Restored { thread: held.thread });
         }

@@ -115,7 +115,7 @@ fn not_restored(who: &str, tid: u32, old: &CoreSet, error: &std::io::Error) -> S
 }
 
 /// Adds what came of it to the outcome: one sentence, and an event where the old mask is in force again.
-pub(super) fn tell(outcome: &mut Outcome, held: &ActivePin, verdict: &RestoreResult) {
+pub(super) fn report(outcome: &mut Outcome, held: &ActivePin, verdict: &RestoreResult) {
     let (thread, old, who) = (held.thread, &held.old, who(&held.label, held.thread));
     match verdict {
         RestoreResult::Restored(got) => {

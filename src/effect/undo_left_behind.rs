@@ -121,7 +121,7 @@ fn put_back_all(pinner: &mut dyn Pinner, journals: &Journals, outcome: &mut Outc
         }
         let held = ActivePin { old: original(&same_thread), ..same_thread[0].clone() };
         let verdict = put_back::put_back(pinner, &held, &same_thread);
-        put_back::tell(outcome, &held, &verdict);
+        put_back::report(outcome, &held, &verdict);
         // A mask that someone else set is told once, with the line that mends it; only what the kernel refused is kept.
         if !matches!(verdict, put_back::RestoreResult::Refused(_)) {
             settled.insert(oldest.thread);

@@ -29,7 +29,7 @@ pub enum BackgroundReply {
 
 impl Background {
     /// Takes in the next event.
-    pub fn hear(&mut self, event: &Event) -> BackgroundReply {
+    pub fn receive(&mut self, event: &Event) -> BackgroundReply {
         let Event::Key(KeyEvent { code, modifiers, .. }) = event else { return BackgroundReply::Other };
         let (alt, ctrl) = (modifiers.contains(KeyModifiers::ALT), modifiers.contains(KeyModifiers::CONTROL));
         let Some(mut answer) = self.answer.take() else {
@@ -100,7 +100,7 @@ mod tests {
     /// The background told, and how many of the events are keys all the same.
     fn heard(bytes: &str) -> (Option<[u8; 3]>, usize) {
         let mut background = Background::default();
-        let heard: Vec<BackgroundReply> = events(bytes).iter().map(|event| background.hear(event)).collect();
+        let heard: Vec<BackgroundReply> = events(bytes).iter().map(|event| background.receive(event)).collect();
         let color =
             heard.iter().find_map(|heard| if let BackgroundReply::Color(color) = heard { Some(*color) } else { None });
         (color, heard.iter().filter(|heard| **heard == BackgroundReply::Other).count())

@@ -135,11 +135,11 @@ impl Feed {
 
     /// Tells the source something; it may be gone already.
     pub fn command(&self, command: Command) {
-        self.heard(command);
+        self.send(command);
     }
 
     /// The same; whether it is there.
-    fn heard(&self, command: Command) -> bool {
+    fn send(&self, command: Command) -> bool {
         let is_there = self.commands.send(command).is_ok();
         if is_there {
             ring(&self.commanded);
@@ -154,7 +154,7 @@ impl Feed {
             return;
         }
         reset(&self.let_go);
-        if self.heard(Command::LetGo) {
+        if self.send(Command::LetGo) {
             let _not_in_time = poll(&mut [PollFd::new(&*self.let_go, PollFlags::IN)], Some(&LETTING_GO));
         }
     }

@@ -173,11 +173,11 @@ impl FlowReader {
                 Some(known) => known,
                 None => match SocketHolder::open(&self.proc, pid, now_ns) {
                     Err(Errno::ACCESS | Errno::PERM) => {
-                        self.tell(Blind::Descriptors(pid));
+                        self.report(Blind::Descriptors(pid));
                         None
                     }
                     Ok(holder) if !holder.leaves_room() => {
-                        self.tell(Blind::TooFewFiles);
+                        self.report(Blind::TooFewFiles);
                         continue;
                     }
                     // It is gone, or there is no descriptor left for us: the next tick tries again.
@@ -213,10 +213,10 @@ impl FlowReader {
             let is_own = self.own_netns == Some(netns);
             let opened = if is_own { netns::open_here() } else { netns::open_inside(&self.proc, pid) };
             let space = opened.map_err(|error| refused.push(blind(is_own, pid, &error))).ok();
-            self.spaces.insert(netns, space.map(|dialogue| NamespaceFlows::new(netns, dialogue)));
+            self.spaces.insert(netns, space.map(|netlink| NamespaceFlows::new(netns, netlink)));
         }
         for blind in refused {
-            self.tell(blind);
+            self.report(blind);
         }
     }
 
@@ -256,12 +256,12 @@ impl FlowReader {
             }
         }
         for blind in refused {
-            self.tell(blind);
+            self.report(blind);
         }
     }
 
     /// Remembers a reason; one of each kind is enough.
-    fn tell(&mut self, blind: Blind) {
+    fn report(&mut self, blind: Blind) {
         let kind = std::mem::discriminant(&blind);
         if !self.blind.iter().any(|known| std::mem::discriminant(known) == kind) {
             self.blind.push(blind);

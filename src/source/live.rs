@@ -103,15 +103,15 @@ impl Live {
         })
     }
 
-    /// Readable when a database of Open vSwitch speaks; see [`Live::hear`].
+    /// Readable when a database of Open vSwitch speaks; see [`Live::receive`].
     #[must_use]
     pub fn ovs_news(&self) -> Option<BorrowedFd<'_>> {
         self.ovs.news()
     }
 
     /// Takes in what the databases of Open vSwitch say, at the time they say it.
-    pub fn hear(&mut self) {
-        self.ovs.hear();
+    pub fn receive(&mut self) {
+        self.ovs.receive();
     }
 
     /// Readable when link notifications wait; see [`Live::drain`].
@@ -136,7 +136,7 @@ impl Live {
 
     /// Lets go of namespaces that nobody else keeps: an open socket in one would keep it alive.
     pub fn leave(&mut self) {
-        self.spaces.hear();
+        self.spaces.receive();
         self.follow();
     }
 

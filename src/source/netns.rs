@@ -163,7 +163,7 @@ impl Spaces {
         })
     }
 
-    /// Readable when a namespace may have gone or been mounted; then, and only then, [`Spaces::hear`].
+    /// Readable when a namespace may have gone or been mounted; then, and only then, [`Spaces::receive`].
     #[must_use]
     pub fn events(&self) -> Option<BorrowedFd<'_>> {
         self.events.as_ref().map(AsFd::as_fd)
@@ -172,7 +172,7 @@ impl Spaces {
     /// Takes in who ended and what was mounted; lets go of what nobody else keeps.
     /// A change of the mounts is told once, to whoever polls the descriptor first, and that was the poll that led here: so
     /// the mounts are read each time, whatever else is told.
-    pub fn hear(&mut self) {
+    pub fn receive(&mut self) {
         let Some(events) = &self.events else { return };
         let mut heard = Vec::with_capacity(EVENTS);
         let none = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -221,7 +221,7 @@ impl Spaces {
             for (pid, netns) in met {
                 self.settle(pid, netns);
             }
-            self.tell();
+            self.report();
         }
         self.publish()
     }

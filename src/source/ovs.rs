@@ -83,7 +83,7 @@ impl OvsReader {
     }
 
     /// Becomes readable when a database says something; none where there is none. What it says is worth
-    /// [hearing](Self::hear) at once, because the instant is the time of its statistics.
+    /// [receiving](Self::receive) at once, because the instant is the time of its statistics.
     #[must_use]
     pub fn news(&self) -> Option<BorrowedFd<'_>> {
         // One that says too much would wake the sampler for nothing.
@@ -92,16 +92,16 @@ impl OvsReader {
     }
 
     /// Takes in what the databases have said, between ticks.
-    pub fn hear(&mut self) {
+    pub fn receive(&mut self) {
         if !self.sessions.iter().any(Session::is_connected) && !self.datapaths.listens() {
             return;
         }
-        self.readiness.heard();
+        self.readiness.received();
         let now_ns = now_ns();
         for session in &mut self.sessions {
-            session.hear(&mut self.buffer, now_ns);
+            session.receive(&mut self.buffer, now_ns);
         }
-        self.datapaths.hear(&mut self.buffer, now_ns);
+        self.datapaths.receive(&mut self.buffer, now_ns);
     }
 
     /// What the datapaths on these ways have counted.
@@ -130,7 +130,7 @@ impl OvsReader {
             return Arc::clone(&self.published);
         }
         self.look(now_ns);
-        self.hear();
+        self.receive();
         self.readiness.tick();
         let (mut facts, mut counters, mut problem) = (false, false, false);
         let mut told = Vec::new();

@@ -43,7 +43,7 @@ impl ReplayCursor {
         if self.held.is_none()
             && let (Item::Sample(sample), Some(text)) = (&mut item, self.recording.truncated())
         {
-            tell(sample, text);
+            report(sample, text);
         }
         Ok(Some(item))
     }
@@ -93,7 +93,7 @@ pub(super) fn run(mut reel: ReplayCursor, pace: Pace, feed: &Sender) {
     }
 }
 
-fn tell(sample: &mut Sample, text: &str) {
+fn report(sample: &mut Sample, text: &str) {
     let problem = Problem { source: "replay".to_owned(), text: text.to_owned() };
     Arc::make_mut(&mut sample.facts_mut().problems).push(problem);
 }

@@ -187,7 +187,7 @@ impl Schedule {
                 live.drain()?;
             }
             if spoken {
-                live.hear();
+                live.receive();
             }
         }
     }

@@ -146,7 +146,7 @@ impl ThreadReader {
         self.read_quotas(now_ns);
         let (samples, uncounted) = self.read_tasks();
         let missing = self.census.missing_pid(|tid| self.tasks.keys().any(|(_, watched)| *watched == tid));
-        self.tell((uncounted, missing));
+        self.report((uncounted, missing));
         samples
     }
 
@@ -272,7 +272,7 @@ impl ThreadReader {
         (samples, uncounted)
     }
 
-    fn tell(&mut self, told: (bool, Option<u32>)) {
+    fn report(&mut self, told: (bool, Option<u32>)) {
         if std::mem::replace(&mut self.told, told) == told {
             return;
         }

@@ -34,8 +34,8 @@ impl TestList {
     pub(super) fn apply(&mut self, metrics: &mut Metrics) {
         self.chosen = self.chosen.filter(|&number| metrics.tests.iter().any(|test| test.number == number));
         match self.chosen.or(metrics.test) {
-            Some(number) => metrics.look_at(number),
-            None => metrics.look_back(),
+            Some(number) => metrics.show(number),
+            None => metrics.show_last(),
         }
     }
 }

@@ -160,7 +160,7 @@ fn way(metrics: &Metrics, group: &SameWay<'_>, widths: &[usize; 10], units: Unit
         let netns = (above != Some(hop.hop.link.netns)).then(|| namespace(metrics, hop.hop.link.netns));
         above = Some(hop.hop.link.netns);
         lines.push(row(widths, line(metrics, hop, netns.unwrap_or_default(), smallest == Some(at), units)));
-        lines.extend(hop.losses.iter().flat_map(|loss| sentences(Tone::Bad, &told(metrics, loss), width)));
+        lines.extend(hop.losses.iter().flat_map(|loss| sentences(Tone::Bad, &loss_text(metrics, loss), width)));
     }
     let by_counting =
         |hop: &HopMetrics<'_>| hop.softirq.as_ref().is_ok_and(|softirq| softirq.by == SoftirqBy::Measured);
@@ -178,7 +178,7 @@ fn way(metrics: &Metrics, group: &SameWay<'_>, widths: &[usize; 10], units: Unit
 }
 
 /// `  ▸ 708/s refused by nft_do_chain: NETFILTER_DROP`: what the kernel says of a loss.
-fn told(metrics: &Metrics, loss: &Loss) -> String {
+fn loss_text(metrics: &Metrics, loss: &Loss) -> String {
     let what = if loss.refused { "refused" } else { "lost" };
     let rate = Count(Some(metrics.losses.a_second(loss.packets)));
     let words = [loss.reason.as_deref(), loss.function.as_deref()].into_iter().flatten().collect::<Vec<_>>();

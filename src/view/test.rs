@@ -56,14 +56,14 @@ fn row(canvas: &mut Canvas, y: u16, test: &Test, is_selected: bool, metrics: &Me
 
 /// In the program's own words, else its two ends.
 fn who(test: &Test) -> String {
-    let relay = test.told.flow.copied().and_then(|connection| paths::holder(&test.told, connection.relay?));
+    let relay = test.metrics.flow.copied().and_then(|connection| paths::holder(&test.metrics, connection.relay?));
     let through = relay.map_or_else(String::new, |relay| format!(" through {}", relay.name));
-    if let Some(words) = flow::test(&test.told.benchmarks) {
+    if let Some(words) = flow::test(&test.metrics.benchmarks) {
         return words + &through;
     }
     let end = |end: &Option<End>| end.map_or_else(|| UNKNOWN.to_owned(), |end| end.address.to_string());
     let [client, server] = test.ends();
-    let proto = test.told.flow.connections.first().map_or("", |connection| connection.proto.word());
+    let proto = test.metrics.flow.connections.first().map_or("", |connection| connection.proto.word());
     format!("{} → {} {}{through}", end(&client), end(&server), proto.to_uppercase())
 }
 
@@ -72,7 +72,7 @@ fn figures(test: &Test, metrics: &Metrics) -> String {
     let lost = Count(Some(test.lost));
     let seconds = |to_ns: u64| Seconds((to_ns.saturating_sub(test.began_ns) as f64 / 1e9).round());
     match test.ended_ns {
-        None => format!("{} · {lost} lost · {}", rate(test.told.flow.bits_per_s), seconds(metrics.at_ns)),
+        None => format!("{} · {lost} lost · {}", rate(test.metrics.flow.bits_per_s), seconds(metrics.at_ns)),
         Some(ended_ns) => {
             format!("mean {} · {lost} lost · {} · over", rate(test.mean_bits_per_s), seconds(ended_ns))
         }

@@ -386,7 +386,7 @@ fn the_graph_of_a_test_that_has_ended_stays_with_its_result() {
         ended_ns: Some(running.at_ns + 1_000_000_000),
         mean_bits_per_s: Some(4e9),
         lost: 7.0,
-        told: Arc::new(told),
+        metrics: Arc::new(told),
     };
     let later = |seconds: u64| {
         let mut metrics = running.clone();
@@ -426,7 +426,7 @@ fn of_several_tests_one_is_proposed_for() {
             ended_ns,
             mean_bits_per_s,
             lost: 0.0,
-            told: Arc::new(told),
+            metrics: Arc::new(told),
         })
     };
     metrics.tests = vec![test(1, 1e9), test(2, 2e9)];

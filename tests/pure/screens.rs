@@ -312,7 +312,7 @@ fn three_tests() -> Stage {
             ended_ns,
             mean_bits_per_s: Some(9.4e8),
             lost: 1_234.0,
-            told: Arc::new(told),
+            metrics: Arc::new(told),
         })
     };
     metrics.tests = vec![test(1, 2.1e10, None), test(2, 9.9e10, None), test(3, 1e9, Some(began_ns + 4_000_000_000))];

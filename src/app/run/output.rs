@@ -99,7 +99,7 @@ impl Output {
         if let Self::Own(unread) = self { *unread } else { None }
     }
 
-    /// Readable when [`Output::heard`] has something.
+    /// Readable when [`Output::received`] has something.
     pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
         if let Self::Passed(passed) = self { Some(passed.bell.as_fd()) } else { None }
     }
@@ -112,7 +112,7 @@ impl Output {
     }
 
     /// What iperf 3 told since, and whether everything that it wrote before its end has been passed on.
-    pub(super) fn heard(&mut self) -> (Vec<(Option<Side>, Report)>, bool) {
+    pub(super) fn received(&mut self) -> (Vec<(Option<Side>, Report)>, bool) {
         let Self::Passed(passed) = self else { return (Vec::new(), true) };
         // Reset first: what is told in between rings again.
         let _ = rustix::io::read(&*passed.bell, &mut [0; 8]);

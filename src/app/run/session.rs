@@ -107,7 +107,7 @@ impl<'a> RunSession<'a> {
         drop(command);
         let mut child = child?;
         self.command = Some(child.id());
-        self.tell(Event::RunStarted { at_ns: now_ns(), pid: child.id() });
+        self.report(Event::RunStarted { at_ns: now_ns(), pid: child.id() });
         if let Some(unread) = self.output.unread() {
             self.reported(child.id(), None, Report::Unread(unread));
         }
@@ -125,7 +125,7 @@ impl<'a> RunSession<'a> {
         self.pass_on(child.id());
         // What happened up to the end is in the next sample.
         self.sample_after(at_ns);
-        self.tell(Event::RunEnded { at_ns, code: i32::from(code) });
+        self.report(Event::RunEnded { at_ns, code: i32::from(code) });
         Ok(code)
     }
 
@@ -140,7 +140,7 @@ impl<'a> RunSession<'a> {
     }
 
     /// Takes an event in, as a replay will.
-    pub(super) fn tell(&mut self, event: Event) {
+    pub(super) fn report(&mut self, event: Event) {
         self.take(Item::Event(event));
     }
 
@@ -194,7 +194,7 @@ impl<'a> RunSession<'a> {
         loop {
             self.signals.hand_on(Some(child));
             self.reap_children();
-            self.hear(child.id());
+            self.receive(child.id());
             if let Some(status) = child.try_wait()? {
                 return Ok(status);
             }
@@ -216,8 +216,8 @@ impl<'a> RunSession<'a> {
     }
 
     /// Takes in what the command says in passing; whether all of it has passed.
-    fn hear(&mut self, pid: u32) -> bool {
-        let (told, caught_up) = self.output.heard();
+    fn receive(&mut self, pid: u32) -> bool {
+        let (told, caught_up) = self.output.received();
         for (side, report) in told {
             self.reported(pid, side, report);
         }
@@ -225,7 +225,7 @@ impl<'a> RunSession<'a> {
     }
 
     fn reported(&mut self, pid: u32, side: Option<Side>, report: Report) {
-        self.tell(Event::Reported { at_ns: now_ns(), pid, side, report });
+        self.report(Event::Reported { at_ns: now_ns(), pid, side, report });
     }
 
     /// What the command wrote before it ended is passed on, however slow the reader is; a signal gives that up, and where one has ended
@@ -236,7 +236,7 @@ impl<'a> RunSession<'a> {
         if let Some(feed) = self.feed.as_ref().filter(|_| self.was_asked_to_end()) {
             feed.command(Ask::Interval(AT_ONCE));
         }
-        while !self.hear(pid) && !self.signals.hand_on(None) {
+        while !self.receive(pid) && !self.signals.hand_on(None) {
             if self.was_asked_to_end() && began.elapsed() >= PATIENCE {
                 break;
             }
@@ -327,9 +327,9 @@ impl<'a> RunSession<'a> {
                 let outcome = self.controller.pin(&requests);
                 let (pinned, taken) = (!outcome.events.is_empty(), outcome.taken);
                 if pinned {
-                    self.tell(Event::Stretch { at_ns: ended_ns, side: None });
+                    self.report(Event::Stretch { at_ns: ended_ns, side: None });
                 } else if let Some(why) = outcome.first() {
-                    self.tell(Event::NotPinned { at_ns: ended_ns, why: why.to_owned() });
+                    self.report(Event::NotPinned { at_ns: ended_ns, why: why.to_owned() });
                 }
                 self.outcome(outcome);
                 if taken {
@@ -346,7 +346,7 @@ impl<'a> RunSession<'a> {
                 let taken = self.controller.taken(metrics.benchmark().map(|thread| thread.sample.id));
                 let (is_taken, why) = (taken.is_some(), taken.unwrap_or(why));
                 self.refused = Some(format!("nothing was pinned: {why}"));
-                self.tell(Event::NotPinned { at_ns: metrics.at_ns, why });
+                self.report(Event::NotPinned { at_ns: metrics.at_ns, why });
                 if is_taken {
                     self.end_comparison();
                 } else {
@@ -365,7 +365,7 @@ impl<'a> RunSession<'a> {
     }
 
     fn stretch(&mut self, side: Option<StretchSide>) {
-        self.tell(Event::Stretch { at_ns: now_ns(), side });
+        self.report(Event::Stretch { at_ns: now_ns(), side });
     }
 
     /// Puts every mask back that is pinned now.
@@ -379,7 +379,7 @@ impl<'a> RunSession<'a> {
 
     fn outcome(&mut self, outcome: Outcome) {
         for event in outcome.events {
-            self.tell(event);
+            self.report(event);
         }
         for line in outcome.lines.into_iter().filter(|line| line.warning) {
             self.note(line.text);

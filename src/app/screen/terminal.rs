@@ -82,7 +82,7 @@ impl Console for Terminal<'_> {
             let is_gone = || look(self.guard.input().as_fd()) == Waiting::HungUp;
             while self.reading && !is_gone() && event::poll(Duration::ZERO)? {
                 let event = event::read()?;
-                match self.background.hear(&event) {
+                match self.background.receive(&event) {
                     BackgroundReply::Color(color) => return Ok(Some(Woken::Background(color))),
                     BackgroundReply::Part => {}
                     BackgroundReply::Other => {

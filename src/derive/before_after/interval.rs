@@ -51,7 +51,7 @@ impl Difference {
     }
 
     /// The direction of the difference; one within ± `least` is none.
-    pub(super) fn told(self, least: f64) -> Significance {
+    pub(super) fn significance(self, least: f64) -> Significance {
         match self {
             Self { from, to, .. } if from >= -least && to <= least => Significance::Same,
             Self { from, .. } if from > 0.0 => Significance::More,

@@ -155,7 +155,7 @@ fn nothing_is_said_of_fewer_than_four_pairs() {
 
 #[test]
 fn no_difference_is_an_interval_within_three_percent() {
-    let told = |from: f64, to: f64| Difference { is: f64::midpoint(from, to), from, to }.told(3.0);
+    let told = |from: f64, to: f64| Difference { is: f64::midpoint(from, to), from, to }.significance(3.0);
     assert_eq!(
         [told(-2.9, 2.9), told(0.5, 2.5), told(-2.0, -1.0)],
         [Significance::Same; 3],

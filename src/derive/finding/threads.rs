@@ -28,7 +28,7 @@ pub(super) fn moving(scene: &LintInput<'_>) -> Option<Diagnostic> {
     }
     let at_least = if moving.iter().any(|thread| thread.evidence == Evidence::Sampled) { "at least " } else { "" };
     let verb = if moving.len() == 1 { "migrates" } else { "migrate" };
-    Some(said(scene, &moving, per_s, &format!("{verb} between cores {at_least}{} times/s{over}", rate(per_s))))
+    Some(diagnostic(scene, &moving, per_s, &format!("{verb} between cores {at_least}{} times/s{over}", rate(per_s))))
 }
 
 /// Busy threads that moved a moment ago and not often enough for a rate: between two moves the rate of one interval is zero.
@@ -39,7 +39,7 @@ pub(super) fn moved_lately(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let times = if lately == 1 { "once".to_owned() } else { format!("{lately} times") };
     (per_s < LEAST_RATE && lately > 0).then(|| {
         let often = format!("migrated between cores {times} in the last {RECENT_S:.0} s");
-        said(scene, &moving, lately as f64 / RECENT_S, &often)
+        diagnostic(scene, &moving, lately as f64 / RECENT_S, &often)
     })
 }
 
@@ -61,7 +61,7 @@ fn how_often(scene: &LintInput<'_>, moving: &[&ThreadMetrics]) -> Option<(f64, S
     })
 }
 
-fn said(scene: &LintInput<'_>, moving: &[&ThreadMetrics], per_s: f64, often: &str) -> Diagnostic {
+fn diagnostic(scene: &LintInput<'_>, moving: &[&ThreadMetrics], per_s: f64, often: &str) -> Diagnostic {
     let seen: u64 = moving.iter().map(|thread| thread.by_class.all()).sum();
     let far: u64 = moving.iter().map(|thread| thread.by_class.far()).sum();
     let threads = plural(moving.len(), "busy thread");

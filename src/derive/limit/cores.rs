@@ -56,12 +56,12 @@ pub(super) fn full(scene: &Scene) -> Option<Limit> {
         let (one, other) = (rank(one), rank(other));
         (one.0, one.1).cmp(&(other.0, other.1)).then(one.2.total_cmp(&other.2))
     });
-    worst.map(|full| full.told(scene)).or_else(|| moving(scene))
+    worst.map(|full| full.limit(scene)).or_else(|| moving(scene))
 }
 
 /// What fills the core of this number, if it is full.
 pub(super) fn of(scene: &Scene, core: CoreId) -> Option<Limit> {
-    Full::of(scene, scene.core(core)?).map(|full| full.told(scene))
+    Full::of(scene, scene.core(core)?).map(|full| full.limit(scene))
 }
 
 /// Whether the thread that receives could always run.
@@ -147,7 +147,7 @@ impl<'a> Full<'a> {
         programs
     }
 
-    fn told(&self, scene: &Scene) -> Limit {
+    fn limit(&self, scene: &Scene) -> Limit {
         let kind = self.kind();
         let strangers = self.strangers(scene);
         let own_thread: f64 = self.threads.iter().map(|(_, part)| part).sum();

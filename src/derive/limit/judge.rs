@@ -115,7 +115,7 @@ fn lost_datagrams(scene: &Scene) -> Option<Limit> {
     };
     Some(match core.and_then(|core| cores::of(scene, core)) {
         Some(full) => Limit { text: format!("{}; {}", full.text, how_many(lost)), ..full },
-        None => told(lost),
+        None => limit_of(lost),
     })
 }
 
@@ -141,7 +141,7 @@ fn lost_segments(scene: &Scene) -> Option<Limit> {
         _ => lost.packets_per_s >= LOST_SEGMENTS_PER_S,
     };
     let busy = scene.tcp.and_then(|tcp| tcp.busy).is_none_or(|busy| busy.all >= BUSY);
-    (counts && busy && scene.proto != Some(Proto::Udp)).then(|| told(lost))
+    (counts && busy && scene.proto != Some(Proto::Udp)).then(|| limit_of(lost))
 }
 
 fn how_many(lost: &LossAt) -> String {
@@ -151,7 +151,7 @@ fn how_many(lost: &LossAt) -> String {
     }
 }
 
-fn told(lost: &LossAt) -> Limit {
+fn limit_of(lost: &LossAt) -> Limit {
     let kind = if lost.word == "qdisc" { LimitKind::Qdisc } else { LimitKind::Loss };
     let text = format!("losses: {} {}", how_many(lost), lost.place);
     let mut numbers = vec![("packets_per_s", lost.packets_per_s)];

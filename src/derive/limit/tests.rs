@@ -280,8 +280,8 @@ fn what_stands_on_an_edge_does_not_flicker() {
     let limit = |kind| Limit::new(kind, String::new(), Vec::new());
     let mut track = LimitTrack::default();
     let mut told = |kind, is_whole| {
-        track.tell(limit(kind), is_whole);
-        track.told.as_ref().map(|told| told.kind)
+        track.settle_on(limit(kind), is_whole);
+        track.shown.as_ref().map(|shown| shown.kind)
     };
     assert_eq!(told(LimitKind::Nothing, false), Some(LimitKind::Nothing), "the first");
     assert_eq!(told(LimitKind::Loss, false), Some(LimitKind::Nothing), "once");

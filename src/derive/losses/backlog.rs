@@ -130,16 +130,16 @@ impl Backlog {
         let taken = dropped.min(self.open);
         let rest = left(dropped, taken);
         self.open -= taken;
-        self.tell(Some((link.facts.key(), &link.facts.name)), dropped - rest, into);
+        self.report(Some((link.facts.key(), &link.facts.name)), dropped - rest, into);
         rest
     }
 
     /// What no known link has claimed: the path has a part that is not seen.
     fn rest(self, into: &mut Vec<Loss>) {
-        self.tell(None, left(self.whole, self.whole - self.open), into);
+        self.report(None, left(self.whole, self.whole - self.open), into);
     }
 
-    fn tell(&self, link: Option<(LinkKey, &String)>, packets: f64, into: &mut Vec<Loss>) {
+    fn report(&self, link: Option<(LinkKey, &String)>, packets: f64, into: &mut Vec<Loss>) {
         if packets <= 0.0 || self.whole <= 0.0 {
             return;
         }

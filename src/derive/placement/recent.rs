@@ -79,7 +79,7 @@ impl RecentLoad {
             let mut tick = CoreMean::default();
             tick.observe(core, watched, elapsed);
             if tick.seconds > 0.0 {
-                *self.others.get_or_insert_default() += tick.told().others;
+                *self.others.get_or_insert_default() += tick.recent().others;
             }
         }
     }
@@ -105,7 +105,7 @@ impl RecentLoad {
     /// What the core did; none where it is not known.
     #[must_use]
     pub fn core(&self, core: CoreId) -> Option<CoreRecent> {
-        row_of(&self.cores, &core, |mean| mean.core).filter(|mean| mean.seconds > 0.0).map(CoreMean::told)
+        row_of(&self.cores, &core, |mean| mean.core).filter(|mean| mean.seconds > 0.0).map(CoreMean::recent)
     }
 
     /// Follows every watched thread and adds up, core by core, what they used in this tick. Of a thread that moved, half
@@ -154,7 +154,7 @@ impl CoreMean {
     /// carried on in softirq on its own core. A thread that only receives what a card brings causes none where it runs:
     /// its time is left out of that sharing. Interrupts of devices are never the watched threads'. Whether a thread's
     /// CPU time has softirq time in it depends on the kernel's configuration, so the larger reading counts as theirs.
-    fn told(&self) -> CoreRecent {
+    fn recent(&self) -> CoreRecent {
         let busy = self.process + self.irq + self.softirq;
         let sending = (self.watched - self.receiving).max(0.0);
         let rest = (self.process - self.receiving).max(f64::EPSILON);

@@ -28,12 +28,12 @@ pub(super) struct Running {
     /// Of the sample before, what is its own.
     previous: Option<Sample>,
     /// As of the last sample that had a connection of it.
-    told: Option<Arc<Metrics>>,
+    metrics: Option<Arc<Metrics>>,
 }
 
 impl Running {
     /// What was done to its own threads; and whatever is no thread's.
-    pub fn hear(&mut self, key: TestKey, events: &[Event]) {
+    pub fn receive(&mut self, key: TestKey, events: &[Event]) {
         for event in events {
             let of = match event {
                 Event::Pinned { thread, .. } | Event::Restored { thread, .. } => Some(thread.pid),
@@ -78,45 +78,45 @@ impl Running {
         });
         let (now, beside) = narrow(&mut self.scope, next);
         self.course.flow.beside(beside);
-        let mut told = own_part(machine, &before, &now);
-        self.course.observe(Some(&before), &now, &mut told, history);
-        self.lost += told.losses.packets();
+        let mut own = own_part(machine, &before, &now);
+        self.course.observe(Some(&before), &now, &mut own, history);
+        self.lost += own.losses.packets();
         if self.ended_ns.is_none() {
             self.mean_bits_per_s = mean(self.course.flow.bins());
         }
-        match &mut self.told {
+        match &mut self.metrics {
             Some(last) if self.ended_ns.is_some() => {
                 let last = Arc::make_mut(last);
-                (last.losses, last.findings, last.limit) = (told.losses, Vec::new(), None);
+                (last.losses, last.findings, last.limit) = (own.losses, Vec::new(), None);
             }
-            last => *last = Some(Arc::new(told)),
+            last => *last = Some(Arc::new(own)),
         }
         self.previous = Some(now);
     }
 
     /// It has its first data: what is no benchmark's may never have any.
     pub fn begins(&self) -> bool {
-        let flow = self.told.as_ref().map(|told| &told.flow);
+        let flow = self.metrics.as_ref().map(|own| &own.flow);
         let carries = flow
             .is_some_and(|flow| flow.connections.iter().any(|connection| connection.carries) || !flow.tests.is_empty());
         self.number.is_none() && carries
     }
 
-    /// Nothing more will be told of it.
+    /// Nothing more will be own of it.
     pub fn is_over(&self, now_ns: u64) -> bool {
         self.ended_ns.is_some_and(|ended_ns| self.number.is_none() || now_ns.saturating_sub(ended_ns) >= LATE_NS)
     }
 
     /// What is kept of it: not the whole machine as it was then.
     pub fn kept(mut self, key: TestKey) -> Option<Arc<Test>> {
-        let told = Arc::make_mut(self.told.as_mut()?);
-        let on_way: BTreeSet<_> = told.paths.iter().flat_map(|path| &path.hops).map(|hop| hop.link).collect();
-        told.links = Arc::new(told.links.iter().filter(|link| on_way.contains(&link.facts.key())).cloned().collect());
-        (told.cores, told.moves, told.kernel, told.losses) = (Vec::new(), Vec::new(), [None, None], Losses::default());
-        self.told(key)
+        let own = Arc::make_mut(self.metrics.as_mut()?);
+        let on_way: BTreeSet<_> = own.paths.iter().flat_map(|path| &path.hops).map(|hop| hop.link).collect();
+        own.links = Arc::new(own.links.iter().filter(|link| on_way.contains(&link.facts.key())).cloned().collect());
+        (own.cores, own.moves, own.kernel, own.losses) = (Vec::new(), Vec::new(), [None, None], Losses::default());
+        self.shown(key)
     }
 
-    pub fn told(&self, key: TestKey) -> Option<Arc<Test>> {
+    pub fn shown(&self, key: TestKey) -> Option<Arc<Test>> {
         Some(Arc::new(Test {
             number: self.number?,
             key,
@@ -124,7 +124,7 @@ impl Running {
             ended_ns: self.ended_ns,
             mean_bits_per_s: self.mean_bits_per_s,
             lost: self.lost,
-            told: self.told.clone()?,
+            metrics: self.metrics.clone()?,
         }))
     }
 }

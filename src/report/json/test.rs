@@ -8,7 +8,7 @@ use serde::ser::SerializeMap;
 /// One test; of one that has ended there are no losses, no findings and no rate of now, and the rest is as it was last.
 impl JsonObject for Test {
     fn fields<M: SerializeMap>(&self, _: &Metrics, object: &mut M) -> Result<(), M::Error> {
-        let (metrics, runs) = (&*self.told, self.ended_ns.is_none());
+        let (metrics, runs) = (&*self.metrics, self.ended_ns.is_none());
         let [client, server] = self.ends();
         let threads: Vec<_> = metrics.threads.iter().map(|thread| thread.sample.id.tid).collect();
         object.serialize_entry("number", &self.number)?;

@@ -129,7 +129,7 @@ impl Named {
         self.writer = writer(benchmarks).map(|at| benchmarks[at].pid);
         self.read(now_ns, piece);
         if let (Some(tail), Some(pid)) = (&mut self.tail, self.writer.or(before)) {
-            own::tell(tail, pid, told);
+            own::report(tail, pid, told);
         }
         self.judge(benchmarks.iter().any(|test| test.side == Side::Client), now_ns);
     }
@@ -161,13 +161,13 @@ impl Named {
             return;
         }
         if is_strange {
-            self.tell("it does not hold what iperf3 writes with --json-stream");
+            self.report("it does not hold what iperf3 writes with --json-stream");
         } else if silent_ns >= SILENT_NS {
-            self.tell("a test is running and has written nothing to it");
+            self.report("a test is running and has written nothing to it");
         }
     }
 
-    fn tell(&mut self, why: &str) {
+    fn report(&mut self, why: &str) {
         self.problems.push(Problem {
             source: "benchmarks".to_owned(),
             text: format!(
@@ -189,7 +189,7 @@ impl Named {
             Err(error) => std::io::Error::from(error).to_string(),
         };
         if self.tail.is_none() && self.problems.is_empty() {
-            self.tell(&why);
+            self.report(&why);
         }
     }
 }

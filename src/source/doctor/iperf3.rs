@@ -65,15 +65,15 @@ fn ask(path: &Path, patience: Duration) -> KnownFact<Iperf3Found> {
     let mut command = Command::new(path);
     command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().map_err(|error| format!("{}: {}", path.display(), words(error)))?;
-    let said = hear(&mut child, patience);
+    let said = receive(&mut child, patience);
     // Also of one that has ended: then it does nothing.
     let _ = child.kill();
     let _ = child.wait();
-    told(path, &said.ok_or_else(|| late(patience))?)
+    parse(path, &said.ok_or_else(|| late(patience))?)
 }
 
 /// What it writes until it closes its output; none where that takes too long.
-fn hear(child: &mut Child, patience: Duration) -> Option<Vec<u8>> {
+fn receive(child: &mut Child, patience: Duration) -> Option<Vec<u8>> {
     let until = Instant::now() + patience;
     let mut output = child.stdout.take()?;
     let (mut said, mut piece) = (Vec::new(), [0; 512]);
@@ -94,7 +94,7 @@ fn hear(child: &mut Child, patience: Duration) -> Option<Vec<u8>> {
 }
 
 /// `iperf 3.12 (cJSON 1.7.15)`, `iperf 3.16+`.
-fn told(path: &Path, said: &[u8]) -> KnownFact<Iperf3Found> {
+fn parse(path: &Path, said: &[u8]) -> KnownFact<Iperf3Found> {
     let first = said.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let words = clean(first.get(..80).unwrap_or(first));
     match words.strip_prefix("iperf ").and_then(version_of) {
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn versions_are_told_in_iperf3s_own_ways() {
-        let version = |said: &str| told(Path::new("/i"), said.as_bytes()).map(|found| found.version);
+        let version = |said: &str| parse(Path::new("/i"), said.as_bytes()).map(|found| found.version);
         assert_eq!(version("iperf 3.1.3\nLinux x"), Ok((3, 1)), "three numbers");
         assert_eq!(version("iperf 3.16+ (cJSON 1.7.15)\n"), Ok((3, 16)), "between releases");
         assert_eq!(version("iperf 3.0-BETA5"), Ok((3, 0)));

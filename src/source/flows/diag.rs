@@ -149,12 +149,12 @@ fn dump(proto: Proto, family: u8) -> Request {
     Request::new(BY_FAMILY, DUMP, &fixed(proto, family, &[0; ID]))
 }
 
-/// Lists every TCP socket of the dialogue's namespace that is connected or about to be, or every UDP socket that has a port.
+/// Lists every TCP socket of the client's namespace that is connected or about to be, or every UDP socket that has a port.
 ///
 /// # Errors
 /// The kernel refused or broke off a dump.
 pub(in crate::source) fn list<W: Transport>(
-    dialogue: &mut NetlinkClient<W>,
+    netlink: &mut NetlinkClient<W>,
     proto: Proto,
     mut each: impl FnMut(&SocketInfo),
 ) -> Result<(), SourceError> {
@@ -163,8 +163,8 @@ pub(in crate::source) fn list<W: Transport>(
         Proto::Udp => "list UDP sockets",
     };
     for family in [IPV4, IPV6] {
-        dialogue.dump(&mut dump(proto, family), operation, |message, _| {
-            if let Some(told) = told(message) {
+        netlink.dump(&mut dump(proto, family), operation, |message, _| {
+            if let Some(told) = parse(message) {
                 each(&told);
             }
         })?;
@@ -220,7 +220,7 @@ fn fixed(proto: Proto, family: u8, id: &[u8; ID]) -> [u8; 8 + ID] {
 }
 
 /// What the message says of a socket; none if it is something else.
-pub(in crate::source) fn told(message: &Message<'_>) -> Option<SocketInfo> {
+pub(in crate::source) fn parse(message: &Message<'_>) -> Option<SocketInfo> {
     let body = message.body;
     let (family, state) = (*body.first()?, *body.get(1)?);
     if message.kind != BY_FAMILY || ![IPV4, IPV6].contains(&family) {

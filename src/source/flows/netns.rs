@@ -28,12 +28,12 @@ pub(super) fn own() -> Option<u64> {
     netns_of(Path::new("/proc/thread-self"))
 }
 
-/// Opens a dialogue in the calling thread's namespace.
+/// Opens a client in the calling thread's namespace.
 pub(super) fn open_here() -> io::Result<NetlinkClient<KernelSocket>> {
     KernelSocket::open(netlink_sys::protocols::NETLINK_SOCK_DIAG).map(NetlinkClient::new)
 }
 
-/// Opens a dialogue in the namespace of a process; needs `CAP_SYS_ADMIN`.
+/// Opens a client in the namespace of a process; needs `CAP_SYS_ADMIN`.
 pub(super) fn open_inside(proc: &Path, pid: u32) -> io::Result<NetlinkClient<KernelSocket>> {
     run_inside(File::open(file_of(proc, pid))?, open_here)
 }

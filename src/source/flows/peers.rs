@@ -213,11 +213,11 @@ impl PeerSearch {
         if asked.is_empty() {
             return;
         }
-        let Some(mut dialogue) = self.open(netns, proc) else { return };
+        let Some(mut netlink) = self.open(netns, proc) else { return };
         let questions = &mut self.questions;
         // Whoever was not heard is asked for again.
-        let _ = dialogue.get_each(&mut asked, |message, _| {
-            let Some(told) = diag::told(message).filter(SocketInfo::is_established) else { return };
+        let _ = netlink.get_each(&mut asked, |message, _| {
+            let Some(told) = diag::parse(message).filter(SocketInfo::is_established) else { return };
             if let Some(question) = questions.iter_mut().find(|question| question.is_of(&told)) {
                 question.socket = (told.inode != 0).then_some((netns, told.inode));
                 question.waits = told.inode == 0;
@@ -235,14 +235,14 @@ impl PeerSearch {
     /// The connections of a process in the namespace where it was found.
     fn ends_of(&self, found: &FoundSocket, proc: &Path) -> Vec<SocketPair> {
         let mut ends = Vec::new();
-        let Some(mut dialogue) = self.open(found.socket.0, proc) else { return ends };
+        let Some(mut netlink) = self.open(found.socket.0, proc) else { return ends };
         let each = |told: &SocketInfo| {
             if found.sockets.binary_search(&told.inode).is_ok() {
                 ends.push((told.id.local(), told.id.remote()));
             }
         };
         // What is not heard now is seen once it is watched.
-        let _ = diag::list(&mut dialogue, Proto::Tcp, each);
+        let _ = diag::list(&mut netlink, Proto::Tcp, each);
         ends
     }
 

@@ -16,7 +16,7 @@ const MOST_TOGETHER: usize = 48;
 /// The connections of one namespace.
 #[derive(Debug)]
 pub(super) struct NamespaceFlows<W> {
-    dialogue: NetlinkClient<W>,
+    netlink: NetlinkClient<W>,
     netns: u64,
     /// Sorted by cookie, as `requests` is.
     flows: Vec<Followed>,
@@ -40,8 +40,8 @@ struct Followed {
 }
 
 impl<W: Transport> NamespaceFlows<W> {
-    pub fn new(netns: u64, dialogue: NetlinkClient<W>) -> Self {
-        Self { dialogue, netns, flows: Vec::new(), requests: Vec::new(), udp: UdpSockets::default() }
+    pub fn new(netns: u64, netlink: NetlinkClient<W>) -> Self {
+        Self { netlink, netns, flows: Vec::new(), requests: Vec::new(), udp: UdpSockets::default() }
     }
 
     /// How many connections are followed.
@@ -59,7 +59,7 @@ impl<W: Transport> NamespaceFlows<W> {
     /// # Errors
     /// The kernel refused or broke off a dump.
     pub fn list(&mut self, proto: Proto, each: impl FnMut(&SocketInfo)) -> Result<(), SourceError> {
-        diag::list(&mut self.dialogue, proto, each)
+        diag::list(&mut self.netlink, proto, each)
     }
 
     /// Follows a socket of that process from the next reading on.
@@ -86,8 +86,8 @@ impl<W: Transport> NamespaceFlows<W> {
         }
         let flows = &mut self.flows;
         for requests in self.requests.chunks_mut(MOST_TOGETHER) {
-            let asked = self.dialogue.get_each_at_once(requests, |message, at_ns| {
-                let Some(told) = diag::told(message).filter(SocketInfo::lives) else { return };
+            let asked = self.netlink.get_each_at_once(requests, |message, at_ns| {
+                let Some(told) = diag::parse(message).filter(SocketInfo::lives) else { return };
                 let Some((acked, received)) = told.bytes else { return };
                 if let Ok(at) = flows.binary_search_by_key(&told.id.cookie(), |flow| flow.cookie) {
                     flows[at].lives = true;
@@ -106,7 +106,7 @@ impl<W: Transport> NamespaceFlows<W> {
 
     /// Reads how the UDP sockets stand; no system call where there are none.
     pub fn read_udp(&mut self) {
-        self.udp.read(&mut self.dialogue);
+        self.udp.read(&mut self.netlink);
     }
 
     /// Hands over what was read since the last time, and forgets the connections that have ended or whose process

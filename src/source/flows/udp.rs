@@ -43,7 +43,7 @@ impl UdpSockets {
     }
 
     /// Reads how every socket stands.
-    pub fn read<W: Transport>(&mut self, dialogue: &mut NetlinkClient<W>) {
+    pub fn read<W: Transport>(&mut self, netlink: &mut NetlinkClient<W>) {
         if self.sockets.is_empty() {
             return;
         }
@@ -53,22 +53,22 @@ impl UdpSockets {
         let sockets = &mut self.sockets;
         for requests in self.requests.chunks_mut(MOST_TOGETHER) {
             // Whoever was not heard is looked for below.
-            let _ = dialogue.get_each(requests, |message, _| {
-                if let Some(told) = diag::told(message) {
-                    hear(sockets, &told);
+            let _ = netlink.get_each(requests, |message, _| {
+                if let Some(told) = diag::parse(message) {
+                    receive(sockets, &told);
                 }
             });
         }
         if self.sockets.iter().any(|held| !held.lives) {
-            self.find_again(dialogue);
+            self.find_again(netlink);
         }
     }
 
     /// Looks for those that did not answer among all: one that has been connected meanwhile is known by other addresses,
     /// and of several that share a port the kernel may find another one.
-    fn find_again<W: Transport>(&mut self, dialogue: &mut NetlinkClient<W>) {
+    fn find_again<W: Transport>(&mut self, netlink: &mut NetlinkClient<W>) {
         let sockets = &mut self.sockets;
-        let listed = diag::list(dialogue, Proto::Udp, |told| hear(sockets, told));
+        let listed = diag::list(netlink, Proto::Udp, |told| receive(sockets, told));
         // Not hearing is not an end: the next tick asks again.
         if listed.is_err() {
             for held in sockets.iter_mut() {
@@ -102,7 +102,7 @@ impl UdpSockets {
 }
 
 /// Takes what is told of a socket, if it is one of these.
-fn hear(sockets: &mut [HeldCounters], told: &SocketInfo) {
+fn receive(sockets: &mut [HeldCounters], told: &SocketInfo) {
     let Ok(at) = sockets.binary_search_by_key(&told.id.cookie(), |held| held.cookie) else { return };
     let held = &mut sockets[at];
     (held.lives, held.id, held.state, held.mark) = (told.inode != 0, told.id, told.udp, told.mark);

@@ -32,7 +32,7 @@ pub(super) struct ClaimedSpeed {
 /// Sockets to ask for claims and to hear of set ones.
 #[derive(Debug)]
 pub(super) struct Claims<W> {
-    dialogue: NetlinkClient<W>,
+    netlink: NetlinkClient<W>,
     monitor: W,
     family: u16,
     everyone: Request,
@@ -41,23 +41,23 @@ pub(super) struct Claims<W> {
 impl Claims<KernelSocket> {
     /// Finds the family and begins to listen.
     pub fn open() -> io::Result<Self> {
-        let (dialogue, family) = generic::open("ethtool", LINKMODES_GET)?;
+        let (netlink, family) = generic::open("ethtool", LINKMODES_GET)?;
         let mut monitor = KernelSocket::open(netlink_sys::protocols::NETLINK_GENERIC)?;
         if let Some(group) = family.group("monitor") {
             monitor.join(group)?;
         }
-        Ok(Self::new(dialogue, monitor, family.id))
+        Ok(Self::new(netlink, monitor, family.id))
     }
 }
 
 impl<W: Transport> Claims<W> {
-    pub fn new(dialogue: NetlinkClient<W>, monitor: W, family: u16) -> Self {
-        Self { dialogue, monitor, family, everyone: request(family, None) }
+    pub fn new(netlink: NetlinkClient<W>, monitor: W, family: u16) -> Self {
+        Self { netlink, monitor, family, everyone: request(family, None) }
     }
 
     /// Every link whose driver says something. An error ends it early: what was heard until then stands.
     pub fn dump(&mut self, mut each: impl FnMut(ClaimedSpeed)) -> Result<(), SourceError> {
-        let heard = self.dialogue.dump(&mut self.everyone, "dump link speeds", |message, _| {
+        let heard = self.netlink.dump(&mut self.everyone, "dump link speeds", |message, _| {
             if let Some(claim) = claim(message, LINKMODES_GET) {
                 each(claim);
             }
@@ -68,7 +68,7 @@ impl<W: Transport> Claims<W> {
     /// One link's driver; `Unsupported` when it says nothing at all.
     pub fn ask(&mut self, ifindex: Ifindex) -> io::Result<Option<u32>> {
         let mut request = request(self.family, Some(ifindex));
-        let answer = self.dialogue.get(&mut request, |message| claim(message, LINKMODES_GET))?;
+        let answer = self.netlink.get(&mut request, |message| claim(message, LINKMODES_GET))?;
         Ok(answer.and_then(|claim| claim.mbps))
     }
 

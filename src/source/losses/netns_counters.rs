@@ -95,11 +95,11 @@ impl NetnsCounters {
 
     /// The qdiscs of these links, or of all where there are none of them; sorted by link and handle, one each.
     pub fn qdiscs(&mut self, netns: u64, links: &[Ifindex], into: &mut Vec<QdiscCounters>) -> Result<(), SourceError> {
-        let Some(dialogue) = &mut self.qdiscs else { return Ok(()) };
+        let Some(netlink) = &mut self.qdiscs else { return Ok(()) };
         let first = into.len();
         let mut dumped = 0;
         let is_wanted = |ifindex| links.is_empty() || links.binary_search(&ifindex).is_ok();
-        let heard = dialogue.dump(&mut self.request, "list qdiscs", |message, at_ns| {
+        let heard = netlink.dump(&mut self.request, "list qdiscs", |message, at_ns| {
             dumped += 1;
             let told = qdisc::qdisc(message, netns, at_ns).filter(|told| is_wanted(told.link.ifindex));
             if into.len() - first < MANY_QDISCS {

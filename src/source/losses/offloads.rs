@@ -37,7 +37,7 @@ impl Asker {
     pub fn open() -> io::Result<Self> {
         match generic::open("ethtool", FEATURES_GET) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Drivers::open().map(Self::Drivers),
-            opened => opened.map(|(dialogue, family)| Self::Family(dialogue, family.id)),
+            opened => opened.map(|(netlink, family)| Self::Family(netlink, family.id)),
         }
     }
 
@@ -45,8 +45,8 @@ impl Asker {
     pub fn ask(&mut self, netns: u64, ifindex: Ifindex) -> Option<Offloads> {
         let link = LinkKey { netns, ifindex };
         match self {
-            Self::Family(dialogue, family) => {
-                dialogue.get(&mut request(*family, ifindex), |message| active(message, link)).ok()?
+            Self::Family(netlink, family) => {
+                netlink.get(&mut request(*family, ifindex), |message| active(message, link)).ok()?
             }
             Self::Drivers(drivers) => by_driver(&drivers.features(ifindex).ok()?, link),
         }

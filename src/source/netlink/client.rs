@@ -89,7 +89,7 @@ impl<W: Transport> NetlinkClient<W> {
         let mut at_ns = now_ns();
         let mut heard = DumpEnd { at_ns, interrupted: false };
         loop {
-            let datagram = self.hear(buffer)?;
+            let datagram = self.receive(buffer)?;
             let next_at_ns = now_ns();
             heard.interrupted |= datagram.cut;
             for message in messages(&buffer[..datagram.length]).filter(|message| message.sequence == self.sequence) {
@@ -123,7 +123,7 @@ impl<W: Transport> NetlinkClient<W> {
     ) -> io::Result<T> {
         self.ask(request, buffer)?;
         loop {
-            let datagram = self.hear(buffer)?;
+            let datagram = self.receive(buffer)?;
             for message in messages(&buffer[..datagram.length]).filter(|message| message.sequence == self.sequence) {
                 match verdict(&message) {
                     Reply::Content => {
@@ -190,7 +190,7 @@ impl<W: Transport> NetlinkClient<W> {
         mut each: impl FnMut(&Message<'_>, u64),
     ) -> io::Result<()> {
         while missing > 0 {
-            let datagram = self.hear(buffer)?;
+            let datagram = self.receive(buffer)?;
             for message in messages(&buffer[..datagram.length]).filter(|message| message.sequence == self.sequence) {
                 missing -= usize::from(message.kind >= MIN_TYPE || message.kind == ERROR).min(missing);
                 if let Reply::Content = verdict(&message) {
@@ -220,7 +220,7 @@ impl<W: Transport> NetlinkClient<W> {
     }
 
     /// The next datagram. The kernel answers inside the calls that ask, so finding none means that it will not answer.
-    fn hear(&self, buffer: &mut [u8]) -> io::Result<Datagram> {
+    fn receive(&self, buffer: &mut [u8]) -> io::Result<Datagram> {
         let length = self.wire.receive(buffer).map_err(|error| match error.kind() {
             io::ErrorKind::WouldBlock => {
                 io::Error::new(io::ErrorKind::UnexpectedEof, "the kernel's answer is incomplete")
@@ -294,11 +294,11 @@ mod tests {
     #[test]
     fn an_answer_that_was_held_up_after_it_was_read_is_asked_for_again() {
         for (held_up, expected) in [(1, 2), (2, 3), (9, 3)] {
-            let mut dialogue =
+            let mut netlink =
                 NetlinkClient::new(Counter { held_up, asked: RefCell::new(0), answers: RefCell::new(Vec::new()) });
             let mut heard = Vec::new();
             let mut requests = [Request::new(MIN_TYPE, 0, &[0; 4])];
-            let answered = dialogue.get_each_at_once(&mut requests, |message, _| {
+            let answered = netlink.get_each_at_once(&mut requests, |message, _| {
                 heard.push(message.body[0]);
             });
             answered.expect("answered");

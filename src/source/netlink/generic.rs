@@ -51,24 +51,24 @@ impl GenericFamily {
 /// Opens a socket in the calling thread's namespace and finds the family of that name; `NotFound` where the kernel has none now
 /// that knows the command.
 pub(in crate::source) fn open(name: &str, command: u8) -> io::Result<(NetlinkClient<KernelSocket>, GenericFamily)> {
-    let mut dialogue = NetlinkClient::new(KernelSocket::open(PROTOCOL)?);
+    let mut netlink = NetlinkClient::new(KernelSocket::open(PROTOCOL)?);
     let mut learnt = LEARNT.lock().unwrap_or_else(PoisonError::into_inner);
     if learnt.1.is_empty() || now_ns().saturating_sub(learnt.0) >= STANDS_NS {
-        let families = list(&mut dialogue)?;
+        let families = list(&mut netlink)?;
         *learnt = (now_ns(), families);
     }
     let is_it =
         |family: &&GenericFamily| family.name == name.as_bytes() && family.commands.contains(&u32::from(command));
     let family = learnt.1.iter().find(is_it).cloned();
     let none = || io::Error::new(io::ErrorKind::NotFound, format!("this kernel has no generic netlink family {name}"));
-    Ok((dialogue, family.ok_or_else(none)?))
+    Ok((netlink, family.ok_or_else(none)?))
 }
 
-fn list<W: Transport>(dialogue: &mut NetlinkClient<W>) -> io::Result<Vec<GenericFamily>> {
+fn list<W: Transport>(netlink: &mut NetlinkClient<W>) -> io::Result<Vec<GenericFamily>> {
     let mut request = Request::new(CONTROL, DUMP, &[GET_FAMILY, 1, 0, 0]);
     let mut families = Vec::new();
-    let each = |message: &Message<'_>, _: u64| families.extend(told(message));
-    match dialogue.dump(&mut request, "list generic netlink families", each) {
+    let each = |message: &Message<'_>, _: u64| families.extend(parse(message));
+    match netlink.dump(&mut request, "list generic netlink families", each) {
         Ok(_) => Ok(families),
         Err(SourceError::Netlink { error, .. }) => Err(error),
         Err(error) => Err(io::Error::other(error)),
@@ -76,7 +76,7 @@ fn list<W: Transport>(dialogue: &mut NetlinkClient<W>) -> io::Result<Vec<Generic
 }
 
 /// `CTRL_CMD_NEWFAMILY`.
-pub(in crate::source) fn told(message: &Message<'_>) -> Option<GenericFamily> {
+pub(in crate::source) fn parse(message: &Message<'_>) -> Option<GenericFamily> {
     let body = message.body.get(FIXED..)?;
     let members = |kind| attributes(attribute(body, kind).unwrap_or_default()).map(|(_, member)| member);
     let group = |group| Some((text(attribute(group, GROUP_NAME)?).to_vec(), u32_at(attribute(group, GROUP_ID)?, 0)?));
@@ -94,17 +94,17 @@ mod tests {
 
     #[test]
     fn a_family_is_found_in_the_list_and_one_that_is_not_there_is_not_asked_for() {
-        let (mut dialogue, control) = open("nlctrl", GET_FAMILY).expect("every kernel has the one that lists them");
+        let (mut netlink, control) = open("nlctrl", GET_FAMILY).expect("every kernel has the one that lists them");
         assert_eq!(control.id, CONTROL, "its number is the same on every kernel");
         assert!(control.group("notify").is_some(), "with its group: {control:?}");
         let missing = |name, command| open(name, command).err().map(|error| error.kind());
         assert_eq!(missing("vnettop-none", 1), Some(io::ErrorKind::NotFound), "no such family");
         assert_eq!(missing("nlctrl", 200), Some(io::ErrorKind::NotFound), "a family that does not know the command");
         // What the list says of a family is what the kernel says when it is asked for it by its name.
-        for family in list(&mut dialogue).expect("they are listed") {
+        for family in list(&mut netlink).expect("they are listed") {
             let name = [&family.name[..], b"\0"].concat();
             let mut request = Request::new(CONTROL, 0, &[GET_FAMILY, 1, 0, 0]).with(NAME, &name);
-            let asked = dialogue.get(&mut request, told);
+            let asked = netlink.get(&mut request, parse);
             assert_eq!(asked.expect("it is there"), Some(family), "by its name");
         }
     }

@@ -6,7 +6,7 @@ use crate::source::proc_file;
 
 impl Spaces {
     /// Says once what may not be seen.
-    pub(super) fn tell(&mut self) {
+    pub(super) fn report(&mut self) {
         if let Choice::Named(names) = &self.choice {
             let is_there = |name: &String| self.known.keys().any(|&netns| self.is_called(netns, name));
             let told = names.iter().filter(|name| !is_there(name)).map(|name| {

@@ -67,7 +67,7 @@ impl OvsConnection {
 
     /// Reads what is there, up to a limit and while the budget allows it, and hands over each whole message. Returns
     /// whether anything came.
-    pub fn hear(
+    pub fn receive(
         &mut self,
         buffer: &mut Vec<u8>,
         budget: &mut Budget,

@@ -115,11 +115,11 @@ impl Control {
     }
 
     /// Takes in what it has answered.
-    pub fn hear(&mut self, buffer: &mut Vec<u8>, now_ns: u64) {
+    pub fn receive(&mut self, buffer: &mut Vec<u8>, now_ns: u64) {
         let Some(mut connection) = self.connection.take() else { return };
         self.budget.fill(now_ns);
         let (mut open, mut answer) = (self.asked_at_ns.is_some(), None);
-        let heard = connection.hear(buffer, &mut self.budget, |message| {
+        let heard = connection.receive(buffer, &mut self.budget, |message| {
             if !std::mem::take(&mut open) {
                 return Err("it sends without being asked".to_owned());
             }

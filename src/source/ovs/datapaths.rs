@@ -71,14 +71,14 @@ impl DatapathReader {
         if ended {
             *self = Self::default();
         }
-        self.tell();
+        self.report();
         told
     }
 
     /// Takes in what has been answered, between ticks.
-    pub fn hear(&mut self, buffer: &mut Vec<u8>, now_ns: u64) {
+    pub fn receive(&mut self, buffer: &mut Vec<u8>, now_ns: u64) {
         for control in self.controls.values_mut() {
-            control.hear(buffer, now_ns);
+            control.receive(buffer, now_ns);
         }
     }
 
@@ -176,7 +176,7 @@ impl DatapathReader {
         })
     }
 
-    fn tell(&mut self) {
+    fn report(&mut self) {
         let kernels = self.kernels.values().filter_map(|kernel| kernel.as_ref().err());
         let all = || kernels.clone().chain(self.controls.values().filter_map(|control| control.problem.as_ref()));
         // Of the kernel's sentences each is told once, whatever the number of switches.

@@ -25,7 +25,7 @@ const MOST: usize = 64;
 /// A socket of the family in one namespace.
 #[derive(Debug)]
 pub(super) struct DatapathSocket {
-    dialogue: NetlinkClient<KernelSocket>,
+    netlink: NetlinkClient<KernelSocket>,
     request: Request,
 }
 
@@ -33,7 +33,7 @@ impl DatapathSocket {
     /// Opens it in the calling thread's namespace; none where the kernel has no such datapath.
     pub fn open() -> io::Result<Option<Self>> {
         match generic::open(FAMILY, GET) {
-            Ok((dialogue, family)) => Ok(Some(Self { dialogue, request: request(family.id) })),
+            Ok((netlink, family)) => Ok(Some(Self { netlink, request: request(family.id) })),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
@@ -42,7 +42,7 @@ impl DatapathSocket {
     /// What every datapath of the namespace has counted. One that cannot be read has no counters this time.
     pub fn read(&mut self, netns: u64, socket: &str, into: &mut Vec<OvsDatapath>) {
         let first = into.len();
-        let heard = self.dialogue.dump(&mut self.request, "list datapaths", |message, at_ns| {
+        let heard = self.netlink.dump(&mut self.request, "list datapaths", |message, at_ns| {
             if into.len() - first < MOST {
                 into.extend(datapath(message, netns, socket, at_ns));
             }

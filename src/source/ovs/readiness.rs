@@ -31,7 +31,7 @@ impl Readiness {
     }
 
     /// The connections were heard once more.
-    pub fn heard(&mut self) {
+    pub fn received(&mut self) {
         self.heard += 1;
     }
 

@@ -142,10 +142,10 @@ impl Session {
                 let said = self.say(&protocol::requests());
                 self.end(said, now_ns);
             }
-            Ok(None) => self.tell(None),
+            Ok(None) => self.report(None),
             Err(error) => {
                 let name = &self.name;
-                self.tell(Some(match error.kind() {
+                self.report(Some(match error.kind() {
                     io::ErrorKind::NotFound => {
                         format!("there is no {name}: start ovsdb-server, or name its socket with --ovs-socket")
                     }
@@ -188,22 +188,22 @@ impl Session {
             format!("the database at {name} has not answered for {seconds} s: Open vSwitch's ports are not known")
         };
         self.changes.counters |= !std::mem::replace(&mut here.silent, true);
-        self.tell(Some(sentence));
+        self.report(Some(sentence));
     }
 
     /// It speaks again. What moved meanwhile is not known: its counters begin anew.
     fn end_silence(&mut self, now_ns: u64) {
         (self.begun, self.counted_at_ns, self.changes.counters) = (true, now_ns, true);
-        self.tell(None);
+        self.report(None);
     }
 
     /// Takes in what the database has said.
-    pub fn hear(&mut self, buffer: &mut Vec<u8>, now_ns: u64) {
+    pub fn receive(&mut self, buffer: &mut Vec<u8>, now_ns: u64) {
         let Some(mut here) = self.here.take() else { return };
         let mut answers = Vec::new();
         let mut budget = std::mem::take(&mut self.budget);
         budget.fill(now_ns);
-        let heard = here.connection.hear(buffer, &mut budget, |message| {
+        let heard = here.connection.receive(buffer, &mut budget, |message| {
             match protocol::understand(message)? {
                 Heard::Asked(answer) => answers.extend_from_slice(&answer),
                 heard => self.take(&heard, now_ns),
@@ -245,9 +245,9 @@ impl Session {
             BYTES_PER_S >> 20
         );
         if exceeded {
-            self.tell(Some(sentence));
+            self.report(Some(sentence));
         } else if self.problem.as_ref() == Some(&sentence) {
-            self.tell(None);
+            self.report(None);
         }
     }
 
@@ -257,7 +257,7 @@ impl Session {
                 self.tables = Tables::default();
                 self.tables.learn(facts);
                 (self.known, self.changes.facts, self.rest_ns) = (true, true, SECOND_NS);
-                self.tell(None);
+                self.report(None);
             }
             Heard::Learnt(updates) => {
                 self.tables.learn(updates);
@@ -314,10 +314,10 @@ impl Session {
                 format!("{name} does not answer as an Open vSwitch database, because {what}: next try in {seconds} s")
             }
         };
-        self.tell(Some(sentence));
+        self.report(Some(sentence));
     }
 
-    fn tell(&mut self, problem: Option<String>) {
+    fn report(&mut self, problem: Option<String>) {
         self.changes.problem |= self.problem != problem;
         self.problem = problem;
     }

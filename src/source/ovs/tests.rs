@@ -246,7 +246,7 @@ fn a_database_that_never_stops_speaking_costs_little_and_is_told() {
     });
     stage.now_ns = crate::source::now_ns();
     while stage.reader.problems().next().is_none() {
-        stage.reader.hear();
+        stage.reader.receive();
         stage.read(0);
     }
     let text = stage.reader.problems().next().expect("a sentence").text.clone();
@@ -254,7 +254,7 @@ fn a_database_that_never_stops_speaking_costs_little_and_is_told() {
     assert!(stage.reader.news().is_none(), "it does not wake the sampler any more");
     let before_ns = super::spent_ns();
     for _ in 0..10_000 {
-        stage.reader.hear();
+        stage.reader.receive();
         stage.read(0);
     }
     let spent_ms = (super::spent_ns() - before_ns) / 1_000_000;

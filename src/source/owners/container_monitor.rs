@@ -46,7 +46,7 @@ fn find(proc: &Path, mut pid: u32, is_it: impl Fn(&Owner) -> bool) -> Option<Own
         stat = read(pid, "stat")?;
         let comm = parse_stat(&stat)?.comm;
         if KEEPERS.iter().any(|keeper| comm.starts_with(keeper)) {
-            let found = told(&untrusted_reader::cmdline(proc, pid)?).filter(&is_it);
+            let found = parse(&untrusted_reader::cmdline(proc, pid)?).filter(&is_it);
             if found.is_some() {
                 return found;
             }
@@ -56,7 +56,7 @@ fn find(proc: &Path, mut pid: u32, is_it: impl Fn(&Owner) -> bool) -> Option<Own
 }
 
 /// Whom a command line says that its process watches over.
-fn told(cmdline: &[u8]) -> Option<Owner> {
+fn parse(cmdline: &[u8]) -> Option<Owner> {
     let words: Vec<&[u8]> = cmdline.split(|&byte| byte == 0).filter(|word| !word.is_empty()).collect();
     let program = words.first()?.rsplit(|&byte| byte == b'/').next()?;
     let after = |options: &[&str]| {
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn each_names_its_container() {
-        let of = |line: &[u8]| told(line).map(|owner| (owner.name, owner.id, owner.by));
+        let of = |line: &[u8]| parse(line).map(|owner| (owner.name, owner.id, owner.by));
         let named =
             |name: &str, id: Option<&str>, by: &str| Some((name.to_owned(), id.map(str::to_owned), by.to_owned()));
         assert_eq!(of(&podman()), named("web", Some(ID), "podman"));
@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(of(full.replace("default", "k8s.io").as_bytes()), None, "which is no pod's name");
         assert_eq!(of(b"/bin/sleep\0-c\x006ce404cac50e\0-n\0me\0"), None, "anybody may have such options");
         let hostile = [b"conmon\0-c\0", ID.as_bytes(), b"\0-n\0\x1b[2J", &[b'x'; 4000]].concat();
-        let name = told(&hostile).expect("a name").name;
+        let name = parse(&hostile).expect("a name").name;
         assert!(name.starts_with("?[2Jx") && name.len() == LONGEST_NAME, "{name}");
     }
 
@@ -166,7 +166,7 @@ mod tests {
         #[test]
         fn any_bytes_are_survived(cmdline: Vec<u8>) {
             for program in ["", "conmon\0", "containerd-shim\0-id\0", "systemd-nspawn\0", "[lxc monitor] "] {
-                let _ = told(&[program.as_bytes(), &cmdline].concat());
+                let _ = parse(&[program.as_bytes(), &cmdline].concat());
             }
         }
     }

@@ -204,7 +204,7 @@ impl NetworkQueries for KernelQueries<'_> {
             |round| &mut round.details,
             link,
             |this| {
-                let told = this.ask(link.netns, link::request(link.ifindex), link::told);
+                let told = this.ask(link.netns, link::request(link.ifindex), link::parse);
                 told.map_or_else(Detail::default, |(detail, number)| {
                     let outside = number.map_or(Some(link.netns), |number| this.numbered(link.netns, number));
                     Detail { outside, ..detail }
@@ -243,8 +243,8 @@ impl NetworkQueries for KernelQueries<'_> {
         if packet.from.ip().is_unspecified() {
             return None;
         }
-        let dialogue = self.inside(netns).ok()?.conntrack.as_mut()?;
-        let answered = dialogue.get(&mut conntrack::request(packet), conntrack::tracked);
+        let netlink = self.inside(netns).ok()?.conntrack.as_mut()?;
+        let answered = netlink.get(&mut conntrack::request(packet), conntrack::tracked);
         conntrack::translated(packet, answered.ok()??)
     }
 

@@ -18,15 +18,15 @@ const MOST: usize = 1024;
 /// A socket of the netdev family.
 #[derive(Debug)]
 pub(super) struct NetdevSocket {
-    dialogue: NetlinkClient<KernelSocket>,
+    netlink: NetlinkClient<KernelSocket>,
     family: u16,
 }
 
 impl NetdevSocket {
     /// Opens it in the calling thread's namespace.
     pub fn open() -> io::Result<Self> {
-        let (dialogue, family) = generic::open("netdev", NAPI_GET)?;
-        Ok(Self { dialogue, family: family.id })
+        let (netlink, family) = generic::open("netdev", NAPI_GET)?;
+        Ok(Self { netlink, family: family.id })
     }
 
     /// Process numbers of the threads; none where NAPI runs in softirqs, or this kernel does not say.
@@ -34,7 +34,7 @@ impl NetdevSocket {
         let mut request = Request::new(self.family, DUMP, &[NAPI_GET, 1, 0, 0]).with(IFINDEX, &ifindex.0.to_ne_bytes());
         let mut threads = Vec::new();
         let each = |message: &Message<'_>, _: u64| threads.extend(thread(message));
-        let heard = self.dialogue.dump(&mut request, "list NAPIs", each);
+        let heard = self.netlink.dump(&mut request, "list NAPIs", each);
         if heard.is_ok() && threads.len() <= MOST { threads } else { Vec::new() }
     }
 }

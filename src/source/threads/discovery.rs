@@ -143,7 +143,7 @@ impl ProcessFinder {
 
     /// The youngest of the family, and the others whose names do not matter.
     fn ask_for_others(&mut self, proc: &mut ProcDir) {
-        let family = self.family.told().filter(|_| self.with_kin).unwrap_or_default();
+        let family = self.family.pids().filter(|_| self.with_kin).unwrap_or_default();
         let kin = family.iter().rev().take(MOST_KIN);
         let pids = kin.chain(&self.also).copied().collect();
         for pid in self.watched.also(pids) {
@@ -153,7 +153,7 @@ impl ProcessFinder {
 
     /// The command's process and its descendants, as of the last look.
     pub(super) fn family(&self) -> Option<Arc<Vec<u32>>> {
-        self.family.told()
+        self.family.pids()
     }
 
     /// The first number asked for that is neither a process nor a watched thread.

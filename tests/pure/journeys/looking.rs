@@ -93,7 +93,7 @@ fn a_small_screen_has_the_graph_and_the_columns_that_matter_with_two_tests() {
         ended_ns: None,
         mean_bits_per_s: None,
         lost: 0.0,
-        told: Arc::new(metrics.clone()),
+        metrics: Arc::new(metrics.clone()),
     };
     metrics.tests = vec![Arc::new(test(1)), Arc::new(test(2))];
     stage.state.receive(metrics);

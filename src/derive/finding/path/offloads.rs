@@ -14,7 +14,7 @@ pub(in crate::derive::finding) fn offloads(scene: &LintInput<'_>) -> Option<Diag
     Some(Diagnostic::new(text, []))
 }
 
-fn told(metrics: &Metrics, link: LinkKey) -> Option<(&Offloads, &LinkMetrics)> {
+fn known(metrics: &Metrics, link: LinkKey) -> Option<(&Offloads, &LinkMetrics)> {
     Some((paths::offloads(metrics, link)?, metrics.link(link)?))
 }
 
@@ -27,7 +27,7 @@ fn concerned(path: &FlowPath) -> impl Iterator<Item = Offload> {
 
 /// One end has what the other one has not.
 fn uneven(metrics: &Metrics, path: &FlowPath) -> Option<String> {
-    let (from, to) = (told(metrics, path.hops.first()?.link)?, told(metrics, path.hops.last()?.link)?);
+    let (from, to) = (known(metrics, path.hops.first()?.link)?, known(metrics, path.hops.last()?.link)?);
     // Different kinds of links do different things by themselves.
     if from.1.facts.kind != to.1.facts.kind {
         return None;
@@ -47,7 +47,7 @@ fn uneven(metrics: &Metrics, path: &FlowPath) -> Option<String> {
 /// A link on the way lacks what the flow needs of it.
 fn between(metrics: &Metrics, path: &FlowPath) -> Option<String> {
     let lacks = |hop: &Hop| {
-        let (offloads, link) = told(metrics, hop.link)?;
+        let (offloads, link) = known(metrics, hop.link)?;
         let of = concerned(path).find(|&of| offloads.unwanted.contains(&of) && costs(of, hop.way, &link.facts.kind))?;
         Some(sentence(metrics, of, link, ""))
     };

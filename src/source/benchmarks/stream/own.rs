@@ -79,7 +79,7 @@ impl FollowedOutput {
         }
         if let Some(tail) = &mut self.tail {
             tail.read(piece);
-            tell(tail, pid, told);
+            report(tail, pid, told);
         }
     }
 
@@ -101,12 +101,12 @@ impl FollowedOutput {
     fn end(&mut self, pid: u32, piece: &mut Vec<u8>, told: &mut Vec<super::ProcessReport>) {
         if let Some(mut tail) = self.tail.take() {
             tail.read_to_the_end(piece);
-            tell(&mut tail, pid, told);
+            report(&mut tail, pid, told);
         }
     }
 }
 
 /// Tells of the tests that have ended since.
-pub(super) fn tell(tail: &mut Tail, pid: u32, told: &mut Vec<super::ProcessReport>) {
+pub(super) fn report(tail: &mut Tail, pid: u32, told: &mut Vec<super::ProcessReport>) {
     told.extend(tail.lines.ended().into_iter().map(|(side, whole)| (pid, side, Report::Whole(whole))));
 }

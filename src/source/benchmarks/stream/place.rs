@@ -1,5 +1,5 @@
 //! Where a running iperf 3 writes its lines, and the file there, opened. What is looked at here is another user's and may
-//! make whoever looks wait, so it is done aside ([`strangers`]); what is handed over is a file
+//! make whoever looks wait, so it is done aside ([`untrusted_reader`]); what is handed over is a file
 //! that nobody but the kernel of this machine and its disks has a hand in, which the sampler may read.
 
 use super::tail::{self, Tail, TailTarget};

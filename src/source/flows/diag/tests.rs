@@ -32,7 +32,7 @@ fn id(ports: (u16, u16), local: &[u8], remote: &[u8], cookie: u64) -> [u8; ID] {
 }
 
 fn parsed(bytes: &[u8]) -> Vec<SocketInfo> {
-    messages(bytes).filter_map(|message| told(&message)).collect()
+    messages(bytes).filter_map(|message| parse(&message)).collect()
 }
 
 #[test]

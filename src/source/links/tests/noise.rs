@@ -28,7 +28,7 @@ fn look(bytes: &[u8]) {
         let _ = change(&message, &MessageNamespace::default());
         let _ = counters::row(&message, 0, 0);
         let _ = claim(&message, 4);
-        let _ = generic::told(&message);
+        let _ = generic::parse(&message);
     }
 }
 

@@ -121,7 +121,7 @@ fn captured_notifications_tell_what_became_of_links() {
 #[test]
 fn captured_claims_are_those_of_ethtool() {
     let bytes = fixture("ethtool-family");
-    let family = messages(&bytes).find_map(|message| generic::told(&message)).unwrap();
+    let family = messages(&bytes).find_map(|message| generic::parse(&message)).unwrap();
     assert_eq!((family.id, family.group("monitor")), (21, Some(6)), "the family and its monitor group");
     let bytes = fixture("linkmodes");
     let claims: Vec<(u32, Option<u32>)> =

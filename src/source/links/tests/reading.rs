@@ -314,11 +314,11 @@ fn claims_that_cannot_be_read_are_unknown_and_told_until_they_can() {
 #[test]
 fn single_answers_leave_out_what_failed_and_an_answer_that_breaks_off_is_an_error() {
     let line = Line::default();
-    let mut dialogue = NetlinkClient::new(line.clone());
+    let mut netlink = NetlinkClient::new(line.clone());
     let mut ask = |count: u32| {
         let mut requests: Vec<_> = (1..=count).map(|ifindex| counters::request_one(Ifindex(ifindex))).collect();
         let mut heard = Vec::new();
-        let asked = dialogue.get_each(&mut requests, |message, at_ns| {
+        let asked = netlink.get_each(&mut requests, |message, at_ns| {
             heard.extend(counters::row(message, 0, at_ns).map(|row| (row.ifindex.0, row.rx_bytes)));
         });
         (heard, asked.is_ok())

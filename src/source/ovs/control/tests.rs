@@ -25,7 +25,7 @@ impl Stage {
 
     fn tick(&mut self) {
         self.now_ns += SECOND_NS;
-        self.control.hear(&mut Vec::new(), self.now_ns);
+        self.control.receive(&mut Vec::new(), self.now_ns);
         self.control.ask(&mut Readiness::default(), self.now_ns);
     }
 
@@ -104,7 +104,7 @@ fn whatever_answers_there_is_left_alone_in_one_sentence() {
         let bytes = text.as_bytes().to_vec();
         let sender = std::thread::spawn(move || drop(stream.write_all(&bytes)));
         while stage.problem().is_empty() {
-            stage.control.hear(&mut Vec::new(), stage.now_ns);
+            stage.control.receive(&mut Vec::new(), stage.now_ns);
         }
         let problem = stage.problem();
         assert!(problem.contains("cannot be asked: ") && !problem.contains('\n') && problem.len() < 400, "{problem}");

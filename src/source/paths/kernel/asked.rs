@@ -22,13 +22,13 @@ impl KernelQueries<'_> {
         };
         let spaces = self.spaces;
         let open = || generic::open(wireguard::FAMILY, wireguard::GET_DEVICE);
-        let (dialogue, family) = match &mut self.inside(link.netns)?.wireguard {
+        let (netlink, family) = match &mut self.inside(link.netns)?.wireguard {
             Some(opened) => opened,
             none => none.insert(spaces.inside(link.netns, open).map_err(|error| unasked(&error))?),
         };
         let mut device = Wireguard::default();
-        let each = |message: &Message<'_>, _: u64| wireguard::told(message, &mut device);
-        let heard = dialogue.dump(&mut wireguard::request(family.id, link.ifindex), "list peers", each);
+        let each = |message: &Message<'_>, _: u64| wireguard::parse(message, &mut device);
+        let heard = netlink.dump(&mut wireguard::request(family.id, link.ifindex), "list peers", each);
         // Its private key and those that it shares were among the answer.
         with_buffer(|buffer| buffer.fill(0));
         match heard {
@@ -43,14 +43,14 @@ impl KernelQueries<'_> {
         let mut listens = false;
         let each = |message: &Message<'_>, _: u64| listens |= wireguard::is_its_socket(message, port);
         let heard =
-            self.diag(netns, |dialogue| dialogue.dump(&mut wireguard::sockets(port), "list UDP sockets", each))?;
+            self.diag(netns, |netlink| netlink.dump(&mut wireguard::sockets(port), "list UDP sockets", each))?;
         heard.map(|_| listens).map_err(|error| unfound(&error.to_string()))
     }
 
     /// The first filter of what a link receives that takes packets elsewhere.
     pub(super) fn ask_filters(&mut self, link: LinkKey, is_ipv6: bool) -> Option<Redirect> {
         let mut first = None;
-        let each = |message: &Message<'_>, _: u64| first = first.or_else(|| redirect::told(message, is_ipv6));
+        let each = |message: &Message<'_>, _: u64| first = first.or_else(|| redirect::parse(message, is_ipv6));
         self.inside(link.netns).ok()?.route.dump(&mut redirect::request(link.ifindex), "list filters", each).ok()?;
         first
     }
@@ -73,9 +73,9 @@ impl KernelQueries<'_> {
                 return Ok(None);
             }
             let mut sets = false;
-            let mut dialogue = NetlinkClient::new(KernelSocket::open(NETFILTER)?);
+            let mut netlink = NetlinkClient::new(KernelSocket::open(NETFILTER)?);
             let each = |message: &Message<'_>, _: u64| sets |= marks::sets_marks(message);
-            match dialogue.dump(&mut marks::filters(), "list rules of nftables", each) {
+            match netlink.dump(&mut marks::filters(), "list rules of nftables", each) {
                 Ok(_) => Ok(sets.then_some("nftables sets other marks there")),
                 Err(SourceError::Netlink { error, .. }) => Err(error),
                 Err(error) => Err(io::Error::other(error)),

@@ -97,7 +97,7 @@ impl KernelQueries<'_> {
         remote: SocketAddr,
     ) -> Option<SocketInfo> {
         let mut request = diag::one(proto, &SocketId::between(local, remote));
-        self.diag(netns, |dialogue| dialogue.get(&mut request, diag::told)).ok()?.ok()?
+        self.diag(netns, |netlink| netlink.get(&mut request, diag::parse)).ok()?.ok()?
     }
 
     /// The connected sockets of a namespace, by inode.
@@ -109,7 +109,7 @@ impl KernelQueries<'_> {
                     all.insert(told.inode, EndName { netns, local: told.id.local(), remote: told.id.remote() });
                 }
             };
-            let _partly = self.diag(netns, |dialogue| diag::list(dialogue, proto, each));
+            let _partly = self.diag(netns, |netlink| diag::list(netlink, proto, each));
             self.sockets.round.connected.insert((netns, proto), all);
         }
         &self.sockets.round.connected[&(netns, proto)]

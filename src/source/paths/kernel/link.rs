@@ -15,7 +15,7 @@ const GENEVE: u16 = 6081;
 pub(super) use crate::source::links::facts::request_one as request;
 
 /// What the answer says, and the number of the namespace that its lower side is in; none where that is its own.
-pub(super) fn told(message: &Message<'_>) -> Option<(Detail, Option<i32>)> {
+pub(super) fn parse(message: &Message<'_>) -> Option<(Detail, Option<i32>)> {
     let attributes = message.body.get(FIXED..).filter(|_| message.kind == libc::RTM_NEWLINK)?;
     let info = attribute(attributes, libc::IFLA_LINKINFO).unwrap_or_default();
     let kind = attribute(info, libc::IFLA_INFO_KIND).map(text).unwrap_or_default();

@@ -68,11 +68,11 @@ impl FdbEntry {
     /// Asks for it, or where the kernel cannot be asked for one (before Linux 5.0), for all.
     pub fn ask<W: Transport, T>(
         mut self,
-        dialogue: &mut NetlinkClient<W>,
+        netlink: &mut NetlinkClient<W>,
         answer: impl Fn(&Message<'_>) -> Option<T>,
     ) -> Option<T> {
-        match dialogue.get(&mut self.one, &answer) {
-            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => self.find(dialogue, answer),
+        match netlink.get(&mut self.one, &answer) {
+            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => self.find(netlink, answer),
             told => told.ok().flatten(),
         }
     }
@@ -80,7 +80,7 @@ impl FdbEntry {
     /// Finds it among all.
     pub(super) fn find<W: Transport, T>(
         &self,
-        dialogue: &mut NetlinkClient<W>,
+        netlink: &mut NetlinkClient<W>,
         answer: impl Fn(&Message<'_>) -> Option<T>,
     ) -> Option<T> {
         let mut found = None;
@@ -89,7 +89,7 @@ impl FdbEntry {
                 found = answer(message);
             }
         };
-        dialogue.dump(&mut self.list.clone(), "list forwarding entries", each).ok()?;
+        netlink.dump(&mut self.list.clone(), "list forwarding entries", each).ok()?;
         found
     }
 

@@ -37,7 +37,7 @@ pub(super) fn request(link: Ifindex) -> Request {
 }
 
 /// Where a filter takes packets of that family; none where it leaves them alone.
-pub(super) fn told(message: &Message<'_>, is_ipv6: bool) -> Option<Redirect> {
+pub(super) fn parse(message: &Message<'_>, is_ipv6: bool) -> Option<Redirect> {
     let (fixed, all) = (message.body, message.body.get(FIXED..)?);
     let protocol = u16::from_be(u16::try_from(u32_at(fixed, 16)? & 0xffff).ok()?);
     let is_theirs = [ETH_P_ALL, if is_ipv6 { ETH_P_IPV6 } else { ETH_P_IP }].contains(&protocol);

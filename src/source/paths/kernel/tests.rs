@@ -160,7 +160,7 @@ fn the_tunnels_of_linux_6_1_lead_where_ip_says() {
         let said = std::fs::read_to_string(format!("{folder}/{name}.json")).expect("the fixture is there");
         for (message, line) in messages(&bytes).zip(said.lines()) {
             let ip: serde_json::Value = serde_json::from_str(line).expect("a link");
-            let (detail, number) = link::told(&message).expect("a link");
+            let (detail, number) = link::parse(&message).expect("a link");
             let (name, data) = (&ip["ifname"], &ip["linkinfo"]["info_data"]);
             assert_eq!(number.map(i64::from), ip["link_netnsid"].as_i64(), "the namespace below {name}");
             assert_eq!(
@@ -206,7 +206,7 @@ fn a_wireguard_of_linux_6_1_is_what_wg_says() {
     let bytes = std::fs::read(format!("{WIREGUARD}/device.bin")).expect("the fixture is there");
     let said = std::fs::read_to_string(format!("{WIREGUARD}/device.txt")).expect("the fixture is there");
     let mut device = Wireguard::default();
-    messages(&bytes).for_each(|message| wireguard::told(&message, &mut device));
+    messages(&bytes).for_each(|message| wireguard::parse(&message, &mut device));
     let own = base64(&device.key.expect("it has one"));
     let endpoint = |peer: &WireguardPeer| format!("{}\t{}\n", base64(&peer.key), peer.endpoint.expect("it has one"));
     let allowed = |peer: &WireguardPeer| {
@@ -229,7 +229,7 @@ fn what_a_peer_is_allowed_may_go_on_in_the_next_message() {
     let mut device = Wireguard::default();
     for peers in [[peer(1, 1), peer(2, 2)].concat(), [peer(2, 3), peer(3, 4)].concat()] {
         let mut answer = Request::new(30, 0, &[0, 1, 0, 0]).with(8, &peers);
-        messages(answer.numbered(1)).for_each(|message| wireguard::told(&message, &mut device));
+        messages(answer.numbered(1)).for_each(|message| wireguard::parse(&message, &mut device));
     }
     let told: Vec<(u8, usize)> = device.peers.iter().map(|peer| (peer.key[0], peer.allowed.len())).collect();
     assert_eq!(told, [(1, 1), (2, 2), (3, 1)], "the second peer is one");
@@ -264,7 +264,7 @@ fn filter(protocol: u16, kind: &str, (selector, actions): (&[u8], u16), what: u3
 fn a_filter_redirects_all_or_some_of_what_a_link_receives() {
     use crate::source::paths::lookups::Redirect;
     let of = |mut filter: Request, is_ipv6: bool| {
-        messages(filter.numbered(1)).next().and_then(|message| redirect::told(&message, is_ipv6))
+        messages(filter.numbered(1)).next().and_then(|message| redirect::parse(&message, is_ipv6))
     };
     let (all, to) = ([&[1_u8, 0, 1][..], &[0; 29]].concat(), Ifindex(7));
     let some = [&[1_u8, 0, 1][..], &[0; 13], &[255; 4], &[0; 12]].concat();
@@ -281,12 +281,12 @@ fn a_filter_redirects_all_or_some_of_what_a_link_receives() {
 /// Reads the bytes as every kind of answer.
 fn read(bytes: &[u8]) {
     for message in messages(bytes) {
-        let _ = (route::route(&message), link::told(&message), nsid::number(&message), conntrack::tracked(&message));
+        let _ = (route::route(&message), link::parse(&message), nsid::number(&message), conntrack::tracked(&message));
         let _ = (neighbour::mac(&message), neighbour::bridge_port(&message), neighbour::far_end(&message));
         let _ = neighbour::listed(&message, Ifindex(2), [198, 18, 0, 1].into());
-        let _ = (redirect::told(&message, false), redirect::told(&message, true));
+        let _ = (redirect::parse(&message, false), redirect::parse(&message, true));
         let _ = (marks::looks_at_marks(&message), marks::sets_marks(&message), wireguard::is_its_socket(&message, 7));
-        wireguard::told(&message, &mut Wireguard::default());
+        wireguard::parse(&message, &mut Wireguard::default());
     }
 }
 

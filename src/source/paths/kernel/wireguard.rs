@@ -33,7 +33,7 @@ pub(super) fn request(family: u16, link: Ifindex) -> Request {
 }
 
 /// Takes what a message of the answer says: only the first has the link's own, and what a peer has may go on in the next.
-pub(super) fn told(message: &Message<'_>, into: &mut Wireguard) {
+pub(super) fn parse(message: &Message<'_>, into: &mut Wireguard) {
     let Some(body) = message.body.get(GENERIC..) else { return };
     for (kind, value) in attributes(body) {
         match kind {

@@ -46,7 +46,7 @@ impl Family {
     }
 
     /// The members as of the last look, ascending; none before the first one.
-    pub(super) fn told(&self) -> Option<Arc<Vec<u32>>> {
+    pub(super) fn pids(&self) -> Option<Arc<Vec<u32>>> {
         self.told.clone()
     }
 
