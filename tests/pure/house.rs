@@ -97,7 +97,7 @@ const WAITS: &[&str] = &["UnixStream", "set_read_timeout", "set_socket_timeout",
 const MAY_WAIT: &str = "source/slow";
 
 /// What may take long (it asks programs, reads every process, walks sysfs), and what runs on every tick and so may not name it.
-const SLOW: &[&str] = &["source/owners", "source/ovs", "source/steering"];
+const SLOW: &[&str] = &["source/owners", "source/ovs", "source/slow", "source/steering"];
 const TICK: &[&str] = &[
     "source/benchmarks",
     "source/cores",
