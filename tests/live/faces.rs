@@ -188,7 +188,7 @@ fn too_low_a_limit_of_open_files_is_one_sentence_with_the_way_out() {
     for limit in 8..128 {
         for face in live.into_iter().take(if limit % 8 == 0 { live.len() } else { 1 }) {
             let out = limited(&format!("-n {limit}"), face);
-            let says = format!("vnettop: vnettop needs 128 open files and may have only {limit}: run ulimit -n 128");
+            let says = format!("vnettop: vnettop needs 128 open files and may have only {limit}: ulimit -n 128");
             assert_eq!((out.status.code(), out.stdout.len()), (Some(1), 0), "{face} with {limit}: {}", told(&out));
             assert!(
                 told(&out).starts_with(&says) && told(&out).lines().count() == 1,
