@@ -38,6 +38,12 @@ pub(super) fn foot(state: &State) -> &'static str {
 }
 
 fn empty(state: &State, metrics: &Metrics, width: u16) -> Vec<Line> {
+    let carded = metrics.tests.iter().find(|test| Some(test.number) != metrics.test && test.metrics.card.is_some());
+    if let Some(test) = carded {
+        let text =
+            format!("no card of this test; test {} has one: {} shows it", test.number, state.keys().key("next_test"));
+        return sentences(Tone::Normal, &text, width);
+    }
     let Some(pinned_ns) = state.pinned_at_ns() else {
         let key = state.keys().key("propose");
         let text = format!(

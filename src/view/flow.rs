@@ -150,7 +150,7 @@ fn result(test: &Test, now_ns: u64) -> Vec<FlowFigure> {
     let mut all = vec![piece(0, Tone::Title, format!("stopped {} ago{mean}", seconds(ended_ns, now_ns)))];
     all.extend(test.metrics.jitter.as_ref().and_then(|jitter| {
         let cv = jitter.cv?;
-        Some(piece(1, tone(jitter.cv), format!(" · CV {} over {}", Share(cv), Seconds(jitter.window_s))))
+        Some(piece(1, tone(jitter.cv), format!(" · CV {} (last {})", Share(cv), Seconds(jitter.window_s))))
     }));
     let lost = if test.lost > 0.0 { Tone::Warning } else { Tone::Title };
     all.push(piece(2, lost, format!(" · {} lost", Count(Some(test.lost)))));

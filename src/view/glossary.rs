@@ -9,7 +9,7 @@ pub(super) const GLOSSARY: &[(&str, &str)] = &[
     ("▸", "the pane or row that keys act on"),
     ("t", "a core that your threads run on"),
     ("[p]", "this finding is answered by the key p"),
-    ("● • ·", "migrated to another node; cache; nearer"),
+    ("● • ·", "migrated off the cache; within it; nearer"),
     ("┬ ◆", "a pin or unpin; a marker set with m"),
     ("× ▾", "packets lost; the rate dips (replay)"),
     ("node0 2▄ │", "core history: node; ▄ the same; │ came there"),
