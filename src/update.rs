@@ -118,7 +118,10 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
                 state.overlay = Overlay::Details { row, scroll: 0 };
             }
         }
-        Action::Card => toggle(state, Overlay::Card { scroll: 0 }),
+        Action::Card => {
+            state.notices.read();
+            toggle(state, Overlay::Card { scroll: 0 });
+        }
         Action::Help => overlay::help(state),
         Action::TurnHelpPage => overlay::turn_help_page(state),
         Action::Press(key) => {

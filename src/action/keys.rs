@@ -114,7 +114,7 @@ pub const KEYS: &[Binding] = &[
     row("auto_pin", &[Key::Char('P')], Action::ToggleSticky, MAIN, "auto-pin threads born later (on/off)", ""),
     row("undo", &[Key::Char('U')], Action::Undo, ANSWERS, UNDO, "undo"),
     row("undo", &[Key::Char('U')], Action::Undo, BOXES, UNDO, ""),
-    row("card", &[Key::Char('c')], Action::Card, ANSWERS, CARD, ""),
+    row("card", &[Key::Char('c')], Action::Card, ANSWERS, CARD, "card"),
     row(
         "findings",
         &[Key::Char('F')],

@@ -52,6 +52,11 @@ impl Notices {
         }
     }
 
+    /// What they point to is looked at: only warnings stay.
+    pub(crate) fn read(&mut self) {
+        self.list.retain(|notice| notice.warning);
+    }
+
     pub(crate) fn clear(&mut self) {
         self.list.clear();
         self.since_ns = None;

@@ -5,13 +5,17 @@ use super::Tone;
 use super::canvas::cells;
 use super::format::{Count, Scale, Seconds, Share, UNKNOWN};
 use super::lines::{Line, sentences};
-use crate::derive::before_after::{CONFIDENCE, CardSide, Difference, LEAST_AFTER_NS, PIECE_NS, SETTLING_NS, Verdict};
+use crate::derive::before_after::{
+    CONFIDENCE, CardSide, Difference, LEAST_AFTER_NS, MOST_AFTER_NS, PIECE_NS, SETTLING_NS, Verdict,
+};
 use crate::derive::{Card, Metrics};
 use crate::state::{Mode, State, Units};
 
 /// What is dropped after a pin until things have settled, and the least that is compared after it, s.
 const SETTLING_S: f64 = SETTLING_NS as f64 / 1e9;
 const LEAST_WINDOW_S: f64 = LEAST_AFTER_NS as f64 / 1e9;
+/// From here on after a pin its card changes no more, s.
+const FULL_S: f64 = (SETTLING_NS + MOST_AFTER_NS) as f64 / 1e9;
 
 /// Cells of the name of a figure, and of each side.
 const NAME: usize = 9;
@@ -21,7 +25,7 @@ const SIDE: usize = 12;
 pub(super) fn lines(state: &State, width: u16) -> Vec<Line> {
     let Some(metrics) = state.metrics() else { return sentences(Tone::Muted, "nothing is known yet", width) };
     match &metrics.card {
-        Some(card) => filled(card, width),
+        Some(card) => filled(card, is_filling(state, metrics), width),
         None => empty(state, metrics, width),
     }
 }
@@ -63,7 +67,14 @@ fn empty(state: &State, metrics: &Metrics, width: u16) -> Vec<Line> {
     sentences(Tone::Normal, &text, width)
 }
 
-fn filled(card: &Card, width: u16) -> Vec<Line> {
+/// The window after the pin still grows, so that the verdict may change.
+pub(super) fn is_filling(state: &State, metrics: &Metrics) -> bool {
+    let until_ns =
+        metrics.card.as_ref().and_then(|card| card.pinned_at_ns).map(|at_ns| at_ns + SETTLING_NS + MOST_AFTER_NS);
+    until_ns.is_some_and(|until_ns| metrics.at_ns < until_ns) && state.pins() > 0 && metrics.ended_test().is_none()
+}
+
+fn filled(card: &Card, is_filling: bool, width: u16) -> Vec<Line> {
     let Card { before, after, .. } = card;
     let scale = Scale::of(before.jitter.mean.max(after.jitter.mean), Units::Bits);
     let rate = |bits: f64| scale.number(bits);
@@ -89,9 +100,10 @@ fn filled(card: &Card, width: u16) -> Vec<Line> {
     let pieces = format!("{} windows of {} each", card.pairs(), Seconds(PIECE_NS as f64 / 1e9));
     lines.push(row("window", &window(before), &window(after), &pieces, Tone::Muted));
     lines.push(Line::new());
-    lines.extend(sentences(verdict_tone(card.verdict, Tone::Normal), &card.sentence(), width));
+    let so_far = if is_filling { format!("so far, until {} after the pin: ", Seconds(FULL_S)) } else { String::new() };
+    lines.extend(sentences(verdict_tone(card.verdict, Tone::Normal), &format!("{so_far}{}", card.sentence()), width));
     if card.pinned_at_ns.is_some() {
-        lines.extend(sentences(Tone::Muted, WEIGHT, width));
+        lines.extend(WEIGHT.iter().flat_map(|text| sentences(Tone::Muted, text, width)));
     }
     lines
 }
@@ -106,8 +118,10 @@ pub(super) fn verdict_tone(verdict: Verdict, open: Tone) -> Tone {
 }
 
 /// What a single pin can tell.
-const WEIGHT: &str = "one period before, one after; load may have changed meanwhile. Alternating phases: vnettop run \
-                      --pin compare";
+const WEIGHT: [&str; 2] = [
+    "one period before, one after; load may have changed meanwhile",
+    "alternating phases tell more surely: vnettop run --pin compare -- COMMAND",
+];
 
 /// `name      before      after       what differs`
 fn row(name: &str, before: &str, after: &str, differs: &str, tone: Tone) -> Line {
@@ -122,7 +136,7 @@ fn row(name: &str, before: &str, after: &str, differs: &str, tone: Tone) -> Line
 
 /// `+10.8 (+9.10 to +12.4)`
 fn difference(difference: &Difference, number: &impl Fn(f64) -> String) -> String {
-    let signed = |value: f64| format!("{}{}", if value > 0.0 { "+" } else { "" }, number(value));
+    let signed = |value: f64| format!("{}{}", if value > 0.0 { "+" } else { "" }, number(value).replace('-', "−"));
     let Difference { is, from, to } = *difference;
     format!("{} ({} to {})", signed(is), signed(from), signed(to))
 }

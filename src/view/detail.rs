@@ -3,7 +3,7 @@
 use super::Tone;
 use super::bars::busy_tone;
 use super::canvas::{Canvas, cells};
-use super::format::{Count, Percent};
+use super::format::{Count, Percent, Seconds};
 use crate::derive::cores::CoreLoad;
 use crate::derive::{CoreMetrics, Metrics};
 use crate::sample::{CorePlace, CoreSet, SOFTIRQ_KINDS};
@@ -19,12 +19,12 @@ pub(super) fn prepare(canvas: &mut Canvas, state: &State, metrics: &Metrics, wat
     let special = special(metrics, watched);
     let needed = placed(&special, canvas.area.width).last().map_or(0, |(row, ..)| row + 1);
     let last = needed.min(rows.saturating_sub(2));
-    flow(canvas, y, rows - last, &phrases(&metrics.cores[index]));
+    flow(canvas, y, rows - last, &phrases(&metrics.cores[index], metrics.elapsed_s));
     flow(canvas, y + rows - last, last, &special);
 }
 
-/// What is known of a core, the most important first.
-pub(super) fn phrases(core: &CoreMetrics) -> Vec<Phrase> {
+/// What is known of a core over the last tick, the most important first.
+pub(super) fn phrases(core: &CoreMetrics, elapsed_s: Option<f64>) -> Vec<Phrase> {
     let number = core.place.core;
     let Some(load) = &core.load else {
         let why = if core.place.online { "not known yet" } else { "offline" };
@@ -58,6 +58,7 @@ pub(super) fn phrases(core: &CoreMetrics) -> Vec<Phrase> {
             ("idle", shares.idle),
         ];
         phrases.extend(parts.map(|(word, share)| (Tone::Muted, format!("{} % {word}", Percent(Some(share))))));
+        phrases.extend(elapsed_s.map(|seconds| (Tone::Muted, format!("over {}", Seconds(seconds)))));
     }
     phrases.extend(quiet);
     phrases.extend(load.ksoftirqd.map(|share| {

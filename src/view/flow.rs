@@ -115,7 +115,10 @@ fn figures(metrics: &Metrics, was: Option<&Card>) -> Vec<FlowFigure> {
         return result(ended, metrics.at_ns);
     }
     let Some(jitter) = &metrics.jitter else {
-        return metrics.flow.bits_per_s.map(|rate| piece(0, Tone::Title, speed(rate))).into_iter().collect();
+        // At first there are too few rates, and after a pin those before it do not count.
+        let rate =
+            |rate| [piece(0, Tone::Title, speed(rate)), piece(1, Tone::Muted, " · spread not known yet".to_owned())];
+        return metrics.flow.bits_per_s.map(rate).into_iter().flatten().collect();
     };
     let scale = Scale::of(jitter.mean, Units::Bits);
     let number = |rate| scale.number(rate);

@@ -1,7 +1,7 @@
 //! Borders and titles.
 
 use super::canvas::{Area, Canvas, cells};
-use super::card::verdict_tone;
+use super::card::{is_filling, verdict_tone};
 use super::layout::{Layout, SMALLEST, Shape};
 use super::{Tone, cores, flow, links, table, tape, threads};
 use crate::action::{Action, Pane};
@@ -158,7 +158,8 @@ fn title(canvas: &mut Canvas, state: &State, pane: Pane, area: Area, layout: &La
     let mut room = area.width.saturating_sub(1);
     let is_below = layout.timeline.is_some_and(|graph| graph.y + graph.height == y);
     if let Some(card) = proven(state).filter(|_| is_below) {
-        room -= verdict(canvas, (x, y, room, used), card);
+        let so_far = if state.metrics().is_some_and(|metrics| is_filling(state, metrics)) { " so far" } else { "" };
+        room -= verdict(canvas, (x, y, room, used), (card, so_far));
     }
     for part in parts {
         if used + 4 + u16::try_from(cells(&part)).unwrap_or(u16::MAX - used - 4) > room {
@@ -176,10 +177,10 @@ fn title(canvas: &mut Canvas, state: &State, pane: Pane, area: Area, layout: &La
 }
 
 /// The verdict at the right end of a line, as much of it as fits beside what is used; returns the cells it takes.
-fn verdict(canvas: &mut Canvas, (x, y, room, used): (u16, u16, u16, u16), card: &Card) -> u16 {
+fn verdict(canvas: &mut Canvas, (x, y, room, used): (u16, u16, u16, u16), (card, so_far): (&Card, &str)) -> u16 {
     let tone = verdict_tone(card.verdict, Tone::Title);
     let width = |text: &str| u16::try_from(cells(text)).unwrap_or(u16::MAX);
-    let texts = card.headlines().map(|text| format!(" pin: {text} "));
+    let texts = card.headlines().map(|text| format!(" pin{so_far}: {text} "));
     let Some(text) = texts.into_iter().find(|text| used.saturating_add(width(text) + 2) <= room) else { return 0 };
     canvas.left(x + room - width(&text), y, width(&text), tone, &text);
     canvas.spot(x + room - width(&text), y, width(&text), Action::Card);

@@ -22,17 +22,15 @@ pub(super) fn prepare(state: &State, width: u16, height: u16) -> Canvas {
         Overlay::None | Overlay::Filter { .. } => return Canvas::default(),
         Overlay::Help { page, scroll } => {
             let (title, lines, spots) = help::lines(state, *page, (width - 6).min(WIDEST_HELP));
-            let foot = "Tab other page · Esc closes · ↑ ↓ scroll";
+            let foot = "Tab other page · Esc closes";
             return boxed(state, (width, height), title, &lines, *scroll, foot, &spots);
         }
-        Overlay::Findings { scroll } => ("Findings", finding::list(state, inner), *scroll, "Esc closes · ↑ ↓ scroll"),
-        Overlay::Paths { scroll } => (&*paths, path::lines(state, inner), *scroll, "Esc closes · ↑ ↓ scroll"),
+        Overlay::Findings { scroll } => ("Findings", finding::list(state, inner), *scroll, "Esc closes"),
+        Overlay::Paths { scroll } => (&*paths, path::lines(state, inner), *scroll, "Esc closes"),
         Overlay::Drops { scroll } => {
-            ("Drops", drops::lines(state, (width - 8).min(WIDEST_TABLE)), *scroll, "Esc closes · ↑ ↓ scroll")
+            ("Drops", drops::lines(state, (width - 8).min(WIDEST_TABLE)), *scroll, "Esc closes")
         }
-        Overlay::Details { row, scroll } => {
-            ("Details", row::lines(state, *row, inner), *scroll, "Esc closes · ↑ ↓ scroll")
-        }
+        Overlay::Details { row, scroll } => ("Details", row::lines(state, *row, inner), *scroll, "Esc closes"),
         Overlay::Card { scroll } => ("Before and after the pin", card::lines(state, inner), *scroll, card::foot(state)),
         Overlay::Proposal { result: Ok(proposal), scroll, chosen, off } => {
             let PlacementLines { lines, threads } = placement::lines(proposal, (*chosen, off), state.metrics(), inner);
@@ -90,11 +88,13 @@ fn boxed(
     foot: &str,
     spots: &[LineSpot],
 ) -> Canvas {
-    let foot = state.keys().foot(foot, state.place());
+    let rows = u16::try_from(lines.len()).unwrap_or(u16::MAX).min(height - 4);
+    let hides = lines.len() > usize::from(rows);
+    let scrolls = if hides && !foot.contains('↑') { " · ↑ ↓ scroll" } else { "" };
+    let foot = state.keys().foot(&format!("{foot}{scrolls}"), state.place());
     let line_cells = |line: &Line| line.iter().map(|(_, text)| cells(text)).sum::<usize>();
     let widest = lines.iter().map(line_cells).chain([cells(title) + 2, cells(&foot) + 2]).max().unwrap_or(0);
     let inner = u16::try_from(widest).unwrap_or(u16::MAX).min(width - 6);
-    let rows = u16::try_from(lines.len()).unwrap_or(u16::MAX).min(height - 4);
     let (w, h) = (inner + 4, rows + 2);
     let mut canvas = Canvas::new(Area::new((width - w) / 2, (height - h) / 2, w, h));
     canvas.opaque = true;
@@ -110,7 +110,7 @@ fn boxed(
             x += canvas.left(x, y, (inner + 2).saturating_sub(x), *tone, text);
         }
     }
-    if lines.len() > usize::from(rows) {
+    if hides {
         let range = format!(" {}-{} of {} ", first + 1, first + usize::from(rows), lines.len());
         canvas.right(2, 0, w - 4, Tone::Title, range);
     }

@@ -27,7 +27,7 @@ pub(super) fn lines(state: &State, row: RowId, width: u16) -> Vec<Line> {
             link.map(|link| of_link(metrics, link))
         }
         RowId::Core(core) => metrics.cores.iter().find(|other| other.place.core == core).map(|core| {
-            let phrases = detail::phrases(core);
+            let phrases = detail::phrases(core, metrics.elapsed_s);
             phrases.into_iter().map(|phrase| vec![phrase]).collect()
         }),
         RowId::Thread(id) => {

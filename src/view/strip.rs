@@ -99,8 +99,10 @@ impl<'a> CoreLetters<'a> {
     }
 
     /// A stay in so many cells: a bar with the name as long as there is room for it. It begins with `│` where the thread came to
-    /// the core; one that is too short for that is the number's last digit.
-    fn stay(&self, core: CoreId, number: u32, cells: usize, came: bool) -> String {
+    /// the core, and has `*` in each cell in which it left and came back; one that is too short for a name is the number's last
+    /// digit.
+    fn stay(&self, number: u32, stay: &Stay) -> Vec<char> {
+        let &Stay { core, cells, came, ref returned, .. } = stay;
         let digit = char::from_digit(if self.whole { number } else { number % 10 }, 36).unwrap_or('?');
         let brief = if self.whole { "" } else { self.circle.brief };
         let name = match (self.whole, cells) {
@@ -110,12 +112,22 @@ impl<'a> CoreLetters<'a> {
             (false, ROOM_FOR_WORD..) => format!("{}{number}", self.circle.word),
             _ => format!("{brief}{number}"),
         };
-        let mark = if came && cells >= ROOM_FOR_NAME { "│" } else { "" };
-        // A bar follows the name, so that the digit of a next stay does not seem to belong to it.
-        let fits = name.len() + mark.chars().count() < cells;
-        let name = if fits { name } else { digit.to_string() };
-        let text = mark.chars().chain(name.chars()).chain(std::iter::repeat('▄'));
-        text.take(cells).collect()
+        let mark = usize::from(came && cells >= ROOM_FOR_NAME);
+        let mut text = vec!['▄'; cells];
+        returned.iter().for_each(|&at| text[at] = '*');
+        text[..mark].fill('│');
+        // The name stands where no mark does. A bar follows it, so that the digit of a next stay does not seem to belong to it.
+        let place = |name: &str| {
+            (mark..cells.saturating_sub(name.len()))
+                .find(|&at| text[at..at + name.len()].iter().all(|glyph| *glyph == '▄'))
+        };
+        let named = place(&name).map(|at| (at, name)).unwrap_or_else(|| (mark, digit.to_string()));
+        for (at, letter) in (named.0..).zip(named.1.chars()) {
+            if text[at] == '▄' {
+                text[at] = letter;
+            }
+        }
+        text
     }
 }
 
@@ -190,11 +202,9 @@ pub(crate) fn cores(
         let number = letters.number(stay.core);
         let tone = letters.tone(stay.core, number);
         let moved = Tone::Moved(u8::try_from(number % 256).unwrap_or(0));
-        let text = letters.stay(stay.core, number, stay.cells, stay.came);
-        for (x, (at, glyph)) in (stay.x..).zip(text.chars().enumerate()) {
-            let came = stay.came && at == 0;
-            let returned = stay.returned.contains(&at);
-            canvas.glyph(x, y, if came || returned { moved } else { tone }, if returned { '*' } else { glyph });
+        for (x, (at, glyph)) in (stay.x..).zip(letters.stay(number, &stay).into_iter().enumerate()) {
+            let moved_here = (stay.came && at == 0) || stay.returned.contains(&at);
+            canvas.glyph(x, y, if moved_here { moved } else { tone }, glyph);
         }
     }
 }
@@ -237,11 +247,13 @@ mod tests {
         let (two, one) = (topology(4, 2), topology(4, 1));
         let told = |topology: &Topology, cells, came| {
             let letters = CoreLetters::of(topology);
-            letters.stay(3, letters.number(3), cells, came)
+            let returned = if cells == 12 { vec![1, 4] } else { Vec::new() };
+            let stay = Stay { x: 0, cells, core: 3, came, returned };
+            letters.stay(letters.number(3), &stay).into_iter().collect::<String>()
         };
         let by_node = [1, 2, 3, 5, 11, 22].map(|cells| told(&two, cells, true));
         assert_eq!(by_node, ["1", "1▄", "│1▄", "│n1▄▄", "│node1▄▄▄▄▄", "│node1 core 3▄▄▄▄▄▄▄▄▄"]);
-        assert_eq!([1, 3, 12].map(|cells| told(&one, cells, true)), ["3", "│3▄", "│core 3▄▄▄▄▄"], "one node: the core");
+        assert_eq!([1, 3, 12].map(|cells| told(&one, cells, true)), ["3", "│3▄", "│*▄▄*core 3▄"], "one node: the core");
         assert_eq!(told(&two, 4, false), "n1▄▄", "what was there before the strip begins came by no migration");
     }
 

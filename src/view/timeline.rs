@@ -163,13 +163,14 @@ fn line(axis: &Axis<'_>, canvas: &mut Canvas, (y, now_ns): (u16, u64), marked: b
     let ago = |at_ns: u64| Seconds((now_ns.saturating_sub(at_ns) as f64 / 1e9).floor());
     if marked {
         // On the axis it would hide marks.
-        canvas.right(0, y.saturating_sub(1), MARGIN - 1, Tone::Muted, format_args!("−{}", ago(axis.from_ns)));
+        canvas.right(0, y.saturating_sub(1), MARGIN - 1, Tone::Muted, format_args!("←{}", ago(axis.from_ns)));
     } else {
         canvas.left(MARGIN + 1, y, axis.cells, Tone::Muted, format_args!(" {} ago ", ago(axis.from_ns)));
     }
-    if axis.end_ns() < axis.newest_ns {
-        let text = format!(" {} ago ", ago(axis.end_ns()));
-        canvas.right(MARGIN, y, axis.cells - 1, Tone::Warning, text);
+    let is_scrolled = axis.end_ns() < axis.newest_ns;
+    if is_scrolled || axis.end_ns().saturating_add(1_000_000_000) <= now_ns {
+        let tone = if is_scrolled { Tone::Warning } else { Tone::Muted };
+        canvas.right(MARGIN, y, axis.cells - 1, tone, format_args!(" {} ago ", ago(axis.end_ns())));
     }
     for incident in &axis.timeline.incidents {
         let Some(at) = axis.cell(incident.at_ns) else { continue };

@@ -78,7 +78,7 @@ impl Card {
         } else {
             format!("neighbouring phases without their first {settle_s} s, in an order that drift does not favour")
         };
-        format!("{phases}: Student's t over the differences of {} pairs, at {:.0} %", self.pairs(), CONFIDENCE * 100.0)
+        format!("{phases}: paired t-test, {} pairs, at {:.0} %", self.pairs(), CONFIDENCE * 100.0)
     }
 }
 

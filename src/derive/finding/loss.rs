@@ -249,13 +249,14 @@ pub(super) fn retransmitted(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let is_quiet = losses.quiet_s.is_none_or(|quiet_s| quiet_s > SENT_AGAIN_WITHIN_S);
     (share >= RETRANSMITTED && again >= LEAST_PER_S && is_quiet).then(|| {
         // Where the kernel is asked, it would say where one is lost on this machine.
-        let unseen = if scene.metrics.asks_kernel() {
-            "lost where this machine's kernel does not see it"
-        } else {
-            "dropped where no counter shows it"
+        let is_here = scene.metrics.flow.connections.iter().all(|one| one.from.pid.is_some() && one.to.pid.is_some());
+        let why = match (scene.metrics.asks_kernel(), is_here) {
+            (true, true) => "this kernel reports no loss: they came late",
+            (true, false) => "delayed, or lost where this machine's kernel does not see it",
+            (false, _) => "delayed, or dropped where no counter shows it",
         };
         let (much, part) = (rate(again), percent(share));
-        let text = format!("TCP retransmits {much} segments/s ({part} %): delayed, or {unseen}");
+        let text = format!("TCP retransmits {much} segments/s ({part} %): {why}");
         Diagnostic::new(text, [("retransmits_per_s", again), ("share", share)])
     })
 }

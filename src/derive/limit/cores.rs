@@ -79,7 +79,8 @@ fn moving(scene: &Scene) -> Option<Limit> {
     let thread = scene.threads.iter().max_by(|one, other| one.cpu.total_cmp(&other.cpu))?;
     (thread.cpu >= ALWAYS).then(|| {
         let Thread { label, tid, .. } = thread;
-        let text = format!("one thread is at its limit: {} % of a core by {label} {tid}", percent(thread.cpu));
+        let text =
+            format!("one thread is busy nearly all the time: {} % of a core by {label} {tid}", percent(thread.cpu));
         let numbers = vec![("thread", thread.cpu), ("wait", thread.wait)];
         Limit { pid: Some(thread.pid), ..Limit::new(LimitKind::OwnThread, text, numbers).named(&thread.label) }
     })

@@ -158,8 +158,8 @@ fn a_comparison_is_a_table_with_a_verdict() {
         "  verdict   steadier and faster: the mean rose, the spread fell",
         "  phases    U 28.0  P 35.0  P 35.0  U 28.6  P 35.0  U 29.0  U 29.2  P 35.0 Gbit/s (U unpinned, P pinned, in the \
          order of time)",
-        "  method    neighbouring phases without their first 2 s, in an order that drift does not favour: Student's t \
-         over the differences of 4 pairs, at 99 %",
+        "  method    neighbouring phases without their first 2 s, in an order that drift does not favour: paired \
+         t-test, 4 pairs, at 99 %",
     ] {
         assert!(text.lines().any(|got| got == line), "there is the line {line:?}:\n{text}");
     }
