@@ -120,7 +120,7 @@ pub(super) fn verdict_tone(verdict: Verdict, open: Tone) -> Tone {
 /// What a single pin can tell.
 const WEIGHT: [&str; 2] = [
     "one period before, one after; load may have changed meanwhile",
-    "alternating phases tell more surely: vnettop run --pin compare -- COMMAND",
+    "alternating phases are surer: vnettop run --pin compare -- COMMAND",
 ];
 
 /// `name      before      after       what differs`

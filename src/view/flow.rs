@@ -3,34 +3,26 @@
 
 use super::Tone;
 use super::canvas::{Canvas, cells};
-use super::format::{Count, Interval, Scale, Seconds, Share, speed};
+use super::format::{Count, Scale, Seconds, Share, speed};
+use super::lines::{Piece, fitting};
 use super::text::plural;
 use crate::derive::flow::DatagramTest;
-use crate::derive::{BenchmarkMetrics, Card, FlowBasis, Jitter, Metrics, Test};
+use crate::derive::{BenchmarkMetrics, Card, FlowBasis, Metrics, Test};
 use crate::sample::{Direction, Side, Word};
 use crate::state::Units;
-use std::time::Duration;
 
 /// From this coefficient of variation on the rate swings; below the other one it is steady.
 const SWINGS: f64 = 0.10;
 const STEADY: f64 = 0.05;
 
-/// A figure of the line; the highest rank goes first when there is no room.
-struct FlowFigure {
-    rank: u8,
-    tone: Tone,
-    text: String,
-}
-
-/// Draws as much of the line as fits, with this sign before the spread; none of it before there is a rate. Returns the cells used.
+/// Draws as much of the line as fits: the figures of the border, then what they are of; none of it before there is a rate. Returns
+/// the cells used. `sign` stands before the deviation.
 pub(super) fn line(canvas: &mut Canvas, (x, y, width): (u16, u16, u16), metrics: &Metrics, sign: &str) -> Option<u16> {
-    let Some(jitter) = &metrics.jitter else {
-        // Its spread is not known at first, and until a pin has settled.
-        let rate = speed(metrics.flow.bits_per_s?);
-        return Some(canvas.left(x, y, width, Tone::Title, format_args!("flow {rate}")));
-    };
+    let mut figures = figures(metrics, None, sign);
+    figures.first()?;
+    figures.push(Piece { rank: LAST_RANK, tone: Tone::Title, text: format!(" · {}", what(metrics)) });
     let mut used = 0;
-    for FlowFigure { tone, text, .. } in fitting(pieces(metrics, jitter, sign), usize::from(width)) {
+    for Piece { tone, text, .. } in fitting(figures, usize::from(width), 0) {
         used += canvas.left(x + used, y, width - used, tone, text);
     }
     Some(used)
@@ -38,18 +30,18 @@ pub(super) fn line(canvas: &mut Canvas, (x, y, width): (u16, u16, u16), metrics:
 
 /// The upper border of the graph, over the whole width: the word for what is shown, what it is, and at the right its rate and
 /// spread; after a pin what they were before.
-pub(super) fn border(canvas: &mut Canvas, y: u16, metrics: &Metrics, was: Option<&Card>) {
+pub(super) fn border(canvas: &mut Canvas, y: u16, (metrics, was): (&Metrics, Option<&Card>), sign: &str) {
     let width = usize::from(canvas.area.width);
     let word = if is_test(metrics) { " Test " } else { " Link " };
     let used = canvas.left(1, y, canvas.area.width, Tone::Title, word);
     let x = 2 + used;
     let room = width.saturating_sub(usize::from(x) + 2);
     let what = what(metrics);
-    let figures = figures(metrics, was);
+    let figures = figures(metrics, was, sign);
     let first: usize =
         figures.iter().filter(|figure| figure.rank <= OF_FIRST_RANK).map(|figure| cells(&figure.text)).sum();
     let reserved = (cells(&what) + 3).min(room * 2 / 5).min(room.saturating_sub(first + 2));
-    let figures = fitting(figures, room.saturating_sub(reserved + 2));
+    let figures = fitting(figures, room.saturating_sub(reserved + 2), 0);
     let needed: usize = figures.iter().map(|figure| cells(&figure.text)).sum();
     let left = room.saturating_sub(needed + if needed > 0 { 5 } else { 2 });
     if left >= LEAST_FOR_WHAT {
@@ -63,7 +55,7 @@ pub(super) fn border(canvas: &mut Canvas, y: u16, metrics: &Metrics, was: Option
     }
     let mut x = u16::try_from(width.saturating_sub(needed + 4)).unwrap_or(0);
     x += canvas.left(x, y, 1, Tone::Muted, ' ');
-    for FlowFigure { tone, text, .. } in figures {
+    for Piece { tone, text, .. } in figures {
         x += canvas.left(x, y, canvas.area.width, tone, text);
     }
     canvas.glyph(x, y, Tone::Muted, ' ');
@@ -71,6 +63,8 @@ pub(super) fn border(canvas: &mut Canvas, y: u16, metrics: &Metrics, was: Option
 
 /// Rate and spread, now and before the pin, are worth more than what they are of.
 const OF_FIRST_RANK: u8 = 2;
+/// And whatever is not known otherwise goes first where there is no room.
+const LAST_RANK: u8 = 9;
 /// Fewer cells say nothing of what is shown.
 const LEAST_FOR_WHAT: usize = 8;
 
@@ -109,8 +103,8 @@ fn what(metrics: &Metrics) -> String {
 }
 
 /// The figures of the border in the order they stand.
-fn figures(metrics: &Metrics, was: Option<&Card>) -> Vec<FlowFigure> {
-    let piece = |rank, tone, text| FlowFigure { rank, tone, text };
+fn figures(metrics: &Metrics, was: Option<&Card>, sign: &str) -> Vec<Piece> {
+    let piece = |rank, tone, text| Piece { rank, tone, text };
     if let Some(ended) = metrics.ended_test() {
         return result(ended, metrics.at_ns);
     }
@@ -126,7 +120,7 @@ fn figures(metrics: &Metrics, was: Option<&Card>) -> Vec<FlowFigure> {
     let beside = beside(metrics);
     let proto = if beside.is_some() { "TCP " } else { "" };
     let mut all = vec![piece(0, tone, format!("{proto}{}", scale.with_unit(jitter.mean)))];
-    all.push(piece(7, Tone::Title, format!(" ± {}", number(jitter.deviation))));
+    all.push(piece(7, Tone::Title, format!(" {sign} {}", number(jitter.deviation))));
     all.extend(beside.map(|text| piece(2, Tone::Title, text)));
     all.extend(jitter.cv.map(|cv| piece(1, tone, format!(" · CV {}", Share(cv)))));
     all.extend(was.map(|card| {
@@ -145,8 +139,8 @@ fn figures(metrics: &Metrics, was: Option<&Card>) -> Vec<FlowFigure> {
 }
 
 /// What a test has come to that has ended: its mean rate and spread, what it lost, how long it ran, how long ago.
-fn result(test: &Test, now_ns: u64) -> Vec<FlowFigure> {
-    let piece = |rank, tone, text| FlowFigure { rank, tone, text };
+fn result(test: &Test, now_ns: u64) -> Vec<Piece> {
+    let piece = |rank, tone, text| Piece { rank, tone, text };
     let seconds = |from_ns: u64, to_ns: u64| Seconds((to_ns.saturating_sub(from_ns) as f64 / 1e9).round());
     let ended_ns = test.ended_ns.unwrap_or(now_ns);
     let mean = test.mean_bits_per_s.map_or_else(String::new, |rate| format!(", mean {}", speed(rate)));
@@ -168,38 +162,6 @@ fn tone(cv: Option<f64>) -> Tone {
         Some(cv) if cv < STEADY => Tone::Good,
         _ => Tone::Title,
     }
-}
-
-/// The figures in the order they stand. What belongs to the figure before it has no dot before it.
-/// In bits whatever the links are shown in, as benchmarks and findings have it.
-fn pieces(metrics: &Metrics, jitter: &Jitter, sign: &str) -> Vec<FlowFigure> {
-    let piece = |rank, text: String| FlowFigure { rank, tone: Tone::Title, text };
-    let scale = Scale::of(jitter.mean, Units::Bits);
-    let number = |rate| scale.number(rate);
-    let tone = tone(jitter.cv);
-    let cv = jitter.cv.map_or_else(String::new, |cv| format!(" (CV {})", Share(cv)));
-    let beside = beside(metrics);
-    let proto = if beside.is_some() { "TCP " } else { "" };
-    let spread = format!("flow {proto}{} {sign} {}{cv}", scale.with_unit(jitter.mean), number(jitter.deviation));
-    let bin = Interval(Duration::from_secs_f64(jitter.bin_s.clamp(0.0, 1e6)));
-    let of = metrics.flow.basis.as_ref().map(|basis| match basis {
-        FlowBasis::Sockets(count) => format!(" of {}", plural(*count, "connection")),
-        FlowBasis::Datagrams(count) => format!(" of {}", plural(*count, "UDP stream")),
-        FlowBasis::Link(name) => format!(" of link {name}"),
-    });
-    let mut pieces = vec![FlowFigure { rank: 0, tone, text: spread }];
-    pieces.extend(beside.map(|text| piece(1, text)));
-    pieces.extend([
-        piece(4, format!(" · p5 {}", number(jitter.p5))),
-        piece(6, format!(" · p50 {}", number(jitter.p50))),
-        piece(5, format!(" · p95 {}", number(jitter.p95))),
-        piece(3, format!(" · dip {}", Seconds(jitter.longest_dip_s))),
-        piece(2, format!(" · {}", Seconds(jitter.window_s))),
-        piece(9, format!(" in {bin} bins")),
-    ]);
-    pieces.extend(of.map(|text| piece(8, text)));
-    pieces.extend(test(&metrics.benchmarks).map(|text| piece(7, format!(" · {text}"))));
-    pieces
 }
 
 /// UDP that runs beside the connections whose rate the line tells.
@@ -238,28 +200,13 @@ pub(super) fn test(benchmarks: &[BenchmarkMetrics]) -> Option<String> {
     Some(text)
 }
 
-/// Takes figures by rank until one does not fit.
-fn fitting(mut pieces: Vec<FlowFigure>, mut room: usize) -> Vec<FlowFigure> {
-    let mut ranks: Vec<(u8, usize)> = pieces.iter().map(|piece| (piece.rank, cells(&piece.text))).collect();
-    ranks.sort_unstable();
-    let mut most = None;
-    for (rank, needed) in ranks {
-        if needed > room {
-            break;
-        }
-        room -= needed;
-        most = Some(rank);
-    }
-    pieces.retain(|piece| most.is_some_and(|most| piece.rank <= most));
-    pieces
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::derive::FlowMetrics;
     use crate::derive::flow::DatagramRate;
+    use crate::derive::{FlowMetrics, Jitter};
     use crate::sample::{Benchmark, Program, Proto};
+    use crate::view::canvas::Area;
 
     fn shown(width: usize, basis: &FlowBasis) -> String {
         shown_with(width, basis, &[])
@@ -283,18 +230,21 @@ mod tests {
             longest_dip_s: 2.1,
         };
         let flow = FlowMetrics { basis: Some(basis.clone()), tests: datagrams.to_vec(), ..FlowMetrics::default() };
-        let metrics = Metrics { flow, benchmarks: tests.to_vec(), ..Metrics::default() };
-        fitting(pieces(&metrics, &jitter, "±"), width).into_iter().map(|piece| piece.text).collect()
+        let metrics = Metrics { flow, benchmarks: tests.to_vec(), jitter: Some(jitter), ..Metrics::default() };
+        let width = u16::try_from(width).expect("a width");
+        let mut canvas = Canvas::new(Area::new(0, 0, width, 1));
+        line(&mut canvas, (0, 0, width), &metrics, "±").expect("there is a rate");
+        canvas.spans().map(|span| span.text.to_owned()).collect()
     }
 
     #[test]
     fn the_line_says_what_it_can_and_stays_within_its_width() {
         assert_eq!(
             shown(200, &FlowBasis::Sockets(2)),
-            "flow 24.1 Gbit/s ± 9.20 (CV 38 %) · p5 13.9 · p50 34.1 · p95 35.6 · dip 2.1 s · 30 s in 100 ms bins of 2 connections"
+            "24.1 Gbit/s ± 9.20 · CV 38 % · p5 13.9 · p50 34.1 · p95 35.6 · dip 2.1 s · over 30 s · 2 connections"
         );
-        assert_eq!(shown(50, &FlowBasis::Sockets(1)), "flow 24.1 Gbit/s ± 9.20 (CV 38 %) · 30 s", "the window next");
-        assert!(shown(200, &FlowBasis::Link("docker0".into())).ends_with("of link docker0"), "what it is the rate of");
+        assert_eq!(shown(40, &FlowBasis::Sockets(1)), "24.1 Gbit/s ± 9.20 · CV 38 % · over 30 s", "the window next");
+        assert!(shown(200, &FlowBasis::Link("docker0".into())).ends_with(" · docker0"), "what it is the rate of");
         for width in 0..130 {
             assert!(cells(&shown(width, &FlowBasis::Sockets(1))) <= width, "within {width}");
         }
@@ -314,7 +264,7 @@ mod tests {
         };
         let of = FlowBasis::Sockets(1);
         let told = |tests: &[DatagramTest]| shown_beside(70, &of, &[], tests);
-        assert_eq!(told(&[test(rate(5e8))]), "flow TCP 24.1 Gbit/s ± 9.20 (CV 38 %) + UDP 500 Mbit/s · 30 s");
+        assert_eq!(told(&[test(rate(5e8))]), "TCP 24.1 Gbit/s + UDP 500 Mbit/s · CV 38 % · dip 2.1 s · over 30 s");
         assert!(told(&[test(None)]).contains(" + UDP at an unknown rate"), "it is there");
         let alone = shown_beside(60, &FlowBasis::Datagrams(1), &[], &[test(rate(5e8))]);
         assert!(!alone.contains('+'), "the line is of UDP itself: {alone}");
@@ -333,10 +283,7 @@ mod tests {
         let of = FlowBasis::Sockets(8);
         let (client, server) = (running(Side::Client), running(Side::Server));
         let both = shown_with(200, &of, &[server.clone(), client.clone()]);
-        assert!(
-            both.ends_with(" of 8 connections · iperf3 → 198.18.0.1:5201, TCP ×8, reverse"),
-            "the client's: {both}"
-        );
+        assert!(both.ends_with(" · over 30 s · iperf3 → 198.18.0.1:5201, TCP ×8, reverse"), "the client's: {both}");
         let alone = shown_with(200, &of, std::slice::from_ref(&server));
         assert!(alone.ends_with(" · iperf3 -s :5201, TCP ×8, reverse"), "a server whose client is elsewhere: {alone}");
         let two = shown_with(200, &of, &[client.clone(), client.clone()]);

@@ -26,7 +26,7 @@ pub(super) fn prepare(state: &State, layout: &Layout) -> Canvas {
         line(&mut canvas, area.y - 1, TOP);
         sides(&mut canvas, area);
         if let Some(metrics) = state.metrics() {
-            flow::border(&mut canvas, area.y - 1, metrics, proven(state));
+            flow::border(&mut canvas, area.y - 1, (metrics, proven(state)), super::plus_minus(state));
         }
     }
     match layout.shape {

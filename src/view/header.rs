@@ -4,18 +4,12 @@ use super::Tone;
 use super::canvas::{Area, Canvas, cells};
 use super::finding;
 use super::format::{Interval, Percent};
+use super::lines::{Piece, fitting};
 use super::text::plural;
 use crate::action::Action;
 use crate::derive::Metrics;
 use crate::state::{Mode, State};
 use std::time::Duration;
-
-/// A piece of the line; the highest rank goes first when there is no room.
-struct Piece {
-    rank: u8,
-    tone: Tone,
-    text: String,
-}
 
 /// The first line of the screen.
 pub(super) fn prepare(state: &State, area: Area) -> Canvas {
@@ -23,9 +17,9 @@ pub(super) fn prepare(state: &State, area: Area) -> Canvas {
     let status = status(state);
     let status_cells: usize = status.iter().map(|(_, text)| cells(text) + 2).sum();
     let room = usize::from(area.width).saturating_sub(status_cells + 2);
-    let mut pieces = state.metrics().map_or_else(Vec::new, |metrics| pieces(state, metrics));
     let name = " vnettop ";
-    keep_what_fits(&mut pieces, room.saturating_sub(name.len()));
+    let pieces = state.metrics().map_or_else(Vec::new, |metrics| pieces(state, metrics));
+    let pieces = fitting(pieces, room.saturating_sub(name.len()), 3);
     let mut x = canvas.left(0, 0, area.width, Tone::FocusedTitle, name);
     for (at, piece) in pieces.iter().enumerate() {
         x += canvas.left(x, 0, 3, Tone::Muted, if at == 0 { " " } else { " · " });
@@ -39,20 +33,6 @@ pub(super) fn prepare(state: &State, area: Area) -> Canvas {
         x += canvas.left(x, 0, area.width, tone, text) + 2;
     }
     canvas
-}
-
-/// Takes pieces in the order of their rank as long as there is room.
-fn keep_what_fits(pieces: &mut Vec<Piece>, mut room: usize) {
-    let mut by_rank: Vec<usize> = (0..pieces.len()).collect();
-    by_rank.sort_by_key(|&at| pieces[at].rank);
-    let mut fits = vec![false; pieces.len()];
-    for at in by_rank {
-        let needed = cells(&pieces[at].text) + 3;
-        fits[at] = needed <= room;
-        room -= if fits[at] { needed } else { 0 };
-    }
-    let mut fits = fits.into_iter();
-    pieces.retain(|_| fits.next() == Some(true));
 }
 
 fn pieces(state: &State, metrics: &Metrics) -> Vec<Piece> {

@@ -167,10 +167,10 @@ fn line(axis: &Axis<'_>, canvas: &mut Canvas, (y, now_ns): (u16, u64), marked: b
     } else {
         canvas.left(MARGIN + 1, y, axis.cells, Tone::Muted, format_args!(" {} ago ", ago(axis.from_ns)));
     }
-    let is_scrolled = axis.end_ns() < axis.newest_ns;
-    if is_scrolled || axis.end_ns().saturating_add(1_000_000_000) <= now_ns {
-        let tone = if is_scrolled { Tone::Warning } else { Tone::Muted };
-        canvas.right(MARGIN, y, axis.cells - 1, tone, format_args!(" {} ago ", ago(axis.end_ns())));
+    if axis.end_ns() < axis.newest_ns {
+        canvas.right(MARGIN, y, axis.cells - 1, Tone::Warning, format_args!(" {} ago ", ago(axis.end_ns())));
+    } else if axis.newest_ns < now_ns {
+        canvas.right(MARGIN, y, axis.cells - 1, Tone::Muted, " stopped ");
     }
     for incident in &axis.timeline.incidents {
         let Some(at) = axis.cell(incident.at_ns) else { continue };

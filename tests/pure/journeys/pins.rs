@@ -140,7 +140,11 @@ fn after_a_pin_the_border_shows_the_rate_and_then_the_spread_since_the_pin_alone
     );
     pinned(&mut stage);
     stage.press("<tick>");
-    assert!(shows(&stage, " 34.8 Gbit/s · spread not known yet ─┐") && !shows(&stage, "CV"), "settling:\n{}", stage.text(120, 40));
+    assert!(
+        shows(&stage, " 34.8 Gbit/s · spread not known yet ─┐") && !shows(&stage, "CV"),
+        "settling:\n{}",
+        stage.text(120, 40)
+    );
     stage.play(8, |_, _| {});
     assert!(
         shows(&stage, "· over 6 s") || shows(&stage, "· over 5.5 s"),
