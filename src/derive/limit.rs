@@ -75,6 +75,13 @@ impl Limit {
     }
 }
 
+impl Metrics {
+    /// Other programs hold the test back.
+    pub(super) fn is_limited_by_others(&self) -> bool {
+        self.limit.as_ref().is_some_and(|limit| limit.kind == LimitKind::Others)
+    }
+}
+
 /// Time from one judgement to the next, ns: with ticks of half a second every tick, though one may be a little early.
 const EVERY_NS: u64 = 450_000_000;
 /// A judgement is shown without a second one that agrees where this much of its window is new, ns; so is one of a window that is

@@ -8,7 +8,7 @@ mod sockets;
 use super::flow::{End, FlowMetrics};
 use super::history::History;
 use super::scope::{is_busy, moved};
-use super::{Metrics, ThreadMetrics};
+use super::{Finding, Metrics, ThreadMetrics};
 use crate::sample::{Benchmark, Event, FlowSample, Proto, Sample, ThreadId, row_of};
 use running::Running;
 use sockets::Sockets;
@@ -56,8 +56,10 @@ pub struct Test {
     pub mean_bits_per_s: Option<f64>,
     /// Packets that it has lost.
     pub lost: f64,
+    /// What was found of it when it ended; empty while it runs.
+    pub last_findings: Arc<Vec<Finding>>,
     /// What is derived of it: its connections, threads, losses, jitter, findings, card. Of one that has ended, as it was
-    /// last.
+    /// last, without findings.
     pub metrics: Arc<Metrics>,
 }
 

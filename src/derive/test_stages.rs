@@ -56,7 +56,7 @@ impl TestStages {
         // What a measurement has contradicted is not proposed again.
         let is_worse = metrics.card.as_ref().is_some_and(|card| card.verdict == Verdict::Worse);
         metrics.placement_may_help = self.inquiry.conclusion.placement_may_help && !is_worse;
-        metrics.findings = finding::all(metrics, history, &self.inquiry);
         metrics.limit = self.limit.observe(previous, next, metrics, &self.flow);
+        metrics.findings = finding::all(metrics, history, &self.inquiry);
     }
 }

@@ -33,7 +33,7 @@ pub(super) fn lines(state: &State, width: u16) -> Vec<Line> {
 /// The keys that make sense beside this card.
 pub(super) fn foot(state: &State) -> &'static str {
     match state.metrics().and_then(|metrics| metrics.card.as_ref()) {
-        Some(card) if card.verdict == Verdict::Worse && state.settings().mode != Mode::Replay => {
+        Some(card) if card.verdict == Verdict::Worse && state.settings().mode != Mode::Replay && state.pins() > 0 => {
             "U restores the masks · w saves · Esc closes"
         }
         Some(_) => "w saves · Esc closes",
@@ -97,11 +97,11 @@ fn filled(card: &Card, is_filling: bool, width: u16) -> Vec<Line> {
     lines.push(plain("dip", &dip(before), &dip(after)));
     let others = |side: &CardSide| side.others.map_or_else(|| UNKNOWN.to_owned(), |cores| format!("{cores:.1} cores"));
     lines.push(row("others", &others(before), &others(after), "by other programs", Tone::Normal));
-    let pieces = format!("{} windows of {} each", card.pairs(), Seconds(PIECE_NS as f64 / 1e9));
+    let pieces = format!("compared as {} × {}", card.pairs(), Seconds(PIECE_NS as f64 / 1e9));
     lines.push(row("window", &window(before), &window(after), &pieces, Tone::Muted));
     lines.push(Line::new());
-    let so_far = if is_filling { format!("so far, until {} after the pin: ", Seconds(FULL_S)) } else { String::new() };
-    lines.extend(sentences(verdict_tone(card.verdict, Tone::Normal), &format!("{so_far}{}", card.sentence()), width));
+    let so_far = if is_filling { format!(" (so far; final {} after the pin)", Seconds(FULL_S)) } else { String::new() };
+    lines.extend(sentences(verdict_tone(card.verdict, Tone::Normal), &format!("{}{so_far}", card.sentence()), width));
     if card.pinned_at_ns.is_some() {
         lines.extend(WEIGHT.iter().flat_map(|text| sentences(Tone::Muted, text, width)));
     }

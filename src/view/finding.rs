@@ -96,10 +96,17 @@ fn sentences(state: &State) -> (Vec<(Tone, String)>, usize) {
     let findings: Vec<&Finding> = metrics.findings.iter().filter(|finding| !said(finding)).collect();
     all.extend(findings.iter().take(MOST_FINDINGS).map(|finding| (Tone::Normal, text(state, finding))));
     all.extend(next_step(state, metrics).map(|text| (Tone::Muted, text)));
+    all.extend(at_the_end(metrics).take(MOST_FINDINGS).map(|text| (Tone::Normal, text)));
     if all.is_empty() {
         all.push((Tone::Muted, "nothing to report".to_owned()));
     }
     (all, findings.len().saturating_sub(MOST_FINDINGS))
+}
+
+/// What was found of the test on the screen before it stopped.
+fn at_the_end(metrics: &Metrics) -> impl Iterator<Item = String> {
+    let findings = metrics.ended_test().into_iter().flat_map(|test| test.last_findings.iter());
+    findings.map(|finding| format!("before it stopped: {}", finding.text))
 }
 
 /// It is for want of rights: the first line of the screen counts these, so that they hide no finding.
@@ -144,6 +151,9 @@ pub(super) fn list(state: &State, width: u16) -> Vec<Line> {
         }
         let indented = wrap(&numbers.join(" · "), width.saturating_sub(4)).into_iter();
         lines.extend(indented.map(|line| vec![(Tone::Muted, format!("    {line}"))]));
+    }
+    for text in state.metrics().into_iter().flat_map(at_the_end) {
+        lines.extend(lines::sentences(Tone::Normal, &text, width));
     }
     if lines.is_empty() {
         lines.push(vec![(Tone::Muted, "nothing to report".to_owned())]);

@@ -145,13 +145,13 @@ fn result(test: &Test, now_ns: u64) -> Vec<Piece> {
     let ended_ns = test.ended_ns.unwrap_or(now_ns);
     let mean = test.mean_bits_per_s.map_or_else(String::new, |rate| format!(", mean {}", speed(rate)));
     let mut all = vec![piece(0, Tone::Title, format!("stopped {} ago{mean}", seconds(ended_ns, now_ns)))];
-    all.extend(test.metrics.jitter.as_ref().and_then(|jitter| {
-        let cv = jitter.cv?;
-        Some(piece(1, tone(jitter.cv), format!(" · CV {} (last {})", Share(cv), Seconds(jitter.window_s))))
-    }));
+    all.push(piece(1, Tone::Title, format!(" over {}", seconds(test.began_ns, test.metrics.at_ns))));
     let lost = if test.lost > 0.0 { Tone::Warning } else { Tone::Title };
     all.push(piece(2, lost, format!(" · {} lost", Count(Some(test.lost)))));
-    all.push(piece(4, Tone::Title, format!(" · ran {}", seconds(test.began_ns, test.metrics.at_ns))));
+    all.extend(test.metrics.jitter.as_ref().and_then(|jitter| {
+        let cv = jitter.cv?;
+        Some(piece(3, tone(jitter.cv), format!(" · CV {} in its last {}", Share(cv), Seconds(jitter.window_s))))
+    }));
     all
 }
 

@@ -72,6 +72,7 @@ pub(super) fn words(name: &str, value: f64) -> String {
     let figure = match kind {
         NumberKind::Plain => Signed(value).to_string(),
         NumberKind::Share => Share(value).to_string(),
+        NumberKind::Seconds if value < 1.0 => format!("{:.0} ms", value * 1e3),
         NumberKind::Seconds => Seconds(value).to_string(),
         NumberKind::Bits => speed(value),
         NumberKind::Bytes => {
@@ -90,7 +91,8 @@ mod tests {
     fn people_read_words_with_units_not_the_names_of_fields() {
         let told = [("p_value", 0.001), ("slowdown_lasts_s", 0.2), ("lost", 0.17), ("bytes_per_move", 2.19e8)];
         let told = told.map(|(name, value)| words(name, value));
-        let wanted = ["probability by chance 0.001", "slower for 0.2 s", "throughput lost 17 %", "lost by each 219 MB"];
+        let wanted =
+            ["probability by chance 0.001", "slower for 200 ms", "throughput lost 17 %", "lost by each 219 MB"];
         assert_eq!(told, wanted);
         assert_eq!(words("mean_bits_per_s", 24.1e9), "mean 24.1 Gbit/s");
         assert_eq!(words("pins_undone", 2.0), "pins undone 2", "what needs no word has its blanks");

@@ -150,7 +150,9 @@ fn title(metrics: &Metrics, group: &SameWay<'_>, units: Units) -> String {
 fn way(metrics: &Metrics, group: &SameWay<'_>, widths: &[usize; 10], units: Units, width: u16) -> Vec<Line> {
     let mut lines = sentences(Tone::Title, &title(metrics, group, units), width);
     let Some(path) = &group.path else {
-        lines.extend(sentences(Tone::Muted, "… path not resolved yet", width));
+        let is_over = metrics.ended_test().is_some();
+        let why = if is_over { "… path not resolved while it ran" } else { "… path not resolved yet" };
+        lines.extend(sentences(Tone::Muted, why, width));
         return lines;
     };
     lines.push(row(widths, COLUMNS.map(|column| (Tone::Header, column.title.to_owned()))));

@@ -94,7 +94,7 @@ fn evidence(metrics: &Metrics, width: u16) -> Option<String> {
         format!("{mark}{gap}{}{by}", kind.word())
     };
     let words: Vec<String> = there.map(words).collect();
-    let mark = if width < ROOM_FOR_MARK { "" } else { " (│; * there and back)" };
+    let mark = if width < ROOM_FOR_MARK { "" } else { " (│ one, * there and back)" };
     (!words.is_empty()).then(|| format!("migrations {}{mark}", words.join(", ")))
 }
 

@@ -385,6 +385,7 @@ fn the_graph_of_a_test_that_has_ended_stays_with_its_result() {
         began_ns: running.at_ns - 9_000_000_000,
         ended_ns: Some(running.at_ns + 1_000_000_000),
         mean_bits_per_s: Some(4e9),
+        last_findings: Arc::new(running.findings.clone()),
         lost: 7.0,
         metrics: Arc::new(told),
     };
@@ -397,8 +398,9 @@ fn the_graph_of_a_test_that_has_ended_stays_with_its_result() {
     };
     stage.state.receive(later(6));
     let border = line(&stage, "Test");
-    assert!(border.contains("stopped 5 s ago, mean 4.00 Gbit/s") && border.contains("7 lost · ran 9 s"), "{border}");
+    assert!(border.contains("stopped 5 s ago, mean 4.00 Gbit/s over 9 s · 7 lost"), "{border}");
     assert!(stage.text(120, 40).contains("⣿"), "its graph is there still");
+    assert!(stage.text(120, 40).contains("before it stopped: "), "and what was found of it: {}", stage.text(120, 40));
     assert!(stage.state.metrics().expect("some").flow.bits_per_s.is_none(), "no rate of now");
     assert!(!stage.state.metrics().expect("some").threads.is_empty(), "and the threads of now");
     let mut again = later(8);
@@ -425,6 +427,7 @@ fn of_several_tests_one_is_proposed_for() {
             began_ns,
             ended_ns,
             mean_bits_per_s,
+            last_findings: Arc::default(),
             lost: 0.0,
             metrics: Arc::new(told),
         })

@@ -311,6 +311,7 @@ fn three_tests() -> Stage {
             began_ns,
             ended_ns,
             mean_bits_per_s: Some(9.4e8),
+            last_findings: std::sync::Arc::default(),
             lost: 1_234.0,
             metrics: Arc::new(told),
         })

@@ -46,7 +46,7 @@ impl Card {
                 let points = |share: f64| signed(&format!("{:+.1}", share * 100.0));
                 format!("the mean stayed within 3 %, the CV changed by {} to {} points", points(cv.from), points(cv.to))
             }
-            None => format!("the change may be anything {}", self.range()),
+            None => format!("the change may be anything {}; a longer test narrows it", self.range()),
         }
     }
 

@@ -188,7 +188,7 @@ fn tracefs(facts: &DoctorFacts) -> Check {
     let has_btf = facts.kernel.btf == Ok(true);
     match &facts.kernel.tracefs {
         Ok(TracefsState::Readable) => about.ok("its event of migrations is readable"),
-        Ok(_) if has_btf => about.ok("not readable, and not needed where there is BTF"),
+        Ok(_) if has_btf => about.ok("not readable; BTF does without it"),
         Ok(TracefsState::Known) if facts.sight.sysfs.is_err() => {
             about.without_sys("/sys is not to be seen here", ADDS_TRACE, facts)
         }

@@ -75,7 +75,8 @@ pub(super) fn unexplained(scene: &LintInput<'_>) -> Option<Diagnostic> {
         let follows = format!("The rate falls with {what}, correlation {:.2}", rival.correlation).replace('-', "−");
         format!("{follows}; {moves}{doubt}")
     } else {
-        format!("No cause found: {moves}, {and}steal, other softirqs, CPU wait and squeezes do not correlate")
+        let see = if scene.metrics.is_limited_by_others() { "; other programs fill its core (LIMIT)" } else { "" };
+        format!("No cause found: {moves}, {and}steal, other softirqs, CPU wait and squeezes do not correlate{see}")
     };
     Some(Diagnostic::new(format!("{}. {instead}. {}", swing(jitter, cv), measured(jitter, conclusion)), numbers))
 }

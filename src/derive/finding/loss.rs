@@ -251,12 +251,12 @@ pub(super) fn retransmitted(scene: &LintInput<'_>) -> Option<Diagnostic> {
         // Where the kernel is asked, it would say where one is lost on this machine.
         let is_here = scene.metrics.flow.connections.iter().all(|one| one.from.pid.is_some() && one.to.pid.is_some());
         let why = match (scene.metrics.asks_kernel(), is_here) {
-            (true, true) => "this kernel reports no loss: they came late",
-            (true, false) => "delayed, or lost where this machine's kernel does not see it",
-            (false, _) => "delayed, or dropped where no counter shows it",
+            (true, true) => " though this kernel drops none: the originals arrive late",
+            (true, false) => ": delayed, or lost where this machine's kernel does not see it",
+            (false, _) => ": delayed, or dropped where no counter shows it",
         };
         let (much, part) = (rate(again), percent(share));
-        let text = format!("TCP retransmits {much} segments/s ({part} %): {why}");
+        let text = format!("TCP retransmits {much} segments/s ({part} %){why}");
         Diagnostic::new(text, [("retransmits_per_s", again), ("share", share)])
     })
 }

@@ -27,7 +27,7 @@ pub(super) fn moving(scene: &LintInput<'_>) -> Option<Diagnostic> {
         return None;
     }
     let at_least = if moving.iter().any(|thread| thread.evidence == Evidence::Sampled) { "at least " } else { "" };
-    let verb = if moving.len() == 1 { "migrates" } else { "migrate" };
+    let verb = if moving.len() == 1 { "migrates" } else { "together migrate" };
     Some(diagnostic(scene, &moving, per_s, &format!("{verb} between cores {at_least}{} times/s{over}", rate(per_s))))
 }
 
@@ -66,7 +66,7 @@ fn diagnostic(scene: &LintInput<'_>, moving: &[&ThreadMetrics], per_s: f64, ofte
     let far: u64 = moving.iter().map(|thread| thread.by_class.far()).sum();
     let threads = plural(moving.len(), "busy thread");
     let crossing = if seen > 0 && scene.metrics.facts.topology.nodes > 1 {
-        format!("; of {seen} migrations with known cores, {far} went to another cache or node")
+        format!("; of {seen} since the start, {far} went to another cache or node")
     } else {
         String::new()
     };

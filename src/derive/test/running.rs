@@ -5,7 +5,7 @@ use crate::derive::flow::Bin;
 use crate::derive::history::History;
 use crate::derive::scope::Scope;
 use crate::derive::test_stages::TestStages;
-use crate::derive::{Losses, Metrics};
+use crate::derive::{Finding, Losses, Metrics};
 use crate::sample::{Event, Sample, SocketKey};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -23,6 +23,8 @@ pub(super) struct Running {
     /// Payload until it ended, bits/s.
     mean_bits_per_s: Option<f64>,
     lost: f64,
+    /// What was found of it when it ended.
+    last_findings: Arc<Vec<Finding>>,
     scope: Scope,
     course: TestStages,
     /// Of the sample before, what is its own.
@@ -87,9 +89,15 @@ impl Running {
         match &mut self.metrics {
             Some(last) if self.ended_ns.is_some() => {
                 let last = Arc::make_mut(last);
-                (last.losses, last.findings, last.limit) = (own.losses, Vec::new(), None);
+                if !last.findings.is_empty() {
+                    self.last_findings = Arc::new(std::mem::take(&mut last.findings));
+                }
+                (last.losses, last.limit) = (own.losses, None);
             }
-            last => *last = Some(Arc::new(own)),
+            last => {
+                self.last_findings = Arc::default();
+                *last = Some(Arc::new(own));
+            }
         }
         self.previous = Some(now);
     }
@@ -124,6 +132,7 @@ impl Running {
             ended_ns: self.ended_ns,
             mean_bits_per_s: self.mean_bits_per_s,
             lost: self.lost,
+            last_findings: Arc::clone(&self.last_findings),
             metrics: self.metrics.clone()?,
         }))
     }

@@ -51,7 +51,7 @@ pub(super) fn conclusions(card: &RunCard) -> Vec<Fact> {
     }));
     for seen in &card.findings {
         // How often threads moved is of the whole run already.
-        let last = if seen.finding.id == "moves" { "" } else { "; latest figures" };
+        let last = if seen.finding.id == "moves" { "" } else { "; figures of its end" };
         let time = format!("[{} of {}{last}]", seconds(seen.seconds), seconds(card.busy_s));
         facts.push(fact("finding", format!("{} {time}", seen.finding.text)));
     }

@@ -92,6 +92,7 @@ fn a_small_screen_has_the_graph_and_the_columns_that_matter_with_two_tests() {
         began_ns: metrics.at_ns,
         ended_ns: None,
         mean_bits_per_s: None,
+        last_findings: std::sync::Arc::default(),
         lost: 0.0,
         metrics: Arc::new(metrics.clone()),
     };
