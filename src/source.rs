@@ -31,7 +31,6 @@ mod scan;
 mod slow;
 pub mod steering;
 pub mod threads;
-mod tick_timer;
 mod untrusted_reader;
 
 use crate::sample::Problem;

@@ -15,8 +15,7 @@ use super::paths::{PathReader, WalkState};
 use super::steering::{Crossed, SteeringReader};
 use super::threads::{SwitchReader, ThreadReader, Watch};
 use super::{Roots, SourceError, cpu_ns, host, now_ns, publish, untrusted_reader};
-use crate::sample::{Event, Facts, OnRequest, OwnCost, Problem, Sample};
-use std::os::fd::BorrowedFd;
+use crate::sample::{Facts, OnRequest, OwnCost, Problem, Sample};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -55,20 +54,20 @@ pub struct ReadScope {
 
 /// Every kernel descriptor of a run; owned by the sampler thread.
 pub struct Live {
-    links: AllLinks,
+    pub(super) links: AllLinks,
     cores: CoreReader,
-    threads: ThreadReader,
+    pub(super) threads: ThreadReader,
     switches: SwitchReader,
-    flows: FlowReader,
+    pub(super) flows: FlowReader,
     moves: MoveReader,
-    kernel: KernelReader,
-    spaces: Spaces,
+    pub(super) kernel: KernelReader,
+    pub(super) spaces: Spaces,
     owners: OwnerReader,
-    ovs: OvsReader,
+    pub(super) ovs: OvsReader,
     paths: PathReader,
     losses: LossReader,
     steering: SteeringReader,
-    reports: ReportStreams,
+    pub(super) reports: ReportStreams,
     /// Those of the last sample.
     facts: Arc<Facts>,
 }
@@ -103,37 +102,6 @@ impl Live {
         })
     }
 
-    /// Readable when a database of Open vSwitch speaks; see [`Live::receive`].
-    #[must_use]
-    pub fn ovs_news(&self) -> Option<BorrowedFd<'_>> {
-        self.ovs.news()
-    }
-
-    /// Takes in what the databases of Open vSwitch say, at the time they say it.
-    pub fn receive(&mut self) {
-        self.ovs.receive();
-    }
-
-    /// Readable when link notifications wait; see [`Live::drain`].
-    #[must_use]
-    pub fn notifications(&self) -> BorrowedFd<'_> {
-        self.links.notifications()
-    }
-
-    /// Applies link notifications between ticks, so that a storm of them does not overrun the socket.
-    ///
-    /// # Errors
-    /// The kernel refused a new dump after an overrun.
-    pub fn drain(&mut self) -> Result<(), SourceError> {
-        self.links.drain()
-    }
-
-    /// Readable when a namespace may have gone; see [`Live::leave`].
-    #[must_use]
-    pub fn departures(&self) -> Option<BorrowedFd<'_>> {
-        self.spaces.events()
-    }
-
     /// Lets go of namespaces that nobody else keeps: an open socket in one would keep it alive.
     pub fn leave(&mut self) {
         self.spaces.receive();
@@ -166,17 +134,6 @@ impl Live {
         self.losses.leave(&self.spaces);
         self.ovs.leave(&self.spaces);
         self.steering.leave(&self.spaces);
-    }
-
-    /// There is something to read between ticks; see [`Live::pulse`].
-    #[must_use]
-    pub fn has_flows(&self) -> bool {
-        self.flows.has_flows()
-    }
-
-    /// Reads between ticks how far the connections of the watched processes have come; the next sample has it.
-    pub fn pulse(&mut self) {
-        self.flows.pulse();
     }
 
     /// Reads everything once. `own` is filled in by the sampler, but for the CPU time.
@@ -248,21 +205,6 @@ impl Live {
             datapaths,
             facts: Arc::clone(&self.facts),
         })
-    }
-
-    /// What was found out while the last sample was read and belongs before it.
-    pub fn events(&mut self) -> Vec<Event> {
-        self.reports.events()
-    }
-
-    /// Counts more, or no longer; from the next sample on.
-    pub fn want(&mut self, wanted: OnRequest) {
-        self.kernel.want(wanted);
-    }
-
-    /// Watches this process too, instead of the one named so before, and with its `kin` those that descend from it.
-    pub fn watch(&mut self, pid: u32, kin: bool) {
-        self.threads.watch(pid, kin);
     }
 
     /// The same `Arc` while the problems are the same.
