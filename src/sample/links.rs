@@ -99,7 +99,7 @@ impl LinkFacts {
 impl PeerRef {
     /// The link; none where its namespace is not known.
     #[must_use]
-    pub fn key(&self) -> Option<LinkKey> {
+    pub fn key(self) -> Option<LinkKey> {
         Some(LinkKey { netns: self.netns?, ifindex: self.ifindex })
     }
 }

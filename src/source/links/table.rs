@@ -23,7 +23,6 @@ pub(super) struct Table {
     /// The indexes of `published`, next to each other.
     indexes: Vec<Ifindex>,
     changed: bool,
-    claim_round: u64,
     /// Deleted since [`Table::outdated`] was asked; whoever names one of them as its peer or lower link is outdated.
     left: HashSet<Ifindex>,
     /// The peers that links were told to have since then.
@@ -38,8 +37,8 @@ pub(super) struct Table {
 struct LinkEntry {
     facts: Arc<LinkFacts>,
     address: Box<[u8]>,
-    /// The last round of claims that asked about this link; 0 before the first.
-    claim_round: u64,
+    /// Its driver was asked for its claim.
+    was_asked: bool,
 }
 
 impl Table {
@@ -57,10 +56,7 @@ impl Table {
     /// One notification.
     pub fn apply(&mut self, change: LinkChange) {
         match change {
-            LinkChange::Is(described) => match self.links.get(&described.facts.ifindex) {
-                Some(_) => self.describe(*described),
-                None => self.create(*described, true),
-            },
+            LinkChange::Is(described) => self.describe(*described, true),
             LinkChange::Port(ifindex, state) => self.let_through(ifindex, state),
             LinkChange::Gone(ifindex) => self.delete(ifindex),
         }
@@ -83,36 +79,31 @@ impl Table {
         for ifindex in gone {
             self.delete(ifindex);
         }
-        for (ifindex, described) in found {
-            match self.links.get(&ifindex) {
-                Some(_) => self.describe(described),
-                None => self.create(described, !first),
-            }
+        for described in found.into_values() {
+            self.describe(described, !first);
         }
         self.left.clear();
         self.met.clear();
         self.lone.clear();
     }
 
-    fn create(&mut self, described: Described, seen_to_be_born: bool) {
+    /// A link is there; one that was not may have been seen to be born.
+    fn describe(&mut self, described: Described, seen_to_be_born: bool) {
         let Described { mut facts, address } = described;
         self.place(&mut facts);
-        self.births += u64::from(seen_to_be_born);
-        facts.born = self.births;
         let ifindex = facts.ifindex;
-        if self.deleted.contains(&ifindex) {
-            self.doubtful.insert(ifindex);
-        }
-        self.met.extend(facts.peer.filter(here));
-        self.lone.extend((facts.kind.is_paired() && facts.peer.is_none()).then_some(ifindex));
-        self.links.insert(ifindex, LinkEntry { facts: Arc::new(facts), address, claim_round: 0 });
-        self.changed = true;
-    }
-
-    fn describe(&mut self, described: Described) {
-        let Described { mut facts, address } = described;
-        self.place(&mut facts);
-        let Some(entry) = self.links.get_mut(&facts.ifindex) else { return };
+        let Some(entry) = self.links.get_mut(&ifindex) else {
+            self.births += u64::from(seen_to_be_born);
+            facts.born = self.births;
+            if self.deleted.contains(&ifindex) {
+                self.doubtful.insert(ifindex);
+            }
+            self.met.extend(facts.peer.filter(here));
+            self.lone.extend((facts.kind.is_paired() && facts.peer.is_none()).then_some(ifindex));
+            self.links.insert(ifindex, LinkEntry { facts: Arc::new(facts), address, was_asked: false });
+            self.changed = true;
+            return;
+        };
         facts.born = entry.facts.born;
         facts.speed_mbps = entry.facts.speed_mbps;
         facts.speed_was_set = entry.facts.speed_was_set;
@@ -206,15 +197,17 @@ impl Table {
         outdated
     }
 
-    /// A round of claims begins: whoever is not heard of until it is closed claims nothing.
-    pub fn begin_claims(&mut self) {
-        self.claim_round += 1;
+    /// What the drivers say, who were all asked: who is not heard of claims nothing.
+    pub fn claim_all(&mut self, told: &BTreeMap<Ifindex, Option<u32>>) {
+        for ifindex in self.behind(Ifindex(0), usize::MAX) {
+            self.claim(ifindex, told.get(&ifindex).copied().flatten());
+        }
     }
 
-    /// What a link's driver says, asked for in this round.
+    /// What a link's driver says, who was asked.
     pub fn claim(&mut self, ifindex: Ifindex, mbps: Option<u32>) {
         let Some(entry) = self.links.get_mut(&ifindex) else { return };
-        entry.claim_round = self.claim_round;
+        entry.was_asked = true;
         if entry.facts.speed_mbps != mbps {
             Arc::make_mut(&mut entry.facts).speed_mbps = mbps;
             self.changed = true;
@@ -227,24 +220,11 @@ impl Table {
         behind.map(|(&ifindex, _)| ifindex).take(most).collect()
     }
 
-    /// Links not heard of in this round.
-    pub fn unclaimed(&self) -> Vec<Ifindex> {
-        let silent = self.links.iter().filter(|(_, entry)| entry.claim_round != self.claim_round);
-        silent.map(|(&ifindex, _)| ifindex).collect()
-    }
-
-    /// The round is over.
-    pub fn close_claims(&mut self) {
-        for ifindex in self.unclaimed() {
-            self.claim(ifindex, None);
-        }
-    }
-
     /// Someone set a link's mode. It counts as a set speed only if that differs from a speed known before: the kernel
     /// announces every change of mode.
     pub fn claim_announced(&mut self, ifindex: Ifindex, mbps: Option<u32>) {
         let Some(entry) = self.links.get_mut(&ifindex) else { return };
-        if entry.claim_round == 0 || entry.facts.speed_mbps == mbps {
+        if !entry.was_asked || entry.facts.speed_mbps == mbps {
             return;
         }
         let facts = Arc::make_mut(&mut entry.facts);
