@@ -74,16 +74,11 @@ pub enum SourceError {
         #[source]
         error: io::Error,
     },
-    /// The timer that paces the sampler.
-    #[error("the sampling timer failed: {error}")]
-    Timer {
-        /// Why.
-        #[source]
-        error: io::Error,
-    },
-    /// The thread or its channel.
-    #[error("cannot start the sampling thread: {error}")]
-    Thread {
+    /// What carries the sampler: its thread and channel, its waiting for the next tick.
+    #[error("{failed}: {error}")]
+    Sampler {
+        /// What failed.
+        failed: &'static str,
         /// Why.
         #[source]
         error: io::Error,
@@ -157,12 +152,11 @@ fn publish<T: PartialEq>(published: &mut Arc<T>, now: T) {
 /// `CLOCK_MONOTONIC` now, ns.
 #[must_use]
 pub fn now_ns() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
+    clock_ns(rustix::time::ClockId::Monotonic)
 }
 
-/// CPU time of the calling thread or of the process, ns.
-fn cpu_ns(clock: rustix::time::ClockId) -> u64 {
+/// What a clock shows: the time, or the CPU time of the calling thread or of the process, ns.
+fn clock_ns(clock: rustix::time::ClockId) -> u64 {
     let time = rustix::time::clock_gettime(clock);
     u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
 }

@@ -64,10 +64,7 @@ impl Recording {
     /// # Errors
     /// The file cannot be read, is something else, or of another version.
     pub fn open(path: &Path) -> Result<Self, RecordError> {
-        let at = |error| RecordError::File { operation: "read", path: path.to_owned(), error };
-        let file = File::open(path).map_err(at)?;
-        let input = decompressed(BufReader::new(file)).map_err(at)?;
-        Self::of(path, input)
+        Self::of(path, File::open(path).map(BufReader::new))
     }
 
     /// Opens a recording wherever it is kept.
@@ -77,15 +74,13 @@ impl Recording {
     pub fn open_stored(stored: &StoredIn) -> Result<Self, RecordError> {
         match stored {
             StoredIn::File(path) => Self::open(path),
-            StoredIn::Program => {
-                let path = Path::new("of this program");
-                let at = |error| RecordError::File { operation: "read", path: path.to_owned(), error };
-                Self::of(path, decompressed(SHIPPED).map_err(at)?)
-            }
+            StoredIn::Program => Self::of(Path::new("of this program"), Ok(SHIPPED)),
         }
     }
 
-    fn of(path: &Path, input: Box<dyn BufRead + Send>) -> Result<Self, RecordError> {
+    fn of(path: &Path, input: io::Result<impl BufRead + Send + 'static>) -> Result<Self, RecordError> {
+        let input = input.and_then(decompressed);
+        let input = input.map_err(|error| RecordError::File { operation: "read", path: path.to_owned(), error })?;
         let (path, facts) = (path.to_owned(), Arc::default());
         let mut recording = Self { path, input, line: 0, bytes: 0, buffer: Vec::new(), facts, truncated: None };
         recording.header()?;

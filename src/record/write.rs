@@ -37,8 +37,7 @@ impl Recorder {
         if path.metadata().is_ok_and(|meta| meta.is_file() && meta.len() > 0) {
             return Err(RecordError::Exists(path.to_owned()));
         }
-        let is_new = !path.exists();
-        Self::begin(path, TimeoutWriter::create(path), is_new)
+        Self::begin(path, false)
     }
 
     /// Begins a recording in a file that was not there before.
@@ -46,15 +45,14 @@ impl Recorder {
     /// # Errors
     /// There is something with its name, or it cannot be written.
     pub fn create_new(path: &Path) -> Result<Self, RecordError> {
-        let file = TimeoutWriter::create_new(path);
-        let is_new = file.is_ok();
-        Self::begin(path, file, is_new)
+        Self::begin(path, true)
     }
 
     /// A file that is new goes again where it cannot be written.
-    fn begin(path: &Path, file: io::Result<TimeoutWriter>, is_new: bool) -> Result<Self, RecordError> {
-        let begun = file.and_then(|file| Self::headed(path, BufWriter::new(file)));
-        begun.map_err(|error| {
+    fn begin(path: &Path, must_be_new: bool) -> Result<Self, RecordError> {
+        let is_new = !path.exists();
+        let file = TimeoutWriter::create(path, must_be_new);
+        file.and_then(|file| Self::headed(path, BufWriter::new(file))).map_err(|error| {
             if is_new {
                 remove_empty(path);
             }

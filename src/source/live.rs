@@ -12,9 +12,9 @@ use super::netns::{Choice, Spaces};
 use super::ovs::{OvsReader, SocketPlace};
 use super::owners::{OwnerReader, SocketPlaces};
 use super::paths::{PathReader, WalkState};
-use super::steering::{Crossed, SteeringReader};
+use super::steering::SteeringReader;
 use super::threads::{SwitchReader, ThreadReader, Watch};
-use super::{Roots, SourceError, cpu_ns, host, now_ns, publish, untrusted_reader};
+use super::{Roots, SourceError, clock_ns, host, now_ns, publish, untrusted_reader};
 use crate::sample::{Facts, OnRequest, OwnCost, Problem, Sample};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -108,23 +108,12 @@ impl Live {
         self.follow();
     }
 
-    /// The same, in place of a reading that is left out.
-    pub fn pass_over(&mut self) {
-        self.flows.leave();
-        self.leave();
-    }
-
     /// Lets go of every namespace but the own one, for as long as nothing is to be read.
     pub fn let_go(&mut self) {
         self.owners.rest();
         self.spaces.forget();
         self.flows.forget();
         self.follow();
-    }
-
-    /// Looks for everything anew after [`Live::let_go`].
-    pub fn take_up(&mut self) {
-        self.spaces.read_mounts();
     }
 
     /// Closes whatever is open in namespaces that are not known any more.
@@ -170,8 +159,7 @@ impl Live {
         let kernel = self.kernel.read(&flows, &paths);
         let losses = self.losses.read(watched, now_ns);
         self.paths.renew(ground, &flows, now_ns);
-        let crossed = Crossed { spaces: &self.spaces, links: &links.links, paths: &paths };
-        let steering = self.steering.read(crossed, now_ns);
+        let steering = self.steering.read(&self.spaces, &links.links, &paths, now_ns);
         let facts = Facts {
             host: Arc::clone(&self.facts.host),
             topology: cores.topology,
@@ -193,7 +181,7 @@ impl Live {
             at_ns: links.at_ns,
             netns: self.spaces.own(),
             cores_at_ns: cores.at_ns,
-            own: OwnCost { cpu_ns: cpu_ns(rustix::time::ClockId::ProcessCPUTime), ..own },
+            own: OwnCost { cpu_ns: clock_ns(rustix::time::ClockId::ProcessCPUTime), ..own },
             counters: links.counters,
             cores: cores.cores,
             threads,

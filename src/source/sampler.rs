@@ -7,7 +7,7 @@
 
 mod priority;
 
-use super::channel::{Command, Sender};
+use super::channel::{Command, Sender, ring};
 use super::live::Live;
 pub use super::live::{ReadPolicy, ReadScope};
 pub use super::netns::{Choice, SELF};
@@ -57,10 +57,10 @@ fn sample_until_stopped(settings: &SamplerSettings, feed: &Sender) -> Result<(),
             late_ticks,
             left_out,
             behind_ns: None,
-            realtime: priority.ordinary().is_none(),
-            ordinary: priority.ordinary(),
+            realtime: priority.ordinary.is_none(),
+            ordinary: priority.ordinary,
             interval_ns: schedule.interval_ns,
-            seat: seat.core(),
+            seat: seat.core,
         };
         let sample = live.sample(own, priority.problem())?;
         seat.choose(&sample);
@@ -86,7 +86,8 @@ fn sample_until_stopped(settings: &SamplerSettings, feed: &Sender) -> Result<(),
                 break;
             }
             left_out += 1;
-            live.pass_over();
+            live.flows.leave();
+            live.leave();
         }
     }
 }
@@ -119,18 +120,19 @@ impl Schedule {
     /// Sleeps until the next tick is due, and gives how many were late; none when it is told to stop. Pulses, and applies
     /// notifications and commands that come before it.
     fn wait(&mut self, live: &mut Live, feed: &Sender) -> Result<Option<u64>, SourceError> {
+        let failed = |error: Errno| SourceError::Sampler { failed: "the sampling timer failed", error: error.into() };
         loop {
             self.plan_pulse(live.flows.has_flows());
             let [commanded, departed, notified, spoken] = match self.sleep(live, feed) {
                 Err(Errno::INTR) => continue,
-                woken => woken.map_err(|error| SourceError::Timer { error: error.into() })?,
+                woken => woken.map_err(failed)?,
             };
             if commanded {
                 match feed.command() {
                     Some(Command::Stop) => return Ok(None),
                     // The time that passed meanwhile makes no tick late.
                     Some(Command::GoOn) if self.rests => {
-                        live.take_up();
+                        live.spaces.read_mounts();
                         (self.rests, self.due_ns) = (false, now_ns());
                         return Ok(Some(0));
                     }
@@ -190,7 +192,7 @@ impl Schedule {
             Some(Command::Want(wanted)) => live.kernel.want(wanted),
             Some(Command::LetGo) => {
                 live.let_go();
-                feed.has_let_go();
+                ring(&feed.let_go);
                 self.rests = true;
             }
             // A pace is a recording's.
