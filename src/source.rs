@@ -34,7 +34,9 @@ pub mod threads;
 mod untrusted_reader;
 
 use crate::sample::Problem;
+use rustix::event::{Timespec, epoll};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -140,6 +142,15 @@ fn way_out(error: &io::Error, otherwise: &'static str) -> &'static str {
         Some(libc::EMFILE | libc::ENFILE) => "allow it more open files (ulimit -n)",
         _ => otherwise,
     }
+}
+
+/// What is readable now, by the numbers it was added with.
+fn readable_now(events: &OwnedFd) -> Vec<u64> {
+    let mut readable = Vec::with_capacity(256);
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    // Where nothing can be told, the next time tells it.
+    let _ = epoll::wait(events, rustix::buffer::spare_capacity(&mut readable), Some(&at_once));
+    readable.into_iter().map(|event: epoll::Event| event.data.u64()).collect()
 }
 
 /// Publishes a value; the `Arc` stays the same while it is the same.

@@ -1,7 +1,7 @@
 //! Writes a recording, line by line as the samples come, so that a crash loses at most the last second.
 
 use super::timeout_writer::TimeoutWriter;
-use super::{Header, RecordError, SCHEMA_VERSION};
+use super::{Header, RecordError, SCHEMA_VERSION, file_error};
 use crate::sample::{FactVisitor, Facts, Item};
 use serde::{Serialize, de::DeserializeOwned};
 use std::collections::BTreeMap;
@@ -56,7 +56,7 @@ impl Recorder {
             if is_new {
                 remove_empty(path);
             }
-            RecordError::File { operation: "write", path: path.to_owned(), error }
+            file_error("write", path, error)
         })
     }
 
@@ -82,7 +82,7 @@ impl Recorder {
     /// # Errors
     /// The file cannot be written, for example because the disk is full.
     pub fn write(&mut self, item: &Item) -> Result<(), RecordError> {
-        self.item(item).map_err(|error| self.error(error))
+        self.item(item).map_err(|error| file_error("write", &self.path, error))
     }
 
     /// Ends the recording.
@@ -95,11 +95,7 @@ impl Recorder {
             Out::Plain(mut file) => file.flush(),
             Out::Zstd(encoder) => encoder.finish().and_then(|mut file| file.flush()),
         };
-        written.map_err(|error| RecordError::File { operation: "write", path, error })
-    }
-
-    fn error(&self, error: io::Error) -> RecordError {
-        RecordError::File { operation: "write", path: self.path.clone(), error }
+        written.map_err(|error| file_error("write", &path, error))
     }
 
     fn item(&mut self, item: &Item) -> io::Result<()> {

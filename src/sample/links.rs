@@ -224,9 +224,7 @@ impl Kind {
     pub fn word(&self) -> &str {
         self.as_ref()
     }
-}
 
-impl Kind {
     /// Whether a device stands behind it, which can lose packets before the kernel has them.
     #[must_use]
     pub fn is_hardware(&self) -> bool {

@@ -78,26 +78,25 @@ impl Live {
     /// # Errors
     /// Links or per-core counters cannot be read at all; what is merely missing becomes a problem of each sample.
     pub fn open(scope: &ReadScope) -> Result<Self, SourceError> {
-        let ReadScope { roots, watch, netns, ovs, docker, iperf3_json, read_policy, losses_at_rest, on_request } =
-            scope;
+        let roots = &scope.roots;
         let links = LinkReader::open()?;
-        let looked_at = *read_policy == ReadPolicy::IdleLinksLess;
+        let looked_at = scope.read_policy == ReadPolicy::IdleLinksLess;
         let links = if looked_at { links.still_ones_less_often() } else { links };
         Ok(Self {
             links: AllLinks::new(links, looked_at)?,
             cores: CoreReader::open(roots)?,
-            threads: ThreadReader::open(roots, watch.clone())?,
+            threads: ThreadReader::open(roots, scope.watch.clone())?,
             switches: SwitchReader::new(roots),
             flows: FlowReader::new(roots),
             moves: MoveReader::new(roots),
-            kernel: KernelReader::new(roots, *losses_at_rest, *on_request),
-            spaces: Spaces::new(roots, netns.clone()),
-            owners: OwnerReader::new(roots, docker.clone()),
-            ovs: OvsReader::new(roots, ovs),
+            kernel: KernelReader::new(roots, scope.losses_at_rest, scope.on_request),
+            spaces: Spaces::new(roots, scope.netns.clone()),
+            owners: OwnerReader::new(roots, scope.docker.clone()),
+            ovs: OvsReader::new(roots, &scope.ovs),
             paths: PathReader::default(),
-            losses: LossReader::new(roots).also_at_rest(*losses_at_rest),
+            losses: LossReader::new(roots).also_at_rest(scope.losses_at_rest),
             steering: SteeringReader::new(roots),
-            reports: ReportStreams::new(roots, iperf3_json.clone()),
+            reports: ReportStreams::new(roots, scope.iperf3_json.clone()),
             facts: Arc::new(Facts { host: Arc::new(host::read()), ..Facts::default() }),
         })
     }

@@ -10,7 +10,7 @@ mod processes;
 
 use crate::sample::{Problem, Space};
 use crate::sched;
-use crate::source::{LEAST_TO_WATCH, Roots, netns_of, proc_file, publish};
+use crate::source::{LEAST_TO_WATCH, Roots, netns_of, proc_file, publish, readable_now};
 pub use choice::{Choice, SELF};
 use holders::NetnsHolders;
 pub(super) use inside::run_inside;
@@ -28,7 +28,6 @@ use std::sync::Arc;
 
 /// So many inhabitants of vnettop's own namespace are remembered, whose owner nobody asks for.
 const MOST_OWN: usize = 4;
-const EVENTS: usize = 64;
 /// What a namespace takes: itself, its inhabitant's pidfd, and the sockets for its links.
 const DESCRIPTORS: usize = 5;
 /// So many namespaces are asked on one tick whether their inhabitant is still there, where nothing tells when it ends.
@@ -165,13 +164,8 @@ impl Spaces {
     /// the mounts are read each time, whatever else is told.
     pub fn receive(&mut self) {
         let Some(events) = &self.events else { return };
-        let mut heard = Vec::with_capacity(EVENTS);
-        let none = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
-        if epoll::wait(events, rustix::buffer::spare_capacity(&mut heard), Some(&none)).is_err() {
-            return;
-        }
-        for event in heard {
-            self.ended(event.data.u64());
+        for netns in readable_now(events) {
+            self.ended(netns);
         }
         self.read_mounts();
     }

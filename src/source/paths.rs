@@ -13,7 +13,7 @@ use crate::source::netns::Spaces;
 use crate::source::owners::OwnerReader;
 use crate::source::publish;
 use ends::WantedPath;
-use kernel::{KernelQueries, QuerySockets};
+use kernel::{KernelQueries, QuerySockets, Round};
 use lookups::NetworkQueries;
 use map::NetworkMap;
 use std::net::SocketAddr;
@@ -68,7 +68,9 @@ impl PathReader {
     /// The paths of these flows; the same `Arc` until one changes.
     pub fn read(&mut self, ground: WalkState<'_>, flows: &[FlowSample], now_ns: u64) -> Arc<Vec<FlowPath>> {
         if flows.is_empty() {
-            self.rest();
+            if !self.ends.is_empty() {
+                *self = Self::default();
+            }
             return Arc::clone(&self.published);
         }
         let ends = || flows.iter().map(|flow| (flow.key(), flow.remote, flow.mark, ends::directions(flow)));
@@ -111,18 +113,11 @@ impl PathReader {
         self.problem.as_slice()
     }
 
-    /// No flows: nothing stays open.
-    fn rest(&mut self) {
-        if !self.ends.is_empty() {
-            *self = Self::default();
-        }
-    }
-
     fn find(&mut self, ground: WalkState<'_>, flows: &[FlowSample], now_ns: u64) {
         (self.links, self.ovs) = (Arc::clone(ground.links), Arc::clone(ground.ovs));
         let began_ns = crate::source::now_ns();
         let map = NetworkMap::new(ground.links, ground.ovs);
-        self.sockets.round = Default::default();
+        self.sockets.round = Round::default();
         let held: Vec<(u64, SocketAddr)> = flows.iter().map(|flow| (flow.netns, flow.local)).collect();
         let mut kernel =
             KernelQueries { sockets: &mut self.sockets, spaces: ground.spaces, owners: ground.owners, map };

@@ -64,13 +64,11 @@ fn sample_until_stopped(settings: &SamplerSettings, feed: &Sender) -> Result<(),
         };
         let sample = live.sample(own, priority.problem())?;
         seat.choose(&sample);
-        for event in live.reports.events() {
-            if !feed.send(Ok(Item::Event(event))) {
+        let events = live.reports.events().into_iter().map(Item::Event);
+        for item in events.chain([Item::Sample(Box::new(sample))]) {
+            if !feed.send(Ok(item)) {
                 return Ok(());
             }
-        }
-        if !feed.send(Ok(Item::Sample(Box::new(sample)))) {
-            return Ok(());
         }
         taken += 1;
         if settings.count.is_some_and(|count| taken >= count) {
@@ -233,7 +231,10 @@ mod tests {
         let began_ns = now_ns();
         schedule.plan_pulse(true);
         let due_ns = schedule.pulse_ns.expect("it is planned");
-        assert!(due_ns > began_ns && due_ns <= now_ns() + PULSE_NS && due_ns % PULSE_NS == 0, "on the next tenth");
+        assert!(
+            due_ns > began_ns && due_ns <= now_ns() + PULSE_NS && due_ns.is_multiple_of(PULSE_NS),
+            "on the next tenth"
+        );
         schedule.plan_pulse(true);
         assert_eq!(schedule.pulse_ns, Some(due_ns), "it stays where it is until it came");
         schedule.set(Duration::from_millis(100));

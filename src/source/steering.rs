@@ -71,7 +71,10 @@ impl SteeringReader {
         now_ns: u64,
     ) -> Arc<Vec<Steering>> {
         if paths.is_empty() {
-            self.rest();
+            if !self.paths.is_empty() {
+                self.places.clear();
+                (self.published, self.paths, self.buffer) = (Arc::default(), Arc::default(), Vec::new());
+            }
             return Arc::clone(&self.published);
         }
         let is_new = !Arc::ptr_eq(&self.paths, paths);
@@ -91,13 +94,6 @@ impl SteeringReader {
     /// Closes what is open in namespaces that have gone.
     pub fn leave(&mut self, spaces: &Spaces) {
         self.places.retain(|&netns, _| spaces.knows(netns));
-    }
-
-    fn rest(&mut self) {
-        if !self.paths.is_empty() {
-            self.places.clear();
-            (self.published, self.paths, self.buffer) = (Arc::default(), Arc::default(), Vec::new());
-        }
     }
 
     /// Reads every link that a path crosses, namespace by namespace.

@@ -6,8 +6,8 @@ use super::idle_links::same_counts;
 use super::{LinkReader, LinkReading};
 use crate::sample::{LinkCounters, LinkFacts, Problem};
 use crate::source::netns::Spaces;
-use crate::source::{SourceError, way_out};
-use rustix::event::{Timespec, epoll};
+use crate::source::{SourceError, readable_now, way_out};
+use rustix::event::epoll;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -19,7 +19,6 @@ const STILL_NS: u64 = 3_000_000_000;
 const ROUND_NS: u64 = 500_000_000;
 /// Up to so many namespaces beside the own one are all read on every tick.
 const FEW: usize = 8;
-const EVENTS: usize = 256;
 
 /// Reads the links of every wanted namespace.
 #[derive(Debug)]
@@ -104,14 +103,7 @@ impl AllLinks {
     /// # Errors
     /// As [`read`](Self::read).
     pub fn drain(&mut self) -> Result<(), SourceError> {
-        let mut heard = Vec::with_capacity(EVENTS);
-        let none = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let waited = epoll::wait(&self.events, rustix::buffer::spare_capacity(&mut heard), Some(&none));
-        if waited.is_err() {
-            return Ok(());
-        }
-        for event in heard {
-            let netns = event.data.u64();
+        for netns in readable_now(&self.events) {
             let Some(space) = self.spaces.get_mut(&netns) else { continue };
             match space.reader.drain() {
                 Ok(()) => {}

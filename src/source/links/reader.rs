@@ -28,7 +28,7 @@ const MOST_OVERRUNS: usize = 3;
 const MOST_ASKED: usize = 64;
 /// A bridge follows the carrier of its ports at once, the kernel announces a carrier up to a second later (linkwatch):
 /// for so long after any change the claims are asked for every tick.
-const CLAIMS_SETTLE_NS: u64 = 1_200_000_000;
+pub(super) const CLAIMS_SETTLE_NS: u64 = 1_200_000_000;
 /// Before Linux 5.6 nobody announces a speed that was set: the drivers are asked again so often, of so many links at once at most.
 const DRIVERS_AGAIN_NS: u64 = 2_000_000_000;
 const MOST_DRIVERS: usize = 256;
@@ -72,6 +72,7 @@ impl<W: Transport> LinkReader<W> {
         news: W,
         claims: io::Result<Claims<W>>,
         place: MessageNamespace,
+        settle_ns: u64,
     ) -> Result<Self, SourceError> {
         let unclaimed = claims.as_ref().err().filter(|_| place.drivers.is_none());
         let problem = unclaimed.map(no_claims);
@@ -87,21 +88,14 @@ impl<W: Transport> LinkReader<W> {
             place,
             links_stale: false,
             claims_stale: true,
-            claims_settle_ns: 0,
-            claims_settled_ns: 0,
+            claims_settle_ns: settle_ns,
+            claims_settled_ns: now_ns() + settle_ns,
             overruns: 0,
             problem,
         };
         reader.dump_links()?;
         reader.catch_up()?;
         Ok(reader)
-    }
-
-    /// Asks for claims for so long after any news: see [`CLAIMS_SETTLE_NS`].
-    pub(super) fn settling(mut self) -> Self {
-        self.claims_settle_ns = CLAIMS_SETTLE_NS;
-        self.claims_settled_ns = now_ns() + CLAIMS_SETTLE_NS;
-        self
     }
 
     /// Where there are very many links, reads those that stand still less often than those that move. Their rows keep
