@@ -11,7 +11,7 @@ mod write;
 
 use serde::{Deserialize, Serialize};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub use read::{Bookmark, Recording, StoredIn};
 pub use write::Recorder;
@@ -64,4 +64,8 @@ pub enum RecordError {
 struct Header {
     vnettop_recording: u32,
     vnettop: String,
+}
+
+fn file_error(operation: &'static str, path: &Path, error: io::Error) -> RecordError {
+    RecordError::File { operation, path: path.to_owned(), error }
 }

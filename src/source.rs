@@ -31,11 +31,12 @@ mod scan;
 mod slow;
 pub mod steering;
 pub mod threads;
-mod tick_timer;
 mod untrusted_reader;
 
 use crate::sample::Problem;
+use rustix::event::{Timespec, epoll};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -75,16 +76,11 @@ pub enum SourceError {
         #[source]
         error: io::Error,
     },
-    /// The timer that paces the sampler.
-    #[error("the sampling timer failed: {error}")]
-    Timer {
-        /// Why.
-        #[source]
-        error: io::Error,
-    },
-    /// The thread or its channel.
-    #[error("cannot start the sampling thread: {error}")]
-    Thread {
+    /// What carries the sampler: its thread and channel, its waiting for the next tick.
+    #[error("{failed}: {error}")]
+    Sampler {
+        /// What failed.
+        failed: &'static str,
         /// Why.
         #[source]
         error: io::Error,
@@ -148,6 +144,15 @@ fn way_out(error: &io::Error, otherwise: &'static str) -> &'static str {
     }
 }
 
+/// What is readable now, by the numbers it was added with.
+fn readable_now(events: &OwnedFd) -> Vec<u64> {
+    let mut readable = Vec::with_capacity(256);
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    // Where nothing can be told, the next time tells it.
+    let _ = epoll::wait(events, rustix::buffer::spare_capacity(&mut readable), Some(&at_once));
+    readable.into_iter().map(|event: epoll::Event| event.data.u64()).collect()
+}
+
 /// Publishes a value; the `Arc` stays the same while it is the same.
 fn publish<T: PartialEq>(published: &mut Arc<T>, now: T) {
     if **published != now {
@@ -158,12 +163,11 @@ fn publish<T: PartialEq>(published: &mut Arc<T>, now: T) {
 /// `CLOCK_MONOTONIC` now, ns.
 #[must_use]
 pub fn now_ns() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
+    clock_ns(rustix::time::ClockId::Monotonic)
 }
 
-/// CPU time of the calling thread or of the process, ns.
-fn cpu_ns(clock: rustix::time::ClockId) -> u64 {
+/// What a clock shows: the time, or the CPU time of the calling thread or of the process, ns.
+fn clock_ns(clock: rustix::time::ClockId) -> u64 {
     let time = rustix::time::clock_gettime(clock);
     u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
 }

@@ -1,7 +1,7 @@
 //! Reads a recording back into the items it was written from. A recording is outside input: whatever is in it gives
 //! items or a sentence, never a panic.
 
-use super::{Header, RecordError, SCHEMA_VERSION};
+use super::{Header, RecordError, SCHEMA_VERSION, file_error};
 use super::{clean, line};
 use crate::sample::{CoreId, Facts, FlowSample, Item, LinkCounters, MOST_CORES, OvsDatapath, Sample};
 use std::fs::File;
@@ -64,10 +64,7 @@ impl Recording {
     /// # Errors
     /// The file cannot be read, is something else, or of another version.
     pub fn open(path: &Path) -> Result<Self, RecordError> {
-        let at = |error| RecordError::File { operation: "read", path: path.to_owned(), error };
-        let file = File::open(path).map_err(at)?;
-        let input = decompressed(BufReader::new(file)).map_err(at)?;
-        Self::of(path, input)
+        Self::of(path, File::open(path).map(BufReader::new))
     }
 
     /// Opens a recording wherever it is kept.
@@ -77,15 +74,13 @@ impl Recording {
     pub fn open_stored(stored: &StoredIn) -> Result<Self, RecordError> {
         match stored {
             StoredIn::File(path) => Self::open(path),
-            StoredIn::Program => {
-                let path = Path::new("of this program");
-                let at = |error| RecordError::File { operation: "read", path: path.to_owned(), error };
-                Self::of(path, decompressed(SHIPPED).map_err(at)?)
-            }
+            StoredIn::Program => Self::of(Path::new("of this program"), Ok(SHIPPED)),
         }
     }
 
-    fn of(path: &Path, input: Box<dyn BufRead + Send>) -> Result<Self, RecordError> {
+    fn of(path: &Path, input: io::Result<impl BufRead + Send + 'static>) -> Result<Self, RecordError> {
+        let input = input.and_then(decompressed);
+        let input = input.map_err(|error| file_error("read", path, error))?;
         let (path, facts) = (path.to_owned(), Arc::default());
         let mut recording = Self { path, input, line: 0, bytes: 0, buffer: Vec::new(), facts, truncated: None };
         recording.header()?;
@@ -105,7 +100,7 @@ impl Recording {
     pub fn skip_to(&mut self, place: &Bookmark) -> Result<(), RecordError> {
         let missing = place.bytes.saturating_sub(self.bytes);
         let skipped = io::copy(&mut (&mut self.input).take(missing), &mut io::sink());
-        skipped.map_err(|error| self.file_error(error))?;
+        skipped.map_err(|error| file_error("read", &self.path, error))?;
         (self.bytes, self.line, self.facts) = (place.bytes, place.line, Arc::clone(&place.facts));
         Ok(())
     }
@@ -173,7 +168,7 @@ impl Recording {
                 self.cut_off("in the middle of a compressed block");
                 Ok(false)
             }
-            Err(error) => Err(self.file_error(error)),
+            Err(error) => Err(file_error("read", &self.path, error)),
         }
     }
 
@@ -182,11 +177,7 @@ impl Recording {
         if self.buffer.ends_with(b"\n") {
             return Ok(false);
         }
-        let rest = self.input.fill_buf().map_err(|error| RecordError::File {
-            operation: "read",
-            path: self.path.clone(),
-            error,
-        })?;
+        let rest = self.input.fill_buf().map_err(|error| file_error("read", &self.path, error))?;
         Ok(rest.is_empty())
     }
 
@@ -242,10 +233,6 @@ impl Recording {
 
     fn damaged(&self, reason: String) -> RecordError {
         RecordError::Line { path: self.path.clone(), line: self.line, reason }
-    }
-
-    fn file_error(&self, error: io::Error) -> RecordError {
-        RecordError::File { operation: "read", path: self.path.clone(), error }
     }
 }
 

@@ -16,25 +16,19 @@ const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 250_000_000 };
 pub(super) struct TimeoutWriter(File);
 
 impl TimeoutWriter {
-    /// Opens it, emptied; a fifo once there is a reader. A new file is for nobody else to read: what is recorded holds other
-    /// users' command lines.
+    /// Opens it, emptied; a fifo once there is a reader. Where it must be new, no link of its name is followed. A new file is for
+    /// nobody else to read: what is recorded holds other users' command lines.
     ///
     /// # Errors
-    /// It cannot be opened for writing.
-    pub fn create(path: &Path) -> io::Result<Self> {
-        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    /// It cannot be opened for writing, or there is something with its name.
+    pub fn create(path: &Path, must_be_new: bool) -> io::Result<Self> {
+        let mut how = OpenOptions::new();
+        how.write(true).create(true).create_new(must_be_new).truncate(true).mode(0o600);
+        let file = how.open(path)?;
         if !file.metadata()?.is_file() {
             fcntl_setfl(&file, fcntl_getfl(&file)? | OFlags::NONBLOCK)?;
         }
         Ok(Self(file))
-    }
-
-    /// Makes it; no link of its name is followed.
-    ///
-    /// # Errors
-    /// There is something with its name, or it cannot be made.
-    pub fn create_new(path: &Path) -> io::Result<Self> {
-        OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map(Self)
     }
 }
 
@@ -71,7 +65,7 @@ mod tests {
         let path = dir.path().join("fifo");
         rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).expect("a fifo");
         let mut reader = OpenOptions::new().read(true).write(true).open(&path).expect("both ends");
-        let mut writer = TimeoutWriter::create(&path).expect("there is a reader");
+        let mut writer = TimeoutWriter::create(&path, false).expect("there is a reader");
         let block = [7; 4096];
         let mut fill = || (0..1024).try_for_each(|_| writer.write_all(&block));
         let error = fill().expect_err("nobody reads");

@@ -1,7 +1,7 @@
 //! Writes a recording, line by line as the samples come, so that a crash loses at most the last second.
 
 use super::timeout_writer::TimeoutWriter;
-use super::{Header, RecordError, SCHEMA_VERSION};
+use super::{Header, RecordError, SCHEMA_VERSION, file_error};
 use crate::sample::{FactVisitor, Facts, Item};
 use serde::{Serialize, de::DeserializeOwned};
 use std::collections::BTreeMap;
@@ -37,8 +37,7 @@ impl Recorder {
         if path.metadata().is_ok_and(|meta| meta.is_file() && meta.len() > 0) {
             return Err(RecordError::Exists(path.to_owned()));
         }
-        let is_new = !path.exists();
-        Self::begin(path, TimeoutWriter::create(path), is_new)
+        Self::begin(path, false)
     }
 
     /// Begins a recording in a file that was not there before.
@@ -46,19 +45,18 @@ impl Recorder {
     /// # Errors
     /// There is something with its name, or it cannot be written.
     pub fn create_new(path: &Path) -> Result<Self, RecordError> {
-        let file = TimeoutWriter::create_new(path);
-        let is_new = file.is_ok();
-        Self::begin(path, file, is_new)
+        Self::begin(path, true)
     }
 
     /// A file that is new goes again where it cannot be written.
-    fn begin(path: &Path, file: io::Result<TimeoutWriter>, is_new: bool) -> Result<Self, RecordError> {
-        let begun = file.and_then(|file| Self::headed(path, BufWriter::new(file)));
-        begun.map_err(|error| {
+    fn begin(path: &Path, must_be_new: bool) -> Result<Self, RecordError> {
+        let is_new = !path.exists();
+        let file = TimeoutWriter::create(path, must_be_new);
+        file.and_then(|file| Self::headed(path, BufWriter::new(file))).map_err(|error| {
             if is_new {
                 remove_empty(path);
             }
-            RecordError::File { operation: "write", path: path.to_owned(), error }
+            file_error("write", path, error)
         })
     }
 
@@ -84,7 +82,7 @@ impl Recorder {
     /// # Errors
     /// The file cannot be written, for example because the disk is full.
     pub fn write(&mut self, item: &Item) -> Result<(), RecordError> {
-        self.item(item).map_err(|error| self.error(error))
+        self.item(item).map_err(|error| file_error("write", &self.path, error))
     }
 
     /// Ends the recording.
@@ -97,11 +95,7 @@ impl Recorder {
             Out::Plain(mut file) => file.flush(),
             Out::Zstd(encoder) => encoder.finish().and_then(|mut file| file.flush()),
         };
-        written.map_err(|error| RecordError::File { operation: "write", path, error })
-    }
-
-    fn error(&self, error: io::Error) -> RecordError {
-        RecordError::File { operation: "write", path: self.path.clone(), error }
+        written.map_err(|error| file_error("write", &path, error))
     }
 
     fn item(&mut self, item: &Item) -> io::Result<()> {

@@ -190,7 +190,7 @@ struct Softirqs([Option<f64>; 10]);
 
 impl Serialize for Softirqs {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(SOFTIRQ_KINDS.iter().zip(&self.0).map(|((_, label), rate)| (label, rate)))
+        serializer.collect_map(SOFTIRQ_KINDS.iter().zip(&self.0).map(|(kind, rate)| (kind.word(), rate)))
     }
 }
 

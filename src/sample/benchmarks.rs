@@ -5,11 +5,14 @@ use super::{Direction, Proto, Reported, Side, Unread};
 use serde::{Deserialize, Serialize};
 
 /// A benchmark program that is recognised.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::EnumString, strum::IntoStaticStr)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, strum::EnumString, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum Program {
     /// iperf 3.
+    #[default]
     Iperf3,
     /// iperf 2, which calls itself `iperf`.
     Iperf,
@@ -17,7 +20,7 @@ pub enum Program {
 
 /// One running benchmark program, from its command line (`/proc/PID/cmdline`). None is what the line does not say;
 /// port, protocol, streams and direction are then what the program takes. Text from outside, control characters replaced.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Benchmark {
     /// The process.
     pub pid: u32,
@@ -72,24 +75,6 @@ impl Benchmark {
     /// A benchmark of which nothing else is known.
     #[must_use]
     pub fn new(pid: u32, program: Program, side: Side, port: u16) -> Self {
-        Self {
-            pid,
-            program,
-            side,
-            target: None,
-            port,
-            proto: None,
-            streams: None,
-            direction: None,
-            json_stream: false,
-            omit_ms: None,
-            time_ms: None,
-            bitrate: None,
-            length: None,
-            batched: false,
-            affinity: None,
-            reported: None,
-            unread: None,
-        }
+        Self { pid, program, side, port, ..Self::default() }
     }
 }

@@ -2,12 +2,14 @@
 
 use super::CoreSet;
 use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 
 /// The kernel's number of a logical CPU, counted from 0.
 pub type CoreId = u32;
 
 /// A row of `/proc/softirqs`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::VariantArray, strum::IntoStaticStr)]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 #[allow(missing_docs, reason = "the kernel's own words")]
 pub enum SoftirqKind {
     Hi,
@@ -22,19 +24,8 @@ pub enum SoftirqKind {
     Rcu,
 }
 
-/// Every kind, in the order of the arrays that are indexed by it, with the kernel's label.
-pub const SOFTIRQ_KINDS: [(SoftirqKind, &str); 10] = [
-    (SoftirqKind::Hi, "HI"),
-    (SoftirqKind::Timer, "TIMER"),
-    (SoftirqKind::NetTx, "NET_TX"),
-    (SoftirqKind::NetRx, "NET_RX"),
-    (SoftirqKind::Block, "BLOCK"),
-    (SoftirqKind::IrqPoll, "IRQ_POLL"),
-    (SoftirqKind::Tasklet, "TASKLET"),
-    (SoftirqKind::Sched, "SCHED"),
-    (SoftirqKind::Hrtimer, "HRTIMER"),
-    (SoftirqKind::Rcu, "RCU"),
-];
+/// Every kind, in the order of the arrays that are indexed by it; its word is the kernel's label.
+pub const SOFTIRQ_KINDS: &[SoftirqKind] = SoftirqKind::VARIANTS;
 
 /// What one online core has done since boot.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -99,7 +99,7 @@ impl LinkFacts {
 impl PeerRef {
     /// The link; none where its namespace is not known.
     #[must_use]
-    pub fn key(&self) -> Option<LinkKey> {
+    pub fn key(self) -> Option<LinkKey> {
         Some(LinkKey { netns: self.netns?, ifindex: self.ifindex })
     }
 }
@@ -224,9 +224,7 @@ impl Kind {
     pub fn word(&self) -> &str {
         self.as_ref()
     }
-}
 
-impl Kind {
     /// Whether a device stands behind it, which can lose packets before the kernel has them.
     #[must_use]
     pub fn is_hardware(&self) -> bool {

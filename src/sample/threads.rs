@@ -16,10 +16,11 @@ pub struct ThreadId {
 }
 
 /// Which end of a benchmark the thread's process is (from its command line).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
     /// iperf3 `-s`.
+    #[default]
     Server,
     /// iperf3 `-c`.
     Client,

@@ -44,14 +44,24 @@ pub enum Pace {
     Times(f64),
 }
 
-/// The sending end.
+/// The sending end. Its fields are dropped in their order: the receiver is woken when there are no more items.
 pub(super) struct Sender {
     pub items: Handover,
     pub room: RefCell<QueueRoom>,
-    pub ready: Arc<OwnedFd>,
+    pub ready: Bell,
     pub commands: RefCell<Receiver<Command>>,
     pub commanded: Arc<OwnedFd>,
+    /// Rung when nothing is kept alive any more.
     pub let_go: Arc<OwnedFd>,
+}
+
+/// Wakes the receiver when the source has ended, however it ended.
+pub(super) struct Bell(pub Arc<OwnedFd>);
+
+impl Drop for Bell {
+    fn drop(&mut self) {
+        ring(&self.0);
+    }
 }
 
 /// How items go to the receiver.
@@ -70,18 +80,13 @@ impl Sender {
             Handover::AtOnce(items) => items.send(item).is_ok(),
             Handover::InTurn(items) => items.send(item).is_ok(),
         };
-        ring(&self.ready);
+        ring(&self.ready.0);
         sent
     }
 
     /// Whether another sample may be handed over: too much has not been taken yet where not.
     pub fn has_room(&self) -> bool {
         self.room.borrow_mut().is_left(now_ns())
-    }
-
-    /// Tells whoever waits for it that nothing is kept alive any more.
-    pub fn has_let_go(&self) {
-        ring(&self.let_go);
     }
 
     /// Readable when a command waits.

@@ -11,6 +11,8 @@ use super::proc_file::KeptFile;
 use super::{Roots, SourceError, now_ns, way_out};
 use crate::sample::{CoreCounters, CoreSet, Problem, Topology};
 use ksoftirqd::Ksoftirqd;
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// One reading of every core.
@@ -106,7 +108,7 @@ impl CoreReader {
         self.online = cores.iter().map(|row| row.core).collect();
         self.problems.clone_from(&self.missing);
         let topology = topology::read(&self.roots.sys, &self.online).unwrap_or_else(|(path, error)| {
-            self.problems.push(no_topology(&SourceError::File { path, error }));
+            self.problems.push(no_topology(path, error));
             topology::flat(&self.online)
         });
         self.topology = Arc::new(topology);
@@ -118,9 +120,9 @@ fn without(error: &SourceError, lost: &str) -> Problem {
     Problem { source: "cores".to_owned(), text: format!("{error}: {lost}") }
 }
 
-fn no_topology(error: &SourceError) -> Problem {
-    let otherwise = "mount sysfs to see them";
-    let mends = if let SourceError::File { error, .. } = error { way_out(error, otherwise) } else { otherwise };
+fn no_topology(path: PathBuf, error: io::Error) -> Problem {
+    let mends = way_out(&error, "mount sysfs to see them");
+    let error = SourceError::File { path, error };
     let text = format!("{error}: cores are shown without nodes, caches and clusters; {mends}");
     Problem { source: "topology".to_owned(), text }
 }

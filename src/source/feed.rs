@@ -1,6 +1,6 @@
 //! The receiving end of the one channel between the thread that has the data and the thread that shows them, live or replayed.
 
-use super::channel::{Handover, Sender, reset, ring, room::QueueRoom};
+use super::channel::{Bell, Handover, Sender, reset, ring, room::QueueRoom};
 use super::replay;
 use super::sampler::{self, SamplerSettings};
 use super::{SourceError, now_ns, proc_file};
@@ -65,7 +65,7 @@ impl Feed {
         (handover, items): (Handover, Receiver<Result<Item, SourceError>>),
         work: impl FnOnce(Sender) + Send + 'static,
     ) -> Result<Self, SourceError> {
-        let failed = |error: std::io::Error| SourceError::Thread { error };
+        let failed = |error: std::io::Error| SourceError::Sampler { failed: "cannot start the sampling thread", error };
         let event = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map(Arc::new);
         let [ready, commanded, let_go] = [event(), event(), event()].map(|made| made.map_err(|e| failed(e.into())));
         let (ready, commanded, let_go) = (ready?, commanded?, let_go?);
@@ -75,17 +75,12 @@ impl Feed {
         let sender = Sender {
             items: handover,
             room: RefCell::new(QueueRoom::new(Arc::clone(&taken))),
-            ready: Arc::clone(&ready),
+            ready: Bell(Arc::clone(&ready)),
             commands: RefCell::new(from_feed),
             commanded: Arc::clone(&commanded),
             let_go: Arc::clone(&let_go),
         };
-        let bell = Bell(Arc::clone(&ready));
-        let run = move || {
-            let _bell = bell;
-            work(sender);
-        };
-        std::thread::Builder::new().name(name.to_owned()).spawn(run).map_err(failed)?;
+        std::thread::Builder::new().name(name.to_owned()).spawn(move || work(sender)).map_err(failed)?;
         Ok(Self { items, taken, ready, commands, commanded, let_go, is_live })
     }
 
@@ -168,14 +163,5 @@ impl Feed {
 impl Drop for Feed {
     fn drop(&mut self) {
         self.command(Command::Stop);
-    }
-}
-
-/// Wakes the receiver when the source has ended, however it ended; dropped after the [`Sender`].
-struct Bell(Arc<OwnedFd>);
-
-impl Drop for Bell {
-    fn drop(&mut self) {
-        ring(&self.0);
     }
 }

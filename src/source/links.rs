@@ -66,7 +66,7 @@ impl LinkReader {
         let asks_drivers = claims.is_err() || host::is_before(NAMES_DEVICES);
         let drivers = if asks_drivers { Drivers::open().ok() } else { None };
         let place = MessageNamespace { netns, sysfs: sysfs.into(), drivers };
-        Ok(Self::over(NetlinkClient::new(dumps), news, claims, place)?.settling())
+        Self::over(NetlinkClient::new(dumps), news, claims, place, reader::CLAIMS_SETTLE_NS)
     }
 
     /// Opens the calling thread's network namespace although the mounted /sys shows another one.

@@ -12,11 +12,10 @@ use super::netns::{Choice, Spaces};
 use super::ovs::{OvsReader, SocketPlace};
 use super::owners::{OwnerReader, SocketPlaces};
 use super::paths::{PathReader, WalkState};
-use super::steering::{Crossed, SteeringReader};
+use super::steering::SteeringReader;
 use super::threads::{SwitchReader, ThreadReader, Watch};
-use super::{Roots, SourceError, cpu_ns, host, now_ns, publish, untrusted_reader};
-use crate::sample::{Event, Facts, OnRequest, OwnCost, Problem, Sample};
-use std::os::fd::BorrowedFd;
+use super::{Roots, SourceError, clock_ns, host, now_ns, publish, untrusted_reader};
+use crate::sample::{Facts, OnRequest, OwnCost, Problem, Sample};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -55,20 +54,20 @@ pub struct ReadScope {
 
 /// Every kernel descriptor of a run; owned by the sampler thread.
 pub struct Live {
-    links: AllLinks,
+    pub(super) links: AllLinks,
     cores: CoreReader,
-    threads: ThreadReader,
+    pub(super) threads: ThreadReader,
     switches: SwitchReader,
-    flows: FlowReader,
+    pub(super) flows: FlowReader,
     moves: MoveReader,
-    kernel: KernelReader,
-    spaces: Spaces,
+    pub(super) kernel: KernelReader,
+    pub(super) spaces: Spaces,
     owners: OwnerReader,
-    ovs: OvsReader,
+    pub(super) ovs: OvsReader,
     paths: PathReader,
     losses: LossReader,
     steering: SteeringReader,
-    reports: ReportStreams,
+    pub(super) reports: ReportStreams,
     /// Those of the last sample.
     facts: Arc<Facts>,
 }
@@ -79,71 +78,33 @@ impl Live {
     /// # Errors
     /// Links or per-core counters cannot be read at all; what is merely missing becomes a problem of each sample.
     pub fn open(scope: &ReadScope) -> Result<Self, SourceError> {
-        let ReadScope { roots, watch, netns, ovs, docker, iperf3_json, read_policy, losses_at_rest, on_request } =
-            scope;
+        let roots = &scope.roots;
         let links = LinkReader::open()?;
-        let looked_at = *read_policy == ReadPolicy::IdleLinksLess;
+        let looked_at = scope.read_policy == ReadPolicy::IdleLinksLess;
         let links = if looked_at { links.still_ones_less_often() } else { links };
         Ok(Self {
             links: AllLinks::new(links, looked_at)?,
             cores: CoreReader::open(roots)?,
-            threads: ThreadReader::open(roots, watch.clone())?,
+            threads: ThreadReader::open(roots, scope.watch.clone())?,
             switches: SwitchReader::new(roots),
             flows: FlowReader::new(roots),
             moves: MoveReader::new(roots),
-            kernel: KernelReader::new(roots, *losses_at_rest, *on_request),
-            spaces: Spaces::new(roots, netns.clone()),
-            owners: OwnerReader::new(roots, docker.clone()),
-            ovs: OvsReader::new(roots, ovs),
+            kernel: KernelReader::new(roots, scope.losses_at_rest, scope.on_request),
+            spaces: Spaces::new(roots, scope.netns.clone()),
+            owners: OwnerReader::new(roots, scope.docker.clone()),
+            ovs: OvsReader::new(roots, &scope.ovs),
             paths: PathReader::default(),
-            losses: LossReader::new(roots).also_at_rest(*losses_at_rest),
+            losses: LossReader::new(roots).also_at_rest(scope.losses_at_rest),
             steering: SteeringReader::new(roots),
-            reports: ReportStreams::new(roots, iperf3_json.clone()),
+            reports: ReportStreams::new(roots, scope.iperf3_json.clone()),
             facts: Arc::new(Facts { host: Arc::new(host::read()), ..Facts::default() }),
         })
-    }
-
-    /// Readable when a database of Open vSwitch speaks; see [`Live::receive`].
-    #[must_use]
-    pub fn ovs_news(&self) -> Option<BorrowedFd<'_>> {
-        self.ovs.news()
-    }
-
-    /// Takes in what the databases of Open vSwitch say, at the time they say it.
-    pub fn receive(&mut self) {
-        self.ovs.receive();
-    }
-
-    /// Readable when link notifications wait; see [`Live::drain`].
-    #[must_use]
-    pub fn notifications(&self) -> BorrowedFd<'_> {
-        self.links.notifications()
-    }
-
-    /// Applies link notifications between ticks, so that a storm of them does not overrun the socket.
-    ///
-    /// # Errors
-    /// The kernel refused a new dump after an overrun.
-    pub fn drain(&mut self) -> Result<(), SourceError> {
-        self.links.drain()
-    }
-
-    /// Readable when a namespace may have gone; see [`Live::leave`].
-    #[must_use]
-    pub fn departures(&self) -> Option<BorrowedFd<'_>> {
-        self.spaces.events()
     }
 
     /// Lets go of namespaces that nobody else keeps: an open socket in one would keep it alive.
     pub fn leave(&mut self) {
         self.spaces.receive();
         self.follow();
-    }
-
-    /// The same, in place of a reading that is left out.
-    pub fn pass_over(&mut self) {
-        self.flows.leave();
-        self.leave();
     }
 
     /// Lets go of every namespace but the own one, for as long as nothing is to be read.
@@ -154,11 +115,6 @@ impl Live {
         self.follow();
     }
 
-    /// Looks for everything anew after [`Live::let_go`].
-    pub fn take_up(&mut self) {
-        self.spaces.read_mounts();
-    }
-
     /// Closes whatever is open in namespaces that are not known any more.
     fn follow(&mut self) {
         self.links.follow(&self.spaces);
@@ -166,17 +122,6 @@ impl Live {
         self.losses.leave(&self.spaces);
         self.ovs.leave(&self.spaces);
         self.steering.leave(&self.spaces);
-    }
-
-    /// There is something to read between ticks; see [`Live::pulse`].
-    #[must_use]
-    pub fn has_flows(&self) -> bool {
-        self.flows.has_flows()
-    }
-
-    /// Reads between ticks how far the connections of the watched processes have come; the next sample has it.
-    pub fn pulse(&mut self) {
-        self.flows.pulse();
     }
 
     /// Reads everything once. `own` is filled in by the sampler, but for the CPU time.
@@ -213,8 +158,7 @@ impl Live {
         let kernel = self.kernel.read(&flows, &paths);
         let losses = self.losses.read(watched, now_ns);
         self.paths.renew(ground, &flows, now_ns);
-        let crossed = Crossed { spaces: &self.spaces, links: &links.links, paths: &paths };
-        let steering = self.steering.read(crossed, now_ns);
+        let steering = self.steering.read(&self.spaces, &links.links, &paths, now_ns);
         let facts = Facts {
             host: Arc::clone(&self.facts.host),
             topology: cores.topology,
@@ -236,7 +180,7 @@ impl Live {
             at_ns: links.at_ns,
             netns: self.spaces.own(),
             cores_at_ns: cores.at_ns,
-            own: OwnCost { cpu_ns: cpu_ns(rustix::time::ClockId::ProcessCPUTime), ..own },
+            own: OwnCost { cpu_ns: clock_ns(rustix::time::ClockId::ProcessCPUTime), ..own },
             counters: links.counters,
             cores: cores.cores,
             threads,
@@ -248,21 +192,6 @@ impl Live {
             datapaths,
             facts: Arc::clone(&self.facts),
         })
-    }
-
-    /// What was found out while the last sample was read and belongs before it.
-    pub fn events(&mut self) -> Vec<Event> {
-        self.reports.events()
-    }
-
-    /// Counts more, or no longer; from the next sample on.
-    pub fn want(&mut self, wanted: OnRequest) {
-        self.kernel.want(wanted);
-    }
-
-    /// Watches this process too, instead of the one named so before, and with its `kin` those that descend from it.
-    pub fn watch(&mut self, pid: u32, kin: bool) {
-        self.threads.watch(pid, kin);
     }
 
     /// The same `Arc` while the problems are the same.

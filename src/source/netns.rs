@@ -10,7 +10,7 @@ mod processes;
 
 use crate::sample::{Problem, Space};
 use crate::sched;
-use crate::source::{LEAST_TO_WATCH, Roots, netns_of, proc_file, publish};
+use crate::source::{LEAST_TO_WATCH, Roots, netns_of, proc_file, publish, readable_now};
 pub use choice::{Choice, SELF};
 use holders::NetnsHolders;
 pub(super) use inside::run_inside;
@@ -28,7 +28,6 @@ use std::sync::Arc;
 
 /// So many inhabitants of vnettop's own namespace are remembered, whose owner nobody asks for.
 const MOST_OWN: usize = 4;
-const EVENTS: usize = 64;
 /// What a namespace takes: itself, its inhabitant's pidfd, and the sockets for its links.
 const DESCRIPTORS: usize = 5;
 /// So many namespaces are asked on one tick whether their inhabitant is still there, where nothing tells when it ends.
@@ -65,18 +64,10 @@ struct HeldSpace {
     name: Option<String>,
     mounted: bool,
     living: NetnsHolders,
-    /// The inhabitant that is watched.
-    watch: Option<(u32, EndWatch)>,
+    /// The inhabitant that is watched, by its pidfd, which is waited for; where the kernel gives none (before Linux 5.3) it is
+    /// looked at on each tick.
+    watch: Option<(u32, Option<OwnedFd>)>,
     rests: bool,
-}
-
-/// What tells when an inhabitant ends.
-#[derive(Debug)]
-enum EndWatch {
-    /// Its pidfd (Linux 5.3), which is waited for.
-    Told { _pidfd: OwnedFd },
-    /// Where the kernel gives none it is looked at on each tick.
-    Looked,
 }
 
 impl Spaces {
@@ -109,13 +100,12 @@ impl Spaces {
             problems: Vec::new(),
         };
         if let Ok(file) = open(Path::new("/proc/thread-self/ns/net")) {
-            let mut living = NetnsHolders::default();
+            let mut held = HeldSpace::new(file, None);
+            held.mounted = true;
             if !looks {
-                living.take_in(std::process::id(), 0, |_| true);
+                held.living.take_in(std::process::id(), 0, |_| true);
             }
-            let own_one =
-                HeldSpace { file: Arc::new(file), name: None, mounted: true, living, watch: None, rests: false };
-            spaces.known.insert(own, own_one);
+            spaces.known.insert(own, held);
         }
         if let (Some(events), Some(mountinfo)) = (&spaces.events, &spaces.mountinfo) {
             let _polled_in_turn_then =
@@ -174,13 +164,8 @@ impl Spaces {
     /// the mounts are read each time, whatever else is told.
     pub fn receive(&mut self) {
         let Some(events) = &self.events else { return };
-        let mut heard = Vec::with_capacity(EVENTS);
-        let none = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
-        if epoll::wait(events, rustix::buffer::spare_capacity(&mut heard), Some(&none)).is_err() {
-            return;
-        }
-        for event in heard {
-            self.ended(event.data.u64());
+        for netns in readable_now(events) {
+            self.ended(netns);
         }
         self.read_mounts();
     }
@@ -199,7 +184,7 @@ impl Spaces {
         let after = (Bound::Excluded(self.looked), Bound::Unbounded);
         let in_turn = self.known.range(after).chain(self.known.range(..=self.looked));
         let looked = in_turn.filter_map(|(&netns, known)| match known.watch {
-            Some((pid, EndWatch::Looked)) => Some((netns, pid)),
+            Some((pid, None)) => Some((netns, pid)),
             _ => None,
         });
         let looked: Vec<(u64, u32)> = looked.take(MOST_LOOKS).collect();
@@ -306,8 +291,7 @@ impl Spaces {
     /// Keeps a namespace if the file is still the one that was meant.
     fn hold(&mut self, netns: u64, file: OwnedFd, name: Option<String>) {
         if rustix::fs::fstat(&file).is_ok_and(|stat| stat.st_ino == netns) {
-            let (file, living, mounted) = (Arc::new(file), NetnsHolders::default(), name.is_some());
-            self.known.insert(netns, HeldSpace { file, name, mounted, living, watch: None, rests: false });
+            self.known.insert(netns, HeldSpace::new(file, name));
             self.changed = true;
         }
     }
@@ -322,12 +306,10 @@ impl Spaces {
             && let Some(oldest) = known.living.oldest()
         {
             let data = epoll::EventData::new_u64(netns);
-            let told = |pidfd: OwnedFd| {
-                epoll::add(events, &pidfd, data, epoll::EventFlags::IN).map(|()| EndWatch::Told { _pidfd: pidfd })
-            };
+            let told = |pidfd: OwnedFd| epoll::add(events, &pidfd, data, epoll::EventFlags::IN).map(|()| pidfd);
             let pid = i32::try_from(oldest).ok().and_then(Pid::from_raw);
             // Without a flag: PIDFD_NONBLOCK, which only waiting for a child would heed, is unknown before Linux 5.10.
-            let watch = pid.map(|pid| pidfd_open(pid, PidfdFlags::empty()).and_then(told).unwrap_or(EndWatch::Looked));
+            let watch = pid.map(|pid| pidfd_open(pid, PidfdFlags::empty()).and_then(told).ok());
             // Looked at after it was opened: from here on the number cannot be another process'.
             let watch = watch.filter(|_| self.residents.of(oldest) == Some(netns));
             if watch.is_none() {
@@ -371,6 +353,13 @@ impl Spaces {
             publish(&mut self.published, self.known.iter().map(space).collect());
         }
         Arc::clone(&self.published)
+    }
+}
+
+impl HeldSpace {
+    fn new(file: OwnedFd, name: Option<String>) -> Self {
+        let (file, living, mounted) = (Arc::new(file), NetnsHolders::default(), name.is_some());
+        Self { file, name, mounted, living, watch: None, rests: false }
     }
 }
 

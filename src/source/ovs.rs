@@ -21,7 +21,7 @@ mod tests;
 
 use crate::sample::{FlowPath, Ifindex, LinkCounters, LinkFacts, OvsDatapath, OvsSwitch, Problem};
 use crate::source::netns::Spaces;
-use crate::source::{Roots, cpu_ns, netns_of, now_ns, publish};
+use crate::source::{Roots, clock_ns, netns_of, now_ns, publish};
 use datapaths::{Around, DatapathReader};
 use datum::Uuid;
 use join::{Joined, JoinedPorts, join};
@@ -283,7 +283,7 @@ impl OvsReader {
 
 /// CPU time of this thread, ns.
 fn spent_ns() -> u64 {
-    cpu_ns(ClockId::ThreadCPUTime)
+    clock_ns(ClockId::ThreadCPUTime)
 }
 
 fn counters(row: &Statistics, facts: &LinkFacts, at_ns: u64) -> Option<LinkCounters> {

@@ -2,7 +2,7 @@
 //! It moves this process' own two threads and nobody else; children are started with the mask from before
 //! ([`crate::sched::unseated`]), and with the benchmark's end that mask comes back.
 
-use crate::sample::{CoreCounters, CoreId, CorePlace, CoreSet, Sample, Topology};
+use crate::sample::{CoreCounters, CoreId, CorePlace, CoreSet, Sample, Topology, row_of};
 use crate::sched;
 use std::collections::BTreeMap;
 
@@ -24,7 +24,8 @@ const QUIET: u32 = 3;
 /// The seat, and what is known since it was last thought over.
 #[derive(Debug, Default)]
 pub(super) struct OwnCore {
-    core: Option<CoreId>,
+    /// The core that vnettop keeps itself on; none while it runs anywhere.
+    pub core: Option<CoreId>,
     /// Where vnettop may run at all; none before the first look.
     home: Option<CoreSet>,
     since_ns: u64,
@@ -42,11 +43,6 @@ struct Trail {
 }
 
 impl OwnCore {
-    /// The core that vnettop keeps itself on; none while it runs anywhere.
-    pub fn core(&self) -> Option<CoreId> {
-        self.core
-    }
-
     /// Notes where the watched threads are; once a second chooses and takes the seat.
     pub fn choose(&mut self, sample: &Sample) {
         if sample.threads.is_empty() && self.core.is_none() {
@@ -54,12 +50,7 @@ impl OwnCore {
             self.threads.clear();
             return;
         }
-        for thread in &sample.threads {
-            let new = || Trail { cpu_ns: thread.cpu_ns, ..Trail::default() };
-            let trail = self.threads.entry(thread.id.tid).or_insert_with(new);
-            trail.now_cpu_ns = thread.cpu_ns;
-            trail.cores.insert(thread.core);
-        }
+        self.note(sample);
         let elapsed_ns = sample.at_ns.saturating_sub(self.since_ns);
         if self.since_ns > 0 && elapsed_ns < EVERY_NS {
             return;
@@ -67,16 +58,18 @@ impl OwnCore {
         if self.since_ns > 0 {
             self.think_over(sample, elapsed_ns);
         }
-        self.begin(sample);
-    }
-
-    fn begin(&mut self, sample: &Sample) {
         self.since_ns = sample.at_ns;
         self.cores.clone_from(&sample.cores);
         self.threads.clear();
+        self.note(sample);
+    }
+
+    fn note(&mut self, sample: &Sample) {
         for thread in &sample.threads {
-            let cores = CoreSet::single(thread.core);
-            self.threads.insert(thread.id.tid, Trail { cpu_ns: thread.cpu_ns, now_cpu_ns: thread.cpu_ns, cores });
+            let new = || Trail { cpu_ns: thread.cpu_ns, ..Trail::default() };
+            let trail = self.threads.entry(thread.id.tid).or_insert_with(new);
+            trail.now_cpu_ns = thread.cpu_ns;
+            trail.cores.insert(thread.core);
         }
     }
 
@@ -90,8 +83,8 @@ impl OwnCore {
         let chosen = if taken.is_empty() {
             None
         } else {
-            let loads = Loads { before: &self.cores, now: &sample.cores };
-            best(&home, &taken, self.core, &sample.facts.topology, sample.own.realtime, |core| loads.of(core))
+            let load = |core| load(&self.cores, &sample.cores, core);
+            best(&home, &taken, self.core, &sample.facts.topology, sample.own.realtime, load)
         };
         if chosen != self.core {
             self.core = chosen.filter(|&core| sit(&CoreSet::single(core)));
@@ -140,25 +133,15 @@ struct Load {
     busy: f64,
 }
 
-struct Loads<'a> {
-    before: &'a [CoreCounters],
-    now: &'a [CoreCounters],
-}
-
-impl Loads<'_> {
-    /// Nothing where it is not known.
-    fn of(&self, core: CoreId) -> Load {
-        let row = |rows: &[CoreCounters]| {
-            let at = rows.binary_search_by_key(&core, |row| row.core).ok()?;
-            Some(rows[at])
-        };
-        let (Some(before), Some(now)) = (row(self.before), row(self.now)) else { return Load::default() };
-        let rise = |field: fn(&CoreCounters) -> u64| field(&now).saturating_sub(field(&before)) as f64;
-        let (softirq, idle) = (rise(|row| row.softirq), rise(|row| row.idle));
-        let busy = rise(|row| row.user) + rise(|row| row.system) + rise(|row| row.irq) + softirq;
-        let whole = (busy + idle + rise(|row| row.steal)).max(1.0);
-        Load { softirq: softirq / whole, busy: busy / whole }
-    }
+/// That of a core between two readings; nothing where it is not known.
+fn load(before: &[CoreCounters], now: &[CoreCounters], core: CoreId) -> Load {
+    let row = |rows| row_of(rows, &core, |row: &CoreCounters| row.core);
+    let (Some(before), Some(now)) = (row(before), row(now)) else { return Load::default() };
+    let rise = |field: fn(&CoreCounters) -> u64| field(now).saturating_sub(field(before)) as f64;
+    let (softirq, idle) = (rise(|row| row.softirq), rise(|row| row.idle));
+    let busy = rise(|row| row.user) + rise(|row| row.system) + rise(|row| row.irq) + softirq;
+    let whole = (busy + idle + rise(|row| row.steal)).max(1.0);
+    Load { softirq: softirq / whole, busy: busy / whole }
 }
 
 /// The best core for vnettop; none where every allowed one is taken.

@@ -13,7 +13,7 @@ use crate::source::netns::Spaces;
 use crate::source::owners::OwnerReader;
 use crate::source::publish;
 use ends::WantedPath;
-use kernel::{KernelQueries, QuerySockets};
+use kernel::{KernelQueries, QuerySockets, Round};
 use lookups::NetworkQueries;
 use map::NetworkMap;
 use std::net::SocketAddr;
@@ -50,7 +50,7 @@ type SeenSocket = (SocketKey, SocketAddr, Option<u32>, (bool, bool));
 #[derive(Debug, Default)]
 pub struct PathReader {
     published: Arc<Vec<FlowPath>>,
-    problems: Vec<Problem>,
+    problem: Option<Problem>,
     sockets: QuerySockets,
     /// What the published paths were found with.
     links: Arc<Vec<Arc<LinkFacts>>>,
@@ -68,7 +68,9 @@ impl PathReader {
     /// The paths of these flows; the same `Arc` until one changes.
     pub fn read(&mut self, ground: WalkState<'_>, flows: &[FlowSample], now_ns: u64) -> Arc<Vec<FlowPath>> {
         if flows.is_empty() {
-            self.rest();
+            if !self.ends.is_empty() {
+                *self = Self::default();
+            }
             return Arc::clone(&self.published);
         }
         let ends = || flows.iter().map(|flow| (flow.key(), flow.remote, flow.mark, ends::directions(flow)));
@@ -78,7 +80,7 @@ impl PathReader {
             self.ends = ends().collect();
             self.wanted = ends::wanted(flows);
             self.began_at_ns = now_ns;
-            self.sockets.forget_holders();
+            self.sockets.holders.forget();
         }
         if flows_changed || (!same_ground && self.is_old(now_ns, UNREST_NS)) {
             self.find(ground, flows, now_ns);
@@ -88,7 +90,7 @@ impl PathReader {
 
     /// Asks again what may have changed without a word; the next `read` tells it. `flows` are those it was called with.
     pub fn renew(&mut self, ground: WalkState<'_>, flows: &[FlowSample], now_ns: u64) {
-        let again_ns = if self.sockets.look_for_holders() { 0 } else { AGAIN_NS };
+        let again_ns = if self.sockets.holders.go_on() { 0 } else { AGAIN_NS };
         if !flows.is_empty() && self.is_old(now_ns, again_ns) {
             self.find(ground, flows, now_ns);
         }
@@ -108,21 +110,14 @@ impl PathReader {
     /// What cannot be seen and why.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
-        &self.problems
-    }
-
-    /// No flows: nothing stays open.
-    fn rest(&mut self) {
-        if !self.ends.is_empty() {
-            *self = Self::default();
-        }
+        self.problem.as_slice()
     }
 
     fn find(&mut self, ground: WalkState<'_>, flows: &[FlowSample], now_ns: u64) {
         (self.links, self.ovs) = (Arc::clone(ground.links), Arc::clone(ground.ovs));
         let began_ns = crate::source::now_ns();
         let map = NetworkMap::new(ground.links, ground.ovs);
-        self.sockets.begin();
+        self.sockets.round = Round::default();
         let held: Vec<(u64, SocketAddr)> = flows.iter().map(|flow| (flow.netns, flow.local)).collect();
         let mut kernel =
             KernelQueries { sockets: &mut self.sockets, spaces: ground.spaces, owners: ground.owners, map };
@@ -132,13 +127,14 @@ impl PathReader {
             let mut hops = self.published.iter().flat_map(|path| &path.hops);
             hops.any(|hop| hop.link.netns == netns) || held.iter().any(|&(holder, _)| holder == netns)
         };
-        let refused = self.sockets.refused().filter(|(netns, _)| ground.spaces.knows(*netns)).map(|(_, why)| Problem {
+        let mut refused = self.sockets.refused().filter(|(netns, _)| ground.spaces.knows(*netns));
+        let problem = refused.next().map(|(_, why)| Problem {
             source: "paths".to_owned(),
             text: format!("{why}, so paths are cut off there; run vnettop as root"),
         });
-        let refused: Vec<Problem> = refused.take(1).collect();
+        drop(refused);
         self.sockets.keep(|netns| ground.spaces.knows(netns) && crossed(netns));
-        self.problems = refused;
+        self.problem = problem;
         self.found_at_ns = now_ns;
         self.took_ns = crate::source::now_ns().saturating_sub(began_ns);
     }
@@ -173,27 +169,17 @@ fn path<L: NetworkQueries>(
     wanted: &WantedPath,
 ) -> FlowPath {
     let WantedPath { packet, netns, backwards } = *wanted;
-    if !backwards {
-        let way = walk::walk(map, lookups, held, netns, packet);
-        let ends = told_ends(netns, packet, &way);
-        let lookups::Packet { proto, from, to, .. } = packet;
-        return FlowPath { netns, proto, from, to, hops: way.hops, gap: way.gap, note: way.note, ends };
-    }
-    let answer = lookups::Packet { from: packet.to, to: packet.from, ..packet };
-    let way = walk::walk(map, lookups, held, netns, answer);
-    let ends = told_ends(netns, answer, &way);
-    let sender = if way.gap.is_none() { way.netns } else { 0 };
-    let gap = way.gap.map(|why| format!("found backwards from the receiver; before the first link: {why}"));
-    FlowPath {
-        netns: sender,
-        proto: packet.proto,
-        from: packet.from,
-        to: packet.to,
-        hops: ends::turned(&way.hops),
-        gap,
-        note: way.note,
-        ends,
-    }
+    let sent = if backwards { lookups::Packet { from: packet.to, to: packet.from, ..packet } } else { packet };
+    let way = walk::walk(map, lookups, held, netns, sent);
+    let ends = told_ends(netns, sent, &way);
+    let (netns, hops, gap) = if backwards {
+        let gap = way.gap.map(|why| format!("found backwards from the receiver; before the first link: {why}"));
+        (way.netns, ends::turned(&way.hops), gap)
+    } else {
+        (netns, way.hops, way.gap)
+    };
+    let lookups::Packet { proto, from, to, .. } = packet;
+    FlowPath { netns, proto, from, to, hops, gap, note: way.note, ends }
 }
 
 /// What is known of both ends beyond the packet's addresses.

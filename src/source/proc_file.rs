@@ -73,21 +73,14 @@ pub(crate) fn descriptor_limit() -> usize {
 /// pipes of a command or a file that is read once must always find one.
 const LEFT_BY_CACHES: usize = 64;
 
-/// Free descriptors that the sockets and directories of followed connections leave: room for the BPF programs.
-const LEFT_BY_FLOWS: usize = 48;
-
 /// Whether a file that is kept open only to save time leaves enough descriptors free.
 pub(crate) fn leaves_room(newest: &OwnedFd) -> bool {
     leaves(newest, LEFT_BY_CACHES)
 }
 
-/// Whether a descriptor of the followed connections leaves enough others free.
-pub(crate) fn leaves_room_beside_flows(newest: &OwnedFd) -> bool {
-    leaves(newest, LEFT_BY_FLOWS)
-}
-
-/// The kernel gives the lowest free number, so the newest descriptor tells how many are taken.
-fn leaves(newest: &OwnedFd, free: usize) -> bool {
+/// Whether a descriptor leaves so many others free: the kernel gives the lowest free number, so the newest one tells how many
+/// are taken.
+pub(crate) fn leaves(newest: &OwnedFd, free: usize) -> bool {
     usize::try_from(newest.as_raw_fd()).is_ok_and(|number| number + free < descriptor_limit())
 }
 

@@ -5,17 +5,14 @@ use super::{SourceError, now_ns};
 use crate::record::{RecordError, Recording};
 use crate::sample::{Item, Problem, Sample};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// A recording from the place on where it is replayed, with a look at the item after next.
 pub struct ReplayCursor {
     recording: Recording,
-    /// The next item, read already.
-    held: Option<Item>,
-    /// Why there is none after it.
-    failed: Option<RecordError>,
+    /// The next item, read already, or why there is none.
+    held: Option<Result<Item, RecordError>>,
     is_over: bool,
     /// When the sample before that was taken, recorded monotonic ns; none at the start.
     pub since_ns: Option<u64>,
@@ -23,7 +20,7 @@ pub struct ReplayCursor {
 
 impl From<Recording> for ReplayCursor {
     fn from(recording: Recording) -> Self {
-        Self { recording, held: None, failed: None, is_over: false, since_ns: None }
+        Self { recording, held: None, is_over: false, since_ns: None }
     }
 }
 
@@ -34,12 +31,8 @@ impl ReplayCursor {
     /// # Errors
     /// It cannot be read on.
     pub fn next_item(&mut self) -> Result<Option<Item>, RecordError> {
-        self.hold()?;
-        let Some(mut item) = self.held.take() else { return Ok(None) };
-        match self.read() {
-            Ok(next) => self.held = next,
-            Err(error) => self.failed = Some(error),
-        }
+        let Some(mut item) = self.held.take().or_else(|| self.read()).transpose()? else { return Ok(None) };
+        self.held = self.read();
         if self.held.is_none()
             && let (Item::Sample(sample), Some(text)) = (&mut item, self.recording.truncated())
         {
@@ -53,23 +46,16 @@ impl ReplayCursor {
     /// # Errors
     /// It cannot be read on.
     pub fn peek(&mut self) -> Result<Option<&Item>, RecordError> {
-        self.hold()?;
-        Ok(self.held.as_ref())
+        self.held = self.held.take().or_else(|| self.read()).transpose()?.map(Ok);
+        Ok(self.held.as_ref().and_then(|held| held.as_ref().ok()))
     }
 
-    fn hold(&mut self) -> Result<(), RecordError> {
-        if self.held.is_none() {
-            self.held = self.failed.take().map_or_else(|| self.read(), Err)?;
-        }
-        Ok(())
-    }
-
-    fn read(&mut self) -> Result<Option<Item>, RecordError> {
+    fn read(&mut self) -> Option<Result<Item, RecordError>> {
         if self.is_over {
-            return Ok(None);
+            return None;
         }
-        let item = self.recording.next_item();
-        self.is_over = !matches!(item, Ok(Some(_)));
+        let item = self.recording.next_item().transpose();
+        self.is_over = !matches!(item, Some(Ok(_)));
         item
     }
 }
@@ -145,10 +131,6 @@ impl Clock {
 
 /// Sleeps, but for a command.
 fn sleep(ns: u64, feed: &Sender) {
-    let timeout = Timespec {
-        tv_sec: i64::try_from(ns / 1_000_000_000).unwrap_or(i64::MAX),
-        tv_nsec: i64::try_from(ns % 1_000_000_000).unwrap_or(0),
-    };
-    let commands = feed.commands();
-    let _ = poll(&mut [PollFd::from_borrowed_fd(commands.as_fd(), PollFlags::IN)], Some(&timeout));
+    let timeout = Timespec::try_from(Duration::from_nanos(ns)).ok();
+    let _ = poll(&mut [PollFd::from_borrowed_fd(feed.commands(), PollFlags::IN)], timeout.as_ref());
 }

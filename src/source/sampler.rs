@@ -7,20 +7,21 @@
 
 mod priority;
 
-use super::channel::{Command, Sender};
+use super::channel::{Command, Sender, ring};
 use super::live::Live;
 pub use super::live::{ReadPolicy, ReadScope};
 pub use super::netns::{Choice, SELF};
 use super::own_core::OwnCore;
-use super::tick_timer::{self, TickTimer};
 use super::{SourceError, now_ns};
 use crate::sample::{Item, OwnCost};
 use priority::Priority;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags};
-use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
+
+/// From pulse to pulse, on the whole tenths of a second of `CLOCK_MONOTONIC`, which are the edges of the bins that rates are
+/// computed in. At intervals up to this the ticks themselves are the pulses.
+const PULSE_NS: u64 = 100_000_000;
 
 /// What the sampler is asked to do.
 #[derive(Debug, Clone)]
@@ -45,7 +46,7 @@ pub(super) fn run(settings: &SamplerSettings, feed: &Sender) {
 
 fn sample_until_stopped(settings: &SamplerSettings, feed: &Sender) -> Result<(), SourceError> {
     let mut live = Live::open(&settings.scope)?;
-    let mut schedule = Schedule::start(settings.interval)?;
+    let mut schedule = Schedule::start(settings.interval);
     let mut priority = Priority::take(settings.realtime);
     let mut seat = OwnCore::default();
     let mut taken = 0;
@@ -56,20 +57,18 @@ fn sample_until_stopped(settings: &SamplerSettings, feed: &Sender) -> Result<(),
             late_ticks,
             left_out,
             behind_ns: None,
-            realtime: priority.ordinary().is_none(),
-            ordinary: priority.ordinary(),
-            interval_ns: u64::try_from(schedule.interval.as_nanos()).unwrap_or(u64::MAX),
-            seat: seat.core(),
+            realtime: priority.ordinary.is_none(),
+            ordinary: priority.ordinary,
+            interval_ns: schedule.interval_ns,
+            seat: seat.core,
         };
         let sample = live.sample(own, priority.problem())?;
         seat.choose(&sample);
-        for event in live.events() {
-            if !feed.send(Ok(Item::Event(event))) {
+        let events = live.reports.events().into_iter().map(Item::Event);
+        for item in events.chain([Item::Sample(Box::new(sample))]) {
+            if !feed.send(Ok(item)) {
                 return Ok(());
             }
-        }
-        if !feed.send(Ok(Item::Sample(Box::new(sample)))) {
-            return Ok(());
         }
         taken += 1;
         if settings.count.is_some_and(|count| taken >= count) {
@@ -77,167 +76,169 @@ fn sample_until_stopped(settings: &SamplerSettings, feed: &Sender) -> Result<(),
         }
         loop {
             priority.keep_budget();
-            match schedule.wait(&mut live, feed)? {
-                Wake::Stop => return Ok(()),
-                Wake::Tick { late } => late_ticks += late,
-            }
+            let Some(late) = schedule.wait(&mut live, feed)? else { return Ok(()) };
+            late_ticks += late;
             // Nothing is read that nobody could take: moves stay in their rings, every other counter goes on.
             schedule.holds_back = !feed.has_room();
             if !schedule.holds_back {
                 break;
             }
             left_out += 1;
-            live.pass_over();
+            live.flows.leave();
+            live.leave();
         }
     }
 }
 
-enum Wake {
-    Tick { late: u64 },
-    Stop,
-}
-
 /// Ticks at start, start + interval, start + 2 × interval …, whatever the ticks themselves take.
 struct Schedule {
-    timer: OwnedFd,
-    pulse: TickTimer,
-    interval: Duration,
+    interval_ns: u64,
     /// When the last tick was due, monotonic ns.
     due_ns: u64,
+    /// When the next pulse is due; none while there is nothing to read between ticks.
+    pulse_ns: Option<u64>,
     /// Ticks are being left out, so what pulses would read lies nowhere.
     holds_back: bool,
-}
-
-/// What became of a command.
-enum Obeyed {
-    Done,
-    /// Nothing is kept alive any more; the next one decides.
-    LetGo,
-    GoOn,
-    Stop,
+    /// Nothing is read and nothing kept alive until [`Command::GoOn`].
+    rests: bool,
 }
 
 impl Schedule {
-    fn start(interval: Duration) -> Result<Self, SourceError> {
-        let failed = |error: Errno| SourceError::Timer { error: error.into() };
-        let timer =
-            rustix::time::timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)
-                .map_err(failed)?;
-        let mut schedule = Self { timer, pulse: TickTimer::new()?, interval, due_ns: 0, holds_back: false };
-        schedule.set(interval).map_err(failed)?;
-        Ok(schedule)
+    fn start(interval: Duration) -> Self {
+        let mut schedule = Self { interval_ns: 1, due_ns: 0, pulse_ns: None, holds_back: false, rests: false };
+        schedule.set(interval);
+        schedule
     }
 
-    fn set(&mut self, interval: Duration) -> Result<(), Errno> {
-        let it_interval = Timespec {
-            tv_sec: i64::try_from(interval.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: i64::from(interval.subsec_nanos()),
-        };
-        let timer = Itimerspec { it_interval, it_value: it_interval };
-        rustix::time::timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &timer)?;
-        (self.interval, self.due_ns) = (interval, now_ns());
-        Ok(())
+    fn set(&mut self, interval: Duration) {
+        self.interval_ns = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX).max(1);
+        self.due_ns = now_ns();
     }
 
-    /// Sleeps until the next tick is due; pulses, and applies notifications and commands that come before it.
-    fn wait(&mut self, live: &mut Live, feed: &Sender) -> Result<Wake, SourceError> {
-        let failed = |error: Errno| SourceError::Timer { error: error.into() };
+    /// Sleeps until the next tick is due, and gives how many were late; none when it is told to stop. Pulses, and applies
+    /// notifications and commands that come before it.
+    fn wait(&mut self, live: &mut Live, feed: &Sender) -> Result<Option<u64>, SourceError> {
+        let failed = |error: Errno| SourceError::Sampler { failed: "the sampling timer failed", error: error.into() };
         loop {
-            self.pulse.run(live.has_flows() && !self.holds_back, self.interval, now_ns())?;
-            let [timer, pulsed, notified, commanded, departed, spoken] = {
-                let ovs = live.ovs_news();
-                let mut waits = [
-                    PollFd::from_borrowed_fd(self.timer.as_fd(), PollFlags::IN),
-                    PollFd::from_borrowed_fd(self.pulse.as_fd(), PollFlags::IN),
-                    PollFd::from_borrowed_fd(live.notifications(), PollFlags::IN),
-                    PollFd::from_borrowed_fd(feed.commands(), PollFlags::IN),
-                    // Where no namespace but the own one is looked for there is nothing to wait for.
-                    match live.departures() {
-                        Some(departures) => PollFd::from_borrowed_fd(departures, PollFlags::IN),
-                        None => PollFd::from_borrowed_fd(self.timer.as_fd(), PollFlags::empty()),
-                    },
-                    // The last one is left out where nothing is to be waited for.
-                    PollFd::from_borrowed_fd(ovs.unwrap_or(self.timer.as_fd()), PollFlags::IN),
-                ];
-                let waited = waits.len() - usize::from(ovs.is_none());
-                match poll(&mut waits[..waited], None) {
-                    Ok(_) => waits.map(|wait| !wait.revents().is_empty()),
-                    Err(Errno::INTR) => continue,
-                    Err(error) => return Err(failed(error)),
-                }
+            self.plan_pulse(live.flows.has_flows());
+            let [commanded, departed, notified, spoken] = match self.sleep(live, feed) {
+                Err(Errno::INTR) => continue,
+                woken => woken.map_err(failed)?,
             };
             if commanded {
-                match self.obey(feed.command(), live, feed)? {
-                    Obeyed::Done | Obeyed::GoOn => {}
-                    Obeyed::LetGo if self.rest(live, feed)? => return Ok(Wake::Tick { late: 0 }),
-                    Obeyed::LetGo | Obeyed::Stop => return Ok(Wake::Stop),
+                match feed.command() {
+                    Some(Command::Stop) => return Ok(None),
+                    // The time that passed meanwhile makes no tick late.
+                    Some(Command::GoOn) if self.rests => {
+                        live.spaces.read_mounts();
+                        (self.rests, self.due_ns) = (false, now_ns());
+                        return Ok(Some(0));
+                    }
+                    command => self.obey(command, live, feed),
                 }
+            }
+            if self.rests {
+                continue;
             }
             // Before the tick: who asks for these events takes them.
             if departed {
                 live.leave();
             }
-            if timer && let Some(late) = self.expired()? {
-                return Ok(Wake::Tick { late });
+            let now_ns = now_ns();
+            if let Some(late) = self.expired(now_ns) {
+                return Ok(Some(late));
             }
-            if pulsed && self.pulse.is_due()? {
-                live.pulse();
+            if self.pulse_ns.is_some_and(|due_ns| due_ns <= now_ns) {
+                self.pulse_ns = None;
+                live.flows.pulse();
             }
             if notified {
-                live.drain()?;
+                live.links.drain()?;
             }
             if spoken {
-                live.receive();
+                live.ovs.receive();
             }
         }
     }
 
-    fn obey(&mut self, command: Option<Command>, live: &mut Live, feed: &Sender) -> Result<Obeyed, SourceError> {
+    /// The next pulse is on the next whole tenth, where there is something to read between ticks.
+    fn plan_pulse(&mut self, has_flows: bool) {
+        let is_wanted = has_flows && !self.holds_back && self.interval_ns > PULSE_NS;
+        let next_ns = || (now_ns() / PULSE_NS + 1) * PULSE_NS;
+        self.pulse_ns = is_wanted.then(|| self.pulse_ns.unwrap_or_else(next_ns));
+    }
+
+    /// Sleeps until something is due or readable; what is: commands, departures of namespaces, links, Open vSwitch.
+    fn sleep(&self, live: &Live, feed: &Sender) -> Result<[bool; 4], Errno> {
+        let others = [live.spaces.events(), Some(live.links.notifications()), live.ovs.news()];
+        let [departures, links, ovs] = others.map(|other| other.filter(|_| !self.rests));
+        let mut waits = [Some(feed.commands()), departures, links, ovs].map(|readable| match readable {
+            Some(readable) => PollFd::from_borrowed_fd(readable, PollFlags::IN),
+            None => PollFd::from_borrowed_fd(feed.commands(), PollFlags::empty()),
+        });
+        let tick_ns = self.due_ns.saturating_add(self.interval_ns);
+        let left_ns = self.pulse_ns.map_or(tick_ns, |pulse_ns| pulse_ns.min(tick_ns)).saturating_sub(now_ns());
+        let left = Timespec::try_from(Duration::from_nanos(left_ns)).ok().filter(|_| !self.rests);
+        poll(&mut waits, left.as_ref())?;
+        Ok(waits.map(|wait| !wait.revents().is_empty()))
+    }
+
+    fn obey(&mut self, command: Option<Command>, live: &mut Live, feed: &Sender) {
         match command {
-            // A pace is a recording's.
-            None | Some(Command::Pace(_)) => {}
-            Some(Command::Interval(interval)) => {
-                self.set(interval).map_err(|error| SourceError::Timer { error: error.into() })?;
-            }
-            Some(Command::Watch { pid, kin }) => live.watch(pid, kin),
-            Some(Command::Want(wanted)) => live.want(wanted),
+            Some(Command::Interval(interval)) => self.set(interval),
+            Some(Command::Watch { pid, kin }) => live.threads.watch(pid, kin),
+            Some(Command::Want(wanted)) => live.kernel.want(wanted),
             Some(Command::LetGo) => {
                 live.let_go();
-                feed.has_let_go();
-                return Ok(Obeyed::LetGo);
+                ring(&feed.let_go);
+                self.rests = true;
             }
-            Some(Command::GoOn) => return Ok(Obeyed::GoOn),
-            Some(Command::Stop) => return Ok(Obeyed::Stop),
+            // A pace is a recording's.
+            None | Some(Command::Pace(_) | Command::GoOn | Command::Stop) => {}
         }
-        Ok(Obeyed::Done)
     }
 
-    /// Reads nothing and keeps nothing alive until it is told to go on; false when it is told to stop. The time that passes meanwhile makes
-    /// no tick late.
-    fn rest(&mut self, live: &mut Live, feed: &Sender) -> Result<bool, SourceError> {
-        loop {
-            let _ = poll(&mut [PollFd::from_borrowed_fd(feed.commands(), PollFlags::IN)], None);
-            match self.obey(feed.command(), live, feed)? {
-                Obeyed::Done | Obeyed::LetGo => {}
-                Obeyed::Stop => return Ok(false),
-                Obeyed::GoOn => break,
-            }
-        }
-        live.take_up();
-        self.set(self.interval).map_err(|error| SourceError::Timer { error: error.into() })?;
-        Ok(true)
+    /// How many ticks were late or lost, if one is due: all but the last, and the last too when it comes more than a tenth of
+    /// the interval after it was due.
+    fn expired(&mut self, now_ns: u64) -> Option<u64> {
+        let expirations = now_ns.saturating_sub(self.due_ns) / self.interval_ns;
+        let lost = expirations.checked_sub(1)?;
+        self.due_ns += self.interval_ns * expirations;
+        Some(lost + u64::from(now_ns - self.due_ns > self.interval_ns / 10))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tick_is_due_after_an_interval_and_what_was_lost_is_counted() {
+        let mut schedule = Schedule::start(Duration::from_millis(500));
+        schedule.due_ns = 1_000;
+        let mut expired = |now_ms: u64| schedule.expired(1_000 + now_ms * 1_000_000);
+        assert_eq!(expired(499), None, "not yet");
+        assert_eq!(expired(500), Some(0), "in time");
+        assert_eq!(expired(999), None, "the next one is due an interval after that");
+        assert_eq!(expired(1_051), Some(1), "more than a tenth of the interval late");
+        assert_eq!(expired(2_500), Some(2), "two were lost, this one is in time");
+        assert_eq!(expired(2_999), None, "however late one was, the next is due when it would have been");
     }
 
-    /// How many ticks were late or lost, if the timer has expired: all but the last, and the last too when it comes
-    /// more than a tenth of the interval after it was due.
-    fn expired(&mut self) -> Result<Option<u64>, SourceError> {
-        let expirations = tick_timer::expirations(&self.timer)?;
-        if expirations == 0 {
-            return Ok(None);
-        }
-        let interval_ns = u64::try_from(self.interval.as_nanos()).unwrap_or(u64::MAX);
-        self.due_ns += interval_ns.saturating_mul(expirations);
-        let late = now_ns().saturating_sub(self.due_ns) > interval_ns / 10;
-        Ok(Some(expirations - 1 + u64::from(late)))
+    #[test]
+    fn a_pulse_comes_on_the_next_whole_tenth_and_only_while_it_is_wanted() {
+        let mut schedule = Schedule::start(Duration::from_millis(500));
+        let began_ns = now_ns();
+        schedule.plan_pulse(true);
+        let due_ns = schedule.pulse_ns.expect("it is planned");
+        assert!(
+            due_ns > began_ns && due_ns <= now_ns() + PULSE_NS && due_ns.is_multiple_of(PULSE_NS),
+            "on the next tenth"
+        );
+        schedule.plan_pulse(true);
+        assert_eq!(schedule.pulse_ns, Some(due_ns), "it stays where it is until it came");
+        schedule.set(Duration::from_millis(100));
+        schedule.plan_pulse(true);
+        assert_eq!(schedule.pulse_ns, None, "ticks every 100 ms need no pulses between them");
     }
 }

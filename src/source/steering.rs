@@ -9,7 +9,7 @@ mod queues;
 use super::netns::Spaces;
 use super::threads::napi_thread;
 use super::{Roots, publish};
-use crate::sample::{FlowPath, HopWay, LinkFacts, LinkKey, Steering};
+use crate::sample::{FlowPath, HopWay, LinkFacts, LinkKey, Steering, row_of};
 use napi::NetdevSocket;
 use queues::SysfsTree;
 use std::collections::BTreeMap;
@@ -21,17 +21,6 @@ use std::sync::Arc;
 const AGAIN_NS: u64 = 3_000_000_000;
 /// Namespaces that are looked into at most.
 const MOST_PLACES: usize = 64;
-
-/// Whose settings are read.
-#[derive(Debug, Clone, Copy)]
-pub struct Crossed<'a> {
-    /// The namespaces, to enter them.
-    pub spaces: &'a Spaces,
-    /// Every link, sorted by key.
-    pub links: &'a [Arc<LinkFacts>],
-    /// Which way the flows go.
-    pub paths: &'a Arc<Vec<FlowPath>>,
-}
 
 /// One namespace's view of sysfs, and its socket of the `netdev` family.
 #[derive(Debug)]
@@ -73,16 +62,25 @@ impl SteeringReader {
         }
     }
 
-    /// The settings of the links on these paths; the same `Arc` until one changes.
-    pub fn read(&mut self, crossed: Crossed<'_>, now_ns: u64) -> Arc<Vec<Steering>> {
-        if crossed.paths.is_empty() {
-            self.rest();
+    /// The settings of the links on these paths, of all links sorted by key; the same `Arc` until one changes.
+    pub fn read(
+        &mut self,
+        spaces: &Spaces,
+        links: &[Arc<LinkFacts>],
+        paths: &Arc<Vec<FlowPath>>,
+        now_ns: u64,
+    ) -> Arc<Vec<Steering>> {
+        if paths.is_empty() {
+            if !self.paths.is_empty() {
+                self.places.clear();
+                (self.published, self.paths, self.buffer) = (Arc::default(), Arc::default(), Vec::new());
+            }
             return Arc::clone(&self.published);
         }
-        let is_new = !Arc::ptr_eq(&self.paths, crossed.paths);
+        let is_new = !Arc::ptr_eq(&self.paths, paths);
         if is_new || now_ns.saturating_sub(self.read_at_ns) >= AGAIN_NS {
-            (self.paths, self.read_at_ns) = (Arc::clone(crossed.paths), now_ns);
-            let now = self.settings(crossed);
+            (self.paths, self.read_at_ns) = (Arc::clone(paths), now_ns);
+            let now = self.settings(spaces, links);
             publish(&mut self.published, now);
         } else if self.published.iter().any(|told| !told.napi.is_empty()) {
             let mut now = Vec::clone(&self.published);
@@ -98,15 +96,8 @@ impl SteeringReader {
         self.places.retain(|&netns, _| spaces.knows(netns));
     }
 
-    fn rest(&mut self) {
-        if !self.paths.is_empty() {
-            self.places.clear();
-            (self.published, self.paths, self.buffer) = (Arc::default(), Arc::default(), Vec::new());
-        }
-    }
-
     /// Reads every link that a path crosses, namespace by namespace.
-    fn settings(&mut self, crossed: Crossed<'_>) -> Vec<Steering> {
+    fn settings(&mut self, spaces: &Spaces, links: &[Arc<LinkFacts>]) -> Vec<Steering> {
         let hops = self.paths.iter().flat_map(|path| &path.hops).filter(|hop| hop.way != HopWay::Passed);
         let mut keys: Vec<LinkKey> = hops.map(|hop| hop.link).filter(|key| key.ifindex.kernel().is_some()).collect();
         keys.sort_unstable();
@@ -115,16 +106,13 @@ impl SteeringReader {
         self.places.retain(|&netns, place| place.is_some() && is_crossed(netns));
         let mut settings = Vec::with_capacity(keys.len());
         for key in keys {
-            let at = crossed.links.binary_search_by_key(&key, |link| link.key());
-            let Some(link) = at.ok().map(|at| &crossed.links[at]) else { continue };
+            let Some(link) = row_of(links, &key, |link| link.key()) else { continue };
             if self.places.len() >= MOST_PLACES && !self.places.contains_key(&key.netns) {
                 continue;
             }
             // One that may not be entered has unknown settings; why is said where its routes are asked for.
-            let place = self
-                .places
-                .entry(key.netns)
-                .or_insert_with(|| crossed.spaces.inside(key.netns, SteeringSpace::here).ok());
+            let place = self.places.entry(key.netns);
+            let place = place.or_insert_with(|| spaces.inside(key.netns, SteeringSpace::here).ok());
             let Some(SteeringSpace { tree, napi }) = place else { continue };
             let Some(mut told) = tree.read(link, &mut self.buffer) else { continue };
             let threads = napi.as_mut().map(|napi| napi.threads(key.ifindex)).unwrap_or_default();

@@ -6,7 +6,7 @@ use super::canvas::{Canvas, cells};
 use super::format::{Count, Percent, Seconds};
 use crate::derive::cores::CoreLoad;
 use crate::derive::{CoreMetrics, Metrics};
-use crate::sample::{CorePlace, CoreSet, SOFTIRQ_KINDS};
+use crate::sample::{CorePlace, CoreSet, SOFTIRQ_KINDS, SoftirqKind, Word};
 use crate::state::State;
 
 /// A few words of one tone.
@@ -71,9 +71,7 @@ pub(super) fn phrases(core: &CoreMetrics, elapsed_s: Option<f64>) -> Vec<Phrase>
 
 /// Softirqs a second by kind, largest first; kinds that did not happen are left out.
 fn kinds(load: &CoreLoad) -> Vec<Phrase> {
-    let happened = |(&(_, name), rate): (&(_, &'static str), &Option<f64>)| {
-        rate.filter(|rate| *rate > 0.0).map(|rate| (name, rate))
-    };
+    let happened = |(kind, rate): (&SoftirqKind, &Option<f64>)| Some((kind.word(), rate.filter(|rate| *rate > 0.0)?));
     let mut kinds: Vec<(&str, f64)> = SOFTIRQ_KINDS.iter().zip(&load.softirqs_per_s).filter_map(happened).collect();
     kinds.sort_by(|a, b| b.1.total_cmp(&a.1));
     kinds.into_iter().map(|(name, rate)| (Tone::Normal, format!("{name} {}/s", Count(Some(rate))))).collect()

@@ -5,7 +5,7 @@ use super::qdiscs;
 use super::route::Route;
 use super::{Loss, LossPlace, ProtocolSpan, left};
 use crate::derive::links::LinkMetrics;
-use crate::sample::{CoreId, Drops, LinkKey, row_of};
+use crate::sample::{CoreId, Drops, LinkKey, PeerRef, row_of};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Where the protocols of a namespace were read over so much more time than a link, what it refused is not known: something
@@ -45,7 +45,7 @@ pub(super) fn links(
         let is_read = seconds > 0.0 && span < LONGER * seconds && (counts(step.previous) || !counts(step.next));
         *refused.entry(netns).or_insert(0.0) += if is_read { dropped } else { f64::INFINITY };
         // What the other end of a pair dropped on its way in was refused here.
-        let other_end = link.facts.peer.and_then(|peer| peer.key());
+        let other_end = link.facts.peer.and_then(PeerRef::key);
         let rest = match other_end.and_then(|other| dropped_in.get(&other)) {
             Some(&counted) => left(dropped, counted),
             None if link.facts.peer.is_some() => backlog.take(link, dropped, into),

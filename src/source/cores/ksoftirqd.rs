@@ -28,14 +28,9 @@ impl Ksoftirqd {
         if proc_file::text(&proc.join("2/comm")).is_ok_and(|name| name == "kthreadd") {
             // The other descriptors are left to watched threads and links; a core without one is unknown.
             let most = rows.len().min(proc_file::descriptor_limit() / 8);
-            for pid in kernel_pids(proc, rows.len()) {
-                if threads.len() >= most {
-                    break;
-                }
-                if let Some((core, thread)) = open(&proc.join(pid.to_string())) {
-                    threads.insert(core, thread);
-                }
-            }
+            // Per-core kernel threads get their pids while a machine starts: a handful a core, from the first ones on.
+            let first = proc_file::processes(proc).into_iter().take(2048 + 32 * rows.len());
+            threads.extend(first.filter_map(|pid| open(&proc.join(pid.to_string()))).take(most));
         }
         Self { threads }
     }
@@ -59,14 +54,6 @@ impl KsoftirqdThread {
         let text = proc_file::once(&self.schedstat, &mut buffer).ok()?;
         scan::number(scan::fields(text).next()?)
     }
-}
-
-/// The pids that per-core kernel threads get while a machine starts: a handful a core, from the first ones on.
-fn kernel_pids(proc: &Path, cores: usize) -> Vec<u32> {
-    let most = 2048 + 32 * cores;
-    let mut pids = proc_file::processes(proc);
-    pids.truncate(most);
-    pids
 }
 
 fn open(directory: &Path) -> Option<(CoreId, KsoftirqdThread)> {

@@ -1,7 +1,7 @@
 //! `/proc/softirqs` → counts of every kind by core. Columns carry labels and are those of *possible* cores, so there are
 //! more of them than online cores; rows carry the kernel's names and unknown ones are passed over.
 
-use crate::sample::{CoreCounters, SOFTIRQ_KINDS};
+use crate::sample::{CoreCounters, SOFTIRQ_KINDS, Word};
 use crate::source::scan;
 
 /// Fills `softirqs` of the rows. `columns` is a buffer: which row each column belongs to.
@@ -12,7 +12,7 @@ pub(super) fn parse_softirqs(bytes: &[u8], rows: &mut [CoreCounters], columns: &
     for line in lines {
         let mut fields = scan::fields(line);
         let label = fields.next().and_then(|label| label.strip_suffix(b":"));
-        let Some(kind) = SOFTIRQ_KINDS.iter().position(|(_, word)| label == Some(word.as_bytes())) else { continue };
+        let Some(kind) = SOFTIRQ_KINDS.iter().position(|kind| label == Some(kind.word().as_bytes())) else { continue };
         for (field, row) in fields.zip(columns.iter()) {
             if let Some(row) = row {
                 rows[*row].softirqs[kind] = scan::number(field);
@@ -35,8 +35,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn of(rows: &[CoreCounters], core: u32, kind: SoftirqKind) -> Option<u64> {
-        let at = SOFTIRQ_KINDS.iter().position(|(known, _)| *known == kind).expect("every kind is in the table");
-        rows.iter().find(|row| row.core == core).expect("the core has a row").softirqs[at]
+        rows.iter().find(|row| row.core == core).expect("the core has a row").softirqs[kind as usize]
     }
 
     #[test]

@@ -10,6 +10,9 @@ use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
+/// Free descriptors that the sockets and directories of followed connections leave: room for the BPF programs.
+const LEFT_FREE: usize = 48;
+
 /// A process opens its connections when it is young: so long it is listed on every tick.
 const YOUNG_NS: u64 = 3_000_000_000;
 /// And afterwards so often, if nothing hints at a change.
@@ -75,7 +78,7 @@ impl SocketHolder {
     /// Whether one descriptor more beside those of this process leaves enough free for all else.
     pub fn leaves_room(&self) -> bool {
         let newest = rustix::io::fcntl_dupfd_cloexec(&self.descriptors, 0);
-        newest.is_ok_and(|newest| proc_file::leaves_room_beside_flows(&newest))
+        newest.is_ok_and(|newest| proc_file::leaves(&newest, LEFT_FREE))
     }
 
     /// Looks whether its sockets are other ones; its watched threads have run for so long.

@@ -6,8 +6,8 @@ use super::idle_links::same_counts;
 use super::{LinkReader, LinkReading};
 use crate::sample::{LinkCounters, LinkFacts, Problem};
 use crate::source::netns::Spaces;
-use crate::source::{SourceError, way_out};
-use rustix::event::{Timespec, epoll};
+use crate::source::{SourceError, readable_now, way_out};
+use rustix::event::epoll;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -17,15 +17,15 @@ use std::sync::Arc;
 const STILL_NS: u64 = 3_000_000_000;
 /// How often a resting one is read.
 const ROUND_NS: u64 = 500_000_000;
-/// Up to so many namespaces are all read on every tick.
+/// Up to so many namespaces beside the own one are all read on every tick.
 const FEW: usize = 8;
-const EVENTS: usize = 256;
 
 /// Reads the links of every wanted namespace.
 #[derive(Debug)]
 pub struct AllLinks {
-    home: LinkReader,
-    elsewhere: BTreeMap<u64, Elsewhere>,
+    own: u64,
+    /// By namespace; the own one is always among them.
+    spaces: BTreeMap<u64, SpaceLinks>,
     /// Those that could not be entered; they are not tried again while they last.
     refused: BTreeSet<u64>,
     /// Readable when any of them has news.
@@ -33,20 +33,18 @@ pub struct AllLinks {
     /// Those that stand still may be read less often.
     lets_rest: bool,
     /// The own links are wanted too.
-    shows_home: bool,
-    home_links: Arc<Vec<Arc<LinkFacts>>>,
+    shows_own: bool,
     all: Arc<Vec<Arc<LinkFacts>>>,
     changed: bool,
     problems: Vec<Problem>,
     refusal: Option<Problem>,
 }
 
-/// Another namespace.
+/// The links of one namespace.
 #[derive(Debug)]
-struct Elsewhere {
+struct SpaceLinks {
     reader: LinkReader,
-    links: Arc<Vec<Arc<LinkFacts>>>,
-    counters: Vec<LinkCounters>,
+    last: LinkReading,
     read_at_ns: u64,
     moved_at_ns: u64,
     rests: bool,
@@ -57,27 +55,23 @@ impl AllLinks {
     ///
     /// # Errors
     /// No epoll.
-    pub fn new(home: LinkReader, lets_rest: bool) -> Result<Self, SourceError> {
-        let failed = |error: rustix::io::Errno| SourceError::Netlink {
-            operation: "wait for link notifications",
-            error: error.into(),
-        };
-        let events = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(failed)?;
-        let data = epoll::EventData::new_u64(home.netns());
-        epoll::add(&events, home.notifications(), data, epoll::EventFlags::IN).map_err(failed)?;
-        Ok(Self {
-            home,
-            elsewhere: BTreeMap::new(),
+    pub fn new(own: LinkReader, lets_rest: bool) -> Result<Self, SourceError> {
+        let failed = |error| SourceError::Netlink { operation: "wait for link notifications", error };
+        let events = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|error| failed(error.into()))?;
+        let mut links = Self {
+            own: own.netns(),
+            spaces: BTreeMap::new(),
             refused: BTreeSet::new(),
             events,
             lets_rest,
-            shows_home: true,
-            home_links: Arc::default(),
+            shows_own: true,
             all: Arc::default(),
             changed: true,
             problems: Vec::new(),
             refusal: None,
-        })
+        };
+        links.add(own).map_err(failed)?;
+        Ok(links)
     }
 
     /// One tick of all of them.
@@ -86,22 +80,16 @@ impl AllLinks {
     /// The own namespace's links cannot be read. Another namespace that fails has gone, or is told.
     pub fn read(&mut self, spaces: &mut Spaces, now_ns: u64) -> Result<LinkReading, SourceError> {
         self.follow(spaces);
-        let home = self.home.read()?;
-        self.changed |= !Arc::ptr_eq(&home.links, &self.home_links);
-        self.home_links = Arc::clone(&home.links);
-        if self.elsewhere.is_empty() && self.shows_home {
-            self.note_problems();
-            return Ok(home);
-        }
-        self.read_elsewhere(spaces, now_ns);
-        if self.changed {
-            self.name_namespaces(spaces);
+        self.read_each(spaces, now_ns)?;
+        if std::mem::take(&mut self.changed) {
+            if self.spaces.len() > 1 {
+                self.name_namespaces(spaces);
+            }
             self.gather();
-            self.changed = false;
         }
         self.note_problems();
-        let counters = self.counters(home.counters);
-        Ok(LinkReading { at_ns: home.at_ns, links: Arc::clone(&self.all), counters })
+        let (at_ns, counters) = (self.spaces[&self.own].last.at_ns, self.counters());
+        Ok(LinkReading { at_ns, links: Arc::clone(&self.all), counters })
     }
 
     /// Readable when a link changed anywhere.
@@ -115,21 +103,15 @@ impl AllLinks {
     /// # Errors
     /// As [`read`](Self::read).
     pub fn drain(&mut self) -> Result<(), SourceError> {
-        let mut heard = Vec::with_capacity(EVENTS);
-        let none = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let waited = epoll::wait(&self.events, rustix::buffer::spare_capacity(&mut heard), Some(&none));
-        if waited.is_err() {
-            return Ok(());
-        }
-        for event in heard {
-            let netns = event.data.u64();
-            if netns == self.home.netns() {
-                self.home.drain()?;
-            } else if let Some(elsewhere) = self.elsewhere.get_mut(&netns)
-                && elsewhere.reader.drain().is_err()
-            {
-                self.elsewhere.remove(&netns);
-                self.changed = true;
+        for netns in readable_now(&self.events) {
+            let Some(space) = self.spaces.get_mut(&netns) else { continue };
+            match space.reader.drain() {
+                Ok(()) => {}
+                Err(error) if netns == self.own => return Err(error),
+                Err(_) => {
+                    self.spaces.remove(&netns);
+                    self.changed = true;
+                }
             }
         }
         Ok(())
@@ -137,16 +119,14 @@ impl AllLinks {
 
     /// Opens the namespaces that came and lets go of those that went.
     pub fn follow(&mut self, spaces: &Spaces) {
-        let own = spaces.own();
+        let own = self.own;
         self.refused.retain(|&netns| spaces.knows(netns));
-        let before = self.elsewhere.len();
-        self.elsewhere.retain(|&netns, _| spaces.knows(netns) && spaces.wants(netns));
-        self.changed |= before != self.elsewhere.len();
-        let shows_home = spaces.wants(own);
-        self.changed |= self.shows_home != shows_home;
-        self.shows_home = shows_home;
+        let before = (self.spaces.len(), self.shows_own);
+        self.spaces.retain(|&netns, _| netns == own || spaces.knows(netns) && spaces.wants(netns));
+        self.shows_own = spaces.wants(own);
+        self.changed |= before != (self.spaces.len(), self.shows_own);
         for netns in spaces.all() {
-            let is_new = netns != own && !self.elsewhere.contains_key(&netns) && !self.refused.contains(&netns);
+            let is_new = !self.spaces.contains_key(&netns) && !self.refused.contains(&netns);
             if is_new && spaces.wants(netns) {
                 self.open(spaces, netns);
             }
@@ -155,94 +135,78 @@ impl AllLinks {
 
     fn open(&mut self, spaces: &Spaces, netns: u64) {
         let opened = spaces.inside(netns, || LinkReader::open_elsewhere().map_err(io::Error::other));
-        let opened = opened.and_then(|reader| {
-            let data = epoll::EventData::new_u64(netns);
-            epoll::add(&self.events, reader.notifications(), data, epoll::EventFlags::IN)?;
-            Ok(reader)
-        });
-        match opened {
-            Ok(reader) if reader.netns() == netns => {
-                let elsewhere = Elsewhere {
-                    reader,
-                    links: Arc::default(),
-                    counters: Vec::new(),
-                    read_at_ns: 0,
-                    moved_at_ns: 0,
-                    rests: false,
-                };
-                self.elsewhere.insert(netns, elsewhere);
-                self.changed = true;
-            }
-            Ok(_) => {}
-            Err(error) => {
-                self.refused.insert(netns);
-                self.refusal.get_or_insert_with(|| no_entry(netns, &error));
-            }
+        let added = opened.and_then(|reader| if reader.netns() == netns { self.add(reader) } else { Ok(()) });
+        if let Err(error) = added {
+            self.refused.insert(netns);
+            self.refusal.get_or_insert_with(|| no_entry(netns, &error));
         }
     }
 
-    fn read_elsewhere(&mut self, spaces: &mut Spaces, now_ns: u64) {
-        let may_rest = self.lets_rest && self.elsewhere.len() > FEW;
-        let mut gone = Vec::new();
-        for (&netns, elsewhere) in &mut self.elsewhere {
-            if may_rest && elsewhere.rests && now_ns.saturating_sub(elsewhere.read_at_ns) < ROUND_NS {
-                continue;
+    fn add(&mut self, reader: LinkReader) -> io::Result<()> {
+        let netns = reader.netns();
+        epoll::add(&self.events, reader.notifications(), epoll::EventData::new_u64(netns), epoll::EventFlags::IN)?;
+        let last = LinkReading { at_ns: 0, links: Arc::default(), counters: Vec::new() };
+        self.spaces.insert(netns, SpaceLinks { reader, last, read_at_ns: 0, moved_at_ns: 0, rests: false });
+        self.changed = true;
+        Ok(())
+    }
+
+    fn read_each(&mut self, spaces: &mut Spaces, now_ns: u64) -> Result<(), SourceError> {
+        let may_rest = self.lets_rest && self.spaces.len() > 1 + FEW;
+        let mut failed = None;
+        self.spaces.retain(|&netns, space| {
+            let (is_own, rested) = (netns == self.own, space.rests);
+            match space.read(now_ns, may_rest && !is_own) {
+                Ok(changed) => self.changed |= changed,
+                Err(error) if is_own => failed = Some(error),
+                Err(_) => {
+                    self.changed = true;
+                    return false;
+                }
             }
-            let Ok(changed) = elsewhere.read(now_ns) else {
-                gone.push(netns);
-                continue;
-            };
-            self.changed |= changed;
-            let rests = may_rest && now_ns.saturating_sub(elsewhere.moved_at_ns) >= STILL_NS;
-            if elsewhere.rests != rests {
-                elsewhere.rests = rests;
-                spaces.set_resting(netns, rests);
+            if space.rests != rested {
+                spaces.set_resting(netns, space.rests);
             }
-        }
-        for netns in gone {
-            self.elsewhere.remove(&netns);
-            self.changed = true;
-        }
+            true
+        });
+        failed.map_or(Ok(()), Err)
     }
 
     /// Has every namespace that a link names by the kernel's local number found among those known.
     fn name_namespaces(&mut self, spaces: &Spaces) {
-        let own = spaces.own();
+        let own = self.own;
         let known: Vec<u64> = std::iter::once(own).chain(spaces.all().filter(|&netns| netns != own)).collect();
         let descriptor = |netns| spaces.file(netns).map(|file| file.as_raw_fd());
-        self.home.find_namespaces(own, &known, descriptor);
-        self.home_links = self.home.links();
-        for (&netns, elsewhere) in &mut self.elsewhere {
-            elsewhere.reader.find_namespaces(netns, &known, descriptor);
-            elsewhere.links = elsewhere.reader.links();
+        for (&netns, space) in &mut self.spaces {
+            space.reader.find_namespaces(netns, &known, descriptor);
+            space.last.links = space.reader.links();
         }
+    }
+
+    fn shown(&mut self) -> impl Iterator<Item = &mut LinkReading> {
+        let hidden = Some(self.own).filter(|_| !self.shows_own);
+        self.spaces.iter_mut().filter(move |(netns, _)| Some(**netns) != hidden).map(|(_, space)| &mut space.last)
     }
 
     /// The one list.
     fn gather(&mut self) {
-        let home = self.shows_home.then_some((self.home.netns(), &self.home_links));
-        let elsewhere = self.elsewhere.iter().map(|(&netns, elsewhere)| (netns, &elsewhere.links));
-        let mut lists: Vec<_> = elsewhere.chain(home).collect();
-        lists.sort_unstable_by_key(|(netns, _)| *netns);
-        self.all = Arc::new(lists.into_iter().flat_map(|(_, links)| links.iter().cloned()).collect());
+        let links = self.shown().flat_map(|last| last.links.iter().cloned());
+        self.all = Arc::new(links.collect());
     }
 
-    fn counters(&self, home: Vec<LinkCounters>) -> Vec<LinkCounters> {
-        let mut all = Vec::with_capacity(self.all.len());
-        let own = self.home.netns();
-        let mut home = self.shows_home.then_some(home);
-        for (&netns, elsewhere) in &self.elsewhere {
-            if netns > own {
-                all.extend(home.take().into_iter().flatten());
-            }
-            all.extend_from_slice(&elsewhere.counters);
+    fn counters(&mut self) -> Vec<LinkCounters> {
+        let (alone, room) = (self.spaces.len() == 1, self.all.len());
+        let mut shown = self.shown();
+        if alone {
+            return shown.next().map(|last| std::mem::take(&mut last.counters)).unwrap_or_default();
         }
-        all.extend(home.into_iter().flatten());
+        let mut all = Vec::with_capacity(room);
+        shown.for_each(|last| all.extend_from_slice(&last.counters));
         all
     }
 
     fn note_problems(&mut self) {
-        let now = || self.home.problems().iter().chain(&self.refusal);
+        let now = || self.spaces[&self.own].reader.problems().iter().chain(&self.refusal);
         if !now().eq(&self.problems) {
             self.problems = now().cloned().collect();
         }
@@ -255,16 +219,20 @@ impl AllLinks {
     }
 }
 
-impl Elsewhere {
-    /// Reads its links; whether the list of them is another.
-    fn read(&mut self, now_ns: u64) -> Result<bool, SourceError> {
-        let LinkReading { links, counters, .. } = self.reader.read()?;
-        let changed = !Arc::ptr_eq(&links, &self.links);
-        let moved = changed || !self.counters.iter().zip(&counters).all(|(old, new)| same_counts(old, new));
-        if moved {
+impl SpaceLinks {
+    /// Reads the links, but of a namespace that rests only now and then; whether the list of them is another.
+    fn read(&mut self, now_ns: u64, may_rest: bool) -> Result<bool, SourceError> {
+        if may_rest && self.rests && now_ns.saturating_sub(self.read_at_ns) < ROUND_NS {
+            return Ok(false);
+        }
+        let before = std::mem::replace(&mut self.last, self.reader.read()?);
+        let changed = !Arc::ptr_eq(&before.links, &self.last.links);
+        let same = |(old, new)| same_counts(old, new);
+        if !may_rest || changed || !before.counters.iter().zip(&self.last.counters).all(same) {
             self.moved_at_ns = now_ns;
         }
-        (self.links, self.counters, self.read_at_ns) = (links, counters, now_ns);
+        self.read_at_ns = now_ns;
+        self.rests = may_rest && now_ns.saturating_sub(self.moved_at_ns) >= STILL_NS;
         Ok(changed)
     }
 }

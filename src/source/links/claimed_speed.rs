@@ -23,11 +23,7 @@ const FLAGS: u16 = 3;
 const COMPACT_BITSETS: u32 = 1;
 
 /// A driver's word on a link's speed, Mb/s.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ClaimedSpeed {
-    pub ifindex: Ifindex,
-    pub mbps: Option<u32>,
-}
+type ClaimedSpeed = (Ifindex, Option<u32>);
 
 /// Sockets to ask for claims and to hear of set ones.
 #[derive(Debug)]
@@ -69,7 +65,7 @@ impl<W: Transport> Claims<W> {
     pub fn ask(&mut self, ifindex: Ifindex) -> io::Result<Option<u32>> {
         let mut request = request(self.family, Some(ifindex));
         let answer = self.netlink.get(&mut request, |message| claim(message, LINKMODES_GET))?;
-        Ok(answer.and_then(|claim| claim.mbps))
+        Ok(answer.and_then(|(_, mbps)| mbps))
     }
 
     /// Hands over what was set since the last call; true if any claim may have changed.
@@ -105,7 +101,7 @@ pub(super) fn claim(message: &Message<'_>, command: u8) -> Option<ClaimedSpeed> 
     let (fixed, body) = message.body.split_at_checked(FIXED)?;
     let header = attribute(body, HEADER).filter(|_| fixed[0] == command)?;
     let ifindex = Ifindex(u32_at(attribute(header, DEV_INDEX)?, 0)?);
-    Some(ClaimedSpeed { ifindex, mbps: attribute(body, SPEED).and_then(|value| known(u32_at(value, 0)?)) })
+    Some((ifindex, attribute(body, SPEED).and_then(|value| known(u32_at(value, 0)?))))
 }
 
 /// The values for which `ethtool` prints "Unknown!".

@@ -14,19 +14,12 @@ const LINK_64: u16 = 1;
 /// `struct if_stats_msg`, bytes: family, padding, ifindex at 4, filter mask at 8.
 const FIXED: usize = 12;
 
-/// The dump of every link's counters and nothing more.
-pub(super) fn request() -> Request {
+/// Asks for one link's counters, or for those of all, and for nothing more.
+pub(super) fn request(link: Option<Ifindex>) -> Request {
     let mut fixed = [0; FIXED];
+    fixed[4..8].copy_from_slice(&link.unwrap_or_default().0.to_ne_bytes());
     fixed[8..12].copy_from_slice(&(1_u32 << (LINK_64 - 1)).to_ne_bytes());
-    Request::new(GETSTATS, DUMP, &fixed)
-}
-
-/// One link's counters.
-pub(super) fn request_one(ifindex: Ifindex) -> Request {
-    let mut fixed = [0; FIXED];
-    fixed[4..8].copy_from_slice(&ifindex.0.to_ne_bytes());
-    fixed[8..12].copy_from_slice(&(1_u32 << (LINK_64 - 1)).to_ne_bytes());
-    Request::new(GETSTATS, 0, &fixed)
+    Request::new(GETSTATS, if link.is_none() { DUMP } else { 0 }, &fixed)
 }
 
 /// One link's counters; none if the message is something else.

@@ -3,7 +3,7 @@
 
 use crate::sample::{Ifindex, Kind, LinkFacts, LinkState, PeerRef, PortState};
 use crate::source::ethtool_ioctl::Drivers;
-use crate::source::netlink::message::{DUMP, Message, Request, attribute, attributes, i32_at, text, u32_at};
+use crate::source::netlink::message::{DUMP, Message, Request, attribute, i32_at, text, u32_at};
 use crate::text::clean;
 use netlink_packet_route::link::{LinkFlags, LinkHeader, LinkLayerType, State};
 use std::ffi::OsStr;
@@ -58,16 +58,12 @@ pub(super) struct Described {
     pub address: Box<[u8]>,
 }
 
-/// The dump of every link.
-pub(super) fn request() -> Request {
-    Request::new(libc::RTM_GETLINK, DUMP, &[0; FIXED]).with(libc::IFLA_EXT_MASK, &SKIP_STATS.to_ne_bytes())
-}
-
-/// One link.
-pub(in crate::source) fn request_one(ifindex: Ifindex) -> Request {
+/// Asks for one link, or for all.
+pub(in crate::source) fn request(link: Option<Ifindex>) -> Request {
     let mut fixed = [0; FIXED];
-    fixed[4..8].copy_from_slice(&ifindex.0.to_ne_bytes());
-    Request::new(libc::RTM_GETLINK, 0, &fixed).with(libc::IFLA_EXT_MASK, &SKIP_STATS.to_ne_bytes())
+    fixed[4..8].copy_from_slice(&link.unwrap_or_default().0.to_ne_bytes());
+    let flags = if link.is_none() { DUMP } else { 0 };
+    Request::new(libc::RTM_GETLINK, flags, &fixed).with(libc::IFLA_EXT_MASK, &SKIP_STATS.to_ne_bytes())
 }
 
 /// None for whatever does not tell of a link: other messages, a bridge's view of its port (`AF_BRIDGE`, whose
@@ -85,200 +81,170 @@ pub(super) fn change(message: &Message<'_>, place: &MessageNamespace) -> Option<
     match message.kind {
         libc::RTM_DELLINK => Some(LinkChange::Gone(Ifindex(header.index))),
         libc::RTM_NEWLINK => {
-            let raw = Raw::gather(message.body.get(FIXED..)?);
-            (!raw.wireless).then(|| LinkChange::Is(Box::new(raw.described(&header, place))))
+            let link = LinkMessage { header, attributes: message.body.get(FIXED..)? };
+            let is_wireless = link.value(libc::IFLA_WIRELESS).is_some();
+            (!is_wireless).then(|| LinkChange::Is(Box::new(link.described(place))))
         }
         _ => None,
     }
 }
 
-/// The attributes that matter, as found.
-#[derive(Default)]
-struct Raw<'a> {
-    name: &'a [u8],
-    alias: Option<&'a [u8]>,
-    address: &'a [u8],
-    mtu: u32,
-    tx_queues: Option<u32>,
-    rx_queues: Option<u32>,
-    operstate: u8,
-    master: Option<u32>,
-    link: Option<u32>,
-    link_netnsid: Option<i32>,
-    parent_bus: Option<&'a [u8]>,
-    parent: bool,
-    wireless: bool,
-    info_kind: Option<&'a [u8]>,
-    info_data: &'a [u8],
-    slave_kind: Option<&'a [u8]>,
-    slave_data: &'a [u8],
+/// A message that describes a link.
+struct LinkMessage<'a> {
+    header: LinkHeader,
+    attributes: &'a [u8],
 }
 
-impl<'a> Raw<'a> {
-    fn gather(bytes: &'a [u8]) -> Self {
-        let mut raw = Self::default();
-        for (kind, value) in attributes(bytes) {
-            match kind {
-                libc::IFLA_IFNAME => raw.name = text(value),
-                libc::IFLA_IFALIAS => raw.alias = Some(text(value)),
-                libc::IFLA_ADDRESS => raw.address = value,
-                libc::IFLA_MTU => raw.mtu = u32_at(value, 0).unwrap_or(0),
-                libc::IFLA_NUM_TX_QUEUES => raw.tx_queues = u32_at(value, 0),
-                libc::IFLA_NUM_RX_QUEUES => raw.rx_queues = u32_at(value, 0),
-                libc::IFLA_OPERSTATE => raw.operstate = value.first().copied().unwrap_or(0),
-                libc::IFLA_MASTER => raw.master = u32_at(value, 0).filter(|&index| index != 0),
-                libc::IFLA_LINK => raw.link = u32_at(value, 0).filter(|&index| index != 0),
-                libc::IFLA_LINK_NETNSID => raw.link_netnsid = i32_at(value, 0),
-                libc::IFLA_PARENT_DEV_NAME => raw.parent = true,
-                libc::IFLA_PARENT_DEV_BUS_NAME => raw.parent_bus = Some(text(value)),
-                libc::IFLA_WIRELESS => raw.wireless = true,
-                libc::IFLA_LINKINFO => raw.gather_info(value),
-                _ => {}
-            }
-        }
-        raw
+impl<'a> LinkMessage<'a> {
+    fn value(&self, kind: u16) -> Option<&'a [u8]> {
+        attribute(self.attributes, kind)
     }
 
-    fn gather_info(&mut self, bytes: &'a [u8]) {
-        for (kind, value) in attributes(bytes) {
-            match kind {
-                libc::IFLA_INFO_KIND => self.info_kind = Some(text(value)),
-                libc::IFLA_INFO_DATA => self.info_data = value,
-                libc::IFLA_INFO_SLAVE_KIND => self.slave_kind = Some(text(value)),
-                libc::IFLA_INFO_SLAVE_DATA => self.slave_data = value,
-                _ => {}
-            }
-        }
+    fn number(&self, kind: u16) -> Option<u32> {
+        u32_at(self.value(kind)?, 0)
     }
 
-    fn described(&self, header: &LinkHeader, place: &MessageNamespace) -> Described {
-        let sysfs = &*place.sysfs;
-        let ifindex = Ifindex(header.index);
-        let kind = self.kind(header, place);
-        let paired = kind.is_paired();
-        let (peer, lower) = match self.linked(ifindex, &kind, place.netns) {
-            peer if paired => (peer, None),
+    /// The index of another link.
+    fn index(&self, kind: u16) -> Option<Ifindex> {
+        self.number(kind).filter(|&index| index != 0).map(Ifindex)
+    }
+
+    /// A member of `IFLA_LINKINFO`.
+    fn info(&self, kind: u16) -> Option<&'a [u8]> {
+        attribute(self.value(libc::IFLA_LINKINFO)?, kind)
+    }
+
+    /// What the link's kind says of it (`IFLA_INFO_DATA`).
+    fn data(&self, kind: u16) -> Option<&'a [u8]> {
+        attribute(self.info(libc::IFLA_INFO_DATA)?, kind)
+    }
+
+    fn described(&self, place: &MessageNamespace) -> Described {
+        let (kind, ifindex) = (self.kind(place), Ifindex(self.header.index));
+        let (peer, lower) = match self.linked(&kind, place.netns) {
+            peer if kind.is_paired() => (peer, None),
             lower => (None, lower),
         };
-        let bond_mode = || attribute(self.info_data, BOND_MODE)?.first().copied();
+        let name = self.name();
         let facts = LinkFacts {
             netns: place.netns,
             ifindex,
             born: 0,
-            name: if self.name.is_empty() { "?".to_owned() } else { clean(self.name) },
-            alias: self.alias.filter(|alias| !alias.is_empty()).map(clean),
-            state: state(header.flags, self.operstate),
-            mtu: self.mtu,
-            master: self.master.map(Ifindex),
-            slave_kind: self.slave_kind.map(clean),
+            name: if name.is_empty() { "?".to_owned() } else { clean(name) },
+            alias: self.value(libc::IFLA_IFALIAS).map(text).filter(|alias| !alias.is_empty()).map(clean),
+            state: state(self.header.flags, self.value(libc::IFLA_OPERSTATE)),
+            mtu: self.number(libc::IFLA_MTU).unwrap_or(0),
+            master: self.index(libc::IFLA_MASTER),
+            slave_kind: self.info(libc::IFLA_INFO_SLAVE_KIND).map(|kind| clean(text(kind))),
             port_state: self.port_state(),
             peer,
             lower,
-            node: if matches!(kind, Kind::Physical | Kind::Virtio) {
-                node(sysfs, self.name, header.index)
-            } else {
-                None
-            },
-            bond_mode: if kind == Kind::Bond { bond_mode() } else { None },
+            node: if kind.is_hardware() { node(&place.sysfs, name, ifindex) } else { None },
+            bond_mode: self.data(BOND_MODE).filter(|_| kind == Kind::Bond).and_then(|mode| mode.first().copied()),
             speed_mbps: None,
             speed_was_set: false,
-            is_set_up: Some(header.flags.contains(LinkFlags::Up)),
-            tx_queues: self.tx_queues,
-            rx_queues: self.rx_queues,
+            is_set_up: Some(self.header.flags.contains(LinkFlags::Up)),
+            tx_queues: self.number(libc::IFLA_NUM_TX_QUEUES),
+            rx_queues: self.number(libc::IFLA_NUM_RX_QUEUES),
             kind,
         };
-        Described { facts, address: self.address.into() }
+        Described { facts, address: self.value(libc::IFLA_ADDRESS).unwrap_or_default().into() }
+    }
+
+    fn name(&self) -> &'a [u8] {
+        self.value(libc::IFLA_IFNAME).map(text).unwrap_or_default()
     }
 
     /// `IFLA_LINK`; of a vxlan its own word. An index equal to the link's own is no link at all, unless it counts in
     /// another namespace: both ends of a container's veth are often number 2. A tunnel that was moved away from where it
     /// was made says its own index even then.
-    fn linked(&self, own: Ifindex, kind: &Kind, netns: u64) -> Option<PeerRef> {
-        let below = || u32_at(attribute(self.info_data, VXLAN_LINK)?, 0).filter(|&index| index != 0);
-        let index = if *kind == Kind::Vxlan { below() } else { self.link }?;
-        let here = self.link_netnsid.is_none().then_some(netns);
-        let linked = PeerRef { netnsid: self.link_netnsid, netns: here, ifindex: Ifindex(index) };
-        let moved = self.link_netnsid.is_some() && !matches!(kind.word(), "geneve" | "wireguard" | "bareudp" | "gtp");
-        (moved || linked.ifindex != own).then_some(linked)
+    fn linked(&self, kind: &Kind, netns: u64) -> Option<PeerRef> {
+        let below = || u32_at(self.data(VXLAN_LINK)?, 0).filter(|&index| index != 0).map(Ifindex);
+        let ifindex = if *kind == Kind::Vxlan { below() } else { self.index(libc::IFLA_LINK) }?;
+        let netnsid = self.value(libc::IFLA_LINK_NETNSID).and_then(|number| i32_at(number, 0));
+        let moved = netnsid.is_some() && !matches!(kind.word(), "geneve" | "wireguard" | "bareudp" | "gtp");
+        let netns = netnsid.is_none().then_some(netns);
+        (moved || ifindex.0 != self.header.index).then_some(PeerRef { netnsid, netns, ifindex })
     }
 
     fn port_state(&self) -> Option<PortState> {
-        self.slave_kind.filter(|&kind| kind == b"bridge")?;
-        PortState::from_repr(*attribute(self.slave_data, PORT_STATE)?.first()?)
+        self.info(libc::IFLA_INFO_SLAVE_KIND).filter(|&kind| text(kind) == b"bridge")?;
+        PortState::from_repr(*attribute(self.info(libc::IFLA_INFO_SLAVE_DATA)?, PORT_STATE)?.first()?)
     }
 
-    fn kind(&self, header: &LinkHeader, place: &MessageNamespace) -> Kind {
-        match self.info_kind {
-            Some(b"tun") => self.tun_or_tap(header.link_layer_type),
+    fn kind(&self, place: &MessageNamespace) -> Kind {
+        match self.info(libc::IFLA_INFO_KIND).map(text) {
+            Some(b"tun") => self.tun_or_tap(),
             Some(word) if !word.is_empty() => Kind::from(clean(word)),
-            _ => self.kind_without_info(header, place),
+            _ => self.kind_without_info(place),
         }
     }
 
     /// Before Linux 4.15 only the link layer tells: a tap is an Ethernet device.
-    fn tun_or_tap(&self, layer: LinkLayerType) -> Kind {
-        match attribute(self.info_data, TUN_TYPE).and_then(|value| value.first().copied()) {
+    fn tun_or_tap(&self) -> Kind {
+        match self.data(TUN_TYPE).and_then(|value| value.first().copied()) {
             Some(IFF_TUN) => Kind::Tun,
             Some(IFF_TAP) => Kind::Tap,
-            _ if layer == LinkLayerType::Ether => Kind::Tap,
+            _ if self.header.link_layer_type == LinkLayerType::Ether => Kind::Tap,
             _ => Kind::Tun,
         }
     }
 
     /// Loopback and whatever a bus brings have no `IFLA_LINKINFO`. What has neither a kind nor a parent gets the word
     /// of its link layer, as `ip link` prints it.
-    fn kind_without_info(&self, header: &LinkHeader, place: &MessageNamespace) -> Kind {
-        if header.flags.contains(LinkFlags::Loopback) || header.link_layer_type == LinkLayerType::Loopback {
+    fn kind_without_info(&self, place: &MessageNamespace) -> Kind {
+        let (layer, ifindex) = (self.header.link_layer_type, Ifindex(self.header.index));
+        if self.header.flags.contains(LinkFlags::Loopback) || layer == LinkLayerType::Loopback {
             return Kind::Loopback;
         }
-        match self.parent_bus {
+        match self.value(libc::IFLA_PARENT_DEV_BUS_NAME).map(text) {
             Some(b"virtio") => return Kind::Virtio,
             Some(_) => return Kind::Physical,
-            None if self.parent => return Kind::Physical,
+            None if self.value(libc::IFLA_PARENT_DEV_NAME).is_some() => return Kind::Physical,
             None => {}
         }
-        kind_by_sysfs(&place.sysfs, self.name, header.index)
-            .or_else(|| kind_by_driver(place.drivers.as_ref()?, header.index))
-            .unwrap_or_else(|| Kind::Other(header.link_layer_type.to_string().to_lowercase()))
+        kind_by_sysfs(&place.sysfs, self.name(), ifindex)
+            .or_else(|| kind_by_driver(place.drivers.as_ref()?, ifindex))
+            .unwrap_or_else(|| Kind::Other(layer.to_string().to_lowercase()))
     }
 }
 
 /// /sys/class/net/NAME/device, for kernels that do not name the parent. sysfs shows the namespace it was mounted in, so
 /// the ifindex must agree before it is believed: see [`directory`].
-fn kind_by_sysfs(sysfs: &Path, name: &[u8], ifindex: u32) -> Option<Kind> {
+fn kind_by_sysfs(sysfs: &Path, name: &[u8], ifindex: Ifindex) -> Option<Kind> {
     let bus = std::fs::read_link(directory(sysfs, name, ifindex)?.join("device/subsystem")).ok()?;
     Some(if bus.file_name() == Some(OsStr::new("virtio")) { Kind::Virtio } else { Kind::Physical })
 }
 
 /// What the driver says (`ETHTOOL_GDRVINFO`), where sysfs shows another namespace: only a device has a place on a bus.
-fn kind_by_driver(drivers: &Drivers, ifindex: u32) -> Option<Kind> {
-    let device = drivers.device(Ifindex(ifindex)).filter(|device| !device.bus.is_empty())?;
+fn kind_by_driver(drivers: &Drivers, ifindex: Ifindex) -> Option<Kind> {
+    let device = drivers.device(ifindex).filter(|device| !device.bus.is_empty())?;
     Some(if device.driver == b"virtio_net" { Kind::Virtio } else { Kind::Physical })
 }
 
 /// The node of the device, or of the one it sits on (a virtio device on its PCI device); -1 is none.
-fn node(sysfs: &Path, name: &[u8], ifindex: u32) -> Option<u32> {
+fn node(sysfs: &Path, name: &[u8], ifindex: Ifindex) -> Option<u32> {
     let link = directory(sysfs, name, ifindex)?;
     let read = |file: &str| std::fs::read_to_string(link.join(file)).ok();
     read("device/numa_node").or_else(|| read("device/../numa_node"))?.trim().parse().ok()
 }
 
 /// The link's directory, if it is the same link there.
-fn directory(sysfs: &Path, name: &[u8], ifindex: u32) -> Option<PathBuf> {
+fn directory(sysfs: &Path, name: &[u8], ifindex: Ifindex) -> Option<PathBuf> {
     if name.is_empty() || name.contains(&b'/') || name.starts_with(b".") {
         return None;
     }
     let link = sysfs.join(OsStr::from_bytes(name));
     let told: u32 = std::fs::read_to_string(link.join("ifindex")).ok()?.trim().parse().ok()?;
-    (told == ifindex).then_some(link)
+    (told == ifindex.0).then_some(link)
 }
 
 /// Administratively down is down, whatever the operational state still says.
-fn state(flags: LinkFlags, operstate: u8) -> LinkState {
+fn state(flags: LinkFlags, operstate: Option<&[u8]>) -> LinkState {
     if !flags.contains(LinkFlags::Up) {
         return LinkState::Down;
     }
-    match State::from(operstate) {
+    match State::from(operstate.and_then(|state| state.first().copied()).unwrap_or(0)) {
         State::Up => LinkState::Up,
         State::Down => LinkState::Down,
         State::LowerLayerDown => LinkState::LowerLayerDown,

@@ -28,7 +28,7 @@ const MOST_OVERRUNS: usize = 3;
 const MOST_ASKED: usize = 64;
 /// A bridge follows the carrier of its ports at once, the kernel announces a carrier up to a second later (linkwatch):
 /// for so long after any change the claims are asked for every tick.
-const CLAIMS_SETTLE_NS: u64 = 1_200_000_000;
+pub(super) const CLAIMS_SETTLE_NS: u64 = 1_200_000_000;
 /// Before Linux 5.6 nobody announces a speed that was set: the drivers are asked again so often, of so many links at once at most.
 const DRIVERS_AGAIN_NS: u64 = 2_000_000_000;
 const MOST_DRIVERS: usize = 256;
@@ -61,9 +61,8 @@ pub struct LinkReader<W = KernelSocket> {
     claims_settle_ns: u64,
     claims_settled_ns: u64,
     overruns: u64,
-    problems: Vec<Problem>,
-    /// How many of `problems` were there from the start and stay.
-    lasting_problems: usize,
+    /// Why claims are not known.
+    problem: Option<Problem>,
 }
 
 impl<W: Transport> LinkReader<W> {
@@ -73,9 +72,10 @@ impl<W: Transport> LinkReader<W> {
         news: W,
         claims: io::Result<Claims<W>>,
         place: MessageNamespace,
+        settle_ns: u64,
     ) -> Result<Self, SourceError> {
         let unclaimed = claims.as_ref().err().filter(|_| place.drivers.is_none());
-        let problems: Vec<Problem> = unclaimed.map(no_claims).into_iter().collect();
+        let problem = unclaimed.map(no_claims);
         let mut reader = Self {
             dumps,
             news,
@@ -83,27 +83,19 @@ impl<W: Transport> LinkReader<W> {
             drivers_asked: (0, Ifindex(0)),
             table: Table::default(),
             still: None,
-            counters_request: counters::request(),
-            links_request: facts::request(),
+            counters_request: counters::request(None),
+            links_request: facts::request(None),
             place,
             links_stale: false,
             claims_stale: true,
-            claims_settle_ns: 0,
-            claims_settled_ns: 0,
+            claims_settle_ns: settle_ns,
+            claims_settled_ns: now_ns() + settle_ns,
             overruns: 0,
-            lasting_problems: problems.len(),
-            problems,
+            problem,
         };
         reader.dump_links()?;
         reader.catch_up()?;
         Ok(reader)
-    }
-
-    /// Asks for claims for so long after any news: see [`CLAIMS_SETTLE_NS`].
-    pub(super) fn settling(mut self) -> Self {
-        self.claims_settle_ns = CLAIMS_SETTLE_NS;
-        self.claims_settled_ns = now_ns() + CLAIMS_SETTLE_NS;
-        self
     }
 
     /// Where there are very many links, reads those that stand still less often than those that move. Their rows keep
@@ -166,7 +158,7 @@ impl<W: Transport> LinkReader<W> {
     /// What cannot be read and why; empty is the normal case.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
-        &self.problems
+        self.problem.as_slice()
     }
 
     /// One tick: counters first, then what became of the links meanwhile, then both together.
@@ -223,7 +215,7 @@ impl<W: Transport> LinkReader<W> {
         self.ask_outdated()?;
         if let Some(claims) = &self.claims {
             let table = &mut self.table;
-            self.claims_stale |= claims.announced(|claim| table.claim_announced(claim.ifindex, claim.mbps));
+            self.claims_stale |= claims.announced(|(link, mbps)| table.claim_announced(link, mbps));
         }
         Ok(())
     }
@@ -253,7 +245,7 @@ impl<W: Transport> LinkReader<W> {
         let mut at_ns = now_ns();
         let moving = still.moving(self.table.publish(), at_ns)?;
         for together in moving.chunks(MOST_TOGETHER) {
-            let mut requests: Vec<Request> = together.iter().copied().map(counters::request_one).collect();
+            let mut requests: Vec<Request> = together.iter().map(|&link| counters::request(Some(link))).collect();
             let answered = self.dumps.get_each(&mut requests, |message, written_at_ns| {
                 at_ns = written_at_ns;
                 if let Some(row) = counters::row(message, netns, written_at_ns) {
@@ -298,7 +290,7 @@ impl<W: Transport> LinkReader<W> {
             return self.dump_links();
         }
         for ifindex in outdated {
-            let mut request = facts::request_one(ifindex);
+            let mut request = facts::request(Some(ifindex));
             let answer = self.dumps.get(&mut request, |message| facts::change(message, &self.place));
             // An error means that it is gone meanwhile, which a notification tells.
             if let Ok(Some(change)) = answer {
@@ -341,25 +333,22 @@ impl<W: Transport> LinkReader<W> {
         let Some(claims) = &mut self.claims else {
             return self.ask_drivers(&self.table.behind(Ifindex(0), usize::MAX));
         };
-        let table = &mut self.table;
-        table.begin_claims();
-        let mut told = 0_usize;
-        let dumped = claims.dump(|claim| {
-            told += 1;
-            table.claim(claim.ifindex, claim.mbps);
+        let mut told = BTreeMap::new();
+        let dumped = claims.dump(|(link, mbps)| {
+            told.insert(link, mbps);
         });
         if dumped.is_err() {
             // One driver's error (a sleeping device answers ENODEV) ends the dump for all behind it: ask those one by one.
-            for ifindex in table.unclaimed() {
-                if let Ok(mbps) = claims.ask(ifindex) {
-                    told += 1;
-                    table.claim(ifindex, mbps);
+            for ifindex in self.table.behind(Ifindex(0), usize::MAX) {
+                if !told.contains_key(&ifindex)
+                    && let Ok(mbps) = claims.ask(ifindex)
+                {
+                    told.insert(ifindex, mbps);
                 }
             }
         }
-        table.close_claims();
-        self.problems.truncate(self.lasting_problems);
-        self.problems.extend(dumped.err().filter(|_| told == 0).map(|error| error.problem("speed")));
+        self.problem = dumped.err().filter(|_| told.is_empty()).map(|error| error.problem("speed"));
+        self.table.claim_all(&told);
     }
 
     /// The claims of these links from their drivers; one that says nothing claims nothing.

@@ -20,16 +20,12 @@ pub(super) struct Table {
     /// Deleted and created anew since then: nobody knows which of the two a row of that index counted.
     doubtful: HashSet<Ifindex>,
     published: Arc<Vec<Arc<LinkFacts>>>,
-    /// The indexes of `published`, next to each other.
-    indexes: Vec<Ifindex>,
     changed: bool,
-    claim_round: u64,
     /// Deleted since [`Table::outdated`] was asked; whoever names one of them as its peer or lower link is outdated.
     left: HashSet<Ifindex>,
-    /// The peers that links were told to have since then.
-    met: Vec<PeerRef>,
-    /// Ends of pairs that were announced without a peer since then: it may be in another namespace, and is told there only.
-    lone: Vec<Ifindex>,
+    /// Ends of pairs that may not have told their peers since then: those that others named as theirs, and those that were
+    /// announced without one, which may be in another namespace and is told there only.
+    doubted: Vec<Ifindex>,
     /// The namespaces behind the kernel's local numbers, as far as they are known.
     namespaces: BTreeMap<i32, u64>,
 }
@@ -38,8 +34,8 @@ pub(super) struct Table {
 struct LinkEntry {
     facts: Arc<LinkFacts>,
     address: Box<[u8]>,
-    /// The last round of claims that asked about this link; 0 before the first.
-    claim_round: u64,
+    /// Its driver was asked for its claim.
+    was_asked: bool,
 }
 
 impl Table {
@@ -57,10 +53,7 @@ impl Table {
     /// One notification.
     pub fn apply(&mut self, change: LinkChange) {
         match change {
-            LinkChange::Is(described) => match self.links.get(&described.facts.ifindex) {
-                Some(_) => self.describe(*described),
-                None => self.create(*described, true),
-            },
+            LinkChange::Is(described) => self.describe(*described, true),
             LinkChange::Port(ifindex, state) => self.let_through(ifindex, state),
             LinkChange::Gone(ifindex) => self.delete(ifindex),
         }
@@ -83,42 +76,36 @@ impl Table {
         for ifindex in gone {
             self.delete(ifindex);
         }
-        for (ifindex, described) in found {
-            match self.links.get(&ifindex) {
-                Some(_) => self.describe(described),
-                None => self.create(described, !first),
-            }
+        for described in found.into_values() {
+            self.describe(described, !first);
         }
         self.left.clear();
-        self.met.clear();
-        self.lone.clear();
+        self.doubted.clear();
     }
 
-    fn create(&mut self, described: Described, seen_to_be_born: bool) {
+    /// A link is there; one that was not may have been seen to be born.
+    fn describe(&mut self, described: Described, seen_to_be_born: bool) {
         let Described { mut facts, address } = described;
         self.place(&mut facts);
-        self.births += u64::from(seen_to_be_born);
-        facts.born = self.births;
         let ifindex = facts.ifindex;
-        if self.deleted.contains(&ifindex) {
-            self.doubtful.insert(ifindex);
-        }
-        self.met.extend(facts.peer.filter(here));
-        self.lone.extend((facts.kind.is_paired() && facts.peer.is_none()).then_some(ifindex));
-        self.links.insert(ifindex, LinkEntry { facts: Arc::new(facts), address, claim_round: 0 });
-        self.changed = true;
-    }
-
-    fn describe(&mut self, described: Described) {
-        let Described { mut facts, address } = described;
-        self.place(&mut facts);
-        let Some(entry) = self.links.get_mut(&facts.ifindex) else { return };
+        let Some(entry) = self.links.get_mut(&ifindex) else {
+            self.births += u64::from(seen_to_be_born);
+            facts.born = self.births;
+            if self.deleted.contains(&ifindex) {
+                self.doubtful.insert(ifindex);
+            }
+            self.doubted.extend(facts.peer.filter(here).map(|peer| peer.ifindex));
+            self.doubted.extend((facts.kind.is_paired() && facts.peer.is_none()).then_some(ifindex));
+            self.links.insert(ifindex, LinkEntry { facts: Arc::new(facts), address, was_asked: false });
+            self.changed = true;
+            return;
+        };
         facts.born = entry.facts.born;
         facts.speed_mbps = entry.facts.speed_mbps;
         facts.speed_was_set = entry.facts.speed_was_set;
         entry.address = address;
         if entry.facts.peer != facts.peer {
-            self.met.extend(facts.peer.filter(here));
+            self.doubted.extend(facts.peer.filter(here).map(|peer| peer.ifindex));
         }
         if *entry.facts != facts {
             entry.facts = Arc::new(facts);
@@ -183,7 +170,7 @@ impl Table {
     /// Links whose facts changed without a word from the kernel: when one end of a veth moves to another namespace or
     /// back, only that end is announced; and a new pair's first end is announced before it has a peer.
     pub fn outdated(&mut self) -> Vec<Ifindex> {
-        let (left, met) = (std::mem::take(&mut self.left), std::mem::take(&mut self.met));
+        let (left, doubted) = (std::mem::take(&mut self.left), std::mem::take(&mut self.doubted));
         let names_one_that_left = |link: &LinkFacts| {
             let named = link.peer.or(link.lower).filter(|named| named.netnsid.is_none());
             named.is_some_and(|named| left.contains(&named.ifindex))
@@ -194,27 +181,27 @@ impl Table {
             let outdated = self.links.values().filter(|entry| names_one_that_left(&entry.facts));
             outdated.map(|entry| entry.facts.ifindex).collect()
         };
-        let knows_no_peer_here = |peer: &PeerRef| {
-            let entry = self.links.get(&peer.ifindex);
+        let knows_no_peer_here = |end: &Ifindex| {
+            let entry = self.links.get(end);
             entry.is_some_and(|entry| !entry.facts.peer.as_ref().is_some_and(here))
         };
-        outdated.extend(met.iter().filter(|peer| knows_no_peer_here(peer)).map(|peer| peer.ifindex));
-        let still_alone = |end: &Ifindex| self.links.get(end).is_some_and(|entry| entry.facts.peer.is_none());
-        outdated.extend(std::mem::take(&mut self.lone).into_iter().filter(still_alone));
+        outdated.extend(doubted.into_iter().filter(knows_no_peer_here));
         outdated.sort_unstable();
         outdated.dedup();
         outdated
     }
 
-    /// A round of claims begins: whoever is not heard of until it is closed claims nothing.
-    pub fn begin_claims(&mut self) {
-        self.claim_round += 1;
+    /// What the drivers say, who were all asked: who is not heard of claims nothing.
+    pub fn claim_all(&mut self, told: &BTreeMap<Ifindex, Option<u32>>) {
+        for ifindex in self.behind(Ifindex(0), usize::MAX) {
+            self.claim(ifindex, told.get(&ifindex).copied().flatten());
+        }
     }
 
-    /// What a link's driver says, asked for in this round.
+    /// What a link's driver says, who was asked.
     pub fn claim(&mut self, ifindex: Ifindex, mbps: Option<u32>) {
         let Some(entry) = self.links.get_mut(&ifindex) else { return };
-        entry.claim_round = self.claim_round;
+        entry.was_asked = true;
         if entry.facts.speed_mbps != mbps {
             Arc::make_mut(&mut entry.facts).speed_mbps = mbps;
             self.changed = true;
@@ -227,24 +214,11 @@ impl Table {
         behind.map(|(&ifindex, _)| ifindex).take(most).collect()
     }
 
-    /// Links not heard of in this round.
-    pub fn unclaimed(&self) -> Vec<Ifindex> {
-        let silent = self.links.iter().filter(|(_, entry)| entry.claim_round != self.claim_round);
-        silent.map(|(&ifindex, _)| ifindex).collect()
-    }
-
-    /// The round is over.
-    pub fn close_claims(&mut self) {
-        for ifindex in self.unclaimed() {
-            self.claim(ifindex, None);
-        }
-    }
-
     /// Someone set a link's mode. It counts as a set speed only if that differs from a speed known before: the kernel
     /// announces every change of mode.
     pub fn claim_announced(&mut self, ifindex: Ifindex, mbps: Option<u32>) {
         let Some(entry) = self.links.get_mut(&ifindex) else { return };
-        if entry.claim_round == 0 || entry.facts.speed_mbps == mbps {
+        if !entry.was_asked || entry.facts.speed_mbps == mbps {
             return;
         }
         let facts = Arc::make_mut(&mut entry.facts);
@@ -257,22 +231,21 @@ impl Table {
     pub fn publish(&mut self) -> &Arc<Vec<Arc<LinkFacts>>> {
         if std::mem::take(&mut self.changed) {
             self.published = Arc::new(self.links.values().map(|entry| Arc::clone(&entry.facts)).collect());
-            self.indexes = self.links.keys().copied().collect();
         }
         &self.published
     }
 
     /// Keeps the rows of published links, one a link, sorted; the first heard where there are two.
     pub fn keep_known(&self, rows: &mut Vec<LinkCounters>) {
-        let quiet = self.doubtful.is_empty() && rows.len() == self.indexes.len();
-        if quiet && rows.iter().zip(&self.indexes).all(|(row, &ifindex)| row.ifindex == ifindex) {
+        let quiet = self.doubtful.is_empty() && rows.len() == self.links.len();
+        if quiet && rows.iter().map(|row| &row.ifindex).eq(self.links.keys()) {
             return;
         }
         if !rows.is_sorted_by_key(|row| row.ifindex) {
             // Older kernels dump by hash bucket.
             rows.sort_by_key(|row| row.ifindex);
         }
-        let mut known = self.indexes.iter().peekable();
+        let mut known = self.links.keys().peekable();
         rows.retain(|row| {
             while known.next_if(|&&ifindex| ifindex < row.ifindex).is_some() {}
             known.next_if(|&&ifindex| ifindex == row.ifindex).is_some() && !self.doubtful.contains(&row.ifindex)

@@ -73,71 +73,37 @@ impl<W: Transport> NetlinkClient<W> {
         &mut self,
         request: &mut Request,
         operation: &'static str,
-        each: impl FnMut(&Message<'_>, u64),
-    ) -> Result<DumpEnd, SourceError> {
-        with_buffer(|buffer| self.dump_into(buffer, request, each))
-            .map_err(|error| SourceError::Netlink { operation, error })
-    }
-
-    fn dump_into(
-        &mut self,
-        buffer: &mut Vec<u8>,
-        request: &mut Request,
         mut each: impl FnMut(&Message<'_>, u64),
-    ) -> io::Result<DumpEnd> {
-        self.ask(request, buffer)?;
-        let mut at_ns = now_ns();
-        let mut heard = DumpEnd { at_ns, interrupted: false };
-        loop {
-            let datagram = self.receive(buffer)?;
-            let next_at_ns = now_ns();
-            heard.interrupted |= datagram.cut;
-            for message in messages(&buffer[..datagram.length]).filter(|message| message.sequence == self.sequence) {
-                heard.interrupted |= message.flags & NLM_F_DUMP_INTR != 0;
-                match verdict(&message) {
-                    Reply::Content => each(&message, at_ns),
+    ) -> Result<DumpEnd, SourceError> {
+        let mut interrupted = false;
+        let heard = with_buffer(|buffer| {
+            self.ask(request, buffer)?;
+            let at_ns = now_ns();
+            let ((), cut) = self.hear(buffer, at_ns, |message, at_ns, reply| {
+                interrupted |= message.flags & NLM_F_DUMP_INTR != 0;
+                match reply {
+                    Reply::Content => each(message, at_ns),
                     Reply::Skip => {}
-                    Reply::End(end) => {
-                        self.unfinished = false;
-                        return end.map(|()| heard);
-                    }
+                    Reply::End(end) => return Some(end),
                 }
-            }
-            if datagram.cut {
-                buffer.resize(datagram.needed, 0);
-            }
-            at_ns = next_at_ns;
-        }
+                None
+            })?;
+            Ok(DumpEnd { at_ns, interrupted: interrupted || cut })
+        });
+        heard.map_err(|error| SourceError::Netlink { operation, error })
     }
 
     /// Sends a request that one message answers.
-    pub fn get<T>(&mut self, request: &mut Request, answer: impl FnMut(&Message<'_>) -> T) -> io::Result<T> {
-        with_buffer(|buffer| self.get_into(buffer, request, answer))
-    }
-
-    fn get_into<T>(
-        &mut self,
-        buffer: &mut [u8],
-        request: &mut Request,
-        mut answer: impl FnMut(&Message<'_>) -> T,
-    ) -> io::Result<T> {
-        self.ask(request, buffer)?;
-        loop {
-            let datagram = self.receive(buffer)?;
-            for message in messages(&buffer[..datagram.length]).filter(|message| message.sequence == self.sequence) {
-                match verdict(&message) {
-                    Reply::Content => {
-                        self.unfinished = false;
-                        return Ok(answer(&message));
-                    }
-                    Reply::End(Err(error)) => {
-                        self.unfinished = false;
-                        return Err(error);
-                    }
-                    Reply::Skip | Reply::End(Ok(())) => {}
-                }
-            }
-        }
+    pub fn get<T>(&mut self, request: &mut Request, mut answer: impl FnMut(&Message<'_>) -> T) -> io::Result<T> {
+        with_buffer(|buffer| {
+            self.ask(request, buffer)?;
+            let heard = self.hear(buffer, now_ns(), |message, _, reply| match reply {
+                Reply::Content => Some(Ok(answer(message))),
+                Reply::End(Err(error)) => Some(Err(error)),
+                Reply::Skip | Reply::End(Ok(())) => None,
+            });
+            heard.map(|(answer, _)| answer)
+        })
     }
 
     /// Sends requests together that one message answers each; hands over the answers and leaves out what failed, which
@@ -186,20 +152,48 @@ impl<W: Transport> NetlinkClient<W> {
         &mut self,
         mut missing: usize,
         at_ns: u64,
-        buffer: &mut [u8],
+        buffer: &mut Vec<u8>,
         mut each: impl FnMut(&Message<'_>, u64),
     ) -> io::Result<()> {
-        while missing > 0 {
-            let datagram = self.receive(buffer)?;
-            for message in messages(&buffer[..datagram.length]).filter(|message| message.sequence == self.sequence) {
-                missing -= usize::from(message.kind >= MIN_TYPE || message.kind == ERROR).min(missing);
-                if let Reply::Content = verdict(&message) {
-                    each(&message, at_ns);
+        if missing == 0 {
+            return Ok(());
+        }
+        let heard = self.hear(buffer, at_ns, |message, _, reply| {
+            match reply {
+                Reply::Content => each(message, at_ns),
+                Reply::End(_) => {}
+                Reply::Skip => return None,
+            }
+            missing -= 1;
+            (missing == 0).then_some(Ok(()))
+        });
+        heard.map(drop)
+    }
+
+    /// Hands over the messages of the answer, each with the time at which the kernel wrote it, until one of them is the end; and
+    /// whether a datagram was cut.
+    fn hear<T>(
+        &mut self,
+        buffer: &mut Vec<u8>,
+        mut at_ns: u64,
+        mut each: impl FnMut(&Message<'_>, u64, Reply) -> Option<io::Result<T>>,
+    ) -> io::Result<(T, bool)> {
+        let mut cut = false;
+        loop {
+            let length = self.receive(buffer)?;
+            let next_at_ns = now_ns();
+            cut |= length > buffer.len();
+            let datagram = &buffer[..length.min(buffer.len())];
+            for message in messages(datagram).filter(|message| message.sequence == self.sequence) {
+                if let Some(end) = each(&message, at_ns, verdict(&message)) {
+                    self.unfinished = false;
+                    return end.map(|end| (end, cut));
                 }
             }
+            let needed = length.next_power_of_two().min(LARGEST_BUFFER);
+            buffer.resize(needed.max(buffer.len()), 0);
+            at_ns = next_at_ns;
         }
-        self.unfinished = false;
-        Ok(())
     }
 
     fn ask(&mut self, request: &mut Request, buffer: &mut [u8]) -> io::Result<()> {
@@ -219,24 +213,16 @@ impl<W: Transport> NetlinkClient<W> {
         self.sequence = self.sequence.wrapping_add(1);
     }
 
-    /// The next datagram. The kernel answers inside the calls that ask, so finding none means that it will not answer.
-    fn receive(&self, buffer: &mut [u8]) -> io::Result<Datagram> {
-        let length = self.wire.receive(buffer).map_err(|error| match error.kind() {
+    /// Receives the next datagram, and gives its true length. The kernel answers inside the calls that ask, so finding none
+    /// means that it will not answer.
+    fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.wire.receive(buffer).map_err(|error| match error.kind() {
             io::ErrorKind::WouldBlock => {
                 io::Error::new(io::ErrorKind::UnexpectedEof, "the kernel's answer is incomplete")
             }
             _ => error,
-        })?;
-        let cut = length > buffer.len();
-        let needed = length.next_power_of_two().clamp(buffer.len(), LARGEST_BUFFER.max(buffer.len()));
-        Ok(Datagram { length: length.min(buffer.len()), cut, needed })
+        })
     }
-}
-
-struct Datagram {
-    length: usize,
-    cut: bool,
-    needed: usize,
 }
 
 enum Reply {

@@ -21,20 +21,8 @@ pub(in crate::source) struct Message<'a> {
 }
 
 /// The messages of one datagram; a length that does not fit ends them.
-pub(in crate::source) fn messages(datagram: &[u8]) -> Messages<'_> {
-    Messages { rest: datagram }
-}
-
-/// See [`messages`].
-pub(in crate::source) struct Messages<'a> {
-    rest: &'a [u8],
-}
-
-impl<'a> Iterator for Messages<'a> {
-    type Item = Message<'a>;
-
-    fn next(&mut self) -> Option<Message<'a>> {
-        let rest = self.rest;
+pub(in crate::source) fn messages(mut rest: &[u8]) -> impl Iterator<Item = Message<'_>> {
+    std::iter::from_fn(move || {
         let length = usize::try_from(u32_at(rest, 0)?).ok()?;
         let message = Message {
             kind: u16_at(rest, 4)?,
@@ -42,9 +30,9 @@ impl<'a> Iterator for Messages<'a> {
             sequence: u32_at(rest, 8)?,
             body: rest.get(HEADER..length)?,
         };
-        self.rest = rest.get(aligned(length)..).unwrap_or_default();
+        rest = rest.get(aligned(length)..).unwrap_or_default();
         Some(message)
-    }
+    })
 }
 
 /// The attributes in `bytes` as (type without flag bits, value); the first malformed one ends them.

@@ -18,11 +18,6 @@ pub trait Transport {
 #[derive(Debug)]
 pub struct KernelSocket(Socket);
 
-/// The kernel's address: port 0, no group.
-fn kernel() -> SocketAddr {
-    SocketAddr::new(0, 0)
-}
-
 impl KernelSocket {
     /// Opens a socket of that netlink protocol in the calling thread's network namespace.
     pub fn open(protocol: isize) -> io::Result<Self> {
@@ -58,8 +53,9 @@ impl AsFd for KernelSocket {
 
 impl Transport for KernelSocket {
     fn send(&self, request: &[u8]) -> io::Result<()> {
+        let kernel = SocketAddr::new(0, 0);
         loop {
-            match self.0.send_to(request, &kernel(), 0) {
+            match self.0.send_to(request, &kernel, 0) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 sent => return sent.map(drop),
             }

@@ -9,6 +9,9 @@ use std::path::Path;
 /// So many names are listed to somebody who has written another one.
 const MOST_LISTED: usize = 12;
 
+/// What vnettop's own namespace is called in a choice.
+pub const SELF: &str = "self";
+
 /// Which namespaces are wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Choice {
@@ -32,12 +35,7 @@ impl Choice {
             _ => Self::All,
         }
     }
-}
 
-/// What vnettop's own namespace is called in a choice.
-pub const SELF: &str = "self";
-
-impl Choice {
     /// The sentence that a namespace of this choice is not there, with those that are; none where all are.
     #[must_use]
     pub fn missing(&self) -> Option<String> {

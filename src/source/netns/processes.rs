@@ -4,7 +4,6 @@
 use crate::source::threads::parse_stat;
 use crate::source::{Roots, proc_file, scan};
 use rustix::fd::OwnedFd;
-use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, capabilities};
 use std::collections::VecDeque;
@@ -39,11 +38,9 @@ pub(super) struct NetnsProcesses {
 
 impl NetnsProcesses {
     pub fn new(roots: &Roots) -> Self {
-        let directory =
-            rustix::fs::open(&roots.proc, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok();
         Self {
             proc: roots.proc.clone(),
-            directory,
+            directory: proc_file::open_directory(&roots.proc).ok(),
             newest: None,
             young: VecDeque::new(),
             in_turn: VecDeque::new(),

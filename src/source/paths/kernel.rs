@@ -12,10 +12,12 @@ mod redirect;
 mod route;
 mod wireguard;
 
-use super::lookups::{Bridged, Detail, Mac, Marking, NetworkQueries, Packet, Redirect, RouteResult, Wireguard};
+use super::lookups::{
+    Bridged, Detail, Mac, Marking, NetworkQueries, Packet, PacketOrigin, Redirect, RouteResult, Wireguard,
+};
 use super::map::NetworkMap;
-use crate::sample::{EndName, Ifindex, LinkKey, Proto};
-use crate::source::links::nsid;
+use crate::sample::{EndName, LinkKey, Proto};
+use crate::source::links::{facts, nsid};
 use crate::source::netlink::client::NetlinkClient;
 use crate::source::netlink::generic::GenericFamily;
 use crate::source::netlink::message::{Message, Request};
@@ -23,8 +25,7 @@ use crate::source::netlink::socket::KernelSocket;
 use crate::source::netns::Spaces;
 use crate::source::owners::OwnerReader;
 use holders::KnownHolders;
-use neighbour::FdbEntry;
-use route::PacketOrigin;
+use neighbour::TableEntry;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::io;
@@ -43,13 +44,14 @@ const TRACKED: [&str; 2] = ["/proc/thread-self/net/nf_conntrack", "/proc/sys/net
 #[derive(Debug, Default)]
 pub(super) struct QuerySockets {
     inside: BTreeMap<u64, Result<Inside, String>>,
-    round: Round,
-    holders: KnownHolders,
+    /// What was answered lately; another round begins where that may have changed without a word.
+    pub round: Round,
+    pub holders: KnownHolders,
 }
 
 /// What was answered in one round: hundreds of streams share their neighbours and bridges.
 #[derive(Debug, Default)]
-struct Round {
+pub(super) struct Round {
     details: HashMap<LinkKey, Detail>,
     neighbours: HashMap<(LinkKey, IpAddr), Option<Mac>>,
     bridged: HashMap<(LinkKey, Mac), Option<Bridged>>,
@@ -84,21 +86,6 @@ pub(super) struct KernelQueries<'a> {
 }
 
 impl QuerySockets {
-    /// Begins a new round: what was answered before may have changed without a word.
-    pub fn begin(&mut self) {
-        self.round = Round::default();
-    }
-
-    /// There are other sockets than before.
-    pub fn forget_holders(&mut self) {
-        self.holders.forget();
-    }
-
-    /// Goes on looking for holders; true when some were looked for to the end.
-    pub fn look_for_holders(&mut self) -> bool {
-        self.holders.go_on()
-    }
-
     /// Closes what is in namespaces that no way crosses any more, and tries those again that could not be entered.
     pub fn keep(&mut self, crossed: impl Fn(u64) -> bool) {
         self.inside.retain(|&netns, inside| inside.is_ok() && crossed(netns));
@@ -149,31 +136,9 @@ impl KernelQueries<'_> {
         self.inside(netns).ok()?.route.get(&mut request, answer).ok().flatten()
     }
 
-    fn ask_route(&mut self, netns: u64, packet: &Packet, origin: PacketOrigin) -> Result<RouteResult, String> {
-        match self.inside(netns)?.route.get(&mut route::request(packet, origin), route::route) {
-            Ok(route) => route.unwrap_or_else(|| Err("the kernel's answer about a route is not understood".to_owned())),
-            Err(error) => Err(route::refusal(packet, &error)),
-        }
-    }
-
-    /// An entry of a forwarding table as the kernel has it now.
-    fn ask_entry<T>(&mut self, netns: u64, of: FdbEntry, answer: impl Fn(&Message<'_>) -> Option<T>) -> Option<T> {
+    /// An entry of a table as the kernel has it now.
+    fn ask_entry<T>(&mut self, netns: u64, of: TableEntry, answer: impl Fn(&Message<'_>) -> Option<T>) -> Option<T> {
         of.ask(&mut self.inside(netns).ok()?.route, answer)
-    }
-
-    /// A neighbour as the kernel has it now.
-    fn ask_neighbour(&mut self, link: LinkKey, ip: IpAddr) -> Option<Mac> {
-        let one = self.ask(link.netns, neighbour::request(link.ifindex, ip), neighbour::mac);
-        if one.is_some() {
-            return one;
-        }
-        // Linux before 5.0 has the list only.
-        let mut found = None;
-        let each = |message: &Message<'_>, _: u64| {
-            found = found.or_else(|| neighbour::listed(message, link.ifindex, ip));
-        };
-        self.inside(link.netns).ok()?.route.dump(&mut neighbour::list(ip), "list neighbours", each).ok()?;
-        found
     }
 
     /// The namespace that another one means by a number of its own.
@@ -187,16 +152,19 @@ impl KernelQueries<'_> {
 }
 
 impl NetworkQueries for KernelQueries<'_> {
-    fn route(&mut self, netns: u64, packet: &Packet, from: Option<Ifindex>) -> Result<RouteResult, String> {
-        self.ask_route(netns, packet, from.map_or(PacketOrigin::Own, PacketOrigin::In))
-    }
-
-    fn route_by(&mut self, netns: u64, packet: &Packet, by: Ifindex) -> Result<RouteResult, String> {
-        self.ask_route(netns, packet, PacketOrigin::By(by))
+    fn route(&mut self, netns: u64, packet: &Packet, origin: PacketOrigin) -> Result<RouteResult, String> {
+        match self.inside(netns)?.route.get(&mut route::request(packet, origin), route::route) {
+            Ok(route) => route.unwrap_or_else(|| Err("the kernel's answer about a route is not understood".to_owned())),
+            Err(error) => Err(route::refusal(packet, &error)),
+        }
     }
 
     fn neighbour(&mut self, link: LinkKey, ip: IpAddr) -> Option<Mac> {
-        self.once(|round| &mut round.neighbours, (link, ip), |this| this.ask_neighbour(link, ip))
+        self.once(
+            |round| &mut round.neighbours,
+            (link, ip),
+            |this| this.ask_entry(link.netns, TableEntry::of_neighbour(link.ifindex, ip), neighbour::mac),
+        )
     }
 
     fn detail(&mut self, link: LinkKey) -> Detail {
@@ -204,7 +172,7 @@ impl NetworkQueries for KernelQueries<'_> {
             |round| &mut round.details,
             link,
             |this| {
-                let told = this.ask(link.netns, link::request(link.ifindex), link::parse);
+                let told = this.ask(link.netns, facts::request(Some(link.ifindex)), link::parse);
                 told.map_or_else(Detail::default, |(detail, number)| {
                     let outside = number.map_or(Some(link.netns), |number| this.numbered(link.netns, number));
                     Detail { outside, ..detail }
@@ -219,7 +187,7 @@ impl NetworkQueries for KernelQueries<'_> {
             (bridge, mac),
             |this| {
                 // A bridge with vlans has learnt it under a number, 1 unless someone chose another.
-                let entry = |vlan| FdbEntry::of_bridge(bridge.ifindex, mac, vlan);
+                let entry = |vlan| TableEntry::of_bridge(bridge.ifindex, mac, vlan);
                 let mut ask = |vlan| this.ask_entry(bridge.netns, entry(vlan), neighbour::bridge_port);
                 ask(None).or_else(|| ask(Some(1)))
             },
@@ -232,7 +200,7 @@ impl NetworkQueries for KernelQueries<'_> {
             (tunnel, mac),
             |this| {
                 // What is for no learnt address goes where all zeros point.
-                let entry = |mac| FdbEntry::of_tunnel(tunnel.ifindex, mac);
+                let entry = |mac| TableEntry::of_tunnel(tunnel.ifindex, mac);
                 let mut ask = |mac| this.ask_entry(tunnel.netns, entry(mac), neighbour::far_end);
                 ask(mac).or_else(|| ask([0; 6]))
             },

@@ -19,6 +19,17 @@ pub(super) struct Packet {
     pub mark: Option<u32>,
 }
 
+/// Whose packet it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PacketOrigin {
+    /// The namespace's own.
+    Own,
+    /// It came in through a link.
+    In(Ifindex),
+    /// The namespace's own, bound to a link: a vrf, or what a tunnel was made upon.
+    By(Ifindex),
+}
+
 /// Where a namespace's routes lead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RouteResult {
@@ -147,16 +158,12 @@ pub(super) struct DeviceProgram {
 
 /// What a walk asks, place by place.
 pub(super) trait NetworkQueries: HolderLookups {
-    /// The namespace's route for a packet: of its own, or one that came in through `from`.
+    /// The namespace's route for a packet.
     ///
     /// # Errors
     /// One clause that says why there is none.
-    fn route(&mut self, netns: u64, packet: &Packet, from: Option<Ifindex>) -> Result<RouteResult, String>;
-    /// The route of a packet of the namespace's own that is bound to a link: a vrf, or what a tunnel was made upon.
-    ///
-    /// # Errors
-    /// One clause that says why there is none.
-    fn route_by(&mut self, netns: u64, packet: &Packet, by: Ifindex) -> Result<RouteResult, String>;
+    fn route(&mut self, netns: u64, packet: &Packet, origin: PacketOrigin) -> Result<RouteResult, String>;
+
     /// The MAC address of a neighbour on a link.
     fn neighbour(&mut self, link: LinkKey, ip: IpAddr) -> Option<Mac>;
     /// More of a link.

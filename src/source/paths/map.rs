@@ -1,6 +1,6 @@
 //! The links of all namespaces, asked by who stands on whom. It asks no kernel.
 
-use crate::sample::{Kind, LinkFacts, LinkKey, OvsBridge, OvsPort, OvsSwitch, PeerRef};
+use crate::sample::{Kind, LinkFacts, LinkKey, OvsBridge, OvsPort, OvsSwitch, PeerRef, row_of};
 use std::sync::Arc;
 
 /// Links and switches as a walk looks at them.
@@ -25,8 +25,7 @@ impl<'a> NetworkMap<'a> {
     }
 
     pub fn link(&self, key: LinkKey) -> Option<&'a LinkFacts> {
-        let at = self.links.binary_search_by_key(&key, |link| link.key()).ok()?;
-        Some(&self.links[at])
+        row_of(self.links, &key, |link| link.key()).map(|link| &**link)
     }
 
     /// What a sentence calls it.
@@ -67,7 +66,7 @@ impl<'a> NetworkMap<'a> {
 
     /// What stands on this link, in whatever namespace.
     pub fn upon(&self, lower: LinkKey) -> impl Iterator<Item = &'a LinkFacts> + use<'a> {
-        self.all().filter(move |link| place(link.lower.as_ref()) == Some(lower))
+        self.all().filter(move |link| link.lower.and_then(PeerRef::key) == Some(lower))
     }
 
     /// The link's master, where it is a link that forwards or joins.
@@ -90,10 +89,4 @@ impl<'a> NetworkMap<'a> {
                 .flat_map(move |bridge| bridge.ports.iter().map(move |port| SwitchPort { switch, bridge, port }))
         })
     }
-}
-
-/// Where a named link is; none where its namespace is not known.
-pub(super) fn place(named: Option<&PeerRef>) -> Option<LinkKey> {
-    let named = named?;
-    Some(LinkKey { netns: named.netns?, ifindex: named.ifindex })
 }

@@ -11,7 +11,7 @@ mod tunnel;
 mod vrf;
 mod wireguard;
 
-use super::lookups::{Mac, NetworkQueries, Packet, RouteResult};
+use super::lookups::{Mac, NetworkQueries, Packet, PacketOrigin, RouteResult, any_port, unspecified};
 use super::map::NetworkMap;
 use crate::sample::{EndName, Holder, Hop, HopBy, HopWay, Kind, LinkKey};
 use std::net::SocketAddr;
@@ -25,14 +25,14 @@ const MOST_HOLDERS: usize = 4;
 const MOST_STEPS: usize = 4 * MOST_HOPS;
 
 /// A way as far as it is known.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct WalkedPath {
     pub hops: Vec<Hop>,
     /// Why it ends before the receiver.
     pub gap: Option<String>,
     /// Which packets go it, where others may go another one.
     pub note: Option<String>,
-    /// Namespace it ended in.
+    /// Namespace of the receiver; 0 where it does not get there.
     pub netns: u64,
     /// Where it got to an end of the connection first, and as what packet.
     pub arrived: Option<(u64, Packet)>,
@@ -51,8 +51,6 @@ enum At {
     Receive { link: LinkKey, mac: Option<Mac> },
     /// It is at an address of this namespace.
     Arrived { netns: u64, from: Option<LinkKey> },
-    /// At the receiver.
-    Done { netns: u64 },
 }
 
 /// A packet within another one.
@@ -92,10 +90,7 @@ struct Walk<'a, L> {
     bound: Option<LinkKey>,
     /// The namespace in which the packet has its mark: the kernel takes it away on the way into another one.
     marked_in: u64,
-    note: Option<String>,
-    hops: Vec<Hop>,
-    arrived: Option<(u64, Packet)>,
-    holders: Vec<Holder>,
+    path: WalkedPath,
     /// Hops before the last program that copies.
     copied_at: usize,
 }
@@ -108,48 +103,80 @@ pub(super) fn walk<L: NetworkQueries>(
     netns: u64,
     packet: Packet,
 ) -> WalkedPath {
-    let (inner, tags, hops) = (Vec::new(), Vec::new(), Vec::new());
-    let (bound, marked_in, note, arrived, holders, copied_at) = (None, netns, None, None, Vec::new(), 0);
-    let mut walk =
-        Walk { map, lookups, held, packet, inner, tags, bound, marked_in, note, hops, arrived, holders, copied_at };
+    let (inner, tags, bound, path) = (Vec::new(), Vec::new(), None, WalkedPath::default());
+    let mut walk = Walk { map, lookups, held, packet, inner, tags, bound, marked_in: netns, path, copied_at: 0 };
     walk.bound = walk.vrf_of_sender(netns);
-    let (netns, gap) = walk.run(netns);
-    WalkedPath { hops: walk.hops, gap, note: walk.note, netns, arrived: walk.arrived, holders: walk.holders }
+    walk.path.gap = walk.run(netns).err();
+    walk.path
 }
 
 impl<L: NetworkQueries> Walk<'_, L> {
-    fn run(&mut self, netns: u64) -> (u64, Option<String>) {
+    fn run(&mut self, netns: u64) -> Result<(), String> {
         let mut at = At::Route { netns, from: None };
         for _ in 0..MOST_STEPS {
-            let next = match at {
-                At::Route { netns, from } => self.route(netns, from),
-                At::Send { link, mac } => self.send(link, mac),
-                At::Receive { link, mac } => self.receive(link, mac),
-                At::Arrived { netns, from } => self.arrived(netns, from),
-                At::Done { netns } => return (netns, None),
+            at = match at {
+                At::Route { netns, from } => self.route(netns, from)?,
+                At::Send { link, mac } => self.send(link, mac)?,
+                At::Receive { link, mac } => self.receive(link, mac)?,
+                At::Arrived { netns, from } => match self.arrived(netns, from)? {
+                    Some(onward) => onward,
+                    None => return Ok(()),
+                },
             };
-            match next {
-                Ok(next) => at = next,
-                Err(why) => return (at.netns(), Some(why)),
-            }
         }
-        (at.netns(), Some("the path does not come to an end".to_owned()))
+        Err("the path does not come to an end".to_owned())
     }
 
     /// Adds a hop; the same link in the same way a second time is a loop.
     fn push(&mut self, link: LinkKey, way: HopWay, by: HopBy) -> Result<(), String> {
-        let by = if self.copied_at > 0 && self.copied_at == self.hops.len() { HopBy::Proxy } else { by };
-        if self.hops.len() == MOST_HOPS {
+        let by = if self.copied_at > 0 && self.copied_at == self.path.hops.len() { HopBy::Proxy } else { by };
+        if self.path.hops.len() == MOST_HOPS {
             return Err(format!("it crosses more than {MOST_HOPS} links"));
         }
-        if self.hops[self.copied_at..].iter().any(|hop| hop.link == link && hop.way == way) {
+        if self.path.hops[self.copied_at..].iter().any(|hop| hop.link == link && hop.way == way) {
             return Err(format!(
                 "it would cross {} a second time: the routes or bridges form a loop",
                 self.map.name(link)
             ));
         }
-        self.hops.push(Hop { link, way, by });
+        self.path.hops.push(Hop { link, way, by });
         Ok(())
+    }
+
+    /// It leaves through a link.
+    fn leave_by(&mut self, link: LinkKey, by: HopBy, mac: Option<Mac>) -> Result<At, String> {
+        self.push(link, HopWay::Sent, by)?;
+        Ok(At::Send { link, mac })
+    }
+
+    /// It comes in through a link.
+    fn come_in_by(&mut self, link: LinkKey, by: HopBy, mac: Option<Mac>) -> Result<At, String> {
+        self.push(link, HopWay::Received, by)?;
+        Ok(At::Receive { link, mac })
+    }
+
+    /// It goes on within another packet, which a namespace sends.
+    fn wrap(&mut self, inner: Inner, outer: Packet, netns: u64) -> At {
+        self.inner.push(inner);
+        (self.packet, self.marked_in) = (outer, netns);
+        At::Route { netns, from: None }
+    }
+
+    /// It comes out of the outer packet at the far end of the tunnel.
+    fn unwrap(&mut self, inner: &Inner, far: LinkKey) -> Result<At, String> {
+        self.packet = Packet { mark: Some(0), ..inner.packet };
+        self.come_in_by(far, HopBy::Tunnel, inner.mac)
+    }
+
+    /// The packet's destination is an address of that namespace, whoever it comes from: a namespace sends nothing that has
+    /// another's address.
+    fn is_home(&mut self, netns: u64) -> bool {
+        let to = Packet { from: any_port(unspecified(self.packet.to.ip())), ..self.packet };
+        self.is_own(netns, &to, PacketOrigin::Own)
+    }
+
+    fn is_own(&mut self, netns: u64, packet: &Packet, origin: PacketOrigin) -> bool {
+        matches!(self.lookups.route(netns, packet, origin), Ok(RouteResult::Here))
     }
 
     fn route(&mut self, netns: u64, from: Option<LinkKey>) -> Result<At, String> {
@@ -161,10 +188,9 @@ impl<L: NetworkQueries> Walk<'_, L> {
         let to = translated.map_or(self.packet.to, |packet| packet.to);
         let asked = Packet { to, ..self.packet };
         let bound = self.bound.take().filter(|bound| bound.netns == netns);
-        let route = match bound {
-            Some(bound) => self.lookups.route_by(netns, &asked, bound.ifindex)?,
-            None => self.lookups.route(netns, &asked, from.map(|link| link.ifindex))?,
-        };
+        let own = bound.map_or(PacketOrigin::Own, |bound| PacketOrigin::By(bound.ifindex));
+        let origin = from.filter(|_| bound.is_none()).map_or(own, |from| PacketOrigin::In(from.ifindex));
+        let route = self.lookups.route(netns, &asked, origin)?;
         self.packet = translated.unwrap_or(asked);
         let RouteResult::Out { link, gateway, source } = route else { return self.here(netns, from, bound) };
         if let Some(source) = source.filter(|_| self.packet.from.ip().is_unspecified()) {
@@ -181,35 +207,28 @@ impl<L: NetworkQueries> Walk<'_, L> {
         Ok(At::Send { link, mac })
     }
 
-    fn arrived(&mut self, netns: u64, from: Option<LinkKey>) -> Result<At, String> {
+    /// At its address: none where that is the receiver.
+    fn arrived(&mut self, netns: u64, from: Option<LinkKey>) -> Result<Option<At>, String> {
         if let Some(inner) = self.inner.pop() {
-            return self.unpack(netns, &inner);
+            return self.unpack(netns, &inner).map(Some);
         }
         if from.is_none() {
             let lo = self.map.loopback(netns).ok_or("the loopback link of the namespace is not visible")?;
             self.push(lo, HopWay::Sent, HopBy::Local)?;
         }
-        self.arrived.get_or_insert((netns, self.packet));
+        self.path.arrived.get_or_insert((netns, self.packet));
         if !self.held.contains(&(netns, self.packet.to))
             && let Some(holder) = self.lookups.holder(netns, &self.packet)
         {
             let onward = self.lookups.onward(&holder, netns, &self.packet, self.held);
-            self.holders.push(holder);
-            if let Some(EndName { netns, local, remote }) = onward.filter(|_| self.holders.len() < MOST_HOLDERS) {
+            self.path.holders.push(holder);
+            if let Some(EndName { netns, local, remote }) = onward.filter(|_| self.path.holders.len() < MOST_HOLDERS) {
                 self.packet = Packet { from: local, to: remote, mark: None, ..self.packet };
-                self.copied_at = self.hops.len();
-                return Ok(At::Route { netns, from: None });
+                self.copied_at = self.path.hops.len();
+                return Ok(Some(At::Route { netns, from: None }));
             }
         }
-        Ok(At::Done { netns })
-    }
-}
-
-impl At {
-    fn netns(self) -> u64 {
-        match self {
-            Self::Route { netns, .. } | Self::Arrived { netns, .. } | Self::Done { netns } => netns,
-            Self::Send { link, .. } | Self::Receive { link, .. } => link.netns,
-        }
+        self.path.netns = netns;
+        Ok(None)
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::sample::{Problem, RealtimeRefusal};
 use crate::sched;
-use crate::source::{cpu_ns, now_ns};
+use crate::source::{clock_ns, now_ns};
 use rustix::thread::{CapabilitySet, capabilities};
 use rustix::time::ClockId;
 
@@ -18,8 +18,8 @@ const QUIET_NS: u64 = 10_000_000_000;
 /// Whether the calling thread has it, and why not.
 #[derive(Debug)]
 pub(super) struct Priority {
-    /// None while it is held.
-    ordinary: Option<RealtimeRefusal>,
+    /// Why the sampler has no real-time priority; none while it has.
+    pub ordinary: Option<RealtimeRefusal>,
     problem: Option<Problem>,
     ticks: u32,
     /// CPU time of this thread, and when it was looked at, ns.
@@ -44,7 +44,7 @@ impl Priority {
             ordinary: Some(RealtimeRefusal::NotAsked),
             problem: None,
             ticks: 0,
-            spent_ns: cpu_ns(ClockId::ThreadCPUTime),
+            spent_ns: clock_ns(ClockId::ThreadCPUTime),
             since_ns: now_ns(),
             quiet_ns: 0,
         };
@@ -52,11 +52,6 @@ impl Priority {
             priority.ask();
         }
         priority
-    }
-
-    /// Why the sampler has no real-time priority; none where it has.
-    pub fn ordinary(&self) -> Option<RealtimeRefusal> {
-        self.ordinary
     }
 
     /// That it was given back.
@@ -78,7 +73,7 @@ impl Priority {
         if self.ticks < BUDGET_TICKS || !matches!(self.ordinary, None | Some(RealtimeRefusal::GivenBack)) {
             return;
         }
-        let spent_ns = cpu_ns(ClockId::ThreadCPUTime);
+        let spent_ns = clock_ns(ClockId::ThreadCPUTime);
         // Over the true time: late ticks are fewer than the interval makes them.
         let now_ns = now_ns();
         let elapsed_ns = now_ns.saturating_sub(self.since_ns).max(1);
@@ -148,6 +143,6 @@ mod tests {
         for _ in 0..200 {
             priority.keep_budget();
         }
-        assert_eq!(priority.ordinary(), Some(RealtimeRefusal::NotAsked), "--no-realtime is for the whole run");
+        assert_eq!(priority.ordinary, Some(RealtimeRefusal::NotAsked), "--no-realtime is for the whole run");
     }
 }

@@ -7,7 +7,7 @@ mod guest;
 
 use super::Slow;
 use crate::sample::{LinkKey, Owner, OwnerKind};
-use crate::source::cpu_ns;
+use crate::source::clock_ns;
 use crate::source::{netns_of, untrusted_reader};
 use fd_scan::FdScan;
 use rustix::time::ClockId;
@@ -84,7 +84,7 @@ impl HolderSearch {
             };
             fd_scan::through(&self.proc, look_at, |seen| self.add(seen, &mut held))
         });
-        HoldersFound { links: self.links, held, lost, refused, cost_ns: cpu_ns(ClockId::ThreadCPUTime) }
+        HoldersFound { links: self.links, held, lost, refused, cost_ns: clock_ns(ClockId::ThreadCPUTime) }
     }
 
     /// Whether the holder is the same; an avoided process counts as the holder that it was.

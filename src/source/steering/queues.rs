@@ -43,7 +43,7 @@ impl SysfsTree {
         };
         loop {
             let queue = format!("{folder}/queues/rx-{}", steering.rps.len());
-            let Some(cores) = self.mask(&format!("{queue}/rps_cpus"), buffer) else { break };
+            let Some(cores) = self.text(&format!("{queue}/rps_cpus"), buffer).and_then(mask) else { break };
             steering.rps.push(cores);
             steering.rfs |= self.number(&format!("{queue}/rps_flow_cnt"), buffer).is_some_and(|flows| flows != 0);
             if steering.rps.len() > MOST_QUEUES {
@@ -63,10 +63,6 @@ impl SysfsTree {
 
     pub(super) fn number(&self, file: &str, buffer: &mut Vec<u8>) -> Option<u64> {
         scan::number(self.text(file, buffer)?)
-    }
-
-    fn mask(&self, file: &str, buffer: &mut Vec<u8>) -> Option<CoreSet> {
-        mask(self.text(file, buffer)?)
     }
 
     pub(super) fn text<'a>(&self, file: &str, buffer: &'a mut Vec<u8>) -> Option<&'a [u8]> {

@@ -315,8 +315,7 @@ fn run_core(counters: &mut CoreCounters, work: &Work, seconds: f64) {
     counters.steal += ticks(work.steal);
     counters.idle += ticks(1.0 - busy);
     let mut rise = |kind: SoftirqKind, per_s: f64| {
-        let at = SOFTIRQ_KINDS.iter().position(|(other, _)| *other == kind).expect("every kind is there");
-        *counters.softirqs[at].as_mut().expect("counted") += whole(per_s * seconds);
+        *counters.softirqs[kind as usize].as_mut().expect("counted") += whole(per_s * seconds);
     };
     rise(SoftirqKind::NetRx, work.net_rx);
     rise(SoftirqKind::Hrtimer, work.hrtimer);

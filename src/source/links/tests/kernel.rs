@@ -115,7 +115,7 @@ impl TestKernel {
     pub fn open(&self) -> Result<LinkReader<Line>, SourceError> {
         let claims = Claims::new(NetlinkClient::new(self.ethtool.clone()), self.monitor.clone(), FAMILY);
         let dumps = NetlinkClient::new(self.dumps.clone());
-        LinkReader::over(dumps, self.news.clone(), Ok(claims), MessageNamespace::default())
+        LinkReader::over(dumps, self.news.clone(), Ok(claims), MessageNamespace::default(), 0)
     }
 }
 

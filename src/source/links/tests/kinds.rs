@@ -102,7 +102,7 @@ fn every_kind_of_linux_6_1_claims_what_ethtool_says() {
     let bytes = fixture("kinds/linkmodes");
     let claims: Vec<_> = messages(&bytes).filter_map(|message| claim(&message, 4)).collect();
     for ip in said("kinds/here") {
-        let ours = claims.iter().find(|claim| ip["ifindex"] == claim.ifindex.0).and_then(|claim| claim.mbps);
+        let ours = claims.iter().find(|(link, _)| ip["ifindex"] == link.0).and_then(|(_, mbps)| *mbps);
         assert_eq!(ours.map(u64::from), ip["speed"].as_u64(), "what {} claims", ip["ifname"]);
     }
     let said = said("kinds/here");

@@ -1,6 +1,6 @@
 //! What messages mean, captured ones first. The captures are little-endian; messages put together here are native.
 
-use super::super::claimed_speed::{ClaimedSpeed, claim};
+use super::super::claimed_speed::claim;
 use super::super::counters;
 use super::super::facts::MessageNamespace;
 use super::super::facts::{Described, LinkChange, SYSFS, change};
@@ -125,13 +125,13 @@ fn captured_claims_are_those_of_ethtool() {
     assert_eq!((family.id, family.group("monitor")), (21, Some(6)), "the family and its monitor group");
     let bytes = fixture("linkmodes");
     let claims: Vec<(u32, Option<u32>)> =
-        messages(&bytes).filter_map(|message| claim(&message, 4)).map(|claim| (claim.ifindex.0, claim.mbps)).collect();
+        messages(&bytes).filter_map(|message| claim(&message, 4)).map(|(link, mbps)| (link.0, mbps)).collect();
     assert!(claims.contains(&(2, Some(10_000))), "a veth says 10000: {claims:?}");
     assert!(claims.contains(&(6, Some(10_000))), "a bridge what its largest port says: {claims:?}");
     assert!(!claims.iter().any(|&(ifindex, _)| ifindex == 1 || ifindex == 14), "lo and ifb say nothing: {claims:?}");
     let bytes = fixture("notifications-speed-set");
     let set = messages(&bytes).find_map(|message| claim(&message, 5));
-    assert_eq!(set, Some(ClaimedSpeed { ifindex: Ifindex(9), mbps: Some(25_000) }), "a set speed is announced");
+    assert_eq!(set, Some((Ifindex(9), Some(25_000))), "a set speed is announced");
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn speeds_that_ethtool_calls_unknown_are_none() {
     for (mbps, known) in [(0, None), (65535, None), (u32::MAX, None), (10, Some(10)), (400_000, Some(400_000))] {
         let bytes = super::kernel::linkmodes(4, 3, mbps);
         let claim = claim(&messages(&bytes).next().unwrap(), 4);
-        assert_eq!(claim, Some(ClaimedSpeed { ifindex: Ifindex(3), mbps: known }), "{mbps} Mb/s");
+        assert_eq!(claim, Some((Ifindex(3), known)), "{mbps} Mb/s");
     }
 }
 

@@ -316,7 +316,7 @@ fn single_answers_leave_out_what_failed_and_an_answer_that_breaks_off_is_an_erro
     let line = Line::default();
     let mut netlink = NetlinkClient::new(line.clone());
     let mut ask = |count: u32| {
-        let mut requests: Vec<_> = (1..=count).map(|ifindex| counters::request_one(Ifindex(ifindex))).collect();
+        let mut requests: Vec<_> = (1..=count).map(|ifindex| counters::request(Some(Ifindex(ifindex)))).collect();
         let mut heard = Vec::new();
         let asked = netlink.get_each(&mut requests, |message, at_ns| {
             heard.extend(counters::row(message, 0, at_ns).map(|row| (row.ifindex.0, row.rx_bytes)));

@@ -38,13 +38,8 @@ impl HolderLookups for KernelQueries<'_> {
         // A socket may be of another namespace than its holder, as rootless containers' port drivers have them.
         let spaces: BTreeSet<u64> =
             held.iter().map(|&(netns, _)| netns).chain([netns]).chain(home(holder.pid)).collect();
-        let sockets = self.held_by(holder.pid);
-        let calls = |end: &EndName| (end.netns, end.local.port()) != (netns, packet.to.port());
-        let mut called: Vec<EndName> = Vec::new();
-        for netns in spaces {
-            let connected = self.connected(netns, packet.proto);
-            called.extend(sockets.iter().filter_map(|inode| connected.get(inode)).filter(|end| calls(end)));
-        }
+        let mut called = self.called(holder.pid, spaces, packet.proto);
+        called.retain(|end| (end.netns, end.local.port()) != (netns, packet.to.port()));
         let is_held = |end: &EndName| held.iter().any(|&(_, local)| local == end.remote);
         if called.iter().any(is_held) {
             called.retain(is_held);
@@ -61,14 +56,10 @@ impl HolderLookups for KernelQueries<'_> {
     }
 
     fn calls(&mut self, link: LinkKey, program: &DeviceProgram) -> Option<EndName> {
-        let sockets = self.held_by(program.pid);
-        let mut called = Vec::new();
         // They may be of its own namespace or of the link's.
-        for netns in home(program.pid).into_iter().chain([link.netns]).collect::<BTreeSet<u64>>() {
-            let connected = self.connected(netns, Proto::Udp);
-            called.extend(sockets.iter().filter_map(|inode| connected.get(inode)));
-        }
-        let first: EndName = *called.first()?;
+        let spaces = home(program.pid).into_iter().chain([link.netns]).collect();
+        let called = self.called(program.pid, spaces, Proto::Udp);
+        let first = *called.first()?;
         called.iter().all(|end| (end.netns, end.remote) == (first.netns, first.remote)).then_some(first)
     }
 
@@ -113,6 +104,17 @@ impl KernelQueries<'_> {
             self.sockets.round.connected.insert((netns, proto), all);
         }
         &self.sockets.round.connected[&(netns, proto)]
+    }
+
+    /// Where the connected sockets of a process lead that are of these namespaces.
+    fn called(&mut self, pid: u32, spaces: BTreeSet<u64>, proto: Proto) -> Vec<EndName> {
+        let sockets = self.held_by(pid);
+        let mut called = Vec::new();
+        for netns in spaces {
+            let connected = self.connected(netns, proto);
+            called.extend(sockets.iter().filter_map(|inode| connected.get(inode)));
+        }
+        called
     }
 
     pub(super) fn held_by(&mut self, pid: u32) -> Vec<u32> {

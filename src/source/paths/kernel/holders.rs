@@ -18,7 +18,7 @@ const ENTRIES: usize = 8 * 1024;
 
 /// The holders that are known.
 #[derive(Debug, Default)]
-pub(super) struct KnownHolders {
+pub(in crate::source::paths) struct KnownHolders {
     known: HashMap<SocketInode, u32>,
     /// Sockets whose holder is not among the processes that can be seen.
     missing: HashSet<SocketInode>,
@@ -34,7 +34,7 @@ pub(super) struct KnownHolders {
 }
 
 impl KnownHolders {
-    /// There are other sockets: who was not found may be now.
+    /// There are other sockets than before: who was not found may be now.
     pub fn forget(&mut self) {
         self.missing.clear();
         if self.known.len() > 4 * MOST_FOUND {

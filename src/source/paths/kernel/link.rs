@@ -12,8 +12,6 @@ const FIXED: usize = 16;
 const VXLAN: u16 = 8472;
 const GENEVE: u16 = 6081;
 
-pub(super) use crate::source::links::facts::request_one as request;
-
 /// What the answer says, and the number of the namespace that its lower side is in; none where that is its own.
 pub(super) fn parse(message: &Message<'_>) -> Option<(Detail, Option<i32>)> {
     let attributes = message.body.get(FIXED..).filter(|_| message.kind == libc::RTM_NEWLINK)?;

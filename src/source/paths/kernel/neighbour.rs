@@ -23,29 +23,27 @@ const PERMANENT: u8 = 0x80;
 const SELF: u8 = 0x02;
 const AF_BRIDGE: u8 = 7;
 
-/// Asks for one neighbour.
-pub(super) fn request(link: Ifindex, ip: IpAddr) -> Request {
-    Request::new(libc::RTM_GETNEIGH, 0, &fixed(family(ip), link.0, 0)).with(DST, &octets(ip))
-}
-
-/// Asks for all of that family.
-pub(super) fn list(ip: IpAddr) -> Request {
-    Request::new(libc::RTM_GETNEIGH, DUMP, &fixed(family(ip), 0, 0))
-}
-
-/// An entry of a forwarding table.
+/// An entry of a table, and how it is asked for: alone, or where the kernel cannot be asked so (before Linux 5.0), among all.
 #[derive(Debug, Clone)]
-pub(super) struct FdbEntry {
+pub(super) struct TableEntry {
     one: Request,
     list: Request,
-    mac: Mac,
+    /// The attribute that it has.
+    named: (u16, Vec<u8>),
     vlan: Option<u16>,
     /// A bridge's, else a link's own.
     bridge: Option<Ifindex>,
-    tunnel: Option<Ifindex>,
+    link: Option<Ifindex>,
 }
 
-impl FdbEntry {
+impl TableEntry {
+    /// A neighbour on a link.
+    pub fn of_neighbour(link: Ifindex, ip: IpAddr) -> Self {
+        let one = Request::new(libc::RTM_GETNEIGH, 0, &fixed(family(ip), link.0, 0)).with(DST, &octets(ip));
+        let list = Request::new(libc::RTM_GETNEIGH, DUMP, &fixed(family(ip), 0, 0));
+        Self { one, list, named: (DST, octets(ip)), vlan: None, bridge: None, link: Some(link) }
+    }
+
     /// A bridge's for an address.
     pub fn of_bridge(bridge: Ifindex, mac: Mac, vlan: Option<u16>) -> Self {
         let index = bridge.0.to_ne_bytes();
@@ -55,17 +53,17 @@ impl FdbEntry {
             None => one,
         };
         let list = Request::new(libc::RTM_GETNEIGH, DUMP, &listing(Ifindex(0))).with(libc::IFLA_MASTER, &index);
-        Self { one, list, mac, vlan, bridge: Some(bridge), tunnel: None }
+        Self { one, list, named: (LLADDR, mac.to_vec()), vlan, bridge: Some(bridge), link: None }
     }
 
     /// A vxlan's for an address.
     pub fn of_tunnel(tunnel: Ifindex, mac: Mac) -> Self {
         let one = Request::new(libc::RTM_GETNEIGH, 0, &fixed(AF_BRIDGE, tunnel.0, SELF)).with(LLADDR, &mac);
         let list = Request::new(libc::RTM_GETNEIGH, DUMP, &listing(tunnel));
-        Self { one, list, mac, vlan: None, bridge: None, tunnel: Some(tunnel) }
+        Self { one, list, named: (LLADDR, mac.to_vec()), vlan: None, bridge: None, link: Some(tunnel) }
     }
 
-    /// Asks for it, or where the kernel cannot be asked for one (before Linux 5.0), for all.
+    /// Asks for it.
     pub fn ask<W: Transport, T>(
         mut self,
         netlink: &mut NetlinkClient<W>,
@@ -89,7 +87,7 @@ impl FdbEntry {
                 found = answer(message);
             }
         };
-        netlink.dump(&mut self.list.clone(), "list forwarding entries", each).ok()?;
+        netlink.dump(&mut self.list.clone(), "list neighbours", each).ok()?;
         found
     }
 
@@ -98,10 +96,10 @@ impl FdbEntry {
         let of = |kind| attribute(attributes, kind);
         let bridge = of(MASTER).and_then(|value| u32_at(value, 0)).map(Ifindex);
         let link = u32_at(message.body, 4).map(Ifindex);
-        of(LLADDR) == Some(&self.mac)
+        of(self.named.0) == Some(&self.named.1)
             && of(VLAN).and_then(|value| u16_at(value, 0)) == self.vlan
             && bridge == self.bridge
-            && self.tunnel.is_none_or(|tunnel| link == Some(tunnel))
+            && (self.link.is_none() || self.link == link)
     }
 }
 
@@ -129,12 +127,6 @@ fn attributes<'a>(message: &Message<'a>) -> Option<&'a [u8]> {
 pub(super) fn mac(message: &Message<'_>) -> Option<Mac> {
     let mac = attribute(attributes(message)?, LLADDR)?;
     if mac.len() == 6 { mac.first_chunk().copied() } else { None }
-}
-
-/// The same out of a list.
-pub(super) fn listed(message: &Message<'_>, link: Ifindex, ip: IpAddr) -> Option<Mac> {
-    let is_it = u32_at(message.body, 4)? == link.0 && address(attribute(attributes(message)?, DST)?)? == ip;
-    if is_it { mac(message) } else { None }
 }
 
 /// Where a bridge has it.

@@ -3,7 +3,7 @@
 
 use crate::sample::Ifindex;
 use crate::source::netlink::message::{Message, Request, attribute, u32_at};
-use crate::source::paths::lookups::{Packet, RouteResult};
+use crate::source::paths::lookups::{Packet, PacketOrigin, RouteResult};
 use std::io;
 use std::net::IpAddr;
 
@@ -27,17 +27,6 @@ const DESTINATION_PORT: u16 = 29;
 /// `RTN_UNICAST` and `RTN_LOCAL`.
 const UNICAST: u8 = 1;
 const LOCAL: u8 = 2;
-
-/// Whose packet it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum PacketOrigin {
-    /// The namespace's own.
-    Own,
-    /// It came in through a link.
-    In(Ifindex),
-    /// The namespace's own, bound to a link.
-    By(Ifindex),
-}
 
 /// Asks for a packet's route.
 pub(super) fn request(packet: &Packet, origin: PacketOrigin) -> Request {

@@ -1,13 +1,15 @@
 //! What the kernel's answers say, and that no bytes break the reading of them.
 
-use super::neighbour::FdbEntry;
+use super::neighbour::TableEntry;
 use super::{conntrack, link, marks, neighbour, redirect, route, wireguard};
 use crate::sample::{Ifindex, Proto};
 use crate::source::links::nsid;
 use crate::source::netlink::client::NetlinkClient;
 use crate::source::netlink::message::{Request, messages};
 use crate::source::netlink::socket::KernelSocket;
-use crate::source::paths::lookups::{Bridged, Packet, RouteResult, Tunnel, Wireguard, WireguardPeer, any_port};
+use crate::source::paths::lookups::{
+    Bridged, Packet, PacketOrigin, RouteResult, Tunnel, Wireguard, WireguardPeer, any_port,
+};
 use crate::source::sandbox::{inside, ip};
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr};
@@ -45,13 +47,13 @@ fn a_route_leads_here_or_out_through_a_link() {
 #[test]
 fn a_request_leaves_to_the_kernel_what_is_not_known() {
     let length = |mut request: Request| request.numbered(1).len();
-    let whole = length(route::request(&packet("198.18.0.1:1", "198.18.0.2:2"), route::PacketOrigin::In(Ifindex(3))));
+    let whole = length(route::request(&packet("198.18.0.1:1", "198.18.0.2:2"), PacketOrigin::In(Ifindex(3))));
     let open = packet("0.0.0.0:0", "198.18.0.2:2");
-    let less = length(route::request(&open, route::PacketOrigin::Own));
+    let less = length(route::request(&open, PacketOrigin::Own));
     assert_eq!(whole - less, 3 * 8, "no source, no source port, no link");
     let portless = Packet { to: any_port(open.to.ip()), ..open };
-    assert_eq!(less - length(route::request(&portless, route::PacketOrigin::Own)), 8, "nor a port of the destination");
-    let marked = |mark| length(route::request(&Packet { mark, ..open }, route::PacketOrigin::Own)) - less;
+    assert_eq!(less - length(route::request(&portless, PacketOrigin::Own)), 8, "nor a port of the destination");
+    let marked = |mark| length(route::request(&Packet { mark, ..open }, PacketOrigin::Own)) - less;
     assert_eq!((marked(Some(7)), marked(Some(0))), (8, 0), "a mark is given where the packet has one");
 }
 
@@ -102,13 +104,13 @@ fn an_entry_found_in_the_whole_table_is_the_one_that_is_asked_for() {
             (3, None, Some(Bridged::Port(vx0))),
             (4, None, None),
         ] {
-            let entry = FdbEntry::of_bridge(br0, mac(last), vlan);
+            let entry = TableEntry::of_bridge(br0, mac(last), vlan);
             assert_eq!(entry.find(&mut route, neighbour::bridge_port), wanted, "{last}, vlan {vlan:?}");
             assert_eq!(entry.ask(&mut route, neighbour::bridge_port), wanted, "{last}, vlan {vlan:?}");
         }
         let far = |ip: [u8; 4]| Some(IpAddr::from(ip));
         for (mac, wanted) in [(mac(3), far([198, 18, 0, 3])), ([0; 6], far([198, 18, 0, 9])), (mac(1), None)] {
-            let entry = FdbEntry::of_tunnel(vx0, mac);
+            let entry = TableEntry::of_tunnel(vx0, mac);
             assert_eq!(entry.find(&mut route, neighbour::far_end), wanted, "{mac:?}");
             assert_eq!(entry.ask(&mut route, neighbour::far_end), wanted, "{mac:?}");
         }
@@ -283,7 +285,6 @@ fn read(bytes: &[u8]) {
     for message in messages(bytes) {
         let _ = (route::route(&message), link::parse(&message), nsid::number(&message), conntrack::tracked(&message));
         let _ = (neighbour::mac(&message), neighbour::bridge_port(&message), neighbour::far_end(&message));
-        let _ = neighbour::listed(&message, Ifindex(2), [198, 18, 0, 1].into());
         let _ = (redirect::parse(&message, false), redirect::parse(&message, true));
         let _ = (marks::looks_at_marks(&message), marks::sets_marks(&message), wireguard::is_its_socket(&message, 7));
         wireguard::parse(&message, &mut Wireguard::default());

@@ -6,8 +6,8 @@ use crate::sample::{
 };
 use crate::source::paths::ends::WantedPath;
 use crate::source::paths::lookups::{
-    Bridged, Detail, DeviceProgram, HolderLookups, Mac, Marking, NetworkQueries, Packet, Redirect, RouteResult,
-    Wireguard,
+    Bridged, Detail, DeviceProgram, HolderLookups, Mac, Marking, NetworkQueries, Packet, PacketOrigin, Redirect,
+    RouteResult, Wireguard,
 };
 use crate::source::paths::map::NetworkMap;
 use crate::source::paths::walk::{WalkedPath, walk};
@@ -204,8 +204,14 @@ fn out(link: LinkKey, gateway: Option<IpAddr>) -> RouteResult {
 }
 
 impl NetworkQueries for Net {
-    fn route(&mut self, netns: u64, packet: &Packet, from: Option<Ifindex>) -> Result<RouteResult, String> {
+    fn route(&mut self, netns: u64, packet: &Packet, origin: PacketOrigin) -> Result<RouteResult, String> {
         let to = packet.to.ip();
+        if let PacketOrigin::By(link) = origin
+            && let Some(&route) = self.tables.get(&(netns, link, to))
+        {
+            return Ok(route);
+        }
+        let from = if let PacketOrigin::In(link) = origin { Some(link) } else { None };
         // The kernel refuses a source that is another's, but for what came in.
         let foreign = |ip: IpAddr| self.owners.get(&ip).is_some_and(|owner| owner.netns != netns);
         if from.is_none() && foreign(packet.from.ip()) {
@@ -225,13 +231,6 @@ impl NetworkQueries for Net {
             Some(&RouteResult::Out { link, gateway, .. }) => Ok(RouteResult::Out { link, gateway, source: own(link) }),
             Some(RouteResult::Here) => Ok(RouteResult::Here),
             None => Err(format!("there is no route to {to}")),
-        }
-    }
-
-    fn route_by(&mut self, netns: u64, packet: &Packet, by: Ifindex) -> Result<RouteResult, String> {
-        match self.tables.get(&(netns, by, packet.to.ip())) {
-            Some(&route) => Ok(route),
-            None => NetworkQueries::route(self, netns, packet, None),
         }
     }
 

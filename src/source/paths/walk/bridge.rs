@@ -3,37 +3,28 @@
 
 use super::ovs::MOST_DEPTH;
 use super::{At, Walk};
-use crate::sample::{HopBy, HopWay, LinkFacts, LinkKey};
+use crate::sample::{HopBy, HopWay, LinkFacts, LinkKey, PeerRef};
 use crate::source::paths::lookups::{Bridged, Mac, NetworkQueries};
-use crate::source::paths::map::place;
 
 impl<L: NetworkQueries> Walk<'_, L> {
     /// A bridge sends what its own namespace gave it; that counted as sent when it was given.
     pub(super) fn forward(&mut self, bridge: &LinkFacts, mac: Option<Mac>) -> Result<At, String> {
         match self.port_for(bridge, mac, None)? {
             Bridged::Here => Err(format!("{} has the destination's MAC address itself", bridge.name)),
-            Bridged::Port(port) => self.out_of(bridge.beside(port), mac),
+            Bridged::Port(port) => self.leave_by(bridge.beside(port), HopBy::Fdb, mac),
         }
     }
 
     /// A port of a bridge has received it.
     pub(super) fn bridge(&mut self, bridge: &LinkFacts, mac: Option<Mac>) -> Result<At, String> {
-        let came_by = self.hops.last().map(|hop| hop.link);
+        let came_by = self.path.hops.last().map(|hop| hop.link);
         match self.port_for(bridge, mac, came_by)? {
-            Bridged::Here => {
-                self.push(bridge.key(), HopWay::Received, HopBy::Bridge)?;
-                Ok(At::Receive { link: bridge.key(), mac })
-            }
+            Bridged::Here => self.come_in_by(bridge.key(), HopBy::Bridge, mac),
             Bridged::Port(port) => {
                 self.push(bridge.key(), HopWay::Passed, HopBy::Bridge)?;
-                self.out_of(bridge.beside(port), mac)
+                self.leave_by(bridge.beside(port), HopBy::Fdb, mac)
             }
         }
-    }
-
-    fn out_of(&mut self, port: LinkKey, mac: Option<Mac>) -> Result<At, String> {
-        self.push(port, HopWay::Sent, HopBy::Fdb)?;
-        Ok(At::Send { link: port, mac })
     }
 
     /// Where a bridge has the destination: as it has learnt, or else the port behind which that address is.
@@ -48,8 +39,9 @@ impl<L: NetworkQueries> Walk<'_, L> {
             return Ok(Bridged::Here);
         }
         let mut ports = self.map.ports(bridge.key()).filter(|port| Some(port.key()) != came_by);
-        let has =
-            |port: &&LinkFacts| place(port.peer.as_ref()).is_some_and(|peer| self.is_behind(peer, mac, MOST_DEPTH));
+        let has = |port: &&LinkFacts| {
+            port.peer.and_then(PeerRef::key).is_some_and(|peer| self.is_behind(peer, mac, MOST_DEPTH))
+        };
         let behind = ports.find(has).map(|port| Bridged::Port(port.ifindex));
         behind.ok_or_else(|| format!("{name} has not learnt behind which port the destination is"))
     }

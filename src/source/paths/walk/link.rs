@@ -5,9 +5,8 @@ use super::tunnel::PACKS;
 use super::vrf::VRF;
 use super::wireguard::WIREGUARD;
 use super::{At, Tag, Walk};
-use crate::sample::{HopBy, HopWay, Kind, LinkFacts, LinkKey, LinkState};
-use crate::source::paths::lookups::{Mac, NetworkQueries, Packet, RouteResult, any_port, unspecified};
-use crate::source::paths::map::place;
+use crate::sample::{HopBy, HopWay, Kind, LinkFacts, LinkKey, LinkState, PeerRef};
+use crate::source::paths::lookups::{Mac, NetworkQueries};
 
 /// `MACVLAN_MODE_BRIDGE`.
 const MACVLAN_BRIDGE: u32 = 4;
@@ -66,11 +65,11 @@ impl<'a, L: NetworkQueries> Walk<'a, L> {
         }
         if let Some(above) = self.tagged(key) {
             self.tags.pop();
-            return self.up(above, mac);
+            return self.come_in_by(above, HopBy::Upper, mac);
         }
         match self.map.master(link) {
             Some(bridge) if bridge.kind == Kind::Bridge => return self.bridge(bridge, mac),
-            Some(bond) if is_bond(bond) => return self.up(bond.key(), mac),
+            Some(bond) if is_bond(bond) => return self.come_in_by(bond.key(), HopBy::Upper, mac),
             // The namespace routes it, by the table of the vrf.
             Some(vrf) if vrf.kind.word() == VRF => {
                 self.push(vrf.key(), HopWay::Received, HopBy::Upper)?;
@@ -83,7 +82,7 @@ impl<'a, L: NetworkQueries> Walk<'a, L> {
             _ => {}
         }
         match self.taker(key, mac) {
-            Some(above) => self.up(above, mac),
+            Some(above) => self.come_in_by(above, HopBy::Upper, mac),
             None => Ok(At::Route { netns: key.netns, from: Some(key) }),
         }
     }
@@ -114,49 +113,34 @@ impl<'a, L: NetworkQueries> Walk<'a, L> {
         found.map(LinkFacts::key)
     }
 
-    /// The packet's destination is an address of that namespace, whoever it comes from: a namespace sends nothing that
-    /// has another's address.
-    fn is_home(&mut self, netns: u64) -> bool {
-        let to = Packet { from: any_port(unspecified(self.packet.to.ip())), ..self.packet };
-        matches!(self.lookups.route(netns, &to, None), Ok(RouteResult::Here))
-    }
-
-    /// To a link that stands on the one before.
-    fn up(&mut self, link: LinkKey, mac: Option<Mac>) -> Result<At, String> {
-        self.push(link, HopWay::Received, HopBy::Upper)?;
-        Ok(At::Receive { link, mac })
-    }
-
     /// To the link below.
     fn down(&mut self, link: &LinkFacts, mac: Option<Mac>) -> Result<At, String> {
-        let lower = place(link.lower.as_ref()).filter(|&lower| self.map.link(lower).is_some());
+        let lower = link.lower.and_then(PeerRef::key).filter(|&lower| self.map.link(lower).is_some());
         let lower =
             lower.ok_or_else(|| format!("the link below {} is in a namespace that is not visible", link.name))?;
-        self.push(lower, HopWay::Sent, HopBy::Lower)?;
-        Ok(At::Send { link: lower, mac })
+        self.leave_by(lower, HopBy::Lower, mac)
     }
 
     /// To the other end of a pair.
     fn across(&mut self, link: &LinkFacts, mac: Option<Mac>) -> Result<At, String> {
-        let peer = place(link.peer.as_ref()).filter(|&peer| self.map.link(peer).is_some());
+        let peer = link.peer.and_then(PeerRef::key).filter(|&peer| self.map.link(peer).is_some());
         let peer =
             peer.ok_or_else(|| format!("the other end of {} is in a namespace that is not visible", link.name))?;
-        self.push(peer, HopWay::Received, HopBy::Peer)?;
-        Ok(At::Receive { link: peer, mac })
+        self.come_in_by(peer, HopBy::Peer, mac)
     }
 
     /// From one macvlan to another on the same link it goes at once, and the link below counts nothing of it.
     fn macvlan(&mut self, link: &LinkFacts, mac: Option<Mac>) -> Result<At, String> {
         let own = link.key();
         let bridges = self.lookups.detail(own).macvlan_mode == Some(MACVLAN_BRIDGE);
-        if let (true, Some(lower), Some(_)) = (bridges, place(link.lower.as_ref()), mac) {
+        if let (true, Some(lower), Some(_)) = (bridges, link.lower.and_then(PeerRef::key), mac) {
             let mut beside = self.map.upon(lower).map(LinkFacts::key).filter(|&other| other != own);
             let takes = |&other: &LinkKey| {
                 let detail = self.lookups.detail(other);
                 detail.mac == mac && detail.macvlan_mode == Some(MACVLAN_BRIDGE)
             };
             if let Some(other) = beside.find(takes) {
-                return self.up(other, mac);
+                return self.come_in_by(other, HopBy::Upper, mac);
             }
         }
         self.down(link, mac)
@@ -164,10 +148,10 @@ impl<'a, L: NetworkQueries> Walk<'a, L> {
 
     /// The same for ipvlan, which knows its neighbours by their IP addresses.
     fn ipvlan(&mut self, link: &LinkFacts, mac: Option<Mac>) -> Result<At, String> {
-        if let Some(lower) = place(link.lower.as_ref()) {
+        if let Some(lower) = link.lower.and_then(PeerRef::key) {
             let mut beside = self.map.upon(lower).filter(|other| is_ipvlan(other));
             if let Some(other) = beside.find(|other| other.key() != link.key() && self.is_home(other.netns)) {
-                return self.up(other.key(), mac);
+                return self.come_in_by(other.key(), HopBy::Upper, mac);
             }
         }
         self.down(link, mac)
@@ -187,8 +171,7 @@ impl<'a, L: NetworkQueries> Walk<'a, L> {
                 _ => format!("{name} sends through one of its {count} ports; which is not known"),
             });
         };
-        self.push(port, HopWay::Sent, HopBy::Lower)?;
-        Ok(At::Send { link: port, mac })
+        self.leave_by(port, HopBy::Lower, mac)
     }
 }
 

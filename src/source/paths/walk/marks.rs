@@ -11,7 +11,7 @@ impl<L: NetworkQueries> Walk<'_, L> {
             // `skb_scrub_packet`
             self.packet.mark = Some(0);
         }
-        if self.note.is_some() {
+        if self.path.note.is_some() {
             return;
         }
         let mark = self.packet.mark;
@@ -24,7 +24,7 @@ impl<L: NetworkQueries> Walk<'_, L> {
             0 => "packets without a mark".to_owned(),
             mark => format!("packets with mark {mark:#x}"),
         };
-        self.note =
+        self.path.note =
             Some(format!("it is the path of {whose}: namespace {netns} has rules that route by marks, and {why}"));
     }
 }

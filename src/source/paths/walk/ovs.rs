@@ -3,9 +3,11 @@
 
 use super::tunnel::{TunnelEnd, same_kind};
 use super::{At, Walk};
-use crate::sample::{HopBy, HopWay, Kind, LinkFacts, LinkKey, OvsPort, Proto};
-use crate::source::paths::lookups::{Bridged, Mac, NetworkQueries, Packet, RouteResult, Tunnel, any_port, unspecified};
-use crate::source::paths::map::{SwitchPort, place};
+use crate::sample::{HopBy, HopWay, Kind, LinkFacts, LinkKey, OvsPort, PeerRef, Proto};
+use crate::source::paths::lookups::{
+    Bridged, Mac, NetworkQueries, Packet, PacketOrigin, Tunnel, any_port, unspecified,
+};
+use crate::source::paths::map::SwitchPort;
 use std::net::IpAddr;
 
 /// Bridges that are searched behind one another.
@@ -63,11 +65,10 @@ impl<'a, L: NetworkQueries> Walk<'a, L> {
     /// so the kernel, which never sends there, need not have it among its neighbours.
     fn unasked(&mut self, from: SwitchPort<'a>) -> Option<Mac> {
         from.port.link.filter(|&link| self.is_in_userspace(link))?;
-        // A namespace has no route for a packet that says to come from another one's address.
-        let packet = Packet { from: any_port(unspecified(self.packet.to.ip())), ..self.packet };
         let mut far = self.map.switch_ports().filter(|at| at.port.kind == "internal").filter_map(|at| at.port.link);
         far.find_map(|link| {
-            matches!(self.lookups.route(link.netns, &packet, None), Ok(RouteResult::Here)).then_some(())?;
+            // A namespace has no route for a packet that says to come from another one's address.
+            self.is_home(link.netns).then_some(())?;
             let mac = self.lookups.detail(link).mac?;
             self.exit(from, mac, MOST_DEPTH).map(|_| mac)
         })
@@ -102,7 +103,7 @@ impl<'a, L: NetworkQueries> Walk<'a, L> {
             "internal" => self.lookups.detail(link.key()).mac == Some(mac),
             "patch" => false,
             _ if is_tunnel(at.port) => false,
-            _ => place(link.peer.as_ref()).is_some_and(|peer| self.is_behind(peer, mac, depth)),
+            _ => link.peer.and_then(PeerRef::key).is_some_and(|peer| self.is_behind(peer, mac, depth)),
         }
     }
 
@@ -122,8 +123,7 @@ impl<'a, L: NetworkQueries> Walk<'a, L> {
             other && same_kind(&far.port.kind, &at.port.kind) && far.port.key == at.port.key
         });
         fars.any(|far| {
-            matches!(self.lookups.route(far.switch.netns, &outer, None), Ok(RouteResult::Here))
-                && self.exit(far, mac, MOST_DEPTH).is_some()
+            self.is_own(far.switch.netns, &outer, PacketOrigin::Own) && self.exit(far, mac, MOST_DEPTH).is_some()
         })
     }
 
@@ -147,7 +147,7 @@ impl<'a, L: NetworkQueries> Walk<'a, L> {
             None => {}
         }
         let ports = self.map.ports(bridge.key()).filter(|port| port.ifindex != came_by.ifindex);
-        let mut peers = ports.filter_map(|port| place(port.peer.as_ref()));
+        let mut peers = ports.filter_map(|port| port.peer.and_then(PeerRef::key));
         self.lookups.detail(bridge.key()).mac == Some(mac) || peers.any(|peer| self.is_behind(peer, mac, depth))
     }
 }

@@ -2,7 +2,7 @@
 //! other end; a guest keeps it.
 
 use super::{At, Inner, Walk};
-use crate::sample::{HopBy, HopWay, LinkFacts, LinkKey, Proto};
+use crate::sample::{LinkFacts, LinkKey, Proto};
 use crate::source::paths::lookups::{Mac, NetworkQueries, Packet};
 
 /// The kernel's words for a link with a program behind it.
@@ -17,10 +17,9 @@ impl<L: NetworkQueries> Walk<'_, L> {
             return Err(format!("the packets exit through {}, to {}", link.name, self.whose(link.key())));
         };
         let (packet, kind) = (self.packet, link.kind.word().to_owned());
-        self.inner.push(Inner { packet, mac, kind, key: 0, through: link.key(), sealed: None });
-        self.packet = Packet { proto: Proto::Udp, from: onward.local, to: onward.remote, mark: None };
-        self.marked_in = onward.netns;
-        Ok(At::Route { netns: onward.netns, from: None })
+        let inner = Inner { packet, mac, kind, key: 0, through: link.key(), sealed: None };
+        let outer = Packet { proto: Proto::Udp, from: onward.local, to: onward.remote, mark: None };
+        Ok(self.wrap(inner, outer, onward.netns))
     }
 
     /// The datagram is at its address: the program whose socket that is writes the packet to its own tun.
@@ -30,9 +29,7 @@ impl<L: NetworkQueries> Walk<'_, L> {
                 let (at, through) = (self.packet.to, self.map.name(inner.through));
                 format!("at {at}, where the program of {through} sends, no program with a {} is visible", inner.kind)
             })?;
-        self.packet = Packet { mark: Some(0), ..inner.packet };
-        self.push(far, HopWay::Received, HopBy::Tunnel)?;
-        Ok(At::Receive { link: far, mac: inner.mac })
+        self.unwrap(inner, far)
     }
 
     /// Who holds the link open, as a sentence ends.

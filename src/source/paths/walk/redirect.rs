@@ -19,12 +19,12 @@ impl<L: NetworkQueries> Walk<'_, L> {
         let Some(ifb) = self.map.link(link.beside(to)).filter(|to| to.kind.word() == IFB) else { return Ok(()) };
         if redirect == Redirect::Some(to) {
             let (from, to) = (&link.name, &ifb.name);
-            self.note.get_or_insert_with(|| {
+            self.path.note.get_or_insert_with(|| {
                 format!(
                     "filters of {from} send some packets, perhaps these, through {to} (tc filter show dev {from} ingress)"
                 )
             });
-        } else if !self.hops.iter().any(|hop| hop.link == ifb.key()) {
+        } else if !self.path.hops.iter().any(|hop| hop.link == ifb.key()) {
             // Several links may share one.
             self.push(ifb.key(), HopWay::Sent, HopBy::Redirect)?;
         }

@@ -2,9 +2,9 @@
 
 use super::program::TUNS;
 use super::{At, Inner, Walk};
-use crate::sample::{HopBy, HopWay, LinkFacts, LinkKey, Proto};
+use crate::sample::{LinkFacts, LinkKey, PeerRef, Proto};
 use crate::source::paths::lookups::{Mac, NetworkQueries, Packet, Tunnel, any_port, unspecified};
-use crate::source::paths::map::{SwitchPort, place};
+use crate::source::paths::map::SwitchPort;
 use std::net::{IpAddr, SocketAddr};
 
 /// Links that pack what they are given into packets to an address of their configuration.
@@ -52,7 +52,7 @@ impl<L: NetworkQueries> Walk<'_, L> {
             outside.ok_or_else(|| format!("the packets of {name} continue in a namespace that is not visible"))?;
         let far = TunnelEnd { through: link.key(), kind: link.kind.word().to_owned(), tunnel, remote, outside };
         // A tunnel that was made upon a link leaves through no other one.
-        self.bound = place(link.lower.as_ref()).filter(|upon| upon.netns == outside);
+        self.bound = link.lower.and_then(PeerRef::key).filter(|upon| upon.netns == outside);
         Ok(self.outer(far, mac))
     }
 
@@ -63,10 +63,8 @@ impl<L: NetworkQueries> Walk<'_, L> {
         let (packet, key) = (self.packet, far.tunnel.key);
         // These two are routed by the inner packet's mark (`udp_tunnel_dst_lookup`), the others by one of their own.
         let mark = if matches!(&*far.kind, "vxlan" | "geneve") { packet.mark } else { Some(0) };
-        self.inner.push(Inner { packet, mac, kind: far.kind, key, through: far.through, sealed: None });
-        self.packet = Packet { proto: Proto::Udp, from: any_port(from), to, mark };
-        self.marked_in = far.outside;
-        At::Route { netns: far.outside, from: None }
+        let inner = Inner { packet, mac, kind: far.kind, key, through: far.through, sealed: None };
+        self.wrap(inner, Packet { proto: Proto::Udp, from: any_port(from), to, mark }, far.outside)
     }
 
     /// The outer packet is at its address: the tunnel of that kind and key takes the inner one out.
@@ -81,9 +79,7 @@ impl<L: NetworkQueries> Walk<'_, L> {
             let (kind, key, at) = (&inner.kind, inner.key, self.packet.to.ip());
             format!("at {at} no {kind} with key {key} is visible that decapsulates the packets")
         })?;
-        self.packet = Packet { mark: Some(0), ..inner.packet };
-        self.push(far, HopWay::Received, HopBy::Tunnel)?;
-        Ok(At::Receive { link: far, mac: inner.mac })
+        self.unwrap(inner, far)
     }
 
     /// The port of a switch that is that tunnel, rather the one that leads back to the sender.

@@ -3,7 +3,7 @@
 
 use super::{At, Walk};
 use crate::sample::{HopBy, HopWay, LinkFacts, LinkKey};
-use crate::source::paths::lookups::{NetworkQueries, Packet, RouteResult, any_port, unspecified};
+use crate::source::paths::lookups::{NetworkQueries, Packet, PacketOrigin, any_port, unspecified};
 
 /// The kernel's word for it.
 pub(super) const VRF: &str = "vrf";
@@ -12,17 +12,16 @@ impl<L: NetworkQueries> Walk<'_, L> {
     /// The vrf that the sender's socket is bound to: the one whose table has the source as its own, where the
     /// namespace's others have not.
     pub(super) fn vrf_of_sender(&mut self, netns: u64) -> Option<LinkKey> {
-        let source = self.packet.from.ip();
-        let vrfs = || self.map.all().filter(|link| link.netns == netns && link.kind.word() == VRF).map(LinkFacts::key);
+        let (map, source) = (self.map, self.packet.from.ip());
+        let vrfs = || map.all().filter(|link| link.netns == netns && link.kind.word() == VRF).map(LinkFacts::key);
         if source.is_unspecified() || vrfs().next().is_none() {
             return None;
         }
         let own = Packet { from: any_port(unspecified(source)), to: any_port(source), ..self.packet };
-        if matches!(self.lookups.route(netns, &own, None), Ok(RouteResult::Here)) {
+        if self.is_own(netns, &own, PacketOrigin::Own) {
             return None;
         }
-        let has = |vrf: &LinkKey| matches!(self.lookups.route_by(netns, &own, vrf.ifindex), Ok(RouteResult::Here));
-        vrfs().find(has)
+        vrfs().find(|vrf| self.is_own(netns, &own, PacketOrigin::By(vrf.ifindex)))
     }
 
     /// A packet that leaves through a vrf's port passes the vrf.
@@ -30,7 +29,7 @@ impl<L: NetworkQueries> Walk<'_, L> {
         let vrf = self.map.link(link).and_then(|port| self.map.master(port));
         let Some(vrf) = vrf.filter(|vrf| vrf.kind.word() == VRF) else { return Ok(HopBy::Route) };
         // What it received itself is routed on.
-        if self.hops.iter().any(|hop| hop.link == vrf.key()) {
+        if self.path.hops.iter().any(|hop| hop.link == vrf.key()) {
             return Ok(HopBy::Route);
         }
         self.push(vrf.key(), HopWay::Passed, HopBy::Route)?;

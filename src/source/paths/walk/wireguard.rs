@@ -3,7 +3,7 @@
 //! wherever it was moved.
 
 use super::{At, Inner, Walk};
-use crate::sample::{HopBy, HopWay, LinkFacts, LinkKey, Proto};
+use crate::sample::{LinkFacts, LinkKey, Proto};
 use crate::source::paths::lookups::{NetworkQueries, Packet, PublicKey, Wireguard, unspecified};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -32,11 +32,9 @@ impl<L: NetworkQueries> Walk<'_, L> {
         let outside = self.made_in(link, &device)?;
         let (packet, through) = (self.packet, link.key());
         let sealed = Some(WireguardHop { from, to: peer.key });
-        self.inner.push(Inner { packet, mac: None, kind: WIREGUARD.to_owned(), key: 0, through, sealed });
+        let inner = Inner { packet, mac: None, kind: WIREGUARD.to_owned(), key: 0, through, sealed };
         let from = SocketAddr::new(unspecified(endpoint.ip()), device.port);
-        self.packet = Packet { proto: Proto::Udp, from, to: endpoint, mark: Some(device.mark) };
-        self.marked_in = outside;
-        Ok(At::Route { netns: outside, from: None })
+        Ok(self.wrap(inner, Packet { proto: Proto::Udp, from, to: endpoint, mark: Some(device.mark) }, outside))
     }
 
     /// The namespace in which a wireguard was made, which no link tells: the one that has its socket. That is taken to be
@@ -86,9 +84,7 @@ impl<L: NetworkQueries> Walk<'_, L> {
                 self.map.name(far)
             ));
         }
-        self.packet = Packet { mark: Some(0), ..inner.packet };
-        self.push(far, HopWay::Received, HopBy::Tunnel)?;
-        Ok(At::Receive { link: far, mac: None })
+        self.unwrap(inner, far)
     }
 
     /// The wireguard with that key that listens at the outer packet's address, or why one could not be asked.
