@@ -5,9 +5,10 @@ mod run;
 mod unknown;
 mod values;
 
-pub use run::{CardFormat, ObservedCommand, PinChoice};
+pub use run::{CardFormat, ObservedCommand};
 
 use crate::config::{Override, Preferences};
+use crate::sample::PinMode;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use options::{Options, PaceArguments};
@@ -60,7 +61,7 @@ impl Config {
         self.preferences = preferences;
         match &self.face {
             Face::Screen => self.interval = self.preferences.interval,
-            Face::Run(run) if self.preferences.readonly && run.pin == PinChoice::Compare => {
+            Face::Run(run) if self.preferences.readonly && run.asked.pin == PinMode::Compare => {
                 return Err(CliError::Usage(run::READONLY_COMPARES.to_owned()));
             }
             Face::Run(_) if !self.named => self.preferences.watch = Preferences::default().watch,
@@ -282,7 +283,6 @@ fn cli_error(error: &clap::Error) -> CliError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::OverrideValue;
 
     fn parsed(line: &str) -> Result<Config, CliError> {
         parse(line.split_whitespace().map(OsString::from), true)
@@ -364,7 +364,9 @@ mod tests {
         let config = parse([OsString::from("-d"), OsString::from("0.25")], false).expect("good arguments");
         assert_eq!(config.face, Face::Json, "a pipe gets JSON lines");
         assert_eq!(config.interval, Duration::from_millis(250), "fractions of seconds are allowed");
-        let interval = Override { key: "interval".to_owned(), value: OverrideValue::Seconds(0.25), option: "--delay" };
-        assert_eq!(config.overrides, [interval], "nothing else was given");
+        let [Override { key, value, option: "--delay" }] = &config.overrides[..] else {
+            panic!("nothing else was given")
+        };
+        assert_eq!((key.as_str(), value.as_float()), ("interval", Some(0.25)));
     }
 }

@@ -185,7 +185,14 @@ fn run_command(config: &Config, run: &cli::ObservedCommand) -> Result<ExitCode, 
     let controller =
         PinController::new(Box::new(effect::Kernel), effect::journal_dir(environment), config.preferences.readonly);
     let feed = live_feed(config, None)?;
-    let observed = app::run::run(&plan(config, run), feed, controller, recorder)?;
+    let plan = app::run::Plan {
+        command: run.command.clone(),
+        watch: config.preferences.watch.clone(),
+        named: config.named,
+        interval: config.interval,
+        asked: run.asked.clone(),
+    };
+    let observed = app::run::run(&plan, feed, controller, recorder)?;
     observed.notes.iter().for_each(term::say);
     let Some(card) = &observed.card else { return Ok(ExitCode::from(observed.code)) };
     let text = app::run::text(card, card_format(run.format));
@@ -230,25 +237,6 @@ fn doctor(config: &Config, configured: &Configured, json: bool) -> Result<ExitCo
 
 /// The command went well, but not within the limits.
 const LIMIT_BROKEN: u8 = 3;
-
-fn plan(config: &Config, run: &cli::ObservedCommand) -> app::run::Plan {
-    app::run::Plan {
-        command: run.command.clone(),
-        watch: config.preferences.watch.clone(),
-        named: config.named,
-        interval: config.interval,
-        pin: match run.pin {
-            cli::PinChoice::Never => app::run::PinMode::Never,
-            cli::PinChoice::Propose => app::run::PinMode::Propose,
-            cli::PinChoice::Compare => app::run::PinMode::Compare,
-        },
-        repeat: run.repeat,
-        stretch: run.stretch,
-        settle: run.settle,
-        max_cv_ppm: run.max_cv_ppm,
-        max_drops: run.max_drops,
-    }
-}
 
 fn card_format(format: cli::CardFormat) -> app::run::Format {
     match format {

@@ -1,7 +1,7 @@
 //! The options of every command, and which of them stand for a setting.
 
 use super::values::{Speed, count, keys, netns, pair, place, seconds, size, speed, watch};
-use crate::config::{Override, OverrideValue};
+use crate::config::{Override, Value, typed};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -109,12 +109,12 @@ impl Options {
     /// What of them is a setting.
     pub(super) fn overrides(&self) -> Vec<Override> {
         let path = |path: &PathBuf| path.to_string_lossy().into_owned();
-        let texts = |texts: Vec<String>| (!texts.is_empty()).then_some(OverrideValue::Texts(texts));
-        let flag = |given: bool, value: bool| given.then_some(OverrideValue::Flag(value));
-        let text = |text: Option<String>| text.map(OverrideValue::Text);
-        let set = self.set.iter().map(|(key, value)| (key.as_str(), "--set", Some(OverrideValue::Toml(value.clone()))));
+        let texts = |texts: Vec<String>| (!texts.is_empty()).then(|| Value::from_iter(texts));
+        let flag = |given: bool, value: bool| given.then(|| Value::from(value));
+        let text = |text: Option<String>| text.map(Value::from);
+        let set = self.set.iter().map(|(key, value)| (key.as_str(), "--set", Some(typed(value))));
         let given = [
-            ("interval", "--delay", self.delay.map(|delay| OverrideValue::Seconds(delay.as_secs_f64()))),
+            ("interval", "--delay", self.delay.map(|delay| delay.as_secs_f64().into())),
             ("watch", "--watch", texts(self.watch.clone())),
             ("netns", "--netns", texts(self.netns.clone())),
             ("ovs_sockets", "--ovs-socket", texts(self.ovs_socket.iter().map(path).collect())),

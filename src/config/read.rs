@@ -2,13 +2,12 @@
 
 use super::meant::{nearest, short};
 use super::schema::{SECTIONS, SETTINGS, Setting, texts};
-use super::{Override, OverrideValue, Preferences};
+use super::{Override, Preferences};
 use crate::action::{KeyMap, parse_key};
 use crate::state::Part;
 use crate::text::clean;
 use std::ops::Range;
-use std::str::FromStr;
-use toml_edit::{Array, Document, Item, Key, TableLike, Value};
+use toml_edit::{Document, Item, Key, TableLike, Value};
 
 /// What is wrong, and where.
 #[derive(Debug)]
@@ -150,17 +149,10 @@ fn lacking(preferences: &Preferences) -> Option<String> {
 
 /// One option over everything before.
 pub(super) fn override_by(preferences: &mut Preferences, option: &Override) -> Result<(), String> {
-    let value = match &option.value {
-        OverrideValue::Flag(flag) => (*flag).into(),
-        OverrideValue::Seconds(seconds) => (*seconds).into(),
-        OverrideValue::Text(text) => text.as_str().into(),
-        OverrideValue::Texts(texts) => texts.iter().collect::<Array>().into(),
-        OverrideValue::Toml(text) => Value::from_str(text).unwrap_or_else(|_| text.as_str().into()),
-    };
     let told = |why: String| clean(format!("{}: {why}", option.option).as_bytes());
     let path = option.key.as_str();
     if let Some(name) = path.strip_prefix("keys.") {
-        keys(&mut preferences.keys, name, &value).map_err(told)?;
+        keys(&mut preferences.keys, name, &option.value).map_err(told)?;
         return preferences.keys.conflict().map_or(Ok(()), |conflict| Err(told(conflict)));
     }
     let Some(setting) = find(path) else {
@@ -169,6 +161,6 @@ pub(super) fn override_by(preferences: &mut Preferences, option: &Override) -> R
             hint.map_or_else(|| "vnettop config lists them".to_owned(), |path| format!("did you mean '{path}'?"));
         return Err(told(format!("{} is not known: {hint}", short(path))));
     };
-    setting.set(preferences, &value).map_err(|why| told(format!("{path} {why}")))?;
+    setting.set(preferences, &option.value).map_err(|why| told(format!("{path} {why}")))?;
     lacking(preferences).map_or(Ok(()), |why| Err(told(why)))
 }

@@ -5,13 +5,13 @@ use super::super::signals::wait;
 use super::output::{Output, Rest};
 use super::passed_signals::PassedSignals;
 use super::pin_schedule::{PinSchedule, Rule, Wish};
-use super::{Observed, PinMode, Plan, refusal};
+use super::{Observed, Plan, refusal};
 use crate::app::Stream;
 use crate::derive::Metrics;
 use crate::derive::before_after::is_pinned;
 use crate::derive::run::Run;
 use crate::effect::{Outcome, PinController};
-use crate::sample::{Event, Item, Report, Side, StretchSide};
+use crate::sample::{Event, Item, PinMode, Report, Side, StretchSide};
 use crate::sched;
 use crate::source::feed::{Command as Ask, Feed, Next};
 use crate::source::now_ns;
@@ -60,7 +60,7 @@ impl<'a> RunSession<'a> {
         controller: PinController,
         signals: PassedSignals,
     ) -> Self {
-        let controller = if plan.pin == PinMode::Compare { controller.comparing() } else { controller };
+        let controller = if plan.asked.pin == PinMode::Compare { controller.comparing() } else { controller };
         // A process of the command's whose parent ends becomes vnettop's child, and so stays known for one of its.
         let _where_it_can = set_child_subreaper(Some(getpid()));
         Self {
@@ -87,7 +87,7 @@ impl<'a> RunSession<'a> {
     /// runs may have nothing to do with the command.
     pub(super) fn look(&mut self) -> Option<String> {
         let metrics = self.sample_after(0)?;
-        if self.plan.pin != PinMode::Compare || !self.plan.named {
+        if self.plan.asked.pin != PinMode::Compare || !self.plan.named {
             return None;
         }
         let taken = self.controller.taken(metrics.benchmark().map(|thread| thread.sample.id))?;
@@ -181,9 +181,9 @@ impl<'a> RunSession<'a> {
 
     /// How turns are taken in this start of the command.
     fn rule(&self, nth: u32) -> Rule {
-        let stretch_ns = u64::try_from(self.plan.stretch.as_nanos()).unwrap_or(u64::MAX);
-        match self.plan.pin {
-            PinMode::Compare if self.plan.repeat <= 1 => Rule::Phases(stretch_ns),
+        let asked = &self.plan.asked;
+        match asked.pin {
+            PinMode::Compare if asked.repeat <= 1 => Rule::Phases(asked.stretch_ns),
             PinMode::Compare if is_pinned(nth) => Rule::Pinned,
             PinMode::Compare | PinMode::Never | PinMode::Propose => Rule::Never,
         }
