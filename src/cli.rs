@@ -7,6 +7,7 @@ mod values;
 
 pub use run::{CardFormat, ObservedCommand};
 
+use crate::action::KeyStep;
 use crate::config::{Override, Preferences};
 use crate::sample::PinMode;
 use clap::error::ErrorKind;
@@ -104,7 +105,7 @@ pub enum Face {
         /// Rows.
         height: u16,
         /// Keys pressed before.
-        keys: String,
+        keys: Vec<KeyStep>,
     },
     /// Nothing of the above: restore CPU affinities left behind by a killed vnettop.
     Undo,

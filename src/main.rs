@@ -214,7 +214,7 @@ fn run_command(config: &Config, run: &cli::ObservedCommand) -> Result<ExitCode, 
 
 /// What works here and what is missing; 1 where vnettop cannot work.
 fn doctor(config: &Config, configured: &Configured, json: bool) -> Result<ExitCode, Box<dyn std::error::Error>> {
-    let examined = app::doctor::examine(
+    let (text, works) = app::doctor::examine(
         &DoctorScope {
             roots: Roots::default(),
             docker: docker(config),
@@ -227,12 +227,12 @@ fn doctor(config: &Config, configured: &Configured, json: bool) -> Result<ExitCo
         },
         json,
     );
-    match io::stdout().write_all(examined.text.as_bytes()) {
+    match io::stdout().write_all(text.as_bytes()) {
         // Whoever reads has seen enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         written => written?,
     }
-    Ok(ExitCode::from(u8::from(!examined.works)))
+    Ok(ExitCode::from(u8::from(!works)))
 }
 
 /// The command went well, but not within the limits.
@@ -259,7 +259,6 @@ fn world(
     demo: Option<&Demo>,
     (stream, feed, player): (Stream, Feed, Option<Player>),
 ) -> Result<App, AppError> {
-    let replay = matches!(config.origin, Origin::Replay { .. });
     let mode = match config.origin {
         Origin::Live => Mode::Live,
         Origin::Demo => Mode::Demo,
@@ -291,14 +290,11 @@ fn world(
     if let Some(demo) = demo {
         state.notice(false, demo.notice.clone());
     }
-    if let Some(path) = &config.record {
-        state.set_recording(Some(path.display().to_string()));
-    }
+    state.is_recorded = config.record.is_some();
     let controller =
         PinController::new(Box::new(effect::Kernel), effect::journal_dir(environment), config.preferences.readonly);
     let kept_in = effect::journal_dir(environment).ok();
     let options = app::AppOptions {
-        replay,
         restore_on_exit: config.preferences.restore_on_exit,
         kept_in,
         count: config.count,

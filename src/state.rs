@@ -64,6 +64,7 @@ pub struct Behind {
 
 /// Everything the screen depends on, but for the history.
 #[derive(Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is another question")]
 pub struct State {
     pub(crate) settings: Settings,
     pub(crate) phase: ScreenPhase,
@@ -81,8 +82,10 @@ pub struct State {
     pub(crate) themes: ThemeList,
     keys: KeyMap,
     parts: Vec<Part>,
-    tape: Option<Tape>,
-    recording: Option<String>,
+    /// The recording that is replayed, as far as it is known.
+    pub tape: Option<Tape>,
+    /// A recording runs.
+    pub is_recorded: bool,
     shown: Option<Metrics>,
     waiting: Option<Metrics>,
     behind: Behind,
@@ -172,16 +175,6 @@ impl State {
         }
     }
 
-    /// The recording that is replayed, as far as it is known.
-    pub fn set_tape(&mut self, tape: Tape) {
-        self.tape = Some(tape);
-    }
-
-    /// The same, to be changed.
-    pub fn tape_mut(&mut self) -> Option<&mut Tape> {
-        self.tape.as_mut()
-    }
-
     /// The recording that is replayed; none where nothing is, or where it can only be played from its start to its end.
     #[must_use]
     pub fn tape(&self) -> Option<&Tape> {
@@ -228,11 +221,6 @@ impl State {
     /// Shows a proposed placement, or the sentence why there is none.
     pub fn open_proposal(&mut self, result: Result<Proposal, String>) {
         self.overlay = Overlay::Proposal { result, scroll: 0, chosen: None, off: BTreeSet::new() };
-    }
-
-    /// Tells the name of the recording that now runs, or that none does.
-    pub fn set_recording(&mut self, name: Option<String>) {
-        self.recording = name;
     }
 
     /// Remembers when threads were pinned, tells the pins of a recording, and says once when the card is there.
@@ -324,12 +312,6 @@ impl State {
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
-    }
-
-    /// The recording that runs.
-    #[must_use]
-    pub fn recording(&self) -> Option<&str> {
-        self.recording.as_deref()
     }
 
     /// Threads on screen that vnettop pinned.

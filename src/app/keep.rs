@@ -36,20 +36,14 @@ pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
 /// What a key writes. The answer is a sentence; the error is one too: nothing was written, and why.
 impl App {
     pub(super) fn toggle_recording(&mut self) -> Result<String, String> {
-        let path = match self.new_file("vnettop", "jsonl.zst") {
-            // One that runs is closed wherever it is.
-            Err(_) if self.stream.is_recorded() => PathBuf::new(),
-            path => path?,
-        };
-        let toggled = self.stream.toggle_recording(&path);
-        self.state.set_recording(match &toggled {
-            Ok(stream::Toggled::Begun(path)) => Some(path.display().to_string()),
-            _ => None,
-        });
-        match toggled.map_err(|error| error.to_string())? {
-            stream::Toggled::Begun(path) => Ok(format!("recording to {}", path.display())),
-            stream::Toggled::Ended(path) => Ok(format!("recording stopped: {}", path.display())),
+        if std::mem::take(&mut self.state.is_recorded) {
+            let path = self.stream.end_recording().map_err(|error| error.to_string())?.unwrap_or_default();
+            return Ok(format!("recording stopped: {}", path.display()));
         }
+        let path = self.new_file("vnettop", "jsonl.zst")?;
+        self.stream.begin_recording(&path).map_err(|error| error.to_string())?;
+        self.state.is_recorded = true;
+        Ok(format!("recording to {}", path.display()))
     }
 
     /// The report is the frame as it is, wide enough for every column, in a file of its own.

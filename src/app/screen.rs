@@ -106,7 +106,6 @@ fn run(app: &mut App, console: &mut impl Console) -> Result<Ended, AppError> {
                         app.act(action)?;
                     }
                 }
-                Woken::Input(Input::Resize { .. }) => {}
                 Woken::Background(color) => app.state.suit(look::name_for(color)),
             }
             if app.is_to_stop() {
@@ -114,7 +113,7 @@ fn run(app: &mut App, console: &mut impl Console) -> Result<Ended, AppError> {
             }
         }
         let took_all = app.take_waiting()?;
-        app.hear_player();
+        app.hear_player(Duration::ZERO);
         if app.state.quitting() || app.counted_out() {
             return Ok(Ended::Done);
         }

@@ -1,10 +1,14 @@
 //! The options of every command, and which of them stand for a setting.
 
-use super::values::{Speed, count, keys, netns, pair, place, seconds, size, speed, watch};
+use super::values::{Speed, count, netns, pair, place, seconds, size, speed, watch};
+use crate::action::{KeyStep, parse_keys};
 use crate::config::{Override, Value, typed};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// The keys of one option; a list by its own name would be an option that is given several times.
+type KeySteps = Vec<KeyStep>;
 
 #[derive(Debug, Args)]
 pub(super) struct PaceArguments {
@@ -53,8 +57,8 @@ pub(super) struct Options {
     #[command(flatten)]
     pub(super) pace: PaceArguments,
     /// Press these keys before printing, as in `tt<tab>` (`<tick>` waits for a sample)
-    #[arg(long, value_name = "STRING", requires = "print", value_parser = keys, global = true)]
-    pub(super) keys: Option<String>,
+    #[arg(long, value_name = "STRING", requires = "print", value_parser = parse_keys, global = true)]
+    pub(super) keys: Option<KeySteps>,
     /// Print one frame of this size as text, then exit
     #[arg(long, value_name = "WxH", value_parser = size, global = true)]
     pub(super) print: Option<(u16, u16)>,

@@ -69,11 +69,6 @@ pub(super) fn place(text: &str) -> Result<Duration, String> {
     if parts.len() > 3 { Err(wrong()) } else { Ok(Duration::from_secs_f64(seconds)) }
 }
 
-/// Only checked here: what they mean is the business of who presses them.
-pub(super) fn keys(text: &str) -> Result<String, String> {
-    crate::action::parse_keys(text).map(|_| text.to_owned())
-}
-
 pub(super) fn size(text: &str) -> Result<(u16, u16), String> {
     let wrong = || "give columns and rows, for example 80x24 (at least 60x15, at most 1000x500)".to_owned();
     let (width, height) = text.split_once(['x', 'X']).ok_or_else(wrong)?;

@@ -75,6 +75,6 @@ fn play(state: &mut State, speed: Option<f64>) -> Option<Effect> {
         state.notice(false, "speeds go from 0.1 to 50 times its own");
         return None;
     };
-    state.tape_mut()?.speed = Some(speed);
+    state.tape.as_mut()?.speed = Some(speed);
     Some(Effect::Play(speed))
 }

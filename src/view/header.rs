@@ -123,7 +123,7 @@ fn status(state: &State) -> Vec<(Tone, String)> {
         (false, Mode::Demo) => (Tone::Good, "● demo"),
     };
     let mut status = Vec::new();
-    if state.recording().is_some() {
+    if state.is_recorded {
         status.push((Tone::Bad, "● rec".to_owned()));
     }
     if state.frozen() && state.settings().mode == Mode::Replay {

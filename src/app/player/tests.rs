@@ -27,11 +27,10 @@ fn app() -> App {
         on_request: OnRequest::default(),
     });
     let controller = PinController::new(Box::new(effect::Kernel), effect::journal_dir(|_| None), true);
-    let options = AppOptions { replay: true, ..AppOptions::default() };
     let player = Player::open(stored).expect("it can be read").expect("it has samples");
-    let mut app =
-        App::new(state, Stream::default(), controller, feed.expect("a thread"), options).with_player(player, None);
-    app.hear_whole_player();
+    let mut app = App::new(state, Stream::default(), controller, feed.expect("a thread"), AppOptions::default())
+        .with_player(player, None);
+    app.hear_player(Duration::from_mins(1));
     app
 }
 

@@ -169,8 +169,9 @@ impl<'a> RunSession<'a> {
         // What the card says need not be said beside it.
         let missing = card.as_ref().map_or(&[][..], |card| &card.missing);
         self.notes.retain(|note| !missing.iter().any(|sentence| sentence.contains(note.as_str())));
-        if let Err(error) = std::mem::take(&mut self.stream).finish() {
-            self.unrecorded = true;
+        if let Err(error) = std::mem::take(&mut self.stream).finish()
+            && !std::mem::replace(&mut self.unrecorded, true)
+        {
             self.note(error.to_string());
         }
         if self.was_asked_to_end() {
@@ -280,9 +281,9 @@ impl<'a> RunSession<'a> {
     }
 
     fn take(&mut self, item: Item) -> Option<Metrics> {
-        if let Err(error) = self.stream.record(&item) {
+        if let Some(why) = self.stream.record(&item) {
             self.unrecorded = true;
-            self.note(format!("{error}; the run continued without it"));
+            self.note(format!("{why}; the run continued without it"));
         }
         if let Item::Sample(sample) = &item {
             self.reap(sample.facts.family.as_ref().map_or(&[], |family| family));

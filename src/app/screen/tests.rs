@@ -84,7 +84,6 @@ fn shown_as(woken: &[Woken], options: AppOptions, prepare: impl FnOnce(&mut Stat
     });
     prepare(&mut state);
     let controller = PinController::new(Box::new(effect::Kernel), effect::journal_dir(|_| None), true);
-    let options = AppOptions { replay: true, ..options };
     let app = App::new(state, Stream::default(), controller, feed, options);
     let mut script =
         Script { woken: woken.to_vec().into(), due: false, frames: Vec::new(), themes: Vec::new(), stopped: 0 };
