@@ -144,7 +144,7 @@ impl Configuration {
     pub fn load(places: &Places) -> Result<Self, String> {
         let mut configuration = Self::default();
         for (path, required) in places.files() {
-            let text = if required { file::read(&path)? } else { file::read_any(&path)? };
+            let text = file::read(&path, required)?;
             configuration.files.push((path.clone(), text.is_some()));
             match text {
                 Some(text) => configuration.apply(&text, &path.display().to_string())?,
