@@ -11,9 +11,9 @@ mod sort;
 use crate::sample::{CoreId, LinkKey, ThreadId};
 use std::fmt;
 
-pub use keymap::{KeyMap, markdown};
+pub use keymap::KeyMap;
 pub use keys::{Binding, KEYS};
-pub use mouse::{MOUSE, mouse_markdown};
+pub use mouse::MOUSE;
 pub use parse::{parse_key, parse_keys};
 pub use sort::{CoreSort, LinkSort, SortColumn, ThreadSort};
 

@@ -29,16 +29,10 @@ fn main() -> ExitCode {
         return demo::run_child(&arguments[1..]);
     }
     match cli::parse(arguments, io::stdout().is_terminal()).and_then(configured) {
-        Ok((config, configured)) => match missing_namespace(&config) {
-            Some(sentence) => {
-                term::say(sentence);
-                ExitCode::from(2)
-            }
-            None => run(&config, &configured).unwrap_or_else(|error| {
-                term::say(error);
-                ExitCode::from(1)
-            }),
-        },
+        Ok((config, configured)) => run(&config, &configured).unwrap_or_else(|error| {
+            term::say(error);
+            ExitCode::from(1)
+        }),
         Err(CliError::Settings(sentence)) => {
             term::say(sentence);
             ExitCode::from(2)
@@ -70,6 +64,9 @@ fn configured(mut config: Config) -> Result<(Config, Configured), CliError> {
     } else {
         Look::plain()
     };
+    if let Some(sentence) = missing_namespace(&config) {
+        return Err(CliError::Settings(sentence));
+    }
     Ok((config, Configured { configuration, saved, look }))
 }
 
@@ -101,10 +98,8 @@ fn run(config: &Config, configured: &Configured) -> Result<ExitCode, Box<dyn std
         _ => enough_descriptors(LEAST_TO_WATCH)?,
     }
     app::survive_full_files()?;
-    if config.face == Face::Undo {
-        return Ok(undo(config));
-    }
     match &config.face {
+        Face::Undo => return undo(config),
         Face::Doctor(json) => return doctor(config, configured, *json),
         Face::Run(run) => return run_command(config, run),
         Face::Card { recording, format, card } => {
@@ -115,8 +110,9 @@ fn run(config: &Config, configured: &Configured) -> Result<ExitCode, Box<dyn std
         }
         _ => {}
     }
-    if config.face == Face::Screen {
-        term::can_show(std::env::var("TERM").ok().as_deref())?;
+    if config.face == Face::Screen && environment("TERM").is_some_and(|term| term == "dumb") {
+        // It cannot place text.
+        return Err("this terminal (TERM=dumb) cannot show a screen: use --json, or --print 80x24 for one frame".into());
     }
     // Before any thread: entering namespaces is for single-threaded processes.
     let demo = if config.origin == Origin::Demo { Some(demo::start(1)?) } else { None };
@@ -160,7 +156,7 @@ fn live_screen(config: &Config, configured: &Configured, app: App, signals: &Sig
     signals.take_terminal().map_err(AppError::Terminal)?;
     let (guard, screen) = term::Guard::take(config.preferences.mouse, signals.asked()).map_err(AppError::Terminal)?;
     let mut terminal = app::Terminal::new(&guard, screen, signals, themes);
-    if configured.look.asks_background() {
+    if configured.look.asks {
         terminal.ask_background().map_err(AppError::Terminal)?;
     }
     let result = app::screen(app, &mut terminal);
@@ -275,8 +271,8 @@ fn world(
     });
     let (choices, keys) = (config.preferences.choices.clone(), config.preferences.keys.clone());
     state.choose(choices, keys, configured.look.list());
-    if let Some(weak) = configured.look.notice() {
-        state.notice(true, weak);
+    if let Some(weak) = &configured.look.notice {
+        state.notice(true, weak.clone());
     }
     if mode == Mode::Live
         && let Ok(dir) = effect::journal_dir(environment)
@@ -306,7 +302,7 @@ fn world(
     let mut app = app.with_player(player, *speed);
     let is_shipped_screen = file.is_none() && config.face == Face::Screen;
     if is_shipped_screen {
-        app.state.open_card_when_ready();
+        app.state.opens_card = true;
     }
     if let Some(at) = at.or(is_shipped_screen.then_some(SHIPPED_STARTS_AT)) {
         app.start_at(at)?;
@@ -314,21 +310,13 @@ fn world(
     Ok(app)
 }
 
-fn undo(config: &Config) -> ExitCode {
+fn undo(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
     if config.preferences.readonly {
-        term::say("undo changes affinities, which --readonly forbids: run it without");
-        return ExitCode::from(1);
+        return Err("undo changes affinities, which --readonly forbids: run it without".into());
     }
-    let dir = match effect::journal_dir(environment) {
-        Ok(dir) => dir,
-        Err(reason) => {
-            term::say(reason);
-            return ExitCode::from(1);
-        }
-    };
-    let outcome = effect::undo(&mut effect::Kernel, &dir);
+    let outcome = effect::undo(&mut effect::Kernel, &effect::journal_dir(environment)?);
     report(&outcome);
-    ExitCode::from(u8::from(outcome.lines.iter().any(|line| line.warning)))
+    Ok(ExitCode::from(u8::from(outcome.lines.iter().any(|line| line.warning))))
 }
 
 fn report(outcome: &Outcome) {

@@ -1,10 +1,10 @@
 //! The files that a key writes: in vnettop's own directory, whoever's directory it was started in; never over a file that
 //! is there, never through a link, and for nobody else to read, because they hold other users' command lines.
 
-use super::{App, stream};
+use super::App;
 use crate::config::{self, Preferences};
-use crate::report::Format;
 use crate::report::card::card;
+use crate::report::{Format, timestamp};
 use crate::ui::Theme;
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write};
@@ -77,7 +77,7 @@ impl App {
         let now = Preferences {
             interval: settings.interval,
             units: settings.units,
-            theme: self.state.themes().chosen().unwrap_or(&self.options.theme).to_owned(),
+            theme: self.state.themes.chosen().unwrap_or(&self.options.theme).to_owned(),
             choices: self.state.choices(),
             ..saved.before.clone()
         };
@@ -91,7 +91,9 @@ impl App {
 
     /// The file that a key writes now.
     fn new_file(&self, name: &str, ending: &str) -> Result<PathBuf, String> {
-        let stamp = stream::file_stamp(self.state.metrics().map_or(0, |metrics| metrics.wall_ms));
+        let time = timestamp(self.state.metrics().map_or(0, |metrics| metrics.wall_ms));
+        // UTC: `20260102-030405`.
+        let stamp: String = time.get(..19).unwrap_or_default().replace(['-', ':'], "").replace('T', "-");
         place(self.options.kept_in.as_deref(), &format!("{name}-{stamp}.{ending}"))
     }
 }

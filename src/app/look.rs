@@ -11,8 +11,10 @@ use std::path::PathBuf;
 pub struct Look {
     themes: Vec<(String, Colors)>,
     at: usize,
-    notice: Option<String>,
-    asks: bool,
+    /// What is to be said of the theme in use, or of files that cannot be used.
+    pub notice: Option<String>,
+    /// The terminal is to be asked for its background: nobody has chosen, it has told nothing, and it shows enough colours.
+    pub asks: bool,
 }
 
 impl Look {
@@ -37,18 +39,6 @@ impl Look {
     #[must_use]
     pub fn list(&self) -> ThemeList {
         ThemeList::new(self.themes.iter().map(|(name, _)| name.clone()).collect(), self.at)
-    }
-
-    /// The terminal is to be asked for its background: nobody has chosen, it has told nothing, and it shows enough colours.
-    #[must_use]
-    pub fn asks_background(&self) -> bool {
-        self.asks
-    }
-
-    /// What is to be said of the theme in use, or of files that cannot be used.
-    #[must_use]
-    pub fn notice(&self) -> Option<&str> {
-        self.notice.as_deref()
     }
 }
 

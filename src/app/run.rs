@@ -81,9 +81,12 @@ pub fn run(
     for nth in 0..plan.asked.repeat.max(1) {
         match session.run_once(nth) {
             Ok(ended) => code = ended,
-            Err(error) => return Ok(session.not_started(&plan.command[0], &error)),
+            Err(error) => {
+                let (code, sentence) = refusal(&plan.command[0], &error);
+                return Ok(session.refused(code, sentence));
+            }
         }
-        if code != 0 || session.was_asked_to_end() || session.is_taken() {
+        if code != 0 || session.was_asked_to_end() || session.taken {
             break;
         }
     }

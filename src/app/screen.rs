@@ -106,7 +106,7 @@ fn run(app: &mut App, console: &mut impl Console) -> Result<Ended, AppError> {
                         app.act(action)?;
                     }
                 }
-                Woken::Background(color) => app.state.suit(look::name_for(color)),
+                Woken::Background(color) => app.state.themes.suit(look::name_for(color)),
             }
             if app.is_to_stop() {
                 console.ask_to_stop();

@@ -79,10 +79,3 @@ impl Stream {
         self.broken.map_or(Ok(()), Err)
     }
 }
-
-/// A time as part of a file name, UTC: `20260102-030405`.
-#[must_use]
-pub fn file_stamp(wall_ms: u64) -> String {
-    let text = crate::report::timestamp(wall_ms);
-    text.chars().take(19).filter(|c| !matches!(c, '-' | ':')).map(|c| if c == 'T' { '-' } else { c }).collect()
-}

@@ -78,8 +78,8 @@ impl ThemeList {
         self.names.get(self.at).filter(|_| self.changed).map(String::as_str)
     }
 
-    /// The one of this name is in use, as long as no key has chosen one.
-    fn suit(&mut self, name: &str) {
+    /// The one of this name, which suits the terminal, is in use, as long as no key has chosen one.
+    pub(crate) fn suit(&mut self, name: &str) {
         if let Some(at) = self.names.iter().position(|known| known == name).filter(|_| !self.changed) {
             self.at = at;
         }
@@ -96,11 +96,6 @@ impl ThemeList {
 }
 
 impl State {
-    /// Shows the theme of this name, which suits the terminal, as long as no key has chosen one.
-    pub fn suit(&mut self, theme: &str) {
-        self.themes.suit(theme);
-    }
-
     /// Makes the screen look like this; for the start, before anything is received.
     pub fn choose(&mut self, choices: Choices, keys: KeyMap, themes: ThemeList) {
         (self.links.chosen, self.cores.chosen, self.threads.chosen) = (choices.links, choices.cores, choices.threads);
@@ -137,11 +132,5 @@ impl State {
     #[must_use]
     pub fn keys(&self) -> &KeyMap {
         &self.keys
-    }
-
-    /// The colour themes there are.
-    #[must_use]
-    pub fn themes(&self) -> &ThemeList {
-        &self.themes
     }
 }

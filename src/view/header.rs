@@ -82,7 +82,7 @@ fn pieces(state: &State, metrics: &Metrics) -> Vec<Piece> {
     if metrics.facts.problems.iter().any(finding::lacks_rights) {
         pieces.push(piece(1, Tone::Warning, "limited rights: F".to_owned()));
     }
-    if state.sticky().is_on() {
+    if state.sticky.on {
         pieces.push(piece(0, Tone::Accent, "auto-pin".to_owned()));
     }
     if state.settings().readonly {

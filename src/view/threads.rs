@@ -68,7 +68,7 @@ pub(super) fn title(state: &State, width: u16) -> Vec<String> {
     } else if total > 0 {
         parts.push(plural(total, "thread"));
     }
-    if state.sticky().is_on() {
+    if state.sticky.on {
         parts.push("auto-pin".to_owned());
     }
     if !list.filter.is_empty() {

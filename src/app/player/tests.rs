@@ -150,7 +150,7 @@ fn a_click_on_the_bar_goes_there_and_one_on_a_mark_shows_what_it_marks() {
 #[test]
 fn the_card_opens_by_itself_once_where_that_was_asked_for() {
     let mut app = app();
-    app.state.open_card_when_ready();
+    app.state.opens_card = true;
     let first_ns = app.player.as_ref().map(Player::first_ns).expect("it has samples");
     app.seek(first_ns + 44 * SECOND_NS).expect("the recording is whole");
     assert!(!frame(&app).contains("Before and after the pin"), "the pin is six seconds old");

@@ -30,9 +30,7 @@ const PINNED: u32 = 1;
 pub(super) enum Wish {
     /// Pin these.
     Pin(Vec<PinRequest>),
-    /// Put every mask back.
-    Restore,
-    /// Nothing: another phase of the same kind begins, pinned or not.
+    /// Another phase begins: a pinned one as the one before, or one for which every mask is put back that is not yet.
     GoOn(bool),
     /// Nothing can be pinned, for this reason.
     Refuse(String),
@@ -77,11 +75,10 @@ impl PinSchedule {
             _ => self.phase + 1,
         };
         match (self.pinned, is_pinned(self.wished)) {
-            (true, false) => Some(Wish::Restore),
             (false, true) => Some(self.pin(metrics, &busy)),
             // A worker that was born after the others were pinned.
             (true, true) if !self.covers(&busy) && self.may_look(metrics.at_ns) => Some(self.pin(metrics, &busy)),
-            (pinned, _) => (self.wished != self.phase).then_some(Wish::GoOn(pinned)),
+            (_, pinned) => (self.wished != self.phase).then_some(Wish::GoOn(pinned)),
         }
     }
 

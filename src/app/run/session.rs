@@ -5,7 +5,7 @@ use super::super::signals::wait;
 use super::output::{Output, Rest};
 use super::passed_signals::PassedSignals;
 use super::pin_schedule::{PinSchedule, Rule, Wish};
-use super::{Observed, Plan, refusal};
+use super::{Observed, Plan};
 use crate::app::Stream;
 use crate::derive::Metrics;
 use crate::derive::before_after::is_pinned;
@@ -16,7 +16,6 @@ use crate::sched;
 use crate::source::feed::{Command as Ask, Feed, Next};
 use crate::source::now_ns;
 use rustix::process::{Pid, WaitOptions, getpid, set_child_subreaper, waitpid};
-use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus};
@@ -42,8 +41,8 @@ pub(super) struct RunSession<'a> {
     rest: Rest,
     /// The masks were put back because of a signal.
     stopped: bool,
-    /// Another vnettop has some of the threads: nothing is compared any more.
-    taken: bool,
+    /// Another vnettop has some of the threads: nothing is compared any more, and to start the command again would show nothing.
+    pub(super) taken: bool,
     /// Why nobody could be pinned, as it was last.
     refused: Option<String>,
     /// Each sentence once.
@@ -131,23 +130,12 @@ impl<'a> RunSession<'a> {
 
     /// A signal asked for an end: the command is not started again.
     pub(super) fn was_asked_to_end(&self) -> bool {
-        self.signals.asked().is_some()
-    }
-
-    /// Another vnettop has some of the threads: to start the command again would show nothing.
-    pub(super) fn is_taken(&self) -> bool {
-        self.taken
+        self.signals.asked
     }
 
     /// Takes an event in, as a replay will.
     pub(super) fn report(&mut self, event: Event) {
         self.take(Item::Event(event));
-    }
-
-    /// The end of a run whose command could not be started.
-    pub(super) fn not_started(self, program: &OsString, error: &io::Error) -> Observed {
-        let (code, sentence) = refusal(program, error);
-        self.refused(code, sentence)
     }
 
     /// The end of a run without a command.
@@ -313,12 +301,10 @@ impl<'a> RunSession<'a> {
         }
         match self.turns.next(metrics) {
             None => {}
-            Some(Wish::Restore) => {
-                self.restore();
-                self.stretch(Some(StretchSide::Unpinned));
-                self.turns.begin(metrics.at_ns, false);
-            }
             Some(Wish::GoOn(pinned)) => {
+                if !pinned {
+                    self.restore();
+                }
                 self.stretch(Some(if pinned { StretchSide::Pinned } else { StretchSide::Unpinned }));
                 self.turns.begin(metrics.at_ns, pinned);
             }
