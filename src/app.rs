@@ -15,7 +15,6 @@ mod trim;
 
 use crate::action::{Action, Key};
 use crate::config::SaveSource;
-use crate::derive::Metrics;
 use crate::effect::{Effect, Outcome, PinController};
 use crate::sample::{Event, Item, OnRequest};
 use crate::source::SourceError;
@@ -146,16 +145,13 @@ impl App {
         if self.feed.is_live() { Err(AppError::SourceEnded) } else { Ok(()) }
     }
 
-    /// Whether the key that stops programs was pressed; told once.
-    fn is_to_stop(&mut self) -> bool {
-        std::mem::take(&mut self.stops)
-    }
-
     /// Takes one item and does what follows from it without a key; true when it was a sample.
     fn take(&mut self, item: Item) -> Result<bool, AppError> {
         self.record(&item);
-        let Some(metrics) = self.stream.derive(item) else { return Ok(false) };
-        self.count_down(&metrics);
+        let Some(metrics) = self.stream.derivation.advance(item) else { return Ok(false) };
+        if metrics.elapsed_s.is_some() {
+            self.options.count = self.options.count.map(|left| left.saturating_sub(1));
+        }
         self.state.receive(metrics);
         update::tick(&mut self.state).map_or(Ok(()), |effect| self.perform(effect))?;
         Ok(true)
@@ -166,12 +162,6 @@ impl App {
         if let Some(why) = self.stream.record(item) {
             self.state.notice(true, why);
             self.state.is_recorded = false;
-        }
-    }
-
-    fn count_down(&mut self, metrics: &Metrics) {
-        if metrics.elapsed_s.is_some() {
-            self.options.count = self.options.count.map(|left| left.saturating_sub(1));
         }
     }
 
@@ -246,14 +236,14 @@ impl App {
         for event in &outcome.events {
             let item = Item::Event(event.clone());
             self.record(&item);
-            self.stream.derive(item);
+            self.stream.derivation.advance(item);
         }
         self.state.outcome(outcome);
     }
 
     /// The frame of this moment.
     fn view(&self, width: u16, height: u16) -> View {
-        view::prepare(&self.state, self.stream.history(), width, height)
+        view::prepare(&self.state, self.stream.derivation.history(), width, height)
     }
 
     /// The same as text.

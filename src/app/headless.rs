@@ -44,7 +44,9 @@ fn write_objects(
     let mut told = ReportedProblems::default();
     let mut nothing_yet = true;
     loop {
-        if let Some(signal) = obey(signals, feed) {
+        let ending = signals.ending();
+        stop_if_asked(signals, feed);
+        if let Some(signal) = ending {
             return Ok(Ended::Signal(signal));
         }
         let item = match feed.next()? {
@@ -61,7 +63,7 @@ fn write_objects(
         if let Some(why) = stream.record(&item) {
             term::say(format_args!("{why}; sampling continues without recording"));
         }
-        let Some(metrics) = stream.derive(item) else { continue };
+        let Some(metrics) = stream.derivation.advance(item) else { continue };
         told.report(&metrics.facts.problems);
         if metrics.elapsed_s.is_none() {
             continue;
@@ -106,14 +108,7 @@ fn hand_over(
     out.flush().map(|()| None).map_err(AppError::Output)
 }
 
-/// Stops for a while where that was asked for; the signal that asks for an end, if one came.
-fn obey(signals: &Signals, feed: &Feed) -> Option<i32> {
-    let ending = signals.ending();
-    stop_if_asked(signals, feed);
-    ending
-}
-
-/// Whoever stops this program lets nothing be kept alive by it meanwhile.
+/// Stops for a while where that was asked for. Whoever stops this program lets nothing be kept alive by it meanwhile.
 fn stop_if_asked(signals: &Signals, feed: &Feed) {
     if signals.stop_asked() {
         feed.let_go();

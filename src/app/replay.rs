@@ -33,7 +33,7 @@ impl App {
         }
         let Start { derivation, mut reel, metrics } = player.start_at(to_ns, Some(&mut self.state))?;
         let is_over = reel.peek()?.is_none();
-        self.stream.go_on_from(derivation);
+        self.stream.derivation = derivation;
         self.feed = Feed::replay(reel, self.pace())?;
         self.ended = false;
         if let Some(metrics) = metrics {

@@ -108,7 +108,7 @@ fn run(app: &mut App, console: &mut impl Console) -> Result<Ended, AppError> {
                 }
                 Woken::Background(color) => app.state.themes.suit(look::name_for(color)),
             }
-            if app.is_to_stop() {
+            if std::mem::take(&mut app.stops) {
                 console.ask_to_stop();
             }
         }

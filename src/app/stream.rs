@@ -1,7 +1,6 @@
 //! What happens to every item whatever the face: it is recorded as it is, then derived from.
 
-use crate::derive::history::History;
-use crate::derive::{Derivation, Metrics};
+use crate::derive::Derivation;
 use crate::record::{RecordError, Recorder};
 use crate::sample::Item;
 use std::path::{Path, PathBuf};
@@ -9,7 +8,8 @@ use std::path::{Path, PathBuf};
 /// The recording, if one runs, and the derivation.
 #[derive(Default)]
 pub struct Stream {
-    derivation: Derivation,
+    /// What was derived so far.
+    pub derivation: Derivation,
     recorder: Option<Recorder>,
     /// Why a recording that was asked for is not whole.
     broken: Option<RecordError>,
@@ -22,28 +22,12 @@ impl Stream {
         Self { recorder, ..Self::default() }
     }
 
-    /// One that goes on from what was derived before.
-    pub fn go_on_from(&mut self, derivation: Derivation) {
-        self.derivation = derivation;
-    }
-
     /// Records the item; the recording is given up when it cannot be written: why, told once.
     pub fn record(&mut self, item: &Item) -> Option<String> {
         let error = self.recorder.as_mut()?.write(item).err()?;
         let sentence = error.to_string();
         (self.recorder, self.broken) = (None, Some(error));
         Some(sentence)
-    }
-
-    /// Derives from the item; a sample gives metrics.
-    pub fn derive(&mut self, item: Item) -> Option<Metrics> {
-        self.derivation.advance(item)
-    }
-
-    /// Strips and trails.
-    #[must_use]
-    pub fn history(&self) -> &History {
-        self.derivation.history()
     }
 
     /// Begins a recording in this new file. One that begins in the middle starts with the newest sample, so that its

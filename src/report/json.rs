@@ -1,7 +1,6 @@
 //! One JSON object a sample, on one line. Field names, units and nulls are the contract of JSON.md.
 
 mod benchmark;
-mod card;
 mod events;
 mod finding;
 mod flow;
@@ -11,7 +10,6 @@ mod path;
 mod peer;
 mod test;
 
-pub(super) use benchmark::WholeTest;
 pub(super) use finding::Numbers;
 
 use super::timestamp;

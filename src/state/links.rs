@@ -209,7 +209,7 @@ impl LinkList {
         self.any_down = self.rows.iter().any(down);
         self.hidden = self.count_hidden(metrics);
         let row = selected.and_then(|index| self.rows.iter().position(|row| row.index == index));
-        self.selection.settle(row, self.rows.len());
+        self.selection.settle(selected.is_some(), row, self.rows.len());
     }
 
     /// What the rows leave out of what the filter lets through; links are sorted by namespace.
@@ -231,15 +231,11 @@ impl LinkList {
         hidden
     }
 
-    /// Index of the selected link; forgets it when it is gone.
-    fn find_selected(&mut self, metrics: &Metrics) -> Option<usize> {
+    /// Index of the selected link; none when it is gone.
+    fn find_selected(&self, metrics: &Metrics) -> Option<usize> {
         let id = self.selection.id()?;
-        let at = metrics.links.binary_search_by_key(&id.key, |link| link.facts.key()).ok();
-        let at = at.filter(|&at| metrics.links[at].facts.born == id.born);
-        if at.is_none() {
-            self.selection.forget();
-        }
-        at
+        let at = metrics.links.binary_search_by_key(&id.key, |link| link.facts.key()).ok()?;
+        Some(at).filter(|&at| metrics.links[at].facts.born == id.born)
     }
 
     fn wanted(&self, metrics: &Metrics, index: usize, selected: Option<usize>) -> bool {

@@ -135,15 +135,8 @@ impl ThreadList {
         self.fold(metrics);
         self.processes_have_several = threads.iter().any(|thread| thread.sample.id.pid != thread.sample.id.tid);
         self.several_names = threads.windows(2).any(|pair| pair[0].sample.name != pair[1].sample.name);
-        self.settle(threads);
-    }
-
-    fn settle(&mut self, threads: &[ThreadMetrics]) {
-        let Some(id) = self.selection.id() else { return self.selection.settle(None, self.rows.len()) };
-        if !threads.iter().any(|thread| thread.sample.id == id) {
-            self.selection.forget();
-        }
-        let row = self.rows.iter().position(|&index| threads[index].sample.id == id);
-        self.selection.settle(row, self.rows.len());
+        let selected = |thread: &ThreadMetrics| Some(thread.sample.id) == self.selection.id();
+        let row = self.rows.iter().position(|&index| selected(&threads[index]));
+        self.selection.settle(threads.iter().any(selected), row, self.rows.len());
     }
 }
