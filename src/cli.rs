@@ -17,7 +17,6 @@ use run::{CardArguments, RunArguments};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-use values::Speed;
 
 /// What the user asked for.
 #[derive(Debug, Clone)]
@@ -226,11 +225,7 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> 
     let replayed = |file, pace: PaceArguments| Origin::Replay {
         file,
         at: pace.at,
-        speed: match pace.speed {
-            Some(Speed::Times(times)) => Some(times),
-            Some(Speed::Max) => None,
-            None => (face == Face::Screen).then_some(1.0),
-        },
+        speed: pace.speed.or((face == Face::Screen).then_some(1.0)).filter(|times| times.is_finite()),
     };
     let has_pace = options.pace.speed.is_some() || options.pace.at.is_some();
     let origin = match (arguments.command, options.replay) {

@@ -25,7 +25,6 @@ use crate::derive::{Metrics, OverriddenPin, Test};
 use crate::effect::Outcome;
 use crate::sample::Event;
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 pub use crate::action::{CoreSort, LinkSort, ThreadSort};
 pub use axis::TimeAxis;
@@ -55,13 +54,6 @@ pub enum ScreenPhase {
     Quitting,
 }
 
-/// How far a frozen screen is behind the history, which goes on.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Behind {
-    /// Finished one-second bins since what is shown.
-    pub seconds: usize,
-}
-
 /// Everything the screen depends on, but for the history.
 #[derive(Debug, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is another question")]
@@ -69,7 +61,8 @@ pub struct State {
     pub(crate) settings: Settings,
     pub(crate) phase: ScreenPhase,
     pub(crate) focus: Pane,
-    pub(crate) links: LinkList,
+    /// Which links are shown, and how.
+    pub links: LinkList,
     pub(crate) cores: CoreList,
     pub(crate) threads: ThreadList,
     pub(crate) tests: TestList,
@@ -84,14 +77,17 @@ pub struct State {
     pub(crate) themes: ThemeList,
     keys: KeyMap,
     parts: Vec<Part>,
-    /// The recording that is replayed, as far as it is known.
+    /// The recording that is replayed, as far as it is known; none where nothing is, or where it can only be played from its start to
+    /// its end.
     pub tape: Option<Tape>,
     /// A recording runs.
     pub is_recorded: bool,
     shown: Option<Metrics>,
     waiting: Option<Metrics>,
-    behind: Behind,
-    pinned_at_ns: Option<u64>,
+    /// How far a frozen screen is behind the history, which goes on: finished one-second bins since what is shown.
+    pub(crate) behind_s: usize,
+    /// When the last pin was seen, monotonic ns; none before it, or when it was taken back.
+    pub(crate) pinned_at_ns: Option<u64>,
     had_card: bool,
     /// The card opens by itself when it is ready, once, unless something else is open then.
     pub opens_card: bool,
@@ -142,7 +138,7 @@ impl State {
         }
         if let Some(held_ns) = held_ns {
             let second = |at_ns: u64| usize::try_from(at_ns / 1_000_000_000).unwrap_or(usize::MAX);
-            self.behind.seconds = second(metrics.at_ns).saturating_sub(second(held_ns));
+            self.behind_s = second(metrics.at_ns).saturating_sub(second(held_ns));
             self.waiting = Some(metrics);
         } else {
             self.show(metrics);
@@ -152,7 +148,7 @@ impl State {
     /// Forgets what was received, for a recording that is shown from another place on; what is chosen stays. `pinned_at_ns` is when the pin that
     /// stands there was seen.
     pub fn rewind(&mut self, pinned_at_ns: Option<u64>) {
-        (self.shown, self.waiting, self.behind) = (None, None, Behind::default());
+        (self.shown, self.waiting, self.behind_s) = (None, None, 0);
         self.pinned_at_ns = pinned_at_ns;
         self.links.forget_traffic();
         self.notices = Notices::default();
@@ -165,12 +161,6 @@ impl State {
     pub fn pass(&mut self, metrics: &Metrics) {
         self.tell(metrics);
         self.links.follow(metrics);
-    }
-
-    /// The recording that is replayed; none where nothing is, or where it can only be played from its start to its end.
-    #[must_use]
-    pub fn tape(&self) -> Option<&Tape> {
-        self.tape.as_ref()
     }
 
     /// What came of an effect: its sentences replace those of the one before.
@@ -222,18 +212,6 @@ impl State {
         }
     }
 
-    /// When the last pin was seen, monotonic ns; none before it, or when it was taken back.
-    #[must_use]
-    pub fn pinned_at_ns(&self) -> Option<u64> {
-        self.pinned_at_ns
-    }
-
-    /// Which links are shown, and how.
-    #[must_use]
-    pub fn links(&self) -> &LinkList {
-        &self.links
-    }
-
     /// Of several tests the screen is about this one.
     #[must_use]
     pub fn is_about(&self, test: &Test) -> bool {
@@ -274,12 +252,6 @@ impl State {
         self.phase == ScreenPhase::Frozen
     }
 
-    /// The interval asked for.
-    #[must_use]
-    pub fn interval(&self) -> Duration {
-        self.settings.interval
-    }
-
     /// What was decided at the start, and changed by keys since.
     #[must_use]
     pub fn settings(&self) -> &Settings {
@@ -290,12 +262,6 @@ impl State {
     #[must_use]
     pub fn pins(&self) -> usize {
         self.shown.as_ref().map_or(0, |metrics| metrics.threads.iter().filter(|thread| thread.pinned).count())
-    }
-
-    /// How far the screen is behind the history.
-    #[must_use]
-    pub fn behind(&self) -> Behind {
-        self.behind
     }
 
     /// The row whose details can be shown: the selected one of the focused pane, else of cores the one looked at, else the first.
@@ -337,7 +303,7 @@ impl State {
         self.axis.follow(&metrics.timeline);
         self.threads.follow(&metrics);
         self.shown = Some(metrics);
-        self.behind = Behind::default();
+        self.behind_s = 0;
         self.arrange();
     }
 }

@@ -65,7 +65,7 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         Action::NextTest => step_test(state, |_| 1),
         Action::PreviousTest => step_test(state, |tests| tests - 1),
         Action::SelectTest(number) => {
-            state.tests.choose(number);
+            state.tests.chosen = Some(number);
             state.apply_test();
         }
         Action::NextSort => next_sort(state),

@@ -56,7 +56,7 @@ fn write_objects(
             Next::End if nothing_yet => return Err(AppError::NoSample),
             Next::End => return Ok(Ended::Done),
             Next::Waiting => {
-                wait(&[feed.ready(), signals.fd()]);
+                wait(&[feed.ready(), signals.fd()], None);
                 continue;
             }
         };
@@ -200,7 +200,7 @@ fn next_sample(app: &mut App, signals: &Signals) -> Result<Option<i32>, AppError
                 }
             }
             Next::End => app.end()?,
-            Next::Waiting => drop(wait(&[app.feed.ready(), signals.fd()])),
+            Next::Waiting => drop(wait(&[app.feed.ready(), signals.fd()], None)),
         }
     }
     Ok(None)

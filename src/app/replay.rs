@@ -44,7 +44,7 @@ impl App {
 
     /// As it is chosen.
     fn pace(&self) -> Pace {
-        self.state.tape().and_then(|tape| tape.speed).map_or(Pace::Fast, Pace::Times)
+        self.state.tape.as_ref().and_then(|tape| tape.speed).map_or(Pace::Fast, Pace::Times)
     }
 
     /// Takes over what is read ahead of the recording within this time.
@@ -66,7 +66,7 @@ impl App {
                 }
                 // What comes through a pipe may not come at all.
                 Next::Waiting if self.player.is_none() => break,
-                Next::Waiting => drop(signals::wait(&[self.feed.ready()])),
+                Next::Waiting => drop(signals::wait(&[self.feed.ready()], None)),
                 Next::End => self.end()?,
             }
         }

@@ -107,7 +107,7 @@ pub fn card(file: &Path, format: Format) -> Result<String, AppError> {
                 last = tests.advance(item.clone()).or(last);
                 run.item(item);
             }
-            Next::Waiting => drop(super::signals::wait(&[feed.ready()])),
+            Next::Waiting => drop(super::signals::wait(&[feed.ready()], None)),
             Next::End => break,
         }
     }

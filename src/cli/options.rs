@@ -1,6 +1,6 @@
 //! The options of every command, and which of them stand for a setting.
 
-use super::values::{Speed, count, netns, pair, place, seconds, size, speed, watch};
+use super::values::{count, netns, pair, place, seconds, size, speed, watch};
 use crate::action::{KeyStep, parse_keys};
 use crate::config::{Override, Value, typed};
 use clap::Args;
@@ -14,7 +14,7 @@ type KeySteps = Vec<KeyStep>;
 pub(super) struct PaceArguments {
     /// Speed of a replay: times its own, or max
     #[arg(long, value_name = "TIMES|max", value_parser = speed)]
-    pub(super) speed: Option<Speed>,
+    pub(super) speed: Option<f64>,
     /// Start a replay this long after its first sample: 90, 1:30 or 1:02:03
     #[arg(long, value_name = "TIME", value_parser = place)]
     pub(super) at: Option<Duration>,

@@ -51,9 +51,12 @@ pub struct ThreadList {
     pub(crate) selection: Selection<ThreadId>,
     pub(crate) shows_idle: bool,
     rows: Vec<usize>,
-    hidden: usize,
-    several_names: bool,
-    processes_have_several: bool,
+    /// How many threads are not shown because they are idle.
+    pub(crate) hidden: usize,
+    /// The watched threads do not all have the same name.
+    pub(crate) several_names: bool,
+    /// Some watched thread is not the main one of its process, so that its number does not tell the process.
+    pub(crate) processes_have_several: bool,
     /// When each was busy last, monotonic ns.
     busy_ns: BTreeMap<ThreadId, u64>,
 }
@@ -63,24 +66,6 @@ impl ThreadList {
     #[must_use]
     pub fn rows(&self) -> &[usize] {
         &self.rows
-    }
-
-    /// The watched threads do not all have the same name.
-    #[must_use]
-    pub fn several_names(&self) -> bool {
-        self.several_names
-    }
-
-    /// Some watched thread is not the main one of its process, so that its number does not tell the process.
-    #[must_use]
-    pub fn processes_have_several(&self) -> bool {
-        self.processes_have_several
-    }
-
-    /// How many threads are not shown because they are idle.
-    #[must_use]
-    pub fn hidden(&self) -> usize {
-        self.hidden
     }
 
     /// Takes in which threads work.

@@ -112,7 +112,7 @@ pub(super) fn cancel(state: &mut State) {
 
 fn clear(state: &mut State) {
     state.notices.clear();
-    state.tests.release();
+    state.tests.chosen = None;
     match state.focus {
         Pane::Links => {
             state.links.filter.clear();

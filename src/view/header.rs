@@ -110,13 +110,13 @@ fn behind(metrics: &Metrics) -> Option<Duration> {
 fn interval(state: &State, metrics: &Metrics) -> Duration {
     match state.settings().mode {
         Mode::Replay => Duration::from_nanos(metrics.own.interval_ns),
-        Mode::Live | Mode::Demo => state.interval(),
+        Mode::Live | Mode::Demo => state.settings.interval,
     }
 }
 
 fn status(state: &State) -> Vec<(Tone, String)> {
     let mode = match (state.frozen(), state.settings().mode) {
-        _ if state.tape().is_some_and(|tape| tape.is_over) => (Tone::Warning, "■ end"),
+        _ if state.tape.as_ref().is_some_and(|tape| tape.is_over) => (Tone::Warning, "■ end"),
         (true, _) => (Tone::Warning, "❄ paused"),
         (false, Mode::Live) => (Tone::Good, "● live"),
         (false, Mode::Replay) => (Tone::Accent, "▶ replay"),

@@ -44,7 +44,6 @@ pub(super) struct PinSchedule {
     since_ns: Option<u64>,
     /// When a placement was looked for in vain, ns.
     refused_ns: Option<u64>,
-    pinned: bool,
     /// The phase that lasts, and the one that was wished for.
     phase: u32,
     wished: u32,
@@ -54,7 +53,7 @@ pub(super) struct PinSchedule {
 
 impl PinSchedule {
     pub(super) fn new(rule: Rule) -> Self {
-        Self { rule, since_ns: None, refused_ns: None, pinned: false, phase: 0, wished: 0, placement: Vec::new() }
+        Self { rule, since_ns: None, refused_ns: None, phase: 0, wished: 0, placement: Vec::new() }
     }
 
     /// What to do after this sample.
@@ -74,7 +73,7 @@ impl PinSchedule {
             Rule::Pinned => PINNED,
             _ => self.phase + 1,
         };
-        match (self.pinned, is_pinned(self.wished)) {
+        match (is_pinned(self.phase), is_pinned(self.wished)) {
             (false, true) => Some(self.pin(metrics, &busy)),
             // A worker that was born after the others were pinned.
             (true, true) if !self.covers(&busy) && self.may_look(metrics.at_ns) => Some(self.pin(metrics, &busy)),
@@ -83,14 +82,14 @@ impl PinSchedule {
     }
 
     /// A wish was fulfilled: a turn begins.
-    pub(super) fn begin(&mut self, at_ns: u64, pinned: bool) {
-        (self.since_ns, self.pinned, self.refused_ns, self.phase) = (Some(at_ns), pinned, None, self.wished);
+    pub(super) fn begin(&mut self, at_ns: u64) {
+        (self.since_ns, self.refused_ns, self.phase) = (Some(at_ns), None, self.wished);
     }
 
     /// Nobody could be pinned: unpinned, the turn begins again; pinned, it goes on as it is.
     pub(super) fn refused(&mut self, at_ns: u64) {
         self.refused_ns = Some(at_ns);
-        if !self.pinned {
+        if !is_pinned(self.phase) {
             self.since_ns = Some(at_ns);
         }
     }

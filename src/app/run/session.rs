@@ -201,7 +201,7 @@ impl<'a> RunSession<'a> {
 
     fn wait_for_news(&self) {
         let ready = self.feed.as_ref().map(Feed::ready);
-        wait(&ready.into_iter().chain(self.output.fd()).chain([self.signals.fd()]).collect::<Vec<_>>());
+        wait(&ready.into_iter().chain(self.output.fd()).chain([self.signals.fd()]).collect::<Vec<_>>(), None);
     }
 
     /// Takes in what the command says in passing; whether all of it has passed.
@@ -251,7 +251,7 @@ impl<'a> RunSession<'a> {
             feed.command(Ask::Interval(AT_ONCE));
         }
         while let Some(feed) = &self.feed {
-            wait(&[feed.ready()]);
+            wait(&[feed.ready()], None);
             if let Some(metrics) = self.next().filter(|metrics| metrics.at_ns >= at_ns) {
                 return Some(metrics);
             }
@@ -306,7 +306,7 @@ impl<'a> RunSession<'a> {
                     self.restore();
                 }
                 self.stretch(Some(if pinned { StretchSide::Pinned } else { StretchSide::Unpinned }));
-                self.turns.begin(metrics.at_ns, pinned);
+                self.turns.begin(metrics.at_ns);
             }
             Some(Wish::Pin(requests)) => {
                 // What was being compared ends before the first mask is set.
@@ -323,7 +323,7 @@ impl<'a> RunSession<'a> {
                     self.end_comparison();
                 } else if pinned {
                     self.stretch(Some(StretchSide::Pinned));
-                    self.turns.begin(metrics.at_ns, true);
+                    self.turns.begin(metrics.at_ns);
                 } else {
                     self.turns.refused(metrics.at_ns);
                 }
