@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use strum::VariantArray;
 
+pub(crate) use sticky::requests;
 pub use sticky::tick;
 
 /// The intervals that `+` and `-` go through, milliseconds.

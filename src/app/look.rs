@@ -38,7 +38,8 @@ impl Look {
     /// The names, for the state.
     #[must_use]
     pub fn list(&self) -> ThemeList {
-        ThemeList::new(self.themes.iter().map(|(name, _)| name.clone()).collect(), self.at)
+        let names = self.themes.iter().map(|(name, _)| name.clone()).collect();
+        ThemeList { names, at: self.at, changed: false }
     }
 }
 
@@ -55,9 +56,10 @@ pub fn of(
     let (term, colorterm, colorfgbg) = (set("TERM"), set("COLORTERM"), set("COLORFGBG"));
     let files = ThemeFiles::read(folders);
     let has_all = colorterm.as_deref().is_some_and(|value| value == "truecolor" || value == "24bit");
-    let shown = |palette: Palette| Colors::File(if has_all { palette } else { palette.numbered() });
+    let shown = |palette: Palette| Colors::Palette(if has_all { palette } else { palette.numbered() });
+    let usual = |is_dark: bool| Colors::Palette(Palette::usual(is_dark));
     let fixed =
-        [("dark", Colors::Dark), ("light", Colors::Light), ("terminal", Colors::Terminal), ("mono", Colors::None)];
+        [("dark", usual(true)), ("light", usual(false)), ("terminal", Colors::Terminal), ("mono", Colors::None)];
     let mut themes: Vec<(String, Colors)> = fixed.map(|(name, colors)| (name.to_owned(), colors)).into();
     themes.extend(files.themes.iter().map(|theme| (theme.name.clone(), shown(theme.palette))));
     let wanted = preferences.theme.as_str();

@@ -54,24 +54,14 @@ impl Default for Choices {
 /// The colour themes there are, by name, and the one in use.
 #[derive(Debug, Clone, Default)]
 pub struct ThemeList {
-    names: Vec<String>,
-    at: usize,
-    changed: bool,
+    pub(crate) names: Vec<String>,
+    /// The place of the one in use.
+    pub(crate) at: usize,
+    /// A key has chosen it.
+    pub(crate) changed: bool,
 }
 
 impl ThemeList {
-    /// These themes, the one at this place in use.
-    #[must_use]
-    pub fn new(names: Vec<String>, at: usize) -> Self {
-        Self { names, at, changed: false }
-    }
-
-    /// The place of the theme in use.
-    #[must_use]
-    pub fn at(&self) -> usize {
-        self.at
-    }
-
     /// The name of the theme in use, if a key has chosen it.
     #[must_use]
     pub fn chosen(&self) -> Option<&str> {

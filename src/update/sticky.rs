@@ -51,7 +51,7 @@ pub fn tick(state: &mut State) -> Option<Effect> {
 }
 
 /// The masks that a proposal asks for.
-pub(super) fn requests(proposal: &placement::Proposal) -> Vec<PinRequest> {
+pub(crate) fn requests(proposal: &placement::Proposal) -> Vec<PinRequest> {
     let request = |step: &placement::Step| PinRequest {
         thread: step.thread,
         label: step.label.clone(),

@@ -5,7 +5,8 @@ use crate::derive::Metrics;
 use crate::derive::before_after::is_pinned;
 use crate::derive::placement::{self, BUSY};
 use crate::effect::PinRequest;
-use crate::sample::{CoreSet, ThreadId};
+use crate::sample::ThreadId;
+use crate::update::requests;
 use std::collections::BTreeSet;
 
 /// How long a busy thread is looked at before it is pinned at the start of a pinned run, ns.
@@ -30,7 +31,7 @@ const PINNED: u32 = 1;
 pub(super) enum Wish {
     /// Pin these.
     Pin(Vec<PinRequest>),
-    /// Another phase begins: a pinned one as the one before, or one for which every mask is put back that is not yet.
+    /// Another phase begins: pinned as the one before, or unpinned, for which every mask is put back.
     GoOn(bool),
     /// Nothing can be pinned, for this reason.
     Refuse(String),
@@ -110,17 +111,13 @@ impl PinSchedule {
     fn pin(&mut self, metrics: &Metrics, busy: &BTreeSet<ThreadId>) -> Wish {
         if !self.covers(busy) {
             match placement::propose(metrics) {
-                Ok(proposal) => self.placement = proposal.steps.into_iter().map(request).collect(),
+                Ok(proposal) => self.placement = requests(&proposal),
                 Err(sentence) => return Wish::Refuse(sentence),
             }
         }
         let there = |request: &&PinRequest| metrics.threads.iter().any(|thread| thread.sample.id == request.thread);
         Wish::Pin(self.placement.iter().filter(there).cloned().collect())
     }
-}
-
-fn request(step: placement::Step) -> PinRequest {
-    PinRequest { thread: step.thread, label: step.label, cores: CoreSet::single(step.core) }
 }
 
 fn busy(metrics: &Metrics) -> BTreeSet<ThreadId> {
