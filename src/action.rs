@@ -9,11 +9,10 @@ mod parse;
 mod sort;
 
 use crate::sample::{CoreId, LinkKey, ThreadId};
-use std::fmt;
 
-pub use keymap::{KeyMap, markdown};
+pub use keymap::KeyMap;
 pub use keys::{Binding, KEYS};
-pub use mouse::{MOUSE, mouse_markdown};
+pub use mouse::MOUSE;
 pub use parse::{parse_key, parse_keys};
 pub use sort::{CoreSort, LinkSort, SortColumn, ThreadSort};
 
@@ -259,31 +258,4 @@ pub enum Action {
     Accept,
     /// Leave the overlay; without one, clear filter and selection.
     Cancel,
-}
-
-impl fmt::Display for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = match self {
-            Self::Char(' ') => "Space",
-            Self::Char(c) => return write!(f, "{c}"),
-            Self::Ctrl(c) => return write!(f, "Ctrl-{}", c.to_ascii_uppercase()),
-            Self::Enter => "Enter",
-            Self::Esc => "Esc",
-            Self::Tab => "Tab",
-            Self::BackTab => "Shift-Tab",
-            Self::Up => "↑",
-            Self::Down => "↓",
-            Self::Left => "←",
-            Self::Right => "→",
-            Self::PageUp => "PgUp",
-            Self::PageDown => "PgDn",
-            Self::Home => "Home",
-            Self::End => "End",
-            Self::Backspace => "Backspace",
-            Self::Insert => "Ins",
-            Self::Delete => "Del",
-            Self::F(number) => return write!(f, "F{number}"),
-        };
-        f.write_str(name)
-    }
 }

@@ -15,13 +15,11 @@ mod trim;
 
 use crate::action::{Action, Key};
 use crate::config::SaveSource;
-use crate::derive::Metrics;
 use crate::effect::{Effect, Outcome, PinController};
-use crate::record::RecordError;
 use crate::sample::{Event, Item, OnRequest};
 use crate::source::SourceError;
 use crate::source::feed::{Command, Feed, Next, Pace};
-use crate::state::State;
+use crate::state::{Mode, State};
 use crate::ui::{self, Theme};
 use crate::update;
 use crate::view::{self, View};
@@ -60,9 +58,6 @@ pub enum AppError {
     /// Standard output.
     #[error("cannot write to standard output: {0}")]
     Output(#[source] io::Error),
-    /// The keys of `--keys`.
-    #[error("{0}")]
-    Keys(String),
     /// The signals of a run.
     #[error("cannot take over signals, so the command was not started: {0}")]
     Signals(#[source] io::Error),
@@ -87,7 +82,6 @@ pub enum Ended {
 }
 
 /// One run with a screen, real or printed: what has been chosen, what is shown, what may be changed.
-#[allow(clippy::struct_excessive_bools, reason = "each is another question")]
 pub struct App {
     /// What is chosen and shown.
     pub state: State,
@@ -102,8 +96,6 @@ pub struct App {
     stops: bool,
     /// What the sampler was asked to count last.
     asked: OnRequest,
-    /// Why the recording that was asked for is not whole.
-    broken: Option<RecordError>,
 }
 
 impl App {
@@ -111,12 +103,17 @@ impl App {
     #[must_use]
     pub fn new(state: State, stream: Stream, controller: PinController, feed: Feed, options: AppOptions) -> Self {
         let asked = state.settings().on_request;
-        Self { state, stream, controller, feed, player: None, options, ended: false, stops: false, asked, broken: None }
+        Self { state, stream, controller, feed, player: None, options, ended: false, stops: false, asked }
     }
 
     /// Nothing more is taken from the feed: it ended, or it is a replay that stands still.
     fn holds(&self) -> bool {
-        self.ended || self.options.replay && self.state.frozen()
+        self.ended || self.is_replay() && self.state.frozen()
+    }
+
+    /// The data are a recording: nothing of this machine may be changed for them.
+    fn is_replay(&self) -> bool {
+        self.state.settings().mode == Mode::Replay
     }
 
     /// Takes what waits in the feed; false when it is so much that keys would wait for it.
@@ -140,7 +137,7 @@ impl App {
     /// Nothing more comes: of a recording that is its end.
     fn end(&mut self) -> Result<(), AppError> {
         self.ended = true;
-        if let Some(tape) = self.state.tape_mut() {
+        if let Some(tape) = &mut self.state.tape {
             tape.is_over = true;
             let [again, quit] = ["seek_start", "quit"].map(|name| self.state.keys().key(name));
             self.state.notice(false, format!("end of the recording: {again} plays it again, {quit} quits"));
@@ -148,16 +145,13 @@ impl App {
         if self.feed.is_live() { Err(AppError::SourceEnded) } else { Ok(()) }
     }
 
-    /// Whether the key that stops programs was pressed; told once.
-    fn is_to_stop(&mut self) -> bool {
-        std::mem::take(&mut self.stops)
-    }
-
     /// Takes one item and does what follows from it without a key; true when it was a sample.
     fn take(&mut self, item: Item) -> Result<bool, AppError> {
         self.record(&item);
-        let Some(metrics) = self.stream.derive(item) else { return Ok(false) };
-        self.count_down(&metrics);
+        let Some(metrics) = self.stream.derivation.advance(item) else { return Ok(false) };
+        if metrics.elapsed_s.is_some() {
+            self.options.count = self.options.count.map(|left| left.saturating_sub(1));
+        }
         self.state.receive(metrics);
         update::tick(&mut self.state).map_or(Ok(()), |effect| self.perform(effect))?;
         Ok(true)
@@ -165,16 +159,9 @@ impl App {
 
     /// A recording that fails is told, and the run goes on without it.
     fn record(&mut self, item: &Item) {
-        if let Err(error) = self.stream.record(item) {
-            self.state.notice(true, error.to_string());
-            self.state.set_recording(None);
-            self.broken = Some(error);
-        }
-    }
-
-    fn count_down(&mut self, metrics: &Metrics) {
-        if metrics.elapsed_s.is_some() {
-            self.options.count = self.options.count.map(|left| left.saturating_sub(1));
+        if let Some(why) = self.stream.record(item) {
+            self.state.notice(true, why);
+            self.state.is_recorded = false;
         }
     }
 
@@ -209,7 +196,7 @@ impl App {
     /// The only place where a wish becomes a deed.
     fn perform(&mut self, effect: Effect) -> Result<(), AppError> {
         let outcome = match effect {
-            Effect::Pin(_) | Effect::Restore if self.options.replay => {
+            Effect::Pin(_) | Effect::Restore if self.is_replay() => {
                 Ok("pinning is not possible in a replay".to_owned()).into()
             }
             Effect::Pin(requests) => self.controller.pin(&requests),
@@ -222,7 +209,7 @@ impl App {
             Effect::WriteReport => self.write_report().into(),
             Effect::WriteCard => self.write_card().into(),
             Effect::SaveSettings => self.save_settings().into(),
-            Effect::Mark if !self.stream.is_recorded() => {
+            Effect::Mark if !self.state.is_recorded => {
                 Ok("no marker added, because nothing is being recorded: R starts a recording".to_owned()).into()
             }
             Effect::Mark => Outcome {
@@ -249,14 +236,14 @@ impl App {
         for event in &outcome.events {
             let item = Item::Event(event.clone());
             self.record(&item);
-            self.stream.derive(item);
+            self.stream.derivation.advance(item);
         }
         self.state.outcome(outcome);
     }
 
     /// The frame of this moment.
     fn view(&self, width: u16, height: u16) -> View {
-        view::prepare(&self.state, self.stream.history(), width, height)
+        view::prepare(&self.state, self.stream.derivation.history(), width, height)
     }
 
     /// The same as text.
@@ -270,18 +257,16 @@ impl App {
     fn close(mut self) -> Result<Outcome, AppError> {
         let outcome = if self.options.restore_on_exit { self.controller.restore() } else { self.controller.staying() };
         for event in &outcome.events {
-            self.stream.record(&Item::Event(event.clone()))?;
+            self.stream.record(&Item::Event(event.clone()));
         }
         self.stream.finish()?;
-        self.broken.map_or(Ok(outcome), |error| Err(error.into()))
+        Ok(outcome)
     }
 }
 
 /// How a run differs from the plain one.
 #[derive(Debug, Clone, Default)]
 pub struct AppOptions {
-    /// The data are a recording: nothing of this machine may be changed for them.
-    pub replay: bool,
     /// Put every replaced mask back at the end.
     pub restore_on_exit: bool,
     /// Where the files that a key writes are kept.

@@ -5,9 +5,11 @@ mod run;
 mod unknown;
 mod values;
 
-pub use run::{CardFormat, ObservedCommand, PinChoice};
+pub use run::{CardFormat, ObservedCommand};
 
+use crate::action::KeyStep;
 use crate::config::{Override, Preferences};
+use crate::sample::PinMode;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use options::{Options, PaceArguments};
@@ -15,7 +17,6 @@ use run::{CardArguments, RunArguments};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-use values::Speed;
 
 /// What the user asked for.
 #[derive(Debug, Clone)]
@@ -60,7 +61,7 @@ impl Config {
         self.preferences = preferences;
         match &self.face {
             Face::Screen => self.interval = self.preferences.interval,
-            Face::Run(run) if self.preferences.readonly && run.pin == PinChoice::Compare => {
+            Face::Run(run) if self.preferences.readonly && run.asked.pin == PinMode::Compare => {
                 return Err(CliError::Usage(run::READONLY_COMPARES.to_owned()));
             }
             Face::Run(_) if !self.named => self.preferences.watch = Preferences::default().watch,
@@ -103,7 +104,7 @@ pub enum Face {
         /// Rows.
         height: u16,
         /// Keys pressed before.
-        keys: String,
+        keys: Vec<KeyStep>,
     },
     /// Nothing of the above: restore CPU affinities left behind by a killed vnettop.
     Undo,
@@ -224,11 +225,7 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> 
     let replayed = |file, pace: PaceArguments| Origin::Replay {
         file,
         at: pace.at,
-        speed: match pace.speed {
-            Some(Speed::Times(times)) => Some(times),
-            Some(Speed::Max) => None,
-            None => (face == Face::Screen).then_some(1.0),
-        },
+        speed: pace.speed.or((face == Face::Screen).then_some(1.0)).filter(|times| times.is_finite()),
     };
     let has_pace = options.pace.speed.is_some() || options.pace.at.is_some();
     let origin = match (arguments.command, options.replay) {
@@ -282,7 +279,6 @@ fn cli_error(error: &clap::Error) -> CliError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::OverrideValue;
 
     fn parsed(line: &str) -> Result<Config, CliError> {
         parse(line.split_whitespace().map(OsString::from), true)
@@ -364,7 +360,9 @@ mod tests {
         let config = parse([OsString::from("-d"), OsString::from("0.25")], false).expect("good arguments");
         assert_eq!(config.face, Face::Json, "a pipe gets JSON lines");
         assert_eq!(config.interval, Duration::from_millis(250), "fractions of seconds are allowed");
-        let interval = Override { key: "interval".to_owned(), value: OverrideValue::Seconds(0.25), option: "--delay" };
-        assert_eq!(config.overrides, [interval], "nothing else was given");
+        let [Override { key, value, option: "--delay" }] = &config.overrides[..] else {
+            panic!("nothing else was given")
+        };
+        assert_eq!((key.as_str(), value.as_float()), ("interval", Some(0.25)));
     }
 }

@@ -21,6 +21,7 @@ use std::time::Duration;
 pub use save::{SaveSource, save};
 pub use show::example;
 pub use theme::{BUILT_IN, ThemeFile, ThemeFiles};
+pub use toml_edit::Value;
 
 /// The settings in force.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,26 +69,20 @@ impl Default for Preferences {
 }
 
 /// One setting by an option of the command line.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Override {
     /// As in the file, with its section: `links.sort`.
     pub key: String,
-    /// What it is to be.
-    pub value: OverrideValue,
+    /// What it is to be, as in the file.
+    pub value: Value,
     /// The option, for people.
     pub option: &'static str,
 }
 
-/// A value that an option gives.
-#[derive(Debug, Clone, PartialEq)]
-#[allow(missing_docs, reason = "the kinds of TOML")]
-pub enum OverrideValue {
-    Flag(bool),
-    Seconds(f64),
-    Text(String),
-    Texts(Vec<String>),
-    /// As in the file; what is no TOML is a text.
-    Toml(String),
+/// A value as it is typed: TOML; what is none is a text.
+#[must_use]
+pub fn typed(text: &str) -> Value {
+    text.parse().unwrap_or_else(|_| text.into())
 }
 
 /// The files that are read, the later ones over the earlier ones.
@@ -149,7 +144,7 @@ impl Configuration {
     pub fn load(places: &Places) -> Result<Self, String> {
         let mut configuration = Self::default();
         for (path, required) in places.files() {
-            let text = if required { file::read(&path)? } else { file::read_any(&path)? };
+            let text = file::read(&path, required)?;
             configuration.files.push((path.clone(), text.is_some()));
             match text {
                 Some(text) => configuration.apply(&text, &path.display().to_string())?,

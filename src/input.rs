@@ -14,22 +14,14 @@ pub enum Input {
     Key(Key),
     /// The mouse did something that has a meaning.
     Mouse(Mouse),
-    /// The terminal has another size now.
-    Resize {
-        /// Columns.
-        width: u16,
-        /// Rows.
-        height: u16,
-    },
 }
 
-/// What a terminal event means; none for those that have no meaning here (key releases, focus, mouse movement).
+/// What a terminal event means; none for those that have no meaning here (key releases, focus, mouse movement, another size, which is asked for each frame).
 #[must_use]
 pub fn input(event: &Event) -> Option<Input> {
     match event {
         Event::Key(event) if event.kind != KeyEventKind::Release => key(*event).map(Input::Key),
         Event::Mouse(event) => mouse(*event).map(Input::Mouse),
-        &Event::Resize(width, height) => Some(Input::Resize { width, height }),
         _ => None,
     }
 }

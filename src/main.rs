@@ -29,16 +29,10 @@ fn main() -> ExitCode {
         return demo::run_child(&arguments[1..]);
     }
     match cli::parse(arguments, io::stdout().is_terminal()).and_then(configured) {
-        Ok((config, configured)) => match missing_namespace(&config) {
-            Some(sentence) => {
-                term::say(sentence);
-                ExitCode::from(2)
-            }
-            None => run(&config, &configured).unwrap_or_else(|error| {
-                term::say(error);
-                ExitCode::from(1)
-            }),
-        },
+        Ok((config, configured)) => run(&config, &configured).unwrap_or_else(|error| {
+            term::say(error);
+            ExitCode::from(1)
+        }),
         Err(CliError::Settings(sentence)) => {
             term::say(sentence);
             ExitCode::from(2)
@@ -70,6 +64,9 @@ fn configured(mut config: Config) -> Result<(Config, Configured), CliError> {
     } else {
         Look::plain()
     };
+    if let Some(sentence) = missing_namespace(&config) {
+        return Err(CliError::Settings(sentence));
+    }
     Ok((config, Configured { configuration, saved, look }))
 }
 
@@ -101,10 +98,8 @@ fn run(config: &Config, configured: &Configured) -> Result<ExitCode, Box<dyn std
         _ => enough_descriptors(LEAST_TO_WATCH)?,
     }
     app::survive_full_files()?;
-    if config.face == Face::Undo {
-        return Ok(undo(config));
-    }
     match &config.face {
+        Face::Undo => return undo(config),
         Face::Doctor(json) => return doctor(config, configured, *json),
         Face::Run(run) => return run_command(config, run),
         Face::Card { recording, format, card } => {
@@ -115,8 +110,9 @@ fn run(config: &Config, configured: &Configured) -> Result<ExitCode, Box<dyn std
         }
         _ => {}
     }
-    if config.face == Face::Screen {
-        term::can_show(std::env::var("TERM").ok().as_deref())?;
+    if config.face == Face::Screen && environment("TERM").is_some_and(|term| term == "dumb") {
+        // It cannot place text.
+        return Err("this terminal (TERM=dumb) cannot show a screen: use --json, or --print 80x24 for one frame".into());
     }
     // Before any thread: entering namespaces is for single-threaded processes.
     let demo = if config.origin == Origin::Demo { Some(demo::start(1)?) } else { None };
@@ -160,7 +156,7 @@ fn live_screen(config: &Config, configured: &Configured, app: App, signals: &Sig
     signals.take_terminal().map_err(AppError::Terminal)?;
     let (guard, screen) = term::Guard::take(config.preferences.mouse, signals.asked()).map_err(AppError::Terminal)?;
     let mut terminal = app::Terminal::new(&guard, screen, signals, themes);
-    if configured.look.asks_background() {
+    if configured.look.asks {
         terminal.ask_background().map_err(AppError::Terminal)?;
     }
     let result = app::screen(app, &mut terminal);
@@ -185,7 +181,14 @@ fn run_command(config: &Config, run: &cli::ObservedCommand) -> Result<ExitCode, 
     let controller =
         PinController::new(Box::new(effect::Kernel), effect::journal_dir(environment), config.preferences.readonly);
     let feed = live_feed(config, None)?;
-    let observed = app::run::run(&plan(config, run), feed, controller, recorder)?;
+    let plan = app::run::Plan {
+        command: run.command.clone(),
+        watch: config.preferences.watch.clone(),
+        named: config.named,
+        interval: config.interval,
+        asked: run.asked.clone(),
+    };
+    let observed = app::run::run(&plan, feed, controller, recorder)?;
     observed.notes.iter().for_each(term::say);
     let Some(card) = &observed.card else { return Ok(ExitCode::from(observed.code)) };
     let text = app::run::text(card, card_format(run.format));
@@ -207,7 +210,7 @@ fn run_command(config: &Config, run: &cli::ObservedCommand) -> Result<ExitCode, 
 
 /// What works here and what is missing; 1 where vnettop cannot work.
 fn doctor(config: &Config, configured: &Configured, json: bool) -> Result<ExitCode, Box<dyn std::error::Error>> {
-    let examined = app::doctor::examine(
+    let (text, works) = app::doctor::examine(
         &DoctorScope {
             roots: Roots::default(),
             docker: docker(config),
@@ -220,35 +223,16 @@ fn doctor(config: &Config, configured: &Configured, json: bool) -> Result<ExitCo
         },
         json,
     );
-    match io::stdout().write_all(examined.text.as_bytes()) {
+    match io::stdout().write_all(text.as_bytes()) {
         // Whoever reads has seen enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         written => written?,
     }
-    Ok(ExitCode::from(u8::from(!examined.works)))
+    Ok(ExitCode::from(u8::from(!works)))
 }
 
 /// The command went well, but not within the limits.
 const LIMIT_BROKEN: u8 = 3;
-
-fn plan(config: &Config, run: &cli::ObservedCommand) -> app::run::Plan {
-    app::run::Plan {
-        command: run.command.clone(),
-        watch: config.preferences.watch.clone(),
-        named: config.named,
-        interval: config.interval,
-        pin: match run.pin {
-            cli::PinChoice::Never => app::run::PinMode::Never,
-            cli::PinChoice::Propose => app::run::PinMode::Propose,
-            cli::PinChoice::Compare => app::run::PinMode::Compare,
-        },
-        repeat: run.repeat,
-        stretch: run.stretch,
-        settle: run.settle,
-        max_cv_ppm: run.max_cv_ppm,
-        max_drops: run.max_drops,
-    }
-}
 
 fn card_format(format: cli::CardFormat) -> app::run::Format {
     match format {
@@ -271,7 +255,6 @@ fn world(
     demo: Option<&Demo>,
     (stream, feed, player): (Stream, Feed, Option<Player>),
 ) -> Result<App, AppError> {
-    let replay = matches!(config.origin, Origin::Replay { .. });
     let mode = match config.origin {
         Origin::Live => Mode::Live,
         Origin::Demo => Mode::Demo,
@@ -288,8 +271,8 @@ fn world(
     });
     let (choices, keys) = (config.preferences.choices.clone(), config.preferences.keys.clone());
     state.choose(choices, keys, configured.look.list());
-    if let Some(weak) = configured.look.notice() {
-        state.notice(true, weak);
+    if let Some(weak) = &configured.look.notice {
+        state.notice(true, weak.clone());
     }
     if mode == Mode::Live
         && let Ok(dir) = effect::journal_dir(environment)
@@ -303,14 +286,11 @@ fn world(
     if let Some(demo) = demo {
         state.notice(false, demo.notice.clone());
     }
-    if let Some(path) = &config.record {
-        state.set_recording(Some(path.display().to_string()));
-    }
+    state.is_recorded = config.record.is_some();
     let controller =
         PinController::new(Box::new(effect::Kernel), effect::journal_dir(environment), config.preferences.readonly);
     let kept_in = effect::journal_dir(environment).ok();
     let options = app::AppOptions {
-        replay,
         restore_on_exit: config.preferences.restore_on_exit,
         kept_in,
         count: config.count,
@@ -322,7 +302,7 @@ fn world(
     let mut app = app.with_player(player, *speed);
     let is_shipped_screen = file.is_none() && config.face == Face::Screen;
     if is_shipped_screen {
-        app.state.open_card_when_ready();
+        app.state.opens_card = true;
     }
     if let Some(at) = at.or(is_shipped_screen.then_some(SHIPPED_STARTS_AT)) {
         app.start_at(at)?;
@@ -330,21 +310,13 @@ fn world(
     Ok(app)
 }
 
-fn undo(config: &Config) -> ExitCode {
+fn undo(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
     if config.preferences.readonly {
-        term::say("undo changes affinities, which --readonly forbids: run it without");
-        return ExitCode::from(1);
+        return Err("undo changes affinities, which --readonly forbids: run it without".into());
     }
-    let dir = match effect::journal_dir(environment) {
-        Ok(dir) => dir,
-        Err(reason) => {
-            term::say(reason);
-            return ExitCode::from(1);
-        }
-    };
-    let outcome = effect::undo(&mut effect::Kernel, &dir);
+    let outcome = effect::undo(&mut effect::Kernel, &effect::journal_dir(environment)?);
     report(&outcome);
-    ExitCode::from(u8::from(outcome.lines.iter().any(|line| line.warning)))
+    Ok(ExitCode::from(u8::from(outcome.lines.iter().any(|line| line.warning))))
 }
 
 fn report(outcome: &Outcome) {

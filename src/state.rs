@@ -25,7 +25,6 @@ use crate::derive::{Metrics, OverriddenPin, Test};
 use crate::effect::Outcome;
 use crate::sample::Event;
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 pub use crate::action::{CoreSort, LinkSort, ThreadSort};
 pub use axis::TimeAxis;
@@ -55,41 +54,43 @@ pub enum ScreenPhase {
     Quitting,
 }
 
-/// How far a frozen screen is behind the history, which goes on.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Behind {
-    /// Finished one-second bins since what is shown.
-    pub seconds: usize,
-}
-
 /// Everything the screen depends on, but for the history.
 #[derive(Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is another question")]
 pub struct State {
     pub(crate) settings: Settings,
     pub(crate) phase: ScreenPhase,
     pub(crate) focus: Pane,
-    pub(crate) links: LinkList,
+    /// Which links are shown, and how.
+    pub links: LinkList,
     pub(crate) cores: CoreList,
     pub(crate) threads: ThreadList,
     pub(crate) tests: TestList,
-    pub(crate) axis: TimeAxis,
+    /// What is chosen of the axis of the graph.
+    pub axis: TimeAxis,
     /// The focused pane has the whole screen.
     pub(crate) is_zoomed: bool,
     pub(crate) overlay: Overlay,
     pub(crate) notices: Notices,
-    pub(crate) sticky: Sticky,
+    /// Whether new workers of pinned processes are pinned as well.
+    pub sticky: Sticky,
     pub(crate) themes: ThemeList,
     keys: KeyMap,
     parts: Vec<Part>,
-    tape: Option<Tape>,
-    recording: Option<String>,
+    /// The recording that is replayed, as far as it is known; none where nothing is, or where it can only be played from its start to
+    /// its end.
+    pub tape: Option<Tape>,
+    /// A recording runs.
+    pub is_recorded: bool,
     shown: Option<Metrics>,
     waiting: Option<Metrics>,
-    behind: Behind,
-    pinned_at_ns: Option<u64>,
+    /// How far a frozen screen is behind the history, which goes on: finished one-second bins since what is shown.
+    pub(crate) behind_s: usize,
+    /// When the last pin was seen, monotonic ns; none before it, or when it was taken back.
+    pub(crate) pinned_at_ns: Option<u64>,
     had_card: bool,
-    /// The card opens by itself, once.
-    opens_card: bool,
+    /// The card opens by itself when it is ready, once, unless something else is open then.
+    pub opens_card: bool,
 }
 
 /// When the last pin was seen, monotonic ns, once these metrics are known; none when it was taken back.
@@ -118,45 +119,39 @@ impl State {
     /// Takes the newest metrics. A frozen live screen keeps showing what it shows and remembers the newest; a frozen
     /// replay is only sent what was stepped to, so it shows it.
     pub fn receive(&mut self, mut metrics: Metrics) {
-        self.notices.age(metrics.at_ns);
         self.sticky.observe(&metrics);
-        let undone = undone(&metrics.undone, self.keys());
         let holds = self.phase == ScreenPhase::Frozen && self.settings.mode != Mode::Replay;
-        if holds && self.shown.is_some() {
+        let held_ns = self.shown.as_ref().filter(|_| holds).map(|shown| shown.at_ns);
+        if held_ns.is_some() {
             // The list belongs to what is shown.
             self.tests.clone().apply(&mut metrics);
         } else {
             self.tests.apply(&mut metrics);
         }
         let had_card = self.had_card;
-        self.follow_pins(&metrics);
+        self.tell(&metrics);
         if self.opens_card && self.had_card && !had_card {
             self.opens_card = false;
             if self.overlay == Overlay::None {
                 self.overlay = Overlay::Card { scroll: 0 };
             }
         }
-        match &self.shown {
-            Some(shown) if holds => {
-                let second = |at_ns: u64| usize::try_from(at_ns / 1_000_000_000).unwrap_or(usize::MAX);
-                self.behind.seconds = second(metrics.at_ns).saturating_sub(second(shown.at_ns));
-                self.waiting = Some(metrics);
-            }
-            _ => self.show(metrics),
-        }
-        if let Some(text) = undone {
-            let notice = Notice { warning: true, text, finding: Some("mask_changed") };
-            self.notices.add(notice, self.newest().map(|metrics| metrics.at_ns));
+        if let Some(held_ns) = held_ns {
+            let second = |at_ns: u64| usize::try_from(at_ns / 1_000_000_000).unwrap_or(usize::MAX);
+            self.behind_s = second(metrics.at_ns).saturating_sub(second(held_ns));
+            self.waiting = Some(metrics);
+        } else {
+            self.show(metrics);
         }
     }
 
     /// Forgets what was received, for a recording that is shown from another place on; what is chosen stays. `pinned_at_ns` is when the pin that
     /// stands there was seen.
     pub fn rewind(&mut self, pinned_at_ns: Option<u64>) {
-        (self.shown, self.waiting, self.behind) = (None, None, Behind::default());
+        (self.shown, self.waiting, self.behind_s) = (None, None, 0);
         self.pinned_at_ns = pinned_at_ns;
         self.links.forget_traffic();
-        self.notices.clear();
+        self.notices = Notices::default();
         if let Some(tape) = &mut self.tape {
             tape.is_over = false;
         }
@@ -164,39 +159,14 @@ impl State {
 
     /// Takes metrics on the way to those that will be shown: what is said and done in them, and which links move.
     pub fn pass(&mut self, metrics: &Metrics) {
-        self.notices.age(metrics.at_ns);
-        self.follow_pins(metrics);
+        self.tell(metrics);
         self.links.follow(metrics);
-        if let Some(text) = undone(&metrics.undone, self.keys()) {
-            self.notices.add(Notice { warning: true, text, finding: Some("mask_changed") }, Some(metrics.at_ns));
-        }
-    }
-
-    /// The recording that is replayed, as far as it is known.
-    pub fn set_tape(&mut self, tape: Tape) {
-        self.tape = Some(tape);
-    }
-
-    /// The same, to be changed.
-    pub fn tape_mut(&mut self) -> Option<&mut Tape> {
-        self.tape.as_mut()
-    }
-
-    /// The recording that is replayed; none where nothing is, or where it can only be played from its start to its end.
-    #[must_use]
-    pub fn tape(&self) -> Option<&Tape> {
-        self.tape.as_ref()
-    }
-
-    /// Has the card opened by itself when it is ready, unless something else is open then.
-    pub fn open_card_when_ready(&mut self) {
-        self.opens_card = true;
     }
 
     /// What came of an effect: its sentences replace those of the one before.
     pub fn outcome(&mut self, outcome: &Outcome) {
         let lines = outcome.lines.iter().map(|line| (line.warning, line.text.clone()));
-        self.notices.replace(lines, self.newest().map(|metrics| metrics.at_ns));
+        self.notices.replace(lines);
         if let Some(newest) = self.waiting.as_ref().or(self.shown.as_ref()) {
             self.sticky.done(&outcome.events, newest);
         }
@@ -204,25 +174,12 @@ impl State {
 
     /// One sentence for the person at the screen; it replaces those before.
     pub fn notice(&mut self, warning: bool, text: impl Into<String>) {
-        let at_ns = self.newest().map(|metrics| metrics.at_ns);
-        self.notices.replace(std::iter::once((warning, text.into())), at_ns);
-    }
-
-    /// The same, of what these metrics tell: they are not shown yet.
-    fn notice_at(&mut self, at_ns: u64, text: String) {
-        self.notices.replace(std::iter::once((false, text)), Some(at_ns));
+        self.notices.replace(std::iter::once((warning, text.into())));
     }
 
     /// One more sentence, beside those of the last thing done: something happened that nobody asked for.
     pub(crate) fn add_notice(&mut self, warning: bool, text: String) {
-        let at_ns = self.newest().map(|metrics| metrics.at_ns);
-        self.notices.add(Notice { warning, text, finding: None }, at_ns);
-    }
-
-    /// Whether new workers of pinned processes are pinned as well.
-    #[must_use]
-    pub fn sticky(&self) -> &Sticky {
-        &self.sticky
+        self.notices.add(Notice { warning, text, finding: None });
     }
 
     /// Shows a proposed placement, or the sentence why there is none.
@@ -230,13 +187,9 @@ impl State {
         self.overlay = Overlay::Proposal { result, scroll: 0, chosen: None, off: BTreeSet::new() };
     }
 
-    /// Tells the name of the recording that now runs, or that none does.
-    pub fn set_recording(&mut self, name: Option<String>) {
-        self.recording = name;
-    }
-
-    /// Remembers when threads were pinned, tells the pins of a recording, and says once when the card is there.
-    fn follow_pins(&mut self, metrics: &Metrics) {
+    /// Remembers when threads were pinned, tells the pins of a recording and those that were undone, and says once when the card is there.
+    fn tell(&mut self, metrics: &Metrics) {
+        self.notices.age(metrics.at_ns);
         let had_card = std::mem::replace(&mut self.had_card, metrics.card.is_some());
         let mut told = Vec::new();
         for event in &metrics.events {
@@ -248,30 +201,15 @@ impl State {
         }
         self.pinned_at_ns = pinned_at_ns(self.pinned_at_ns, metrics);
         if self.settings.mode == Mode::Replay && !told.is_empty() {
-            self.notice_at(metrics.at_ns, format!("in the recording: {}", told.join(", ")));
+            self.notice(false, format!("in the recording: {}", told.join(", ")));
         }
         if metrics.card.is_some() && !had_card {
             let key = self.keys().key("card");
-            self.notice_at(metrics.at_ns, format!("the card is ready: press {key} to see before and after the pin"));
+            self.notice(false, format!("the card is ready: press {key} to see before and after the pin"));
         }
-    }
-
-    /// When the last pin was seen, monotonic ns; none before it, or when it was taken back.
-    #[must_use]
-    pub fn pinned_at_ns(&self) -> Option<u64> {
-        self.pinned_at_ns
-    }
-
-    /// Which links are shown, and how.
-    #[must_use]
-    pub fn links(&self) -> &LinkList {
-        &self.links
-    }
-
-    /// What is chosen of the axis of the graph.
-    #[must_use]
-    pub fn axis(&self) -> &TimeAxis {
-        &self.axis
+        if let Some(text) = undone(&metrics.undone, self.keys()) {
+            self.notices.add(Notice { warning: true, text, finding: Some("mask_changed") });
+        }
     }
 
     /// Of several tests the screen is about this one.
@@ -314,34 +252,16 @@ impl State {
         self.phase == ScreenPhase::Frozen
     }
 
-    /// The interval asked for.
-    #[must_use]
-    pub fn interval(&self) -> Duration {
-        self.settings.interval
-    }
-
     /// What was decided at the start, and changed by keys since.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// The recording that runs.
-    #[must_use]
-    pub fn recording(&self) -> Option<&str> {
-        self.recording.as_deref()
-    }
-
     /// Threads on screen that vnettop pinned.
     #[must_use]
     pub fn pins(&self) -> usize {
         self.shown.as_ref().map_or(0, |metrics| metrics.threads.iter().filter(|thread| thread.pinned).count())
-    }
-
-    /// How far the screen is behind the history.
-    #[must_use]
-    pub fn behind(&self) -> Behind {
-        self.behind
     }
 
     /// The row whose details can be shown: the selected one of the focused pane, else of cores the one looked at, else the first.
@@ -383,7 +303,7 @@ impl State {
         self.axis.follow(&metrics.timeline);
         self.threads.follow(&metrics);
         self.shown = Some(metrics);
-        self.behind = Behind::default();
+        self.behind_s = 0;
         self.arrange();
     }
 }

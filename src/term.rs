@@ -57,19 +57,6 @@ pub fn print_line(line: &str) {
     }
 }
 
-/// A terminal that cannot place text shows no screen.
-///
-/// # Errors
-/// The sentence that says what to do instead.
-pub fn can_show(term: Option<&str>) -> Result<(), String> {
-    match term {
-        Some("dumb") => {
-            Err("this terminal (TERM=dumb) cannot show a screen: use --json, or --print 80x24 for one frame".to_owned())
-        }
-        _ => Ok(()),
-    }
-}
-
 /// Holds the terminal; dropping it gives it back.
 pub struct Guard {
     /// Where keys come from.

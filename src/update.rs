@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use strum::VariantArray;
 
+pub(crate) use sticky::requests;
 pub use sticky::tick;
 
 /// The intervals that `+` and `-` go through, milliseconds.
@@ -65,7 +66,7 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         Action::NextTest => step_test(state, |_| 1),
         Action::PreviousTest => step_test(state, |tests| tests - 1),
         Action::SelectTest(number) => {
-            state.tests.choose(number);
+            state.tests.chosen = Some(number);
             state.apply_test();
         }
         Action::NextSort => next_sort(state),

@@ -160,7 +160,7 @@ impl View {
 /// Prepares one frame of this size.
 #[must_use]
 pub fn prepare(state: &State, history: &History, width: u16, height: u16) -> View {
-    let mut view = View { width, height, theme: state.themes().at(), ..View::default() };
+    let mut view = View { width, height, theme: state.themes.at, ..View::default() };
     let Some(layout) = Layout::of(state, width, height) else {
         view.frame = frame::too_small(width, height);
         return view;

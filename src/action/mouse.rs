@@ -1,7 +1,5 @@
 //! What the mouse does, for people: the help and docs/screen.md are made from it. Everything of it can be done with keys too.
 
-use std::fmt::Write as _;
-
 /// What is done with the mouse, and what comes of it.
 pub const MOUSE: &[(&str, &str)] = &[
     ("click", "on a row: select it; on a pane: the focus; on the finding: every finding"),
@@ -11,13 +9,3 @@ pub const MOUSE: &[(&str, &str)] = &[
     ("wheel", "the selection of the pane below the pointer, or the lines of a box"),
     ("the bar", "of a replay: a click goes there, on a mark to what it marks; - + ▶ are keys"),
 ];
-
-/// The table as Markdown, for docs/screen.md.
-#[must_use]
-pub fn mouse_markdown() -> String {
-    let mut table = String::from("| mouse | what it does |\n|---|---|\n");
-    for (what, does) in MOUSE {
-        let _ = writeln!(table, "| {what} | {does} |");
-    }
-    table
-}

@@ -1,6 +1,7 @@
 //! `--keys` strings: plain characters are keys, names stand in angle brackets.
 
 use super::{Key, KeyStep};
+use std::fmt;
 
 /// The names of keys in such a string; `lt` is `<`, the others are as [`parse_key`] knows them.
 const NAMES: [&str; 18] = [
@@ -34,8 +35,27 @@ impl Key {
     /// As it is written where keys are chosen: [`parse_key`] of this is the key again.
     #[must_use]
     pub fn word(self) -> String {
-        let named = KEY_NAMES.iter().find(|(key, _)| *key == self);
-        named.map_or_else(|| self.to_string(), |(_, names)| names[0].to_owned())
+        self.name().map_or_else(|| self.to_string(), str::to_owned)
+    }
+
+    fn name(self) -> Option<&'static str> {
+        KEY_NAMES.iter().find(|(key, _)| *key == self).map(|(_, names)| names[0])
+    }
+}
+
+/// As it stands on the screen: the arrows are arrows.
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Up => f.write_str("↑"),
+            Self::Down => f.write_str("↓"),
+            Self::Left => f.write_str("←"),
+            Self::Right => f.write_str("→"),
+            Self::Ctrl(c) => write!(f, "Ctrl-{}", c.to_ascii_uppercase()),
+            Self::F(number) => write!(f, "F{number}"),
+            Self::Char(c) if *c != ' ' => write!(f, "{c}"),
+            named => f.write_str(named.name().unwrap_or_default()),
+        }
     }
 }
 

@@ -4,20 +4,11 @@ use crate::derive::doctor::judge;
 use crate::report::doctor;
 use crate::source::doctor::{DoctorScope, probe};
 
-/// What there is to say.
-#[derive(Debug)]
-pub struct Examination {
-    /// Lines, or one object.
-    pub text: String,
-    /// Nothing is missing that vnettop cannot do without.
-    pub works: bool,
-}
-
-/// Looks at this machine once.
+/// Looks at this machine once: what there is to say, in lines or as one object, and whether vnettop works here.
 #[must_use]
-pub fn examine(scope: &DoctorScope, json: bool) -> Examination {
+pub fn examine(scope: &DoctorScope, json: bool) -> (String, bool) {
     let facts = probe(scope);
     let diagnosis = judge(&facts);
     let text = if json { doctor::json(&facts, &diagnosis) } else { doctor::text(&facts, &diagnosis) };
-    Examination { text, works: diagnosis.works }
+    (text, diagnosis.works)
 }

@@ -2,8 +2,7 @@
 
 use super::signals::{wait, wait_to_write};
 use super::{App, AppError, Ended, Signals, Stream};
-use crate::action::{KeyStep, parse_keys};
-use crate::record::RecordError;
+use crate::action::KeyStep;
 use crate::report::json as json_lines;
 use crate::sample::Problem;
 use crate::source::feed::{Feed, Next};
@@ -12,6 +11,7 @@ use crate::ui::Theme;
 use std::collections::HashSet;
 use std::io::{ErrorKind, Write};
 use std::os::fd::AsFd;
+use std::time::Duration;
 
 /// One JSON object an interval, flushed, until the count, the end, a signal or a closed pipe.
 ///
@@ -24,19 +24,17 @@ pub fn json(
     count: Option<u64>,
     out: &mut (impl Write + AsFd),
 ) -> Result<Ended, AppError> {
-    let mut broken = None;
-    let ended = write_objects(&mut stream, &mut broken, feed, signals, count, out);
+    let ended = write_objects(&mut stream, feed, signals, count, out);
     // However it ended, the recording is closed.
     let finished = stream.finish();
     let ended = ended?;
     finished?;
-    broken.map_or(Ok(ended), |error: RecordError| Err(error.into()))
+    Ok(ended)
 }
 
-/// The loop of [`json`]; a recording that fails is told, remembered and given up.
+/// The loop of [`json`]; a recording that fails is told and given up.
 fn write_objects(
     stream: &mut Stream,
-    broken: &mut Option<RecordError>,
     feed: &Feed,
     signals: &Signals,
     mut left: Option<u64>,
@@ -46,7 +44,9 @@ fn write_objects(
     let mut told = ReportedProblems::default();
     let mut nothing_yet = true;
     loop {
-        if let Some(signal) = obey(signals, feed) {
+        let ending = signals.ending();
+        stop_if_asked(signals, feed);
+        if let Some(signal) = ending {
             return Ok(Ended::Signal(signal));
         }
         let item = match feed.next()? {
@@ -56,15 +56,14 @@ fn write_objects(
             Next::End if nothing_yet => return Err(AppError::NoSample),
             Next::End => return Ok(Ended::Done),
             Next::Waiting => {
-                wait(&[feed.ready(), signals.fd()]);
+                wait(&[feed.ready(), signals.fd()], None);
                 continue;
             }
         };
-        if let Err(error) = stream.record(&item) {
-            term::say(format_args!("{error}; sampling continues without recording"));
-            *broken = Some(error);
+        if let Some(why) = stream.record(&item) {
+            term::say(format_args!("{why}; sampling continues without recording"));
         }
-        let Some(metrics) = stream.derive(item) else { continue };
+        let Some(metrics) = stream.derivation.advance(item) else { continue };
         told.report(&metrics.facts.problems);
         if metrics.elapsed_s.is_none() {
             continue;
@@ -109,14 +108,7 @@ fn hand_over(
     out.flush().map(|()| None).map_err(AppError::Output)
 }
 
-/// Stops for a while where that was asked for; the signal that asks for an end, if one came.
-fn obey(signals: &Signals, feed: &Feed) -> Option<i32> {
-    let ending = signals.ending();
-    stop_if_asked(signals, feed);
-    ending
-}
-
-/// Whoever stops this program lets nothing be kept alive by it meanwhile.
+/// Stops for a while where that was asked for. Whoever stops this program lets nothing be kept alive by it meanwhile.
 fn stop_if_asked(signals: &Signals, feed: &Feed) {
     if signals.stop_asked() {
         feed.let_go();
@@ -143,19 +135,21 @@ impl ReportedProblems {
     }
 }
 
+/// A recording that is not read ahead by then is printed without its end.
+const READ_AHEAD: Duration = Duration::from_mins(1);
+
 /// Waits for the intervals asked for (at least one), presses the keys, prints the frame.
 ///
 /// # Errors
-/// The source or the output failed, or the keys name a key that does not exist.
+/// The source or the output failed.
 pub fn print(
     mut app: App,
     signals: &Signals,
-    keys: &str,
+    steps: &[KeyStep],
     size: (u16, u16),
     theme: Theme,
     out: &mut (impl Write + AsFd),
 ) -> Result<Ended, AppError> {
-    let steps = parse_keys(keys).map_err(AppError::Keys)?;
     let ended = press_all(&mut app, signals, steps);
     let text = app.frame(size.0, size.1, theme);
     // However it ended: masks are put back if that was asked for, and the recording is closed.
@@ -168,8 +162,8 @@ pub fn print(
 }
 
 /// Waits for the intervals, presses the keys; the signal that came instead, if one did.
-fn press_all(app: &mut App, signals: &Signals, steps: Vec<KeyStep>) -> Result<Option<i32>, AppError> {
-    app.hear_whole_player();
+fn press_all(app: &mut App, signals: &Signals, steps: &[KeyStep]) -> Result<Option<i32>, AppError> {
+    app.hear_player(READ_AHEAD);
     let intervals = app.options.count.take();
     // One that starts in the middle shows a sample already.
     let is_there = app.state.metrics().is_some();
@@ -182,7 +176,7 @@ fn press_all(app: &mut App, signals: &Signals, steps: Vec<KeyStep>) -> Result<Op
     app.state.metrics().and_then(|metrics| metrics.elapsed_s).ok_or(AppError::NoSample)?;
     for step in steps {
         match step {
-            KeyStep::Press(key) => app.press(key)?,
+            KeyStep::Press(key) => app.press(*key)?,
             KeyStep::Tick => {
                 if let Some(signal) = next_sample(app, signals)? {
                     return Ok(Some(signal));
@@ -206,7 +200,7 @@ fn next_sample(app: &mut App, signals: &Signals) -> Result<Option<i32>, AppError
                 }
             }
             Next::End => app.end()?,
-            Next::Waiting => drop(wait(&[app.feed.ready(), signals.fd()])),
+            Next::Waiting => drop(wait(&[app.feed.ready(), signals.fd()], None)),
         }
     }
     Ok(None)
@@ -220,7 +214,6 @@ mod tests {
     use crate::source::owners::SocketPlaces;
     use crate::source::sampler::{Choice, ReadPolicy, ReadScope, SamplerSettings};
     use std::io::{BufRead, BufReader, Seek};
-    use std::time::Duration;
 
     /// A sampler that ends after so many samples, whatever its reader wants.
     fn ends_after(samples: u64) -> Feed {

@@ -1,10 +1,10 @@
 //! The files that a key writes: in vnettop's own directory, whoever's directory it was started in; never over a file that
 //! is there, never through a link, and for nobody else to read, because they hold other users' command lines.
 
-use super::{App, stream};
+use super::App;
 use crate::config::{self, Preferences};
-use crate::report::Format;
 use crate::report::card::card;
+use crate::report::{Format, timestamp};
 use crate::ui::Theme;
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write};
@@ -36,20 +36,14 @@ pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
 /// What a key writes. The answer is a sentence; the error is one too: nothing was written, and why.
 impl App {
     pub(super) fn toggle_recording(&mut self) -> Result<String, String> {
-        let path = match self.new_file("vnettop", "jsonl.zst") {
-            // One that runs is closed wherever it is.
-            Err(_) if self.stream.is_recorded() => PathBuf::new(),
-            path => path?,
-        };
-        let toggled = self.stream.toggle_recording(&path);
-        self.state.set_recording(match &toggled {
-            Ok(stream::Toggled::Begun(path)) => Some(path.display().to_string()),
-            _ => None,
-        });
-        match toggled.map_err(|error| error.to_string())? {
-            stream::Toggled::Begun(path) => Ok(format!("recording to {}", path.display())),
-            stream::Toggled::Ended(path) => Ok(format!("recording stopped: {}", path.display())),
+        if std::mem::take(&mut self.state.is_recorded) {
+            let path = self.stream.end_recording().map_err(|error| error.to_string())?.unwrap_or_default();
+            return Ok(format!("recording stopped: {}", path.display()));
         }
+        let path = self.new_file("vnettop", "jsonl.zst")?;
+        self.stream.begin_recording(&path).map_err(|error| error.to_string())?;
+        self.state.is_recorded = true;
+        Ok(format!("recording to {}", path.display()))
     }
 
     /// The report is the frame as it is, wide enough for every column, in a file of its own.
@@ -83,7 +77,7 @@ impl App {
         let now = Preferences {
             interval: settings.interval,
             units: settings.units,
-            theme: self.state.themes().chosen().unwrap_or(&self.options.theme).to_owned(),
+            theme: self.state.themes.chosen().unwrap_or(&self.options.theme).to_owned(),
             choices: self.state.choices(),
             ..saved.before.clone()
         };
@@ -97,7 +91,9 @@ impl App {
 
     /// The file that a key writes now.
     fn new_file(&self, name: &str, ending: &str) -> Result<PathBuf, String> {
-        let stamp = stream::file_stamp(self.state.metrics().map_or(0, |metrics| metrics.wall_ms));
+        let time = timestamp(self.state.metrics().map_or(0, |metrics| metrics.wall_ms));
+        // UTC: `20260102-030405`.
+        let stamp: String = time.get(..19).unwrap_or_default().replace(['-', ':'], "").replace('T', "-");
         place(self.options.kept_in.as_deref(), &format!("{name}-{stamp}.{ending}"))
     }
 }

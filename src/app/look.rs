@@ -11,8 +11,10 @@ use std::path::PathBuf;
 pub struct Look {
     themes: Vec<(String, Colors)>,
     at: usize,
-    notice: Option<String>,
-    asks: bool,
+    /// What is to be said of the theme in use, or of files that cannot be used.
+    pub notice: Option<String>,
+    /// The terminal is to be asked for its background: nobody has chosen, it has told nothing, and it shows enough colours.
+    pub asks: bool,
 }
 
 impl Look {
@@ -36,19 +38,8 @@ impl Look {
     /// The names, for the state.
     #[must_use]
     pub fn list(&self) -> ThemeList {
-        ThemeList::new(self.themes.iter().map(|(name, _)| name.clone()).collect(), self.at)
-    }
-
-    /// The terminal is to be asked for its background: nobody has chosen, it has told nothing, and it shows enough colours.
-    #[must_use]
-    pub fn asks_background(&self) -> bool {
-        self.asks
-    }
-
-    /// What is to be said of the theme in use, or of files that cannot be used.
-    #[must_use]
-    pub fn notice(&self) -> Option<&str> {
-        self.notice.as_deref()
+        let names = self.themes.iter().map(|(name, _)| name.clone()).collect();
+        ThemeList { names, at: self.at, changed: false }
     }
 }
 
@@ -65,9 +56,10 @@ pub fn of(
     let (term, colorterm, colorfgbg) = (set("TERM"), set("COLORTERM"), set("COLORFGBG"));
     let files = ThemeFiles::read(folders);
     let has_all = colorterm.as_deref().is_some_and(|value| value == "truecolor" || value == "24bit");
-    let shown = |palette: Palette| Colors::File(if has_all { palette } else { palette.numbered() });
+    let shown = |palette: Palette| Colors::Palette(if has_all { palette } else { palette.numbered() });
+    let usual = |is_dark: bool| Colors::Palette(Palette::usual(is_dark));
     let fixed =
-        [("dark", Colors::Dark), ("light", Colors::Light), ("terminal", Colors::Terminal), ("mono", Colors::None)];
+        [("dark", usual(true)), ("light", usual(false)), ("terminal", Colors::Terminal), ("mono", Colors::None)];
     let mut themes: Vec<(String, Colors)> = fixed.map(|(name, colors)| (name.to_owned(), colors)).into();
     themes.extend(files.themes.iter().map(|theme| (theme.name.clone(), shown(theme.palette))));
     let wanted = preferences.theme.as_str();

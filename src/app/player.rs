@@ -103,33 +103,20 @@ impl Player {
         tape.is_some_and(|tape| !tape.is_whole).then(|| self.ready.as_fd())
     }
 
-    /// Takes over what was read meanwhile.
-    pub fn receive(&mut self, tape: &mut Tape) {
-        if tape.is_whole {
-            return;
-        }
-        let _ = rustix::io::read(&*self.ready, &mut [0; 8]);
-        loop {
-            match self.news.try_recv() {
-                Ok(news) => self.take(news, tape),
-                Err(mpsc::TryRecvError::Empty) => return,
-                // It could not be read to its end.
-                Err(mpsc::TryRecvError::Disconnected) => return tape.is_whole = true,
-            }
-        }
-    }
-
-    /// Takes over what is read until all of it was; false when it is not for so long.
-    pub fn hear_all(&mut self, tape: &mut Tape, within: Duration) -> bool {
+    /// Takes over what was read meanwhile, and what is read within this time.
+    pub fn receive(&mut self, tape: &mut Tape, within: Duration) {
         let since = Instant::now();
+        if !tape.is_whole {
+            let _ = rustix::io::read(&*self.ready, &mut [0; 8]);
+        }
         while !tape.is_whole {
             match self.news.recv_timeout(within.saturating_sub(since.elapsed())) {
                 Ok(news) => self.take(news, tape),
+                Err(RecvTimeoutError::Timeout) => return,
+                // It could not be read to its end.
                 Err(RecvTimeoutError::Disconnected) => tape.is_whole = true,
-                Err(RecvTimeoutError::Timeout) => return false,
             }
         }
-        true
     }
 
     fn take(&mut self, news: ReadAhead, tape: &mut Tape) {

@@ -5,14 +5,11 @@ use super::{App, AppError, signals};
 use crate::source::feed::{Command, Feed, Next, Pace};
 use std::time::Duration;
 
-/// A recording that is not read ahead by then is printed without its end.
-const READ_AHEAD: Duration = Duration::from_mins(1);
-
 impl App {
     /// The same for a recording that is there to be read again, played at so many times its own speed; none is as fast as it goes.
     #[must_use]
     pub fn with_player(mut self, player: Player, speed: Option<f64>) -> Self {
-        self.state.set_tape(player.tape(speed));
+        self.state.tape = Some(player.tape(speed));
         self.player = Some(player);
         self
     }
@@ -29,14 +26,14 @@ impl App {
     /// Shows the recording as it was at its last sample not after this moment, recorded monotonic ns.
     pub(super) fn seek(&mut self, to_ns: u64) -> Result<(), AppError> {
         let Some(player) = &self.player else { return Ok(()) };
-        if self.stream.is_recorded() {
+        if self.state.is_recorded {
             let key = self.state.keys().key("record");
             self.state.notice(true, format!("seeking is not possible while recording: {key} stops the recording"));
             return Ok(());
         }
         let Start { derivation, mut reel, metrics } = player.start_at(to_ns, Some(&mut self.state))?;
         let is_over = reel.peek()?.is_none();
-        self.stream.go_on_from(derivation);
+        self.stream.derivation = derivation;
         self.feed = Feed::replay(reel, self.pace())?;
         self.ended = false;
         if let Some(metrics) = metrics {
@@ -47,20 +44,13 @@ impl App {
 
     /// As it is chosen.
     fn pace(&self) -> Pace {
-        self.state.tape().and_then(|tape| tape.speed).map_or(Pace::Fast, Pace::Times)
+        self.state.tape.as_ref().and_then(|tape| tape.speed).map_or(Pace::Fast, Pace::Times)
     }
 
-    /// Takes over what was read ahead of the recording.
-    pub(super) fn hear_player(&mut self) {
-        if let (Some(player), Some(tape)) = (&mut self.player, self.state.tape_mut()) {
-            player.receive(tape);
-        }
-    }
-
-    /// Waits until the recording was read to its end, but not for ever.
-    pub(super) fn hear_whole_player(&mut self) {
-        if let (Some(player), Some(tape)) = (&mut self.player, self.state.tape_mut()) {
-            player.hear_all(tape, READ_AHEAD);
+    /// Takes over what is read ahead of the recording within this time.
+    pub(super) fn hear_player(&mut self, within: Duration) {
+        if let (Some(player), Some(tape)) = (&mut self.player, &mut self.state.tape) {
+            player.receive(tape, within);
         }
     }
 
@@ -76,7 +66,7 @@ impl App {
                 }
                 // What comes through a pipe may not come at all.
                 Next::Waiting if self.player.is_none() => break,
-                Next::Waiting => drop(signals::wait(&[self.feed.ready()])),
+                Next::Waiting => drop(signals::wait(&[self.feed.ready()], None)),
                 Next::End => self.end()?,
             }
         }

@@ -30,7 +30,6 @@ pub use output::Rest;
 pub use crate::report::Format;
 use crate::report::card::card as pin_card;
 pub use crate::report::run::{card as text, limits, not_compared};
-pub use crate::sample::PinMode;
 
 /// What is to be run, and how it is watched.
 #[derive(Debug, Clone)]
@@ -43,18 +42,8 @@ pub struct Plan {
     pub named: bool,
     /// Time from tick to tick.
     pub interval: Duration,
-    /// What is done about pins.
-    pub pin: PinMode,
-    /// How often the command is run.
-    pub repeat: u32,
-    /// Length of a stretch.
-    pub stretch: Duration,
-    /// Dropped at the start of the traffic and of every stretch.
-    pub settle: Duration,
-    /// The largest coefficient of variation allowed, millionths.
-    pub max_cv_ppm: Option<u64>,
-    /// The most packets that may be dropped.
-    pub max_drops: Option<u64>,
+    /// How it is observed; what is above is added to it.
+    pub asked: RunAsked,
 }
 
 /// What came of a run.
@@ -89,12 +78,15 @@ pub fn run(
         return Ok(session.refused(1, sentence));
     }
     let mut code = 0;
-    for nth in 0..plan.repeat.max(1) {
+    for nth in 0..plan.asked.repeat.max(1) {
         match session.run_once(nth) {
             Ok(ended) => code = ended,
-            Err(error) => return Ok(session.not_started(&plan.command[0], &error)),
+            Err(error) => {
+                let (code, sentence) = refusal(&plan.command[0], &error);
+                return Ok(session.refused(code, sentence));
+            }
         }
-        if code != 0 || session.was_asked_to_end() || session.is_taken() {
+        if code != 0 || session.was_asked_to_end() || session.taken {
             break;
         }
     }
@@ -115,7 +107,7 @@ pub fn card(file: &Path, format: Format) -> Result<String, AppError> {
                 last = tests.advance(item.clone()).or(last);
                 run.item(item);
             }
-            Next::Waiting => drop(super::signals::wait(&[feed.ready()])),
+            Next::Waiting => drop(super::signals::wait(&[feed.ready()], None)),
             Next::End => break,
         }
     }
@@ -132,18 +124,12 @@ fn of_pins(metrics: &Metrics, format: Format) -> Option<String> {
 
 fn asked(plan: &Plan) -> RunAsked {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let ns = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
     RunAsked {
         wall_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
         command: plan.command.iter().map(|word| clean(word.as_encoded_bytes())).collect(),
         watch: plan.watch.iter().map(|name| clean(name.as_bytes())).collect(),
         measure: Some(if plan.named { Measure::Named } else { Measure::Command }),
-        pin: plan.pin,
-        repeat: plan.repeat,
-        stretch_ns: ns(plan.stretch),
-        settle_ns: ns(plan.settle),
-        max_cv_ppm: plan.max_cv_ppm,
-        max_drops: plan.max_drops,
+        ..plan.asked.clone()
     }
 }
 

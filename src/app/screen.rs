@@ -106,15 +106,14 @@ fn run(app: &mut App, console: &mut impl Console) -> Result<Ended, AppError> {
                         app.act(action)?;
                     }
                 }
-                Woken::Input(Input::Resize { .. }) => {}
-                Woken::Background(color) => app.state.suit(look::name_for(color)),
+                Woken::Background(color) => app.state.themes.suit(look::name_for(color)),
             }
-            if app.is_to_stop() {
+            if std::mem::take(&mut app.stops) {
                 console.ask_to_stop();
             }
         }
         let took_all = app.take_waiting()?;
-        app.hear_player();
+        app.hear_player(Duration::ZERO);
         if app.state.quitting() || app.counted_out() {
             return Ok(Ended::Done);
         }
@@ -125,10 +124,10 @@ fn run(app: &mut App, console: &mut impl Console) -> Result<Ended, AppError> {
         if starts.take_if(|since| since.elapsed() >= STARTED).is_some() {
             trim::give_back_code();
         }
-        let gathers = took_all && !app.holds() && app.state.interval() < FRAME && app.state.metrics().is_some();
+        let gathers = took_all && !app.holds() && app.state.settings.interval < FRAME && app.state.metrics().is_some();
         // What is not taken would make the wait no wait.
         let feed = (!app.holds() && !gathers).then(|| app.feed.ready());
-        let ahead = app.player.as_ref().and_then(|player| player.ready(app.state.tape()));
+        let ahead = app.player.as_ref().and_then(|player| player.ready(app.state.tape.as_ref()));
         let others: SmallVec<[BorrowedFd<'_>; 2]> = feed.into_iter().chain(ahead).collect();
         console.wait(&others, gathers.then_some(FRAME));
     }

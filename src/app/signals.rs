@@ -123,13 +123,8 @@ impl Signals {
     }
 }
 
-/// Waits until one of the descriptors is readable, or its other end is gone; which of them are.
-pub(super) fn wait(fds: &[BorrowedFd<'_>]) -> SmallVec<[bool; 4]> {
-    wait_for(fds, None)
-}
-
-/// The same, but no longer than that.
-pub(super) fn wait_for(fds: &[BorrowedFd<'_>], at_most: Option<Duration>) -> SmallVec<[bool; 4]> {
+/// Waits until one of the descriptors is readable, or its other end is gone, but no longer than that; which of them are.
+pub(super) fn wait(fds: &[BorrowedFd<'_>], at_most: Option<Duration>) -> SmallVec<[bool; 4]> {
     let at_most = at_most.and_then(|at_most| Timespec::try_from(at_most).ok());
     let mut waits: SmallVec<[PollFd<'_>; 4]> =
         fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();

@@ -1,16 +1,20 @@
 //! The options of every command, and which of them stand for a setting.
 
-use super::values::{Speed, count, keys, netns, pair, place, seconds, size, speed, watch};
-use crate::config::{Override, OverrideValue};
+use super::values::{count, netns, pair, place, seconds, size, speed, watch};
+use crate::action::{KeyStep, parse_keys};
+use crate::config::{Override, Value, typed};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// The keys of one option; a list by its own name would be an option that is given several times.
+type KeySteps = Vec<KeyStep>;
 
 #[derive(Debug, Args)]
 pub(super) struct PaceArguments {
     /// Speed of a replay: times its own, or max
     #[arg(long, value_name = "TIMES|max", value_parser = speed)]
-    pub(super) speed: Option<Speed>,
+    pub(super) speed: Option<f64>,
     /// Start a replay this long after its first sample: 90, 1:30 or 1:02:03
     #[arg(long, value_name = "TIME", value_parser = place)]
     pub(super) at: Option<Duration>,
@@ -53,8 +57,8 @@ pub(super) struct Options {
     #[command(flatten)]
     pub(super) pace: PaceArguments,
     /// Press these keys before printing, as in `tt<tab>` (`<tick>` waits for a sample)
-    #[arg(long, value_name = "STRING", requires = "print", value_parser = keys, global = true)]
-    pub(super) keys: Option<String>,
+    #[arg(long, value_name = "STRING", requires = "print", value_parser = parse_keys, global = true)]
+    pub(super) keys: Option<KeySteps>,
     /// Print one frame of this size as text, then exit
     #[arg(long, value_name = "WxH", value_parser = size, global = true)]
     pub(super) print: Option<(u16, u16)>,
@@ -109,12 +113,12 @@ impl Options {
     /// What of them is a setting.
     pub(super) fn overrides(&self) -> Vec<Override> {
         let path = |path: &PathBuf| path.to_string_lossy().into_owned();
-        let texts = |texts: Vec<String>| (!texts.is_empty()).then_some(OverrideValue::Texts(texts));
-        let flag = |given: bool, value: bool| given.then_some(OverrideValue::Flag(value));
-        let text = |text: Option<String>| text.map(OverrideValue::Text);
-        let set = self.set.iter().map(|(key, value)| (key.as_str(), "--set", Some(OverrideValue::Toml(value.clone()))));
+        let texts = |texts: Vec<String>| (!texts.is_empty()).then(|| Value::from_iter(texts));
+        let flag = |given: bool, value: bool| given.then(|| Value::from(value));
+        let text = |text: Option<String>| text.map(Value::from);
+        let set = self.set.iter().map(|(key, value)| (key.as_str(), "--set", Some(typed(value))));
         let given = [
-            ("interval", "--delay", self.delay.map(|delay| OverrideValue::Seconds(delay.as_secs_f64()))),
+            ("interval", "--delay", self.delay.map(|delay| delay.as_secs_f64().into())),
             ("watch", "--watch", texts(self.watch.clone())),
             ("netns", "--netns", texts(self.netns.clone())),
             ("ovs_sockets", "--ovs-socket", texts(self.ovs_socket.iter().map(path).collect())),

@@ -3,6 +3,8 @@
 use super::options::Options;
 use super::values::packets;
 use super::{CliCommand, CliError, Face};
+use crate::sample::{PinMode, RunAsked, Word};
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -13,18 +15,8 @@ use std::time::Duration;
 pub struct ObservedCommand {
     /// The command and its arguments; not empty.
     pub command: Vec<OsString>,
-    /// What is done about pins.
-    pub pin: PinChoice,
-    /// How often the command is run.
-    pub repeat: u32,
-    /// Length of a stretch.
-    pub stretch: Duration,
-    /// Dropped at the start of the traffic and of every stretch.
-    pub settle: Duration,
-    /// The largest coefficient of variation allowed, millionths.
-    pub max_cv_ppm: Option<u64>,
-    /// The most packets that may be dropped.
-    pub max_drops: Option<u64>,
+    /// What a recording tells of it; whose benchmark it is and when it starts is not known yet.
+    pub asked: RunAsked,
     /// How the card is written.
     pub format: CardFormat,
     /// Where to; none is standard error.
@@ -41,11 +33,11 @@ impl ObservedCommand {
     /// how long it takes.
     #[must_use]
     pub fn too_short(&self) -> Option<String> {
-        if self.pin != PinChoice::Compare || self.repeat > 1 {
+        if self.asked.pin != PinMode::Compare || self.asked.repeat > 1 {
             return None;
         }
         let seconds = client_seconds(&self.command)?;
-        let needed = self.stretch.as_secs_f64() * LEAST_PHASES;
+        let needed = Duration::from_nanos(self.asked.stretch_ns).as_secs_f64() * LEAST_PHASES;
         (seconds < needed).then(|| {
             format!(
                 "iperf3 -t {seconds} is too short: four unpinned and four pinned phases take {needed} s; use a \
@@ -71,15 +63,19 @@ fn client_seconds(command: &[OsString]) -> Option<f64> {
     time.map_or(Some(IPERF3_SECONDS), |time| time.parse().ok()).filter(|&seconds| seconds > 0.0)
 }
 
-/// What is done about pins while the command runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum PinChoice {
-    /// Watch only
-    Never,
-    /// Say which core each busy thread should have, with the taskset lines; change nothing
-    Propose,
-    /// Pin and unpin in turn, and compare; every mask is restored at the end
-    Compare,
+impl ValueEnum for PinMode {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Never, Self::Propose, Self::Compare]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let help = match self {
+            Self::Never => "Watch only",
+            Self::Propose => "Say which core each busy thread should have, with the taskset lines; change nothing",
+            Self::Compare => "Pin and unpin in turn, and compare; every mask is restored at the end",
+        };
+        Some(PossibleValue::new(self.word()).help(help))
+    }
 }
 
 /// How a card is written.
@@ -121,7 +117,7 @@ Examples:
 pub(super) struct RunArguments {
     /// Pins: never, propose (say which, change nothing) or compare (pin and unpin in turn)
     #[arg(long, value_enum, default_value = "never", value_name = "WHAT", hide_possible_values = true)]
-    pin: PinChoice,
+    pin: PinMode,
     /// Run the command N times; with --pin compare half of the runs are pinned, and each is a phase
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: u32,
@@ -164,23 +160,23 @@ pub(super) const READONLY_COMPARES: &str = "--readonly pins nothing, so there is
 
 impl RunArguments {
     pub(super) fn checked(&self, readonly: bool) -> Result<ObservedCommand, CliError> {
-        if readonly && self.pin == PinChoice::Compare {
+        if readonly && self.pin == PinMode::Compare {
             return Err(usage(READONLY_COMPARES));
         }
-        if self.pin == PinChoice::Compare && self.settle.is_some_and(|settle| settle >= self.stretch) {
+        if self.pin == PinMode::Compare && self.settle.is_some_and(|settle| settle >= self.stretch) {
             return Err(usage("--settle must be shorter than --phase"));
         }
-        Ok(ObservedCommand {
-            command: self.command.clone(),
+        let ns = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        let asked = RunAsked {
             pin: self.pin,
             repeat: self.repeat,
-            stretch: self.stretch,
-            settle: self.settle.unwrap_or(MOST_SETTLE.min(self.stretch / 5)),
+            stretch_ns: ns(self.stretch),
+            settle_ns: ns(self.settle.unwrap_or(MOST_SETTLE.min(self.stretch / 5))),
             max_cv_ppm: self.max_cv,
             max_drops: self.max_drops,
-            format: self.format,
-            card: self.card.clone(),
-        })
+            ..RunAsked::default()
+        };
+        Ok(ObservedCommand { command: self.command.clone(), asked, format: self.format, card: self.card.clone() })
     }
 }
 
@@ -261,12 +257,7 @@ mod tests {
         let told = |command: &str, pin, repeat| {
             let run = ObservedCommand {
                 command: command.split(' ').map(OsString::from).collect(),
-                pin,
-                repeat,
-                stretch: Duration::from_secs(2),
-                settle: Duration::from_secs(2),
-                max_cv_ppm: None,
-                max_drops: None,
+                asked: RunAsked { pin, repeat, stretch_ns: 2_000_000_000, ..RunAsked::default() },
                 format: CardFormat::Text,
                 card: None,
             };
@@ -278,15 +269,15 @@ mod tests {
             "ip netns exec a iperf3 --client h --time=5",
             "iperf3 -c h",
         ] {
-            assert!(told(short, PinChoice::Compare, 1), "'{short}' ends before sixteen seconds are over");
+            assert!(told(short, PinMode::Compare, 1), "'{short}' ends before sixteen seconds are over");
         }
         for long in
             ["iperf3 -c h -t 16", "iperf3 -c h -t 0", "iperf3 -s", "iperf3 -c h -n 1G", "sleep 1", "iperf3 -c h -t x"]
         {
-            assert!(!told(long, PinChoice::Compare, 1), "of '{long}' nothing is to be said");
+            assert!(!told(long, PinMode::Compare, 1), "of '{long}' nothing is to be said");
         }
         assert!(
-            !told("iperf3 -c h -t 4", PinChoice::Never, 1) && !told("iperf3 -c h -t 4", PinChoice::Compare, 4),
+            !told("iperf3 -c h -t 4", PinMode::Never, 1) && !told("iperf3 -c h -t 4", PinMode::Compare, 4),
             "no phases"
         );
     }

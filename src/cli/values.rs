@@ -2,13 +2,6 @@
 
 use std::time::Duration;
 
-/// How fast a recording is replayed.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Speed {
-    Times(f64),
-    Max,
-}
-
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "give seconds, for example 0.5".to_owned())?;
     if (0.01..=3600.0).contains(&seconds) {
@@ -44,12 +37,11 @@ pub(super) fn netns(text: &str) -> Result<String, String> {
     if wrong { Err("give all, self or the name of a namespace".to_owned()) } else { Ok(text.to_owned()) }
 }
 
-pub(super) fn speed(text: &str) -> Result<Speed, String> {
-    if text == "max" {
-        return Ok(Speed::Max);
-    }
+/// How fast a recording is replayed: times its own speed, or without an end.
+pub(super) fn speed(text: &str) -> Result<f64, String> {
     match text.trim_end_matches('x').parse::<f64>() {
-        Ok(times) if (0.01..=1000.0).contains(&times) => Ok(Speed::Times(times)),
+        _ if text == "max" => Ok(f64::INFINITY),
+        Ok(times) if (0.01..=1000.0).contains(&times) => Ok(times),
         _ => Err("a speed is between 0.01 and 1000 times real time, or max".to_owned()),
     }
 }
@@ -67,11 +59,6 @@ pub(super) fn place(text: &str) -> Result<Duration, String> {
         seconds = seconds * 60.0 + number;
     }
     if parts.len() > 3 { Err(wrong()) } else { Ok(Duration::from_secs_f64(seconds)) }
-}
-
-/// Only checked here: what they mean is the business of who presses them.
-pub(super) fn keys(text: &str) -> Result<String, String> {
-    crate::action::parse_keys(text).map(|_| text.to_owned())
 }
 
 pub(super) fn size(text: &str) -> Result<(u16, u16), String> {

@@ -10,23 +10,17 @@ use std::path::Path;
 /// More than anybody writes by hand.
 const MOST_BYTES: u64 = 256 << 10;
 
-/// The text of a file that may be there; none where it is not, or is not for this user to look at (`setpriv` keeps root's HOME).
-pub(super) fn read_any(path: &Path) -> Result<Option<String>, String> {
-    match open(path) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
-        _ => read(path),
-    }
-}
-
-/// The text of a file; none where there is no such file.
+/// The text of a file; none where there is no such file, and of one that nobody asked for where it is not for this user to look at
+/// (`setpriv` keeps root's HOME).
 ///
 /// # Errors
 /// One sentence of why it is not read, and what to do.
-pub(super) fn read(path: &Path) -> Result<Option<String>, String> {
+pub(super) fn read(path: &Path, is_asked_for: bool) -> Result<Option<String>, String> {
     let name = path.display();
     match open(path) {
         Ok(file) => text(file).map(Some).map_err(|why| format!("{name} {why}")),
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
+        Err(error) if !is_asked_for && error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
         Err(error) => Err(format!("{name} cannot be opened: {error}; --no-config starts without it")),
     }
 }

@@ -1,5 +1,10 @@
 //! Words for a sentence about what somebody wrote: what it was, and what was probably meant.
 
+/// How a sentence ends that says of a name that there is none: what was probably meant, else this.
+pub(super) fn hint<'a>(text: &str, known: impl Iterator<Item = &'a str>, otherwise: impl FnOnce() -> String) -> String {
+    nearest(text, known).map_or_else(otherwise, |word| format!("did you mean '{word}'?"))
+}
+
 /// What was probably meant.
 pub(super) fn nearest<'a>(text: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     // As clap does for options; what is longer than any name is none.

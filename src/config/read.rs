@@ -1,14 +1,13 @@
 //! The text of a file → settings, or what is wrong and in which line.
 
-use super::meant::{nearest, short};
+use super::meant::{hint, short};
 use super::schema::{SECTIONS, SETTINGS, Setting, texts};
-use super::{Override, OverrideValue, Preferences};
+use super::{Override, Preferences};
 use crate::action::{KeyMap, parse_key};
 use crate::state::Part;
 use crate::text::clean;
 use std::ops::Range;
-use std::str::FromStr;
-use toml_edit::{Array, Document, Item, Key, TableLike, Value};
+use toml_edit::{Document, Item, Key, TableLike, Value};
 
 /// What is wrong, and where.
 #[derive(Debug)]
@@ -46,10 +45,16 @@ pub(super) fn apply(preferences: &mut Preferences, text: &str) -> Result<Vec<Str
     let document = parse(text)?;
     let mut named = Vec::new();
     for (key, item) in entries(document.as_table()) {
-        match (find(key.get()), SECTIONS.contains(&key.get())) {
-            (Some(setting), _) => set(preferences, setting, key, item, &mut named)?,
-            (None, true) => section(preferences, key, item, &mut named)?,
-            (None, false) => return Err(unknown("", key)),
+        let section = key.get();
+        if !SECTIONS.contains(&section) {
+            named.push(set(preferences, "", key, item)?);
+            continue;
+        }
+        let table = item.as_table_like().ok_or_else(|| {
+            Wrong::new(key.span(), format!("{section} is a section: write [{section}] and its settings below"))
+        })?;
+        for (key, item) in entries(table) {
+            named.push(set(preferences, section, key, item)?);
         }
     }
     if let Some(why) = lacking(preferences) {
@@ -70,48 +75,37 @@ fn find(path: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|setting| setting.path == path)
 }
 
-fn section(preferences: &mut Preferences, name: &Key, item: &Item, named: &mut Vec<String>) -> Result<(), Wrong> {
-    let section = name.get();
-    let table = item.as_table_like().ok_or_else(|| {
-        Wrong::new(name.span(), format!("{section} is a section: write [{section}] and its settings below"))
-    })?;
-    for (key, item) in entries(table) {
-        if section == "keys" {
-            let value = value(key, item)?;
-            keys(&mut preferences.keys, key.get(), value).map_err(|why| Wrong::new(key.span(), why))?;
-            named.push(format!("keys.{}", key.get()));
-            continue;
-        }
-        let setting = find(&format!("{section}.{}", key.get())).ok_or_else(|| unknown(section, key))?;
-        set(preferences, setting, key, item, named)?;
+/// Sets what a file says of one setting; its name with its section.
+fn set(preferences: &mut Preferences, section: &str, key: &Key, item: &Item) -> Result<String, Wrong> {
+    let name = key.get();
+    let path = if section.is_empty() { name.to_owned() } else { format!("{section}.{name}") };
+    if section != "keys" && find(&path).is_none() {
+        return Err(unknown(section, key));
     }
-    Ok(())
+    let wrong = |why: String| Wrong::new(key.span(), why);
+    let value = item.as_value().ok_or_else(|| wrong(format!("{} is a value, no section", short(name))))?;
+    put(preferences, &path, value).map_err(wrong)?;
+    Ok(path)
 }
 
-fn value<'a>(key: &Key, item: &'a Item) -> Result<&'a Value, Wrong> {
-    item.as_value().ok_or_else(|| Wrong::new(key.span(), format!("{} is a value, no section", short(key.get()))))
-}
-
-fn set(
-    preferences: &mut Preferences,
-    setting: &'static Setting,
-    key: &Key,
-    item: &Item,
-    named: &mut Vec<String>,
-) -> Result<(), Wrong> {
-    let value = value(key, item)?;
-    setting.set(preferences, value).map_err(|why| Wrong::new(key.span(), format!("{} {why}", setting.path)))?;
-    named.push(setting.path.to_owned());
-    Ok(())
+/// Gives a setting, or the action of a name in `[keys]`, this value.
+fn put(preferences: &mut Preferences, path: &str, value: &Value) -> Result<(), String> {
+    match (path.strip_prefix("keys."), find(path)) {
+        (Some(name), _) => keys(&mut preferences.keys, name, value),
+        (None, Some(setting)) => setting.set(preferences, value).map_err(|why| format!("{path} {why}")),
+        (None, None) => {
+            let hint =
+                hint(path, SETTINGS.iter().map(|setting| setting.path), || "vnettop config lists them".to_owned());
+            Err(format!("{} is not known: {hint}", short(path)))
+        }
+    }
 }
 
 /// The keys of one action.
 fn keys(map: &mut KeyMap, name: &str, value: &Value) -> Result<(), String> {
     let Some((known, _)) = map.all().find(|(known, _)| *known == name) else {
-        return Err(match nearest(name, map.all().map(|(known, _)| known)) {
-            Some(nearest) => format!("keys.{} is not known: did you mean '{nearest}'?", short(name)),
-            None => format!("keys.{} is not known: vnettop config lists the names", short(name)),
-        });
+        let hint = hint(name, map.all().map(|(known, _)| known), || "vnettop config lists the names".to_owned());
+        return Err(format!("keys.{} is not known: {hint}", short(name)));
     };
     let given =
         texts(value).ok_or_else(|| format!("keys.{known} is a key or a list of keys, such as [\"q\", \"F10\"]"))?;
@@ -131,14 +125,11 @@ fn unknown(section: &str, key: &Key) -> Wrong {
     // Perhaps it stands in the wrong place.
     let elsewhere = SETTINGS.iter().map(|setting| setting.path).find(|path| path.rsplit('.').next() == Some(name));
     let whole = if section.is_empty() { short(name) } else { format!("{section}.{}", short(name)) };
-    let hint = match (nearest(name, here()), elsewhere) {
-        (Some(nearest), _) => format!("did you mean '{nearest}'?"),
-        (None, Some(path)) => match path.split_once('.') {
-            Some((its, leaf)) => format!("{leaf} belongs below [{its}]"),
-            None => format!("{path} belongs above the first section"),
-        },
-        (None, None) => format!("there are {}", here().collect::<Vec<_>>().join(", ")),
-    };
+    let hint = hint(name, here(), || match elsewhere.map(|path| (path, path.split_once('.'))) {
+        Some((_, Some((its, leaf)))) => format!("{leaf} belongs below [{its}]"),
+        Some((path, None)) => format!("{path} belongs above the first section"),
+        None => format!("there are {}", here().collect::<Vec<_>>().join(", ")),
+    });
     Wrong::new(key.span(), format!("{whole} is not known: {hint}"))
 }
 
@@ -150,25 +141,7 @@ fn lacking(preferences: &Preferences) -> Option<String> {
 
 /// One option over everything before.
 pub(super) fn override_by(preferences: &mut Preferences, option: &Override) -> Result<(), String> {
-    let value = match &option.value {
-        OverrideValue::Flag(flag) => (*flag).into(),
-        OverrideValue::Seconds(seconds) => (*seconds).into(),
-        OverrideValue::Text(text) => text.as_str().into(),
-        OverrideValue::Texts(texts) => texts.iter().collect::<Array>().into(),
-        OverrideValue::Toml(text) => Value::from_str(text).unwrap_or_else(|_| text.as_str().into()),
-    };
     let told = |why: String| clean(format!("{}: {why}", option.option).as_bytes());
-    let path = option.key.as_str();
-    if let Some(name) = path.strip_prefix("keys.") {
-        keys(&mut preferences.keys, name, &value).map_err(told)?;
-        return preferences.keys.conflict().map_or(Ok(()), |conflict| Err(told(conflict)));
-    }
-    let Some(setting) = find(path) else {
-        let hint = nearest(path, SETTINGS.iter().map(|setting| setting.path));
-        let hint =
-            hint.map_or_else(|| "vnettop config lists them".to_owned(), |path| format!("did you mean '{path}'?"));
-        return Err(told(format!("{} is not known: {hint}", short(path))));
-    };
-    setting.set(preferences, &value).map_err(|why| told(format!("{path} {why}")))?;
-    lacking(preferences).map_or(Ok(()), |why| Err(told(why)))
+    put(preferences, &option.key, &option.value).map_err(told)?;
+    preferences.keys.conflict().or(lacking(preferences)).map_or(Ok(()), |why| Err(told(why)))
 }

@@ -25,7 +25,7 @@ pub struct SaveSource {
 pub fn save(to: &mut SaveSource, now: &Preferences) -> Result<usize, String> {
     let path = target(&to.path);
     let failed = |why: String| format!("nothing was saved: {why}");
-    let text = file::read(&path).map_err(failed)?.unwrap_or_default();
+    let text = file::read(&path, true).map_err(failed)?.unwrap_or_default();
     read::apply(&mut Preferences::default(), &text)
         .map_err(|wrong| failed(wrong.sentence(&text, &path.display().to_string())))?;
     let mut document: DocumentMut = text.parse().map_err(|_| failed(format!("{} is no TOML", path.display())))?;

@@ -1,7 +1,8 @@
 //! Every setting once: its name, what it is for, what it may be, and where it is kept. `[keys]` has a row for each name of KEYS.
 
+use self::SettingKind::{Choice, Choices, Flag, Seconds, Text, Texts};
 use super::Preferences;
-use super::meant::{nearest, short};
+use super::meant::{hint, short};
 use crate::sample::Word;
 use std::time::Duration;
 use strum::VariantArray;
@@ -25,8 +26,8 @@ enum SettingKind {
     Seconds(Access<Duration>),
     Text(Access<String>, TextCheck),
     Texts(Access<Vec<String>>, TextCheck),
-    Word(Access<dyn OneWord>),
-    Words(Access<dyn SomeWords>),
+    Choice(Access<dyn OneWord>),
+    Choices(Access<dyn SomeWords>),
 }
 
 /// One of the words of an enum.
@@ -84,94 +85,74 @@ const fn setting(path: &'static str, kind: SettingKind, doc: &'static str) -> Se
 pub(super) const SETTINGS: &[Setting] = &[
     setting(
         "interval",
-        SettingKind::Seconds(|p| &mut p.interval),
+        Seconds(|p| &mut p.interval),
         "Seconds from sample to sample on the screen, 0.01 to 3600; --json and run have -d",
     ),
-    setting("units", SettingKind::Word(|p| &mut p.units), "Rates of the links: bits, bytes or packets"),
+    setting("units", Choice(|p| &mut p.units), "Rates of the links: bits, bytes or packets"),
     setting(
         "theme",
-        SettingKind::Text(|p| &mut p.theme, theme),
+        Text(|p| &mut p.theme, theme),
         "Colours: auto, dark, light, terminal, mono, or NAME of themes/NAME.toml",
     ),
-    setting(
-        "ascii",
-        SettingKind::Flag(|p| &mut p.ascii),
-        "Only ASCII characters; without UTF-8 in the locale it is so anyway",
-    ),
-    setting("mouse", SettingKind::Flag(|p| &mut p.mouse), "Take the mouse; false: the terminal keeps it"),
-    setting(
-        "watch",
-        SettingKind::Texts(|p| &mut p.watch, watched),
-        "Threads to watch: names of commands or pids; run has --watch",
-    ),
+    setting("ascii", Flag(|p| &mut p.ascii), "Only ASCII characters; without UTF-8 in the locale it is so anyway"),
+    setting("mouse", Flag(|p| &mut p.mouse), "Take the mouse; false: the terminal keeps it"),
+    setting("watch", Texts(|p| &mut p.watch, watched), "Threads to watch: names of commands or pids; run has --watch"),
     setting(
         "netns",
-        SettingKind::Texts(|p| &mut p.netns, plain),
+        Texts(|p| &mut p.netns, plain),
         "Network namespaces to show: all, self, names, inodes or pids; empty: all in the machine's own, else self",
     ),
     setting(
         "ovs_sockets",
-        SettingKind::Texts(|p| &mut p.ovs_sockets, plain),
+        Texts(|p| &mut p.ovs_sockets, plain),
         "Further database sockets or run directories of Open vSwitch",
     ),
-    setting("docker_socket", SettingKind::Text(|p| &mut p.docker_socket, any), "Docker's socket; empty: the usual one"),
-    setting("readonly", SettingKind::Flag(|p| &mut p.readonly), "Change nothing on this machine: no pins, no undo key"),
-    setting("realtime", SettingKind::Flag(|p| &mut p.realtime), "Sample at real-time priority where that is allowed"),
-    setting("restore_on_exit", SettingKind::Flag(|p| &mut p.restore_on_exit), "Restore every replaced mask on exit"),
+    setting("docker_socket", Text(|p| &mut p.docker_socket, any), "Docker's socket; empty: the usual one"),
+    setting("readonly", Flag(|p| &mut p.readonly), "Change nothing on this machine: no pins, no undo key"),
+    setting("realtime", Flag(|p| &mut p.realtime), "Sample at real-time priority where that is allowed"),
+    setting("restore_on_exit", Flag(|p| &mut p.restore_on_exit), "Restore every replaced mask on exit"),
     setting(
         "drops",
-        SettingKind::Flag(|p| &mut p.on_request.drops),
+        Flag(|p| &mut p.on_request.drops),
         "Count every packet that the kernel drops, all the time (root or BPF rights)",
     ),
     setting(
         "exact_softirqs",
-        SettingKind::Flag(|p| &mut p.on_request.softirqs),
+        Flag(|p| &mut p.on_request.softirqs),
         "Softirq time measured from entry to exit (root or BPF rights; 0.3 us a softirq)",
     ),
-    setting(
-        "hop_cores",
-        SettingKind::Flag(|p| &mut p.on_request.hops),
-        "Packets of each hop counted by core (root or BPF rights)",
-    ),
+    setting("hop_cores", Flag(|p| &mut p.on_request.hops), "Packets of each hop counted by core (root or BPF rights)"),
     setting(
         "layout.panes",
-        SettingKind::Words(|p| &mut p.choices.parts),
+        Choices(|p| &mut p.choices.parts),
         "What is on the screen; links, cores or threads must be",
     ),
     setting(
         "links.columns",
-        SettingKind::Words(|p| &mut p.choices.links.columns),
+        Choices(|p| &mut p.choices.links.columns),
         "Columns in order; if your list is too wide, its last columns are left out",
     ),
     setting(
         "links.sort",
-        SettingKind::Word(|p| &mut p.choices.links.sort),
+        Choice(|p| &mut p.choices.links.sort),
         "Order: name, rx, tx, pps, drops, errors, times or mean",
     ),
-    setting("links.reversed", SettingKind::Flag(|p| &mut p.choices.links.reversed), "Reverse that order"),
+    setting("links.reversed", Flag(|p| &mut p.choices.links.reversed), "Reverse that order"),
     setting(
         "links.shape",
-        SettingKind::Word(|p| &mut p.choices.links.shape),
+        Choice(|p| &mut p.choices.links.shape),
         "Ports below their bridge (tree), or one list (flat)",
     ),
     setting(
         "links.idle",
-        SettingKind::Word(|p| &mut p.choices.links.idle),
+        Choice(|p| &mut p.choices.links.idle),
         "What is idle for 5 s: shown, hidden, or auto: hidden from 8 links on",
     ),
-    setting("cores.sort", SettingKind::Word(|p| &mut p.choices.cores.sort), "Order: number, softirq or busy"),
-    setting("cores.reversed", SettingKind::Flag(|p| &mut p.choices.cores.reversed), "Reverse that order"),
-    setting(
-        "threads.columns",
-        SettingKind::Words(|p| &mut p.choices.threads.columns),
-        "Columns in their order, as for links",
-    ),
-    setting(
-        "threads.sort",
-        SettingKind::Word(|p| &mut p.choices.threads.sort),
-        "Order: cpu, migrations, tid, core or wait",
-    ),
-    setting("threads.reversed", SettingKind::Flag(|p| &mut p.choices.threads.reversed), "Reverse that order"),
+    setting("cores.sort", Choice(|p| &mut p.choices.cores.sort), "Order: number, softirq or busy"),
+    setting("cores.reversed", Flag(|p| &mut p.choices.cores.reversed), "Reverse that order"),
+    setting("threads.columns", Choices(|p| &mut p.choices.threads.columns), "Columns in their order, as for links"),
+    setting("threads.sort", Choice(|p| &mut p.choices.threads.sort), "Order: cpu, migrations, tid, core or wait"),
+    setting("threads.reversed", Flag(|p| &mut p.choices.threads.reversed), "Reverse that order"),
 ];
 
 /// The words in brackets.
@@ -200,20 +181,20 @@ impl Setting {
         // Only looked at: one way to a field is enough.
         let mut read = preferences.clone();
         match &self.kind {
-            SettingKind::Flag(of) => (*of(&mut read)).into(),
-            SettingKind::Seconds(of) => of(&mut read).as_secs_f64().into(),
-            SettingKind::Text(of, _) => of(&mut read).as_str().into(),
-            SettingKind::Texts(of, _) => texts(of(&mut read)),
-            SettingKind::Word(of) => of(&mut read).value(),
-            SettingKind::Words(of) => of(&mut read).value(),
+            Flag(of) => (*of(&mut read)).into(),
+            Seconds(of) => of(&mut read).as_secs_f64().into(),
+            Text(of, _) => of(&mut read).as_str().into(),
+            Texts(of, _) => texts(of(&mut read)),
+            Choice(of) => of(&mut read).value(),
+            Choices(of) => of(&mut read).value(),
         }
     }
 
     /// Makes it this. The error ends a sentence that begins with its name.
     pub fn set(&self, preferences: &mut Preferences, value: &Value) -> Result<(), String> {
         match &self.kind {
-            SettingKind::Flag(of) => *of(preferences) = value.as_bool().ok_or("must be true or false")?,
-            SettingKind::Seconds(of) => {
+            Flag(of) => *of(preferences) = value.as_bool().ok_or("must be true or false")?,
+            Seconds(of) => {
                 let number = value.as_float().or_else(|| value.as_integer().map(|whole| whole as f64));
                 let seconds = number.ok_or("must be a number of seconds, such as 0.5")?;
                 if !(0.01..=3600.0).contains(&seconds) {
@@ -221,18 +202,18 @@ impl Setting {
                 }
                 *of(preferences) = Duration::from_secs_f64(seconds);
             }
-            SettingKind::Text(of, check) => {
+            Text(of, check) => {
                 let text = value.as_str().ok_or("must be a text in quotes")?;
                 check(text).map_err(|why| format!("cannot be that: {why}"))?;
                 text.clone_into(of(preferences));
             }
-            SettingKind::Texts(of, check) => {
+            Texts(of, check) => {
                 let given = texts(value).ok_or("must be a list of texts, such as [\"a\", \"b\"]")?;
                 given.iter().try_for_each(|text| check(text)).map_err(|why| format!("cannot be that: {why}"))?;
                 *of(preferences) = given.into_iter().map(str::to_owned).collect();
             }
-            SettingKind::Word(of) => of(preferences).set(value)?,
-            SettingKind::Words(of) => of(preferences).set(value)?,
+            Choice(of) => of(preferences).set(value)?,
+            Choices(of) => of(preferences).set(value)?,
         }
         Ok(())
     }
@@ -260,8 +241,9 @@ fn all_words<T: VariantArray + Copy + Word>() -> String {
 
 fn known<T: VariantArray + Copy + Word>(text: &str) -> Result<T, String> {
     let one = T::VARIANTS.iter().find(|one| one.word() == text).copied();
-    one.ok_or_else(|| match nearest(text, T::VARIANTS.iter().map(|one| one.word())) {
-        Some(word) => format!("cannot be '{}': did you mean '{word}'?", short(text)),
-        None => format!("cannot be '{}': it is one of {}", short(text), all_words::<T>()),
+    one.ok_or_else(|| {
+        let known = T::VARIANTS.iter().map(|one| one.word());
+        let hint = hint(text, known, || format!("it is one of {}", all_words::<T>()));
+        format!("cannot be '{}': {hint}", short(text))
     })
 }

@@ -10,28 +10,21 @@ use toml_edit::{Array, Value};
 
 /// One line of a file.
 struct PrintedSetting {
-    section: &'static str,
-    /// With its section.
+    /// Its name with its section.
     path: String,
-    name: &'static str,
     doc: &'static str,
     value: Value,
 }
 
 fn entries(preferences: &Preferences) -> Vec<PrintedSetting> {
-    let settings = SETTINGS.iter().map(|setting| {
-        let (section, name) = setting.path.split_once('.').unwrap_or(("", setting.path));
-        PrintedSetting {
-            section,
-            path: setting.path.to_owned(),
-            name,
-            doc: setting.doc,
-            value: setting.value(preferences),
-        }
+    let settings = SETTINGS.iter().map(|setting| PrintedSetting {
+        path: setting.path.to_owned(),
+        doc: setting.doc,
+        value: setting.value(preferences),
     });
     let keys = preferences.keys.all().map(|(name, keys)| {
         let doc = KEYS.iter().find(|row| row.name == name).map_or("", |row| row.help);
-        PrintedSetting { section: "keys", path: format!("keys.{name}"), name, doc, value: written(keys) }
+        PrintedSetting { path: format!("keys.{name}"), doc, value: written(keys) }
     });
     settings.chain(keys).collect()
 }
@@ -43,15 +36,18 @@ fn written(keys: &[Key]) -> Value {
     }
 }
 
-fn sections(entries: &[PrintedSetting], mut line: impl FnMut(&mut String, &PrintedSetting)) -> String {
+/// A line each, made of its name without the section, below the heads of the sections.
+fn sections(preferences: &Preferences, line: impl Fn(&str, &PrintedSetting) -> String) -> String {
     let mut text = String::new();
     let mut section = "";
-    for entry in entries {
-        if entry.section != section {
-            section = entry.section;
+    let entries = entries(preferences);
+    for entry in &entries {
+        let (its, name) = entry.path.split_once('.').unwrap_or(("", &entry.path));
+        if its != section {
+            section = its;
             let _ = write!(text, "\n[{section}]\n");
         }
-        line(&mut text, entry);
+        text += &line(name, entry);
     }
     text
 }
@@ -60,9 +56,7 @@ impl Configuration {
     /// Plain TOML.
     #[must_use]
     pub fn plain(&self) -> String {
-        sections(&entries(&self.preferences), |text, entry| {
-            let _ = writeln!(text, "{} = {}", entry.name, entry.value);
-        })
+        sections(&self.preferences, |name, entry| format!("{name} = {}\n", entry.value))
     }
 
     /// The same with what each setting is for and where its value comes from.
@@ -75,10 +69,9 @@ impl Configuration {
             let _ = writeln!(text, "#   {}{found}", clean(path.display().to_string().as_bytes()));
         }
         text + "\n"
-            + &sections(&entries(&self.preferences), |text, entry| {
-                let from = self.from.get(&entry.path).map_or("default", String::as_str);
-                let _ =
-                    writeln!(text, "# {}\n{} = {}  # {}", entry.doc, entry.name, entry.value, clean(from.as_bytes()));
+            + &sections(&self.preferences, |name, PrintedSetting { path, doc, value }| {
+                let from = self.from.get(path).map_or("default", String::as_str);
+                format!("# {doc}\n{name} = {value}  # {}\n", clean(from.as_bytes()))
             })
     }
 }
@@ -90,7 +83,5 @@ pub fn example() -> String {
          # (for everybody: /etc/vnettop/config.toml). Take the # away where a value\n\
          # is to be another one. docs/configuration.md\n\n";
     text.to_owned()
-        + &sections(&entries(&Preferences::default()), |text, entry| {
-            let _ = writeln!(text, "# {}\n#{} = {}", entry.doc, entry.name, entry.value);
-        })
+        + &sections(&Preferences::default(), |name, entry| format!("# {}\n#{name} = {}\n", entry.doc, entry.value))
 }

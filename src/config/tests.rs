@@ -117,9 +117,9 @@ fn each_value_says_where_it_comes_from() {
     let mut one = applied(SAMPLE).expect("it is right");
     let option = |key: &str, value, option| Override { key: key.to_owned(), value, option };
     let options = [
-        option("interval", OverrideValue::Seconds(1.0), "--delay"),
-        option("links.sort", OverrideValue::Toml("tx".to_owned()), "--set"),
-        option("keys.mark", OverrideValue::Toml("[\"M\"]".to_owned()), "--set"),
+        option("interval", 1.0.into(), "--delay"),
+        option("links.sort", typed("tx"), "--set"),
+        option("keys.mark", typed("[\"M\"]"), "--set"),
     ];
     one.override_by(&options).expect("they exist");
     let text = one.explained();
@@ -134,7 +134,7 @@ fn each_value_says_where_it_comes_from() {
         let line = if line.starts_with("mark") { "mark = \"M\"  # option --set" } else { line };
         assert!(text.lines().any(|other| other == line), "{line} is in:\n{text}");
     }
-    let wrong = [option("links.sotr", OverrideValue::Toml("tx".to_owned()), "--set")];
+    let wrong = [option("links.sotr", typed("tx"), "--set")];
     assert_eq!(one.override_by(&wrong), Err("--set: links.sotr is not known: did you mean 'links.sort'?".to_owned()));
 }
 

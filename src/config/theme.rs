@@ -1,7 +1,7 @@
 //! Colour themes of one's own: `themes/NAME.toml` in the folders of the configuration.
 
 use super::file;
-use super::meant::{nearest, short};
+use super::meant::{hint, short};
 use super::read::{self, Wrong};
 use super::schema::is_theme_name;
 use crate::ui::{Color, NAMED, Palette};
@@ -66,7 +66,7 @@ fn files(folder: &Path) -> Vec<(String, PathBuf)> {
 }
 
 fn of_file(name: &str, path: &Path) -> Result<ThemeFile, String> {
-    let text = file::read(path)?.ok_or_else(|| format!("{} is gone", path.display()))?;
+    let text = file::read(path, true)?.ok_or_else(|| format!("{} is gone", path.display()))?;
     of_text(name, &text).map_err(|wrong| wrong.sentence(&text, &path.display().to_string()))
 }
 
@@ -91,10 +91,8 @@ pub(super) fn of_text(name: &str, text: &str) -> Result<ThemeFile, Wrong> {
             "nodes_weak" => palette.nodes_dim = six(value).map_err(wrong)?,
             _ => {
                 let known = || NAMED.iter().map(|(name, _)| *name).chain(["base", "nodes", "nodes_weak"]);
-                let hint = nearest(key.get(), known()).map_or_else(
-                    || format!("there are {}", known().collect::<Vec<_>>().join(", ")),
-                    |nearest| format!("did you mean '{nearest}'?"),
-                );
+                let all = || format!("there are {}", known().collect::<Vec<_>>().join(", "));
+                let hint = hint(key.get(), known(), all);
                 return Err(wrong(format!("is not known: {hint}")));
             }
         }

@@ -45,7 +45,7 @@ pub fn open(
     let (feed, player) = match at {
         Some(at) if !shows_frames => {
             let start = player.start_at(after(player.first_ns(), *at), None)?;
-            stream.go_on_from(start.derivation);
+            stream.derivation = start.derivation;
             (Feed::replay(start.reel, pace)?, None)
         }
         _ => (Feed::replay(recording, pace)?, Some(player)),

@@ -1,25 +1,21 @@
 //! One JSON object a sample, on one line. Field names, units and nulls are the contract of JSON.md.
 
 mod benchmark;
-mod card;
 mod events;
 mod finding;
 mod flow;
 mod loss;
 mod ovs;
 mod path;
-mod peer;
 mod test;
 
-pub(super) use benchmark::WholeTest;
 pub(super) use finding::Numbers;
 
 use super::timestamp;
 use crate::derive::losses::QdiscDrops;
 use crate::derive::{CoreMetrics, LinkMetrics, Metrics, ThreadMetrics};
-use crate::sample::{Host, OwnCost, Owner, SOFTIRQ_KINDS, Space, Word};
+use crate::sample::{Host, LinkKey, OwnCost, Owner, PeerRef, SOFTIRQ_KINDS, Space, Word};
 use events::{Events, Tracing};
-use peer::{link_named, peer};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use std::io::{self, Write};
@@ -144,8 +140,8 @@ impl JsonObject for LinkMetrics {
         object.serialize_entry("rx_queues", &facts.rx_queues)?;
         object.serialize_entry("master", &facts.master.and_then(|master| link_named(metrics, facts.beside(master))))?;
         object.serialize_entry("slave_kind", &facts.slave_kind)?;
-        object.serialize_entry("peer", &facts.peer.map(|of| peer(metrics, of)))?;
-        object.serialize_entry("lower", &facts.lower.map(|of| peer(metrics, of)))?;
+        object.serialize_entry("peer", &facts.peer.as_ref().map(|of| InJson(of, metrics)))?;
+        object.serialize_entry("lower", &facts.lower.as_ref().map(|of| InJson(of, metrics)))?;
         object.serialize_entry("owner", &metrics.owner(facts.key()).map(|owner| InJson(owner, metrics)))?;
         object.serialize_entry("ovs", &self.ovs.as_deref().map(|place| InJson(place, metrics)))?;
         object.serialize_entry("claim_mbps", &facts.speed_mbps)?;
@@ -171,6 +167,21 @@ impl JsonObject for LinkMetrics {
         object.serialize_entry("tx_dropped", &drops.map(|row| row.tx_dropped))?;
         object.serialize_entry("rx_errors", &drops.map(|row| row.rx_errors))?;
         object.serialize_entry("tx_errors", &drops.map(|row| row.tx_errors))
+    }
+}
+
+/// What a link is called.
+fn link_named(metrics: &Metrics, key: LinkKey) -> Option<&str> {
+    metrics.link(key).map(|link| &*link.facts.name)
+}
+
+/// A link named by another; its namespace and name are null where they are not known.
+impl JsonObject for PeerRef {
+    fn fields<M: SerializeMap>(&self, metrics: &Metrics, object: &mut M) -> Result<(), M::Error> {
+        let key = self.netns.map(|netns| LinkKey { netns, ifindex: self.ifindex });
+        object.serialize_entry("netns", &self.netns)?;
+        object.serialize_entry("ifindex", &self.ifindex)?;
+        object.serialize_entry("name", &key.and_then(|key| link_named(metrics, key)))
     }
 }
 

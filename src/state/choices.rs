@@ -54,32 +54,22 @@ impl Default for Choices {
 /// The colour themes there are, by name, and the one in use.
 #[derive(Debug, Clone, Default)]
 pub struct ThemeList {
-    names: Vec<String>,
-    at: usize,
-    changed: bool,
+    pub(crate) names: Vec<String>,
+    /// The place of the one in use.
+    pub(crate) at: usize,
+    /// A key has chosen it.
+    pub(crate) changed: bool,
 }
 
 impl ThemeList {
-    /// These themes, the one at this place in use.
-    #[must_use]
-    pub fn new(names: Vec<String>, at: usize) -> Self {
-        Self { names, at, changed: false }
-    }
-
-    /// The place of the theme in use.
-    #[must_use]
-    pub fn at(&self) -> usize {
-        self.at
-    }
-
     /// The name of the theme in use, if a key has chosen it.
     #[must_use]
     pub fn chosen(&self) -> Option<&str> {
         self.names.get(self.at).filter(|_| self.changed).map(String::as_str)
     }
 
-    /// The one of this name is in use, as long as no key has chosen one.
-    fn suit(&mut self, name: &str) {
+    /// The one of this name, which suits the terminal, is in use, as long as no key has chosen one.
+    pub(crate) fn suit(&mut self, name: &str) {
         if let Some(at) = self.names.iter().position(|known| known == name).filter(|_| !self.changed) {
             self.at = at;
         }
@@ -96,11 +86,6 @@ impl ThemeList {
 }
 
 impl State {
-    /// Shows the theme of this name, which suits the terminal, as long as no key has chosen one.
-    pub fn suit(&mut self, theme: &str) {
-        self.themes.suit(theme);
-    }
-
     /// Makes the screen look like this; for the start, before anything is received.
     pub fn choose(&mut self, choices: Choices, keys: KeyMap, themes: ThemeList) {
         (self.links.chosen, self.cores.chosen, self.threads.chosen) = (choices.links, choices.cores, choices.threads);
@@ -137,11 +122,5 @@ impl State {
     #[must_use]
     pub fn keys(&self) -> &KeyMap {
         &self.keys
-    }
-
-    /// The colour themes there are.
-    #[must_use]
-    pub fn themes(&self) -> &ThemeList {
-        &self.themes
     }
 }

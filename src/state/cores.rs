@@ -78,10 +78,7 @@ impl CoreList {
         self.busiest = (0..cores.len()).rev().max_by(|a, b| busy(a).total_cmp(&busy(b)));
         let row =
             self.selection.id().and_then(|core| self.rows.iter().position(|&index| cores[index].place.core == core));
-        if row.is_none() {
-            self.selection.forget();
-        }
-        self.selection.settle(row, self.rows.len());
+        self.selection.settle(row.is_some(), row, self.rows.len());
     }
 }
 

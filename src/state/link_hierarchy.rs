@@ -41,11 +41,8 @@ pub(super) struct LinkHierarchy {
 impl LinkHierarchy {
     /// Brings everything in line with these links; a quiet tick costs one pointer comparison a link.
     pub fn follow(&mut self, metrics: &Metrics) {
-        self.settle(metrics.netns, &metrics.links, &metrics.facts.spaces, &metrics.owners);
-    }
-
-    fn settle(&mut self, own: u64, links: &[LinkMetrics], spaces: &Arc<Vec<Space>>, owners: &Arc<Vec<Owned>>) {
-        let owners = std::mem::replace(&mut self.owners, Arc::clone(owners));
+        let (own, links, spaces) = (metrics.netns, metrics.links.as_slice(), &metrics.facts.spaces);
+        let owners = std::mem::replace(&mut self.owners, Arc::clone(&metrics.owners));
         let same = |(known, link): (&Arc<LinkFacts>, &LinkMetrics)| Arc::ptr_eq(known, &link.facts);
         let bridges = || links.iter().map(|link| link.ovs.as_ref().and_then(|place| place.bridge_link));
         let same_places = Arc::ptr_eq(&self.spaces, spaces) && self.bridges.iter().copied().eq(bridges());
@@ -212,6 +209,10 @@ mod tests {
         LinkMetrics { facts: Arc::new(facts), basis: Basis::None, counters: None, rates: None, ovs }
     }
 
+    fn of(netns: u64, links: &[LinkMetrics]) -> Metrics {
+        Metrics { netns, links: Arc::new(links.to_vec()), ..Metrics::default() }
+    }
+
     #[test]
     fn a_port_of_open_vswitch_hangs_below_its_bridge_whatever_the_datapath() {
         let mut links = vec![
@@ -224,12 +225,12 @@ mod tests {
             link(8, "v3", None, Some(99)),
         ];
         let mut family = LinkHierarchy::default();
-        family.settle(1, &links, &Arc::default(), &Arc::default());
+        family.follow(&of(1, &links));
         let expected = [None, None, Some(1), Some(1), None, Some(4), None];
         assert_eq!(family.master, expected, "ovs-system is nobody's bridge, a kernel bridge is, an absent one is not");
         assert_eq!(family.ports[1], 2, "the bridge has two ports");
         links[3].ovs = None;
-        family.settle(1, &links, &Arc::default(), &Arc::default());
+        family.follow(&of(1, &links));
         assert_eq!(
             family.master[3], None,
             "a port that was taken out stands alone, though the kernel says nothing new"
@@ -244,7 +245,7 @@ mod tests {
         pod.netns = 2;
         pod.peer = Some(crate::sample::PeerRef { netnsid: None, netns: Some(1), ifindex: outside.ifindex });
         let mut family = LinkHierarchy::default();
-        family.settle(7, &links, &Arc::default(), &Arc::default());
+        family.follow(&of(7, &links));
         assert_eq!(family.master, [None, Some(0), Some(1)], "vnettop's own namespace is neither of the two");
     }
 

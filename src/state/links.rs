@@ -85,9 +85,12 @@ pub struct LinkList {
     pub(crate) filter: String,
     pub(crate) selection: Selection<LinkId>,
     rows: Vec<LinkRow>,
-    matched: usize,
-    hidden: Hidden,
-    any_down: bool,
+    /// How many links are shown for their own sake.
+    pub(crate) matched: usize,
+    /// What is not shown because it stands still.
+    pub(crate) hidden: Hidden,
+    /// Some row is of a link that is neither up nor of unknown state.
+    pub(crate) any_down: bool,
     family: LinkHierarchy,
 }
 
@@ -116,12 +119,6 @@ impl LinkList {
         &self.rows
     }
 
-    /// How many links are shown for their own sake.
-    #[must_use]
-    pub fn matched(&self) -> usize {
-        self.matched
-    }
-
     /// How many ports the link at this index has.
     #[must_use]
     pub fn ports(&self, index: usize) -> u32 {
@@ -138,18 +135,6 @@ impl LinkList {
     #[must_use]
     pub fn several_namespaces(&self) -> bool {
         self.family.several_namespaces
-    }
-
-    /// Some row is of a link that is neither up nor of unknown state.
-    #[must_use]
-    pub fn any_down(&self) -> bool {
-        self.any_down
-    }
-
-    /// What is not shown because it stands still.
-    #[must_use]
-    pub fn hidden(&self) -> Hidden {
-        self.hidden
     }
 
     /// Among more links than a small screen shows, sorted by name, those on the way of a benchmark come first, then the busy ones.
@@ -209,7 +194,7 @@ impl LinkList {
         self.any_down = self.rows.iter().any(down);
         self.hidden = self.count_hidden(metrics);
         let row = selected.and_then(|index| self.rows.iter().position(|row| row.index == index));
-        self.selection.settle(row, self.rows.len());
+        self.selection.settle(selected.is_some(), row, self.rows.len());
     }
 
     /// What the rows leave out of what the filter lets through; links are sorted by namespace.
@@ -231,15 +216,11 @@ impl LinkList {
         hidden
     }
 
-    /// Index of the selected link; forgets it when it is gone.
-    fn find_selected(&mut self, metrics: &Metrics) -> Option<usize> {
+    /// Index of the selected link; none when it is gone.
+    fn find_selected(&self, metrics: &Metrics) -> Option<usize> {
         let id = self.selection.id()?;
-        let at = metrics.links.binary_search_by_key(&id.key, |link| link.facts.key()).ok();
-        let at = at.filter(|&at| metrics.links[at].facts.born == id.born);
-        if at.is_none() {
-            self.selection.forget();
-        }
-        at
+        let at = metrics.links.binary_search_by_key(&id.key, |link| link.facts.key()).ok()?;
+        Some(at).filter(|&at| metrics.links[at].facts.born == id.born)
     }
 
     fn wanted(&self, metrics: &Metrics, index: usize, selected: Option<usize>) -> bool {

@@ -21,6 +21,8 @@ pub struct Notice {
 #[derive(Debug, Default)]
 pub struct Notices {
     list: Vec<Notice>,
+    /// When the newest sample was taken; none before the first one.
+    now_ns: Option<u64>,
     since_ns: Option<u64>,
 }
 
@@ -31,21 +33,22 @@ impl Notices {
         &self.list
     }
 
-    pub(super) fn replace(&mut self, lines: impl Iterator<Item = (bool, String)>, at_ns: Option<u64>) {
+    pub(super) fn replace(&mut self, lines: impl Iterator<Item = (bool, String)>) {
         self.list = lines.map(|(warning, text)| Notice { warning, text, finding: None }).collect();
-        self.since_ns = at_ns;
+        self.since_ns = self.now_ns;
     }
 
     /// One more; the oldest go when there are many.
-    pub(super) fn add(&mut self, notice: Notice, at_ns: Option<u64>) {
+    pub(super) fn add(&mut self, notice: Notice) {
         self.list.push(notice);
         let surplus = self.list.len().saturating_sub(MOST);
         self.list.drain(..surplus);
-        self.since_ns = at_ns;
+        self.since_ns = self.now_ns;
     }
 
     /// Lets sentences go that have been read; one that was there before the first sample ages from that sample on.
     pub(super) fn age(&mut self, now_ns: u64) {
+        self.now_ns = Some(now_ns);
         let since_ns = *self.since_ns.get_or_insert(now_ns);
         if now_ns.saturating_sub(since_ns) > LIFE_NS {
             self.clear();

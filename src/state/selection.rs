@@ -47,14 +47,9 @@ impl<T: Copy + PartialEq> Selection<T> {
         *self = Self::default();
     }
 
-    /// What was selected is no longer there.
-    pub(super) fn forget(&mut self) {
-        self.id = None;
-        self.row = None;
-    }
-
-    /// Tells the row of what is selected, after the rows were arranged anew.
-    pub(super) fn settle(&mut self, row: Option<usize>, rows: usize) {
+    /// Tells whether what is selected is still there, and its row, after the rows were arranged anew.
+    pub(super) fn settle(&mut self, is_there: bool, row: Option<usize>, rows: usize) {
+        self.id = self.id.filter(|_| is_there);
         self.row = row;
         self.last = row.unwrap_or(self.last).min(rows.saturating_sub(1));
     }

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Whether new workers of pinned processes get a pin as well, and what that takes to know.
 #[derive(Debug, Default)]
 pub struct Sticky {
-    pub(crate) on: bool,
+    /// New workers get a pin.
+    pub on: bool,
     /// Processes with a pin of vnettop's, each with the threads that are not (or no longer) new.
     processes: BTreeMap<u32, BTreeSet<ThreadId>>,
     /// New workers that no core was left for, and that was told of.
@@ -16,12 +17,6 @@ pub struct Sticky {
 }
 
 impl Sticky {
-    /// New workers get a pin.
-    #[must_use]
-    pub fn is_on(&self) -> bool {
-        self.on
-    }
-
     /// Follows what was done. Whoever was there when its process got its first pin is not new, and what the user put back
     /// is his own again. `newest` is what the pins were decided by.
     pub(super) fn done(&mut self, events: &[Event], newest: &Metrics) {
@@ -47,12 +42,6 @@ impl Sticky {
 
     /// Forgets processes and threads that have ended.
     pub(super) fn observe(&mut self, metrics: &Metrics) {
-        if !self.processes.is_empty() {
-            self.forget_the_dead(metrics);
-        }
-    }
-
-    fn forget_the_dead(&mut self, metrics: &Metrics) {
         self.processes.retain(|&pid, known| {
             let alive = everyone(metrics, pid);
             known.retain(|id| alive.contains(id));

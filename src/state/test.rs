@@ -8,25 +8,15 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Default)]
 pub struct TestList {
     /// By number; it stays so when it has ended.
-    chosen: Option<u32>,
+    pub(crate) chosen: Option<u32>,
 }
 
 impl TestList {
-    /// Chooses this one.
-    pub(crate) fn choose(&mut self, number: u32) {
-        self.chosen = Some(number);
-    }
-
     /// Chooses the one that is so many rows further down.
     pub(crate) fn step(&mut self, metrics: &Metrics, by: usize) {
         let rows = rows(metrics);
         let at = rows.iter().position(|test| Some(test.number) == metrics.test);
         self.chosen = rows.get(at.map_or(0, |at| at + by) % rows.len().max(1)).map(|test| test.number);
-    }
-
-    /// Nobody has chosen.
-    pub(crate) fn release(&mut self) {
-        self.chosen = None;
     }
 
     /// Makes the metrics those of the test that the screen is about. After the last one has ended everything that is watched is

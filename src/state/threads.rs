@@ -51,9 +51,12 @@ pub struct ThreadList {
     pub(crate) selection: Selection<ThreadId>,
     pub(crate) shows_idle: bool,
     rows: Vec<usize>,
-    hidden: usize,
-    several_names: bool,
-    processes_have_several: bool,
+    /// How many threads are not shown because they are idle.
+    pub(crate) hidden: usize,
+    /// The watched threads do not all have the same name.
+    pub(crate) several_names: bool,
+    /// Some watched thread is not the main one of its process, so that its number does not tell the process.
+    pub(crate) processes_have_several: bool,
     /// When each was busy last, monotonic ns.
     busy_ns: BTreeMap<ThreadId, u64>,
 }
@@ -63,24 +66,6 @@ impl ThreadList {
     #[must_use]
     pub fn rows(&self) -> &[usize] {
         &self.rows
-    }
-
-    /// The watched threads do not all have the same name.
-    #[must_use]
-    pub fn several_names(&self) -> bool {
-        self.several_names
-    }
-
-    /// Some watched thread is not the main one of its process, so that its number does not tell the process.
-    #[must_use]
-    pub fn processes_have_several(&self) -> bool {
-        self.processes_have_several
-    }
-
-    /// How many threads are not shown because they are idle.
-    #[must_use]
-    pub fn hidden(&self) -> usize {
-        self.hidden
     }
 
     /// Takes in which threads work.
@@ -135,15 +120,8 @@ impl ThreadList {
         self.fold(metrics);
         self.processes_have_several = threads.iter().any(|thread| thread.sample.id.pid != thread.sample.id.tid);
         self.several_names = threads.windows(2).any(|pair| pair[0].sample.name != pair[1].sample.name);
-        self.settle(threads);
-    }
-
-    fn settle(&mut self, threads: &[ThreadMetrics]) {
-        let Some(id) = self.selection.id() else { return self.selection.settle(None, self.rows.len()) };
-        if !threads.iter().any(|thread| thread.sample.id == id) {
-            self.selection.forget();
-        }
-        let row = self.rows.iter().position(|&index| threads[index].sample.id == id);
-        self.selection.settle(row, self.rows.len());
+        let selected = |thread: &ThreadMetrics| Some(thread.sample.id) == self.selection.id();
+        let row = self.rows.iter().position(|&index| selected(&threads[index]));
+        self.selection.settle(threads.iter().any(selected), row, self.rows.len());
     }
 }

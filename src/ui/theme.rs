@@ -20,12 +20,8 @@ pub enum Colors {
     None,
     /// The terminal's own sixteen, whatever they look like.
     Terminal,
-    /// A palette for a dark background.
-    Dark,
-    /// A palette for a light background.
-    Light,
-    /// The palette of a theme file.
-    File(Palette),
+    /// Those of a palette, which looks the same everywhere.
+    Palette(Palette),
 }
 
 impl Colors {
@@ -35,8 +31,8 @@ impl Colors {
         let has_many = Self::are_many(term, colorterm);
         let background = colorfgbg.and_then(|both| both.rsplit(';').next()).and_then(|number| number.parse().ok());
         match background {
-            Some(0..=6 | 8u8) if has_many => Self::Dark,
-            Some(7 | 15) if has_many => Self::Light,
+            Some(0..=6 | 8u8) if has_many => Self::Palette(DARK),
+            Some(7 | 15) if has_many => Self::Palette(LIGHT),
             _ => Self::Terminal,
         }
     }
@@ -67,9 +63,7 @@ impl Theme {
                 Tone::NodeDim(_) => TERMINAL.style(tone).add_modifier(Modifier::DIM),
                 tone => TERMINAL.style(tone),
             },
-            Colors::Dark => DARK.style(tone),
-            Colors::Light => LIGHT.style(tone),
-            Colors::File(palette) => palette.style(tone),
+            Colors::Palette(palette) => palette.style(tone),
         }
     }
 
@@ -143,10 +137,10 @@ pub(super) mod tests {
     fn the_background_is_what_the_terminal_tells() {
         let of = |term, colorfgbg| Colors::of_terminal(Some(term), None, colorfgbg);
         assert_eq!(of("xterm-256color", None), Colors::Terminal, "nothing is told");
-        assert_eq!(of("xterm-256color", Some("15;0")), Colors::Dark);
-        assert_eq!(of("rxvt-256color", Some("0;default;15")), Colors::Light);
+        assert_eq!(of("xterm-256color", Some("15;0")), Colors::Palette(DARK));
+        assert_eq!(of("rxvt-256color", Some("0;default;15")), Colors::Palette(LIGHT));
         assert_eq!(of("linux", Some("15;0")), Colors::Terminal, "it has sixteen");
-        assert_eq!(Colors::of_terminal(Some("xterm"), Some("truecolor"), Some("0;7")), Colors::Light);
+        assert_eq!(Colors::of_terminal(Some("xterm"), Some("truecolor"), Some("0;7")), Colors::Palette(LIGHT));
         assert_eq!(of("xterm-256color", Some("a;b")), Colors::Terminal, "what cannot be read is nothing");
     }
 }

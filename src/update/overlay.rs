@@ -1,7 +1,6 @@
 //! What lies over the panes: opening it, typing into it, saying yes or no.
 
-use super::refusal;
-use super::sticky::requests;
+use super::{refusal, requests};
 use crate::action::{Action, Pane};
 use crate::derive::Metrics;
 use crate::derive::placement::Proposal;
@@ -112,7 +111,7 @@ pub(super) fn cancel(state: &mut State) {
 
 fn clear(state: &mut State) {
     state.notices.clear();
-    state.tests.release();
+    state.tests.chosen = None;
     match state.focus {
         Pane::Links => {
             state.links.filter.clear();

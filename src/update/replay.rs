@@ -18,39 +18,30 @@ pub(super) fn seek(state: &mut State, action: Action) -> Option<Effect> {
         return Some(Effect::Step);
     }
     let now_ns = state.metrics()?.at_ns;
-    let Some(tape) = state.tape() else {
+    let Some(tape) = &state.tape else {
         state.notice(false, "this recording comes through a pipe: it plays forward only");
         return None;
     };
-    let (start_ns, whole) = (tape.span_ns.map(|(first, _)| first), tape.is_whole);
+    let start_ns = tape.span_ns.map(|(first, _)| first);
     let to_ns = match action {
-        Action::SeekBy(seconds) => {
-            let by_ns = u64::from(seconds.unsigned_abs()) * 1_000_000_000;
-            if seconds < 0 { now_ns.saturating_sub(by_ns) } else { now_ns.saturating_add(by_ns) }
-        }
-        Action::SeekTo(at_ns) => at_ns,
-        Action::SeekEnd => u64::MAX,
-        Action::StepBack => now_ns.saturating_sub(1),
-        Action::NextHighlight => {
-            let Some(highlight) = tape.next(now_ns) else {
-                let none = "no pin, mark, dip or loss comes after this";
-                let none_yet = "none known after this yet: the recording is still being read";
-                state.notice(false, if whole { none } else { none_yet });
-                return None;
-            };
-            highlight.seen_ns
-        }
+        Action::SeekBy(seconds) => Ok(now_ns.saturating_add_signed(i64::from(seconds) * 1_000_000_000)),
+        Action::SeekTo(at_ns) => Ok(at_ns),
+        Action::SeekEnd => Ok(u64::MAX),
+        Action::StepBack => Ok(now_ns.saturating_sub(1)),
+        Action::NextHighlight => tape.next(now_ns).map(|highlight| highlight.seen_ns).ok_or(if tape.is_whole {
+            "no pin, mark, dip or loss comes after this"
+        } else {
+            "none known after this yet: the recording is still being read"
+        }),
         Action::PreviousHighlight => {
-            let Some(highlight) = tape.previous(now_ns) else {
-                state.notice(false, "no pin, mark, dip or loss comes before this");
-                return None;
-            };
-            highlight.seen_ns
+            let before = tape.previous(now_ns).map(|highlight| highlight.seen_ns);
+            before.ok_or("no pin, mark, dip or loss comes before this")
         }
-        _ => 0,
+        _ => Ok(0),
     };
+    let to_ns = to_ns.map_err(|none| state.notice(false, none)).ok()?;
     // What is over is played again.
-    if action == Action::SeekStart && state.tape().is_some_and(|tape| tape.is_over) {
+    if action == Action::SeekStart && state.tape.as_ref().is_some_and(|tape| tape.is_over) {
         state.phase = ScreenPhase::Running;
     }
     if action == Action::StepBack {
@@ -60,13 +51,13 @@ pub(super) fn seek(state: &mut State, action: Action) -> Option<Effect> {
 }
 
 pub(super) fn faster(state: &mut State) -> Option<Effect> {
-    let speed = state.tape()?.speed;
+    let speed = state.tape.as_ref()?.speed;
     play(state, speed.and_then(|now| SPEEDS.into_iter().find(|speed| *speed > now)))
 }
 
 /// Of one that runs as fast as it goes the fastest that has a number.
 pub(super) fn slower(state: &mut State) -> Option<Effect> {
-    let speed = state.tape()?.speed.unwrap_or(f64::INFINITY);
+    let speed = state.tape.as_ref()?.speed.unwrap_or(f64::INFINITY);
     play(state, SPEEDS.into_iter().rfind(|slower| *slower < speed))
 }
 
@@ -75,6 +66,6 @@ fn play(state: &mut State, speed: Option<f64>) -> Option<Effect> {
         state.notice(false, "speeds go from 0.1 to 50 times its own");
         return None;
     };
-    state.tape_mut()?.speed = Some(speed);
+    state.tape.as_mut()?.speed = Some(speed);
     Some(Effect::Play(speed))
 }

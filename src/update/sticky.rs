@@ -24,7 +24,7 @@ pub(super) fn toggle(state: &mut State) {
 
 /// What a new sample asks for: pins of new workers, or nothing.
 pub fn tick(state: &mut State) -> Option<Effect> {
-    if !state.sticky.is_on() || refusal(state).is_some() {
+    if !state.sticky.on || refusal(state).is_some() {
         return None;
     }
     let metrics = state.newest()?;
@@ -51,7 +51,7 @@ pub fn tick(state: &mut State) -> Option<Effect> {
 }
 
 /// The masks that a proposal asks for.
-pub(super) fn requests(proposal: &placement::Proposal) -> Vec<PinRequest> {
+pub(crate) fn requests(proposal: &placement::Proposal) -> Vec<PinRequest> {
     let request = |step: &placement::Step| PinRequest {
         thread: step.thread,
         label: step.label.clone(),

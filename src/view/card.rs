@@ -48,7 +48,7 @@ fn empty(state: &State, metrics: &Metrics, width: u16) -> Vec<Line> {
             format!("no card of this test; test {} has one: {} shows it", test.number, state.keys().key("next_test"));
         return sentences(Tone::Normal, &text, width);
     }
-    let Some(pinned_ns) = state.pinned_at_ns() else {
+    let Some(pinned_ns) = state.pinned_at_ns else {
         let key = state.keys().key("propose");
         let text = format!(
             "nothing pinned yet: {key} proposes cores; about 12 s after the pin this card compares the rate before and after it"

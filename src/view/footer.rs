@@ -41,7 +41,7 @@ fn keys(canvas: &mut Canvas, state: &State) {
     let hints = state.keys().hints(place).filter(|(_, _, action)| match action {
         Action::NextTest => several,
         Action::Card => is_main && state.metrics().is_some_and(|metrics| metrics.card.is_some()),
-        Action::SeekBy(_) | Action::SeekStart | Action::NextHighlight => state.tape().is_some(),
+        Action::SeekBy(_) | Action::SeekStart | Action::NextHighlight => state.tape.is_some(),
         action => !is_replay || !changes(action),
     });
     let all: Vec<_> = hints.map(|(key, word, action)| (action, key.to_compact_string(), word)).collect();

@@ -62,7 +62,7 @@ fn pieces(state: &State, metrics: &Metrics) -> Vec<Piece> {
     if metrics.facts.problems.iter().any(finding::lacks_rights) {
         pieces.push(piece(1, Tone::Warning, "limited rights: F".to_owned()));
     }
-    if state.sticky().is_on() {
+    if state.sticky.on {
         pieces.push(piece(0, Tone::Accent, "auto-pin".to_owned()));
     }
     if state.settings().readonly {
@@ -90,20 +90,20 @@ fn behind(metrics: &Metrics) -> Option<Duration> {
 fn interval(state: &State, metrics: &Metrics) -> Duration {
     match state.settings().mode {
         Mode::Replay => Duration::from_nanos(metrics.own.interval_ns),
-        Mode::Live | Mode::Demo => state.interval(),
+        Mode::Live | Mode::Demo => state.settings.interval,
     }
 }
 
 fn status(state: &State) -> Vec<(Tone, String)> {
     let mode = match (state.frozen(), state.settings().mode) {
-        _ if state.tape().is_some_and(|tape| tape.is_over) => (Tone::Warning, "■ end"),
+        _ if state.tape.as_ref().is_some_and(|tape| tape.is_over) => (Tone::Warning, "■ end"),
         (true, _) => (Tone::Warning, "❄ paused"),
         (false, Mode::Live) => (Tone::Good, "● live"),
         (false, Mode::Replay) => (Tone::Accent, "▶ replay"),
         (false, Mode::Demo) => (Tone::Good, "● demo"),
     };
     let mut status = Vec::new();
-    if state.recording().is_some() {
+    if state.is_recorded {
         status.push((Tone::Bad, "● rec".to_owned()));
     }
     if state.frozen() && state.settings().mode == Mode::Replay {

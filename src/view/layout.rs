@@ -164,14 +164,14 @@ impl Layout {
     /// Below the finding.
     fn in_the_border(&self, state: &State) -> Option<Area> {
         let Area { y, height, .. } = self.finding;
-        state.tape().map(|_| Area::new(1, y + height, self.width - 2, 1))
+        state.tape.as_ref().map(|_| Area::new(1, y + height, self.width - 2, 1))
     }
 
     /// Header, border, the focused pane, border, one line for each other, the finding, footer.
     fn compact(mut self, state: &State, height: u16) -> Self {
         let others = summary::others(state);
         let lines = rows(others.len());
-        let tape = u16::from(state.tape().is_some());
+        let tape = u16::from(state.tape.is_some());
         let rows = height - 5 - lines - tape;
         self.alone(state.focus, rows);
         let line = |at: u16| Area::new(0, 3 + rows + at, self.width, 1);
@@ -183,7 +183,7 @@ impl Layout {
 
     /// Header, border, the focused pane, border, the finding, a replay's tape, footer.
     fn zoomed(mut self, state: &State, height: u16) -> Self {
-        let tape = u16::from(state.tape().is_some());
+        let tape = u16::from(state.tape.is_some());
         self.shape = Shape::Zoomed;
         self.alone(state.focus, height - 5 - tape);
         self.finding = Area::new(1, height - 2 - tape, self.width - 2, 1);
@@ -218,12 +218,12 @@ fn cores_width(state: &State, width: u16) -> u16 {
 
 /// In steps of four, so that one link coming or going does not move the panes.
 fn link_rows(state: &State) -> u16 {
-    let told = usize::from(state.links.hidden().links > 0);
+    let told = usize::from(state.links.hidden.links > 0);
     rows((state.links.rows().len() + told).next_multiple_of(4) + 1)
 }
 
 fn thread_rows(state: &State) -> u16 {
-    let told = usize::from(state.threads.hidden() > 0);
+    let told = usize::from(state.threads.hidden > 0);
     rows((state.threads.rows().len() + told).next_multiple_of(4) + 1)
 }
 

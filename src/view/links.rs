@@ -64,11 +64,11 @@ pub(super) fn title(state: &State, area: Area) -> Vec<String> {
         parts.push(format!("by {}{}", list.chosen.sort.title(), if list.chosen.reversed { ", reversed" } else { "" }));
     }
     let told = table_height(state, area) < area.height;
-    let hidden = if list.hidden().links > 0 && !told { " (idle hidden)" } else { "" };
-    parts.push(if list.matched() == total {
+    let hidden = if list.hidden.links > 0 && !told { " (idle hidden)" } else { "" };
+    parts.push(if list.matched == total {
         format!("{}{hidden}", plural(total, "link"))
     } else {
-        format!("{} of {total}{hidden}", list.matched())
+        format!("{} of {total}{hidden}", list.matched)
     });
     if !list.filter.is_empty() {
         parts.push(format!("filter {}", list.filter));
@@ -104,7 +104,7 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
         shown.clone().map(|row| strip_of(state, history, &metrics.links[row.index], column.width)).collect()
     });
     let scale = strips.iter().flatten().flatten().copied().map(f64::from).fold(0.0, f64::max);
-    let seconds = history.seconds().saturating_sub(state.behind().seconds);
+    let seconds = history.seconds().saturating_sub(state.behind_s);
     head(&mut canvas, &columns, state, (seconds, scale));
     let pane = LinksPane { state, metrics, columns: &columns, strips, scale };
     for (y, row) in (1..).zip(rows.iter().skip(first).take(body)) {
@@ -120,14 +120,14 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
     }
     if table < area.height {
         let shown = u16::try_from(rows.len()).unwrap_or(u16::MAX).clamp(1, table - 1);
-        table::hidden(&mut canvas, state, 1 + shown, Pane::Links, LeftOut(state.links.hidden()));
+        table::hidden(&mut canvas, state, 1 + shown, Pane::Links, LeftOut(state.links.hidden));
     }
     canvas
 }
 
 /// Lines for the head and the rows: one more tells what is left out, where there is room.
 pub(super) fn table_height(state: &State, area: Area) -> u16 {
-    let tells = state.links.hidden().links > 0 && area.height >= LEAST_TO_TELL;
+    let tells = state.links.hidden.links > 0 && area.height >= LEAST_TO_TELL;
     area.height - u16::from(tells)
 }
 
@@ -138,7 +138,7 @@ fn columns(metrics: &Metrics, state: &State, width: u16, (aliases, errors): (boo
     let (order, roomy_enough) = (chosen.as_deref().unwrap_or(&COLUMNS), chosen.is_some() || width >= WIDE);
     let says = |column: &&Column<LinkColumn>| match column.id {
         LinkColumn::Netns => list.several_namespaces(),
-        LinkColumn::State => list.any_down(),
+        LinkColumn::State => list.any_down,
         LinkColumn::Owner => !metrics.owners.is_empty(),
         // Beside packets stand their sizes, in place of a speed that is passed.
         LinkColumn::Pps | LinkColumn::Times => units != Units::Packets,
@@ -217,7 +217,7 @@ fn head(canvas: &mut Canvas, columns: &[Placed<LinkColumn>], state: &State, (sec
 
 /// The last seconds of a link. A frozen screen keeps its strip: the seconds that have passed since are left out.
 fn strip_of(state: &State, history: &History, link: &LinkMetrics, width: u16) -> Vec<Option<f32>> {
-    let (count, behind) = (usize::from(width), state.behind().seconds);
+    let (count, behind) = (usize::from(width), state.behind_s);
     let mut values = history.link_strip(link.facts.key(), link.facts.born, count + behind);
     values.truncate(count);
     values

@@ -15,7 +15,7 @@ const WIDE: u16 = 100;
 
 /// The line, over whatever is in this row of the canvas already.
 pub(super) fn prepare(canvas: &mut Canvas, state: &State, area: Area) {
-    let (Some(tape), Some(metrics)) = (state.tape(), state.metrics()) else { return };
+    let (Some(tape), Some(metrics)) = (&state.tape, state.metrics()) else { return };
     let Some((first_ns, last_ns)) = tape.span_ns else { return };
     let (y, end) = (area.y, area.x + area.width);
     let mut x = area.x;

@@ -68,7 +68,7 @@ pub(super) fn title(state: &State, width: u16) -> Vec<String> {
     } else if total > 0 {
         parts.push(plural(total, "thread"));
     }
-    if state.sticky().is_on() {
+    if state.sticky.on {
         parts.push("auto-pin".to_owned());
     }
     if !list.filter.is_empty() {
@@ -113,10 +113,10 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
     let waits = metrics.threads.iter().any(waits);
     let is_pinned = metrics.threads.iter().any(|thread| thread.pinned);
     let says = |column: &&Column<ThreadColumn>| match column.id {
-        ThreadColumn::Pid => state.threads.processes_have_several(),
+        ThreadColumn::Pid => state.threads.processes_have_several,
         ThreadColumn::Netns => homes.is_elsewhere(metrics.netns),
         ThreadColumn::Peer => !homes.0.is_empty(),
-        ThreadColumn::Name => state.threads.several_names(),
+        ThreadColumn::Name => state.threads.several_names,
         ThreadColumn::Voluntary | ThreadColumn::Involuntary => chosen.is_some() || area.width >= WIDE,
         _ => true,
     };
@@ -157,7 +157,7 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
     }
     if table < area.height {
         let y = 1 + u16::try_from(rows.len()).unwrap_or(u16::MAX).min(table - 1);
-        let idle = format_args!("{} idle threads", state.threads.hidden());
+        let idle = format_args!("{} idle threads", state.threads.hidden);
         table::hidden(&mut canvas, state, y, Pane::Threads, idle);
     }
     canvas
@@ -165,7 +165,7 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
 
 /// Lines for the head and the rows: one more tells how many are hidden, where there is room.
 pub(super) fn table_height(state: &State, area: Area) -> u16 {
-    area.height - u16::from(state.threads.hidden() > 0 && area.height >= LEAST_TO_TELL)
+    area.height - u16::from(state.threads.hidden > 0 && area.height >= LEAST_TO_TELL)
 }
 
 fn empty(canvas: &mut Canvas, state: &State, none_watched: bool) {

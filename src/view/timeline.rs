@@ -52,7 +52,7 @@ impl Parts {
             _ => (8, 4),
         };
         let threads = u16::try_from(metrics.benchmark().count()).unwrap_or(u16::MAX).min(most);
-        let sentence = metrics.limit.is_some() || state.axis().selected_ns().is_some();
+        let sentence = metrics.limit.is_some() || state.axis.selected_ns().is_some();
         Some(Self { graph, lanes: height >= LEAST_FOR_LANES, threads, sentence })
     }
 
@@ -71,7 +71,7 @@ pub(super) fn prepare(state: &State, history: &History, (area, height): (Area, u
     let mut canvas = Canvas::new(area);
     let (Some(metrics), Some(parts)) = (state.metrics(), Parts::of(state, height)) else { return canvas };
     let Some(cells) = area.width.checked_sub(MARGIN + 1).filter(|cells| *cells > 0) else { return canvas };
-    let axis = Axis::of(&metrics.timeline, cells, state.axis());
+    let axis = Axis::of(&metrics.timeline, cells, &state.axis);
     graph(&axis, &mut canvas, parts.graph);
     let mut y = parts.graph;
     // A graph that stands still is of a test that has ended.

@@ -11,7 +11,7 @@ use vnettop::state::Settings;
 /// The names in the rows of the links, top to bottom.
 fn names(stage: &Stage) -> Vec<String> {
     let metrics = stage.state.metrics().expect("a sample was shown");
-    stage.state.links().rows().iter().map(|row| metrics.links[row.index].facts.name.clone()).collect()
+    stage.state.links.rows().iter().map(|row| metrics.links[row.index].facts.name.clone()).collect()
 }
 
 fn at(names: &[String], name: &str) -> usize {

@@ -8,7 +8,7 @@ use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
 use std::fmt::Write as _;
 use std::path::Path;
-use vnettop::ui::Colors;
+use vnettop::ui::{Colors, Palette};
 
 /// Columns and rows of the frame.
 const SIZE: (u16, u16) = (120, 36);
@@ -19,10 +19,11 @@ const MARGIN: f64 = 10.0;
 
 #[test]
 fn the_pictures_are_frames_of_today() {
-    for (name, colors) in [("dark", Colors::Dark), ("light", Colors::Light)] {
+    for (name, is_dark) in [("dark", true), ("light", false)] {
+        let colors = Colors::Palette(Palette::usual(is_dark));
         let mut stage = story::played(PINNED_FROM_S + 10);
         stage.colors = colors;
-        let made = picture(&stage.paint(&stage.view(SIZE.0, SIZE.1)), colors);
+        let made = picture(&stage.paint(&stage.view(SIZE.0, SIZE.1)), is_dark);
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("assets/screen-{name}.svg"));
         if std::env::var("INSTA_UPDATE").is_ok_and(|how| how == "always") {
             std::fs::write(&path, &made).expect("assets can be written to");
@@ -37,11 +38,8 @@ fn the_pictures_are_frames_of_today() {
 }
 
 /// Text of one style stands together, stretched to its cells: no font has every character in the same width.
-fn picture(buffer: &Buffer, colors: Colors) -> String {
-    let (text, background) = match colors {
-        Colors::Light => ("#1a1a1a", "#ffffff"),
-        _ => ("#d8d8d8", "#101418"),
-    };
+fn picture(buffer: &Buffer, is_dark: bool) -> String {
+    let (text, background) = if is_dark { ("#d8d8d8", "#101418") } else { ("#1a1a1a", "#ffffff") };
     let (columns, rows) = (usize::from(buffer.area.width), usize::from(buffer.area.height));
     let (width, height) = (columns as f64 * WIDTH + 2.0 * MARGIN, rows as f64 * HEIGHT + 2.0 * MARGIN);
     let mut svg = format!(

@@ -176,7 +176,7 @@ fn sticky_mode_is_refused_where_nothing_may_be_changed() {
     ] {
         let mut stage = Stage::with(3, two_streams(), settings);
         assert_eq!(stage.press("P"), [], "no effect");
-        assert!(!stage.state.sticky().is_on(), "it stays off");
+        assert!(!stage.state.sticky.on, "it stays off");
         assert!(stage.text(120, 40).contains(word), "and the sentence says why");
     }
 }

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use vnettop::action::{Key, KeyMap, MOUSE};
 
 /// What the pages say of other programs: cargo, iperf3, docker, sha256sum.
 const OTHERS: &[&str] = &[
@@ -48,16 +49,13 @@ fn the_readme_is_read_in_one_sitting() {
 
 #[test]
 fn the_keys_are_the_keys_table() {
-    assert!(
-        text(&root().join("docs/screen.md")).contains(vnettop::action::markdown().trim()),
-        "the table under Keys is:\n{}",
-        vnettop::action::markdown()
-    );
-    assert!(
-        text(&root().join("docs/screen.md")).contains(vnettop::action::mouse_markdown().trim()),
-        "the table under Mouse is:\n{}",
-        vnettop::action::mouse_markdown()
-    );
+    let names = |keys: Vec<Key>| keys.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(" ");
+    let keys = KeyMap::default().help_lines().into_iter().map(|(keys, help)| format!("| {} | {help} |", names(keys)));
+    let mouse = MOUSE.iter().map(|(what, does)| format!("| {what} | {does} |"));
+    for (head, rows) in [("key | what it does", keys.collect::<Vec<_>>()), ("mouse | what it does", mouse.collect())] {
+        let table = format!("| {head} |\n|---|---|\n{}", rows.join("\n"));
+        assert!(text(&root().join("docs/screen.md")).contains(&table), "the table is:\n{table}");
+    }
 }
 
 #[test]

@@ -381,7 +381,7 @@ fn replay_and_freeze_are_told() {
     let mut stage = Stage::with(3, scenes::bridge(), replay());
     freeze("replay", &stage, 80, 24);
     stage.press(" ");
-    stage.state.set_recording(Some("run.vnt".into()));
+    stage.state.is_recorded = true;
     freeze("replay_frozen", &stage, 120, 40);
 }
 
@@ -398,7 +398,7 @@ fn a_replay_shows_where_it_is() {
         HighlightKind::Done(IncidentKind::Mark),
     ];
     let highlight = |(at, kind)| Highlight { at_ns: first_ns + at, seen_ns: first_ns + at, kind };
-    stage.state.set_tape(vnettop::state::Tape {
+    stage.state.tape = Some(vnettop::state::Tape {
         span_ns: Some((first_ns, first_ns + 3_723_000_000_000)),
         is_whole: false,
         highlights: (1_000_000_000_000..).step_by(600_000_000_000).zip(kinds).map(highlight).collect(),

@@ -27,11 +27,10 @@ fn app() -> App {
         on_request: OnRequest::default(),
     });
     let controller = PinController::new(Box::new(effect::Kernel), effect::journal_dir(|_| None), true);
-    let options = AppOptions { replay: true, ..AppOptions::default() };
     let player = Player::open(stored).expect("it can be read").expect("it has samples");
-    let mut app =
-        App::new(state, Stream::default(), controller, feed.expect("a thread"), options).with_player(player, None);
-    app.hear_whole_player();
+    let mut app = App::new(state, Stream::default(), controller, feed.expect("a thread"), AppOptions::default())
+        .with_player(player, None);
+    app.hear_player(Duration::from_mins(1));
     app
 }
 
@@ -99,11 +98,11 @@ fn keys_go_back_and_forth_and_from_event_to_event_and_the_end_says_what_to_do() 
     let since_start = |app: &App| (now_ns(app) - first_ns) as f64 / 1e9;
     press(&mut app, " n");
     let kinds: Vec<&str> =
-        app.state.tape().expect("it can be gone through").highlights.iter().map(|one| one.kind.word()).collect();
+        app.state.tape.as_ref().expect("it can be gone through").highlights.iter().map(|one| one.kind.word()).collect();
     assert_eq!(kinds, ["dip", "dip", "pin"], "what the recording tells");
     let first_dip = since_start(&app);
     assert!((8.5..=10.0).contains(&first_dip), "the first dip is seen after {first_dip} s");
-    let began_ns = app.state.tape().expect("it can be gone through").highlights[0].at_ns;
+    let began_ns = app.state.tape.as_ref().expect("it can be gone through").highlights[0].at_ns;
     let before_s = (began_ns - first_ns) as f64 / 1e9 - SHIPPED_STARTS_AT.as_secs_f64();
     assert!((2.5..3.5).contains(&before_s), "the shipped recording starts {before_s} s before it");
     press(&mut app, "nn");
@@ -151,7 +150,7 @@ fn a_click_on_the_bar_goes_there_and_one_on_a_mark_shows_what_it_marks() {
 #[test]
 fn the_card_opens_by_itself_once_where_that_was_asked_for() {
     let mut app = app();
-    app.state.open_card_when_ready();
+    app.state.opens_card = true;
     let first_ns = app.player.as_ref().map(Player::first_ns).expect("it has samples");
     app.seek(first_ns + 44 * SECOND_NS).expect("the recording is whole");
     assert!(!frame(&app).contains("Before and after the pin"), "the pin is six seconds old");
@@ -168,7 +167,7 @@ fn the_card_opens_by_itself_once_where_that_was_asked_for() {
 fn speeds_go_up_and_down_and_end_somewhere() {
     let mut app = app();
     assert!(play(&mut app), "it has begun");
-    let speed = |app: &App| app.state.tape().and_then(|tape| tape.speed);
+    let speed = |app: &App| app.state.tape.as_ref().and_then(|tape| tape.speed);
     press(&mut app, "-");
     assert_eq!(speed(&app), Some(50.0), "slower than as fast as it goes");
     press(&mut app, "------------");

@@ -24,8 +24,8 @@ pub(super) struct PassedSignals {
     signals: SignalsInfo<WithRawSiginfo>,
     /// Readable when one came.
     pipe: UnixStream,
-    /// The last one that asked for an end.
-    asked: Option<i32>,
+    /// One asked for an end.
+    pub(super) asked: bool,
     /// The command has ended for good.
     over: Arc<AtomicBool>,
 }
@@ -52,7 +52,7 @@ impl PassedSignals {
         for signal in taken {
             signal_hook::low_level::pipe::register(signal, write.try_clone()?)?;
         }
-        Ok(Self { signals, pipe, asked: None, over })
+        Ok(Self { signals, pipe, asked: false, over })
     }
 
     /// Readable when a signal came.
@@ -70,7 +70,7 @@ impl PassedSignals {
                 continue;
             }
             if ENDING.contains(&info.si_signo) {
-                (self.asked, ending) = (Some(info.si_signo), true);
+                (self.asked, ending) = (true, true);
             }
             // The kernel itself sends these for a terminal, and to its whole foreground group, the command included. A
             // lost terminal is told to the leader of its session alone.
@@ -85,11 +85,6 @@ impl PassedSignals {
     /// There is no command any more: whoever writes the card, to a fifo perhaps, can be ended by a signal like any program.
     pub(super) fn end(&self) {
         self.over.store(true, Ordering::SeqCst);
-    }
-
-    /// The signal that asked for an end, if one came.
-    pub(super) fn asked(&self) -> Option<i32> {
-        self.asked
     }
 }
 

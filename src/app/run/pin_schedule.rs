@@ -5,7 +5,8 @@ use crate::derive::Metrics;
 use crate::derive::before_after::is_pinned;
 use crate::derive::placement::{self, BUSY};
 use crate::effect::PinRequest;
-use crate::sample::{CoreSet, ThreadId};
+use crate::sample::ThreadId;
+use crate::update::requests;
 use std::collections::BTreeSet;
 
 /// How long a busy thread is looked at before it is pinned at the start of a pinned run, ns.
@@ -30,9 +31,7 @@ const PINNED: u32 = 1;
 pub(super) enum Wish {
     /// Pin these.
     Pin(Vec<PinRequest>),
-    /// Put every mask back.
-    Restore,
-    /// Nothing: another phase of the same kind begins, pinned or not.
+    /// Another phase begins: pinned as the one before, or unpinned, for which every mask is put back.
     GoOn(bool),
     /// Nothing can be pinned, for this reason.
     Refuse(String),
@@ -46,7 +45,6 @@ pub(super) struct PinSchedule {
     since_ns: Option<u64>,
     /// When a placement was looked for in vain, ns.
     refused_ns: Option<u64>,
-    pinned: bool,
     /// The phase that lasts, and the one that was wished for.
     phase: u32,
     wished: u32,
@@ -56,7 +54,7 @@ pub(super) struct PinSchedule {
 
 impl PinSchedule {
     pub(super) fn new(rule: Rule) -> Self {
-        Self { rule, since_ns: None, refused_ns: None, pinned: false, phase: 0, wished: 0, placement: Vec::new() }
+        Self { rule, since_ns: None, refused_ns: None, phase: 0, wished: 0, placement: Vec::new() }
     }
 
     /// What to do after this sample.
@@ -76,24 +74,23 @@ impl PinSchedule {
             Rule::Pinned => PINNED,
             _ => self.phase + 1,
         };
-        match (self.pinned, is_pinned(self.wished)) {
-            (true, false) => Some(Wish::Restore),
+        match (is_pinned(self.phase), is_pinned(self.wished)) {
             (false, true) => Some(self.pin(metrics, &busy)),
             // A worker that was born after the others were pinned.
             (true, true) if !self.covers(&busy) && self.may_look(metrics.at_ns) => Some(self.pin(metrics, &busy)),
-            (pinned, _) => (self.wished != self.phase).then_some(Wish::GoOn(pinned)),
+            (_, pinned) => (self.wished != self.phase).then_some(Wish::GoOn(pinned)),
         }
     }
 
     /// A wish was fulfilled: a turn begins.
-    pub(super) fn begin(&mut self, at_ns: u64, pinned: bool) {
-        (self.since_ns, self.pinned, self.refused_ns, self.phase) = (Some(at_ns), pinned, None, self.wished);
+    pub(super) fn begin(&mut self, at_ns: u64) {
+        (self.since_ns, self.refused_ns, self.phase) = (Some(at_ns), None, self.wished);
     }
 
     /// Nobody could be pinned: unpinned, the turn begins again; pinned, it goes on as it is.
     pub(super) fn refused(&mut self, at_ns: u64) {
         self.refused_ns = Some(at_ns);
-        if !self.pinned {
+        if !is_pinned(self.phase) {
             self.since_ns = Some(at_ns);
         }
     }
@@ -114,17 +111,13 @@ impl PinSchedule {
     fn pin(&mut self, metrics: &Metrics, busy: &BTreeSet<ThreadId>) -> Wish {
         if !self.covers(busy) {
             match placement::propose(metrics) {
-                Ok(proposal) => self.placement = proposal.steps.into_iter().map(request).collect(),
+                Ok(proposal) => self.placement = requests(&proposal),
                 Err(sentence) => return Wish::Refuse(sentence),
             }
         }
         let there = |request: &&PinRequest| metrics.threads.iter().any(|thread| thread.sample.id == request.thread);
         Wish::Pin(self.placement.iter().filter(there).cloned().collect())
     }
-}
-
-fn request(step: placement::Step) -> PinRequest {
-    PinRequest { thread: step.thread, label: step.label, cores: CoreSet::single(step.core) }
 }
 
 fn busy(metrics: &Metrics) -> BTreeSet<ThreadId> {

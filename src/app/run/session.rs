@@ -5,18 +5,17 @@ use super::super::signals::wait;
 use super::output::{Output, Rest};
 use super::passed_signals::PassedSignals;
 use super::pin_schedule::{PinSchedule, Rule, Wish};
-use super::{Observed, PinMode, Plan, refusal};
+use super::{Observed, Plan};
 use crate::app::Stream;
 use crate::derive::Metrics;
 use crate::derive::before_after::is_pinned;
 use crate::derive::run::Run;
 use crate::effect::{Outcome, PinController};
-use crate::sample::{Event, Item, Report, Side, StretchSide};
+use crate::sample::{Event, Item, PinMode, Report, Side, StretchSide};
 use crate::sched;
 use crate::source::feed::{Command as Ask, Feed, Next};
 use crate::source::now_ns;
 use rustix::process::{Pid, WaitOptions, getpid, set_child_subreaper, waitpid};
-use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus};
@@ -42,8 +41,8 @@ pub(super) struct RunSession<'a> {
     rest: Rest,
     /// The masks were put back because of a signal.
     stopped: bool,
-    /// Another vnettop has some of the threads: nothing is compared any more.
-    taken: bool,
+    /// Another vnettop has some of the threads: nothing is compared any more, and to start the command again would show nothing.
+    pub(super) taken: bool,
     /// Why nobody could be pinned, as it was last.
     refused: Option<String>,
     /// Each sentence once.
@@ -60,7 +59,7 @@ impl<'a> RunSession<'a> {
         controller: PinController,
         signals: PassedSignals,
     ) -> Self {
-        let controller = if plan.pin == PinMode::Compare { controller.comparing() } else { controller };
+        let controller = if plan.asked.pin == PinMode::Compare { controller.comparing() } else { controller };
         // A process of the command's whose parent ends becomes vnettop's child, and so stays known for one of its.
         let _where_it_can = set_child_subreaper(Some(getpid()));
         Self {
@@ -87,7 +86,7 @@ impl<'a> RunSession<'a> {
     /// runs may have nothing to do with the command.
     pub(super) fn look(&mut self) -> Option<String> {
         let metrics = self.sample_after(0)?;
-        if self.plan.pin != PinMode::Compare || !self.plan.named {
+        if self.plan.asked.pin != PinMode::Compare || !self.plan.named {
             return None;
         }
         let taken = self.controller.taken(metrics.benchmark().map(|thread| thread.sample.id))?;
@@ -131,23 +130,12 @@ impl<'a> RunSession<'a> {
 
     /// A signal asked for an end: the command is not started again.
     pub(super) fn was_asked_to_end(&self) -> bool {
-        self.signals.asked().is_some()
-    }
-
-    /// Another vnettop has some of the threads: to start the command again would show nothing.
-    pub(super) fn is_taken(&self) -> bool {
-        self.taken
+        self.signals.asked
     }
 
     /// Takes an event in, as a replay will.
     pub(super) fn report(&mut self, event: Event) {
         self.take(Item::Event(event));
-    }
-
-    /// The end of a run whose command could not be started.
-    pub(super) fn not_started(self, program: &OsString, error: &io::Error) -> Observed {
-        let (code, sentence) = refusal(program, error);
-        self.refused(code, sentence)
     }
 
     /// The end of a run without a command.
@@ -169,8 +157,9 @@ impl<'a> RunSession<'a> {
         // What the card says need not be said beside it.
         let missing = card.as_ref().map_or(&[][..], |card| &card.missing);
         self.notes.retain(|note| !missing.iter().any(|sentence| sentence.contains(note.as_str())));
-        if let Err(error) = std::mem::take(&mut self.stream).finish() {
-            self.unrecorded = true;
+        if let Err(error) = std::mem::take(&mut self.stream).finish()
+            && !std::mem::replace(&mut self.unrecorded, true)
+        {
             self.note(error.to_string());
         }
         if self.was_asked_to_end() {
@@ -181,9 +170,9 @@ impl<'a> RunSession<'a> {
 
     /// How turns are taken in this start of the command.
     fn rule(&self, nth: u32) -> Rule {
-        let stretch_ns = u64::try_from(self.plan.stretch.as_nanos()).unwrap_or(u64::MAX);
-        match self.plan.pin {
-            PinMode::Compare if self.plan.repeat <= 1 => Rule::Phases(stretch_ns),
+        let asked = &self.plan.asked;
+        match asked.pin {
+            PinMode::Compare if asked.repeat <= 1 => Rule::Phases(asked.stretch_ns),
             PinMode::Compare if is_pinned(nth) => Rule::Pinned,
             PinMode::Compare | PinMode::Never | PinMode::Propose => Rule::Never,
         }
@@ -212,7 +201,7 @@ impl<'a> RunSession<'a> {
 
     fn wait_for_news(&self) {
         let ready = self.feed.as_ref().map(Feed::ready);
-        wait(&ready.into_iter().chain(self.output.fd()).chain([self.signals.fd()]).collect::<Vec<_>>());
+        wait(&ready.into_iter().chain(self.output.fd()).chain([self.signals.fd()]).collect::<Vec<_>>(), None);
     }
 
     /// Takes in what the command says in passing; whether all of it has passed.
@@ -262,7 +251,7 @@ impl<'a> RunSession<'a> {
             feed.command(Ask::Interval(AT_ONCE));
         }
         while let Some(feed) = &self.feed {
-            wait(&[feed.ready()]);
+            wait(&[feed.ready()], None);
             if let Some(metrics) = self.next().filter(|metrics| metrics.at_ns >= at_ns) {
                 return Some(metrics);
             }
@@ -280,9 +269,9 @@ impl<'a> RunSession<'a> {
     }
 
     fn take(&mut self, item: Item) -> Option<Metrics> {
-        if let Err(error) = self.stream.record(&item) {
+        if let Some(why) = self.stream.record(&item) {
             self.unrecorded = true;
-            self.note(format!("{error}; the run continued without it"));
+            self.note(format!("{why}; the run continued without it"));
         }
         if let Item::Sample(sample) = &item {
             self.reap(sample.facts.family.as_ref().map_or(&[], |family| family));
@@ -312,14 +301,12 @@ impl<'a> RunSession<'a> {
         }
         match self.turns.next(metrics) {
             None => {}
-            Some(Wish::Restore) => {
-                self.restore();
-                self.stretch(Some(StretchSide::Unpinned));
-                self.turns.begin(metrics.at_ns, false);
-            }
             Some(Wish::GoOn(pinned)) => {
+                if !pinned {
+                    self.restore();
+                }
                 self.stretch(Some(if pinned { StretchSide::Pinned } else { StretchSide::Unpinned }));
-                self.turns.begin(metrics.at_ns, pinned);
+                self.turns.begin(metrics.at_ns);
             }
             Some(Wish::Pin(requests)) => {
                 // What was being compared ends before the first mask is set.
@@ -336,7 +323,7 @@ impl<'a> RunSession<'a> {
                     self.end_comparison();
                 } else if pinned {
                     self.stretch(Some(StretchSide::Pinned));
-                    self.turns.begin(metrics.at_ns, true);
+                    self.turns.begin(metrics.at_ns);
                 } else {
                     self.turns.refused(metrics.at_ns);
                 }

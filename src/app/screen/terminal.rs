@@ -2,7 +2,7 @@
 
 use super::{Console, Woken};
 use crate::app::Signals;
-use crate::app::signals::{Waiting, look, wait_for};
+use crate::app::signals::{Waiting, look, wait};
 use crate::input::{self, Background, BackgroundReply, QUESTION};
 use crate::term::{Guard, Screen};
 use crate::ui::{Painter, Theme};
@@ -131,7 +131,7 @@ impl Console for Terminal<'_> {
     fn wait(&mut self, others: &[BorrowedFd<'_>], at_most: Option<Duration>) {
         let mut fds: SmallVec<[BorrowedFd<'_>; 4]> = smallvec![self.guard.input().as_fd(), self.signals.fd()];
         fds.extend_from_slice(others);
-        let ready = wait_for(&fds, at_most);
+        let ready = wait(&fds, at_most);
         (self.typed, self.signalled) = (ready[0], ready[1]);
     }
 }

@@ -84,7 +84,6 @@ fn shown_as(woken: &[Woken], options: AppOptions, prepare: impl FnOnce(&mut Stat
     });
     prepare(&mut state);
     let controller = PinController::new(Box::new(effect::Kernel), effect::journal_dir(|_| None), true);
-    let options = AppOptions { replay: true, ..options };
     let app = App::new(state, Stream::default(), controller, feed, options);
     let mut script =
         Script { woken: woken.to_vec().into(), due: false, frames: Vec::new(), themes: Vec::new(), stopped: 0 };
@@ -141,7 +140,7 @@ fn a_sentence_names_the_keys_that_were_chosen() {
 
 #[test]
 fn a_terminal_that_tells_its_background_gets_the_theme_for_it_unless_a_key_has_chosen_one() {
-    let themes = || ThemeList::new(["dark", "light", "terminal"].map(str::to_owned).into(), 2);
+    let themes = || ThemeList { names: ["dark", "light", "terminal"].map(str::to_owned).into(), at: 2, changed: false };
     let theme = |woken: &[Woken]| {
         let (_, script) = shown_as(woken, AppOptions::default(), |state| {
             state.choose(Choices::default(), KeyMap::default(), themes());
@@ -160,7 +159,7 @@ fn the_screen_is_saved_as_it_is_and_begins_so_the_next_time() {
     std::fs::write(&path, "# mine\n[keys]\nmark = 'M'\n").expect("writable");
     let saved = SaveSource { path: path.clone(), before: crate::config::Preferences::default() };
     let options = AppOptions { saved: Some(saved), theme: "auto".to_owned(), ..AppOptions::default() };
-    let themes = ThemeList::new(["dark", "light"].map(str::to_owned).into(), 0);
+    let themes = ThemeList { names: ["dark", "light"].map(str::to_owned).into(), ..ThemeList::default() };
     let (_, script) = shown_as(&[key('s'), key('S'), key('C'), key('W'), key('W'), key('q')], options, |state| {
         state.choose(Choices::default(), KeyMap::default(), themes);
     });

@@ -1,47 +1,32 @@
 //! The benchmark tests that run, as JSON.
 
-use super::{JsonObject, Metrics};
+use super::{InJson, JsonObject, Metrics};
 use crate::derive::BenchmarkMetrics;
 use crate::sample::{Direction, Proto, Reported, Unread, Whole, Word};
-use serde::Serialize;
 use serde::ser::SerializeMap;
 
 /// What iperf 3 reported last itself.
-#[derive(Serialize)]
-pub(super) struct IntervalObject {
-    at_s: f64,
-    length_s: f64,
-    bits_per_s: u64,
-    retransmits: Option<u64>,
-    lost_packets: Option<u64>,
-    packets: Option<u64>,
-}
-
-impl IntervalObject {
-    pub(super) fn of(reported: Reported) -> Self {
-        let Reported { at_ms, length_ms, bits_per_s, retransmits, lost_packets, packets } = reported;
-        Self { at_s: seconds(at_ms), length_s: seconds(length_ms), bits_per_s, retransmits, lost_packets, packets }
+impl JsonObject for Reported {
+    fn fields<M: SerializeMap>(&self, _: &Metrics, object: &mut M) -> Result<(), M::Error> {
+        object.serialize_entry("at_s", &seconds(self.at_ms))?;
+        object.serialize_entry("length_s", &seconds(self.length_ms))?;
+        object.serialize_entry("bits_per_s", &self.bits_per_s)?;
+        object.serialize_entry("retransmits", &self.retransmits)?;
+        object.serialize_entry("lost_packets", &self.lost_packets)?;
+        object.serialize_entry("packets", &self.packets)
     }
 }
 
 /// A whole test as iperf 3 reported it at its end.
-#[derive(Serialize)]
-pub(crate) struct WholeTest {
-    length_s: f64,
-    sent_bits_per_s: Option<u64>,
-    received_bits_per_s: Option<u64>,
-    retransmits: Option<u64>,
-    lost_packets: Option<u64>,
-    packets: Option<u64>,
-    jitter_s: Option<f64>,
-}
-
-impl WholeTest {
-    pub(crate) fn of(whole: Whole) -> Self {
-        let Whole { length_ms, sent_bits_per_s, received_bits_per_s, retransmits, lost_packets, packets, jitter_ns } =
-            whole;
-        let (length_s, jitter_s) = (seconds(length_ms), jitter_ns.map(|ns| ns as f64 / 1e9));
-        Self { length_s, sent_bits_per_s, received_bits_per_s, retransmits, lost_packets, packets, jitter_s }
+impl JsonObject for Whole {
+    fn fields<M: SerializeMap>(&self, _: &Metrics, object: &mut M) -> Result<(), M::Error> {
+        object.serialize_entry("length_s", &seconds(self.length_ms))?;
+        object.serialize_entry("sent_bits_per_s", &self.sent_bits_per_s)?;
+        object.serialize_entry("received_bits_per_s", &self.received_bits_per_s)?;
+        object.serialize_entry("retransmits", &self.retransmits)?;
+        object.serialize_entry("lost_packets", &self.lost_packets)?;
+        object.serialize_entry("packets", &self.packets)?;
+        object.serialize_entry("jitter_s", &self.jitter_ns.map(|ns| ns as f64 / 1e9))
     }
 }
 
@@ -51,7 +36,7 @@ fn seconds(ms: u64) -> f64 {
 
 /// One benchmark program; what its command line and its connections do not tell is null.
 impl JsonObject for BenchmarkMetrics {
-    fn fields<M: SerializeMap>(&self, _: &Metrics, object: &mut M) -> Result<(), M::Error> {
+    fn fields<M: SerializeMap>(&self, metrics: &Metrics, object: &mut M) -> Result<(), M::Error> {
         let (test, direction) = (&self.test, self.direction);
         object.serialize_entry("pid", &test.pid)?;
         object.serialize_entry("program", test.program.word())?;
@@ -68,7 +53,7 @@ impl JsonObject for BenchmarkMetrics {
         object.serialize_entry("asked_bits_per_s", &test.bitrate)?;
         object.serialize_entry("length_bytes", &test.length)?;
         object.serialize_entry("affinity", &test.affinity)?;
-        object.serialize_entry("reported", &test.reported.map(IntervalObject::of))?;
+        object.serialize_entry("reported", &test.reported.as_ref().map(|last| InJson(last, metrics)))?;
         object.serialize_entry("reported_gap", &test.unread.map(Unread::sentence))
     }
 }

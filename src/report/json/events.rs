@@ -1,6 +1,5 @@
 //! The `events` and the `trace` of an object: what happened since the object before, each with its kind. It computes nothing.
 
-use super::benchmark::{IntervalObject, WholeTest};
 use super::{InJson, JsonObject};
 use crate::derive::{Metrics, MoveClass, OverriddenPin, TracedMove};
 use crate::sample::{Event, Report, TraceSource, Word};
@@ -56,7 +55,7 @@ impl JsonObject for OverriddenPin {
 }
 
 impl JsonObject for Event {
-    fn fields<M: SerializeMap>(&self, _: &Metrics, object: &mut M) -> Result<(), M::Error> {
+    fn fields<M: SerializeMap>(&self, metrics: &Metrics, object: &mut M) -> Result<(), M::Error> {
         match self {
             Self::Mark { at_ns } => {
                 object.serialize_entry("kind", "mark")?;
@@ -97,9 +96,9 @@ impl JsonObject for Event {
                 object.serialize_entry("why", why)
             }
             Self::Reported { at_ns, pid, side, report } => {
-                let (interval, whole, gap) = match *report {
-                    Report::Interval(last) => (Some(IntervalObject::of(last)), None, None),
-                    Report::Whole(whole) => (None, Some(WholeTest::of(whole)), None),
+                let (interval, whole, gap) = match report {
+                    Report::Interval(last) => (Some(InJson(last, metrics)), None, None),
+                    Report::Whole(whole) => (None, Some(InJson(whole, metrics)), None),
                     Report::Unread(why) => (None, None, Some(why.sentence())),
                 };
                 object.serialize_entry("kind", "reported")?;

@@ -1,7 +1,9 @@
-//! A finding as JSON: its sentence, the numbers behind it, the key that mends it. And what limits a test, likewise.
+//! What was found, as JSON: a finding with its sentence, the numbers behind it and the key that mends it; what limits a test,
+//! likewise; and what a pin brought (rates in bits/s, shares 0..1).
 
 use super::JsonObject;
-use crate::derive::{Finding, Limit, Metrics};
+use crate::derive::{Card, Finding, Limit, Metrics};
+use crate::report::pair;
 use crate::sample::Word;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -32,5 +34,21 @@ impl JsonObject for Limit {
         object.serialize_entry("name", &self.name)?;
         object.serialize_entry("pid", &self.pid)?;
         object.serialize_entry("numbers", &Numbers(&self.numbers))
+    }
+}
+
+/// The object `card`.
+impl JsonObject for Card {
+    fn fields<M: SerializeMap>(&self, _: &Metrics, object: &mut M) -> Result<(), M::Error> {
+        object.serialize_entry("pinned_t_ns", &self.pinned_at_ns)?;
+        object.serialize_entry("verdict", self.verdict.word())?;
+        object.serialize_entry("text", &self.sentence())?;
+        object.serialize_entry("method", &self.method(0.0))?;
+        object.serialize_entry("pairs", &self.pairs())?;
+        object.serialize_entry("phases", &pair::phases_json(self))?;
+        object.serialize_entry("before", &self.before)?;
+        object.serialize_entry("after", &self.after)?;
+        object.serialize_entry("mean_difference_bits_per_s", &self.mean)?;
+        object.serialize_entry("cv_difference", &self.cv)
     }
 }

@@ -1,8 +1,7 @@
 //! The losses of the watched flows as JSON: the place, how many packets, which share of those sent; and every drop of the
 //! machine. It computes nothing.
 
-use super::JsonObject;
-use super::peer::link_named;
+use super::{JsonObject, link_named};
 use crate::derive::{Drop, Loss, Metrics, drops};
 use crate::sample::{LinkKey, Word};
 use serde::ser::SerializeMap;

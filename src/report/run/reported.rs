@@ -1,9 +1,9 @@
 //! What iperf 3 said itself on a card, and what was measured of the same test.
 
-use crate::derive::plural;
 use crate::derive::run::{OwnFigures, RunCard};
+use crate::derive::{Metrics, plural};
 use crate::report::figures::{digits, percent, rate, seconds, signed_points};
-use crate::report::json::WholeTest;
+use crate::report::json::InJson;
 use crate::report::page::Fact;
 use crate::sample::{Side, Unread};
 use serde_json::{Value, json};
@@ -70,9 +70,11 @@ fn together(all: &[OwnFigures]) -> String {
 }
 
 pub(super) fn json(card: &RunCard) -> Value {
+    // Nothing else of a sample is in them.
+    let alone = Metrics::default();
     let test = |one: &OwnFigures| {
         json!({
-            "run": one.run, "pid": one.pid, "side": one.side, "whole": WholeTest::of(one.whole),
+            "run": one.run, "pid": one.pid, "side": one.side, "whole": InJson(&one.whole, &alone),
             "measured_bits_per_s": one.measured.map(|of| of.bits_per_s), "measured_s": one.measured.map(|of| of.seconds),
         })
     };

@@ -47,7 +47,7 @@ fn a_click_selects_a_time_and_one_on_what_was_then_lets_go() {
     assert!(told.contains("Gbit/s"), "17 cells of 200 ms before now: {told}");
     let (x, y) = place(&stage, "−3.");
     assert_eq!(act(&mut stage, Mouse::Click { x, y }, (120, 40)), Some(Action::ReleaseTime));
-    assert_eq!(stage.state.axis().selected_ns(), None, "nothing is selected");
+    assert_eq!(stage.state.axis.selected_ns(), None, "nothing is selected");
     assert_eq!(act(&mut stage, Mouse::ScrollDown { x: 50, y: 4 }, (120, 40)), Some(Action::MoreTime), "the wheel");
 }
 
@@ -63,7 +63,7 @@ fn a_selected_time_stands_still_on_a_frozen_screen_and_ends_with_what_is_kept() 
     stage.play(20, |_, _| {});
     assert!(shows(&stage, "−21.8 s"), "the axis goes back to it:\n{}", stage.text(80, 24));
     stage.play(42, |_, _| {});
-    assert_eq!(stage.state.axis().selected_ns(), None, "what is no longer kept is selected no longer");
+    assert_eq!(stage.state.axis.selected_ns(), None, "what is no longer kept is selected no longer");
 }
 
 #[test]
