@@ -54,7 +54,7 @@ pub use cause::{Cause, Crossing};
 pub use claim_basis::Basis;
 pub use cores::CoreMetrics;
 pub use drops::Drop;
-pub use finding::Finding;
+pub use finding::{Finding, FindingId};
 pub use flow::{Bin, FlowBasis, FlowMetrics};
 pub use highlights::{Highlight, HighlightKind, Highlights};
 pub use jitter::Jitter;

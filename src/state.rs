@@ -21,7 +21,7 @@ mod tree;
 
 use crate::action::{KeyMap, Pane, RowId};
 use crate::derive::placement::Proposal;
-use crate::derive::{Metrics, OverriddenPin, Test};
+use crate::derive::{FindingId, Metrics, OverriddenPin, Test};
 use crate::effect::Outcome;
 use crate::sample::Event;
 use std::collections::BTreeSet;
@@ -145,7 +145,7 @@ impl State {
             _ => self.show(metrics),
         }
         if let Some(text) = undone {
-            let notice = Notice { warning: true, text, finding: Some("mask_changed") };
+            let notice = Notice { warning: true, text, finding: Some(FindingId::MaskChanged) };
             self.notices.add(notice, self.newest().map(|metrics| metrics.at_ns));
         }
     }
@@ -168,7 +168,8 @@ impl State {
         self.follow_pins(metrics);
         self.links.follow(metrics);
         if let Some(text) = undone(&metrics.undone, self.keys()) {
-            self.notices.add(Notice { warning: true, text, finding: Some("mask_changed") }, Some(metrics.at_ns));
+            self.notices
+                .add(Notice { warning: true, text, finding: Some(FindingId::MaskChanged) }, Some(metrics.at_ns));
         }
     }
 

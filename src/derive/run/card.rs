@@ -3,6 +3,7 @@
 
 use super::phases::{CountedStretch, known, of_side, pairs, phases};
 use super::{CommandRun, Observation, OwnFigures, RunDrops, Seen};
+use crate::derive::FindingId;
 use crate::derive::before_after::{Card, LEAST_PAIRS, Pair};
 use crate::derive::flow::{Bin, FlowBasis};
 use crate::derive::jitter::{Jitter, LEAST_BINS};
@@ -107,12 +108,22 @@ pub struct Comparison {
 /// A limit and what was measured against it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CardLimit {
-    /// `max_cv` (a share) or `max_drops` (packets).
-    pub name: &'static str,
+    /// What is limited.
+    pub name: LimitName,
     /// What is allowed.
     pub limit: f64,
     /// What was measured; none where it could not be, and then it is not broken.
     pub measured: Option<f64>,
+}
+
+/// What a limit is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+pub enum LimitName {
+    /// The CV, a share.
+    MaxCv,
+    /// Packets dropped.
+    MaxDrops,
 }
 
 impl CardLimit {
@@ -175,8 +186,8 @@ fn comparison(seen: &Observation, pairs: &[Pair]) -> Comparison {
 fn findings(seen: &Observation, moves: Option<&MovesSeen>) -> Vec<Seen> {
     let mut findings = seen.findings.clone();
     let stood = moves.is_some_and(|moves| moves.per_s <= 0.0);
-    findings.retain(|seen| seen.finding.id != "moves" || !stood);
-    let moving = findings.iter_mut().map(|seen| &mut seen.finding).find(|finding| finding.id == "moves");
+    findings.retain(|seen| seen.finding.id != FindingId::Moves || !stood);
+    let moving = findings.iter_mut().map(|seen| &mut seen.finding).find(|finding| finding.id == FindingId::Moves);
     if let Some((finding, moves)) = moving.zip(moves) {
         "busy threads migrate between cores (how often: above)".clone_into(&mut finding.text);
         if let Some((_, per_s)) = finding.numbers.iter_mut().find(|(name, _)| *name == "moves_per_s") {
@@ -215,12 +226,12 @@ fn limits(
 ) -> Vec<CardLimit> {
     let side = comparison.map_or(jitter, |both| both.card.as_ref().map(|card| card.after.jitter));
     let cv = asked.max_cv_ppm.map(|ppm| CardLimit {
-        name: "max_cv",
+        name: LimitName::MaxCv,
         limit: ppm as f64 / 1e6,
         measured: side.and_then(|jitter| jitter.cv),
     });
     let dropped = asked.max_drops.map(|packets| CardLimit {
-        name: "max_drops",
+        name: LimitName::MaxDrops,
         limit: packets as f64,
         measured: drops.map(|drops| drops.total() as f64),
     });

@@ -1,6 +1,7 @@
 //! Made-up runs with known figures.
 
 use super::*;
+use crate::derive::FindingId;
 use crate::derive::flow::{BIN_NS, Bin, FlowBasis};
 use crate::derive::jitter::LEAST_BINS;
 use crate::derive::moves::MovesByClass;
@@ -95,7 +96,7 @@ fn a_dip_in_the_middle_counts() {
     let card = observed(PinMode::Never, 0, &[(0, UNPINNED)], &rates).card().expect("a run");
     let jitter = card.jitter.expect("enough bins");
     assert_eq!((jitter.bins, jitter.longest_dip_s), (60, 1.0), "a second without a byte is the longest dip");
-    assert!(card.limits[0].is_broken() && card.limits[0].name == "max_cv", "and breaks the limit of 10 %");
+    assert!(card.limits[0].is_broken() && card.limits[0].name == LimitName::MaxCv, "and breaks the limit of 10 %");
     assert!(!card.limits[1].is_broken() && card.limits[1].measured.is_none(), "drops were not read, so not judged");
 }
 
@@ -210,7 +211,7 @@ fn a_comparison_in_which_nothing_was_worth_pinning_says_why() {
 #[test]
 fn moves_are_told_of_the_whole_run_and_as_traced_where_each_was() {
     let finding = Finding {
-        id: "moves",
+        id: FindingId::Moves,
         text: "1 busy thread moved from core to core in the last 5 s".to_owned(),
         numbers: vec![("threads", 1.0), ("moves_per_s", 0.0)],
         key: Some('p'),

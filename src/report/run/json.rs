@@ -56,7 +56,7 @@ pub(super) fn json(card: &RunCard) -> String {
         "proposal": card.proposal.as_ref().map(proposal),
         "comparison": card.comparison.as_ref().map(|both| comparison(both, asked.settle_ns as f64 / 1e9)),
         "limits": card.limits.iter().map(|limit| json!({
-            "name": limit.name, "limit": limit.limit, "measured": limit.measured, "broken": limit.is_broken(),
+            "name": limit.name.word(), "limit": limit.limit, "measured": limit.measured, "broken": limit.is_broken(),
         })).collect::<Vec<_>>(),
         "missing": card.missing,
     });
@@ -65,7 +65,7 @@ pub(super) fn json(card: &RunCard) -> String {
 
 fn finding(seen: &Seen) -> Value {
     let numbers = Numbers(&seen.finding.numbers);
-    json!({ "id": seen.finding.id, "text": seen.finding.text, "numbers": numbers, "seconds": seen.seconds })
+    json!({ "id": seen.finding.id.word(), "text": seen.finding.text, "numbers": numbers, "seconds": seen.seconds })
 }
 
 fn proposal(proposal: &Result<Proposal, String>) -> Value {

@@ -1,6 +1,7 @@
 //! Moves of threads, from counters and from a trace, and whether a thread is pinned.
 
 use super::*;
+use vnettop::derive::FindingId;
 
 #[test]
 fn moves_are_classed_by_the_smallest_circle_that_holds_both() {
@@ -149,7 +150,7 @@ fn is_blamed(derivation: &mut Derivation, at_ns: u64, mask: &CoreSet) -> bool {
     let threads = vec![ThreadSample { allowed: Some(mask.clone()), ..thread(101, 7, at_ns, 0, Some(1)) }];
     let sample = Sample { threads, ..sample(at_ns) };
     let metrics = derivation.advance(Item::Sample(Box::new(sample))).expect("a sample");
-    metrics.findings.iter().any(|finding| finding.id == "mask_changed") || !metrics.undone.is_empty()
+    metrics.findings.iter().any(|finding| finding.id == FindingId::MaskChanged) || !metrics.undone.is_empty()
 }
 
 #[test]
