@@ -5,7 +5,6 @@
 pub mod before_after;
 pub mod benchmarks;
 pub mod cause;
-pub mod claim_basis;
 pub mod cores;
 pub mod diagnosis;
 pub mod doctor;
@@ -37,7 +36,6 @@ use crate::sample::{
     CoreId, Duty, Event, Facts, FlowPath, Item, KernelCounts, LinkKey, OwnCost, Owned, Owner, Sample, TraceSource,
     row_of,
 };
-use flow::FlowTrack;
 use history::History;
 use owners::Owners;
 use pins::Pins;
@@ -51,7 +49,6 @@ use test_stages::TestStages;
 pub use before_after::Card;
 pub use benchmarks::BenchmarkMetrics;
 pub use cause::{Cause, Crossing};
-pub use claim_basis::Basis;
 pub use cores::CoreMetrics;
 pub use drops::Drop;
 pub use finding::{Finding, FindingId};
@@ -59,7 +56,7 @@ pub use flow::{Bin, FlowBasis, FlowMetrics};
 pub use highlights::{Highlight, HighlightKind, Highlights};
 pub use jitter::Jitter;
 pub use limit::{Limit, LimitKind};
-pub use links::{LinkMetrics, OvsPlace};
+pub use links::{Basis, LinkMetrics, OvsPlace};
 pub use losses::{Loss, LossPlace, Losses};
 pub use moves::{Evidence, MoveClass, MovesByClass, TracedMove};
 pub use ovs::DatapathMetrics;
@@ -215,22 +212,12 @@ impl Derivation {
         Self { previous: None, machine: FirstStage::default(), course: TestStages::default(), tests: None, scope: None }
     }
 
-    /// What belongs to the command; none where everything is looked at.
-    #[must_use]
-    pub(in crate::derive) fn scope(&self) -> Option<&Scope> {
-        self.scope.as_ref()
-    }
-
     /// Takes the next item of the stream; a sample gives metrics, an event is remembered.
     pub fn advance(&mut self, item: Item) -> Option<Metrics> {
         match item {
             Item::Sample(sample) => Some(self.sample(*sample)),
             Item::Event(event) => {
-                self.machine.event(&event);
-                self.course.event(&event);
-                if let Some(tests) = &mut self.tests {
-                    tests.event(&event);
-                }
+                self.machine.events.push(event);
                 None
             }
         }
@@ -240,12 +227,6 @@ impl Derivation {
     #[must_use]
     pub fn history(&self) -> &History {
         &self.machine.history
-    }
-
-    /// The watched flow, bin by bin.
-    #[must_use]
-    pub(in crate::derive) fn flow(&self) -> &FlowTrack {
-        &self.course.flow
     }
 
     /// The newest sample.
@@ -258,16 +239,16 @@ impl Derivation {
     fn sample(&mut self, mut next: Sample) -> Metrics {
         let mut previous = self.previous.take();
         if let Some(scope) = &mut self.scope {
-            self.course.flow.beside(scope.narrow(&mut next));
+            self.course.flow.beside = scope.narrow(&mut next);
         }
         self.machine.history.observe_threads(previous.as_ref(), &next);
         let before = previous.as_mut().map(threads::without_switches).unwrap_or_default();
         let now = threads::without_switches(&mut next);
         let mut metrics = self.machine.observe(previous.as_ref(), &next);
-        let leading = self.tests.as_mut().and_then(|tests| {
-            tests.observe(previous.as_ref(), &next, &mut metrics, &self.machine.history);
-            tests.leading()
-        });
+        let leading = self
+            .tests
+            .as_mut()
+            .and_then(|tests| tests.observe(previous.as_ref(), &next, &mut metrics, &self.machine.history));
         if let Some(test) = leading {
             metrics.copy_from(&test);
             // Whatever was concluded without it says nothing of what comes after it.
@@ -303,13 +284,9 @@ struct FirstStage {
 }
 
 impl FirstStage {
-    fn event(&mut self, event: &Event) {
-        self.pins.event(event);
-        self.events.push(event.clone());
-    }
-
     /// What of the metrics is of no benchmark; the rest is empty.
     fn observe(&mut self, previous: Option<&Sample>, next: &Sample) -> Metrics {
+        self.events.iter().for_each(|event| self.pins.event(event));
         let mut links = links::between(previous, next);
         let facts = &next.facts;
         self.switches.join(&facts.ovs, &mut links);
@@ -333,18 +310,7 @@ impl FirstStage {
             own: next.own,
             trace: next.trace.as_ref().map(|trace| (trace.source, trace.lost)),
             events: std::mem::take(&mut self.events),
-            flow: FlowMetrics::default(),
-            benchmarks: Vec::new(),
-            losses: Losses::default(),
-            jitter: None,
-            timeline: Arc::default(),
-            card: None,
-            recent: Arc::default(),
-            placement_may_help: false,
-            findings: Vec::new(),
-            limit: None,
-            tests: Vec::new(),
-            test: None,
+            ..Metrics::default()
         };
         self.history.observe_metrics(&metrics);
         metrics
@@ -357,13 +323,11 @@ pub(crate) fn plural<N: Display + PartialEq + From<u8> + Copy>(count: N, one: &s
 }
 
 /// Seconds from one monotonic instant to a later one; none when they do not advance.
-#[must_use]
 pub(crate) fn seconds(from_ns: u64, to_ns: u64) -> Option<f64> {
     to_ns.checked_sub(from_ns).filter(|&ns| ns > 0).map(|ns| ns as f64 / 1e9)
 }
 
 /// How much a counter rose a second; none when it went backwards (reset, wrap, another device under the same index).
-#[must_use]
 pub(crate) fn per_second(from: u64, to: u64, seconds: f64) -> Option<f64> {
     to.checked_sub(from).map(|rise| rise as f64 / seconds)
 }

@@ -2,7 +2,6 @@
 //! It compares and says what it found; it pins nothing, and it takes nothing back.
 
 mod interval;
-mod order;
 mod others;
 mod pin_trial;
 mod words;
@@ -15,7 +14,6 @@ use interval::Significance;
 use serde::Serialize;
 
 pub use interval::{CONFIDENCE, Difference};
-pub use order::is_pinned;
 pub use others::Others;
 pub use pin_trial::{LEAST_AFTER_NS, MOST_AFTER_NS, PIECE_NS, PinTrial, SETTLING_NS};
 
@@ -193,6 +191,17 @@ fn square(bins: &[Bin], mean_of_side: f64) -> f64 {
     let squares: Vec<f64> =
         bins.iter().filter_map(|bin| Some((bin.bits_per_s? / mean_of_side - 1.0).powi(2))).collect();
     super::cause::series::mean(&squares)
+}
+
+/// Whose turn it is, unpinned or pinned, where phases take turns.
+///
+/// Whether a phase is pinned, by its number from 0: U P P U P U U P, P U U P U P P U, and so on (Thue and Morse). In plain turns
+/// the pinned phases would come later than their neighbours each time, so that a rate that drifts would pass for their gain, and
+/// other work that comes and goes in step with the turns would fall on one kind. Here a steady drift cancels after four phases, a
+/// bent one after eight, and no two phases that follow each other are of one kind more than twice.
+#[must_use]
+pub fn is_pinned(phase: u32) -> bool {
+    phase.count_ones() % 2 == 1
 }
 
 #[cfg(test)]

@@ -8,11 +8,8 @@ mod iperf;
 mod jitter;
 mod links;
 pub(in crate::derive) mod loss;
-mod masks;
-mod own;
-mod pairs;
+mod machine;
 mod path;
-mod policy;
 #[cfg(test)]
 pub(in crate::derive) mod tests;
 mod threads;
@@ -110,10 +107,10 @@ const LINTS: [Lint; 34] = [
     (FindingId::Softnet, None, 1.0, cores::dropped),
     (FindingId::Jitter, Some('p'), 0.5, jitter::by_moves),
     (FindingId::SameCore, Some('p'), 0.5, threads::on_the_same_core),
-    (FindingId::MaskChanged, None, 0.35, masks::changed),
+    (FindingId::MaskChanged, None, 0.35, machine::changed_masks),
     (FindingId::Iperf3Main, Some('p'), 0.33, iperf::only_the_main_thread),
-    (FindingId::OtherNode, Some('p'), 0.3, pairs::other_node),
-    (FindingId::SmtSiblings, Some('p'), 0.28, pairs::siblings),
+    (FindingId::OtherNode, Some('p'), 0.3, threads::other_node),
+    (FindingId::SmtSiblings, Some('p'), 0.28, threads::siblings),
     (FindingId::Iperf3Single, None, 0.25, iperf::one_thread_for_all),
     (FindingId::Proxy, None, 0.24, path::proxied),
     (FindingId::ThroughLo, None, 0.23, path::through_lo),
@@ -127,13 +124,13 @@ const LINTS: [Lint; 34] = [
     // Hardly ever is no reason to pin.
     (FindingId::Moves, None, 0.095, threads::moved_lately),
     (FindingId::Squeeze, None, 0.09, cores::squeezed),
-    (FindingId::Frequency, None, 0.08, policy::capped),
-    (FindingId::Governor, None, 0.07, policy::powersave),
-    (FindingId::NumaBalancing, None, 0.06, policy::balancing),
+    (FindingId::Frequency, None, 0.08, machine::capped),
+    (FindingId::Governor, None, 0.07, machine::powersave),
+    (FindingId::NumaBalancing, None, 0.06, machine::balancing),
     (FindingId::Retransmits, None, 0.055, loss::retransmitted),
     (FindingId::Label, None, 0.05, links::beyond_label),
-    (FindingId::Irqbalance, None, 0.04, policy::irqbalance),
-    (FindingId::Late, None, 0.03, own::late),
+    (FindingId::Irqbalance, None, 0.04, machine::irqbalance),
+    (FindingId::Late, None, 0.03, machine::late),
     (FindingId::Untraced, None, 0.02, jitter::untraced),
 ];
 

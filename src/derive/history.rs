@@ -52,8 +52,6 @@ pub struct ThreadTrack {
     pub last_class: Option<MoveClass>,
     /// Where it was first seen, then each move: monotonic ns and the core from then on. Newest last.
     path: VecDeque<(u64, CoreId)>,
-    /// When it was last seen, monotonic ns.
-    seen_at_ns: u64,
 }
 
 impl ThreadTrack {
@@ -67,13 +65,6 @@ impl ThreadTrack {
     /// The cores at so many samples, the newest first.
     pub fn last(&self, samples: usize) -> impl Iterator<Item = &CoreId> {
         self.cores.iter().rev().take(samples)
-    }
-
-    /// The core it was on at that instant; none before it was first seen, after it was last seen, or too long ago.
-    #[must_use]
-    pub fn core_at(&self, at_ns: u64) -> Option<CoreId> {
-        let later = self.path.partition_point(|&(from_ns, _)| from_ns <= at_ns);
-        (at_ns <= self.seen_at_ns && later > 0).then(|| self.path[later - 1].1)
     }
 
     /// How many moves are known to have happened from one instant (without it) to another (with it).
@@ -102,7 +93,6 @@ impl ThreadTrack {
 
     /// Adds the core of a sample. A core that differs from the traced path counts as a move between samples.
     fn sample(&mut self, thread: &ThreadSample, topology: &Topology) {
-        self.seen_at_ns = thread.at_ns;
         let before = self.path.partition_point(|&(from_ns, _)| from_ns <= thread.at_ns).checked_sub(1);
         match before.map(|at| self.path[at].1) {
             None if self.path.is_empty() => self.arrive(thread.at_ns, thread.core),

@@ -2,7 +2,6 @@
 //! the same card, because nothing but them goes in. It watches; who is pinned when is decided elsewhere and comes here
 //! as events.
 
-mod bin_store;
 mod card;
 mod drops;
 mod observer;
@@ -22,9 +21,8 @@ use super::moves::Evidence;
 use super::placement::{self, BUSY, Proposal};
 use super::{Finding, Metrics, ThreadMetrics};
 use crate::sample::{CoreSet, Event, Host, PinMode, RunAsked, Sample, StretchSide, ThreadId};
-use bin_store::BinStore;
 use compact_str::CompactString;
-use phases::Stretch;
+use phases::{BinStore, Stretch};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -85,7 +83,7 @@ impl Observation {
     /// Takes a sample, as far as it was derived from, and what was derived from it.
     fn observe(&mut self, sample: &Sample, metrics: &Metrics, flow: &FlowTrack) {
         self.drops.observe(sample, self.runs());
-        self.tracks.follow(flow.bins(), flow.basis());
+        self.tracks.follow(&flow.bins, flow.basis.as_ref());
         self.others.observe(metrics);
         self.host = Arc::clone(&metrics.facts.host);
         self.cores = metrics.cores.len();

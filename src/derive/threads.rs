@@ -38,7 +38,6 @@ pub struct ThreadMetrics {
 }
 
 /// Every watched thread of the newer sample. `history` has already observed it.
-#[must_use]
 pub(super) fn between(previous: Option<&Sample>, next: &Sample, history: &History, pins: &Pins) -> Vec<ThreadMetrics> {
     let old = |id: ThreadId| {
         let same_number = row_of(&previous?.threads, &(id.pid, id.tid), |old| (old.id.pid, old.id.tid));

@@ -18,7 +18,7 @@ struct OthersTick {
 impl Others {
     /// Takes the next tick into account.
     pub fn observe(&mut self, metrics: &Metrics) {
-        let Some((cores, from_ns)) = metrics.recent.others().zip(metrics.began_ns()) else { return };
+        let Some((cores, from_ns)) = metrics.recent.others.zip(metrics.began_ns()) else { return };
         self.0.push_back(OthersTick { from_ns, to_ns: metrics.at_ns, cores });
     }
 

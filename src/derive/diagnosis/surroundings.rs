@@ -43,7 +43,7 @@ const CHANCE: f64 = 0.05;
 const RECENT_NS: u64 = 5_000_000_000;
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Surroundings {
+pub(in crate::derive) struct Surroundings {
     ticks: VecDeque<SurroundingsTick>,
 }
 
@@ -73,7 +73,8 @@ impl Surroundings {
         }
     }
 
-    pub(super) fn recent_steal(&self) -> Option<f64> {
+    /// Share of the time that the hypervisor took from the watched threads' cores, over the last seconds.
+    pub(in crate::derive) fn recent_steal(&self) -> Option<f64> {
         let now_ns = self.ticks.back()?.at_ns;
         let recent = self.ticks.iter().rev().take_while(|tick| tick.at_ns.saturating_add(RECENT_NS) > now_ns);
         let (sum, count) = recent.fold((0.0, 0.0), |(sum, count), tick| (sum + tick.suffered[0], count + 1.0));

@@ -39,7 +39,7 @@ fn link(name: &str, bits: f64, mbps: Option<u32>, basis: Basis) -> LinkMetrics {
         rx_bits_per_s: Some(bits),
         rx_packets_per_s: Some(1.0),
         tx_packets_per_s: Some(1.0),
-        ..LinkRates::STILL
+        ..LinkRates::still()
     };
     LinkMetrics { facts: Arc::new(facts), basis, counters: None, rates: Some(rates), ovs: None }
 }

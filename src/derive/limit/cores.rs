@@ -6,6 +6,7 @@
 use super::scene::{Core, Scene, Thread};
 use super::{Limit, LimitKind};
 use crate::derive::finding::figure::{decimal, percent};
+use crate::derive::losses::LossPlace;
 use crate::sample::{CoreId, Runner};
 
 /// A core with no more idle time than this is full: clock ticks are coarse, and a thread sleeps a moment between two packets.
@@ -46,7 +47,7 @@ pub(super) fn full(scene: &Scene) -> Option<Limit> {
     let full: Vec<Full<'_>> = scene.cores.iter().filter_map(|core| Full::of(scene, core)).collect();
     // Where the window of the receiver is full, or packets are lost in its buffer, it is the receiver that is slower.
     let is_behind = scene.tcp.and_then(|tcp| tcp.busy).is_some_and(|busy| busy.rwnd >= 0.3)
-        || scene.losses.first().is_some_and(|lost| lost.word == "receive_buffer");
+        || scene.losses.first().is_some_and(|lost| lost.place == LossPlace::ReceiveBuffer);
     let rank = |full: &Full<'_>| {
         let slower = |thread: &Thread| if is_behind { thread.receives } else { thread.sends };
         let is_slower = full.threads.iter().any(|(thread, part)| *part >= LEAST && slower(thread));

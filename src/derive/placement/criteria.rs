@@ -2,8 +2,7 @@
 //! and the words against a core that has more of it than the chosen one. Nothing else in this room compares cores.
 
 use super::busy_threads::BusyThread;
-use super::candidates::{CandidateCore, Inputs, physical};
-use super::occupancy::Occupancy;
+use super::candidates::{CandidateCore, Inputs, Occupancy, physical};
 use super::phrases::{label, percent};
 use crate::sample::CoreId;
 

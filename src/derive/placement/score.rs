@@ -1,8 +1,7 @@
 //! The score of a core for a thread and of a whole placement: the values of all criteria, compared in their order.
 
-use super::candidates::{CandidateCore, Inputs};
+use super::candidates::{CandidateCore, Inputs, Occupancy};
 use super::criteria::{COARSE, CRITERIA, CoreChoice, Criterion, OtherEnd, PlacingStage, criteria};
-use super::occupancy::Occupancy;
 
 impl<'a> CoreChoice<'a> {
     /// The choice of the nth thread: `chosen` are the cores of the threads that have one, `others` counts them without

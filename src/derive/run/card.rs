@@ -141,7 +141,7 @@ pub(super) fn of(seen: &Observation, asked: &RunAsked) -> RunCard {
     let jitter = Jitter::of(&unpinned);
     let comparison = (asked.pin == PinMode::Compare).then(|| comparison(seen, &pairs));
     let moves = jitter.and_then(|_| moves(&unpinned, seen));
-    let drops = seen.drops.is_known().then(|| seen.drops.clone());
+    let drops = seen.drops.known.then(|| seen.drops.clone());
     RunCard {
         asked: asked.clone(),
         measured: None,

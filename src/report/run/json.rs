@@ -45,10 +45,10 @@ pub(super) fn json(card: &RunCard) -> String {
         "reported": super::reported::json(card),
         "drops": card.drops.as_ref().map(|drops| json!({
             "links": drops.by_links(),
-            "softnet": drops.by_softnet(),
-            "qdiscs": drops.knows_way().then(|| drops.by_qdiscs()),
-            "sockets": drops.knows_way().then(|| drops.by_sockets()),
-            "protocols": drops.knows_way().then(|| drops.by_protocols()),
+            "softnet": drops.softnet,
+            "qdiscs": drops.on_way().map(|[qdiscs, ..]| qdiscs),
+            "sockets": drops.on_way().map(|[_, sockets, _]| sockets),
+            "protocols": drops.on_way().map(|[.., protocols]| protocols),
             "by_link": drops.links().iter().map(|(name, packets)| json!({ "name": name, "packets": packets }))
                 .collect::<Vec<_>>(),
         })),

@@ -157,13 +157,12 @@ fn drops(card: &RunCard) -> String {
     let worst: Vec<String> =
         drops.links().iter().take(3).map(|(name, packets)| format!("{packets} by {name}")).collect();
     let links = if worst.is_empty() { String::new() } else { format!(" ({})", worst.join(", ")) };
-    let way = if drops.knows_way() {
-        let (qdiscs, sockets, protocols) = (drops.by_qdiscs(), drops.by_sockets(), drops.by_protocols());
+    let way = if let Some([qdiscs, sockets, protocols]) = drops.on_way() {
         format!(", {qdiscs} by qdiscs, {sockets} by socket buffers, {protocols} by rules and protocols")
     } else {
         "; loss in qdiscs and socket buffers was not read".to_owned()
     };
-    format!("{} by links{links}, {} by softnet{way}", plural(drops.by_links(), "packet"), drops.by_softnet())
+    format!("{} by links{links}, {} by softnet{way}", plural(drops.by_links(), "packet"), drops.softnet)
 }
 
 fn comparison(card: &RunCard, both: &Comparison) -> Vec<Fact> {

@@ -64,7 +64,11 @@ fn traced_moves_are_told_one_by_one_and_never_twice() {
     let row = &fourth.threads[0];
     assert_eq!(known(row.by_class), 5, "the change of core that a sample shows is not counted again");
     let track = derivation.history().thread(row.sample.id).expect("it has a track");
-    assert_eq!(track.core_at(SECOND + 25), Some(2), "where it was between two samples is known");
+    assert_eq!(
+        track.trail(SECOND + 25).next().map(|(_, core)| core),
+        Some(2),
+        "where it was between two samples is known"
+    );
     assert_eq!(track.moves_in(SECOND, 2 * SECOND), 3, "and how often it moved");
     assert_eq!((track.moves_in(2 * SECOND, 3 * SECOND), track.moves_in(3 * SECOND, 4 * SECOND)), (1, 1), "by its time");
 }

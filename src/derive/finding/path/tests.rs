@@ -2,11 +2,11 @@
 
 mod cores;
 
-use crate::derive::claim_basis::Basis;
 use crate::derive::diagnosis::RateDiagnosis;
 use crate::derive::finding::Finding;
 use crate::derive::flow::{Connection, End};
 use crate::derive::history::History;
+use crate::derive::links::Basis;
 use crate::derive::links::LinkMetrics;
 use crate::derive::placement::tests::machine::Machine;
 use crate::derive::{Metrics, finding};
