@@ -8,7 +8,6 @@ pub mod cause;
 pub mod cores;
 pub mod diagnosis;
 pub mod doctor;
-mod drop_attribution;
 pub mod drops;
 pub mod finding;
 pub mod flow;
@@ -19,7 +18,6 @@ pub mod limit;
 pub mod links;
 pub mod losses;
 pub mod moves;
-mod netns;
 pub mod ovs;
 pub mod owners;
 pub mod paths;
@@ -33,8 +31,8 @@ pub mod threads;
 pub mod timeline;
 
 use crate::sample::{
-    CoreId, Duty, Event, Facts, FlowPath, Item, KernelCounts, LinkKey, OwnCost, Owned, Owner, Sample, TraceSource,
-    row_of,
+    Benchmark, CoreId, Duty, Event, Facts, FlowPath, Item, KernelCounts, LinkKey, OwnCost, Owned, Owner, Sample,
+    TraceSource, row_of,
 };
 use history::History;
 use owners::Owners;
@@ -47,7 +45,6 @@ use test::Tests;
 use test_stages::TestStages;
 
 pub use before_after::Card;
-pub use benchmarks::BenchmarkMetrics;
 pub use cause::{Cause, Crossing};
 pub use cores::CoreMetrics;
 pub use drops::Drop;
@@ -92,7 +89,7 @@ pub struct Metrics {
     /// The connections of the watched processes, and how fast their traffic runs.
     pub flow: FlowMetrics,
     /// The benchmark programs among the watched processes, sorted by pid.
-    pub benchmarks: Vec<BenchmarkMetrics>,
+    pub benchmarks: Vec<Benchmark>,
     /// Where packets of the watched flows were lost since the sample before.
     pub losses: Losses,
     /// What the kernel itself has counted, as of the newer and of the older sample; none where its programs do not run.
@@ -278,7 +275,8 @@ struct FirstStage {
     /// The pins of vnettop that stand.
     pins: Pins,
     switches: ovs::Switches,
-    datapaths: ovs::Datapaths,
+    /// As of the sample before.
+    datapaths: Vec<ovs::DatapathMetrics>,
     /// What happened since the last sample.
     events: Vec<Event>,
 }
@@ -290,15 +288,20 @@ impl FirstStage {
         let mut links = links::between(previous, next);
         let facts = &next.facts;
         self.switches.join(&facts.ovs, &mut links);
+        self.datapaths = ovs::between(&self.datapaths, &next.datapaths);
         let threads = threads::between(previous, next, &self.history, &self.pins);
+        let elapsed_s = previous.and_then(|prev| seconds(prev.at_ns, next.at_ns));
+        let own_ns_per_s = previous
+            .zip(elapsed_s)
+            .and_then(|(prev, elapsed_s)| per_second(prev.own.cpu_ns, next.own.cpu_ns, elapsed_s));
         let metrics = Metrics {
             wall_ms: next.wall_ms,
             at_ns: next.at_ns,
-            elapsed_s: previous.and_then(|prev| seconds(prev.at_ns, next.at_ns)),
+            elapsed_s,
             facts: Arc::clone(facts),
             netns: next.netns,
             kernel: [next.kernel.clone(), previous.and_then(|previous| previous.kernel.clone())],
-            datapaths: self.datapaths.observe(&next.datapaths),
+            datapaths: self.datapaths.clone(),
             paths: Arc::clone(&facts.paths),
             links: Arc::new(links),
             owners: self.owners.join(&facts.owners, &facts.ovs),
@@ -306,7 +309,7 @@ impl FirstStage {
             undone: self.pins.undone(threads.iter().map(|thread| &thread.sample), &facts.topology),
             threads,
             moves: moves::traced(previous, next),
-            own_cpu: previous.and_then(|prev| own_share(prev, next)),
+            own_cpu: own_ns_per_s.map(|ns| ns / 1e9),
             own: next.own,
             trace: next.trace.as_ref().map(|trace| (trace.source, trace.lost)),
             events: std::mem::take(&mut self.events),
@@ -314,6 +317,26 @@ impl FirstStage {
         };
         self.history.observe_metrics(&metrics);
         metrics
+    }
+}
+
+/// A mean of what is known.
+#[derive(Debug, Default, Clone, Copy)]
+pub(in crate::derive) struct Mean {
+    pub sum: f64,
+    pub weight: f64,
+}
+
+impl Mean {
+    pub fn add(&mut self, value: Option<f64>, weight: f64) {
+        if let Some(value) = value {
+            self.sum += value * weight;
+            self.weight += weight;
+        }
+    }
+
+    pub fn value(self) -> Option<f64> {
+        (self.weight > 0.0).then(|| self.sum / self.weight)
     }
 }
 
@@ -330,9 +353,4 @@ pub(crate) fn seconds(from_ns: u64, to_ns: u64) -> Option<f64> {
 /// How much a counter rose a second; none when it went backwards (reset, wrap, another device under the same index).
 pub(crate) fn per_second(from: u64, to: u64, seconds: f64) -> Option<f64> {
     to.checked_sub(from).map(|rise| rise as f64 / seconds)
-}
-
-fn own_share(prev: &Sample, next: &Sample) -> Option<f64> {
-    let seconds = seconds(prev.at_ns, next.at_ns)?;
-    per_second(prev.own.cpu_ns, next.own.cpu_ns, seconds).map(|ns| ns / 1e9)
 }

@@ -6,6 +6,7 @@ mod others;
 mod pin_trial;
 mod words;
 
+use super::Mean;
 use super::cause::Crossing;
 use super::cause::moves_in;
 use super::flow::Bin;
@@ -161,17 +162,12 @@ impl CardSide {
         let known = || bins().filter(|bin| bin.bits_per_s.is_some());
         let moves: f64 = known().map(|bin| moves_in(bin, Crossing::Any)).sum();
         let seconds: f64 = known().map(Bin::length_s).sum();
-        let mut busy = (0.0, 0.0);
+        let mut busy = Mean::default();
         for (from_ns, to_ns) in phases.iter().filter_map(|bins| Some((bins.first()?.from_ns, bins.last()?.to_ns))) {
             let length = to_ns.saturating_sub(from_ns) as f64;
-            let cores = others.between(from_ns, to_ns);
-            busy = cores.map_or(busy, |cores| (busy.0 + cores * length, busy.1 + length));
+            busy.add(others.between(from_ns, to_ns), length);
         }
-        Some(Self {
-            jitter,
-            moves_per_s: (seconds > 0.0).then(|| moves / seconds),
-            others: (busy.1 > 0.0).then(|| busy.0 / busy.1),
-        })
+        Some(Self { jitter, moves_per_s: (seconds > 0.0).then(|| moves / seconds), others: busy.value() })
     }
 }
 

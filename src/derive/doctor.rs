@@ -43,8 +43,11 @@ pub enum CheckGroup {
     Machine,
 }
 
-/// Every group with its title in a text, in the order of the checks.
-const GROUPS: [(CheckGroup, &str, fn(&DoctorFacts) -> Vec<Check>); 6] = [
+/// A group with its title in a text, and its checks.
+type GroupRow = (CheckGroup, &'static str, fn(&DoctorFacts) -> Vec<Check>);
+
+/// Every group, in their order.
+const GROUPS: [GroupRow; 6] = [
     (CheckGroup::Kernel, "Kernel", kernel::checks),
     (CheckGroup::Rights, "Rights", rights::checks),
     (CheckGroup::Sight, "Visible from here", sight::checks),

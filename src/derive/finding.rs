@@ -2,9 +2,7 @@
 //! where it was shown ([`super::cause`]), because on some machines moves cost nothing. It runs every tick, so a check
 //! looks at each row once and computes nothing that the inquiry has not.
 
-mod cores;
 pub(in crate::derive) mod figure;
-mod iperf;
 mod jitter;
 mod links;
 pub(in crate::derive) mod loss;
@@ -104,26 +102,26 @@ const LINTS: [Lint; 34] = [
     (FindingId::PortWaits, None, 1.3, path::port_waits),
     (FindingId::VxlanHeadroom, None, 1.2, path::headroom),
     (FindingId::WireguardHeadroom, None, 1.19, path::wireguard_headroom),
-    (FindingId::Softnet, None, 1.0, cores::dropped),
+    (FindingId::Softnet, None, 1.0, machine::dropped),
     (FindingId::Jitter, Some('p'), 0.5, jitter::by_moves),
     (FindingId::SameCore, Some('p'), 0.5, threads::on_the_same_core),
     (FindingId::MaskChanged, None, 0.35, machine::changed_masks),
-    (FindingId::Iperf3Main, Some('p'), 0.33, iperf::only_the_main_thread),
+    (FindingId::Iperf3Main, Some('p'), 0.33, threads::only_the_main_thread),
     (FindingId::OtherNode, Some('p'), 0.3, threads::other_node),
     (FindingId::SmtSiblings, Some('p'), 0.28, threads::siblings),
-    (FindingId::Iperf3Single, None, 0.25, iperf::one_thread_for_all),
+    (FindingId::Iperf3Single, None, 0.25, threads::one_thread_for_all),
     (FindingId::Proxy, None, 0.24, path::proxied),
     (FindingId::ThroughLo, None, 0.23, path::through_lo),
     (FindingId::Offloads, None, 0.22, path::offloads),
     (FindingId::Steered, None, 0.215, path::steered),
     (FindingId::OneCore, None, 0.21, path::one_core),
-    (FindingId::Steal, None, 0.2, cores::stolen),
+    (FindingId::Steal, None, 0.2, machine::stolen),
     (FindingId::SharedCore, Some('p'), 0.2, threads::among_interrupts),
     (FindingId::JitterUnexplained, None, 0.15, jitter::unexplained),
     (FindingId::Moves, Some('p'), 0.1, threads::moving),
     // Hardly ever is no reason to pin.
     (FindingId::Moves, None, 0.095, threads::moved_lately),
-    (FindingId::Squeeze, None, 0.09, cores::squeezed),
+    (FindingId::Squeeze, None, 0.09, machine::squeezed),
     (FindingId::Frequency, None, 0.08, machine::capped),
     (FindingId::Governor, None, 0.07, machine::powersave),
     (FindingId::NumaBalancing, None, 0.06, machine::balancing),
@@ -141,7 +139,7 @@ pub fn all(metrics: &Metrics, history: &History, inquiry: &RateDiagnosis) -> Vec
     let found = |&(id, key, weight, check): &Lint| {
         let Diagnostic { text, cost, numbers } = check(&scene)?;
         // Where a proposal doubts itself, or there is none, nobody is invited to it.
-        let key = key.filter(|&key| key != 'p' || metrics.placement_may_help);
+        let key = key.filter(|_| metrics.placement_may_help);
         Some((cost.unwrap_or(weight), Finding { id, text, numbers, key }))
     };
     let mut found: Vec<(f64, Finding)> = LINTS.iter().filter_map(found).collect();

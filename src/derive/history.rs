@@ -24,8 +24,8 @@ pub struct History {
     /// Late ticks of vnettop so far, and when the last of them was, monotonic ns.
     late_ticks: u64,
     late_at_ns: Option<u64>,
-    /// Bins begun since the start, so that a link that never moved needs no memory to know how many it has.
-    bins: usize,
+    /// Seconds that were finished since the start, so that a link that never moved needs no memory to know how many bins it has.
+    pub seconds: usize,
 }
 
 /// A link's larger direction, one bin a second; the newest last. Empty until the link moves something.
@@ -112,7 +112,7 @@ impl ThreadTrack {
         self.seen_moves += 1;
         self.last_class = MoveClass::of(topology, from, to);
         if let Some(class) = self.last_class {
-            self.by_class.add(class);
+            self.by_class.add(class, 1);
         }
     }
 
@@ -143,19 +143,13 @@ impl History {
         self.late_at_ns.is_some_and(|late_ns| now_ns.saturating_sub(late_ns) < within_s * 1_000_000_000)
     }
 
-    /// Seconds that were finished since the start.
-    #[must_use]
-    pub fn seconds(&self) -> usize {
-        self.bins
-    }
-
     /// The last `count` finished seconds of a link, bits/s in its larger direction, oldest first; none before it was born
     /// or where the rate was unknown.
     #[must_use]
     pub fn link_strip(&self, key: LinkKey, born: u64, count: usize) -> Vec<Option<f32>> {
         let track = row_of(&self.links, &key, |track| track.key).filter(|track| track.born == born);
         let Some(track) = track else { return vec![None; count] };
-        let lived = self.bins.saturating_sub(track.born_bin).min(count);
+        let lived = self.seconds.saturating_sub(track.born_bin).min(count);
         let mut strip = vec![None; count - lived];
         let idle = lived.saturating_sub(track.bins.len());
         strip.extend(std::iter::repeat_n(Some(0.0), idle));
@@ -189,7 +183,7 @@ impl History {
         let second = metrics.at_ns / 1_000_000_000;
         let turned = self.second.is_some_and(|current| current != second);
         if turned {
-            self.bins += 1;
+            self.seconds += 1;
             self.links.iter_mut().for_each(LinkTrack::close);
         }
         self.second = Some(second);
@@ -214,7 +208,7 @@ impl History {
         for link in metrics.links.iter() {
             while old.next_if(|track| track.key < link.facts.key()).is_some() {}
             let kept = old.next_if(|track| track.key == link.facts.key()).filter(|track| track.born == link.facts.born);
-            self.links.push(kept.unwrap_or_else(|| LinkTrack::new(link.facts.key(), link.facts.born, self.bins)));
+            self.links.push(kept.unwrap_or_else(|| LinkTrack::new(link.facts.key(), link.facts.born, self.seconds)));
         }
     }
 }

@@ -139,9 +139,9 @@ impl MovesByClass {
         self.seen().map(|(class, count)| format!("{count} {}", class.word())).collect()
     }
 
-    /// Counts one move.
-    pub fn add(&mut self, class: MoveClass) {
-        *self.of(class) += 1;
+    /// Counts so many more.
+    pub fn add(&mut self, class: MoveClass, moves: u64) {
+        *self.of(class) += moves;
     }
 
     fn of(&mut self, class: MoveClass) -> &mut u64 {

@@ -11,7 +11,6 @@ mod fill;
 mod phrases;
 mod proposal;
 mod recent;
-mod score;
 #[cfg(test)]
 pub(in crate::derive) mod tests;
 mod thread_reason;
@@ -26,8 +25,8 @@ use super::Metrics;
 use crate::sample::{CoreId, ThreadId};
 use busy_threads::{BusyThread, bound_to, busy_threads};
 use candidates::{Inputs, inputs};
+use criteria::coarse_score;
 use fill::{Placement, placement};
-use score::coarse_score;
 
 /// Proposes a core of its own for every busy watched thread.
 ///

@@ -40,7 +40,7 @@ impl TestStages {
         self.flow.observe(previous, next, &metrics.links);
         metrics.flow = self.flow.metrics();
         metrics.benchmarks = benchmarks::all(&next.facts.benchmarks, &metrics.flow.connections, &self.heard);
-        metrics.losses = self.losses.observe(previous, next, &metrics.links, &metrics.datapaths);
+        metrics.losses = self.losses.observe(previous, next, metrics);
         metrics.jitter = Jitter::of(&self.inquiry.window(&self.flow.bins, next.at_ns));
         Arc::make_mut(&mut self.recent).observe(metrics);
         metrics.recent = Arc::clone(&self.recent);

@@ -92,4 +92,10 @@ impl Benchmark {
             unread: None,
         }
     }
+
+    /// A test runs, as far as is known.
+    #[must_use]
+    pub fn runs(&self) -> bool {
+        self.streams.is_some()
+    }
 }

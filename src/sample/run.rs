@@ -28,7 +28,7 @@ pub enum Measure {
 }
 
 /// What `vnettop run` was asked for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunAsked {
     /// Wall clock, milliseconds since 1970 (UTC); for people.
     pub wall_ms: u64,

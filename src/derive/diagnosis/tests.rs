@@ -54,7 +54,7 @@ impl WatchedMachine {
             let from_ns = at * BIN_NS;
             let mut moves = MovesByClass::default();
             if is_moved {
-                moves.add(MoveClass::Socket);
+                moves.add(MoveClass::Socket, 1);
             }
             let rate = 35e9 * (1.0 - lost + 0.03 * chance.normal());
             self.bins.push_back(Bin {

@@ -152,23 +152,18 @@ impl<'a> Full<'a> {
         let kind = self.kind();
         let strangers = self.strangers(scene);
         let own_thread: f64 = self.threads.iter().map(|(_, part)| part).sum();
-        let mut parts: Vec<(LimitKind, f64, String)> = Vec::new();
-        parts.extend(
-            self.threads
-                .iter()
-                .map(|(thread, part)| (LimitKind::OwnThread, *part, format!("{} {}", thread.label, thread.tid))),
-        );
+        let of_thread =
+            |&(thread, part): &(&Thread, f64)| (LimitKind::OwnThread, part, format!("{} {}", thread.label, thread.tid));
+        let mut parts: Vec<(LimitKind, f64, String)> = self.threads.iter().map(of_thread).collect();
         let is_beside = self.threads.iter().any(|(_, part)| *part >= LEAST);
         let softirqs = if is_beside { "its softirqs" } else { "softirqs of this test" };
         parts.push((LimitKind::OwnSoftirq, self.softirq, softirqs.to_owned()));
         parts.push((LimitKind::Steal, self.core.steal, "taken by the hypervisor".to_owned()));
         let named: f64 = strangers.iter().take(2).map(|(_, share)| share).sum();
-        parts.extend(
-            strangers
-                .iter()
-                .take(2)
-                .map(|(runner, share)| (LimitKind::Others, *share, format!("{} (pid {})", runner.name, runner.pid))),
-        );
+        let of_stranger = |(runner, share): &(&Runner, f64)| {
+            (LimitKind::Others, *share, format!("{} (pid {})", runner.name, runner.pid))
+        };
+        parts.extend(strangers.iter().take(2).map(of_stranger));
         parts.push((LimitKind::Others, self.others - named, "others".to_owned()));
         parts.retain(|(_, share, _)| *share >= LEAST);
         // What names the limit comes first.

@@ -55,13 +55,21 @@ const UNDER_WAY: f64 = 0.75;
 
 /// What holds the test back.
 pub(super) fn judge(scene: &Scene) -> Limit {
-    let order =
-        [ceiling, quota, lost_datagrams, cores::full, held, window, lost_segments, missing, congestion, application];
+    let order = [
+        asked,
+        paced,
+        claimed,
+        quota,
+        lost_datagrams,
+        cores::full,
+        held,
+        window,
+        lost_segments,
+        missing,
+        congestion,
+        application,
+    ];
     order.into_iter().find_map(|look| look(scene)).unwrap_or_else(|| nothing(scene))
-}
-
-fn ceiling(scene: &Scene) -> Option<Limit> {
-    asked(scene).or_else(|| paced(scene)).or_else(|| claimed(scene))
 }
 
 /// What the client was asked for is what arrives.

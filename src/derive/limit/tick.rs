@@ -5,7 +5,7 @@ use crate::derive::cores::CoreMetrics;
 use crate::derive::flow::{BusyShares, Connection, DatagramTest};
 use crate::derive::losses::qdiscs;
 use crate::derive::threads::ThreadMetrics;
-use crate::derive::{Basis, Metrics};
+use crate::derive::{Basis, Mean, Metrics};
 use crate::sample::{CoreId, HopWay, LinkKey, Proto, QdiscCounters, Quota, Sample, ThreadId, ThreadSample};
 use compact_str::CompactString;
 use std::collections::BTreeSet;
@@ -70,26 +70,6 @@ pub(super) struct HeldTick {
     /// Packets waited in it at the end.
     pub waits: bool,
     pub seconds: f64,
-}
-
-/// A mean of what is known.
-#[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Mean {
-    pub sum: f64,
-    pub weight: f64,
-}
-
-impl Mean {
-    pub fn add(&mut self, value: Option<f64>, weight: f64) {
-        if let Some(value) = value {
-            self.sum += value * weight;
-            self.weight += weight;
-        }
-    }
-
-    pub fn value(self) -> Option<f64> {
-        (self.weight > 0.0).then(|| self.sum / self.weight)
-    }
 }
 
 /// The connections that carry the test.

@@ -1,12 +1,12 @@
 //! The last second of a test, tick by tick, and the means of it: a judgement of one tick would flicker.
 
 use super::scene::{Core, HoldingQdisc, QuotaUse, RealSpeed, Scene, Tcp, Thread};
-use super::tick::{HeldTick, Mean, Tick, carrying};
-use crate::derive::Metrics;
+use super::tick::{HeldTick, Tick, carrying};
 use crate::derive::flow::{BusyShares, FlowTrack};
 use crate::derive::losses::{Loss, LossPlace};
 use crate::derive::paths::{self, SoftirqBy};
 use crate::derive::threads::ThreadMetrics;
+use crate::derive::{Mean, Metrics};
 use crate::sample::{CoreId, CoreSet, Direction, Duty, LinkKey, Program, Proto, Sample, Side, row_of};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -214,13 +214,13 @@ fn handling(metrics: &Metrics, cores: &[Core]) -> CoreSet {
 
 /// What the clients were asked for, payload in bits/s; none where one of them sends as fast as it goes.
 fn asked(metrics: &Metrics) -> Option<f64> {
-    let clients = metrics.benchmarks.iter().filter(|one| one.test.side == Side::Client && one.runs());
+    let clients = metrics.benchmarks.iter().filter(|one| one.side == Side::Client && one.runs());
     let mut all = clients.map(|client| {
-        let unasked = match (client.proto?, client.test.program) {
+        let unasked = match (client.proto?, client.program) {
             (Proto::Udp, Program::Iperf3 | Program::Iperf) => Some(1_000_000),
             (Proto::Tcp, _) => None,
         };
-        let rate = client.test.bitrate.or(unasked).filter(|&rate| rate > 0)?;
+        let rate = client.bitrate.or(unasked).filter(|&rate| rate > 0)?;
         let ways = if client.direction == Some(Direction::Both) { 2.0 } else { 1.0 };
         Some(rate as f64 * f64::from(client.streams?) * ways)
     });

@@ -5,7 +5,7 @@
 //! wish of the owner's; isolated cores are taken only where nothing else is left.
 
 use super::phrases::label;
-use super::traffic::Senders;
+use super::traffic::{sends, servers_send};
 use crate::derive::Metrics;
 use crate::derive::plural;
 use crate::derive::threads::ThreadMetrics;
@@ -52,7 +52,7 @@ pub(super) fn busy_threads(metrics: &Metrics) -> Result<(Vec<BusyThread<'_>>, Ve
         return Err("the load of the watched threads is not known yet: wait for the next sample".to_owned());
     }
     let online = metrics.facts.topology.online();
-    let senders = Senders::of(metrics);
+    let servers_send = servers_send(metrics);
     let (mut threads, mut left_out, mut control) = (Vec::<BusyThread>::new(), Vec::new(), Vec::new());
     for thread in metrics.benchmark() {
         let id = thread.sample.id;
@@ -66,7 +66,7 @@ pub(super) fn busy_threads(metrics: &Metrics) -> Result<(Vec<BusyThread<'_>>, Ve
             continue;
         }
         let rank = threads.iter().filter(|other| other.thread.sample.side == thread.sample.side).count();
-        let sender = senders.sends(thread) == Some(true);
+        let sender = sends(thread, servers_send) == Some(true);
         threads.push(BusyThread { thread, allowed, rank, sender, bound_to: bound_to(thread) });
     }
     left_out.extend(left_alone(&control));

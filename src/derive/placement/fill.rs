@@ -3,8 +3,7 @@
 //! looks at every core once, so 64 threads on 512 cores take about 2 ms. The same input always gives the same placement.
 
 use super::candidates::{CandidateCore, Circle, Inputs, Occupancy};
-use super::criteria::{CacheOrder, CoreChoice, PlacingStage};
-use super::score::score_of_circle;
+use super::criteria::{CacheOrder, CoreChoice, PlacingStage, score_of_circle};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! The last seconds of every core and of every watched thread: means that follow the present and forget the past, so
 //! that one odd tick proposes nothing. It also tells what others put on a core from what the watched threads put there.
 
-use super::traffic::{Senders, carrier};
+use super::traffic::{carrier, sends, servers_send};
 use crate::derive::Metrics;
 use crate::derive::cores::CoreMetrics;
 use crate::sample::{CoreId, ThreadId, row_of};
@@ -102,9 +102,9 @@ impl RecentLoad {
         let old = std::mem::take(&mut self.threads);
         self.threads.reserve(old.len());
         let from_card = metrics.benchmark().next().is_some() && carrier(metrics).is_some();
-        let senders = Senders::of(metrics);
+        let servers_send = servers_send(metrics);
         for thread in metrics.benchmark() {
-            let receives = from_card && senders.sends(thread) == Some(false);
+            let receives = from_card && sends(thread, servers_send) == Some(false);
             let now = thread.sample.core;
             let fresh = ThreadMean { seconds: 0.0, cpu: 0.0, core: now };
             let mut mean = mean_of(&old, thread.sample.id).unwrap_or(fresh);

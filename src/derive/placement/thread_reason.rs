@@ -106,7 +106,7 @@ fn runners_up(inputs: &Inputs<'_>, placement: &Placement) -> Vec<(CoreSet, Optio
         let (as_good, less): (Vec<&CandidateCore>, Vec<_>) =
             others.partition(|other| choice.decisive(own, other).is_none());
         let next = choice.best(less.into_iter()).and_then(|other| {
-            let no = Rejection { inputs, chosen, nth, own, other, other_end: choice.other_end };
+            let no = Rejection { inputs, chosen, nth, own, other, choice: &choice };
             let why = (choice.decisive(own, other)?.against)(&no);
             let near = nearness(MoveClass::of(inputs.topology, own.core, other.core));
             Some(RunnerUp { core: other.core, why: format!("{near}{why}") })

@@ -2,9 +2,9 @@
 //! interrupts; and which of the watched threads send, because the softirq work of a whole virtual path runs on the sender's
 //! core.
 
+use crate::derive::Metrics;
 use crate::derive::links::LinkMetrics;
 use crate::derive::threads::ThreadMetrics;
-use crate::derive::{BenchmarkMetrics, Metrics};
 use crate::sample::{CoreSet, Direction, Kind, Side};
 
 /// A physical link carries the benchmark when it moves at least this part of what the busiest link moves: on a path of
@@ -46,29 +46,19 @@ pub(super) fn card(metrics: &Metrics) -> Option<NetworkCard> {
     Some(NetworkCard { name: carrier.facts.name.clone(), node, interrupted })
 }
 
-/// Which sides send, as far as the command lines of the watched clients and the connections of the servers tell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Senders {
-    /// A client is there that lets its server send (`-R`, `--bidir`), or a server that does.
-    servers: bool,
+/// Whether servers send, as far as the command lines of the watched clients and the connections of the servers tell: a client
+/// is there that lets its server send (`-R`, `--bidir`), or a server that does.
+pub(super) fn servers_send(metrics: &Metrics) -> bool {
+    let is_back = |direction| matches!(direction, Some(Direction::Reverse | Direction::Both));
+    // The client may be on another machine: then the server's connections tell.
+    metrics.threads.iter().any(|thread| is_back(thread.sample.direction))
+        || metrics.benchmarks.iter().any(|test| test.side == Side::Server && is_back(test.direction))
 }
 
-impl Senders {
-    pub(super) fn of(metrics: &Metrics) -> Self {
-        let reversed =
-            |thread: &ThreadMetrics| matches!(thread.sample.direction, Some(Direction::Reverse | Direction::Both));
-        // Its client may be on another machine: then its connections tell.
-        let sends = |test: &BenchmarkMetrics| {
-            test.test.side == Side::Server && matches!(test.direction, Some(Direction::Reverse | Direction::Both))
-        };
-        Self { servers: metrics.threads.iter().any(reversed) || metrics.benchmarks.iter().any(sends) }
-    }
-
-    /// Whether the thread sends; none where its side is not known.
-    pub(super) fn sends(self, thread: &ThreadMetrics) -> Option<bool> {
-        Some(match thread.sample.side? {
-            Side::Client => thread.sample.direction != Some(Direction::Reverse),
-            Side::Server => self.servers,
-        })
-    }
+/// Whether the thread sends; none where its side is not known.
+pub(super) fn sends(thread: &ThreadMetrics, servers_send: bool) -> Option<bool> {
+    Some(match thread.sample.side? {
+        Side::Client => thread.sample.direction != Some(Direction::Reverse),
+        Side::Server => servers_send,
+    })
 }

@@ -14,7 +14,7 @@ pub(super) struct Sockets {
     /// It stays so, also when its other end has gone.
     tests: BTreeMap<SocketKey, TestKey>,
     /// What that was made from: each socket and what it is connected with, who says what it is, and which way packets go.
-    sockets: Vec<(SocketKey, SocketAddr)>,
+    ends: Vec<(SocketKey, SocketAddr)>,
     benchmarks: Arc<Vec<Benchmark>>,
     paths: Arc<Vec<FlowPath>>,
 }
@@ -23,11 +23,11 @@ impl Sockets {
     /// Takes the next sample. Joining ends takes the square of their number, so it is done only where one is new.
     pub fn observe(&mut self, sample: &Sample) {
         let facts = &sample.facts;
-        let sockets: Vec<_> = sample.flows.iter().map(|flow| (flow.key(), flow.remote)).collect();
+        let ends: Vec<_> = sample.flows.iter().map(|flow| (flow.key(), flow.remote)).collect();
         let is_same = Arc::ptr_eq(&self.benchmarks, &facts.benchmarks) && Arc::ptr_eq(&self.paths, &facts.paths);
-        if !is_same || self.sockets != sockets {
+        if !is_same || self.ends != ends {
             self.tests = tests_of(sample, &self.tests);
-            self.sockets = sockets;
+            self.ends = ends;
             (self.benchmarks, self.paths) = (Arc::clone(&facts.benchmarks), Arc::clone(&facts.paths));
         }
         follow_relays(sample, &mut self.tests);
