@@ -5,11 +5,9 @@
 pub mod before_after;
 pub mod benchmarks;
 pub mod cause;
-pub mod claim_basis;
 pub mod cores;
 pub mod diagnosis;
 pub mod doctor;
-mod drop_attribution;
 pub mod drops;
 pub mod finding;
 pub mod flow;
@@ -20,7 +18,6 @@ pub mod limit;
 pub mod links;
 pub mod losses;
 pub mod moves;
-mod netns;
 pub mod ovs;
 pub mod owners;
 pub mod paths;
@@ -34,10 +31,9 @@ pub mod threads;
 pub mod timeline;
 
 use crate::sample::{
-    CoreId, Duty, Event, Facts, FlowPath, Item, KernelCounts, LinkKey, OwnCost, Owned, Owner, Sample, TraceSource,
-    row_of,
+    Benchmark, CoreId, Duty, Event, Facts, FlowPath, Item, KernelCounts, LinkKey, OwnCost, Owned, Owner, Sample,
+    TraceSource, row_of,
 };
-use flow::FlowTrack;
 use history::History;
 use owners::Owners;
 use pins::Pins;
@@ -49,17 +45,15 @@ use test::Tests;
 use test_stages::TestStages;
 
 pub use before_after::Card;
-pub use benchmarks::BenchmarkMetrics;
 pub use cause::{Cause, Crossing};
-pub use claim_basis::Basis;
 pub use cores::CoreMetrics;
 pub use drops::Drop;
-pub use finding::Finding;
+pub use finding::{Finding, FindingId};
 pub use flow::{Bin, FlowBasis, FlowMetrics};
 pub use highlights::{Highlight, HighlightKind, Highlights};
 pub use jitter::Jitter;
 pub use limit::{Limit, LimitKind};
-pub use links::{LinkMetrics, OvsPlace};
+pub use links::{Basis, LinkMetrics, OvsPlace};
 pub use losses::{Loss, LossPlace, Losses};
 pub use moves::{Evidence, MoveClass, MovesByClass, TracedMove};
 pub use ovs::DatapathMetrics;
@@ -95,7 +89,7 @@ pub struct Metrics {
     /// The connections of the watched processes, and how fast their traffic runs.
     pub flow: FlowMetrics,
     /// The benchmark programs among the watched processes, sorted by pid.
-    pub benchmarks: Vec<BenchmarkMetrics>,
+    pub benchmarks: Vec<Benchmark>,
     /// Where packets of the watched flows were lost since the sample before.
     pub losses: Losses,
     /// What the kernel itself has counted, as of the newer and of the older sample; none where its programs do not run.
@@ -215,22 +209,12 @@ impl Derivation {
         Self { previous: None, machine: FirstStage::default(), course: TestStages::default(), tests: None, scope: None }
     }
 
-    /// What belongs to the command; none where everything is looked at.
-    #[must_use]
-    pub(in crate::derive) fn scope(&self) -> Option<&Scope> {
-        self.scope.as_ref()
-    }
-
     /// Takes the next item of the stream; a sample gives metrics, an event is remembered.
     pub fn advance(&mut self, item: Item) -> Option<Metrics> {
         match item {
             Item::Sample(sample) => Some(self.sample(*sample)),
             Item::Event(event) => {
-                self.machine.event(&event);
-                self.course.event(&event);
-                if let Some(tests) = &mut self.tests {
-                    tests.event(&event);
-                }
+                self.machine.events.push(event);
                 None
             }
         }
@@ -240,12 +224,6 @@ impl Derivation {
     #[must_use]
     pub fn history(&self) -> &History {
         &self.machine.history
-    }
-
-    /// The watched flow, bin by bin.
-    #[must_use]
-    pub(in crate::derive) fn flow(&self) -> &FlowTrack {
-        &self.course.flow
     }
 
     /// The newest sample.
@@ -258,16 +236,16 @@ impl Derivation {
     fn sample(&mut self, mut next: Sample) -> Metrics {
         let mut previous = self.previous.take();
         if let Some(scope) = &mut self.scope {
-            self.course.flow.beside(scope.narrow(&mut next));
+            self.course.flow.beside = scope.narrow(&mut next);
         }
         self.machine.history.observe_threads(previous.as_ref(), &next);
         let before = previous.as_mut().map(threads::without_switches).unwrap_or_default();
         let now = threads::without_switches(&mut next);
         let mut metrics = self.machine.observe(previous.as_ref(), &next);
-        let leading = self.tests.as_mut().and_then(|tests| {
-            tests.observe(previous.as_ref(), &next, &mut metrics, &self.machine.history);
-            tests.leading()
-        });
+        let leading = self
+            .tests
+            .as_mut()
+            .and_then(|tests| tests.observe(previous.as_ref(), &next, &mut metrics, &self.machine.history));
         if let Some(test) = leading {
             metrics.copy_from(&test);
             // Whatever was concluded without it says nothing of what comes after it.
@@ -297,31 +275,33 @@ struct FirstStage {
     /// The pins of vnettop that stand.
     pins: Pins,
     switches: ovs::Switches,
-    datapaths: ovs::Datapaths,
+    /// As of the sample before.
+    datapaths: Vec<ovs::DatapathMetrics>,
     /// What happened since the last sample.
     events: Vec<Event>,
 }
 
 impl FirstStage {
-    fn event(&mut self, event: &Event) {
-        self.pins.event(event);
-        self.events.push(event.clone());
-    }
-
     /// What of the metrics is of no benchmark; the rest is empty.
     fn observe(&mut self, previous: Option<&Sample>, next: &Sample) -> Metrics {
+        self.events.iter().for_each(|event| self.pins.event(event));
         let mut links = links::between(previous, next);
         let facts = &next.facts;
         self.switches.join(&facts.ovs, &mut links);
+        self.datapaths = ovs::between(&self.datapaths, &next.datapaths);
         let threads = threads::between(previous, next, &self.history, &self.pins);
+        let elapsed_s = previous.and_then(|prev| seconds(prev.at_ns, next.at_ns));
+        let own_ns_per_s = previous
+            .zip(elapsed_s)
+            .and_then(|(prev, elapsed_s)| per_second(prev.own.cpu_ns, next.own.cpu_ns, elapsed_s));
         let metrics = Metrics {
             wall_ms: next.wall_ms,
             at_ns: next.at_ns,
-            elapsed_s: previous.and_then(|prev| seconds(prev.at_ns, next.at_ns)),
+            elapsed_s,
             facts: Arc::clone(facts),
             netns: next.netns,
             kernel: [next.kernel.clone(), previous.and_then(|previous| previous.kernel.clone())],
-            datapaths: self.datapaths.observe(&next.datapaths),
+            datapaths: self.datapaths.clone(),
             paths: Arc::clone(&facts.paths),
             links: Arc::new(links),
             owners: self.owners.join(&facts.owners, &facts.ovs),
@@ -329,25 +309,34 @@ impl FirstStage {
             undone: self.pins.undone(threads.iter().map(|thread| &thread.sample), &facts.topology),
             threads,
             moves: moves::traced(previous, next),
-            own_cpu: previous.and_then(|prev| own_share(prev, next)),
+            own_cpu: own_ns_per_s.map(|ns| ns / 1e9),
             own: next.own,
             trace: next.trace.as_ref().map(|trace| (trace.source, trace.lost)),
             events: std::mem::take(&mut self.events),
-            flow: FlowMetrics::default(),
-            benchmarks: Vec::new(),
-            losses: Losses::default(),
-            jitter: None,
-            timeline: Arc::default(),
-            card: None,
-            recent: Arc::default(),
-            placement_may_help: false,
-            findings: Vec::new(),
-            limit: None,
-            tests: Vec::new(),
-            test: None,
+            ..Metrics::default()
         };
         self.history.observe_metrics(&metrics);
         metrics
+    }
+}
+
+/// A mean of what is known.
+#[derive(Debug, Default, Clone, Copy)]
+pub(in crate::derive) struct Mean {
+    pub sum: f64,
+    pub weight: f64,
+}
+
+impl Mean {
+    pub fn add(&mut self, value: Option<f64>, weight: f64) {
+        if let Some(value) = value {
+            self.sum += value * weight;
+            self.weight += weight;
+        }
+    }
+
+    pub fn value(self) -> Option<f64> {
+        (self.weight > 0.0).then(|| self.sum / self.weight)
     }
 }
 
@@ -357,18 +346,11 @@ pub(crate) fn plural<N: Display + PartialEq + From<u8> + Copy>(count: N, one: &s
 }
 
 /// Seconds from one monotonic instant to a later one; none when they do not advance.
-#[must_use]
 pub(crate) fn seconds(from_ns: u64, to_ns: u64) -> Option<f64> {
     to_ns.checked_sub(from_ns).filter(|&ns| ns > 0).map(|ns| ns as f64 / 1e9)
 }
 
 /// How much a counter rose a second; none when it went backwards (reset, wrap, another device under the same index).
-#[must_use]
 pub(crate) fn per_second(from: u64, to: u64, seconds: f64) -> Option<f64> {
     to.checked_sub(from).map(|rise| rise as f64 / seconds)
-}
-
-fn own_share(prev: &Sample, next: &Sample) -> Option<f64> {
-    let seconds = seconds(prev.at_ns, next.at_ns)?;
-    per_second(prev.own.cpu_ns, next.own.cpu_ns, seconds).map(|ns| ns / 1e9)
 }

@@ -21,7 +21,7 @@ mod tree;
 
 use crate::action::{KeyMap, Pane, RowId};
 use crate::derive::placement::Proposal;
-use crate::derive::{Metrics, OverriddenPin, Test};
+use crate::derive::{FindingId, Metrics, OverriddenPin, Test};
 use crate::effect::Outcome;
 use crate::sample::Event;
 use std::collections::BTreeSet;
@@ -208,7 +208,7 @@ impl State {
             self.notice(false, format!("the card is ready: press {key} to see before and after the pin"));
         }
         if let Some(text) = undone(&metrics.undone, self.keys()) {
-            self.notices.add(Notice { warning: true, text, finding: Some("mask_changed") });
+            self.notices.add(Notice { warning: true, text, finding: Some(FindingId::MaskChanged) });
         }
     }
 

@@ -2,11 +2,11 @@
 //! It compares and says what it found; it pins nothing, and it takes nothing back.
 
 mod interval;
-mod order;
 mod others;
 mod pin_trial;
 mod words;
 
+use super::Mean;
 use super::cause::Crossing;
 use super::cause::moves_in;
 use super::flow::Bin;
@@ -15,7 +15,6 @@ use interval::Significance;
 use serde::Serialize;
 
 pub use interval::{CONFIDENCE, Difference};
-pub use order::is_pinned;
 pub use others::Others;
 pub use pin_trial::{LEAST_AFTER_NS, MOST_AFTER_NS, PIECE_NS, PinTrial, SETTLING_NS};
 
@@ -163,17 +162,12 @@ impl CardSide {
         let known = || bins().filter(|bin| bin.bits_per_s.is_some());
         let moves: f64 = known().map(|bin| moves_in(bin, Crossing::Any)).sum();
         let seconds: f64 = known().map(Bin::length_s).sum();
-        let mut busy = (0.0, 0.0);
+        let mut busy = Mean::default();
         for (from_ns, to_ns) in phases.iter().filter_map(|bins| Some((bins.first()?.from_ns, bins.last()?.to_ns))) {
             let length = to_ns.saturating_sub(from_ns) as f64;
-            let cores = others.between(from_ns, to_ns);
-            busy = cores.map_or(busy, |cores| (busy.0 + cores * length, busy.1 + length));
+            busy.add(others.between(from_ns, to_ns), length);
         }
-        Some(Self {
-            jitter,
-            moves_per_s: (seconds > 0.0).then(|| moves / seconds),
-            others: (busy.1 > 0.0).then(|| busy.0 / busy.1),
-        })
+        Some(Self { jitter, moves_per_s: (seconds > 0.0).then(|| moves / seconds), others: busy.value() })
     }
 }
 
@@ -193,6 +187,17 @@ fn square(bins: &[Bin], mean_of_side: f64) -> f64 {
     let squares: Vec<f64> =
         bins.iter().filter_map(|bin| Some((bin.bits_per_s? / mean_of_side - 1.0).powi(2))).collect();
     super::cause::series::mean(&squares)
+}
+
+/// Whose turn it is, unpinned or pinned, where phases take turns.
+///
+/// Whether a phase is pinned, by its number from 0: U P P U P U U P, P U U P U P P U, and so on (Thue and Morse). In plain turns
+/// the pinned phases would come later than their neighbours each time, so that a rate that drifts would pass for their gain, and
+/// other work that comes and goes in step with the turns would fall on one kind. Here a steady drift cancels after four phases, a
+/// bent one after eight, and no two phases that follow each other are of one kind more than twice.
+#[must_use]
+pub fn is_pinned(phase: u32) -> bool {
+    phase.count_ones() % 2 == 1
 }
 
 #[cfg(test)]

@@ -2,29 +2,7 @@
 //! command line says nothing of the test.
 
 use super::flow::Connection;
-use crate::sample::{Benchmark, Direction, Event, Proto, Report, Reported, Side};
-
-/// One benchmark program in one tick.
-#[derive(Debug, Clone, PartialEq)]
-pub struct BenchmarkMetrics {
-    /// Its command line.
-    pub test: Benchmark,
-    /// What its test speaks; none for a server without one.
-    pub proto: Option<Proto>,
-    /// Streams a direction; none for a server without a test.
-    pub streams: Option<u32>,
-    /// Which way the payload goes, forward from client to server; none for a server without a test, and for a client that
-    /// goes first one way, then the other.
-    pub direction: Option<Direction>,
-}
-
-impl BenchmarkMetrics {
-    /// A test runs, as far as is known.
-    #[must_use]
-    pub fn runs(&self) -> bool {
-        self.streams.is_some()
-    }
-}
+use crate::sample::{Benchmark, Direction, Event, Report, Reported, Side};
 
 /// The last interval that the command of `vnettop run` reported into its standard output, and that command's process.
 #[derive(Debug, Clone, Default)]
@@ -40,40 +18,36 @@ impl LastInterval {
     }
 
     /// Puts it beside the benchmark that it is of: the command itself, else the only client that writes such lines.
-    fn join(&self, all: &mut [BenchmarkMetrics]) {
+    fn join(&self, all: &mut [Benchmark]) {
         let Some((pid, last)) = self.0 else { return };
-        let of_command = all.iter().position(|one| one.test.pid == pid && one.test.json_stream);
-        let mut clients = (0..all.len()).filter(|&at| all[at].test.json_stream && all[at].test.side == Side::Client);
+        let of_command = all.iter().position(|one| one.pid == pid && one.json_stream);
+        let mut clients = (0..all.len()).filter(|&at| all[at].json_stream && all[at].side == Side::Client);
         let only = clients.next().filter(|_| clients.next().is_none());
-        if let Some(test) = of_command.or(only).map(|at| &mut all[at].test).filter(|test| test.reported.is_none()) {
+        if let Some(test) = of_command.or(only).map(|at| &mut all[at]).filter(|test| test.reported.is_none()) {
             (test.reported, test.unread) = (Some(last), None);
         }
     }
 }
 
-/// Every benchmark with what its connections tell.
-pub(super) fn all(benchmarks: &[Benchmark], connections: &[Connection], heard: &LastInterval) -> Vec<BenchmarkMetrics> {
+/// Every benchmark with what its connections tell: a server has protocol, streams and direction only of a test that it serves.
+pub(super) fn all(benchmarks: &[Benchmark], connections: &[Connection], heard: &LastInterval) -> Vec<Benchmark> {
     let metrics = |test: &Benchmark| match test.side {
-        Side::Client => {
-            let (proto, streams, direction) = (test.proto, test.streams, test.direction);
-            BenchmarkMetrics { test: test.clone(), proto, streams, direction }
-        }
+        Side::Client => test.clone(),
         Side::Server => served(test, connections),
     };
-    let mut all: Vec<BenchmarkMetrics> = benchmarks.iter().map(metrics).collect();
+    let mut all: Vec<Benchmark> = benchmarks.iter().map(metrics).collect();
     heard.join(&mut all);
     all
 }
 
 /// What a server serves: the connections to its port that carry data.
-fn served(test: &Benchmark, connections: &[Connection]) -> BenchmarkMetrics {
+fn served(test: &Benchmark, connections: &[Connection]) -> Benchmark {
     let data = || connections.iter().filter(|connection| connection.carries);
     let is_here = |end: &super::flow::End| end.pid == Some(test.pid) && end.address.port() == test.port;
     let received = data().filter(|connection| is_here(&connection.to)).count();
     let sent = data().filter(|connection| is_here(&connection.from)).count();
     let proto = data().find(|connection| is_here(&connection.to) || is_here(&connection.from));
-    BenchmarkMetrics {
-        test: test.clone(),
+    Benchmark {
         proto: proto.map(|connection| connection.proto).or(test.proto),
         streams: u32::try_from(received.max(sent)).ok().filter(|&streams| streams > 0),
         direction: match (received > 0, sent > 0) {
@@ -82,6 +56,7 @@ fn served(test: &Benchmark, connections: &[Connection]) -> BenchmarkMetrics {
             (true, true) => Some(Direction::Both),
             (false, false) => None,
         },
+        ..test.clone()
     }
 }
 
@@ -133,7 +108,7 @@ mod tests {
         heard.event(&Event::Reported { at_ns: 1, pid: 5, side: None, report: Report::Interval(last) });
         let told = |heard: &LastInterval, pids: &[u32]| -> Vec<bool> {
             let tests: Vec<Benchmark> = pids.iter().map(|&pid| client(pid)).collect();
-            all(&tests, &[], heard).iter().map(|one| one.test.reported.is_some()).collect()
+            all(&tests, &[], heard).iter().map(|one| one.reported.is_some()).collect()
         };
         assert_eq!(told(&heard, &[4, 5]), [false, true], "it is the command's own");
         assert_eq!(told(&heard, &[6]), [true], "or of the one test that the command started");

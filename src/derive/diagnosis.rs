@@ -35,8 +35,8 @@ const MOST_MOVES: usize = 65_536;
 #[derive(Debug, Clone, Default)]
 pub struct RateDiagnosis {
     traced: VecDeque<TracedMove>,
-    surroundings: Surroundings,
-    masks: Masks,
+    pub(in crate::derive) surroundings: Surroundings,
+    pub(in crate::derive) masks: Masks,
     /// Bins before this instant are of a machine that was pinned otherwise, ns.
     since_ns: u64,
     changed: bool,
@@ -90,18 +90,6 @@ impl RateDiagnosis {
         }
         self.concluded_at_ns = Some(metrics.at_ns);
         self.conclude(sample, metrics, bins, basis);
-    }
-
-    /// Masks that something else than vnettop changed, within the last half minute.
-    #[must_use]
-    pub fn mask_changes(&self) -> &[MaskChange] {
-        &self.masks.changes
-    }
-
-    /// Share of the time that the hypervisor took from the watched threads' cores, over the last seconds.
-    #[must_use]
-    pub fn steal(&self) -> Option<f64> {
-        self.surroundings.recent_steal()
     }
 
     fn remember(&mut self, moves: &[TracedMove], now_ns: u64) {

@@ -43,23 +43,18 @@ pub enum CheckGroup {
     Machine,
 }
 
-impl CheckGroup {
-    /// Every group, in the order of the checks.
-    pub const ALL: [Self; 6] = [Self::Kernel, Self::Rights, Self::Sight, Self::Programs, Self::Terminal, Self::Machine];
+/// A group with its title in a text, and its checks.
+type GroupRow = (CheckGroup, &'static str, fn(&DoctorFacts) -> Vec<Check>);
 
-    /// Its title in a text.
-    #[must_use]
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Kernel => "Kernel",
-            Self::Rights => "Rights",
-            Self::Sight => "Visible from here",
-            Self::Programs => "Programs",
-            Self::Terminal => "Terminal",
-            Self::Machine => "Machine under test",
-        }
-    }
-}
+/// Every group, in their order.
+const GROUPS: [GroupRow; 6] = [
+    (CheckGroup::Kernel, "Kernel", kernel::checks),
+    (CheckGroup::Rights, "Rights", rights::checks),
+    (CheckGroup::Sight, "Visible from here", sight::checks),
+    (CheckGroup::Programs, "Programs", programs::checks),
+    (CheckGroup::Terminal, "Terminal", terminal::checks),
+    (CheckGroup::Machine, "Machine under test", machine::checks),
+];
 
 /// One thing that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -130,8 +125,8 @@ impl Check {
 /// What follows from the facts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnosis {
-    /// The checks of each group, in the order of [`CheckGroup::ALL`].
-    pub groups: Vec<(CheckGroup, Vec<Check>)>,
+    /// The groups, each with its title in a text and its checks.
+    pub groups: [(CheckGroup, &'static str, Vec<Check>); 6],
     /// Nothing is missing that is needed.
     pub works: bool,
     /// The same as a sentence.
@@ -141,23 +136,15 @@ pub struct Diagnosis {
 impl Diagnosis {
     /// Every check with its group.
     pub fn checks(&self) -> impl Iterator<Item = (CheckGroup, &Check)> {
-        self.groups.iter().flat_map(|(group, checks)| checks.iter().map(|check| (*group, check)))
+        self.groups.iter().flat_map(|(group, _, checks)| checks.iter().map(|check| (*group, check)))
     }
 }
 
 /// Judges the facts.
 #[must_use]
 pub fn judge(facts: &DoctorFacts) -> Diagnosis {
-    let of = |group| match group {
-        CheckGroup::Kernel => kernel::checks(facts),
-        CheckGroup::Rights => rights::checks(facts),
-        CheckGroup::Sight => sight::checks(facts),
-        CheckGroup::Programs => programs::checks(facts),
-        CheckGroup::Terminal => terminal::checks(facts),
-        CheckGroup::Machine => machine::checks(facts),
-    };
-    let groups: Vec<_> = CheckGroup::ALL.into_iter().map(|group| (group, of(group))).collect();
-    let all = || groups.iter().flat_map(|(_, checks)| checks);
+    let groups = GROUPS.map(|(group, title, checks)| (group, title, checks(facts)));
+    let all = || groups.iter().flat_map(|(_, _, checks)| checks);
     let lacking: Vec<&str> =
         all().filter(|check| check.needed && check.state == CheckState::Missing).map(|check| check.name).collect();
     let verdict = if lacking.is_empty() {

@@ -2,8 +2,8 @@
 //! reason means. The losses of the flows are made elsewhere; this is the list as it is.
 
 use super::Metrics;
-use super::drop_attribution::{self, is_same};
 use super::losses::counted::rises;
+use super::losses::kernel::{self, is_same};
 use super::losses::place_of_drop::{DropVerdict, is_packet, verdict_of};
 use crate::sample::{DropCount, Ifindex};
 use std::sync::Arc;
@@ -61,7 +61,7 @@ fn is_theirs(metrics: &Metrics, row: &DropCount) -> bool {
         ends.filter(|end| end.netns == row.netns).any(|end| is_its(end.address))
     });
     let is_plain = |key| metrics.link(key).is_some_and(|link| link.facts.kind.is_plain());
-    drop_attribution::is_theirs(row, metrics.paths.iter(), is_end, is_plain)
+    kernel::is_theirs(row, metrics.paths.iter(), is_end, is_plain)
 }
 
 /// Rows that differ only by flow, or by the line of a function, are one.

@@ -72,7 +72,6 @@ pub enum FlowBasis {
 
 impl FlowBasis {
     /// Rates on both can stand beside each other: they are of connections, of datagrams, or of one link.
-    #[must_use]
     pub(in crate::derive) fn goes_on_as(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Sockets(_), Self::Sockets(_)) | (Self::Datagrams(_), Self::Datagrams(_)) => true,
@@ -134,15 +133,15 @@ impl FlowMetrics {
 /// The watched flow as of the newest sample.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FlowTrack {
-    /// Oldest first.
-    bins: VecDeque<Bin>,
-    /// None before the first bin.
-    basis: Option<FlowBasis>,
+    /// Oldest first; every one is over.
+    pub bins: VecDeque<Bin>,
+    /// What their rate is the rate of; none before the first bin.
+    pub basis: Option<FlowBasis>,
     connections: Connections,
     datagrams: Datagrams,
     busiest: FallbackLink,
-    /// Others have a benchmark.
-    is_crowded: bool,
+    /// What others do in the next sample, which has none of it.
+    pub(super) beside: OtherTraffic,
     scatter: MoveBinning,
     /// Where the next bin of connections begins.
     next_ns: u64,
@@ -153,18 +152,6 @@ pub struct FlowTrack {
 }
 
 impl FlowTrack {
-    /// The bins, oldest first; every one is over.
-    #[must_use]
-    pub fn bins(&self) -> &VecDeque<Bin> {
-        &self.bins
-    }
-
-    /// What their rate is the rate of.
-    #[must_use]
-    pub fn basis(&self) -> Option<&FlowBasis> {
-        self.basis.as_ref()
-    }
-
     /// The bins that lie wholly between two instants, oldest first.
     pub fn between(&self, from_ns: u64, to_ns: u64) -> impl Iterator<Item = &Bin> {
         let first = self.bins.partition_point(|bin| bin.from_ns < from_ns);
@@ -192,14 +179,8 @@ impl FlowTrack {
         let mut connections: Vec<Connection> = self.connections.list().chain(self.datagrams.list()).collect();
         // What only controls a test is no flow that somebody asks for.
         connections.sort_by_key(|connection| !connection.carries);
-        let tests = self.datagrams.tests().to_vec();
+        let tests = self.datagrams.tests.clone();
         FlowMetrics { connections, tests, basis: self.basis.clone(), bits_per_s: self.bits_per_s() }
-    }
-
-    /// What others do in the next sample, which has none of it.
-    pub(super) fn beside(&mut self, beside: OtherTraffic) {
-        self.is_crowded = beside.flows;
-        self.datagrams.beside(beside.datagrams);
     }
 
     /// Takes the next sample; `links` are what was derived of it.
@@ -208,13 +189,13 @@ impl FlowTrack {
         let Some(previous) = previous.filter(|previous| previous.at_ns < next.at_ns) else {
             *self = Self::default();
             self.connections.observe(None, next);
-            self.datagrams.observe(None, next);
+            self.datagrams.observe(None, next, &self.beside.datagrams);
             (self.now_ns, self.next_ns) = (next.at_ns, next_edge(next.at_ns));
             return;
         };
         self.now_ns = next.at_ns;
         self.scatter.observe(previous, next, &mut self.bins);
-        self.datagrams.observe(Some(previous), next);
+        self.datagrams.observe(Some(previous), next, &self.beside.datagrams);
         for (from_ns, to_ns) in self.connections.observe(Some(previous.at_ns), next) {
             let unknown = self.bins.iter_mut().rev().take_while(|bin| bin.to_ns > from_ns);
             unknown.filter(|bin| bin.from_ns < to_ns).for_each(|bin| bin.bits_per_s = None);
@@ -233,7 +214,7 @@ impl FlowTrack {
             self.close_bins();
         }
         self.connections.forget(self.next_ns);
-        if waits || self.is_crowded || self.datagrams.tests().iter().any(DatagramTest::is_new) {
+        if waits || self.beside.flows || self.datagrams.tests.iter().any(DatagramTest::is_new) {
             self.busiest = FallbackLink::default();
         } else if let Some((link, bin)) = self.busiest.observe(previous, next, links) {
             self.take_basis(FlowBasis::Link(link));

@@ -24,8 +24,8 @@ pub struct History {
     /// Late ticks of vnettop so far, and when the last of them was, monotonic ns.
     late_ticks: u64,
     late_at_ns: Option<u64>,
-    /// Bins begun since the start, so that a link that never moved needs no memory to know how many it has.
-    bins: usize,
+    /// Seconds that were finished since the start, so that a link that never moved needs no memory to know how many bins it has.
+    pub seconds: usize,
 }
 
 /// A link's larger direction, one bin a second; the newest last. Empty until the link moves something.
@@ -52,8 +52,6 @@ pub struct ThreadTrack {
     pub last_class: Option<MoveClass>,
     /// Where it was first seen, then each move: monotonic ns and the core from then on. Newest last.
     path: VecDeque<(u64, CoreId)>,
-    /// When it was last seen, monotonic ns.
-    seen_at_ns: u64,
 }
 
 impl ThreadTrack {
@@ -67,13 +65,6 @@ impl ThreadTrack {
     /// The cores at so many samples, the newest first.
     pub fn last(&self, samples: usize) -> impl Iterator<Item = &CoreId> {
         self.cores.iter().rev().take(samples)
-    }
-
-    /// The core it was on at that instant; none before it was first seen, after it was last seen, or too long ago.
-    #[must_use]
-    pub fn core_at(&self, at_ns: u64) -> Option<CoreId> {
-        let later = self.path.partition_point(|&(from_ns, _)| from_ns <= at_ns);
-        (at_ns <= self.seen_at_ns && later > 0).then(|| self.path[later - 1].1)
     }
 
     /// How many moves are known to have happened from one instant (without it) to another (with it).
@@ -102,7 +93,6 @@ impl ThreadTrack {
 
     /// Adds the core of a sample. A core that differs from the traced path counts as a move between samples.
     fn sample(&mut self, thread: &ThreadSample, topology: &Topology) {
-        self.seen_at_ns = thread.at_ns;
         let before = self.path.partition_point(|&(from_ns, _)| from_ns <= thread.at_ns).checked_sub(1);
         match before.map(|at| self.path[at].1) {
             None if self.path.is_empty() => self.arrive(thread.at_ns, thread.core),
@@ -122,7 +112,7 @@ impl ThreadTrack {
         self.seen_moves += 1;
         self.last_class = MoveClass::of(topology, from, to);
         if let Some(class) = self.last_class {
-            self.by_class.add(class);
+            self.by_class.add(class, 1);
         }
     }
 
@@ -153,19 +143,13 @@ impl History {
         self.late_at_ns.is_some_and(|late_ns| now_ns.saturating_sub(late_ns) < within_s * 1_000_000_000)
     }
 
-    /// Seconds that were finished since the start.
-    #[must_use]
-    pub fn seconds(&self) -> usize {
-        self.bins
-    }
-
     /// The last `count` finished seconds of a link, bits/s in its larger direction, oldest first; none before it was born
     /// or where the rate was unknown.
     #[must_use]
     pub fn link_strip(&self, key: LinkKey, born: u64, count: usize) -> Vec<Option<f32>> {
         let track = row_of(&self.links, &key, |track| track.key).filter(|track| track.born == born);
         let Some(track) = track else { return vec![None; count] };
-        let lived = self.bins.saturating_sub(track.born_bin).min(count);
+        let lived = self.seconds.saturating_sub(track.born_bin).min(count);
         let mut strip = vec![None; count - lived];
         let idle = lived.saturating_sub(track.bins.len());
         strip.extend(std::iter::repeat_n(Some(0.0), idle));
@@ -199,7 +183,7 @@ impl History {
         let second = metrics.at_ns / 1_000_000_000;
         let turned = self.second.is_some_and(|current| current != second);
         if turned {
-            self.bins += 1;
+            self.seconds += 1;
             self.links.iter_mut().for_each(LinkTrack::close);
         }
         self.second = Some(second);
@@ -224,7 +208,7 @@ impl History {
         for link in metrics.links.iter() {
             while old.next_if(|track| track.key < link.facts.key()).is_some() {}
             let kept = old.next_if(|track| track.key == link.facts.key()).filter(|track| track.born == link.facts.born);
-            self.links.push(kept.unwrap_or_else(|| LinkTrack::new(link.facts.key(), link.facts.born, self.bins)));
+            self.links.push(kept.unwrap_or_else(|| LinkTrack::new(link.facts.key(), link.facts.born, self.seconds)));
         }
     }
 }

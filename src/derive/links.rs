@@ -1,8 +1,8 @@
-//! Link facts and counters of two samples → what each link claims, moves, drops.
+//! Link facts and counters of two samples → what each link claims, moves, drops; and what the speed that a driver reports is
+//! worth, as measured kind by kind of link.
 
-use super::claim_basis::{Basis, basis};
 use super::{per_second, seconds};
-use crate::sample::{LinkCounters, LinkFacts, LinkKey, OvsPort, Sample};
+use crate::sample::{Kind, LinkCounters, LinkFacts, LinkKey, OvsPort, Sample};
 use std::sync::Arc;
 
 /// One link: what it is, what it claims, what it moved between two samples.
@@ -138,7 +138,7 @@ pub fn between(previous: Option<&Sample>, next: &Sample) -> Vec<LinkMetrics> {
             counters,
             rates: old
                 .zip(counters)
-                .and_then(|(old, new)| if ticked && old == new { Some(LinkRates::STILL) } else { rates(&old, &new) }),
+                .and_then(|(old, new)| if ticked && old == new { Some(LinkRates::still()) } else { rates(&old, &new) }),
             facts: Arc::clone(facts),
             ovs: None,
         }
@@ -148,16 +148,23 @@ pub fn between(previous: Option<&Sample>, next: &Sample) -> Vec<LinkMetrics> {
 
 impl LinkRates {
     /// Rates of zero; also of an idle link that was not read again in this tick (`source::links`).
-    pub(in crate::derive) const STILL: Self = Self {
-        rx_bits_per_s: Some(0.0),
-        tx_bits_per_s: Some(0.0),
-        rx_packets_per_s: Some(0.0),
-        tx_packets_per_s: Some(0.0),
-        rx_dropped_per_s: Some(0.0),
-        tx_dropped_per_s: Some(0.0),
-        rx_errors_per_s: Some(0.0),
-        tx_errors_per_s: Some(0.0),
-    };
+    pub(in crate::derive) fn still() -> Self {
+        Self::of(|_| Some(0.0))
+    }
+
+    /// Each by its counter's rate a second.
+    fn of(rate: impl Fn(fn(&LinkCounters) -> u64) -> Option<f64>) -> Self {
+        Self {
+            rx_bits_per_s: rate(|row| row.rx_bytes).map(|bytes| bytes * 8.0),
+            tx_bits_per_s: rate(|row| row.tx_bytes).map(|bytes| bytes * 8.0),
+            rx_packets_per_s: rate(|row| row.rx_packets),
+            tx_packets_per_s: rate(|row| row.tx_packets),
+            rx_dropped_per_s: rate(|row| row.rx_dropped),
+            tx_dropped_per_s: rate(|row| row.tx_dropped),
+            rx_errors_per_s: rate(|row| row.rx_errors),
+            tx_errors_per_s: rate(|row| row.tx_errors),
+        }
+    }
 }
 
 /// The older sample, walked in step with the newer one: both are sorted by key.
@@ -183,17 +190,55 @@ impl<'a> Previous<'a> {
 /// None when the time did not advance or bytes or packets went backwards: the device was reset, nothing of it is a rate.
 pub(super) fn rates(old: &LinkCounters, new: &LinkCounters) -> Option<LinkRates> {
     let seconds = seconds(old.at_ns, new.at_ns)?;
-    let rate = |from: u64, to: u64| per_second(from, to, seconds);
-    let rx_bytes = rate(old.rx_bytes, new.rx_bytes)?;
-    let tx_bytes = rate(old.tx_bytes, new.tx_bytes)?;
-    Some(LinkRates {
-        rx_bits_per_s: Some(rx_bytes * 8.0),
-        tx_bits_per_s: Some(tx_bytes * 8.0),
-        rx_packets_per_s: rate(old.rx_packets, new.rx_packets),
-        tx_packets_per_s: rate(old.tx_packets, new.tx_packets),
-        rx_dropped_per_s: rate(old.rx_dropped, new.rx_dropped),
-        tx_dropped_per_s: rate(old.tx_dropped, new.tx_dropped),
-        rx_errors_per_s: rate(old.rx_errors, new.rx_errors),
-        tx_errors_per_s: rate(old.tx_errors, new.tx_errors),
-    })
+    let rates = LinkRates::of(|field| per_second(field(old), field(new), seconds));
+    (rates.rx_bits_per_s.is_some() && rates.tx_bits_per_s.is_some()).then_some(rates)
+}
+
+/// Where a claimed speed comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
+pub enum Basis {
+    /// Hardware, or a host that says so: the only claim that can limit anything.
+    Real,
+    /// A constant in the driver's source.
+    Constant,
+    /// What the link below says.
+    Inherited,
+    /// The largest of a bridge's ports.
+    MaxOfPorts,
+    /// The sum of the ports of a bond or team.
+    SumOfPorts,
+    /// Someone set it with ethtool.
+    UserSet,
+    /// The driver says nothing.
+    None,
+}
+
+/// `BOND_MODE_ACTIVEBACKUP` and `BOND_MODE_BROADCAST`: the bond modes whose speed is a single port's, of the one in use
+/// and of the slowest.
+const BOND_OF_ONE_PORT: [u8; 2] = [1, 3];
+
+/// The basis of a link's claim. `kernel` is the release, because tun's constant changed from 10 to 10000 in Linux 6.2.
+#[must_use]
+pub fn basis(link: &LinkFacts, kernel: &str) -> Basis {
+    let Some(mbps) = link.speed_mbps else { return Basis::None };
+    match &link.kind {
+        Kind::Physical | Kind::Virtio => Basis::Real,
+        Kind::Tun | Kind::Tap if link.speed_was_set || mbps != tun_constant(kernel) => Basis::UserSet,
+        Kind::Bridge => Basis::MaxOfPorts,
+        Kind::Bond if link.bond_mode.is_some_and(|mode| BOND_OF_ONE_PORT.contains(&mode)) => Basis::Inherited,
+        Kind::Bond => Basis::SumOfPorts,
+        Kind::Other(word) if word == "team" => Basis::SumOfPorts,
+        Kind::Macvlan | Kind::Macvtap | Kind::Ipvlan | Kind::Vlan | Kind::Vxlan => Basis::Inherited,
+        _ if link.speed_was_set => Basis::UserSet,
+        _ if link.lower.is_some() => Basis::Inherited,
+        _ => Basis::Constant,
+    }
+}
+
+/// What tun and tap say when nobody set anything: 10 Mb/s before Linux 6.2 (commit 598d2982b115), 10000 from then on.
+fn tun_constant(kernel: &str) -> u32 {
+    let mut numbers = kernel.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().unwrap_or(0));
+    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    if version >= (6, 2) { 10_000 } else { 10 }
 }

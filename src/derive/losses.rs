@@ -23,7 +23,7 @@ mod backlog;
 pub(in crate::derive) mod counted;
 mod ends;
 mod fragments;
-mod kernel;
+pub(in crate::derive) mod kernel;
 mod loss;
 pub mod place_of_drop;
 pub(in crate::derive) mod qdiscs;
@@ -31,7 +31,7 @@ mod route;
 mod upcalls;
 mod vpn;
 
-use super::links::LinkMetrics;
+use super::Metrics;
 use super::ovs::DatapathMetrics;
 use crate::sample::{FlowPath, IpCounters, LinkKey, Proto, ProtocolCounters, Sample, row_of};
 use counted::{SampleStep, rise};
@@ -57,15 +57,10 @@ pub struct LossTrack {
 }
 
 impl LossTrack {
-    /// What was lost between two samples; `links` and `datapaths` are what was derived of the newer one.
-    pub fn observe(
-        &mut self,
-        previous: Option<&Sample>,
-        next: &Sample,
-        links: &[LinkMetrics],
-        datapaths: &[DatapathMetrics],
-    ) -> Losses {
-        let losses = previous.and_then(|previous| self.between(SampleStep::of(previous, next, links)?, datapaths));
+    /// What was lost between two samples; `metrics` are what was derived of the newer one.
+    pub fn observe(&mut self, previous: Option<&Sample>, next: &Sample, metrics: &Metrics) -> Losses {
+        let losses = previous
+            .and_then(|previous| self.between(SampleStep::of(previous, next, &metrics.links)?, &metrics.datapaths));
         losses.unwrap_or_else(|| {
             *self = Self::default();
             Losses::default()
@@ -126,7 +121,7 @@ impl LossTrack {
             invalid: invalid.fold(0.0, f64::max),
             retransmits: route.sum(&spans, |span| span.rise(|of| of.tcp_retrans_segs)),
             qdiscs: qdiscs::drops(previous, next),
-            upcalls: crossed.iter().filter_map(|at| Some((at.link, at.lost_per_s()?))).collect(),
+            upcalls: crossed.iter().filter_map(|(link, datapath)| Some((*link, datapath.rates?.lost_per_s))).collect(),
             fragments: Fragments::of(paths, links, &spans),
         })
     }
@@ -136,9 +131,14 @@ impl LossTrack {
         let queued = qdiscs::lost(step, route);
         let refused = backlog::links(step, route, spans, places);
         for span in spans {
-            ends::sender(span, route, &queued, &refused, places);
-            ends::receiver(step, span, self.receivers.entry(span.now.netns).or_default(), places);
-            ends::between(span, &queued, &refused, places);
+            let netns = span.now.netns;
+            let queued: f64 = queued.iter().filter(|loss| loss.netns == Some(netns)).map(|loss| loss.packets).sum();
+            let refused = queued + refused.get(&netns).copied().unwrap_or(0.0);
+            if route.senders.contains(&netns) {
+                ends::sender(span, refused, places);
+            }
+            ends::receiver(step, span, self.receivers.entry(netns).or_default(), places);
+            ends::between(span, refused, places);
         }
         places.extend(queued);
         let told = places.iter().map(|loss| loss.packets).sum();

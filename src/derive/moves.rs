@@ -55,7 +55,6 @@ pub struct TracedMove {
 }
 
 /// The moves of the newer sample, each with the thread it belongs to: one that ended in between is known from the older.
-#[must_use]
 pub(super) fn traced(previous: Option<&Sample>, next: &Sample) -> Vec<TracedMove> {
     let Some(trace) = next.trace.as_ref().filter(|trace| !trace.moves.is_empty()) else { return Vec::new() };
     let earlier = previous.map_or(&[][..], |previous| &previous.threads);
@@ -75,7 +74,6 @@ pub(super) fn traced(previous: Option<&Sample>, next: &Sample) -> Vec<TracedMove
 
 /// Whether every move of this thread since the older sample (`old`) came as an event. A trace of the whole machine loses
 /// records of any thread: the kernel's count of this one tells whether they were its own.
-#[must_use]
 pub(super) fn is_traced(
     previous: Option<&Sample>,
     next: &Sample,
@@ -130,15 +128,9 @@ impl MovesByClass {
     }
 
     /// Those that there were, the farthest first.
-    pub fn seen(self) -> impl Iterator<Item = (MoveClass, u64)> {
-        let all = [
-            (MoveClass::Socket, self.socket),
-            (MoveClass::Node, self.node),
-            (MoveClass::Llc, self.llc),
-            (MoveClass::Cluster, self.cluster),
-            (MoveClass::Smt, self.smt),
-        ];
-        all.into_iter().filter(|(_, count)| *count > 0)
+    pub fn seen(mut self) -> impl Iterator<Item = (MoveClass, u64)> {
+        let all = [MoveClass::Socket, MoveClass::Node, MoveClass::Llc, MoveClass::Cluster, MoveClass::Smt];
+        all.map(|class| (class, *self.of(class))).into_iter().filter(|(_, count)| *count > 0)
     }
 
     /// The same in words: `3 node`.
@@ -147,14 +139,18 @@ impl MovesByClass {
         self.seen().map(|(class, count)| format!("{count} {}", class.word())).collect()
     }
 
-    /// Counts one move.
-    pub fn add(&mut self, class: MoveClass) {
+    /// Counts so many more.
+    pub fn add(&mut self, class: MoveClass, moves: u64) {
+        *self.of(class) += moves;
+    }
+
+    fn of(&mut self, class: MoveClass) -> &mut u64 {
         match class {
-            MoveClass::Smt => self.smt += 1,
-            MoveClass::Cluster => self.cluster += 1,
-            MoveClass::Llc => self.llc += 1,
-            MoveClass::Node => self.node += 1,
-            MoveClass::Socket => self.socket += 1,
+            MoveClass::Smt => &mut self.smt,
+            MoveClass::Cluster => &mut self.cluster,
+            MoveClass::Llc => &mut self.llc,
+            MoveClass::Node => &mut self.node,
+            MoveClass::Socket => &mut self.socket,
         }
     }
 }

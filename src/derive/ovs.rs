@@ -9,7 +9,7 @@ use crate::sample::{LinkCounters, LinkKey, OvsBridge, OvsPort, OvsSwitch};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub(in crate::derive) use datapaths::Datapaths;
+pub(in crate::derive) use datapaths::between;
 pub use datapaths::{DatapathMetrics, DatapathRates};
 
 /// Keeps what needs more than one sample.

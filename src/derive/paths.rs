@@ -63,23 +63,20 @@ impl<'a> HopMetrics<'a> {
             HopWay::Received => drops.and_then(|drops| drops.received_per_s),
             HopWay::Passed => None,
         };
-        let offloads = offloads(metrics, hop.link);
-        let upcalls_lost_per_s = metrics.losses.of_upcalls(hop.link);
         let losses = losses_at(metrics, hop, is_first);
         let lost = || losses.iter().fold(0.0, |sum, loss| sum + metrics.losses.a_second(loss.packets));
-        let lost_per_s = metrics.elapsed_s.filter(|_| metrics.asks_kernel()).map(|_| lost());
         Self {
             hop,
             link,
             bits_per_s,
             packets_per_s,
             dropped_per_s,
-            offloads,
+            offloads: offloads(metrics, hop.link),
             softirq,
             qdisc_drops_per_s,
-            upcalls_lost_per_s,
+            upcalls_lost_per_s: metrics.losses.of_upcalls(hop.link),
+            lost_per_s: metrics.elapsed_s.filter(|_| metrics.asks_kernel()).map(|_| lost()),
             losses,
-            lost_per_s,
         }
     }
 

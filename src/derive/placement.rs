@@ -1,28 +1,20 @@
 //! Which core each busy watched thread should have, and why. Pure: the topology, what the threads may do and the last
 //! seconds' load go in, a proposal with its reasons comes out. It sets nothing and promises nothing about the rate.
 //!
-//! `criteria` is the one list by which cores are compared: `fill` makes a first placement by it, `improve` a better one,
-//! `runner_up` says which criterion decided.
+//! `criteria` is the one list by which cores are compared: `fill` makes a placement by it, `thread_reason` says which criterion
+//! decided.
 
-mod allowed;
 mod busy_threads;
 mod candidates;
-mod circle;
 mod criteria;
-mod direction;
 mod fill;
-mod improve;
-mod network_card;
-mod occupancy;
 mod phrases;
-mod preview;
 mod proposal;
 mod recent;
-mod runner_up;
-mod score;
 #[cfg(test)]
 pub(in crate::derive) mod tests;
 mod thread_reason;
+mod traffic;
 mod whole_reasons;
 
 pub use busy_threads::BUSY;
@@ -33,8 +25,8 @@ use super::Metrics;
 use crate::sample::{CoreId, ThreadId};
 use busy_threads::{BusyThread, bound_to, busy_threads};
 use candidates::{Inputs, inputs};
-use improve::{Placement, placement};
-use score::coarse_score;
+use criteria::coarse_score;
+use fill::{Placement, placement};
 
 /// Proposes a core of its own for every busy watched thread.
 ///
@@ -84,7 +76,7 @@ pub fn propose_for(metrics: &Metrics, new: &[ThreadId]) -> Result<Proposal, Stri
 
 fn proposal(inputs: &Inputs<'_>, placement: &Placement) -> Proposal {
     let steps = thread_reason::steps(inputs, placement);
-    let cores = preview::of(&steps, inputs.topology, inputs.recent);
+    let cores = proposal::changes(&steps, inputs.topology, inputs.recent);
     let doubt = whole_reasons::doubt(placement);
     Proposal { steps, doubt, reasons: whole_reasons::reasons(inputs, placement), cores }
 }

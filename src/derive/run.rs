@@ -2,7 +2,6 @@
 //! the same card, because nothing but them goes in. It watches; who is pinned when is decided elsewhere and comes here
 //! as events.
 
-mod bin_store;
 mod card;
 mod drops;
 mod observer;
@@ -11,7 +10,7 @@ mod reported;
 #[cfg(test)]
 mod tests;
 
-pub use card::{CardLimit, Comparison, Measured, MovesSeen, RunCard, WatchedThreads};
+pub use card::{CardLimit, Comparison, LimitName, Measured, MovesSeen, RunCard, WatchedThreads};
 pub use drops::RunDrops;
 pub use observer::Run;
 pub use reported::{MeasuredRate, OwnFigures};
@@ -19,12 +18,11 @@ pub use reported::{MeasuredRate, OwnFigures};
 use super::before_after::Others;
 use super::flow::FlowTrack;
 use super::moves::Evidence;
-use super::placement::{self, BUSY, Proposal};
+use super::placement::{self, BUSY};
 use super::{Finding, Metrics, ThreadMetrics};
-use crate::sample::{CoreSet, Event, Host, PinMode, RunAsked, Sample, StretchSide, ThreadId};
-use bin_store::BinStore;
+use crate::sample::{CoreSet, Event, PinMode, Report, RunAsked, Sample, StretchSide, ThreadId};
 use compact_str::CompactString;
-use phases::Stretch;
+use phases::{BinStore, Stretch};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -55,9 +53,8 @@ pub struct Seen {
 #[derive(Debug, Default)]
 struct Observation {
     asked: Option<RunAsked>,
-    host: Arc<Host>,
-    cores: usize,
-    runs: Vec<CommandRun>,
+    /// What of the card is as it was seen.
+    known: RunCard,
     stretches: Vec<Stretch>,
     tracks: BinStore,
     /// Watched threads that were seen, and those of them that were busy: name, role.
@@ -67,28 +64,22 @@ struct Observation {
     evidence: Option<Evidence>,
     /// Some of them were traced.
     traced: bool,
-    busy_s: f64,
-    /// Why the traffic of the watched threads was not read from their sockets, as it was last.
-    unread: Option<String>,
     drops: RunDrops,
     others: Others,
-    findings: Vec<Seen>,
-    proposal: Option<Result<Proposal, String>>,
     proposed_at_ns: u64,
     pins: BTreeMap<ThreadId, CoreSet>,
     /// Why nobody was pinned when it was time to, as it was last.
     not_pinned: Option<String>,
-    reports: reported::Reports,
 }
 
 impl Observation {
     /// Takes a sample, as far as it was derived from, and what was derived from it.
     fn observe(&mut self, sample: &Sample, metrics: &Metrics, flow: &FlowTrack) {
         self.drops.observe(sample, self.runs());
-        self.tracks.follow(flow.bins(), flow.basis());
+        self.tracks.follow(&flow.bins, flow.basis.as_ref());
         self.others.observe(metrics);
-        self.host = Arc::clone(&metrics.facts.host);
-        self.cores = metrics.cores.len();
+        self.known.host = Arc::clone(&metrics.facts.host);
+        self.known.cores = metrics.cores.len();
         if !self.runs() {
             return;
         }
@@ -104,7 +95,7 @@ impl Observation {
             }
         }
         if metrics.benchmark().any(|thread| is_busy(metrics, thread.sample.id)) {
-            self.busy_s += metrics.elapsed_s.unwrap_or(0.0);
+            self.known.busy_s += metrics.elapsed_s.unwrap_or(0.0);
             self.findings(metrics);
             self.propose(metrics);
         }
@@ -120,26 +111,26 @@ impl Observation {
         let of_test = metrics.flow.tests.iter().filter(|test| !test.is_new()).find_map(|test| test.gap);
         let of_source = || metrics.facts.problems.iter().find(|problem| problem.source == "flows");
         let reason = of_test.or_else(|| of_source().map(|problem| problem.text.as_str()));
-        if let Some(reason) = reason.filter(|reason| self.unread.as_deref() != Some(reason)) {
-            self.unread = Some(reason.to_owned());
+        if let Some(reason) = reason.filter(|reason| self.known.why_link.as_deref() != Some(reason)) {
+            self.known.why_link = Some(reason.to_owned());
         }
     }
 
     /// The command runs.
     fn runs(&self) -> bool {
-        self.runs.last().is_some_and(|run| run.to_ns.is_none())
+        self.known.runs.last().is_some_and(|run| run.to_ns.is_none())
     }
 
     fn event(&mut self, event: &Event) {
         match event {
             Event::RunAsked(asked) => self.asked = Some(asked.clone()),
             Event::RunStarted { at_ns, .. } => {
-                self.runs.push(CommandRun { from_ns: *at_ns, to_ns: None, code: None });
+                self.known.runs.push(CommandRun { from_ns: *at_ns, to_ns: None, code: None });
             }
             Event::Stretch { at_ns, side } => self.stretch(*at_ns, *side),
             Event::RunEnded { at_ns, code } => {
                 self.stretch(*at_ns, None);
-                if let Some(run) = self.runs.last_mut() {
+                if let Some(run) = self.known.runs.last_mut() {
                     (run.to_ns, run.code) = (Some(*at_ns), Some(*code));
                 }
             }
@@ -147,7 +138,14 @@ impl Observation {
                 self.pins.insert(*thread, got.clone());
             }
             Event::NotPinned { why, .. } => self.not_pinned = Some(why.clone()),
-            Event::Reported { .. } if self.runs() => self.reports.event(event, self.runs.len() - 1),
+            Event::Reported { pid, side, report, .. } if self.runs() => match *report {
+                Report::Interval(_) => {}
+                Report::Unread(why) => self.known.unread = Some(why),
+                Report::Whole(whole) => {
+                    let run = self.known.runs.len() - 1;
+                    self.known.reported.push(OwnFigures { run, pid: *pid, side: *side, whole, measured: None });
+                }
+            },
             Event::Reported { .. } | Event::Restored { .. } | Event::Mark { .. } => {}
         }
     }
@@ -162,12 +160,12 @@ impl Observation {
     fn findings(&mut self, metrics: &Metrics) {
         let elapsed_s = metrics.elapsed_s.unwrap_or(0.0);
         for finding in &metrics.findings {
-            match self.findings.iter_mut().find(|seen| seen.finding.id == finding.id) {
+            match self.known.findings.iter_mut().find(|seen| seen.finding.id == finding.id) {
                 Some(seen) => {
                     seen.seconds += elapsed_s;
                     seen.finding.clone_from(finding);
                 }
-                None => self.findings.push(Seen { finding: finding.clone(), seconds: elapsed_s }),
+                None => self.known.findings.push(Seen { finding: finding.clone(), seconds: elapsed_s }),
             }
         }
     }
@@ -180,8 +178,8 @@ impl Observation {
         }
         self.proposed_at_ns = metrics.at_ns;
         let proposal = placement::propose(metrics);
-        if proposal.is_ok() || !matches!(self.proposal, Some(Ok(_))) {
-            self.proposal = Some(proposal);
+        if proposal.is_ok() || !matches!(self.known.proposal, Some(Ok(_))) {
+            self.known.proposal = Some(proposal);
         }
     }
 }

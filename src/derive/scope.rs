@@ -41,7 +41,8 @@ pub(super) struct Scope {
     /// Of the sample before: the threads, and the namespaces that its connections end in or cross.
     threads: BTreeSet<u32>,
     spaces: BTreeSet<u64>,
-    has_benchmark: bool,
+    /// The command has a benchmark of its own, or had: a program that is known to be one, or a connection that moves much.
+    pub has_benchmark: bool,
     /// What the command's sockets had moved when they were seen first: by socket, instant and bytes; by namespace, datagrams.
     first: BTreeMap<SocketKey, (u64, u64)>,
     first_datagrams: BTreeMap<u64, u64>,
@@ -51,20 +52,11 @@ pub(super) struct Scope {
     /// sample before that may tell so.
     serving: BTreeSet<u32>,
     strangers: BTreeSet<SocketKey>,
-    shared: Option<u32>,
+    /// A process at the other end that served others too: its connections are told apart, its threads are not.
+    pub shared: Option<u32>,
 }
 
 impl Scope {
-    /// The command has a benchmark of its own, or had: a program that is known to be one, or a connection that moves much.
-    pub fn has_benchmark(&self) -> bool {
-        self.has_benchmark
-    }
-
-    /// A process at the other end that served others too: its connections are told apart, its threads are not.
-    pub fn shared(&self) -> Option<u32> {
-        self.shared
-    }
-
     /// What this process says of its test concerns the command's: it is one of its, or at the other end of one of its and of
     /// nobody else's.
     pub fn concerns(&self, pid: u32) -> bool {

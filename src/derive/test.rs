@@ -9,7 +9,7 @@ use super::flow::{End, FlowMetrics};
 use super::history::History;
 use super::scope::{is_busy, moved};
 use super::{Finding, Metrics, ThreadMetrics};
-use crate::sample::{Benchmark, Event, FlowSample, Proto, Sample, ThreadId, row_of};
+use crate::sample::{Benchmark, FlowSample, Proto, Sample, ThreadId, row_of};
 use running::Running;
 use sockets::Sockets;
 use std::collections::BTreeMap;
@@ -70,13 +70,9 @@ pub(super) struct Tests {
     /// Oldest first.
     ended: Vec<Arc<Test>>,
     sockets: Sockets,
-    /// What happened since the last sample.
-    events: Vec<Event>,
     last_number: u32,
-    /// The test that is told of where nobody has chosen, by number.
+    /// The test that is told of where nobody has chosen, by number: the busiest that ran when the one before it ended.
     leading: Option<u32>,
-    /// Those that run.
-    shown: Vec<Arc<Test>>,
 }
 
 impl Test {
@@ -158,23 +154,20 @@ impl Metrics {
 }
 
 impl Tests {
-    pub fn event(&mut self, event: &Event) {
-        self.events.push(event.clone());
-    }
-
-    /// The test that is told of where nobody has chosen: the busiest that ran when the one before it ended.
-    pub fn leading(&self) -> Option<Arc<Test>> {
-        self.shown.iter().find(|test| Some(test.number) == self.leading).cloned()
-    }
-
     /// Takes the next sample; `machine` is what the first stage has derived of it, and is told the tests, and whose each
-    /// thread is.
-    pub fn observe(&mut self, previous: Option<&Sample>, next: &Sample, machine: &mut Metrics, history: &History) {
+    /// thread is. Gives the test that is told of where nobody has chosen.
+    pub fn observe(
+        &mut self,
+        previous: Option<&Sample>,
+        next: &Sample,
+        machine: &mut Metrics,
+        history: &History,
+    ) -> Option<Arc<Test>> {
         let Some(previous) = previous.filter(|previous| previous.at_ns < next.at_ns) else {
             // Another stream.
             *self = Self::default();
             self.sockets.observe(next);
-            return;
+            return None;
         };
         self.sockets.observe(next);
         let mut own = self.sockets.by_test();
@@ -189,9 +182,7 @@ impl Tests {
                 self.running.entry(key).or_default();
             }
         }
-        let events = std::mem::take(&mut self.events);
         for (key, test) in &mut self.running {
-            test.receive(*key, &events);
             test.observe(*key, own.remove(key).unwrap_or_default(), previous, next, machine, history);
         }
         let mut begun: Vec<&mut Running> = self.running.values_mut().filter(|test| test.begins()).collect();
@@ -203,19 +194,20 @@ impl Tests {
         self.ended.extend(over.into_iter().filter_map(|(key, test)| test.kept(key)));
         self.ended.sort_by_key(|test| test.number);
         self.ended.drain(..self.ended.len().saturating_sub(MOST_ENDED));
-        self.shown = self.running.iter().filter_map(|(key, test)| test.shown(*key)).collect();
-        self.lead();
-        let number_of: BTreeMap<ThreadId, u32> = self.shown.iter().flat_map(|test| test.threads()).collect();
+        let shown: Vec<Arc<Test>> = self.running.iter().filter_map(|(key, test)| test.shown(*key)).collect();
+        self.lead(&shown);
+        let number_of: BTreeMap<ThreadId, u32> = shown.iter().flat_map(|test| test.threads()).collect();
         for thread in &mut machine.threads {
             thread.test = number_of.get(&thread.sample.id).copied();
         }
-        machine.tests = self.shown.iter().chain(&self.ended).cloned().collect();
+        machine.tests = shown.iter().chain(&self.ended).cloned().collect();
         machine.tests.sort_by_key(|test| test.number);
+        shown.into_iter().find(|test| Some(test.number) == self.leading)
     }
 
-    fn lead(&mut self) {
+    fn lead(&mut self, shown: &[Arc<Test>]) {
         let rate = |test: &Test| test.metrics.flow.bits_per_s.unwrap_or(0.0);
-        let running = || self.shown.iter().filter(|test| test.ended_ns.is_none());
+        let running = || shown.iter().filter(|test| test.ended_ns.is_none());
         let busiest = running().max_by(|one, other| rate(one).total_cmp(&rate(other)));
         let is_idle = busiest.is_none_or(|test| rate(test) == 0.0);
         if !running().any(|test| Some(test.number) == self.leading && (is_idle || rate(test) > 0.0)) {

@@ -38,7 +38,6 @@ pub struct ThreadMetrics {
 }
 
 /// Every watched thread of the newer sample. `history` has already observed it.
-#[must_use]
 pub(super) fn between(previous: Option<&Sample>, next: &Sample, history: &History, pins: &Pins) -> Vec<ThreadMetrics> {
     let old = |id: ThreadId| {
         let same_number = row_of(&previous?.threads, &(id.pid, id.tid), |old| (old.id.pid, old.id.tid));
@@ -47,12 +46,11 @@ pub(super) fn between(previous: Option<&Sample>, next: &Sample, history: &Histor
     let pin = |new: &ThreadSample| {
         pins.of(new.id).filter(|pin| new.allowed.as_ref().is_none_or(|allowed| *allowed == pin.gave))
     };
-    let evidence = |new: &ThreadSample| match new.migrations {
-        _ if is_traced(previous, next, old(new.id), new) => Evidence::Traced,
-        Some(_) => Evidence::Counted,
-        None => Evidence::Sampled,
+    let metrics = |new: &ThreadSample| {
+        let metrics = metrics(old(new.id), new, history, pin(new));
+        let is_traced = is_traced(previous, next, old(new.id), new);
+        ThreadMetrics { evidence: if is_traced { Evidence::Traced } else { metrics.evidence }, ..metrics }
     };
-    let metrics = |new| ThreadMetrics { evidence: evidence(new), ..metrics(old(new.id), new, history, pin(new)) };
     next.threads.iter().map(metrics).collect()
 }
 
@@ -68,15 +66,12 @@ pub(super) fn of_switches(
     history: &History,
     pins: &Pins,
 ) -> Vec<ThreadMetrics> {
-    let metrics = |new: &ThreadSample| {
-        let evidence = if new.migrations.is_some() { Evidence::Counted } else { Evidence::Sampled };
-        let old = before.iter().find(|old| old.id == new.id);
-        ThreadMetrics { evidence, ..metrics(old, new, history, pins.of(new.id)) }
-    };
+    let metrics =
+        |new: &ThreadSample| metrics(before.iter().find(|old| old.id == new.id), new, history, pins.of(new.id));
     now.iter().map(metrics).collect()
 }
 
-/// Everything but the evidence.
+/// As if nothing was traced.
 fn metrics(old: Option<&ThreadSample>, new: &ThreadSample, history: &History, pin: Option<&Pin>) -> ThreadMetrics {
     let track = history.thread(new.id);
     let elapsed = old.and_then(|old| seconds(old.at_ns, new.at_ns));
@@ -88,7 +83,7 @@ fn metrics(old: Option<&ThreadSample>, new: &ThreadSample, history: &History, pi
         cpu: nanoseconds(|t| Some(t.cpu_ns)),
         moves: new.migrations.unwrap_or_else(|| track.map_or(0, |track| track.seen_moves)),
         moves_per_s: if new.migrations.is_some() { rate(|t| t.migrations) } else { known() },
-        evidence: Evidence::Sampled,
+        evidence: if new.migrations.is_some() { Evidence::Counted } else { Evidence::Sampled },
         last_class: track.and_then(|track| track.last_class),
         by_class: track.map_or_else(MovesByClass::default, |track| track.by_class),
         voluntary_per_s: rate(|t| t.voluntary),

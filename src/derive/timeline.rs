@@ -61,8 +61,8 @@ pub enum IncidentKind {
 pub(super) struct TimelineTrack {
     losses: VecDeque<LostTime>,
     incidents: VecDeque<Incident>,
-    /// Several threads are pinned at once: one incident.
-    last: Option<Incident>,
+    /// When the last thing was done: several threads that are pinned at once are one incident.
+    last_ns: u64,
     /// The newest sample.
     seen_ns: u64,
 }
@@ -80,12 +80,12 @@ impl TimelineTrack {
         };
         // A recording of old does not tell when: after the sample before it.
         let at_ns = if at_ns == 0 { self.seen_ns } else { at_ns };
-        let is_new = |last: Incident| last.kind != kind || at_ns.saturating_sub(last.at_ns) > AT_ONCE_NS;
+        let is_at_once = at_ns.saturating_sub(self.last_ns) <= AT_ONCE_NS;
         match self.incidents.back_mut() {
-            Some(incident) if !self.last.is_none_or(is_new) => incident.count += 1,
+            Some(incident) if incident.kind == kind && is_at_once => incident.count += 1,
             _ => self.incidents.push_back(Incident { at_ns, kind, count: 1 }),
         }
-        self.last = Some(Incident { at_ns, kind, count: 1 });
+        self.last_ns = at_ns;
     }
 
     /// Takes the losses of a tick; an empty timeline where there is no rate.

@@ -24,8 +24,8 @@ pub fn text(facts: &DoctorFacts, diagnosis: &Diagnosis) -> String {
         "vnettop doctor: {}, Linux {} {} (in brackets: where it was read)",
         host.name, host.kernel, host.arch
     )];
-    for (group, checks) in &diagnosis.groups {
-        lines.extend([String::new(), group.title().to_owned()]);
+    for (_, title, checks) in &diagnosis.groups {
+        lines.extend([String::new(), (*title).to_owned()]);
         lines.extend(checks.iter().flat_map(rows));
     }
     lines.extend([String::new(), diagnosis.verdict.clone()]);

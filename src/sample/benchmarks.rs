@@ -77,4 +77,10 @@ impl Benchmark {
     pub fn new(pid: u32, program: Program, side: Side, port: u16) -> Self {
         Self { pid, program, side, port, ..Self::default() }
     }
+
+    /// A test runs, as far as is known.
+    #[must_use]
+    pub fn runs(&self) -> bool {
+        self.streams.is_some()
+    }
 }

@@ -1,5 +1,7 @@
 //! The sentences that the last thing done has left; they age with the stream, not with a clock.
 
+use crate::derive::FindingId;
+
 /// A notice stays this long unless another takes its place.
 const LIFE_NS: u64 = 20_000_000_000;
 
@@ -14,7 +16,7 @@ pub struct Notice {
     /// The sentence.
     pub text: String,
     /// The finding that says the same, by its id: once is enough.
-    pub finding: Option<&'static str>,
+    pub finding: Option<FindingId>,
 }
 
 /// The sentences of the last thing done.

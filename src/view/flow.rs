@@ -7,8 +7,8 @@ use super::format::{Count, Scale, Seconds, Share, speed};
 use super::lines::{Piece, fitting};
 use super::text::plural;
 use crate::derive::flow::DatagramTest;
-use crate::derive::{BenchmarkMetrics, Card, FlowBasis, Metrics, Test};
-use crate::sample::{Direction, Side, Word};
+use crate::derive::{Card, FlowBasis, Metrics, Test};
+use crate::sample::{Benchmark, Direction, Side, Word};
 use crate::state::Units;
 
 /// From this coefficient of variation on the rate swings; below the other one it is steady.
@@ -177,16 +177,16 @@ fn beside(metrics: &Metrics) -> Option<String> {
 }
 
 /// The test that runs, in the program's own words: the clients', or where they are elsewhere the servers'.
-pub(super) fn test(benchmarks: &[BenchmarkMetrics]) -> Option<String> {
-    let running = |side| benchmarks.iter().filter(move |one| one.test.side == side && one.runs());
+pub(super) fn test(benchmarks: &[Benchmark]) -> Option<String> {
+    let running = |side| benchmarks.iter().filter(move |one| one.side == side && one.runs());
     let (one, all) = match running(Side::Client).next() {
         Some(client) => (client, running(Side::Client).count()),
         None => (running(Side::Server).next()?, running(Side::Server).count()),
     };
-    let target = one.test.target.as_deref().unwrap_or_default();
-    let side = if one.test.side == Side::Client { "→ " } else { "-s " };
+    let target = one.target.as_deref().unwrap_or_default();
+    let side = if one.side == Side::Client { "→ " } else { "-s " };
     let target = if target.contains(':') { format!("[{target}]") } else { target.to_owned() };
-    let mut text = format!("{} {side}{target}:{}", one.test.program.word(), one.test.port);
+    let mut text = format!("{} {side}{target}:{}", one.program.word(), one.port);
     text.extend(one.proto.map(|proto| format!(", {}", proto.word().to_uppercase())));
     text.extend(one.streams.map(|streams| format!(" ×{streams}")));
     text.push_str(match one.direction {
@@ -205,18 +205,18 @@ mod tests {
     use super::*;
     use crate::derive::flow::DatagramRate;
     use crate::derive::{FlowMetrics, Jitter};
-    use crate::sample::{Benchmark, Program, Proto};
+    use crate::sample::{Program, Proto};
     use crate::view::canvas::Area;
 
     fn shown(width: usize, basis: &FlowBasis) -> String {
         shown_with(width, basis, &[])
     }
 
-    fn shown_with(width: usize, basis: &FlowBasis, tests: &[BenchmarkMetrics]) -> String {
+    fn shown_with(width: usize, basis: &FlowBasis, tests: &[Benchmark]) -> String {
         shown_beside(width, basis, tests, &[])
     }
 
-    fn shown_beside(width: usize, basis: &FlowBasis, tests: &[BenchmarkMetrics], datagrams: &[DatagramTest]) -> String {
+    fn shown_beside(width: usize, basis: &FlowBasis, tests: &[Benchmark], datagrams: &[DatagramTest]) -> String {
         let jitter = Jitter {
             bins: 300,
             bin_s: 0.1,
@@ -270,12 +270,14 @@ mod tests {
         assert!(!alone.contains('+'), "the line is of UDP itself: {alone}");
     }
 
-    fn running(side: Side) -> BenchmarkMetrics {
-        let test = Benchmark {
+    fn running(side: Side) -> Benchmark {
+        Benchmark {
             target: (side == Side::Client).then(|| "198.18.0.1".to_owned()),
+            proto: Some(Proto::Tcp),
+            streams: Some(8),
+            direction: Some(Direction::Reverse),
             ..Benchmark::new(1, Program::Iperf3, side, 5201)
-        };
-        BenchmarkMetrics { test, proto: Some(Proto::Tcp), streams: Some(8), direction: Some(Direction::Reverse) }
+        }
     }
 
     #[test]
@@ -288,7 +290,7 @@ mod tests {
         assert!(alone.ends_with(" · iperf3 -s :5201, TCP ×8, reverse"), "a server whose client is elsewhere: {alone}");
         let two = shown_with(200, &of, &[client.clone(), client.clone()]);
         assert!(two.ends_with(", reverse +1"), "of two tests one, and that there is another: {two}");
-        let idle = BenchmarkMetrics { streams: None, direction: None, proto: None, ..server };
+        let idle = Benchmark { streams: None, direction: None, proto: None, ..server };
         assert!(!shown_with(200, &of, &[idle]).contains("iperf3"), "a server that waits is no test");
         for width in 0..170 {
             let text = shown_with(width, &of, std::slice::from_ref(&client));

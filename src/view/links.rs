@@ -104,7 +104,7 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
         shown.clone().map(|row| strip_of(state, history, &metrics.links[row.index], column.width)).collect()
     });
     let scale = strips.iter().flatten().flatten().copied().map(f64::from).fold(0.0, f64::max);
-    let seconds = history.seconds().saturating_sub(state.behind_s);
+    let seconds = history.seconds.saturating_sub(state.behind_s);
     head(&mut canvas, &columns, state, (seconds, scale));
     let pane = LinksPane { state, metrics, columns: &columns, strips, scale };
     for (y, row) in (1..).zip(rows.iter().skip(first).take(body)) {

@@ -12,7 +12,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, mpsc};
-use vnettop::derive::claim_basis::{Basis, basis};
+use vnettop::derive::links::{Basis, basis};
 use vnettop::sample::{Kind, LinkFacts, LinkState, Word};
 use vnettop::source::links::{LinkReader, LinkReading};
 

@@ -123,7 +123,7 @@ impl Run {
         }
         let mut traced = Vec::new();
         for moved in &self.moves {
-            bins[((moved / 0.1) as usize).min(BINS - 1)].moves.add(class);
+            bins[((moved / 0.1) as usize).min(BINS - 1)].moves.add(class, 1);
             let thread = ThreadId { pid: 1, tid: 1, start: 1 };
             let at_ns = 5_000_000_000 + (moved * 1e9) as u64;
             traced.push(TracedMove { at_ns, thread, from: 0, to: 64, class: Some(class) });

@@ -3,7 +3,7 @@
 
 mod moves;
 use std::sync::Arc;
-use vnettop::derive::claim_basis::{Basis, basis};
+use vnettop::derive::links::{Basis, basis};
 use vnettop::derive::{Derivation, Evidence, Metrics, MoveClass, MovesByClass};
 use vnettop::sample::{
     CoreCounters, CoreId, CorePlace, CoreSet, Duty, Event, Facts, Host, Ifindex, Item, Kind, LinkCounters, LinkFacts,

@@ -1,6 +1,6 @@
 //! How busy the machine was with other work, tick by tick: what has to be alike where two phases are compared.
 
-use crate::derive::Metrics;
+use crate::derive::{Mean, Metrics};
 use std::collections::VecDeque;
 
 /// The ticks that are known, oldest first.
@@ -18,7 +18,7 @@ struct OthersTick {
 impl Others {
     /// Takes the next tick into account.
     pub fn observe(&mut self, metrics: &Metrics) {
-        let Some((cores, from_ns)) = metrics.recent.others().zip(metrics.began_ns()) else { return };
+        let Some((cores, from_ns)) = metrics.recent.others.zip(metrics.began_ns()) else { return };
         self.0.push_back(OthersTick { from_ns, to_ns: metrics.at_ns, cores });
     }
 
@@ -30,13 +30,13 @@ impl Others {
     /// The mean over some time, cores' worth; none where nothing of it is known.
     #[must_use]
     pub fn between(&self, from_ns: u64, to_ns: u64) -> Option<f64> {
-        let (mut sum, mut all) = (0.0, 0.0);
+        let mut mean = Mean::default();
         let first = self.0.partition_point(|tick| tick.to_ns <= from_ns);
         for tick in self.0.range(first..).take_while(|tick| tick.from_ns < to_ns) {
             let common = tick.to_ns.min(to_ns).saturating_sub(tick.from_ns.max(from_ns)) as f64;
-            (sum, all) = (sum + tick.cores * common, all + common);
+            mean.add(Some(tick.cores), common);
         }
-        (all > 0.0).then(|| sum / all)
+        mean.value()
     }
 }
 

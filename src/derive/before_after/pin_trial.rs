@@ -16,16 +16,14 @@ pub const PIECE_NS: u64 = 2_000_000_000;
 /// A card that is still filling is made anew so often, ns.
 const RENEW_NS: u64 = 1_000_000_000;
 
-/// The last pin, and the card that comes of it. Fed with every event and every tick.
+/// The last pin, and the card that comes of it. Fed with every tick.
 #[derive(Debug, Clone, Default)]
 pub struct PinTrial {
     pin: Option<PinPress>,
     /// The last pin or restore before that one, ns: earlier bins are of another machine.
     changed_at_ns: u64,
-    card: Option<Card>,
-    /// What happened since the last tick.
-    pinned: bool,
-    restored: bool,
+    /// The card of the last pin that has one.
+    pub card: Option<Card>,
 }
 
 /// Events of one press lie between two ticks, or in ticks that follow each other.
@@ -42,32 +40,17 @@ struct PinPress {
 }
 
 impl PinTrial {
-    /// Notes what was done since the last tick.
-    pub fn event(&mut self, event: &Event) {
-        match event {
-            Event::Pinned { .. } => self.pinned = true,
-            Event::Restored { .. } => self.restored = true,
-            _ => {}
-        }
-    }
-
-    /// Takes the tick into account: from the tick before (`CLOCK_MONOTONIC`, ns) to this one.
-    pub fn tick(&mut self, before_ns: u64, at_ns: u64, bins: &VecDeque<Bin>, others: &Others) {
-        if std::mem::take(&mut self.restored) {
+    /// Takes the tick into account: what was done in it, from the tick before (`CLOCK_MONOTONIC`, ns) to this one.
+    pub fn tick(&mut self, done: &[Event], before_ns: u64, at_ns: u64, bins: &VecDeque<Bin>, others: &Others) {
+        if done.iter().any(|event| matches!(event, Event::Restored { .. })) {
             self.end(before_ns, bins, others);
             self.changed_at_ns = at_ns;
         }
-        if std::mem::take(&mut self.pinned) {
+        if done.iter().any(|event| matches!(event, Event::Pinned { .. })) {
             self.pin(before_ns, at_ns, bins, others);
         }
         let Some(pin) = self.pin.filter(|pin| !pin.over && at_ns >= pin.renewed_at_ns + RENEW_NS) else { return };
         self.renew(pin, at_ns, bins, others);
-    }
-
-    /// The card of the last pin that has one.
-    #[must_use]
-    pub fn card(&self) -> Option<&Card> {
-        self.card.as_ref()
     }
 
     fn pin(&mut self, before_ns: u64, at_ns: u64, bins: &VecDeque<Bin>, others: &Others) {

@@ -211,6 +211,7 @@ fn known_differences_are_told_by_their_names() {
 /// A run of ticks every half second with a pin at 20 s, and what the trial says at each whole second.
 struct Runner {
     trial: PinTrial,
+    done: Vec<Event>,
     bins: VecDeque<Bin>,
     at_ns: u64,
 }
@@ -220,7 +221,7 @@ impl Runner {
         let mut chance = Chance::seeded(3);
         let mut bins: Vec<Bin> = process(&mut chance, 0, 200, 24e9, 0.3, 0.3);
         bins.extend(process(&mut chance, 200, 600, 34e9, 0.02, 0.3));
-        Self { trial: PinTrial::default(), bins: bins.into(), at_ns: 0 }
+        Self { trial: PinTrial::default(), done: Vec::new(), bins: bins.into(), at_ns: 0 }
     }
 
     fn until(&mut self, second: u64) -> Option<Card> {
@@ -228,20 +229,20 @@ impl Runner {
             let before_ns = self.at_ns;
             self.at_ns += SECOND / 2;
             let known: VecDeque<Bin> = self.bins.iter().filter(|bin| bin.to_ns <= self.at_ns).copied().collect();
-            self.trial.tick(before_ns, self.at_ns, &known, &Others::default());
+            self.trial.tick(&std::mem::take(&mut self.done), before_ns, self.at_ns, &known, &Others::default());
         }
-        self.trial.card().cloned()
+        self.trial.card.clone()
     }
 
     fn pin(&mut self, tid: u32) {
         let thread = ThreadId { pid: 1, tid, start: 1 };
         let (old, new) = (CoreSet::single(0), CoreSet::single(1));
-        self.trial.event(&Event::Pinned { thread, old, asked: new.clone(), got: new, at_ns: 0 });
+        self.done.push(Event::Pinned { thread, old, asked: new.clone(), got: new, at_ns: 0 });
     }
 
     fn restore(&mut self) {
         let thread = ThreadId { pid: 1, tid: 1, start: 1 };
-        self.trial.event(&Event::Restored { thread, got: CoreSet::single(0), at_ns: 0 });
+        self.done.push(Event::Restored { thread, got: CoreSet::single(0), at_ns: 0 });
     }
 }
 

@@ -5,6 +5,8 @@ use super::{CONFIDENCE, Card, Difference, LEAST_PAIRS, PIECE_NS, Verdict};
 use crate::derive::finding::figure::Unit;
 use crate::sample::Word;
 
+const PIECE_S: u64 = PIECE_NS / 1_000_000_000;
+
 impl Card {
     /// The verdict and why, one sentence.
     #[must_use]
@@ -38,7 +40,7 @@ impl Card {
 
     pub(super) fn why_inconclusive(&self) -> String {
         if self.pairs() < LEAST_PAIRS {
-            let pieces = if self.pinned_at_ns.is_some() { format!(" of {} s", piece_s()) } else { String::new() };
+            let pieces = if self.pinned_at_ns.is_some() { format!(" of {PIECE_S} s") } else { String::new() };
             return format!("{} pairs of phases{pieces}, at least {LEAST_PAIRS} needed", self.pairs());
         }
         match self.cv.filter(|_| self.told_mean() == Significance::Same) {
@@ -74,16 +76,12 @@ impl Card {
     #[must_use]
     pub fn method(&self, settle_s: f64) -> String {
         let phases = if self.pinned_at_ns.is_some() {
-            format!("one period before against one after, in windows of {} s", piece_s())
+            format!("one period before against one after, in windows of {PIECE_S} s")
         } else {
             format!("neighbouring phases without their first {settle_s} s, in an order that drift does not favour")
         };
         format!("{phases}: paired t-test, {} pairs, at {:.0} %", self.pairs(), CONFIDENCE * 100.0)
     }
-}
-
-fn piece_s() -> u64 {
-    PIECE_NS / 1_000_000_000
 }
 
 fn signed(text: &str) -> String {

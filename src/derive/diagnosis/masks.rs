@@ -33,13 +33,14 @@ pub struct MaskChange {
 }
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Masks {
+pub(in crate::derive) struct Masks {
     threads: HashMap<ThreadId, Mask>,
     /// Set by vnettop, not yet seen: a sample may be older than the pin it follows.
     pending: HashMap<ThreadId, (CoreSet, bool)>,
     /// Since when the mask that vnettop set last is in force, ns.
     set_at_ns: HashMap<ThreadId, u64>,
-    pub(super) changes: Vec<MaskChange>,
+    /// Made within the last half minute.
+    pub(in crate::derive) changes: Vec<MaskChange>,
     observed_at_ns: u64,
     topology: Arc<Topology>,
     online: CoreSet,

@@ -1,11 +1,11 @@
 //! What the watched threads and their cores suffered tick by tick, beside the rate of the same ticks: for the question
 //! what a rate follows that does not follow the moves. A correlation is all it claims.
 
-use crate::derive::Metrics;
 use crate::derive::cause::permute;
 use crate::derive::cause::series::{centred, correlation, dot, mean};
 use crate::derive::flow::Bin;
 use crate::derive::placement::BUSY;
+use crate::derive::{Mean, Metrics};
 use std::collections::VecDeque;
 
 /// What a rate may follow instead of moves.
@@ -43,7 +43,7 @@ const CHANCE: f64 = 0.05;
 const RECENT_NS: u64 = 5_000_000_000;
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Surroundings {
+pub(in crate::derive) struct Surroundings {
     ticks: VecDeque<SurroundingsTick>,
 }
 
@@ -62,22 +62,22 @@ impl Surroundings {
             self.ticks.clear();
             return;
         };
-        let ended = bins.iter().rev().take_while(|bin| bin.to_ns > from_ns);
-        let (sum, count) =
-            ended.filter_map(|bin| bin.bits_per_s).fold((0.0, 0.0), |(sum, count), rate| (sum + rate, count + 1.0));
-        let rate = (count > 0.0).then(|| sum / count);
+        let mut rate = Mean::default();
+        bins.iter().rev().take_while(|bin| bin.to_ns > from_ns).for_each(|bin| rate.add(bin.bits_per_s, 1.0));
         let Some(suffered) = suffered(metrics) else { return };
-        self.ticks.push_back(SurroundingsTick { at_ns: metrics.at_ns, rate, suffered });
+        self.ticks.push_back(SurroundingsTick { at_ns: metrics.at_ns, rate: rate.value(), suffered });
         while self.ticks.front().is_some_and(|tick| tick.at_ns.saturating_add(keep_ns) < metrics.at_ns) {
             self.ticks.pop_front();
         }
     }
 
-    pub(super) fn recent_steal(&self) -> Option<f64> {
+    /// Share of the time that the hypervisor took from the watched threads' cores, over the last seconds.
+    pub(in crate::derive) fn recent_steal(&self) -> Option<f64> {
         let now_ns = self.ticks.back()?.at_ns;
         let recent = self.ticks.iter().rev().take_while(|tick| tick.at_ns.saturating_add(RECENT_NS) > now_ns);
-        let (sum, count) = recent.fold((0.0, 0.0), |(sum, count), tick| (sum + tick.suffered[0], count + 1.0));
-        Some(sum / count)
+        let mut steal = Mean::default();
+        recent.for_each(|tick| steal.add(Some(tick.suffered[0]), 1.0));
+        steal.value()
     }
 
     /// What the rate followed since that instant.

@@ -2,13 +2,13 @@
 
 use super::*;
 use crate::derive::cause::chance::Chance;
-use crate::derive::finding::{self, Finding};
+use crate::derive::finding::{self, Finding, FindingId};
 use crate::derive::flow::BIN_NS;
 use crate::derive::history::History;
 use crate::derive::jitter::Jitter;
 use crate::derive::moves::{MoveClass, MovesByClass};
 use crate::derive::placement::tests::machine::Machine;
-use crate::sample::{CoreSet, Duty, FlowSample, Policy, Side, ThreadId, TraceSource};
+use crate::sample::{CoreSet, Duty, FlowSample, Policy, Side, ThreadId, TraceSource, Word};
 use std::sync::Arc;
 
 const TICK_NS: u64 = 500_000_000;
@@ -54,7 +54,7 @@ impl WatchedMachine {
             let from_ns = at * BIN_NS;
             let mut moves = MovesByClass::default();
             if is_moved {
-                moves.add(MoveClass::Socket);
+                moves.add(MoveClass::Socket, 1);
             }
             let rate = 35e9 * (1.0 - lost + 0.03 * chance.normal());
             self.bins.push_back(Bin {
@@ -95,7 +95,7 @@ impl WatchedMachine {
 }
 
 fn text(findings: &[Finding], id: &str) -> String {
-    let finding = findings.iter().find(|finding| finding.id == id);
+    let finding = findings.iter().find(|finding| finding.id.word() == id);
     finding.map_or_else(|| format!("no finding '{id}' among {findings:?}"), |finding| finding.text.clone())
 }
 
@@ -106,7 +106,7 @@ fn moves_that_cost_something_are_named_with_their_price_and_the_key() {
     let begins = told.starts_with("Unsteady: ") && told.ends_with(". Over 30 s, 100 ms bins of 2 connections");
     assert!(begins && told.contains(" migrations/s, 4."), "{told}");
     assert!(told.contains(" while threads migrate, 34.9 otherwise; each migration costs ≈ 2"), "{told}");
-    let finding = findings.iter().find(|finding| finding.id == "jitter").expect("just seen");
+    let finding = findings.iter().find(|finding| finding.id == FindingId::Jitter).expect("just seen");
     assert_eq!(finding.key, Some('p'), "p mends it");
     let bytes = finding.numbers.iter().find(|(name, _)| *name == "bytes_per_move").expect("its price").1;
     assert!((bytes / (35e9 * 0.5 * 0.1 / 8.0) - 1.0).abs() < 0.15, "half of the rate for 100 ms, not {bytes} bytes");
@@ -333,7 +333,7 @@ fn the_machines_policy_is_told_beside_a_benchmark_only() {
     };
     assert_eq!(told(Machine::kunpeng()), [], "nobody runs a benchmark");
     let findings = told(Machine::kunpeng().pair(5, 6).each_thread(|thread| thread.pinned = true));
-    let ids: Vec<&str> = findings.iter().map(|finding| finding.id).collect();
+    let ids: Vec<&str> = findings.iter().map(|finding| finding.id.word()).collect();
     assert_eq!(ids, ["frequency", "governor", "numa_balancing", "irqbalance"], "each has its sentence");
     assert_eq!(findings[0].text, "core 0 is capped at 1.2 of its 2.6 GHz (cpufreq/scaling_max_freq)");
 }

@@ -2,7 +2,7 @@
 
 use super::figure::{count, speed};
 use super::{Diagnostic, LintInput};
-use crate::derive::claim_basis::Basis;
+use crate::derive::links::Basis;
 use crate::derive::links::LinkMetrics;
 
 /// A link that moves about what it claims is no finding.

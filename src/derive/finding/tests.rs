@@ -1,17 +1,17 @@
 //! Each finding on a machine built by hand, and its silence where there is nothing to say.
 
-use super::Finding;
+use super::{Finding, FindingId};
 use crate::derive::diagnosis::RateDiagnosis;
 use crate::derive::history::History;
 use crate::derive::links::{LinkMetrics, LinkRates};
 use crate::derive::moves::{Evidence, MovesByClass};
 use crate::derive::placement::tests::machine::Machine;
 use crate::derive::{Basis, Derivation, Metrics};
-use crate::sample::{Facts, Ifindex, Item, Kind, LinkFacts, LinkKey, RealtimeRefusal, Sample};
+use crate::sample::{Facts, Ifindex, Item, Kind, LinkFacts, LinkKey, RealtimeRefusal, Sample, Word};
 use std::sync::Arc;
 
 fn found<'a>(findings: &'a [Finding], id: &str) -> Option<&'a Finding> {
-    findings.iter().find(|finding| finding.id == id)
+    findings.iter().find(|finding| finding.id.word() == id)
 }
 
 fn all(metrics: &Metrics, history: &History) -> Vec<Finding> {
@@ -39,7 +39,7 @@ fn link(name: &str, bits: f64, mbps: Option<u32>, basis: Basis) -> LinkMetrics {
         rx_bits_per_s: Some(bits),
         rx_packets_per_s: Some(1.0),
         tx_packets_per_s: Some(1.0),
-        ..LinkRates::STILL
+        ..LinkRates::still()
     };
     LinkMetrics { facts: Arc::new(facts), basis, counters: None, rates: Some(rates), ovs: None }
 }
@@ -103,7 +103,7 @@ fn backlog_trouble_names_the_worst_core() {
          (net.core.netdev_max_backlog)"
     );
     assert!(text(&findings, "squeeze").starts_with("core 2 exhausts its softirq budget"), "squeezes are told too");
-    assert_eq!(findings[0].id, "softnet", "lost packets come first");
+    assert_eq!(findings[0].id, FindingId::Softnet, "lost packets come first");
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Busy watched threads that are moved, or that share a core.
+//! Busy watched threads that are moved, that share a core, or whose cores are too far from each other or too near; the traps
+//! of iperf3.
 
 use super::figure::{count, percent, rate};
 use super::{Diagnostic, LintInput};
@@ -7,13 +8,14 @@ use crate::derive::moves::Evidence;
 use crate::derive::placement::BUSY;
 use crate::derive::threads::ThreadMetrics;
 use crate::derive::{Metrics, plural};
+use crate::sample::{CorePlace, CoreSet, Duty, Side, ThreadId};
 
 /// A move counts as present for so long, so that the sentence does not flicker from tick to tick.
 const RECENT_S: f64 = 5.0;
 /// What is shown as 0.0 a second.
 const LEAST_RATE: f64 = 0.05;
 /// Two threads share a core when they were seen on it together so many samples in a row.
-pub(super) const SAMPLES_TOGETHER: usize = 3;
+const SAMPLES_TOGETHER: usize = 3;
 
 pub(super) fn busy(metrics: &Metrics) -> impl Iterator<Item = &ThreadMetrics> {
     metrics.threads.iter().filter(|thread| thread.cpu.is_some_and(|cpu| cpu > BUSY))
@@ -138,11 +140,114 @@ pub(super) fn among_interrupts(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let threads = busy(scene.metrics).filter(|thread| stays(scene, thread)).map(|thread| (thread, share(thread)));
     let (thread, share) = threads.max_by(|one, other| one.1.total_cmp(&other.1))?;
     let (tid, core) = (thread.sample.id.tid, thread.sample.core);
-    (share >= INTERRUPTED && recent.seconds() >= WATCHED_S).then(|| {
+    (share >= INTERRUPTED && recent.seconds >= WATCHED_S).then(|| {
         let much = percent(share);
         let text =
             format!("thread {tid} shares core {core} with others' interrupts and softirqs ({much} % of the time)");
         let numbers = [("core", f64::from(core)), ("others_interrupts", share)];
         Diagnostic { cost: Some(share), ..Diagnostic::new(text, numbers) }
     })
+}
+
+/// Samples in a row in which both ends stayed on their nodes before a sentence says so.
+const SAMPLES_APART: usize = 6;
+
+/// A sender and a receiver that stay on different NUMA nodes.
+pub(super) fn other_node(scene: &LintInput<'_>) -> Option<Diagnostic> {
+    if scene.metrics.facts.topology.nodes < 2 {
+        return None;
+    }
+    let node = |thread: &ThreadMetrics| stays_in(scene, thread, SAMPLES_APART, |place| place.node);
+    let ends: Vec<(&ThreadMetrics, u32)> =
+        busy(scene.metrics).filter_map(|thread| Some((thread, node(thread)?))).collect();
+    let (client, server, from, to) = pairs(&ends).find(|(_, _, from, to)| from != to)?;
+    // One of several streams may well sit next to its other end, so every pair has to be apart.
+    if pairs(&ends).any(|(_, _, from, to)| from == to) {
+        return None;
+    }
+    let text = format!(
+        "client {} runs on core {} of node {from}, server {} on core {} of node {to}: every byte crosses nodes",
+        client.sample.id.tid, client.sample.core, server.sample.id.tid, server.sample.core,
+    );
+    Some(Diagnostic::new(text, [("client_node", f64::from(from)), ("server_node", f64::from(to))]))
+}
+
+/// Two busy threads that stay on the two halves of one physical core.
+pub(super) fn siblings(scene: &LintInput<'_>) -> Option<Diagnostic> {
+    let physical = |thread: &ThreadMetrics| stays_in(scene, thread, SAMPLES_TOGETHER, |place| place.physical);
+    let mut placed: Vec<(u32, &ThreadMetrics)> =
+        busy(scene.metrics).filter_map(|thread| Some((physical(thread)?, thread))).collect();
+    placed.sort_by_key(|(physical, thread)| (*physical, thread.sample.core));
+    let apart =
+        |pair: &&[(u32, &ThreadMetrics)]| pair[0].0 == pair[1].0 && pair[0].1.sample.core != pair[1].1.sample.core;
+    let pair = placed.windows(2).find(apart)?;
+    let (one, other) = (&pair[0].1.sample, &pair[1].1.sample);
+    let text = format!(
+        "busy threads {} and {} share one physical core: cores {} and {} are SMT siblings",
+        one.id.tid, other.id.tid, one.core, other.core,
+    );
+    Some(Diagnostic::new(text, [("core", f64::from(one.core)), ("sibling", f64::from(other.core))]))
+}
+
+/// Every client with every server.
+fn pairs<'a>(
+    ends: &[(&'a ThreadMetrics, u32)],
+) -> impl Iterator<Item = (&'a ThreadMetrics, &'a ThreadMetrics, u32, u32)> {
+    let of = |side| ends.iter().filter(move |(thread, _)| thread.sample.side == Some(side));
+    of(Side::Client).flat_map(move |(client, from)| of(Side::Server).map(|(server, to)| (*client, *server, *from, *to)))
+}
+
+/// The circle that the thread's core lies in, where it did not leave it for some samples.
+fn stays_in(
+    scene: &LintInput<'_>,
+    thread: &ThreadMetrics,
+    samples: usize,
+    circle: fn(&CorePlace) -> Option<u32>,
+) -> Option<u32> {
+    let topology = &scene.metrics.facts.topology;
+    let track = scene.history.thread(thread.sample.id).filter(|track| track.cores.len() >= samples)?;
+    let now = circle(topology.place(thread.sample.core)?)?;
+    let same = |core: &u32| topology.place(*core).and_then(circle) == Some(now);
+    track.last(samples).all(same).then_some(now)
+}
+
+// The traps of iperf3: threads that are not there, and pins of the thread that carries nothing.
+
+fn is_iperf3(thread: &ThreadMetrics) -> bool {
+    thread.sample.name == "iperf3"
+}
+
+/// Several streams in the only thread of a process: iperf3 before 3.16 has one thread whatever `-P` says.
+pub(super) fn one_thread_for_all(scene: &LintInput<'_>) -> Option<Diagnostic> {
+    let threads_of = |pid: u32| scene.metrics.threads.iter().filter(|thread| thread.sample.id.pid == pid).count();
+    let connections = &scene.inquiry.conclusion.connections;
+    let streams = |id: ThreadId| connections.get(&id.pid).map_or(0, |all| all.saturating_sub(1));
+    // One connection of each test is for control.
+    let alone = |thread: &&ThreadMetrics| streams(thread.sample.id) > 1 && threads_of(thread.sample.id.pid) == 1;
+    let thread = busy(scene.metrics).filter(|thread| is_iperf3(thread)).find(alone)?;
+    let (pid, streams) = (thread.sample.id.pid, streams(thread.sample.id));
+    let text = format!(
+        "iperf3 ({pid}) runs {streams} streams in one thread, so they share one core; iperf3 ≥ 3.16 uses a thread \
+         per stream"
+    );
+    Some(Diagnostic::new(text, [("streams", count(streams)), ("threads", 1.0)]))
+}
+
+/// The main thread is pinned, its workers are not: `taskset -p` of a process whose threads carry the traffic.
+pub(super) fn only_the_main_thread(scene: &LintInput<'_>) -> Option<Diagnostic> {
+    let cores = |thread: &ThreadMetrics| thread.sample.allowed.as_ref().map_or(0, CoreSet::len);
+    let main = |worker: &ThreadMetrics| {
+        let mut all = scene.metrics.threads.iter();
+        all.find(|thread| thread.sample.id.pid == worker.sample.id.pid && thread.sample.duty == Duty::Control)
+    };
+    let free = busy(scene.metrics)
+        .filter(|thread| is_iperf3(thread))
+        .filter(|worker| worker.sample.duty == Duty::Worker && cores(worker) > 1);
+    let (main, worker) = free.filter_map(|worker| Some((main(worker)?, worker))).find(|(main, _)| cores(main) == 1)?;
+    let (one, all) = (main.sample.allowed.as_ref()?, worker.sample.allowed.as_ref()?);
+    let text = format!(
+        "only the main thread of iperf3 ({}) is pinned (core {one}); it carries no traffic; pin its workers, which may run on {all} (taskset -cp CORE TID)",
+        main.sample.id.pid
+    );
+    Some(Diagnostic::new(text, [("worker_cores", count(cores(worker)))]))
 }

@@ -9,7 +9,7 @@ pub(in crate::derive) const CARRIES: u64 = 16 * 1024;
 
 /// One connection of the watched processes in one tick, or two UDP sockets that send to each other. What belongs to an
 /// end that is not a watched process' is none.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Connection {
     /// What it speaks.
     pub proto: Proto,
@@ -68,33 +68,7 @@ impl Connection {
     /// One of TCP of which nothing else is known.
     #[must_use]
     pub fn between(from: End, to: End) -> Self {
-        Self {
-            proto: Proto::Tcp,
-            from,
-            to,
-            carries: false,
-            relayed: false,
-            relay: None,
-            bits_per_s: None,
-            packets_per_s: None,
-            sent: None,
-            rate_gap: None,
-            retransmits_per_s: None,
-            mss_bytes: None,
-            cwnd_bytes: None,
-            rtt_us: None,
-            pacing_bits_per_s: None,
-            delivery_bits_per_s: None,
-            allowed_bits_per_s: None,
-            busy: None,
-            app_limited: None,
-            under_way: None,
-            congestion: None,
-            tx_queue_bytes: None,
-            rx_queue_bytes: None,
-            rx_buffer_bytes: None,
-            drops_per_s: None,
-        }
+        Self { from, to, ..Self::default() }
     }
 
     /// It only controls a test. More than a control connection ever says, and not acknowledged yet, is data: a test whose
@@ -130,6 +104,12 @@ pub struct End {
     pub netns: Option<u64>,
     pub address: SocketAddr,
     pub pid: Option<u32>,
+}
+
+impl Default for End {
+    fn default() -> Self {
+        Self { netns: None, address: SocketAddr::from(([0; 4], 0)), pid: None }
+    }
 }
 
 #[cfg(test)]

@@ -48,11 +48,10 @@ impl FallbackLink {
         }
         // The own namespace's links see what goes to and from the others; those of others may be anybody's.
         let own = |link: &&LinkMetrics| link.facts.netns == next.netns;
-        let candidates: &[LinkMetrics] = match links.iter().position(|link| own(&link)) {
+        let links = match links.iter().position(|link| own(&link)) {
             Some(first) => &links[first..first + links[first..].iter().take_while(own).count()],
             None => links,
         };
-        let links = candidates;
         self.smooth(links, seconds(previous.at_ns, next.at_ns)?);
         self.choose(links, next.at_ns);
         let (key, _) = self.chosen?;

@@ -124,7 +124,7 @@ fn counted(previous: &Sample, next: &Sample) -> Option<u64> {
 
 fn add(bin: &mut Bin, class: Option<MoveClass>) {
     match class {
-        Some(class) => bin.moves.add(class),
+        Some(class) => bin.moves.add(class, 1),
         None => bin.unclassed += 1.0,
     }
 }

@@ -21,10 +21,8 @@ pub(super) struct Datagrams {
     paths: Arc<Vec<FlowPath>>,
     /// Of the newest tick; none for the first.
     elapsed_s: Option<f64>,
-    /// The tests they belong to.
-    tests: Vec<DatagramTest>,
-    /// Namespaces in which others send or receive datagrams that are not looked at.
-    others: BTreeSet<u64>,
+    /// The tests of this tick.
+    pub tests: Vec<DatagramTest>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -42,8 +40,8 @@ struct Socket {
 }
 
 impl Datagrams {
-    /// Takes the UDP sockets of a sample.
-    pub fn observe(&mut self, previous: Option<&Sample>, next: &Sample) {
+    /// Takes the UDP sockets of a sample; others send or receive datagrams in these namespaces.
+    pub fn observe(&mut self, previous: Option<&Sample>, next: &Sample, others: &BTreeSet<u64>) {
         self.elapsed_s = previous.and_then(|previous| seconds(previous.at_ns, next.at_ns));
         let flows = || next.flows.iter().filter(|flow| flow.proto == Proto::Udp);
         if self.ends.is_empty() && flows().next().is_none() {
@@ -73,17 +71,7 @@ impl Datagrams {
             self.paths = Arc::clone(&next.facts.paths);
             self.pairs = join::pairs(&now, &self.paths);
         }
-        self.group(previous, next);
-    }
-
-    /// Where others send or receive datagrams.
-    pub fn beside(&mut self, others: BTreeSet<u64>) {
-        self.others = others;
-    }
-
-    /// The tests of this tick.
-    pub fn tests(&self) -> &[DatagramTest] {
-        &self.tests
+        self.group(previous, next, others);
     }
 
     /// The rate of all tests together since the sample before; none where there is none, or one of them has no rate.
@@ -97,7 +85,7 @@ impl Datagrams {
     }
 
     /// Puts the flows of the same two processes together, and measures them.
-    fn group(&mut self, previous: Option<&Sample>, next: &Sample) {
+    fn group(&mut self, previous: Option<&Sample>, next: &Sample, others: &BTreeSet<u64>) {
         let mut tests: Vec<DatagramTest> = Vec::new();
         for flow in self.list() {
             let (from, to) = (process(&flow.from), process(&flow.to));
@@ -111,7 +99,7 @@ impl Datagrams {
             let process = Some((0, netns));
             DatagramTest { from: process, to: process, ..DatagramTest::default() }
         };
-        let all: Vec<DatagramTest> = tests.iter().copied().chain(self.others.iter().map(other)).collect();
+        let all: Vec<DatagramTest> = tests.iter().copied().chain(others.iter().map(other)).collect();
         self.tests = tests.iter().map(|test| test.measured(&all, previous, next)).collect();
     }
 

@@ -6,6 +6,7 @@
 use super::scene::{Core, Scene, Thread};
 use super::{Limit, LimitKind};
 use crate::derive::finding::figure::{decimal, percent};
+use crate::derive::losses::LossPlace;
 use crate::sample::{CoreId, Runner};
 
 /// A core with no more idle time than this is full: clock ticks are coarse, and a thread sleeps a moment between two packets.
@@ -46,7 +47,7 @@ pub(super) fn full(scene: &Scene) -> Option<Limit> {
     let full: Vec<Full<'_>> = scene.cores.iter().filter_map(|core| Full::of(scene, core)).collect();
     // Where the window of the receiver is full, or packets are lost in its buffer, it is the receiver that is slower.
     let is_behind = scene.tcp.and_then(|tcp| tcp.busy).is_some_and(|busy| busy.rwnd >= 0.3)
-        || scene.losses.first().is_some_and(|lost| lost.word == "receive_buffer");
+        || scene.losses.first().is_some_and(|lost| lost.place == LossPlace::ReceiveBuffer);
     let rank = |full: &Full<'_>| {
         let slower = |thread: &Thread| if is_behind { thread.receives } else { thread.sends };
         let is_slower = full.threads.iter().any(|(thread, part)| *part >= LEAST && slower(thread));
@@ -152,23 +153,18 @@ impl<'a> Full<'a> {
         let kind = self.kind();
         let strangers = self.strangers(scene);
         let own_thread: f64 = self.threads.iter().map(|(_, part)| part).sum();
-        let mut parts: Vec<(LimitKind, f64, String)> = Vec::new();
-        parts.extend(
-            self.threads
-                .iter()
-                .map(|(thread, part)| (LimitKind::OwnThread, *part, format!("{} {}", thread.label, thread.tid))),
-        );
+        let of_thread =
+            |&(thread, part): &(&Thread, f64)| (LimitKind::OwnThread, part, format!("{} {}", thread.label, thread.tid));
+        let mut parts: Vec<(LimitKind, f64, String)> = self.threads.iter().map(of_thread).collect();
         let is_beside = self.threads.iter().any(|(_, part)| *part >= LEAST);
         let softirqs = if is_beside { "its softirqs" } else { "softirqs of this test" };
         parts.push((LimitKind::OwnSoftirq, self.softirq, softirqs.to_owned()));
         parts.push((LimitKind::Steal, self.core.steal, "taken by the hypervisor".to_owned()));
         let named: f64 = strangers.iter().take(2).map(|(_, share)| share).sum();
-        parts.extend(
-            strangers
-                .iter()
-                .take(2)
-                .map(|(runner, share)| (LimitKind::Others, *share, format!("{} (pid {})", runner.name, runner.pid))),
-        );
+        let of_stranger = |(runner, share): &(&Runner, f64)| {
+            (LimitKind::Others, *share, format!("{} (pid {})", runner.name, runner.pid))
+        };
+        parts.extend(strangers.iter().take(2).map(of_stranger));
         parts.push((LimitKind::Others, self.others - named, "others".to_owned()));
         parts.retain(|(_, share, _)| *share >= LEAST);
         // What names the limit comes first.

@@ -14,10 +14,12 @@
 //! 9. Nothing.
 
 use super::cores;
-use super::scene::{Core, HoldingQdisc, LossAt, Scene, Thread};
+use super::scene::{Core, HoldingQdisc, Scene, Thread};
 use super::{Limit, LimitKind};
 use crate::derive::finding::figure::{bytes, percent, rate, speed};
-use crate::sample::Proto;
+use crate::derive::finding::loss::place_alone;
+use crate::derive::losses::{Loss, LossPlace};
+use crate::sample::{Proto, Word};
 
 /// As close as this to a ceiling is at it.
 const ASKED: f64 = 0.97;
@@ -53,13 +55,21 @@ const UNDER_WAY: f64 = 0.75;
 
 /// What holds the test back.
 pub(super) fn judge(scene: &Scene) -> Limit {
-    let order =
-        [ceiling, quota, lost_datagrams, cores::full, held, window, lost_segments, missing, congestion, application];
+    let order = [
+        asked,
+        paced,
+        claimed,
+        quota,
+        lost_datagrams,
+        cores::full,
+        held,
+        window,
+        lost_segments,
+        missing,
+        congestion,
+        application,
+    ];
     order.into_iter().find_map(|look| look(scene)).unwrap_or_else(|| nothing(scene))
-}
-
-fn ceiling(scene: &Scene) -> Option<Limit> {
-    asked(scene).or_else(|| paced(scene)).or_else(|| claimed(scene))
 }
 
 /// What the client was asked for is what arrives.
@@ -101,16 +111,16 @@ fn quota(scene: &Scene) -> Option<Limit> {
 }
 
 /// Where most is lost, if it is worth a word.
-fn worst(scene: &Scene) -> Option<&LossAt> {
-    let counts = |lost: &&LossAt| lost.share.map_or(lost.packets_per_s >= LOST_PER_S, |share| share >= LOST);
+fn worst(scene: &Scene) -> Option<&Loss> {
+    let counts = |lost: &&Loss| lost.share.map_or(lost.packets >= LOST_PER_S, |share| share >= LOST);
     scene.losses.first().filter(counts)
 }
 
 fn lost_datagrams(scene: &Scene) -> Option<Limit> {
     let lost = worst(scene).filter(|_| scene.proto == Some(Proto::Udp))?;
-    let core = match lost.word {
-        "receive_buffer" => cores::receiver(scene).and_then(Thread::home),
-        "backlog" => lost.core,
+    let core = match lost.place {
+        LossPlace::ReceiveBuffer => cores::receiver(scene).and_then(Thread::home),
+        LossPlace::Backlog => lost.core,
         _ => None,
     };
     Some(match core.and_then(|core| cores::of(scene, core)) {
@@ -128,7 +138,7 @@ fn missing(scene: &Scene) -> Option<Limit> {
 
 /// What a Reno sender reaches with such losses, bits/s: 1.22 segments in a round trip over the root of the lost share (Mathis 1997).
 /// Over a short way some lost segments a second cost nothing.
-fn reaches(scene: &Scene, lost: &LossAt) -> Option<f64> {
+fn reaches(scene: &Scene, lost: &Loss) -> Option<f64> {
     let tcp = scene.tcp?;
     let (share, rtt_us) = (lost.share.filter(|share| *share > 0.0)?, tcp.rtt_us?);
     Some(1.22 * tcp.mss_bytes? * 8e6 / (rtt_us * share.sqrt()))
@@ -138,33 +148,34 @@ fn lost_segments(scene: &Scene) -> Option<Limit> {
     let lost = scene.losses.first()?;
     let counts = match (reaches(scene, lost), scene.rate) {
         (Some(most), Some(rate)) => rate >= REACHED * most,
-        _ => lost.packets_per_s >= LOST_SEGMENTS_PER_S,
+        _ => lost.packets >= LOST_SEGMENTS_PER_S,
     };
     let busy = scene.tcp.and_then(|tcp| tcp.busy).is_none_or(|busy| busy.all >= BUSY);
     (counts && busy && scene.proto != Some(Proto::Udp)).then(|| limit_of(lost))
 }
 
-fn how_many(lost: &LossAt) -> String {
+fn how_many(lost: &Loss) -> String {
     match lost.share.filter(|share| *share >= 0.0005) {
         Some(share) => format!("{} % of packets lost", percent(share)),
-        None => format!("{} packets/s lost", rate(lost.packets_per_s)),
+        None => format!("{} packets/s lost", rate(lost.packets)),
     }
 }
 
-fn limit_of(lost: &LossAt) -> Limit {
-    let kind = if lost.word == "qdisc" { LimitKind::Qdisc } else { LimitKind::Loss };
-    let text = format!("losses: {} {}", how_many(lost), lost.place);
-    let mut numbers = vec![("packets_per_s", lost.packets_per_s)];
+fn limit_of(lost: &Loss) -> Limit {
+    let kind = if lost.place == LossPlace::Qdisc { LimitKind::Qdisc } else { LimitKind::Loss };
+    let text = format!("losses: {} {}", how_many(lost), place_alone(lost));
+    let mut numbers = vec![("packets_per_s", lost.packets)];
     numbers.extend(lost.share.map(|share| ("share", share)));
-    let name = lost.name.as_deref().filter(|_| kind == LimitKind::Qdisc).unwrap_or(lost.word);
+    let name = lost.name.as_deref().filter(|_| kind == LimitKind::Qdisc).unwrap_or(lost.place.word());
     Limit { core: lost.core, ..Limit::new(kind, text, numbers).named(name) }
 }
 
 fn held(scene: &Scene) -> Option<Limit> {
     let holds = |held: &&HoldingQdisc| held.times >= HELD && held.waits >= HELD_WAITS;
     let held = scene.held.iter().filter(holds).min_by(|one, other| one.bits_per_s.total_cmp(&other.bits_per_s))?;
-    let lost = scene.losses.first().filter(|lost| lost.word == "qdisc" && lost.packets_per_s >= LOST_SEGMENTS_PER_S);
-    let dropped = lost.map_or_else(String::new, |lost| format!(", {} packets/s dropped", rate(lost.packets_per_s)));
+    let lost =
+        scene.losses.first().filter(|lost| lost.place == LossPlace::Qdisc && lost.packets >= LOST_SEGMENTS_PER_S);
+    let dropped = lost.map_or_else(String::new, |lost| format!(", {} packets/s dropped", rate(lost.packets)));
     let text = format!("shaping: the qdisc {} holds packets back at {}{dropped}", held.name, speed(held.bits_per_s));
     let numbers = vec![("bits_per_s", held.bits_per_s), ("held", held.times), ("waits", held.waits)];
     Some(Limit::new(LimitKind::Qdisc, text, numbers).named(&held.name))

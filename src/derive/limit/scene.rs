@@ -1,6 +1,7 @@
 //! The figures that a judgement rests on: means over the last second of one test, and nothing of how they came about.
 
 use crate::derive::flow::BusyShares;
+use crate::derive::losses::Loss;
 use crate::sample::{Congestion, CoreId, CoreSet, Proto, Runner};
 
 /// Everything that is looked at.
@@ -26,8 +27,8 @@ pub(super) struct Scene {
     pub sender: Option<String>,
     /// The sender's TCP; none of another protocol, and where the sender is elsewhere.
     pub tcp: Option<Tcp>,
-    /// Where its packets are lost, the worst first.
-    pub losses: Vec<LossAt>,
+    /// Where its packets are lost, the worst first; each has packets a second.
+    pub losses: Vec<Loss>,
     /// Share of the datagrams sent that did not arrive, whatever is known of where.
     pub missing: Option<f64>,
     /// Qdiscs on the way that hold packets back.
@@ -82,22 +83,6 @@ pub(super) struct Tcp {
     pub paced: Option<f64>,
     pub allowed: Option<f64>,
     pub congestion: Option<Congestion>,
-}
-
-/// A place where packets are lost.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct LossAt {
-    /// In words, as the findings have it: `in the receiver's socket buffer`.
-    pub place: String,
-    /// The word of JSON.
-    pub word: &'static str,
-    /// Its link, its qdisc and its link; none where it has no name.
-    pub name: Option<String>,
-    /// Of a backlog.
-    pub core: Option<CoreId>,
-    pub packets_per_s: f64,
-    /// Of what was sent there; none where that is not known.
-    pub share: Option<f64>,
 }
 
 /// A qdisc that holds packets back because its rate is reached.

@@ -1,9 +1,10 @@
 //! The table of cases: what is seen, and what of it holds the test back.
 
 use super::judge::judge;
-use super::scene::{Core, HoldingQdisc, LossAt, QuotaUse, RealSpeed, Scene, Tcp, Thread};
+use super::scene::{Core, HoldingQdisc, QuotaUse, RealSpeed, Scene, Tcp, Thread};
 use super::{Limit, LimitKind, LimitTrack};
 use crate::derive::flow::BusyShares;
+use crate::derive::{Loss, LossPlace};
 use crate::sample::{Congestion, CoreSet, Proto, Runner};
 
 const SENDER: u32 = 50;
@@ -65,8 +66,8 @@ fn udp() -> Scene {
     Scene { proto: Some(Proto::Udp), rate: Some(100e6), tcp: None, ..tcp() }
 }
 
-fn lost(word: &'static str, place: &str, share: Option<f64>) -> LossAt {
-    LossAt { place: place.to_owned(), word, name: None, core: None, packets_per_s: 500.0, share }
+fn lost(place: LossPlace, share: Option<f64>) -> Loss {
+    Loss { place, packets: 500.0, share, ..Loss::default() }
 }
 
 fn with_tcp(change: impl FnOnce(&mut Tcp)) -> Scene {
@@ -219,8 +220,8 @@ fn what_tcp_waits_for_is_told_by_itself() {
 
 #[test]
 fn what_is_lost_is_told_with_its_place() {
-    let buffer = lost("receive_buffer", "in the receiver's socket buffer", Some(0.12));
-    let with = |losses: Vec<LossAt>, scene| Scene { losses, ..scene };
+    let buffer = lost(LossPlace::ReceiveBuffer, Some(0.12));
+    let with = |losses: Vec<Loss>, scene| Scene { losses, ..scene };
     let text = "losses: 12 % of packets lost in the receiver's socket buffer";
     let asked = Scene { asked: Some(100e6), ..udp() };
     let limit = is("a small buffer", &with(vec![buffer.clone()], asked.clone()), LimitKind::Loss, text);
@@ -232,21 +233,21 @@ fn what_is_lost_is_told_with_its_place() {
     };
     let text = "core 1 is 99 % busy (1 s): 98 % iperf3 server 90; 12 % of packets lost";
     is("not the buffer, but who does not empty it", &behind, LimitKind::OwnThread, text);
-    let unmissed = lost("receive_buffer", "in the receiver's socket buffer", Some(0.001));
+    let unmissed = lost(LossPlace::ReceiveBuffer, Some(0.001));
     let text = "application: iperf3 sends the 100 Mbit/s it was asked for";
     is("one in a thousand", &with(vec![unmissed], asked), LimitKind::Application, text);
     let nowhere = Scene { missing: Some(0.12), asked: Some(100e6), ..udp() };
     let text = "losses: 12 % of datagrams do not arrive, and no counter here shows where";
     is("on another machine", &nowhere, LimitKind::Loss, text);
-    let backlog = LossAt { core: Some(2), ..lost("backlog", "in the full backlog of core 2", None) };
+    let backlog = Loss { core: Some(2), ..lost(LossPlace::Backlog, None) };
     let full = Scene { handling: CoreSet::single(2), cores: vec![core(2, 0.0, 0.99)], ..with(vec![backlog], udp()) };
     let text = "core 2 is 99 % busy (1 s): 99 % softirqs of this test; 500 packets/s lost";
     is("a backlog whose core is full", &full, LimitKind::OwnSoftirq, text);
-    let queue = LossAt { name: Some("pfifo on v0".to_owned()), ..lost("qdisc", "in the qdisc pfifo on v0", None) };
+    let queue = Loss { name: Some("pfifo on v0".to_owned()), ..lost(LossPlace::Qdisc, None) };
     let text = "losses: 500 packets/s lost in the qdisc pfifo on v0";
     is("a queue, of TCP", &with(vec![queue.clone()], tcp()), LimitKind::Qdisc, text);
     // 1,448 bytes and 20 ms with one segment lost of 10,000: 71 Mbit/s.
-    let few = LossAt { share: Some(0.0001), ..queue.clone() };
+    let few = Loss { share: Some(0.0001), ..queue.clone() };
     let over = |rtt_us| Scene {
         rate: Some(60e6),
         ..with(vec![few.clone()], with_tcp(|tcp| (tcp.mss_bytes, tcp.rtt_us) = (Some(1448.0), Some(rtt_us))))

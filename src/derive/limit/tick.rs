@@ -5,7 +5,7 @@ use crate::derive::cores::CoreMetrics;
 use crate::derive::flow::{BusyShares, Connection, DatagramTest};
 use crate::derive::losses::qdiscs;
 use crate::derive::threads::ThreadMetrics;
-use crate::derive::{Basis, Metrics};
+use crate::derive::{Basis, Mean, Metrics};
 use crate::sample::{CoreId, HopWay, LinkKey, Proto, QdiscCounters, Quota, Sample, ThreadId, ThreadSample};
 use compact_str::CompactString;
 use std::collections::BTreeSet;
@@ -58,7 +58,7 @@ impl Tick {
     }
 }
 
-/// What a qdisc did in a number of ticks.
+/// What a qdisc did in a tick.
 #[derive(Debug, Clone)]
 pub(super) struct HeldTick {
     pub link: LinkKey,
@@ -67,41 +67,9 @@ pub(super) struct HeldTick {
     pub bytes: f64,
     pub packets: f64,
     pub overlimits: f64,
-    /// Ticks at whose end packets waited in it.
-    pub waits: f64,
-    pub ticks: f64,
+    /// Packets waited in it at the end.
+    pub waits: bool,
     pub seconds: f64,
-}
-
-impl HeldTick {
-    pub fn add(&mut self, other: &Self) {
-        self.bytes += other.bytes;
-        self.packets += other.packets;
-        self.overlimits += other.overlimits;
-        self.waits += other.waits;
-        self.ticks += other.ticks;
-        self.seconds += other.seconds;
-    }
-}
-
-/// A mean of what is known.
-#[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Mean {
-    pub sum: f64,
-    pub weight: f64,
-}
-
-impl Mean {
-    pub fn add(&mut self, value: Option<f64>, weight: f64) {
-        if let Some(value) = value {
-            self.sum += value * weight;
-            self.weight += weight;
-        }
-    }
-
-    pub fn value(self) -> Option<f64> {
-        (self.weight > 0.0).then(|| self.sum / self.weight)
-    }
 }
 
 /// The connections that carry the test.
@@ -159,8 +127,7 @@ fn held(previous: &Sample, next: &Sample, seconds: f64) -> Vec<HeldTick> {
             bytes: now.bytes.checked_sub(before.bytes)? as f64,
             packets: now.packets.checked_sub(before.packets)? as f64,
             overlimits: f64::from(now.overlimits?.wrapping_sub(before.overlimits?)),
-            waits: f64::from(u8::from(now.backlog_packets > 0)),
-            ticks: 1.0,
+            waits: now.backlog_packets > 0,
             seconds,
         })
     };

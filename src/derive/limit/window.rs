@@ -1,15 +1,14 @@
 //! The last second of a test, tick by tick, and the means of it: a judgement of one tick would flicker.
 
-use super::scene::{Core, HoldingQdisc, LossAt, QuotaUse, RealSpeed, Scene, Tcp, Thread};
-use super::tick::{HeldTick, Mean, Tick, carrying};
-use crate::derive::Metrics;
-use crate::derive::finding::loss;
+use super::scene::{Core, HoldingQdisc, QuotaUse, RealSpeed, Scene, Tcp, Thread};
+use super::tick::{HeldTick, Tick, carrying};
 use crate::derive::flow::{BusyShares, FlowTrack};
 use crate::derive::losses::{Loss, LossPlace};
 use crate::derive::paths::{self, SoftirqBy};
 use crate::derive::threads::ThreadMetrics;
-use crate::sample::{CoreId, CoreSet, Direction, Duty, LinkKey, Program, Proto, Sample, Side, Word};
-use std::collections::{BTreeMap, VecDeque};
+use crate::derive::{Mean, Metrics};
+use crate::sample::{CoreId, CoreSet, Direction, Duty, LinkKey, Program, Proto, Sample, Side, row_of};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// What is looked at, ns: `now`, and not one tick.
 const WINDOW_NS: u64 = 1_000_000_000;
@@ -88,26 +87,21 @@ impl Window {
     }
 
     fn cores(&self) -> Vec<Core> {
-        let mut all: BTreeMap<CoreId, (f64, Core)> = BTreeMap::new();
-        for tick in &self.ticks {
-            for core in &tick.cores {
-                let fresh = || (0.0, Core { process: 0.0, softirq: 0.0, steal: 0.0, idle: 0.0, ..*core });
-                let (seconds, sum) = all.entry(core.number).or_insert_with(fresh);
-                *seconds += tick.seconds;
-                sum.process += core.process * tick.seconds;
-                sum.softirq += core.softirq * tick.seconds;
-                sum.steal += core.steal * tick.seconds;
-                sum.idle += core.idle * tick.seconds;
+        let numbers: BTreeSet<CoreId> =
+            self.ticks.iter().flat_map(|tick| &tick.cores).map(|core| core.number).collect();
+        let core = |number| {
+            let mean = |of: fn(&Core) -> f64| {
+                self.mean(|tick| row_of(&tick.cores, &number, |core| core.number).map(of)).unwrap_or(0.0)
+            };
+            Core {
+                number,
+                process: mean(|core| core.process),
+                softirq: mean(|core| core.softirq),
+                steal: mean(|core| core.steal),
+                idle: mean(|core| core.idle),
             }
-        }
-        let mean = |(seconds, sum): (f64, Core)| Core {
-            number: sum.number,
-            process: sum.process / seconds,
-            softirq: sum.softirq / seconds,
-            steal: sum.steal / seconds,
-            idle: sum.idle / seconds,
         };
-        all.into_values().map(mean).collect()
+        numbers.into_iter().map(core).collect()
     }
 
     /// Those that are there still.
@@ -149,7 +143,7 @@ impl Window {
     }
 
     /// What was lost where, the worst first: datagrams within the second, segments within five.
-    fn losses(&self, metrics: &Metrics, proto: Option<Proto>) -> Vec<LossAt> {
+    fn losses(&self, metrics: &Metrics, proto: Option<Proto>) -> Vec<Loss> {
         let length_ns = if proto == Some(Proto::Udp) { WINDOW_NS } else { LOST_KEPT_NS };
         let begin_ns = metrics.at_ns.saturating_sub(length_ns);
         let since_ns = self.since_ns.unwrap_or(metrics.at_ns).max(begin_ns);
@@ -159,35 +153,31 @@ impl Window {
         for (_, loss) in self.lost.iter().filter(|(at_ns, _)| *at_ns > begin_ns) {
             places.entry((loss.place, loss.netns, loss.link)).or_insert((loss, 0.0)).1 += loss.packets / seconds;
         }
-        let told = |(loss, packets_per_s): (&Loss, f64)| LossAt {
-            place: loss::place_alone(loss),
-            word: loss.place.word(),
-            name: loss.name.clone(),
-            core: loss.core,
-            packets_per_s,
-            share: sent_per_s.filter(|_| loss.share.is_some()).map(|sent| (packets_per_s / sent).min(1.0)),
+        let a_second = |(loss, packets): (&Loss, f64)| {
+            let share = sent_per_s.filter(|_| loss.share.is_some()).map(|sent| (packets / sent).min(1.0));
+            Loss { packets, share, ..loss.clone() }
         };
-        let mut all: Vec<LossAt> = places.into_values().map(told).collect();
-        all.sort_by(|one, other| other.packets_per_s.total_cmp(&one.packets_per_s));
+        let mut all: Vec<Loss> = places.into_values().map(a_second).collect();
+        all.sort_by(|one, other| other.packets.total_cmp(&one.packets));
         all
     }
 
     fn held(&self, metrics: &Metrics) -> Vec<HoldingQdisc> {
-        let mut all: BTreeMap<(LinkKey, u32), HeldTick> = BTreeMap::new();
+        let mut all: BTreeMap<(LinkKey, u32), Vec<&HeldTick>> = BTreeMap::new();
         for held in self.ticks.iter().flat_map(|tick| &tick.held) {
-            let sum = all.entry((held.link, held.handle)).and_modify(|sum| sum.add(held));
-            sum.or_insert_with(|| held.clone());
+            all.entry((held.link, held.handle)).or_default().push(held);
         }
-        let told = |sum: HeldTick| {
-            let link = metrics.link(sum.link).map_or("a link", |link| link.facts.name.as_str());
+        let told = |((link, _), ticks): ((LinkKey, u32), Vec<&HeldTick>)| {
+            let link = metrics.link(link).map_or("a link", |link| link.facts.name.as_str());
+            let sum = |of: fn(&HeldTick) -> f64| ticks.iter().map(|tick| of(tick)).sum::<f64>();
             HoldingQdisc {
-                name: format!("{} on {link}", sum.kind),
-                bits_per_s: sum.bytes * 8.0 / sum.seconds,
-                times: sum.overlimits / sum.packets.max(1.0),
-                waits: sum.waits / sum.ticks,
+                name: format!("{} on {link}", ticks[0].kind),
+                bits_per_s: sum(|tick| tick.bytes) * 8.0 / sum(|tick| tick.seconds),
+                times: sum(|tick| tick.overlimits) / sum(|tick| tick.packets).max(1.0),
+                waits: sum(|tick| f64::from(u8::from(tick.waits))) / ticks.len() as f64,
             }
         };
-        all.into_values().map(told).collect()
+        all.into_iter().map(told).collect()
     }
 
     fn quota(&self) -> Option<QuotaUse> {
@@ -224,13 +214,13 @@ fn handling(metrics: &Metrics, cores: &[Core]) -> CoreSet {
 
 /// What the clients were asked for, payload in bits/s; none where one of them sends as fast as it goes.
 fn asked(metrics: &Metrics) -> Option<f64> {
-    let clients = metrics.benchmarks.iter().filter(|one| one.test.side == Side::Client && one.runs());
+    let clients = metrics.benchmarks.iter().filter(|one| one.side == Side::Client && one.runs());
     let mut all = clients.map(|client| {
-        let unasked = match (client.proto?, client.test.program) {
+        let unasked = match (client.proto?, client.program) {
             (Proto::Udp, Program::Iperf3 | Program::Iperf) => Some(1_000_000),
             (Proto::Tcp, _) => None,
         };
-        let rate = client.test.bitrate.or(unasked).filter(|&rate| rate > 0)?;
+        let rate = client.bitrate.or(unasked).filter(|&rate| rate > 0)?;
         let ways = if client.direction == Some(Direction::Both) { 2.0 } else { 1.0 };
         Some(rate as f64 * f64::from(client.streams?) * ways)
     });

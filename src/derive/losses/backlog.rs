@@ -147,7 +147,7 @@ impl Backlog {
             let packets = packets * dropped / self.whole;
             let loss = match link {
                 Some((key, name)) => Loss::on_link(LossPlace::Backlog, key, name.clone(), packets),
-                None => Loss::somewhere(LossPlace::Backlog, None, packets),
+                None => Loss::in_space(LossPlace::Backlog, None, packets),
             };
             into.push(Loss { core: Some(core), ..loss });
         }

@@ -1,26 +1,12 @@
 //! What the protocols lose: of the sender's namespace, of the receiver's, and of those between.
 
 use super::counted::SampleStep;
-use super::route::Route;
 use super::{Loss, LossPlace, ProtocolSpan, left, total};
 use crate::sample::{FlowSample, IpCounters, Proto, ProtocolCounters, row_of};
-use std::collections::BTreeMap;
 
-/// What the sender's socket and its IP refused that neither a qdisc nor a link refused.
-pub(super) fn sender(
-    span: &ProtocolSpan<'_>,
-    route: &Route,
-    qdiscs: &[Loss],
-    refused: &BTreeMap<u64, f64>,
-    into: &mut Vec<Loss>,
-) {
-    let netns = span.now.netns;
-    if !route.senders.contains(&netns) {
-        return;
-    }
-    let here = qdiscs.iter().filter(|loss| loss.netns == Some(netns));
-    let queued: f64 = here.map(|loss| loss.packets).sum();
-    let local = queued + refused.get(&netns).copied().unwrap_or(0.0) + conntrack(span);
+/// What the sender's socket and its IP refused, less what qdiscs and links there `refused`.
+pub(super) fn sender(span: &ProtocolSpan<'_>, refused: f64, into: &mut Vec<Loss>) {
+    let (netns, local) = (span.now.netns, refused + conntrack(span));
     let no_room = span.lost(|of| of.udp_sndbuf_errors);
     let discarded = span.lost(|of| of.ip_out_discards);
     into.push(Loss::in_space(LossPlace::SendBuffer, netns, left(no_room, local)));
@@ -78,12 +64,11 @@ pub(super) fn receiver(
 }
 
 /// What IP and connection tracking lose anywhere on the way; a datagram one of whose fragments a qdisc or a link there
-/// refused is also a `FragFails`.
-pub(super) fn between(span: &ProtocolSpan<'_>, qdiscs: &[Loss], refused: &BTreeMap<u64, f64>, into: &mut Vec<Loss>) {
+/// `refused` is also a `FragFails`.
+pub(super) fn between(span: &ProtocolSpan<'_>, refused: f64, into: &mut Vec<Loss>) {
     let ip = |of: &ProtocolCounters| total([of.ip_in_discards, of.ip_in_hdr_errors, of.ip_out_no_routes]);
     let netns = span.now.netns;
-    let queued: f64 = qdiscs.iter().filter(|loss| loss.netns == Some(netns)).map(|loss| loss.packets).sum();
-    let not_taken_apart = left(span.lost(|of| of.ip_frag_fails), queued + refused.get(&netns).copied().unwrap_or(0.0));
+    let not_taken_apart = left(span.lost(|of| of.ip_frag_fails), refused);
     let packets = span.lost(ip) + not_taken_apart + span.ip(refused_in).unwrap_or(0.0);
     Loss::in_space(LossPlace::Ip, netns, packets).add_to(into);
     into.push(Loss::in_space(LossPlace::Conntrack, netns, conntrack(span)));

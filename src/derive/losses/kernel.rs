@@ -1,12 +1,13 @@
 //! Drop rows of the BPF programs → losses, as they are. One exception: drops of connection tracking carry the firewall's reason, and
-//! connection tracking's own counter separates them.
+//! connection tracking's own counter separates them. The kernel tells addresses and ports, which others may have too in other
+//! namespaces: whose packets they were is decided here.
 
 use super::counted::{SampleStep, drops, risen};
 use super::place_of_drop::{DropVerdict, verdict_of};
 use super::{Loss, LossPlace, ProtocolSpan};
-use crate::derive::drop_attribution::{self, goes, is_same};
 use crate::sample::{Conntrack, DropCount, DropFlow, Drops, FlowPath, FlowSample, LinkKey};
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 /// What connection tracking counted as dropped and no row of the firewall's hooks has told yet, by namespace.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -91,7 +92,7 @@ impl SampleStep<'_> {
             here.any(|one| is_same(one.local, flow.to) || is_same(one.local, flow.from))
         });
         let is_plain = |key| self.link(key).is_some_and(|link| link.facts.kind.is_plain());
-        drop_attribution::is_theirs(row, self.paths(), is_end, is_plain)
+        is_theirs(row, self.paths(), is_end, is_plain)
     }
 
     /// The namespace that a flow's packets are addressed to.
@@ -121,6 +122,37 @@ fn loss(step: &SampleStep<'_>, row: &DropCount, place: LossPlace, packets: f64, 
         reason: row.reason.clone(),
         function: row.function.clone(),
         refused: matches!(verdict, DropVerdict::Refused(_)),
-        ..Loss::somewhere(place, netns, packets)
+        ..Loss::in_space(place, netns, packets)
     }
+}
+
+/// Whether a row can be of a watched flow: others may have the same addresses and ports in other namespaces. `is_end` says
+/// that one of its sockets is where the row is, `is_plain` which links are no tunnel's.
+pub(in crate::derive) fn is_theirs<'a>(
+    row: &DropCount,
+    paths: impl Iterator<Item = &'a FlowPath>,
+    is_end: bool,
+    is_plain: impl Fn(LinkKey) -> bool,
+) -> bool {
+    let (Some(flow), Some(netns)) = (row.flow, row.netns) else { return true };
+    let mut paths = paths.filter(|path| path.proto == flow.proto);
+    if flow.from.port() == 0 {
+        // Who is connected to nobody is known by its port alone.
+        let leads = |path: &FlowPath| path.to.port() == flow.to.port();
+        return is_end || paths.any(|path| leads(path) && path.hops.iter().any(|hop| Some(hop.link) == row.link()));
+    }
+    let is_whole = |path: &FlowPath| path.gap.is_none() && path.hops.iter().all(|hop| is_plain(hop.link));
+    let crosses = |path: &FlowPath| path.netns == netns || path.hops.iter().any(|hop| hop.link.netns == netns);
+    let mut ways = paths.filter(|path| goes(path, flow.from, flow.to) || goes(path, flow.to, flow.from)).peekable();
+    is_end || ways.peek().is_none() || ways.any(|path| !is_whole(path) || crosses(path))
+}
+
+/// Whether a path leads from one end to the other.
+fn goes(path: &FlowPath, from: SocketAddr, to: SocketAddr) -> bool {
+    is_same(path.from, from) && is_same(path.to, to)
+}
+
+/// Whether two ends are the same: an IPv4 address may be written as IPv6.
+pub(in crate::derive) fn is_same(one: SocketAddr, other: SocketAddr) -> bool {
+    one.port() == other.port() && one.ip().to_canonical() == other.ip().to_canonical()
 }

@@ -185,12 +185,8 @@ impl Loss {
         }
     }
 
-    pub(super) fn in_space(place: LossPlace, netns: u64, packets: f64) -> Self {
-        Self::somewhere(place, Some(netns), packets)
-    }
-
-    pub(super) fn somewhere(place: LossPlace, netns: Option<u64>, packets: f64) -> Self {
-        Self { place, netns, packets, ..Self::default() }
+    pub(super) fn in_space(place: LossPlace, netns: impl Into<Option<u64>>, packets: f64) -> Self {
+        Self { place, netns: netns.into(), packets, ..Self::default() }
     }
 
     pub(super) fn on_link(place: LossPlace, link: LinkKey, name: String, packets: f64) -> Self {

@@ -4,7 +4,7 @@
 use super::qdiscs::ROOT;
 use super::*;
 use crate::derive::placement::tests::machine::Machine;
-use crate::derive::{Derivation, Metrics, finding};
+use crate::derive::{Derivation, FindingId, Metrics, finding};
 use crate::sample::{
     CoreCounters, FlowPath, FlowSample, Hop, HopBy, HopWay, Ifindex, Item, Kind, LinkCounters, LinkFacts, PeerRef,
     Proto, QdiscCounters, Softnet, Space, UdpState, Word,
@@ -131,7 +131,7 @@ pub(in crate::derive) fn lost(metrics: &Metrics) -> Vec<(&'static str, Option<St
 }
 
 pub(in crate::derive) fn said(metrics: &Metrics) -> String {
-    let finding = metrics.findings.iter().find(|finding| finding.id == "loss");
+    let finding = metrics.findings.iter().find(|finding| finding.id == FindingId::Loss);
     finding.map_or_else(|| "no finding".to_owned(), |finding| finding.text.clone())
 }
 

@@ -11,27 +11,13 @@ use crate::sample::{FlowPath, HopWay, LinkKey, OvsSwitch};
 /// lost, too.
 pub(super) const UNHEARD: &str = "ovs_dp_process_packet";
 
-/// A datapath on the way.
-#[derive(Debug, Clone)]
-pub(super) struct CrossedDatapath<'a> {
-    /// The link that stands for it: its bridge's own, where that is a hop, or else the first port.
-    pub link: LinkKey,
-    datapath: &'a DatapathMetrics,
-}
-
-impl CrossedDatapath<'_> {
-    /// Packets lost a second; none where that is not known.
-    pub fn lost_per_s(&self) -> Option<f64> {
-        self.datapath.rates.map(|rates| rates.lost_per_s)
-    }
-}
-
-/// The datapaths that these ways cross.
+/// The datapaths that these ways cross, each with the link that stands for it: its bridge's own, where that is a hop, or else
+/// the first port.
 pub(super) fn crossed<'a>(
     datapaths: &'a [DatapathMetrics],
     switches: &[OvsSwitch],
     paths: &[FlowPath],
-) -> Vec<CrossedDatapath<'a>> {
+) -> Vec<(LinkKey, &'a DatapathMetrics)> {
     let of = |datapath: &'a DatapathMetrics| {
         let bridges = switches
             .iter()
@@ -41,17 +27,15 @@ pub(super) fn crossed<'a>(
             |link: LinkKey| bridges.iter().any(|bridge| bridge.ports.iter().any(|port| port.link == Some(link)));
         let hops = || paths.iter().flat_map(|path| &path.hops).filter(|hop| is_port(hop.link));
         let hop = hops().find(|hop| hop.way == HopWay::Passed).or_else(|| hops().next())?;
-        Some(CrossedDatapath { link: hop.link, datapath })
+        Some((hop.link, datapath))
     };
     datapaths.iter().filter_map(of).collect()
 }
 
 /// What is lost in them between two samples.
-pub(super) fn lost(step: &SampleStep<'_>, crossed: &[CrossedDatapath<'_>]) -> Vec<Loss> {
-    let lost = |crossed: &CrossedDatapath<'_>| {
-        let packets = step.lost_in(crossed.datapath)?;
-        let name = crossed.datapath.counters.full_name();
-        Some(Loss::on_link(LossPlace::Upcall, crossed.link, name, packets))
+pub(super) fn lost(step: &SampleStep<'_>, crossed: &[(LinkKey, &DatapathMetrics)]) -> Vec<Loss> {
+    let lost = |&(link, datapath): &(LinkKey, &DatapathMetrics)| {
+        Some(Loss::on_link(LossPlace::Upcall, link, datapath.counters.full_name(), step.lost_in(datapath)?))
     };
     crossed.iter().filter_map(lost).collect()
 }

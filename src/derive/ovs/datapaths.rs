@@ -24,27 +24,17 @@ pub struct DatapathRates {
     pub lost_per_s: f64,
 }
 
-/// The datapaths of the sample before.
-#[derive(Debug, Clone, Default)]
-pub(in crate::derive) struct Datapaths {
-    known: Vec<DatapathMetrics>,
-}
-
-impl Datapaths {
-    /// Takes the counters of a sample, sorted by key.
-    pub fn observe(&mut self, now: &[OvsDatapath]) -> Vec<DatapathMetrics> {
-        let known = std::mem::take(&mut self.known);
-        let metrics = |counters: &OvsDatapath| {
-            let before = row_of(&known, &counters.key(), |before| before.counters.key());
-            let rates = before.filter(|before| before.counters.born == counters.born).and_then(|before| {
-                let is_same = before.counters.at_ns == counters.at_ns;
-                if is_same { before.rates } else { rates(&before.counters, counters) }
-            });
-            DatapathMetrics { counters: counters.clone(), rates }
-        };
-        self.known = now.iter().map(metrics).collect();
-        self.known.clone()
-    }
+/// Takes the counters of a sample, sorted by key; `known` is what was made of the sample before.
+pub(in crate::derive) fn between(known: &[DatapathMetrics], now: &[OvsDatapath]) -> Vec<DatapathMetrics> {
+    let metrics = |counters: &OvsDatapath| {
+        let before = row_of(known, &counters.key(), |before| before.counters.key());
+        let rates = before.filter(|before| before.counters.born == counters.born).and_then(|before| {
+            let is_same = before.counters.at_ns == counters.at_ns;
+            if is_same { before.rates } else { rates(&before.counters, counters) }
+        });
+        DatapathMetrics { counters: counters.clone(), rates }
+    };
+    now.iter().map(metrics).collect()
 }
 
 fn rates(before: &OvsDatapath, now: &OvsDatapath) -> Option<DatapathRates> {
@@ -75,35 +65,37 @@ mod tests {
         }
     }
 
-    fn lost(metrics: &[DatapathMetrics]) -> Vec<Option<f64>> {
-        metrics.iter().map(|one| one.rates.map(|rates| rates.lost_per_s)).collect()
+    /// What is lost after the next reading.
+    fn lost(datapaths: &mut Vec<DatapathMetrics>, now: &[OvsDatapath]) -> Vec<Option<f64>> {
+        *datapaths = between(datapaths, now);
+        datapaths.iter().map(|one| one.rates.map(|rates| rates.lost_per_s)).collect()
     }
 
     #[test]
     fn a_rate_holds_until_the_counters_are_read_again() {
-        let mut datapaths = Datapaths::default();
-        assert_eq!(lost(&datapaths.observe(&[read(1, 5)])), [None], "one reading is no rate");
-        assert_eq!(lost(&datapaths.observe(&[read(3, 9)])), [Some(2.0)]);
-        assert_eq!(lost(&datapaths.observe(&[read(3, 9)])), [Some(2.0)], "it was not read anew");
-        assert_eq!(lost(&datapaths.observe(&[read(4, 9)])), [Some(0.0)], "nothing more was lost");
+        let mut datapaths = Vec::new();
+        assert_eq!(lost(&mut datapaths, &[read(1, 5)]), [None], "one reading is no rate");
+        assert_eq!(lost(&mut datapaths, &[read(3, 9)]), [Some(2.0)]);
+        assert_eq!(lost(&mut datapaths, &[read(3, 9)]), [Some(2.0)], "it was not read anew");
+        assert_eq!(lost(&mut datapaths, &[read(4, 9)]), [Some(0.0)], "nothing more was lost");
     }
 
     #[test]
     fn a_datapath_that_is_made_anew_has_no_rate_and_none_below_zero() {
-        let mut datapaths = Datapaths::default();
-        datapaths.observe(&[read(1, 5)]);
-        assert_eq!(lost(&datapaths.observe(&[read(2, 3)])), [None], "its counters began again");
+        let mut datapaths = Vec::new();
+        lost(&mut datapaths, &[read(1, 5)]);
+        assert_eq!(lost(&mut datapaths, &[read(2, 3)]), [None], "its counters began again");
         let other = OvsDatapath { born: 9, ..read(3, 70) };
-        assert_eq!(lost(&datapaths.observe(std::slice::from_ref(&other))), [None], "another one of that name");
+        assert_eq!(lost(&mut datapaths, std::slice::from_ref(&other)), [None], "another one of that name");
         let next = OvsDatapath { born: 9, ..read(4, 71) };
-        assert_eq!(lost(&datapaths.observe(&[next])), [Some(1.0)]);
+        assert_eq!(lost(&mut datapaths, &[next]), [Some(1.0)]);
     }
 
     #[test]
     fn two_switches_have_rates_of_their_own() {
-        let mut datapaths = Datapaths::default();
+        let mut datapaths = Vec::new();
         let far = |at_s, counted| OvsDatapath { netns: 2, ..read(at_s, counted) };
-        datapaths.observe(&[read(1, 5), far(1, 100)]);
-        assert_eq!(lost(&datapaths.observe(&[read(2, 6), far(2, 107)])), [Some(1.0), Some(7.0)]);
+        lost(&mut datapaths, &[read(1, 5), far(1, 100)]);
+        assert_eq!(lost(&mut datapaths, &[read(2, 6), far(2, 107)]), [Some(1.0), Some(7.0)]);
     }
 }

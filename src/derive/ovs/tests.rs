@@ -1,7 +1,7 @@
 //! Rates of links that only Open vSwitch knows, and the join of links with its ports.
 
 use super::*;
-use crate::derive::claim_basis::Basis;
+use crate::derive::links::Basis;
 use crate::sample::{Ifindex, Kind, LinkFacts};
 
 const PATCH: LinkKey = LinkKey { netns: 1, ifindex: Ifindex(Ifindex::OVS + 1) };

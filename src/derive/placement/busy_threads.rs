@@ -1,13 +1,15 @@
-//! The busy watched threads, each with the cores it may be given, in the order in which they choose; and sentences on the
+//! The busy watched threads in the order in which they choose, each with the cores it may be given; and sentences on the
 //! watched threads that are left out.
+//!
+//! Where a thread may go at all: its cpuset, what is online, the mask its owner gave it. A mask that vnettop set is no
+//! wish of the owner's; isolated cores are taken only where nothing else is left.
 
-use super::allowed::{self, Allowed};
-use super::direction::Senders;
 use super::phrases::label;
+use super::traffic::{sends, servers_send};
 use crate::derive::Metrics;
 use crate::derive::plural;
 use crate::derive::threads::ThreadMetrics;
-use crate::sample::{CoreId, Duty};
+use crate::sample::{CoreId, CoreSet, Duty, Topology};
 
 /// A thread is busy from this share of a core on, over the last seconds.
 pub const BUSY: f64 = 0.05;
@@ -50,7 +52,7 @@ pub(super) fn busy_threads(metrics: &Metrics) -> Result<(Vec<BusyThread<'_>>, Ve
         return Err("the load of the watched threads is not known yet: wait for the next sample".to_owned());
     }
     let online = metrics.facts.topology.online();
-    let senders = Senders::of(metrics);
+    let servers_send = servers_send(metrics);
     let (mut threads, mut left_out, mut control) = (Vec::<BusyThread>::new(), Vec::new(), Vec::new());
     for thread in metrics.benchmark() {
         let id = thread.sample.id;
@@ -58,13 +60,13 @@ pub(super) fn busy_threads(metrics: &Metrics) -> Result<(Vec<BusyThread<'_>>, Ve
             control.extend((thread.sample.duty == Duty::Control).then_some(id.tid));
             continue;
         }
-        let allowed = allowed::of(thread, &metrics.facts.topology, &online);
+        let allowed = allowed(thread, &metrics.facts.topology, &online);
         if allowed.cores.is_empty() {
             left_out.push(format!("{} {} is left out: no core it may use is online", label(thread), id.tid));
             continue;
         }
         let rank = threads.iter().filter(|other| other.thread.sample.side == thread.sample.side).count();
-        let sender = senders.sends(thread) == Some(true);
+        let sender = sends(thread, servers_send) == Some(true);
         threads.push(BusyThread { thread, allowed, rank, sender, bound_to: bound_to(thread) });
     }
     left_out.extend(left_alone(&control));
@@ -85,4 +87,40 @@ fn left_alone(control: &[u32]) -> Option<String> {
     (!control.is_empty()).then(|| {
         format!("{threads} left alone, idle, and workers started later inherit their masks: {}", tids.join(", "))
     })
+}
+
+/// The cores a thread may be given, and a word on it where they are fewer than one would think.
+pub(super) struct Allowed {
+    pub(super) cores: CoreSet,
+    pub(super) note: Option<String>,
+}
+
+fn allowed(thread: &ThreadMetrics, topology: &Topology, online: &CoreSet) -> Allowed {
+    let sample = &thread.sample;
+    let cpuset = sample.cpuset.as_ref().map(|cpuset| cpuset.intersection(online)).filter(|cores| !cores.is_empty());
+    let whole = cpuset.as_ref().unwrap_or(online);
+    // Of a thread that vnettop pinned, the mask from before the pin is its owner's wish.
+    let wish = if thread.pinned { thread.before_pin.as_ref() } else { sample.allowed.as_ref() };
+    let mask = wish.map(|mask| mask.intersection(online)).filter(|mask| !mask.is_empty() || !thread.pinned);
+    let mut narrowed = None;
+    let cores = match mask {
+        None => whole.clone(),
+        // Without a known cpuset the mask is the only word on what is allowed.
+        Some(mask) if cpuset.is_none() => mask,
+        // The kernel keeps fresh threads off isolated cores: that is nobody's wish either.
+        Some(mask) if mask == *whole || mask == without(whole, &topology.isolated) => whole.clone(),
+        Some(mask) => {
+            narrowed = Some(format!("its own mask allows only {mask}"));
+            mask
+        }
+    };
+    let open = without(&cores, &topology.isolated);
+    if open.is_empty() && !cores.is_empty() {
+        return Allowed { cores, note: Some("isolated, but nothing else is allowed".to_owned()) };
+    }
+    Allowed { cores: open, note: narrowed }
+}
+
+fn without(cores: &CoreSet, isolated: &CoreSet) -> CoreSet {
+    if isolated.is_empty() { cores.clone() } else { cores.iter().filter(|&core| !isolated.contains(core)).collect() }
 }

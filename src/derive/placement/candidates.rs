@@ -1,10 +1,9 @@
-//! Every core that a busy thread could be given, with all that choosing between them needs. Nothing is compared here: that
-//! is `criteria`.
+//! Every core that a busy thread could be given, with all that choosing between them needs: the circles that cores form, how
+//! many threads of a placement each core has. Nothing is compared here: that is `criteria`.
 
 use super::busy_threads::BusyThread;
-use super::circle::Circle;
-use super::network_card::{self, NetworkCard};
 use super::recent::RecentLoad;
+use super::traffic::{self, NetworkCard};
 use crate::derive::Metrics;
 use crate::sample::{CoreId, CorePlace, Topology, row_of};
 use std::collections::HashMap;
@@ -98,7 +97,7 @@ impl CandidateCore {
 
 /// What the choice of cores for these threads rests on. `held` are the cores of threads that are pinned and stay.
 pub(super) fn inputs<'a>(metrics: &'a Metrics, threads: Vec<BusyThread<'a>>, held: &[CoreId]) -> Inputs<'a> {
-    let (topology, recent, card) = (&*metrics.facts.topology, &*metrics.recent, network_card::of(metrics));
+    let (topology, recent, card) = (&*metrics.facts.topology, &*metrics.recent, traffic::card(metrics));
     let strongest = topology.cores.iter().filter_map(|place| place.capacity).max();
     let others_of = others_by_physical(topology, recent);
     let odd_jobs = topology.place(0);
@@ -185,4 +184,76 @@ fn tenths(share: f64) -> u32 {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to 0..10 first")]
     let tenths = (share.clamp(0.0, 1.0) * 10.0).round() as u32;
     tenths
+}
+
+/// The circles around a core, from the inside out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Circle {
+    Cluster,
+    Llc,
+    Node,
+    Socket,
+    Machine,
+}
+
+impl Circle {
+    /// What the cores of one such circle have in common; none where the machine does not tell.
+    pub(super) fn of(self, place: &CorePlace) -> Option<(u32, Option<u32>)> {
+        match self {
+            Self::Cluster => Some((place.cluster?, place.node)),
+            Self::Llc => Some((place.llc?, place.node)),
+            Self::Node => Some((place.node?, None)),
+            Self::Socket => Some((place.socket?, None)),
+            Self::Machine => Some((0, None)),
+        }
+    }
+
+    /// The last-level cache, else the node.
+    pub(super) fn cache(place: &CorePlace) -> Option<(u32, Option<u32>)> {
+        Self::Llc.of(place).or_else(|| Self::Node.of(place))
+    }
+}
+
+/// Numbers of threads, by the numbers that candidate cores have.
+pub(super) struct Occupancy {
+    pub(super) core: Vec<u32>,
+    pub(super) physical: Vec<u32>,
+    pub(super) cluster: Vec<u32>,
+    pub(super) cache: Vec<u32>,
+    pub(super) total: u32,
+}
+
+impl Occupancy {
+    /// No thread on any of the candidate cores.
+    pub(super) fn none(inputs: &Inputs<'_>) -> Self {
+        let none = || vec![0; inputs.candidates.len()];
+        Self { core: none(), physical: none(), cluster: none(), cache: none(), total: 0 }
+    }
+
+    /// The threads of a placement.
+    pub(super) fn of(chosen: &[usize], inputs: &Inputs<'_>) -> Self {
+        let mut occupancy = Self::none(inputs);
+        for core in inputs.cores(chosen) {
+            occupancy.add(core);
+        }
+        occupancy
+    }
+
+    pub(super) fn add(&mut self, core: &CandidateCore) {
+        self.counts(core).into_iter().for_each(|count| *count += 1);
+    }
+
+    pub(super) fn remove(&mut self, core: &CandidateCore) {
+        self.counts(core).into_iter().for_each(|count| *count -= 1);
+    }
+
+    fn counts(&mut self, core: &CandidateCore) -> [&mut u32; 5] {
+        [
+            &mut self.core[core.index],
+            &mut self.physical[core.physical],
+            &mut self.cluster[core.cluster],
+            &mut self.cache[core.cache],
+            &mut self.total,
+        ]
+    }
 }

@@ -1,12 +1,9 @@
-//! The first placement: the innermost circle that has a physical core for each thread, and in it the best cores. Greedy on
-//! purpose: threads with the fewest choices go first, every thread looks at every core once, so 64 threads on 512 cores
-//! take about 2 ms. The same input always gives the same placement.
+//! The whole placement: first the innermost circle that has a physical core for each thread, and in it the best cores; then
+//! threads are moved to better cores one by one. Greedy on purpose: threads with the fewest choices go first, every thread
+//! looks at every core once, so 64 threads on 512 cores take about 2 ms. The same input always gives the same placement.
 
-use super::candidates::{CandidateCore, Inputs};
-use super::circle::Circle;
-use super::criteria::{CacheOrder, CoreChoice, PlacingStage};
-use super::occupancy::Occupancy;
-use super::score::score_of_circle;
+use super::candidates::{CandidateCore, Circle, Inputs, Occupancy};
+use super::criteria::{CacheOrder, CoreChoice, PlacingStage, score_of_circle};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -24,7 +21,7 @@ struct FillPolicy {
 }
 
 /// The innermost circle with a core for each thread, filled; there always is one, if only by sharing.
-pub(super) fn fill(inputs: &Inputs<'_>) -> Filled {
+fn fill(inputs: &Inputs<'_>) -> Filled {
     let pair = [Circle::Cluster, Circle::Llc, Circle::Node, Circle::Socket, Circle::Machine];
     let circles = if inputs.threads.len() == 2 { &pair[..] } else { &pair[1..] };
     for taken in [false, true] {
@@ -110,4 +107,49 @@ fn cache_order(members: &[&CandidateCore], inputs: &Inputs<'_>) -> CacheOrder {
     let mut rank = vec![0; candidates];
     (0..).zip(roomiest).for_each(|(nth, (_, cache))| rank[cache] = nth);
     CacheOrder { rank, free, spread: inputs.threads.len() > 2 }
+}
+
+/// Most rounds of moving threads: in each, a thread may find a better core that another thread has left.
+const ROUNDS: usize = 2;
+
+/// A core for each thread.
+pub(super) struct Placement {
+    /// Number of the candidate core of each thread.
+    pub(super) chosen: Vec<usize>,
+    /// There were not enough physical cores: threads share one, as siblings or in turns.
+    pub(super) shares: bool,
+    /// Some of the cores are kept busy by others.
+    pub(super) taken: bool,
+    /// The cores of the next best circle of the same kind.
+    pub(super) runner_up: Option<Vec<usize>>,
+}
+
+/// The best placement found: there always is one, if only by sharing.
+pub(super) fn placement(inputs: &Inputs<'_>) -> Placement {
+    let (first, runner_up) = fill(inputs);
+    let chosen = improve(first, inputs);
+    let occupancy = Occupancy::of(&chosen, inputs);
+    let shares = inputs.cores(&chosen).any(|core| occupancy.physical[core.physical] + core.held > 1);
+    let taken = inputs.cores(&chosen).any(|core| core.taken);
+    Placement { chosen, shares, taken, runner_up }
+}
+
+/// Moves single threads to better cores as long as there are any, in a few rounds at most.
+fn improve(mut chosen: Vec<usize>, inputs: &Inputs<'_>) -> Vec<usize> {
+    let mut occupancy = Occupancy::of(&chosen, inputs);
+    for _ in 0..ROUNDS {
+        let before = chosen.clone();
+        for nth in 0..chosen.len() {
+            let own = &inputs.candidates[chosen[nth]];
+            occupancy.remove(own);
+            let choice = CoreChoice::of(nth, &chosen, &occupancy, inputs);
+            let best = choice.best(inputs.allowed(nth)).unwrap_or(own);
+            occupancy.add(best);
+            chosen[nth] = best.index;
+        }
+        if chosen == before {
+            break;
+        }
+    }
+    chosen
 }

@@ -1,7 +1,7 @@
 //! A proposed placement, as it is shown, written and applied.
 
-use super::recent::CoreRecent;
-use crate::sample::{CoreId, CoreSet, ThreadId};
+use super::recent::{CoreRecent, RecentLoad};
+use crate::sample::{CoreId, CoreSet, ThreadId, Topology};
 use std::collections::BTreeSet;
 
 /// A placement of the busy watched threads, to be shown first and applied on a second press.
@@ -96,4 +96,18 @@ impl Proposal {
     pub fn taskset_lines(&self) -> Vec<String> {
         self.steps.iter().map(|step| format!("taskset -cp {} {}", step.core, step.thread.tid)).collect()
     }
+}
+
+/// The cores that a proposal touches, before and after: those its threads are on now and those they would get.
+pub(super) fn changes(steps: &[Step], topology: &Topology, recent: &RecentLoad) -> Vec<CoreChange> {
+    let touched: BTreeSet<CoreId> = steps.iter().flat_map(|step| [step.on, step.core]).collect();
+    let tids = |is: &dyn Fn(&&Step) -> bool| steps.iter().filter(is).map(|step| step.thread.tid).collect();
+    let change = |core: CoreId| CoreChange {
+        core,
+        node: topology.place(core).and_then(|place| place.node),
+        load: recent.core(core),
+        now: tids(&|step| step.on == core),
+        then: tids(&|step| step.core == core),
+    };
+    touched.into_iter().map(change).collect()
 }

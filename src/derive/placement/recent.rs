@@ -1,8 +1,7 @@
 //! The last seconds of every core and of every watched thread: means that follow the present and forget the past, so
 //! that one odd tick proposes nothing. It also tells what others put on a core from what the watched threads put there.
 
-use super::direction::Senders;
-use super::network_card;
+use super::traffic::{carrier, sends, servers_send};
 use crate::derive::Metrics;
 use crate::derive::cores::CoreMetrics;
 use crate::sample::{CoreId, ThreadId, row_of};
@@ -17,10 +16,11 @@ pub struct RecentLoad {
     cores: Vec<CoreMean>,
     /// In the order of the metrics' threads.
     threads: Vec<(ThreadId, ThreadMean)>,
-    /// Seconds observed since the first of an unbroken stream.
-    seconds: f64,
-    /// What others used since the sample before, cores' worth.
-    others: Option<f64>,
+    /// Seconds of load behind the means: since the first of an unbroken stream.
+    pub seconds: f64,
+    /// What others than the watched threads used of the machine since the sample before, cores' worth; none where it is not
+    /// known.
+    pub others: Option<f64>,
 }
 
 /// What a core did over the last seconds; shares of its time.
@@ -84,18 +84,6 @@ impl RecentLoad {
         }
     }
 
-    /// What others than the watched threads used of the machine since the sample before, cores' worth; none where it is not known.
-    #[must_use]
-    pub fn others(&self) -> Option<f64> {
-        self.others
-    }
-
-    /// Seconds of load behind the means, at most what was observed since the stream began.
-    #[must_use]
-    pub fn seconds(&self) -> f64 {
-        self.seconds
-    }
-
     /// A watched thread's CPU time, share of one core; none before its second sample.
     #[must_use]
     pub fn thread_cpu(&self, thread: ThreadId) -> Option<f64> {
@@ -113,10 +101,10 @@ impl RecentLoad {
     fn observe_threads(&mut self, metrics: &Metrics, elapsed: f64, watched: &mut [(f64, f64)]) {
         let old = std::mem::take(&mut self.threads);
         self.threads.reserve(old.len());
-        let from_card = metrics.benchmark().next().is_some() && network_card::carrier(metrics).is_some();
-        let senders = Senders::of(metrics);
+        let from_card = metrics.benchmark().next().is_some() && carrier(metrics).is_some();
+        let servers_send = servers_send(metrics);
         for thread in metrics.benchmark() {
-            let receives = from_card && senders.sends(thread) == Some(false);
+            let receives = from_card && sends(thread, servers_send) == Some(false);
             let now = thread.sample.core;
             let fresh = ThreadMean { seconds: 0.0, cpu: 0.0, core: now };
             let mut mean = mean_of(&old, thread.sample.id).unwrap_or(fresh);

@@ -2,9 +2,8 @@
 //! why nothing is proposed.
 
 use super::busy_threads::BusyThread;
-use super::candidates::{CandidateCore, Inputs};
-use super::circle::Circle;
-use super::improve::Placement;
+use super::candidates::{CandidateCore, Circle, Inputs};
+use super::fill::Placement;
 use super::phrases::load;
 use crate::derive::plural;
 use crate::sample::{CoreId, CoreSet, Topology};
@@ -30,8 +29,8 @@ pub(super) fn reasons(inputs: &Inputs<'_>, placement: &Placement) -> Vec<String>
         let name = if cores.len() == 1 { "core" } else { "cores" };
         reasons.push(format!("next best: {name} {cores}"));
     }
-    if inputs.recent.seconds() < 2.0 {
-        reasons.push(format!("based on only {:.1} s of load", inputs.recent.seconds()));
+    if inputs.recent.seconds < 2.0 {
+        reasons.push(format!("based on only {:.1} s of load", inputs.recent.seconds));
     }
     reasons
 }

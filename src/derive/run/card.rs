@@ -2,7 +2,9 @@
 //! What could not be measured is a sentence in `missing`, never a figure.
 
 use super::phases::{CountedStretch, known, of_side, pairs, phases};
+use super::reported::figures;
 use super::{CommandRun, Observation, OwnFigures, RunDrops, Seen};
+use crate::derive::FindingId;
 use crate::derive::before_after::{Card, LEAST_PAIRS, Pair};
 use crate::derive::flow::{Bin, FlowBasis};
 use crate::derive::jitter::{Jitter, LEAST_BINS};
@@ -13,7 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Everything that is printed at the end of a run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunCard {
     /// What was asked for.
     pub asked: RunAsked,
@@ -107,12 +109,22 @@ pub struct Comparison {
 /// A limit and what was measured against it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CardLimit {
-    /// `max_cv` (a share) or `max_drops` (packets).
-    pub name: &'static str,
+    /// What is limited.
+    pub name: LimitName,
     /// What is allowed.
     pub limit: f64,
     /// What was measured; none where it could not be, and then it is not broken.
     pub measured: Option<f64>,
+}
+
+/// What a limit is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+pub enum LimitName {
+    /// The CV, a share.
+    MaxCv,
+    /// Packets dropped.
+    MaxDrops,
 }
 
 impl CardLimit {
@@ -125,32 +137,26 @@ impl CardLimit {
 
 pub(super) fn of(seen: &Observation, asked: &RunAsked) -> RunCard {
     let (bins, basis) = seen.tracks.best();
-    let phases = phases(&seen.runs, &seen.stretches, bins, basis, asked.settle_ns);
+    let phases = phases(&seen.known.runs, &seen.stretches, bins, basis, asked.settle_ns);
     let (unpinned, pairs) = (of_side(&phases, StretchSide::Unpinned), pairs(&phases));
     let jitter = Jitter::of(&unpinned);
     let comparison = (asked.pin == PinMode::Compare).then(|| comparison(seen, &pairs));
     let moves = jitter.and_then(|_| moves(&unpinned, seen));
-    let drops = seen.drops.is_known().then(|| seen.drops.clone());
+    let drops = seen.drops.known.then(|| seen.drops.clone());
     RunCard {
         asked: asked.clone(),
-        measured: None,
-        host: Arc::clone(&seen.host),
-        cores: seen.cores,
-        runs: seen.runs.clone(),
         watched: watched(seen),
         basis: basis.cloned(),
-        why_link: seen.unread.clone(),
         jitter,
         moves,
         limits: limits(asked, jitter, comparison.as_ref(), drops.as_ref()),
         missing: missing(seen, asked, &phases, &pairs),
-        reported: seen.reports.figures(&seen.runs, bins, basis),
-        unread: seen.reports.unread(),
+        reported: figures(&seen.known.reported, &seen.known.runs, bins, basis),
+        unread: seen.known.unread.filter(|_| seen.known.reported.is_empty()),
         drops,
         findings: findings(seen, moves.as_ref()),
-        busy_s: seen.busy_s,
-        proposal: seen.proposal.clone(),
         comparison,
+        ..seen.known.clone()
     }
 }
 
@@ -173,10 +179,10 @@ fn comparison(seen: &Observation, pairs: &[Pair]) -> Comparison {
 /// What was found; how often threads moved is told of the whole run, not of its last moment, and not where all moves fell into
 /// the time that is dropped for settling.
 fn findings(seen: &Observation, moves: Option<&MovesSeen>) -> Vec<Seen> {
-    let mut findings = seen.findings.clone();
+    let mut findings = seen.known.findings.clone();
     let stood = moves.is_some_and(|moves| moves.per_s <= 0.0);
-    findings.retain(|seen| seen.finding.id != "moves" || !stood);
-    let moving = findings.iter_mut().map(|seen| &mut seen.finding).find(|finding| finding.id == "moves");
+    findings.retain(|seen| seen.finding.id != FindingId::Moves || !stood);
+    let moving = findings.iter_mut().map(|seen| &mut seen.finding).find(|finding| finding.id == FindingId::Moves);
     if let Some((finding, moves)) = moving.zip(moves) {
         "busy threads migrate between cores (how often: above)".clone_into(&mut finding.text);
         if let Some((_, per_s)) = finding.numbers.iter_mut().find(|(name, _)| *name == "moves_per_s") {
@@ -188,14 +194,8 @@ fn findings(seen: &Observation, moves: Option<&MovesSeen>) -> Vec<Seen> {
 
 fn moves(bins: &[Bin], seen: &Observation) -> Option<MovesSeen> {
     let seconds: f64 = bins.iter().map(Bin::length_s).sum();
-    let sum = |of: fn(&MovesByClass) -> u64| bins.iter().map(|bin| of(&bin.moves)).sum();
-    let by_class = MovesByClass {
-        smt: sum(|by| by.smt),
-        cluster: sum(|by| by.cluster),
-        llc: sum(|by| by.llc),
-        node: sum(|by| by.node),
-        socket: sum(|by| by.socket),
-    };
+    let mut by_class = MovesByClass::default();
+    bins.iter().flat_map(|bin| bin.moves.seen()).for_each(|(class, count)| by_class.add(class, count));
     let unclassed = bins.iter().map(|bin| bin.unclassed).sum::<f64>();
     let all = by_class.all() as f64 + unclassed;
     // What was only counted before the trace began is of no account where none of it fell into these bins.
@@ -215,12 +215,12 @@ fn limits(
 ) -> Vec<CardLimit> {
     let side = comparison.map_or(jitter, |both| both.card.as_ref().map(|card| card.after.jitter));
     let cv = asked.max_cv_ppm.map(|ppm| CardLimit {
-        name: "max_cv",
+        name: LimitName::MaxCv,
         limit: ppm as f64 / 1e6,
         measured: side.and_then(|jitter| jitter.cv),
     });
     let dropped = asked.max_drops.map(|packets| CardLimit {
-        name: "max_drops",
+        name: LimitName::MaxDrops,
         limit: packets as f64,
         measured: drops.map(|drops| drops.total() as f64),
     });
@@ -243,7 +243,7 @@ fn missing(seen: &Observation, asked: &RunAsked, phases: &[CountedStretch], pair
     } else if seen.busy.is_empty() && known(seen.tracks.best().0) == 0 {
         "no watched thread used more than 5 % of a core: name the working program with --watch".to_owned()
     } else if known(seen.tracks.best().0) == 0 {
-        let why = seen.unread.as_deref().unwrap_or(
+        let why = seen.known.why_link.as_deref().unwrap_or(
             "none of their connections carried data, and no link of this network namespace did; run vnettop where the \
              benchmark's links are",
         );
@@ -273,16 +273,17 @@ fn missing(seen: &Observation, asked: &RunAsked, phases: &[CountedStretch], pair
 /// Why it was never time to pin anybody.
 fn never_pinned(seen: &Observation, asked: &RunAsked) -> String {
     let stretch_s = asked.stretch_ns as f64 / 1e9;
-    let ran_ns = seen.runs.iter().map(|run| run.to_ns.unwrap_or(run.from_ns).saturating_sub(run.from_ns)).sum::<u64>();
+    let ran_ns =
+        seen.known.runs.iter().map(|run| run.to_ns.unwrap_or(run.from_ns).saturating_sub(run.from_ns)).sum::<u64>();
     if seen.busy.is_empty() {
         "nothing was pinned: no watched thread used more than 5 % of a core".to_owned()
     } else if asked.repeat > 1 {
         "no run was pinned long enough to compare".to_owned()
-    } else if ran_ns >= 2 * asked.stretch_ns && seen.busy_s < stretch_s {
+    } else if ran_ns >= 2 * asked.stretch_ns && seen.known.busy_s < stretch_s {
         format!(
             "nothing was pinned: a watched thread used more than 5 % of a core for only {:.1} s; an unpinned phase \
              takes {stretch_s} s; run longer, or use a shorter --phase",
-            seen.busy_s
+            seen.known.busy_s
         )
     } else {
         format!(

@@ -11,37 +11,33 @@ pub struct RunDrops {
     links: BTreeMap<LinkKey, (String, u64)>,
     /// The own namespace, and those that a flow of the benchmark crossed: drops in any other are somebody else's.
     concerned: BTreeSet<u64>,
-    softnet: u64,
+    /// Packets dropped because a core's backlog was full.
+    pub softnet: u64,
     /// In qdiscs; in socket buffers; by rules, IP, connection tracking, Open vSwitch's upcalls and wherever else the kernel
     /// drops them: packets, on the way of the flows.
-    qdiscs: f64,
-    sockets: f64,
-    protocols: f64,
+    way: [f64; 3],
     /// The way of some flow was read.
-    way: bool,
+    knows_way: bool,
     last_links: Vec<(LinkKey, u64)>,
     last_softnet: Vec<(CoreId, u32)>,
     /// Two samples of a run were compared.
-    known: bool,
+    pub(super) known: bool,
 }
 
 impl RunDrops {
     /// Adds what was lost on the way of the flows where neither links nor backlogs count it.
     pub(super) fn observe_way(&mut self, losses: &Losses) {
-        self.way |= losses.sent.is_some();
+        self.knows_way |= losses.sent.is_some();
         for loss in &losses.places {
-            match loss.place {
-                LossPlace::Link | LossPlace::Backlog | LossPlace::Ovs => {}
-                LossPlace::Qdisc => self.qdiscs += loss.packets,
-                LossPlace::ReceiveBuffer | LossPlace::SendBuffer => self.sockets += loss.packets,
-                _ => self.protocols += loss.packets,
-            }
+            let [qdiscs, sockets, protocols] = &mut self.way;
+            let dropped = match loss.place {
+                LossPlace::Link | LossPlace::Backlog | LossPlace::Ovs => continue,
+                LossPlace::Qdisc => qdiscs,
+                LossPlace::ReceiveBuffer | LossPlace::SendBuffer => sockets,
+                _ => protocols,
+            };
+            *dropped += loss.packets;
         }
-    }
-
-    /// Two samples at least were compared.
-    pub(super) fn is_known(&self) -> bool {
-        self.known
     }
 
     /// Adds what was dropped since the sample before, if that counts.
@@ -95,40 +91,17 @@ impl RunDrops {
         self.links.iter().filter(|(link, _)| self.concerned.contains(&link.netns)).map(|(_, dropped)| dropped)
     }
 
-    /// Packets dropped because a core's backlog was full.
+    /// Packets dropped on the way of the flows: by qdiscs; because socket buffers had no room; by IP, connection tracking or
+    /// Open vSwitch's upcalls. None where that was not read.
     #[must_use]
-    pub fn by_softnet(&self) -> u64 {
-        self.softnet
-    }
-
-    /// Packets dropped by qdiscs on the way of the flows.
-    #[must_use]
-    pub fn by_qdiscs(&self) -> u64 {
-        whole(self.qdiscs)
-    }
-
-    /// Datagrams that socket buffers had no room for.
-    #[must_use]
-    pub fn by_sockets(&self) -> u64 {
-        whole(self.sockets)
-    }
-
-    /// Packets dropped by IP, connection tracking or Open vSwitch's upcalls.
-    #[must_use]
-    pub fn by_protocols(&self) -> u64 {
-        whole(self.protocols)
-    }
-
-    /// Qdiscs, sockets and protocols were read.
-    #[must_use]
-    pub fn knows_way(&self) -> bool {
-        self.way
+    pub fn on_way(&self) -> Option<[u64; 3]> {
+        self.knows_way.then(|| self.way.map(whole))
     }
 
     /// All of them.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.by_links() + self.softnet + self.by_qdiscs() + self.by_sockets() + self.by_protocols()
+        self.by_links() + self.softnet + self.way.map(whole).iter().sum::<u64>()
     }
 }
 

@@ -23,11 +23,10 @@ pub struct Run {
     measure: Option<Measure>,
     /// The command is iperf itself: what it cannot do is not done by others.
     is_iperf: bool,
-    has_started: bool,
     /// The command's processes were told.
     knows_family: bool,
-    /// Samples since it was started.
-    looks: u32,
+    /// Samples since it was started; none before that.
+    looks: Option<u32>,
 }
 
 /// The items as far as they are looked at, folded.
@@ -44,7 +43,7 @@ impl Run {
     pub fn item(&mut self, item: Item) -> Option<Metrics> {
         match &item {
             Item::Event(Event::RunAsked(asked)) => self.begin(asked),
-            Item::Event(Event::RunStarted { .. }) => self.has_started = true,
+            Item::Event(Event::RunStarted { .. }) => self.looks = self.looks.or(Some(0)),
             Item::Event(_) => {}
             Item::Sample(sample) => self.look(sample),
         }
@@ -53,7 +52,7 @@ impl Run {
         };
         let Some(all) = &mut self.all else { return own.take(item) };
         let metrics = own.take(item.clone());
-        let has_own = own.derivation.scope().is_some_and(Scope::has_benchmark);
+        let has_own = own.derivation.scope.as_ref().is_some_and(|scope| scope.has_benchmark);
         if has_own || (self.is_iperf && self.knows_family) {
             self.all = None;
             return metrics;
@@ -83,7 +82,10 @@ impl Run {
 
     /// It ended before its processes could be seen: what others did meanwhile is not what it did.
     fn was_over_at_once(&self) -> bool {
-        self.own.is_some() && self.all.is_some() && !self.knows_family && self.looks < SEEN_WITHIN
+        self.own.is_some()
+            && self.all.is_some()
+            && !self.knows_family
+            && self.looks.is_none_or(|looks| looks < SEEN_WITHIN)
     }
 
     fn begin(&mut self, asked: &RunAsked) {
@@ -99,15 +101,15 @@ impl Run {
 
     fn look(&mut self, sample: &Sample) {
         self.knows_family |= sample.facts.family.as_ref().is_some_and(|family| !family.is_empty());
-        self.looks += u32::from(self.has_started);
+        self.looks = self.looks.map(|looks| looks + 1);
     }
 
     fn measured(&self) -> Option<Measured> {
         Some(match self.measure? {
             Measure::Named => Measured::Named,
             Measure::Command if self.may_pin() || self.was_over_at_once() => {
-                let scope = self.own.as_ref().and_then(|own| own.derivation.scope());
-                Measured::Command { shared: scope.and_then(Scope::shared) }
+                let scope = self.own.as_ref().and_then(|own| own.derivation.scope.as_ref());
+                Measured::Command { shared: scope.and_then(|scope| scope.shared) }
             }
             Measure::Command => Measured::Everything { knows_command: self.knows_family },
         })
@@ -132,7 +134,7 @@ impl ObservedItems {
     fn is_foreign(&self, event: &Event) -> bool {
         let Event::Reported { pid, .. } = event else { return false };
         let concerns = |scope: &Scope| self.command == Some(*pid) || scope.concerns(*pid);
-        !self.derivation.scope().is_none_or(concerns)
+        !self.derivation.scope.as_ref().is_none_or(concerns)
     }
 
     fn take(&mut self, item: Item) -> Option<Metrics> {
@@ -146,7 +148,7 @@ impl ObservedItems {
             self.observation.event(event);
         }
         let metrics = self.derivation.advance(item)?;
-        self.observation.observe(self.derivation.latest()?, &metrics, self.derivation.flow());
+        self.observation.observe(self.derivation.latest()?, &metrics, &self.derivation.course.flow);
         Some(metrics)
     }
 }

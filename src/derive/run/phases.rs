@@ -1,9 +1,12 @@
-//! Which bins of a run count, and for which side: those with traffic, inside a stretch, after its settling time.
+//! The bins of a whole run: kept apart by what they are the rate of, because before the first byte and after the last one a
+//! link may stand for the flow, and its bins must not mix with those of the connections; and which of them count for which
+//! side: those with traffic, inside a stretch, after its settling time.
 
 use super::CommandRun;
 use crate::derive::before_after::{LEAST_BINS, Pair};
 use crate::derive::flow::{Bin, FlowBasis};
 use crate::sample::StretchSide;
+use std::collections::VecDeque;
 
 /// A part of a run with one treatment; `CLOCK_MONOTONIC`, ns.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -96,5 +99,60 @@ pub(super) fn traffic(bins: &[Bin], basis: Option<&FlowBasis>) -> Option<(u64, u
             Some((bins[first].to_ns, bins[last].from_ns))
         }
         _ => Some((bins[first].from_ns, bins[last].to_ns)),
+    }
+}
+
+/// A bin that is over may still turn out to be unknown, for so long, ns.
+const MAY_CHANGE_NS: u64 = 10_000_000_000;
+
+/// One track for each basis.
+#[derive(Debug, Default)]
+pub(super) struct BinStore(Vec<Track>);
+
+#[derive(Debug)]
+struct Track {
+    basis: FlowBasis,
+    bins: Vec<Bin>,
+}
+
+impl BinStore {
+    /// Takes what is new or has changed of the flow's bins; all of them rest on this basis.
+    pub(super) fn follow(&mut self, bins: &VecDeque<Bin>, basis: Option<&FlowBasis>) {
+        let (Some(basis), Some(newest)) = (basis, bins.back()) else { return };
+        let at = self.0.iter().position(|track| track.basis.goes_on_as(basis)).unwrap_or_else(|| {
+            self.0.push(Track { basis: basis.clone(), bins: Vec::new() });
+            self.0.len() - 1
+        });
+        self.0[at].follow(bins, newest.from_ns, basis);
+    }
+
+    /// The run's bins and what they rest on: connections or datagrams where there are any, otherwise the link that carried most.
+    pub(super) fn best(&self) -> (&[Bin], Option<&FlowBasis>) {
+        let carried = |track: &Track| {
+            let bits = |bin: &Bin| bin.bits_per_s.unwrap_or(0.0) * bin.length_ns() as f64;
+            (!matches!(track.basis, FlowBasis::Link(_)), track.bins.iter().map(bits).sum::<f64>())
+        };
+        let best = self
+            .0
+            .iter()
+            .map(|track| (carried(track), track))
+            .max_by(|((a, x), _), ((b, y), _)| a.cmp(b).then(x.total_cmp(y)));
+        best.map_or((&[], None), |(_, track)| (&track.bins, Some(&track.basis)))
+    }
+}
+
+impl Track {
+    fn follow(&mut self, bins: &VecDeque<Bin>, newest_ns: u64, basis: &FlowBasis) {
+        let known_ns = self.bins.last().map_or(0, |bin| bin.from_ns).min(newest_ns);
+        let first = bins.partition_point(|bin| bin.from_ns < known_ns.saturating_sub(MAY_CHANGE_NS));
+        let from_ns = bins.get(first).map_or(u64::MAX, |bin| bin.from_ns);
+        self.bins.truncate(self.bins.partition_point(|bin| bin.from_ns < from_ns));
+        self.bins.extend(bins.range(first..));
+        // The most connections that there were at a time.
+        if let (FlowBasis::Sockets(known), FlowBasis::Sockets(now))
+        | (FlowBasis::Datagrams(known), FlowBasis::Datagrams(now)) = (&mut self.basis, basis)
+        {
+            *known = (*known).max(*now);
+        }
     }
 }

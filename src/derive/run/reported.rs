@@ -2,8 +2,9 @@
 
 use super::CommandRun;
 use super::phases::{traffic, within};
+use crate::derive::Mean;
 use crate::derive::flow::{Bin, FlowBasis};
-use crate::sample::{Event, Report, Side, Unread, Whole};
+use crate::sample::{Side, Whole};
 
 /// A test as iperf 3 reported it at its end.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -30,46 +31,25 @@ pub struct MeasuredRate {
     pub seconds: f64,
 }
 
-/// What was told until now.
-#[derive(Debug, Default)]
-pub(super) struct Reports {
-    told: Vec<OwnFigures>,
-    unread: Option<Unread>,
-}
-
-impl Reports {
-    /// Takes what iperf 3 told in this start of the command.
-    pub(super) fn event(&mut self, event: &Event, run: usize) {
-        let Event::Reported { pid, side, report, .. } = *event else { return };
-        match report {
-            Report::Interval(_) => {}
-            Report::Unread(why) => self.unread = Some(why),
-            Report::Whole(whole) => {
-                self.told.push(OwnFigures { run, pid, side, whole, measured: None });
-            }
-        }
+/// Every test once, of those that were told: as the clients tell it, where one does; servers know only half of it.
+pub(super) fn figures(
+    told: &[OwnFigures],
+    runs: &[CommandRun],
+    bins: &[Bin],
+    basis: Option<&FlowBasis>,
+) -> Vec<OwnFigures> {
+    let by_server = |one: &&OwnFigures| one.side == Some(Side::Server);
+    let has_client = told.iter().any(|one| !by_server(&one));
+    let counts = |one: &&OwnFigures| !has_client || !by_server(one);
+    let mut figures: Vec<OwnFigures> = told.iter().filter(counts).copied().collect();
+    let is_exact = matches!(basis, Some(FlowBasis::Sockets(_) | FlowBasis::Datagrams(_)));
+    for at in 0..figures.len() {
+        let run = figures[at].run;
+        let is_alone = figures.iter().filter(|one| one.run == run).count() == 1;
+        let measured = || measured(bins, runs.get(run)?, figures[at].whole.length_ms);
+        figures[at].measured = if is_alone && is_exact { measured() } else { None };
     }
-
-    /// Why nothing is read of the command's own lines.
-    pub(super) fn unread(&self) -> Option<Unread> {
-        self.unread.filter(|_| self.told.is_empty())
-    }
-
-    /// Every test once: as the clients tell it, where one does; servers know only half of it.
-    pub(super) fn figures(&self, runs: &[CommandRun], bins: &[Bin], basis: Option<&FlowBasis>) -> Vec<OwnFigures> {
-        let by_server = |one: &&OwnFigures| one.side == Some(Side::Server);
-        let has_client = self.told.iter().any(|one| !by_server(&one));
-        let counts = |one: &&OwnFigures| !has_client || !by_server(one);
-        let mut figures: Vec<OwnFigures> = self.told.iter().filter(counts).copied().collect();
-        let is_exact = matches!(basis, Some(FlowBasis::Sockets(_) | FlowBasis::Datagrams(_)));
-        for at in 0..figures.len() {
-            let run = figures[at].run;
-            let is_alone = figures.iter().filter(|one| one.run == run).count() == 1;
-            let measured = || measured(bins, runs.get(run)?, figures[at].whole.length_ms);
-            figures[at].measured = if is_alone && is_exact { measured() } else { None };
-        }
-        figures
-    }
+    figures
 }
 
 /// What is longer than its test by this was not all of the test: something was left out at its start (`-O`), ns.
@@ -84,13 +64,12 @@ fn measured(bins: &[Bin], run: &CommandRun, length_ms: u64) -> Option<MeasuredRa
     let (first_ns, last_ns) = traffic(bins, None)?;
     let is_longer = last_ns.saturating_sub(first_ns) > test_ns.saturating_add(EDGES_NS);
     let from_ns = if is_longer { last_ns - test_ns } else { first_ns };
-    let (mut sum, mut seconds) = (0.0, 0.0);
+    let mut mean = Mean::default();
     for bin in bins.iter().filter(|bin| bin.from_ns > from_ns && bin.to_ns < last_ns) {
-        let Some(bits_per_s) = bin.bits_per_s else { continue };
-        (sum, seconds) = (sum + bits_per_s * bin.length_s(), seconds + bin.length_s());
+        mean.add(bin.bits_per_s, bin.length_s());
     }
-    let is_most = seconds > 0.0 && seconds >= test_ns as f64 / 1e9 * LEAST;
-    is_most.then(|| MeasuredRate { bits_per_s: sum / seconds, seconds })
+    let is_most = mean.weight >= test_ns as f64 / 1e9 * LEAST;
+    Some(MeasuredRate { bits_per_s: mean.value().filter(|_| is_most)?, seconds: mean.weight })
 }
 
 #[cfg(test)]
@@ -101,9 +80,9 @@ mod tests {
 
     const S: u64 = 1_000_000_000;
 
-    fn told(pid: u32, side: Side, length_ms: u64) -> Event {
+    fn told(pid: u32, side: Side, length_ms: u64) -> OwnFigures {
         let whole = Whole { length_ms, received_bits_per_s: Some(1_000_000_000), ..Whole::default() };
-        Event::Reported { at_ns: 0, pid, side: Some(side), report: Report::Whole(whole) }
+        OwnFigures { run: 0, pid, side: Some(side), whole, measured: None }
     }
 
     /// Bins of a second of nothing, and then these rates, a tenth of a second each.
@@ -117,14 +96,10 @@ mod tests {
     }
 
     /// Mean and tenths of a second.
-    fn measured_of(events: &[Event], bins: &[Bin], basis: &FlowBasis) -> Vec<Option<(f64, f64)>> {
-        let mut reports = Reports::default();
-        for event in events {
-            reports.event(event, 0);
-        }
+    fn measured_of(told: &[OwnFigures], bins: &[Bin], basis: &FlowBasis) -> Vec<Option<(f64, f64)>> {
         let runs = [CommandRun { from_ns: 0, to_ns: Some(60 * S), code: Some(0) }];
         let measured = |one: &OwnFigures| one.measured.map(|of| (of.bits_per_s.round(), (of.seconds * 10.0).round()));
-        reports.figures(&runs, bins, Some(basis)).iter().map(measured).collect()
+        figures(told, &runs, bins, Some(basis)).iter().map(measured).collect()
     }
 
     #[test]
@@ -147,9 +122,9 @@ mod tests {
         assert_eq!(measured_of(only, &bins(short), &sockets), [None], "half of it was not seen");
         let link = FlowBasis::Link("v0".to_owned());
         assert_eq!(measured_of(only, &bins(rates()), &link), [None], "a link counts other things");
-        let two = [client.clone(), told(8, Side::Client, 4000)];
+        let two = [client, told(8, Side::Client, 4000)];
         assert_eq!(measured_of(&two, &bins(rates()), &sockets), [None, None], "two tests have one rate together");
-        let both = [told(9, Side::Server, 4000), client.clone()];
+        let both = [told(9, Side::Server, 4000), client];
         assert_eq!(
             measured_of(&both, &bins(rates()), &sockets),
             [Some((1e9, 39.0))],

@@ -1,6 +1,7 @@
 //! Made-up runs with known figures.
 
 use super::*;
+use crate::derive::FindingId;
 use crate::derive::flow::{BIN_NS, Bin, FlowBasis};
 use crate::derive::jitter::LEAST_BINS;
 use crate::derive::moves::MovesByClass;
@@ -95,7 +96,7 @@ fn a_dip_in_the_middle_counts() {
     let card = observed(PinMode::Never, 0, &[(0, UNPINNED)], &rates).card().expect("a run");
     let jitter = card.jitter.expect("enough bins");
     assert_eq!((jitter.bins, jitter.longest_dip_s), (60, 1.0), "a second without a byte is the longest dip");
-    assert!(card.limits[0].is_broken() && card.limits[0].name == "max_cv", "and breaks the limit of 10 %");
+    assert!(card.limits[0].is_broken() && card.limits[0].name == LimitName::MaxCv, "and breaks the limit of 10 %");
     assert!(!card.limits[1].is_broken() && card.limits[1].measured.is_none(), "drops were not read, so not judged");
 }
 
@@ -123,7 +124,7 @@ fn stretches_are_told_apart_and_each_settles() {
         .collect();
     let turns = [(0, UNPINNED), (2 * S, None), (2 * S, PINNED), (4 * S, None), (4 * S, UNPINNED), (6 * S, PINNED)];
     let seen = observed(PinMode::Compare, S / 2, &turns, &rates);
-    let phases = phases::phases(&seen.runs, &seen.stretches, seen.tracks.best().0, None, S / 2);
+    let phases = phases::phases(&seen.known.runs, &seen.stretches, seen.tracks.best().0, None, S / 2);
     let sides: Vec<StretchSide> = phases.iter().map(|phase| phase.side).collect();
     assert_eq!(sides, [StretchSide::Unpinned, StretchSide::Pinned].repeat(2), "four phases in the order of time");
     for phase in &phases {
@@ -148,7 +149,7 @@ fn phases_are_paired_with_a_neighbour_and_what_was_cut_short_is_left_out() {
     let at = [0, 20, 40, 60, 80, 95].map(|tenths| tenths * S / 10);
     let turns: Vec<_> = at.into_iter().zip([UNPINNED, PINNED, PINNED, UNPINNED, PINNED, UNPINNED]).collect();
     let seen = observed(PinMode::Compare, 0, &turns, &rates);
-    let phases = phases::phases(&seen.runs, &seen.stretches, seen.tracks.best().0, None, 0);
+    let phases = phases::phases(&seen.known.runs, &seen.stretches, seen.tracks.best().0, None, 0);
     let pairs = phases::pairs(&phases);
     let began: Vec<[u64; 2]> = pairs.iter().map(|pair| [0, 1].map(|kind| pair[kind][0].from_ns / S)).collect();
     assert_eq!(began, [[0, 2], [6, 4]], "U P, P U; of the last two one has half a second only");
@@ -201,7 +202,7 @@ fn a_comparison_in_which_nothing_was_worth_pinning_says_why() {
     );
     let idle = missing(&|seen| seen.busy.clear());
     assert!(idle.starts_with("nothing was pinned: no watched thread used more than 5 % of a core"), "{idle}");
-    let hardly = missing(&|seen| seen.busy_s = 1.5);
+    let hardly = missing(&|seen| seen.known.busy_s = 1.5);
     assert!(hardly.contains("more than 5 % of a core for only 1.5 s; an unpinned phase takes 4 s"), "{hardly}");
     let unwritten = missing(&|seen| seen.event(&told("nothing was pinned, because the disk is full")));
     assert_eq!(unwritten, "nothing was pinned, because the disk is full", "and it is not said twice");
@@ -210,13 +211,13 @@ fn a_comparison_in_which_nothing_was_worth_pinning_says_why() {
 #[test]
 fn moves_are_told_of_the_whole_run_and_as_traced_where_each_was() {
     let finding = Finding {
-        id: "moves",
+        id: FindingId::Moves,
         text: "1 busy thread moved from core to core in the last 5 s".to_owned(),
         numbers: vec![("threads", 1.0), ("moves_per_s", 0.0)],
         key: Some('p'),
     };
     let mut seen = observed(PinMode::Never, 0, &[(0, UNPINNED)], &[Some(10e9); 100]);
-    seen.findings = vec![Seen { finding, seconds: 14.1 }];
+    seen.known.findings = vec![Seen { finding, seconds: 14.1 }];
     seen.traced = true;
     let card = seen.card().expect("a run");
     let told = &card.findings[0].finding;

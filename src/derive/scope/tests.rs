@@ -59,7 +59,7 @@ fn the_commands_client_and_its_server_belong_and_the_test_beside_does_not() {
     let (mut scope, mut seen) = (Scope::default(), of(Some(&[49, 50]), two_tests()));
     let beside = scope.narrow(&mut seen);
     assert_eq!(pids(&seen), (vec![49, 50, 60], vec![50, 60]), "the shell, its iperf3 and the server that it calls");
-    assert!(scope.has_benchmark() && beside.flows && scope.shared().is_none());
+    assert!(scope.has_benchmark && beside.flows && scope.shared.is_none());
     let spaces: Vec<u64> = seen.protocols.iter().map(|one| one.netns).collect();
     assert_eq!(spaces, [50, 60], "what other namespaces lose is somebody else's");
     assert_eq!(seen.facts.benchmarks.iter().map(|one| one.pid).collect::<Vec<_>>(), [50, 60]);
@@ -70,7 +70,7 @@ fn before_the_commands_processes_are_known_nothing_belongs() {
     for family in [None, Some(&[][..])] {
         let (mut scope, mut seen) = (Scope::default(), of(family, two_tests()));
         scope.narrow(&mut seen);
-        assert_eq!((pids(&seen), scope.has_benchmark()), ((vec![], vec![]), false), "nobody is guessed");
+        assert_eq!((pids(&seen), scope.has_benchmark), ((vec![], vec![]), false), "nobody is guessed");
     }
 }
 
@@ -79,7 +79,7 @@ fn an_iperf3_of_the_commands_that_connects_to_nothing_is_its_benchmark_all_the_s
     let others = two_tests().split_off(2);
     let (mut scope, mut seen) = (Scope::default(), of(Some(&[49, 50]), others));
     scope.narrow(&mut seen);
-    assert_eq!((pids(&seen), scope.has_benchmark()), ((vec![49, 50], vec![]), true), "the test beside is not measured");
+    assert_eq!((pids(&seen), scope.has_benchmark), ((vec![49, 50], vec![]), true), "the test beside is not measured");
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn a_connection_that_only_brings_the_output_of_a_benchmark_is_none() {
             vec![tcp(7, "10.0.0.1:4000", "10.0.0.9:22", bytes), tcp(60, "10.0.0.2:5201", "10.0.0.9:4000", MUCH)];
         let (mut scope, mut seen) = (Scope::default(), of(Some(&[7]), flows));
         scope.narrow(&mut seen);
-        scope.has_benchmark()
+        scope.has_benchmark
     };
     assert!(!with(100 * 1024), "some pages of text");
     assert!(with(DRIVES), "any program that moves so much is measured itself");
@@ -103,11 +103,11 @@ fn a_server_of_two_counts_by_its_connections_and_its_threads_are_nobodys() {
     let (mut scope, mut seen) = (Scope::default(), of(Some(&[50]), flows.clone()));
     scope.narrow(&mut seen);
     assert_eq!(pids(&seen), (vec![50], vec![50, 60]), "its connection with the command's client alone");
-    assert_eq!(scope.shared(), Some(60), "and it is told");
+    assert_eq!(scope.shared, Some(60), "and it is told");
     flows[3] = tcp(60, "10.0.0.2:5201", "10.0.0.1:4001", 400);
     let (mut scope, mut seen) = (Scope::default(), of(Some(&[50]), flows));
     scope.narrow(&mut seen);
-    assert_eq!((pids(&seen).0, scope.shared()), (vec![50, 60], None), "one that it refuses changes nothing");
+    assert_eq!((pids(&seen).0, scope.shared), (vec![50, 60], None), "one that it refuses changes nothing");
 }
 
 #[test]
@@ -117,14 +117,14 @@ fn a_server_that_is_no_known_benchmark_is_the_commands_alone_or_nobodys() {
     let mut scope = Scope::default();
     let mut seen = of(Some(&[5]), pair());
     scope.narrow(&mut seen);
-    assert_eq!((pids(&seen), scope.shared()), ((vec![5, 6], vec![5, 6]), None), "its server belongs");
+    assert_eq!((pids(&seen), scope.shared), ((vec![5, 6], vec![5, 6]), None), "its server belongs");
     let stranger = || [pair(), vec![tcp(6, "10.0.0.2:99", "10.0.7.7:4001", 100)]].concat();
     for (threads, why) in [(vec![5, 6], "an end that was just seen may be the command's"), (vec![5], "it is not")] {
         let mut seen = of(Some(&[5]), stranger());
         scope.narrow(&mut seen);
         assert_eq!(pids(&seen), (threads, vec![5, 6]), "{why}");
     }
-    assert_eq!(scope.shared(), Some(6), "and it is told");
+    assert_eq!(scope.shared, Some(6), "and it is told");
     let mut seen = of(Some(&[5]), pair());
     scope.narrow(&mut seen);
     assert_eq!(pids(&seen).0, [5], "who has served others may do so again");
@@ -137,7 +137,7 @@ fn a_test_that_asks_and_answers_and_one_of_datagrams_are_the_commands() {
         let mut flow = tcp(7, "10.0.0.1:4000", "10.0.0.9:99", bytes);
         flow.pulses[0].at_ns = second * 1_000_000_000;
         scope.narrow(&mut of(Some(&[7]), vec![flow]));
-        scope.has_benchmark()
+        scope.has_benchmark
     };
     assert!(!asks(1, 1000) && !asks(2, 16_000), "a little at first, as of anybody");
     assert!(asks(3, 40_000), "20,000 bytes a second, and more");
@@ -146,7 +146,7 @@ fn a_test_that_asks_and_answers_and_one_of_datagrams_are_the_commands() {
         let mut seen = of(Some(&[7]), vec![udp(7, "10.0.0.1:4000", NOBODY)]);
         seen.protocols[0].udp_out_datagrams = datagrams;
         scope.narrow(&mut seen);
-        scope.has_benchmark()
+        scope.has_benchmark
     };
     assert!(!sends(1_000_000) && !sends(1_000_010), "what was sent before it was there is not its, and a few are none");
     assert!(sends(1_001_000), "a thousand");

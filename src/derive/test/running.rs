@@ -1,7 +1,7 @@
 //! One test while it runs, and for a moment after: what of each sample is its own, and what is derived of that.
 
 use super::{Test, TestKey};
-use crate::derive::flow::Bin;
+use crate::derive::flow::{Bin, FlowTrack};
 use crate::derive::history::History;
 use crate::derive::scope::Scope;
 use crate::derive::test_stages::TestStages;
@@ -35,21 +35,15 @@ pub(super) struct Running {
 
 impl Running {
     /// What was done to its own threads; and whatever is no thread's.
-    pub fn receive(&mut self, key: TestKey, events: &[Event]) {
-        for event in events {
-            let of = match event {
-                Event::Pinned { thread, .. } | Event::Restored { thread, .. } => Some(thread.pid),
-                _ => None,
-            };
-            if of.is_none_or(|pid| key.processes().contains(&pid) || self.has(pid)) {
-                self.course.event(event);
+    fn own_events(&self, key: TestKey, events: &[Event]) -> Vec<Event> {
+        let has = |pid| self.previous.iter().flat_map(|sample| &sample.threads).any(|thread| thread.id.pid == pid);
+        let is_own = |event: &&Event| match event {
+            Event::Pinned { thread, .. } | Event::Restored { thread, .. } => {
+                key.processes().contains(&thread.pid) || has(thread.pid)
             }
-        }
-    }
-
-    fn has(&self, pid: u32) -> bool {
-        let threads = self.previous.iter().flat_map(|sample| &sample.threads);
-        threads.map(|thread| thread.id.pid).any(|one| one == pid)
+            _ => true,
+        };
+        events.iter().filter(is_own).cloned().collect()
     }
 
     pub fn observe(
@@ -63,28 +57,27 @@ impl Running {
     ) {
         // One connection after another, as of a client that asks for many pages, is one test.
         self.ended_ns = if own.is_empty() { self.ended_ns.or(Some(next.at_ns)) } else { None };
+        let mut events = self.own_events(key, &machine.events);
         let family = Arc::new(key.processes());
-        let narrow = |scope: &mut Scope, sample: &Sample| {
+        let narrow = |scope: &mut Scope, flow: &mut FlowTrack, sample: &Sample| {
             let mut sample = sample.clone();
-            let beside = scope.narrow_to(&family, &mut sample);
-            (sample, beside)
+            flow.beside = scope.narrow_to(&family, &mut sample);
+            sample
         };
         self.scope.take(own);
         let before = self.previous.take().unwrap_or_else(|| {
-            let (before, beside) = narrow(&mut self.scope, previous);
-            let mut first = own_part(machine, &before, &before);
+            let before = narrow(&mut self.scope, &mut self.course.flow, previous);
+            let mut first = own_part(machine, std::mem::take(&mut events), &before, &before);
             (first.at_ns, first.elapsed_s) = (before.at_ns, None);
-            self.course.flow.beside(beside);
             self.course.observe(None, &before, &mut first, history);
             before
         });
-        let (now, beside) = narrow(&mut self.scope, next);
-        self.course.flow.beside(beside);
-        let mut own = own_part(machine, &before, &now);
+        let now = narrow(&mut self.scope, &mut self.course.flow, next);
+        let mut own = own_part(machine, events, &before, &now);
         self.course.observe(Some(&before), &now, &mut own, history);
         self.lost += own.losses.packets();
         if self.ended_ns.is_none() {
-            self.mean_bits_per_s = mean(self.course.flow.bins());
+            self.mean_bits_per_s = mean(&self.course.flow.bins);
         }
         match &mut self.metrics {
             Some(last) if self.ended_ns.is_some() => {
@@ -148,11 +141,11 @@ fn mean(bins: &VecDeque<Bin>) -> Option<f64> {
 }
 
 /// What the first stage has derived, without what belongs to others.
-fn own_part(machine: &Metrics, before: &Sample, now: &Sample) -> Metrics {
+fn own_part(machine: &Metrics, events: Vec<Event>, before: &Sample, now: &Sample) -> Metrics {
     let is_own = |sample: &Sample, pid: u32, tid: u32| {
         sample.threads.binary_search_by_key(&(pid, tid), |thread| (thread.id.pid, thread.id.tid)).is_ok()
     };
-    let mut own = machine.clone();
+    let mut own = Metrics { events, ..machine.clone() };
     own.threads.retain(|thread| is_own(now, thread.sample.id.pid, thread.sample.id.tid));
     own.moves
         .retain(|one| is_own(now, one.thread.pid, one.thread.tid) || is_own(before, one.thread.pid, one.thread.tid));

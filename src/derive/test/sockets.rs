@@ -13,37 +13,22 @@ use std::sync::Arc;
 pub(super) struct Sockets {
     /// It stays so, also when its other end has gone.
     tests: BTreeMap<SocketKey, TestKey>,
-    /// What that was made from.
-    made_of: MadeOf,
-}
-
-/// Each socket and what it is connected with, who says what it is, and which way packets go.
-#[derive(Debug, Clone, Default)]
-struct MadeOf {
-    sockets: Vec<(SocketKey, SocketAddr)>,
+    /// What that was made from: each socket and what it is connected with, who says what it is, and which way packets go.
+    ends: Vec<(SocketKey, SocketAddr)>,
     benchmarks: Arc<Vec<Benchmark>>,
     paths: Arc<Vec<FlowPath>>,
-}
-
-impl PartialEq for MadeOf {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.benchmarks, &other.benchmarks)
-            && Arc::ptr_eq(&self.paths, &other.paths)
-            && self.sockets == other.sockets
-    }
 }
 
 impl Sockets {
     /// Takes the next sample. Joining ends takes the square of their number, so it is done only where one is new.
     pub fn observe(&mut self, sample: &Sample) {
-        let made_of = MadeOf {
-            sockets: sample.flows.iter().map(|flow| (flow.key(), flow.remote)).collect(),
-            benchmarks: Arc::clone(&sample.facts.benchmarks),
-            paths: Arc::clone(&sample.facts.paths),
-        };
-        if self.made_of != made_of {
+        let facts = &sample.facts;
+        let ends: Vec<_> = sample.flows.iter().map(|flow| (flow.key(), flow.remote)).collect();
+        let is_same = Arc::ptr_eq(&self.benchmarks, &facts.benchmarks) && Arc::ptr_eq(&self.paths, &facts.paths);
+        if !is_same || self.ends != ends {
             self.tests = tests_of(sample, &self.tests);
-            self.made_of = made_of;
+            self.ends = ends;
+            (self.benchmarks, self.paths) = (Arc::clone(&facts.benchmarks), Arc::clone(&facts.paths));
         }
         follow_relays(sample, &mut self.tests);
     }

@@ -1,8 +1,7 @@
 //! The benchmark tests that run, as JSON.
 
 use super::{InJson, JsonObject, Metrics};
-use crate::derive::BenchmarkMetrics;
-use crate::sample::{Direction, Proto, Reported, Unread, Whole, Word};
+use crate::sample::{Benchmark, Direction, Proto, Reported, Unread, Whole, Word};
 use serde::ser::SerializeMap;
 
 /// What iperf 3 reported last itself.
@@ -35,25 +34,24 @@ fn seconds(ms: u64) -> f64 {
 }
 
 /// One benchmark program; what its command line and its connections do not tell is null.
-impl JsonObject for BenchmarkMetrics {
+impl JsonObject for Benchmark {
     fn fields<M: SerializeMap>(&self, metrics: &Metrics, object: &mut M) -> Result<(), M::Error> {
-        let (test, direction) = (&self.test, self.direction);
-        object.serialize_entry("pid", &test.pid)?;
-        object.serialize_entry("program", test.program.word())?;
-        object.serialize_entry("side", &test.side)?;
-        object.serialize_entry("target", &test.target)?;
-        object.serialize_entry("port", &test.port)?;
+        object.serialize_entry("pid", &self.pid)?;
+        object.serialize_entry("program", self.program.word())?;
+        object.serialize_entry("side", &self.side)?;
+        object.serialize_entry("target", &self.target)?;
+        object.serialize_entry("port", &self.port)?;
         object.serialize_entry("proto", &self.proto.map(Proto::word))?;
         object.serialize_entry("streams", &self.streams)?;
-        object.serialize_entry("reverse", &direction.map(|direction| direction == Direction::Reverse))?;
-        object.serialize_entry("bidir", &direction.map(|direction| direction == Direction::Both))?;
-        object.serialize_entry("json_stream", &test.json_stream)?;
-        object.serialize_entry("omit_s", &test.omit_ms.map(seconds))?;
-        object.serialize_entry("time_s", &test.time_ms.map(seconds))?;
-        object.serialize_entry("asked_bits_per_s", &test.bitrate)?;
-        object.serialize_entry("length_bytes", &test.length)?;
-        object.serialize_entry("affinity", &test.affinity)?;
-        object.serialize_entry("reported", &test.reported.as_ref().map(|last| InJson(last, metrics)))?;
-        object.serialize_entry("reported_gap", &test.unread.map(Unread::sentence))
+        object.serialize_entry("reverse", &self.direction.map(|direction| direction == Direction::Reverse))?;
+        object.serialize_entry("bidir", &self.direction.map(|direction| direction == Direction::Both))?;
+        object.serialize_entry("json_stream", &self.json_stream)?;
+        object.serialize_entry("omit_s", &self.omit_ms.map(seconds))?;
+        object.serialize_entry("time_s", &self.time_ms.map(seconds))?;
+        object.serialize_entry("asked_bits_per_s", &self.bitrate)?;
+        object.serialize_entry("length_bytes", &self.length)?;
+        object.serialize_entry("affinity", &self.affinity)?;
+        object.serialize_entry("reported", &self.reported.as_ref().map(|last| InJson(last, metrics)))?;
+        object.serialize_entry("reported_gap", &self.unread.map(Unread::sentence))
     }
 }

@@ -19,7 +19,7 @@ impl Serialize for Numbers<'_> {
 
 impl JsonObject for Finding {
     fn fields<M: SerializeMap>(&self, _: &Metrics, object: &mut M) -> Result<(), M::Error> {
-        object.serialize_entry("id", self.id)?;
+        object.serialize_entry("id", self.id.word())?;
         object.serialize_entry("text", &self.text)?;
         object.serialize_entry("numbers", &Numbers(&self.numbers))?;
         object.serialize_entry("key", &self.key)

@@ -45,10 +45,10 @@ pub(super) fn json(card: &RunCard) -> String {
         "reported": super::reported::json(card),
         "drops": card.drops.as_ref().map(|drops| json!({
             "links": drops.by_links(),
-            "softnet": drops.by_softnet(),
-            "qdiscs": drops.knows_way().then(|| drops.by_qdiscs()),
-            "sockets": drops.knows_way().then(|| drops.by_sockets()),
-            "protocols": drops.knows_way().then(|| drops.by_protocols()),
+            "softnet": drops.softnet,
+            "qdiscs": drops.on_way().map(|[qdiscs, ..]| qdiscs),
+            "sockets": drops.on_way().map(|[_, sockets, _]| sockets),
+            "protocols": drops.on_way().map(|[.., protocols]| protocols),
             "by_link": drops.links().iter().map(|(name, packets)| json!({ "name": name, "packets": packets }))
                 .collect::<Vec<_>>(),
         })),
@@ -56,7 +56,7 @@ pub(super) fn json(card: &RunCard) -> String {
         "proposal": card.proposal.as_ref().map(proposal),
         "comparison": card.comparison.as_ref().map(|both| comparison(both, asked.settle_ns as f64 / 1e9)),
         "limits": card.limits.iter().map(|limit| json!({
-            "name": limit.name, "limit": limit.limit, "measured": limit.measured, "broken": limit.is_broken(),
+            "name": limit.name.word(), "limit": limit.limit, "measured": limit.measured, "broken": limit.is_broken(),
         })).collect::<Vec<_>>(),
         "missing": card.missing,
     });
@@ -65,7 +65,7 @@ pub(super) fn json(card: &RunCard) -> String {
 
 fn finding(seen: &Seen) -> Value {
     let numbers = Numbers(&seen.finding.numbers);
-    json!({ "id": seen.finding.id, "text": seen.finding.text, "numbers": numbers, "seconds": seen.seconds })
+    json!({ "id": seen.finding.id.word(), "text": seen.finding.text, "numbers": numbers, "seconds": seen.seconds })
 }
 
 fn proposal(proposal: &Result<Proposal, String>) -> Value {

@@ -2,8 +2,8 @@
 
 use crate::derive::moves::{Evidence, MovesByClass};
 use crate::derive::placement::Proposal;
-use crate::derive::run::{CardLimit, CommandRun, Comparison, Measured, RunCard};
-use crate::derive::{Jitter, plural};
+use crate::derive::run::{CardLimit, CommandRun, Comparison, LimitName, Measured, RunCard};
+use crate::derive::{FindingId, Jitter, plural};
 use crate::report::figures::{digits, percent, rate, seconds};
 use crate::report::page::{ComparisonTable, Fact, fact};
 use crate::report::pair::{self, unknown};
@@ -51,7 +51,7 @@ pub(super) fn conclusions(card: &RunCard) -> Vec<Fact> {
     }));
     for seen in &card.findings {
         // How often threads moved is of the whole run already.
-        let last = if seen.finding.id == "moves" { "" } else { "; figures of its end" };
+        let last = if seen.finding.id == FindingId::Moves { "" } else { "; figures of its end" };
         let time = format!("[{} of {}{last}]", seconds(seen.seconds), seconds(card.busy_s));
         facts.push(fact("finding", format!("{} {time}", seen.finding.text)));
     }
@@ -157,13 +157,12 @@ fn drops(card: &RunCard) -> String {
     let worst: Vec<String> =
         drops.links().iter().take(3).map(|(name, packets)| format!("{packets} by {name}")).collect();
     let links = if worst.is_empty() { String::new() } else { format!(" ({})", worst.join(", ")) };
-    let way = if drops.knows_way() {
-        let (qdiscs, sockets, protocols) = (drops.by_qdiscs(), drops.by_sockets(), drops.by_protocols());
+    let way = if let Some([qdiscs, sockets, protocols]) = drops.on_way() {
         format!(", {qdiscs} by qdiscs, {sockets} by socket buffers, {protocols} by rules and protocols")
     } else {
         "; loss in qdiscs and socket buffers was not read".to_owned()
     };
-    format!("{} by links{links}, {} by softnet{way}", plural(drops.by_links(), "packet"), drops.by_softnet())
+    format!("{} by links{links}, {} by softnet{way}", plural(drops.by_links(), "packet"), drops.softnet)
 }
 
 fn comparison(card: &RunCard, both: &Comparison) -> Vec<Fact> {
@@ -186,10 +185,10 @@ fn proposed(proposal: &Proposal) -> Vec<Fact> {
 /// A limit in a sentence.
 pub(super) fn limit_text(limit: &CardLimit) -> String {
     let (name, what) = match limit.name {
-        "max_drops" => ("--max-drops", "packets dropped"),
-        _ => ("--max-cv", "CV"),
+        LimitName::MaxDrops => ("--max-drops", "packets dropped"),
+        LimitName::MaxCv => ("--max-cv", "CV"),
     };
-    let figure = |value: f64| if limit.name == "max_drops" { value.to_string() } else { percent(value) };
+    let figure = |value: f64| if limit.name == LimitName::MaxDrops { value.to_string() } else { percent(value) };
     let allowed = figure(limit.limit);
     match limit.measured {
         None => format!("{name} {allowed} was not checked, because that could not be measured"),

@@ -4,8 +4,8 @@ use super::*;
 use crate::derive::before_after::{Card, CardSide, Difference, Phase, Verdict};
 use crate::derive::jitter::Jitter;
 use crate::derive::moves::{Evidence, MovesByClass};
-use crate::derive::run::{CardLimit, CommandRun, Comparison, MovesSeen, Seen, WatchedThreads};
-use crate::derive::{Finding, FlowBasis};
+use crate::derive::run::{CardLimit, CommandRun, Comparison, LimitName, MovesSeen, Seen, WatchedThreads};
+use crate::derive::{Finding, FindingId, FlowBasis};
 use crate::sample::{CoreSet, Host, PinMode, RunAsked};
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ fn never() -> RunCard {
         drops: None,
         findings: vec![Seen {
             finding: Finding {
-                id: "moves",
+                id: FindingId::Moves,
                 text: "iperf3 client moves | 37 times a second".to_owned(),
                 numbers: vec![("moves_per_s", 37.25)],
                 key: Some('p'),
@@ -72,8 +72,8 @@ fn never() -> RunCard {
         proposal: Some(Err("only core 0 may run the busy threads".to_owned())),
         comparison: None,
         limits: vec![
-            CardLimit { name: "max_cv", limit: 0.05, measured: Some(0.302) },
-            CardLimit { name: "max_drops", limit: 0.0, measured: None },
+            CardLimit { name: LimitName::MaxCv, limit: 0.05, measured: Some(0.302) },
+            CardLimit { name: LimitName::MaxDrops, limit: 0.0, measured: None },
         ],
         missing: Vec::new(),
     }

@@ -94,7 +94,7 @@ fn of_thread(metrics: &Metrics, history: &History, thread: &ThreadMetrics, from_
         let class =
             before.filter(|_| at_ns >= from_ns).and_then(|from| MoveClass::of(&metrics.facts.topology, from, core));
         if let Some(class) = class {
-            moves.add(class);
+            moves.add(class, 1);
         }
         before = Some(core);
     }

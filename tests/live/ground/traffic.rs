@@ -11,7 +11,7 @@ use std::process::Command;
 use std::sync::Arc;
 use vnettop::derive::Metrics;
 use vnettop::record::{Recorder, Recording};
-use vnettop::sample::{Item, OwnerKind};
+use vnettop::sample::{Item, OwnerKind, Word};
 
 /// The links of a way in the order of the packets: namespace and name.
 pub type WalkedPath = Vec<(String, String)>;
@@ -199,7 +199,7 @@ impl Seen {
     /// A finding of this kind is told during the benchmark, and `F` has its sentence.
     pub fn holds_finding(&self, id: &str) {
         let mut shown = Replayed::at_the_benchmark(&self.recording);
-        let told = shown.metrics().findings.iter().find(|finding| finding.id == id);
+        let told = shown.metrics().findings.iter().find(|finding| finding.id.word() == id);
         let told = told.unwrap_or_else(|| panic!("a finding '{id}' among {:?}", shown.metrics().findings));
         let sentence: String = told.text.chars().take(60).collect();
         shown.press("F");

@@ -1,6 +1,7 @@
 //! Moves of threads, from counters and from a trace, and whether a thread is pinned.
 
 use super::*;
+use vnettop::derive::FindingId;
 
 #[test]
 fn moves_are_classed_by_the_smallest_circle_that_holds_both() {
@@ -63,7 +64,11 @@ fn traced_moves_are_told_one_by_one_and_never_twice() {
     let row = &fourth.threads[0];
     assert_eq!(known(row.by_class), 5, "the change of core that a sample shows is not counted again");
     let track = derivation.history().thread(row.sample.id).expect("it has a track");
-    assert_eq!(track.core_at(SECOND + 25), Some(2), "where it was between two samples is known");
+    assert_eq!(
+        track.trail(SECOND + 25).next().map(|(_, core)| core),
+        Some(2),
+        "where it was between two samples is known"
+    );
     assert_eq!(track.moves_in(SECOND, 2 * SECOND), 3, "and how often it moved");
     assert_eq!((track.moves_in(2 * SECOND, 3 * SECOND), track.moves_in(3 * SECOND, 4 * SECOND)), (1, 1), "by its time");
 }
@@ -149,7 +154,7 @@ fn is_blamed(derivation: &mut Derivation, at_ns: u64, mask: &CoreSet) -> bool {
     let threads = vec![ThreadSample { allowed: Some(mask.clone()), ..thread(101, 7, at_ns, 0, Some(1)) }];
     let sample = Sample { threads, ..sample(at_ns) };
     let metrics = derivation.advance(Item::Sample(Box::new(sample))).expect("a sample");
-    metrics.findings.iter().any(|finding| finding.id == "mask_changed") || !metrics.undone.is_empty()
+    metrics.findings.iter().any(|finding| finding.id == FindingId::MaskChanged) || !metrics.undone.is_empty()
 }
 
 #[test]

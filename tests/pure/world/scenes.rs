@@ -5,7 +5,7 @@ use super::{NETNS, QUIET, Traffic, Work, World, stream};
 use vnettop::derive::before_after::{Card, CardSide, Difference, Phase, Verdict};
 use vnettop::derive::flow::{Connection, End};
 use vnettop::derive::placement::{CoreChange, Proposal, Step};
-use vnettop::derive::{Finding, Jitter};
+use vnettop::derive::{Finding, FindingId, Jitter};
 use vnettop::sample::{
     CoreId, CoreSet, FlowPath, Hop, HopBy, HopWay, Ifindex, Kind, LinkKey, LinkState, Owner, OwnerKind, PeerRef, Proto,
     Space, ThreadId,
@@ -279,27 +279,32 @@ pub fn findings() -> Vec<Finding> {
     };
     vec![
         finding(
-            "jitter",
+            FindingId::Jitter,
             Some('p'),
             "Unsteady: 24.1 ± 9.2 Gbit/s (CV 38 %). 14.9 Gbit/s while threads migrate across nodes, \
              34.6 otherwise; each migration across nodes costs ≈ 205 MB (47 ms of traffic); 59 migrations/s, 11 across nodes. Over 30 s, 100 ms bins",
             &[("mean_bits_per_s", 2.41e10), ("cv", 0.38), ("p_value", 0.001), ("moves_per_s", 59.0)],
         ),
-        finding("nodes", Some('p'), "sender and receiver are on different nodes: 91 on node 2, 5 on node 0", &[]),
         finding(
-            "softnet",
+            FindingId::OtherNode,
+            Some('p'),
+            "sender and receiver are on different nodes: 91 on node 2, 5 on node 0",
+            &[],
+        ),
+        finding(
+            FindingId::Softnet,
             None,
             "core 5 drops 812 packets/s: its backlog is full (net.core.netdev_max_backlog)",
             &[("softnet_dropped_per_s", 812.0)],
         ),
         finding(
-            "steal",
+            FindingId::Steal,
             None,
             "2 % steal on your threads' cores: other guests of the hypervisor take it",
             &[("steal", 0.02), ("difference", -0.004)],
         ),
         finding(
-            "label",
+            FindingId::Label,
             None,
             "docker0 carries 34.8 Gbit/s, 3.5× its nominal 10 Gbit/s, which is that of its fastest port and not enforced",
             &[("times", 3.48)],

@@ -2,17 +2,17 @@
 
 mod cores;
 
-use crate::derive::claim_basis::Basis;
 use crate::derive::diagnosis::RateDiagnosis;
 use crate::derive::finding::Finding;
 use crate::derive::flow::{Connection, End};
 use crate::derive::history::History;
+use crate::derive::links::Basis;
 use crate::derive::links::LinkMetrics;
 use crate::derive::placement::tests::machine::Machine;
 use crate::derive::{Metrics, finding};
 use crate::sample::{
     FlowPath, Hop, HopBy, HopWay, Ifindex, Kind, LinkFacts, LinkKey, LinkState, Offload, Offloads, PeerRef, PortState,
-    Proto, Space,
+    Proto, Space, Word,
 };
 use std::sync::Arc;
 
@@ -72,7 +72,7 @@ fn findings(metrics: &Metrics) -> Vec<Finding> {
 fn said(metrics: &Metrics, id: &str) -> String {
     let all = findings(metrics);
     all.into_iter()
-        .find(|finding| finding.id == id)
+        .find(|finding| finding.id.word() == id)
         .map_or_else(|| format!("no finding '{id}'"), |finding| finding.text)
 }
 

@@ -20,7 +20,7 @@ fn datagrams_go_from_whose_command_line_says_so_and_are_lost_where_they_arrive()
             let test = direction.map(|direction| Benchmark { direction: Some(direction), ..client(1) });
             sample.facts_mut().benchmarks = Arc::new(test.into_iter().collect());
         });
-        assert!(track.bins().is_empty() && track.basis().is_none(), "it counts no bytes");
+        assert!(track.bins.is_empty() && track.basis.as_ref().is_none(), "it counts no bytes");
         let connections = track.metrics().connections;
         let [one] = connections[..] else { panic!("one flow: {connections:?}") };
         one

@@ -13,12 +13,12 @@ fn traced_moves_fall_into_the_bin_of_their_instant() {
         let moves = moves.map(|&(at_ns, from, to)| Move { at_ns, tid: 7, from, to }).collect();
         sample.trace = Some(Trace { source: TraceSource::Ftrace, lost: 0, partly: Vec::new(), moves });
     });
-    let bin = |ms: u64| *track.bins().iter().find(|bin| bin.from_ns == at(ms)).expect("a bin");
+    let bin = |ms: u64| *track.bins.iter().find(|bin| bin.from_ns == at(ms)).expect("a bin");
     assert_eq!((bin(1200).moves.llc, bin(1200).moves.node), (1, 1), "two moves in one bin, by class");
     assert_eq!(bin(1300).moves.llc, 1, "the next bin has the third");
     assert!((bin(1500).unclassed - 1.0).abs() < 1e-9, "a core that no topology knows has no class");
     let (moves, unclassed) = track
-        .bins()
+        .bins
         .iter()
         .fold((0, 0.0), |(moves, unclassed), bin| (moves + bin.moves.llc + bin.moves.node, unclassed + bin.unclassed));
     assert!(moves == 3 && (unclassed - 1.0).abs() < 1e-9, "each of them once: {moves} {unclassed}");
@@ -36,7 +36,7 @@ fn records_that_a_trace_lost_are_moves_of_watched_threads_only_as_far_as_these_w
             sample.trace = Some(Trace { source, lost: 10 * tick, partly: Vec::new(), moves });
         });
         let all = |bin: &Bin| bin.unclassed + (bin.moves.llc + bin.moves.node) as f64;
-        track.bins().iter().map(all).sum::<f64>()
+        track.bins.iter().map(all).sum::<f64>()
     };
     let near = |is: f64, wanted: f64| (is - wanted).abs() < 1e-9;
     let still = moved(TraceSource::Perf, |tick| Some(40 + u64::from(tick > 3)));
@@ -59,9 +59,9 @@ fn counted_moves_are_spread_over_the_bins_of_their_tick() {
         })
     };
     for (track, moves) in [(counted(|tick| Some(if tick >= 4 { 17 } else { 7 })), 10.0), (counted(|_| None), 1.0)] {
-        let sum: f64 = track.bins().iter().map(|bin| bin.unclassed).sum();
+        let sum: f64 = track.bins.iter().map(|bin| bin.unclassed).sum();
         assert!((sum - moves).abs() < 1e-9, "all {moves} are in the bins: {sum}");
-        let inside = track.bins().iter().filter(|bin| bin.unclassed > 0.0);
+        let inside = track.bins.iter().filter(|bin| bin.unclassed > 0.0);
         let inside: Vec<f64> = inside.map(|bin| bin.unclassed / moves).collect();
         assert_eq!(inside.len(), 6, "five bins' time, beginning and ending within one: {inside:?}");
         assert!(inside[1..5].iter().all(|share| (share - 0.2).abs() < 1e-9), "evenly: {inside:?}");

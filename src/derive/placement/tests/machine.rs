@@ -1,8 +1,8 @@
 //! Machines and benchmarks built by hand, for tests of what is derived from them.
 
 use crate::derive::Metrics;
-use crate::derive::claim_basis::Basis;
 use crate::derive::cores::{CoreLoad, CoreMetrics, Shares};
+use crate::derive::links::Basis;
 use crate::derive::links::{LinkMetrics, LinkRates};
 use crate::derive::moves::{Evidence, MovesByClass};
 use crate::derive::placement::{self, RecentLoad};
@@ -80,7 +80,7 @@ impl Machine {
                 if node.is_some() { Kind::Physical } else { Kind::Veth },
             )
         };
-        let rates = LinkRates { rx_bits_per_s: Some(bits_per_s), ..LinkRates::STILL };
+        let rates = LinkRates { rx_bits_per_s: Some(bits_per_s), ..LinkRates::still() };
         let (facts, rates) = (Arc::new(facts), Some(rates));
         self.links.push(LinkMetrics { facts, basis: Basis::None, counters: None, rates, ovs: None });
         self

@@ -1,8 +1,9 @@
 //! On which cores a hop's packets are handled, and what is said where a setting puts them onto the flow's own.
 
 use super::*;
+use crate::derive::FindingId;
 use crate::derive::paths::{self, SoftirqBy};
-use crate::sample::{CoreId, CoreSet, Interrupts, NapiThread, Side, Steering, Word};
+use crate::sample::{CoreId, CoreSet, Interrupts, NapiThread, Side, Steering};
 
 const CLIENT: u32 = 39082;
 const SERVER: u32 = 39081;
@@ -130,7 +131,7 @@ fn a_setting_that_uses_only_the_flows_own_cores_is_named() {
     assert!(told.contains("without that the sender's core handles them (echo 0 > "), "{told}");
     let told = said(&flowing(4, 0, 1, |all| all[2].rps = vec![set("1"), set("1")]), "steered");
     assert!(told.ends_with("(echo 4 | tee /sys/class/net/b0/queues/rx-*/rps_cpus)"), "each queue is mended: {told}");
-    let none = |metrics: &Metrics| findings(metrics).iter().all(|finding| finding.id != "steered");
+    let none = |metrics: &Metrics| findings(metrics).iter().all(|finding| finding.id != FindingId::Steered);
     assert!(none(&rps(4, "2-3")), "other cores do it");
     assert!(none(&rps(4, "1-2")), "another core may do it");
     assert!(none(&rps(2, "0-1")), "there is no other core");

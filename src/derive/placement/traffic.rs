@@ -1,8 +1,11 @@
-//! The physical link that the benchmark leaves by, if it leaves the machine: which node it is on, which cores it interrupts.
+//! The traffic of the benchmark: the physical link that it leaves by, if it leaves the machine, with its node and the cores it
+//! interrupts; and which of the watched threads send, because the softirq work of a whole virtual path runs on the sender's
+//! core.
 
 use crate::derive::Metrics;
 use crate::derive::links::LinkMetrics;
-use crate::sample::{CoreSet, Kind};
+use crate::derive::threads::ThreadMetrics;
+use crate::sample::{CoreSet, Direction, Kind, Side};
 
 /// A physical link carries the benchmark when it moves at least this part of what the busiest link moves: on a path of
 /// virtual links within the machine it carries next to nothing.
@@ -34,11 +37,28 @@ pub(super) fn carrier(metrics: &Metrics) -> Option<&LinkMetrics> {
 }
 
 /// The card that carries the benchmark; none where there is none, or where its node is not known.
-pub(super) fn of(metrics: &Metrics) -> Option<NetworkCard> {
+pub(super) fn card(metrics: &Metrics) -> Option<NetworkCard> {
     let carrier = carrier(metrics)?;
     let node = carrier.facts.node?;
     let here = metrics.facts.topology.cores.iter().filter(|place| place.online && place.node == Some(node));
     let busy = |core| metrics.recent.core(core).is_some_and(|load| load.others_interrupts >= INTERRUPTED);
     let interrupted = here.map(|place| place.core).filter(|&core| busy(core)).collect();
     Some(NetworkCard { name: carrier.facts.name.clone(), node, interrupted })
+}
+
+/// Whether servers send, as far as the command lines of the watched clients and the connections of the servers tell: a client
+/// is there that lets its server send (`-R`, `--bidir`), or a server that does.
+pub(super) fn servers_send(metrics: &Metrics) -> bool {
+    let is_back = |direction| matches!(direction, Some(Direction::Reverse | Direction::Both));
+    // The client may be on another machine: then the server's connections tell.
+    metrics.threads.iter().any(|thread| is_back(thread.sample.direction))
+        || metrics.benchmarks.iter().any(|test| test.side == Side::Server && is_back(test.direction))
+}
+
+/// Whether the thread sends; none where its side is not known.
+pub(super) fn sends(thread: &ThreadMetrics, servers_send: bool) -> Option<bool> {
+    Some(match thread.sample.side? {
+        Side::Client => thread.sample.direction != Some(Direction::Reverse),
+        Side::Server => servers_send,
+    })
 }
