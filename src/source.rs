@@ -34,7 +34,7 @@ pub mod threads;
 mod tick_timer;
 mod untrusted_reader;
 
-use crate::sample::Problem;
+use crate::sample::{Problem, ProblemSource};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -115,8 +115,8 @@ pub enum SourceError {
 impl SourceError {
     /// The same as a sentence for the person at the terminal.
     #[must_use]
-    pub fn problem(&self, source: &str) -> Problem {
-        Problem { source: source.to_owned(), text: self.to_string() }
+    pub fn problem(&self, source: ProblemSource) -> Problem {
+        Problem { source, text: self.to_string() }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Who each link belongs to, with what only Open vSwitch knows: a port that belongs to nobody else is its bridge's.
 
-use crate::sample::{LinkKey, OvsSwitch, Owned, Owner, OwnerKind};
+use crate::sample::{LinkKey, OvsSwitch, Owned, Owner, OwnerBy, OwnerKind};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -36,8 +36,8 @@ fn joined(owners: &Arc<Vec<Owned>>, ovs: &[OvsSwitch]) -> Arc<Vec<Owned>> {
         let is_free =
             |owner: &Owner| owner.guess || owner.kind == OwnerKind::Process && owner.name.starts_with("ovs-vswitchd ");
         if all.get(&link).is_none_or(|owned| is_free(&owned.owner)) {
-            let (name, by) = (bridge.to_owned(), "ovs".to_owned());
-            let owner = Owner { kind: OwnerKind::Ovs, name, id: None, by, guess: false };
+            let (kind, name) = (OwnerKind::Ovs, bridge.to_owned());
+            let owner = Owner { kind, name, id: None, by: OwnerBy::Ovs, guess: false };
             all.insert(link, Owned { link, owner });
         }
     }
@@ -54,7 +54,7 @@ mod tests {
     }
 
     fn owned(ifindex: u32, kind: OwnerKind, name: &str) -> Owned {
-        let owner = Owner { kind, name: name.to_owned(), id: None, by: "x".to_owned(), guess: false };
+        let owner = Owner { kind, name: name.to_owned(), id: None, by: OwnerBy::Tun, guess: false };
         Owned { link: key(ifindex), owner }
     }
 

@@ -9,7 +9,7 @@ mod topology;
 
 use super::proc_file::KeptFile;
 use super::{Roots, SourceError, now_ns, way_out};
-use crate::sample::{CoreCounters, CoreSet, Problem, Topology};
+use crate::sample::{CoreCounters, CoreSet, Problem, ProblemSource, Topology};
 use ksoftirqd::Ksoftirqd;
 use std::sync::Arc;
 
@@ -115,12 +115,12 @@ impl CoreReader {
 }
 
 fn without(error: &SourceError, lost: &str) -> Problem {
-    Problem { source: "cores".to_owned(), text: format!("{error}: {lost}") }
+    Problem { source: ProblemSource::Cores, text: format!("{error}: {lost}") }
 }
 
 fn no_topology(error: &SourceError) -> Problem {
     let otherwise = "mount sysfs to see them";
     let mends = if let SourceError::File { error, .. } = error { way_out(error, otherwise) } else { otherwise };
     let text = format!("{error}: cores are shown without nodes, caches and clusters; {mends}");
-    Problem { source: "topology".to_owned(), text }
+    Problem { source: ProblemSource::Topology, text }
 }

@@ -12,7 +12,7 @@ mod udp;
 
 use super::netlink::socket::KernelSocket;
 use super::{Roots, SourceError, now_ns, proc_file, way_out};
-use crate::sample::{FlowPath, FlowSample, Problem, Proto, ThreadSample};
+use crate::sample::{FlowPath, FlowSample, Problem, ProblemSource, Proto, ThreadSample};
 use diag::SocketInfo;
 use holder::SocketHolder;
 use peers::Peers;
@@ -334,7 +334,7 @@ impl Blind {
                 proc_file::descriptor_limit()
             ),
         };
-        Problem { source: "flows".to_owned(), text }
+        Problem { source: ProblemSource::Flows, text }
     }
 }
 

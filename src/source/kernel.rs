@@ -12,7 +12,7 @@ use crate::bpf::softirqs::{SoftirqTimes, SoftirqTotal};
 use crate::bpf::{Maps, Programs, Refusal, TracerEvent};
 use crate::sample::{
     DropCount, DropFlow, Drops, FlowPath, FlowSample, HopCores, HopWay, Ifindex, KernelCounts, LinkKey, OnRequest,
-    Problem, SOFTIRQ_KINDS, SoftirqTime,
+    Problem, ProblemSource, SOFTIRQ_KINDS, SoftirqTime,
 };
 use sites::Sites;
 use std::collections::{BTreeMap, BTreeSet};
@@ -133,7 +133,7 @@ impl KernelReader {
         let refusals = [self.refusal.as_ref().filter(|_| is_wanted), self.no_more.as_ref().filter(|_| counts_more)];
         let texts = refusals.into_iter().flatten();
         if !self.problems.iter().map(|problem| &problem.text).eq(texts.clone()) {
-            let problem = |text: &String| Problem { source: "kernel".to_owned(), text: text.clone() };
+            let problem = |text: &String| Problem { source: ProblemSource::Kernel, text: text.clone() };
             self.problems = texts.map(problem).collect();
         }
     }

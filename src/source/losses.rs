@@ -9,7 +9,7 @@ mod qdisc;
 mod snmp;
 
 use crate::sample::{
-    FlowPath, FlowSample, Ifindex, LinkKey, Offloads, Problem, ProtocolCounters, QdiscCounters, Space,
+    FlowPath, FlowSample, Ifindex, LinkKey, Offloads, Problem, ProblemSource, ProtocolCounters, QdiscCounters, Space,
 };
 use crate::source::netns::Spaces;
 use crate::source::{Roots, publish, way_out};
@@ -255,7 +255,7 @@ fn problem(netns: u64, pid: Option<u32>, error: &std::io::Error) -> Problem {
         pid.map_or_else(|| format!("namespace {netns}"), |pid| format!("the network namespace of process {pid}"));
     let mends = way_out(error, "run vnettop as root");
     let text = format!("cannot enter {whose} ({error}): what its qdiscs drop is not visible; {mends}");
-    Problem { source: "losses".to_owned(), text }
+    Problem { source: ProblemSource::Losses, text }
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-use crate::sample::{FlowPath, Ifindex, LinkCounters, LinkFacts, OvsDatapath, OvsSwitch, Problem};
+use crate::sample::{FlowPath, Ifindex, LinkCounters, LinkFacts, OvsDatapath, OvsSwitch, Problem, ProblemSource};
 use crate::source::netns::Spaces;
 use crate::source::{Roots, cpu_ns, netns_of, now_ns, publish};
 use datapaths::{Around, DatapathReader};
@@ -158,7 +158,7 @@ impl OvsReader {
             self.count();
         }
         if problem {
-            let told = |session: &Session| Some(Problem { source: "ovs".to_owned(), text: session.problem.clone()? });
+            let told = |session: &Session| Some(Problem { source: ProblemSource::Ovs, text: session.problem.clone()? });
             self.problems = self.sessions.iter().filter_map(told).collect();
         }
         Arc::clone(&self.published)

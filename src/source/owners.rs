@@ -11,7 +11,7 @@ mod name_patterns;
 mod networks;
 mod pods;
 
-use crate::sample::{Ifindex, Kind, LinkFacts, LinkKey, Owned, Owner, OwnerKind, Problem, Space};
+use crate::sample::{Ifindex, Kind, LinkFacts, LinkKey, Owned, Owner, OwnerBy, OwnerKind, Problem, Space};
 use crate::source::{Roots, netns_of, publish, scan};
 use containers::Containers;
 pub use docker::SocketPlaces;
@@ -192,7 +192,7 @@ impl OwnerReader {
             let Some(owner) = stay(self.before(link), self.found(link, home)) else { continue };
             let unnamed = owner.guess || owner.id.as_deref() == Some(&owner.name);
             match owner.kind {
-                OwnerKind::Container | OwnerKind::Network if matches!(&*owner.by, "docker" | "cgroup") => {
+                OwnerKind::Container | OwnerKind::Network if matches!(owner.by, OwnerBy::Docker | OwnerBy::Cgroup) => {
                     lacks.docker |= unnamed;
                 }
                 OwnerKind::Pod => lacks.pods |= unnamed,
@@ -234,7 +234,7 @@ impl OwnerReader {
             name.clone_into(&mut owner.name);
         } else if let Some(name) = id.and_then(|id| self.docker.container(id)) {
             name.clone_into(&mut owner.name);
-            "docker".clone_into(&mut owner.by);
+            owner.by = OwnerBy::Docker;
         }
         owner
     }
@@ -284,8 +284,8 @@ fn network_id(space: &Space) -> Option<&str> {
 
 fn network(network: &Network) -> Owner {
     let id = network.id.chars().take(cgroup::SHORT_ID).collect();
-    let (name, by) = (network.name.clone(), "docker".to_owned());
-    Owner { kind: OwnerKind::Network, name, id: Some(id), by, guess: false }
+    let (kind, name) = (OwnerKind::Network, network.name.clone());
+    Owner { kind, name, id: Some(id), by: OwnerBy::Docker, guess: false }
 }
 
 /// What is known better stays: a name is not given up for an id, nor what is certain for a guess.

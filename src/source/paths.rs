@@ -8,7 +8,7 @@ mod lookups;
 mod map;
 mod walk;
 
-use crate::sample::{EndName, Ends, FlowPath, FlowSample, LinkFacts, OvsSwitch, Problem, SocketKey};
+use crate::sample::{EndName, Ends, FlowPath, FlowSample, LinkFacts, OvsSwitch, Problem, ProblemSource, SocketKey};
 use crate::source::netns::Spaces;
 use crate::source::owners::OwnerReader;
 use crate::source::publish;
@@ -133,7 +133,7 @@ impl PathReader {
             hops.any(|hop| hop.link.netns == netns) || held.iter().any(|&(holder, _)| holder == netns)
         };
         let refused = self.sockets.refused().filter(|(netns, _)| ground.spaces.knows(*netns)).map(|(_, why)| Problem {
-            source: "paths".to_owned(),
+            source: ProblemSource::Paths,
             text: format!("{why}, so paths are cut off there; run vnettop as root"),
         });
         let refused: Vec<Problem> = refused.take(1).collect();

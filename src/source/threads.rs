@@ -14,7 +14,7 @@ mod visibility;
 mod watch;
 
 use super::{Roots, SourceError, benchmarks, now_ns, proc_file};
-use crate::sample::{Benchmark, Problem, Quota, Runner, ThreadSample};
+use crate::sample::{Benchmark, Problem, ProblemSource, Quota, Runner, ThreadSample};
 use discovery::{Change, ProcessFinder};
 use groups::{GroupLimits, Limits};
 use quota::Group;
@@ -290,7 +290,7 @@ impl ThreadReader {
                 .push(format!("no process {pid} is visible: it has exited or is hidden; watch a command name instead"));
         }
         self.problems.clone_from(&self.lasting);
-        let problem = |text| Problem { source: "threads".to_owned(), text };
+        let problem = |text| Problem { source: ProblemSource::Threads, text };
         self.problems.extend(texts.into_iter().map(problem));
     }
 }

@@ -8,7 +8,7 @@ mod tail;
 
 pub(crate) use lines::Lines;
 
-use crate::sample::{Benchmark, Event, Problem, Report, Reported, Side, Unread};
+use crate::sample::{Benchmark, Event, Problem, ProblemSource, Report, Reported, Side, Unread};
 use crate::source::{Roots, now_ns};
 use own::OwnReports;
 use std::path::PathBuf;
@@ -169,7 +169,7 @@ impl Named {
 
     fn report(&mut self, why: &str) {
         self.problems.push(Problem {
-            source: "benchmarks".to_owned(),
+            source: ProblemSource::Benchmarks,
             text: format!(
                 "cannot read {} ({why}): start iperf3 with --json-stream > that file",
                 crate::text::clean(self.path.as_os_str().as_encoded_bytes())

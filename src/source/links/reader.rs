@@ -9,7 +9,7 @@ use super::facts::{self, Described, LinkChange, MessageNamespace};
 use super::idle_links::IdleLinks;
 use super::nsid;
 use super::table::Table;
-use crate::sample::{Ifindex, LinkCounters, LinkFacts, Problem};
+use crate::sample::{Ifindex, LinkCounters, LinkFacts, Problem, ProblemSource};
 use crate::source::netlink::client::{DumpEnd, NetlinkClient, with_buffer};
 use crate::source::netlink::message::{Request, messages};
 use crate::source::netlink::socket::{KernelSocket, Transport};
@@ -359,7 +359,7 @@ impl<W: Transport> LinkReader<W> {
         }
         table.close_claims();
         self.problems.truncate(self.lasting_problems);
-        self.problems.extend(dumped.err().filter(|_| told == 0).map(|error| error.problem("speed")));
+        self.problems.extend(dumped.err().filter(|_| told == 0).map(|error| error.problem(ProblemSource::Speed)));
     }
 
     /// The claims of these links from their drivers; one that says nothing claims nothing.
@@ -382,5 +382,5 @@ impl<W: Transport> LinkReader<W> {
 /// Why no link's claim is known.
 fn no_claims(error: &io::Error) -> Problem {
     let text = format!("cannot reach the kernel's ethtool family ({error}): nominal speeds are unknown");
-    Problem { source: "speed".into(), text }
+    Problem { source: ProblemSource::Speed, text }
 }

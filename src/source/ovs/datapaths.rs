@@ -5,7 +5,7 @@
 use super::control::{Control, DATAPATH};
 use super::kernel::DatapathSocket;
 use super::readiness::Readiness;
-use crate::sample::{FlowPath, LinkKey, OvsDatapath, OvsSwitch, Problem};
+use crate::sample::{FlowPath, LinkKey, OvsDatapath, OvsSwitch, Problem, ProblemSource};
 use crate::source::netns::Spaces;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -183,7 +183,7 @@ impl DatapathReader {
         let mut seen = BTreeSet::new();
         let texts: Vec<&String> = all().filter(|text| seen.insert(text.as_str())).collect();
         if !texts.iter().copied().eq(self.problems.iter().map(|problem| &problem.text)) {
-            let problem = |text: &String| Problem { source: "ovs".to_owned(), text: text.clone() };
+            let problem = |text: &String| Problem { source: ProblemSource::Ovs, text: text.clone() };
             self.problems = texts.into_iter().map(problem).collect();
         }
     }

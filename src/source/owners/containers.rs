@@ -3,7 +3,7 @@
 //! the process that watches over a container say.
 
 use super::{cgroup, container_monitor};
-use crate::sample::{Owner, OwnerKind, Space};
+use crate::sample::{Owner, OwnerBy, OwnerKind, Space};
 use crate::source::netns_of;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -99,7 +99,7 @@ fn of(proc: &Path, pid: u32, netns: u64) -> Option<Owner> {
     let mut text = Vec::new();
     File::open(directory.join("cgroup")).ok()?.take(LONGEST).read_to_end(&mut text).ok()?;
     let mut owner = cgroup::owner(&text).or_else(|| container_monitor::owner(proc, pid))?;
-    if let (OwnerKind::Container, "podman" | "crio", Some(id)) = (owner.kind, &*owner.by, &owner.id)
+    if let (OwnerKind::Container, OwnerBy::Podman | OwnerBy::Crio, Some(id)) = (owner.kind, &owner.by, &owner.id)
         && *id == owner.name
     {
         owner.name = container_monitor::name(proc, pid, id).unwrap_or(owner.name);

@@ -4,7 +4,7 @@
 mod names;
 mod place;
 
-use crate::sample::Problem;
+use crate::sample::{Problem, ProblemSource};
 use crate::source::slow::Slow;
 use crate::source::slow::docker::{Answer, ask};
 pub(super) use names::Network;
@@ -148,7 +148,7 @@ impl Docker {
             "cannot ask Docker at {} for names ({why}): containers are shown by their ids; run as root, or name its socket with --docker-socket",
             self.path.display()
         );
-        Some(Problem { source: "owners".to_owned(), text })
+        Some(Problem { source: ProblemSource::Owners, text })
     }
 }
 
