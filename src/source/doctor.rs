@@ -104,8 +104,7 @@ fn programs_of_bpf(roots: &Roots) -> [BpfAnswer; 2] {
     if refusal::is_elsewhere(roots) {
         return [BpfAnswer::Elsewhere, BpfAnswer::Elsewhere];
     }
-    let trial = bpf::try_loading(&roots.sys);
-    [trial.moves, trial.drops].map(|tried| match tried {
+    bpf::try_loading(&roots.sys).map(|tried| match tried {
         Ok(()) => BpfAnswer::Loads,
         Err(Refusal::Rights) => BpfAnswer::NoRight,
         Err(Refusal::NoBtf) => BpfAnswer::NoBtf,

@@ -8,7 +8,6 @@ pub(super) mod holders;
 mod netns;
 mod peers;
 mod space;
-mod udp;
 
 use super::netlink::socket::KernelSocket;
 use super::{Roots, SourceError, now_ns, proc_file, way_out};

@@ -9,7 +9,7 @@ use crate::bpf::drops::{DropRow, FlowKey};
 use crate::bpf::hops::HopCount;
 use crate::bpf::moves::MoveRings;
 use crate::bpf::softirqs::{SoftirqTimes, SoftirqTotal};
-use crate::bpf::{Maps, Programs, Refusal, TracerEvent};
+use crate::bpf::{Maps, Order, Programs, Refusal, TracerEvent};
 use crate::sample::{
     DropCount, DropFlow, Drops, FlowPath, FlowSample, HopCores, HopWay, Ifindex, KernelCounts, LinkKey, OnRequest,
     Problem, ProblemSource, SOFTIRQ_KINDS, SoftirqTime,
@@ -101,7 +101,7 @@ impl KernelReader {
         if at_once && matches!(reader.stage, Stage::Idle) {
             reader.load();
             if let Stage::Loading(programs) = &reader.stage
-                && let Some(report) = programs.report_within(WAIT)
+                && let Some(report) = programs.report(WAIT)
             {
                 reader.take(report);
             }
@@ -114,7 +114,7 @@ impl KernelReader {
         if let Stage::Running(programs, _) = &self.stage
             && wanted.softirqs != self.wanted.softirqs
         {
-            programs.time_softirqs(wanted.softirqs);
+            programs.order(Order::Softirqs(wanted.softirqs));
         }
         self.wanted = wanted;
     }
@@ -125,7 +125,7 @@ impl KernelReader {
             self.load();
         }
         while let Stage::Loading(programs) | Stage::Running(programs, _) = &self.stage {
-            let Some(report) = programs.report() else { break };
+            let Some(report) = programs.report(Duration::ZERO) else { break };
             self.take(report);
         }
         let is_wanted = is_watching || self.wanted != OnRequest::default();
@@ -178,7 +178,7 @@ impl KernelReader {
             self.hops.clear();
         } else if !self.counts_hops && now_ns.saturating_sub(self.hops_at_ns) >= HOPS_EVERY_NS {
             (self.hops_at_ns, self.counts_hops) = (now_ns, true);
-            programs.count_hops(hops(paths));
+            programs.order(Order::Hops(hops(paths)));
         }
     }
 
@@ -229,7 +229,7 @@ impl KernelReader {
         };
         let (own, others) = (told(tables.last_of_flows()), told(tables.last_of_others()));
         if !unknown.is_empty() {
-            programs.ask_functions(unknown);
+            programs.order(Order::Functions(unknown));
         }
         Some(Drops {
             flows: own,
@@ -260,7 +260,7 @@ impl KernelReader {
             TracerEvent::Loaded(maps) => {
                 if let Stage::Loading(programs) = std::mem::replace(&mut self.stage, Stage::Refused) {
                     if self.wanted.softirqs {
-                        programs.time_softirqs(true);
+                        programs.order(Order::Softirqs(true));
                     }
                     let missing = maps.missing.as_ref();
                     self.refusal = missing.map(|missing| refusal::sentence(&self.roots, missing, maps.moves.is_some()));

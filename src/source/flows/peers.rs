@@ -3,7 +3,7 @@
 //! looked for a few times, and all of it takes a small part of the time. A program that calls on, as one that copies does, is
 //! left alone: whoever it calls is the other end.
 
-use super::diag::{self, SocketInfo};
+use super::diag::{self, SocketId, SocketInfo};
 use super::holders::{self, FoundSocket, Search, SocketInode};
 use super::netns;
 use crate::sample::{FlowPath, FlowSample, Proto, SocketKey};
@@ -208,7 +208,8 @@ impl PeerSearch {
             question.key.netns == netns || !(remote.is_loopback() || remote == local)
         };
         let open = |question: &&PeerQuestion| !question.is_answered() && is_near(question);
-        let asked = self.questions.iter().filter(open).map(|question| diag::other_end(question.local, question.remote));
+        let other_end = |question: &PeerQuestion| SocketId::between(question.remote, question.local);
+        let asked = self.questions.iter().filter(open).map(|question| diag::one(Proto::Tcp, &other_end(question)));
         let mut asked: Vec<Request> = asked.collect();
         if asked.is_empty() {
             return;
