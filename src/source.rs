@@ -34,7 +34,6 @@ pub mod threads;
 mod tick_timer;
 mod untrusted_reader;
 
-use crate::sample::{Problem, ProblemSource};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -110,14 +109,6 @@ pub enum SourceError {
         /// The beginning of what was found instead.
         found: String,
     },
-}
-
-impl SourceError {
-    /// The same as a sentence for the person at the terminal.
-    #[must_use]
-    pub fn problem(&self, source: ProblemSource) -> Problem {
-        Problem { source, text: self.to_string() }
-    }
 }
 
 /// With fewer open files something would be missing of one network namespace and its cores, another thing each time:

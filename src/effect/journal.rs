@@ -62,7 +62,7 @@ pub(super) enum Entry {
 }
 
 /// One vnettop, unmistakable within a boot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PinOwner {
     pub(super) pid: u32,
     /// Field 22 of its stat.

@@ -96,7 +96,7 @@ impl Live {
             owners: OwnerReader::new(roots, docker.clone()),
             ovs: OvsReader::new(roots, ovs),
             paths: PathReader::default(),
-            losses: LossReader::new(roots).also_at_rest(*losses_at_rest),
+            losses: LossReader::new(roots, *losses_at_rest),
             steering: SteeringReader::new(roots),
             reports: ReportStreams::new(roots, iperf3_json.clone()),
             facts: Arc::new(Facts { host: Arc::new(host::read()), ..Facts::default() }),

@@ -88,18 +88,11 @@ pub struct LossReader {
 }
 
 impl LossReader {
-    /// Nothing is opened yet.
+    /// Nothing is opened yet. With `at_rest` protocols and qdiscs of all namespaces are read also while there are no flows, so that
+    /// what is lost counts from the first packet on.
     #[must_use]
-    pub fn new(roots: &Roots) -> Self {
-        Self { proc: roots.proc.clone(), ..Self::default() }
-    }
-
-    /// Reads protocols and qdiscs of all namespaces also while there are no flows, so that what is lost counts from the
-    /// first packet on.
-    #[must_use]
-    pub fn also_at_rest(mut self, at_rest: bool) -> Self {
-        self.at_rest = at_rest;
-        self
+    pub fn new(roots: &Roots, at_rest: bool) -> Self {
+        Self { proc: roots.proc.clone(), at_rest, ..Self::default() }
     }
 
     /// The counters of these flows' way. What was lost since the last sample that had flows is read once more after they ended.

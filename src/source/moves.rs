@@ -18,6 +18,7 @@ const READ_ANYWAY_NS: u64 = 1_000_000_000;
 const MANY_STRANGERS: usize = 256;
 
 /// Tells the moves since the reading before, again and again.
+#[derive(Default)]
 pub struct MoveReader {
     newborn: PidHorizon,
     pending: PendingMoves,
@@ -36,16 +37,7 @@ impl MoveReader {
     /// Asks for nothing yet.
     #[must_use]
     pub fn new(roots: &Roots) -> Self {
-        Self {
-            newborn: PidHorizon::new(roots),
-            pending: PendingMoves::default(),
-            in_force: None,
-            watched: Vec::new(),
-            counted: None,
-            rings_read_at_ns: 0,
-            clock_offset_ns: timens::offset_ns(roots),
-            raw: Vec::new(),
-        }
+        Self { newborn: PidHorizon::new(roots), clock_offset_ns: timens::offset_ns(roots), ..Self::default() }
     }
 
     /// The moves of these threads since the reading before; none where the kernel tells none. To be called after the threads

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Finds the owners of links. A name once known stays until the link goes.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct OwnerReader {
     proc: PathBuf,
     own: u64,
@@ -75,14 +75,8 @@ impl OwnerReader {
             docker,
             pods,
             networks,
-            spaces: Arc::default(),
-            links: Arc::default(),
-            published: Arc::default(),
-            born: Vec::new(),
-            lacks: Lacks::default(),
-            again: false,
             due_ns: u64::MAX,
-            problems: Vec::new(),
+            ..Self::default()
         }
     }
 

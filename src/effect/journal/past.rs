@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 const MOST_LINE: u64 = 1 << 20;
 
 /// One journal, replayed.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(in crate::effect) struct Past {
     pub(in crate::effect) path: PathBuf,
     pub(in crate::effect) owner: PinOwner,
@@ -123,15 +123,7 @@ pub(in crate::effect) fn read(path: PathBuf, named: PinOwner) -> io::Result<Past
 }
 
 fn replay(path: PathBuf, named: PinOwner, mut lines: impl BufRead) -> io::Result<Past> {
-    let mut past = Past {
-        path,
-        owner: named,
-        boot: None,
-        compares: false,
-        named: BTreeMap::new(),
-        held: Vec::new(),
-        damaged: Vec::new(),
-    };
+    let mut past = Past { path, owner: named, ..Past::default() };
     let mut line = Vec::new();
     for number in 1.. {
         line.clear();

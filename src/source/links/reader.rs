@@ -359,7 +359,12 @@ impl<W: Transport> LinkReader<W> {
         }
         table.close_claims();
         self.problems.truncate(self.lasting_problems);
-        self.problems.extend(dumped.err().filter(|_| told == 0).map(|error| error.problem(ProblemSource::Speed)));
+        self.problems.extend(
+            dumped
+                .err()
+                .filter(|_| told == 0)
+                .map(|error| Problem { source: ProblemSource::Speed, text: error.to_string() }),
+        );
     }
 
     /// The claims of these links from their drivers; one that says nothing claims nothing.

@@ -5,6 +5,7 @@ use super::budget::Budget;
 use super::connection::{Over, OvsConnection};
 use super::readiness::Readiness;
 use super::silence;
+use crate::sample::Problem;
 use crate::text::clean;
 use serde_json::{Value, json};
 use std::io;
@@ -32,7 +33,7 @@ pub(super) struct Counters {
 }
 
 /// The conversation with one ovs-vswitchd.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Control {
     path: PathBuf,
     /// Its process.
@@ -45,22 +46,12 @@ pub(super) struct Control {
     rest_ns: u64,
     /// The last answer and its time, monotonic ns; none where it is too old.
     pub told: Option<(u64, Counters)>,
-    pub problem: Option<String>,
+    pub problem: Option<Problem>,
 }
 
 impl Control {
     pub fn new(path: PathBuf, pid: u32) -> Self {
-        Self {
-            path,
-            pid,
-            connection: None,
-            budget: Budget::default(),
-            asked_at_ns: None,
-            ask_at_ns: 0,
-            rest_ns: SECOND_NS,
-            told: None,
-            problem: None,
-        }
+        Self { path, pid, rest_ns: SECOND_NS, ..Self::default() }
     }
 
     pub fn is_at(&self, path: &Path) -> bool {
@@ -82,11 +73,11 @@ impl Control {
             let silent_ns = now_ns.saturating_sub(asked_at_ns);
             if silent_ns >= SILENCE_NS {
                 self.told = None;
-                self.problem = Some(format!(
+                self.problem = Some(super::problem(format!(
                     "ovs-vswitchd has not answered at {} for {} s: what its datapath drops is not known",
                     self.name(),
                     silence::at_least_s(silent_ns)
-                ));
+                )));
             }
             return;
         }
@@ -147,10 +138,10 @@ impl Control {
         (self.connection, self.asked_at_ns, self.told) = (None, None, None);
         self.ask_at_ns = now_ns + self.rest_ns;
         self.rest_ns = (2 * self.rest_ns).min(LONGEST_REST_NS);
-        self.problem = Some(format!(
+        self.problem = Some(super::problem(format!(
             "what ovs-vswitchd's datapath drops is not known, because {} cannot be asked: {why}",
             self.name()
-        ));
+        )));
     }
 
     fn name(&self) -> String {

@@ -9,6 +9,7 @@ use super::protocol::{self, Heard};
 use super::readiness::Readiness;
 use super::silence::Silence;
 use super::tables::Tables;
+use crate::sample::Problem;
 use crate::source::Roots;
 use crate::text::clean;
 use std::io;
@@ -26,11 +27,10 @@ const LONGEST_REST_NS: u64 = 64 * SECOND_NS;
 pub(super) struct Changes {
     pub facts: bool,
     pub counters: bool,
-    pub problem: bool,
 }
 
 /// One database.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Session {
     place: SocketPlace,
     /// Its socket, cleaned: its name everywhere else.
@@ -46,7 +46,7 @@ pub(super) struct Session {
     pub begun: bool,
     /// When ovs-vswitchd wrote the statistics, monotonic ns.
     pub counted_at_ns: u64,
-    pub problem: Option<String>,
+    pub problem: Option<Problem>,
     pub changes: Changes,
     /// What it may cost, across its connections.
     budget: Budget,
@@ -70,19 +70,9 @@ impl Session {
         Self {
             name: clean(place.path.as_os_str().as_bytes()),
             place,
-            here: None,
-            tables: Tables::default(),
-            daemon: Daemon::default(),
-            known: false,
             wanted: true,
-            begun: false,
-            counted_at_ns: 0,
-            problem: None,
-            changes: Changes::default(),
-            budget: Budget::default(),
-            look_at_ns: 0,
             rest_ns: SECOND_NS,
-            lost_at_ns: 0,
+            ..Self::default()
         }
     }
 
@@ -246,7 +236,7 @@ impl Session {
         );
         if exceeded {
             self.report(Some(sentence));
-        } else if self.problem.as_ref() == Some(&sentence) {
+        } else if self.problem.as_ref().is_some_and(|problem| problem.text == sentence) {
             self.report(None);
         }
     }
@@ -317,8 +307,7 @@ impl Session {
         self.report(Some(sentence));
     }
 
-    fn report(&mut self, problem: Option<String>) {
-        self.changes.problem |= self.problem != problem;
-        self.problem = problem;
+    fn report(&mut self, sentence: Option<String>) {
+        self.problem = sentence.map(super::problem);
     }
 }

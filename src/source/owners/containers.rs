@@ -19,7 +19,7 @@ const MOST: usize = 256;
 const LONGEST: u64 = 16 * 1024;
 
 /// Namespaces and their owners.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Containers {
     proc: PathBuf,
     own: u64,

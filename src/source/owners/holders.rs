@@ -29,7 +29,7 @@ const STUCK_NS: u64 = 20_000_000_000;
 const MOST_STUCK: usize = 4;
 
 /// Holders known and wanted.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Holders {
     proc: PathBuf,
     /// Every link that may have a holder, sorted.
@@ -55,18 +55,10 @@ impl Holders {
     pub fn new(proc: &Path) -> Self {
         Self {
             proc: proc.to_owned(),
-            links: Vec::new(),
-            seen_in: Vec::new(),
-            held: BTreeMap::new(),
-            searching: None,
-            stuck: Vec::new(),
             patience: FIRST_PATIENCE,
-            passages: 0,
             due_ns: u64::MAX,
             check_ns: u64::MAX,
-            began_ns: 0,
-            rested_ns: 0,
-            problem: None,
+            ..Self::default()
         }
     }
 

@@ -19,10 +19,10 @@ const LONGEST: u64 = 64 * 1024;
 const LONGEST_NAME: usize = 64;
 
 /// Networks by the names of their bridges.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Networks {
     /// Of files, and whose they are.
-    directories: [(PathBuf, OwnerBy); 2],
+    directories: Vec<(PathBuf, OwnerBy)>,
     owners: BTreeMap<String, Owner>,
     next_ns: u64,
 }
@@ -31,7 +31,7 @@ impl Networks {
     /// Below this directory, which is /etc.
     pub fn below(etc: &str) -> Self {
         let places = [("cni/net.d", OwnerBy::Cni), ("containers/networks", OwnerBy::Podman)];
-        let directories = places.map(|(at, by)| (PathBuf::from(etc).join(at), by));
+        let directories = places.map(|(at, by)| (PathBuf::from(etc).join(at), by)).into();
         Self { directories, owners: BTreeMap::new(), next_ns: 0 }
     }
 

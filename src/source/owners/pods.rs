@@ -13,7 +13,7 @@ const LONGEST_PAUSE_NS: u64 = 64_000_000_000;
 const LONGEST: usize = 128;
 
 /// Names of pods by their uids.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Pods {
     directory: PathBuf,
     names: BTreeMap<String, String>,

@@ -41,7 +41,7 @@ impl Stage {
     }
 
     fn problem(&self) -> String {
-        self.control.problem.clone().unwrap_or_default()
+        self.control.problem.as_ref().map(|problem| problem.text.clone()).unwrap_or_default()
     }
 }
 

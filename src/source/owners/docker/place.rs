@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const USUAL: &str = "/var/run/docker.sock";
 
 /// The sockets to try, in this order.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct SocketPlaces {
     pub(super) paths: Vec<PathBuf>,
     /// Somebody named it: that nothing is there is worth a word.
