@@ -204,13 +204,14 @@ impl KernelReader {
         }
         tables.ask_flows(self.flows.keys(), now_ns);
         tables.ask_namespaces(if self.wanted.drops { [0].into() } else { namespaces(flows, paths) });
-        let own = tables.of_flows().generation;
+        tables.read_flows();
         let mut others = self.made_of.1;
         if self.wanted.drops || now_ns.saturating_sub(self.others_at_ns) >= OTHERS_EVERY_NS {
             self.others_at_ns = now_ns;
-            others = tables.of_others().generation;
+            tables.read_others();
+            others = tables.of_others.generation;
         }
-        let made_of = (own, others, self.sites.named, self.wanted.drops);
+        let made_of = (tables.of_flows.generation, others, self.sites.named, self.wanted.drops);
         std::mem::replace(&mut self.made_of, made_of) != made_of
     }
 
@@ -227,7 +228,7 @@ impl KernelReader {
             told.sort_by(|one, other| one.key().cmp(&other.key()));
             told
         };
-        let (own, others) = (told(tables.last_of_flows()), told(tables.last_of_others()));
+        let (own, others) = (told(&tables.of_flows.rows), told(&tables.of_others.rows));
         if !unknown.is_empty() {
             programs.order(Order::Functions(unknown));
         }

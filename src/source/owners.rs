@@ -83,7 +83,7 @@ impl OwnerReader {
     /// Somebody came to live beside others in these namespaces: where nobody knows whose one is, it may be theirs.
     pub fn hurry(&mut self, joined: impl IntoIterator<Item = u64>, now_ns: u64) {
         joined.into_iter().for_each(|netns| self.containers.hurry(netns, now_ns));
-        self.due_ns = self.due_ns.min(self.containers.due_ns());
+        self.due_ns = self.due_ns.min(self.containers.due_ns);
     }
 
     /// The owners of these links, sorted by link; `living` tells the inhabitants of a namespace, the oldest first.
@@ -138,7 +138,7 @@ impl OwnerReader {
     /// Looks at processes; true when there is news.
     fn look(&mut self, changed: bool, living: impl Fn(u64) -> Vec<u32>, now_ns: u64) -> bool {
         let mut news = false;
-        if changed || now_ns >= self.containers.due_ns() {
+        if changed || now_ns >= self.containers.due_ns {
             news |= self.containers.look(&self.spaces, living, now_ns);
         }
         if changed || news {
@@ -150,7 +150,7 @@ impl OwnerReader {
 
     /// Asks for names and listens; true when there is news.
     fn ask(&mut self, changed: bool, now_ns: u64) -> bool {
-        self.again |= changed && (self.lacks.docker || !self.docker.networks().is_empty());
+        self.again |= changed && (self.lacks.docker || !self.docker.networks.is_empty());
         if changed {
             self.docker.hurry();
             self.pods.hurry(now_ns);
@@ -170,8 +170,8 @@ impl OwnerReader {
             (false, true) => self.docker.next_ns(),
             (false, false) => u64::MAX,
         };
-        let pods = if self.lacks.pods { self.pods.next_ns() } else { u64::MAX };
-        self.due_ns = docker.min(pods).min(self.containers.due_ns()).min(self.holders.due_ns());
+        let pods = if self.lacks.pods { self.pods.next_ns } else { u64::MAX };
+        self.due_ns = docker.min(pods).min(self.containers.due_ns).min(self.holders.due_ns());
         self.problems.clear();
         self.problems.extend(self.holders.problems());
         self.problems.extend(self.docker.problem().filter(|_| self.lacks.docker || self.docker.is_named()));
@@ -179,8 +179,7 @@ impl OwnerReader {
 
     /// Makes the list anew; the same `Arc` when nothing is different.
     fn join(&mut self) {
-        let home =
-            self.docker.listener().and_then(|pid| netns_of(&self.proc.join(pid.to_string()))).unwrap_or(self.own);
+        let home = self.docker.listener.and_then(|pid| netns_of(&self.proc.join(pid.to_string()))).unwrap_or(self.own);
         let (mut all, mut born, mut lacks) = (Vec::new(), Vec::new(), Lacks::default());
         for link in self.links.iter() {
             let Some(owner) = stay(self.before(link), self.found(link, home)) else { continue };
@@ -242,7 +241,7 @@ impl OwnerReader {
             let by_id = id.is_some_and(|id| network.id.starts_with(id));
             by_id || link.netns == home && network.bridge.as_deref() == Some(&link.name)
         };
-        self.docker.networks().iter().find(is_it).map(network)
+        self.docker.networks.iter().find(is_it).map(network)
     }
 
     /// Docker keeps a namespace for an overlay, with its bridge and its vxlan, and one for its load balancer.
@@ -256,7 +255,7 @@ impl OwnerReader {
         let id = network_id(space);
         let is_it =
             |network: &&Network| id.is_some_and(|id| network.id.starts_with(id)) || is_ingress && network.ingress;
-        self.docker.networks().iter().find(is_it)
+        self.docker.networks.iter().find(is_it)
     }
 
     fn name_of_master(&self, link: &LinkFacts) -> Option<&str> {

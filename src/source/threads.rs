@@ -123,7 +123,7 @@ impl ThreadReader {
     /// known.
     #[must_use]
     pub fn newest(&self) -> Option<u32> {
-        self.census.newest()
+        self.census.newest
     }
 
     /// The command's process and its descendants, as of the last reading; none where no command was started or its processes
@@ -252,10 +252,10 @@ impl ThreadReader {
             }
             match read {
                 // It took another name, and was watched for the one it had.
-                Ok(_) if task.for_itself && !self.census.answers(pid, tid, task.comm()) => return false,
+                Ok(_) if task.for_itself && !self.census.answers(pid, tid, &task.comm) => return false,
                 Ok(sample) => {
                     if pid == tid {
-                        process.is_called(task.comm());
+                        process.is_called(&task.comm);
                     }
                     uncounted |= sample.migrations.is_none();
                     samples.push(sample);

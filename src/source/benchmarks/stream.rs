@@ -69,7 +69,7 @@ impl ReportStreams {
         let mut joined = benchmarks.to_vec();
         for test in joined.iter_mut().filter(|test| test.json_stream) {
             (test.reported, test.unread) = match &self.named {
-                Some(of) if Some(test.pid) == named => (of.tail.as_ref().and_then(|tail| tail.lines.last()), None),
+                Some(of) if Some(test.pid) == named => (of.tail.as_ref().and_then(|tail| tail.lines.last), None),
                 _ => self.own.of(test.pid),
             };
         }
@@ -119,7 +119,7 @@ impl Named {
     /// A file that says something else than events, or nothing while a test runs, is useless: that is said once.
     fn judge(&mut self, runs: bool, now_ns: u64) {
         let Some(tail) = &self.tail else { return };
-        if tail.lines.speaks() {
+        if tail.lines.speaks {
             self.problems.clear();
             return;
         }

@@ -2,7 +2,7 @@
 //! which needs no answer of that; a userspace one by asking its ovs-vswitchd. Without flows through a switch nothing is
 //! asked and nothing is kept open.
 
-use super::control::{Control, DATAPATH};
+use super::control::Control;
 use super::kernel::DatapathSocket;
 use super::readiness::Readiness;
 use crate::sample::{FlowPath, LinkKey, OvsDatapath, OvsSwitch, Problem};
@@ -163,18 +163,7 @@ impl DatapathReader {
     }
 
     fn in_userspace(&self, socket: &str, control: &Control) -> Option<OvsDatapath> {
-        let (at_ns, counters) = control.told?;
-        Some(OvsDatapath {
-            socket: socket.to_owned(),
-            netns: *self.wanted.controls.get(socket)?,
-            kind: OvsDatapath::USERSPACE.to_owned(),
-            name: DATAPATH.to_owned(),
-            born: u64::from(control.pid),
-            at_ns,
-            hit: counters.hit,
-            missed: counters.missed,
-            lost: counters.lost,
-            flows: counters.flows,
-        })
+        let netns = *self.wanted.controls.get(socket)?;
+        Some(OvsDatapath { socket: socket.to_owned(), netns, ..control.told.clone()? })
     }
 }

@@ -8,7 +8,7 @@ use super::place::{PresentSocket, SocketPlace};
 use super::protocol::{self, Heard};
 use super::readiness::Readiness;
 use super::silence::Silence;
-use super::tables::Tables;
+use super::tables::{Changes, Tables};
 use crate::sample::Problem;
 use crate::source::Roots;
 use crate::text::clean;
@@ -21,13 +21,6 @@ const SECOND_NS: u64 = 1_000_000_000;
 const GRACE_NS: u64 = 3 * SECOND_NS;
 /// How long what does no good is left alone at most.
 const LONGEST_REST_NS: u64 = 64 * SECOND_NS;
-
-/// What is different since it was last asked.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Changes {
-    pub facts: bool,
-    pub counters: bool,
-}
 
 /// One database.
 #[derive(Debug, Default)]
@@ -47,6 +40,7 @@ pub(super) struct Session {
     /// When ovs-vswitchd wrote the statistics, monotonic ns.
     pub counted_at_ns: u64,
     pub problem: Option<Problem>,
+    /// What is different since it was last asked.
     pub changes: Changes,
     /// What it may cost, across its connections.
     budget: Budget,
@@ -96,11 +90,6 @@ impl Session {
         self.known && self.here.as_ref().is_some_and(|here| !here.silent)
     }
 
-    /// There is something to do: nothing is, for most of the ticks of a machine without Open vSwitch.
-    pub fn is_due(&self, now_ns: u64) -> bool {
-        self.looks(now_ns) || self.is_connected()
-    }
-
     /// It is time to [look](Self::look).
     pub fn looks(&self, now_ns: u64) -> bool {
         now_ns >= self.look_at_ns
@@ -125,11 +114,11 @@ impl Session {
             None => Ok(None),
         });
         match connected {
-            Ok(Some((connection, socket))) => {
+            Ok(Some((mut connection, socket))) => {
                 readiness.add(&connection);
+                let said = connection.say(&protocol::requests());
                 self.here = Some(Here { connection, socket, silence: Silence::begin(now_ns), silent: false });
                 self.attend(roots, now_ns);
-                let said = self.say(&protocol::requests());
                 self.end(said, now_ns);
             }
             Ok(None) => self.report(None),
@@ -261,7 +250,7 @@ impl Session {
             Heard::Counted(updates) => {
                 let news = self.tables.count(updates);
                 self.changes.facts |= news.facts;
-                if news.counted {
+                if news.counters {
                     (self.counted_at_ns, self.changes.counters) = (now_ns, true);
                 }
             }
@@ -280,10 +269,6 @@ impl Session {
             self.counted_at_ns += pace_ns;
             self.changes.counters = true;
         }
-    }
-
-    fn say(&mut self, bytes: &[u8]) -> Result<(), Over> {
-        self.here.as_mut().map_or(Ok(()), |here| here.connection.say(bytes))
     }
 
     /// Ends the connection when it is over.

@@ -24,7 +24,8 @@ pub(super) struct Containers {
     proc: PathBuf,
     own: u64,
     known: BTreeMap<u64, KnownContainer>,
-    due_ns: u64,
+    /// When to look again, if nothing happens before.
+    pub due_ns: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -44,11 +45,6 @@ impl Containers {
     /// Whose a namespace is.
     pub fn owner(&self, netns: u64) -> Option<&Owner> {
         self.known.get(&netns)?.owner.as_ref()
-    }
-
-    /// When to look again, if nothing happens before.
-    pub fn due_ns(&self) -> u64 {
-        self.due_ns
     }
 
     /// Somebody new lives there.
@@ -144,12 +140,12 @@ mod tests {
         assert!(containers.look(&spaces, living(&spaces), 0), "there is news");
         assert_eq!(containers.owner(20).expect("its container").name, "a51cac518006");
         assert_eq!([10, 30, 40].map(|netns| containers.owner(netns).is_some()), [false; 3], "nobody else's");
-        assert_eq!(containers.due_ns(), SECOND, "the one without an owner is asked again");
+        assert_eq!(containers.due_ns, SECOND, "the one without an owner is asked again");
         process(proc.path(), 8, 30, "/lxc.payload.web");
         assert!(!containers.look(&spaces, living(&spaces), SECOND / 2), "not yet");
         assert!(containers.look(&spaces, living(&spaces), SECOND), "a process may enter its group late");
         assert_eq!(containers.owner(30).expect("a machine").name, "web");
-        assert_eq!(containers.due_ns(), u64::MAX, "nothing is left to ask");
+        assert_eq!(containers.due_ns, u64::MAX, "nothing is left to ask");
         let others = [space(20, Some(9)), space(30, None)];
         assert!(!containers.look(&others, living(&others), 2 * SECOND), "it stays whoever lives there");
         assert_eq!(containers.owner(20).expect("its container").name, "a51cac518006", "also without its process");
@@ -175,7 +171,7 @@ mod tests {
             assert!(!containers.look(&spaces, living, second * SECOND), "nor later");
         }
         containers.hurry(21, 8 * SECOND);
-        assert_eq!(containers.due_ns(), 9 * SECOND, "somebody has come, and is asked soon");
+        assert_eq!(containers.due_ns, 9 * SECOND, "somebody has come, and is asked soon");
         assert!(containers.look(&spaces, |_| vec![44, 43, 42], 9 * SECOND));
         assert_eq!(containers.owner(21).expect("a machine").name, "web");
     }

@@ -28,9 +28,9 @@ pub(super) struct Docker {
     asked: [Option<Slow<Answer>>; 2],
     /// By the first digits of the id.
     containers: BTreeMap<String, String>,
-    networks: Vec<Network>,
-    /// The process that listens.
-    listener: Option<u32>,
+    pub networks: Vec<Network>,
+    /// The process that listens on the socket; its bridges are in the namespace of that.
+    pub listener: Option<u32>,
     /// When it was last asked.
     last_ns: Option<u64>,
     /// No question before it has passed; grows while the answers do not help.
@@ -63,15 +63,6 @@ impl Docker {
     /// The name of a container by the first digits of its id.
     pub fn container(&self, id: &str) -> Option<&str> {
         self.containers.get(id).map(String::as_str)
-    }
-
-    pub fn networks(&self) -> &[Network] {
-        &self.networks
-    }
-
-    /// The process that listens on the socket; its bridges are in the namespace of that.
-    pub fn listener(&self) -> Option<u32> {
-        self.listener
     }
 
     pub fn is_asked(&self) -> bool {

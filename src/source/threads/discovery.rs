@@ -64,7 +64,8 @@ pub(super) struct ProcessFinder {
     watched: Watched,
     /// None where the numbers of this /proc are not ours: then processes are listed on every tick.
     loadavg: Option<File>,
-    newest: Option<u32>,
+    /// The number that the kernel gave last, as of the last look.
+    pub(super) newest: Option<u32>,
     processes: BTreeMap<u32, Process>,
     family: Family,
     /// The family is watched, and not the command alone.
@@ -98,11 +99,6 @@ impl ProcessFinder {
             tick_ns: SECOND_NS / procfs::ticks_per_second().max(1),
             ..Self::default()
         }
-    }
-
-    /// The number that the kernel gave last, as of the last look.
-    pub(super) fn newest(&self) -> Option<u32> {
-        self.newest
     }
 
     /// Whether a thread of this process, number and command name is asked for.

@@ -65,7 +65,8 @@ pub(super) struct Task {
     pub for_itself: bool,
     /// None: opened on every reading, because descriptors are scarce.
     kept: Option<[Option<OwnedFd>; 3]>,
-    comm: Vec<u8>,
+    /// The command name as last read.
+    pub comm: Vec<u8>,
     met_at_ns: Option<u64>,
     last: Option<Last>,
     mask: Option<TaskMask>,
@@ -149,11 +150,6 @@ impl Task {
     /// How many descriptors it holds.
     pub(super) fn descriptors(&self) -> usize {
         self.kept.as_ref().map_or(0, |files| files.iter().flatten().count())
-    }
-
-    /// The command name as last read.
-    pub(super) fn comm(&self) -> &[u8] {
-        &self.comm
     }
 
     /// Reads the thread, and of its files only those that may tell something new: one that `schedstat` says nothing new

@@ -22,7 +22,7 @@ fn client() -> Benchmark {
 }
 
 fn last(named: &Named) -> Reported {
-    named.tail.as_ref().and_then(|tail| tail.lines.last()).expect("an interval")
+    named.tail.as_ref().and_then(|tail| tail.lines.last).expect("an interval")
 }
 
 fn read(named: &mut Named, second: u64) -> Vec<ProcessReport> {
