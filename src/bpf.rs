@@ -71,7 +71,6 @@ pub enum Refusal {
 
 /// Tries whether the kernel takes the programs: that of migrations, by BTF or, without, by way of tracefs, and that of dropped
 /// packets. They are attached to nothing, and gone when this returns.
-#[must_use]
 pub fn try_loading(sys: &Path) -> [Result<(), Refusal>; 2] {
     loading(|| Ok(object::try_loading(sys))).unwrap_or_else(|refusal| [Err(refusal.clone()), Err(refusal)])
 }

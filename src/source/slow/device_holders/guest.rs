@@ -8,11 +8,11 @@ use crate::text::clean;
 const LONGEST: usize = 64;
 
 /// Other programs of virtual machines, with the option that names their guest, as in `--id NAME`.
-static OTHERS: [(&[u8], OwnerBy, Option<&[u8]>); 4] = [
-    (b"firecracker", OwnerBy::Firecracker, Some(b"id")),
-    (b"cloud-hypervisor", OwnerBy::CloudHypervisor, None),
-    (b"crosvm", OwnerBy::Crosvm, Some(b"name")),
-    (b"lkvm", OwnerBy::Lkvm, Some(b"name")),
+static OTHERS: [(&str, OwnerBy, Option<&str>); 4] = [
+    ("firecracker", OwnerBy::Firecracker, Some("id")),
+    ("cloud-hypervisor", OwnerBy::CloudHypervisor, None),
+    ("crosvm", OwnerBy::Crosvm, Some("name")),
+    ("lkvm", OwnerBy::Lkvm, Some("name")),
 ];
 
 /// Who holds it: its command line (arguments with a zero byte behind each), its name for the kernel, its number.
@@ -22,8 +22,8 @@ pub(super) fn owner(cmdline: &[u8], comm: &[u8], pid: u32) -> Owner {
     if is_qemu(program) {
         return guest(OwnerBy::Qemu, program, qemu_name(&arguments), pid, after(&arguments, b"uuid").map(clean));
     }
-    if let Some((_, by, option)) = OTHERS.iter().find(|(known, ..)| *known == program) {
-        let name = option.and_then(|option| after(&arguments, option));
+    if let Some((_, by, option)) = OTHERS.iter().find(|(known, ..)| known.as_bytes() == program) {
+        let name = option.and_then(|option| after(&arguments, option.as_bytes()));
         return guest(by.clone(), program, name.map(<[u8]>::to_vec), pid, None);
     }
     let comm = comm.trim_ascii_end();
