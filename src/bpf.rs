@@ -25,8 +25,6 @@ use std::time::Duration;
 
 /// The first frame has the cores for itself for so long.
 const GRACE: Duration = Duration::from_millis(30);
-/// The loader ended in a panic.
-const FAILED: &str = "the loader failed";
 
 /// What the thread has done.
 pub enum TracerEvent {
@@ -71,23 +69,15 @@ pub enum Refusal {
     Other(String),
 }
 
-/// What came of loading the programs without attaching them.
-#[derive(Debug)]
-pub struct LoadTrial {
-    /// That of migrations, by BTF or, without, by way of tracefs.
-    pub moves: Result<(), Refusal>,
-    /// That of dropped packets.
-    pub drops: Result<(), Refusal>,
+/// Tries whether the kernel takes the programs: that of migrations, by BTF or, without, by way of tracefs, and that of dropped
+/// packets. They are attached to nothing, and gone when this returns.
+pub fn try_loading(sys: &Path) -> [Result<(), Refusal>; 2] {
+    loading(|| Ok(object::try_loading(sys))).unwrap_or_else(|refusal| [Err(refusal.clone()), Err(refusal)])
 }
 
-/// Tries whether the kernel takes the programs. They are attached to nothing, and gone when this returns.
-#[must_use]
-pub fn try_loading(sys: &Path) -> LoadTrial {
-    let failed = |_| {
-        let failed = || Err(Refusal::Other(FAILED.to_owned()));
-        LoadTrial { moves: failed(), drops: failed() }
-    };
-    memory::for_a_moment(|| object::try_loading(sys)).unwrap_or_else(failed)
+/// Loads something, which takes much memory for a moment.
+fn loading<T: Send>(load: impl FnOnce() -> Result<T, Refusal> + Send) -> Result<T, Refusal> {
+    memory::for_a_moment(load).unwrap_or_else(|_panic| Err(Refusal::Other("the loader failed".to_owned())))
 }
 
 /// The kernel's record of a migration can be read in the tracefs of this /sys: programs are attached by way of it without BTF.
@@ -97,15 +87,13 @@ pub fn has_migration_event(sys: &Path) -> bool {
 }
 
 /// What the thread is to do.
-enum Order {
-    /// Find the functions of these addresses.
+pub enum Order {
+    /// Find the functions that these addresses are in, and report them.
     Functions(Vec<u64>),
     /// Time softirqs, or no longer.
     Softirqs(bool),
-    /// Count the packets of these hops for a while.
+    /// Count the packets of these hops by core for [`hops::COUNTED_FOR`], and report them.
     Hops(Vec<HopKey>),
-    /// Nobody needs the programs any more.
-    End,
 }
 
 /// The caller's end of the thread; the programs are taken down when it is dropped.
@@ -131,43 +119,20 @@ impl Programs {
         Ok(Self { orders, reports })
     }
 
-    /// What was done meanwhile.
+    /// What was done meanwhile, or is done within this time.
     #[must_use]
-    pub fn report(&self) -> Option<TracerEvent> {
-        self.reports.try_recv().ok()
+    pub fn report(&self, within: Duration) -> Option<TracerEvent> {
+        self.reports.recv_timeout(within).ok()
     }
 
-    /// What was done, or is done within this time.
-    #[must_use]
-    pub fn report_within(&self, most: Duration) -> Option<TracerEvent> {
-        self.reports.recv_timeout(most).ok()
-    }
-
-    /// Asks which functions these addresses are in; the answer is a report.
-    pub fn ask_functions(&self, addresses: Vec<u64>) {
-        let _ = self.orders.send(Order::Functions(addresses));
-    }
-
-    /// Times softirqs from now on, or no longer.
-    pub fn time_softirqs(&self, wanted: bool) {
-        let _ = self.orders.send(Order::Softirqs(wanted));
-    }
-
-    /// Counts the packets of these hops by core for [`hops::COUNTED_FOR`]; the answer is a report.
-    pub fn count_hops(&self, hops: Vec<HopKey>) {
-        let _ = self.orders.send(Order::Hops(hops));
-    }
-}
-
-impl Drop for Programs {
-    fn drop(&mut self) {
-        let _ = self.orders.send(Order::End);
+    /// Has the thread do this when it has done what it was told before.
+    pub fn order(&self, order: Order) {
+        let _ = self.orders.send(order);
     }
 }
 
 fn run(proc: &Path, sys: &Path, ordered: &Receiver<Order>, reporting: &Sender<TracerEvent>) {
-    let loaded = memory::for_a_moment(|| object::load(proc, sys));
-    let (_links, maps) = match loaded.unwrap_or_else(|_| Err(Refusal::Other(FAILED.to_owned()))) {
+    let (_links, maps) = match loading(|| object::load(proc, sys)) {
         Ok(loaded) => loaded,
         Err(refusal) => {
             let _ = reporting.send(TracerEvent::Refused(refusal));
@@ -178,11 +143,10 @@ fn run(proc: &Path, sys: &Path, ordered: &Receiver<Order>, reporting: &Sender<Tr
         return;
     }
     let mut requested: Option<Requested> = None;
-    // Dropping the links closes the programs' last descriptors.
+    // Nobody needs the programs any more when nobody can order: dropping the links closes their last descriptors.
     while let Ok(order) = ordered.recv() {
         if matches!(order, Order::Softirqs(true) | Order::Hops(_)) && requested.is_none() {
-            let loaded = memory::for_a_moment(|| Requested::load(sys));
-            let report = match loaded.unwrap_or_else(|_| Err(Refusal::Other(FAILED.to_owned()))) {
+            let report = match loading(|| Requested::load(sys)) {
                 Ok((programs, times)) => {
                     requested = Some(programs);
                     TracerEvent::Softirqs(times)
@@ -194,7 +158,6 @@ fn run(proc: &Path, sys: &Path, ordered: &Receiver<Order>, reporting: &Sender<Tr
             }
         }
         let report = match order {
-            Order::End => return,
             Order::Functions(addresses) => Some(TracerEvent::Functions(functions::find(proc, addresses))),
             Order::Softirqs(wanted) => {
                 if let Some(programs) = &mut requested {

@@ -38,7 +38,7 @@ pub use kernel::{DropCount, Drops, HopCores, KernelCounts, OnRequest, SoftirqTim
 pub use links::{Ifindex, Kind, LinkCounters, LinkFacts, LinkKey, LinkState, PeerRef, PortState};
 pub use losses::{Conntrack, IpCounters, Offload, Offloads, ProtocolCounters, QdiscCounters};
 pub use ovs::{OvsBridge, OvsDatapath, OvsPort, OvsSwitch};
-pub use owners::{Owned, Owner, OwnerKind};
+pub use owners::{Owned, Owner, OwnerBy, OwnerKind};
 pub use paths::{EndName, Ends, FlowPath, Holder, Hop, HopBy, HopWay};
 pub use reports::{Report, Reported, Unread, Whole};
 pub use rows::row_of;
@@ -200,11 +200,40 @@ pub enum RealtimeRefusal {
     GivenBack,
 }
 
+/// What a problem concerns.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+#[allow(missing_docs, reason = "their own names")]
+pub enum ProblemSource {
+    Benchmarks,
+    Cores,
+    Flows,
+    Kernel,
+    Losses,
+    Namespaces,
+    Ovs,
+    Owners,
+    Paths,
+    /// What another user's process makes wait.
+    Processes,
+    Replay,
+    Sampler,
+    /// Claims of links.
+    Speed,
+    Threads,
+    Topology,
+    /// The word of another version's recording, or of one that was made otherwise.
+    #[serde(untagged)]
+    #[strum(transparent)]
+    Other(String),
+}
+
 /// A source that could not be read: one sentence for the person at the terminal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
-    /// Which room it concerns: `links`, `speed`, `cores`, `topology`, `threads`, `replay`, …
-    pub source: String,
+    /// What it concerns.
+    pub source: ProblemSource,
     /// What failed, on what, what to do next.
     pub text: String,
 }

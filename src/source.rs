@@ -33,7 +33,6 @@ pub mod steering;
 pub mod threads;
 mod untrusted_reader;
 
-use crate::sample::Problem;
 use rustix::event::{Timespec, epoll};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -106,14 +105,6 @@ pub enum SourceError {
         /// The beginning of what was found instead.
         found: String,
     },
-}
-
-impl SourceError {
-    /// The same as a sentence for the person at the terminal.
-    #[must_use]
-    pub fn problem(&self, source: &str) -> Problem {
-        Problem { source: source.to_owned(), text: self.to_string() }
-    }
 }
 
 /// With fewer open files something would be missing of one network namespace and its cores, another thing each time:

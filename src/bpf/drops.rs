@@ -119,8 +119,10 @@ pub struct DropTables {
     /// What flows lost before they were asked for, and how much of it was counted as that of others.
     before: BTreeMap<RawDropKey, u64>,
     taken: BTreeMap<RawDropKey, u64>,
-    of_flows: Rows,
-    of_others: Rows,
+    /// Packets of the watched flows as they were read last.
+    pub of_flows: Rows,
+    /// Those of no watched flow in the namespaces asked for, likewise.
+    pub of_others: Rows,
 }
 
 impl DropTables {
@@ -224,10 +226,10 @@ impl DropTables {
         self.of_others.counted = None;
     }
 
-    /// Packets of the watched flows; read anew only where some were dropped since.
-    pub fn of_flows(&mut self) -> &Rows {
+    /// Reads the packets of the watched flows, anew only where some were dropped since.
+    pub fn read_flows(&mut self) {
         if self.asked.is_empty() && self.of_flows.counted.is_some() {
-            return &self.of_flows;
+            return;
         }
         let counted = self.count(OF_FLOWS);
         if self.of_flows.counted != Some(counted) {
@@ -243,11 +245,10 @@ impl DropTables {
             let rows = sums.into_iter().filter_map(row).collect();
             self.of_flows.replace(counted, rows);
         }
-        &self.of_flows
     }
 
-    /// Packets of no watched flow in the namespaces asked for; read anew only where some were dropped since.
-    pub fn of_others(&mut self) -> &Rows {
+    /// Reads the packets of no watched flow in the namespaces asked for, anew only where some were dropped since.
+    pub fn read_others(&mut self) {
         let counted = self.count(OF_OTHERS);
         if self.of_others.counted != Some(counted) {
             let rows = self.others.iter().flatten().take(MOST_OTHERS);
@@ -264,19 +265,6 @@ impl DropTables {
             let rows = rows.into_iter().map(|(key, packets)| self.row(None, key, packets)).collect();
             self.of_others.replace(counted, rows);
         }
-        &self.of_others
-    }
-
-    /// Packets of the watched flows as they were read last.
-    #[must_use]
-    pub fn last_of_flows(&self) -> &[DropRow] {
-        &self.of_flows.rows
-    }
-
-    /// Those of no watched flow as they were read last.
-    #[must_use]
-    pub fn last_of_others(&self) -> &[DropRow] {
-        &self.of_others.rows
     }
 
     /// Packets for which there was no room in a table.

@@ -66,12 +66,14 @@ pub struct MoveRings {
     written: PerCpuArray<MapData, u64>,
     watched: HashMap<MapData, u32, u32>,
     unborn: Array<MapData, [u32; 8]>,
-    asked: TraceRequest,
+    /// Whose migrations are told.
+    pub asked: TraceRequest,
     layout: RecordLayout,
     mask: u32,
     /// What was read of each core's ring.
     read: Vec<u64>,
-    lost: u64,
+    /// Migrations that happened and could not be read, since the beginning.
+    pub lost: u64,
 }
 
 impl MoveRings {
@@ -113,12 +115,6 @@ impl MoveRings {
         }
     }
 
-    /// Whose migrations are told.
-    #[must_use]
-    pub fn asked(&self) -> &TraceRequest {
-        &self.asked
-    }
-
     fn write_unborn(&mut self) {
         // A range that holds nothing.
         let [first, again] = self.asked.unborn.map(|range| range.unwrap_or((1, 0)));
@@ -145,12 +141,6 @@ impl MoveRings {
             }
             self.read[core] = last;
         }
-    }
-
-    /// Migrations that happened and could not be read, since the beginning.
-    #[must_use]
-    pub fn lost(&self) -> u64 {
-        self.lost
     }
 }
 

@@ -10,7 +10,7 @@ use super::hops::{self, HopCount, HopKey};
 use super::moves::{MoveRings, RecordLayout};
 use super::reasons::Reasons;
 use super::softirqs::SoftirqTimes;
-use super::{LoadTrial, Maps, Refusal};
+use super::{Maps, Refusal};
 use crate::mounts;
 use aya::maps::{Array, MapData, PerCpuHashMap};
 use aya::programs::tp_btf::{BtfTracePointLink, BtfTracePointLinkId};
@@ -134,16 +134,16 @@ fn attached_classically(sys: &Path, missing: Refusal) -> Result<(Links, Maps), R
 /// Whether the kernel takes the programs of migrations and of dropped packets: they are loaded and let go of, never attached,
 /// so nothing on the machine runs them. Without BTF the record of a migration must be readable where tracefs is mounted; where
 /// it is not, that program is tried all the same, as for a tracefs that is mounted for a moment.
-pub(super) fn try_loading(sys: &Path) -> LoadTrial {
+pub(super) fn try_loading(sys: &Path) -> [Result<(), Refusal>; 2] {
     let tried = types(sys).and_then(|bytes| {
         let btf = parsed(&bytes)?;
         let mut ebpf = lifted(Some(&btf), MoveRings::slots())?;
         Ok([MOVED, DROPPED].map(|which| prepare(&mut ebpf, &btf, which)))
     });
     match tried {
-        Ok([moves, drops]) => LoadTrial { moves, drops },
-        Err(Refusal::Rights) => LoadTrial { moves: Err(Refusal::Rights), drops: Err(Refusal::Rights) },
-        Err(missing) => LoadTrial { moves: try_loading_classically(), drops: Err(missing) },
+        Ok(both) => both,
+        Err(Refusal::Rights) => [Err(Refusal::Rights), Err(Refusal::Rights)],
+        Err(missing) => [try_loading_classically(), Err(missing)],
     }
 }
 
@@ -157,7 +157,7 @@ fn try_loading_classically() -> Result<(), Refusal> {
 pub(super) struct Requested {
     ebpf: Ebpf,
     softirqs: Attached,
-    hops: Option<PerCpuHashMap<MapData, HopKey, u64>>,
+    hops: PerCpuHashMap<MapData, HopKey, u64>,
 }
 
 /// The program's name and its link.
@@ -174,45 +174,41 @@ impl Requested {
         let times = SoftirqTimes::take(&mut ebpf);
         let hops = ebpf.take_map("hops").and_then(|map| PerCpuHashMap::try_from(map).ok());
         let tables = times.zip(hops).ok_or_else(|| Refusal::Other("the object has no tables".to_owned()));
-        tables.map(|(times, hops)| (Self { ebpf, softirqs: Vec::new(), hops: Some(hops) }, times))
+        tables.map(|(times, hops)| (Self { ebpf, softirqs: Vec::new(), hops }, times))
     }
 
     /// Attaches the programs that time softirqs, or detaches them.
     pub fn time_softirqs(&mut self, wanted: bool) {
         if wanted == self.softirqs.is_empty() {
-            let attached = std::mem::take(&mut self.softirqs);
-            self.detach(attached);
+            detach(&mut self.ebpf, std::mem::take(&mut self.softirqs));
             if wanted {
-                self.softirqs = self.attach(&SOFTIRQS);
+                self.softirqs = attach(&mut self.ebpf, &SOFTIRQS);
             }
         }
     }
 
     /// Packets of these hops by core, counted from now on for a while; none where they cannot be counted.
     pub fn count_hops(&mut self, hops: &[HopKey]) -> Vec<HopCount> {
-        let Some(mut table) = self.hops.take() else { return Vec::new() };
-        hops::ask(&mut table, hops);
-        let attached = self.attach(&HOPS);
+        hops::ask(&mut self.hops, hops);
+        let attached = attach(&mut self.ebpf, &HOPS);
         std::thread::sleep(hops::COUNTED_FOR);
-        self.detach(attached);
-        let counted = hops::read(&table, hops);
-        self.hops = Some(table);
-        counted
+        detach(&mut self.ebpf, attached);
+        hops::read(&self.hops, hops)
     }
+}
 
-    fn attach(&mut self, which: &[(&'static str, &str)]) -> Attached {
-        let attach = |&(name, _): &(&'static str, &str)| {
-            let program: &mut BtfTracePoint = program(&mut self.ebpf, name).ok()?;
-            Some((name, program.attach().ok()?))
-        };
-        which.iter().filter_map(attach).collect()
-    }
+fn attach(ebpf: &mut Ebpf, which: &[(&'static str, &str)]) -> Attached {
+    let attach = |&(name, _): &(&'static str, &str)| {
+        let program: &mut BtfTracePoint = program(ebpf, name).ok()?;
+        Some((name, program.attach().ok()?))
+    };
+    which.iter().filter_map(attach).collect()
+}
 
-    fn detach(&mut self, attached: Attached) {
-        for (name, link) in attached {
-            if let Ok(program) = program::<BtfTracePoint>(&mut self.ebpf, name) {
-                let _ = program.detach(link);
-            }
+fn detach(ebpf: &mut Ebpf, attached: Attached) {
+    for (name, link) in attached {
+        if let Ok(program) = program::<BtfTracePoint>(ebpf, name) {
+            let _ = program.detach(link);
         }
     }
 }

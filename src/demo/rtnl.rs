@@ -41,16 +41,13 @@ pub struct Rtnl {
 impl Rtnl {
     /// Opens a socket in the network namespace the calling thread is in now.
     pub fn open() -> Result<Self, RtnlError> {
-        let open = || -> io::Result<Socket> {
+        let open = || {
             let mut socket = Socket::new(NETLINK_ROUTE)?;
             socket.bind_auto()?;
             socket.connect(&SocketAddr::new(0, 0))?;
-            Ok(socket)
+            Ok(Self { socket, sequence: 0 })
         };
-        match open() {
-            Ok(socket) => Ok(Self { socket, sequence: 0 }),
-            Err(error) => Err(RtnlError { what: "open a rtnetlink socket".to_owned(), error }),
-        }
+        open().map_err(failed(|| "open a rtnetlink socket".to_owned()))
     }
 
     /// Creates the bridge `name` and brings it up.

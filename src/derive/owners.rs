@@ -2,7 +2,7 @@
 //! people call a namespace: a container or a guest, the part of a Docker network that it is, else its file or a process in it.
 
 use super::Metrics;
-use crate::sample::{Ifindex, LinkKey, OvsSwitch, Owned, Owner, OwnerKind, Space, row_of};
+use crate::sample::{Ifindex, LinkKey, OvsSwitch, Owned, Owner, OwnerBy, OwnerKind, Space, row_of};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,8 +39,8 @@ fn joined(owners: &Arc<Vec<Owned>>, ovs: &[OvsSwitch]) -> Arc<Vec<Owned>> {
         let is_free =
             |owner: &Owner| owner.guess || owner.kind == OwnerKind::Process && owner.name.starts_with("ovs-vswitchd ");
         if all.get(&link).is_none_or(|owned| is_free(&owned.owner)) {
-            let (name, by) = (bridge.to_owned(), "ovs".to_owned());
-            let owner = Owner { kind: OwnerKind::Ovs, name, id: None, by, guess: false };
+            let (kind, name) = (OwnerKind::Ovs, bridge.to_owned());
+            let owner = Owner { kind, name, id: None, by: OwnerBy::Ovs, guess: false };
             all.insert(link, Owned { link, owner });
         }
     }
@@ -93,7 +93,7 @@ mod tests {
     }
 
     fn owned(ifindex: u32, kind: OwnerKind, name: &str) -> Owned {
-        let owner = Owner { kind, name: name.to_owned(), id: None, by: "x".to_owned(), guess: false };
+        let owner = Owner { kind, name: name.to_owned(), id: None, by: OwnerBy::Tun, guess: false };
         Owned { link: key(ifindex), owner }
     }
 

@@ -20,7 +20,7 @@ use super::flow::FlowTrack;
 use super::moves::Evidence;
 use super::placement::{self, BUSY};
 use super::{Finding, Metrics, ThreadMetrics};
-use crate::sample::{CoreSet, Event, PinMode, Report, RunAsked, Sample, StretchSide, ThreadId};
+use crate::sample::{CoreSet, Event, PinMode, ProblemSource, Report, RunAsked, Sample, StretchSide, ThreadId};
 use compact_str::CompactString;
 use phases::{BinStore, Stretch};
 use std::collections::BTreeMap;
@@ -109,7 +109,7 @@ impl Observation {
     /// A UDP test without a rate says why; where no socket could be read, the source does.
     fn look_for_reason(&mut self, metrics: &Metrics) {
         let of_test = metrics.flow.tests.iter().filter(|test| !test.is_new()).find_map(|test| test.gap);
-        let of_source = || metrics.facts.problems.iter().find(|problem| problem.source == "flows");
+        let of_source = || metrics.facts.problems.iter().find(|problem| problem.source == ProblemSource::Flows);
         let reason = of_test.or_else(|| of_source().map(|problem| problem.text.as_str()));
         if let Some(reason) = reason.filter(|reason| self.known.why_link.as_deref() != Some(reason)) {
             self.known.why_link = Some(reason.to_owned());

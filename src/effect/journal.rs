@@ -62,18 +62,11 @@ pub(super) enum Entry {
 }
 
 /// One vnettop, unmistakable within a boot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PinOwner {
     pub(super) pid: u32,
     /// Field 22 of its stat.
     pub(super) start: u64,
-}
-
-impl PinOwner {
-    /// Its main thread, as the kernel is asked for it.
-    pub(super) fn main_thread(self) -> ThreadId {
-        ThreadId { pid: self.pid, tid: self.pid, start: self.start }
-    }
 }
 
 /// The append-only file of one vnettop.
@@ -117,10 +110,10 @@ impl Journal {
     }
 
     /// Makes the directory and waits until no other vnettop is about to pin or to undo.
-    pub(super) fn lock(&self) -> Result<Lock, String> {
+    pub(super) fn lock(&self) -> Result<Option<File>, String> {
         let dir = self.dir()?;
         DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|error| failed(dir, &error))?;
-        Lock::take(dir).map_err(|sentence| format!("{sentence}; set XDG_STATE_HOME to a directory of your own"))
+        lock(dir).map_err(|sentence| format!("{sentence}; set XDG_STATE_HOME to a directory of your own"))
     }
 
     /// Writes these lines and waits until they are on the disk; makes the file, beginning with `begun`, if there is none.
@@ -194,45 +187,39 @@ fn failed(path: &Path, error: &io::Error) -> String {
     format!("{}: {error}; set XDG_STATE_HOME to a directory that you can write", path.display())
 }
 
-/// Keeps other vnettops from beginning to pin or to undo until it is dropped: what their journals say and what masks
-/// threads have belong together only as long. It is held for as long as it takes to read and to write a journal.
-#[derive(Debug)]
-pub(super) struct Lock {
-    /// None on a file system without locks: two vnettops in the same millisecond are not told apart there.
-    _dir: Option<File>,
-}
-
-/// Nobody needs it for longer, unless it was stopped meanwhile.
+/// Nobody needs the lock of a directory for longer, unless it was stopped meanwhile.
 const LOCKED: Duration = Duration::from_secs(2);
 const LOCK_TRIED_EVERY: Duration = Duration::from_millis(10);
 
-impl Lock {
-    /// The error is a sentence: who is in the way, or why nothing in this directory is obeyed. Asked for again and again,
-    /// because waiting for a lock has no end, and neither has opening a fifo.
-    pub(super) fn take(dir: &Path) -> Result<Self, String> {
-        let file = match OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY | libc::O_NONBLOCK).open(dir) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self { _dir: None }),
-            Err(error) => return Err(format!("cannot open {}: {error}", dir.display())),
-        };
-        let doubt =
-            file.metadata().map_or_else(|error| Some(format!("cannot be read: {error}")), |meta| trust::doubt(&meta));
-        if let Some(doubt) = doubt {
-            return Err(format!("{} {doubt}", dir.display()));
-        }
-        let end = Instant::now() + LOCKED;
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(Self { _dir: Some(file) }),
-                Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(TryLockError::Error(_)) => return Ok(Self { _dir: None }),
-                Err(TryLockError::WouldBlock) if Instant::now() < end => std::thread::sleep(LOCK_TRIED_EVERY),
-                Err(TryLockError::WouldBlock) => {
-                    let dir = dir.display();
-                    return Err(format!(
-                        "another program has held the lock on {dir} for 2 s: try again, or see lslocks(8)"
-                    ));
-                }
+/// Keeps other vnettops from beginning to pin or to undo until what it returns is dropped: what their journals say and what masks
+/// threads have belong together only as long. It is held for as long as it takes to read and to write a journal. None on a file
+/// system without locks: two vnettops in the same millisecond are not told apart there.
+///
+/// The error is a sentence: who is in the way, or why nothing in this directory is obeyed. Asked for again and again,
+/// because waiting for a lock has no end, and neither has opening a fifo.
+pub(super) fn lock(dir: &Path) -> Result<Option<File>, String> {
+    let file = match OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY | libc::O_NONBLOCK).open(dir) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(format!("cannot open {}: {error}", dir.display())),
+    };
+    let doubt =
+        file.metadata().map_or_else(|error| Some(format!("cannot be read: {error}")), |meta| trust::doubt(&meta));
+    if let Some(doubt) = doubt {
+        return Err(format!("{} {doubt}", dir.display()));
+    }
+    let end = Instant::now() + LOCKED;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(Some(file)),
+            Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(TryLockError::Error(_)) => return Ok(None),
+            Err(TryLockError::WouldBlock) if Instant::now() < end => std::thread::sleep(LOCK_TRIED_EVERY),
+            Err(TryLockError::WouldBlock) => {
+                let dir = dir.display();
+                return Err(format!(
+                    "another program has held the lock on {dir} for 2 s: try again, or see lslocks(8)"
+                ));
             }
         }
     }

@@ -8,7 +8,6 @@ use super::pin::{self, Failure};
 use super::put_back::{self, ActivePin};
 use super::{Outcome, PinRequest, Pinner, cores_of, monotonic_ns};
 use crate::sample::{CoreSet, Event, ThreadId};
-use std::fmt;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -21,15 +20,6 @@ pub struct PinController {
     compares: bool,
     /// In the order they were pinned first.
     held: Vec<ActivePin>,
-}
-
-impl fmt::Debug for PinController {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PinController")
-            .field("readonly", &self.readonly)
-            .field("held", &self.held)
-            .finish_non_exhaustive()
-    }
 }
 
 impl PinController {

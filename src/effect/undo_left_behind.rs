@@ -1,9 +1,9 @@
 //! `vnettop undo`: puts back what vnettops that no longer run left pinned. All their journals are judged together, a
 //! thread at a time, so that the oldest old mask wins; what a running vnettop holds is left to it.
 
-use super::journal::others::Claimant;
+use super::journal::others::{Claimant, has_ended};
 use super::journal::past::{self, Past};
-use super::journal::{self, Entry, Lock};
+use super::journal::{self, Entry};
 use super::pin::{Identity, identity};
 use super::put_back::{self, ActivePin};
 use super::{Outcome, Pinner};
@@ -17,7 +17,7 @@ use std::path::Path;
 pub fn undo(pinner: &mut dyn Pinner, dir: &Path) -> Outcome {
     let mut outcome = Outcome::default();
     // Whoever pins meanwhile would take a pin that is being undone for the thread's own mask.
-    let _lock = match Lock::take(dir) {
+    let _lock = match journal::lock(dir) {
         Ok(lock) => lock,
         Err(sentence) => {
             outcome.warn(format!("{sentence}; nothing was restored"));
@@ -43,8 +43,7 @@ pub fn left_behind(pinner: &mut dyn Pinner, dir: &Path) -> usize {
     let mut threads = HashSet::new();
     for (path, owner) in found {
         let Ok(past) = past::read(path, owner) else { continue };
-        let is_dead = matches!(identity(pinner, past.owner.main_thread()), Identity::Ended | Identity::Reused);
-        if is_dead && (past.boot.is_none() || past.boot == boot) {
+        if has_ended(pinner, past.owner) && (past.boot.is_none() || past.boot == boot) {
             let held = past.held.iter().map(|(_, pin)| pin.thread);
             threads.extend(held.filter(|&thread| matches!(identity(pinner, thread), Identity::Same)));
         }
@@ -84,7 +83,7 @@ fn sort(pinner: &mut dyn Pinner, past: Past, boot: &str, journals: &mut Journals
         // None of its threads can have lived through the reboot.
         return remove(&past.path, outcome);
     }
-    if !matches!(identity(pinner, past.owner.main_thread()), Identity::Ended | Identity::Reused) {
+    if !has_ended(pinner, past.owner) {
         let runs = Claimant { pid: past.owner.pid, compares: past.compares };
         outcome.say(format!("vnettop {} still runs: {}", runs.pid, runs.way_out()));
         journals.running.extend(past.claims().into_iter().map(|(thread, _)| (thread, runs)));

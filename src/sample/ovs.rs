@@ -61,7 +61,7 @@ pub struct OvsPort {
 
 /// What one datapath of Open vSwitch has counted (`OVS_DP_ATTR_STATS` of the kernel; `dpctl/show` of ovs-vswitchd for one in
 /// userspace), absolute. Read only while a flow crosses it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OvsDatapath {
     /// The database's socket of its switch.
     pub socket: String,

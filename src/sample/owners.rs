@@ -21,6 +21,39 @@ pub enum OwnerKind {
     Ovs,
 }
 
+/// What says whose a link is: a container engine, the program of a virtual machine, or the kind of what is held open.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+#[allow(missing_docs, reason = "their own names")]
+pub enum OwnerBy {
+    /// A control group named by an id, of an engine that is not known.
+    Cgroup,
+    CloudHypervisor,
+    Cni,
+    Containerd,
+    Crio,
+    Crosvm,
+    Docker,
+    Firecracker,
+    Incus,
+    Kubernetes,
+    Libvirt,
+    Lkvm,
+    Lxc,
+    Lxd,
+    Macvtap,
+    Nspawn,
+    Ovs,
+    Podman,
+    Qemu,
+    Tun,
+    /// The word of another version's recording.
+    #[serde(untagged)]
+    #[strum(transparent)]
+    Other(String),
+}
+
 /// Who a link belongs to. Text from outside, control characters replaced.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
@@ -31,8 +64,8 @@ pub struct Owner {
     pub name: String,
     /// Its own identifier where it has one: the first 12 digits of a container's id, a pod's uid.
     pub id: Option<String>,
-    /// Who said so: `docker`, `containerd`, `crio`, `podman`, `lxc`, `kubernetes`, `qemu`, `tun`, `ovs`, …
-    pub by: String,
+    /// What says so.
+    pub by: OwnerBy,
     /// Only guessed from a naming convention.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub guess: bool,
@@ -45,4 +78,18 @@ pub struct Owned {
     pub link: LinkKey,
     /// Its owner.
     pub owner: Owner,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_written_as_they_are_shown_and_those_of_others_stay() {
+        for (by, word) in [(OwnerBy::CloudHypervisor, "cloud-hypervisor"), (OwnerBy::Other("jail".to_owned()), "jail")]
+        {
+            assert_eq!((by.to_string(), serde_json::json!(by)), (word.to_owned(), serde_json::json!(word)));
+            assert_eq!(serde_json::from_value::<OwnerBy>(serde_json::json!(word)).ok(), Some(by));
+        }
+    }
 }

@@ -38,82 +38,56 @@ pub(crate) fn streams(command: &[String]) -> bool {
     let is_iperf3 = |word: &&str| word.rsplit('/').next() == Some(Program::Iperf3.word());
     let Some(at) = words.iter().position(is_iperf3) else { return false };
     let arguments: Vec<String> = words[at + 1..].iter().map(|&word| word.to_owned()).collect();
-    iperf3::asked(&arguments).json_stream && !iperf3::has_log(&arguments)
+    iperf3::asked(&arguments).test.json_stream && !iperf3::has_log(&arguments)
 }
 
 /// What the arguments ask for; none where they make neither a server nor a client (`--version`).
 fn parse(pid: u32, program: Program, arguments: &[String]) -> Option<Benchmark> {
-    let asked = match program {
+    let Asked { side, test } = match program {
         Program::Iperf3 => iperf3::asked(arguments),
         Program::Iperf => iperf2::asked(arguments),
     };
-    let side = asked.side?;
+    let side = side?;
     let of_client = side == Side::Client;
     Some(Benchmark {
-        target: asked
-            .target
-            .filter(|target| of_client && !target.is_empty())
-            .map(|target| text::clean(target.as_bytes())),
+        pid,
+        side,
+        target: test.target.filter(|_| of_client),
         // A server of iperf 3 takes what the client asks for, one of iperf 2 has to be told.
-        proto: (of_client || program == Program::Iperf).then_some(asked.proto),
-        streams: of_client.then_some(asked.streams),
-        direction: asked.direction.filter(|_| of_client),
-        json_stream: asked.json_stream,
-        omit_ms: asked.omit_ms,
-        time_ms: asked.time_ms,
-        bitrate: asked.bitrate,
-        length: asked.length,
-        batched: asked.batched,
-        affinity: asked.affinity.map(|cores| text::clean(cores.as_bytes())),
-        ..Benchmark::new(pid, program, side, asked.port)
+        proto: test.proto.filter(|_| of_client || program == Program::Iperf),
+        streams: test.streams.filter(|_| of_client),
+        direction: test.direction.filter(|_| of_client),
+        ..test
     })
 }
 
 /// What a command line asks for, before it is known of which side it is.
-struct Asked<'a> {
+struct Asked {
     side: Option<Side>,
-    target: Option<&'a str>,
-    port: u16,
-    proto: Proto,
-    streams: u32,
-    direction: Option<Direction>,
-    json_stream: bool,
-    omit_ms: Option<u64>,
-    time_ms: Option<u64>,
-    bitrate: Option<u64>,
-    length: Option<u64>,
-    batched: bool,
-    affinity: Option<&'a str>,
+    /// As a client's.
+    test: Benchmark,
 }
 
-impl<'a> Asked<'a> {
-    fn nothing(port: u16) -> Self {
-        Self {
-            side: None,
-            target: None,
-            port,
-            proto: Proto::Tcp,
-            streams: 1,
-            direction: Some(Direction::Forward),
-            json_stream: false,
-            omit_ms: None,
-            time_ms: None,
-            bitrate: None,
-            length: None,
-            batched: false,
-            affinity: None,
-        }
+impl Asked {
+    fn nothing(program: Program, port: u16) -> Self {
+        let (proto, streams, direction) = (Some(Proto::Tcp), Some(1), Some(Direction::Forward));
+        let test = Benchmark { proto, streams, direction, ..Benchmark::new(0, program, Side::Client, port) };
+        Self { side: None, test }
     }
 
     /// Takes an option that both programs have.
-    fn take(&mut self, letter: char, value: &'a str) {
+    fn take(&mut self, letter: char, value: &str) {
+        let test = &mut self.test;
         match letter {
             's' => self.side = Some(Side::Server),
-            'c' => (self.side, self.target) = (Some(Side::Client), Some(value)),
-            'p' => self.port = integer(value).unwrap_or(self.port),
-            'u' => self.proto = Proto::Udp,
-            'P' => self.streams = integer(value).unwrap_or(self.streams),
-            'R' => self.direction = Some(Direction::Reverse),
+            'c' => {
+                self.side = Some(Side::Client);
+                test.target = (!value.is_empty()).then(|| text::clean(value.as_bytes()));
+            }
+            'p' => test.port = integer(value).unwrap_or(test.port),
+            'u' => test.proto = Some(Proto::Udp),
+            'P' => test.streams = integer(value).or(test.streams),
+            'R' => test.direction = Some(Direction::Reverse),
             _ => {}
         }
     }

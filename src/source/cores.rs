@@ -9,7 +9,7 @@ mod topology;
 
 use super::proc_file::KeptFile;
 use super::{Roots, SourceError, now_ns, way_out};
-use crate::sample::{CoreCounters, CoreSet, Problem, Topology};
+use crate::sample::{CoreCounters, CoreSet, Problem, ProblemSource, Topology};
 use ksoftirqd::Ksoftirqd;
 use std::io;
 use std::path::PathBuf;
@@ -117,12 +117,12 @@ impl CoreReader {
 }
 
 fn without(error: &SourceError, lost: &str) -> Problem {
-    Problem { source: "cores".to_owned(), text: format!("{error}: {lost}") }
+    Problem { source: ProblemSource::Cores, text: format!("{error}: {lost}") }
 }
 
 fn no_topology(path: PathBuf, error: io::Error) -> Problem {
     let mends = way_out(&error, "mount sysfs to see them");
     let error = SourceError::File { path, error };
     let text = format!("{error}: cores are shown without nodes, caches and clusters; {mends}");
-    Problem { source: "topology".to_owned(), text }
+    Problem { source: ProblemSource::Topology, text }
 }

@@ -92,11 +92,7 @@ fn features(roots: &Roots) -> KernelFeatures {
 /// By its command that asks for the speed of a link (`ETHTOOL_MSG_LINKMODES_GET`), in the list of all families.
 fn ethtool() -> KnownFact<bool> {
     const LINKMODES_GET: u8 = 4;
-    match generic::open("ethtool", LINKMODES_GET) {
-        Ok(_) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(words(error)),
-    }
+    is_there(generic::open("ethtool", LINKMODES_GET))
 }
 
 /// Those of migrations and of dropped packets, tried where vnettop itself would load them.
@@ -104,8 +100,7 @@ fn programs_of_bpf(roots: &Roots) -> [BpfAnswer; 2] {
     if refusal::is_elsewhere(roots) {
         return [BpfAnswer::Elsewhere, BpfAnswer::Elsewhere];
     }
-    let trial = bpf::try_loading(&roots.sys);
-    [trial.moves, trial.drops].map(|tried| match tried {
+    bpf::try_loading(&roots.sys).map(|tried| match tried {
         Ok(()) => BpfAnswer::Loads,
         Err(Refusal::Rights) => BpfAnswer::NoRight,
         Err(Refusal::NoBtf) => BpfAnswer::NoBtf,
@@ -170,7 +165,7 @@ fn sentences(problems: &[Problem]) -> Vec<String> {
 }
 
 fn programs(scope: &DoctorScope) -> ProgramsFound {
-    let docker = scope.docker.paths().iter().cloned().map(|path| SocketPlace { path, asked: false });
+    let docker = scope.docker.paths.iter().cloned().map(|path| SocketPlace { path, asked: false });
     let host = scope.docker_host.as_ref().map(|host| clean(host.as_encoded_bytes()));
     ProgramsFound {
         docker: docker.map(sockets::look).collect(),

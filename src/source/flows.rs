@@ -8,11 +8,10 @@ pub(super) mod holders;
 mod netns;
 mod peers;
 mod space;
-mod udp;
 
 use super::netlink::socket::KernelSocket;
 use super::{Roots, SourceError, now_ns, proc_file, way_out};
-use crate::sample::{FlowPath, FlowSample, Problem, Proto, ThreadSample};
+use crate::sample::{FlowPath, FlowSample, Problem, ProblemSource, Proto, ThreadSample};
 use diag::SocketInfo;
 use holder::SocketHolder;
 use peers::Peers;
@@ -21,7 +20,7 @@ use rustix::thread::{CapabilitySet, capabilities};
 use space::NamespaceFlows;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::mem::MaybeUninit;
+use std::mem::{Discriminant, MaybeUninit};
 use std::path::PathBuf;
 
 /// Connections that are followed at most: 128 streams with both ends here, and their controls.
@@ -35,7 +34,7 @@ const MOST_ROUNDS: usize = 3;
 const ENTRIES: usize = 8 * 1024;
 
 /// Follows the connections of the watched processes.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct FlowReader {
     proc: PathBuf,
     own_netns: Option<u64>,
@@ -45,7 +44,8 @@ pub struct FlowReader {
     spaces: BTreeMap<u64, Option<NamespaceFlows<KernelSocket>>>,
     peers: Peers,
     entries: Vec<MaybeUninit<u8>>,
-    blind: Vec<Blind>,
+    /// The kinds of blindness that are among the problems.
+    blind: Vec<Discriminant<Blind>>,
     problems: Vec<Problem>,
 }
 
@@ -64,16 +64,7 @@ impl FlowReader {
     /// Nothing is opened before a watched process holds a socket.
     #[must_use]
     pub fn new(roots: &Roots) -> Self {
-        Self {
-            proc: roots.proc.clone(),
-            own_netns: netns::own(),
-            holders: BTreeMap::new(),
-            spaces: BTreeMap::new(),
-            peers: Peers::new(&roots.proc),
-            entries: Vec::new(),
-            blind: Vec::new(),
-            problems: Vec::new(),
-        }
+        Self { proc: roots.proc.clone(), own_netns: netns::own(), peers: Peers::new(&roots.proc), ..Self::default() }
     }
 
     /// There are connections, so pulses between ticks have something to read.
@@ -125,7 +116,6 @@ impl FlowReader {
             return Vec::new();
         }
         let now_ns = now_ns();
-        let told = self.blind.len();
         self.meet(threads, now_ns);
         self.enter();
         self.find(now_ns);
@@ -147,9 +137,6 @@ impl FlowReader {
         flows.sort_unstable_by_key(FlowSample::key);
         // An open socket keeps a namespace alive after its last process.
         self.spaces.retain(|&netns, _| holders.values().flatten().any(|holder| holder.netns == netns));
-        if self.blind.len() != told {
-            self.problems = self.blind.iter().map(Blind::problem).collect();
-        }
         flows
     }
 
@@ -173,11 +160,11 @@ impl FlowReader {
                 Some(known) => known,
                 None => match SocketHolder::open(&self.proc, pid, now_ns) {
                     Err(Errno::ACCESS | Errno::PERM) => {
-                        self.report(Blind::Descriptors(pid));
+                        self.report(&Blind::Descriptors(pid));
                         None
                     }
                     Ok(holder) if !holder.leaves_room() => {
-                        self.report(Blind::TooFewFiles);
+                        self.report(&Blind::TooFewFiles);
                         continue;
                     }
                     // It is gone, or there is no descriptor left for us: the next tick tries again.
@@ -216,7 +203,7 @@ impl FlowReader {
             self.spaces.insert(netns, space.map(|netlink| NamespaceFlows::new(netns, netlink)));
         }
         for blind in refused {
-            self.report(blind);
+            self.report(&blind);
         }
     }
 
@@ -256,15 +243,16 @@ impl FlowReader {
             }
         }
         for blind in refused {
-            self.report(blind);
+            self.report(&blind);
         }
     }
 
-    /// Remembers a reason; one of each kind is enough.
-    fn report(&mut self, blind: Blind) {
-        let kind = std::mem::discriminant(&blind);
-        if !self.blind.iter().any(|known| std::mem::discriminant(known) == kind) {
-            self.blind.push(blind);
+    /// Tells a reason; one of each kind is enough.
+    fn report(&mut self, blind: &Blind) {
+        let kind = std::mem::discriminant(blind);
+        if !self.blind.contains(&kind) {
+            self.blind.push(kind);
+            self.problems.push(blind.problem());
         }
     }
 }
@@ -334,7 +322,7 @@ impl Blind {
                 proc_file::descriptor_limit()
             ),
         };
-        Problem { source: "flows".to_owned(), text }
+        Problem { source: ProblemSource::Flows, text }
     }
 }
 

@@ -9,10 +9,10 @@ use crate::bpf::drops::{DropRow, FlowKey};
 use crate::bpf::hops::HopCount;
 use crate::bpf::moves::MoveRings;
 use crate::bpf::softirqs::{SoftirqTimes, SoftirqTotal};
-use crate::bpf::{Maps, Programs, Refusal, TracerEvent};
+use crate::bpf::{Maps, Order, Programs, Refusal, TracerEvent};
 use crate::sample::{
     DropCount, DropFlow, Drops, FlowPath, FlowSample, HopCores, HopWay, Ifindex, KernelCounts, LinkKey, OnRequest,
-    Problem, SOFTIRQ_KINDS, SoftirqTime,
+    Problem, ProblemSource, SOFTIRQ_KINDS, SoftirqTime,
 };
 use sites::Sites;
 use std::collections::{BTreeMap, BTreeSet};
@@ -101,7 +101,7 @@ impl KernelReader {
         if at_once && matches!(reader.stage, Stage::Idle) {
             reader.load();
             if let Stage::Loading(programs) = &reader.stage
-                && let Some(report) = programs.report_within(WAIT)
+                && let Some(report) = programs.report(WAIT)
             {
                 reader.take(report);
             }
@@ -114,7 +114,7 @@ impl KernelReader {
         if let Stage::Running(programs, _) = &self.stage
             && wanted.softirqs != self.wanted.softirqs
         {
-            programs.time_softirqs(wanted.softirqs);
+            programs.order(Order::Softirqs(wanted.softirqs));
         }
         self.wanted = wanted;
     }
@@ -125,7 +125,7 @@ impl KernelReader {
             self.load();
         }
         while let Stage::Loading(programs) | Stage::Running(programs, _) = &self.stage {
-            let Some(report) = programs.report() else { break };
+            let Some(report) = programs.report(Duration::ZERO) else { break };
             self.take(report);
         }
         let is_wanted = is_watching || self.wanted != OnRequest::default();
@@ -133,7 +133,7 @@ impl KernelReader {
         let refusals = [self.refusal.as_ref().filter(|_| is_wanted), self.no_more.as_ref().filter(|_| counts_more)];
         let texts = refusals.into_iter().flatten();
         if !self.problems.iter().map(|problem| &problem.text).eq(texts.clone()) {
-            let problem = |text: &String| Problem { source: "kernel".to_owned(), text: text.clone() };
+            let problem = |text: &String| Problem { source: ProblemSource::Kernel, text: text.clone() };
             self.problems = texts.map(problem).collect();
         }
     }
@@ -178,7 +178,7 @@ impl KernelReader {
             self.hops.clear();
         } else if !self.counts_hops && now_ns.saturating_sub(self.hops_at_ns) >= HOPS_EVERY_NS {
             (self.hops_at_ns, self.counts_hops) = (now_ns, true);
-            programs.count_hops(hops(paths));
+            programs.order(Order::Hops(hops(paths)));
         }
     }
 
@@ -204,13 +204,14 @@ impl KernelReader {
         }
         tables.ask_flows(self.flows.keys(), now_ns);
         tables.ask_namespaces(if self.wanted.drops { [0].into() } else { namespaces(flows, paths) });
-        let own = tables.of_flows().generation;
+        tables.read_flows();
         let mut others = self.made_of.1;
         if self.wanted.drops || now_ns.saturating_sub(self.others_at_ns) >= OTHERS_EVERY_NS {
             self.others_at_ns = now_ns;
-            others = tables.of_others().generation;
+            tables.read_others();
+            others = tables.of_others.generation;
         }
-        let made_of = (own, others, self.sites.named, self.wanted.drops);
+        let made_of = (tables.of_flows.generation, others, self.sites.named, self.wanted.drops);
         std::mem::replace(&mut self.made_of, made_of) != made_of
     }
 
@@ -227,9 +228,9 @@ impl KernelReader {
             told.sort_by(|one, other| one.key().cmp(&other.key()));
             told
         };
-        let (own, others) = (told(tables.last_of_flows()), told(tables.last_of_others()));
+        let (own, others) = (told(&tables.of_flows.rows), told(&tables.of_others.rows));
         if !unknown.is_empty() {
-            programs.ask_functions(unknown);
+            programs.order(Order::Functions(unknown));
         }
         Some(Drops {
             flows: own,
@@ -260,7 +261,7 @@ impl KernelReader {
             TracerEvent::Loaded(maps) => {
                 if let Stage::Loading(programs) = std::mem::replace(&mut self.stage, Stage::Refused) {
                     if self.wanted.softirqs {
-                        programs.time_softirqs(true);
+                        programs.order(Order::Softirqs(true));
                     }
                     let missing = maps.missing.as_ref();
                     self.refusal = missing.map(|missing| refusal::sentence(&self.roots, missing, maps.moves.is_some()));

@@ -94,7 +94,7 @@ impl Live {
             owners: OwnerReader::new(roots, scope.docker.clone()),
             ovs: OvsReader::new(roots, &scope.ovs),
             paths: PathReader::default(),
-            losses: LossReader::new(roots).also_at_rest(scope.losses_at_rest),
+            losses: LossReader::new(roots, scope.losses_at_rest),
             steering: SteeringReader::new(roots),
             reports: ReportStreams::new(roots, scope.iperf3_json.clone()),
             facts: Arc::new(Facts { host: Arc::new(host::read()), ..Facts::default() }),

@@ -9,7 +9,7 @@ mod qdisc;
 mod snmp;
 
 use crate::sample::{
-    FlowPath, FlowSample, Ifindex, LinkKey, Offloads, Problem, ProtocolCounters, QdiscCounters, Space,
+    FlowPath, FlowSample, Ifindex, LinkKey, Offloads, Problem, ProblemSource, ProtocolCounters, QdiscCounters, Space,
 };
 use crate::source::netns::Spaces;
 use crate::source::{Roots, publish, way_out};
@@ -88,18 +88,11 @@ pub struct LossReader {
 }
 
 impl LossReader {
-    /// Nothing is opened yet.
+    /// Nothing is opened yet. With `at_rest` protocols and qdiscs of all namespaces are read also while there are no flows, so that
+    /// what is lost counts from the first packet on.
     #[must_use]
-    pub fn new(roots: &Roots) -> Self {
-        Self { proc: roots.proc.clone(), ..Self::default() }
-    }
-
-    /// Reads protocols and qdiscs of all namespaces also while there are no flows, so that what is lost counts from the
-    /// first packet on.
-    #[must_use]
-    pub fn also_at_rest(mut self, at_rest: bool) -> Self {
-        self.at_rest = at_rest;
-        self
+    pub fn new(roots: &Roots, at_rest: bool) -> Self {
+        Self { proc: roots.proc.clone(), at_rest, ..Self::default() }
     }
 
     /// The counters of these flows' way. What was lost since the last sample that had flows is read once more after they ended.
@@ -255,7 +248,7 @@ fn problem(netns: u64, pid: Option<u32>, error: &std::io::Error) -> Problem {
         pid.map_or_else(|| format!("namespace {netns}"), |pid| format!("the network namespace of process {pid}"));
     let mends = way_out(error, "run vnettop as root");
     let text = format!("cannot enter {whose} ({error}): what its qdiscs drop is not visible; {mends}");
-    Problem { source: "losses".to_owned(), text }
+    Problem { source: ProblemSource::Losses, text }
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ const READ_ANYWAY_NS: u64 = 1_000_000_000;
 const MANY_STRANGERS: usize = 256;
 
 /// Tells the moves since the reading before, again and again.
+#[derive(Default)]
 pub struct MoveReader {
     newborn: PidHorizon,
     pending: PendingMoves,
@@ -36,16 +37,7 @@ impl MoveReader {
     /// Asks for nothing yet.
     #[must_use]
     pub fn new(roots: &Roots) -> Self {
-        Self {
-            newborn: PidHorizon::new(roots),
-            pending: PendingMoves::default(),
-            in_force: None,
-            watched: Vec::new(),
-            counted: None,
-            rings_read_at_ns: 0,
-            clock_offset_ns: timens::offset_ns(roots),
-            raw: Vec::new(),
-        }
+        Self { newborn: PidHorizon::new(roots), clock_offset_ns: timens::offset_ns(roots), ..Self::default() }
     }
 
     /// The moves of these threads since the reading before; none where the kernel tells none. To be called after the threads
@@ -66,12 +58,12 @@ impl MoveReader {
     fn ask(&mut self, rings: &mut MoveRings, tids: &[u32], now_ns: u64) {
         let looked = self.newborn.look(now_ns);
         let is_covered = |asked: &TraceRequest| tids.iter().all(|&tid| filter::holds(asked, tid));
-        let changes = tids != self.watched && !is_covered(rings.asked());
+        let changes = tids != self.watched && !is_covered(&rings.asked);
         let worn = looked && (self.newborn.is_worn() || self.pending.strangers > MANY_STRANGERS);
         if changes || worn || self.in_force.is_none() {
             self.pending.strangers = 0;
             rings.ask(&self.newborn.filter(tids, now_ns));
-            self.in_force = Some(rings.asked().clone());
+            self.in_force = Some(rings.asked.clone());
         }
     }
 
@@ -83,7 +75,7 @@ impl MoveReader {
         let still = counted.is_some() && counted == self.counted && tids == self.watched;
         let mut moves = Vec::new();
         if !still || now_ns.saturating_sub(self.rings_read_at_ns) >= READ_ANYWAY_NS {
-            let waiting = self.pending.waiting();
+            let waiting = &mut self.pending.waiting;
             let known = waiting.len();
             rings.read(&mut self.raw);
             let told = self.raw.drain(..);
@@ -94,7 +86,7 @@ impl MoveReader {
         }
         self.counted = counted;
         let partly = tids.iter().copied().filter(|&tid| !filter::holds(in_force, tid)).collect();
-        let lost = rings.lost() + self.pending.crowded_out;
+        let lost = rings.lost + self.pending.crowded_out;
         Some(Trace { source: TraceSource::Bpf, lost, moves, partly })
     }
 }

@@ -19,12 +19,12 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-use crate::sample::{FlowPath, Ifindex, LinkCounters, LinkFacts, OvsDatapath, OvsSwitch, Problem};
+use crate::sample::{FlowPath, Ifindex, LinkCounters, LinkFacts, OvsDatapath, OvsSwitch, Problem, ProblemSource};
 use crate::source::netns::Spaces;
 use crate::source::{Roots, clock_ns, netns_of, now_ns, publish};
 use datapaths::{Around, DatapathReader};
 use datum::Uuid;
-use join::{Joined, JoinedPorts, join};
+use join::{JoinedPorts, join};
 pub use place::{SocketPlace, places};
 use readiness::Readiness;
 use rustix::time::ClockId;
@@ -35,7 +35,7 @@ use std::sync::Arc;
 use tables::Statistics;
 
 /// Follows every Open vSwitch of the machine.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct OvsReader {
     roots: Roots,
     /// The namespace of a switch whose own cannot be told.
@@ -55,7 +55,6 @@ pub struct OvsReader {
     counters: Vec<LinkCounters>,
     /// The last union with the kernel's links: what it was made of, and itself.
     union: Option<[Arc<Vec<Arc<LinkFacts>>>; 3]>,
-    problems: Vec<Problem>,
     datapaths: DatapathReader,
 }
 
@@ -67,18 +66,8 @@ impl OvsReader {
             roots: roots.clone(),
             own_netns: netns_of(&roots.proc.join("thread-self")).unwrap_or(0),
             sessions: places.iter().cloned().map(Session::new).collect(),
-            readiness: Readiness::default(),
-            buffer: Vec::new(),
-            numbers: BTreeMap::new(),
             next_number: Ifindex::OVS,
-            kernel: Arc::default(),
-            counted: Vec::new(),
-            published: Arc::default(),
-            links: Arc::default(),
-            counters: Vec::new(),
-            union: None,
-            problems: Vec::new(),
-            datapaths: DatapathReader::default(),
+            ..Self::default()
         }
     }
 
@@ -125,14 +114,15 @@ impl OvsReader {
         wanted: impl Fn(u64) -> bool,
         now_ns: u64,
     ) -> Arc<Vec<OvsSwitch>> {
-        let is_due = self.sessions.iter().any(|session| session.is_due(now_ns));
+        // There is nothing to do for most of the ticks of a machine without Open vSwitch.
+        let is_due = self.sessions.iter().any(|session| session.looks(now_ns) || session.is_connected());
         if !is_due && self.published.is_empty() {
             return Arc::clone(&self.published);
         }
         self.look(now_ns);
         self.receive();
         self.readiness.tick();
-        let (mut facts, mut counters, mut problem) = (false, false, false);
+        let (mut facts, mut counters) = (false, false);
         let mut told = Vec::new();
         for (at, session) in self.sessions.iter_mut().enumerate() {
             session.age(now_ns);
@@ -141,7 +131,6 @@ impl OvsReader {
             let wanted = wanted(session.daemon.netns.unwrap_or(self.own_netns));
             facts |= changes.facts | (std::mem::replace(&mut session.wanted, wanted) != wanted);
             counters |= changes.counters;
-            problem |= changes.problem;
         }
         let is_any = self.sessions.iter().any(|session| session.known);
         if facts || is_any && !Arc::ptr_eq(&self.kernel, links) {
@@ -156,10 +145,6 @@ impl OvsReader {
         }
         if counters {
             self.count();
-        }
-        if problem {
-            let told = |session: &Session| Some(Problem { source: "ovs".to_owned(), text: session.problem.clone()? });
-            self.problems = self.sessions.iter().filter_map(told).collect();
         }
         Arc::clone(&self.published)
     }
@@ -210,7 +195,7 @@ impl OvsReader {
 
     /// What cannot be seen and why.
     pub fn problems(&self) -> impl Iterator<Item = &Problem> {
-        self.problems.iter().chain(self.datapaths.problems())
+        self.sessions.iter().filter_map(|session| session.problem.as_ref()).chain(self.datapaths.problems())
     }
 
     /// Looks for what is not connected, and after what is.
@@ -230,7 +215,7 @@ impl OvsReader {
             let netns = session.daemon.netns.unwrap_or(self.own_netns);
             let (socket, tables, wanted) = (&*session.name, &session.tables, session.wanted);
             let told = JoinedPorts { socket, netns, tables, wanted, kernel };
-            let Joined { switch, links } = join(told, |id| {
+            let (switch, links) = join(told, |id| {
                 let known = self.numbers.get(&(at, id)).copied();
                 let number = known.unwrap_or_else(|| {
                     self.next_number = self.next_number.checked_add(1).unwrap_or(Ifindex::OVS);
@@ -279,6 +264,10 @@ impl OvsReader {
             session.changes.counters |= std::mem::take(&mut session.begun);
         }
     }
+}
+
+fn problem(text: String) -> Problem {
+    Problem { source: ProblemSource::Ovs, text }
 }
 
 /// CPU time of this thread, ns.

@@ -11,7 +11,7 @@ mod name_patterns;
 mod networks;
 mod pods;
 
-use crate::sample::{Ifindex, Kind, LinkFacts, LinkKey, Owned, Owner, OwnerKind, Problem, Space};
+use crate::sample::{Ifindex, Kind, LinkFacts, LinkKey, Owned, Owner, OwnerBy, OwnerKind, Problem, Space};
 use crate::source::{Roots, netns_of, publish, scan};
 use containers::Containers;
 pub use docker::SocketPlaces;
@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Finds the owners of links. A name once known stays until the link goes.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct OwnerReader {
     proc: PathBuf,
     own: u64,
@@ -75,21 +75,15 @@ impl OwnerReader {
             docker,
             pods,
             networks,
-            spaces: Arc::default(),
-            links: Arc::default(),
-            published: Arc::default(),
-            born: Vec::new(),
-            lacks: Lacks::default(),
-            again: false,
             due_ns: u64::MAX,
-            problems: Vec::new(),
+            ..Self::default()
         }
     }
 
     /// Somebody came to live beside others in these namespaces: where nobody knows whose one is, it may be theirs.
     pub fn hurry(&mut self, joined: impl IntoIterator<Item = u64>, now_ns: u64) {
         joined.into_iter().for_each(|netns| self.containers.hurry(netns, now_ns));
-        self.due_ns = self.due_ns.min(self.containers.due_ns());
+        self.due_ns = self.due_ns.min(self.containers.due_ns);
     }
 
     /// The owners of these links, sorted by link; `living` tells the inhabitants of a namespace, the oldest first.
@@ -144,7 +138,7 @@ impl OwnerReader {
     /// Looks at processes; true when there is news.
     fn look(&mut self, changed: bool, living: impl Fn(u64) -> Vec<u32>, now_ns: u64) -> bool {
         let mut news = false;
-        if changed || now_ns >= self.containers.due_ns() {
+        if changed || now_ns >= self.containers.due_ns {
             news |= self.containers.look(&self.spaces, living, now_ns);
         }
         if changed || news {
@@ -156,7 +150,7 @@ impl OwnerReader {
 
     /// Asks for names and listens; true when there is news.
     fn ask(&mut self, changed: bool, now_ns: u64) -> bool {
-        self.again |= changed && (self.lacks.docker || !self.docker.networks().is_empty());
+        self.again |= changed && (self.lacks.docker || !self.docker.networks.is_empty());
         if changed {
             self.docker.hurry();
             self.pods.hurry(now_ns);
@@ -176,8 +170,8 @@ impl OwnerReader {
             (false, true) => self.docker.next_ns(),
             (false, false) => u64::MAX,
         };
-        let pods = if self.lacks.pods { self.pods.next_ns() } else { u64::MAX };
-        self.due_ns = docker.min(pods).min(self.containers.due_ns()).min(self.holders.due_ns());
+        let pods = if self.lacks.pods { self.pods.next_ns } else { u64::MAX };
+        self.due_ns = docker.min(pods).min(self.containers.due_ns).min(self.holders.due_ns());
         self.problems.clear();
         self.problems.extend(self.holders.problems());
         self.problems.extend(self.docker.problem().filter(|_| self.lacks.docker || self.docker.is_named()));
@@ -185,14 +179,13 @@ impl OwnerReader {
 
     /// Makes the list anew; the same `Arc` when nothing is different.
     fn join(&mut self) {
-        let home =
-            self.docker.listener().and_then(|pid| netns_of(&self.proc.join(pid.to_string()))).unwrap_or(self.own);
+        let home = self.docker.listener.and_then(|pid| netns_of(&self.proc.join(pid.to_string()))).unwrap_or(self.own);
         let (mut all, mut born, mut lacks) = (Vec::new(), Vec::new(), Lacks::default());
         for link in self.links.iter() {
             let Some(owner) = stay(self.before(link), self.found(link, home)) else { continue };
             let unnamed = owner.guess || owner.id.as_deref() == Some(&owner.name);
             match owner.kind {
-                OwnerKind::Container | OwnerKind::Network if matches!(&*owner.by, "docker" | "cgroup") => {
+                OwnerKind::Container | OwnerKind::Network if matches!(owner.by, OwnerBy::Docker | OwnerBy::Cgroup) => {
                     lacks.docker |= unnamed;
                 }
                 OwnerKind::Pod => lacks.pods |= unnamed,
@@ -234,7 +227,7 @@ impl OwnerReader {
             name.clone_into(&mut owner.name);
         } else if let Some(name) = id.and_then(|id| self.docker.container(id)) {
             name.clone_into(&mut owner.name);
-            "docker".clone_into(&mut owner.by);
+            owner.by = OwnerBy::Docker;
         }
         owner
     }
@@ -248,7 +241,7 @@ impl OwnerReader {
             let by_id = id.is_some_and(|id| network.id.starts_with(id));
             by_id || link.netns == home && network.bridge.as_deref() == Some(&link.name)
         };
-        self.docker.networks().iter().find(is_it).map(network)
+        self.docker.networks.iter().find(is_it).map(network)
     }
 
     /// Docker keeps a namespace for an overlay, with its bridge and its vxlan, and one for its load balancer.
@@ -262,7 +255,7 @@ impl OwnerReader {
         let id = network_id(space);
         let is_it =
             |network: &&Network| id.is_some_and(|id| network.id.starts_with(id)) || is_ingress && network.ingress;
-        self.docker.networks().iter().find(is_it)
+        self.docker.networks.iter().find(is_it)
     }
 
     fn name_of_master(&self, link: &LinkFacts) -> Option<&str> {
@@ -284,8 +277,8 @@ fn network_id(space: &Space) -> Option<&str> {
 
 fn network(network: &Network) -> Owner {
     let id = network.id.chars().take(cgroup::SHORT_ID).collect();
-    let (name, by) = (network.name.clone(), "docker".to_owned());
-    Owner { kind: OwnerKind::Network, name, id: Some(id), by, guess: false }
+    let (kind, name) = (OwnerKind::Network, network.name.clone());
+    Owner { kind, name, id: Some(id), by: OwnerBy::Docker, guess: false }
 }
 
 /// What is known better stays: a name is not given up for an id, nor what is certain for a guess.

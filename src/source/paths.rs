@@ -8,7 +8,7 @@ mod lookups;
 mod map;
 mod walk;
 
-use crate::sample::{EndName, Ends, FlowPath, FlowSample, LinkFacts, OvsSwitch, Problem, SocketKey};
+use crate::sample::{EndName, Ends, FlowPath, FlowSample, LinkFacts, OvsSwitch, Problem, ProblemSource, SocketKey};
 use crate::source::netns::Spaces;
 use crate::source::owners::OwnerReader;
 use crate::source::publish;
@@ -129,7 +129,7 @@ impl PathReader {
         };
         let mut refused = self.sockets.refused().filter(|(netns, _)| ground.spaces.knows(*netns));
         let problem = refused.next().map(|(_, why)| Problem {
-            source: "paths".to_owned(),
+            source: ProblemSource::Paths,
             text: format!("{why}, so paths are cut off there; run vnettop as root"),
         });
         drop(refused);

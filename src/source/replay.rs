@@ -3,7 +3,7 @@
 use super::channel::{Command, Pace, Sender};
 use super::{SourceError, now_ns};
 use crate::record::{RecordError, Recording};
-use crate::sample::{Item, Problem, Sample};
+use crate::sample::{Item, Problem, ProblemSource, Sample};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::sync::Arc;
 use std::time::Duration;
@@ -80,7 +80,7 @@ pub(super) fn run(mut reel: ReplayCursor, pace: Pace, feed: &Sender) {
 }
 
 fn report(sample: &mut Sample, text: &str) {
-    let problem = Problem { source: "replay".to_owned(), text: text.to_owned() };
+    let problem = Problem { source: ProblemSource::Replay, text: text.to_owned() };
     Arc::make_mut(&mut sample.facts_mut().problems).push(problem);
 }
 

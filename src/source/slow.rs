@@ -40,12 +40,8 @@ impl<T: Send + 'static> Slow<T> {
 }
 
 impl<T> Slow<T> {
-    /// Takes the answer out of a place where one may be awaited; the place is empty afterwards, also where none will come.
-    pub fn take(place: &mut Option<Self>) -> Option<T> {
-        Self::take_within(place, Duration::ZERO)
-    }
-
-    /// The same, where a moment's wait is worth it.
+    /// Takes the answer out of a place where one may be awaited, if it comes within this time; the place is empty afterwards, also
+    /// where none will come.
     pub fn take_within(place: &mut Option<Self>, patience: Duration) -> Option<T> {
         match place.as_ref()?.answer.recv_timeout(patience) {
             Err(RecvTimeoutError::Timeout) => None,
@@ -76,11 +72,11 @@ mod tests {
     fn an_answer_is_taken_once_when_it_is_there() {
         let (release, blocked) = channel::<()>();
         let mut place = Slow::start("test", move |_| blocked.recv().is_err());
-        assert_eq!(Slow::take(&mut place), None, "nobody waits for it");
+        assert_eq!(Slow::take_within(&mut place, Duration::ZERO), None, "nobody waits for it");
         assert!(place.is_some(), "it is awaited");
         drop(release);
         let answer = loop {
-            match Slow::take(&mut place) {
+            match Slow::take_within(&mut place, Duration::ZERO) {
                 None if place.is_some() => std::thread::yield_now(),
                 answer => break answer,
             }
@@ -92,7 +88,7 @@ mod tests {
     fn work_that_breaks_down_frees_its_place() {
         let mut place = Slow::<u32>::start("test", |_| panic!("broken on purpose"));
         while place.is_some() {
-            assert_eq!(Slow::take(&mut place), None, "there is no answer");
+            assert_eq!(Slow::take_within(&mut place, Duration::ZERO), None, "there is no answer");
         }
     }
 }

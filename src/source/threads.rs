@@ -14,9 +14,9 @@ mod visibility;
 mod watch;
 
 use super::{Roots, SourceError, benchmarks, now_ns, proc_file};
-use crate::sample::{Benchmark, Problem, Quota, Runner, ThreadSample};
+use crate::sample::{Benchmark, Problem, ProblemSource, Quota, Runner, ThreadSample};
 use discovery::{Change, ProcessFinder};
-use groups::{GroupLimits, Limits};
+use groups::GroupLimits;
 use quota::Group;
 use runners::Runners;
 use std::collections::{BTreeMap, BTreeSet};
@@ -64,8 +64,6 @@ pub struct ThreadReader {
 #[derive(Debug)]
 struct ProcessInfo {
     known: Known,
-    /// The group whose quota is the narrowest.
-    group: Option<Group>,
     due_ns: u64,
     settled: bool,
     /// The main thread's name when its command line was read: another one is another program's (`exec`).
@@ -125,7 +123,7 @@ impl ThreadReader {
     /// known.
     #[must_use]
     pub fn newest(&self) -> Option<u32> {
-        self.census.newest()
+        self.census.newest
     }
 
     /// The command's process and its descendants, as of the last reading; none where no command was started or its processes
@@ -205,14 +203,14 @@ impl ThreadReader {
                 Some(_) if renewed >= MOST_RENEWED => continue,
                 known => renewed += usize::from(known.is_some()),
             }
-            let Limits { cores: cpuset, memory_nodes, quota: group } = self.limits.of(&self.roots, pid, now_ns);
+            let limits = self.limits.of(&self.roots, pid, now_ns);
             match self.known.get_mut(&pid) {
                 None => {
                     let benchmark = benchmarks::of(&self.roots, pid).ok().flatten();
-                    let quota = group.as_ref().and_then(Group::read);
-                    let known = Known { benchmark, cpuset, memory_nodes, quota };
+                    let quota = limits.quota.as_ref().and_then(Group::read);
+                    let known = Known { benchmark, limits, quota };
                     let due_ns = now_ns + FIRST_KNOWN_FOR_NS;
-                    self.known.insert(pid, ProcessInfo { known, group, due_ns, settled: false, comm: Vec::new() });
+                    self.known.insert(pid, ProcessInfo { known, due_ns, settled: false, comm: Vec::new() });
                 }
                 Some(process) => {
                     if !process.settled
@@ -220,9 +218,7 @@ impl ThreadReader {
                     {
                         (process.known.benchmark, process.settled) = (benchmark, true);
                     }
-                    (process.known.cpuset, process.known.memory_nodes) = (cpuset, memory_nodes);
-                    process.group = group;
-                    process.due_ns = now_ns + KNOWN_FOR_NS;
+                    (process.known.limits, process.due_ns) = (limits, now_ns + KNOWN_FOR_NS);
                 }
             }
         }
@@ -235,8 +231,8 @@ impl ThreadReader {
         }
         self.quotas_at_ns = now_ns;
         let mut last: Option<(Group, Option<Quota>)> = None;
-        for ProcessInfo { known, group, .. } in self.known.values_mut() {
-            known.quota = group.as_ref().and_then(|group| match &last {
+        for ProcessInfo { known, .. } in self.known.values_mut() {
+            known.quota = known.limits.quota.as_ref().and_then(|group| match &last {
                 // The processes of a test are mostly of one group.
                 Some((same, quota)) if same == group => *quota,
                 _ => last.insert((group.clone(), group.read())).1,
@@ -256,10 +252,10 @@ impl ThreadReader {
             }
             match read {
                 // It took another name, and was watched for the one it had.
-                Ok(_) if task.for_itself && !self.census.answers(pid, tid, task.comm()) => return false,
+                Ok(_) if task.for_itself && !self.census.answers(pid, tid, &task.comm) => return false,
                 Ok(sample) => {
                     if pid == tid {
-                        process.is_called(task.comm());
+                        process.is_called(&task.comm);
                     }
                     uncounted |= sample.migrations.is_none();
                     samples.push(sample);
@@ -276,22 +272,17 @@ impl ThreadReader {
         if std::mem::replace(&mut self.told, told) == told {
             return;
         }
-        let (uncounted, missing) = told;
-        let mut texts = Vec::new();
-        if uncounted {
-            texts.push(
-                "this kernel does not count migrations (no /proc/PID/sched); they are only sampled, so each figure \
-                 is too low; a kernel with CONFIG_SCHED_DEBUG counts them"
-                    .to_owned(),
-            );
-        }
-        if let Some(pid) = missing {
-            texts
-                .push(format!("no process {pid} is visible: it has exited or is hidden; watch a command name instead"));
-        }
+        let uncounted = told.0.then(|| {
+            "this kernel does not count migrations (no /proc/PID/sched); they are only sampled, so each figure \
+             is too low; a kernel with CONFIG_SCHED_DEBUG counts them"
+                .to_owned()
+        });
+        let missing = told.1.map(|pid| {
+            format!("no process {pid} is visible: it has exited or is hidden; watch a command name instead")
+        });
         self.problems.clone_from(&self.lasting);
-        let problem = |text| Problem { source: "threads".to_owned(), text };
-        self.problems.extend(texts.into_iter().map(problem));
+        let problem = |text| Problem { source: ProblemSource::Threads, text };
+        self.problems.extend(uncounted.into_iter().chain(missing).map(problem));
     }
 }
 

@@ -3,7 +3,7 @@
 //! the lock of an epoll), files that they have open. A thread of its own reads it; one that does not come back in time
 //! is left behind, and until it does come back nothing more is read this way. `tests/pure/house.rs` says which files may ask.
 
-use crate::sample::Problem;
+use crate::sample::{Problem, ProblemSource};
 use crate::sched;
 use std::cell::RefCell;
 use std::fmt::Display;
@@ -64,7 +64,7 @@ pub(super) fn problem() -> Option<Problem> {
         aside.behind.as_ref().map(|(_, since, of)| (of.clone(), *since))
     })?;
     (since.elapsed() >= TOLD_AFTER).then(|| Problem {
-        source: "processes".to_owned(),
+        source: ProblemSource::Processes,
         text: format!(
             "{of} hangs whoever reads it (a FUSE file system can); until it answers or exits, no new benchmark is recognized and no iperf3 output read"
         ),

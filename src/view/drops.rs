@@ -9,7 +9,7 @@ use super::text::namespace;
 use crate::derive::Metrics;
 use crate::derive::drops::{self, Drop};
 use crate::derive::losses::place_of_drop::DropVerdict;
-use crate::sample::{LinkKey, Word};
+use crate::sample::{LinkKey, ProblemSource, Word};
 use crate::state::{Mode, State};
 
 /// Cells of the columns in their order but for the last, which has the rest: on a wide screen, on a narrow one, and on one
@@ -47,7 +47,7 @@ pub(super) fn lines(state: &State, width: u16) -> Vec<Line> {
 fn missing(state: &State, metrics: &Metrics) -> &'static str {
     match state.settings().mode {
         Mode::Replay => "this recording has none: it was made without BPF",
-        _ if metrics.facts.problems.iter().any(|problem| problem.source == "kernel") => {
+        _ if metrics.facts.problems.iter().any(|problem| problem.source == ProblemSource::Kernel) => {
             "not known: the BPF program that counts them does not run here; F shows why"
         }
         _ => "loading the BPF programs",

@@ -4,7 +4,8 @@ use crate::world::scenes;
 use crate::world::stage::Stage;
 use crate::world::{NETNS, Traffic, World, stream};
 use vnettop::sample::{
-    FlowPath, Hop, HopBy, HopWay, Ifindex, Kind, LinkKey, OvsBridge, OvsPort, OvsSwitch, Owner, OwnerKind, Proto,
+    FlowPath, Hop, HopBy, HopWay, Ifindex, Kind, LinkKey, OvsBridge, OvsPort, OvsSwitch, Owner, OwnerBy, OwnerKind,
+    Proto,
 };
 use vnettop::state::Settings;
 
@@ -151,8 +152,8 @@ fn a_port_of_open_vswitch_names_its_bridge_only_where_the_tree_does_not() {
     let bridge = world.link("br-int", Kind::OpenVSwitch, None, stream(1e9, 1e6));
     let port = world.link("p1", Kind::Veth, Some(10_000), stream(1e9, 1e6));
     let tap = world.link("vnet7", Kind::Tap, Some(10_000), stream(1e9, 1e6));
-    let guest = ("guest7".to_owned(), "qemu".to_owned());
-    world.owned(tap, Owner { kind: OwnerKind::Vm, name: guest.0, id: None, by: guest.1, guess: false });
+    let (kind, name) = (OwnerKind::Vm, "guest7".to_owned());
+    world.owned(tap, Owner { kind, name, id: None, by: OwnerBy::Qemu, guess: false });
     let ports = [("br-int", bridge), ("p1", port), ("vnet7", tap)];
     let mut stage = Stage::new(world, Settings::default());
     for _ in 0..3 {

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use vnettop::record::{Recorder, Recording};
 use vnettop::sample::{
     Benchmark, Busy, Congestion, CoreSet, Direction, Event, Facts, FlowSample, Host, Ifindex, Interrupts, Item, Kind,
-    LinkCounters, LinkFacts, LinkKey, LinkState, NapiThread, Offload, Offloads, OwnCost, PortState, Problem, Program,
-    Proto, Pulse, Report, Reported, Runner, Sample, Side, Steering, TcpState, ThreadId, UdpState, Unread, Whole,
+    LinkCounters, LinkFacts, LinkKey, LinkState, NapiThread, Offload, Offloads, OwnCost, PortState, Problem,
+    ProblemSource, Program, Proto, Pulse, Report, Reported, Runner, Sample, Side, Steering, TcpState, ThreadId,
+    UdpState, Unread, Whole,
 };
 
 fn facts(ifindex: u32, name: &str) -> Arc<LinkFacts> {
@@ -84,7 +85,7 @@ fn slow(tick: u64, links: &Arc<Vec<Arc<LinkFacts>>>) -> Facts {
             interrupts: Some(Interrupts::Cores(CoreSet::single(u32::try_from(tick).expect("small")))),
         }]),
         family: Some(Arc::new(vec![4711, 4712])),
-        problems: Arc::new(vec![Problem { source: "speed".into(), text: "unknown".into() }]),
+        problems: Arc::new(vec![Problem { source: ProblemSource::Speed, text: "unknown".into() }]),
         ..Facts::default()
     }
 }

@@ -9,7 +9,7 @@ use vnettop::derive::before_after::Verdict;
 use vnettop::derive::flow::{Connection, DatagramRate, DatagramTest, End};
 use vnettop::derive::{Evidence, Test, TestKey};
 use vnettop::effect::{Outcome, OutcomeLine};
-use vnettop::sample::{CoreSet, Event, Ifindex, Kind, LinkState, PeerRef, Problem, Proto};
+use vnettop::sample::{CoreSet, Event, Ifindex, Kind, LinkState, PeerRef, Problem, ProblemSource, Proto};
 use vnettop::state::{Mode, Settings, Units};
 use vnettop::ui::Colors;
 
@@ -444,10 +444,16 @@ fn nothing_watched_and_things_that_could_not_be_read() {
     scenes::containers(&mut world);
     world.own.late_ticks = 12;
     world.own.realtime = false;
-    let problem = |source: &str, text: &str| Problem { source: source.into(), text: text.into() };
+    let problem = |source, text: &str| Problem { source, text: text.to_owned() };
     world.problems = vec![
-        problem("speed", "netlink: cannot open the ethtool family: Operation not permitted; claims are not shown"),
-        problem("threads", "cannot read /proc/39081/task: Permission denied (hidepid?); run as root to see it"),
+        problem(
+            ProblemSource::Speed,
+            "netlink: cannot open the ethtool family: Operation not permitted; claims are not shown",
+        ),
+        problem(
+            ProblemSource::Threads,
+            "cannot read /proc/39081/task: Permission denied (hidepid?); run as root to see it",
+        ),
     ];
     let stage = Stage::with(3, world, Settings { readonly: true, ..Settings::default() });
     freeze("no_threads", &stage, 80, 24);

@@ -191,9 +191,9 @@ impl PipeThread {
     }
 
     fn listen(&self, lines: &mut Lines, bytes: &[u8]) {
-        let before = lines.last();
+        let before = lines.last;
         lines.take(bytes, true);
-        let last = lines.last().filter(|last| Some(*last) != before).map(|last| (lines.side(), Report::Interval(last)));
+        let last = lines.last.filter(|last| Some(*last) != before).map(|last| (lines.side, Report::Interval(last)));
         let ended = lines.ended().into_iter().map(|(side, whole)| (side, Report::Whole(whole)));
         for (side, report) in last.into_iter().chain(ended) {
             self.say(OutputEvent::Told(side, report));

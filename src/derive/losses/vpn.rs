@@ -4,7 +4,7 @@
 
 use super::counted::SampleStep;
 use super::{Loss, LossPlace, ProtocolSpan, total};
-use crate::sample::{FlowPath, FlowSample, LinkKey, Owned, OwnerKind, Proto, row_of};
+use crate::sample::{FlowPath, FlowSample, LinkKey, Owned, OwnerBy, OwnerKind, Proto, row_of};
 
 /// Told of the program that holds the tun or tap, with its share of what came to the sockets of that namespace.
 pub(super) fn lost(step: &SampleStep<'_>, paths: &[FlowPath], spans: &[ProtocolSpan<'_>], into: &mut Vec<Loss>) {
@@ -28,7 +28,7 @@ pub(super) fn lost(step: &SampleStep<'_>, paths: &[FlowPath], spans: &[ProtocolS
 /// Who holds the tun or tap of that namespace that the flows go through. Behind one whose other end is not known, it is the only
 /// one there.
 fn holder<'a>(step: &SampleStep<'a>, paths: &[FlowPath], netns: u64) -> Option<&'a Owned> {
-    let is_held = |owned: &&Owned| owned.owner.kind == OwnerKind::Process && owned.owner.by == "tun";
+    let is_held = |owned: &&Owned| owned.owner.kind == OwnerKind::Process && owned.owner.by == OwnerBy::Tun;
     let here = || step.next.facts.owners.iter().filter(|owned| owned.link.netns == netns).filter(is_held);
     let crosses = |link: LinkKey| paths.iter().any(|path| path.hops.iter().any(|hop| hop.link == link));
     let into_one = |path: &FlowPath| {
@@ -66,7 +66,7 @@ mod tests {
                 kind: OwnerKind::Process,
                 name: name.to_owned(),
                 id: None,
-                by: "tun".to_owned(),
+                by: OwnerBy::Tun,
                 guess: false,
             };
             let ends = [key(NEAR, 2), key(FAR, 2)].into_iter().zip(programs);

@@ -1,7 +1,7 @@
 //! What other vnettops that run have pinned, by their journals. A mask that one of them set is not the thread's own:
 //! whoever took it for that would put it back for ever.
 
-use super::past;
+use super::{PinOwner, past};
 use crate::effect::Pinner;
 use crate::effect::pin::{Identity, identity, who};
 use crate::sample::ThreadId;
@@ -24,6 +24,11 @@ impl Claimant {
     }
 }
 
+/// The vnettop that wrote a journal does not run any more.
+pub(in crate::effect) fn has_ended(pinner: &mut dyn Pinner, PinOwner { pid, start }: PinOwner) -> bool {
+    matches!(identity(pinner, ThreadId { pid, tid: pid, start }), Identity::Ended | Identity::Reused)
+}
+
 /// The threads of other vnettops that run.
 #[derive(Debug, Default)]
 pub(in crate::effect) struct ForeignPins(HashMap<ThreadId, (Claimant, String)>);
@@ -36,7 +41,7 @@ impl ForeignPins {
         let found = past::list(dir).map_err(|error| unread(dir, &error))?;
         let mut claims = Self::default();
         for (path, owner) in found.into_iter().filter(|(_, owner)| owner.pid != std::process::id()) {
-            if matches!(identity(pinner, owner.main_thread()), Identity::Ended | Identity::Reused) {
+            if has_ended(pinner, owner) {
                 continue;
             }
             let past = match past::read(path.clone(), owner) {

@@ -5,7 +5,7 @@ use super::{Entry, PinOwner};
 use crate::effect::put_back::ActivePin;
 use crate::sample::ThreadId;
 use crate::trust;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::fs::OpenOptionsExt;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 const MOST_LINE: u64 = 1 << 20;
 
 /// One journal, replayed.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(in crate::effect) struct Past {
     pub(in crate::effect) path: PathBuf,
     pub(in crate::effect) owner: PinOwner,
@@ -38,6 +38,43 @@ impl Past {
             return self.named.iter().map(|(thread, label)| (*thread, label.as_str())).collect();
         }
         self.held.iter().map(|(_, held)| (held.thread, held.label.as_str())).collect()
+    }
+
+    /// Takes one line into account; false when it makes no sense.
+    fn apply(&mut self, entry: Entry) -> bool {
+        let of = |thread| self.held.iter().position(|(_, held)| held.thread == thread);
+        match entry {
+            Entry::Begun { .. } => return false,
+            Entry::Pin { old, .. } if old.is_empty() => return false,
+            Entry::Pin { thread, label, old, asked, at_ns, .. } => {
+                if let Some(at) = of(thread) {
+                    // The same as before, unless someone else had set another mask in between.
+                    let held = &mut self.held[at].1;
+                    (held.asked, held.old) = (Some(asked), old);
+                    return true;
+                }
+                let label: String = label.chars().filter(|c| !c.is_control()).take(64).collect();
+                self.named.insert(thread, label.clone());
+                self.held.push((at_ns, ActivePin { thread, label, old, given: None, asked: Some(asked) }));
+            }
+            Entry::Pinned { thread, got } => {
+                let Some(at) = of(thread) else { return false };
+                let held = &mut self.held[at].1;
+                (held.given, held.asked) = (Some(got), None);
+            }
+            Entry::Failed { thread } => {
+                let Some(at) = of(thread) else { return false };
+                match &mut self.held[at].1 {
+                    held if held.given.is_some() => held.asked = None,
+                    _ => drop(self.held.remove(at)),
+                }
+            }
+            Entry::Restored { thread } => {
+                let Some(at) = of(thread) else { return false };
+                self.held.remove(at);
+            }
+        }
+        true
     }
 }
 
@@ -86,17 +123,7 @@ pub(in crate::effect) fn read(path: PathBuf, named: PinOwner) -> io::Result<Past
 }
 
 fn replay(path: PathBuf, named: PinOwner, mut lines: impl BufRead) -> io::Result<Past> {
-    let mut past = Past {
-        path,
-        owner: named,
-        boot: None,
-        compares: false,
-        named: BTreeMap::new(),
-        held: Vec::new(),
-        damaged: Vec::new(),
-    };
-    let mut place = HashMap::new();
-    let mut rows: Vec<Option<(u64, ActivePin)>> = Vec::new();
+    let mut past = Past { path, owner: named, ..Past::default() };
     let mut line = Vec::new();
     for number in 1.. {
         line.clear();
@@ -113,61 +140,15 @@ fn replay(path: PathBuf, named: PinOwner, mut lines: impl BufRead) -> io::Result
                 (past.owner, past.boot, past.compares) = (owner, Some(boot), compares);
                 true
             }
-            Ok(entry) => apply(entry, &mut place, &mut rows, &mut past.named),
+            Ok(entry) => past.apply(entry),
             Err(_) => line.is_empty() || !whole,
         };
         if !sound {
             past.damaged.push(number);
         }
     }
-    past.held = rows.into_iter().flatten().filter(|(_, held)| held.changes()).collect();
+    past.held.retain(|(_, held)| held.changes());
     Ok(past)
-}
-
-/// Takes one line into account; false when it makes no sense.
-fn apply(
-    entry: Entry,
-    place: &mut HashMap<ThreadId, usize>,
-    rows: &mut Vec<Option<(u64, ActivePin)>>,
-    named: &mut BTreeMap<ThreadId, String>,
-) -> bool {
-    match entry {
-        Entry::Begun { .. } => return false,
-        Entry::Pin { old, .. } if old.is_empty() => return false,
-        Entry::Pin { thread, label, old, asked, at_ns, .. } => {
-            if let Some((_, held)) = place.get(&thread).and_then(|&at| rows.get_mut(at)?.as_mut()) {
-                // The same as before, unless someone else had set another mask in between.
-                (held.asked, held.old) = (Some(asked), old);
-                return true;
-            }
-            let label: String = label.chars().filter(|c| !c.is_control()).take(64).collect();
-            named.insert(thread, label.clone());
-            place.insert(thread, rows.len());
-            rows.push(Some((at_ns, ActivePin { thread, label, old, given: None, asked: Some(asked) })));
-        }
-        Entry::Pinned { thread, got } => {
-            let Some((_, held)) = place.get(&thread).and_then(|&at| rows.get_mut(at)?.as_mut()) else { return false };
-            (held.given, held.asked) = (Some(got), None);
-        }
-        Entry::Failed { thread } => {
-            let Some(row) = place.get(&thread).and_then(|&at| rows.get_mut(at)) else { return false };
-            match row {
-                Some((_, held)) if held.given.is_some() => held.asked = None,
-                _ => *row = None,
-            }
-        }
-        Entry::Restored { thread } => {
-            let Some(at) = place.remove(&thread) else { return false };
-            if let Some(row) = rows.get_mut(at) {
-                *row = None;
-            }
-            // A comparison pins and unpins for hours.
-            while rows.last().is_some_and(Option::is_none) {
-                rows.pop();
-            }
-        }
-    }
-    true
 }
 
 #[cfg(test)]

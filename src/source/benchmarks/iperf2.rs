@@ -3,7 +3,7 @@
 
 use super::getopt::Grammar;
 use super::{Asked, milliseconds, whole};
-use crate::sample::Direction;
+use crate::sample::{Direction, Program};
 
 /// Options without a letter by which both ends send.
 const BOTH_SEND: char = '\u{1}';
@@ -39,17 +39,19 @@ const GRAMMAR: Grammar = Grammar {
 
 const PORT: u16 = 5001;
 
-pub(super) fn asked(arguments: &[String]) -> Asked<'_> {
-    let mut asked = Asked::nothing(PORT);
+pub(super) fn asked(arguments: &[String]) -> Asked {
+    let mut asked = Asked::nothing(Program::Iperf, PORT);
     for (letter, value) in GRAMMAR.options(arguments) {
         match letter {
-            'd' | BOTH_SEND => asked.direction = Some(Direction::Both),
+            'd' | BOTH_SEND => asked.test.direction = Some(Direction::Both),
             // First one way, then the other.
-            'r' => asked.direction = None,
-            't' => asked.time_ms = milliseconds(value),
+            'r' => asked.test.direction = None,
+            't' => asked.test.time_ms = milliseconds(value),
             // Packets a second are no bits.
-            'b' if !value.ends_with("pps") => asked.bitrate = whole(value.split(',').next().unwrap_or(value), bits),
-            'l' => asked.length = whole(value, bytes),
+            'b' if !value.ends_with("pps") => {
+                asked.test.bitrate = whole(value.split(',').next().unwrap_or(value), bits);
+            }
+            'l' => asked.test.length = whole(value, bytes),
             _ => asked.take(letter, value),
         }
     }

@@ -3,7 +3,8 @@
 
 use super::getopt::Grammar;
 use super::{Asked, integer, whole};
-use crate::sample::Direction;
+use crate::sample::{Direction, Program};
+use crate::text::clean;
 
 /// Options without a letter that mean something here.
 const BIDIR: char = '\u{1}';
@@ -44,18 +45,18 @@ const GRAMMAR: Grammar = Grammar {
 
 const PORT: u16 = 5201;
 
-pub(super) fn asked(arguments: &[String]) -> Asked<'_> {
-    let mut asked = Asked::nothing(PORT);
+pub(super) fn asked(arguments: &[String]) -> Asked {
+    let mut asked = Asked::nothing(Program::Iperf3, PORT);
     for (letter, value) in GRAMMAR.options(arguments) {
         match letter {
-            BIDIR => asked.direction = Some(Direction::Both),
-            JSON_STREAM => asked.json_stream = true,
-            GSRO => asked.batched = true,
-            'O' => asked.omit_ms = integer::<u64>(value).and_then(|seconds| seconds.checked_mul(1000)),
-            't' => asked.time_ms = integer::<u64>(value).and_then(|seconds| seconds.checked_mul(1000)),
-            'b' => asked.bitrate = whole(value.split('/').next().unwrap_or(value), |unit| power(1000.0, unit)),
-            'l' => asked.length = whole(value, |unit| power(1024.0, unit)),
-            'A' => asked.affinity = Some(value),
+            BIDIR => asked.test.direction = Some(Direction::Both),
+            JSON_STREAM => asked.test.json_stream = true,
+            GSRO => asked.test.batched = true,
+            'O' => asked.test.omit_ms = integer::<u64>(value).and_then(|seconds| seconds.checked_mul(1000)),
+            't' => asked.test.time_ms = integer::<u64>(value).and_then(|seconds| seconds.checked_mul(1000)),
+            'b' => asked.test.bitrate = whole(value.split('/').next().unwrap_or(value), |unit| power(1000.0, unit)),
+            'l' => asked.test.length = whole(value, |unit| power(1024.0, unit)),
+            'A' => asked.test.affinity = Some(clean(value.as_bytes())),
             _ => asked.take(letter, value),
         }
     }

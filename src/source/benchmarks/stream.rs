@@ -8,8 +8,8 @@ mod tail;
 
 pub(crate) use lines::Lines;
 
-use crate::sample::{Benchmark, Event, Problem, Report, Reported, Side, Unread};
-use crate::source::{Roots, now_ns};
+use crate::sample::{Benchmark, Event, Problem, ProblemSource, Report, Side};
+use crate::source::{Roots, now_ns, publish};
 use own::OwnReports;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,11 +22,9 @@ const LOOK_NS: u64 = 1_000_000_000;
 
 /// Process, side, and what it told.
 type ProcessReport = (u32, Option<Side>, Report);
-/// What stands beside a benchmark: by its place in the list, what it reported, or why that is not read.
-type ReportByIndex = Vec<(usize, Option<Reported>, Option<Unread>)>;
 
 /// Follows all of them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(in crate::source) struct ReportStreams {
     roots: Roots,
     named: Option<Named>,
@@ -34,23 +32,14 @@ pub(in crate::source) struct ReportStreams {
     /// Used again and again.
     piece: Vec<u8>,
     told: Vec<ProcessReport>,
-    /// What the benchmarks were last told with, and what that made.
-    last: (Arc<Vec<Benchmark>>, ReportByIndex),
     joined: Arc<Vec<Benchmark>>,
 }
 
 impl ReportStreams {
     /// Nothing is opened yet: iperf 3 may make the file later.
     pub fn new(roots: &Roots, named: Option<PathBuf>) -> Self {
-        Self {
-            roots: roots.clone(),
-            named: named.map(Named::new),
-            own: OwnReports::default(),
-            piece: Vec::new(),
-            told: Vec::new(),
-            last: (Arc::default(), Vec::new()),
-            joined: Arc::default(),
-        }
+        let named = named.map(|path| Named { path, ..Named::default() });
+        Self { roots: roots.clone(), named, ..Self::default() }
     }
 
     /// Why the file that was named is not read; empty is the normal case.
@@ -77,36 +66,20 @@ impl ReportStreams {
         }
         let named = self.named.as_ref().and_then(|named| named.writer);
         self.own.follow((&self.roots, now_ns), &benchmarks, named, &mut self.piece, &mut self.told);
-        let beside = self.beside(&benchmarks, named);
-        if !Arc::ptr_eq(&self.last.0, &benchmarks) || self.last.1 != beside {
-            self.joined =
-                if beside.is_empty() { Arc::clone(&benchmarks) } else { Arc::new(with(&benchmarks, &beside)) };
-            self.last = (benchmarks, beside);
+        let mut joined = benchmarks.to_vec();
+        for test in joined.iter_mut().filter(|test| test.json_stream) {
+            (test.reported, test.unread) = match &self.named {
+                Some(of) if Some(test.pid) == named => (of.tail.as_ref().and_then(|tail| tail.lines.last), None),
+                _ => self.own.of(test.pid),
+            };
         }
+        publish(&mut self.joined, joined);
         Arc::clone(&self.joined)
     }
-
-    fn beside(&self, benchmarks: &[Benchmark], named: Option<u32>) -> ReportByIndex {
-        let of = |test: &Benchmark| match &self.named {
-            Some(of) if Some(test.pid) == named => (of.tail.as_ref().and_then(|tail| tail.lines.last()), None),
-            _ => self.own.of(test.pid),
-        };
-        let all = benchmarks.iter().enumerate().filter(|(_, test)| test.json_stream).map(|(at, test)| (at, of(test)));
-        let all = all.map(|(at, (reported, unread))| (at, reported, unread));
-        all.filter(|(_, reported, unread)| reported.is_some() || unread.is_some()).collect()
-    }
-}
-
-fn with(benchmarks: &[Benchmark], beside: &ReportByIndex) -> Vec<Benchmark> {
-    let mut joined = benchmarks.to_vec();
-    for &(at, reported, unread) in beside {
-        (joined[at].reported, joined[at].unread) = (reported, unread);
-    }
-    joined
 }
 
 /// The file that the user named.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Named {
     path: PathBuf,
     tail: Option<Tail>,
@@ -119,10 +92,6 @@ struct Named {
 }
 
 impl Named {
-    fn new(path: PathBuf) -> Self {
-        Self { path, tail: None, looked_at_ns: 0, writer: None, silent_since_ns: None, problems: Vec::new() }
-    }
-
     fn follow(&mut self, benchmarks: &[Benchmark], now_ns: u64, piece: &mut Vec<u8>, told: &mut Vec<ProcessReport>) {
         // What is told last is told when its writer has ended.
         let before = self.writer;
@@ -150,7 +119,7 @@ impl Named {
     /// A file that says something else than events, or nothing while a test runs, is useless: that is said once.
     fn judge(&mut self, runs: bool, now_ns: u64) {
         let Some(tail) = &self.tail else { return };
-        if tail.lines.speaks() {
+        if tail.lines.speaks {
             self.problems.clear();
             return;
         }
@@ -169,7 +138,7 @@ impl Named {
 
     fn report(&mut self, why: &str) {
         self.problems.push(Problem {
-            source: "benchmarks".to_owned(),
+            source: ProblemSource::Benchmarks,
             text: format!(
                 "cannot read {} ({why}): start iperf3 with --json-stream > that file",
                 crate::text::clean(self.path.as_os_str().as_encoded_bytes())

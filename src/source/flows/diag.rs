@@ -101,7 +101,8 @@ impl SocketInfo {
 }
 
 impl SocketId {
-    /// A socket by its two ends, whatever its cookie (`INET_DIAG_NOCOOKIE`).
+    /// A socket by its two ends, whatever its cookie (`INET_DIAG_NOCOOKIE`). One of IPv6 that speaks IPv4 is found by its IPv4
+    /// addresses; where none is connected so, the kernel tells one that listens.
     pub fn between(local: SocketAddr, remote: SocketAddr) -> Self {
         let mut bytes = [0; ID];
         for (address, port, at) in [(local, 0, 4), (remote, 2, 20)] {
@@ -183,24 +184,6 @@ pub(in crate::source) fn one(proto: Proto, id: &SocketId) -> Request {
         bytes[20..36].copy_from_slice(&id.bytes[4..20]);
     }
     Request::new(BY_FAMILY, 0, &fixed(proto, id.family, &bytes))
-}
-
-/// The socket at the other end of a TCP connection, by the addresses alone: whoever has it, in the namespace that is asked. One
-/// of IPv6 that speaks IPv4 is found by its IPv4 addresses; where none is connected so, the kernel tells one that listens.
-pub(super) fn other_end(local: SocketAddr, remote: SocketAddr) -> Request {
-    let mut bytes = [0; ID];
-    bytes[..2].copy_from_slice(&remote.port().to_be_bytes());
-    bytes[2..4].copy_from_slice(&local.port().to_be_bytes());
-    for (at, ip) in [(4, remote.ip()), (20, local.ip())] {
-        match ip {
-            IpAddr::V4(ip) => bytes[at..at + 4].copy_from_slice(&ip.octets()),
-            IpAddr::V6(ip) => bytes[at..at + 16].copy_from_slice(&ip.octets()),
-        }
-    }
-    // INET_DIAG_NOCOOKIE: any.
-    bytes[40..].fill(0xff);
-    let family = if local.is_ipv4() && remote.is_ipv4() { IPV4 } else { IPV6 };
-    Request::new(BY_FAMILY, 0, &fixed(Proto::Tcp, family, &bytes))
 }
 
 /// `struct inet_diag_req_v2`.

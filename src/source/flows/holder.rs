@@ -143,26 +143,31 @@ impl SocketHolder {
 
     fn list(&mut self, now_ns: u64, entries: &mut [MaybeUninit<u8>]) -> Result<(), Errno> {
         rustix::fs::seek(&self.descriptors, SeekFrom::Start(0))?;
-        let mut sockets = Vec::with_capacity(self.sockets.len() + 2);
-        self.listed = 0;
-        let mut listing = RawDir::new(&self.descriptors, entries);
-        while let Some(entry) = listing.next() {
-            let entry = entry?;
-            self.listed += 1;
-            let Some(inode) = socket(&self.descriptors, entry.file_name()) else { continue };
+        let (inodes, listed) = sockets(&self.descriptors, entries)?;
+        let held = |inode| {
             let known = self.sockets.binary_search_by_key(&inode, |socket| socket.inode).ok();
-            let new = HeldSocket { inode, hoped_at_ns: now_ns, followed: false };
-            sockets.push(known.map_or(new, |at| self.sockets[at]));
-        }
-        sockets.sort_unstable_by_key(|socket| socket.inode);
-        sockets.dedup_by_key(|socket| socket.inode);
-        self.sockets = sockets;
+            known.map_or(HeldSocket { inode, hoped_at_ns: now_ns, followed: false }, |at| self.sockets[at])
+        };
+        (self.sockets, self.listed) = (inodes.into_iter().map(held).collect(), listed);
         Ok(())
     }
 }
 
+/// The inodes of the sockets in a directory of descriptors, sorted, and how many descriptors of any kind there are.
+pub(super) fn sockets(directory: &OwnedFd, entries: &mut [MaybeUninit<u8>]) -> Result<(Vec<u32>, usize), Errno> {
+    let (mut sockets, mut count) = (Vec::new(), 0);
+    let mut listing = RawDir::new(directory, entries);
+    while let Some(entry) = listing.next() {
+        count += 1;
+        sockets.extend(socket(directory, entry?.file_name()));
+    }
+    sockets.sort_unstable();
+    sockets.dedup();
+    Ok((sockets, count))
+}
+
 /// The inode of the socket behind a descriptor; none for anything else.
-pub(super) fn socket(directory: &OwnedFd, name: &CStr) -> Option<u32> {
+fn socket(directory: &OwnedFd, name: &CStr) -> Option<u32> {
     let mut buffer = [MaybeUninit::uninit(); 64];
     let (link, _) = rustix::fs::readlinkat_raw(directory, name, &mut buffer).ok()?;
     inode(link)

@@ -3,7 +3,7 @@
 
 use super::holder;
 use crate::source::proc_file;
-use rustix::fs::{Mode, OFlags, RawDir};
+use rustix::fs::{Mode, OFlags};
 use std::collections::BTreeMap;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
@@ -82,17 +82,8 @@ impl Search {
 /// The inodes of a process' sockets, sorted, and how many descriptors it has; nothing of one that is gone or may not be looked at.
 pub(in crate::source) fn sockets_of(proc: &OwnedFd, pid: u32, entries: &mut [MaybeUninit<u8>]) -> (Vec<u32>, usize) {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let (mut sockets, mut count) = (Vec::new(), 0);
-    let opened = rustix::fs::openat(proc, format!("{pid}/fd"), flags, Mode::empty());
-    let Ok(directory) = opened else { return (sockets, count) };
-    let mut listing = RawDir::new(&directory, entries);
-    while let Some(Ok(entry)) = listing.next() {
-        count += 1;
-        sockets.extend(holder::socket(&directory, entry.file_name()));
-    }
-    sockets.sort_unstable();
-    sockets.dedup();
-    (sockets, count)
+    let directory = rustix::fs::openat(proc, format!("{pid}/fd"), flags, Mode::empty());
+    directory.and_then(|directory| holder::sockets(&directory, entries)).unwrap_or_default()
 }
 
 #[cfg(test)]

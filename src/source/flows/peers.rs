@@ -3,7 +3,7 @@
 //! looked for a few times, and all of it takes a small part of the time. A program that calls on, as one that copies does, is
 //! left alone: whoever it calls is the other end.
 
-use super::diag::{self, SocketInfo};
+use super::diag::{self, SocketId, SocketInfo};
 use super::holders::{self, FoundSocket, Search, SocketInode};
 use super::netns;
 use crate::sample::{FlowPath, FlowSample, Proto, SocketKey};
@@ -60,9 +60,8 @@ struct PeerQuestion {
     key: SocketKey,
     local: SocketAddr,
     remote: SocketAddr,
+    /// The socket there, once it is found; its inode is 0 while nobody holds it yet.
     socket: Option<SocketInode>,
-    /// It is here, and nobody holds it yet.
-    waits: bool,
 }
 
 /// One look for the other ends of some connections.
@@ -122,7 +121,7 @@ impl Peers {
                 known.tries -= 1;
                 known.due_ns = now_ns.saturating_add(AGAIN_NS * u64::from(TRIES - known.tries));
                 let (key, local, remote) = (flow.key(), flow.local, flow.remote);
-                questions.push(PeerQuestion { key, local, remote, socket: None, waits: false });
+                questions.push(PeerQuestion { key, local, remote, socket: None });
             }
         }
         if questions.is_empty() {
@@ -180,7 +179,9 @@ impl Peers {
         }
         inquiry.spent_ns += now_ns().saturating_sub(began_ns);
         if inquiry.is_over() {
-            for waiting in inquiry.questions.iter().filter(|question| question.waits) {
+            for waiting in
+                inquiry.questions.iter().filter(|question| question.socket.is_some_and(|socket| socket.1 == 0))
+            {
                 self.known.entry(waiting.key).and_modify(|known| known.tries = TRIES);
             }
             self.due_ns = tick_ns.saturating_add(inquiry.spent_ns.saturating_mul(MOST_OF_TIME));
@@ -193,7 +194,7 @@ impl PeerSearch {
     /// Asks the next namespaces, until each question is answered.
     fn ask(&mut self, proc: &Path) {
         for _ in 0..MOST_SPACES {
-            if self.questions.iter().all(PeerQuestion::is_answered) {
+            if self.questions.iter().all(|question| question.socket.is_some()) {
                 self.spaces.clear();
             }
             let Some(netns) = self.spaces.pop() else { return };
@@ -207,8 +208,9 @@ impl PeerSearch {
             let (local, remote) = (question.local.ip(), question.remote.ip());
             question.key.netns == netns || !(remote.is_loopback() || remote == local)
         };
-        let open = |question: &&PeerQuestion| !question.is_answered() && is_near(question);
-        let asked = self.questions.iter().filter(open).map(|question| diag::other_end(question.local, question.remote));
+        let open = |question: &&PeerQuestion| question.socket.is_none() && is_near(question);
+        let other_end = |question: &PeerQuestion| SocketId::between(question.remote, question.local);
+        let asked = self.questions.iter().filter(open).map(|question| diag::one(Proto::Tcp, &other_end(question)));
         let mut asked: Vec<Request> = asked.collect();
         if asked.is_empty() {
             return;
@@ -219,8 +221,7 @@ impl PeerSearch {
         let _ = netlink.get_each(&mut asked, |message, _| {
             let Some(told) = diag::parse(message).filter(SocketInfo::is_established) else { return };
             if let Some(question) = questions.iter_mut().find(|question| question.is_of(&told)) {
-                question.socket = (told.inode != 0).then_some((netns, told.inode));
-                question.waits = told.inode == 0;
+                question.socket = Some((netns, told.inode));
             }
         });
     }
@@ -253,7 +254,8 @@ impl PeerSearch {
         }
         let (questions, residents) = (&self.questions, &self.residents);
         let search = self.search.get_or_insert_with(|| {
-            Search::begin(proc, residents, questions.iter().filter_map(|question| question.socket).collect())
+            let found = questions.iter().filter_map(|question| question.socket.filter(|socket| socket.1 != 0));
+            Search::begin(proc, residents, found.collect())
         });
         search.go_on(entries)
     }
@@ -276,10 +278,6 @@ fn calls_on(ends: &[SocketPair], asked: &BTreeSet<SocketKey>, flows: &[FlowSampl
 }
 
 impl PeerQuestion {
-    fn is_answered(&self) -> bool {
-        self.socket.is_some() || self.waits
-    }
-
     /// The socket is the other end.
     fn is_of(&self, told: &SocketInfo) -> bool {
         told.id.local() == self.remote && told.id.remote() == self.local

@@ -1,57 +1,57 @@
-//! One network namespace with watched processes in it: finding their connections by a dump, then asking for those alone,
-//! pulse after pulse. A connection that does not answer any more has ended. Its UDP sockets are the matter of `udp`.
+//! One network namespace with watched processes in it: finding their sockets by a dump, then asking for those alone: connections
+//! pulse after pulse, UDP sockets, which count no bytes, on every tick. What does not answer any more has ended.
 
-use super::diag::{self, SocketId, SocketInfo};
-use super::udp::UdpSockets;
-use crate::sample::{FlowSample, Proto, Pulse, TcpState};
+use super::diag::{self, SocketInfo};
+use crate::sample::{FlowSample, Proto, Pulse};
 use crate::source::SourceError;
 use crate::source::netlink::client::NetlinkClient;
 use crate::source::netlink::message::Request;
 use crate::source::netlink::socket::Transport;
-use std::net::SocketAddr;
 
 /// Asked for in one call: the answers, about a kilobyte of the kernel's memory each, must fit the socket's buffer.
 const MOST_TOGETHER: usize = 48;
 
-/// The connections of one namespace.
+/// The sockets of one namespace.
 #[derive(Debug)]
 pub(super) struct NamespaceFlows<W> {
     netlink: NetlinkClient<W>,
     netns: u64,
+    connections: FollowedSockets,
+    udp: FollowedSockets,
+}
+
+/// Those of one protocol.
+#[derive(Debug, Default)]
+struct FollowedSockets {
     /// Sorted by cookie, as `requests` is.
-    flows: Vec<Followed>,
+    sockets: Vec<Followed>,
     requests: Vec<Request>,
-    udp: UdpSockets,
 }
 
 #[derive(Debug)]
 struct Followed {
-    cookie: u64,
     pid: u32,
-    local: SocketAddr,
-    remote: SocketAddr,
-    /// Since the last tick.
+    /// As of the last answer.
+    told: SocketInfo,
+    /// Of a connection, since the last tick.
     pulses: Vec<Pulse>,
-    /// At the last of them.
-    tcp: Option<TcpState>,
-    mark: Option<u32>,
     /// It answered the last time it was asked.
     lives: bool,
 }
 
 impl<W: Transport> NamespaceFlows<W> {
     pub fn new(netns: u64, netlink: NetlinkClient<W>) -> Self {
-        Self { netlink, netns, flows: Vec::new(), requests: Vec::new(), udp: UdpSockets::default() }
+        Self { netlink, netns, connections: FollowedSockets::default(), udp: FollowedSockets::default() }
     }
 
     /// How many connections are followed.
     pub fn len(&self) -> usize {
-        self.flows.len()
+        self.connections.sockets.len()
     }
 
     /// How many connections and UDP sockets are followed.
     pub fn followed(&self) -> usize {
-        self.flows.len() + self.udp.len()
+        self.len() + self.udp.sockets.len()
     }
 
     /// Every TCP socket of the namespace that is connected or about to be, or every UDP socket.
@@ -64,65 +64,99 @@ impl<W: Transport> NamespaceFlows<W> {
 
     /// Follows a socket of that process from the next reading on.
     pub fn follow(&mut self, proto: Proto, pid: u32, told: &SocketInfo) {
-        match proto {
-            Proto::Tcp => self.follow_connection(pid, &told.id),
-            Proto::Udp => self.udp.follow(pid, told),
-        }
-    }
-
-    fn follow_connection(&mut self, pid: u32, id: &SocketId) {
-        let cookie = id.cookie();
-        let Err(at) = self.flows.binary_search_by_key(&cookie, |flow| flow.cookie) else { return };
-        let (local, remote) = (id.local(), id.remote());
-        let (pulses, tcp, mark) = (Vec::new(), None, None);
-        self.flows.insert(at, Followed { cookie, pid, local, remote, pulses, tcp, mark, lives: true });
-        self.requests.insert(at, diag::one(Proto::Tcp, id));
+        let FollowedSockets { sockets, requests } = match proto {
+            Proto::Tcp => &mut self.connections,
+            Proto::Udp => &mut self.udp,
+        };
+        let Err(at) = find(sockets, told) else { return };
+        sockets.insert(at, Followed { pid, told: *told, pulses: Vec::new(), lives: true });
+        requests.insert(at, diag::one(proto, &told.id));
     }
 
     /// Reads how far every connection has come.
     pub fn pulse(&mut self) {
-        for flow in &mut self.flows {
-            flow.lives = false;
-        }
-        let flows = &mut self.flows;
-        for requests in self.requests.chunks_mut(MOST_TOGETHER) {
+        let FollowedSockets { sockets, requests } = &mut self.connections;
+        all_live(sockets, false);
+        for requests in requests.chunks_mut(MOST_TOGETHER) {
             let asked = self.netlink.get_each_at_once(requests, |message, at_ns| {
                 let Some(told) = diag::parse(message).filter(SocketInfo::lives) else { return };
                 let Some((acked, received)) = told.bytes else { return };
-                if let Ok(at) = flows.binary_search_by_key(&told.id.cookie(), |flow| flow.cookie) {
-                    flows[at].lives = true;
-                    (flows[at].tcp, flows[at].mark) = (told.tcp, told.mark);
-                    flows[at].pulses.push(Pulse { at_ns, acked, received });
+                if let Ok(at) = find(sockets, &told) {
+                    (sockets[at].told, sockets[at].lives) = (told, true);
+                    sockets[at].pulses.push(Pulse { at_ns, acked, received });
                 }
             });
             // Not hearing is not an end: the next pulse asks again.
             if asked.is_err() {
-                for flow in flows.iter_mut() {
-                    flow.lives = true;
-                }
+                all_live(sockets, true);
             }
         }
     }
 
     /// Reads how the UDP sockets stand; no system call where there are none.
     pub fn read_udp(&mut self) {
-        self.udp.read(&mut self.netlink);
+        let FollowedSockets { sockets, requests } = &mut self.udp;
+        all_live(sockets, false);
+        for requests in requests.chunks_mut(MOST_TOGETHER) {
+            // Whoever was not heard is looked for below.
+            let _ = self.netlink.get_each(requests, |message, _| {
+                if let Some(told) = diag::parse(message) {
+                    receive(sockets, &told);
+                }
+            });
+        }
+        if sockets.iter().all(|held| held.lives) {
+            return;
+        }
+        // Those that did not answer are looked for among all: one that has been connected meanwhile is known by other addresses,
+        // and of several that share a port the kernel may find another one.
+        let listed = diag::list(&mut self.netlink, Proto::Udp, |told| receive(sockets, told));
+        // Not hearing is not an end: the next tick asks again.
+        if listed.is_err() {
+            all_live(sockets, true);
+        }
+        for (held, request) in sockets.iter().zip(requests) {
+            *request = diag::one(Proto::Udp, &held.told.id);
+        }
     }
 
-    /// Hands over what was read since the last time, and forgets the connections that have ended or whose process
+    /// Hands over what was read since the last time, and forgets the sockets that have ended or whose process
     /// `ended`; true for each process that lost one.
     pub fn take(&mut self, into: &mut Vec<FlowSample>, mut ended: impl FnMut(u32, bool) -> bool) {
-        let netns = self.netns;
-        for flow in self.flows.iter_mut().filter(|flow| !flow.pulses.is_empty()) {
-            let room = Vec::with_capacity(flow.pulses.len());
-            let pulses = std::mem::replace(&mut flow.pulses, room);
-            let plain = FlowSample::new(flow.cookie, (netns, flow.pid), (flow.local, flow.remote));
-            into.push(FlowSample { tcp: flow.tcp, mark: flow.mark, pulses, ..plain });
+        for (proto, followed) in [(Proto::Tcp, &mut self.connections), (Proto::Udp, &mut self.udp)] {
+            let FollowedSockets { sockets, requests } = followed;
+            for Followed { pid, told, pulses, lives } in sockets.iter_mut() {
+                if pulses.is_empty() && (proto == Proto::Tcp || !*lives) {
+                    continue;
+                }
+                let room = Vec::with_capacity(pulses.len());
+                let pulses = std::mem::replace(pulses, room);
+                let SocketInfo { id, mark, tcp, udp, .. } = *told;
+                let plain = FlowSample::new(id.cookie(), (self.netns, *pid), (id.local(), id.remote()));
+                into.push(FlowSample { proto, mark, tcp, udp, pulses, ..plain });
+            }
+            let keeps: Vec<bool> = sockets.iter().map(|held| !ended(held.pid, held.lives)).collect();
+            let (mut of_sockets, mut of_requests) = (keeps.iter(), keeps.iter());
+            sockets.retain(|_| of_sockets.next().copied().unwrap_or(true));
+            requests.retain(|_| of_requests.next().copied().unwrap_or(true));
         }
-        let keeps: Vec<bool> = self.flows.iter().map(|flow| !ended(flow.pid, flow.lives)).collect();
-        let (mut flows, mut requests) = (keeps.iter(), keeps.iter());
-        self.flows.retain(|_| flows.next().copied().unwrap_or(true));
-        self.requests.retain(|_| requests.next().copied().unwrap_or(true));
-        self.udp.take(netns, into, ended);
+    }
+}
+
+/// Where a socket is among these, or would be.
+fn find(sockets: &[Followed], told: &SocketInfo) -> Result<usize, usize> {
+    sockets.binary_search_by_key(&told.id.cookie(), |held| held.told.id.cookie())
+}
+
+fn all_live(sockets: &mut [Followed], lives: bool) {
+    for held in sockets {
+        held.lives = lives;
+    }
+}
+
+/// Takes what is told of a UDP socket, if it is one of these.
+fn receive(sockets: &mut [Followed], told: &SocketInfo) {
+    if let Ok(at) = find(sockets, told) {
+        (sockets[at].told, sockets[at].lives) = (*told, told.inode != 0);
     }
 }

@@ -4,7 +4,7 @@
 
 use super::idle_links::same_counts;
 use super::{LinkReader, LinkReading};
-use crate::sample::{LinkCounters, LinkFacts, Problem};
+use crate::sample::{LinkCounters, LinkFacts, Problem, ProblemSource};
 use crate::source::netns::Spaces;
 use crate::source::{SourceError, readable_now, way_out};
 use rustix::event::epoll;
@@ -243,5 +243,5 @@ fn no_entry(netns: u64, error: &io::Error) -> Problem {
         "cannot enter network namespace {netns} ({error}): its links are missing, perhaps others too; \
          {mends}"
     );
-    Problem { source: "namespaces".to_owned(), text }
+    Problem { source: ProblemSource::Namespaces, text }
 }

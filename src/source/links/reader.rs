@@ -9,7 +9,7 @@ use super::facts::{self, Described, LinkChange, MessageNamespace};
 use super::idle_links::IdleLinks;
 use super::nsid;
 use super::table::Table;
-use crate::sample::{Ifindex, LinkCounters, LinkFacts, Problem};
+use crate::sample::{Ifindex, LinkCounters, LinkFacts, Problem, ProblemSource};
 use crate::source::netlink::client::{DumpEnd, NetlinkClient, with_buffer};
 use crate::source::netlink::message::{Request, messages};
 use crate::source::netlink::socket::{KernelSocket, Transport};
@@ -347,7 +347,10 @@ impl<W: Transport> LinkReader<W> {
                 }
             }
         }
-        self.problem = dumped.err().filter(|_| told.is_empty()).map(|error| error.problem("speed"));
+        self.problem = dumped
+            .err()
+            .filter(|_| told.is_empty())
+            .map(|error| Problem { source: ProblemSource::Speed, text: error.to_string() });
         self.table.claim_all(&told);
     }
 
@@ -371,5 +374,5 @@ impl<W: Transport> LinkReader<W> {
 /// Why no link's claim is known.
 fn no_claims(error: &io::Error) -> Problem {
     let text = format!("cannot reach the kernel's ethtool family ({error}): nominal speeds are unknown");
-    Problem { source: "speed".into(), text }
+    Problem { source: ProblemSource::Speed, text }
 }

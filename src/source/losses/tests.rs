@@ -31,7 +31,7 @@ fn watched<'a>(spaces: &'a Spaces, flows: &'a [FlowSample], paths: &'a [FlowPath
 #[test]
 fn nothing_is_opened_while_there_are_no_flows() {
     let spaces = Spaces::new(&Roots::default(), Choice::Own);
-    let mut reader = LossReader::new(&Roots::default());
+    let mut reader = LossReader::new(&Roots::default(), false);
     assert_eq!(reader.read(watched(&spaces, &[], &[]), 1), LossReading::default(), "there is nothing to say");
     assert!(reader.places.is_empty() && reader.buffer.is_empty(), "and nothing was opened for it");
 }
@@ -39,7 +39,7 @@ fn nothing_is_opened_while_there_are_no_flows() {
 #[test]
 fn a_flows_namespace_is_read_and_closed_after_it_has_ended() {
     let roots = Roots::default();
-    let (spaces, mut reader) = (Spaces::new(&roots, Choice::Own), LossReader::new(&roots));
+    let (spaces, mut reader) = (Spaces::new(&roots, Choice::Own), LossReader::new(&roots, false));
     let (flows, paths) = ([flow(spaces.own())], [path(spaces.own())]);
     let reading = reader.read(watched(&spaces, &flows, &paths), 1);
     let [counters] = &reading.protocols[..] else { panic!("one namespace: {:?}", reading.protocols) };
@@ -57,7 +57,7 @@ fn a_flows_namespace_is_read_and_closed_after_it_has_ended() {
 #[test]
 fn while_a_benchmark_waits_its_counters_are_read_at_a_pace_of_their_own() {
     let roots = Roots::default();
-    let (spaces, mut reader) = (Spaces::new(&roots, Choice::Own), LossReader::new(&roots));
+    let (spaces, mut reader) = (Spaces::new(&roots, Choice::Own), LossReader::new(&roots, false));
     let netns = spaces.own();
     let list = [Space { netns, name: None, pid: Some(std::process::id()), rests: false }];
     let waiting = WatchedFlows { spaces: &spaces, list: &list, waits: true, flows: &[], paths: &[] };
@@ -82,7 +82,7 @@ fn while_a_benchmark_waits_its_counters_are_read_at_a_pace_of_their_own() {
 #[test]
 fn a_host_of_many_links_is_asked_for_their_qdiscs_only_once_a_flow_begins() {
     let roots = Roots::default();
-    let (spaces, mut reader) = (Spaces::new(&roots, Choice::Own), LossReader::new(&roots));
+    let (spaces, mut reader) = (Spaces::new(&roots, Choice::Own), LossReader::new(&roots, false));
     let netns = spaces.own();
     let list = [Space { netns, name: None, pid: Some(std::process::id()), rests: false }];
     let waiting = WatchedFlows { spaces: &spaces, list: &list, waits: true, flows: &[], paths: &[] };
@@ -107,7 +107,7 @@ fn a_host_of_many_links_is_asked_for_their_qdiscs_only_once_a_flow_begins() {
 #[test]
 fn a_namespace_that_nobody_asked_for_is_read_from_outside() {
     let roots = Roots::default();
-    let (spaces, mut reader) = (Spaces::new(&roots, Choice::Own), LossReader::new(&roots));
+    let (spaces, mut reader) = (Spaces::new(&roots, Choice::Own), LossReader::new(&roots, false));
     let reading = reader.read(watched(&spaces, &[flow(7)], &[]), 1);
     assert_eq!(reading.protocols.len(), 1, "through the process that lives there");
     assert_eq!(reading.qdiscs, [], "its qdiscs cannot be seen");

@@ -12,7 +12,7 @@ const MOST_WAITING: usize = 8192;
 #[derive(Debug, Default)]
 pub(super) struct PendingMoves {
     /// Told by the kernel, not by us.
-    waiting: Vec<Move>,
+    pub waiting: Vec<Move>,
     /// The watched threads of the reading before, sorted: one that ended since then moved before.
     before: Vec<u32>,
     /// Moves that could not wait any longer though their thread may still be found.
@@ -22,11 +22,6 @@ pub(super) struct PendingMoves {
 }
 
 impl PendingMoves {
-    /// Adds what the kernel told.
-    pub(super) fn waiting(&mut self) -> &mut Vec<Move> {
-        &mut self.waiting
-    }
-
     /// The moves up to `until_ns` of the threads watched now (sorted) or at the reading before, in the order of time.
     /// What is later is left for the next time: a core that was read early may still have an earlier one.
     pub(super) fn claim(&mut self, watched: &[u32], until_ns: u64) -> Vec<Move> {
@@ -73,7 +68,7 @@ mod tests {
     #[test]
     fn a_thread_found_later_gets_its_first_moves_in_the_order_of_time() {
         let mut pending = PendingMoves::default();
-        pending.waiting().extend([moved(30, 7), moved(10, 8), moved(20, 7), moved(25, 9)]);
+        pending.waiting.extend([moved(30, 7), moved(10, 8), moved(20, 7), moved(25, 9)]);
         assert_eq!(pending.claim(&[9], 25), [moved(25, 9)], "only the watched thread's, up to now");
         assert_eq!(pending.claim(&[7, 9], 40), [moved(20, 7), moved(30, 7)], "found later, told from the first");
         assert_eq!(pending.claim(&[7, 9], WAIT_NS + 41), [], "nothing is told twice");
@@ -84,17 +79,17 @@ mod tests {
     fn a_thread_that_ended_is_told_until_its_end_and_a_later_move_waits() {
         let mut pending = PendingMoves::default();
         pending.claim(&[7], 5);
-        pending.waiting().extend([moved(8, 7), moved(12, 7)]);
+        pending.waiting.extend([moved(8, 7), moved(12, 7)]);
         assert_eq!(pending.claim(&[7], 10), [moved(8, 7)], "what is later than the reading waits for the next");
         assert_eq!(pending.claim(&[], 20), [moved(12, 7)], "its last move came before its end");
-        pending.waiting().push(moved(22, 7));
+        pending.waiting.push(moved(22, 7));
         assert_eq!(pending.claim(&[], 30), [], "its number may be somebody else's by then");
     }
 
     #[test]
     fn a_crowd_of_strangers_is_bounded_and_told() {
         let mut pending = PendingMoves::default();
-        pending.waiting().extend((0..9000).map(|n| moved(n, 5)));
+        pending.waiting.extend((0..9000).map(|n| moved(n, 5)));
         pending.claim(&[], 9000);
         assert_eq!((pending.waiting.len(), pending.crowded_out), (MOST_WAITING, 9000 - 8192), "the oldest go first");
         assert_eq!(pending.waiting[0].at_ns, 9000 - 8192, "the newest stay");

@@ -13,7 +13,7 @@ const LOOK_NS: u64 = 1_000_000_000;
 /// So many of the numbers given before the first look may be a watched thread's that is not found yet.
 const JUST_BORN: u32 = 256;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct PidHorizon {
     /// None where it cannot be read: then a thread is covered from when it is found.
     loadavg: Option<File>,

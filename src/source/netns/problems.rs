@@ -1,7 +1,7 @@
 //! What cannot be seen of the network namespaces, and why.
 
 use super::{Choice, Spaces};
-use crate::sample::Problem;
+use crate::sample::{Problem, ProblemSource};
 use crate::source::proc_file;
 
 impl Spaces {
@@ -35,5 +35,5 @@ impl Spaces {
 }
 
 fn problem(text: String) -> Problem {
-    Problem { source: "namespaces".to_owned(), text }
+    Problem { source: ProblemSource::Namespaces, text }
 }

@@ -5,6 +5,7 @@ use super::budget::Budget;
 use super::connection::{Over, OvsConnection};
 use super::readiness::Readiness;
 use super::silence;
+use crate::sample::{OvsDatapath, Problem};
 use crate::text::clean;
 use serde_json::{Value, json};
 use std::io;
@@ -20,47 +21,28 @@ const SILENCE_NS: u64 = 5 * SECOND_NS;
 /// How long what does no good is left alone at most.
 const LONGEST_REST_NS: u64 = 64 * SECOND_NS;
 /// What a switch calls its datapath for all bridges of this kind.
-pub(super) const DATAPATH: &str = "ovs-netdev";
-
-/// What the datapath has counted, packets; flows there are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Counters {
-    pub hit: u64,
-    pub missed: u64,
-    pub lost: u64,
-    pub flows: u64,
-}
+const DATAPATH: &str = "ovs-netdev";
 
 /// The conversation with one ovs-vswitchd.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Control {
     path: PathBuf,
     /// Its process.
-    pub pid: u32,
+    pid: u32,
     connection: Option<OvsConnection>,
     budget: Budget,
     /// When the question was asked that is not answered yet.
     asked_at_ns: Option<u64>,
     ask_at_ns: u64,
     rest_ns: u64,
-    /// The last answer and its time, monotonic ns; none where it is too old.
-    pub told: Option<(u64, Counters)>,
-    pub problem: Option<String>,
+    /// The last answer, of which it does not say where that is; none where it is too old.
+    pub told: Option<OvsDatapath>,
+    pub problem: Option<Problem>,
 }
 
 impl Control {
     pub fn new(path: PathBuf, pid: u32) -> Self {
-        Self {
-            path,
-            pid,
-            connection: None,
-            budget: Budget::default(),
-            asked_at_ns: None,
-            ask_at_ns: 0,
-            rest_ns: SECOND_NS,
-            told: None,
-            problem: None,
-        }
+        Self { path, pid, rest_ns: SECOND_NS, ..Self::default() }
     }
 
     pub fn is_at(&self, path: &Path) -> bool {
@@ -82,11 +64,11 @@ impl Control {
             let silent_ns = now_ns.saturating_sub(asked_at_ns);
             if silent_ns >= SILENCE_NS {
                 self.told = None;
-                self.problem = Some(format!(
+                self.problem = Some(super::problem(format!(
                     "ovs-vswitchd has not answered at {} for {} s: what its datapath drops is not known",
                     self.name(),
                     silence::at_least_s(silent_ns)
-                ));
+                )));
             }
             return;
         }
@@ -128,7 +110,7 @@ impl Control {
         });
         self.connection = Some(connection);
         if let Some(counters) = answer {
-            self.told = Some((now_ns, counters));
+            self.told = Some(OvsDatapath { born: u64::from(self.pid), at_ns: now_ns, ..counters });
             (self.asked_at_ns, self.rest_ns, self.problem) = (None, SECOND_NS, None);
         }
         self.end(heard.map(drop), now_ns);
@@ -147,10 +129,10 @@ impl Control {
         (self.connection, self.asked_at_ns, self.told) = (None, None, None);
         self.ask_at_ns = now_ns + self.rest_ns;
         self.rest_ns = (2 * self.rest_ns).min(LONGEST_REST_NS);
-        self.problem = Some(format!(
+        self.problem = Some(super::problem(format!(
             "what ovs-vswitchd's datapath drops is not known, because {} cannot be asked: {why}",
             self.name()
-        ));
+        )));
     }
 
     fn name(&self) -> String {
@@ -167,7 +149,7 @@ fn request() -> Vec<u8> {
 ///
 /// # Errors
 /// It is none, or a refusal: the end of a sentence.
-fn understand(message: &[u8]) -> Result<Counters, String> {
+fn understand(message: &[u8]) -> Result<OvsDatapath, String> {
     let value: Value = serde_json::from_slice(message).map_err(|_| "it does not send JSON".to_owned())?;
     if let Some(words) = value["error"].as_str() {
         let words: String = words.chars().take(80).collect();
@@ -178,7 +160,7 @@ fn understand(message: &[u8]) -> Result<Counters, String> {
 }
 
 /// `  lookups: hit:5 missed:2 lost:0` and `  flows: 1` below the datapath's name.
-fn counters(text: &str) -> Option<Counters> {
+fn counters(text: &str) -> Option<OvsDatapath> {
     let is_name = |line: &str| line.trim_end().strip_suffix(':').is_some_and(|name| name.ends_with(DATAPATH));
     let mut lines = text.lines().skip_while(|line| line.starts_with(' ') || !is_name(line));
     lines.next()?;
@@ -187,7 +169,9 @@ fn counters(text: &str) -> Option<Counters> {
     let lookups = after("lookups:")?;
     let count = |word: &str| lookups.split_whitespace().find_map(|told| told.strip_prefix(word))?.parse().ok();
     let flows = after("flows:")?.trim().parse().ok()?;
-    Some(Counters { hit: count("hit:")?, missed: count("missed:")?, lost: count("lost:")?, flows })
+    let (kind, name) = (OvsDatapath::USERSPACE.to_owned(), DATAPATH.to_owned());
+    let (hit, missed, lost) = (count("hit:")?, count("missed:")?, count("lost:")?);
+    Some(OvsDatapath { kind, name, hit, missed, lost, flows, ..OvsDatapath::default() })
 }
 
 #[cfg(test)]

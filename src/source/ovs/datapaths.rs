@@ -2,7 +2,7 @@
 //! which needs no answer of that; a userspace one by asking its ovs-vswitchd. Without flows through a switch nothing is
 //! asked and nothing is kept open.
 
-use super::control::{Control, DATAPATH};
+use super::control::Control;
 use super::kernel::DatapathSocket;
 use super::readiness::Readiness;
 use crate::sample::{FlowPath, LinkKey, OvsDatapath, OvsSwitch, Problem};
@@ -40,10 +40,9 @@ pub(super) struct DatapathReader {
     paths: Arc<Vec<FlowPath>>,
     switches: Arc<Vec<OvsSwitch>>,
     /// By namespace; the reason where it cannot be read.
-    kernels: BTreeMap<u64, Result<DatapathSocket, String>>,
+    kernels: BTreeMap<u64, Result<DatapathSocket, Problem>>,
     /// By the database's socket.
     controls: BTreeMap<String, Control>,
-    problems: Vec<Problem>,
 }
 
 impl DatapathReader {
@@ -71,7 +70,6 @@ impl DatapathReader {
         if ended {
             *self = Self::default();
         }
-        self.report();
         told
     }
 
@@ -97,8 +95,12 @@ impl DatapathReader {
         self.kernels.retain(|&netns, _| spaces.knows(netns));
     }
 
-    pub fn problems(&self) -> &[Problem] {
-        &self.problems
+    pub fn problems(&self) -> impl Iterator<Item = &Problem> {
+        let kernels = self.kernels.values().filter_map(|kernel| kernel.as_ref().err());
+        let all = kernels.chain(self.controls.values().filter_map(|control| control.problem.as_ref()));
+        // Of the kernel's sentences each is told once, whatever the number of switches.
+        let mut seen = BTreeSet::new();
+        all.filter(move |problem| seen.insert(&*problem.text))
     }
 
     fn want(&mut self, around: Around<'_>) {
@@ -134,14 +136,14 @@ impl DatapathReader {
                 Ok(Some(kernel)) => drop(empty.insert(Ok(kernel))),
                 Ok(None) => {
                     let why = "drops of Open vSwitch are not known: this kernel has no datapath (modprobe openvswitch)";
-                    empty.insert(Err(why.to_owned()));
+                    empty.insert(Err(super::problem(why.to_owned())));
                 }
                 // One that is not known yet, or that is gone.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 Err(error) => {
-                    empty.insert(Err(format!(
+                    empty.insert(Err(super::problem(format!(
                         "cannot enter ovs-vswitchd's network namespace ({error}): its datapath's drops are not known; run vnettop as root"
-                    )));
+                    ))));
                 }
             }
         }
@@ -161,30 +163,7 @@ impl DatapathReader {
     }
 
     fn in_userspace(&self, socket: &str, control: &Control) -> Option<OvsDatapath> {
-        let (at_ns, counters) = control.told?;
-        Some(OvsDatapath {
-            socket: socket.to_owned(),
-            netns: *self.wanted.controls.get(socket)?,
-            kind: OvsDatapath::USERSPACE.to_owned(),
-            name: DATAPATH.to_owned(),
-            born: u64::from(control.pid),
-            at_ns,
-            hit: counters.hit,
-            missed: counters.missed,
-            lost: counters.lost,
-            flows: counters.flows,
-        })
-    }
-
-    fn report(&mut self) {
-        let kernels = self.kernels.values().filter_map(|kernel| kernel.as_ref().err());
-        let all = || kernels.clone().chain(self.controls.values().filter_map(|control| control.problem.as_ref()));
-        // Of the kernel's sentences each is told once, whatever the number of switches.
-        let mut seen = BTreeSet::new();
-        let texts: Vec<&String> = all().filter(|text| seen.insert(text.as_str())).collect();
-        if !texts.iter().copied().eq(self.problems.iter().map(|problem| &problem.text)) {
-            let problem = |text: &String| Problem { source: "ovs".to_owned(), text: text.clone() };
-            self.problems = texts.into_iter().map(problem).collect();
-        }
+        let netns = *self.wanted.controls.get(socket)?;
+        Some(OvsDatapath { socket: socket.to_owned(), netns, ..control.told.clone()? })
     }
 }

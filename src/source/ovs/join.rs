@@ -19,28 +19,14 @@ pub(super) struct JoinedPorts<'a> {
     pub kernel: &'a [Arc<LinkFacts>],
 }
 
-/// What comes of it.
-#[derive(Debug)]
-pub(super) struct Joined {
-    pub switch: OvsSwitch,
-    /// The links that only Open vSwitch knows, with the row that counts for each.
-    pub links: Vec<(Uuid, Arc<LinkFacts>)>,
-}
-
-/// What an interface is as a link.
-#[derive(Debug, Clone, Copy)]
-enum Is {
-    /// One of the kernel's.
-    Kernel(LinkKey),
-    /// One that only Open vSwitch knows, perhaps made of one of the kernel's.
-    Own(LinkKey, Option<Ifindex>),
-    /// None, or none that is seen.
-    Nothing,
-}
-
-/// Joins; `number` gives each interface without a kernel link its index.
-pub(super) fn join(told: JoinedPorts<'_>, mut number: impl FnMut(Uuid) -> Ifindex) -> Joined {
-    let mut found = FoundPort { told, number: &mut number, rows: BTreeMap::new(), seen: BTreeSet::new() };
+/// The switch, and the links that only Open vSwitch knows, with the row that counts for each; `number` gives each interface
+/// without a kernel link its index.
+pub(super) fn join(
+    told: JoinedPorts<'_>,
+    mut number: impl FnMut(Uuid) -> Ifindex,
+) -> (OvsSwitch, Vec<(Uuid, Arc<LinkFacts>)>) {
+    let (rows, seen) = (BTreeMap::new(), Default::default());
+    let mut found = FoundPort { told, number: &mut number, rows, seen };
     let mut bridges: Vec<OvsBridge> = told.tables.bridges.values().map(|bridge| found.bridge(bridge)).collect();
     bridges.sort_by(|a, b| a.name.cmp(&b.name));
     let rows = found.rows;
@@ -53,35 +39,28 @@ pub(super) fn join(told: JoinedPorts<'_>, mut number: impl FnMut(Uuid) -> Ifinde
     });
     let links = links.collect();
     let version = told.tables.version.clone();
-    Joined { switch: OvsSwitch { socket: told.socket.to_owned(), netns: told.netns, version, bridges }, links }
-}
-
-/// Of which table a row is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Row {
-    Port,
-    Interface,
+    (OvsSwitch { socket: told.socket.to_owned(), netns: told.netns, version, bridges }, links)
 }
 
 struct FoundPort<'a, 'b> {
     told: JoinedPorts<'a>,
     number: &'b mut dyn FnMut(Uuid) -> Ifindex,
-    /// The interfaces that become links of their own.
+    /// The interfaces that become links of their own, perhaps made of one of the kernel's.
     rows: BTreeMap<Uuid, (LinkKey, Option<Ifindex>)>,
-    /// Whose turn it was: each row belongs to one, whatever the database says.
-    seen: BTreeSet<(Row, Uuid)>,
+    /// Ports and interfaces whose turn it was: each row belongs to one, whatever the database says.
+    seen: [BTreeSet<Uuid>; 2],
 }
 
 impl FoundPort<'_, '_> {
     fn bridge(&mut self, bridge: &Bridge) -> OvsBridge {
         let mut ports = Vec::new();
         for id in &bridge.ports {
-            let Some(port) = self.told.tables.ports.get(id).filter(|_| self.seen.insert((Row::Port, *id))) else {
+            let Some(port) = self.told.tables.ports.get(id).filter(|_| self.seen[0].insert(*id)) else {
                 continue;
             };
             for id in &port.interfaces {
                 let Some(interface) = self.told.tables.interfaces.get(id) else { continue };
-                if self.seen.insert((Row::Interface, *id)) {
+                if self.seen[1].insert(*id) {
                     ports.push(self.port(*id, interface, &port.name, port.tag));
                 }
             }
@@ -96,14 +75,7 @@ impl FoundPort<'_, '_> {
     }
 
     fn port(&mut self, id: Uuid, interface: &Interface, port: &str, vlan: Option<u16>) -> OvsPort {
-        let is = if self.told.wanted { self.link(id, interface) } else { Is::Nothing };
-        if let Is::Own(key, lower) = is {
-            self.rows.insert(id, (key, lower));
-        }
-        let link = match is {
-            Is::Kernel(key) | Is::Own(key, _) => Some(key),
-            Is::Nothing => None,
-        };
+        let link = self.told.wanted.then(|| self.link(id, interface)).flatten();
         OvsPort {
             port: port.to_owned(),
             ofport: interface.ofport,
@@ -118,36 +90,30 @@ impl FoundPort<'_, '_> {
         }
     }
 
-    fn link(&mut self, id: Uuid, interface: &Interface) -> Is {
+    /// The link that an interface is; none where it is none, or none that is seen.
+    fn link(&mut self, id: Uuid, interface: &Interface) -> Option<LinkKey> {
         let netns = self.told.netns;
         let key = |ifindex| LinkKey { netns, ifindex };
         let by_index = interface.ifindex.and_then(|index| self.told.at(key(Ifindex(index))));
         let is_device = matches!(interface.kind.as_deref(), None | Some("system" | "internal" | "tap"));
         let exists = interface.ofport.is_some_and(|port| port >= 0);
         match by_index {
-            Some(link) if link.name == interface.name => return Is::Kernel(link.key()),
+            Some(link) if link.name == interface.name => return Some(link.key()),
             // Another link has the index: ovs-vswitchd counts in a namespace that is not the one it was taken for.
-            Some(_) if is_device => {
-                return self.told.named(&interface.name).map_or(Is::Nothing, |link| Is::Kernel(link.key()));
-            }
-            // Several tunnels of a kernel datapath share one device of it, `vxlan_sys_4789`.
-            Some(link) if exists => {
-                let is_tunnel = interface.remote_ip.is_some();
-                return Is::Own(key((self.number)(id)), is_tunnel.then_some(link.ifindex));
-            }
-            Some(_) => return Is::Nothing,
-            None => {}
-        }
-        // A device whose index is told is the kernel's, though its namespace may not be seen.
-        if is_device && interface.ifindex.is_some() {
-            return Is::Nothing;
+            Some(_) if is_device => return self.told.named(&interface.name).map(LinkFacts::key),
+            // A device whose index is told is the kernel's, though its namespace may not be seen.
+            None if is_device && interface.ifindex.is_some() => return None,
+            _ => {}
         }
         let named = is_device.then(|| self.told.named(&interface.name)).flatten();
-        match named {
-            Some(link) => Is::Kernel(link.key()),
-            None if exists => Is::Own(key((self.number)(id)), None),
-            None => Is::Nothing,
+        if named.is_some() || !exists {
+            return named.map(LinkFacts::key);
         }
+        // Several tunnels of a kernel datapath share one device of it, `vxlan_sys_4789`.
+        let lower = by_index.filter(|_| interface.remote_ip.is_some()).map(|link| link.ifindex);
+        let own = key((self.number)(id));
+        self.rows.insert(id, (own, lower));
+        Some(own)
     }
 }
 

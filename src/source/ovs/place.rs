@@ -13,7 +13,7 @@ const SOCKET: &str = "db.sock";
 const ENVIRONMENT: [&str; 2] = ["OVS_RUNDIR", "OVS_DBDIR"];
 
 /// One socket that may be there.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct SocketPlace {
     /// A socket, or the directory it is in.
     pub path: PathBuf,

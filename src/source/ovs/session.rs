@@ -8,7 +8,8 @@ use super::place::{PresentSocket, SocketPlace};
 use super::protocol::{self, Heard};
 use super::readiness::Readiness;
 use super::silence::Silence;
-use super::tables::Tables;
+use super::tables::{Changes, Tables};
+use crate::sample::Problem;
 use crate::source::Roots;
 use crate::text::clean;
 use std::io;
@@ -21,16 +22,8 @@ const GRACE_NS: u64 = 3 * SECOND_NS;
 /// How long what does no good is left alone at most.
 const LONGEST_REST_NS: u64 = 64 * SECOND_NS;
 
-/// What is different since it was last asked.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Changes {
-    pub facts: bool,
-    pub counters: bool,
-    pub problem: bool,
-}
-
 /// One database.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Session {
     place: SocketPlace,
     /// Its socket, cleaned: its name everywhere else.
@@ -46,7 +39,8 @@ pub(super) struct Session {
     pub begun: bool,
     /// When ovs-vswitchd wrote the statistics, monotonic ns.
     pub counted_at_ns: u64,
-    pub problem: Option<String>,
+    pub problem: Option<Problem>,
+    /// What is different since it was last asked.
     pub changes: Changes,
     /// What it may cost, across its connections.
     budget: Budget,
@@ -70,19 +64,9 @@ impl Session {
         Self {
             name: clean(place.path.as_os_str().as_bytes()),
             place,
-            here: None,
-            tables: Tables::default(),
-            daemon: Daemon::default(),
-            known: false,
             wanted: true,
-            begun: false,
-            counted_at_ns: 0,
-            problem: None,
-            changes: Changes::default(),
-            budget: Budget::default(),
-            look_at_ns: 0,
             rest_ns: SECOND_NS,
-            lost_at_ns: 0,
+            ..Self::default()
         }
     }
 
@@ -104,11 +88,6 @@ impl Session {
     /// Its statistics are those of ovs-vswitchd now.
     pub fn counts(&self) -> bool {
         self.known && self.here.as_ref().is_some_and(|here| !here.silent)
-    }
-
-    /// There is something to do: nothing is, for most of the ticks of a machine without Open vSwitch.
-    pub fn is_due(&self, now_ns: u64) -> bool {
-        self.looks(now_ns) || self.is_connected()
     }
 
     /// It is time to [look](Self::look).
@@ -135,11 +114,11 @@ impl Session {
             None => Ok(None),
         });
         match connected {
-            Ok(Some((connection, socket))) => {
+            Ok(Some((mut connection, socket))) => {
                 readiness.add(&connection);
+                let said = connection.say(&protocol::requests());
                 self.here = Some(Here { connection, socket, silence: Silence::begin(now_ns), silent: false });
                 self.attend(roots, now_ns);
-                let said = self.say(&protocol::requests());
                 self.end(said, now_ns);
             }
             Ok(None) => self.report(None),
@@ -246,7 +225,7 @@ impl Session {
         );
         if exceeded {
             self.report(Some(sentence));
-        } else if self.problem.as_ref() == Some(&sentence) {
+        } else if self.problem.as_ref().is_some_and(|problem| problem.text == sentence) {
             self.report(None);
         }
     }
@@ -271,7 +250,7 @@ impl Session {
             Heard::Counted(updates) => {
                 let news = self.tables.count(updates);
                 self.changes.facts |= news.facts;
-                if news.counted {
+                if news.counters {
                     (self.counted_at_ns, self.changes.counters) = (now_ns, true);
                 }
             }
@@ -290,10 +269,6 @@ impl Session {
             self.counted_at_ns += pace_ns;
             self.changes.counters = true;
         }
-    }
-
-    fn say(&mut self, bytes: &[u8]) -> Result<(), Over> {
-        self.here.as_mut().map_or(Ok(()), |here| here.connection.say(bytes))
     }
 
     /// Ends the connection when it is over.
@@ -317,8 +292,7 @@ impl Session {
         self.report(Some(sentence));
     }
 
-    fn report(&mut self, problem: Option<String>) {
-        self.changes.problem |= self.problem != problem;
-        self.problem = problem;
+    fn report(&mut self, sentence: Option<String>) {
+        self.problem = sentence.map(super::problem);
     }
 }

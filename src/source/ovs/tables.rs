@@ -58,11 +58,11 @@ pub(super) struct Statistics(pub [Option<u64>; COUNTED.len()]);
 
 /// What changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct News {
+pub(super) struct Changes {
     /// What there is: bridges, ports, interfaces, or which of them count.
     pub facts: bool,
     /// Counters of an interface that counted before: ovs-vswitchd has just written those of all.
-    pub counted: bool,
+    pub counters: bool,
 }
 
 /// Bridges, ports and interfaces: the largest message there may be holds fewer.
@@ -94,8 +94,8 @@ impl Tables {
     }
 
     /// The same for the statistics.
-    pub fn count(&mut self, updates: &Value) -> News {
-        let mut news = News::default();
+    pub fn count(&mut self, updates: &Value) -> Changes {
+        let mut news = Changes::default();
         each(updates, "Interface", |id, row| {
             let new = row.and_then(|row| row.get(STATISTICS)).map(statistics).unwrap_or_default();
             let old = self.statistics.insert(id, new).unwrap_or_default();
@@ -103,7 +103,7 @@ impl Tables {
                 self.statistics.remove(&id);
             }
             news.facts |= old.is_there() != new.is_there() || old.tells_drops() != new.tells_drops();
-            news.counted |= old.is_there() && new.is_there() && old != new;
+            news.counters |= old.is_there() && new.is_there() && old != new;
         });
         news
     }
@@ -232,9 +232,9 @@ mod tests {
             let map = json!([["rx_bytes", bytes], ["tx_bytes", 0], ["rx_packets", 1], ["tx_packets", 0]]);
             json!({"Interface": {ID: {"new": {"statistics": ["map", map]}}}})
         };
-        assert_eq!(tables.count(&counted(0)), News { facts: true, counted: false }, "the first of a new port");
-        assert_eq!(tables.count(&counted(9)), News { facts: false, counted: true }, "a run over all ports");
-        assert_eq!(tables.count(&counted(9)), News::default(), "nothing new");
+        assert_eq!(tables.count(&counted(0)), Changes { facts: true, counters: false }, "the first of a new port");
+        assert_eq!(tables.count(&counted(9)), Changes { facts: false, counters: true }, "a run over all ports");
+        assert_eq!(tables.count(&counted(9)), Changes::default(), "nothing new");
         let known = tables.statistics.values().next().expect("a row");
         assert!(!known.tells_drops() && known.0[0] == Some(9), "what is not counted is not 0");
         tables.count(&json!({"Interface": {ID: {"old": {}}}}));

@@ -1,7 +1,7 @@
 //! `/proc/PID/cgroup` → the container, pod or machine that a process lives in, by the names that container engines give
 //! their control groups. Of nested ones the innermost counts. It reads no file and asks nobody for a better name.
 
-use crate::sample::{Owner, OwnerKind};
+use crate::sample::{Owner, OwnerBy, OwnerKind};
 use crate::source::scan;
 use crate::text::clean;
 
@@ -13,18 +13,22 @@ const FULL_ID: usize = 64;
 pub(super) const SHORT_ID: usize = 12;
 
 /// `docker-<id>.scope` and its like: what stands before the id, and whose it is.
-const PREFIXES: [(&[u8], &str); 6] = [
-    (b"docker-", "docker"),
-    (b"cri-containerd-", "containerd"),
-    (b"nerdctl-", "containerd"),
-    (b"crio-", "crio"),
-    (b"libpod-payload-", "podman"),
-    (b"libpod-", "podman"),
+static PREFIXES: [(&[u8], OwnerBy); 6] = [
+    (b"docker-", OwnerBy::Docker),
+    (b"cri-containerd-", OwnerBy::Containerd),
+    (b"nerdctl-", OwnerBy::Containerd),
+    (b"crio-", OwnerBy::Crio),
+    (b"libpod-payload-", OwnerBy::Podman),
+    (b"libpod-", OwnerBy::Podman),
 ];
 
 /// Directories that a container's own directory, named by its full id, lies in.
-const PARENTS: [(&[u8], &str); 4] =
-    [(b"docker", "docker"), (b"default", "containerd"), (b"k8s.io", "containerd"), (b"moby", "containerd")];
+static PARENTS: [(&[u8], OwnerBy); 4] = [
+    (b"docker", OwnerBy::Docker),
+    (b"default", OwnerBy::Containerd),
+    (b"k8s.io", OwnerBy::Containerd),
+    (b"moby", OwnerBy::Containerd),
+];
 
 /// Who a process belongs to by the text of its `cgroup` file; none for a process of the host.
 pub(super) fn owner(text: &[u8]) -> Option<Owner> {
@@ -50,24 +54,24 @@ fn in_part(parent: &[u8], part: &[u8]) -> Option<Owner> {
         return in_pod(slice).or_else(|| container(id, engine_word(engine)));
     }
     let name = part.strip_suffix(b".scope").unwrap_or(part);
-    let prefixed = |(prefix, by): &(&[u8], &'static str)| Some((name.strip_prefix(*prefix)?, *by));
+    let prefixed = |(prefix, by): &(&[u8], OwnerBy)| Some((name.strip_prefix(*prefix)?, by.clone()));
     if let Some((id, by)) = PREFIXES.iter().find_map(prefixed).filter(|(id, _)| is_id(id)) {
         return in_pod(parent).or_else(|| container(id, by));
     }
     if name.len() == FULL_ID && is_id(name) {
-        let by = PARENTS.iter().find(|(known, _)| *known == parent).map_or("cgroup", |(_, by)| by);
+        let by = PARENTS.iter().find(|(known, _)| *known == parent).map_or(OwnerBy::Cgroup, |(_, by)| by.clone());
         return in_pod(parent).or_else(|| container(name, by));
     }
     lxc(parent, part).or_else(|| machine(part)).or_else(|| in_pod(part))
 }
 
-fn engine_word(engine: &[u8]) -> &'static str {
+fn engine_word(engine: &[u8]) -> OwnerBy {
     match engine {
-        b"docker" => "docker",
-        b"cri-containerd" | b"nerdctl" => "containerd",
-        b"crio" => "crio",
-        b"libpod" => "podman",
-        _ => "cgroup",
+        b"docker" => OwnerBy::Docker,
+        b"cri-containerd" | b"nerdctl" => OwnerBy::Containerd,
+        b"crio" => OwnerBy::Crio,
+        b"libpod" => OwnerBy::Podman,
+        _ => OwnerBy::Cgroup,
     }
 }
 
@@ -75,13 +79,13 @@ fn engine_word(engine: &[u8]) -> &'static str {
 fn lxc(parent: &[u8], part: &[u8]) -> Option<Owner> {
     let dotted = part.strip_prefix(b"lxc.payload.");
     let below = || (parent == b"lxc" || parent == b"lxc.payload").then_some(part);
-    named(OwnerKind::Container, dotted.or_else(below)?, "lxc")
+    named(OwnerKind::Container, dotted.or_else(below)?, OwnerBy::Lxc)
 }
 
 /// `systemd-nspawn@NAME.service`, `machine-NAME.scope`; libvirt puts `qemu-NUMBER-` or `lxc-NUMBER-` before the name.
 fn machine(part: &[u8]) -> Option<Owner> {
     if let Some(name) = part.strip_prefix(b"systemd-nspawn@") {
-        return named(OwnerKind::Container, &unescaped(name.strip_suffix(b".service")?), "nspawn");
+        return named(OwnerKind::Container, &unescaped(name.strip_suffix(b".service")?), OwnerBy::Nspawn);
     }
     let name = unescaped(part.strip_prefix(b"machine-")?.strip_suffix(b".scope")?);
     let of_libvirt = |engine: &[u8]| {
@@ -90,11 +94,11 @@ fn machine(part: &[u8]) -> Option<Owner> {
         scan::number(&rest[..dash]).map(|_| &rest[dash + 1..])
     };
     if let Some(guest) = of_libvirt(b"qemu-") {
-        return named(OwnerKind::Vm, guest, "qemu");
+        return named(OwnerKind::Vm, guest, OwnerBy::Qemu);
     }
     match of_libvirt(b"lxc-") {
-        Some(guest) => named(OwnerKind::Container, guest, "lxc"),
-        None => named(OwnerKind::Container, &name, "nspawn"),
+        Some(guest) => named(OwnerKind::Container, guest, OwnerBy::Lxc),
+        None => named(OwnerKind::Container, &name, OwnerBy::Nspawn),
     }
 }
 
@@ -106,17 +110,17 @@ fn in_pod(part: &[u8]) -> Option<Owner> {
     let digits = uid.iter().filter(|byte| byte.is_ascii_hexdigit()).count();
     let is_uid = digits == 32 && uid.iter().all(|&byte| byte.is_ascii_hexdigit() || byte == b'-');
     let uid = is_uid.then(|| clean(&uid)).filter(|uid| uid.len() <= 36)?;
-    Some(Owner { kind: OwnerKind::Pod, name: uid.clone(), id: Some(uid), by: "kubernetes".to_owned(), guess: false })
+    Some(Owner { kind: OwnerKind::Pod, name: uid.clone(), id: Some(uid), by: OwnerBy::Kubernetes, guess: false })
 }
 
 /// A container by its id, which is its name until a better one is known.
-fn container(id: &[u8], by: &str) -> Option<Owner> {
+fn container(id: &[u8], by: OwnerBy) -> Option<Owner> {
     let id = is_id(id).then(|| clean(&id[..SHORT_ID]))?;
-    Some(Owner { kind: OwnerKind::Container, name: id.clone(), id: Some(id), by: by.to_owned(), guess: false })
+    Some(Owner { kind: OwnerKind::Container, name: id.clone(), id: Some(id), by, guess: false })
 }
 
-fn named(kind: OwnerKind, name: &[u8], by: &str) -> Option<Owner> {
-    Some(Owner { kind, name: short(name, LONGEST)?, id: None, by: by.to_owned(), guess: false })
+fn named(kind: OwnerKind, name: &[u8], by: OwnerBy) -> Option<Owner> {
+    Some(Owner { kind, name: short(name, LONGEST)?, id: None, by, guess: false })
 }
 
 /// A name, cleaned, and no longer than so many characters; none where it is empty.
@@ -153,7 +157,7 @@ mod tests {
     fn of(path: &str) -> Option<(OwnerKind, String, String)> {
         let path = path.replace("<id>", ID).replace("<uid>", "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0");
         let path = path.replace("<_uid>", "0f1e2d3c_4b5a_6978_8796_a5b4c3d2e1f0");
-        owner(format!("0::{path}\n").as_bytes()).map(|owner| (owner.kind, owner.name, owner.by))
+        owner(format!("0::{path}\n").as_bytes()).map(|owner| (owner.kind, owner.name, owner.by.to_string()))
     }
 
     #[test]
@@ -272,7 +276,7 @@ mod tests {
             let text = format!(
                 "11:cpu,cpuacct:{path}\n10:pids:{path}\n6:rdma:/\n4:memory:{path}\n1:name=systemd:{path}\n0::/system.slice/engine.service\n"
             );
-            let found = owner(text.as_bytes()).map(|owner| (owner.name, owner.by));
+            let found = owner(text.as_bytes()).map(|owner| (owner.name, owner.by.to_string()));
             assert_eq!(found, Some((name.to_owned(), by.to_owned())), "{path} is {name} of {by}");
         }
     }

@@ -3,7 +3,7 @@
 //! the container has no group of its own.
 
 use super::cgroup::{self, SHORT_ID, short};
-use crate::sample::{Owner, OwnerKind};
+use crate::sample::{Owner, OwnerBy, OwnerKind};
 use crate::source::threads::parse_stat;
 use crate::source::untrusted_reader;
 use crate::text::clean;
@@ -65,26 +65,26 @@ fn parse(cmdline: &[u8]) -> Option<Owner> {
     };
     // `[lxc monitor] PATH NAME` is one word.
     if let Some(place) = words[0].strip_prefix(b"[lxc monitor] ") {
-        return container(None, place.rsplit(|&byte| byte == b' ').next(), "lxc");
+        return container(None, place.rsplit(|&byte| byte == b' ').next(), OwnerBy::Lxc);
     }
     match program {
-        b"conmon" => container(after(&["-c", "--cid"]), after(&["-n", "--name"]), "podman"),
+        b"conmon" => container(after(&["-c", "--cid"]), after(&["-n", "--name"]), OwnerBy::Podman),
         b"systemd-nspawn" => {
             let joined = |option: &str| words.iter().find_map(|word| word.strip_prefix(option.as_bytes()));
             let last =
                 |path: &'_ [u8]| path.rsplit(|&byte| byte == b'/').find(|part| !part.is_empty()).map(<[u8]>::to_vec);
             let name = after(&["-M", "--machine"]).or_else(|| joined("--machine="));
             let directory = || last(after(&["-D", "--directory"]).or_else(|| joined("--directory="))?);
-            container(None, name.map(<[u8]>::to_vec).or_else(directory).as_deref(), "nspawn")
+            container(None, name.map(<[u8]>::to_vec).or_else(directory).as_deref(), OwnerBy::Nspawn)
         }
         // A pod is known by its control group, and has many of these.
         _ if program.starts_with(b"containerd-shim") => {
             let is_pod = after(&["-namespace"]) == Some(b"k8s.io");
             let id = after(&["-id"]).filter(|_| !is_pod)?;
             if cgroup::is_id(id) {
-                container(Some(id), None, "containerd")
+                container(Some(id), None, OwnerBy::Containerd)
             } else {
-                container(None, Some(id), "containerd")
+                container(None, Some(id), OwnerBy::Containerd)
             }
         }
         _ => None,
@@ -92,10 +92,10 @@ fn parse(cmdline: &[u8]) -> Option<Owner> {
 }
 
 /// CRI-O's names are the kubelet's, `k8s_CONTAINER_POD_NAMESPACE_UID_ATTEMPT`, of which the pod has a better one.
-fn container(id: Option<&[u8]>, name: Option<&[u8]>, by: &str) -> Option<Owner> {
+fn container(id: Option<&[u8]>, name: Option<&[u8]>, by: OwnerBy) -> Option<Owner> {
     let id = id.filter(|id| cgroup::is_id(id)).map(|id| clean(&id[..SHORT_ID]));
     let name = name.and_then(|name| short(name, LONGEST_NAME)).or_else(|| id.clone())?;
-    Some(Owner { kind: OwnerKind::Container, name, id, by: by.to_owned(), guess: false })
+    Some(Owner { kind: OwnerKind::Container, name, id, by, guess: false })
 }
 
 #[cfg(test)]
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn each_names_its_container() {
-        let of = |line: &[u8]| parse(line).map(|owner| (owner.name, owner.id, owner.by));
+        let of = |line: &[u8]| parse(line).map(|owner| (owner.name, owner.id, owner.by.to_string()));
         let named =
             |name: &str, id: Option<&str>, by: &str| Some((name.to_owned(), id.map(str::to_owned), by.to_owned()));
         assert_eq!(of(&podman()), named("web", Some(ID), "podman"));

@@ -3,7 +3,7 @@
 //! the process that watches over a container say.
 
 use super::{cgroup, container_monitor};
-use crate::sample::{Owner, OwnerKind, Space};
+use crate::sample::{Owner, OwnerBy, OwnerKind, Space};
 use crate::source::netns_of;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -19,12 +19,13 @@ const MOST: usize = 256;
 const LONGEST: u64 = 16 * 1024;
 
 /// Namespaces and their owners.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Containers {
     proc: PathBuf,
     own: u64,
     known: BTreeMap<u64, KnownContainer>,
-    due_ns: u64,
+    /// When to look again, if nothing happens before.
+    pub due_ns: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -44,11 +45,6 @@ impl Containers {
     /// Whose a namespace is.
     pub fn owner(&self, netns: u64) -> Option<&Owner> {
         self.known.get(&netns)?.owner.as_ref()
-    }
-
-    /// When to look again, if nothing happens before.
-    pub fn due_ns(&self) -> u64 {
-        self.due_ns
     }
 
     /// Somebody new lives there.
@@ -99,7 +95,7 @@ fn of(proc: &Path, pid: u32, netns: u64) -> Option<Owner> {
     let mut text = Vec::new();
     File::open(directory.join("cgroup")).ok()?.take(LONGEST).read_to_end(&mut text).ok()?;
     let mut owner = cgroup::owner(&text).or_else(|| container_monitor::owner(proc, pid))?;
-    if let (OwnerKind::Container, "podman" | "crio", Some(id)) = (owner.kind, &*owner.by, &owner.id)
+    if let (OwnerKind::Container, OwnerBy::Podman | OwnerBy::Crio, Some(id)) = (owner.kind, &owner.by, &owner.id)
         && *id == owner.name
     {
         owner.name = container_monitor::name(proc, pid, id).unwrap_or(owner.name);
@@ -144,12 +140,12 @@ mod tests {
         assert!(containers.look(&spaces, living(&spaces), 0), "there is news");
         assert_eq!(containers.owner(20).expect("its container").name, "a51cac518006");
         assert_eq!([10, 30, 40].map(|netns| containers.owner(netns).is_some()), [false; 3], "nobody else's");
-        assert_eq!(containers.due_ns(), SECOND, "the one without an owner is asked again");
+        assert_eq!(containers.due_ns, SECOND, "the one without an owner is asked again");
         process(proc.path(), 8, 30, "/lxc.payload.web");
         assert!(!containers.look(&spaces, living(&spaces), SECOND / 2), "not yet");
         assert!(containers.look(&spaces, living(&spaces), SECOND), "a process may enter its group late");
         assert_eq!(containers.owner(30).expect("a machine").name, "web");
-        assert_eq!(containers.due_ns(), u64::MAX, "nothing is left to ask");
+        assert_eq!(containers.due_ns, u64::MAX, "nothing is left to ask");
         let others = [space(20, Some(9)), space(30, None)];
         assert!(!containers.look(&others, living(&others), 2 * SECOND), "it stays whoever lives there");
         assert_eq!(containers.owner(20).expect("its container").name, "a51cac518006", "also without its process");
@@ -175,7 +171,7 @@ mod tests {
             assert!(!containers.look(&spaces, living, second * SECOND), "nor later");
         }
         containers.hurry(21, 8 * SECOND);
-        assert_eq!(containers.due_ns(), 9 * SECOND, "somebody has come, and is asked soon");
+        assert_eq!(containers.due_ns, 9 * SECOND, "somebody has come, and is asked soon");
         assert!(containers.look(&spaces, |_| vec![44, 43, 42], 9 * SECOND));
         assert_eq!(containers.owner(21).expect("a machine").name, "web");
     }

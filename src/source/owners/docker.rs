@@ -4,7 +4,7 @@
 mod names;
 mod place;
 
-use crate::sample::Problem;
+use crate::sample::{Problem, ProblemSource};
 use crate::source::slow::Slow;
 use crate::source::slow::docker::{Answer, ask};
 pub(super) use names::Network;
@@ -12,6 +12,7 @@ pub use place::SocketPlaces;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// It is asked no more often than this, ns.
 const PAUSE_NS: u64 = 1_000_000_000;
@@ -19,7 +20,7 @@ const PAUSE_NS: u64 = 1_000_000_000;
 const LONGEST_PAUSE_NS: u64 = 32_000_000_000;
 
 /// Docker, as far as it has answered.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Docker {
     sockets: SocketPlaces,
     /// The socket that took a question last, or the one to complain of.
@@ -27,9 +28,9 @@ pub(super) struct Docker {
     asked: [Option<Slow<Answer>>; 2],
     /// By the first digits of the id.
     containers: BTreeMap<String, String>,
-    networks: Vec<Network>,
-    /// The process that listens.
-    listener: Option<u32>,
+    pub networks: Vec<Network>,
+    /// The process that listens on the socket; its bridges are in the namespace of that.
+    pub listener: Option<u32>,
     /// When it was last asked.
     last_ns: Option<u64>,
     /// No question before it has passed; grows while the answers do not help.
@@ -48,13 +49,9 @@ impl Docker {
         Self {
             path: sockets.paths.first().cloned().unwrap_or_default(),
             sockets,
-            asked: [None, None],
-            containers: BTreeMap::new(),
-            networks: Vec::new(),
-            listener: None,
-            last_ns: None,
             pause_ns: PAUSE_NS / 2,
             trouble: [missing, None],
+            ..Self::default()
         }
     }
 
@@ -66,15 +63,6 @@ impl Docker {
     /// The name of a container by the first digits of its id.
     pub fn container(&self, id: &str) -> Option<&str> {
         self.containers.get(id).map(String::as_str)
-    }
-
-    pub fn networks(&self) -> &[Network] {
-        &self.networks
-    }
-
-    /// The process that listens on the socket; its bridges are in the namespace of that.
-    pub fn listener(&self) -> Option<u32> {
-        self.listener
     }
 
     pub fn is_asked(&self) -> bool {
@@ -105,7 +93,9 @@ impl Docker {
     pub fn listen(&mut self) -> bool {
         let mut news = false;
         for at in 0..QUESTIONS.len() {
-            let Some(Answer { path, listener, body }) = Slow::take(&mut self.asked[at]) else { continue };
+            let Some(Answer { path, listener, body }) = Slow::take_within(&mut self.asked[at], Duration::ZERO) else {
+                continue;
+            };
             self.path = path;
             self.trouble[at] = match body {
                 Ok(body) => match self.learn(at, &body) {
@@ -128,17 +118,11 @@ impl Docker {
 
     /// Whether the answer changes anything; none when it is not understood.
     fn learn(&mut self, at: usize, body: &[u8]) -> Option<bool> {
-        if at == 0 {
-            let containers = names::containers(body)?;
-            let changed = self.containers != containers;
-            self.containers = containers;
-            Some(changed)
+        Some(if at == 0 {
+            std::mem::replace(&mut self.containers, names::containers(body)?) != self.containers
         } else {
-            let networks = names::networks(body)?;
-            let changed = self.networks != networks;
-            self.networks = networks;
-            Some(changed)
-        }
+            std::mem::replace(&mut self.networks, names::networks(body)?) != self.networks
+        })
     }
 
     /// Why names are missing; none where there is no Docker, or it answers.
@@ -148,7 +132,7 @@ impl Docker {
             "cannot ask Docker at {} for names ({why}): containers are shown by their ids; run as root, or name its socket with --docker-socket",
             self.path.display()
         );
-        Some(Problem { source: "owners".to_owned(), text })
+        Some(Problem { source: ProblemSource::Owners, text })
     }
 }
 

@@ -2,7 +2,7 @@
 //! through only while there is such a link whose holder is not known, for a hundredth of a core at most. Another user's
 //! need rights.
 
-use crate::sample::{Kind, LinkFacts, LinkKey, LinkState, Owner, Problem};
+use crate::sample::{Kind, LinkFacts, LinkKey, LinkState, Owner, Problem, ProblemSource};
 use crate::source::slow::Slow;
 use crate::source::slow::device_holders::{Held, Holdable, HolderSearch, HoldersFound, search};
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ const STUCK_NS: u64 = 20_000_000_000;
 const MOST_STUCK: usize = 4;
 
 /// Holders known and wanted.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Holders {
     proc: PathBuf,
     /// Every link that may have a holder, sorted.
@@ -55,18 +55,10 @@ impl Holders {
     pub fn new(proc: &Path) -> Self {
         Self {
             proc: proc.to_owned(),
-            links: Vec::new(),
-            seen_in: Vec::new(),
-            held: BTreeMap::new(),
-            searching: None,
-            stuck: Vec::new(),
             patience: FIRST_PATIENCE,
-            passages: 0,
             due_ns: u64::MAX,
             check_ns: u64::MAX,
-            began_ns: 0,
-            rested_ns: 0,
-            problem: None,
+            ..Self::default()
         }
     }
 
@@ -89,7 +81,7 @@ impl Holders {
     /// What cannot be seen and why.
     pub fn problems(&self) -> impl Iterator<Item = Problem> {
         let stuck = self.stuck.iter().map(|search| Problem {
-            source: "processes".to_owned(),
+            source: ProblemSource::Processes,
             text: format!(
                 "reading /proc of process {} hangs (a FUSE file system?): whether it holds a tun or tap is not known",
                 search.at()
@@ -181,7 +173,7 @@ impl Holders {
         self.passages = self.passages.saturating_add(1);
         let likely = self.wanted().find(|link| link.likely);
         let problem = likely.filter(|_| refused > 0).map(|link| Problem {
-            source: "owners".to_owned(),
+            source: ProblemSource::Owners,
             text: format!(
                 "cannot see what holds {}: descriptors of {refused} processes of other users are not readable; \
                  run as root",

@@ -2,7 +2,7 @@
 //! containers are in somebody's home, and are not looked for.
 
 use super::cgroup::{SHORT_ID, short};
-use crate::sample::{Owner, OwnerKind};
+use crate::sample::{Owner, OwnerBy, OwnerKind};
 use crate::source::proc_file;
 use crate::text::clean;
 use serde_json::Value;
@@ -19,10 +19,10 @@ const LONGEST: u64 = 64 * 1024;
 const LONGEST_NAME: usize = 64;
 
 /// Networks by the names of their bridges.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Networks {
     /// Of files, and whose they are.
-    directories: Vec<(PathBuf, &'static str)>,
+    directories: Vec<(PathBuf, OwnerBy)>,
     owners: BTreeMap<String, Owner>,
     next_ns: u64,
 }
@@ -30,7 +30,7 @@ pub(super) struct Networks {
 impl Networks {
     /// Below this directory, which is /etc.
     pub fn below(etc: &str) -> Self {
-        let places = [("cni/net.d", "cni"), ("containers/networks", "podman")];
+        let places = [("cni/net.d", OwnerBy::Cni), ("containers/networks", OwnerBy::Podman)];
         let directories = places.map(|(at, by)| (PathBuf::from(etc).join(at), by)).into();
         Self { directories, owners: BTreeMap::new(), next_ns: 0 }
     }
@@ -58,13 +58,13 @@ impl Networks {
 }
 
 /// The bridge of a file, and whose it is: Podman's `network_interface`, or CNI's plugin with a `bridge`.
-fn network(text: &[u8], by: &str) -> Option<(String, Owner)> {
+fn network(text: &[u8], by: &OwnerBy) -> Option<(String, Owner)> {
     let file: Value = serde_json::from_slice(text).ok()?;
     let plugins = || file["plugins"].as_array()?.iter().find_map(|plugin| plugin["bridge"].as_str());
     let bridge = file["network_interface"].as_str().or_else(|| file["bridge"].as_str()).or_else(plugins)?;
     let short = |key: &str, longest| file[key].as_str().and_then(|text| short(text.as_bytes(), longest));
     let (name, id) = (short("name", LONGEST_NAME)?, short("id", SHORT_ID));
-    let owner = Owner { kind: OwnerKind::Network, name, id, by: by.to_owned(), guess: false };
+    let owner = Owner { kind: OwnerKind::Network, name, id, by: by.clone(), guess: false };
     Some((clean(bridge.as_bytes()), owner))
 }
 
@@ -87,16 +87,16 @@ mod tests {
         write("cni/net.d/README", "nothing of a network");
         let mut networks = Networks::below(etc.path().to_str().expect("text"));
         networks.look(0);
-        let of = |bridge| networks.of(bridge).map(|owner| (&*owner.name, owner.id.as_deref(), &*owner.by));
-        assert_eq!(of("podman1"), Some(("bench", Some("e0f59594db11"), "podman")));
-        assert_eq!(of("cni0"), Some(("benchnet", None, "cni")));
+        let of = |bridge| networks.of(bridge).map(|owner| (&*owner.name, owner.id.as_deref(), owner.by.clone()));
+        assert_eq!(of("podman1"), Some(("bench", Some("e0f59594db11"), OwnerBy::Podman)));
+        assert_eq!(of("cni0"), Some(("benchnet", None, OwnerBy::Cni)));
         assert_eq!((of("podman0"), networks.owners.len()), (None, 2), "nobody else's");
     }
 
     proptest! {
         #[test]
         fn any_bytes_are_survived(bytes: Vec<u8>) {
-            let _ = network(&bytes, "podman");
+            let _ = network(&bytes, &OwnerBy::Podman);
         }
     }
 }

@@ -13,11 +13,12 @@ const LONGEST_PAUSE_NS: u64 = 64_000_000_000;
 const LONGEST: usize = 128;
 
 /// Names of pods by their uids.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Pods {
     directory: PathBuf,
     names: BTreeMap<String, String>,
-    next_ns: u64,
+    /// When it may be listed again.
+    pub next_ns: u64,
     pause_ns: u64,
 }
 
@@ -28,11 +29,6 @@ impl Pods {
 
     pub fn name(&self, uid: &str) -> Option<&str> {
         self.names.get(uid).map(String::as_str)
-    }
-
-    /// When it may be listed again.
-    pub fn next_ns(&self) -> u64 {
-        self.next_ns
     }
 
     /// There are new pods.

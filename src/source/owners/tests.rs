@@ -123,7 +123,7 @@ fn both_ends_of_a_container_s_pair_are_the_container_s() {
     assert_eq!(machine.read(&spaces, &links, SECOND), by_id, "by the id while nobody knows the name");
     let owned = machine.look(&spaces, &links, SECOND);
     assert!(owned[0].owner.guess && !owned[1].owner.guess, "what only the name of the bridge says is a guess");
-    assert_eq!((&*owned[1].owner.by, owned[1].owner.id.as_deref()), ("docker", Some("a51cac518006")));
+    assert_eq!((&owned[1].owner.by, owned[1].owner.id.as_deref()), (&OwnerBy::Docker, Some("a51cac518006")));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Real-time priority, held as long as the budget is kept: a thread that goes before all others must not take much. What was given
 //! back is asked for again once the sampler has been quiet for a while.
 
-use crate::sample::{Problem, RealtimeRefusal};
+use crate::sample::{Problem, ProblemSource, RealtimeRefusal};
 use crate::sched;
 use crate::source::{clock_ns, now_ns};
 use rustix::thread::{CapabilitySet, capabilities};
@@ -105,7 +105,7 @@ impl Priority {
 
 fn given_back(share: f64) -> Problem {
     Problem {
-        source: "sampler".to_owned(),
+        source: ProblemSource::Sampler,
         text: format!(
             "sampling took {:.0} % of a core: no real-time priority until it takes less for 10 s; use a longer interval (-d)",
             share * 100.0

@@ -6,7 +6,7 @@ mod fd_scan;
 mod guest;
 
 use super::Slow;
-use crate::sample::{LinkKey, Owner, OwnerKind};
+use crate::sample::{LinkKey, Owner, OwnerBy, OwnerKind};
 use crate::source::clock_ns;
 use crate::source::{netns_of, untrusted_reader};
 use fd_scan::FdScan;
@@ -116,7 +116,7 @@ impl HolderSearch {
         let comm = std::fs::read(process.join("comm")).unwrap_or_default();
         let mut owner = guest::owner(&untrusted_reader::read_cmdline(&process), &comm, seen.pid);
         if seen.ifindex.is_some() && owner.kind == OwnerKind::Process {
-            "macvtap".clone_into(&mut owner.by);
+            owner.by = OwnerBy::Macvtap;
         }
         // Of several that hold it, the machine counts: the program that started it holds it too for a moment.
         if held.get(&key).is_none_or(|held| held.owner.kind != OwnerKind::Vm && owner.kind == OwnerKind::Vm) {

@@ -59,12 +59,13 @@ struct ProcessGlance {
 }
 
 /// Everyone seen so far.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ProcessFinder {
     watched: Watched,
     /// None where the numbers of this /proc are not ours: then processes are listed on every tick.
     loadavg: Option<File>,
-    newest: Option<u32>,
+    /// The number that the kernel gave last, as of the last look.
+    pub(super) newest: Option<u32>,
     processes: BTreeMap<u32, Process>,
     family: Family,
     /// The family is watched, and not the command alone.
@@ -93,28 +94,11 @@ impl ProcessFinder {
         Self {
             watched,
             loadavg: is_own.then(|| File::open(roots.proc.join("loadavg")).ok()).flatten(),
-            newest: None,
-            processes: BTreeMap::new(),
             family: Family::new(roots, is_own),
-            with_kin: false,
-            also: BTreeSet::new(),
-            kernel: HashSet::new(),
-            young: VecDeque::new(),
-            unborn: Vec::new(),
-            swept_to: 0,
-            swept_at_ns: 0,
-            kept: 0,
             most_kept: proc_file::descriptor_limit() / 8,
-            listed_at_ns: None,
-            boot_ns: 0,
             tick_ns: SECOND_NS / procfs::ticks_per_second().max(1),
-            changes: Vec::new(),
+            ..Self::default()
         }
-    }
-
-    /// The number that the kernel gave last, as of the last look.
-    pub(super) fn newest(&self) -> Option<u32> {
-        self.newest
     }
 
     /// Whether a thread of this process, number and command name is asked for.
@@ -159,7 +143,7 @@ impl ProcessFinder {
     /// The first number asked for that is neither a process nor a watched thread.
     pub(super) fn missing_pid(&self, is_thread: impl Fn(u32) -> bool) -> Option<u32> {
         let known = |pid: &u32| self.processes.contains_key(pid) || self.kernel.contains(pid) || is_thread(*pid);
-        self.watched.pids().iter().copied().find(|pid| !known(pid))
+        self.watched.pids().find(|pid| !known(pid))
     }
 
     /// Looks once; the changes are in the order in which they have to be followed.

@@ -23,11 +23,6 @@ pub(super) struct Limits {
 /// The limits of processes, with the last ones found.
 #[derive(Debug, Default)]
 pub(super) struct GroupLimits {
-    last: Option<Found>,
-}
-
-#[derive(Debug)]
-struct Found {
     /// The text of `/proc/PID/cgroup`.
     groups: String,
     limits: Limits,
@@ -40,13 +35,10 @@ impl GroupLimits {
         let Ok(groups) = proc_file::text(&roots.proc.join(pid.to_string()).join("cgroup")) else {
             return Limits::default();
         };
-        let is_fresh = |last: &&Found| last.groups == groups && now_ns.saturating_sub(last.at_ns) < SAME_GROUPS_NS;
-        if let Some(last) = self.last.as_ref().filter(is_fresh) {
-            return last.limits.clone();
+        if self.groups != groups || now_ns.saturating_sub(self.at_ns) >= SAME_GROUPS_NS {
+            *self = Self { limits: limits(roots, &groups), groups, at_ns: now_ns };
         }
-        let limits = limits(roots, &groups);
-        self.last = Some(Found { groups, limits: limits.clone(), at_ns: now_ns });
-        limits
+        self.limits.clone()
     }
 }
 

@@ -42,11 +42,8 @@ pub(super) struct Runners {
     told: Arc<Vec<Runner>>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum RunnerKey {
-    Process(u32),
-    Thread(u32),
-}
+/// A process, or one of its threads.
+type RunnerKey = (u32, Option<u32>);
 
 /// When it was born, its CPU time until now, both in clock ticks, and when that was read.
 #[derive(Debug, Clone, Copy)]
@@ -114,8 +111,8 @@ impl Runners {
         let at_ns = crate::source::now_ns();
         let Some(stat) = proc.process_stat(pid) else { return };
         let used = Used { born: stat.start, ticks: stat.cpu_ticks, at_ns };
-        let is_new = !self.before.contains_key(&RunnerKey::Process(pid));
-        let since = self.since(RunnerKey::Process(pid), used, tick_ns);
+        let is_new = !self.before.contains_key(&(pid, None));
+        let since = self.since((pid, None), used, tick_ns);
         let (name, core) = (text::clean(stat.comm), stat.core);
         if stat.threads < 2 {
             self.found.extend(since.map(|(cpu_ns, over_ns)| Runner { pid, tid: pid, name, core, cpu_ns, over_ns }));
@@ -125,7 +122,7 @@ impl Runners {
                 let Some(stat) = proc.stat(pid, tid) else { continue };
                 let used = Used { born: stat.start, ticks: stat.cpu_ticks, at_ns };
                 let (name, core) = (name.clone(), stat.core);
-                let since = self.since(RunnerKey::Thread(tid), used, tick_ns);
+                let since = self.since((pid, Some(tid)), used, tick_ns);
                 self.found.extend(since.map(|(cpu_ns, over_ns)| Runner { pid, tid, name, core, cpu_ns, over_ns }));
             }
         }

@@ -1,7 +1,7 @@
 //! The threads of Open vSwitch that carry packets: the main one of each ovs-vswitchd and its poll-mode threads (`pmd-…`).
 //! They are read beside the watched ones and are no part of the benchmark; its many sleeping helpers are left out.
 
-use super::groups::{GroupLimits, Limits};
+use super::groups::GroupLimits;
 use super::proc_dir::ProcDir;
 use super::task::{Known, Lost, Reading, Task};
 use super::visibility::{self, Namespace};
@@ -15,7 +15,7 @@ const LISTING_NS: u64 = 1_000_000_000;
 const POLLING: &[u8] = b"pmd";
 
 /// Reads them again and again; opens nothing before there is one.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct SwitchReader {
     roots: Roots,
     reading: Option<Reading>,
@@ -32,15 +32,7 @@ impl SwitchReader {
     /// Nothing is opened yet.
     #[must_use]
     pub fn new(roots: &Roots) -> Self {
-        Self {
-            roots: roots.clone(),
-            reading: None,
-            limits: GroupLimits::default(),
-            tasks: BTreeMap::new(),
-            known: BTreeMap::new(),
-            others: Default::default(),
-            listed_at_ns: 0,
-        }
+        Self { roots: roots.clone(), ..Self::default() }
     }
 
     /// Adds what these processes do to the watched threads; who is among them already stays what he is.
@@ -83,8 +75,8 @@ impl SwitchReader {
         self.known.retain(|pid, _| processes.contains(pid));
         let [mut once, twice] = std::mem::take(&mut self.others);
         for &pid in processes {
-            let Limits { cores: cpuset, memory_nodes, .. } = self.limits.of(&self.roots, pid, now_ns);
-            self.known.insert(pid, Known { cpuset, memory_nodes, ..Known::default() });
+            let limits = self.limits.of(&self.roots, pid, now_ns);
+            self.known.insert(pid, Known { limits, ..Known::default() });
             for tid in reading.proc.tasks(pid) {
                 if self.tasks.contains_key(&(pid, tid)) {
                     continue;

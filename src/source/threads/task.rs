@@ -1,6 +1,7 @@
 //! One watched thread: its three files kept open, read into one sample. A dead thread's descriptors give ESRCH, also
 //! when its number has been given again, so a kept thread is never mistaken for another.
 
+use super::groups::Limits;
 use super::parse::{self, Sched, Schedstat};
 use super::proc_dir::ProcDir;
 use crate::sample::{Benchmark, CoreSet, Duty, Quota, ThreadId, ThreadSample};
@@ -32,8 +33,8 @@ const YOUNG_NS: u64 = 3_000_000_000;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Known {
     pub benchmark: Option<Benchmark>,
-    pub cpuset: Option<CoreSet>,
-    pub memory_nodes: Option<CoreSet>,
+    pub limits: Limits,
+    /// How often the narrowest quota has stopped it.
     pub quota: Option<Quota>,
 }
 
@@ -56,7 +57,7 @@ impl Reading {
 }
 
 /// One watched thread.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Task {
     pid: u32,
     tid: u32,
@@ -64,7 +65,8 @@ pub(super) struct Task {
     pub for_itself: bool,
     /// None: opened on every reading, because descriptors are scarce.
     kept: Option<[Option<OwnedFd>; 3]>,
-    comm: Vec<u8>,
+    /// The command name as last read.
+    pub comm: Vec<u8>,
     met_at_ns: Option<u64>,
     last: Option<Last>,
     mask: Option<TaskMask>,
@@ -129,17 +131,7 @@ pub(super) enum Lost {
 
 impl Task {
     pub(super) fn new(pid: u32, tid: u32, for_itself: bool) -> Self {
-        Self {
-            pid,
-            tid,
-            for_itself,
-            kept: None,
-            comm: Vec::new(),
-            met_at_ns: None,
-            last: None,
-            mask: None,
-            asked_at_ns: 0,
-        }
+        Self { pid, tid, for_itself, ..Self::default() }
     }
 
     /// Opens the files and keeps them; false when there is no such thread (any more).
@@ -160,11 +152,6 @@ impl Task {
         self.kept.as_ref().map_or(0, |files| files.iter().flatten().count())
     }
 
-    /// The command name as last read.
-    pub(super) fn comm(&self) -> &[u8] {
-        &self.comm
-    }
-
     /// Reads the thread, and of its files only those that may tell something new: one that `schedstat` says nothing new
     /// of has not run, and one that was not moved is on the core it was on.
     pub(super) fn read(&mut self, reading: &mut Reading, known: &Known) -> Result<ThreadSample, Lost> {
@@ -183,8 +170,8 @@ impl Task {
         last.sample.at_ns = at_ns;
         last.sample.side = known.benchmark.as_ref().map(|test| test.side);
         last.sample.direction = known.benchmark.as_ref().and_then(|test| test.direction);
-        last.sample.cpuset.clone_from(&known.cpuset);
-        last.sample.memory_nodes.clone_from(&known.memory_nodes);
+        last.sample.cpuset.clone_from(&known.limits.cores);
+        last.sample.memory_nodes.clone_from(&known.limits.memory_nodes);
         last.sample.quota = known.quota;
         // A sleeper's mask is asked for now and then: others may set it, and it acts when the thread wakes.
         if has_run || at_ns.saturating_sub(self.asked_at_ns) >= ASLEEP_NS {

@@ -1,7 +1,7 @@
 //! What keeps other people's processes out of sight, told in a sentence: `hidepid`, and a /proc that belongs to another
 //! process namespace.
 
-use crate::sample::Problem;
+use crate::sample::{Problem, ProblemSource};
 use crate::source::Roots;
 use procfs::FromRead;
 use procfs::process::MountInfos;
@@ -43,7 +43,7 @@ pub(super) fn problems(roots: &Roots, namespace: Namespace) -> Vec<Problem> {
              of the group that the mount's gid= names"
         ));
     }
-    problems.into_iter().map(|text| Problem { source: "threads".to_owned(), text }).collect()
+    problems.into_iter().map(|text| Problem { source: ProblemSource::Threads, text }).collect()
 }
 
 /// The mount hides processes, and really does so from us: the first process cannot be read.

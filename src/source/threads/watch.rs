@@ -29,12 +29,9 @@ impl From<&str> for Watch {
 }
 
 /// All that is watched, in the form in which it is asked for.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Watched {
-    names: Vec<Vec<u8>>,
-    pids: Vec<u32>,
-    /// By command name, of so many processes and their children.
-    own: Vec<(Vec<u8>, Vec<u32>)>,
+    by_user: Vec<Watch>,
     /// The process that vnettop started itself. That it has ended is no news.
     command: Option<u32>,
     /// By number, whatever they are called: those that descend from it, and those that it is connected with.
@@ -43,25 +40,17 @@ pub(super) struct Watched {
 
 impl Watched {
     pub(super) fn new(watches: Vec<Watch>) -> Self {
-        let (mut names, mut pids, mut own) = (Vec::new(), Vec::new(), Vec::new());
-        for watch in watches {
-            match watch {
-                Watch::Name(name) => names.push(name.into_bytes()),
-                Watch::Pid(pid) => pids.push(pid),
-                Watch::Own { name, of } => own.push((name.into_bytes(), of)),
-            }
-        }
-        Self { names, pids, own, command: None, also: BTreeSet::new() }
+        Self { by_user: watches, ..Self::default() }
     }
 
     /// Whether a process or a thread of this number, command name and parent is asked for.
     pub(super) fn answers(&self, id: u32, comm: &[u8], parent: u32) -> bool {
-        let is_own = |of: &[u32]| of.contains(&id) || of.contains(&parent);
-        self.command == Some(id)
-            || self.pids.contains(&id)
-            || self.also.contains(&id)
-            || self.names.iter().any(|name| is_called(comm, name))
-            || self.own.iter().any(|(name, of)| is_called(comm, name) && is_own(of))
+        let is_asked_for = |watch: &Watch| match watch {
+            Watch::Name(name) => is_called(comm, name),
+            Watch::Pid(pid) => *pid == id,
+            Watch::Own { name, of } => is_called(comm, name) && (of.contains(&id) || of.contains(&parent)),
+        };
+        self.command == Some(id) || self.also.contains(&id) || self.by_user.iter().any(is_asked_for)
     }
 
     /// Asks for the process that vnettop has just started.
@@ -76,14 +65,15 @@ impl Watched {
         changed
     }
 
-    /// The numbers asked for.
-    pub(super) fn pids(&self) -> &[u32] {
-        &self.pids
+    /// The numbers that the user asked for.
+    pub(super) fn pids(&self) -> impl Iterator<Item = u32> {
+        self.by_user.iter().filter_map(|watch| if let Watch::Pid(pid) = watch { Some(*pid) } else { None })
     }
 }
 
 /// The kernel cuts a user's command name after 15 bytes; names of kernel threads may be longer.
-fn is_called(comm: &[u8], name: &[u8]) -> bool {
+fn is_called(comm: &[u8], name: &str) -> bool {
+    let name = name.as_bytes();
     !name.is_empty() && (comm == name || comm == &name[..name.len().min(LONGEST_NAME)])
 }
 

@@ -1,7 +1,7 @@
 //! The words of single cells: a name with its branches, whose a link is, where its other end is, what is left out.
 
 use crate::derive::{LinkMetrics, Metrics};
-use crate::sample::{LinkFacts, LinkKey, Owner, OwnerKind, PeerRef};
+use crate::sample::{LinkFacts, LinkKey, Owner, OwnerBy, OwnerKind, PeerRef};
 use crate::state::{Hidden, LinkRow};
 use crate::view::format::UNKNOWN;
 use crate::view::text::plural;
@@ -36,9 +36,9 @@ impl Display for Whose<'_> {
         let Owner { kind, name, id, by, guess } = self.0;
         if id.as_ref() == Some(name) {
             write!(f, "{name:.12}")?;
-        } else if *kind == OwnerKind::Network && by == "docker" && name == "bridge" {
+        } else if *kind == OwnerKind::Network && *by == OwnerBy::Docker && name == "bridge" {
             // Docker's own network, whose name says nothing here.
-            f.write_str(by)?;
+            write!(f, "{by}")?;
         } else {
             f.write_str(name)?;
         }

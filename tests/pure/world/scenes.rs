@@ -7,8 +7,8 @@ use vnettop::derive::flow::{Connection, End};
 use vnettop::derive::placement::{CoreChange, Proposal, Step};
 use vnettop::derive::{Finding, FindingId, Jitter};
 use vnettop::sample::{
-    CoreId, CoreSet, FlowPath, Hop, HopBy, HopWay, Ifindex, Kind, LinkKey, LinkState, Owner, OwnerKind, PeerRef, Proto,
-    Space, ThreadId,
+    CoreId, CoreSet, FlowPath, Hop, HopBy, HopWay, Ifindex, Kind, LinkKey, LinkState, Owner, OwnerBy, OwnerKind,
+    PeerRef, Proto, Space, ThreadId,
 };
 use vnettop::state::Settings;
 
@@ -64,16 +64,16 @@ pub fn owned() -> World {
         world.link(name, kind, Some(10_000), stream(2e6, 1e6));
     }
     let owners = [
-        (3, OwnerKind::Network, "bridge", Some("3f1e0a9b8c7d"), "docker", false),
-        (4, OwnerKind::Container, "container1", Some("a51cac518006"), "docker", false),
-        (5, OwnerKind::Container, "b62dbd629117", Some("b62dbd629117"), "podman", false),
-        (6, OwnerKind::Process, "openvpn 812", None, "tun", false),
-        (7, OwnerKind::Network, "calico", None, "kubernetes", true),
-        (8, OwnerKind::Vm, "bench-guest-with-a-long-name", None, "qemu", false),
-        (9, OwnerKind::Network, "0d2c4b6a8f9e", Some("0d2c4b6a8f9e"), "docker", true),
+        (3, OwnerKind::Network, "bridge", Some("3f1e0a9b8c7d"), OwnerBy::Docker, false),
+        (4, OwnerKind::Container, "container1", Some("a51cac518006"), OwnerBy::Docker, false),
+        (5, OwnerKind::Container, "b62dbd629117", Some("b62dbd629117"), OwnerBy::Podman, false),
+        (6, OwnerKind::Process, "openvpn 812", None, OwnerBy::Tun, false),
+        (7, OwnerKind::Network, "calico", None, OwnerBy::Kubernetes, true),
+        (8, OwnerKind::Vm, "bench-guest-with-a-long-name", None, OwnerBy::Qemu, false),
+        (9, OwnerKind::Network, "0d2c4b6a8f9e", Some("0d2c4b6a8f9e"), OwnerBy::Docker, true),
     ];
     for (ifindex, kind, name, id, by, guess) in owners {
-        let (name, id, by) = (name.to_owned(), id.map(str::to_owned), by.to_owned());
+        let (name, id) = (name.to_owned(), id.map(str::to_owned));
         world.owned(Ifindex(ifindex), Owner { kind, name, id, by, guess });
     }
     world

@@ -235,7 +235,7 @@ pub fn items() -> Vec<Item> {
 /// The problem that says what this recording is.
 fn told() -> Problem {
     Problem {
-        source: "recording".into(),
+        source: ProblemSource::Other("recording".to_owned()),
         text: format!(
             "rebuilt from the per-second rates published for one TCP stream over a docker bridge on a Kunpeng 920: {} s \
              unpinned, the first {AGAIN} of them again, then {} s pinned, {PINNED_TIMES} times; how a second is made up of \

@@ -17,12 +17,13 @@ pub(crate) struct Lines {
     since_ms: Option<u64>,
     /// The test that is being told is of that process, not of one that wrote into the same file before.
     is_own: bool,
-    /// Which side told it.
-    side: Option<Side>,
-    last: Option<Reported>,
+    /// Which side the lines are of, as far as is known.
+    pub(crate) side: Option<Side>,
+    /// The last interval.
+    pub(crate) last: Option<Reported>,
     wholes: Vec<(Option<Side>, Whole)>,
     /// An event of iperf 3 was in it.
-    speaks: bool,
+    pub(super) speaks: bool,
     /// A line was no event.
     strange: bool,
 }
@@ -48,19 +49,9 @@ impl Lines {
         }
     }
 
-    /// The last interval.
-    pub(crate) fn last(&self) -> Option<Reported> {
-        self.last
-    }
-
     /// The last interval, if it is one of the process itself.
     pub(super) fn last_of_its_own(&self) -> Option<Reported> {
         self.last.filter(|_| self.is_own)
-    }
-
-    /// Which side the lines are of, as far as is known.
-    pub(crate) fn side(&self) -> Option<Side> {
-        self.side
     }
 
     /// The tests of the process that ended since this was asked last.
@@ -77,10 +68,6 @@ impl Lines {
     pub(super) fn forget(&mut self) {
         self.begun.clear();
         (self.last, self.side, self.is_own) = (None, None, false);
-    }
-
-    pub(super) fn speaks(&self) -> bool {
-        self.speaks
     }
 
     /// Something was in it that iperf 3 does not write.

@@ -1,7 +1,7 @@
 //! The file that was named: files of all kinds, and whose they are.
 
 use super::*;
-use crate::sample::Program;
+use crate::sample::{Program, Reported};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 
@@ -14,7 +14,7 @@ const END: &str =
 const S: u64 = 1_000_000_000;
 
 fn named(path: &Path) -> Named {
-    Named::new(path.to_owned())
+    Named { path: path.to_owned(), ..Named::default() }
 }
 
 fn client() -> Benchmark {
@@ -22,7 +22,7 @@ fn client() -> Benchmark {
 }
 
 fn last(named: &Named) -> Reported {
-    named.tail.as_ref().and_then(|tail| tail.lines.last()).expect("an interval")
+    named.tail.as_ref().and_then(|tail| tail.lines.last).expect("an interval")
 }
 
 fn read(named: &mut Named, second: u64) -> Vec<ProcessReport> {

@@ -4,7 +4,7 @@ use super::super::{LinkReading, counters};
 use super::kernel::{
     FAMILY, GETLINK, GETSTATS, Line, TestKernel, done, error, flagged, gone, ifinfo, link, linkmodes, message, row,
 };
-use crate::sample::{Ifindex, LinkFacts};
+use crate::sample::{Ifindex, LinkFacts, ProblemSource};
 use crate::source::SourceError;
 use crate::source::netlink::client::NetlinkClient;
 use std::sync::Arc;
@@ -303,7 +303,7 @@ fn claims_that_cannot_be_read_are_unknown_and_told_until_they_can() {
     kernel.ethtool.answer(FAMILY, &[error(libc::EPERM)]);
     let mut reader = kernel.open().unwrap();
     let [problem] = reader.problems() else { panic!("one problem") };
-    assert_eq!(problem.source, "speed", "it concerns speeds");
+    assert_eq!(problem.source, ProblemSource::Speed, "it concerns speeds");
     assert!(problem.text.contains("cannot dump link speeds: Operation not permitted"), "{}", problem.text);
     kernel.news.push(Ok(link(1, "one", &[])));
     kernel.ethtool.answer(FAMILY, &[linkmodes(4, 1, 100), done(0)]);

@@ -41,7 +41,7 @@ impl Stage {
     }
 
     fn problem(&self) -> String {
-        self.control.problem.clone().unwrap_or_default()
+        self.control.problem.as_ref().map(|problem| problem.text.clone()).unwrap_or_default()
     }
 }
 
@@ -52,8 +52,9 @@ fn answer(stream: &mut UnixStream, result: &str) {
 
 #[test]
 fn what_dpctl_show_says_is_understood() {
-    let expected = Counters { hit: 152_340, missed: 71, lost: 3, flows: 4 };
-    assert_eq!(counters(SHOWN), Some(expected));
+    let (kind, name) = ("netdev".to_owned(), "ovs-netdev".to_owned());
+    let expected = OvsDatapath { kind, name, hit: 152_340, missed: 71, lost: 3, flows: 4, ..OvsDatapath::default() };
+    assert_eq!(counters(SHOWN), Some(expected.clone()));
     let both = format!("system@ovs-system:\n  lookups: hit:1 missed:1 lost:1\n  flows: 1\n{SHOWN}");
     assert_eq!(counters(&both), Some(expected), "the kernel's is not its");
     for broken in ["", "netdev@ovs-netdev:\n", "netdev@ovs-netdev:\n  lookups: hit:-1 missed:2 lost:3\n  flows: 0\n"] {
@@ -68,13 +69,13 @@ fn each_answer_is_followed_by_another_question_and_keeps_its_time() {
     assert_eq!(stage.control.told, None, "nobody has answered yet");
     answer(&mut stream, SHOWN);
     stage.tick();
-    let told = stage.control.told.expect("it has answered");
-    assert_eq!((told.0, told.1.lost), (stage.now_ns, 3));
+    let told = stage.control.told.clone().expect("it has answered");
+    assert_eq!((told.at_ns, told.lost), (stage.now_ns, 3));
     let mut asked = [0; 512];
     assert!(stream.read(&mut asked).expect("it asks again") > 0);
     answer(&mut stream, &SHOWN.replace("lost:3", "lost:9"));
     stage.tick();
-    assert_eq!(stage.control.told.map(|(_, counters)| counters.lost), Some(9));
+    assert_eq!(stage.control.told.as_ref().map(|told| told.lost), Some(9));
 }
 
 #[test]

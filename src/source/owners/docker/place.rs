@@ -7,20 +7,15 @@ use std::path::{Path, PathBuf};
 const USUAL: &str = "/var/run/docker.sock";
 
 /// The sockets to try, in this order.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct SocketPlaces {
-    pub(super) paths: Vec<PathBuf>,
+    /// Each of them.
+    pub paths: Vec<PathBuf>,
     /// Somebody named it: that nothing is there is worth a word.
     pub(super) named: bool,
 }
 
 impl SocketPlaces {
-    /// Each of them.
-    #[must_use]
-    pub fn paths(&self) -> &[PathBuf] {
-        &self.paths
-    }
-
     /// Given the environment and what the command line names. `DOCKER_HOST` counts where it is a unix socket, as for
     /// docker itself; Docker without root has its socket in the user's runtime directory.
     pub fn find(environment: impl Fn(&str) -> Option<OsString>, named: Option<&Path>) -> Self {

@@ -49,7 +49,7 @@ fn the_first_socket_that_answers_is_asked_and_one_that_was_named_is_missed() {
     let usual = SocketPlaces { paths: vec![PathBuf::from("/nonexistent/docker.sock"), path], named: false };
     let mut docker = Docker::new(usual);
     heard(&mut docker, SECOND);
-    assert!(!docker.networks().is_empty() && docker.problem().is_none(), "the second one: {:?}", docker.problem());
+    assert!(!docker.networks.is_empty() && docker.problem().is_none(), "the second one: {:?}", docker.problem());
     let mut docker = Docker::new(SocketPlaces { paths: vec![PathBuf::from("/nonexistent/docker.sock")], named: true });
     heard(&mut docker, SECOND);
     let text = docker.problem().expect("it was asked for").text;
@@ -62,8 +62,8 @@ fn names_are_learned_and_kept() {
     let mut docker = Docker::at(path);
     assert!(heard(&mut docker, 0), "there is news");
     assert_eq!(docker.container("a51cac518006"), Some("container1"));
-    assert_eq!(docker.networks().len(), 5, "and its networks");
-    assert_eq!(docker.listener(), Some(std::process::id()), "the kernel says who listens");
+    assert_eq!(docker.networks.len(), 5, "and its networks");
+    assert_eq!(docker.listener, Some(std::process::id()), "the kernel says who listens");
     assert_eq!(docker.problem(), None, "nothing is missing");
     docker.ask(SECOND / 2);
     assert!(!docker.is_asked(), "it is not asked twice a second");

@@ -1,41 +1,45 @@
 //! A process that holds a tun, tap or macvtap → who that is: a guest by the command line of its virtual machine, any other
 //! program by its name and number. It reads no file.
 
-use crate::sample::{Owner, OwnerKind};
+use crate::sample::{Owner, OwnerBy, OwnerKind};
 use crate::text::clean;
 
 /// What a name may be long, characters.
 const LONGEST: usize = 64;
 
-/// Machine programs that name their guest in an option of its own, as in `--id NAME`.
-const OTHERS: [(&str, Option<&str>); 4] =
-    [("firecracker", Some("--id")), ("cloud-hypervisor", None), ("crosvm", Some("--name")), ("lkvm", Some("--name"))];
+/// Other programs of virtual machines, with the option that names their guest, as in `--id NAME`.
+static OTHERS: [(&str, OwnerBy, Option<&str>); 4] = [
+    ("firecracker", OwnerBy::Firecracker, Some("id")),
+    ("cloud-hypervisor", OwnerBy::CloudHypervisor, None),
+    ("crosvm", OwnerBy::Crosvm, Some("name")),
+    ("lkvm", OwnerBy::Lkvm, Some("name")),
+];
 
 /// Who holds it: its command line (arguments with a zero byte behind each), its name for the kernel, its number.
 pub(super) fn owner(cmdline: &[u8], comm: &[u8], pid: u32) -> Owner {
     let arguments: Vec<&[u8]> = cmdline.split(|&byte| byte == 0).filter(|argument| !argument.is_empty()).collect();
     let program = arguments.first().map_or(&[][..], |path| path.rsplit(|&byte| byte == b'/').next().unwrap_or(path));
     if is_qemu(program) {
-        return guest("qemu", program, qemu_name(&arguments), pid, after(&arguments, b"uuid").map(clean));
+        return guest(OwnerBy::Qemu, program, qemu_name(&arguments), pid, after(&arguments, b"uuid").map(clean));
     }
-    if let Some((by, option)) = OTHERS.iter().find(|(by, _)| by.as_bytes() == program) {
-        let name = option.and_then(|option| after(&arguments, option.trim_start_matches('-').as_bytes()));
-        return guest(by, program, name.map(<[u8]>::to_vec), pid, None);
+    if let Some((_, by, option)) = OTHERS.iter().find(|(known, ..)| known.as_bytes() == program) {
+        let name = option.and_then(|option| after(&arguments, option.as_bytes()));
+        return guest(by.clone(), program, name.map(<[u8]>::to_vec), pid, None);
     }
     let comm = comm.trim_ascii_end();
     let name = numbered(if comm.is_empty() { program } else { comm }, pid);
-    Owner { kind: OwnerKind::Process, name, id: None, by: "tun".to_owned(), guess: false }
+    Owner { kind: OwnerKind::Process, name, id: None, by: OwnerBy::Tun, guess: false }
 }
 
 fn is_qemu(program: &[u8]) -> bool {
     program.starts_with(b"qemu-system-") || matches!(program, b"qemu-kvm" | b"kvm" | b"qemu")
 }
 
-fn guest(by: &str, program: &[u8], name: Option<Vec<u8>>, pid: u32, id: Option<String>) -> Owner {
+fn guest(by: OwnerBy, program: &[u8], name: Option<Vec<u8>>, pid: u32, id: Option<String>) -> Owner {
     let name = name.map(|name| short(&name)).filter(|name| !name.is_empty());
     let name = name.unwrap_or_else(|| numbered(program, pid));
     let id = id.map(|id| short(id.as_bytes()));
-    Owner { kind: OwnerKind::Vm, name, id, by: by.to_owned(), guess: false }
+    Owner { kind: OwnerKind::Vm, name, id, by, guess: false }
 }
 
 fn short(name: &[u8]) -> String {
@@ -99,7 +103,7 @@ mod tests {
         let libvirt = of(include_str!("../../../../tests/fixtures/owners/qemu-libvirt.cmdline"));
         assert_eq!((libvirt.kind, &*libvirt.name), (OwnerKind::Vm, "web-1"), "libvirt names the guest");
         assert_eq!(libvirt.id.as_deref(), Some("8d1f4a52-6f0e-4b6b-9a63-0c1f3f6a2d11"), "and gives it a uuid");
-        assert_eq!(libvirt.by, "qemu", "qemu says so");
+        assert_eq!(libvirt.by, OwnerBy::Qemu, "qemu says so");
         let proxmox = of(include_str!("../../../../tests/fixtures/owners/qemu-proxmox.cmdline"));
         assert_eq!(proxmox.name, "bench,a", "Proxmox gives the name without a key; a comma in it is doubled");
         let plain = of(include_str!("../../../../tests/fixtures/owners/qemu-plain.cmdline"));

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The command's processes.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Family {
     proc: PathBuf,
     /// vnettop's own number; none where the numbers of this /proc are not ours: then nobody is known to belong.
@@ -25,14 +25,7 @@ pub(super) struct Family {
 
 impl Family {
     pub(super) fn new(roots: &Roots, is_own: bool) -> Self {
-        Self {
-            proc: roots.proc.clone(),
-            vnettop: is_own.then(std::process::id),
-            has_begun: false,
-            is_due: false,
-            members: BTreeMap::new(),
-            told: None,
-        }
+        Self { proc: roots.proc.clone(), vnettop: is_own.then(std::process::id), ..Self::default() }
     }
 
     /// vnettop has started its command.
