@@ -106,7 +106,7 @@ pub enum Motion {
 
 /// What listens to the keys at the moment: first the panes, then what lies over them, at last a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::VariantArray)]
-pub enum Place {
+pub enum KeyContext {
     /// The panes.
     Main,
     /// The panes of a replay.

@@ -137,8 +137,8 @@ impl App {
     /// Nothing more comes: of a recording that is its end.
     fn end(&mut self) -> Result<(), AppError> {
         self.ended = true;
-        if let Some(tape) = &mut self.state.tape {
-            tape.is_over = true;
+        if let Some(playback) = &mut self.state.playback {
+            playback.is_over = true;
             let [again, quit] = ["seek_start", "quit"].map(|name| self.state.keys().key(name));
             self.state.notice(false, format!("end of the recording: {again} plays it again, {quit} quits"));
         }

@@ -87,14 +87,14 @@ pub fn typed(text: &str) -> Value {
 
 /// The files that are read, the later ones over the earlier ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Places {
+pub struct ConfigFiles {
     /// Folders that hold `config.toml` and `themes/`.
     pub folders: Vec<PathBuf>,
     /// The file that was asked for.
     pub given: Option<PathBuf>,
 }
 
-impl Places {
+impl ConfigFiles {
     /// `/etc/vnettop` and `$XDG_CONFIG_HOME/vnettop` (else `~/.config/vnettop`), and the file of `--config`. Takes the environment as a
     /// function, so that it reads none itself.
     #[must_use]
@@ -141,7 +141,7 @@ impl Configuration {
     ///
     /// # Errors
     /// One sentence: which file and line is wrong, and what to do.
-    pub fn load(places: &Places) -> Result<Self, String> {
+    pub fn load(places: &ConfigFiles) -> Result<Self, String> {
         let mut configuration = Self::default();
         for (path, required) in places.files() {
             let text = file::read(&path, required)?;

@@ -10,7 +10,7 @@ use vnettop::app::look::{self, Look};
 use vnettop::app::run::Destination;
 use vnettop::app::{self, App, AppError, Ended, Player, SHIPPED_STARTS_AT, Signals, Stream};
 use vnettop::cli::{self, CliError, Config, Face, Origin};
-use vnettop::config::{Configuration, Places, SaveSource};
+use vnettop::config::{ConfigFiles, Configuration, SaveSource};
 use vnettop::demo::{self, Demo};
 use vnettop::effect::{self, Outcome, PinController};
 use vnettop::record::Recorder;
@@ -50,9 +50,9 @@ fn configured(mut config: Config) -> Result<(Config, Configured), CliError> {
     let given = config.config_file.as_deref();
 
     let places = match (config.reads_settings(), config.no_config) {
-        (false, _) => Places::default(),
-        (true, true) => Places::only(given),
-        (true, false) => Places::usual(environment, given),
+        (false, _) => ConfigFiles::default(),
+        (true, true) => ConfigFiles::only(given),
+        (true, false) => ConfigFiles::usual(environment, given),
     };
     let mut configuration = Configuration::load(&places).map_err(CliError::Settings)?;
     let saved = places.saved_to().map(|path| SaveSource { path, before: configuration.preferences.clone() });

@@ -33,7 +33,7 @@ pub use doctor::{
     SocketFound, SocketState, TerminalFacts, TracefsState,
 };
 pub use facts::{FactVisitor, Facts};
-pub use flows::{Busy, Congestion, DropFlow, FlowSample, Proto, Pulse, SocketKey, TcpState, UdpState};
+pub use flows::{Busy, Congestion, DropFlow, FlowProgress, FlowSample, Proto, SocketKey, TcpState, UdpState};
 pub use kernel::{DropCount, Drops, HopCores, KernelCounts, OnRequest, SoftirqTime};
 pub use links::{Ifindex, Kind, LinkCounters, LinkFacts, LinkKey, LinkState, PeerRef, PortState};
 pub use losses::{Conntrack, IpCounters, Offload, Offloads, ProtocolCounters, QdiscCounters};

@@ -11,10 +11,10 @@ mod link_hierarchy;
 mod links;
 mod notices;
 mod overlay;
+mod playback;
 mod selection;
 mod settings;
 mod sticky;
-mod tape;
 mod test;
 mod threads;
 mod tree;
@@ -34,10 +34,10 @@ pub use cores::{CoreChoices, CoreList};
 pub use links::{Hidden, Idle, LinkChoices, LinkList, ListShape};
 pub use notices::{Notice, Notices};
 pub use overlay::{HelpPage, Overlay};
+pub use playback::Playback;
 pub use selection::Selection;
 pub use settings::{Mode, Settings, Units};
 pub use sticky::Sticky;
-pub use tape::Tape;
 pub use test::{TestList, rows};
 pub use threads::{ThreadChoices, ThreadList};
 pub use tree::LinkRow;
@@ -79,7 +79,7 @@ pub struct State {
     parts: Vec<Part>,
     /// The recording that is replayed, as far as it is known; none where nothing is, or where it can only be played from its start to
     /// its end.
-    pub tape: Option<Tape>,
+    pub playback: Option<Playback>,
     /// A recording runs.
     pub is_recorded: bool,
     shown: Option<Metrics>,
@@ -152,8 +152,8 @@ impl State {
         self.pinned_at_ns = pinned_at_ns;
         self.links.forget_traffic();
         self.notices = Notices::default();
-        if let Some(tape) = &mut self.tape {
-            tape.is_over = false;
+        if let Some(playback) = &mut self.playback {
+            playback.is_over = false;
         }
     }
 

@@ -1,6 +1,6 @@
 //! Which keys do what on this screen: the KEYS table, with those keys in it that were chosen instead.
 
-use super::{Action, Binding, KEYS, Key, Place};
+use super::{Action, Binding, KEYS, Key, KeyContext};
 use std::collections::BTreeMap;
 
 /// The keys that were chosen; of everything else those of [`KEYS`].
@@ -65,16 +65,16 @@ impl KeyMap {
 
     /// What a key asks for where the keys now go; none where it is not valid.
     #[must_use]
-    pub fn action_for(&self, key: Key, place: Place) -> Option<Action> {
+    pub fn action_for(&self, key: Key, place: KeyContext) -> Option<Action> {
         let valid = |row: &&Binding| row.places.contains(&place) && self.has(row, key);
         match (place, key) {
-            (Place::Text, Key::Char(c)) => Some(Action::Insert(c)),
+            (KeyContext::Text, Key::Char(c)) => Some(Action::Insert(c)),
             _ => KEYS.iter().find(valid).map(|row| row.action),
         }
     }
 
     /// The footer of a place: the first key of each hinted binding, its word, and what it does.
-    pub fn hints(&self, place: Place) -> impl Iterator<Item = (Key, &'static str, Action)> {
+    pub fn hints(&self, place: KeyContext) -> impl Iterator<Item = (Key, &'static str, Action)> {
         let hinted = KEYS.iter().filter(move |row| row.places.contains(&place) && !row.hint.is_empty());
         hinted.filter_map(|row| Some((*self.keys(row).next()?, row.hint, row.action)))
     }
@@ -88,20 +88,20 @@ impl KeyMap {
 
     /// The key that now does what this one usually does in this place.
     #[must_use]
-    pub fn now(&self, usual: &str, place: Place) -> Option<String> {
+    pub fn now(&self, usual: &str, place: KeyContext) -> Option<String> {
         self.keys(usually(usual, place)?).next().map(ToString::to_string)
     }
 
     /// What the key of this name asks for in this place.
     #[must_use]
-    pub fn action_named(&self, name: &str, place: Place) -> Option<Action> {
+    pub fn action_named(&self, name: &str, place: KeyContext) -> Option<Action> {
         let mut here = KEYS.iter().filter(|row| row.places.contains(&place));
         here.find(|row| self.keys(row).any(|key| key.to_string() == name)).map(|row| row.action)
     }
 
     /// A line such as `Enter applies · ↑ ↓ scroll` with the keys in it that are in force in this place; what has none is left out.
     #[must_use]
-    pub fn foot(&self, usual: &str, place: Place) -> String {
+    pub fn foot(&self, usual: &str, place: KeyContext) -> String {
         if self.0.is_empty() {
             return usual.to_owned();
         }
@@ -154,7 +154,7 @@ impl KeyMap {
 }
 
 /// The row that usually has the key of this name in this place.
-fn usually(name: &str, place: Place) -> Option<&'static Binding> {
+fn usually(name: &str, place: KeyContext) -> Option<&'static Binding> {
     KEYS.iter().find(|row| row.places.contains(&place) && row.keys.iter().any(|key| key.to_string() == name))
 }
 
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn no_key_means_two_things_in_one_place() {
-        for &place in Place::VARIANTS {
+        for &place in KeyContext::VARIANTS {
             let here: Vec<Key> =
                 KEYS.iter().filter(|b| b.places.contains(&place)).flat_map(|b| b.keys.iter().copied()).collect();
             for key in &here {
@@ -201,12 +201,12 @@ mod tests {
     #[test]
     fn ctrl_c_quits_everywhere_and_letters_are_text_while_typing() {
         let keys = KeyMap::default();
-        for &place in Place::VARIANTS {
+        for &place in KeyContext::VARIANTS {
             assert_eq!(keys.action_for(Key::Ctrl('c'), place), Some(Action::Quit), "Ctrl-C quits from {place:?}");
         }
-        let typed = keys.action_for(Key::Char('q'), Place::Text);
+        let typed = keys.action_for(Key::Char('q'), KeyContext::Text);
         assert_eq!(typed, Some(Action::Insert('q')), "q can be typed into a filter");
-        let second = keys.action_for(Key::Char('p'), Place::Proposal);
+        let second = keys.action_for(Key::Char('p'), KeyContext::Proposal);
         assert_eq!(second, Some(Action::Accept), "the second p applies");
     }
 
@@ -223,14 +223,22 @@ mod tests {
     fn a_chosen_key_takes_the_place_of_the_usual_one_everywhere() {
         let map = map(&[("quit", &[Key::F(10)]), ("propose", &[Key::Char('y')]), ("mark", &[])]);
         assert_eq!(map.conflict(), None);
-        assert_eq!(map.action_for(Key::F(10), Place::Main), Some(Action::Quit));
-        assert_eq!(map.action_for(Key::F(10), Place::Help), Some(Action::Cancel), "it leaves what lies over the panes");
-        assert_eq!(map.action_for(Key::Char('q'), Place::Main), None, "q is free");
-        assert_eq!(map.action_for(Key::Char('y'), Place::Proposal), Some(Action::Accept), "the second one applies");
-        assert_eq!(map.action_for(Key::Char('m'), Place::Main), None, "no key at all");
-        assert!(map.hints(Place::Main).any(|(key, word, _)| (key, word) == (Key::F(10), "quit")));
+        assert_eq!(map.action_for(Key::F(10), KeyContext::Main), Some(Action::Quit));
         assert_eq!(
-            map.foot("p again: pin · ↑ ↓ scroll · Esc closes", Place::Proposal),
+            map.action_for(Key::F(10), KeyContext::Help),
+            Some(Action::Cancel),
+            "it leaves what lies over the panes"
+        );
+        assert_eq!(map.action_for(Key::Char('q'), KeyContext::Main), None, "q is free");
+        assert_eq!(
+            map.action_for(Key::Char('y'), KeyContext::Proposal),
+            Some(Action::Accept),
+            "the second one applies"
+        );
+        assert_eq!(map.action_for(Key::Char('m'), KeyContext::Main), None, "no key at all");
+        assert!(map.hints(KeyContext::Main).any(|(key, word, _)| (key, word) == (Key::F(10), "quit")));
+        assert_eq!(
+            map.foot("p again: pin · ↑ ↓ scroll · Esc closes", KeyContext::Proposal),
             "y again: pin · ↑ ↓ scroll · Esc closes"
         );
         assert!(
@@ -242,18 +250,18 @@ mod tests {
     fn a_chosen_key_is_valid_wherever_its_action_is_and_arrows_keep_to_time_in_a_replay() {
         let moved = map(&[("left", &[Key::Left, Key::Char('b')]), ("next_test", &[Key::Char('y')])]);
         assert_eq!(moved.conflict(), None);
-        for place in [Place::Main, Place::Replay] {
+        for place in [KeyContext::Main, KeyContext::Replay] {
             assert_eq!(moved.action_for(Key::Char('b'), place), Some(Action::Move(Motion::Left)), "{place:?}");
             assert_eq!(moved.action_for(Key::Char('y'), place), Some(Action::NextTest), "{place:?}");
         }
-        assert_eq!(moved.action_for(Key::Left, Place::Main), Some(Action::Move(Motion::Left)));
-        assert_eq!(moved.action_for(Key::Left, Place::Replay), Some(Action::SeekBy(-5)));
+        assert_eq!(moved.action_for(Key::Left, KeyContext::Main), Some(Action::Move(Motion::Left)));
+        assert_eq!(moved.action_for(Key::Left, KeyContext::Replay), Some(Action::SeekBy(-5)));
         let taken = map(&[("left", &[Key::Char('[')])]).conflict().expect("[ goes back in a replay");
         assert!(taken.starts_with("[ means both left and seek_back"), "{taken}");
         let feet = map(&[("up", &[]), ("down", &[Key::Char('J')]), ("help_page", &[Key::F(2)])]);
-        let foot = feet.foot("Tab other page · Esc closes · ↑ ↓ scroll", Place::Help);
+        let foot = feet.foot("Tab other page · Esc closes · ↑ ↓ scroll", KeyContext::Help);
         assert_eq!(foot, "F2 other page · Esc closes · J scroll", "a key means what it means there");
-        assert_eq!(feet.action_named("F2", Place::Help), Some(Action::TurnHelpPage));
+        assert_eq!(feet.action_named("F2", KeyContext::Help), Some(Action::TurnHelpPage));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The KEYS table: every key, what it does, where it is valid, and the words for people. Nothing else in the program
 //! knows which key does what.
 
-use super::{Action, Key, Motion, Place};
+use super::{Action, Key, KeyContext, Motion};
 use strum::VariantArray;
 
 /// One row of the table.
@@ -16,28 +16,36 @@ pub struct Binding {
     /// What it asks for.
     pub action: Action,
     /// Where it is valid.
-    pub places: &'static [Place],
+    pub places: &'static [KeyContext],
     /// What it does, for the help overlay and docs/screen.md; neighbours with the same words share a line.
     pub help: &'static str,
     /// One word for the footer; empty where the footer does not name it.
     pub hint: &'static str,
 }
 
-const MAIN: &[Place] = &[Place::Main, Place::Replay];
+const MAIN: &[KeyContext] = &[KeyContext::Main, KeyContext::Replay];
 /// What a key does live and in a replay is not always the same: time goes both ways in one of them only.
-const LIVE: &[Place] = &[Place::Main];
-const REPLAY: &[Place] = &[Place::Replay];
-const EVERYWHERE: &[Place] = Place::VARIANTS;
+const LIVE: &[KeyContext] = &[KeyContext::Main];
+const REPLAY: &[KeyContext] = &[KeyContext::Replay];
+const EVERYWHERE: &[KeyContext] = KeyContext::VARIANTS;
 /// Wherever no text is typed.
-const SCROLLS: &[Place] = EVERYWHERE.split_last().expect("there are places").1;
+const SCROLLS: &[KeyContext] = EVERYWHERE.split_last().expect("there are places").1;
 /// What lies over the panes and takes no text.
-const READ: &[Place] = SCROLLS.split_at(MAIN.len()).1;
+const READ: &[KeyContext] = SCROLLS.split_at(MAIN.len()).1;
 /// Where a finding or a card may be answered at once.
-const ANSWERS: &[Place] = &[Place::Main, Place::Replay, Place::Findings, Place::Card];
+const ANSWERS: &[KeyContext] = &[KeyContext::Main, KeyContext::Replay, KeyContext::Findings, KeyContext::Card];
 /// Where one list is opened instead of another, and closed.
-const LISTS: &[Place] = &[Place::Main, Place::Replay, Place::Findings, Place::Paths, Place::Drops, Place::Card];
+const LISTS: &[KeyContext] = &[
+    KeyContext::Main,
+    KeyContext::Replay,
+    KeyContext::Findings,
+    KeyContext::Paths,
+    KeyContext::Drops,
+    KeyContext::Card,
+];
 /// Where undo is obeyed though the footer has no room for it.
-const BOXES: &[Place] = &[Place::Help, Place::Paths, Place::Drops, Place::Details, Place::Proposal];
+const BOXES: &[KeyContext] =
+    &[KeyContext::Help, KeyContext::Paths, KeyContext::Drops, KeyContext::Details, KeyContext::Proposal];
 const UNDO: &str = "undo: restore every replaced mask";
 const MOVES: &str = "select a row (of many cores: node by node)";
 const LEAVES: &str = "close the overlay; else clear notices, filter and selection";
@@ -66,7 +74,7 @@ const fn row(
     name: &'static str,
     keys: &'static [Key],
     action: Action,
-    places: &'static [Place],
+    places: &'static [KeyContext],
     help: &'static str,
     hint: &'static str,
 ) -> Binding {
@@ -100,7 +108,7 @@ pub const KEYS: &[Binding] = &[
     row("next_pane", &[Key::Tab], Action::NextPane, MAIN, PANES, "pane"),
     row("previous_pane", &[Key::BackTab], Action::PreviousPane, MAIN, PANES, ""),
     row("details", &[Key::Enter], Action::Details, MAIN, ENTER, ""),
-    row("details", &[Key::Enter], Action::Cancel, &[Place::Details], ENTER, ""),
+    row("details", &[Key::Enter], Action::Cancel, &[KeyContext::Details], ENTER, ""),
     row(
         "propose",
         &[Key::Char('p')],
@@ -109,8 +117,8 @@ pub const KEYS: &[Binding] = &[
         "propose cores for the busy threads; again: pin them there",
         "pin",
     ),
-    row("propose", &[Key::Char('p')], Action::Accept, &[Place::Proposal], APPLIES, "apply"),
-    row("accept", &[Key::Enter], Action::Accept, &[Place::Proposal], APPLIES, ""),
+    row("propose", &[Key::Char('p')], Action::Accept, &[KeyContext::Proposal], APPLIES, "apply"),
+    row("accept", &[Key::Enter], Action::Accept, &[KeyContext::Proposal], APPLIES, ""),
     row("auto_pin", &[Key::Char('P')], Action::ToggleSticky, MAIN, "auto-pin threads born later (on/off)", ""),
     row("undo", &[Key::Char('U')], Action::Undo, ANSWERS, UNDO, "undo"),
     row("undo", &[Key::Char('U')], Action::Undo, BOXES, UNDO, ""),
@@ -119,11 +127,11 @@ pub const KEYS: &[Binding] = &[
         "findings",
         &[Key::Char('F')],
         Action::Findings,
-        &[Place::Main, Place::Replay, Place::Paths, Place::Drops, Place::Card],
+        &[KeyContext::Main, KeyContext::Replay, KeyContext::Paths, KeyContext::Drops, KeyContext::Card],
         FINDINGS,
         "findings",
     ),
-    row("findings", &[Key::Char('F')], Action::Cancel, &[Place::Findings], FINDINGS, ""),
+    row("findings", &[Key::Char('F')], Action::Cancel, &[KeyContext::Findings], FINDINGS, ""),
     row("paths", &[Key::Char('v')], Action::Paths, LISTS, PATHS, ""),
     row("drops", &[Key::Char('d')], Action::Drops, LISTS, DROPS, ""),
     row(
@@ -144,7 +152,7 @@ pub const KEYS: &[Binding] = &[
     row("tree", &[Key::Char('t')], Action::ToggleTree, MAIN, "links as a tree or a flat list", "tree"),
     row("idle", &[Key::Char('i')], Action::ToggleIdle(None), MAIN, IDLE, "idle"),
     row("units", &[Key::Char('u')], Action::ToggleUnits, MAIN, "links in bits, bytes or packets", "units"),
-    row("toggle_thread", &[Key::Char(' ')], Action::ToggleThread(None), &[Place::Proposal], SPACE, "on/off"),
+    row("toggle_thread", &[Key::Char(' ')], Action::ToggleThread(None), &[KeyContext::Proposal], SPACE, "on/off"),
     row("pause", &[Key::Char(' ')], Action::ToggleFreeze, MAIN, SPACE, "pause"),
     row("time_back", &[Key::Char(',')], Action::Earlier, MAIN, TIME, "time"),
     row("time_forward", &[Key::Char('.')], Action::Later, MAIN, TIME, ""),
@@ -155,24 +163,24 @@ pub const KEYS: &[Binding] = &[
     row("slower", &[Key::Char('-')], Action::Slower, MAIN, PACE, ""),
     row("mark", &[Key::Char('m')], Action::Mark, MAIN, "add a marker to the recording", ""),
     row("report", &[Key::Char('w')], Action::Report, MAIN, WRITES, ""),
-    row("save_card", &[Key::Char('w')], Action::SaveCard, &[Place::Card], WRITES, "save"),
+    row("save_card", &[Key::Char('w')], Action::SaveCard, &[KeyContext::Card], WRITES, "save"),
     row("record", &[Key::Char('R')], Action::Record, MAIN, "start/stop recording", ""),
     row("next_theme", &[Key::Char('C')], Action::NextTheme, MAIN, "next colour theme", ""),
     row("save_settings", &[Key::Char('W')], Action::SaveSettings, MAIN, "save settings to config.toml", ""),
-    row("accept", &[Key::Enter], Action::Accept, &[Place::Text], "keep the filter; apply the cores", "ok"),
-    row("erase", &[Key::Backspace], Action::Erase, &[Place::Text], "delete character", ""),
-    row("erase_all", &[Key::Ctrl('u')], Action::EraseAll, &[Place::Text], "delete the whole text", ""),
+    row("accept", &[Key::Enter], Action::Accept, &[KeyContext::Text], "keep the filter; apply the cores", "ok"),
+    row("erase", &[Key::Backspace], Action::Erase, &[KeyContext::Text], "delete character", ""),
+    row("erase_all", &[Key::Ctrl('u')], Action::EraseAll, &[KeyContext::Text], "delete the whole text", ""),
     row("cancel", &[Key::Esc], Action::Cancel, MAIN, LEAVES, ""),
-    row("cancel", &[Key::Esc], Action::Cancel, &[Place::Text], LEAVES, "close"),
+    row("cancel", &[Key::Esc], Action::Cancel, &[KeyContext::Text], LEAVES, "close"),
     row("cancel", &[Key::Esc], Action::Cancel, READ, LEAVES, "close"),
     row("quit", &[Key::Char('q')], Action::Cancel, READ, LEAVES, ""),
-    row("help", &[Key::Char('?')], Action::Help, &[Place::Help], HELP, ""),
+    row("help", &[Key::Char('?')], Action::Help, &[KeyContext::Help], HELP, ""),
     row("help", &[Key::Char('?')], Action::Help, MAIN, HELP, "help"),
     row(
         "help_page",
         &[Key::Tab, Key::BackTab, Key::Left, Key::Right],
         Action::TurnHelpPage,
-        &[Place::Help],
+        &[KeyContext::Help],
         "in the help: its other page",
         "",
     ),

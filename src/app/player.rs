@@ -7,7 +7,7 @@ use crate::derive::{Derivation, Highlight, Highlights, Metrics};
 use crate::record::{Bookmark, RecordError, Recording, StoredIn};
 use crate::sample::Item;
 use crate::source::feed::ReplayCursor;
-use crate::state::{State, Tape, pinned_at_ns};
+use crate::state::{Playback, State, pinned_at_ns};
 use rustix::event::{EventfdFlags, eventfd};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -87,8 +87,8 @@ impl Player {
 
     /// What is known of it before anything was read.
     #[must_use]
-    pub fn tape(&self, speed: Option<f64>) -> Tape {
-        Tape { span_ns: Some((self.first_ns, self.first_ns)), speed, ..Tape::default() }
+    pub fn playback(&self, speed: Option<f64>) -> Playback {
+        Playback { span_ns: Some((self.first_ns, self.first_ns)), speed, ..Playback::default() }
     }
 
     /// When its first sample was taken, monotonic ns.
@@ -99,30 +99,30 @@ impl Player {
 
     /// Readable when more of it was read; none once all of it was.
     #[must_use]
-    pub fn ready(&self, tape: Option<&Tape>) -> Option<BorrowedFd<'_>> {
-        tape.is_some_and(|tape| !tape.is_whole).then(|| self.ready.as_fd())
+    pub fn ready(&self, playback: Option<&Playback>) -> Option<BorrowedFd<'_>> {
+        playback.is_some_and(|playback| !playback.is_whole).then(|| self.ready.as_fd())
     }
 
     /// Takes over what was read meanwhile, and what is read within this time.
-    pub fn receive(&mut self, tape: &mut Tape, within: Duration) {
+    pub fn receive(&mut self, playback: &mut Playback, within: Duration) {
         let since = Instant::now();
-        if !tape.is_whole {
+        if !playback.is_whole {
             let _ = rustix::io::read(&*self.ready, &mut [0; 8]);
         }
-        while !tape.is_whole {
+        while !playback.is_whole {
             match self.news.recv_timeout(within.saturating_sub(since.elapsed())) {
-                Ok(news) => self.take(news, tape),
+                Ok(news) => self.take(news, playback),
                 Err(RecvTimeoutError::Timeout) => return,
                 // It could not be read to its end.
-                Err(RecvTimeoutError::Disconnected) => tape.is_whole = true,
+                Err(RecvTimeoutError::Disconnected) => playback.is_whole = true,
             }
         }
     }
 
-    fn take(&mut self, news: ReadAhead, tape: &mut Tape) {
-        tape.span_ns = Some((self.first_ns, news.last_ns.max(self.first_ns)));
-        tape.highlights.extend(news.highlights);
-        tape.is_whole = news.is_whole;
+    fn take(&mut self, news: ReadAhead, playback: &mut Playback) {
+        playback.span_ns = Some((self.first_ns, news.last_ns.max(self.first_ns)));
+        playback.highlights.extend(news.highlights);
+        playback.is_whole = news.is_whole;
         self.checkpoints.extend(news.checkpoints);
     }
 

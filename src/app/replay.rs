@@ -9,7 +9,7 @@ impl App {
     /// The same for a recording that is there to be read again, played at so many times its own speed; none is as fast as it goes.
     #[must_use]
     pub fn with_player(mut self, player: Player, speed: Option<f64>) -> Self {
-        self.state.tape = Some(player.tape(speed));
+        self.state.playback = Some(player.playback(speed));
         self.player = Some(player);
         self
     }
@@ -44,13 +44,13 @@ impl App {
 
     /// As it is chosen.
     fn pace(&self) -> Pace {
-        self.state.tape.as_ref().and_then(|tape| tape.speed).map_or(Pace::Fast, Pace::Times)
+        self.state.playback.as_ref().and_then(|playback| playback.speed).map_or(Pace::Fast, Pace::Times)
     }
 
     /// Takes over what is read ahead of the recording within this time.
     pub(super) fn hear_player(&mut self, within: Duration) {
-        if let (Some(player), Some(tape)) = (&mut self.player, &mut self.state.tape) {
-            player.receive(tape, within);
+        if let (Some(player), Some(playback)) = (&mut self.player, &mut self.state.playback) {
+            player.receive(playback, within);
         }
     }
 

@@ -127,7 +127,7 @@ fn run(app: &mut App, console: &mut impl Console) -> Result<Ended, AppError> {
         let gathers = took_all && !app.holds() && app.state.settings.interval < FRAME && app.state.metrics().is_some();
         // What is not taken would make the wait no wait.
         let feed = (!app.holds() && !gathers).then(|| app.feed.ready());
-        let ahead = app.player.as_ref().and_then(|player| player.ready(app.state.tape.as_ref()));
+        let ahead = app.player.as_ref().and_then(|player| player.ready(app.state.playback.as_ref()));
         let others: SmallVec<[BorrowedFd<'_>; 2]> = feed.into_iter().chain(ahead).collect();
         console.wait(&others, gathers.then_some(FRAME));
     }

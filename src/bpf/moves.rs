@@ -122,8 +122,8 @@ impl MoveRings {
         let _ = self.unborn.set(0, [first.0, first.1, again.0, again.1, pid, from, to, self.mask], 0);
     }
 
-    /// Adds the migrations since the last reading, in no order.
-    pub fn read(&mut self, into: &mut Vec<RawMove>) {
+    /// Hands over the migrations since the last reading, in no order.
+    pub fn read(&mut self, mut each: impl FnMut(RawMove)) {
         let Ok(written) = self.written.get(&0, 0) else { return };
         self.read.resize(written.len(), 0);
         let in_ring = u64::from(self.mask) + 1;
@@ -135,7 +135,7 @@ impl MoveRings {
                 let slot = u32::try_from(sequence & u64::from(self.mask)).unwrap_or(0);
                 let Ok(values) = self.slots.get(&slot, 0) else { break };
                 match decode(values[core], sequence + 1) {
-                    Some(one) => into.push(one),
+                    Some(one) => each(one),
                     None => self.lost += 1,
                 }
             }

@@ -1,7 +1,7 @@
 //! Files of settings: what they change, what they are refused for, and that nothing in them can do harm.
 
 use super::*;
-use crate::action::{Action, Key, Place};
+use crate::action::{Action, Key, KeyContext};
 use crate::state::{Idle, LinkColumn, LinkSort, Part, ThreadSort};
 use crate::ui::{Color, Palette};
 use std::fs;
@@ -53,8 +53,8 @@ fn a_file_changes_what_it_names_and_nothing_else() {
         (choices.links.sort, choices.links.idle, choices.threads.sort),
         (LinkSort::Drops, Idle::Hidden, ThreadSort::Moves)
     );
-    assert_eq!(all.keys.action_for(Key::F(10), Place::Main), Some(Action::Quit));
-    assert_eq!(all.keys.action_for(Key::Char('o'), Place::Main), Some(Action::NextSort));
+    assert_eq!(all.keys.action_for(Key::F(10), KeyContext::Main), Some(Action::Quit));
+    assert_eq!(all.keys.action_for(Key::Char('o'), KeyContext::Main), Some(Action::NextSort));
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn five_hundred_damaged_files_each_give_settings_or_one_sentence() {
             }
         }
         fs::write(&path, &bytes).expect("writable");
-        match Configuration::load(&Places::only(Some(&path))) {
+        match Configuration::load(&ConfigFiles::only(Some(&path))) {
             Ok(one) => {
                 right += 1;
                 assert_eq!(applied(&one.plain()).expect("printed").preferences, one.preferences, "round {round}");
@@ -216,7 +216,7 @@ fn the_user_s_file_wins_over_that_of_the_machine_and_the_given_one_over_both() {
         .expect("writable");
     fs::write(user.join("config.toml"), "interval = 2\nunits = \"packets\"").expect("writable");
     fs::write(&given, "interval = 1").expect("writable");
-    let mut places = Places { folders: vec![machine, user.clone()], given: Some(given.clone()) };
+    let mut places = ConfigFiles { folders: vec![machine, user.clone()], given: Some(given.clone()) };
     let all = Configuration::load(&places).expect("all are right").preferences;
     assert_eq!((all.interval, all.units, all.readonly), (Duration::from_secs(1), Units::Packets, true));
     assert_eq!(all.keys.key("mark"), "M", "keys come from any of them");
@@ -231,7 +231,7 @@ fn the_user_s_file_wins_over_that_of_the_machine_and_the_given_one_over_both() {
 fn a_file_that_others_may_write_to_or_that_makes_wait_is_refused_at_once() {
     let root = tempfile::tempdir().expect("a temporary folder");
     let path = root.path().join("config.toml");
-    let refused = || Configuration::load(&Places::only(Some(&path))).expect_err("it is refused");
+    let refused = || Configuration::load(&ConfigFiles::only(Some(&path))).expect_err("it is refused");
     fs::write(&path, "interval = 1").expect("writable");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).expect("one's own");
     assert!(
@@ -266,14 +266,14 @@ fn saving_changes_what_has_changed_and_keeps_the_rest_as_it_stands() {
 
     let mine = "# mine\ninterval = 2 # slow\n\n[links] # my links\nsort   = 'tx'  # by sending\n\n[keys]\nquit = 'Q'\n";
     fs::write(&path, mine).expect("writable");
-    let before = Configuration::load(&Places::only(Some(&path))).expect("it is right").preferences;
+    let before = Configuration::load(&ConfigFiles::only(Some(&path))).expect("it is right").preferences;
     let mut to = SaveSource { path: path.clone(), before };
     let mut now = to.before.clone();
     (now.choices.links.sort, now.choices.threads.reversed) = (LinkSort::Rx, true);
     assert_eq!(save(&mut to, &now), Ok(2));
     let expected = mine.replace("'tx'", "\"rx\"") + "\n[threads]\nreversed = true\n";
     assert_eq!(fs::read_to_string(&path).expect("written"), expected, "comments and spaces stay");
-    assert_eq!(Configuration::load(&Places::only(Some(&path))).expect("it is right").preferences, now);
+    assert_eq!(Configuration::load(&ConfigFiles::only(Some(&path))).expect("it is right").preferences, now);
     assert_eq!(save(&mut to, &now), Ok(0), "a second time there is nothing to do");
     assert_eq!(fs::read_dir(root.path().join("vnettop")).expect("there").count(), 1, "nothing is left beside it");
 

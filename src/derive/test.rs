@@ -228,7 +228,7 @@ pub(in crate::derive) mod tests {
     use super::*;
     use crate::derive::finding::tests::sample;
     use crate::derive::placement::tests::machine::Machine;
-    use crate::sample::{Program, Pulse, Side};
+    use crate::sample::{FlowProgress, Program, Side};
 
     pub(super) fn end(cookie: u64, pid: u32, local: &str, remote: &str) -> FlowSample {
         let address = |text: &str| text.parse().expect("an address");
@@ -251,7 +251,7 @@ pub(in crate::derive) mod tests {
         for (second, flows) in (10..).zip(flows) {
             let at_ns = second * 1_000_000_000;
             let carried = |flow: &FlowSample| FlowSample {
-                pulses: vec![Pulse { at_ns, acked: second << 20, received: second << 20 }],
+                pulses: vec![FlowProgress { at_ns, acked: second << 20, received: second << 20 }],
                 ..flow.clone()
             };
             let next = Sample { at_ns, ..of(flows.iter().map(carried).collect(), &[]) };

@@ -227,11 +227,8 @@ impl PinController {
 
     /// The mask to go back to: the one from before vnettop, or what someone else has set since.
     fn replaced(&self, thread: ThreadId, before: &CoreSet) -> CoreSet {
-        self.held(thread).filter(|held| held.gave(before)).map_or(before, |held| &held.old).clone()
-    }
-
-    fn held(&self, thread: ThreadId) -> Option<&ActivePin> {
-        self.held.iter().find(|held| held.thread == thread)
+        let held = self.held.iter().find(|held| held.thread == thread && held.gave(before));
+        held.map_or(before, |held| &held.old).clone()
     }
 
     /// Remembers a pin. `given` is none where the kernel did not show what it gave.

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// How far a connection had come at one instant; absolute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pulse {
+pub struct FlowProgress {
     /// `CLOCK_MONOTONIC` at which it was read, ns.
     #[serde(rename = "t")]
     pub at_ns: u64,
@@ -187,7 +187,7 @@ pub struct FlowSample {
     pub udp: Option<UdpState>,
     /// Oldest first, about every 100 ms; the last one is this tick's. Empty for UDP, which
     /// counts no bytes.
-    pub pulses: Vec<Pulse>,
+    pub pulses: Vec<FlowProgress>,
 }
 
 impl FlowSample {

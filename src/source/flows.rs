@@ -44,12 +44,17 @@ pub struct FlowReader {
     spaces: BTreeMap<u64, Option<NamespaceFlows<KernelSocket>>>,
     peers: Peers,
     entries: Vec<MaybeUninit<u8>>,
-    /// The kinds of blindness that are among the problems.
-    blind: Vec<Discriminant<Blind>>,
+    unseen: Unseen,
+}
+
+/// What cannot be seen, told once of each kind of blindness.
+#[derive(Debug, Default)]
+struct Unseen {
+    kinds: Vec<Discriminant<Blind>>,
     problems: Vec<Problem>,
 }
 
-/// Why connections stay unseen, told once each.
+/// Why connections stay unseen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Blind {
     Descriptors(u32),
@@ -76,7 +81,7 @@ impl FlowReader {
     /// What cannot be seen and why; empty is the normal case.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
-        &self.problems
+        &self.unseen.problems
     }
 
     /// Reads how far every known connection has come.
@@ -160,11 +165,11 @@ impl FlowReader {
                 Some(known) => known,
                 None => match SocketHolder::open(&self.proc, pid, now_ns) {
                     Err(Errno::ACCESS | Errno::PERM) => {
-                        self.report(&Blind::Descriptors(pid));
+                        self.unseen.report(&Blind::Descriptors(pid));
                         None
                     }
                     Ok(holder) if !holder.leaves_room() => {
-                        self.report(&Blind::TooFewFiles);
+                        self.unseen.report(&Blind::TooFewFiles);
                         continue;
                     }
                     // It is gone, or there is no descriptor left for us: the next tick tries again.
@@ -186,7 +191,6 @@ impl FlowReader {
 
     /// Opens the namespaces of the holders.
     fn enter(&mut self) {
-        let mut refused = Vec::new();
         for (&pid, holder) in &self.holders {
             let Some(holder) = holder else { continue };
             let netns = holder.netns;
@@ -194,23 +198,19 @@ impl FlowReader {
                 continue;
             }
             if !holder.leaves_room() {
-                refused.push(Blind::TooFewFiles);
+                self.unseen.report(&Blind::TooFewFiles);
                 continue;
             }
             let is_own = self.own_netns == Some(netns);
             let opened = if is_own { netns::open_here() } else { netns::open_inside(&self.proc, pid) };
-            let space = opened.map_err(|error| refused.push(blind(is_own, pid, &error))).ok();
+            let space = opened.map_err(|error| self.unseen.report(&blind(is_own, pid, &error))).ok();
             self.spaces.insert(netns, space.map(|netlink| NamespaceFlows::new(netns, netlink)));
-        }
-        for blind in refused {
-            self.report(&blind);
         }
     }
 
     /// Follows the sockets of the holders that have become connections, and their UDP sockets.
     fn find(&mut self, now_ns: u64) {
         let mut followed: usize = self.spaces.values().flatten().map(NamespaceFlows::followed).sum();
-        let mut refused = Vec::new();
         for (&netns, space) in &mut self.spaces {
             let Some(space) = space else { continue };
             let mut here: Vec<(u32, &mut SocketHolder)> = self
@@ -228,13 +228,15 @@ impl FlowReader {
                 let listed = space.list(proto, |told| {
                     found.extend(claim(&mut here, proto, told, now_ns).map(|pid| (pid, *told)));
                 });
-                refused.extend(listed.err().map(|error| match proto {
-                    Proto::Tcp => Blind::Sockets(error.to_string()),
-                    Proto::Udp => Blind::Datagrams(error.to_string()),
-                }));
+                if let Err(error) = listed {
+                    self.unseen.report(&match proto {
+                        Proto::Tcp => Blind::Sockets(error.to_string()),
+                        Proto::Udp => Blind::Datagrams(error.to_string()),
+                    });
+                }
                 followed += found.len();
                 if followed > MOST_FLOWS {
-                    refused.push(Blind::TooMany);
+                    self.unseen.report(&Blind::TooMany);
                     found.truncate(MOST_FLOWS.saturating_sub(followed - found.len()));
                 }
                 for (pid, told) in &found {
@@ -242,16 +244,14 @@ impl FlowReader {
                 }
             }
         }
-        for blind in refused {
-            self.report(&blind);
-        }
     }
+}
 
-    /// Tells a reason; one of each kind is enough.
+impl Unseen {
     fn report(&mut self, blind: &Blind) {
         let kind = std::mem::discriminant(blind);
-        if !self.blind.contains(&kind) {
-            self.blind.push(kind);
+        if !self.kinds.contains(&kind) {
+            self.kinds.push(kind);
             self.problems.push(blind.problem());
         }
     }

@@ -147,7 +147,7 @@ impl Live {
         self.switches.read(self.ovs.processes(), &mut threads);
         links.links = self.ovs.among(links.links);
         self.ovs.count_among(&mut links.counters);
-        self.owners.hurry(self.spaces.joined(), now_ns);
+        self.owners.ask_soon(self.spaces.joined(), now_ns);
         let owners = self.owners.read(&spaces, |netns| self.spaces.inhabitants(netns), &links.links, now_ns);
         let ground = WalkState { spaces: &self.spaces, owners: &self.owners, links: &links.links, ovs: &ovs };
         let paths = self.paths.read(ground, &flows, now_ns);

@@ -30,7 +30,6 @@ pub struct MoveReader {
     rings_read_at_ns: u64,
     /// What our clock has more than the kernel's own.
     clock_offset_ns: i64,
-    raw: Vec<RawMove>,
 }
 
 impl MoveReader {
@@ -77,9 +76,7 @@ impl MoveReader {
         if !still || now_ns.saturating_sub(self.rings_read_at_ns) >= READ_ANYWAY_NS {
             let waiting = &mut self.pending.waiting;
             let known = waiting.len();
-            rings.read(&mut self.raw);
-            let told = self.raw.drain(..);
-            waiting.extend(told.map(|RawMove { at_ns, tid, from, to }| Move { at_ns, tid, from, to }));
+            rings.read(|RawMove { at_ns, tid, from, to }| waiting.push(Move { at_ns, tid, from, to }));
             timens::shift(&mut waiting[known..], self.clock_offset_ns);
             moves = self.pending.claim(tids, now_ns);
             self.rings_read_at_ns = now_ns;

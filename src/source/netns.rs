@@ -338,7 +338,7 @@ impl Spaces {
             self.known.remove(&netns);
             (self.changed, self.crowded) = (true, false);
             // It may have had more inhabitants than were remembered.
-            self.residents.hurry();
+            self.residents.ask_soon();
         }
     }
 

@@ -81,8 +81,8 @@ impl OwnerReader {
     }
 
     /// Somebody came to live beside others in these namespaces: where nobody knows whose one is, it may be theirs.
-    pub fn hurry(&mut self, joined: impl IntoIterator<Item = u64>, now_ns: u64) {
-        joined.into_iter().for_each(|netns| self.containers.hurry(netns, now_ns));
+    pub fn ask_soon(&mut self, joined: impl IntoIterator<Item = u64>, now_ns: u64) {
+        joined.into_iter().for_each(|netns| self.containers.ask_soon(netns, now_ns));
         self.due_ns = self.due_ns.min(self.containers.due_ns);
     }
 
@@ -152,8 +152,8 @@ impl OwnerReader {
     fn ask(&mut self, changed: bool, now_ns: u64) -> bool {
         self.again |= changed && (self.lacks.docker || !self.docker.networks.is_empty());
         if changed {
-            self.docker.hurry();
-            self.pods.hurry(now_ns);
+            self.docker.ask_soon();
+            self.pods.ask_soon(now_ns);
         }
         if (self.lacks.docker || self.again) && !self.docker.is_asked() && now_ns >= self.docker.next_ns() {
             self.docker.ask(now_ns);

@@ -1,7 +1,7 @@
 //! What lies over the panes: at most one thing. It decides where the keys go, and what the kernel is to count.
 
 use super::{Mode, State};
-use crate::action::{Pane, Place, RowId};
+use crate::action::{KeyContext, Pane, RowId};
 use crate::derive::placement::Proposal;
 use crate::sample::{OnRequest, ThreadId};
 use std::collections::BTreeSet;
@@ -98,30 +98,32 @@ pub enum Overlay {
 impl State {
     /// What listens to the keys now.
     #[must_use]
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> KeyContext {
         match &self.overlay {
             Overlay::None => self.panes(),
-            Overlay::Findings { .. } => Place::Findings,
-            Overlay::Paths { .. } => Place::Paths,
-            Overlay::Drops { .. } => Place::Drops,
-            Overlay::Card { .. } => Place::Card,
-            Overlay::Details { .. } => Place::Details,
-            Overlay::Help { .. } | Overlay::Proposal { result: Err(_), .. } => Place::Help,
-            Overlay::Proposal { result: Ok(_), .. } => Place::Proposal,
-            Overlay::Filter { .. } | Overlay::ChooseCores { .. } => Place::Text,
+            Overlay::Findings { .. } => KeyContext::Findings,
+            Overlay::Paths { .. } => KeyContext::Paths,
+            Overlay::Drops { .. } => KeyContext::Drops,
+            Overlay::Card { .. } => KeyContext::Card,
+            Overlay::Details { .. } => KeyContext::Details,
+            Overlay::Help { .. } | Overlay::Proposal { result: Err(_), .. } => KeyContext::Help,
+            Overlay::Proposal { result: Ok(_), .. } => KeyContext::Proposal,
+            Overlay::Filter { .. } | Overlay::ChooseCores { .. } => KeyContext::Text,
         }
     }
 
     /// Where the keys go that mean nothing to an overlay which is only read; none where it asks for an answer.
     #[must_use]
-    pub fn place_below(&self) -> Option<Place> {
-        let is_read =
-            matches!(self.place(), Place::Findings | Place::Paths | Place::Drops | Place::Card | Place::Details);
+    pub fn place_below(&self) -> Option<KeyContext> {
+        let is_read = matches!(
+            self.place(),
+            KeyContext::Findings | KeyContext::Paths | KeyContext::Drops | KeyContext::Card | KeyContext::Details
+        );
         is_read.then_some(self.panes())
     }
 
-    fn panes(&self) -> Place {
-        if self.settings.mode == Mode::Replay { Place::Replay } else { Place::Main }
+    fn panes(&self) -> KeyContext {
+        if self.settings.mode == Mode::Replay { KeyContext::Replay } else { KeyContext::Main }
     }
 
     /// What the kernel is to count for what is looked at.

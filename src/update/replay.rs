@@ -18,30 +18,30 @@ pub(super) fn seek(state: &mut State, action: Action) -> Option<Effect> {
         return Some(Effect::Step);
     }
     let now_ns = state.metrics()?.at_ns;
-    let Some(tape) = &state.tape else {
+    let Some(playback) = &state.playback else {
         state.notice(false, "this recording comes through a pipe: it plays forward only");
         return None;
     };
-    let start_ns = tape.span_ns.map(|(first, _)| first);
+    let start_ns = playback.span_ns.map(|(first, _)| first);
     let to_ns = match action {
         Action::SeekBy(seconds) => Ok(now_ns.saturating_add_signed(i64::from(seconds) * 1_000_000_000)),
         Action::SeekTo(at_ns) => Ok(at_ns),
         Action::SeekEnd => Ok(u64::MAX),
         Action::StepBack => Ok(now_ns.saturating_sub(1)),
-        Action::NextHighlight => tape.next(now_ns).map(|highlight| highlight.seen_ns).ok_or(if tape.is_whole {
+        Action::NextHighlight => playback.next(now_ns).map(|highlight| highlight.seen_ns).ok_or(if playback.is_whole {
             "no pin, mark, dip or loss comes after this"
         } else {
             "none known after this yet: the recording is still being read"
         }),
         Action::PreviousHighlight => {
-            let before = tape.previous(now_ns).map(|highlight| highlight.seen_ns);
+            let before = playback.previous(now_ns).map(|highlight| highlight.seen_ns);
             before.ok_or("no pin, mark, dip or loss comes before this")
         }
         _ => Ok(0),
     };
     let to_ns = to_ns.map_err(|none| state.notice(false, none)).ok()?;
     // What is over is played again.
-    if action == Action::SeekStart && state.tape.as_ref().is_some_and(|tape| tape.is_over) {
+    if action == Action::SeekStart && state.playback.as_ref().is_some_and(|playback| playback.is_over) {
         state.phase = ScreenPhase::Running;
     }
     if action == Action::StepBack {
@@ -51,13 +51,13 @@ pub(super) fn seek(state: &mut State, action: Action) -> Option<Effect> {
 }
 
 pub(super) fn faster(state: &mut State) -> Option<Effect> {
-    let speed = state.tape.as_ref()?.speed;
+    let speed = state.playback.as_ref()?.speed;
     play(state, speed.and_then(|now| SPEEDS.into_iter().find(|speed| *speed > now)))
 }
 
 /// Of one that runs as fast as it goes the fastest that has a number.
 pub(super) fn slower(state: &mut State) -> Option<Effect> {
-    let speed = state.tape.as_ref()?.speed.unwrap_or(f64::INFINITY);
+    let speed = state.playback.as_ref()?.speed.unwrap_or(f64::INFINITY);
     play(state, SPEEDS.into_iter().rfind(|slower| *slower < speed))
 }
 
@@ -66,6 +66,6 @@ fn play(state: &mut State, speed: Option<f64>) -> Option<Effect> {
         state.notice(false, "speeds go from 0.1 to 50 times its own");
         return None;
     };
-    state.tape.as_mut()?.speed = Some(speed);
+    state.playback.as_mut()?.speed = Some(speed);
     Some(Effect::Play(speed))
 }

@@ -6,7 +6,7 @@ use super::canvas::{Area, Canvas};
 use super::lines::{self, Line};
 use super::numbers::words;
 use super::text::{plural, wrap};
-use crate::action::Place;
+use crate::action::KeyContext;
 use crate::derive::{Finding, Limit, Metrics};
 use crate::sample::{Problem, Word};
 use crate::state::{Mode, State};
@@ -126,7 +126,7 @@ fn reports(state: &State, shown: impl Fn(&Problem) -> bool) -> Vec<(Tone, String
 }
 
 fn text(state: &State, finding: &Finding) -> String {
-    let key = finding.key.and_then(|key| state.keys().now(&key.to_string(), Place::Main));
+    let key = finding.key.and_then(|key| state.keys().now(&key.to_string(), KeyContext::Main));
     let key = key.map_or_else(String::new, |key| format!("[{key}] "));
     format!("{key}{}", finding.text.replace('±', super::plus_minus(state)))
 }

@@ -2,7 +2,7 @@
 
 use super::Tone;
 use super::canvas::{Area, Canvas, cells};
-use crate::action::{Action, Pane, Place};
+use crate::action::{Action, KeyContext, Pane};
 use crate::state::{Mode, Overlay, State};
 use compact_str::ToCompactString;
 
@@ -27,13 +27,13 @@ pub(super) fn prepare(state: &State, area: Area) -> Canvas {
 /// As many as fit, and always the way out.
 fn keys(canvas: &mut Canvas, state: &State) {
     let place = state.place();
-    let is_main = matches!(place, Place::Main | Place::Replay);
+    let is_main = matches!(place, KeyContext::Main | KeyContext::Replay);
     let last = if is_main { 17 } else { 0 };
     let end = canvas.area.width.saturating_sub(last);
     // Nothing of this machine is changed for a recording.
     let changes = |action: &Action| match action {
         Action::Undo | Action::ChooseCores => true,
-        Action::Accept => place == Place::Proposal,
+        Action::Accept => place == KeyContext::Proposal,
         _ => false,
     };
     let is_replay = state.settings().mode == Mode::Replay;
@@ -41,7 +41,7 @@ fn keys(canvas: &mut Canvas, state: &State) {
     let hints = state.keys().hints(place).filter(|(_, _, action)| match action {
         Action::NextTest => several,
         Action::Card => is_main && state.metrics().is_some_and(|metrics| metrics.card.is_some()),
-        Action::SeekBy(_) | Action::SeekStart | Action::NextHighlight => state.tape.is_some(),
+        Action::SeekBy(_) | Action::SeekStart | Action::NextHighlight => state.playback.is_some(),
         action => !is_replay || !changes(action),
     });
     let all: Vec<_> = hints.map(|(key, word, action)| (action, key.to_compact_string(), word)).collect();

@@ -3,7 +3,7 @@
 use super::canvas::{Area, Canvas, cells};
 use super::card::{is_filling, verdict_tone};
 use super::layout::{Layout, SMALLEST, Shape};
-use super::{Tone, cores, flow, links, table, tape, threads};
+use super::{Tone, cores, flow, links, playback, table, threads};
 use crate::action::{Action, Pane};
 use crate::derive::Card;
 use crate::sample::Word;
@@ -37,8 +37,8 @@ pub(super) fn prepare(state: &State, layout: &Layout) -> Canvas {
     if layout.timeline.is_none() {
         spread(&mut canvas, state, layout);
     }
-    if let Some(area) = layout.tape {
-        tape::prepare(&mut canvas, state, area);
+    if let Some(area) = layout.playback {
+        playback::prepare(&mut canvas, state, area);
     }
     canvas
 }

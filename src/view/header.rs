@@ -96,7 +96,7 @@ fn interval(state: &State, metrics: &Metrics) -> Duration {
 
 fn status(state: &State) -> Vec<(Tone, String)> {
     let mode = match (state.frozen(), state.settings().mode) {
-        _ if state.tape.as_ref().is_some_and(|tape| tape.is_over) => (Tone::Warning, "■ end"),
+        _ if state.playback.as_ref().is_some_and(|playback| playback.is_over) => (Tone::Warning, "■ end"),
         (true, _) => (Tone::Warning, "❄ paused"),
         (false, Mode::Live) => (Tone::Good, "● live"),
         (false, Mode::Replay) => (Tone::Accent, "▶ replay"),

@@ -5,7 +5,7 @@ use super::canvas::cells;
 use super::glossary::GLOSSARY;
 use super::lines::Line;
 use super::text::wrap;
-use crate::action::{Action, KEYS, Key, MOUSE, Place};
+use crate::action::{Action, KEYS, Key, KeyContext, MOUSE};
 use crate::state::{HelpPage, Mode, State};
 
 /// From so many cells on there are two columns.
@@ -36,7 +36,7 @@ pub(super) fn lines(state: &State, page: HelpPage, width: u16) -> (&'static str,
 }
 
 fn keys(state: &State) -> Vec<HelpEntry> {
-    let place = if state.settings().mode == Mode::Replay { Place::Replay } else { Place::Main };
+    let place = if state.settings().mode == Mode::Replay { KeyContext::Replay } else { KeyContext::Main };
     let press = |key: &Key| state.keys().action_for(*key, place).map(|_| Action::Press(*key));
     let key = |(keys, meaning): (Vec<Key>, &'static str)| HelpEntry {
         words: keys.iter().map(|key| (key.to_string(), press(key))).collect(),
@@ -48,12 +48,12 @@ fn keys(state: &State) -> Vec<HelpEntry> {
 }
 
 /// What is of a replay only is not listed live, and in a replay nothing that would change this machine.
-fn is_of_use(meaning: &str, place: Place) -> bool {
+fn is_of_use(meaning: &str, place: KeyContext) -> bool {
     let mut bindings = KEYS.iter().filter(|binding| binding.help == meaning);
     let changes = [Action::Undo, Action::ToggleSticky, Action::ChooseCores, Action::ToggleExactSoftirqs];
     bindings.any(|binding| match place {
-        Place::Replay => !changes.contains(&binding.action),
-        _ => binding.places != [Place::Replay],
+        KeyContext::Replay => !changes.contains(&binding.action),
+        _ => binding.places != [KeyContext::Replay],
     })
 }
 

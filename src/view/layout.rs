@@ -46,7 +46,7 @@ pub(crate) struct Layout {
     pub threads: Option<Area>,
     pub finding: Area,
     /// Where a replay is in its recording: in the lower border, or a row of its own.
-    pub tape: Option<Area>,
+    pub playback: Option<Area>,
     /// One line a pane, in the compact shape.
     pub summaries: Vec<(Pane, Area)>,
     pub footer: Area,
@@ -70,7 +70,7 @@ impl Layout {
         layout.tests.height = tests;
         let panes = [&mut layout.links, &mut layout.cores, &mut layout.threads].into_iter().flatten();
         let lines = layout.summaries.iter_mut().map(|(_, area)| area);
-        let others = [&mut layout.finding, &mut layout.footer].into_iter().chain(&mut layout.tape);
+        let others = [&mut layout.finding, &mut layout.footer].into_iter().chain(&mut layout.playback);
         for area in panes.chain(lines).chain(others) {
             area.y += tests + pane;
         }
@@ -108,7 +108,7 @@ impl Layout {
             cores: None,
             threads: None,
             finding: Area::default(),
-            tape: None,
+            playback: None,
             summaries: Vec::new(),
             footer: Area::new(0, height - 1, width, 1),
         }
@@ -126,7 +126,7 @@ impl Layout {
         self.cores = Some(Area::new(1, middle, cores_width, below));
         self.threads = Some(Area::new(cores_width + 2, middle, threads_width, below));
         self.finding = Area::new(2, middle + below + 1, self.width - 4, finding);
-        self.tape = self.in_the_border(state);
+        self.playback = self.in_the_border(state);
         self
     }
 
@@ -157,37 +157,37 @@ impl Layout {
         self.cores = below(Pane::Cores, cores);
         self.threads = below(Pane::Threads, threads);
         self.finding = Area::new(2, y, self.width - 4, finding);
-        self.tape = self.in_the_border(state);
+        self.playback = self.in_the_border(state);
         self
     }
 
     /// Below the finding.
     fn in_the_border(&self, state: &State) -> Option<Area> {
         let Area { y, height, .. } = self.finding;
-        state.tape.as_ref().map(|_| Area::new(1, y + height, self.width - 2, 1))
+        state.playback.as_ref().map(|_| Area::new(1, y + height, self.width - 2, 1))
     }
 
     /// Header, border, the focused pane, border, one line for each other, the finding, footer.
     fn compact(mut self, state: &State, height: u16) -> Self {
         let others = summary::others(state);
         let lines = rows(others.len());
-        let tape = u16::from(state.tape.is_some());
-        let rows = height - 5 - lines - tape;
+        let playback = u16::from(state.playback.is_some());
+        let rows = height - 5 - lines - playback;
         self.alone(state.focus, rows);
         let line = |at: u16| Area::new(0, 3 + rows + at, self.width, 1);
         self.summaries = others.into_iter().zip((0..).map(line)).collect();
         self.finding = Area { x: 1, width: self.width - 2, ..line(lines) };
-        self.tape = (tape > 0).then(|| line(lines + 1));
+        self.playback = (playback > 0).then(|| line(lines + 1));
         self
     }
 
-    /// Header, border, the focused pane, border, the finding, a replay's tape, footer.
+    /// Header, border, the focused pane, border, the finding, a replay's clock and bar, footer.
     fn zoomed(mut self, state: &State, height: u16) -> Self {
-        let tape = u16::from(state.tape.is_some());
+        let playback = u16::from(state.playback.is_some());
         self.shape = Shape::Zoomed;
-        self.alone(state.focus, height - 5 - tape);
-        self.finding = Area::new(1, height - 2 - tape, self.width - 2, 1);
-        self.tape = (tape > 0).then(|| Area::new(0, height - 2, self.width, 1));
+        self.alone(state.focus, height - 5 - playback);
+        self.finding = Area::new(1, height - 2 - playback, self.width - 2, 1);
+        self.playback = (playback > 0).then(|| Area::new(0, height - 2, self.width, 1));
         self
     }
 

@@ -114,14 +114,16 @@ impl<'a> CoreLetters<'a> {
         };
         let mark = usize::from(came && cells >= ROOM_FOR_NAME);
         let mut text = vec!['▄'; cells];
-        returned.iter().for_each(|&at| text[at] = '*');
+        for &at in returned {
+            text[at] = '*';
+        }
         text[..mark].fill('│');
         // The name stands where no mark does. A bar follows it, so that the digit of a next stay does not seem to belong to it.
         let place = |name: &str| {
             (mark..cells.saturating_sub(name.len()))
                 .find(|&at| text[at..at + name.len()].iter().all(|glyph| *glyph == '▄'))
         };
-        let named = place(&name).map(|at| (at, name)).unwrap_or_else(|| (mark, digit.to_string()));
+        let named = place(&name).map_or_else(|| (mark, digit.to_string()), |at| (at, name));
         for (at, letter) in (named.0..).zip(named.1.chars()) {
             if text[at] == '▄' {
                 text[at] = letter;

@@ -2,9 +2,9 @@
 
 use crate::world::scenes;
 use crate::world::stage::Stage;
-use vnettop::action::{Action, KEYS, Key, KeyMap, Motion, Mouse, Pane, Place};
+use vnettop::action::{Action, KEYS, Key, KeyContext, KeyMap, Motion, Mouse, Pane};
 use vnettop::derive::{Highlight, HighlightKind};
-use vnettop::state::{Choices, Mode, Settings, Tape, ThemeList};
+use vnettop::state::{Choices, Mode, Playback, Settings, ThemeList};
 use vnettop::view::View;
 
 const SIZE: (u16, u16) = (120, 40);
@@ -22,12 +22,12 @@ fn clickable(view: &View) -> Vec<Action> {
     actions
 }
 
-fn action_for(key: Key, place: Place) -> Option<Action> {
+fn action_for(key: Key, place: KeyContext) -> Option<Action> {
     KeyMap::default().action_for(key, place)
 }
 
 /// The frames of everything that can be open, with the place that the keys go to.
-fn frames() -> Vec<(Place, View)> {
+fn frames() -> Vec<(KeyContext, View)> {
     let mut frames = Vec::new();
     let mut show = |stage: &Stage| frames.push((stage.state.place(), stage.view(SIZE.0, SIZE.1)));
     for keys in ["", "?", "F", "v", "d", "c", "/", "<tab><tab>ja", "j<enter>", ",", "z"] {
@@ -42,7 +42,7 @@ fn frames() -> Vec<(Place, View)> {
     let mut stage = Stage::with(3, scenes::bridge(), Settings { mode: Mode::Replay, ..Settings::default() });
     let at_ns = stage.state.metrics().expect("samples").at_ns;
     let highlight = |at_ns, kind| Highlight { at_ns, seen_ns: at_ns, kind };
-    stage.state.tape = Some(Tape {
+    stage.state.playback = Some(Playback {
         span_ns: Some((at_ns - 3_000_000_000, at_ns + 60_000_000_000)),
         is_whole: true,
         highlights: vec![highlight(at_ns + 20_000_000_000, HighlightKind::Dip)],
@@ -70,7 +70,7 @@ fn every_key_has_a_click() {
     let clicks: Vec<Action> = frames.iter().flat_map(|(_, view)| clickable(view)).collect();
     let is_pressed = |key: &Key, wanted: Action| {
         let means = |place| action_for(*key, place) == Some(wanted);
-        clicks.contains(&Action::Press(*key)) && (means(Place::Main) || means(Place::Replay))
+        clicks.contains(&Action::Press(*key)) && (means(KeyContext::Main) || means(KeyContext::Replay))
     };
     let mut missing = Vec::new();
     for binding in KEYS {
@@ -139,7 +139,7 @@ fn a_key_in_the_help_is_pressed_by_a_click() {
     vnettop::update::update(&mut stage.state, action);
     let text = stage.text(SIZE.0, SIZE.1);
     assert!(text.contains("bytes/s") && !text.contains("1 of 2"), "the help is closed, the units are others:\n{text}");
-    assert_eq!(action_for(Key::Down, Place::Help), Some(Action::Move(Motion::Down)), "the arrows still scroll");
+    assert_eq!(action_for(Key::Down, KeyContext::Help), Some(Action::Move(Motion::Down)), "the arrows still scroll");
 }
 
 #[test]

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use vnettop::record::{Recorder, Recording};
 use vnettop::sample::{
-    Benchmark, Busy, Congestion, CoreSet, Direction, Event, Facts, FlowSample, Host, Ifindex, Interrupts, Item, Kind,
-    LinkCounters, LinkFacts, LinkKey, LinkState, NapiThread, Offload, Offloads, OwnCost, PortState, Problem,
-    ProblemSource, Program, Proto, Pulse, Report, Reported, Runner, Sample, Side, Steering, TcpState, ThreadId,
+    Benchmark, Busy, Congestion, CoreSet, Direction, Event, Facts, FlowProgress, FlowSample, Host, Ifindex, Interrupts,
+    Item, Kind, LinkCounters, LinkFacts, LinkKey, LinkState, NapiThread, Offload, Offloads, OwnCost, PortState,
+    Problem, ProblemSource, Program, Proto, Report, Reported, Runner, Sample, Side, Steering, TcpState, ThreadId,
     UdpState, Unread, Whole,
 };
 
@@ -103,7 +103,7 @@ fn connection(tick: u64) -> FlowSample {
     };
     FlowSample {
         tcp: Some(tcp),
-        pulses: vec![Pulse { at_ns: tick, acked: 1, received: 2 }],
+        pulses: vec![FlowProgress { at_ns: tick, acked: 1, received: 2 }],
         ..FlowSample::new(
             1,
             (7, 1),

@@ -97,12 +97,19 @@ fn keys_go_back_and_forth_and_from_event_to_event_and_the_end_says_what_to_do() 
     assert!(play(&mut app) && play(&mut app), "it has begun");
     let since_start = |app: &App| (now_ns(app) - first_ns) as f64 / 1e9;
     press(&mut app, " n");
-    let kinds: Vec<&str> =
-        app.state.tape.as_ref().expect("it can be gone through").highlights.iter().map(|one| one.kind.word()).collect();
+    let kinds: Vec<&str> = app
+        .state
+        .playback
+        .as_ref()
+        .expect("it can be gone through")
+        .highlights
+        .iter()
+        .map(|one| one.kind.word())
+        .collect();
     assert_eq!(kinds, ["dip", "dip", "pin"], "what the recording tells");
     let first_dip = since_start(&app);
     assert!((8.5..=10.0).contains(&first_dip), "the first dip is seen after {first_dip} s");
-    let began_ns = app.state.tape.as_ref().expect("it can be gone through").highlights[0].at_ns;
+    let began_ns = app.state.playback.as_ref().expect("it can be gone through").highlights[0].at_ns;
     let before_s = (began_ns - first_ns) as f64 / 1e9 - SHIPPED_STARTS_AT.as_secs_f64();
     assert!((2.5..3.5).contains(&before_s), "the shipped recording starts {before_s} s before it");
     press(&mut app, "nn");
@@ -167,7 +174,7 @@ fn the_card_opens_by_itself_once_where_that_was_asked_for() {
 fn speeds_go_up_and_down_and_end_somewhere() {
     let mut app = app();
     assert!(play(&mut app), "it has begun");
-    let speed = |app: &App| app.state.tape.as_ref().and_then(|tape| tape.speed);
+    let speed = |app: &App| app.state.playback.as_ref().and_then(|playback| playback.speed);
     press(&mut app, "-");
     assert_eq!(speed(&app), Some(50.0), "slower than as fast as it goes");
     press(&mut app, "------------");

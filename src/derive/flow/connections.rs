@@ -6,7 +6,7 @@ use super::connection::{BusyShares, CARRIES, Connection, End};
 use super::join::{self, EndPlace, Translated};
 use super::proxied;
 use crate::derive::seconds;
-use crate::sample::{FlowPath, FlowSample, Proto, Pulse, Sample, SocketKey, TcpState};
+use crate::sample::{FlowPath, FlowProgress, FlowSample, Proto, Sample, SocketKey, TcpState};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -38,9 +38,9 @@ struct EndTrack {
     place: EndPlace,
     pid: u32,
     /// Oldest first; from the last one before the next bin on.
-    pulses: VecDeque<Pulse>,
+    pulses: VecDeque<FlowProgress>,
     /// The last pulse of the tick before.
-    before: Option<Pulse>,
+    before: Option<FlowProgress>,
     /// How it stands, and stood in the tick before.
     tcp: Option<TcpState>,
     tcp_before: Option<TcpState>,
@@ -294,7 +294,7 @@ impl EndTrack {
     }
 
     /// What a counter rose in that time; none where pulses do not cover it.
-    fn bytes(&self, from_ns: u64, to_ns: u64, counter: impl Fn(&Pulse) -> u64 + Copy) -> Option<f64> {
+    fn bytes(&self, from_ns: u64, to_ns: u64, counter: impl Fn(&FlowProgress) -> u64 + Copy) -> Option<f64> {
         let moved = self.at(to_ns, counter)? - self.at(from_ns, counter)?;
         let inner = self.pulses.iter().zip(self.pulses.iter().skip(1));
         let mut crossing = inner.filter(|(before, after)| after.at_ns > from_ns && before.at_ns < to_ns);
@@ -303,7 +303,7 @@ impl EndTrack {
     }
 
     /// A counter at an instant, on the straight line between two pulses.
-    fn at(&self, at_ns: u64, counter: impl Fn(&Pulse) -> u64) -> Option<f64> {
+    fn at(&self, at_ns: u64, counter: impl Fn(&FlowProgress) -> u64) -> Option<f64> {
         let after = self.pulses.partition_point(|pulse| pulse.at_ns < at_ns);
         let next = self.pulses.get(after)?;
         if next.at_ns == at_ns {
@@ -332,7 +332,7 @@ impl EndTrack {
         })
     }
 
-    fn tick_bits_per_s(&self, counter: impl Fn(&Pulse) -> u64) -> Option<f64> {
+    fn tick_bits_per_s(&self, counter: impl Fn(&FlowProgress) -> u64) -> Option<f64> {
         let (before, now) = (self.before?, self.pulses.back()?);
         let moved = counter(now).checked_sub(counter(&before))?;
         let elapsed_ns = now.at_ns.checked_sub(before.at_ns).filter(|&ns| ns > 0)?;

@@ -7,8 +7,8 @@ mod moves;
 use super::*;
 use crate::derive::links;
 use crate::sample::{
-    Benchmark, Busy, Congestion, CorePlace, CoreSet, Direction, Facts, FlowSample, Ifindex, Kind, LinkCounters,
-    LinkFacts, LinkKey, Move, Program, Proto, Pulse, Side, TcpState, ThreadId, ThreadSample, Topology, Trace,
+    Benchmark, Busy, Congestion, CorePlace, CoreSet, Direction, Facts, FlowProgress, FlowSample, Ifindex, Kind,
+    LinkCounters, LinkFacts, LinkKey, Move, Program, Proto, Side, TcpState, ThreadId, ThreadSample, Topology, Trace,
     TraceSource, UdpState,
 };
 use std::sync::Arc;
@@ -48,8 +48,8 @@ fn pulses(tick: u64) -> Vec<u64> {
 
 /// An end: `moved` says how many bytes it has acknowledged and received at an instant; none where it does not exist.
 fn end(tick: u64, cookie: u64, ends: (&str, &str), moved: impl Fn(u64) -> Option<(u64, u64)>) -> Option<FlowSample> {
-    let pulse = |at_ns| moved(at_ns).map(|(acked, received)| Pulse { at_ns, acked, received });
-    let pulses: Vec<Pulse> = pulses(tick).into_iter().filter_map(pulse).collect();
+    let pulse = |at_ns| moved(at_ns).map(|(acked, received)| FlowProgress { at_ns, acked, received });
+    let pulses: Vec<FlowProgress> = pulses(tick).into_iter().filter_map(pulse).collect();
     let address = |text: &str| text.parse().expect("an address");
     let (local, remote) = (address(ends.0), address(ends.1));
     let pid = u32::try_from(cookie).expect("small");
@@ -278,7 +278,7 @@ fn a_recording_with_impossible_times_is_survived() {
     let (mut track, mut previous) = (FlowTrack::default(), None);
     for at_ns in [0, 1, 5, u64::MAX - 1, u64::MAX, 7, 7] {
         let mut next = sample(0);
-        let pulse = Pulse { at_ns, acked: u64::MAX, received: at_ns };
+        let pulse = FlowProgress { at_ns, acked: u64::MAX, received: at_ns };
         next.flows.extend(end(0, 1, SERVER, |_| Some((0, 1_000_000))));
         next.flows[0].pulses.push(pulse);
         (next.at_ns, next.cores_at_ns) = (at_ns, at_ns);

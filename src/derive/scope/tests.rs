@@ -3,7 +3,7 @@
 use super::*;
 use crate::derive::finding::tests::sample;
 use crate::derive::placement::tests::machine::Machine;
-use crate::sample::{Program, ProtocolCounters, Pulse, Side, ThreadId};
+use crate::sample::{FlowProgress, Program, ProtocolCounters, Side, ThreadId};
 
 const NOBODY: &str = "0.0.0.0:0";
 
@@ -12,7 +12,7 @@ fn tcp(pid: u32, local: &str, remote: &str, received: u64) -> FlowSample {
     let address = |text: &str| text.parse::<SocketAddr>().expect("an address");
     let cookie = u64::from(pid) * 100_000 + u64::from(address(local).port()) * 7 + u64::from(address(remote).port());
     let plain = FlowSample::new(cookie, (u64::from(pid), pid), (address(local), address(remote)));
-    FlowSample { pulses: vec![Pulse { at_ns: 5_000_000_000, acked: 0, received }], ..plain }
+    FlowSample { pulses: vec![FlowProgress { at_ns: 5_000_000_000, acked: 0, received }], ..plain }
 }
 
 fn udp(pid: u32, local: &str, remote: &str) -> FlowSample {

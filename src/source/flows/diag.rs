@@ -145,11 +145,6 @@ impl SocketId {
     }
 }
 
-/// The dump of a family's sockets: of TCP those that are connected or about to be, of UDP all.
-fn dump(proto: Proto, family: u8) -> Request {
-    Request::new(BY_FAMILY, DUMP, &fixed(proto, family, &[0; ID]))
-}
-
 /// Lists every TCP socket of the client's namespace that is connected or about to be, or every UDP socket that has a port.
 ///
 /// # Errors
@@ -164,7 +159,8 @@ pub(in crate::source) fn list<W: Transport>(
         Proto::Udp => "list UDP sockets",
     };
     for family in [IPV4, IPV6] {
-        netlink.dump(&mut dump(proto, family), operation, |message, _| {
+        let mut request = Request::new(BY_FAMILY, DUMP, &fixed(proto, family, &[0; ID]));
+        netlink.dump(&mut request, operation, |message, _| {
             if let Some(told) = parse(message) {
                 each(&told);
             }

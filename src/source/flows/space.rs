@@ -2,7 +2,7 @@
 //! pulse after pulse, UDP sockets, which count no bytes, on every tick. What does not answer any more has ended.
 
 use super::diag::{self, SocketInfo};
-use crate::sample::{FlowSample, Proto, Pulse};
+use crate::sample::{FlowProgress, FlowSample, Proto};
 use crate::source::SourceError;
 use crate::source::netlink::client::NetlinkClient;
 use crate::source::netlink::message::Request;
@@ -34,7 +34,7 @@ struct Followed {
     /// As of the last answer.
     told: SocketInfo,
     /// Of a connection, since the last tick.
-    pulses: Vec<Pulse>,
+    pulses: Vec<FlowProgress>,
     /// It answered the last time it was asked.
     lives: bool,
 }
@@ -83,7 +83,7 @@ impl<W: Transport> NamespaceFlows<W> {
                 let Some((acked, received)) = told.bytes else { return };
                 if let Ok(at) = find(sockets, &told) {
                     (sockets[at].told, sockets[at].lives) = (told, true);
-                    sockets[at].pulses.push(Pulse { at_ns, acked, received });
+                    sockets[at].pulses.push(FlowProgress { at_ns, acked, received });
                 }
             });
             // Not hearing is not an end: the next pulse asks again.

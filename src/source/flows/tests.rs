@@ -1,7 +1,7 @@
 //! A connection of this very process is found, followed and forgotten; a kernel that talks noise is survived.
 
 use super::*;
-use crate::sample::{Pulse, ThreadId};
+use crate::sample::{FlowProgress, ThreadId};
 use crate::source::netlink::client::NetlinkClient;
 use crate::source::netlink::socket::Transport;
 use proptest::prelude::*;
@@ -151,6 +151,6 @@ proptest! {
         space.pulse();
         let mut flows = Vec::new();
         space.take(&mut flows, |_, _| true);
-        prop_assert!(flows.iter().all(|flow| flow.pulses.iter().all(|pulse: &Pulse| pulse.at_ns > 0)));
+        prop_assert!(flows.iter().all(|flow| flow.pulses.iter().all(|pulse: &FlowProgress| pulse.at_ns > 0)));
     }
 }

@@ -10,7 +10,7 @@ use crate::source::netlink::socket::KernelSocket;
 use crate::source::proc_file::KeptFile;
 use crate::source::{SourceError, now_ns, scan};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The protocol of qdiscs.
 const NETLINK_ROUTE: isize = 0;
@@ -53,17 +53,16 @@ impl NetnsCounters {
     }
 
     fn of_files(net: &Path, proc: &Path) -> io::Result<Self> {
-        let kept = |path: PathBuf| KeptFile::open(path);
-        let snmp = kept(net.join("snmp")).map_err(|error| match error {
+        let snmp = KeptFile::open(net.join("snmp")).map_err(|error| match error {
             SourceError::File { error, .. } => error,
             other => io::Error::other(other.to_string()),
         })?;
         let most = std::fs::read(proc.join("sys/net/netfilter/nf_conntrack_max")).ok();
         Ok(Self {
             snmp,
-            netstat: kept(net.join("netstat")).ok(),
-            snmp6: kept(net.join("snmp6")).ok(),
-            conntrack: kept(net.join("stat/nf_conntrack")).ok(),
+            netstat: KeptFile::open(net.join("netstat")).ok(),
+            snmp6: KeptFile::open(net.join("snmp6")).ok(),
+            conntrack: KeptFile::open(net.join("stat/nf_conntrack")).ok(),
             most_entries: most.and_then(|text| scan::number(text.trim_ascii())).unwrap_or(0),
             qdiscs: None,
             request: qdisc::request(),

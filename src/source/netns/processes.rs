@@ -50,7 +50,7 @@ impl NetnsProcesses {
     }
 
     /// Everybody's turn comes now: a namespace may have more inhabitants than were known.
-    pub fn hurry(&mut self) {
+    pub fn ask_soon(&mut self) {
         self.round_due_ns = 0;
     }
 
@@ -93,7 +93,7 @@ impl NetnsProcesses {
         let seen = std::mem::replace(&mut self.newest, newest);
         let Some((newest, seen)) = newest.zip(seen).filter(|(newest, seen)| newest != seen) else { return };
         if newest.checked_sub(seen).is_none_or(|born| born > MOST_NEW) {
-            self.hurry();
+            self.ask_soon();
             return;
         }
         self.young.extend((seen + 1..=newest).map(|pid| (pid, now_ns + YOUNG_NS)));

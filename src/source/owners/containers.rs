@@ -48,7 +48,7 @@ impl Containers {
     }
 
     /// Somebody new lives there.
-    pub fn hurry(&mut self, netns: u64, now_ns: u64) {
+    pub fn ask_soon(&mut self, netns: u64, now_ns: u64) {
         if let Some(known) = self.known.get_mut(&netns).filter(|known| known.owner.is_none()) {
             (known.ask_ns, known.pause_ns) = (known.ask_ns.min(now_ns.saturating_add(PAUSE_NS)), PAUSE_NS);
             self.due_ns = self.due_ns.min(known.ask_ns);
@@ -170,7 +170,7 @@ mod tests {
         for second in [1, 3, 7] {
             assert!(!containers.look(&spaces, living, second * SECOND), "nor later");
         }
-        containers.hurry(21, 8 * SECOND);
+        containers.ask_soon(21, 8 * SECOND);
         assert_eq!(containers.due_ns, 9 * SECOND, "somebody has come, and is asked soon");
         assert!(containers.look(&spaces, |_| vec![44, 43, 42], 9 * SECOND));
         assert_eq!(containers.owner(21).expect("a machine").name, "web");

@@ -75,7 +75,7 @@ impl Docker {
     }
 
     /// There is something new to hear of: no pause longer than the usual one.
-    pub fn hurry(&mut self) {
+    pub fn ask_soon(&mut self) {
         self.pause_ns = self.pause_ns.min(PAUSE_NS);
     }
 

@@ -32,7 +32,7 @@ impl Pods {
     }
 
     /// There are new pods.
-    pub fn hurry(&mut self, now_ns: u64) {
+    pub fn ask_soon(&mut self, now_ns: u64) {
         (self.next_ns, self.pause_ns) = (self.next_ns.min(now_ns.saturating_add(PAUSE_NS)), PAUSE_NS);
     }
 

@@ -73,12 +73,12 @@ pub(super) fn turned(hops: &[Hop]) -> Vec<Hop> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::Pulse;
+    use crate::sample::FlowProgress;
 
     fn flow(cookie: u64, local: &str, remote: &str, (acked, received): (u64, u64)) -> FlowSample {
         let at = |text: &str| text.parse().expect("an address");
         FlowSample {
-            pulses: vec![Pulse { at_ns: 1, acked, received }],
+            pulses: vec![FlowProgress { at_ns: 1, acked, received }],
             ..FlowSample::new(cookie, (cookie, 1), (at(local), at(remote)))
         }
     }

@@ -2,7 +2,6 @@
 //! They are read beside the watched ones and are no part of the benchmark; its many sleeping helpers are left out.
 
 use super::groups::GroupLimits;
-use super::proc_dir::ProcDir;
 use super::task::{Known, Lost, Reading, Task};
 use super::visibility::{self, Namespace};
 use crate::sample::{Duty, ThreadSample};
@@ -83,7 +82,7 @@ impl SwitchReader {
                 }
                 if twice.contains(&tid) {
                     self.others[1].insert(tid);
-                } else if tid == pid || polls(&mut reading.proc, pid, tid) {
+                } else if tid == pid || reading.proc.stat(pid, tid).is_some_and(|stat| stat.comm.starts_with(POLLING)) {
                     let mut task = Task::new(pid, tid, false);
                     if task.keep(&mut reading.proc) {
                         self.tasks.insert((pid, tid), task);
@@ -96,8 +95,4 @@ impl SwitchReader {
             }
         }
     }
-}
-
-fn polls(proc: &mut ProcDir, pid: u32, tid: u32) -> bool {
-    proc.stat(pid, tid).is_some_and(|stat| stat.comm.starts_with(POLLING))
 }

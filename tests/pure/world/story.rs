@@ -146,7 +146,7 @@ fn flow(end: usize, pulses: &[(u64, u64)]) -> FlowSample {
         ["172.17.0.2:5201", "172.17.0.3:43210"].map(|address| address.parse().expect("an address"));
     let pulse = |&(at_ns, bytes): &(u64, u64)| {
         let (acked, received) = if end == CLIENT { (bytes, 0) } else { (0, bytes) };
-        Pulse { at_ns, acked, received }
+        FlowProgress { at_ns, acked, received }
     };
     FlowSample {
         pulses: pulses.iter().map(pulse).collect(),

@@ -1,7 +1,7 @@
 //! Programs that copy, with every doubt about what.
 
 use super::*;
-use crate::sample::Pulse;
+use crate::sample::FlowProgress;
 
 const MIB: u64 = 1024 * 1024;
 
@@ -20,7 +20,7 @@ pub(in crate::derive) fn path((netns, local, remote): (u64, &str, &str), holders
 fn end((cookie, local, remote): (u64, &str, &str), (sent, received): (u64, u64)) -> FlowSample {
     let at = |text: &str| text.parse().expect("an address");
     let pid = u32::try_from(cookie).expect("small");
-    let pulse = Pulse { at_ns: 1, acked: sent * MIB, received: received * MIB };
+    let pulse = FlowProgress { at_ns: 1, acked: sent * MIB, received: received * MIB };
     FlowSample { pulses: vec![pulse], ..FlowSample::new(cookie, (cookie, pid), (at(local), at(remote))) }
 }
 

@@ -84,7 +84,7 @@ fn where_there_is_none_it_is_asked_ever_less_often() {
         }
     }
     assert_eq!(asked, [0, 1, 3, 7, 15, 31, 63, 95], "twice as long each time, up to half a minute");
-    docker.hurry();
+    docker.ask_soon();
     assert_eq!(docker.next_ns(), 96 * SECOND, "unless something has changed");
 }
 

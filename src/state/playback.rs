@@ -4,7 +4,7 @@ use crate::derive::Highlight;
 
 /// The recording behind a replay, as far as it is known.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Tape {
+pub struct Playback {
     /// The first sample and the last one that was looked at so far, recorded monotonic ns; none before that is known.
     pub span_ns: Option<(u64, u64)>,
     /// All of it was looked at.
@@ -17,7 +17,7 @@ pub struct Tape {
     pub is_over: bool,
 }
 
-impl Tape {
+impl Playback {
     /// The next highlight that is not shown yet at this moment.
     #[must_use]
     pub fn next(&self, at_ns: u64) -> Option<Highlight> {

@@ -5,7 +5,7 @@ use super::Tone;
 use super::canvas::{Area, Canvas};
 use crate::action::Action;
 use crate::derive::{Highlight, HighlightKind, timeline::IncidentKind};
-use crate::state::{State, Tape};
+use crate::state::{Playback, State};
 use std::fmt;
 
 /// A bar of fewer cells says nothing.
@@ -15,16 +15,16 @@ const WIDE: u16 = 100;
 
 /// The line, over whatever is in this row of the canvas already.
 pub(super) fn prepare(canvas: &mut Canvas, state: &State, area: Area) {
-    let (Some(tape), Some(metrics)) = (&state.tape, state.metrics()) else { return };
-    let Some((first_ns, last_ns)) = tape.span_ns else { return };
+    let (Some(playback), Some(metrics)) = (&state.playback, state.metrics()) else { return };
+    let Some((first_ns, last_ns)) = playback.span_ns else { return };
     let (y, end) = (area.y, area.x + area.width);
     let mut x = area.x;
-    let (tone, mark) = match (tape.is_over, state.frozen()) {
+    let (tone, mark) = match (playback.is_over, state.frozen()) {
         (true, _) => (Tone::Warning, '■'),
         (false, true) => (Tone::Warning, '❄'),
         (false, false) => (Tone::Accent, '▶'),
     };
-    canvas.spot(x, y, 3, if tape.is_over { Action::SeekStart } else { Action::ToggleFreeze });
+    canvas.spot(x, y, 3, if playback.is_over { Action::SeekStart } else { Action::ToggleFreeze });
     x += canvas.left(x, y, end - x, tone, format_args!(" {mark} "));
     let utc = if area.width >= WIDE { " UTC" } else { "" };
     x += canvas.left(
@@ -32,31 +32,36 @@ pub(super) fn prepare(canvas: &mut Canvas, state: &State, area: Area) {
         y,
         end - x,
         Tone::Normal,
-        format_args!("{}{utc}", TimeOfTape(metrics.wall_ms / 1000 % 86_400, true)),
+        format_args!("{}{utc}", PlaybackTime(metrics.wall_ms / 1000 % 86_400, true)),
     );
     let since_s = |at_ns: u64| at_ns.saturating_sub(first_ns) / 1_000_000_000;
     let (at, length) =
-        (TimeOfTape(since_s(metrics.at_ns), false), TimeOfTape(since_s(last_ns.max(metrics.at_ns)), false));
-    let at_least = if tape.is_whole { "" } else { super::UNDER_COUNT };
+        (PlaybackTime(since_s(metrics.at_ns), false), PlaybackTime(since_s(last_ns.max(metrics.at_ns)), false));
+    let at_least = if playback.is_whole { "" } else { super::UNDER_COUNT };
     x += canvas.left(x, y, end - x, Tone::Muted, format_args!(" · "));
     x += canvas.left(x, y, end - x, Tone::Normal, format_args!("{at} / {at_least}{length}"));
     x += canvas.left(x, y, end - x, Tone::Muted, format_args!(" · "));
     canvas.spot(x, y, 2, Action::Slower);
     x += canvas.left(x, y, end - x, Tone::Key, "- ");
-    x += match tape.speed {
+    x += match playback.speed {
         Some(times) => canvas.left(x, y, end - x, Tone::Normal, format_args!("×{times} ")),
         None => canvas.left(x, y, end - x, Tone::Normal, "max "),
     };
     canvas.spot(x, y, 2, Action::Faster);
     x += canvas.left(x, y, end - x, Tone::Key, "+ ");
     if let Some(cells) = end.checked_sub(x + 1).filter(|cells| *cells >= LEAST_CELLS) {
-        bar(canvas, (x, y, cells), tape, (first_ns, metrics.at_ns, last_ns.max(metrics.at_ns)));
+        bar(canvas, (x, y, cells), playback, (first_ns, metrics.at_ns, last_ns.max(metrics.at_ns)));
         canvas.glyph(x + cells, y, Tone::Muted, ' ');
     }
 }
 
 /// So many cells from the first sample to the last.
-fn bar(canvas: &mut Canvas, (x, y, cells): (u16, u16, u16), tape: &Tape, (first_ns, now_ns, last_ns): (u64, u64, u64)) {
+fn bar(
+    canvas: &mut Canvas,
+    (x, y, cells): (u16, u16, u16),
+    playback: &Playback,
+    (first_ns, now_ns, last_ns): (u64, u64, u64),
+) {
     let span_ns = u128::from((last_ns - first_ns).max(1));
     let steps = u128::from(cells - 1);
     let cell = |at_ns: u64| {
@@ -65,7 +70,7 @@ fn bar(canvas: &mut Canvas, (x, y, cells): (u16, u16, u16), tape: &Tape, (first_
     };
     let now = cell(now_ns);
     let mut marks: Vec<Option<Highlight>> = vec![None; usize::from(cells)];
-    for highlight in &tape.highlights {
+    for highlight in &playback.highlights {
         let mark = &mut marks[usize::from(cell(highlight.at_ns))];
         if mark.is_none_or(|before| rank(highlight.kind) < rank(before.kind)) {
             *mark = Some(*highlight);
@@ -106,9 +111,9 @@ fn rank(kind: HighlightKind) -> u8 {
 }
 
 /// Seconds as `1:02:03`, `2:03`; of a day as `01:02:03`.
-struct TimeOfTape(u64, bool);
+struct PlaybackTime(u64, bool);
 
-impl fmt::Display for TimeOfTape {
+impl fmt::Display for PlaybackTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(seconds, is_of_day) = *self;
         let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
