@@ -94,7 +94,7 @@ fn sort(pinner: &mut dyn Pinner, past: Past, boot: &str, journals: &mut Journals
         [] => {}
         [line] => outcome.warn(format!("line {line} of {path} is not a journal line and was skipped")),
         [first, .., last] => outcome.warn(format!(
-            "{} lines of {path}, from line {first} to line {last}, are not journal lines and were skipped",
+            "{} lines of {path} (line {first} to {last}) are not journal lines and were skipped",
             past.damaged.len()
         )),
     }

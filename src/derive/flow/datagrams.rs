@@ -46,8 +46,8 @@ pub struct DatagramTest {
 pub const SOURCE: &str = "udp_datagrams";
 
 /// One of several streams.
-pub const SHARED: &str = "the kernel counts datagrams per namespace, so the streams of this test have one rate";
-const TOO_MANY: &str = "several UDP tests share a namespace, and the kernel counts their datagrams together";
+pub const SHARED: &str = "the kernel counts datagrams by namespace: this test has one rate, not one a stream";
+const TOO_MANY: &str = "several UDP tests share a namespace: their datagrams are counted together";
 const BOTH_WAYS: &str = "datagrams go in both directions, and UDP does not show which socket sends";
 const BATCHED: &str = "--gsro gives several datagrams to the kernel at once, which counts them as one";
 const NO_LENGTH: &str = "length of datagrams unknown: the client is not a watched iperf3 or iperf";

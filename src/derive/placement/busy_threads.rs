@@ -69,13 +69,13 @@ pub(super) fn busy_threads(metrics: &Metrics) -> Result<(Vec<BusyThread<'_>>, Ve
         let sender = sends(thread, servers_send) == Some(true);
         threads.push(BusyThread { thread, allowed, rank, sender, bound_to: bound_to(thread) });
     }
-    left_out.extend(left_alone(&control));
     if threads.is_empty() {
         let percent = BUSY * 100.0;
-        return Err(left_out.into_iter().find(|text| text.contains("left out")).unwrap_or_else(|| {
+        return Err(left_out.into_iter().next().unwrap_or_else(|| {
             format!("no watched thread uses more than {percent:.0} % of a core: too little to gain from a pin")
         }));
     }
+    left_out.extend(left_alone(&control));
     threads.sort_by_key(|busy| (busy.allowed.cores.len(), busy.rank, !busy.sender, busy.thread.sample.id));
     Ok((threads, left_out))
 }

@@ -244,7 +244,7 @@ fn missing(seen: &Observation, asked: &RunAsked, phases: &[CountedStretch], pair
         "no watched thread used more than 5 % of a core: name the working program with --watch".to_owned()
     } else if known(seen.tracks.best().0) == 0 {
         let why = seen.known.why_link.as_deref().unwrap_or(
-            "none of their connections carried data, and no link of this network namespace did; run vnettop where the \
+            "no connection of theirs carried data, nor did a link of this network namespace; run vnettop where the \
              benchmark's links are",
         );
         format!("the rate of the watched threads is not known: {why}")

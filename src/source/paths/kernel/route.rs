@@ -92,7 +92,7 @@ pub(super) fn refusal(packet: &Packet, error: &io::Error) -> String {
             format!("the path to {to} is a blackhole route, or its source address is not accepted")
         }
         Some(libc::EXDEV) => {
-            format!("packets for {to} arrive on another link than their answers would use (rp_filter)")
+            format!("packets for {to} arrive on a link that their answers would not use (rp_filter)")
         }
         _ => format!("the route to {to} cannot be read ({error})"),
     }

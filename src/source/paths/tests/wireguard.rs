@@ -65,7 +65,7 @@ fn what_no_peer_allows_goes_nowhere() {
 
 #[test]
 fn who_listens_there_with_another_key_or_port_is_not_the_peer() {
-    let unseen = "… at 198.18.1.9:51820 no wireguard with the peer's key is visible that decapsulates the packets";
+    let unseen = "… no wireguard with the peer's key is visible at 198.18.1.9:51820 to decapsulate the packets";
     let (mut net, ends) = hosts();
     net.wireguards.get_mut(&ends[1]).expect("made").key = Some([6; 32]);
     assert!(told(&mut net).ends_with(unseen));

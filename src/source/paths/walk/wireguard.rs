@@ -74,7 +74,7 @@ impl<L: NetworkQueries> Walk<'_, L> {
     pub(super) fn decrypt(&mut self, netns: u64, inner: &Inner, sealed: &WireguardHop) -> Result<At, String> {
         let at = self.packet.to;
         let (far, device) = self.opener(netns, inner, sealed).map_err(|why| {
-            let unseen = format!("at {at} no wireguard with the peer's key is visible that decapsulates the packets");
+            let unseen = format!("no wireguard with the peer's key is visible at {at} to decapsulate the packets");
             why.map_or(unseen.clone(), |why| format!("{unseen}; {why}"))
         })?;
         let source = inner.packet.from.ip();
