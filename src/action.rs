@@ -135,7 +135,7 @@ pub enum Action {
     /// End the program.
     Quit,
     /// Stop the program until it is continued.
-    Stop,
+    Suspend,
     /// Move the selection of the focused pane, or scroll the overlay.
     Move(Motion),
     /// Give the focus to the next pane.

@@ -222,7 +222,7 @@ impl App {
                 self.feed.command(Command::Pace(Pace::Times(speed)));
                 return Ok(());
             }
-            Effect::Stop => {
+            Effect::Suspend => {
                 self.stops = true;
                 return Ok(());
             }

@@ -45,7 +45,7 @@ pub enum Effect {
     /// Play a recording at so many times its own speed from now on.
     Play(f64),
     /// Stop the program until somebody continues it.
-    Stop,
+    Suspend,
 }
 
 /// One thread and the mask it should get.

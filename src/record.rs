@@ -2,6 +2,9 @@
 //!
 //! The first line names the format. A fact has a line of its own, which is written when it changes and holds until it changes
 //! again; counters are integers, so what is read back is what was written, bit for bit.
+//!
+//! Files of older programs have the same version: a field that they lack is its default (`serde(default)`), a word that this one
+//! does not know is kept (`Other`), and a line with a fact that it does not know is one that is damaged.
 
 mod clean;
 mod line;

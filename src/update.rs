@@ -26,7 +26,7 @@ const INTERVALS_MS: [u64; 11] = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10
 ///
 /// What lies over the panes only to be read is closed by a key that means something below it alone.
 pub fn press(state: &mut State, key: Key) -> Option<Effect> {
-    let (here, below) = (state.place(), state.place_below());
+    let (here, below) = (state.context(), state.place_below());
     if let Some(action) = state.keys().action_for(key, here) {
         return update(state, action);
     }
@@ -45,7 +45,7 @@ pub fn update(state: &mut State, action: Action) -> Option<Effect> {
 fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
     match action {
         Action::Quit => state.phase = ScreenPhase::Quitting,
-        Action::Stop => return Some(Effect::Stop),
+        Action::Suspend => return Some(Effect::Suspend),
         Action::Move(motion) => motion::step(state, motion),
         Action::Scroll(pane, by) => motion::scroll(state, pane, by),
         Action::NextPane => state.focus = turn(state, 1),
@@ -128,7 +128,7 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         Action::Press(key) => {
             state.overlay = Overlay::None;
             let action =
-                state.keys().action_for(key, state.place()).filter(|action| !matches!(action, Action::Press(_)));
+                state.keys().action_for(key, state.context()).filter(|action| !matches!(action, Action::Press(_)));
             return action.and_then(|action| dispatch(state, action));
         }
         Action::StartFilter => overlay::start_filter(state),

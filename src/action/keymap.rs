@@ -38,7 +38,7 @@ impl KeyMap {
             for key in self.keys(row) {
                 let taken = KEYS[..at].iter().find(|other| {
                     other.name != row.name
-                        && other.places.iter().any(|place| row.places.contains(place))
+                        && other.contexts.iter().any(|place| row.contexts.contains(place))
                         && self.has(other, *key)
                 });
                 if let Some(other) = taken {
@@ -66,7 +66,7 @@ impl KeyMap {
     /// What a key asks for where the keys now go; none where it is not valid.
     #[must_use]
     pub fn action_for(&self, key: Key, place: KeyContext) -> Option<Action> {
-        let valid = |row: &&Binding| row.places.contains(&place) && self.has(row, key);
+        let valid = |row: &&Binding| row.contexts.contains(&place) && self.has(row, key);
         match (place, key) {
             (KeyContext::Text, Key::Char(c)) => Some(Action::Insert(c)),
             _ => KEYS.iter().find(valid).map(|row| row.action),
@@ -75,7 +75,7 @@ impl KeyMap {
 
     /// The footer of a place: the first key of each hinted binding, its word, and what it does.
     pub fn hints(&self, place: KeyContext) -> impl Iterator<Item = (Key, &'static str, Action)> {
-        let hinted = KEYS.iter().filter(move |row| row.places.contains(&place) && !row.hint.is_empty());
+        let hinted = KEYS.iter().filter(move |row| row.contexts.contains(&place) && !row.hint.is_empty());
         hinted.filter_map(|row| Some((*self.keys(row).next()?, row.hint, row.action)))
     }
 
@@ -95,7 +95,7 @@ impl KeyMap {
     /// What the key of this name asks for in this place.
     #[must_use]
     pub fn action_named(&self, name: &str, place: KeyContext) -> Option<Action> {
-        let mut here = KEYS.iter().filter(|row| row.places.contains(&place));
+        let mut here = KEYS.iter().filter(|row| row.contexts.contains(&place));
         here.find(|row| self.keys(row).any(|key| key.to_string() == name)).map(|row| row.action)
     }
 
@@ -155,7 +155,7 @@ impl KeyMap {
 
 /// The row that usually has the key of this name in this place.
 fn usually(name: &str, place: KeyContext) -> Option<&'static Binding> {
-    KEYS.iter().find(|row| row.places.contains(&place) && row.keys.iter().any(|key| key.to_string() == name))
+    KEYS.iter().find(|row| row.contexts.contains(&place) && row.keys.iter().any(|key| key.to_string() == name))
 }
 
 #[cfg(test)]
@@ -176,7 +176,7 @@ mod tests {
     fn no_key_means_two_things_in_one_place() {
         for &place in KeyContext::VARIANTS {
             let here: Vec<Key> =
-                KEYS.iter().filter(|b| b.places.contains(&place)).flat_map(|b| b.keys.iter().copied()).collect();
+                KEYS.iter().filter(|b| b.contexts.contains(&place)).flat_map(|b| b.keys.iter().copied()).collect();
             for key in &here {
                 let times = here.iter().filter(|other| *other == key).count();
                 assert_eq!(times, 1, "'{key}' has one meaning in {place:?}");
@@ -193,7 +193,7 @@ mod tests {
             for key in first.keys.iter().filter(|key| !row.keys.contains(key)) {
                 let taken =
                     |place| KeyMap::default().action_for(*key, place).is_some_and(|action| action != row.action);
-                assert!(row.places.iter().any(|&place| taken(place)), "{key} of {} is free elsewhere", row.name);
+                assert!(row.contexts.iter().any(|&place| taken(place)), "{key} of {} is free elsewhere", row.name);
             }
         }
     }

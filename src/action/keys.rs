@@ -16,7 +16,7 @@ pub struct Binding {
     /// What it asks for.
     pub action: Action,
     /// Where it is valid.
-    pub places: &'static [KeyContext],
+    pub contexts: &'static [KeyContext],
     /// What it does, for the help overlay and docs/screen.md; neighbours with the same words share a line.
     pub help: &'static str,
     /// One word for the footer; empty where the footer does not name it.
@@ -74,11 +74,11 @@ const fn row(
     name: &'static str,
     keys: &'static [Key],
     action: Action,
-    places: &'static [KeyContext],
+    contexts: &'static [KeyContext],
     help: &'static str,
     hint: &'static str,
 ) -> Binding {
-    Binding { name, keys, action, places, help, hint }
+    Binding { name, keys, action, contexts, help, hint }
 }
 
 /// Every key there is, in the order people read them.
@@ -189,7 +189,7 @@ pub const KEYS: &[Binding] = &[
     row(
         "stop",
         &[Key::Ctrl('z')],
-        Action::Stop,
+        Action::Suspend,
         EVERYWHERE,
         "suspend until the shell's fg; network namespaces are released meanwhile",
         "",

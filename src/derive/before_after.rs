@@ -73,7 +73,7 @@ pub struct Card {
     pub before: CardSide,
     /// Pinned.
     pub after: CardSide,
-    /// What is compared, in the order of time; half of them are of either kind.
+    /// What is compared, in the order of time; half of them unpinned, half pinned.
     pub phases: Vec<Phase>,
     /// Of the means, bits/s.
     pub mean: Difference,
@@ -146,7 +146,7 @@ impl Card {
             (Significance::More, Significance::Less) => Verdict::SteadierAndFaster,
             (Significance::More, _) => Verdict::Faster,
             (Significance::Same, Significance::Less) => Verdict::Steadier,
-            (Significance::Open, Significance::Less) if self.mean.is >= -LEAST * self.before.jitter.mean => {
+            (Significance::Open, Significance::Less) if self.mean.estimate >= -LEAST * self.before.jitter.mean => {
                 Verdict::Steadier
             }
             (Significance::Same, Significance::Same) => Verdict::NoDifference,
@@ -181,8 +181,8 @@ fn mean(bins: &[Bin]) -> f64 {
     super::cause::series::mean(&rates)
 }
 
-/// The mean square of how far the rates of a phase are from the mean of its side, as a share of it: what is slower than a phase is
-/// in it too.
+/// The mean square of how far the rates of a phase are from the mean of its side, as a share of it: differences
+/// between phases count too.
 fn square(bins: &[Bin], mean_of_side: f64) -> f64 {
     let squares: Vec<f64> =
         bins.iter().filter_map(|bin| Some((bin.bits_per_s? / mean_of_side - 1.0).powi(2))).collect();

@@ -37,16 +37,16 @@ pub fn list(metrics: &Metrics) -> Option<Vec<Drop>> {
         metrics.kernel.each_ref().map(|kernel| kernel.as_ref().and_then(|kernel| kernel.drops.as_ref()));
     let now = now?;
     let mut list = Vec::new();
-    let a_second = |packets: f64| metrics.elapsed_s.map(|seconds| packets / seconds);
+    let per_second = |packets: f64| metrics.elapsed_s.map(|seconds| packets / seconds);
     for (row, rise) in rises(before.map_or(&[][..], |drops| &drops.flows), &now.flows) {
-        add(row, is_theirs(metrics, row), a_second(rise.unwrap_or(row.packets as f64)), &mut list);
+        add(row, is_theirs(metrics, row), per_second(rise.unwrap_or(row.packets as f64)), &mut list);
     }
     for row in &now.ended {
-        add(row, true, a_second(0.0), &mut list);
+        add(row, true, per_second(0.0), &mut list);
     }
     for (row, rise) in rises(before.map_or(&[][..], |drops| &drops.others), &now.others) {
         // A count of others falls where a flow has turned out to be a watched one's: nothing was dropped for that.
-        add(row, false, a_second(rise.unwrap_or(0.0)), &mut list);
+        add(row, false, per_second(rise.unwrap_or(0.0)), &mut list);
     }
     let rate = |drop: &Drop| drop.packets_per_s.unwrap_or(0.0);
     list.sort_by(|one, other| rate(other).total_cmp(&rate(one)).then(other.packets.cmp(&one.packets)));

@@ -84,8 +84,8 @@ impl Metrics {
 
 /// Time from one judgement to the next, ns: with ticks of half a second every tick, though one may be a little early.
 const EVERY_NS: u64 = 450_000_000;
-/// A judgement is shown without a second one that agrees where this much of its window is new, ns; so is one of a window that is
-/// shorter.
+/// Where at least this much of the window is new, ns, one judgement is enough to change the line; else a second one must agree.
+/// One is enough of a shorter window too.
 const WHOLE_NS: u64 = 900_000_000;
 
 /// What is remembered of a test to judge what holds it back.

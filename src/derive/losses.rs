@@ -51,7 +51,7 @@ const OTHERS: f64 = 0.1;
 pub struct LossTrack {
     /// By namespace.
     receivers: BTreeMap<u64, ends::CounterSkew>,
-    tracked: kernel::Tracked,
+    tracked: kernel::ConntrackDrops,
     /// Since packets were lost last, s.
     quiet_s: Option<f64>,
 }

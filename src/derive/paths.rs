@@ -64,7 +64,7 @@ impl<'a> HopMetrics<'a> {
             HopWay::Passed => None,
         };
         let losses = losses_at(metrics, hop, is_first);
-        let lost = || losses.iter().fold(0.0, |sum, loss| sum + metrics.losses.a_second(loss.packets));
+        let lost = || losses.iter().fold(0.0, |sum, loss| sum + metrics.losses.per_second(loss.packets));
         Self {
             hop,
             link,

@@ -53,7 +53,7 @@ pub struct Seen {
 #[derive(Debug, Default)]
 struct Observation {
     asked: Option<RunAsked>,
-    /// What of the card is as it was seen.
+    /// Fields of the card that are collected as they come; `card::of` computes the rest.
     known: RunCard,
     stretches: Vec<Stretch>,
     tracks: BinStore,

@@ -16,7 +16,7 @@ pub struct PinController {
     pinner: Box<dyn Pinner>,
     journal: Journal,
     readonly: bool,
-    /// It pins and unpins in turn: threads stay its own in between, and it pins all that it is told to or none.
+    /// It pins and unpins in turn: between turns no other vnettop may pin its threads, and it pins all requested threads or none.
     compares: bool,
     /// In the order they were pinned first.
     held: Vec<ActivePin>,

@@ -15,10 +15,10 @@ pub(super) fn table(card: &Card, names: [&str; 2]) -> ComparisonTable {
     };
     let interval = |is: String, from: String, to: String| format!("{is} ({from} to {to})");
     let mut means = of_rate("mean", |jitter| jitter.mean);
-    means[3] = interval(signed_rate(mean.is), signed_rate(mean.from), signed_rate(mean.to));
+    means[3] = interval(signed_rate(mean.estimate), signed_rate(mean.from), signed_rate(mean.to));
     let share = |side: &CardSide| side.jitter.cv.map_or_else(unknown, percent);
     let points = cv.map_or_else(String::new, |cv| {
-        interval(signed_points(cv.is), signed_points(cv.from), signed_points(cv.to)) + " points"
+        interval(signed_points(cv.estimate), signed_points(cv.from), signed_points(cv.to)) + " points"
     });
     let moves = |side: &CardSide| side.moves_per_s.map_or_else(unknown, |moves| format!("{}/s", digits(moves)));
     let others = |side: &CardSide| side.others.map_or_else(unknown, |cores| format!("{} cores", digits(cores)));

@@ -219,7 +219,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The word shown and written: DESIGN's word, or the kernel's own.
+    /// The word shown and written: vnettop's own, or the kernel's.
     #[must_use]
     pub fn word(&self) -> &str {
         self.as_ref()

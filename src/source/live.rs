@@ -81,7 +81,7 @@ impl Live {
         let roots = &scope.roots;
         let links = LinkReader::open()?;
         let looked_at = scope.read_policy == ReadPolicy::IdleLinksLess;
-        let links = if looked_at { links.still_ones_less_often() } else { links };
+        let links = if looked_at { links.idle_ones_less_often() } else { links };
         Ok(Self {
             links: AllLinks::new(links, looked_at)?,
             cores: CoreReader::open(roots)?,

@@ -98,7 +98,7 @@ pub enum Overlay {
 impl State {
     /// What listens to the keys now.
     #[must_use]
-    pub fn place(&self) -> KeyContext {
+    pub fn context(&self) -> KeyContext {
         match &self.overlay {
             Overlay::None => self.panes(),
             Overlay::Findings { .. } => KeyContext::Findings,
@@ -116,7 +116,7 @@ impl State {
     #[must_use]
     pub fn place_below(&self) -> Option<KeyContext> {
         let is_read = matches!(
-            self.place(),
+            self.context(),
             KeyContext::Findings | KeyContext::Paths | KeyContext::Drops | KeyContext::Card | KeyContext::Details
         );
         is_read.then_some(self.panes())

@@ -137,6 +137,6 @@ fn row(name: &str, before: &str, after: &str, differs: &str, tone: Tone) -> Line
 /// `+10.8 (+9.10 to +12.4)`
 fn difference(difference: &Difference, number: &impl Fn(f64) -> String) -> String {
     let signed = |value: f64| format!("{}{}", if value > 0.0 { "+" } else { "" }, number(value).replace('-', "−"));
-    let Difference { is, from, to } = *difference;
-    format!("{} ({} to {})", signed(is), signed(from), signed(to))
+    let Difference { estimate, from, to } = *difference;
+    format!("{} ({} to {})", signed(estimate), signed(from), signed(to))
 }

@@ -26,7 +26,7 @@ pub(super) fn prepare(state: &State, area: Area) -> Canvas {
 
 /// As many as fit, and always the way out.
 fn keys(canvas: &mut Canvas, state: &State) {
-    let place = state.place();
+    let place = state.context();
     let is_main = matches!(place, KeyContext::Main | KeyContext::Replay);
     let last = if is_main { 17 } else { 0 };
     let end = canvas.area.width.saturating_sub(last);

@@ -183,7 +183,7 @@ impl Scale {
     }
 }
 
-/// A rate by itself, in bits whatever the links are shown in, as benchmarks and findings have it: `24.1 Gbit/s`.
+/// A rate by itself, in bits whatever the links are shown in, as benchmarks have it, three digits: `24.1 Gbit/s`.
 pub(crate) fn speed(bits_per_s: f64) -> String {
     Scale::of(bits_per_s, Units::Bits).with_unit(bits_per_s)
 }

@@ -53,7 +53,7 @@ fn is_of_use(meaning: &str, place: KeyContext) -> bool {
     let changes = [Action::Undo, Action::ToggleSticky, Action::ChooseCores, Action::ToggleExactSoftirqs];
     bindings.any(|binding| match place {
         KeyContext::Replay => !changes.contains(&binding.action),
-        _ => binding.places != [KeyContext::Replay],
+        _ => binding.contexts != [KeyContext::Replay],
     })
 }
 

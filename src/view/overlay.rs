@@ -91,7 +91,7 @@ fn boxed(
     let rows = u16::try_from(lines.len()).unwrap_or(u16::MAX).min(height - 4);
     let hides = lines.len() > usize::from(rows);
     let scrolls = if hides && !foot.contains('↑') { " · ↑ ↓ scroll" } else { "" };
-    let foot = state.keys().foot(&format!("{foot}{scrolls}"), state.place());
+    let foot = state.keys().foot(&format!("{foot}{scrolls}"), state.context());
     let line_cells = |line: &Line| line.iter().map(|(_, text)| cells(text)).sum::<usize>();
     let widest = lines.iter().map(line_cells).chain([cells(title) + 2, cells(&foot) + 2]).max().unwrap_or(0);
     let inner = u16::try_from(widest).unwrap_or(u16::MAX).min(width - 6);
@@ -123,7 +123,7 @@ fn buttons(canvas: &mut Canvas, state: &State, foot: &str) {
     for part in foot.split(" · ") {
         let width = u16::try_from(cells(part)).unwrap_or(u16::MAX);
         let word = part.split(' ').next().unwrap_or_default();
-        if let Some(action) = state.keys().action_named(word, state.place()) {
+        if let Some(action) = state.keys().action_named(word, state.context()) {
             canvas.spot(x, canvas.area.height - 1, width, action);
         }
         x = x.saturating_add(width).saturating_add(3);

@@ -182,7 +182,7 @@ fn way(metrics: &Metrics, group: &SameWay<'_>, widths: &[usize; 10], units: Unit
 /// `  ▸ 708/s refused by nft_do_chain: NETFILTER_DROP`: what the kernel says of a loss.
 fn loss_text(metrics: &Metrics, loss: &Loss) -> String {
     let what = if loss.refused { "refused" } else { "lost" };
-    let rate = Count(Some(metrics.losses.a_second(loss.packets)));
+    let rate = Count(Some(metrics.losses.per_second(loss.packets)));
     let words = [loss.reason.as_deref(), loss.function.as_deref()].into_iter().flatten().collect::<Vec<_>>();
     let words = if words.is_empty() { loss.place.word().to_owned() } else { words.join(" in ") };
     format!("  {rate}/s {what}: {words}")

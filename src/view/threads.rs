@@ -62,12 +62,12 @@ pub(super) fn title(state: &State, width: u16) -> Vec<String> {
         parts.push(format!("by {}{}", list.chosen.sort.word(), if list.chosen.reversed { ", reversed" } else { "" }));
     }
     let total = state.metrics().map_or(0, |metrics| metrics.threads.len());
-    parts.extend(state.metrics().and_then(|metrics| evidence(metrics, width)));
     if list.rows().len() < total {
         parts.push(format!("{} of {total}", list.rows().len()));
     } else if total > 0 {
         parts.push(plural(total, "thread"));
     }
+    parts.extend(state.metrics().and_then(|metrics| evidence(metrics, width)));
     if state.sticky.on {
         parts.push("auto-pin".to_owned());
     }
@@ -94,7 +94,7 @@ fn evidence(metrics: &Metrics, width: u16) -> Option<String> {
         format!("{mark}{gap}{}{by}", kind.word())
     };
     let words: Vec<String> = there.map(words).collect();
-    let mark = if width < ROOM_FOR_MARK { "" } else { " (│ one, * there and back)" };
+    let mark = if width < ROOM_FOR_MARK { "" } else { " (│, * and back)" };
     (!words.is_empty()).then(|| format!("migrations {}{mark}", words.join(", ")))
 }
 

@@ -29,7 +29,7 @@ fn action_for(key: Key, place: KeyContext) -> Option<Action> {
 /// The frames of everything that can be open, with the place that the keys go to.
 fn frames() -> Vec<(KeyContext, View)> {
     let mut frames = Vec::new();
-    let mut show = |stage: &Stage| frames.push((stage.state.place(), stage.view(SIZE.0, SIZE.1)));
+    let mut show = |stage: &Stage| frames.push((stage.state.context(), stage.view(SIZE.0, SIZE.1)));
     for keys in ["", "?", "F", "v", "d", "c", "/", "<tab><tab>ja", "j<enter>", ",", "z"] {
         let mut stage = Stage::after(3, scenes::bridge());
         stage.press(keys);
@@ -81,7 +81,7 @@ fn every_key_has_a_click() {
         }
     }
     assert!(missing.is_empty(), "nothing that can be clicked does this:\n{}", missing.join("\n"));
-    for place in KEYS.iter().flat_map(|binding| binding.places) {
+    for place in KEYS.iter().flat_map(|binding| binding.contexts) {
         assert!(frames.iter().any(|(shown, _)| shown == place), "{place:?} is among the frames");
     }
 }

@@ -31,7 +31,7 @@ const PINNED: u32 = 1;
 pub(super) enum Wish {
     /// Pin these.
     Pin(Vec<PinRequest>),
-    /// Another phase begins: pinned as the one before, or unpinned, for which every mask is put back.
+    /// Another phase begins. True: stay pinned; false: put every mask back.
     GoOn(bool),
     /// Nothing can be pinned, for this reason.
     Refuse(String),

@@ -10,7 +10,8 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[allow(missing_docs, reason = "the figure and the two ends of its interval")]
 pub struct Difference {
-    pub is: f64,
+    #[serde(rename = "is")]
+    pub estimate: f64,
     pub from: f64,
     pub to: f64,
 }
@@ -41,13 +42,13 @@ pub(super) enum Significance {
 
 impl Difference {
     /// The difference of two figures from the differences of their pairs; none of fewer than two.
-    pub(super) fn of(is: f64, of_pairs: &[f64]) -> Option<Self> {
+    pub(super) fn of(estimate: f64, of_pairs: &[f64]) -> Option<Self> {
         let count = of_pairs.len();
         let quantile = QUANTILES[count.checked_sub(2)?.min(QUANTILES.len() - 1)];
         let mean = of_pairs.iter().sum::<f64>() / count as f64;
         let squares = of_pairs.iter().map(|one| (one - mean).powi(2)).sum::<f64>();
         let half = quantile * (squares / (count - 1) as f64 / count as f64).sqrt();
-        Some(Self { is, from: is - half, to: is + half })
+        Some(Self { estimate, from: estimate - half, to: estimate + half })
     }
 
     /// The direction of the difference; one within ± `least` is none.

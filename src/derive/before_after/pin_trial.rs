@@ -20,7 +20,7 @@ const RENEW_NS: u64 = 1_000_000_000;
 #[derive(Debug, Clone, Default)]
 pub struct PinTrial {
     pin: Option<PinPress>,
-    /// The last pin or restore before that one, ns: earlier bins are of another machine.
+    /// The last pin or restore before that one, ns: earlier bins were under other masks.
     changed_at_ns: u64,
     /// The card of the last pin that has one.
     pub card: Option<Card>,

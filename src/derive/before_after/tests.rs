@@ -143,7 +143,7 @@ fn nothing_is_said_of_fewer_than_four_pairs() {
     let card = turns(1, 3, MachineNoise::Still(0.001), 1.5);
     assert_eq!(card.sentence(), "inconclusive: 3 pairs of phases, at least 4 needed");
     let steady = turns(1, 4, MachineNoise::Still(0.0), 1.0);
-    let unsure = Card { cv: Some(Difference { is: 0.0, from: -0.145, to: 0.099 }), ..steady };
+    let unsure = Card { cv: Some(Difference { estimate: 0.0, from: -0.145, to: 0.099 }), ..steady };
     assert_eq!(unsure.why_inconclusive(), "the mean stayed within 3 %, the CV changed by −14.5 to +9.9 points");
     assert!(turns(1, 4, MachineNoise::Still(0.001), 1.5).verdict == Verdict::Faster, "four are enough");
     let none = [
@@ -155,7 +155,7 @@ fn nothing_is_said_of_fewer_than_four_pairs() {
 
 #[test]
 fn no_difference_is_an_interval_within_three_percent() {
-    let told = |from: f64, to: f64| Difference { is: f64::midpoint(from, to), from, to }.significance(3.0);
+    let told = |from: f64, to: f64| Difference { estimate: f64::midpoint(from, to), from, to }.significance(3.0);
     assert_eq!(
         [told(-2.9, 2.9), told(0.5, 2.5), told(-2.0, -1.0)],
         [Significance::Same; 3],

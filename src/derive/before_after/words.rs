@@ -63,11 +63,11 @@ impl Card {
     /// `steadier and faster, +8.9 Gbit/s (99 %: +5.1 to +12.7)`.
     #[must_use]
     pub fn headlines(&self) -> [String; 3] {
-        let Difference { is, from, to } = self.mean;
-        let unit = Unit::of(is.abs().max(from.abs()).max(to.abs()));
+        let Difference { estimate, from, to } = self.mean;
+        let unit = Unit::of(estimate.abs().max(from.abs()).max(to.abs()));
         let rate = |bits: f64| signed(&format!("{}{}", if bits > 0.0 { "+" } else { "" }, unit.figure(bits)));
         let words = self.verdict.word();
-        let short = format!("{words}, {} {}", rate(is), unit.word);
+        let short = format!("{words}, {} {}", rate(estimate), unit.word);
         let whole = format!("{short} ({:.0} %: {} to {})", CONFIDENCE * 100.0, rate(from), rate(to));
         [whole, short, words.to_owned()]
     }

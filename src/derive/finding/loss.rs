@@ -17,12 +17,12 @@ const RETRANSMITTED: f64 = 0.001;
 pub(super) fn lost(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let losses = &scene.metrics.losses;
     let (worst, here) = worst(losses)?;
-    let [here, whole] = [here, losses.packets()].map(|packets| losses.a_second(packets));
+    let [here, whole] = [here, losses.packets()].map(|packets| losses.per_second(packets));
     if whole < LEAST_PER_S {
         return None;
     }
     // Of which packets it is a share is known or not for all of them.
-    let sent = losses.sent.filter(|&sent| sent > 0.0 && worst.share.is_some()).map(|sent| losses.a_second(sent));
+    let sent = losses.sent.filter(|&sent| sent > 0.0 && worst.share.is_some()).map(|sent| losses.per_second(sent));
     let share = |packets: f64| sent.map(|sent| (packets / sent).min(1.0));
     let how_many = match (share(here), share(whole)) {
         (Some(here), Some(all)) if percent(here) == percent(all) => {
@@ -39,7 +39,7 @@ pub(super) fn lost(scene: &LintInput<'_>) -> Option<Diagnostic> {
     };
     let others = losses.places.iter().find(|loss| !same(loss, worst));
     let beside =
-        others.map(|loss| (loss, losses.a_second(loss.packets))).filter(|(_, packets)| *packets >= LEAST_PER_S);
+        others.map(|loss| (loss, losses.per_second(loss.packets))).filter(|(_, packets)| *packets >= LEAST_PER_S);
     let beside = beside.map_or_else(String::new, |(loss, packets)| {
         let much = share(packets)
             .map_or_else(|| format!("{} packets/s", rate(packets)), |share| format!("{} %", percent(share)));
@@ -196,7 +196,7 @@ fn ip(loss: &Loss) -> &'static str {
 
 fn firewall(metrics: &Metrics) -> String {
     let losses = &metrics.losses;
-    let invalid = losses.a_second(losses.invalid);
+    let invalid = losses.per_second(losses.invalid);
     let tracked =
         (invalid >= LEAST_PER_S).then(|| format!("; connection tracking marks {} packets/s as invalid", rate(invalid)));
     format!("nft list ruleset and iptables -vL there show the rule{}", tracked.unwrap_or_default())
@@ -214,7 +214,7 @@ fn upcall(loss: &Loss, metrics: &Metrics) -> String {
     };
     // Whose they are besides the flows'.
     let losses = &metrics.losses;
-    let all = loss.link.and_then(|link| losses.of_upcalls(link)).unwrap_or(losses.a_second(loss.packets));
+    let all = loss.link.and_then(|link| losses.of_upcalls(link)).unwrap_or(losses.per_second(loss.packets));
     format!("{} upcalls/s dropped, because ovs-vswitchd is too slow: {mends}", rate(all))
 }
 
@@ -241,7 +241,7 @@ fn conntrack(metrics: &Metrics) -> String {
 pub(super) fn retransmitted(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let losses = &scene.metrics.losses;
     let share = losses.retransmits? / losses.sent?;
-    let again = losses.a_second(losses.retransmits?);
+    let again = losses.per_second(losses.retransmits?);
     if !share.is_finite() {
         return None;
     }

@@ -153,11 +153,11 @@ impl Window {
         for (_, loss) in self.lost.iter().filter(|(at_ns, _)| *at_ns > begin_ns) {
             places.entry((loss.place, loss.netns, loss.link)).or_insert((loss, 0.0)).1 += loss.packets / seconds;
         }
-        let a_second = |(loss, packets): (&Loss, f64)| {
+        let per_second = |(loss, packets): (&Loss, f64)| {
             let share = sent_per_s.filter(|_| loss.share.is_some()).map(|sent| (packets / sent).min(1.0));
             Loss { packets, share, ..loss.clone() }
         };
-        let mut all: Vec<Loss> = places.into_values().map(a_second).collect();
+        let mut all: Vec<Loss> = places.into_values().map(per_second).collect();
         all.sort_by(|one, other| other.packets.total_cmp(&one.packets));
         all
     }

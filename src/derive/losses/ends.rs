@@ -22,7 +22,8 @@ pub(super) struct CounterSkew {
 }
 
 impl CounterSkew {
-    /// What both have counted of a tick, each packet once. What is still open after another tick is somebody else's.
+    /// What both have counted of a tick, each packet once. A difference that the next tick
+    /// does not settle belongs to other sockets.
     pub fn agree(&mut self, sockets: f64, namespace: f64) -> f64 {
         let (own, whole) = (sockets + self.sockets, namespace + self.namespace);
         let both = own.min(whole).max(0.0);

@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 
 /// What connection tracking counted as dropped and no row of the firewall's hooks has told yet, by namespace.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Tracked {
+pub(super) struct ConntrackDrops {
     spaces: BTreeMap<u64, Unattributed>,
 }
 
@@ -28,9 +28,9 @@ struct Unattributed {
     seconds: f64,
 }
 
-impl Tracked {
-    /// Adds what the flows lost between two samples. Counts that are `new` began in between, where counters tell of the whole
-    /// time: then only places without a counter of drops are added.
+impl ConntrackDrops {
+    /// Adds what the flows lost between two samples. `new`: BPF was attached in between, while counters cover the whole time, so
+    /// only places without a counter of drops are added.
     pub fn lost(&mut self, step: &SampleStep<'_>, told: &Drops, new: bool, into: &mut Vec<Loss>) {
         let before = drops(step.previous).map_or(&[][..], |drops| &drops.flows);
         for (row, packets) in risen(before, &told.flows) {

@@ -146,9 +146,9 @@ impl Losses {
         self.places.iter().map(|loss| loss.packets).sum()
     }
 
-    /// So many of these packets are how many a second.
+    /// A number of these packets as packets/s.
     #[must_use]
-    pub fn a_second(&self, packets: f64) -> f64 {
+    pub fn per_second(&self, packets: f64) -> f64 {
         if self.seconds > 0.0 { packets / self.seconds } else { 0.0 }
     }
 

@@ -295,7 +295,7 @@ fn what_is_read_late_on_a_machine_that_is_held_up_sums_to_what_was_lost() {
     assert!(losses.iter().all(|losses| losses.places.iter().all(|loss| loss.place == LossPlace::Qdisc)), "{losses:?}");
     let packets: f64 = losses.iter().map(|losses| losses.packets()).sum();
     assert!((packets - 1_000.0).abs() < 1e-9, "to the packet: {packets}");
-    let over_time = losses.iter().map(|losses| losses.a_second(losses.packets()) * losses.seconds).sum::<f64>();
+    let over_time = losses.iter().map(|losses| losses.per_second(losses.packets()) * losses.seconds).sum::<f64>();
     assert!((over_time - 1_000.0).abs() < 1e-6, "and a rate times its sample's time is that: {over_time}");
 }
 

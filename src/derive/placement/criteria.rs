@@ -299,7 +299,7 @@ pub(super) fn coarse_score(chosen: &[usize], inputs: &Inputs<'_>) -> [u32; COARS
     let mut occupancy = Occupancy::of(chosen, inputs);
     let mut sums = [0; COARSE.len()];
     for (nth, core) in inputs.cores(chosen).enumerate() {
-        // Nothing is held against a core that the thread was bound to although its owner did not allow it.
+        // A core outside the thread's allowed set, to which something bound it, gets no score.
         if !inputs.threads[nth].allowed.cores.contains(core.core) {
             continue;
         }

@@ -113,7 +113,7 @@ pub struct CardLimit {
     pub name: LimitName,
     /// What is allowed.
     pub limit: f64,
-    /// What was measured; none where it could not be, and then it is not broken.
+    /// What was measured; none where it could not be: then the limit counts as kept.
     pub measured: Option<f64>,
 }
 

@@ -22,7 +22,7 @@ impl JsonObject for Loss {
         object.serialize_entry("function", &self.function)?;
         object.serialize_entry("refused", &self.refused)?;
         object.serialize_entry("packets", &self.packets)?;
-        object.serialize_entry("packets_per_s", &metrics.losses.a_second(self.packets))?;
+        object.serialize_entry("packets_per_s", &metrics.losses.per_second(self.packets))?;
         object.serialize_entry("share", &self.share)
     }
 }

@@ -91,8 +91,8 @@ fn compared() -> RunCard {
         before: side(28.8e9, 8.71e9, Some(37.25), Some(0.313)),
         after: side(35.0e9, 0.42e9, None, None),
         phases: (0..8).map(phase).collect(),
-        mean: Difference { is: 6.2e9, from: 4.9e9, to: 7.4e9 },
-        cv: Some(Difference { is: -0.29, from: -0.35, to: -0.22 }),
+        mean: Difference { estimate: 6.2e9, from: 4.9e9, to: 7.4e9 },
+        cv: Some(Difference { estimate: -0.29, from: -0.35, to: -0.22 }),
         verdict: Verdict::SteadierAndFaster,
     };
     let pins = vec![("iperf3 client".to_owned(), 39081, CoreSet::single(4))];
@@ -208,7 +208,7 @@ fn three_hundred_runs_are_one_short_line() {
 fn what_is_not_sure_says_between_what() {
     let mut run = compared();
     let of = run.comparison.as_mut().and_then(|comparison| comparison.card.as_mut()).expect("a card");
-    (of.verdict, of.mean) = (Verdict::Inconclusive, Difference { is: -1.6e9, from: -4.06e9, to: 0.93e9 });
+    (of.verdict, of.mean) = (Verdict::Inconclusive, Difference { estimate: -1.6e9, from: -4.06e9, to: 0.93e9 });
     let text = card(&run, Format::Text);
     assert!(
         text.contains(

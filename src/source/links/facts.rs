@@ -66,8 +66,8 @@ pub(in crate::source) fn request(link: Option<Ifindex>) -> Request {
     Request::new(libc::RTM_GETLINK, flags, &fixed).with(libc::IFLA_EXT_MASK, &SKIP_STATS.to_ne_bytes())
 }
 
-/// None for whatever does not tell of a link: other messages, a bridge's view of its port (`AF_BRIDGE`, whose
-/// `RTM_DELLINK` means that the port left the bridge) but for the port's state, a wireless event (a fragment with `IFLA_WIRELESS`).
+/// None for other messages and for wireless events (a fragment with `IFLA_WIRELESS`). Of a bridge's view of its port (`AF_BRIDGE`,
+/// whose `RTM_DELLINK` means that the port left the bridge) only the port's state is read.
 pub(super) fn change(message: &Message<'_>, place: &MessageNamespace) -> Option<LinkChange> {
     let family = *message.body.first()?;
     let header = LinkHeader::parse(message.body).ok().filter(|header| header.index != 0)?;

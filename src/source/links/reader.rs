@@ -50,7 +50,7 @@ pub struct LinkReader<W = KernelSocket> {
     drivers_asked: (u64, Ifindex),
     table: Table,
     /// None: every link is read on every tick.
-    still: Option<IdleLinks>,
+    idle: Option<IdleLinks>,
     counters_request: Request,
     links_request: Request,
     place: MessageNamespace,
@@ -82,7 +82,7 @@ impl<W: Transport> LinkReader<W> {
             claims: claims.ok(),
             drivers_asked: (0, Ifindex(0)),
             table: Table::default(),
-            still: None,
+            idle: None,
             counters_request: counters::request(None),
             links_request: facts::request(None),
             place,
@@ -101,8 +101,8 @@ impl<W: Transport> LinkReader<W> {
     /// Where there are very many links, reads those that stand still less often than those that move. Their rows keep
     /// the time at which they were read.
     #[must_use]
-    pub fn still_ones_less_often(mut self) -> Self {
-        self.still = Some(IdleLinks::default());
+    pub fn idle_ones_less_often(mut self) -> Self {
+        self.idle = Some(IdleLinks::default());
         self
     }
 
@@ -168,14 +168,14 @@ impl<W: Transport> LinkReader<W> {
     pub fn read(&mut self) -> Result<LinkReading, SourceError> {
         self.table.begin();
         if let Some(at_ns) = self.ask_moving() {
-            let mut counters = self.still.as_ref().map_or_else(Vec::new, |still| still.rows().to_vec());
+            let mut counters = self.idle.as_ref().map_or_else(Vec::new, |idle| idle.rows().to_vec());
             self.catch_up()?;
             self.table.keep_known(&mut counters);
             return Ok(LinkReading { at_ns, links: self.table.publish().clone(), counters });
         }
         let reading = self.read_all()?;
-        if let Some(still) = &mut self.still {
-            still.replace(&reading.links, &reading.counters, reading.at_ns);
+        if let Some(idle) = &mut self.idle {
+            idle.replace(&reading.links, &reading.counters, reading.at_ns);
         }
         Ok(reading)
     }
@@ -241,15 +241,15 @@ impl<W: Transport> LinkReader<W> {
     /// Asks only for the links that move, where that is enough, and says when the last of them were read.
     fn ask_moving(&mut self) -> Option<u64> {
         let netns = self.place.netns;
-        let still = self.still.as_mut()?;
+        let idle = self.idle.as_mut()?;
         let mut at_ns = now_ns();
-        let moving = still.moving(self.table.publish(), at_ns)?;
+        let moving = idle.moving(self.table.publish(), at_ns)?;
         for together in moving.chunks(MOST_TOGETHER) {
             let mut requests: Vec<Request> = together.iter().map(|&link| counters::request(Some(link))).collect();
             let answered = self.dumps.get_each(&mut requests, |message, written_at_ns| {
                 at_ns = written_at_ns;
                 if let Some(row) = counters::row(message, netns, written_at_ns) {
-                    still.take(row);
+                    idle.take(row);
                 }
             });
             answered.ok().filter(|&took_ns| took_ns <= MOST_PROMPT_NS)?;

@@ -80,7 +80,7 @@ fn send(packets: usize) {
 fn among_very_many_links_no_packet_is_lost_from_those_that_move_and_no_link_is_forgotten() {
     live("among_very_many_links_no_packet_is_lost_from_those_that_move_and_no_link_is_forgotten", || {
         ip_batch((0..400).map(|n| format!("link add still{n} type ifb")));
-        let mut reader = LinkReader::open().unwrap().still_ones_less_often();
+        let mut reader = LinkReader::open().unwrap().idle_ones_less_often();
         let received = |reading: &LinkReading| {
             let index = named(reading, "lo").ifindex;
             let row = reading.counters.iter().find(|row| row.ifindex == index).unwrap();

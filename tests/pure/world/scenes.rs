@@ -252,7 +252,7 @@ pub fn card(verdict: Verdict) -> Card {
     let side =
         |(mean, cv), moves| CardSide { jitter: jitter(mean, cv, 30), moves_per_s: Some(moves), others: Some(0.42) };
     let difference =
-        |[is, from, to]: [f64; 3], unit: f64| Difference { is: is * unit, from: from * unit, to: to * unit };
+        |[is, from, to]: [f64; 3], unit: f64| Difference { estimate: is * unit, from: from * unit, to: to * unit };
     let phase = |nth: u64| {
         let pinned = nth >= 15;
         let mean = if pinned { after.0 } else { before.0 } * 1e9;
