@@ -40,6 +40,7 @@ pub(super) const GLOSSARY: &[(&str, &str)] = &[
     ("softirq", "kernel work for packets on that core"),
     ("NET_RX", "softirqs of received packets"),
     ("squeezed", "softirq budget used up, packets wait"),
+    ("processed", "packets that softirqs took on that core"),
     ("steal", "time the hypervisor gave to others"),
     ("ksoftirqd", "thread for softirqs when there are many"),
     ("TID PID NAME", "number, process and name of a thread"),

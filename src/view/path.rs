@@ -10,7 +10,7 @@ use crate::derive::flow::{Connection, DatagramRate, DatagramTest};
 use crate::derive::paths::{self, HopMetrics, PathMetrics, SoftirqBy};
 use crate::derive::{Loss, Metrics};
 use crate::sample::{HopWay, Offload, Offloads, Word};
-use crate::state::{State, Units};
+use crate::state::{Mode, State, Units};
 
 /// A column: its title, its least cells, and the rank by which it goes when there is no room (the highest first).
 struct PathColumn {
@@ -64,7 +64,7 @@ pub(super) fn lines(state: &State, width: u16) -> Vec<Line> {
         if !lines.is_empty() {
             lines.push(Line::new());
         }
-        lines.extend(way(metrics, group, &widths, state.settings().units, width));
+        lines.extend(way(state, metrics, group, &widths, width));
     }
     lines
 }
@@ -147,11 +147,15 @@ fn title(metrics: &Metrics, group: &SameWay<'_>, units: Units) -> String {
     format!("{} → {}{through} · {moved}{more}", from.address, to.address)
 }
 
-fn way(metrics: &Metrics, group: &SameWay<'_>, widths: &[usize; 10], units: Units, width: u16) -> Vec<Line> {
+fn way(state: &State, metrics: &Metrics, group: &SameWay<'_>, widths: &[usize; 10], width: u16) -> Vec<Line> {
+    let units = state.settings().units;
     let mut lines = sentences(Tone::Title, &title(metrics, group, units), width);
     let Some(path) = &group.path else {
-        let is_over = metrics.ended_test().is_some();
-        let why = if is_over { "… path not resolved while it ran" } else { "… path not resolved yet" };
+        let why = match (state.settings().mode, metrics.ended_test()) {
+            (Mode::Replay, _) => "… path not in this recording at this time",
+            (_, Some(_)) => "… path not resolved while it ran",
+            _ => "… path not resolved yet",
+        };
         lines.extend(sentences(Tone::Muted, why, width));
         return lines;
     };
