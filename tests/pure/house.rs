@@ -69,6 +69,7 @@ const CONFINED: &[(&str, &[&str])] = &[
             "source/paths/kernel/tests",
         ],
     ),
+    ("httparse", &["source/slow"]),
     ("toml_edit", &["config"]),
     ("strsim", &["config"]),
     ("jiff", &["report", "effect"]),

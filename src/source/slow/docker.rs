@@ -18,11 +18,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const WHOLE_PATIENCE: Duration = Duration::from_mins(1);
 /// Largest answer, bytes: 10,000 containers need about 15 MB.
 const LONGEST: usize = 16 << 20;
-/// How every answer begins.
-const PROTOCOL: &[u8] = b"HTTP/1.";
-const LENGTH: &[u8] = b"content-length:";
-/// Longest head of an answer, bytes.
+/// Longest head of an answer, bytes, and most headers in it.
 const LONGEST_HEAD: usize = 16 * 1024;
+const MOST_HEADERS: usize = 64;
 /// Buffer of one call, bytes.
 const CALL: usize = 64 * 1024;
 
@@ -116,30 +114,25 @@ fn take_in(from: &mut UnixStream, received: &mut Vec<u8>, patience: Duration) ->
 /// Where the body is, once all of it has come.
 fn body(received: &[u8], is_over: bool) -> io::Result<Option<Range<usize>>> {
     let no_http = || other("its answer is not HTTP");
-    let looked_at = &received[..received.len().min(LONGEST_HEAD)];
-    let known = looked_at.len().min(PROTOCOL.len());
-    if looked_at[..known] != PROTOCOL[..known] {
-        return Err(no_http());
-    }
-    let Some(end) = looked_at.windows(4).position(|four| four == b"\r\n\r\n") else {
-        return if looked_at.len() == LONGEST_HEAD { Err(no_http()) } else { Ok(None) };
+    let head = &received[..received.len().min(LONGEST_HEAD)];
+    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let mut answer = httparse::Response::new(&mut headers);
+    let start = match answer.parse(head) {
+        Ok(httparse::Status::Complete(length)) => length,
+        Ok(httparse::Status::Partial) if head.len() < LONGEST_HEAD => return Ok(None),
+        _ => return Err(no_http()),
     };
-    let mut lines = scan::lines(&looked_at[..end]).map(<[u8]>::trim_ascii);
-    let status = lines.next().and_then(|line| scan::number32(scan::fields(line).nth(1)?));
-    let status = status.filter(|status| (100..1000).contains(status)).ok_or_else(no_http)?;
-    let mut named = lines.filter_map(|line| line.split_at_checked(LENGTH.len()));
-    let told = named.find(|(name, _)| name.eq_ignore_ascii_case(LENGTH));
-    let length = told.map(|(_, value)| scan::number(value.trim_ascii()).ok_or_else(no_http)).transpose()?;
-    let start = end + 4;
+    let told = answer.headers.iter().find(|header| header.name.eq_ignore_ascii_case("content-length"));
+    let length = told.map(|told| scan::number(told.value.trim_ascii()).ok_or_else(no_http)).transpose()?;
     let end = match length {
         Some(length) => start.saturating_add(usize::try_from(length).unwrap_or(usize::MAX)),
         None if is_over => received.len(),
         None => return Ok(None),
     };
-    match status {
+    match answer.code {
         _ if end > received.len() => Ok(None),
-        200 => Ok(Some(start..end)),
-        _ => Err(other(format!("it answers with HTTP status {status}"))),
+        Some(200) => Ok(Some(start..end)),
+        status => Err(other(format!("it answers with HTTP status {}", status.ok_or_else(no_http)?))),
     }
 }
 
