@@ -27,7 +27,7 @@ pub(super) const GLOSSARY: &[(&str, &str)] = &[
     ("  max(2), sum", "the fastest of 2 ports; all together"),
     ("  set", "by somebody with ethtool"),
     ("×SPEED", "measured rate / nominal speed"),
-    ("RX ↓ TX ↑", "received and sent by the interface"),
+    ("RX ↓ TX ↑", "received, sent; of a bridge: the host's own"),
     ("PPS AVG", "packets/s, RX + TX; mean bytes of one"),
     ("WIRE WIRE%", "rate with framing; its share of the speed"),
     ("DROP/s ERR/s", "dropped and faulty packets (own counters)"),

@@ -11,7 +11,7 @@ use super::{Tone, UNDER_COUNT};
 use crate::action::RowId;
 use crate::derive::links::LinkRates;
 use crate::derive::{Evidence, LinkMetrics, Metrics, ThreadMetrics};
-use crate::sample::{CoreSet, Word};
+use crate::sample::{CoreSet, Kind, Word};
 use crate::state::{State, Units};
 use std::fmt::Display;
 
@@ -68,6 +68,9 @@ fn of_link(metrics: &Metrics, link: &LinkMetrics) -> Vec<Line> {
     let bits = |rate| Rate(rate, Units::Bits);
     lines.push(Line::new());
     lines.push(figure("bit/s", both(&bits(rates.rx_bits_per_s), &bits(rates.tx_bits_per_s))));
+    if facts.kind == Kind::Bridge {
+        lines.push(figure("", "the host's own traffic; what is forwarded is on the ports"));
+    }
     lines.extend(link.times_label().map(|times| figure("times its speed", format_args!("{times:.1}"))));
     lines.push(figure("packets/s", count(rates.rx_packets_per_s, rates.tx_packets_per_s)));
     lines.push(figure("mean packet", format_args!("{} bytes", Bytes(LinkRates::mean_packet_bytes(rates)))));
