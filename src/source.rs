@@ -107,6 +107,16 @@ pub enum SourceError {
     },
 }
 
+impl SourceError {
+    /// For callers that judge by the kernel's number: the cause where there is one, else the sentence.
+    fn into_io(self) -> io::Error {
+        match self {
+            Self::File { error, .. } | Self::Netlink { error, .. } | Self::Sampler { error, .. } => error,
+            other => io::Error::other(other),
+        }
+    }
+}
+
 /// With fewer open files something would be missing of one network namespace and its cores, another thing each time:
 /// a run with its signals takes up to 60 where nothing is watched, the BPF programs up to 40 while they are loaded, and watched
 /// threads share what is left.
