@@ -12,7 +12,7 @@ use vnettop::app::{self, App, AppError, Ended, Player, SHIPPED_STARTS_AT, Signal
 use vnettop::cli::{self, CliError, Config, Face, Origin};
 use vnettop::config::{ConfigFiles, Configuration, SaveSource};
 use vnettop::demo::{self, Demo};
-use vnettop::effect::{self, Outcome, PinController};
+use vnettop::effect::{self, JournalError, Outcome, PinController};
 use vnettop::record::Recorder;
 use vnettop::rights;
 use vnettop::source::doctor::DoctorScope;
@@ -275,7 +275,7 @@ fn world(
         state.notice(true, weak.clone());
     }
     if mode == Mode::Live
-        && let Ok(dir) = effect::journal_dir(environment)
+        && let Some(dir) = effect::journal_dir(environment)
     {
         let left = effect::left_behind(&mut effect::Kernel, &dir);
         if left > 0 {
@@ -289,7 +289,7 @@ fn world(
     state.is_recorded = config.record.is_some();
     let controller =
         PinController::new(Box::new(effect::Kernel), effect::journal_dir(environment), config.preferences.readonly);
-    let kept_in = effect::journal_dir(environment).ok();
+    let kept_in = effect::journal_dir(environment);
     let options = app::AppOptions {
         restore_on_exit: config.preferences.restore_on_exit,
         kept_in,
@@ -314,7 +314,8 @@ fn undo(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
     if config.preferences.readonly {
         return Err("undo changes affinities, which --readonly forbids: run it without".into());
     }
-    let outcome = effect::undo(&mut effect::Kernel, &effect::journal_dir(environment)?);
+    let dir = effect::journal_dir(environment).ok_or(JournalError::NoDirectory)?;
+    let outcome = effect::undo(&mut effect::Kernel, &dir);
     report(&outcome);
     Ok(ExitCode::from(u8::from(outcome.lines.iter().any(|line| line.warning))))
 }
