@@ -7,7 +7,7 @@ use origin::{Opened, choice, docker, environment, live_feed, open, ovs_places, w
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use vnettop::app::look::{self, Look};
-use vnettop::app::run::Destination;
+use vnettop::app::run::{CardError, Destination};
 use vnettop::app::{self, App, AppError, Ended, Player, SHIPPED_STARTS_AT, Signals, Stream};
 use vnettop::cli::{self, CliError, Config, Face, Origin};
 use vnettop::config::{ConfigFiles, Configuration, SaveSource};
@@ -242,10 +242,10 @@ fn card_format(format: cli::CardFormat) -> app::run::Format {
     }
 }
 
-fn write_card(text: &str, destination: Option<Destination>, otherwise: &mut dyn Write) -> Result<(), String> {
+fn write_card(text: &str, destination: Option<Destination>, otherwise: &mut dyn Write) -> Result<(), CardError> {
     match destination {
         Some(destination) => destination.write(text),
-        None => otherwise.write_all(text.as_bytes()).map_err(|error| format!("cannot write the card: {error}")),
+        None => otherwise.write_all(text.as_bytes()).map_err(CardError::Stream),
     }
 }
 

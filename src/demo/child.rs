@@ -165,7 +165,7 @@ fn end_of_veth(options: &ChildOptions, near: &str, address: Ipv4Addr) -> Result<
 fn tun(options: &ChildOptions) -> Result<(), ChildFailure> {
     die_with(options.parent()?)?;
     standin::rename(HOLDER)?;
-    let device = echo::open().map_err(ChildFailure::Run)?;
+    let device = echo::open()?;
     ready()?;
     Ok(echo::run(device)?)
 }

@@ -1,7 +1,7 @@
 //! The tun device of the demo: a paced UDP flow into it, and an echo behind it that sends every packet back, so that
 //! both directions move. It answers nothing but its own kind of packet: IPv4, UDP, not a fragment.
 
-use super::rtnl::Rtnl;
+use super::rtnl::{Rtnl, RtnlError};
 use super::sys;
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
@@ -22,14 +22,25 @@ const PAYLOAD: usize = 1472;
 const BURST: usize = 17;
 const TICK: Duration = Duration::from_millis(10);
 
+/// Why there is no device.
+#[derive(Debug, thiserror::Error)]
+pub enum TunError {
+    #[error("cannot open {DEVICE}: {0}")]
+    Open(#[source] io::Error),
+    #[error("cannot create tun device {NAME}: {0}")]
+    Create(#[source] io::Error),
+    #[error(transparent)]
+    Link(#[from] RtnlError),
+}
+
 /// Makes the device, with its address, up.
-pub fn open() -> Result<File, String> {
+pub fn open() -> Result<File, TunError> {
     let device = rustix::fs::open(DEVICE, OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())
-        .map_err(|error| format!("cannot open {DEVICE}: {}", io::Error::from(error)))?;
-    sys::name_tun(&device, NAME).map_err(|error| format!("cannot create tun device {NAME}: {error}"))?;
-    let mut rtnl = Rtnl::open().map_err(|error| error.to_string())?;
-    rtnl.add_address(NAME, NEAR, 24).map_err(|error| error.to_string())?;
-    rtnl.set_up(NAME).map_err(|error| error.to_string())?;
+        .map_err(|error| TunError::Open(error.into()))?;
+    sys::name_tun(&device, NAME).map_err(TunError::Create)?;
+    let mut rtnl = Rtnl::open()?;
+    rtnl.add_address(NAME, NEAR, 24)?;
+    rtnl.set_up(NAME)?;
     Ok(File::from(device))
 }
 
