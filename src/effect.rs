@@ -17,7 +17,7 @@ pub use own_pins::PinController;
 pub use undo_left_behind::{left_behind, undo};
 
 use crate::sample::{CoreSet, Event, ThreadId};
-use std::fmt::Display;
+use std::error::Error;
 use std::time::Duration;
 
 /// What `update` asks the world to do. A value: nothing has happened yet.
@@ -84,18 +84,17 @@ impl Outcome {
     /// What every request gets where vnettop was told to change nothing.
     #[must_use]
     pub fn readonly() -> Self {
-        let mut outcome = Self::default();
-        outcome
-            .warn("nothing was changed: vnettop runs with --readonly; start it without to pin or restore".to_owned());
-        outcome
+        Self::line(true, "nothing was changed: vnettop runs with --readonly; start it without to pin or restore")
     }
 
     /// What went as asked, or was not to be done: one sentence.
     #[must_use]
-    pub fn of(text: impl Into<String>) -> Self {
-        let mut outcome = Self::default();
-        outcome.say(text.into());
-        outcome
+    pub fn of(text: &str) -> Self {
+        Self::line(false, text)
+    }
+
+    fn line(warning: bool, text: impl Into<String>) -> Self {
+        Self { lines: vec![OutcomeLine { warning, text: text.into() }], ..Self::default() }
     }
 
     /// The sentence that tells most: the first of what went otherwise than asked, else the first.
@@ -115,14 +114,9 @@ impl Outcome {
 }
 
 /// What was done, or why it was not: one sentence.
-impl<E: Display> From<Result<String, E>> for Outcome {
+impl<E: Error> From<Result<String, E>> for Outcome {
     fn from(done: Result<String, E>) -> Self {
-        let mut outcome = Self::default();
-        match done {
-            Ok(text) => outcome.say(text),
-            Err(error) => outcome.warn(error.to_string()),
-        }
-        outcome
+        Self::line(done.is_err(), done.unwrap_or_else(|error| error.to_string()))
     }
 }
 

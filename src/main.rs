@@ -54,9 +54,9 @@ fn configured(mut config: Config) -> Result<(Config, Configured), CliError> {
         (true, true) => ConfigFiles::only(given),
         (true, false) => ConfigFiles::usual(environment, given),
     };
-    let mut configuration = Configuration::load(&places).map_err(CliError::Settings)?;
+    let mut configuration = Configuration::load(&places).map_err(|error| CliError::Settings(error.to_string()))?;
     let saved = places.saved_to().map(|path| SaveSource { path, before: configuration.preferences.clone() });
-    configuration.override_by(&config.overrides).map_err(CliError::Settings)?;
+    configuration.override_by(&config.overrides).map_err(|error| CliError::Settings(error.to_string()))?;
     config.settle(configuration.preferences.clone(), !configuration.is_default("watch"))?;
     let is_seen = matches!(config.face, Face::Screen | Face::Doctor(_)) || config.preferences.theme != "auto";
     let look = if is_seen {

@@ -2,12 +2,12 @@
 //! is there, never through a link, and for nobody else to read, because they hold other users' command lines.
 
 use super::App;
-use crate::config::{self, Preferences};
+use crate::config::{self, Preferences, SaveError};
 use crate::record::RecordError;
 use crate::report::card::card;
 use crate::report::{Format, timestamp};
 use crate::ui::Theme;
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -40,11 +40,7 @@ fn place(directory: Option<&Path>, name: &str) -> Result<PathBuf, KeepError> {
 /// Writes a new file, and says in an error what it was to be; one that could not be written whole is none.
 fn write(what: &'static str, path: &Path, text: &str) -> Result<(), KeepError> {
     let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    let whole = |mut file: File| {
-        file.write_all(text.as_bytes()).inspect_err(|_| {
-            let _ = std::fs::remove_file(path);
-        })
-    };
+    let whole = |mut file: File| file.write_all(text.as_bytes()).inspect_err(|_| drop(fs::remove_file(path)));
     opened.and_then(whole).map_err(|error| KeepError::File(what, path.to_owned(), error))
 }
 
@@ -83,7 +79,7 @@ impl App {
     }
 
     /// What the screen is like now, into the file of settings.
-    pub(super) fn save_settings(&mut self) -> Result<String, String> {
+    pub(super) fn save_settings(&mut self) -> Result<String, SaveError> {
         let Some(saved) = &mut self.options.saved else {
             return Ok("nothing was saved: neither XDG_CONFIG_HOME nor HOME says where; --config FILE does".to_owned());
         };

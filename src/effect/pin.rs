@@ -64,15 +64,13 @@ pub(super) enum PinError {
     NotReadBack { who: String, tid: u32, error: io::Error },
 }
 
-impl PinError {
-    /// Why the kernel said no. `before` is the mask that the thread has, where it is known.
-    fn refusal(who: String, asked: &CoreSet, before: Option<&CoreSet>, error: io::Error) -> Self {
-        match error.raw_os_error() {
-            Some(libc::ESRCH) => Self::Ended { who },
-            Some(libc::EPERM) => Self::OtherUser { who },
-            Some(libc::EINVAL) => Self::NotAllowed { who, asked: asked.clone(), before: before.cloned() },
-            _ => Self::Refused { who, asked: asked.clone(), error },
-        }
+/// Why the kernel said no. `before` is the mask that the thread has, where it is known.
+fn refusal(who: String, asked: &CoreSet, before: Option<&CoreSet>, error: io::Error) -> PinError {
+    match error.raw_os_error() {
+        Some(libc::ESRCH) => PinError::Ended { who },
+        Some(libc::EPERM) => PinError::OtherUser { who },
+        Some(libc::EINVAL) => PinError::NotAllowed { who, asked: asked.clone(), before: before.cloned() },
+        _ => PinError::Refused { who, asked: asked.clone(), error },
     }
 }
 
@@ -83,7 +81,7 @@ pub(super) fn look(pinner: &mut dyn Pinner, request: &PinRequest) -> Result<Core
         return Err(PinError::NoCore { who });
     }
     same(pinner, &who, request.thread)?;
-    pinner.mask_of(request.thread.tid).map_err(|error| PinError::refusal(who, &request.cores, None, error))
+    pinner.mask_of(request.thread.tid).map_err(|error| refusal(who, &request.cores, None, error))
 }
 
 /// Sets the mask and reads back what the kernel gave. The start time is checked right before and right after, because
@@ -92,7 +90,7 @@ pub(super) fn set(pinner: &mut dyn Pinner, request: &PinRequest, before: &CoreSe
     let (thread, asked, who) = (request.thread, &request.cores, who(&request.label, request.thread));
     same(pinner, &who, thread)?;
     if let Err(error) = pinner.set_mask(thread.tid, asked) {
-        return Err(PinError::refusal(who, asked, Some(before), error));
+        return Err(refusal(who, asked, Some(before), error));
     }
     let got = pinner.mask_of(thread.tid);
     match (identity(pinner, thread), got) {
