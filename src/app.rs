@@ -196,9 +196,7 @@ impl App {
     /// The only place where a wish becomes a deed.
     fn perform(&mut self, effect: Effect) -> Result<(), AppError> {
         let outcome = match effect {
-            Effect::Pin(_) | Effect::Restore if self.is_replay() => {
-                Ok("pinning is not possible in a replay".to_owned()).into()
-            }
+            Effect::Pin(_) | Effect::Restore if self.is_replay() => Outcome::of("pinning is not possible in a replay"),
             Effect::Pin(requests) => self.controller.pin(&requests),
             Effect::Restore => self.controller.restore(),
             Effect::SetInterval(interval) => {
@@ -210,11 +208,11 @@ impl App {
             Effect::WriteCard => self.write_card().into(),
             Effect::SaveSettings => self.save_settings().into(),
             Effect::Mark if !self.state.is_recorded => {
-                Ok("no marker added, because nothing is being recorded: R starts a recording".to_owned()).into()
+                Outcome::of("no marker added, because nothing is being recorded: R starts a recording")
             }
             Effect::Mark => Outcome {
                 events: vec![Event::Mark { at_ns: crate::source::now_ns() }],
-                ..Ok("marker added to the recording".to_owned()).into()
+                ..Outcome::of("marker added to the recording")
             },
             Effect::Step => return self.step(),
             Effect::Seek(to_ns) => return self.seek(to_ns),

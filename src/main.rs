@@ -7,12 +7,12 @@ use origin::{Opened, choice, docker, environment, live_feed, open, ovs_places, w
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use vnettop::app::look::{self, Look};
-use vnettop::app::run::Destination;
+use vnettop::app::run::{CardError, Destination};
 use vnettop::app::{self, App, AppError, Ended, Player, SHIPPED_STARTS_AT, Signals, Stream};
 use vnettop::cli::{self, CliError, Config, Face, Origin};
 use vnettop::config::{ConfigFiles, Configuration, SaveSource};
 use vnettop::demo::{self, Demo};
-use vnettop::effect::{self, Outcome, PinController};
+use vnettop::effect::{self, JournalError, Outcome, PinController};
 use vnettop::record::Recorder;
 use vnettop::rights;
 use vnettop::source::doctor::DoctorScope;
@@ -54,9 +54,9 @@ fn configured(mut config: Config) -> Result<(Config, Configured), CliError> {
         (true, true) => ConfigFiles::only(given),
         (true, false) => ConfigFiles::usual(environment, given),
     };
-    let mut configuration = Configuration::load(&places).map_err(CliError::Settings)?;
+    let mut configuration = Configuration::load(&places).map_err(|error| CliError::Settings(error.to_string()))?;
     let saved = places.saved_to().map(|path| SaveSource { path, before: configuration.preferences.clone() });
-    configuration.override_by(&config.overrides).map_err(CliError::Settings)?;
+    configuration.override_by(&config.overrides).map_err(|error| CliError::Settings(error.to_string()))?;
     config.settle(configuration.preferences.clone(), !configuration.is_default("watch"))?;
     let is_seen = matches!(config.face, Face::Screen | Face::Doctor(_)) || config.preferences.theme != "auto";
     let look = if is_seen {
@@ -242,10 +242,10 @@ fn card_format(format: cli::CardFormat) -> app::run::Format {
     }
 }
 
-fn write_card(text: &str, destination: Option<Destination>, otherwise: &mut dyn Write) -> Result<(), String> {
+fn write_card(text: &str, destination: Option<Destination>, otherwise: &mut dyn Write) -> Result<(), CardError> {
     match destination {
         Some(destination) => destination.write(text),
-        None => otherwise.write_all(text.as_bytes()).map_err(|error| format!("cannot write the card: {error}")),
+        None => otherwise.write_all(text.as_bytes()).map_err(CardError::Stream),
     }
 }
 
@@ -275,7 +275,7 @@ fn world(
         state.notice(true, weak.clone());
     }
     if mode == Mode::Live
-        && let Ok(dir) = effect::journal_dir(environment)
+        && let Some(dir) = effect::journal_dir(environment)
     {
         let left = effect::left_behind(&mut effect::Kernel, &dir);
         if left > 0 {
@@ -289,7 +289,7 @@ fn world(
     state.is_recorded = config.record.is_some();
     let controller =
         PinController::new(Box::new(effect::Kernel), effect::journal_dir(environment), config.preferences.readonly);
-    let kept_in = effect::journal_dir(environment).ok();
+    let kept_in = effect::journal_dir(environment);
     let options = app::AppOptions {
         restore_on_exit: config.preferences.restore_on_exit,
         kept_in,
@@ -314,7 +314,8 @@ fn undo(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
     if config.preferences.readonly {
         return Err("undo changes affinities, which --readonly forbids: run it without".into());
     }
-    let outcome = effect::undo(&mut effect::Kernel, &effect::journal_dir(environment)?);
+    let dir = effect::journal_dir(environment).ok_or(JournalError::NoDirectory)?;
+    let outcome = effect::undo(&mut effect::Kernel, &dir);
     report(&outcome);
     Ok(ExitCode::from(u8::from(outcome.lines.iter().any(|line| line.warning))))
 }

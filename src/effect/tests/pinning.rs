@@ -1,5 +1,6 @@
 //! Pinning and putting back within one run: every errno, every race, every shrink.
 
+use super::super::pin::{self, PinError};
 use super::*;
 use crate::sample::Event;
 use std::os::unix::fs::PermissionsExt;
@@ -89,6 +90,18 @@ fn what_the_kernel_refuses_has_its_sentence_and_the_others_stay_pinned() {
     );
     assert_eq!((controller.pins(), outcome.events.len()), (1, 1), "only what succeeded is in force");
     assert_eq!(said(&controller.restore()), "iperf3 server 101 is back on cores 0-7\n");
+}
+
+#[test]
+fn a_refusal_that_has_no_name_keeps_the_kernels_error() {
+    let fake = Fake::new();
+    let refused = |number| {
+        fake.change(101, |thread| thread.refuses = Some(number));
+        pin::set(&mut fake.clone(), &request(101, "4"), &cores("0-7")).expect_err("it is refused")
+    };
+    assert!(matches!(refused(libc::EPERM), PinError::OtherUser { .. }));
+    let PinError::Refused { error, .. } = refused(libc::ENOMEM) else { panic!("nothing else is known of it") };
+    assert_eq!(error.raw_os_error(), Some(libc::ENOMEM));
 }
 
 #[test]
@@ -185,7 +198,7 @@ fn without_a_journal_nothing_is_pinned() {
     let (fake, dir) = (Fake::new(), temporary());
     let file = dir.path().join("state");
     std::fs::write(&file, "").expect("a file in the way");
-    let mut controller = PinController::new(Box::new(fake.clone()), Ok(file.join("vnettop")), false);
+    let mut controller = PinController::new(Box::new(fake.clone()), Some(file.join("vnettop")), false);
     let told = said(&controller.pin(&[request(101, "4")]));
     assert!(told.starts_with("! nothing was pinned, because the journal that undoes it cannot be written: "), "{told}");
     assert!(told.contains("set XDG_STATE_HOME to a directory that you can write"), "it says what to do: {told}");
@@ -199,7 +212,7 @@ fn without_a_journal_nothing_is_pinned() {
 #[test]
 fn readonly_changes_nothing() {
     let (fake, dir) = (Fake::new(), temporary());
-    let mut controller = PinController::new(Box::new(fake.clone()), Ok(dir.path().to_owned()), true);
+    let mut controller = PinController::new(Box::new(fake.clone()), Some(dir.path().to_owned()), true);
     for outcome in [controller.pin(&[request(101, "4")]), controller.restore()] {
         let told = "! nothing was changed: vnettop runs with --readonly; start it without to pin or restore\n";
         assert_eq!(said(&outcome), told);
@@ -218,7 +231,7 @@ fn an_empty_choice_of_cores_is_refused() {
 fn the_journal_is_private() {
     let (fake, dir) = (Fake::new(), temporary());
     let state = dir.path().join("a/vnettop");
-    PinController::new(Box::new(fake), Ok(state.clone()), false).pin(&[request(101, "4")]);
+    PinController::new(Box::new(fake), Some(state.clone()), false).pin(&[request(101, "4")]);
     let mode = |path: &std::path::Path| std::fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
     assert_eq!(mode(&state), 0o700, "the directory is the user's alone");
     assert_eq!(mode(&journals_in(&state)[0]), 0o600, "the file too");
@@ -229,11 +242,15 @@ fn the_journal_lives_where_state_belongs() {
     let env = |pairs: &'static [(&str, &str)]| {
         super::super::journal_dir(move |name| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into()))
     };
-    assert_eq!(env(&[("XDG_STATE_HOME", "/s"), ("HOME", "/h")]), Ok("/s/vnettop".into()), "the variable counts first");
-    assert_eq!(env(&[("HOME", "/h")]), Ok("/h/.local/state/vnettop".into()), "then the home");
+    assert_eq!(
+        env(&[("XDG_STATE_HOME", "/s"), ("HOME", "/h")]),
+        Some("/s/vnettop".into()),
+        "the variable counts first"
+    );
+    assert_eq!(env(&[("HOME", "/h")]), Some("/h/.local/state/vnettop".into()), "then the home");
     assert_eq!(
         env(&[("XDG_STATE_HOME", "s"), ("HOME", "/h")]),
-        Ok("/h/.local/state/vnettop".into()),
+        Some("/h/.local/state/vnettop".into()),
         "relative is unset"
     );
 }
