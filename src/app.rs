@@ -45,9 +45,7 @@ pub enum AppError {
     #[error(transparent)]
     Source(#[from] SourceError),
     /// The source ended though nobody asked for that.
-    #[error(
-        "the sampler stopped unexpectedly, so nothing more is measured; its last message is above; start vnettop again"
-    )]
+    #[error("the sampler stopped unexpectedly (see the message above): start vnettop again")]
     SourceEnded,
     /// The recording being written.
     #[error(transparent)]

@@ -84,7 +84,7 @@ impl Outcome {
     /// What every request gets where vnettop was told to change nothing.
     #[must_use]
     pub fn readonly() -> Self {
-        Self::line(true, "nothing was changed: vnettop runs with --readonly; start it without to pin or restore")
+        Self::line(true, "nothing was changed: start vnettop without --readonly to pin or restore")
     }
 
     /// What went as asked, or was not to be done: one sentence.

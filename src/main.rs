@@ -280,7 +280,7 @@ fn world(
         let left = effect::left_behind(&mut effect::Kernel, &dir);
         if left > 0 {
             let threads = if left == 1 { "1 thread is".to_owned() } else { format!("{left} threads are") };
-            state.notice(false, format!("{threads} still pinned by a vnettop that has stopped: vnettop undo restores"));
+            state.notice(false, format!("{threads} still pinned by a stopped vnettop: run vnettop undo to unpin"));
         }
     }
     if let Some(demo) = demo {

@@ -98,7 +98,7 @@ pub enum SourceError {
     #[error(transparent)]
     Recording(#[from] crate::record::RecordError),
     /// Text or bytes that are not what the kernel is known to write.
-    #[error("{what} is not as the kernel writes it: {found}")]
+    #[error("{what} has an unexpected format: {found}")]
     Format {
         /// The file or message.
         what: String,
@@ -140,7 +140,7 @@ pub fn enough_descriptors(least: usize) -> Result<(), SourceError> {
 /// What to do about something that could not be opened: the limit of open files has a way out of its own.
 fn way_out(error: &io::Error, otherwise: &'static str) -> &'static str {
     match error.raw_os_error() {
-        Some(libc::EMFILE | libc::ENFILE) => "allow it more open files (ulimit -n)",
+        Some(libc::EMFILE | libc::ENFILE) => "raise its open-file limit (ulimit -n)",
         _ => otherwise,
     }
 }

@@ -15,10 +15,7 @@ use std::path::{Path, PathBuf};
 /// Why a key wrote no file.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum KeepError {
-    #[error(
-        "nothing was written: neither XDG_STATE_HOME nor HOME is set; set XDG_STATE_HOME to a directory that you can \
-         write"
-    )]
+    #[error("nothing was written: set XDG_STATE_HOME to a directory that you can write")]
     NoDirectory,
     #[error("nothing was written: cannot create {}: {}", .0.display(), .1)]
     Directory(PathBuf, #[source] io::Error),
@@ -81,7 +78,7 @@ impl App {
     /// What the screen is like now, into the file of settings.
     pub(super) fn save_settings(&mut self) -> Result<String, SaveError> {
         let Some(saved) = &mut self.options.saved else {
-            return Ok("nothing was saved: neither XDG_CONFIG_HOME nor HOME says where; --config FILE does".to_owned());
+            return Ok("nothing was saved: XDG_CONFIG_HOME and HOME are not set; use --config FILE".to_owned());
         };
         let settings = self.state.settings();
         let now = Preferences {

@@ -81,7 +81,7 @@ fn set(preferences: &mut Preferences, section: &str, key: &Key, item: &Item) -> 
         return Err(unknown(section, key));
     }
     let wrong = |why: String| Wrong::new(key.span(), why);
-    let value = item.as_value().ok_or_else(|| wrong(format!("{} is a value, no section", short(name))))?;
+    let value = item.as_value().ok_or_else(|| wrong(format!("{} is a value, not a section", short(name))))?;
     put(preferences, &path, value).map_err(wrong)?;
     Ok(path)
 }
@@ -126,7 +126,7 @@ fn unknown(section: &str, key: &Key) -> Wrong {
     let hint = hint(name, here(), || match elsewhere.map(|path| (path, path.split_once('.'))) {
         Some((_, Some((its, leaf)))) => format!("{leaf} belongs below [{its}]"),
         Some((path, None)) => format!("{path} belongs above the first section"),
-        None => format!("there are {}", here().collect::<Vec<_>>().join(", ")),
+        None => format!("use one of {}", here().collect::<Vec<_>>().join(", ")),
     });
     Wrong::new(key.span(), format!("{whole} is not known: {hint}"))
 }

@@ -92,7 +92,7 @@ pub(super) fn of_text(name: &str, text: &str) -> Result<ThemeFile, Wrong> {
             "nodes_weak" => palette.nodes_dim = six(value).map_err(wrong)?,
             _ => {
                 let known = || NAMED.iter().map(|(name, _)| *name).chain(["base", "nodes", "nodes_weak"]);
-                let all = || format!("there are {}", known().collect::<Vec<_>>().join(", "));
+                let all = || format!("use one of {}", known().collect::<Vec<_>>().join(", "));
                 let hint = hint(key.get(), known(), all);
                 return Err(wrong(format!("is not known: {hint}")));
             }

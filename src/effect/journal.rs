@@ -106,14 +106,14 @@ pub enum JournalError {
     #[error("{0}; set XDG_STATE_HOME to a directory of your own")]
     Lock(#[from] LockError),
     /// What tells this vnettop from others cannot be read.
-    #[error("this vnettop cannot be distinguished from others ({0}); is /proc mounted?")]
+    #[error("cannot read vnettop's own process data ({0}); is /proc mounted?")]
     OwnerUnknown(#[source] io::Error),
     /// The journals of the directory cannot be listed.
     #[error("cannot read {}: {}", .0.display(), .1)]
     Unread(PathBuf, #[source] io::Error),
     /// That of another vnettop that runs, by its pid.
     #[error(
-        "what another vnettop (pid {}) has pinned is not known: cannot read {}: {}; stop it, or run this one as its user",
+        "cannot read the pins of another vnettop (pid {}) in {}: {}; stop it, or run this one as its user",
         .0, .1.display(), .2
     )]
     OtherUnread(u32, PathBuf, #[source] io::Error),

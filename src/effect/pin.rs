@@ -54,8 +54,7 @@ pub(super) enum PinError {
     EndedAfter { who: String },
     /// The tid changed hands between the check and the call: the one case where a stranger was touched.
     #[error(
-        "{who} exited while it was pinned, and another thread has its number: that one may now be limited to {}; look \
-         with taskset -cp {tid}",
+        "{who} exited while being pinned and its TID was reused: the new thread may be limited to {}; check with taskset -cp {tid}",
         cores_of(asked)
     )]
     TakenOver { who: String, tid: u32, asked: CoreSet },

@@ -132,8 +132,7 @@ pub(super) fn report(outcome: &mut Outcome, held: &ActivePin, verdict: &RestoreR
             outcome.say(format!("{who} has exited, nothing to undo; its number now belongs to another thread"));
         }
         RestoreResult::Changed(now) => outcome.warn(format!(
-            "{who} is on {}, which vnettop did not set; another program changed it since, so it stays; taskset -cp \
-             {old} {} restores what it had before vnettop",
+            "{who} is on {}, set by another program since the pin, so it stays; taskset -cp {old} {} restores the mask from before vnettop",
             cores_of(now),
             thread.tid
         )),

@@ -130,8 +130,8 @@ fn a_number_that_changes_hands_in_the_very_moment_is_told() {
     let outcome = controller(&fake, &dir).pin(&[request(101, "1")]);
     assert_eq!(
         said(&outcome),
-        "! iperf3 server 101 exited while it was pinned, and another thread has its number: \
-         that one may now be limited to core 1; look with taskset -cp 101\n! 0 of 1 pinned\n"
+        "! iperf3 server 101 exited while being pinned and its TID was reused: \
+         the new thread may be limited to core 1; check with taskset -cp 101\n! 0 of 1 pinned\n"
     );
 }
 
@@ -170,8 +170,8 @@ fn a_mask_that_someone_else_set_since_is_left_alone() {
         said(&outcome),
         "iperf3 server 103 has exited, nothing to undo\n\
          iperf3 server 102 is on cores 0-7 already, as before vnettop\n\
-         ! iperf3 server 101 is on core 2, which vnettop did not set; another program changed it since, so it stays; \
-         taskset -cp 0-7 101 restores what it had before vnettop\n"
+         ! iperf3 server 101 is on core 2, set by another program since the pin, so it stays; \
+         taskset -cp 0-7 101 restores the mask from before vnettop\n"
     );
     assert_eq!(fake.mask(101), "2", "the other's mask stands");
     assert_eq!(controller.pins(), 1, "a pin that was not put back is still known");
@@ -214,7 +214,7 @@ fn readonly_changes_nothing() {
     let (fake, dir) = (Fake::new(), temporary());
     let mut controller = PinController::new(Box::new(fake.clone()), Some(dir.path().to_owned()), true);
     for outcome in [controller.pin(&[request(101, "4")]), controller.restore()] {
-        let told = "! nothing was changed: vnettop runs with --readonly; start it without to pin or restore\n";
+        let told = "! nothing was changed: start vnettop without --readonly to pin or restore\n";
         assert_eq!(said(&outcome), told);
     }
     assert_eq!((fake.set().len(), journals_in(dir.path()).len()), (0, 0), "no mask, no file");

@@ -46,7 +46,7 @@ impl<'a, L: NetworkQueries> Walk<'a, L> {
             kind if PACKS.contains(&kind) => self.pack(link, mac),
             WIREGUARD => self.encrypt(link),
             "xfrm" => Err(format!("IPsec policies, which vnettop does not read, decide where {name} sends packets")),
-            "dummy" => Err(format!("the packets end in {name}: a dummy drops what it is given")),
+            "dummy" => Err(format!("the packets stop at {name}: a dummy drops everything")),
             kind if TUNS.contains(&kind) => self.enter_program(link, mac),
             "physical" | "virtio" => Err(format!("the packets exit this machine through {name}")),
             kind => Err(format!("where {name} takes the packets is not known: its kind is {kind}")),
