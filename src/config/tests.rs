@@ -71,7 +71,7 @@ fn what_is_wrong_is_one_sentence_with_file_line_and_what_was_meant() {
         ("interval = nan", "x.toml, line 1: interval must be between 0.01 and 3600 seconds"),
         ("ascii = 1", "x.toml, line 1: ascii must be true or false"),
         ("links = 3", "x.toml, line 1: links is a section: write [links] and its settings below"),
-        ("[interval]\na = 1", "x.toml, line 1: interval is a value, no section"),
+        ("[interval]\na = 1", "x.toml, line 1: interval is a value, not a section"),
         ("[layout]\npanes = [\"test\"]", "x.toml, line 1: layout.panes needs links, cores or threads"),
         ("[links]\ncolumns = [\"rx\", \"rx\"]", "x.toml, line 2: links.columns has 'rx' twice"),
         ("[keys]\nquitt = \"x\"", "x.toml, line 2: keys.quitt is not known: did you mean 'quit'?"),

@@ -143,7 +143,7 @@ fn a_setting_that_uses_only_the_flows_own_cores_is_named() {
     assert!(none(&threaded), "what comes goes past it");
     Arc::make_mut(&mut Arc::make_mut(&mut threaded.facts).offloads)[1].tso = false;
     let told = said(&threaded, "steered");
-    assert!(told.starts_with("the NAPI thread handles the packets that b0 (c2) receives on core 1"), "{told}");
+    assert!(told.starts_with("the NAPI thread handles packets from b0 (c2) on core 1"), "{told}");
     assert!(told.ends_with("(taskset -cp 2 77)"), "{told}");
 }
 
