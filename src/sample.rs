@@ -37,7 +37,7 @@ pub use flows::{Busy, Congestion, DropFlow, FlowProgress, FlowSample, Proto, Soc
 pub use kernel::{DropCount, Drops, HopCores, KernelCounts, OnRequest, SoftirqTime};
 pub use links::{Ifindex, Kind, LinkCounters, LinkFacts, LinkKey, LinkState, PeerRef, PortState};
 pub use losses::{Conntrack, IpCounters, Offload, Offloads, ProtocolCounters, QdiscCounters};
-pub use ovs::{OvsBridge, OvsDatapath, OvsPort, OvsSwitch};
+pub use ovs::{OvsBridge, OvsDatapath, OvsDatapathKind, OvsPort, OvsPortKind, OvsSwitch};
 pub use owners::{Owned, Owner, OwnerBy, OwnerKind};
 pub use paths::{EndName, Ends, FlowPath, Holder, Hop, HopBy, HopWay};
 pub use reports::{Report, Reported, Unread, Whole};

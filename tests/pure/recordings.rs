@@ -23,7 +23,7 @@ fn facts(ifindex: u32, name: &str) -> Arc<LinkFacts> {
         master: Some(Ifindex(9)),
         slave_kind: Some("bridge".to_owned()),
         port_state: Some(PortState::Learning),
-        ..LinkFacts::new(LinkKey { netns: 1, ifindex: Ifindex(ifindex) }, name, Kind::Other("wireguard".to_owned()))
+        ..LinkFacts::new(LinkKey { netns: 1, ifindex: Ifindex(ifindex) }, name, Kind::Wireguard)
     })
 }
 
