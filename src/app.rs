@@ -56,8 +56,8 @@ pub enum AppError {
     /// Standard output.
     #[error("cannot write to standard output: {0}")]
     Output(#[source] io::Error),
-    /// The signals of a run.
-    #[error("cannot take over signals, so the command was not started: {0}")]
+    /// The signals.
+    #[error("cannot take over signals, so nothing was started: {0}")]
     Signals(#[source] io::Error),
     /// A recording of something else.
     #[error("the recording has no card: no pin in it has 4 s of rates before and 12 s after")]

@@ -60,7 +60,7 @@ impl Config {
     pub fn settle(&mut self, preferences: Preferences, is_watch_chosen: bool) -> Result<(), CliError> {
         self.preferences = preferences;
         match &self.face {
-            Face::Screen => self.interval = self.preferences.interval,
+            Face::Watch(Presentation::Screen) => self.interval = self.preferences.interval,
             Face::Run(run) if self.preferences.readonly && run.asked.pin == PinMode::Compare => {
                 return Err(CliError::Usage(run::READONLY_COMPARES.to_owned()));
             }
@@ -93,19 +93,8 @@ pub enum Origin {
 /// What is made of the data.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Face {
-    /// The live screen.
-    Screen,
-    /// JSON lines.
-    Json,
-    /// One frame as text.
-    Print {
-        /// Columns.
-        width: u16,
-        /// Rows.
-        height: u16,
-        /// Keys pressed before.
-        keys: Vec<KeyStep>,
-    },
+    /// They are shown.
+    Watch(Presentation),
     /// Nothing of the above: restore CPU affinities left behind by a killed vnettop.
     Undo,
     /// What works here and what is missing; true as JSON.
@@ -125,6 +114,24 @@ pub enum Face {
         format: CardFormat,
         /// Where to; none is standard output.
         card: Option<PathBuf>,
+    },
+}
+
+/// How data are shown.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Presentation {
+    /// The live screen.
+    Screen,
+    /// JSON lines.
+    Json,
+    /// One frame as text.
+    Print {
+        /// Columns.
+        width: u16,
+        /// Rows.
+        height: u16,
+        /// Keys pressed before.
+        keys: Vec<KeyStep>,
     },
 }
 
@@ -213,19 +220,24 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> 
         (Some(CliCommand::Doctor), _) => Face::Doctor(options.json),
         (Some(CliCommand::Run(run)), _) => Face::Run(run.checked(options.readonly)?),
         (Some(CliCommand::Card(card)), _) => card.face(),
-        (_, Some((width, height))) => Face::Print { width, height, keys: options.keys.unwrap_or_default() },
-        _ if options.json || !terminal => Face::Json,
-        _ => Face::Screen,
+        (_, Some((width, height))) => {
+            Face::Watch(Presentation::Print { width, height, keys: options.keys.unwrap_or_default() })
+        }
+        _ if options.json || !terminal => Face::Watch(Presentation::Json),
+        _ => Face::Watch(Presentation::Screen),
     };
     let interval_ms = match face {
-        Face::Screen => 500,
+        Face::Watch(Presentation::Screen) => 500,
         Face::Run(_) => 100,
         _ => 1000,
     };
     let replayed = |file, pace: PaceArguments| Origin::Replay {
         file,
         at: pace.at,
-        speed: pace.speed.or((face == Face::Screen).then_some(1.0)).filter(|times| times.is_finite()),
+        speed: pace
+            .speed
+            .or((face == Face::Watch(Presentation::Screen)).then_some(1.0))
+            .filter(|times| times.is_finite()),
     };
     let has_pace = options.pace.speed.is_some() || options.pace.at.is_some();
     let origin = match (arguments.command, options.replay) {
@@ -358,7 +370,7 @@ mod tests {
     #[test]
     fn what_is_no_terminal_gets_json() {
         let config = parse([OsString::from("-d"), OsString::from("0.25")], false).expect("good arguments");
-        assert_eq!(config.face, Face::Json, "a pipe gets JSON lines");
+        assert_eq!(config.face, Face::Watch(Presentation::Json), "a pipe gets JSON lines");
         assert_eq!(config.interval, Duration::from_millis(250), "fractions of seconds are allowed");
         let [Override { key, value, option: "--delay" }] = &config.overrides[..] else {
             panic!("nothing else was given")

@@ -182,7 +182,7 @@ pub struct Derivation {
     previous: Option<Sample>,
     machine: FirstStage,
     /// What belongs to the command, or everything that is watched while no test runs.
-    course: TestStages,
+    stages_without_test: TestStages,
     /// None where everything is one.
     tests: Option<Tests>,
     /// What of a sample is looked at; none is all of it.
@@ -206,7 +206,13 @@ impl Derivation {
     /// One to which everything that is watched is one test.
     #[must_use]
     pub fn of_everything() -> Self {
-        Self { previous: None, machine: FirstStage::default(), course: TestStages::default(), tests: None, scope: None }
+        Self {
+            previous: None,
+            machine: FirstStage::default(),
+            stages_without_test: TestStages::default(),
+            tests: None,
+            scope: None,
+        }
     }
 
     /// Takes the next item of the stream; a sample gives metrics, an event is remembered.
@@ -232,11 +238,11 @@ impl Derivation {
         self.previous.as_ref()
     }
 
-    /// The threads of switches are beside everything that concerns the benchmark.
+    /// Threads of switches are taken out before the benchmark is derived and put back at the end.
     fn sample(&mut self, mut next: Sample) -> Metrics {
         let mut previous = self.previous.take();
         if let Some(scope) = &mut self.scope {
-            self.course.flow.beside = scope.narrow(&mut next);
+            self.stages_without_test.flow.beside = scope.narrow(&mut next);
         }
         self.machine.history.observe_threads(previous.as_ref(), &next);
         let before = previous.as_mut().map(threads::without_switches).unwrap_or_default();
@@ -249,9 +255,9 @@ impl Derivation {
         if let Some(test) = leading {
             metrics.copy_from(&test);
             // Whatever was concluded without it says nothing of what comes after it.
-            self.course = TestStages::default();
+            self.stages_without_test = TestStages::default();
         } else {
-            self.course.observe(previous.as_ref(), &next, &mut metrics, &self.machine.history);
+            self.stages_without_test.observe(previous.as_ref(), &next, &mut metrics, &self.machine.history);
             // The proof outlives what it is of.
             let last_card = || metrics.tests.iter().rev().find_map(|test| test.metrics.card.clone());
             metrics.card = metrics.card.take().or_else(last_card);

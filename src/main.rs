@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use vnettop::app::look::{self, Look};
 use vnettop::app::run::{CardError, Destination};
 use vnettop::app::{self, App, AppError, Ended, Player, SHIPPED_STARTS_AT, Signals, Stream};
-use vnettop::cli::{self, CliError, Config, Face, Origin};
+use vnettop::cli::{self, CliError, Config, Face, Origin, Presentation};
 use vnettop::config::{ConfigFiles, Configuration, SaveSource};
 use vnettop::demo::{self, Demo};
 use vnettop::effect::{self, JournalError, Outcome, PinController};
@@ -58,7 +58,8 @@ fn configured(mut config: Config) -> Result<(Config, Configured), CliError> {
     let saved = places.saved_to().map(|path| SaveSource { path, before: configuration.preferences.clone() });
     configuration.override_by(&config.overrides).map_err(|error| CliError::Settings(error.to_string()))?;
     config.settle(configuration.preferences.clone(), !configuration.is_default("watch"))?;
-    let is_seen = matches!(config.face, Face::Screen | Face::Doctor(_)) || config.preferences.theme != "auto";
+    let is_seen = matches!(config.face, Face::Watch(Presentation::Screen) | Face::Doctor(_))
+        || config.preferences.theme != "auto";
     let look = if is_seen {
         look::of(&config.preferences, &places.folders, environment).map_err(CliError::Settings)?
     } else {
@@ -79,67 +80,78 @@ struct Configured {
 
 /// What is named and not there would be an empty screen. A command may make its namespace itself.
 fn missing_namespace(config: &Config) -> Option<String> {
-    let is_looked_at =
-        matches!(config.face, Face::Screen | Face::Json | Face::Print { .. }) && config.origin == Origin::Live;
+    let is_looked_at = matches!(config.face, Face::Watch(_)) && config.origin == Origin::Live;
     if is_looked_at { choice(config, None).missing() } else { None }
 }
 
 fn run(config: &Config, configured: &Configured) -> Result<ExitCode, Box<dyn std::error::Error>> {
-    if let Face::Settings { plain } = config.face {
-        let configuration = &configured.configuration;
-        let text = if plain { configuration.plain() } else { configuration.explained() };
-        io::stdout().write_all(text.as_bytes())?;
-        return Ok(ExitCode::SUCCESS);
-    }
     match (&config.face, &config.origin) {
         // Doctor says itself how many there are.
-        (Face::Undo | Face::Card { .. } | Face::Doctor(_), _) => {}
+        (Face::Undo | Face::Card { .. } | Face::Doctor(_) | Face::Settings { .. }, _) => {}
         (_, Origin::Replay { .. }) => enough_descriptors(LEAST_TO_REPLAY)?,
         _ => enough_descriptors(LEAST_TO_WATCH)?,
     }
-    app::survive_full_files()?;
+    app::survive_full_files().map_err(AppError::Signals)?;
     match &config.face {
-        Face::Undo => return undo(config),
-        Face::Doctor(json) => return doctor(config, configured, *json),
-        Face::Run(run) => return run_command(config, run),
+        Face::Watch(presentation) => watch(config, configured, presentation),
+        Face::Settings { plain } => {
+            let configuration = &configured.configuration;
+            let text = if *plain { configuration.plain() } else { configuration.explained() };
+            io::stdout().write_all(text.as_bytes()).map_err(AppError::Output)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Face::Undo => undo(config),
+        Face::Doctor(json) => doctor(config, configured, *json),
+        Face::Run(run) => run_command(config, run),
         Face::Card { recording, format, card } => {
+            keep_rights(rights::Work::Replaying);
             let text = app::run::card(recording, card_format(*format))?;
             let destination = card.as_deref().map(|path| Destination::open(path, None)).transpose()?;
             write_card(&text, destination, &mut io::stdout())?;
-            return Ok(ExitCode::SUCCESS);
+            Ok(ExitCode::SUCCESS)
         }
-        _ => {}
     }
-    if config.face == Face::Screen && environment("TERM").is_some_and(|term| term == "dumb") {
+}
+
+/// Where a filter forbids that, nothing else is worse for it. What starts programs keeps every right, because they are to have them.
+fn keep_rights(work: rights::Work) {
+    rights::keep_needed(work).ok();
+}
+
+/// This machine, the demo or a recording, on the screen, as one frame or as JSON lines.
+fn watch(
+    config: &Config,
+    configured: &Configured,
+    presentation: &Presentation,
+) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    if *presentation == Presentation::Screen && environment("TERM").is_some_and(|term| term == "dumb") {
         // It cannot place text.
         return Err("this terminal (TERM=dumb) cannot show a screen: use --json, or --print 80x24 for one frame".into());
     }
     // Before any thread: entering namespaces is for single-threaded processes.
     let demo = if config.origin == Origin::Demo { Some(demo::start(1)?) } else { None };
     if demo.is_none() {
-        let work = if config.origin == Origin::Live { rights::Work::Watching } else { rights::Work::Replaying };
-        // Where a filter forbids it, nothing else is worse for it.
-        rights::keep_needed(work).ok();
+        keep_rights(if config.origin == Origin::Live { rights::Work::Watching } else { rights::Work::Replaying });
     }
     let recorder = config.record.as_deref().map(Recorder::create).transpose()?;
     let Opened { stream, feed, player } = open(config, demo.as_ref(), recorder)?;
     // Only after the files are open: a fifo may keep us waiting for ever. JSON lines alone have nothing to put in order.
-    let plain = config.face == Face::Json && config.record.is_none();
-    let signals = if plain { Signals::none()? } else { Signals::take()? };
-    let ended = match &config.face {
-        Face::Json => {
+    let plain = *presentation == Presentation::Json && config.record.is_none();
+    let signals = if plain { Signals::none() } else { Signals::take() }.map_err(AppError::Signals)?;
+    let ended = match presentation {
+        Presentation::Json => {
             if feed.is_live() {
-                signals.take_stop()?;
+                signals.take_stop().map_err(AppError::Signals)?;
             }
-            app::json(stream, &feed, &signals, config.count, &mut term::StdoutWriter::take()?)?
+            app::json(stream, &feed, &signals, config.count, &mut stdout()?)?
         }
-        Face::Print { width, height, keys } => {
+        Presentation::Print { width, height, keys } => {
             // A pipe takes UTF-8 whatever the locale says.
             let theme = Theme::plain(!config.preferences.ascii);
             let app = world(config, configured, demo.as_ref(), (stream, feed, player))?;
-            app::print(app, &signals, keys, (*width, *height), theme, &mut term::StdoutWriter::take()?)?
+            app::print(app, &signals, keys, (*width, *height), theme, &mut stdout()?)?
         }
-        Face::Screen | Face::Undo | Face::Settings { .. } | Face::Doctor(_) | Face::Run(_) | Face::Card { .. } => {
+        Presentation::Screen => {
             let app = world(config, configured, demo.as_ref(), (stream, feed, player))?;
             live_screen(config, configured, app, &signals)?
         }
@@ -148,6 +160,10 @@ fn run(config: &Config, configured: &Configured) -> Result<ExitCode, Box<dyn std
         Ended::Done => ExitCode::SUCCESS,
         Ended::Signal(signal) => ExitCode::from(u8::try_from(128 + signal).unwrap_or(1)),
     })
+}
+
+fn stdout() -> Result<term::StdoutWriter, AppError> {
+    term::StdoutWriter::take().map_err(AppError::Output)
 }
 
 fn live_screen(config: &Config, configured: &Configured, app: App, signals: &Signals) -> Result<Ended, AppError> {
@@ -226,7 +242,7 @@ fn doctor(config: &Config, configured: &Configured, json: bool) -> Result<ExitCo
     match io::stdout().write_all(text.as_bytes()) {
         // Whoever reads has seen enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-        written => written?,
+        written => written.map_err(AppError::Output)?,
     }
     Ok(ExitCode::from(u8::from(!works)))
 }
@@ -300,7 +316,7 @@ fn world(
     let app = App::new(state, stream, controller, feed, options);
     let (Some(player), Origin::Replay { file, speed, at }) = (player, &config.origin) else { return Ok(app) };
     let mut app = app.with_player(player, *speed);
-    let is_shipped_screen = file.is_none() && config.face == Face::Screen;
+    let is_shipped_screen = file.is_none() && config.face == Face::Watch(Presentation::Screen);
     if is_shipped_screen {
         app.state.opens_card = true;
     }
@@ -314,6 +330,7 @@ fn undo(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
     if config.preferences.readonly {
         return Err("undo changes affinities, which --readonly forbids: run it without".into());
     }
+    keep_rights(rights::Work::Watching);
     let dir = effect::journal_dir(environment).ok_or(JournalError::NoDirectory)?;
     let outcome = effect::undo(&mut effect::Kernel, &dir);
     report(&outcome);

@@ -37,7 +37,7 @@ pub use flows::{Busy, Congestion, DropFlow, FlowProgress, FlowSample, Proto, Soc
 pub use kernel::{DropCount, Drops, HopCores, KernelCounts, OnRequest, SoftirqTime};
 pub use links::{Ifindex, Kind, LinkCounters, LinkFacts, LinkKey, LinkState, PeerRef, PortState};
 pub use losses::{Conntrack, IpCounters, Offload, Offloads, ProtocolCounters, QdiscCounters};
-pub use ovs::{OvsBridge, OvsDatapath, OvsPort, OvsSwitch};
+pub use ovs::{OvsBridge, OvsDatapath, OvsDatapathKind, OvsPort, OvsPortKind, OvsSwitch};
 pub use owners::{Owned, Owner, OwnerBy, OwnerKind};
 pub use paths::{EndName, Ends, FlowPath, Holder, Hop, HopBy, HopWay};
 pub use reports::{Report, Reported, Unread, Whole};
@@ -238,6 +238,14 @@ pub struct Problem {
     pub text: String,
 }
 
+impl Problem {
+    /// It is for want of rights. The sentence tells: recordings hold nothing else of it, and a source has other problems as well.
+    #[must_use]
+    pub fn is_of_rights(&self) -> bool {
+        self.text.contains("as root") || self.text.contains("CAP_")
+    }
+}
+
 /// Something that happened between two samples and that a recording must tell again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -292,7 +300,7 @@ pub enum Event {
     NotPinned {
         /// `CLOCK_MONOTONIC`, ns.
         at_ns: u64,
-        /// Why, in a sentence.
+        /// Why, in a sentence; see [`Event::nothing_was_pinned`].
         why: String,
     },
     /// iperf 3 told something of itself (`--json-stream`), or why it cannot be heard was found out.
@@ -313,4 +321,12 @@ pub enum Event {
         /// Its exit code, 128 + the signal that ended it.
         code: i32,
     },
+}
+
+impl Event {
+    /// The sentence of a [`Event::NotPinned`]. In recordings some reasons are that sentence already, so it is not begun twice.
+    #[must_use]
+    pub fn nothing_was_pinned(why: &str) -> String {
+        if why.starts_with("nothing was pinned") { why.to_owned() } else { format!("nothing was pinned: {why}") }
+    }
 }

@@ -11,6 +11,7 @@ use super::cause::Crossing;
 use super::cause::moves_in;
 use super::flow::Bin;
 use super::jitter::Jitter;
+use crate::sample::StretchSide;
 use interval::Significance;
 use serde::Serialize;
 
@@ -55,13 +56,13 @@ pub struct CardSide {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Phase {
     /// Of which kind.
-    pub pinned: bool,
+    pub side: StretchSide,
     /// Its first bin began, `CLOCK_MONOTONIC`, ns.
     pub from_ns: u64,
     /// Its last bin ended, ns.
     pub to_ns: u64,
-    /// Mean rate, bits/s.
-    pub mean: f64,
+    /// Mean rate.
+    pub mean_bits_per_s: f64,
 }
 
 /// Unpinned against pinned.
@@ -113,8 +114,10 @@ impl Card {
             let squares = by_pair(&|bins, side| square(bins, side.jitter.mean) / roots);
             Difference::of(after_cv - before_cv, &squares)
         });
-        let mut phases: Vec<Phase> =
-            pairs.iter().flat_map(|[one, other]| [phase(false, one), phase(true, other)]).collect();
+        let mut phases: Vec<Phase> = pairs
+            .iter()
+            .flat_map(|[one, other]| [phase(StretchSide::Unpinned, one), phase(StretchSide::Pinned, other)])
+            .collect();
         phases.sort_by_key(|phase| phase.from_ns);
         let mut card = Self { pinned_at_ns: None, before, after, phases, mean, cv, verdict: Verdict::Inconclusive };
         card.verdict = card.judged();
@@ -127,12 +130,12 @@ impl Card {
         self.phases.len() / 2
     }
 
-    fn told_mean(&self) -> Significance {
+    fn mean_significance(&self) -> Significance {
         self.mean.significance(LEAST * self.before.jitter.mean)
     }
 
     /// A coefficient of variation is a share of the mean already.
-    fn told_cv(&self) -> Significance {
+    fn cv_significance(&self) -> Significance {
         self.cv.map_or(Significance::Same, |cv| cv.significance(LEAST))
     }
 
@@ -141,7 +144,7 @@ impl Card {
         if self.pairs() < LEAST_PAIRS {
             return Verdict::Inconclusive;
         }
-        match (self.told_mean(), self.told_cv()) {
+        match (self.mean_significance(), self.cv_significance()) {
             (Significance::Less, _) | (_, Significance::More) => Verdict::Worse,
             (Significance::More, Significance::Less) => Verdict::SteadierAndFaster,
             (Significance::More, _) => Verdict::Faster,
@@ -171,9 +174,9 @@ impl CardSide {
     }
 }
 
-fn phase(pinned: bool, bins: &[Bin]) -> Phase {
+fn phase(side: StretchSide, bins: &[Bin]) -> Phase {
     let ends = bins.first().zip(bins.last()).map_or((0, 0), |(first, last)| (first.from_ns, last.to_ns));
-    Phase { pinned, from_ns: ends.0, to_ns: ends.1, mean: mean(bins) }
+    Phase { side, from_ns: ends.0, to_ns: ends.1, mean_bits_per_s: mean(bins) }
 }
 
 fn mean(bins: &[Bin]) -> f64 {
@@ -191,13 +194,13 @@ fn square(bins: &[Bin], mean_of_side: f64) -> f64 {
 
 /// Whose turn it is, unpinned or pinned, where phases take turns.
 ///
-/// Whether a phase is pinned, by its number from 0: U P P U P U U P, P U U P U P P U, and so on (Thue and Morse). In plain turns
+/// By the number of the phase, from 0: U P P U P U U P, P U U P U P P U, and so on (Thue and Morse). In plain turns
 /// the pinned phases would come later than their neighbours each time, so that a rate that drifts would pass for their gain, and
 /// other work that comes and goes in step with the turns would fall on one kind. Here a steady drift cancels after four phases, a
 /// bent one after eight, and no two phases that follow each other are of one kind more than twice.
 #[must_use]
-pub fn is_pinned(phase: u32) -> bool {
-    phase.count_ones() % 2 == 1
+pub fn side_of(phase: u32) -> StretchSide {
+    if phase.count_ones() % 2 == 1 { StretchSide::Pinned } else { StretchSide::Unpinned }
 }
 
 #[cfg(test)]

@@ -56,6 +56,9 @@ pub enum FindingId {
     Untraced,
 }
 
+/// The figure of [`FindingId::Moves`] that the card of a run replaces by the mean of the run.
+pub(in crate::derive) const MOVES_PER_S: &str = "moves_per_s";
+
 /// One sentence of advice.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {

@@ -84,8 +84,8 @@ impl Metrics {
 
 /// Time from one judgement to the next, ns: with ticks of half a second every tick, though one may be a little early.
 const EVERY_NS: u64 = 450_000_000;
-/// Where at least this much of the window is new, ns, one judgement is enough to change the line; else a second one must agree.
-/// One is enough of a shorter window too.
+/// Time since the last judgement, ns: from here on one judgement changes the line; below it two must agree, except while the
+/// window itself is still shorter.
 const WHOLE_NS: u64 = 900_000_000;
 
 /// What is remembered of a test to judge what holds it back.

@@ -2,7 +2,7 @@
 //! worth, as measured kind by kind of link.
 
 use super::{per_second, seconds};
-use crate::sample::{Kind, LinkCounters, LinkFacts, LinkKey, OvsPort, Sample};
+use crate::sample::{Kind, LinkCounters, LinkFacts, LinkKey, OvsDatapathKind, OvsPort, Sample};
 use std::sync::Arc;
 
 /// One link: what it is, what it claims, what it moved between two samples.
@@ -27,8 +27,8 @@ pub struct OvsPlace {
     pub bridge: String,
     /// The link that is the bridge's own port.
     pub bridge_link: Option<LinkKey>,
-    /// The bridge's datapath: `system` or `netdev`.
-    pub datapath: String,
+    /// The bridge's datapath.
+    pub datapath: OvsDatapathKind,
     /// What the database says of the port.
     pub port: OvsPort,
 }
@@ -227,8 +227,7 @@ pub fn basis(link: &LinkFacts, kernel: &str) -> Basis {
         Kind::Tun | Kind::Tap if link.speed_was_set || mbps != tun_constant(kernel) => Basis::UserSet,
         Kind::Bridge => Basis::MaxOfPorts,
         Kind::Bond if link.bond_mode.is_some_and(|mode| BOND_OF_ONE_PORT.contains(&mode)) => Basis::Inherited,
-        Kind::Bond => Basis::SumOfPorts,
-        Kind::Other(word) if word == "team" => Basis::SumOfPorts,
+        Kind::Bond | Kind::Team => Basis::SumOfPorts,
         Kind::Macvlan | Kind::Macvtap | Kind::Ipvlan | Kind::Vlan | Kind::Vxlan => Basis::Inherited,
         _ if link.speed_was_set => Basis::UserSet,
         _ if link.lower.is_some() => Basis::Inherited,

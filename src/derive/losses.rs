@@ -40,8 +40,8 @@ pub use loss::{Loss, LossPlace, Losses, QdiscDrops};
 use route::Route;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is left of one counter after another has taken its share is believed from this share of the other on: they are read
-/// at slightly different instants.
+/// Least remainder of a counter that is believed, share of what another counter already explains: both are read at different
+/// instants.
 const BELIEVED: f64 = 0.2;
 /// From this share of a namespace's datagrams on others send there.
 const OTHERS: f64 = 0.1;
@@ -89,7 +89,7 @@ impl LossTrack {
             self.counted(&step, &route, &spans, &mut places);
         }
         if let Some(told) = told {
-            self.tracked.lost(&step, told, is_new, &mut places);
+            self.tracked.add_kernel_losses(&step, told, is_new, &mut places);
             if !is_new {
                 backlog::of_devices(&step, &route, told, &mut places);
             }
@@ -111,7 +111,8 @@ impl LossTrack {
             // Packets under way when a tick ends are lost in the next one.
             loss.share = sent.map(|sent| (loss.packets / sent).min(1.0));
         }
-        let invalid = spans.iter().map(|span| span.lost(|of| of.conntrack.map_or(0, |conntrack| conntrack.invalid)));
+        let invalid =
+            spans.iter().map(|span| span.rise_or_zero(|of| of.conntrack.map_or(0, |conntrack| conntrack.invalid)));
         Some(Losses {
             seconds,
             places,
@@ -161,10 +162,11 @@ fn others_send(paths: &[FlowPath], spans: &[ProtocolSpan<'_>], lost: f64) -> boo
     let of = |netns: &u64| spans.iter().find(|span| span.now.netns == *netns && span.now.ip.is_some());
     let sum =
         |ends: BTreeSet<u64>, of_one: fn(&ProtocolSpan<'_>) -> f64| ends.iter().filter_map(of).map(of_one).sum::<f64>();
-    let given = |span: &ProtocolSpan<'_>| span.lost(|of| total([of.udp_out_datagrams, of.udp_sndbuf_errors]));
+    let given = |span: &ProtocolSpan<'_>| span.rise_or_zero(|of| total([of.udp_out_datagrams, of.udp_sndbuf_errors]));
     let sent = sum(datagrams().map(|path| path.netns).collect(), given);
     let ends = datagrams().filter_map(|path| path.hops.last()).map(|hop| hop.link.netns).collect();
-    let arrived = sum(ends, |span| span.lost(|of| total([of.udp_in_datagrams, of.udp_in_errors, of.udp_no_ports])));
+    let arrived =
+        sum(ends, |span| span.rise_or_zero(|of| total([of.udp_in_datagrams, of.udp_in_errors, of.udp_no_ports])));
     // While next to nothing arrives, that is the flows' own trouble.
     arrived > OTHERS * sent && sent - arrived - lost > OTHERS * sent
 }
@@ -212,8 +214,8 @@ impl<'a> ProtocolSpan<'a> {
         rise(of(self.before), of(self.now))
     }
 
-    /// The same, nothing where it is not known.
-    fn lost(&self, of: impl Fn(&ProtocolCounters) -> u64) -> f64 {
+    /// By how much a counter rose; 0 where that is not known.
+    fn rise_or_zero(&self, of: impl Fn(&ProtocolCounters) -> u64) -> f64 {
         self.rise(of).unwrap_or(0.0)
     }
 

@@ -3,7 +3,7 @@
 use crate::sample::{CoreId, Sample, ThreadId, ThreadSample, Topology, Word};
 use serde::Serialize;
 
-/// The circle a move crossed, told by the smallest circle that still holds both cores.
+/// The level that a move crossed, told by the innermost one that still holds both cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, strum::IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum MoveClass {
@@ -20,7 +20,7 @@ pub enum MoveClass {
 }
 
 impl MoveClass {
-    /// The class of a move; none when a core is not in the topology, or no circle that holds both is known.
+    /// The class of a move; none when a core is not in the topology, or no level that holds both is known.
     #[must_use]
     pub fn of(topology: &Topology, from: CoreId, to: CoreId) -> Option<Self> {
         let (from, to) = (topology.place(from)?, topology.place(to)?);

@@ -109,7 +109,7 @@ mod tests {
             owned(9, OwnerKind::Vm, "guest"),
         ]);
         let ports = vec![port(2), port(3), port(4)];
-        let bridge = OvsBridge { name: "br0".to_owned(), datapath: "netdev".to_owned(), fail_mode: None, ports };
+        let bridge = OvsBridge { name: "br0".to_owned(), datapath: "netdev".into(), fail_mode: None, ports };
         let switch = OvsSwitch { socket: "s".to_owned(), netns: 1, version: None, bridges: vec![bridge] };
         let mut joined = Owners::default();
         let (none, ovs) = (Arc::default(), Arc::new(vec![switch]));

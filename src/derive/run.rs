@@ -10,8 +10,8 @@ mod reported;
 #[cfg(test)]
 mod tests;
 
-pub use card::{CardLimit, Comparison, LimitName, Measured, MovesSeen, RunCard, WatchedThreads};
-pub use drops::RunDrops;
+pub use card::{CardLimit, Comparison, Measured, MovesSeen, RunCard, WatchedThreads};
+pub use drops::{DroppedOnPath, RunDrops};
 pub use observer::Run;
 pub use reported::{MeasuredRate, OwnFigures};
 

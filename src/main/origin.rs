@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use vnettop::app::{Player, Stream};
-use vnettop::cli::{Config, Face, Origin};
+use vnettop::cli::{Config, Face, Origin, Presentation};
 use vnettop::demo::Demo;
 use vnettop::record::{Recorder, Recording, StoredIn};
 use vnettop::source::feed::{Feed, Pace};
@@ -32,7 +32,7 @@ pub fn open(
     let stored = file.clone().map_or(StoredIn::Program, StoredIn::File);
     let recording = Recording::open_stored(&stored)?;
     let pace = speed.map_or(Pace::Fast, Pace::Times);
-    let shows_frames = config.face != Face::Json;
+    let shows_frames = config.face != Face::Watch(Presentation::Json);
     let player =
         if stored.is_lasting() && (shows_frames || at.is_some()) { Player::open(stored.clone())? } else { None };
     let Some(player) = player else {
@@ -59,7 +59,7 @@ fn after(first_ns: u64, at: Duration) -> u64 {
 
 pub fn live_feed(config: &Config, demo: Option<&Demo>) -> Result<Feed, Box<dyn std::error::Error>> {
     // What somebody keeps may be added up later.
-    let looked_at_only = config.face == Face::Screen && config.record.is_none();
+    let looked_at_only = config.face == Face::Watch(Presentation::Screen) && config.record.is_none();
     let scope = ReadScope {
         roots: Roots::default(),
         watch: watches(config, demo),
@@ -75,7 +75,7 @@ pub fn live_feed(config: &Config, demo: Option<&Demo>) -> Result<Feed, Box<dyn s
         scope,
         interval: config.interval,
         realtime: config.preferences.realtime,
-        count: config.count.map(|intervals| intervals + 1).filter(|_| config.face == Face::Json),
+        count: config.count.map(|intervals| intervals + 1).filter(|_| config.face == Face::Watch(Presentation::Json)),
     })?)
 }
 

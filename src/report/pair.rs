@@ -4,7 +4,7 @@ use super::figures::{digits, percent, rate, scale, seconds, signed_points, signe
 use super::page::{ComparisonTable, Fact, fact};
 use crate::derive::before_after::{CONFIDENCE, CardSide, Phase};
 use crate::derive::{Card, FlowBasis, Jitter, plural};
-use crate::sample::CoreSet;
+use crate::sample::{CoreSet, StretchSide};
 use serde_json::{Value, json};
 
 /// The figures of both sides, which are called so.
@@ -50,9 +50,12 @@ pub(super) fn conclusions(card: &Card, settle_s: f64) -> Vec<Fact> {
 
 /// `U 9.90  P 5.60  P 5.30  U 9.20 Gbit/s`
 fn phases(card: &Card) -> String {
-    let (scale, unit) = scale(card.phases.iter().map(|phase| phase.mean).fold(0.0, f64::max));
-    let kind = |phase: &Phase| if phase.pinned { 'P' } else { 'U' };
-    let one = |phase: &Phase| format!("{} {}", kind(phase), digits(phase.mean / scale));
+    let (scale, unit) = scale(card.phases.iter().map(|phase| phase.mean_bits_per_s).fold(0.0, f64::max));
+    let kind = |phase: &Phase| match phase.side {
+        StretchSide::Pinned => 'P',
+        StretchSide::Unpinned => 'U',
+    };
+    let one = |phase: &Phase| format!("{} {}", kind(phase), digits(phase.mean_bits_per_s / scale));
     let all: Vec<String> = card.phases.iter().map(one).collect();
     format!("{} {unit} (U unpinned, P pinned, in the order of time)", all.join("  "))
 }
@@ -61,8 +64,8 @@ fn phases(card: &Card) -> String {
 pub(super) fn phases_json(card: &Card) -> Vec<Value> {
     let one = |phase: &Phase| {
         json!({
-            "kind": if phase.pinned { "pinned" } else { "unpinned" },
-            "mean_bits_per_s": phase.mean, "from_t_ns": phase.from_ns, "to_t_ns": phase.to_ns,
+            "kind": phase.side,
+            "mean_bits_per_s": phase.mean_bits_per_s, "from_t_ns": phase.from_ns, "to_t_ns": phase.to_ns,
         })
     };
     card.phases.iter().map(one).collect()

@@ -38,6 +38,6 @@ pub fn not_compared(card: &RunCard) -> Option<String> {
 /// The limits that were not kept or could not be checked, a sentence each; whether it was broken.
 #[must_use]
 pub fn limits(card: &RunCard) -> Vec<(bool, String)> {
-    let not_kept = card.limits.iter().filter(|limit| limit.is_broken() || limit.measured.is_none());
+    let not_kept = card.limits.iter().filter(|limit| limit.is_broken() || limit.measured().is_none());
     not_kept.map(|limit| (limit.is_broken(), rows::limit_text(limit))).collect()
 }

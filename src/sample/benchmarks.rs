@@ -51,12 +51,12 @@ pub struct Benchmark {
     /// `-t`, ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_ms: Option<u64>,
-    /// `-b`: the rate asked for a stream, bits/s; 0 is as fast as it goes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bitrate: Option<u64>,
-    /// `-l`: length of a read, write or datagram, bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub length: Option<u64>,
+    /// `-b`: the rate asked for a stream; 0 is as fast as it goes.
+    #[serde(rename = "bitrate", default, skip_serializing_if = "Option::is_none")]
+    pub asked_bits_per_s: Option<u64>,
+    /// `-l`: length of a read, write or datagram.
+    #[serde(rename = "length", default, skip_serializing_if = "Option::is_none")]
+    pub length_bytes: Option<u64>,
     /// `--gsro` of iperf 3: several datagrams in one call, which the kernel counts as one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub batched: bool,

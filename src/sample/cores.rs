@@ -63,7 +63,7 @@ pub struct Softnet {
     pub squeezed: u32,
 }
 
-/// The circles around every core of the machine.
+/// The levels of the machine's topology, core by core.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Topology {
     /// Every present core, sorted by core.
@@ -74,7 +74,7 @@ pub struct Topology {
     pub nodes: u32,
 }
 
-/// Where one core sits. A circle that the machine does not tell is none.
+/// Where one core sits. A level that the machine does not tell is none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CorePlace {
     /// The core.

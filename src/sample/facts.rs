@@ -45,7 +45,7 @@ pub trait FactVisitor {
     /// Why it cannot be done.
     type Error;
 
-    /// One fact: its name in a recording, what it was, what it is, and about how many bytes of it are not shared with what it was.
+    /// One fact: name in recordings, old value (may be overwritten), new value, bytes not shared with the old one (approximate).
     ///
     /// # Errors
     /// It cannot be done with this one; the facts after it are left out.
@@ -55,11 +55,11 @@ pub trait FactVisitor {
 }
 
 impl Facts {
-    /// Goes through what these facts were and what they `are`, in the order in which recordings have them.
+    /// Each fact with its `newer` value, in the order in which recordings have them.
     ///
     /// # Errors
     /// What was to be done with a fact failed.
-    pub fn visit<V: FactVisitor>(&mut self, are: &Self, on: &mut V) -> Result<(), V::Error> {
+    pub fn visit<V: FactVisitor>(&mut self, newer: &Self, visitor: &mut V) -> Result<(), V::Error> {
         // Each by its name: the compiler asks for the row of a new one.
         let Self {
             host,
@@ -76,19 +76,19 @@ impl Facts {
             family,
             runners,
         } = self;
-        on.fact("host", host, &are.host, size_of::<Host>() + ROW)?;
-        on.fact("topology", topology, &are.topology, rows(&are.topology.cores))?;
-        on.fact("links", links, &are.links, size_of_val(&**are.links))?;
-        on.fact("problems", problems, &are.problems, rows(&are.problems))?;
-        on.fact("spaces", spaces, &are.spaces, rows(&are.spaces))?;
-        on.fact("owners", owners, &are.owners, rows(&are.owners))?;
-        on.fact("ovs", ovs, &are.ovs, rows(&are.ovs))?;
-        on.fact("paths", paths, &are.paths, rows(&are.paths))?;
-        on.fact("benchmarks", benchmarks, &are.benchmarks, rows(&are.benchmarks))?;
-        on.fact("offloads", offloads, &are.offloads, rows(&are.offloads))?;
-        on.fact("steering", steering, &are.steering, rows(&are.steering))?;
-        on.fact("family", family, &are.family, are.family.as_ref().map_or(0, |pids| rows(pids)))?;
-        on.fact("runners", runners, &are.runners, rows(&are.runners))
+        visitor.fact("host", host, &newer.host, size_of::<Host>() + ROW)?;
+        visitor.fact("topology", topology, &newer.topology, rows(&newer.topology.cores))?;
+        visitor.fact("links", links, &newer.links, size_of_val(&**newer.links))?;
+        visitor.fact("problems", problems, &newer.problems, rows(&newer.problems))?;
+        visitor.fact("spaces", spaces, &newer.spaces, rows(&newer.spaces))?;
+        visitor.fact("owners", owners, &newer.owners, rows(&newer.owners))?;
+        visitor.fact("ovs", ovs, &newer.ovs, rows(&newer.ovs))?;
+        visitor.fact("paths", paths, &newer.paths, rows(&newer.paths))?;
+        visitor.fact("benchmarks", benchmarks, &newer.benchmarks, rows(&newer.benchmarks))?;
+        visitor.fact("offloads", offloads, &newer.offloads, rows(&newer.offloads))?;
+        visitor.fact("steering", steering, &newer.steering, rows(&newer.steering))?;
+        visitor.fact("family", family, &newer.family, newer.family.as_ref().map_or(0, |pids| rows(pids)))?;
+        visitor.fact("runners", runners, &newer.runners, rows(&newer.runners))
     }
 }
 

@@ -213,6 +213,22 @@ pub enum Kind {
     Vxlan,
     /// Aggregation.
     Bond,
+    /// One end of a pair, with BPF programs.
+    Netkit,
+    /// Aggregation by a program (teamd).
+    Team,
+    /// 802.1AE.
+    Macsec,
+    /// An ipvlan with a character device.
+    Ipvtap,
+    /// An encrypting tunnel.
+    Wireguard,
+    /// A routing table of its own.
+    Vrf,
+    /// What packets are redirected to, to be shaped.
+    Ifb,
+    /// What drops all that it is given.
+    Dummy,
     /// Every other kind, in the kernel's own word.
     #[strum(default, transparent)]
     Other(String),
@@ -234,7 +250,7 @@ impl Kind {
     /// Whether it is one end of a pair: its `IFLA_LINK` is the other.
     #[must_use]
     pub fn is_paired(&self) -> bool {
-        *self == Self::Veth || self.word() == "netkit"
+        matches!(self, Self::Veth | Self::Netkit)
     }
 
     /// Whether packets cross it as they are: nothing is wrapped around them that takes a way of its own.
@@ -242,32 +258,17 @@ impl Kind {
     pub fn is_plain(&self) -> bool {
         let is_local =
             matches!(self, Self::Loopback | Self::Bridge | Self::Macvlan | Self::Ipvlan | Self::Vlan | Self::Bond);
-        is_local || self.is_paired() || matches!(self.word(), "vrf" | "ifb" | "dummy")
+        is_local || self.is_paired() || matches!(self, Self::Vrf | Self::Ifb | Self::Dummy)
     }
 
     /// Whether Ethernet frames cross it: its counters then include their headers.
     #[must_use]
     pub fn has_frames(&self) -> bool {
-        // A vrf is an Ethernet device, but what it counts is out of its frame (`vrf_ip_rcv`).
-        const WITHOUT: [&str; 15] = [
-            "wireguard",
-            "gre",
-            "ip6gre",
-            "ipip",
-            "sit",
-            "ip6tnl",
-            "vti",
-            "vti6",
-            "xfrm",
-            "ppp",
-            "vrf",
-            "nlmon",
-            "bareudp",
-            "gtp",
-            "ovpn",
-        ];
+        const WITHOUT: [&str; 13] =
+            ["gre", "ip6gre", "ipip", "sit", "ip6tnl", "vti", "vti6", "xfrm", "ppp", "nlmon", "bareudp", "gtp", "ovpn"];
         match self {
-            Self::Loopback | Self::Tun => false,
+            // A vrf is an Ethernet device, but what it counts is out of its frame (`vrf_ip_rcv`).
+            Self::Loopback | Self::Tun | Self::Wireguard | Self::Vrf => false,
             Self::Other(word) => !WITHOUT.contains(&word.as_str()),
             _ => true,
         }

@@ -21,8 +21,8 @@ pub struct OvsSwitch {
 pub struct OvsBridge {
     /// `Bridge.name`; the link of that name is its own port.
     pub name: String,
-    /// `Bridge.datapath_type`: `system` (kernel) where it is empty, or `netdev` (userspace).
-    pub datapath: String,
+    /// `Bridge.datapath_type`.
+    pub datapath: OvsDatapathKind,
     /// `Bridge.fail_mode`.
     pub fail_mode: Option<String>,
     /// Every interface of every port, sorted by name.
@@ -36,8 +36,8 @@ pub struct OvsPort {
     pub name: String,
     /// `Port.name` where a bond makes it another.
     pub port: String,
-    /// `Interface.type`: `system` where it is empty, `internal`, `patch`, `vxlan`, `geneve`, `gre`, …
-    pub kind: String,
+    /// `Interface.type`.
+    pub kind: OvsPortKind,
     /// The link it is: the kernel's where there is one, otherwise one that only Open vSwitch knows.
     pub link: Option<LinkKey>,
     /// `Interface.ofport`.
@@ -59,6 +59,58 @@ pub struct OvsPort {
     pub counts_drops: bool,
 }
 
+/// `Bridge.datapath_type`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, strum::AsRefStr, strum::EnumString)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+pub enum OvsDatapathKind {
+    /// The kernel's; where it is empty, too.
+    #[default]
+    System,
+    /// In userspace: that of ovs-vswitchd itself.
+    Netdev,
+    /// What Open vSwitch may add.
+    #[serde(untagged)]
+    #[strum(default, transparent)]
+    Other(String),
+}
+
+/// `Interface.type`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, strum::AsRefStr, strum::EnumString)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+#[allow(missing_docs, reason = "Open vSwitch's words")]
+pub enum OvsPortKind {
+    /// A link of the kernel's; where it is empty, too.
+    #[default]
+    System,
+    Internal,
+    Tap,
+    Patch,
+    Vxlan,
+    Geneve,
+    Gre,
+    Stt,
+    /// What Open vSwitch has besides, or may add.
+    #[serde(untagged)]
+    #[strum(default, transparent)]
+    Other(String),
+}
+
+impl OvsPortKind {
+    /// A device that its switch has from a kernel.
+    #[must_use]
+    pub fn is_device(&self) -> bool {
+        matches!(self, Self::System | Self::Internal | Self::Tap)
+    }
+
+    /// It leads to another switch.
+    #[must_use]
+    pub fn is_tunnel(&self) -> bool {
+        matches!(self, Self::Vxlan | Self::Geneve | Self::Gre | Self::Stt)
+    }
+}
+
 /// What one datapath of Open vSwitch has counted (`OVS_DP_ATTR_STATS` of the kernel; `dpctl/show` of ovs-vswitchd for one in
 /// userspace), absolute. Read only while a flow crosses it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,8 +119,8 @@ pub struct OvsDatapath {
     pub socket: String,
     /// Inode of the network namespace it is in.
     pub netns: u64,
-    /// [`OvsDatapath::KERNEL`] or [`OvsDatapath::USERSPACE`], as in [`OvsBridge::datapath`].
-    pub kind: String,
+    /// As in [`OvsBridge::datapath`].
+    pub kind: OvsDatapathKind,
     /// Its name without the kind: all bridges of a kind share `ovs-system` or `ovs-netdev`.
     pub name: String,
     /// Which one of that name it is: the index of its own link, or the process of its ovs-vswitchd. Another one counts from 0.
@@ -86,11 +138,6 @@ pub struct OvsDatapath {
 }
 
 impl OvsDatapath {
-    /// The kernel's.
-    pub const KERNEL: &str = "system";
-    /// That of ovs-vswitchd itself.
-    pub const USERSPACE: &str = "netdev";
-
     /// What datapaths are sorted by.
     #[must_use]
     pub fn key(&self) -> (&str, u64, &str) {
@@ -100,25 +147,25 @@ impl OvsDatapath {
     /// It is the one that its switch's bridges of this kind share.
     #[must_use]
     pub fn is_of(&self, switch: &OvsSwitch, bridge: &OvsBridge) -> bool {
-        let is_shared = self.name.strip_prefix("ovs-") == Some(&*self.kind);
+        let is_shared = self.name.strip_prefix("ovs-") == Some(self.kind.as_ref());
         is_shared && self.kind == bridge.datapath && self.netns == switch.netns && self.socket == switch.socket
     }
 
     /// What `ovs-dpctl` calls it.
     #[must_use]
     pub fn full_name(&self) -> String {
-        format!("{}@{}", self.kind, self.name)
+        format!("{}@{}", self.kind.as_ref(), self.name)
     }
 }
 
 impl OvsPort {
     /// The only interface of its port; it counts drops, everything else is unknown.
     #[must_use]
-    pub fn new(name: &str, kind: &str, link: Option<LinkKey>) -> Self {
+    pub fn new(name: &str, kind: impl Into<OvsPortKind>, link: Option<LinkKey>) -> Self {
         Self {
             name: name.to_owned(),
             port: name.to_owned(),
-            kind: kind.to_owned(),
+            kind: kind.into(),
             link,
             counts_drops: true,
             ..Self::default()

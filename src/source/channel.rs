@@ -21,7 +21,7 @@ pub enum Command {
         /// Its number.
         pid: u32,
         /// And those that descend from it.
-        kin: bool,
+        with_descendants: bool,
     },
     /// More counted by the kernel, or no longer.
     Want(OnRequest),

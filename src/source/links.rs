@@ -18,7 +18,7 @@ use crate::source::ethtool_ioctl::Drivers;
 use crate::source::netlink::client::NetlinkClient;
 use crate::source::netlink::socket::KernelSocket;
 use crate::source::{SourceError, host};
-use claimed_speed::Claims;
+use claimed_speed::EthtoolSpeed;
 use facts::MessageNamespace;
 pub use reader::LinkReader;
 use std::io;
@@ -50,10 +50,10 @@ impl LinkReader {
     /// No netlink (a sandbox, a missing permission), no /proc, or a kernel that cannot list its links. Missing speeds
     /// are no error but a [problem](Self::problems).
     pub fn open() -> Result<Self, SourceError> {
-        Self::open_with(facts::SYSFS, Claims::open())
+        Self::open_with(facts::SYSFS, EthtoolSpeed::open())
     }
 
-    fn open_with(sysfs: &str, claims: io::Result<Claims<KernelSocket>>) -> Result<Self, SourceError> {
+    fn open_with(sysfs: &str, claims: io::Result<EthtoolSpeed<KernelSocket>>) -> Result<Self, SourceError> {
         let netns =
             std::fs::metadata(OWN_NETNS).map_err(|error| SourceError::File { path: OWN_NETNS.into(), error })?.ino();
         let failed = |operation| move |error: io::Error| SourceError::Netlink { operation, error };
@@ -74,6 +74,6 @@ impl LinkReader {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn open_elsewhere() -> Result<Self, SourceError> {
-        Self::open_with("", Claims::open())
+        Self::open_with("", EthtoolSpeed::open())
     }
 }

@@ -153,9 +153,9 @@ fn best(
     realtime: bool,
     load: impl Fn(CoreId) -> Load,
 ) -> Option<CoreId> {
-    let shares = |place: &CorePlace, circle: fn(&CorePlace) -> Option<u32>| {
-        let theirs = |core: CoreId| topology.place(core).and_then(circle);
-        circle(place).is_some_and(|own| taken.iter().any(|core| theirs(core) == Some(own)))
+    let shares = |place: &CorePlace, level: fn(&CorePlace) -> Option<u32>| {
+        let theirs = |core: CoreId| topology.place(core).and_then(level);
+        level(place).is_some_and(|own| taken.iter().any(|core| theirs(core) == Some(own)))
     };
     let rank = |place: &&CorePlace| {
         let (load, is_seat) = (load(place.core), current == Some(place.core));

@@ -186,7 +186,7 @@ impl Schedule {
     fn obey(&mut self, command: Option<Command>, live: &mut Live, feed: &Sender) {
         match command {
             Some(Command::Interval(interval)) => self.set(interval),
-            Some(Command::Watch { pid, kin }) => live.threads.watch(pid, kin),
+            Some(Command::Watch { pid, with_descendants }) => live.threads.watch(pid, with_descendants),
             Some(Command::Want(wanted)) => live.kernel.want(wanted),
             Some(Command::LetGo) => {
                 live.let_go();

@@ -109,9 +109,9 @@ impl ThreadReader {
         })
     }
 
-    /// Watches this process too, instead of the one named so before, and with its `kin` those that descend from it.
-    pub fn watch(&mut self, pid: u32, kin: bool) {
-        self.census.watch(&mut self.reading.proc, pid, kin);
+    /// Watches this process too, instead of the one named so before, `with_descendants` also those that descend from it.
+    pub fn watch(&mut self, pid: u32, with_descendants: bool) {
+        self.census.watch(&mut self.reading.proc, pid, with_descendants);
     }
 
     /// Watches these processes too, whatever they are called, and those named so before no longer.

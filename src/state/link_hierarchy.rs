@@ -202,7 +202,7 @@ mod tests {
         let port = |bridge| OvsPlace {
             bridge: "br0".to_owned(),
             bridge_link: Some(key(bridge)),
-            datapath: "system".to_owned(),
+            datapath: "system".into(),
             port: OvsPort::new(name, "system", Some(key(index))),
         };
         let ovs = bridge.map(|bridge| Arc::new(port(bridge)));

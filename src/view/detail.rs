@@ -90,14 +90,14 @@ fn softnet(load: &CoreLoad) -> Vec<Phrase> {
 }
 
 fn place(place: &CorePlace) -> Vec<Phrase> {
-    let circles = [
+    let levels = [
         ("node", place.node),
         ("socket", place.socket),
         ("llc", place.llc),
         ("cluster", place.cluster),
         ("capacity", place.capacity),
     ];
-    let known = circles.into_iter().filter_map(|(word, number)| Some((Tone::Muted, format!("{word} {}", number?))));
+    let known = levels.into_iter().filter_map(|(word, number)| Some((Tone::Muted, format!("{word} {}", number?))));
     known.collect()
 }
 

@@ -90,7 +90,8 @@ fn sentence(canvas: &mut Canvas, y: u16, (tone, text): (Tone, &str), most: usize
 
 /// What the pane says, and how many findings it leaves to the list.
 fn sentences(state: &State) -> (Vec<(Tone, String)>, usize) {
-    let mut all = reports(state, |problem| !lacks_rights(problem));
+    // The first line of the screen tells of rights, so that they hide no finding.
+    let mut all = reports(state, |problem| !problem.is_of_rights());
     let Some(metrics) = state.metrics() else { return (all, 0) };
     let said = |finding: &&Finding| state.notices.list().iter().any(|notice| notice.finding == Some(finding.id));
     let findings: Vec<&Finding> = metrics.findings.iter().filter(|finding| !said(finding)).collect();
@@ -107,11 +108,6 @@ fn sentences(state: &State) -> (Vec<(Tone, String)>, usize) {
 fn at_the_end(metrics: &Metrics) -> impl Iterator<Item = String> {
     let findings = metrics.ended_test().into_iter().flat_map(|test| test.last_findings.iter());
     findings.map(|finding| format!("before it stopped: {}", finding.text))
-}
-
-/// It is for want of rights: the first line of the screen counts these, so that they hide no finding.
-pub(super) fn lacks_rights(problem: &Problem) -> bool {
-    problem.text.contains("as root") || problem.text.contains("CAP_")
 }
 
 /// What the last thing done has left, and of what could not be read that which is `shown`.

@@ -2,12 +2,12 @@
 
 use super::Tone;
 use super::canvas::{Area, Canvas, cells};
-use super::finding;
 use super::format::{Interval, Percent};
 use super::lines::{Piece, fitting};
 use super::text::plural;
 use crate::action::Action;
 use crate::derive::Metrics;
+use crate::sample::Problem;
 use crate::state::{Mode, State};
 use std::time::Duration;
 
@@ -59,7 +59,7 @@ fn pieces(state: &State, metrics: &Metrics) -> Vec<Piece> {
     if let Some(behind) = behind(metrics).filter(|_| state.settings().mode != Mode::Replay) {
         pieces.push(piece(0, Tone::Warning, format!("behind {} s", behind.as_secs())));
     }
-    if metrics.facts.problems.iter().any(finding::lacks_rights) {
+    if metrics.facts.problems.iter().any(Problem::is_of_rights) {
         pieces.push(piece(1, Tone::Warning, "limited rights: F".to_owned()));
     }
     if state.sticky.on {

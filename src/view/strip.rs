@@ -33,24 +33,24 @@ pub(crate) fn rates(canvas: &mut Canvas, (x, y): (u16, u16), tone: Tone, values:
 }
 
 /// How the place of a thread is written: the node where there are several; else the core itself where its number is short enough,
-/// else the circle that tells the cores apart best.
+/// else the level that tells the cores apart best.
 pub(crate) struct CoreLetters<'a> {
     topology: &'a Topology,
     whole: bool,
-    circle: CircleName,
+    level: LevelName,
 }
 
-/// A circle around a core: its word, how it begins in few cells, its number.
+/// A level of the topology: its word, how it begins in few cells, its number.
 #[derive(Clone, Copy)]
-struct CircleName {
+struct LevelName {
     word: &'static str,
     brief: &'static str,
     number: fn(&CorePlace) -> Option<u32>,
 }
 
-const NODE: CircleName = CircleName { word: "node", brief: "n", number: |place| place.node };
-const LLC: CircleName = CircleName { word: "llc", brief: "L", number: |place| place.llc };
-const CLUSTER: CircleName = CircleName { word: "cluster", brief: "C", number: |place| place.cluster };
+const NODE: LevelName = LevelName { word: "node", brief: "n", number: |place| place.node };
+const LLC: LevelName = LevelName { word: "llc", brief: "L", number: |place| place.llc };
+const CLUSTER: LevelName = LevelName { word: "cluster", brief: "C", number: |place| place.cluster };
 
 /// A stay of so many cells has room for its mark and its name in brief, for the word, and for the core as well.
 const ROOM_FOR_NAME: usize = 3;
@@ -60,22 +60,22 @@ const ROOM_FOR_CORE: usize = 20;
 impl<'a> CoreLetters<'a> {
     pub fn of(topology: &'a Topology) -> Self {
         let several =
-            |circle: CircleName| topology.cores.iter().filter_map(circle.number).collect::<BTreeSet<u32>>().len() > 1;
+            |level: LevelName| topology.cores.iter().filter_map(level.number).collect::<BTreeSet<u32>>().len() > 1;
         let few = topology.cores.last().is_none_or(|place| place.core < 36);
         let whole = topology.nodes <= 1 && few;
-        let circle = if whole || topology.nodes > 1 {
+        let level = if whole || topology.nodes > 1 {
             NODE
         } else if several(LLC) {
             LLC
         } else {
             CLUSTER
         };
-        Self { topology, whole, circle }
+        Self { topology, whole, level }
     }
 
     /// What is written.
     pub fn word(&self) -> &'static str {
-        match (self.whole, self.circle.word) {
+        match (self.whole, self.level.word) {
             (true, _) => "CORE",
             (_, "node") => "NODE",
             (_, "llc") => "LLC",
@@ -85,7 +85,7 @@ impl<'a> CoreLetters<'a> {
 
     /// The number that is written, and that the tone is of.
     fn number(&self, core: CoreId) -> u32 {
-        if self.whole { core } else { self.topology.place(core).and_then(self.circle.number).unwrap_or(0) }
+        if self.whole { core } else { self.topology.place(core).and_then(self.level.number).unwrap_or(0) }
     }
 
     /// Colour by node, strength by core.
@@ -104,12 +104,12 @@ impl<'a> CoreLetters<'a> {
     fn stay(&self, number: u32, stay: &Stay) -> Vec<char> {
         let &Stay { core, cells, came, ref returned, .. } = stay;
         let digit = char::from_digit(if self.whole { number } else { number % 10 }, 36).unwrap_or('?');
-        let brief = if self.whole { "" } else { self.circle.brief };
+        let brief = if self.whole { "" } else { self.level.brief };
         let name = match (self.whole, cells) {
             (_, 0..ROOM_FOR_NAME) => digit.to_string(),
             (true, ROOM_FOR_WORD..) => format!("core {number}"),
-            (false, ROOM_FOR_CORE..) => format!("{}{number} core {core}", self.circle.word),
-            (false, ROOM_FOR_WORD..) => format!("{}{number}", self.circle.word),
+            (false, ROOM_FOR_CORE..) => format!("{}{number} core {core}", self.level.word),
+            (false, ROOM_FOR_WORD..) => format!("{}{number}", self.level.word),
             _ => format!("{brief}{number}"),
         };
         let mark = usize::from(came && cells >= ROOM_FOR_NAME);

@@ -131,7 +131,7 @@ fn kinds_claims_and_bases_are_what_ip_and_ethtool_say() {
             ("mtap0", Kind::Macvtap, Basis::Inherited),
             ("vx0", Kind::Vxlan, Basis::Inherited),
             ("vx1", Kind::Vxlan, Basis::None),
-            ("fb0", Kind::Other("ifb".into()), Basis::None),
+            ("fb0", Kind::Ifb, Basis::None),
         ];
         for (name, kind, worth) in expected {
             let link = named(&reading, name);

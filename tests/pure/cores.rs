@@ -12,8 +12,8 @@ fn read(tree: &Tree) -> CoreReading {
     CoreReader::open(&tree.roots()).expect("the tree has /proc/stat").read().expect("it reads")
 }
 
-fn circles(topology: &Topology, circle: fn(&CorePlace) -> Option<u32>) -> usize {
-    topology.cores.iter().filter_map(circle).collect::<HashSet<_>>().len()
+fn numbers(topology: &Topology, level: fn(&CorePlace) -> Option<u32>) -> usize {
+    topology.cores.iter().filter_map(level).collect::<HashSet<_>>().len()
 }
 
 fn place(topology: &Topology, core: u32) -> CorePlace {
@@ -29,9 +29,9 @@ fn a_128_core_arm_server_shows_all_its_circles() {
     assert_eq!(by_device_tree, by_acpi, "firmware numbers differ, the machine does not");
     assert_eq!(by_acpi.cores.len(), 128, "every core is there");
     assert_eq!(by_acpi.nodes, 4, "four NUMA nodes");
-    assert_eq!(circles(&by_acpi, |place| place.socket), 2, "two sockets");
-    assert_eq!(circles(&by_acpi, |place| place.cluster), 32, "32 clusters");
-    assert_eq!(circles(&by_acpi, |place| place.physical), 128, "no SMT");
+    assert_eq!(numbers(&by_acpi, |place| place.socket), 2, "two sockets");
+    assert_eq!(numbers(&by_acpi, |place| place.cluster), 32, "32 clusters");
+    assert_eq!(numbers(&by_acpi, |place| place.physical), 128, "no SMT");
     for place in &by_acpi.cores {
         let core = place.core;
         let expected = CorePlace {
@@ -52,8 +52,8 @@ fn a_128_core_arm_server_shows_all_its_circles() {
 fn an_smt_server_shows_its_physical_cores_and_no_false_clusters() {
     let topology = read(&Tree::captured("amd64-16-smt")).topology;
     assert_eq!((topology.cores.len(), topology.nodes), (16, 2), "16 cores, 2 nodes");
-    assert_eq!(circles(&topology, |place| place.physical), 8, "8 physical cores");
-    assert_eq!(circles(&topology, |place| place.cluster), 0, "a cluster of one physical core is none");
+    assert_eq!(numbers(&topology, |place| place.physical), 8, "8 physical cores");
+    assert_eq!(numbers(&topology, |place| place.cluster), 0, "a cluster of one physical core is none");
     let eleven = place(&topology, 11);
     assert_eq!(
         (eleven.physical, eleven.llc, eleven.node, eleven.socket),
@@ -124,7 +124,7 @@ fn offline_cores_are_present_and_bring_the_topology_up_to_date() {
 fn what_an_old_or_small_kernel_does_not_tell_is_unknown() {
     let no_clusters = Machine { cluster: None, node: None, ..Machine::kunpeng(64) };
     let topology = read(&no_clusters.tree()).topology;
-    assert_eq!(circles(&topology, |place| place.cluster), 0, "before Linux 5.16 there are no clusters");
+    assert_eq!(numbers(&topology, |place| place.cluster), 0, "before Linux 5.16 there are no clusters");
     assert_eq!(topology.nodes, 1, "a kernel without NUMA is one node");
     assert_eq!(place(&topology, 63).node, Some(0), "its node 0");
     let big_little = Machine { capacity: Some(|core| if core < 4 { 446 } else { 1024 }), ..Machine::kunpeng(8) };
@@ -148,7 +148,7 @@ fn a_machine_without_sysfs_shows_its_cores_and_says_what_is_missing() {
     assert_eq!(
         (bare.online, bare.node, bare.socket, bare.llc, bare.physical),
         (true, None, None, None, None),
-        "no circle"
+        "no level"
     );
     assert_eq!((reading.cores[5].softnet, reading.cores[5].softirqs), (None, [None; 10]), "unknown, not zero");
     let texts: Vec<_> = reader.problems().iter().map(|problem| problem.text.as_str()).collect();

@@ -177,6 +177,6 @@ fn switch(ports: &[(&str, Ifindex)]) -> OvsSwitch {
     let port =
         |&(name, ifindex): &(&str, Ifindex)| OvsPort::new(name, "system", Some(LinkKey { netns: NETNS, ifindex }));
     let ports = ports.iter().map(port).collect();
-    let bridge = OvsBridge { name: "br-int".to_owned(), datapath: "system".to_owned(), fail_mode: None, ports };
+    let bridge = OvsBridge { name: "br-int".to_owned(), datapath: "system".into(), fail_mode: None, ports };
     OvsSwitch { socket: "/run/openvswitch/db.sock".to_owned(), netns: NETNS, version: None, bridges: vec![bridge] }
 }

@@ -194,8 +194,8 @@ fn bases_are_what_the_drivers_do() {
     assert_eq!(basis(&active_backup, "6.18.0"), Basis::Inherited);
     let broadcast = LinkFacts { bond_mode: Some(3), ..facts(4, 0, Kind::Bond, Some(10_000)) };
     assert_eq!(basis(&broadcast, "6.18.0"), Basis::Inherited, "its slowest port's");
-    assert_eq!(of(Kind::Other("team".into()), Some(20_000), "6.1.0"), Basis::SumOfPorts);
-    assert_eq!(of(Kind::Other("wireguard".into()), None, "6.1.0"), Basis::None);
+    assert_eq!(of(Kind::Team, Some(20_000), "6.1.0"), Basis::SumOfPorts);
+    assert_eq!(of(Kind::Wireguard, None, "6.1.0"), Basis::None);
     assert_eq!(of(Kind::OpenVSwitch, None, "6.1.0"), Basis::None);
     assert_eq!(of(Kind::Virtio, None, "6.1.0"), Basis::None);
     assert_eq!(of(Kind::Physical, Some(1000), "6.1.0"), Basis::Real);

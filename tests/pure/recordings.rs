@@ -23,7 +23,7 @@ fn facts(ifindex: u32, name: &str) -> Arc<LinkFacts> {
         master: Some(Ifindex(9)),
         slave_kind: Some("bridge".to_owned()),
         port_state: Some(PortState::Learning),
-        ..LinkFacts::new(LinkKey { netns: 1, ifindex: Ifindex(ifindex) }, name, Kind::Other("wireguard".to_owned()))
+        ..LinkFacts::new(LinkKey { netns: 1, ifindex: Ifindex(ifindex) }, name, Kind::Wireguard)
     })
 }
 
@@ -131,8 +131,8 @@ fn benchmark(second: u64) -> Benchmark {
         json_stream: true,
         omit_ms: Some(1000),
         time_ms: Some(10_000),
-        bitrate: Some(1_000_000),
-        length: Some(1470),
+        asked_bits_per_s: Some(1_000_000),
+        length_bytes: Some(1470),
         batched: true,
         affinity: Some("2,3".into()),
         reported: Some(Reported { at_ms: second * 1000, packets: Some(9), ..Reported::default() }),

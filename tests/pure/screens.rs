@@ -130,7 +130,7 @@ fn every_kind_of_nesting_in_bytes() {
         let veth = world.link(name, Kind::Veth, Some(10_000), stream(20e9, 20e9));
         world.facts(veth).peer = Some(PeerRef { netnsid: None, netns: Some(NETNS), ifindex: Ifindex(peer) });
     }
-    let wireguard = world.link("wg0", Kind::Other("wireguard".into()), None, Traffic::default());
+    let wireguard = world.link("wg0", Kind::Wireguard, None, Traffic::default());
     world.facts(wireguard).state = LinkState::LowerLayerDown;
     let stage = Stage::with(3, world, Settings { units: Units::Bytes, ..Settings::default() });
     freeze("nesting", &stage, 200, 60);

@@ -2,10 +2,10 @@
 //! never wishes for anything.
 
 use crate::derive::Metrics;
-use crate::derive::before_after::is_pinned;
+use crate::derive::before_after::side_of;
 use crate::derive::placement::{self, BUSY};
 use crate::effect::PinRequest;
-use crate::sample::ThreadId;
+use crate::sample::{StretchSide, ThreadId};
 use crate::update::requests;
 use std::collections::BTreeSet;
 
@@ -31,8 +31,8 @@ const PINNED: u32 = 1;
 pub(super) enum Wish {
     /// Pin these.
     Pin(Vec<PinRequest>),
-    /// Another phase begins. True: stay pinned; false: put every mask back.
-    GoOn(bool),
+    /// Another phase begins: pinned, masks stay; unpinned, every mask is put back.
+    GoOn(StretchSide),
     /// Nothing can be pinned, for this reason.
     Refuse(String),
 }
@@ -74,11 +74,13 @@ impl PinSchedule {
             Rule::Pinned => PINNED,
             _ => self.phase + 1,
         };
-        match (is_pinned(self.phase), is_pinned(self.wished)) {
-            (false, true) => Some(self.pin(metrics, &busy)),
+        match (side_of(self.phase), side_of(self.wished)) {
+            (StretchSide::Unpinned, StretchSide::Pinned) => Some(self.pin(metrics, &busy)),
             // A worker that was born after the others were pinned.
-            (true, true) if !self.covers(&busy) && self.may_look(metrics.at_ns) => Some(self.pin(metrics, &busy)),
-            (_, pinned) => (self.wished != self.phase).then_some(Wish::GoOn(pinned)),
+            (StretchSide::Pinned, StretchSide::Pinned) if !self.covers(&busy) && self.may_look(metrics.at_ns) => {
+                Some(self.pin(metrics, &busy))
+            }
+            (_, side) => (self.wished != self.phase).then_some(Wish::GoOn(side)),
         }
     }
 
@@ -90,7 +92,7 @@ impl PinSchedule {
     /// Nobody could be pinned: unpinned, the turn begins again; pinned, it goes on as it is.
     pub(super) fn refused(&mut self, at_ns: u64) {
         self.refused_ns = Some(at_ns);
-        if !is_pinned(self.phase) {
+        if side_of(self.phase) == StretchSide::Unpinned {
             self.since_ns = Some(at_ns);
         }
     }

@@ -8,7 +8,7 @@ use super::pin_schedule::{PinSchedule, Rule, Wish};
 use super::{Observed, Plan};
 use crate::app::Stream;
 use crate::derive::Metrics;
-use crate::derive::before_after::is_pinned;
+use crate::derive::before_after::side_of;
 use crate::derive::run::Run;
 use crate::effect::{Outcome, PinController};
 use crate::sample::{Event, Item, PinMode, Report, Side, StretchSide};
@@ -115,7 +115,7 @@ impl<'a> RunSession<'a> {
             self.stretch(Some(StretchSide::Unpinned));
         }
         if let Some(feed) = &self.feed {
-            feed.command(Ask::Watch { pid: child.id(), kin: !self.plan.named });
+            feed.command(Ask::Watch { pid: child.id(), with_descendants: !self.plan.named });
             feed.command(Ask::Interval(self.plan.interval));
         }
         let status = self.wait(&mut child)?;
@@ -156,7 +156,7 @@ impl<'a> RunSession<'a> {
         }
         // What the card says need not be said beside it.
         let missing = card.as_ref().map_or(&[][..], |card| &card.missing);
-        self.notes.retain(|note| !missing.iter().any(|sentence| sentence.contains(note.as_str())));
+        self.notes.retain(|note| !missing.contains(&Event::nothing_was_pinned(note)));
         if let Err(error) = std::mem::take(&mut self.stream).finish()
             && !std::mem::replace(&mut self.unrecorded, true)
         {
@@ -173,7 +173,7 @@ impl<'a> RunSession<'a> {
         let asked = &self.plan.asked;
         match asked.pin {
             PinMode::Compare if asked.repeat <= 1 => Rule::Phases(asked.stretch_ns),
-            PinMode::Compare if is_pinned(nth) => Rule::Pinned,
+            PinMode::Compare if side_of(nth) == StretchSide::Pinned => Rule::Pinned,
             PinMode::Compare | PinMode::Never | PinMode::Propose => Rule::Never,
         }
     }
@@ -301,11 +301,11 @@ impl<'a> RunSession<'a> {
         }
         match self.turns.next(metrics) {
             None => {}
-            Some(Wish::GoOn(pinned)) => {
-                if !pinned {
+            Some(Wish::GoOn(side)) => {
+                if side == StretchSide::Unpinned {
                     self.restore();
                 }
-                self.stretch(Some(if pinned { StretchSide::Pinned } else { StretchSide::Unpinned }));
+                self.stretch(Some(side));
                 self.turns.begin(metrics.at_ns);
             }
             Some(Wish::Pin(requests)) => {
@@ -332,7 +332,7 @@ impl<'a> RunSession<'a> {
                 // What another vnettop has pinned may look as if there were nothing to choose.
                 let taken = self.controller.taken(metrics.benchmark().map(|thread| thread.sample.id));
                 let (is_taken, why) = (taken.is_some(), taken.unwrap_or(why));
-                self.refused = Some(format!("nothing was pinned: {why}"));
+                self.refused = Some(Event::nothing_was_pinned(&why));
                 self.report(Event::NotPinned { at_ns: metrics.at_ns, why });
                 if is_taken {
                     self.end_comparison();

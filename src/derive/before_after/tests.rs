@@ -4,7 +4,7 @@ use super::*;
 use crate::derive::cause::chance::Chance;
 use crate::derive::flow::BIN_NS;
 use crate::derive::moves::MovesByClass;
-use crate::sample::{CoreSet, Event, ThreadId};
+use crate::sample::{CoreSet, Event, StretchSide, ThreadId};
 use std::collections::VecDeque;
 
 const RUNS: u32 = 400;
@@ -73,13 +73,13 @@ fn turns(seed: u64, pairs: u64, on: MachineNoise, gain: f64) -> Card {
     let mut chance = Chance::seeded(seed);
     let by_phase = machine(&mut chance, on, 2 * pairs);
     let phase = |nth: u64, chance: &mut Chance| {
-        let pinned = is_pinned(u32::try_from(nth).expect("few"));
+        let pinned = side_of(u32::try_from(nth).expect("few")) == StretchSide::Pinned;
         let mean = 10e9 * by_phase[usize::try_from(nth).expect("few")] * if pinned { gain } else { 1.0 };
         process(chance, nth * 20, PHASE, mean, 0.02, 0.5)
     };
     let pair = |nth: u64| {
         let [one, other] = [2 * nth, 2 * nth + 1].map(|nth| phase(nth, &mut chance));
-        if is_pinned(u32::try_from(2 * nth).expect("few")) { [other, one] } else { [one, other] }
+        if side_of(u32::try_from(2 * nth).expect("few")) == StretchSide::Pinned { [other, one] } else { [one, other] }
     };
     Card::of(&(0..pairs).map(pair).collect::<Vec<_>>(), &Others::default()).expect("enough bins")
 }
@@ -167,10 +167,12 @@ fn no_difference_is_an_interval_within_three_percent() {
 
 #[test]
 fn phases_that_drift_favour_no_kind() {
-    let kinds: String = (0..16).map(|phase| if is_pinned(phase) { 'P' } else { 'U' }).collect();
+    let kinds: String = (0..16).map(|phase| if side_of(phase) == StretchSide::Pinned { 'P' } else { 'U' }).collect();
     assert_eq!(kinds, "UPPUPUUPPUUPUPPU");
     let balance = |power: i32| {
-        (0..8).map(|at: u32| f64::from(at).powi(power) * if is_pinned(at) { 1.0 } else { -1.0 }).sum::<f64>()
+        (0..8)
+            .map(|at: u32| f64::from(at).powi(power) * if side_of(at) == StretchSide::Pinned { 1.0 } else { -1.0 })
+            .sum::<f64>()
     };
     assert_eq!((balance(0), balance(1), balance(2)), (0.0, 0.0, 0.0), "neither a steady nor a bent one");
 }

@@ -17,13 +17,13 @@ impl Card {
     /// What the verdict rests on.
     #[must_use]
     pub fn why(&self) -> String {
-        let spread = match self.told_cv() {
+        let spread = match self.cv_significance() {
             Significance::More => "the spread rose",
             Significance::Less => "the spread fell",
             Significance::Same => "the spread stayed",
             Significance::Open => "the spread is uncertain",
         };
-        let mean = match self.told_mean() {
+        let mean = match self.mean_significance() {
             Significance::More => "the mean rose".to_owned(),
             Significance::Less => "the mean fell".to_owned(),
             Significance::Same => "the mean stayed within 3 %".to_owned(),
@@ -32,8 +32,12 @@ impl Card {
         match self.verdict {
             Verdict::NoDifference => "mean and spread stayed within 3 % of the mean".to_owned(),
             Verdict::Inconclusive => self.why_inconclusive(),
-            Verdict::Worse if self.told_mean() == Significance::Less && self.told_cv() != Significance::More => mean,
-            Verdict::Worse if self.told_mean() != Significance::Less => spread.to_owned(),
+            Verdict::Worse
+                if self.mean_significance() == Significance::Less && self.cv_significance() != Significance::More =>
+            {
+                mean
+            }
+            Verdict::Worse if self.mean_significance() != Significance::Less => spread.to_owned(),
             _ => format!("{mean}, {spread}"),
         }
     }
@@ -43,7 +47,7 @@ impl Card {
             let pieces = if self.pinned_at_ns.is_some() { format!(" of {PIECE_S} s") } else { String::new() };
             return format!("{} pairs of phases{pieces}, at least {LEAST_PAIRS} needed", self.pairs());
         }
-        match self.cv.filter(|_| self.told_mean() == Significance::Same) {
+        match self.cv.filter(|_| self.mean_significance() == Significance::Same) {
             Some(cv) => {
                 let points = |share: f64| signed(&format!("{:+.1}", share * 100.0));
                 format!("the mean stayed within 3 %, the CV changed by {} to {} points", points(cv.from), points(cv.to))

@@ -4,7 +4,7 @@ use super::figure::{decimal, percent, rate};
 use super::{Diagnostic, LintInput};
 use crate::derive::Metrics;
 use crate::derive::losses::{Loss, LossPlace, Losses};
-use crate::sample::OvsDatapath;
+use crate::sample::OvsDatapathKind;
 
 /// Less than one packet a second is nothing that a test would notice.
 const LEAST_PER_S: f64 = 1.0;
@@ -204,7 +204,7 @@ fn firewall(metrics: &Metrics) -> String {
 /// What is lost there was to be asked about; how to have it asked less often, or answered sooner.
 fn upcall(loss: &Loss, metrics: &Metrics) -> String {
     let full_name = loss.name.as_deref().unwrap_or_default();
-    let in_userspace = full_name.starts_with(OvsDatapath::USERSPACE);
+    let in_userspace = full_name.starts_with(OvsDatapathKind::Netdev.as_ref());
     let mends = if in_userspace {
         "ovs-appctl dpif-netdev/pmd-stats-show shows the busy core; other_config:pmd-cpu-mask adds more"
     } else {

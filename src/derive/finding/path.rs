@@ -90,7 +90,7 @@ pub(super) fn wireguard_headroom(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let pairs = metrics.paths.iter().flat_map(|path| path.hops.windows(2)).filter_map(|two| {
         let (link, below) = (metrics.link(two[0].link)?, metrics.link(two[1].link)?);
         let leaves = two.iter().all(|hop| hop.way == HopWay::Sent);
-        (leaves && link.facts.kind.word() == "wireguard").then_some((link, below))
+        (leaves && link.facts.kind == Kind::Wireguard).then_some((link, below))
     });
     tight(scene, pairs, WIREGUARD)
 }

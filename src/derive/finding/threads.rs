@@ -2,7 +2,7 @@
 //! of iperf3.
 
 use super::figure::{count, percent, rate};
-use super::{Diagnostic, LintInput};
+use super::{Diagnostic, LintInput, MOVES_PER_S};
 use crate::derive::history::History;
 use crate::derive::moves::Evidence;
 use crate::derive::placement::BUSY;
@@ -74,7 +74,7 @@ fn diagnostic(scene: &LintInput<'_>, moving: &[&ThreadMetrics], per_s: f64, ofte
     };
     let numbers = [
         ("threads", count(moving.len())),
-        ("moves_per_s", per_s),
+        (MOVES_PER_S, per_s),
         ("moves_seen", seen as f64),
         ("moves_seen_across_nodes", far as f64),
     ];
@@ -197,17 +197,17 @@ fn pairs<'a>(
     of(Side::Client).flat_map(move |(client, from)| of(Side::Server).map(|(server, to)| (*client, *server, *from, *to)))
 }
 
-/// The circle that the thread's core lies in, where it did not leave it for some samples.
+/// The level that the thread's core lies in, where it did not leave it for some samples.
 fn stays_in(
     scene: &LintInput<'_>,
     thread: &ThreadMetrics,
     samples: usize,
-    circle: fn(&CorePlace) -> Option<u32>,
+    level: fn(&CorePlace) -> Option<u32>,
 ) -> Option<u32> {
     let topology = &scene.metrics.facts.topology;
     let track = scene.history.thread(thread.sample.id).filter(|track| track.cores.len() >= samples)?;
-    let now = circle(topology.place(thread.sample.core)?)?;
-    let same = |core: &u32| topology.place(*core).and_then(circle) == Some(now);
+    let now = level(topology.place(thread.sample.core)?)?;
+    let same = |core: &u32| topology.place(*core).and_then(level) == Some(now);
     track.last(samples).all(same).then_some(now)
 }
 

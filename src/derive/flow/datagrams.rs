@@ -129,7 +129,7 @@ fn client(test: DatagramTest, next: &Sample) -> Option<&Benchmark> {
 
 /// Payload of its datagrams, bytes.
 fn length(client: &Benchmark, next: &Sample) -> Option<u64> {
-    if let Some(asked) = client.length.filter(|&asked| asked > 0) {
+    if let Some(asked) = client.length_bytes.filter(|&asked| asked > 0) {
         return Some(asked);
     }
     let pid = client.pid;
@@ -184,7 +184,7 @@ mod tests {
 
     fn client() -> Benchmark {
         let plain = Benchmark::new(7, Program::Iperf3, Side::Client, 5201);
-        Benchmark { proto: Some(Proto::Udp), streams: Some(1), length: Some(100), ..plain }
+        Benchmark { proto: Some(Proto::Udp), streams: Some(1), length_bytes: Some(100), ..plain }
     }
 
     fn test(from: Option<(u32, u64)>, to: Option<(u32, u64)>) -> DatagramTest {
@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(why(both, &alone), (None, Some(BOTH_WAYS)));
         assert_eq!(why(Benchmark { batched: true, ..client() }, &alone), (None, Some(BATCHED)));
         assert_eq!(
-            why(Benchmark { length: None, ..client() }, &alone),
+            why(Benchmark { length_bytes: None, ..client() }, &alone),
             (None, Some(NO_CONTROL)),
             "no connection tells it"
         );

@@ -15,9 +15,9 @@ const IDLE: f64 = 0.08;
 const IDLE_BETWEEN: f64 = 0.25;
 /// A thread that runs or waits to run for so much of the time never has nothing to do.
 const ALWAYS: f64 = 0.85;
-/// And one that waits for its core so long is late with all that it does, though the other end then gives it less to do: this
-/// much of the time together. One that has little to do may wait for that, and nothing is lost by it.
+/// Share of time waiting for a core from which a thread counts as starved, though the other end then gives it less to do.
 const LATE: f64 = 0.3;
+/// Least running plus waiting time for that: a thread that has little to do may wait, and nothing is lost by it.
 const OFTEN: f64 = 0.6;
 /// From this share of a core on it is the test's own work that fills it.
 const OWN: f64 = 0.5;
@@ -47,7 +47,7 @@ pub(super) fn full(scene: &Scene) -> Option<Limit> {
     let full: Vec<Full<'_>> = scene.cores.iter().filter_map(|core| Full::of(scene, core)).collect();
     // Where the window of the receiver is full, or packets are lost in its buffer, it is the receiver that is slower.
     let is_behind = scene.tcp.and_then(|tcp| tcp.busy).is_some_and(|busy| busy.rwnd >= 0.3)
-        || scene.losses.first().is_some_and(|lost| lost.place == LossPlace::ReceiveBuffer);
+        || scene.losses_per_s.first().is_some_and(|lost| lost.place == LossPlace::ReceiveBuffer);
     let rank = |full: &Full<'_>| {
         let slower = |thread: &Thread| if is_behind { thread.receives } else { thread.sends };
         let is_slower = full.threads.iter().any(|(thread, part)| *part >= LEAST && slower(thread));
@@ -65,7 +65,7 @@ pub(super) fn of(scene: &Scene, core: CoreId) -> Option<Limit> {
     Full::of(scene, scene.core(core)?).map(|full| full.limit(scene))
 }
 
-/// Whether the thread that receives could always run.
+/// The receiving thread, if it always runs or waits to run; none otherwise.
 pub(super) fn receiver(scene: &Scene) -> Option<&Thread> {
     scene.threads.iter().find(|thread| thread.receives && always(thread))
 }
@@ -121,7 +121,7 @@ impl<'a> Full<'a> {
 
     fn kind(&self) -> LimitKind {
         let waits = self.starves.is_some_and(|thread| thread.wait >= WAITS);
-        // Who takes a fair share from a thread that could use all is what it lacks, even where the thread has more.
+        // A thread that wants the whole core loses what others take, even if it keeps more than half.
         match () {
             () if self.core.steal >= OTHERS && self.core.steal >= self.others => LimitKind::Steal,
             () if self.others >= OTHERS && waits => LimitKind::Others,
@@ -171,7 +171,7 @@ impl<'a> Full<'a> {
         parts.sort_by(|one, other| (other.0 == kind).cmp(&(one.0 == kind)).then(other.1.total_cmp(&one.1)));
         let words: Vec<String> =
             parts.iter().take(MOST_NAMED).map(|(_, share, who)| format!("{} % {who}", percent(*share))).collect();
-        let capped = scene.clock.filter(|(limit, most)| *limit < CAPPED * most);
+        let capped = scene.clock_khz.filter(|(limit, most)| *limit < CAPPED * most);
         let clock =
             capped.map_or_else(String::new, |(limit, most)| format!(" at {:.1} of {:.1} GHz", limit / 1e6, most / 1e6));
         let busy = self.core.process + self.core.softirq;

@@ -74,7 +74,7 @@ pub(super) fn judge(scene: &Scene) -> Limit {
 
 /// What the client was asked for is what arrives.
 fn asked(scene: &Scene) -> Option<Limit> {
-    let (asked, rate) = (scene.asked?, scene.rate?);
+    let (asked, rate) = (scene.asked_bits_per_s?, scene.rate_bits_per_s?);
     let is_lost = (scene.proto == Some(Proto::Udp) && worst(scene).is_some()) || missing(scene).is_some();
     (rate >= ASKED * asked && !is_lost).then(|| {
         let who = scene.sender.as_deref().unwrap_or("the client");
@@ -86,7 +86,7 @@ fn asked(scene: &Scene) -> Option<Limit> {
 
 fn paced(scene: &Scene) -> Option<Limit> {
     let tcp = scene.tcp?;
-    let (allowed, rate) = (tcp.allowed?, scene.rate?);
+    let (allowed, rate) = (tcp.allowed_bits_per_s?, scene.rate_bits_per_s?);
     (rate >= PACED * allowed).then(|| {
         let text = format!("pacing: {} of the {} that SO_MAX_PACING_RATE allows", speed(rate), speed(allowed));
         Limit::new(LimitKind::Pacing, text, vec![("allowed_bits_per_s", allowed), ("bits_per_s", rate)])
@@ -94,9 +94,14 @@ fn paced(scene: &Scene) -> Option<Limit> {
 }
 
 fn claimed(scene: &Scene) -> Option<Limit> {
-    let claim = scene.claim.as_ref().filter(|claim| claim.bits_per_s >= CLAIMED * claim.speed)?;
-    let text = format!("link speed: {} carries {} of its {}", claim.name, speed(claim.bits_per_s), speed(claim.speed));
-    let numbers = vec![("claim_bits_per_s", claim.speed), ("bits_per_s", claim.bits_per_s)];
+    let claim = scene.claim.as_ref().filter(|claim| claim.bits_per_s >= CLAIMED * claim.speed_bits_per_s)?;
+    let text = format!(
+        "link speed: {} carries {} of its {}",
+        claim.name,
+        speed(claim.bits_per_s),
+        speed(claim.speed_bits_per_s)
+    );
+    let numbers = vec![("claim_bits_per_s", claim.speed_bits_per_s), ("bits_per_s", claim.bits_per_s)];
     Some(Limit::new(LimitKind::Claim, text, numbers).named(&claim.name))
 }
 
@@ -113,7 +118,7 @@ fn quota(scene: &Scene) -> Option<Limit> {
 /// Where most is lost, if it is worth a word.
 fn worst(scene: &Scene) -> Option<&Loss> {
     let counts = |lost: &&Loss| lost.share.map_or(lost.packets >= LOST_PER_S, |share| share >= LOST);
-    scene.losses.first().filter(counts)
+    scene.losses_per_s.first().filter(counts)
 }
 
 fn lost_datagrams(scene: &Scene) -> Option<Limit> {
@@ -131,7 +136,7 @@ fn lost_datagrams(scene: &Scene) -> Option<Limit> {
 
 /// Datagrams that no place on this machine tells of.
 fn missing(scene: &Scene) -> Option<Limit> {
-    let missing = scene.missing.filter(|&missing| missing >= MISSING && scene.losses.is_empty())?;
+    let missing = scene.missing.filter(|&missing| missing >= MISSING && scene.losses_per_s.is_empty())?;
     let text = format!("losses: {} % of datagrams do not arrive, and no counter here shows where", percent(missing));
     Some(Limit::new(LimitKind::Loss, text, vec![("share", missing)]).named("unknown"))
 }
@@ -145,8 +150,8 @@ fn reaches(scene: &Scene, lost: &Loss) -> Option<f64> {
 }
 
 fn lost_segments(scene: &Scene) -> Option<Limit> {
-    let lost = scene.losses.first()?;
-    let counts = match (reaches(scene, lost), scene.rate) {
+    let lost = scene.losses_per_s.first()?;
+    let counts = match (reaches(scene, lost), scene.rate_bits_per_s) {
         (Some(most), Some(rate)) => rate >= REACHED * most,
         _ => lost.packets >= LOST_SEGMENTS_PER_S,
     };
@@ -174,7 +179,7 @@ fn held(scene: &Scene) -> Option<Limit> {
     let holds = |held: &&HoldingQdisc| held.times >= HELD && held.waits >= HELD_WAITS;
     let held = scene.held.iter().filter(holds).min_by(|one, other| one.bits_per_s.total_cmp(&other.bits_per_s))?;
     let lost =
-        scene.losses.first().filter(|lost| lost.place == LossPlace::Qdisc && lost.packets >= LOST_SEGMENTS_PER_S);
+        scene.losses_per_s.first().filter(|lost| lost.place == LossPlace::Qdisc && lost.packets >= LOST_SEGMENTS_PER_S);
     let dropped = lost.map_or_else(String::new, |lost| format!(", {} packets/s dropped", rate(lost.packets)));
     let text = format!("shaping: the qdisc {} holds packets back at {}{dropped}", held.name, speed(held.bits_per_s));
     let numbers = vec![("bits_per_s", held.bits_per_s), ("held", held.times), ("waits", held.waits)];
@@ -205,7 +210,7 @@ fn congestion(scene: &Scene) -> Option<Limit> {
         return None;
     }
     let name = tcp.congestion.as_ref().map_or("unknown", |name| name.word());
-    if let (true, Some(paced), Some(bits)) = (name.starts_with("bbr"), tcp.paced, scene.rate)
+    if let (true, Some(paced), Some(bits)) = (name.starts_with("bbr"), tcp.paced_bits_per_s, scene.rate_bits_per_s)
         && bits >= PACED * paced
     {
         let text = format!("pacing: {name} sends at {}, its estimate of the path's bandwidth", speed(paced));
@@ -233,7 +238,7 @@ fn application(scene: &Scene) -> Option<Limit> {
         Some(Limit::new(LimitKind::Application, text, vec![number]).named(who))
     };
     let Some(tcp) = scene.tcp else {
-        let bits = scene.rate.filter(|_| scene.proto == Some(Proto::Udp))?;
+        let bits = scene.rate_bits_per_s.filter(|_| scene.proto == Some(Proto::Udp))?;
         return limit(&format!("sends no more than {}", speed(bits)), ("bits_per_s", bits));
     };
     if let Some(nothing) = tcp.busy.map(|busy| 1.0 - busy.all).filter(|&nothing| nothing >= HAS_NOTHING) {

@@ -19,24 +19,24 @@ pub(super) struct Scene {
     pub runners: Vec<Runner>,
     /// What carries the test; none where that is not known.
     pub proto: Option<Proto>,
-    /// Payload, bits/s: of UDP what was sent, else what arrived.
-    pub rate: Option<f64>,
-    /// What the client was asked to send (`-b`), all streams together, bits/s.
-    pub asked: Option<f64>,
+    /// Payload: of UDP what was sent, else what arrived.
+    pub rate_bits_per_s: Option<f64>,
+    /// What the client was asked to send (`-b`), all streams together.
+    pub asked_bits_per_s: Option<f64>,
     /// The program that sends, where it is watched.
     pub sender: Option<String>,
     /// The sender's TCP; none of another protocol, and where the sender is elsewhere.
     pub tcp: Option<Tcp>,
-    /// Where its packets are lost, the worst first; each has packets a second.
-    pub losses: Vec<Loss>,
+    /// Where its packets are lost, the worst first: `packets` of each are those of a second.
+    pub losses_per_s: Vec<Loss>,
     /// Share of the datagrams sent that did not arrive, whatever is known of where.
     pub missing: Option<f64>,
     /// Qdiscs on the way that hold packets back.
     pub held: Vec<HoldingQdisc>,
     pub quota: Option<QuotaUse>,
     pub claim: Option<RealSpeed>,
-    /// The clock that core 0 is held to, and what it could do, kHz.
-    pub clock: Option<(f64, f64)>,
+    /// The clock that core 0 is held to, and what it could do.
+    pub clock_khz: Option<(f64, f64)>,
 }
 
 /// Shares of a core's time.
@@ -79,9 +79,9 @@ pub(super) struct Tcp {
     pub cwnd_bytes: Option<f64>,
     pub rtt_us: Option<f64>,
     pub mss_bytes: Option<f64>,
-    /// What all of them together are paced to: by themselves, and by `SO_MAX_PACING_RATE`, bits/s.
-    pub paced: Option<f64>,
-    pub allowed: Option<f64>,
+    /// What all of them together are paced to: by themselves, and by `SO_MAX_PACING_RATE`.
+    pub paced_bits_per_s: Option<f64>,
+    pub allowed_bits_per_s: Option<f64>,
     pub congestion: Option<Congestion>,
 }
 
@@ -105,12 +105,12 @@ pub(super) struct QuotaUse {
     pub throttled: f64,
 }
 
-/// A link on the way with a real speed, and what it moves in the test's direction, bits/s.
+/// A link on the way with a real speed, and what it moves in the test's direction.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct RealSpeed {
     pub name: String,
     pub bits_per_s: f64,
-    pub speed: f64,
+    pub speed_bits_per_s: f64,
 }
 
 impl Thread {

@@ -46,7 +46,7 @@ fn tcp() -> Scene {
         cores: vec![core(0, 0.4, 0.2), core(1, 0.5, 0.0), core(2, 0.0, 0.0)],
         threads: vec![thread(SENDER, 0, 0.5, 0.0), thread(RECEIVER, 1, 0.5, 0.0)],
         proto: Some(Proto::Tcp),
-        rate: Some(10e9),
+        rate_bits_per_s: Some(10e9),
         sender: Some("iperf3".to_owned()),
         tcp: Some(Tcp {
             busy: busy(1.0, 0.0, 0.0),
@@ -63,7 +63,7 @@ fn tcp() -> Scene {
 
 /// The same of UDP.
 fn udp() -> Scene {
-    Scene { proto: Some(Proto::Udp), rate: Some(100e6), tcp: None, ..tcp() }
+    Scene { proto: Some(Proto::Udp), rate_bits_per_s: Some(100e6), tcp: None, ..tcp() }
 }
 
 fn lost(place: LossPlace, share: Option<f64>) -> Loss {
@@ -115,7 +115,7 @@ fn a_full_core_is_named_with_whose_work_fills_it() {
     let moves = full(vec![core(0, 0.6, 0.0), core(1, 0.6, 0.0)], vec![restless]);
     let text = "one thread is busy nearly all the time: 96 % of a core by iperf3 client 50";
     is("a thread that moves", &moves, LimitKind::OwnThread, text);
-    let capped = Scene { clock: Some((1.2e6, 3e6)), ..sender };
+    let capped = Scene { clock_khz: Some((1.2e6, 3e6)), ..sender };
     let text = "core 0 is 100 % busy (1 s) at 1.2 of 3.0 GHz: 80 % iperf3 client 50, 20 % its softirqs";
     is("a clock that is held down", &capped, LimitKind::Frequency, text);
 }
@@ -170,17 +170,17 @@ fn others_are_named_where_a_thread_of_the_test_waits_for_them() {
 
 #[test]
 fn a_ceiling_that_is_reached_goes_before_all() {
-    let asked = Scene { asked: Some(300e6), rate: Some(299e6), ..tcp() };
+    let asked = Scene { asked_bits_per_s: Some(300e6), rate_bits_per_s: Some(299e6), ..tcp() };
     let text = "application: iperf3 sends the 300 Mbit/s it was asked for";
     is("-b", &asked, LimitKind::Application, text);
     let full = Scene { cores: vec![core(0, 1.0, 0.0)], threads: vec![thread(SENDER, 0, 0.95, 0.0)], ..asked.clone() };
     is("however full its core", &full, LimitKind::Application, text);
-    let less = Scene { rate: Some(200e6), ..full };
+    let less = Scene { rate_bits_per_s: Some(200e6), ..full };
     assert_eq!(judge(&less).kind, LimitKind::OwnThread, "where it is not reached, what keeps it from that");
-    let paced = Scene { rate: Some(96e6), ..with_tcp(|tcp| tcp.allowed = Some(100e6)) };
+    let paced = Scene { rate_bits_per_s: Some(96e6), ..with_tcp(|tcp| tcp.allowed_bits_per_s = Some(100e6)) };
     let text = "pacing: 96 Mbit/s of the 100 Mbit/s that SO_MAX_PACING_RATE allows";
     is("iperf3 --fq-rate", &paced, LimitKind::Pacing, text);
-    let claim = Some(RealSpeed { name: "eth0".to_owned(), bits_per_s: 984e6, speed: 1e9 });
+    let claim = Some(RealSpeed { name: "eth0".to_owned(), bits_per_s: 984e6, speed_bits_per_s: 1e9 });
     let text = "link speed: eth0 carries 984 Mbit/s of its 1 Gbit/s";
     is("a real speed", &Scene { claim: claim.clone(), ..tcp() }, LimitKind::Claim, text);
     let slow = Scene { claim: claim.map(|claim| RealSpeed { bits_per_s: 900e6, ..claim }), ..tcp() };
@@ -203,8 +203,8 @@ fn what_tcp_waits_for_is_told_by_itself() {
     let text = "congestion window (cubic): 140 kB in each 20.0 ms round trip; 12 segments/s retransmitted";
     is("with what makes it small", &again, LimitKind::CongestionWindow, text);
     let bbr = Scene {
-        rate: Some(94e6),
-        ..with_tcp(|tcp| (tcp.congestion, tcp.paced) = (Some(Congestion::new(b"bbr")), Some(95e6)))
+        rate_bits_per_s: Some(94e6),
+        ..with_tcp(|tcp| (tcp.congestion, tcp.paced_bits_per_s) = (Some(Congestion::new(b"bbr")), Some(95e6)))
     };
     let text = "pacing: bbr sends at 95 Mbit/s, its estimate of the path's bandwidth";
     is("BBR", &bbr, LimitKind::Pacing, text);
@@ -221,9 +221,9 @@ fn what_tcp_waits_for_is_told_by_itself() {
 #[test]
 fn what_is_lost_is_told_with_its_place() {
     let buffer = lost(LossPlace::ReceiveBuffer, Some(0.12));
-    let with = |losses: Vec<Loss>, scene| Scene { losses, ..scene };
+    let with = |losses_per_s: Vec<Loss>, scene| Scene { losses_per_s, ..scene };
     let text = "losses: 12 % of packets lost in the receiver's socket buffer";
-    let asked = Scene { asked: Some(100e6), ..udp() };
+    let asked = Scene { asked_bits_per_s: Some(100e6), ..udp() };
     let limit = is("a small buffer", &with(vec![buffer.clone()], asked.clone()), LimitKind::Loss, text);
     assert_eq!(limit.name.as_deref(), Some("receive_buffer"));
     let behind = Scene {
@@ -236,7 +236,7 @@ fn what_is_lost_is_told_with_its_place() {
     let unmissed = lost(LossPlace::ReceiveBuffer, Some(0.001));
     let text = "application: iperf3 sends the 100 Mbit/s it was asked for";
     is("one in a thousand", &with(vec![unmissed], asked), LimitKind::Application, text);
-    let nowhere = Scene { missing: Some(0.12), asked: Some(100e6), ..udp() };
+    let nowhere = Scene { missing: Some(0.12), asked_bits_per_s: Some(100e6), ..udp() };
     let text = "losses: 12 % of datagrams do not arrive, and no counter here shows where";
     is("on another machine", &nowhere, LimitKind::Loss, text);
     let backlog = Loss { core: Some(2), ..lost(LossPlace::Backlog, None) };
@@ -249,7 +249,7 @@ fn what_is_lost_is_told_with_its_place() {
     // 1,448 bytes and 20 ms with one segment lost of 10,000: 71 Mbit/s.
     let few = Loss { share: Some(0.0001), ..queue.clone() };
     let over = |rtt_us| Scene {
-        rate: Some(60e6),
+        rate_bits_per_s: Some(60e6),
         ..with(vec![few.clone()], with_tcp(|tcp| (tcp.mss_bytes, tcp.rtt_us) = (Some(1448.0), Some(rtt_us))))
     };
     assert_eq!(judge(&over(20_000.0)).kind, LimitKind::Qdisc, "losses over a long way");

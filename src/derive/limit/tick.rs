@@ -97,8 +97,8 @@ fn tcp(metrics: &Metrics) -> Option<Tcp> {
         cwnd_bytes: sum(|one| one.cwnd_bytes.map(|bytes| bytes as f64)),
         rtt_us: first.rtt_us.map(f64::from),
         mss_bytes: first.mss_bytes.map(f64::from),
-        paced: sum(|one| one.pacing_bits_per_s),
-        allowed: sum(|one| one.allowed_bits_per_s),
+        paced_bits_per_s: sum(|one| one.pacing_bits_per_s),
+        allowed_bits_per_s: sum(|one| one.allowed_bits_per_s),
         congestion: first.congestion,
     })
 }

@@ -73,16 +73,16 @@ impl Window {
             threads: self.threads(metrics),
             runners: next.facts.runners.to_vec(),
             proto,
-            rate: sent.or(bits.value()),
-            asked: asked(metrics),
+            rate_bits_per_s: sent.or(bits.value()),
+            asked_bits_per_s: asked(metrics),
             sender: sender(metrics).map(String::from),
             tcp: self.tcp(),
-            losses: self.losses(metrics, proto),
+            losses_per_s: self.losses(metrics, proto),
             missing: self.mean(|tick| tick.missing),
             held: self.held(metrics),
             quota: self.quota(),
             claim: self.claim(metrics),
-            clock: policy.limit_khz.zip(policy.most_khz).map(|(limit, most)| (limit as f64, most as f64)),
+            clock_khz: policy.limit_khz.zip(policy.most_khz).map(|(limit, most)| (limit as f64, most as f64)),
         }
     }
 
@@ -195,9 +195,11 @@ impl Window {
             let link = metrics.link(key)?;
             let of = |tick: &Tick| tick.claims.iter().find(|one| (one.0, one.1) == (key, sent)).map(|one| one.2);
             let speed = f64::from(link.facts.speed_mbps?) * 1e6;
-            Some(RealSpeed { name: link.facts.name.clone(), bits_per_s: self.mean(of)?, speed })
+            Some(RealSpeed { name: link.facts.name.clone(), bits_per_s: self.mean(of)?, speed_bits_per_s: speed })
         });
-        told.max_by(|one, other| (one.bits_per_s / one.speed).total_cmp(&(other.bits_per_s / other.speed)))
+        told.max_by(|one, other| {
+            (one.bits_per_s / one.speed_bits_per_s).total_cmp(&(other.bits_per_s / other.speed_bits_per_s))
+        })
     }
 }
 
@@ -220,7 +222,7 @@ fn asked(metrics: &Metrics) -> Option<f64> {
             (Proto::Udp, Program::Iperf3 | Program::Iperf) => Some(1_000_000),
             (Proto::Tcp, _) => None,
         };
-        let rate = client.bitrate.or(unasked).filter(|&rate| rate > 0)?;
+        let rate = client.asked_bits_per_s.or(unasked).filter(|&rate| rate > 0)?;
         let ways = if client.direction == Some(Direction::Both) { 2.0 } else { 1.0 };
         Some(rate as f64 * f64::from(client.streams?) * ways)
     });

@@ -2,7 +2,7 @@
 
 use crate::derive::links::LinkMetrics;
 use crate::derive::ovs::DatapathMetrics;
-use crate::sample::{DropCount, Drops, KernelCounts, LinkCounters, LinkKey, OvsDatapath, Sample, row_of};
+use crate::sample::{DropCount, Drops, KernelCounts, LinkCounters, LinkKey, OvsDatapathKind, Sample, row_of};
 
 /// Two samples, one after the other, and the links as derived of the newer one, sorted by key.
 #[derive(Clone, Copy)]
@@ -99,7 +99,7 @@ impl<'a> SampleStep<'a> {
     pub fn lost_in(&self, datapath: &DatapathMetrics) -> Option<f64> {
         let rates = datapath.rates?;
         let now = &datapath.counters;
-        if now.kind != OvsDatapath::KERNEL {
+        if now.kind != OvsDatapathKind::System {
             // ovs-vswitchd is asked at a pace of its own, and a rate holds for so long.
             return Some(rates.lost_per_s * self.seconds);
         }

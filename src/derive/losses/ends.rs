@@ -7,8 +7,8 @@ use crate::sample::{FlowSample, IpCounters, Proto, ProtocolCounters, row_of};
 /// What the sender's socket and its IP refused, less what qdiscs and links there `refused`.
 pub(super) fn sender(span: &ProtocolSpan<'_>, refused: f64, into: &mut Vec<Loss>) {
     let (netns, local) = (span.now.netns, refused + conntrack(span));
-    let no_room = span.lost(|of| of.udp_sndbuf_errors);
-    let discarded = span.lost(|of| of.ip_out_discards);
+    let no_room = span.rise_or_zero(|of| of.udp_sndbuf_errors);
+    let discarded = span.rise_or_zero(|of| of.ip_out_discards);
     into.push(Loss::in_space(LossPlace::SendBuffer, netns, left(no_room, local)));
     into.push(Loss::in_space(LossPlace::Ip, netns, left(discarded, local.max(no_room))));
 }
@@ -46,9 +46,10 @@ pub(super) fn receiver(
     into.push(Loss::in_space(
         LossPlace::Checksum,
         netns,
-        span.lost(|of| total([of.udp_in_csum_errors, of.tcp_in_errs])),
+        span.rise_or_zero(|of| total([of.udp_in_csum_errors, of.tcp_in_errs])),
     ));
-    let (whole, damaged) = (span.lost(|of| of.udp_rcvbuf_errors), span.lost(|of| of.udp_in_csum_errors));
+    let (whole, damaged) =
+        (span.rise_or_zero(|of| of.udp_rcvbuf_errors), span.rise_or_zero(|of| of.udp_in_csum_errors));
     let (mut known, mut new, mut sockets) = (0.0, 0.0, 0);
     for flow in next.flows.iter().filter(|flow| flow.netns == netns && flow.proto == Proto::Udp) {
         let Some(now) = flow.udp.map(|udp| udp.drops) else { continue };
@@ -69,8 +70,8 @@ pub(super) fn receiver(
 pub(super) fn between(span: &ProtocolSpan<'_>, refused: f64, into: &mut Vec<Loss>) {
     let ip = |of: &ProtocolCounters| total([of.ip_in_discards, of.ip_in_hdr_errors, of.ip_out_no_routes]);
     let netns = span.now.netns;
-    let not_taken_apart = left(span.lost(|of| of.ip_frag_fails), refused);
-    let packets = span.lost(ip) + not_taken_apart + span.ip(refused_in).unwrap_or(0.0);
+    let not_taken_apart = left(span.rise_or_zero(|of| of.ip_frag_fails), refused);
+    let packets = span.rise_or_zero(ip) + not_taken_apart + span.ip(refused_in).unwrap_or(0.0);
     Loss::in_space(LossPlace::Ip, netns, packets).add_to(into);
     into.push(Loss::in_space(LossPlace::Conntrack, netns, conntrack(span)));
     let filtered = span.ip(|of| of.reverse_path_filter).unwrap_or(0.0);
@@ -84,12 +85,12 @@ pub(super) fn refused_in(of: &IpCounters) -> u64 {
 
 /// Datagrams that could not be reassembled, less the lost fragments that are attributed already (`told`).
 pub(super) fn not_put_together(span: &ProtocolSpan<'_>, told: f64, into: &mut Vec<Loss>) {
-    let failed = left(span.lost(|of| of.ip_reasm_fails), told);
+    let failed = left(span.rise_or_zero(|of| of.ip_reasm_fails), told);
     into.push(Loss::in_space(LossPlace::Reassembly, span.now.netns, failed));
 }
 
 /// Packets that connection tracking refused; those of `early_drop` are entries, not packets. A table without counters has
 /// refused none yet.
 fn conntrack(span: &ProtocolSpan<'_>) -> f64 {
-    span.lost(|of| of.conntrack.map_or(0, |conntrack| total([conntrack.drop, conntrack.insert_failed])))
+    span.rise_or_zero(|of| of.conntrack.map_or(0, |conntrack| total([conntrack.drop, conntrack.insert_failed])))
 }

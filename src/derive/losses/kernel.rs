@@ -31,7 +31,7 @@ struct Unattributed {
 impl ConntrackDrops {
     /// Adds what the flows lost between two samples. `new`: BPF was attached in between, while counters cover the whole time, so
     /// only places without a counter of drops are added.
-    pub fn lost(&mut self, step: &SampleStep<'_>, told: &Drops, new: bool, into: &mut Vec<Loss>) {
+    pub fn add_kernel_losses(&mut self, step: &SampleStep<'_>, told: &Drops, new: bool, into: &mut Vec<Loss>) {
         let before = drops(step.previous).map_or(&[][..], |drops| &drops.flows);
         for (row, packets) in risen(before, &told.flows) {
             let verdict = verdict_of(row.reason.as_deref(), row.function.as_deref());
@@ -54,7 +54,7 @@ impl ConntrackDrops {
     /// a row has been counted.
     pub fn count(&mut self, step: &SampleStep<'_>, spans: &[ProtocolSpan<'_>]) {
         for span in spans {
-            let rise = |of: fn(&Conntrack) -> u64| span.lost(|now| now.conntrack.as_ref().map_or(0, of));
+            let rise = |of: fn(&Conntrack) -> u64| span.rise_or_zero(|now| now.conntrack.as_ref().map_or(0, of));
             let [without, with] = [rise(|table| table.drop), rise(|table| table.insert_failed)];
             if without + with > 0.0 {
                 let untold = self.spaces.entry(span.now.netns).or_default();

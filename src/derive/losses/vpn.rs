@@ -11,7 +11,7 @@ pub(super) fn lost(step: &SampleStep<'_>, paths: &[FlowPath], spans: &[ProtocolS
     for span in spans {
         let netns = span.now.netns;
         let Some(held) = holder(step, paths, netns) else { continue };
-        let whole = span.lost(|of| of.udp_rcvbuf_errors);
+        let whole = span.rise_or_zero(|of| of.udp_rcvbuf_errors);
         let own = own_drops(step, netns);
         if own.is_none() {
             // Counters told them as the flows', who have no such socket.
@@ -19,7 +19,7 @@ pub(super) fn lost(step: &SampleStep<'_>, paths: &[FlowPath], spans: &[ProtocolS
             into.retain(|loss| !is_it(loss) || loss.netns != Some(netns));
         }
         let packets = super::left(whole, own.unwrap_or(0.0));
-        let came = span.lost(|of| total([of.udp_in_datagrams, of.udp_rcvbuf_errors]));
+        let came = span.rise_or_zero(|of| total([of.udp_in_datagrams, of.udp_rcvbuf_errors]));
         let loss = Loss::on_link(LossPlace::ReceiveBuffer, held.link, held.owner.name.clone(), packets);
         into.push(Loss { share: (came > 0.0).then(|| (packets / came).min(1.0)), ..loss });
     }

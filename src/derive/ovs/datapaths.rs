@@ -54,7 +54,7 @@ mod tests {
         OvsDatapath {
             socket: "/run/openvswitch/db.sock".to_owned(),
             netns: 1,
-            kind: OvsDatapath::KERNEL.to_owned(),
+            kind: "system".into(),
             name: "ovs-system".to_owned(),
             born: 4,
             at_ns: at_s * 1_000_000_000,

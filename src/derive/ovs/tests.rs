@@ -20,7 +20,7 @@ fn link(at_ns: u64, bytes: u64) -> LinkMetrics {
 fn switch(counts_drops: bool) -> Arc<Vec<OvsSwitch>> {
     let br0 = LinkKey { netns: 1, ifindex: Ifindex(3) };
     let ports = vec![port("br0", br0, false), port("pa", PATCH, counts_drops)];
-    let bridge = OvsBridge { name: "br0".to_owned(), datapath: "netdev".to_owned(), fail_mode: None, ports };
+    let bridge = OvsBridge { name: "br0".to_owned(), datapath: "netdev".into(), fail_mode: None, ports };
     Arc::new(vec![OvsSwitch { socket: "s".to_owned(), netns: 1, version: None, bridges: vec![bridge] }])
 }
 
@@ -78,7 +78,7 @@ fn a_link_knows_its_bridge_and_the_bridges_own_link() {
     let mut links = [link(1, 0)];
     Switches::default().join(&switch(true), &mut links);
     let place = links[0].ovs.as_deref().expect("it is a port");
-    assert_eq!((place.bridge.as_str(), place.datapath.as_str()), ("br0", "netdev"));
+    assert_eq!((place.bridge.as_str(), place.datapath.as_ref()), ("br0", "netdev"));
     assert_eq!(place.bridge_link.map(|key| key.ifindex.0), Some(3));
     assert!(links[0].counts_drops(), "this one counts drops");
 }

@@ -124,12 +124,13 @@ fn received(link: &LinkFacts, told: &Steering, at: Result<Softirq, String>) -> R
 
 /// Whether a kind of link hands packets on within the softirq, or the call, that gave it them.
 fn handed_on(link: &LinkFacts) -> Result<(), String> {
-    const OTHERS: [&str; 9] = ["netkit", "geneve", "gre", "gretap", "ip6gre", "ipip", "sit", "vrf", "dummy"];
+    const OTHERS: [&str; 6] = ["geneve", "gre", "gretap", "ip6gre", "ipip", "sit"];
     match &link.kind {
         _ if link.ifindex.kernel().is_none() => Err("only Open vSwitch knows where it is handled".to_owned()),
         Kind::Tun | Kind::Tap => Err(format!("the program that holds {} handles it", link.name)),
-        Kind::Other(kind) if !OTHERS.contains(&kind.as_str()) => {
-            Err(format!("how a link of kind {kind} passes packets on is not known"))
+        Kind::Other(kind) if OTHERS.contains(&kind.as_str()) => Ok(()),
+        kind @ (Kind::Team | Kind::Macsec | Kind::Ipvtap | Kind::Wireguard | Kind::Ifb | Kind::Other(_)) => {
+            Err(format!("how a link of kind {} passes packets on is not known", kind.word()))
         }
         _ => Ok(()),
     }

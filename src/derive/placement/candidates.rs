@@ -1,4 +1,4 @@
-//! Every core that a busy thread could be given, with all that choosing between them needs: the circles that cores form, how
+//! Every core that a busy thread could be given, with all that choosing between them needs: the domains that cores form, how
 //! many threads of a placement each core has. Nothing is compared here: that is `criteria`.
 
 use super::busy_threads::BusyThread;
@@ -9,7 +9,7 @@ use crate::sample::{CoreId, CorePlace, Topology, row_of};
 use std::collections::HashMap;
 
 /// Share of a core's time that others use from which on it is taken only where nothing else is left.
-const TAKEN: f64 = 0.5;
+const BUSY_WITH_OTHERS: f64 = 0.5;
 
 /// Share of a core's time that others use from which on its whole cluster counts as busy.
 const BUSY_NEIGHBOUR: f64 = 0.25;
@@ -21,8 +21,8 @@ const CLUSTER_REACH: CoreId = 16;
 pub(super) struct Inputs<'a> {
     pub(super) topology: &'a Topology,
     pub(super) recent: &'a RecentLoad,
-    /// The card that the benchmark leaves the machine by; none where it stays within it.
-    pub(super) card: Option<NetworkCard>,
+    /// The network card that the benchmark leaves the machine by; none where it stays within it.
+    pub(super) nic: Option<NetworkCard>,
     /// The busy threads, in the order in which they choose.
     pub(super) threads: Vec<BusyThread<'a>>,
     /// The online cores that at least one of the threads may use, sorted by core.
@@ -65,18 +65,35 @@ pub(super) struct CandidateCore {
     /// Tenths of its time that go to interrupts of others.
     interrupts: u32,
     /// Others use half of it or more.
-    pub(super) taken: bool,
-    /// Its distance from the card that the benchmark leaves by: 0 in the cluster of a core that the card interrupts (or
-    /// where there is no such card), 1 on the card's node, 2 elsewhere.
-    pub(super) from_card: u32,
+    pub(super) busy_with_others: bool,
+    /// Its distance from the network card that the benchmark leaves by.
+    pub(super) from_nic: NicDistance,
     /// Number of threads pinned already that hold its physical core.
     pub(super) held: u32,
     /// Number of threads pinned already that are on another cache.
     pub(super) held_elsewhere: u32,
     /// Others keep another core of its cluster busy, so that what the cluster shares is not its own.
     pub(super) busy_cluster: bool,
-    /// 2 for core 0, which does the machine's odd jobs, 1 for the cluster and the SMT sibling of core 0, else 0.
-    pub(super) housekeeping: u32,
+    /// Whether it does the machine's odd jobs.
+    pub(super) housekeeping: Housekeeping,
+}
+
+/// How far a core is from the network card that the benchmark leaves by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NicDistance {
+    /// In the cluster of a core that the card interrupts; or there is no such card.
+    SameCluster,
+    SameNode,
+    OtherNode,
+}
+
+/// What a core has to do with core 0, which does the machine's odd jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Housekeeping {
+    None,
+    /// In the cluster of core 0, or its SMT sibling.
+    BesideCore0,
+    Core0,
 }
 
 impl CandidateCore {
@@ -97,7 +114,7 @@ impl CandidateCore {
 
 /// What the choice of cores for these threads rests on. `held` are the cores of threads that are pinned and stay.
 pub(super) fn inputs<'a>(metrics: &'a Metrics, threads: Vec<BusyThread<'a>>, held: &[CoreId]) -> Inputs<'a> {
-    let (topology, recent, card) = (&*metrics.facts.topology, &*metrics.recent, traffic::card(metrics));
+    let (topology, recent, nic) = (&*metrics.facts.topology, &*metrics.recent, traffic::nic(metrics));
     let strongest = topology.cores.iter().filter_map(|place| place.capacity).max();
     let others_of = others_by_physical(topology, recent);
     let odd_jobs = topology.place(0);
@@ -117,25 +134,29 @@ pub(super) fn inputs<'a>(metrics: &'a Metrics, threads: Vec<BusyThread<'a>>, hel
             place: *place,
             physical: number(&mut physicals, physical(place)),
             cluster: number(&mut clusters, cluster),
-            cache: number(&mut caches, Circle::cache(place)),
+            cache: number(&mut caches, TopologyLevel::cache(place)),
             shortfall: tenths(1.0 - capacity * (1.0 - others)),
             interrupts: recent.core(core).map_or(0, |recent| tenths(recent.others_interrupts)),
-            taken: others >= TAKEN,
-            from_card: card.as_ref().map_or(0, |card| from_card(card, place, topology)),
+            busy_with_others: others >= BUSY_WITH_OTHERS,
+            from_nic: nic.as_ref().map_or(NicDistance::SameCluster, |nic| from_nic(nic, place, topology)),
             held: count(&held, |held| physical(held) == physical(place)),
-            held_elsewhere: count(&held, |held| Circle::cache(held) != Circle::cache(place)),
+            held_elsewhere: count(&held, |held| TopologyLevel::cache(held) != TopologyLevel::cache(place)),
             busy_cluster: place.cluster.is_some() && is_cluster_busy(topology, place, &others_of),
             housekeeping: match core {
-                0 => 2,
-                _ => u32::from(odd_jobs.is_some_and(|first| {
+                0 => Housekeeping::Core0,
+                _ if odd_jobs.is_some_and(|first| {
                     physical(first) == physical(place) || first.cluster.is_some() && first.cluster == place.cluster
-                })),
+                }) =>
+                {
+                    Housekeeping::BesideCore0
+                }
+                _ => Housekeeping::None,
             },
         }
     };
     let usable = topology.cores.iter().filter(|place| place.online && usable(place.core));
     let candidates = usable.enumerate().map(candidate).collect();
-    Inputs { topology, recent, card, threads, candidates }
+    Inputs { topology, recent, nic, threads, candidates }
 }
 
 /// Whether others use more than a quarter of another physical core of the cluster.
@@ -150,12 +171,12 @@ fn count(held: &[&CorePlace], is: impl Fn(&CorePlace) -> bool) -> u32 {
     u32::try_from(held.iter().filter(|place| is(place)).count()).unwrap_or(u32::MAX)
 }
 
-fn from_card(card: &NetworkCard, place: &CorePlace, topology: &Topology) -> u32 {
+fn from_nic(nic: &NetworkCard, place: &CorePlace, topology: &Topology) -> NicDistance {
     let beside = |core| topology.place(core).is_some_and(|other| other.cluster == place.cluster);
     match place.node {
-        node if node != Some(card.node) => 2,
-        _ if place.cluster.is_some() && card.interrupted.iter().any(beside) => 0,
-        _ => 1,
+        node if node != Some(nic.node) => NicDistance::OtherNode,
+        _ if place.cluster.is_some() && nic.interrupted.iter().any(beside) => NicDistance::SameCluster,
+        _ => NicDistance::SameNode,
     }
 }
 
@@ -186,9 +207,9 @@ fn tenths(share: f64) -> u32 {
     tenths
 }
 
-/// The circles around a core, from the inside out.
+/// The levels of the topology around a core, from the inside out. The cores that have one in common are a domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Circle {
+pub(super) enum TopologyLevel {
     Cluster,
     Llc,
     Node,
@@ -196,8 +217,8 @@ pub(super) enum Circle {
     Machine,
 }
 
-impl Circle {
-    /// What the cores of one such circle have in common; none where the machine does not tell.
+impl TopologyLevel {
+    /// What the cores of one domain have in common; none where the machine does not tell.
     pub(super) fn of(self, place: &CorePlace) -> Option<(u32, Option<u32>)> {
         match self {
             Self::Cluster => Some((place.cluster?, place.node)),

@@ -3,7 +3,7 @@
 //! placement: the values of all criteria, compared in their order. Nothing else in this room compares cores.
 
 use super::busy_threads::BusyThread;
-use super::candidates::{CandidateCore, Inputs, Occupancy, physical};
+use super::candidates::{CandidateCore, Inputs, NicDistance, Occupancy, physical};
 use super::phrases::{label, percent};
 
 /// Step of the rough comparison, tenths of a core's power: smaller differences count less than the network card's node.
@@ -42,15 +42,15 @@ pub(super) enum OtherEnd<'a> {
 /// How far the placement is.
 #[derive(Clone, Copy)]
 pub(super) enum PlacingStage<'a> {
-    /// A circle is being filled, its caches in this order.
+    /// A domain is being filled, its caches in this order.
     Filling(&'a CacheOrder),
-    /// Circles are compared, each of them filled.
+    /// Domains are compared, each of them filled.
     Filled,
     /// Every thread has a core, and may have any other instead.
     Placed,
 }
 
-/// Caches of a circle that is being filled, by their numbers.
+/// Caches of a domain that is being filled, by their numbers.
 pub(super) struct CacheOrder {
     /// Rank by room: the cache with the most cores is filled first.
     pub(super) rank: Vec<u32>,
@@ -86,9 +86,9 @@ static COARSE: [Criterion; 8] = [
     Criterion { value: |choice, core| choice.others.core[core.index], against: |no| no.shared() },
     // Number of threads that have the physical core, pinned ones among them.
     Criterion { value: |choice, core| choice.others.physical[core.physical] + core.held, against: |no| no.shared() },
-    // Other work keeps the core busy. Whether a circle may have such cores is decided before the circle is filled.
+    // Other work keeps the core busy. Whether a domain may have such cores is decided before the domain is filled.
     Criterion {
-        value: |choice, core| u32::from(core.taken && matches!(choice.stage, PlacingStage::Placed)),
+        value: |choice, core| u32::from(core.busy_with_others && matches!(choice.stage, PlacingStage::Placed)),
         against: |no| format!("{} % busy with other work", no.load_of_physical()),
     },
     // The core is off the nodes that the thread's memory may be on.
@@ -107,7 +107,7 @@ static COARSE: [Criterion; 8] = [
         },
         against: |no| format!("another cache than its other end{}", no.on_core_of_other_end()),
     },
-    // Number of threads on other caches, pinned ones among them. A circle is filled cache by cache.
+    // Number of threads on other caches, pinned ones among them. A domain is filled cache by cache.
     Criterion {
         value: |choice, core| match choice.stage {
             PlacingStage::Filling(order) => order.rank[core.cache],
@@ -119,14 +119,17 @@ static COARSE: [Criterion; 8] = [
     },
     // Power that the core lacks, roughly.
     Criterion { value: |choice, core| core.shortfall_for(choice.thread) / ROUGHLY, against: |no| no.shortfall() },
-    // The core is on another node than the network card.
-    Criterion { value: |_, core| u32::from(core.from_card == 2), against: |no| no.farther_from_card() },
+    // The core is on another node than the network nic.
+    Criterion {
+        value: |_, core| u32::from(core.from_nic == NicDistance::OtherNode),
+        against: |no| no.farther_from_nic(),
+    },
 ];
 
 /// The criteria that decide between cores which are equal by all of the others.
 static FINE: [Criterion; 8] = [
     // The core is in another cluster than the cores that the network card interrupts.
-    Criterion { value: |_, core| core.from_card, against: |no| no.farther_from_card() },
+    Criterion { value: |_, core| core.from_nic as u32, against: |no| no.farther_from_nic() },
     // Power that the core lacks, in tenths.
     Criterion { value: |choice, core| core.shortfall_for(choice.thread), against: |no| no.shortfall() },
     // The thread would leave the core that the thread is bound to.
@@ -147,7 +150,7 @@ static FINE: [Criterion; 8] = [
     // Number of threads of other streams in the cluster.
     Criterion {
         value: |choice, core| match (choice.stage, choice.other_end) {
-            // While a circle is being filled, streams spread over the clusters: the first end looks for an empty one.
+            // While a domain is being filled, streams spread over the clusters: the first end looks for an empty one.
             (PlacingStage::Filling(order), end) if !order.spread || matches!(end, OtherEnd::On(_)) => 0,
             (_, OtherEnd::On(end)) if end.cluster == core.cluster => {
                 choice.others.cluster[core.cluster].saturating_sub(1)
@@ -163,7 +166,7 @@ static FINE: [Criterion; 8] = [
     },
     // The core does the machine's odd jobs, or is beside the core that does them.
     Criterion {
-        value: |_, core| core.housekeeping,
+        value: |_, core| core.housekeeping as u32,
         against: |no| match no.other.core {
             0 => "it also runs housekeeping".to_owned(),
             _ => "beside core 0, which also runs housekeeping".to_owned(),
@@ -204,11 +207,13 @@ impl Rejection<'_> {
         loads.map(|load| percent(load.others)).max().unwrap_or(0)
     }
 
-    fn farther_from_card(&self) -> String {
-        let Some(card) = &self.inputs.card else { return String::new() };
-        match self.other.from_card {
-            2 => format!("not on node {}, where {} is", card.node, card.name),
-            _ => format!("farther from core {}, which {} interrupts", card.interrupted, card.name),
+    fn farther_from_nic(&self) -> String {
+        let Some(nic) = &self.inputs.nic else { return String::new() };
+        match self.other.from_nic {
+            NicDistance::OtherNode => format!("not on node {}, where {} is", nic.node, nic.name),
+            NicDistance::SameNode | NicDistance::SameCluster => {
+                format!("farther from core {}, which {} interrupts", nic.interrupted, nic.name)
+            }
         }
     }
 
@@ -276,9 +281,9 @@ impl<'a> CoreChoice<'a> {
     }
 }
 
-/// The score of a circle that is filled with the threads: for each criterion the sum over all threads, each as if it were
+/// The score of a domain that is filled with the threads: for each criterion the sum over all threads, each as if it were
 /// alone there.
-pub(super) fn score_of_circle(
+pub(super) fn score_of_domain(
     chosen: &[usize],
     nobody: &Occupancy,
     inputs: &Inputs<'_>,

@@ -1,35 +1,41 @@
-//! The whole placement: first the innermost circle that has a physical core for each thread, and in it the best cores; then
+//! The whole placement: first the innermost domain that has a physical core for each thread, and in it the best cores; then
 //! threads are moved to better cores one by one. Greedy on purpose: threads with the fewest choices go first, every thread
 //! looks at every core once, so 64 threads on 512 cores take about 2 ms. The same input always gives the same placement.
 
-use super::candidates::{CandidateCore, Circle, Inputs, Occupancy};
-use super::criteria::{CacheOrder, CoreChoice, PlacingStage, score_of_circle};
+use super::candidates::{CandidateCore, Inputs, Occupancy, TopologyLevel};
+use super::criteria::{CacheOrder, CoreChoice, PlacingStage, score_of_domain};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Number of the candidate core of each thread, in the best circle and in the next best of the same kind.
+/// Number of the candidate core of each thread, in the best domain and in the next best of the same level.
 type Filled = (Vec<usize>, Option<Vec<usize>>);
 
-/// What a circle may be filled with.
+/// What a domain may be filled with.
 #[derive(Clone, Copy)]
 struct FillPolicy {
-    circle: Circle,
+    level: TopologyLevel,
     /// Also cores that others keep busy.
-    taken: bool,
+    busy_with_others: bool,
     /// Also two threads to a physical core.
     share: bool,
 }
 
-/// The innermost circle with a core for each thread, filled; there always is one, if only by sharing.
+/// The innermost domain with a core for each thread, filled; there always is one, if only by sharing.
 fn fill(inputs: &Inputs<'_>) -> Filled {
-    let pair = [Circle::Cluster, Circle::Llc, Circle::Node, Circle::Socket, Circle::Machine];
-    let circles = if inputs.threads.len() == 2 { &pair[..] } else { &pair[1..] };
-    for taken in [false, true] {
-        for &circle in circles {
-            let Some(found) = best_of(FillPolicy { circle, taken, share: false }, inputs) else { continue };
+    let pair = [
+        TopologyLevel::Cluster,
+        TopologyLevel::Llc,
+        TopologyLevel::Node,
+        TopologyLevel::Socket,
+        TopologyLevel::Machine,
+    ];
+    let levels = if inputs.threads.len() == 2 { &pair[..] } else { &pair[1..] };
+    for busy_with_others in [false, true] {
+        for &level in levels {
+            let Some(found) = best_of(FillPolicy { level, busy_with_others, share: false }, inputs) else { continue };
             // A common cluster is worth less than free cores elsewhere on the same cache.
-            let wider = (circle == Circle::Cluster)
-                .then(|| best_of(FillPolicy { circle: Circle::Llc, taken, share: false }, inputs))
+            let wider = (level == TopologyLevel::Cluster)
+                .then(|| best_of(FillPolicy { level: TopologyLevel::Llc, busy_with_others, share: false }, inputs))
                 .flatten();
             let shortfall = |(chosen, _): &Filled| -> u32 {
                 inputs.cores(chosen).zip(&inputs.threads).map(|(core, thread)| core.shortfall_for(thread)).sum()
@@ -37,30 +43,30 @@ fn fill(inputs: &Inputs<'_>) -> Filled {
             return wider.filter(|wider| shortfall(wider) < shortfall(&found)).unwrap_or(found);
         }
     }
-    best_of(FillPolicy { circle: Circle::Machine, taken: true, share: true }, inputs)
+    best_of(FillPolicy { level: TopologyLevel::Machine, busy_with_others: true, share: true }, inputs)
         .expect("every thread has an allowed core and sharing refuses none")
 }
 
-/// The best of all circles of one kind.
+/// The best domain of one level.
 fn best_of(policy: FillPolicy, inputs: &Inputs<'_>) -> Option<Filled> {
-    let mut circles: BTreeMap<_, Vec<&CandidateCore>> = BTreeMap::new();
-    for core in inputs.candidates.iter().filter(|core| policy.taken || !core.taken) {
-        if let Some(key) = policy.circle.of(&core.place) {
-            circles.entry(key).or_default().push(core);
+    let mut domains: BTreeMap<_, Vec<&CandidateCore>> = BTreeMap::new();
+    for core in inputs.candidates.iter().filter(|core| policy.busy_with_others || !core.busy_with_others) {
+        if let Some(key) = policy.level.of(&core.place) {
+            domains.entry(key).or_default().push(core);
         }
     }
     let mut nobody = Occupancy::none(inputs);
-    let circles = circles.values();
+    let domains = domains.values();
     let mut filled: Vec<Vec<usize>> =
-        circles.filter_map(|members| fill_circle(policy, members, &mut nobody, inputs)).collect();
-    filled.sort_by_cached_key(|chosen| score_of_circle(chosen, &nobody, inputs));
+        domains.filter_map(|members| fill_domain(policy, members, &mut nobody, inputs)).collect();
+    filled.sort_by_cached_key(|chosen| score_of_domain(chosen, &nobody, inputs));
     let mut filled = filled.into_iter();
     Some((filled.next()?, filled.next()))
 }
 
-/// Gives every thread its best core in this circle; `None` if there is not a physical core for each. `occupancy` is empty
+/// Gives every thread its best core in this domain; `None` if there is not a physical core for each. `occupancy` is empty
 /// before and after.
-fn fill_circle(
+fn fill_domain(
     policy: FillPolicy,
     members: &[&CandidateCore],
     occupancy: &mut Occupancy,
@@ -89,14 +95,14 @@ fn fill_circle(
     (chosen.len() == inputs.threads.len()).then_some(chosen)
 }
 
-/// The caches of the circle, roomiest first: a circle of several caches is filled cache by cache, so that the two ends of
+/// The caches of the domain, roomiest first: a domain of several caches is filled cache by cache, so that the two ends of
 /// a stream stay together.
 fn cache_order(members: &[&CandidateCore], inputs: &Inputs<'_>) -> CacheOrder {
     let candidates = inputs.candidates.len();
     let mut rooms: BTreeMap<_, (u32, usize)> = BTreeMap::new();
     let (mut free, mut counted) = (vec![0; candidates], vec![false; candidates]);
     for core in members {
-        rooms.entry(Circle::cache(&core.place)).or_insert((0, core.cache)).0 += 1;
+        rooms.entry(TopologyLevel::cache(&core.place)).or_insert((0, core.cache)).0 += 1;
         if core.held == 0 && !std::mem::replace(&mut counted[core.physical], true) {
             free[core.cache] += 1;
         }
@@ -119,8 +125,8 @@ pub(super) struct Placement {
     /// There were not enough physical cores: threads share one, as siblings or in turns.
     pub(super) shares: bool,
     /// Some of the cores are kept busy by others.
-    pub(super) taken: bool,
-    /// The cores of the next best circle of the same kind.
+    pub(super) busy_with_others: bool,
+    /// The cores of the next best domain of the same level.
     pub(super) runner_up: Option<Vec<usize>>,
 }
 
@@ -130,8 +136,8 @@ pub(super) fn placement(inputs: &Inputs<'_>) -> Placement {
     let chosen = improve(first, inputs);
     let occupancy = Occupancy::of(&chosen, inputs);
     let shares = inputs.cores(&chosen).any(|core| occupancy.physical[core.physical] + core.held > 1);
-    let taken = inputs.cores(&chosen).any(|core| core.taken);
-    Placement { chosen, shares, taken, runner_up }
+    let busy_with_others = inputs.cores(&chosen).any(|core| core.busy_with_others);
+    Placement { chosen, shares, busy_with_others, runner_up }
 }
 
 /// Moves single threads to better cores as long as there are any, in a few rounds at most.

@@ -11,7 +11,7 @@ pub struct Proposal {
     pub steps: Vec<Step>,
     /// Why the placement will probably not help; it may be applied all the same.
     pub doubt: Option<String>,
-    /// Sentences on the whole: which circle was chosen and why; what was left out.
+    /// Sentences on the whole: which domain was chosen and why; what was left out.
     pub reasons: Vec<String>,
     /// The cores that the proposal touches, before and after.
     pub cores: Vec<CoreChange>,

@@ -250,7 +250,7 @@ fn more_threads_than_cores_share_fairly() {
 }
 
 #[test]
-fn a_machine_that_tells_no_circles() {
+fn a_machine_that_tells_no_levels() {
     assert_snapshot!(read(&Machine::bare(6).pair(0, 0)));
 }
 

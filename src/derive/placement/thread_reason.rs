@@ -2,7 +2,7 @@
 //! as well, and the core that would have been next with the words for what decided against it.
 
 use super::busy_threads::BusyThread;
-use super::candidates::{CandidateCore, Inputs, Occupancy};
+use super::candidates::{CandidateCore, Inputs, NicDistance, Occupancy};
 use super::criteria::{CoreChoice, Rejection};
 use super::fill::Placement;
 use super::phrases::{label, load};
@@ -39,7 +39,7 @@ fn reason(
 ) -> String {
     let parts = [
         Some(whereabouts(inputs.topology, core, before)),
-        beside_card(inputs, core),
+        beside_nic(inputs, core),
         strength(inputs.topology, core),
         Some(load(inputs.recent, core.core)),
         sharing(inputs, placement, core),
@@ -69,14 +69,16 @@ fn whereabouts(topology: &Topology, core: &CandidateCore, before: Option<CoreId>
 }
 
 /// A word on the network card that the benchmark leaves by.
-fn beside_card(inputs: &Inputs<'_>, core: &CandidateCore) -> Option<String> {
-    let card = inputs.card.as_ref()?;
+fn beside_nic(inputs: &Inputs<'_>, core: &CandidateCore) -> Option<String> {
+    let nic = inputs.nic.as_ref()?;
     let nodes = inputs.topology.nodes > 1;
-    match core.from_card {
-        2 if nodes => Some(format!("far from {} on node {}", card.name, card.node)),
-        1 if nodes => Some(format!("the node of {}", card.name)),
-        0 => Some(format!("in the cluster of core {}, which {} interrupts", card.interrupted, card.name)),
-        _ => None,
+    match core.from_nic {
+        NicDistance::OtherNode if nodes => Some(format!("far from {} on node {}", nic.name, nic.node)),
+        NicDistance::SameNode if nodes => Some(format!("the node of {}", nic.name)),
+        NicDistance::SameCluster => {
+            Some(format!("in the cluster of core {}, which {} interrupts", nic.interrupted, nic.name))
+        }
+        NicDistance::OtherNode | NicDistance::SameNode => None,
     }
 }
 

@@ -31,13 +31,13 @@ pub(super) fn carrier(metrics: &Metrics) -> Option<&LinkMetrics> {
     if most < LEAST {
         return None;
     }
-    let cards = metrics.links.iter().filter(|link| matches!(link.facts.kind, Kind::Physical | Kind::Virtio));
-    let busiest = cards.max_by(|a, b| peak(a).total_cmp(&peak(b)))?;
+    let nics = metrics.links.iter().filter(|link| matches!(link.facts.kind, Kind::Physical | Kind::Virtio));
+    let busiest = nics.max_by(|a, b| peak(a).total_cmp(&peak(b)))?;
     (peak(busiest) >= LEAST && peak(busiest) >= PART * most).then_some(busiest)
 }
 
-/// The card that carries the benchmark; none where there is none, or where its node is not known.
-pub(super) fn card(metrics: &Metrics) -> Option<NetworkCard> {
+/// The network card that carries the benchmark; none where there is none, or where its node is not known.
+pub(super) fn nic(metrics: &Metrics) -> Option<NetworkCard> {
     let carrier = carrier(metrics)?;
     let node = carrier.facts.node?;
     let here = metrics.facts.topology.cores.iter().filter(|place| place.online && place.node == Some(node));

@@ -1,24 +1,24 @@
-//! The sentences on a whole placement: which circle and why, what the threads may use, why it will probably not help, or
+//! The sentences on a whole placement: which domain and why, what the threads may use, why it will probably not help, or
 //! why nothing is proposed.
 
 use super::busy_threads::BusyThread;
-use super::candidates::{CandidateCore, Circle, Inputs};
+use super::candidates::{CandidateCore, Inputs, TopologyLevel};
 use super::fill::Placement;
 use super::phrases::load;
 use crate::derive::plural;
 use crate::sample::{CoreId, CoreSet, Topology};
 use std::collections::BTreeSet;
 
-/// Why the placement will probably not help: bound to a busy core a thread waits, which the scheduler would have spared it.
+/// Doubt about a placement: a chosen core is half used by others, and a pinned thread cannot leave it.
 pub(super) fn doubt(placement: &Placement) -> Option<String> {
-    (placement.taken && !placement.shares)
+    (placement.busy_with_others && !placement.shares)
         .then(|| "pinning will probably not help: others use half or more of some of these cores".to_owned())
 }
 
 /// Sentences on the whole placement.
 pub(super) fn reasons(inputs: &Inputs<'_>, placement: &Placement) -> Vec<String> {
-    let mut reasons = vec![circle(inputs, placement)];
-    reasons.extend(card(inputs));
+    let mut reasons = vec![domain(inputs, placement)];
+    reasons.extend(nic(inputs));
     reasons.extend(cpuset(inputs));
     if placement.shares {
         let physical: BTreeSet<_> = inputs.candidates.iter().map(|core| core.physical).collect();
@@ -36,14 +36,14 @@ pub(super) fn reasons(inputs: &Inputs<'_>, placement: &Placement) -> Vec<String>
 }
 
 /// The network card that the benchmark leaves by, and its node.
-fn card(inputs: &Inputs<'_>) -> Option<String> {
-    let card = inputs.card.as_ref()?;
-    let interrupts = match card.interrupted.len() {
+fn nic(inputs: &Inputs<'_>) -> Option<String> {
+    let nic = inputs.nic.as_ref()?;
+    let interrupts = match nic.interrupted.len() {
         0 => String::new(),
-        1 => format!("; core {} takes interrupts there and is kept for them", card.interrupted),
-        _ => format!("; cores {} take interrupts there and are kept for them", card.interrupted),
+        1 => format!("; core {} takes interrupts there and is kept for them", nic.interrupted),
+        _ => format!("; cores {} take interrupts there and are kept for them", nic.interrupted),
     };
-    Some(format!("{} carries the traffic and is on node {}{interrupts}", card.name, card.node))
+    Some(format!("{} carries the traffic and is on node {}{interrupts}", nic.name, nic.node))
 }
 
 /// The cpuset that all threads share, where it is less than the machine.
@@ -60,31 +60,33 @@ fn cpuset(inputs: &Inputs<'_>) -> Option<String> {
     (same && !topology.online().is_subset(first)).then(|| format!("their cpuset allows cores {first} only{memory}"))
 }
 
-/// The innermost circle that holds all of the chosen cores.
-fn circle(inputs: &Inputs<'_>, placement: &Placement) -> String {
+/// The innermost domain that holds all of the chosen cores.
+fn domain(inputs: &Inputs<'_>, placement: &Placement) -> String {
     let topology = inputs.topology;
     let places = inputs.cores(&placement.chosen).map(|core| &core.place);
-    let innermost = [Circle::Cluster, Circle::Llc, Circle::Node, Circle::Socket].into_iter().find(|circle| {
-        let mut keys = places.clone().map(|place| circle.of(place));
-        let first = keys.next().flatten();
-        first.is_some() && keys.all(|key| key == first)
-    });
+    let innermost = [TopologyLevel::Cluster, TopologyLevel::Llc, TopologyLevel::Node, TopologyLevel::Socket]
+        .into_iter()
+        .find(|level| {
+            let mut keys = places.clone().map(|place| level.of(place));
+            let first = keys.next().flatten();
+            first.is_some() && keys.all(|key| key == first)
+        });
     let threads = busy_threads(inputs);
-    let members = |circle: Circle| -> CoreSet {
-        let key = circle.of(&inputs.candidates[placement.chosen[0]].place);
-        topology.cores.iter().filter(|place| circle.of(place) == key).map(|place| place.core).collect()
+    let members = |level: TopologyLevel| -> CoreSet {
+        let key = level.of(&inputs.candidates[placement.chosen[0]].place);
+        topology.cores.iter().filter(|place| level.of(place) == key).map(|place| place.core).collect()
     };
-    let within = |name: &str, circle: Circle| format!("{threads} within one {name} (cores {})", members(circle));
+    let within = |name: &str, level: TopologyLevel| format!("{threads} within one {name} (cores {})", members(level));
     match innermost {
         _ if inputs.threads.len() == 1 => format!("{threads}: a core of its own"),
-        Some(Circle::Cluster) => within("cluster", Circle::Cluster),
-        Some(Circle::Llc) => within("last-level cache", Circle::Llc),
-        Some(Circle::Node) => within("node", Circle::Node),
-        Some(Circle::Socket) => format!("{}: no node has room for all", within("socket", Circle::Socket)),
-        Some(Circle::Machine) | None if topology.cores.iter().all(|place| place.node.is_none()) => {
+        Some(TopologyLevel::Cluster) => within("cluster", TopologyLevel::Cluster),
+        Some(TopologyLevel::Llc) => within("last-level cache", TopologyLevel::Llc),
+        Some(TopologyLevel::Node) => within("node", TopologyLevel::Node),
+        Some(TopologyLevel::Socket) => format!("{}: no node has room for all", within("socket", TopologyLevel::Socket)),
+        Some(TopologyLevel::Machine) | None if topology.cores.iter().all(|place| place.node.is_none()) => {
             format!("{threads} on cores {}: the machine reports no caches or nodes", cores(&placement.chosen, inputs))
         }
-        Some(Circle::Machine) | None => {
+        Some(TopologyLevel::Machine) | None => {
             format!("{threads} on cores {}: no socket has room for all", cores(&placement.chosen, inputs))
         }
     }

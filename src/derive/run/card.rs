@@ -4,13 +4,13 @@
 use super::phases::{CountedStretch, known, of_side, pairs, phases};
 use super::reported::figures;
 use super::{CommandRun, Observation, OwnFigures, RunDrops, Seen};
-use crate::derive::FindingId;
 use crate::derive::before_after::{Card, LEAST_PAIRS, Pair};
+use crate::derive::finding::{FindingId, MOVES_PER_S};
 use crate::derive::flow::{Bin, FlowBasis};
 use crate::derive::jitter::{Jitter, LEAST_BINS};
 use crate::derive::moves::{Evidence, MovesByClass};
 use crate::derive::placement::Proposal;
-use crate::sample::{CoreSet, Host, PinMode, RunAsked, StretchSide, Unread};
+use crate::sample::{CoreSet, Event, Host, PinMode, RunAsked, StretchSide, Unread};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -106,32 +106,40 @@ pub struct Comparison {
     pub pins: Vec<(String, u32, CoreSet)>,
 }
 
-/// A limit and what was measured against it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct CardLimit {
-    /// What is limited.
-    pub name: LimitName,
-    /// What is allowed.
-    pub limit: f64,
-    /// What was measured; none where it could not be: then the limit counts as kept.
-    pub measured: Option<f64>,
-}
-
-/// What a limit is of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+/// The most that is allowed, and what was measured against it; none where it could not be: then the limit counts as kept.
+#[derive(Debug, Clone, Copy, PartialEq, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
-pub enum LimitName {
-    /// The CV, a share.
-    MaxCv,
-    /// Packets dropped.
-    MaxDrops,
+#[allow(missing_docs, reason = "said above")]
+pub enum CardLimit {
+    /// Of the CV, a share.
+    MaxCv { most: f64, measured: Option<f64> },
+    /// Of packets dropped.
+    MaxDrops { most: u64, measured: Option<u64> },
 }
 
 impl CardLimit {
+    /// What is allowed, whatever it is of.
+    #[must_use]
+    pub fn most(self) -> f64 {
+        match self {
+            Self::MaxCv { most, .. } => most,
+            Self::MaxDrops { most, .. } => most as f64,
+        }
+    }
+
+    /// What was measured, likewise.
+    #[must_use]
+    pub fn measured(self) -> Option<f64> {
+        match self {
+            Self::MaxCv { measured, .. } => measured,
+            Self::MaxDrops { measured, .. } => measured.map(|packets| packets as f64),
+        }
+    }
+
     /// More was measured than is allowed.
     #[must_use]
-    pub fn is_broken(&self) -> bool {
-        self.measured.is_some_and(|measured| measured > self.limit)
+    pub fn is_broken(self) -> bool {
+        self.measured().is_some_and(|measured| measured > self.most())
     }
 }
 
@@ -185,7 +193,7 @@ fn findings(seen: &Observation, moves: Option<&MovesSeen>) -> Vec<Seen> {
     let moving = findings.iter_mut().map(|seen| &mut seen.finding).find(|finding| finding.id == FindingId::Moves);
     if let Some((finding, moves)) = moving.zip(moves) {
         "busy threads migrate between cores (how often: above)".clone_into(&mut finding.text);
-        if let Some((_, per_s)) = finding.numbers.iter_mut().find(|(name, _)| *name == "moves_per_s") {
+        if let Some((_, per_s)) = finding.numbers.iter_mut().find(|(name, _)| *name == MOVES_PER_S) {
             *per_s = moves.per_s;
         }
     }
@@ -214,16 +222,11 @@ fn limits(
     drops: Option<&RunDrops>,
 ) -> Vec<CardLimit> {
     let side = comparison.map_or(jitter, |both| both.card.as_ref().map(|card| card.after.jitter));
-    let cv = asked.max_cv_ppm.map(|ppm| CardLimit {
-        name: LimitName::MaxCv,
-        limit: ppm as f64 / 1e6,
-        measured: side.and_then(|jitter| jitter.cv),
-    });
-    let dropped = asked.max_drops.map(|packets| CardLimit {
-        name: LimitName::MaxDrops,
-        limit: packets as f64,
-        measured: drops.map(|drops| drops.total() as f64),
-    });
+    let cv = asked
+        .max_cv_ppm
+        .map(|ppm| CardLimit::MaxCv { most: ppm as f64 / 1e6, measured: side.and_then(|jitter| jitter.cv) });
+    let dropped =
+        asked.max_drops.map(|packets| CardLimit::MaxDrops { most: packets, measured: drops.map(RunDrops::total) });
     cv.into_iter().chain(dropped).collect()
 }
 
@@ -250,7 +253,7 @@ fn missing(seen: &Observation, asked: &RunAsked, phases: &[CountedStretch], pair
         format!("the rate of the watched threads is not known: {why}")
     } else if let Some(why) = seen.not_pinned.as_ref().filter(|_| asked.pin == PinMode::Compare && seen.pins.is_empty())
     {
-        if why.starts_with("nothing was pinned") { why.clone() } else { format!("nothing was pinned: {why}") }
+        Event::nothing_was_pinned(why)
     } else if unpinned < LEAST_BINS {
         few("unpinned part of the run", unpinned)
     } else if asked.pin != PinMode::Compare {

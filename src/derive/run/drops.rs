@@ -13,28 +13,38 @@ pub struct RunDrops {
     concerned: BTreeSet<u64>,
     /// Packets dropped because a core's backlog was full.
     pub softnet: u64,
-    /// In qdiscs; in socket buffers; by rules, IP, connection tracking, Open vSwitch's upcalls and wherever else the kernel
-    /// drops them: packets, on the way of the flows.
-    way: [f64; 3],
-    /// The way of some flow was read.
-    knows_way: bool,
+    /// A share of a packet may be a flow's.
+    on_path: DroppedOnPath<f64>,
+    /// The path of some flow was read.
+    knows_path: bool,
     last_links: Vec<(LinkKey, u64)>,
     last_softnet: Vec<(CoreId, u32)>,
     /// Two samples of a run were compared.
     pub(super) known: bool,
 }
 
+/// Packets dropped on the paths of the flows where neither links nor backlogs count them.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct DroppedOnPath<N = u64> {
+    /// By qdiscs.
+    pub qdiscs: N,
+    /// Because socket buffers had no room.
+    pub sockets: N,
+    /// By rules, IP, connection tracking, Open vSwitch's upcalls and wherever else the kernel drops them.
+    pub protocols: N,
+}
+
 impl RunDrops {
     /// Adds what was lost on the way of the flows where neither links nor backlogs count it.
     pub(super) fn observe_way(&mut self, losses: &Losses) {
-        self.knows_way |= losses.sent.is_some();
+        self.knows_path |= losses.sent.is_some();
         for loss in &losses.places {
-            let [qdiscs, sockets, protocols] = &mut self.way;
+            let on_path = &mut self.on_path;
             let dropped = match loss.place {
                 LossPlace::Link | LossPlace::Backlog | LossPlace::Ovs => continue,
-                LossPlace::Qdisc => qdiscs,
-                LossPlace::ReceiveBuffer | LossPlace::SendBuffer => sockets,
-                _ => protocols,
+                LossPlace::Qdisc => &mut on_path.qdiscs,
+                LossPlace::ReceiveBuffer | LossPlace::SendBuffer => &mut on_path.sockets,
+                _ => &mut on_path.protocols,
             };
             *dropped += loss.packets;
         }
@@ -91,23 +101,26 @@ impl RunDrops {
         self.links.iter().filter(|(link, _)| self.concerned.contains(&link.netns)).map(|(_, dropped)| dropped)
     }
 
-    /// Packets dropped on the way of the flows: by qdiscs; because socket buffers had no room; by IP, connection tracking or
-    /// Open vSwitch's upcalls. None where that was not read.
+    /// Packets dropped on the paths of the flows; none where that was not read.
     #[must_use]
-    pub fn on_way(&self) -> Option<[u64; 3]> {
-        self.knows_way.then(|| self.way.map(whole))
+    pub fn on_path(&self) -> Option<DroppedOnPath> {
+        self.knows_path.then(|| self.on_path.whole())
     }
 
     /// All of them.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.by_links() + self.softnet + self.way.map(whole).iter().sum::<u64>()
+        let on_path = self.on_path.whole();
+        self.by_links() + self.softnet + on_path.qdiscs + on_path.sockets + on_path.protocols
     }
 }
 
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count of packets")]
-fn whole(packets: f64) -> u64 {
-    packets.round() as u64
+impl DroppedOnPath<f64> {
+    fn whole(self) -> DroppedOnPath {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count of packets")]
+        let whole = |packets: f64| packets.round() as u64;
+        DroppedOnPath { qdiscs: whole(self.qdiscs), sockets: whole(self.sockets), protocols: whole(self.protocols) }
+    }
 }
 
 fn name(sample: &Sample, key: LinkKey) -> String {

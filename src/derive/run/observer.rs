@@ -121,7 +121,7 @@ fn without_pins(card: RunCard) -> RunCard {
     match card.asked.pin {
         PinMode::Never => card,
         PinMode::Propose => RunCard { proposal: Some(Err(format!("nothing is proposed: {NO_TEST}"))), ..card },
-        PinMode::Compare => RunCard { missing: vec![format!("nothing was pinned: {NO_TEST}")], ..card },
+        PinMode::Compare => RunCard { missing: vec![Event::nothing_was_pinned(NO_TEST)], ..card },
     }
 }
 
@@ -148,7 +148,7 @@ impl ObservedItems {
             self.observation.event(event);
         }
         let metrics = self.derivation.advance(item)?;
-        self.observation.observe(self.derivation.latest()?, &metrics, &self.derivation.course.flow);
+        self.observation.observe(self.derivation.latest()?, &metrics, &self.derivation.stages_without_test.flow);
         Some(metrics)
     }
 }

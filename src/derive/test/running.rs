@@ -26,7 +26,7 @@ pub(super) struct Running {
     /// What was found of it when it ended.
     last_findings: Arc<Vec<Finding>>,
     scope: Scope,
-    course: TestStages,
+    stages: TestStages,
     /// Of the sample before, what is its own.
     previous: Option<Sample>,
     /// As of the last sample that had a connection of it.
@@ -66,18 +66,18 @@ impl Running {
         };
         self.scope.take(own);
         let before = self.previous.take().unwrap_or_else(|| {
-            let before = narrow(&mut self.scope, &mut self.course.flow, previous);
+            let before = narrow(&mut self.scope, &mut self.stages.flow, previous);
             let mut first = own_part(machine, std::mem::take(&mut events), &before, &before);
             (first.at_ns, first.elapsed_s) = (before.at_ns, None);
-            self.course.observe(None, &before, &mut first, history);
+            self.stages.observe(None, &before, &mut first, history);
             before
         });
-        let now = narrow(&mut self.scope, &mut self.course.flow, next);
+        let now = narrow(&mut self.scope, &mut self.stages.flow, next);
         let mut own = own_part(machine, events, &before, &now);
-        self.course.observe(Some(&before), &now, &mut own, history);
+        self.stages.observe(Some(&before), &now, &mut own, history);
         self.lost += own.losses.packets();
         if self.ended_ns.is_none() {
-            self.mean_bits_per_s = mean(&self.course.flow.bins);
+            self.mean_bits_per_s = mean(&self.stages.flow.bins);
         }
         match &mut self.metrics {
             Some(last) if self.ended_ns.is_some() => {

@@ -48,8 +48,8 @@ impl JsonObject for Benchmark {
         object.serialize_entry("json_stream", &self.json_stream)?;
         object.serialize_entry("omit_s", &self.omit_ms.map(seconds))?;
         object.serialize_entry("time_s", &self.time_ms.map(seconds))?;
-        object.serialize_entry("asked_bits_per_s", &self.bitrate)?;
-        object.serialize_entry("length_bytes", &self.length)?;
+        object.serialize_entry("asked_bits_per_s", &self.asked_bits_per_s)?;
+        object.serialize_entry("length_bytes", &self.length_bytes)?;
         object.serialize_entry("affinity", &self.affinity)?;
         object.serialize_entry("reported", &self.reported.as_ref().map(|last| InJson(last, metrics)))?;
         object.serialize_entry("reported_gap", &self.unread.map(Unread::sentence))

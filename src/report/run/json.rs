@@ -46,9 +46,9 @@ pub(super) fn json(card: &RunCard) -> String {
         "drops": card.drops.as_ref().map(|drops| json!({
             "links": drops.by_links(),
             "softnet": drops.softnet,
-            "qdiscs": drops.on_way().map(|[qdiscs, ..]| qdiscs),
-            "sockets": drops.on_way().map(|[_, sockets, _]| sockets),
-            "protocols": drops.on_way().map(|[.., protocols]| protocols),
+            "qdiscs": drops.on_path().map(|on_path| on_path.qdiscs),
+            "sockets": drops.on_path().map(|on_path| on_path.sockets),
+            "protocols": drops.on_path().map(|on_path| on_path.protocols),
             "by_link": drops.links().iter().map(|(name, packets)| json!({ "name": name, "packets": packets }))
                 .collect::<Vec<_>>(),
         })),
@@ -56,7 +56,7 @@ pub(super) fn json(card: &RunCard) -> String {
         "proposal": card.proposal.as_ref().map(proposal),
         "comparison": card.comparison.as_ref().map(|both| comparison(both, asked.settle_ns as f64 / 1e9)),
         "limits": card.limits.iter().map(|limit| json!({
-            "name": limit.name.word(), "limit": limit.limit, "measured": limit.measured, "broken": limit.is_broken(),
+            "name": limit.word(), "limit": limit.most(), "measured": limit.measured(), "broken": limit.is_broken(),
         })).collect::<Vec<_>>(),
         "missing": card.missing,
     });

@@ -2,7 +2,7 @@
 
 use crate::derive::moves::{Evidence, MovesByClass};
 use crate::derive::placement::Proposal;
-use crate::derive::run::{CardLimit, CommandRun, Comparison, LimitName, Measured, RunCard};
+use crate::derive::run::{CardLimit, CommandRun, Comparison, DroppedOnPath, Measured, RunCard};
 use crate::derive::{FindingId, Jitter, plural};
 use crate::report::figures::{digits, percent, rate, seconds};
 use crate::report::page::{ComparisonTable, Fact, fact};
@@ -157,7 +157,7 @@ fn drops(card: &RunCard) -> String {
     let worst: Vec<String> =
         drops.links().iter().take(3).map(|(name, packets)| format!("{packets} by {name}")).collect();
     let links = if worst.is_empty() { String::new() } else { format!(" ({})", worst.join(", ")) };
-    let way = if let Some([qdiscs, sockets, protocols]) = drops.on_way() {
+    let way = if let Some(DroppedOnPath { qdiscs, sockets, protocols }) = drops.on_path() {
         format!(", {qdiscs} by qdiscs, {sockets} by socket buffers, {protocols} by rules and protocols")
     } else {
         "; loss in qdiscs and socket buffers was not read".to_owned()
@@ -184,17 +184,17 @@ fn proposed(proposal: &Proposal) -> Vec<Fact> {
 
 /// A limit in a sentence.
 pub(super) fn limit_text(limit: &CardLimit) -> String {
-    let (name, what) = match limit.name {
-        LimitName::MaxDrops => ("--max-drops", "packets dropped"),
-        LimitName::MaxCv => ("--max-cv", "CV"),
+    let (name, what, most, measured) = match limit {
+        CardLimit::MaxDrops { most, measured } => {
+            ("--max-drops", "packets dropped", most.to_string(), measured.map(|packets| packets.to_string()))
+        }
+        CardLimit::MaxCv { most, measured } => ("--max-cv", "CV", percent(*most), measured.map(percent)),
     };
-    let figure = |value: f64| if limit.name == LimitName::MaxDrops { value.to_string() } else { percent(value) };
-    let allowed = figure(limit.limit);
-    match limit.measured {
-        None => format!("{name} {allowed} was not checked, because that could not be measured"),
+    match measured {
+        None => format!("{name} {most} was not checked, because that could not be measured"),
         Some(measured) => {
             let verdict = if limit.is_broken() { "exceeded" } else { "ok" };
-            format!("{name} {verdict}: {what} {} (limit {allowed})", figure(measured))
+            format!("{name} {verdict}: {what} {measured} (limit {most})")
         }
     }
 }

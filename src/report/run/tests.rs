@@ -4,9 +4,9 @@ use super::*;
 use crate::derive::before_after::{Card, CardSide, Difference, Phase, Verdict};
 use crate::derive::jitter::Jitter;
 use crate::derive::moves::{Evidence, MovesByClass};
-use crate::derive::run::{CardLimit, CommandRun, Comparison, LimitName, MovesSeen, Seen, WatchedThreads};
+use crate::derive::run::{CardLimit, CommandRun, Comparison, MovesSeen, Seen, WatchedThreads};
 use crate::derive::{Finding, FindingId, FlowBasis};
-use crate::sample::{CoreSet, Host, PinMode, RunAsked};
+use crate::sample::{CoreSet, Host, PinMode, RunAsked, StretchSide};
 use std::sync::Arc;
 
 fn jitter(mean: f64, deviation: f64) -> Jitter {
@@ -72,8 +72,8 @@ fn never() -> RunCard {
         proposal: Some(Err("only core 0 may run the busy threads".to_owned())),
         comparison: None,
         limits: vec![
-            CardLimit { name: LimitName::MaxCv, limit: 0.05, measured: Some(0.302) },
-            CardLimit { name: LimitName::MaxDrops, limit: 0.0, measured: None },
+            CardLimit::MaxCv { most: 0.05, measured: Some(0.302) },
+            CardLimit::MaxDrops { most: 0, measured: None },
         ],
         missing: Vec::new(),
     }
@@ -84,7 +84,8 @@ fn compared() -> RunCard {
     let phase = |nth: u64| {
         let pinned = [1, 2, 4, 7].contains(&nth);
         let mean = if pinned { 35.0e9 } else { 28.0e9 + 0.2e9 * nth as f64 };
-        Phase { pinned, from_ns: nth * 2_000_000_000, to_ns: (nth + 1) * 2_000_000_000, mean }
+        let side = if pinned { StretchSide::Pinned } else { StretchSide::Unpinned };
+        Phase { side, from_ns: nth * 2_000_000_000, to_ns: (nth + 1) * 2_000_000_000, mean_bits_per_s: mean }
     };
     let card = Card {
         pinned_at_ns: None,
@@ -128,7 +129,7 @@ fn the_text_says_what_was_measured_in_words_and_units() {
 fn what_is_not_counted_of_udp_is_said() {
     let mut udp = RunCard { basis: Some(FlowBasis::Link("v0".to_owned())), ..never() };
     udp.drops = Some(crate::derive::run::RunDrops::default());
-    udp.limits[1].measured = Some(0.0);
+    udp.limits[1] = CardLimit::MaxDrops { most: 0, measured: Some(0) };
     let text = card(&udp, Format::Text);
     for line in [
         "  rate of   link v0, because no connection of the watched threads carried data: it is another protocol",

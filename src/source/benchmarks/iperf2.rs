@@ -49,9 +49,9 @@ pub(super) fn asked(arguments: &[String]) -> Asked {
             't' => asked.test.time_ms = milliseconds(value),
             // Packets a second are no bits.
             'b' if !value.ends_with("pps") => {
-                asked.test.bitrate = whole(value.split(',').next().unwrap_or(value), bits);
+                asked.test.asked_bits_per_s = whole(value.split(',').next().unwrap_or(value), bits);
             }
-            'l' => asked.test.length = whole(value, bytes),
+            'l' => asked.test.length_bytes = whole(value, bytes),
             _ => asked.take(letter, value),
         }
     }

@@ -54,8 +54,11 @@ pub(super) fn asked(arguments: &[String]) -> Asked {
             GSRO => asked.test.batched = true,
             'O' => asked.test.omit_ms = integer::<u64>(value).and_then(|seconds| seconds.checked_mul(1000)),
             't' => asked.test.time_ms = integer::<u64>(value).and_then(|seconds| seconds.checked_mul(1000)),
-            'b' => asked.test.bitrate = whole(value.split('/').next().unwrap_or(value), |unit| power(1000.0, unit)),
-            'l' => asked.test.length = whole(value, |unit| power(1024.0, unit)),
+            'b' => {
+                asked.test.asked_bits_per_s =
+                    whole(value.split('/').next().unwrap_or(value), |unit| power(1000.0, unit));
+            }
+            'l' => asked.test.length_bytes = whole(value, |unit| power(1024.0, unit)),
             'A' => asked.test.affinity = Some(clean(value.as_bytes())),
             _ => asked.take(letter, value),
         }

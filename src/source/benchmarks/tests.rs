@@ -53,14 +53,25 @@ fn everything_that_is_asked_for_is_told() {
     let one = test("iperf3 -uc 198.18.0.1 -p5202 --para 8 -b 1.5G/10 -l 8K -O2 -t=7 -t 30 -A 2,3 --json-stream");
     assert_eq!((one.program, one.target.as_deref(), one.port), (Program::Iperf3, Some("198.18.0.1"), 5202));
     assert_eq!((one.proto, one.streams, one.json_stream), (Some(Proto::Udp), Some(8), true));
-    assert_eq!((one.bitrate, one.length), (Some(1_500_000_000), Some(8192)), "rates are decimal, lengths binary");
+    assert_eq!(
+        (one.asked_bits_per_s, one.length_bytes),
+        (Some(1_500_000_000), Some(8192)),
+        "rates are decimal, lengths binary"
+    );
     assert_eq!((one.omit_ms, one.time_ms, one.affinity.as_deref()), (Some(2000), Some(30_000), Some("2,3")));
     let two = test("iperf --client=h -u -b 10m -P4 -t 2.5 -l 1470");
-    assert_eq!((two.program, two.port, two.streams, two.bitrate), (Program::Iperf, 5001, Some(4), Some(10_000_000)));
-    assert_eq!((two.time_ms, two.length), (Some(2500), Some(1470)));
-    assert_eq!(test("iperf3 -c h -b 1e9 -l 8e3").bitrate, Some(1_000_000_000), "an exponent is a part of the number");
-    assert_eq!(test("iperf -c h -u -b 10M").bitrate, Some(80_000_000), "iperf 2's capitals are bytes");
-    assert_eq!(test("iperf -c h -u -b 1000pps").bitrate, None, "packets a second are no bits");
+    assert_eq!(
+        (two.program, two.port, two.streams, two.asked_bits_per_s),
+        (Program::Iperf, 5001, Some(4), Some(10_000_000))
+    );
+    assert_eq!((two.time_ms, two.length_bytes), (Some(2500), Some(1470)));
+    assert_eq!(
+        test("iperf3 -c h -b 1e9 -l 8e3").asked_bits_per_s,
+        Some(1_000_000_000),
+        "an exponent is a part of the number"
+    );
+    assert_eq!(test("iperf -c h -u -b 10M").asked_bits_per_s, Some(80_000_000), "iperf 2's capitals are bytes");
+    assert_eq!(test("iperf -c h -u -b 1000pps").asked_bits_per_s, None, "packets a second are no bits");
     assert_eq!(test("iperf -su").proto, Some(Proto::Udp), "a server of iperf 2 is told");
     let server = test("iperf3 -s -B 198.18.0.1 -A1");
     assert_eq!((server.proto, server.streams, server.target), (None, None, None), "a server of iperf 3 is asked");
@@ -77,8 +88,8 @@ fn a_client_without_a_host_has_no_target() {
 
 #[test]
 fn a_beginning_stands_for_the_name_where_only_one_is_meant() {
-    assert_eq!(test("iperf3 -c h --ban 5M").bitrate, Some(5_000_000), "one name begins so");
-    assert_eq!(test("iperf3 -c h --bi 5M").bitrate, None, "several do, and mean different things");
+    assert_eq!(test("iperf3 -c h --ban 5M").asked_bits_per_s, Some(5_000_000), "one name begins so");
+    assert_eq!(test("iperf3 -c h --bi 5M").asked_bits_per_s, None, "several do, and mean different things");
     assert!(test("iperf3 -c h --json-s").json_stream, "two do, and mean the same");
     assert!(!test("iperf3 -c h --json").json_stream, "a whole name is that one, whatever others begin so");
 }

@@ -1,4 +1,4 @@
-//! sysfs → where every core sits. Read when the set of online cores changes, never on a quiet tick. A circle that the
+//! sysfs → where every core sits. Read when the set of online cores changes, never on a quiet tick. A level that the
 //! machine does not tell stays unknown; numbers that differ by firmware (package and cache ids) are counted anew.
 //!
 //! A kernel without NUMA has no `node` directory: the whole machine is then its node 0. A cluster that is never more
@@ -36,7 +36,7 @@ pub(super) fn read(sys: &Path, online: &CoreSet) -> Result<Topology, (PathBuf, i
     })
 }
 
-/// What is left where there is no sysfs: the cores that `/proc/stat` lists, without any circle.
+/// What is left where there is no sysfs: the cores that `/proc/stat` lists, without any level.
 pub(super) fn flat(online: &CoreSet) -> Topology {
     Topology { cores: online.iter().map(|core| place(core, true)).collect(), ..Topology::default() }
 }

@@ -25,16 +25,16 @@ const COMPACT_BITSETS: u32 = 1;
 /// A driver's word on a link's speed, Mb/s.
 type ClaimedSpeed = (Ifindex, Option<u32>);
 
-/// Sockets to ask for claims and to hear of set ones.
+/// Netlink client of the ethtool family: asks drivers for speeds, and hears of those that are set.
 #[derive(Debug)]
-pub(super) struct Claims<W> {
+pub(super) struct EthtoolSpeed<W> {
     netlink: NetlinkClient<W>,
     monitor: W,
     family: u16,
     everyone: Request,
 }
 
-impl Claims<KernelSocket> {
+impl EthtoolSpeed<KernelSocket> {
     /// Finds the family and begins to listen.
     pub fn open() -> io::Result<Self> {
         let (netlink, family) = generic::open("ethtool", LINKMODES_GET)?;
@@ -46,7 +46,7 @@ impl Claims<KernelSocket> {
     }
 }
 
-impl<W: Transport> Claims<W> {
+impl<W: Transport> EthtoolSpeed<W> {
     pub fn new(netlink: NetlinkClient<W>, monitor: W, family: u16) -> Self {
         Self { netlink, monitor, family, everyone: request(family, None) }
     }

@@ -162,7 +162,8 @@ impl<'a> LinkMessage<'a> {
         let below = || u32_at(self.data(VXLAN_LINK)?, 0).filter(|&index| index != 0).map(Ifindex);
         let ifindex = if *kind == Kind::Vxlan { below() } else { self.index(libc::IFLA_LINK) }?;
         let netnsid = self.value(libc::IFLA_LINK_NETNSID).and_then(|number| i32_at(number, 0));
-        let moved = netnsid.is_some() && !matches!(kind.word(), "geneve" | "wireguard" | "bareudp" | "gtp");
+        let moved =
+            netnsid.is_some() && !(*kind == Kind::Wireguard || matches!(kind.word(), "geneve" | "bareudp" | "gtp"));
         let netns = netnsid.is_none().then_some(netns);
         (moved || ifindex.0 != self.header.index).then_some(PeerRef { netnsid, netns, ifindex })
     }

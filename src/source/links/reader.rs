@@ -3,7 +3,7 @@
 //! link's row finds no link and is dropped, and a link created since has facts but no counters yet.
 
 use super::LinkReading;
-use super::claimed_speed::{self, Claims};
+use super::claimed_speed::{self, EthtoolSpeed};
 use super::counters;
 use super::facts::{self, Described, LinkChange, MessageNamespace};
 use super::idle_links::IdleLinks;
@@ -45,7 +45,7 @@ pub struct LinkReader<W = KernelSocket> {
     dumps: NetlinkClient<W>,
     news: W,
     /// None before Linux 5.6: the drivers are asked one by one.
-    claims: Option<Claims<W>>,
+    claims: Option<EthtoolSpeed<W>>,
     /// When they were asked again, and the last link of those.
     drivers_asked: (u64, Ifindex),
     table: Table,
@@ -70,7 +70,7 @@ impl<W: Transport> LinkReader<W> {
     pub(super) fn over(
         dumps: NetlinkClient<W>,
         news: W,
-        claims: io::Result<Claims<W>>,
+        claims: io::Result<EthtoolSpeed<W>>,
         place: MessageNamespace,
         settle_ns: u64,
     ) -> Result<Self, SourceError> {

@@ -5,7 +5,7 @@ use super::budget::Budget;
 use super::connection::{Over, OvsConnection};
 use super::readiness::Readiness;
 use super::silence;
-use crate::sample::{OvsDatapath, Problem};
+use crate::sample::{OvsDatapath, OvsDatapathKind, Problem};
 use crate::text::clean;
 use serde_json::{Value, json};
 use std::io;
@@ -169,7 +169,7 @@ fn counters(text: &str) -> Option<OvsDatapath> {
     let lookups = after("lookups:")?;
     let count = |word: &str| lookups.split_whitespace().find_map(|told| told.strip_prefix(word))?.parse().ok();
     let flows = after("flows:")?.trim().parse().ok()?;
-    let (kind, name) = (OvsDatapath::USERSPACE.to_owned(), DATAPATH.to_owned());
+    let (kind, name) = (OvsDatapathKind::Netdev, DATAPATH.to_owned());
     let (hit, missed, lost) = (count("hit:")?, count("missed:")?, count("lost:")?);
     Some(OvsDatapath { kind, name, hit, missed, lost, flows, ..OvsDatapath::default() })
 }

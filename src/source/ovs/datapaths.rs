@@ -5,7 +5,7 @@
 use super::control::Control;
 use super::kernel::DatapathSocket;
 use super::readiness::Readiness;
-use crate::sample::{FlowPath, LinkKey, OvsDatapath, OvsSwitch, Problem};
+use crate::sample::{FlowPath, LinkKey, OvsDatapath, OvsDatapathKind, OvsSwitch, Problem};
 use crate::source::netns::Spaces;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -111,16 +111,16 @@ impl DatapathReader {
         let crossed: BTreeSet<LinkKey> = around.paths.iter().flat_map(|path| &path.hops).map(|hop| hop.link).collect();
         let mut wanted = WantedDatapaths::default();
         for switch in around.switches.iter() {
-            let is_crossed = |kind: &str| {
-                let bridges = switch.bridges.iter().filter(|bridge| bridge.datapath == kind);
+            let is_crossed = |kind: &OvsDatapathKind| {
+                let bridges = switch.bridges.iter().filter(|bridge| bridge.datapath == *kind);
                 bridges
                     .flat_map(|bridge| &bridge.ports)
                     .any(|port| port.link.is_some_and(|link| crossed.contains(&link)))
             };
-            if is_crossed(OvsDatapath::KERNEL) {
+            if is_crossed(&OvsDatapathKind::System) {
                 wanted.kernels.entry(switch.netns).or_insert_with(|| switch.socket.clone());
             }
-            if is_crossed(OvsDatapath::USERSPACE) {
+            if is_crossed(&OvsDatapathKind::Netdev) {
                 wanted.controls.insert(switch.socket.clone(), switch.netns);
             }
         }

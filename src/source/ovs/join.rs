@@ -3,7 +3,9 @@
 
 use super::datum::Uuid;
 use super::tables::{Bridge, Interface, Tables};
-use crate::sample::{Ifindex, Kind, LinkFacts, LinkKey, LinkState, OvsBridge, OvsPort, OvsSwitch, PeerRef};
+use crate::sample::{
+    Ifindex, Kind, LinkFacts, LinkKey, LinkState, OvsBridge, OvsDatapathKind, OvsPort, OvsPortKind, OvsSwitch, PeerRef,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -68,7 +70,7 @@ impl FoundPort<'_, '_> {
         ports.sort_by(|a, b| a.name.cmp(&b.name));
         OvsBridge {
             name: bridge.name.clone(),
-            datapath: bridge.datapath.clone().unwrap_or_else(|| "system".to_owned()),
+            datapath: bridge.datapath.as_deref().map_or_else(Default::default, OvsDatapathKind::from),
             fail_mode: bridge.fail_mode.clone(),
             ports,
         }
@@ -86,7 +88,7 @@ impl FoundPort<'_, '_> {
             key: interface.key.clone(),
             error: interface.error.clone(),
             counts_drops: self.told.tables.statistics.get(&id).is_some_and(super::tables::Statistics::tells_drops),
-            ..OvsPort::new(&interface.name, interface.kind.as_deref().unwrap_or("system"), link)
+            ..OvsPort::new(&interface.name, kind(interface), link)
         }
     }
 
@@ -95,7 +97,7 @@ impl FoundPort<'_, '_> {
         let netns = self.told.netns;
         let key = |ifindex| LinkKey { netns, ifindex };
         let by_index = interface.ifindex.and_then(|index| self.told.at(key(Ifindex(index))));
-        let is_device = matches!(interface.kind.as_deref(), None | Some("system" | "internal" | "tap"));
+        let is_device = kind(interface).is_device();
         let exists = interface.ofport.is_some_and(|port| port >= 0);
         match by_index {
             Some(link) if link.name == interface.name => return Some(link.key()),
@@ -130,11 +132,15 @@ impl<'a> JoinedPorts<'a> {
     }
 }
 
+fn kind(interface: &Interface) -> OvsPortKind {
+    interface.kind.as_deref().map_or_else(Default::default, OvsPortKind::from)
+}
+
 fn facts(interface: &Interface, key: LinkKey, lower: Option<Ifindex>, peer: Option<Ifindex>) -> LinkFacts {
     let beside = |ifindex| PeerRef { netnsid: None, netns: Some(key.netns), ifindex };
-    let kind = match interface.kind.as_deref() {
-        None | Some("system" | "internal" | "tap") => Kind::OpenVSwitch,
-        Some(word) => Kind::from(word),
+    let kind = match kind(interface) {
+        kind if kind.is_device() => Kind::OpenVSwitch,
+        kind => Kind::from(kind.as_ref()),
     };
     LinkFacts {
         state: match interface.is_up {

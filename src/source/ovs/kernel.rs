@@ -2,7 +2,7 @@
 //! The kernel tells it to everybody (`OVS_DP_CMD_GET` asks for no right); only another's namespace must be entered first.
 //! Every byte is treated as hostile: what does not fit is no datapath, nothing panics.
 
-use crate::sample::OvsDatapath;
+use crate::sample::{OvsDatapath, OvsDatapathKind};
 use crate::source::netlink::client::NetlinkClient;
 use crate::source::netlink::generic::{self, FIXED};
 use crate::source::netlink::message::{DUMP, Message, Request, attribute, text, u32_at, u64_at};
@@ -66,7 +66,7 @@ fn datapath(message: &Message<'_>, netns: u64, socket: &str, at_ns: u64) -> Opti
     Some(OvsDatapath {
         socket: socket.to_owned(),
         netns,
-        kind: OvsDatapath::KERNEL.to_owned(),
+        kind: OvsDatapathKind::System,
         name: clean(text(attribute(attributes, NAME)?)),
         born: u64::from(own),
         at_ns,

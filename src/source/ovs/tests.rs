@@ -112,7 +112,7 @@ fn ports_are_joined_with_the_kernels_links_and_those_it_does_not_know_become_lin
     let _stream = stage.serve(&patches(), &json!({IDS[1]: counted(100), IDS[2]: counted(7)}));
     let switches = stage.read(0);
     let bridge = &switches[0].bridges[0];
-    assert_eq!((bridge.name.as_str(), bridge.datapath.as_str()), ("br0", "netdev"));
+    assert_eq!((bridge.name.as_str(), bridge.datapath.as_ref()), ("br0", "netdev"));
     assert_eq!(bridge.fail_mode.as_deref(), Some("secure"));
     let links: Vec<_> = bridge.ports.iter().map(|port| port.link.map(|key| key.ifindex.kernel())).collect();
     assert_eq!(

@@ -198,7 +198,7 @@ fn is_held(kind: &Kind) -> bool {
 
 /// macvtap and ipvtap are opened as `/dev/tapN`, after their index.
 fn is_by_index(kind: &Kind) -> bool {
-    matches!(kind, Kind::Macvtap) || kind.word() == "ipvtap"
+    matches!(kind, Kind::Macvtap | Kind::Ipvtap)
 }
 
 fn holdable(link: &LinkFacts, free: bool) -> Holdable {

@@ -29,9 +29,7 @@ static CONVENTIONS: [(&str, Option<Kind>, &str, OwnerBy); 18] = [
 pub(super) fn guess(link: &LinkFacts, master: Option<&str>) -> Option<Owner> {
     let fits = |(start, kind, ..): &&(&str, Option<Kind>, &str, OwnerBy)| {
         link.name.starts_with(start)
-            && kind
-                .as_ref()
-                .is_none_or(|kind| *kind == link.kind || *kind == Kind::Veth && link.kind.word() == "netkit")
+            && kind.as_ref().is_none_or(|kind| *kind == link.kind || *kind == Kind::Veth && link.kind == Kind::Netkit)
     };
     if let Some((.., name, by)) = CONVENTIONS.iter().find(fits) {
         return Some(network(name, None, by.clone()));

@@ -51,8 +51,8 @@ impl<'a> NetworkMap<'a> {
     }
 
     /// Some link of that namespace is of that kind.
-    pub fn has_kind(&self, netns: u64, kind: &str) -> bool {
-        self.within(netns).any(|link| link.kind.word() == kind)
+    pub fn has_kind(&self, netns: u64, kind: &Kind) -> bool {
+        self.within(netns).any(|link| link.kind == *kind)
     }
 
     pub fn loopback(&self, netns: u64) -> Option<LinkKey> {

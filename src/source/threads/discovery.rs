@@ -26,7 +26,7 @@ const TRIES: u8 = 3;
 /// More new numbers than this are found faster by listing.
 const MOST_NEW: u32 = 1024;
 /// More of the command's processes are not watched: what builds or serves something starts them by the thousand.
-const MOST_KIN: usize = 64;
+const MOST_DESCENDANTS: usize = 64;
 
 /// What a look at the tasks brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +69,7 @@ pub(super) struct ProcessFinder {
     processes: BTreeMap<u32, Process>,
     family: Family,
     /// The family is watched, and not the command alone.
-    with_kin: bool,
+    with_descendants: bool,
     /// Who is watched whatever it is called, beside the family.
     also: BTreeSet<u32>,
     /// Kernel threads never execute anything: old ones are not looked at again.
@@ -106,10 +106,10 @@ impl ProcessFinder {
         self.watched.answers(id, comm, self.processes.get(&pid).map_or(0, |process| process.parent))
     }
 
-    /// From here on this process is asked for too, whether it was seen already or not, and with its `kin` its family.
-    pub(super) fn watch(&mut self, proc: &mut ProcDir, pid: u32, kin: bool) {
+    /// From here on this process is asked for too, whether it was seen already or not, `with_descendants` also its family.
+    pub(super) fn watch(&mut self, proc: &mut ProcDir, pid: u32, with_descendants: bool) {
         self.watched.command(pid);
-        self.with_kin = kin;
+        self.with_descendants = with_descendants;
         self.family.begin();
         if self.processes.get(&pid).is_none_or(|process| !process.watched) {
             self.forget(pid);
@@ -127,9 +127,9 @@ impl ProcessFinder {
 
     /// The youngest of the family, and the others whose names do not matter.
     fn ask_for_others(&mut self, proc: &mut ProcDir) {
-        let family = self.family.pids().filter(|_| self.with_kin).unwrap_or_default();
-        let kin = family.iter().rev().take(MOST_KIN);
-        let pids = kin.chain(&self.also).copied().collect();
+        let family = self.family.pids().filter(|_| self.with_descendants).unwrap_or_default();
+        let descendants = family.iter().rev().take(MOST_DESCENDANTS);
+        let pids = descendants.chain(&self.also).copied().collect();
         for pid in self.watched.also(pids) {
             self.look_at_process(proc, pid);
         }

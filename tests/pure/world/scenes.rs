@@ -8,7 +8,7 @@ use vnettop::derive::placement::{CoreChange, Proposal, Step};
 use vnettop::derive::{Finding, FindingId, Jitter};
 use vnettop::sample::{
     CoreId, CoreSet, FlowPath, Hop, HopBy, HopWay, Ifindex, Kind, LinkKey, LinkState, Owner, OwnerBy, OwnerKind,
-    PeerRef, Proto, Space, ThreadId,
+    PeerRef, Proto, Space, StretchSide, ThreadId,
 };
 use vnettop::state::Settings;
 
@@ -256,7 +256,8 @@ pub fn card(verdict: Verdict) -> Card {
     let phase = |nth: u64| {
         let pinned = nth >= 15;
         let mean = if pinned { after.0 } else { before.0 } * 1e9;
-        Phase { pinned, from_ns: nth * 2_000_000_000, to_ns: (nth + 1) * 2_000_000_000, mean }
+        let side = if pinned { StretchSide::Pinned } else { StretchSide::Unpinned };
+        Phase { side, from_ns: nth * 2_000_000_000, to_ns: (nth + 1) * 2_000_000_000, mean_bits_per_s: mean }
     };
     Card {
         pinned_at_ns: Some(1),

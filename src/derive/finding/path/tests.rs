@@ -139,7 +139,7 @@ fn a_vxlan_needs_room_for_its_header() {
 fn a_wireguard_needs_room_for_its_headers_in_the_link_that_its_packets_leave_through() {
     let wireguard = |mtu| {
         metrics(move |links, path| {
-            (links[0].mtu, links[0].kind) = (mtu, Kind::Other("wireguard".into()));
+            (links[0].mtu, links[0].kind) = (mtu, Kind::Wireguard);
             path.hops[1].by = HopBy::Route;
         })
     };

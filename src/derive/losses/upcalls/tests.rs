@@ -25,8 +25,7 @@ fn switched() -> Sample {
     path.hops.insert(2, Hop { link: bridge, way: HopWay::Passed, by: HopBy::Bridge });
     let port = |name: &str, at| OvsPort::new(name, "system", Some(key(ROUTER, at)));
     let ports = vec![OvsPort::new("br0", "internal", Some(bridge)), port("r0", 2), port("r1", 3)];
-    let bridges =
-        vec![OvsBridge { name: "br0".to_owned(), datapath: OvsDatapath::KERNEL.to_owned(), fail_mode: None, ports }];
+    let bridges = vec![OvsBridge { name: "br0".to_owned(), datapath: "system".into(), fail_mode: None, ports }];
     sample.facts_mut().ovs =
         Arc::new(vec![OvsSwitch { socket: SOCKET.to_owned(), netns: ROUTER, version: None, bridges }]);
     sample.datapaths = vec![datapath(0)];
@@ -37,7 +36,7 @@ fn datapath(lost: u64) -> OvsDatapath {
     OvsDatapath {
         socket: SOCKET.to_owned(),
         netns: ROUTER,
-        kind: OvsDatapath::KERNEL.to_owned(),
+        kind: "system".into(),
         name: "ovs-system".to_owned(),
         born: 4,
         at_ns: 5,

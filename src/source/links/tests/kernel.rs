@@ -1,7 +1,7 @@
 //! A kernel to play with: sockets that answer what a test put down for them, and messages to put down.
 
 use super::super::LinkReader;
-use super::super::claimed_speed::Claims;
+use super::super::claimed_speed::EthtoolSpeed;
 use super::super::facts::MessageNamespace;
 use crate::source::netlink::client::NetlinkClient;
 use crate::source::netlink::message::Request;
@@ -113,7 +113,7 @@ impl TestKernel {
     }
 
     pub fn open(&self) -> Result<LinkReader<Line>, SourceError> {
-        let claims = Claims::new(NetlinkClient::new(self.ethtool.clone()), self.monitor.clone(), FAMILY);
+        let claims = EthtoolSpeed::new(NetlinkClient::new(self.ethtool.clone()), self.monitor.clone(), FAMILY);
         let dumps = NetlinkClient::new(self.dumps.clone());
         LinkReader::over(dumps, self.news.clone(), Ok(claims), MessageNamespace::default(), 0)
     }

@@ -57,7 +57,7 @@ fn captured_links_are_what_they_were_made_as() {
         ("mtap0", Kind::Macvtap, None, here(3), None, LinkState::Down),
         ("vx0", Kind::Vxlan, None, here(3), None, LinkState::Unknown),
         ("vx1", Kind::Vxlan, None, None, None, LinkState::Down),
-        ("fb0", Kind::Other("ifb".into()), None, None, None, LinkState::Unknown),
+        ("fb0", Kind::Ifb, None, None, None, LinkState::Unknown),
     ];
     for (name, kind, peer, lower, master, state) in links {
         let link = facts(&fixture(&format!("newlink-{name}")));
@@ -169,7 +169,7 @@ fn kinds_the_kernel_words_itself() {
     let kind = |word: &str| facts(&link(5, "x", &[(libc::IFLA_LINKINFO, &info(word, &[]))])).kind;
     assert_eq!(kind("openvswitch"), Kind::OpenVSwitch, "an OVS bridge or internal port, kernel datapath");
     assert_eq!(kind("vlan"), Kind::Vlan, "802.1Q");
-    assert_eq!(kind("wireguard"), Kind::Other("wireguard".into()), "every other kind keeps the kernel's word");
+    assert_eq!(kind("wireguard"), Kind::Wireguard, "every other kind keeps the kernel's word");
     assert_eq!(kind("a\x1bkind"), Kind::Other("a?kind".into()), "without what could steer a terminal");
 }
 

@@ -52,7 +52,7 @@ fn answer(stream: &mut UnixStream, result: &str) {
 
 #[test]
 fn what_dpctl_show_says_is_understood() {
-    let (kind, name) = ("netdev".to_owned(), "ovs-netdev".to_owned());
+    let (kind, name) = ("netdev".into(), "ovs-netdev".to_owned());
     let expected = OvsDatapath { kind, name, hit: 152_340, missed: 71, lost: 3, flows: 4, ..OvsDatapath::default() };
     assert_eq!(counters(SHOWN), Some(expected.clone()));
     let both = format!("system@ovs-system:\n  lookups: hit:1 missed:1 lost:1\n  flows: 1\n{SHOWN}");

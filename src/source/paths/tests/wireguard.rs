@@ -84,7 +84,7 @@ fn moved() -> (Net, LinkKey) {
     let inner = net.link(1, "wg0", "wireguard");
     let device = net.wireguards.remove(&ends[0]).expect("made");
     net.wireguards.insert(inner, Wireguard { port: 51900, ..device });
-    net.facts(ends[0]).kind = crate::sample::Kind::Other("dummy".into());
+    net.facts(ends[0]).kind = crate::sample::Kind::Dummy;
     net.listening.remove(&(8, 51820));
     net.listening.insert((8, 51900));
     net.address(inner, "198.19.0.1");

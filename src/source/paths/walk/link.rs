@@ -1,55 +1,52 @@
 //! From link to link: what a driver does with a frame that it is given, and who takes a frame that a link receives.
 
-use super::program::TUNS;
 use super::tunnel::PACKS;
-use super::vrf::VRF;
-use super::wireguard::WIREGUARD;
 use super::{At, Tag, Walk};
-use crate::sample::{HopBy, HopWay, Kind, LinkFacts, LinkKey, LinkState, PeerRef};
+use crate::sample::{HopBy, HopWay, Kind, LinkFacts, LinkKey, LinkState, OvsPortKind, PeerRef};
 use crate::source::paths::lookups::{Mac, NetworkQueries};
 
 /// `MACVLAN_MODE_BRIDGE`.
 const MACVLAN_BRIDGE: u32 = 4;
 /// `BOND_MODE_BROADCAST`.
 const BROADCAST: u8 = 3;
-/// An ipvlan with a character device.
-const IPVTAP: &str = "ipvtap";
 
 impl<'a, L: NetworkQueries> Walk<'a, L> {
     /// The frame leaves through a link.
     pub(super) fn send(&mut self, key: LinkKey, mac: Option<Mac>) -> Result<At, String> {
         let link = self.seen(key)?;
-        if let Some(port) = self.map.switch_port(key).filter(|at| at.port.kind == "internal") {
+        if let Some(port) = self.map.switch_port(key).filter(|at| at.port.kind == OvsPortKind::Internal) {
             return self.switch(port, mac);
         }
         let name = &link.name;
-        match link.kind.word() {
-            "veth" | "netkit" => self.across(link, mac),
-            "bridge" => self.forward(link, mac),
-            "macvlan" | "macvtap" => self.macvlan(link, mac),
-            "ipvlan" | "ipvtap" => self.ipvlan(link, mac),
-            "vlan" => {
+        match &link.kind {
+            Kind::Veth | Kind::Netkit => self.across(link, mac),
+            Kind::Bridge => self.forward(link, mac),
+            Kind::Macvlan | Kind::Macvtap => self.macvlan(link, mac),
+            Kind::Ipvlan | Kind::Ipvtap => self.ipvlan(link, mac),
+            Kind::Vlan => {
                 let number = self.lookups.detail(key).vlan.unwrap_or(0);
                 self.tags.push(Tag::Vlan(number));
                 self.down(link, mac)
             }
-            "macsec" => {
+            Kind::Macsec => {
                 self.tags.push(Tag::Macsec);
                 self.down(link, mac)
             }
-            "bond" | "team" => self.bond(link, mac),
+            Kind::Bond | Kind::Team => self.bond(link, mac),
             // It looks up once more, in its own table.
-            VRF => {
+            Kind::Vrf => {
                 self.bound = Some(key);
                 Ok(At::Route { netns: key.netns, from: None })
             }
-            kind if PACKS.contains(&kind) => self.pack(link, mac),
-            WIREGUARD => self.encrypt(link),
-            "xfrm" => Err(format!("IPsec policies, which vnettop does not read, decide where {name} sends packets")),
-            "dummy" => Err(format!("the packets stop at {name}: a dummy drops everything")),
-            kind if TUNS.contains(&kind) => self.enter_program(link, mac),
-            "physical" | "virtio" => Err(format!("the packets exit this machine through {name}")),
-            kind => Err(format!("where {name} takes the packets is not known: its kind is {kind}")),
+            kind if PACKS.contains(&kind.word()) => self.pack(link, mac),
+            Kind::Wireguard => self.encrypt(link),
+            Kind::Other(word) if word == "xfrm" => {
+                Err(format!("IPsec policies, which vnettop does not read, decide where {name} sends packets"))
+            }
+            Kind::Dummy => Err(format!("the packets stop at {name}: a dummy drops everything")),
+            Kind::Tun | Kind::Tap => self.enter_program(link, mac),
+            Kind::Physical | Kind::Virtio => Err(format!("the packets exit this machine through {name}")),
+            kind => Err(format!("where {name} takes the packets is not known: its kind is {}", kind.word())),
         }
     }
 
@@ -60,7 +57,7 @@ impl<'a, L: NetworkQueries> Walk<'a, L> {
         if let Some(port) = self.map.switch_port(key) {
             return self.switch(port, mac);
         }
-        if link.kind == Kind::Macvtap || link.kind.word() == IPVTAP {
+        if matches!(link.kind, Kind::Macvtap | Kind::Ipvtap) {
             return Err(format!("the packets go from {} to {}", link.name, self.whose(key)));
         }
         if let Some(above) = self.tagged(key) {
@@ -71,7 +68,7 @@ impl<'a, L: NetworkQueries> Walk<'a, L> {
             Some(bridge) if bridge.kind == Kind::Bridge => return self.bridge(bridge, mac),
             Some(bond) if is_bond(bond) => return self.come_in_by(bond.key(), HopBy::Upper, mac),
             // The namespace routes it, by the table of the vrf.
-            Some(vrf) if vrf.kind.word() == VRF => {
+            Some(vrf) if vrf.kind == Kind::Vrf => {
                 self.push(vrf.key(), HopWay::Received, HopBy::Upper)?;
                 return Ok(At::Route { netns: key.netns, from: Some(key) });
             }
@@ -98,7 +95,7 @@ impl<'a, L: NetworkQueries> Walk<'a, L> {
         let mut above = self.map.upon(lower);
         let found = above.find(|above| match tag {
             Tag::Vlan(number) => above.kind == Kind::Vlan && self.lookups.detail(above.key()).vlan == Some(number),
-            Tag::Macsec => above.kind.word() == "macsec",
+            Tag::Macsec => above.kind == Kind::Macsec,
         });
         found.map(LinkFacts::key)
     }
@@ -177,10 +174,10 @@ impl<'a, L: NetworkQueries> Walk<'a, L> {
 
 /// Links that know each other by their IP addresses.
 fn is_ipvlan(link: &LinkFacts) -> bool {
-    link.kind == Kind::Ipvlan || link.kind.word() == IPVTAP
+    matches!(link.kind, Kind::Ipvlan | Kind::Ipvtap)
 }
 
 /// Links that join others to one.
 fn is_bond(link: &LinkFacts) -> bool {
-    link.kind == Kind::Bond || link.kind.word() == "team"
+    matches!(link.kind, Kind::Bond | Kind::Team)
 }

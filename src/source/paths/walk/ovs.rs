@@ -3,7 +3,7 @@
 
 use super::tunnel::{TunnelEnd, same_kind};
 use super::{At, Walk};
-use crate::sample::{HopBy, HopWay, Kind, LinkFacts, LinkKey, OvsPort, PeerRef, Proto};
+use crate::sample::{HopBy, HopWay, Kind, LinkFacts, LinkKey, OvsDatapathKind, OvsPortKind, PeerRef, Proto};
 use crate::source::paths::lookups::{
     Bridged, Mac, NetworkQueries, Packet, PacketOrigin, Tunnel, any_port, unspecified,
 };
@@ -12,9 +12,6 @@ use std::net::IpAddr;
 
 /// Bridges that are searched behind one another.
 pub(super) const MOST_DEPTH: usize = 5;
-
-/// Kinds of ports that lead to another switch.
-const TUNNELS: [&str; 4] = ["vxlan", "geneve", "gre", "stt"];
 
 impl<'a, L: NetworkQueries> Walk<'a, L> {
     /// A bridge has the frame, from one of its ports.
@@ -30,13 +27,13 @@ impl<'a, L: NetworkQueries> Walk<'a, L> {
         if let Some(own) = own.filter(|&own| own != link && Some(own) != from.port.link) {
             self.push(own, HopWay::Passed, HopBy::Bridge)?;
         }
-        match to.port.kind.as_str() {
-            "internal" => {
+        match to.port.kind {
+            OvsPortKind::Internal => {
                 let way = if self.is_in_userspace(link) { HopWay::Passed } else { HopWay::Received };
                 self.push(link, way, HopBy::Ovs)?;
                 Ok(At::Route { netns: link.netns, from: Some(link) })
             }
-            "patch" => {
+            OvsPortKind::Patch => {
                 self.push(link, HopWay::Sent, HopBy::Ovs)?;
                 let other = other_end(to).and_then(|other| Some((other, other.port.link?)));
                 let (other, peer) = other.ok_or_else(|| format!("where {} leads is not known", to.port.name))?;
@@ -45,7 +42,7 @@ impl<'a, L: NetworkQueries> Walk<'a, L> {
             }
             _ => {
                 self.push(link, HopWay::Sent, HopBy::Ovs)?;
-                if !is_tunnel(to.port) {
+                if !to.port.kind.is_tunnel() {
                     return Ok(At::Send { link, mac: Some(mac) });
                 }
                 let far = far_end(to, link);
@@ -57,15 +54,16 @@ impl<'a, L: NetworkQueries> Walk<'a, L> {
 
     /// The outer packets of a userspace datapath never cross the device of the bridge that has their address.
     pub(super) fn is_in_userspace(&self, link: LinkKey) -> bool {
-        let internal = self.map.switch_port(link).filter(|at| at.port.kind == "internal");
-        !self.inner.is_empty() && internal.is_some_and(|at| at.bridge.datapath == "netdev")
+        let internal = self.map.switch_port(link).filter(|at| at.port.kind == OvsPortKind::Internal);
+        !self.inner.is_empty() && internal.is_some_and(|at| at.bridge.datapath == OvsDatapathKind::Netdev)
     }
 
     /// Where the outer packet of a userspace datapath goes behind this bridge: ovs-vswitchd asks for the address itself,
     /// so the kernel, which never sends there, need not have it among its neighbours.
     fn unasked(&mut self, from: SwitchPort<'a>) -> Option<Mac> {
         from.port.link.filter(|&link| self.is_in_userspace(link))?;
-        let mut far = self.map.switch_ports().filter(|at| at.port.kind == "internal").filter_map(|at| at.port.link);
+        let mut far =
+            self.map.switch_ports().filter(|at| at.port.kind == OvsPortKind::Internal).filter_map(|at| at.port.link);
         far.find_map(|link| {
             // A namespace has no route for a packet that says to come from another one's address.
             self.is_home(link.netns).then_some(())?;
@@ -79,7 +77,7 @@ impl<'a, L: NetworkQueries> Walk<'a, L> {
         if let Some(found) = self.exit(from, mac, MOST_DEPTH) {
             return Some(found);
         }
-        if is_tunnel(from.port) {
+        if from.port.kind.is_tunnel() {
             return None;
         }
         let leads = |walk: &mut Self, at| beyond(at).into_iter().any(|tunnel| walk.has_beyond_tunnel(tunnel, mac));
@@ -99,28 +97,28 @@ impl<'a, L: NetworkQueries> Walk<'a, L> {
     /// The link of a port has the address, or what is at its other end.
     fn has(&mut self, at: SwitchPort<'a>, mac: Mac, depth: usize) -> bool {
         let Some(link) = at.port.link.and_then(|key| self.map.link(key)) else { return false };
-        match at.port.kind.as_str() {
-            "internal" => self.lookups.detail(link.key()).mac == Some(mac),
-            "patch" => false,
-            _ if is_tunnel(at.port) => false,
+        match at.port.kind {
+            OvsPortKind::Internal => self.lookups.detail(link.key()).mac == Some(mac),
+            OvsPortKind::Patch => false,
+            _ if at.port.kind.is_tunnel() => false,
             _ => link.peer.and_then(PeerRef::key).is_some_and(|peer| self.is_behind(peer, mac, depth)),
         }
     }
 
     fn has_beyond_patch(&mut self, at: SwitchPort<'a>, mac: Mac, depth: usize) -> bool {
-        let other = if at.port.kind == "patch" { other_end(at) } else { None };
+        let other = if at.port.kind == OvsPortKind::Patch { other_end(at) } else { None };
         other.is_some_and(|other| self.exit(other, mac, depth).is_some())
     }
 
     /// The far switch of a tunnel has the address.
     fn has_beyond_tunnel(&mut self, at: SwitchPort<'a>, mac: Mac) -> bool {
-        let remote = at.port.remote_ip.as_deref().filter(|_| is_tunnel(at.port));
+        let remote = at.port.remote_ip.as_deref().filter(|_| at.port.kind.is_tunnel());
         let Some(remote) = remote.and_then(|text| text.parse::<IpAddr>().ok()) else { return false };
         let (from, to) = (any_port(unspecified(remote)), any_port(remote));
         let outer = Packet { proto: Proto::Udp, from, to, mark: None };
         let mut fars = self.map.switch_ports().filter(|far| {
             let other = far.switch.socket != at.switch.socket || far.switch.netns != at.switch.netns;
-            other && same_kind(&far.port.kind, &at.port.kind) && far.port.key == at.port.key
+            other && same_kind(far.port.kind.as_ref(), at.port.kind.as_ref()) && far.port.key == at.port.key
         });
         fars.any(|far| {
             self.is_own(far.switch.netns, &outer, PacketOrigin::Own) && self.exit(far, mac, MOST_DEPTH).is_some()
@@ -160,7 +158,7 @@ fn others(of: SwitchPort<'_>) -> Vec<SwitchPort<'_>> {
 
 /// The port itself, or those of the bridge that it leads to where it is a patch.
 fn beyond(at: SwitchPort<'_>) -> Vec<SwitchPort<'_>> {
-    if at.port.kind == "patch" { other_end(at).map(others).unwrap_or_default() } else { vec![at] }
+    if at.port.kind == OvsPortKind::Patch { other_end(at).map(others).unwrap_or_default() } else { vec![at] }
 }
 
 /// The port at the other end of a patch.
@@ -172,20 +170,16 @@ fn other_end(at: SwitchPort<'_>) -> Option<SwitchPort<'_>> {
     })
 }
 
-fn is_tunnel(port: &OvsPort) -> bool {
-    TUNNELS.contains(&port.kind.as_str())
-}
-
 /// The tunnel that a port is.
 fn far_end(at: SwitchPort<'_>, link: LinkKey) -> Option<TunnelEnd> {
     let address = |text: &Option<String>| text.as_deref()?.parse::<IpAddr>().ok();
     let remote = address(&at.port.remote_ip)?;
-    let port = match at.port.kind.as_str() {
-        "vxlan" => 4789,
-        "geneve" => 6081,
+    let port = match at.port.kind {
+        OvsPortKind::Vxlan => 4789,
+        OvsPortKind::Geneve => 6081,
         _ => 0,
     };
     let key = at.port.key.as_deref().and_then(|key| key.parse().ok()).unwrap_or(0);
     let tunnel = Tunnel { key, remote: Some(remote), local: address(&at.port.local_ip), port };
-    Some(TunnelEnd { through: link, kind: at.port.kind.clone(), tunnel, remote, outside: at.switch.netns })
+    Some(TunnelEnd { through: link, kind: at.port.kind.as_ref().to_owned(), tunnel, remote, outside: at.switch.netns })
 }

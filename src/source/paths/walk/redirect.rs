@@ -2,21 +2,18 @@
 //! received as before. So a queue stands before what is received, as CNI's bandwidth plugin has it.
 
 use super::Walk;
-use crate::sample::{HopBy, HopWay, LinkFacts};
+use crate::sample::{HopBy, HopWay, Kind, LinkFacts};
 use crate::source::paths::lookups::{NetworkQueries, Redirect};
-
-/// The kernel's word for it.
-const IFB: &str = "ifb";
 
 impl<L: NetworkQueries> Walk<'_, L> {
     /// A link has received the frame. Filters are asked for only where there is an ifb that they might lead to.
     pub(super) fn redirect(&mut self, link: &LinkFacts) -> Result<(), String> {
-        if !self.map.has_kind(link.netns, IFB) {
+        if !self.map.has_kind(link.netns, &Kind::Ifb) {
             return Ok(());
         }
         let Some(redirect) = self.lookups.redirected(link.key(), self.packet.to.is_ipv6()) else { return Ok(()) };
         let (Redirect::All(to) | Redirect::Some(to)) = redirect;
-        let Some(ifb) = self.map.link(link.beside(to)).filter(|to| to.kind.word() == IFB) else { return Ok(()) };
+        let Some(ifb) = self.map.link(link.beside(to)).filter(|to| to.kind == Kind::Ifb) else { return Ok(()) };
         if redirect == Redirect::Some(to) {
             let (from, to) = (&link.name, &ifb.name);
             self.path.note.get_or_insert_with(|| {

@@ -88,7 +88,7 @@ impl<L: NetworkQueries> Walk<'_, L> {
         let fits = |at: &SwitchPort<'_>| {
             let key = at.port.key.as_deref();
             let same_key = key == Some("flow") || key.map_or(Some(0), |key| key.parse().ok()) == Some(inner.key);
-            at.switch.netns == netns && same_key && same_kind(&at.port.kind, &inner.kind)
+            at.switch.netns == netns && same_key && same_kind(at.port.kind.as_ref(), &inner.kind)
         };
         let links = |back: bool| {
             let sender = &sender;

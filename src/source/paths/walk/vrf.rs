@@ -2,18 +2,15 @@
 //! them. A vrf counts what its ports receive, and of what is sent only what goes to itself (`vrf_ip_rcv`, `vrf_xmit`).
 
 use super::{At, Walk};
-use crate::sample::{HopBy, HopWay, LinkFacts, LinkKey};
+use crate::sample::{HopBy, HopWay, Kind, LinkFacts, LinkKey};
 use crate::source::paths::lookups::{NetworkQueries, Packet, PacketOrigin, any_port, unspecified};
-
-/// The kernel's word for it.
-pub(super) const VRF: &str = "vrf";
 
 impl<L: NetworkQueries> Walk<'_, L> {
     /// The vrf that the sender's socket is bound to: the one whose table has the source as its own, where the
     /// namespace's others have not.
     pub(super) fn vrf_of_sender(&mut self, netns: u64) -> Option<LinkKey> {
         let (map, source) = (self.map, self.packet.from.ip());
-        let vrfs = || map.all().filter(|link| link.netns == netns && link.kind.word() == VRF).map(LinkFacts::key);
+        let vrfs = || map.all().filter(|link| link.netns == netns && link.kind == Kind::Vrf).map(LinkFacts::key);
         if source.is_unspecified() || vrfs().next().is_none() {
             return None;
         }
@@ -27,7 +24,7 @@ impl<L: NetworkQueries> Walk<'_, L> {
     /// A packet that leaves through a vrf's port passes the vrf.
     pub(super) fn out_of_vrf(&mut self, link: LinkKey) -> Result<HopBy, String> {
         let vrf = self.map.link(link).and_then(|port| self.map.master(port));
-        let Some(vrf) = vrf.filter(|vrf| vrf.kind.word() == VRF) else { return Ok(HopBy::Route) };
+        let Some(vrf) = vrf.filter(|vrf| vrf.kind == Kind::Vrf) else { return Ok(HopBy::Route) };
         // What it received itself is routed on.
         if self.path.hops.iter().any(|hop| hop.link == vrf.key()) {
             return Ok(HopBy::Route);
@@ -38,7 +35,7 @@ impl<L: NetworkQueries> Walk<'_, L> {
 
     /// The address is one of the namespace's own; what a vrf has it sends through itself, as others through `lo`.
     pub(super) fn here(&mut self, netns: u64, from: Option<LinkKey>, bound: Option<LinkKey>) -> Result<At, String> {
-        let vrf = bound.and_then(|bound| self.map.link(bound)).filter(|link| link.kind.word() == VRF);
+        let vrf = bound.and_then(|bound| self.map.link(bound)).filter(|link| link.kind == Kind::Vrf);
         let Some(vrf) = vrf.filter(|_| from.is_none()) else { return Ok(At::Arrived { netns, from }) };
         self.push(vrf.key(), HopWay::Sent, HopBy::Local)?;
         Ok(At::Arrived { netns, from: Some(vrf.key()) })

@@ -3,13 +3,10 @@
 //! wherever it was moved.
 
 use super::{At, Inner, Walk};
-use crate::sample::{LinkFacts, LinkKey, Proto};
+use crate::sample::{Kind, LinkFacts, LinkKey, Proto};
 use crate::source::paths::lookups::{NetworkQueries, Packet, PublicKey, Wireguard, unspecified};
 use std::net::SocketAddr;
 use std::sync::Arc;
-
-/// The kernel's word for it.
-pub(super) const WIREGUARD: &str = "wireguard";
 
 /// Between whom a packet was encrypted.
 #[derive(Debug, Clone)]
@@ -32,7 +29,7 @@ impl<L: NetworkQueries> Walk<'_, L> {
         let outside = self.made_in(link, &device)?;
         let (packet, through) = (self.packet, link.key());
         let sealed = Some(WireguardHop { from, to: peer.key });
-        let inner = Inner { packet, mac: None, kind: WIREGUARD.to_owned(), key: 0, through, sealed };
+        let inner = Inner { packet, mac: None, kind: Kind::Wireguard.word().to_owned(), key: 0, through, sealed };
         let from = SocketAddr::new(unspecified(endpoint.ip()), device.port);
         Ok(self.wrap(inner, Packet { proto: Proto::Udp, from, to: endpoint, mark: Some(device.mark) }, outside))
     }
@@ -67,7 +64,7 @@ impl<L: NetworkQueries> Walk<'_, L> {
     }
 
     fn wireguards(&self) -> Vec<LinkKey> {
-        self.map.all().filter(|link| link.kind.word() == WIREGUARD).map(LinkFacts::key).collect()
+        self.map.all().filter(|link| link.kind == Kind::Wireguard).map(LinkFacts::key).collect()
     }
 
     /// The outer packet is at its address: the wireguard that it is for takes the inner one out, if it allows who sends it.
