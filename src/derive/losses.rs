@@ -82,20 +82,8 @@ impl LossTrack {
             _ => return None,
         };
         let paths = if next.flows.is_empty() { &previous.facts.paths } else { &next.facts.paths };
-        let mut places = Vec::new();
-        // Until the programs were attached only counters know.
-        let is_new = told.is_none() || counted::drops(previous).is_none();
-        if is_new {
-            self.counted(&step, &route, &spans, &mut places);
-        }
-        if let Some(told) = told {
-            self.tracked.add_kernel_losses(&step, told, is_new, &mut places);
-            if !is_new {
-                backlog::of_devices(&step, &route, told, &mut places);
-            }
-        }
-        vpn::lost(&step, paths, &spans, &mut places);
         let crossed = upcalls::crossed(datapaths, &next.facts.ovs, paths);
+        let mut places = self.all(&step, &route, &spans, paths);
         let unasked = upcalls::lost(&step, &crossed);
         if !unasked.is_empty() {
             places.retain(|loss| loss.function.as_deref() != Some(upcalls::UNHEARD));
@@ -104,13 +92,7 @@ impl LossTrack {
         places.retain(|loss| loss.packets > 0.0);
         places.sort_by(|one, other| other.packets.total_cmp(&one.packets));
         self.quiet_s = if places.is_empty() { self.quiet_s.map(|quiet_s| quiet_s + seconds) } else { Some(0.0) };
-        let is_theirs = !others_send(paths, &spans, places.iter().map(|loss| loss.packets).sum());
-        let is_open = |loss: &&mut Loss| loss.place != LossPlace::Upcall && loss.share.is_none() && is_theirs;
-        for loss in places.iter_mut().filter(is_open) {
-            let sent = sent_through(loss, paths, &spans).filter(|&sent| sent > 0.0);
-            // Packets under way when a tick ends are lost in the next one.
-            loss.share = sent.map(|sent| (loss.packets / sent).min(1.0));
-        }
+        add_shares(&mut places, paths, &spans);
         let invalid =
             spans.iter().map(|span| span.rise_or_zero(|of| of.conntrack.map_or(0, |conntrack| conntrack.invalid)));
         Some(Losses {
@@ -125,6 +107,31 @@ impl LossTrack {
             upcalls: crossed.iter().filter_map(|(link, datapath)| Some((*link, datapath.rates?.lost_per_s))).collect(),
             fragments: Fragments::of(paths, links, &spans),
         })
+    }
+
+    /// Every loss but those of upcalls, in no order.
+    fn all(
+        &mut self,
+        step: &SampleStep<'_>,
+        route: &Route,
+        spans: &[ProtocolSpan<'_>],
+        paths: &[FlowPath],
+    ) -> Vec<Loss> {
+        let mut places = Vec::new();
+        let told = counted::drops(step.next);
+        // Until the programs were attached only counters know.
+        let is_new = told.is_none() || counted::drops(step.previous).is_none();
+        if is_new {
+            self.counted(step, route, spans, &mut places);
+        }
+        if let Some(told) = told {
+            self.tracked.add_kernel_losses(step, told, is_new, &mut places);
+            if !is_new {
+                backlog::of_devices(step, route, told, &mut places);
+            }
+        }
+        vpn::lost(step, paths, spans, &mut places);
+        places
     }
 
     /// What counters of drops say, each packet where it was lost first.
@@ -169,6 +176,18 @@ fn others_send(paths: &[FlowPath], spans: &[ProtocolSpan<'_>], lost: f64) -> boo
         sum(ends, |span| span.rise_or_zero(|of| total([of.udp_in_datagrams, of.udp_in_errors, of.udp_no_ports])));
     // While next to nothing arrives, that is the flows' own trouble.
     arrived > OTHERS * sent && sent - arrived - lost > OTHERS * sent
+}
+
+/// Which share of the packets sent each loss is, where that can be told.
+fn add_shares(places: &mut [Loss], paths: &[FlowPath], spans: &[ProtocolSpan<'_>]) {
+    if others_send(paths, spans, places.iter().map(|loss| loss.packets).sum()) {
+        return;
+    }
+    for loss in places.iter_mut().filter(|loss| loss.place != LossPlace::Upcall && loss.share.is_none()) {
+        let sent = sent_through(loss, paths, spans).filter(|&sent| sent > 0.0);
+        // Packets under way when a tick ends are lost in the next one.
+        loss.share = sent.map(|sent| (loss.packets / sent).min(1.0));
+    }
 }
 
 /// What those namespaces send whose flows go through the place of a loss; none where one is not known.

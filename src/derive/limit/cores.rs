@@ -149,10 +149,8 @@ impl<'a> Full<'a> {
         programs
     }
 
-    fn limit(&self, scene: &Scene) -> Limit {
-        let kind = self.kind();
-        let strangers = self.strangers(scene);
-        let own_thread: f64 = self.threads.iter().map(|(_, part)| part).sum();
+    /// What fills the core, each with its share and its name, most first; what names the limit comes before.
+    fn parts(&self, kind: LimitKind, strangers: &[(&Runner, f64)]) -> Vec<(LimitKind, f64, String)> {
         let of_thread =
             |&(thread, part): &(&Thread, f64)| (LimitKind::OwnThread, part, format!("{} {}", thread.label, thread.tid));
         let mut parts: Vec<(LimitKind, f64, String)> = self.threads.iter().map(of_thread).collect();
@@ -167,8 +165,15 @@ impl<'a> Full<'a> {
         parts.extend(strangers.iter().take(2).map(of_stranger));
         parts.push((LimitKind::Others, self.others - named, "others".to_owned()));
         parts.retain(|(_, share, _)| *share >= LEAST);
-        // What names the limit comes first.
         parts.sort_by(|one, other| (other.0 == kind).cmp(&(one.0 == kind)).then(other.1.total_cmp(&one.1)));
+        parts
+    }
+
+    fn limit(&self, scene: &Scene) -> Limit {
+        let kind = self.kind();
+        let strangers = self.strangers(scene);
+        let parts = self.parts(kind, &strangers);
+        let own_thread: f64 = self.threads.iter().map(|(_, part)| part).sum();
         let words: Vec<String> =
             parts.iter().take(MOST_NAMED).map(|(_, share, who)| format!("{} % {who}", percent(*share))).collect();
         let capped = scene.clock_khz.filter(|(limit, most)| *limit < CAPPED * most);
