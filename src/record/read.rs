@@ -195,8 +195,22 @@ impl Recording {
     }
 
     fn check_facts(&self) -> Result<(), RecordError> {
-        let Facts { topology, links, spaces, owners, benchmarks, offloads, steering, family, runners, .. } =
-            &*self.facts;
+        // Each by its name: the compiler asks whether the order and the cores of a new one matter.
+        let Facts {
+            topology,
+            links,
+            spaces,
+            owners,
+            benchmarks,
+            offloads,
+            steering,
+            family,
+            runners,
+            host: _,
+            problems: _,
+            ovs: _,
+            paths: _,
+        } = &*self.facts;
         self.sorted(links.iter().map(|link| link.key()), "links")?;
         self.sorted(topology.cores.iter().map(|place| place.core), "cores")?;
         self.sorted(spaces.iter().map(|space| space.netns), "spaces")?;
