@@ -45,9 +45,7 @@ pub enum AppError {
     #[error(transparent)]
     Source(#[from] SourceError),
     /// The source ended though nobody asked for that.
-    #[error(
-        "the sampler stopped unexpectedly, so nothing more is measured; its last message is above; start vnettop again"
-    )]
+    #[error("the sampler stopped unexpectedly (see the message above): start vnettop again")]
     SourceEnded,
     /// The recording being written.
     #[error(transparent)]
@@ -58,8 +56,8 @@ pub enum AppError {
     /// Standard output.
     #[error("cannot write to standard output: {0}")]
     Output(#[source] io::Error),
-    /// The signals of a run.
-    #[error("cannot take over signals, so the command was not started: {0}")]
+    /// The signals.
+    #[error("cannot take over signals, so nothing was started: {0}")]
     Signals(#[source] io::Error),
     /// A recording of something else.
     #[error("the recording has no card: no pin in it has 4 s of rates before and 12 s after")]
@@ -196,9 +194,7 @@ impl App {
     /// The only place where a wish becomes a deed.
     fn perform(&mut self, effect: Effect) -> Result<(), AppError> {
         let outcome = match effect {
-            Effect::Pin(_) | Effect::Restore if self.is_replay() => {
-                Ok("pinning is not possible in a replay".to_owned()).into()
-            }
+            Effect::Pin(_) | Effect::Restore if self.is_replay() => Outcome::of("pinning is not possible in a replay"),
             Effect::Pin(requests) => self.controller.pin(&requests),
             Effect::Restore => self.controller.restore(),
             Effect::SetInterval(interval) => {
@@ -210,11 +206,11 @@ impl App {
             Effect::WriteCard => self.write_card().into(),
             Effect::SaveSettings => self.save_settings().into(),
             Effect::Mark if !self.state.is_recorded => {
-                Ok("no marker added, because nothing is being recorded: R starts a recording".to_owned()).into()
+                Outcome::of("no marker added, because nothing is being recorded: R starts a recording")
             }
             Effect::Mark => Outcome {
                 events: vec![Event::Mark { at_ns: crate::source::now_ns() }],
-                ..Ok("marker added to the recording".to_owned()).into()
+                ..Outcome::of("marker added to the recording")
             },
             Effect::Step => return self.step(),
             Effect::Seek(to_ns) => return self.seek(to_ns),

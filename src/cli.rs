@@ -320,9 +320,9 @@ mod tests {
             other => panic!("'{line}' is refused, not {other:?}"),
         };
         for (line, words) in [
-            ("topp", "there is no command 'topp': there are demo, replay, doctor"),
+            ("topp", "unknown command 'topp': use one of demo, replay, doctor"),
             ("repaly", "did you mean 'replay'?"),
-            ("--pin", "--pin is an option of vnettop run: vnettop run --pin -- iperf3 -c HOST"),
+            ("--pin", "--pin is an option of vnettop run: vnettop run --pin VALUE -- COMMAND"),
             ("-i eth0", "/ filters by name"),
             ("--jsno", "did you mean --json?"),
             ("--print 10x5", "at least 60x15"),

@@ -13,15 +13,52 @@ mod theme;
 use crate::action::KeyMap;
 use crate::sample::OnRequest;
 use crate::state::{Choices, Units};
+use crate::trust::Doubt;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub use save::{SaveSource, save};
+pub use save::{SaveError, SaveSource, save};
 pub use show::example;
 pub use theme::{BUILT_IN, ThemeFile, ThemeFiles};
 pub use toml_edit::Value;
+
+/// Why a file or an option does not give settings.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file that was asked for is not there.
+    #[error("there is no configuration file {}", .0.display())]
+    Missing(PathBuf),
+    /// The file of a theme that was listed is not there any more.
+    #[error("{} is gone", .0.display())]
+    Gone(PathBuf),
+    /// It cannot be opened.
+    #[error("{} cannot be opened: {}; --no-config starts without it", .0.display(), .1)]
+    Unopened(PathBuf, #[source] io::Error),
+    /// It is open, and cannot be "read", or "looked at".
+    #[error("{} cannot be {}: {}", .0.display(), .1, .2)]
+    Unread(PathBuf, &'static str, #[source] io::Error),
+    /// It is a fifo, a directory, a device.
+    #[error("{} is not a regular file: give a file, or start with --no-config", .0.display())]
+    NotAFile(PathBuf),
+    /// Others may have written it.
+    #[error("{} {}: chown it to yourself and chmod go-w it, or start with --no-config", .0.display(), .1)]
+    Doubted(PathBuf, #[source] Doubt),
+    /// Nobody has written that by hand.
+    #[error("{} is larger than 256 KiB, so it is not a vnettop configuration", .0.display())]
+    TooLarge(PathBuf),
+    /// The line that is not.
+    #[error("{} is not UTF-8 in line {}: save it as UTF-8", .0.display(), .1)]
+    NotUtf8(PathBuf, usize),
+    /// A line of a file, and what is wrong with it.
+    #[error("{0}, line {1}: {2}")]
+    Line(String, usize, String),
+    /// An option, or a file where no line is to blame, and what is wrong with it.
+    #[error("{0}: {1}")]
+    Refused(String, String),
+}
 
 /// The settings in force.
 #[derive(Debug, Clone, PartialEq)]
@@ -140,15 +177,15 @@ impl Configuration {
     /// Reads the files.
     ///
     /// # Errors
-    /// One sentence: which file and line is wrong, and what to do.
-    pub fn load(places: &ConfigFiles) -> Result<Self, String> {
+    /// Which file and line is wrong, and what to do.
+    pub fn load(places: &ConfigFiles) -> Result<Self, ConfigError> {
         let mut configuration = Self::default();
         for (path, required) in places.files() {
             let text = file::read(&path, required)?;
             configuration.files.push((path.clone(), text.is_some()));
             match text {
                 Some(text) => configuration.apply(&text, &path.display().to_string())?,
-                None if required => return Err(format!("there is no configuration file {}", path.display())),
+                None if required => return Err(ConfigError::Missing(path)),
                 None => {}
             }
         }
@@ -158,8 +195,8 @@ impl Configuration {
     /// Applies options of the command line.
     ///
     /// # Errors
-    /// One sentence: which option is wrong, and what to do.
-    pub fn override_by(&mut self, options: &[Override]) -> Result<(), String> {
+    /// Which option is wrong, and what to do.
+    pub fn override_by(&mut self, options: &[Override]) -> Result<(), ConfigError> {
         for option in options {
             read::override_by(&mut self.preferences, option)?;
             self.from.insert(option.key.clone(), format!("option {}", option.option));
@@ -170,10 +207,10 @@ impl Configuration {
     /// Applies the text of a file.
     ///
     /// # Errors
-    /// One sentence that begins with the file and the line.
-    pub fn apply(&mut self, text: &str, file: &str) -> Result<(), String> {
+    /// Which line is wrong, and what to do.
+    pub fn apply(&mut self, text: &str, file: &str) -> Result<(), ConfigError> {
         let mut preferences = self.preferences.clone();
-        let named = read::apply(&mut preferences, text).map_err(|wrong| wrong.sentence(text, file))?;
+        let named = read::apply(&mut preferences, text).map_err(|wrong| wrong.told(text, file))?;
         self.preferences = preferences;
         self.from.extend(named.into_iter().map(|name| (name, file.to_owned())));
         Ok(())

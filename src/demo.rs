@@ -5,6 +5,7 @@
 
 mod child;
 mod echo;
+mod failure;
 mod namespace;
 mod rtnl;
 mod standin;

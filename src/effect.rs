@@ -11,12 +11,13 @@ mod put_back;
 mod tests;
 mod undo_left_behind;
 
-pub use journal::{Journal, journal_dir};
+pub use journal::{Journal, JournalError, LockError, journal_dir};
 pub use kernel::{Kernel, Pinner};
 pub use own_pins::PinController;
 pub use undo_left_behind::{left_behind, undo};
 
 use crate::sample::{CoreSet, Event, ThreadId};
+use std::error::Error;
 use std::time::Duration;
 
 /// What `update` asks the world to do. A value: nothing has happened yet.
@@ -83,7 +84,17 @@ impl Outcome {
     /// What every request gets where vnettop was told to change nothing.
     #[must_use]
     pub fn readonly() -> Self {
-        Err("nothing was changed: vnettop runs with --readonly; start it without to pin or restore".to_owned()).into()
+        Self::line(true, "nothing was changed: start vnettop without --readonly to pin or restore")
+    }
+
+    /// What went as asked, or was not to be done: one sentence.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        Self::line(false, text)
+    }
+
+    fn line(warning: bool, text: impl Into<String>) -> Self {
+        Self { lines: vec![OutcomeLine { warning, text: text.into() }], ..Self::default() }
     }
 
     /// The sentence that tells most: the first of what went otherwise than asked, else the first.
@@ -103,11 +114,9 @@ impl Outcome {
 }
 
 /// What was done, or why it was not: one sentence.
-impl From<Result<String, String>> for Outcome {
-    fn from(done: Result<String, String>) -> Self {
-        let warning = done.is_err();
-        let (Ok(text) | Err(text)) = done;
-        Self { lines: vec![OutcomeLine { warning, text }], ..Self::default() }
+impl<E: Error> From<Result<String, E>> for Outcome {
+    fn from(done: Result<String, E>) -> Self {
+        Self::line(done.is_err(), done.unwrap_or_else(|error| error.to_string()))
     }
 }
 

@@ -7,12 +7,12 @@ use origin::{Opened, choice, docker, environment, live_feed, open, ovs_places, w
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use vnettop::app::look::{self, Look};
-use vnettop::app::run::Destination;
+use vnettop::app::run::{CardError, Destination};
 use vnettop::app::{self, App, AppError, Ended, Player, SHIPPED_STARTS_AT, Signals, Stream};
 use vnettop::cli::{self, CliError, Config, Face, Origin, Presentation};
 use vnettop::config::{ConfigFiles, Configuration, SaveSource};
 use vnettop::demo::{self, Demo};
-use vnettop::effect::{self, Outcome, PinController};
+use vnettop::effect::{self, JournalError, Outcome, PinController};
 use vnettop::record::Recorder;
 use vnettop::rights;
 use vnettop::source::doctor::DoctorScope;
@@ -54,9 +54,9 @@ fn configured(mut config: Config) -> Result<(Config, Configured), CliError> {
         (true, true) => ConfigFiles::only(given),
         (true, false) => ConfigFiles::usual(environment, given),
     };
-    let mut configuration = Configuration::load(&places).map_err(CliError::Settings)?;
+    let mut configuration = Configuration::load(&places).map_err(|error| CliError::Settings(error.to_string()))?;
     let saved = places.saved_to().map(|path| SaveSource { path, before: configuration.preferences.clone() });
-    configuration.override_by(&config.overrides).map_err(CliError::Settings)?;
+    configuration.override_by(&config.overrides).map_err(|error| CliError::Settings(error.to_string()))?;
     config.settle(configuration.preferences.clone(), !configuration.is_default("watch"))?;
     let is_seen = matches!(config.face, Face::Watch(Presentation::Screen) | Face::Doctor(_))
         || config.preferences.theme != "auto";
@@ -91,25 +91,39 @@ fn run(config: &Config, configured: &Configured) -> Result<ExitCode, Box<dyn std
         (_, Origin::Replay { .. }) => enough_descriptors(LEAST_TO_REPLAY)?,
         _ => enough_descriptors(LEAST_TO_WATCH)?,
     }
-    app::survive_full_files()?;
-    let presentation = match &config.face {
-        Face::Watch(presentation) => presentation,
+    app::survive_full_files().map_err(AppError::Signals)?;
+    match &config.face {
+        Face::Watch(presentation) => watch(config, configured, presentation),
         Face::Settings { plain } => {
             let configuration = &configured.configuration;
             let text = if *plain { configuration.plain() } else { configuration.explained() };
-            io::stdout().write_all(text.as_bytes())?;
-            return Ok(ExitCode::SUCCESS);
+            io::stdout().write_all(text.as_bytes()).map_err(AppError::Output)?;
+            Ok(ExitCode::SUCCESS)
         }
-        Face::Undo => return undo(config),
-        Face::Doctor(json) => return doctor(config, configured, *json),
-        Face::Run(run) => return run_command(config, run),
+        Face::Undo => undo(config),
+        Face::Doctor(json) => doctor(config, configured, *json),
+        Face::Run(run) => run_command(config, run),
         Face::Card { recording, format, card } => {
+            keep_rights(rights::Work::Replaying);
             let text = app::run::card(recording, card_format(*format))?;
             let destination = card.as_deref().map(|path| Destination::open(path, None)).transpose()?;
             write_card(&text, destination, &mut io::stdout())?;
-            return Ok(ExitCode::SUCCESS);
+            Ok(ExitCode::SUCCESS)
         }
-    };
+    }
+}
+
+/// Where a filter forbids that, nothing else is worse for it. What starts programs keeps every right, because they are to have them.
+fn keep_rights(work: rights::Work) {
+    rights::keep_needed(work).ok();
+}
+
+/// This machine, the demo or a recording, on the screen, as one frame or as JSON lines.
+fn watch(
+    config: &Config,
+    configured: &Configured,
+    presentation: &Presentation,
+) -> Result<ExitCode, Box<dyn std::error::Error>> {
     if *presentation == Presentation::Screen && environment("TERM").is_some_and(|term| term == "dumb") {
         // It cannot place text.
         return Err("this terminal (TERM=dumb) cannot show a screen: use --json, or --print 80x24 for one frame".into());
@@ -117,27 +131,25 @@ fn run(config: &Config, configured: &Configured) -> Result<ExitCode, Box<dyn std
     // Before any thread: entering namespaces is for single-threaded processes.
     let demo = if config.origin == Origin::Demo { Some(demo::start(1)?) } else { None };
     if demo.is_none() {
-        let work = if config.origin == Origin::Live { rights::Work::Watching } else { rights::Work::Replaying };
-        // Where a filter forbids it, nothing else is worse for it.
-        rights::keep_needed(work).ok();
+        keep_rights(if config.origin == Origin::Live { rights::Work::Watching } else { rights::Work::Replaying });
     }
     let recorder = config.record.as_deref().map(Recorder::create).transpose()?;
     let Opened { stream, feed, player } = open(config, demo.as_ref(), recorder)?;
     // Only after the files are open: a fifo may keep us waiting for ever. JSON lines alone have nothing to put in order.
     let plain = *presentation == Presentation::Json && config.record.is_none();
-    let signals = if plain { Signals::none()? } else { Signals::take()? };
+    let signals = if plain { Signals::none() } else { Signals::take() }.map_err(AppError::Signals)?;
     let ended = match presentation {
         Presentation::Json => {
             if feed.is_live() {
-                signals.take_stop()?;
+                signals.take_stop().map_err(AppError::Signals)?;
             }
-            app::json(stream, &feed, &signals, config.count, &mut term::StdoutWriter::take()?)?
+            app::json(stream, &feed, &signals, config.count, &mut stdout()?)?
         }
         Presentation::Print { width, height, keys } => {
             // A pipe takes UTF-8 whatever the locale says.
             let theme = Theme::plain(!config.preferences.ascii);
             let app = world(config, configured, demo.as_ref(), (stream, feed, player))?;
-            app::print(app, &signals, keys, (*width, *height), theme, &mut term::StdoutWriter::take()?)?
+            app::print(app, &signals, keys, (*width, *height), theme, &mut stdout()?)?
         }
         Presentation::Screen => {
             let app = world(config, configured, demo.as_ref(), (stream, feed, player))?;
@@ -148,6 +160,10 @@ fn run(config: &Config, configured: &Configured) -> Result<ExitCode, Box<dyn std
         Ended::Done => ExitCode::SUCCESS,
         Ended::Signal(signal) => ExitCode::from(u8::try_from(128 + signal).unwrap_or(1)),
     })
+}
+
+fn stdout() -> Result<term::StdoutWriter, AppError> {
+    term::StdoutWriter::take().map_err(AppError::Output)
 }
 
 fn live_screen(config: &Config, configured: &Configured, app: App, signals: &Signals) -> Result<Ended, AppError> {
@@ -226,7 +242,7 @@ fn doctor(config: &Config, configured: &Configured, json: bool) -> Result<ExitCo
     match io::stdout().write_all(text.as_bytes()) {
         // Whoever reads has seen enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-        written => written?,
+        written => written.map_err(AppError::Output)?,
     }
     Ok(ExitCode::from(u8::from(!works)))
 }
@@ -242,10 +258,10 @@ fn card_format(format: cli::CardFormat) -> app::run::Format {
     }
 }
 
-fn write_card(text: &str, destination: Option<Destination>, otherwise: &mut dyn Write) -> Result<(), String> {
+fn write_card(text: &str, destination: Option<Destination>, otherwise: &mut dyn Write) -> Result<(), CardError> {
     match destination {
         Some(destination) => destination.write(text),
-        None => otherwise.write_all(text.as_bytes()).map_err(|error| format!("cannot write the card: {error}")),
+        None => otherwise.write_all(text.as_bytes()).map_err(CardError::Stream),
     }
 }
 
@@ -275,12 +291,12 @@ fn world(
         state.notice(true, weak.clone());
     }
     if mode == Mode::Live
-        && let Ok(dir) = effect::journal_dir(environment)
+        && let Some(dir) = effect::journal_dir(environment)
     {
         let left = effect::left_behind(&mut effect::Kernel, &dir);
         if left > 0 {
             let threads = if left == 1 { "1 thread is".to_owned() } else { format!("{left} threads are") };
-            state.notice(false, format!("{threads} still pinned by a vnettop that has stopped: vnettop undo restores"));
+            state.notice(false, format!("{threads} still pinned by a stopped vnettop: run vnettop undo to unpin"));
         }
     }
     if let Some(demo) = demo {
@@ -289,7 +305,7 @@ fn world(
     state.is_recorded = config.record.is_some();
     let controller =
         PinController::new(Box::new(effect::Kernel), effect::journal_dir(environment), config.preferences.readonly);
-    let kept_in = effect::journal_dir(environment).ok();
+    let kept_in = effect::journal_dir(environment);
     let options = app::AppOptions {
         restore_on_exit: config.preferences.restore_on_exit,
         kept_in,
@@ -314,7 +330,9 @@ fn undo(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
     if config.preferences.readonly {
         return Err("undo changes affinities, which --readonly forbids: run it without".into());
     }
-    let outcome = effect::undo(&mut effect::Kernel, &effect::journal_dir(environment)?);
+    keep_rights(rights::Work::Watching);
+    let dir = effect::journal_dir(environment).ok_or(JournalError::NoDirectory)?;
+    let outcome = effect::undo(&mut effect::Kernel, &dir);
     report(&outcome);
     Ok(ExitCode::from(u8::from(outcome.lines.iter().any(|line| line.warning))))
 }

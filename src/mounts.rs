@@ -43,7 +43,7 @@ pub fn with_those_of<T: Send>(file: &Path, work: impl FnOnce() -> T + Send) -> i
 fn aside<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     thread::scope(|scope| {
         let started = thread::Builder::new().name("mounts".to_owned()).spawn_scoped(scope, work)?;
-        started.join().unwrap_or_else(|_| Err(io::Error::other("the thread with mounts of its own failed")))
+        started.join().unwrap_or_else(|_| Err(io::Error::other("the mount-namespace thread failed")))
     })
 }
 

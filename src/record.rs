@@ -28,7 +28,7 @@ pub enum RecordError {
     /// The file system's own reason.
     #[error("cannot {operation} recording {}: {error}", path.display())]
     File {
-        /// "open", "write", …
+        /// "read", "create", "write", …
         operation: &'static str,
         /// The recording.
         path: PathBuf,

@@ -98,13 +98,23 @@ pub enum SourceError {
     #[error(transparent)]
     Recording(#[from] crate::record::RecordError),
     /// Text or bytes that are not what the kernel is known to write.
-    #[error("{what} is not as the kernel writes it: {found}")]
+    #[error("{what} has an unexpected format: {found}")]
     Format {
         /// The file or message.
         what: String,
         /// The beginning of what was found instead.
         found: String,
     },
+}
+
+impl SourceError {
+    /// For callers that judge by the kernel's number: the cause where there is one, else the sentence.
+    fn into_io(self) -> io::Error {
+        match self {
+            Self::File { error, .. } | Self::Netlink { error, .. } | Self::Sampler { error, .. } => error,
+            other => io::Error::other(other),
+        }
+    }
 }
 
 /// With fewer open files something would be missing of one network namespace and its cores, another thing each time:
@@ -130,7 +140,7 @@ pub fn enough_descriptors(least: usize) -> Result<(), SourceError> {
 /// What to do about something that could not be opened: the limit of open files has a way out of its own.
 fn way_out(error: &io::Error, otherwise: &'static str) -> &'static str {
     match error.raw_os_error() {
-        Some(libc::EMFILE | libc::ENFILE) => "allow it more open files (ulimit -n)",
+        Some(libc::EMFILE | libc::ENFILE) => "raise its open-file limit (ulimit -n)",
         _ => otherwise,
     }
 }

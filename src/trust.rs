@@ -6,18 +6,28 @@ use rustix::process::geteuid;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 
-/// Why a directory or a file of it is not obeyed, as the end of a sentence that begins with its name; none where it is.
+/// Why a directory or a file of it is not obeyed, as the end of a sentence that begins with its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Doubt {
+    /// It is this user's.
+    #[error("belongs to another user (uid {0}), so it is not used")]
+    OtherUser(u32),
+    /// Its mode, without what kind of file it is.
+    #[error("is writable by others (mode {0:03o}), so it is not used")]
+    Writable(u32),
+}
+
+/// None where it is obeyed.
 #[must_use]
-pub fn doubt(found: &Metadata) -> Option<String> {
+pub fn doubt(found: &Metadata) -> Option<Doubt> {
     doubt_of(found.uid(), found.mode(), geteuid().as_raw())
 }
 
-fn doubt_of(owner: u32, mode: u32, own: u32) -> Option<String> {
+fn doubt_of(owner: u32, mode: u32, own: u32) -> Option<Doubt> {
     if ![own, 0].contains(&owner) {
-        return Some(format!("belongs to another user (uid {owner}), so it is not used"));
+        return Some(Doubt::OtherUser(owner));
     }
-    let written_by_others = mode & 0o022 != 0;
-    written_by_others.then(|| format!("is writable by others (mode {:03o}), so it is not used", mode & 0o777))
+    (mode & 0o022 != 0).then_some(Doubt::Writable(mode & 0o777))
 }
 
 #[cfg(test)]
@@ -30,12 +40,10 @@ mod tests {
             assert_eq!(doubt_of(owner, 0o40755, own), None, "what uid {owner} wrote is obeyed by uid {own}");
         }
         for (owner, own) in [(1000, 0), (1001, 1000), (65534, 0)] {
-            let why = doubt_of(owner, 0o40700, own).expect("somebody else's");
-            assert!(why.contains(&format!("another user (uid {owner})")), "{why}");
+            assert_eq!(doubt_of(owner, 0o40700, own), Some(Doubt::OtherUser(owner)), "somebody else's");
         }
         for mode in [0o40777, 0o41777, 0o40770, 0o100_602] {
-            let why = doubt_of(0, mode, 0).expect("others may write there");
-            assert!(why.contains(&format!("(mode {:o})", mode & 0o777)), "{why}");
+            assert_eq!(doubt_of(0, mode, 0), Some(Doubt::Writable(mode & 0o777)), "others may write there");
         }
     }
 }

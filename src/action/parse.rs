@@ -131,7 +131,7 @@ fn named(name: &str) -> Option<KeyStep> {
 fn unknown(name: &str) -> String {
     let name = cut(name);
     let known: Vec<String> = NAMES.iter().map(|known| format!("<{known}>")).collect();
-    format!("'<{name}' is not a key: there are {} and <tick>, which waits for a sample", known.join(" "))
+    format!("'<{name}' is not a key: use one of {} or <tick>, which waits for a sample", known.join(" "))
 }
 
 #[cfg(test)]

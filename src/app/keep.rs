@@ -2,60 +2,67 @@
 //! is there, never through a link, and for nobody else to read, because they hold other users' command lines.
 
 use super::App;
-use crate::config::{self, Preferences};
+use crate::config::{self, Preferences, SaveError};
+use crate::record::RecordError;
 use crate::report::card::card;
 use crate::report::{Format, timestamp};
 use crate::ui::Theme;
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+/// Why a key wrote no file.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum KeepError {
+    #[error("nothing was written: set XDG_STATE_HOME to a directory that you can write")]
+    NoDirectory,
+    #[error("nothing was written: cannot create {}: {}", .0.display(), .1)]
+    Directory(PathBuf, #[source] io::Error),
+    /// What it was to be, and where.
+    #[error("cannot write {} {}: {}", .0, .1.display(), .2)]
+    File(&'static str, PathBuf, #[source] io::Error),
+    #[error(transparent)]
+    Record(#[from] RecordError),
+}
+
 /// Where a file of this name is kept; makes the directory.
-///
-/// # Errors
-/// A sentence: there is no such directory, and none can be made.
-pub(super) fn place(directory: Option<&Path>, name: &str) -> Result<PathBuf, String> {
-    let directory = directory.ok_or(
-        "nothing was written: neither XDG_STATE_HOME nor HOME is set; set XDG_STATE_HOME to a directory that you can \
-         write",
-    )?;
+fn place(directory: Option<&Path>, name: &str) -> Result<PathBuf, KeepError> {
+    let directory = directory.ok_or(KeepError::NoDirectory)?;
     let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
-    made.map_err(|error| format!("nothing was written: cannot create {}: {error}", directory.display()))?;
+    made.map_err(|error| KeepError::Directory(directory.to_owned(), error))?;
     Ok(directory.join(name))
 }
 
-/// Writes a new file; one that could not be written whole is none.
-pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(text.as_bytes()).inspect_err(|_| {
-        let _ = std::fs::remove_file(path);
-    })
+/// Writes a new file, and says in an error what it was to be; one that could not be written whole is none.
+fn write(what: &'static str, path: &Path, text: &str) -> Result<(), KeepError> {
+    let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    let whole = |mut file: File| file.write_all(text.as_bytes()).inspect_err(|_| drop(fs::remove_file(path)));
+    opened.and_then(whole).map_err(|error| KeepError::File(what, path.to_owned(), error))
 }
 
-/// What a key writes. The answer is a sentence; the error is one too: nothing was written, and why.
+/// What a key writes. The answer is a sentence.
 impl App {
-    pub(super) fn toggle_recording(&mut self) -> Result<String, String> {
+    pub(super) fn toggle_recording(&mut self) -> Result<String, KeepError> {
         if std::mem::take(&mut self.state.is_recorded) {
-            let path = self.stream.end_recording().map_err(|error| error.to_string())?.unwrap_or_default();
+            let path = self.stream.end_recording()?.unwrap_or_default();
             return Ok(format!("recording stopped: {}", path.display()));
         }
         let path = self.new_file("vnettop", "jsonl.zst")?;
-        self.stream.begin_recording(&path).map_err(|error| error.to_string())?;
+        self.stream.begin_recording(&path)?;
         self.state.is_recorded = true;
         Ok(format!("recording to {}", path.display()))
     }
 
     /// The report is the frame as it is, wide enough for every column, in a file of its own.
-    pub(super) fn write_report(&mut self) -> Result<String, String> {
+    pub(super) fn write_report(&mut self) -> Result<String, KeepError> {
         let path = self.new_file("vnettop-report", "txt")?;
-        let written = write(&path, &self.frame(200, 60, Theme::plain(true)));
-        written.map_err(|error| format!("cannot write report {}: {error}", path.display()))?;
+        write("report", &path, &self.frame(200, 60, Theme::plain(true)))?;
         Ok(format!("report written to {}", path.display()))
     }
 
     /// The card that is shown, three times: to be read, to be pasted, to be computed with.
-    pub(super) fn write_card(&mut self) -> Result<String, String> {
+    pub(super) fn write_card(&mut self) -> Result<String, KeepError> {
         let path = self.new_file("vnettop-card", "txt")?;
         for (ending, format) in [("txt", Format::Text), ("md", Format::Markdown), ("json", Format::Json)] {
             let Some(text) = self.state.metrics().and_then(|metrics| card(metrics, metrics.test, format)) else {
@@ -63,15 +70,15 @@ impl App {
                 return Ok(format!("there is no card yet: {propose} pins, then {card} compares before and after"));
             };
             let path = path.with_extension(ending);
-            write(&path, &text).map_err(|error| format!("cannot write card {}: {error}", path.display()))?;
+            write("card", &path, &text)?;
         }
         Ok(format!("card written to {}, .md and .json", path.display()))
     }
 
     /// What the screen is like now, into the file of settings.
-    pub(super) fn save_settings(&mut self) -> Result<String, String> {
+    pub(super) fn save_settings(&mut self) -> Result<String, SaveError> {
         let Some(saved) = &mut self.options.saved else {
-            return Ok("nothing was saved: neither XDG_CONFIG_HOME nor HOME says where; --config FILE does".to_owned());
+            return Ok("nothing was saved: XDG_CONFIG_HOME and HOME are not set; use --config FILE".to_owned());
         };
         let settings = self.state.settings();
         let now = Preferences {
@@ -90,7 +97,7 @@ impl App {
     }
 
     /// The file that a key writes now.
-    fn new_file(&self, name: &str, ending: &str) -> Result<PathBuf, String> {
+    fn new_file(&self, name: &str, ending: &str) -> Result<PathBuf, KeepError> {
         let time = timestamp(self.state.metrics().map_or(0, |metrics| metrics.wall_ms));
         // UTC: `20260102-030405`.
         let stamp: String = time.get(..19).unwrap_or_default().replace(['-', ':'], "").replace('T', "-");
@@ -108,13 +115,15 @@ mod tests {
         let root = tempfile::tempdir().expect("a temporary directory");
         let directory = root.path().join("state/vnettop");
         let path = place(Some(&directory), "a.txt").expect("it is made");
-        write(&path, "x").expect("writable");
+        write("note", &path, "x").expect("writable");
         let mode = |path: &Path| std::fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
         assert_eq!((mode(&directory), mode(&path)), (0o700, 0o600), "nobody else reads them");
-        assert_eq!(write(&path, "y").expect_err("it is there").kind(), io::ErrorKind::AlreadyExists);
+        let Err(KeepError::File("note", _, error)) = write("note", &path, "y") else { panic!("it is there") };
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
         let (link, target) = (directory.join("b.txt"), root.path().join("target"));
         symlink(&target, &link).expect("a link in the way");
-        assert!(write(&link, "y").is_err() && !target.exists(), "a link is not followed");
-        assert!(place(None, "a.txt").expect_err("nowhere").contains("XDG_STATE_HOME"));
+        assert!(write("note", &link, "y").is_err() && !target.exists(), "a link is not followed");
+        assert!(matches!(place(None, "a.txt"), Err(KeepError::NoDirectory)));
+        assert!(matches!(place(Some(&path), "a.txt"), Err(KeepError::Directory(file, _)) if file == path));
     }
 }

@@ -78,7 +78,7 @@ pub fn of(
     let Some(at) = at else {
         let names: Vec<&str> =
             BUILT_IN.into_iter().chain(files.themes.iter().map(|theme| theme.name.as_str())).collect();
-        return Err(broken().unwrap_or_else(|| format!("there is no theme '{wanted}': there are {}", names.join(", "))));
+        return Err(broken().unwrap_or_else(|| format!("unknown theme '{wanted}': use one of {}", names.join(", "))));
     };
     let weak = files.themes.iter().find(|theme| theme.name == wanted).and_then(|theme| theme.weak.clone());
     let notice = weak.or_else(|| files.problems.first().map(|(_, why)| why.clone()));

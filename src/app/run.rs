@@ -24,7 +24,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-pub use destination::Destination;
+pub use destination::{CardError, Destination};
 pub use output::Rest;
 
 pub use crate::report::Format;

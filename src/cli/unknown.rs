@@ -23,9 +23,9 @@ fn no_command(command: &Command, error: &clap::Error) -> Option<String> {
     let word = text(error, ContextKind::InvalidSubcommand)?;
     let names: Vec<&str> = command.get_subcommands().map(Command::get_name).filter(|name| *name != "help").collect();
     Some(match similar(error, ContextKind::SuggestedSubcommand) {
-        Some(meant) => format!("there is no command '{word}': did you mean '{meant}'?"),
+        Some(meant) => format!("unknown command '{word}': did you mean '{meant}'?"),
         None => format!(
-            "there is no command '{word}': there are {}; without one vnettop shows this machine live",
+            "unknown command '{word}': use one of {}; without one vnettop shows this machine live",
             names.join(", ")
         ),
     })
@@ -47,7 +47,7 @@ fn no_option(command: &Command, error: &clap::Error) -> Option<String> {
     };
     if let Some(owner) = command.get_subcommands().find(has) {
         let owner = owner.get_name();
-        let example = if owner == "run" { format!(": vnettop run {word} -- iperf3 -c HOST") } else { String::new() };
+        let example = if owner == "run" { format!(": vnettop run {word} VALUE -- COMMAND") } else { String::new() };
         return Some(format!("{word} is an option of vnettop {owner}{example}"));
     }
     if of_run {

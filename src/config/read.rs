@@ -2,7 +2,7 @@
 
 use super::meant::{hint, short};
 use super::schema::{SECTIONS, SETTINGS, Setting, texts};
-use super::{Override, Preferences};
+use super::{ConfigError, Override, Preferences};
 use crate::action::{KeyMap, parse_key};
 use crate::state::Part;
 use crate::text::clean;
@@ -21,14 +21,12 @@ impl Wrong {
         Self { at, what: what.into() }
     }
 
-    /// One sentence; nothing in it steers a terminal, whatever the file holds.
-    pub(super) fn sentence(&self, text: &str, file: &str) -> String {
-        let line = self.at.as_ref().map(|at| {
-            let before = text.as_bytes().get(..at.start).unwrap_or_default();
-            before.split(|&byte| byte == b'\n').count()
-        });
-        let line = line.map_or_else(String::new, |line| format!(", line {line}"));
-        clean(format!("{file}{line}: {}", self.what).as_bytes())
+    /// In a file of this name and text; nothing in it steers a terminal, whatever the file holds.
+    pub(super) fn told(&self, text: &str, file: &str) -> ConfigError {
+        let [file, what] = [file, &self.what].map(|words| clean(words.as_bytes()));
+        let Some(at) = &self.at else { return ConfigError::Refused(file, what) };
+        let before = text.as_bytes().get(..at.start).unwrap_or_default();
+        ConfigError::Line(file, before.split(|&byte| byte == b'\n').count(), what)
     }
 }
 
@@ -83,7 +81,7 @@ fn set(preferences: &mut Preferences, section: &str, key: &Key, item: &Item) -> 
         return Err(unknown(section, key));
     }
     let wrong = |why: String| Wrong::new(key.span(), why);
-    let value = item.as_value().ok_or_else(|| wrong(format!("{} is a value, no section", short(name))))?;
+    let value = item.as_value().ok_or_else(|| wrong(format!("{} is a value, not a section", short(name))))?;
     put(preferences, &path, value).map_err(wrong)?;
     Ok(path)
 }
@@ -128,7 +126,7 @@ fn unknown(section: &str, key: &Key) -> Wrong {
     let hint = hint(name, here(), || match elsewhere.map(|path| (path, path.split_once('.'))) {
         Some((_, Some((its, leaf)))) => format!("{leaf} belongs below [{its}]"),
         Some((path, None)) => format!("{path} belongs above the first section"),
-        None => format!("there are {}", here().collect::<Vec<_>>().join(", ")),
+        None => format!("use one of {}", here().collect::<Vec<_>>().join(", ")),
     });
     Wrong::new(key.span(), format!("{whole} is not known: {hint}"))
 }
@@ -140,8 +138,8 @@ fn lacking(preferences: &Preferences) -> Option<String> {
 }
 
 /// One option over everything before.
-pub(super) fn override_by(preferences: &mut Preferences, option: &Override) -> Result<(), String> {
-    let told = |why: String| clean(format!("{}: {why}", option.option).as_bytes());
+pub(super) fn override_by(preferences: &mut Preferences, option: &Override) -> Result<(), ConfigError> {
+    let told = |why: String| ConfigError::Refused(option.option.to_owned(), clean(why.as_bytes()));
     put(preferences, &option.key, &option.value).map_err(told)?;
     preferences.keys.conflict().or(lacking(preferences)).map_or(Ok(()), |why| Err(told(why)))
 }

@@ -1,8 +1,9 @@
 //! What a screen is like now, written into a file of settings: only what has changed, and everything else in it stays as it stands,
 //! comments too. The file is replaced at once or not at all.
 
+use super::read::Wrong;
 use super::schema::{SETTINGS, Setting};
-use super::{Preferences, file, read};
+use super::{ConfigError, Preferences, file, read};
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -18,17 +19,30 @@ pub struct SaveSource {
     pub before: Preferences,
 }
 
+/// Why nothing was saved.
+#[derive(Debug, thiserror::Error)]
+pub enum SaveError {
+    /// What is in the file, or what would be.
+    #[error("nothing was saved: {0}")]
+    Text(#[from] ConfigError),
+    /// What has the name of a section.
+    #[error("nothing was saved: {0} is not a section of the file")]
+    NotASection(String),
+    /// The file.
+    #[error("nothing was saved: {}: {}", .0.display(), .1)]
+    Unwritten(PathBuf, #[source] io::Error),
+}
+
 /// Saves what differs; how many settings that was.
 ///
 /// # Errors
-/// One sentence: nothing was saved, and why.
-pub fn save(to: &mut SaveSource, now: &Preferences) -> Result<usize, String> {
+/// Nothing was saved.
+pub fn save(to: &mut SaveSource, now: &Preferences) -> Result<usize, SaveError> {
     let path = target(&to.path);
-    let failed = |why: String| format!("nothing was saved: {why}");
-    let text = file::read(&path, true).map_err(failed)?.unwrap_or_default();
-    read::apply(&mut Preferences::default(), &text)
-        .map_err(|wrong| failed(wrong.sentence(&text, &path.display().to_string())))?;
-    let mut document: DocumentMut = text.parse().map_err(|_| failed(format!("{} is no TOML", path.display())))?;
+    let text = file::read(&path, true)?.unwrap_or_default();
+    let wrong = |wrong: Wrong| wrong.told(&text, &path.display().to_string());
+    read::apply(&mut Preferences::default(), &text).map_err(wrong)?;
+    let mut document = read::parse(&text).map_err(wrong)?.into_mut();
     let differs = |setting: &&Setting| {
         let (now, before) = (setting.value(now).to_string(), setting.value(&to.before).to_string());
         now != before
@@ -38,12 +52,11 @@ pub fn save(to: &mut SaveSource, now: &Preferences) -> Result<usize, String> {
         return Ok(0);
     }
     for setting in &changed {
-        put(&mut document, setting.path, setting.value(now)).map_err(failed)?;
+        put(&mut document, setting.path, setting.value(now))?;
     }
     let text = document.to_string();
-    read::apply(&mut Preferences::default(), &text)
-        .map_err(|wrong| failed(wrong.sentence(&text, "what would be saved")))?;
-    replace(&path, &text).map_err(|error| failed(format!("{}: {error}", path.display())))?;
+    read::apply(&mut Preferences::default(), &text).map_err(|wrong| wrong.told(&text, "what would be saved"))?;
+    replace(&path, &text).map_err(|error| SaveError::Unwritten(path, error))?;
     to.before = now.clone();
     Ok(changed.len())
 }
@@ -54,13 +67,13 @@ fn target(path: &Path) -> PathBuf {
 }
 
 /// Puts a value in the place of the old one, with its comments, or below the others of its section.
-fn put(document: &mut DocumentMut, path: &str, mut value: Value) -> Result<(), String> {
+fn put(document: &mut DocumentMut, path: &str, mut value: Value) -> Result<(), SaveError> {
     let (section, name) = path.split_once('.').map_or((None, path), |(section, name)| (Some(section), name));
     let table: &mut dyn TableLike = match section {
         None => document.as_table_mut(),
         Some(section) => {
             let item = document.entry(section).or_insert_with(|| Item::Table(Table::new()));
-            item.as_table_like_mut().ok_or_else(|| format!("{section} is not a section of the file"))?
+            item.as_table_like_mut().ok_or_else(|| SaveError::NotASection(section.to_owned()))?
         }
     };
     if let Some(old) = table.get(name).and_then(Item::as_value) {

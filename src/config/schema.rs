@@ -163,7 +163,7 @@ fn any(text: &str) -> Result<(), &'static str> {
 }
 
 fn plain(text: &str) -> Result<(), &'static str> {
-    if text.is_empty() { Err("an empty name means nothing") } else { any(text) }
+    if text.is_empty() { Err("must not be empty") } else { any(text) }
 }
 
 fn watched(text: &str) -> Result<(), &'static str> {
@@ -204,12 +204,12 @@ impl Setting {
             }
             Text(of, check) => {
                 let text = value.as_str().ok_or("must be a text in quotes")?;
-                check(text).map_err(|why| format!("cannot be that: {why}"))?;
+                check(text).map_err(|why| format!("is invalid: {why}"))?;
                 text.clone_into(of(preferences));
             }
             Texts(of, check) => {
                 let given = texts(value).ok_or("must be a list of texts, such as [\"a\", \"b\"]")?;
-                given.iter().try_for_each(|text| check(text)).map_err(|why| format!("cannot be that: {why}"))?;
+                given.iter().try_for_each(|text| check(text)).map_err(|why| format!("is invalid: {why}"))?;
                 *of(preferences) = given.into_iter().map(str::to_owned).collect();
             }
             Choice(of) => of(preferences).set(value)?,

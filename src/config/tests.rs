@@ -32,13 +32,13 @@ quit = [\"Q\", \"F10\"]
 sort = \"o\"
 ";
 
-fn applied(text: &str) -> Result<Configuration, String> {
+fn applied(text: &str) -> Result<Configuration, ConfigError> {
     let mut configuration = Configuration::default();
     configuration.apply(text, "x.toml").map(|()| configuration)
 }
 
 fn refused(text: &str) -> String {
-    applied(text).expect_err("it is wrong")
+    applied(text).expect_err("it is wrong").to_string()
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn what_is_wrong_is_one_sentence_with_file_line_and_what_was_meant() {
         ("interval = nan", "x.toml, line 1: interval must be between 0.01 and 3600 seconds"),
         ("ascii = 1", "x.toml, line 1: ascii must be true or false"),
         ("links = 3", "x.toml, line 1: links is a section: write [links] and its settings below"),
-        ("[interval]\na = 1", "x.toml, line 1: interval is a value, no section"),
+        ("[interval]\na = 1", "x.toml, line 1: interval is a value, not a section"),
         ("[layout]\npanes = [\"test\"]", "x.toml, line 1: layout.panes needs links, cores or threads"),
         ("[links]\ncolumns = [\"rx\", \"rx\"]", "x.toml, line 2: links.columns has 'rx' twice"),
         ("[keys]\nquitt = \"x\"", "x.toml, line 2: keys.quitt is not known: did you mean 'quit'?"),
@@ -135,7 +135,8 @@ fn each_value_says_where_it_comes_from() {
         assert!(text.lines().any(|other| other == line), "{line} is in:\n{text}");
     }
     let wrong = [option("links.sotr", typed("tx"), "--set")];
-    assert_eq!(one.override_by(&wrong), Err("--set: links.sotr is not known: did you mean 'links.sort'?".to_owned()));
+    let why = one.override_by(&wrong).expect_err("it is wrong").to_string();
+    assert_eq!(why, "--set: links.sotr is not known: did you mean 'links.sort'?");
 }
 
 /// Numbers that look random and are the same every time.
@@ -195,8 +196,9 @@ fn five_hundred_damaged_files_each_give_settings_or_one_sentence() {
                 right += 1;
                 assert_eq!(applied(&one.plain()).expect("printed").preferences, one.preferences, "round {round}");
             }
-            Err(sentence) => {
+            Err(error) => {
                 wrong += 1;
+                let sentence = error.to_string();
                 assert!(sentence.contains("config.toml"), "{round}: it says which file: {sentence}");
                 assert!(!sentence.chars().any(char::is_control), "{round}: one line that steers nothing: {sentence:?}");
             }
@@ -222,7 +224,8 @@ fn the_user_s_file_wins_over_that_of_the_machine_and_the_given_one_over_both() {
     assert_eq!(all.keys.key("mark"), "M", "keys come from any of them");
     assert_eq!(places.saved_to(), Some(given), "what was asked for is what is saved to");
     places.given = Some(root.path().join("none.toml"));
-    assert!(Configuration::load(&places).expect_err("it was asked for").starts_with("there is no configuration file"));
+    let missing = Configuration::load(&places).expect_err("it was asked for");
+    assert!(matches!(missing, ConfigError::Missing(path) if path == root.path().join("none.toml")));
     places.given = None;
     assert_eq!(places.saved_to(), Some(user.join("config.toml")));
 }
@@ -231,7 +234,7 @@ fn the_user_s_file_wins_over_that_of_the_machine_and_the_given_one_over_both() {
 fn a_file_that_others_may_write_to_or_that_makes_wait_is_refused_at_once() {
     let root = tempfile::tempdir().expect("a temporary folder");
     let path = root.path().join("config.toml");
-    let refused = || Configuration::load(&ConfigFiles::only(Some(&path))).expect_err("it is refused");
+    let refused = || Configuration::load(&ConfigFiles::only(Some(&path))).expect_err("it is refused").to_string();
     fs::write(&path, "interval = 1").expect("writable");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).expect("one's own");
     assert!(
@@ -254,13 +257,14 @@ fn a_file_that_others_may_write_to_or_that_makes_wait_is_refused_at_once() {
 fn saving_changes_what_has_changed_and_keeps_the_rest_as_it_stands() {
     let root = tempfile::tempdir().expect("a temporary folder");
     let path = root.path().join("vnettop/config.toml");
+    let saved = |to: &mut SaveSource, now: &Preferences| save(to, now).expect("it can be saved");
     let mut to = SaveSource { path: path.clone(), before: Preferences::default() };
     let mut now = Preferences::default();
-    assert_eq!(save(&mut to, &now), Ok(0), "nothing has changed");
+    assert_eq!(saved(&mut to, &now), 0, "nothing has changed");
     assert!(!path.exists(), "so nothing is written");
     now.choices.links.sort = LinkSort::Rx;
     now.theme = "light".to_owned();
-    assert_eq!(save(&mut to, &now), Ok(2), "the folder is made");
+    assert_eq!(saved(&mut to, &now), 2, "the folder is made");
     let mode = |path: &Path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
     assert_eq!(mode(&path), 0o600);
 
@@ -270,17 +274,17 @@ fn saving_changes_what_has_changed_and_keeps_the_rest_as_it_stands() {
     let mut to = SaveSource { path: path.clone(), before };
     let mut now = to.before.clone();
     (now.choices.links.sort, now.choices.threads.reversed) = (LinkSort::Rx, true);
-    assert_eq!(save(&mut to, &now), Ok(2));
+    assert_eq!(saved(&mut to, &now), 2);
     let expected = mine.replace("'tx'", "\"rx\"") + "\n[threads]\nreversed = true\n";
     assert_eq!(fs::read_to_string(&path).expect("written"), expected, "comments and spaces stay");
     assert_eq!(Configuration::load(&ConfigFiles::only(Some(&path))).expect("it is right").preferences, now);
-    assert_eq!(save(&mut to, &now), Ok(0), "a second time there is nothing to do");
+    assert_eq!(saved(&mut to, &now), 0, "a second time there is nothing to do");
     assert_eq!(fs::read_dir(root.path().join("vnettop")).expect("there").count(), 1, "nothing is left beside it");
 
     let link = root.path().join("link.toml");
     symlink(&path, &link).expect("a link");
     now.ascii = true;
-    assert_eq!(save(&mut SaveSource { path: link.clone(), before: to.before.clone() }, &now), Ok(1));
+    assert_eq!(saved(&mut SaveSource { path: link.clone(), before: to.before.clone() }, &now), 1);
     assert!(
         link.is_symlink() && fs::read_to_string(&path).expect("there").contains("ascii = true"),
         "a link stays one"
@@ -290,13 +294,14 @@ fn saving_changes_what_has_changed_and_keeps_the_rest_as_it_stands() {
     now.ascii = false;
     let why =
         save(&mut SaveSource { path: path.clone(), before: to.before }, &Preferences::default()).expect_err("broken");
-    assert!(why.starts_with("nothing was saved: ") && why.contains("line 1"), "{why}");
+    assert!(why.to_string().starts_with("nothing was saved: "), "{why}");
+    assert!(matches!(why, SaveError::Text(ConfigError::Line(_, 1, _))), "{why:?}");
     assert_eq!(fs::read_to_string(&path).expect("there"), "interval = = 2", "what somebody is writing is not lost");
 }
 
 #[test]
 fn a_theme_file_names_colours_and_is_told_when_they_are_weak() {
-    let theme = |text: &str| theme::of_text("mine", text).map_err(|wrong| wrong.sentence(text, "mine.toml"));
+    let theme = |text: &str| theme::of_text("mine", text).map_err(|wrong| wrong.told(text, "mine.toml").to_string());
     let one = theme("base = \"dark\"\ngood = \"#00ff00\"\nkey = 220").expect("it is right");
     assert_eq!(one.palette, Palette { good: Color::Rgb(0, 255, 0), key: Color::Indexed(220), ..Palette::usual(true) });
     assert_eq!(one.weak, None);

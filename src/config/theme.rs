@@ -1,5 +1,6 @@
 //! Colour themes of one's own: `themes/NAME.toml` in the folders of the configuration.
 
+use super::ConfigError;
 use super::file;
 use super::meant::{hint, short};
 use super::read::{self, Wrong};
@@ -48,7 +49,7 @@ impl ThemeFiles {
         for (name, path) in found.into_iter().take(MOST_THEMES) {
             match of_file(&name, &path) {
                 Ok(theme) => all.themes.push(theme),
-                Err(why) => all.problems.push((name, why)),
+                Err(error) => all.problems.push((name, error.to_string())),
             }
         }
         all
@@ -65,9 +66,9 @@ fn files(folder: &Path) -> Vec<(String, PathBuf)> {
     named.take(MOST_THEMES * 8).collect()
 }
 
-fn of_file(name: &str, path: &Path) -> Result<ThemeFile, String> {
-    let text = file::read(path, true)?.ok_or_else(|| format!("{} is gone", path.display()))?;
-    of_text(name, &text).map_err(|wrong| wrong.sentence(&text, &path.display().to_string()))
+fn of_file(name: &str, path: &Path) -> Result<ThemeFile, ConfigError> {
+    let text = file::read(path, true)?.ok_or_else(|| ConfigError::Gone(path.to_owned()))?;
+    of_text(name, &text).map_err(|wrong| wrong.told(&text, &path.display().to_string()))
 }
 
 pub(super) fn of_text(name: &str, text: &str) -> Result<ThemeFile, Wrong> {
@@ -91,7 +92,7 @@ pub(super) fn of_text(name: &str, text: &str) -> Result<ThemeFile, Wrong> {
             "nodes_weak" => palette.nodes_dim = six(value).map_err(wrong)?,
             _ => {
                 let known = || NAMED.iter().map(|(name, _)| *name).chain(["base", "nodes", "nodes_weak"]);
-                let all = || format!("there are {}", known().collect::<Vec<_>>().join(", "));
+                let all = || format!("use one of {}", known().collect::<Vec<_>>().join(", "));
                 let hint = hint(key.get(), known(), all);
                 return Err(wrong(format!("is not known: {hint}")));
             }

@@ -1,6 +1,7 @@
 //! The processes that the demo consists of, re-executed from the own program: two ends with a namespace each, the tun
 //! echo, and the stand-ins that tests also start alone. None outlives its parent, none keeps the terminal.
 
+use super::failure::{ChildFailure, cannot};
 use super::rtnl::Rtnl;
 use super::standin::{self, ClientRun};
 use super::{BRIDGE, Generator, echo, sys};
@@ -8,6 +9,7 @@ use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_sig
 use rustix::thread::UnshareFlags;
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
+use std::fmt::Display;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::process::CommandExt;
@@ -34,25 +36,13 @@ const CLIENT: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
 /// The longest run that iperf3 accepts, s; then it is started again.
 const IPERF3_SECONDS: &str = "86400";
 
-/// What went wrong, and whether it was the command line.
-enum ChildFailure {
-    Usage(String),
-    Run(String),
-}
-
-impl<E: std::error::Error> From<E> for ChildFailure {
-    fn from(error: E) -> Self {
-        Self::Run(error.to_string())
-    }
-}
-
 /// Runs one child of the demo; `args` is what follows `demo-child` on the command line. Internal: its words may change.
 #[must_use]
 pub fn run_child(args: &[OsString]) -> ExitCode {
     let (text, code) = match dispatch(args) {
         Ok(()) => return ExitCode::SUCCESS,
-        Err(ChildFailure::Usage(text)) => (text, 2),
-        Err(ChildFailure::Run(text)) => (text, 1),
+        Err(usage @ ChildFailure::Usage(_)) => (usage, 2),
+        Err(failure) => (failure, 1),
     };
     // The children of `start` are heard through the pipe that their ready line would have taken; the others speak to a
     // person or a test. Either reader may be gone already.
@@ -62,8 +52,7 @@ pub fn run_child(args: &[OsString]) -> ExitCode {
 }
 
 fn dispatch(args: &[OsString]) -> Result<(), ChildFailure> {
-    let (role, rest) =
-        args.split_first().ok_or_else(|| ChildFailure::Usage(format!("{SUBCOMMAND}: a role is missing")))?;
+    let (role, rest) = args.split_first().ok_or_else(|| ChildFailure::Usage("a role is missing".to_owned()))?;
     let role = role.to_string_lossy();
     if role == "exec" {
         return exec(rest);
@@ -76,7 +65,7 @@ fn dispatch(args: &[OsString]) -> Result<(), ChildFailure> {
         "standin-server" => standin_server(&options),
         "standin-client" => standin_client(&options),
         "hold" => hold(&options),
-        other => Err(ChildFailure::Usage(format!("{SUBCOMMAND}: {other:?} is not a role"))),
+        other => Err(ChildFailure::Usage(format!("{other:?} is not a role"))),
     }
 }
 
@@ -92,12 +81,8 @@ pub fn command(role: &str) -> Command {
 
 /// Makes the kernel kill this process when its parent dies, also if that happened before this line ran.
 fn die_with(parent: Pid) -> Result<(), ChildFailure> {
-    set_parent_process_death_signal(Some(Signal::KILL))?;
-    if getppid() == Some(parent) {
-        Ok(())
-    } else {
-        Err(ChildFailure::Run("the demo stopped before its child started".into()))
-    }
+    set_parent_process_death_signal(Some(Signal::KILL)).map_err(cannot("stop with the demo"))?;
+    if getppid() == Some(parent) { Ok(()) } else { Err(ChildFailure::Orphaned) }
 }
 
 /// The same for a stand-in started alone, which may outlive whoever started it unless `--parent` says otherwise.
@@ -114,9 +99,10 @@ fn server(options: &ChildOptions) -> Result<(), ChildFailure> {
         }
         Generator::Standin => {
             let name = Generator::Standin.into();
-            let listener = standin::listen((SERVER, PORT).into(), name)?;
+            let listener = standin::listen((SERVER, PORT).into(), name)
+                .map_err(cannot(format!("listen on {SERVER} port {PORT}")))?;
             ready()?;
-            Ok(standin::serve(&listener, name)?)
+            standin::serve(&listener, name).map_err(cannot("accept connections"))
         }
     }
 }
@@ -141,7 +127,7 @@ fn client(options: &ChildOptions) -> Result<(), ChildFailure> {
                 patience: Duration::from_mins(1),
             };
             loop {
-                run.send()?;
+                run.send().map_err(cannot(format!("send to {SERVER} port {PORT}")))?;
             }
         }
     }
@@ -150,11 +136,10 @@ fn client(options: &ChildOptions) -> Result<(), ChildFailure> {
 /// Moves this process into a namespace of its own at the far end of a veth whose near end is a port of the bridge.
 fn end_of_veth(options: &ChildOptions, near: &str, address: Ipv4Addr) -> Result<(), ChildFailure> {
     die_with(options.parent()?)?;
-    standin::rename(HOLDER)?;
+    standin::rename(HOLDER).map_err(cannot("name the process"))?;
     // Opened first, this socket stays with the namespace of the bridge.
     let mut outside = Rtnl::open()?;
-    sys::unshare(UnshareFlags::NEWNET)
-        .map_err(|error| ChildFailure::Run(format!("cannot make a network namespace for {near}: {error}")))?;
+    sys::unshare(UnshareFlags::NEWNET).map_err(cannot(format!("make a network namespace for {near}")))?;
     outside.create_veth(near, BRIDGE, "eth0", getpid().as_raw_nonzero().get().unsigned_abs())?;
     let mut inside = Rtnl::open()?;
     inside.set_up("lo")?;
@@ -164,17 +149,21 @@ fn end_of_veth(options: &ChildOptions, near: &str, address: Ipv4Addr) -> Result<
 
 fn tun(options: &ChildOptions) -> Result<(), ChildFailure> {
     die_with(options.parent()?)?;
-    standin::rename(HOLDER)?;
-    let device = echo::open().map_err(ChildFailure::Run)?;
+    standin::rename(HOLDER).map_err(cannot("name the process"))?;
+    let device = echo::open()?;
     ready()?;
-    Ok(echo::run(device)?)
+    echo::run(device).map_err(cannot("send through the tun device"))
 }
 
 /// Tells the parent that this part stands.
-fn ready() -> io::Result<()> {
+fn ready() -> Result<(), ChildFailure> {
+    say(READY)
+}
+
+/// One line for the parent, or for whoever started a stand-in alone.
+fn say(line: impl Display) -> Result<(), ChildFailure> {
     let mut out = io::stdout().lock();
-    writeln!(out, "{READY}")?;
-    out.flush()
+    writeln!(out, "{line}").and_then(|()| out.flush()).map_err(cannot("write to standard output"))
 }
 
 /// Runs iperf3 and runs it again when it ends: the client's first attempt may come before the server listens, and a
@@ -186,7 +175,8 @@ fn keep_running(args: &[&str]) -> Result<(), ChildFailure> {
         let began = Instant::now();
         let mut command = Command::new("/proc/self/exe");
         command.args([SUBCOMMAND, "exec", &own, "iperf3"]).args(args);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().map_err(cannot("start iperf3"))?;
         let held = began.elapsed() > Duration::from_secs(5);
         pause = if held { Duration::from_millis(25) } else { (pause * 2).min(Duration::from_secs(1)) };
         std::thread::sleep(pause);
@@ -196,19 +186,20 @@ fn keep_running(args: &[&str]) -> Result<(), ChildFailure> {
 /// Becomes another program that dies with its parent: `exec PARENT PROGRAM ARGS...`.
 fn exec(args: &[OsString]) -> Result<(), ChildFailure> {
     let [parent, program, args @ ..] = args else {
-        return Err(ChildFailure::Usage(format!("{SUBCOMMAND} exec: PARENT and PROGRAM are missing")));
+        return Err(ChildFailure::Usage("exec: PARENT and PROGRAM are missing".to_owned()));
     };
     die_with(pid(parent)?)?;
     let error = Command::new(program).args(args).exec();
-    Err(ChildFailure::Run(format!("cannot run {}: {error}", program.display())))
+    Err(cannot(format!("run {}", program.display()))(error))
 }
 
 fn standin_server(options: &ChildOptions) -> Result<(), ChildFailure> {
     die_with_given(options)?;
     let name: String = options.required("--name")?;
-    let listener = standin::listen(options.required("--bind")?, &name)?;
-    writeln!(io::stdout(), "listening {}", listener.local_addr()?)?;
-    Ok(standin::serve(&listener, &name)?)
+    let address: SocketAddr = options.required("--bind")?;
+    let listener = standin::listen(address, &name).map_err(cannot(format!("listen on {address}")))?;
+    say(format_args!("listening {}", listener.local_addr().map_err(cannot("read the port"))?))?;
+    standin::serve(&listener, &name).map_err(cannot("accept connections"))
 }
 
 fn standin_client(options: &ChildOptions) -> Result<(), ChildFailure> {
@@ -216,21 +207,20 @@ fn standin_client(options: &ChildOptions) -> Result<(), ChildFailure> {
     let server: SocketAddr = options.required("--connect")?;
     let seconds: f64 = options.required("--seconds")?;
     let duration = Duration::try_from_secs_f64(seconds)
-        .map_err(|error| ChildFailure::Usage(format!("{SUBCOMMAND}: --seconds {seconds}: {error}")))?;
+        .map_err(|error| ChildFailure::Usage(format!("--seconds {seconds}: {error}")))?;
     let streams = options.required("--streams")?;
     let name = options.required("--name")?;
     let run = ClientRun { server, streams, name, duration: Some(duration), patience: Duration::from_secs(5) };
     let began = Instant::now();
-    let bytes = run.send().map_err(|error| ChildFailure::Run(format!("cannot connect to {server}: {error}")))?;
-    writeln!(io::stdout(), "{{\"seconds\":{:.6},\"bytes\":{bytes}}}", began.elapsed().as_secs_f64())?;
-    Ok(())
+    let bytes = run.send().map_err(cannot(format!("connect to {server}")))?;
+    say(format_args!("{{\"seconds\":{:.6},\"bytes\":{bytes}}}", began.elapsed().as_secs_f64()))
 }
 
 /// Holds a whole demo without a screen until standard input ends; `--end panic` then ends it by a panic.
 fn hold(options: &ChildOptions) -> Result<(), ChildFailure> {
     let demo = super::start(options.required("--streams")?)?;
-    writeln!(io::stdout(), "watch {}: {}", demo.watch.join(" "), demo.notice)?;
-    io::stdin().read_to_end(&mut Vec::new())?;
+    say(format_args!("watch {}: {}", demo.watch.join(" "), demo.notice))?;
+    io::stdin().read_to_end(&mut Vec::new()).map_err(cannot("wait for the end of standard input"))?;
     assert!(options.given("--end") != Some(OsStr::new("panic")), "the demo is asked to end by a panic");
     Ok(())
 }
@@ -243,7 +233,7 @@ impl ChildOptions {
         let mut options = HashMap::new();
         for pair in args.chunks(2) {
             let [key, value] = pair else {
-                return Err(ChildFailure::Usage(format!("{SUBCOMMAND}: {} lacks its value", pair[0].display())));
+                return Err(ChildFailure::Usage(format!("{} lacks its value", pair[0].display())));
             };
             options.insert(key.to_string_lossy().into_owned(), value.clone());
         }
@@ -255,9 +245,9 @@ impl ChildOptions {
     }
 
     fn required<T: FromStr>(&self, key: &str) -> Result<T, ChildFailure> {
-        let text = self.given(key).ok_or_else(|| ChildFailure::Usage(format!("{SUBCOMMAND}: {key} is missing")))?;
+        let text = self.given(key).ok_or_else(|| ChildFailure::Usage(format!("{key} is missing")))?;
         let parsed = text.to_str().and_then(|text| text.parse().ok());
-        parsed.ok_or_else(|| ChildFailure::Usage(format!("{SUBCOMMAND}: {key} {}: not understood", text.display())))
+        parsed.ok_or_else(|| ChildFailure::Usage(format!("{key} {}: not understood", text.display())))
     }
 
     fn parent(&self) -> Result<Pid, ChildFailure> {
@@ -267,7 +257,5 @@ impl ChildOptions {
 
 fn pid(text: &OsStr) -> Result<Pid, ChildFailure> {
     let number = text.to_str().and_then(|text| text.parse().ok());
-    number
-        .and_then(Pid::from_raw)
-        .ok_or_else(|| ChildFailure::Usage(format!("{SUBCOMMAND}: {} is not a process id", text.display())))
+    number.and_then(Pid::from_raw).ok_or_else(|| ChildFailure::Usage(format!("{} is not a process id", text.display())))
 }

@@ -1,6 +1,7 @@
 //! The tun device of the demo: a paced UDP flow into it, and an echo behind it that sends every packet back, so that
 //! both directions move. It answers nothing but its own kind of packet: IPv4, UDP, not a fragment.
 
+use super::failure::{ChildFailure, cannot};
 use super::rtnl::Rtnl;
 use super::sys;
 use rustix::fs::{Mode, OFlags};
@@ -23,13 +24,13 @@ const BURST: usize = 17;
 const TICK: Duration = Duration::from_millis(10);
 
 /// Makes the device, with its address, up.
-pub fn open() -> Result<File, String> {
+pub fn open() -> Result<File, ChildFailure> {
     let device = rustix::fs::open(DEVICE, OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())
-        .map_err(|error| format!("cannot open {DEVICE}: {}", io::Error::from(error)))?;
-    sys::name_tun(&device, NAME).map_err(|error| format!("cannot create tun device {NAME}: {error}"))?;
-    let mut rtnl = Rtnl::open().map_err(|error| error.to_string())?;
-    rtnl.add_address(NAME, NEAR, 24).map_err(|error| error.to_string())?;
-    rtnl.set_up(NAME).map_err(|error| error.to_string())?;
+        .map_err(cannot(format!("open {DEVICE}")))?;
+    sys::name_tun(&device, NAME).map_err(cannot(format!("create tun device {NAME}")))?;
+    let mut rtnl = Rtnl::open()?;
+    rtnl.add_address(NAME, NEAR, 24)?;
+    rtnl.set_up(NAME)?;
     Ok(File::from(device))
 }
 

@@ -23,7 +23,7 @@ impl OverriddenPin {
     pub fn sentence(&self) -> String {
         let Self { thread, label, gave, now } = self;
         format!(
-            "{label} {}: another process undid its pin to {gave}, it may now run on {now}; find what sets affinities (irqbalance, tuned, numad, iperf3 -A), then p pins again",
+            "{label} {}: another process changed its pin {gave} to {now}; find what sets affinities (tuned, numad, taskset, iperf3 -A), then press p",
             thread.tid
         )
     }

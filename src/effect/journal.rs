@@ -5,7 +5,7 @@ pub(super) mod others;
 pub(super) mod past;
 
 use crate::sample::{CoreSet, ThreadId};
-use crate::trust;
+use crate::trust::{self, Doubt};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
@@ -72,7 +72,7 @@ pub(super) struct PinOwner {
 /// The append-only file of one vnettop.
 #[derive(Debug)]
 pub struct Journal {
-    dir: Result<PathBuf, String>,
+    dir: Option<PathBuf>,
     open: Option<Open>,
 }
 
@@ -86,53 +86,91 @@ struct Open {
 
 /// Where journals are kept: `$XDG_STATE_HOME/vnettop`, else `$HOME/.local/state/vnettop`. Takes the environment as a
 /// function, so that it reads none itself.
-///
-/// # Errors
-/// A sentence, where neither variable holds an absolute path.
-pub fn journal_dir(env: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, String> {
+/// None where neither variable holds an absolute path.
+pub fn journal_dir(env: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let absolute = |name: &str| env(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state = absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
-    state
-        .map(|state| state.join("vnettop"))
-        .ok_or_else(|| "neither XDG_STATE_HOME nor HOME is set: set one to a directory that you can write".to_owned())
+    state.map(|state| state.join("vnettop"))
+}
+
+/// Why the journal of pins cannot be kept, or those of others not be known.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// [`journal_dir`] is none.
+    #[error("neither XDG_STATE_HOME nor HOME is set: set one to a directory that you can write")]
+    NoDirectory,
+    /// The directory cannot be made, or a file in it not be made or written.
+    #[error("{}: {}; set XDG_STATE_HOME to a directory that you can write", .0.display(), .1)]
+    Unwritten(PathBuf, #[source] io::Error),
+    /// The directory is not for pinning in.
+    #[error("{0}; set XDG_STATE_HOME to a directory of your own")]
+    Lock(#[from] LockError),
+    /// What tells this vnettop from others cannot be read.
+    #[error("cannot read vnettop's own process data ({0}); is /proc mounted?")]
+    OwnerUnknown(#[source] io::Error),
+    /// The journals of the directory cannot be listed.
+    #[error("cannot read {}: {}", .0.display(), .1)]
+    Unread(PathBuf, #[source] io::Error),
+    /// That of another vnettop that runs, by its pid.
+    #[error(
+        "cannot read the pins of another vnettop (pid {}) in {}: {}; stop it, or run this one as its user",
+        .0, .1.display(), .2
+    )]
+    OtherUnread(u32, PathBuf, #[source] io::Error),
+}
+
+/// Why nothing in a directory of journals is obeyed, or who is in the way.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// It cannot be opened.
+    #[error("cannot open {}: {}", .0.display(), .1)]
+    Unopened(PathBuf, #[source] io::Error),
+    /// Whose it is cannot be read.
+    #[error("{} cannot be read: {}", .0.display(), .1)]
+    Unread(PathBuf, #[source] io::Error),
+    /// Others may have written what is in it.
+    #[error("{} {}", .0.display(), .1)]
+    Doubted(PathBuf, #[source] Doubt),
+    /// Another program does not let go of it.
+    #[error("another program has held the lock on {} for 2 s: try again, or see lslocks(8)", .0.display())]
+    Held(PathBuf),
 }
 
 impl Journal {
     /// A journal that will be kept in `dir`; nothing is opened before the first pin.
     #[must_use]
-    pub fn new(dir: Result<PathBuf, String>) -> Self {
+    pub fn new(dir: Option<PathBuf>) -> Self {
         Self { dir, open: None }
     }
 
-    /// Where journals are kept; a sentence where that is nowhere.
-    pub(super) fn dir(&self) -> Result<&Path, String> {
-        self.dir.as_deref().map_err(Clone::clone)
+    /// Where journals are kept.
+    pub(super) fn dir(&self) -> Result<&Path, JournalError> {
+        self.dir.as_deref().ok_or(JournalError::NoDirectory)
     }
 
     /// Makes the directory and waits until no other vnettop is about to pin or to undo.
-    pub(super) fn lock(&self) -> Result<Option<File>, String> {
+    pub(super) fn lock(&self) -> Result<Option<File>, JournalError> {
         let dir = self.dir()?;
-        DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|error| failed(dir, &error))?;
-        lock(dir).map_err(|sentence| format!("{sentence}; set XDG_STATE_HOME to a directory of your own"))
+        DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(unwritten(dir))?;
+        Ok(lock(dir)?)
     }
 
     /// Writes these lines and waits until they are on the disk; makes the file, beginning with `begun`, if there is none.
-    /// The error is a sentence of what failed and what to do.
     pub(super) fn intend(
         &mut self,
-        begun: impl FnOnce() -> Result<Entry, String>,
+        begun: impl FnOnce() -> Result<Entry, JournalError>,
         pins: &[Entry],
-    ) -> Result<(), String> {
-        let dir = self.dir.clone()?;
+    ) -> Result<(), JournalError> {
         if let Some(open) = &mut self.open {
-            return open.append(pins, true).map_err(|error| failed(&open.path, &error));
+            return open.append(pins, true).map_err(unwritten(&open.path));
         }
+        let dir = self.dir()?;
         let begun = begun()?;
-        let mut open = Open::create(&dir, &begun).map_err(|error| failed(&dir, &error))?;
+        let mut open = Open::create(dir, &begun).map_err(unwritten(dir))?;
         let lines = [std::slice::from_ref(&begun), pins].concat();
         if let Err(error) = open.append(&lines, true) {
             let _ = std::fs::remove_file(&open.path);
-            return Err(failed(&open.path, &error));
+            return Err(JournalError::Unwritten(open.path, error));
         }
         self.open = Some(open);
         Ok(())
@@ -183,8 +221,8 @@ impl Open {
     }
 }
 
-fn failed(path: &Path, error: &io::Error) -> String {
-    format!("{}: {error}; set XDG_STATE_HOME to a directory that you can write", path.display())
+fn unwritten(path: &Path) -> impl FnOnce(io::Error) -> JournalError {
+    |error| JournalError::Unwritten(path.to_owned(), error)
 }
 
 /// Nobody needs the lock of a directory for longer, unless it was stopped meanwhile.
@@ -195,18 +233,17 @@ const LOCK_TRIED_EVERY: Duration = Duration::from_millis(10);
 /// threads have belong together only as long. It is held for as long as it takes to read and to write a journal. None on a file
 /// system without locks: two vnettops in the same millisecond are not told apart there.
 ///
-/// The error is a sentence: who is in the way, or why nothing in this directory is obeyed. Asked for again and again,
-/// because waiting for a lock has no end, and neither has opening a fifo.
-pub(super) fn lock(dir: &Path) -> Result<Option<File>, String> {
+/// Asked for again and again, because waiting for a lock has no end, and neither has opening a fifo.
+pub(super) fn lock(dir: &Path) -> Result<Option<File>, LockError> {
+    let named = || dir.to_owned();
     let file = match OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY | libc::O_NONBLOCK).open(dir) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(format!("cannot open {}: {error}", dir.display())),
+        Err(error) => return Err(LockError::Unopened(named(), error)),
     };
-    let doubt =
-        file.metadata().map_or_else(|error| Some(format!("cannot be read: {error}")), |meta| trust::doubt(&meta));
-    if let Some(doubt) = doubt {
-        return Err(format!("{} {doubt}", dir.display()));
+    let found = file.metadata().map_err(|error| LockError::Unread(named(), error))?;
+    if let Some(doubt) = trust::doubt(&found) {
+        return Err(LockError::Doubted(named(), doubt));
     }
     let end = Instant::now() + LOCKED;
     loop {
@@ -215,12 +252,7 @@ pub(super) fn lock(dir: &Path) -> Result<Option<File>, String> {
             Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(TryLockError::Error(_)) => return Ok(None),
             Err(TryLockError::WouldBlock) if Instant::now() < end => std::thread::sleep(LOCK_TRIED_EVERY),
-            Err(TryLockError::WouldBlock) => {
-                let dir = dir.display();
-                return Err(format!(
-                    "another program has held the lock on {dir} for 2 s: try again, or see lslocks(8)"
-                ));
-            }
+            Err(TryLockError::WouldBlock) => return Err(LockError::Held(named())),
         }
     }
 }

@@ -3,8 +3,8 @@
 //! or the one that someone else has set since. What another vnettop that runs has pinned it leaves alone.
 
 use super::journal::others::ForeignPins;
-use super::journal::{Entry, Journal, PinOwner};
-use super::pin::{self, Failure};
+use super::journal::{Entry, Journal, JournalError, PinOwner};
+use super::pin::{self, PinError};
 use super::put_back::{self, ActivePin};
 use super::{Outcome, PinRequest, Pinner, cores_of, monotonic_ns};
 use crate::sample::{CoreSet, Event, ThreadId};
@@ -23,10 +23,10 @@ pub struct PinController {
 }
 
 impl PinController {
-    /// A controller that has touched nothing yet. A `journal_dir` that is an error (see [`super::journal_dir`]) matters only
+    /// A controller that has touched nothing yet. That there is no `journal_dir` (see [`super::journal_dir`]) matters only
     /// once something is to be pinned; `readonly` refuses everything.
     #[must_use]
-    pub fn new(pinner: Box<dyn Pinner>, journal_dir: Result<PathBuf, String>, readonly: bool) -> Self {
+    pub fn new(pinner: Box<dyn Pinner>, journal_dir: Option<PathBuf>, readonly: bool) -> Self {
         Self { pinner, journal: Journal::new(journal_dir), readonly, compares: false, held: Vec::new() }
     }
 
@@ -43,7 +43,7 @@ impl PinController {
         let dir = self.journal.dir().ok()?;
         match ForeignPins::read(self.pinner.as_mut(), dir) {
             Ok(claims) => claims.sentences(threads).into_iter().next(),
-            Err(sentence) => Some(sentence),
+            Err(error) => Some(error.to_string()),
         }
     }
 
@@ -70,27 +70,29 @@ impl PinController {
     /// Finds out what each thread has now, and writes down what is about to be set; none where nothing may be. No other
     /// vnettop pins meanwhile: its mask would be taken for the thread's own.
     fn prepare<'a>(&mut self, requests: &'a [PinRequest], outcome: &mut Outcome) -> Option<Ready<'a>> {
-        let unwritten = |sentence: String| {
-            format!("nothing was pinned, because the journal that undoes it cannot be written: {sentence}")
+        let unwritten = |error: JournalError| {
+            format!("nothing was pinned, because the journal that undoes it cannot be written: {error}")
         };
-        let prepared = self.journal.lock().map_err(unwritten).and_then(|_lock| {
-            let claims = self.claims(requests, outcome)?;
-            let ready = self.look(requests, &claims, outcome);
-            self.intend(&ready.pins).map_err(unwritten).map(|()| ready)
-        });
-        prepared.map_err(|sentence| outcome.warn(sentence)).ok()
+        let _lock = self.journal.lock().map_err(|error| outcome.warn(unwritten(error))).ok()?;
+        let claims = self.claims(requests, outcome)?;
+        let ready = self.look(requests, &claims, outcome);
+        self.intend(&ready.pins).map_err(|error| outcome.warn(unwritten(error))).ok()?;
+        Some(ready)
     }
 
-    /// What other vnettops have; an error where that forbids to pin anything.
-    fn claims(&mut self, requests: &[PinRequest], outcome: &mut Outcome) -> Result<ForeignPins, String> {
-        let refused = |sentence: String| format!("nothing was pinned: {sentence}");
+    /// What other vnettops have; none where that forbids to pin anything.
+    fn claims(&mut self, requests: &[PinRequest], outcome: &mut Outcome) -> Option<ForeignPins> {
         outcome.taken = true;
-        let claims = ForeignPins::read(self.pinner.as_mut(), self.journal.dir()?).map_err(refused)?;
+        let read = self.journal.dir().and_then(|dir| ForeignPins::read(self.pinner.as_mut(), dir));
+        let claims = read.map_err(|error| outcome.warn(format!("nothing was pinned: {error}"))).ok()?;
         let sentences = claims.sentences(requests.iter().map(|request| request.thread));
         outcome.taken = !sentences.is_empty();
         match sentences.into_iter().next() {
-            Some(sentence) if self.compares => Err(sentence),
-            _ => Ok(claims),
+            Some(sentence) if self.compares => {
+                outcome.warn(sentence);
+                None
+            }
+            _ => Some(claims),
         }
     }
 
@@ -108,8 +110,8 @@ impl PinController {
                     ready.pins.push((request, before));
                 }
                 Ok(before) => self.as_before(request, &before, outcome),
-                Err(sentence) => {
-                    outcome.warn(sentence);
+                Err(error) => {
+                    outcome.warn(error.to_string());
                     ready.left += 1;
                 }
             }
@@ -179,7 +181,7 @@ impl PinController {
     }
 
     /// Writes down every mask that is about to be set, all of them before the first one is.
-    fn intend(&mut self, ready: &[(&PinRequest, CoreSet)]) -> Result<(), String> {
+    fn intend(&mut self, ready: &[(&PinRequest, CoreSet)]) -> Result<(), JournalError> {
         if ready.is_empty() {
             return Ok(());
         }
@@ -212,14 +214,13 @@ impl PinController {
                 outcome.events.push(Event::Pinned { thread, old, asked, got, at_ns: monotonic_ns() });
                 true
             }
-            Err(Failure::NotReadBack(sentence)) => {
-                outcome.warn(sentence);
-                self.hold(request, before, None);
-                false
-            }
-            Err(Failure::NotSet(sentence)) => {
-                outcome.warn(sentence);
-                self.journal.note(Entry::Failed { thread });
+            Err(error) => {
+                outcome.warn(error.to_string());
+                if let PinError::NotReadBack { .. } = error {
+                    self.hold(request, before, None);
+                } else {
+                    self.journal.note(Entry::Failed { thread });
+                }
                 false
             }
         }
@@ -268,16 +269,11 @@ struct Ready<'a> {
 }
 
 /// The first line of this process's journal.
-fn begun(pinner: &mut dyn Pinner, compares: bool) -> Result<Entry, String> {
-    let unknown = |error: std::io::Error| {
-        format!(
-            "this vnettop cannot be distinguished from others ({error}); is /proc \
-                                         mounted?"
-        )
-    };
+fn begun(pinner: &mut dyn Pinner, compares: bool) -> Result<Entry, JournalError> {
     let pid = std::process::id();
-    let start = pinner.start_of(ThreadId { pid, tid: pid, start: 0 }).map_err(unknown)?;
-    Ok(Entry::Begun { owner: PinOwner { pid, start }, boot: pinner.boot_id().map_err(unknown)?, compares })
+    let start = pinner.start_of(ThreadId { pid, tid: pid, start: 0 }).map_err(JournalError::OwnerUnknown)?;
+    let boot = pinner.boot_id().map_err(JournalError::OwnerUnknown)?;
+    Ok(Entry::Begun { owner: PinOwner { pid, start }, boot, compares })
 }
 
 fn wall_ms() -> u64 {

@@ -1,9 +1,10 @@
 //! One thread gets back the mask it had before vnettop: only if it is still the same thread and still has what vnettop
 //! gave it. A mask that someone else set since is never overwritten.
 
-use super::pin::{Identity, are, gone, identity, shortfall, taken_over, who};
+use super::pin::{Identity, PinError, are, gone, identity, shortfall, who};
 use super::{Outcome, Pinner, cores_of, monotonic_ns};
 use crate::sample::{CoreSet, Event, ThreadId};
+use std::io;
 
 /// A pin in force: what is needed to take it back.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,8 +57,8 @@ pub(super) enum RestoreResult {
     Changed(CoreSet),
     /// The tid changed hands in the very moment.
     TakenOver,
-    /// The kernel said no, in a sentence.
-    Refused(String),
+    /// The kernel said no.
+    Refused(io::Error),
 }
 
 impl RestoreResult {
@@ -69,20 +70,17 @@ impl RestoreResult {
 
 /// Puts back `held.old`, where the thread has a mask of one of these `pins`, which are all its own.
 pub(super) fn put_back(pinner: &mut dyn Pinner, held: &ActivePin, pins: &[&ActivePin]) -> RestoreResult {
-    let (tid, who) = (held.thread.tid, who(&held.label, held.thread));
-    let refused = |error: &std::io::Error| match error {
-        error if gone(error) => RestoreResult::Ended,
-        error => RestoreResult::Refused(not_restored(&who, tid, &held.old, error)),
-    };
+    let tid = held.thread.tid;
+    let refused = |error: io::Error| if gone(&error) { RestoreResult::Ended } else { RestoreResult::Refused(error) };
     match identity(pinner, held.thread) {
         Identity::Same => {}
         Identity::Ended => return RestoreResult::Ended,
         Identity::Reused => return RestoreResult::Reused,
-        Identity::Unknown(error) => return refused(&error),
+        Identity::Unknown(error) => return refused(error),
     }
     let now = match pinner.mask_of(tid) {
         Ok(now) => now,
-        Err(error) => return refused(&error),
+        Err(error) => return refused(error),
     };
     let gave = pins.iter().any(|pin| pin.gave(&now));
     let cpuset = if gave { None } else { pinner.cpuset_of(tid) };
@@ -94,16 +92,16 @@ pub(super) fn put_back(pinner: &mut dyn Pinner, held: &ActivePin, pins: &[&Activ
         }
     }
     if let Err(error) = pinner.set_mask(tid, &held.old) {
-        return refused(&error);
+        return refused(error);
     }
     match (pinner.mask_of(tid), identity(pinner, held.thread)) {
         (_, Identity::Reused) => RestoreResult::TakenOver,
         (Ok(got), _) => RestoreResult::Restored(got),
-        (Err(error), _) => refused(&error),
+        (Err(error), _) => refused(error),
     }
 }
 
-fn not_restored(who: &str, tid: u32, old: &CoreSet, error: &std::io::Error) -> String {
+fn not_restored(who: &str, tid: u32, old: &CoreSet, error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::EINVAL) => format!("{who} keeps its pin: its old {} offline or not allowed for it now", are(old)),
         Some(libc::EPERM) => format!(
@@ -134,12 +132,13 @@ pub(super) fn report(outcome: &mut Outcome, held: &ActivePin, verdict: &RestoreR
             outcome.say(format!("{who} has exited, nothing to undo; its number now belongs to another thread"));
         }
         RestoreResult::Changed(now) => outcome.warn(format!(
-            "{who} is on {}, which vnettop did not set; another program changed it since, so it stays; taskset -cp \
-             {old} {} restores what it had before vnettop",
+            "{who} is on {}, set by another program since the pin, so it stays; taskset -cp {old} {} restores the mask from before vnettop",
             cores_of(now),
             thread.tid
         )),
-        RestoreResult::TakenOver => outcome.warn(taken_over(&who, thread.tid, old)),
-        RestoreResult::Refused(sentence) => outcome.warn(sentence.clone()),
+        RestoreResult::TakenOver => {
+            outcome.warn(PinError::TakenOver { who, tid: thread.tid, asked: old.clone() }.to_string());
+        }
+        RestoreResult::Refused(error) => outcome.warn(not_restored(&who, thread.tid, old, error)),
     }
 }

@@ -154,7 +154,7 @@ fn request(tid: u32, list: &str) -> PinRequest {
 
 fn controller(fake: &Fake, dir: &TempDir) -> PinController {
     fake.0.borrow_mut().dir = Some(dir.path().to_owned());
-    PinController::new(Box::new(fake.clone()), Ok(dir.path().to_owned()), false)
+    PinController::new(Box::new(fake.clone()), Some(dir.path().to_owned()), false)
 }
 
 /// The sentences, one a line, warnings marked with an exclamation mark.

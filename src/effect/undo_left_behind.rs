@@ -19,8 +19,8 @@ pub fn undo(pinner: &mut dyn Pinner, dir: &Path) -> Outcome {
     // Whoever pins meanwhile would take a pin that is being undone for the thread's own mask.
     let _lock = match journal::lock(dir) {
         Ok(lock) => lock,
-        Err(sentence) => {
-            outcome.warn(format!("{sentence}; nothing was restored"));
+        Err(error) => {
+            outcome.warn(format!("{error}; nothing was restored"));
             return outcome;
         }
     };

@@ -144,7 +144,11 @@ impl Recording {
         // The first line of something else may be endless; a header is short.
         let mut first = Vec::new();
         let read = (&mut self.input).take(4096).read_until(b'\n', &mut first);
-        read.map_err(|_| foreign())?;
+        // What the disk refuses says nothing of the file; what cannot be unpacked is something else.
+        read.map_err(|error| match error.raw_os_error() {
+            Some(_) => file_error("read", &self.path, error),
+            None => foreign(),
+        })?;
         let header: Header = serde_json::from_slice(&first).map_err(|_| foreign())?;
         (self.line, self.bytes) = (1, first.len() as u64);
         if header.vnettop_recording != SCHEMA_VERSION {

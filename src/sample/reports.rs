@@ -61,11 +61,11 @@ impl Unread {
     #[must_use]
     pub fn sentence(self) -> &'static str {
         match self {
-            Self::Terminal => "its lines go to a terminal, which vnettop cannot read: send them to a file or a pipe",
-            Self::Pipe => "its lines go into a pipe of another program: start it with vnettop run, or use a file",
-            Self::Device => "its lines go neither to a file nor into a pipe: send them to a file",
-            Self::Rights => "its lines cannot be read: run vnettop as its user or as root",
-            Self::Remote => "its lines go to a file that is not on a local disk: name it with --iperf3-json",
+            Self::Terminal => "iperf3 writes to a terminal, which vnettop cannot read: redirect it to a file",
+            Self::Pipe => "iperf3 writes to another program's pipe: use vnettop run, or redirect to a file",
+            Self::Device => "iperf3 writes neither to a file nor into a pipe: redirect it to a file",
+            Self::Rights => "iperf3's output cannot be read: run vnettop as its user or as root",
+            Self::Remote => "iperf3 writes to a file that is not on a local disk: name it with --iperf3-json",
         }
     }
 }

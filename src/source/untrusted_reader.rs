@@ -66,7 +66,7 @@ pub(super) fn problem() -> Option<Problem> {
     (since.elapsed() >= TOLD_AFTER).then(|| Problem {
         source: ProblemSource::Processes,
         text: format!(
-            "{of} hangs whoever reads it (a FUSE file system can); until it answers or exits, no new benchmark is recognized and no iperf3 output read"
+            "reading /proc of {of} hangs (FUSE?): new benchmarks and iperf3 output are not read until it answers or exits"
         ),
     })
 }

@@ -135,7 +135,7 @@ impl Write for WaitingStdout {
                 self.gave_up = true;
                 return Err(io::Error::new(
                     io::ErrorKind::TimedOut,
-                    "it accepts nothing, and a signal asks vnettop to stop",
+                    "output is blocked and a signal asks vnettop to stop",
                 ));
             }
             match poll(&mut [PollFd::new(&self.out, PollFlags::OUT)], Some(&LOOKS)) {

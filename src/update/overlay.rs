@@ -145,7 +145,7 @@ fn cores_for(metrics: Option<&Metrics>, thread: ThreadId, text: &str) -> Result<
     }
     let present: CoreSet = metrics.facts.topology.cores.iter().map(|place| place.core).collect();
     if let Some(missing) = cores.iter().find(|&core| !present.contains(core)) {
-        return Err(format!("core {missing} does not exist here: there are {present}"));
+        return Err(format!("core {missing} does not exist: choose from {present}"));
     }
     let online = metrics.facts.topology.online();
     let offline = cores.iter().find(|&core| !online.contains(core));

@@ -226,7 +226,7 @@ fn a_thread_of_napi_on_the_flows_own_core_is_named() {
     });
     flow.finds(
         "steered",
-        &["its NAPI thread handles the packets that b0", "on core 1, where the flow's receiver runs"],
+        &["the NAPI thread handles the packets that b0", "on core 1, where the flow's receiver runs"],
     );
     tune(far, "echo 0 > /sys/class/net/b0/threaded");
     flow.mended("steered");

@@ -202,9 +202,9 @@ fn sticky_pins_the_next_worker_and_what_something_else_sets_is_told_and_left() {
     let (tid, mask) = workers().into_iter().find(|(tid, _)| !first.iter().any(|old| old.0 == *tid)).expect("it lives");
     let other = if mask == "0" { "1" } else { "0" };
     Command::new("taskset").args(["-cp", other, &tid.to_string()]).output().expect("taskset runs");
-    screen.tmux.await_shown("the screen tells it", 10, "another process undid its pin");
+    screen.tmux.await_shown("the screen tells it", 10, "another process changed its pin");
     screen.tmux.press("U");
-    screen.tmux.await_shown("U tells that it left it alone", 5, "another program changed it since");
+    screen.tmux.await_shown("U tells that it left it alone", 5, "set by another program since the pin");
     assert_eq!(workers().iter().find(|worker| worker.0 == tid).expect("it lives").1, other, "their mask stands");
 }
 

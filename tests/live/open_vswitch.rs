@@ -326,7 +326,7 @@ fn a_database_that_stands_still_is_told_with_the_age_of_what_is_shown_until_it_g
     };
     for _ in 0..2 {
         signal("-STOP");
-        let is_old = |object: &Value| told(object).contains("s: Open vSwitch is shown as it was then");
+        let is_old = |object: &Value| told(object).contains("s: its data is stale; check ovsdb-server");
         until(&mut watching, "that it stands still is told", 15, is_old);
         let object = until(&mut watching, "how old it is is told", 30, |object| told(object).contains("for 20 s"));
         assert_eq!(link(&object, "pa").map(|pa| &pa["rx_bytes"]), Some(&Value::Null), "shown, and not counted");

@@ -83,7 +83,7 @@ fn spin() {
 fn pin_without_end() {
     let threads = std::env::var(THREADS).expect("the threads are named");
     let mut controller =
-        PinController::new(Box::new(Kernel), Ok(std::env::var(STATE).expect("a directory").into()), false);
+        PinController::new(Box::new(Kernel), Some(std::env::var(STATE).expect("a directory").into()), false);
     let [a, b] = two_cores().expect("the parent looked");
     std::thread::spawn(wait_for_the_parent);
     for core in [a, b].into_iter().cycle() {
@@ -156,7 +156,7 @@ fn two_busy_threads_are_pinned_and_get_their_exact_masks_back() {
     Kernel.set_mask(threads[1].tid, &narrow).expect("the user narrows the second thread");
 
     let dir = tempfile::tempdir().expect("a temporary directory");
-    let mut controller = PinController::new(Box::new(Kernel), Ok(dir.path().join("vnettop")), false);
+    let mut controller = PinController::new(Box::new(Kernel), Some(dir.path().join("vnettop")), false);
     let outcome = controller.pin(&[request(threads[0], b), request(threads[1], a)]);
     assert!(outcome.lines.iter().all(|line| !line.warning), "nothing went otherwise than asked: {}", said(&outcome));
     assert_eq!(by_taskset(threads[0]), Some(b.to_string()), "taskset sees the first thread on its core");
@@ -204,7 +204,8 @@ fn a_thread_that_ended_is_told() {
     let (mut busy, threads) = busy();
     busy.kill();
     let dir = tempfile::tempdir().expect("a temporary directory");
-    let outcome = PinController::new(Box::new(Kernel), Ok(dir.path().to_owned()), false).pin(&[request(threads[0], 0)]);
+    let outcome =
+        PinController::new(Box::new(Kernel), Some(dir.path().to_owned()), false).pin(&[request(threads[0], 0)]);
     assert_eq!(said(&outcome), format!("spin {} exited before it could be pinned\n0 of 1 pinned", threads[0].tid));
 }
 
@@ -327,7 +328,7 @@ fn a_cpuset_of_one_core_shrinks_the_mask_and_that_is_told() {
     fs::write(cpuset.0.join("cgroup.procs"), busy.child.id().to_string()).expect("the child goes into the cpuset");
     let thread = threads[0];
     let dir = tempfile::tempdir().expect("a temporary directory");
-    let mut controller = PinController::new(Box::new(Kernel), Ok(dir.path().to_owned()), false);
+    let mut controller = PinController::new(Box::new(Kernel), Some(dir.path().to_owned()), false);
 
     let both = PinRequest { cores: [a, b].into_iter().collect(), ..request(thread, a) };
     let told = said(&controller.pin(&[both]));

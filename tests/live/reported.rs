@@ -294,7 +294,7 @@ print(seen.count(b'terminal'), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
     assert_eq!(String::from_utf8_lossy(&out.stdout).trim(), "1 5", "{}", String::from_utf8_lossy(&out.stderr));
     let told = &card(&file)["reported"];
     let gap = told["gap"].as_str().expect("a reason");
-    assert!(gap.contains("its lines go to a terminal") && gap.contains("a file or a pipe"), "{gap}");
+    assert!(gap.contains("iperf3 writes to a terminal") && gap.contains("redirect it to a file"), "{gap}");
     assert_eq!(told["tests"], Value::Array(Vec::new()), "{told}");
 }
 

@@ -11,32 +11,42 @@ fn in_effect(status: &str) -> u64 {
     u64::from_str_radix(mask.trim(), 16).expect("a mask")
 }
 
+/// `CAP_DAC_OVERRIDE` and `CAP_DAC_READ_SEARCH`.
+const FILES: u64 = 1 << 1 | 1 << 2;
 const SYS_MODULE: u64 = 1 << 16;
 const SYS_PTRACE: u64 = 1 << 19;
 const SYS_ADMIN: u64 = 1 << 21;
 const SYS_BOOT: u64 = 1 << 22;
+
+/// The capabilities of every thread of a vnettop that has written its first line of JSON.
+fn held_by(arguments: &[&str]) -> Vec<u64> {
+    let mut json = Command::new(VNETTOP);
+    let mut json = json.args(arguments).stdout(Stdio::piped()).spawn().expect("vnettop starts");
+    let mut lines = BufReader::new(json.stdout.take().expect("a pipe")).lines();
+    let first = lines.next().expect("a line").expect("of text");
+    assert!(first.contains("\"links\""), "it shows links: {first}");
+    let tasks = fs::read_dir(format!("/proc/{}/task", json.id())).expect("its threads");
+    let held = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("status")).ok());
+    let held = held.map(|status| in_effect(&status)).collect();
+    json.kill().expect("it can be stopped");
+    json.wait().expect("it stops");
+    held
+}
 
 #[test]
 fn whoever_watches_as_root_keeps_no_right_that_watching_does_not_need() {
     if !can_run("whoever_watches_as_root_keeps_no_right_that_watching_does_not_need", &["sh"]) {
         return;
     }
-    let mut json = Command::new(VNETTOP);
-    let mut json = json.args(["--json", "-d", "0.1"]).stdout(Stdio::piped()).spawn().expect("vnettop starts");
-    let mut lines = BufReader::new(json.stdout.take().expect("a pipe")).lines();
-    let first = lines.next().expect("a line").expect("of text");
-    assert!(first.contains("\"links\""), "it watches: {first}");
-    let tasks = fs::read_dir(format!("/proc/{}/task", json.id())).expect("its threads");
-    let held: Vec<u64> = tasks
-        .filter_map(|task| fs::read_to_string(task.ok()?.path().join("status")).ok())
-        .map(|status| in_effect(&status))
-        .collect();
-    json.kill().expect("it can be stopped");
-    json.wait().expect("it stops");
+    let held = held_by(&["--json", "-d", "0.1"]);
     assert!(held.len() > 1, "several threads were looked at");
     for held in held {
         assert_eq!(held & (SYS_MODULE | SYS_BOOT), 0, "no thread loads modules or restarts the machine: {held:x}");
         assert_eq!(held & (SYS_ADMIN | SYS_PTRACE), SYS_ADMIN | SYS_PTRACE, "it enters namespaces: {held:x}");
+    }
+    let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/kunpeng.vnettop.zst");
+    for held in held_by(&["--json", "--replay", recording]) {
+        assert_eq!(held & !FILES, 0, "a replay reads files and nothing else: {held:x}");
     }
     let own = in_effect(&fs::read_to_string("/proc/self/status").expect("the test's own"));
     let run =

@@ -72,7 +72,7 @@ impl WalkState {
 
     /// This test as a vnettop with a screen.
     fn controller(&self) -> PinController {
-        PinController::new(Box::new(Kernel), Ok(self.dir.path().join("vnettop")), false)
+        PinController::new(Box::new(Kernel), Some(self.dir.path().join("vnettop")), false)
     }
 }
 

@@ -1,6 +1,7 @@
 //! From samples to metrics: every everyday event that must not become a wrong number.
 #![allow(clippy::float_cmp, reason = "the inputs are chosen so that the results are exact")]
 
+mod extremes;
 mod moves;
 use std::sync::Arc;
 use vnettop::derive::links::{Basis, basis};

@@ -277,11 +277,52 @@ fn architecture() -> String {
 }
 
 #[test]
-fn every_room_is_in_the_architecture() {
+fn every_room_is_in_the_architecture_with_what_it_imports() {
     let architecture = architecture();
-    for (room, _) in MAY_IMPORT.iter().filter(|(room, _)| *room != "lib") {
-        assert!(architecture.contains(&format!("`{room}`")), "ARCHITECTURE.md names the room `{room}`");
+    let (_, rooms) = architecture.split_once("## The rooms\n").expect("there is a table of the rooms");
+    for (room, allowed) in MAY_IMPORT.iter().filter(|(room, _)| *room != "lib") {
+        let row = rooms.lines().find(|line| line.starts_with(&format!("| `{room}` |")));
+        let row = row.unwrap_or_else(|| panic!("ARCHITECTURE.md has a row of the room `{room}`"));
+        let imports = row.trim_end_matches(" |").rsplit(" | ").next().unwrap_or_default();
+        let named: Vec<&str> =
+            imports.split(' ').map(|name| name.trim_matches('`')).filter(|name| *name != "–").collect();
+        assert_eq!(named, *allowed, "the last column of `{room}` is what this test lets it import");
     }
+}
+
+/// Files that the prose names, each by its place in the tree or below `src`, are there.
+#[test]
+fn every_file_that_the_architecture_names_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let architecture = architecture();
+    let names = architecture.split('`').skip(1).step_by(2).filter(|name| name.contains('/') && name.contains(".rs"));
+    let missing: Vec<&str> =
+        names.filter(|name| !root.join("src").join(name).exists() && !root.join(name).exists()).collect();
+    assert!(missing.is_empty(), "ARCHITECTURE.md names files that are not there: {missing:?}");
+}
+
+/// The derivation knows the time of a sample and nothing of its own: no clock, file, environment or number by chance.
+#[test]
+fn what_derives_reads_nothing_but_samples() {
+    const WORLD: &[&str] = &[
+        "Instant",
+        "SystemTime",
+        "std::fs",
+        "std::env",
+        "std::io",
+        "UdpSocket",
+        "TcpStream",
+        "rustix",
+        "libc",
+        "thread::",
+    ];
+    let mut wrong = Vec::new();
+    let derives = |file: &str| file.starts_with("derive") || file.starts_with("sample");
+    for (file, text) in sources().iter().filter(|(file, _)| derives(file) && !file.ends_with("tests.rs")) {
+        let code = code(text);
+        wrong.extend(WORLD.iter().filter(|word| code.contains(*word)).map(|word| format!("src/{file} says {word}")));
+    }
+    assert!(wrong.is_empty(), "samples in, metrics out:\n{}", wrong.join("\n"));
 }
 
 /// The tables of ARCHITECTURE.md name every room inside these two once, each below all that it uses.

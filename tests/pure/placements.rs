@@ -204,7 +204,7 @@ fn a_pin_that_something_else_undid_is_told_once_and_not_fought() {
     let [event] = undone[..] else { panic!("one event: {events:?}") };
     assert_eq!((&event["tid"], &event["now"]), (&513.into(), &"0-15".into()), "which thread, and what it has now");
     let screen = stage.text(160, 50);
-    assert!(screen.contains("another process undid its pin"), "the screen says it too:\n{screen}");
+    assert!(screen.contains("another process changed its pin"), "the screen says it too:\n{screen}");
     assert!(!screen.contains("something else than this vnettop undid"), "and once is enough there, too:\n{screen}");
     assert_eq!(vnettop::update::tick(&mut stage.state), None, "and even sticky mode does not fight");
     let again = json(&mut stage);

@@ -7,6 +7,23 @@ use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+/// Why there is no card where it was asked for.
+#[derive(Debug, thiserror::Error)]
+pub enum CardError {
+    /// What is there is a recording.
+    #[error("{} is a recording: name another file for the card", .0.display())]
+    OverRecording(PathBuf),
+    /// The same run records to it.
+    #[error("{} cannot hold both the card and the recording: name two files", .0.display())]
+    RecordedTo(PathBuf),
+    /// The file.
+    #[error("cannot write the card {}: {}", .0.display(), .1)]
+    File(PathBuf, #[source] io::Error),
+    /// Standard output or standard error, where no file was named.
+    #[error("cannot write the card: {0}")]
+    Stream(#[source] io::Error),
+}
+
 /// A file that waits for its card.
 #[derive(Debug)]
 pub struct Destination {
@@ -22,20 +39,18 @@ impl Destination {
     /// will record to.
     ///
     /// # Errors
-    /// A sentence: it cannot be written, it is a recording, or it is `recording`.
-    pub fn open(path: &Path, recording: Option<&Path>) -> Result<Self, String> {
+    /// It cannot be written, it is a recording, or it is `recording`.
+    pub fn open(path: &Path, recording: Option<&Path>) -> Result<Self, CardError> {
         let is_new = !path.exists();
         if path.is_file() && matches!(Recording::open(path), Ok(_) | Err(RecordError::Version { .. })) {
-            return Err(format!("{} is a recording: name another file for the card", path.display()));
+            return Err(CardError::OverRecording(path.to_owned()));
         }
         let opened = OpenOptions::new().write(true).create(true).truncate(false).open(path);
-        let file = opened.map_err(|error| cannot_write(path, &error))?;
+        let file = opened.map_err(|error| CardError::File(path.to_owned(), error))?;
         // Dropped, it is removed where it is new.
         let destination = Self { path: path.to_owned(), file, is_new, written: false };
         match recording {
-            Some(recording) if destination.is(recording) => {
-                Err(format!("{} cannot hold both the card and the recording: name two files", path.display()))
-            }
+            Some(recording) if destination.is(recording) => Err(CardError::RecordedTo(path.to_owned())),
             _ => Ok(destination),
         }
     }
@@ -43,13 +58,13 @@ impl Destination {
     /// Replaces what is in the file by the card.
     ///
     /// # Errors
-    /// A sentence: it cannot be written.
-    pub fn write(mut self, text: &str) -> Result<(), String> {
+    /// It cannot be written.
+    pub fn write(mut self, text: &str) -> Result<(), CardError> {
         let is_file = self.file.metadata().is_ok_and(|meta| meta.is_file());
         let emptied = if is_file { self.file.set_len(0) } else { Ok(()) };
         let written = emptied.and_then(|()| self.file.write_all(text.as_bytes()));
         self.written = written.is_ok();
-        written.map_err(|error| cannot_write(&self.path, &error))
+        written.map_err(|error| CardError::File(self.path.clone(), error))
     }
 
     fn is(&self, other: &Path) -> bool {
@@ -65,8 +80,4 @@ impl Drop for Destination {
             let _ = fs::remove_file(&self.path);
         }
     }
-}
-
-fn cannot_write(path: &Path, error: &io::Error) -> String {
-    format!("cannot write the card {}: {error}", path.display())
 }

@@ -130,7 +130,7 @@ fn space(loss: &Loss, metrics: &Metrics) -> String {
     let Some(netns) = loss.netns.filter(|_| metrics.facts.spaces.len() > 1) else { return String::new() };
     match (metrics.space_name(netns), metrics.space(netns).and_then(|space| space.pid)) {
         _ if netns == metrics.netns => " in vnettop's own namespace".to_owned(),
-        (Some(name), _) => format!(" on {name}"),
+        (Some(name), _) => format!(" in netns {name}"),
         (None, Some(pid)) => format!(" in the namespace of process {pid}"),
         (None, None) => format!(" in namespace {netns}"),
     }
@@ -160,8 +160,7 @@ fn remedy(loss: &Loss, metrics: &Metrics) -> String {
              datagrams"
         }
         LossPlace::ReversePath => {
-            "the path back to their source uses another link; to accept them: sysctl net.ipv4.conf.LINK.rp_filter=2 \
-             there"
+            "their return path uses another link; to accept them in that netns: sysctl net.ipv4.conf.LINK.rp_filter=2"
         }
         LossPlace::Firewall => return firewall(metrics),
         LossPlace::TrafficControl => "tc -s filter show dev LINK ingress (or egress) there shows the filter",
@@ -173,7 +172,7 @@ fn remedy(loss: &Loss, metrics: &Metrics) -> String {
         }
         LossPlace::Neighbour => "the neighbour does not answer ARP or ND (ip neighbour); or its link is down (ip link)",
         LossPlace::NoSocket => "the receiver has closed its socket, or listens elsewhere (ss -uanp there)",
-        LossPlace::Tcp => "the receiver's TCP rejects segments out of place (nstat -az there shows which)",
+        LossPlace::Tcp => "the receiver's TCP rejects invalid segments (nstat -az there shows which)",
         LossPlace::Kernel => "only the kernel's reason and function are known: look that function up",
         LossPlace::Conntrack => return conntrack(metrics),
         LossPlace::Upcall => return upcall(loss, metrics),
@@ -209,7 +208,7 @@ fn upcall(loss: &Loss, metrics: &Metrics) -> String {
     let mends = if in_userspace {
         "ovs-appctl dpif-netdev/pmd-stats-show shows the busy core; other_config:pmd-cpu-mask adds more"
     } else {
-        "it hangs, gets no core or decides too many flows (ovs-appctl upcall/show); tune \
+        "it hangs, gets no CPU or handles too many flows (ovs-appctl upcall/show); tune \
          other_config:n-handler-threads, flow-limit and max-idle"
     };
     // Whose they are besides the flows'.
@@ -222,7 +221,7 @@ fn upcall(loss: &Loss, metrics: &Metrics) -> String {
 fn vpn(loss: &Loss) -> String {
     let name = loss.name.as_deref().unwrap_or_default();
     let option = match name.split(' ').next() {
-        Some("openvpn") => "for bursts raise net.core.rmem_max and its --rcvbuf BYTES",
+        Some("openvpn") => "for bursts raise net.core.rmem_max and openvpn's --rcvbuf",
         Some("tincd") => "for bursts raise net.core.rmem_max and its UDPRcvBuf",
         _ => "for bursts raise net.core.rmem_default and restart it",
     };

@@ -68,7 +68,7 @@ pub(super) fn mtu(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let (link, first, last, ends) = metrics.flow.connections.iter().filter(stuck).find_map(narrow)?;
     let (name, mtu) = (&link.facts.name, link.facts.mtu);
     let text = format!(
-        "{} has MTU {mtu}, but both ends of the path send {ends} bytes and no ICMP tells the sender: a path MTU black hole, so no data arrives (ip link set {name} mtu {ends}, or mtu {mtu} on {} and {})",
+        "{} has MTU {mtu}, but both ends of the path send {ends} bytes and no ICMP reaches the sender: a path MTU black hole, so no data arrives (ip link set {name} mtu {ends}, or mtu {mtu} on {} and {})",
         named(metrics, link),
         named(metrics, first),
         named(metrics, last),

@@ -52,7 +52,7 @@ const BOTH_WAYS: &str = "datagrams go in both directions, and UDP does not show 
 const BATCHED: &str = "--gsro gives several datagrams to the kernel at once, which counts them as one";
 const NO_LENGTH: &str = "length of datagrams unknown: the client is not a watched iperf3 or iperf";
 const NO_CONTROL: &str = "length of datagrams unknown: no -l, and the control connection cannot be read";
-const FIRST: &str = "it has been read once, and a rate needs two readings";
+const FIRST: &str = "only one reading so far; a rate needs two readings";
 const UNREAD: &str = "the UDP counters of its namespace cannot be read";
 
 impl DatagramTest {

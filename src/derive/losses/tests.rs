@@ -149,7 +149,11 @@ fn what_the_senders_qdisc_drops_is_counted_three_times_and_told_once() {
     assert_eq!(lost(&metrics), [("qdisc", Some("tbf on a0".to_owned()), 36_224.0)], "once, where it was lost");
     let share = metrics.losses.places[0].share.expect("what was sent is known");
     assert!((share - 36_224.0 / 53_551.0).abs() < 1e-6, "of all that was given to UDP to send: {share}");
-    assert!(said(&metrics).starts_with("68 % of packets lost in the qdisc tbf on a0 on c1:"), "{}", said(&metrics));
+    assert!(
+        said(&metrics).starts_with("68 % of packets lost in the qdisc tbf on a0 in netns c1:"),
+        "{}",
+        said(&metrics)
+    );
 }
 
 #[test]
@@ -188,7 +192,7 @@ fn a_router_and_a_receiver_lose_what_they_count() {
     assert_eq!(lost(&metrics), expected, "the socket's own drops, not those of the whole namespace");
     let text = said(&metrics);
     assert!(
-        text.starts_with("1.9 % of packets lost (2.5 % in total) in the receiver's socket buffer on c2:"),
+        text.starts_with("1.9 % of packets lost (2.5 % in total) in the receiver's socket buffer in netns c2:"),
         "{text}"
     );
 }
@@ -207,7 +211,11 @@ fn what_arrives_damaged_is_no_fault_of_the_receivers_buffer() {
     };
     let only = told(500, 0);
     assert_eq!(lost(&only), [("checksum", None, 500.0)], "the socket counts them as its own drops too");
-    assert!(said(&only).starts_with("5 % of packets lost because their checksum is wrong on c2:"), "{}", said(&only));
+    assert!(
+        said(&only).starts_with("5 % of packets lost because their checksum is wrong in netns c2:"),
+        "{}",
+        said(&only)
+    );
     assert_eq!(lost(&told(500, 300)), [("checksum", None, 500.0), ("receive_buffer", None, 300.0)], "each once");
     assert_eq!(lost(&told(5_000, 300)), [("checksum", None, 5_000.0), ("receive_buffer", None, 300.0)], "however few");
 }

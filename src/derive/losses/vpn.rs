@@ -93,7 +93,7 @@ mod tests {
         let told = through(["openvpn 7", "openvpn 9"], |_| {});
         assert_eq!(lost(&told), [("receive_buffer", Some("openvpn 9".to_owned()), 150.0)]);
         let text = said(&told);
-        assert!(text.contains("15 % of a tunnel's datagrams lost in the socket of openvpn 9 on c2"), "{text}");
+        assert!(text.contains("15 % of a tunnel's datagrams lost in the socket of openvpn 9 in netns c2"), "{text}");
         assert!(text.contains("--rcvbuf") && !text.contains("-w"), "openvpn's own option: {text}");
         let text = said(&through(["tincd 7", "tincd 9"], |_| {}));
         assert!(text.contains("UDPRcvBuf"), "tinc's: {text}");

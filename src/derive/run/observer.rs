@@ -11,7 +11,7 @@ use crate::sample::{Event, Item, Measure, PinMode, RunAsked, Sample};
 const SEEN_WITHIN: u32 = 5;
 
 /// Why nobody is pinned where everything watched stands for the command's own.
-const NO_TEST: &str = "no process of the command has a benchmark's connection: threads to pin unknown; if one runs elsewhere (docker exec, ssh), name its program with --watch";
+const NO_TEST: &str = "the command has no benchmark connection, so no thread can be pinned; if it runs elsewhere (docker exec, ssh), name the benchmark with --watch";
 
 /// A run, live or replayed.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! What other vnettops that run have pinned, by their journals. A mask that one of them set is not the thread's own:
 //! whoever took it for that would put it back for ever.
 
-use super::{PinOwner, past};
+use super::{JournalError, PinOwner, past};
 use crate::effect::Pinner;
 use crate::effect::pin::{Identity, identity, who};
 use crate::sample::ThreadId;
@@ -34,11 +34,9 @@ pub(in crate::effect) fn has_ended(pinner: &mut dyn Pinner, PinOwner { pid, star
 pub(in crate::effect) struct ForeignPins(HashMap<ThreadId, (Claimant, String)>);
 
 impl ForeignPins {
-    /// Reads the journals in `dir`, but for the own one. The error is a sentence: what another vnettop has pinned is not
-    /// known.
-    pub(in crate::effect) fn read(pinner: &mut dyn Pinner, dir: &Path) -> Result<Self, String> {
-        let unread = |path: &Path, error: &io::Error| format!("cannot read {}: {error}", path.display());
-        let found = past::list(dir).map_err(|error| unread(dir, &error))?;
+    /// Reads the journals in `dir`, but for the own one; an error where what another vnettop has pinned is not known.
+    pub(in crate::effect) fn read(pinner: &mut dyn Pinner, dir: &Path) -> Result<Self, JournalError> {
+        let found = past::list(dir).map_err(|error| JournalError::Unread(dir.to_owned(), error))?;
         let mut claims = Self::default();
         for (path, owner) in found.into_iter().filter(|(_, owner)| owner.pid != std::process::id()) {
             if has_ended(pinner, owner) {
@@ -48,14 +46,7 @@ impl ForeignPins {
                 Ok(past) => past,
                 // It put everything back in this moment.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => {
-                    let why = unread(&path, &error);
-                    return Err(format!(
-                        "what another vnettop (pid {}) has pinned is not known: {why}; stop it, or run this one as \
-                         its user",
-                        owner.pid
-                    ));
-                }
+                Err(error) => return Err(JournalError::OtherUnread(owner.pid, path, error)),
             };
             // Another vnettop of another boot had the same pid at the same time after the start.
             if past.boot.is_some() && past.boot != pinner.boot_id().ok() {

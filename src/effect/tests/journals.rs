@@ -1,7 +1,8 @@
 //! `vnettop undo` after vnettops that were killed, that still run, that ran before a reboot, and after hostile files.
 
-use super::super::{left_behind, undo};
+use super::super::{Journal, JournalError, LockError, left_behind, undo};
 use super::*;
+use crate::trust::Doubt;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::symlink;
@@ -194,7 +195,7 @@ fn a_mask_that_someone_set_within_a_cpuset_stays() {
     fake.clone().set_mask(101, &cores("0-4")).expect("someone frees it by hand");
     let told = undone(&fake, &dir);
     assert!(
-        told.contains("another program changed it since"),
+        told.contains("set by another program since the pin"),
         "the pin lies within the cpuset and would be seen: {told}"
     );
     assert_eq!(fake.mask(101), "0-4");
@@ -214,6 +215,8 @@ fn a_directory_that_others_may_write_to_is_not_obeyed() {
         told.contains("nothing was pinned") && told.contains("XDG_STATE_HOME to a directory of your own"),
         "{told}"
     );
+    let why = Journal::new(Some(dir.path().to_owned())).lock().expect_err("it is not locked either");
+    assert!(matches!(why, JournalError::Lock(LockError::Doubted(_, Doubt::Writable(0o777)))), "{why:?}");
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700)).expect("it is ours");
     let journal = journals_in(dir.path()).remove(0);
     fs::set_permissions(&journal, fs::Permissions::from_mode(0o666)).expect("it is ours");

@@ -117,10 +117,7 @@ fn a_journal_of_a_running_vnettop_that_cannot_be_read_forbids_to_pin() {
     fs::create_dir(dir.path().join("pins-4711-99.jsonl")).expect("unreadable as a file");
     let outcome = controller(&fake, &dir).pin(&[request(101, "1")]);
     let told = said(&outcome);
-    assert!(
-        told.starts_with("! nothing was pinned: what another vnettop (pid 4711) has pinned is not known: "),
-        "{told}"
-    );
+    assert!(told.starts_with("! nothing was pinned: cannot read the pins of another vnettop (pid 4711) in "), "{told}");
     assert_eq!(fake.mask(101), "0-7", "whose mask it has is not known, so it is not touched");
 }
 

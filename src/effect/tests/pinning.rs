@@ -1,5 +1,6 @@
 //! Pinning and putting back within one run: every errno, every race, every shrink.
 
+use super::super::pin::{self, PinError};
 use super::*;
 use crate::sample::Event;
 use std::os::unix::fs::PermissionsExt;
@@ -92,6 +93,18 @@ fn what_the_kernel_refuses_has_its_sentence_and_the_others_stay_pinned() {
 }
 
 #[test]
+fn a_refusal_that_has_no_name_keeps_the_kernels_error() {
+    let fake = Fake::new();
+    let refused = |number| {
+        fake.change(101, |thread| thread.refuses = Some(number));
+        pin::set(&mut fake.clone(), &request(101, "4"), &cores("0-7")).expect_err("it is refused")
+    };
+    assert!(matches!(refused(libc::EPERM), PinError::OtherUser { .. }));
+    let PinError::Refused { error, .. } = refused(libc::ENOMEM) else { panic!("nothing else is known of it") };
+    assert_eq!(error.raw_os_error(), Some(libc::ENOMEM));
+}
+
+#[test]
 fn a_thread_that_ended_is_never_pinned_not_even_under_its_reused_number() {
     let (fake, dir) = (Fake::new(), temporary());
     fake.end(101);
@@ -117,8 +130,8 @@ fn a_number_that_changes_hands_in_the_very_moment_is_told() {
     let outcome = controller(&fake, &dir).pin(&[request(101, "1")]);
     assert_eq!(
         said(&outcome),
-        "! iperf3 server 101 exited while it was pinned, and another thread has its number: \
-         that one may now be limited to core 1; look with taskset -cp 101\n! 0 of 1 pinned\n"
+        "! iperf3 server 101 exited while being pinned and its TID was reused: \
+         the new thread may be limited to core 1; check with taskset -cp 101\n! 0 of 1 pinned\n"
     );
 }
 
@@ -157,8 +170,8 @@ fn a_mask_that_someone_else_set_since_is_left_alone() {
         said(&outcome),
         "iperf3 server 103 has exited, nothing to undo\n\
          iperf3 server 102 is on cores 0-7 already, as before vnettop\n\
-         ! iperf3 server 101 is on core 2, which vnettop did not set; another program changed it since, so it stays; \
-         taskset -cp 0-7 101 restores what it had before vnettop\n"
+         ! iperf3 server 101 is on core 2, set by another program since the pin, so it stays; \
+         taskset -cp 0-7 101 restores the mask from before vnettop\n"
     );
     assert_eq!(fake.mask(101), "2", "the other's mask stands");
     assert_eq!(controller.pins(), 1, "a pin that was not put back is still known");
@@ -185,7 +198,7 @@ fn without_a_journal_nothing_is_pinned() {
     let (fake, dir) = (Fake::new(), temporary());
     let file = dir.path().join("state");
     std::fs::write(&file, "").expect("a file in the way");
-    let mut controller = PinController::new(Box::new(fake.clone()), Ok(file.join("vnettop")), false);
+    let mut controller = PinController::new(Box::new(fake.clone()), Some(file.join("vnettop")), false);
     let told = said(&controller.pin(&[request(101, "4")]));
     assert!(told.starts_with("! nothing was pinned, because the journal that undoes it cannot be written: "), "{told}");
     assert!(told.contains("set XDG_STATE_HOME to a directory that you can write"), "it says what to do: {told}");
@@ -199,9 +212,9 @@ fn without_a_journal_nothing_is_pinned() {
 #[test]
 fn readonly_changes_nothing() {
     let (fake, dir) = (Fake::new(), temporary());
-    let mut controller = PinController::new(Box::new(fake.clone()), Ok(dir.path().to_owned()), true);
+    let mut controller = PinController::new(Box::new(fake.clone()), Some(dir.path().to_owned()), true);
     for outcome in [controller.pin(&[request(101, "4")]), controller.restore()] {
-        let told = "! nothing was changed: vnettop runs with --readonly; start it without to pin or restore\n";
+        let told = "! nothing was changed: start vnettop without --readonly to pin or restore\n";
         assert_eq!(said(&outcome), told);
     }
     assert_eq!((fake.set().len(), journals_in(dir.path()).len()), (0, 0), "no mask, no file");
@@ -218,7 +231,7 @@ fn an_empty_choice_of_cores_is_refused() {
 fn the_journal_is_private() {
     let (fake, dir) = (Fake::new(), temporary());
     let state = dir.path().join("a/vnettop");
-    PinController::new(Box::new(fake), Ok(state.clone()), false).pin(&[request(101, "4")]);
+    PinController::new(Box::new(fake), Some(state.clone()), false).pin(&[request(101, "4")]);
     let mode = |path: &std::path::Path| std::fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
     assert_eq!(mode(&state), 0o700, "the directory is the user's alone");
     assert_eq!(mode(&journals_in(&state)[0]), 0o600, "the file too");
@@ -229,11 +242,15 @@ fn the_journal_lives_where_state_belongs() {
     let env = |pairs: &'static [(&str, &str)]| {
         super::super::journal_dir(move |name| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into()))
     };
-    assert_eq!(env(&[("XDG_STATE_HOME", "/s"), ("HOME", "/h")]), Ok("/s/vnettop".into()), "the variable counts first");
-    assert_eq!(env(&[("HOME", "/h")]), Ok("/h/.local/state/vnettop".into()), "then the home");
+    assert_eq!(
+        env(&[("XDG_STATE_HOME", "/s"), ("HOME", "/h")]),
+        Some("/s/vnettop".into()),
+        "the variable counts first"
+    );
+    assert_eq!(env(&[("HOME", "/h")]), Some("/h/.local/state/vnettop".into()), "then the home");
     assert_eq!(
         env(&[("XDG_STATE_HOME", "s"), ("HOME", "/h")]),
-        Ok("/h/.local/state/vnettop".into()),
+        Some("/h/.local/state/vnettop".into()),
         "relative is unset"
     );
 }

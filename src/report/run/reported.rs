@@ -14,7 +14,7 @@ const ONE_BY_ONE: usize = 4;
 pub(super) fn facts(card: &RunCard) -> Vec<Fact> {
     let label = |nth| if nth == 0 { "iperf3" } else { "" };
     let fact = |(nth, text)| Fact { label: label(nth), text };
-    let unread = card.unread.map(|why| format!("its own figures are not known: {}", why.sentence()));
+    let unread = card.unread.map(|why| format!("iperf3's own results are unknown: {}", why.sentence()));
     let told = match &card.reported[..] {
         many if many.len() > ONE_BY_ONE => vec![together(many)],
         few => few.iter().map(one).collect(),

@@ -18,13 +18,12 @@ pub(super) fn sentence(roots: &Roots, refusal: &Refusal, has_moves: bool) -> Str
     } else {
         "migrations are only counted, and losses come from drop counters only"
     };
-    let adds =
-        if has_moves { "the reason and function of each loss" } else { "each with its time, reason and function" };
+    let adds = if has_moves { "the reason and function of each loss" } else { "time, reason and function of each" };
     let way = way(roots, refusal);
     match refusal {
         Refusal::Rights => format!("{without}: {way} to see {adds}"),
         Refusal::NoTracefs(_) => format!("{without}: {way} to see each migration"),
-        Refusal::NoBtf | Refusal::Unread(_) | Refusal::Other(_) => format!("{without}: {way}, which would add {adds}"),
+        Refusal::NoBtf | Refusal::Unread(_) | Refusal::Other(_) => format!("{without}: {way}; missing: {adds}"),
     }
 }
 
@@ -78,7 +77,7 @@ pub(super) fn elsewhere(roots: &Roots) -> Option<Option<String>> {
     // A captured /proc has nobody to trace.
     let sentence = format!(
         "migrations are only counted, and losses come from drop counters only: {ELSEWHERE}; run vnettop outside of \
-         the container to see each with its time, reason and function"
+         the container to see time, reason and function of each"
     );
     Some(target("self").map(|_| sentence))
 }

@@ -134,7 +134,7 @@ impl AllLinks {
     }
 
     fn open(&mut self, spaces: &Spaces, netns: u64) {
-        let opened = spaces.inside(netns, || LinkReader::open_elsewhere().map_err(io::Error::other));
+        let opened = spaces.inside(netns, || LinkReader::open_elsewhere().map_err(SourceError::into_io));
         let added = opened.and_then(|reader| if reader.netns() == netns { self.add(reader) } else { Ok(()) });
         if let Err(error) = added {
             self.refused.insert(netns);

@@ -53,10 +53,7 @@ impl NetnsCounters {
     }
 
     fn of_files(net: &Path, proc: &Path) -> io::Result<Self> {
-        let snmp = KeptFile::open(net.join("snmp")).map_err(|error| match error {
-            SourceError::File { error, .. } => error,
-            other => io::Error::other(other.to_string()),
-        })?;
+        let snmp = KeptFile::open(net.join("snmp")).map_err(SourceError::into_io)?;
         let most = std::fs::read(proc.join("sys/net/netfilter/nf_conntrack_max")).ok();
         Ok(Self {
             snmp,

@@ -68,11 +68,8 @@ fn list<W: Transport>(netlink: &mut NetlinkClient<W>) -> io::Result<Vec<GenericF
     let mut request = Request::new(CONTROL, DUMP, &[GET_FAMILY, 1, 0, 0]);
     let mut families = Vec::new();
     let each = |message: &Message<'_>, _: u64| families.extend(parse(message));
-    match netlink.dump(&mut request, "list generic netlink families", each) {
-        Ok(_) => Ok(families),
-        Err(SourceError::Netlink { error, .. }) => Err(error),
-        Err(error) => Err(io::Error::other(error)),
-    }
+    netlink.dump(&mut request, "list generic netlink families", each).map_err(SourceError::into_io)?;
+    Ok(families)
 }
 
 /// `CTRL_CMD_NEWFAMILY`.

@@ -37,5 +37,5 @@ pub(in crate::source) fn run_inside<T: Send + 'static>(
         work()
     };
     let entered = sched::with_heirs(|| std::thread::Builder::new().name("netns".to_owned()).spawn(enter))?;
-    entered.join().unwrap_or_else(|_| Err(io::Error::other("the thread that enters it failed")))
+    entered.join().unwrap_or_else(|_| Err(io::Error::other("the thread entering it failed")))
 }

@@ -25,8 +25,7 @@ impl Spaces {
         }
         if self.crowded {
             self.problems.push(problem(format!(
-                "only {} network namespaces are shown: vnettop may have only {} open files; allow it more (ulimit \
-                 -n), or name those to show (--netns)",
+                "only {} network namespaces are shown: limit of {} open files; raise it (ulimit -n), or choose namespaces (--netns)",
                 self.known.len(),
                 proc_file::descriptor_limit()
             )));

@@ -130,7 +130,7 @@ impl Control {
         self.ask_at_ns = now_ns + self.rest_ns;
         self.rest_ns = (2 * self.rest_ns).min(LONGEST_REST_NS);
         self.problem = Some(super::problem(format!(
-            "what ovs-vswitchd's datapath drops is not known, because {} cannot be asked: {why}",
+            "cannot query {} for the drops of ovs-vswitchd's datapath: {why}",
             self.name()
         )));
     }

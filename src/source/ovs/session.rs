@@ -162,7 +162,7 @@ impl Session {
         let (Some(seconds), Some(here)) = (silent_s, &mut self.here) else { return };
         let name = &self.name;
         let sentence = if self.known {
-            format!("the database at {name} has not answered for {seconds} s: Open vSwitch is shown as it was then")
+            format!("the database at {name} has not answered for {seconds} s: its data is stale; check ovsdb-server")
         } else {
             format!("the database at {name} has not answered for {seconds} s: Open vSwitch's ports are not known")
         };
@@ -219,7 +219,7 @@ impl Session {
             return;
         }
         let sentence = format!(
-            "the database at {} sends more than vnettop reads ({} MiB and 2 % of a core a second): it is shown late",
+            "the database at {} sends faster than vnettop reads ({} MiB, 2 % of a core per second): data is late",
             self.name,
             BYTES_PER_S >> 20
         );

@@ -43,7 +43,7 @@ const TRACKED: [&str; 2] = ["/proc/thread-self/net/nf_conntrack", "/proc/sys/net
 /// The sockets, and what was asked with them.
 #[derive(Debug, Default)]
 pub(super) struct QuerySockets {
-    inside: BTreeMap<u64, Result<Inside, String>>,
+    inside: BTreeMap<u64, io::Result<Inside>>,
     /// What was answered lately; another round begins where that may have changed without a word.
     pub round: Round,
     pub holders: KnownHolders,
@@ -92,9 +92,13 @@ impl QuerySockets {
     }
 
     /// Namespaces that could not be entered, and why.
-    pub fn refused(&self) -> impl Iterator<Item = (u64, &str)> {
-        self.inside.iter().filter_map(|(&netns, inside)| Some((netns, inside.as_ref().err()?.as_str())))
+    pub fn refused(&self) -> impl Iterator<Item = (u64, String)> {
+        self.inside.iter().filter_map(|(&netns, inside)| Some((netns, not_entered(netns, inside.as_ref().err()?))))
     }
+}
+
+fn not_entered(netns: u64, error: &io::Error) -> String {
+    format!("namespace {netns} cannot be entered to read its routes ({error})")
 }
 
 impl Inside {
@@ -109,11 +113,8 @@ impl Inside {
 
 impl KernelQueries<'_> {
     fn inside(&mut self, netns: u64) -> Result<&mut Inside, String> {
-        let entered = self.sockets.inside.entry(netns).or_insert_with(|| {
-            let opened = self.spaces.inside(netns, Inside::open);
-            opened.map_err(|error| format!("namespace {netns} cannot be entered to read its routes ({error})"))
-        });
-        entered.as_mut().map_err(|why| why.clone())
+        let entered = self.sockets.inside.entry(netns).or_insert_with(|| self.spaces.inside(netns, Inside::open));
+        entered.as_mut().map_err(|error| not_entered(netns, error))
     }
 
     /// The answer of this round; asked for once.

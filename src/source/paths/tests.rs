@@ -206,5 +206,5 @@ fn a_tunnel_without_a_far_end_says_so() {
         remote: Some("239.1.1.1".parse().expect("a group")),
         ..Default::default()
     });
-    assert!(net.walked(1, "198.18.0.9:1").contains("asks the group 239.1.1.1"));
+    assert!(net.walked(1, "198.18.0.9:1").contains("floods to 239.1.1.1"));
 }

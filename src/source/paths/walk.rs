@@ -124,7 +124,7 @@ impl<L: NetworkQueries> Walk<'_, L> {
                 },
             };
         }
-        Err("the path does not come to an end".to_owned())
+        Err("the path does not terminate".to_owned())
     }
 
     /// Adds a hop; the same link in the same way a second time is a loop.

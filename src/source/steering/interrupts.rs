@@ -4,6 +4,7 @@
 use super::queues::SysfsTree;
 use crate::sample::{CoreSet, Interrupts, Kind, LinkFacts};
 use crate::source::proc_file;
+use std::io;
 use std::path::Path;
 
 /// A device with more of them has its cores unknown rather than half known.
@@ -72,12 +73,16 @@ fn receives(name: &str, link: &str) -> bool {
 fn cores(proc: &Path, irqs: &[u64]) -> Result<CoreSet, String> {
     let mut all = CoreSet::new();
     for irq in irqs {
-        let list = |file: &str| {
-            let text = proc_file::text(&proc.join(format!("irq/{irq}/{file}"))).ok()?;
-            text.parse::<CoreSet>().ok().filter(|cores| !cores.is_empty())
+        let read = |file: &str| {
+            let text = proc_file::text(&proc.join(format!("irq/{irq}/{file}")))?;
+            Ok(text.parse::<CoreSet>().ok().filter(|cores| !cores.is_empty()))
         };
         // Before Linux 4.13, and where the interrupt controller does not say, only where they may go is known.
-        let cores = list("effective_affinity_list").or_else(|| list("smp_affinity_list"));
+        let cores = match read("effective_affinity_list") {
+            Ok(Some(cores)) => Some(cores),
+            _ => read("smp_affinity_list")
+                .map_err(|error: io::Error| format!("/proc/irq/{irq}/smp_affinity_list cannot be read: {error}"))?,
+        };
         let cores = cores.ok_or_else(|| format!("/proc/irq/{irq} does not say which core takes it"))?;
         cores.iter().for_each(|core| all.insert(core));
     }

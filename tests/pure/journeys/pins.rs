@@ -62,7 +62,7 @@ fn cores_are_chosen_by_hand_for_the_selected_thread() {
     stage.press("<tab><tab>jja8-<enter>");
     assert!(shows(&stage, "'8-' is not a list of cores"), "what cannot be read gets a sentence and stays open");
     assert_eq!(stage.press("11,200<enter>"), [], "a core that is not there is refused");
-    assert!(shows(&stage, "core 200 does not exist here"), "and named");
+    assert!(shows(&stage, "core 200 does not exist"), "and named");
     stage.press("<c-u>126,127<enter>");
     assert!(shows(&stage, "core 127 is offline"), "an offline core is named");
     assert_eq!(stage.press("<c-u><enter>"), [], "no core at all is refused");

@@ -108,10 +108,10 @@ fn sentence(metrics: &Metrics, put: &Put<'_>, whose: &str, other: Option<CoreId>
     let (what, mend) = match (by, other) {
         (SoftirqBy::NapiThread, Some(core)) => {
             let pid = told.napi.first().map_or(0, |thread| thread.pid);
-            ("its NAPI thread handles", format!("taskset -cp {core} {pid}"))
+            ("the NAPI thread handles", format!("taskset -cp {core} {pid}"))
         }
         (SoftirqBy::NapiThread, None) => {
-            ("its NAPI thread handles", format!("echo 0 > /sys/class/net/{}/threaded", link.facts.name))
+            ("the NAPI thread handles", format!("echo 0 > /sys/class/net/{}/threaded", link.facts.name))
         }
         (_, Some(core)) => ("RPS puts", set_rps(link, Some(told), &mask(&CoreSet::single(core)))),
         (_, None) => ("RPS puts", set_rps(link, Some(told), "0")),
@@ -120,9 +120,7 @@ fn sentence(metrics: &Metrics, put: &Put<'_>, whose: &str, other: Option<CoreId>
         || "without that the sender's core handles them".to_owned(),
         |core| format!("core {core} is idle"),
     );
-    format!(
-        "{what} the packets that {name} receives on {plural} {cores}, where the flow's {whose} runs: {better} ({mend})"
-    )
+    format!("{what} packets from {name} on {plural} {cores}, which the flow's {whose} needs: {better} ({mend})")
 }
 
 /// The command that gives each receive queue of a link this mask.

@@ -108,7 +108,7 @@ fn whatever_answers_there_is_left_alone_in_one_sentence() {
             stage.control.receive(&mut Vec::new(), stage.now_ns);
         }
         let problem = stage.problem();
-        assert!(problem.contains("cannot be asked: ") && !problem.contains('\n') && problem.len() < 400, "{problem}");
+        assert!(problem.contains("cannot query ") && !problem.contains('\n') && problem.len() < 400, "{problem}");
         assert!(!stage.control.is_connected() && stage.control.told.is_none(), "it is left alone");
         sender.join().expect("it ends");
     }

@@ -75,11 +75,8 @@ impl KernelQueries<'_> {
             let mut sets = false;
             let mut netlink = NetlinkClient::new(KernelSocket::open(NETFILTER)?);
             let each = |message: &Message<'_>, _: u64| sets |= marks::sets_marks(message);
-            match netlink.dump(&mut marks::filters(), "list rules of nftables", each) {
-                Ok(_) => Ok(sets.then_some("nftables sets other marks there")),
-                Err(SourceError::Netlink { error, .. }) => Err(error),
-                Err(error) => Err(io::Error::other(error)),
-            }
+            netlink.dump(&mut marks::filters(), "list rules of nftables", each).map_err(SourceError::into_io)?;
+            Ok(sets.then_some("nftables sets other marks there"))
         };
         match self.spaces.inside(netns, filters) {
             Ok(None) => Marking::BySockets,

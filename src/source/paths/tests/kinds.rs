@@ -218,7 +218,7 @@ fn where_a_kind_does_not_say_where_it_sends_the_sentence_says_so() {
     let kinds = [
         ("wireguard", "the peers of link 2 may not be asked for"),
         ("xfrm", "IPsec policies, which vnettop does not read, decide where top0 sends packets"),
-        ("dummy", "the packets end in top0: a dummy drops what it is given"),
+        ("dummy", "the packets stop at top0: a dummy drops everything"),
         ("nlmon", "where top0 takes the packets is not known: its kind is nlmon"),
     ];
     for (kind, why) in kinds {

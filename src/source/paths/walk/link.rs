@@ -43,7 +43,7 @@ impl<'a, L: NetworkQueries> Walk<'a, L> {
             Kind::Other(word) if word == "xfrm" => {
                 Err(format!("IPsec policies, which vnettop does not read, decide where {name} sends packets"))
             }
-            Kind::Dummy => Err(format!("the packets end in {name}: a dummy drops what it is given")),
+            Kind::Dummy => Err(format!("the packets stop at {name}: a dummy drops everything")),
             Kind::Tun | Kind::Tap => self.enter_program(link, mac),
             Kind::Physical | Kind::Virtio => Err(format!("the packets exit this machine through {name}")),
             kind => Err(format!("where {name} takes the packets is not known: its kind is {}", kind.word())),

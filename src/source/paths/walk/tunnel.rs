@@ -45,7 +45,7 @@ impl<L: NetworkQueries> Walk<'_, L> {
         let remote = learnt.or(tunnel.remote).filter(|remote| !remote.is_unspecified());
         let remote = remote.ok_or_else(|| format!("{name} has no far end for the destination's MAC address"))?;
         if remote.is_multicast() {
-            return Err(format!("{name} asks the group {remote} for the destination, whose far end it has not learnt"));
+            return Err(format!("{name} floods to {remote}: it has no FDB entry for the destination"));
         }
         let outside = detail.outside;
         let outside =

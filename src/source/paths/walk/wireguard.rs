@@ -41,7 +41,7 @@ impl<L: NetworkQueries> Walk<'_, L> {
         if port == 0 {
             return Err(format!("{name} has no port yet: it was never up"));
         }
-        let unknown = |why: String| format!("in which namespace {name} was made, and sends, is not known: {why}");
+        let unknown = |why: String| format!("{name} sends in an unknown namespace, the one it was made in: {why}");
         if self.lookups.listens(link.netns, port).map_err(unknown)? {
             return Ok(link.netns);
         }

@@ -122,7 +122,8 @@ fn what_cannot_be_told_is_unknown_with_its_reason() {
     assert_eq!(strange.told(), "the names of its device's interrupts do not show which are for receiving");
     let unread = CardMachine::with(Kind::Virtio).msi(90, "virtio2-input.0", "1");
     fs::remove_dir_all(unread.root.path().join("proc")).expect("removable");
-    assert_eq!(unread.told(), "/proc/irq/90 does not say which core takes it");
+    let missing = "/proc/irq/90/smp_affinity_list cannot be read: No such file or directory (os error 2)";
+    assert_eq!(unread.told(), missing);
     let unnamed = CardMachine::with(Kind::Virtio).msi(90, "virtio2-input.0", "1");
     fs::remove_dir_all(unnamed.root.path().join("sys/kernel")).expect("removable");
     assert_eq!(unnamed.told(), "the kernel does not name its device's interrupts");

@@ -124,7 +124,7 @@ fn a_setting_that_uses_only_the_flows_own_cores_is_named() {
     let told = said(&rps(4, "1"), "steered");
     assert_eq!(
         told,
-        "RPS puts the packets that b0 (c2) receives on core 1, where the flow's receiver runs: core 2 is idle (echo 4 \
+        "RPS puts packets from b0 (c2) on core 1, which the flow's receiver needs: core 2 is idle (echo 4 \
          > /sys/class/net/b0/queues/rx-0/rps_cpus)"
     );
     let told = said(&rps(2, "1"), "steered");
@@ -143,7 +143,7 @@ fn a_setting_that_uses_only_the_flows_own_cores_is_named() {
     assert!(none(&threaded), "what comes goes past it");
     Arc::make_mut(&mut Arc::make_mut(&mut threaded.facts).offloads)[1].tso = false;
     let told = said(&threaded, "steered");
-    assert!(told.starts_with("its NAPI thread handles the packets that b0 (c2) receives on core 1"), "{told}");
+    assert!(told.starts_with("the NAPI thread handles packets from b0 (c2) on core 1"), "{told}");
     assert!(told.ends_with("(taskset -cp 2 77)"), "{told}");
 }
 
