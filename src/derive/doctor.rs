@@ -102,6 +102,11 @@ impl CheckSubject {
         self.unknown(why).adding(adds).mended_by(mount_sys(facts))
     }
 
+    /// What cannot be known where /proc is not mounted.
+    fn without_proc(self, why: impl Into<String>, adds: &'static str, facts: &DoctorFacts) -> Check {
+        self.unknown(why).adding(adds).mended_by(mount_proc(facts))
+    }
+
     /// What is missing says what it would add and what to do.
     fn missing(self, found: impl Into<String>, adds: &'static str, remedy: impl Into<String>) -> Check {
         self.stands(CheckState::Missing, found).adding(adds).mended_by(remedy)

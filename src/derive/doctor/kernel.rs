@@ -90,7 +90,7 @@ fn diag(
             let found = format!("{module} is not loaded, and the list of modules is not visible here");
             about.unknown(found).adding(adds).mended_by(format!("{load}  (on the host)"))
         }
-        Err(why) if facts.sight.cores.is_err() => about.unknown(why).adding(adds).mended_by(mount_proc(facts)),
+        Err(why) if facts.sight.cores.is_err() => about.without_proc(why, adds, facts),
         Err(why) => about.unknown(why).adding(adds).mended_by(as_root(&facts.rights, &load)),
     }
 }
@@ -165,7 +165,7 @@ fn refused(facts: &DoctorFacts, about: CheckSubject, answer: &BpfAnswer, adds: &
         }
         (BpfAnswer::NoBtf, _) => about.missing(format!("it needs BTF, which this kernel lacks{also}"), adds, WITH_BTF),
         (BpfAnswer::Elsewhere, _) if facts.sight.cores.is_err() => {
-            about.unknown("not tried: /proc is not visible here").adding(adds).mended_by(mount_proc(facts))
+            about.without_proc("not tried: /proc is not visible here", adds, facts)
         }
         (BpfAnswer::Elsewhere, _) => {
             let found = "not tried: /proc is not that of the machine's own PID namespace";
@@ -205,6 +205,7 @@ fn tracefs(facts: &DoctorFacts) -> Check {
             about.note(found).adding(ADDS_TRACE).mended_by(way_to(&facts.rights, &["SYS_ADMIN"]))
         }
         Ok(TracefsState::Absent) => about.missing("this kernel has none", ADDS_TRACE, "a kernel with CONFIG_FTRACE=y"),
+        Err(why) if facts.sight.cores.is_err() => about.without_proc(why, ADDS_TRACE, facts),
         Err(why) => about.unknown(why).adding(ADDS_TRACE),
     }
 }

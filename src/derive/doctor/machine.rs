@@ -1,6 +1,6 @@
 //! What the machine does behind a benchmark's back: where its cores sit, their clocks, who moves interrupts and pages.
 
-use super::{Check, CheckSubject, as_root, mount_proc, sight};
+use super::{Check, CheckSubject, as_root, sight};
 use crate::derive::plural;
 use crate::sample::{CorePlace, DoctorFacts};
 
@@ -22,7 +22,7 @@ fn topology(facts: &DoctorFacts) -> Check {
         return about.without_sys(UNSEEN, adds, facts);
     }
     if facts.sight.cores.is_err() {
-        return about.unknown("not known: /proc is not visible here").adding(adds).mended_by(mount_proc(facts));
+        return about.without_proc("not known: /proc is not visible here", adds, facts);
     }
     let topology = &facts.sight.topology;
     let online: Vec<&CorePlace> = topology.cores.iter().filter(|place| place.online).collect();

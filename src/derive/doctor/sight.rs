@@ -24,7 +24,7 @@ fn processes(facts: &DoctorFacts) -> Check {
     let sight = &facts.sight;
     let adds = "threads of other users, and pins of them";
     match (&sight.processes, sight.hidden.as_slice()) {
-        (Err(why), _) => about.unknown(why).adding(adds).mended_by(mount_proc(facts)),
+        (Err(why), _) => about.without_proc(why, adds, facts),
         (Ok(()), []) if is_elsewhere(facts) => {
             about.note("only those of this PID namespace are visible").adding(adds).mended_by(ON_HOST)
         }
@@ -66,7 +66,7 @@ fn namespaces(facts: &DoctorFacts) -> Check {
     let adds = "links in other network namespaces, connections of programs there";
     let found = plural(sight.namespaces, "namespace");
     if let Err(why) = &sight.processes {
-        return about.unknown(why).adding(adds).mended_by(mount_proc(facts));
+        return about.without_proc(why, adds, facts);
     }
     if sight.inside {
         let found = "vnettop runs inside one: only this one is shown";

@@ -31,9 +31,11 @@ fn without_proc_nothing_is_said_of_processes_namespaces_and_cores() {
     facts.sight.namespaces = 0;
     facts.sight.topology.cores.clear();
     facts.kernel.tcp_diag = Err("/proc/kallsyms: gone".to_owned());
+    facts.kernel.btf = Ok(false);
+    facts.kernel.tracefs = Err("/proc/filesystems: gone".to_owned());
     (facts.kernel.moves, facts.kernel.drops) = (BpfAnswer::Elsewhere, BpfAnswer::Elsewhere);
     facts.host.policy.irqbalance = None;
-    for name in ["processes", "network namespaces", "topology", "TCP sockets", "migrations", "irqbalance"] {
+    for name in ["processes", "network namespaces", "topology", "TCP sockets", "tracefs", "migrations", "irqbalance"] {
         let told = told(&facts, name);
         assert_eq!(told.state, CheckState::Unknown, "{name}: {told:?}");
         assert!(!told.found.contains("namespace") && !told.found.contains("0 "), "{name}: {}", told.found);
