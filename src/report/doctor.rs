@@ -41,8 +41,19 @@ fn rows(check: &Check) -> Vec<String> {
     let below = |label: &str| format!("{:BELOW$}{label:6}", "");
     let mut rows = wrapped(&head, &found);
     rows.extend(check.adds.iter().flat_map(|adds| wrapped(&below("adds"), adds)));
-    rows.extend(check.remedy.iter().flat_map(|remedy| wrapped(&below("do"), remedy)));
+    rows.extend(check.remedy.iter().flat_map(|remedy| steps(below, remedy)));
     rows
+}
+
+/// A command with what is said of it behind it, or below it where both have no room on one line: it is there to be copied.
+fn steps(below: impl Fn(&str) -> String, remedy: &str) -> Vec<String> {
+    let head = below("do");
+    match remedy.split_once("  ") {
+        Some((command, comment)) if head.width() + remedy.width() > WIDTH => {
+            [wrapped(&head, command), wrapped(&below(""), comment)].concat()
+        }
+        _ => wrapped(&head, remedy),
+    }
 }
 
 /// The words behind the head, the further lines below the first word.

@@ -90,12 +90,16 @@ pub enum TracefsState {
 
 /// What vnettop may do.
 #[derive(Debug, Clone)]
-#[allow(clippy::struct_excessive_bools, reason = "one for each capability")]
+#[allow(clippy::struct_excessive_bools, reason = "one for each capability, and where it would be had")]
 pub struct HeldRights {
     /// Effective user.
     pub uid: u32,
     /// That user is one of a user namespace, not of the machine.
     pub user_namespace: KnownFact<bool>,
+    /// In a container: a process namespace other than the machine's, or the file that Docker or Podman puts into one.
+    pub contained: bool,
+    /// There is a `sudo` in `PATH`.
+    pub sudo: bool,
     /// `CAP_BPF`.
     pub bpf: bool,
     /// `CAP_PERFMON`.
@@ -119,12 +123,14 @@ pub struct HeldRights {
 pub struct Sight {
     /// Cores in `/proc/stat`.
     pub cores: KnownFact<usize>,
-    /// /proc can be listed.
+    /// /proc can be listed, and is one.
     pub processes: KnownFact<()>,
     /// What keeps processes out of sight, a sentence each.
     pub hidden: Vec<String>,
     /// `/sys/devices/system/cpu` can be listed.
     pub sysfs: KnownFact<()>,
+    /// What sets the clock of core 0 (`scaling_driver`); none where nothing does.
+    pub clock_driver: Option<String>,
     /// Where the cores sit.
     pub topology: Topology,
     /// Network namespaces that vnettop can look into.

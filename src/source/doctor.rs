@@ -13,7 +13,7 @@ use super::netns::{Choice, Spaces};
 use super::ovs::SocketPlace;
 use super::owners::SocketPlaces;
 use super::threads::ThreadReader;
-use super::{LEAST_TO_WATCH, Roots, enough_descriptors, host, now_ns, proc_file};
+use super::{LEAST_TO_WATCH, Roots, SourceError, enough_descriptors, host, now_ns, proc_file};
 use crate::bpf::{self, Refusal};
 use crate::sample::{
     BpfAnswer, DoctorFacts, HeldRights, KernelFeatures, KnownFact, Problem, ProgramsFound, Sight, TerminalFacts,
@@ -26,7 +26,11 @@ use rustix::termios::{isatty, tcgetwinsize};
 use rustix::thread::{CapabilitySet, capabilities};
 use std::ffi::OsString;
 use std::io;
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What Docker and Podman put into a container.
+const LEFT_IN_CONTAINERS: [&str; 2] = ["/.dockerenv", "/run/.containerenv"];
 
 /// Where to look, and what the command line and the environment say.
 #[derive(Debug, Clone)]
@@ -62,7 +66,7 @@ pub fn probe(scope: &DoctorScope) -> DoctorFacts {
             .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0)),
         host: host::read(),
         kernel: features(roots),
-        rights: rights(roots, open_files),
+        rights: rights(scope, open_files),
         sight: sight(roots),
         programs: programs(scope),
         terminal: terminal(scope),
@@ -114,16 +118,20 @@ fn tracefs(roots: &Roots) -> KnownFact<TracefsState> {
     if bpf::has_migration_event(&roots.sys) {
         return Ok(TracefsState::Readable);
     }
-    let kinds = proc_file::text(&roots.proc.join("filesystems")).map_err(words)?;
+    let list = roots.proc.join("filesystems");
+    let kinds = proc_file::text(&list).map_err(|error| format!("{}: {}", list.display(), words(error)))?;
     let is_known = kinds.lines().any(|line| line.split_whitespace().last() == Some("tracefs"));
     Ok(if is_known { TracefsState::Known } else { TracefsState::Absent })
 }
 
-fn rights(roots: &Roots, open_files: (usize, usize)) -> HeldRights {
+fn rights(scope: &DoctorScope, open_files: (usize, usize)) -> HeldRights {
+    let roots = &scope.roots;
     let held = capabilities(None).map_or(CapabilitySet::empty(), |own| own.effective);
     HeldRights {
         uid: rustix::process::geteuid().as_raw(),
         user_namespace: proc_file::text(&roots.proc.join("self/uid_map")).map(|map| !is_whole(&map)).map_err(words),
+        contained: is_contained(roots),
+        sudo: iperf3::program(scope.path.as_deref(), "sudo").is_some(),
         bpf: held.contains(CapabilitySet::BPF),
         perfmon: held.contains(CapabilitySet::PERFMON),
         sys_admin: held.contains(CapabilitySet::SYS_ADMIN),
@@ -135,6 +143,17 @@ fn rights(roots: &Roots, open_files: (usize, usize)) -> HeldRights {
     }
 }
 
+fn is_contained(roots: &Roots) -> bool {
+    own_process(roots).is_ok() && refusal::is_elsewhere(roots)
+        || LEFT_IN_CONTAINERS.iter().any(|file| Path::new(file).exists())
+}
+
+/// An empty directory is no /proc.
+fn own_process(roots: &Roots) -> Result<(), SourceError> {
+    let path = roots.proc.join("self");
+    path.symlink_metadata().map(drop).map_err(|error| SourceError::File { path, error })
+}
+
 /// Every user number means itself: the machine's own user namespace.
 fn is_whole(uid_map: &str) -> bool {
     uid_map.split_whitespace().eq(["0", "0", "4294967295"])
@@ -143,7 +162,8 @@ fn is_whole(uid_map: &str) -> bool {
 fn sight(roots: &Roots) -> Sight {
     let mut cores = CoreReader::open(roots);
     let read = cores.as_mut().map_err(words).and_then(|cores| cores.read().map_err(words));
-    let threads = ThreadReader::open(roots, Vec::new());
+    // First: before Linux 6.4 a program without /proc cannot ask how long a tick is, and would end there.
+    let threads = own_process(roots).and_then(|()| ThreadReader::open(roots, Vec::new()));
     let choice = Choice::usual();
     let inside = choice == Choice::Own;
     let mut spaces = Spaces::new(roots, choice);
@@ -152,7 +172,11 @@ fn sight(roots: &Roots) -> Sight {
         cores: read.as_ref().map(|read| read.cores.len()).map_err(Clone::clone),
         hidden: threads.as_ref().map_or_else(|_| Vec::new(), |threads| sentences(threads.problems())),
         processes: threads.map(drop).map_err(words),
-        sysfs: std::fs::read_dir(roots.sys.join("devices/system/cpu")).map(drop).map_err(words),
+        sysfs: std::fs::read_dir(roots.sys.join("devices/system/cpu")).map(drop).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => format!("not mounted: {}", words(error)),
+            _ => words(error),
+        }),
+        clock_driver: proc_file::text(&roots.sys.join("devices/system/cpu/cpu0/cpufreq/scaling_driver")).ok(),
         topology: read.map_or_else(|_| Topology::default(), |read| Topology::clone(&read.topology)),
         namespaces,
         inside,
@@ -230,10 +254,14 @@ mod tests {
         let empty = tempfile::tempdir().expect("a temporary directory");
         let roots = Roots { proc: empty.path().join("proc"), sys: empty.path().join("sys") };
         let facts = probe(&scope(roots));
-        assert!(facts.sight.cores.is_err() && facts.sight.processes.is_err(), "nothing is read: {:?}", facts.sight);
-        assert!(facts.sight.sysfs.is_err() && facts.sight.topology.cores.is_empty(), "no core is made up");
+        assert!(facts.sight.cores.is_err(), "nothing is read: {:?}", facts.sight);
+        assert!(facts.sight.topology.cores.is_empty(), "no core is made up");
         assert_eq!(facts.kernel.btf, Ok(false), "no types there");
-        assert!(facts.kernel.tracefs.is_err(), "which file systems there are is not known");
+        assert!(facts.sight.processes.is_err_and(|why| why.contains("proc/self: ")), "an empty directory is no /proc");
+        assert!(facts.sight.sysfs.is_err_and(|why| why.starts_with("not mounted: ")), "nor is it /sys");
+        let why = facts.kernel.tracefs.expect_err("which file systems there are is not known");
+        assert!(why.contains("/filesystems: "), "what could not be read is named: {why}");
+        assert!(!facts.rights.sudo, "without PATH there is no sudo");
         assert_eq!(facts.kernel.moves, BpfAnswer::Elsewhere, "nothing is loaded for another /proc");
         assert_eq!(facts.programs.iperf3, Ok(None), "without PATH there is no iperf3");
         assert_eq!(facts.programs.docker_elsewhere.as_deref(), Some("tcp://192.0.2.1:2375"));

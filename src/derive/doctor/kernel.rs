@@ -1,6 +1,6 @@
 //! The kernel: its version, and each feature that vnettop asks of it.
 
-use super::{Check, CheckSubject, MOUNT_PROC, ON_HOST, as_root, way_to};
+use super::{Check, CheckSubject, ON_HOST, as_root, mount_proc, way_to};
 use crate::derive::plural;
 use crate::sample::{BpfAnswer, DoctorFacts, HeldRights, KnownFact, ModuleState, TracefsState, version_of};
 
@@ -21,8 +21,8 @@ pub(super) fn checks(facts: &DoctorFacts) -> Vec<Check> {
         release(facts),
         links(facts),
         ethtool(facts),
-        diag("TCP sockets", "tcp_diag", ADDS_TCP, &facts.kernel.tcp_diag, &facts.rights),
-        diag("UDP sockets", "udp_diag", "queues and drops of each UDP socket", &facts.kernel.udp_diag, &facts.rights),
+        diag("TCP sockets", "tcp_diag", ADDS_TCP, &facts.kernel.tcp_diag, facts),
+        diag("UDP sockets", "udp_diag", "queues and drops of each UDP socket", &facts.kernel.udp_diag, facts),
         btf(facts),
         traced(facts),
         dropped(facts),
@@ -47,7 +47,7 @@ fn links(facts: &DoctorFacts) -> Check {
     let about = CheckSubject("link counters", "RTM_GETLINK, RTM_GETSTATS");
     let mends = match facts.sight.cores {
         Ok(_) => "allow AF_NETLINK in the sandbox".to_owned(),
-        Err(_) => as_root(&facts.rights, MOUNT_PROC),
+        Err(_) => mount_proc(facts),
     };
     match &facts.kernel.links {
         Ok(links) => about.ok(format!("{} in this namespace", plural(*links, "link"))),
@@ -75,16 +75,13 @@ fn diag(
     module: &str,
     adds: &'static str,
     state: &KnownFact<ModuleState>,
-    rights: &HeldRights,
+    facts: &DoctorFacts,
 ) -> Check {
     let about = CheckSubject(name, "/proc/modules, /lib/modules, /proc/kallsyms");
-    let load = as_root(rights, &format!("modprobe {module}"));
+    let load = format!("modprobe {module}");
     match state {
         Ok(ModuleState::Present) => about.ok(format!("{module} is in the kernel")),
-        Ok(ModuleState::Loadable) => {
-            let found = format!("{module} is a module, which the kernel loads on first use");
-            about.note(found).adding(adds).mended_by(load)
-        }
+        Ok(ModuleState::Loadable) => about.ok(format!("{module} is a module, which the kernel loads on first use")),
         Ok(ModuleState::Absent) => {
             let found = format!("this kernel has no {module}");
             about.missing(found, adds, format!("a kernel with CONFIG_INET_{}", module.to_uppercase()))
@@ -93,7 +90,8 @@ fn diag(
             let found = format!("{module} is not loaded, and the list of modules is not visible here");
             about.unknown(found).adding(adds).mended_by(format!("{load}  (on the host)"))
         }
-        Err(why) => about.unknown(why).adding(adds).mended_by(load),
+        Err(why) if facts.sight.cores.is_err() => about.without_proc(why, adds, facts),
+        Err(why) => about.unknown(why).adding(adds).mended_by(as_root(&facts.rights, &load)),
     }
 }
 
@@ -102,7 +100,7 @@ fn btf(facts: &DoctorFacts) -> Check {
     match (&facts.kernel.btf, &facts.sight.sysfs) {
         (Ok(true), _) => about.ok("the kernel describes its types"),
         (Ok(false), Ok(())) => about.missing("this kernel has none", ADDS_DROPS, WITH_BTF),
-        (Ok(false), Err(_)) => about.without_sys("/sys is not to be seen here", ADDS_DROPS, facts),
+        (Ok(false), Err(_)) => about.without_sys("/sys is not visible here", ADDS_DROPS, facts),
         (Err(why), _) => about.unknown(why).adding(ADDS_DROPS),
     }
 }
@@ -148,38 +146,45 @@ fn dropped(facts: &DoctorFacts) -> Check {
 /// A program that the kernel does not take.
 fn refused(facts: &DoctorFacts, about: CheckSubject, answer: &BpfAnswer, adds: &'static str) -> Check {
     let rights = &facts.rights;
-    match answer {
-        BpfAnswer::Loads => about.ok("the kernel takes it"),
-        BpfAnswer::NoRight if rights.bpf && rights.perfmon || rights.sys_admin => {
+    let lacking = lacking(rights);
+    let also = lacking.map(|lacking| format!("; {lacking}")).unwrap_or_default();
+    match (answer, lacking) {
+        (BpfAnswer::Loads, _) => about.ok("the kernel takes it"),
+        // Older versions of Docker know no CAP_BPF.
+        (BpfAnswer::NoRight, Some(lacking)) => about.missing(lacking, adds, way_to(rights, &["SYS_ADMIN"])),
+        (BpfAnswer::NoRight, None) if rights.user_namespace == Ok(true) => {
+            about.missing("the capability holds in this user namespace only", adds, way_to(rights, &[]))
+        }
+        (BpfAnswer::NoRight, None) => {
             let found = "the kernel refuses it although the capability is there";
-            let remedy = if rights.user_namespace == Ok(true) {
-                way_to(rights, &[])
-            } else {
-                "cat /sys/kernel/security/lockdown  (lockdown or a seccomp filter blocks it)".to_owned()
-            };
-            about.missing(found, adds, remedy)
+            let remedy = "grep Seccomp /proc/self/status; cat /sys/kernel/security/lockdown";
+            about.missing(found, adds, format!("{remedy}  (one of them blocks it)"))
         }
-        BpfAnswer::NoRight if rights.knows_bpf => {
-            let remedy = way_to(rights, &["BPF", "PERFMON"]);
-            about.missing("CAP_BPF and CAP_PERFMON are missing", adds, remedy)
+        (BpfAnswer::NoBtf, _) if facts.sight.sysfs.is_err() => {
+            about.without_sys(&format!("it needs BTF, and /sys is not visible here{also}"), adds, facts)
         }
-        BpfAnswer::NoRight => about.missing("CAP_SYS_ADMIN is missing", adds, way_to(rights, &["SYS_ADMIN"])),
-        BpfAnswer::NoBtf if facts.sight.sysfs.is_err() => {
-            about.without_sys("it needs BTF, and /sys is not visible here", adds, facts)
+        (BpfAnswer::NoBtf, _) => about.missing(format!("it needs BTF, which this kernel lacks{also}"), adds, WITH_BTF),
+        (BpfAnswer::Elsewhere, _) if facts.sight.cores.is_err() => {
+            about.without_proc("not tried: /proc is not visible here", adds, facts)
         }
-        BpfAnswer::NoBtf => about.missing("it needs BTF, which this kernel lacks", adds, WITH_BTF),
-        BpfAnswer::Elsewhere if facts.sight.cores.is_err() => {
-            about.unknown("not tried: /proc is not visible here").adding(adds).mended_by(as_root(rights, MOUNT_PROC))
-        }
-        BpfAnswer::Elsewhere => {
+        (BpfAnswer::Elsewhere, _) => {
             let found = "not tried: /proc is not that of the machine's own PID namespace";
             about.missing(found, adds, ON_HOST)
         }
-        BpfAnswer::Refused(why) => about.missing(
+        (BpfAnswer::Refused(why), _) => about.missing(
             format!("the kernel refuses it: {why}"),
             adds,
             "a kernel with CONFIG_BPF_SYSCALL=y and CONFIG_BPF_EVENTS=y",
         ),
+    }
+}
+
+/// The rights to load a program, where they are missing.
+fn lacking(rights: &HeldRights) -> Option<&'static str> {
+    match rights {
+        HeldRights { sys_admin: true, .. } | HeldRights { bpf: true, perfmon: true, .. } => None,
+        HeldRights { knows_bpf: true, .. } => Some("CAP_BPF and CAP_PERFMON (or CAP_SYS_ADMIN) are missing"),
+        _ => Some("CAP_SYS_ADMIN is missing"),
     }
 }
 
@@ -190,7 +195,7 @@ fn tracefs(facts: &DoctorFacts) -> Check {
         Ok(TracefsState::Readable) => about.ok("its event of migrations is readable"),
         Ok(_) if has_btf => about.ok("not readable; BTF does without it"),
         Ok(TracefsState::Known) if facts.sight.sysfs.is_err() => {
-            about.without_sys("/sys is not to be seen here", ADDS_TRACE, facts)
+            about.without_sys("/sys is not visible here", ADDS_TRACE, facts)
         }
         Ok(TracefsState::Known) if facts.rights.sys_admin => {
             about.ok("not readable; vnettop mounts it for itself for a moment")
@@ -200,6 +205,7 @@ fn tracefs(facts: &DoctorFacts) -> Check {
             about.note(found).adding(ADDS_TRACE).mended_by(way_to(&facts.rights, &["SYS_ADMIN"]))
         }
         Ok(TracefsState::Absent) => about.missing("this kernel has none", ADDS_TRACE, "a kernel with CONFIG_FTRACE=y"),
+        Err(why) if facts.sight.cores.is_err() => about.without_proc(why, ADDS_TRACE, facts),
         Err(why) => about.unknown(why).adding(ADDS_TRACE),
     }
 }

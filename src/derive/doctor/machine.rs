@@ -1,6 +1,6 @@
 //! What the machine does behind a benchmark's back: where its cores sit, their clocks, who moves interrupts and pages.
 
-use super::{Check, CheckSubject, as_root};
+use super::{Check, CheckSubject, as_root, sight};
 use crate::derive::plural;
 use crate::sample::{CorePlace, DoctorFacts};
 
@@ -20,6 +20,9 @@ fn topology(facts: &DoctorFacts) -> Check {
     let adds = "which cores are near each other: proposals and migration classes rest on it";
     if facts.sight.sysfs.is_err() {
         return about.without_sys(UNSEEN, adds, facts);
+    }
+    if facts.sight.cores.is_err() {
+        return about.without_proc("not known: /proc is not visible here", adds, facts);
     }
     let topology = &facts.sight.topology;
     let online: Vec<&CorePlace> = topology.cores.iter().filter(|place| place.online).collect();
@@ -44,6 +47,9 @@ fn topology(facts: &DoctorFacts) -> Check {
     about.ok(found)
 }
 
+/// Whose `powersave` follows the load; any other one's is the lowest clock.
+const OWN_POWERSAVE: [&str; 3] = ["intel_pstate", "amd-pstate-epp", "amd_pstate_epp"];
+
 /// Why there are no clocks to be read.
 fn no_clock(facts: &DoctorFacts) -> &'static str {
     match facts.sight.sysfs {
@@ -58,9 +64,18 @@ fn governor(facts: &DoctorFacts) -> Check {
         None => about.unknown(no_clock(facts)),
         Some("performance") => about.ok("performance"),
         Some(governor) => about
-            .note(format!("{governor}: the clock of a core follows its load"))
+            .note(format!("{governor}: {}", effect(governor, facts.sight.clock_driver.as_deref())))
             .adding("a steadier rate")
             .mended_by(set_cpufreq(facts, "performance", "scaling_governor")),
+    }
+}
+
+/// What a governor does with the clocks.
+fn effect(governor: &str, driver: Option<&str>) -> &'static str {
+    match (governor, driver) {
+        ("userspace", _) => "the clock is set by a program",
+        ("powersave", Some(driver)) if !OWN_POWERSAVE.contains(&driver) => "the clock stays at its lowest",
+        _ => "the clock of a core follows its load",
     }
 }
 
@@ -73,16 +88,17 @@ fn clock(facts: &DoctorFacts) -> Check {
     let (Some(limit), Some(most)) = (facts.host.policy.limit_khz, facts.host.policy.most_khz) else {
         return about.unknown(no_clock(facts));
     };
-    let found = format!("core 0 is capped at {} of its {} MHz", limit / 1000, most / 1000);
     if limit.saturating_mul(100) >= most.saturating_mul(CAPPED) {
-        return about.ok(found);
+        return about.ok(format!("core 0 may run at its full {} MHz", most / 1000));
     }
+    let found = format!("core 0 is capped at {} of its {} MHz", limit / 1000, most / 1000);
     about.note(found).adding("the full clock").mended_by(set_cpufreq(facts, most, "scaling_max_freq"))
 }
 
 fn irqbalance(facts: &DoctorFacts) -> Check {
     let about = CheckSubject("irqbalance", "names of the processes in /proc");
     match facts.host.policy.irqbalance {
+        Some(false) if sight::is_partial(facts) => about.unknown("not known: only some processes are visible here"),
         Some(false) => about.ok("it does not run"),
         Some(true) => about
             .note("it runs, and may put interrupts on cores that threads are pinned to")

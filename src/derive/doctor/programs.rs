@@ -1,6 +1,6 @@
 //! Programs that vnettop works with: Docker, Open vSwitch, iperf3 and its traps.
 
-use super::{Check, CheckSubject, as_root, way_to};
+use super::{Check, CheckSubject, way_to};
 use crate::sample::{DoctorFacts, SocketFound, SocketState};
 
 /// From here on iperf3 has a thread for each stream.
@@ -74,8 +74,8 @@ fn iperf3(facts: &DoctorFacts) -> Check {
             let remedy = facts.programs.installer.map_or_else(
                 || "install iperf3 3.16 or newer, or name another program: vnettop --watch NAME".to_owned(),
                 |installer| {
-                    let install = as_root(&facts.rights, installer);
-                    format!("{install} iperf3  (or another program: vnettop --watch NAME)")
+                    let sudo = if facts.rights.uid != 0 && facts.rights.sudo { "sudo " } else { "" };
+                    format!("{sudo}{installer} iperf3  (or another program: vnettop --watch NAME)")
                 },
             );
             about.missing("there is none", adds, remedy)

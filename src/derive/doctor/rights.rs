@@ -5,24 +5,26 @@ use crate::sample::{DoctorFacts, HeldRights};
 
 pub(super) fn checks(facts: &DoctorFacts) -> Vec<Check> {
     let rights = &facts.rights;
-    let is_contained = !facts.sight.hidden.is_empty();
-    vec![user(rights, is_contained), names(rights), pins(rights), files(rights)]
+    vec![user(facts), names(facts), pins(rights), files(rights)]
 }
 
-fn user(rights: &HeldRights, is_contained: bool) -> Check {
+fn user(facts: &DoctorFacts) -> Check {
+    let rights = &facts.rights;
     let about = CheckSubject("user", "geteuid, /proc/self/uid_map");
-    let adds = "other namespaces, traced migrations, reasons of losses, pins of all threads";
+    let adds = if facts.kernel.btf == Ok(true) {
+        "other namespaces, traced migrations, each lost packet, pins of all threads"
+    } else {
+        "other namespaces, traced migrations, pins of all threads"
+    };
     match (rights.uid, &rights.user_namespace) {
         (0, Ok(false)) => about.ok("root"),
         (0, Ok(true)) => {
             about.note("root of a user namespace, not of the machine").adding(adds).mended_by(way_to(rights, &[]))
         }
         (0, Err(why)) => about.unknown(format!("root; of the machine or not is not known: {why}")),
-        (uid, _) => about
-            .note(format!("user {uid}: pins of its own threads only"))
-            .adding(adds)
-            // An image seldom has sudo.
-            .mended_by(if is_contained { "docker run --user 0 ..." } else { "sudo vnettop" }),
+        (uid, _) => {
+            about.note(format!("user {uid}: pins of its own threads only")).adding(adds).mended_by(way_to(rights, &[]))
+        }
     }
 }
 
@@ -47,9 +49,12 @@ fn capability(
     }
 }
 
-fn names(rights: &HeldRights) -> Check {
-    let of = ("function names", rights.syslog, "CAP_SYSLOG");
-    capability(of, rights, "functions of the kernel by name", "the name of the function that dropped a packet")
+fn names(facts: &DoctorFacts) -> Check {
+    let of = ("function names", facts.rights.syslog, "CAP_SYSLOG");
+    if !facts.rights.syslog && facts.kernel.btf == Ok(false) && facts.sight.sysfs.is_ok() {
+        return CheckSubject(of.0, "capget").note("without BTF no lost packet has a function to be named");
+    }
+    capability(of, &facts.rights, "functions of the kernel by name", "the name of the function that dropped a packet")
 }
 
 fn pins(rights: &HeldRights) -> Check {
@@ -65,7 +70,13 @@ fn files(rights: &HeldRights) -> Check {
     if limit >= least {
         about.ok(found)
     } else {
-        about.missing(found, "everything", format!("ulimit -n {least}  (LimitNOFILE={least} in a service)"))
+        // The soft limit has been raised already; the hard one is root's.
+        let remedy = if rights.contained {
+            format!("docker run --ulimit nofile={least} ...")
+        } else {
+            format!("as root: ulimit -n {least}  (a service: LimitNOFILE={least})")
+        };
+        about.missing(found, "everything", remedy)
     }
     .needed()
 }

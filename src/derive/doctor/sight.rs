@@ -1,6 +1,6 @@
 //! What of the machine can be seen: /proc, /sys, processes, network namespaces.
 
-use super::{Check, CheckSubject, MOUNT_PROC, MOUNT_SYS, ON_HOST, as_root, way_to};
+use super::{Check, CheckSubject, ON_HOST, mount_proc, mount_sys, way_to};
 use crate::derive::plural;
 use crate::sample::{BpfAnswer, DoctorFacts};
 
@@ -10,10 +10,11 @@ pub(super) fn checks(facts: &DoctorFacts) -> Vec<Check> {
 
 fn proc(facts: &DoctorFacts) -> Check {
     let about = CheckSubject("/proc", "/proc/stat, list of /proc");
-    let mend = as_root(&facts.rights, MOUNT_PROC);
     match (&facts.sight.cores, &facts.sight.processes) {
         (Ok(cores), Ok(())) => about.ok(format!("{} online, processes listed", plural(*cores, "core"))),
-        (Err(why), _) | (_, Err(why)) => about.missing(why, "cores, threads and everything about them", mend),
+        (Err(why), _) | (_, Err(why)) => {
+            about.missing(why, "cores, threads and everything about them", mount_proc(facts))
+        }
     }
     .needed()
 }
@@ -23,21 +24,31 @@ fn processes(facts: &DoctorFacts) -> Check {
     let sight = &facts.sight;
     let adds = "threads of other users, and pins of them";
     match (&sight.processes, sight.hidden.as_slice()) {
-        (Err(why), _) => about.unknown(why).adding(adds),
-        (Ok(()), []) if is_contained(facts) => {
+        (Err(why), _) => about.without_proc(why, adds, facts),
+        (Ok(()), []) if is_elsewhere(facts) => {
             about.note("only those of this PID namespace are visible").adding(adds).mended_by(ON_HOST)
         }
         (Ok(()), []) => about.ok("those of every user are visible"),
         (Ok(()), hidden) => {
-            let way = if facts.rights.uid == 0 { MOUNT_PROC } else { "sudo vnettop" };
+            // From root it is another namespace's /proc that hides them.
+            let way = if facts.rights.uid == 0 {
+                "mount -t proc proc /proc".to_owned()
+            } else {
+                way_to(&facts.rights, &["SYS_PTRACE"])
+            };
             about.missing(hidden.join("; "), adds, way)
         }
     }
 }
 
 /// Not in the machine's own PID namespace.
-fn is_contained(facts: &DoctorFacts) -> bool {
-    facts.kernel.moves == BpfAnswer::Elsewhere
+fn is_elsewhere(facts: &DoctorFacts) -> bool {
+    facts.kernel.moves == BpfAnswer::Elsewhere && facts.sight.processes.is_ok()
+}
+
+/// Some processes cannot be seen.
+pub(super) fn is_partial(facts: &DoctorFacts) -> bool {
+    is_elsewhere(facts) || !facts.sight.hidden.is_empty()
 }
 
 fn sys(facts: &DoctorFacts) -> Check {
@@ -45,7 +56,7 @@ fn sys(facts: &DoctorFacts) -> Check {
     let adds = "nodes, caches and clusters of the cores, queues of links, BTF";
     match &facts.sight.sysfs {
         Ok(()) => about.ok("it is mounted"),
-        Err(why) => about.missing(why, adds, as_root(&facts.rights, MOUNT_SYS)),
+        Err(why) => about.missing(why, adds, mount_sys(facts)),
     }
 }
 
@@ -54,22 +65,31 @@ fn namespaces(facts: &DoctorFacts) -> Check {
     let (sight, rights) = (&facts.sight, &facts.rights);
     let adds = "links in other network namespaces, connections of programs there";
     let found = plural(sight.namespaces, "namespace");
+    if let Err(why) = &sight.processes {
+        return about.without_proc(why, adds, facts);
+    }
     if sight.inside {
         let found = "vnettop runs inside one: only this one is shown";
         return about.note(found).adding(adds).mended_by("vnettop --netns all");
     }
-    let way = || way_to(rights, &["SYS_ADMIN", "SYS_PTRACE"]);
-    match sight.unseen.as_slice() {
-        [] if rights.user_namespace == Ok(true) => {
-            let found = "root of a user namespace cannot enter those of the machine";
-            about.missing(found, adds, way())
-        }
-        [] if rights.sys_admin && rights.sys_ptrace && is_contained(facts) => {
+    if rights.user_namespace == Ok(true) {
+        let found = "those of the machine cannot be entered from a user namespace";
+        return about.missing(found, adds, way_to(rights, &[]));
+    }
+    let lacking = match (rights.sys_admin, rights.sys_ptrace) {
+        (true, true) => None,
+        (true, false) => Some(("CAP_SYS_PTRACE is missing", &["SYS_PTRACE"][..])),
+        (false, true) => Some(("CAP_SYS_ADMIN is missing", &["SYS_ADMIN"][..])),
+        (false, false) => Some(("CAP_SYS_ADMIN and CAP_SYS_PTRACE are missing", &["SYS_ADMIN", "SYS_PTRACE"][..])),
+    };
+    match (lacking, sight.unseen.as_slice()) {
+        (Some((why, capabilities)), _) => about.missing(format!("{found}; {why}"), adds, way_to(rights, capabilities)),
+        // With both capabilities only the limit of open files keeps vnettop out of one.
+        (None, unseen @ [_, ..]) => about.missing(unseen.join("; "), adds, "ulimit -n 65536"),
+        (None, []) if is_elsewhere(facts) => {
             let found = format!("{found}; those of other PID namespaces are not visible");
             about.note(found).adding(adds).mended_by(ON_HOST)
         }
-        [] if rights.sys_admin && rights.sys_ptrace => about.ok(format!("{found} can be entered")),
-        [] => about.missing(format!("{found}; CAP_SYS_ADMIN or CAP_SYS_PTRACE is missing"), adds, way()),
-        unseen => about.missing(unseen.join("; "), adds, way()),
+        (None, []) => about.ok(format!("{found} can be entered")),
     }
 }

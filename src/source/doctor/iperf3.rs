@@ -55,7 +55,7 @@ pub(super) fn installer(path: Option<&OsStr>) -> Option<&'static str> {
 }
 
 /// The file that a shell would start; what is named relative to wherever one stands is left out.
-fn program(path: Option<&OsStr>, name: &str) -> Option<PathBuf> {
+pub(super) fn program(path: Option<&OsStr>, name: &str) -> Option<PathBuf> {
     let directories = std::env::split_paths(path?).filter(|directory| directory.is_absolute());
     let is_program = |file: &PathBuf| file.is_file() && access(file, Access::EXEC_OK).is_ok();
     directories.map(|directory| directory.join(name)).find(is_program)
