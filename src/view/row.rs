@@ -99,10 +99,12 @@ fn of_thread(metrics: &Metrics, thread: &ThreadMetrics) -> Vec<Line> {
     lines.push(Line::new());
     lines.push(figure("CPU %", Percent(thread.cpu)));
     lines.push(figure("waiting for CPU %", Percent(thread.wait)));
-    lines.push(figure("migrations", format_args!("{mark}{} ({})", Total(thread.moves), thread.evidence.word())));
-    lines.push(figure("migrations/s", format_args!("{mark}{}", Count(thread.moves_per_s))));
+    let since = if sample.migrations.is_some() { "since it started" } else { "visible so far" };
+    lines.push(figure("migrations", format_args!("{mark}{} {since}", Total(thread.moves))));
+    lines
+        .push(figure("migrations/s", format_args!("{mark}{} ({})", Count(thread.moves_per_s), thread.evidence.word())));
     if !classes.is_empty() {
-        lines.push(figure("by class", classes.join(", ")));
+        lines.push(figure("known by class", classes.join(", ")));
     }
     lines.push(figure(
         "switches/s",

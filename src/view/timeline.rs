@@ -10,6 +10,7 @@ use super::strip::{self, CoreLetters, StripWindow};
 use super::{Tone, finding};
 use crate::action::Action;
 use crate::derive::history::History;
+use crate::derive::timeline::Incident;
 use crate::derive::{Metrics, ThreadMetrics};
 use crate::sample::Word;
 use crate::state::{State, Units};
@@ -165,7 +166,12 @@ fn line(axis: &Axis<'_>, canvas: &mut Canvas, (y, now_ns): (u16, u64), marked: b
         // On the axis it would hide marks.
         canvas.right(0, y.saturating_sub(1), MARGIN - 1, Tone::Muted, format_args!("←{}", ago(axis.from_ns)));
     } else {
-        canvas.left(MARGIN + 1, y, axis.cells, Tone::Muted, format_args!(" {} ago ", ago(axis.from_ns)));
+        let text = format!(" {} ago ", ago(axis.from_ns));
+        let is_free = |incident: &Incident| axis.cell(incident.at_ns).is_none_or(|at| usize::from(at) > text.len());
+        // What was done there says when it was by its place.
+        if axis.timeline.incidents.iter().all(is_free) {
+            canvas.left(MARGIN + 1, y, axis.cells, Tone::Muted, text);
+        }
     }
     if axis.end_ns() < axis.newest_ns {
         canvas.right(MARGIN, y, axis.cells - 1, Tone::Warning, format_args!(" {} ago ", ago(axis.end_ns())));

@@ -107,7 +107,7 @@ impl<'a> Axis<'a> {
         self.timeline.bins[first..].iter().take_while(move |bin| bin.from_ns < end_ns)
     }
 
-    /// By the farthest: to another node or socket, to another last-level cache, nearer, or to somewhere.
+    /// By the farthest: to another last-level cache, node or socket, within one last-level cache, nearer, or to somewhere.
     pub fn moves(&self, cell: u16) -> Option<(Tone, char)> {
         let (mut far, mut middle, mut near, mut unknown) = (0, 0, 0, 0.0);
         for bin in self.bins(cell) {
