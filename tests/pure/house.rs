@@ -218,7 +218,8 @@ fn outside_packages_stay_in_their_rooms() {
 fn unsafe_code_lives_alone() {
     for (file, text) in sources() {
         let code = code(&text);
-        let blocks = code.matches("unsafe {").count() + code.matches("unsafe fn").count();
+        let words = ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern", "unsafe trait"];
+        let blocks: usize = words.iter().map(|word| code.matches(word).count()).sum();
         if blocks == 0 {
             continue;
         }
