@@ -18,7 +18,7 @@ use crate::config::SaveSource;
 use crate::effect::{Effect, Outcome, PinController};
 use crate::sample::{Event, Item, OnRequest};
 use crate::source::SourceError;
-use crate::source::feed::{Command, Feed, Next, Pace};
+use crate::source::feed::{Feed, FeedCommand, Next, Pace};
 use crate::state::{Mode, State};
 use crate::ui::{self, Theme};
 use crate::update;
@@ -187,7 +187,7 @@ impl App {
         let wanted = self.state.on_request();
         if wanted != self.asked {
             self.asked = wanted;
-            self.feed.command(Command::Want(wanted));
+            self.feed.command(FeedCommand::Want(wanted));
         }
     }
 
@@ -198,7 +198,7 @@ impl App {
             Effect::Pin(requests) => self.controller.pin(&requests),
             Effect::Restore => self.controller.restore(),
             Effect::SetInterval(interval) => {
-                self.feed.command(Command::Interval(interval));
+                self.feed.command(FeedCommand::Interval(interval));
                 return Ok(());
             }
             Effect::ToggleRecording => self.toggle_recording().into(),
@@ -215,7 +215,7 @@ impl App {
             Effect::Step => return self.step(),
             Effect::Seek(to_ns) => return self.seek(to_ns),
             Effect::Play(speed) => {
-                self.feed.command(Command::Pace(Pace::Times(speed)));
+                self.feed.command(FeedCommand::Pace(Pace::Times(speed)));
                 return Ok(());
             }
             Effect::Suspend => {

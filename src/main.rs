@@ -113,7 +113,7 @@ fn run(config: &Config, configured: &Configured) -> Result<ExitCode, Box<dyn std
     }
 }
 
-/// Where a filter forbids that, nothing else is worse for it. What starts programs keeps every right, because they are to have them.
+/// Where seccomp forbids it, all rights are kept. `run` and `demo` do not call this: the programs that they start are to have theirs.
 fn keep_rights(work: rights::Work) {
     rights::keep_needed(work).ok();
 }

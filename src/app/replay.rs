@@ -2,7 +2,7 @@
 
 use super::player::{Player, Start};
 use super::{App, AppError, signals};
-use crate::source::feed::{Command, Feed, Next, Pace};
+use crate::source::feed::{Feed, FeedCommand, Next, Pace};
 use std::time::Duration;
 
 impl App {
@@ -56,7 +56,7 @@ impl App {
 
     /// One more sample of a frozen replay, at once.
     pub(super) fn step(&mut self) -> Result<(), AppError> {
-        self.feed.command(Command::Pace(Pace::Fast));
+        self.feed.command(FeedCommand::Pace(Pace::Fast));
         while !self.ended {
             match self.feed.next()? {
                 Next::Item(item) => {
@@ -70,7 +70,7 @@ impl App {
                 Next::End => self.end()?,
             }
         }
-        self.feed.command(Command::Pace(self.pace()));
+        self.feed.command(FeedCommand::Pace(self.pace()));
         Ok(())
     }
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// What the showing thread may ask for.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Command {
+pub enum FeedCommand {
     /// Another interval.
     Interval(Duration),
     /// This process watched too, instead of the one named so before.
@@ -27,9 +27,9 @@ pub enum Command {
     Want(OnRequest),
     /// A recording at another pace.
     Pace(Pace),
-    /// Nothing kept alive and nothing read until [`Command::GoOn`].
+    /// Nothing kept alive and nothing read until [`FeedCommand::GoOn`].
     LetGo,
-    /// Everything as before [`Command::LetGo`].
+    /// Everything as before [`FeedCommand::LetGo`].
     GoOn,
     /// An end.
     Stop,
@@ -49,7 +49,7 @@ pub(super) struct Sender {
     pub items: Handover,
     pub room: RefCell<QueueRoom>,
     pub ready: Bell,
-    pub commands: RefCell<Receiver<Command>>,
+    pub commands: RefCell<Receiver<FeedCommand>>,
     pub commanded: Arc<OwnedFd>,
     /// Rung when nothing is kept alive any more.
     pub let_go: Arc<OwnedFd>,
@@ -95,11 +95,11 @@ impl Sender {
     }
 
     /// The next command, without waiting. A vanished feed is a stop.
-    pub fn command(&self) -> Option<Command> {
+    pub fn command(&self) -> Option<FeedCommand> {
         let commands = self.commands.borrow();
         match commands.try_recv() {
             Ok(command) => Some(command),
-            Err(mpsc::TryRecvError::Disconnected) => Some(Command::Stop),
+            Err(mpsc::TryRecvError::Disconnected) => Some(FeedCommand::Stop),
             Err(mpsc::TryRecvError::Empty) => {
                 reset(&self.commanded);
                 commands.try_recv().ok()

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver};
 
-pub use super::channel::{Command, Pace};
+pub use super::channel::{FeedCommand, Pace};
 pub use super::replay::ReplayCursor;
 
 /// How long a program that is to stop waits until its source has let go: a dump can stand behind others for a while.
@@ -23,7 +23,7 @@ pub struct Feed {
     items: Receiver<Result<Item, SourceError>>,
     taken: Arc<AtomicU64>,
     ready: Arc<OwnedFd>,
-    commands: mpsc::Sender<Command>,
+    commands: mpsc::Sender<FeedCommand>,
     commanded: Arc<OwnedFd>,
     /// Readable when the source has let go.
     let_go: Arc<OwnedFd>,
@@ -129,12 +129,12 @@ impl Feed {
     }
 
     /// Tells the source something; it may be gone already.
-    pub fn command(&self, command: Command) {
+    pub fn command(&self, command: FeedCommand) {
         self.send(command);
     }
 
     /// The same; whether it is there.
-    fn send(&self, command: Command) -> bool {
+    fn send(&self, command: FeedCommand) -> bool {
         let is_there = self.commands.send(command).is_ok();
         if is_there {
             ring(&self.commanded);
@@ -149,19 +149,19 @@ impl Feed {
             return;
         }
         reset(&self.let_go);
-        if self.send(Command::LetGo) {
+        if self.send(FeedCommand::LetGo) {
             let _not_in_time = poll(&mut [PollFd::new(&*self.let_go, PollFlags::IN)], Some(&LETTING_GO));
         }
     }
 
     /// Has the source take everything up again.
     pub fn go_on(&self) {
-        self.command(Command::GoOn);
+        self.command(FeedCommand::GoOn);
     }
 }
 
 impl Drop for Feed {
     fn drop(&mut self) {
-        self.command(Command::Stop);
+        self.command(FeedCommand::Stop);
     }
 }

@@ -102,21 +102,21 @@ impl Live {
     }
 
     /// Lets go of namespaces that nobody else keeps: an open socket in one would keep it alive.
-    pub fn leave(&mut self) {
+    pub fn drop_departed(&mut self) {
         self.spaces.receive();
-        self.follow();
+        self.close_unknown_namespaces();
     }
 
     /// Lets go of every namespace but the own one, for as long as nothing is to be read.
-    pub fn let_go(&mut self) {
+    pub fn release_all_namespaces(&mut self) {
         self.owners.rest();
         self.spaces.forget();
         self.flows.forget();
-        self.follow();
+        self.close_unknown_namespaces();
     }
 
     /// Closes whatever is open in namespaces that are not known any more.
-    fn follow(&mut self) {
+    fn close_unknown_namespaces(&mut self) {
         self.links.follow(&self.spaces);
         self.paths.leave(&self.spaces);
         self.losses.leave(&self.spaces);
@@ -131,7 +131,7 @@ impl Live {
     pub fn sample(&mut self, own: OwnCost, more: &[Problem]) -> Result<Sample, SourceError> {
         let now_ns = now_ns();
         if self.spaces.look() {
-            self.follow();
+            self.close_unknown_namespaces();
         }
         let spaces = self.spaces.read(self.threads.newest(), now_ns);
         let mut links = self.links.read(&mut self.spaces, now_ns)?;
@@ -151,7 +151,7 @@ impl Live {
         let owners = self.owners.read(&spaces, |netns| self.spaces.inhabitants(netns), &links.links, now_ns);
         let ground = WalkState { spaces: &self.spaces, owners: &self.owners, links: &links.links, ovs: &ovs };
         let paths = self.paths.read(ground, &flows, now_ns);
-        self.threads.also(self.flows.other_ends(&flows, &paths, now_ns));
+        self.threads.set_extra_pids(self.flows.other_ends(&flows, &paths, now_ns));
         let datapaths = self.ovs.datapaths(&self.spaces, &paths, now_ns);
         let watched = WatchedFlows { spaces: &self.spaces, list: &spaces, waits, flows: &flows, paths: &paths };
         // What connection tracking counts as dropped is compared with what the kernel dropped until then.

@@ -182,7 +182,7 @@ impl OwnerReader {
         let home = self.docker.listener.and_then(|pid| netns_of(&self.proc.join(pid.to_string()))).unwrap_or(self.own);
         let (mut all, mut born, mut lacks) = (Vec::new(), Vec::new(), Lacks::default());
         for link in self.links.iter() {
-            let Some(owner) = stay(self.before(link), self.found(link, home)) else { continue };
+            let Some(owner) = keep_better_known(self.before(link), self.found(link, home)) else { continue };
             let unnamed = owner.guess || owner.id.as_deref() == Some(&owner.name);
             match owner.kind {
                 OwnerKind::Container | OwnerKind::Network if matches!(owner.by, OwnerBy::Docker | OwnerBy::Cgroup) => {
@@ -282,7 +282,7 @@ fn network(network: &Network) -> Owner {
 }
 
 /// What is known better stays: a name is not given up for an id, nor what is certain for a guess.
-fn stay(before: Option<&Owner>, now: Option<Owner>) -> Option<Owner> {
+fn keep_better_known(before: Option<&Owner>, now: Option<Owner>) -> Option<Owner> {
     let (Some(before), Some(now)) = (before, &now) else { return now.or_else(|| before.cloned()) };
     let only_id = now.id.as_deref() == Some(&now.name) && (now.kind, &now.id) == (before.kind, &before.id);
     let stays = only_id || now.guess && !before.guess;

@@ -1,6 +1,6 @@
 //! A recording as a source: the same items, at their own pace or as fast as they are taken.
 
-use super::channel::{Command, Pace, Sender};
+use super::channel::{FeedCommand, Pace, Sender};
 use super::{SourceError, now_ns};
 use crate::record::{RecordError, Recording};
 use crate::sample::{Item, Problem, ProblemSource, Sample};
@@ -120,8 +120,8 @@ impl Clock {
     fn obey(&mut self, feed: &Sender) -> bool {
         while let Some(command) = feed.command() {
             match command {
-                Command::Pace(pace) => self.pace = pace,
-                Command::Stop => return false,
+                FeedCommand::Pace(pace) => self.pace = pace,
+                FeedCommand::Stop => return false,
                 _ => {}
             }
         }

@@ -7,7 +7,7 @@
 
 mod priority;
 
-use super::channel::{Command, Sender, ring};
+use super::channel::{FeedCommand, Sender, ring};
 use super::live::Live;
 pub use super::live::{ReadPolicy, ReadScope};
 pub use super::netns::{Choice, SELF};
@@ -85,7 +85,7 @@ fn sample_until_stopped(settings: &SamplerSettings, feed: &Sender) -> Result<(),
             }
             left_out += 1;
             live.flows.leave();
-            live.leave();
+            live.drop_departed();
         }
     }
 }
@@ -99,7 +99,7 @@ struct Schedule {
     pulse_ns: Option<u64>,
     /// Ticks are being left out, so what pulses would read lies nowhere.
     holds_back: bool,
-    /// Nothing is read and nothing kept alive until [`Command::GoOn`].
+    /// Nothing is read and nothing kept alive until [`FeedCommand::GoOn`].
     rests: bool,
 }
 
@@ -127,9 +127,9 @@ impl Schedule {
             };
             if commanded {
                 match feed.command() {
-                    Some(Command::Stop) => return Ok(None),
+                    Some(FeedCommand::Stop) => return Ok(None),
                     // The time that passed meanwhile makes no tick late.
-                    Some(Command::GoOn) if self.rests => {
+                    Some(FeedCommand::GoOn) if self.rests => {
                         live.spaces.read_mounts();
                         (self.rests, self.due_ns) = (false, now_ns());
                         return Ok(Some(0));
@@ -142,7 +142,7 @@ impl Schedule {
             }
             // Before the tick: who asks for these events takes them.
             if departed {
-                live.leave();
+                live.drop_departed();
             }
             let now_ns = now_ns();
             if let Some(late) = self.expired(now_ns) {
@@ -183,18 +183,18 @@ impl Schedule {
         Ok(waits.map(|wait| !wait.revents().is_empty()))
     }
 
-    fn obey(&mut self, command: Option<Command>, live: &mut Live, feed: &Sender) {
+    fn obey(&mut self, command: Option<FeedCommand>, live: &mut Live, feed: &Sender) {
         match command {
-            Some(Command::Interval(interval)) => self.set(interval),
-            Some(Command::Watch { pid, with_descendants }) => live.threads.watch(pid, with_descendants),
-            Some(Command::Want(wanted)) => live.kernel.want(wanted),
-            Some(Command::LetGo) => {
-                live.let_go();
+            Some(FeedCommand::Interval(interval)) => self.set(interval),
+            Some(FeedCommand::Watch { pid, with_descendants }) => live.threads.watch(pid, with_descendants),
+            Some(FeedCommand::Want(wanted)) => live.kernel.want(wanted),
+            Some(FeedCommand::LetGo) => {
+                live.release_all_namespaces();
                 ring(&feed.let_go);
                 self.rests = true;
             }
             // A pace is a recording's.
-            None | Some(Command::Pace(_) | Command::GoOn | Command::Stop) => {}
+            None | Some(FeedCommand::Pace(_) | FeedCommand::GoOn | FeedCommand::Stop) => {}
         }
     }
 

@@ -115,8 +115,8 @@ impl ThreadReader {
     }
 
     /// Watches these processes too, whatever they are called, and those named so before no longer.
-    pub fn also(&mut self, pids: BTreeSet<u32>) {
-        self.census.also(&mut self.reading.proc, pids);
+    pub fn set_extra_pids(&mut self, pids: BTreeSet<u32>) {
+        self.census.set_extra_pids(&mut self.reading.proc, pids);
     }
 
     /// The process or thread number that the kernel had given last when the threads were read; none where that is not

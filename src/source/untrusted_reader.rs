@@ -14,10 +14,10 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// So long is waited altogether within a [`WINDOW`]; an answer takes some 50 µs.
+/// Total time that the sampler may wait for these reads in each [`WINDOW`]; an answer takes some 50 µs.
 const PATIENCE: Duration = Duration::from_millis(100);
 const WINDOW: Duration = Duration::from_secs(1);
-/// A reader that is behind for longer than this is told of: on a full machine one may just not have had its turn.
+/// Delay of a reader from which it is reported, s: on a full machine one may just not have had its turn.
 const TOLD_AFTER: Duration = Duration::from_secs(1);
 /// What is read of a command line at most, bytes.
 const LONGEST: u64 = 256 * 1024;

@@ -118,7 +118,7 @@ impl State {
         let is_read = matches!(
             self.context(),
             KeyContext::Findings | KeyContext::Paths | KeyContext::Drops | KeyContext::Card | KeyContext::Details
-        );
+        ) || matches!(self.overlay, Overlay::Proposal { result: Err(_), .. });
         is_read.then_some(self.panes())
     }
 

@@ -26,7 +26,7 @@ pub(super) const GLOSSARY: &[(&str, &str)] = &[
     ("  inherit", "of the interface below"),
     ("  max(2), sum", "the fastest of 2 ports; all together"),
     ("  set", "by somebody with ethtool"),
-    ("×SPEED", "measured rate / nominal speed"),
+    ("×SPEED", "rate / nominal speed; blank: not above it"),
     ("RX ↓ TX ↑", "received, sent; of a bridge: the host's own"),
     ("PPS AVG", "packets/s, RX + TX; mean bytes (> MTU: GSO)"),
     ("WIRE WIRE%", "rate with framing; its share of the speed"),

@@ -22,7 +22,7 @@ fn many_namespaces_leave_descriptors_for_watched_threads_and_for_the_command() {
         let watched = object["threads"].as_array().expect("a list").len();
         assert_eq!(watched, namespaces.len(), "every watched thread is there");
         let problems = object["problems"].to_string();
-        assert!(problems.contains("may have only 128 open files"), "what is left out is told: {problems}");
+        assert!(problems.contains("limit of 128 open files"), "what is left out is told: {problems}");
         assert!(!problems.contains("refused the BPF programs"), "there is room for the programs: {problems}");
     }
     let card = tempfile::NamedTempFile::new().expect("a file");

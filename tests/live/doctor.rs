@@ -147,7 +147,7 @@ fn a_hidden_sys_is_unknown_and_a_hidden_proc_ends_with_one() {
     let seen = Seen::behind(&["unshare", "--mount", "sh", "-c", &hidden("/proc"), "sh"]);
     assert_eq!(seen.code, Some(1), "without /proc the main job cannot work:\n{}", seen.text);
     assert!(seen.text.ends_with("vnettop cannot work here without: link counters, /proc.\n"), "{}", seen.text);
-    for name in ["processes", "network namespaces", "topology", "TCP sockets", "tracefs", "migrations"] {
+    for name in ["processes", "network namespaces", "topology", "TCP sockets", "migrations"] {
         assert_eq!(seen.state(name), "unknown", "{name} is not guessed:\n{}", seen.text);
     }
     let mut without = Command::new("unshare");

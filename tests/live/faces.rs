@@ -24,7 +24,7 @@ fn assert_refused(arguments: &[&str], code: i32, says: &str) {
 fn wrong_arguments_are_one_sentence_and_two() {
     let cases: &[(&[&str], &str)] = &[
         (&["--frob"], "--frob"),
-        (&["frob"], "there is no command 'frob'"),
+        (&["frob"], "unknown command 'frob'"),
         (&["-d", "0"], "between 0.01 and 3600"),
         (&["-d", "fast"], "for example 0.5"),
         (&["-d"], "SECONDS"),
@@ -35,7 +35,7 @@ fn wrong_arguments_are_one_sentence_and_two() {
         (&["--watch", ""], "command name or a pid"),
         (&["--speed", "2"], "vnettop replay FILE"),
         (&["--replay", "a", "--record", "b"], "--record"),
-        (&["\u{1b}[31m"], "there is no command '[31m'"),
+        (&["\u{1b}[31m"], "unknown command '[31m'"),
     ];
     for (arguments, says) in cases {
         assert_refused(arguments, 2, says);

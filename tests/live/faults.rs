@@ -154,7 +154,7 @@ fn rps_onto_the_flows_own_core_is_named() {
     flow.cores("b0", "is handled on the core of its mask", |hop| {
         hop["softirq_by"] == "rps" && hop["softirq_cores"] == "1"
     });
-    flow.finds("steered", &["RPS puts the packets that b0", "receives on core 1, where the flow's receiver runs"]);
+    flow.finds("steered", &["RPS puts packets from b0", "on core 1, which the flow's receiver needs"]);
     tune(far, "echo 0 > /sys/class/net/b0/queues/rx-0/rps_cpus");
     flow.mended("steered");
 }
@@ -191,7 +191,7 @@ fn rps_of_one_queue_of_several_is_told_whatever_queue_the_sender_chose() {
     eprintln!("the RPS of a queue that the sender did not choose had {} packets for core 1", handed_to() - before);
     // Both queues: the flow's own core for certain. The finding's own command mends both.
     tune(&far, "echo 2 | tee /sys/class/net/b0/queues/rx-*/rps_cpus");
-    let words = ["RPS puts the packets that b0", "receives on core 1, where the flow's receiver runs"];
+    let words = ["RPS puts packets from b0", "on core 1, which the flow's receiver needs"];
     let text = flow.finds("steered", &words);
     let command = text.rsplit_once('(').map(|(_, command)| command.trim_end_matches(')').to_owned());
     let command = command.unwrap_or_else(|| panic!("the finding names a command: {text}"));
@@ -224,10 +224,7 @@ fn a_thread_of_napi_on_the_flows_own_core_is_named() {
     flow.cores("b0", "is handled by its thread", |hop| {
         hop["softirq_by"] == "napi_thread" && hop["softirq_cores"] == "1"
     });
-    flow.finds(
-        "steered",
-        &["the NAPI thread handles the packets that b0", "on core 1, where the flow's receiver runs"],
-    );
+    flow.finds("steered", &["the NAPI thread handles packets from b0", "on core 1, which the flow's receiver needs"]);
     tune(far, "echo 0 > /sys/class/net/b0/threaded");
     flow.mended("steered");
 }

@@ -242,7 +242,7 @@ fn a_database_that_floods_costs_little_is_told_and_delays_no_tick() {
     let mut object = Value::Null;
     await_that("it is told", 30, || {
         object = vnettop.next();
-        told(&object).iter().any(|text| text.contains("sends more than vnettop reads"))
+        told(&object).iter().any(|text| text.contains("sends faster than vnettop reads"))
     });
     let seen: Vec<Value> = (0..40).map(|_| vnettop.next()).collect();
     let mean = |field: &dyn Fn(&Value) -> f64| seen.iter().map(field).sum::<f64>() / 40.0;

@@ -97,9 +97,9 @@ const OF_STRANGERS: &[(&str, &[&str])] = &[
 const WAITS: &[&str] = &["UnixStream", "set_read_timeout", "set_socket_timeout", "Slow::start("];
 const MAY_WAIT: &str = "source/slow";
 
-/// What may take long (it asks programs, reads every process, walks sysfs), and what runs on every tick and so may not name it.
-const SLOW: &[&str] = &["source/owners", "source/ovs", "source/slow", "source/steering"];
-const TICK: &[&str] = &[
+/// Rooms that ask programs, read every process or walk sysfs, and the readers of counters, which may not depend on them.
+const MAY_BLOCK: &[&str] = &["source/owners", "source/ovs", "source/slow", "source/steering"];
+const MUST_NOT_BLOCK: &[&str] = &[
     "source/benchmarks",
     "source/cores",
     "source/flows",
@@ -409,11 +409,11 @@ fn what_runs_on_every_tick_names_nothing_slow() {
             .any(|folder| file.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
     };
     let mut wrong = Vec::new();
-    for (here, there) in graph.arrows().iter().filter(|(here, _)| is_in(here, TICK)) {
-        wrong.extend(there.iter().filter(|there| is_in(there, SLOW)).map(|there| format!("{here} names {there}")));
+    for (here, there) in graph.arrows().iter().filter(|(here, _)| is_in(here, MUST_NOT_BLOCK)) {
+        wrong.extend(there.iter().filter(|there| is_in(there, MAY_BLOCK)).map(|there| format!("{here} names {there}")));
     }
     assert!(wrong.is_empty(), "a tick waits for nobody:\n{}", wrong.join("\n"));
-    for folder in SLOW.iter().chain(TICK) {
+    for folder in MAY_BLOCK.iter().chain(MUST_NOT_BLOCK) {
         assert!(sources.contains_key(&format!("{folder}.rs")), "src/{folder}.rs is there");
     }
 }

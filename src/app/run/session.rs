@@ -13,7 +13,7 @@ use crate::derive::run::Run;
 use crate::effect::{Outcome, PinController};
 use crate::sample::{Event, Item, PinMode, Report, Side, StretchSide};
 use crate::sched;
-use crate::source::feed::{Command as Ask, Feed, Next};
+use crate::source::feed::{Feed, FeedCommand, Next};
 use crate::source::now_ns;
 use rustix::process::{Pid, WaitOptions, getpid, set_child_subreaper, waitpid};
 use std::io;
@@ -115,8 +115,8 @@ impl<'a> RunSession<'a> {
             self.stretch(Some(StretchSide::Unpinned));
         }
         if let Some(feed) = &self.feed {
-            feed.command(Ask::Watch { pid: child.id(), with_descendants: !self.plan.named });
-            feed.command(Ask::Interval(self.plan.interval));
+            feed.command(FeedCommand::Watch { pid: child.id(), with_descendants: !self.plan.named });
+            feed.command(FeedCommand::Interval(self.plan.interval));
         }
         let status = self.wait(&mut child)?;
         let (at_ns, code) = (now_ns(), code(status));
@@ -223,7 +223,7 @@ impl<'a> RunSession<'a> {
         self.output.end();
         let began = Instant::now();
         if let Some(feed) = self.feed.as_ref().filter(|_| self.was_asked_to_end()) {
-            feed.command(Ask::Interval(AT_ONCE));
+            feed.command(FeedCommand::Interval(AT_ONCE));
         }
         while !self.receive(pid) && !self.signals.hand_on(None) {
             if self.was_asked_to_end() && began.elapsed() >= PATIENCE {
@@ -248,7 +248,7 @@ impl<'a> RunSession<'a> {
     /// Waits for a sample that was begun after an instant; none where the source gives none any more.
     fn sample_after(&mut self, at_ns: u64) -> Option<Metrics> {
         if let Some(feed) = &self.feed {
-            feed.command(Ask::Interval(AT_ONCE));
+            feed.command(FeedCommand::Interval(AT_ONCE));
         }
         while let Some(feed) = &self.feed {
             wait(&[feed.ready()], None);

@@ -210,6 +210,17 @@ fn known_differences_are_told_by_their_names() {
     told((30e9, 0.10), (36e9, 0.10), Verdict::Faster);
 }
 
+#[test]
+fn a_rate_that_rose_is_not_called_worse() {
+    let word = |other| {
+        let card = card(1, 300, (30e9, 0.05), other, 0.5);
+        assert_eq!(card.verdict, Verdict::Worse, "{card:?}");
+        card.headlines()[2].clone()
+    };
+    assert_eq!(word((36e9, 0.40)), "less steady", "its spread is what is worse");
+    assert_eq!(word((24e9, 0.05)), "worse");
+}
+
 /// A run of ticks every half second with a pin at 20 s, and what the trial says at each whole second.
 struct Runner {
     trial: PinTrial,

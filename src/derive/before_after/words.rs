@@ -70,7 +70,9 @@ impl Card {
         let Difference { estimate, from, to } = self.mean;
         let unit = Unit::of(estimate.abs().max(from.abs()).max(to.abs()));
         let rate = |bits: f64| signed(&format!("{}{}", if bits > 0.0 { "+" } else { "" }, unit.figure(bits)));
-        let words = self.verdict.word();
+        // A mean that rose does not stand beside `worse`.
+        let by_spread = self.verdict == Verdict::Worse && self.mean_significance() != Significance::Less;
+        let words = if by_spread { "less steady" } else { self.verdict.word() };
         let short = format!("{words}, {} {}", rate(estimate), unit.word);
         let whole = format!("{short} ({:.0} %: {} to {})", CONFIDENCE * 100.0, rate(from), rate(to));
         [whole, short, words.to_owned()]

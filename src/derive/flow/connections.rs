@@ -47,9 +47,9 @@ struct EndTrack {
     /// Since when it is known to carry data.
     carries_from_ns: Option<u64>,
     /// It is gone.
-    over: bool,
+    is_gone: bool,
     /// The other end is gone: what this one still does is no part of a benchmark.
-    ended: bool,
+    peer_is_gone: bool,
     /// It carries what a program copies from another connection.
     relayed: bool,
     /// The process of that program, of both connections.
@@ -117,7 +117,7 @@ impl Connections {
     pub fn carrying(&self) -> usize {
         let carries = |end: usize| {
             let end = &self.ends[end];
-            end.carries_from_ns.is_some() && !end.over && !end.ended
+            end.carries_from_ns.is_some() && !end.is_gone && !end.peer_is_gone
         };
         let is_carrying = |&&(one, other): &&(usize, Option<usize>)| carries(one) || other.is_some_and(carries);
         self.counted().filter(is_carrying).count()
@@ -125,7 +125,7 @@ impl Connections {
 
     /// Up to when every living connection has been read; what it moved later may still come.
     pub fn read_to_ns(&self) -> u64 {
-        let living = self.ends.iter().filter(|end| !end.over && !end.ended && end.carries_from_ns.is_some());
+        let living = self.ends.iter().filter(|end| !end.is_gone && !end.peer_is_gone && end.carries_from_ns.is_some());
         let last = |end: &EndTrack| end.pulses.back().map_or(0, |pulse| pulse.at_ns);
         living.map(last).min().or_else(|| self.ends.iter().map(last).max()).unwrap_or(0)
     }
@@ -134,7 +134,7 @@ impl Connections {
     pub fn exist_in(&self, from_ns: u64, to_ns: u64) -> bool {
         self.ends.iter().any(|end| {
             let last_ns = end.pulses.back().map_or(0, |pulse| pulse.at_ns);
-            end.carries_from_ns.is_some_and(|began_ns| began_ns < to_ns) && (!end.over || last_ns > from_ns)
+            end.carries_from_ns.is_some_and(|began_ns| began_ns < to_ns) && (!end.is_gone || last_ns > from_ns)
         })
     }
 
@@ -160,12 +160,12 @@ impl Connections {
     /// Forgets what no bin from this instant on needs.
     pub fn forget(&mut self, before_ns: u64) {
         let count = self.ends.len();
-        self.ends.retain(|end| !end.over);
+        self.ends.retain(|end| !end.is_gone);
         if self.ends.len() != count {
             self.pair();
         }
         for end in &mut self.ends {
-            if end.ended {
+            if end.peer_is_gone {
                 end.carries_from_ns = None;
             }
             while end.pulses.get(1).is_some_and(|second| second.at_ns <= before_ns) {
@@ -231,8 +231,8 @@ impl Connections {
         for end in &mut self.ends {
             let last_ns = end.pulses.back().map_or(0, |pulse| pulse.at_ns);
             let is_there = next.flows.binary_search_by_key(&end.key, FlowSample::key).is_ok();
-            end.over = !is_there || last_ns.saturating_add(SILENT_NS) < now_ns;
-            if end.over && end.carries_from_ns.is_some() {
+            end.is_gone = !is_there || last_ns.saturating_add(SILENT_NS) < now_ns;
+            if end.is_gone && end.carries_from_ns.is_some() {
                 // The first round of pulses that it did not answer.
                 let rounds = next.flows.iter().flat_map(|flow| &flow.pulses).map(|pulse| pulse.at_ns);
                 let missed_ns = rounds.filter(|&at_ns| at_ns > last_ns.saturating_add(ROUND_NS)).min();
@@ -241,9 +241,9 @@ impl Connections {
         }
         for &(one, other) in &self.pairs {
             let Some(other) = other else { continue };
-            let is_ended = self.ends[one].over || self.ends[other].over;
-            self.ends[one].ended |= is_ended;
-            self.ends[other].ended |= is_ended;
+            let is_ended = self.ends[one].is_gone || self.ends[other].is_gone;
+            self.ends[one].peer_is_gone |= is_ended;
+            self.ends[other].peer_is_gone |= is_ended;
         }
     }
 
@@ -263,8 +263,8 @@ impl EndTrack {
             tcp: None,
             tcp_before: None,
             carries_from_ns: None,
-            over: false,
-            ended: false,
+            is_gone: false,
+            peer_is_gone: false,
             relayed: false,
             relay: None,
         }
@@ -279,7 +279,7 @@ impl EndTrack {
             if last.is_some_and(|last| last.at_ns >= pulse.at_ns) {
                 continue;
             }
-            if self.carries_from_ns.is_none() && !self.ended && pulse.acked.max(pulse.received) >= CARRIES {
+            if self.carries_from_ns.is_none() && !self.peer_is_gone && pulse.acked.max(pulse.received) >= CARRIES {
                 self.carries_from_ns = Some(pulse.at_ns);
                 began = Some((last.map_or(pulse.at_ns, |last| last.at_ns), pulse.at_ns));
             }

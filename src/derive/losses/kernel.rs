@@ -15,8 +15,9 @@ pub(super) struct ConntrackDrops {
     spaces: BTreeMap<u64, Unattributed>,
 }
 
-/// Rows of a flow that has just been found count what it lost up to five seconds before (`bpf/drops.rs`), s.
-const UNTOLD_S: f64 = 5.0;
+/// How long drops of connection tracking that no row has claimed are kept, s: rows of a flow that has just been found count what it lost up to
+/// five seconds before (`bpf/drops.rs`).
+const UNCLAIMED_KEPT_S: f64 = 5.0;
 
 /// Packets, and the seconds since the counters rose.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -63,7 +64,7 @@ impl ConntrackDrops {
         }
         self.spaces.retain(|_, untold| {
             untold.seconds += step.seconds;
-            untold.seconds <= UNTOLD_S + step.seconds
+            untold.seconds <= UNCLAIMED_KEPT_S + step.seconds
         });
     }
 

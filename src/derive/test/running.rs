@@ -31,6 +31,8 @@ pub(super) struct Running {
     previous: Option<Sample>,
     /// As of the last sample that had a connection of it.
     metrics: Option<Arc<Metrics>>,
+    /// As of the sample before that: it may have ended within the last interval, whose rates are too low then.
+    whole: Option<Arc<Metrics>>,
 }
 
 impl Running {
@@ -82,14 +84,17 @@ impl Running {
         match &mut self.metrics {
             Some(last) if self.ended_ns.is_some() => {
                 let last = Arc::make_mut(last);
-                if !last.findings.is_empty() {
-                    self.last_findings = Arc::new(std::mem::take(&mut last.findings));
+                let found = std::mem::take(&mut last.findings);
+                match self.whole.take() {
+                    Some(whole) if !whole.findings.is_empty() => self.last_findings = Arc::new(whole.findings.clone()),
+                    _ if !found.is_empty() => self.last_findings = Arc::new(found),
+                    _ => {}
                 }
                 (last.losses, last.limit) = (own.losses, None);
             }
             last => {
                 self.last_findings = Arc::default();
-                *last = Some(Arc::new(own));
+                self.whole = last.replace(Arc::new(own));
             }
         }
         self.previous = Some(now);

@@ -33,7 +33,7 @@ pub(super) struct Docker {
     pub listener: Option<u32>,
     /// When it was last asked.
     last_ns: Option<u64>,
-    /// No question before it has passed; grows while the answers do not help.
+    /// Least time between questions; doubles while the answers do not help.
     pause_ns: u64,
     /// Why there was no good answer to each question.
     trouble: [Option<String>; 2],

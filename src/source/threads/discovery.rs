@@ -117,8 +117,8 @@ impl ProcessFinder {
         }
     }
 
-    /// From here on these processes are asked for too, and those named so before no longer.
-    pub(super) fn also(&mut self, proc: &mut ProcDir, pids: BTreeSet<u32>) {
+    /// Replaces the set of extra processes to watch.
+    pub(super) fn set_extra_pids(&mut self, proc: &mut ProcDir, pids: BTreeSet<u32>) {
         if self.also != pids {
             self.also = pids;
             self.ask_for_others(proc);
@@ -130,7 +130,7 @@ impl ProcessFinder {
         let family = self.family.pids().filter(|_| self.with_descendants).unwrap_or_default();
         let descendants = family.iter().rev().take(MOST_DESCENDANTS);
         let pids = descendants.chain(&self.also).copied().collect();
-        for pid in self.watched.also(pids) {
+        for pid in self.watched.set_extra_pids(pids) {
             self.look_at_process(proc, pid);
         }
     }

@@ -59,7 +59,7 @@ impl Watched {
     }
 
     /// Asks for these too, and no longer for those that were named so before; whom that changes something for.
-    pub(super) fn also(&mut self, pids: BTreeSet<u32>) -> Vec<u32> {
+    pub(super) fn set_extra_pids(&mut self, pids: BTreeSet<u32>) -> Vec<u32> {
         let changed = self.also.symmetric_difference(&pids).copied().collect();
         self.also = pids;
         changed

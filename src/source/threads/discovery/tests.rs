@@ -83,10 +83,10 @@ fn who_is_named_by_number_for_a_while_is_watched_for_a_while() {
     proc.task(40, 40, "netserver", 5, 1);
     proc.task(50, 50, "iperf3", 6, 1);
     proc.look();
-    proc.census.also(&mut proc.directory, BTreeSet::from([40, 50]));
+    proc.census.set_extra_pids(&mut proc.directory, BTreeSet::from([40, 50]));
     assert_eq!(proc.look(), [watch(40, 40)], "whatever it is called; who is watched already is not watched twice");
     assert_eq!(proc.look(), [], "nothing is told twice");
-    proc.census.also(&mut proc.directory, BTreeSet::new());
+    proc.census.set_extra_pids(&mut proc.directory, BTreeSet::new());
     assert_eq!(proc.look(), [Change::Unwatch(40)], "who bears the name asked for goes on being watched");
 }
 
