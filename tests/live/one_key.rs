@@ -204,7 +204,7 @@ fn sticky_pins_the_next_worker_and_what_something_else_sets_is_told_and_left() {
     Command::new("taskset").args(["-cp", other, &tid.to_string()]).output().expect("taskset runs");
     screen.tmux.await_shown("the screen tells it", 10, "another process changed its pin");
     screen.tmux.press("U");
-    screen.tmux.await_shown("U tells that it left it alone", 5, "set by another program since the pin");
+    screen.tmux.await_shown("U tells that it left it alone", 5, "set by another program");
     assert_eq!(workers().iter().find(|worker| worker.0 == tid).expect("it lives").1, other, "their mask stands");
 }
 
