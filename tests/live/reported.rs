@@ -135,7 +135,7 @@ fn what_is_no_file_is_not_touched_and_said() {
     let open = || fs::OpenOptions::new().read(true).write(true).open(&fifo).expect("it opens");
     let other = directory.path().join("other");
     let cases: [(Stdio, &str); 2] =
-        [(open().into(), "into a pipe"), (Stdio::null(), "neither to a file nor into a pipe")];
+        [(open().into(), "pipe: use vnettop run"), (Stdio::null(), "neither to a file nor into a pipe")];
     // Open all the time: what is in a fifo that nobody has open is gone.
     let mut held = open();
     for (out, says) in cases {

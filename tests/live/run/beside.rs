@@ -155,7 +155,7 @@ fn a_command_without_a_test_pins_nobody_and_says_so() {
         let mut vnettop = run(&[&["--pin", pin, "--phase", "1"][..], &record].concat(), &["sleep", "4"]);
         vnettop.env("XDG_STATE_HOME", dir.path());
         let (code, _, err) = output(vnettop);
-        let says = format!("{says}no process of the command has a benchmark's connection");
+        let says = format!("{says}the command has no benchmark connection");
         assert_eq!((code, err.matches(&says).count()), (Some(0), 1), "--pin {pin} says why, once: {err}");
         let pinned = events(Path::new(record[1])).iter().filter(|event| event["kind"] == "pinned").count();
         assert_eq!((pinned, beside.masks()), (0, before.clone()), "--pin {pin} has pinned nobody");
