@@ -2,6 +2,7 @@
 //! second it asks whether moves are the cause, and what else the rate follows. It writes no sentence; findings do.
 
 mod masks;
+mod settled;
 mod surroundings;
 
 use super::Metrics;
@@ -17,6 +18,7 @@ pub use masks::MaskChange;
 pub use surroundings::{CauseCandidate, OtherCause};
 
 use masks::Masks;
+use settled::Settled;
 use surroundings::Surroundings;
 
 /// What is looked at: half a minute, or a minute where bins are long, ns.
@@ -41,6 +43,8 @@ pub struct RateDiagnosis {
     since_ns: u64,
     changed: bool,
     concluded_at_ns: Option<u64>,
+    cause: Settled<Cause>,
+    rival: Settled<CauseCandidate>,
     /// What was found out.
     pub conclusion: Conclusion,
 }
@@ -81,6 +85,7 @@ impl RateDiagnosis {
             self.since_ns = metrics.at_ns + SETTLING_NS;
             // What was found of the other masks is over at once.
             self.concluded_at_ns = None;
+            (self.cause, self.rival) = (Settled::default(), Settled::default());
         }
         self.masks.observe(metrics);
         self.surroundings.observe(metrics, bins, LONG_WINDOW_NS);
@@ -107,14 +112,16 @@ impl RateDiagnosis {
         let per_s = |moves: f64| if seconds > 0.0 { moves / seconds } else { 0.0 };
         let vague: f64 = window.iter().map(|bin| bin.unclassed).sum();
         let moves = sum(Crossing::Any);
-        let cause = Cause::of(&window, self.traced.make_contiguous());
+        let cause = self.cause.observe(Cause::of(&window, self.traced.make_contiguous()), |_, _| true, metrics.at_ns);
         let jitter = Jitter::of(&window);
         let unexplained = cause.is_none() && jitter.is_some();
         let from_ns = window.first().map_or(u64::MAX, |first| first.from_ns);
+        let rival = if unexplained { self.surroundings.rival(from_ns) } else { None };
+        let rival = self.rival.observe(rival, |one, other| one.suspect == other.suspect, metrics.at_ns);
         self.conclusion = Conclusion {
             jitter,
             cause,
-            rival: if unexplained { self.surroundings.rival(from_ns) } else { None },
+            rival,
             basis: basis.cloned(),
             moves_per_s: per_s(moves),
             far_per_s: per_s(sum(Crossing::Nodes)),
