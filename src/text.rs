@@ -1,4 +1,5 @@
-//! Text that comes from outside is cleaned where it enters, so that nothing behind has to think of it.
+//! Text that comes from outside is cleaned where it enters, so that nothing behind has to think of it; and text that goes out is broken
+//! into lines.
 
 /// Bytes from outside as text that changes nothing on a screen but its own cell: invalid UTF-8, control characters and
 /// characters that steer (bidirectional marks, zero-width, line separators) each become `?`.
@@ -11,6 +12,22 @@ pub fn clean(bytes: &[u8]) -> String {
                 | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
     };
     String::from_utf8_lossy(bytes).chars().map(|c| if steers(c) { '?' } else { c }).collect()
+}
+
+/// Breaks a text at spaces into lines that measure at most so much; a word that measures more stays whole.
+#[must_use]
+pub fn wrap(text: &str, width: usize, measure: impl Fn(&str) -> usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if measure(line) + 1 + measure(word) <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 #[cfg(test)]

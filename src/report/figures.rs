@@ -6,9 +6,9 @@ pub(in crate::report) fn rate(bits_per_s: f64) -> String {
     format!("{} {unit}", digits(bits_per_s / scale))
 }
 
-/// `+6.20 Gbit/s`.
-pub(in crate::report) fn signed_rate(bits_per_s: f64) -> String {
-    format!("{}{}", if bits_per_s >= 0.0 { "+" } else { "" }, rate(bits_per_s))
+/// `+6.20`, `−6.20`.
+pub(in crate::report) fn signed_digits(value: f64) -> String {
+    if value >= 0.0 { format!("+{}", digits(value)) } else { digits(value).replace('-', "−") }
 }
 
 /// `30.3 %`.
@@ -16,10 +16,9 @@ pub(in crate::report) fn percent(share: f64) -> String {
     format!("{} %", digits(share * 100.0))
 }
 
-/// `-29.1`, of percent.
+/// `−29.1`, of percent.
 pub(in crate::report) fn signed_points(share: f64) -> String {
-    let points = share * 100.0;
-    format!("{}{}", if points >= 0.0 { "+" } else { "" }, digits(points))
+    signed_digits(share * 100.0)
 }
 
 /// Three digits, as far as they are behind the point.

@@ -1,5 +1,6 @@
 //! A card's facts and its table as text and as Markdown. What stands in them is not decided here.
 
+use crate::text::wrap;
 use std::fmt::Write;
 
 /// One line: what it is about, and what there is to say. An empty label continues the line above.
@@ -30,13 +31,18 @@ pub(super) fn fact(label: &'static str, text: String) -> Fact {
 
 /// Widest label of a fact.
 const LABEL: usize = 9;
+/// What the narrowest usual terminal shows without breaking a word.
+const WIDTH: usize = 80;
 
 impl Page {
     pub(super) fn text(&self) -> String {
         let mut out = format!("{}: {}\n", self.title, self.of);
         let facts = |out: &mut String, facts: &[Fact]| {
             for Fact { label, text } in facts {
-                let _ = writeln!(out, "  {label:<LABEL$} {text}");
+                let lines = wrap(text, WIDTH - LABEL - 3, |text| text.chars().count());
+                for (label, line) in std::iter::once(*label).chain(std::iter::repeat("")).zip(lines) {
+                    let _ = writeln!(out, "  {label:<LABEL$} {line}");
+                }
             }
         };
         facts(&mut out, &self.facts);

@@ -1,8 +1,8 @@
 //! Unpinned against pinned in words and figures, whatever made the phases: a table, the verdict, the phases, the method.
 
-use super::figures::{digits, percent, rate, scale, seconds, signed_points, signed_rate};
+use super::figures::{digits, percent, rate, scale, seconds, signed_digits, signed_points};
 use super::page::{ComparisonTable, Fact, fact};
-use crate::derive::before_after::{CONFIDENCE, CardSide, Phase};
+use crate::derive::before_after::{CONFIDENCE, CardSide, Difference, Phase};
 use crate::derive::{Card, FlowBasis, Jitter, plural};
 use crate::sample::{CoreSet, StretchSide};
 use serde_json::{Value, json};
@@ -13,13 +13,14 @@ pub(super) fn table(card: &Card, names: [&str; 2]) -> ComparisonTable {
     let of_rate = |name: &str, of: fn(&Jitter) -> f64| {
         [name.to_owned(), rate(of(&before.jitter)), rate(of(&after.jitter)), String::new()]
     };
-    let interval = |is: String, from: String, to: String| format!("{is} ({from} to {to})");
+    let interval = |of: &Difference, figure: &dyn Fn(f64) -> String, unit: &str| {
+        format!("{} ({} to {}) {unit}", figure(of.estimate), figure(of.from), figure(of.to))
+    };
     let mut means = of_rate("mean", |jitter| jitter.mean);
-    means[3] = interval(signed_rate(mean.estimate), signed_rate(mean.from), signed_rate(mean.to));
+    let (bits, unit) = scale(mean.from.abs().max(mean.to.abs()));
+    means[3] = interval(mean, &|rate| signed_digits(rate / bits), unit);
     let share = |side: &CardSide| side.jitter.cv.map_or_else(unknown, percent);
-    let points = cv.map_or_else(String::new, |cv| {
-        interval(signed_points(cv.estimate), signed_points(cv.from), signed_points(cv.to)) + " points"
-    });
+    let points = cv.as_ref().map_or_else(String::new, |cv| interval(cv, &signed_points, "pp"));
     let moves = |side: &CardSide| side.moves_per_s.map_or_else(unknown, |moves| format!("{}/s", digits(moves)));
     let others = |side: &CardSide| side.others.map_or_else(unknown, |cores| format!("{} cores", digits(cores)));
     let dip = |side: &CardSide| seconds(side.jitter.longest_dip_s);

@@ -1,7 +1,6 @@
 //! Sentences that have to be broken into lines.
 
 use super::canvas::cells;
-
 use crate::derive::Metrics;
 
 pub(crate) use crate::derive::plural;
@@ -13,18 +12,7 @@ pub(crate) fn namespace(metrics: &Metrics, netns: u64) -> String {
 
 /// Breaks a text at spaces into lines of at most so many cells; a word longer than a line stays whole and is cut later.
 pub(crate) fn wrap(text: &str, width: u16) -> Vec<String> {
-    let width = usize::from(width);
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(line) if cells(line) + 1 + cells(word) <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
+    crate::text::wrap(text, usize::from(width), cells)
 }
 
 #[cfg(test)]

@@ -139,12 +139,28 @@ fn the_interval_holds_the_truth_as_often_as_it_says() {
 }
 
 #[test]
+fn other_programs_that_used_more_on_one_side_are_named_beside_the_verdict() {
+    let told = |before, after| {
+        let mut card = turns(1, 4, MachineNoise::Still(0.001), 1.5);
+        (card.before.others, card.after.others) = (before, after);
+        card.sentence()
+    };
+    let other =
+        "faster: the mean rose, the spread stayed; perhaps by other programs: they used 1.1 cores before, 0.5 after";
+    assert_eq!(told(Some(1.1), Some(0.5)), other);
+    let plain = "faster: the mean rose, the spread stayed";
+    assert_eq!(told(Some(1.1), Some(0.9)), plain, "a fifth of a core is little");
+    assert_eq!(told(Some(40.0), Some(39.0)), plain, "and so is one core of forty");
+    assert_eq!([told(None, Some(0.5)), told(Some(1.1), None)], [plain, plain], "nobody looked");
+}
+
+#[test]
 fn nothing_is_said_of_fewer_than_four_pairs() {
     let card = turns(1, 3, MachineNoise::Still(0.001), 1.5);
     assert_eq!(card.sentence(), "inconclusive: 3 pairs of phases, at least 4 needed");
     let steady = turns(1, 4, MachineNoise::Still(0.0), 1.0);
     let unsure = Card { cv: Some(Difference { estimate: 0.0, from: -0.145, to: 0.099 }), ..steady };
-    assert_eq!(unsure.why_inconclusive(), "the mean stayed within 3 %, the CV changed by −14.5 to +9.9 points");
+    assert_eq!(unsure.why_inconclusive(), "the mean stayed within 3 %, the CV changed by −14.5 to +9.9 pp");
     assert!(turns(1, 4, MachineNoise::Still(0.001), 1.5).verdict == Verdict::Faster, "four are enough");
     let none = [
         process(&mut Chance::seeded(1), 0, PHASE, 1e9, 0.1, 0.0),

@@ -5,13 +5,27 @@ use super::{CONFIDENCE, Card, Difference, LEAST_PAIRS, PIECE_NS, Verdict};
 use crate::derive::finding::figure::Unit;
 use crate::sample::Word;
 
+/// Other programs' load differs from so many cores' worth on, if it is also this share of the greater.
+const OTHER_CORES: f64 = 0.3;
+const OTHER_SHARE: f64 = 0.25;
 const PIECE_S: u64 = PIECE_NS / 1_000_000_000;
 
 impl Card {
-    /// The verdict and why, one sentence.
+    /// The verdict, why, and what speaks against it, one sentence.
     #[must_use]
     pub fn sentence(&self) -> String {
-        format!("{}: {}", self.verdict.word(), self.why())
+        let other = self.other_load().map_or_else(String::new, |text| format!("; {text}"));
+        format!("{}: {}{other}", self.verdict.word(), self.why())
+    }
+
+    /// Other programs used clearly more or less of the machine on one side, so that the difference may be their doing; none where
+    /// they did not, where it is not known, or where nothing differs.
+    fn other_load(&self) -> Option<String> {
+        let (before, after) = self.before.others.zip(self.after.others)?;
+        let differs = (after - before).abs();
+        let is_open = matches!(self.verdict, Verdict::NoDifference | Verdict::Inconclusive);
+        (!is_open && differs >= OTHER_CORES && differs >= OTHER_SHARE * before.max(after))
+            .then(|| format!("perhaps by other programs: they used {before:.1} cores before, {after:.1} after"))
     }
 
     /// What the verdict rests on.
@@ -50,7 +64,7 @@ impl Card {
         match self.cv.filter(|_| self.mean_significance() == Significance::Same) {
             Some(cv) => {
                 let points = |share: f64| signed(&format!("{:+.1}", share * 100.0));
-                format!("the mean stayed within 3 %, the CV changed by {} to {} points", points(cv.from), points(cv.to))
+                format!("the mean stayed within 3 %, the CV changed by {} to {} pp", points(cv.from), points(cv.to))
             }
             None => format!("the change may be anything {}; a longer test narrows it", self.range()),
         }

@@ -106,7 +106,7 @@ mod tests {
     fn both_figures_stand_in_one_line() {
         assert_eq!(
             one(&tcp()),
-            "sent 9.42 Gbit/s, received 9.41 Gbit/s, 12 retransmits in 10 s; measured 9.40 Gbit/s over 9.8 s (-0.11 %)"
+            "sent 9.42 Gbit/s, received 9.41 Gbit/s, 12 retransmits in 10 s; measured 9.40 Gbit/s over 9.8 s (−0.11 %)"
         );
         let whole = Whole {
             length_ms: 2000,

@@ -101,9 +101,16 @@ fn compared() -> RunCard {
     RunCard { comparison, proposal: None, ..never() }
 }
 
+/// A card as text, each fact in one line.
+fn text_card(of: &RunCard) -> String {
+    let text = card(of, Format::Text);
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "no terminal breaks a line of it:\n{text}");
+    text.replace(&format!("\n{}", " ".repeat(12)), " ")
+}
+
 #[test]
 fn the_text_says_what_was_measured_in_words_and_units() {
-    let text = card(&never(), Format::Text);
+    let text = text_card(&never());
     for line in [
         "vnettop run: iperf3 -c 198.18.0.2",
         "  result    exit code 0 after 20 s",
@@ -130,7 +137,7 @@ fn what_is_not_counted_of_udp_is_said() {
     let mut udp = RunCard { basis: Some(FlowBasis::Link("v0".to_owned())), ..never() };
     udp.drops = Some(crate::derive::run::RunDrops::default());
     udp.limits[1] = CardLimit::MaxDrops { most: 0, measured: Some(0) };
-    let text = card(&udp, Format::Text);
+    let text = text_card(&udp);
     for line in [
         "  rate of   link v0, because no connection of the watched threads carried data: it is another protocol",
         "  drops     0 packets by links, 0 by softnet; loss in qdiscs and socket buffers was not read",
@@ -139,17 +146,19 @@ fn what_is_not_counted_of_udp_is_said() {
         assert!(text.lines().any(|got| got == line), "there is the line {line:?}:\n{text}");
     }
     let why = "connections cannot be read: list TCP sockets: No such file or directory";
-    let unread = card(&RunCard { why_link: Some(why.to_owned()), ..udp.clone() }, Format::Text);
+    let unread = text_card(&RunCard { why_link: Some(why.to_owned()), ..udp.clone() });
     assert!(unread.contains(&format!("link v0, because {why}")), "the reason is what the kernel answered:\n{unread}");
-    let datagrams = card(&RunCard { basis: Some(FlowBasis::Datagrams(4)), ..udp }, Format::Text);
+    let datagrams = text_card(&RunCard { basis: Some(FlowBasis::Datagrams(4)), ..udp });
     let line = "  rate of   4 UDP streams, payload by the datagrams counted";
     assert!(datagrams.lines().any(|got| got == line), "a UDP test has a rate of its own:\n{datagrams}");
 }
 
 #[test]
 fn a_comparison_is_a_table_with_a_verdict() {
-    let text = card(&compared(), Format::Text);
-    assert!(text.contains("28.8 Gbit/s  35.0 Gbit/s  +6.20 Gbit/s (+4.90 Gbit/s to +7.40 Gbit/s)"), "{text}");
+    let text = text_card(&compared());
+    let mean = text.lines().find(|line| line.starts_with("  mean ")).expect("a row");
+    let cells: Vec<&str> = mean.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+    assert_eq!(cells, ["mean", "28.8 Gbit/s", "35.0 Gbit/s", "+6.20 (+4.90 to +7.40) Gbit/s"], "{text}");
     assert!(text.contains("30.2 %       1.20 %"), "both CVs stand in their columns:\n{text}");
     assert!(text.contains("37.2/s            –"), "an unknown figure is a dash, not 0:\n{text}");
     let others = text.lines().find(|line| line.starts_with("  others ")).expect("how busy others were");
@@ -200,7 +209,7 @@ fn three_hundred_runs_are_one_short_line() {
         code: Some(code),
     };
     let runs = (0..299).map(|nth| ran(nth, 0)).chain([ran(10, 1)]).collect();
-    let text = card(&RunCard { runs, ..never() }, Format::Text);
+    let text = text_card(&RunCard { runs, ..never() });
     let line = "  result    300 runs: 299 × exit code 0 after 1 s to 4 s; 1 × exit code 1 after 1.1 s";
     assert!(text.lines().any(|got| got == line), "those that ended alike stand together:\n{text}");
 }
@@ -210,7 +219,7 @@ fn what_is_not_sure_says_between_what() {
     let mut run = compared();
     let of = run.comparison.as_mut().and_then(|comparison| comparison.card.as_mut()).expect("a card");
     (of.verdict, of.mean) = (Verdict::Inconclusive, Difference { estimate: -1.6e9, from: -4.06e9, to: 0.93e9 });
-    let text = card(&run, Format::Text);
+    let text = text_card(&run);
     assert!(
         text.contains(
             "  verdict   inconclusive: the change may be anything from −4.1 to +0.9 Gbit/s; a longer test narrows it\n"
@@ -219,7 +228,7 @@ fn what_is_not_sure_says_between_what() {
     );
     let of = run.comparison.as_mut().and_then(|comparison| comparison.card.as_mut()).expect("a card");
     of.phases.truncate(6);
-    let text = card(&run, Format::Text);
+    let text = text_card(&run);
     assert!(text.contains("  verdict   inconclusive: 3 pairs of phases, at least 4 needed\n"), "{text}");
 }
 
