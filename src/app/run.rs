@@ -1,5 +1,6 @@
 //! A benchmark under observation: starts the command with vnettop's own input, output and terminal, watches it, pins
-//! and unpins in turn where that was asked for, and gives its exit code back. It prints nothing while the command runs.
+//! and unpins in turn where that was asked for, and gives its exit code back. While the command runs it prints nothing but,
+//! on a terminal, one line before a comparison.
 
 mod destination;
 mod output;

@@ -11,12 +11,13 @@ use crate::derive::Metrics;
 use crate::derive::before_after::side_of;
 use crate::derive::run::Run;
 use crate::effect::{Outcome, PinController};
-use crate::sample::{Event, Item, PinMode, Report, Side, StretchSide};
+use crate::sample::{Event, Item, PinMode, Report, RunAsked, Side, StretchSide};
 use crate::sched;
 use crate::source::feed::{Feed, FeedCommand, Next};
 use crate::source::now_ns;
+use crate::term;
 use rustix::process::{Pid, WaitOptions, getpid, set_child_subreaper, waitpid};
-use std::io;
+use std::io::{self, IsTerminal};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
@@ -107,6 +108,9 @@ impl<'a> RunSession<'a> {
         let mut child = child?;
         self.command = Some(child.id());
         self.report(Event::RunStarted { at_ns: now_ns(), pid: child.id() });
+        if nth == 0 {
+            self.announce();
+        }
         if let Some(unread) = self.output.unread() {
             self.reported(child.id(), None, Report::Unread(unread));
         }
@@ -166,6 +170,19 @@ impl<'a> RunSession<'a> {
             self.rest.leave();
         }
         Observed { code, card, notes: self.notes, unrecorded: self.unrecorded, rest: self.rest }
+    }
+
+    /// Says on a terminal what goes on while only the command's own output is to be seen.
+    fn announce(&self) {
+        let RunAsked { pin, repeat, stretch_ns, .. } = self.plan.asked;
+        if pin != PinMode::Compare || !io::stderr().is_terminal() {
+            return;
+        }
+        let turns = match repeat {
+            0..=1 => format!("phases of {} s", stretch_ns as f64 / 1e9),
+            _ => format!("{repeat} runs"),
+        };
+        term::say(format!("{turns}, unpinned and pinned in turn; the card follows the command's output"));
     }
 
     /// How turns are taken in this start of the command.
