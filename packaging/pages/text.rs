@@ -19,6 +19,20 @@ impl Section {
     }
 }
 
+const DESCRIPTION: Section = Section {
+    heading: "DESCRIPTION",
+    paragraphs: &[
+        "vnettop watches a benchmark over virtual networks (veth, bridge, tun, Docker, Open vSwitch, overlays): its rate in bins of 100 ms, the \
+         path of each flow and where packets are lost on it, the nominal speed of each interface beside what it carries, the softirq load of \
+         each core, and on which cores the threads of iperf3 (or of the programs named by --watch) run. It says in one line what limits the test.",
+        "The key p proposes cores for the busy threads, and pins them there when pressed again; U restores their affinities. The card (key c) \
+         compares the rate before and after the pin. Nothing else on the machine is changed. Pins stay when vnettop \
+         quits, unless it was started with --restore-on-exit: vnettop undo restores them.",
+        "Without a terminal the same comes from --print (one frame), --json (a line each sample), vnettop run (a command measured, with a card) \
+         and vnettop replay (a recording).",
+    ],
+};
+
 const RIGHTS: Section = Section {
     heading: "RIGHTS",
     paragraphs: &[
@@ -91,6 +105,7 @@ pub fn pages(date: &str) -> Vec<(String, Vec<u8>)> {
 fn main_page(whole: &Command, date: &str) -> Vec<u8> {
     let mut page = opening(whole, date);
     let man = Man::new(whole.clone());
+    prose(&mut page, DESCRIPTION.heading, DESCRIPTION.lines());
     written(&mut page, |page| man.render_options_section(page));
     section_of_commands(&mut page, whole);
     keys(&mut page);
