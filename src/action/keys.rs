@@ -53,7 +53,8 @@ const CARD: &str = "the card: before and after the pin";
 const FINDINGS: &str = "every finding in full";
 const PATHS: &str = "the path of each flow, hop by hop";
 const DROPS: &str = "drops: every lost packet, by its reason";
-const TESTS: &str = "next or previous test of several";
+const NEXT_TEST: &str = "next test, where there are several";
+const PREVIOUS_TEST: &str = "previous test";
 const SPACE: &str = "pause/resume; in a proposal: thread off/on";
 const WRITES: &str = "write a report of this moment to a file; on the card: save it as text, Markdown and JSON";
 const ENTER: &str = "every figure of the selected row";
@@ -142,9 +143,9 @@ pub const KEYS: &[Binding] = &[
         "softirq time: measured or sampled",
         "",
     ),
-    row("next_test", &[Key::Char('n'), Key::Char('T')], Action::NextTest, LIVE, TESTS, "test"),
-    row("next_test", &[Key::Char('T')], Action::NextTest, REPLAY, TESTS, ""),
-    row("previous_test", &[Key::Char('N')], Action::PreviousTest, LIVE, TESTS, ""),
+    row("next_test", &[Key::Char('n'), Key::Char('T')], Action::NextTest, LIVE, NEXT_TEST, "test"),
+    row("next_test", &[Key::Char('T')], Action::NextTest, REPLAY, NEXT_TEST, ""),
+    row("previous_test", &[Key::Char('N')], Action::PreviousTest, LIVE, PREVIOUS_TEST, ""),
     row("choose_cores", &[Key::Char('a')], Action::ChooseCores, MAIN, "choose cores for the selected thread", "cores"),
     row("filter", &[Key::Char('/')], Action::StartFilter, MAIN, "filter links or threads by name", "filter"),
     row("sort", &[Key::Char('s')], Action::NextSort, MAIN, "sort by the next column", "sort"),

@@ -14,12 +14,12 @@ const LEAST_WIDTH: u16 = 20;
 /// Mark, number, busy share, flag and brackets.
 const BESIDE_BAR: u16 = 14;
 
-/// The parts of a bar in their order, softirq first.
+/// The parts of a bar in their order, softirq first; the lightest shade (`░`) would look idle.
 pub(super) const PARTS: [(char, &str, Tone); 5] = [
     ('█', "softirq", Tone::Bad),
-    ('▓', "irq", Tone::Warning),
-    ('▒', "sys", Tone::Accent),
-    ('░', "user", Tone::Good),
+    ('▌', "irq", Tone::Warning),
+    ('▓', "sys", Tone::Accent),
+    ('▒', "user", Tone::Good),
     ('x', "steal", Tone::Warning),
 ];
 

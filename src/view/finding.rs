@@ -9,7 +9,7 @@ use super::text::{plural, wrap};
 use crate::action::KeyContext;
 use crate::derive::{Finding, Limit, Metrics};
 use crate::sample::{Problem, Word};
-use crate::state::{Mode, State};
+use crate::state::{Mode, Overlay, State};
 
 /// A sentence never takes more lines than this.
 const MOST_LINES: usize = 3;
@@ -96,6 +96,7 @@ fn sentences(state: &State) -> (Vec<(Tone, String)>, usize) {
     let said = |finding: &&Finding| state.notices.list().iter().any(|notice| notice.finding == Some(finding.id));
     let findings: Vec<&Finding> = metrics.findings.iter().filter(|finding| !said(finding)).collect();
     all.extend(findings.iter().take(MOST_FINDINGS).map(|finding| (Tone::Normal, text(state, finding))));
+    all.extend(unseen_links(metrics).map(|text| (Tone::Warning, text.to_owned())));
     all.extend(next_step(state, metrics).map(|text| (Tone::Muted, text)));
     all.extend(at_the_end(metrics).take(MOST_FINDINGS).map(|text| (Tone::Normal, text)));
     if all.is_empty() {
@@ -157,12 +158,24 @@ pub(super) fn list(state: &State, width: u16) -> Vec<Line> {
     lines
 }
 
+/// The links of the test are not listed, because their network namespace was not chosen to be shown; where rights are what is missing, the
+/// first line of the screen says so.
+fn unseen_links(metrics: &Metrics) -> Option<&'static str> {
+    let is_shown = |netns: u64| netns == metrics.netns || metrics.facts.spaces.iter().any(|space| space.netns == netns);
+    let is_limited = metrics.facts.problems.iter().any(Problem::is_of_rights);
+    let is_elsewhere =
+        metrics.paths.iter().any(|path| path.hops.is_empty() && path.netns != 0 && !is_shown(path.netns));
+    (is_elsewhere && !is_limited)
+        .then_some("the test's links are in a network namespace that is not shown: vnettop --netns all")
+}
+
 /// What can be done now.
 fn next_step(state: &State, metrics: &Metrics) -> Option<String> {
     let pins = state.pins();
     if pins > 0 {
         let key = state.keys().key("card");
-        let card = metrics.card.as_ref().map_or_else(String::new, |card| format!(" · {key}: {}", card.verdict.word()));
+        let card = metrics.card.as_ref().filter(|_| !matches!(state.overlay, Overlay::Card { .. }));
+        let card = card.map_or_else(String::new, |card| format!(" · {key}: {}", card.verdict.word()));
         let whose = match state.settings().mode {
             Mode::Replay => "in the recording",
             Mode::Live | Mode::Demo => "by vnettop · U restores the masks",

@@ -47,7 +47,7 @@ pub(super) fn border(canvas: &mut Canvas, y: u16, (metrics, was): (&Metrics, Opt
     if left >= LEAST_FOR_WHAT {
         let left = u16::try_from(left).unwrap_or(0);
         canvas.glyph(x, y, Tone::Muted, ' ');
-        let used = canvas.left(x + 1, y, left, Tone::Title, what);
+        let used = canvas.left(x + 1, y, left, Tone::Title, in_whole_parts(&what, usize::from(left)));
         canvas.glyph(x + 1 + used, y, Tone::Muted, ' ');
     }
     if needed == 0 {
@@ -59,6 +59,16 @@ pub(super) fn border(canvas: &mut Canvas, y: u16, (metrics, was): (&Metrics, Opt
         x += canvas.left(x, y, canvas.area.width, tone, text);
     }
     canvas.glyph(x, y, Tone::Muted, ' ');
+}
+
+/// As much of what is tested as fits, ending where a comma stands, or the receiver alone; all of it where not even that fits, to be cut.
+fn in_whole_parts(text: &str, width: usize) -> &str {
+    let receiver = text.find('→').map_or(text, |at| &text[at..]);
+    let parts = [text, receiver].into_iter().flat_map(|text| {
+        let ends = std::iter::once(text.len()).chain(text.rmatch_indices(", ").map(|(end, _)| end));
+        ends.map(move |end| &text[..end])
+    });
+    parts.filter(|part| cells(part) <= width).max_by_key(|part| cells(part)).unwrap_or(text)
 }
 
 /// Rate and spread, now and before the pin, are worth more than what they are of.
@@ -248,6 +258,19 @@ mod tests {
         for width in 0..130 {
             assert!(cells(&shown(width, &FlowBasis::Sockets(1))) <= width, "within {width}");
         }
+    }
+
+    #[test]
+    fn what_is_tested_is_cut_where_a_part_of_it_ends() {
+        let told = |width| in_whole_parts("172.17.0.2 → 172.17.0.3:5201, TCP", width);
+        assert_eq!(
+            [33, 32, 28].map(told),
+            ["172.17.0.2 → 172.17.0.3:5201, TCP", "172.17.0.2 → 172.17.0.3:5201", "172.17.0.2 → 172.17.0.3:5201"]
+        );
+        assert_eq!(
+            [24, 18, 9].map(told),
+            ["→ 172.17.0.3:5201, TCP", "→ 172.17.0.3:5201", "172.17.0.2 → 172.17.0.3:5201, TCP"]
+        );
     }
 
     #[test]

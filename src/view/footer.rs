@@ -32,7 +32,7 @@ fn keys(canvas: &mut Canvas, state: &State) {
     let end = canvas.area.width.saturating_sub(last);
     // Nothing of this machine is changed for a recording.
     let changes = |action: &Action| match action {
-        Action::Undo | Action::ChooseCores => true,
+        Action::Undo | Action::ChooseCores | Action::Propose => true,
         Action::Accept => place == KeyContext::Proposal,
         _ => false,
     };

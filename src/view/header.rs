@@ -75,8 +75,8 @@ fn pieces(state: &State, metrics: &Metrics) -> Vec<Piece> {
 fn own_cost(metrics: &Metrics) -> String {
     let share = Percent(metrics.own_cpu);
     match metrics.own.seat {
-        Some(core) => format!("{share} % of core {core}"),
-        None => format!("{share} % of one core"),
+        Some(core) => format!("own CPU {share} % of core {core}"),
+        None => format!("own CPU {share} % of one core"),
     }
 }
 

@@ -123,9 +123,10 @@ impl<'a> CoreLetters<'a> {
             (mark..cells.saturating_sub(name.len()))
                 .find(|&at| text[at..at + name.len()].iter().all(|glyph| *glyph == '▄'))
         };
-        let named = place(&name).map_or_else(|| (mark, digit.to_string()), |at| (at, name));
-        for (at, letter) in (named.0..).zip(named.1.chars()) {
-            if text[at] == '▄' {
+        // Where marks leave no place for it, a thread that returns all the time, one of them gives way.
+        let (at, name) = place(&name).map_or_else(|| (mark, digit.to_string()), |at| (at, name));
+        for (at, letter) in (at..cells).zip(name.chars()) {
+            if text[at] == '▄' || cells >= ROOM_FOR_NAME {
                 text[at] = letter;
             }
         }

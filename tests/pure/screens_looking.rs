@@ -2,9 +2,10 @@
 
 use crate::world::scenes;
 use crate::world::stage::Stage;
+use std::sync::Arc;
 use vnettop::derive::FlowBasis;
 use vnettop::derive::before_after::Verdict;
-use vnettop::sample::{CoreSet, Event};
+use vnettop::sample::{CoreSet, Event, FlowPath, Problem, ProblemSource, Proto};
 use vnettop::state::Settings;
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 60)];
@@ -55,4 +56,32 @@ fn what_a_pin_brought_at_every_size() {
     freeze("details_of_a_thread", &stage, (80, 24));
     stage.press("<esc>z<tab>jj<enter>");
     freeze("details_of_a_link", &stage, (80, 24));
+}
+
+#[test]
+fn links_of_the_test_that_are_not_shown_are_said_with_the_option_that_shows_them() {
+    let mut stage = Stage::after(3, scenes::bridge());
+    let mut metrics = stage.derive();
+    let elsewhere = FlowPath {
+        netns: 4_026_539_999,
+        proto: Proto::Tcp,
+        from: "198.18.5.1:49922".parse().expect("an address"),
+        to: "198.18.5.2:5201".parse().expect("an address"),
+        hops: Vec::new(),
+        gap: Some("the routes of network namespace 4026539999 cannot be read".to_owned()),
+        note: None,
+        ends: None,
+    };
+    metrics.paths = Arc::new(vec![elsewhere]);
+    stage.state.receive(metrics.clone());
+    let text = stage.text(120, 40);
+    assert!(text.contains("network namespace that is not shown: vnettop --netns all"), "{text}");
+    let mut facts = (*metrics.facts).clone();
+    facts.problems =
+        Arc::new(vec![Problem { source: ProblemSource::Namespaces, text: "needs CAP_SYS_ADMIN".to_owned() }]);
+    metrics.facts = Arc::new(facts);
+    assert!(metrics.facts.problems[0].is_of_rights(), "the first line of the screen says what is missing");
+    stage.state.receive(metrics);
+    let text = stage.text(120, 40);
+    assert!(!text.contains("--netns all"), "an option does not give rights:\n{text}");
 }

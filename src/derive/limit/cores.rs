@@ -154,9 +154,7 @@ impl<'a> Full<'a> {
         let of_thread =
             |&(thread, part): &(&Thread, f64)| (LimitKind::OwnThread, part, format!("{} {}", thread.label, thread.tid));
         let mut parts: Vec<(LimitKind, f64, String)> = self.threads.iter().map(of_thread).collect();
-        let is_beside = self.threads.iter().any(|(_, part)| *part >= LEAST);
-        let softirqs = if is_beside { "its softirqs" } else { "softirqs of this test" };
-        parts.push((LimitKind::OwnSoftirq, self.softirq, softirqs.to_owned()));
+        parts.push((LimitKind::OwnSoftirq, self.softirq, "test softirqs".to_owned()));
         parts.push((LimitKind::Steal, self.core.steal, "taken by the hypervisor".to_owned()));
         let named: f64 = strangers.iter().take(2).map(|(_, share)| share).sum();
         let of_stranger = |(runner, share): &(&Runner, f64)| {

@@ -87,11 +87,11 @@ fn is(what: &str, scene: &Scene, kind: LimitKind, text: &str) -> Limit {
 fn a_full_core_is_named_with_whose_work_fills_it() {
     let full = |cores, threads| Scene { cores, threads, ..tcp() };
     let sender = full(vec![core(0, 0.8, 0.2), core(1, 0.5, 0.0)], vec![thread(SENDER, 0, 0.98, 0.01)]);
-    let text = "core 0 is 100 % busy (1 s): 80 % iperf3 client 50, 20 % its softirqs";
+    let text = "core 0 is 100 % busy (1 s): 80 % iperf3 client 50, 20 % test softirqs";
     let limit = is("the sender's", &sender, LimitKind::OwnThread, text);
     assert_eq!((limit.core, limit.pid, limit.name.as_deref()), (Some(0), Some(SENDER), Some("iperf3 client")));
     let softirq = full(vec![core(0, 0.3, 0.7)], vec![thread(SENDER, 0, 0.95, 0.01)]);
-    let text = "core 0 is 100 % busy (1 s): 70 % its softirqs, 30 % iperf3 client 50";
+    let text = "core 0 is 100 % busy (1 s): 70 % test softirqs, 30 % iperf3 client 50";
     is("mostly softirqs, which the thread's time has in it", &softirq, LimitKind::OwnSoftirq, text);
     let apart = Scene { threads: vec![thread(SENDER, 0, 0.3, 0.6)], ..softirq.clone() };
     is("and where its time has not", &apart, LimitKind::OwnSoftirq, text);
@@ -100,12 +100,7 @@ fn a_full_core_is_named_with_whose_work_fills_it() {
         cores: vec![core(0, 0.4, 0.1), core(1, 0.5, 0.0), core(2, 0.02, 0.97)],
         ..tcp()
     };
-    is(
-        "of RPS, where no thread is",
-        &rps,
-        LimitKind::OwnSoftirq,
-        "core 2 is 99 % busy (1 s): 97 % softirqs of this test",
-    );
+    is("of RPS, where no thread is", &rps, LimitKind::OwnSoftirq, "core 2 is 99 % busy (1 s): 97 % test softirqs");
     let nobodys = Scene { handling: CoreSet::new(), ..rps };
     assert_eq!(judge(&nobodys).kind, LimitKind::Nothing, "a core that no way of the test leads to");
     let both = full(vec![core(0, 1.0, 0.0)], vec![thread(SENDER, 0, 0.55, 0.2), thread(RECEIVER, 0, 0.44, 0.3)]);
@@ -116,7 +111,7 @@ fn a_full_core_is_named_with_whose_work_fills_it() {
     let text = "one thread is busy nearly all the time: 96 % of a core by iperf3 client 50";
     is("a thread that moves", &moves, LimitKind::OwnThread, text);
     let capped = Scene { clock_khz: Some((1.2e6, 3e6)), ..sender };
-    let text = "core 0 is 100 % busy (1 s) at 1.2 of 3.0 GHz: 80 % iperf3 client 50, 20 % its softirqs";
+    let text = "core 0 is 100 % busy (1 s) at 1.2 of 3.0 GHz: 80 % iperf3 client 50, 20 % test softirqs";
     is("a clock that is held down", &capped, LimitKind::Frequency, text);
 }
 
@@ -241,7 +236,7 @@ fn what_is_lost_is_told_with_its_place() {
     is("on another machine", &nowhere, LimitKind::Loss, text);
     let backlog = Loss { core: Some(2), ..lost(LossPlace::Backlog, None) };
     let full = Scene { handling: CoreSet::single(2), cores: vec![core(2, 0.0, 0.99)], ..with(vec![backlog], udp()) };
-    let text = "core 2 is 99 % busy (1 s): 99 % softirqs of this test; 500 packets/s lost";
+    let text = "core 2 is 99 % busy (1 s): 99 % test softirqs; 500 packets/s lost";
     is("a backlog whose core is full", &full, LimitKind::OwnSoftirq, text);
     let queue = Loss { name: Some("pfifo on v0".to_owned()), ..lost(LossPlace::Qdisc, None) };
     let text = "losses: 500 packets/s lost in the qdisc pfifo on v0";

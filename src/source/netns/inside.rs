@@ -1,6 +1,6 @@
 //! Something that runs inside a network namespace.
 
-use super::Spaces;
+use super::{Choice, Spaces};
 use crate::sched;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::io;
@@ -22,7 +22,11 @@ impl Spaces {
             return work();
         }
         let file = self.known.get(&netns).map(|known| Arc::clone(&known.file));
-        let file = file.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the namespace is not known"))?;
+        let why = match self.choice {
+            Choice::All => "it is not known",
+            _ => "it is not among those shown: --netns all shows every one",
+        };
+        let file = file.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, why))?;
         run_inside(file, work)
     }
 }

@@ -98,7 +98,7 @@ impl QuerySockets {
 }
 
 fn not_entered(netns: u64, error: &io::Error) -> String {
-    format!("namespace {netns} cannot be entered to read its routes ({error})")
+    format!("the routes of network namespace {netns} cannot be read ({error})")
 }
 
 impl Inside {
