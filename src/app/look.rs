@@ -2,7 +2,7 @@
 
 use crate::config::{BUILT_IN, Preferences, ThemeFiles};
 use crate::state::ThemeList;
-use crate::ui::{Colors, Palette, is_light};
+use crate::ui::{Colors, Palette, is_light, told_dark};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ pub struct Look {
     at: usize,
     /// What is to be said of the theme in use, or of files that cannot be used.
     pub notice: Option<String>,
-    /// The terminal is to be asked for its background: nobody has chosen, it has told nothing, and it shows enough colours.
+    /// The terminal is to be asked for its background: nobody has chosen, it has told nothing, and it is of those that answer.
     pub asks: bool,
 }
 
@@ -57,23 +57,22 @@ pub fn of(
     let files = ThemeFiles::read(folders);
     let has_all = colorterm.as_deref().is_some_and(|value| value == "truecolor" || value == "24bit");
     let shown = |palette: Palette| Colors::Palette(if has_all { palette } else { palette.numbered() });
-    let usual = |is_dark: bool| Colors::Palette(Palette::usual(is_dark));
+    let many = Colors::are_many(term.as_deref(), colorterm.as_deref());
+    let usual = |is_dark: bool| Colors::usual(is_dark, many);
     let fixed =
         [("dark", usual(true)), ("light", usual(false)), ("terminal", Colors::Terminal), ("mono", Colors::None)];
     let mut themes: Vec<(String, Colors)> = fixed.map(|(name, colors)| (name.to_owned(), colors)).into();
     themes.extend(files.themes.iter().map(|theme| (theme.name.clone(), shown(theme.palette))));
-    let wanted = preferences.theme.as_str();
-    let mut asks = false;
-    let at = if wanted == "auto" {
-        let suits = match set("NO_COLOR") {
-            Some(_) => Colors::None,
-            None => Colors::of_terminal(term.as_deref(), colorterm.as_deref(), colorfgbg.as_deref()),
-        };
-        asks = suits == Colors::Terminal && Colors::are_many(term.as_deref(), colorterm.as_deref());
-        themes.iter().position(|(_, colors)| *colors == suits)
-    } else {
-        themes.iter().position(|(name, _)| name == wanted)
+    let is_auto = preferences.theme == "auto";
+    let told = told_dark(colorfgbg.as_deref());
+    let wanted = match (is_auto, set("NO_COLOR"), told) {
+        (false, ..) => preferences.theme.as_str(),
+        (true, Some(_), _) => "mono",
+        (true, None, Some(is_dark)) => name_of(is_dark),
+        (true, None, None) => "terminal",
     };
+    let asks = is_auto && wanted == "terminal" && (many || term.as_deref().is_some_and(answers));
+    let at = themes.iter().position(|(name, _)| name == wanted);
     let broken = || files.problems.iter().find(|(name, _)| name == wanted).map(|(_, why)| why.clone());
     let Some(at) = at else {
         let names: Vec<&str> =
@@ -88,7 +87,16 @@ pub fn of(
 /// The theme that suits a background.
 #[must_use]
 pub fn name_for(background: [u8; 3]) -> &'static str {
-    if is_light(background) { "light" } else { "dark" }
+    name_of(!is_light(background))
+}
+
+fn name_of(is_dark: bool) -> &'static str {
+    if is_dark { "dark" } else { "light" }
+}
+
+/// A terminal of sixteen colours that knows the question for its background, or does not show it.
+fn answers(term: &str) -> bool {
+    ["xterm", "rxvt", "screen", "tmux"].iter().any(|family| term.starts_with(family))
 }
 
 /// Without UTF-8 in the locale every character of the screen is ASCII.

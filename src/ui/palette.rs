@@ -74,6 +74,20 @@ pub(super) const TERMINAL: Palette = Palette {
     nodes_dim: NODES,
 };
 
+/// Those of the sixteen that are dark on most palettes: on white the others, green, yellow and cyan, cannot be read.
+const NODES_ON_WHITE: [Color; 6] = [Color::Blue, Color::Magenta, Color::Reset, Color::Red, Color::Blue, Color::Magenta];
+pub(super) const TERMINAL_ON_WHITE: Palette = Palette {
+    muted: Color::Reset,
+    good: Color::Reset,
+    warning: Color::Magenta,
+    bad: Color::Red,
+    accent: Color::Blue,
+    key: Color::Blue,
+    watched: Color::Magenta,
+    nodes: NODES_ON_WHITE,
+    nodes_dim: NODES_ON_WHITE,
+};
+
 /// A name with its colour, as theme files have them.
 pub type NamedColor = (&'static str, fn(&mut Palette) -> &mut Color);
 
@@ -226,6 +240,22 @@ mod tests {
                     assert!(!style.add_modifier.contains(Modifier::DIM), "{tone:?} would be weaker than computed");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn of_sixteen_colours_those_for_white_are_readable_there() {
+        // What xterm's sixteen are where nobody has chosen others; plain text is black.
+        let xterm = |color: Color| match color {
+            Color::Red => [0xcd, 0, 0],
+            Color::Magenta => [0xcd, 0, 0xcd],
+            Color::Blue => [0, 0, 0xee],
+            Color::Reset => BLACK,
+            other => panic!("{other} is not readable on white"),
+        };
+        for tone in (0..6).flat_map(|n| [Tone::Node(n), Tone::NodeDim(n), Tone::Moved(n)]).chain(TONES) {
+            let is = contrast(xterm(TERMINAL_ON_WHITE.style(tone).fg.unwrap_or(Color::Reset)), WHITE);
+            assert!(is >= 4.5, "{tone:?}: {is:.1} : 1");
         }
     }
 

@@ -1,6 +1,6 @@
 //! Tone → style: without colour by modifiers only, in the terminal's own sixteen colours, or from a palette for its background.
 
-use super::palette::{DARK, LIGHT, Palette, TERMINAL};
+use super::palette::{DARK, LIGHT, Palette, TERMINAL, TERMINAL_ON_WHITE};
 use crate::view::Tone;
 use ratatui::style::{Modifier, Style};
 
@@ -25,15 +25,14 @@ pub enum Colors {
 }
 
 impl Colors {
-    /// Those for the background that some terminals tell in `COLORFGBG` (`15;0`), where they have 256 colours; else their own.
+    /// Those for a dark background, or for a light one, on a terminal that has `many` colours or sixteen.
     #[must_use]
-    pub fn of_terminal(term: Option<&str>, colorterm: Option<&str>, colorfgbg: Option<&str>) -> Self {
-        let has_many = Self::are_many(term, colorterm);
-        let background = colorfgbg.and_then(|both| both.rsplit(';').next()).and_then(|number| number.parse().ok());
-        match background {
-            Some(0..=6 | 8u8) if has_many => Self::Palette(DARK),
-            Some(7 | 15) if has_many => Self::Palette(LIGHT),
-            _ => Self::Terminal,
+    pub fn usual(is_dark: bool, many: bool) -> Self {
+        match (is_dark, many) {
+            (true, true) => Self::Palette(DARK),
+            (false, true) => Self::Palette(LIGHT),
+            (true, false) => Self::Terminal,
+            (false, false) => Self::Palette(TERMINAL_ON_WHITE),
         }
     }
 
@@ -42,6 +41,16 @@ impl Colors {
     pub fn are_many(term: Option<&str>, colorterm: Option<&str>) -> bool {
         term.is_some_and(|term| term.contains("256color") || term.contains("direct"))
             || colorterm.is_some_and(|colorterm| !colorterm.is_empty())
+    }
+}
+
+/// Whether the background is dark, as some terminals tell in `COLORFGBG` (`15;0`); none where they do not.
+#[must_use]
+pub fn told_dark(colorfgbg: Option<&str>) -> Option<bool> {
+    match colorfgbg?.rsplit(';').next()?.parse() {
+        Ok(0..=6 | 8_u8) => Some(true),
+        Ok(7 | 15) => Some(false),
+        _ => None,
     }
 }
 
@@ -135,12 +144,11 @@ pub(super) mod tests {
 
     #[test]
     fn the_background_is_what_the_terminal_tells() {
-        let of = |term, colorfgbg| Colors::of_terminal(Some(term), None, colorfgbg);
-        assert_eq!(of("xterm-256color", None), Colors::Terminal, "nothing is told");
-        assert_eq!(of("xterm-256color", Some("15;0")), Colors::Palette(DARK));
-        assert_eq!(of("rxvt-256color", Some("0;default;15")), Colors::Palette(LIGHT));
-        assert_eq!(of("linux", Some("15;0")), Colors::Terminal, "it has sixteen");
-        assert_eq!(Colors::of_terminal(Some("xterm"), Some("truecolor"), Some("0;7")), Colors::Palette(LIGHT));
-        assert_eq!(of("xterm-256color", Some("a;b")), Colors::Terminal, "what cannot be read is nothing");
+        let told = |colorfgbg| told_dark(Some(colorfgbg));
+        assert_eq!(["15;0", "0;default;15", "0;7"].map(told), [Some(true), Some(false), Some(false)]);
+        assert_eq!(["a;b", ""].map(told), [None; 2], "what cannot be read is nothing");
+        assert_eq!(told_dark(None), None, "nothing is told");
+        assert_eq!(Colors::usual(true, false), Colors::Terminal, "sixteen are the terminal's own");
+        assert!(Colors::are_many(Some("xterm"), Some("truecolor")) && !Colors::are_many(Some("linux"), None));
     }
 }
