@@ -125,7 +125,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     setting(
         "layout.panes",
         Choices(|p| &mut p.choices.parts),
-        "What is on the screen; links, cores or threads must be",
+        "Panes on the screen, at least one of links, cores, threads",
     ),
     setting(
         "links.columns",

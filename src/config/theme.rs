@@ -105,7 +105,7 @@ pub(super) fn of_text(name: &str, text: &str) -> Result<ThemeFile, Wrong> {
 fn weak(name: &str, palette: &Palette, is_dark: bool) -> Option<String> {
     let all = palette.weak(is_dark);
     let (color, is, least) = all.first()?;
-    let more = if all.len() > 1 { format!(" (so with {} more)", all.len() - 1) } else { String::new() };
+    let more = if all.len() > 1 { format!(" (and {} more)", all.len() - 1) } else { String::new() };
     let background = if is_dark { "dark" } else { "light" };
     Some(format!(
         "theme {name}: {color} has a contrast of {is:.1} : 1 on {background} backgrounds, {least} : 1 is readable{more}"

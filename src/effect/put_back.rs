@@ -105,8 +105,7 @@ fn not_restored(who: &str, tid: u32, old: &CoreSet, error: &io::Error) -> String
     match error.raw_os_error() {
         Some(libc::EINVAL) => format!("{who} keeps its pin: its old {} offline or not allowed for it now", are(old)),
         Some(libc::EPERM) => format!(
-            "{who} keeps its pin: it belongs to another user; taskset -cp {old} {tid} as root restores what it had \
-             before vnettop"
+            "{who} keeps its pin: it belongs to another user; taskset -cp {old} {tid} as root restores its old mask"
         ),
         _ => format!("{who} keeps its pin: its old mask {old} cannot be restored ({error})"),
     }
@@ -132,7 +131,7 @@ pub(super) fn report(outcome: &mut Outcome, held: &ActivePin, verdict: &RestoreR
             outcome.say(format!("{who} has exited, nothing to undo; its number now belongs to another thread"));
         }
         RestoreResult::Changed(now) => outcome.warn(format!(
-            "{who} is on {}, set by another program since the pin, so it stays; taskset -cp {old} {} restores the mask from before vnettop",
+            "{who} is on {}, set by another program since, and is not changed; taskset -cp {old} {} restores the mask from before vnettop",
             cores_of(now),
             thread.tid
         )),

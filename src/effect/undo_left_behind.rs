@@ -65,7 +65,7 @@ fn journals(pinner: &mut dyn Pinner, dir: &Path, outcome: &mut Outcome) -> Optio
         outcome.warn(format!("cannot read the journals in {}: {error}; nothing was restored", dir.display()));
     });
     let boot = pinner.boot_id().map_err(|error| {
-        outcome.warn(format!("cannot read the boot id: {error}; is /proc mounted? nothing was restored"));
+        outcome.warn(format!("nothing was restored: no boot id ({error}); is /proc mounted?"));
     });
     let (found, boot) = (found.ok()?, boot.ok()?);
     let mut journals = Journals { dead: Vec::new(), running: HashMap::new() };

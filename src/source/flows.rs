@@ -297,16 +297,15 @@ impl Blind {
                 let why = if rustix::process::geteuid().is_root() {
                     lacked_by_root()
                 } else {
-                    "it belongs to another user: run vnettop as that user or as root".to_owned()
+                    "another user's process: run vnettop as that user or as root".to_owned()
                 };
-                format!("cannot read the sockets of process {pid}, using the busiest link's rate instead; {why}")
+                format!("sockets of process {pid} cannot be read, so the busiest link's rate is used; {why}")
             }
             Self::Namespace(pid, error, mends) => format!(
                 "cannot enter the network namespace of process {pid} ({error}); using the busiest link's rate; {mends}"
             ),
             Self::Sockets(error) => format!(
-                "cannot read connections ({error}), using the busiest link's rate instead; run modprobe tcp_diag, or \
-                 boot a kernel with CONFIG_INET_TCP_DIAG"
+                "connections cannot be read ({error}), so the busiest link's rate is used; run modprobe tcp_diag, or boot a kernel with CONFIG_INET_TCP_DIAG"
             ),
             Self::Datagrams(error) => format!(
                 "cannot read the queues and drops of UDP sockets ({error}); run modprobe udp_diag, or boot a kernel \
@@ -317,8 +316,7 @@ impl Blind {
                  fewer processes"
             ),
             Self::TooFewFiles => format!(
-                "connections of some watched processes are not followed: limit of {} open files; allow it \
-                 more (ulimit -n)",
+                "connections of some watched processes are not followed: limit of {} open files; raise it (ulimit -n)",
                 proc_file::descriptor_limit()
             ),
         };

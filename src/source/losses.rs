@@ -247,7 +247,7 @@ fn problem(netns: u64, pid: Option<u32>, error: &std::io::Error) -> Problem {
     let whose =
         pid.map_or_else(|| format!("namespace {netns}"), |pid| format!("the network namespace of process {pid}"));
     let mends = way_out(error, "run vnettop as root");
-    let text = format!("cannot enter {whose} ({error}): what its qdiscs drop is not visible; {mends}");
+    let text = format!("cannot enter {whose} ({error}): drops of its qdiscs are unknown; {mends}");
     Problem { source: ProblemSource::Losses, text }
 }
 

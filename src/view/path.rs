@@ -175,7 +175,7 @@ fn way(state: &State, metrics: &Metrics, group: &SameWay<'_>, widths: &[usize; 1
         lines.extend(sentences(Tone::Muted, text, width));
     }
     if let Some(gap) = path.gap {
-        lines.extend(sentences(Tone::Warning, &format!("… not known: {gap}"), width));
+        lines.extend(sentences(Tone::Warning, &format!("… cut off: {gap}"), width));
     }
     if let Some(note) = path.note {
         lines.extend(sentences(Tone::Muted, note, width));

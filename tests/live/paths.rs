@@ -351,7 +351,7 @@ fn where_a_mark_is_not_known_the_way_says_whose_it_is() {
     command.args(["--bounding-set=-net_admin", ground::VNETTOP]);
     let note = |flow: &serde_json::Value| flow["path_note"].as_str().unwrap_or_default().to_owned();
     let told = note(&shape.watched_by(command, &[]));
-    assert!(told.starts_with("it is the path of packets without a mark"), "{told}");
+    assert!(told.starts_with("path of packets without a mark"), "{told}");
     near.run("ip rule del fwmark 7");
     let mut command = near.command("setpriv");
     command.args(["--bounding-set=-net_admin", ground::VNETTOP]);
@@ -382,7 +382,7 @@ fn marks_that_netfilter_sets_are_said() {
         let shape = Shape::new(&[("n", &near), ("f", &far)], "n", "f", "198.18.0.2");
         let flow = shape.watched_with(&[]);
         let note = flow["path_note"].as_str().unwrap_or_default();
-        let whose = "it is the path of packets without a mark: namespace ";
+        let whose = "path of packets without a mark: namespace ";
         assert!(note.starts_with(whose) && note.contains("tables"), "after {rule}: {flow}");
     }
 }

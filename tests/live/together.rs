@@ -107,7 +107,7 @@ fn a_comparison_of_threads_that_another_compares_is_refused_before_its_command_s
     while Instant::now() < until {
         let out = ground.comparing(&["echo", "ran"]).output().expect("vnettop runs");
         let expected = format!(
-            "vnettop: the command was not started, because its pins could not be compared: another vnettop (pid {}) \
+            "vnettop: the command was not started: another vnettop (pid {}) \
              compares pins of sh ",
             pid(&first)
         );

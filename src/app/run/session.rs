@@ -91,7 +91,7 @@ impl<'a> RunSession<'a> {
             return None;
         }
         let taken = self.controller.taken(metrics.benchmark().map(|thread| thread.sample.id))?;
-        Some(format!("the command was not started, because its pins could not be compared: {taken}"))
+        Some(format!("the command was not started: {taken}"))
     }
 
     /// Starts the command, watches it until it ends, and puts every mask back; its exit code.

@@ -146,7 +146,7 @@ fn other_programs_that_used_more_on_one_side_are_named_beside_the_verdict() {
         card.sentence()
     };
     let other =
-        "faster: the mean rose, the spread stayed; perhaps by other programs: they used 1.1 cores before, 0.5 after";
+        "faster: the mean rose, the spread stayed; other programs may be the cause: 1.1 cores before, 0.5 after";
     assert_eq!(told(Some(1.1), Some(0.5)), other);
     let plain = "faster: the mean rose, the spread stayed";
     assert_eq!(told(Some(1.1), Some(0.9)), plain, "a fifth of a core is little");

@@ -25,7 +25,7 @@ impl Card {
         let differs = (after - before).abs();
         let is_open = matches!(self.verdict, Verdict::NoDifference | Verdict::Inconclusive);
         (!is_open && differs >= OTHER_CORES && differs >= OTHER_SHARE * before.max(after))
-            .then(|| format!("perhaps by other programs: they used {before:.1} cores before, {after:.1} after"))
+            .then(|| format!("other programs may be the cause: {before:.1} cores before, {after:.1} after"))
     }
 
     /// What the verdict rests on.
@@ -98,7 +98,7 @@ impl Card {
         let phases = if self.pinned_at_ns.is_some() {
             format!("one period before against one after, in windows of {PIECE_S} s")
         } else {
-            format!("neighbouring phases without their first {settle_s} s, in an order that drift does not favour")
+            format!("adjacent phases without their first {settle_s} s, ordered so that drift cancels out")
         };
         format!("{phases}: paired t-test, {} pairs, at {:.0} %", self.pairs(), CONFIDENCE * 100.0)
     }

@@ -149,8 +149,8 @@ fn jitter_without_a_known_cause_says_so_and_what_it_follows_instead() {
     let findings = watched.until(30);
     let told = text(&findings, "jitter_unexplained");
     assert!(
-        told.contains(" The rate falls with steal on their cores (1")
-            && told.contains(" migrations/s, which are not shown to cause it. Over 30 s"),
+        told.contains(" The rate falls with steal on the test cores (1")
+            && told.contains(" migrations/s, not shown to be the cause. Over 30 s"),
         "{told}"
     );
     assert!(told.contains("correlation −"), "{told}");
@@ -203,7 +203,7 @@ fn ends_on_different_nodes_and_on_siblings_are_told_once_they_stay() {
 fn a_core_shared_with_interrupts_of_others_is_told() {
     let machine = Machine::small(4).pair(0, 1).interrupted("1", 0.3);
     let told = text(&WatchedMachine::new(machine).until(5), "shared_core");
-    assert_eq!(told, "thread 39082 shares core 1 with others' interrupts and softirqs (30 % of the time)");
+    assert_eq!(told, "thread 39082 shares core 1 with unrelated interrupts and softirqs (30 % of time)");
 }
 
 #[test]

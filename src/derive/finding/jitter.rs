@@ -60,22 +60,22 @@ pub(super) fn unexplained(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let (moves, and, doubt) = if conclusion.moves_per_s < LEAST_RATE {
         ("no migrations".to_owned(), "and ", "")
     } else {
-        (moves(conclusion, scene.metrics.facts.topology.nodes), "", ", which are not shown to cause it")
+        (moves(conclusion, scene.metrics.facts.topology.nodes), "", ", not shown to be the cause")
     };
     let mut numbers = spread(jitter, cv, conclusion);
     let instead = if let Some(rival) = conclusion.rival {
         numbers.extend([("correlation", rival.correlation), ("correlates_with_mean", rival.mean)]);
         let share = percent(rival.mean);
         let what = match rival.suspect {
-            OtherCause::Steal => format!("steal on their cores ({share} % of the time)"),
-            OtherCause::Softirq => format!("others' interrupts and softirqs on their cores ({share} % of the time)"),
+            OtherCause::Steal => format!("steal on the test cores ({share} % of time)"),
+            OtherCause::Softirq => format!("unrelated interrupts and softirqs on test cores ({share} % of time)"),
             OtherCause::Wait => format!("the threads' CPU wait ({share} % of the time)"),
-            OtherCause::Squeezed => format!("squeezes on their cores ({} times/s)", rate(rival.mean)),
+            OtherCause::Squeezed => format!("squeezes on test cores ({} times/s)", rate(rival.mean)),
         };
         let follows = format!("The rate falls with {what}, correlation {:.2}", rival.correlation).replace('-', "−");
         format!("{follows}; {moves}{doubt}")
     } else {
-        let see = if scene.metrics.is_limited_by_others() { "; other programs fill its core (LIMIT)" } else { "" };
+        let see = if scene.metrics.is_limited_by_others() { "; other work fills a core (see LIMIT)" } else { "" };
         format!("No cause found: {moves}, {and}steal, other softirqs, CPU wait and squeezes do not correlate{see}")
     };
     Some(Diagnostic::new(format!("{}. {instead}. {}", swing(jitter, cv), measured(jitter, conclusion)), numbers))

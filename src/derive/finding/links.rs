@@ -47,7 +47,7 @@ fn meaning(basis: Basis) -> &'static str {
         Basis::Inherited => "which it inherits from the link below and does not enforce",
         Basis::MaxOfPorts => "which is that of its fastest port and not enforced",
         Basis::SumOfPorts => "which is the sum of its ports and not enforced",
-        Basis::UserSet => "which somebody set and nothing enforces",
+        Basis::UserSet => "which ethtool set and nothing enforces",
         Basis::None => "unknown",
     }
 }

@@ -165,7 +165,7 @@ fn remedy(loss: &Loss, metrics: &Metrics) -> String {
         LossPlace::Firewall => return firewall(metrics),
         LossPlace::TrafficControl => "tc -s filter show dev LINK ingress (or egress) there shows the filter",
         LossPlace::Policy => {
-            "an XDP, cgroup or socket program (bpftool net, bpftool cgroup tree); or a security module"
+            "an XDP, cgroup, socket or IPsec filter drops them (bpftool net, bpftool cgroup tree)"
         }
         LossPlace::Bridge => {
             "the port does not accept their VLAN (bridge vlan show); or does not forward (bridge -d link)"
@@ -251,7 +251,7 @@ pub(super) fn retransmitted(scene: &LintInput<'_>) -> Option<Diagnostic> {
         let is_here = scene.metrics.flow.connections.iter().all(|one| one.from.pid.is_some() && one.to.pid.is_some());
         let why = match (scene.metrics.asks_kernel(), is_here) {
             (true, true) => " though this kernel drops none: the originals arrive late",
-            (true, false) => ": delayed, or lost where this machine's kernel does not see it",
+            (true, false) => ": originals are late, or lost outside this kernel",
             (false, _) => ": delayed, or dropped where no counter shows it",
         };
         let (much, part) = (rate(again), percent(share));

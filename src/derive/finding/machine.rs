@@ -29,7 +29,7 @@ pub(super) fn capped(scene: &LintInput<'_>) -> Option<Diagnostic> {
 
 /// A governor that saves power at the cost of speed.
 pub(super) fn powersave(scene: &LintInput<'_>) -> Option<Diagnostic> {
-    let text = "core 0's frequency governor is powersave and may hold the clock down (scaling_governor)";
+    let text = "core 0's governor powersave may cap the clock: set scaling_governor to performance";
     (policy(scene)?.governor.as_deref()? == "powersave").then(|| Diagnostic::new(text, []))
 }
 

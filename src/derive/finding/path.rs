@@ -108,7 +108,7 @@ fn tight<'a>(
     })?;
     let (mtu, below) = (link.facts.mtu, lower.facts.mtu);
     let text = format!(
-        "{} has MTU {mtu} and {} below it {below}: its header needs {} more bytes over IPv4, {} over IPv6, so full \
+        "{} has MTU {mtu}, {} below it {below}: tunnel headers add {} bytes over IPv4, {} over IPv6, so full \
          packets are fragmented or dropped (ip link set {} mtu {})",
         named(metrics, link),
         lower.facts.name,
@@ -183,10 +183,8 @@ pub(super) fn proxied(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let holders = path.ends.iter().flat_map(|ends| &ends.holders).filter(|holder| holder.name != "docker-proxy");
     let names: Vec<String> = holders.map(|holder| format!("{} ({})", holder.name, holder.pid)).collect();
     if !names.is_empty() {
-        let text = format!(
-            "the test goes through {}, which copies every byte: the copying limits its rate and takes CPU",
-            names.join(" and ")
-        );
+        let text =
+            format!("the test goes through {}, which copies every byte and limits the rate", names.join(" and "));
         return Some(Diagnostic::new(text, [("port", f64::from(path.to.port()))]));
     }
     let text = format!(

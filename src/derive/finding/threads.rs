@@ -68,7 +68,7 @@ fn diagnostic(scene: &LintInput<'_>, moving: &[&ThreadMetrics], per_s: f64, ofte
     let far: u64 = moving.iter().map(|thread| thread.by_class.far()).sum();
     let threads = plural(moving.len(), "busy thread");
     let crossing = if seen > 0 && scene.metrics.facts.topology.nodes > 1 {
-        format!("; of {seen} since the start, {far} went to another cache or node")
+        format!("; {seen} since the start, {far} of them to another cache or node")
     } else {
         String::new()
     };
@@ -142,8 +142,7 @@ pub(super) fn among_interrupts(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let (tid, core) = (thread.sample.id.tid, thread.sample.core);
     (share >= INTERRUPTED && recent.seconds >= WATCHED_S).then(|| {
         let much = percent(share);
-        let text =
-            format!("thread {tid} shares core {core} with others' interrupts and softirqs ({much} % of the time)");
+        let text = format!("thread {tid} shares core {core} with unrelated interrupts and softirqs ({much} % of time)");
         let numbers = [("core", f64::from(core)), ("others_interrupts", share)];
         Diagnostic { cost: Some(share), ..Diagnostic::new(text, numbers) }
     })

@@ -51,7 +51,7 @@ const TOO_MANY: &str = "several UDP tests share a namespace: their datagrams are
 const BOTH_WAYS: &str = "datagrams go in both directions, and UDP does not show which socket sends";
 const BATCHED: &str = "--gsro gives several datagrams to the kernel at once, which counts them as one";
 const NO_LENGTH: &str = "length of datagrams unknown: the client is not a watched iperf3 or iperf";
-const NO_CONTROL: &str = "length of datagrams unknown: no -l, and the control connection cannot be read";
+const NO_CONTROL: &str = "datagram length unknown (control connection unreadable): use iperf3 -l";
 const FIRST: &str = "only one reading so far; a rate needs two readings";
 const UNREAD: &str = "the UDP counters of its namespace cannot be read";
 

@@ -108,7 +108,7 @@ fn claimed(scene: &Scene) -> Option<Limit> {
 fn quota(scene: &Scene) -> Option<Limit> {
     let quota = scene.quota.filter(|quota| quota.throttled >= THROTTLED)?;
     let text = format!(
-        "CPU quota: its cgroup may use {} % of a core; throttled in {} % of its periods",
+        "CPU quota: the cgroup may use {} % of a core; throttled in {} % of periods",
         percent(quota.cores),
         percent(quota.throttled)
     );

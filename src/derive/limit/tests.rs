@@ -157,7 +157,7 @@ fn others_are_named_where_a_thread_of_the_test_waits_for_them() {
     let text = "core 0 is 100 % busy (1 s): 40 % taken by the hypervisor, 60 % iperf3 client 50";
     is("the hypervisor", &stolen, LimitKind::Steal, text);
     let throttled = Scene { quota: Some(QuotaUse { cores: 0.2, throttled: 0.98 }), ..beside(0.5, 0.49) };
-    let text = "CPU quota: its cgroup may use 20 % of a core; throttled in 98 % of its periods";
+    let text = "CPU quota: the cgroup may use 20 % of a core; throttled in 98 % of periods";
     is("a quota goes before it", &throttled, LimitKind::Quota, text);
     let rare = Scene { quota: Some(QuotaUse { cores: 2.0, throttled: 0.05 }), ..tcp() };
     assert_eq!(judge(&rare).kind, LimitKind::Nothing, "one that is hardly ever used up");

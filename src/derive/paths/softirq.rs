@@ -130,7 +130,7 @@ fn handed_on(link: &LinkFacts) -> Result<(), String> {
         Kind::Tun | Kind::Tap => Err(format!("the program that holds {} handles it", link.name)),
         Kind::Other(kind) if OTHERS.contains(&kind.as_str()) => Ok(()),
         kind @ (Kind::Team | Kind::Macsec | Kind::Ipvtap | Kind::Wireguard | Kind::Ifb | Kind::Other(_)) => {
-            Err(format!("how a link of kind {} passes packets on is not known", kind.word()))
+            Err(format!("link kind {}: cores unknown, --hop-cores counts them", kind.word()))
         }
         _ => Ok(()),
     }
@@ -146,7 +146,7 @@ fn takes_by_thread(metrics: &Metrics, before: Option<&Hop>, link: &LinkFacts, to
     match (&link.kind, offloads) {
         (Kind::Physical | Kind::Virtio, _) => Ok(true),
         (Kind::Veth, Some(sends)) => Ok(!sends.tso && !told.napi.is_empty()),
-        _ => Err(format!("whether threaded NAPI takes what comes to {} is not known", link.name)),
+        _ => Err(format!("{} has threaded NAPI, which may not take these packets", link.name)),
     }
 }
 
@@ -177,7 +177,7 @@ fn spread(
         return at;
     }
     if matches!(link.kind, Kind::Vlan | Kind::Macvlan | Kind::Macvtap | Kind::Ipvlan) {
-        return Err(format!("whether RPS of {} is used is not known: the link below it takes the packets", link.name));
+        return Err(format!("RPS of {} may not apply: the link below it takes the packets", link.name));
     }
     let mut cores: CoreSet = masks.iter().flat_map(CoreSet::iter).collect();
     if masks.iter().any(CoreSet::is_empty) {

@@ -84,9 +84,8 @@ pub(super) fn busy_threads(metrics: &Metrics) -> Result<(Vec<BusyThread<'_>>, Ve
 fn left_alone(control: &[u32]) -> Option<String> {
     let tids: Vec<String> = control.iter().map(ToString::to_string).collect();
     let threads = plural(control.len(), "control thread");
-    (!control.is_empty()).then(|| {
-        format!("{threads} left alone, idle, and workers started later inherit their masks: {}", tids.join(", "))
-    })
+    (!control.is_empty())
+        .then(|| format!("{threads} not pinned (idle; later workers inherit their masks): {}", tids.join(", ")))
 }
 
 /// The cores a thread may be given, and a word on it where they are fewer than one would think.

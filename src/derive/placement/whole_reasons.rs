@@ -109,7 +109,7 @@ pub(super) fn only_core(core: CoreId, threads: &[BusyThread<'_>], topology: &Top
     let remedy = wider.map(|cores| {
         let line = |pid: &u32| format!("taskset -acp {cores} {pid}");
         let lines: Vec<String> = pids.iter().map(line).collect();
-        format!("; their own masks say so, not their cpuset: {} widens them", lines.join("; "))
+        format!("; set by their masks, not their cpuset: {} widens them", lines.join("; "))
     });
     format!("only core {core} may run the busy threads: there is nothing to choose{}", remedy.unwrap_or_default())
 }

@@ -247,8 +247,7 @@ fn missing(seen: &Observation, asked: &RunAsked, phases: &[CountedStretch], pair
         "no watched thread used more than 5 % of a core: name the working program with --watch".to_owned()
     } else if known(seen.tracks.best().0) == 0 {
         let why = seen.known.why_link.as_deref().unwrap_or(
-            "no connection of theirs carried data, nor did a link of this network namespace; run vnettop where the \
-             benchmark's links are",
+            "neither their connections nor links of this namespace carried data; run vnettop where the benchmark's links are",
         );
         format!("the rate of the watched threads is not known: {why}")
     } else if let Some(why) = seen.not_pinned.as_ref().filter(|_| asked.pin == PinMode::Compare && seen.pins.is_empty())
@@ -284,8 +283,7 @@ fn never_pinned(seen: &Observation, asked: &RunAsked) -> String {
         "no run was pinned long enough to compare".to_owned()
     } else if ran_ns >= 2 * asked.stretch_ns && seen.known.busy_s < stretch_s {
         format!(
-            "nothing was pinned: a watched thread used more than 5 % of a core for only {:.1} s; an unpinned phase \
-             takes {stretch_s} s; run longer, or use a shorter --phase",
+            "nothing was pinned: the watched threads were busy for only {:.1} s, an unpinned phase takes {stretch_s} s; run longer, or use a shorter --phase",
             seen.known.busy_s
         )
     } else {

@@ -11,7 +11,8 @@ use crate::sample::{Event, Item, Measure, PinMode, RunAsked, Sample};
 const SEEN_WITHIN: u32 = 5;
 
 /// Why nobody is pinned where everything watched stands for the command's own.
-const NO_TEST: &str = "the command has no benchmark connection, so no thread can be pinned; if it runs elsewhere (docker exec, ssh), name the benchmark with --watch";
+const NO_TEST: &str =
+    "the command has no benchmark connection; if the benchmark runs elsewhere (docker exec, ssh), name it with --watch";
 
 /// A run, live or replayed.
 #[derive(Debug, Default)]

@@ -170,7 +170,7 @@ fn a_mask_that_someone_else_set_since_is_left_alone() {
         said(&outcome),
         "iperf3 server 103 has exited, nothing to undo\n\
          iperf3 server 102 is on cores 0-7 already, as before vnettop\n\
-         ! iperf3 server 101 is on core 2, set by another program since the pin, so it stays; \
+         ! iperf3 server 101 is on core 2, set by another program since, and is not changed; \
          taskset -cp 0-7 101 restores the mask from before vnettop\n"
     );
     assert_eq!(fake.mask(101), "2", "the other's mask stands");

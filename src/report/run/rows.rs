@@ -139,7 +139,7 @@ fn steadiness(card: &RunCard, jitter: &Jitter) -> Vec<Fact> {
             Evidence::Traced => "each traced",
             Evidence::Counted if moves.by_class == MovesByClass::default() => "counted by the kernel, not traced",
             Evidence::Counted => "counted by the kernel, not all traced",
-            Evidence::Sampled => "visible from sample to sample only, there are more",
+            Evidence::Sampled => "sampled only, so the true figure is higher",
         };
         let text = format!("{marked}{}/s ({rests_on}){}", digits(moves.per_s), classes(moves.by_class));
         fact("migrated", text)
@@ -191,7 +191,7 @@ pub(super) fn limit_text(limit: &CardLimit) -> String {
         CardLimit::MaxCv { most, measured } => ("--max-cv", "CV", percent(*most), measured.map(percent)),
     };
     match measured {
-        None => format!("{name} {most} was not checked, because that could not be measured"),
+        None => format!("{name} {most} was not checked: its figure was not measured"),
         Some(measured) => {
             let verdict = if limit.is_broken() { "exceeded" } else { "ok" };
             format!("{name} {verdict}: {what} {measured} (limit {most})")

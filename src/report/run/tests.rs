@@ -125,7 +125,7 @@ fn the_text_says_what_was_measured_in_words_and_units() {
         "  proposal  only core 0 may run the busy threads",
         "  finding   iperf3 client moves | 37 times a second [12 s of 20 s]",
         "  limit     --max-cv exceeded: CV 30.2 % (limit 5.00 %)",
-        "  limit     --max-drops 0 was not checked, because that could not be measured",
+        "  limit     --max-drops 0 was not checked: its figure was not measured",
     ] {
         assert!(text.lines().any(|got| got == line), "there is the line {line:?}:\n{text}");
     }
@@ -168,7 +168,7 @@ fn a_comparison_is_a_table_with_a_verdict() {
         "  verdict   steadier and faster: the mean rose, the spread fell",
         "  phases    U 28.0  P 35.0  P 35.0  U 28.6  P 35.0  U 29.0  U 29.2  P 35.0 Gbit/s (U unpinned, P pinned, in the \
          order of time)",
-        "  method    neighbouring phases without their first 2 s, in an order that drift does not favour: paired \
+        "  method    adjacent phases without their first 2 s, ordered so that drift cancels out: paired \
          t-test, 4 pairs, at 99 %",
     ] {
         assert!(text.lines().any(|got| got == line), "there is the line {line:?}:\n{text}");

@@ -23,8 +23,8 @@ impl Spaces {
         }
         let file = self.known.get(&netns).map(|known| Arc::clone(&known.file));
         let why = match self.choice {
-            Choice::All => "it is not known",
-            _ => "it is not among those shown: --netns all shows every one",
+            Choice::All => "it is gone or hidden",
+            _ => "not selected: --netns all shows it",
         };
         let file = file.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, why))?;
         run_inside(file, work)

@@ -65,7 +65,7 @@ impl Control {
             if silent_ns >= SILENCE_NS {
                 self.told = None;
                 self.problem = Some(super::problem(format!(
-                    "ovs-vswitchd has not answered at {} for {} s: what its datapath drops is not known",
+                    "ovs-vswitchd has not answered at {} for {} s: datapath drops unknown; see its log",
                     self.name(),
                     silence::at_least_s(silent_ns)
                 )));

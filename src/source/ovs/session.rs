@@ -129,7 +129,7 @@ impl Session {
                         format!("there is no {name}: start ovsdb-server, or name its socket with --ovs-socket")
                     }
                     io::ErrorKind::PermissionDenied => {
-                        format!("not permitted to connect to {name}: Open vSwitch's ports are not known; run as root")
+                        format!("no right to connect to {name}, so Open vSwitch's ports are unknown; run as root")
                     }
                     io::ErrorKind::ConnectionRefused => {
                         format!("nothing listens on {name}: Open vSwitch's ports are not known; start ovsdb-server")
@@ -164,7 +164,7 @@ impl Session {
         let sentence = if self.known {
             format!("the database at {name} has not answered for {seconds} s: its data is stale; check ovsdb-server")
         } else {
-            format!("the database at {name} has not answered for {seconds} s: Open vSwitch's ports are not known")
+            format!("the database at {name} has not answered for {seconds} s: no ports known; check ovsdb-server")
         };
         self.changes.counters |= !std::mem::replace(&mut here.silent, true);
         self.report(Some(sentence));

@@ -83,7 +83,7 @@ impl Holders {
         let stuck = self.stuck.iter().map(|search| Problem {
             source: ProblemSource::Processes,
             text: format!(
-                "reading /proc of process {} hangs (a FUSE file system?): whether it holds a tun or tap is not known",
+                "/proc of process {} does not respond (FUSE?): its tun and tap devices are unknown",
                 search.at()
             ),
         });
@@ -175,8 +175,7 @@ impl Holders {
         let problem = likely.filter(|_| refused > 0).map(|link| Problem {
             source: ProblemSource::Owners,
             text: format!(
-                "cannot see what holds {}: descriptors of {refused} processes of other users are not readable; \
-                 run as root",
+                "owner of {} unknown: descriptors of {refused} processes of other users are not readable; run as root",
                 link.name
             ),
         });

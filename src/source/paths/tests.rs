@@ -162,7 +162,7 @@ fn where_nothing_is_known_the_sentence_says_so() {
     said(&net.walked(1, "198.18.4.1:1"), "through tun0, to the program that holds it");
     let odd = net.link(1, "odd0", "ifb");
     net.route(1, "198.18.5.1", odd, None);
-    said(&net.walked(1, "198.18.5.1:1"), "its kind is ifb");
+    said(&net.walked(1, "198.18.5.1:1"), "odd0 is of kind ifb");
     net.routes.insert(
         (1, "198.18.6.1".parse().expect("an address")),
         RouteResult::Out { link: Ifindex(77), gateway: None, source: None },

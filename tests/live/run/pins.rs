@@ -223,7 +223,7 @@ fn a_comparison_in_which_nothing_was_worth_pinning_says_why() {
             "1M",
             vec![
                 "no watched thread used more than 5 % of a core",
-                "a watched thread used more than 5 % of a core for 0.",
+                "the watched threads were busy for only 0.",
                 "only core 0 may run the busy threads",
             ],
         ),

@@ -39,7 +39,7 @@ fn uneven(metrics: &Metrics, path: &FlowPath) -> Option<String> {
     })?;
     let may_be_on = off.0.unwanted.contains(&of);
     may_be_on.then(|| {
-        let on = format!(" and on at {}", named(metrics, on.1));
+        let on = format!(", not on {}", named(metrics, on.1));
         sentence(metrics, of, off.1, &on)
     })
 }

@@ -145,7 +145,7 @@ fn a_wireguard_needs_room_for_its_headers_in_the_link_that_its_packets_leave_thr
     };
     assert_eq!(findings(&wireguard(1440)), [], "60 bytes are enough over IPv4");
     let told = said(&wireguard(1441), "wireguard_headroom");
-    assert!(told.starts_with("a0 (c1) has MTU 1441 and x0 below it 1500: its header needs 60 more bytes"), "{told}");
+    assert!(told.starts_with("a0 (c1) has MTU 1441, x0 below it 1500: tunnel headers add 60 bytes"), "{told}");
     assert!(told.ends_with("(ip link set a0 mtu 1440)"), "{told}");
 }
 
@@ -212,10 +212,10 @@ fn an_offload_that_only_one_end_has_is_named() {
     };
     assert_eq!(findings(&ends(&gro, &gro)), [], "as veth pairs are born");
     let told = said(&ends(&[Gro, Tso], &[Gro, Tso]), "offloads");
-    assert!(told.starts_with("tso is off on a0 (c1) and on at b0 (c2)") && told.ends_with("-K a0 tso on)"), "{told}");
+    assert!(told.starts_with("tso is off on a0 (c1), not on b0 (c2)") && told.ends_with("-K a0 tso on)"), "{told}");
     assert_eq!(findings(&ends(&[Gro, Tso], &gro)), [], "what follows from something else cannot be turned on");
     let told = said(&ends(&[], &[]), "offloads");
-    assert!(told.starts_with("gro is off on b0 (c2) and on at a0 (c1)"), "{told}");
+    assert!(told.starts_with("gro is off on b0 (c2), not on a0 (c1)"), "{told}");
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn one_that_does_not_answer_is_told_after_five_seconds_and_over_when_it_does() {
     (0..4).for_each(|_| stage.tick());
     assert_eq!(stage.problem(), "", "it may be busy");
     (0..3).for_each(|_| stage.tick());
-    assert!(stage.problem().contains("for 5 s: what its datapath drops is not known"), "{}", stage.problem());
+    assert!(stage.problem().contains("for 5 s: datapath drops unknown; see its log"), "{}", stage.problem());
     assert_eq!(stage.control.told, None);
     stage.listener.set_nonblocking(true).expect("it may");
     assert!(stage.listener.accept().is_err(), "nobody connects a second time");

@@ -83,7 +83,7 @@ impl KernelQueries<'_> {
             Ok(Some(by)) => Marking::Changed(by.to_owned()),
             // A kernel without nftables: the subsystem is not known.
             Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EOPNOTSUPP)) => Marking::BySockets,
-            Err(error) => Marking::Changed(format!("whether netfilter sets other marks cannot be read ({error})")),
+            Err(error) => Marking::Changed(format!("netfilter's rules for marks cannot be read ({error})")),
         }
     }
 }

@@ -219,7 +219,7 @@ fn where_a_kind_does_not_say_where_it_sends_the_sentence_says_so() {
         ("wireguard", "the peers of link 2 may not be asked for"),
         ("xfrm", "IPsec policies, which vnettop does not read, decide where top0 sends packets"),
         ("dummy", "the packets stop at top0: a dummy drops everything"),
-        ("nlmon", "where top0 takes the packets is not known: its kind is nlmon"),
+        ("nlmon", "top0 is of kind nlmon, which vnettop cannot follow"),
     ];
     for (kind, why) in kinds {
         let mut net = Net::default();

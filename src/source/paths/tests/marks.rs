@@ -32,7 +32,7 @@ fn a_sockets_mark_says_which_way_it_goes() {
 #[test]
 fn a_mark_that_is_not_known_is_said_where_rules_look_at_marks() {
     let mut net = two_wires();
-    let expected = "1:v0 sent route, 2:v1 received peer (it is the path of packets without a mark: namespace 1 has \
+    let expected = "1:v0 sent route, 2:v1 received peer (path of packets without a mark: namespace 1 has \
                     rules that route by marks, and the mark of its socket is not known (needs CAP_NET_ADMIN))";
     assert_eq!(told(&mut net), expected);
     net.markings.clear();
@@ -50,7 +50,7 @@ fn marks_that_netfilter_sets_are_said() {
     let mut net = two_wires();
     net.mark = Some(7);
     net.markings.insert(1, Marking::Changed("nftables sets other marks there".into()));
-    let expected = "1:w0 sent route, 2:w1 received peer (it is the path of packets with mark 0x7: namespace 1 has \
+    let expected = "1:w0 sent route, 2:w1 received peer (path of packets with mark 0x7: namespace 1 has \
                     rules that route by marks, and nftables sets other marks there)";
     assert_eq!(told(&mut net), expected);
 }

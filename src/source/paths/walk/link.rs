@@ -46,7 +46,7 @@ impl<'a, L: NetworkQueries> Walk<'a, L> {
             Kind::Dummy => Err(format!("the packets stop at {name}: a dummy drops everything")),
             Kind::Tun | Kind::Tap => self.enter_program(link, mac),
             Kind::Physical | Kind::Virtio => Err(format!("the packets exit this machine through {name}")),
-            kind => Err(format!("where {name} takes the packets is not known: its kind is {}", kind.word())),
+            kind => Err(format!("{name} is of kind {}, which vnettop cannot follow", kind.word())),
         }
     }
 
@@ -74,7 +74,7 @@ impl<'a, L: NetworkQueries> Walk<'a, L> {
             }
             // Its own database is the only one that knows.
             Some(_) if link.slave_kind.as_deref() == Some("openvswitch") => {
-                return Err(format!("{} is a port of Open vSwitch, and which bridge has it is not known", link.name));
+                return Err(format!("{} is a port of Open vSwitch, bridge unknown: try --ovs-socket", link.name));
             }
             _ => {}
         }

@@ -24,7 +24,6 @@ impl<L: NetworkQueries> Walk<'_, L> {
             0 => "packets without a mark".to_owned(),
             mark => format!("packets with mark {mark:#x}"),
         };
-        self.path.note =
-            Some(format!("it is the path of {whose}: namespace {netns} has rules that route by marks, and {why}"));
+        self.path.note = Some(format!("path of {whose}: namespace {netns} has rules that route by marks, and {why}"));
     }
 }

@@ -36,7 +36,7 @@ impl<'a, L: NetworkQueries> Walk<'a, L> {
             OvsPortKind::Patch => {
                 self.push(link, HopWay::Sent, HopBy::Ovs)?;
                 let other = other_end(to).and_then(|other| Some((other, other.port.link?)));
-                let (other, peer) = other.ok_or_else(|| format!("where {} leads is not known", to.port.name))?;
+                let (other, peer) = other.ok_or_else(|| format!("patch port {}: peer unknown", to.port.name))?;
                 self.push(peer, HopWay::Received, HopBy::Peer)?;
                 self.switch(other, Some(mac))
             }

@@ -51,7 +51,7 @@ impl<L: NetworkQueries> Walk<'_, L> {
             [one] => Ok(one),
             [] => Err(format!("{name} was made, and sends, in a namespace that is not visible")),
             _ => Err(format!(
-                "which of {} namespaces {name} sends in is not known: each has a wireguard on port {port}",
+                "{} namespaces may be the one {name} sends in: each has a wireguard on port {port}",
                 others.len()
             )),
         }
