@@ -1,6 +1,6 @@
 //! The kernel: its version, and each feature that vnettop asks of it.
 
-use super::remedy::{as_root, mount_proc, outside, unlocked, way_to};
+use super::remedy::{as_root, mount_proc, outside, own_proc, unlocked, way_to};
 use super::{Check, CheckSubject};
 use crate::derive::plural;
 use crate::sample::{BpfAnswer, DoctorFacts, HeldRights, KnownFact, ModuleState, TracefsState, version_of};
@@ -49,6 +49,7 @@ fn release(facts: &DoctorFacts) -> Check {
 fn links(facts: &DoctorFacts) -> Check {
     let about = CheckSubject("link counters", "RTM_GETLINK, RTM_GETSTATS");
     let mends = match facts.sight.cores {
+        Ok(_) if facts.sight.foreign_proc => own_proc(&facts.rights),
         Ok(_) => "allow AF_NETLINK in the sandbox".to_owned(),
         Err(_) => mount_proc(facts),
     };

@@ -26,6 +26,9 @@ fn processes(facts: &DoctorFacts) -> Check {
     let adds = "threads of other users, and pins of them";
     match (&sight.processes, sight.hidden.as_slice()) {
         (Err(why), _) => about.without_proc(why, adds, facts),
+        (Ok(()), []) if sight.foreign_proc => {
+            about.note("/proc is that of another PID namespace").adding(adds).mended_by(own_proc(&facts.rights))
+        }
         (Ok(()), []) if is_elsewhere(facts) => {
             about.note("only those of this PID namespace are visible").adding(adds).mended_by(outside(facts))
         }

@@ -63,7 +63,12 @@ fn another_ones_proc_is_left_by_a_mount_that_nobody_else_sees() {
         assert!(found.ends_with("/proc is that of another PID namespace"), "{name}: {found}");
     }
     facts.rights.contained = Containment::Nothing;
-    assert_eq!(remedy(&facts, "migrations"), "unshare --mount-proc vnettop", "vnettop is in none, its /proc is");
+    facts.sight.hidden.clear();
+    facts.kernel.links = Err("cannot read /proc/thread-self/ns/net".to_owned());
+    for name in ["link counters", "migrations", "processes", "network namespaces"] {
+        assert_eq!(remedy(&facts, name), "unshare --mount-proc vnettop", "{name}: vnettop is in none, its /proc is");
+    }
+    assert_eq!(told(&facts, "processes").found, "/proc is that of another PID namespace");
 }
 
 #[test]
